@@ -1,0 +1,203 @@
+//! `Context`: what a caller chooses (threads, memory, kernel, checks, progress) and what is kept between calls.
+//!
+//! Knows: the thread pool, the engines (moduli and tables) and the windows of earlier calls. Does not know:
+//! operations. One context runs one operation at a time; use one per caller where calls must overlap.
+
+use crate::error::{Error, Result};
+use crate::kernels::{self, EngineSpec, PlaneEngine, PlaneKernel};
+use crate::store::Buffer;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What a progress callback is told.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// The phase at work: `scale`, `to_residues`, `product`, `reconstruct`.
+    pub phase: &'static str,
+    /// Units of work done in the whole call, out of `total`.
+    pub done: u64,
+    /// Units of work of the whole call.
+    pub total: u64,
+}
+
+/// A progress callback: returns `false` to cancel the call, which then ends with [`Error::Cancelled`].
+pub type ProgressCallback = dyn Fn(Progress) -> bool + Send + Sync;
+
+/// Choices and kept state for all operations.
+///
+/// A second call of the same shape and precision allocates nothing new but its result.
+pub struct Context {
+    threads: usize,
+    memory_bytes: Option<u64>,
+    kernel: Option<&'static dyn PlaneKernel>,
+    self_check: bool,
+    progress: Option<Arc<ProgressCallback>>,
+    pool: Option<rayon::ThreadPool>,
+    engines: Mutex<Vec<KeptEngine>>,
+    workspace: Mutex<Workspace>,
+}
+
+struct KeptEngine {
+    kernel: &'static str,
+    spec: EngineSpec,
+    engine: Arc<dyn PlaneEngine>,
+}
+
+/// Memory kept between calls.
+#[derive(Default)]
+pub struct Workspace {
+    /// Planes of the operands, batch by batch.
+    pub operands: Buffer,
+    /// Planes of the product, all primes.
+    pub products: Buffer,
+    /// Scratch of each worker.
+    pub scratch: Vec<Buffer>,
+}
+
+/// Builder of a [`Context`]; every choice has a default.
+#[derive(Default)]
+pub struct ContextBuilder {
+    threads: Option<usize>,
+    memory_bytes: Option<u64>,
+    kernel: Option<String>,
+    self_check: bool,
+    progress: Option<Arc<ProgressCallback>>,
+}
+
+impl ContextBuilder {
+    /// Number of worker threads; default: all processors the process may use.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = Some(threads);
+        self
+    }
+
+    /// Limit on all that a call allocates, result included and operands excluded; default: none.
+    pub fn memory_bytes(mut self, bytes: u64) -> Self {
+        self.memory_bytes = Some(bytes);
+        self
+    }
+
+    /// Kernel by name, or `auto` (the default: the fastest one this CPU and build have).
+    pub fn kernel(mut self, name: &str) -> Self {
+        self.kernel = Some(name.to_string());
+        self
+    }
+
+    /// Whether each result is checked by a redundant prime; off by default, costs about one part in the prime count.
+    pub fn self_check(mut self, on: bool) -> Self {
+        self.self_check = on;
+        self
+    }
+
+    /// A callback for progress and cancelling.
+    pub fn progress(mut self, callback: impl Fn(Progress) -> bool + Send + Sync + 'static) -> Self {
+        self.progress = Some(Arc::new(callback));
+        self
+    }
+
+    /// Makes the context and its threads.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for 0 threads, [`Error::UnknownKernel`], [`Error::KernelUnavailable`].
+    pub fn build(self) -> Result<Context> {
+        let threads = self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
+        if !(1..=4096).contains(&threads) {
+            return Err(Error::InvalidArgument(format!("{threads} threads: choose 1 to 4096")));
+        }
+        let kernel = match self.kernel.as_deref() {
+            None | Some("auto") => None,
+            Some(name) => Some(kernels::by_name(name)?),
+        };
+        let pool = (threads > 1)
+            .then(|| rayon::ThreadPoolBuilder::new().num_threads(threads).build())
+            .transpose()
+            .map_err(|error| Error::InvalidArgument(format!("cannot start {threads} threads: {error}")))?;
+        Ok(Context {
+            threads,
+            memory_bytes: self.memory_bytes,
+            kernel,
+            self_check: self.self_check,
+            progress: self.progress,
+            pool,
+            engines: Mutex::default(),
+            workspace: Mutex::default(),
+        })
+    }
+}
+
+impl Context {
+    /// A context with all defaults.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where the threads cannot be started.
+    pub fn new() -> Result<Context> {
+        Context::builder().build()
+    }
+
+    /// A builder.
+    pub fn builder() -> ContextBuilder {
+        ContextBuilder::default()
+    }
+
+    /// Number of worker threads.
+    pub fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// The memory limit in bytes, if there is one.
+    pub fn memory_bytes(&self) -> Option<u64> {
+        self.memory_bytes
+    }
+
+    /// The kernel that was forced, if one was.
+    pub fn forced_kernel(&self) -> Option<&'static dyn PlaneKernel> {
+        self.kernel
+    }
+
+    /// The kernel that products run on: the forced one, else the fastest available.
+    pub fn kernel(&self) -> &'static dyn PlaneKernel {
+        self.kernel.unwrap_or_else(|| kernels::available()[0])
+    }
+
+    /// Whether results are checked by a redundant prime.
+    pub fn self_check(&self) -> bool {
+        self.self_check
+    }
+
+    /// Runs `work` on the context's threads (on the caller's where there is one thread).
+    pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        match &self.pool {
+            Some(pool) => pool.install(work),
+            None => work(),
+        }
+    }
+
+    /// Tells the progress callback, if any.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`] where the callback asks to stop.
+    pub fn report_progress(&self, progress: Progress) -> Result<()> {
+        match &self.progress {
+            Some(callback) if !callback(progress) => Err(Error::Cancelled),
+            _ => Ok(()),
+        }
+    }
+
+    /// The engine of `kernel` for `spec`, made at the first call and kept.
+    ///
+    /// # Errors
+    /// Those of [`PlaneKernel::prepare`].
+    pub fn engine(&self, kernel: &'static dyn PlaneKernel, spec: EngineSpec) -> Result<Arc<dyn PlaneEngine>> {
+        let mut engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kept) = engines.iter().find(|kept| kept.kernel == kernel.name() && kept.spec == spec) {
+            return Ok(kept.engine.clone());
+        }
+        let engine = kernel.prepare(&spec)?;
+        engines.push(KeptEngine { kernel: kernel.name(), spec, engine: engine.clone() });
+        Ok(engine)
+    }
+
+    /// The windows and scratch kept between calls; a second caller waits for the first.
+    pub fn workspace(&self) -> MutexGuard<'_, Workspace> {
+        self.workspace.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,165 @@
+//! The one error type: every bad input has a variant that carries the numbers.
+//!
+//! Knows: the exit code of each variant. Does not know: where an error is printed.
+
+use std::path::PathBuf;
+
+/// What can go wrong in the library and the program.
+///
+/// The `Display` text is one line, meant for a user.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An entry is NaN or infinite; indices count from 0.
+    #[error("entry at row {row}, column {column} is {kind}: every entry must be finite")]
+    NotFinite {
+        /// Row of the first such entry.
+        row: usize,
+        /// Column of the first such entry.
+        column: usize,
+        /// `NaN` or `infinite`.
+        kind: &'static str,
+    },
+    /// An entry is not an integer although exact integer arithmetic was asked for.
+    #[error("entry at row {row}, column {column} is not an integer, as exact integer arithmetic needs")]
+    NotInteger {
+        /// Row of the first such entry.
+        row: usize,
+        /// Column of the first such entry.
+        column: usize,
+    },
+    /// An exponent lies outside the range that can be stored or converted.
+    #[error("exponent {exponent} at row {row}, column {column} is outside the supported range of +-{limit}")]
+    ExponentRange {
+        /// Row of the entry.
+        row: usize,
+        /// Column of the entry.
+        column: usize,
+        /// The exponent found.
+        exponent: i64,
+        /// The largest magnitude supported.
+        limit: i64,
+    },
+    /// Two shapes do not fit each other.
+    #[error("{operation}: shapes do not fit: {left_rows} x {left_cols} against {right_rows} x {right_cols}")]
+    ShapeMismatch {
+        /// The operation that was asked for.
+        operation: &'static str,
+        /// Rows of the first operand, as used.
+        left_rows: usize,
+        /// Columns of the first operand, as used.
+        left_cols: usize,
+        /// Rows of the second operand, as used.
+        right_rows: usize,
+        /// Columns of the second operand, as used.
+        right_cols: usize,
+    },
+    /// `rows * cols * limbs` does not fit the address space.
+    #[error("a {rows} x {cols} matrix of {precision_bits} bits is too large to address")]
+    DimensionOverflow {
+        /// Rows asked for.
+        rows: usize,
+        /// Columns asked for.
+        cols: usize,
+        /// Precision asked for.
+        precision_bits: u32,
+    },
+    /// The precision is 0 or above what the kernel supports.
+    #[error("precision of {precision_bits} bits is outside the supported range of 2 to {maximum_bits} bits")]
+    Precision {
+        /// The precision asked for.
+        precision_bits: u64,
+        /// The largest one supported.
+        maximum_bits: u64,
+    },
+    /// The memory limit is below the least that the operation can run in.
+    #[error("a memory limit of {limit_bytes} bytes is too small: this operation needs at least {minimum_bytes} bytes")]
+    MemoryLimit {
+        /// The limit given.
+        limit_bytes: u64,
+        /// The least limit that would do.
+        minimum_bytes: u64,
+    },
+    /// No kernel of that name exists.
+    #[error("unknown kernel '{name}': choose one of {known}")]
+    UnknownKernel {
+        /// The name given.
+        name: String,
+        /// The names that exist.
+        known: String,
+    },
+    /// The kernel exists, but this CPU or this build lacks what it needs.
+    #[error("kernel '{name}' cannot run here: {reason}")]
+    KernelUnavailable {
+        /// The kernel asked for.
+        name: &'static str,
+        /// What is missing.
+        reason: &'static str,
+    },
+    /// The self-check found a value outside its proven bound.
+    #[error("self-check failed at row {row}, column {column}: a residue was wrong (faulty memory or processor?)")]
+    SelfCheck {
+        /// Row of the entry of the result.
+        row: usize,
+        /// Column of the entry of the result.
+        column: usize,
+    },
+    /// A verification found that a stored result breaks its bound.
+    #[error("verification failed: {0}")]
+    Verification(String),
+    /// The progress callback or a signal asked to stop.
+    #[error("cancelled")]
+    Cancelled,
+    /// A file does not follow its format.
+    #[error("{path}: {message}")]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, with the line number where there is one.
+        message: String,
+    },
+    /// The operating system refused a file operation.
+    #[error("{path}: cannot {action}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What was tried: `read`, `write`, `create`, `rename`.
+        action: &'static str,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// An argument of the library or the command line makes no sense.
+    #[error("{0}")]
+    InvalidArgument(String),
+    /// The system refused an allocation.
+    #[error("the system refused {bytes} bytes of memory")]
+    OutOfMemory {
+        /// Size of the allocation.
+        bytes: u64,
+    },
+}
+
+impl Error {
+    /// Exit code of the program for this error: 2 for arguments, 3 for input, 4 for limits, 5 for a failed check, 130 for a stop.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Error::InvalidArgument(_)
+            | Error::UnknownKernel { .. }
+            | Error::KernelUnavailable { .. }
+            | Error::Precision { .. } => 2,
+            Error::NotFinite { .. }
+            | Error::NotInteger { .. }
+            | Error::ExponentRange { .. }
+            | Error::ShapeMismatch { .. }
+            | Error::DimensionOverflow { .. }
+            | Error::Format { .. }
+            | Error::Io { .. } => 3,
+            Error::MemoryLimit { .. } | Error::OutOfMemory { .. } => 4,
+            Error::SelfCheck { .. } | Error::Verification(_) => 5,
+            Error::Cancelled => 130,
+        }
+    }
+}
+
+/// Result with the crate's [`Error`].
+pub type Result<T> = std::result::Result<T, Error>;

@@ -1,0 +1,1 @@
+//! Front ends: file formats and the command line. May print and choose exit codes.

@@ -1,0 +1,173 @@
+//! Plane kernels: residues in, exact products modulo each prime, integers out; one trait, one table, chosen at run time.
+//!
+//! Knows: `math`, `matrix` views as input, `plan::BlockGrid` as the output layout. Does not know: threads, files,
+//! memory limits, operations. To add a kernel: a folder with its `PlaneKernel`, and a row in [`TABLE`].
+//!
+//! Layouts that all kernels share, so that everything above them is written once:
+//! - an operand plane is a row of *panels* of 8 columns, `panel_words(rows)` words each; inside a panel the order is
+//!   the kernel's own affair (`to_residues` writes it, `multiply` reads it);
+//! - a product plane is the block list of [`BlockGrid`]; a word holds a residue in the kernel's own form
+//!   (`reconstruct` reads what `multiply` wrote).
+
+pub mod reference;
+
+use crate::error::{Error, Result};
+use crate::matrix::MatrixView;
+use crate::plan::{BLOCK_WORDS, BlockGrid};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What an engine must be able to hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub struct EngineSpec {
+    /// Scaled operand entries satisfy `|x| <= 2^operand_bits`.
+    pub operand_bits: u32,
+    /// The moduli's product must exceed `2^modulus_bits`.
+    pub modulus_bits: u32,
+    /// Whether one more prime is held for the range check.
+    pub redundant: bool,
+}
+
+/// A way to multiply residue planes: its modulus family and the instructions it runs on.
+pub trait PlaneKernel: Send + Sync {
+    /// Name on the command line and in reports.
+    fn name(&self) -> &'static str;
+    /// Name of the modulus family: `ifma52` or `f64`.
+    fn family(&self) -> &'static str;
+    /// Largest `modulus_bits` the family's primes reach, the redundant one included.
+    fn maximum_modulus_bits(&self) -> u32;
+    /// Number of planes an engine of this spec would hold, without making it; the spec is in range (asserted).
+    fn plane_count(&self, spec: &EngineSpec) -> usize;
+    /// Moduli and conversion tables for `spec`.
+    ///
+    /// # Errors
+    /// [`Error::Precision`] where the family has too few primes.
+    fn prepare(&self, spec: &EngineSpec) -> Result<Arc<dyn PlaneEngine>>;
+}
+
+/// A kernel with its moduli and tables: the three steps of a product.
+///
+/// All methods take only slices of their own, so that calls on disjoint slices may run at the same time.
+pub trait PlaneEngine: Send + Sync {
+    /// The moduli in plane order, a redundant one last.
+    fn moduli(&self) -> &[u64];
+    /// Limbs of a reconstructed magnitude.
+    fn magnitude_limbs(&self) -> usize;
+    /// Words of one operand panel of `rows` rows.
+    fn panel_words(&self, rows: usize) -> usize;
+    /// Words of scratch that any one call below may need, for products of up to `rows` rows on `grid`.
+    fn scratch_words(&self, rows: usize, grid: &BlockGrid) -> usize;
+    /// Bytes of the engine's own tables.
+    fn table_bytes(&self) -> u64;
+    /// Writes one panel of scaled residues: for each prime in `primes`, `planes[prime - primes.start]` takes the
+    /// panel's `panel_words(source.rows.len())` words. Columns beyond `source.columns` are zero. Scratch is dirty.
+    fn to_residues(
+        &self,
+        primes: Range<usize>,
+        source: &PanelSource<'_>,
+        planes: &mut [&mut [u64]],
+        scratch: &mut [u64],
+    );
+    /// `C := X^T Y` or `C := C + X^T Y` modulo prime number `prime`, on the blocks `product.blocks`.
+    fn multiply(&self, prime: usize, product: &PlaneProduct<'_>, c: &mut [u64], scratch: &mut [u64]);
+    /// The 64 signed integers of one block from their residues modulo all primes.
+    fn reconstruct(&self, residues: &BlockResidues<'_>, integers: &mut IntegerBlock, scratch: &mut [u64]);
+}
+
+/// Up to 8 columns of a matrix, to be scaled by powers of two and rounded to integers.
+///
+/// Entry `(k, j)` stands for the integer `round(a_kj * 2^shifts[j])`, to nearest, ties to even, whose magnitude is at
+/// most `2^operand_bits` of the engine's spec.
+#[derive(Clone)]
+pub struct PanelSource<'a> {
+    /// The matrix; `columns` and `rows` index it.
+    pub view: MatrixView<'a>,
+    /// One to eight columns.
+    pub columns: Range<usize>,
+    /// The rows of this chunk.
+    pub rows: Range<usize>,
+    /// Scale shift of every column of the view (indexed like the view).
+    pub shifts: &'a [i64],
+}
+
+/// Operands and extent of one plane product.
+#[derive(Clone)]
+pub struct PlaneProduct<'a> {
+    /// Panels that give the rows of C: block row `I` contracts panel `I`.
+    pub x: &'a [u64],
+    /// Panels that give the columns of C; the same slice as `x` for a triangle.
+    pub y: &'a [u64],
+    /// Rows of both operands in this chunk.
+    pub rows: usize,
+    /// Shape of the whole plane.
+    pub grid: BlockGrid,
+    /// The linear block indices that `c` holds: its first word is the first word of block `blocks.start`.
+    pub blocks: Range<usize>,
+    /// Whether to add to what `c` holds (a further chunk) or to overwrite it (dirty memory).
+    pub accumulate: bool,
+}
+
+/// Where the residues of one block lie: those of prime `i` are `window[i * plane_words + offset..][..64]`.
+#[derive(Clone, Copy)]
+pub struct BlockResidues<'a> {
+    /// The product window, prime-major.
+    pub window: &'a [u64],
+    /// Words of one product plane.
+    pub plane_words: usize,
+    /// First word of the block within a plane.
+    pub offset: usize,
+}
+
+impl<'a> BlockResidues<'a> {
+    /// The 64 residues of prime number `prime`.
+    #[inline]
+    pub fn of_prime(&self, prime: usize) -> &'a [u64] {
+        &self.window[prime * self.plane_words + self.offset..][..BLOCK_WORDS]
+    }
+}
+
+/// Sixty-four signed integers of equal width: entry `(r, c)` of a block has number `8 c + r`.
+pub struct IntegerBlock {
+    /// Limbs of each magnitude.
+    pub limbs: usize,
+    /// Whether the integer is below 0.
+    pub negative: [bool; BLOCK_WORDS],
+    /// Magnitudes, little-endian, `limbs` each.
+    pub magnitudes: Vec<u64>,
+}
+
+impl IntegerBlock {
+    /// A block of zeros.
+    pub fn new(limbs: usize) -> IntegerBlock {
+        IntegerBlock { limbs, negative: [false; BLOCK_WORDS], magnitudes: vec![0; BLOCK_WORDS * limbs] }
+    }
+
+    /// Magnitude of entry number `entry`.
+    #[inline]
+    pub fn magnitude(&self, entry: usize) -> &[u64] {
+        &self.magnitudes[entry * self.limbs..][..self.limbs]
+    }
+}
+
+/// How one kernel of the table is obtained: the kernel, or what this CPU or build lacks.
+pub type Probe = fn() -> std::result::Result<&'static dyn PlaneKernel, &'static str>;
+
+/// All kernels, the preferred first; `reference` is always there.
+pub const TABLE: &[(&str, Probe)] = &[("reference", reference::probe)];
+
+/// The kernel called `name`.
+///
+/// # Errors
+/// [`Error::UnknownKernel`] with the known names; [`Error::KernelUnavailable`] with what is missing.
+pub fn by_name(name: &str) -> Result<&'static dyn PlaneKernel> {
+    let Some(&(name, probe)) = TABLE.iter().find(|(known, _)| *known == name) else {
+        let known = TABLE.iter().map(|(known, _)| *known).collect::<Vec<_>>().join(", ");
+        return Err(Error::UnknownKernel { name: name.to_string(), known: format!("auto, {known}") });
+    };
+    probe().map_err(|reason| Error::KernelUnavailable { name, reason })
+}
+
+/// Every kernel that can run here, the preferred first.
+pub fn available() -> Vec<&'static dyn PlaneKernel> {
+    TABLE.iter().filter_map(|(_, probe)| probe().ok()).collect()
+}

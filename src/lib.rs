@@ -1,0 +1,19 @@
+//! Dense linear algebra on big floats (about 100 to 4000 bits) through word-size residues.
+//!
+//! Layers, each knowing only those below it: `front` (files, command line), `ops` (the public verbs), `drive`
+//! (threads), `kernels` and `store` (mechanisms), `plan` (decisions), `matrix` (storage), `math` and `error`.
+
+pub mod context;
+pub mod error;
+pub mod front;
+pub mod kernels;
+pub mod math;
+pub mod matrix;
+pub mod ops;
+pub mod plan;
+pub mod store;
+
+pub use context::{Context, ContextBuilder, Progress};
+pub use error::{Error, Result};
+pub use matrix::{Matrix, MatrixView, Op, Uplo};
+pub use ops::{GemmOptions, Outcome, Report, SyrkOptions, gemm, gemm_with, syrk, syrk_with};

@@ -1,0 +1,5 @@
+//! The `sunzi` program.
+
+fn main() {
+    println!("sunzi {}", env!("CARGO_PKG_VERSION"));
+}

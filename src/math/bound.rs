@@ -1,0 +1,77 @@
+//! Every inequality of the method, each as one named function; docs/ALGORITHM.md proves them.
+//!
+//! Knows: bit counts. Does not know: matrices, kernels. Nothing else in the crate may repeat one of these bounds.
+
+/// `ceil(log2(max(count, 1)))`.
+pub fn ceil_log2(count: usize) -> u32 {
+    count.max(1).next_power_of_two().trailing_zeros()
+}
+
+/// Guard bits for a contraction over `contracted` terms: `ceil(ceil(log2 max(K, 1)) / 2) + 3`.
+///
+/// Rounding the scaled entries moves `Q_ij` by at most `2 * sqrt(K)/2 + K/4 * 2^-B` units of `2^B`, that is by less
+/// than `2^(-b-1)` of `||p_i|| ||p_j||` with these guard bits.
+pub fn guard_bits(contracted: usize) -> u32 {
+    ceil_log2(contracted).div_ceil(2) + 3
+}
+
+/// Working bits `B = b + guard_bits`: the scaled column `p_j * 2^(B - e_j)` is rounded to integers.
+pub fn working_bits(precision_bits: u32, contracted: usize) -> u32 {
+    precision_bits + guard_bits(contracted)
+}
+
+/// Bits of the modulus product: `M > 2^modulus_bits` makes a signed product of magnitude at most
+/// `2^(left_bits + right_bits + 1)` unique, where the columns' norms are at most `2^left_bits`, `2^right_bits`.
+pub fn modulus_bits(left_bits: u32, right_bits: u32) -> u32 {
+    left_bits + right_bits + 2
+}
+
+/// Bit length that no reconstructed product may exceed: `|x| < 2^(modulus_bits - 1)` for every true product, and a
+/// single wrong residue moves `x` beyond it when a redundant prime is held.
+pub fn range_check_bits(modulus_bits: u32) -> u32 {
+    modulus_bits - 1
+}
+
+/// Number of primes `p = 2^52 - c`, `c < 2^14`, whose product exceeds `2^modulus_bits`.
+///
+/// With `n = floor(modulus_bits / 52) + 1`, `52 n >= modulus_bits + 1`, and the product is at least
+/// `2^(52 n) (1 - n 2^-38) > 2^(52 n - 1)` for `n < 2^37`.
+pub fn ifma52_prime_count(modulus_bits: u32) -> usize {
+    modulus_bits as usize / 52 + 1
+}
+
+/// Most terms that a 64-bit accumulator of 52-bit half products can take: each is below `2^52`.
+pub const IFMA52_CHUNK_ROWS: usize = 4096;
+
+/// Largest odd modulus whose balanced products sum exactly in a double over `chunk_rows` terms with a balanced
+/// residue carried in: `chunk_rows * ((p-1)/2)^2 + (p-1)/2 <= 2^53`.
+pub fn f64_largest_modulus(chunk_rows: usize) -> u64 {
+    let fits = |half: u64| (chunk_rows as u128) * u128::from(half) * u128::from(half) + u128::from(half) <= 1 << 53;
+    let (mut low, mut high) = (0u64, 1 << 27); // fits(low), not fits(high)
+    while high - low > 1 {
+        let middle = (low + high) / 2;
+        if fits(middle) { low = middle } else { high = middle }
+    }
+    2 * low + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_values_are_exact() {
+        assert_eq!([0, 1, 2, 3, 4, 5, 4000].map(ceil_log2), [0, 0, 1, 2, 2, 3, 12]);
+        assert_eq!(working_bits(1024, 4000), 1033);
+        assert_eq!(ifma52_prime_count(modulus_bits(1033, 1033)), 40);
+    }
+
+    #[test]
+    fn the_largest_f64_modulus_is_the_largest() {
+        for rows in [1usize, 2, 256, 1000, 4096, 100_000] {
+            let half = (f64_largest_modulus(rows) - 1) / 2;
+            let total = |h: u64| rows as u128 * u128::from(h) * u128::from(h) + u128::from(h);
+            assert!(total(half) <= 1 << 53 && total(half + 1) > 1 << 53, "rows {rows}");
+        }
+    }
+}

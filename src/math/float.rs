@@ -1,0 +1,195 @@
+//! One big float as a head (sign and exponent) and a slice of limbs, and how an integer rounds to it.
+//!
+//! A number is `(-1)^negative * 0.s * 2^exponent`, `s` the significand: little-endian 64-bit limbs, the top bit of
+//! the last limb set, bits below the precision zero (MPFR's form). Zero has the head 0 and limbs 0, so that
+//! zeroed memory is a zero matrix. There is one zero, without sign; NaN and infinity cannot be written down.
+//! Does not know: matrices, files, rug.
+
+/// Number of bits in a limb.
+pub const LIMB_BITS: u32 = 64;
+
+/// Limbs that hold `bits` bits.
+pub const fn limbs_for(bits: u32) -> usize {
+    bits.div_ceil(LIMB_BITS) as usize
+}
+
+/// Sign and exponent of one number, packed in a word; the zero word is the number 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(transparent)]
+pub struct Head(pub u64);
+
+impl Head {
+    /// The head of the number 0.
+    pub const ZERO: Head = Head(0);
+
+    /// Head of a number that is not 0.
+    ///
+    /// `exponent` must lie within +-2^60 (asserted).
+    pub fn new(negative: bool, exponent: i64) -> Head {
+        assert!(exponent.unsigned_abs() < 1 << 60, "exponent {exponent} out of range");
+        Head(((exponent as u64) << 2) | 2 | negative as u64)
+    }
+
+    /// Whether the number is 0.
+    #[inline]
+    pub fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether the number is below 0.
+    #[inline]
+    pub fn is_negative(self) -> bool {
+        self.0 & 1 == 1
+    }
+
+    /// Exponent `e` of `0.s * 2^e`; 0 for the number 0.
+    #[inline]
+    pub fn exponent(self) -> i64 {
+        (self.0 as i64) >> 2
+    }
+
+    /// The same number with the other sign.
+    pub fn negated(self) -> Head {
+        if self.is_zero() { self } else { Head(self.0 ^ 1) }
+    }
+}
+
+/// A number borrowed from a matrix: its head and its limbs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FloatRef<'a> {
+    /// Sign and exponent.
+    pub head: Head,
+    /// Significand, least limb first.
+    pub limbs: &'a [u64],
+}
+
+impl FloatRef<'_> {
+    /// Nearest `f64` up to one unit in the last place; overflows to infinity, underflows to 0.
+    pub fn to_f64(self) -> f64 {
+        if self.head.is_zero() {
+            return 0.0;
+        }
+        let top = self.limbs[self.limbs.len() - 1] as f64 / 18_446_744_073_709_551_616.0;
+        let size = scale_f64(top, self.head.exponent());
+        if self.head.is_negative() { -size } else { size }
+    }
+}
+
+/// `x * 2^exponent` for any exponent, through two steps so that subnormal results are reached.
+fn scale_f64(x: f64, exponent: i64) -> f64 {
+    let clamped = exponent.clamp(-2200, 2200) as i32;
+    let half = clamped / 2;
+    x * 2f64.powi(half) * 2f64.powi(clamped - half)
+}
+
+/// Number of significant bits of a little-endian integer; 0 for 0.
+pub fn bit_length(limbs: &[u64]) -> u64 {
+    limbs
+        .iter()
+        .rposition(|&limb| limb != 0)
+        .map_or(0, |top| (top as u64 + 1) * 64 - u64::from(limbs[top].leading_zeros()))
+}
+
+/// Rounds `(-1)^negative * magnitude * 2^exponent` to `precision_bits` bits, to nearest, ties to even.
+///
+/// `out` takes the significand and has `limbs_for(precision_bits)` limbs; the head is returned.
+/// Any number of limbs in `magnitude`, leading zeros allowed. Cost: linear in the limbs.
+pub fn round_integer(negative: bool, magnitude: &[u64], exponent: i64, precision_bits: u32, out: &mut [u64]) -> Head {
+    assert_eq!(out.len(), limbs_for(precision_bits));
+    let length = bit_length(magnitude);
+    if length == 0 {
+        out.fill(0);
+        return Head::ZERO;
+    }
+    // The significand's limbs are the bits [length - 64 * limbs, length) of the magnitude.
+    let low = length as i64 - out.len() as i64 * 64;
+    copy_bits(magnitude, low, out);
+    let spare = out.len() as u32 * 64 - precision_bits; // 0..=63 bits of the lowest limb do not count
+    let cut = low + i64::from(spare); // bit index of the last kept bit
+    let mut top_exponent = length as i64 + exponent;
+    let keep_mask = u64::MAX << spare;
+    let odd = (out[0] >> spare) & 1 == 1;
+    out[0] &= keep_mask;
+    if cut > 0 && bit(magnitude, cut - 1) && (odd || any_below(magnitude, cut - 1)) {
+        let mut carry = 1u64 << spare;
+        for limb in out.iter_mut() {
+            let (sum, over) = limb.overflowing_add(carry);
+            *limb = sum;
+            carry = u64::from(over);
+            if carry == 0 {
+                break;
+            }
+        }
+        if carry == 1 {
+            // All ones: the significand becomes exactly one half of the next power of two.
+            let top = out.len() - 1;
+            out[top] = 1 << 63;
+            top_exponent += 1;
+        }
+    }
+    Head::new(negative, top_exponent)
+}
+
+/// Copies the bits from `low` on into `out`; bits outside the source are 0 (`low` may be negative).
+fn copy_bits(source: &[u64], low: i64, out: &mut [u64]) {
+    let word = low.div_euclid(64);
+    let shift = low.rem_euclid(64) as u32;
+    let fetch = |index: i64| if index >= 0 && (index as usize) < source.len() { source[index as usize] } else { 0 };
+    for (offset, limb) in out.iter_mut().enumerate() {
+        let at = word + offset as i64;
+        *limb = if shift == 0 { fetch(at) } else { (fetch(at) >> shift) | (fetch(at + 1) << (64 - shift)) };
+    }
+}
+
+/// Bit `index` of a little-endian integer.
+fn bit(limbs: &[u64], index: i64) -> bool {
+    let (word, shift) = ((index / 64) as usize, (index % 64) as u32);
+    word < limbs.len() && (limbs[word] >> shift) & 1 == 1
+}
+
+/// Whether any of the bits `[0, end)` is set.
+fn any_below(limbs: &[u64], end: i64) -> bool {
+    let (word, shift) = ((end / 64) as usize, (end % 64) as u32);
+    limbs.iter().take(word).any(|&limb| limb != 0)
+        || (shift > 0 && word < limbs.len() && limbs[word] & ((1u64 << shift) - 1) != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rug::{Float, Integer, integer::Order, rand::RandState};
+
+    #[test]
+    fn rounding_equals_mpfr() {
+        let mut rng = RandState::new();
+        rng.seed(&Integer::from(11));
+        for case in 0..4000u32 {
+            let bits = 1 + rng.below(400);
+            let mut value = Integer::from(Integer::random_bits(bits, &mut rng));
+            if case % 3 == 0 {
+                value <<= rng.below(130); // ties and exact values
+            }
+            if case % 5 == 0 {
+                value = (Integer::from(1) << bits) - 1u32;
+            }
+            let precision = 2 + rng.below(260);
+            let limbs = value.to_digits::<u64>(Order::Lsf);
+            let mut out = vec![0xdead; limbs_for(precision)];
+            let head = round_integer(case % 2 == 0, &limbs, -37, precision, &mut out);
+            let mut want: Float = Float::with_val(precision, &value) >> 37;
+            if case % 2 == 0 {
+                want = -want;
+            }
+            if value == 0 {
+                assert!(head.is_zero());
+                continue;
+            }
+            assert_eq!(Some(head.exponent() as i32), want.get_exp(), "case {case}");
+            assert_eq!(head.is_negative(), want.is_sign_negative());
+            let got = Integer::from_digits(&out, Order::Lsf);
+            let (significand, _) = want.to_integer_exp().unwrap();
+            let shift = out.len() as u32 * 64 - significand.significant_bits();
+            assert_eq!(got, significand.abs() << shift, "case {case}");
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Numbers: bounds, floats on limbs, primes, moduli, scaling. No I/O, clock, thread or `unsafe`.
+#![forbid(unsafe_code)]
+
+pub mod bound;
+pub mod family;
+pub mod float;
+pub mod modulus;
+pub mod prime;
+pub mod scale;

@@ -1,0 +1,121 @@
+//! Arithmetic modulo one word-size prime, in plain integers: what tables are made with and kernels are tested against.
+
+/// One prime modulus below 2^62.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Modulus {
+    prime: u64,
+}
+
+impl Modulus {
+    /// The modulus `prime`; at least 3 and below 2^62 (asserted), and the caller knows it is prime.
+    pub fn new(prime: u64) -> Modulus {
+        assert!((3..1 << 62).contains(&prime), "modulus {prime} out of range");
+        Modulus { prime }
+    }
+
+    /// The prime itself.
+    #[inline]
+    pub fn prime(self) -> u64 {
+        self.prime
+    }
+
+    /// `a * b mod p` in `[0, p)`, for any 64-bit operands.
+    #[inline]
+    pub fn multiply(self, a: u64, b: u64) -> u64 {
+        (u128::from(a) * u128::from(b) % u128::from(self.prime)) as u64
+    }
+
+    /// `a + b mod p` for least residues.
+    #[inline]
+    pub fn add(self, a: u64, b: u64) -> u64 {
+        let sum = a + b;
+        if sum >= self.prime { sum - self.prime } else { sum }
+    }
+
+    /// `a - b mod p` for least residues.
+    #[inline]
+    pub fn subtract(self, a: u64, b: u64) -> u64 {
+        if a >= b { a - b } else { a + self.prime - b }
+    }
+
+    /// `base^exponent mod p`.
+    pub fn power(self, base: u64, exponent: u64) -> u64 {
+        let (mut result, mut square, mut left) = (1, base % self.prime, exponent);
+        while left > 0 {
+            if left & 1 == 1 {
+                result = self.multiply(result, square);
+            }
+            square = self.multiply(square, square);
+            left >>= 1;
+        }
+        result
+    }
+
+    /// Inverse of a nonzero residue, by Fermat.
+    pub fn inverse(self, a: u64) -> u64 {
+        assert!(!a.is_multiple_of(self.prime), "0 has no inverse");
+        self.power(a, self.prime - 2)
+    }
+
+    /// A square root of -1; the prime must be 1 mod 4 (asserted).
+    pub fn root_of_minus_one(self) -> u64 {
+        assert_eq!(self.prime % 4, 1, "-1 is no square modulo {}", self.prime);
+        let quarter = (self.prime - 1) / 4;
+        (2..)
+            .map(|base| self.power(base, quarter))
+            .find(|&root| self.multiply(root, root) == self.prime - 1)
+            .expect("half of all bases are non-residues")
+    }
+
+    /// The least residue of a little-endian integer.
+    pub fn reduce(self, limbs: &[u64]) -> u64 {
+        let step =
+            |high: u64, &limb: &u64| (((u128::from(high) << 64) | u128::from(limb)) % u128::from(self.prime)) as u64;
+        limbs.iter().rev().fold(0, step)
+    }
+
+    /// The balanced form of a least residue: `|r| <= (p - 1) / 2`.
+    #[inline]
+    pub fn balanced(self, least: u64) -> i64 {
+        if least > self.prime / 2 { least as i64 - self.prime as i64 } else { least as i64 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inverse_and_root_hold() {
+        for prime in [5u64, 13, 10_000_169 - 169 + 19, (1 << 52) - 143] {
+            if !crate::math::prime::is_prime(prime) {
+                continue;
+            }
+            let modulus = Modulus::new(prime);
+            assert_eq!(modulus.multiply(modulus.inverse(3), 3), 1);
+            if prime % 4 == 1 {
+                let root = modulus.root_of_minus_one();
+                assert_eq!(modulus.multiply(root, root), prime - 1);
+            }
+        }
+    }
+
+    #[test]
+    fn reduction_equals_the_big_integer() {
+        let limbs = [0x0123_4567_89ab_cdef, u64::MAX, 7, 1 << 63];
+        let big = rug::Integer::from_digits(&limbs, rug::integer::Order::Lsf);
+        for prime in [3u64, 65_537, (1 << 52) - 47, (1 << 61) - 1] {
+            assert_eq!(Modulus::new(prime).reduce(&limbs), big.mod_u64(prime));
+        }
+    }
+
+    trait ModU64 {
+        fn mod_u64(&self, modulus: u64) -> u64;
+    }
+
+    impl ModU64 for rug::Integer {
+        fn mod_u64(&self, modulus: u64) -> u64 {
+            rug::Integer::from(self % modulus).to_u64().expect("a residue fits")
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Exchange with `rug::Float`, `rug::Integer` and `f64`, element-wise and in bulk.
+
+use crate::error::{Error, Result};
+use crate::math::float::{FloatRef, Head, round_integer};
+use crate::matrix::{MAXIMUM_EXPONENT, Matrix, MatrixView};
+use rug::integer::Order;
+use rug::{Float, Integer};
+
+impl FloatRef<'_> {
+    /// The number as an MPFR float of `precision_bits` bits, rounded to nearest.
+    ///
+    /// Exact where `precision_bits` is at least the number's own precision. Exponents beyond MPFR's range become
+    /// infinite or 0, as MPFR does.
+    pub fn to_float(self, precision_bits: u32) -> Float {
+        if self.head.is_zero() {
+            return Float::new(precision_bits);
+        }
+        let (integer, exponent) = self.to_integer_exponent();
+        let clamped = exponent.clamp(i64::from(i32::MIN) / 2, i64::from(i32::MAX) / 2) as i32;
+        Float::with_val(precision_bits, &integer) << clamped
+    }
+
+    /// The number as `integer * 2^exponent`, exactly.
+    pub fn to_integer_exponent(self) -> (Integer, i64) {
+        let magnitude = Integer::from_digits(self.limbs, Order::Lsf);
+        let exponent = self.head.exponent() - self.limbs.len() as i64 * 64;
+        (if self.head.is_negative() { -magnitude } else { magnitude }, exponent)
+    }
+
+    /// The number as an integer, or `None` where it has a fractional part.
+    pub fn to_integer(self) -> Option<Integer> {
+        if self.head.is_zero() {
+            return Some(Integer::new());
+        }
+        let (integer, exponent) = self.to_integer_exponent();
+        if exponent >= 0 {
+            return u32::try_from(exponent).ok().map(|shift| integer << shift);
+        }
+        let shift = u32::try_from(-exponent).ok()?;
+        integer.is_divisible_2pow(shift).then(|| integer >> shift)
+    }
+}
+
+impl Matrix {
+    /// Writes `value`, rounded to nearest even at the matrix's precision.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`] for NaN and infinities.
+    pub fn set_float(&mut self, row: usize, col: usize, value: &Float) -> Result<()> {
+        if !value.is_finite() {
+            let kind = if value.is_nan() { "NaN" } else { "infinite" };
+            return Err(Error::NotFinite { row, column: col, kind });
+        }
+        match value.to_integer_exp() {
+            Some((integer, exponent)) => self.set_integer_exponent(row, col, &integer, exponent.into()),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes `integer * 2^exponent`, rounded to nearest even at the matrix's precision.
+    ///
+    /// # Errors
+    /// [`Error::ExponentRange`] where the result's exponent lies outside +-[`MAXIMUM_EXPONENT`].
+    pub fn set_integer_exponent(&mut self, row: usize, col: usize, integer: &Integer, exponent: i64) -> Result<()> {
+        let mut limbs = vec![0; self.limbs_per_element()];
+        let negative = *integer < 0;
+        let head = round_integer(negative, integer.as_limbs(), exponent, self.precision_bits(), &mut limbs);
+        if head.exponent().abs() > MAXIMUM_EXPONENT {
+            return Err(Error::ExponentRange { row, column: col, exponent: head.exponent(), limit: MAXIMUM_EXPONENT });
+        }
+        self.set(row, col, FloatRef { head, limbs: &limbs });
+        Ok(())
+    }
+
+    /// Writes an `f64`, rounded to nearest even at the matrix's precision.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`] for NaN and infinities.
+    pub fn set_f64(&mut self, row: usize, col: usize, value: f64) -> Result<()> {
+        self.set_float(row, col, &Float::with_val(53, value))
+    }
+
+    /// The element at `(row, col)` as an MPFR float of the matrix's precision: exact.
+    pub fn float(&self, row: usize, col: usize) -> Float {
+        self.get(row, col).to_float(self.precision_bits())
+    }
+
+    /// A matrix from column-major floats, each rounded to nearest even at `precision_bits`.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where the slice has not `rows * cols` entries, [`Error::NotFinite`] for the first
+    /// NaN or infinity, and those of [`Matrix::zeros`].
+    pub fn from_floats(rows: usize, cols: usize, precision_bits: u32, values: &[Float]) -> Result<Matrix> {
+        Self::from_slice(rows, cols, precision_bits, values, |matrix, row, col, value| {
+            matrix.set_float(row, col, value)
+        })
+    }
+
+    /// A matrix from column-major integers, each rounded to nearest even at `precision_bits`.
+    ///
+    /// # Errors
+    /// As [`Matrix::from_floats`].
+    pub fn from_integers(rows: usize, cols: usize, precision_bits: u32, values: &[Integer]) -> Result<Matrix> {
+        Self::from_slice(rows, cols, precision_bits, values, |matrix, row, col, value| {
+            matrix.set_integer_exponent(row, col, value, 0)
+        })
+    }
+
+    /// A matrix from column-major doubles, each rounded to nearest even at `precision_bits`.
+    ///
+    /// # Errors
+    /// As [`Matrix::from_floats`].
+    pub fn from_f64s(rows: usize, cols: usize, precision_bits: u32, values: &[f64]) -> Result<Matrix> {
+        Self::from_slice(rows, cols, precision_bits, values, |matrix, row, col, &value| matrix.set_f64(row, col, value))
+    }
+
+    fn from_slice<T>(
+        rows: usize,
+        cols: usize,
+        precision_bits: u32,
+        values: &[T],
+        set: impl Fn(&mut Matrix, usize, usize, &T) -> Result<()>,
+    ) -> Result<Matrix> {
+        let mut matrix = Matrix::zeros(rows, cols, precision_bits)?;
+        if values.len() != rows * cols {
+            let message = format!("{} values given for a {rows} x {cols} matrix", values.len());
+            return Err(Error::InvalidArgument(message));
+        }
+        for (index, value) in values.iter().enumerate() {
+            set(&mut matrix, index % rows, index / rows, value)?;
+        }
+        Ok(matrix)
+    }
+}
+
+impl MatrixView<'_> {
+    /// All elements, column-major, as MPFR floats of the matrix's precision: exact.
+    pub fn to_floats(&self) -> Vec<Float> {
+        self.map(|value| value.to_float(self.precision_bits()))
+    }
+
+    /// All elements, column-major, as doubles (nearest up to one unit in the last place).
+    pub fn to_f64s(&self) -> Vec<f64> {
+        self.map(|value| value.to_f64())
+    }
+
+    /// All elements, column-major, as integers.
+    ///
+    /// # Errors
+    /// [`Error::NotInteger`] names the first element with a fractional part.
+    pub fn to_integers(&self) -> Result<Vec<Integer>> {
+        self.map(|value| value.to_integer())
+            .into_iter()
+            .enumerate()
+            .map(|(at, value)| value.ok_or(Error::NotInteger { row: at % self.rows(), column: at / self.rows() }))
+            .collect()
+    }
+
+    fn map<'a, T>(&'a self, read: impl Fn(FloatRef<'a>) -> T) -> Vec<T> {
+        let mut values = Vec::with_capacity(self.rows() * self.cols());
+        for col in 0..self.cols() {
+            values.extend((0..self.rows()).map(|row| read(self.get(row, col))));
+        }
+        values
+    }
+}
+
+/// Head of a number, from a rug float that is finite.
+impl From<&Float> for Head {
+    fn from(value: &Float) -> Head {
+        value.get_exp().map_or(Head::ZERO, |exponent| Head::new(value.is_sign_negative(), exponent.into()))
+    }
+}

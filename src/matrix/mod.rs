@@ -1,0 +1,14 @@
+//! Dense big-float matrices: one flat block of heads and limbs, and strided views of it.
+//!
+//! Knows: `math::float`, rug for exchange. Does not know: residues, threads, files.
+#![forbid(unsafe_code)]
+
+mod arithmetic;
+mod convert;
+mod shape;
+mod storage;
+mod view;
+
+pub use shape::{Op, Uplo};
+pub use storage::{MAXIMUM_EXPONENT, Matrix};
+pub use view::MatrixView;

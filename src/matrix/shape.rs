@@ -1,0 +1,21 @@
+//! The small words of matrix shapes, as in BLAS.
+
+/// Which triangle of a symmetric matrix is meant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+pub enum Uplo {
+    /// Entries with `row >= column`.
+    #[default]
+    Lower,
+    /// Entries with `row <= column`.
+    Upper,
+}
+
+/// Whether an operand is used as it is or transposed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+pub enum Op {
+    /// The matrix itself.
+    #[default]
+    NoTranspose,
+    /// Its transpose.
+    Transpose,
+}

@@ -1,0 +1,121 @@
+//! `Matrix`: big floats of one precision in a single allocation.
+//!
+//! Layout: column-major; first one head word per element, then `limbs_per_element` limbs per element. Element
+//! `(i, j)` has index `i + j * rows`. Zeroed memory is the zero matrix.
+
+use crate::error::{Error, Result};
+use crate::math::float::{FloatRef, Head, limbs_for};
+use crate::matrix::MatrixView;
+
+/// Largest magnitude of an exponent that conversions accept (MPFR's default range).
+pub const MAXIMUM_EXPONENT: i64 = (1 << 30) - 1;
+
+/// A dense `rows x cols` matrix of big floats with `precision_bits` bits each.
+///
+/// Memory: `rows * cols * 8 * (1 + ceil(precision_bits / 64))` bytes in one block; no heap object per number.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Matrix {
+    rows: usize,
+    cols: usize,
+    precision_bits: u32,
+    words: Vec<u64>,
+}
+
+impl Matrix {
+    /// The zero matrix. Pages are touched only when written.
+    ///
+    /// # Errors
+    /// [`Error::Precision`] for fewer than 2 bits; [`Error::DimensionOverflow`] where the size does not fit a
+    /// `usize`; [`Error::OutOfMemory`] where the system refuses it.
+    pub fn zeros(rows: usize, cols: usize, precision_bits: u32) -> Result<Matrix> {
+        if !(2..=1 << 24).contains(&precision_bits) {
+            return Err(Error::Precision { precision_bits: precision_bits.into(), maximum_bits: 1 << 24 });
+        }
+        let overflow = || Error::DimensionOverflow { rows, cols, precision_bits };
+        let count = rows.checked_mul(cols).ok_or_else(overflow)?;
+        let words = count.checked_mul(1 + limbs_for(precision_bits)).ok_or_else(overflow)?;
+        let bytes = words.checked_mul(8).filter(|&bytes| bytes <= isize::MAX as usize).ok_or_else(overflow)?;
+        // A failed reservation is an error; only then ask for zeroed pages, which the system hands out lazily.
+        Vec::<u64>::new().try_reserve_exact(words).map_err(|_| Error::OutOfMemory { bytes: bytes as u64 })?;
+        Ok(Matrix { rows, cols, precision_bits, words: vec![0; words] })
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Bits of every significand.
+    pub fn precision_bits(&self) -> u32 {
+        self.precision_bits
+    }
+
+    /// Limbs of every significand.
+    pub fn limbs_per_element(&self) -> usize {
+        limbs_for(self.precision_bits)
+    }
+
+    /// Bytes of heads and limbs.
+    pub fn bytes(&self) -> u64 {
+        self.words.len() as u64 * 8
+    }
+
+    /// Bytes that a matrix of this shape takes; saturates where it could not be addressed.
+    pub fn bytes_for(rows: usize, cols: usize, precision_bits: u32) -> u64 {
+        let each = 8 * (1 + limbs_for(precision_bits) as u128);
+        u64::try_from(rows as u128 * cols as u128 * each).unwrap_or(u64::MAX)
+    }
+
+    fn index(&self, row: usize, col: usize) -> usize {
+        assert!(row < self.rows && col < self.cols, "({row}, {col}) outside {} x {}", self.rows, self.cols);
+        row + col * self.rows
+    }
+
+    /// The element at `(row, col)`, borrowed. Panics outside the shape.
+    pub fn get(&self, row: usize, col: usize) -> FloatRef<'_> {
+        let index = self.index(row, col);
+        let limbs = self.limbs_per_element();
+        let (heads, all_limbs) = self.parts();
+        FloatRef { head: Head(heads[index]), limbs: &all_limbs[index * limbs..][..limbs] }
+    }
+
+    /// Writes an element: its head, and its limbs in the form `math::float` states. Panics outside the shape.
+    pub fn set(&mut self, row: usize, col: usize, value: FloatRef<'_>) {
+        let index = self.index(row, col);
+        let limbs = self.limbs_per_element();
+        let (heads, all_limbs) = self.parts_mut();
+        heads[index] = value.head.0;
+        all_limbs[index * limbs..][..limbs].copy_from_slice(value.limbs);
+    }
+
+    /// All heads and all limbs, column-major.
+    pub fn parts(&self) -> (&[u64], &[u64]) {
+        self.words.split_at(self.rows * self.cols)
+    }
+
+    /// All heads and all limbs for writing; the caller keeps the form `math::float` states.
+    pub fn parts_mut(&mut self) -> (&mut [u64], &mut [u64]) {
+        let count = self.rows * self.cols;
+        self.words.split_at_mut(count)
+    }
+
+    /// Sets every element to 0 without giving the memory back.
+    pub fn clear(&mut self) {
+        self.words.fill(0);
+    }
+
+    /// The whole matrix as a view.
+    pub fn view(&self) -> MatrixView<'_> {
+        MatrixView::new(self)
+    }
+
+    /// The transpose, as a view: nothing is copied.
+    pub fn transposed(&self) -> MatrixView<'_> {
+        self.view().transposed()
+    }
+}

@@ -1,0 +1,9 @@
+//! Where the words of windows and scratch live, and how much memory the machine has.
+//!
+//! Knows: allocation, huge pages, the system's memory figures. Does not know: what the words mean.
+
+mod buffer;
+mod system;
+
+pub use buffer::Buffer;
+pub use system::available_bytes;
