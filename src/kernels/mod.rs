@@ -10,6 +10,8 @@
 //!   (`reconstruct` reads what `multiply` wrote).
 
 pub mod reference;
+#[cfg(target_arch = "x86_64")]
+pub mod x86_64;
 
 use crate::error::{Error, Result};
 use crate::matrix::MatrixView;
@@ -153,7 +155,11 @@ impl IntegerBlock {
 pub type Probe = fn() -> std::result::Result<&'static dyn PlaneKernel, &'static str>;
 
 /// All kernels, the preferred first; `reference` is always there.
-pub const TABLE: &[(&str, Probe)] = &[("reference", reference::probe)];
+pub const TABLE: &[(&str, Probe)] = &[
+    #[cfg(target_arch = "x86_64")]
+    ("ifma52", x86_64::ifma52::probe),
+    ("reference", reference::probe),
+];
 
 /// The kernel called `name`.
 ///

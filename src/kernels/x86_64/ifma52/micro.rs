@@ -1,0 +1,164 @@
+//! The innermost loops: a register tile of 52-bit multiply-adds, and the fold of its sums modulo `p = 2^52 - c`.
+//!
+//! Layout: an operand panel is `[row][8 columns]`, so one 64-byte load takes 8 columns of one row, and one column of
+//! the other operand is a broadcast. A tile is up to 3 panels of X times 4 columns of Y: 24 accumulators.
+//! Bounds: docs/ALGORITHM.md, "Sums and folds of the IFMA kernel".
+
+use crate::math::bound::IFMA52_CHUNK_ROWS;
+use crate::plan::{BLOCK, BLOCK_WORDS};
+use std::arch::x86_64::*;
+
+/// Columns of Y in a register tile.
+pub const TILE_COLUMNS: usize = 4;
+
+/// Largest number of panels of X in a register tile.
+pub const TILE_PANELS: usize = 3;
+
+/// Rows per turn of the inner loop.
+const UNROLL: usize = 4;
+
+/// What folding needs to know of a prime `2^52 - c`, in every lane.
+#[derive(Clone, Copy)]
+pub struct Fold {
+    prime: __m512i,
+    c: __m512i,
+    c_squared: __m512i,
+    mask: __m512i,
+}
+
+impl Fold {
+    /// Constants of `prime`, which lies in `(2^52 - 2^14, 2^52)`.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub fn new(prime: u64) -> Fold {
+        let c = ((1u64 << 52) - prime) as i64;
+        Fold {
+            prime: _mm512_set1_epi64(prime as i64),
+            c: _mm512_set1_epi64(c),
+            c_squared: _mm512_set1_epi64(c * c),
+            mask: _mm512_set1_epi64((1 << 52) - 1),
+        }
+    }
+
+    /// `start + lo + 2^52 hi mod p`, least residue, for `start < 2^52`, and `lo`, `hi` sums of at most 4096 terms
+    /// below `2^52`.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    pub fn fold(&self, start: __m512i, lo: __m512i, hi: __m512i) -> __m512i {
+        let lo_high = _mm512_srli_epi64::<52>(lo);
+        let hi_high = _mm512_srli_epi64::<52>(hi);
+        let sum = _mm512_add_epi64(start, _mm512_and_si512(lo, self.mask));
+        let carry = _mm512_madd52hi_epu64(lo_high, hi, self.c);
+        let sum = _mm512_madd52lo_epu64(sum, hi, self.c);
+        let sum = _mm512_madd52lo_epu64(sum, carry, self.c);
+        let sum = _mm512_madd52lo_epu64(sum, hi_high, self.c_squared);
+        self.least(sum)
+    }
+
+    /// The least residue of `sum < 2^56`.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    pub fn least(&self, sum: __m512i) -> __m512i {
+        let low = _mm512_and_si512(sum, self.mask);
+        let near = _mm512_madd52lo_epu64(low, _mm512_srli_epi64::<52>(sum), self.c);
+        _mm512_min_epu64(near, _mm512_sub_epi64(near, self.prime))
+    }
+
+    /// `a - b mod p` for least residues.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub fn subtract(&self, a: __m512i, b: __m512i) -> __m512i {
+        let difference = _mm512_sub_epi64(a, b);
+        _mm512_min_epu64(difference, _mm512_add_epi64(difference, self.prime))
+    }
+
+    /// `a * b mod p` for operands below `2^52`.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    pub fn multiply(&self, a: __m512i, b: __m512i) -> __m512i {
+        let zero = _mm512_setzero_si512();
+        let lo = _mm512_madd52lo_epu64(zero, a, b);
+        let hi = _mm512_madd52hi_epu64(zero, a, b);
+        let carry = _mm512_madd52hi_epu64(zero, hi, self.c);
+        let sum = _mm512_madd52lo_epu64(lo, hi, self.c);
+        self.least(_mm512_madd52lo_epu64(sum, carry, self.c))
+    }
+}
+
+/// One register tile: `C := C + X^T Y` (or `:= X^T Y`) for `PANELS` panels of X and 4 columns of Y over `rows` rows.
+///
+/// # Safety
+/// `x` points to `PANELS` panels, `panel_words` words apart, `y` to a panel of Y offset by 0 or 4 columns; all have at
+/// least `rows <= 4096` rows of 8 words. `c` points to the block of the first panel, offset by the same columns times
+/// 8 words; the blocks of further panels follow 64 words apart. Words of C are below `2^52` when `accumulate` is set.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub unsafe fn tile<const PANELS: usize>(fold: &Fold, tile: Tile, rows: usize, c: *mut u64, accumulate: bool) {
+    debug_assert!(rows <= IFMA52_CHUNK_ROWS);
+    let mut lo = [[_mm512_setzero_si512(); TILE_COLUMNS]; PANELS];
+    let mut hi = [[_mm512_setzero_si512(); TILE_COLUMNS]; PANELS];
+    let (mut x, mut y) = (tile.x, tile.y);
+    let (mut next_x, mut next_y) = (tile.next_x, tile.next_y);
+    // SAFETY: the caller promises `rows` rows behind every pointer, and the blocks behind `c`.
+    unsafe {
+        for panel in 0..PANELS {
+            for column in 0..TILE_COLUMNS {
+                _mm_prefetch::<_MM_HINT_T0>(c.add(panel * BLOCK_WORDS + column * BLOCK).cast());
+            }
+        }
+        macro_rules! row {
+            ($at:expr) => {
+                let mut left = [_mm512_setzero_si512(); PANELS];
+                for (panel, value) in left.iter_mut().enumerate() {
+                    *value = _mm512_loadu_si512(x.add(panel * tile.panel_words + $at * BLOCK).cast());
+                }
+                for column in 0..TILE_COLUMNS {
+                    let right = _mm512_set1_epi64(*y.add(column + $at * BLOCK) as i64);
+                    for panel in 0..PANELS {
+                        lo[panel][column] = _mm512_madd52lo_epu64(lo[panel][column], left[panel], right);
+                        hi[panel][column] = _mm512_madd52hi_epu64(hi[panel][column], left[panel], right);
+                    }
+                }
+            };
+        }
+        for _ in 0..rows / UNROLL {
+            row!(0);
+            row!(1);
+            row!(2);
+            row!(3);
+            _mm_prefetch::<_MM_HINT_T0>(next_y.cast());
+            _mm_prefetch::<_MM_HINT_T1>(next_x.cast());
+            next_y = next_y.wrapping_add(BLOCK);
+            next_x = next_x.wrapping_add(BLOCK);
+            x = x.add(UNROLL * BLOCK);
+            y = y.add(UNROLL * BLOCK);
+        }
+        for _ in 0..rows % UNROLL {
+            row!(0);
+            x = x.add(BLOCK);
+            y = y.add(BLOCK);
+        }
+        for panel in 0..PANELS {
+            for column in 0..TILE_COLUMNS {
+                let at = c.add(panel * BLOCK_WORDS + column * BLOCK);
+                let start = if accumulate { _mm512_loadu_si512(at.cast()) } else { _mm512_setzero_si512() };
+                _mm512_storeu_si512(at.cast(), fold.fold(start, lo[panel][column], hi[panel][column]));
+            }
+        }
+    }
+}
+
+/// Operands of one register tile.
+#[derive(Clone, Copy)]
+pub struct Tile {
+    /// First panel of X.
+    pub x: *const u64,
+    /// Words from one panel of X to the next.
+    pub panel_words: usize,
+    /// Panel of Y, offset by 0 or 4 columns.
+    pub y: *const u64,
+    /// Where to fetch lines of a later X ahead, one every 4 rows; never read.
+    pub next_x: *const u64,
+    /// Where to fetch lines of the next Y ahead, one every 4 rows; never read.
+    pub next_y: *const u64,
+}

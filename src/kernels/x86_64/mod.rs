@@ -1,0 +1,3 @@
+//! Kernels for x86-64 processors.
+
+pub mod ifma52;
