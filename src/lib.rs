@@ -11,6 +11,7 @@ pub mod math;
 pub mod matrix;
 pub mod ops;
 pub mod plan;
+pub mod rivals;
 pub mod store;
 
 pub use context::{Context, ContextBuilder, Progress};

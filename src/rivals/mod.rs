@@ -1,0 +1,269 @@
+//! The other ways to multiply matrices of big floats, kept to be measured against.
+//!
+//! A [`Rival`] takes its input in the number type native to it, prepared outside the clock, and
+//! turns it into a result in that same type: all that a user of the rival would wait for. Three
+//! are known: `sdpb` (one BLAS product per prime, as SDPB does it), `flint` (`fmpz_mat_mul`) and
+//! `mpfr` (a blocked triple loop). Nothing in the library depends on this module; its only
+//! promises are that results are right to `|error_ij| <= 2^(4-b) K ||a_i|| ||b_j||` and that the
+//! rivals are as fast as their own methods allow.
+//!
+//! The thread counts of FLINT and of OpenBLAS are properties of the process. Each run sets them
+//! under a lock, so runs of these two rivals never overlap.
+
+#[cfg(all(feature = "blas", feature = "flint"))]
+mod comb;
+#[cfg(feature = "flint")]
+mod flint;
+mod mpfr;
+#[cfg(feature = "flint")]
+mod native;
+#[cfg(all(feature = "blas", feature = "flint"))]
+mod sdpb;
+#[allow(dead_code)]
+mod sys;
+#[cfg(test)]
+mod tests;
+
+#[cfg(any(feature = "blas", feature = "flint"))]
+use std::ffi::CStr;
+
+use rayon::prelude::*;
+use rug::Float;
+
+/// The names that [`by_name`] knows, in the order in which reports list them.
+pub const NAMES: [&str; 3] = ["sdpb", "flint", "mpfr"];
+
+/// Which product a rival computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// `Q = P^T P`, lower triangle, where P is `rows x cols`.
+    Syrk,
+    /// `C = A^T B`, where A and B are both `rows x cols`.
+    Gemm,
+}
+
+/// Input of one rival: column-major entries, all of `precision_bits`.
+#[derive(Clone, Copy, Debug)]
+pub struct Problem<'a> {
+    /// The product asked for.
+    pub operation: Operation,
+    /// Rows of each operand: the length of the dot products.
+    pub rows: usize,
+    /// Columns of each operand: the dimension of the square result.
+    pub cols: usize,
+    /// Precision of the entries and of the result.
+    pub precision_bits: u32,
+    /// P for [`Operation::Syrk`], A for [`Operation::Gemm`].
+    pub a: &'a [Float],
+    /// B for [`Operation::Gemm`], `None` for [`Operation::Syrk`].
+    pub b: Option<&'a [Float]>,
+    /// How many threads a run may use, at least one.
+    pub threads: usize,
+}
+
+impl Problem<'_> {
+    /// Refuses shapes, precisions and values that the rivals cannot take.
+    fn check(&self) -> Result<(), String> {
+        if self.threads == 0 {
+            return Err("a rival needs at least one thread".into());
+        }
+        if i32::try_from(self.rows).is_err() || i32::try_from(self.cols).is_err() {
+            return Err(format!("{} x {} is too large for the rivals", self.rows, self.cols));
+        }
+        if self.b.is_some() != (self.operation == Operation::Gemm) {
+            return Err("the second operand belongs to gemm, and only there".into());
+        }
+        for operand in self.operands() {
+            if operand.len() != self.rows * self.cols {
+                return Err(format!("{} entries do not fill {} x {}", operand.len(), self.rows, self.cols));
+            }
+            if let Some(entry) = operand.iter().find(|entry| entry.prec() != self.precision_bits) {
+                return Err(format!("an entry has {} bits instead of {}", entry.prec(), self.precision_bits));
+            }
+            if !operand.iter().all(Float::is_finite) {
+                return Err("an entry is infinite or not a number".into());
+            }
+        }
+        Ok(())
+    }
+
+    /// The one or two operands, A (or P) first.
+    fn operands(&self) -> impl Iterator<Item = &[Float]> {
+        [Some(self.a), self.b].into_iter().flatten()
+    }
+}
+
+/// One other implementation, bound to one problem.
+pub trait Rival {
+    /// The name [`by_name`] knows it by.
+    fn name(&self) -> &'static str;
+
+    /// Which form runs, with the versions of the libraries behind it, for reports.
+    fn form(&self) -> String;
+
+    /// Does the whole product once, from native input to native output: the part to time.
+    fn run(&mut self);
+
+    /// Entry (i, j) of the last run's result; zero before the first run. Either triangle of a
+    /// symmetric result may be asked for.
+    ///
+    /// # Panics
+    /// When an index is not less than `cols`.
+    fn entry(&self, i: usize, j: usize) -> Float;
+
+    /// The phases of the last run in order, each with its wall time in seconds; empty where the
+    /// rival has no phases worth telling apart.
+    fn phases(&self) -> Vec<(&'static str, f64)> {
+        Vec::new()
+    }
+}
+
+/// Prepares the rival of that name for a problem; the native copy of the input is made here.
+///
+/// # Errors
+/// When the name is unknown, the feature it needs was not built, or the problem is not one that
+/// the rivals take; the text is one line for the user.
+pub fn by_name(name: &str, problem: Problem) -> Result<Box<dyn Rival>, String> {
+    problem.check()?;
+    match name {
+        #[cfg(all(feature = "blas", feature = "flint"))]
+        "sdpb" => Ok(Box::new(sdpb::Sdpb::new(problem)?)),
+        #[cfg(not(all(feature = "blas", feature = "flint")))]
+        "sdpb" => Err("rival sdpb needs the features `blas` and `flint`".into()),
+        #[cfg(feature = "flint")]
+        "flint" => Ok(Box::new(flint::Flint::new(problem)?)),
+        #[cfg(not(feature = "flint"))]
+        "flint" => Err("rival flint needs the feature `flint`".into()),
+        "mpfr" => Ok(Box::new(mpfr::Mpfr::new(problem)?)),
+        _ => Err(format!("no rival is called {name}; there are {}", NAMES.join(", "))),
+    }
+}
+
+/// The kernel set that OpenBLAS picked, such as `SkylakeX`; `None` where OpenBLAS is not linked.
+///
+/// The choice is made when the library is loaded, before `main`, and the variable
+/// `OPENBLAS_CORETYPE` overrides it; see [`better_openblas_core`].
+pub fn openblas_core() -> Option<String> {
+    #[cfg(any(feature = "blas", flint_blas))]
+    {
+        // SAFETY: the function takes nothing and returns a static string that ends in a zero.
+        let name = unsafe { CStr::from_ptr(sys::openblas_get_corename()) };
+        Some(name.to_string_lossy().into_owned())
+    }
+    #[cfg(not(any(feature = "blas", flint_blas)))]
+    None
+}
+
+/// The value of `OPENBLAS_CORETYPE` with which this process should be started anew, because the
+/// kernel set in use wastes what the CPU can do; `None` where there is nothing to gain.
+///
+/// Two causes are known: the environment names a lesser CPU, or OpenBLAS is older than the CPU
+/// and falls back to a set without AVX (0.3.21 takes `Prescott` on an Emerald Rapids, which
+/// costs a factor of five).
+pub fn better_openblas_core() -> Option<&'static str> {
+    let core = openblas_core()?.to_ascii_uppercase();
+    #[cfg(target_arch = "x86_64")]
+    {
+        let wide = ["SKYLAKEX", "COOPERLAKE", "SAPPHIRERAPIDS"].contains(&core.as_str());
+        let avx2 = ["HASWELL", "ZEN", "EXCAVATOR"].contains(&core.as_str());
+        let avx512 = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl");
+        if avx512 && !wide {
+            return Some("SKYLAKEX");
+        }
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && !wide && !avx2 {
+            return Some("HASWELL");
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = core;
+    None
+}
+
+/// Name, version and kernel set of the OpenBLAS linked, such as `OpenBLAS 0.3.21 SkylakeX`.
+#[cfg(any(feature = "blas", flint_blas))]
+fn openblas_version() -> String {
+    // SAFETY: the function takes nothing and returns a static string that ends in a zero.
+    let config = unsafe { CStr::from_ptr(sys::openblas_get_config()) }.to_string_lossy();
+    let version: Vec<&str> = config.split_whitespace().take(2).collect();
+    format!("{} {}", version.join(" "), openblas_core().unwrap_or_default())
+}
+
+/// The version of the FLINT linked, such as `3.6.0`.
+#[cfg(feature = "flint")]
+fn flint_version() -> String {
+    // SAFETY: `flint_version` is a constant string that ends in a zero.
+    unsafe { CStr::from_ptr(&raw const sys::flint_version) }.to_string_lossy().into_owned()
+}
+
+/// Limits each OpenBLAS call to so many threads; does nothing where OpenBLAS is not linked.
+#[cfg(feature = "flint")]
+fn set_openblas_threads(threads: usize) {
+    #[cfg(any(feature = "blas", flint_blas))]
+    // SAFETY: the function takes any positive number, and `process_settings` keeps other calls away.
+    unsafe {
+        sys::openblas_set_num_threads(i32::try_from(threads).unwrap_or(i32::MAX))
+    }
+    #[cfg(not(any(feature = "blas", flint_blas)))]
+    let _ = threads;
+}
+
+/// Holds off other runs that would change the thread counts of FLINT or OpenBLAS.
+#[cfg(feature = "flint")]
+fn process_settings() -> std::sync::MutexGuard<'static, ()> {
+    static LOCK: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    LOCK.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Where entry (i, j) lies in a column-major square result of which a symmetric product fills
+/// the lower triangle only. Panics outside the result.
+fn entry_index(operation: Operation, cols: usize, i: usize, j: usize) -> usize {
+    assert!(i < cols && j < cols, "({i}, {j}) is outside a result of dimension {cols}");
+    match operation {
+        Operation::Syrk => i.min(j) * cols + i.max(j),
+        Operation::Gemm => j * cols + i,
+    }
+}
+
+/// The threads of one rival: its own pool, or none at all for a single thread.
+struct Workers {
+    pool: Option<rayon::ThreadPool>,
+}
+
+impl Workers {
+    /// A pool of so many threads; with one thread all work stays on the calling thread.
+    fn new(threads: usize) -> Result<Self, String> {
+        if threads <= 1 {
+            return Ok(Self { pool: None });
+        }
+        let builder = rayon::ThreadPoolBuilder::new().num_threads(threads);
+        #[cfg(feature = "flint")]
+        let builder = builder.exit_handler(|_| {
+            // SAFETY: FLINT frees the caches of this thread, which runs no FLINT function after this.
+            unsafe { sys::flint_cleanup() }
+        });
+        let pool = builder.build().map_err(|error| format!("cannot start {threads} threads: {error}"))?;
+        Ok(Self { pool: Some(pool) })
+    }
+
+    /// Calls `body` once per item, in any order, each thread with a state of its own from `init`.
+    fn for_each<T: Send, S>(
+        &self,
+        items: impl Iterator<Item = T>,
+        init: impl Fn() -> S + Send + Sync,
+        body: impl Fn(&mut S, T) + Send + Sync,
+    ) {
+        match &self.pool {
+            None => {
+                let mut state = init();
+                items.for_each(|item| body(&mut state, item));
+            }
+            Some(pool) => {
+                let items: Vec<T> = items.collect();
+                pool.install(|| items.into_par_iter().with_max_len(1).for_each_init(&init, &body));
+            }
+        }
+    }
+}

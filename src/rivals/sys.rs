@@ -1,0 +1,43 @@
+//! Declarations of C functions that the binding crates leave out; nothing but declarations.
+//!
+//! FLINT's conversions to and from GMP and MPFR are missing in `flint3-sys`, OpenBLAS's own
+//! (non-CBLAS) functions are missing in `cblas-sys`. Signatures follow the headers of FLINT 3.6
+//! and OpenBLAS 0.3.
+
+#[cfg(any(feature = "blas", flint_blas))]
+use std::ffi::{c_char, c_int};
+
+#[cfg(feature = "flint")]
+pub use flint3_sys::*;
+
+#[cfg(feature = "flint")]
+unsafe extern "C" {
+    /// Sets an integer to an `mpf` rounded towards zero.
+    #[cfg(feature = "blas")]
+    pub fn fmpz_set_mpf(rop: *mut fmpz, op: *const gmp_mpfr_sys::gmp::mpf_t);
+    /// Sets an `mpf` to an integer, rounded towards zero to the precision of the `mpf`.
+    #[cfg(feature = "blas")]
+    pub fn fmpz_get_mpf(rop: *mut gmp_mpfr_sys::gmp::mpf_t, op: *const fmpz);
+    /// The version of FLINT as a string; only its address is of use.
+    pub static flint_version: std::ffi::c_char;
+    /// Sets an `arf` to an MPFR number, exactly.
+    pub fn arf_set_mpfr(rop: *mut arf_struct, op: *const gmp_mpfr_sys::mpfr::mpfr_t);
+    /// Sets an MPFR number to an `arf`, rounded to the precision of the MPFR number.
+    pub fn arf_get_mpfr(
+        rop: *mut gmp_mpfr_sys::mpfr::mpfr_t,
+        op: *const arf_struct,
+        round: gmp_mpfr_sys::mpfr::rnd_t,
+    ) -> std::ffi::c_int;
+}
+
+#[cfg(any(feature = "blas", flint_blas))]
+unsafe extern "C" {
+    /// Sets how many threads one BLAS call may use (in an OpenMP build: calls of this thread).
+    pub fn openblas_set_num_threads(threads: c_int);
+    /// How the library was built: 0 serial, 1 POSIX threads, 2 OpenMP.
+    pub fn openblas_get_parallel() -> c_int;
+    /// The name of the kernel set in use, a static string.
+    pub fn openblas_get_corename() -> *const c_char;
+    /// Version and build options, a static string.
+    pub fn openblas_get_config() -> *const c_char;
+}
