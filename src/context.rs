@@ -1,12 +1,14 @@
 //! `Context`: what a caller chooses (threads, memory, kernel, checks, progress) and what is kept between calls.
 //!
 //! Knows: the thread pool, the engines (moduli and tables) and the windows of earlier calls. Does not know:
-//! operations. One context runs one operation at a time; use one per caller where calls must overlap.
+//! operations. Calls on one context may overlap, but only one of them uses the kept windows; each keeps the memory
+//! limit for itself.
 
 use crate::error::{Error, Result};
-use crate::kernels::{self, EngineSpec, PlaneEngine, PlaneKernel};
+use crate::kernels::{self, EngineSpec, IntegerBlock, PlaneEngine, PlaneKernel};
 use crate::store::Buffer;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a progress callback is told.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +44,9 @@ struct KeptEngine {
     engine: Arc<dyn PlaneEngine>,
 }
 
+/// Engines kept at the same time; the one used longest ago goes first.
+const KEPT_ENGINES: usize = 8;
+
 /// Memory kept between calls.
 #[derive(Default)]
 pub struct Workspace {
@@ -49,8 +54,54 @@ pub struct Workspace {
     pub operands: Buffer,
     /// Planes of the product, all primes.
     pub products: Buffer,
-    /// Scratch of each worker.
-    pub scratch: Vec<Buffer>,
+    /// What each worker has for itself.
+    pub workers: Vec<WorkerSpace>,
+    /// Scale shifts of the columns of the left operand.
+    pub left_shifts: Vec<i64>,
+    /// Scale shifts of the columns of the right operand.
+    pub right_shifts: Vec<i64>,
+}
+
+/// Memory of one worker, kept between calls.
+pub struct WorkerSpace {
+    /// Scratch for the kernel.
+    pub scratch: Buffer,
+    /// The integers of one block.
+    pub integers: IntegerBlock,
+}
+
+impl Workspace {
+    /// Bytes held in windows and by workers.
+    pub fn bytes(&self) -> u64 {
+        let worker = |space: &WorkerSpace| space.scratch.bytes() + space.integers.magnitudes.capacity() as u64 * 8;
+        self.operands.bytes() + self.products.bytes() + self.workers.iter().map(worker).sum::<u64>()
+    }
+}
+
+/// The workspace of a context for the time of one call; dropping it gives the memory back for the next call.
+pub struct WorkspaceLease<'a> {
+    home: &'a Mutex<Workspace>,
+    workspace: Workspace,
+}
+
+impl Deref for WorkspaceLease<'_> {
+    type Target = Workspace;
+
+    fn deref(&self) -> &Workspace {
+        &self.workspace
+    }
+}
+
+impl DerefMut for WorkspaceLease<'_> {
+    fn deref_mut(&mut self) -> &mut Workspace {
+        &mut self.workspace
+    }
+}
+
+impl Drop for WorkspaceLease<'_> {
+    fn drop(&mut self) {
+        *self.home.lock().unwrap_or_else(PoisonError::into_inner) = std::mem::take(&mut self.workspace);
+    }
 }
 
 /// Builder of a [`Context`]; every choice has a default.
@@ -155,7 +206,7 @@ impl Context {
 
     /// The kernel that products run on: the forced one, else the fastest available.
     pub fn kernel(&self) -> &'static dyn PlaneKernel {
-        self.kernel.unwrap_or_else(|| kernels::available()[0])
+        self.kernel.unwrap_or_else(kernels::preferred)
     }
 
     /// Whether results are checked by a redundant prime.
@@ -188,16 +239,22 @@ impl Context {
     /// Those of [`PlaneKernel::prepare`].
     pub fn engine(&self, kernel: &'static dyn PlaneKernel, spec: EngineSpec) -> Result<Arc<dyn PlaneEngine>> {
         let mut engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(kept) = engines.iter().find(|kept| kept.kernel == kernel.name() && kept.spec == spec) {
-            return Ok(kept.engine.clone());
+        if let Some(at) = engines.iter().position(|kept| kept.kernel == kernel.name() && kept.spec == spec) {
+            let kept = engines.remove(at);
+            engines.push(kept); // the last place is the most recent use
+            return Ok(engines[engines.len() - 1].engine.clone());
         }
         let engine = kernel.prepare(&spec)?;
+        if engines.len() == KEPT_ENGINES {
+            engines.remove(0);
+        }
         engines.push(KeptEngine { kernel: kernel.name(), spec, engine: engine.clone() });
         Ok(engine)
     }
 
-    /// The windows and scratch kept between calls; a second caller waits for the first.
-    pub fn workspace(&self) -> MutexGuard<'_, Workspace> {
-        self.workspace.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The windows and scratch kept between calls. A call that overlaps another on the same context gets new ones.
+    pub fn workspace(&self) -> WorkspaceLease<'_> {
+        let workspace = std::mem::take(&mut *self.workspace.lock().unwrap_or_else(PoisonError::into_inner));
+        WorkspaceLease { home: &self.workspace, workspace }
     }
 }

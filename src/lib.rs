@@ -4,6 +4,7 @@
 //! (threads), `kernels` and `store` (mechanisms), `plan` (decisions), `matrix` (storage), `math` and `error`.
 
 pub mod context;
+pub mod drive;
 pub mod error;
 pub mod front;
 pub mod kernels;

@@ -173,6 +173,11 @@ pub fn by_name(name: &str) -> Result<&'static dyn PlaneKernel> {
     probe().map_err(|reason| Error::KernelUnavailable { name, reason })
 }
 
+/// The preferred kernel of those that can run here.
+pub fn preferred() -> &'static dyn PlaneKernel {
+    TABLE.iter().find_map(|(_, probe)| probe().ok()).expect("the reference kernel needs nothing")
+}
+
 /// Every kernel that can run here, the preferred first.
 pub fn available() -> Vec<&'static dyn PlaneKernel> {
     TABLE.iter().filter_map(|(_, probe)| probe().ok()).collect()

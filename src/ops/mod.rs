@@ -2,13 +2,28 @@
 //!
 //! Joins `plan`, `kernels` and the context's threads. Does not know: files, the command line.
 
+mod combine;
+mod convert;
+mod direct;
+mod multiply;
+mod plan;
+mod planes;
+mod problem;
+mod recover;
 mod report;
+mod run;
+mod scale;
+mod segments;
 
+pub use plan::{Plan, plan_gemm, plan_syrk};
+pub use problem::FaultHook;
 pub use report::{Outcome, Phases, Report};
 
 use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::matrix::{Matrix, MatrixView, Op, Uplo};
+use crate::ops::combine::Combination;
+use crate::ops::problem::{Operand, Problem, Target};
 use rug::Float;
 
 /// Choices of a SYRK beyond the operand and the precision.
@@ -53,14 +68,61 @@ pub fn syrk<'a>(ctx: &Context, p: impl Into<MatrixView<'a>>, precision_bits: u32
     Ok(syrk_with(ctx, p, precision_bits, &SyrkOptions::default())?.result)
 }
 
-/// One triangle of `Q := alpha * P^T P + beta * C` for a big-float matrix `P`.
+/// One triangle of `Q := alpha * P^T P + beta * C` for a big-float matrix `P`, rounded to `precision_bits` bits.
+///
+/// Shapes: `p` is `K x N` (either may be 0), read only; with [`Op::Transpose`] it is `N x K` and the result is
+/// `P P^T`. The result is `N x N`, zero outside the wanted triangle; `accumulate` must be `N x N`, of which only the
+/// wanted triangle is read.
+/// Accuracy: without factors, `|computed - exact| <= 2^(1 - precision_bits) * ||p_i|| * ||p_j||`; with them, the same
+/// product before its rounding, times alpha, plus beta times C, rounded once. With `exact_integers` the result is
+/// exact, at a precision that holds it.
+/// The bits depend on the operands, the precision and the options alone: not on threads, memory limit or kernel.
+/// Cost: `K * N * (N + 1) / 2` word products for each of about `(2 precision_bits + log2 K) / 52` primes.
+///
+/// # Errors
+/// [`crate::Error::Precision`]; [`crate::Error::ShapeMismatch`] for `accumulate`; [`crate::Error::MemoryLimit`] with
+/// the least limit that would do; [`crate::Error::NotInteger`] with `exact_integers`;
+/// [`crate::Error::InvalidArgument`] for factors that are not finite, or not integers with `exact_integers`;
+/// [`crate::Error::ExponentRange`] where an entry of the result leaves the exponent range;
+/// [`crate::Error::SelfCheck`]; [`crate::Error::Cancelled`]; [`crate::Error::OutOfMemory`].
 pub fn syrk_with<'a>(
-    _ctx: &Context,
-    _p: impl Into<MatrixView<'a>>,
-    _precision_bits: u32,
-    _options: &SyrkOptions<'_>,
+    ctx: &Context,
+    p: impl Into<MatrixView<'a>>,
+    precision_bits: u32,
+    options: &SyrkOptions<'_>,
 ) -> Result<Outcome> {
-    Err(Error::InvalidArgument("syrk is not wired up".into()))
+    outcome(ctx, &syrk_problem(p.into(), precision_bits, options))
+}
+
+/// [`syrk_with`] into a matrix of the caller, which is replaced where its shape or precision do not fit.
+///
+/// After an error its contents are unspecified numbers.
+///
+/// # Errors
+/// As [`syrk_with`].
+pub fn syrk_into<'a>(
+    ctx: &Context,
+    p: impl Into<MatrixView<'a>>,
+    precision_bits: u32,
+    options: &SyrkOptions<'_>,
+    result: &mut Matrix,
+) -> Result<Report> {
+    Ok(run::run(ctx, &syrk_problem(p.into(), precision_bits, options), Target::Into(result))?.1)
+}
+
+/// [`syrk_with`] that shows the product window to `fault` before reconstruction, so that tests can damage it.
+///
+/// # Errors
+/// As [`syrk_with`].
+#[doc(hidden)]
+pub fn syrk_with_fault<'a>(
+    ctx: &Context,
+    p: impl Into<MatrixView<'a>>,
+    precision_bits: u32,
+    options: &SyrkOptions<'_>,
+    fault: &FaultHook,
+) -> Result<Outcome> {
+    outcome(ctx, &Problem { fault: Some(fault), ..syrk_problem(p.into(), precision_bits, options) })
 }
 
 /// `C := A B`; see [`gemm_with`].
@@ -76,13 +138,79 @@ pub fn gemm<'a, 'b>(
     Ok(gemm_with(ctx, a, b, precision_bits, &GemmOptions::default())?.result)
 }
 
-/// `C := alpha * op(A) op(B) + beta * C0` for big-float matrices.
+/// `C := alpha * op(A) op(B) + beta * C0` for big-float matrices, rounded to `precision_bits` bits.
+///
+/// Shapes: `op(A)` is `M x K`, `op(B)` is `K x N`, the result and `accumulate` are `M x N`; any of them may be 0.
+/// Accuracy: `|computed - exact| <= 2^(1 - precision_bits) * ||a_i|| * ||b_j||` with the norms of row `i` of `op(A)`
+/// and column `j` of `op(B)`; factors and exact integers as in [`syrk_with`]. The same bits on any number of threads,
+/// memory limit and kernel. Cost: `M * N * K` word products for each prime.
+///
+/// # Errors
+/// As [`syrk_with`]; [`crate::Error::ShapeMismatch`] also where the contracted sizes differ.
 pub fn gemm_with<'a, 'b>(
-    _ctx: &Context,
-    _a: impl Into<MatrixView<'a>>,
-    _b: impl Into<MatrixView<'b>>,
-    _precision_bits: u32,
-    _options: &GemmOptions<'_>,
+    ctx: &Context,
+    a: impl Into<MatrixView<'a>>,
+    b: impl Into<MatrixView<'b>>,
+    precision_bits: u32,
+    options: &GemmOptions<'_>,
 ) -> Result<Outcome> {
-    Err(Error::InvalidArgument("gemm is not wired up".into()))
+    outcome(ctx, &gemm_problem(a.into(), b.into(), precision_bits, options))
+}
+
+/// [`gemm_with`] into a matrix of the caller, which is replaced where its shape or precision do not fit.
+///
+/// `operands` are A and B. After an error the contents of `result` are unspecified numbers.
+///
+/// # Errors
+/// As [`gemm_with`].
+pub fn gemm_into<'a, 'b>(
+    ctx: &Context,
+    operands: (impl Into<MatrixView<'a>>, impl Into<MatrixView<'b>>),
+    precision_bits: u32,
+    options: &GemmOptions<'_>,
+    result: &mut Matrix,
+) -> Result<Report> {
+    let (a, b) = (operands.0.into(), operands.1.into());
+    Ok(run::run(ctx, &gemm_problem(a, b, precision_bits, options), Target::Into(result))?.1)
+}
+
+fn outcome(ctx: &Context, problem: &Problem<'_>) -> Result<Outcome> {
+    let (result, report) = run::run(ctx, problem, Target::New)?;
+    Ok(Outcome { result: result.expect("a new target gives a matrix"), report })
+}
+
+fn syrk_problem<'a>(p: MatrixView<'a>, precision_bits: u32, options: &SyrkOptions<'a>) -> Problem<'a> {
+    Problem {
+        operation: "syrk",
+        left: Operand::new(p, options.op),
+        right: None,
+        uplo: options.uplo,
+        precision_bits,
+        exact_integers: options.exact_integers,
+        combination: Combination { alpha: options.alpha, beta: options.beta, accumulate: options.accumulate },
+        fault: None,
+    }
+}
+
+fn gemm_problem<'a>(
+    a: MatrixView<'a>,
+    b: MatrixView<'a>,
+    precision_bits: u32,
+    options: &GemmOptions<'a>,
+) -> Problem<'a> {
+    // The columns of the left operand are the rows of op(A).
+    let flipped = match options.op_a {
+        Op::NoTranspose => Op::Transpose,
+        Op::Transpose => Op::NoTranspose,
+    };
+    Problem {
+        operation: "gemm",
+        left: Operand::new(a, flipped),
+        right: Some(Operand::new(b, options.op_b)),
+        uplo: Uplo::Lower,
+        precision_bits,
+        exact_integers: options.exact_integers,
+        combination: Combination { alpha: options.alpha, beta: options.beta, accumulate: options.accumulate },
+        fault: None,
+    }
 }

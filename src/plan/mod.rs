@@ -4,5 +4,11 @@
 #![forbid(unsafe_code)]
 
 mod blocks;
+mod jobs;
+mod lpt;
+mod memory;
 
 pub use blocks::{BLOCK, BLOCK_WORDS, BlockGrid};
+pub use jobs::{Job, JobList, plan_jobs};
+pub use lpt::{Assignment, assign};
+pub use memory::{Cut, LEAST_CHUNK_ROWS, PlanBytes, PlanInput, WindowWords};

@@ -1,0 +1,28 @@
+//! Counts the work done in a call and tells the progress callback.
+
+use crate::context::{Context, Progress};
+use crate::error::Result;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Progress of one call, shared by its workers.
+pub struct Meter<'a> {
+    ctx: &'a Context,
+    done: AtomicU64,
+    total: u64,
+}
+
+impl<'a> Meter<'a> {
+    /// A meter for `total` units of work.
+    pub fn new(ctx: &'a Context, total: u64) -> Meter<'a> {
+        Meter { ctx, done: AtomicU64::new(0), total }
+    }
+
+    /// Adds `units` done in `phase` and reports; 0 units only ask whether to go on.
+    ///
+    /// # Errors
+    /// [`crate::Error::Cancelled`] where the callback asks to stop.
+    pub fn add(&self, phase: &'static str, units: u64) -> Result<()> {
+        let done = self.done.fetch_add(units, Ordering::Relaxed) + units;
+        self.ctx.report_progress(Progress { phase, done: done.min(self.total), total: self.total })
+    }
+}

@@ -1,0 +1,151 @@
+//! Carries out planned work on the context's threads: shared queues, own job lists, a common stop.
+//!
+//! Knows: threads and locks. Does not know: what the work is. Promise: every item is worked on at most once, and
+//! exactly once unless an item fails; which thread does it never shows in the results, since items own what they
+//! write. Must be called inside [`crate::Context::install`] where there is more than one worker.
+#![forbid(unsafe_code)]
+
+mod meter;
+
+pub use meter::Meter;
+
+use crate::error::{Error, Result};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Ends all workers of one step at the first error.
+#[derive(Default)]
+struct Stop {
+    stopped: AtomicBool,
+    error: Mutex<Option<Error>>,
+}
+
+impl Stop {
+    fn is_set(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
+    fn set(&self, error: Error) {
+        self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    fn into_result(self) -> Result<()> {
+        self.error.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+    }
+}
+
+/// Runs `worker(index, local)` once for each local, all at the same time where there are several.
+fn run_workers<L: Send>(locals: &mut [L], worker: impl Fn(usize, &mut L) + Sync) {
+    if let [only] = locals {
+        return worker(0, only);
+    }
+    let worker = &worker;
+    rayon::scope(|scope| {
+        for (index, local) in locals.iter_mut().enumerate() {
+            scope.spawn(move |_| worker(index, local));
+        }
+    });
+}
+
+/// Works on all items that `next` hands out, one worker for each local.
+///
+/// `next` runs under a lock, so it must be quick; it may store what belongs to the item in the worker's local.
+///
+/// # Errors
+/// The first error of `work`; no new item is started after it.
+pub fn share<L: Send, T>(
+    locals: &mut [L],
+    next: impl FnMut(&mut L) -> Option<T> + Send,
+    work: impl Fn(&mut L, T) -> Result<()> + Sync,
+) -> Result<()> {
+    let (next, stop) = (Mutex::new(next), Stop::default());
+    run_workers(locals, |_, local| {
+        while !stop.is_set() {
+            let item = (next.lock().unwrap_or_else(PoisonError::into_inner))(local);
+            let Some(item) = item else { break };
+            if let Err(error) = work(local, item) {
+                stop.set(error);
+            }
+        }
+    });
+    stop.into_result()
+}
+
+/// Works on the items of one list for each local: every worker drains its own list from the front, then helps the
+/// others from the back of theirs.
+///
+/// # Errors
+/// The first error of `work`; no new item is started after it.
+pub fn drain<L: Send, T: Send>(
+    locals: &mut [L],
+    lists: Vec<VecDeque<T>>,
+    work: impl Fn(&mut L, T) -> Result<()> + Sync,
+) -> Result<()> {
+    assert_eq!(locals.len(), lists.len(), "one list for each worker");
+    let lists = lists.into_iter().map(Mutex::new).collect::<Vec<_>>();
+    let stop = Stop::default();
+    let take = |own: usize| {
+        let lock = |index: usize| lists[index].lock().unwrap_or_else(PoisonError::into_inner);
+        let first = lock(own).pop_front();
+        first.or_else(|| (1..lists.len()).find_map(|step| lock((own + step) % lists.len()).pop_back()))
+    };
+    run_workers(locals, |index, local| {
+        while !stop.is_set() {
+            let Some(item) = take(index) else { break };
+            if let Err(error) = work(local, item) {
+                stop.set(error);
+            }
+        }
+    });
+    stop.into_result()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Context;
+
+    #[test]
+    fn every_item_is_done_once_on_any_number_of_workers() {
+        for workers in [1usize, 2, 5] {
+            let ctx = Context::builder().threads(workers).build().unwrap();
+            let mut counts = vec![0u32; 100];
+            let mut locals = vec![0usize; workers];
+            let mut items = counts.iter_mut();
+            ctx.install(|| {
+                share(
+                    &mut locals,
+                    |_| items.next(),
+                    |local, item| {
+                        *item += 1;
+                        *local += 1;
+                        Ok(())
+                    },
+                )
+            })
+            .unwrap();
+            assert_eq!((counts.iter().all(|&count| count == 1), locals.iter().sum()), (true, 100));
+            let mut lists = (0..workers).map(|_| VecDeque::new()).collect::<Vec<_>>();
+            lists[workers - 1].extend(counts.iter_mut()); // the others must help
+            let add = |_: &mut usize, item: &mut u32| {
+                *item += 1;
+                Ok(())
+            };
+            ctx.install(|| drain(&mut locals, lists, add)).unwrap();
+            assert!(counts.iter().all(|&count| count == 2));
+        }
+    }
+
+    #[test]
+    fn an_error_stops_the_rest_and_is_returned() {
+        let ctx = Context::builder().threads(3).build().unwrap();
+        let mut items = 0..1_000_000u32;
+        let result = ctx.install(|| {
+            share(&mut [(); 3], |_| items.next(), |_, item| if item == 10 { Err(Error::Cancelled) } else { Ok(()) })
+        });
+        assert!(matches!(result, Err(Error::Cancelled)));
+        assert!(items.start < 1_000_000);
+    }
+}

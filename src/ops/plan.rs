@@ -1,0 +1,204 @@
+//! The plan of a call as numbers a user can read, made without allocating windows or computing anything.
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::kernels::{EngineSpec, PlaneEngine};
+use crate::math::bound;
+use crate::matrix::Matrix;
+use crate::ops::direct;
+use crate::ops::problem::{Bits, check_precision};
+use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid, Cut, PlanBytes, PlanInput, WindowWords, plan_jobs};
+use crate::store::{Buffer, available_bytes};
+use serde::Serialize;
+use std::sync::Arc;
+
+/// From this size on a call without a limit asks the system how much memory there is.
+const ASK_SYSTEM_BYTES: u64 = 64 << 20;
+
+/// How a product will run: cuts, bytes and jobs.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Plan {
+    /// `syrk` or `gemm`.
+    pub operation: &'static str,
+    /// Rows contracted (K).
+    pub contracted: usize,
+    /// Rows of the result.
+    pub rows: usize,
+    /// Columns of the result.
+    pub cols: usize,
+    /// Precision of the result.
+    pub precision_bits: u32,
+    /// Precision of the scaled integers; 0 in exact integer arithmetic.
+    pub working_bits: u32,
+    /// Name of the kernel, or `direct` for the path of tiny sizes.
+    pub kernel: &'static str,
+    /// Worker threads.
+    pub threads: usize,
+    /// Planes, a redundant one included; 0 on the direct path.
+    pub primes: usize,
+    /// Groups of primes whose operand planes are in memory at the same time.
+    pub batches: usize,
+    /// Primes of a batch; the last may have fewer.
+    pub batch_primes: usize,
+    /// Bands of the result, in its longer direction.
+    pub bands: usize,
+    /// Columns of a band; the last may have fewer.
+    pub band_columns: usize,
+    /// Chunks of contracted rows.
+    pub chunks: usize,
+    /// Rows of a chunk; the last may have fewer.
+    pub chunk_rows: usize,
+    /// Bytes of each part.
+    pub bytes: PlanBytes,
+    /// Sum of `bytes`.
+    pub planned_bytes: u64,
+    /// Kernel calls of each worker for one full batch on the largest pair of bands.
+    pub jobs_per_worker: Vec<usize>,
+    /// Largest load of a worker over the mean, in blocks.
+    pub load_max_over_mean: f64,
+}
+
+/// Shape and bit counts of a product: all that a plan depends on beside the context.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PlanRequest {
+    pub operation: &'static str,
+    pub contracted: usize,
+    pub rows: usize,
+    pub cols: usize,
+    pub triangle: bool,
+    pub bits: Bits,
+    /// Bytes of the result that the call allocates.
+    pub result_bytes: u64,
+}
+
+/// A plan with what it takes to run it.
+pub(crate) struct PlannedRun {
+    pub engine: Arc<dyn PlaneEngine>,
+    pub cut: Cut,
+    pub words: WindowWords,
+    /// Panels that the operand window has room for, of the left and of the right operand.
+    pub slot_panels: (usize, usize),
+    pub plan: Plan,
+}
+
+/// The plan of [`crate::syrk`] for a `rows x cols` operand: bytes of every part, batches, bands, chunks, jobs.
+///
+/// Nothing is computed and no window allocated; the kernel's tables are made and kept in the context.
+///
+/// # Errors
+/// [`Error::Precision`]; [`Error::MemoryLimit`] names the least limit that would do.
+pub fn plan_syrk(ctx: &Context, rows: usize, cols: usize, precision_bits: u32) -> Result<Plan> {
+    plan_shape(ctx, "syrk", (rows, cols, cols), precision_bits)
+}
+
+/// The plan of [`crate::gemm`] for an `rows x contracted` by `contracted x cols` product; see [`plan_syrk`].
+///
+/// # Errors
+/// As [`plan_syrk`].
+pub fn plan_gemm(ctx: &Context, rows: usize, cols: usize, contracted: usize, precision_bits: u32) -> Result<Plan> {
+    plan_shape(ctx, "gemm", (contracted, rows, cols), precision_bits)
+}
+
+fn plan_shape(
+    ctx: &Context,
+    operation: &'static str,
+    (contracted, rows, cols): (usize, usize, usize),
+    precision_bits: u32,
+) -> Result<Plan> {
+    check_precision(ctx.kernel(), precision_bits, contracted)?;
+    let request = PlanRequest {
+        operation,
+        contracted,
+        rows,
+        cols,
+        triangle: operation == "syrk",
+        bits: Bits::scaled(precision_bits, contracted),
+        result_bytes: Matrix::bytes_for(rows, cols, precision_bits),
+    };
+    if direct::is_chosen(ctx, &request) {
+        return direct::plan(ctx, &request);
+    }
+    Ok(plan_planes(ctx, &request, 0)?.plan)
+}
+
+/// Plans a product on planes; `held_bytes` are those that the context's windows hold already.
+pub(crate) fn plan_planes(ctx: &Context, request: &PlanRequest, held_bytes: u64) -> Result<PlannedRun> {
+    let spec = EngineSpec {
+        operand_bits: request.bits.operand,
+        modulus_bits: request.bits.modulus,
+        redundant: ctx.self_check(),
+    };
+    let engine = ctx.engine(ctx.kernel(), spec)?;
+    let input = PlanInput {
+        contracted: request.contracted,
+        left_panels: request.rows.div_ceil(BLOCK),
+        right_panels: request.cols.div_ceil(BLOCK),
+        triangle: request.triangle,
+        primes: engine.moduli().len(),
+        workers: ctx.threads(),
+        result_bytes: request.result_bytes,
+        table_bytes: engine.table_bytes(),
+        list_bytes: (request.rows + request.cols) as u64 * size_of::<i64>() as u64,
+        integer_bytes: (BLOCK_WORDS * engine.magnitude_limbs() * 8) as u64,
+        panel_words: &|rows| engine.panel_words(rows),
+        scratch_words: &|rows, grid| engine.scratch_words(rows, grid),
+        window_bytes: &Buffer::bytes_for,
+    };
+    let cut = choose(ctx, &input, held_bytes)?;
+    let plan = describe(ctx, request, &input, &cut);
+    let (words, slot_panels) = (input.window_words(&cut), input.slot_panels(&cut));
+    Ok(PlannedRun { cut, plan, words, slot_panels, engine })
+}
+
+/// The cut for the context's limit, or for the machine's memory where the whole might not fit it.
+fn choose(ctx: &Context, input: &PlanInput<'_>, held_bytes: u64) -> Result<Cut> {
+    let whole = input.whole();
+    let needed = input.bytes(&whole).total();
+    let limit_bytes = match ctx.memory_bytes() {
+        Some(limit) => limit,
+        None if needed <= ASK_SYSTEM_BYTES => return Ok(whole),
+        None => available_bytes().map_or(u64::MAX, |bytes| bytes.saturating_add(held_bytes)),
+    };
+    input.choose(limit_bytes).map_err(|minimum_bytes| Error::MemoryLimit { limit_bytes, minimum_bytes })
+}
+
+fn describe(ctx: &Context, request: &PlanRequest, input: &PlanInput<'_>, cut: &Cut) -> Plan {
+    let bytes = input.bytes(cut);
+    let (row_bands, col_bands) = input.bands(cut);
+    let panels = |total: usize| total.min(cut.band_panels);
+    let (rows, cols) = (panels(input.left_panels), panels(input.right_panels));
+    let triangle = input.triangle && row_bands == 1;
+    let jobs = plan_jobs(cut.batch_primes, BlockGrid { rows, cols, triangle }.len(), input.workers);
+    let mut jobs_per_worker = vec![0; input.workers];
+    jobs.assignment.worker.iter().for_each(|&worker| jobs_per_worker[worker] += 1);
+    Plan {
+        operation: request.operation,
+        contracted: request.contracted,
+        rows: request.rows,
+        cols: request.cols,
+        precision_bits: request.bits.result,
+        working_bits: request.bits.working,
+        kernel: ctx.kernel().name(),
+        threads: ctx.threads(),
+        primes: input.primes,
+        batches: input.batches(cut),
+        batch_primes: cut.batch_primes,
+        bands: row_bands.max(col_bands),
+        band_columns: (cut.band_panels * BLOCK).min(request.rows.max(request.cols)),
+        chunks: input.chunks(cut),
+        chunk_rows: cut.chunk_rows,
+        bytes,
+        planned_bytes: bytes.total(),
+        jobs_per_worker,
+        load_max_over_mean: jobs.assignment.max_over_mean(),
+    }
+}
+
+impl Bits {
+    /// Bit counts of a product whose columns are scaled to the working precision.
+    pub fn scaled(precision_bits: u32, contracted: usize) -> Bits {
+        let working = bound::working_bits(precision_bits, contracted);
+        let modulus = bound::modulus_bits(working, working);
+        Bits { working, operand: working, modulus, result: precision_bits }
+    }
+}

@@ -1,0 +1,116 @@
+//! From residues of the product to entries of the result: reconstruct, check the range, round, store.
+
+use crate::drive::{self, Meter};
+use crate::error::{Error, Result};
+use crate::kernels::{BlockResidues, IntegerBlock, PlaneEngine};
+use crate::math::float::bit_length;
+use crate::matrix::Matrix;
+use crate::ops::combine::{Combination, ExactEntry, Place};
+use crate::ops::planes::Space;
+use crate::ops::segments::{ColumnPiece, Region, Segment, Segments};
+use crate::plan::{BLOCK, BLOCK_WORDS};
+use std::time::{Duration, Instant};
+
+/// Work units of one block for each pair of primes, where a plane product counts one for a row of a block.
+pub(crate) const RECOVER_UNITS: u64 = 2;
+
+/// What is read to make one pair of bands of the result.
+pub(crate) struct Recovery<'a> {
+    /// Does the reconstruction.
+    pub engine: &'a dyn PlaneEngine,
+    /// The product window.
+    pub window: &'a [u64],
+    /// Where in the result the product lies.
+    pub region: Region,
+    /// Scale shift of each left column.
+    pub left_shifts: &'a [i64],
+    /// Scale shift of each right column.
+    pub right_shifts: &'a [i64],
+    /// What is done with the product.
+    pub combination: Combination<'a>,
+    /// Bit length that no product may exceed, where the redundant prime is used to check it.
+    pub largest_bits: Option<u32>,
+    /// Precision of the result.
+    pub precision_bits: u32,
+}
+
+/// Time of all workers, summed.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct RecoveryTime {
+    /// In reconstruction.
+    pub reconstruct: Duration,
+    /// In checking, rounding and storing.
+    pub unscale: Duration,
+}
+
+struct Local<'l, 's> {
+    space: &'l mut Space<'s>,
+    time: RecoveryTime,
+}
+
+impl Recovery<'_> {
+    /// Fills this pair of bands of `result`.
+    ///
+    /// # Errors
+    /// [`Error::SelfCheck`], [`Error::ExponentRange`], [`Error::Cancelled`].
+    pub fn run(&self, result: &mut Matrix, spaces: &mut [Space<'_>], meter: &Meter<'_>) -> Result<RecoveryTime> {
+        let mut segments = Segments::new(self.region, result);
+        let mut locals =
+            spaces.iter_mut().map(|space| Local { space, time: RecoveryTime::default() }).collect::<Vec<_>>();
+        drive::share(&mut locals, |_| segments.next(), |local, segment| self.fill(local, segment, meter))?;
+        let sum = |part: fn(&RecoveryTime) -> Duration| locals.iter().map(|local| part(&local.time)).sum();
+        Ok(RecoveryTime { reconstruct: sum(|time| time.reconstruct), unscale: sum(|time| time.unscale) })
+    }
+
+    fn fill(&self, local: &mut Local<'_, '_>, mut segment: Segment<'_>, meter: &Meter<'_>) -> Result<()> {
+        let plane_words = self.region.grid.words();
+        let (integers, scratch) = (&mut *local.space.integers, &mut *local.space.scratch);
+        let mut start = Instant::now();
+        for row in segment.rows.clone() {
+            let offset = self.region.block_index(row, segment.col) * BLOCK_WORDS;
+            let residues = BlockResidues { window: self.window, plane_words, offset };
+            self.engine.reconstruct(&residues, integers, scratch);
+            let reconstructed = Instant::now();
+            self.store(integers, row, &mut segment)?;
+            let stored = Instant::now();
+            local.time.reconstruct += reconstructed - start;
+            local.time.unscale += stored - reconstructed;
+            start = stored;
+        }
+        let primes = self.engine.moduli().len() as u64;
+        meter.add("reconstruct", RECOVER_UNITS * primes * primes * segment.rows.len() as u64)
+    }
+
+    /// Rounds the integers of one block into blocks of rows `row` of the segment.
+    fn store(&self, integers: &IntegerBlock, row: usize, segment: &mut Segment<'_>) -> Result<()> {
+        let first = (row - segment.rows.start) * BLOCK;
+        for (c, ColumnPiece { heads, limbs }) in segment.columns.iter_mut().enumerate() {
+            if heads.is_empty() {
+                break; // beyond the last column of the matrix
+            }
+            let width = limbs.len() / heads.len();
+            let last = (first + BLOCK).min(heads.len());
+            let entries = heads[first..last].iter_mut().zip(limbs[first * width..last * width].chunks_exact_mut(width));
+            for (r, (head, limbs)) in entries.enumerate() {
+                let place = Place { row: row * BLOCK + r, col: segment.col * BLOCK + c };
+                if self.region.holds(place.row, place.col) {
+                    let entry = self.region.entry(r, c);
+                    *head = self.round(integers, entry, place, limbs)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn round(&self, integers: &IntegerBlock, entry: usize, place: Place, limbs: &mut [u64]) -> Result<u64> {
+        let magnitude = integers.magnitude(entry);
+        if self.largest_bits.is_some_and(|bits| bit_length(magnitude) > u64::from(bits)) {
+            return Err(Error::SelfCheck { row: place.row, column: place.col });
+        }
+        // A triangle's product is symmetric in the shifts, so the stored transpose needs no exchange.
+        let exponent = -(self.left_shifts[place.row] + self.right_shifts[place.col]);
+        let exact = ExactEntry { negative: integers.negative[entry], magnitude, exponent };
+        Ok(self.combination.finish(exact, place, self.precision_bits, limbs)?.0)
+    }
+}

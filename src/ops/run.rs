@@ -1,0 +1,171 @@
+//! Runs a product: norms, plan, the direct path or the planes, the result and its report.
+
+use crate::context::{Context, Workspace};
+use crate::error::Result;
+use crate::matrix::{Matrix, Uplo};
+use crate::ops::direct;
+use crate::ops::plan::{Plan, PlanRequest, plan_planes};
+use crate::ops::planes::PlaneRun;
+use crate::ops::problem::{Bits, Operand, Problem, Target, fits};
+use crate::ops::report::{Phases, Report};
+use crate::ops::scale;
+use crate::store::Buffer;
+use std::time::Instant;
+
+/// Computes `problem`; the matrix is returned where the target is a new one.
+///
+/// # Errors
+/// Those of [`crate::syrk_with`].
+pub(crate) fn run(ctx: &Context, problem: &Problem<'_>, target: Target<'_>) -> Result<(Option<Matrix>, Report)> {
+    let start = Instant::now();
+    problem.check(ctx.kernel())?;
+    let mut workspace = ctx.workspace();
+    let (result, mut report) = ctx.install(|| run_checked(ctx, problem, target, &mut workspace))?;
+    report.seconds = start.elapsed().as_secs_f64();
+    Ok((result, report))
+}
+
+fn run_checked(
+    ctx: &Context,
+    problem: &Problem<'_>,
+    target: Target<'_>,
+    workspace: &mut Workspace,
+) -> Result<(Option<Matrix>, Report)> {
+    let start = Instant::now();
+    let bits = scale_operands(ctx, problem, workspace)?;
+    let scale = start.elapsed().as_secs_f64();
+    let (rows, cols) = problem.result_shape();
+    let request = PlanRequest {
+        operation: problem.operation,
+        contracted: problem.contracted(),
+        rows,
+        cols,
+        triangle: problem.triangle(),
+        bits,
+        result_bytes: target.new_bytes((rows, cols), bits.result),
+    };
+    if direct::is_chosen(ctx, &request) {
+        let plan = direct::plan(ctx, &request)?;
+        let made = with_result(target, problem, bits.result, |result| direct::run(problem, result))?;
+        return Ok((made.0, make_report(&plan, problem, Phases { scale, ..Phases::default() })));
+    }
+    let planned = plan_planes(ctx, &request, workspace.bytes())?;
+    trim(ctx, workspace, &planned.plan);
+    let (made, mut phases) = with_result(target, problem, bits.result, |result| {
+        PlaneRun::new(ctx, problem, &planned, bits).run(workspace, result)
+    })?;
+    phases.scale = scale;
+    let mut report = make_report(&planned.plan, problem, phases);
+    report.checked = ctx.self_check();
+    Ok((made, report))
+}
+
+/// Makes or prepares the result matrix and lets `fill` write it.
+fn with_result<R>(
+    target: Target<'_>,
+    problem: &Problem<'_>,
+    precision_bits: u32,
+    fill: impl FnOnce(&mut Matrix) -> Result<R>,
+) -> Result<(Option<Matrix>, R)> {
+    let shape = problem.result_shape();
+    let make = || Matrix::zeros(shape.0, shape.1, precision_bits);
+    match target {
+        Target::New => {
+            let mut matrix = make()?;
+            let filled = fill(&mut matrix)?;
+            Ok((Some(matrix), filled))
+        }
+        Target::Into(matrix) => {
+            if !fits(matrix, shape, precision_bits) {
+                *matrix = Matrix::zeros(0, 0, 2)?; // give the old memory back before asking for the new
+                *matrix = make()?;
+            } else if problem.triangle() {
+                clear_other_triangle(matrix, problem.uplo);
+            }
+            Ok((None, fill(matrix)?))
+        }
+    }
+}
+
+/// Zeroes what the wanted triangle does not write.
+fn clear_other_triangle(matrix: &mut Matrix, uplo: Uplo) {
+    let (rows, width) = (matrix.rows().max(1), matrix.limbs_per_element());
+    let (heads, limbs) = matrix.parts_mut();
+    for (col, (heads, limbs)) in heads.chunks_mut(rows).zip(limbs.chunks_mut(rows * width)).enumerate() {
+        let other = match uplo {
+            Uplo::Lower => 0..col,
+            Uplo::Upper => col + 1..rows,
+        };
+        for row in other.filter(|&row| std::mem::take(&mut heads[row]) != 0) {
+            limbs[row * width..(row + 1) * width].fill(0); // a zero head has zero limbs already
+        }
+    }
+}
+
+/// Fills the workspace with the scale shifts of all columns.
+fn scale_operands(ctx: &Context, problem: &Problem<'_>, workspace: &mut Workspace) -> Result<Bits> {
+    let left = operand_exponents(ctx, problem, &problem.left, &mut workspace.left_shifts)?;
+    let right = match &problem.right {
+        Some(right) => operand_exponents(ctx, problem, right, &mut workspace.right_shifts)?,
+        None => left,
+    };
+    let bits = match problem.exact_integers {
+        true => problem.integer_bits(ctx.kernel(), left, right)?,
+        false => Bits::scaled(problem.precision_bits, problem.contracted()),
+    };
+    for exponent in workspace.left_shifts.iter_mut().chain(&mut workspace.right_shifts) {
+        *exponent = if problem.exact_integers { 0 } else { i64::from(bits.working) - *exponent };
+    }
+    Ok(bits)
+}
+
+/// The norm exponents of one operand into `shifts`; returns the largest, at least 0.
+fn operand_exponents(
+    ctx: &Context,
+    problem: &Problem<'_>,
+    operand: &Operand<'_>,
+    shifts: &mut Vec<i64>,
+) -> Result<i64> {
+    if problem.exact_integers {
+        scale::check_operand_integers(ctx.threads(), operand)?;
+    }
+    shifts.clear();
+    shifts.resize(operand.view.cols(), 0);
+    scale::norm_exponents(ctx.threads(), operand, shifts)?;
+    Ok(shifts.iter().copied().max().unwrap_or(0).max(0))
+}
+
+/// Gives kept windows back where they, beside what this call needs, would exceed the limit.
+fn trim(ctx: &Context, workspace: &mut Workspace, plan: &Plan) {
+    let bytes = &plan.bytes;
+    let excess = |buffer: &Buffer, needed: u64| buffer.bytes().saturating_sub(needed);
+    let kept = excess(&workspace.operands, bytes.operand_window) + excess(&workspace.products, bytes.product_window);
+    let limit = ctx.memory_bytes().unwrap_or(u64::MAX);
+    if plan.planned_bytes.saturating_add(kept) > limit {
+        if excess(&workspace.operands, bytes.operand_window) > 0 {
+            workspace.operands = Buffer::default();
+        }
+        if excess(&workspace.products, bytes.product_window) > 0 {
+            workspace.products = Buffer::default();
+        }
+    }
+}
+
+fn make_report(plan: &Plan, problem: &Problem<'_>, phases: Phases) -> Report {
+    Report {
+        operation: plan.operation,
+        rows: plan.contracted,
+        cols: plan.cols,
+        precision_bits: problem.precision_bits,
+        working_bits: plan.working_bits,
+        threads: plan.threads,
+        kernel: plan.kernel,
+        primes: plan.primes,
+        batches: plan.batches,
+        bands: plan.bands,
+        chunks: plan.chunks,
+        phases,
+        planned_bytes: plan.planned_bytes,
+        ..Report::default()
+    }
+}

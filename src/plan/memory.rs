@@ -1,0 +1,322 @@
+//! The memory plan of a product: how many primes, columns and rows are in the windows at the same time.
+//!
+//! Knows: the numbers an engine and a shape supply. Does not know: engines, matrices, the machine.
+//! Promise: the bytes of a cut cover all that the call allocates; the cut chosen for a limit never exceeds it; where
+//! none fits, the least limit named is exactly the bytes of the smallest cut.
+//!
+//! Order of cutting: prime batches first, the largest that fits, since then no residue is computed twice and planes
+//! stay whole; where one prime is too much, bands of the result, as few as let some chunk of rows fit, since every
+//! further band converts the operands once more; then chunks of rows, as few as fit, which cost almost nothing.
+
+use crate::plan::BlockGrid;
+use serde::Serialize;
+
+/// Rows of the smallest chunk: below this a product plane is read and written more often than it pays.
+pub const LEAST_CHUNK_ROWS: usize = 256;
+
+/// Several chunks have a multiple of this many rows each, but for the last.
+const CHUNK_STEP_ROWS: usize = 64;
+
+/// Bytes of the queues, lists and slices of one call that do not grow with it.
+const CALL_BYTES: u64 = 8 << 10;
+
+/// Bytes of the lists and the thread pool's own records for each worker.
+const WORKER_BYTES: u64 = 1 << 10;
+
+/// Bytes of the job, its place in a queue and its cost, or of the slices of one panel, for each prime and worker.
+const PRIME_BYTES: u64 = 192;
+
+/// How finely a product is cut.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Cut {
+    /// Primes whose operand planes are in the window at the same time.
+    pub batch_primes: usize,
+    /// Panels (8 columns each) of a band of the result, in both directions.
+    pub band_panels: usize,
+    /// Contracted rows in the window at the same time.
+    pub chunk_rows: usize,
+}
+
+/// The numbers a plan is made from; the functions come from the engine.
+pub struct PlanInput<'a> {
+    /// Contracted rows; at least 1.
+    pub contracted: usize,
+    /// Panels of the operand that gives the result's rows; at least 1.
+    pub left_panels: usize,
+    /// Panels of the operand that gives the result's columns; the same panels for a triangle.
+    pub right_panels: usize,
+    /// Whether the result is one triangle of `X^T X`.
+    pub triangle: bool,
+    /// Planes, a redundant one included.
+    pub primes: usize,
+    /// Worker threads.
+    pub workers: usize,
+    /// Bytes of the result that the call allocates.
+    pub result_bytes: u64,
+    /// Bytes of the engine's tables.
+    pub table_bytes: u64,
+    /// Bytes of scale exponents and other lists that grow with the shape.
+    pub list_bytes: u64,
+    /// Bytes of the integers of one block, for each worker.
+    pub integer_bytes: u64,
+    /// Words of one operand panel of so many rows.
+    pub panel_words: &'a dyn Fn(usize) -> usize,
+    /// Words of scratch of one worker for so many rows and this grid.
+    pub scratch_words: &'a dyn Fn(usize, &BlockGrid) -> usize,
+    /// Bytes that a window of so many words takes, alignment included.
+    pub window_bytes: &'a dyn Fn(usize) -> u64,
+}
+
+/// Bytes of every part of a call, exactly as allocated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct PlanBytes {
+    /// The result matrix.
+    pub result: u64,
+    /// Residues of the operands: one batch, one or two bands, one chunk.
+    pub operand_window: u64,
+    /// Residues of the product: all primes, one pair of bands.
+    pub product_window: u64,
+    /// Kernel scratch of all workers.
+    pub scratch: u64,
+    /// Reconstructed integers of all workers.
+    pub integers: u64,
+    /// Moduli and conversion tables.
+    pub tables: u64,
+    /// Scale exponents, job lists and queues.
+    pub lists: u64,
+}
+
+impl PlanBytes {
+    /// Sum of all parts.
+    pub fn total(&self) -> u64 {
+        [self.result, self.operand_window, self.product_window, self.scratch, self.integers, self.tables, self.lists]
+            .iter()
+            .fold(0, |sum, &part| sum.saturating_add(part))
+    }
+}
+
+/// Words of the windows and of one worker's scratch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WindowWords {
+    /// Words of the operand window.
+    pub operands: usize,
+    /// Words of the product window.
+    pub products: usize,
+    /// Words of scratch of one worker.
+    pub scratch: usize,
+}
+
+impl PlanInput<'_> {
+    /// The cut that keeps everything in memory at once.
+    pub fn whole(&self) -> Cut {
+        let band_panels = self.left_panels.max(self.right_panels);
+        Cut { batch_primes: self.primes, band_panels, chunk_rows: self.contracted }
+    }
+
+    /// Bands of the result's rows and of its columns under `cut`.
+    pub fn bands(&self, cut: &Cut) -> (usize, usize) {
+        (self.left_panels.div_ceil(cut.band_panels), self.right_panels.div_ceil(cut.band_panels))
+    }
+
+    /// Chunks of rows under `cut`.
+    pub fn chunks(&self, cut: &Cut) -> usize {
+        self.contracted.div_ceil(cut.chunk_rows)
+    }
+
+    /// Batches of primes under `cut`.
+    pub fn batches(&self, cut: &Cut) -> usize {
+        self.primes.div_ceil(cut.batch_primes)
+    }
+
+    /// Panels that the operand window has room for: one band of the left operand and one of the right, or a single
+    /// band where the product is one triangle.
+    pub fn slot_panels(&self, cut: &Cut) -> (usize, usize) {
+        let left = cut.band_panels.min(self.left_panels);
+        let one_triangle = self.triangle && self.bands(cut).0 == 1;
+        (left, if one_triangle { 0 } else { cut.band_panels.min(self.right_panels) })
+    }
+
+    /// Words of everything that `cut` keeps in windows.
+    pub fn window_words(&self, cut: &Cut) -> WindowWords {
+        let chunks = self.chunks(cut);
+        let last_rows = self.contracted - (chunks - 1) * cut.chunk_rows;
+        let panel = (self.panel_words)(cut.chunk_rows).max((self.panel_words)(last_rows));
+        let (left, right) = self.slot_panels(cut);
+        let mut words = WindowWords { operands: cut.batch_primes * (left + right) * panel, products: 0, scratch: 0 };
+        self.for_each_grid(cut, |grid| {
+            words.products = words.products.max(self.primes * grid.words());
+            for rows in [cut.chunk_rows, last_rows] {
+                words.scratch = words.scratch.max((self.scratch_words)(rows, grid));
+            }
+        });
+        words
+    }
+
+    /// Visits every shape of grid that the pairs of bands have.
+    fn for_each_grid(&self, cut: &Cut, mut visit: impl FnMut(&BlockGrid)) {
+        let sizes = |panels: usize| {
+            let bands = panels.div_ceil(cut.band_panels);
+            let last = panels - (bands - 1) * cut.band_panels;
+            (bands, if bands > 1 { cut.band_panels } else { last }, last)
+        };
+        let (bands, full, last) = sizes(self.left_panels);
+        if !self.triangle {
+            let (_, right_full, right_last) = sizes(self.right_panels);
+            for (rows, cols) in [(full, right_full), (full, right_last), (last, right_full), (last, right_last)] {
+                visit(&BlockGrid { rows, cols, triangle: false });
+            }
+            return;
+        }
+        for size in [full, last] {
+            visit(&BlockGrid { rows: size, cols: size, triangle: true });
+        }
+        if bands > 1 {
+            visit(&BlockGrid { rows: last, cols: full, triangle: false });
+        }
+        if bands > 2 {
+            visit(&BlockGrid { rows: full, cols: full, triangle: false });
+        }
+    }
+
+    /// Bytes of every part under `cut`.
+    pub fn bytes(&self, cut: &Cut) -> PlanBytes {
+        let words = self.window_words(cut);
+        let workers = self.workers as u64;
+        let per_prime = PRIME_BYTES * (cut.batch_primes as u64 + workers) + 16 * cut.batch_primes as u64 * workers;
+        PlanBytes {
+            result: self.result_bytes,
+            operand_window: (self.window_bytes)(words.operands),
+            product_window: (self.window_bytes)(words.products),
+            scratch: workers * (self.window_bytes)(words.scratch),
+            integers: workers * self.integer_bytes,
+            tables: self.table_bytes,
+            lists: self.list_bytes + CALL_BYTES + WORKER_BYTES * workers + per_prime,
+        }
+    }
+
+    /// The coarsest cut whose bytes are within `limit_bytes`, or the least limit that would do.
+    ///
+    /// # Errors
+    /// The bytes of the finest cut, where even that exceeds the limit; with that limit the call succeeds.
+    pub fn choose(&self, limit_bytes: u64) -> Result<Cut, u64> {
+        let fits = |cut: &Cut| self.bytes(cut).total() <= limit_bytes;
+        if let Some(cut) = self.largest_batch(self.whole(), fits) {
+            return Ok(cut);
+        }
+        let least_chunk = LEAST_CHUNK_ROWS.min(self.contracted);
+        let mut minimum_bytes = u64::MAX;
+        let mut band_panels = self.left_panels.max(self.right_panels);
+        loop {
+            let finest = Cut { batch_primes: 1, band_panels, chunk_rows: least_chunk };
+            if fits(&finest) {
+                let cut = self.fewest_chunks(finest, fits);
+                return Ok(self.largest_batch(cut, fits).expect("one prime fits"));
+            }
+            minimum_bytes = minimum_bytes.min(self.bytes(&finest).total());
+            if band_panels == 1 {
+                return Err(minimum_bytes);
+            }
+            // The next size that gives more bands in some direction.
+            let next = |panels: usize| panels.div_ceil(panels.div_ceil(band_panels) + 1).min(band_panels - 1);
+            band_panels = next(self.left_panels).max(next(self.right_panels));
+        }
+    }
+
+    /// `cut` with the largest batch that fits, evened out over the batches.
+    fn largest_batch(&self, cut: Cut, fits: impl Fn(&Cut) -> bool) -> Option<Cut> {
+        let with = |batch_primes: usize| Cut { batch_primes, ..cut };
+        let largest = (1..=self.primes).rev().find(|&batch| fits(&with(batch)))?;
+        let even = self.primes.div_ceil(self.primes.div_ceil(largest));
+        // A multiple of the workers leaves no plane to cut, as long as it fits.
+        Some(with(even.next_multiple_of(self.workers).min(largest)))
+    }
+
+    /// `finest` with the tallest chunk that fits.
+    fn fewest_chunks(&self, finest: Cut, fits: impl Fn(&Cut) -> bool) -> Cut {
+        let height = |count: usize| self.contracted.div_ceil(count).next_multiple_of(CHUNK_STEP_ROWS);
+        (1..)
+            .map(|count| if count == 1 { self.contracted } else { height(count) })
+            .take_while(|&chunk_rows| chunk_rows > finest.chunk_rows)
+            .map(|chunk_rows| Cut { chunk_rows, ..finest })
+            .find(fits)
+            .unwrap_or(finest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn window_bytes(words: usize) -> u64 {
+        words as u64 * 8
+    }
+
+    /// Runs `check` with a plan input of a plain engine.
+    fn with_input(rows: usize, left: usize, right: Option<usize>, primes: usize, check: impl Fn(&PlanInput<'_>)) {
+        check(&PlanInput {
+            contracted: rows,
+            left_panels: left,
+            right_panels: right.unwrap_or(left),
+            triangle: right.is_none(),
+            primes,
+            workers: 3,
+            result_bytes: 1000,
+            table_bytes: 100,
+            list_bytes: 10,
+            integer_bytes: 500,
+            panel_words: &|rows| 8 * rows.next_multiple_of(4),
+            scratch_words: &|rows, grid| rows.min(300) * 16 + if grid.triangle { 1000 } else { 0 },
+            window_bytes: &window_bytes,
+        });
+    }
+
+    #[test]
+    fn every_limit_gives_a_cut_within_it_or_the_least_limit_that_works() {
+        for (rows, left, right, primes) in [
+            (4000, 125, None, 40),
+            (1, 1, None, 1),
+            (10_000, 7, Some(90), 21),
+            (300, 60, Some(1), 5),
+            (70, 3, None, 80),
+        ] {
+            with_input(rows, left, right, primes, |input| {
+                let whole = input.bytes(&input.whole()).total();
+                assert_eq!(input.choose(whole), Ok(input.whole()));
+                let minimum = input.choose(0).unwrap_err();
+                assert!(input.choose(minimum).is_ok() && input.choose(minimum - 1) == Err(minimum));
+                for part in 0..=50 {
+                    let limit = minimum + (whole - minimum) * part / 50;
+                    let cut = input.choose(limit).unwrap();
+                    assert!(input.bytes(&cut).total() <= limit, "{rows} {left} {right:?} {primes} at {limit}");
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn batches_come_before_bands_and_bands_before_nothing_else_helps() {
+        with_input(4000, 125, None, 40, |input| {
+            let one_prime = Cut { batch_primes: 1, ..input.whole() };
+            let cut = input.choose(input.bytes(&one_prime).total()).unwrap();
+            assert_eq!(cut, one_prime);
+            let chunked = input.choose(input.bytes(&one_prime).total() - 1).unwrap();
+            assert_eq!((input.bands(&chunked), input.chunks(&chunked)), ((1, 1), 2));
+            // The product window alone is too large for one band.
+            let products = input.bytes(&one_prime).product_window;
+            let banded = input.choose(products).unwrap();
+            assert!(input.bands(&banded).0 == 2, "{banded:?}");
+        });
+    }
+
+    #[test]
+    fn planning_a_large_product_is_quick() {
+        let start = std::time::Instant::now();
+        with_input(100_000, 1250, None, 400, |input| {
+            let minimum = input.choose(0).unwrap_err();
+            for limit in [minimum, minimum * 2, minimum * 100] {
+                input.choose(limit).unwrap();
+            }
+        });
+        assert!(start.elapsed().as_millis() < 400, "{:?}", start.elapsed());
+    }
+}

@@ -1,0 +1,392 @@
+//! The pipeline against an exact oracle: shapes, options, cuts, threads, errors, cancelling, faults.
+//!
+//! The oracle scales entry by entry with `math::scale`, sums products as big integers and rounds once through MPFR,
+//! so every bit of every result is known. All tests force the reference kernel.
+
+use rug::{Float, Integer, rand::RandState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use sunzi::math::bound::working_bits;
+use sunzi::math::scale::{largest_exponent, norm_exponent, scaled_integer, square_rounded_up};
+use sunzi::ops::{GemmOptions, SyrkOptions, gemm_into, plan_gemm, plan_syrk, syrk_into, syrk_with_fault};
+use sunzi::{Context, ContextBuilder, Error, Matrix, MatrixView, Op, Uplo, gemm_with, syrk_with};
+
+fn reference() -> ContextBuilder {
+    Context::builder().kernel("reference")
+}
+
+fn rng(seed: u32) -> RandState<'static> {
+    let mut rng = RandState::new();
+    rng.seed(&Integer::from(seed));
+    rng
+}
+
+/// Entries of all signs with exponents within `+-spread`, every seventh column and some entries 0.
+fn random(rows: usize, cols: usize, precision_bits: u32, spread: u32, seed: u32) -> Matrix {
+    let mut rng = rng(seed);
+    let mut matrix = Matrix::zeros(rows, cols, precision_bits).unwrap();
+    for col in (0..cols).filter(|col| col % 7 != 5) {
+        let column_shift = rng.below(2 * spread + 1) as i32 - spread as i32;
+        for row in 0..rows {
+            let mut value = Float::with_val(precision_bits, Float::random_bits(&mut rng)) - 0.5f64;
+            value <<= column_shift + rng.below(spread / 4 + 1) as i32;
+            if rng.below(9) > 0 {
+                matrix.set_float(row, col, &value).unwrap();
+            }
+        }
+    }
+    matrix
+}
+
+fn random_integers(rows: usize, cols: usize, bits: u32, seed: u32) -> Matrix {
+    let mut rng = rng(seed);
+    let values = (0..rows * cols)
+        .map(|_| Integer::from(Integer::random_bits(bits, &mut rng)) - (Integer::from(1) << (bits - 1)))
+        .collect::<Vec<_>>();
+    Matrix::from_integers(rows, cols, bits + 10, &values).unwrap()
+}
+
+fn exponent(view: &MatrixView<'_>, col: usize) -> i64 {
+    let column = || (0..view.rows()).map(|row| view.get(row, col));
+    let Some(largest) = largest_exponent(column().map(|value| value.head)) else { return 0 };
+    norm_exponent(column().map(|value| square_rounded_up(value, largest)).sum(), largest)
+}
+
+/// Factors of a combined product.
+#[derive(Clone, Copy, Default)]
+struct Factors<'a> {
+    alpha: Option<&'a Float>,
+    beta: Option<&'a Float>,
+    accumulate: Option<&'a Matrix>,
+}
+
+/// `round(alpha * X^T Y + beta * C)` with the product of the integers that the scaling defines.
+fn oracle(x: MatrixView<'_>, y: MatrixView<'_>, precision_bits: u32, factors: Factors<'_>) -> Matrix {
+    let working = i64::from(working_bits(precision_bits, x.rows()));
+    let scaled = |view: &MatrixView<'_>| {
+        (0..view.cols())
+            .map(|col| {
+                let shift = working - exponent(view, col);
+                (shift, (0..view.rows()).map(|row| scaled_integer(view.get(row, col), shift)).collect::<Vec<_>>())
+            })
+            .collect::<Vec<_>>()
+    };
+    let (left, right) = (scaled(&x), scaled(&y));
+    let mut result = Matrix::zeros(x.cols(), y.cols(), precision_bits).unwrap();
+    for (i, (left_shift, left)) in left.iter().enumerate() {
+        for (j, (right_shift, right)) in right.iter().enumerate() {
+            let sum: Integer = left.iter().zip(right).map(|(a, b)| Integer::from(a * b)).sum();
+            let product = Float::with_val(sum.significant_bits().max(2), &sum) >> (left_shift + right_shift) as i32;
+            let one = Float::with_val(2, 1);
+            let added = factors.accumulate.map_or(Float::new(2), |matrix| matrix.float(i, j));
+            let (alpha, beta) = (factors.alpha.unwrap_or(&one), factors.beta.unwrap_or(&one));
+            let value = Float::with_val(precision_bits, alpha.mul_add_mul_ref(&product, beta, &added));
+            result.set_float(i, j, &value).unwrap();
+        }
+    }
+    result
+}
+
+/// Keeps one triangle.
+fn triangle(full: &Matrix, uplo: Uplo) -> Matrix {
+    let mut kept = Matrix::zeros(full.rows(), full.cols(), full.precision_bits()).unwrap();
+    for col in 0..full.cols() {
+        for row in 0..full.rows() {
+            if (uplo == Uplo::Lower && row >= col) || (uplo == Uplo::Upper && row <= col) {
+                kept.set(row, col, full.get(row, col));
+            }
+        }
+    }
+    kept
+}
+
+#[test]
+fn syrk_equals_the_oracle_for_all_options() {
+    let ctx = reference().threads(2).build().unwrap();
+    for (case, (rows, cols, precision_bits, spread)) in
+        [(0, 3, 64, 4), (5, 0, 64, 4), (1, 1, 53, 0), (3, 8, 128, 100), (33, 9, 200, 3000), (20, 41, 512, 40)]
+            .into_iter()
+            .enumerate()
+    {
+        let p = random(rows, cols, precision_bits, spread, case as u32);
+        for op in [Op::NoTranspose, Op::Transpose] {
+            let stored = if op == Op::Transpose { p.transposed().to_matrix().unwrap() } else { p.clone() };
+            let full = oracle(p.view(), p.view(), precision_bits, Factors::default());
+            for uplo in [Uplo::Lower, Uplo::Upper] {
+                let options = SyrkOptions { op, uplo, ..SyrkOptions::default() };
+                let outcome = syrk_with(&ctx, &stored, precision_bits, &options).unwrap();
+                assert_eq!(outcome.result, triangle(&full, uplo), "case {case}, {op:?}, {uplo:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn gemm_equals_the_oracle_for_all_transpositions() {
+    let ctx = reference().threads(2).build().unwrap();
+    for (case, (m, n, k)) in
+        [(1, 1, 1), (0, 3, 2), (3, 0, 2), (2, 3, 0), (9, 17, 20), (40, 3, 11)].into_iter().enumerate()
+    {
+        let (a, b) = (random(m, k, 160, 90, 50 + case as u32), random(k, n, 160, 90, 80 + case as u32));
+        let want = oracle(a.transposed(), b.view(), 160, Factors::default());
+        for op_a in [Op::NoTranspose, Op::Transpose] {
+            for op_b in [Op::NoTranspose, Op::Transpose] {
+                let turned = |matrix: &Matrix, op| match op {
+                    Op::NoTranspose => matrix.clone(),
+                    Op::Transpose => matrix.transposed().to_matrix().unwrap(),
+                };
+                let options = GemmOptions { op_a, op_b, ..GemmOptions::default() };
+                let outcome = gemm_with(&ctx, &turned(&a, op_a), &turned(&b, op_b), 160, &options).unwrap();
+                assert_eq!(outcome.result, want, "case {case}, {op_a:?}, {op_b:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn factors_and_an_accumulated_matrix_are_rounded_once() {
+    let ctx = reference().threads(1).build().unwrap();
+    let p = random(20, 10, 150, 50, 7);
+    let c = random(10, 10, 90, 200, 8);
+    let (alpha, beta) = (Float::with_val(70, 1) / 3u32, Float::with_val(30, -1.625));
+    let zero = Float::new(2);
+    for alpha in [None, Some(&alpha), Some(&zero)] {
+        for beta in [None, Some(&beta), Some(&zero)] {
+            for accumulate in [None, Some(&c)] {
+                let factors = Factors { alpha, beta, accumulate };
+                let want = oracle(p.view(), p.view(), 150, factors);
+                for uplo in [Uplo::Lower, Uplo::Upper] {
+                    let options = SyrkOptions { uplo, alpha, beta, accumulate, ..SyrkOptions::default() };
+                    assert_eq!(syrk_with(&ctx, &p, 150, &options).unwrap().result, triangle(&want, uplo));
+                }
+                let options = GemmOptions { op_a: Op::Transpose, alpha, beta, accumulate, ..GemmOptions::default() };
+                assert_eq!(gemm_with(&ctx, &p, &p, 150, &options).unwrap().result, want);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_accumulated_matrix_is_scaled_also_where_there_is_no_product() {
+    let ctx = reference().threads(1).build().unwrap();
+    let (empty, c) = (Matrix::zeros(0, 5, 100).unwrap(), random(5, 5, 100, 10, 3));
+    let beta = Float::with_val(20, 2.5);
+    let options = SyrkOptions { beta: Some(&beta), accumulate: Some(&c), ..SyrkOptions::default() };
+    let result = syrk_with(&ctx, &empty, 100, &options).unwrap().result;
+    assert_eq!(result, triangle(&c.scale(&beta).unwrap(), Uplo::Lower));
+}
+
+#[test]
+fn extreme_exponents_of_factors_do_not_overflow_between() {
+    let ctx = reference().threads(1).build().unwrap();
+    let p = Matrix::from_floats(1, 1, 64, &[Float::with_val(64, 3) << 600_000_000]).unwrap();
+    // The square alone is beyond the exponent range; times alpha it is not.
+    assert!(matches!(syrk_with(&ctx, &p, 64, &SyrkOptions::default()), Err(Error::ExponentRange { row: 0, .. })));
+    let alpha = Float::with_val(64, 1) >> 900_000_000;
+    let options = SyrkOptions { alpha: Some(&alpha), ..SyrkOptions::default() };
+    let result = syrk_with(&ctx, &p, 64, &options).unwrap().result;
+    assert_eq!(result.float(0, 0), Float::with_val(64, 9) << 300_000_000);
+    // A far smaller term only breaks the tie that the larger one leaves.
+    let c = Matrix::from_floats(1, 1, 80, &[Float::with_val(80, 1) >> 900_000_000]).unwrap();
+    let p = Matrix::from_floats(1, 1, 64, &[Float::with_val(64, 1)]).unwrap();
+    let tie = Float::with_val(80, 1) + (Float::with_val(80, 1) >> 64);
+    let options = SyrkOptions { alpha: Some(&tie), accumulate: Some(&c), ..SyrkOptions::default() };
+    let result = syrk_with(&ctx, &p, 64, &options).unwrap().result;
+    assert_eq!(result.float(0, 0), Float::with_val(64, 1) + (Float::with_val(64, 1) >> 63));
+}
+
+#[test]
+fn integers_are_multiplied_exactly() {
+    let ctx = reference().threads(2).build().unwrap();
+    for bits in [2, 31, 200] {
+        let (a, b) = (random_integers(17, 9, bits, 1), random_integers(17, 12, bits + 3, 2));
+        let options = GemmOptions { op_a: Op::Transpose, exact_integers: true, ..GemmOptions::default() };
+        let (left, right) = (a.view().to_integers().unwrap(), b.view().to_integers().unwrap());
+        let dot = |i: usize, j: usize| {
+            (0..17).map(|k| Integer::from(&left[17 * i + k] * &right[17 * j + k])).sum::<Integer>()
+        };
+        let result = gemm_with(&ctx, &a, &b, 2, &options).unwrap().result;
+        let got = result.view().to_integers().unwrap();
+        for (i, j) in (0..9).flat_map(|i| (0..12).map(move |j| (i, j))) {
+            assert_eq!(got[9 * j + i], dot(i, j), "{bits} bits");
+        }
+        let (three, minus_seven) = (Float::with_val(53, 3), Float::with_val(53, -7));
+        let options =
+            GemmOptions { alpha: Some(&minus_seven), beta: Some(&three), accumulate: Some(&result), ..options };
+        let combined = gemm_with(&ctx, &a, &b, 2, &options).unwrap().result.view().to_integers().unwrap();
+        assert_eq!(combined[10], -4i32 * dot(1, 1), "{bits} bits");
+    }
+    let wide = random_integers(3, 2, 60, 5);
+    let options = SyrkOptions { exact_integers: true, ..SyrkOptions::default() };
+    assert!(syrk_with(&ctx, &wide, 500, &options).unwrap().result.precision_bits() >= 500);
+    assert_eq!(syrk_with(&ctx, &Matrix::zeros(4, 4, 64).unwrap(), 64, &options).unwrap().result.max_norm(), 0);
+}
+
+#[test]
+fn a_fraction_among_integers_is_named_in_the_callers_indices() {
+    let ctx = reference().threads(2).build().unwrap();
+    let mut p = random_integers(6, 4, 20, 3);
+    p.set_f64(4, 2, 0.5).unwrap();
+    p.set_f64(1, 3, 0.25).unwrap();
+    for op in [Op::NoTranspose, Op::Transpose] {
+        let options = SyrkOptions { op, exact_integers: true, ..SyrkOptions::default() };
+        let error = syrk_with(&ctx, &p, 64, &options).unwrap_err();
+        assert!(matches!(error, Error::NotInteger { row: 4, column: 2 }), "{error}");
+    }
+}
+
+#[test]
+fn batches_bands_chunks_and_threads_give_the_same_bits() {
+    let (rows, cols, precision_bits) = (600, 70, 100);
+    let p = random(rows, cols, precision_bits, 30, 21);
+    let whole = reference().threads(1).build().unwrap();
+    let want = syrk_with(&whole, &p, precision_bits, &SyrkOptions::default()).unwrap();
+    let b = random(rows, 20, precision_bits, 30, 22);
+    let transposed = GemmOptions { op_a: Op::Transpose, ..GemmOptions::default() };
+    let want_gemm = gemm_with(&whole, &p, &b, precision_bits, &transposed).unwrap();
+    let mut seen = std::collections::BTreeSet::new();
+    for threads in [1, 2, 3] {
+        let make = |bytes: u64| reference().threads(threads).memory_bytes(bytes).build().unwrap();
+        let least = |error: Error| match error {
+            Error::MemoryLimit { minimum_bytes, .. } => minimum_bytes,
+            other => panic!("{other}"),
+        };
+        let minimum = least(plan_syrk(&make(0), rows, cols, precision_bits).unwrap_err());
+        let all = plan_syrk(&reference().threads(threads).build().unwrap(), rows, cols, precision_bits).unwrap();
+        for part in 0..=8 {
+            let limit = minimum + (all.planned_bytes - minimum) * part * part / 64;
+            let ctx = make(limit);
+            for uplo in [Uplo::Lower, Uplo::Upper] {
+                let options = SyrkOptions { uplo, ..SyrkOptions::default() };
+                let got = syrk_with(&ctx, &p, precision_bits, &options).unwrap();
+                assert!(got.report.planned_bytes <= limit);
+                seen.insert((got.report.batches, got.report.bands, got.report.chunks));
+                let stored =
+                    if uplo == Uplo::Upper { got.result.transposed().to_matrix().unwrap() } else { got.result };
+                assert_eq!(stored, want.result, "{threads} threads, {limit} bytes, {uplo:?}");
+            }
+        }
+        let minimum = least(plan_gemm(&make(0), cols, 20, rows, precision_bits).unwrap_err());
+        for extra in [0, 30_000, 100_000] {
+            let got = gemm_with(&make(minimum + extra), &p, &b, precision_bits, &transposed).unwrap();
+            assert_eq!(got.result, want_gemm.result, "{threads} threads, {extra} extra bytes");
+        }
+    }
+    assert!(seen.iter().any(|&(batches, bands, chunks)| batches > 1 && bands > 1 && chunks > 1), "{seen:?}");
+    assert!(seen.len() >= 4, "{seen:?}");
+}
+
+#[test]
+fn the_least_limit_named_is_the_least_that_works() {
+    let p = random(300, 30, 64, 10, 4);
+    let run = |bytes| {
+        syrk_with(&reference().threads(2).memory_bytes(bytes).build().unwrap(), &p, 64, &SyrkOptions::default())
+    };
+    let Err(Error::MemoryLimit { limit_bytes: 1000, minimum_bytes }) = run(1000) else {
+        panic!("1000 bytes cannot do")
+    };
+    assert!(run(minimum_bytes).is_ok());
+    assert!(matches!(run(minimum_bytes - 1), Err(Error::MemoryLimit { .. })));
+}
+
+#[test]
+fn misfits_are_errors_with_the_numbers() {
+    let ctx = reference().threads(1).build().unwrap();
+    let (a, b) = (Matrix::zeros(3, 4, 64).unwrap(), Matrix::zeros(5, 2, 64).unwrap());
+    let error = gemm_with(&ctx, &a, &b, 64, &GemmOptions::default()).unwrap_err();
+    assert!(error.to_string().contains("3 x 4 against 5 x 2"), "{error}");
+    let options = SyrkOptions { accumulate: Some(&b), ..SyrkOptions::default() };
+    assert!(matches!(syrk_with(&ctx, &a, 64, &options), Err(Error::ShapeMismatch { .. })));
+    let infinite = Float::with_val(53, f64::INFINITY);
+    let options = SyrkOptions { alpha: Some(&infinite), ..SyrkOptions::default() };
+    assert!(matches!(syrk_with(&ctx, &a, 64, &options), Err(Error::InvalidArgument(_))));
+    for precision_bits in [0, 1, 100_000, u32::MAX] {
+        let Err(Error::Precision { maximum_bits, .. }) = syrk_with(&ctx, &a, precision_bits, &SyrkOptions::default())
+        else {
+            panic!("{precision_bits} bits")
+        };
+        assert!(syrk_with(&ctx, &a, maximum_bits as u32, &SyrkOptions::default()).is_ok());
+        assert!(syrk_with(&ctx, &a, maximum_bits as u32 + 1, &SyrkOptions::default()).is_err());
+    }
+}
+
+#[test]
+fn a_call_can_be_cancelled_anywhere_and_the_context_used_again() {
+    let p = random(40, 30, 100, 10, 6);
+    for threads in [1, 3] {
+        let (calls, stop_at) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(u64::MAX)));
+        let (count, stop) = (calls.clone(), stop_at.clone());
+        let ctx = reference()
+            .threads(threads)
+            .progress(move |progress| {
+                assert!(progress.done <= progress.total);
+                count.fetch_add(1, Ordering::Relaxed) < stop.load(Ordering::Relaxed)
+            })
+            .build()
+            .unwrap();
+        let want = syrk_with(&ctx, &p, 100, &SyrkOptions::default()).unwrap().result;
+        let all = calls.swap(0, Ordering::Relaxed);
+        for at in 0..all {
+            stop_at.store(at, Ordering::Relaxed);
+            assert!(matches!(syrk_with(&ctx, &p, 100, &SyrkOptions::default()), Err(Error::Cancelled)));
+            calls.store(0, Ordering::Relaxed);
+        }
+        stop_at.store(u64::MAX, Ordering::Relaxed);
+        assert_eq!(syrk_with(&ctx, &p, 100, &SyrkOptions::default()).unwrap().result, want);
+    }
+}
+
+#[test]
+fn progress_reaches_its_total_under_every_cut() {
+    let p = random(600, 70, 100, 10, 6);
+    for limit in [u64::MAX, 900_000, 500_000] {
+        let last = Arc::new(AtomicU64::new(0));
+        let (seen, total) = (last.clone(), Arc::new(AtomicU64::new(0)));
+        let whole = total.clone();
+        let ctx = reference().threads(1).memory_bytes(limit);
+        let ctx = ctx.progress(move |progress| {
+            assert!(progress.done > seen.swap(progress.done, Ordering::Relaxed));
+            whole.store(progress.total, Ordering::Relaxed);
+            true
+        });
+        syrk_with(&ctx.build().unwrap(), &p, 100, &SyrkOptions::default()).unwrap();
+        assert_eq!(last.load(Ordering::Relaxed), total.load(Ordering::Relaxed), "limit {limit}");
+    }
+}
+
+#[test]
+fn the_self_check_finds_every_changed_residue() {
+    let p = random(30, 12, 100, 10, 9);
+    let checked = reference().threads(2).self_check(true).build().unwrap();
+    let plain = reference().threads(2).build().unwrap();
+    let want = syrk_with(&checked, &p, 100, &SyrkOptions::default()).unwrap();
+    assert!(want.report.checked);
+    let other = syrk_with(&plain, &p, 100, &SyrkOptions::default()).unwrap();
+    assert!(!other.report.checked && other.result == want.result && other.report.primes + 1 == want.report.primes);
+    for trial in 0..40usize {
+        let flip = move |window: &mut [u64], plane_words: usize| {
+            let primes = window.len() / plane_words;
+            // Entry (8, 3) of the second block of the plane lies below the diagonal.
+            window[(trial % primes) * plane_words + 64 + 3 * 8] ^= 1 << (trial % 40);
+        };
+        let error = syrk_with_fault(&checked, &p, 100, &SyrkOptions::default(), &flip).unwrap_err();
+        assert!(matches!(error, Error::SelfCheck { row: 8, column: 3 }), "trial {trial}: {error}");
+        assert_ne!(syrk_with_fault(&plain, &p, 100, &SyrkOptions::default(), &flip).unwrap().result, other.result);
+    }
+}
+
+#[test]
+fn a_result_is_reused_where_it_fits_and_replaced_where_not() {
+    let ctx = reference().threads(2).build().unwrap();
+    let p = random(30, 20, 100, 10, 10);
+    let mut result = random(20, 20, 100, 5, 11);
+    for uplo in [Uplo::Lower, Uplo::Upper] {
+        let options = SyrkOptions { uplo, ..SyrkOptions::default() };
+        syrk_into(&ctx, &p, 100, &options, &mut result).unwrap();
+        assert_eq!(result, syrk_with(&ctx, &p, 100, &options).unwrap().result);
+    }
+    let mut other = Matrix::zeros(3, 3, 64).unwrap();
+    let options = GemmOptions { op_a: Op::Transpose, ..GemmOptions::default() };
+    gemm_into(&ctx, (&p, &p), 100, &options, &mut other).unwrap();
+    assert_eq!(other, gemm_with(&ctx, &p, &p, 100, &options).unwrap().result);
+}
