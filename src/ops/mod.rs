@@ -14,10 +14,12 @@ mod report;
 mod run;
 mod scale;
 mod segments;
+pub mod verify;
 
 pub use plan::{Plan, plan_gemm, plan_syrk};
 pub use problem::FaultHook;
 pub use report::{Outcome, Phases, Report};
+pub use verify::{Verification, VerifyOptions, freivalds_gemm, freivalds_syrk, verify_gemm, verify_syrk};
 
 use crate::context::Context;
 use crate::error::Result;

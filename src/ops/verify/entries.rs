@@ -1,0 +1,195 @@
+//! Single entries of a product against exact dot products.
+//!
+//! Promise: an entry passes if and only if `|C_ij - (L^T R)_ij| <= 2^(1-b) ||l_i|| ||r_j||`, decided by integers (only
+//! where exponents spread over more than a million bits, up to the allowance that `Bounds::floor` proves).
+//! Does not know: random vectors.
+
+use super::exact::{Accumulator, Column, KEEP_ALL, ProductSum, term};
+use super::{Bounds, Problem, Verification, VerifyOptions, map_indices};
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::matrix::{MatrixView, Uplo};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+use rug::Integer;
+use std::cmp::Ordering;
+
+/// The error of one entry.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EntryError {
+    /// In units of its bound; infinite where the bound is 0.
+    pub ratio: f64,
+    /// Whether it is beyond the bound.
+    pub fails: bool,
+}
+
+/// Refuses entries that no product of these columns can reach, so that sums stay of a sane width.
+pub(super) fn check_sizes(problem: &Problem<'_>, bounds: &Bounds) -> Result<()> {
+    for col in 0..problem.result.cols() {
+        for row in rows_of(problem, col) {
+            let (left, right) = (bounds.left[row].norm, bounds.right[col].norm);
+            let head = problem.result.get(row, col).head;
+            // |entry| >= 2^(exponent - 1), and no honest entry exceeds (1 + 2^(1-b)) ||l|| ||r|| < 2^(top + 1).
+            let too_large = left.is_zero() || right.is_zero() || head.exponent() > left.times(right).top_exponent() + 1;
+            if !head.is_zero() && too_large {
+                return Err(failure(problem, row, col, error(problem, bounds, row, col).ratio));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The error of entry `(row, col)` in units of `2^(1-b) ||l_row|| ||r_col||`.
+pub(super) fn error(problem: &Problem<'_>, bounds: &Bounds, row: usize, col: usize) -> EntryError {
+    let (x, y) = (bounds.left[row], bounds.right[col]);
+    let left = Column { view: problem.left, index: row, floor: bounds.floor(x.low, x.top) };
+    let right = Column { view: problem.right, index: col, floor: bounds.floor(y.low, y.top) };
+    let value = problem.entry(row, col);
+    // A stored entry is kept whole unless it spreads away from the products themselves.
+    let far = (x.top + y.top - value.head.exponent()).abs() > super::WIDEST_SPREAD_BITS;
+    let floor = if far { x.top + y.top - bounds.kept_bits } else { KEEP_ALL };
+    let size = x.norm.times(y.norm);
+    let bound = bounds.allowance(size);
+    if far && !value.head.is_zero() && value.head.exponent() > size.top_exponent() + 1 {
+        // Far above anything possible: the entry itself is the error, and a sum that held both would be huge.
+        let magnitude = Integer::from_digits(value.limbs, rug::integer::Order::Lsf);
+        let exponent = value.head.exponent() - value.limbs.len() as i64 * 64;
+        return EntryError { ratio: bound.ratio(&magnitude, exponent), fails: true };
+    }
+    let mut sum = Accumulator::default();
+    ProductSum::default().add_dot(&mut sum, left, right);
+    if let Some(term) = term(value, floor) {
+        sum.add(!term.negative, term.limbs, term.low);
+    }
+    let (difference, exponent) = sum.take();
+    let ratio = bound.ratio(&difference, exponent);
+    let cut = [left.floor, right.floor, floor].iter().any(|&floor| floor != KEEP_ALL);
+    let fails = if ratio < 1.0 - 1e-6 || cut {
+        bound.compare(&difference, exponent) == Ordering::Greater
+    } else {
+        exceeds(problem, bounds, (row, col), (difference, exponent))
+    };
+    EntryError { ratio, fails }
+}
+
+/// Whether `E^2 > 2^(2-2b) ||l||^2 ||r||^2`, by exact integers.
+fn exceeds(
+    problem: &Problem<'_>,
+    bounds: &Bounds,
+    (row, col): (usize, usize),
+    (error, exponent): (Integer, i64),
+) -> bool {
+    let square = |view: MatrixView<'_>, index: usize| {
+        let column = Column::whole(view, index);
+        let mut sum = Accumulator::default();
+        ProductSum::default().add_dot(&mut sum, column, column);
+        sum.take()
+    };
+    let ((left, left_exponent), (right, right_exponent)) = (square(problem.left, row), square(problem.right, col));
+    let bound = left * right;
+    let bound_exponent = left_exponent + right_exponent + 2 - 2 * i64::from(bounds.precision_bits);
+    let (error, exponent) = (error.square(), 2 * exponent);
+    let tops = |value: &Integer, exponent: i64| i64::from(value.significant_bits()) + exponent;
+    match (error == 0, bound == 0) {
+        (true, _) => return false,
+        (false, true) => return true,
+        _ => {}
+    }
+    let order = tops(&error, exponent).cmp(&tops(&bound, bound_exponent)).then_with(|| {
+        let difference = exponent - bound_exponent;
+        if difference >= 0 {
+            (error << difference as u32).cmp(&bound)
+        } else {
+            error.cmp(&(bound << -difference as u32))
+        }
+    });
+    order == Ordering::Greater
+}
+
+/// Compares the sampled entries (all of them where they are few) with exact dot products.
+pub(super) fn compare(
+    ctx: &Context,
+    problem: &Problem<'_>,
+    bounds: &Bounds,
+    options: &VerifyOptions,
+    mut outcome: Verification,
+) -> Result<Verification> {
+    let entries = sample(problem, options.sample_count, outcome.seed);
+    let errors = map_indices(ctx, entries.len(), |at| error(problem, bounds, entries[at].0, entries[at].1));
+    let worst = entries
+        .iter()
+        .zip(&errors)
+        .max_by(|a, b| (a.1.fails, a.1.ratio).partial_cmp(&(b.1.fails, b.1.ratio)).unwrap_or(Ordering::Equal));
+    outcome.entry_count = entries.len();
+    match worst {
+        Some((&(row, col), error)) if error.fails => Err(failure(problem, row, col, error.ratio)),
+        Some((_, error)) => Ok(Verification { worst_entry: error.ratio, ..outcome }),
+        None => Ok(outcome),
+    }
+}
+
+/// Asks the sampled entries to be equal to the exact dot products.
+pub(super) fn compare_exactly(
+    ctx: &Context,
+    problem: &Problem<'_>,
+    options: &VerifyOptions,
+    mut outcome: Verification,
+) -> Result<Verification> {
+    let entries = sample(problem, options.sample_count, outcome.seed);
+    let errors = map_indices(ctx, entries.len(), |at| {
+        let (row, col) = entries[at];
+        let mut sum = Accumulator::default();
+        ProductSum::default().add_dot(&mut sum, Column::whole(problem.left, row), Column::whole(problem.right, col));
+        if let Some(term) = term(problem.entry(row, col), KEEP_ALL) {
+            sum.add(!term.negative, term.limbs, term.low);
+        }
+        sum.take()
+    });
+    outcome.entry_count = entries.len();
+    match entries.iter().zip(errors).find(|(_, (error, _))| *error != 0) {
+        None => Ok(outcome),
+        Some((&(row, col), (error, exponent))) => {
+            let size = rug::Float::with_val(53, error.abs()) << exponent.clamp(-(1 << 29), 1 << 29) as i32;
+            let name = problem.name(row, col);
+            Err(Error::Verification(format!("{name} is off by {size:.4e}, and integers must be exact")))
+        }
+    }
+}
+
+/// The error that names an entry beyond its bound.
+pub(super) fn failure(problem: &Problem<'_>, row: usize, col: usize, ratio: f64) -> Error {
+    let name = problem.name(row, col);
+    Error::Verification(if ratio.is_infinite() {
+        format!("{name} must be 0, as the bound 2^(1-b) ||p_i|| ||p_j|| is there")
+    } else {
+        format!("{name} is off by {ratio:.4e} units of 2^(1-b) ||p_i|| ||p_j||, and at most 1 is allowed")
+    })
+}
+
+/// Rows of column `col` that are stored.
+fn rows_of(problem: &Problem<'_>, col: usize) -> std::ops::Range<usize> {
+    match problem.triangle {
+        None => 0..problem.result.rows(),
+        Some(Uplo::Lower) => col..problem.result.rows(),
+        Some(Uplo::Upper) => 0..col + 1,
+    }
+}
+
+/// All stored entries where there are at most `count`, else that many random ones.
+fn sample(problem: &Problem<'_>, count: usize, seed: u64) -> Vec<(usize, usize)> {
+    let cols = problem.result.cols();
+    let total: u128 = (0..cols).map(|col| rows_of(problem, col).len() as u128).sum();
+    if total <= count as u128 {
+        return (0..cols).flat_map(|col| rows_of(problem, col).map(move |row| (row, col))).collect();
+    }
+    // A stream of its own, so that the choice does not depend on the number of vectors drawn before.
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(1);
+    let mut below = |limit: usize| (u128::from(rng.next_u64()) * limit as u128 >> 64) as usize;
+    (0..count)
+        .map(|_| {
+            let (row, col) = (below(problem.result.rows()), below(cols));
+            if rows_of(problem, col).contains(&row) { (row, col) } else { (col, row) }
+        })
+        .collect()
+}

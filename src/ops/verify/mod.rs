@@ -1,0 +1,262 @@
+//! Is this stored matrix the product of those? Exact residuals, sampled entries, and Freivalds' test modulo a prime.
+//!
+//! Promise: a result that meets the bound of [`syrk_with`](crate::syrk_with) or [`gemm_with`](crate::gemm_with) is
+//! never rejected; what is accepted missed its tested bounds by less than one part in 2^40. No product is rounded:
+//! sums of big floats are kept as integers, however far the exponents lie apart.
+//! Shares no code with the pipeline it judges. Does not know: files, kernels, residue planes.
+//! Source: docs/ALGORITHM.md, "Verification".
+
+mod entries;
+mod exact;
+mod freivalds;
+mod residual;
+
+pub use freivalds::{freivalds_gemm, freivalds_syrk};
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::math::bound::ceil_log2;
+use crate::math::float::FloatRef;
+use crate::matrix::{Matrix, MatrixView, Op, Uplo};
+use exact::{ColumnSize, KEEP_ALL, Upper, column_size};
+use rayon::prelude::*;
+use serde::Serialize;
+use std::hash::{BuildHasher, Hasher};
+
+/// Choices of a verification; the first four say what was computed, the others how hard to look.
+#[derive(Clone, Debug)]
+pub struct VerifyOptions {
+    /// SYRK: `NoTranspose` for `P^T P`, `Transpose` for `P P^T`. GEMM: how `A` was used.
+    pub op: Op,
+    /// GEMM: how `B` was used. SYRK ignores it.
+    pub op_b: Op,
+    /// SYRK: the triangle of `Q` that is read; the other is taken to mirror it. GEMM ignores it.
+    pub uplo: Uplo,
+    /// Operands and result are integers and the result must be exact.
+    pub exact_integers: bool,
+    /// Random vectors of the residual test; every third has plain signs, the others undo the columns' scales.
+    pub vector_count: usize,
+    /// Entries that are compared one by one; all of them where the result has no more.
+    pub sample_count: usize,
+    /// Seed of all random choices; `None` draws a fresh one, which [`Verification::seed`] tells.
+    pub seed: Option<u64>,
+}
+
+impl Default for VerifyOptions {
+    fn default() -> Self {
+        VerifyOptions {
+            op: Op::NoTranspose,
+            op_b: Op::NoTranspose,
+            uplo: Uplo::Lower,
+            exact_integers: false,
+            vector_count: 6,
+            sample_count: 256,
+            seed: None,
+        }
+    }
+}
+
+/// What a successful verification has looked at, and how close to the bounds the result came.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+pub struct Verification {
+    /// Random vectors multiplied.
+    pub vector_count: usize,
+    /// Entries compared one by one.
+    pub entry_count: usize,
+    /// Largest `|r_i|` in units of its bound; 0 for exact integers.
+    pub worst_residual: f64,
+    /// Largest error of a compared entry in units of its bound; 0 for exact integers.
+    pub worst_entry: f64,
+    /// The prime of Freivalds' test, where it was made.
+    pub prime: Option<u64>,
+    /// Seed that repeats the random choices.
+    pub seed: u64,
+}
+
+/// Checks that `q` is `P^T P` (or `P P^T`) to `precision_bits` bits.
+///
+/// Three tests, all of which must pass. (1) No entry is larger than Cauchy-Schwarz allows. (2) For random vectors `x`
+/// with `x_j = +-2^(s_j)`, the residual `r = P^T (P x) - Q x`, without any rounding, has
+/// `|r_i| <= 2^(1-b) ||p_i|| sum_j ||p_j|| |x_j|`: a third of the vectors have `s_j = 0`, the others `||p_j|| |x_j|`
+/// in (1/4, 1]. (3) Sampled entries have `|Q_ij - (P^T P)_ij| <= 2^(1-b) ||p_i|| ||p_j||`, compared by integers.
+/// With `exact_integers`, (2) is Freivalds' test modulo a random prime ([`freivalds_syrk`]) and (3) asks for equality.
+///
+/// A single wrong entry is found with probability at least `1 - 2^-v` once its error passes `4 N` times its bound
+/// (`v` scaled vectors: 4 by default), and always where it is among the compared entries. An error that lies between
+/// the two bounds in an entry that is not compared may pass.
+///
+/// Norms are rounded up, by less than one part in 2^40 for up to a million rows. Where the exponents of one column
+/// spread over more than 2^20 bits, bits that cannot matter are cut off and their sum, below `2^-60` of the bound, is
+/// allowed for.
+/// Shapes: `p` is `K x N` (`N x K` for `Transpose`), `q` is `N x N` and only the triangle `uplo` is read.
+/// Cost: `K N` big multiplications for each vector and `K` for each compared entry, on the context's threads.
+///
+/// # Errors
+/// [`Error::Verification`] names the worst entry or row, its error and the bound; [`Error::ShapeMismatch`];
+/// [`Error::Precision`] for fewer than 2 bits; [`Error::NotInteger`] in exact mode.
+pub fn verify_syrk<'a, 'b>(
+    ctx: &Context,
+    p: impl Into<MatrixView<'a>>,
+    q: impl Into<MatrixView<'b>>,
+    precision_bits: u32,
+    options: &VerifyOptions,
+) -> Result<Verification> {
+    let problem = Problem::syrk(p.into(), q.into(), options)?;
+    verify(ctx, &problem, precision_bits, options)
+}
+
+/// Checks that `c` is `op(A) op(B)` to `precision_bits` bits, `operands` being `(A, B)`.
+///
+/// As [`verify_syrk`], with the norms of the rows of `op(A)` and of the columns of `op(B)`.
+///
+/// # Errors
+/// As [`verify_syrk`].
+pub fn verify_gemm<'a, 'b, 'c>(
+    ctx: &Context,
+    operands: (impl Into<MatrixView<'a>>, impl Into<MatrixView<'b>>),
+    c: impl Into<MatrixView<'c>>,
+    precision_bits: u32,
+    options: &VerifyOptions,
+) -> Result<Verification> {
+    let problem = Problem::gemm((operands.0.into(), operands.1.into()), c.into(), options)?;
+    verify(ctx, &problem, precision_bits, options)
+}
+
+fn verify(ctx: &Context, problem: &Problem<'_>, precision_bits: u32, options: &VerifyOptions) -> Result<Verification> {
+    if precision_bits < 2 {
+        return Err(Error::Precision { precision_bits: precision_bits.into(), maximum_bits: 1 << 24 });
+    }
+    let seed = options.seed.unwrap_or_else(fresh_seed);
+    let mut outcome = Verification { seed, ..Verification::default() };
+    if options.exact_integers {
+        freivalds::test(ctx, problem, options, &mut outcome)?;
+        return entries::compare_exactly(ctx, problem, options, outcome);
+    }
+    let bounds = Bounds::new(ctx, problem, precision_bits);
+    entries::check_sizes(problem, &bounds)?;
+    residual::test(ctx, problem, &bounds, options, &mut outcome)?;
+    entries::compare(ctx, problem, &bounds, options, outcome)
+}
+
+/// The question: is `result` the product `left^T right`?
+pub(crate) struct Problem<'a> {
+    operation: &'static str,
+    /// `K x M`.
+    left: MatrixView<'a>,
+    /// `K x N`.
+    right: MatrixView<'a>,
+    /// `M x N`.
+    result: MatrixView<'a>,
+    /// The only triangle of `result` that is read, where the result is symmetric.
+    triangle: Option<Uplo>,
+}
+
+impl<'a> Problem<'a> {
+    fn syrk(p: MatrixView<'a>, q: MatrixView<'a>, options: &VerifyOptions) -> Result<Problem<'a>> {
+        let p = if options.op == Op::NoTranspose { p } else { p.transposed() };
+        let triangle = Some(options.uplo);
+        Problem { operation: "verify syrk", left: p, right: p, result: q, triangle }.checked()
+    }
+
+    fn gemm(
+        operands: (MatrixView<'a>, MatrixView<'a>),
+        c: MatrixView<'a>,
+        options: &VerifyOptions,
+    ) -> Result<Problem<'a>> {
+        let left = if options.op == Op::NoTranspose { operands.0.transposed() } else { operands.0 };
+        let right = if options.op_b == Op::NoTranspose { operands.1 } else { operands.1.transposed() };
+        Problem { operation: "verify gemm", left, right, result: c, triangle: None }.checked()
+    }
+
+    fn checked(self) -> Result<Problem<'a>> {
+        let mismatch = |left: (usize, usize), right: (usize, usize)| Error::ShapeMismatch {
+            operation: self.operation,
+            left_rows: left.0,
+            left_cols: left.1,
+            right_rows: right.0,
+            right_cols: right.1,
+        };
+        if self.left.rows() != self.right.rows() {
+            let left = (self.left.cols(), self.left.rows());
+            return Err(mismatch(left, (self.right.rows(), self.right.cols())));
+        }
+        if (self.result.rows(), self.result.cols()) != (self.left.cols(), self.right.cols()) {
+            let product = (self.left.cols(), self.right.cols());
+            return Err(mismatch(product, (self.result.rows(), self.result.cols())));
+        }
+        Ok(self)
+    }
+
+    /// The stored entry `(row, col)`, or its mirror image where that is the stored one.
+    fn entry(&self, row: usize, col: usize) -> FloatRef<'a> {
+        match self.triangle {
+            Some(Uplo::Lower) if row < col => self.result.get(col, row),
+            Some(Uplo::Upper) if row > col => self.result.get(col, row),
+            _ => self.result.get(row, col),
+        }
+    }
+
+    /// Names an entry the way its owner stored it.
+    fn name(&self, row: usize, col: usize) -> String {
+        let mirrored = match self.triangle {
+            Some(Uplo::Lower) => row < col,
+            Some(Uplo::Upper) => row > col,
+            None => false,
+        };
+        let (row, col) = if mirrored { (col, row) } else { (row, col) };
+        format!("{}: the entry at row {row}, column {col} (from 0)", self.operation)
+    }
+}
+
+/// Norms of all columns, and what may be cut off where exponents spread too far to be kept whole.
+pub(crate) struct Bounds {
+    left: Vec<ColumnSize>,
+    right: Vec<ColumnSize>,
+    precision_bits: u32,
+    /// Bits below the largest exponent that are kept where a column is cut.
+    kept_bits: i64,
+}
+
+/// Widest spread of exponents, in bits, that is kept whole.
+const WIDEST_SPREAD_BITS: i64 = 1 << 20;
+
+impl Bounds {
+    fn new(ctx: &Context, problem: &Problem<'_>, precision_bits: u32) -> Bounds {
+        let sizes = |view: MatrixView<'_>| map_indices(ctx, view.cols(), |col| column_size(view, col));
+        let left = sizes(problem.left);
+        let right = if problem.triangle.is_some() { left.clone() } else { sizes(problem.right) };
+        let terms = ceil_log2(problem.left.rows()) + ceil_log2(problem.right.cols());
+        Bounds { left, right, precision_bits, kept_bits: i64::from(precision_bits) + i64::from(terms) + 66 }
+    }
+
+    /// Floor for numbers with exponents from `low` to `top`: [`KEEP_ALL`] unless they spread too far.
+    ///
+    /// With floors `kept_bits` below the largest exponents `E` and `F` of a column and of a vector of `N` terms, a sum
+    /// of `K N` products moves by less than `2 K N 2^(E + F - kept_bits) = 2^-65 * 2^(E + F - b)`, and the bound
+    /// is at least `2^(1-b) 2^(E-1) 2^(F-1)`: less than `2^-62` of it is lost.
+    fn floor(&self, low: i64, top: i64) -> i64 {
+        if top - low > WIDEST_SPREAD_BITS { top - self.kept_bits } else { KEEP_ALL }
+    }
+
+    /// `size * 2^(1-b)`, with `2^-60` of it for what was cut.
+    fn allowance(&self, size: Upper) -> Upper {
+        let bound = size.times(Upper::power_of_two(1 - i64::from(self.precision_bits)));
+        bound.plus(bound.times(Upper::power_of_two(-60)))
+    }
+}
+
+/// `work(0), work(1), ...` on the context's threads.
+fn map_indices<R: Send>(ctx: &Context, count: usize, work: impl Fn(usize) -> R + Send + Sync) -> Vec<R> {
+    if ctx.threads() == 1 {
+        return (0..count).map(work).collect();
+    }
+    ctx.install(|| (0..count).into_par_iter().map(work).collect())
+}
+
+/// A seed that nobody chose: the standard library keys its hash maps from the system's randomness.
+fn fresh_seed() -> u64 {
+    std::collections::hash_map::RandomState::new().build_hasher().finish()
+}
+
+#[cfg(test)]
+mod tests;
