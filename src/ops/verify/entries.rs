@@ -185,7 +185,7 @@ fn sample(problem: &Problem<'_>, count: usize, seed: u64) -> Vec<(usize, usize)>
     // A stream of its own, so that the choice does not depend on the number of vectors drawn before.
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(1);
-    let mut below = |limit: usize| (u128::from(rng.next_u64()) * limit as u128 >> 64) as usize;
+    let mut below = |limit: usize| ((u128::from(rng.next_u64()) * limit as u128) >> 64) as usize;
     (0..count)
         .map(|_| {
             let (row, col) = (below(problem.result.rows()), below(cols));

@@ -87,15 +87,17 @@ fn add_shifted(sum: &mut Vec<u64>, at: usize, limbs: &[u64], shift: u32) {
         sum.resize(end, 0);
     }
     let (mut below, mut carry) = (0u64, false);
-    let window = &mut sum[at..end];
-    for (slot, &limb) in window.iter_mut().zip(limbs.iter().chain(std::iter::once(&0))) {
+    let mut put = |slot: &mut u64, limb: u64| {
         let piece = (limb << shift) | (below >> 1 >> (63 - shift));
         let (partial, over) = slot.overflowing_add(piece);
         let (total, again) = partial.overflowing_add(u64::from(carry));
         *slot = total;
         carry = over | again;
         below = limb;
-    }
+    };
+    let (window, last) = sum[at..end].split_at_mut(limbs.len());
+    window.iter_mut().zip(limbs).for_each(|(slot, &limb)| put(slot, limb));
+    put(&mut last[0], 0);
     let mut next = end;
     while carry {
         if next == sum.len() {
@@ -286,10 +288,10 @@ pub struct ColumnSize {
 /// Norm and extent of column `col`.
 pub fn column_size(view: MatrixView<'_>, col: usize) -> ColumnSize {
     let terms = || (0..view.rows()).filter_map(|row| Some((view.get(row, col), term(view.get(row, col), KEEP_ALL)?)));
-    let Some(top) = terms().map(|(value, _)| value.head.exponent()).max() else {
+    let extent = terms().map(|(value, term)| (term.low, value.head.exponent()));
+    let Some((low, top)) = extent.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1))) else {
         return ColumnSize { norm: Upper::ZERO, top: 0, low: 0 };
     };
-    let low = terms().map(|(_, term)| term.low).min().unwrap_or(0);
     // Entries rounded up to integers in units of 2^(top - 63): at most 2^63, squares at most 2^126.
     let (mut sum, mut overflows) = (0u128, 0u64);
     for (value, term) in terms() {

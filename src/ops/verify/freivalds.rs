@@ -67,7 +67,7 @@ pub(super) fn test(
     outcome.prime = Some(prime);
     outcome.vector_count = 1;
     let x = (0..problem.right.cols())
-        .map(|_| (u128::from(rng.next_u64()) * u128::from(prime) >> 64) as u64)
+        .map(|_| ((u128::from(rng.next_u64()) * u128::from(prime)) >> 64) as u64)
         .collect::<Vec<_>>();
     let image = multiply(ctx, &field, problem.right.rows(), &x, |row, col| problem.right.get(row, col))
         .map_err(|(row, col)| not_integer(problem, options, Part::Right, row, col))?;
@@ -182,9 +182,9 @@ impl Field {
         let prime = self.modulus.prime();
         let magnitude = limbs.iter().rev().fold(0u64, |high, &limb| {
             // Shoup's products: each estimate of a quotient is at most one too small, so both parts are below 2 p.
-            let quotient = (u128::from(high) * u128::from(self.radix_quotient) >> 64) as u64;
+            let quotient = ((u128::from(high) * u128::from(self.radix_quotient)) >> 64) as u64;
             let carried = high.wrapping_mul(self.radix).wrapping_sub(quotient.wrapping_mul(prime));
-            let whole = (u128::from(limb) * u128::from(self.reciprocal) >> 64) as u64;
+            let whole = ((u128::from(limb) * u128::from(self.reciprocal)) >> 64) as u64;
             carried + (limb - whole * prime)
         });
         let power = match self.powers.get((low + 63) as usize) {

@@ -17,7 +17,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::math::bound::ceil_log2;
 use crate::math::float::FloatRef;
-use crate::matrix::{Matrix, MatrixView, Op, Uplo};
+use crate::matrix::{MatrixView, Op, Uplo};
 use exact::{ColumnSize, KEEP_ALL, Upper, column_size};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -34,7 +34,7 @@ pub struct VerifyOptions {
     pub uplo: Uplo,
     /// Operands and result are integers and the result must be exact.
     pub exact_integers: bool,
-    /// Random vectors of the residual test; every third has plain signs, the others undo the columns' scales.
+    /// Random vectors of the residual test; every fourth has plain signs, the others undo the columns' scales.
     pub vector_count: usize,
     /// Entries that are compared one by one; all of them where the result has no more.
     pub sample_count: usize,
@@ -49,7 +49,7 @@ impl Default for VerifyOptions {
             op_b: Op::NoTranspose,
             uplo: Uplo::Lower,
             exact_integers: false,
-            vector_count: 6,
+            vector_count: 4,
             sample_count: 256,
             seed: None,
         }
@@ -77,13 +77,13 @@ pub struct Verification {
 ///
 /// Three tests, all of which must pass. (1) No entry is larger than Cauchy-Schwarz allows. (2) For random vectors `x`
 /// with `x_j = +-2^(s_j)`, the residual `r = P^T (P x) - Q x`, without any rounding, has
-/// `|r_i| <= 2^(1-b) ||p_i|| sum_j ||p_j|| |x_j|`: a third of the vectors have `s_j = 0`, the others `||p_j|| |x_j|`
+/// `|r_i| <= 2^(1-b) ||p_i|| sum_j ||p_j|| |x_j|`: every fourth vector has `s_j = 0`, the others `||p_j|| |x_j|`
 /// in (1/4, 1]. (3) Sampled entries have `|Q_ij - (P^T P)_ij| <= 2^(1-b) ||p_i|| ||p_j||`, compared by integers.
 /// With `exact_integers`, (2) is Freivalds' test modulo a random prime ([`freivalds_syrk`]) and (3) asks for equality.
 ///
-/// A single wrong entry is found with probability at least `1 - 2^-v` once its error passes `4 N` times its bound
-/// (`v` scaled vectors: 4 by default), and always where it is among the compared entries. An error that lies between
-/// the two bounds in an entry that is not compared may pass.
+/// What is wrong in an entry that is not compared is found by (2): always where its error passes `8 N` times its
+/// bound and the rest of its row is right, else with probability at least `1 - 2^-v` beyond `4 N` times (`v` scaled
+/// vectors: 3 by default). A smaller error there may pass.
 ///
 /// Norms are rounded up, by less than one part in 2^40 for up to a million rows. Where the exponents of one column
 /// spread over more than 2^20 bits, bits that cannot matter are cut off and their sum, below `2^-60` of the bound, is

@@ -54,7 +54,7 @@ pub(super) fn test(
 ) -> Result<()> {
     let mut rng = ChaCha8Rng::seed_from_u64(outcome.seed);
     let vectors =
-        (0..options.vector_count).map(|index| Signs::draw(bounds, index % 3 != 0, &mut rng)).collect::<Vec<_>>();
+        (0..options.vector_count).map(|index| Signs::draw(bounds, index % 4 != 0, &mut rng)).collect::<Vec<_>>();
     outcome.vector_count = vectors.len();
     if vectors.is_empty() {
         return Ok(());

@@ -1,6 +1,7 @@
 //! Right results pass, wrong ones are named; the oracle is an exact product by big integers.
 
 use super::*;
+use crate::matrix::Matrix;
 use rug::rand::RandState;
 use rug::{Float, Integer};
 
@@ -101,7 +102,7 @@ fn right_results_pass_for_every_shape_and_spread() {
                     let outcome = verify_syrk(&context(threads), &p, &q, BITS, &options);
                     let outcome = outcome.unwrap_or_else(|error| panic!("{rows} x {cols}, spread {kind}: {error}"));
                     assert!(outcome.worst_entry <= 1.0 && outcome.worst_residual <= 1.0);
-                    assert_eq!(outcome.vector_count, 6);
+                    assert_eq!(outcome.vector_count, 4);
                 }
             }
             let upper = VerifyOptions { uplo: Uplo::Upper, op: Op::Transpose, ..seeded() };
@@ -168,14 +169,18 @@ fn vectors_alone_find_an_entry_far_off() {
     let p = matrix((20, 12), &mut random(10), |_, col, draw| Some(-500 * col as i64 + i64::from(draw % 3)));
     let mut found = 0;
     for seed in 0..40 {
-        let mut q = product(p.view(), p.view());
-        let (row, col) = ((seed % 12).max(seed / 12) as usize, (seed % 12).min(seed / 12) as usize);
-        spoil(&mut q, p.view(), (row, col), 4.1 * 12.0);
+        let entry = ((seed % 12).max(seed / 12) as usize, (seed % 12).min(seed / 12) as usize);
         let options = VerifyOptions { sample_count: 0, seed: Some(seed), ..VerifyOptions::default() };
-        found += usize::from(verify_syrk(&context(1), &p, &q, BITS, &options).is_err());
+        let caught = |units: f64| {
+            let mut q = product(p.view(), p.view());
+            spoil(&mut q, p.view(), entry, units);
+            verify_syrk(&context(1), &p, &q, BITS, &options).is_err()
+        };
+        found += usize::from(caught(4.1 * 12.0));
+        assert!(caught(8.1 * 12.0) && caught(-1e6), "seed {seed}");
     }
-    // Each vector with scaled signs finds it with probability 1/2 or more: 37.5 of 40 are expected at least.
-    assert!(found >= 32, "{found} of 40");
+    // Each vector with scaled signs finds it with probability 1/2 or more: 35 of 40 are expected at least.
+    assert!(found >= 30, "{found} of 40");
 }
 
 #[test]
