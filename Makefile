@@ -1,0 +1,29 @@
+# The commands of the project; each is one line of cargo with the right flags. `make help` lists them.
+
+CARGO ?= cargo
+PREFIX ?= /usr/local
+FEATURES ?= blas flint
+FUZZ_SECONDS ?= 300
+SUNZI = target/release/sunzi
+
+.PHONY: help build demo test bench fuzz soak install clean
+
+help:
+	@echo "make demo               build, then a tour in under a minute"
+	@echo "make test               the whole suite (FEATURES='blas flint'; FEATURES= for the default build alone)"
+	@echo "make bench              the table of docs/BENCHMARKS.md, beside the rivals (needs OpenBLAS, builds FLINT)"
+	@echo "make fuzz               each fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS)"
+	@echo "make soak               the property tests with many times the cases"
+	@echo "make install PREFIX=$(PREFIX)"
+
+build:
+	$(CARGO) build --release
+
+demo: build
+	$(SUNZI) demo
+
+test:
+	@FEATURES="$(FEATURES)" .ci/suite
+
+clean:
+	$(CARGO) clean

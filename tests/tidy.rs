@@ -1,0 +1,330 @@
+//! The rules of the source tree as a test: layers, sizes, headers, the fence for `unsafe`, leftovers, dead files, links.
+//!
+//! Reads the repository's files as text. Each rule is a function from one file to its violations, and each has a planted
+//! violation below that it must find. Does not know: what the code computes.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+#[path = "tidy/scan.rs"]
+mod scan;
+
+use scan::{File, Word};
+
+/// The layers, lowest first; modules of one row do not know each other, and a module knows only the rows above it here.
+const LAYERS: &[&[&str]] = &[
+    &["error"],
+    &["math"],
+    &["matrix"],
+    &["plan"],
+    &["kernels", "store"],
+    &["context"],
+    &["drive"],
+    &["ops"],
+    &["rivals"],
+    &["front"],
+];
+
+/// Where `unsafe` may stand.
+const UNSAFE_FOLDERS: &[&str] = &["src/kernels/", "src/store/", "src/rivals/"];
+
+const FILE_LINES: usize = 500;
+const FUNCTION_LINES: usize = 70;
+const LINE_CHARS: usize = 120;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// All files below `folder` with the given extension, sorted; build output is left out.
+fn files_under(folder: &str, extension: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![root().join(folder)];
+    while let Some(path) = open.pop() {
+        if path.is_dir() {
+            if !["target", "corpus", "artifacts"].iter().any(|&skip| path.ends_with(skip)) {
+                open.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            }
+        } else if path.extension().is_some_and(|ending| ending == extension) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+fn relative(path: &Path) -> String {
+    path.strip_prefix(root()).unwrap().to_string_lossy().replace('\\', "/")
+}
+
+fn rust_files() -> Vec<File> {
+    let folders = ["src", "tests", "benches", "fuzz", "build.rs"];
+    let paths = folders.iter().flat_map(|folder| files_under(folder, "rs"));
+    let files: Vec<File> = paths.map(|path| File::new(&relative(&path), &fs::read_to_string(&path).unwrap())).collect();
+    assert!(files.len() > 20, "the tree was not found: {} files", files.len());
+    files
+}
+
+/// Runs `rule` on every Rust file and fails with all that it finds.
+fn enforce(rule: impl Fn(&File) -> Vec<String>) {
+    let found: Vec<String> = rust_files().iter().flat_map(rule).collect();
+    assert!(found.is_empty(), "{} violations:\n{}", found.len(), found.join("\n"));
+}
+
+fn layer_of(module: &str) -> Option<usize> {
+    LAYERS.iter().position(|row| row.contains(&module))
+}
+
+/// Names that `lib.rs` re-exports, with the module each comes from.
+fn reexports() -> Vec<(String, String)> {
+    let text = fs::read_to_string(root().join("src/lib.rs")).unwrap();
+    let uses = text.lines().filter_map(|line| line.strip_prefix("pub use ")?.strip_suffix(';'));
+    uses.flat_map(|path| {
+        let (module, names) = path.split_once("::").unwrap();
+        let names = names.trim_matches(['{', '}']).split(',').map(str::trim);
+        names.map(|name| (name.to_string(), module.to_string())).collect::<Vec<_>>()
+    })
+    .collect()
+}
+
+/// Every `crate::` path of a library file must lead to a lower layer or stay in its own top module.
+fn layer_violations(file: &File, reexports: &[(String, String)]) -> Vec<String> {
+    let Some(inside) = file.path.strip_prefix("src/") else { return Vec::new() };
+    let own = inside.split(['/', '.']).next().unwrap();
+    if ["lib", "main"].contains(&own) {
+        return Vec::new();
+    }
+    let Some(own_layer) = layer_of(own) else {
+        return vec![format!("{}: module '{own}' has no place in the layer list", file.path)];
+    };
+    let mut found = Vec::new();
+    for (line, name) in file.crate_paths() {
+        let module = reexports.iter().find(|(known, _)| *known == name).map_or(name.as_str(), |(_, module)| module);
+        let fine = module == own || layer_of(module).is_some_and(|layer| layer < own_layer);
+        if !fine {
+            found.push(format!("{}:{line}: layer '{own}' must not know 'crate::{name}'", file.path));
+        }
+    }
+    let depth = inside.matches('/').count() + usize::from(!inside.ends_with("mod.rs"));
+    for (line, supers) in file.super_chains() {
+        if supers >= depth {
+            found.push(format!("{}:{line}: 'super' leaves the module '{own}'; write the crate path", file.path));
+        }
+    }
+    found
+}
+
+fn size_violations(file: &File) -> Vec<String> {
+    let mut found = Vec::new();
+    if !file.text.starts_with("//! ") {
+        found.push(format!("{}:1: no '//!' header", file.path));
+    }
+    let count = file.text.lines().count();
+    if count > FILE_LINES {
+        found.push(format!("{}: {count} lines, at most {FILE_LINES}", file.path));
+    }
+    for (index, line) in file.text.lines().enumerate() {
+        if line.chars().count() > LINE_CHARS {
+            found.push(format!("{}:{}: {} characters", file.path, index + 1, line.chars().count()));
+        }
+    }
+    for (line, name, length) in file.functions() {
+        if length > FUNCTION_LINES {
+            found.push(format!("{}:{line}: fn {name} has {length} lines, at most {FUNCTION_LINES}", file.path));
+        }
+    }
+    found
+}
+
+fn unsafe_violations(file: &File) -> Vec<String> {
+    let fenced = UNSAFE_FOLDERS.iter().any(|folder| file.path.starts_with(folder));
+    let mut found = Vec::new();
+    for Word { line, rest, .. } in file.words("unsafe") {
+        let next = rest.trim_start();
+        // An attribute `#[unsafe(..)]` or a function pointer type is no unsafe code of its own.
+        if next.starts_with('(') || next.starts_with("fn(") || next.starts_with("extern") && next.contains("fn(") {
+            continue;
+        }
+        if !fenced {
+            found.push(format!("{}:{line}: unsafe outside {UNSAFE_FOLDERS:?}", file.path));
+        } else if !file.comment_above(line, if next.starts_with("fn ") { &["Safety", "SAFETY:"] } else { &["SAFETY:"] })
+        {
+            found.push(format!("{}:{line}: unsafe without a SAFETY comment", file.path));
+        }
+    }
+    found
+}
+
+/// Words that must not stay behind. Split here, so that this file does not contain them.
+fn leftover_violations(file: &File) -> Vec<String> {
+    let macros = ["todo", "unimplemented", "dbg"];
+    let words = [concat!("FIX", "ME"), concat!("XX", "X"), concat!("TO", "DO"), concat!("HA", "CK")];
+    let mut found = Vec::new();
+    for name in macros {
+        for word in file.words(name).into_iter().filter(|word| word.rest.starts_with('!')) {
+            found.push(format!("{}:{}: {name}!", file.path, word.line));
+        }
+    }
+    for word in file.words("ignore").into_iter().filter(|word| word.before.trim_end().ends_with("#[")) {
+        found.push(format!("{}:{}: a test that is switched off", file.path, word.line));
+    }
+    for (index, line) in file.text.lines().enumerate() {
+        for word in line.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| words.contains(word)) {
+            found.push(format!("{}:{}: leftover '{word}'", file.path, index + 1));
+        }
+    }
+    found
+}
+
+#[test]
+fn layers_know_only_lower_layers() {
+    let reexports = reexports();
+    assert!(reexports.iter().any(|(name, module)| name == "Matrix" && module == "matrix"));
+    enforce(|file| layer_violations(file, &reexports));
+}
+
+#[test]
+fn files_have_headers_and_stay_small() {
+    enforce(size_violations);
+}
+
+#[test]
+fn unsafe_stays_behind_the_fence_and_argues() {
+    enforce(unsafe_violations);
+}
+
+#[test]
+fn nothing_is_left_behind() {
+    enforce(leftover_violations);
+}
+
+#[test]
+fn every_file_is_reached_by_a_mod_line() {
+    let files = rust_files();
+    let mut reached: BTreeSet<String> = ["src/lib.rs", "src/main.rs", "build.rs"].map(String::from).into();
+    // Cargo finds the files directly in these folders by itself.
+    let is_target = |path: &str| {
+        let inside = path.strip_prefix("tests/").or(path.strip_prefix("benches/"));
+        inside.is_some_and(|inside| !inside.contains('/'))
+    };
+    reached.extend(files.iter().filter(|file| is_target(&file.path)).map(|file| file.path.clone()));
+    let fuzz = fs::read_to_string(root().join("fuzz/Cargo.toml")).unwrap_or_default();
+    let binaries =
+        fuzz.lines().filter_map(|line| line.trim().strip_prefix("path = ")).filter(|path| path.ends_with(".rs\""));
+    reached.extend(binaries.map(|path| format!("fuzz/{}", path.trim_matches('"'))));
+    let mut open: Vec<String> = reached.iter().cloned().collect();
+    while let Some(path) = open.pop() {
+        let Some(file) = files.iter().find(|file| file.path == path) else {
+            assert_eq!(path, "build.rs", "{path} is named as a target but does not exist");
+            continue;
+        };
+        for child in file.module_files() {
+            let known = child.iter().find(|name| files.iter().any(|file| file.path == **name));
+            let known = known.unwrap_or_else(|| panic!("{path}: no file for a module, tried {child:?}"));
+            if reached.insert(known.clone()) {
+                open.push(known.clone());
+            }
+        }
+    }
+    let dead: Vec<&str> = files.iter().map(|file| &*file.path).filter(|path| !reached.contains(*path)).collect();
+    assert!(dead.is_empty(), "files that no module declares: {dead:?}");
+}
+
+/// All pages for people, with their text.
+fn pages() -> Vec<(String, String)> {
+    let mut paths = files_under("docs", "md");
+    paths.extend(["README.md", "CHANGELOG.md"].map(|name| root().join(name)));
+    paths.iter().map(|path| (relative(path), fs::read_to_string(path).unwrap())).collect()
+}
+
+#[test]
+fn links_between_pages_resolve() {
+    let pages = pages();
+    let mut broken = Vec::new();
+    for (path, text) in &pages {
+        for target in scan::links(text) {
+            if target.contains("://") {
+                continue;
+            }
+            let (file, anchor) = target.split_once('#').map_or((&*target, None), |(file, anchor)| (file, Some(anchor)));
+            let full = if file.is_empty() { root().join(path) } else { root().join(path).parent().unwrap().join(file) };
+            if !full.exists() {
+                broken.push(format!("{path}: {target}"));
+            } else if let Some(anchor) = anchor {
+                let page = fs::read_to_string(&full).unwrap();
+                if !scan::headings(&page).any(|heading| scan::anchor(heading) == anchor) {
+                    broken.push(format!("{path}: {target} (no such heading)"));
+                }
+            }
+        }
+    }
+    assert!(broken.is_empty(), "broken links:\n{}", broken.join("\n"));
+}
+
+#[test]
+fn sections_that_the_code_names_exist() {
+    let mut missing = Vec::new();
+    for file in rust_files() {
+        for (page, section) in scan::page_references(&file.text) {
+            let text = fs::read_to_string(root().join(&page)).unwrap_or_default();
+            let wanted = section.as_deref();
+            let exists = !text.is_empty() && wanted.is_none_or(|name| scan::headings(&text).any(|line| line == name));
+            if !exists {
+                missing.push(format!("{}: {page}, {section:?}", file.path));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "the code points to pages or sections that do not exist:\n{}", missing.join("\n"));
+}
+
+#[test]
+fn every_bound_is_named_in_the_algorithm_page() {
+    let page = fs::read_to_string(root().join("docs/ALGORITHM.md")).unwrap();
+    let bounds = fs::read_to_string(root().join("src/math/bound.rs")).unwrap();
+    let names: Vec<&str> = bounds
+        .lines()
+        .filter_map(|line| {
+            line.strip_prefix("pub fn ").or(line.strip_prefix("pub const fn ")).or(line.strip_prefix("pub const "))
+        })
+        .map(|line| line.split(['(', ':', '<']).next().unwrap())
+        .collect();
+    assert!(names.len() > 5, "{names:?}");
+    let missing: Vec<&&str> = names.iter().filter(|name| !page.contains(&format!("`{name}"))).collect();
+    assert!(missing.is_empty(), "docs/ALGORITHM.md does not prove {missing:?}");
+}
+
+/// Each rule finds a violation planted for it, and nothing in the same code done well.
+#[test]
+fn the_rules_find_planted_violations() {
+    let reexports = [("Context".to_string(), "context".to_string())];
+    let at = |path: &str, text: &str| File::new(path, text);
+    let layers = |path: &str, text: &str| layer_violations(&at(path, text), &reexports).len();
+    assert_eq!(layers("src/math/a.rs", "use crate::ops::syrk;\n"), 1);
+    assert_eq!(layers("src/math/a.rs", "use crate::{error::Error, plan::{Job, Cut}, Context};\n"), 2);
+    assert_eq!(layers("src/store/a.rs", "fn f() { crate::kernels::f() }\n"), 1);
+    assert_eq!(layers("src/math/a.rs", "use super::super::plan;\n"), 1);
+    assert_eq!(layers("src/newcomer.rs", ""), 1);
+    let tested = "// crate::ops\n#[cfg(test)]\nmod tests {\n    use crate::ops::syrk;\n}\n";
+    assert_eq!(layers("src/math/a.rs", &format!("use crate::error::Error;\nuse super::b;\n{tested}")), 0);
+
+    let long = format!("//! A.\nfn f() {{\n{}}}\n", "    g();\n".repeat(69));
+    assert_eq!(size_violations(&at("src/a.rs", &long)).len(), 1);
+    assert_eq!(size_violations(&at("src/a.rs", &long.replacen("    g();\n", "", 1))).len(), 0);
+    assert_eq!(size_violations(&at("src/a.rs", "fn f() {}\n")).len(), 1);
+    assert_eq!(size_violations(&at("src/a.rs", &format!("//! {}\n", "x".repeat(117)))).len(), 1);
+    assert_eq!(size_violations(&at("src/a.rs", &"//! A.\n".repeat(501))).len(), 1);
+
+    let count = |path: &str, text: &str| unsafe_violations(&at(path, text)).len();
+    assert_eq!(count("src/ops/a.rs", "// SAFETY: none.\nunsafe { f() }\n"), 1);
+    assert_eq!(count("src/store/a.rs", "let x = 1;\nunsafe { f() }\n"), 1);
+    assert_eq!(count("src/store/a.rs", "// SAFETY: holds.\nlet x = g(\n    1,\n    unsafe { f() },\n);\n"), 0);
+    assert_eq!(count("src/store/a.rs", "// SAFETY: holds.\nlet x = 1;\nunsafe { f() }\n"), 1);
+    assert_eq!(count("src/store/a.rs", "/// # Safety\n/// Read it.\n#[inline]\npub unsafe fn f() {}\n"), 0);
+    assert_eq!(count("src/ops/a.rs", "let text = \"unsafe { }\"; // unsafe { }\n"), 0);
+
+    let leftovers = |text: &str| leftover_violations(&at("src/a.rs", text)).len();
+    assert_eq!(leftovers(concat!("fn f() { to", "do!() } // FIX", "ME\n")), 2);
+    assert_eq!(leftovers(concat!("#[ig", "nore]\nfn f() {}\n")), 1);
+    assert_eq!(leftovers("let ignore = 1; // XXXXXX is a file name pattern\n"), 0);
+}

@@ -1,0 +1,336 @@
+//! A small reader of Rust and Markdown text for the tidy test: code without comments and strings, words, functions, paths.
+//!
+//! Relies on the layout that `cargo fmt` gives (a top-level item ends with a brace in the first column). It is no parser:
+//! it knows comments, literals and braces, nothing of the grammar.
+
+/// One source file: its path from the repository root, its text, and its code.
+pub struct File {
+    /// Path with forward slashes.
+    pub path: String,
+    /// The text as it is.
+    pub text: String,
+    /// The text with comments and the contents of literals blanked, line for line and byte for byte.
+    code: String,
+}
+
+/// A word found in the code.
+pub struct Word<'a> {
+    /// Line number from 1.
+    pub line: usize,
+    /// The code before it on its line.
+    pub before: &'a str,
+    /// The code after it on its line.
+    pub rest: &'a str,
+}
+
+fn is_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+impl File {
+    /// Reads `text` as the file at `path`.
+    pub fn new(path: &str, text: &str) -> File {
+        File { path: path.to_string(), text: text.to_string(), code: blank(text) }
+    }
+
+    /// All places in the code where `name` stands as a whole word.
+    pub fn words(&self, name: &str) -> Vec<Word<'_>> {
+        let mut found = Vec::new();
+        for (index, line) in self.code.lines().enumerate() {
+            for (at, _) in line.match_indices(name) {
+                let (before, rest) = (&line[..at], &line[at + name.len()..]);
+                let apart = |byte: Option<&u8>| byte.is_none_or(|&byte| !is_name(byte));
+                if apart(before.as_bytes().last()) && apart(rest.as_bytes().first()) {
+                    found.push(Word { line: index + 1, before, rest });
+                }
+            }
+        }
+        found
+    }
+
+    /// The code with `#[cfg(test)] mod ..` at top level cut out, line numbers kept.
+    fn library_code(&self) -> String {
+        let mut inside = false;
+        let mut kept = String::new();
+        let lines: Vec<&str> = self.code.lines().collect();
+        for (index, line) in lines.iter().enumerate() {
+            let next_is_module = lines.get(index + 1).is_some_and(|next| next.starts_with("mod "));
+            inside |= line.starts_with("#[cfg(test)]") && next_is_module;
+            kept.push_str(if inside { "" } else { line });
+            kept.push('\n');
+            inside &= *line != "}";
+        }
+        kept
+    }
+
+    /// First names behind `crate::` outside tests, with their lines; a braced list gives each of its members.
+    pub fn crate_paths(&self) -> Vec<(usize, String)> {
+        let code = self.library_code();
+        let mut found = Vec::new();
+        for (at, text) in code.match_indices("crate::") {
+            if at > 0 && (is_name(code.as_bytes()[at - 1]) || code.as_bytes()[at - 1] == b'$') {
+                continue;
+            }
+            let line = code[..at].matches('\n').count() + 1;
+            let rest = &code[at + text.len()..];
+            let members = if rest.starts_with('{') { list_members(rest) } else { vec![rest] };
+            let name =
+                |member: &str| member.trim_start().bytes().take_while(|&byte| is_name(byte)).map(char::from).collect();
+            found.extend(
+                members
+                    .into_iter()
+                    .map(|member| (line, name(member)))
+                    .filter(|(_, name): &(_, String)| !name.is_empty()),
+            );
+        }
+        found
+    }
+
+    /// Lengths of the chains `super::super::..` outside tests, with their lines.
+    pub fn super_chains(&self) -> Vec<(usize, usize)> {
+        let code = self.library_code();
+        let mut found = Vec::new();
+        for (index, line) in code.lines().enumerate() {
+            let mut rest = line;
+            while let Some(at) = rest.find("super::") {
+                let mut count = 0;
+                rest = &rest[at..];
+                while let Some(tail) = rest.strip_prefix("super::") {
+                    (rest, count) = (tail, count + 1);
+                }
+                found.push((index + 1, count));
+            }
+        }
+        found
+    }
+
+    /// Line, name and number of lines of every function with a body.
+    pub fn functions(&self) -> Vec<(usize, String, usize)> {
+        let mut found = Vec::new();
+        for word in self.words("fn") {
+            let name: String =
+                word.rest.trim_start().bytes().take_while(|&byte| is_name(byte)).map(char::from).collect();
+            if name.is_empty() {
+                continue; // a function pointer type
+            }
+            let start: usize =
+                self.code.split_inclusive('\n').take(word.line - 1).map(str::len).sum::<usize>() + word.before.len();
+            if let Some(body) = body_end(&self.code[start..]) {
+                found.push((word.line, name, self.code[start..start + body].matches('\n').count() + 1));
+            }
+        }
+        found
+    }
+
+    /// Whether the comment that belongs to the statement or item at `line` contains one of `marks`.
+    ///
+    /// Looks upward through the lines of the same statement and its attributes to the comment above it.
+    pub fn comment_above(&self, line: usize, marks: &[&str]) -> bool {
+        let text: Vec<&str> = self.text.lines().collect();
+        let code: Vec<&str> = self.code.lines().collect();
+        let marked = |index: usize| marks.iter().any(|mark| text[index].contains(mark) && !code[index].contains(mark));
+        if marked(line - 1) {
+            return true;
+        }
+        let mut in_comment = false;
+        for index in (0..line - 1).rev() {
+            let is_comment = text[index].trim_start().starts_with("//");
+            if is_comment {
+                in_comment = true;
+                if marked(index) {
+                    return true;
+                }
+            } else if in_comment || code[index].trim_end().ends_with([';', '{', '}']) {
+                return false;
+            }
+        }
+        false
+    }
+
+    /// For each `mod name;`, the paths at which its file may lie.
+    pub fn module_files(&self) -> Vec<Vec<String>> {
+        let folder = match self.path.rsplit_once('/') {
+            Some((folder, "mod.rs" | "lib.rs" | "main.rs")) => folder.to_string(),
+            Some((folder, _)) if !self.path.starts_with("src/") => folder.to_string(),
+            _ => self.path.trim_end_matches(".rs").to_string(),
+        };
+        let own_folder = self.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let text: Vec<&str> = self.text.lines().collect();
+        let mut found = Vec::new();
+        for word in self.words("mod") {
+            let Some(name) = word.rest.trim().strip_suffix(';') else { continue };
+            let above = text[..word.line - 1].last().copied().unwrap_or("");
+            let renamed = above.trim().strip_prefix("#[path = \"").and_then(|rest| rest.strip_suffix("\"]"));
+            found.push(match renamed {
+                Some(path) => vec![format!("{own_folder}/{path}")],
+                None => vec![format!("{folder}/{name}.rs"), format!("{folder}/{name}/mod.rs")],
+            });
+        }
+        found
+    }
+}
+
+/// Length of the function at the start of `code` up to its closing brace; `None` for a declaration without a body.
+fn body_end(code: &str) -> Option<usize> {
+    let (mut depth, mut nesting, mut in_body) = (0i32, 0i32, false);
+    for (at, byte) in code.bytes().enumerate() {
+        match byte {
+            b'(' | b'[' if !in_body => nesting += 1,
+            b')' | b']' if !in_body => nesting -= 1,
+            b';' if !in_body && nesting == 0 => return None,
+            b'{' => (depth, in_body) = (depth + 1, true),
+            b'}' => {
+                depth -= 1;
+                if depth == 0 {
+                    return Some(at + 1);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The members at the first level of a braced list that `text` starts with.
+fn list_members(text: &str) -> Vec<&str> {
+    let (mut depth, mut start, mut members) = (0, 1, Vec::new());
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'{' => depth += 1,
+            b'}' => depth -= 1,
+            _ => {}
+        }
+        if (depth == 1 && byte == b',') || depth == 0 {
+            members.push(&text[start..at]);
+            start = at + 1;
+        }
+        if depth == 0 {
+            break;
+        }
+    }
+    members
+}
+
+/// `text` with comments and the contents of string and character literals replaced by spaces, lines kept.
+fn blank(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut code = bytes.to_vec();
+    let mut at = 0;
+    while at < bytes.len() {
+        let end = match bytes[at] {
+            b'/' if bytes[at..].starts_with(b"//") => find(bytes, at, b"\n"),
+            b'/' if bytes[at..].starts_with(b"/*") => block_comment_end(bytes, at),
+            b'"' => string_end(bytes, at),
+            b'r' if (at == 0 || !is_name(bytes[at - 1]) || bytes[at - 1] == b'b') => raw_string_end(bytes, at),
+            b'\'' => char_end(bytes, at),
+            _ => at,
+        };
+        if end == at {
+            at += 1;
+            continue;
+        }
+        code[at..end].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
+        at = end;
+    }
+    String::from_utf8(code).expect("whole literals and comments were blanked")
+}
+
+fn find(bytes: &[u8], from: usize, what: &[u8]) -> usize {
+    let found = bytes[from..].windows(what.len()).position(|window| window == what);
+    found.map_or(bytes.len(), |offset| from + offset)
+}
+
+fn block_comment_end(bytes: &[u8], start: usize) -> usize {
+    let (mut depth, mut at) = (0, start);
+    while at < bytes.len() {
+        let step = &bytes[at..];
+        if step.starts_with(b"/*") {
+            (depth, at) = (depth + 1, at + 2);
+        } else if step.starts_with(b"*/") {
+            (depth, at) = (depth - 1, at + 2);
+            if depth == 0 {
+                return at;
+            }
+        } else {
+            at += 1;
+        }
+    }
+    at
+}
+
+fn string_end(bytes: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    while at < bytes.len() && bytes[at] != b'"' {
+        at += if bytes[at] == b'\\' { 2 } else { 1 };
+    }
+    (at + 1).min(bytes.len())
+}
+
+/// End of `r"..."` or `r#"..."#`, or `start` where no raw string begins.
+fn raw_string_end(bytes: &[u8], start: usize) -> usize {
+    let hashes = bytes[start + 1..].iter().take_while(|&&byte| byte == b'#').count();
+    if bytes.get(start + 1 + hashes) != Some(&b'"') {
+        return start;
+    }
+    let closing = [&b"\""[..], &b"#".repeat(hashes)].concat();
+    (find(bytes, start + 2 + hashes, &closing) + closing.len()).min(bytes.len())
+}
+
+/// End of a character literal, or `start` for a lifetime.
+fn char_end(bytes: &[u8], start: usize) -> usize {
+    if bytes.get(start + 1) == Some(&b'\\') {
+        return (find(bytes, start + 3, b"'") + 1).min(bytes.len());
+    }
+    // One character of up to four bytes, then a quote.
+    let literal = (2..=5).find(|&offset| bytes.get(start + offset) == Some(&b'\''));
+    let one = |offset: &usize| {
+        std::str::from_utf8(&bytes[start + 1..start + offset]).is_ok_and(|text| text.chars().count() == 1)
+    };
+    literal.filter(one).map_or(start, |offset| start + offset + 1)
+}
+
+/// Targets of the links `[..](target)` of a page, code blocks and code spans left out.
+pub fn links(page: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut in_block = false;
+    for line in page.lines() {
+        in_block ^= line.trim_start().starts_with("```");
+        if in_block {
+            continue;
+        }
+        let prose: String = line.split('`').step_by(2).collect::<Vec<_>>().join("_");
+        for (at, _) in prose.match_indices("](") {
+            if let Some((target, _)) = prose[at + 2..].split_once(')') {
+                found.push(target.to_string());
+            }
+        }
+    }
+    found
+}
+
+/// The texts of a page's headings, without the marks.
+pub fn headings(page: &str) -> impl Iterator<Item = &str> {
+    page.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim())
+}
+
+/// The anchor that a heading gets: lower case, spaces to hyphens, punctuation dropped.
+pub fn anchor(heading: &str) -> String {
+    let kept = heading.chars().filter(|c| c.is_alphanumeric() || [' ', '-', '_'].contains(c));
+    kept.map(|c| if c == ' ' { '-' } else { c.to_ascii_lowercase() }).collect()
+}
+
+/// Pages of `docs` that a source file names in its comments, with the quoted section that follows, if any.
+pub fn page_references(text: &str) -> Vec<(String, Option<String>)> {
+    let mut found = Vec::new();
+    for line in text.lines().filter(|line| line.trim_start().starts_with("//")) {
+        for (at, _) in line.match_indices("docs/") {
+            let Some((page, rest)) = line[at..].split_once(".md") else { continue };
+            if page.contains([' ', '*']) {
+                continue;
+            }
+            let section = rest.strip_prefix(", \"").and_then(|quoted| Some(quoted.split_once('"')?.0.to_string()));
+            found.push((format!("{page}.md"), section));
+        }
+    }
+    found
+}
