@@ -140,7 +140,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Exit code of the program for this error: 2 for arguments, 3 for input, 4 for limits, 5 for a failed check, 130 for a stop.
+    /// Exit code of the program for this error: 2 for arguments, 3 for input, 4 for limits, 5 for a failed check, 130
+    /// for a stop.
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::InvalidArgument(_)

@@ -1,4 +1,4 @@
-//! Plane kernels: residues in, exact products modulo each prime, integers out; one trait, one table, chosen at run time.
+//! Plane kernels: residues in, exact products modulo each prime, integers out; one trait, one table.
 //!
 //! Knows: `math`, `matrix` views as input, `plan::BlockGrid` as the output layout. Does not know: threads, files,
 //! memory limits, operations. To add a kernel: a folder with its `PlaneKernel`, and a row in [`TABLE`].

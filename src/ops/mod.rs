@@ -35,7 +35,7 @@ pub struct SyrkOptions<'a> {
     pub op: Op,
     /// The triangle of the result that is computed; the other is zero.
     pub uplo: Uplo,
-    /// `P` holds integers and the result is exact; `precision_bits` is then only a lower bound for the result's storage.
+    /// `P` holds integers and the result is exact; `precision_bits` is then only a lower bound for the bits stored.
     pub exact_integers: bool,
     /// Factor of the product; `None` is 1.
     pub alpha: Option<&'a Float>,

@@ -10,6 +10,7 @@ use std::ffi::{c_char, c_int};
 #[cfg(feature = "flint")]
 pub use flint3_sys::*;
 
+// SAFETY: names, argument types and results are those of the headers of FLINT 3.6.
 #[cfg(feature = "flint")]
 unsafe extern "C" {
     /// Sets an integer to an `mpf` rounded towards zero.
@@ -30,6 +31,7 @@ unsafe extern "C" {
     ) -> std::ffi::c_int;
 }
 
+// SAFETY: names, argument types and results are those of the source of OpenBLAS 0.3.
 #[cfg(any(feature = "blas", flint_blas))]
 unsafe extern "C" {
     /// Sets how many threads one BLAS call may use (in an OpenMP build: calls of this thread).

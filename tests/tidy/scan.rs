@@ -1,7 +1,7 @@
-//! A small reader of Rust and Markdown text for the tidy test: code without comments and strings, words, functions, paths.
+//! A small reader of Rust and Markdown text for the tidy test: code without comments and strings, words, paths.
 //!
-//! Relies on the layout that `cargo fmt` gives (a top-level item ends with a brace in the first column). It is no parser:
-//! it knows comments, literals and braces, nothing of the grammar.
+//! Relies on the layout that `cargo fmt` gives (a top-level item ends with a brace in the first column). It is no
+//! parser: it knows comments, literals and braces, nothing of the grammar.
 
 /// One source file: its path from the repository root, its text, and its code.
 pub struct File {

@@ -1,4 +1,4 @@
-//! Residues back to signed integers: a small product with the digits of `M / p_i`, one quotient estimate, one carry run.
+//! Residues back to signed integers: a small product with the digits of `M / p_i`, a quotient estimate, a carry run.
 //!
 //! Half a block (4 columns of 8 entries) at a time, so that the weighted residues stay in the first-level cache.
 //! `x = sum_i y_i (M / p_i) - q M` with `y_i = r_i w_i mod p_i` and `q = round(sum_i y_i / p_i)`, taken modulo
