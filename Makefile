@@ -4,6 +4,7 @@ CARGO ?= cargo
 PREFIX ?= /usr/local
 FEATURES ?= blas flint
 FUZZ_SECONDS ?= 300
+SOAK_CASES ?= 20000
 SUNZI = target/release/sunzi
 
 .PHONY: help build demo test bench fuzz soak install clean
@@ -24,6 +25,24 @@ demo: build
 
 test:
 	@FEATURES="$(FEATURES)" .ci/suite
+
+bench:
+	$(CARGO) build --release --features blas,flint
+	.ci/bench-table $(SUNZI)
+
+fuzz:
+	@command -v cargo-fuzz > /dev/null || { echo "cargo-fuzz is missing: cargo install cargo-fuzz" >&2; exit 1; }
+	@set -e; for target in $$($(CARGO) fuzz list); do \
+		echo "== $$target"; \
+		RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=4096; \
+	done
+
+soak:
+	PROPTEST_CASES=$(SOAK_CASES) $(CARGO) test --release
+
+install: build
+	install -d "$(DESTDIR)$(PREFIX)/bin"
+	install -m 755 $(SUNZI) "$(DESTDIR)$(PREFIX)/bin/sunzi"
 
 clean:
 	$(CARGO) clean

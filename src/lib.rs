@@ -19,3 +19,8 @@ pub use context::{Context, ContextBuilder, Progress};
 pub use error::{Error, Result};
 pub use matrix::{Matrix, MatrixView, Op, Uplo};
 pub use ops::{GemmOptions, Outcome, Report, SyrkOptions, gemm, gemm_with, syrk, syrk_with};
+
+/// Runs the examples of the README as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExamples;
