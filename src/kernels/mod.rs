@@ -182,3 +182,16 @@ pub fn preferred() -> &'static dyn PlaneKernel {
 pub fn available() -> Vec<&'static dyn PlaneKernel> {
     TABLE.iter().filter_map(|(_, probe)| probe().ok()).collect()
 }
+
+/// IFMA instructions a second that the calling thread can issue, measured now; `None` where the CPU has none.
+///
+/// One big-float multiply-add costs `primes * 2 / 8` of them: the limit that benchmarks quote.
+pub fn instruction_rate(trials: usize) -> Option<f64> {
+    #[cfg(target_arch = "x86_64")]
+    return x86_64::ifma52::instruction_rate(trials);
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        let _ = trials;
+        None
+    }
+}

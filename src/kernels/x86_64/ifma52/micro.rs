@@ -72,6 +72,14 @@ impl Fold {
         _mm512_min_epu64(difference, _mm512_add_epi64(difference, self.prime))
     }
 
+    /// `a + b mod p` for least residues.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub fn add(&self, a: __m512i, b: __m512i) -> __m512i {
+        let sum = _mm512_add_epi64(a, b);
+        _mm512_min_epu64(sum, _mm512_sub_epi64(sum, self.prime))
+    }
+
     /// `a * b mod p` for operands below `2^52`.
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]

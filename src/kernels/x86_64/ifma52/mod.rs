@@ -5,7 +5,9 @@
 
 mod micro;
 mod product;
+mod rate;
 mod reconstruct;
+mod symmetric;
 mod tables;
 mod to_residues;
 mod transpose;
@@ -16,9 +18,10 @@ use crate::math::bound::ifma52_prime_count;
 use crate::math::family::{ifma52_maximum_modulus_bits, ifma52_primes};
 use crate::plan::{BLOCK, BlockGrid};
 use micro::Fold;
-use product::Operands;
+use product::{Into, Operands, Panels, Target};
 use std::ops::Range;
 use std::sync::Arc;
+use symmetric::Work;
 use tables::Tables;
 
 /// The kernel; whoever holds one knows that the CPU has the instructions.
@@ -35,6 +38,13 @@ pub fn probe() -> std::result::Result<&'static dyn PlaneKernel, &'static str> {
         && is_x86_feature_detected!("avx512vbmi")
         && is_x86_feature_detected!("avx512ifma");
     if has { Ok(&KERNEL) } else { Err("this CPU lacks AVX-512 IFMA or VBMI") }
+}
+
+/// IFMA instructions a second on the calling thread (best of `trials` short runs), or `None` without the instructions.
+pub fn instruction_rate(trials: usize) -> Option<f64> {
+    probe().ok()?;
+    // SAFETY: `probe` found the instructions.
+    Some(unsafe { rate::instruction_rate(trials) })
 }
 
 impl PlaneKernel for Ifma52 {
@@ -83,9 +93,10 @@ impl PlaneEngine for Engine {
         rows * BLOCK
     }
 
-    fn scratch_words(&self, _rows: usize, _grid: &BlockGrid) -> usize {
+    fn scratch_words(&self, rows: usize, grid: &BlockGrid) -> usize {
         let to = to_residues::scratch_words(self.tables.operand_digits);
-        to.max(reconstruct::scratch_words(self.tables.count()))
+        let fast = if symmetric::pays(rows, grid) { symmetric::scratch_words(rows, grid) } else { 0 };
+        to.max(reconstruct::scratch_words(self.tables.count())).max(fast)
     }
 
     fn table_bytes(&self) -> u64 {
@@ -103,18 +114,20 @@ impl PlaneEngine for Engine {
         unsafe { to_residues::to_residues(&self.tables, primes, source, planes, scratch) }
     }
 
-    fn multiply(&self, prime: usize, product: &PlaneProduct<'_>, c: &mut [u64], _scratch: &mut [u64]) {
-        let operands = Operands {
-            x: product.x,
-            y: product.y,
-            panel_words: self.panel_words(product.rows),
-            rows: product.rows,
-            grid: product.grid,
-        };
+    fn multiply(&self, prime: usize, product: &PlaneProduct<'_>, c: &mut [u64], scratch: &mut [u64]) {
+        let PlaneProduct { x, y, rows, grid, blocks, .. } = product.clone();
+        let stride = self.panel_words(rows);
+        let operands = Operands { x: Panels { words: x, stride }, y: Panels { words: y, stride }, rows };
+        let into = if product.accumulate { Into::Add } else { Into::Overwrite };
         // SAFETY: an engine exists only where `probe` found the instructions.
         unsafe {
             let fold = Fold::new(self.tables.primes[prime]);
-            product::multiply(&fold, &operands, product.blocks.clone(), c, product.accumulate);
+            if blocks.len() == grid.len() && symmetric::pays(rows, &grid) {
+                let work = Work { c, into, scratch: &mut scratch[..symmetric::scratch_words(rows, &grid)] };
+                symmetric::multiply_triangle(&fold, self.tables.roots[prime], &operands, grid, work);
+            } else {
+                product::multiply(&fold, &operands, &Target::new(grid, blocks), c, into);
+            }
         }
     }
 

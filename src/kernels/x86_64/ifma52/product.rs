@@ -13,66 +13,133 @@ pub const KC: usize = 512;
 /// Panels of X in one group.
 const MC_PANELS: usize = 24;
 
-/// Operand planes and the part of the result to compute.
+/// Panels of an operand, `stride` words apart, from some row on.
 #[derive(Clone, Copy)]
-pub struct Operands<'a> {
-    /// Panels of X, `panel_words` apart.
-    pub x: &'a [u64],
-    /// Panels of Y, `panel_words` apart.
-    pub y: &'a [u64],
+pub struct Panels<'a> {
+    /// The first panel's first row begins the slice.
+    pub words: &'a [u64],
     /// Words from one panel to the next.
-    pub panel_words: usize,
-    /// Rows of both.
-    pub rows: usize,
-    /// Blocks of the result.
-    pub grid: BlockGrid,
+    pub stride: usize,
 }
 
-/// `C := C + X^T Y` (or `:=` when `accumulate` is false) on the linear block range `blocks`.
+impl<'a> Panels<'a> {
+    /// The panels from number `panel` on, from row `row` on.
+    pub fn from(self, panel: usize, row: usize) -> Panels<'a> {
+        Panels { words: &self.words[(panel * self.stride + row * BLOCK).min(self.words.len())..], ..self }
+    }
+
+    /// Whether `count` panels of `rows` rows lie in the slice.
+    fn holds(&self, count: usize, rows: usize) -> bool {
+        rows == 0 || count == 0 || (count - 1) * self.stride + rows * BLOCK <= self.words.len()
+    }
+}
+
+/// The two operands of a product over `rows` rows.
+#[derive(Clone, Copy)]
+pub struct Operands<'a> {
+    /// Panels that give the rows of C.
+    pub x: Panels<'a>,
+    /// Panels that give the columns of C.
+    pub y: Panels<'a>,
+    /// Rows of both.
+    pub rows: usize,
+}
+
+/// The blocks of C to compute: those of `blocks` whose row and column lie in the windows.
+#[derive(Clone)]
+pub struct Target {
+    /// Blocks of the whole plane.
+    pub grid: BlockGrid,
+    /// Linear indices of the blocks that the slice C holds.
+    pub blocks: Range<usize>,
+    /// Block rows.
+    pub row_window: Range<usize>,
+    /// Block columns.
+    pub col_window: Range<usize>,
+}
+
+impl Target {
+    /// All blocks of `blocks`.
+    pub fn new(grid: BlockGrid, blocks: Range<usize>) -> Target {
+        Target { grid, blocks, row_window: 0..grid.rows, col_window: 0..grid.cols }
+    }
+
+    /// The whole plane.
+    pub fn whole(grid: BlockGrid) -> Target {
+        Target::new(grid, 0..grid.len())
+    }
+
+    /// Block rows of column `col` within `rows`, and where the first of them begins in C.
+    fn run(&self, col: usize, rows: &Range<usize>) -> (Range<usize>, usize) {
+        let present = self.grid.rows_in(col, &self.blocks);
+        let start = present.start.max(rows.start).max(self.row_window.start);
+        let end = present.end.min(rows.end).min(self.row_window.end);
+        if start >= end {
+            return (0..0, 0);
+        }
+        let linear = self.grid.column_start(col) + start - self.grid.first_row(col);
+        (start..end, (linear - self.blocks.start) * BLOCK_WORDS)
+    }
+}
+
+/// What happens to the words that C holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Into {
+    /// They are overwritten, dirty or not.
+    Overwrite,
+    /// They are least residues, to be added to.
+    Add,
+}
+
+/// Equal pieces of at most [`KC`] rows, each but the last a multiple of 4.
+pub fn depth_of_passes(rows: usize) -> usize {
+    rows.div_ceil(rows.div_ceil(KC).max(1)).next_multiple_of(4)
+}
+
+/// `C := C + X^T Y` or `C := X^T Y` on the blocks of `target`.
 ///
 /// # Panics
 /// Where the slices are shorter than the shape says.
 #[target_feature(enable = "avx512f,avx512ifma")]
-pub fn multiply(fold: &Fold, operands: &Operands<'_>, blocks: Range<usize>, c: &mut [u64], accumulate: bool) {
-    let Operands { x, y, panel_words, rows, grid } = *operands;
-    assert!(rows * BLOCK <= panel_words && panel_words.is_multiple_of(BLOCK));
-    assert!(grid.rows * panel_words <= x.len() && grid.cols * panel_words <= y.len());
-    assert!(c.len() == blocks.len() * BLOCK_WORDS && blocks.end <= grid.len());
-    if blocks.is_empty() {
-        return;
-    }
-    if rows == 0 {
-        if !accumulate {
-            c.fill(0);
+pub fn multiply(fold: &Fold, operands: &Operands<'_>, target: &Target, c: &mut [u64], into: Into) {
+    let Operands { x, y, rows } = *operands;
+    let Target { grid, blocks, row_window, col_window } = target;
+    assert!(row_window.end <= grid.rows && col_window.end <= grid.cols && blocks.end <= grid.len());
+    assert!(x.holds(row_window.end, rows) && y.holds(col_window.end, rows));
+    assert!(c.len() == blocks.len() * BLOCK_WORDS);
+    if rows == 0 && into == Into::Overwrite {
+        for col in col_window.clone() {
+            let (run, offset) = target.run(col, row_window);
+            c[offset..][..run.len() * BLOCK_WORDS].fill(0);
         }
+    }
+    if rows == 0 || blocks.is_empty() {
         return;
     }
     let columns = grid.column_of(blocks.start)..grid.column_of(blocks.end - 1) + 1;
-    for first in (0..rows).step_by(KC) {
-        let depth = KC.min(rows - first);
-        let keep = accumulate || first > 0;
-        for group in (0..grid.rows).step_by(MC_PANELS) {
-            let group_end = (group + MC_PANELS).min(grid.rows);
-            let mut next_group = if group_end < grid.rows {
-                Ahead::new(x, panel_words, group_end..(group_end + MC_PANELS).min(grid.rows), first..first + depth)
+    let columns = columns.start.max(col_window.start)..columns.end.min(col_window.end);
+    let step = depth_of_passes(rows);
+    for first in (0..rows).step_by(step) {
+        let depth = step.min(rows - first);
+        let into = if first > 0 { Into::Add } else { into };
+        for group in row_window.clone().step_by(MC_PANELS) {
+            let group = group..(group + MC_PANELS).min(row_window.end);
+            let mut next_group = if group.end < row_window.end {
+                let panels = group.end..(group.end + MC_PANELS).min(row_window.end);
+                Ahead::new(x, panels, first..first + depth)
             } else {
-                let later = (first + depth).min(rows)..(first + depth + KC).min(rows);
-                Ahead::new(x, panel_words, 0..MC_PANELS.min(grid.rows), later)
+                let panels = row_window.start..(row_window.start + MC_PANELS).min(row_window.end);
+                Ahead::new(x, panels, first + depth..(first + depth + step).min(rows))
             };
             for col in columns.clone() {
-                let present = grid.rows_in(col, &blocks);
-                let (start, end) = (present.start.max(group), present.end.min(group_end));
-                if start >= end {
-                    continue;
-                }
-                let offset = (grid.column_start(col) + start - grid.first_row(col) - blocks.start) * BLOCK_WORDS;
-                let column = &mut c[offset..offset + (end - start) * BLOCK_WORDS];
-                // SAFETY: the asserts above give every panel `panel_words` words from its start, rows `first..first +
-                // depth` lie inside, `column` holds the blocks `start..end` of column `col`.
+                let (run, offset) = target.run(col, &group);
+                let column = &mut c[offset..][..run.len() * BLOCK_WORDS];
+                // SAFETY: `holds` gives every panel the rows `first..first + depth`; `column` holds the blocks `run`.
                 unsafe {
-                    let x = x.as_ptr().add(start * panel_words + first * BLOCK);
-                    let y = y.as_ptr().add(col * panel_words + first * BLOCK);
-                    block_column(fold, Panels { x, panel_words, y, rows: depth }, column, keep, &mut next_group);
+                    let x = x.words.as_ptr().add(run.start * x.stride + first * BLOCK);
+                    let y = y.words.as_ptr().add(col * y.stride + first * BLOCK);
+                    let strip = Strip { x, x_stride: operands.x.stride, y, y_stride: operands.y.stride, rows: depth };
+                    block_column(fold, strip, column, into, &mut next_group);
                 }
             }
         }
@@ -81,26 +148,27 @@ pub fn multiply(fold: &Fold, operands: &Operands<'_>, blocks: Range<usize>, c: &
 
 /// The panels that a run of blocks contracts.
 #[derive(Clone, Copy)]
-struct Panels {
+struct Strip {
     x: *const u64,
-    panel_words: usize,
+    x_stride: usize,
     y: *const u64,
+    y_stride: usize,
     rows: usize,
 }
 
 /// Lines of panels that a later pass will need, handed out piece by piece to be fetched into the second-level cache.
 struct Ahead {
     start: usize,
-    panel_words: usize,
+    stride: usize,
     panels: usize,
     rows: usize,
     done_rows: usize,
 }
 
 impl Ahead {
-    fn new(x: &[u64], panel_words: usize, panels: Range<usize>, rows: Range<usize>) -> Ahead {
-        let start = x.as_ptr() as usize + (panels.start * panel_words + rows.start * BLOCK) * 8;
-        Ahead { start, panel_words, panels: panels.len(), rows: rows.len(), done_rows: 0 }
+    fn new(x: Panels<'_>, panels: Range<usize>, rows: Range<usize>) -> Ahead {
+        let start = x.words.as_ptr() as usize + (panels.start * x.stride + rows.start * BLOCK) * 8;
+        Ahead { start, stride: x.stride, panels: panels.len(), rows: rows.len(), done_rows: 0 }
     }
 
     /// Where the next `rows` lines lie; past the end, always the same spot.
@@ -114,7 +182,7 @@ impl Ahead {
         if self.done_rows >= self.rows {
             self.done_rows = 0;
             self.panels -= 1;
-            self.start += self.panel_words * 8;
+            self.start += self.stride * 8;
         }
         at
     }
@@ -125,8 +193,9 @@ impl Ahead {
 /// # Safety
 /// As [`tile`], for as many panels of X as `c` has blocks and all 8 columns of Y.
 #[target_feature(enable = "avx512f,avx512ifma")]
-unsafe fn block_column(fold: &Fold, panels: Panels, c: &mut [u64], accumulate: bool, next_group: &mut Ahead) {
-    let Panels { x, panel_words, y, rows } = panels;
+unsafe fn block_column(fold: &Fold, strip: Strip, c: &mut [u64], into: Into, next_group: &mut Ahead) {
+    let Strip { x, x_stride, y, y_stride, rows } = strip;
+    let accumulate = into == Into::Add;
     let count = c.len() / BLOCK_WORDS;
     let mut next_rows = 0;
     for half in 0..BLOCK / TILE_COLUMNS {
@@ -138,11 +207,11 @@ unsafe fn block_column(fold: &Fold, panels: Panels, c: &mut [u64], accumulate: b
                 _ => TILE_PANELS,
             };
             let part = Tile {
-                x: x.wrapping_add(panel * panel_words),
-                panel_words,
+                x: x.wrapping_add(panel * x_stride),
+                panel_words: x_stride,
                 y: y.wrapping_add(half * TILE_COLUMNS),
                 next_x: next_group.take(rows / 4),
-                next_y: y.wrapping_add(panel_words + next_rows.min(rows) * BLOCK),
+                next_y: y.wrapping_add(y_stride + next_rows.min(rows) * BLOCK),
             };
             next_rows += rows / 4;
             // SAFETY: panels `panel..panel + width` and their blocks exist, by the caller's promise.

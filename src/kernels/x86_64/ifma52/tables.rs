@@ -15,6 +15,8 @@ pub struct Tables {
     pub radix_powers: Vec<u64>,
     /// `w_i = (M / p_i)^-1 mod p_i`.
     pub weights: Vec<u64>,
+    /// A square root of -1 modulo each prime.
+    pub roots: Vec<u64>,
     /// `1 / p_i`.
     pub reciprocals: Vec<f64>,
     /// Digit `d` of `M / p_i` at `d * (n + 1) + i`, and digit `d` of `2^(52 n) - M` at `d * (n + 1) + n`.
@@ -42,8 +44,9 @@ impl Tables {
         let complement = (Integer::from(1) << (IFMA52_BITS * count as u32)) - product;
         let rows = cofactors.iter().chain([&complement]).map(|value| digits(value, count)).collect::<Vec<_>>();
         let transposed = (0..count).flat_map(|digit| rows.iter().map(move |row| row[digit])).collect();
+        let roots = primes.iter().map(|&prime| Modulus::new(prime).root_of_minus_one()).collect();
         let reciprocals = primes.iter().map(|&prime| 1.0 / prime as f64).collect();
-        Tables { primes, operand_digits, radix_powers, weights, reciprocals, cofactors: transposed }
+        Tables { primes, operand_digits, radix_powers, weights, roots, reciprocals, cofactors: transposed }
     }
 
     /// Number of primes, and of digits of a product.
@@ -53,7 +56,7 @@ impl Tables {
 
     /// Bytes of all tables.
     pub fn bytes(&self) -> u64 {
-        8 * (self.radix_powers.len() + self.cofactors.len() + 3 * self.count()) as u64
+        8 * (self.radix_powers.len() + self.cofactors.len() + 4 * self.count()) as u64
     }
 }
 

@@ -123,6 +123,33 @@ fn products_equal_the_reference() {
     }
 }
 
+#[test]
+fn the_five_product_scheme_equals_the_classical_product() {
+    let Some([fast, _]) = engines(&spec(60)) else { return };
+    let mut rng = RandState::new();
+    for (rows, columns) in [(256usize, 448usize), (257, 449), (300, 456), (1027, 470)] {
+        let grid = BlockGrid::triangle(columns);
+        assert!(symmetric::pays(rows, &grid));
+        for accumulate in [false, true] {
+            let prime = usize::from(accumulate);
+            let p = fast.moduli()[prime];
+            let x = (0..grid.rows * rows * BLOCK).map(|_| rng.below_u64(p)).collect::<Vec<_>>();
+            let start = (0..grid.words()).map(|_| rng.below_u64(p)).collect::<Vec<_>>();
+            let (mut whole, mut pieces) = (start.clone(), start);
+            let mut scratch = vec![u64::MAX; fast.scratch_words(rows, &grid)];
+            let mut multiply = |blocks: Range<usize>, c: &mut [u64]| {
+                let product = PlaneProduct { x: &x, y: &x, rows, grid, blocks, accumulate };
+                fast.multiply(prime, &product, c, &mut scratch);
+            };
+            multiply(0..grid.len(), &mut whole);
+            let (first, second) = pieces.split_at_mut(grid.len() / 3 * BLOCK_WORDS);
+            multiply(0..grid.len() / 3, first);
+            multiply(grid.len() / 3..grid.len(), second);
+            assert!(whole == pieces, "rows {rows}, columns {columns}, accumulate {accumulate}");
+        }
+    }
+}
+
 trait BelowU64 {
     fn below_u64(&mut self, bound: u64) -> u64;
 }
