@@ -18,6 +18,9 @@ use std::ops::Range;
 /// Rows converted together.
 const ROWS: usize = 4;
 
+/// Windows larger than this bypass the caches: they would be evicted before the products read them.
+const STREAM_BYTES: usize = 24 << 20;
+
 /// Words of scratch for operands of `digits` digits.
 pub fn scratch_words(digits: usize) -> usize {
     digits.next_multiple_of(8) * (ROWS * BLOCK + BLOCK)
@@ -39,6 +42,9 @@ pub fn to_residues(
     assert!(primes.end <= tables.count());
     let padded = tables.operand_digits.next_multiple_of(8);
     let (digits, staging) = scratch[..scratch_words(tables.operand_digits)].split_at_mut(padded * ROWS * BLOCK);
+    let window_bytes = 8 * primes.len() * rows * source.view.cols();
+    let aligned = planes.iter().all(|plane| (plane.as_ptr() as usize).is_multiple_of(64));
+    let stream = aligned && window_bytes > STREAM_BYTES;
     let mut first = 0;
     while first < rows {
         let count = ROWS.min(rows - first);
@@ -49,11 +55,12 @@ pub fn to_residues(
             (signs[offset], carries[offset]) = row_digits(source, row, padded, staging);
             spread(staging, padded, &mut digits[offset * BLOCK..]);
         }
-        let group = Group { digits, signs, carries, first };
+        let group = Group { digits, signs, carries, first, stream };
         // A short last group reads what earlier rows left in `digits` and stores only its own rows.
         residues_of_group(tables, primes.clone(), &group, count, planes);
         first += count;
     }
+    _mm_sfence(); // streamed words must be visible before another thread is told of them
 }
 
 /// Digits of the 8 entries of one row, entry after entry, `padded` words each; their signs and rounding bits.
@@ -67,6 +74,7 @@ fn row_digits(source: &PanelSource<'_>, row: usize, padded: usize, staging: &mut
         let out = &mut staging[lane * padded..][..padded];
         let column = source.columns.start + lane;
         let index = if column < source.columns.end { source.view.element_index(row, column) } else { usize::MAX };
+        prefetch_limbs(source, index, row);
         let head = if index == usize::MAX { Head::ZERO } else { Head(source.view.all_heads()[index]) };
         if head.is_zero() {
             out.fill(0);
@@ -80,6 +88,23 @@ fn row_digits(source: &PanelSource<'_>, row: usize, padded: usize, staging: &mut
         carries |= u8::from(drop > 0 && rounds_up(limbs, drop as usize)) << lane;
     }
     (signs, carries)
+}
+
+/// Rows ahead of their use at which limbs are fetched: their latency is what the conversion would wait for.
+const AHEAD: usize = 2 * ROWS;
+
+/// Fetches the limbs of the entry `AHEAD` rows below entry `index` of row `row`.
+#[inline]
+fn prefetch_limbs(source: &PanelSource<'_>, index: usize, row: usize) {
+    if index == usize::MAX || row + AHEAD >= source.rows.end {
+        return;
+    }
+    let limbs = source.view.limbs_per_element();
+    let ahead = &source.view.all_limbs()[(index + AHEAD * source.view.row_stride()) * limbs..][..limbs];
+    for line in ahead.chunks(8) {
+        // SAFETY: the pointer is that of a live slice, and fetching changes nothing.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
+    }
 }
 
 /// Whether dropping the low `drop >= 1` bits rounds away from zero: to nearest, ties to even.
@@ -155,6 +180,7 @@ struct Group<'a> {
     signs: [u8; ROWS],
     carries: [u8; ROWS],
     first: usize,
+    stream: bool,
 }
 
 #[inline]
@@ -167,16 +193,31 @@ fn residues_of_group(
     planes: &mut [&mut [u64]],
 ) {
     let mut at = 0;
-    while at + 2 <= primes.len() {
-        let sums = sums::<2>(tables, primes.start + at, group);
-        store_residues(tables, primes.start + at, group, count, &sums[0], planes[at]);
-        store_residues(tables, primes.start + at + 1, group, count, &sums[1], planes[at + 1]);
-        at += 2;
+    while at < primes.len() {
+        let prime = primes.start + at;
+        // Two primes at a time: 16 sums in registers, and each digit loaded serves four multiply-adds.
+        at += match primes.len() - at {
+            1 => several::<1>(tables, prime, group, count, &mut planes[at..]),
+            _ => several::<2>(tables, prime, group, count, &mut planes[at..]),
+        };
     }
-    if at < primes.len() {
-        let sums = sums::<1>(tables, primes.start + at, group);
-        store_residues(tables, primes.start + at, group, count, &sums[0], planes[at]);
+}
+
+/// Residues modulo `PRIMES` neighbouring primes; returns their number.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn several<const PRIMES: usize>(
+    tables: &Tables,
+    prime: usize,
+    group: &Group<'_>,
+    count: usize,
+    planes: &mut [&mut [u64]],
+) -> usize {
+    let sums = sums::<PRIMES>(tables, prime, group);
+    for (offset, sum) in sums.iter().enumerate() {
+        store_residues(tables, prime + offset, group, count, sum, planes[offset]);
     }
+    PRIMES
 }
 
 /// Low and high sums of one prime, a pair for each row.
@@ -215,17 +256,24 @@ fn sums<const PRIMES: usize>(tables: &Tables, prime: usize, group: &Group<'_>) -
 }
 
 /// Folds, applies the signs and writes the rows of one prime.
+///
+/// A zero with a minus sign becomes `p`, not 0: below `2^52` all the same, which is all that products ask for.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn store_residues(tables: &Tables, prime: usize, group: &Group<'_>, count: usize, sums: &Sums, plane: &mut [u64]) {
-    let fold = Fold::new(tables.primes[prime]);
-    let zero = _mm512_setzero_si512();
+    let prime = tables.primes[prime];
+    let (fold, zero, prime) = (Fold::new(prime), _mm512_setzero_si512(), _mm512_set1_epi64(prime as i64));
     let out = &mut plane[group.first * BLOCK..][..count * BLOCK];
     for (row, words) in out.chunks_exact_mut(BLOCK).enumerate() {
         let magnitude = fold.fold(zero, sums[row].0, sums[row].1);
-        let negated = fold.subtract(zero, magnitude);
-        let residue = _mm512_mask_mov_epi64(magnitude, group.signs[row], negated);
-        // SAFETY: `words` has 8 words.
-        unsafe { _mm512_storeu_si512(words.as_mut_ptr().cast(), residue) };
+        let residue = _mm512_mask_sub_epi64(magnitude, group.signs[row], prime, magnitude);
+        // SAFETY: `words` has 8 words, on a 64-byte boundary where `stream` is set.
+        unsafe {
+            if group.stream {
+                _mm512_stream_si512(words.as_mut_ptr().cast(), residue);
+            } else {
+                _mm512_storeu_si512(words.as_mut_ptr().cast(), residue);
+            }
+        }
     }
 }
