@@ -1,0 +1,212 @@
+//! Exact products of big-float matrices, the bits a product must have, and the bound it must meet.
+
+use rug::{Float, Integer};
+use std::cmp::Ordering;
+use sunzi::math::bound::working_bits;
+use sunzi::math::scale::{largest_exponent, norm_exponent, square_rounded_up};
+use sunzi::{Matrix, MatrixView, Uplo};
+
+/// The number `integer * 2^exponent`.
+#[derive(Clone, Debug)]
+pub struct Exact {
+    pub integer: Integer,
+    pub exponent: i64,
+}
+
+impl Exact {
+    pub fn zero() -> Exact {
+        Exact { integer: Integer::new(), exponent: 0 }
+    }
+
+    pub fn entry(view: &MatrixView<'_>, row: usize, col: usize) -> Exact {
+        let (integer, exponent) = view.get(row, col).to_integer_exponent();
+        Exact { integer, exponent }
+    }
+
+    pub fn float(value: &Float) -> Exact {
+        match value.to_integer_exp() {
+            Some((integer, exponent)) => Exact { integer, exponent: exponent.into() },
+            None => Exact::zero(),
+        }
+    }
+
+    pub fn times(&self, other: &Exact) -> Exact {
+        Exact { integer: Integer::from(&self.integer * &other.integer), exponent: self.exponent + other.exponent }
+    }
+
+    pub fn negated(self) -> Exact {
+        Exact { integer: -self.integer, exponent: self.exponent }
+    }
+
+    pub fn plus(mut self, other: Exact) -> Exact {
+        if other.integer == 0 {
+            return self;
+        }
+        if self.integer == 0 {
+            return other;
+        }
+        if self.exponent <= other.exponent {
+            self.integer += other.integer << (other.exponent - self.exponent) as u32;
+            return self;
+        }
+        other.plus(self)
+    }
+
+    /// To nearest, ties to even, by MPFR.
+    pub fn round(&self, precision_bits: u32) -> Float {
+        Float::with_val(precision_bits, &self.integer) << self.exponent as i32
+    }
+
+    /// `round(self * 2^shift)` to nearest, ties to even.
+    pub fn scaled(&self, shift: i64) -> Integer {
+        let exponent = self.exponent + shift;
+        if exponent >= 0 {
+            return Integer::from(&self.integer << exponent as u32);
+        }
+        let unit = -exponent;
+        if unit > i64::from(self.integer.significant_bits()) + 2 {
+            return Integer::new();
+        }
+        let (floor, rest) = self.integer.clone().div_rem_floor(Integer::from(1) << unit as u32);
+        match (rest << 1u32).cmp(&(Integer::from(1) << unit as u32)) {
+            Ordering::Less => floor,
+            Ordering::Equal if floor.is_even() => floor,
+            _ => floor + 1u32,
+        }
+    }
+
+    fn top(&self) -> i64 {
+        i64::from(self.integer.significant_bits()) + self.exponent
+    }
+
+    /// Compares magnitudes.
+    pub fn compare(&self, other: &Exact) -> Ordering {
+        if self.integer == 0 || other.integer == 0 {
+            return (self.integer != 0).cmp(&(other.integer != 0));
+        }
+        self.top().cmp(&other.top()).then_with(|| {
+            let low = self.exponent.min(other.exponent);
+            let align = |value: &Exact| Integer::from(value.integer.abs_ref()) << (value.exponent - low) as u32;
+            align(self).cmp(&align(other))
+        })
+    }
+
+    /// At most 200 bits of the magnitude, rounded down (`extra` 0) or up (`extra` 1).
+    fn leading(&self, extra: u32) -> Exact {
+        let drop = self.integer.significant_bits().saturating_sub(200);
+        let integer = Integer::from(self.integer.abs_ref()) >> drop;
+        let extra = if drop == 0 { 0 } else { extra };
+        Exact { integer: integer + extra, exponent: self.exponent + i64::from(drop) }
+    }
+}
+
+/// `sum_k left_ki right_kj`, exactly.
+pub fn dot(left: &MatrixView<'_>, i: usize, right: &MatrixView<'_>, j: usize) -> Exact {
+    (0..left.rows()).fold(Exact::zero(), |sum, k| sum.plus(Exact::entry(left, k, i).times(&Exact::entry(right, k, j))))
+}
+
+/// Exact squared norms of all columns.
+pub fn squared_norms(view: &MatrixView<'_>) -> Vec<Exact> {
+    (0..view.cols()).map(|col| dot(view, col, view, col)).collect()
+}
+
+/// The library's scale exponent of a column, after a check of what defines it against the exact squared norm.
+pub fn scale_exponent(view: &MatrixView<'_>, col: usize, square: &Exact) -> i64 {
+    let column = || (0..view.rows()).map(|row| view.get(row, col));
+    let Some(largest) = largest_exponent(column().map(|value| value.head)) else { return 0 };
+    let exponent = norm_exponent(column().map(|value| square_rounded_up(value, largest)).sum(), largest);
+    let power = |exponent: i64| Exact { integer: Integer::from(1), exponent: 2 * exponent };
+    assert_ne!(square.compare(&power(exponent)), Ordering::Greater, "the norm exceeds 2^{exponent}");
+    assert_eq!(square.compare(&power(exponent - 2)), Ordering::Greater, "{exponent} is more than one too large");
+    exponent
+}
+
+/// What is done with a product.
+#[derive(Clone, Copy, Default)]
+pub struct Factors<'a> {
+    pub alpha: Option<&'a Float>,
+    pub beta: Option<&'a Float>,
+    pub accumulate: Option<&'a Matrix>,
+}
+
+impl Factors<'_> {
+    /// `alpha * product + beta * accumulate_ij`, exactly.
+    pub fn combine(&self, product: Exact, row: usize, col: usize) -> Exact {
+        let scale = |value: Exact, factor: Option<&Float>| match factor {
+            Some(factor) => value.times(&Exact::float(factor)),
+            None => value,
+        };
+        let added = self.accumulate.map_or(Exact::zero(), |matrix| Exact::entry(&matrix.view(), row, col));
+        scale(product, self.alpha).plus(scale(added, self.beta))
+    }
+}
+
+/// The bits that `alpha * left^T right + beta * C` must have: scaled integers, their exact product, one rounding.
+pub fn expected(left: &MatrixView<'_>, right: &MatrixView<'_>, precision_bits: u32, factors: Factors<'_>) -> Matrix {
+    let working = i64::from(working_bits(precision_bits, left.rows()));
+    let scaled = |view: &MatrixView<'_>| {
+        let squares = squared_norms(view);
+        (0..view.cols())
+            .map(|col| {
+                let shift = working - scale_exponent(view, col, &squares[col]);
+                let column = (0..view.rows()).map(|row| Exact::entry(view, row, col).scaled(shift)).collect::<Vec<_>>();
+                (shift, column)
+            })
+            .collect::<Vec<_>>()
+    };
+    let (left, right) = (scaled(left), scaled(right));
+    let mut result = Matrix::zeros(left.len(), right.len(), precision_bits).unwrap();
+    for (row, (left_shift, left)) in left.iter().enumerate() {
+        for (col, (right_shift, right)) in right.iter().enumerate() {
+            let integer: Integer = left.iter().zip(right).map(|(a, b)| Integer::from(a * b)).sum();
+            let product = Exact { integer, exponent: -left_shift - right_shift };
+            result.set_float(row, col, &factors.combine(product, row, col).round(precision_bits)).unwrap();
+        }
+    }
+    result
+}
+
+/// The exact `alpha * left^T right + beta * C` of integer matrices, in as many bits as `like` has.
+pub fn expected_integers(left: &MatrixView<'_>, right: &MatrixView<'_>, like: &Matrix, factors: Factors<'_>) -> Matrix {
+    let mut result = Matrix::zeros(left.cols(), right.cols(), like.precision_bits()).unwrap();
+    for col in 0..right.cols() {
+        for row in 0..left.cols() {
+            let exact = factors.combine(dot(left, row, right, col), row, col);
+            let rounded = exact.round(like.precision_bits());
+            assert_eq!(Exact::float(&rounded).compare(&exact), Ordering::Equal, "too few bits for an exact result");
+            result.set_float(row, col, &rounded).unwrap();
+        }
+    }
+    result
+}
+
+/// One triangle of a square matrix, zero elsewhere.
+pub fn triangle(full: &Matrix, uplo: Uplo) -> Matrix {
+    let mut kept = Matrix::zeros(full.rows(), full.cols(), full.precision_bits()).unwrap();
+    for col in 0..full.cols() {
+        for row in 0..full.rows() {
+            if (uplo == Uplo::Lower && row >= col) || (uplo == Uplo::Upper && row <= col) {
+                kept.set(row, col, full.get(row, col));
+            }
+        }
+    }
+    kept
+}
+
+/// Asserts `|result_ij - (left^T right)_ij| <= 2^(1-b) ||l_i|| ||r_j||` for all entries, by exact integers.
+pub fn assert_bound(result: &Matrix, left: &MatrixView<'_>, right: &MatrixView<'_>, precision_bits: u32, label: &str) {
+    let (left_squares, right_squares) = (squared_norms(left), squared_norms(right));
+    for col in 0..right.cols() {
+        for row in 0..left.cols() {
+            let error = dot(left, row, right, col).negated().plus(Exact::entry(&result.view(), row, col));
+            let (x, y) = (&left_squares[row], &right_squares[col]);
+            let unit = Exact { integer: Integer::from(1), exponent: 2 - 2 * i64::from(precision_bits) };
+            let holds = |error: &Exact, x: &Exact, y: &Exact| {
+                error.times(error).compare(&x.times(y).times(&unit)) != Ordering::Greater
+            };
+            // Squares of very long numbers are formed only where the leading bits leave it open.
+            let clear = holds(&error.leading(1), &x.leading(0), &y.leading(0));
+            assert!(clear || holds(&error, x, y), "{label}: entry ({row}, {col}) is beyond the bound");
+        }
+    }
+}
