@@ -5,8 +5,9 @@
 
 mod common;
 
-use common::oracle::{Factors, expected, triangle};
-use common::{KINDS, Kind, forced, kernel_names, matrix};
+use common::oracle::{Factors, expected, expected_integers, triangle};
+use common::{KINDS, Kind, forced, integer_matrix, kernel_names, matrix};
+use rug::Float;
 use std::collections::BTreeSet;
 use sunzi::ops::{plan_gemm, plan_syrk, syrk_into};
 use sunzi::{Context, Error, GemmOptions, Matrix, Op, Report, SyrkOptions, Uplo, gemm_with, syrk_with};
@@ -114,6 +115,49 @@ fn gemm_gives_the_same_bits_in_every_combination() {
         }
     }
     assert!(cuts.any(|cut| cut.0) && cuts.any(|cut| cut.1) && cuts.any(|cut| cut.2), "{:?}", cuts.met);
+}
+
+#[test]
+fn factors_and_exact_integers_give_the_same_bits_under_every_limit() {
+    let (rows, cols, precision_bits) = (560, 26, 90);
+    let (alpha, beta) = (Float::with_val(60, 11) / 8u32, Float::with_val(60, -5));
+    let whole_beta = Float::with_val(9, 3);
+    let (p, c) = (matrix(Kind::Unit, rows, cols, 90, 4), matrix(Kind::Graded, cols, cols, 70, 5));
+    let (integers, added) = (integer_matrix(rows, cols, 40, 6), integer_matrix(cols, cols, 90, 7));
+    let scaled = SyrkOptions { alpha: Some(&alpha), beta: Some(&beta), accumulate: Some(&c), ..SyrkOptions::default() };
+    let exact = SyrkOptions {
+        exact_integers: true,
+        beta: Some(&whole_beta),
+        accumulate: Some(&added),
+        uplo: Uplo::Upper,
+        ..SyrkOptions::default()
+    };
+    let mut cuts = Cuts::default();
+    for (operand, options) in [(&p, &scaled), (&integers, &exact)] {
+        let free = context("reference", 1, None);
+        let first = syrk_with(&free, operand, precision_bits, options).unwrap().result;
+        let factors = Factors { alpha: options.alpha, beta: options.beta, accumulate: options.accumulate };
+        let full = match options.exact_integers {
+            true => expected_integers(&operand.view(), &operand.view(), &first, factors),
+            false => expected(&operand.view(), &operand.view(), precision_bits, factors),
+        };
+        let want = triangle(&full, options.uplo);
+        for kernel in kernel_names() {
+            for threads in [1, 3] {
+                let plain = context(kernel, threads, None);
+                let whole = syrk_with(&plain, operand, precision_bits, options).unwrap().report.planned_bytes;
+                let least = |ctx: &Context| syrk_with(ctx, operand, precision_bits, options).unwrap_err();
+                for limit in limits(whole, least, kernel, threads) {
+                    let outcome =
+                        syrk_with(&context(kernel, threads, limit), operand, precision_bits, options).unwrap();
+                    cuts.note(&outcome.report);
+                    let label = format!("{kernel}, {threads} threads, limit {limit:?}");
+                    assert!(outcome.result == want, "{label}, exact integers: {}", options.exact_integers);
+                }
+            }
+        }
+    }
+    assert!(cuts.any(|cut| cut.1) && cuts.any(|cut| cut.2), "{:?}", cuts.met);
 }
 
 #[test]

@@ -122,7 +122,7 @@ pub fn syrk_with_fault<'a>(
     p: impl Into<MatrixView<'a>>,
     precision_bits: u32,
     options: &SyrkOptions<'_>,
-    fault: &FaultHook,
+    fault: &FaultHook<'_>,
 ) -> Result<Outcome> {
     outcome(ctx, &Problem { fault: Some(fault), ..syrk_problem(p.into(), precision_bits, options) })
 }

@@ -34,7 +34,7 @@ impl<'a> Operand<'a> {
 }
 
 /// Shown the product window and the words of a plane between products and reconstruction; for fault tests.
-pub type FaultHook = dyn Fn(&mut [u64], usize) + Sync;
+pub type FaultHook<'a> = dyn Fn(&mut [u64], usize) + Sync + 'a;
 
 /// A product to compute.
 pub(crate) struct Problem<'a> {
@@ -53,7 +53,7 @@ pub(crate) struct Problem<'a> {
     /// What is done with the product.
     pub combination: Combination<'a>,
     /// Called between products and reconstruction.
-    pub fault: Option<&'a FaultHook>,
+    pub fault: Option<&'a FaultHook<'a>>,
 }
 
 /// The bit counts of a product.
