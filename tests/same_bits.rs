@@ -9,7 +9,7 @@ use common::oracle::{Factors, expected, expected_integers, triangle};
 use common::{KINDS, Kind, forced, integer_matrix, kernel_names, matrix};
 use rug::Float;
 use std::collections::BTreeSet;
-use sunzi::ops::{plan_gemm, plan_syrk, syrk_into};
+use sunzi::ops::{VerifyOptions, freivalds_syrk, plan_gemm, plan_syrk, syrk_into, verify_syrk};
 use sunzi::{Context, Error, GemmOptions, Matrix, Op, Report, SyrkOptions, Uplo, gemm_with, syrk_with};
 
 const THREADS: [usize; 4] = [1, 2, 3, 7];
@@ -180,6 +180,37 @@ fn self_check_and_kept_windows_change_no_bit() {
                 syrk_into(&plain, &p, bits, &options, &mut target).unwrap();
                 assert!(target == triangle(&want, uplo), "{kernel}, {threads} threads, case {index}, into");
             }
+        }
+    }
+}
+
+#[test]
+fn sizes_where_kernels_save_products_have_the_bits_of_the_reference() {
+    // Beyond 448 columns and 256 rows a kernel may use a scheme with fewer block products; bands and chunks stop it.
+    let (rows, cols, precision_bits) = (301, 459, 53);
+    let p = matrix(Kind::Unit, rows, cols, 53, 8);
+    let b = matrix(Kind::Graded, rows, 450, 53, 9);
+    let integers = integer_matrix(rows, cols, 45, 10);
+    let exact = SyrkOptions { exact_integers: true, ..SyrkOptions::default() };
+    let reference = context("reference", 2, None);
+    let want = syrk_with(&reference, &p, precision_bits, &SyrkOptions::default()).unwrap().result;
+    let want_product =
+        gemm_with(&reference, p.transposed(), &b, precision_bits, &GemmOptions::default()).unwrap().result;
+    verify_syrk(&reference, &p, &want, precision_bits, &VerifyOptions::default()).unwrap();
+    for kernel in kernel_names().into_iter().filter(|&kernel| kernel != "reference") {
+        for threads in [1, 2, 5] {
+            let plain = context(kernel, threads, None);
+            let whole = plan_syrk(&plain, rows, cols, precision_bits).unwrap().planned_bytes;
+            for limit in [None, Some(whole * 3 / 4)] {
+                let ctx = context(kernel, threads, limit);
+                let label = format!("{kernel}, {threads} threads, limit {limit:?}");
+                let outcome = syrk_with(&ctx, &p, precision_bits, &SyrkOptions::default()).unwrap();
+                assert!(outcome.result == want, "{label}: syrk");
+            }
+            let product = gemm_with(&plain, p.transposed(), &b, precision_bits, &GemmOptions::default()).unwrap();
+            assert!(product.result == want_product, "{kernel}, {threads} threads: gemm");
+            let result = syrk_with(&plain, &integers, 53, &exact).unwrap().result;
+            freivalds_syrk(&plain, &integers, &result, &VerifyOptions::default()).unwrap();
         }
     }
 }
