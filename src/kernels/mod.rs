@@ -9,6 +9,8 @@
 //! - a product plane is the block list of [`BlockGrid`]; a word holds a residue in the kernel's own form
 //!   (`reconstruct` reads what `multiply` wrote).
 
+pub mod blas;
+pub mod f64;
 pub mod reference;
 #[cfg(target_arch = "x86_64")]
 pub mod x86_64;
@@ -158,6 +160,8 @@ pub type Probe = fn() -> std::result::Result<&'static dyn PlaneKernel, &'static 
 pub const TABLE: &[(&str, Probe)] = &[
     #[cfg(target_arch = "x86_64")]
     ("ifma52", x86_64::ifma52::probe),
+    ("blas", blas::probe),
+    ("f64", f64::probe),
     ("reference", reference::probe),
 ];
 

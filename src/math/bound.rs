@@ -43,16 +43,32 @@ pub fn ifma52_prime_count(modulus_bits: u32) -> usize {
 /// Most terms that a 64-bit accumulator of 52-bit half products can take: each is below `2^52`.
 pub const IFMA52_CHUNK_ROWS: usize = 4096;
 
-/// Largest odd modulus whose balanced products sum exactly in a double over `chunk_rows` terms with a balanced
-/// residue carried in: `chunk_rows * ((p-1)/2)^2 + (p-1)/2 <= 2^53`.
+/// Largest odd modulus `2 h + 1` whose balanced products sum exactly in a double over `chunk_rows` terms, with the
+/// residue of earlier chunks carried in: `chunk_rows * h^2 + 2 (h + 2) <= 2^53`.
+///
+/// The carried residue is at most `h + 2`; the second `h + 2` keeps the multiple of the modulus that the reduction
+/// subtracts below `2^53`, so that it needs no fused operation to be exact.
 pub fn f64_largest_modulus(chunk_rows: usize) -> u64 {
-    let fits = |half: u64| (chunk_rows as u128) * u128::from(half) * u128::from(half) + u128::from(half) <= 1 << 53;
+    let fits = |half: u64| f64_chunk_sum(chunk_rows, half) <= 1 << 53;
     let (mut low, mut high) = (0u64, 1 << 27); // fits(low), not fits(high)
     while high - low > 1 {
         let middle = (low + high) / 2;
         if fits(middle) { low = middle } else { high = middle }
     }
     2 * low + 1
+}
+
+fn f64_chunk_sum(chunk_rows: usize, half: u64) -> u128 {
+    chunk_rows as u128 * u128::from(half) * u128::from(half) + 2 * (u128::from(half) + 2)
+}
+
+/// Bits of the balanced digits, `|d| <= 2^(bits - 1)`, whose products with `terms` balanced residues modulo at most
+/// `modulus` sum to less than `2^51`: the largest number of bits `<= 32` with `terms * h * 2^(bits - 1) < 2^51`.
+///
+/// Below `2^51` a sum is reduced to the balanced residue in one step, and is converted to an integer by one addition.
+pub fn f64_digit_bits(terms: usize, modulus: u64) -> u32 {
+    let fits = |bits: &u32| (terms as u128 * u128::from(modulus / 2)) << (bits - 1) < 1 << 51;
+    (1..=32).rev().find(fits).expect("fewer than 2^27 terms")
 }
 
 #[cfg(test)]
@@ -70,8 +86,16 @@ mod tests {
     fn the_largest_f64_modulus_is_the_largest() {
         for rows in [1usize, 2, 256, 1000, 4096, 100_000] {
             let half = (f64_largest_modulus(rows) - 1) / 2;
-            let total = |h: u64| rows as u128 * u128::from(h) * u128::from(h) + u128::from(h);
-            assert!(total(half) <= 1 << 53 && total(half + 1) > 1 << 53, "rows {rows}");
+            assert!(f64_chunk_sum(rows, half) <= 1 << 53 && f64_chunk_sum(rows, half + 1) > 1 << 53, "rows {rows}");
+        }
+    }
+
+    #[test]
+    fn f64_digits_are_as_wide_as_their_sums_allow() {
+        for (terms, modulus) in [(1, 8_388_593u64), (45, 8_388_593), (480, 5_931_641)] {
+            let bits = f64_digit_bits(terms, modulus);
+            let sum = |bits: u32| (terms as u64 * (modulus / 2)) << (bits - 1);
+            assert!(sum(bits) < 1 << 51 && sum(bits + 1) >= 1 << 51, "{terms} terms modulo {modulus}: {bits} bits");
         }
     }
 }

@@ -1,6 +1,8 @@
 //! The modulus families as data: which primes, how many, how far they reach.
 
-use crate::math::prime::primes_one_mod_four;
+use crate::math::bound::f64_largest_modulus;
+use crate::math::prime::{is_prime, primes_one_mod_four};
+use rug::Integer;
 use std::sync::OnceLock;
 
 /// Bits of a digit and of a residue in the `ifma52` family.
@@ -22,11 +24,67 @@ pub fn ifma52_maximum_modulus_bits() -> u32 {
     (ifma52_primes().len() as u32 - 1) * IFMA52_BITS - 1
 }
 
+/// Most rows whose products are summed in doubles before they are reduced, in the `f64` family.
+///
+/// A shorter chunk allows larger primes (half a bit for half the rows) but costs more reductions.
+pub const F64_CHUNK_ROWS: usize = 512;
+
+/// Primes of the `f64` family: enough for 5000 bits of precision with room to spare.
+const F64_PRIME_COUNT: usize = 480;
+
+/// The moduli of the `f64` family: the largest primes whose balanced products sum exactly over [`F64_CHUNK_ROWS`]
+/// rows, largest first.
+pub fn f64_primes() -> &'static [u64] {
+    static PRIMES: OnceLock<Vec<u64>> = OnceLock::new();
+    PRIMES.get_or_init(|| {
+        let largest = f64_largest_modulus(F64_CHUNK_ROWS);
+        (0..largest / 2).map(|step| largest - 2 * step).filter(|&p| is_prime(p)).take(F64_PRIME_COUNT).collect()
+    })
+}
+
+/// `floor(log2)` of the product of the primes `1..=n` (without the largest, prime 0), for each `n`; 0 for `n = 0`.
+fn f64_bits_without_the_largest() -> &'static [u32] {
+    static BITS: OnceLock<Vec<u32>> = OnceLock::new();
+    BITS.get_or_init(|| floor_log2_of_products(&f64_primes()[1..]))
+}
+
+/// `floor(log2)` of the product of the first `n` primes, for each `n`; 0 for `n = 0`.
+fn f64_bits() -> &'static [u32] {
+    static BITS: OnceLock<Vec<u32>> = OnceLock::new();
+    BITS.get_or_init(|| floor_log2_of_products(f64_primes()))
+}
+
+fn floor_log2_of_products(primes: &[u64]) -> Vec<u32> {
+    let mut product = Integer::from(1);
+    let following = primes.iter().map(|&prime| {
+        product *= prime;
+        product.significant_bits() - 1
+    });
+    std::iter::once(0).chain(following).collect()
+}
+
+/// Number of `f64` primes whose product exceeds `2^modulus_bits`: the least that does, from the products themselves.
+///
+/// A product of odd primes is no power of two, so it exceeds `2^modulus_bits` if `floor(log2)` is at least that.
+pub fn f64_prime_count(modulus_bits: u32) -> usize {
+    f64_bits().partition_point(|&bits| bits < modulus_bits.max(1))
+}
+
+/// Number of `f64` primes whose product *without its largest factor* exceeds `2^modulus_bits`, as the range check needs
+/// to see every fault in one plane (docs/ALGORITHM.md, "Range check").
+pub fn f64_prime_count_redundant(modulus_bits: u32) -> usize {
+    f64_bits_without_the_largest().partition_point(|&bits| bits < modulus_bits.max(1)) + 1
+}
+
+/// Largest `modulus_bits` that the `f64` family reaches with one prime left over for the range check.
+pub fn f64_maximum_modulus_bits() -> u32 {
+    *f64_bits_without_the_largest().last().expect("the family has primes")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::math::bound::ifma52_prime_count;
-    use rug::Integer;
 
     #[test]
     fn the_count_bound_holds_for_every_length() {
@@ -43,5 +101,30 @@ mod tests {
     #[test]
     fn the_family_reaches_five_thousand_bits() {
         assert!(ifma52_maximum_modulus_bits() > 2 * (5000 + 40) + 2);
+        assert!(f64_maximum_modulus_bits() > 2 * (5000 + 40) + 2);
+    }
+
+    #[test]
+    fn f64_primes_are_distinct_and_meet_the_exactness_bound() {
+        let primes = f64_primes();
+        assert_eq!(primes.len(), F64_PRIME_COUNT);
+        assert!(primes.windows(2).all(|pair| pair[0] > pair[1]) && primes.iter().all(|&p| is_prime(p)));
+        let half = u128::from(primes[0] / 2);
+        assert!(F64_CHUNK_ROWS as u128 * half * half + 2 * (half + 2) <= 1 << 53);
+        assert!(primes[F64_PRIME_COUNT - 1] > 1 << 22);
+    }
+
+    #[test]
+    fn f64_counts_are_the_least_that_serve() {
+        let product = |primes: &[u64]| primes.iter().fold(Integer::from(1), |product, &prime| product * prime);
+        for bits in (0..f64_maximum_modulus_bits()).step_by(97).chain([1, 22, 23, f64_maximum_modulus_bits()]) {
+            let power = Integer::from(1) << bits;
+            let count = f64_prime_count(bits);
+            assert!(product(&f64_primes()[..count]) > power, "{bits}");
+            assert!(count == 1 || product(&f64_primes()[..count - 1]) < power, "{bits}");
+            let redundant = f64_prime_count_redundant(bits);
+            assert!(product(&f64_primes()[1..redundant]) > power, "{bits}");
+            assert!(redundant == 2 || product(&f64_primes()[1..redundant - 1]) < power, "{bits}");
+        }
     }
 }

@@ -1,0 +1,153 @@
+//! The product in doubles that the `f64` family rides on: one small trait, and the pure-Rust implementation of it.
+//!
+//! Promise: shapes are checked here, so that no caller needs `unsafe`; the entries are summed in any order, which the
+//! family's moduli make exact. Does not know: moduli, blocks.
+
+/// Columns of a column-major matrix of doubles, `stride` words apart.
+#[derive(Clone, Copy)]
+pub struct Columns<'a> {
+    words: &'a [f64],
+    rows: usize,
+    count: usize,
+    stride: usize,
+}
+
+impl<'a> Columns<'a> {
+    /// `count` columns of `rows` words each; column `j` starts at word `j * stride`.
+    ///
+    /// At least one row and one column, `rows <= stride`, and the last column ends inside `words` (all asserted).
+    pub fn new(words: &'a [f64], rows: usize, count: usize, stride: usize) -> Columns<'a> {
+        assert!(rows >= 1 && count >= 1 && rows <= stride, "{rows} x {count} columns with stride {stride}");
+        assert!((count - 1) * stride + rows <= words.len(), "columns leave their {} words", words.len());
+        Columns { words, rows, count, stride }
+    }
+
+    /// The words, from the first of the first column on.
+    pub fn words(&self) -> &'a [f64] {
+        self.words
+    }
+
+    /// Words of a column.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Distance of the columns in words.
+    pub fn stride(&self) -> usize {
+        self.stride
+    }
+}
+
+/// The sizes at which an implementation is fast, in blocks of 8.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TileShape {
+    /// Most block rows of one call.
+    pub rows: usize,
+    /// Most block columns of one call.
+    pub cols: usize,
+    /// Most block columns of one call on the diagonal.
+    pub diagonal: usize,
+}
+
+/// One way to multiply matrices of doubles on one thread.
+pub trait Dgemm: Send + Sync + 'static {
+    /// The sizes at which it is fast.
+    fn tile(&self) -> TileShape;
+
+    /// `out := X^T Y`, column-major, `x.count()` rows without gaps. Reads nothing of `out`. Equal rows (asserted).
+    fn product(&self, x: Columns<'_>, y: Columns<'_>, out: &mut [f64]);
+
+    /// The lower triangle of `out := X^T X`; what is above the diagonal afterwards is unspecified.
+    fn gram(&self, x: Columns<'_>, out: &mut [f64]) {
+        self.product(x, x, out);
+    }
+}
+
+/// The pure-Rust crate `gemm`, which picks its instructions at run time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GemmCrate;
+
+impl Dgemm for GemmCrate {
+    fn tile(&self) -> TileShape {
+        // Multiples of 3 blocks: its register tile is 24 rows high with AVX-512. A diagonal tile is computed in full,
+        // so it is small.
+        TileShape { rows: 48, cols: 24, diagonal: 9 }
+    }
+
+    fn product(&self, x: Columns<'_>, y: Columns<'_>, out: &mut [f64]) {
+        assert_eq!(x.rows(), y.rows(), "columns of different lengths");
+        let out = &mut out[..x.count() * y.count()];
+        // SAFETY: `Columns` keeps every element `(k, j)`, `k < rows`, `j < count`, at `k + j * stride` inside its slice;
+        // `out` holds `x.count() * y.count()` words and is borrowed mutably, so it overlaps neither operand. The old
+        // contents of `out` are not read (`read_dst` is false).
+        unsafe {
+            gemm::gemm(
+                x.count(),
+                y.count(),
+                x.rows(),
+                out.as_mut_ptr(),
+                x.count() as isize,
+                1,
+                false,
+                x.words().as_ptr(),
+                1,
+                x.stride() as isize,
+                y.words().as_ptr(),
+                y.stride() as isize,
+                1,
+                0.0,
+                1.0,
+                false,
+                false,
+                false,
+                gemm::Parallelism::None,
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Compares `product` and `gram` with the plain sums on odd shapes, with dirty output.
+    pub fn check(dgemm: &dyn Dgemm) {
+        for (rows, left, right, stride) in [(1, 1, 1, 1), (7, 8, 16, 9), (65, 40, 24, 65), (300, 72, 8, 312)] {
+            let words = |seed: usize| -> Vec<f64> {
+                (0..stride * 80).map(|at| ((at * 7919 + seed * 31) % 2001) as f64 - 1000.0).collect()
+            };
+            let (x, y) = (words(1), words(2));
+            let sum = |a: &[f64], i: usize, b: &[f64], j: usize| -> f64 {
+                (0..rows).map(|k| a[i * stride + k] * b[j * stride + k]).sum()
+            };
+            let (columns, others) = (Columns::new(&x, rows, left, stride), Columns::new(&y, rows, right, stride));
+            let mut out = vec![f64::NAN; left * right + 3];
+            dgemm.product(columns, others, &mut out);
+            for (at, &got) in out.iter().enumerate().take(left * right) {
+                assert_eq!(got, sum(&x, at % left, &y, at / left), "{rows} x {left} by {right}, entry {at}");
+            }
+            assert!(out[left * right..].iter().all(|word| word.is_nan()), "words past the result were written");
+            let mut out = vec![f64::NAN; left * left];
+            dgemm.gram(columns, &mut out);
+            for (at, &got) in out.iter().enumerate().filter(|(at, _)| at % left >= at / left) {
+                assert_eq!(got, sum(&x, at % left, &x, at / left), "gram {rows} x {left}, entry {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_crate_gives_the_plain_sums() {
+        check(&GemmCrate);
+    }
+
+    #[test]
+    #[should_panic(expected = "columns leave")]
+    fn columns_must_lie_inside_their_words() {
+        Columns::new(&[0.0; 10], 3, 3, 4);
+    }
+}

@@ -1,0 +1,158 @@
+//! Residues of one block back to signed integers: scaled residues times the digits of `M / p_i`, less the quotient
+//! times `M`, then carries.
+//!
+//! With `y_i = r_i (M / p_i)^-1 mod p_i`, balanced, `sum_i y_i (M / p_i) = x + q M` and `sum_i y_i / p_i = x / M + q`.
+//! The second sum in doubles has an error below `n^2 2^-53 < 2^-35`, so rounding it gives `q` for all
+//! `|x| < (1/2 - 2^-35) M`, and otherwise an `x` that is off by `M` but still at least `(1/2 - 2^-35) M` in magnitude,
+//! which the range check refuses.
+//! Promise: any 64-bit words are taken as residues of some integers, so that a damaged word can at most change a residue
+//! of its own plane; allocates nothing.
+#![forbid(unsafe_code)]
+
+use super::combine::{OUTPUTS, ROUNDER, Reducer, combine};
+use super::simd::{LANES, Task, Vector};
+use super::tables::{Digits, Tables};
+use crate::kernels::{BlockResidues, IntegerBlock};
+use crate::plan::BLOCK_WORDS;
+
+/// Vectors of a block.
+const VECTORS: usize = BLOCK_WORDS / LANES;
+
+/// No word of a product plane that `multiply` wrote is larger.
+const LARGEST_RESIDUE: f64 = 16_777_216.0;
+
+/// One block to reconstruct.
+pub struct Reconstruct<'a> {
+    /// Moduli and tables.
+    pub tables: &'a Tables,
+    /// Where the residues lie.
+    pub residues: &'a BlockResidues<'a>,
+    /// What is written.
+    pub integers: &'a mut IntegerBlock,
+    /// [`scratch_words`] words.
+    pub scratch: &'a mut [u64],
+}
+
+/// Words of scratch for one call.
+pub fn scratch_words(tables: &Tables) -> usize {
+    (tables.cofactors.terms() + tables.cofactors.outputs() + tables.result.limbs()) * BLOCK_WORDS
+}
+
+impl Task for Reconstruct<'_> {
+    #[inline(always)]
+    fn run<V: Vector, const N: usize>(self) {
+        let tables = self.tables;
+        let (scaled, rest) = self.scratch.split_at_mut(tables.cofactors.terms() * BLOCK_WORDS);
+        let (sums, rest) = rest.split_at_mut(tables.cofactors.outputs() * BLOCK_WORDS);
+        let limbs = &mut rest[..tables.result.limbs() * BLOCK_WORDS];
+        let scaled = bytemuck::cast_slice_mut::<u64, f64>(scaled).as_chunks_mut::<LANES>().0;
+        let sums: &mut [f64] = bytemuck::cast_slice_mut(sums);
+        scale_residues::<V>(tables, self.residues, scaled);
+        multiply_cofactors::<V, N>(tables, scaled, sums.as_chunks_mut::<LANES>().0);
+        let negative = carry(tables.result, sums, limbs);
+        take_magnitudes(limbs, &negative, self.integers);
+    }
+}
+
+/// Writes `y_i` for each prime, then `-q`.
+#[inline(always)]
+fn scale_residues<V: Vector>(tables: &Tables, residues: &BlockResidues<'_>, scaled: &mut [[f64; LANES]]) {
+    let (low, high, rounder) = (V::splat(-LARGEST_RESIDUE), V::splat(LARGEST_RESIDUE), V::splat(ROUNDER));
+    let mut quotients = [V::splat(0.0); VECTORS];
+    for (prime, scaled) in scaled.chunks_exact_mut(VECTORS).take(tables.moduli.len()).enumerate() {
+        let inverse = V::splat(tables.inverses[prime]);
+        let reducer = Reducer::<V>::new(tables.primes[prime], tables.inverses[prime]);
+        let weight = V::splat(tables.weights[prime]);
+        let words: &[f64] = bytemuck::cast_slice(residues.of_prime(prime));
+        let words = words.as_chunks::<LANES>().0;
+        for n in 0..VECTORS {
+            // Clamping and rounding change no word that `multiply` wrote.
+            let residue = V::load(&words[n]).clamp(low, high).add(rounder).sub(rounder);
+            let y = reducer.reduce(residue.mul_add(weight, V::splat(0.0)));
+            quotients[n] = y.mul_add(inverse, quotients[n]);
+            y.store(&mut scaled[n]);
+        }
+    }
+    let last = &mut scaled[tables.moduli.len() * VECTORS..];
+    for n in 0..VECTORS {
+        let quotient = quotients[n].add(rounder).sub(rounder);
+        V::splat(0.0).sub(quotient).store(&mut last[n]);
+    }
+}
+
+/// Writes the sum of each digit position.
+#[inline(always)]
+fn multiply_cofactors<V: Vector, const N: usize>(tables: &Tables, scaled: &[[f64; LANES]], sums: &mut [[f64; LANES]]) {
+    let outputs = tables.cofactors.outputs();
+    for group in 0..outputs.div_ceil(OUTPUTS) {
+        let table = tables.cofactors.group(group);
+        for first in (0..VECTORS).step_by(N) {
+            let digits = combine::<V, N>(scaled, VECTORS, first, table);
+            for output in 0..OUTPUTS.min(outputs - group * OUTPUTS) {
+                let sums = &mut sums[(group * OUTPUTS + output) * VECTORS + first..][..N];
+                for n in 0..N {
+                    digits[output][n].store(&mut sums[n]);
+                }
+            }
+        }
+    }
+}
+
+/// Carries the sums through their digit positions: limbs in two's complement, limb `w` of all entries at
+/// `w * BLOCK_WORDS`. Returns all ones for each entry below 0, else 0.
+#[inline(always)]
+fn carry(shape: Digits, sums: &[f64], limbs: &mut [u64]) -> [u64; BLOCK_WORDS] {
+    let mask = (1i64 << shape.bits) - 1;
+    let mut carry = [0i64; BLOCK_WORDS];
+    let mut limb = [0u64; BLOCK_WORDS];
+    let mut bit = 0; // bits of `limb` that are filled
+    let mut filled = limbs.chunks_exact_mut(BLOCK_WORDS);
+    for sums in sums.chunks_exact(BLOCK_WORDS) {
+        let next_bit = bit + shape.bits;
+        let mut digits = [0u64; BLOCK_WORDS];
+        for lane in 0..BLOCK_WORDS {
+            // The sum is an integer below 2^51, so the rounder holds it in its low bits.
+            let sum = (sums[lane] + ROUNDER).to_bits().wrapping_sub(ROUNDER.to_bits()) as i64 + carry[lane];
+            digits[lane] = (sum & mask) as u64;
+            carry[lane] = sum >> shape.bits;
+            limb[lane] |= digits[lane] << bit;
+        }
+        bit = next_bit;
+        if bit >= 64 {
+            bit -= 64;
+            filled.next().expect("limbs hold all digits").copy_from_slice(&limb);
+            for lane in 0..BLOCK_WORDS {
+                limb[lane] = digits[lane] >> (shape.bits - bit); // 0 for bit 0: a digit has shape.bits bits
+            }
+        }
+    }
+    // The digits hold the integer with its sign, so the last carry is 0 or -1.
+    let negative = carry.map(|carry| carry as u64);
+    if bit > 0 {
+        let last = filled.next().expect("limbs hold all digits");
+        for lane in 0..BLOCK_WORDS {
+            last[lane] = limb[lane] | negative[lane] << bit;
+        }
+    }
+    negative
+}
+
+/// Writes signs and magnitudes.
+#[inline(always)]
+fn take_magnitudes(limbs: &mut [u64], negative: &[u64; BLOCK_WORDS], integers: &mut IntegerBlock) {
+    let mut carry = negative.map(|mask| mask & 1);
+    for limb in limbs.chunks_exact_mut(BLOCK_WORDS) {
+        for lane in 0..BLOCK_WORDS {
+            let (sum, over) = (limb[lane] ^ negative[lane]).overflowing_add(carry[lane]);
+            limb[lane] = sum;
+            carry[lane] = u64::from(over);
+        }
+    }
+    integers.negative = negative.map(|mask| mask != 0);
+    let width = integers.limbs;
+    for (entry, magnitude) in integers.magnitudes.chunks_exact_mut(width).enumerate() {
+        for (word, limb) in magnitude.iter_mut().enumerate() {
+            *limb = limbs.get(word * BLOCK_WORDS + entry).copied().unwrap_or(0);
+        }
+    }
+}
