@@ -1,13 +1,12 @@
-//! What OpenBLAS says of itself, as answers: its threading, its processor type.
+//! What OpenBLAS says of itself, turned into a `Result`: whether it can run on the calling thread alone.
 
 use super::sys;
-use std::ffi::CStr;
 
 /// Tells OpenBLAS to run each call on the thread that makes it.
 ///
 /// # Errors
-/// A text for the user where the library is an OpenMP build: there the number of threads belongs to each calling thread,
-/// so that every worker would start a team of its own.
+/// A text for the user where the library is an OpenMP build: there the number of threads belongs to each calling
+/// thread, so that every worker would start a team of its own.
 pub fn use_one_thread() -> Result<(), &'static str> {
     // SAFETY: the function takes nothing and only reads what was fixed when the library was built.
     let parallel = unsafe { sys::openblas_get_parallel() };
@@ -17,11 +16,4 @@ pub fn use_one_thread() -> Result<(), &'static str> {
     // SAFETY: the function takes any positive number and guards its own state.
     unsafe { sys::openblas_set_num_threads(1) };
     Ok(())
-}
-
-/// Name of the processor type whose routines are in use.
-pub fn core_name() -> String {
-    // SAFETY: the function returns a pointer to a static string that ends in NUL.
-    let name = unsafe { CStr::from_ptr(sys::openblas_get_corename()) };
-    name.to_string_lossy().into_owned()
 }

@@ -34,9 +34,9 @@ impl Dgemm for OpenBlas {
         let out = &mut out[..x.count() * y.count()];
         #[cfg(test)]
         super::mock::count_dgemm(x.count() * y.count() * x.rows());
-        // SAFETY: `Columns` keeps every element `(k, j)`, `k < rows`, `j < count`, at `k + j * stride` inside its slice,
-        // as CBLAS reads it with these dimensions; `out` holds `x.count() * y.count()` words and overlaps neither
-        // operand, since it is borrowed mutably. With beta = 0 CBLAS does not read it.
+        // SAFETY: `Columns` keeps every element `(k, j)`, `k < rows`, `j < count`, at `k + j * stride` inside its
+        // slice, as CBLAS reads it with these dimensions; `out` holds `x.count() * y.count()` words and overlaps
+        // neither operand, since it is borrowed mutably. With beta = 0 CBLAS does not read it.
         unsafe {
             sys::cblas_dgemm(
                 sys::CBLAS_LAYOUT::CblasColMajor,

@@ -1,7 +1,7 @@
 //! The micro-kernel of both conversions, and the reduction modulo one prime.
 //!
-//! A conversion is a product `out[o][lane] = sum_t rows[t][lane] * table[t][o]` of integers held in doubles, with a table
-//! that is made once: digits by radix powers on the way in, scaled residues by digits of `M / p_i` on the way out.
+//! A conversion is a product `out[o][lane] = sum_t rows[t][lane] * table[t][o]` of integers held in doubles, with a
+//! table that is made once: digits by radix powers on the way in, residues by digits of `M / p_i` on the way out.
 //! `math::bound::f64_digit_bits` keeps all sums below `2^51`, so no operation rounds.
 #![forbid(unsafe_code)]
 
@@ -97,8 +97,8 @@ impl<V: Vector> Reducer<V> {
     /// A residue of the integers `sum`: balanced where `|sum| < 2^51`, at most 2 beyond where `|sum| < 2^53`.
     ///
     /// `|sum * inverse - sum / p| <= 2^-52 (1 + 2^-53) |sum| / p`. Below `2^51` that is less than `1 / 2p`, the least
-    /// distance of `sum / p` from a half (`p` is odd), so the quotient is the nearest integer. Below `2^53` the quotient
-    /// is within `1/2 + 2.01 / p`. Both products are exact: see `math::bound::f64_largest_modulus`.
+    /// distance of `sum / p` from a half (`p` is odd), so the quotient is the nearest integer. Below `2^53` the
+    /// quotient is within `1/2 + 2.01 / p`. Both products are exact: see `math::bound::f64_largest_modulus`.
     #[inline(always)]
     pub fn reduce(self, sum: V) -> V {
         let quotient = sum.mul_add(self.inverse, self.rounder).sub(self.rounder);

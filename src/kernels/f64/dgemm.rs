@@ -82,9 +82,9 @@ impl Dgemm for GemmCrate {
     fn product(&self, x: Columns<'_>, y: Columns<'_>, out: &mut [f64]) {
         assert_eq!(x.rows(), y.rows(), "columns of different lengths");
         let out = &mut out[..x.count() * y.count()];
-        // SAFETY: `Columns` keeps every element `(k, j)`, `k < rows`, `j < count`, at `k + j * stride` inside its slice;
-        // `out` holds `x.count() * y.count()` words and is borrowed mutably, so it overlaps neither operand. The old
-        // contents of `out` are not read (`read_dst` is false).
+        // SAFETY: `Columns` keeps every element `(k, j)`, `k < rows`, `j < count`, at `k + j * stride` inside its
+        // slice; `out` holds `x.count() * y.count()` words and is borrowed mutably, so it overlaps neither operand. The
+        // old contents of `out` are not read (`read_dst` is false).
         unsafe {
             gemm::gemm(
                 x.count(),

@@ -3,10 +3,10 @@
 //!
 //! With `y_i = r_i (M / p_i)^-1 mod p_i`, balanced, `sum_i y_i (M / p_i) = x + q M` and `sum_i y_i / p_i = x / M + q`.
 //! The second sum in doubles has an error below `n^2 2^-53 < 2^-35`, so rounding it gives `q` for all
-//! `|x| < (1/2 - 2^-35) M`, and otherwise an `x` that is off by `M` but still at least `(1/2 - 2^-35) M` in magnitude,
+//! `|x| < (1/2 - 2^-35) M`, and otherwise an `x` that is off by `M` but still at least `(1/2 - 2^-35) M` in size,
 //! which the range check refuses.
-//! Promise: any 64-bit words are taken as residues of some integers, so that a damaged word can at most change a residue
-//! of its own plane; allocates nothing.
+//! Promise: any 64-bit words are taken as residues of some integers, so that a damaged word can at most change a
+//! residue of its own plane; allocates nothing.
 #![forbid(unsafe_code)]
 
 use super::combine::{OUTPUTS, ROUNDER, Reducer, combine};

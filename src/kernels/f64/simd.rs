@@ -1,7 +1,7 @@
 //! Eight doubles at a time, and which instructions compute them: AVX-512, AVX2 with FMA, or plain Rust.
 //!
-//! An algorithm is a [`Task`], written once over [`Vector`]; [`Isa::run`] compiles it once per instruction set and calls
-//! the instance that the holder of the `Isa` has proven the CPU to have. Does not know: what is computed.
+//! An algorithm is a [`Task`], written once over [`Vector`]; [`Isa::run`] compiles it once per instruction set and
+//! calls the instance that the holder of the `Isa` has proven the CPU to have. Does not know: what is computed.
 //!
 //! The task's code must reach the vector operations through `#[inline(always)]` functions and plain loops, never
 //! through closures: only then is it compiled with the instructions of its instance.

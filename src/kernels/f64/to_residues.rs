@@ -1,8 +1,8 @@
 //! Big floats to balanced residues: scale and round, cut into digits, multiply by radix powers, reduce.
 //!
-//! A batch of rows of one column goes through three steps in scratch: scaled integers (a limb of all rows, then the next
-//! limb), balanced digits as doubles (a digit of all rows, then the next), and the product with the table of radix
-//! powers, whose sums are reduced in registers and stored in the planes.
+//! A batch of rows of one column goes through three steps in scratch: scaled integers (a limb of all rows, then the
+//! next limb), balanced digits as doubles (a digit of all rows, then the next), and the product with the table of
+//! radix powers, whose sums are reduced in registers and stored in the planes.
 //! Promise: equal to `math::scale::scaled_integer` modulo each prime; allocates nothing.
 #![forbid(unsafe_code)]
 
