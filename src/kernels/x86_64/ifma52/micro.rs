@@ -1,18 +1,12 @@
 //! The innermost loops: a register tile of 52-bit multiply-adds, and the fold of its sums modulo `p = 2^52 - c`.
 //!
 //! Layout: an operand panel is `[row][8 columns]`, so one 64-byte load takes 8 columns of one row, and one column of
-//! the other operand is a broadcast. A tile is up to 3 panels of X times 4 columns of Y: 24 accumulators.
+//! the other operand is a broadcast. A tile is one panel of X times one of Y.
 //! Bounds: docs/ALGORITHM.md, "Sums and folds of the IFMA kernel".
 
 use crate::math::bound::IFMA52_CHUNK_ROWS;
-use crate::plan::{BLOCK, BLOCK_WORDS};
+use crate::plan::BLOCK;
 use std::arch::x86_64::*;
-
-/// Columns of Y in a register tile.
-pub const TILE_COLUMNS: usize = 4;
-
-/// Largest number of panels of X in a register tile.
-pub const TILE_PANELS: usize = 3;
 
 /// Rows per turn of the inner loop.
 const UNROLL: usize = 4;
@@ -93,39 +87,34 @@ impl Fold {
     }
 }
 
-/// One register tile: `C := C + X^T Y` (or `:= X^T Y`) for `PANELS` panels of X and 4 columns of Y over `rows` rows.
+/// One register tile: `C := C + X^T Y` (or `:= X^T Y`) for one panel of X and one of Y, an 8 x 8 block of C.
+///
+/// Sixteen accumulators hide the latency of the multiply-adds, and each row costs one load and eight broadcasts for
+/// sixteen of them.
 ///
 /// # Safety
-/// `x` points to `PANELS` panels, `panel_words` words apart, `y` to a panel of Y offset by 0 or 4 columns; all have at
-/// least `rows <= 4096` rows of 8 words. `c` points to the block of the first panel, offset by the same columns times
-/// 8 words; the blocks of further panels follow 64 words apart. Words of C are below `2^52` when `accumulate` is set.
+/// `tile.x` and `tile.y` point to at least `rows <= 4096` rows of 8 words, `c` to a block of 64 words, each below
+/// `2^52` for [`Into::Add`].
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-pub unsafe fn tile<const PANELS: usize>(fold: &Fold, tile: Tile, rows: usize, c: *mut u64, accumulate: bool) {
+pub unsafe fn tile(fold: &Fold, tile: Tile, rows: usize, c: *mut u64, into: Into) {
     debug_assert!(rows <= IFMA52_CHUNK_ROWS);
-    let mut lo = [[_mm512_setzero_si512(); TILE_COLUMNS]; PANELS];
-    let mut hi = [[_mm512_setzero_si512(); TILE_COLUMNS]; PANELS];
+    let mut lo = [_mm512_setzero_si512(); BLOCK];
+    let mut hi = [_mm512_setzero_si512(); BLOCK];
     let (mut x, mut y) = (tile.x, tile.y);
     let (mut next_x, mut next_y) = (tile.next_x, tile.next_y);
-    // SAFETY: the caller promises `rows` rows behind every pointer, and the blocks behind `c`.
+    // SAFETY: the caller promises `rows` rows behind both pointers, and the block behind `c`.
     unsafe {
-        for panel in 0..PANELS {
-            for column in 0..TILE_COLUMNS {
-                _mm_prefetch::<_MM_HINT_T0>(c.add(panel * BLOCK_WORDS + column * BLOCK).cast());
-            }
+        for column in 0..BLOCK {
+            _mm_prefetch::<_MM_HINT_T0>(c.add(column * BLOCK).cast());
         }
         macro_rules! row {
             ($at:expr) => {
-                let mut left = [_mm512_setzero_si512(); PANELS];
-                for (panel, value) in left.iter_mut().enumerate() {
-                    *value = _mm512_loadu_si512(x.add(panel * tile.panel_words + $at * BLOCK).cast());
-                }
-                for column in 0..TILE_COLUMNS {
+                let left = _mm512_loadu_si512(x.add($at * BLOCK).cast());
+                for column in 0..BLOCK {
                     let right = _mm512_set1_epi64(*y.add(column + $at * BLOCK) as i64);
-                    for panel in 0..PANELS {
-                        lo[panel][column] = _mm512_madd52lo_epu64(lo[panel][column], left[panel], right);
-                        hi[panel][column] = _mm512_madd52hi_epu64(hi[panel][column], left[panel], right);
-                    }
+                    lo[column] = _mm512_madd52lo_epu64(lo[column], left, right);
+                    hi[column] = _mm512_madd52hi_epu64(hi[column], left, right);
                 }
             };
         }
@@ -146,12 +135,10 @@ pub unsafe fn tile<const PANELS: usize>(fold: &Fold, tile: Tile, rows: usize, c:
             x = x.add(BLOCK);
             y = y.add(BLOCK);
         }
-        for panel in 0..PANELS {
-            for column in 0..TILE_COLUMNS {
-                let at = c.add(panel * BLOCK_WORDS + column * BLOCK);
-                let start = if accumulate { _mm512_loadu_si512(at.cast()) } else { _mm512_setzero_si512() };
-                _mm512_storeu_si512(at.cast(), fold.fold(start, lo[panel][column], hi[panel][column]));
-            }
+        for column in 0..BLOCK {
+            let at = c.add(column * BLOCK);
+            let start = if into == Into::Add { _mm512_loadu_si512(at.cast()) } else { _mm512_setzero_si512() };
+            _mm512_storeu_si512(at.cast(), fold.fold(start, lo[column], hi[column]));
         }
     }
 }
@@ -159,14 +146,21 @@ pub unsafe fn tile<const PANELS: usize>(fold: &Fold, tile: Tile, rows: usize, c:
 /// Operands of one register tile.
 #[derive(Clone, Copy)]
 pub struct Tile {
-    /// First panel of X.
+    /// Panel of X.
     pub x: *const u64,
-    /// Words from one panel of X to the next.
-    pub panel_words: usize,
-    /// Panel of Y, offset by 0 or 4 columns.
+    /// Panel of Y.
     pub y: *const u64,
     /// Where to fetch lines of a later X ahead, one every 4 rows; never read.
     pub next_x: *const u64,
     /// Where to fetch lines of the next Y ahead, one every 4 rows; never read.
     pub next_y: *const u64,
+}
+
+/// What happens to the words that C holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Into {
+    /// They are overwritten, dirty or not.
+    Overwrite,
+    /// They are least residues, to be added to.
+    Add,
 }

@@ -3,7 +3,8 @@
 //! Loop order: chunks of rows (K), then groups of X panels that stay in the second-level cache, then columns of
 //! blocks, whose panel of Y stays in the first-level cache while the group's panels stream past it.
 
-use super::micro::{Fold, TILE_COLUMNS, TILE_PANELS, Tile, tile};
+pub use super::micro::Into;
+use super::micro::{Fold, Tile, tile};
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
 use std::ops::Range;
 
@@ -80,15 +81,6 @@ impl Target {
         let linear = self.grid.column_start(col) + start - self.grid.first_row(col);
         (start..end, (linear - self.blocks.start) * BLOCK_WORDS)
     }
-}
-
-/// What happens to the words that C holds.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Into {
-    /// They are overwritten, dirty or not.
-    Overwrite,
-    /// They are least residues, to be added to.
-    Add,
 }
 
 /// Equal pieces of at most [`KC`] rows, each but the last a multiple of 4.
@@ -191,39 +183,19 @@ impl Ahead {
 /// A vertical run of blocks of one block column.
 ///
 /// # Safety
-/// As [`tile`], for as many panels of X as `c` has blocks and all 8 columns of Y.
+/// As [`tile`], for as many panels of X as `c` has blocks.
 #[target_feature(enable = "avx512f,avx512ifma")]
 unsafe fn block_column(fold: &Fold, strip: Strip, c: &mut [u64], into: Into, next_group: &mut Ahead) {
     let Strip { x, x_stride, y, y_stride, rows } = strip;
-    let accumulate = into == Into::Add;
-    let count = c.len() / BLOCK_WORDS;
-    let mut next_rows = 0;
-    for half in 0..BLOCK / TILE_COLUMNS {
-        let mut panel = 0;
-        while panel < count {
-            let width = match count - panel {
-                1 => 1,
-                2 | 4 => 2, // 2 + 2 keeps more sums in flight than 3 + 1
-                _ => TILE_PANELS,
-            };
-            let part = Tile {
-                x: x.wrapping_add(panel * x_stride),
-                panel_words: x_stride,
-                y: y.wrapping_add(half * TILE_COLUMNS),
-                next_x: next_group.take(rows / 4),
-                next_y: y.wrapping_add(y_stride + next_rows.min(rows) * BLOCK),
-            };
-            next_rows += rows / 4;
-            // SAFETY: panels `panel..panel + width` and their blocks exist, by the caller's promise.
-            unsafe {
-                let at = c.as_mut_ptr().add(panel * BLOCK_WORDS + half * TILE_COLUMNS * BLOCK);
-                match width {
-                    1 => tile::<1>(fold, part, rows, at, accumulate),
-                    2 => tile::<2>(fold, part, rows, at, accumulate),
-                    _ => tile::<TILE_PANELS>(fold, part, rows, at, accumulate),
-                }
-            }
-            panel += width;
-        }
+    for (panel, block) in c.chunks_exact_mut(BLOCK_WORDS).enumerate() {
+        let next_rows = (panel * (rows / 4)).min(rows);
+        let operands = Tile {
+            x: x.wrapping_add(panel * x_stride),
+            y,
+            next_x: next_group.take(rows / 4),
+            next_y: y.wrapping_add(y_stride + next_rows * BLOCK),
+        };
+        // SAFETY: panel `panel` and its block exist, by the caller's promise.
+        unsafe { tile(fold, operands, rows, block.as_mut_ptr(), into) };
     }
 }
