@@ -1,7 +1,7 @@
 //! The AVX-512 IFMA kernel: residues of 52 bits, `vpmadd52lo/hi`, primes `2^52 - c`.
 //!
 //! `micro` is the register tile, `product` the cache blocking around it, `to_residues` and `reconstruct` the
-//! conversions, `tables` what they read. Layout of an operand panel: `[row][8 columns]`; residues are least residues.
+//! conversions, `tables` what they read; `symmetric` and `winograd` save an eighth of the products of large planes. Layout of an operand panel: `[row][8 columns]`; residues are least residues.
 
 mod micro;
 mod product;
@@ -11,6 +11,7 @@ mod symmetric;
 mod tables;
 mod to_residues;
 mod transpose;
+mod winograd;
 
 use crate::error::{Error, Result};
 use crate::kernels::{BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneKernel, PlaneProduct};
@@ -95,7 +96,13 @@ impl PlaneEngine for Engine {
 
     fn scratch_words(&self, rows: usize, grid: &BlockGrid) -> usize {
         let to = to_residues::scratch_words(self.tables.operand_digits);
-        let fast = if symmetric::pays(rows, grid) { symmetric::scratch_words(rows, grid) } else { 0 };
+        let fast = if symmetric::pays(rows, grid) {
+            symmetric::scratch_words(rows, grid)
+        } else if winograd::pays(rows, grid) {
+            winograd::scratch_words(rows, grid)
+        } else {
+            0
+        };
         to.max(reconstruct::scratch_words(self.tables.count())).max(fast)
     }
 
@@ -125,6 +132,9 @@ impl PlaneEngine for Engine {
             if blocks.len() == grid.len() && symmetric::pays(rows, &grid) {
                 let work = Work { c, into, scratch: &mut scratch[..symmetric::scratch_words(rows, &grid)] };
                 symmetric::multiply_triangle(&fold, self.tables.roots[prime], &operands, grid, work);
+            } else if blocks.len() == grid.len() && winograd::pays(rows, &grid) {
+                let work = Work { c, into, scratch: &mut scratch[..winograd::scratch_words(rows, &grid)] };
+                winograd::multiply_rectangle(&fold, &operands, grid, work);
             } else {
                 product::multiply(&fold, &operands, &Target::new(grid, blocks), c, into);
             }

@@ -130,10 +130,10 @@ fn form_sums(fold: &Fold, root: u64, quarters: [Panels<'_>; 4], out: &mut [u64],
     }
 }
 
-/// The 8 x 8 block at `words`, as 8 columns.
+/// Block number `index` of a plane, as 8 columns.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn load_block(words: &[u64], index: usize) -> [__m512i; BLOCK] {
+pub fn load_block(words: &[u64], index: usize) -> [__m512i; BLOCK] {
     let block = &words[index * BLOCK_WORDS..][..BLOCK_WORDS];
     // SAFETY: the block has 64 words.
     std::array::from_fn(|column| unsafe { _mm512_loadu_si512(block.as_ptr().add(column * BLOCK).cast()) })

@@ -127,28 +127,34 @@ fn products_equal_the_reference() {
 }
 
 #[test]
-fn the_five_product_scheme_equals_the_classical_product() {
+fn the_sub_cubic_schemes_equal_the_classical_product() {
     let Some([fast, _]) = engines(&spec(60)) else { return };
     let mut rng = RandState::new();
-    for (rows, columns) in [(256usize, 448usize), (257, 449), (300, 456), (1027, 470)] {
-        let grid = BlockGrid::triangle(columns);
-        assert!(symmetric::pays(rows, &grid));
+    let triangles =
+        [(256usize, 448usize), (257, 449), (300, 456), (1027, 470)].map(|(k, n)| (k, BlockGrid::triangle(n)));
+    let rectangles = [(512usize, 448usize, 448usize), (513, 449, 448), (600, 450, 457), (515, 448, 465)]
+        .map(|(k, m, n)| (k, BlockGrid::rectangle(m, n)));
+    for (rows, grid) in triangles.into_iter().chain(rectangles) {
+        assert!(symmetric::pays(rows, &grid) || winograd::pays(rows, &grid));
         for accumulate in [false, true] {
             let prime = usize::from(accumulate);
             let p = fast.moduli()[prime];
-            let x = (0..grid.rows * rows * BLOCK).map(|_| rng.below_u64(p)).collect::<Vec<_>>();
-            let start = (0..grid.words()).map(|_| rng.below_u64(p)).collect::<Vec<_>>();
+            let mut residues = |words: usize| (0..words).map(|_| rng.below_u64(p)).collect::<Vec<_>>();
+            let x = residues(grid.rows * rows * BLOCK);
+            let y = if grid.triangle { x.clone() } else { residues(grid.cols * rows * BLOCK) };
+            let y = if grid.triangle { &x } else { &y };
+            let start = residues(grid.words());
             let (mut whole, mut pieces) = (start.clone(), start);
             let mut scratch = vec![u64::MAX; fast.scratch_words(rows, &grid)];
             let mut multiply = |blocks: Range<usize>, c: &mut [u64]| {
-                let product = PlaneProduct { x: &x, y: &x, rows, grid, blocks, accumulate };
+                let product = PlaneProduct { x: &x, y, rows, grid, blocks, accumulate };
                 fast.multiply(prime, &product, c, &mut scratch);
             };
             multiply(0..grid.len(), &mut whole);
             let (first, second) = pieces.split_at_mut(grid.len() / 3 * BLOCK_WORDS);
             multiply(0..grid.len() / 3, first);
             multiply(grid.len() / 3..grid.len(), second);
-            assert!(whole == pieces, "rows {rows}, columns {columns}, accumulate {accumulate}");
+            assert!(whole == pieces, "rows {rows}, grid {grid:?}, accumulate {accumulate}");
         }
     }
 }
