@@ -117,7 +117,8 @@ fn trial(ctx: &Context, cases: &[Case], seed: u64) -> (Fault, bool) {
     match syrk_with_fault(ctx, &case.p, case.precision_bits, &case.options(), &strike) {
         Ok(outcome) => {
             assert!(outcome.report.checked);
-            assert!(outcome.result == case.clean, "seed {seed}: {fault:?} changed the result and was not caught");
+            let kernel = outcome.report.kernel;
+            assert!(outcome.result == case.clean, "{kernel}, seed {seed}: {fault:?} changed the result uncaught");
             (fault, false)
         }
         Err(Error::SelfCheck { row, column }) => {

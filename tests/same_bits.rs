@@ -186,8 +186,8 @@ fn self_check_and_kept_windows_change_no_bit() {
 
 #[test]
 fn sizes_where_kernels_save_products_have_the_bits_of_the_reference() {
-    // Beyond 448 columns and 256 rows a kernel may use a scheme with fewer block products; bands and chunks stop it.
-    let (rows, cols, precision_bits) = (301, 459, 53);
+    // Beyond 448 columns and 512 rows a kernel may use a scheme with fewer block products; bands and chunks stop it.
+    let (rows, cols, precision_bits) = (519, 459, 53);
     let p = matrix(Kind::Unit, rows, cols, 53, 8);
     let b = matrix(Kind::Graded, rows, 450, 53, 9);
     let integers = integer_matrix(rows, cols, 45, 10);
