@@ -124,7 +124,7 @@ impl PlaneEngine for Engine {
     fn multiply(&self, prime: usize, product: &PlaneProduct<'_>, c: &mut [u64], scratch: &mut [u64]) {
         let PlaneProduct { x, y, rows, grid, blocks, .. } = product.clone();
         let stride = self.panel_words(rows);
-        let operands = Operands { x: Panels { words: x, stride }, y: Panels { words: y, stride }, rows };
+        let operands = Operands { x: Panels { words: x, stride }, y: Panels { words: y, stride }, rows, next: None };
         let into = if product.accumulate { Into::Add } else { Into::Overwrite };
         // SAFETY: an engine exists only where `probe` found the instructions.
         unsafe {

@@ -35,6 +35,17 @@ impl<'a> Panels<'a> {
     }
 }
 
+/// Panels that the next step will read: they are fetched while the last group of this product is at work.
+#[derive(Clone, Copy)]
+pub struct Next<'a> {
+    /// The first panel and row to fetch.
+    pub panels: Panels<'a>,
+    /// Number of panels; further ones are left out where the work ends first.
+    pub count: usize,
+    /// Rows of each.
+    pub rows: usize,
+}
+
 /// The two operands of a product over `rows` rows.
 #[derive(Clone, Copy)]
 pub struct Operands<'a> {
@@ -44,6 +55,8 @@ pub struct Operands<'a> {
     pub y: Panels<'a>,
     /// Rows of both.
     pub rows: usize,
+    /// What is read after this product, if it is known.
+    pub next: Option<Next<'a>>,
 }
 
 /// The blocks of C to compute: those of `blocks` whose row and column lie in the windows.
@@ -94,7 +107,7 @@ pub fn depth_of_passes(rows: usize) -> usize {
 /// Where the slices are shorter than the shape says.
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn multiply(fold: &Fold, operands: &Operands<'_>, target: &Target, c: &mut [u64], into: Into) {
-    let Operands { x, y, rows } = *operands;
+    let Operands { x, y, rows, next } = *operands;
     let Target { grid, blocks, row_window, col_window } = target;
     assert!(row_window.end <= grid.rows && col_window.end <= grid.cols && blocks.end <= grid.len());
     assert!(x.holds(row_window.end, rows) && y.holds(col_window.end, rows));
@@ -116,12 +129,17 @@ pub fn multiply(fold: &Fold, operands: &Operands<'_>, target: &Target, c: &mut [
         let into = if first > 0 { Into::Add } else { into };
         for group in row_window.clone().step_by(MC_PANELS) {
             let group = group..(group + MC_PANELS).min(row_window.end);
-            let mut next_group = if group.end < row_window.end {
-                let panels = group.end..(group.end + MC_PANELS).min(row_window.end);
-                Ahead::new(x, panels, first..first + depth)
-            } else {
-                let panels = row_window.start..(row_window.start + MC_PANELS).min(row_window.end);
-                Ahead::new(x, panels, first + depth..(first + depth + step).min(rows))
+            let later = first + depth;
+            let mut next_group = match next {
+                _ if group.end < row_window.end => {
+                    Ahead::new(x, group.end..(group.end + MC_PANELS).min(row_window.end), first..later)
+                }
+                Some(next) if later == rows => Ahead::new(next.panels, 0..next.count, 0..next.rows),
+                _ => Ahead::new(
+                    x,
+                    row_window.start..(row_window.start + MC_PANELS).min(row_window.end),
+                    later..(later + step).min(rows),
+                ),
             };
             for col in columns.clone() {
                 let (run, offset) = target.run(col, &group);

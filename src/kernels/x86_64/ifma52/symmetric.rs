@@ -8,7 +8,7 @@
 //! that they stay in cache. Source: Dumas, Pernet, Sedoglavic, ISSAC 2020 (arXiv 2001.04109).
 
 use super::micro::Fold;
-use super::product::{Into, Operands, Panels, Target, depth_of_passes, multiply};
+use super::product::{Into, Next, Operands, Panels, Target, depth_of_passes, multiply};
 use super::transpose::transpose;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
 use std::arch::x86_64::*;
@@ -58,7 +58,7 @@ impl Halves {
 pub fn multiply_triangle(fold: &Fold, root: u64, operands: &Operands<'_>, grid: BlockGrid, work: Work<'_>) {
     let Work { c, into, scratch } = work;
     let half = Halves::new(operands.rows, &grid);
-    let Operands { x, rows, .. } = *operands;
+    let Operands { x, rows, next, .. } = *operands;
     let (p1, rest) = scratch.split_at_mut(half.triangle.words());
     let (p2, rest) = rest.split_at_mut(half.triangle.words());
     let (p5, rest) = rest.split_at_mut(half.triangle.words());
@@ -73,12 +73,19 @@ pub fn multiply_triangle(fold: &Fold, root: u64, operands: &Operands<'_>, grid: 
         let words = half.panels * depth * BLOCK;
         form_sums(fold, root, [a11, a12, a21, a22], &mut sums[..4 * words], depth);
         let sum = |number: usize| Panels { words: &sums[number * words..][..words], stride: depth * BLOCK };
-        let pair = |x, y| Operands { x, y, rows: depth };
-        multiply(fold, &pair(a11, a11), &triangle, p1, into);
-        multiply(fold, &pair(a12, a12), &triangle, p2, into);
-        multiply(fold, &pair(sum(2), sum(2)), &triangle, p5, into);
-        multiply(fold, &pair(a22, sum(3)), &square, p3, into);
-        multiply(fold, &pair(sum(0), sum(1)), &square, p4, into);
+        // Each product fetches what the following one begins with; the two squares, the next slab.
+        let begin = |panels| Some(Next { panels, count: half.panels.min(24), rows: depth });
+        let later = first + depth;
+        let slab = |row: usize| {
+            let rows = half.slab.min(half.rows - later.min(half.rows));
+            if rows == 0 { next } else { Some(Next { panels: x.from(0, row), count: 2 * half.panels, rows }) }
+        };
+        let pair = |x, y, next| Operands { x, y, rows: depth, next };
+        multiply(fold, &pair(a11, a11, begin(a12)), &triangle, p1, into);
+        multiply(fold, &pair(a12, a12, begin(sum(2))), &triangle, p2, into);
+        multiply(fold, &pair(sum(2), sum(2), begin(a22)), &triangle, p5, into);
+        multiply(fold, &pair(a22, sum(3), slab(later)), &square, p3, into);
+        multiply(fold, &pair(sum(0), sum(1), slab(half.rows + later)), &square, p4, into);
     }
     combine(fold, &half, [p1, p2, p3, p4, p5], grid, Work { c, into, scratch: &mut [] });
     let done = 2 * half.panels;
@@ -89,7 +96,7 @@ pub fn multiply_triangle(fold: &Fold, root: u64, operands: &Operands<'_>, grid: 
     if !rows.is_multiple_of(2) {
         let end = x.from(0, rows - 1);
         let inner = Target { row_window: 0..done, col_window: 0..done, ..Target::whole(grid) };
-        multiply(fold, &Operands { x: end, y: end, rows: 1 }, &inner, c, Into::Add);
+        multiply(fold, &Operands { x: end, y: end, rows: 1, next: None }, &inner, c, Into::Add);
     }
 }
 

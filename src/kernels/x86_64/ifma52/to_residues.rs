@@ -108,14 +108,20 @@ fn prefetch_limbs(source: &PanelSource<'_>, index: usize, row: usize) {
 }
 
 /// Whether dropping the low `drop >= 1` bits rounds away from zero: to nearest, ties to even.
+///
+/// No branch depends on random bits; only an apparent tie looks at the limbs below.
 #[inline]
 fn rounds_up(limbs: &[u64], drop: usize) -> bool {
-    let bit = |index: usize| index / 64 < limbs.len() && (limbs[index / 64] >> (index % 64)) & 1 == 1;
     let (word, shift) = ((drop - 1) / 64, (drop - 1) % 64);
-    if !bit(drop - 1) {
+    if word >= limbs.len() {
         return false;
     }
-    bit(drop) || limbs[word] & ((1u64 << shift) - 1) != 0 || limbs[..word].iter().any(|&limb| limb != 0)
+    let next = if word + 1 < limbs.len() { limbs[word + 1] } else { 0 };
+    let pair = (u128::from(next) << 64) | u128::from(limbs[word]);
+    let (guard, odd) = (pair >> shift & 1 == 1, pair >> (shift + 1) & 1 == 1);
+    let below = limbs[word] & ((1u64 << shift) - 1) != 0;
+    let tie_so_far = guard & !odd & !below;
+    (guard & (odd | below)) || (tie_so_far && limbs[..word].iter().any(|&limb| limb != 0))
 }
 
 /// For each of 8 digits, the 8 bytes from the one in which it begins: digit `i` starts at bit `52 i`.
@@ -139,8 +145,10 @@ fn cut_digits(limbs: &[u64], drop: i64, out: &mut [u64]) {
     let shift = _mm512_add_epi64(odd, _mm512_set1_epi64(drop.rem_euclid(8)));
     for (group, digits) in out.chunks_exact_mut(8).enumerate() {
         let start = drop.div_euclid(8) + 52 * group as i64;
-        let (low, high) = ((-start).clamp(0, 64), (bytes - start).clamp(0, 64));
-        let mask = if low >= high { 0 } else { (u64::MAX >> (64 - (high - low))) << low };
+        // Bytes `low..high` of the 64 belong to the integer; beyond it every bit is 0.
+        let inside = start > -64 && start < bytes;
+        let (low, high) = ((-start).max(0), (bytes - start).min(64));
+        let mask = if inside { (u64::MAX << low) & (u64::MAX >> (64 - high)) } else { 0 };
         // SAFETY: the mask keeps only bytes of `limbs`; `digits` has 8 words.
         unsafe {
             let loaded = _mm512_maskz_loadu_epi8(mask, limbs.as_ptr().cast::<i8>().wrapping_offset(start as isize));

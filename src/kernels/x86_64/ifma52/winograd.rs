@@ -7,7 +7,7 @@
 //! The sums are formed slab by slab, so that they stay in cache. Source: Winograd 1971; Strassen 1969.
 
 use super::micro::Fold;
-use super::product::{Into, Operands, Panels, Target, depth_of_passes, multiply};
+use super::product::{Into, Next, Operands, Panels, Target, depth_of_passes, multiply};
 use super::symmetric::{Work, load_block};
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
 use std::arch::x86_64::*;
@@ -51,7 +51,7 @@ impl Halves {
 pub fn multiply_rectangle(fold: &Fold, operands: &Operands<'_>, grid: BlockGrid, work: Work<'_>) {
     let Work { c, into, scratch } = work;
     let half = Halves::new(operands.rows, &grid);
-    let Operands { x, y, rows } = *operands;
+    let Operands { x, y, rows, .. } = *operands;
     let (products, sums) = scratch.split_at_mut(7 * half.quarter.words());
     let whole = Target::whole(half.quarter);
     for first in (0..half.rows).step_by(half.slab) {
@@ -83,8 +83,19 @@ pub fn multiply_rectangle(fold: &Fold, operands: &Operands<'_>, grid: BlockGrid,
             (sum(1), other(1)),
             (sum(2), other(2)),
         ];
-        for ((x, y), product) in pairs.into_iter().zip(products.chunks_exact_mut(half.quarter.words())) {
-            multiply(fold, &Operands { x, y, rows: depth }, &whole, product, step);
+        // The last four products fetch the quarters of the next slab.
+        let (later, rest) = (first + depth, half.slab.min(half.rows - (first + depth)));
+        let fetch = |panels, count| (rest > 0).then_some(Next { panels, count, rows: rest });
+        let ahead = [
+            fetch(x.from(0, later), 2 * half.x_panels),
+            fetch(x.from(0, half.rows + later), 2 * half.x_panels),
+            fetch(y.from(0, later), 2 * half.y_panels),
+            fetch(y.from(0, half.rows + later), 2 * half.y_panels),
+        ];
+        let products = products.chunks_exact_mut(half.quarter.words());
+        for (number, ((x, y), product)) in pairs.into_iter().zip(products).enumerate() {
+            let next = number.checked_sub(3).and_then(|number| ahead[number]);
+            multiply(fold, &Operands { x, y, rows: depth, next }, &whole, product, step);
         }
     }
     combine(fold, &half, products, grid, c, into);
@@ -94,7 +105,7 @@ pub fn multiply_rectangle(fold: &Fold, operands: &Operands<'_>, grid: BlockGrid,
     let right = Target { row_window: 0..done.0, col_window: done.1..grid.cols, ..Target::whole(grid) };
     multiply(fold, operands, &right, c, into);
     if !rows.is_multiple_of(2) {
-        let last = Operands { x: x.from(0, rows - 1), y: y.from(0, rows - 1), rows: 1 };
+        let last = Operands { x: x.from(0, rows - 1), y: y.from(0, rows - 1), rows: 1, next: None };
         let inner = Target { row_window: 0..done.0, col_window: 0..done.1, ..Target::whole(grid) };
         multiply(fold, &last, &inner, c, Into::Add);
     }
