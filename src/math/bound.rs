@@ -40,8 +40,9 @@ pub fn ifma52_prime_count(modulus_bits: u32) -> usize {
     modulus_bits as usize / 52 + 1
 }
 
-/// Most terms that a 64-bit accumulator of 52-bit half products can take: each is below `2^52`.
-pub const IFMA52_CHUNK_ROWS: usize = 4096;
+/// Most terms that a 64-bit accumulator of 52-bit half products can take: each is below `2^52`, and the residue carried
+/// in and the fold add three more such terms.
+pub const IFMA52_CHUNK_ROWS: usize = 4092;
 
 /// Largest odd modulus `2 h + 1` whose balanced products sum exactly in a double over `chunk_rows` terms, with the
 /// residue of earlier chunks carried in: `chunk_rows * h^2 + 2 (h + 2) <= 2^53`.

@@ -16,7 +16,6 @@ const UNROLL: usize = 4;
 pub struct Fold {
     prime: __m512i,
     c: __m512i,
-    c_squared: __m512i,
     mask: __m512i,
 }
 
@@ -26,30 +25,23 @@ impl Fold {
     #[target_feature(enable = "avx512f")]
     pub fn new(prime: u64) -> Fold {
         let c = ((1u64 << 52) - prime) as i64;
-        Fold {
-            prime: _mm512_set1_epi64(prime as i64),
-            c: _mm512_set1_epi64(c),
-            c_squared: _mm512_set1_epi64(c * c),
-            mask: _mm512_set1_epi64((1 << 52) - 1),
-        }
+        Fold { prime: _mm512_set1_epi64(prime as i64), c: _mm512_set1_epi64(c), mask: _mm512_set1_epi64((1 << 52) - 1) }
     }
 
-    /// `start + lo + 2^52 hi mod p`, least residue, for `start < 2^52`, and `lo`, `hi` sums of at most 4096 terms
-    /// below `2^52`.
+    /// `lo + 2^52 hi mod p`, least residue, for `lo`, `hi` sums of at most 4093 terms below `2^52`.
+    ///
+    /// With `hi = h0 + 2^52 h1` and `2^52 = c`: `2^52 hi = c h0 + c^2 h1`, of which the low half of `c h0` joins `lo`,
+    /// and its high half with `c h1` is multiplied by `c` once more.
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]
-    pub fn fold(&self, start: __m512i, lo: __m512i, hi: __m512i) -> __m512i {
-        let lo_high = _mm512_srli_epi64::<52>(lo);
-        let hi_high = _mm512_srli_epi64::<52>(hi);
-        let sum = _mm512_add_epi64(start, _mm512_and_si512(lo, self.mask));
-        let carry = _mm512_madd52hi_epu64(lo_high, hi, self.c);
-        let sum = _mm512_madd52lo_epu64(sum, hi, self.c);
-        let sum = _mm512_madd52lo_epu64(sum, carry, self.c);
-        let sum = _mm512_madd52lo_epu64(sum, hi_high, self.c_squared);
-        self.least(sum)
+    pub fn fold(&self, lo: __m512i, hi: __m512i) -> __m512i {
+        let high = _mm512_madd52hi_epu64(_mm512_setzero_si512(), hi, self.c);
+        let high = _mm512_madd52lo_epu64(high, _mm512_srli_epi64::<52>(hi), self.c);
+        let low = _mm512_madd52lo_epu64(lo, hi, self.c);
+        self.least(_mm512_madd52lo_epu64(low, high, self.c))
     }
 
-    /// The least residue of `sum < 2^56`.
+    /// The least residue of any 64-bit `sum`.
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]
     pub fn least(&self, sum: __m512i) -> __m512i {
@@ -79,11 +71,7 @@ impl Fold {
     #[target_feature(enable = "avx512f,avx512ifma")]
     pub fn multiply(&self, a: __m512i, b: __m512i) -> __m512i {
         let zero = _mm512_setzero_si512();
-        let lo = _mm512_madd52lo_epu64(zero, a, b);
-        let hi = _mm512_madd52hi_epu64(zero, a, b);
-        let carry = _mm512_madd52hi_epu64(zero, hi, self.c);
-        let sum = _mm512_madd52lo_epu64(lo, hi, self.c);
-        self.least(_mm512_madd52lo_epu64(sum, carry, self.c))
+        self.fold(_mm512_madd52lo_epu64(zero, a, b), _mm512_madd52hi_epu64(zero, a, b))
     }
 }
 
@@ -93,7 +81,7 @@ impl Fold {
 /// sixteen of them.
 ///
 /// # Safety
-/// `tile.x` and `tile.y` point to at least `rows <= 4096` rows of 8 words, `c` to a block of 64 words, each below
+/// `tile.x` and `tile.y` point to at least `rows <= 4092` rows of 8 words, `c` to a block of 64 words, each below
 /// `2^52` for [`Into::Add`].
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
@@ -138,7 +126,7 @@ pub unsafe fn tile(fold: &Fold, tile: Tile, rows: usize, c: *mut u64, into: Into
         for column in 0..BLOCK {
             let at = c.add(column * BLOCK);
             let start = if into == Into::Add { _mm512_loadu_si512(at.cast()) } else { _mm512_setzero_si512() };
-            _mm512_storeu_si512(at.cast(), fold.fold(start, lo[column], hi[column]));
+            _mm512_storeu_si512(at.cast(), fold.fold(_mm512_add_epi64(lo[column], start), hi[column]));
         }
     }
 }

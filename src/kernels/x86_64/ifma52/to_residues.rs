@@ -270,10 +270,10 @@ fn sums<const PRIMES: usize>(tables: &Tables, prime: usize, group: &Group<'_>) -
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn store_residues(tables: &Tables, prime: usize, group: &Group<'_>, count: usize, sums: &Sums, plane: &mut [u64]) {
     let prime = tables.primes[prime];
-    let (fold, zero, prime) = (Fold::new(prime), _mm512_setzero_si512(), _mm512_set1_epi64(prime as i64));
+    let (fold, prime) = (Fold::new(prime), _mm512_set1_epi64(prime as i64));
     let out = &mut plane[group.first * BLOCK..][..count * BLOCK];
     for (row, words) in out.chunks_exact_mut(BLOCK).enumerate() {
-        let magnitude = fold.fold(zero, sums[row].0, sums[row].1);
+        let magnitude = fold.fold(sums[row].0, sums[row].1);
         let residue = _mm512_mask_sub_epi64(magnitude, group.signs[row], prime, magnitude);
         // SAFETY: `words` has 8 words, on a 64-byte boundary where `stream` is set.
         unsafe {
