@@ -70,11 +70,17 @@ pub struct WorkerSpace {
     pub integers: IntegerBlock,
 }
 
+impl WorkerSpace {
+    /// Bytes held.
+    pub fn bytes(&self) -> u64 {
+        self.scratch.bytes() + self.integers.magnitudes.capacity() as u64 * 8
+    }
+}
+
 impl Workspace {
     /// Bytes held in windows and by workers.
     pub fn bytes(&self) -> u64 {
-        let worker = |space: &WorkerSpace| space.scratch.bytes() + space.integers.magnitudes.capacity() as u64 * 8;
-        self.operands.bytes() + self.products.bytes() + self.workers.iter().map(worker).sum::<u64>()
+        self.operands.bytes() + self.products.bytes() + self.workers.iter().map(WorkerSpace::bytes).sum::<u64>()
     }
 }
 

@@ -18,7 +18,8 @@ pub mod store;
 pub use context::{Context, ContextBuilder, Progress};
 pub use error::{Error, Result};
 pub use matrix::{Matrix, MatrixView, Op, Uplo};
-pub use ops::{GemmOptions, Outcome, Report, SyrkOptions, gemm, gemm_with, syrk, syrk_with};
+pub use ops::{GemmOptions, Outcome, Plan, Report, SyrkOptions};
+pub use ops::{gemm, gemm_into, gemm_with, plan_gemm, plan_syrk, syrk, syrk_into, syrk_with};
 
 /// Runs the examples of the README as tests.
 #[cfg(doctest)]

@@ -376,6 +376,40 @@ fn the_self_check_finds_every_changed_residue() {
 }
 
 #[test]
+fn the_direct_path_gives_the_same_bits() {
+    let auto = Context::builder().threads(2).build().unwrap();
+    let planes = reference().threads(1).build().unwrap();
+    let beta = Float::with_val(40, 0.3);
+    for (case, (rows, cols, precision_bits)) in
+        [(1, 1, 2), (3, 5, 53), (4, 4, 125), (7, 3, 126), (9, 2, 700), (2, 3, 1400), (1, 2, 4000)]
+            .into_iter()
+            .enumerate()
+    {
+        let seed = 100 + case as u32;
+        let (p, b) = (random(rows, cols, precision_bits, 60, seed), random(rows, 4, 90, 5000, seed));
+        let c = random(cols, cols, precision_bits, 60, seed);
+        for uplo in [Uplo::Lower, Uplo::Upper] {
+            let options = SyrkOptions { uplo, beta: Some(&beta), accumulate: Some(&c), ..SyrkOptions::default() };
+            let direct = syrk_with(&auto, &p, precision_bits, &options).unwrap();
+            assert_eq!(direct.report.kernel, "direct", "case {case}");
+            assert_eq!(direct.result, syrk_with(&planes, &p, precision_bits, &options).unwrap().result, "case {case}");
+        }
+        let options = GemmOptions { op_a: Op::Transpose, ..GemmOptions::default() };
+        let direct = gemm_with(&auto, &p, &b, precision_bits, &options).unwrap();
+        assert_eq!(direct.report.kernel, "direct", "case {case}");
+        assert_eq!(direct.result, gemm_with(&planes, &p, &b, precision_bits, &options).unwrap().result, "case {case}");
+        let integers = random_integers(rows, cols, 1 + precision_bits / 3, seed);
+        let options = SyrkOptions { exact_integers: true, ..SyrkOptions::default() };
+        let direct = syrk_with(&auto, &integers, 2, &options).unwrap();
+        assert_eq!(direct.result, syrk_with(&planes, &integers, 2, &options).unwrap().result, "case {case}");
+    }
+    assert_ne!(
+        syrk_with(&auto, &random(60, 60, 256, 1, 1), 256, &SyrkOptions::default()).unwrap().report.kernel,
+        "direct"
+    );
+}
+
+#[test]
 fn a_result_is_reused_where_it_fits_and_replaced_where_not() {
     let ctx = reference().threads(2).build().unwrap();
     let p = random(30, 20, 100, 10, 10);

@@ -11,6 +11,7 @@
 
 pub mod blas;
 pub mod f64;
+pub mod limbs;
 pub mod reference;
 #[cfg(target_arch = "x86_64")]
 pub mod x86_64;

@@ -130,6 +130,21 @@ pub fn round_integer(negative: bool, magnitude: &[u64], exponent: i64, precision
     Head::new(negative, top_exponent)
 }
 
+/// Writes `round(magnitude * 2^-drop)`, to nearest, ties to even, into all of `out`; `drop` may be negative.
+///
+/// The rounded integer must fit `out`: higher bits are lost. Cost: linear in the limbs.
+pub fn round_shifted(magnitude: &[u64], drop: i64, out: &mut [u64]) {
+    copy_bits(magnitude, drop, out);
+    if drop > 0 && bit(magnitude, drop - 1) && (out[0] & 1 == 1 || any_below(magnitude, drop - 1)) {
+        for limb in out {
+            *limb = limb.wrapping_add(1);
+            if *limb != 0 {
+                break;
+            }
+        }
+    }
+}
+
 /// Copies the bits from `low` on into `out`; bits outside the source are 0 (`low` may be negative).
 fn copy_bits(source: &[u64], low: i64, out: &mut [u64]) {
     let word = low.div_euclid(64);
@@ -158,6 +173,28 @@ fn any_below(limbs: &[u64], end: i64) -> bool {
 mod tests {
     use super::*;
     use rug::{Float, Integer, integer::Order, rand::RandState};
+
+    #[test]
+    fn shifted_rounding_equals_the_definition() {
+        let mut rng = RandState::new();
+        rng.seed(&Integer::from(12));
+        for case in 0..2000u32 {
+            let mut value = Integer::from(Integer::random_bits(1 + rng.below(300), &mut rng));
+            if case % 3 == 0 {
+                value <<= rng.below(100);
+            }
+            let drop = i64::from(rng.below(500)) - 60;
+            let mut want = Integer::from(&value << 60) >> (60 + drop) as u32;
+            let twice_error = ((value.clone() << 60) - (want.clone() << (60 + drop) as u32)) * 2u32;
+            let unit = Integer::from(1) << (60 + drop) as u32;
+            if twice_error > unit || (twice_error == unit && want.is_odd()) {
+                want += 1u32;
+            }
+            let mut out = [0xdead; 8];
+            round_shifted(value.as_limbs(), drop, &mut out);
+            assert_eq!(Integer::from_digits(&out, Order::Lsf), want, "case {case}: {value} dropped by {drop}");
+        }
+    }
 
     #[test]
     fn rounding_equals_mpfr() {

@@ -35,6 +35,54 @@ pub fn square_rounded_up(value: FloatRef<'_>, largest: i64) -> u128 {
     u128::from(root) * u128::from(root)
 }
 
+/// What [`square_rounded_up`] of an entry can be, from its head alone: a range for the sum of a column's squares,
+/// narrowed by each entry that is read.
+///
+/// An entry with exponent `largest - drop` has a square in `[4^(31 - drop), 4^(32 - drop)]` for `drop < 32`, else 1.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SquareRange {
+    /// Sum of the lower ends of entries with `drop < 32`; their upper ends are four times as large.
+    wide: u128,
+    /// Sum of what is known exactly.
+    exact: u128,
+}
+
+impl SquareRange {
+    /// Adds an entry of which only the head is known.
+    #[inline]
+    pub fn add_head(&mut self, head: Head, largest: i64) {
+        let (wide, exact) = Self::ends(head, largest);
+        self.wide += u128::from(wide);
+        self.exact += u128::from(exact);
+    }
+
+    /// Replaces an entry added by its head with its square.
+    #[inline]
+    pub fn read(&mut self, value: FloatRef<'_>, largest: i64) {
+        let (wide, exact) = Self::ends(value.head, largest);
+        self.wide -= u128::from(wide);
+        self.exact -= u128::from(exact);
+        self.exact += square_rounded_up(value, largest);
+    }
+
+    /// The norm exponent, once it does not depend on the entries not yet read.
+    pub fn exponent(&self, largest: i64) -> Option<i64> {
+        let low = norm_exponent(self.exact + self.wide, largest);
+        (low == norm_exponent(self.exact + 4 * self.wide, largest)).then_some(low)
+    }
+
+    #[inline]
+    fn ends(head: Head, largest: i64) -> (u64, u64) {
+        if head.is_zero() {
+            return (0, 0);
+        }
+        match largest - head.exponent() {
+            drop @ 0..UNIT_BITS => (1 << (62 - 2 * drop), 0),
+            _ => (0, 1),
+        }
+    }
+}
+
 /// The scale exponent `e` with `norm <= 2^e`, at most one above the least, from the sum of the rounded squares.
 ///
 /// `sum` is the sum of [`square_rounded_up`] over the column, `largest` its largest exponent. A zero column has 0.
@@ -90,6 +138,34 @@ mod tests {
                 column.iter().map(|&x| Float::with_val(200, x).square()).fold(Float::new(200), |a, b| a + b).sqrt();
             let bound = Float::with_val(200, 1) << exponent as i32;
             assert!(norm <= bound && norm > Float::with_val(200, &bound >> 2), "{column:?}: {norm} against {bound}");
+        }
+    }
+
+    #[test]
+    fn a_range_from_heads_holds_the_sum_and_ends_in_it() {
+        for spread in [0u32, 1, 31, 32, 33, 60] {
+            for ones in [false, true] {
+                let values = (0..40u32).map(|k| {
+                    let size = if ones { 1.0 } else { 1.0 + f64::from(k * 37 % 41) / 41.0 };
+                    (size / 2f64.powi((k * 13 % (spread + 1)) as i32)) * f64::from(k % 5)
+                });
+                let values = values.collect::<Vec<_>>();
+                let matrix = Matrix::from_f64s(values.len(), 1, 53, &values).unwrap();
+                let entries = || (0..values.len()).map(|row| matrix.get(row, 0));
+                let largest = largest_exponent(entries().map(|value| value.head)).unwrap();
+                let sum = entries().map(|value| square_rounded_up(value, largest)).sum::<u128>();
+                let mut range = SquareRange::default();
+                entries().for_each(|value| range.add_head(value.head, largest));
+                for value in entries() {
+                    assert!(range.exact + range.wide <= sum && sum <= range.exact + 4 * range.wide);
+                    if let Some(exponent) = range.exponent(largest) {
+                        assert_eq!(exponent, norm_exponent(sum, largest));
+                    }
+                    range.read(value, largest);
+                }
+                assert_eq!((range.exact, range.wide), (sum, 0));
+                assert_eq!(range.exponent(largest), Some(norm_exponent(sum, largest)));
+            }
         }
     }
 

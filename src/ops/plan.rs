@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::kernels::{EngineSpec, PlaneEngine};
 use crate::math::bound;
 use crate::matrix::Matrix;
-use crate::ops::direct;
+use crate::ops::direct::{self, ProductSize, Road};
 use crate::ops::problem::{Bits, check_precision};
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid, Cut, PlanBytes, PlanInput, WindowWords, plan_jobs};
 use crate::store::{Buffer, available_bytes};
@@ -62,10 +62,7 @@ pub struct Plan {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlanRequest {
     pub operation: &'static str,
-    pub contracted: usize,
-    pub rows: usize,
-    pub cols: usize,
-    pub triangle: bool,
+    pub size: ProductSize,
     pub bits: Bits,
     /// Bytes of the result that the call allocates.
     pub result_bytes: u64,
@@ -108,37 +105,35 @@ fn plan_shape(
     check_precision(ctx.kernel(), precision_bits, contracted)?;
     let request = PlanRequest {
         operation,
-        contracted,
-        rows,
-        cols,
-        triangle: operation == "syrk",
+        size: ProductSize { contracted, rows, cols, triangle: operation == "syrk" },
         bits: Bits::scaled(precision_bits, contracted),
         result_bytes: Matrix::bytes_for(rows, cols, precision_bits),
     };
-    if direct::is_chosen(ctx, &request) {
-        return direct::plan(ctx, &request);
+    match direct::choose_road(ctx, &request.size, request.bits.operand) {
+        Road::Direct => direct::plan(ctx, &request),
+        Road::Planes(workers) => Ok(plan_planes(ctx, &request, workers, 0)?.plan),
     }
-    Ok(plan_planes(ctx, &request, 0)?.plan)
 }
 
 /// Plans a product on planes; `held_bytes` are those that the context's windows hold already.
-pub(crate) fn plan_planes(ctx: &Context, request: &PlanRequest, held_bytes: u64) -> Result<PlannedRun> {
+pub(crate) fn plan_planes(ctx: &Context, request: &PlanRequest, workers: usize, held_bytes: u64) -> Result<PlannedRun> {
     let spec = EngineSpec {
         operand_bits: request.bits.operand,
         modulus_bits: request.bits.modulus,
         redundant: ctx.self_check(),
     };
     let engine = ctx.engine(ctx.kernel(), spec)?;
+    let size = &request.size;
     let input = PlanInput {
-        contracted: request.contracted,
-        left_panels: request.rows.div_ceil(BLOCK),
-        right_panels: request.cols.div_ceil(BLOCK),
-        triangle: request.triangle,
+        contracted: size.contracted,
+        left_panels: size.rows.div_ceil(BLOCK),
+        right_panels: size.cols.div_ceil(BLOCK),
+        triangle: size.triangle,
         primes: engine.moduli().len(),
-        workers: ctx.threads(),
+        workers,
         result_bytes: request.result_bytes,
         table_bytes: engine.table_bytes(),
-        list_bytes: (request.rows + request.cols) as u64 * size_of::<i64>() as u64,
+        list_bytes: (size.rows + size.cols) as u64 * size_of::<i64>() as u64,
         integer_bytes: (BLOCK_WORDS * engine.magnitude_limbs() * 8) as u64,
         panel_words: &|rows| engine.panel_words(rows),
         scratch_words: &|rows, grid| engine.scratch_words(rows, grid),
@@ -173,18 +168,18 @@ fn describe(ctx: &Context, request: &PlanRequest, input: &PlanInput<'_>, cut: &C
     jobs.assignment.worker.iter().for_each(|&worker| jobs_per_worker[worker] += 1);
     Plan {
         operation: request.operation,
-        contracted: request.contracted,
-        rows: request.rows,
-        cols: request.cols,
+        contracted: request.size.contracted,
+        rows: request.size.rows,
+        cols: request.size.cols,
         precision_bits: request.bits.result,
         working_bits: request.bits.working,
         kernel: ctx.kernel().name(),
-        threads: ctx.threads(),
+        threads: input.workers,
         primes: input.primes,
         batches: input.batches(cut),
         batch_primes: cut.batch_primes,
         bands: row_bands.max(col_bands),
-        band_columns: (cut.band_panels * BLOCK).min(request.rows.max(request.cols)),
+        band_columns: (cut.band_panels * BLOCK).min(request.size.rows.max(request.size.cols)),
         chunks: input.chunks(cut),
         chunk_rows: cut.chunk_rows,
         bytes,

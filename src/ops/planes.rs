@@ -109,13 +109,12 @@ impl<'a> PlaneRun<'a> {
     /// Takes the windows from the workspace, in the sizes planned.
     fn windows<'w>(&self, workspace: &'w mut Workspace) -> Result<Windows<'w>> {
         let words = &self.planned.words;
-        let limbs = self.engine.magnitude_limbs();
-        workspace.workers.truncate(self.ctx.threads());
-        while workspace.workers.len() < self.ctx.threads() {
+        let (limbs, workers) = (self.engine.magnitude_limbs(), self.planned.plan.threads);
+        while workspace.workers.len() < workers {
             workspace.workers.push(WorkerSpace { scratch: Buffer::default(), integers: IntegerBlock::new(limbs) });
         }
-        let mut spaces = Vec::with_capacity(workspace.workers.len());
-        for WorkerSpace { scratch, integers } in &mut workspace.workers {
+        let mut spaces = Vec::with_capacity(workers);
+        for WorkerSpace { scratch, integers } in &mut workspace.workers[..workers] {
             if integers.limbs != limbs {
                 *integers = IntegerBlock::new(limbs);
             }

@@ -8,6 +8,7 @@ use crate::kernels::PlaneKernel;
 use crate::math::bound;
 use crate::matrix::{Matrix, MatrixView, Op, Uplo};
 use crate::ops::combine::Combination;
+use crate::ops::direct::ProductSize;
 
 /// One operand: its columns are contracted with those of the other.
 #[derive(Clone, Copy)]
@@ -88,6 +89,20 @@ impl<'a> Problem<'a> {
     /// Whether the result is one triangle.
     pub fn triangle(&self) -> bool {
         self.right.is_none()
+    }
+
+    /// The sizes of the product.
+    pub fn size(&self) -> ProductSize {
+        let (rows, cols) = self.result_shape();
+        ProductSize { contracted: self.contracted(), rows, cols, triangle: self.triangle() }
+    }
+
+    /// About how many bits the scaled entries will have, before the norms are known.
+    pub fn expected_operand_bits(&self) -> u32 {
+        match self.exact_integers {
+            true => self.left.view.precision_bits().max(self.right_operand().view.precision_bits()),
+            false => bound::working_bits(self.precision_bits, self.contracted()),
+        }
     }
 
     /// Refuses shapes, precisions and factors that cannot work.

@@ -3,13 +3,12 @@
 use crate::context::{Context, Workspace};
 use crate::error::Result;
 use crate::matrix::{Matrix, Uplo};
-use crate::ops::direct;
+use crate::ops::direct::{self, Road};
 use crate::ops::plan::{Plan, PlanRequest, plan_planes};
 use crate::ops::planes::PlaneRun;
 use crate::ops::problem::{Bits, Operand, Problem, Target, fits};
 use crate::ops::report::{Phases, Report};
 use crate::ops::scale;
-use crate::store::Buffer;
 use std::time::Instant;
 
 /// Computes `problem`; the matrix is returned where the target is a new one.
@@ -20,44 +19,53 @@ pub(crate) fn run(ctx: &Context, problem: &Problem<'_>, target: Target<'_>) -> R
     let start = Instant::now();
     problem.check(ctx.kernel())?;
     let mut workspace = ctx.workspace();
-    let (result, mut report) = ctx.install(|| run_checked(ctx, problem, target, &mut workspace))?;
+    let (result, mut report) = match direct::choose_road(ctx, &problem.size(), problem.expected_operand_bits()) {
+        Road::Direct => run_direct(ctx, problem, target, &mut workspace)?,
+        Road::Planes(1) => run_planes((ctx, 1), problem, target, &mut workspace)?,
+        Road::Planes(workers) => ctx.install(|| run_planes((ctx, workers), problem, target, &mut workspace))?,
+    };
     report.seconds = start.elapsed().as_secs_f64();
     Ok((result, report))
 }
 
-fn run_checked(
+fn run_direct(
     ctx: &Context,
     problem: &Problem<'_>,
     target: Target<'_>,
     workspace: &mut Workspace,
 ) -> Result<(Option<Matrix>, Report)> {
     let start = Instant::now();
-    let bits = scale_operands(ctx, problem, workspace)?;
+    let bits = scale_operands(ctx, 1, problem, workspace)?;
+    let scaled = Instant::now();
+    let plan = direct::plan(ctx, &request(problem, &target, bits))?;
+    trim(ctx, workspace, &plan);
+    let fill = |result: &mut Matrix| direct::run(ctx, problem, &bits, workspace, result);
+    let (made, ()) = with_result(target, problem, bits.result, fill)?;
+    let (scale, product) = ((scaled - start).as_secs_f64(), scaled.elapsed().as_secs_f64());
+    Ok((made, make_report(&plan, problem, Phases { scale, product, ..Phases::default() })))
+}
+
+fn run_planes(
+    (ctx, workers): (&Context, usize),
+    problem: &Problem<'_>,
+    target: Target<'_>,
+    workspace: &mut Workspace,
+) -> Result<(Option<Matrix>, Report)> {
+    let start = Instant::now();
+    let bits = scale_operands(ctx, workers, problem, workspace)?;
     let scale = start.elapsed().as_secs_f64();
-    let (rows, cols) = problem.result_shape();
-    let request = PlanRequest {
-        operation: problem.operation,
-        contracted: problem.contracted(),
-        rows,
-        cols,
-        triangle: problem.triangle(),
-        bits,
-        result_bytes: target.new_bytes((rows, cols), bits.result),
-    };
-    if direct::is_chosen(ctx, &request) {
-        let plan = direct::plan(ctx, &request)?;
-        let made = with_result(target, problem, bits.result, |result| direct::run(problem, result))?;
-        return Ok((made.0, make_report(&plan, problem, Phases { scale, ..Phases::default() })));
-    }
-    let planned = plan_planes(ctx, &request, workspace.bytes())?;
+    let planned = plan_planes(ctx, &request(problem, &target, bits), workers, workspace.bytes())?;
     trim(ctx, workspace, &planned.plan);
-    let (made, mut phases) = with_result(target, problem, bits.result, |result| {
-        PlaneRun::new(ctx, problem, &planned, bits).run(workspace, result)
-    })?;
-    phases.scale = scale;
-    let mut report = make_report(&planned.plan, problem, phases);
+    let fill = |result: &mut Matrix| PlaneRun::new(ctx, problem, &planned, bits).run(workspace, result);
+    let (made, phases) = with_result(target, problem, bits.result, fill)?;
+    let mut report = make_report(&planned.plan, problem, Phases { scale, ..phases });
     report.checked = ctx.self_check();
     Ok((made, report))
+}
+
+fn request(problem: &Problem<'_>, target: &Target<'_>, bits: Bits) -> PlanRequest {
+    let result_bytes = target.new_bytes(problem.result_shape(), bits.result);
+    PlanRequest { operation: problem.operation, size: problem.size(), bits, result_bytes }
 }
 
 /// Makes or prepares the result matrix and lets `fill` write it.
@@ -103,11 +111,14 @@ fn clear_other_triangle(matrix: &mut Matrix, uplo: Uplo) {
 }
 
 /// Fills the workspace with the scale shifts of all columns.
-fn scale_operands(ctx: &Context, problem: &Problem<'_>, workspace: &mut Workspace) -> Result<Bits> {
-    let left = operand_exponents(ctx, problem, &problem.left, &mut workspace.left_shifts)?;
+fn scale_operands(ctx: &Context, workers: usize, problem: &Problem<'_>, workspace: &mut Workspace) -> Result<Bits> {
+    let left = operand_exponents(workers, problem, &problem.left, &mut workspace.left_shifts)?;
     let right = match &problem.right {
-        Some(right) => operand_exponents(ctx, problem, right, &mut workspace.right_shifts)?,
-        None => left,
+        Some(right) => operand_exponents(workers, problem, right, &mut workspace.right_shifts)?,
+        None => {
+            workspace.right_shifts.clear();
+            left
+        }
     };
     let bits = match problem.exact_integers {
         true => problem.integer_bits(ctx.kernel(), left, right)?,
@@ -121,33 +132,37 @@ fn scale_operands(ctx: &Context, problem: &Problem<'_>, workspace: &mut Workspac
 
 /// The norm exponents of one operand into `shifts`; returns the largest, at least 0.
 fn operand_exponents(
-    ctx: &Context,
+    workers: usize,
     problem: &Problem<'_>,
     operand: &Operand<'_>,
     shifts: &mut Vec<i64>,
 ) -> Result<i64> {
     if problem.exact_integers {
-        scale::check_operand_integers(ctx.threads(), operand)?;
+        scale::check_operand_integers(workers, operand)?;
     }
     shifts.clear();
     shifts.resize(operand.view.cols(), 0);
-    scale::norm_exponents(ctx.threads(), operand, shifts)?;
+    scale::norm_exponents(workers, operand, shifts)?;
     Ok(shifts.iter().copied().max().unwrap_or(0).max(0))
 }
 
-/// Gives kept windows back where they, beside what this call needs, would exceed the limit.
+/// Gives kept memory back where it, beside what this call needs, would exceed the limit.
 fn trim(ctx: &Context, workspace: &mut Workspace, plan: &Plan) {
     let bytes = &plan.bytes;
-    let excess = |buffer: &Buffer, needed: u64| buffer.bytes().saturating_sub(needed);
-    let kept = excess(&workspace.operands, bytes.operand_window) + excess(&workspace.products, bytes.product_window);
-    let limit = ctx.memory_bytes().unwrap_or(u64::MAX);
-    if plan.planned_bytes.saturating_add(kept) > limit {
-        if excess(&workspace.operands, bytes.operand_window) > 0 {
-            workspace.operands = Buffer::default();
-        }
-        if excess(&workspace.products, bytes.product_window) > 0 {
-            workspace.products = Buffer::default();
-        }
+    let workers = plan.threads as u64;
+    let excess = |held: u64, needed: u64| held.saturating_sub(needed);
+    let mut kept = excess(workspace.operands.bytes(), bytes.operand_window)
+        + excess(workspace.products.bytes(), bytes.product_window);
+    for (index, worker) in workspace.workers.iter().enumerate() {
+        let used = if (index as u64) < workers { (bytes.scratch + bytes.integers) / workers } else { 0 };
+        kept += excess(worker.bytes(), used);
+    }
+    if plan.planned_bytes.saturating_add(kept) > ctx.memory_bytes().unwrap_or(u64::MAX) {
+        *workspace = Workspace {
+            left_shifts: std::mem::take(&mut workspace.left_shifts),
+            right_shifts: std::mem::take(&mut workspace.right_shifts),
+            ..Workspace::default()
+        };
     }
 }
 

@@ -62,11 +62,16 @@ impl Region {
     /// Whether row `row`, column `col` of the result belongs to the region's triangle, if it has one.
     #[inline]
     pub fn holds(&self, row: usize, col: usize) -> bool {
-        !self.grid.triangle
-            || match self.uplo {
-                Uplo::Lower => row >= col,
-                Uplo::Upper => row <= col,
-            }
+        !self.grid.triangle || in_triangle(self.uplo, row, col)
+    }
+}
+
+/// Whether row `row`, column `col` belongs to the triangle `uplo`.
+#[inline]
+pub(crate) fn in_triangle(uplo: Uplo, row: usize, col: usize) -> bool {
+    match uplo {
+        Uplo::Lower => row >= col,
+        Uplo::Upper => row <= col,
     }
 }
 

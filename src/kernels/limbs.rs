@@ -1,0 +1,110 @@
+//! Products and sums of integers on contiguous limbs, through GMP's lowest level: no heap object per number.
+//!
+//! Knows: slices of limbs. Does not know: signs, matrices, residues. All lengths are checked here.
+
+use gmp_mpfr_sys::gmp::{self, limb_t, size_t};
+
+const _: () = assert!(size_of::<limb_t>() == 8 && gmp::NUMB_BITS == 64, "a GMP limb is a u64");
+
+/// `out := a * b` for two integers of the same number of limbs, at least 1; `out` has twice as many (asserted).
+#[inline]
+pub fn multiply(out: &mut [u64], a: &[u64], b: &[u64]) {
+    assert!(!a.is_empty() && a.len() == b.len() && out.len() == 2 * a.len());
+    macro_rules! with_width {
+        ($($width:literal)*) => {
+            match a.len() {
+                $($width => multiply_fixed::<$width>(out, a, b),)*
+                // SAFETY: the three slices have the lengths that the function reads and writes (asserted), `out`
+                // overlaps neither operand because it is borrowed mutably, and the length is not 0.
+                _ => unsafe { gmp::mpn_mul_n(out.as_mut_ptr(), a.as_ptr(), b.as_ptr(), a.len() as size_t) },
+            }
+        };
+    }
+    with_width!(1 2 3 4 5 6 7 8); // up to here a loop without a call is faster
+}
+
+/// Row by row with the width known to the compiler.
+#[inline]
+fn multiply_fixed<const W: usize>(out: &mut [u64], a: &[u64], b: &[u64]) {
+    let (a, b): (&[u64; W], &[u64; W]) = (a.try_into().expect("W limbs"), b.try_into().expect("W limbs"));
+    out[..W].fill(0);
+    for (i, &limb) in a.iter().enumerate() {
+        let row: &mut [u64; W] = (&mut out[i..i + W]).try_into().expect("a range of W limbs");
+        let mut carry = 0;
+        for (word, &other) in row.iter_mut().zip(b) {
+            let wide = u128::from(limb) * u128::from(other) + u128::from(*word) + u128::from(carry);
+            (*word, carry) = (wide as u64, (wide >> 64) as u64);
+        }
+        out[i + W] = carry;
+    }
+}
+
+/// `out := a * a`, with the lengths of [`multiply`].
+#[inline]
+pub fn square(out: &mut [u64], a: &[u64]) {
+    assert!(!a.is_empty() && out.len() == 2 * a.len());
+    // SAFETY: the slices have the lengths that the function reads and writes (asserted), do not overlap because `out`
+    // is borrowed mutably, and the length is not 0.
+    unsafe { gmp::mpn_sqr(out.as_mut_ptr(), a.as_ptr(), a.len() as size_t) }
+}
+
+/// `sum := sum + x`, modulo the limbs of `sum`, which is longer than `x`, of at least 1 limb (asserted).
+#[inline]
+pub fn add_assign(sum: &mut [u64], x: &[u64]) {
+    assert!(!x.is_empty() && sum.len() > x.len());
+    let target = sum.as_mut_ptr();
+    // SAFETY: both lengths are those of the slices, the first is not below the second (asserted), and the function
+    // allows the result to be its first operand.
+    unsafe { gmp::mpn_add(target, target, sum.len() as size_t, x.as_ptr(), x.len() as size_t) };
+}
+
+/// `x := |x - y|`, for the same number of limbs, at least 1 (asserted); whether `x - y` is negative.
+pub fn subtract_absolute(x: &mut [u64], y: &[u64]) -> bool {
+    assert!(!x.is_empty() && x.len() == y.len());
+    let (target, count) = (x.as_mut_ptr(), x.len() as size_t);
+    // SAFETY: both slices have `count` limbs (asserted), and both functions allow the result to be an operand.
+    unsafe {
+        let negative = gmp::mpn_sub_n(target, target, y.as_ptr(), count) != 0;
+        if negative {
+            gmp::mpn_neg(target, target, count);
+        }
+        negative
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rug::integer::Order;
+    use rug::{Integer, rand::RandState};
+
+    fn limbs(value: &Integer, count: usize) -> Vec<u64> {
+        let mut limbs = value.to_digits::<u64>(Order::Lsf);
+        limbs.resize(count, 0);
+        limbs
+    }
+
+    #[test]
+    fn sums_of_products_equal_the_big_integers() {
+        let mut rng = RandState::new();
+        rng.seed(&Integer::from(5));
+        for count in [1usize, 2, 3, 4, 5, 6, 7, 8, 9, 17, 63, 200] {
+            let mut random = || Integer::from(Integer::random_bits(64 * count as u32, &mut rng));
+            let (a, b, c) = (random(), random(), random());
+            let mut product = vec![0xdead; 2 * count];
+            multiply(&mut product, &limbs(&a, count), &limbs(&b, count));
+            assert_eq!(product, limbs(&(&a * &b).into(), 2 * count));
+            let mut squared = vec![0xdead; 2 * count];
+            square(&mut squared, &limbs(&a, count));
+            assert_eq!(squared, limbs(&a.clone().square(), 2 * count));
+            let mut sum = vec![u64::MAX; 2 * count + 1]; // -1 modulo the limbs
+            add_assign(&mut sum, &product);
+            add_assign(&mut sum, &limbs(&c, count));
+            let want = Integer::from(&a * &b) + &c - 1u32;
+            assert_eq!(sum, limbs(&want, 2 * count + 1), "{count} limbs");
+            let (mut x, y) = (limbs(&a, count), limbs(&b, count));
+            assert_eq!(subtract_absolute(&mut x, &y), a < b);
+            assert_eq!(x, limbs(&(a - b).abs(), count));
+        }
+    }
+}
