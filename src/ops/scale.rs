@@ -195,9 +195,8 @@ mod tests {
     fn plain(view: &MatrixView<'_>, col: usize) -> i64 {
         let column = || (0..view.rows()).map(|row| view.get(row, col));
         let largest = largest_exponent(column().map(|value| value.head));
-        largest.map_or(0, |largest| {
-            norm_exponent(column().map(|value| square_rounded_up(value, largest)).sum(), largest)
-        })
+        largest
+            .map_or(0, |largest| norm_exponent(column().map(|value| square_rounded_up(value, largest)).sum(), largest))
     }
 
     #[test]
