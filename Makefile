@@ -4,7 +4,7 @@ CARGO ?= cargo
 PREFIX ?= /usr/local
 FEATURES ?= blas flint
 FUZZ_SECONDS ?= 300
-SOAK_CASES ?= 20000
+EFFORT ?= 20
 SUNZI = target/release/sunzi
 
 .PHONY: help build demo test bench fuzz soak install clean
@@ -14,7 +14,7 @@ help:
 	@echo "make test               the whole suite (FEATURES='blas flint'; FEATURES= for the default build alone)"
 	@echo "make bench              the table of docs/BENCHMARKS.md, beside the rivals (needs OpenBLAS, builds FLINT)"
 	@echo "make fuzz               each fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS)"
-	@echo "make soak               the property tests with many times the cases"
+	@echo "make soak               all tests with EFFORT=$(EFFORT) times the seeds and cases, in release mode"
 	@echo "make install PREFIX=$(PREFIX)"
 
 build:
@@ -38,7 +38,7 @@ fuzz:
 	done
 
 soak:
-	PROPTEST_CASES=$(SOAK_CASES) $(CARGO) test --release
+	SUNZI_TEST_EFFORT=$(EFFORT) $(CARGO) test --release
 
 install: build
 	install -d "$(DESTDIR)$(PREFIX)/bin"
