@@ -196,10 +196,9 @@ pub fn triangle(full: &Matrix, uplo: Uplo) -> Matrix {
 /// Asserts `|result_ij - (left^T right)_ij| <= 2^(1-b) ||l_i|| ||r_j||` for all entries, by exact integers.
 pub fn assert_bound(result: &Matrix, left: &MatrixView<'_>, right: &MatrixView<'_>, precision_bits: u32, label: &str) {
     let (left_squares, right_squares) = (squared_norms(left), squared_norms(right));
-    for col in 0..right.cols() {
-        for row in 0..left.cols() {
+    for (col, y) in right_squares.iter().enumerate() {
+        for (row, x) in left_squares.iter().enumerate() {
             let error = dot(left, row, right, col).negated().plus(Exact::entry(&result.view(), row, col));
-            let (x, y) = (&left_squares[row], &right_squares[col]);
             let unit = Exact { integer: Integer::from(1), exponent: 2 - 2 * i64::from(precision_bits) };
             let holds = |error: &Exact, x: &Exact, y: &Exact| {
                 error.times(error).compare(&x.times(y).times(&unit)) != Ordering::Greater

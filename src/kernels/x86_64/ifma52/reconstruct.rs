@@ -29,10 +29,10 @@ pub fn reconstruct(tables: &Tables, residues: &BlockResidues<'_>, integers: &mut
     for half in 0..BLOCK / COLUMNS {
         weigh(tables, residues, half, weighted);
         let signs = accumulate(tables, weighted, digits);
-        for column in 0..COLUMNS {
+        for (column, sign) in signs.into_iter().enumerate() {
             let number = half * COLUMNS + column;
             for lane in 0..BLOCK {
-                integers.negative[number * BLOCK + lane] = (signs[column] >> lane) & 1 == 1;
+                integers.negative[number * BLOCK + lane] = (sign >> lane) & 1 == 1;
             }
             pack(digits, column, count, number * BLOCK, integers);
         }

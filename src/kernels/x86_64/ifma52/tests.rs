@@ -183,7 +183,7 @@ fn integers_equal_the_reference() {
             1 => limit.clone() - 1u32,
             2 => 1u32 - limit.clone(),
             3 => Integer::from(-1),
-            _ => Integer::from(limit.clone() * 2u32).random_below(&mut rng) - &limit,
+            _ => (limit.clone() * 2u32).random_below(&mut rng) - &limit,
         });
         let values = values.collect::<Vec<_>>();
         for (entry, value) in values.iter().enumerate() {
