@@ -1,1 +1,3 @@
 //! Front ends: file formats and the command line. May print and choose exit codes.
+
+pub mod generate;

@@ -3,7 +3,9 @@
 //! Knows: allocation, huge pages, the system's memory figures. Does not know: what the words mean.
 
 mod buffer;
+mod counting;
 mod system;
 
 pub use buffer::Buffer;
+pub use counting::{CountingAllocator, allocated_bytes, peak_bytes, reset_peak_bytes};
 pub use system::available_bytes;

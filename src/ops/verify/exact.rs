@@ -267,7 +267,8 @@ impl Upper {
         let (fraction, bits) = integer.to_f64_exp();
         let quotient = fraction.abs() / (self.significand as f64 / 2f64.powi(64));
         let power = (i64::from(bits) + exponent - self.top_exponent()).clamp(-1100, 1100) as i32;
-        quotient * 2f64.powi(power / 2) * 2f64.powi(power - power / 2)
+        // Infinity stands for a bound of 0 alone.
+        (quotient * 2f64.powi(power / 2) * 2f64.powi(power - power / 2)).min(f64::MAX)
     }
 }
 

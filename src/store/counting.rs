@@ -1,0 +1,112 @@
+//! A global allocator that counts bytes, for a program that wants to know the peak of one call.
+//!
+//! Installed by the program (`#[global_allocator]`), never by the library. Zeroed memory and growing stay the
+//! system's own: zero pages are handed out untouched, and a block that grows is not copied where the system can move
+//! it. Does not see what C libraries allocate for themselves (GMP's temporaries, BLAS buffers).
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Bytes allocated now, through the counting allocator.
+static CURRENT: AtomicUsize = AtomicUsize::new(0);
+/// Largest value of `CURRENT` since the last reset.
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+/// The system's allocator with two counters; see [`allocated_bytes`] and [`peak_bytes`].
+pub struct CountingAllocator;
+
+/// Bytes allocated now; 0 where the program did not install [`CountingAllocator`].
+pub fn allocated_bytes() -> u64 {
+    CURRENT.load(Ordering::Relaxed) as u64
+}
+
+/// Most bytes allocated at any time since [`reset_peak_bytes`].
+pub fn peak_bytes() -> u64 {
+    PEAK.load(Ordering::Relaxed) as u64
+}
+
+/// Starts a new peak at the bytes allocated now.
+pub fn reset_peak_bytes() {
+    PEAK.store(CURRENT.load(Ordering::Relaxed), Ordering::Relaxed);
+}
+
+fn grown(bytes: usize) {
+    let before = CURRENT.fetch_add(bytes, Ordering::Relaxed);
+    PEAK.fetch_max(before + bytes, Ordering::Relaxed);
+}
+
+fn shrunk(bytes: usize) {
+    CURRENT.fetch_sub(bytes, Ordering::Relaxed);
+}
+
+// SAFETY: every method hands its arguments to the system's allocator unchanged and returns what that returned, so the
+// contract of `GlobalAlloc` holds because it holds there; the counters touch no allocated memory and do not unwind.
+unsafe impl GlobalAlloc for CountingAllocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller keeps the contract of `alloc`.
+        let block = unsafe { System.alloc(layout) };
+        if !block.is_null() {
+            grown(layout.size());
+        }
+        block
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller keeps the contract of `alloc_zeroed`.
+        let block = unsafe { System.alloc_zeroed(layout) };
+        if !block.is_null() {
+            grown(layout.size());
+        }
+        block
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the contract of `dealloc`; `block` came from the system's allocator.
+        unsafe { System.dealloc(block, layout) };
+        shrunk(layout.size());
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        // SAFETY: the caller keeps the contract of `realloc`; `block` came from the system's allocator.
+        let moved = unsafe { System.realloc(block, layout, new_size) };
+        if !moved.is_null() {
+            if new_size >= layout.size() {
+                grown(new_size - layout.size());
+            } else {
+                shrunk(layout.size() - new_size);
+            }
+        }
+        moved
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_to_allocate_is_counted() {
+        // The test binary does not install the allocator, so only these calls move the counters.
+        let start = allocated_bytes();
+        reset_peak_bytes();
+        let layout = Layout::from_size_align(1000, 8).unwrap();
+        let larger = Layout::from_size_align(3000, 8).unwrap();
+        // SAFETY: sizes are not 0, and each block is given back with the layout it has.
+        unsafe {
+            let block = CountingAllocator.alloc(layout);
+            let zeros = CountingAllocator.alloc_zeroed(layout);
+            assert!(!block.is_null() && !zeros.is_null());
+            assert_eq!(std::slice::from_raw_parts(zeros, 1000).iter().map(|&byte| u64::from(byte)).sum::<u64>(), 0);
+            assert_eq!(allocated_bytes() - start, 2000);
+            let block = CountingAllocator.realloc(block, layout, 3000);
+            assert_eq!((allocated_bytes() - start, peak_bytes() - start), (4000, 4000));
+            let zeros = CountingAllocator.realloc(zeros, layout, 500);
+            assert_eq!((allocated_bytes() - start, peak_bytes() - start), (3500, 4000));
+            CountingAllocator.dealloc(block, larger);
+            CountingAllocator.dealloc(zeros, Layout::from_size_align(500, 8).unwrap());
+        }
+        assert_eq!((allocated_bytes(), peak_bytes()), (start, start + 4000));
+        reset_peak_bytes();
+        assert_eq!(peak_bytes(), start);
+    }
+}
