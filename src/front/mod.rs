@@ -1,3 +1,5 @@
-//! Front ends: file formats and the command line. May print and choose exit codes.
+//! Front ends: file formats, test matrices and the command line. May print and choose exit codes.
 
+pub mod compare;
+pub mod formats;
 pub mod generate;

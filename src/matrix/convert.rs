@@ -16,7 +16,7 @@ impl FloatRef<'_> {
             return Float::new(precision_bits);
         }
         let (integer, exponent) = self.to_integer_exponent();
-        let clamped = exponent.clamp(i64::from(i32::MIN) / 2, i64::from(i32::MAX) / 2) as i32;
+        let clamped = exponent.clamp(i32::MIN.into(), i32::MAX.into()) as i32;
         Float::with_val(precision_bits, &integer) << clamped
     }
 

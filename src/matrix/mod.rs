@@ -10,5 +10,5 @@ mod storage;
 mod view;
 
 pub use shape::{Op, Uplo};
-pub use storage::{MAXIMUM_EXPONENT, Matrix};
+pub use storage::{MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS, Matrix};
 pub use view::MatrixView;

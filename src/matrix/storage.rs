@@ -10,6 +10,9 @@ use crate::matrix::MatrixView;
 /// Largest magnitude of an exponent that conversions accept (MPFR's default range).
 pub const MAXIMUM_EXPONENT: i64 = (1 << 30) - 1;
 
+/// Largest number of bits that a significand can have.
+pub const MAXIMUM_PRECISION_BITS: u32 = 1 << 24;
+
 /// A dense `rows x cols` matrix of big floats with `precision_bits` bits each.
 ///
 /// Memory: `rows * cols * 8 * (1 + ceil(precision_bits / 64))` bytes in one block; no heap object per number.
@@ -28,8 +31,9 @@ impl Matrix {
     /// [`Error::Precision`] for fewer than 2 bits; [`Error::DimensionOverflow`] where the size does not fit a
     /// `usize`; [`Error::OutOfMemory`] where the system refuses it.
     pub fn zeros(rows: usize, cols: usize, precision_bits: u32) -> Result<Matrix> {
-        if !(2..=1 << 24).contains(&precision_bits) {
-            return Err(Error::Precision { precision_bits: precision_bits.into(), maximum_bits: 1 << 24 });
+        if !(2..=MAXIMUM_PRECISION_BITS).contains(&precision_bits) {
+            let maximum_bits = MAXIMUM_PRECISION_BITS.into();
+            return Err(Error::Precision { precision_bits: precision_bits.into(), maximum_bits });
         }
         let overflow = || Error::DimensionOverflow { rows, cols, precision_bits };
         let count = rows.checked_mul(cols).ok_or_else(overflow)?;
