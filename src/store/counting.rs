@@ -42,6 +42,7 @@ fn shrunk(bytes: usize) {
 // SAFETY: every method hands its arguments to the system's allocator unchanged and returns what that returned, so the
 // contract of `GlobalAlloc` holds because it holds there; the counters touch no allocated memory and do not unwind.
 unsafe impl GlobalAlloc for CountingAllocator {
+    // SAFETY: as `GlobalAlloc::alloc`; the body hands the demands on.
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps the contract of `alloc`.
         let block = unsafe { System.alloc(layout) };
@@ -51,6 +52,7 @@ unsafe impl GlobalAlloc for CountingAllocator {
         block
     }
 
+    // SAFETY: as `GlobalAlloc::alloc_zeroed`; the body hands the demands on.
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps the contract of `alloc_zeroed`.
         let block = unsafe { System.alloc_zeroed(layout) };
@@ -60,12 +62,14 @@ unsafe impl GlobalAlloc for CountingAllocator {
         block
     }
 
+    // SAFETY: as `GlobalAlloc::dealloc`; the body hands the demands on.
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         // SAFETY: the caller keeps the contract of `dealloc`; `block` came from the system's allocator.
         unsafe { System.dealloc(block, layout) };
         shrunk(layout.size());
     }
 
+    // SAFETY: as `GlobalAlloc::realloc`; the body hands the demands on.
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         // SAFETY: the caller keeps the contract of `realloc`; `block` came from the system's allocator.
         let moved = unsafe { System.realloc(block, layout, new_size) };

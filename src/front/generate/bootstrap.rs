@@ -67,7 +67,7 @@ pub(super) fn guard_bits(cols: usize) -> u32 {
 /// `D_k` in units of `2^-32`.
 pub(super) fn sample(row: usize, rows: usize) -> u64 {
     let (odd, twice) = (2 * row as u128 + 1, 2 * rows as u128);
-    (1 << DIMENSION_BITS) + ((odd * odd << (DIMENSION_BITS + RANGE_BITS)) / (twice * twice)) as u64
+    (1 << DIMENSION_BITS) + (((odd * odd) << (DIMENSION_BITS + RANGE_BITS)) / (twice * twice)) as u64
 }
 
 /// `2 n! 2^n` for the odd `n` of each column.
@@ -116,7 +116,7 @@ fn start(dimension: u64, work_bits: u32) -> [Float; 2] {
     for m in 0u64.. {
         sum += &term;
         weighted += Float::with_val(work_bits, &term * (dimension + m * one - one));
-        // From m = D on each term is below 2/3 of the one before (the limit is 1/2), so the tail is below twice the term.
+        // From m = D on each term is below 2/3 of the one before (the limit is 1/2): the tail is below twice the term.
         let tail_is_small = term.get_exp() < sum.get_exp().map(|exponent| exponent - work_bits as i32 - 8);
         if m * one > dimension && tail_is_small {
             break;

@@ -47,7 +47,7 @@ fn generator(seed: u64, stream: u64) -> ChaCha8Rng {
 /// Uniform in [-2000, 2000], by the high word of a product (its bias, 2^-52, does not matter here).
 fn draw_scale(generator: &mut ChaCha8Rng) -> i64 {
     let values = (2 * GRADED_EXPONENT + 1) as u128;
-    (u128::from(generator.next_u64()) * values >> 64) as i64 - GRADED_EXPONENT
+    ((u128::from(generator.next_u64()) * values) >> 64) as i64 - GRADED_EXPONENT
 }
 
 /// Fills a matrix that is not empty; `scale` gives the power of two of each entry.
