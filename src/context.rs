@@ -111,7 +111,7 @@ impl Drop for WorkspaceLease<'_> {
 }
 
 /// Builder of a [`Context`]; every choice has a default.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct ContextBuilder {
     threads: Option<usize>,
     memory_bytes: Option<u64>,
@@ -127,7 +127,7 @@ impl ContextBuilder {
         self
     }
 
-    /// Limit on all that a call allocates, result included and operands excluded; default: none.
+    /// Limit on all that a call works with, result included and operands excluded; default: none.
     pub fn memory_bytes(mut self, bytes: u64) -> Self {
         self.memory_bytes = Some(bytes);
         self

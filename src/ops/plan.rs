@@ -64,7 +64,7 @@ pub(crate) struct PlanRequest {
     pub operation: &'static str,
     pub size: ProductSize,
     pub bits: Bits,
-    /// Bytes of the result that the call allocates.
+    /// Bytes of the result, new or the caller's.
     pub result_bytes: u64,
 }
 

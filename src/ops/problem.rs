@@ -160,16 +160,6 @@ pub(crate) enum Target<'a> {
     Into(&'a mut Matrix),
 }
 
-impl Target<'_> {
-    /// Bytes that a result of this shape allocates.
-    pub fn new_bytes(&self, shape: (usize, usize), precision_bits: u32) -> u64 {
-        match self {
-            Target::Into(matrix) if fits(matrix, shape, precision_bits) => 0,
-            _ => Matrix::bytes_for(shape.0, shape.1, precision_bits),
-        }
-    }
-}
-
 /// Whether `matrix` can take a result of this shape as it is.
 pub(crate) fn fits(matrix: &Matrix, shape: (usize, usize), precision_bits: u32) -> bool {
     (matrix.rows(), matrix.cols()) == shape && matrix.precision_bits() == precision_bits

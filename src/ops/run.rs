@@ -37,7 +37,7 @@ fn run_direct(
     let start = Instant::now();
     let bits = scale_operands(ctx, 1, problem, workspace)?;
     let scaled = Instant::now();
-    let plan = direct::plan(ctx, &request(problem, &target, bits))?;
+    let plan = direct::plan(ctx, &request(problem, bits))?;
     trim(ctx, workspace, &plan);
     let fill = |result: &mut Matrix| direct::run(ctx, problem, &bits, workspace, result);
     let (made, ()) = with_result(target, problem, bits.result, fill)?;
@@ -54,7 +54,7 @@ fn run_planes(
     let start = Instant::now();
     let bits = scale_operands(ctx, workers, problem, workspace)?;
     let scale = start.elapsed().as_secs_f64();
-    let planned = plan_planes(ctx, &request(problem, &target, bits), workers, workspace.bytes())?;
+    let planned = plan_planes(ctx, &request(problem, bits), workers, workspace.bytes())?;
     trim(ctx, workspace, &planned.plan);
     let fill = |result: &mut Matrix| PlaneRun::new(ctx, problem, &planned, bits).run(workspace, result);
     let (made, phases) = with_result(target, problem, bits.result, fill)?;
@@ -63,8 +63,9 @@ fn run_planes(
     Ok((made, report))
 }
 
-fn request(problem: &Problem<'_>, target: &Target<'_>, bits: Bits) -> PlanRequest {
-    let result_bytes = target.new_bytes(problem.result_shape(), bits.result);
+fn request(problem: &Problem<'_>, bits: Bits) -> PlanRequest {
+    let (rows, cols) = problem.result_shape();
+    let result_bytes = Matrix::bytes_for(rows, cols, bits.result);
     PlanRequest { operation: problem.operation, size: problem.size(), bits, result_bytes }
 }
 

@@ -51,7 +51,7 @@ pub struct PlanInput<'a> {
     pub primes: usize,
     /// Worker threads.
     pub workers: usize,
-    /// Bytes of the result that the call allocates.
+    /// Bytes of the result, counted also where the caller supplies it, so that both run by the same cut.
     pub result_bytes: u64,
     /// Bytes of the engine's tables.
     pub table_bytes: u64,

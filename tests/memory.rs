@@ -1,0 +1,90 @@
+//! What a call allocates, counted by the allocator: the plan covers it closely, and a second call allocates nothing
+//! new but its result.
+//!
+//! One test, since the counter sees all threads of the process.
+
+use peak_alloc::PeakAlloc;
+use sunzi::{Context, GemmOptions, Matrix, Op, SyrkOptions};
+use sunzi::{gemm_into, gemm_with, plan_gemm, plan_syrk, syrk_into, syrk_with};
+
+#[global_allocator]
+static COUNTER: PeakAlloc = PeakAlloc;
+
+/// Bytes by which the memory in use rose above where it was, at its peak within `work`.
+fn rise<R>(work: impl FnOnce() -> R) -> (u64, R) {
+    let before = COUNTER.current_usage();
+    COUNTER.reset_peak_usage();
+    let result = work();
+    ((COUNTER.peak_usage() - before) as u64, result)
+}
+
+fn matrix(rows: usize, cols: usize, precision_bits: u32) -> Matrix {
+    let values = (0..rows * cols).map(|k| (k * 7919 % 10_007) as f64 / 1e4 - 0.5).collect::<Vec<_>>();
+    Matrix::from_f64s(rows, cols, precision_bits, &values).unwrap()
+}
+
+fn assert_close(peak_bytes: u64, planned_bytes: u64, what: &str) {
+    assert!(peak_bytes <= planned_bytes, "{what}: peak {peak_bytes} above planned {planned_bytes}");
+    assert!(peak_bytes * 100 >= planned_bytes * 95, "{what}: peak {peak_bytes} far below planned {planned_bytes}");
+}
+
+#[test]
+fn plans_cover_what_is_allocated_and_second_calls_allocate_only_the_result() {
+    let (rows, cols, precision_bits) = (400, 300, 512);
+    let p = matrix(rows, cols, precision_bits);
+    let options = SyrkOptions::default();
+    let (whole, least) = limits(rows, cols, precision_bits);
+    let transposed = GemmOptions { op_a: Op::Transpose, ..GemmOptions::default() };
+    for (threads, limit) in
+        [(1, None), (2, None), (2, Some(whole * 2 / 3)), (1, Some(least * 5 / 4)), (3, Some(least * 3 / 2))]
+    {
+        let what = format!("{threads} threads, limit {limit:?}");
+        let builder = Context::builder().threads(threads);
+        let ctx = limit.map_or(builder.clone(), |limit| builder.memory_bytes(limit)).build().unwrap();
+        let (peak, first) = rise(|| syrk_with(&ctx, &p, precision_bits, &options).unwrap());
+        assert_close(peak, first.report.planned_bytes, &what);
+        assert_eq!(first.report.planned_bytes, plan_syrk(&ctx, rows, cols, precision_bits).unwrap().planned_bytes);
+        assert!(limit.is_none_or(|limit| peak <= limit), "{what}: {peak}");
+        let (peak, mut second) = rise(|| syrk_with(&ctx, &p, precision_bits, &options).unwrap());
+        let extra = peak - second.result.bytes();
+        assert!(extra < 64 << 10, "{what}: a second call allocates {extra} bytes beside its result");
+        let (peak, _) = rise(|| syrk_into(&ctx, &p, precision_bits, &options, &mut second.result).unwrap());
+        assert!(peak < 64 << 10, "{what}: a call into a result allocates {peak} bytes");
+        assert_eq!(first.result, second.result);
+    }
+    let (a, b) = (matrix(500, 200, 300), matrix(500, 90, 300));
+    let ctx = Context::builder().threads(2).build().unwrap();
+    let (peak, first) = rise(|| gemm_with(&ctx, &a, &b, 300, &transposed).unwrap());
+    assert_close(peak, first.report.planned_bytes, "gemm");
+    assert_eq!(first.report.planned_bytes, plan_gemm(&ctx, 200, 90, 500, 300).unwrap().planned_bytes);
+    let mut result = first.result;
+    let (peak, _) = rise(|| gemm_into(&ctx, (&a, &b), 300, &transposed, &mut result).unwrap());
+    assert!(peak < 64 << 10, "gemm into a result allocates {peak} bytes");
+    a_limit_holds_although_windows_of_another_shape_are_kept();
+}
+
+/// Planned bytes without a limit, and the least limit that works.
+fn limits(rows: usize, cols: usize, precision_bits: u32) -> (u64, u64) {
+    let free = Context::builder().threads(3).build().unwrap();
+    let tight = Context::builder().threads(3).memory_bytes(1).build().unwrap();
+    let Err(sunzi::Error::MemoryLimit { minimum_bytes, .. }) = plan_syrk(&tight, rows, cols, precision_bits) else {
+        panic!("one byte cannot be enough")
+    };
+    (plan_syrk(&free, rows, cols, precision_bits).unwrap().planned_bytes, minimum_bytes)
+}
+
+/// A tall product needs a large operand window, a wide one a large product window; both kept would break the limit.
+fn a_limit_holds_although_windows_of_another_shape_are_kept() {
+    let (tall, wide) = (matrix(6000, 40, 200), matrix(40, 400, 200));
+    let free = Context::builder().threads(1).build().unwrap();
+    let planned = |p: &Matrix| plan_syrk(&free, p.rows(), p.cols(), 200).unwrap().planned_bytes;
+    let limit = planned(&tall).max(planned(&wide));
+    let before = COUNTER.current_usage() as u64;
+    let ctx = Context::builder().threads(1).memory_bytes(limit).build().unwrap();
+    for p in [&tall, &wide, &tall] {
+        COUNTER.reset_peak_usage();
+        syrk_with(&ctx, p, 200, &SyrkOptions::default()).unwrap();
+        let peak = COUNTER.peak_usage() as u64 - before;
+        assert!(peak <= limit + (64 << 10), "kept windows raise the peak to {peak}, the limit is {limit}");
+    }
+}
