@@ -311,6 +311,24 @@ fn misfits_are_errors_with_the_numbers() {
 }
 
 #[test]
+fn sizes_beyond_any_memory_are_errors() {
+    for ctx in [reference().threads(1).build().unwrap(), Context::builder().threads(1).build().unwrap()] {
+        for (rows, cols) in [(usize::MAX, 1), (1, usize::MAX), (1 << 39, 1 << 39), (1 << 30, 1 << 30)] {
+            let error = plan_syrk(&ctx, rows, cols, 100).unwrap_err();
+            assert!(matches!(error, Error::DimensionOverflow { .. } | Error::MemoryLimit { .. }), "{error}");
+            assert!(plan_gemm(&ctx, rows, cols, rows, 100).is_err());
+        }
+        // No memory is needed for these operands, but none would be enough for the result.
+        let (a, b) = (Matrix::zeros(1 << 40, 0, 64).unwrap(), Matrix::zeros(0, 1 << 40, 64).unwrap());
+        assert!(gemm_with(&ctx, &a, &b, 64, &GemmOptions::default()).is_err());
+        let none = Matrix::zeros(0, usize::MAX, 64).unwrap();
+        assert!(syrk_with(&ctx, &none, 64, &SyrkOptions::default()).is_err());
+        let options = SyrkOptions { op: Op::Transpose, ..SyrkOptions::default() };
+        assert_eq!(syrk_with(&ctx, &none, 64, &options).unwrap().result.rows(), 0);
+    }
+}
+
+#[test]
 fn a_call_can_be_cancelled_anywhere_and_the_context_used_again() {
     let p = random(40, 30, 100, 10, 6);
     for threads in [1, 3] {

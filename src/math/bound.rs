@@ -4,7 +4,7 @@
 
 /// `ceil(log2(max(count, 1)))`.
 pub fn ceil_log2(count: usize) -> u32 {
-    count.max(1).next_power_of_two().trailing_zeros()
+    usize::BITS - (count.max(1) - 1).leading_zeros()
 }
 
 /// Guard bits for a contraction over `contracted` terms: `ceil(ceil(log2 max(K, 1)) / 2) + 3`.
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn small_values_are_exact() {
-        assert_eq!([0, 1, 2, 3, 4, 5, 4000].map(ceil_log2), [0, 0, 1, 2, 2, 3, 12]);
+        assert_eq!([0, 1, 2, 3, 4, 5, 4000, usize::MAX].map(ceil_log2), [0, 0, 1, 2, 2, 3, 12, 64]);
         assert_eq!(working_bits(1024, 4000), 1033);
         assert_eq!(ifma52_prime_count(modulus_bits(1033, 1033)), 40);
     }

@@ -149,6 +149,19 @@ pub fn round_shifted(magnitude: &[u64], drop: i64, out: &mut [u64]) {
 fn copy_bits(source: &[u64], low: i64, out: &mut [u64]) {
     let word = low.div_euclid(64);
     let shift = low.rem_euclid(64) as u32;
+    // Where every limb has its two source limbs, the loop needs no test for the ends.
+    let inside =
+        usize::try_from(word).ok().and_then(|word| source.get(word..word + out.len() + usize::from(shift > 0)));
+    if let Some(inside) = inside {
+        if shift == 0 {
+            out.copy_from_slice(inside);
+        } else {
+            for (limb, pair) in out.iter_mut().zip(inside.windows(2)) {
+                *limb = (pair[0] >> shift) | (pair[1] << (64 - shift));
+            }
+        }
+        return;
+    }
     let fetch = |index: i64| if index >= 0 && (index as usize) < source.len() { source[index as usize] } else { 0 };
     for (offset, limb) in out.iter_mut().enumerate() {
         let at = word + offset as i64;

@@ -72,7 +72,7 @@ impl Matrix {
     /// Bytes that a matrix of this shape takes; saturates where it could not be addressed.
     pub fn bytes_for(rows: usize, cols: usize, precision_bits: u32) -> u64 {
         let each = 8 * (1 + limbs_for(precision_bits) as u128);
-        u64::try_from(rows as u128 * cols as u128 * each).unwrap_or(u64::MAX)
+        u64::try_from((rows as u128 * cols as u128).saturating_mul(each)).unwrap_or(u64::MAX)
     }
 
     fn index(&self, row: usize, col: usize) -> usize {

@@ -151,6 +151,9 @@ impl Normal {
 }
 
 impl ExactEntry<'_> {
+    /// The number 0.
+    pub const ZERO: ExactEntry<'static> = ExactEntry { negative: false, magnitude: &[], exponent: 0 };
+
     /// The number as a fraction and a power of two, exactly.
     fn normal(self) -> Normal {
         let bits = bit_length(self.magnitude);

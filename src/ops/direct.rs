@@ -37,13 +37,15 @@ pub(crate) enum Road {
 /// `operand_bits` need only be about right. A forced kernel and the self-check, which needs a redundant prime, keep
 /// the planes, unless there is nothing to multiply; a forced kernel also keeps all threads.
 pub(crate) fn choose_road(ctx: &Context, size: &ProductSize, operand_bits: u32) -> Road {
-    if size.contracted == 0 || size.rows == 0 || size.cols == 0 {
+    if size.is_empty() {
         return Road::Direct;
     }
     if ctx.forced_kernel().is_some() {
         return Road::Planes(ctx.threads());
     }
-    let planes = size.plane_nanoseconds(operand_bits);
+    // Two planes of the narrower primes do the work of one, and small matrix products have their own overhead.
+    let slowdown = if ctx.kernel().family() == "ifma52" { 1.0 } else { 2.5 };
+    let planes = slowdown * size.plane_nanoseconds(operand_bits);
     if !ctx.self_check() && size.direct_nanoseconds(operand_bits) < planes {
         return Road::Direct;
     }
@@ -60,6 +62,25 @@ pub(crate) struct ProductSize {
 }
 
 impl ProductSize {
+    /// Whether there is nothing to multiply.
+    pub fn is_empty(&self) -> bool {
+        self.contracted == 0 || self.rows == 0 || self.cols == 0
+    }
+
+    /// Refuses sizes whose planes could not be addressed by any plan, so that no later arithmetic overflows.
+    ///
+    /// # Errors
+    /// [`Error::DimensionOverflow`] with the shape of the result.
+    pub fn check(&self, precision_bits: u32) -> Result<()> {
+        let overflow = Error::DimensionOverflow { rows: self.rows, cols: self.cols, precision_bits };
+        let [contracted, rows, cols] = [self.contracted, self.rows, self.cols].map(|size| size as u128 + 64);
+        // Bytes of a plane are at most these times 8, and there are fewer planes than bits of precision and 64.
+        let bits = u128::from(precision_bits) + 64;
+        let most = [contracted, rows, cols].iter().copied().max().unwrap_or(0);
+        let fits = most < 1 << 40 && (contracted * (rows + cols)).max(rows * cols) * 8 * bits < 1 << 62;
+        if self.is_empty() || fits { Ok(()) } else { Err(overflow) }
+    }
+
     /// Columns of the operands that are converted.
     fn operand_columns(&self) -> usize {
         if self.triangle { self.cols } else { self.rows + self.cols }
@@ -126,12 +147,11 @@ impl Layout {
 /// [`Error::MemoryLimit`].
 pub(crate) fn plan(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
     let size = &request.size;
-    let bytes = PlanBytes {
-        result: request.result_bytes,
-        operand_window: Buffer::bytes_for(Layout::new(size, request.bits.operand).words()),
-        lists: (size.operand_columns() * size_of::<i64>()) as u64,
-        ..PlanBytes::default()
-    };
+    let mut bytes = PlanBytes { result: request.result_bytes, ..PlanBytes::default() };
+    if !size.is_empty() {
+        bytes.operand_window = Buffer::bytes_for(Layout::new(size, request.bits.operand).words());
+        bytes.lists = (size.operand_columns() * size_of::<i64>()) as u64;
+    }
     let (limit_bytes, minimum_bytes) = (ctx.memory_bytes().unwrap_or(u64::MAX), bytes.total());
     if minimum_bytes > limit_bytes {
         return Err(Error::MemoryLimit { limit_bytes, minimum_bytes });
@@ -169,6 +189,9 @@ pub(crate) fn run(
     workspace: &mut Workspace,
     result: &mut Matrix,
 ) -> Result<()> {
+    if problem.size().is_empty() {
+        return fill(ctx, problem, result, |_, finish| finish(ExactEntry::ZERO));
+    }
     let layout = Layout::new(&problem.size(), bits.operand);
     let Workspace { operands, left_shifts, right_shifts, .. } = workspace;
     let (left, rest) = operands.words(layout.words())?.split_at_mut(layout.left_words);
@@ -181,22 +204,33 @@ pub(crate) fn run(
         }
         None => (&*left, &*left_shifts),
     };
+    fill(ctx, problem, result, |Place { row, col }, finish| {
+        let (negative, magnitude) =
+            sum_of_products(&left[layout.column(row)], &right[layout.column(col)], layout.width, space);
+        finish(ExactEntry { negative, magnitude, exponent: -(left_shifts[row] + right_shifts[col]) })
+    })
+}
+
+/// Fills the wanted entries of `result`: `entry` hands the exact product of a place to the function it is given.
+fn fill(
+    ctx: &Context,
+    problem: &Problem<'_>,
+    result: &mut Matrix,
+    mut entry: impl FnMut(Place, &mut dyn FnMut(ExactEntry<'_>) -> Result<()>) -> Result<()>,
+) -> Result<()> {
     let (rows, cols) = problem.result_shape();
     let meter = Meter::new(ctx, cols as u64);
     let (precision_bits, width) = (result.precision_bits(), result.limbs_per_element());
     let (heads, significands) = result.parts_mut();
-    for col in 0..cols {
+    for col in 0..if rows == 0 { 0 } else { cols } {
         meter.add("product", 1)?;
-        for row in 0..rows {
-            if problem.triangle() && !in_triangle(problem.uplo, row, col) {
-                continue;
-            }
-            let (negative, magnitude) =
-                sum_of_products(&left[layout.column(row)], &right[layout.column(col)], layout.width, space);
-            let exact = ExactEntry { negative, magnitude, exponent: -(left_shifts[row] + right_shifts[col]) };
-            let at = row + col * rows;
-            let entry = &mut significands[at * width..][..width];
-            heads[at] = problem.combination.finish(exact, Place { row, col }, precision_bits, entry)?.0;
+        for row in (0..rows).filter(|&row| !problem.triangle() || in_triangle(problem.uplo, row, col)) {
+            let (at, place) = (row + col * rows, Place { row, col });
+            let limbs = &mut significands[at * width..][..width];
+            entry(place, &mut |exact| {
+                heads[at] = problem.combination.finish(exact, place, precision_bits, limbs)?.0;
+                Ok(())
+            })?;
         }
     }
     Ok(())

@@ -102,10 +102,12 @@ fn plan_shape(
     (contracted, rows, cols): (usize, usize, usize),
     precision_bits: u32,
 ) -> Result<Plan> {
+    let size = ProductSize { contracted, rows, cols, triangle: operation == "syrk" };
     check_precision(ctx.kernel(), precision_bits, contracted)?;
+    size.check(precision_bits)?;
     let request = PlanRequest {
         operation,
-        size: ProductSize { contracted, rows, cols, triangle: operation == "syrk" },
+        size,
         bits: Bits::scaled(precision_bits, contracted),
         result_bytes: Matrix::bytes_for(rows, cols, precision_bits),
     };

@@ -118,6 +118,7 @@ impl<'a> Problem<'a> {
             });
         }
         check_precision(kernel, self.precision_bits, self.contracted())?;
+        self.size().check(self.precision_bits)?;
         self.combination.check(self)
     }
 

@@ -113,6 +113,12 @@ fn clear_other_triangle(matrix: &mut Matrix, uplo: Uplo) {
 
 /// Fills the workspace with the scale shifts of all columns.
 fn scale_operands(ctx: &Context, workers: usize, problem: &Problem<'_>, workspace: &mut Workspace) -> Result<Bits> {
+    if problem.size().is_empty() {
+        return match problem.exact_integers {
+            true => problem.integer_bits(ctx.kernel(), 0, 0),
+            false => Ok(Bits::scaled(problem.precision_bits, problem.contracted())),
+        };
+    }
     let left = operand_exponents(workers, problem, &problem.left, &mut workspace.left_shifts)?;
     let right = match &problem.right {
         Some(right) => operand_exponents(workers, problem, right, &mut workspace.right_shifts)?,

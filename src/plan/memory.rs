@@ -231,15 +231,19 @@ impl PlanInput<'_> {
         Some(with(even.next_multiple_of(self.workers).min(largest)))
     }
 
-    /// `finest` with the tallest chunk that fits.
+    /// `finest`, which fits, with the fewest chunks that fit.
     fn fewest_chunks(&self, finest: Cut, fits: impl Fn(&Cut) -> bool) -> Cut {
-        let height = |count: usize| self.contracted.div_ceil(count).next_multiple_of(CHUNK_STEP_ROWS);
-        (1..)
-            .map(|count| if count == 1 { self.contracted } else { height(count) })
-            .take_while(|&chunk_rows| chunk_rows > finest.chunk_rows)
-            .map(|chunk_rows| Cut { chunk_rows, ..finest })
-            .find(fits)
-            .unwrap_or(finest)
+        let with = |count: usize| {
+            let height = self.contracted.div_ceil(count).next_multiple_of(CHUNK_STEP_ROWS);
+            Cut { chunk_rows: height.clamp(finest.chunk_rows, self.contracted), ..finest }
+        };
+        // The bytes grow with the height, so the counts that fit are those from some count on.
+        let (mut low, mut high) = (0, self.contracted.div_ceil(finest.chunk_rows));
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if fits(&with(middle)) { high = middle } else { low = middle }
+        }
+        if fits(&with(high)) { with(high) } else { finest }
     }
 }
 
