@@ -3,19 +3,19 @@
 //!
 //! One test, since the counter sees all threads of the process.
 
-use peak_alloc::PeakAlloc;
+use sunzi::store::{CountingAllocator, allocated_bytes, peak_bytes, reset_peak_bytes};
 use sunzi::{Context, GemmOptions, Matrix, Op, SyrkOptions};
 use sunzi::{gemm_into, gemm_with, plan_gemm, plan_syrk, syrk_into, syrk_with};
 
 #[global_allocator]
-static COUNTER: PeakAlloc = PeakAlloc;
+static COUNTER: CountingAllocator = CountingAllocator;
 
 /// Bytes by which the memory in use rose above where it was, at its peak within `work`.
 fn rise<R>(work: impl FnOnce() -> R) -> (u64, R) {
-    let before = COUNTER.current_usage();
-    COUNTER.reset_peak_usage();
+    let before = allocated_bytes();
+    reset_peak_bytes();
     let result = work();
-    ((COUNTER.peak_usage() - before) as u64, result)
+    (peak_bytes() - before, result)
 }
 
 fn matrix(rows: usize, cols: usize, precision_bits: u32) -> Matrix {
@@ -79,12 +79,12 @@ fn a_limit_holds_although_windows_of_another_shape_are_kept() {
     let free = Context::builder().threads(1).build().unwrap();
     let planned = |p: &Matrix| plan_syrk(&free, p.rows(), p.cols(), 200).unwrap().planned_bytes;
     let limit = planned(&tall).max(planned(&wide));
-    let before = COUNTER.current_usage() as u64;
+    let before = allocated_bytes();
     let ctx = Context::builder().threads(1).memory_bytes(limit).build().unwrap();
     for p in [&tall, &wide, &tall] {
-        COUNTER.reset_peak_usage();
+        reset_peak_bytes();
         syrk_with(&ctx, p, 200, &SyrkOptions::default()).unwrap();
-        let peak = COUNTER.peak_usage() as u64 - before;
+        let peak = peak_bytes() - before;
         assert!(peak <= limit + (64 << 10), "kept windows raise the peak to {peak}, the limit is {limit}");
     }
 }
