@@ -1,5 +1,11 @@
-//! The `sunzi` program.
+//! The `sunzi` program: arguments in, exit code out; all else is `sunzi::front::cli`.
 
-fn main() {
-    println!("sunzi {}", env!("CARGO_PKG_VERSION"));
+use std::process::ExitCode;
+
+/// Counts bytes, so that `bench` can say what a call took at its peak.
+#[global_allocator]
+static ALLOCATOR: sunzi::store::CountingAllocator = sunzi::store::CountingAllocator;
+
+fn main() -> ExitCode {
+    ExitCode::from(sunzi::front::cli::run(std::env::args_os()))
 }

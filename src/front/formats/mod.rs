@@ -33,6 +33,7 @@ use crate::context::ProgressCallback;
 use crate::error::{Error, Result};
 use crate::matrix::{MAXIMUM_PRECISION_BITS, Matrix, MatrixView};
 use atomic::Sink;
+pub(in crate::front) use atomic::{is_device, write_atomically};
 use progress::Reporter;
 use std::fs::File;
 use std::io::{Read, Write};
@@ -58,7 +59,7 @@ impl FileFormat {
         match extension.as_ref().and_then(|extension| extension.to_str()) {
             Some("mtx") => Ok(FileFormat::MatrixMarket),
             Some("bin") => Ok(FileFormat::Binary),
-            _ if atomic::is_device(path) => Ok(FileFormat::MatrixMarket),
+            _ if is_device(path) => Ok(FileFormat::MatrixMarket),
             _ => Err(Error::InvalidArgument(format!(
                 "{}: the file name must end in .mtx (Matrix Market) or .bin (binary)",
                 path.display()
@@ -263,7 +264,7 @@ fn open(path: &Path) -> Result<(File, Option<u64>)> {
 pub fn write<'a>(path: impl AsRef<Path>, matrix: impl Into<MatrixView<'a>>, options: &WriteOptions) -> Result<()> {
     let (path, matrix) = (path.as_ref(), matrix.into());
     let format = FileFormat::of(path)?;
-    atomic::write_atomically(path, |file| write_stream(file, path, format, matrix, options))
+    write_atomically(path, |file| write_stream(file, path, format, matrix, options))
 }
 
 /// As [`write`], to any stream, called `path` in messages. A failure leaves half of it written.

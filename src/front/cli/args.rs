@@ -1,0 +1,323 @@
+//! The command line as typed: names, help texts and strings. No value is judged here; see `config`.
+
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+/// Big-float matrix products through word-size residues: fast, and the same bits on every machine.
+///
+/// Files are Matrix Market (.mtx) or binary (.bin), chosen by name. Counts may be written 1e5; sizes take K, M, G, T
+/// (powers of 1024) and decimals. Exit codes: 0 done, 2 wrong arguments, 3 wrong input, 4 not enough memory,
+/// 5 a check failed, 130 stopped.
+#[derive(Parser, Debug)]
+#[command(name = "sunzi", version, disable_help_subcommand = true)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Option<RawCommand>,
+    /// Print errors only.
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+    /// Also write a report as JSON.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+}
+
+/// The commands.
+#[derive(Subcommand, Debug)]
+pub enum RawCommand {
+    /// Show the CPU's abilities, the kernels and how far they reach, and the memory.
+    Info,
+    /// Write a test matrix.
+    Gen(RawGen),
+    /// Q := P^T P (or P P^T), one triangle.
+    Syrk(RawSyrk),
+    /// C := A B, either operand transposed or not.
+    Gemm(RawGemm),
+    /// Check a stored result against its error bound; exit code 0 if and only if it holds.
+    #[command(arg_required_else_help = false)]
+    Verify(RawVerify),
+    /// Copy a matrix into another format.
+    Convert(RawConvert),
+    /// Show the first and the largest difference of two matrices.
+    Compare(RawCompare),
+    /// Show how a product would run: bytes, batches, bands, chunks, jobs. Computes nothing.
+    Plan(RawPlan),
+    /// Time products beside other implementations, check every answer, compare with the machine's limit.
+    Bench(RawBench),
+    /// A tour in under a minute: an ill-conditioned Gram matrix, computed, checked, verified, timed.
+    Demo(RawDemo),
+}
+
+/// Choices of the engine.
+#[derive(Args, Debug, Default)]
+pub struct RawEngine {
+    /// Worker threads [default: all processors].
+    #[arg(long, value_name = "T", allow_hyphen_values = true)]
+    pub threads: Option<String>,
+    /// Memory limit for the whole process, such as 2G [default: none].
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
+    pub memory: Option<String>,
+    /// Kernel: auto, or a name that `sunzi info` lists.
+    #[arg(long, value_name = "NAME", default_value = "auto")]
+    pub kernel: String,
+}
+
+/// Choices of the arithmetic of a product.
+#[derive(Args, Debug)]
+pub struct RawProduct {
+    /// Bits of every significand [default: what the first input file states].
+    #[arg(long, short, value_name = "B", allow_hyphen_values = true)]
+    pub precision: Option<String>,
+    /// Bits to which decimal input is rounded [default: the precision].
+    #[arg(long, value_name = "B", allow_hyphen_values = true)]
+    pub input_precision: Option<String>,
+    /// Check every entry of the result with one more prime.
+    #[arg(long)]
+    pub self_check: bool,
+    /// Inputs hold integers; compute the exact integer result.
+    #[arg(long)]
+    pub exact_integers: bool,
+    /// Factor of the product: decimal, integer or hexadecimal float [default: 1].
+    #[arg(long, value_name = "X", allow_hyphen_values = true)]
+    pub alpha: Option<String>,
+    /// Factor of the matrix given by --accumulate [default: 1].
+    #[arg(long, value_name = "X", allow_hyphen_values = true, requires = "accumulate")]
+    pub beta: Option<String>,
+    /// A matrix to add to the product.
+    #[arg(long, value_name = "FILE")]
+    pub accumulate: Option<PathBuf>,
+    #[command(flatten)]
+    pub engine: RawEngine,
+}
+
+/// Where a result goes.
+#[derive(Args, Debug)]
+pub struct RawOutput {
+    /// Output file, .mtx or .bin.
+    #[arg(long, short, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Write hexadecimal floats instead of decimals.
+    #[arg(long)]
+    pub hex: bool,
+}
+
+/// `sunzi gen`.
+#[derive(Args, Debug)]
+pub struct RawGen {
+    /// random, graded, hilbert, cauchy, lehmer, minij, pascal, moler, kms, lauchli or bootstrap1d.
+    pub kind: String,
+    /// Number of rows.
+    #[arg(long, value_name = "K", allow_hyphen_values = true)]
+    pub rows: String,
+    /// Number of columns.
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub cols: String,
+    /// Bits of every significand.
+    #[arg(long, short, value_name = "B", allow_hyphen_values = true)]
+    pub precision: String,
+    /// Seed of the random kinds.
+    #[arg(long, value_name = "S", default_value = "0", allow_hyphen_values = true)]
+    pub seed: String,
+    #[command(flatten)]
+    pub output: RawOutput,
+}
+
+/// `sunzi syrk`.
+#[derive(Args, Debug)]
+pub struct RawSyrk {
+    /// The matrix P.
+    pub p: PathBuf,
+    /// Compute P P^T instead of P^T P.
+    #[arg(long)]
+    pub transpose: bool,
+    /// Compute the upper triangle; it is written as the lower triangle of a symmetric file all the same.
+    #[arg(long)]
+    pub upper: bool,
+    #[command(flatten)]
+    pub product: RawProduct,
+    #[command(flatten)]
+    pub output: RawOutput,
+}
+
+/// `sunzi gemm`.
+#[derive(Args, Debug)]
+pub struct RawGemm {
+    /// The matrix A.
+    pub a: PathBuf,
+    /// The matrix B.
+    pub b: PathBuf,
+    /// Use A transposed.
+    #[arg(long)]
+    pub transpose_a: bool,
+    /// Use B transposed.
+    #[arg(long)]
+    pub transpose_b: bool,
+    #[command(flatten)]
+    pub product: RawProduct,
+    #[command(flatten)]
+    pub output: RawOutput,
+}
+
+/// `sunzi verify`.
+#[derive(Args, Debug)]
+pub struct RawVerify {
+    #[command(subcommand)]
+    pub operation: RawVerifyOperation,
+}
+
+/// What is verified.
+#[derive(Subcommand, Debug)]
+pub enum RawVerifyOperation {
+    /// Q = P^T P.
+    Syrk(RawVerifySyrk),
+    /// C = A B.
+    Gemm(RawVerifyGemm),
+}
+
+/// `sunzi verify syrk`.
+#[derive(Args, Debug)]
+pub struct RawVerifySyrk {
+    /// The matrix P.
+    pub p: PathBuf,
+    /// The result Q.
+    pub q: PathBuf,
+    /// The result is P P^T.
+    #[arg(long)]
+    pub transpose: bool,
+    #[command(flatten)]
+    pub check: RawCheck,
+}
+
+/// `sunzi verify gemm`.
+#[derive(Args, Debug)]
+pub struct RawVerifyGemm {
+    /// The matrix A.
+    pub a: PathBuf,
+    /// The matrix B.
+    pub b: PathBuf,
+    /// The result C.
+    pub c: PathBuf,
+    /// A was used transposed.
+    #[arg(long)]
+    pub transpose_a: bool,
+    /// B was used transposed.
+    #[arg(long)]
+    pub transpose_b: bool,
+    #[command(flatten)]
+    pub check: RawCheck,
+}
+
+/// Choices of a verification.
+#[derive(Args, Debug)]
+pub struct RawCheck {
+    /// Precision of the bound [default: what the result's file states].
+    #[arg(long, short, value_name = "B", allow_hyphen_values = true)]
+    pub precision: Option<String>,
+    /// Bits to which decimal input was rounded [default: the precision].
+    #[arg(long, value_name = "B", allow_hyphen_values = true)]
+    pub input_precision: Option<String>,
+    /// The result is an exact product of integers.
+    #[arg(long)]
+    pub exact_integers: bool,
+    /// Seed of the random signs and sampled entries [default: fresh].
+    #[arg(long, value_name = "S", allow_hyphen_values = true)]
+    pub seed: Option<String>,
+    /// Worker threads [default: all processors].
+    #[arg(long, value_name = "T", allow_hyphen_values = true)]
+    pub threads: Option<String>,
+}
+
+/// `sunzi convert`.
+#[derive(Args, Debug)]
+pub struct RawConvert {
+    /// Input file, .mtx or .bin.
+    pub input: PathBuf,
+    /// Output file, .mtx or .bin.
+    pub output: PathBuf,
+    /// Bits to which decimal input is rounded [default: what the file states].
+    #[arg(long, short, value_name = "B", allow_hyphen_values = true)]
+    pub precision: Option<String>,
+    /// Write hexadecimal floats instead of decimals.
+    #[arg(long)]
+    pub hex: bool,
+}
+
+/// `sunzi compare`.
+#[derive(Args, Debug)]
+pub struct RawCompare {
+    /// One matrix.
+    pub left: PathBuf,
+    /// The other.
+    pub right: PathBuf,
+    /// Bits to which decimal input is rounded [default: what each file states].
+    #[arg(long, short, value_name = "B", allow_hyphen_values = true)]
+    pub precision: Option<String>,
+}
+
+/// `sunzi plan`.
+#[derive(Args, Debug)]
+pub struct RawPlan {
+    /// syrk or gemm.
+    pub operation: String,
+    /// Rows contracted (K).
+    #[arg(long, value_name = "K", allow_hyphen_values = true)]
+    pub rows: String,
+    /// Columns of the result (N).
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub cols: String,
+    /// Rows of a gemm's result [default: as --cols].
+    #[arg(long, value_name = "M", allow_hyphen_values = true)]
+    pub result_rows: Option<String>,
+    /// Bits of every significand.
+    #[arg(long, short, value_name = "B", allow_hyphen_values = true)]
+    pub precision: String,
+    /// With the redundant prime of the self-check.
+    #[arg(long)]
+    pub self_check: bool,
+    #[command(flatten)]
+    pub engine: RawEngine,
+}
+
+/// `sunzi bench`.
+#[derive(Args, Debug)]
+pub struct RawBench {
+    /// syrk (P^T P), gemm (A^T B, both K x N) or kernel (one plane product against the instruction rate).
+    pub operation: String,
+    /// Rows of each operand (K) [default: 4000; kernel: 4096].
+    #[arg(long, value_name = "K", allow_hyphen_values = true)]
+    pub rows: Option<String>,
+    /// Columns of each operand (N) [default: 1000; kernel: 960].
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub cols: Option<String>,
+    /// Bits of every significand.
+    #[arg(long, short, value_name = "B", default_value = "1024", allow_hyphen_values = true)]
+    pub precision: String,
+    /// Other implementations to time in the same run, by comma: sdpb, flint, mpfr.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub rivals: Vec<String>,
+    /// Timed runs of each, interleaved.
+    #[arg(long, value_name = "R", default_value = "5", allow_hyphen_values = true)]
+    pub runs: String,
+    /// With the redundant prime of the self-check.
+    #[arg(long)]
+    pub self_check: bool,
+    #[command(flatten)]
+    pub engine: RawEngine,
+}
+
+/// `sunzi demo`.
+#[derive(Args, Debug)]
+pub struct RawDemo {
+    #[command(flatten)]
+    pub engine: RawEngine,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        <Arguments as clap::CommandFactory>::command().debug_assert();
+    }
+}

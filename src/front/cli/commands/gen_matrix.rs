@@ -1,0 +1,32 @@
+//! `sunzi gen`: writes a test matrix.
+
+use super::{Session, admit, check_output, describe};
+use crate::error::Result;
+use crate::front::cli::config::Gen;
+use crate::front::formats::Symmetry;
+use crate::front::generate::{KINDS, Size, generate};
+use crate::matrix::Matrix;
+use serde_json::json;
+use std::time::Instant;
+
+pub fn run(session: &mut Session, config: &Gen) -> Result<()> {
+    check_output(&config.output)?;
+    let Size { rows, cols, precision_bits } = config.size;
+    admit(Matrix::bytes_for(rows, cols, precision_bits))?;
+    let start = Instant::now();
+    let matrix = generate(config.kind, config.size, config.seed)?;
+    let generated = start.elapsed().as_secs_f64();
+    session.write(&config.output, &matrix, Symmetry::General)?;
+    let kind = KINDS.iter().find(|(_, kind)| *kind == config.kind).map_or("", |(name, _)| name);
+    session.finish_report(&json!({
+        "operation": "gen",
+        "kind": kind,
+        "rows": matrix.rows(),
+        "cols": matrix.cols(),
+        "precision_bits": matrix.precision_bits(),
+        "seed": config.seed,
+        "seconds": generated,
+        "output_seconds": start.elapsed().as_secs_f64() - generated,
+    }))?;
+    session.say(&format!("{}: {kind}, {}", config.output.path.display(), describe(&matrix)))
+}

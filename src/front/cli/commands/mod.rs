@@ -1,0 +1,189 @@
+//! One file for each command; what they share is here: the session, reading and writing with a bar, numbers as text.
+
+mod bench;
+mod compare;
+mod convert;
+mod demo;
+mod gen_matrix;
+mod info;
+mod plan;
+mod product;
+mod verify;
+
+use super::config::{Command, Engine, Global, Output};
+use super::machine;
+use super::memory::Budget;
+use super::progress::{Bar, Visibility};
+use super::report::{ReportFile, check_writable};
+use super::signals::{Mode, in_mode};
+use crate::context::{Context, ContextBuilder, ProgressCallback};
+use crate::error::{Error, Result};
+use crate::front::formats::{self, FileInfo, Loaded, ReadOptions, Symmetry, WriteOptions, is_device};
+use crate::matrix::{Matrix, MatrixView};
+use crate::store::available_bytes;
+use serde::Serialize;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Carries out a command; the exit code is 0 unless the command says otherwise.
+///
+/// # Errors
+/// Those of the command.
+pub fn run(global: Global, command: Command) -> Result<u8> {
+    if matches!(command, Command::Bench(_) | Command::BenchKernel(_)) {
+        machine::restart_with_strong_blas();
+    }
+    let mut session = Session::begin(global)?;
+    let done = |result: Result<()>| result.map(|()| 0);
+    match command {
+        Command::Info => done(info::run(&mut session)),
+        Command::Gen(config) => done(gen_matrix::run(&mut session, &config)),
+        Command::Product(config) => done(product::run(&mut session, &config)),
+        Command::Verify(config) => done(verify::run(&mut session, &config)),
+        Command::Convert(config) => done(convert::run(&mut session, &config)),
+        Command::Compare(config) => compare::run(&mut session, &config),
+        Command::Plan(config) => done(plan::run(&mut session, &config)),
+        Command::Bench(config) => done(bench::run(&mut session, &config)),
+        Command::BenchKernel(config) => done(bench::run_kernel(&mut session, &config)),
+        Command::Demo(engine) => done(demo::run(&mut session, &engine)),
+    }
+}
+
+/// What a command needs beside its choices: where it may speak, and its report.
+pub struct Session {
+    quiet: bool,
+    report: Option<ReportFile>,
+    bar: Bar,
+}
+
+impl Session {
+    fn begin(global: Global) -> Result<Session> {
+        let report = global.report.as_deref().map(ReportFile::new).transpose()?;
+        let visibility = if global.quiet { Visibility::Hidden } else { Visibility::Auto };
+        Ok(Session { quiet: global.quiet, report, bar: Bar::new(visibility) })
+    }
+
+    /// Prints a line, or several, to standard output.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    fn say(&self, text: &str) -> Result<()> {
+        self.bar.finish();
+        if self.quiet { Ok(()) } else { super::print(&format!("{text}\n")) }
+    }
+
+    /// Writes the report, where one was asked for.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    fn finish_report(&mut self, report: &impl Serialize) -> Result<()> {
+        match self.report.take() {
+            Some(file) => in_mode(Mode::Writing, || file.finish(report)),
+            None => Ok(()),
+        }
+    }
+
+    /// The callback of all that takes time: draws the bar, passes on the wish to stop.
+    fn progress(&self) -> Arc<ProgressCallback> {
+        let bar = self.bar.clone();
+        Arc::new(move |progress| bar.advance(progress))
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// Those of [`formats::read`]; [`Error::OutOfMemory`] where the header announces more than the machine has.
+    fn read(&self, path: &Path, options: ReadOptions) -> Result<Loaded> {
+        if let Some(info) = header(path)? {
+            let bits = options.precision_bits.max(options.input_precision_bits.unwrap_or(0));
+            admit(Matrix::bytes_for(info.rows, info.cols, bits))?;
+        }
+        let loaded = formats::read(path, &ReadOptions { progress: Some(self.progress()), ..options });
+        self.bar.finish();
+        loaded
+    }
+
+    /// Writes a matrix to the place of `output`.
+    ///
+    /// # Errors
+    /// Those of [`formats::write`].
+    fn write<'a>(&self, output: &Output, matrix: impl Into<MatrixView<'a>>, symmetry: Symmetry) -> Result<()> {
+        let options = WriteOptions { symmetry, number_form: output.number_form, progress: Some(self.progress()) };
+        let written = in_mode(Mode::Writing, || formats::write(&output.path, matrix, &options));
+        self.bar.finish();
+        written
+    }
+
+    /// A builder with the choices of the command line but the memory limit, and this session's progress.
+    fn context(&self, engine: &Engine) -> ContextBuilder {
+        let callback = self.progress();
+        let builder = Context::builder().progress(move |progress| callback(progress));
+        let builder = match engine.threads {
+            Some(threads) => builder.threads(threads),
+            None => builder,
+        };
+        builder.kernel(engine.kernel.unwrap_or("auto"))
+    }
+}
+
+/// Refuses, before any work, an output that could not be written.
+fn check_output(output: &Output) -> Result<()> {
+    check_writable(&output.path)
+}
+
+/// Threads that an engine will use.
+fn thread_count(engine: &Engine) -> usize {
+    engine.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |count| count.get()))
+}
+
+/// The budget of the process at this moment, where a limit was given.
+fn budget(engine: &Engine) -> Option<Budget> {
+    engine.memory_bytes.map(|limit| Budget::now(limit, thread_count(engine)))
+}
+
+/// A builder with the memory limit that the budget leaves, and the way to restate a refusal for the whole process.
+fn limited(builder: ContextBuilder, budget: Option<Budget>) -> (ContextBuilder, impl Fn(Error) -> Error) {
+    let builder = match &budget {
+        Some(budget) => builder.memory_bytes(budget.left()),
+        None => builder,
+    };
+    (builder, move |error| match &budget {
+        Some(budget) => budget.restate(error),
+        None => error,
+    })
+}
+
+/// What the header of a file says; `None` for a pipe or device, which can be read only once.
+///
+/// # Errors
+/// Those of [`formats::read_info`].
+fn header(path: &Path) -> Result<Option<FileInfo>> {
+    if is_device(path) { Ok(None) } else { formats::read_info(path).map(Some) }
+}
+
+/// Refuses a matrix that the machine's free memory cannot hold, rather than be killed while it is filled.
+///
+/// # Errors
+/// [`Error::OutOfMemory`].
+fn admit(bytes: u64) -> Result<()> {
+    match available_bytes() {
+        // A size beyond all addresses has an error of its own, from the matrix.
+        Some(available) if bytes > available && bytes < i64::MAX as u64 => Err(Error::OutOfMemory { bytes }),
+        _ => Ok(()),
+    }
+}
+
+/// The precision given, else the one that the file states.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] where neither is there.
+fn stated_precision(given: Option<u32>, path: &Path, info: Option<&FileInfo>) -> Result<u32> {
+    given.or(info.and_then(|info| info.precision_bits_comment)).ok_or_else(|| {
+        Error::InvalidArgument(format!("{} does not state its precision: give --precision", path.display()))
+    })
+}
+
+/// `400 x 50, 256 bits`.
+fn describe(matrix: &Matrix) -> String {
+    format!("{} x {}, {} bits", matrix.rows(), matrix.cols(), matrix.precision_bits())
+}

@@ -1,0 +1,93 @@
+//! `sunzi plan`: how a product would run, without computing it.
+
+use super::{Session, budget, limited};
+use crate::error::Result;
+use crate::front::cli::config::{Operation, Plan};
+use crate::front::cli::units::format_bytes;
+use crate::matrix::Matrix;
+use crate::ops::{self, plan_gemm, plan_syrk};
+use serde::Serialize;
+
+/// The report: the plan, and what the operands take beside it.
+#[derive(Serialize)]
+struct PlanReport<'a> {
+    #[serde(flatten)]
+    plan: &'a ops::Plan,
+    operand_bytes: u64,
+}
+
+pub fn run(session: &mut Session, config: &Plan) -> Result<()> {
+    let left_bytes = Matrix::bytes_for(config.contracted, config.rows, config.precision_bits);
+    let operand_bytes = match config.operation {
+        Operation::Syrk => left_bytes,
+        Operation::Gemm => {
+            left_bytes.saturating_add(Matrix::bytes_for(config.contracted, config.cols, config.precision_bits))
+        }
+    };
+    let budget = budget(&config.engine).map(|budget| budget.with_held(operand_bytes));
+    let (builder, restate) = limited(session.context(&config.engine).self_check(config.self_check), budget);
+    let ctx = builder.build()?;
+    let Plan { contracted, rows, cols, precision_bits, .. } = *config;
+    let plan = match config.operation {
+        Operation::Syrk => plan_syrk(&ctx, contracted, cols, precision_bits),
+        Operation::Gemm => plan_gemm(&ctx, rows, cols, contracted, precision_bits),
+    };
+    let plan = plan.map_err(restate)?;
+    session.finish_report(&PlanReport { plan: &plan, operand_bytes })?;
+    if let Some(budget) = &budget {
+        session.say(&format!("memory          {}", budget.describe()))?;
+    }
+    session.say(&describe(&plan, operand_bytes))
+}
+
+fn describe(plan: &ops::Plan, operand_bytes: u64) -> String {
+    let name = if plan.operation == "syrk" { "Q := P^T P" } else { "C := A B" };
+    let mut lines = vec![
+        format!(
+            "{name}: {} x {} from {} contracted rows at {} bits (working {}), kernel {}, {} thread{}",
+            plan.rows,
+            plan.cols,
+            plan.contracted,
+            plan.precision_bits,
+            plan.working_bits,
+            plan.kernel,
+            plan.threads,
+            if plan.threads == 1 { "" } else { "s" }
+        ),
+        format!("primes          {}", plan.primes),
+        format!("batches         {} of {} primes", plan.batches, plan.batch_primes),
+        format!("bands           {} of {} columns", plan.bands, plan.band_columns),
+        format!("chunks          {} of {} rows", plan.chunks, plan.chunk_rows),
+        format!("jobs            {} per batch, by worker {}", plan.jobs_per_worker.iter().sum::<usize>(), jobs(plan)),
+        format!("balance         largest load {:.4} of the mean", plan.load_max_over_mean),
+    ];
+    let parts = [
+        ("operands", operand_bytes, "given, not planned"),
+        ("result", plan.bytes.result, ""),
+        ("to_residues", plan.bytes.operand_window, "residues of the operands, one batch"),
+        ("product", plan.bytes.product_window, "residues of the product, all primes"),
+        ("scratch", plan.bytes.scratch, "kernel scratch of all workers"),
+        ("reconstruct", plan.bytes.integers, "integers of all workers"),
+        ("tables", plan.bytes.tables, "moduli and conversion tables"),
+        ("lists", plan.bytes.lists, "shifts, jobs"),
+    ];
+    for (part, bytes, remark) in parts {
+        lines.push(format!("{part:<15} {:>11}  {remark}", format_bytes(bytes)).trim_end().to_string());
+    }
+    lines.push(format!(
+        "planned         {:>11}  ({} bytes, operands excluded)",
+        format_bytes(plan.planned_bytes),
+        plan.planned_bytes
+    ));
+    lines.join("\n")
+}
+
+/// Jobs of each worker; where there are many workers, the range only.
+fn jobs(plan: &ops::Plan) -> String {
+    let counts = &plan.jobs_per_worker;
+    if counts.len() <= 16 {
+        return format!("{counts:?}");
+    }
+    let (least, most) = (counts.iter().min().copied().unwrap_or(0), counts.iter().max().copied().unwrap_or(0));
+    format!("{least} to {most}")
+}

@@ -1,0 +1,134 @@
+//! `sunzi syrk` and `sunzi gemm`: files in, product out, within the memory limit of the process.
+
+use super::{Session, budget, check_output, describe, header, limited, stated_precision};
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::front::cli::config::{Operands, Product};
+use crate::front::cli::memory::peak_resident_bytes;
+use crate::front::cli::number::parse_factor;
+use crate::front::cli::signals::{Mode, in_mode};
+use crate::front::cli::units::{format_bytes, format_seconds};
+use crate::front::formats::{ReadOptions, Symmetry};
+use crate::matrix::{Matrix, Uplo};
+use crate::ops::{GemmOptions, Outcome, Report, SyrkOptions, gemm_with, syrk_with};
+use rug::Float;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Precision to which decimals are read where the result is exact: integers take what they need.
+const EXACT_BITS: u32 = 64;
+
+/// The report of a product: that of the operation, and the time of the files.
+#[derive(Serialize)]
+struct ProductReport<'a> {
+    #[serde(flatten)]
+    operation: &'a Report,
+    result_rows: usize,
+    result_cols: usize,
+    result_precision_bits: u32,
+    input_seconds: f64,
+    output_seconds: f64,
+    /// The most memory that the process occupied, files and result included.
+    peak_resident_bytes: u64,
+}
+
+/// What a product works on, all in memory.
+struct Inputs {
+    matrices: Vec<Matrix>,
+    accumulate: Option<Matrix>,
+    alpha: Option<Float>,
+    beta: Option<Float>,
+    precision_bits: u32,
+}
+
+pub fn run(session: &mut Session, config: &Product) -> Result<()> {
+    check_output(&config.output)?;
+    let start = Instant::now();
+    let inputs = read_inputs(session, config)?;
+    let input_seconds = start.elapsed().as_secs_f64();
+    let Outcome { result, report } = in_mode(Mode::Computing, || compute(session, config, &inputs))?;
+    let shape = describe(&result);
+    let (result_rows, result_cols, result_precision_bits) = (result.rows(), result.cols(), result.precision_bits());
+    // The operands are done with; a long write need not hold them.
+    drop(inputs);
+    let written = Instant::now();
+    match config.operands {
+        Operands::Syrk { uplo: Uplo::Lower, .. } => session.write(&config.output, &result, Symmetry::SymmetricLower),
+        Operands::Syrk { .. } => session.write(&config.output, result.transposed(), Symmetry::SymmetricLower),
+        Operands::Gemm { .. } => session.write(&config.output, &result, Symmetry::General),
+    }?;
+    let output_seconds = written.elapsed().as_secs_f64();
+    let all = ProductReport {
+        operation: &report,
+        result_rows,
+        result_cols,
+        result_precision_bits,
+        input_seconds,
+        output_seconds,
+        peak_resident_bytes: peak_resident_bytes(),
+    };
+    session.finish_report(&all)?;
+    session.say(&format!(
+        "{}: {shape} ({}, {} primes, {} thread{}, {} planned{}) in {} (files {})",
+        config.output.path.display(),
+        report.kernel,
+        report.primes,
+        report.threads,
+        if report.threads == 1 { "" } else { "s" },
+        format_bytes(report.planned_bytes),
+        if report.checked { ", self-checked" } else { "" },
+        format_seconds(report.seconds),
+        format_seconds(input_seconds + output_seconds),
+    ))
+}
+
+fn read_inputs(session: &Session, config: &Product) -> Result<Inputs> {
+    let paths: Vec<&PathBuf> = match &config.operands {
+        Operands::Syrk { p, .. } => vec![p],
+        Operands::Gemm { a, b, .. } => vec![a, b],
+    };
+    let first = header(paths[0])?;
+    let precision_bits = match config.precision.bits {
+        None if config.exact_integers => first.and_then(|info| info.precision_bits_comment).unwrap_or(EXACT_BITS),
+        given => stated_precision(given, paths[0], first.as_ref())?,
+    };
+    let factor =
+        |what, text: &Option<String>| text.as_ref().map(|text| parse_factor(what, text, precision_bits)).transpose();
+    let (alpha, beta) = (factor("--alpha", &config.alpha)?, factor("--beta", &config.beta)?);
+    let matrices = paths.iter().map(|path| read(session, config, path, precision_bits)).collect::<Result<_>>()?;
+    let accumulate = config.accumulate.as_ref().map(|path| read(session, config, path, precision_bits)).transpose()?;
+    Ok(Inputs { matrices, accumulate, alpha, beta, precision_bits })
+}
+
+/// Reads one matrix; one that would pass the memory limit is refused by its header.
+fn read(session: &Session, config: &Product, path: &Path, precision_bits: u32) -> Result<Matrix> {
+    let input_precision_bits = config.precision.input_bits;
+    if let (Some(budget), Some(info)) = (budget(&config.engine), header(path)?) {
+        let bits = precision_bits.max(input_precision_bits.unwrap_or(0));
+        budget.admit(Matrix::bytes_for(info.rows, info.cols, bits))?;
+    }
+    Ok(session.read(path, ReadOptions { input_precision_bits, ..ReadOptions::new(precision_bits) })?.matrix)
+}
+
+fn compute(session: &Session, config: &Product, inputs: &Inputs) -> Result<Outcome> {
+    let builder = session.context(&config.engine).self_check(config.self_check);
+    let (builder, restate) = limited(builder, budget(&config.engine));
+    multiply(&builder.build()?, config, inputs).map_err(restate)
+}
+
+fn multiply(ctx: &Context, config: &Product, inputs: &Inputs) -> Result<Outcome> {
+    let (alpha, beta) = (inputs.alpha.as_ref(), inputs.beta.as_ref());
+    let (accumulate, exact_integers) = (inputs.accumulate.as_ref(), config.exact_integers);
+    match (&config.operands, inputs.matrices.as_slice()) {
+        (Operands::Syrk { op, uplo, .. }, [p]) => {
+            let options = SyrkOptions { op: *op, uplo: *uplo, exact_integers, alpha, beta, accumulate };
+            syrk_with(ctx, p, inputs.precision_bits, &options)
+        }
+        (Operands::Gemm { op_a, op_b, .. }, [a, b]) => {
+            let options = GemmOptions { op_a: *op_a, op_b: *op_b, exact_integers, alpha, beta, accumulate };
+            gemm_with(ctx, a, b, inputs.precision_bits, &options)
+        }
+        _ => Err(Error::InvalidArgument("a product with the wrong number of operands".into())),
+    }
+}

@@ -1,0 +1,473 @@
+//! The command line as meant: every value judged, every default filled in. The second step after `args`.
+//!
+//! Knows: the kernels' names, the file formats' names. Touches no file. Whatever is refused names the option.
+
+use super::args::*;
+use super::units::{parse_count, parse_size};
+use crate::error::{Error, Result};
+use crate::front::formats::{FileFormat, NumberForm};
+use crate::front::generate::{Kind, Size};
+use crate::kernels;
+use crate::math::bound::{guard_bits, working_bits};
+use crate::matrix::{MAXIMUM_PRECISION_BITS, Op, Uplo};
+use std::path::PathBuf;
+
+/// A command with all its choices.
+#[derive(Debug)]
+pub enum Command {
+    /// `sunzi info`.
+    Info,
+    /// `sunzi gen`.
+    Gen(Gen),
+    /// `sunzi syrk` and `sunzi gemm`.
+    Product(Product),
+    /// `sunzi verify`.
+    Verify(Verify),
+    /// `sunzi convert`.
+    Convert(Convert),
+    /// `sunzi compare`.
+    Compare(Compare),
+    /// `sunzi plan`.
+    Plan(Plan),
+    /// `sunzi bench syrk` and `sunzi bench gemm`.
+    Bench(Bench),
+    /// `sunzi bench kernel`.
+    BenchKernel(BenchKernel),
+    /// `sunzi demo`.
+    Demo(Engine),
+}
+
+/// What holds for every command.
+#[derive(Clone, Debug, Default)]
+pub struct Global {
+    /// Print errors only.
+    pub quiet: bool,
+    /// Where the JSON report goes.
+    pub report: Option<PathBuf>,
+}
+
+/// Choices of the engine.
+#[derive(Clone, Debug, Default)]
+pub struct Engine {
+    /// Worker threads, 1 to 4096; `None` for all processors.
+    pub threads: Option<usize>,
+    /// Limit of the whole process.
+    pub memory_bytes: Option<u64>,
+    /// A kernel that is known and available; `None` for the fastest.
+    pub kernel: Option<&'static str>,
+}
+
+/// The two products, with what they read.
+#[derive(Clone, Debug)]
+pub enum Operands {
+    /// `P^T P`, or `P P^T` with [`Op::Transpose`].
+    Syrk {
+        /// The file of P.
+        p: PathBuf,
+        /// Which of the two.
+        op: Op,
+        /// The triangle computed.
+        uplo: Uplo,
+    },
+    /// `op(A) op(B)`.
+    Gemm {
+        /// The file of A.
+        a: PathBuf,
+        /// The file of B.
+        b: PathBuf,
+        /// How A is used.
+        op_a: Op,
+        /// How B is used.
+        op_b: Op,
+    },
+}
+
+/// Precision of a product or a check and of its input.
+#[derive(Clone, Copy, Debug)]
+pub struct Precision {
+    /// Bits of the result; `None` for what the file states.
+    pub bits: Option<u32>,
+    /// Bits to which decimals are rounded, where they differ.
+    pub input_bits: Option<u32>,
+}
+
+/// Where a result goes and in which form.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// The file; its name has a known ending.
+    pub path: PathBuf,
+    /// Decimal or hexadecimal.
+    pub number_form: NumberForm,
+}
+
+/// A product to compute.
+#[derive(Clone, Debug)]
+pub struct Product {
+    /// Which product of which files.
+    pub operands: Operands,
+    /// Its precision.
+    pub precision: Precision,
+    /// Whether a redundant prime checks the result.
+    pub self_check: bool,
+    /// Whether operands are integers and the result is exact.
+    pub exact_integers: bool,
+    /// Factor of the product, as typed.
+    pub alpha: Option<String>,
+    /// Factor of `accumulate`, as typed.
+    pub beta: Option<String>,
+    /// The file of a matrix to add.
+    pub accumulate: Option<PathBuf>,
+    /// The engine.
+    pub engine: Engine,
+    /// Where the result goes.
+    pub output: Output,
+}
+
+/// A test matrix to write.
+#[derive(Clone, Debug)]
+pub struct Gen {
+    /// Which kind.
+    pub kind: Kind,
+    /// Its shape and precision.
+    pub size: Size,
+    /// Seed of random kinds.
+    pub seed: u64,
+    /// Where it goes.
+    pub output: Output,
+}
+
+/// A stored result to check.
+#[derive(Clone, Debug)]
+pub struct Verify {
+    /// Which product of which files; the triangle is `Lower`.
+    pub operands: Operands,
+    /// The file of the result.
+    pub result: PathBuf,
+    /// Precision of the bound.
+    pub precision: Precision,
+    /// Whether the result must be the exact product of integers.
+    pub exact_integers: bool,
+    /// Seed of random choices.
+    pub seed: Option<u64>,
+    /// Worker threads.
+    pub threads: Option<usize>,
+}
+
+/// A file to copy into another format.
+#[derive(Clone, Debug)]
+pub struct Convert {
+    /// The file read.
+    pub input: PathBuf,
+    /// Bits to which decimals are rounded.
+    pub precision_bits: Option<u32>,
+    /// Where the copy goes.
+    pub output: Output,
+}
+
+/// Two files to compare.
+#[derive(Clone, Debug)]
+pub struct Compare {
+    /// One file.
+    pub left: PathBuf,
+    /// The other.
+    pub right: PathBuf,
+    /// Bits to which decimals are rounded.
+    pub precision_bits: Option<u32>,
+}
+
+/// Names of the operations of `plan` and `bench`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Operation {
+    /// One triangle of a symmetric product.
+    Syrk,
+    /// A general product.
+    Gemm,
+}
+
+/// A product to plan.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Which product.
+    pub operation: Operation,
+    /// Rows contracted.
+    pub contracted: usize,
+    /// Rows of the result.
+    pub rows: usize,
+    /// Columns of the result.
+    pub cols: usize,
+    /// Precision.
+    pub precision_bits: u32,
+    /// With the redundant prime.
+    pub self_check: bool,
+    /// The engine.
+    pub engine: Engine,
+}
+
+/// A product to time.
+#[derive(Clone, Debug)]
+pub struct Bench {
+    /// Which product.
+    pub operation: Operation,
+    /// Rows of each operand.
+    pub rows: usize,
+    /// Columns of each operand.
+    pub cols: usize,
+    /// Precision.
+    pub precision_bits: u32,
+    /// Names of the rivals.
+    pub rivals: Vec<String>,
+    /// Timed runs of each.
+    pub runs: usize,
+    /// With the redundant prime.
+    pub self_check: bool,
+    /// The engine.
+    pub engine: Engine,
+}
+
+/// A plane product to time.
+#[derive(Clone, Debug)]
+pub struct BenchKernel {
+    /// Rows contracted.
+    pub rows: usize,
+    /// Rows and columns of the product.
+    pub cols: usize,
+    /// Timed runs.
+    pub runs: usize,
+    /// The kernel.
+    pub engine: Engine,
+}
+
+impl Arguments {
+    /// Judges what was typed.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`], [`Error::Precision`], [`Error::UnknownKernel`], [`Error::KernelUnavailable`].
+    pub fn resolve(self) -> Result<(Global, Command)> {
+        let global = Global { quiet: self.quiet, report: self.report };
+        let command = match self.command {
+            None => return Err(Error::InvalidArgument("no command given: try 'sunzi --help'".into())),
+            Some(RawCommand::Info) => Command::Info,
+            Some(RawCommand::Gen(raw)) => Command::Gen(raw.resolve()?),
+            Some(RawCommand::Syrk(raw)) => Command::Product(raw.resolve()?),
+            Some(RawCommand::Gemm(raw)) => Command::Product(raw.resolve()?),
+            Some(RawCommand::Verify(raw)) => Command::Verify(raw.operation.resolve()?),
+            Some(RawCommand::Convert(raw)) => Command::Convert(raw.resolve()?),
+            Some(RawCommand::Compare(raw)) => Command::Compare(Compare {
+                left: raw.left,
+                right: raw.right,
+                precision_bits: optional(raw.precision, |text| precision("--precision", text))?,
+            }),
+            Some(RawCommand::Plan(raw)) => Command::Plan(raw.resolve()?),
+            Some(RawCommand::Bench(raw)) => raw.resolve()?,
+            Some(RawCommand::Demo(raw)) => Command::Demo(raw.engine.resolve()?),
+        };
+        Ok((global, command))
+    }
+}
+
+impl RawEngine {
+    fn resolve(self) -> Result<Engine> {
+        let kernel = match self.kernel.as_str() {
+            "auto" => None,
+            name => Some(kernels::by_name(name)?.name()),
+        };
+        Ok(Engine {
+            threads: optional(self.threads, threads)?,
+            memory_bytes: optional(self.memory, |text| parse_size("--memory", text))?,
+            kernel,
+        })
+    }
+}
+
+impl RawOutput {
+    fn resolve(self) -> Result<Output> {
+        output(self.output, self.hex)
+    }
+}
+
+impl RawGen {
+    fn resolve(self) -> Result<Gen> {
+        let precision_bits = precision("--precision", &self.precision)?;
+        Ok(Gen {
+            kind: Kind::by_name(&self.kind)?,
+            size: Size { rows: size("--rows", &self.rows)?, cols: size("--cols", &self.cols)?, precision_bits },
+            seed: parse_count("--seed", &self.seed)?,
+            output: self.output.resolve()?,
+        })
+    }
+}
+
+impl RawSyrk {
+    fn resolve(self) -> Result<Product> {
+        let uplo = if self.upper { Uplo::Upper } else { Uplo::Lower };
+        self.product.resolve(Operands::Syrk { p: self.p, op: op(self.transpose), uplo }, self.output)
+    }
+}
+
+impl RawGemm {
+    fn resolve(self) -> Result<Product> {
+        let (op_a, op_b) = (op(self.transpose_a), op(self.transpose_b));
+        self.product.resolve(Operands::Gemm { a: self.a, b: self.b, op_a, op_b }, self.output)
+    }
+}
+
+impl RawProduct {
+    fn resolve(self, operands: Operands, output: RawOutput) -> Result<Product> {
+        let engine = self.engine.resolve()?;
+        let bits = optional(self.precision, |text| precision("--precision", text))?;
+        if let Some(bits) = bits {
+            check_reach(bits, engine.kernel)?;
+        }
+        let input_bits = optional(self.input_precision, |text| precision("--input-precision", text))?;
+        Ok(Product {
+            operands,
+            precision: Precision { bits, input_bits },
+            self_check: self.self_check,
+            exact_integers: self.exact_integers,
+            alpha: self.alpha,
+            beta: self.beta,
+            accumulate: self.accumulate,
+            engine,
+            output: output.resolve()?,
+        })
+    }
+}
+
+impl RawVerifyOperation {
+    fn resolve(self) -> Result<Verify> {
+        let (operands, result, check) = match self {
+            RawVerifyOperation::Syrk(raw) => {
+                (Operands::Syrk { p: raw.p, op: op(raw.transpose), uplo: Uplo::Lower }, raw.q, raw.check)
+            }
+            RawVerifyOperation::Gemm(raw) => {
+                let (op_a, op_b) = (op(raw.transpose_a), op(raw.transpose_b));
+                (Operands::Gemm { a: raw.a, b: raw.b, op_a, op_b }, raw.c, raw.check)
+            }
+        };
+        Ok(Verify {
+            operands,
+            result,
+            precision: Precision {
+                bits: optional(check.precision, |text| precision("--precision", text))?,
+                input_bits: optional(check.input_precision, |text| precision("--input-precision", text))?,
+            },
+            exact_integers: check.exact_integers,
+            seed: optional(check.seed, |text| parse_count("--seed", text))?,
+            threads: optional(check.threads, threads)?,
+        })
+    }
+}
+
+impl RawConvert {
+    fn resolve(self) -> Result<Convert> {
+        let precision_bits = optional(self.precision, |text| precision("--precision", text))?;
+        Ok(Convert { input: self.input, precision_bits, output: output(self.output, self.hex)? })
+    }
+}
+
+impl RawPlan {
+    fn resolve(self) -> Result<Plan> {
+        let operation = operation(&self.operation, "syrk, gemm")?;
+        let cols = size("--cols", &self.cols)?;
+        let rows = optional(self.result_rows, |text| size("--result-rows", text))?.unwrap_or(cols);
+        if operation == Operation::Syrk && rows != cols {
+            return Err(Error::InvalidArgument("--result-rows belongs to gemm: a syrk result is square".into()));
+        }
+        let engine = self.engine.resolve()?;
+        let precision_bits = precision("--precision", &self.precision)?;
+        check_reach(precision_bits, engine.kernel)?;
+        let contracted = size("--rows", &self.rows)?;
+        Ok(Plan { operation, contracted, rows, cols, precision_bits, self_check: self.self_check, engine })
+    }
+}
+
+impl RawBench {
+    fn resolve(self) -> Result<Command> {
+        let engine = self.engine.resolve()?;
+        let runs = size("--runs", &self.runs)?;
+        if !(1..=1000).contains(&runs) {
+            return Err(Error::InvalidArgument(format!("--runs: {runs} runs: choose 1 to 1000")));
+        }
+        let given = |what: &str, text: &Option<String>, default: usize| match text {
+            Some(text) => size(what, text),
+            None => Ok(default),
+        };
+        if self.operation == "kernel" {
+            let (rows, cols) = (given("--rows", &self.rows, 4096)?, given("--cols", &self.cols, 960)?);
+            return Ok(Command::BenchKernel(BenchKernel { rows, cols, runs, engine }));
+        }
+        let operation = operation(&self.operation, "syrk, gemm, kernel")?;
+        let (rows, cols) = (given("--rows", &self.rows, 4000)?, given("--cols", &self.cols, 1000)?);
+        let precision_bits = precision("--precision", &self.precision)?;
+        check_reach(precision_bits, engine.kernel)?;
+        let rivals = self.rivals.into_iter().filter(|name| !name.is_empty()).collect();
+        let self_check = self.self_check;
+        Ok(Command::Bench(Bench { operation, rows, cols, precision_bits, rivals, runs, self_check, engine }))
+    }
+}
+
+/// Refuses a precision that the kernel (the fastest one where none is chosen) could not serve even for a single row,
+/// before any file is read at that precision.
+///
+/// # Errors
+/// [`Error::Precision`] with the largest precision that would do.
+pub fn check_reach(precision_bits: u32, kernel: Option<&'static str>) -> Result<()> {
+    let reach = |kernel: &dyn kernels::PlaneKernel| largest_precision_bits(kernel.maximum_modulus_bits());
+    let maximum_bits = match kernel {
+        Some(name) => reach(kernels::by_name(name)?),
+        None => reach(kernels::preferred()),
+    };
+    let precision_bits = u64::from(precision_bits);
+    let maximum_bits = u64::from(maximum_bits);
+    if precision_bits <= maximum_bits { Ok(()) } else { Err(Error::Precision { precision_bits, maximum_bits }) }
+}
+
+/// Largest precision of a product of few rows under a bound on the modulus bits: `2 (b + guard) + 2` must fit.
+pub fn largest_precision_bits(maximum_modulus_bits: u32) -> u32 {
+    let bits = (maximum_modulus_bits.saturating_sub(2) / 2).saturating_sub(guard_bits(1));
+    debug_assert!(bits == 0 || 2 * working_bits(bits, 1) + 2 <= maximum_modulus_bits);
+    bits.min(MAXIMUM_PRECISION_BITS)
+}
+
+fn optional<T>(text: Option<String>, parse: impl FnOnce(&str) -> Result<T>) -> Result<Option<T>> {
+    text.as_deref().map(parse).transpose()
+}
+
+fn size(what: &str, text: &str) -> Result<usize> {
+    let count = parse_count(what, text)?;
+    usize::try_from(count).map_err(|_| Error::InvalidArgument(format!("{what}: '{text}' is too large")))
+}
+
+fn threads(text: &str) -> Result<usize> {
+    match size("--threads", text)? {
+        count @ 1..=4096 => Ok(count),
+        count => Err(Error::InvalidArgument(format!("--threads: {count} threads: choose 1 to 4096"))),
+    }
+}
+
+fn precision(what: &str, text: &str) -> Result<u32> {
+    let precision_bits = parse_count(what, text)?;
+    let maximum_bits = u64::from(MAXIMUM_PRECISION_BITS);
+    if (2..=maximum_bits).contains(&precision_bits) {
+        Ok(precision_bits as u32)
+    } else {
+        Err(Error::Precision { precision_bits, maximum_bits })
+    }
+}
+
+fn operation(name: &str, known: &str) -> Result<Operation> {
+    match name {
+        "syrk" => Ok(Operation::Syrk),
+        "gemm" => Ok(Operation::Gemm),
+        _ => Err(Error::InvalidArgument(format!("unknown operation '{name}': choose one of {known}"))),
+    }
+}
+
+fn op(transpose: bool) -> Op {
+    if transpose { Op::Transpose } else { Op::NoTranspose }
+}
+
+fn output(path: PathBuf, hex: bool) -> Result<Output> {
+    FileFormat::of(&path)?;
+    Ok(Output { path, number_form: if hex { NumberForm::Hex } else { NumberForm::Decimal } })
+}

@@ -1,0 +1,116 @@
+//! The program `sunzi`: arguments to configuration to command, and one line for whatever goes wrong.
+//!
+//! Promise: an error is one line on standard error that starts with `sunzi: error: `, with the exit code of
+//! [`Error::exit_code`]; a result file is complete or absent. Even a bug ends that way, with code 70.
+//! Does not know: how anything is computed.
+
+mod args;
+mod commands;
+mod config;
+mod machine;
+mod memory;
+mod number;
+mod progress;
+mod report;
+mod signals;
+mod units;
+
+use crate::error::{Error, Result};
+use args::Arguments;
+use clap::Parser;
+use clap::error::ErrorKind;
+use std::ffi::OsString;
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Exit code of a bug in the program itself (`EX_SOFTWARE`).
+const BUG: u8 = 70;
+/// Exit code of wrong arguments.
+const USAGE: u8 = 2;
+
+/// Runs the program on `arguments` (the first is its name) and returns its exit code.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    std::panic::set_hook(Box::new(|info| {
+        let place = info.location().map_or(String::new(), |at| format!(" at {}:{}", at.file(), at.line()));
+        print_error(&format!("bug in sunzi, please report it: {}{place}", panic_text(info.payload())));
+    }));
+    let arguments = arguments.into_iter().collect::<Vec<_>>();
+    catch_unwind(AssertUnwindSafe(|| run_command(arguments))).unwrap_or(BUG)
+}
+
+/// Checks a command line without carrying it out: for tests and fuzzing. The text of a refusal is one line.
+///
+/// # Errors
+/// The refusal that [`run`] would print, where there is one; a request for help counts as accepted.
+pub fn check_arguments(arguments: impl IntoIterator<Item = OsString>) -> std::result::Result<(), String> {
+    match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments.resolve().map(drop).map_err(|error| one_line(&error.to_string())),
+        Err(error) if is_help(&error) => Ok(()),
+        Err(error) => Err(usage_text(&error)),
+    }
+}
+
+fn run_command(arguments: Vec<OsString>) -> u8 {
+    let arguments = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments,
+        Err(error) if is_help(&error) => {
+            // A closed pipe (`sunzi --help | head -1`) is no error.
+            let _ = error.print();
+            return 0;
+        }
+        Err(error) => {
+            print_error(&usage_text(&error));
+            return USAGE;
+        }
+    };
+    signals::install();
+    let outcome = arguments.resolve().and_then(|(global, command)| commands::run(global, command));
+    outcome.unwrap_or_else(|error| {
+        print_error(&error.to_string());
+        error.exit_code()
+    })
+}
+
+/// Writes text to standard output. A reader that went away is no error.
+///
+/// # Errors
+/// [`Error::Io`], such as on a full disk.
+fn print(text: &str) -> Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(source) if source.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Error::Io { path: "standard output".into(), action: "write", source })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes the one line of an error; where standard error is closed there is nobody to tell.
+fn print_error(message: &str) {
+    let _ = writeln!(std::io::stderr(), "sunzi: error: {}", one_line(message));
+}
+
+/// Writes a remark that is no error.
+fn print_note(message: &str) {
+    let _ = writeln!(std::io::stderr(), "sunzi: {}", one_line(message));
+}
+
+fn one_line(text: &str) -> String {
+    text.split(['\n', '\r']).map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+fn is_help(error: &clap::Error) -> bool {
+    matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion)
+}
+
+/// The first paragraph of a message that goes on with usage and hints.
+fn usage_text(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let paragraph = text.lines().take_while(|line| !line.trim().is_empty()).collect::<Vec<_>>().join("\n");
+    one_line(paragraph.strip_prefix("error: ").unwrap_or(&paragraph))
+}
+
+fn panic_text(payload: &dyn std::any::Any) -> &str {
+    let text = payload.downcast_ref::<&str>().copied();
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("unknown reason")
+}

@@ -1,0 +1,102 @@
+//! A temporary folder to run the program in, and what it printed.
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use tempfile::TempDir;
+
+/// What a run left behind.
+#[derive(Debug)]
+pub struct Output {
+    /// Exit code; -1 where a signal ended the process.
+    pub code: i32,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+/// A folder of its own for each test.
+pub struct Sandbox {
+    folder: TempDir,
+}
+
+impl Sandbox {
+    pub fn new() -> Sandbox {
+        Sandbox { folder: tempfile::tempdir().unwrap() }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Starts `sunzi` with the words of `line` in the folder.
+    pub fn start(&self, line: &str) -> Child {
+        Command::new(env!("CARGO_BIN_EXE_sunzi"))
+            .args(line.split_whitespace())
+            .current_dir(self.folder.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+
+    pub fn finish(&self, child: Child) -> Output {
+        let output = child.wait_with_output().unwrap();
+        Output {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    pub fn output(&self, line: &str) -> Output {
+        self.finish(self.start(line))
+    }
+
+    /// Runs a command that must succeed without a word on standard error; returns what it printed.
+    pub fn run(&self, line: &str) -> String {
+        let output = self.output(line);
+        assert_eq!((output.code, output.stderr.as_str()), (0, ""), "sunzi {line}");
+        output.stdout
+    }
+
+    /// Runs a command that must fail with `code` and one line on standard error; returns that line.
+    pub fn fail(&self, line: &str, code: i32) -> String {
+        let output = self.output(line);
+        assert_eq!((output.code, output.stdout.as_str()), (code, ""), "sunzi {line}: {output:?}");
+        assert!(output.stderr.starts_with("sunzi: error: "), "sunzi {line}: {}", output.stderr);
+        assert_eq!(output.stderr.matches('\n').count(), 1, "sunzi {line}: {}", output.stderr);
+        assert!(output.stderr.ends_with('\n'), "sunzi {line}: {}", output.stderr);
+        output.stderr
+    }
+
+    pub fn signal(&self, child: &Child, name: &str) {
+        let sent = Command::new("kill").args([format!("-{name}"), child.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+    }
+
+    pub fn write(&self, name: &str, contents: impl AsRef<[u8]>) {
+        std::fs::write(self.path(name), contents).unwrap();
+    }
+
+    pub fn bytes(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path(name)).unwrap()
+    }
+
+    pub fn text(&self, name: &str) -> String {
+        String::from_utf8(self.bytes(name)).unwrap()
+    }
+
+    pub fn json(&self, name: &str) -> serde_json::Value {
+        serde_json::from_slice(&self.bytes(name)).unwrap()
+    }
+
+    /// Names in the folder, sorted.
+    pub fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.folder.path()).unwrap();
+        let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
