@@ -60,6 +60,7 @@ fn plans_cover_what_is_allocated_and_second_calls_allocate_only_the_result() {
     let mut result = first.result;
     let (peak, _) = rise(|| gemm_into(&ctx, (&a, &b), 300, &transposed, &mut result).unwrap());
     assert!(peak < 64 << 10, "gemm into a result allocates {peak} bytes");
+    every_kernel_keeps_its_plan();
     a_limit_holds_although_windows_of_another_shape_are_kept();
 }
 
@@ -71,6 +72,23 @@ fn limits(rows: usize, cols: usize, precision_bits: u32) -> (u64, u64) {
         panic!("one byte cannot be enough")
     };
     (plan_syrk(&free, rows, cols, precision_bits).unwrap().planned_bytes, minimum_bytes)
+}
+
+fn every_kernel_keeps_its_plan() {
+    let (tall, b) = (matrix(500, 64, 300), matrix(500, 72, 300));
+    let transposed = GemmOptions { op_a: Op::Transpose, ..GemmOptions::default() };
+    // The libraries under the f64 family allocate packing buffers that their kernels do not state.
+    for kernel in sunzi::kernels::available().into_iter().filter(|kernel| kernel.family() == "ifma52") {
+        let ctx = Context::builder().threads(2).kernel(kernel.name()).build().unwrap();
+        let (peak, outcome) = rise(|| syrk_with(&ctx, &tall, 300, &SyrkOptions::default()).unwrap());
+        assert_close(peak, outcome.report.planned_bytes, kernel.name());
+        let ctx = Context::builder().threads(2).kernel(kernel.name()).build().unwrap();
+        let (peak, outcome) = rise(|| gemm_with(&ctx, &tall, &b, 300, &transposed).unwrap());
+        assert_close(peak, outcome.report.planned_bytes, kernel.name());
+        let (peak, again) = rise(|| gemm_with(&ctx, &tall, &b, 300, &transposed).unwrap());
+        let extra = peak - again.result.bytes();
+        assert!(extra < 64 << 10, "{}: a second call allocates {extra} bytes beside its result", kernel.name());
+    }
 }
 
 /// A tall product needs a large operand window, a wide one a large product window; both kept would break the limit.

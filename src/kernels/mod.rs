@@ -64,6 +64,10 @@ pub trait PlaneEngine: Send + Sync {
     fn scratch_words(&self, rows: usize, grid: &BlockGrid) -> usize;
     /// Bytes of the engine's own tables.
     fn table_bytes(&self) -> u64;
+    /// Most bytes that one call below allocates for itself, such as a library's packing buffers; none by default.
+    fn call_bytes(&self, _rows: usize, _grid: &BlockGrid) -> u64 {
+        0
+    }
     /// Writes one panel of scaled residues: for each prime in `primes`, `planes[prime - primes.start]` takes the
     /// panel's `panel_words(source.rows.len())` words. Columns beyond `source.columns` are zero. Scratch is dirty.
     fn to_residues(

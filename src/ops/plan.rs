@@ -139,6 +139,7 @@ pub(crate) fn plan_planes(ctx: &Context, request: &PlanRequest, workers: usize, 
         integer_bytes: (BLOCK_WORDS * engine.magnitude_limbs() * 8) as u64,
         panel_words: &|rows| engine.panel_words(rows),
         scratch_words: &|rows, grid| engine.scratch_words(rows, grid),
+        call_bytes: &|rows, grid| engine.call_bytes(rows, grid),
         window_bytes: &Buffer::bytes_for,
     };
     let cut = choose(ctx, &input, held_bytes)?;

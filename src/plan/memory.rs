@@ -63,6 +63,8 @@ pub struct PlanInput<'a> {
     pub panel_words: &'a dyn Fn(usize) -> usize,
     /// Words of scratch of one worker for so many rows and this grid.
     pub scratch_words: &'a dyn Fn(usize, &BlockGrid) -> usize,
+    /// Bytes that a kernel call of one worker allocates for itself for so many rows and this grid.
+    pub call_bytes: &'a dyn Fn(usize, &BlockGrid) -> u64,
     /// Bytes that a window of so many words takes, alignment included.
     pub window_bytes: &'a dyn Fn(usize) -> u64,
 }
@@ -76,7 +78,7 @@ pub struct PlanBytes {
     pub operand_window: u64,
     /// Residues of the product: all primes, one pair of bands.
     pub product_window: u64,
-    /// Kernel scratch of all workers.
+    /// Kernel scratch of all workers, with what kernel calls allocate for themselves.
     pub scratch: u64,
     /// Reconstructed integers of all workers.
     pub integers: u64,
@@ -95,7 +97,7 @@ impl PlanBytes {
     }
 }
 
-/// Words of the windows and of one worker's scratch.
+/// Sizes of the windows and of what one worker takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WindowWords {
     /// Words of the operand window.
@@ -104,6 +106,8 @@ pub struct WindowWords {
     pub products: usize,
     /// Words of scratch of one worker.
     pub scratch: usize,
+    /// Bytes that a kernel call of one worker allocates for itself.
+    pub call_bytes: u64,
 }
 
 impl PlanInput<'_> {
@@ -142,11 +146,13 @@ impl PlanInput<'_> {
         let last_rows = self.contracted - (chunks - 1) * cut.chunk_rows;
         let panel = (self.panel_words)(cut.chunk_rows).max((self.panel_words)(last_rows));
         let (left, right) = self.slot_panels(cut);
-        let mut words = WindowWords { operands: cut.batch_primes * (left + right) * panel, products: 0, scratch: 0 };
+        let operands = cut.batch_primes * (left + right) * panel;
+        let mut words = WindowWords { operands, products: 0, scratch: 0, call_bytes: 0 };
         self.for_each_grid(cut, |grid| {
             words.products = words.products.max(self.primes * grid.words());
             for rows in [cut.chunk_rows, last_rows] {
                 words.scratch = words.scratch.max((self.scratch_words)(rows, grid));
+                words.call_bytes = words.call_bytes.max((self.call_bytes)(rows, grid));
             }
         });
         words
@@ -187,7 +193,7 @@ impl PlanInput<'_> {
             result: self.result_bytes,
             operand_window: (self.window_bytes)(words.operands),
             product_window: (self.window_bytes)(words.products),
-            scratch: workers * (self.window_bytes)(words.scratch),
+            scratch: workers * ((self.window_bytes)(words.scratch) + words.call_bytes),
             integers: workers * self.integer_bytes,
             tables: self.table_bytes,
             lists: self.list_bytes + CALL_BYTES + WORKER_BYTES * workers + per_prime,
@@ -270,6 +276,7 @@ mod tests {
             integer_bytes: 500,
             panel_words: &|rows| 8 * rows.next_multiple_of(4),
             scratch_words: &|rows, grid| rows.min(300) * 16 + if grid.triangle { 1000 } else { 0 },
+            call_bytes: &|rows, _| rows as u64,
             window_bytes: &window_bytes,
         });
     }
