@@ -146,6 +146,10 @@ fn unsafe_violations(file: &File) -> Vec<String> {
         if next.starts_with('(') || next.starts_with("fn(") || next.starts_with("extern") && next.contains("fn(") {
             continue;
         }
+        // A method of a trait keeps the contract that the trait states.
+        if fenced && next.starts_with("fn ") && file.is_in_trait_impl(line) {
+            continue;
+        }
         if !fenced {
             found.push(format!("{}:{line}: unsafe outside {UNSAFE_FOLDERS:?}", file.path));
         } else if !file.comment_above(line, if next.starts_with("fn ") { &["Safety", "SAFETY:"] } else { &["SAFETY:"] })
@@ -321,6 +325,8 @@ fn the_rules_find_planted_violations() {
     assert_eq!(count("src/store/a.rs", "// SAFETY: holds.\nlet x = g(\n    1,\n    unsafe { f() },\n);\n"), 0);
     assert_eq!(count("src/store/a.rs", "// SAFETY: holds.\nlet x = 1;\nunsafe { f() }\n"), 1);
     assert_eq!(count("src/store/a.rs", "/// # Safety\n/// Read it.\n#[inline]\npub unsafe fn f() {}\n"), 0);
+    assert_eq!(count("src/store/a.rs", "impl A for B {\n    unsafe fn f() {}\n}\n"), 0);
+    assert_eq!(count("src/store/a.rs", "impl B {\n    unsafe fn f() {}\n}\n"), 1);
     assert_eq!(count("src/ops/a.rs", "let text = \"unsafe { }\"; // unsafe { }\n"), 0);
 
     let leftovers = |text: &str| leftover_violations(&at("src/a.rs", text)).len();

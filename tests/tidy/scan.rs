@@ -147,6 +147,13 @@ impl File {
         false
     }
 
+    /// Whether `line` lies in the body of an implementation of a trait.
+    pub fn is_in_trait_impl(&self, line: usize) -> bool {
+        let mut above = self.code.lines().take(line - 1).collect::<Vec<_>>().into_iter().rev();
+        let opening = above.find(|text| text.starts_with(|c: char| c.is_alphabetic()) || text.starts_with('}'));
+        opening.is_some_and(|text| text.contains("impl") && text.contains(" for "))
+    }
+
     /// For each `mod name;`, the paths at which its file may lie.
     pub fn module_files(&self) -> Vec<Vec<String>> {
         let folder = match self.path.rsplit_once('/') {
