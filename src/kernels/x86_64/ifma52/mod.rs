@@ -20,7 +20,7 @@ use crate::math::bound::ifma52_prime_count;
 use crate::math::family::{ifma52_maximum_modulus_bits, ifma52_primes};
 use crate::plan::{BLOCK, BlockGrid};
 use micro::Fold;
-use product::{Into, Operands, Panels, Target};
+use product::{Into, Next, Operands, Panels, Target};
 use std::ops::Range;
 use std::sync::Arc;
 use symmetric::Work;
@@ -125,7 +125,8 @@ impl PlaneEngine for Engine {
     fn multiply(&self, prime: usize, product: &PlaneProduct<'_>, c: &mut [u64], scratch: &mut [u64]) {
         let PlaneProduct { x, y, rows, grid, blocks, .. } = product.clone();
         let stride = self.panel_words(rows);
-        let operands = Operands { x: Panels { words: x, stride }, y: Panels { words: y, stride }, rows, next: None };
+        let (x, y) = (Panels { words: x, stride }, Panels { words: y, stride });
+        let operands = Operands { x, y, rows, next: Some(Next::following(x, &grid, rows)) };
         let into = if product.accumulate { Into::Add } else { Into::Overwrite };
         // SAFETY: an engine exists only where `probe` found the instructions.
         unsafe {

@@ -36,14 +36,29 @@ impl<'a> Panels<'a> {
 }
 
 /// Panels that the next step will read: they are fetched while the last group of this product is at work.
+///
+/// Only a hint: the address is never read, and may be any.
 #[derive(Clone, Copy)]
-pub struct Next<'a> {
-    /// The first panel and row to fetch.
-    pub panels: Panels<'a>,
-    /// Number of panels; further ones are left out where the work ends first.
-    pub count: usize,
-    /// Rows of each.
-    pub rows: usize,
+pub struct Next {
+    start: *const u64,
+    stride: usize,
+    count: usize,
+    rows: usize,
+}
+
+impl Next {
+    /// The first `count` of `panels`, `rows` rows of each.
+    pub fn new(panels: Panels<'_>, count: usize, rows: usize) -> Next {
+        Next { start: panels.words.as_ptr(), stride: panels.stride, count, rows }
+    }
+
+    /// What a product of the same shape would begin with if its operand followed `panels` in memory.
+    ///
+    /// Planes lie one after another, so that this is most often what the same worker multiplies next.
+    pub fn following(panels: Panels<'_>, grid: &BlockGrid, rows: usize) -> Next {
+        let start = panels.words.as_ptr().wrapping_add(panels.words.len());
+        Next { start, stride: panels.stride, count: grid.rows.min(MC_PANELS), rows: depth_of_passes(rows) }
+    }
 }
 
 /// The two operands of a product over `rows` rows.
@@ -56,7 +71,7 @@ pub struct Operands<'a> {
     /// Rows of both.
     pub rows: usize,
     /// What is read after this product, if it is known.
-    pub next: Option<Next<'a>>,
+    pub next: Option<Next>,
 }
 
 /// The blocks of C to compute: those of `blocks` whose row and column lie in the windows.
@@ -134,7 +149,7 @@ pub fn multiply(fold: &Fold, operands: &Operands<'_>, target: &Target, c: &mut [
                 _ if group.end < row_window.end => {
                     Ahead::new(x, group.end..(group.end + MC_PANELS).min(row_window.end), first..later)
                 }
-                Some(next) if later == rows => Ahead::new(next.panels, 0..next.count, 0..next.rows),
+                Some(next) if later == rows => Ahead::from(next),
                 _ => Ahead::new(
                     x,
                     row_window.start..(row_window.start + MC_PANELS).min(row_window.end),
@@ -176,6 +191,10 @@ struct Ahead {
 }
 
 impl Ahead {
+    fn from(next: Next) -> Ahead {
+        Ahead { start: next.start as usize, stride: next.stride, panels: next.count, rows: next.rows, done_rows: 0 }
+    }
+
     fn new(x: Panels<'_>, panels: Range<usize>, rows: Range<usize>) -> Ahead {
         let start = x.words.as_ptr() as usize + (panels.start * x.stride + rows.start * BLOCK) * 8;
         Ahead { start, stride: x.stride, panels: panels.len(), rows: rows.len(), done_rows: 0 }

@@ -74,11 +74,11 @@ pub fn multiply_triangle(fold: &Fold, root: u64, operands: &Operands<'_>, grid: 
         form_sums(fold, root, [a11, a12, a21, a22], &mut sums[..4 * words], depth);
         let sum = |number: usize| Panels { words: &sums[number * words..][..words], stride: depth * BLOCK };
         // Each product fetches what the following one begins with; the two squares, the next slab.
-        let begin = |panels| Some(Next { panels, count: half.panels.min(24), rows: depth });
+        let begin = |panels| Some(Next::new(panels, half.panels.min(24), depth));
         let later = first + depth;
         let slab = |row: usize| {
             let rows = half.slab.min(half.rows - later.min(half.rows));
-            if rows == 0 { next } else { Some(Next { panels: x.from(0, row), count: 2 * half.panels, rows }) }
+            if rows == 0 { next } else { Some(Next::new(x.from(0, row), 2 * half.panels, rows)) }
         };
         let pair = |x, y, next| Operands { x, y, rows: depth, next };
         multiply(fold, &pair(a11, a11, begin(a12)), &triangle, p1, into);

@@ -85,7 +85,7 @@ pub fn multiply_rectangle(fold: &Fold, operands: &Operands<'_>, grid: BlockGrid,
         ];
         // The last four products fetch the quarters of the next slab.
         let (later, rest) = (first + depth, half.slab.min(half.rows - (first + depth)));
-        let fetch = |panels, count| (rest > 0).then_some(Next { panels, count, rows: rest });
+        let fetch = |panels, count| (rest > 0).then_some(Next::new(panels, count, rest));
         let ahead = [
             fetch(x.from(0, later), 2 * half.x_panels),
             fetch(x.from(0, half.rows + later), 2 * half.x_panels),
