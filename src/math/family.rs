@@ -27,7 +27,7 @@ pub fn ifma52_maximum_modulus_bits() -> u32 {
 /// Most rows whose products are summed in doubles before they are reduced, in the `f64` family.
 ///
 /// A shorter chunk allows larger primes (half a bit for half the rows) but costs more reductions.
-pub const F64_CHUNK_ROWS: usize = 512;
+pub const F64_CHUNK_ROWS: usize = 1024;
 
 /// Primes of the `f64` family: enough for 5000 bits of precision with room to spare.
 const F64_PRIME_COUNT: usize = 480;

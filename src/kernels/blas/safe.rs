@@ -26,7 +26,7 @@ fn int(size: usize) -> i32 {
 
 impl Dgemm for OpenBlas {
     fn tile(&self) -> TileShape {
-        TileShape { rows: 48, cols: 24, diagonal: 33 }
+        TileShape { rows: 126, cols: 126, diagonal: 126 }
     }
 
     fn product(&self, x: Columns<'_>, y: Columns<'_>, out: &mut [f64]) {

@@ -76,7 +76,7 @@ impl Dgemm for GemmCrate {
     fn tile(&self) -> TileShape {
         // Multiples of 3 blocks: its register tile is 24 rows high with AVX-512. A diagonal tile is computed in full,
         // so it is small.
-        TileShape { rows: 48, cols: 24, diagonal: 9 }
+        TileShape { rows: 12, cols: 36, diagonal: 6 }
     }
 
     fn product(&self, x: Columns<'_>, y: Columns<'_>, out: &mut [f64]) {

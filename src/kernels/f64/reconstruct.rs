@@ -54,6 +54,15 @@ impl Task for Reconstruct<'_> {
     }
 }
 
+/// The words of a prime that follow the block: whoever reconstructs a plane most likely wants them next, and the planes
+/// are too far apart for the processor to guess it. The block itself where it is the last one of the window.
+#[inline(always)]
+fn next_block<'a>(residues: &BlockResidues<'a>, prime: usize) -> &'a [[f64; LANES]] {
+    let start = prime * residues.plane_words + residues.offset;
+    let next = residues.window.get(start + BLOCK_WORDS..start + 2 * BLOCK_WORDS);
+    bytemuck::cast_slice::<u64, f64>(next.unwrap_or(residues.of_prime(prime))).as_chunks::<LANES>().0
+}
+
 /// Writes `y_i` for each prime, then `-q`.
 #[inline(always)]
 fn scale_residues<V: Vector>(tables: &Tables, residues: &BlockResidues<'_>, scaled: &mut [[f64; LANES]]) {
@@ -65,7 +74,9 @@ fn scale_residues<V: Vector>(tables: &Tables, residues: &BlockResidues<'_>, scal
         let weight = V::splat(tables.weights[prime]);
         let words: &[f64] = bytemuck::cast_slice(residues.of_prime(prime));
         let words = words.as_chunks::<LANES>().0;
+        let next = next_block(residues, prime);
         for n in 0..VECTORS {
+            V::prefetch(&next[n]);
             // Clamping and rounding change no word that `multiply` wrote.
             let residue = V::load(&words[n]).clamp(low, high).add(rounder).sub(rounder);
             let y = reducer.reduce(residue.mul_add(weight, V::splat(0.0)));

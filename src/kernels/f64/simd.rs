@@ -17,6 +17,13 @@ pub trait Vector: Copy {
     fn load(from: &[f64; LANES]) -> Self;
     /// Writes the eight doubles.
     fn store(self, to: &mut [f64; LANES]);
+    /// Writes the eight doubles past the caches where the CPU can and `to` is one cache line; [`Vector::fence`] must
+    /// follow before another thread is told of them.
+    fn stream(self, to: &mut [f64; LANES]);
+    /// Orders all that was streamed before whatever is written later.
+    fn fence();
+    /// Asks for the cache line of `at` to be read ahead; changes nothing.
+    fn prefetch(at: &[f64; LANES]);
     /// `self + other`.
     fn add(self, other: Self) -> Self;
     /// `self - other`.
@@ -115,6 +122,17 @@ impl Vector for Plain {
     }
 
     #[inline(always)]
+    fn stream(self, to: &mut [f64; LANES]) {
+        self.store(to);
+    }
+
+    #[inline(always)]
+    fn fence() {}
+
+    #[inline(always)]
+    fn prefetch(_at: &[f64; LANES]) {}
+
+    #[inline(always)]
     fn add(self, other: Self) -> Self {
         self.zip(other, |a, b| a + b)
     }
@@ -147,6 +165,11 @@ mod x86 {
 
     // The vector types below never leave this module but as the type parameter of a task that `run_avx2` or
     // `run_avx512` runs, so their methods only execute on a CPU that has the instructions.
+
+    #[inline(always)]
+    fn is_cache_line(to: &[f64; LANES]) -> bool {
+        (to.as_ptr() as usize).is_multiple_of(64)
+    }
 
     /// # Safety
     /// The CPU has AVX2, FMA and BMI2.
@@ -186,6 +209,30 @@ mod x86 {
                 _mm256_storeu_pd(to.as_mut_ptr(), self.0);
                 _mm256_storeu_pd(to.as_mut_ptr().add(4), self.1);
             }
+        }
+
+        #[inline(always)]
+        fn stream(self, to: &mut [f64; LANES]) {
+            if !is_cache_line(to) {
+                return self.store(to);
+            }
+            // SAFETY: see the note on top of this module; both stores lie inside the array and are aligned.
+            unsafe {
+                _mm256_stream_pd(to.as_mut_ptr(), self.0);
+                _mm256_stream_pd(to.as_mut_ptr().add(4), self.1);
+            }
+        }
+
+        #[inline(always)]
+        fn fence() {
+            // SAFETY: see the note on top of this module.
+            unsafe { _mm_sfence() };
+        }
+
+        #[inline(always)]
+        fn prefetch(at: &[f64; LANES]) {
+            // SAFETY: see the note on top of this module; the address is that of a live array.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(at.as_ptr().cast()) };
         }
 
         #[inline(always)]
@@ -242,6 +289,27 @@ mod x86 {
         }
 
         #[inline(always)]
+        fn stream(self, to: &mut [f64; LANES]) {
+            if !is_cache_line(to) {
+                return self.store(to);
+            }
+            // SAFETY: see the note on top of this module; the store is the whole array, which is aligned.
+            unsafe { _mm512_stream_pd(to.as_mut_ptr(), self.0) }
+        }
+
+        #[inline(always)]
+        fn fence() {
+            // SAFETY: see the note on top of this module.
+            unsafe { _mm_sfence() };
+        }
+
+        #[inline(always)]
+        fn prefetch(at: &[f64; LANES]) {
+            // SAFETY: see the note on top of this module; the address is that of a live array.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(at.as_ptr().cast()) };
+        }
+
+        #[inline(always)]
         fn add(self, other: Self) -> Self {
             // SAFETY: see the note on top of this module.
             unsafe { Avx512(_mm512_add_pd(self.0, other.0)) }
@@ -274,7 +342,7 @@ mod tests {
     struct Arithmetic<'a> {
         a: &'a [f64; LANES],
         b: &'a [f64; LANES],
-        out: &'a mut [[f64; LANES]; 4],
+        out: &'a mut [[f64; LANES]; 6],
     }
 
     impl Task for Arithmetic<'_> {
@@ -285,6 +353,11 @@ mod tests {
             a.sub(b).store(&mut self.out[1]);
             a.mul_add(b, V::splat(3.0)).store(&mut self.out[2]);
             a.clamp(V::splat(-4.0), V::splat(2.0)).store(&mut self.out[3]);
+            a.stream(&mut self.out[4]);
+            V::fence();
+            V::prefetch(self.a);
+            let (_, unaligned) = self.out.as_flattened_mut().split_at_mut(33);
+            b.stream(unaligned.first_chunk_mut().unwrap());
         }
     }
 
@@ -293,7 +366,7 @@ mod tests {
         let a = [1.0, -2.0, 3.0, 1e300, f64::NAN, f64::NEG_INFINITY, -0.5, 8.0];
         let b = [5.0, 6.0, -7.0, 8.0, 9.0, 10.0, 11.0, 12.0];
         for isa in Isa::available() {
-            let mut out = [[0.0; LANES]; 4];
+            let mut out = [[0.0; LANES]; 6];
             isa.run(Arithmetic { a: &a, b: &b, out: &mut out });
             for lane in [0, 1, 2, 6, 7] {
                 assert_eq!(out[0][lane], a[lane] + b[lane], "{isa:?}");
@@ -301,6 +374,7 @@ mod tests {
                 assert_eq!(out[2][lane], a[lane] * b[lane] + 3.0, "{isa:?}");
             }
             assert_eq!(out[3], [1.0, -2.0, 2.0, 2.0, -4.0, -4.0, -0.5, 2.0], "{isa:?}");
+            assert_eq!((out[4][0], &out[4][1..], out[5][0]), (1.0, &b[..7], 12.0), "{isa:?}");
         }
     }
 }

@@ -9,14 +9,13 @@ use crate::math::bound::f64_digit_bits;
 use crate::math::family::{f64_prime_count, f64_prime_count_redundant, f64_primes};
 use crate::math::modulus::Modulus;
 use rug::Integer;
-use rug::integer::Order;
 
 /// Number of planes for `spec`.
 pub fn plane_count(spec: &EngineSpec) -> usize {
     if spec.redundant { f64_prime_count_redundant(spec.modulus_bits) } else { f64_prime_count(spec.modulus_bits) }
 }
 
-/// An integer as `sum_i d_i 2^(bits i)` with balanced digits, `-2^(bits-1) <= d_i < 2^(bits-1)`.
+/// An integer as `sum_i d_i 2^(bits i)`.
 #[derive(Clone, Copy)]
 pub struct Digits {
     /// Bits of a digit.
@@ -26,26 +25,18 @@ pub struct Digits {
 }
 
 impl Digits {
-    /// The widest digits for integers of magnitude at most `2^magnitude_bits`, when `terms(count)` of them are summed
-    /// times residues modulo `modulus`.
-    fn for_magnitude(magnitude_bits: u32, modulus: u64, terms: impl Fn(usize) -> usize) -> Digits {
+    /// The widest digits for `integer_bits` bits, when `terms(count)` products of a digit and a residue modulo at most
+    /// `modulus` are summed and `spare` bits of [`f64_digit_bits`] are not to be used.
+    fn new(integer_bits: u32, modulus: u64, spare: u32, terms: impl Fn(usize) -> usize) -> Digits {
         // The widest digits may make so many terms that they must be narrower, and so on: at most a few rounds.
-        let mut bits = f64_digit_bits(1, modulus);
+        let mut bits = f64_digit_bits(1, modulus) - spare;
         loop {
-            // Two bits more than the magnitude: one for the sign, one because the highest digit is balanced, too.
-            let count = (magnitude_bits + 2).div_ceil(bits) as usize;
-            let allowed = f64_digit_bits(terms(count), modulus);
-            if allowed >= bits {
+            let count = integer_bits.div_ceil(bits) as usize;
+            if f64_digit_bits(terms(count), modulus) - spare >= bits {
                 return Digits { bits, count };
             }
             bits -= 1;
         }
-    }
-
-    /// `sum_i 2^(bits - 1) 2^(bits i)`: added to an integer in range it makes the plain digits of the sum the balanced
-    /// digits of the integer, each too large by `2^(bits - 1)`.
-    pub fn offset(&self) -> Integer {
-        (0..self.count).fold(Integer::new(), |sum, digit| sum + (Integer::from(1) << (self.shift(digit + 1) - 1)))
     }
 
     /// Limbs that hold the digits.
@@ -53,11 +44,13 @@ impl Digits {
         self.shift(self.count).div_ceil(64) as usize
     }
 
-    /// The balanced digits of a non-negative integer in range.
-    fn of(&self, integer: &Integer) -> Vec<f64> {
-        let sum = integer + self.offset();
-        assert!(sum.significant_bits() <= self.shift(self.count), "too few digits");
+    /// The balanced digits of a non-negative integer, `-2^(bits-1) <= d_i < 2^(bits-1)`; two bits more than the
+    /// integer's suffice.
+    fn balanced(&self, integer: &Integer) -> Vec<f64> {
+        // Adding 2^(bits - 1) to each digit makes them all non-negative, so that they are the plain digits of a sum.
         let half = Integer::from(1) << (self.bits - 1);
+        let sum = (0..self.count).fold(integer.clone(), |sum, digit| sum + (half.clone() << self.shift(digit)));
+        assert!(sum.significant_bits() <= self.shift(self.count), "too few digits");
         (0..self.count)
             .map(|digit| Integer::from(&sum >> self.shift(digit)).keep_bits(self.bits) - &half)
             .map(|digit| digit.to_f64())
@@ -77,13 +70,11 @@ pub struct Tables {
     pub primes: Vec<f64>,
     /// The doubles nearest to the inverses of the primes.
     pub inverses: Vec<f64>,
-    /// Digits of the scaled integers.
+    /// Plain digits of the scaled integers' magnitudes.
     pub operand: Digits,
-    /// [`Digits::offset`] of the operand digits, as limbs.
-    pub operand_offset: Vec<u64>,
     /// Balanced residues of the radix powers: terms are digits, outputs are primes.
     pub radix_powers: Table,
-    /// Digits of the reconstructed integers.
+    /// Balanced digits of the reconstructed integers.
     pub result: Digits,
     /// Balanced residues of `(M / p_i)^-1` modulo `p_i`.
     pub weights: Vec<f64>,
@@ -97,33 +88,33 @@ impl Tables {
     /// The tables for `spec`, which is in range.
     pub fn new(spec: &EngineSpec) -> Tables {
         let moduli = f64_primes()[..plane_count(spec)].to_vec();
-        let operand = Digits::for_magnitude(spec.operand_bits, moduli[0], |count| count);
+        // A plain digit is below 2^bits, twice a balanced one, so one bit is spared; the lowest digit plus the rounding
+        // bit may reach 2^bits. The magnitude itself may be 2^operand_bits.
+        let operand = Digits::new(spec.operand_bits + 1, moduli[0], 1, |count| count);
         let balanced = |prime: u64, least: u64| Modulus::new(prime).balanced(least) as f64;
         let radix_powers = Table::new(operand.count, moduli.len(), |digit, prime| {
             let prime = moduli[prime];
             balanced(prime, Modulus::new(prime).power(1 << operand.bits, digit as u64))
         });
         let product = moduli.iter().fold(Integer::from(1), |product, &prime| product * prime);
-        // Each residue and the quotient (at most half the number of primes) times a digit.
-        let result = Digits::for_magnitude(product.significant_bits(), moduli[0], |_| moduli.len() + 1);
+        // Each residue and the quotient (at most half the number of primes) times a digit. Two bits more than those of
+        // M: for the sign, and because the highest digit is balanced, too.
+        let result = Digits::new(product.significant_bits() + 2, moduli[0], 0, |_| moduli.len() + 1);
         let mut weights = Vec::with_capacity(moduli.len());
         let mut rows = Vec::with_capacity(moduli.len() + 1);
         for &prime in &moduli {
             let cofactor = Integer::from(&product / prime);
             let modulus = Modulus::new(prime);
             weights.push(balanced(prime, modulus.inverse(modulus.reduce(cofactor.as_limbs()))));
-            rows.push(result.of(&cofactor));
+            rows.push(result.balanced(&cofactor));
         }
-        rows.push(result.of(&product));
+        rows.push(result.balanced(&product));
         let cofactors = Table::new(rows.len(), result.count, |row, digit| rows[row][digit]);
-        let mut operand_offset = operand.offset().to_digits::<u64>(Order::Lsf);
-        operand_offset.resize(operand.limbs(), 0);
         Tables {
             primes: moduli.iter().map(|&prime| prime as f64).collect(),
             inverses: moduli.iter().map(|&prime| 1.0 / prime as f64).collect(),
             moduli,
             operand,
-            operand_offset,
             radix_powers,
             result,
             weights,
@@ -134,7 +125,6 @@ impl Tables {
 
     /// Bytes held.
     pub fn bytes(&self) -> u64 {
-        let words = self.moduli.len() * 4 + self.operand_offset.len();
-        self.radix_powers.bytes() + self.cofactors.bytes() + words as u64 * 8
+        self.radix_powers.bytes() + self.cofactors.bytes() + self.moduli.len() as u64 * 4 * 8
     }
 }

@@ -40,10 +40,25 @@ fn random_matrix(rng: &mut ChaCha8Rng, rows: usize, cols: usize, spread: i64) ->
     matrix
 }
 
+/// Converts into planes on cache lines and beside them, and checks both.
 fn check_residues(engine: &F64Engine<GemmCrate>, source: &PanelSource<'_>, primes: Range<usize>, label: &str) {
+    for misaligned in [0, 1] {
+        let words = engine.panel_words(source.rows.len()) * primes.len();
+        let mut window = vec![u64::MAX; words + 16];
+        let start = window.as_ptr().align_offset(64) + misaligned;
+        check_window(engine, source, primes.clone(), &mut window[start..start + words], label);
+    }
+}
+
+fn check_window(
+    engine: &F64Engine<GemmCrate>,
+    source: &PanelSource<'_>,
+    primes: Range<usize>,
+    window: &mut [u64],
+    label: &str,
+) {
     let rows = source.rows.len();
     let words = engine.panel_words(rows);
-    let mut window = vec![u64::MAX; words * primes.len()];
     let mut planes: Vec<&mut [u64]> = match words {
         0 => primes.clone().map(|_| Default::default()).collect(),
         _ => window.chunks_exact_mut(words).collect(),
@@ -109,6 +124,20 @@ fn residues_of_the_largest_integers_and_precisions_are_right() {
     }
 }
 
+#[test]
+fn residues_written_past_the_caches_are_right() {
+    // The window of the whole matrix, of which one panel is converted, is above the size from which words are streamed.
+    let mut rng = ChaCha8Rng::seed_from_u64(6);
+    let matrix = random_matrix(&mut rng, 130, 500, 300);
+    let spec = EngineSpec { operand_bits: 240, modulus_bits: 1200, redundant: false };
+    for (isa, engine) in engines(spec) {
+        let count = engine.moduli().len();
+        assert!(count * 130 * 500 * 8 > 24 << 20);
+        let source = PanelSource { view: matrix.view(), columns: 488..496, rows: 0..130, shifts: &[240; 500] };
+        check_residues(&engine, &source, 0..count, &format!("{isa:?}"));
+    }
+}
+
 /// Panels of `columns` columns (a multiple of 8) of residues that `entry(row, column)` gives; the padding is NaN.
 fn panels(rows: usize, columns: usize, mut entry: impl FnMut(usize, usize) -> i64) -> Vec<u64> {
     let stride = column_stride(rows);
@@ -157,7 +186,8 @@ fn products_equal_integer_sums() {
     let half = (f64_primes()[0] / 2) as i64;
     let rows_tried = [0, 1, 7, F64_CHUNK_ROWS - 1, F64_CHUNK_ROWS, F64_CHUNK_ROWS + 1, 2 * F64_CHUNK_ROWS + 300];
     for rows in rows_tried {
-        for (left, right) in [(1usize, 1usize), (8, 100), (9, 8), (100, 9), (104, 150)] {
+        let shapes = [(9usize, 8usize), (1, 1), (8, 100), (100, 9), (104, 150)];
+        for &(left, right) in &shapes[..if rows > 100 { 3 } else { 5 }] {
             let x = panels(rows, left.next_multiple_of(BLOCK), |_, _| rng.random_range(-half..=half));
             let y = panels(rows, right.next_multiple_of(BLOCK), |_, _| rng.random_range(-half..=half));
             for (isa, engine) in engines(SMALL) {

@@ -1,8 +1,9 @@
 //! Big floats to balanced residues: scale and round, cut into digits, multiply by radix powers, reduce.
 //!
-//! A batch of rows of one column goes through three steps in scratch: scaled integers (a limb of all rows, then the
-//! next limb), balanced digits as doubles (a digit of all rows, then the next), and the product with the table of
-//! radix powers, whose sums are reduced in registers and stored in the planes.
+//! A batch of rows of one column goes through three steps in scratch: magnitudes (a limb of all rows, then the next
+//! limb), digits as doubles (a digit of all rows, then the next), and the product with the table of radix powers, whose
+//! sums are reduced in registers and stored in the planes. Signs go into the digits, and the rounding bit is added to
+//! the lowest digit, so that no carry runs through the limbs.
 //! Promise: equal to `math::scale::scaled_integer` modulo each prime; allocates nothing.
 #![forbid(unsafe_code)]
 
@@ -19,6 +20,9 @@ const BATCH: usize = 96;
 
 /// Vectors of a batch.
 const VECTORS: usize = BATCH / LANES;
+
+/// Windows larger than this are written past the caches: they would be evicted before the products read them.
+const STREAM_BYTES: usize = 24 << 20;
 
 /// One panel to convert.
 pub struct ToResidues<'a, 'b> {
@@ -38,13 +42,16 @@ pub struct ToResidues<'a, 'b> {
 
 /// Words of scratch for one call.
 pub fn scratch_words(tables: &Tables) -> usize {
-    (tables.operand_offset.len() + tables.operand.count) * BATCH
+    (tables.operand.limbs() + tables.operand.count) * BATCH
 }
 
 impl Task for ToResidues<'_, '_> {
     #[inline(always)]
     fn run<V: Vector, const N: usize>(self) {
-        let rows = self.source.rows.len();
+        let (rows, operand) = (self.source.rows.len(), self.tables.operand);
+        let stream = 8 * self.primes.len() * rows * self.source.view.cols() > STREAM_BYTES;
+        let (limbs, digits) = self.scratch.split_at_mut(operand.limbs() * BATCH);
+        let digits: &mut [f64] = bytemuck::cast_slice_mut(&mut digits[..operand.count * BATCH]);
         for column in 0..BLOCK {
             let start = column * self.stride;
             if column >= self.source.columns.len() {
@@ -53,22 +60,30 @@ impl Task for ToResidues<'_, '_> {
                 }
                 continue;
             }
-            let (limbs, digits) = self.scratch.split_at_mut(self.tables.operand_offset.len() * BATCH);
-            let digits: &mut [f64] = bytemuck::cast_slice_mut(&mut digits[..self.tables.operand.count * BATCH]);
             for first in (0..rows).step_by(BATCH) {
                 let count = BATCH.min(rows - first);
-                scale_batch(self.source, column, first..first + count, &self.tables.operand_offset, limbs);
-                cut_digits(self.tables.operand, limbs, digits);
-                let batch = Batch { tables: self.tables, digits, start: start + first, count };
+                let mut ends = Ends { signs: [0; BATCH], rounding: [0.0; BATCH] };
+                scale_batch(self.source, column, first..first + count, limbs, &mut ends);
+                cut_digits(operand, limbs, &ends, digits);
+                let batch = Batch { tables: self.tables, digits, start: start + first, count, stream };
                 batch.write_residues::<V, N>(self.primes.clone(), self.planes);
             }
+        }
+        if stream {
+            V::fence();
         }
     }
 }
 
-/// Writes the scaled integers of rows `rows` (counted from the chunk's first) of one column, plus the offset.
+/// What a magnitude lacks: the sign bit of each double, and 1 where the magnitude is to be rounded up.
+struct Ends {
+    signs: [u64; BATCH],
+    rounding: [f64; BATCH],
+}
+
+/// Writes the magnitudes of rows `rows` (counted from the chunk's first) of one column.
 #[inline(always)]
-fn scale_batch(source: &PanelSource<'_>, column: usize, rows: Range<usize>, offset: &[u64], out: &mut [u64]) {
+fn scale_batch(source: &PanelSource<'_>, column: usize, rows: Range<usize>, out: &mut [u64], ends: &mut Ends) {
     let (view, column) = (&source.view, source.columns.start + column);
     let (heads, limbs, width) = (view.all_heads(), view.all_limbs(), view.limbs_per_element());
     let first = view.element_index(source.rows.start + rows.start, column);
@@ -76,89 +91,102 @@ fn scale_batch(source: &PanelSource<'_>, column: usize, rows: Range<usize>, offs
     for lane in 0..rows.len() {
         let index = first + lane * view.row_stride();
         let value = FloatRef { head: Head(heads[index]), limbs: &limbs[index * width..][..width] };
-        write_scaled(value, source.shifts[column], offset, &mut out[lane..]);
+        let round_up = write_scaled(value, source.shifts[column], &mut out[lane..]);
+        ends.signs[lane] = u64::from(value.head.is_negative()) << 63;
+        ends.rounding[lane] = f64::from(u8::from(round_up));
     }
 }
 
-/// Writes `round(value * 2^shift) + offset`, to nearest, ties to even; limb `w` goes to word `w * BATCH`.
-///
-/// The sum must lie in `[0, 2^(64 offset.len()))`: so no sign is left to store.
+/// Writes the integer part of `|value| * 2^shift`, limb `w` to word `w * BATCH`, and returns whether it must be
+/// increased by one to be the nearest integer (ties to even). It fits in the limbs.
 #[inline(always)]
-fn write_scaled(value: FloatRef<'_>, shift: i64, offset: &[u64], out: &mut [u64]) {
+fn write_scaled(value: FloatRef<'_>, shift: i64, out: &mut [u64]) -> bool {
     let limbs = value.limbs;
     let bits = limbs.len() as i64 * 64;
     // Bit `low` of the significand becomes bit 0 of the integer; the bits below it are rounded off.
     let low = bits.saturating_sub(value.head.exponent().saturating_add(shift));
+    let mut rest = out.iter_mut().step_by(BATCH);
     if value.head.is_zero() || low > bits {
         // Zero, or less than one half.
-        for (word, &limb) in offset.iter().enumerate() {
-            out[word * BATCH] = limb;
+        rest.for_each(|word| *word = 0);
+        return false;
+    }
+    // Word `w` of the integer straddles limbs `first + w` and `first + w + 1`; limbs outside the number are 0.
+    let (first, right) = (low.div_euclid(64), low.rem_euclid(64) as u32);
+    let (mut current, following) = match usize::try_from(first) {
+        Ok(first) if first < limbs.len() => (limbs[first], &limbs[first + 1..]),
+        Ok(_) => (0, &limbs[..0]),
+        Err(_) => {
+            rest.by_ref().take((-first - 1) as usize).for_each(|word| *word = 0);
+            (0, limbs)
         }
-        return;
+    };
+    for (&next, word) in following.iter().zip(rest.by_ref()) {
+        *word = (current >> right) | ((next << 1) << (63 - right));
+        current = next;
     }
-    // A negative index wraps to one that is too large.
-    let fetch = |index: i64| limbs.get(index as usize).copied().unwrap_or(0);
-    let (word, right) = (low.div_euclid(64), low.rem_euclid(64) as u32);
-    let round_up = low > 0 && rounds_up(limbs, low as usize);
-    // offset + (m + r) or, for a negative number, offset - (m + r) = offset + !m + (1 - r) modulo 2^(64 words).
-    let negative = value.head.is_negative();
-    let flip = if negative { u64::MAX } else { 0 };
-    let mut carry = u64::from(negative != round_up);
-    let mut below = fetch(word);
-    for (index, &limb) in offset.iter().enumerate() {
-        let above = fetch(word + 1 + index as i64);
-        let shifted = (below >> right) | ((above << 1) << (63 - right));
-        let (sum, first_carry) = limb.overflowing_add(shifted ^ flip);
-        let (sum, second_carry) = sum.overflowing_add(carry);
-        carry = u64::from(first_carry | second_carry);
-        out[index * BATCH] = sum;
-        below = above;
+    if let Some(word) = rest.next() {
+        *word = current >> right;
+        rest.for_each(|word| *word = 0);
     }
+    low > 0 && rounds_up(limbs, low as usize)
 }
 
 /// Whether the significand without its lowest `low` bits, `1 <= low <= 64 limbs`, must be increased by one.
+///
+/// No branch depends on random bits: only an apparent tie looks at all the limbs below.
 #[inline(always)]
 fn rounds_up(limbs: &[u64], low: usize) -> bool {
     let (word, bit) = ((low - 1) / 64, (low - 1) % 64);
-    if (limbs[word] >> bit) & 1 == 0 {
-        return false;
-    }
+    let half = (limbs[word] >> bit) & 1 == 1;
     let odd = limbs.get(low / 64).is_some_and(|limb| (limb >> (low % 64)) & 1 == 1);
-    odd || limbs[word] & ((1 << bit) - 1) != 0 || limbs[..word].iter().any(|&limb| limb != 0)
+    let near = limbs[word] & ((1 << bit) - 1) != 0;
+    let tie_so_far = half & !odd & !near;
+    half & (odd | near) || (tie_so_far && limbs[..word].iter().any(|&limb| limb != 0))
 }
 
-/// Cuts the offset integers of a batch into balanced digits.
+/// Cuts the magnitudes of a batch into digits with the entries' signs, the rounding bit added to the lowest.
 #[inline(always)]
-fn cut_digits(shape: Digits, limbs: &[u64], digits: &mut [f64]) {
+fn cut_digits(shape: Digits, limbs: &[u64], ends: &Ends, digits: &mut [f64]) {
     // A field below 2^52 under this exponent is the double 2^52 + field.
     const EXPONENT: u64 = 0x433 << 52;
+    const BIAS: f64 = f64::from_bits(EXPONENT);
     let mask = (1u64 << shape.bits) - 1;
-    let excess = f64::from_bits(EXPONENT | 1 << (shape.bits - 1));
     for (index, digits) in digits.chunks_exact_mut(BATCH).enumerate() {
         let bit = index * shape.bits as usize;
         let (word, shift) = (bit / 64, (bit % 64) as u32);
         let low = &limbs[word * BATCH..][..BATCH];
         if shift + shape.bits <= 64 {
             for lane in 0..BATCH {
-                digits[lane] = f64::from_bits(((low[lane] >> shift) & mask) | EXPONENT) - excess;
+                let field = (low[lane] >> shift) & mask;
+                digits[lane] = signed(f64::from_bits(field | EXPONENT) - BIAS, ends.signs[lane]);
             }
         } else {
             let high = &limbs[(word + 1) * BATCH..][..BATCH];
-            let left = 64 - shift;
             for lane in 0..BATCH {
-                let field = (low[lane] >> shift) | (high[lane] << left);
-                digits[lane] = f64::from_bits((field & mask) | EXPONENT) - excess;
+                let field = ((low[lane] >> shift) | (high[lane] << (64 - shift))) & mask;
+                digits[lane] = signed(f64::from_bits(field | EXPONENT) - BIAS, ends.signs[lane]);
             }
         }
     }
+    for ((digit, &rounding), &sign) in digits.iter_mut().zip(&ends.rounding).zip(&ends.signs) {
+        *digit += signed(rounding, sign);
+    }
 }
 
-/// The digits of `count` rows, whose residues go to words `start..start + count` of each plane.
+/// `x` with its sign bit changed where `sign` has it set.
+#[inline(always)]
+fn signed(x: f64, sign: u64) -> f64 {
+    f64::from_bits(x.to_bits() ^ sign)
+}
+
+/// The digits of `count` rows, whose residues go to words `start..start + count` of each plane, past the caches or not.
 struct Batch<'a> {
     tables: &'a Tables,
     digits: &'a [f64],
     start: usize,
     count: usize,
+    stream: bool,
 }
 
 impl Batch<'_> {
@@ -192,7 +220,8 @@ impl Batch<'_> {
             let residues = reducer.reduce(sum);
             let at = (first + n) * LANES;
             if let Some(whole) = plane.get_mut(at..at + LANES) {
-                residues.store(whole.first_chunk_mut().expect("eight words"));
+                let whole = whole.first_chunk_mut().expect("eight words");
+                if self.stream { residues.stream(whole) } else { residues.store(whole) }
             } else if at < self.count {
                 let mut last = [0.0; LANES];
                 residues.store(&mut last);
@@ -246,20 +275,25 @@ mod tests {
             let value = FloatRef { head, limbs: &limbs };
             let want = scaled_integer(value, size - exponent);
 
-            let mut out = vec![0xdead; tables.operand_offset.len() * BATCH];
-            write_scaled(value, size - exponent, &tables.operand_offset, &mut out[5..]);
+            let operand = tables.operand;
+            let mut out = vec![0xdead; operand.limbs() * BATCH];
+            let round_up = write_scaled(value, size - exponent, &mut out[5..]);
             let words: Vec<u64> = out[5..].iter().step_by(BATCH).copied().collect();
-            let got = Integer::from_digits(&words, Order::Lsf) - tables.operand.offset();
+            let got = Integer::from_digits(&words, Order::Lsf) + u32::from(round_up);
+            let got = if head.is_negative() { -got } else { got };
             assert_eq!(got, want, "seed {seed}: {value:?} shifted by {}", size - exponent);
 
-            let mut digits = vec![f64::NAN; tables.operand.count * BATCH];
-            cut_digits(tables.operand, &out, &mut digits);
-            let half = f64::from(1u32 << (tables.operand.bits - 1));
+            let mut ends = Ends { signs: [0; BATCH], rounding: [0.0; BATCH] };
+            ends.signs[5] = u64::from(head.is_negative()) << 63;
+            ends.rounding[5] = f64::from(u8::from(round_up));
+            let mut digits = vec![f64::NAN; operand.count * BATCH];
+            cut_digits(operand, &out, &ends, &mut digits);
+            let largest = f64::from(1u32 << operand.bits);
             let mut sum = Integer::new();
-            for digit in (0..tables.operand.count).rev() {
+            for digit in (0..operand.count).rev() {
                 let value = digits[digit * BATCH + 5];
-                assert!(value.abs() <= half && value.fract() == 0.0, "seed {seed}: digit {value}");
-                sum = (sum << tables.operand.bits) + value as i64;
+                assert!(value.abs() <= largest && value.fract() == 0.0, "seed {seed}: digit {value}");
+                sum = (sum << operand.bits) + value as i64;
             }
             assert_eq!(sum, want, "seed {seed}: digits");
         }
