@@ -100,11 +100,11 @@ fn read_header(reader: &mut impl Read, source: &Source<'_>) -> Result<Header> {
         return Err(format(format!("the file ends after {count} of the {HEADER_BYTES} bytes of its header")));
     }
     let header = Header::parse(&bytes).map_err(format)?;
-    if let (Some(found), Some(expected)) = (source.bytes, header.file_bytes()) {
-        if found != expected {
-            let word = if found < expected { "truncated" } else { "too long" };
-            return Err(format(format!("the file is {word}: it has {found} bytes, its header calls for {expected}")));
-        }
+    if let (Some(found), Some(expected)) = (source.bytes, header.file_bytes())
+        && found != expected
+    {
+        let word = if found < expected { "truncated" } else { "too long" };
+        return Err(format(format!("the file is {word}: it has {found} bytes, its header calls for {expected}")));
     }
     Ok(header)
 }

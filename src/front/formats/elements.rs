@@ -1,7 +1,7 @@
 //! Numbers collected in the order of a file, before the precision of their matrix is known.
 //!
-//! Promise: the words held never exceed those of the finished matrix plus one per placed element; nothing is
-//! allocated for elements that have not come. The finished matrix has the least precision that holds all exact
+//! Promise: the words held never exceed those of the finished matrix plus one per placed element; no page is touched
+//! for elements that have not come. The finished matrix has the least precision that holds all exact
 //! numbers, at least the one asked for. Does not know: files, text.
 
 use crate::error::Error;
@@ -9,8 +9,9 @@ use crate::front::formats::number::{Number, NumberReader, Refusal};
 use crate::math::float::{FloatRef, Head, limbs_for};
 use crate::matrix::Matrix;
 
-/// Words of one block: 1 MiB.
-const BLOCK_WORDS: usize = 1 << 17;
+/// Words of one block: 33 MiB. The C library maps blocks above 32 MiB one by one, so that each goes back to the system
+/// when it is dropped; smaller ones might stay in the process. Pages that no element has reached are not touched.
+const BLOCK_WORDS: usize = 33 << 17;
 
 /// Elements of one width: for each a place (where places are kept), a head and `limbs` limbs.
 struct Block {

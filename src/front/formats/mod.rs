@@ -186,8 +186,9 @@ pub struct FileInfo {
 ///
 /// Accuracy: hexadecimal floats, integers and binary files are taken exactly, however long; decimals are rounded
 /// once, to nearest, ties to even, at the input precision. The matrix has the least precision that holds all this,
-/// and at least `precision_bits`. Memory: that of the matrix and about 2 MiB; 8 bytes more for each entry of a
-/// coordinate file. Cost: linear in the file.
+/// and at least `precision_bits`. Memory: pages for the matrix and at most 35 MiB more, but not above twice the
+/// matrix; 8 bytes more for each entry of a coordinate file, and twice the matrix where its entries come in no order.
+/// Cost: linear in the file.
 ///
 /// # Errors
 /// [`Error::Format`] with the line number for whatever the format does not allow, NaN and infinities included;
@@ -249,7 +250,7 @@ fn open(path: &Path) -> Result<(File, Option<u64>)> {
     let fail = |action| move |source| Error::Io { path: path.to_path_buf(), action, source };
     let file = File::open(path).map_err(fail("open"))?;
     let data = file.metadata().map_err(fail("read"))?;
-    let bytes = data.is_file().then(|| data.len());
+    let bytes = data.is_file().then_some(data.len());
     Ok((file, bytes))
 }
 
