@@ -203,7 +203,7 @@ fn every_arrangement_gives_the_same_matrix() {
     let full = text("%%MatrixMarket matrix array integer general\n3 3\n1\n2\n0\n2\n4\n5\n0\n5\n-6\n", 64).matrix;
     let files = [
         "%%MatrixMarket matrix array integer symmetric\r\n3 3\r\n1\r\n2\r\n0\r\n4\r\n5\r\n-6\r\n",
-        "%%MatrixMarket matrix coordinate real general\n3 3 7\n1 1 1\n2 1 2\n1 2 2\n 3 3 -6.0 \n\n2 2 4\n2 3 5\n3 2 5.\n",
+        "%%MatrixMarket matrix coordinate real general\n3 3 7\n1 1 1\n2 1 2\n1 2 2\n 3 3 -6. \n\n2 2 4\n2 3 5\n3 2 5\n",
         "%%MatrixMarket matrix coordinate integer symmetric\n%\n3\t3 5\n3 2 5\n3 3 -6\n2 1 2\n1 1 1\n2 2 4",
     ];
     for file in files {
