@@ -13,6 +13,9 @@ use crate::ops::problem::Operand;
 /// Rows read between two looks at whether the exponent is decided.
 const GROUP_ROWS: usize = 64;
 
+/// Walks over the heads of a column that a new largest exponent may end.
+const RESTARTS: usize = 6;
+
 /// Columns of a transposed view that are walked through together: eight cache lines of heads.
 const TILE_COLUMNS: usize = 64;
 
@@ -57,12 +60,13 @@ fn column_exponent(view: &MatrixView<'_>, col: usize) -> i64 {
     let end = view.element_index(view.rows() - 1, col) + 1;
     let heads = &view.all_heads()[start..end];
     let limbs = &view.all_limbs()[start * width..end * width];
-    let largest = heads.iter().step_by(stride).fold(i64::MIN, |largest, &head| largest.max(rank(head)));
+    let (largest, mut range) = match stride {
+        1 => scan_heads(heads.iter()),
+        _ => scan_heads(heads.iter().step_by(stride)),
+    };
     if largest == i64::MIN {
         return 0;
     }
-    let mut range = SquareRange::default();
-    heads.iter().step_by(stride).for_each(|&head| range.add_head(Head(head), largest));
     for leading in [true, false] {
         for group in (0..view.rows()).step_by(GROUP_ROWS) {
             if let Some(exponent) = range.exponent(largest) {
@@ -80,6 +84,32 @@ fn column_exponent(view: &MatrixView<'_>, col: usize) -> i64 {
         }
     }
     range.exponent(largest).expect("every entry has been read")
+}
+
+/// The largest exponent, and what the heads alone tell of the sum of squares.
+///
+/// One walk suffices where the largest exponent comes early, as it mostly does: a new largest one begins the walk
+/// again, up to a few times.
+fn scan_heads<'a>(heads: impl Iterator<Item = &'a u64> + Clone) -> (i64, SquareRange) {
+    let mut largest = i64::MIN;
+    for _ in 0..RESTARTS {
+        let mut range = SquareRange::default();
+        let larger = heads.clone().find(|&&head| {
+            let larger = rank(head) > largest;
+            if !larger {
+                range.add_head(Head(head), largest);
+            }
+            larger
+        });
+        match larger {
+            Some(&head) => largest = rank(head),
+            None => return (largest, range),
+        }
+    }
+    let largest = heads.clone().fold(largest, |largest, &head| largest.max(rank(head)));
+    let mut range = SquareRange::default();
+    heads.for_each(|&head| range.add_head(Head(head), largest));
+    (largest, range)
 }
 
 /// The same for neighbouring columns of a view stored by rows: all of them advance together.
