@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use sunzi::math::bound::working_bits;
 use sunzi::math::scale::{largest_exponent, norm_exponent, scaled_integer, square_rounded_up};
-use sunzi::ops::{GemmOptions, SyrkOptions, gemm_into, plan_gemm, plan_syrk, syrk_into, syrk_with_fault};
+use sunzi::ops::{GemmOptions, SyrkOptions, gemm_into, plan_gemm, plan_syrk, syrk_into};
+use sunzi::ops::{gemm_with_cut, syrk_with_cut, syrk_with_fault};
+use sunzi::plan::Cut;
 use sunzi::{Context, ContextBuilder, Error, Matrix, MatrixView, Op, Uplo, gemm_with, syrk_with};
 
 fn reference() -> ContextBuilder {
@@ -274,6 +276,41 @@ fn batches_bands_chunks_and_threads_give_the_same_bits() {
     }
     assert!(seen.iter().any(|&(batches, bands, chunks)| batches > 1 && bands > 1 && chunks > 1), "{seen:?}");
     assert!(seen.len() >= 4, "{seen:?}");
+}
+
+#[test]
+fn every_cut_gives_the_same_bits() {
+    let p = random(50, 42, 90, 30, 31); // 6 panels, the last with 2 columns
+    let b = random(50, 19, 90, 30, 32);
+    let transposed = GemmOptions { op_a: Op::Transpose, ..GemmOptions::default() };
+    let planes = reference().threads(1).build().unwrap();
+    let want = syrk_with(&planes, &p, 90, &SyrkOptions::default()).unwrap().result;
+    let want_gemm = gemm_with(&planes, &p, &b, 90, &transposed).unwrap().result;
+    let fast = sunzi::kernels::available()[0].name();
+    for (kernel, threads) in [("reference", 2), (fast, 1), (fast, 3)] {
+        let ctx = Context::builder().kernel(kernel).threads(threads).build().unwrap();
+        for (batch_primes, band_panels, chunk_rows) in cuts() {
+            let cut = Cut { batch_primes, band_panels, chunk_rows };
+            for uplo in [Uplo::Lower, Uplo::Upper] {
+                let options = SyrkOptions { uplo, ..SyrkOptions::default() };
+                let got = syrk_with_cut(&ctx, &p, 90, &options, cut).unwrap();
+                assert_eq!(got.report.bands, 6usize.div_ceil(band_panels));
+                assert_eq!(got.report.chunks, 50usize.div_ceil(chunk_rows));
+                let stored =
+                    if uplo == Uplo::Upper { got.result.transposed().to_matrix().unwrap() } else { got.result };
+                assert_eq!(stored, want, "{kernel}, {threads} threads, {cut:?}, {uplo:?}");
+            }
+            let got = gemm_with_cut(&ctx, (&p, &b), 90, &transposed, cut).unwrap();
+            assert_eq!(got.result, want_gemm, "{kernel}, {threads} threads, {cut:?}");
+        }
+    }
+}
+
+/// Primes of a batch, panels of a band, rows of a chunk.
+fn cuts() -> impl Iterator<Item = (usize, usize, usize)> {
+    let bands_and_chunks =
+        |batch| [1, 2, 4, 6].into_iter().flat_map(move |band| [7, 50].map(|chunk| (batch, band, chunk)));
+    [1, 2, 4].into_iter().flat_map(bands_and_chunks)
 }
 
 #[test]

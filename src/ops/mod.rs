@@ -26,6 +26,7 @@ use crate::error::Result;
 use crate::matrix::{Matrix, MatrixView, Op, Uplo};
 use crate::ops::combine::Combination;
 use crate::ops::problem::{Operand, Problem, Target};
+use crate::plan::Cut;
 use rug::Float;
 
 /// Choices of a SYRK beyond the operand and the precision.
@@ -127,6 +128,37 @@ pub fn syrk_with_fault<'a>(
     outcome(ctx, &Problem { fault: Some(fault), ..syrk_problem(p.into(), precision_bits, options) })
 }
 
+/// [`syrk_with`] under a given cut, whatever the memory limit, so that tests can try every one.
+///
+/// # Errors
+/// As [`syrk_with`].
+#[doc(hidden)]
+pub fn syrk_with_cut<'a>(
+    ctx: &Context,
+    p: impl Into<MatrixView<'a>>,
+    precision_bits: u32,
+    options: &SyrkOptions<'_>,
+    cut: Cut,
+) -> Result<Outcome> {
+    outcome(ctx, &Problem { cut: Some(cut), ..syrk_problem(p.into(), precision_bits, options) })
+}
+
+/// [`gemm_with`] of `operands` A and B under a given cut; see [`syrk_with_cut`].
+///
+/// # Errors
+/// As [`gemm_with`].
+#[doc(hidden)]
+pub fn gemm_with_cut<'a, 'b>(
+    ctx: &Context,
+    operands: (impl Into<MatrixView<'a>>, impl Into<MatrixView<'b>>),
+    precision_bits: u32,
+    options: &GemmOptions<'_>,
+    cut: Cut,
+) -> Result<Outcome> {
+    let problem = gemm_problem(operands.0.into(), operands.1.into(), precision_bits, options);
+    outcome(ctx, &Problem { cut: Some(cut), ..problem })
+}
+
 /// `C := A B`; see [`gemm_with`].
 ///
 /// # Errors
@@ -191,6 +223,7 @@ fn syrk_problem<'a>(p: MatrixView<'a>, precision_bits: u32, options: &SyrkOption
         exact_integers: options.exact_integers,
         combination: Combination { alpha: options.alpha, beta: options.beta, accumulate: options.accumulate },
         fault: None,
+        cut: None,
     }
 }
 
@@ -214,5 +247,6 @@ fn gemm_problem<'a>(
         exact_integers: options.exact_integers,
         combination: Combination { alpha: options.alpha, beta: options.beta, accumulate: options.accumulate },
         fault: None,
+        cut: None,
     }
 }

@@ -66,6 +66,8 @@ pub(crate) struct PlanRequest {
     pub bits: Bits,
     /// Bytes of the result, new or the caller's.
     pub result_bytes: u64,
+    /// A cut to run instead of the one the memory limit asks for.
+    pub cut: Option<Cut>,
 }
 
 /// A plan with what it takes to run it.
@@ -110,6 +112,7 @@ fn plan_shape(
         size,
         bits: Bits::scaled(precision_bits, contracted),
         result_bytes: Matrix::bytes_for(rows, cols, precision_bits),
+        cut: None,
     };
     match direct::choose_road(ctx, &request.size, request.bits.operand) {
         Road::Direct => direct::plan(ctx, &request),
@@ -142,7 +145,10 @@ pub(crate) fn plan_planes(ctx: &Context, request: &PlanRequest, workers: usize, 
         call_bytes: &|rows, grid| engine.call_bytes(rows, grid),
         window_bytes: &Buffer::bytes_for,
     };
-    let cut = choose(ctx, &input, held_bytes)?;
+    let cut = match request.cut {
+        Some(cut) => cut.within(&input.whole()),
+        None => choose(ctx, &input, held_bytes)?,
+    };
     let plan = describe(ctx, request, &input, &cut);
     let (words, slot_panels) = (input.window_words(&cut), input.slot_panels(&cut));
     Ok(PlannedRun { cut, plan, words, slot_panels, engine })

@@ -9,6 +9,7 @@ use crate::math::bound;
 use crate::matrix::{Matrix, MatrixView, Op, Uplo};
 use crate::ops::combine::Combination;
 use crate::ops::direct::ProductSize;
+use crate::plan::Cut;
 
 /// One operand: its columns are contracted with those of the other.
 #[derive(Clone, Copy)]
@@ -55,6 +56,8 @@ pub(crate) struct Problem<'a> {
     pub combination: Combination<'a>,
     /// Called between products and reconstruction.
     pub fault: Option<&'a FaultHook<'a>>,
+    /// A cut to run instead of the one the memory limit asks for.
+    pub cut: Option<Cut>,
 }
 
 /// The bit counts of a product.

@@ -66,7 +66,7 @@ fn run_planes(
 fn request(problem: &Problem<'_>, bits: Bits) -> PlanRequest {
     let (rows, cols) = problem.result_shape();
     let result_bytes = Matrix::bytes_for(rows, cols, bits.result);
-    PlanRequest { operation: problem.operation, size: problem.size(), bits, result_bytes }
+    PlanRequest { operation: problem.operation, size: problem.size(), bits, result_bytes, cut: problem.cut }
 }
 
 /// Makes or prepares the result matrix and lets `fill` write it.

@@ -37,6 +37,17 @@ pub struct Cut {
     pub chunk_rows: usize,
 }
 
+impl Cut {
+    /// The same cut with every part at least 1 and at most that of `whole`.
+    pub fn within(self, whole: &Cut) -> Cut {
+        Cut {
+            batch_primes: self.batch_primes.clamp(1, whole.batch_primes),
+            band_panels: self.band_panels.clamp(1, whole.band_panels),
+            chunk_rows: self.chunk_rows.clamp(1, whole.chunk_rows),
+        }
+    }
+}
+
 /// The numbers a plan is made from; the functions come from the engine.
 pub struct PlanInput<'a> {
     /// Contracted rows; at least 1.
