@@ -183,7 +183,7 @@ pub fn better_openblas_core() -> Option<&'static str> {
 }
 
 /// Name, version and kernel set of the OpenBLAS linked, such as `OpenBLAS 0.3.21 SkylakeX`.
-#[cfg(any(feature = "blas", flint_blas))]
+#[cfg(all(feature = "flint", any(feature = "blas", flint_blas)))]
 fn openblas_version() -> String {
     // SAFETY: the function takes nothing and returns a static string that ends in a zero.
     let config = unsafe { CStr::from_ptr(sys::openblas_get_config()) }.to_string_lossy();
