@@ -3,6 +3,8 @@
 //! Knows: the binary, files and exit codes. Numbers are checked through `sunzi verify` and `sunzi compare`, whose own
 //! failures are tested here too.
 
+#[path = "cli/arguments.rs"]
+mod arguments;
 #[path = "cli/bad_input.rs"]
 mod bad_input;
 #[path = "cli/sandbox.rs"]
