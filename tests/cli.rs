@@ -242,6 +242,41 @@ fn a_signal_ends_a_product_and_leaves_nothing() {
 
 #[cfg(unix)]
 #[test]
+fn a_signal_while_a_file_is_written_leaves_nothing() {
+    let sandbox = Sandbox::new();
+    for milliseconds in [100, 700] {
+        // Seconds of work, most of it writing decimals.
+        let child = sandbox.start("gen random --rows 800 --cols 800 --precision 3000 -o P.mtx --report r.json");
+        std::thread::sleep(Duration::from_millis(milliseconds));
+        sandbox.signal(&child, "INT");
+        let output = sandbox.finish(child);
+        assert_eq!((output.code, output.stderr.as_str()), (130, "sunzi: error: cancelled\n"));
+        assert_eq!(sandbox.names(), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn bench_starts_again_where_openblas_is_held_back() {
+    let sandbox = Sandbox::new();
+    sandbox.run("info --report info.json");
+    let machine = &sandbox.json("info.json")["machine"];
+    let has_avx512 = machine["features"].as_array().unwrap().iter().any(|feature| feature == "avx512f");
+    let line =
+        ["bench", "syrk", "--rows", "9", "--cols", "9", "--precision", "64", "--runs", "1", "--report", "r.json"];
+    let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_sunzi"));
+    program.args(line).current_dir(sandbox.path("")).env("OPENBLAS_CORETYPE", "Haswell");
+    let output = program.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let core = &sandbox.json("r.json")["machine"]["openblas_core"];
+    assert_eq!(core.is_null(), machine["openblas_core"].is_null());
+    if has_avx512 && core.is_string() {
+        assert_ne!(core, "Haswell");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("starting again"));
+    }
+}
+
+#[cfg(unix)]
+#[test]
 fn a_reader_that_goes_away_is_no_error() {
     let sandbox = Sandbox::new();
     let mut child = sandbox.start("info");

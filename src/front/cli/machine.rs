@@ -49,9 +49,8 @@ impl Machine {
     /// A remark where OpenBLAS runs below the CPU's abilities.
     pub fn openblas_remark(&self) -> Option<String> {
         let core = self.openblas_core.as_deref()?;
-        (self.features.contains(&"avx512f") && is_weak_core(core)).then(|| {
-            format!("{core} wastes this CPU's AVX-512 (about 1.6 times slower); unset {OPENBLAS_CORE_VARIABLE}")
-        })
+        (self.features.contains(&"avx512f") && is_weak_core(core))
+            .then(|| format!("{core} does not use this CPU's AVX-512; set {OPENBLAS_CORE_VARIABLE}=SKYLAKEX"))
     }
 }
 

@@ -5,16 +5,15 @@
 //! functional acts by its odd derivatives there, `F_D^(n)(1/2)`, `n = 1, 3, 5, ...`: one column each. Rows sample
 //! `D_k = 1 + 512 ((2k + 1) / (2K))^2`, cut to 32 binary places. Here `d = 1/2` (the free fermion), so `(1 - z)^(2d)`
 //! is `1 - z`. Rows vary slowly with `D`, so the columns are dependent to hundreds of bits: doubles see noise.
-//! Source: D. Gaiotto, D. Mazac, M. Paulos, "Bootstrapping the 3d Ising twist defect", arXiv:1310.5078, section 4;
+//! Source: D. Gaiotto, D. Mazac, M. Paulos, "Bootstrapping the 3d Ising twist defect", arXiv:1310.5078;
 //! the block is the eigenfunction of the Casimir operator, Dolan and Osborn, arXiv:1108.6194.
 //!
-//! Method. `H(z) = (1 - z) G_D(z)` has `F_D^(n)(1/2) = 2 H^(n)(1/2)` for odd `n`. From the Casimir equation
-//! `z^2 (1 - z) G'' - z^2 G' = C G`, `C = D (D - 1)`, follows
-//! `z^2 (1 - z)^2 H'' + z^2 (1 - z) H' + (z^2 - C (1 - z)) H = 0`. With `z = (1 + u) / 2` and `H = sum_n k_n u^n`:
+//! Method (derived in docs/ALGORITHM.md, "Test matrix of the conformal bootstrap"). `H(z) = (1 - z) G_D(z)` has
+//! `F_D^(n)(1/2) = 2 H^(n)(1/2)` for odd `n`. With `z = (1 + u) / 2`, `H = sum_n k_n u^n` and `C = D (D - 1)`, the
+//! Casimir equation gives
 //! `(n + 2)(n + 1) k_(n+2) = -(n + 1) k_(n+1) + (2n^2 - 3n - 1 + 2C) k_n + (n - 3 - 2C) k_(n-1) - (n - 3)^2 k_(n-2)`,
-//! and the derivative is `2 n! 2^n k_n`. The start comes from the block's own series at `z = 1/2`, whose terms are
-//! all positive: `k_0 = sum_m c_m 2^(-D-m-1)`, `k_1 = sum_m c_m (D + m - 1) 2^(-D-m-1)`,
-//! `c_(m+1) / c_m = (D + m)^2 / ((2D + m)(m + 1))`.
+//! and the derivative is `2 n! 2^n k_n`. The start comes from the block's own series at `z = 1/2`, of which no term is
+//! negative.
 //!
 //! Accuracy. A rounding error in the recurrence excites its other solutions; the fastest belongs to `G_(1-D)`, whose
 //! coefficients grow like `binomial(n + D, n)` where ours fall like a small power of `1/n`. [`guard_bits`] covers that
@@ -108,7 +107,8 @@ fn derivatives(dimension: u64, factors: &[Float], work_bits: u32) -> Vec<Float> 
     values
 }
 
-/// `k_0` and `k_1` from the block's series at `z = 1/2`.
+/// `k_0 = sum_m c_m 2^(-D-m-1)` and `k_1 = sum_m c_m (D + m - 1) 2^(-D-m-1)`,
+/// `c_(m+1) / c_m = (D + m)^2 / ((2D + m)(m + 1))`: the block's series at `z = 1/2`.
 fn start(dimension: u64, work_bits: u32) -> [Float; 2] {
     let one = 1u64 << DIMENSION_BITS;
     let (mut sum, mut weighted) = (Float::new(work_bits), Float::new(work_bits));
