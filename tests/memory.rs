@@ -77,8 +77,7 @@ fn limits(rows: usize, cols: usize, precision_bits: u32) -> (u64, u64) {
 fn every_kernel_keeps_its_plan() {
     let (tall, b) = (matrix(500, 64, 300), matrix(500, 72, 300));
     let transposed = GemmOptions { op_a: Op::Transpose, ..GemmOptions::default() };
-    // The libraries under the f64 family allocate packing buffers that their kernels do not state.
-    for kernel in sunzi::kernels::available().into_iter().filter(|kernel| kernel.family() == "ifma52") {
+    for kernel in sunzi::kernels::available() {
         let ctx = Context::builder().threads(2).kernel(kernel.name()).build().unwrap();
         let (peak, outcome) = rise(|| syrk_with(&ctx, &tall, 300, &SyrkOptions::default()).unwrap());
         assert_close(peak, outcome.report.planned_bytes, kernel.name());
@@ -87,7 +86,10 @@ fn every_kernel_keeps_its_plan() {
         assert_close(peak, outcome.report.planned_bytes, kernel.name());
         let (peak, again) = rise(|| gemm_with(&ctx, &tall, &b, 300, &transposed).unwrap());
         let extra = peak - again.result.bytes();
-        assert!(extra < 64 << 10, "{}: a second call allocates {extra} bytes beside its result", kernel.name());
+        // The library under `f64` packs up to 512 rows of 96 columns anew in each call, on each of the two threads.
+        let packing = if kernel.name() == "f64" { 2 * 512 * 96 * 8 } else { 0 };
+        let name = kernel.name();
+        assert!(extra < (64 << 10) + packing, "{name}: a second call allocates {extra} bytes beside its result");
     }
 }
 

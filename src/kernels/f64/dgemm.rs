@@ -59,6 +59,11 @@ pub trait Dgemm: Send + Sync + 'static {
     /// The sizes at which it is fast.
     fn tile(&self) -> TileShape;
 
+    /// Most bytes that a call allocates for itself, for up to so many rows and columns of its operands.
+    fn call_bytes(&self, _rows: usize, _left: usize, _right: usize) -> u64 {
+        0
+    }
+
     /// `out := X^T Y`, column-major, `x.count()` rows without gaps. Reads nothing of `out`. Equal rows (asserted).
     fn product(&self, x: Columns<'_>, y: Columns<'_>, out: &mut [f64]);
 
@@ -72,6 +77,12 @@ pub trait Dgemm: Send + Sync + 'static {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GemmCrate;
 
+/// Rows that one call of the crate takes: it packs them all at once, so that this also limits the memory it allocates.
+const DEPTH: usize = 512;
+
+/// Columns that the crate packs together: a multiple of all its register tiles.
+const PACKED_COLUMNS: usize = 24;
+
 impl Dgemm for GemmCrate {
     fn tile(&self) -> TileShape {
         // Multiples of 3 blocks: its register tile is 24 rows high with AVX-512. A diagonal tile is computed in full,
@@ -82,32 +93,41 @@ impl Dgemm for GemmCrate {
     fn product(&self, x: Columns<'_>, y: Columns<'_>, out: &mut [f64]) {
         assert_eq!(x.rows(), y.rows(), "columns of different lengths");
         let out = &mut out[..x.count() * y.count()];
-        // SAFETY: `Columns` keeps every element `(k, j)`, `k < rows`, `j < count`, at `k + j * stride` inside its
-        // slice; `out` holds `x.count() * y.count()` words and is borrowed mutably, so it overlaps neither operand. The
-        // old contents of `out` are not read (`read_dst` is false).
-        unsafe {
-            gemm::gemm(
-                x.count(),
-                y.count(),
-                x.rows(),
-                out.as_mut_ptr(),
-                x.count() as isize,
-                1,
-                false,
-                x.words().as_ptr(),
-                1,
-                x.stride() as isize,
-                y.words().as_ptr(),
-                y.stride() as isize,
-                1,
-                0.0,
-                1.0,
-                false,
-                false,
-                false,
-                gemm::Parallelism::None,
-            );
+        let depth = x.rows().div_ceil(x.rows().div_ceil(DEPTH));
+        for first in (0..x.rows()).step_by(depth) {
+            // SAFETY: `Columns` keeps every element `(k, j)`, `k < rows`, `j < count`, at `k + j * stride` inside its
+            // slice; here `k` runs from `first` to at most `rows`. `out` holds `x.count() * y.count()` words and is
+            // borrowed mutably, so it overlaps neither operand. Its old contents are read only where `first > 0`.
+            unsafe {
+                gemm::gemm(
+                    x.count(),
+                    y.count(),
+                    depth.min(x.rows() - first),
+                    out.as_mut_ptr(),
+                    x.count() as isize,
+                    1,
+                    first > 0,
+                    x.words()[first..].as_ptr(),
+                    1,
+                    x.stride() as isize,
+                    y.words()[first..].as_ptr(),
+                    y.stride() as isize,
+                    1,
+                    1.0,
+                    1.0,
+                    false,
+                    false,
+                    false,
+                    gemm::Parallelism::None,
+                );
+            }
         }
+    }
+
+    fn call_bytes(&self, rows: usize, left: usize, right: usize) -> u64 {
+        // It packs the left operand and, on aarch64 only, the right one; alignment and bookkeeping take below 1 KiB.
+        let right = if cfg!(target_arch = "aarch64") { right.next_multiple_of(PACKED_COLUMNS) } else { 0 };
+        (rows.min(DEPTH) * (left.next_multiple_of(PACKED_COLUMNS) + right) * 8 + 1024) as u64
     }
 }
 
@@ -117,7 +137,7 @@ pub(crate) mod tests {
 
     /// Compares `product` and `gram` with the plain sums on odd shapes, with dirty output.
     pub fn check(dgemm: &dyn Dgemm) {
-        for (rows, left, right, stride) in [(1, 1, 1, 1), (7, 8, 16, 9), (65, 40, 24, 65), (300, 72, 8, 312)] {
+        for (rows, left, right, stride) in [(1, 1, 1, 1), (7, 8, 16, 9), (65, 40, 24, 65), (1100, 72, 8, 1112)] {
             let words = |seed: usize| -> Vec<f64> {
                 (0..stride * 80).map(|at| ((at * 7919 + seed * 31) % 2001) as f64 - 1000.0).collect()
             };

@@ -5,7 +5,7 @@
 //!
 //! Promise: every sum of doubles is an integer that a double holds, so that residues are exact whatever the dgemm's
 //! order of summation; the proofs are in docs/ALGORITHM.md, "Exact sums in doubles". The conversions and the
-//! reductions allocate nothing; the dgemm has its own packing memory.
+//! reductions allocate nothing; the dgemm may have packing memory of its own, which `call_bytes` states.
 
 mod combine;
 mod cover;
@@ -102,6 +102,12 @@ impl<G: Dgemm> PlaneEngine for F64Engine<G> {
 
     fn table_bytes(&self) -> u64 {
         self.tables.bytes()
+    }
+
+    fn call_bytes(&self, rows: usize, grid: &BlockGrid) -> u64 {
+        let (chunk, [left, right]) =
+            (product::chunk_rows(rows).min(rows), product::tile_columns(self.dgemm.tile(), grid));
+        self.dgemm.call_bytes(chunk, left, right)
     }
 
     fn to_residues(

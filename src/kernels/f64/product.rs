@@ -28,6 +28,12 @@ pub fn tile_words(tile: TileShape, grid: &BlockGrid) -> usize {
     rectangle.max(triangle) * BLOCK_WORDS
 }
 
+/// Most columns of the left and of the right operand of one call.
+pub fn tile_columns(tile: TileShape, grid: &BlockGrid) -> [usize; 2] {
+    let diagonal = if grid.triangle { tile.diagonal } else { 0 };
+    [(tile.rows, grid.rows), (tile.cols, grid.cols)].map(|(most, blocks)| most.max(diagonal).min(blocks) * BLOCK)
+}
+
 /// Rows of one chunk when `rows` rows are cut into as few nearly equal chunks as exact sums allow.
 pub fn chunk_rows(rows: usize) -> usize {
     const { assert!(F64_CHUNK_ROWS.is_multiple_of(LANES)) };
