@@ -12,7 +12,8 @@ use crate::store::{Buffer, available_bytes};
 use serde::Serialize;
 use std::sync::Arc;
 
-/// From this size on a call without a limit asks the system how much memory there is.
+/// From this many new bytes on a call without a limit asks the system how much memory there is, which takes a
+/// fraction of a millisecond.
 const ASK_SYSTEM_BYTES: u64 = 64 << 20;
 
 /// How a product will run: cuts, bytes and jobs.
@@ -160,7 +161,7 @@ fn choose(ctx: &Context, input: &PlanInput<'_>, held_bytes: u64) -> Result<Cut> 
     let needed = input.bytes(&whole).total();
     let limit_bytes = match ctx.memory_bytes() {
         Some(limit) => limit,
-        None if needed <= ASK_SYSTEM_BYTES => return Ok(whole),
+        None if needed.saturating_sub(held_bytes) <= ASK_SYSTEM_BYTES => return Ok(whole),
         None => available_bytes().map_or(u64::MAX, |bytes| bytes.saturating_add(held_bytes)),
     };
     input.choose(limit_bytes).map_err(|minimum_bytes| Error::MemoryLimit { limit_bytes, minimum_bytes })
