@@ -118,7 +118,7 @@ impl Problem {
     }
 
     /// Converts panel `block`.
-    fn to_residues(&mut self, block: usize) {
+    fn convert_block(&mut self, block: usize) {
         let (rows, cols) = (self.matrix.rows(), self.matrix.cols());
         let (count, panel) = (self.engine.moduli().len(), self.engine.panel_words(rows));
         let plane = panel * self.grid.cols;
@@ -165,7 +165,7 @@ impl Problem {
 
 fn measure(kernel: &dyn PlaneKernel, shape: (usize, usize, u32), runs: usize) {
     let mut problem = Problem::new(kernel, shape);
-    let steps: [fn(&mut Problem, usize); 3] = [Problem::to_residues, Problem::multiply, Problem::reconstruct];
+    let steps: [fn(&mut Problem, usize); 3] = [Problem::convert_block, Problem::multiply, Problem::reconstruct];
     // For each piece of each step: the least CPU time, and the time in dgemm calls during that run.
     let mut best = problem.pieces().map(|count| vec![(f64::MAX, 0.0); count]);
     for _ in 0..runs {

@@ -1,6 +1,6 @@
 //! Matrices in files: Matrix Market text (`.mtx`) and a binary format (`.bin`).
 //!
-//! Both are read and written as streams; [`write`] makes a file appear complete or not at all. Which format is
+//! Both are read and written as streams; [`write()`] makes a file appear complete or not at all. Which format is
 //! meant, the file name says; a device or pipe without either ending takes Matrix Market.
 //! Knows: matrices, files. Does not know: residues, operations, the command line.
 //!
@@ -268,10 +268,10 @@ pub fn write<'a>(path: impl AsRef<Path>, matrix: impl Into<MatrixView<'a>>, opti
     write_atomically(path, |file| write_stream(file, path, format, matrix, options))
 }
 
-/// As [`write`], to any stream, called `path` in messages. A failure leaves half of it written.
+/// As [`write()`], to any stream, called `path` in messages. A failure leaves half of it written.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn write_stream<'a>(
     writer: impl Write,
     path: &Path,
