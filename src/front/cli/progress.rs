@@ -36,6 +36,9 @@ impl Bar {
     /// Shows a step; returns whether to go on, which a signal denies.
     pub fn advance(&self, progress: Progress) -> bool {
         if let Some(bar) = &self.0 {
+            if bar.is_finished() {
+                bar.reset(); // the next piece of work
+            }
             bar.set_length(progress.total);
             bar.set_position(progress.done);
             if bar.message() != progress.phase {

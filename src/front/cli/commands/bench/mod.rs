@@ -16,6 +16,7 @@ use super::{Session, budget, limited};
 use crate::error::{Error, Result};
 use crate::front::cli::config::{Bench, Operation};
 use crate::front::cli::machine::Machine;
+use crate::front::cli::progress::{Bar, Visibility};
 use crate::front::cli::units::{format_bytes, format_seconds};
 use crate::front::generate::{Kind, Size, generate};
 use crate::matrix::Matrix;
@@ -71,6 +72,7 @@ struct RivalReport {
 
 pub fn run(session: &mut Session, config: &Bench) -> Result<()> {
     check_names(&config.rivals)?;
+    session.bar = Bar::new(Visibility::Hidden); // drawing would be timed
     let size = Size { rows: config.rows, cols: config.cols, precision_bits: config.precision_bits };
     let a = generate(Kind::Random, size, SEED)?;
     let b = match config.operation {
@@ -90,7 +92,6 @@ pub fn run(session: &mut Session, config: &Bench) -> Result<()> {
         for rival in &mut theirs {
             rival.run(&samples);
         }
-        session.bar.finish();
     }
     let worst_error = samples.worst_error(|i, j| ours.result().float(i, j));
     let verified = ours.verify();
@@ -150,7 +151,8 @@ fn summarise(
         cols: config.cols,
         precision_bits: config.precision_bits,
     };
-    let limit_seconds = rate.map(|rate| limit.seconds(rate.median));
+    // An empty product has no limit to speak of.
+    let limit_seconds = rate.map(|rate| limit.seconds(rate.median)).filter(|&seconds| seconds > 0.0);
     let rivals = theirs.iter().map(|rival| RivalReport {
         name: rival.name(),
         form: rival.form(),
@@ -229,7 +231,7 @@ fn table(report: &BenchReport) -> String {
             format_seconds(limit),
             rate.median / 1e9
         ),
-        _ => "limit      not known: this CPU has no IFMA instructions to measure".into(),
+        _ => "limit      not known: no work, or no IFMA instructions to measure".into(),
     });
     let (planned, peak) = (format_bytes(report.planned_bytes), format_bytes(report.peak_bytes));
     lines.push(format!("memory     planned {planned}, peak {peak}"));
