@@ -84,7 +84,7 @@ mod tests {
         let p = generate(Kind::Random, Size { rows: 30, cols: 3, precision_bits: 80 }, 1).unwrap();
         let samples = Samples::new(&p, None);
         let exact = |i: usize, j: usize| {
-            let terms = (0..30).map(|k| p.float(k, i) * Float::with_val(500, p.float(k, j)));
+            let terms = (0..30).map(|k| Float::with_val(500, p.float(k, i)) * p.float(k, j));
             terms.fold(Float::new(500), |sum, term| sum + term)
         };
         assert_eq!(samples.worst_error(exact), 0.0);
