@@ -93,7 +93,7 @@ pub fn in_big_floats(q: &Matrix) -> Cholesky {
             row[col] /= &pivot_row[col];
         }
     }
-    Cholesky { precision_bits: bits, dimension: n, failed_column, least_pivot: format!("{least:.2e}") }
+    Cholesky { precision_bits: bits, dimension: n, failed_column, least_pivot: format!("{least:.3e}") }
 }
 
 fn dot(x: &[Float], y: &[Float], bits: u32) -> Float {
