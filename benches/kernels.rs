@@ -1,7 +1,8 @@
 //! Each step of every kernel alone, against the machine's multiply-add rate measured in the same run.
 //!
 //! Without arguments (as `cargo test` runs it) sizes are tiny and only the answers matter. `cargo bench --bench
-//! kernels -- --full [kernel]` takes the real sizes. One thread; minima over interleaved runs.
+//! kernels -- --full [kernel] [500x5000]` takes the real sizes, or
+//! one triangle of these columns and rows. One thread; minima over interleaved runs.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -36,6 +37,10 @@ fn main() {
         }
         println!("kernel {}", kernel.name());
         let runs = if full { 5 } else { 1 };
+        if let Some(shape) = arguments.iter().find_map(|argument| triangle(argument)) {
+            time_product(kernel, shape, 5);
+            continue;
+        }
         for &shape in if full { FULL } else { &[(16, 24, 10, false), (17, 17, 9, true)] } {
             time_product(kernel, shape, runs);
         }
@@ -43,6 +48,13 @@ fn main() {
             time_conversions(kernel, bits, if full { 2000 } else { 9 }, runs);
         }
     }
+}
+
+/// The shape that an argument such as `500x5000` names: columns and rows of a triangle.
+fn triangle(argument: &str) -> Option<Shape> {
+    let (columns, rows) = argument.split_once('x')?;
+    let columns = columns.parse().ok()?;
+    Some((columns, columns, rows.parse().ok()?, true))
 }
 
 fn engine(kernel: &'static dyn PlaneKernel, bits: u32, rows: usize) -> Arc<dyn PlaneEngine> {
@@ -83,13 +95,14 @@ fn time_product(kernel: &'static dyn PlaneKernel, (m, n, rows, triangle): Shape,
     let c = c.words(grid.words()).expect("fits");
     let x = &*x.words(grid.rows * engine.panel_words(rows)).expect("fits");
     let y = if triangle { x } else { y.words(grid.cols * engine.panel_words(rows)).expect("fits") };
-    let mut scratch = vec![0; engine.scratch_words(rows, &grid)];
+    let mut scratch = Buffer::default();
+    let scratch = scratch.words(engine.scratch_words(rows, &grid)).expect("fits");
     let (mut best, mut rate) = (f64::MAX, 0.0f64);
     for _ in 0..runs {
         rate = rate.max(kernels::instruction_rate(3).unwrap_or(f64::NAN));
         let start = Instant::now();
         let product = PlaneProduct { x, y, rows, grid, blocks: 0..grid.len(), accumulate: false };
-        engine.multiply(0, &product, c, &mut scratch);
+        engine.multiply(0, &product, c, scratch);
         best = best.min(start.elapsed().as_secs_f64());
     }
     let terms = ((if triangle { m * (m + 1) / 2 } else { m * n }) * rows) as f64;
@@ -112,7 +125,8 @@ fn time_conversions(kernel: &'static dyn PlaneKernel, bits: u32, rows: usize, ru
     let shifts = [shift; PANELS * BLOCK];
     let panel = engine.panel_words(rows);
     let grid = BlockGrid::triangle(PANELS * BLOCK);
-    let mut scratch = vec![0; engine.scratch_words(rows, &grid)];
+    let mut scratch = Buffer::default();
+    let scratch = scratch.words(engine.scratch_words(rows, &grid)).expect("fits");
     let (mut window, mut products) = (Buffer::default(), Buffer::default());
     let products = products.words(grid.words() * count).expect("fits");
     let mut block = IntegerBlock::new(engine.magnitude_limbs());
@@ -127,20 +141,20 @@ fn time_conversions(kernel: &'static dyn PlaneKernel, bits: u32, rows: usize, ru
                 .collect::<Vec<_>>();
             let columns = number * BLOCK..(number + 1) * BLOCK;
             let source = PanelSource { view: matrix.view(), columns, rows: 0..rows, shifts: &shifts };
-            engine.to_residues(0..count, &source, &mut planes, &mut scratch);
+            engine.to_residues(0..count, &source, &mut planes, scratch);
         }
         forth = forth.min(start.elapsed().as_secs_f64());
         for (prime, c) in products.chunks_exact_mut(grid.words()).enumerate() {
             let x = &words[prime * PANELS * panel..][..PANELS * panel];
             let product = PlaneProduct { x, y: x, rows, grid, blocks: 0..grid.len(), accumulate: false };
-            engine.multiply(prime, &product, c, &mut scratch);
+            engine.multiply(prime, &product, c, scratch);
         }
         let repeats = rows.div_ceil(10);
         let start = Instant::now();
         for at in 0..repeats {
             let offset = at % grid.len() * BLOCK_WORDS;
             let residues = BlockResidues { window: products, plane_words: grid.words(), offset };
-            engine.reconstruct(&residues, &mut block, &mut scratch);
+            engine.reconstruct(&residues, &mut block, scratch);
         }
         back = back.min(start.elapsed().as_secs_f64() / (repeats * BLOCK_WORDS) as f64);
     }

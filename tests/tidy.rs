@@ -15,10 +15,10 @@ use scan::{File, Word};
 /// The layers, lowest first; modules of one row do not know each other, and a module knows only the rows above it here.
 const LAYERS: &[&[&str]] = &[
     &["error"],
-    &["math"],
+    &["math", "store"],
     &["matrix"],
     &["plan"],
-    &["kernels", "store"],
+    &["kernels"],
     &["context"],
     &["drive"],
     &["ops"],

@@ -6,6 +6,7 @@
 use crate::error::{Error, Result};
 use crate::math::float::{FloatRef, Head, limbs_for};
 use crate::matrix::MatrixView;
+use crate::store::advise_huge_pages;
 
 /// Largest magnitude of an exponent that conversions accept (MPFR's default range).
 pub const MAXIMUM_EXPONENT: i64 = (1 << 30) - 1;
@@ -41,7 +42,9 @@ impl Matrix {
         let bytes = words.checked_mul(8).filter(|&bytes| bytes <= isize::MAX as usize).ok_or_else(overflow)?;
         // A failed reservation is an error; only then ask for zeroed pages, which the system hands out lazily.
         Vec::<u64>::new().try_reserve_exact(words).map_err(|_| Error::OutOfMemory { bytes: bytes as u64 })?;
-        Ok(Matrix { rows, cols, precision_bits, words: vec![0; words] })
+        let mut words = vec![0; words];
+        advise_huge_pages(&mut words);
+        Ok(Matrix { rows, cols, precision_bits, words })
     }
 
     /// Number of rows.

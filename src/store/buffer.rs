@@ -34,7 +34,7 @@ impl Buffer {
             self.start = (ALIGN_WORDS - misaligned) % ALIGN_WORDS;
             self.words = words;
             self.len = len;
-            self.advise_huge_pages();
+            advise_huge_pages(&mut self.words);
         }
         Ok(&mut self.words[self.start..self.start + len])
     }
@@ -48,24 +48,28 @@ impl Buffer {
     pub fn bytes_for(len: usize) -> u64 {
         if len == 0 { 0 } else { (len as u64 + ALIGN_WORDS as u64) * 8 }
     }
+}
 
-    fn advise_huge_pages(&mut self) {
-        #[cfg(target_os = "linux")]
-        {
-            const PAGE: usize = 4096;
-            let bytes = self.words.len() * 8;
-            if bytes < HUGE_BYTES {
-                return;
-            }
-            let address = self.words.as_mut_ptr() as usize;
-            let first = address.next_multiple_of(PAGE);
-            let length = (address + bytes - first) / PAGE * PAGE;
-            // SAFETY: the range lies inside the vector's own allocation, and advice on huge pages changes no contents.
-            let _ = unsafe {
-                rustix::mm::madvise(first as *mut core::ffi::c_void, length, rustix::mm::Advice::LinuxHugepage)
-            };
+/// Asks the system for huge pages under `words` where there are enough of them: fewer page faults and table walks.
+///
+/// Only a hint: contents stay as they are, and a system without huge pages loses nothing.
+pub fn advise_huge_pages(words: &mut [u64]) {
+    #[cfg(target_os = "linux")]
+    {
+        const PAGE: usize = 4096;
+        let bytes = size_of_val(words);
+        if bytes < HUGE_BYTES {
+            return;
         }
+        let address = words.as_mut_ptr() as usize;
+        let first = address.next_multiple_of(PAGE);
+        let length = (address + bytes - first) / PAGE * PAGE;
+        // SAFETY: the range lies inside the slice's own memory, and advice on huge pages changes no contents.
+        let _ =
+            unsafe { rustix::mm::madvise(first as *mut core::ffi::c_void, length, rustix::mm::Advice::LinuxHugepage) };
     }
+    #[cfg(not(target_os = "linux"))]
+    let _ = words;
 }
 
 #[cfg(test)]

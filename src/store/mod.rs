@@ -1,4 +1,4 @@
-//! Where the words of windows and scratch live, and how much memory the machine has.
+//! Where the words of matrices, windows and scratch live, and how much memory the machine has.
 //!
 //! Knows: allocation, huge pages, the system's memory figures. Does not know: what the words mean.
 
@@ -6,6 +6,6 @@ mod buffer;
 mod counting;
 mod system;
 
-pub use buffer::Buffer;
+pub use buffer::{Buffer, advise_huge_pages};
 pub use counting::{CountingAllocator, allocated_bytes, peak_bytes, reset_peak_bytes};
 pub use system::available_bytes;

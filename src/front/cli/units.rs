@@ -4,8 +4,8 @@
 
 use crate::error::{Error, Result};
 
-/// Decimal digits that a typed number may have; far beyond any count or size.
-const LONGEST: usize = 30;
+/// Decimal digits that a typed number may have: far beyond any count or size, and times 2^40 still below 2^128.
+const LONGEST: usize = 26;
 
 /// A plain decimal number `digits * 10^exponent`.
 struct Decimal {
@@ -150,6 +150,7 @@ mod tests {
             ("1T", 1 << 40),
             ("1e3K", 1_024_000),
             (".5KiB", 512),
+            ("10000000000000000000000000e-25T", 1 << 40),
             ("1e-5", 0),
             ("16777215.9999T", (16_777_215u64 << 40) + 1_099_401_676_613),
         ];

@@ -1,13 +1,16 @@
 //! The AVX-512 IFMA kernel: residues of 52 bits, `vpmadd52lo/hi`, primes `2^52 - c`.
 //!
 //! `micro` is the register tile, `product` the cache blocking around it, `symmetric` and `winograd` save an eighth of
-//! the products of large planes; `to_residues` and `reconstruct` are the conversions, `tables` what they read, `rate`
+//! the products of large planes, with `sums` of their operands; `to_residues` (with `digits`) and `reconstruct` are the
+//! conversions, `tables` what they read, `rate`
 //! measures the limit. Layout of an operand panel: `[row][8 columns]`; residues lie below `2^52`.
 
+mod digits;
 mod micro;
 mod product;
 mod rate;
 mod reconstruct;
+mod sums;
 mod symmetric;
 mod tables;
 mod to_residues;

@@ -12,7 +12,7 @@ use std::ops::Range;
 pub const KC: usize = 512;
 
 /// Panels of X in one group.
-const MC_PANELS: usize = 24;
+const MC_PANELS: usize = 20;
 
 /// Panels of an operand, `stride` words apart, from some row on.
 #[derive(Clone, Copy)]
@@ -30,7 +30,7 @@ impl<'a> Panels<'a> {
     }
 
     /// Whether `count` panels of `rows` rows lie in the slice.
-    fn holds(&self, count: usize, rows: usize) -> bool {
+    pub fn holds(&self, count: usize, rows: usize) -> bool {
         rows == 0 || count == 0 || (count - 1) * self.stride + rows * BLOCK <= self.words.len()
     }
 }
@@ -85,17 +85,25 @@ pub struct Target {
     pub row_window: Range<usize>,
     /// Block columns.
     pub col_window: Range<usize>,
+    /// Block row and block column to which panel 0 of X and of Y belong.
+    pub origin: (usize, usize),
 }
 
 impl Target {
     /// All blocks of `blocks`.
     pub fn new(grid: BlockGrid, blocks: Range<usize>) -> Target {
-        Target { grid, blocks, row_window: 0..grid.rows, col_window: 0..grid.cols }
+        Target { grid, blocks, row_window: 0..grid.rows, col_window: 0..grid.cols, origin: (0, 0) }
     }
 
     /// The whole plane.
     pub fn whole(grid: BlockGrid) -> Target {
         Target::new(grid, 0..grid.len())
+    }
+
+    /// The blocks of the plane that lie in both windows; the operands begin where the windows do.
+    pub fn window(grid: BlockGrid, row_window: Range<usize>, col_window: Range<usize>) -> Target {
+        let origin = (row_window.start, col_window.start);
+        Target { row_window, col_window, origin, ..Target::whole(grid) }
     }
 
     /// Block rows of column `col` within `rows`, and where the first of them begins in C.
@@ -123,9 +131,10 @@ pub fn depth_of_passes(rows: usize) -> usize {
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn multiply(fold: &Fold, operands: &Operands<'_>, target: &Target, c: &mut [u64], into: Into) {
     let Operands { x, y, rows, next } = *operands;
-    let Target { grid, blocks, row_window, col_window } = target;
+    let Target { grid, blocks, row_window, col_window, origin } = target;
     assert!(row_window.end <= grid.rows && col_window.end <= grid.cols && blocks.end <= grid.len());
-    assert!(x.holds(row_window.end, rows) && y.holds(col_window.end, rows));
+    assert!(row_window.start >= origin.0 && col_window.start >= origin.1);
+    assert!(x.holds(row_window.end - origin.0, rows) && y.holds(col_window.end - origin.1, rows));
     assert!(c.len() == blocks.len() * BLOCK_WORDS);
     if rows == 0 && into == Into::Overwrite {
         for col in col_window.clone() {
@@ -139,30 +148,29 @@ pub fn multiply(fold: &Fold, operands: &Operands<'_>, target: &Target, c: &mut [
     let columns = grid.column_of(blocks.start)..grid.column_of(blocks.end - 1) + 1;
     let columns = columns.start.max(col_window.start)..columns.end.min(col_window.end);
     let step = depth_of_passes(rows);
+    let group_panels = row_window.len().div_ceil(row_window.len().div_ceil(MC_PANELS).max(1)).max(1);
     for first in (0..rows).step_by(step) {
         let depth = step.min(rows - first);
         let into = if first > 0 { Into::Add } else { into };
-        for group in row_window.clone().step_by(MC_PANELS) {
-            let group = group..(group + MC_PANELS).min(row_window.end);
+        for group in row_window.clone().step_by(group_panels) {
+            let group = group..(group + group_panels).min(row_window.end);
             let later = first + depth;
+            let panels = |start: usize| start - origin.0..(start + group_panels).min(row_window.end) - origin.0;
             let mut next_group = match next {
-                _ if group.end < row_window.end => {
-                    Ahead::new(x, group.end..(group.end + MC_PANELS).min(row_window.end), first..later)
-                }
+                _ if group.end < row_window.end => Ahead::new(x, panels(group.end), first..later),
                 Some(next) if later == rows => Ahead::from(next),
-                _ => Ahead::new(
-                    x,
-                    row_window.start..(row_window.start + MC_PANELS).min(row_window.end),
-                    later..(later + step).min(rows),
-                ),
+                _ => Ahead::new(x, panels(row_window.start), later..(later + step).min(rows)),
             };
             for col in columns.clone() {
                 let (run, offset) = target.run(col, &group);
                 let column = &mut c[offset..][..run.len() * BLOCK_WORDS];
+                if run.is_empty() {
+                    continue;
+                }
                 // SAFETY: `holds` gives every panel the rows `first..first + depth`; `column` holds the blocks `run`.
                 unsafe {
-                    let x = x.words.as_ptr().add(run.start * x.stride + first * BLOCK);
-                    let y = y.words.as_ptr().add(col * y.stride + first * BLOCK);
+                    let x = x.words.as_ptr().add((run.start - origin.0) * x.stride + first * BLOCK);
+                    let y = y.words.as_ptr().add((col - origin.1) * y.stride + first * BLOCK);
                     let strip = Strip { x, x_stride: operands.x.stride, y, y_stride: operands.y.stride, rows: depth };
                     block_column(fold, strip, column, into, &mut next_group);
                 }

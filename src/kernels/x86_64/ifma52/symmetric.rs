@@ -4,11 +4,12 @@
 //! `S1 = i (A21 - A11)`, `S2 = A22 - i A21`, `S3 = S1 - A22`, `S4 = S3 + A12`;
 //! `P1 = A11 A11^T`, `P2 = A12 A12^T`, `P3 = A22 S4^T`, `P4 = S1 S2^T`, `P5 = S3 S3^T`;
 //! `C11 = P1 + P2`, `C21 = P1 + P5 + P4 + P3`, `C22 = P1 + P5 + P4 + P4^T`.
-//! Three of the products are triangles: 3.5 half-size squares instead of 4. The sums are formed slab by slab, so
-//! that they stay in cache. Source: Dumas, Pernet, Sedoglavic, ISSAC 2020 (arXiv 2001.04109).
+//! Three of the products are triangles: 3.5 half-size squares instead of 4. P2 and P3 go straight into C11 and C21.
+//! Source: Dumas, Pernet, Sedoglavic, ISSAC 2020 (arXiv 2001.04109).
 
 use super::micro::Fold;
-use super::product::{Into, Next, Operands, Panels, Target, depth_of_passes, multiply};
+use super::product::{Into, Next, Operands, Target, depth_of_passes, multiply};
+use super::sums::{form_sums, sum};
 use super::transpose::transpose;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
 use std::arch::x86_64::*;
@@ -27,7 +28,7 @@ pub fn pays(rows: usize, grid: &BlockGrid) -> bool {
 /// Words of scratch.
 pub fn scratch_words(rows: usize, grid: &BlockGrid) -> usize {
     let half = Halves::new(rows, grid);
-    3 * half.triangle.words() + 2 * half.square.words() + 4 * half.panels * half.slab * BLOCK
+    2 * half.triangle.words() + half.square.words() + 4 * half.panels * half.slab * BLOCK
 }
 
 /// How the operand is cut; the odd panel and the odd row that may be left are done classically.
@@ -60,34 +61,38 @@ pub fn multiply_triangle(fold: &Fold, root: u64, operands: &Operands<'_>, grid: 
     let half = Halves::new(operands.rows, &grid);
     let Operands { x, rows, next, .. } = *operands;
     let (p1, rest) = scratch.split_at_mut(half.triangle.words());
-    let (p2, rest) = rest.split_at_mut(half.triangle.words());
     let (p5, rest) = rest.split_at_mut(half.triangle.words());
-    let (p3, rest) = rest.split_at_mut(half.square.words());
-    let (p4, sums) = rest.split_at_mut(half.square.words());
+    let (p4, words) = rest.split_at_mut(half.square.words());
+    let h = half.panels;
     let (triangle, square) = (Target::whole(half.triangle), Target::whole(half.square));
+    let (top_left, bottom_left) = (Target::window(grid, 0..h, 0..h), Target::window(grid, h..2 * h, 0..h));
+    let wide_root = _mm512_set1_epi64(root as i64);
     for first in (0..half.rows).step_by(half.slab) {
         let depth = half.slab.min(half.rows - first);
-        let into = if first > 0 { Into::Add } else { Into::Overwrite };
+        let (own, shared) = if first > 0 { (Into::Add, Into::Add) } else { (Into::Overwrite, into) };
         let (a11, a12) = (x.from(0, first), x.from(0, half.rows + first));
-        let (a21, a22) = (x.from(half.panels, first), x.from(half.panels, half.rows + first));
-        let words = half.panels * depth * BLOCK;
-        form_sums(fold, root, [a11, a12, a21, a22], &mut sums[..4 * words], depth);
-        let sum = |number: usize| Panels { words: &sums[number * words..][..words], stride: depth * BLOCK };
-        // Each product fetches what the following one begins with; the two squares, the next slab.
-        let begin = |panels| Some(Next::new(panels, half.panels.min(24), depth));
+        let (a21, a22) = (x.from(h, first), x.from(h, half.rows + first));
+        let words = &mut words[..4 * h * depth * BLOCK];
+        form_sums([a11, a12, a21, a22], (h, depth), words, |[a11, a12, a21, a22]| {
+            let s1 = fold.multiply(fold.subtract(a21, a11), wide_root);
+            let s2 = fold.subtract(a22, fold.multiply(a21, wide_root));
+            let s3 = fold.subtract(s1, a22);
+            [s1, s2, s3, fold.add(s3, a12)]
+        });
+        // Each product fetches what the following one begins with; the last, the next slab.
+        let begin = |panels| Some(Next::new(panels, h.min(24), depth));
         let later = first + depth;
-        let slab = |row: usize| {
-            let rows = half.slab.min(half.rows - later.min(half.rows));
-            if rows == 0 { next } else { Some(Next::new(x.from(0, row), 2 * half.panels, rows)) }
-        };
+        let left = half.slab.min(half.rows - later);
+        let slab = if left == 0 { next } else { Some(Next::new(x.from(0, later), 2 * h, left)) };
         let pair = |x, y, next| Operands { x, y, rows: depth, next };
-        multiply(fold, &pair(a11, a11, begin(a12)), &triangle, p1, into);
-        multiply(fold, &pair(a12, a12, begin(sum(2))), &triangle, p2, into);
-        multiply(fold, &pair(sum(2), sum(2), begin(a22)), &triangle, p5, into);
-        multiply(fold, &pair(a22, sum(3), slab(later)), &square, p3, into);
-        multiply(fold, &pair(sum(0), sum(1), slab(half.rows + later)), &square, p4, into);
+        multiply(fold, &pair(a11, a11, begin(a12)), &triangle, p1, own);
+        multiply(fold, &pair(a12, a12, begin(a22)), &top_left, c, shared);
+        let sum = |number| sum(words, number, depth);
+        multiply(fold, &pair(a22, sum(3), begin(sum(2))), &bottom_left, c, shared);
+        multiply(fold, &pair(sum(2), sum(2), begin(sum(0))), &triangle, p5, own);
+        multiply(fold, &pair(sum(0), sum(1), slab), &square, p4, own);
     }
-    combine(fold, &half, [p1, p2, p3, p4, p5], grid, Work { c, into, scratch: &mut [] });
+    combine(fold, &half, [p1, p4, p5], grid, (c, into));
     let done = 2 * half.panels;
     if done < grid.rows {
         let last = Target { row_window: done..grid.rows, ..Target::whole(grid) };
@@ -110,75 +115,58 @@ pub struct Work<'a> {
     pub scratch: &'a mut [u64],
 }
 
-/// `S1, S2, S3, S4` of one slab, one after the other in `out`.
-#[target_feature(enable = "avx512f,avx512ifma")]
-fn form_sums(fold: &Fold, root: u64, quarters: [Panels<'_>; 4], out: &mut [u64], depth: usize) {
-    let root = _mm512_set1_epi64(root as i64);
-    let words = out.len() / 4;
-    let (s12, s34) = out.split_at_mut(2 * words);
-    let ((s1, s2), (s3, s4)) = (s12.split_at_mut(words), s34.split_at_mut(words));
-    for panel in 0..words / (depth * BLOCK) {
-        let at = panel * depth * BLOCK;
-        let inputs = quarters.map(|quarter| &quarter.words[panel * quarter.stride..][..depth * BLOCK]);
-        let outputs = [&mut *s1, s2, s3, s4].map(|sum| sum[at..][..depth * BLOCK].as_mut_ptr());
-        for offset in (0..depth * BLOCK).step_by(BLOCK) {
-            // SAFETY: all inputs and outputs have `depth * BLOCK` words from their pointers.
-            unsafe {
-                let [a11, a12, a21, a22] = inputs.map(|input| _mm512_loadu_si512(input.as_ptr().add(offset).cast()));
-                let s1 = fold.multiply(fold.subtract(a21, a11), root);
-                let s2 = fold.subtract(a22, fold.multiply(a21, root));
-                let s3 = fold.subtract(s1, a22);
-                let s4 = fold.add(s3, a12);
-                for (pointer, sum) in outputs.iter().zip([s1, s2, s3, s4]) {
-                    _mm512_storeu_si512(pointer.add(offset).cast(), sum);
-                }
-            }
-        }
-    }
-}
+/// A block as 8 columns.
+pub type Block = [__m512i; BLOCK];
 
-/// Block number `index` of a plane, as 8 columns.
+/// Block number `index` of a plane.
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub fn load_block(words: &[u64], index: usize) -> [__m512i; BLOCK] {
+pub fn load_block(words: &[u64], index: usize) -> Block {
     let block = &words[index * BLOCK_WORDS..][..BLOCK_WORDS];
     // SAFETY: the block has 64 words.
     std::array::from_fn(|column| unsafe { _mm512_loadu_si512(block.as_ptr().add(column * BLOCK).cast()) })
 }
 
-/// Writes the halves of C from the five products.
-#[target_feature(enable = "avx512f,avx512ifma")]
-fn combine(fold: &Fold, half: &Halves, products: [&mut [u64]; 5], grid: BlockGrid, work: Work<'_>) {
-    let [p1, p2, p3, p4, p5] = products.map(|product| &*product);
-    let Work { c, into, .. } = work;
-    let h = half.panels;
-    let add = |a: [__m512i; BLOCK], b: [__m512i; BLOCK]| -> [__m512i; BLOCK] {
-        std::array::from_fn(|column| fold.add(a[column], b[column]))
-    };
-    let mut store = |row: usize, col: usize, value: [__m512i; BLOCK]| {
-        let index = grid.index(row, col);
-        let value = if into == Into::Add { add(load_block(c, index), value) } else { value };
-        let block = &mut c[index * BLOCK_WORDS..][..BLOCK_WORDS];
+/// Writes block number `index` of a plane.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub fn store_block(words: &mut [u64], index: usize, block: Block) {
+    let words = &mut words[index * BLOCK_WORDS..][..BLOCK_WORDS];
+    for (column, vector) in block.into_iter().enumerate() {
         // SAFETY: the block has 64 words.
-        unsafe {
-            for (column, vector) in value.into_iter().enumerate() {
-                _mm512_storeu_si512(block.as_mut_ptr().add(column * BLOCK).cast(), vector);
-            }
-        }
+        unsafe { _mm512_storeu_si512(words.as_mut_ptr().add(column * BLOCK).cast(), vector) };
+    }
+}
+
+/// `a + b`, entry by entry.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub fn add_blocks(fold: &Fold, a: Block, b: Block) -> Block {
+    std::array::from_fn(|column| fold.add(a[column], b[column]))
+}
+
+/// Adds to C what the products in scratch hold: C11 and C21 have P2 and P3 already.
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn combine(fold: &Fold, half: &Halves, products: [&mut [u64]; 3], grid: BlockGrid, (c, into): (&mut [u64], Into)) {
+    let [p1, p4, p5] = products.map(|product| &*product);
+    let h = half.panels;
+    let mut store = |row: usize, col: usize, value: Block, into: Into| {
+        let index = grid.index(row, col);
+        let value = if into == Into::Add { add_blocks(fold, load_block(c, index), value) } else { value };
+        store_block(c, index, value);
     };
     for col in 0..h {
         for row in 0..h {
-            let square = half.square.index(row, col);
             let lower = half.triangle.index(row.max(col), row.min(col));
             let first = load_block(p1, lower);
-            let symmetric = add(first, load_block(p5, lower));
+            let symmetric = add_blocks(fold, first, load_block(p5, lower));
             let mirrored = if row < col { transpose(symmetric) } else { symmetric };
-            let both = add(mirrored, load_block(p4, square));
-            store(h + row, col, add(both, load_block(p3, square)));
+            let both = add_blocks(fold, mirrored, load_block(p4, half.square.index(row, col)));
+            store(h + row, col, both, Into::Add);
             if row >= col {
                 let across = transpose(load_block(p4, half.square.index(col, row)));
-                store(h + row, h + col, add(both, across));
-                store(row, col, add(first, load_block(p2, lower)));
+                store(h + row, h + col, add_blocks(fold, both, across), into);
+                store(row, col, first, Into::Add);
             }
         }
     }

@@ -1,21 +1,22 @@
 //! `X^T Y` by seven block products: one level of Strassen's method in Winograd's form, exact modulo a prime.
 //!
 //! With `A = X^T` and `B = Y` in halves: `S1 = A21 + A22`, `S2 = S1 - A11`, `S3 = A11 - A21`, `S4 = A12 - S2`;
-//! `T1 = B12 - B11`, `T2 = B22 - T1`, `T3 = B22 - B12`, `T4 = T2 - B21`;
+//! `T1 = B12 - B11`, `T2 = B22 - T1`, `T3 = B22 - B12`, `T4 = B21 - T2`;
 //! `P1 = A11 B11`, `P2 = A12 B21`, `P3 = S4 B22`, `P4 = A22 T4`, `P5 = S1 T1`, `P6 = S2 T2`, `P7 = S3 T3`;
-//! `C11 = P1 + P2`, `C12 = P1 + P6 + P5 + P3`, `C21 = P1 + P6 + P7 - P4`, `C22 = P1 + P6 + P7 + P5`.
-//! The sums are formed slab by slab, so that they stay in cache. Source: Winograd 1971; Strassen 1969.
+//! `C11 = P1 + P2`, `C12 = P1 + P6 + P5 + P3`, `C21 = P1 + P6 + P7 + P4`, `C22 = P1 + P6 + P7 + P5`.
+//! P2, P3 and P4 go straight into C11, C12 and C21. The sums are formed slab by slab, so that they stay in cache.
+//! Source: Winograd 1971; Strassen 1969.
 
 use super::micro::Fold;
-use super::product::{Into, Next, Operands, Panels, Target, depth_of_passes, multiply};
-use super::symmetric::{Work, load_block};
-use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
-use std::arch::x86_64::*;
+use super::product::{Into, Next, Operands, Target, depth_of_passes, multiply};
+use super::sums::{form_sums, sum};
+use super::symmetric::{Block, Work, add_blocks, load_block, store_block};
+use crate::plan::{BLOCK, BlockGrid};
 
 /// Fewest panels on either side for which the level pays (measured).
 const LEAST_PANELS: usize = 56;
 
-/// Fewest rows for which the level pays: the seven results are combined once per product.
+/// Fewest rows for which the level pays: the results are combined once per product.
 const LEAST_ROWS: usize = 512;
 
 /// Whether the scheme is used for a whole rectangle of this shape.
@@ -26,7 +27,7 @@ pub fn pays(rows: usize, grid: &BlockGrid) -> bool {
 /// Words of scratch.
 pub fn scratch_words(rows: usize, grid: &BlockGrid) -> usize {
     let half = Halves::new(rows, grid);
-    7 * half.quarter.words() + 4 * (half.x_panels + half.y_panels) * half.slab * BLOCK
+    4 * half.quarter.words() + 4 * (half.x_panels + half.y_panels) * half.slab * BLOCK
 }
 
 /// How the operands are cut; the odd panels and the odd row that may be left are done classically.
@@ -51,54 +52,47 @@ impl Halves {
 pub fn multiply_rectangle(fold: &Fold, operands: &Operands<'_>, grid: BlockGrid, work: Work<'_>) {
     let Work { c, into, scratch } = work;
     let half = Halves::new(operands.rows, &grid);
-    let Operands { x, y, rows, .. } = *operands;
-    let (products, sums) = scratch.split_at_mut(7 * half.quarter.words());
-    let whole = Target::whole(half.quarter);
+    let Operands { x, y, rows, next } = *operands;
+    let (products, words) = scratch.split_at_mut(4 * half.quarter.words());
+    let quarter = Target::whole(half.quarter);
+    let (m, n) = (half.x_panels, half.y_panels);
+    let corner = |row: usize, col: usize| Target::window(grid, row * m..(row + 1) * m, col * n..(col + 1) * n);
     for first in (0..half.rows).step_by(half.slab) {
         let depth = half.slab.min(half.rows - first);
-        let step = if first > 0 { Into::Add } else { Into::Overwrite };
+        let (own, shared) = if first > 0 { (Into::Add, Into::Add) } else { (Into::Overwrite, into) };
         let second = half.rows + first;
-        let a = [x.from(0, first), x.from(0, second), x.from(half.x_panels, first), x.from(half.x_panels, second)];
-        let b = [y.from(0, first), y.from(half.y_panels, first), y.from(0, second), y.from(half.y_panels, second)];
-        let (s_words, t_words) = (half.x_panels * depth * BLOCK, half.y_panels * depth * BLOCK);
-        let (s, t) = sums.split_at_mut(4 * s_words);
-        form_sums(a, &mut s[..4 * s_words], depth, |[a11, a12, a21, a22]| {
+        let a = [x.from(0, first), x.from(0, second), x.from(m, first), x.from(m, second)];
+        let b = [y.from(0, first), y.from(n, first), y.from(0, second), y.from(n, second)];
+        let (s_words, t_words) = (m * depth * BLOCK, n * depth * BLOCK);
+        let (s, t) = words.split_at_mut(4 * s_words);
+        let t = &mut t[..4 * t_words];
+        form_sums(a, (m, depth), s, |[a11, a12, a21, a22]| {
             let s1 = fold.add(a21, a22);
             let s2 = fold.subtract(s1, a11);
             [s1, s2, fold.subtract(a11, a21), fold.subtract(a12, s2)]
         });
-        form_sums(b, &mut t[..4 * t_words], depth, |[b11, b12, b21, b22]| {
+        form_sums(b, (n, depth), t, |[b11, b12, b21, b22]| {
             let t1 = fold.subtract(b12, b11);
             let t2 = fold.subtract(b22, t1);
-            [t1, t2, fold.subtract(b22, b12), fold.subtract(t2, b21)]
+            [t1, t2, fold.subtract(b22, b12), fold.subtract(b21, t2)]
         });
-        let sum = |number: usize| Panels { words: &s[number * s_words..][..s_words], stride: depth * BLOCK };
-        let other = |number: usize| Panels { words: &t[number * t_words..][..t_words], stride: depth * BLOCK };
-        let pairs = [
-            (a[0], b[0]),
-            (a[1], b[2]),
-            (sum(3), b[3]),
-            (a[3], other(3)),
-            (sum(0), other(0)),
-            (sum(1), other(1)),
-            (sum(2), other(2)),
-        ];
-        // The last four products fetch the quarters of the next slab.
+        let whole = |x, y, next| Operands { x, y, rows: depth, next };
+        let begin = |panels, count: usize| Some(Next::new(panels, count.min(24), depth));
+        let mut own_products = products.chunks_exact_mut(half.quarter.words());
+        let [p1, p5, p6, p7] = std::array::from_fn(|_| own_products.next().expect("scratch holds four products"));
+        multiply(fold, &whole(a[0], b[0], begin(a[1], m)), &quarter, p1, own);
+        multiply(fold, &whole(a[1], b[2], begin(a[3], m)), &corner(0, 0), c, shared);
+        let (sum, other) = (|number| sum(s, number, depth), |number| sum(t, number, depth));
+        multiply(fold, &whole(a[3], other(3), begin(sum(3), m)), &corner(1, 0), c, shared);
+        multiply(fold, &whole(sum(3), b[3], begin(sum(0), m)), &corner(0, 1), c, shared);
+        // The last three products fetch quarters of the next slab.
         let (later, rest) = (first + depth, half.slab.min(half.rows - (first + depth)));
-        let fetch = |panels, count| (rest > 0).then_some(Next::new(panels, count, rest));
-        let ahead = [
-            fetch(x.from(0, later), 2 * half.x_panels),
-            fetch(x.from(0, half.rows + later), 2 * half.x_panels),
-            fetch(y.from(0, later), 2 * half.y_panels),
-            fetch(y.from(0, half.rows + later), 2 * half.y_panels),
-        ];
-        let products = products.chunks_exact_mut(half.quarter.words());
-        for (number, ((x, y), product)) in pairs.into_iter().zip(products).enumerate() {
-            let next = number.checked_sub(3).and_then(|number| ahead[number]);
-            multiply(fold, &Operands { x, y, rows: depth, next }, &whole, product, step);
-        }
+        let fetch = |panels, count| if rest > 0 { Some(Next::new(panels, count, rest)) } else { next };
+        multiply(fold, &whole(sum(0), other(0), begin(sum(1), m)), &quarter, p5, own);
+        multiply(fold, &whole(sum(1), other(1), fetch(y.from(0, later), 2 * n)), &quarter, p6, own);
+        multiply(fold, &whole(sum(2), other(2), fetch(x.from(0, later), 2 * m)), &quarter, p7, own);
     }
-    combine(fold, &half, products, grid, c, into);
+    combine(fold, &half, products, grid, (c, into));
     let done = (2 * half.x_panels, 2 * half.y_panels);
     let bottom = Target { row_window: done.0..grid.rows, ..Target::whole(grid) };
     multiply(fold, operands, &bottom, c, into);
@@ -111,54 +105,26 @@ pub fn multiply_rectangle(fold: &Fold, operands: &Operands<'_>, grid: BlockGrid,
     }
 }
 
-/// Four sums of the four quarters of an operand over one slab, one after the other in `out`.
-#[inline]
+/// Adds to C what the products in scratch hold: three of its quarters have P2, P3 and P4 already.
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn form_sums(quarters: [Panels<'_>; 4], out: &mut [u64], depth: usize, sums_of: impl Fn([__m512i; 4]) -> [__m512i; 4]) {
-    let words = out.len() / 4;
-    for panel in 0..words / (depth * BLOCK) {
-        let inputs = quarters.map(|quarter| &quarter.words[panel * quarter.stride..][..depth * BLOCK]);
-        for offset in (0..depth * BLOCK).step_by(BLOCK) {
-            // SAFETY: each input has `depth * BLOCK` words, and `out` four times `words`.
-            unsafe {
-                let sums = sums_of(inputs.map(|input| _mm512_loadu_si512(input.as_ptr().add(offset).cast())));
-                for (number, sum) in sums.into_iter().enumerate() {
-                    let at = number * words + panel * depth * BLOCK + offset;
-                    _mm512_storeu_si512(out.as_mut_ptr().add(at).cast(), sum);
-                }
-            }
-        }
-    }
-}
-
-/// Writes the quarters of C from the seven products.
-#[target_feature(enable = "avx512f,avx512ifma")]
-fn combine(fold: &Fold, half: &Halves, products: &[u64], grid: BlockGrid, c: &mut [u64], into: Into) {
+fn combine(fold: &Fold, half: &Halves, products: &[u64], grid: BlockGrid, (c, into): (&mut [u64], Into)) {
     let words = half.quarter.words();
-    let load = |number: usize, index: usize| load_block(&products[number * words..][..words], index);
-    let add = |a: [__m512i; BLOCK], b: [__m512i; BLOCK]| -> [__m512i; BLOCK] {
-        std::array::from_fn(|column| fold.add(a[column], b[column]))
-    };
-    let mut store = |row: usize, col: usize, value: [__m512i; BLOCK]| {
+    let mut store = |row: usize, col: usize, value: Block, into: Into| {
         let index = grid.index(row, col);
-        let value = if into == Into::Add { add(load_block(c, index), value) } else { value };
-        let block = &mut c[index * BLOCK_WORDS..][..BLOCK_WORDS];
-        for (column, vector) in value.into_iter().enumerate() {
-            // SAFETY: the block has 64 words.
-            unsafe { _mm512_storeu_si512(block.as_mut_ptr().add(column * BLOCK).cast(), vector) };
-        }
+        let value = if into == Into::Add { add_blocks(fold, load_block(c, index), value) } else { value };
+        store_block(c, index, value);
     };
     for col in 0..half.y_panels {
         for row in 0..half.x_panels {
             let index = half.quarter.index(row, col);
-            let [p1, p2, p3, p4, p5, p6, p7] = std::array::from_fn(|number| load(number, index));
-            let u2 = add(p1, p6);
-            let u3 = add(u2, p7);
-            let less: [__m512i; BLOCK] = std::array::from_fn(|column| fold.subtract(u3[column], p4[column]));
-            store(row, col, add(p1, p2));
-            store(row, half.y_panels + col, add(add(u2, p5), p3));
-            store(half.x_panels + row, col, less);
-            store(half.x_panels + row, half.y_panels + col, add(u3, p5));
+            let [p1, p5, p6, p7] =
+                std::array::from_fn(|number| load_block(&products[number * words..][..words], index));
+            let u2 = add_blocks(fold, p1, p6);
+            let u3 = add_blocks(fold, u2, p7);
+            store(row, col, p1, Into::Add);
+            store(row, half.y_panels + col, add_blocks(fold, u2, p5), Into::Add);
+            store(half.x_panels + row, col, u3, Into::Add);
+            store(half.x_panels + row, half.y_panels + col, add_blocks(fold, u3, p5), into);
         }
     }
 }

@@ -1,0 +1,224 @@
+//! Fixed-point digits of 52 bits, straight from the limbs.
+//!
+//! The 8 columns of a panel are 8 lanes. Per entry, a masked 64-byte load, a byte permutation and one variable shift
+//! give 8 digits; bits above them may be garbage, which the multiply-adds ignore. The lowest digit cut is the first
+//! 52 bits of what rounding drops: comparing it with one half gives the rounding bits. Only an exact half there looks
+//! at the limbs again; nothing else branches on the numbers.
+
+use super::transpose::transpose;
+use crate::kernels::PanelSource;
+use crate::plan::BLOCK;
+use std::arch::x86_64::*;
+
+/// Rows converted together.
+pub const ROWS: usize = 4;
+
+/// Rows ahead of their use at which heads and limbs are fetched: the conversion would wait for their latency.
+const AHEAD: usize = 2 * ROWS;
+
+/// Bits of a digit.
+const DIGIT_BITS: i64 = 52;
+
+/// Bytes from one group of 8 digits to the next.
+const GROUP_BYTES: i64 = DIGIT_BITS;
+
+/// Shifts beyond this leave no bit of any number; they are cut down to it, so that no address overflows.
+const LARGEST_SHIFT: i64 = 1 << 30;
+
+/// Digits cut for an operand of `digits` digits: one more, for rounding, and whole groups.
+pub fn padded(digits: usize) -> usize {
+    (digits + 1).next_multiple_of(8)
+}
+
+/// Takes a panel apart, row after row.
+pub struct Cutter<'a> {
+    heads: &'a [u64],
+    limbs: &'a [u64],
+    /// Bytes of the limbs of one element.
+    width: usize,
+    /// Index of each column's next element; columns that the panel lacks repeat the first.
+    next: __m512i,
+    /// Columns that the panel has.
+    live: u8,
+    /// Bits of a significand less the column's shift.
+    fixed: __m512i,
+    stride: usize,
+    rows_left: usize,
+}
+
+impl<'a> Cutter<'a> {
+    /// Begins at the first row of `source`.
+    #[target_feature(enable = "avx512f")]
+    pub fn new(source: &PanelSource<'a>) -> Cutter<'a> {
+        let (view, live) = (source.view, source.columns.len());
+        assert!((1..=BLOCK).contains(&live) && source.columns.end <= source.shifts.len());
+        let bits = view.limbs_per_element() as i64 * 64;
+        let (mut next, mut fixed) = ([0i64; BLOCK], [0; BLOCK]);
+        if !source.rows.is_empty() {
+            // Both ends are looked up: every element between them exists too.
+            let index = |row: usize, column: usize| view.element_index(row, column) as i64;
+            for (lane, column) in source.columns.clone().enumerate() {
+                let last = index(source.rows.end - 1, column);
+                next[lane] = index(source.rows.start, column);
+                assert!((last as usize) < view.all_heads().len());
+                fixed[lane] = bits - source.shifts[column];
+            }
+            assert!(view.all_limbs().len() == view.all_heads().len() * view.limbs_per_element());
+            let first = next[0];
+            next[live..].fill(first);
+        }
+        Cutter {
+            heads: view.all_heads(),
+            limbs: view.all_limbs(),
+            width: view.limbs_per_element() * 8,
+            next: load(&next),
+            live: u8::MAX >> (BLOCK - live),
+            fixed: load(&fixed),
+            stride: view.row_stride(),
+            rows_left: source.rows.len(),
+        }
+    }
+
+    /// Writes the digits of the next row, `ROWS * 8` words from digit to digit, the one for rounding first; returns
+    /// the signs and the rounding bits, a bit for each column.
+    ///
+    /// # Panics
+    /// Past the last row, or where `digits` is no whole number of groups.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
+    pub fn next_row(&mut self, digits: &mut [u64]) -> (u8, u8) {
+        const STEP: usize = ROWS * BLOCK;
+        assert!(self.rows_left > 0);
+        let groups = digits.len().div_ceil(8 * STEP);
+        assert!(groups > 0 && digits.len() >= (groups * 8 - 1) * STEP + BLOCK);
+        let elements = self.next;
+        self.next = _mm512_add_epi64(elements, _mm512_set1_epi64(self.stride as i64));
+        self.rows_left -= 1;
+        let ahead = if self.rows_left >= AHEAD { AHEAD * self.stride } else { 0 };
+        // SAFETY: `new` looked up the first and the last element of each column, and no more rows are taken.
+        let heads = unsafe {
+            _mm512_mask_i64gather_epi64::<8>(_mm512_setzero_si512(), self.live, elements, self.heads.as_ptr().cast())
+        };
+        let (nonzero, signs) =
+            (_mm512_test_epi64_mask(heads, heads), _mm512_test_epi64_mask(heads, _mm512_set1_epi64(1)));
+        // The scaled integer is the significand, an integer, shifted right by this; one digit more is cut below it.
+        let shift = _mm512_sub_epi64(self.fixed, _mm512_srai_epi64::<2>(heads));
+        let limit = _mm512_set1_epi64(LARGEST_SHIFT);
+        let shift = _mm512_max_epi64(_mm512_min_epi64(shift, limit), _mm512_sub_epi64(_mm512_setzero_si512(), limit));
+        let drop = _mm512_sub_epi64(shift, _mm512_set1_epi64(DIGIT_BITS));
+        let mut start = _mm512_srai_epi64::<3>(drop);
+        let bytes = _mm512_mullo_epi64(elements, _mm512_set1_epi64(self.width as i64));
+        let at = store(_mm512_add_epi64(bytes, start));
+        let indices = store(elements);
+        self.fetch(&indices, ahead);
+        let bits = store(_mm512_and_si512(drop, _mm512_set1_epi64(7)));
+        let odd = _mm512_set_epi64(4, 0, 4, 0, 4, 0, 4, 0);
+        let shifts: [__m512i; BLOCK] = std::array::from_fn(|lane| _mm512_add_epi64(odd, _mm512_set1_epi64(bits[lane])));
+        let pick = load_bytes(&DIGIT_BYTES);
+        let limbs = self.limbs.as_ptr().cast::<i8>();
+        for group in 0..groups {
+            let masks = store(masks(nonzero, start, self.width));
+            let entries: [__m512i; BLOCK] = std::array::from_fn(|lane| {
+                let from = limbs.wrapping_offset((at[lane] + GROUP_BYTES * group as i64) as isize);
+                // SAFETY: the mask keeps only bytes of the element's own limbs.
+                let loaded = unsafe { _mm512_maskz_loadu_epi8(masks[lane] as u64, from) };
+                _mm512_srlv_epi64(_mm512_permutexvar_epi8(pick, loaded), shifts[lane])
+            });
+            for (digit, vector) in transpose(entries).into_iter().enumerate() {
+                // SAFETY: asserted above.
+                unsafe { _mm512_storeu_si512(digits.as_mut_ptr().add((group * 8 + digit) * STEP).cast(), vector) };
+            }
+            start = _mm512_add_epi64(start, _mm512_set1_epi64(GROUP_BYTES));
+        }
+        (signs, self.carries(digits, drop, &indices))
+    }
+
+    /// The rounding bits of a row from its two lowest digits: to nearest, ties to even.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn carries(&self, digits: &[u64], drop: __m512i, indices: &[i64; BLOCK]) -> u8 {
+        // SAFETY: `next_row` asserts that there are at least 8 digits.
+        let (dropped, kept) = unsafe {
+            (_mm512_loadu_si512(digits.as_ptr().cast()), _mm512_loadu_si512(digits.as_ptr().add(ROWS * BLOCK).cast()))
+        };
+        let dropped = _mm512_and_si512(dropped, _mm512_set1_epi64((1 << DIGIT_BITS) - 1));
+        let half = _mm512_set1_epi64(1 << (DIGIT_BITS - 1));
+        let (above, equal) = (_mm512_cmpgt_epi64_mask(dropped, half), _mm512_cmpeq_epi64_mask(dropped, half));
+        if equal == 0 {
+            return above;
+        }
+        let (odd, drop) = (_mm512_test_epi64_mask(kept, _mm512_set1_epi64(1)), store(drop));
+        let width = self.width / 8;
+        let more = (0..BLOCK).filter(|&lane| {
+            let limbs = &self.limbs[indices[lane] as usize * width..][..width];
+            equal >> lane & 1 == 1 && drop[lane] > 0 && any_below(limbs, drop[lane] as usize)
+        });
+        above | equal & (odd | more.fold(0, |bits, lane| bits | 1 << lane))
+    }
+
+    /// Fetches heads and limbs `ahead` elements after these.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn fetch(&self, indices: &[i64; BLOCK], ahead: usize) {
+        let limbs = self.limbs.as_ptr().cast::<i8>();
+        for &index in indices {
+            let element = index as usize + ahead;
+            _mm_prefetch::<_MM_HINT_T0>(self.heads.as_ptr().wrapping_add(element).cast());
+            for line in (0..self.width).step_by(64) {
+                _mm_prefetch::<_MM_HINT_T0>(limbs.wrapping_add(element * self.width + line));
+            }
+        }
+    }
+}
+
+/// For each lane, which of the 64 bytes from byte `start` of an element on belong to its `width` bytes; none for zeros.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn masks(nonzero: u8, start: __m512i, width: usize) -> __m512i {
+    let (ones, zero) = (_mm512_set1_epi64(-1), _mm512_setzero_si512());
+    // Counts of 64 and more shift everything out.
+    let past_end = _mm512_max_epi64(_mm512_sub_epi64(start, _mm512_set1_epi64(width as i64 - 64)), zero);
+    let before = _mm512_max_epi64(_mm512_sub_epi64(zero, start), zero);
+    _mm512_maskz_and_epi64(nonzero, _mm512_srlv_epi64(ones, past_end), _mm512_sllv_epi64(ones, before))
+}
+
+/// Whether one of the low `drop` bits is set.
+fn any_below(limbs: &[u64], drop: usize) -> bool {
+    let whole = (drop / 64).min(limbs.len());
+    let rest = limbs.get(whole).is_some_and(|limb| limb & ((1u64 << (drop % 64)) - 1) != 0);
+    rest || limbs[..whole].iter().any(|&limb| limb != 0)
+}
+
+/// For each of 8 digits, the 8 bytes from the one in which it begins: digit `i` starts at bit `52 i`.
+const DIGIT_BYTES: [u8; 64] = {
+    let mut bytes = [0; 64];
+    let mut at = 0;
+    while at < 64 {
+        bytes[at] = (at / 8 * 52 / 8 + at % 8) as u8;
+        at += 1;
+    }
+    bytes
+};
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn load_bytes(bytes: &[u8; 64]) -> __m512i {
+    // SAFETY: the array has 64 bytes.
+    unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn load(words: &[i64; BLOCK]) -> __m512i {
+    // SAFETY: the array has 8 words.
+    unsafe { _mm512_loadu_si512(words.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn store(vector: __m512i) -> [i64; BLOCK] {
+    let mut words = [0; BLOCK];
+    // SAFETY: the array has 8 words.
+    unsafe { _mm512_storeu_si512(words.as_mut_ptr().cast(), vector) };
+    words
+}
