@@ -7,7 +7,7 @@ use rug::{Float, Integer, rand::RandState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use sunzi::math::bound::working_bits;
-use sunzi::math::scale::{largest_exponent, norm_exponent, scaled_integer, square_rounded_up};
+use sunzi::math::scale::{column_exponent, scaled_integer};
 use sunzi::ops::{GemmOptions, SyrkOptions, gemm_into, plan_gemm, plan_syrk, syrk_into};
 use sunzi::ops::{gemm_with_cut, syrk_with_cut, syrk_with_fault};
 use sunzi::plan::Cut;
@@ -49,9 +49,7 @@ fn random_integers(rows: usize, cols: usize, bits: u32, seed: u32) -> Matrix {
 }
 
 fn exponent(view: &MatrixView<'_>, col: usize) -> i64 {
-    let column = || (0..view.rows()).map(|row| view.get(row, col));
-    let Some(largest) = largest_exponent(column().map(|value| value.head)) else { return 0 };
-    norm_exponent(column().map(|value| square_rounded_up(value, largest)).sum(), largest)
+    column_exponent((0..view.rows()).map(|row| view.get(row, col).head))
 }
 
 /// Factors of a combined product.

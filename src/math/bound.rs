@@ -7,12 +7,12 @@ pub fn ceil_log2(count: usize) -> u32 {
     usize::BITS - (count.max(1) - 1).leading_zeros()
 }
 
-/// Guard bits for a contraction over `contracted` terms: `ceil(ceil(log2 max(K, 1)) / 2) + 3`.
+/// Guard bits for a contraction over `contracted` terms: `ceil(ceil(log2 max(K, 1)) / 2) + 4`.
 ///
 /// Rounding the scaled entries moves `Q_ij` by at most `2 * sqrt(K)/2 + K/4 * 2^-B` units of `2^B`, that is by less
 /// than `2^(-b-1)` of `||p_i|| ||p_j||` with these guard bits.
 pub fn guard_bits(contracted: usize) -> u32 {
-    ceil_log2(contracted).div_ceil(2) + 3
+    ceil_log2(contracted).div_ceil(2) + 4
 }
 
 /// Working bits `B = b + guard_bits`: the scaled column `p_j * 2^(B - e_j)` is rounded to integers.
@@ -79,8 +79,8 @@ mod tests {
     #[test]
     fn small_values_are_exact() {
         assert_eq!([0, 1, 2, 3, 4, 5, 4000, usize::MAX].map(ceil_log2), [0, 0, 1, 2, 2, 3, 12, 64]);
-        assert_eq!(working_bits(1024, 4000), 1033);
-        assert_eq!(ifma52_prime_count(modulus_bits(1033, 1033)), 40);
+        assert_eq!(working_bits(1024, 4000), 1034);
+        assert_eq!(ifma52_prime_count(modulus_bits(1034, 1034)), 40);
     }
 
     #[test]

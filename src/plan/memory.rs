@@ -18,7 +18,7 @@ pub const LEAST_CHUNK_ROWS: usize = 256;
 const CHUNK_STEP_ROWS: usize = 64;
 
 /// Bytes of the queues, lists and slices of one call that do not grow with it.
-const CALL_BYTES: u64 = 8 << 10;
+const CALL_BYTES: u64 = 16 << 10;
 
 /// Bytes of the lists and the thread pool's own records for each worker.
 const WORKER_BYTES: u64 = 1 << 10;

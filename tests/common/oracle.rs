@@ -3,7 +3,7 @@
 use rug::{Float, Integer};
 use std::cmp::Ordering;
 use sunzi::math::bound::working_bits;
-use sunzi::math::scale::{largest_exponent, norm_exponent, square_rounded_up};
+use sunzi::math::scale::column_exponent;
 use sunzi::{Matrix, MatrixView, Uplo};
 
 /// The number `integer * 2^exponent`.
@@ -112,12 +112,13 @@ pub fn squared_norms(view: &MatrixView<'_>) -> Vec<Exact> {
 
 /// The library's scale exponent of a column, after a check of what defines it against the exact squared norm.
 pub fn scale_exponent(view: &MatrixView<'_>, col: usize, square: &Exact) -> i64 {
-    let column = || (0..view.rows()).map(|row| view.get(row, col));
-    let Some(largest) = largest_exponent(column().map(|value| value.head)) else { return 0 };
-    let exponent = norm_exponent(column().map(|value| square_rounded_up(value, largest)).sum(), largest);
+    if square.integer.is_zero() {
+        return 0;
+    }
+    let exponent = column_exponent((0..view.rows()).map(|row| view.get(row, col).head));
     let power = |exponent: i64| Exact { integer: Integer::from(1), exponent: 2 * exponent };
     assert_ne!(square.compare(&power(exponent)), Ordering::Greater, "the norm exceeds 2^{exponent}");
-    assert_eq!(square.compare(&power(exponent - 2)), Ordering::Greater, "{exponent} is more than one too large");
+    assert_eq!(square.compare(&power(exponent - 3)), Ordering::Greater, "{exponent} is more than two too large");
     exponent
 }
 

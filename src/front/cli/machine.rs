@@ -67,7 +67,8 @@ pub fn has_avx512() -> bool {
 /// Starts the program anew where OpenBLAS runs below this CPU's abilities: without `OPENBLAS_CORETYPE` where that is
 /// set, else (an OpenBLAS too old to know the CPU) with `SKYLAKEX` in it.
 ///
-/// OpenBLAS reads the variable when it is loaded, so nothing less helps. Comes back where there is nothing to do, or
+/// OpenBLAS reads the variable when it is loaded, so nothing less helps. Says nothing: the benchmark names the kernels
+/// that run. Comes back where there is nothing to do, or
 /// nothing left to try.
 pub fn restart_with_strong_blas() {
     let Some(core) = openblas_core().filter(|core| has_avx512() && is_weak_core(core)) else { return };
@@ -79,10 +80,6 @@ pub fn restart_with_strong_blas() {
         Ok(_) => None,
         Err(_) => Some("SKYLAKEX"),
     };
-    let how = value.map_or("unset".to_string(), |value| format!("= {value}"));
-    super::print_note(&format!(
-        "OpenBLAS {core} kernels waste AVX-512: starting again, {OPENBLAS_CORE_VARIABLE} {how}"
-    ));
     #[cfg(unix)]
     if let Ok(program) = std::env::current_exe() {
         let mut again = std::process::Command::new(program);

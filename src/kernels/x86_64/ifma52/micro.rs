@@ -24,8 +24,9 @@ impl Fold {
     #[inline]
     #[target_feature(enable = "avx512f")]
     pub fn new(prime: u64) -> Fold {
-        let c = ((1u64 << 52) - prime) as i64;
-        Fold { prime: _mm512_set1_epi64(prime as i64), c: _mm512_set1_epi64(c), mask: _mm512_set1_epi64((1 << 52) - 1) }
+        let prime = _mm512_set1_epi64(prime as i64);
+        let c = _mm512_sub_epi64(_mm512_set1_epi64(1 << 52), prime);
+        Fold { prime, c, mask: _mm512_set1_epi64((1 << 52) - 1) }
     }
 
     /// `lo + 2^52 hi mod p`, least residue, for `lo`, `hi` sums of at most 4093 terms below `2^52`.
@@ -56,6 +57,13 @@ impl Fold {
     pub fn subtract(&self, a: __m512i, b: __m512i) -> __m512i {
         let difference = _mm512_sub_epi64(a, b);
         _mm512_min_epu64(difference, _mm512_add_epi64(difference, self.prime))
+    }
+
+    /// `-a mod p` where `negative` is set, else `a`; minus zero becomes `p`.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub fn negate(&self, negative: u8, a: __m512i) -> __m512i {
+        _mm512_mask_sub_epi64(a, negative, self.prime, a)
     }
 
     /// `a + b mod p` for least residues.

@@ -139,23 +139,24 @@ fn sums<const PRIMES: usize>(tables: &Tables, prime: usize, group: &Group<'_>) -
 
 /// Folds, applies the signs and writes the rows of one prime.
 ///
-/// A zero with a minus sign becomes `p`, not 0: below `2^52` all the same, which is all that products ask for.
+/// A zero with a minus sign becomes `p`: below `2^52` all the same, which is all that products ask for.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn store_residues(tables: &Tables, prime: usize, group: &Group<'_>, count: usize, sums: &Sums, plane: &mut [u64]) {
-    let prime = tables.primes[prime];
-    let (fold, prime) = (Fold::new(prime), _mm512_set1_epi64(prime as i64));
+    let fold = Fold::new(tables.primes[prime]);
     let out = &mut plane[group.first * BLOCK..][..count * BLOCK];
-    for (row, words) in out.chunks_exact_mut(BLOCK).enumerate() {
-        let magnitude = fold.fold(sums[row].0, sums[row].1);
-        let residue = _mm512_mask_sub_epi64(magnitude, group.signs[row], prime, magnitude);
-        // SAFETY: `words` has 8 words, on a 64-byte boundary where `stream` is set.
+    let residues: [__m512i; ROWS] =
+        std::array::from_fn(|row| fold.negate(group.signs[row], fold.fold(sums[row].0, sums[row].1)));
+    let write = |row: usize, start: *mut u64| {
+        let at = start.wrapping_add(row * BLOCK).cast();
+        // SAFETY: the callers below write the `count` rows of `out`, on 64-byte boundaries where `stream` is set.
         unsafe {
-            if group.stream {
-                _mm512_stream_si512(words.as_mut_ptr().cast(), residue);
-            } else {
-                _mm512_storeu_si512(words.as_mut_ptr().cast(), residue);
-            }
+            if group.stream { _mm512_stream_si512(at, residues[row]) } else { _mm512_storeu_si512(at, residues[row]) }
         }
+    };
+    if count == ROWS {
+        (0..ROWS).for_each(|row| write(row, out.as_mut_ptr()));
+    } else {
+        (0..count).for_each(|row| write(row, out.as_mut_ptr()));
     }
 }

@@ -21,7 +21,7 @@ use crate::front::cli::units::{format_bytes, format_seconds};
 use crate::front::generate::{Kind, Size, generate};
 use crate::matrix::Matrix;
 use crate::ops::{Phases, Report};
-use crate::rivals;
+use crate::rivals::{self, openblas_core};
 use check::Samples;
 use contest::{Ours, Theirs};
 use limit::{Limit, instruction_rate};
@@ -233,6 +233,9 @@ fn table(report: &BenchReport) -> String {
         ),
         _ => "limit      not known: no work, or no IFMA instructions to measure".into(),
     });
+    if let Some(core) = openblas_core() {
+        lines.push(format!("openblas   {core} kernels"));
+    }
     let (planned, peak) = (format_bytes(report.planned_bytes), format_bytes(report.peak_bytes));
     lines.push(format!("memory     planned {planned}, peak {peak}"));
     let verdict = if report.checked { "every run right" } else { "WRONG" };
