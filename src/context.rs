@@ -32,6 +32,7 @@ pub struct Context {
     memory_bytes: Option<u64>,
     kernel: Option<&'static dyn PlaneKernel>,
     self_check: bool,
+    freivalds: bool,
     progress: Option<Arc<ProgressCallback>>,
     pool: Option<rayon::ThreadPool>,
     engines: Mutex<Vec<KeptEngine>>,
@@ -117,6 +118,7 @@ pub struct ContextBuilder {
     memory_bytes: Option<u64>,
     kernel: Option<String>,
     self_check: bool,
+    freivalds: bool,
     progress: Option<Arc<ProgressCallback>>,
 }
 
@@ -142,6 +144,14 @@ impl ContextBuilder {
     /// Whether each result is checked by a redundant prime; off by default, costs about one part in the prime count.
     pub fn self_check(mut self, on: bool) -> Self {
         self.self_check = on;
+        self
+    }
+
+    /// Whether each product is tested with a random vector before it is rounded (Freivalds); off by default.
+    ///
+    /// Covers conversions, which the self-check does not. Reads every entry of the operands twice more.
+    pub fn freivalds(mut self, on: bool) -> Self {
+        self.freivalds = on;
         self
     }
 
@@ -173,6 +183,7 @@ impl ContextBuilder {
             memory_bytes: self.memory_bytes,
             kernel,
             self_check: self.self_check,
+            freivalds: self.freivalds,
             progress: self.progress,
             pool,
             engines: Mutex::default(),
@@ -218,6 +229,11 @@ impl Context {
     /// Whether results are checked by a redundant prime.
     pub fn self_check(&self) -> bool {
         self.self_check
+    }
+
+    /// Whether products are tested with a random vector before they are rounded.
+    pub fn freivalds(&self) -> bool {
+        self.freivalds
     }
 
     /// Runs `work` on the context's threads (on the caller's where there is one thread).

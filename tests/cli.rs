@@ -78,7 +78,8 @@ fn bits_do_not_depend_on_kernel_threads_or_memory() {
     sandbox.run("syrk P.bin -o Q.mtx --precision 300 --kernel reference --threads 1");
     let minimum = sandbox.fail("syrk P.bin -o X.mtx --precision 300 --memory 1K", 4);
     let minimum = minimum.split("at least ").nth(1).unwrap().split(' ').next().unwrap().to_string();
-    let choices = ["--threads 2", "--kernel f64 --threads 3", "--self-check", "--kernel f64 --self-check"];
+    let choices =
+        ["--freivalds", "--threads 2", "--kernel f64 --threads 3", "--self-check", "--kernel f64 --self-check"];
     let limited = format!("--threads 1 --memory {minimum}");
     for choice in choices.into_iter().chain([limited.as_str()]) {
         sandbox.run(&format!("syrk P.bin -o R.mtx --precision 300 {choice}"));

@@ -12,7 +12,7 @@ use common::{KINDS, Rng, effort, forced, integer_matrix, kernel_names, matrix};
 use rug::{Float, Integer};
 use std::sync::Mutex;
 use sunzi::ops::{VerifyOptions, freivalds_gemm, freivalds_syrk, syrk_with_fault, verify_syrk};
-use sunzi::{Context, Error, Matrix, Op, SyrkOptions, syrk_with};
+use sunzi::{Context, Error, GemmOptions, Matrix, Op, SyrkOptions, Uplo, gemm_with, syrk_with};
 
 /// What is done to one word, or to all words of a plane.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -195,6 +195,55 @@ fn without_the_check_the_same_faults_do_change_results() {
         let strike = |window: &mut [u64], _: usize| window[0] = window[1];
         let outcome = syrk_with_fault(&ctx, &p, 120, &SyrkOptions::default(), &strike).unwrap();
         assert!(!outcome.report.checked && outcome.result != clean, "{kernel}: the hook does not reach the window");
+    }
+}
+
+#[test]
+fn a_fault_in_all_planes_passes_the_redundant_prime_but_not_freivalds() {
+    for kernel in kernel_names() {
+        let p = matrix(KINDS[0], 60, 20, 200, 5);
+        // Entry (9, 8) becomes entry (10, 8), in every plane: an integer as good as any other.
+        let strike = |window: &mut [u64], plane_words: usize| {
+            window.chunks_exact_mut(plane_words).for_each(|plane| plane[3 * 64 + 1] = plane[3 * 64 + 2]);
+        };
+        let run = |ctx: &Context| syrk_with_fault(ctx, &p, 200, &SyrkOptions::default(), &strike);
+        let clean = syrk_with(&forced(kernel, 1).build().unwrap(), &p, 200, &SyrkOptions::default()).unwrap().result;
+        let fooled = run(&forced(kernel, 2).self_check(true).build().unwrap()).unwrap().result;
+        assert!(fooled != clean && fooled.float(9, 8) == clean.float(10, 8), "{kernel}");
+        for threads in [1, 3] {
+            let found = run(&forced(kernel, threads).freivalds(true).build().unwrap()).unwrap_err();
+            assert!(matches!(&found, Error::Verification(text) if text.starts_with("row 8 ")), "{kernel}: {found}");
+            assert_eq!(found.exit_code(), 5);
+        }
+    }
+}
+
+#[test]
+fn freivalds_accepts_every_right_product() {
+    for kernel in kernel_names() {
+        for (seed, threads) in [(1, 1), (2, 3)] {
+            let (p, b) = (matrix(KINDS[1], 41, 30, 150, seed), matrix(KINDS[0], 41, 19, 90, seed + 9));
+            let integers = integer_matrix(33, 26, 100, seed);
+            for limit in [None, Some(500 << 10)] {
+                let builder = forced(kernel, threads).freivalds(true);
+                let ctx = limit.map_or(builder.clone(), |bytes| builder.memory_bytes(bytes)).build().unwrap();
+                let plain = forced(kernel, threads).build().unwrap();
+                for op in [Op::NoTranspose, Op::Transpose] {
+                    for uplo in [Uplo::Lower, Uplo::Upper] {
+                        let options = SyrkOptions { op, uplo, ..SyrkOptions::default() };
+                        let found = syrk_with(&ctx, &p, 150, &options).unwrap();
+                        assert!(
+                            found.report.checked
+                                && found.result == syrk_with(&plain, &p, 150, &options).unwrap().result
+                        );
+                        let exact = SyrkOptions { exact_integers: true, ..options };
+                        syrk_with(&ctx, &integers, 64, &exact).unwrap();
+                    }
+                }
+                let transposed = GemmOptions { op_a: Op::Transpose, ..GemmOptions::default() };
+                gemm_with(&ctx, &p, &b, 150, &transposed).unwrap();
+            }
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bound;
+pub mod check_field;
 pub mod family;
 pub mod float;
 pub mod modulus;

@@ -46,7 +46,7 @@ pub(crate) fn choose_road(ctx: &Context, size: &ProductSize, operand_bits: u32) 
     // Two planes of the narrower primes do the work of one, and small matrix products have their own overhead.
     let slowdown = if ctx.kernel().family() == "ifma52" { 1.0 } else { 2.5 };
     let planes = slowdown * size.plane_nanoseconds(operand_bits);
-    if !ctx.self_check() && size.direct_nanoseconds(operand_bits) < planes {
+    if !ctx.self_check() && !ctx.freivalds() && size.direct_nanoseconds(operand_bits) < planes {
         return Road::Direct;
     }
     Road::Planes(if planes < ONE_WORKER_NANOSECONDS { 1 } else { ctx.threads() })

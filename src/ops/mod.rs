@@ -5,6 +5,7 @@
 mod combine;
 mod convert;
 mod direct;
+mod inner_check;
 mod multiply;
 mod plan;
 mod planes;

@@ -6,6 +6,7 @@ use crate::kernels::{EngineSpec, PlaneEngine};
 use crate::math::bound;
 use crate::matrix::Matrix;
 use crate::ops::direct::{self, ProductSize, Road};
+use crate::ops::inner_check::InnerCheck;
 use crate::ops::problem::{Bits, check_precision};
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid, Cut, PlanBytes, PlanInput, WindowWords, plan_jobs};
 use crate::store::{Buffer, available_bytes};
@@ -130,6 +131,8 @@ pub(crate) fn plan_planes(ctx: &Context, request: &PlanRequest, workers: usize, 
     };
     let engine = ctx.engine(ctx.kernel(), spec)?;
     let size = &request.size;
+    let check_bytes =
+        if ctx.freivalds() { InnerCheck::bytes(size.rows, size.cols, size.contracted, workers) } else { 0 };
     let input = PlanInput {
         contracted: size.contracted,
         left_panels: size.rows.div_ceil(BLOCK),
@@ -139,7 +142,7 @@ pub(crate) fn plan_planes(ctx: &Context, request: &PlanRequest, workers: usize, 
         workers,
         result_bytes: request.result_bytes,
         table_bytes: engine.table_bytes(),
-        list_bytes: (size.rows + size.cols) as u64 * size_of::<i64>() as u64,
+        list_bytes: (size.rows + size.cols) as u64 * size_of::<i64>() as u64 + check_bytes,
         integer_bytes: (BLOCK_WORDS * engine.magnitude_limbs() * 8) as u64,
         panel_words: &|rows| engine.panel_words(rows),
         scratch_words: &|rows, grid| engine.scratch_words(rows, grid),

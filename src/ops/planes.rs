@@ -10,6 +10,7 @@ use crate::kernels::{IntegerBlock, PlaneEngine};
 use crate::math::bound::range_check_bits;
 use crate::matrix::Matrix;
 use crate::ops::convert::{CONVERT_UNITS, Conversion};
+use crate::ops::inner_check::InnerCheck;
 use crate::ops::multiply::Multiplication;
 use crate::ops::plan::PlannedRun;
 use crate::ops::problem::{Bits, Operand, Problem};
@@ -83,6 +84,8 @@ impl<'a> PlaneRun<'a> {
     /// Those of [`crate::syrk_with`].
     pub fn run(&self, workspace: &mut Workspace, result: &mut Matrix) -> Result<Phases> {
         let mut windows = self.windows(workspace)?;
+        let check = (self.ctx.freivalds())
+            .then(|| InnerCheck::new(self.ctx, self.problem, windows.left_shifts, windows.right_shifts));
         let mut phases = Phases::default();
         for pair in self.band_pairs() {
             for step in self.steps() {
@@ -98,11 +101,12 @@ impl<'a> PlaneRun<'a> {
                 fault(&mut windows.products[..self.engine.moduli().len() * plane_words], plane_words);
             }
             let start = Instant::now();
-            let time = self.recover(&pair, &mut windows, result)?;
+            let time = self.recover(&pair, &mut windows, result, check.as_ref())?;
             let share = start.elapsed().as_secs_f64() / (time.reconstruct + time.unscale).as_secs_f64().max(1e-9);
             phases.reconstruct += share * time.reconstruct.as_secs_f64();
             phases.unscale += share * time.unscale.as_secs_f64();
         }
+        check.map_or(Ok(()), InnerCheck::finish)?;
         Ok(phases)
     }
 
@@ -215,7 +219,13 @@ impl<'a> PlaneRun<'a> {
         multiplication.run(windows.products, &mut windows.spaces, &self.meter)
     }
 
-    fn recover(&self, pair: &BandPair, windows: &mut Windows<'_>, result: &mut Matrix) -> Result<RecoveryTime> {
+    fn recover(
+        &self,
+        pair: &BandPair,
+        windows: &mut Windows<'_>,
+        result: &mut Matrix,
+        check: Option<&InnerCheck>,
+    ) -> Result<RecoveryTime> {
         let recovery = Recovery {
             engine: self.engine,
             window: windows.products,
@@ -230,6 +240,7 @@ impl<'a> PlaneRun<'a> {
             combination: self.problem.combination,
             largest_bits: self.ctx.self_check().then(|| range_check_bits(self.bits.modulus)),
             precision_bits: self.bits.result,
+            check,
         };
         recovery.run(result, &mut windows.spaces, &self.meter)
     }

@@ -6,6 +6,7 @@ use crate::kernels::{BlockResidues, IntegerBlock, PlaneEngine};
 use crate::math::float::bit_length;
 use crate::matrix::Matrix;
 use crate::ops::combine::{Combination, ExactEntry, Place};
+use crate::ops::inner_check::{InnerCheck, RowSums};
 use crate::ops::planes::Space;
 use crate::ops::segments::{ColumnPiece, Region, Segment, Segments};
 use crate::plan::{BLOCK, BLOCK_WORDS};
@@ -32,6 +33,8 @@ pub(crate) struct Recovery<'a> {
     pub largest_bits: Option<u32>,
     /// Precision of the result.
     pub precision_bits: u32,
+    /// Freivalds' test, where it was asked for.
+    pub check: Option<&'a InnerCheck>,
 }
 
 /// Time of all workers, summed.
@@ -46,6 +49,7 @@ pub(crate) struct RecoveryTime {
 struct Local<'l, 's> {
     space: &'l mut Space<'s>,
     time: RecoveryTime,
+    sums: Option<RowSums>,
 }
 
 impl Recovery<'_> {
@@ -55,9 +59,13 @@ impl Recovery<'_> {
     /// [`Error::SelfCheck`], [`Error::ExponentRange`], [`Error::Cancelled`].
     pub fn run(&self, result: &mut Matrix, spaces: &mut [Space<'_>], meter: &Meter<'_>) -> Result<RecoveryTime> {
         let mut segments = Segments::new(self.region, result);
-        let mut locals =
-            spaces.iter_mut().map(|space| Local { space, time: RecoveryTime::default() }).collect::<Vec<_>>();
+        let sums = || self.check.map(InnerCheck::row_sums);
+        let local = |space| Local { space, time: RecoveryTime::default(), sums: sums() };
+        let mut locals = spaces.iter_mut().map(local).collect::<Vec<_>>();
         drive::share(&mut locals, |_| segments.next(), |local, segment| self.fill(local, segment, meter))?;
+        if let Some(check) = self.check {
+            locals.iter_mut().filter_map(|local| local.sums.take()).for_each(|sums| check.collect(sums));
+        }
         let sum = |part: fn(&RecoveryTime) -> Duration| locals.iter().map(|local| part(&local.time)).sum();
         Ok(RecoveryTime { reconstruct: sum(|time| time.reconstruct), unscale: sum(|time| time.unscale) })
     }
@@ -71,7 +79,7 @@ impl Recovery<'_> {
             let residues = BlockResidues { window: self.window, plane_words, offset };
             self.engine.reconstruct(&residues, integers, scratch);
             let reconstructed = Instant::now();
-            self.store(integers, row, &mut segment)?;
+            self.store(integers, row, &mut segment, local.sums.as_mut())?;
             let stored = Instant::now();
             local.time.reconstruct += reconstructed - start;
             local.time.unscale += stored - reconstructed;
@@ -82,7 +90,13 @@ impl Recovery<'_> {
     }
 
     /// Rounds the integers of one block into blocks of rows `row` of the segment.
-    fn store(&self, integers: &IntegerBlock, row: usize, segment: &mut Segment<'_>) -> Result<()> {
+    fn store(
+        &self,
+        integers: &IntegerBlock,
+        row: usize,
+        segment: &mut Segment<'_>,
+        mut sums: Option<&mut RowSums>,
+    ) -> Result<()> {
         let first = (row - segment.rows.start) * BLOCK;
         for (c, ColumnPiece { heads, limbs }) in segment.columns.iter_mut().enumerate() {
             if heads.is_empty() {
@@ -95,6 +109,9 @@ impl Recovery<'_> {
                 let place = Place { row: row * BLOCK + r, col: segment.col * BLOCK + c };
                 if self.region.holds(place.row, place.col) {
                     let entry = self.region.entry(r, c);
+                    if let (Some(check), Some(sums)) = (self.check, sums.as_deref_mut()) {
+                        check.add(sums, place, integers.negative[entry], integers.magnitude(entry));
+                    }
                     *head = self.round(integers, entry, place, limbs)?;
                 }
             }

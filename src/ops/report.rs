@@ -49,7 +49,7 @@ pub struct Report {
     pub phases: Phases,
     /// Bytes the plan allows for: windows, scratch, tables and the result.
     pub planned_bytes: u64,
-    /// Whether a redundant prime checked every entry.
+    /// Whether a redundant prime or Freivalds' test checked the product.
     pub checked: bool,
 }
 

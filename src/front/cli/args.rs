@@ -74,6 +74,9 @@ pub struct RawProduct {
     /// Check every entry of the result with one more prime.
     #[arg(long)]
     pub self_check: bool,
+    /// Test the product with a random vector before it is rounded.
+    #[arg(long)]
+    pub freivalds: bool,
     /// Inputs hold integers; compute the exact integer result.
     #[arg(long)]
     pub exact_integers: bool,

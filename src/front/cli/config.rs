@@ -109,6 +109,8 @@ pub struct Product {
     pub precision: Precision,
     /// Whether a redundant prime checks the result.
     pub self_check: bool,
+    /// Whether a random vector tests the product.
+    pub freivalds: bool,
     /// Whether operands are integers and the result is exact.
     pub exact_integers: bool,
     /// Factor of the product, as typed.
@@ -323,6 +325,7 @@ impl RawProduct {
             operands,
             precision: Precision { bits, input_bits },
             self_check: self.self_check,
+            freivalds: self.freivalds,
             exact_integers: self.exact_integers,
             alpha: self.alpha,
             beta: self.beta,

@@ -246,7 +246,7 @@ impl Bounds {
 }
 
 /// `work(0), work(1), ...` on the context's threads.
-fn map_indices<R: Send>(ctx: &Context, count: usize, work: impl Fn(usize) -> R + Send + Sync) -> Vec<R> {
+pub(crate) fn map_indices<R: Send>(ctx: &Context, count: usize, work: impl Fn(usize) -> R + Send + Sync) -> Vec<R> {
     if ctx.threads() == 1 {
         return (0..count).map(work).collect();
     }
@@ -254,7 +254,7 @@ fn map_indices<R: Send>(ctx: &Context, count: usize, work: impl Fn(usize) -> R +
 }
 
 /// A seed that nobody chose: the standard library keys its hash maps from the system's randomness.
-fn fresh_seed() -> u64 {
+pub(crate) fn fresh_seed() -> u64 {
     std::collections::hash_map::RandomState::new().build_hasher().finish()
 }
 

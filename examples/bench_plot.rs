@@ -1,0 +1,104 @@
+//! Draws the reports of `make bench` as one picture: how many times faster than each rival, row by row.
+//!
+//! `cargo run --release --example bench_plot -- target/bench docs/benchmarks.svg`. Reads every `syrk-*-1.json` there
+//! (one thread) that has rivals; a bar is the ratio of medians, on a logarithmic scale.
+
+use plotters::prelude::*;
+use serde_json::Value;
+use std::error::Error;
+
+/// One report: its label and the ratio over each rival.
+struct Row {
+    label: String,
+    ratios: Vec<(String, f64)>,
+}
+
+const RIVALS: [(&str, RGBColor); 3] =
+    [("sdpb", RGBColor(31, 119, 180)), ("flint", RGBColor(255, 127, 14)), ("mpfr", RGBColor(44, 160, 44))];
+
+/// Pixels of a row of the picture.
+const ROW_HEIGHT: u32 = 64;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments = std::env::args().skip(1).collect::<Vec<_>>();
+    let [folder, output] = arguments.as_slice() else {
+        return Err("usage: bench_plot FOLDER OUTPUT.svg".into());
+    };
+    let rows = read(folder)?;
+    if rows.is_empty() {
+        return Err(format!("no report of one thread with rivals in {folder}").into());
+    }
+    draw(&rows, output)
+}
+
+/// The reports of a folder, the largest product first.
+fn read(folder: &str) -> Result<Vec<Row>, Box<dyn Error>> {
+    let mut rows = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if !(name.starts_with("syrk-") && name.ends_with("-1.json")) {
+            continue;
+        }
+        let report: Value = serde_json::from_str(&std::fs::read_to_string(&path)?)?;
+        let rivals = report["rivals"].as_array().into_iter().flatten();
+        let ratios = rivals.filter_map(|rival| Some((rival["name"].as_str()?.to_string(), rival["ratio"].as_f64()?)));
+        let ratios = ratios.collect::<Vec<_>>();
+        let label = format!("{} x {}, {} bits", report["rows"], report["cols"], report["precision_bits"]);
+        if !ratios.is_empty() {
+            rows.push((report["seconds"]["median"].as_f64().unwrap_or(0.0), Row { label, ratios }));
+        }
+    }
+    rows.sort_by(|a, b| b.0.total_cmp(&a.0));
+    Ok(rows.into_iter().map(|(_, row)| row).collect())
+}
+
+fn draw(rows: &[Row], output: &str) -> Result<(), Box<dyn Error>> {
+    let size = (900, 110 + ROW_HEIGHT * rows.len() as u32);
+    let root = SVGBackend::new(output, size).into_drawing_area();
+    root.fill(&WHITE)?;
+    let largest = rows.iter().flat_map(|row| &row.ratios).fold(2.0f64, |most, (_, ratio)| most.max(*ratio));
+    let mut chart = ChartBuilder::on(&root)
+        .margin(10)
+        .caption("SYRK, one thread: times faster than each rival", ("sans-serif", 18))
+        .x_label_area_size(36)
+        .y_label_area_size(170)
+        .build_cartesian_2d((1.0..largest * 1.3).log_scale(), (rows.len() as f64)..0.0)?;
+    let label =
+        |y: &f64| rows.get(*y as usize).filter(|_| y.fract() > 0.4).map_or(String::new(), |row| row.label.clone());
+    chart
+        .configure_mesh()
+        .disable_y_mesh()
+        .y_labels(0)
+        .x_label_formatter(&|x| format!("{x:.0}"))
+        .x_desc("ratio of medians")
+        .draw()?;
+    for (name, color) in RIVALS {
+        let bars = rows.iter().enumerate().flat_map(|(index, row)| {
+            let slot = row.ratios.iter().position(|(rival, _)| rival == name);
+            slot.map(|slot| {
+                let height = 0.8 / row.ratios.len() as f64;
+                let top = index as f64 + 0.1 + slot as f64 * height;
+                Rectangle::new([(1.0, top), (row.ratios[slot].1, top + 0.9 * height)], color.filled())
+            })
+        });
+        chart
+            .draw_series(bars)?
+            .label(name)
+            .legend(move |(x, y)| Rectangle::new([(x, y - 5), (x + 12, y + 5)], color.filled()));
+    }
+    for (index, row) in rows.iter().enumerate() {
+        let count = row.ratios.len() as f64;
+        for (slot, (_, ratio)) in row.ratios.iter().enumerate() {
+            let y = index as f64 + 0.1 + (slot as f64 + 0.3) * 0.8 / count;
+            let style = ("sans-serif", 12).into_font();
+            chart.draw_series([Text::new(format!(" {ratio:.1}"), (*ratio, y - 0.1), style)])?;
+        }
+        let middle = chart.backend_coord(&(1.0, index as f64 + 0.5));
+        let text = label(&(index as f64 + 0.5));
+        root.draw(&Text::new(text, (middle.0 - 165, middle.1 - 7), ("sans-serif", 13).into_font()))?;
+    }
+    chart.configure_series_labels().border_style(BLACK).background_style(WHITE).draw()?;
+    root.present()?;
+    Ok(())
+}

@@ -1,0 +1,100 @@
+//! Freivalds' test inside a product: is the integer product what the scaled operands give, before it is rounded?
+//!
+//! With `X` and `Y` the scaled integer operands and `Q'` the reconstructed product, tests `Q' v = X^T (Y v)` for one
+//! random vector modulo one random 61-bit prime. The operands are scaled anew, without the kernels' code, so the test
+//! covers conversions, products and reconstruction. Source: docs/ALGORITHM.md, "Range check".
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::math::check_field::CheckField;
+use crate::matrix::MatrixView;
+use crate::ops::combine::Place;
+use crate::ops::problem::Problem;
+use crate::ops::verify::{fresh_seed, map_indices};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+use std::sync::{Mutex, PoisonError};
+
+/// The vector, what it must give, and what the product has given so far.
+pub(crate) struct InnerCheck {
+    field: CheckField,
+    seed: u64,
+    vector: Vec<u64>,
+    wanted: Vec<u64>,
+    /// Whether each entry stands for its mirror image too.
+    symmetric: bool,
+    found: Mutex<Vec<u64>>,
+}
+
+/// What the entries of one worker have added to each row.
+pub(crate) struct RowSums(Vec<u64>);
+
+impl InnerCheck {
+    /// Draws the vector and multiplies it by the scaled operands.
+    ///
+    /// Cost: every entry of the operands is read twice, on the context's threads.
+    pub fn new(ctx: &Context, problem: &Problem<'_>, left_shifts: &[i64], right_shifts: &[i64]) -> InnerCheck {
+        let seed = fresh_seed();
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let field = CheckField::random(&mut rng);
+        let (left, right) = (problem.left.view, problem.right_operand().view);
+        let vector = (0..right.cols()).map(|_| field.draw(&mut rng)).collect::<Vec<_>>();
+        let entry = |view: MatrixView<'_>, row, col, shifts: &[i64]| field.scaled(view.get(row, col), shifts[col]);
+        let dot = |terms: &mut dyn Iterator<Item = (u64, u64)>| {
+            terms.fold(0, |sum, (a, b)| field.add(sum, field.multiply(a, b)))
+        };
+        let image = map_indices(ctx, right.rows(), |row| {
+            dot(&mut vector.iter().enumerate().map(|(col, &v)| (entry(right, row, col, right_shifts), v)))
+        });
+        let wanted = map_indices(ctx, left.cols(), |col| {
+            dot(&mut image.iter().enumerate().map(|(row, &v)| (entry(left, row, col, left_shifts), v)))
+        });
+        let found = Mutex::new(vec![0; wanted.len()]);
+        InnerCheck { field, seed, vector, wanted, symmetric: problem.triangle(), found }
+    }
+
+    /// Bytes that the check takes beside the product: a few vectors.
+    pub fn bytes(rows: usize, cols: usize, contracted: usize, workers: usize) -> u64 {
+        (8 * (rows * (workers + 3) + cols + contracted)) as u64 + (64 << 10)
+    }
+
+    /// Sums for one worker to begin with.
+    pub fn row_sums(&self) -> RowSums {
+        RowSums(vec![0; self.wanted.len()])
+    }
+
+    /// Adds entry `(-1)^negative * magnitude` of the product.
+    #[inline]
+    pub fn add(&self, sums: &mut RowSums, place: Place, negative: bool, magnitude: &[u64]) {
+        let residue = self.field.integer(negative, magnitude);
+        let mut add = |row: usize, col: usize| {
+            sums.0[row] = self.field.add(sums.0[row], self.field.multiply(residue, self.vector[col]));
+        };
+        add(place.row, place.col);
+        if self.symmetric && place.row != place.col {
+            add(place.col, place.row);
+        }
+    }
+
+    /// Takes over what one worker has added.
+    pub fn collect(&self, sums: RowSums) {
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        found.iter_mut().zip(sums.0).for_each(|(total, sum)| *total = self.field.add(*total, sum));
+    }
+
+    /// The verdict, once all entries were added.
+    ///
+    /// # Errors
+    /// [`Error::Verification`] names the first wrong row, the prime and the seed.
+    pub fn finish(self) -> Result<()> {
+        let found = self.found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        match self.wanted.iter().zip(&found).position(|(want, got)| want != got) {
+            None => Ok(()),
+            Some(row) => Err(Error::Verification(format!(
+                "row {row} (from 0) of the scaled product is wrong (Freivalds modulo {}, seed {}): a fault of the machine",
+                self.field.prime(),
+                self.seed
+            ))),
+        }
+    }
+}
