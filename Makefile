@@ -29,6 +29,7 @@ test:
 bench:
 	$(CARGO) build --release --features blas,flint
 	.ci/bench-table $(SUNZI)
+	$(CARGO) run --release --features blas,flint --example bench_plot -- target/bench docs/benchmarks.svg
 
 fuzz:
 	@command -v cargo-fuzz > /dev/null || { echo "cargo-fuzz is missing: cargo install cargo-fuzz" >&2; exit 1; }

@@ -91,7 +91,7 @@ impl InnerCheck {
         match self.wanted.iter().zip(&found).position(|(want, got)| want != got) {
             None => Ok(()),
             Some(row) => Err(Error::Verification(format!(
-                "row {row} (from 0) of the scaled product is wrong (Freivalds modulo {}, seed {}): a fault of the machine",
+                "row {row} (from 0) of the scaled product is wrong (Freivalds modulo {}, seed {})",
                 self.field.prime(),
                 self.seed
             ))),
