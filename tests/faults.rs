@@ -11,7 +11,7 @@ use common::oracle::{Factors, expected, squared_norms};
 use common::{KINDS, Rng, effort, forced, integer_matrix, kernel_names, matrix};
 use rug::{Float, Integer};
 use std::sync::Mutex;
-use sunzi::ops::{VerifyOptions, freivalds_gemm, freivalds_syrk, syrk_with_fault, verify_syrk};
+use sunzi::ops::{VerifyOptions, freivalds_gemm, freivalds_syrk, gemm_with_fault, syrk_with_fault, verify_syrk};
 use sunzi::{Context, Error, GemmOptions, Matrix, Op, SyrkOptions, Uplo, gemm_with, syrk_with};
 
 /// What is done to one word, or to all words of a plane.
@@ -214,6 +214,26 @@ fn a_fault_in_all_planes_passes_the_redundant_prime_but_not_freivalds() {
             let found = run(&forced(kernel, threads).freivalds(true).build().unwrap()).unwrap_err();
             assert!(matches!(&found, Error::Verification(text) if text.starts_with("row 8 ")), "{kernel}: {found}");
             assert_eq!(found.exit_code(), 5);
+        }
+    }
+}
+
+#[test]
+fn faults_in_a_general_product_are_found_too() {
+    for kernel in kernel_names() {
+        let (a, b) = (matrix(KINDS[0], 50, 21, 150, 7), matrix(KINDS[1], 50, 34, 150, 8));
+        let options = GemmOptions { op_a: Op::Transpose, ..GemmOptions::default() };
+        let one_plane = |window: &mut [u64], plane_words: usize| window[plane_words + 10] = window[plane_words + 11];
+        let all_planes = |window: &mut [u64], plane_words: usize| {
+            window.chunks_exact_mut(plane_words).for_each(|plane| plane[10] = plane[11]);
+        };
+        let checked = forced(kernel, 2).self_check(true).build().unwrap();
+        let found = gemm_with_fault(&checked, (&a, &b), 150, &options, &one_plane).unwrap_err();
+        assert!(matches!(found, Error::SelfCheck { row: 2, column: 1 }), "{kernel}: {found}");
+        let tested = forced(kernel, 2).freivalds(true).build().unwrap();
+        for fault in [&one_plane as &(dyn Fn(&mut [u64], usize) + Sync), &all_planes] {
+            let found = gemm_with_fault(&tested, (&a, &b), 150, &options, fault).unwrap_err();
+            assert!(matches!(&found, Error::Verification(text) if text.starts_with("row 2 ")), "{kernel}: {found}");
         }
     }
 }

@@ -110,22 +110,22 @@ pub fn round_integer(negative: bool, magnitude: &[u64], exponent: i64, precision
     let keep_mask = u64::MAX << spare;
     let odd = (out[0] >> spare) & 1 == 1;
     out[0] &= keep_mask;
-    if cut > 0 && bit(magnitude, cut - 1) && (odd || any_below(magnitude, cut - 1)) {
-        let mut carry = 1u64 << spare;
-        for limb in out.iter_mut() {
-            let (sum, over) = limb.overflowing_add(carry);
-            *limb = sum;
-            carry = u64::from(over);
-            if carry == 0 {
-                break;
-            }
+    // The bits are random, so no branch depends on them: half of the time it would be taken wrongly.
+    let up = cut > 0 && bit(magnitude, cut - 1) & (odd | any_below(magnitude, cut - 1));
+    let mut carry = u64::from(up) << spare;
+    for limb in out.iter_mut() {
+        let (sum, over) = limb.overflowing_add(carry);
+        *limb = sum;
+        carry = u64::from(over);
+        if carry == 0 {
+            break;
         }
-        if carry == 1 {
-            // All ones: the significand becomes exactly one half of the next power of two.
-            let top = out.len() - 1;
-            out[top] = 1 << 63;
-            top_exponent += 1;
-        }
+    }
+    if carry == 1 {
+        // All ones: the significand becomes exactly one half of the next power of two.
+        let top = out.len() - 1;
+        out[top] = 1 << 63;
+        top_exponent += 1;
     }
     Head::new(negative, top_exponent)
 }

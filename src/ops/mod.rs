@@ -144,6 +144,22 @@ pub fn syrk_with_cut<'a>(
     outcome(ctx, &Problem { cut: Some(cut), ..syrk_problem(p.into(), precision_bits, options) })
 }
 
+/// [`gemm_with`] of `operands` A and B that shows the product window to `fault`; see [`syrk_with_fault`].
+///
+/// # Errors
+/// As [`gemm_with`].
+#[doc(hidden)]
+pub fn gemm_with_fault<'a, 'b>(
+    ctx: &Context,
+    operands: (impl Into<MatrixView<'a>>, impl Into<MatrixView<'b>>),
+    precision_bits: u32,
+    options: &GemmOptions<'_>,
+    fault: &FaultHook<'_>,
+) -> Result<Outcome> {
+    let problem = gemm_problem(operands.0.into(), operands.1.into(), precision_bits, options);
+    outcome(ctx, &Problem { fault: Some(fault), ..problem })
+}
+
 /// [`gemm_with`] of `operands` A and B under a given cut; see [`syrk_with_cut`].
 ///
 /// # Errors
