@@ -1,11 +1,12 @@
 //! The AVX-512 IFMA kernel: residues of 52 bits, `vpmadd52lo/hi`, primes `2^52 - c`.
 //!
-//! `micro` is the register tile, `product` the cache blocking around it, `symmetric` and `winograd` save an eighth of
-//! the products of large planes, with `sums` of their operands; `to_residues` (with `digits`) and `reconstruct` are the
-//! conversions, `tables` what they read, `rate`
-//! measures the limit. Layout of an operand panel: `[row][8 columns]`; residues lie below `2^52`.
+//! `micro` is the register tile, `product` the cache blocking around it. `symmetric` and `winograd` save an eighth of
+//! the products of a plane each time they are used, with `sums` of the operands; `levels` says where. `to_residues`
+//! (with `digits`) and `reconstruct` are the conversions, `tables` what they read, `rate` measures the limit. Layout of
+//! an operand panel: `[row][8 columns]`; residues lie below `2^52`.
 
 mod digits;
+mod levels;
 mod micro;
 mod product;
 mod rate;
@@ -22,11 +23,11 @@ use crate::kernels::{BlockResidues, EngineSpec, IntegerBlock, PanelSource, Plane
 use crate::math::bound::ifma52_prime_count;
 use crate::math::family::{ifma52_maximum_modulus_bits, ifma52_primes};
 use crate::plan::{BLOCK, BlockGrid};
+use levels::{Area, Field, Work};
 use micro::Fold;
 use product::{Into, Next, Operands, Panels, Target};
 use std::ops::Range;
 use std::sync::Arc;
-use symmetric::Work;
 use tables::Tables;
 
 /// The kernel; whoever holds one knows that the CPU has the instructions.
@@ -100,13 +101,7 @@ impl PlaneEngine for Engine {
 
     fn scratch_words(&self, rows: usize, grid: &BlockGrid) -> usize {
         let to = to_residues::scratch_words(self.tables.operand_digits);
-        let fast = if symmetric::pays(rows, grid) {
-            symmetric::scratch_words(rows, grid)
-        } else if winograd::pays(rows, grid) {
-            winograd::scratch_words(rows, grid)
-        } else {
-            0
-        };
+        let fast = levels::scratch_words(rows, (grid.rows, grid.cols), grid.triangle);
         to.max(reconstruct::scratch_words(self.tables.count())).max(fast)
     }
 
@@ -134,12 +129,11 @@ impl PlaneEngine for Engine {
         // SAFETY: an engine exists only where `probe` found the instructions.
         unsafe {
             let fold = Fold::new(self.tables.primes[prime]);
-            if blocks.len() == grid.len() && symmetric::pays(rows, &grid) {
-                let work = Work { c, into, scratch: &mut scratch[..symmetric::scratch_words(rows, &grid)] };
-                symmetric::multiply_triangle(&fold, self.tables.roots[prime], &operands, grid, work);
-            } else if blocks.len() == grid.len() && winograd::pays(rows, &grid) {
-                let work = Work { c, into, scratch: &mut scratch[..winograd::scratch_words(rows, &grid)] };
-                winograd::multiply_rectangle(&fold, &operands, grid, work);
+            if blocks.len() == grid.len() {
+                let words = levels::scratch_words(rows, (grid.rows, grid.cols), grid.triangle);
+                let work = Work { c, into, scratch: &mut scratch[..words] };
+                let field = Field { fold: &fold, root: self.tables.roots[prime] };
+                levels::multiply_area(field, &operands, &Area::whole(grid), work);
             } else {
                 product::multiply(&fold, &operands, &Target::new(grid, blocks), c, into);
             }

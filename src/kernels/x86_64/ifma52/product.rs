@@ -100,12 +100,6 @@ impl Target {
         Target::new(grid, 0..grid.len())
     }
 
-    /// The blocks of the plane that lie in both windows; the operands begin where the windows do.
-    pub fn window(grid: BlockGrid, row_window: Range<usize>, col_window: Range<usize>) -> Target {
-        let origin = (row_window.start, col_window.start);
-        Target { row_window, col_window, origin, ..Target::whole(grid) }
-    }
-
     /// Block rows of column `col` within `rows`, and where the first of them begins in C.
     fn run(&self, col: usize, rows: &Range<usize>) -> (Range<usize>, usize) {
         let present = self.grid.rows_in(col, &self.blocks);

@@ -7,8 +7,9 @@
 //! Three of the products are triangles: 3.5 half-size squares instead of 4. P2 and P3 go straight into C11 and C21.
 //! Source: Dumas, Pernet, Sedoglavic, ISSAC 2020 (arXiv 2001.04109).
 
+use super::levels::{Area, Field, Work, inner_scratch_words, multiply_part, slab_rows};
 use super::micro::Fold;
-use super::product::{Into, Next, Operands, Target, depth_of_passes, multiply};
+use super::product::{Into, Next, Operands, multiply};
 use super::sums::{form_sums, sum};
 use super::transpose::transpose;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
@@ -20,15 +21,19 @@ const LEAST_PANELS: usize = 56;
 /// Fewest rows for which the level pays: the five results are combined once per product.
 const LEAST_ROWS: usize = 256;
 
-/// Whether the scheme is used for a whole triangle of this shape.
-pub fn pays(rows: usize, grid: &BlockGrid) -> bool {
-    grid.triangle && grid.rows >= LEAST_PANELS && rows >= LEAST_ROWS
+/// Whether the scheme is used for a triangle of so many panels.
+pub fn pays(rows: usize, panels: usize) -> bool {
+    panels >= LEAST_PANELS && rows >= LEAST_ROWS
 }
 
 /// Words of scratch.
-pub fn scratch_words(rows: usize, grid: &BlockGrid) -> usize {
-    let half = Halves::new(rows, grid);
-    2 * half.triangle.words() + half.square.words() + 4 * half.panels * half.slab * BLOCK
+pub fn scratch_words(rows: usize, panels: usize) -> usize {
+    let half = Halves::new(rows, panels);
+    let inner = |triangle| inner_scratch_words(half.slab, (half.panels, half.panels), triangle);
+    2 * half.triangle.words()
+        + half.square.words()
+        + 4 * half.panels * half.slab * BLOCK
+        + inner(true).max(inner(false))
 }
 
 /// How the operand is cut; the odd panel and the odd row that may be left are done classically.
@@ -41,32 +46,33 @@ struct Halves {
 }
 
 impl Halves {
-    fn new(rows: usize, grid: &BlockGrid) -> Halves {
-        let panels = grid.rows / 2;
+    fn new(rows: usize, panels: usize) -> Halves {
+        let panels = panels / 2;
         let columns = panels * BLOCK;
         Halves {
             panels,
             rows: rows / 2,
-            slab: depth_of_passes(rows / 2),
+            slab: slab_rows(rows / 2, panels),
             triangle: BlockGrid::triangle(columns),
             square: BlockGrid::rectangle(columns, columns),
         }
     }
 }
 
-/// `C := C + X^T X` or `C := X^T X` for a whole triangle; `root` is a square root of -1 modulo the prime.
+/// `C := C + X^T X` or `C := X^T X` for a triangle.
 #[target_feature(enable = "avx512f,avx512ifma")]
-pub fn multiply_triangle(fold: &Fold, root: u64, operands: &Operands<'_>, grid: BlockGrid, work: Work<'_>) {
-    let Work { c, into, scratch } = work;
-    let half = Halves::new(operands.rows, &grid);
+pub fn multiply_triangle(field: Field<'_>, operands: &Operands<'_>, area: &Area, work: Work<'_>) {
+    let (Work { c, into, scratch }, fold) = (work, field.fold);
+    let half = Halves::new(operands.rows, area.rows.len());
     let Operands { x, rows, next, .. } = *operands;
     let (p1, rest) = scratch.split_at_mut(half.triangle.words());
     let (p5, rest) = rest.split_at_mut(half.triangle.words());
-    let (p4, words) = rest.split_at_mut(half.square.words());
+    let (p4, rest) = rest.split_at_mut(half.square.words());
     let h = half.panels;
-    let (triangle, square) = (Target::whole(half.triangle), Target::whole(half.square));
-    let (top_left, bottom_left) = (Target::window(grid, 0..h, 0..h), Target::window(grid, h..2 * h, 0..h));
-    let wide_root = _mm512_set1_epi64(root as i64);
+    let (words, inner) = rest.split_at_mut(4 * h * half.slab * BLOCK);
+    let (triangle, square) = (Area::whole(half.triangle), Area::whole(half.square));
+    let (top_left, bottom_left) = (area.part(0..h, 0..h), area.part(h..2 * h, 0..h));
+    let wide_root = _mm512_set1_epi64(field.root as i64);
     for first in (0..half.rows).step_by(half.slab) {
         let depth = half.slab.min(half.rows - first);
         let (own, shared) = if first > 0 { (Into::Add, Into::Add) } else { (Into::Overwrite, into) };
@@ -84,35 +90,27 @@ pub fn multiply_triangle(fold: &Fold, root: u64, operands: &Operands<'_>, grid: 
         let later = first + depth;
         let left = half.slab.min(half.rows - later);
         let slab = if left == 0 { next } else { Some(Next::new(x.from(0, later), 2 * h, left)) };
-        let pair = |x, y, next| Operands { x, y, rows: depth, next };
-        multiply(fold, &pair(a11, a11, begin(a12)), &triangle, p1, own);
-        multiply(fold, &pair(a12, a12, begin(a22)), &top_left, c, shared);
         let sum = |number| sum(words, number, depth);
-        multiply(fold, &pair(a22, sum(3), begin(sum(2))), &bottom_left, c, shared);
-        multiply(fold, &pair(sum(2), sum(2), begin(sum(0))), &triangle, p5, own);
-        multiply(fold, &pair(sum(0), sum(1), slab), &square, p4, own);
+        let mut part = |x, y, next, area: &Area, c: &mut [u64], into| {
+            let operands = Operands { x, y, rows: depth, next };
+            multiply_part(field, &operands, area, Work { c, into, scratch: inner });
+        };
+        part(a11, a11, begin(a12), &triangle, p1, own);
+        part(a12, a12, begin(a22), &top_left, c, shared);
+        part(a22, sum(3), begin(sum(2)), &bottom_left, c, shared);
+        part(sum(2), sum(2), begin(sum(0)), &triangle, p5, own);
+        part(sum(0), sum(1), slab, &square, p4, own);
     }
-    combine(fold, &half, [p1, p4, p5], grid, (c, into));
-    let done = 2 * half.panels;
-    if done < grid.rows {
-        let last = Target { row_window: done..grid.rows, ..Target::whole(grid) };
-        multiply(fold, operands, &last, c, into);
+    combine(fold, &half, [p1, p4, p5], area, (c, into));
+    let (done, panels) = (2 * half.panels, area.rows.len());
+    if done < panels {
+        multiply(fold, operands, &area.target(done..panels, 0..panels), c, into);
     }
     if !rows.is_multiple_of(2) {
         let end = x.from(0, rows - 1);
-        let inner = Target { row_window: 0..done, col_window: 0..done, ..Target::whole(grid) };
-        multiply(fold, &Operands { x: end, y: end, rows: 1, next: None }, &inner, c, Into::Add);
+        let last = Operands { x: end, y: end, rows: 1, next: None };
+        multiply(fold, &last, &area.target(0..done, 0..done), c, Into::Add);
     }
-}
-
-/// Where a whole product goes, and what it may overwrite on the way.
-pub struct Work<'a> {
-    /// The plane.
-    pub c: &'a mut [u64],
-    /// What happens to its old words.
-    pub into: Into,
-    /// At least `scratch_words` words.
-    pub scratch: &'a mut [u64],
 }
 
 /// A block as 8 columns.
@@ -147,11 +145,11 @@ pub fn add_blocks(fold: &Fold, a: Block, b: Block) -> Block {
 
 /// Adds to C what the products in scratch hold: C11 and C21 have P2 and P3 already.
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn combine(fold: &Fold, half: &Halves, products: [&mut [u64]; 3], grid: BlockGrid, (c, into): (&mut [u64], Into)) {
+fn combine(fold: &Fold, half: &Halves, products: [&mut [u64]; 3], area: &Area, (c, into): (&mut [u64], Into)) {
     let [p1, p4, p5] = products.map(|product| &*product);
     let h = half.panels;
     let mut store = |row: usize, col: usize, value: Block, into: Into| {
-        let index = grid.index(row, col);
+        let index = area.index(row, col);
         let value = if into == Into::Add { add_blocks(fold, load_block(c, index), value) } else { value };
         store_block(c, index, value);
     };

@@ -134,8 +134,10 @@ fn the_sub_cubic_schemes_equal_the_classical_product() {
         [(256usize, 448usize), (257, 449), (300, 456), (1027, 470)].map(|(k, n)| (k, BlockGrid::triangle(n)));
     let rectangles = [(512usize, 448usize, 448usize), (513, 449, 448), (600, 450, 457), (515, 448, 465)]
         .map(|(k, m, n)| (k, BlockGrid::rectangle(m, n)));
-    for (rows, grid) in triangles.into_iter().chain(rectangles) {
-        assert!(symmetric::pays(rows, &grid) || winograd::pays(rows, &grid));
+    // Two levels.
+    let large = [(1035usize, BlockGrid::triangle(2571)), (1030, BlockGrid::rectangle(2564, 2580))];
+    for (rows, grid) in triangles.into_iter().chain(rectangles).chain(large) {
+        assert!(levels::scratch_words(rows, (grid.rows, grid.cols), grid.triangle) > 0);
         for accumulate in [false, true] {
             let prime = usize::from(accumulate);
             let p = fast.moduli()[prime];

@@ -7,10 +7,11 @@
 //! P2, P3 and P4 go straight into C11, C12 and C21. The sums are formed slab by slab, so that they stay in cache.
 //! Source: Winograd 1971; Strassen 1969.
 
+use super::levels::{Area, Field, Work, inner_scratch_words, multiply_part, slab_rows};
 use super::micro::Fold;
-use super::product::{Into, Next, Operands, Target, depth_of_passes, multiply};
+use super::product::{Into, Next, Operands, multiply};
 use super::sums::{form_sums, sum};
-use super::symmetric::{Block, Work, add_blocks, load_block, store_block};
+use super::symmetric::{Block, add_blocks, load_block, store_block};
 use crate::plan::{BLOCK, BlockGrid};
 
 /// Fewest panels on either side for which the level pays (measured).
@@ -19,15 +20,17 @@ const LEAST_PANELS: usize = 56;
 /// Fewest rows for which the level pays: the results are combined once per product.
 const LEAST_ROWS: usize = 512;
 
-/// Whether the scheme is used for a whole rectangle of this shape.
-pub fn pays(rows: usize, grid: &BlockGrid) -> bool {
-    !grid.triangle && grid.rows.min(grid.cols) >= LEAST_PANELS && rows >= LEAST_ROWS
+/// Whether the scheme is used for a rectangle of `m x n` panels.
+pub fn pays(rows: usize, m: usize, n: usize) -> bool {
+    m.min(n) >= LEAST_PANELS && rows >= LEAST_ROWS
 }
 
 /// Words of scratch.
-pub fn scratch_words(rows: usize, grid: &BlockGrid) -> usize {
-    let half = Halves::new(rows, grid);
-    4 * half.quarter.words() + 4 * (half.x_panels + half.y_panels) * half.slab * BLOCK
+pub fn scratch_words(rows: usize, m: usize, n: usize) -> usize {
+    let half = Halves::new(rows, m, n);
+    4 * half.quarter.words()
+        + 4 * (half.x_panels + half.y_panels) * half.slab * BLOCK
+        + inner_scratch_words(half.slab, (half.x_panels, half.y_panels), false)
 }
 
 /// How the operands are cut; the odd panels and the odd row that may be left are done classically.
@@ -40,23 +43,24 @@ struct Halves {
 }
 
 impl Halves {
-    fn new(rows: usize, grid: &BlockGrid) -> Halves {
-        let (x_panels, y_panels) = (grid.rows / 2, grid.cols / 2);
+    fn new(rows: usize, m: usize, n: usize) -> Halves {
+        let (x_panels, y_panels) = (m / 2, n / 2);
         let quarter = BlockGrid::rectangle(x_panels * BLOCK, y_panels * BLOCK);
-        Halves { x_panels, y_panels, rows: rows / 2, slab: depth_of_passes(rows / 2), quarter }
+        Halves { x_panels, y_panels, rows: rows / 2, slab: slab_rows(rows / 2, x_panels.min(y_panels)), quarter }
     }
 }
 
-/// `C := C + X^T Y` or `C := X^T Y` for a whole rectangle.
+/// `C := C + X^T Y` or `C := X^T Y` for a rectangle.
 #[target_feature(enable = "avx512f,avx512ifma")]
-pub fn multiply_rectangle(fold: &Fold, operands: &Operands<'_>, grid: BlockGrid, work: Work<'_>) {
-    let Work { c, into, scratch } = work;
-    let half = Halves::new(operands.rows, &grid);
+pub fn multiply_rectangle(field: Field<'_>, operands: &Operands<'_>, area: &Area, work: Work<'_>) {
+    let (Work { c, into, scratch }, fold) = (work, field.fold);
+    let half = Halves::new(operands.rows, area.rows.len(), area.cols.len());
     let Operands { x, y, rows, next } = *operands;
-    let (products, words) = scratch.split_at_mut(4 * half.quarter.words());
-    let quarter = Target::whole(half.quarter);
+    let (products, rest) = scratch.split_at_mut(4 * half.quarter.words());
+    let quarter = Area::whole(half.quarter);
     let (m, n) = (half.x_panels, half.y_panels);
-    let corner = |row: usize, col: usize| Target::window(grid, row * m..(row + 1) * m, col * n..(col + 1) * n);
+    let (words, inner) = rest.split_at_mut(4 * (m + n) * half.slab * BLOCK);
+    let corner = |row: usize, col: usize| area.part(row * m..(row + 1) * m, col * n..(col + 1) * n);
     for first in (0..half.rows).step_by(half.slab) {
         let depth = half.slab.min(half.rows - first);
         let (own, shared) = if first > 0 { (Into::Add, Into::Add) } else { (Into::Overwrite, into) };
@@ -76,41 +80,42 @@ pub fn multiply_rectangle(fold: &Fold, operands: &Operands<'_>, grid: BlockGrid,
             let t2 = fold.subtract(b22, t1);
             [t1, t2, fold.subtract(b22, b12), fold.subtract(b21, t2)]
         });
-        let whole = |x, y, next| Operands { x, y, rows: depth, next };
         let begin = |panels, count: usize| Some(Next::new(panels, count.min(24), depth));
+        // The last product fetches what the next slab begins with.
+        let (later, left) = (first + depth, half.slab.min(half.rows - (first + depth)));
+        let slab = if left > 0 { Some(Next::new(x.from(0, later), 2 * m, left)) } else { next };
         let mut own_products = products.chunks_exact_mut(half.quarter.words());
         let [p1, p5, p6, p7] = std::array::from_fn(|_| own_products.next().expect("scratch holds four products"));
-        multiply(fold, &whole(a[0], b[0], begin(a[1], m)), &quarter, p1, own);
-        multiply(fold, &whole(a[1], b[2], begin(a[3], m)), &corner(0, 0), c, shared);
         let (sum, other) = (|number| sum(s, number, depth), |number| sum(t, number, depth));
-        multiply(fold, &whole(a[3], other(3), begin(sum(3), m)), &corner(1, 0), c, shared);
-        multiply(fold, &whole(sum(3), b[3], begin(sum(0), m)), &corner(0, 1), c, shared);
-        // The last three products fetch quarters of the next slab.
-        let (later, rest) = (first + depth, half.slab.min(half.rows - (first + depth)));
-        let fetch = |panels, count| if rest > 0 { Some(Next::new(panels, count, rest)) } else { next };
-        multiply(fold, &whole(sum(0), other(0), begin(sum(1), m)), &quarter, p5, own);
-        multiply(fold, &whole(sum(1), other(1), fetch(y.from(0, later), 2 * n)), &quarter, p6, own);
-        multiply(fold, &whole(sum(2), other(2), fetch(x.from(0, later), 2 * m)), &quarter, p7, own);
+        let mut part = |x, y, next, area: &Area, c: &mut [u64], into| {
+            let operands = Operands { x, y, rows: depth, next };
+            multiply_part(field, &operands, area, Work { c, into, scratch: inner });
+        };
+        part(a[0], b[0], begin(a[1], m), &quarter, p1, own);
+        part(a[1], b[2], begin(a[3], m), &corner(0, 0), c, shared);
+        part(a[3], other(3), begin(sum(3), m), &corner(1, 0), c, shared);
+        part(sum(3), b[3], begin(sum(0), m), &corner(0, 1), c, shared);
+        part(sum(0), other(0), begin(sum(1), m), &quarter, p5, own);
+        part(sum(1), other(1), begin(sum(2), m), &quarter, p6, own);
+        part(sum(2), other(2), slab, &quarter, p7, own);
     }
-    combine(fold, &half, products, grid, (c, into));
-    let done = (2 * half.x_panels, 2 * half.y_panels);
-    let bottom = Target { row_window: done.0..grid.rows, ..Target::whole(grid) };
-    multiply(fold, operands, &bottom, c, into);
-    let right = Target { row_window: 0..done.0, col_window: done.1..grid.cols, ..Target::whole(grid) };
-    multiply(fold, operands, &right, c, into);
+    combine(fold, &half, products, area, (c, into));
+    let (rows_done, cols_done) = (2 * half.x_panels, 2 * half.y_panels);
+    let (m, n) = (area.rows.len(), area.cols.len());
+    multiply(fold, operands, &area.target(rows_done..m, 0..n), c, into);
+    multiply(fold, operands, &area.target(0..rows_done, cols_done..n), c, into);
     if !rows.is_multiple_of(2) {
         let last = Operands { x: x.from(0, rows - 1), y: y.from(0, rows - 1), rows: 1, next: None };
-        let inner = Target { row_window: 0..done.0, col_window: 0..done.1, ..Target::whole(grid) };
-        multiply(fold, &last, &inner, c, Into::Add);
+        multiply(fold, &last, &area.target(0..rows_done, 0..cols_done), c, Into::Add);
     }
 }
 
 /// Adds to C what the products in scratch hold: three of its quarters have P2, P3 and P4 already.
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn combine(fold: &Fold, half: &Halves, products: &[u64], grid: BlockGrid, (c, into): (&mut [u64], Into)) {
+fn combine(fold: &Fold, half: &Halves, products: &[u64], area: &Area, (c, into): (&mut [u64], Into)) {
     let words = half.quarter.words();
     let mut store = |row: usize, col: usize, value: Block, into: Into| {
-        let index = grid.index(row, col);
+        let index = area.index(row, col);
         let value = if into == Into::Add { add_blocks(fold, load_block(c, index), value) } else { value };
         store_block(c, index, value);
     };

@@ -1,0 +1,118 @@
+//! Chooses for each product, whole or part of a larger one, between the classical way and the sub-cubic schemes.
+//!
+//! `symmetric` and `winograd` call back here for their own products, so that large ones use two levels.
+
+use super::micro::Fold;
+use super::product::{Into, KC, Operands, Target, multiply};
+use super::{symmetric, winograd};
+use crate::plan::BlockGrid;
+use std::ops::Range;
+
+/// Fewest panels of a part on each side for which another level pays there (measured).
+const LEAST_INNER_PANELS: usize = 60;
+
+/// A rectangle of blocks of a plane, or a triangle on its diagonal.
+#[derive(Clone)]
+pub struct Area {
+    /// Blocks of the whole plane.
+    pub grid: BlockGrid,
+    /// Block rows.
+    pub rows: Range<usize>,
+    /// Block columns.
+    pub cols: Range<usize>,
+}
+
+impl Area {
+    /// The whole plane.
+    pub fn whole(grid: BlockGrid) -> Area {
+        Area { grid, rows: 0..grid.rows, cols: 0..grid.cols }
+    }
+
+    /// The part in the given block rows and columns, counted from where the area begins.
+    pub fn part(&self, rows: Range<usize>, cols: Range<usize>) -> Area {
+        let (row, col) = (self.rows.start, self.cols.start);
+        Area { rows: row + rows.start..row + rows.end, cols: col + cols.start..col + cols.end, ..self.clone() }
+    }
+
+    /// Whether only the blocks on and below the diagonal exist.
+    pub fn is_triangle(&self) -> bool {
+        self.grid.triangle && self.rows == self.cols
+    }
+
+    /// Linear index in the plane of a block, counted from where the area begins.
+    pub fn index(&self, row: usize, col: usize) -> usize {
+        self.grid.index(self.rows.start + row, self.cols.start + col)
+    }
+
+    /// The blocks of the area in the given block rows and columns; the operands begin where the area does.
+    pub fn target(&self, rows: Range<usize>, cols: Range<usize>) -> Target {
+        let part = self.part(rows, cols);
+        let origin = (self.rows.start, self.cols.start);
+        Target { row_window: part.rows, col_window: part.cols, origin, ..Target::whole(self.grid) }
+    }
+}
+
+/// Where a product goes, and what it may overwrite on the way.
+pub struct Work<'a> {
+    /// The plane.
+    pub c: &'a mut [u64],
+    /// What happens to its old words.
+    pub into: Into,
+    /// At least [`scratch_words`] words.
+    pub scratch: &'a mut [u64],
+}
+
+/// What the products of one prime have in common.
+#[derive(Clone, Copy)]
+pub struct Field<'a> {
+    /// Reduces modulo the prime.
+    pub fold: &'a Fold,
+    /// A square root of -1.
+    pub root: u64,
+}
+
+/// Words of scratch for a product over `rows` rows into an area of this many panels.
+pub fn scratch_words(rows: usize, (m, n): (usize, usize), triangle: bool) -> usize {
+    if triangle && symmetric::pays(rows, m) {
+        symmetric::scratch_words(rows, m)
+    } else if !triangle && winograd::pays(rows, m, n) {
+        winograd::scratch_words(rows, m, n)
+    } else {
+        0
+    }
+}
+
+/// The same for a part of a larger product.
+pub fn inner_scratch_words(rows: usize, (m, n): (usize, usize), triangle: bool) -> usize {
+    if m.min(n) >= LEAST_INNER_PANELS { scratch_words(rows, (m, n), triangle) } else { 0 }
+}
+
+/// Rows of each half that one slab takes, where the halves are to be cut into parts of so many panels.
+pub fn slab_rows(half_rows: usize, panels: usize) -> usize {
+    let most = if panels >= LEAST_INNER_PANELS { 2 * KC } else { KC };
+    half_rows.div_ceil(half_rows.div_ceil(most).max(1)).next_multiple_of(4)
+}
+
+/// `C := C + X^T Y` or `C := X^T Y` on an area.
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn multiply_area(field: Field<'_>, operands: &Operands<'_>, area: &Area, work: Work<'_>) {
+    let (m, n) = (area.rows.len(), area.cols.len());
+    if area.is_triangle() && symmetric::pays(operands.rows, m) {
+        symmetric::multiply_triangle(field, operands, area, work);
+    } else if !area.is_triangle() && winograd::pays(operands.rows, m, n) {
+        winograd::multiply_rectangle(field, operands, area, work);
+    } else {
+        multiply(field.fold, operands, &area.target(0..m, 0..n), work.c, work.into);
+    }
+}
+
+/// [`multiply_area`] for a part of a larger product.
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn multiply_part(field: Field<'_>, operands: &Operands<'_>, area: &Area, work: Work<'_>) {
+    let (m, n) = (area.rows.len(), area.cols.len());
+    if m.min(n) >= LEAST_INNER_PANELS {
+        multiply_area(field, operands, area, work);
+    } else {
+        multiply(field.fold, operands, &area.target(0..m, 0..n), work.c, work.into);
+    }
+}
