@@ -24,7 +24,7 @@ const CALL_BYTES: u64 = 16 << 10;
 const WORKER_BYTES: u64 = 1 << 10;
 
 /// Bytes of the job, its place in a queue and its cost, or of the slices of one panel, for each prime and worker.
-const PRIME_BYTES: u64 = 192;
+const PRIME_BYTES: u64 = 512;
 
 /// How finely a product is cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
