@@ -107,6 +107,39 @@ pub enum Error {
     /// A verification found that a stored result breaks its bound.
     #[error("verification failed: {0}")]
     Verification(String),
+    /// A matrix to be factored is not positive definite at this precision.
+    #[error("the matrix is not positive definite: index {index}: pivot {pivot:.3e} beside a diagonal entry of {diagonal:.3e}; {}", more_precision(*more_bits))]
+    NotPositiveDefinite {
+        /// Row and column, from 0, of the first leading minor that is not positive (LAPACK's `info - 1`).
+        index: usize,
+        /// The pivot found there, or an upper bound of it where its row was rejected before.
+        pivot: rug::Float,
+        /// The diagonal entry of that row.
+        diagonal: rug::Float,
+        /// How many more bits of precision might make the pivot positive; `None` where the pivot lies below anything
+        /// that rounding can explain.
+        more_bits: Option<u32>,
+    },
+    /// A triangular matrix has a zero on its diagonal.
+    #[error("the triangular matrix is singular: zero on the diagonal at index {index}")]
+    Singular {
+        /// Row and column, from 0, of the first zero.
+        index: usize,
+    },
+    /// Iterative refinement does not reach the precision asked for.
+    #[error(
+        "refinement stalls after {iterations} iterations at a backward error of 2^{reached_log2} (asked for 2^{wanted_log2}): factor at a higher precision than {factor_bits} bits"
+    )]
+    RefinementStalls {
+        /// Corrections made.
+        iterations: usize,
+        /// `log2` of the backward error reached.
+        reached_log2: i64,
+        /// `log2` of the backward error asked for.
+        wanted_log2: i64,
+        /// Precision of the factor.
+        factor_bits: u32,
+    },
     /// The progress callback or a signal asked to stop.
     #[error("cancelled")]
     Cancelled,
@@ -153,12 +186,23 @@ impl Error {
             | Error::ExponentRange { .. }
             | Error::ShapeMismatch { .. }
             | Error::DimensionOverflow { .. }
+            | Error::NotPositiveDefinite { .. }
+            | Error::Singular { .. }
+            | Error::RefinementStalls { .. }
             | Error::Format { .. }
             | Error::Io { .. } => 3,
             Error::MemoryLimit { .. } | Error::OutOfMemory { .. } => 4,
             Error::SelfCheck { .. } | Error::Verification(_) => 5,
             Error::Cancelled => 130,
         }
+    }
+}
+
+/// The hint at the end of [`Error::NotPositiveDefinite`].
+fn more_precision(more_bits: Option<u32>) -> String {
+    match more_bits {
+        Some(bits) => format!("rounding can explain it: {bits} more bits of precision might help"),
+        None => "rounding cannot explain it: more bits will not help".to_string(),
     }
 }
 

@@ -26,6 +26,20 @@ pub fn modulus_bits(left_bits: u32, right_bits: u32) -> u32 {
     left_bits + right_bits + 2
 }
 
+/// Working bits of a Cholesky factorisation: `b + 2`.
+///
+/// One rounding per entry of the scaled factor, whose rows have norm at most 1, leaves a residual of at most
+/// `2^(2 - B) sqrt(a_ii a_jj)` at `B` working bits; rounding the factor to `b` bits adds `2^(1 - b)` and little more.
+pub fn cholesky_working_bits(precision_bits: u32) -> u32 {
+    precision_bits + 2
+}
+
+/// Bits of the modulus product of a Cholesky factorisation: rows that are not rejected keep
+/// `|T_ij| < 2.01 * 2^(2B)`, which is below 0.26 of `2^(2B + 3)`.
+pub fn cholesky_modulus_bits(working_bits: u32) -> u32 {
+    2 * working_bits + 3
+}
+
 /// Bit length that no reconstructed product may exceed: `|x| < 2^(modulus_bits - 1)` for every true product, and a
 /// single wrong residue moves `x` beyond it when a redundant prime is held.
 pub fn range_check_bits(modulus_bits: u32) -> u32 {

@@ -6,5 +6,6 @@ pub mod check_field;
 pub mod family;
 pub mod float;
 pub mod modulus;
+pub mod pivot;
 pub mod prime;
 pub mod scale;

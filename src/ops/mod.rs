@@ -2,6 +2,7 @@
 //!
 //! Joins `plan`, `kernels` and the context's threads. Does not know: files, the command line.
 
+pub mod cholesky;
 mod combine;
 mod convert;
 mod direct;
@@ -17,6 +18,7 @@ mod scale;
 mod segments;
 pub mod verify;
 
+pub use cholesky::{Cholesky, CholeskyOptions, cholesky, cholesky_with};
 pub use plan::{Plan, plan_gemm, plan_syrk};
 pub use problem::FaultHook;
 pub use report::{Outcome, Phases, Report};

@@ -1,0 +1,110 @@
+//! What is to be factored: the triangle that is read, its scaling, and how far it can go.
+
+use crate::error::{Error, Result};
+use crate::math::bound::{cholesky_modulus_bits, cholesky_working_bits};
+use crate::math::float::FloatRef;
+use crate::math::pivot::{RowWeight, diagonal_exponent, round_shift};
+use crate::matrix::{Matrix, MatrixView, Uplo};
+use rug::Integer;
+
+/// A symmetric matrix to factor at one precision.
+pub(crate) struct Problem<'a> {
+    /// Entry `(i, j)`, `j <= i`, is read; what lies above the diagonal is not.
+    pub lower: MatrixView<'a>,
+    /// Rows of the whole matrix.
+    pub rows: usize,
+    /// Rows to factor: all, or those before the first that already shows the matrix to be indefinite.
+    pub order: usize,
+    /// Precision of the factor.
+    pub precision_bits: u32,
+    /// Fixed-point bits of the scaled factor.
+    pub working_bits: u32,
+    /// `s_i`: the scaled matrix is `a_ij 2^(-s_i - s_j)`; one for each row of `order`.
+    pub exponents: Vec<i64>,
+}
+
+impl<'a> Problem<'a> {
+    /// Checks shape and precision and scales the diagonal.
+    ///
+    /// # Errors
+    /// [`Error::ShapeMismatch`] where `a` is not square, [`Error::Precision`].
+    pub fn new(a: MatrixView<'a>, uplo: Uplo, precision_bits: u32, maximum_modulus_bits: u32) -> Result<Problem<'a>> {
+        let (rows, cols) = (a.rows(), a.cols());
+        if rows != cols {
+            return Err(Error::ShapeMismatch {
+                operation: "cholesky of a square matrix",
+                left_rows: rows,
+                left_cols: cols,
+                right_rows: cols,
+                right_cols: rows,
+            });
+        }
+        let fits = |bits: u32| cholesky_modulus_bits(cholesky_working_bits(bits)) <= maximum_modulus_bits;
+        if precision_bits < 2 || precision_bits > maximum_modulus_bits / 2 || !fits(precision_bits) {
+            let maximum_bits = (2..=maximum_modulus_bits / 2).rev().find(|&bits| fits(bits)).unwrap_or(0);
+            return Err(Error::Precision { precision_bits: precision_bits.into(), maximum_bits: maximum_bits.into() });
+        }
+        let lower = if uplo == Uplo::Lower { a } else { a.transposed() };
+        let working_bits = cholesky_working_bits(precision_bits);
+        let mut problem = Problem { lower, rows, order: rows, precision_bits, working_bits, exponents: Vec::new() };
+        problem.scale();
+        Ok(problem)
+    }
+
+    /// Finds the exponents of all rows before the first with a diagonal entry of at most 0, or with an entry whose
+    /// square is beyond its two diagonal entries.
+    fn scale(&mut self) {
+        for i in 0..self.rows {
+            let diagonal = self.lower.get(i, i).head;
+            if diagonal.is_zero() || diagonal.is_negative() {
+                self.order = i;
+                return;
+            }
+            self.exponents.push(diagonal_exponent(diagonal.exponent()));
+            if (0..i).any(|j| self.is_beyond_one(i, j)) {
+                self.exponents.pop();
+                self.order = i;
+                return;
+            }
+        }
+    }
+
+    /// Whether the scaled integer of `(i, j)` exceeds `2^(2 working_bits)`.
+    fn is_beyond_one(&self, i: usize, j: usize) -> bool {
+        let head = self.lower.get(i, j).head;
+        let exponent = head.exponent() - self.exponents[i] - self.exponents[j];
+        if head.is_zero() || exponent < 1 {
+            return false; // below 1, and rounding is monotone
+        }
+        exponent > 1 || self.scaled_entry(i, j).significant_bits() > 2 * self.working_bits + 1 || {
+            let one = Integer::from(1) << (2 * self.working_bits);
+            self.scaled_entry(i, j).abs() > one
+        }
+    }
+
+    /// `round(a_ij 2^(2 working_bits - s_i - s_j))`, ties to even; `i`, `j` below `order`.
+    pub fn scaled_entry(&self, i: usize, j: usize) -> Integer {
+        let entry: FloatRef<'_> = self.lower.get(i, j);
+        if entry.head.is_zero() {
+            return Integer::new();
+        }
+        let (integer, exponent) = entry.to_integer_exponent();
+        let shift = 2 * i64::from(self.working_bits) - self.exponents[i] - self.exponents[j];
+        round_shift(&integer, exponent + shift)
+    }
+
+    /// Empty running sums of all rows of `order`.
+    pub fn weights(&self) -> Vec<RowWeight> {
+        (0..self.order).map(|i| RowWeight::new(&self.scaled_entry(i, i), self.working_bits)).collect()
+    }
+
+    /// Whether all rows can be tried.
+    pub fn is_whole(&self) -> bool {
+        self.order == self.rows
+    }
+
+    /// Bytes of the factor.
+    pub fn factor_bytes(&self) -> u64 {
+        Matrix::bytes_for(self.order, self.order, self.precision_bits)
+    }
+}
