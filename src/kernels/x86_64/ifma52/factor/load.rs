@@ -8,6 +8,7 @@ use crate::kernels::PanelSource;
 use crate::kernels::tiles::{TileShape, TileSource};
 use crate::plan::BLOCK;
 use std::arch::x86_64::*;
+use std::ops::Range;
 
 /// Words of scratch.
 pub fn scratch_words(tables: &Tables) -> usize {
@@ -69,18 +70,46 @@ unsafe fn residues(factor: &Factor, group: &Group<'_>, out: *mut u64, plane_word
     assert!(values.len() >= count * ROWS * BLOCK);
     // A significand fills about half of the digits, the upper ones where the entry is not small.
     let mask = (1u64 << 52) - 1;
-    let empty = values.chunks_exact(ROWS * BLOCK).position(|digit| digit[..group.count * BLOCK].iter().any(|word| word & mask != 0));
-    let digits = empty.unwrap_or(count).min(count)..count;
-    for (prime, &modulus) in factor.tables.primes.iter().enumerate() {
-        let fold = Fold::new(modulus);
+    let is_empty = |digit: &[u64]| digit[..group.count * BLOCK].iter().fold(0, |all, word| all | word) & mask == 0;
+    let empty = values.chunks_exact(ROWS * BLOCK).take(count).take_while(|digit| is_empty(digit)).count();
+    let digits = empty..count;
+    let mut prime = 0;
+    while prime < factor.tables.count() {
         // SAFETY: asserted above, and promised by the caller.
         unsafe {
-            let [sums] = factor.radix_sums::<ROWS, 1>(prime, values.as_ptr(), digits.clone());
+            let at = out.add(prime * plane_words);
+            prime += match factor.tables.count() - prime {
+                1 => several::<1>(factor, prime, (group, values), digits.clone(), (at, plane_words)),
+                _ => several::<2>(factor, prime, (group, values), digits.clone(), (at, plane_words)),
+            };
+        }
+    }
+}
+
+/// Residues modulo `P` neighbouring primes; returns their number.
+///
+/// # Safety
+/// As [`residues`].
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+unsafe fn several<const P: usize>(
+    factor: &Factor,
+    prime: usize,
+    (group, values): (&Group<'_>, &[u64]),
+    digits: Range<usize>,
+    (out, plane_words): (*mut u64, usize),
+) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let sums: [_; P] = factor.radix_sums::<ROWS, P>(prime, values.as_ptr(), digits);
+        for (which, sums) in sums.into_iter().enumerate() {
+            let fold = Fold::new(factor.tables.primes[prime + which]);
             for (offset, (lo, hi)) in sums.into_iter().enumerate().take(group.count) {
                 let lo = _mm512_add_epi64(lo, _mm512_maskz_set1_epi64(group.carries[offset], 1));
                 let residue = fold.negate(group.signs[offset], fold.fold(lo, hi));
-                _mm512_storeu_si512(out.add(prime * plane_words + offset * BLOCK).cast(), residue);
+                _mm512_storeu_si512(out.add(which * plane_words + offset * BLOCK).cast(), residue);
             }
         }
     }
+    P
 }

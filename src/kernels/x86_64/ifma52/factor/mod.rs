@@ -54,8 +54,9 @@ impl Layout {
         Layout { primes, panels: shape.panels(), padded_cols: shape.padded_cols(), entry_words }
     }
 
+    /// An odd number of cache lines, so that the same place of all planes does not fall into one set of a cache.
     fn plane_words(&self) -> usize {
-        self.panels * self.padded_cols * BLOCK
+        (self.panels * self.padded_cols | 1) * BLOCK
     }
 
     fn residue_words(&self) -> usize {

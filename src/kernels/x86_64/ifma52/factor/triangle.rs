@@ -1,7 +1,7 @@
 //! POTRF and TRSM of one tile: left-looking by blocks of 8 columns, column by column inside a block.
 
 use super::super::micro::Fold;
-use super::super::transpose::transpose;
+use super::super::reconstruct::pack_group;
 use super::column::{Column, First, LaneWeights, VECTORS};
 use super::divide::Pivot;
 use super::update::{Segment, subtract_block};
@@ -106,38 +106,18 @@ pub fn entries(factor: &Factor, vectors: &[u64], magnitudes: &mut [u64]) -> u8 {
     let count = factor.digits;
     let limbs = magnitudes.len() / BLOCK;
     assert!(vectors.len() >= (count + 1) * BLOCK && limbs * 64 >= count * 52);
-    magnitudes.fill(0);
     for group in (0..count).step_by(8) {
         let rows = std::array::from_fn(|at| match group + at < count {
             // SAFETY: the digit lies in `vectors`.
             true => unsafe { _mm512_loadu_si512(vectors.as_ptr().add((group + at) * BLOCK).cast()) },
             false => _mm512_setzero_si512(),
         });
-        for (lane, entry) in transpose(rows).into_iter().enumerate() {
-            let mut digits = [0u64; 8];
-            // SAFETY: the array has 8 words.
-            unsafe { _mm512_storeu_si512(digits.as_mut_ptr().cast(), entry) };
-            join(&digits, group, &mut magnitudes[lane * limbs..][..limbs]);
-        }
+        pack_group(rows, group / 8, limbs, magnitudes);
     }
     // SAFETY: the vector of signs follows the digits.
     unsafe {
         let signs = _mm512_loadu_si512(vectors.as_ptr().add(count * BLOCK).cast());
         _mm512_test_epi64_mask(signs, signs)
-    }
-}
-
-/// Adds 8 digits, from number `first` on, to an integer that is 0 there.
-fn join(digits: &[u64; 8], first: usize, limbs: &mut [u64]) {
-    for (at, &digit) in digits.iter().enumerate() {
-        let bit = (first + at) * 52;
-        let (limb, shift) = (bit / 64, bit % 64);
-        if limb < limbs.len() {
-            limbs[limb] |= digit << shift;
-        }
-        if shift > 12 && limb + 1 < limbs.len() {
-            limbs[limb + 1] |= digit >> (64 - shift);
-        }
     }
 }
 
