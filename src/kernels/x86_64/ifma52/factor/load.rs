@@ -22,12 +22,15 @@ pub fn load(factor: &Factor, source: &TileSource<'_>, words: &mut [u64], scratch
     let diagonal = rows.start == cols.start;
     let layout = factor.layout(TileShape { rows: rows.len(), cols: cols.len(), diagonal });
     assert!(words.len() >= layout.words() && rows.end <= lower.rows() && cols.end <= col_shifts.len());
-    words[..layout.residue_words()].fill(0); // paddings, and what lies above the diagonal
     let digits = &mut scratch[..scratch_words(&factor.tables)];
     for panel in 0..layout.panels {
         let first = rows.start + panel * BLOCK;
         let columns = first..(first + BLOCK).min(rows.end);
         let end = if diagonal { cols.end.min(columns.end) } else { cols.end };
+        for prime in 0..layout.primes {
+            let (start, end) = (layout.residue(prime, panel, end - cols.start), layout.residue(prime, panel + 1, 0));
+            words[start..end].fill(0); // above the diagonal, or padding
+        }
         // Nothing right of the panel's last row is looked at: the view's rows are the columns of the matrix.
         let source = PanelSource { view: lower.transposed(), columns, rows: cols.start..end, shifts: row_shifts };
         let mut cutter = Cutter::new(&source);

@@ -4,7 +4,7 @@ use super::super::micro::Fold;
 use super::super::reconstruct::pack_group;
 use super::column::{Column, First, LaneWeights, VECTORS};
 use super::divide::Pivot;
-use super::update::{Segment, subtract_block};
+use super::update::{Ahead, Segment, subtract_block};
 use super::{Factor, Layout};
 use crate::kernels::tiles::{DiagonalData, FailedPivot, SolveTile, TileShape};
 use crate::math::modulus::Modulus;
@@ -176,7 +176,7 @@ fn subtract_earlier(
                 let x = words.add(layout.residue(index, panel, 0)).cast_const();
                 let y = diagonal.add(above.residue(index, block, 0));
                 let c = words.add(layout.residue(index, panel, block * BLOCK));
-                subtract_block(&fold, &[Segment { x, y }], block * BLOCK, c);
+                subtract_block(&fold, &[Segment { x, y }], block * BLOCK, c, &mut Ahead::default());
             }
         }
     }
