@@ -283,21 +283,24 @@ impl Context {
         Ok(engine)
     }
 
-    /// The tile kernels of `kernel` for `working_bits`, made at the first call and kept; `None` where it has none.
-    pub fn tile_engine(&self, kernel: &'static dyn PlaneKernel, working_bits: u32) -> Option<Arc<dyn TileEngine>> {
+    /// The tile kernels of `kernel` for `working_bits`, made at the first call and kept.
+    ///
+    /// # Errors
+    /// Those of [`PlaneKernel::tile_engine`].
+    pub fn tile_engine(&self, kernel: &'static dyn PlaneKernel, working_bits: u32) -> Result<Arc<dyn TileEngine>> {
         let mut engines = self.tile_engines.lock().unwrap_or_else(PoisonError::into_inner);
         let known = |kept: &KeptTileEngine| kept.kernel == kernel.name() && kept.working_bits == working_bits;
         if let Some(at) = engines.iter().position(known) {
             let kept = engines.remove(at);
             engines.push(kept); // the last place is the most recent use
-            return Some(engines[engines.len() - 1].engine.clone());
+            return Ok(engines[engines.len() - 1].engine.clone());
         }
         let engine = kernel.tile_engine(working_bits)?;
         if engines.len() == KEPT_ENGINES {
             engines.remove(0);
         }
         engines.push(KeptTileEngine { kernel: kernel.name(), working_bits, engine: engine.clone() });
-        Some(engine)
+        Ok(engine)
     }
 
     /// The windows and scratch kept between calls. A call that overlaps another on the same context gets new ones.

@@ -11,6 +11,7 @@
 
 pub mod blas;
 pub mod f64;
+pub mod limb_tiles;
 pub mod limbs;
 pub mod reference;
 pub mod tiles;
@@ -18,6 +19,7 @@ pub mod tiles;
 pub mod x86_64;
 
 use crate::error::{Error, Result};
+use crate::math::bound::cholesky_modulus_bits;
 use crate::matrix::MatrixView;
 use crate::plan::{BLOCK_WORDS, BlockGrid};
 use std::ops::Range;
@@ -50,10 +52,14 @@ pub trait PlaneKernel: Send + Sync {
     /// # Errors
     /// [`Error::Precision`] where the family has too few primes.
     fn prepare(&self, spec: &EngineSpec) -> Result<Arc<dyn PlaneEngine>>;
-    /// The kernel's own tile kernels for factorisations of `working_bits`, in range by
-    /// [`crate::math::bound::cholesky_modulus_bits`]; `None` where the general ones serve.
-    fn tile_engine(&self, _working_bits: u32) -> Option<Arc<dyn TileEngine>> {
-        None
+    /// Tile kernels for factorisations of `working_bits`: general ones over the plane kernel, unless it has its own.
+    ///
+    /// # Errors
+    /// [`Error::Precision`] where the family has too few primes.
+    fn tile_engine(&self, working_bits: u32) -> Result<Arc<dyn TileEngine>> {
+        let modulus_bits = cholesky_modulus_bits(working_bits);
+        let engine = self.prepare(&EngineSpec { operand_bits: working_bits, modulus_bits, redundant: false })?;
+        Ok(Arc::new(limb_tiles::LimbTiles::new(engine, working_bits)))
     }
 }
 

@@ -87,11 +87,17 @@ pub trait TileEngine: Send + Sync {
     fn diagonal_bytes(&self, cols: usize) -> u64;
     /// Bytes of the engine's tables.
     fn table_bytes(&self) -> u64;
+    /// Most bytes that one call below allocates for itself; none by default.
+    fn call_bytes(&self, _tile_rows: usize) -> u64 {
+        0
+    }
+    /// Rows of a tile at which the kernels are fastest.
+    fn preferred_rows(&self) -> usize;
     /// `T := round(a_ij 2^(row_shifts[i] + col_shifts[j]))`, to nearest, ties to even. `words` is dirty before.
     fn load(&self, source: &TileSource<'_>, words: &mut [u64], scratch: &mut [u64]);
     /// `T := T - sum of X Y^T` over all pairs, tiles of `depth` columns with as many rows as T has rows and columns;
     /// the lower triangle alone for a diagonal tile (SYRK), which is its own X and Y, else the whole tile (GEMM).
-    fn update(&self, shape: TileShape, words: &mut [u64], pairs: &[TilePair<'_>], depth: usize);
+    fn update(&self, shape: TileShape, words: &mut [u64], pairs: &[TilePair<'_>], depth: usize, scratch: &mut [u64]);
     /// POTRF: the factor of a diagonal tile, all of whose updates are in. `weights` are those of the tile's rows.
     ///
     /// # Errors

@@ -14,8 +14,8 @@ use crate::error::Result;
 use crate::matrix::{Matrix, MatrixView, Uplo};
 use plan::Plan;
 use problem::Problem;
-pub use report::{CholeskyReport, Span, TaskKind, TaskTimes};
 use report::Clock;
+pub use report::{CholeskyReport, Span, TaskKind, TaskTimes};
 use rug::Float;
 use run::Ending;
 
@@ -64,9 +64,7 @@ pub fn cholesky_with<'a>(
     let mut clock = Clock::new();
     let kernel = ctx.kernel();
     let problem = Problem::new(a.into(), options.uplo, precision_bits, kernel.maximum_modulus_bits())?;
-    let Some(engine) = ctx.tile_engine(kernel, problem.working_bits) else {
-        return by_definition(&problem);
-    };
+    let engine = ctx.tile_engine(kernel, problem.working_bits)?;
     let plan = Plan::new(ctx, &problem, options.tile_rows, &*engine)?;
     match run::run(ctx, &problem, &plan, &*engine, &mut clock)? {
         Ending::Factor(factor) if problem.is_whole() => {
@@ -115,7 +113,7 @@ impl Cholesky {
     /// Takes a factor made elsewhere; what lies above its diagonal is not looked at.
     ///
     /// # Errors
-    /// [`crate::Error::ShapeMismatch`] where it is not square, [`crate::Error::Singular`] where its diagonal has a zero.
+    /// [`crate::Error::ShapeMismatch`] where it is not square, [`crate::Error::Singular`] for a zero on its diagonal.
     pub fn from_factor(factor: Matrix) -> Result<Cholesky> {
         let (rows, cols) = (factor.rows(), factor.cols());
         if rows != cols {

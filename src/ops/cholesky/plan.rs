@@ -12,6 +12,9 @@ use std::ops::Range;
 /// Bytes that a call takes beside what is counted one by one: lists of tiles and their locks, weights, spans.
 const CALL_BYTES: u64 = 16 << 10;
 
+/// Smaller tiles are not made to keep threads busy.
+const LEAST_SHARED_ROWS: usize = 48;
+
 /// Tiles of one factorisation.
 #[derive(Clone, Debug)]
 pub(crate) struct Tiling {
@@ -24,9 +27,11 @@ pub(crate) struct Tiling {
 }
 
 impl Tiling {
-    /// Tiles of `tile_rows` rows, rounded up to whole panels, or as the size suggests.
-    pub fn new(order: usize, tile_rows: Option<usize>, primes: usize, threads: usize) -> Tiling {
-        let wanted = tile_rows.unwrap_or_else(|| preferred_rows(order, primes, threads));
+    /// Tiles of `tile_rows` rows, rounded up to whole panels; `None` takes what the kernel prefers, or less where
+    /// that leaves threads without work.
+    pub fn new(order: usize, tile_rows: Option<usize>, engine: &dyn TileEngine, threads: usize) -> Tiling {
+        let by_threads = if threads > 1 { (order / (4 * threads)).max(LEAST_SHARED_ROWS) } else { order };
+        let wanted = tile_rows.unwrap_or_else(|| engine.preferred_rows().min(by_threads));
         let largest = IFMA52_CHUNK_ROWS / PANEL_ROWS * PANEL_ROWS;
         let tile_rows = wanted.clamp(1, largest).next_multiple_of(PANEL_ROWS);
         Tiling { order, tile_rows, graph: CholeskyGraph { tiles: order.div_ceil(tile_rows) } }
@@ -49,16 +54,6 @@ impl Tiling {
     }
 }
 
-/// Tile rows that a cost model of measured pieces prefers.
-///
-/// Large tiles spare folds and traffic; small ones keep the panels of a few rows and the diagonal tile in the
-/// second-level cache while their columns are finished, and keep all threads busy.
-fn preferred_rows(order: usize, primes: usize, threads: usize) -> usize {
-    let by_cache = (128 * 40 / primes.max(1)).clamp(64, 256);
-    let by_threads = if threads > 1 { (order / (4 * threads)).max(64) } else { order };
-    by_cache.min(by_threads).max(PANEL_ROWS)
-}
-
 /// What a call needs.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
@@ -79,9 +74,14 @@ impl Plan {
     ///
     /// # Errors
     /// [`Error::MemoryLimit`], [`Error::DimensionOverflow`].
-    pub fn new(ctx: &Context, problem: &Problem<'_>, tile_rows: Option<usize>, engine: &dyn TileEngine) -> Result<Plan> {
+    pub fn new(
+        ctx: &Context,
+        problem: &Problem<'_>,
+        tile_rows: Option<usize>,
+        engine: &dyn TileEngine,
+    ) -> Result<Plan> {
         let order = problem.order;
-        let tiling = Tiling::new(order, tile_rows, engine.primes(), ctx.threads());
+        let tiling = Tiling::new(order, tile_rows, engine, ctx.threads());
         let mut each = tiling.tiles().map(|tile| engine.tile_words(tiling.shape(tile)));
         let tile_words = each.try_fold(0usize, usize::checked_add);
         let overflow = Error::DimensionOverflow { rows: order, cols: order, precision_bits: problem.precision_bits };
@@ -92,7 +92,7 @@ impl Plan {
         let exponents = 8 * 8 * order as u64; // exponents, shifts and weights of the rows
         let bytes = Buffer::bytes_for(tile_words)
             + problem.factor_bytes()
-            + threads as u64 * Buffer::bytes_for(scratch_words)
+            + threads as u64 * (Buffer::bytes_for(scratch_words) + engine.call_bytes(tiling.tile_rows))
             + (0..tiling.graph.tiles).map(|at| engine.diagonal_bytes(tiling.rows(at).len())).sum::<u64>()
             + engine.table_bytes()
             + exponents

@@ -28,13 +28,12 @@ pub(crate) fn factor(problem: &Problem<'_>) -> std::result::Result<Rows, (usize,
         }
         let root = round_root(&pivot);
         rows[j][j] = root.clone();
-        for i in j + 1..order {
-            let (upper, lower) = rows.split_at_mut(i);
-            let row = &mut lower[0];
+        let (upper, lower) = rows.split_at_mut(j + 1);
+        for (row, weight) in lower.iter_mut().zip(&mut weights[j + 1..]) {
             let value = dot_subtracted(row, &upper[j], j);
-            let entry = if weights[i].is_rejected() { Integer::new() } else { round_quotient(&value, &root) };
-            weights[i].add(&Integer::from(entry.abs_ref()), problem.working_bits);
-            row[j] = if weights[i].is_rejected() { Integer::new() } else { entry };
+            let entry = if weight.is_rejected() { Integer::new() } else { round_quotient(&value, &root) };
+            weight.add(&Integer::from(entry.abs_ref()), problem.working_bits);
+            row[j] = if weight.is_rejected() { Integer::new() } else { entry };
         }
     }
     Ok(Rows(rows))

@@ -145,7 +145,7 @@ impl<'a, 'w> Run<'a, 'w> {
             let right = if shape.diagonal { Vec::new() } else { guards(tile.col) };
             let right = if shape.diagonal { &left } else { &right };
             let pairs = left.iter().zip(right).map(|(x, y)| TilePair { x, y }).collect::<Vec<_>>();
-            engine.update(shape, &mut words, &pairs, tiling.tile_rows);
+            engine.update(shape, &mut words, &pairs, tiling.tile_rows, local.scratch);
             let kind = if shape.diagonal { TaskKind::Syrk } else { TaskKind::Gemm };
             local.span(self.clock, kind, work, start);
         }
@@ -162,7 +162,8 @@ impl<'a, 'w> Run<'a, 'w> {
         let start = self.clock.now();
         let mut weights = self.weights[tile.row].lock().unwrap_or_else(PoisonError::into_inner);
         if !shape.diagonal {
-            let above = self.tile(TileId { row: tile.col, col: tile.col }).read().unwrap_or_else(PoisonError::into_inner);
+            let above =
+                self.tile(TileId { row: tile.col, col: tile.col }).read().unwrap_or_else(PoisonError::into_inner);
             let data = self.diagonals[tile.col].get().expect("the diagonal tile is finished");
             self.engine.solve(SolveTile { shape, words, weights: &mut weights }, (&above, &**data), local.scratch);
             local.span(self.clock, TaskKind::Trsm, work, start);

@@ -22,7 +22,7 @@ mod winograd;
 use crate::error::{Error, Result};
 use crate::kernels::tiles::TileEngine;
 use crate::kernels::{BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneKernel, PlaneProduct};
-use crate::math::bound::ifma52_prime_count;
+use crate::math::bound::{cholesky_modulus_bits, ifma52_prime_count};
 use crate::math::family::{ifma52_maximum_modulus_bits, ifma52_primes};
 use crate::plan::{BLOCK, BlockGrid};
 use levels::{Area, Field, Work};
@@ -74,8 +74,13 @@ impl PlaneKernel for Ifma52 {
         count
     }
 
-    fn tile_engine(&self, working_bits: u32) -> Option<Arc<dyn TileEngine>> {
-        Some(Arc::new(factor::Factor::new(working_bits)))
+    fn tile_engine(&self, working_bits: u32) -> Result<Arc<dyn TileEngine>> {
+        let bits = cholesky_modulus_bits(working_bits);
+        if bits > self.maximum_modulus_bits() {
+            let maximum_bits = u64::from(self.maximum_modulus_bits());
+            return Err(Error::Precision { precision_bits: bits.into(), maximum_bits });
+        }
+        Ok(Arc::new(factor::Factor::new(working_bits)))
     }
 
     fn prepare(&self, spec: &EngineSpec) -> Result<Arc<dyn PlaneEngine>> {

@@ -67,8 +67,8 @@ impl Column<'_> {
     /// Finishes the column in the panels `panel .. panel + V`.
     ///
     /// # Safety
-    /// `words` is the whole tile, which has these panels and this column; `scratch` has [`scratch_words`]; `weights` has
-    /// `8 V` lanes; residues are below `2^52`.
+    /// `words` is the whole tile, which has these panels and this column; `scratch` has [`scratch_words`]; residues are
+    /// below `2^52`.
     #[target_feature(enable = "avx512f,avx512ifma,avx512dq,avx512bw,avx512vbmi")]
     pub unsafe fn run<const V: usize>(
         &self,
@@ -88,14 +88,14 @@ impl Column<'_> {
             self.weigh::<V>(words, panel, scratch);
             let mut signs = self.numerators::<V>(scratch, numerators, pivot.first);
             let verdict = divide::<V>(pivot, (numerators, count), (quotients, digits), factor.window);
-            for v in 0..V {
+            for (v, sign) in signs.iter_mut().enumerate() {
                 let mut beyond = verdict.beyond[v];
                 let mut unclear = verdict.unclear[v] & !beyond;
                 while unclear != 0 {
                     let lane = unclear.trailing_zeros() as usize;
                     unclear &= unclear - 1;
-                    let (sign, fits) = self.divide_exactly::<V>(scratch, quotients, (v, lane), pivot);
-                    signs[v] = signs[v] & !(1 << lane) | u8::from(sign) << lane;
+                    let (negative, fits) = self.divide_exactly::<V>(scratch, quotients, (v, lane), pivot);
+                    *sign = *sign & !(1 << lane) | u8::from(negative) << lane;
                     beyond |= u8::from(!fits) << lane;
                 }
                 let live = match first {
@@ -103,10 +103,11 @@ impl Column<'_> {
                     _ => u8::MAX,
                 };
                 let sums = weights.sums[v * BLOCK..].as_mut_ptr();
-                let rejected = self.weigh_rows::<V>(quotients, v, beyond, (live, sums, weights.limits[v * BLOCK..].as_ptr()));
+                let rejected =
+                    self.weigh_rows::<V>(quotients, v, beyond, (live, sums, weights.limits[v * BLOCK..].as_ptr()));
                 let clear = rejected | !live;
                 if clear != 0 {
-                    signs[v] &= !clear;
+                    *sign &= !clear;
                     for at in 0..digits {
                         let slot = quotients.add((at * V + v) * BLOCK);
                         _mm512_mask_storeu_epi64(slot.cast(), clear, _mm512_setzero_si512());
@@ -121,6 +122,9 @@ impl Column<'_> {
     }
 
     /// `y_i = (T - sum of earlier columns) w_i mod p_i`, `V` vectors for each prime, and after them the quotients `q`.
+    ///
+    /// # Safety
+    /// As [`Column::run`].
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
     unsafe fn weigh<const V: usize>(&self, words: *const u64, panel: usize, weighted: *mut u64) {
@@ -169,6 +173,9 @@ impl Column<'_> {
     }
 
     /// Digits of `|T|` from `first` on, all but exact at the lowest of them (exact for `first = 0`); the signs.
+    ///
+    /// # Safety
+    /// As [`Column::run`].
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]
     unsafe fn numerators<const V: usize>(&self, weighted: *const u64, digits: *mut u64, first: usize) -> [u8; V] {
@@ -219,6 +226,9 @@ impl Column<'_> {
     }
 
     /// Low and high sums over all table rows for `D` neighbouring digits.
+    ///
+    /// # Safety
+    /// As [`Column::run`].
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]
     unsafe fn digit_sums<const V: usize, const D: usize>(
@@ -250,6 +260,9 @@ impl Column<'_> {
     }
 
     /// `T` of one lane, from its weighted residues.
+    ///
+    /// # Safety
+    /// As [`Column::run`].
     unsafe fn exact<const V: usize>(&self, weighted: *const u64, v: usize, lane: usize) -> Integer {
         let factor = self.factor;
         // SAFETY: `weigh` has written one vector for each prime and one for the quotients.
@@ -262,6 +275,9 @@ impl Column<'_> {
     }
 
     /// Replaces one quotient by the exactly rounded one; its sign, and whether it fits.
+    ///
+    /// # Safety
+    /// As [`Column::run`].
     #[cold]
     unsafe fn divide_exactly<const V: usize>(
         &self,
@@ -282,6 +298,9 @@ impl Column<'_> {
     }
 
     /// Adds the squares of the live lanes to their sums; the lanes that are rejected by now.
+    ///
+    /// # Safety
+    /// As [`Column::run`].
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq")]
     unsafe fn weigh_rows<const V: usize>(
@@ -314,7 +333,8 @@ impl Column<'_> {
             for at in at + 2..digits {
                 above = _mm512_or_si512(above, digit(at));
             }
-            let too_large = _mm512_cmpge_epu64_mask(weight, _mm512_set1_epi64(1 << 31)) | _mm512_test_epi64_mask(above, above);
+            let too_large =
+                _mm512_cmpge_epu64_mask(weight, _mm512_set1_epi64(1 << 31)) | _mm512_test_epi64_mask(above, above);
             let before = _mm512_loadu_si512(sums.cast());
             let limit = _mm512_loadu_si512(limits.cast());
             let square = _mm512_mullo_epi64(weight, weight);
@@ -328,6 +348,9 @@ impl Column<'_> {
     }
 
     /// Writes the quotients as residues in place of the column, and as integers.
+    ///
+    /// # Safety
+    /// As [`Column::run`].
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]
     unsafe fn publish<const V: usize>(&self, quotients: *const u64, signs: &[u8; V], words: *mut u64, panel: usize) {

@@ -129,6 +129,9 @@ pub unsafe fn divide<const V: usize>(
 pub const WINDOW: u64 = QUOTIENT_WINDOW;
 
 /// Low and high halves of all products of a numerator digit and a reciprocal digit that meet in `column`.
+///
+/// # Safety
+/// `numerators` has `used` digits after the pivot's first.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 unsafe fn column_sums<const V: usize>(

@@ -170,8 +170,8 @@ fn subtract_earlier(
     for (index, &prime) in factor.tables.primes.iter().enumerate() {
         let fold = Fold::new(prime);
         for panel in panel..panel + count {
-            // SAFETY: the callers pass whole tiles, whose panels and blocks these are; columns before the block are read,
-            // and the block itself written. A tile has at most 4092 columns (asserted where tiles are cut).
+            // SAFETY: the callers pass whole tiles, whose panels and blocks these are; columns before the block are
+            // read, and the block itself written. A tile has at most 4092 columns (asserted where tiles are cut).
             unsafe {
                 let x = words.add(layout.residue(index, panel, 0)).cast_const();
                 let y = diagonal.add(above.residue(index, block, 0));
