@@ -145,6 +145,11 @@ pub fn round_shifted(magnitude: &[u64], drop: i64, out: &mut [u64]) {
     }
 }
 
+/// Writes `floor(magnitude * 2^-drop)` into all of `out`; `drop` may be negative. Higher bits are lost.
+pub fn shift_down(magnitude: &[u64], drop: i64, out: &mut [u64]) {
+    copy_bits(magnitude, drop, out);
+}
+
 /// Copies the bits from `low` on into `out`; bits outside the source are 0 (`low` may be negative).
 fn copy_bits(source: &[u64], low: i64, out: &mut [u64]) {
     let word = low.div_euclid(64);
