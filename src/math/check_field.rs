@@ -24,6 +24,9 @@ pub struct CheckField {
 const KEPT_POWERS: usize = 4096;
 
 impl CheckField {
+    /// Bytes of the table that a field allocates.
+    pub const TABLE_BYTES: u64 = (KEPT_POWERS * size_of::<u64>()) as u64;
+
     /// The field of `prime`, which lies between `2^60` and `2^61` (asserted).
     pub fn new(prime: u64) -> CheckField {
         assert!(prime >> 60 == 1, "{prime} has not 61 bits");

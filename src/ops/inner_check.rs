@@ -53,9 +53,12 @@ impl InnerCheck {
         InnerCheck { field, seed, vector, wanted, symmetric: problem.triangle(), found }
     }
 
-    /// Bytes that the check takes beside the product: a few vectors.
+    /// Bytes that the check takes beside the product, for a `rows x cols` result.
+    ///
+    /// The field's table; for each row what is wanted, what is found and the sums of every worker; the random vector;
+    /// its image under the right operand.
     pub fn bytes(rows: usize, cols: usize, contracted: usize, workers: usize) -> u64 {
-        (8 * (rows * (workers + 3) + cols + contracted)) as u64 + (64 << 10)
+        CheckField::TABLE_BYTES + 8 * (rows * (workers + 2) + cols + contracted) as u64
     }
 
     /// Sums for one worker to begin with.
