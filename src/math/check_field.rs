@@ -1,8 +1,9 @@
 //! Residues of big numbers modulo one random 61-bit prime, for Freivalds' test.
 //!
-//! Shares nothing with the kernels: what it says of a product is independent of how the product was made.
+//! Shares nothing with the kernels but `float`'s tests for single bits: what it says of a product is independent of how
+//! the product was made.
 
-use crate::math::float::FloatRef;
+use crate::math::float::{FloatRef, any_below, bit};
 use crate::math::modulus::Modulus;
 use crate::math::prime::is_prime;
 use rand_chacha::rand_core::RngCore;
@@ -101,14 +102,10 @@ impl CheckField {
         } else {
             let (word, offset) = (drop as usize / 64, drop as usize % 64);
             let kept = self.fold(&value.limbs[word..]) % self.prime();
-            let limb = |index: usize| value.limbs.get(index).copied().unwrap_or(0);
-            let cut = (limb(word) & ((1 << offset) - 1)) % self.prime();
+            let cut = (value.limbs.get(word).copied().unwrap_or(0) & ((1 << offset) - 1)) % self.prime();
             let floor = self.modulus.multiply(self.modulus.subtract(kept, cut), self.power_of_two(-(offset as i64)));
-            let bit = |position: i64| limb(position as usize / 64) >> (position % 64) & 1 == 1;
-            let guard_word = (drop as usize - 1) / 64;
-            let below = limb(guard_word) & ((1 << ((drop - 1) % 64)) - 1) != 0
-                || value.limbs[..guard_word].iter().any(|&limb| limb != 0);
-            self.modulus.add(floor, u64::from(bit(drop - 1) && (below || bit(drop))))
+            let up = bit(value.limbs, drop - 1) && (any_below(value.limbs, drop - 1) || bit(value.limbs, drop));
+            self.modulus.add(floor, u64::from(up))
         };
         if value.head.is_negative() { self.modulus.subtract(0, magnitude) } else { magnitude }
     }
