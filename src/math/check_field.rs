@@ -21,6 +21,30 @@ pub struct CheckField {
     powers: Vec<u64>,
 }
 
+/// A sum of products of residues, reduced only where the next product might not fit.
+pub struct ProductSum<'f> {
+    field: &'f CheckField,
+    /// Below `2^122` between two additions.
+    sum: u128,
+}
+
+impl ProductSum<'_> {
+    /// Adds `a * b` for least residues.
+    #[inline]
+    pub fn add(&mut self, a: u64, b: u64) {
+        // Residues are below 2^61: a product is below 2^122, so that the sum never passes 2^123.
+        self.sum += u128::from(a) * u128::from(b);
+        if self.sum >> 122 != 0 {
+            self.sum %= u128::from(self.field.prime());
+        }
+    }
+
+    /// The least residue of the sum.
+    pub fn residue(self) -> u64 {
+        (self.sum % u128::from(self.field.prime())) as u64
+    }
+}
+
 /// Exponents that a [`CheckField`] keeps the powers of two for.
 const KEPT_POWERS: usize = 4096;
 
@@ -120,6 +144,11 @@ impl CheckField {
         self.modulus.add(a, b)
     }
 
+    /// A sum of products, empty to begin with.
+    pub fn product_sum(&self) -> ProductSum<'_> {
+        ProductSum { field: self, sum: 0 }
+    }
+
     /// `2^exponent` for `exponent >= -63`.
     fn power_of_two(&self, exponent: i64) -> u64 {
         match self.powers.get((exponent + 63) as usize) {
@@ -168,6 +197,23 @@ mod tests {
             let want = Integer::from(integer.modulo_ref(&Integer::from(field.prime())));
             assert_eq!(field.residue(matrix.get(0, 0)).map(Integer::from), Some(want), "case {case}");
         }
+    }
+
+    #[test]
+    fn sums_of_products_equal_the_big_integer() {
+        let mut draw = ChaCha8Rng::seed_from_u64(6);
+        for largest in [true, false] {
+            let field = CheckField::random(&mut draw);
+            let (mut sum, mut want) = (field.product_sum(), Integer::new());
+            for _ in 0..100 {
+                let mut residue = || if largest { field.prime() - 1 } else { field.draw(&mut draw) };
+                let (a, b) = (residue(), residue());
+                sum.add(a, b);
+                want += Integer::from(a) * b;
+            }
+            assert_eq!(sum.residue(), want.modulo(&Integer::from(field.prime())));
+        }
+        assert_eq!(CheckField::new((1 << 61) - 1).product_sum().residue(), 0);
     }
 
     #[test]
