@@ -22,7 +22,8 @@ pub use cholesky::{Cholesky, CholeskyOptions, cholesky, cholesky_with};
 pub use plan::{Plan, plan_gemm, plan_syrk};
 pub use problem::FaultHook;
 pub use report::{Outcome, Phases, Report};
-pub use verify::{Verification, VerifyOptions, freivalds_gemm, freivalds_syrk, verify_gemm, verify_syrk};
+pub use verify::{Verification, VerifyOptions, freivalds_gemm, freivalds_syrk};
+pub use verify::{verify_cholesky, verify_gemm, verify_syrk};
 
 use crate::context::Context;
 use crate::error::Result;
