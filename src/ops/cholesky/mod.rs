@@ -5,6 +5,7 @@
 mod diagnose;
 mod problem;
 mod reference;
+mod solve;
 
 use crate::context::Context;
 use crate::error::Result;
