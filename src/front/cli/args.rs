@@ -39,6 +39,12 @@ pub enum RawCommand {
     Gemm(RawGemm),
     /// A = L L^T for a symmetric positive definite A.
     Cholesky(RawCholesky),
+    /// X with A X = B for a symmetric positive definite A.
+    Solve(RawSolve),
+    /// The inverse of a symmetric positive definite A.
+    Inverse(RawInverse),
+    /// X with op(T) X = alpha B or X op(T) = alpha B for a triangular T.
+    Trsm(RawTrsm),
     /// Check a stored result against its error bound; exit code 0 if and only if it holds.
     #[command(arg_required_else_help = false)]
     Verify(RawVerify),

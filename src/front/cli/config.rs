@@ -4,7 +4,7 @@
 
 mod factor;
 
-pub use factor::{Factor, Factoring, VerifyCholesky};
+pub use factor::{Factoring, Task, Trsm, VerifyCholesky};
 
 use super::args::*;
 use super::units::{parse_count, parse_size};
@@ -25,8 +25,10 @@ pub enum Command {
     Gen(Gen),
     /// `sunzi syrk` and `sunzi gemm`.
     Product(Product),
-    /// `sunzi cholesky`.
+    /// `sunzi cholesky`, `sunzi solve` and `sunzi inverse`.
     Factor(Factoring),
+    /// `sunzi trsm`.
+    Trsm(Trsm),
     /// `sunzi verify syrk` and `sunzi verify gemm`.
     Verify(Verify),
     /// `sunzi verify cholesky`.
@@ -261,6 +263,9 @@ impl Arguments {
             Some(RawCommand::Syrk(raw)) => Command::Product(raw.resolve()?),
             Some(RawCommand::Gemm(raw)) => Command::Product(raw.resolve()?),
             Some(RawCommand::Cholesky(raw)) => Command::Factor(raw.resolve()?),
+            Some(RawCommand::Solve(raw)) => Command::Factor(raw.resolve()?),
+            Some(RawCommand::Inverse(raw)) => Command::Factor(raw.resolve()?),
+            Some(RawCommand::Trsm(raw)) => Command::Trsm(raw.resolve()?),
             Some(RawCommand::Verify(raw)) => raw.operation.resolve()?,
             Some(RawCommand::Convert(raw)) => Command::Convert(raw.resolve()?),
             Some(RawCommand::Compare(raw)) => Command::Compare(Compare {

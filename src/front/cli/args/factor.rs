@@ -1,4 +1,4 @@
-//! What is typed after `cholesky` and `verify cholesky`: names, help texts and strings.
+//! What is typed after `cholesky`, `solve`, `inverse`, `trsm` and `verify cholesky`: names, help texts and strings.
 
 use super::{RawEngine, RawOutput};
 use clap::Args;
@@ -7,10 +7,10 @@ use std::path::PathBuf;
 /// Which triangle of a symmetric matrix counts.
 #[derive(Args, Debug)]
 pub struct RawTriangle {
-    /// Read the lower triangle only [default: both, which must agree].
+    /// Read the lower triangle of A only [default: both, which must agree].
     #[arg(long, conflicts_with = "upper")]
     pub lower: bool,
-    /// Read the upper triangle only; the factor is U with A = U^T U.
+    /// Read the upper triangle of A only; a factor is then U with A = U^T U.
     #[arg(long)]
     pub upper: bool,
 }
@@ -41,6 +41,9 @@ pub struct RawFactor {
     /// Also print the logarithm of the determinant.
     #[arg(long)]
     pub log_det: bool,
+    /// Also print an estimate of the condition number in the 1-norm.
+    #[arg(long)]
+    pub condition: bool,
     /// Also write when each step ran, as JSON for a trace viewer.
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
@@ -53,6 +56,59 @@ pub struct RawFactor {
 pub struct RawCholesky {
     #[command(flatten)]
     pub factor: RawFactor,
+    #[command(flatten)]
+    pub output: RawOutput,
+}
+
+/// `sunzi solve`.
+#[derive(Args, Debug)]
+pub struct RawSolve {
+    #[command(flatten)]
+    pub factor: RawFactor,
+    /// The right-hand sides B.
+    pub b: PathBuf,
+    /// Factor at so many bits and refine the solution to the full precision.
+    #[arg(long, value_name = "BITS", allow_hyphen_values = true, conflicts_with_all = ["log_det", "condition", "tile"])]
+    pub refine_from: Option<String>,
+    #[command(flatten)]
+    pub output: RawOutput,
+}
+
+/// `sunzi inverse`.
+#[derive(Args, Debug)]
+pub struct RawInverse {
+    #[command(flatten)]
+    pub factor: RawFactor,
+    #[command(flatten)]
+    pub output: RawOutput,
+}
+
+/// `sunzi trsm`.
+#[derive(Args, Debug)]
+pub struct RawTrsm {
+    /// The triangular matrix T.
+    pub t: PathBuf,
+    /// The right-hand sides B.
+    pub b: PathBuf,
+    /// left solves op(T) X = alpha B, right solves X op(T) = alpha B.
+    #[arg(long, value_name = "SIDE", default_value = "left")]
+    pub side: String,
+    /// The triangle of T that is read: lower or upper.
+    #[arg(long, value_name = "TRIANGLE", default_value = "lower")]
+    pub uplo: String,
+    /// Use T transposed.
+    #[arg(long)]
+    pub transpose: bool,
+    /// Take the diagonal of T as ones.
+    #[arg(long)]
+    pub unit: bool,
+    /// Factor of B: decimal, integer or hexadecimal float [default: 1].
+    #[arg(long, value_name = "X", allow_hyphen_values = true)]
+    pub alpha: Option<String>,
+    #[command(flatten)]
+    pub precision: RawPrecision,
+    #[command(flatten)]
+    pub engine: RawEngine,
     #[command(flatten)]
     pub output: RawOutput,
 }

@@ -10,6 +10,7 @@ mod info;
 mod plan;
 mod product;
 mod trace;
+mod trsm;
 mod verify;
 
 use super::config::{Command, Engine, Global, Output};
@@ -42,6 +43,7 @@ pub fn run(global: Global, command: Command) -> Result<u8> {
         Command::Gen(config) => done(gen_matrix::run(&mut session, &config)),
         Command::Product(config) => done(product::run(&mut session, &config)),
         Command::Factor(config) => done(factor::run(&mut session, &config)),
+        Command::Trsm(config) => done(trsm::run(&mut session, &config)),
         Command::Verify(config) => done(verify::run(&mut session, &config)),
         Command::VerifyCholesky(config) => done(factor::verify::run(&mut session, &config)),
         Command::Convert(config) => done(convert::run(&mut session, &config)),

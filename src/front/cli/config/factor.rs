@@ -1,10 +1,12 @@
-//! Factorisations as meant: `cholesky` and `verify cholesky`.
+//! Factorisations and solves as meant: `cholesky`, `solve`, `inverse`, `trsm` and `verify cholesky`.
 
-use super::{Engine, Output, Precision, check_reach, optional, precision, size};
+use super::{Engine, Output, Precision, check_reach, op, optional, precision, size};
 use crate::error::{Error, Result};
-use crate::front::cli::args::{RawCholesky, RawFactor, RawPrecision, RawTriangle, RawVerifyCholesky};
+use crate::front::cli::args::{
+    RawCholesky, RawFactor, RawInverse, RawPrecision, RawSolve, RawTriangle, RawTrsm, RawVerifyCholesky,
+};
 use crate::front::cli::units::parse_count;
-use crate::matrix::Uplo;
+use crate::matrix::{Diag, Op, Side, Uplo};
 use std::path::PathBuf;
 
 /// A symmetric positive definite matrix and how it is factored.
@@ -20,17 +22,62 @@ pub struct Factor {
     pub tile_rows: Option<usize>,
     /// Whether the logarithm of the determinant is printed.
     pub log_det: bool,
+    /// Whether the condition number is estimated and printed.
+    pub condition: bool,
     /// Where the trace goes.
     pub trace: Option<PathBuf>,
     /// The engine.
     pub engine: Engine,
 }
 
-/// A factorisation to compute.
+/// What is made of a factor.
+#[derive(Clone, Debug)]
+pub enum Task {
+    /// The factor itself.
+    Cholesky,
+    /// The solution of `A X = B`.
+    Solve {
+        /// The file of B.
+        b: PathBuf,
+        /// Precision of the factor, where the solution is refined from it.
+        refine_from_bits: Option<u32>,
+    },
+    /// The inverse.
+    Inverse,
+}
+
+/// A factorisation to compute, and what follows from it.
 #[derive(Clone, Debug)]
 pub struct Factoring {
     /// What is factored and how.
     pub factor: Factor,
+    /// What is made of it.
+    pub task: Task,
+    /// Where the result goes.
+    pub output: Output,
+}
+
+/// A triangular system to solve.
+#[derive(Clone, Debug)]
+pub struct Trsm {
+    /// The file of T.
+    pub t: PathBuf,
+    /// The file of B.
+    pub b: PathBuf,
+    /// The side on which T stands.
+    pub side: Side,
+    /// The triangle of T that is read.
+    pub uplo: Uplo,
+    /// How T is used.
+    pub op: Op,
+    /// What its diagonal is.
+    pub diag: Diag,
+    /// Factor of B, as typed.
+    pub alpha: Option<String>,
+    /// Its precision.
+    pub precision: Precision,
+    /// The engine.
+    pub engine: Engine,
     /// Where the result goes.
     pub output: Output,
 }
@@ -82,6 +129,7 @@ impl RawFactor {
             precision: self.precision.resolve(engine.kernel)?,
             tile_rows: optional(self.tile, tile_rows)?,
             log_det: self.log_det,
+            condition: self.condition,
             trace: self.trace,
             engine,
         })
@@ -94,7 +142,51 @@ impl RawCholesky {
     /// # Errors
     /// As [`super::Arguments::resolve`].
     pub(super) fn resolve(self) -> Result<Factoring> {
-        Ok(Factoring { factor: self.factor.resolve()?, output: self.output.resolve()? })
+        Ok(Factoring { factor: self.factor.resolve()?, task: Task::Cholesky, output: self.output.resolve()? })
+    }
+}
+
+impl RawSolve {
+    /// Judges what was typed.
+    ///
+    /// # Errors
+    /// As [`super::Arguments::resolve`].
+    pub(super) fn resolve(self) -> Result<Factoring> {
+        let refine_from_bits = optional(self.refine_from, |text| precision("--refine-from", text))?;
+        let task = Task::Solve { b: self.b, refine_from_bits };
+        Ok(Factoring { factor: self.factor.resolve()?, task, output: self.output.resolve()? })
+    }
+}
+
+impl RawInverse {
+    /// Judges what was typed.
+    ///
+    /// # Errors
+    /// As [`super::Arguments::resolve`].
+    pub(super) fn resolve(self) -> Result<Factoring> {
+        Ok(Factoring { factor: self.factor.resolve()?, task: Task::Inverse, output: self.output.resolve()? })
+    }
+}
+
+impl RawTrsm {
+    /// Judges what was typed.
+    ///
+    /// # Errors
+    /// As [`super::Arguments::resolve`].
+    pub(super) fn resolve(self) -> Result<Trsm> {
+        let engine = self.engine.resolve()?;
+        Ok(Trsm {
+            t: self.t,
+            b: self.b,
+            side: choice("--side", &self.side, [("left", Side::Left), ("right", Side::Right)])?,
+            uplo: choice("--uplo", &self.uplo, [("lower", Uplo::Lower), ("upper", Uplo::Upper)])?,
+            op: op(self.transpose),
+            diag: if self.unit { Diag::Unit } else { Diag::NonUnit },
+            alpha: self.alpha,
+            precision: self.precision.resolve(engine.kernel)?,
+            engine,
+            output: self.output.resolve()?,
+        })
     }
 }
 
@@ -122,4 +214,11 @@ fn tile_rows(text: &str) -> Result<usize> {
         0 => Err(Error::InvalidArgument("--tile: a tile needs at least 1 row".into())),
         rows => Ok(rows),
     }
+}
+
+/// One of two words.
+fn choice<T>(what: &str, text: &str, known: [(&str, T); 2]) -> Result<T> {
+    let names = format!("{} or {}", known[0].0, known[1].0);
+    let found = known.into_iter().find(|(name, _)| *name == text);
+    found.map(|(_, value)| value).ok_or_else(|| Error::InvalidArgument(format!("{what}: '{text}' is not {names}")))
 }
