@@ -18,6 +18,7 @@ mod run;
 mod scale;
 mod segments;
 pub mod solve;
+mod sum;
 pub mod trsm;
 pub mod verify;
 
@@ -35,7 +36,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::matrix::{Matrix, MatrixView, Op, Uplo};
 use crate::ops::combine::Combination;
-use crate::ops::problem::{Operand, Problem, Target};
+use crate::ops::problem::{Inner, Operand, Problem, Target};
 use crate::plan::Cut;
 use rug::Float;
 
@@ -247,9 +248,10 @@ fn syrk_problem<'a>(p: MatrixView<'a>, precision_bits: u32, options: &SyrkOption
         uplo: options.uplo,
         precision_bits,
         exact_integers: options.exact_integers,
-        combination: Combination { alpha: options.alpha, beta: options.beta, accumulate: options.accumulate },
+        combination: Combination::new(options.alpha, options.beta, options.accumulate.map(Matrix::view)),
         fault: None,
         cut: None,
+        inner: Inner::default(),
     }
 }
 
@@ -271,8 +273,9 @@ fn gemm_problem<'a>(
         uplo: Uplo::Lower,
         precision_bits,
         exact_integers: options.exact_integers,
-        combination: Combination { alpha: options.alpha, beta: options.beta, accumulate: options.accumulate },
+        combination: Combination::new(options.alpha, options.beta, options.accumulate.map(Matrix::view)),
         fault: None,
         cut: None,
+        inner: Inner::default(),
     }
 }

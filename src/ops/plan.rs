@@ -68,6 +68,8 @@ pub(crate) struct PlanRequest {
     pub bits: Bits,
     /// Bytes of the result, new or the caller's.
     pub result_bytes: u64,
+    /// Bytes of the limit that are taken by the operation around the product.
+    pub held_bytes: u64,
     /// A cut to run instead of the one the memory limit asks for.
     pub cut: Option<Cut>,
 }
@@ -114,11 +116,20 @@ fn plan_shape(
         size,
         bits: Bits::scaled(precision_bits, contracted),
         result_bytes: Matrix::bytes_for(rows, cols, precision_bits),
+        held_bytes: 0,
         cut: None,
     };
+    plan_request(ctx, &request)
+}
+
+/// The plan of any product.
+///
+/// # Errors
+/// As [`plan_syrk`].
+pub(crate) fn plan_request(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
     match direct::choose_road(ctx, &request.size, request.bits.operand) {
-        Road::Direct => direct::plan(ctx, &request),
-        Road::Planes(workers) => Ok(plan_planes(ctx, &request, workers, 0)?.plan),
+        Road::Direct => direct::plan(ctx, request),
+        Road::Planes(workers) => Ok(plan_planes(ctx, request, workers, 0)?.plan),
     }
 }
 
@@ -151,7 +162,7 @@ pub(crate) fn plan_planes(ctx: &Context, request: &PlanRequest, workers: usize, 
     };
     let cut = match request.cut {
         Some(cut) => cut.within(&input.whole()),
-        None => choose(ctx, &input, held_bytes)?,
+        None => choose(ctx, &input, (held_bytes, request.held_bytes))?,
     };
     let plan = describe(ctx, request, &input, &cut);
     let (words, slot_panels) = (input.window_words(&cut), input.slot_panels(&cut));
@@ -159,15 +170,18 @@ pub(crate) fn plan_planes(ctx: &Context, request: &PlanRequest, workers: usize, 
 }
 
 /// The cut for the context's limit, or for the machine's memory where the whole might not fit it.
-fn choose(ctx: &Context, input: &PlanInput<'_>, held_bytes: u64) -> Result<Cut> {
+///
+/// `window_bytes` are held by the windows that the product can use, `other_bytes` by the operation around it.
+fn choose(ctx: &Context, input: &PlanInput<'_>, (window_bytes, other_bytes): (u64, u64)) -> Result<Cut> {
     let whole = input.whole();
     let needed = input.bytes(&whole).total();
     let limit_bytes = match ctx.memory_bytes() {
         Some(limit) => limit,
-        None if needed.saturating_sub(held_bytes) <= ASK_SYSTEM_BYTES => return Ok(whole),
-        None => available_bytes().map_or(u64::MAX, |bytes| bytes.saturating_add(held_bytes)),
+        None if needed.saturating_sub(window_bytes) <= ASK_SYSTEM_BYTES => return Ok(whole),
+        None => available_bytes().map_or(u64::MAX, |bytes| bytes.saturating_add(window_bytes + other_bytes)),
     };
-    input.choose(limit_bytes).map_err(|minimum_bytes| Error::MemoryLimit { limit_bytes, minimum_bytes })
+    let least = |bytes: u64| Error::MemoryLimit { limit_bytes, minimum_bytes: bytes.saturating_add(other_bytes) };
+    input.choose(limit_bytes.saturating_sub(other_bytes)).map_err(least)
 }
 
 fn describe(ctx: &Context, request: &PlanRequest, input: &PlanInput<'_>, cut: &Cut) -> Plan {
