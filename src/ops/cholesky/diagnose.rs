@@ -11,7 +11,8 @@ const SHOWN_BITS: u32 = 53;
 /// The error for a failure at `index`, given the factor of the rows before it and the scaled pivot, if it is known.
 ///
 /// The pivot of the exact matrix is `a - a_i^T w` with `w = A_11^-1 a_i`; an error `E` in the matrix, within the
-/// residual bound `|E_ij| <= 2^(2 - b) sqrt(a_ii a_jj)`, moves it by at most `2^(2 - b) a (1 + sum |w_k| sqrt(a_kk / a))^2`.
+/// residual bound `|E_ij| <= 2^(2 - b) sqrt(a_ii a_jj)`, moves it by at most
+/// `2^(2 - b) a (1 + sum |w_k| sqrt(a_kk / a))^2`.
 /// A pivot further below 0 than that proves that the matrix is indefinite. Else more bits than hide the pivot now might
 /// help. Cost: quadratic in `index`, paid on failure only.
 pub(crate) fn failure(problem: &Problem<'_>, index: usize, factor: &Matrix, pivot: Option<Integer>) -> Error {
