@@ -70,6 +70,26 @@ fn bits_do_not_depend_on_kernel_threads_tiles_or_triangle() {
 }
 
 #[test]
+fn a_memory_limit_names_the_least_that_works() {
+    let sandbox = gram(60, 200);
+    sandbox.run("cholesky A.mtx -o L.mtx --precision 200");
+    let mut limit = String::from("100K");
+    for _ in 0..4 {
+        let line = format!("cholesky A.mtx -o M.mtx --precision 200 --threads 2 --memory {limit}");
+        let output = sandbox.output(&line);
+        if output.code == 0 {
+            assert_eq!(sandbox.bytes("M.mtx"), sandbox.bytes("L.mtx"));
+            assert_ne!(limit, "100K");
+            return;
+        }
+        assert_eq!(output.code, 4, "{output:?}");
+        assert!(!sandbox.names().contains(&"M.mtx".to_string()));
+        limit = output.stderr.split("at least ").nth(1).unwrap().split(' ').next().unwrap().to_string();
+    }
+    panic!("the named limits do not do: {limit}");
+}
+
+#[test]
 fn one_triangle_is_enough() {
     let sandbox = Sandbox::new();
     sandbox.write("A.mtx", format!("{GENERAL}2 2\n4\n2\n77\n10\n"));
@@ -99,6 +119,10 @@ fn solutions_and_inverses_fit_their_matrix() {
     let names: Vec<&str> = names.collect();
     for name in ["read", "factor", "condition", "solve", "write"] {
         assert!(names.contains(&name), "{name}: {names:?}");
+    }
+    assert!(names.iter().any(|name| name.starts_with("potrf (0, 0)")), "{names:?}");
+    for key in ["primes", "tile_rows", "tiles", "planned_bytes", "working_bits"] {
+        assert!(report["factorisation"][key].is_u64(), "{key}: {report}");
     }
     // A X, A X' and A (A^-1 B) are B to about 250 bits.
     sandbox.run("solve A.mtx B.mtx -o R.mtx --precision 300 --refine-from 80 --report r.json");

@@ -147,6 +147,11 @@ impl Cholesky {
         self.factor
     }
 
+    /// The factor and how it was computed, by value.
+    pub fn into_parts(self) -> (Matrix, CholeskyReport) {
+        (self.factor, self.report)
+    }
+
     /// `log det A = 2 sum log l_ii`, to nearly the factor's precision.
     pub fn log_det(&self) -> Float {
         let bits = self.factor.precision_bits() + 32;

@@ -1,8 +1,8 @@
 //! Is this stored triangle a Cholesky factor of that matrix? Every entry of `A - L L^T`, by exact integers.
 //!
-//! Promise: a factor is accepted if and only if `|A - L L^T|_ij <= 2^(2-b) sqrt(a_ii a_jj)` for all `i >= j`; nothing is
-//! rounded before that is decided. Products come from the residue pipeline as exact integers, and Freivalds' test must
-//! pass before one is believed; rows whose entries spread too far for that are summed one by one.
+//! Promise: a factor is accepted if and only if `|A - L L^T|_ij <= 2^(2-b) sqrt(a_ii a_jj)` for all `i >= j`; nothing
+//! is rounded before that is decided. Products come from the residue pipeline as exact integers, and Freivalds' test
+//! must pass before one is believed; rows whose entries spread too far for that are summed one by one.
 //! Does not know: how a factor is made. Source: docs/ALGORITHM.md, "Verification".
 
 use super::exact::{Accumulator, KEEP_ALL, ProductSum, compare, term};
@@ -216,7 +216,7 @@ impl Judge<'_> {
         }
     }
 
-    /// The integers `l_ik 2^-low_i` of the planar rows, `k < depth`; each row of `L` is a column here. Other rows are 0.
+    /// The integers `l_ik 2^-low_i` of the planar rows, `k < depth`; a row of `L` is a column here. Other rows are 0.
     fn band(&self, rows: Range<usize>, depth: usize) -> Result<Matrix> {
         let mut band = Matrix::zeros(depth, rows.len(), self.question.l.precision_bits())?;
         for (at, i) in rows.enumerate().filter(|&(_, i)| self.rows[i].planar) {

@@ -3,7 +3,7 @@
 //! Promise: a result that meets the bound of [`syrk_with`](crate::syrk_with) or [`gemm_with`](crate::gemm_with) is
 //! never rejected; what is accepted missed its tested bounds by less than one part in 2^40. No product is rounded:
 //! sums of big floats are kept as integers, however far the exponents lie apart.
-//! Shares no code with the pipeline it judges; the judge of Cholesky factors takes products from it, and tests each one.
+//! Shares no code with the pipeline it judges; the judge of Cholesky factors takes products from it, and tests each.
 //! Does not know: files, kernels, residue planes.
 //! Source: docs/ALGORITHM.md, "Verification".
 

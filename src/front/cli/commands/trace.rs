@@ -1,10 +1,12 @@
-//! When each step of a command ran: a list of spans in the JSON form that trace viewers (Perfetto, chrome://tracing) read.
+//! When each step of a command ran, and each task of a factorisation: spans in the JSON form that trace viewers
+//! (Perfetto, chrome://tracing) read.
 //!
 //! Whole or absent, as a report. Does not know: what the steps do.
 
 use crate::error::Result;
 use crate::front::cli::report::ReportFile;
 use crate::front::cli::signals::{Mode, in_mode};
+use crate::ops;
 use serde::Serialize;
 use std::path::Path;
 use std::time::Instant;
@@ -16,6 +18,7 @@ struct Span {
     /// `X`: a span with a duration.
     ph: &'static str,
     pid: u32,
+    /// 0 for the command itself, from 1 for the workers.
     tid: usize,
     /// Microseconds since the command began.
     ts: f64,
@@ -53,15 +56,25 @@ impl Trace {
         let start = Instant::now();
         let value = step()?;
         let seconds = start.elapsed().as_secs_f64();
-        self.spans.push(Span {
-            name: name.to_string(),
-            ph: "X",
-            pid: std::process::id(),
-            tid: 0,
-            ts: (start - self.begin).as_secs_f64() * 1e6,
-            dur: seconds * 1e6,
-        });
+        self.push(name.to_string(), 0, (start - self.begin).as_secs_f64(), seconds);
         Ok((value, seconds))
+    }
+
+    /// Adds the tasks of a factorisation that ran in the latest step.
+    pub fn add_tasks(&mut self, tasks: &[ops::Span]) {
+        let begin = self.spans.last().map_or(0.0, |step| step.ts / 1e6);
+        if self.file.is_none() {
+            return;
+        }
+        for task in tasks {
+            let name = format!("{:?} ({}, {})", task.kind, task.row, task.col).to_lowercase();
+            self.push(name, task.worker + 1, begin + task.start, task.end - task.start);
+        }
+    }
+
+    fn push(&mut self, name: String, tid: usize, start_seconds: f64, seconds: f64) {
+        let (ts, dur) = (start_seconds * 1e6, seconds * 1e6);
+        self.spans.push(Span { name, ph: "X", pid: std::process::id(), tid, ts, dur });
     }
 
     /// Writes the file.

@@ -7,7 +7,7 @@ use crate::front::cli::commands::trace::Trace;
 use crate::front::cli::commands::{Session, budget, limited};
 use crate::front::cli::config::{Factoring, Task};
 use crate::matrix::{Matrix, Uplo};
-use crate::ops::{Cholesky, CholeskyOptions, RefineOptions, cholesky_with, solve_refined};
+use crate::ops::{Cholesky, CholeskyOptions, CholeskyReport, RefineOptions, cholesky_with, solve_refined};
 use rug::Float;
 use serde::Serialize;
 use std::time::Instant;
@@ -30,6 +30,8 @@ pub struct Outcome {
     pub log_det: Option<Float>,
     pub condition: Option<Float>,
     pub refinement: Option<Refinement>,
+    /// How the factor was made, where it was made at the full precision.
+    pub factorisation: Option<CholeskyReport>,
     pub kernel: &'static str,
     pub threads: usize,
     pub seconds: f64,
@@ -56,17 +58,20 @@ fn carry_out(ctx: &Context, config: &Factoring, inputs: &Inputs, trace: &mut Tra
     let uplo = config.factor.uplo.unwrap_or_default();
     let options = CholeskyOptions { uplo, tile_rows: config.factor.tile_rows };
     let (factor, _) = trace.span("factor", || cholesky_with(ctx, &inputs.a, bits, &options))?;
+    trace.add_tasks(&factor.report().spans);
     let log_det = config.factor.log_det.then(|| factor.log_det());
     let condition = match config.factor.condition {
         true => Some(trace.span("condition", || condition(ctx, &factor, inputs, uplo))?.0),
         false => None,
     };
     let result = match (&config.task, &inputs.b) {
-        (Task::Solve { .. }, Some(b)) => trace.span("solve", || factor.solve(ctx, b, bits))?.0,
-        (Task::Inverse, _) => trace.span("inverse", || factor.inverse(ctx, bits))?.0,
-        _ => factor.into_factor(),
+        (Task::Solve { .. }, Some(b)) => Some(trace.span("solve", || factor.solve(ctx, b, bits))?.0),
+        (Task::Inverse, _) => Some(trace.span("inverse", || factor.inverse(ctx, bits))?.0),
+        _ => None,
     };
-    Ok(outcome(ctx, result, (log_det, condition), None))
+    let (lower, report) = factor.into_parts();
+    let factorisation = Some(report);
+    Ok(Outcome { log_det, condition, factorisation, ..Outcome::new(ctx, result.unwrap_or(lower)) })
 }
 
 /// The solution by a factor of few bits. It reads the lower triangle, so the other one is shown transposed.
@@ -86,19 +91,24 @@ fn refine(
         iterations: refined.iterations,
         backward_error_log2: (log2 != i64::MIN).then_some(log2),
     };
-    Ok(outcome(ctx, refined.solution, (None, None), Some(refinement)))
+    Ok(Outcome { refinement: Some(refinement), ..Outcome::new(ctx, refined.solution) })
 }
 
 fn condition(ctx: &Context, factor: &Cholesky, inputs: &Inputs, uplo: Uplo) -> Result<Float> {
     factor.condition_estimate(ctx, &inputs.a.view().symmetric_one_norm(uplo))
 }
 
-fn outcome(
-    ctx: &Context,
-    result: Matrix,
-    (log_det, condition): (Option<Float>, Option<Float>),
-    refinement: Option<Refinement>,
-) -> Outcome {
-    let (kernel, threads) = (ctx.kernel().name(), ctx.threads());
-    Outcome { result, log_det, condition, refinement, kernel, threads, seconds: 0.0 }
+impl Outcome {
+    fn new(ctx: &Context, result: Matrix) -> Outcome {
+        Outcome {
+            result,
+            log_det: None,
+            condition: None,
+            refinement: None,
+            factorisation: None,
+            kernel: ctx.kernel().name(),
+            threads: ctx.threads(),
+            seconds: 0.0,
+        }
+    }
 }

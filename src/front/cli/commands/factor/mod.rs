@@ -12,9 +12,10 @@ use crate::error::{Error, Result};
 use crate::front::cli::config::{Factoring, Task};
 use crate::front::cli::memory::peak_resident_bytes;
 use crate::front::cli::signals::{Mode, in_mode};
-use crate::front::cli::units::format_seconds;
+use crate::front::cli::units::{format_bytes, format_seconds};
 use crate::front::formats::{ReadOptions, Symmetry};
 use crate::matrix::{Matrix, Uplo};
+use crate::ops::CholeskyReport;
 use compute::{Outcome, Refinement, compute};
 use serde::Serialize;
 use symmetric::read_symmetric;
@@ -24,7 +25,7 @@ const SHOWN_DIGITS: usize = 30;
 
 /// The report.
 #[derive(Serialize)]
-struct FactorReport {
+struct FactorReport<'a> {
     operation: &'static str,
     /// Rows of the result.
     rows: usize,
@@ -36,6 +37,8 @@ struct FactorReport {
     threads: usize,
     /// Without files.
     seconds: f64,
+    /// Of a factorisation at the full precision: tiles, primes, times of its tasks, planned memory.
+    factorisation: Option<&'a CholeskyReport>,
     refinement: Option<Refinement>,
     /// `log det A` in decimals, where it was asked for.
     log_det: Option<String>,
@@ -80,6 +83,7 @@ pub fn run(session: &mut Session, config: &Factoring) -> Result<()> {
         kernel: outcome.kernel,
         threads: outcome.threads,
         seconds: outcome.seconds,
+        factorisation: outcome.factorisation.as_ref(),
         refinement: outcome.refinement,
         log_det: outcome.log_det.as_ref().map(|value| format!("{value:e}")),
         condition: outcome.condition.as_ref().map(|value| format!("{value:.6e}")),
@@ -91,8 +95,12 @@ pub fn run(session: &mut Session, config: &Factoring) -> Result<()> {
 }
 
 fn lines(config: &Factoring, outcome: &Outcome, file_seconds: f64) -> String {
+    let tiles = outcome.factorisation.as_ref().map_or(String::new(), |report| {
+        let CholeskyReport { primes, tile_rows, planned_bytes, .. } = report;
+        format!(", {primes} primes, tiles of {tile_rows} rows, {} planned", format_bytes(*planned_bytes))
+    });
     let mut lines = vec![format!(
-        "{}: {} ({}, {} thread{}) in {} (files {})",
+        "{}: {} ({}, {} thread{}{tiles}) in {} (files {})",
         config.output.path.display(),
         describe(&outcome.result),
         outcome.kernel,

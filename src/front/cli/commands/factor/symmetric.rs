@@ -13,8 +13,8 @@ use std::path::Path;
 /// The other triangle of what is returned is not to be looked at.
 ///
 /// # Errors
-/// [`Error::ShapeMismatch`] where it is not square, before it is read where that is possible; [`Error::Format`] with the
-/// first pair of entries that differ; those of reading.
+/// [`Error::ShapeMismatch`] where it is not square, before it is read where that is possible; [`Error::Format`] with
+/// the first pair of entries that differ; those of reading.
 pub fn read_symmetric(
     session: &Session,
     engine: &Engine,

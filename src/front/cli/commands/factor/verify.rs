@@ -38,7 +38,8 @@ fn describe(config: &VerifyCholesky, precision_bits: u32, found: &Verification) 
     let product = if config.uplo == Some(Uplo::Upper) { "U^T U" } else { "L L^T" };
     let place = found.worst_place.map_or(String::new(), |(row, col)| format!(" at row {row}, column {col} (from 0)"));
     format!(
-        "{}: A = {product} to {precision_bits} bits (all {} entries; largest residual {:.3} of the bound{place}; seed {})",
+        "{}: A = {product} to {precision_bits} bits (all {} entries; largest residual {:.3} of the bound{place}; \
+         seed {})",
         config.l.display(),
         found.entry_count,
         found.worst_entry,
