@@ -6,6 +6,7 @@
 #![allow(dead_code)] // each test binary uses a part
 
 pub mod oracle;
+pub mod solves;
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
