@@ -24,6 +24,20 @@ pub fn multiply(out: &mut [u64], a: &[u64], b: &[u64]) {
     with_width!(1 2 3 4 5 6 7 8); // up to here a loop without a call is faster
 }
 
+/// `out := a * b` for any two numbers of at least 1 limb; `out` has as many limbs as both (asserted).
+#[inline]
+pub fn multiply_any(out: &mut [u64], a: &[u64], b: &[u64]) {
+    if a.len() == b.len() {
+        return multiply(out, a, b);
+    }
+    let (long, short) = if a.len() > b.len() { (a, b) } else { (b, a) };
+    assert!(!short.is_empty() && out.len() == long.len() + short.len());
+    let (target, long_count, short_count) = (out.as_mut_ptr(), long.len() as size_t, short.len() as size_t);
+    // SAFETY: `out` has the limbs of both operands (asserted) and overlaps neither because it is borrowed mutably; the
+    // first operand is the longer one and the second has at least 1 limb (asserted).
+    unsafe { gmp::mpn_mul(target, long.as_ptr(), long_count, short.as_ptr(), short_count) };
+}
+
 /// Row by row with the width known to the compiler.
 #[inline]
 fn multiply_fixed<const W: usize>(out: &mut [u64], a: &[u64], b: &[u64]) {
@@ -152,6 +166,12 @@ mod tests {
             let mut product = vec![0xdead; 2 * count];
             multiply(&mut product, &limbs(&a, count), &limbs(&b, count));
             assert_eq!(product, limbs(&(&a * &b).into(), 2 * count));
+            for short in 1..=count {
+                let mut product = vec![0xdead; count + short];
+                let cut = b.clone().keep_bits(64 * short as u32);
+                multiply_any(&mut product, &limbs(&cut, short), &limbs(&a, count));
+                assert_eq!(product, limbs(&(&a * cut), count + short));
+            }
             let mut squared = vec![0xdead; 2 * count];
             square(&mut squared, &limbs(&a, count));
             assert_eq!(squared, limbs(&a.clone().square(), 2 * count));

@@ -2,7 +2,9 @@
 //!
 //! Joins `plan`, `kernels` and the context's threads. Does not know: files, the command line.
 
+mod block;
 pub mod cholesky;
+mod columns;
 mod combine;
 mod convert;
 mod direct;
@@ -21,6 +23,7 @@ pub mod solve;
 mod sum;
 pub mod trsm;
 pub mod verify;
+mod window;
 
 pub use cholesky::{Cholesky, CholeskyOptions, CholeskyReport, Span, TaskKind, cholesky, cholesky_with};
 pub use ldlt::{Inertia, Ldlt, LdltOptions, ldlt};

@@ -5,9 +5,10 @@ use crate::error::{Error, Result};
 use crate::kernels::{EngineSpec, PlaneEngine};
 use crate::math::bound;
 use crate::matrix::Matrix;
+use crate::ops::block::BlockShape;
 use crate::ops::direct::{self, ProductSize, Road};
 use crate::ops::inner_check::InnerCheck;
-use crate::ops::problem::{Bits, check_precision};
+use crate::ops::problem::{Bits, Inner, check_precision};
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid, Cut, PlanBytes, PlanInput, WindowWords, plan_jobs};
 use crate::store::{Buffer, available_bytes};
 use serde::Serialize;
@@ -72,6 +73,21 @@ pub(crate) struct PlanRequest {
     pub held_bytes: u64,
     /// A cut to run instead of the one the memory limit asks for.
     pub cut: Option<Cut>,
+}
+
+impl PlanRequest {
+    /// A product inside another operation.
+    pub fn inner(shape: BlockShape, precision_bits: u32, inner: Inner) -> PlanRequest {
+        let BlockShape { rows, cols, contracted } = shape;
+        PlanRequest {
+            operation: "gemm",
+            size: ProductSize { contracted, rows, cols, triangle: false },
+            bits: Bits::scaled(precision_bits, contracted).widened(inner.working_bits),
+            result_bytes: Matrix::bytes_for(rows, cols, precision_bits),
+            held_bytes: inner.held_bytes,
+            cut: None,
+        }
+    }
 }
 
 /// A plan with what it takes to run it.
@@ -222,5 +238,11 @@ impl Bits {
         let working = bound::working_bits(precision_bits, contracted);
         let modulus = bound::modulus_bits(working, working);
         Bits { working, operand: working, modulus, result: precision_bits }
+    }
+
+    /// The same with `working_bits`, where they are more.
+    pub fn widened(self, working_bits: Option<u32>) -> Bits {
+        let working = working_bits.map_or(self.working, |asked| asked.max(self.working));
+        Bits { working, operand: working, modulus: bound::modulus_bits(working, working), ..self }
     }
 }

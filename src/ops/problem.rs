@@ -121,9 +121,7 @@ impl<'a> Problem<'a> {
 
     /// Bit counts of a product whose columns are scaled.
     pub fn scaled_bits(&self) -> Bits {
-        let bits = Bits::scaled(self.precision_bits, self.contracted());
-        let working = self.inner.working_bits.map_or(bits.working, |asked| asked.max(bits.working));
-        Bits { working, operand: working, modulus: bound::modulus_bits(working, working), ..bits }
+        Bits::scaled(self.precision_bits, self.contracted()).widened(self.inner.working_bits)
     }
 
     /// Refuses shapes, precisions and factors that cannot work.

@@ -2,7 +2,12 @@
 //!
 //! Promise: the bits of the solution depend on the operands, the precision, the options and the shape alone.
 
-mod reference;
+pub(crate) mod bands;
+mod inverse;
+pub(crate) mod solver;
+pub(crate) mod system;
+pub(crate) mod triangle;
+mod vector;
 
 use crate::context::Context;
 use crate::error::Result;
@@ -47,5 +52,5 @@ pub fn trsm<'a, 'b>(
     precision_bits: u32,
     options: &TrsmOptions<'_>,
 ) -> Result<Matrix> {
-    reference::solve(ctx, (t.into(), b.into()), precision_bits, options)
+    system::solve(ctx, (t.into(), b.into()), precision_bits, options)
 }
