@@ -89,6 +89,19 @@ fn bits_do_not_depend_on_kernel_threads_or_memory() {
     }
 }
 
+#[test]
+fn a_report_says_whether_the_product_was_checked() {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen random --rows 30 --cols 12 --precision 150 --seed 3 -o P.mtx");
+    for product in ["syrk P.mtx", "gemm P.mtx P.mtx --transpose-a"] {
+        for (flags, checked) in [("", false), ("--freivalds", true), ("--self-check", true)] {
+            let line = sandbox.run(&format!("{product} -o Q.mtx --precision 150 {flags} --report r.json"));
+            assert_eq!(sandbox.json("r.json")["checked"], checked, "{product} {flags}");
+            assert_eq!(line.contains("self-checked"), checked, "{product} {flags}: {line}");
+        }
+    }
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn the_process_stays_below_its_memory_limit() {

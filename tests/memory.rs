@@ -61,6 +61,7 @@ fn plans_cover_what_is_allocated_and_second_calls_allocate_only_the_result() {
     let (peak, _) = rise(|| gemm_into(&ctx, (&a, &b), 300, &transposed, &mut result).unwrap());
     assert!(peak < 64 << 10, "gemm into a result allocates {peak} bytes");
     every_kernel_keeps_its_plan();
+    checked_products_of_many_primes_keep_their_plan();
     a_limit_holds_although_windows_of_another_shape_are_kept();
 }
 
@@ -90,6 +91,24 @@ fn every_kernel_keeps_its_plan() {
         let packing = if kernel.name() == "f64" { 2 * 512 * 96 * 8 } else { 0 };
         let name = kernel.name();
         assert!(extra < (64 << 10) + packing, "{name}: a second call allocates {extra} bytes beside its result");
+    }
+}
+
+/// About 80 primes or more on small planes: what a call lists for each prime weighs most here. Freivalds' test adds its
+/// table and its vectors.
+fn checked_products_of_many_primes_keep_their_plan() {
+    let (rows, precision_bits) = (300, 2048);
+    let (p, b) = (matrix(rows, 64, precision_bits), matrix(rows, 72, precision_bits));
+    let transposed = GemmOptions { op_a: Op::Transpose, ..GemmOptions::default() };
+    for kernel in sunzi::kernels::available() {
+        let context = |threads| Context::builder().threads(threads).kernel(kernel.name()).freivalds(true);
+        let ctx = context(1).build().unwrap();
+        let (peak, outcome) = rise(|| syrk_with(&ctx, &p, precision_bits, &SyrkOptions::default()).unwrap());
+        assert!(outcome.report.checked && outcome.report.primes >= 80, "{}: {:?}", kernel.name(), outcome.report);
+        assert_close(peak, outcome.report.planned_bytes, &format!("tested syrk, {}", kernel.name()));
+        let ctx = context(2).build().unwrap();
+        let (peak, outcome) = rise(|| gemm_with(&ctx, &p, &b, precision_bits, &transposed).unwrap());
+        assert_close(peak, outcome.report.planned_bytes, &format!("tested gemm, {}", kernel.name()));
     }
 }
 

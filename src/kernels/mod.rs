@@ -10,6 +10,7 @@
 //!   (`reconstruct` reads what `multiply` wrote).
 
 pub mod blas;
+pub mod dots;
 pub mod f64;
 pub mod limb_tiles;
 pub mod limbs;
@@ -21,7 +22,8 @@ pub mod x86_64;
 use crate::error::{Error, Result};
 use crate::math::bound::cholesky_modulus_bits;
 use crate::matrix::MatrixView;
-use crate::plan::{BLOCK_WORDS, BlockGrid};
+use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
+use rug::Integer;
 use std::ops::Range;
 use std::sync::Arc;
 use tiles::TileEngine;
@@ -52,6 +54,10 @@ pub trait PlaneKernel: Send + Sync {
     /// # Errors
     /// [`Error::Precision`] where the family has too few primes.
     fn prepare(&self, spec: &EngineSpec) -> Result<Arc<dyn PlaneEngine>>;
+    /// Exact sums of products with one vector; see [`dots::by_limbs`].
+    fn dots(&self, source: &dots::DotSource<'_>, vector: &dots::FixedVector, sums: &mut [Integer; BLOCK]) {
+        dots::by_limbs(source, vector, sums);
+    }
     /// Tile kernels for factorisations of `working_bits`: general ones over the plane kernel, unless it has its own.
     ///
     /// # Errors

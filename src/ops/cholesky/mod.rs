@@ -9,6 +9,7 @@ mod reference;
 mod report;
 mod run;
 mod solve;
+mod vector;
 
 use crate::context::Context;
 use crate::error::Result;
@@ -115,7 +116,7 @@ impl Cholesky {
     ///
     /// # Errors
     /// [`crate::Error::ShapeMismatch`] where it is not square, [`crate::Error::Singular`] for a zero on its diagonal.
-    pub fn from_factor(factor: Matrix) -> Result<Cholesky> {
+    pub fn from_factor(mut factor: Matrix) -> Result<Cholesky> {
         let (rows, cols) = (factor.rows(), factor.cols());
         if rows != cols {
             return Err(crate::Error::ShapeMismatch {
@@ -128,7 +129,10 @@ impl Cholesky {
         }
         match (0..rows).find(|&i| factor.get(i, i).head.is_zero()) {
             Some(index) => Err(crate::Error::Singular { index }),
-            None => Ok(Cholesky { factor, report: CholeskyReport::default() }),
+            None => {
+                factor.clear_above_diagonal();
+                Ok(Cholesky { factor, report: CholeskyReport::default() })
+            }
         }
     }
 
@@ -150,6 +154,17 @@ impl Cholesky {
     /// The factor and how it was computed, by value.
     pub fn into_parts(self) -> (Matrix, CholeskyReport) {
         (self.factor, self.report)
+    }
+
+    /// `A x = b` for a few right-hand sides, by substitution.
+    #[doc(hidden)]
+    pub fn solve_columns<'b>(
+        &self,
+        ctx: &Context,
+        b: impl Into<MatrixView<'b>>,
+        precision_bits: u32,
+    ) -> Result<Matrix> {
+        vector::solve_columns(ctx, &self.factor, b.into(), precision_bits)
     }
 
     /// `log det A = 2 sum log l_ii`, to nearly the factor's precision.

@@ -120,7 +120,7 @@ impl Session {
         written
     }
 
-    /// A builder with the choices of the command line but the memory limit, and this session's progress.
+    /// A builder with the choices of the command line but the memory limit, and the command's progress.
     fn context(&self, engine: &Engine) -> ContextBuilder {
         let callback = self.progress();
         let builder = Context::builder().progress(move |progress| callback(progress));

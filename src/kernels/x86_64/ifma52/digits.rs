@@ -7,6 +7,7 @@
 
 use super::transpose::transpose;
 use crate::kernels::PanelSource;
+use crate::math::float::any_below;
 use crate::plan::BLOCK;
 use std::arch::x86_64::*;
 
@@ -48,6 +49,7 @@ pub struct Cutter<'a> {
 
 impl<'a> Cutter<'a> {
     /// Begins at the first row of `source`.
+    #[inline(never)] // once a panel; within the loop over rows its values would take registers from it
     #[target_feature(enable = "avx512f")]
     pub fn new(source: &PanelSource<'a>) -> Cutter<'a> {
         let (view, live) = (source.view, source.columns.len());
@@ -161,7 +163,7 @@ impl<'a> Cutter<'a> {
         let width = self.width / 8;
         let more = (0..BLOCK).filter(|&lane| {
             let limbs = &self.limbs[indices[lane] as usize * width..][..width];
-            equal >> lane & 1 == 1 && drop[lane] > 0 && any_below(limbs, drop[lane] as usize)
+            equal >> lane & 1 == 1 && drop[lane] > 0 && any_below(limbs, drop[lane])
         });
         above | equal & (odd | more.fold(0, |bits, lane| bits | 1 << lane))
     }
@@ -190,13 +192,6 @@ fn masks(nonzero: u8, start: __m512i, width: usize) -> __m512i {
     let past_end = _mm512_max_epi64(_mm512_sub_epi64(start, _mm512_set1_epi64(width as i64 - 64)), zero);
     let before = _mm512_max_epi64(_mm512_sub_epi64(zero, start), zero);
     _mm512_maskz_and_epi64(nonzero, _mm512_srlv_epi64(ones, past_end), _mm512_sllv_epi64(ones, before))
-}
-
-/// Whether one of the low `drop` bits is set.
-fn any_below(limbs: &[u64], drop: usize) -> bool {
-    let whole = (drop / 64).min(limbs.len());
-    let rest = limbs.get(whole).is_some_and(|limb| limb & ((1u64 << (drop % 64)) - 1) != 0);
-    rest || limbs[..whole].iter().any(|&limb| limb != 0)
 }
 
 /// For each of 8 digits, the 8 bytes from the one in which it begins: digit `i` starts at bit `52 i`.

@@ -6,6 +6,7 @@
 //! an operand panel: `[row][8 columns]`; residues lie below `2^52`.
 
 mod digits;
+mod dots;
 mod factor;
 mod levels;
 mod micro;
@@ -20,6 +21,7 @@ mod transpose;
 mod winograd;
 
 use crate::error::{Error, Result};
+use crate::kernels::dots::{DotSource, FixedVector};
 use crate::kernels::tiles::TileEngine;
 use crate::kernels::{BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneKernel, PlaneProduct};
 use crate::math::bound::{cholesky_modulus_bits, ifma52_prime_count};
@@ -28,6 +30,7 @@ use crate::plan::{BLOCK, BlockGrid};
 use levels::{Area, Field, Work};
 use micro::Fold;
 use product::{Into, Next, Operands, Panels, Target};
+use rug::Integer;
 use std::ops::Range;
 use std::sync::Arc;
 use tables::Tables;
@@ -72,6 +75,11 @@ impl PlaneKernel for Ifma52 {
         let count = ifma52_prime_count(spec.modulus_bits) + usize::from(spec.redundant);
         assert!(count <= ifma52_primes().len());
         count
+    }
+
+    fn dots(&self, source: &DotSource<'_>, vector: &FixedVector, sums: &mut [Integer; BLOCK]) {
+        // SAFETY: only `probe` hands the kernel out, having found the instructions.
+        unsafe { dots::dots(source, vector, sums) }
     }
 
     fn tile_engine(&self, working_bits: u32) -> Result<Arc<dyn TileEngine>> {
