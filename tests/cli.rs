@@ -7,6 +7,8 @@
 mod arguments;
 #[path = "cli/bad_input.rs"]
 mod bad_input;
+#[path = "cli/factor.rs"]
+mod factor;
 #[path = "cli/sandbox.rs"]
 mod sandbox;
 
@@ -187,7 +189,10 @@ fn info_and_plan_tell_what_they_promise() {
     assert!(bytes(&sandbox) < whole && sandbox.json("plan.json")["batches"].as_u64().unwrap() > 1);
     sandbox.run("plan gemm --rows 100 --cols 30 --result-rows 50 --precision 100 --kernel reference");
     let help = sandbox.run("--help");
-    for command in ["info", "gen", "syrk", "gemm", "verify", "convert", "compare", "plan", "bench", "demo"] {
+    for command in [
+        "info", "gen", "syrk", "gemm", "cholesky", "solve", "inverse", "trsm", "verify", "convert", "compare", "plan",
+        "bench", "demo",
+    ] {
         assert!(help.contains(command), "{command}");
     }
     assert!(sandbox.run("--version").starts_with("sunzi "));

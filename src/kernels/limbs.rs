@@ -2,6 +2,7 @@
 //!
 //! Knows: slices of limbs. Does not know: signs, matrices, residues. All lengths are checked here.
 
+use crate::math::fixed;
 use gmp_mpfr_sys::gmp::{self, limb_t, size_t};
 
 const _: () = assert!(size_of::<limb_t>() == 8 && gmp::NUMB_BITS == 64, "a GMP limb is a u64");
@@ -21,6 +22,20 @@ pub fn multiply(out: &mut [u64], a: &[u64], b: &[u64]) {
         };
     }
     with_width!(1 2 3 4 5 6 7 8); // up to here a loop without a call is faster
+}
+
+/// `out := a * b` for any two numbers of at least 1 limb; `out` has as many limbs as both (asserted).
+#[inline]
+pub fn multiply_any(out: &mut [u64], a: &[u64], b: &[u64]) {
+    if a.len() == b.len() {
+        return multiply(out, a, b);
+    }
+    let (long, short) = if a.len() > b.len() { (a, b) } else { (b, a) };
+    assert!(!short.is_empty() && out.len() == long.len() + short.len());
+    let (target, long_count, short_count) = (out.as_mut_ptr(), long.len() as size_t, short.len() as size_t);
+    // SAFETY: `out` has the limbs of both operands (asserted) and overlaps neither because it is borrowed mutably; the
+    // first operand is the longer one and the second has at least 1 limb (asserted).
+    unsafe { gmp::mpn_mul(target, long.as_ptr(), long_count, short.as_ptr(), short_count) };
 }
 
 /// Row by row with the width known to the compiler.
@@ -72,6 +87,63 @@ pub fn subtract_absolute(x: &mut [u64], y: &[u64]) -> bool {
     }
 }
 
+/// Limbs of a shifted magnitude that are kept on the stack.
+const SHIFTED_LIMBS: usize = 48;
+
+/// `sum := sum + magnitude * 2^shift`, or minus it, modulo the limbs of `sum`: [`fixed::add_shifted`], faster.
+#[inline]
+pub fn add_shifted(sum: &mut [u64], magnitude: &[u64], shift: i64, negative: bool) {
+    let (word, bits) = (shift.div_euclid(64), shift.rem_euclid(64) as u32);
+    if magnitude.len() >= SHIFTED_LIMBS || word >= sum.len() as i64 || -word > magnitude.len() as i64 {
+        return fixed::add_shifted(sum, magnitude, shift, negative);
+    }
+    let (skip, dropped) = (word.max(0) as usize, (-word).max(0) as usize);
+    let mut shifted = [0; SHIFTED_LIMBS];
+    let count = shift_up(&mut shifted, magnitude, bits);
+    let (sum, shifted) = (&mut sum[skip..], &shifted[dropped..count]);
+    let shifted = &shifted[..shifted.len().min(sum.len())];
+    if shifted.is_empty() {
+        return;
+    }
+    let (target, length) = (sum.as_mut_ptr(), sum.len() as size_t);
+    let (source, count) = (shifted.as_ptr(), shifted.len() as size_t);
+    // SAFETY: both lengths are those of the slices, the second is at least 1 and at most the first, and both functions
+    // allow the result to be their first operand.
+    unsafe {
+        if negative {
+            gmp::mpn_sub(target, target, length, source, count);
+        } else {
+            gmp::mpn_add(target, target, length, source, count);
+        }
+    }
+}
+
+/// Writes `magnitude << bits`, for fewer than 64 bits, into one limb more than `magnitude` has; returns that number.
+#[inline]
+fn shift_up(out: &mut [u64; SHIFTED_LIMBS], magnitude: &[u64], bits: u32) -> usize {
+    let count = magnitude.len();
+    let Some(&top) = magnitude.last() else { return 0 };
+    out[0] = magnitude[0] << bits;
+    for (limb, pair) in out[1..count].iter_mut().zip(magnitude.windows(2)) {
+        *limb = (pair[1] << bits) | ((pair[0] >> 1) >> (63 - bits));
+    }
+    out[count] = (top >> 1) >> (63 - bits);
+    count + 1
+}
+
+/// Makes a number in two's complement its magnitude; whether it was negative. At least 1 limb (asserted).
+#[inline]
+pub fn to_magnitude(sum: &mut [u64]) -> bool {
+    let negative = sum[sum.len() - 1] >> 63 == 1;
+    if negative {
+        let target = sum.as_mut_ptr();
+        // SAFETY: the length is that of the slice and not 0 (the line above reads its last limb); the function allows
+        // the result to be its operand.
+        unsafe { gmp::mpn_neg(target, target, sum.len() as size_t) };
+    }
+    negative
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,6 +166,12 @@ mod tests {
             let mut product = vec![0xdead; 2 * count];
             multiply(&mut product, &limbs(&a, count), &limbs(&b, count));
             assert_eq!(product, limbs(&(&a * &b).into(), 2 * count));
+            for short in 1..=count {
+                let mut product = vec![0xdead; count + short];
+                let cut = b.clone().keep_bits(64 * short as u32);
+                multiply_any(&mut product, &limbs(&cut, short), &limbs(&a, count));
+                assert_eq!(product, limbs(&(&a * cut), count + short));
+            }
             let mut squared = vec![0xdead; 2 * count];
             square(&mut squared, &limbs(&a, count));
             assert_eq!(squared, limbs(&a.clone().square(), 2 * count));
@@ -105,6 +183,23 @@ mod tests {
             let (mut x, y) = (limbs(&a, count), limbs(&b, count));
             assert_eq!(subtract_absolute(&mut x, &y), a < b);
             assert_eq!(x, limbs(&(a - b).abs(), count));
+        }
+    }
+    #[test]
+    fn shifted_sums_equal_the_plain_ones() {
+        let mut rng = RandState::new();
+        rng.seed(&Integer::from(6));
+        for case in 0..6000u32 {
+            let room = 1 + rng.below(60) as usize;
+            let count = rng.below(SHIFTED_LIMBS as u32 + 3);
+            let magnitude = limbs(&Integer::from(Integer::random_bits(64 * count, &mut rng)), count as usize);
+            let start = limbs(&Integer::from(Integer::random_bits(64 * room as u32, &mut rng)), room);
+            let shift = i64::from(rng.below(8000)) - 4000;
+            let (mut got, mut want) = (start.clone(), start);
+            add_shifted(&mut got, &magnitude, shift, case % 2 == 0);
+            fixed::add_shifted(&mut want, &magnitude, shift, case % 2 == 0);
+            assert_eq!(got, want, "case {case}: {count} limbs by {shift} into {room}");
+            assert_eq!((to_magnitude(&mut got), got), (fixed::to_magnitude(&mut want), want));
         }
     }
 }

@@ -102,6 +102,30 @@ pub fn f64_digit_bits(terms: usize, modulus: u64) -> u32 {
     (1..=32).rev().find(fits).expect("fewer than 2^27 terms")
 }
 
+/// Limbs of a fixed-point window beyond those of the precision: two carry the error of cut terms below `2^-62` units in
+/// the last place, and hold the carries of `2^60` terms.
+pub const WINDOW_EXTRA_LIMBS: usize = 2;
+
+/// Guard bits of a triangular solve of order `n`: `ceil(log2(ceil(log2 n) + 8)) + 2`.
+///
+/// Each row is updated at most `ceil(log2 n)` times, each update rounds once more; before the last rounding the residual is
+/// below `0.3 * 2^-b (||t_i|| ||x_j|| + |b_ij|)`.
+pub fn trsm_guard_bits(order: usize) -> u32 {
+    ceil_log2(ceil_log2(order) as usize + 8) + 2
+}
+
+/// Rows of the diagonal blocks whose inverses a triangular solve uses, at most: the extra bits below rest on it.
+pub const TRSM_BLOCK_ROWS: usize = 64;
+
+/// Extra bits at which a diagonal block of at most 64 rows is inverted and its inverse applied, where the Frobenius norm
+/// of the inverse of the row-scaled block is at most `2^norm_exponent`: `max(norm_exponent, 3) + 8`.
+pub fn trsm_inverse_bits(norm_exponent: i64) -> i64 {
+    norm_exponent.max(3) + 8
+}
+
+/// Bits of scaled integers that every modulus family reaches, so that a choice made by them is the same on all kernels.
+pub const COMMON_WORKING_BITS: u32 = 5040;
+
 #[cfg(test)]
 mod tests {
     use super::*;

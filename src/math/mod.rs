@@ -4,6 +4,7 @@
 pub mod bound;
 pub mod check_field;
 pub mod family;
+pub mod fixed;
 pub mod float;
 pub mod modulus;
 pub mod pivot;

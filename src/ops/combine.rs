@@ -2,21 +2,35 @@
 //! rounded once.
 
 use crate::error::{Error, Result};
-use crate::math::float::{Head, bit_length, round_integer};
-use crate::matrix::{MAXIMUM_EXPONENT, Matrix};
+use crate::math::float::{FloatRef, Head, bit_length, round_integer};
+use crate::matrix::{MAXIMUM_EXPONENT, MatrixView};
 use crate::ops::problem::Problem;
+use crate::ops::sum;
 use rug::integer::Order;
 use rug::{Float, Integer};
 
 /// `alpha * product + beta * accumulate`; absent factors are 1, an absent matrix is 0.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(crate) struct Combination<'a> {
     /// Factor of the product.
-    pub alpha: Option<&'a Float>,
+    alpha: Option<&'a Float>,
     /// Factor of the accumulated matrix.
-    pub beta: Option<&'a Float>,
+    beta: Option<&'a Float>,
     /// The matrix added.
-    pub accumulate: Option<&'a Matrix>,
+    accumulate: Option<MatrixView<'a>>,
+    /// The least that computes it.
+    form: Form,
+}
+
+/// What a combination comes down to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// The product itself.
+    Plain,
+    /// The product and the matrix, either with the other sign.
+    Sum { negate_product: bool, negate_added: bool },
+    /// Factors other than 1 and -1.
+    General,
 }
 
 /// The number `(-1)^negative * magnitude * 2^exponent`: one entry of the exact product.
@@ -39,10 +53,19 @@ pub(crate) struct Place {
     pub col: usize,
 }
 
-impl Combination<'_> {
-    /// Whether the result is the product itself.
-    pub fn is_plain(&self) -> bool {
-        self.accumulate.is_none() && self.alpha.is_none_or(|alpha| *alpha == 1)
+impl<'a> Combination<'a> {
+    /// `alpha * product + beta * accumulate`.
+    pub fn new(alpha: Option<&'a Float>, beta: Option<&'a Float>, accumulate: Option<MatrixView<'a>>) -> Self {
+        let is = |factor: Option<&Float>, value: i32| factor.map_or(value == 1, |factor| *factor == value);
+        let is_sign = |factor| is(factor, 1) || is(factor, -1);
+        let form = match accumulate {
+            None if is(alpha, 1) => Form::Plain,
+            Some(_) if is_sign(alpha) && is_sign(beta) => {
+                Form::Sum { negate_product: is(alpha, -1), negate_added: is(beta, -1) }
+            }
+            _ => Form::General,
+        };
+        Combination { alpha, beta, accumulate, form }
     }
 
     /// Refuses an accumulated matrix of another shape, factors that are not finite, and, for exact integers, factors
@@ -69,7 +92,7 @@ impl Combination<'_> {
             });
         }
         if problem.exact_integers {
-            crate::ops::scale::check_integers(matrix.view())?;
+            crate::ops::scale::check_integers(matrix)?;
         }
         Ok(())
     }
@@ -81,7 +104,8 @@ impl Combination<'_> {
         };
         let product = u64::from(product_bits) + bits(self.alpha);
         let Some(matrix) = self.accumulate else { return product };
-        let largest = matrix.parts().0.iter().map(|&head| Head(head).exponent().max(0) as u64).max().unwrap_or(0);
+        let column = |col| (0..matrix.rows()).map(move |row| matrix.get(row, col).head.exponent().max(0) as u64);
+        let largest = (0..matrix.cols()).flat_map(column).max().unwrap_or(0);
         product.max(largest + bits(self.beta)) + 1
     }
 
@@ -91,10 +115,18 @@ impl Combination<'_> {
     /// [`Error::ExponentRange`] where the result leaves the exponent range.
     #[inline]
     pub fn finish(&self, exact: ExactEntry<'_>, place: Place, precision_bits: u32, limbs: &mut [u64]) -> Result<Head> {
-        let head = if self.is_plain() {
-            round_integer(exact.negative, exact.magnitude, exact.exponent, precision_bits, limbs)
-        } else {
-            self.combine(exact, place, precision_bits, limbs)?
+        let head = match self.form {
+            Form::Plain => round_integer(exact.negative, exact.magnitude, exact.exponent, precision_bits, limbs),
+            Form::Sum { negate_product, negate_added } => {
+                let product = ExactEntry { negative: exact.negative != negate_product, ..exact };
+                let added = self.accumulate.map_or(ExactEntry::ZERO, |matrix| matrix.get(place.row, place.col).into());
+                let added = ExactEntry { negative: added.negative != negate_added, ..added };
+                match sum::round_sum(&product, &added, precision_bits, limbs) {
+                    Some(head) => head,
+                    None => self.combine(exact, place, precision_bits, limbs)?,
+                }
+            }
+            Form::General => self.combine(exact, place, precision_bits, limbs)?,
         };
         check_range(head.exponent(), place)?;
         Ok(head)
@@ -107,7 +139,8 @@ impl Combination<'_> {
         let one = Float::with_val(2, 1);
         let zero = Float::new(2);
         let [alpha, beta] = [self.alpha, self.beta].map(|factor| Normal::new(factor.unwrap_or(&one)));
-        let added = self.accumulate.map_or(zero, |matrix| matrix.float(place.row, place.col));
+        let added =
+            self.accumulate.map_or(zero, |matrix| matrix.get(place.row, place.col).to_float(matrix.precision_bits()));
         let (mut product, mut added) = (exact.normal(), Normal::new(&added));
         let left = alpha.exponent + product.exponent;
         let right = beta.exponent + added.exponent;
@@ -164,6 +197,13 @@ impl ExactEntry<'_> {
             normal.fraction = -normal.fraction;
         }
         normal
+    }
+}
+
+impl<'a> From<FloatRef<'a>> for ExactEntry<'a> {
+    fn from(value: FloatRef<'a>) -> Self {
+        let exponent = value.head.exponent() - value.limbs.len() as i64 * 64;
+        ExactEntry { negative: value.head.is_negative(), magnitude: value.limbs, exponent }
     }
 }
 

@@ -2,11 +2,14 @@
 //!
 //! Joins `plan`, `kernels` and the context's threads. Does not know: files, the command line.
 
+mod block;
 pub mod cholesky;
+mod columns;
 mod combine;
 mod convert;
 mod direct;
 mod inner_check;
+pub mod ldlt;
 mod multiply;
 mod plan;
 mod planes;
@@ -16,19 +19,27 @@ mod report;
 mod run;
 mod scale;
 mod segments;
+pub mod solve;
+mod sum;
+pub mod trsm;
 pub mod verify;
+mod window;
 
 pub use cholesky::{Cholesky, CholeskyOptions, CholeskyReport, Span, TaskKind, cholesky, cholesky_with};
+pub use ldlt::{Inertia, Ldlt, LdltOptions, ldlt};
 pub use plan::{Plan, plan_gemm, plan_syrk};
 pub use problem::FaultHook;
 pub use report::{Outcome, Phases, Report};
-pub use verify::{Verification, VerifyOptions, freivalds_gemm, freivalds_syrk, verify_gemm, verify_syrk};
+pub use solve::{RefineOptions, Refined, solve, solve_refined};
+pub use trsm::{TrsmOptions, trsm};
+pub use verify::{Verification, VerifyOptions, freivalds_gemm, freivalds_syrk};
+pub use verify::{verify_cholesky, verify_gemm, verify_syrk};
 
 use crate::context::Context;
 use crate::error::Result;
 use crate::matrix::{Matrix, MatrixView, Op, Uplo};
 use crate::ops::combine::Combination;
-use crate::ops::problem::{Operand, Problem, Target};
+use crate::ops::problem::{Inner, Operand, Problem, Target};
 use crate::plan::Cut;
 use rug::Float;
 
@@ -240,9 +251,10 @@ fn syrk_problem<'a>(p: MatrixView<'a>, precision_bits: u32, options: &SyrkOption
         uplo: options.uplo,
         precision_bits,
         exact_integers: options.exact_integers,
-        combination: Combination { alpha: options.alpha, beta: options.beta, accumulate: options.accumulate },
+        combination: Combination::new(options.alpha, options.beta, options.accumulate.map(Matrix::view)),
         fault: None,
         cut: None,
+        inner: Inner::default(),
     }
 }
 
@@ -264,8 +276,9 @@ fn gemm_problem<'a>(
         uplo: Uplo::Lower,
         precision_bits,
         exact_integers: options.exact_integers,
-        combination: Combination { alpha: options.alpha, beta: options.beta, accumulate: options.accumulate },
+        combination: Combination::new(options.alpha, options.beta, options.accumulate.map(Matrix::view)),
         fault: None,
         cut: None,
+        inner: Inner::default(),
     }
 }

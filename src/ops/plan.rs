@@ -5,9 +5,10 @@ use crate::error::{Error, Result};
 use crate::kernels::{EngineSpec, PlaneEngine};
 use crate::math::bound;
 use crate::matrix::Matrix;
+use crate::ops::block::BlockShape;
 use crate::ops::direct::{self, ProductSize, Road};
 use crate::ops::inner_check::InnerCheck;
-use crate::ops::problem::{Bits, check_precision};
+use crate::ops::problem::{Bits, Inner, check_precision};
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid, Cut, PlanBytes, PlanInput, WindowWords, plan_jobs};
 use crate::store::{Buffer, available_bytes};
 use serde::Serialize;
@@ -68,8 +69,25 @@ pub(crate) struct PlanRequest {
     pub bits: Bits,
     /// Bytes of the result, new or the caller's.
     pub result_bytes: u64,
+    /// Bytes of the limit that are taken by the operation around the product.
+    pub held_bytes: u64,
     /// A cut to run instead of the one the memory limit asks for.
     pub cut: Option<Cut>,
+}
+
+impl PlanRequest {
+    /// A product inside another operation.
+    pub fn inner(shape: BlockShape, precision_bits: u32, inner: Inner) -> PlanRequest {
+        let BlockShape { rows, cols, contracted } = shape;
+        PlanRequest {
+            operation: "gemm",
+            size: ProductSize { contracted, rows, cols, triangle: false },
+            bits: Bits::scaled(precision_bits, contracted).widened(inner.working_bits),
+            result_bytes: Matrix::bytes_for(rows, cols, precision_bits),
+            held_bytes: inner.held_bytes,
+            cut: None,
+        }
+    }
 }
 
 /// A plan with what it takes to run it.
@@ -114,11 +132,20 @@ fn plan_shape(
         size,
         bits: Bits::scaled(precision_bits, contracted),
         result_bytes: Matrix::bytes_for(rows, cols, precision_bits),
+        held_bytes: 0,
         cut: None,
     };
+    plan_request(ctx, &request)
+}
+
+/// The plan of any product.
+///
+/// # Errors
+/// As [`plan_syrk`].
+pub(crate) fn plan_request(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
     match direct::choose_road(ctx, &request.size, request.bits.operand) {
-        Road::Direct => direct::plan(ctx, &request),
-        Road::Planes(workers) => Ok(plan_planes(ctx, &request, workers, 0)?.plan),
+        Road::Direct => direct::plan(ctx, request),
+        Road::Planes(workers) => Ok(plan_planes(ctx, request, workers, 0)?.plan),
     }
 }
 
@@ -151,7 +178,7 @@ pub(crate) fn plan_planes(ctx: &Context, request: &PlanRequest, workers: usize, 
     };
     let cut = match request.cut {
         Some(cut) => cut.within(&input.whole()),
-        None => choose(ctx, &input, held_bytes)?,
+        None => choose(ctx, &input, (held_bytes, request.held_bytes))?,
     };
     let plan = describe(ctx, request, &input, &cut);
     let (words, slot_panels) = (input.window_words(&cut), input.slot_panels(&cut));
@@ -159,15 +186,18 @@ pub(crate) fn plan_planes(ctx: &Context, request: &PlanRequest, workers: usize, 
 }
 
 /// The cut for the context's limit, or for the machine's memory where the whole might not fit it.
-fn choose(ctx: &Context, input: &PlanInput<'_>, held_bytes: u64) -> Result<Cut> {
+///
+/// `window_bytes` are held by the windows that the product can use, `other_bytes` by the operation around it.
+fn choose(ctx: &Context, input: &PlanInput<'_>, (window_bytes, other_bytes): (u64, u64)) -> Result<Cut> {
     let whole = input.whole();
     let needed = input.bytes(&whole).total();
     let limit_bytes = match ctx.memory_bytes() {
         Some(limit) => limit,
-        None if needed.saturating_sub(held_bytes) <= ASK_SYSTEM_BYTES => return Ok(whole),
-        None => available_bytes().map_or(u64::MAX, |bytes| bytes.saturating_add(held_bytes)),
+        None if needed.saturating_sub(window_bytes) <= ASK_SYSTEM_BYTES => return Ok(whole),
+        None => available_bytes().map_or(u64::MAX, |bytes| bytes.saturating_add(window_bytes + other_bytes)),
     };
-    input.choose(limit_bytes).map_err(|minimum_bytes| Error::MemoryLimit { limit_bytes, minimum_bytes })
+    let least = |bytes: u64| Error::MemoryLimit { limit_bytes, minimum_bytes: bytes.saturating_add(other_bytes) };
+    input.choose(limit_bytes.saturating_sub(other_bytes)).map_err(least)
 }
 
 fn describe(ctx: &Context, request: &PlanRequest, input: &PlanInput<'_>, cut: &Cut) -> Plan {
@@ -208,5 +238,11 @@ impl Bits {
         let working = bound::working_bits(precision_bits, contracted);
         let modulus = bound::modulus_bits(working, working);
         Bits { working, operand: working, modulus, result: precision_bits }
+    }
+
+    /// The same with `working_bits`, where they are more.
+    pub fn widened(self, working_bits: Option<u32>) -> Bits {
+        let working = working_bits.map_or(self.working, |asked| asked.max(self.working));
+        Bits { working, operand: working, modulus: bound::modulus_bits(working, working), ..self }
     }
 }

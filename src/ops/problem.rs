@@ -58,6 +58,17 @@ pub(crate) struct Problem<'a> {
     pub fault: Option<&'a FaultHook<'a>>,
     /// A cut to run instead of the one the memory limit asks for.
     pub cut: Option<Cut>,
+    /// What another operation asks of a product inside it.
+    pub inner: Inner,
+}
+
+/// What an operation asks of a product that is a part of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Inner {
+    /// Bits of the scaled integers, at least those that the precision needs; `None` takes just those.
+    pub working_bits: Option<u32>,
+    /// Bytes of the memory limit that the operation itself holds.
+    pub held_bytes: u64,
 }
 
 /// The bit counts of a product.
@@ -104,8 +115,13 @@ impl<'a> Problem<'a> {
     pub fn expected_operand_bits(&self) -> u32 {
         match self.exact_integers {
             true => self.left.view.precision_bits().max(self.right_operand().view.precision_bits()),
-            false => bound::working_bits(self.precision_bits, self.contracted()),
+            false => self.scaled_bits().working,
         }
+    }
+
+    /// Bit counts of a product whose columns are scaled.
+    pub fn scaled_bits(&self) -> Bits {
+        Bits::scaled(self.precision_bits, self.contracted()).widened(self.inner.working_bits)
     }
 
     /// Refuses shapes, precisions and factors that cannot work.

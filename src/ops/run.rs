@@ -38,7 +38,7 @@ fn run_direct(
     let bits = scale_operands(ctx, 1, problem, workspace)?;
     let scaled = Instant::now();
     let plan = direct::plan(ctx, &request(problem, bits))?;
-    trim(ctx, workspace, &plan);
+    trim(ctx, workspace, &plan, problem.inner.held_bytes);
     let fill = |result: &mut Matrix| direct::run(ctx, problem, &bits, workspace, result);
     let (made, ()) = with_result(target, problem, bits.result, fill)?;
     let (scale, product) = ((scaled - start).as_secs_f64(), scaled.elapsed().as_secs_f64());
@@ -55,7 +55,7 @@ fn run_planes(
     let bits = scale_operands(ctx, workers, problem, workspace)?;
     let scale = start.elapsed().as_secs_f64();
     let planned = plan_planes(ctx, &request(problem, bits), workers, workspace.bytes())?;
-    trim(ctx, workspace, &planned.plan);
+    trim(ctx, workspace, &planned.plan, problem.inner.held_bytes);
     let fill = |result: &mut Matrix| PlaneRun::new(ctx, problem, &planned, bits).run(workspace, result);
     let (made, phases) = with_result(target, problem, bits.result, fill)?;
     let mut report = make_report(&planned.plan, problem, Phases { scale, ..phases });
@@ -66,7 +66,8 @@ fn run_planes(
 fn request(problem: &Problem<'_>, bits: Bits) -> PlanRequest {
     let (rows, cols) = problem.result_shape();
     let result_bytes = Matrix::bytes_for(rows, cols, bits.result);
-    PlanRequest { operation: problem.operation, size: problem.size(), bits, result_bytes, cut: problem.cut }
+    let held_bytes = problem.inner.held_bytes;
+    PlanRequest { operation: problem.operation, size: problem.size(), bits, result_bytes, held_bytes, cut: problem.cut }
 }
 
 /// Makes or prepares the result matrix and lets `fill` write it.
@@ -116,7 +117,7 @@ fn scale_operands(ctx: &Context, workers: usize, problem: &Problem<'_>, workspac
     if problem.size().is_empty() {
         return match problem.exact_integers {
             true => problem.integer_bits(ctx.kernel(), 0, 0),
-            false => Ok(Bits::scaled(problem.precision_bits, problem.contracted())),
+            false => Ok(problem.scaled_bits()),
         };
     }
     let left = operand_exponents(workers, problem, &problem.left, &mut workspace.left_shifts)?;
@@ -129,7 +130,7 @@ fn scale_operands(ctx: &Context, workers: usize, problem: &Problem<'_>, workspac
     };
     let bits = match problem.exact_integers {
         true => problem.integer_bits(ctx.kernel(), left, right)?,
-        false => Bits::scaled(problem.precision_bits, problem.contracted()),
+        false => problem.scaled_bits(),
     };
     for exponent in workspace.left_shifts.iter_mut().chain(&mut workspace.right_shifts) {
         *exponent = if problem.exact_integers { 0 } else { i64::from(bits.working) - *exponent };
@@ -153,8 +154,8 @@ fn operand_exponents(
     Ok(shifts.iter().copied().max().unwrap_or(0).max(0))
 }
 
-/// Gives kept memory back where it, beside what this call needs, would exceed the limit.
-fn trim(ctx: &Context, workspace: &mut Workspace, plan: &Plan) {
+/// Gives kept memory back where it, beside what this call needs and what its caller holds, would exceed the limit.
+fn trim(ctx: &Context, workspace: &mut Workspace, plan: &Plan, held_bytes: u64) {
     let bytes = &plan.bytes;
     let workers = plan.threads as u64;
     let excess = |held: u64, needed: u64| held.saturating_sub(needed);
@@ -164,7 +165,7 @@ fn trim(ctx: &Context, workspace: &mut Workspace, plan: &Plan) {
         let used = if (index as u64) < workers { (bytes.scratch + bytes.integers) / workers } else { 0 };
         kept += excess(worker.bytes(), used);
     }
-    if plan.planned_bytes.saturating_add(kept) > ctx.memory_bytes().unwrap_or(u64::MAX) {
+    if plan.planned_bytes.saturating_add(kept) > ctx.memory_bytes().unwrap_or(u64::MAX).saturating_sub(held_bytes) {
         *workspace = Workspace {
             left_shifts: std::mem::take(&mut workspace.left_shifts),
             right_shifts: std::mem::take(&mut workspace.right_shifts),

@@ -6,7 +6,7 @@ const HEADER: &str = "%%MatrixMarket matrix array real general\n";
 const COORDINATE: &str = "%%MatrixMarket matrix coordinate real general\n";
 
 /// Runs `line` twice, with `Q.mtx` absent and present: it must fail with `code`, say `needle`, and not touch the file.
-fn refused(sandbox: &Sandbox, line: &str, code: i32, needle: &str) {
+pub fn refused(sandbox: &Sandbox, line: &str, code: i32, needle: &str) {
     let before = sandbox.names();
     assert!(!before.contains(&"Q.mtx".to_string()));
     let error = sandbox.fail(line, code);

@@ -1,9 +1,13 @@
 //! The command line as typed: names, help texts and strings. No value is judged here; see `config`.
 
+mod factor;
+
+pub use factor::*;
+
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
-/// Big-float matrix products through word-size residues: fast, and the same bits on every machine.
+/// Big-float linear algebra through word-size residues: fast, and the same bits on every machine.
 ///
 /// Files are Matrix Market (.mtx) or binary (.bin), chosen by name. Counts may be written 1e5; sizes take K, M, G, T
 /// (powers of 1024) and decimals. Exit codes: 0 done, 2 wrong arguments, 3 wrong input, 4 not enough memory,
@@ -33,6 +37,14 @@ pub enum RawCommand {
     Syrk(RawSyrk),
     /// C := A B, either operand transposed or not.
     Gemm(RawGemm),
+    /// A = L L^T for a symmetric positive definite A.
+    Cholesky(RawCholesky),
+    /// X with A X = B for a symmetric positive definite A.
+    Solve(RawSolve),
+    /// The inverse of a symmetric positive definite A.
+    Inverse(RawInverse),
+    /// X with op(T) X = alpha B or X op(T) = alpha B for a triangular T.
+    Trsm(RawTrsm),
     /// Check a stored result against its error bound; exit code 0 if and only if it holds.
     #[command(arg_required_else_help = false)]
     Verify(RawVerify),
@@ -175,6 +187,8 @@ pub enum RawVerifyOperation {
     Syrk(RawVerifySyrk),
     /// C = A B.
     Gemm(RawVerifyGemm),
+    /// A = L L^T.
+    Cholesky(RawVerifyCholesky),
 }
 
 /// `sunzi verify syrk`.

@@ -2,6 +2,10 @@
 //!
 //! Knows: the kernels' names, the file formats' names. Touches no file. Whatever is refused names the option.
 
+mod factor;
+
+pub use factor::{Factoring, Task, Trsm, VerifyCholesky};
+
 use super::args::*;
 use super::units::{parse_count, parse_size};
 use crate::error::{Error, Result};
@@ -21,8 +25,14 @@ pub enum Command {
     Gen(Gen),
     /// `sunzi syrk` and `sunzi gemm`.
     Product(Product),
-    /// `sunzi verify`.
+    /// `sunzi cholesky`, `sunzi solve` and `sunzi inverse`.
+    Factor(Factoring),
+    /// `sunzi trsm`.
+    Trsm(Trsm),
+    /// `sunzi verify syrk` and `sunzi verify gemm`.
     Verify(Verify),
+    /// `sunzi verify cholesky`.
+    VerifyCholesky(VerifyCholesky),
     /// `sunzi convert`.
     Convert(Convert),
     /// `sunzi compare`.
@@ -252,7 +262,11 @@ impl Arguments {
             Some(RawCommand::Gen(raw)) => Command::Gen(raw.resolve()?),
             Some(RawCommand::Syrk(raw)) => Command::Product(raw.resolve()?),
             Some(RawCommand::Gemm(raw)) => Command::Product(raw.resolve()?),
-            Some(RawCommand::Verify(raw)) => Command::Verify(raw.operation.resolve()?),
+            Some(RawCommand::Cholesky(raw)) => Command::Factor(raw.resolve()?),
+            Some(RawCommand::Solve(raw)) => Command::Factor(raw.resolve()?),
+            Some(RawCommand::Inverse(raw)) => Command::Factor(raw.resolve()?),
+            Some(RawCommand::Trsm(raw)) => Command::Trsm(raw.resolve()?),
+            Some(RawCommand::Verify(raw)) => raw.operation.resolve()?,
             Some(RawCommand::Convert(raw)) => Command::Convert(raw.resolve()?),
             Some(RawCommand::Compare(raw)) => Command::Compare(Compare {
                 left: raw.left,
@@ -337,7 +351,7 @@ impl RawProduct {
 }
 
 impl RawVerifyOperation {
-    fn resolve(self) -> Result<Verify> {
+    fn resolve(self) -> Result<Command> {
         let (operands, result, check) = match self {
             RawVerifyOperation::Syrk(raw) => {
                 (Operands::Syrk { p: raw.p, op: op(raw.transpose), uplo: Uplo::Lower }, raw.q, raw.check)
@@ -346,8 +360,9 @@ impl RawVerifyOperation {
                 let (op_a, op_b) = (op(raw.transpose_a), op(raw.transpose_b));
                 (Operands::Gemm { a: raw.a, b: raw.b, op_a, op_b }, raw.c, raw.check)
             }
+            RawVerifyOperation::Cholesky(raw) => return Ok(Command::VerifyCholesky(raw.resolve()?)),
         };
-        Ok(Verify {
+        Ok(Command::Verify(Verify {
             operands,
             result,
             precision: Precision {
@@ -357,7 +372,7 @@ impl RawVerifyOperation {
             exact_integers: check.exact_integers,
             seed: optional(check.seed, |text| parse_count("--seed", text))?,
             threads: optional(check.threads, threads)?,
-        })
+        }))
     }
 }
 

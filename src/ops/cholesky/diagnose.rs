@@ -35,7 +35,9 @@ pub(crate) fn failure(problem: &Problem<'_>, index: usize, factor: &Matrix, pivo
             y.iter().fold(Float::with_val(bits, &diagonal), |rest, entry| rest - Float::with_val(bits, entry * entry))
         }
     };
-    let more_bits = more_bits(problem, factor, &y, &diagonal, &pivot);
+    // A row left out from the start has a diagonal entry or a 2 x 2 minor that is not positive, at any precision.
+    let is_certain = index == problem.order;
+    let more_bits = if is_certain { None } else { more_bits(problem, factor, &y, &diagonal, &pivot) };
     Error::NotPositiveDefinite {
         index,
         pivot: Float::with_val(SHOWN_BITS, pivot),
@@ -45,9 +47,6 @@ pub(crate) fn failure(problem: &Problem<'_>, index: usize, factor: &Matrix, pivo
 }
 
 fn more_bits(problem: &Problem<'_>, factor: &Matrix, y: &[Float], diagonal: &Float, pivot: &Float) -> Option<u32> {
-    if *diagonal <= 0 {
-        return None;
-    }
     let bits = problem.working_bits + 64;
     let mut w = y.to_vec();
     for i in (0..w.len()).rev() {

@@ -8,6 +8,7 @@ mod problem;
 mod reference;
 mod report;
 mod run;
+mod solve;
 mod vector;
 
 use crate::context::Context;
@@ -148,6 +149,11 @@ impl Cholesky {
     /// The factor, by value.
     pub fn into_factor(self) -> Matrix {
         self.factor
+    }
+
+    /// The factor and how it was computed, by value.
+    pub fn into_parts(self) -> (Matrix, CholeskyReport) {
+        (self.factor, self.report)
     }
 
     /// `A x = b` for a few right-hand sides, by substitution.

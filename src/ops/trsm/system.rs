@@ -1,0 +1,210 @@
+//! One call of the solver: the operands in one form, right sides in, solutions out.
+//!
+//! Every side, triangle and transpose becomes `T X = alpha B` with a lower or an upper `T`.
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::kernels::limbs;
+use crate::math::bound::{guard_bits, trsm_guard_bits};
+use crate::math::float::{FloatRef, Head, round_integer};
+use crate::matrix::{MAXIMUM_EXPONENT, Matrix, MatrixView, Op, Side, Uplo};
+use crate::ops::block::{maximum_working_bits, moved};
+use crate::ops::columns::each_column;
+use crate::ops::combine::ExactEntry;
+use crate::ops::trsm::TrsmOptions;
+use crate::ops::trsm::bands::{self, Banded};
+use crate::ops::trsm::solver::Solver;
+use crate::ops::trsm::triangle::Triangle;
+use crate::ops::window::OwnFloat;
+use rug::Float;
+use std::ops::Range;
+
+/// Solves; see [`crate::trsm`].
+///
+/// # Errors
+/// Those of [`crate::trsm`].
+pub(super) fn solve(
+    ctx: &Context,
+    (t, b): (MatrixView<'_>, MatrixView<'_>),
+    precision_bits: u32,
+    options: &TrsmOptions<'_>,
+) -> Result<Matrix> {
+    let flipped = options.side == Side::Right;
+    // X op(T) = B is op(T)^T X^T = B^T.
+    let turned = (options.op == Op::Transpose) != flipped;
+    let (t, b) = (if turned { t.transposed() } else { t }, if flipped { b.transposed() } else { b });
+    let lower = (options.uplo == Uplo::Lower) != turned;
+    check_shapes(options.side, &t, &b)?;
+    let alpha = options.alpha.map(check_factor).transpose()?;
+    let working_bits = working_bits(ctx, precision_bits, t.rows())?;
+    let triangle = Triangle::new(t, if lower { Uplo::Lower } else { Uplo::Upper }, options.diag)?;
+    let (rows, cols) = if flipped { (b.cols(), b.rows()) } else { (b.rows(), b.cols()) };
+    let result = Matrix::zeros(rows, cols, precision_bits)?;
+    if rows == 0 || cols == 0 {
+        return Ok(result);
+    }
+    let solver = Solver::new(ctx, triangle, working_bits, b.cols())?;
+    let mut system = System { b, alpha, flipped, working_bits, solver, result };
+    bands::run(ctx, b.cols(), &mut system)?;
+    Ok(system.result)
+}
+
+fn check_shapes(side: Side, t: &MatrixView<'_>, b: &MatrixView<'_>) -> Result<()> {
+    if t.rows() == t.cols() && t.cols() == b.rows() {
+        return Ok(());
+    }
+    let mismatch = |left: (usize, usize), right: (usize, usize)| Error::ShapeMismatch {
+        operation: "trsm",
+        left_rows: left.0,
+        left_cols: left.1,
+        right_rows: right.0,
+        right_cols: right.1,
+    };
+    let (t, b) = ((t.rows(), t.cols()), (b.rows(), b.cols()));
+    Err(match side {
+        Side::Left => mismatch(t, b),
+        Side::Right => mismatch((b.1, b.0), (t.1, t.0)),
+    })
+}
+
+fn check_factor(alpha: &Float) -> Result<OwnFloat> {
+    if alpha.is_finite() {
+        return Ok(OwnFloat::new(alpha));
+    }
+    Err(Error::InvalidArgument(format!("alpha is {alpha}: it must be finite")))
+}
+
+/// The working precision for results of `precision_bits`.
+///
+/// # Errors
+/// [`Error::Precision`] where the kernel has not enough primes.
+pub(crate) fn working_bits(ctx: &Context, precision_bits: u32, order: usize) -> Result<u32> {
+    let guards = trsm_guard_bits(order) + guard_bits(order);
+    let maximum_bits = maximum_working_bits(ctx).saturating_sub(guards);
+    if !(2..=maximum_bits).contains(&precision_bits) {
+        return Err(Error::Precision { precision_bits: precision_bits.into(), maximum_bits: maximum_bits.into() });
+    }
+    Ok(precision_bits + trsm_guard_bits(order))
+}
+
+struct System<'a> {
+    b: MatrixView<'a>,
+    alpha: Option<OwnFloat>,
+    /// Whether the caller's matrices are the transposes of `b` and of the solution.
+    flipped: bool,
+    working_bits: u32,
+    solver: Solver<'a>,
+    result: Matrix,
+}
+
+impl Banded for System<'_> {
+    fn held_bytes(&self, columns: usize) -> u64 {
+        let band = Matrix::bytes_for(self.b.rows(), columns, self.working_bits);
+        self.result.bytes().saturating_add(self.solver.bytes()).saturating_add(band)
+    }
+
+    fn plan(&self, ctx: &Context, columns: usize, held_bytes: u64) -> Result<()> {
+        self.solver.plan(ctx, columns, held_bytes)
+    }
+
+    fn run(&mut self, ctx: &Context, columns: Range<usize>, held_bytes: u64) -> Result<()> {
+        let place = |error| self.caller_place(moved(error, 0, columns.start));
+        let mut w = load(ctx, (&self.b, columns.clone()), self.alpha.as_ref(), self.working_bits).map_err(place)?;
+        self.solver.run(ctx, &mut w, held_bytes).map_err(place)?;
+        let target = Target { columns, flipped: self.flipped };
+        store(ctx, &w, &target, &mut self.result)
+    }
+}
+
+impl System<'_> {
+    /// An error's place in the caller's right side.
+    fn caller_place(&self, error: Error) -> Error {
+        match error {
+            Error::ExponentRange { row, column, exponent, limit } if self.flipped => {
+                Error::ExponentRange { row: column, column: row, exponent, limit }
+            }
+            other => other,
+        }
+    }
+}
+
+/// `alpha b`, columns `columns` of it, each entry rounded once to `precision_bits`.
+///
+/// # Errors
+/// [`Error::Cancelled`], [`Error::OutOfMemory`].
+pub(crate) fn load(
+    ctx: &Context,
+    (b, columns): (&MatrixView<'_>, Range<usize>),
+    alpha: Option<&OwnFloat>,
+    precision_bits: u32,
+) -> Result<Matrix> {
+    let mut loaded = Matrix::zeros(b.rows(), columns.len(), precision_bits)?;
+    each_column(ctx, &mut loaded, Vec::new, |space: &mut Vec<u64>, mut column| {
+        for row in 0..b.rows() {
+            let value = b.get(row, columns.start + column.index);
+            column.set(row, |limbs| round_scaled(value, alpha, precision_bits, (space, limbs)));
+        }
+        Ok(())
+    })?;
+    Ok(loaded)
+}
+
+/// `factor * value`, rounded.
+fn round_scaled(
+    value: FloatRef<'_>,
+    factor: Option<&OwnFloat>,
+    precision_bits: u32,
+    (space, out): (&mut Vec<u64>, &mut [u64]),
+) -> Head {
+    let entry = ExactEntry::from(value);
+    let Some(factor) = factor else {
+        return round_integer(entry.negative, entry.magnitude, entry.exponent, precision_bits, out);
+    };
+    let factor = ExactEntry::from(factor.get());
+    space.resize(entry.magnitude.len() + factor.magnitude.len(), 0);
+    limbs::multiply_any(space, entry.magnitude, factor.magnitude);
+    let negative = entry.negative != factor.negative;
+    round_integer(negative, space, entry.exponent + factor.exponent, precision_bits, out)
+}
+
+/// Where a band of solutions goes in a result.
+pub(crate) struct Target {
+    /// Columns of the solution that the band holds.
+    pub columns: Range<usize>,
+    /// Whether the result is the transpose of the solution.
+    pub flipped: bool,
+}
+
+/// Rounds a band of solutions into the result.
+///
+/// # Errors
+/// [`Error::ExponentRange`] with the place in the result; [`Error::Cancelled`].
+pub(crate) fn store(ctx: &Context, w: &Matrix, target: &Target, result: &mut Matrix) -> Result<()> {
+    let precision_bits = result.precision_bits();
+    let Target { columns, flipped } = target;
+    each_column(
+        ctx,
+        result,
+        || (),
+        |(), mut column| {
+            let at = column.index;
+            let rows = match (flipped, columns.contains(&at)) {
+                (true, _) => columns.clone(),
+                (false, true) => 0..w.rows(),
+                (false, false) => return Ok(()),
+            };
+            for row in rows {
+                let value = if *flipped { w.get(at, row - columns.start) } else { w.get(row, at - columns.start) };
+                let entry = ExactEntry::from(value);
+                column.set(row, |limbs| {
+                    round_integer(entry.negative, entry.magnitude, entry.exponent, precision_bits, limbs)
+                });
+                let exponent = column.get(row).head.exponent();
+                if exponent.abs() > MAXIMUM_EXPONENT {
+                    return Err(Error::ExponentRange { row, column: at, exponent, limit: MAXIMUM_EXPONENT });
+                }
+            }
+            Ok(())
+        },
+    )
+}
