@@ -110,7 +110,7 @@ pub fn run(session: &mut Session, config: &Bench) -> Result<()> {
 }
 
 fn check_names(names: &[String]) -> Result<()> {
-    let known = rivals::NAMES;
+    let known = rivals::names(rivals::Operation::Syrk);
     match names.iter().find(|name| !known.contains(&name.as_str())) {
         Some(name) => Err(Error::InvalidArgument(format!("unknown rival '{name}': choose from {}", known.join(", ")))),
         None => Ok(()),
