@@ -13,12 +13,13 @@ pub mod matrix;
 pub mod ops;
 pub mod plan;
 pub mod rivals;
+pub mod runtime;
 pub mod store;
 
 pub use context::{Context, ContextBuilder, Progress};
 pub use error::{Error, Result};
 pub use matrix::{Matrix, MatrixView, Op, Uplo};
-pub use ops::{Cholesky, CholeskyOptions, cholesky, cholesky_with};
+pub use ops::{Cholesky, CholeskyOptions, CholeskyReport, Span, TaskKind, cholesky, cholesky_with};
 pub use ops::{GemmOptions, Outcome, Plan, Report, SyrkOptions};
 pub use ops::{gemm, gemm_into, gemm_with, plan_gemm, plan_syrk, syrk, syrk_into, syrk_with};
 

@@ -13,6 +13,7 @@ pub mod blas;
 pub mod f64;
 pub mod limbs;
 pub mod reference;
+pub mod tiles;
 #[cfg(target_arch = "x86_64")]
 pub mod x86_64;
 
@@ -21,6 +22,7 @@ use crate::matrix::MatrixView;
 use crate::plan::{BLOCK_WORDS, BlockGrid};
 use std::ops::Range;
 use std::sync::Arc;
+use tiles::TileEngine;
 
 /// What an engine must be able to hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -48,6 +50,11 @@ pub trait PlaneKernel: Send + Sync {
     /// # Errors
     /// [`Error::Precision`] where the family has too few primes.
     fn prepare(&self, spec: &EngineSpec) -> Result<Arc<dyn PlaneEngine>>;
+    /// The kernel's own tile kernels for factorisations of `working_bits`, in range by
+    /// [`crate::math::bound::cholesky_modulus_bits`]; `None` where the general ones serve.
+    fn tile_engine(&self, _working_bits: u32) -> Option<Arc<dyn TileEngine>> {
+        None
+    }
 }
 
 /// A kernel with its moduli and tables: the three steps of a product.

@@ -40,6 +40,15 @@ pub fn cholesky_modulus_bits(working_bits: u32) -> u32 {
     2 * working_bits + 3
 }
 
+/// Bits below a pivot's leading bit from which numerators are cut, and bits to which its reciprocal is longer than a
+/// quotient.
+pub const CHOLESKY_GUARD_BITS: u32 = 64;
+
+/// Distance of a quotient's 52-bit fraction from one half, in units of `2^-52`, up to which it is divided exactly.
+///
+/// Cutting the numerator, the reciprocal and the product moves the fraction by less than `2^-44`, that is 256 units.
+pub const QUOTIENT_WINDOW: u64 = 1 << 10;
+
 /// Bit length that no reconstructed product may exceed: `|x| < 2^(modulus_bits - 1)` for every true product, and a
 /// single wrong residue moves `x` beyond it when a redundant prime is held.
 pub fn range_check_bits(modulus_bits: u32) -> u32 {

@@ -39,7 +39,7 @@ pub fn round_shift(value: &Integer, shift: i64) -> Integer {
 }
 
 /// Bits after the point of the weights that [`RowWeight`] adds up.
-const WEIGHT_BITS: u32 = 30;
+pub const WEIGHT_BITS: u32 = 30;
 
 /// The running sum of squares of a row, cut to 30 bits, against the row's diagonal entry.
 ///

@@ -18,7 +18,7 @@ mod scale;
 mod segments;
 pub mod verify;
 
-pub use cholesky::{Cholesky, CholeskyOptions, cholesky, cholesky_with};
+pub use cholesky::{Cholesky, CholeskyOptions, CholeskyReport, Span, TaskKind, cholesky, cholesky_with};
 pub use plan::{Plan, plan_gemm, plan_syrk};
 pub use problem::FaultHook;
 pub use report::{Outcome, Phases, Report};

@@ -3,14 +3,21 @@
 //! Promise: the bits of the factor, and the index at which it fails, depend on the matrix and the precision alone.
 
 mod diagnose;
+mod plan;
 mod problem;
 mod reference;
+mod report;
+mod run;
 
 use crate::context::Context;
 use crate::error::Result;
 use crate::matrix::{Matrix, MatrixView, Uplo};
+use plan::Plan;
 use problem::Problem;
+pub use report::{CholeskyReport, Span, TaskKind, TaskTimes};
+use report::Clock;
 use rug::Float;
+use run::Ending;
 
 /// Choices of a factorisation beyond the matrix and the precision.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +32,7 @@ pub struct CholeskyOptions {
 #[derive(Clone, Debug)]
 pub struct Cholesky {
     factor: Matrix,
+    report: CholeskyReport,
 }
 
 /// `A = L L^T`; see [`cholesky_with`].
@@ -53,12 +61,53 @@ pub fn cholesky_with<'a>(
     precision_bits: u32,
     options: &CholeskyOptions,
 ) -> Result<Cholesky> {
-    let maximum = ctx.kernel().maximum_modulus_bits();
-    let problem = Problem::new(a.into(), options.uplo, precision_bits, maximum)?;
-    match reference::factor(&problem) {
-        Ok(rows) if problem.is_whole() => Ok(Cholesky { factor: rows.to_matrix(&problem)? }),
-        Ok(rows) => Err(diagnose::failure(&problem, problem.order, &rows.to_matrix(&problem)?, None)),
-        Err((index, rows, pivot)) => Err(diagnose::failure(&problem, index, &rows.to_matrix(&problem)?, pivot)),
+    let mut clock = Clock::new();
+    let kernel = ctx.kernel();
+    let problem = Problem::new(a.into(), options.uplo, precision_bits, kernel.maximum_modulus_bits())?;
+    let Some(engine) = ctx.tile_engine(kernel, problem.working_bits) else {
+        return by_definition(&problem);
+    };
+    let plan = Plan::new(ctx, &problem, options.tile_rows, &*engine)?;
+    match run::run(ctx, &problem, &plan, &*engine, &mut clock)? {
+        Ending::Factor(factor) if problem.is_whole() => {
+            let report = CholeskyReport {
+                operation: "cholesky",
+                order: problem.order,
+                precision_bits,
+                working_bits: problem.working_bits,
+                threads: plan.threads,
+                kernel: kernel.name(),
+                primes: engine.primes(),
+                tile_rows: plan.tiling.tile_rows,
+                tiles: plan.tiling.graph.tiles,
+                seconds: clock.now(),
+                tasks: clock.times(),
+                planned_bytes: plan.bytes,
+                spans: clock.spans,
+            };
+            Ok(Cholesky { factor, report })
+        }
+        Ending::Factor(factor) => Err(diagnose::failure(&problem, problem.order, &factor, None)),
+        Ending::Failed(index, factor, pivot) => Err(diagnose::failure(&problem, index, &factor, pivot)),
+    }
+}
+
+/// [`cholesky_with`] by its definition, one integer after the other: what every other path is tested against.
+///
+/// # Errors
+/// As [`cholesky_with`].
+#[doc(hidden)]
+pub fn cholesky_reference<'a>(a: impl Into<MatrixView<'a>>, precision_bits: u32, uplo: Uplo) -> Result<Cholesky> {
+    by_definition(&Problem::new(a.into(), uplo, precision_bits, 11_000)?)
+}
+
+fn by_definition(problem: &Problem<'_>) -> Result<Cholesky> {
+    match reference::factor(problem) {
+        Ok(rows) if problem.is_whole() => {
+            Ok(Cholesky { factor: rows.to_matrix(problem)?, report: CholeskyReport::default() })
+        }
+        Ok(rows) => Err(diagnose::failure(problem, problem.order, &rows.to_matrix(problem)?, None)),
+        Err((index, rows, pivot)) => Err(diagnose::failure(problem, index, &rows.to_matrix(problem)?, pivot)),
     }
 }
 
@@ -80,13 +129,18 @@ impl Cholesky {
         }
         match (0..rows).find(|&i| factor.get(i, i).head.is_zero()) {
             Some(index) => Err(crate::Error::Singular { index }),
-            None => Ok(Cholesky { factor }),
+            None => Ok(Cholesky { factor, report: CholeskyReport::default() }),
         }
     }
 
     /// The factor: lower triangular, zeros above the diagonal.
     pub fn factor(&self) -> &Matrix {
         &self.factor
+    }
+
+    /// How the factor was computed; empty for a factor made elsewhere.
+    pub fn report(&self) -> &CholeskyReport {
+        &self.report
     }
 
     /// The factor, by value.

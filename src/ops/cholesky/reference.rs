@@ -52,10 +52,10 @@ fn dot_subtracted(x: &[Integer], y: &[Integer], j: usize) -> Integer {
 impl Rows {
     /// The factor at `precision_bits`, zeros above the diagonal.
     pub fn to_matrix(&self, problem: &Problem<'_>) -> Result<Matrix> {
-        let mut factor = Matrix::zeros(problem.order, problem.order, problem.precision_bits)?;
+        let mut factor = Matrix::zeros(self.0.len(), self.0.len(), problem.precision_bits)?;
         for (i, row) in self.0.iter().enumerate() {
             let exponent = problem.exponents[i] - i64::from(problem.working_bits);
-            for (j, entry) in row.iter().enumerate() {
+            for (j, entry) in row[..=i].iter().enumerate() {
                 factor.set_integer_exponent(i, j, entry, exponent)?;
             }
         }

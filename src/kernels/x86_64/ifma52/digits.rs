@@ -87,6 +87,14 @@ impl<'a> Cutter<'a> {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
     pub fn next_row(&mut self, digits: &mut [u64]) -> (u8, u8) {
+        self.next_row_of(u8::MAX, 0, digits)
+    }
+
+    /// As [`Cutter::next_row`], for the columns in `lanes` alone (zeros elsewhere, nothing is read there), with the
+    /// row's own scale shift added to the columns' shifts.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
+    pub fn next_row_of(&mut self, lanes: u8, row_shift: i64, digits: &mut [u64]) -> (u8, u8) {
         const STEP: usize = ROWS * BLOCK;
         assert!(self.rows_left > 0);
         let groups = digits.len().div_ceil(8 * STEP);
@@ -97,12 +105,14 @@ impl<'a> Cutter<'a> {
         let ahead = if self.rows_left >= AHEAD { AHEAD * self.stride } else { 0 };
         // SAFETY: `new` looked up the first and the last element of each column, and no more rows are taken.
         let heads = unsafe {
-            _mm512_mask_i64gather_epi64::<8>(_mm512_setzero_si512(), self.live, elements, self.heads.as_ptr().cast())
+            let lanes = self.live & lanes;
+            _mm512_mask_i64gather_epi64::<8>(_mm512_setzero_si512(), lanes, elements, self.heads.as_ptr().cast())
         };
         let (nonzero, signs) =
             (_mm512_test_epi64_mask(heads, heads), _mm512_test_epi64_mask(heads, _mm512_set1_epi64(1)));
         // The scaled integer is the significand, an integer, shifted right by this; one digit more is cut below it.
-        let shift = _mm512_sub_epi64(self.fixed, _mm512_srai_epi64::<2>(heads));
+        let fixed = _mm512_sub_epi64(self.fixed, _mm512_set1_epi64(row_shift));
+        let shift = _mm512_sub_epi64(fixed, _mm512_srai_epi64::<2>(heads));
         let limit = _mm512_set1_epi64(LARGEST_SHIFT);
         let shift = _mm512_max_epi64(_mm512_min_epi64(shift, limit), _mm512_sub_epi64(_mm512_setzero_si512(), limit));
         let drop = _mm512_sub_epi64(shift, _mm512_set1_epi64(DIGIT_BITS));

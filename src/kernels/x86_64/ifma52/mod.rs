@@ -6,6 +6,7 @@
 //! an operand panel: `[row][8 columns]`; residues lie below `2^52`.
 
 mod digits;
+mod factor;
 mod levels;
 mod micro;
 mod product;
@@ -19,6 +20,7 @@ mod transpose;
 mod winograd;
 
 use crate::error::{Error, Result};
+use crate::kernels::tiles::TileEngine;
 use crate::kernels::{BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneKernel, PlaneProduct};
 use crate::math::bound::ifma52_prime_count;
 use crate::math::family::{ifma52_maximum_modulus_bits, ifma52_primes};
@@ -70,6 +72,10 @@ impl PlaneKernel for Ifma52 {
         let count = ifma52_prime_count(spec.modulus_bits) + usize::from(spec.redundant);
         assert!(count <= ifma52_primes().len());
         count
+    }
+
+    fn tile_engine(&self, working_bits: u32) -> Option<Arc<dyn TileEngine>> {
+        Some(Arc::new(factor::Factor::new(working_bits)))
     }
 
     fn prepare(&self, spec: &EngineSpec) -> Result<Arc<dyn PlaneEngine>> {

@@ -1,0 +1,3 @@
+//! Tile kernels against integers.
+
+use super::*;
