@@ -9,6 +9,6 @@ mod shape;
 mod storage;
 mod view;
 
-pub use shape::{Op, Uplo};
+pub use shape::{Diag, Op, Side, Uplo};
 pub use storage::{MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS, Matrix};
 pub use view::MatrixView;

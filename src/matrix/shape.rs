@@ -19,3 +19,23 @@ pub enum Op {
     /// Its transpose.
     Transpose,
 }
+
+/// On which side of the unknown a triangular matrix stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+pub enum Side {
+    /// `op(T) X = alpha B`.
+    #[default]
+    Left,
+    /// `X op(T) = alpha B`.
+    Right,
+}
+
+/// What the diagonal of a triangular matrix holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+pub enum Diag {
+    /// The entries stored there.
+    #[default]
+    NonUnit,
+    /// Ones; the entries stored there are not read.
+    Unit,
+}

@@ -7,6 +7,7 @@ mod combine;
 mod convert;
 mod direct;
 mod inner_check;
+pub mod ldlt;
 mod multiply;
 mod plan;
 mod planes;
@@ -16,12 +17,17 @@ mod report;
 mod run;
 mod scale;
 mod segments;
+pub mod solve;
+pub mod trsm;
 pub mod verify;
 
 pub use cholesky::{Cholesky, CholeskyOptions, CholeskyReport, Span, TaskKind, cholesky, cholesky_with};
+pub use ldlt::{Inertia, Ldlt, LdltOptions, ldlt};
 pub use plan::{Plan, plan_gemm, plan_syrk};
 pub use problem::FaultHook;
 pub use report::{Outcome, Phases, Report};
+pub use solve::{RefineOptions, Refined, solve, solve_refined};
+pub use trsm::{TrsmOptions, trsm};
 pub use verify::{Verification, VerifyOptions, freivalds_gemm, freivalds_syrk, verify_gemm, verify_syrk};
 
 use crate::context::Context;

@@ -8,14 +8,15 @@ mod problem;
 mod reference;
 mod report;
 mod run;
+mod solve;
 
 use crate::context::Context;
 use crate::error::Result;
 use crate::matrix::{Matrix, MatrixView, Uplo};
 use plan::Plan;
 use problem::Problem;
-pub use report::{CholeskyReport, Span, TaskKind, TaskTimes};
 use report::Clock;
+pub use report::{CholeskyReport, Span, TaskKind, TaskTimes};
 use rug::Float;
 use run::Ending;
 
