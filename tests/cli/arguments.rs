@@ -36,6 +36,7 @@ fn word() -> impl Strategy<Value = String> {
         "--beta",
         "--accumulate",
         "--rivals",
+        "--tile",
         "--runs",
         "--report",
         "--quiet",
