@@ -157,8 +157,8 @@ fn factor_block(block: &mut [Vec<Float>], first: usize, product: &mut Float) {
     }
 }
 
-/// In each vector of the band, takes off the entries that belong to the rows of `block` what the entries before `first`,
-/// where the block begins, contribute.
+/// In each vector of the band, takes off the entries that belong to the rows of `block` what the entries before
+/// `first`, where the block begins, contribute.
 fn subtract_known(band: &mut [Vec<Float>], block: &[Vec<Float>], first: usize, product: &mut Float) {
     for start in (0..first).step_by(BLOCK_TERMS) {
         let terms: Range<usize> = start..first.min(start + BLOCK_TERMS);

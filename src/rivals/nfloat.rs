@@ -7,8 +7,8 @@
 //! the precision, so that the check sees the errors of L and U alone. Rows must stay where they are: a run that swaps
 //! any counts as failed.
 //!
-//! A number has whole limbs, at most [`MAXIMUM_BITS`]. FLINT shares out products over threads only where they go through
-//! its integer matrices; no other part uses threads.
+//! A number has whole limbs, at most [`MAXIMUM_BITS`]. FLINT shares out products over threads only where they go
+//! through its integer matrices; no other part uses threads.
 
 use std::ffi::{c_int, c_long};
 

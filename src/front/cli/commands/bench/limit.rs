@@ -59,7 +59,7 @@ impl Limit {
             Operation::Cholesky => planes(rows * rows * rows / 6.0),
             Operation::Trsm => planes(rows * rows * cols / 2.0),
             Operation::Solve => {
-                // Digit by digit, or by residues once those of the factor are there: digits win for one right-hand side.
+                // Digit by digit, or by residues once those of the factor are there: digits win for one column.
                 let digits = f64::from(self.precision_bits.div_ceil(DIGIT_BITS));
                 let direct = rows * rows * cols * digits * digits / 4.0;
                 let conversion = if cols > 0.0 { rows * rows / 2.0 * digits * primes * 2.0 / 8.0 } else { 0.0 };

@@ -72,7 +72,7 @@ impl<'a> Residual<'a> {
             let col = (0..=j).map(|k| entry(k, j)).collect::<Vec<_>>();
             let error = self.dot(row.iter().zip(&col)) - self.a.float(i, j);
             let size = (self.a.float(i, i) * self.a.float(j, j)).sqrt();
-            error.abs() / size << (self.a.precision_bits() - 2)
+            quotient(error, size) << (self.a.precision_bits() - 2)
         };
         self.places.iter().map(ratio).collect()
     }
