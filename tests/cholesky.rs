@@ -204,3 +204,33 @@ fn wrong_shapes_precisions_and_limits_are_errors() {
     let stopped = Context::builder().threads(2).progress(|_| false).build().unwrap();
     assert!(matches!(sunzi::cholesky(&stopped, &a, 100), Err(Error::Cancelled)));
 }
+
+#[test]
+fn one_solution_is_the_same_on_every_path_and_meets_its_bound() {
+    for (n, bits) in [(1usize, 100u32), (7, 60), (8, 200), (9, 53), (41, 300), (70, 1030)] {
+        for grade in [0, 300] {
+            let a = graded(&symmetric(n, bits, n as u64, 1.5 * (n as f64).sqrt()), |i| grade * (i as i64 % 5 - 2));
+            let values = (0..2 * n).map(|k| ((k * 37) % 19) as f64 - 9.0).collect::<Vec<_>>();
+            let b = Matrix::from_f64s(n, 2, bits, &values).unwrap();
+            let factor = sunzi::cholesky(&ctx(1, "auto"), &a, bits).unwrap();
+            let x = factor.solve(&ctx(1, "auto"), &b, bits).unwrap();
+            for kernel in sunzi::kernels::available() {
+                let other = factor.solve(&ctx(2, kernel.name()), &b, bits).unwrap();
+                assert!(other == x, "n = {n}, {bits} bits, kernel {}", kernel.name());
+            }
+            let exact = 4 * bits + 4000;
+            let root = |i: usize| Float::with_val(64, a.float(i, i).sqrt());
+            for col in 0..2 {
+                let sum = (0..n).fold(Float::new(64), |sum, j| sum + x.float(j, col).abs() * root(j));
+                for row in 0..n {
+                    let mut rest = Float::with_val(exact, b.float(row, col));
+                    for j in 0..n {
+                        rest -= Float::with_val(exact, &a.float(row, j) * &x.float(j, col));
+                    }
+                    let bound = (Float::with_val(64, root(row) * &sum) + b.float(row, col).abs()) >> (bits as i32 - 4);
+                    assert!(rest.abs() <= bound, "n = {n}, {bits} bits, grade {grade}, row {row}");
+                }
+            }
+        }
+    }
+}

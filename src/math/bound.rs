@@ -40,11 +40,11 @@ pub fn cholesky_modulus_bits(working_bits: u32) -> u32 {
     2 * working_bits + 3
 }
 
-/// Fixed-point bits of a Cholesky solve of order `order` by substitution: `p + ceil(log2 n) + 8`.
+/// Fixed-point bits of a Cholesky solve of order `order` by substitution: `p + ceil(log2 n) + 6`.
 ///
-/// Cut entries and unknowns leave residuals of at most `4 sqrt(n)` and `3 n` units in the two substitutions.
+/// Cut entries and unknowns leave residuals of at most `8 sqrt(n)` and `17 n` units in the two substitutions.
 pub fn vector_solve_bits(precision_bits: u32, order: usize) -> u32 {
-    precision_bits + ceil_log2(order) + 8
+    precision_bits + ceil_log2(order) + 6
 }
 
 /// Bits below a pivot's leading bit from which numerators are cut, and bits to which its reciprocal is longer than a

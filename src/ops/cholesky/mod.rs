@@ -156,17 +156,6 @@ impl Cholesky {
         (self.factor, self.report)
     }
 
-    /// `A x = b` for a few right-hand sides, by substitution.
-    #[doc(hidden)]
-    pub fn solve_columns<'b>(
-        &self,
-        ctx: &Context,
-        b: impl Into<MatrixView<'b>>,
-        precision_bits: u32,
-    ) -> Result<Matrix> {
-        vector::solve_columns(ctx, &self.factor, b.into(), precision_bits)
-    }
-
     /// `log det A = 2 sum log l_ii`, to nearly the factor's precision.
     pub fn log_det(&self) -> Float {
         let bits = self.factor.precision_bits() + 32;

@@ -158,7 +158,7 @@ impl System<'_> {
 impl Unknowns {
     fn new(order: usize, bits: u32) -> Unknowns {
         let values = vec![Float::new(bits); order];
-        Unknowns { values, fixed: FixedVector::new(order, bits + 1), exponent: None, bits }
+        Unknowns { values, fixed: FixedVector::new(order, bits), exponent: None, bits }
     }
 
     /// A sum of products of entries scaled by `2^(bits - norm)` with fixed-point unknowns.

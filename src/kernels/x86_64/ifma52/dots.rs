@@ -11,7 +11,7 @@ use rug::integer::Order;
 use std::arch::x86_64::*;
 
 /// Columns of digits summed at the same time.
-const GROUP: usize = 6;
+const GROUP: usize = 5;
 
 /// Rows between two passes over the sums.
 const CHUNK: usize = 4 * ROWS;
