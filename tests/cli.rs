@@ -7,6 +7,8 @@
 mod arguments;
 #[path = "cli/bad_input.rs"]
 mod bad_input;
+#[path = "cli/bench.rs"]
+mod bench;
 #[path = "cli/factor.rs"]
 mod factor;
 #[path = "cli/sandbox.rs"]

@@ -54,7 +54,7 @@ pub enum RawCommand {
     Compare(RawCompare),
     /// Show how a product would run: bytes, batches, bands, chunks, jobs. Computes nothing.
     Plan(RawPlan),
-    /// Time products beside other implementations, check every answer, compare with the machine's limit.
+    /// Time an operation beside other implementations, check every answer, compare with the machine's limit.
     Bench(RawBench),
     /// A tour in under a minute: an ill-conditioned Gram matrix, computed, checked, verified, timed.
     Demo(RawDemo),
@@ -298,24 +298,30 @@ pub struct RawPlan {
 /// `sunzi bench`.
 #[derive(Args, Debug)]
 pub struct RawBench {
-    /// syrk (P^T P), gemm (A^T B, both K x N) or kernel (one plane product against the instruction rate).
+    /// syrk (P^T P), gemm (A^T B, both K x N), cholesky (A = L L^T), trsm (L X = B), solve (L L^T X = B, L given) or
+    /// kernel (one plane product against the instruction rate).
     pub operation: String,
-    /// Rows of each operand (K) [default: 4000; kernel: 4096].
+    /// Rows of each operand (K) [default: 4000; cholesky, trsm, solve: 1000; kernel: 4096].
     #[arg(long, value_name = "K", allow_hyphen_values = true)]
     pub rows: Option<String>,
-    /// Columns of each operand (N) [default: 1000; kernel: 960].
+    /// Columns of each operand of a product, right-hand sides of a system (N) [default: 1000; trsm: as --rows; solve:
+    /// 1; kernel: 960].
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub cols: Option<String>,
     /// Bits of every significand.
     #[arg(long, short, value_name = "B", default_value = "1024", allow_hyphen_values = true)]
     pub precision: String,
-    /// Other implementations to time in the same run, by comma: sdpb, flint, mpfr.
+    /// Other implementations to time in the same run, by comma: sdpb, flint, mpfr; of cholesky: flint, nfloat (FLINT's
+    /// LU of packed floats), mpfr; of trsm and solve: flint, mpfr.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub rivals: Vec<String>,
     /// Timed runs of each, interleaved.
     #[arg(long, value_name = "R", default_value = "5", allow_hyphen_values = true)]
     pub runs: String,
-    /// With the redundant prime of the self-check.
+    /// Rows of a tile of cholesky [default: chosen by size and precision].
+    #[arg(long, value_name = "NB", allow_hyphen_values = true)]
+    pub tile: Option<String>,
+    /// With the redundant prime of the self-check (products only).
     #[arg(long)]
     pub self_check: bool,
     #[command(flatten)]

@@ -1,6 +1,6 @@
 //! Carries a factorisation out: tiles in one block of memory, work as the scheduler hands it out, then the factor.
 
-use crate::context::{Context, WorkerSpace};
+use crate::context::{Context, WorkerSpace, Workspace};
 use crate::drive::{self, Meter};
 use crate::error::{Error, Result};
 use crate::kernels::IntegerBlock;
@@ -12,6 +12,7 @@ use crate::ops::cholesky::plan::{Plan, Tiling};
 use crate::ops::cholesky::problem::Problem;
 use crate::ops::cholesky::report::{Clock, Span, TaskKind};
 use crate::runtime::{Scheduler, TileId, Work};
+use crate::store::Buffer;
 use rug::Integer;
 use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
 
@@ -55,6 +56,7 @@ pub(crate) fn run(
 ) -> Result<Ending> {
     let mut workspace = ctx.workspace();
     let workspace = &mut *workspace;
+    trim(ctx, workspace, plan);
     while workspace.workers.len() < plan.threads {
         workspace.workers.push(WorkerSpace { scratch: Default::default(), integers: IntegerBlock::new(0) });
     }
@@ -78,6 +80,15 @@ pub(crate) fn run(
         Some((index, value)) => Ending::Failed(index, factor, value),
         None => Ending::Factor(factor),
     })
+}
+
+/// Gives kept memory back where it, beside what this call needs, would exceed the limit.
+fn trim(ctx: &Context, workspace: &mut Workspace, plan: &Plan) {
+    let needed = Buffer::bytes_for(plan.tile_words) + plan.threads as u64 * Buffer::bytes_for(plan.scratch_words);
+    let kept = workspace.bytes().saturating_sub(needed);
+    if plan.bytes.saturating_add(kept) > ctx.memory_bytes().unwrap_or(u64::MAX) {
+        *workspace = Workspace::default();
+    }
 }
 
 impl<'a, 'w> Run<'a, 'w> {

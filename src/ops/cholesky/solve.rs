@@ -3,9 +3,12 @@
 use crate::context::Context;
 use crate::error::Result;
 use crate::matrix::{Matrix, MatrixView, Op};
-use crate::ops::cholesky::Cholesky;
+use crate::ops::cholesky::{Cholesky, vector};
 use crate::ops::trsm::{TrsmOptions, trsm};
 use rug::Float;
+
+/// So many right-hand sides are solved for one by one; the residues of the factor would cost more.
+const VECTOR_COLUMNS: usize = 3;
 
 impl Cholesky {
     /// The solution `X` of `A X = B`, rounded to `precision_bits` bits.
@@ -19,6 +22,10 @@ impl Cholesky {
     /// # Errors
     /// As [`trsm`].
     pub fn solve<'b>(&self, ctx: &Context, b: impl Into<MatrixView<'b>>, precision_bits: u32) -> Result<Matrix> {
+        let b = b.into();
+        if b.rows() == self.factor().rows() && b.cols() <= VECTOR_COLUMNS {
+            return vector::solve_columns(ctx, self.factor(), b, precision_bits);
+        }
         let y = trsm(ctx, self.factor(), b, precision_bits + 32, &TrsmOptions::default())?;
         let transposed = TrsmOptions { op: Op::Transpose, ..TrsmOptions::default() };
         trsm(ctx, self.factor(), &y, precision_bits, &transposed)
