@@ -2,6 +2,7 @@
 
 use super::bad_input::refused;
 use super::sandbox::Sandbox;
+use std::time::{Duration, Instant};
 
 const GENERAL: &str = "%%MatrixMarket matrix array real general\n";
 const SYMMETRIC: &str = "%%MatrixMarket matrix array real symmetric\n";
@@ -277,4 +278,21 @@ fn choices_that_make_no_sense() {
     refused(&sandbox, "cholesky A.mtx -o none/Q.mtx --precision 64", 3, "none/Q.mtx");
     refused(&sandbox, "cholesky A.mtx -o Q.mtx --precision 64 --trace none/t.json", 3, "none/t.json");
     refused(&sandbox, "cholesky A.mtx -o Q.mtx --precision 64 --memory 1K", 4, "1024 bytes is too small");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_ends_a_factorisation_and_leaves_nothing() {
+    let sandbox = Sandbox::new();
+    // The reference kernel needs a minute for this.
+    sandbox.run("gen kms --rows 700 --cols 700 --precision 2000 -o A.bin");
+    let line = "cholesky A.bin -o L.mtx --precision 2000 --kernel reference --threads 2 --report r.json --trace t.json";
+    let child = sandbox.start(line);
+    std::thread::sleep(Duration::from_millis(900));
+    let start = Instant::now();
+    sandbox.signal(&child, "INT");
+    let output = sandbox.finish(child);
+    assert_eq!((output.code, output.stderr.as_str()), (130, "sunzi: error: cancelled\n"));
+    assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
+    assert_eq!(sandbox.names(), ["A.bin"]);
 }

@@ -32,8 +32,9 @@ const SPARE_BITS: i64 = 96;
 /// [`Verification::worst_entry`] is the largest residual in units of its bound, [`Verification::worst_place`] where.
 /// Shapes: both `n x n`, of any two precisions. Entries of a [`Matrix`] are finite.
 /// Accuracy: the decision is exact, whatever the exponents.
-/// Cost: an exact product in tiles, `n^3 / 6` word products for each prime, and two products of big integers for each
-/// entry; rows whose exponents spread over more than about three times their precision, `n^2 / 2` big products each.
+/// Cost: an exact product in tiles, `n^3 / 6` word products for each of about `2 precision_bits / 52` primes, and two
+/// products of big integers for each entry; rows whose exponents spread over more than about three times their
+/// precision, `n^2 / 2` big products each. Memory beside the plan of a product: `512 n` numbers.
 ///
 /// # Errors
 /// [`Error::Verification`] names the worst entry, or what else is wrong; [`Error::ShapeMismatch`];
