@@ -123,6 +123,23 @@ pub fn trsm_inverse_bits(norm_exponent: i64) -> i64 {
     norm_exponent.max(3) + 8
 }
 
+/// Guard bits of a solve with a Cholesky factor of order `n`: `6 + ceil(log2(ceil(log2 n) + 5)) + ceil(ceil(log2 n) / 2)`.
+///
+/// Two triangular solves with the row-scaled factor then leave, before the last rounding, at most half of
+/// `2^-b (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)` to the product of the factors.
+pub fn cholesky_solve_guard_bits(order: usize) -> u32 {
+    let depth = ceil_log2(order);
+    6 + ceil_log2(depth as usize + 5) + depth.div_ceil(2)
+}
+
+/// Guard bits of the inverse of a row-scaled Cholesky factor of order `n`, where the inverse's Frobenius norm is at most
+/// `2^norm_exponent`: those of a solve, and the norm's.
+///
+/// The columns of the inverse are then off by at most `2^(-b-4)` of their norms, and their products by less than `2^(-b-2)`.
+pub fn cholesky_inverse_guard_bits(order: usize, norm_exponent: i64) -> i64 {
+    i64::from(cholesky_solve_guard_bits(order)) + norm_exponent.max(0)
+}
+
 /// Bits of scaled integers that every modulus family reaches, so that a choice made by them is the same on all kernels.
 pub const COMMON_WORKING_BITS: u32 = 5040;
 

@@ -47,6 +47,26 @@ impl Matrix {
         Ok(Matrix { rows, cols, precision_bits, words })
     }
 
+    /// Gives the matrix another shape and precision within its memory, or new memory where that is too small.
+    ///
+    /// Its elements are then arbitrary words, not numbers, until each has been written: for scratch that products fill.
+    ///
+    /// # Errors
+    /// As [`Matrix::zeros`].
+    pub(crate) fn reshape(&mut self, rows: usize, cols: usize, precision_bits: u32) -> Result<()> {
+        let mut words = std::mem::take(&mut self.words);
+        let count = Matrix::bytes_for(rows, cols, precision_bits) / 8;
+        if count > words.capacity() as u64 {
+            (self.rows, self.cols) = (0, 0);
+            drop(words); // give the old memory back before asking for the new
+            *self = Matrix::zeros(rows, cols, precision_bits)?;
+            return Ok(());
+        }
+        words.resize(count as usize, 0);
+        *self = Matrix { rows, cols, precision_bits, words };
+        Ok(())
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.rows

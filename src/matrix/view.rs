@@ -62,6 +62,14 @@ impl<'a> MatrixView<'a> {
         self.limbs_per_element
     }
 
+    /// The same view with other heads in place of [`MatrixView::all_heads`], as many of them (asserted).
+    ///
+    /// Scaling by powers of two, and absolute values, take a copy of the heads alone.
+    pub(crate) fn with_heads(self, heads: &'a [u64]) -> Self {
+        assert_eq!(heads.len(), self.heads.len(), "one head for each element");
+        MatrixView { heads, ..self }
+    }
+
     /// The transpose of the view.
     pub fn transposed(self) -> Self {
         MatrixView {

@@ -2,7 +2,9 @@
 //!
 //! Promise: the bits of the factor, and the index at which it fails, depend on the matrix and the precision alone.
 
+mod condition;
 mod diagnose;
+mod invert;
 mod plan;
 mod problem;
 mod reference;

@@ -5,10 +5,10 @@
 
 use crate::context::Context;
 use crate::drive::Meter;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::math::bound::{TRSM_BLOCK_ROWS, guard_bits};
 use crate::matrix::Matrix;
-use crate::ops::block::{BlockProduct, BlockShape, moved, plan};
+use crate::ops::block::{BlockProduct, BlockShape, largest_need, moved, plan};
 use crate::ops::columns::{ColumnRef, each_column};
 use crate::ops::problem::Inner;
 use crate::ops::trsm::inverse::Inverse;
@@ -65,44 +65,68 @@ impl<'a> Solver<'a> {
     /// Asks whether the products of a solve with `columns` right sides fit the memory limit beside `held_bytes`.
     ///
     /// # Errors
-    /// [`Error::MemoryLimit`] with the least that the most demanding product needs.
+    /// [`crate::Error::MemoryLimit`] with the least that the most demanding product needs.
     pub fn plan(&self, ctx: &Context, columns: usize, held_bytes: u64) -> Result<()> {
-        let mut largest = None;
+        let mut needs = Ok(());
         self.root.visit(&mut |shape, inverse| {
-            let copied = inverse.map_or(0, |_| Matrix::bytes_for(shape.contracted, columns, self.working_bits));
             let working_bits = Some(inverse.map_or(self.product_bits, |inverse| inverse.product_bits));
-            let inner = Inner { working_bits, held_bytes: held_bytes.saturating_add(copied) };
-            match plan(ctx, BlockShape { cols: columns, ..shape }, self.working_bits, inner) {
-                Err(Error::MemoryLimit { minimum_bytes, .. }) => {
-                    largest = largest.max(Some(minimum_bytes));
-                    Ok(())
-                }
-                other => other.map(|_| ()),
-            }
-        })?;
-        let limit_bytes = ctx.memory_bytes().unwrap_or(u64::MAX);
-        largest.map_or(Ok(()), |minimum_bytes| Err(Error::MemoryLimit { limit_bytes, minimum_bytes }))
+            // The result of the product lies in the scratch, which is held.
+            let result_bytes = Matrix::bytes_for(shape.rows, columns, self.working_bits);
+            let inner = Inner { working_bits, held_bytes: held_bytes.saturating_sub(result_bytes) };
+            let planned = plan(ctx, BlockShape { cols: columns, ..shape }, self.working_bits, inner);
+            needs = largest_need(std::mem::replace(&mut needs, Ok(())), planned.map(|_| ()));
+        });
+        needs
     }
 
-    /// Replaces the right sides in `w`, of the working precision, by the solutions; `held_bytes` of the memory limit
-    /// are not for the products.
+    /// Replaces the right sides in `w`, of the working precision, by the solutions; `held_bytes` of the memory limit,
+    /// the scratch included, are not for the products.
     ///
     /// # Errors
-    /// [`Error::ExponentRange`] with a place in `w`; [`Error::MemoryLimit`]; [`Error::Cancelled`];
-    /// [`Error::SelfCheck`]; [`Error::OutOfMemory`].
+    /// [`crate::Error::ExponentRange`] with a place in `w`; [`crate::Error::MemoryLimit`]; [`crate::Error::Cancelled`];
+    /// [`crate::Error::SelfCheck`]; [`crate::Error::OutOfMemory`].
     pub fn run(&self, ctx: &Context, w: &mut Matrix, held_bytes: u64) -> Result<()> {
+        self.run_from(ctx, 0, w, held_bytes)
+    }
+
+    /// [`Solver::run`] where the right sides are 0 above row `first`, for a lower triangle.
+    ///
+    /// # Errors
+    /// As [`Solver::run`].
+    pub fn run_from(&self, ctx: &Context, first: usize, w: &mut Matrix, held_bytes: u64) -> Result<()> {
         assert_eq!((w.rows(), w.precision_bits()), (self.triangle.order(), self.working_bits));
+        assert!(first == 0 || self.triangle.is_lower(), "an upper triangle begins at its last row");
         if w.rows() == 0 || w.cols() == 0 {
             return Ok(());
         }
-        self.solve(&self.root, &Walk { ctx, held_bytes }, w)
+        let (result_rows, right_rows) = self.scratch_rows();
+        let result = Matrix::zeros(result_rows, w.cols(), self.working_bits)?;
+        let right = Matrix::zeros(right_rows, w.cols(), self.working_bits)?;
+        self.solve(&self.root, &mut Walk { ctx, first, scratch: Scratch { result, held_bytes }, right }, w)
     }
 
-    fn solve(&self, node: &Node, walk: &Walk<'_>, w: &mut Matrix) -> Result<()> {
+    /// Rows of the largest result of a product, and of the largest right side of an inverse.
+    fn scratch_rows(&self) -> (usize, usize) {
+        let (mut result, mut right) = (0, 0);
+        self.root.visit(&mut |shape, inverse| {
+            result = result.max(shape.rows);
+            right = right.max(inverse.map_or(0, |inverse| inverse.rows.len()));
+        });
+        (result, right)
+    }
+
+    /// Bytes of the scratch of a solve with `columns` right sides.
+    pub fn scratch_bytes(&self, columns: usize) -> u64 {
+        let (result, right) = self.scratch_rows();
+        Matrix::bytes_for(result.saturating_add(right), columns, self.working_bits)
+    }
+
+    fn solve(&self, node: &Node, walk: &mut Walk<'_>, w: &mut Matrix) -> Result<()> {
         match node {
             Node::Split(parts) => {
                 let mut known: Option<Range<usize>> = None;
-                for (rows, part) in parts {
+                let first = walk.first;
+                for (rows, part) in parts.iter().filter(|(rows, _)| rows.end > first) {
                     if let Some(known) = &known {
                         self.update(walk, (rows, known), w)?;
                     }
@@ -125,27 +149,26 @@ impl<'a> Solver<'a> {
     }
 
     /// `w_rows := w_rows - T_(rows, known) w_known`.
-    fn update(&self, walk: &Walk<'_>, (rows, known): (&Range<usize>, &Range<usize>), w: &mut Matrix) -> Result<()> {
+    fn update(&self, walk: &mut Walk<'_>, (rows, known): (&Range<usize>, &Range<usize>), w: &mut Matrix) -> Result<()> {
         let all = 0..w.cols();
         let product = BlockProduct {
             left: self.triangle.block(rows.clone(), known.clone())?,
             right: w.view().block(known.clone(), all.clone())?,
             minuend: Some(w.view().block(rows.clone(), all)?),
             precision_bits: self.working_bits,
-            inner: Inner { working_bits: Some(self.product_bits), held_bytes: walk.held_bytes },
+            inner: Inner { working_bits: Some(self.product_bits), held_bytes: 0 },
         };
-        let mut result = Matrix::zeros(0, 0, 2)?;
-        product.run(walk.ctx, &mut result).map_err(|error| moved(error, rows.start, 0))?;
-        copy_rows(walk.ctx, &result, rows.start, w)
+        walk.scratch.run(walk.ctx, product, rows.start)?;
+        copy_rows(walk.ctx, &walk.scratch.result, rows.start, w)
     }
 
     /// `w_rows := V S w_rows`.
-    fn apply(&self, walk: &Walk<'_>, inverse: &Inverse, w: &mut Matrix) -> Result<()> {
+    fn apply(&self, walk: &mut Walk<'_>, inverse: &Inverse, w: &mut Matrix) -> Result<()> {
         let Inverse { rows, exponents, .. } = inverse;
-        let mut right = Matrix::zeros(rows.len(), w.cols(), self.working_bits)?;
+        walk.right.reshape(rows.len(), w.cols(), self.working_bits)?;
         each_column(
             walk.ctx,
-            &mut right,
+            &mut walk.right,
             || (),
             |_, mut column| {
                 column.copy_from(0, ColumnRef::of(w, rows.clone(), column.index));
@@ -153,24 +176,43 @@ impl<'a> Solver<'a> {
                 Ok(())
             },
         )?;
-        let held_bytes = walk.held_bytes + right.bytes();
         let product = BlockProduct {
             left: inverse.scaled.view(),
-            right: right.view(),
+            right: walk.right.view(),
             minuend: None,
             precision_bits: self.working_bits,
-            inner: Inner { working_bits: Some(inverse.product_bits), held_bytes },
+            inner: Inner { working_bits: Some(inverse.product_bits), held_bytes: 0 },
         };
-        let mut result = Matrix::zeros(0, 0, 2)?;
-        product.run(walk.ctx, &mut result).map_err(|error| moved(error, rows.start, 0))?;
-        copy_rows(walk.ctx, &result, rows.start, w)
+        walk.scratch.run(walk.ctx, product, rows.start)?;
+        copy_rows(walk.ctx, &walk.scratch.result, rows.start, w)
     }
 }
 
-/// What stays the same during one solve.
+/// What goes along during one solve.
 struct Walk<'a> {
     ctx: &'a Context,
+    /// Rows before this one are 0 on both sides.
+    first: usize,
+    /// Takes the products.
+    scratch: Scratch,
+    /// The right side of an inverse.
+    right: Matrix,
+}
+
+/// Memory for the result of one product at a time.
+struct Scratch {
+    result: Matrix,
+    /// Bytes of the memory limit that are taken, the scratch included.
     held_bytes: u64,
+}
+
+impl Scratch {
+    /// Computes a product; errors name places below row `first`.
+    fn run(&mut self, ctx: &Context, mut product: BlockProduct<'_>, first: usize) -> Result<()> {
+        self.result.reshape(product.left.rows(), product.right.cols(), product.precision_bits)?;
+        product.inner.held_bytes = self.held_bytes.saturating_sub(self.result.bytes());
+        product.run(ctx, &mut self.result).map_err(|error| moved(error, first, 0))
+    }
 }
 
 /// Copies all of `source` into the rows of `target` from `first` on.
@@ -237,24 +279,23 @@ impl Node {
     }
 
     /// Shows the shape of each product, but for its columns, to `see`, and the inverse that it applies.
-    fn visit(&self, see: &mut impl FnMut(BlockShape, Option<&Inverse>) -> Result<()>) -> Result<()> {
+    fn visit(&self, see: &mut impl FnMut(BlockShape, Option<&Inverse>)) {
         match self {
             Node::Split(parts) => {
                 let mut contracted = 0;
                 for (rows, part) in parts {
                     if contracted > 0 {
-                        see(BlockShape { rows: rows.len(), cols: 0, contracted }, None)?;
+                        see(BlockShape { rows: rows.len(), cols: 0, contracted }, None);
                     }
                     contracted += rows.len();
-                    part.visit(see)?;
+                    part.visit(see);
                 }
-                Ok(())
             }
             Node::Inverse(inverse) => {
                 let rows = inverse.rows.len();
-                see(BlockShape { rows, cols: 0, contracted: rows }, Some(inverse))
+                see(BlockShape { rows, cols: 0, contracted: rows }, Some(inverse));
             }
-            Node::Substitution(_) => Ok(()),
+            Node::Substitution(_) => {}
         }
     }
 }

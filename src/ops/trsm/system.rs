@@ -100,7 +100,8 @@ struct System<'a> {
 impl Banded for System<'_> {
     fn held_bytes(&self, columns: usize) -> u64 {
         let band = Matrix::bytes_for(self.b.rows(), columns, self.working_bits);
-        self.result.bytes().saturating_add(self.solver.bytes()).saturating_add(band)
+        let solver = self.solver.bytes().saturating_add(self.solver.scratch_bytes(columns));
+        self.result.bytes().saturating_add(solver).saturating_add(band)
     }
 
     fn plan(&self, ctx: &Context, columns: usize, held_bytes: u64) -> Result<()> {
