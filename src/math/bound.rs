@@ -124,6 +124,22 @@ pub fn cholesky_inverse_guard_bits(order: usize, norm_exponent: i64) -> i64 {
     i64::from(cholesky_solve_guard_bits(order)) + norm_exponent.max(0)
 }
 
+/// Bits by which the norms of a row and a column may exceed `(|A| |X| + |B|)_ij` before that entry of a residual is summed
+/// on its own.
+pub const RESIDUAL_COVERED_BITS: u32 = 10;
+
+/// Precision at which `|A| |X|` is multiplied out: an entry that is not covered is then right to one part in `2^12`.
+pub const RESIDUAL_SIZE_BITS: u32 = 24;
+
+/// Precision of the product `A X` whose residual is right to `2^-bits (|A| |X| + |B|)` where norms do not cover it.
+pub fn residual_bits(bits: u32) -> u32 {
+    bits.saturating_add(RESIDUAL_COVERED_BITS + 1)
+}
+
+/// Bits of a refined solution and of its residuals beyond those asked for: rounding the solution then leaves room for a
+/// backward error of `2^(1 - b)`.
+pub const REFINE_GUARD_BITS: u32 = 8;
+
 /// Bits of scaled integers that every modulus family reaches, so that a choice made by them is the same on all kernels.
 pub const COMMON_WORKING_BITS: u32 = 5040;
 
