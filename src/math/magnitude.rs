@@ -1,6 +1,7 @@
 //! Sizes of big floats, to a few digits and without a limit of the exponent: for error bounds and estimates.
 
 use crate::math::float::FloatRef;
+use rug::Float;
 
 /// The number `fraction * 2^exponent`, the fraction 0 or in `[1/2, 1)`, right to one part in `2^48`.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -51,6 +52,29 @@ impl Magnitude {
         Magnitude::new(large.fraction + small.fraction * 2f64.powi(shift), large.exponent)
     }
 
+    /// The product.
+    pub fn times(self, other: Magnitude) -> Magnitude {
+        Magnitude::new(self.fraction * other.fraction, self.exponent + other.exponent)
+    }
+
+    /// The quotient; `divisor` is not 0 (asserted).
+    pub fn over(self, divisor: Magnitude) -> Magnitude {
+        assert!(!divisor.is_zero(), "a quotient by 0");
+        Magnitude::new(self.fraction / divisor.fraction, self.exponent - divisor.exponent)
+    }
+
+    /// The larger one.
+    pub fn max(self, other: Magnitude) -> Magnitude {
+        let key = |value: &Magnitude| (value.exponent(), value.fraction);
+        if key(&other) > key(&self) { other } else { self }
+    }
+
+    /// The number with 53 bits; infinite or 0 beyond MPFR's exponents.
+    pub fn to_float(self) -> Float {
+        let exponent = self.exponent.clamp(i32::MIN.into(), i32::MAX.into()) as i32;
+        Float::with_val(53, self.fraction) << exponent
+    }
+
     /// At least `log2(self / whole * (1 + 2^-9) + 2^floor)`, and at most one above it; `whole` is not 0 (asserted).
     pub fn log2_over(&self, whole: &Magnitude, floor: i64) -> i64 {
         assert!(!whole.is_zero(), "a quotient by 0");
@@ -81,7 +105,10 @@ mod tests {
         for (x, y) in [(1.0, 3.0), (-0.75, 1e-9), (5e20, 7.0), (0.0, 2.0), (1e-300, 1e300), (0.0, 0.0)] {
             let sum = magnitude(x).plus(magnitude(y));
             assert_eq!(sum, magnitude(f64::abs(x) + f64::abs(y)), "{x} and {y}");
+            assert_eq!(magnitude(x).max(magnitude(y)).to_float(), f64::abs(x).max(f64::abs(y)));
+            assert_eq!(magnitude(x).times(magnitude(y)).to_float().to_f64(), f64::abs(x) * f64::abs(y));
             if y != 0.0 && x != 0.0 {
+                assert_eq!(magnitude(x).over(magnitude(y)).to_float().to_f64(), f64::abs(x) / f64::abs(y));
                 let wanted = (f64::abs(x) / f64::abs(y)).log2();
                 let found = magnitude(x).log2_over(&magnitude(y), -5000) as f64;
                 assert!(found >= wanted && found <= wanted + 1.01, "{x} over {y}: {found}");
