@@ -149,7 +149,9 @@ impl ContextBuilder {
         self
     }
 
-    /// Whether each result is checked by a redundant prime; off by default, costs about one part in the prime count.
+    /// Whether each product is checked by a redundant prime; off by default, costs about one part in the prime count.
+    ///
+    /// Factorisations are not: [`crate::verify_cholesky`] checks their results, all of them.
     pub fn self_check(mut self, on: bool) -> Self {
         self.self_check = on;
         self

@@ -149,6 +149,24 @@ fn failures_are_the_same_on_every_path() {
 }
 
 #[test]
+fn quotients_far_too_large_reject_their_row() {
+    // The second pivot is one unit, so the entry below it is of any size; it must not count as a small one.
+    let mut rng = RandState::new();
+    rng.seed(&Integer::from(4));
+    for bits in [20u32, 50, 51, 60, 67, 106, 160, 206, 320] {
+        for exponent in (1..90i64).step_by(2) {
+            let factor = Integer::from(if exponent % 3 == 0 { 1 } else { rng.bits(14) | 1 });
+            let mut a = Matrix::from_f64s(3, 3, 900, &[1.0, 1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0]).unwrap();
+            let small = i64::from(2 * bits + 2);
+            let one_and_a_bit: Integer = (Integer::from(1) << small as u32) + 1u32;
+            a.set_integer_exponent(1, 1, &one_and_a_bit, -small).unwrap();
+            a.set_integer_exponent(2, 1, &factor, -exponent).unwrap();
+            agree_on(&a, bits, Uplo::Lower, &format!("{bits} bits, {factor} 2^-{exponent}"));
+        }
+    }
+}
+
+#[test]
 fn singular_gram_matrices_end_alike() {
     for (rows, bits) in [(11, 60), (20, 100), (32, 53)] {
         let size = Size { rows, cols: 33, precision_bits: 90 };

@@ -1,9 +1,27 @@
 //! Carries out the work of a scheduler on threads: whoever is free asks for more, and sleeps while there is none.
 
 use super::{Stop, run_workers};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::runtime::{Scheduler, Work};
 use std::sync::{Condvar, Mutex, PoisonError};
+
+/// Stops and wakes the other workers where work panics: they would wait for it for ever.
+struct Alarm<'a, W: Fn()> {
+    stop: &'a Stop,
+    /// Waits until every worker that is about to sleep does so.
+    wake: W,
+    changed: &'a Condvar,
+}
+
+impl<W: Fn()> Drop for Alarm<'_, W> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.stop.set(Error::Cancelled);
+            (self.wake)();
+            self.changed.notify_all();
+        }
+    }
+}
 
 /// Works until the scheduler is complete, one worker for each local.
 ///
@@ -24,7 +42,9 @@ pub fn run_graph<L: Send>(
                 continue;
             };
             drop(state);
+            let alarm = Alarm { stop: &stop, wake: || drop(scheduler.lock()), changed: &changed };
             let result = work(local, &item);
+            drop(alarm);
             state = scheduler.lock().unwrap_or_else(PoisonError::into_inner);
             match result {
                 Ok(()) => state.done(&item),
@@ -35,4 +55,39 @@ pub fn run_graph<L: Send>(
         changed.notify_all();
     });
     stop.into_result()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Context;
+    use crate::runtime::{CholeskyGraph, TileId};
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    #[test]
+    fn a_panic_in_one_piece_of_work_ends_all_workers() {
+        for workers in [1, 2, 4] {
+            let ctx = Context::builder().threads(workers).build().unwrap();
+            let mut scheduler = Scheduler::new(CholeskyGraph { tiles: 6 });
+            let mut locals = vec![(); workers];
+            let run = || {
+                ctx.install(|| {
+                    run_graph(&mut locals, &mut scheduler, |(), work| {
+                        assert!(work.tile != TileId { row: 2, col: 2 }, "planted");
+                        Ok(())
+                    })
+                })
+            };
+            assert!(catch_unwind(AssertUnwindSafe(run)).is_err(), "{workers} workers");
+        }
+    }
+
+    #[test]
+    fn an_error_ends_all_workers() {
+        let ctx = Context::builder().threads(3).build().unwrap();
+        let mut scheduler = Scheduler::new(CholeskyGraph { tiles: 6 });
+        let fail = |(): &mut (), work: &Work| if work.tile.col == 3 { Err(Error::Cancelled) } else { Ok(()) };
+        let result = ctx.install(|| run_graph(&mut [(); 3], &mut scheduler, fail));
+        assert!(matches!(result, Err(Error::Cancelled)));
+    }
 }

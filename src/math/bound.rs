@@ -140,6 +140,34 @@ pub fn cholesky_inverse_guard_bits(order: usize, norm_exponent: i64) -> i64 {
     i64::from(cholesky_solve_guard_bits(order)) + norm_exponent.max(0)
 }
 
+/// Guard bits of an `L D L^T` factorisation of order `n`: `5 + ceil(log2(ceil(log2 n) + 4))`.
+///
+/// Before the factors are rounded, the residual is at most half of `2^-b sqrt(g_i g_j)`, `g_i = (|L| |D| |L^T|)_ii`.
+pub fn ldlt_guard_bits(order: usize) -> u32 {
+    5 + ceil_log2(ceil_log2(order) as usize + 4)
+}
+
+/// Guard bits of a solve with factors `L D L^T`: one more than with a Cholesky factor, since `D` is scaled to `[1/4, 1)` only.
+pub fn ldlt_solve_guard_bits(order: usize) -> u32 {
+    cholesky_solve_guard_bits(order) + 1
+}
+
+/// Bits by which the norms of a row and a column may exceed `(|A| |X| + |B|)_ij` before that entry of a residual is summed
+/// on its own.
+pub const RESIDUAL_COVERED_BITS: u32 = 10;
+
+/// Precision at which `|A| |X|` is multiplied out: an entry that is not covered is then right to one part in `2^12`.
+pub const RESIDUAL_SIZE_BITS: u32 = 24;
+
+/// Precision of the product `A X` whose residual is right to `2^-bits (|A| |X| + |B|)` where norms do not cover it.
+pub fn residual_bits(bits: u32) -> u32 {
+    bits.saturating_add(RESIDUAL_COVERED_BITS + 1)
+}
+
+/// Bits of a refined solution and of its residuals beyond those asked for: rounding the solution then leaves room for a
+/// backward error of `2^(1 - b)`.
+pub const REFINE_GUARD_BITS: u32 = 8;
+
 /// Bits of scaled integers that every modulus family reaches, so that a choice made by them is the same on all kernels.
 pub const COMMON_WORKING_BITS: u32 = 5040;
 

@@ -6,6 +6,7 @@ pub mod check_field;
 pub mod family;
 pub mod fixed;
 pub mod float;
+pub mod magnitude;
 pub mod modulus;
 pub mod pivot;
 pub mod prime;

@@ -187,6 +187,11 @@ impl ExactEntry<'_> {
     /// The number 0.
     pub const ZERO: ExactEntry<'static> = ExactEntry { negative: false, magnitude: &[], exponent: 0 };
 
+    /// Exponent of the power of two above the magnitude.
+    pub fn top(&self) -> i64 {
+        bit_length(self.magnitude) as i64 + self.exponent
+    }
+
     /// The number as a fraction and a power of two, exactly.
     fn normal(self) -> Normal {
         let bits = bit_length(self.magnitude);

@@ -67,6 +67,18 @@ impl Window {
         round_integer(negative, &self.sum, self.low, self.precision_bits, out)
     }
 
+    /// Starts a sum with its only term.
+    pub fn hold(&mut self, value: FloatRef<'_>) {
+        self.open(value.head.exponent());
+        self.add(value, Sign::Plus);
+    }
+
+    /// `value * factor`, rounded to the precision into `out`.
+    pub fn multiply(&mut self, value: FloatRef<'_>, factor: &OwnFloat, out: &mut [u64]) -> Head {
+        self.hold(value);
+        self.round_product(factor.get(), out)
+    }
+
     /// The sum times a number, rounded to the precision into `out`; the window must be opened again.
     pub fn round_product(&mut self, factor: FloatRef<'_>, out: &mut [u64]) -> Head {
         let negative = limbs::to_magnitude(&mut self.sum) != factor.head.is_negative();
@@ -98,11 +110,6 @@ pub(crate) struct OwnFloat {
 }
 
 impl OwnFloat {
-    /// The number 1.
-    pub fn one() -> OwnFloat {
-        OwnFloat { head: Head::new(false, 1), limbs: vec![1 << 63] }
-    }
-
     /// A finite float, exactly.
     pub fn new(value: &Float) -> OwnFloat {
         let Some((integer, exponent)) = value.to_integer_exp().filter(|(integer, _)| *integer != 0) else {
@@ -125,6 +132,13 @@ impl OwnFloat {
         let mut own = OwnFloat::new(&Float::with_val(bits, fraction.recip_ref()));
         own.head = Head::new(own.head.is_negative(), own.head.exponent() - value.head.exponent());
         own
+    }
+
+    /// The number times `2^shift`; it is not 0 (asserted).
+    pub fn shifted(mut self, shift: i64) -> OwnFloat {
+        assert!(!self.head.is_zero(), "0 has no exponent");
+        self.head = Head::new(self.head.is_negative(), self.head.exponent() + shift);
+        self
     }
 
     /// The number, borrowed.

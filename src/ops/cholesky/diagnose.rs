@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::matrix::Matrix;
 use crate::ops::cholesky::problem::Problem;
+use rug::float::Special;
 use rug::{Float, Integer};
 
 /// Bits of the numbers shown.
@@ -35,6 +36,8 @@ pub(crate) fn failure(problem: &Problem<'_>, index: usize, factor: &Matrix, pivo
             y.iter().fold(Float::with_val(bits, &diagonal), |rest, entry| rest - Float::with_val(bits, entry * entry))
         }
     };
+    // Numbers beyond MPFR's range cancel to nothing sensible; only rows left out from the start have such.
+    let pivot = if pivot.is_nan() { Float::with_val(bits, Special::NegInfinity) } else { pivot };
     // A row left out from the start has a diagonal entry or a 2 x 2 minor that is not positive, at any precision.
     let is_certain = index == problem.order;
     let more_bits = if is_certain { None } else { more_bits(problem, factor, &y, &diagonal, &pivot) };

@@ -8,10 +8,10 @@ use crate::math::scale::column_exponent;
 use crate::matrix::{MAXIMUM_EXPONENT, Matrix};
 use crate::ops::block::{BlockProduct, BlockShape, largest_need, maximum_working_bits, plan};
 use crate::ops::cholesky::Cholesky;
-use crate::ops::cholesky::solve::ScaledRows;
 use crate::ops::columns::{ColumnRef, each_column};
 use crate::ops::problem::Inner;
 use crate::ops::trsm::bands::{self, Banded};
+use crate::ops::trsm::factored::ScaledRows;
 use crate::ops::trsm::solver::Solver;
 use crate::ops::trsm::triangle::scaled;
 use std::ops::Range;
@@ -36,7 +36,7 @@ impl Cholesky {
         if order == 0 {
             return Ok(result);
         }
-        let scaled = ScaledRows::new(self.factor());
+        let scaled = ScaledRows::new(self.factor(), &[]);
         let held_bytes = result.bytes().saturating_add(ScaledRows::bytes(order));
         // A diagonal entry of the inverse factor is the reciprocal of the factor's; a guess below is corrected once.
         let head = |i: usize| self.factor().get(i, i).head.exponent() - scaled.exponents[i];

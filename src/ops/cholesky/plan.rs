@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::kernels::tiles::{PANEL_ROWS, TileEngine, TileShape};
 use crate::math::bound::IFMA52_CHUNK_ROWS;
 use crate::ops::cholesky::problem::Problem;
+use crate::ops::cholesky::report::Span;
 use crate::runtime::{CholeskyGraph, TileId};
 use crate::store::Buffer;
 use std::ops::Range;
@@ -54,6 +55,12 @@ impl Tiling {
     }
 }
 
+/// Most bytes of the recorded times: with several threads the updates of a tile may come one by one.
+fn span_bytes(tiling: &Tiling, threads: usize) -> u64 {
+    let pieces = |tile: TileId| if threads == 1 { 1 } else { tile.col + 1 } as u64;
+    tiling.tiles().map(pieces).sum::<u64>() * 3 * 2 * size_of::<Span>() as u64 // lists grow by doubling
+}
+
 /// What a call needs.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
@@ -97,6 +104,7 @@ impl Plan {
             + engine.table_bytes()
             + exponents
             + tiles * 160
+            + span_bytes(&tiling, threads)
             + CALL_BYTES;
         match ctx.memory_bytes() {
             Some(limit_bytes) if bytes > limit_bytes => Err(Error::MemoryLimit { limit_bytes, minimum_bytes: bytes }),

@@ -6,7 +6,7 @@
 use crate::context::Context;
 use crate::drive;
 use crate::error::{Error, Result};
-use crate::kernels::dots::{DotSource, FixedVector};
+use crate::kernels::dots::{DotSource, FixedVector, PADDING};
 use crate::kernels::{PanelSource, PlaneKernel};
 use crate::math::bound::vector_solve_bits;
 use crate::matrix::{Matrix, MatrixView, Op};
@@ -19,12 +19,22 @@ use rug::{Float, Integer};
 const BLOCK_BITS: u32 = 32;
 
 /// Solves `L L^T X = B` column by column; `factor` is `n x n` with zeros above its diagonal and none on it, `b` has
-/// `n` rows.
+/// `n` rows. Of the memory limit `held_bytes` are taken.
 ///
 /// # Errors
-/// [`Error::ExponentRange`], [`Error::Cancelled`], [`Error::OutOfMemory`].
-pub(crate) fn solve_columns(ctx: &Context, factor: &Matrix, b: MatrixView<'_>, precision_bits: u32) -> Result<Matrix> {
+/// [`Error::ExponentRange`], [`Error::MemoryLimit`], [`Error::Cancelled`], [`Error::OutOfMemory`].
+pub(crate) fn solve_columns(
+    ctx: &Context,
+    factor: &Matrix,
+    b: MatrixView<'_>,
+    (precision_bits, held_bytes): (u32, u64),
+) -> Result<Matrix> {
     let order = factor.rows();
+    let workers = ctx.threads().min(b.cols()).max(1);
+    let minimum_bytes = held_bytes + bytes((order, b.cols()), precision_bits, workers);
+    if let Some(limit_bytes) = ctx.memory_bytes().filter(|&limit| limit < minimum_bytes) {
+        return Err(Error::MemoryLimit { limit_bytes, minimum_bytes });
+    }
     let mut norms = vec![0; order];
     let operand = Operand::new(factor.view(), Op::Transpose);
     ctx.install(|| norm_exponents(ctx.threads(), &operand, &mut norms))?;
@@ -40,7 +50,7 @@ pub(crate) fn solve_columns(ctx: &Context, factor: &Matrix, b: MatrixView<'_>, p
         norms,
     };
     let mut columns = vec![Vec::new(); b.cols()];
-    let mut locals = vec![(); ctx.threads().min(b.cols()).max(1)];
+    let mut locals = vec![(); workers];
     let mut items = columns.iter_mut().enumerate();
     ctx.install(|| {
         drive::share(
@@ -65,6 +75,15 @@ pub(crate) fn solve_columns(ctx: &Context, factor: &Matrix, b: MatrixView<'_>, p
         }
     }
     Ok(solution)
+}
+
+/// Most bytes of a call: the solution, unknowns of all columns, those under way as numbers and as digits, exponents.
+fn bytes((order, cols): (usize, usize), precision_bits: u32, workers: usize) -> u64 {
+    let bits = vector_solve_bits(precision_bits, order);
+    let number = u64::from(bits.div_ceil(64)) * 8 + 48;
+    let digits = 8 * (u64::from(bits.div_ceil(52)) + 2 * PADDING as u64 + 1);
+    let each = cols as u64 * number + workers as u64 * (3 * number + digits) + 8 * 6;
+    Matrix::bytes_for(order, cols, precision_bits) + order as u64 * each + workers as u64 * (64 << 10)
 }
 
 /// A factor with its scaling.

@@ -1,11 +1,16 @@
 //! `A = L D L^T` without pivoting, for symmetric quasi-definite matrices.
+//!
+//! Promise: the bits of the factors depend on the matrix and the precision alone.
+
+mod block;
+mod factor;
 
 use crate::context::Context;
-use crate::error::{Error, Result};
-use crate::math::bound::ceil_log2;
-use crate::matrix::{Diag, Matrix, MatrixView, Op, Uplo};
-use crate::ops::problem::check_precision;
-use crate::ops::trsm::{TrsmOptions, trsm};
+use crate::error::Result;
+use crate::math::bound::ldlt_solve_guard_bits;
+use crate::math::magnitude::Magnitude;
+use crate::matrix::{Matrix, MatrixView, Uplo};
+use crate::ops::trsm::factored::Factored;
 use rug::Float;
 
 /// Choices of [`ldlt`].
@@ -36,8 +41,9 @@ pub struct Ldlt {
 ///
 /// Shapes: `a` is `n x n` (n may be 0), of which one triangle is read.
 /// Accuracy: with `g_i = (|L| |D| |L^T|)_ii`, `|A - L D L^T|_ij <= 2^(3 - precision_bits) sqrt(g_i g_j)`. For positive definite
-/// matrices `g_i` is about `a_ii`; for quasi-definite ones it is moderate; for others it may be of any size, see
-/// [`Ldlt::growth`]. The bits depend on `A` and the precision alone.
+/// matrices `g_i` is about `a_ii`; for quasi-definite ones, `[H B^T; B -K]` with `H` and `K` positive definite, it is
+/// moderate unless `B` is large beside them; for others it may be of any size, see [`Ldlt::growth`]. The bits depend on
+/// `A` and the precision alone.
 /// Cost: `n^3 / 6` word products for each of about `2 precision_bits / 52` primes.
 /// Source: docs/ALGORITHM.md, "LDL^T without pivoting".
 ///
@@ -53,48 +59,28 @@ pub fn ldlt<'a>(
 ) -> Result<Ldlt> {
     let a = a.into();
     let a = if options.uplo == Uplo::Lower { a } else { a.transposed() };
-    let n = a.rows();
-    if n != a.cols() {
-        return Err(Error::ShapeMismatch {
-            operation: "ldlt of a square matrix",
-            left_rows: n,
-            left_cols: a.cols(),
-            right_rows: a.cols(),
-            right_cols: n,
-        });
-    }
-    check_precision(ctx.kernel(), precision_bits, n)?;
-    let bits = precision_bits + ceil_log2(n) + 16;
-    let mut lower = Matrix::zeros(n, n, precision_bits)?;
-    let mut pivots = Matrix::zeros(n, 1, precision_bits)?;
-    let (mut largest, mut growth) = (Float::new(53), Float::new(53));
-    let mut rows = vec![vec![Float::new(bits); n]; n];
-    for j in 0..n {
-        for i in j..n {
-            let mut sum = Float::with_val(bits, a.get(i, j).to_float(a.precision_bits()));
-            largest = largest.max(&Float::with_val(53, sum.abs_ref()));
-            for k in 0..j {
-                let product = Float::with_val(bits, &rows[i][k] * &rows[j][k]);
-                sum -= product * &rows[k][k];
-            }
-            rows[i][j] = if i == j { sum } else { sum / &rows[j][j] };
-        }
-        if rows[j][j] == 0 {
-            return Err(Error::Singular { index: j });
-        }
-    }
-    for (i, row) in rows.iter().enumerate() {
-        let mut size = Float::with_val(53, row[i].abs_ref());
-        for k in 0..i {
-            size += Float::with_val(bits, &row[k] * &row[k]) * Float::with_val(bits, rows[k][k].abs_ref());
-            lower.set_float(i, k, &row[k])?;
-        }
-        growth = growth.max(&size);
-        lower.set_f64(i, i, 1.0)?;
-        pivots.set_float(i, 0, &row[i])?;
-    }
-    let growth = if largest == 0 { Float::with_val(53, 1) } else { growth / largest };
+    let (lower, pivots) = factor::factor(ctx, a, precision_bits)?;
+    let growth = growth(&a, &lower, &pivots);
     Ok(Ldlt { lower, pivots, growth })
+}
+
+/// The largest `(|L| |D| |L^T|)_ii` over the largest `|a_ij|` of the lower triangle.
+///
+/// `|L| |D| |L^T|` is a Gram matrix, so its largest entry lies on the diagonal.
+fn growth(a: &MatrixView<'_>, lower: &Matrix, pivots: &Matrix) -> Float {
+    let order = lower.rows();
+    let mut rows = vec![Magnitude::ZERO; order];
+    let mut largest = Magnitude::ZERO;
+    for col in 0..order {
+        let pivot = Magnitude::of(pivots.get(col, 0));
+        for (row, sum) in rows.iter_mut().enumerate().skip(col) {
+            let entry = Magnitude::of(lower.get(row, col));
+            *sum = sum.plus(entry.times(entry).times(pivot));
+            largest = largest.max(Magnitude::of(a.get(row, col)));
+        }
+    }
+    let whole = rows.into_iter().fold(Magnitude::ZERO, Magnitude::max);
+    if largest.is_zero() { Float::with_val(53, 1) } else { whole.over(largest).to_float() }
 }
 
 impl Ldlt {
@@ -131,19 +117,14 @@ impl Ldlt {
     /// Shapes: `b` and the result are `n x m`.
     /// Accuracy: `|b - A x|_i <= 2^(4 - p) (sqrt(g_i) sum_j sqrt(g_j) |x_j| + |b_i|)` for each column, with the `g_i` of
     /// [`ldlt`] and `p` the smaller of `precision_bits` and the precision of the factors.
+    /// Cost: `n^2 m` word products for each prime. Source: docs/ALGORITHM.md, "LDL^T without pivoting".
     ///
     /// # Errors
-    /// As [`trsm`].
+    /// As [`crate::trsm`].
     pub fn solve<'b>(&self, ctx: &Context, b: impl Into<MatrixView<'b>>, precision_bits: u32) -> Result<Matrix> {
-        let bits = precision_bits + 32;
-        let unit = TrsmOptions { diag: Diag::Unit, ..TrsmOptions::default() };
-        let mut y = trsm(ctx, &self.lower, b, bits, &unit)?;
-        for col in 0..y.cols() {
-            for row in 0..y.rows() {
-                let value = Float::with_val(bits, y.float(row, col) / self.pivots.float(row, 0));
-                y.set_float(row, col, &value)?;
-            }
-        }
-        trsm(ctx, &self.lower, &y, precision_bits, &TrsmOptions { op: Op::Transpose, ..unit })
+        let guard_bits = ldlt_solve_guard_bits(self.lower.rows());
+        let pivots = Some(&self.pivots);
+        let factored = Factored { lower: &self.lower, pivots, precision_bits, guard_bits, held_bytes: 0 };
+        factored.solve(ctx, b.into())
     }
 }

@@ -3,6 +3,7 @@
 //! Promise: the bits of the solution depend on the operands, the precision, the options and the shape alone.
 
 pub(crate) mod bands;
+pub(crate) mod factored;
 mod inverse;
 pub(crate) mod solver;
 pub(crate) mod system;

@@ -329,12 +329,13 @@ impl Column<'_> {
             } else {
                 _mm512_sllv_epi64(digit(0), count(-shift))
             };
-            let mut above = _mm512_setzero_si512();
-            for at in at + 2..digits {
+            // The weight is below 2^31 where |L| is below 2^(B + 1); bits of larger ones may be lost in it.
+            let (top, bit) = self.factor.limit_digit;
+            let mut above = _mm512_srlv_epi64(digit(top), count(bit));
+            for at in top + 1..digits {
                 above = _mm512_or_si512(above, digit(at));
             }
-            let too_large =
-                _mm512_cmpge_epu64_mask(weight, _mm512_set1_epi64(1 << 31)) | _mm512_test_epi64_mask(above, above);
+            let too_large = _mm512_test_epi64_mask(above, above);
             let before = _mm512_loadu_si512(sums.cast());
             let limit = _mm512_loadu_si512(limits.cast());
             let square = _mm512_mullo_epi64(weight, weight);

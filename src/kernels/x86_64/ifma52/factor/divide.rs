@@ -1,6 +1,6 @@
 //! Exact rounding of `T / L` for a column that shares its pivot `L`: a product with the reciprocal, eight rows at once.
 //!
-//! The product is formed from the digits that matter; its error is below `2^-42`. Where the quotient lies closer than
+//! The product is formed from the digits that matter; its error is below `2^-43`. Where the quotient lies closer than
 //! that to half an integer, the caller divides exactly. Bounds: docs/ALGORITHM.md, "Quotients by a common pivot".
 
 use crate::math::bound::{CHOLESKY_GUARD_BITS, QUOTIENT_WINDOW};
@@ -81,6 +81,7 @@ pub unsafe fn divide<const V: usize>(
     (quotients, digits): (*mut u64, usize),
     window: u64,
 ) -> Verdict<V> {
+    assert!(pivot.first <= all);
     let zero = _mm512_setzero_si512();
     let mask = _mm512_set1_epi64(MASK as i64);
     let mut verdict = Verdict { beyond: [0; V], unclear: [0; V] };

@@ -25,7 +25,7 @@ use std::ops::Range;
 /// Tables of one precision. Made where the CPU has the instructions alone, so that having one proves them.
 pub struct Factor {
     tables: Tables,
-    /// Digits of an entry of the factor, at most `2^working_bits` where its row is accepted.
+    /// Digits of an entry of the factor, at most `2^working_bits (1 + 2^-30)` where its row is accepted.
     digits: usize,
     working_bits: u32,
     /// `M / p_i`.
@@ -34,6 +34,8 @@ pub struct Factor {
     product: Integer,
     /// Digit and shift at which the weight `floor(|L| 2^(30 - B))` begins.
     weight_digit: (usize, i64),
+    /// Digit and bit `B + 1`: a quotient with a bit from there on rejects its row.
+    limit_digit: (usize, i64),
     /// Half-width of the window in which quotients are divided exactly.
     window: u64,
 }
@@ -90,7 +92,10 @@ impl Factor {
             None => (0, i64::from(working_bits) - i64::from(WEIGHT_BITS)),
         };
         let digits = (working_bits / IFMA52_BITS + 1) as usize;
-        Factor { tables, digits, working_bits, cofactors, product, weight_digit, window: divide::WINDOW }
+        let limit = working_bits + 1;
+        let limit_digit = ((limit / IFMA52_BITS) as usize, i64::from(limit % IFMA52_BITS));
+        let window = divide::WINDOW;
+        Factor { tables, digits, working_bits, cofactors, product, weight_digit, limit_digit, window }
     }
 
     fn layout(&self, shape: TileShape) -> Layout {

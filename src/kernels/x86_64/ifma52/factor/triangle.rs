@@ -2,7 +2,7 @@
 
 use super::super::micro::Fold;
 use super::super::reconstruct::pack_group;
-use super::column::{Column, First, LaneWeights, VECTORS};
+use super::column::{self, Column, First, LaneWeights, VECTORS};
 use super::divide::Pivot;
 use super::update::{Ahead, Segment, subtract_block};
 use super::{Factor, Layout};
@@ -15,6 +15,7 @@ use std::arch::x86_64::*;
 
 /// What the tiles below a factored diagonal tile need beside its residues.
 pub struct Diagonal {
+    working_bits: u32,
     pivots: Vec<Pivot>,
     /// For each column and prime 8 words, see [`Column`].
     couplings: Vec<u64>,
@@ -44,9 +45,12 @@ pub fn factor(
 ) -> Result<Box<dyn DiagonalData>, FailedPivot> {
     let layout = factor.layout(shape);
     let per_column = factor.tables.count() * BLOCK;
-    let mut diagonal = Diagonal { pivots: Vec::with_capacity(shape.cols), couplings: vec![0; shape.cols * per_column] };
+    let working_bits = factor.working_bits;
+    let couplings = vec![0; shape.cols * per_column];
+    let mut diagonal = Diagonal { working_bits, pivots: Vec::with_capacity(shape.cols), couplings };
     assert!(shape.rows == shape.cols && words.len() >= layout.words());
     let (mut lanes, scratch) = Lanes::new(layout.panels, weights, scratch);
+    assert!(scratch.len() >= column::scratch_words(factor.tables.count(), factor.digits));
     clear_above(&layout, words);
     for col in 0..shape.cols {
         let (block, lane) = (col / BLOCK, col % BLOCK);
@@ -83,8 +87,10 @@ pub fn solve(factor: &Factor, tile: SolveTile<'_>, diagonal: (&[u64], &dyn Diago
     let (above, data) = (factor.layout(order), diagonal.1.as_any().downcast_ref::<Diagonal>());
     let data = data.expect("the data of a diagonal tile of this kernel");
     assert!(words.len() >= layout.words() && diagonal.0.len() >= above.words() && data.pivots.len() == shape.cols);
+    assert!(data.working_bits == factor.working_bits);
     let per_column = factor.tables.count() * BLOCK;
     let (mut lanes, scratch) = Lanes::new(layout.panels, weights, scratch);
+    assert!(scratch.len() >= column::scratch_words(factor.tables.count(), factor.digits));
     // A few panels at a time go through all columns: their residues stay in the second-level cache.
     for start in (0..layout.panels).step_by(VECTORS) {
         let panels = start..(start + VECTORS).min(layout.panels);

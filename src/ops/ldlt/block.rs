@@ -1,0 +1,89 @@
+//! One diagonal block of an `L D L^T`, scalar by scalar: sums in a fixed-point window, one rounding per entry.
+
+use crate::error::{Error, Result};
+use crate::math::float::{FloatRef, Head};
+use crate::matrix::{MAXIMUM_EXPONENT, Matrix};
+use crate::ops::window::{OwnFloat, Sign, Window, product_top};
+use std::ops::Range;
+
+/// Factors the block of rows and columns `range` of `l`, whose lower triangle holds what is left of `A` there.
+///
+/// Afterwards `l` holds the unit triangle and `pivots` the block's part of `D`.
+///
+/// # Errors
+/// [`Error::Singular`] with the index of a pivot that is 0, [`Error::ExponentRange`].
+pub(super) fn factor(l: &mut Matrix, pivots: &mut Matrix, range: &Range<usize>) -> Result<()> {
+    let bits = l.precision_bits();
+    let mut work = Work {
+        start: range.start,
+        products: Matrix::zeros(range.len(), range.len(), bits)?,
+        window: Window::new(bits),
+        limbs: vec![0; l.limbs_per_element()],
+    };
+    for col in range.clone() {
+        for row in col..range.end {
+            work.reduce(l, row, col)?;
+        }
+        let pivot = work.product(col, col);
+        if pivot.head.is_zero() {
+            return Err(Error::Singular { index: col });
+        }
+        let reciprocal = OwnFloat::reciprocal(pivot, bits);
+        pivots.set(col, 0, pivot);
+        l.set_f64(col, col, 1.0)?;
+        for row in col + 1..range.end {
+            work.divide(l, (row, col), &reciprocal)?;
+        }
+    }
+    Ok(())
+}
+
+struct Work {
+    /// First row and column of the block.
+    start: usize,
+    /// Column k is column k of `L` times its pivot, as it was before the division.
+    products: Matrix,
+    window: Window,
+    limbs: Vec<u64>,
+}
+
+impl Work {
+    fn product(&self, row: usize, col: usize) -> FloatRef<'_> {
+        self.products.get(row - self.start, col - self.start)
+    }
+
+    /// `products_ij := l_ij - sum over k < j in the block of products_ik l_jk`.
+    fn reduce(&mut self, l: &Matrix, row: usize, col: usize) -> Result<()> {
+        let Work { start, products, window, limbs } = self;
+        let own = l.get(row, col);
+        let factors = |k: usize| (products.get(row - *start, k - *start), l.get(col, k));
+        let tops = (*start..col).map(factors).filter_map(|(x, y)| product_top(x.head, y.head));
+        window.open(tops.chain((!own.head.is_zero()).then(|| own.head.exponent())).max().unwrap_or(0));
+        window.add(own, Sign::Plus);
+        for (x, y) in (*start..col).map(factors) {
+            window.add_product(x, y, Sign::Minus);
+        }
+        let head = window.round(limbs);
+        check_range(head, row, col)?;
+        products.set(row - *start, col - *start, FloatRef { head, limbs });
+        Ok(())
+    }
+
+    /// `l_ij := products_ij / d_j`.
+    fn divide(&mut self, l: &mut Matrix, (row, col): (usize, usize), reciprocal: &OwnFloat) -> Result<()> {
+        let value = self.products.get(row - self.start, col - self.start);
+        let head = self.window.multiply(value, reciprocal, &mut self.limbs);
+        check_range(head, row, col)?;
+        l.set(row, col, FloatRef { head, limbs: &self.limbs });
+        Ok(())
+    }
+}
+
+/// Refuses an exponent that a matrix cannot hold.
+pub(super) fn check_range(head: Head, row: usize, column: usize) -> Result<()> {
+    let exponent = head.exponent();
+    if exponent.abs() > MAXIMUM_EXPONENT {
+        return Err(Error::ExponentRange { row, column, exponent, limit: MAXIMUM_EXPONENT });
+    }
+    Ok(())
+}

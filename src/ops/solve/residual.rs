@@ -1,0 +1,213 @@
+//! Residuals `B - A X` of a symmetric matrix, and how large they are beside `|A| |X| + |B|`, entry by entry.
+//!
+//! Columns of `A` and rows of `X` are scaled by powers of two first, so that norms are close to the entries that matter.
+//! Where a norm still covers an entry, that entry is summed scalar by scalar.
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::math::bound::{RESIDUAL_COVERED_BITS, RESIDUAL_SIZE_BITS, guard_bits, residual_bits};
+use crate::math::float::{FloatRef, Head};
+use crate::math::magnitude::Magnitude;
+use crate::math::pivot::diagonal_exponent;
+use crate::math::scale::column_exponent;
+use crate::matrix::{Matrix, MatrixView};
+use crate::ops::block::BlockProduct;
+use crate::ops::columns::each_column;
+use crate::ops::problem::Inner;
+use crate::ops::window::{Sign, Window, product_top};
+use std::sync::{Mutex, PoisonError};
+
+/// A symmetric matrix and right sides, ready for residuals.
+pub(super) struct System<'a> {
+    a: Matrix,
+    b: MatrixView<'a>,
+    /// Column `j` of `A` is scaled by `2^-exponents[j]`.
+    exponents: Vec<i64>,
+    scaled: Heads,
+    /// The norm exponent of each scaled row.
+    norms: Vec<i64>,
+}
+
+/// Heads of a scaled matrix, and of its magnitudes.
+struct Heads {
+    signed: Vec<u64>,
+    sizes: Vec<u64>,
+}
+
+/// A residual and its size.
+pub(super) struct Residual {
+    /// `B - A X`; each entry is off by at most `2^-bits (|A| |X| + |B|)` for the bits asked for, and by one rounding.
+    pub matrix: Matrix,
+    /// How large it is.
+    pub size: Sizes,
+}
+
+/// Two measures of a residual.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Sizes {
+    /// At least `log2` of the largest `|r| / (|A| |x| + |b|)`; `i64::MIN` where all are 0.
+    pub componentwise_log2: i64,
+    /// About `log2` of the largest residual beside the norms of its row and column.
+    pub normwise_log2: i64,
+}
+
+impl Sizes {
+    const LEAST: Sizes = Sizes { componentwise_log2: i64::MIN, normwise_log2: i64::MIN };
+
+    fn max(self, other: Sizes) -> Sizes {
+        Sizes {
+            componentwise_log2: self.componentwise_log2.max(other.componentwise_log2),
+            normwise_log2: self.normwise_log2.max(other.normwise_log2),
+        }
+    }
+}
+
+impl<'a> System<'a> {
+    /// Copies the lower triangle of `a` into both.
+    ///
+    /// # Errors
+    /// [`crate::Error::OutOfMemory`].
+    pub fn new(a: MatrixView<'_>, b: MatrixView<'a>) -> Result<System<'a>> {
+        let order = a.rows();
+        let mut full = Matrix::zeros(order, order, a.precision_bits())?;
+        for col in 0..order {
+            for row in col..order {
+                full.set(row, col, a.get(row, col));
+                full.set(col, row, a.get(row, col));
+            }
+        }
+        let exponents: Vec<i64> = (0..order).map(|i| diagonal_exponent(a.get(i, i).head.exponent())).collect();
+        let scaled = Heads::new(&full, |_, col| -exponents[col]);
+        let row_heads = |row: usize| scaled.signed[row..].iter().step_by(order).map(|&head| Head(head));
+        let norms = (0..order).map(|row| column_exponent(row_heads(row))).collect();
+        Ok(System { a: full, b, exponents, scaled, norms })
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> u64 {
+        self.a.bytes() + self.scaled.bytes() + 16 * self.norms.len() as u64
+    }
+
+    /// The residual of `x`, right to `bits` bits beside `|A| |X| + |B|`; `held_bytes` of the memory limit are taken.
+    ///
+    /// # Errors
+    /// Those of a product.
+    pub fn residual(&self, ctx: &Context, x: &Matrix, (bits, held_bytes): (u32, u64)) -> Result<Residual> {
+        let order = self.a.rows();
+        let scaled = Heads::new(x, |row, _| self.exponents[row]);
+        let column_heads = |column: &[u64]| column_exponent(column.iter().map(|&head| Head(head)));
+        let norms: Vec<i64> = scaled.signed.chunks(order.max(1)).map(column_heads).collect();
+        let held_bytes = held_bytes + scaled.bytes() + 8 * norms.len() as u64;
+        let product = |left, right, minuend, (precision_bits, held_bytes)| -> Result<Matrix> {
+            let mut result = Matrix::zeros(0, 0, 2)?;
+            let inner = Inner { working_bits: Some(precision_bits + guard_bits(order)), held_bytes };
+            let (left, right) = (self.a.view().with_heads(left), x.view().with_heads(right));
+            BlockProduct { left, right, minuend, precision_bits, inner }.run(ctx, &mut result)?;
+            Ok(result)
+        };
+        let matrix = product(&self.scaled.signed, &scaled.signed, Some(self.b), (residual_bits(bits), held_bytes))?;
+        let held_bytes = held_bytes + matrix.bytes();
+        let products = product(&self.scaled.sizes, &scaled.sizes, None, (RESIDUAL_SIZE_BITS, held_bytes))?;
+        self.measure(ctx, (x, bits), Parts { matrix, products, norms })
+    }
+
+    /// Compares each entry with its size, after a second look at those that a norm covers.
+    fn measure(&self, ctx: &Context, (x, bits): (&Matrix, u32), parts: Parts) -> Result<Residual> {
+        let Parts { mut matrix, products, norms } = parts;
+        let (worst, precision_bits) = (Mutex::new(Sizes::LEAST), matrix.precision_bits());
+        let windows = || (Window::new(precision_bits), Window::new(RESIDUAL_SIZE_BITS));
+        each_column(ctx, &mut matrix, windows, |(window, size_window), mut column| {
+            let mut largest = Sizes::LEAST;
+            for row in 0..self.a.rows() {
+                let entry = Entry { system: self, x, row, col: column.index };
+                let norm = self.norms[row] + norms[entry.col];
+                let right = Magnitude::of(self.b.get(row, entry.col));
+                let mut whole = Magnitude::of(products.get(row, entry.col)).plus(right);
+                if whole.is_zero() || whole.exponent() < norm - i64::from(RESIDUAL_COVERED_BITS) {
+                    column.set(row, |limbs| entry.sum(window, limbs));
+                    whole = entry.size(size_window);
+                }
+                if !whole.is_zero() {
+                    let residual = Magnitude::of(column.get(row));
+                    let componentwise_log2 = residual.log2_over(&whole, -i64::from(bits) - 1);
+                    let normwise_log2 = residual.exponent().saturating_sub(norm.max(whole.exponent()));
+                    largest = largest.max(Sizes { componentwise_log2, normwise_log2 });
+                }
+            }
+            let mut worst = worst.lock().unwrap_or_else(PoisonError::into_inner);
+            *worst = worst.max(largest);
+            Ok(())
+        })?;
+        Ok(Residual { matrix, size: worst.into_inner().unwrap_or_else(PoisonError::into_inner) })
+    }
+}
+
+impl Heads {
+    /// Heads of `matrix` with the entry at each place times `2^shift(row, col)`.
+    fn new(matrix: &Matrix, shift: impl Fn(usize, usize) -> i64) -> Heads {
+        let rows = matrix.rows();
+        let scale = |(at, &word): (usize, &u64)| {
+            let head = Head(word);
+            let exponent = || head.exponent() + shift(at % rows, at / rows);
+            if head.is_zero() { 0 } else { Head::new(head.is_negative(), exponent()).0 }
+        };
+        let signed: Vec<u64> = matrix.parts().0.iter().enumerate().map(scale).collect();
+        let sizes = signed.iter().map(|&word| size(Head(word)).0).collect();
+        Heads { signed, sizes }
+    }
+
+    fn bytes(&self) -> u64 {
+        8 * (self.signed.len() + self.sizes.len()) as u64
+    }
+}
+
+/// The head of the magnitude.
+fn size(head: Head) -> Head {
+    if head.is_negative() { head.negated() } else { head }
+}
+
+/// What the products of a residual gave.
+struct Parts {
+    matrix: Matrix,
+    /// `|A| |X|`, up to a part of the norms.
+    products: Matrix,
+    /// The norm exponent of each scaled column of `X`.
+    norms: Vec<i64>,
+}
+
+/// One entry of a residual, to be summed term by term.
+struct Entry<'a> {
+    system: &'a System<'a>,
+    x: &'a Matrix,
+    row: usize,
+    col: usize,
+}
+
+impl Entry<'_> {
+    /// `b - sum a_k x_k`, rounded into `limbs`.
+    fn sum(&self, window: &mut Window, limbs: &mut [u64]) -> Head {
+        self.add_terms(window, Sign::Minus, |value| value);
+        window.round(limbs)
+    }
+
+    /// `|b| + sum |a_k| |x_k|`.
+    fn size(&self, window: &mut Window) -> Magnitude {
+        let mut limbs = [0];
+        self.add_terms(window, Sign::Plus, |value| FloatRef { head: size(value.head), ..value });
+        let head = window.round(&mut limbs);
+        Magnitude::of(FloatRef { head, limbs: &limbs })
+    }
+
+    fn add_terms(&self, window: &mut Window, sign: Sign, part: impl Fn(FloatRef<'_>) -> FloatRef<'_>) {
+        let Entry { system, x, row, col } = self;
+        let right = system.b.get(*row, *col);
+        let factors = |k: usize| (system.a.get(*row, k), x.get(k, *col));
+        let tops = (0..x.rows()).map(factors).filter_map(|(a, x)| product_top(a.head, x.head));
+        let own = (!right.head.is_zero()).then(|| right.head.exponent());
+        window.open(tops.chain(own).max().unwrap_or(0));
+        window.add(part(right), Sign::Plus);
+        for (a, x) in (0..x.rows()).map(factors) {
+            window.add_product(part(a), part(x), sign);
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Solves with a factored symmetric matrix `A = L D L^T` (`D` absent for Cholesky): two triangular solves in a system that
+//! powers of two scale to row norms of about 1.
+//!
+//! With `H` such that `|D| H^-2` lies in `[1/4, 1)` and `S` the norms of the rows of `L H`, the system is
+//! `L' D' L'^T z = S^-1 b`, `L' = S^-1 L H`, `D' = D H^-2`, `x = S^-1 z`.
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::math::bound::guard_bits;
+use crate::math::float::Head;
+use crate::math::pivot::diagonal_exponent;
+use crate::math::scale::column_exponent;
+use crate::matrix::{Diag, MAXIMUM_EXPONENT, Matrix, MatrixView, Uplo};
+use crate::ops::block::{largest_need, maximum_working_bits, moved};
+use crate::ops::columns::each_column;
+use crate::ops::trsm::bands::{self, Banded};
+use crate::ops::trsm::solver::Solver;
+use crate::ops::trsm::system::{Target, load, store};
+use crate::ops::trsm::triangle::Triangle;
+use crate::ops::window::{OwnFloat, Window};
+use std::ops::Range;
+
+/// A lower triangular `L H = S L'`: the rows of `L'` have norms in `(1/5, 1]`.
+pub(crate) struct ScaledRows<'a> {
+    factor: &'a Matrix,
+    /// Heads of `L'`, zero above the diagonal.
+    heads: Vec<u64>,
+    /// Row `i` of `S` is `2^exponents[i]`.
+    pub exponents: Vec<i64>,
+}
+
+impl<'a> ScaledRows<'a> {
+    /// Scales column `j` by `2^columns[j]`, by 1 beyond their end, then the rows; what lies above the diagonal is not read.
+    pub fn new(factor: &'a Matrix, columns: &[i64]) -> ScaledRows<'a> {
+        let order = factor.rows();
+        let head = |row: usize, col: usize| {
+            let head = factor.get(row, col).head;
+            let exponent = || head.exponent() + columns.get(col).copied().unwrap_or(0);
+            if head.is_zero() { head } else { Head::new(head.is_negative(), exponent()) }
+        };
+        let exponents = (0..order).map(|row| column_exponent((0..=row).map(|col| head(row, col)))).collect::<Vec<_>>();
+        let mut heads = vec![0; order * order];
+        for (col, column) in heads.chunks_mut(order.max(1)).enumerate() {
+            for (row, word) in column.iter_mut().enumerate().skip(col) {
+                let head = head(row, col);
+                if !head.is_zero() {
+                    *word = Head::new(head.is_negative(), head.exponent() - exponents[row]).0;
+                }
+            }
+        }
+        ScaledRows { factor, heads, exponents }
+    }
+
+    /// `L'`.
+    ///
+    /// # Errors
+    /// [`Error::Singular`] where the diagonal has a zero.
+    pub fn lower(&self) -> Result<Triangle<'_>> {
+        Triangle::new(self.factor.view().with_heads(&self.heads), Uplo::Lower, Diag::NonUnit)
+    }
+
+    /// Its transpose.
+    ///
+    /// # Errors
+    /// As [`ScaledRows::lower`].
+    pub fn upper(&self) -> Result<Triangle<'_>> {
+        Triangle::new(self.factor.view().with_heads(&self.heads).transposed(), Uplo::Upper, Diag::NonUnit)
+    }
+
+    /// Bytes held for a factor of that order.
+    pub fn bytes(order: usize) -> u64 {
+        8 * (order as u64 + 1) * order as u64
+    }
+}
+
+/// A factored matrix and the choices of a solve with it.
+pub(crate) struct Factored<'a> {
+    /// `L`.
+    pub lower: &'a Matrix,
+    /// `D`, an `n x 1` matrix without zeros.
+    pub pivots: Option<&'a Matrix>,
+    /// Bits of the solution.
+    pub precision_bits: u32,
+    /// Bits beyond them that the solve takes.
+    pub guard_bits: u32,
+    /// Bytes of the memory limit that are taken.
+    pub held_bytes: u64,
+}
+
+impl Factored<'_> {
+    /// The solution of `L D L^T X = B`.
+    ///
+    /// # Errors
+    /// Those of [`crate::trsm`].
+    pub fn solve(&self, ctx: &Context, b: MatrixView<'_>) -> Result<Matrix> {
+        let order = self.lower.rows();
+        if b.rows() != order {
+            return Err(Error::ShapeMismatch {
+                operation: "solve with a factor",
+                left_rows: order,
+                left_cols: order,
+                right_rows: b.rows(),
+                right_cols: b.cols(),
+            });
+        }
+        let working_bits = self.working_bits(ctx)?;
+        let result = Matrix::zeros(order, b.cols(), self.precision_bits)?;
+        if order == 0 || b.cols() == 0 {
+            return Ok(result);
+        }
+        let halves: Vec<i64> = self.pivots.map_or(Vec::new(), half_exponents);
+        let reciprocal = |(i, half): (usize, &i64)| {
+            let pivot = self.pivots.map(|pivots| OwnFloat::reciprocal(pivots.get(i, 0), working_bits));
+            pivot.map(|own| own.shifted(2 * half))
+        };
+        let middle: Vec<OwnFloat> = halves.iter().enumerate().filter_map(reciprocal).collect();
+        let scaled = ScaledRows::new(self.lower, &halves);
+        let lower = Solver::new(ctx, scaled.lower()?, working_bits, b.cols())?;
+        let upper = Solver::new(ctx, scaled.upper()?, working_bits, b.cols())?;
+        let exponents = &scaled.exponents;
+        let held_bytes = self.held_bytes.saturating_add(result.bytes()).saturating_add(ScaledRows::bytes(order));
+        let mut system = System { b, exponents, middle, lower, upper, working_bits, held_bytes, result };
+        bands::run(ctx, b.cols(), &mut system)?;
+        Ok(system.result)
+    }
+
+    pub fn working_bits(&self, ctx: &Context) -> Result<u32> {
+        let guards = self.guard_bits + guard_bits(self.lower.rows());
+        let maximum_bits = maximum_working_bits(ctx).saturating_sub(guards);
+        if !(2..=maximum_bits).contains(&self.precision_bits) {
+            let (precision_bits, maximum_bits) = (self.precision_bits.into(), maximum_bits.into());
+            return Err(Error::Precision { precision_bits, maximum_bits });
+        }
+        Ok(self.precision_bits + self.guard_bits)
+    }
+}
+
+/// For each pivot the `h` with `|d| 2^(-2 h)` in `[1/4, 1)`.
+pub(crate) fn half_exponents(pivots: &Matrix) -> Vec<i64> {
+    (0..pivots.rows()).map(|i| half_exponent(pivots.get(i, 0).head)).collect()
+}
+
+/// The `h` with `|d| 2^(-2 h)` in `[1/4, 1)`.
+pub(crate) fn half_exponent(head: Head) -> i64 {
+    diagonal_exponent(head.exponent())
+}
+
+struct System<'a> {
+    b: MatrixView<'a>,
+    exponents: &'a [i64],
+    /// `D'^-1`; empty where there is no `D`.
+    middle: Vec<OwnFloat>,
+    lower: Solver<'a>,
+    upper: Solver<'a>,
+    working_bits: u32,
+    held_bytes: u64,
+    result: Matrix,
+}
+
+impl Banded for System<'_> {
+    fn held_bytes(&self, columns: usize) -> u64 {
+        let band = Matrix::bytes_for(self.b.rows(), columns, self.working_bits);
+        let scratch = self.lower.scratch_bytes(columns).max(self.upper.scratch_bytes(columns));
+        let solvers = self.lower.bytes() + self.upper.bytes();
+        [self.held_bytes, solvers, scratch].iter().fold(band, |sum, &part| sum.saturating_add(part))
+    }
+
+    fn plan(&self, ctx: &Context, columns: usize, held_bytes: u64) -> Result<()> {
+        largest_need(self.lower.plan(ctx, columns, held_bytes), self.upper.plan(ctx, columns, held_bytes))
+    }
+
+    fn run(&mut self, ctx: &Context, columns: Range<usize>, held_bytes: u64) -> Result<()> {
+        let place = |error| moved(error, 0, columns.start);
+        let mut w = load(ctx, (&self.b, columns.clone()), None, self.working_bits)?;
+        unscale(ctx, &mut w, self.exponents)?;
+        self.lower.run(ctx, &mut w, held_bytes).map_err(place)?;
+        if !self.middle.is_empty() {
+            multiply_rows(ctx, &mut w, &self.middle).map_err(place)?;
+        }
+        self.upper.run(ctx, &mut w, held_bytes).map_err(place)?;
+        unscale(ctx, &mut w, self.exponents)?;
+        store(ctx, &w, &Target { columns, flipped: false }, &mut self.result)
+    }
+}
+
+/// Row `i` times `2^-exponents[i]`.
+fn unscale(ctx: &Context, w: &mut Matrix, exponents: &[i64]) -> Result<()> {
+    each_column(
+        ctx,
+        w,
+        || (),
+        |(), mut column| {
+            column.shift(exponents);
+            Ok(())
+        },
+    )
+}
+
+/// Row `i` times `factors[i]`, each entry rounded once.
+fn multiply_rows(ctx: &Context, w: &mut Matrix, factors: &[OwnFloat]) -> Result<()> {
+    let precision_bits = w.precision_bits();
+    each_column(
+        ctx,
+        w,
+        || Window::new(precision_bits),
+        |window, mut column| {
+            for (row, factor) in factors.iter().enumerate() {
+                window.hold(column.get(row));
+                column.set(row, |limbs| window.round_product(factor.get(), limbs));
+                let exponent = column.get(row).head.exponent();
+                if exponent.abs() > MAXIMUM_EXPONENT {
+                    return Err(Error::ExponentRange { row, column: column.index, exponent, limit: MAXIMUM_EXPONENT });
+                }
+            }
+            Ok(())
+        },
+    )
+}
