@@ -1,10 +1,12 @@
-//! The rate at which memory is read: sums over a plain array, the best of a few passes.
+//! The rate at which memory is read: sums over a plain array, the best of a few trials.
 
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Passes of which the best is one measurement.
-const PASSES: usize = 4;
+/// Trials of which the best is one measurement.
+const TRIALS: usize = 4;
+/// Bytes of the least trial: an array that is smaller is read again, so that starting the threads does not count.
+const TRIAL_BYTES: usize = 64 << 20;
 /// Bytes of the smallest and the largest array.
 const BYTES: std::ops::RangeInclusive<f64> = 1048576.0..=1073741824.0;
 /// Sums that run beside one another, so that additions do not wait for each other.
@@ -25,18 +27,26 @@ impl Reading {
 
     /// Bytes a second, all threads together.
     pub fn rate(&self) -> f64 {
-        let seconds = (0..PASSES).map(|_| self.pass()).fold(f64::INFINITY, f64::min);
-        (self.words.len() * 8) as f64 / seconds.max(1e-9)
+        let bytes = self.words.len() * 8;
+        let passes = TRIAL_BYTES.div_ceil(bytes);
+        let seconds = (0..TRIALS).map(|_| self.trial(passes)).fold(f64::INFINITY, f64::min);
+        (passes * bytes) as f64 / seconds.max(1e-9)
     }
 
-    fn pass(&self) -> f64 {
+    /// Seconds in which every thread reads its part so many times.
+    fn trial(&self, passes: usize) -> f64 {
+        let read = |part: &[u64]| {
+            (0..passes).for_each(|_| {
+                black_box(sum(black_box(part)));
+            })
+        };
         let start = Instant::now();
         if self.threads == 1 {
-            black_box(sum(&self.words));
+            read(&self.words);
         } else {
             std::thread::scope(|scope| {
                 for part in self.words.chunks(self.words.len().div_ceil(self.threads)) {
-                    scope.spawn(|| black_box(sum(part)));
+                    scope.spawn(move || read(part));
                 }
             });
         }
