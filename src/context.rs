@@ -7,6 +7,7 @@
 use crate::error::{Error, Result};
 use crate::kernels::tiles::TileEngine;
 use crate::kernels::{self, EngineSpec, IntegerBlock, PlaneEngine, PlaneKernel};
+use crate::matrix::Matrix;
 use crate::store::Buffer;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -69,6 +70,8 @@ pub struct Workspace {
     pub left_shifts: Vec<i64>,
     /// Scale shifts of the columns of the right operand.
     pub right_shifts: Vec<i64>,
+    /// Matrices that solves work in, of arbitrary contents.
+    pub matrices: Vec<Matrix>,
 }
 
 /// Memory of one worker, kept between calls.

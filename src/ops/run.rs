@@ -159,7 +159,9 @@ fn trim(ctx: &Context, workspace: &mut Workspace, plan: &Plan, held_bytes: u64) 
     let bytes = &plan.bytes;
     let workers = plan.threads as u64;
     let excess = |held: u64, needed: u64| held.saturating_sub(needed);
-    let mut kept = excess(workspace.operands.bytes(), bytes.operand_window)
+    let matrices = workspace.matrices.iter().map(Matrix::bytes).sum::<u64>();
+    let mut kept = matrices
+        + excess(workspace.operands.bytes(), bytes.operand_window)
         + excess(workspace.products.bytes(), bytes.product_window);
     for (index, worker) in workspace.workers.iter().enumerate() {
         let used = if (index as u64) < workers { (bytes.scratch + bytes.integers) / workers } else { 0 };

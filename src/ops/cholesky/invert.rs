@@ -10,11 +10,10 @@ use crate::ops::block::{BlockProduct, BlockShape, largest_need, maximum_working_
 use crate::ops::cholesky::Cholesky;
 use crate::ops::columns::{ColumnRef, each_column};
 use crate::ops::problem::Inner;
-use crate::ops::trsm::bands::{self, Banded};
+use crate::ops::trsm::bands::{self, Band, Banded};
 use crate::ops::trsm::factored::ScaledRows;
 use crate::ops::trsm::solver::Solver;
 use crate::ops::trsm::triangle::scaled;
-use std::ops::Range;
 
 /// Columns of the inverse factor that are found together: rows above the first are known to be 0. Fixed, as it shows in
 /// the last bits.
@@ -99,27 +98,28 @@ impl Banded for Strips<'_> {
         self.solver.plan(ctx, columns, held_bytes)
     }
 
-    fn run(&mut self, ctx: &Context, columns: Range<usize>, held_bytes: u64) -> Result<()> {
+    fn run(&mut self, ctx: &Context, Band { columns, spaces, held_bytes }: Band<'_>) -> Result<()> {
         let rows = self.inverse.rows();
         let columns = self.first + columns.start..self.first + columns.end;
-        let mut w = Matrix::zeros(rows, columns.len(), self.working_bits)?;
+        spaces.w.reshape(rows, columns.len(), self.working_bits)?;
+        spaces.w.clear();
         each_column(
             ctx,
-            &mut w,
+            &mut spaces.w,
             || (),
             |(), mut column| {
                 column.set_one(columns.start + column.index);
                 Ok(())
             },
         )?;
-        self.solver.run_from(ctx, self.first, &mut w, held_bytes)?;
+        self.solver.run_from(ctx, self.first, spaces, held_bytes)?;
         each_column(
             ctx,
             &mut self.inverse,
             || (),
             |(), mut column| {
                 if columns.contains(&column.index) {
-                    column.copy_from(0, ColumnRef::of(&w, 0..rows, column.index - columns.start));
+                    column.copy_from(0, ColumnRef::of(&spaces.w, 0..rows, column.index - columns.start));
                 }
                 Ok(())
             },

@@ -14,6 +14,7 @@ use crate::ops::ldlt::block;
 use crate::ops::problem::Inner;
 use crate::ops::trsm::factored::half_exponent;
 use crate::ops::trsm::solver::Solver;
+use crate::ops::trsm::spaces::Spaces;
 use crate::ops::trsm::system::{Target, load, store};
 use crate::ops::trsm::triangle::{Triangle, scaled};
 use crate::ops::window::{OwnFloat, Window};
@@ -46,7 +47,8 @@ pub(super) fn factor(ctx: &Context, a: MatrixView<'_>, precision_bits: u32) -> R
     let mut pivots = Matrix::zeros(order, 1, precision_bits)?;
     let working_bits = precision_bits + guards;
     let work = Matrix::zeros(order, 1, working_bits)?;
-    let l = load(ctx, (&a, 0..order), None, working_bits)?;
+    let mut l = Matrix::zeros(order, order, working_bits)?;
+    load(ctx, (&a, 0), None, &mut l)?;
     let held_bytes = lower.bytes() + pivots.bytes() + work.bytes() + l.bytes() + 8 * (order * order) as u64;
     let heads = vec![0; order * order];
     let mut factoring = Factoring { ctx, l, heads, pivots: work, working_bits, held_bytes };
@@ -83,10 +85,10 @@ impl Factoring<'_> {
         let middle = range.start + blocks.div_ceil(2) * TRSM_BLOCK_ROWS;
         let (done, left) = (range.start..middle, middle..range.end);
         self.factor(done.clone())?;
-        let panel = self.solve_panel(&done, &left)?;
-        self.divide_panel(&panel, &done, &left)?;
-        self.update(&panel, &done, &left)?;
-        drop(panel);
+        let mut spaces = self.solve_panel(&done, &left)?;
+        self.divide_panel(&spaces.w, &done, &left)?;
+        self.update(&mut spaces, &done, &left)?;
+        spaces.give_back(self.ctx);
         self.factor(left)
     }
 
@@ -102,17 +104,19 @@ impl Factoring<'_> {
     }
 
     /// `(L D H^-1)^T` for the rows `left` and the columns `done`: the solution of `L H X = A^T` there.
-    fn solve_panel(&self, done: &Range<usize>, left: &Range<usize>) -> Result<Matrix> {
+    fn solve_panel(&self, done: &Range<usize>, left: &Range<usize>) -> Result<Spaces> {
         let scaled = self.l.view().with_heads(&self.heads);
         let triangle = Triangle::new(scaled.block(done.clone(), done.clone())?, Uplo::Lower, Diag::NonUnit)?;
         let solver = Solver::new(self.ctx, triangle, self.working_bits, left.len())?;
         let right = self.l.transposed().block(done.clone(), left.clone())?;
-        let mut panel = load(self.ctx, (&right, 0..left.len()), None, self.working_bits)?;
-        let held_bytes = self.held_bytes + solver.bytes() + solver.scratch_bytes(left.len()) + panel.bytes();
+        let mut spaces = Spaces::take(self.ctx)?;
+        spaces.w.reshape(done.len(), left.len(), self.working_bits)?;
+        load(self.ctx, (&right, 0), None, &mut spaces.w)?;
+        let held_bytes = self.held_bytes + solver.bytes() + solver.scratch_bytes(left.len()) + spaces.w.bytes();
         solver.plan(self.ctx, left.len(), held_bytes)?;
         let place = |error| transposed(moved(error, done.start, left.start));
-        solver.run(self.ctx, &mut panel, held_bytes).map_err(place)?;
-        Ok(panel)
+        solver.run(self.ctx, &mut spaces, held_bytes).map_err(place)?;
+        Ok(spaces)
     }
 
     /// Writes `L` for the rows `left` and the columns `done`, and its scaled heads.
@@ -145,8 +149,8 @@ impl Factoring<'_> {
     }
 
     /// Subtracts the products of the columns `done` from the lower triangle of what is left.
-    fn update(&mut self, panel: &Matrix, done: &Range<usize>, left: &Range<usize>) -> Result<()> {
-        let mut product = Matrix::zeros(0, 0, self.working_bits)?;
+    fn update(&mut self, spaces: &mut Spaces, done: &Range<usize>, left: &Range<usize>) -> Result<()> {
+        let Spaces { w: panel, result: product, .. } = spaces;
         for start in left.clone().step_by(STRIP_COLUMNS) {
             let columns = start..(start + STRIP_COLUMNS).min(left.end);
             let rows = start..left.end;
@@ -159,14 +163,14 @@ impl Factoring<'_> {
                 inner: Inner { working_bits: Some(self.working_bits + guard_bits(self.l.rows())), held_bytes },
             };
             product.reshape(rows.len(), columns.len(), self.working_bits)?;
-            strip.run(self.ctx, &mut product).map_err(|error| moved(error, rows.start, columns.start))?;
+            strip.run(self.ctx, product).map_err(|error| moved(error, rows.start, columns.start))?;
             each_column(
                 self.ctx,
                 &mut self.l,
                 || (),
                 |(), mut column| {
                     if columns.contains(&column.index) {
-                        let source = ColumnRef::of(&product, 0..rows.len(), column.index - columns.start);
+                        let source = ColumnRef::of(product, 0..rows.len(), column.index - columns.start);
                         column.copy_from(rows.start, source);
                     }
                     Ok(())

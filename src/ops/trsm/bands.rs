@@ -4,13 +4,25 @@
 
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::ops::trsm::spaces::Spaces;
 use std::ops::Range;
 
-/// Most right sides in a band where nothing limits the memory: by then the triangle's conversions cost little.
-const BAND_COLUMNS: usize = 4096;
+/// Most right sides in a band: the conversions of the triangle then cost some hundredths of the products, and more
+/// right sides would only take memory, which is slow to get.
+const BAND_COLUMNS: usize = 512;
 
 /// Fewest right sides worth a band: products pad to as many.
 const LEAST_COLUMNS: usize = 8;
+
+/// One band.
+pub(crate) struct Band<'a> {
+    /// Its right sides.
+    pub columns: Range<usize>,
+    /// What it works in.
+    pub spaces: &'a mut Spaces,
+    /// Bytes of the memory limit that are taken, the spaces included.
+    pub held_bytes: u64,
+}
 
 /// What an operation in bands needs to know of itself.
 pub(crate) trait Banded {
@@ -27,7 +39,7 @@ pub(crate) trait Banded {
     ///
     /// # Errors
     /// Any.
-    fn run(&mut self, ctx: &Context, columns: Range<usize>, held_bytes: u64) -> Result<()>;
+    fn run(&mut self, ctx: &Context, band: Band<'_>) -> Result<()>;
 }
 
 /// Runs `work` on all columns, in the widest bands that fit the limit.
@@ -40,14 +52,18 @@ pub(crate) fn run(ctx: &Context, total: usize, work: &mut impl Banded) -> Result
     }
     let columns = widest(ctx, total, work)?;
     let held_bytes = work.held_bytes(columns);
+    let mut spaces = Spaces::take(ctx)?;
     for start in (0..total).step_by(columns) {
-        work.run(ctx, start..(start + columns).min(total), held_bytes)?;
+        let columns = start..(start + columns).min(total);
+        work.run(ctx, Band { columns, spaces: &mut spaces, held_bytes })?;
     }
+    spaces.give_back(ctx);
     Ok(())
 }
 
 fn widest(ctx: &Context, total: usize, work: &impl Banded) -> Result<usize> {
-    let mut columns = total.min(BAND_COLUMNS);
+    let even = total.div_ceil(total.div_ceil(BAND_COLUMNS));
+    let mut columns = even.next_multiple_of(LEAST_COLUMNS).min(total);
     let Some(limit_bytes) = ctx.memory_bytes() else { return Ok(columns) };
     loop {
         let held_bytes = work.held_bytes(columns);

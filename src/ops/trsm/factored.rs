@@ -13,12 +13,11 @@ use crate::math::scale::column_exponent;
 use crate::matrix::{Diag, MAXIMUM_EXPONENT, Matrix, MatrixView, Uplo};
 use crate::ops::block::{largest_need, maximum_working_bits, moved};
 use crate::ops::columns::each_column;
-use crate::ops::trsm::bands::{self, Banded};
+use crate::ops::trsm::bands::{self, Band, Banded};
 use crate::ops::trsm::solver::Solver;
 use crate::ops::trsm::system::{Target, load, store};
 use crate::ops::trsm::triangle::Triangle;
 use crate::ops::window::{OwnFloat, Window};
-use std::ops::Range;
 
 /// A lower triangular `L H = S L'`: the rows of `L'` have norms in `(1/5, 1]`.
 pub(crate) struct ScaledRows<'a> {
@@ -169,17 +168,18 @@ impl Banded for System<'_> {
         largest_need(self.lower.plan(ctx, columns, held_bytes), self.upper.plan(ctx, columns, held_bytes))
     }
 
-    fn run(&mut self, ctx: &Context, columns: Range<usize>, held_bytes: u64) -> Result<()> {
+    fn run(&mut self, ctx: &Context, Band { columns, spaces, held_bytes }: Band<'_>) -> Result<()> {
         let place = |error| moved(error, 0, columns.start);
-        let mut w = load(ctx, (&self.b, columns.clone()), None, self.working_bits)?;
-        unscale(ctx, &mut w, self.exponents)?;
-        self.lower.run(ctx, &mut w, held_bytes).map_err(place)?;
+        spaces.w.reshape(self.b.rows(), columns.len(), self.working_bits)?;
+        load(ctx, (&self.b, columns.start), None, &mut spaces.w)?;
+        unscale(ctx, &mut spaces.w, self.exponents)?;
+        self.lower.run(ctx, spaces, held_bytes).map_err(place)?;
         if !self.middle.is_empty() {
-            multiply_rows(ctx, &mut w, &self.middle).map_err(place)?;
+            multiply_rows(ctx, &mut spaces.w, &self.middle).map_err(place)?;
         }
-        self.upper.run(ctx, &mut w, held_bytes).map_err(place)?;
-        unscale(ctx, &mut w, self.exponents)?;
-        store(ctx, &w, &Target { columns, flipped: false }, &mut self.result)
+        self.upper.run(ctx, spaces, held_bytes).map_err(place)?;
+        unscale(ctx, &mut spaces.w, self.exponents)?;
+        store(ctx, &spaces.w, &Target { columns, flipped: false }, &mut self.result)
     }
 }
 

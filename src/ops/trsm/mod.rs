@@ -6,6 +6,7 @@ pub(crate) mod bands;
 pub(crate) mod factored;
 mod inverse;
 pub(crate) mod solver;
+pub(crate) mod spaces;
 pub(crate) mod system;
 pub(crate) mod triangle;
 mod vector;

@@ -12,6 +12,7 @@ use crate::ops::block::{BlockProduct, BlockShape, largest_need, moved, plan};
 use crate::ops::columns::{ColumnRef, each_column};
 use crate::ops::problem::Inner;
 use crate::ops::trsm::inverse::Inverse;
+use crate::ops::trsm::spaces::Spaces;
 use crate::ops::trsm::triangle::Triangle;
 use crate::ops::trsm::vector::Substitution;
 use crate::ops::window::Window;
@@ -79,29 +80,30 @@ impl<'a> Solver<'a> {
         needs
     }
 
-    /// Replaces the right sides in `w`, of the working precision, by the solutions; `held_bytes` of the memory limit,
-    /// the scratch included, are not for the products.
+    /// Replaces the right sides in `spaces.w`, of the working precision, by the solutions; `held_bytes` of the memory
+    /// limit, the spaces included, are not for the products.
     ///
     /// # Errors
     /// [`crate::Error::ExponentRange`] with a place in `w`; [`crate::Error::MemoryLimit`]; [`crate::Error::Cancelled`];
     /// [`crate::Error::SelfCheck`]; [`crate::Error::OutOfMemory`].
-    pub fn run(&self, ctx: &Context, w: &mut Matrix, held_bytes: u64) -> Result<()> {
-        self.run_from(ctx, 0, w, held_bytes)
+    pub fn run(&self, ctx: &Context, spaces: &mut Spaces, held_bytes: u64) -> Result<()> {
+        self.run_from(ctx, 0, spaces, held_bytes)
     }
 
     /// [`Solver::run`] where the right sides are 0 above row `first`, for a lower triangle.
     ///
     /// # Errors
     /// As [`Solver::run`].
-    pub fn run_from(&self, ctx: &Context, first: usize, w: &mut Matrix, held_bytes: u64) -> Result<()> {
+    pub fn run_from(&self, ctx: &Context, first: usize, spaces: &mut Spaces, held_bytes: u64) -> Result<()> {
+        let Spaces { w, result, right } = spaces;
         assert_eq!((w.rows(), w.precision_bits()), (self.triangle.order(), self.working_bits));
         assert!(first == 0 || self.triangle.is_lower(), "an upper triangle begins at its last row");
         if w.rows() == 0 || w.cols() == 0 {
             return Ok(());
         }
         let (result_rows, right_rows) = self.scratch_rows();
-        let result = Matrix::zeros(result_rows, w.cols(), self.working_bits)?;
-        let right = Matrix::zeros(right_rows, w.cols(), self.working_bits)?;
+        result.reshape(result_rows, w.cols(), self.working_bits)?;
+        right.reshape(right_rows, w.cols(), self.working_bits)?;
         self.solve(&self.root, &mut Walk { ctx, first, scratch: Scratch { result, held_bytes }, right }, w)
     }
 
@@ -159,7 +161,7 @@ impl<'a> Solver<'a> {
             inner: Inner { working_bits: Some(self.product_bits), held_bytes: 0 },
         };
         walk.scratch.run(walk.ctx, product, rows.start)?;
-        copy_rows(walk.ctx, &walk.scratch.result, rows.start, w)
+        copy_rows(walk.ctx, walk.scratch.result, rows.start, w)
     }
 
     /// `w_rows := V S w_rows`.
@@ -168,7 +170,7 @@ impl<'a> Solver<'a> {
         walk.right.reshape(rows.len(), w.cols(), self.working_bits)?;
         each_column(
             walk.ctx,
-            &mut walk.right,
+            walk.right,
             || (),
             |_, mut column| {
                 column.copy_from(0, ColumnRef::of(w, rows.clone(), column.index));
@@ -184,7 +186,7 @@ impl<'a> Solver<'a> {
             inner: Inner { working_bits: Some(inverse.product_bits), held_bytes: 0 },
         };
         walk.scratch.run(walk.ctx, product, rows.start)?;
-        copy_rows(walk.ctx, &walk.scratch.result, rows.start, w)
+        copy_rows(walk.ctx, walk.scratch.result, rows.start, w)
     }
 }
 
@@ -194,24 +196,24 @@ struct Walk<'a> {
     /// Rows before this one are 0 on both sides.
     first: usize,
     /// Takes the products.
-    scratch: Scratch,
+    scratch: Scratch<'a>,
     /// The right side of an inverse.
-    right: Matrix,
+    right: &'a mut Matrix,
 }
 
 /// Memory for the result of one product at a time.
-struct Scratch {
-    result: Matrix,
+struct Scratch<'a> {
+    result: &'a mut Matrix,
     /// Bytes of the memory limit that are taken, the scratch included.
     held_bytes: u64,
 }
 
-impl Scratch {
+impl Scratch<'_> {
     /// Computes a product; errors name places below row `first`.
     fn run(&mut self, ctx: &Context, mut product: BlockProduct<'_>, first: usize) -> Result<()> {
         self.result.reshape(product.left.rows(), product.right.cols(), product.precision_bits)?;
         product.inner.held_bytes = self.held_bytes.saturating_sub(self.result.bytes());
-        product.run(ctx, &mut self.result).map_err(|error| moved(error, first, 0))
+        product.run(ctx, self.result).map_err(|error| moved(error, first, 0))
     }
 }
 

@@ -12,7 +12,7 @@ use crate::ops::block::{maximum_working_bits, moved};
 use crate::ops::columns::each_column;
 use crate::ops::combine::ExactEntry;
 use crate::ops::trsm::TrsmOptions;
-use crate::ops::trsm::bands::{self, Banded};
+use crate::ops::trsm::bands::{self, Band, Banded};
 use crate::ops::trsm::solver::Solver;
 use crate::ops::trsm::triangle::Triangle;
 use crate::ops::window::OwnFloat;
@@ -108,12 +108,13 @@ impl Banded for System<'_> {
         self.solver.plan(ctx, columns, held_bytes)
     }
 
-    fn run(&mut self, ctx: &Context, columns: Range<usize>, held_bytes: u64) -> Result<()> {
+    fn run(&mut self, ctx: &Context, Band { columns, spaces, held_bytes }: Band<'_>) -> Result<()> {
         let place = |error| self.caller_place(moved(error, 0, columns.start));
-        let mut w = load(ctx, (&self.b, columns.clone()), self.alpha.as_ref(), self.working_bits).map_err(place)?;
-        self.solver.run(ctx, &mut w, held_bytes).map_err(place)?;
+        spaces.w.reshape(self.b.rows(), columns.len(), self.working_bits)?;
+        load(ctx, (&self.b, columns.start), self.alpha.as_ref(), &mut spaces.w)?;
+        self.solver.run(ctx, spaces, held_bytes).map_err(place)?;
         let target = Target { columns, flipped: self.flipped };
-        store(ctx, &w, &target, &mut self.result)
+        store(ctx, &spaces.w, &target, &mut self.result)
     }
 }
 
@@ -129,25 +130,24 @@ impl System<'_> {
     }
 }
 
-/// `alpha b`, columns `columns` of it, each entry rounded once to `precision_bits`.
+/// Fills `w` with `alpha b`, the columns of `b` from `first` on, each entry rounded once.
 ///
 /// # Errors
-/// [`Error::Cancelled`], [`Error::OutOfMemory`].
+/// [`Error::Cancelled`].
 pub(crate) fn load(
     ctx: &Context,
-    (b, columns): (&MatrixView<'_>, Range<usize>),
+    (b, first): (&MatrixView<'_>, usize),
     alpha: Option<&OwnFloat>,
-    precision_bits: u32,
-) -> Result<Matrix> {
-    let mut loaded = Matrix::zeros(b.rows(), columns.len(), precision_bits)?;
-    each_column(ctx, &mut loaded, Vec::new, |space: &mut Vec<u64>, mut column| {
+    w: &mut Matrix,
+) -> Result<()> {
+    let precision_bits = w.precision_bits();
+    each_column(ctx, w, Vec::new, |space: &mut Vec<u64>, mut column| {
         for row in 0..b.rows() {
-            let value = b.get(row, columns.start + column.index);
+            let value = b.get(row, first + column.index);
             column.set(row, |limbs| round_scaled(value, alpha, precision_bits, (space, limbs)));
         }
         Ok(())
-    })?;
-    Ok(loaded)
+    })
 }
 
 /// `factor * value`, rounded.
