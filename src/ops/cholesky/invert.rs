@@ -66,9 +66,9 @@ fn working_bits(ctx: &Context, precision_bits: u32, order: usize, norm_exponent:
 /// `L'^-1`, lower triangular.
 fn invert_rows(ctx: &Context, scaled: &ScaledRows<'_>, working_bits: u32, held_bytes: u64) -> Result<Matrix> {
     let order = scaled.exponents.len();
-    let solver = Solver::new(ctx, scaled.lower()?, working_bits, order.min(STRIP_COLUMNS))?;
     let inverse = Matrix::zeros(order, order, working_bits)?;
     let held_bytes = held_bytes.saturating_add(inverse.bytes());
+    let solver = Solver::new(ctx, scaled.lower()?, (working_bits, order.min(STRIP_COLUMNS)), held_bytes)?;
     let mut strips = Strips { solver, first: 0, working_bits, held_bytes, inverse };
     for first in (0..order).step_by(STRIP_COLUMNS) {
         strips.first = first;

@@ -107,7 +107,7 @@ impl Factoring<'_> {
     fn solve_panel(&self, done: &Range<usize>, left: &Range<usize>) -> Result<Spaces> {
         let scaled = self.l.view().with_heads(&self.heads);
         let triangle = Triangle::new(scaled.block(done.clone(), done.clone())?, Uplo::Lower, Diag::NonUnit)?;
-        let solver = Solver::new(self.ctx, triangle, self.working_bits, left.len())?;
+        let solver = Solver::new(self.ctx, triangle, (self.working_bits, left.len()), self.held_bytes)?;
         let right = self.l.transposed().block(done.clone(), left.clone())?;
         let mut spaces = Spaces::take(self.ctx)?;
         spaces.w.reshape(done.len(), left.len(), self.working_bits)?;

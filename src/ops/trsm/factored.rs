@@ -114,10 +114,10 @@ impl Factored<'_> {
         };
         let middle: Vec<OwnFloat> = halves.iter().enumerate().filter_map(reciprocal).collect();
         let scaled = ScaledRows::new(self.lower, &halves);
-        let lower = Solver::new(ctx, scaled.lower()?, working_bits, b.cols())?;
-        let upper = Solver::new(ctx, scaled.upper()?, working_bits, b.cols())?;
-        let exponents = &scaled.exponents;
         let held_bytes = self.held_bytes.saturating_add(result.bytes()).saturating_add(ScaledRows::bytes(order));
+        let lower = Solver::new(ctx, scaled.lower()?, (working_bits, b.cols()), held_bytes)?;
+        let upper = Solver::new(ctx, scaled.upper()?, (working_bits, b.cols()), held_bytes + lower.bytes())?;
+        let exponents = &scaled.exponents;
         let mut system = System { b, exponents, middle, lower, upper, working_bits, held_bytes, result };
         bands::run(ctx, b.cols(), &mut system)?;
         Ok(system.result)
@@ -190,7 +190,7 @@ fn unscale(ctx: &Context, w: &mut Matrix, exponents: &[i64]) -> Result<()> {
         w,
         || (),
         |(), mut column| {
-            column.shift(exponents);
+            column.shift(0, exponents);
             Ok(())
         },
     )

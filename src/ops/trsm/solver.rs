@@ -6,19 +6,19 @@
 use crate::context::Context;
 use crate::drive::Meter;
 use crate::error::Result;
-use crate::math::bound::{TRSM_BLOCK_ROWS, guard_bits};
+use crate::math::bound::{TRSM_BLOCK_ROWS, TRSM_GROUP_ROWS, guard_bits};
 use crate::matrix::Matrix;
 use crate::ops::block::{BlockProduct, BlockShape, largest_need, moved, plan};
 use crate::ops::columns::{ColumnRef, each_column};
 use crate::ops::problem::Inner;
-use crate::ops::trsm::inverse::Inverse;
+use crate::ops::trsm::group::Group;
 use crate::ops::trsm::spaces::Spaces;
 use crate::ops::trsm::triangle::Triangle;
 use crate::ops::trsm::vector::Substitution;
 use crate::ops::window::Window;
 use std::ops::Range;
 
-/// Parts into which a range of blocks is cut.
+/// Parts into which a range of groups is cut.
 const PARTS: usize = 4;
 
 /// From this many right sides on, the inverse of a diagonal block costs less than substitution.
@@ -40,25 +40,30 @@ pub(crate) struct Solver<'a> {
 enum Node {
     /// Its parts in the order in which their unknowns are found.
     Split(Vec<(Range<usize>, Node)>),
-    /// Solved by a product with its inverse.
-    Inverse(Inverse),
+    /// Solved by products with inverses.
+    Group(Range<usize>, Group),
     /// Solved scalar by scalar.
     Substitution(Substitution),
 }
 
 impl<'a> Solver<'a> {
-    /// Cuts `triangle` for solves with `columns` right sides at `working_bits`.
+    /// Cuts `triangle` for solves at `working_bits` with `columns` right sides; `held_bytes` of the memory limit are taken.
     ///
     /// # Errors
-    /// Those of the solves that invert diagonal blocks.
-    pub fn new(ctx: &Context, triangle: Triangle<'a>, working_bits: u32, columns: usize) -> Result<Solver<'a>> {
-        let cutter = Cutter { ctx, triangle, working_bits, columns };
+    /// Those of the products that prepare diagonal blocks.
+    pub fn new(
+        ctx: &Context,
+        triangle: Triangle<'a>,
+        (working_bits, columns): (u32, usize),
+        held_bytes: u64,
+    ) -> Result<Solver<'a>> {
+        let cutter = Cutter { ctx, triangle, working_bits, columns, held_bytes };
         let root = cutter.node(0..triangle.order())?;
         let product_bits = working_bits + guard_bits(triangle.order());
         Ok(Solver { triangle, working_bits, product_bits, root })
     }
 
-    /// Bytes held by the inverses.
+    /// Bytes held by what is prepared.
     pub fn bytes(&self) -> u64 {
         self.root.bytes()
     }
@@ -69,8 +74,8 @@ impl<'a> Solver<'a> {
     /// [`crate::Error::MemoryLimit`] with the least that the most demanding product needs.
     pub fn plan(&self, ctx: &Context, columns: usize, held_bytes: u64) -> Result<()> {
         let mut needs = Ok(());
-        self.root.visit(&mut |shape, inverse| {
-            let working_bits = Some(inverse.map_or(self.product_bits, |inverse| inverse.product_bits));
+        self.root.visit(&mut |shape, product_bits| {
+            let working_bits = Some(product_bits.unwrap_or(self.product_bits));
             // The result of the product lies in the scratch, which is held.
             let result_bytes = Matrix::bytes_for(shape.rows, columns, self.working_bits);
             let inner = Inner { working_bits, held_bytes: held_bytes.saturating_sub(result_bytes) };
@@ -95,32 +100,26 @@ impl<'a> Solver<'a> {
     /// # Errors
     /// As [`Solver::run`].
     pub fn run_from(&self, ctx: &Context, first: usize, spaces: &mut Spaces, held_bytes: u64) -> Result<()> {
-        let Spaces { w, result, right } = spaces;
+        let Spaces { w, result } = spaces;
         assert_eq!((w.rows(), w.precision_bits()), (self.triangle.order(), self.working_bits));
         assert!(first == 0 || self.triangle.is_lower(), "an upper triangle begins at its last row");
         if w.rows() == 0 || w.cols() == 0 {
             return Ok(());
         }
-        let (result_rows, right_rows) = self.scratch_rows();
-        result.reshape(result_rows, w.cols(), self.working_bits)?;
-        right.reshape(right_rows, w.cols(), self.working_bits)?;
-        self.solve(&self.root, &mut Walk { ctx, first, scratch: Scratch { result, held_bytes }, right }, w)
+        result.reshape(self.scratch_rows(), w.cols(), self.working_bits)?;
+        self.solve(&self.root, &mut Walk { ctx, first, scratch: Scratch { result, held_bytes } }, w)
     }
 
-    /// Rows of the largest result of a product, and of the largest right side of an inverse.
-    fn scratch_rows(&self) -> (usize, usize) {
-        let (mut result, mut right) = (0, 0);
-        self.root.visit(&mut |shape, inverse| {
-            result = result.max(shape.rows);
-            right = right.max(inverse.map_or(0, |inverse| inverse.rows.len()));
-        });
-        (result, right)
+    /// Rows of the largest result of a product.
+    fn scratch_rows(&self) -> usize {
+        let mut rows = 0;
+        self.root.visit(&mut |shape, _| rows = rows.max(shape.rows));
+        rows
     }
 
     /// Bytes of the scratch of a solve with `columns` right sides.
     pub fn scratch_bytes(&self, columns: usize) -> u64 {
-        let (result, right) = self.scratch_rows();
-        Matrix::bytes_for(result.saturating_add(right), columns, self.working_bits)
+        Matrix::bytes_for(self.scratch_rows(), columns, self.working_bits)
     }
 
     fn solve(&self, node: &Node, walk: &mut Walk<'_>, w: &mut Matrix) -> Result<()> {
@@ -138,7 +137,7 @@ impl<'a> Solver<'a> {
                 }
                 Ok(())
             }
-            Node::Inverse(inverse) => self.apply(walk, inverse, w),
+            Node::Group(rows, group) => self.apply(walk, (rows, group), w),
             Node::Substitution(substitution) => {
                 let window = || Window::new(self.working_bits);
                 let meter = Meter::new(walk.ctx, w.cols() as u64);
@@ -164,29 +163,29 @@ impl<'a> Solver<'a> {
         copy_rows(walk.ctx, walk.scratch.result, rows.start, w)
     }
 
-    /// `w_rows := V S w_rows`.
-    fn apply(&self, walk: &mut Walk<'_>, inverse: &Inverse, w: &mut Matrix) -> Result<()> {
-        let Inverse { rows, exponents, .. } = inverse;
-        walk.right.reshape(rows.len(), w.cols(), self.working_bits)?;
+    /// `w_I := V S w_I - M w_J` for each block `I` of a group.
+    fn apply(&self, walk: &mut Walk<'_>, (rows, group): (&Range<usize>, &Group), w: &mut Matrix) -> Result<()> {
         each_column(
             walk.ctx,
-            walk.right,
+            w,
             || (),
-            |_, mut column| {
-                column.copy_from(0, ColumnRef::of(w, rows.clone(), column.index));
-                column.shift(exponents);
+            |(), mut column| {
+                column.shift(rows.start, &group.exponents);
                 Ok(())
             },
         )?;
-        let product = BlockProduct {
-            left: inverse.scaled.view(),
-            right: walk.right.view(),
-            minuend: None,
-            precision_bits: self.working_bits,
-            inner: Inner { working_bits: Some(inverse.product_bits), held_bytes: 0 },
-        };
-        walk.scratch.run(walk.ctx, product, rows.start)?;
-        copy_rows(walk.ctx, walk.scratch.result, rows.start, w)
+        for part in &group.parts {
+            let product = BlockProduct {
+                left: part.factors.view(),
+                right: w.view().block(part.sources.clone(), 0..w.cols())?,
+                minuend: None,
+                precision_bits: self.working_bits,
+                inner: Inner { working_bits: Some(part.product_bits), held_bytes: 0 },
+            };
+            walk.scratch.run(walk.ctx, product, part.rows.start)?;
+            copy_rows(walk.ctx, walk.scratch.result, part.rows.start, w)?;
+        }
+        Ok(())
     }
 }
 
@@ -197,8 +196,6 @@ struct Walk<'a> {
     first: usize,
     /// Takes the products.
     scratch: Scratch<'a>,
-    /// The right side of an inverse.
-    right: &'a mut Matrix,
 }
 
 /// Memory for the result of one product at a time.
@@ -236,22 +233,24 @@ struct Cutter<'a> {
     triangle: Triangle<'a>,
     working_bits: u32,
     columns: usize,
+    held_bytes: u64,
 }
 
 impl Cutter<'_> {
     fn node(&self, rows: Range<usize>) -> Result<Node> {
-        if rows.len() > TRSM_BLOCK_ROWS {
-            let blocks = rows.len().div_ceil(TRSM_BLOCK_ROWS);
-            return self.split(rows, blocks.div_ceil(PARTS) * TRSM_BLOCK_ROWS);
+        if rows.len() > TRSM_GROUP_ROWS {
+            let groups = rows.len().div_ceil(TRSM_GROUP_ROWS);
+            return self.split(rows, groups.div_ceil(PARTS) * TRSM_GROUP_ROWS);
         }
+        let bits = (self.working_bits, self.held_bytes);
         if self.columns >= INVERSE_COLUMNS
-            && let Some(inverse) = Inverse::new(self.ctx, &self.triangle, rows.clone(), self.working_bits)?
+            && let Some(group) = Group::new(self.ctx, &self.triangle, rows.clone(), bits)?
         {
-            return Ok(Node::Inverse(inverse));
+            return Ok(Node::Group(rows, group));
         }
         if rows.len() > SUBSTITUTION_ROWS {
-            let half = rows.len().div_ceil(2).next_multiple_of(8);
-            return self.split(rows, half);
+            let half = rows.len().div_ceil(2);
+            return self.split(rows, half.next_multiple_of(if half > TRSM_BLOCK_ROWS { TRSM_BLOCK_ROWS } else { 8 }));
         }
         Ok(Node::Substitution(Substitution::new(&self.triangle, rows, self.working_bits)))
     }
@@ -275,13 +274,13 @@ impl Node {
     fn bytes(&self) -> u64 {
         match self {
             Node::Split(parts) => parts.iter().map(|(_, part)| part.bytes()).sum(),
-            Node::Inverse(inverse) => inverse.bytes(),
+            Node::Group(_, group) => group.bytes(),
             Node::Substitution(substitution) => substitution.bytes(),
         }
     }
 
-    /// Shows the shape of each product, but for its columns, to `see`, and the inverse that it applies.
-    fn visit(&self, see: &mut impl FnMut(BlockShape, Option<&Inverse>)) {
+    /// Shows the shape of each product, but for its columns, to `see`, and the bits of its integers, if they are its own.
+    fn visit(&self, see: &mut impl FnMut(BlockShape, Option<u32>)) {
         match self {
             Node::Split(parts) => {
                 let mut contracted = 0;
@@ -293,9 +292,11 @@ impl Node {
                     part.visit(see);
                 }
             }
-            Node::Inverse(inverse) => {
-                let rows = inverse.rows.len();
-                see(BlockShape { rows, cols: 0, contracted: rows }, Some(inverse));
+            Node::Group(_, group) => {
+                for part in &group.parts {
+                    let shape = BlockShape { rows: part.rows.len(), cols: 0, contracted: part.sources.len() };
+                    see(shape, Some(part.product_bits));
+                }
             }
             Node::Substitution(_) => {}
         }

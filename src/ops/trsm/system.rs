@@ -43,7 +43,7 @@ pub(super) fn solve(
     if rows == 0 || cols == 0 {
         return Ok(result);
     }
-    let solver = Solver::new(ctx, triangle, working_bits, b.cols())?;
+    let solver = Solver::new(ctx, triangle, (working_bits, b.cols()), result.bytes())?;
     let mut system = System { b, alpha, flipped, working_bits, solver, result };
     bands::run(ctx, b.cols(), &mut system)?;
     Ok(system.result)
