@@ -12,13 +12,11 @@ use crate::math::scale::column_exponent;
 use crate::matrix::{Diag, Matrix, MatrixView};
 use crate::ops::block::BlockProduct;
 use crate::ops::problem::Inner;
+use crate::ops::trsm::layout::{EXTRA_BITS_STEP, Layout, pieces};
 use crate::ops::trsm::solver::Solver;
 use crate::ops::trsm::spaces::Spaces;
 use crate::ops::trsm::triangle::{Triangle, scaled};
 use std::ops::Range;
-
-/// Extra bits are tried in multiples of this: about one prime more for each.
-const EXTRA_BITS_STEP: i64 = 24;
 
 /// Diagonal blocks whose rows are scaled to norms of about 1 within the group.
 pub(super) struct Group {
@@ -41,7 +39,7 @@ pub(super) struct Part {
 }
 
 impl Group {
-    /// Prepares the group `rows` for solutions of `working_bits`; `None` where some block takes too many extra bits.
+    /// Prepares the group `rows`; `None` where some block takes too many extra bits.
     ///
     /// `held_bytes` of the memory limit are taken.
     ///
@@ -51,14 +49,12 @@ impl Group {
         ctx: &Context,
         triangle: &Triangle<'_>,
         rows: Range<usize>,
-        (working_bits, held_bytes): (u32, u64),
+        (layout, held_bytes): (Layout, u64),
     ) -> Result<Option<Group>> {
         assert!(rows.len() <= TRSM_GROUP_ROWS, "{} rows are too many", rows.len());
         let exponents = triangle.row_exponents(&rows);
-        let maker = Maker { ctx, triangle, exponents: &exponents, rows: rows.clone(), working_bits, held_bytes };
-        let starts = rows.clone().step_by(TRSM_BLOCK_ROWS);
-        let blocks = starts.map(|start| start..(start + TRSM_BLOCK_ROWS).min(rows.end));
-        let parts = blocks.map(|block| match maker.part(block) {
+        let maker = Maker { ctx, triangle, exponents: &exponents, rows: rows.clone(), layout, held_bytes };
+        let parts = pieces(&rows, TRSM_BLOCK_ROWS).map(|block| match maker.part(block) {
             Err(Error::ExponentRange { .. }) => Ok(None),
             other => other,
         });
@@ -68,11 +64,6 @@ impl Group {
         }
         Ok(Some(Group { exponents, parts }))
     }
-
-    /// Bytes held.
-    pub fn bytes(&self) -> u64 {
-        self.parts.iter().map(|part| part.factors.bytes()).sum::<u64>() + 8 * self.exponents.len() as u64
-    }
 }
 
 /// What the blocks of a group have in common.
@@ -81,7 +72,7 @@ struct Maker<'a> {
     triangle: &'a Triangle<'a>,
     exponents: &'a [i64],
     rows: Range<usize>,
-    working_bits: u32,
+    layout: Layout,
     held_bytes: u64,
 }
 
@@ -110,29 +101,28 @@ impl Maker<'_> {
     fn inverse(&self, block: &Range<usize>) -> Result<Option<(Matrix, u32)>> {
         let scaled = self.triangle.scaled_block(block, self.exponents_of(block))?;
         let scaled = Triangle::new(scaled.view(), self.triangle.uplo(), Diag::NonUnit)?;
-        // Beyond a quarter of the precision two smaller inverses cost less than one of so many bits.
-        let most = (3 * EXTRA_BITS_STEP).max(i64::from(self.working_bits / 4));
         let mut extra = EXTRA_BITS_STEP;
-        while extra <= most {
-            let inverse_bits = self.working_bits + extra as u32;
+        while extra <= self.layout.most_extra_bits() {
+            let inverse_bits = self.layout.working_bits + extra;
             let product_bits = inverse_bits + guard_bits(self.rows.len());
             if product_bits > COMMON_WORKING_BITS {
                 return Ok(None);
             }
             let inverse = self.invert(scaled, inverse_bits)?;
             let norm_exponent = column_exponent(inverse.parts().0.iter().map(|&head| Head(head)));
-            let needed = trsm_inverse_bits(norm_exponent);
+            let needed = u32::try_from(trsm_inverse_bits(norm_exponent)).unwrap_or(u32::MAX / 2);
             if needed <= extra {
                 return Ok(Some((inverse, product_bits)));
             }
-            extra = needed + (EXTRA_BITS_STEP - needed % EXTRA_BITS_STEP) % EXTRA_BITS_STEP;
+            extra = needed.next_multiple_of(EXTRA_BITS_STEP);
         }
         Ok(None)
     }
 
     /// The inverse of a scaled block: the solution for the unit matrix.
     fn invert(&self, block: Triangle<'_>, precision_bits: u32) -> Result<Matrix> {
-        let solver = Solver::new(self.ctx, block, (precision_bits, 0), self.held_bytes)?;
+        let layout = Layout { order: block.order(), working_bits: precision_bits, columns: 0 };
+        let solver = Solver::new(self.ctx, block, layout, self.held_bytes)?;
         let mut w = Matrix::zeros(block.order(), block.order(), precision_bits)?;
         for i in 0..block.order() {
             w.set_f64(i, i, 1.0)?;

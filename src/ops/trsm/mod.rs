@@ -5,6 +5,7 @@
 pub(crate) mod bands;
 pub(crate) mod factored;
 mod group;
+pub(crate) mod layout;
 pub(crate) mod solver;
 pub(crate) mod spaces;
 pub(crate) mod system;
