@@ -117,6 +117,9 @@ pub fn trsm_guard_bits(order: usize) -> u32 {
 /// Rows of the diagonal blocks whose inverses a triangular solve uses, at most: the extra bits below rest on it.
 pub const TRSM_BLOCK_ROWS: usize = 64;
 
+/// Rows of a group of diagonal blocks that are scaled together.
+pub const TRSM_GROUP_ROWS: usize = 256;
+
 /// Extra bits at which a diagonal block of at most 64 rows is inverted and its inverse applied, where the Frobenius norm
 /// of the inverse of the row-scaled block is at most `2^norm_exponent`: `max(norm_exponent, 3) + 8`.
 pub fn trsm_inverse_bits(norm_exponent: i64) -> i64 {

@@ -61,14 +61,14 @@ pub(crate) fn plan(ctx: &Context, shape: BlockShape, precision_bits: u32, inner:
 ///
 /// # Errors
 /// Those of the results.
-pub(crate) fn largest_need(first: Result<()>, second: Result<()>) -> Result<()> {
+pub(crate) fn largest_need<T>(first: Result<T>, second: Result<()>) -> Result<T> {
     match (first, second) {
         (
             Err(Error::MemoryLimit { limit_bytes, minimum_bytes: one }),
             Err(Error::MemoryLimit { minimum_bytes: other, .. }),
         ) => Err(Error::MemoryLimit { limit_bytes, minimum_bytes: one.max(other) }),
-        (Err(error), _) | (Ok(()), Err(error)) => Err(error),
-        (Ok(()), Ok(())) => Ok(()),
+        (Ok(_), Err(error)) => Err(error),
+        (first, _) => first,
     }
 }
 

@@ -39,9 +39,9 @@ impl Column<'_> {
         });
     }
 
-    /// Multiplies the element at each row `i` by `2^-exponents[i]`.
-    pub fn shift(&mut self, exponents: &[i64]) {
-        for (word, exponent) in self.heads.iter_mut().zip(exponents) {
+    /// Multiplies the element at each row `first + i` by `2^-exponents[i]`.
+    pub fn shift(&mut self, first: usize, exponents: &[i64]) {
+        for (word, exponent) in self.heads[first..].iter_mut().zip(exponents) {
             let head = Head(*word);
             if !head.is_zero() {
                 *word = Head::new(head.is_negative(), head.exponent() - exponent).0;

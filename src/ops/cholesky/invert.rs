@@ -8,12 +8,15 @@ use crate::math::scale::column_exponent;
 use crate::matrix::{MAXIMUM_EXPONENT, Matrix};
 use crate::ops::block::{BlockProduct, BlockShape, largest_need, maximum_working_bits, plan};
 use crate::ops::cholesky::Cholesky;
-use crate::ops::columns::{ColumnRef, each_column};
+use crate::ops::columns::{Column, ColumnRef, each_column};
 use crate::ops::problem::Inner;
-use crate::ops::trsm::bands::{self, Band, Banded};
+use crate::ops::trsm::bands::Bands;
 use crate::ops::trsm::factored::ScaledRows;
+use crate::ops::trsm::layout::Layout;
 use crate::ops::trsm::solver::Solver;
+use crate::ops::trsm::spaces::Spaces;
 use crate::ops::trsm::triangle::scaled;
+use std::ops::Range;
 
 /// Columns of the inverse factor that are found together: rows above the first are known to be 0. Fixed, as it shows in
 /// the last bits.
@@ -37,16 +40,16 @@ impl Cholesky {
         }
         let scaled = ScaledRows::new(self.factor(), &[]);
         let held_bytes = result.bytes().saturating_add(ScaledRows::bytes(order));
-        // A diagonal entry of the inverse factor is the reciprocal of the factor's; a guess below is corrected once.
+        // A diagonal entry of the inverse factor is the reciprocal of the factor's; a guess too low is corrected once.
         let head = |i: usize| self.factor().get(i, i).head.exponent() - scaled.exponents[i];
         let mut norm_exponent = (0..order).map(|i| 1 - head(i)).max().unwrap_or(0).max(0) + 4;
         loop {
             let working_bits = working_bits(ctx, precision_bits, order, norm_exponent)?;
-            let inverse = invert_rows(ctx, &scaled, working_bits, held_bytes)?;
+            let work = Work::plan(ctx, working_bits, (order, precision_bits), held_bytes)?;
+            let inverse = work.invert(ctx, &scaled)?;
             let found = column_exponent(inverse.parts().0.iter().map(|&head| Head(head)));
             if found <= norm_exponent {
-                let held_bytes = held_bytes.saturating_add(inverse.bytes());
-                multiply(ctx, &inverse, &scaled.exponents, (&mut result, held_bytes))?;
+                work.multiply(ctx, &inverse, &scaled.exponents, &mut result)?;
                 return Ok(result);
             }
             norm_exponent = found + 1;
@@ -63,98 +66,90 @@ fn working_bits(ctx: &Context, precision_bits: u32, order: usize, norm_exponent:
     Ok(precision_bits + cholesky_inverse_guard_bits(order, norm_exponent) as u32)
 }
 
-/// `L'^-1`, lower triangular.
-fn invert_rows(ctx: &Context, scaled: &ScaledRows<'_>, working_bits: u32, held_bytes: u64) -> Result<Matrix> {
-    let order = scaled.exponents.len();
-    let solver = Solver::new(ctx, scaled.lower()?, working_bits, order.min(STRIP_COLUMNS))?;
-    let inverse = Matrix::zeros(order, order, working_bits)?;
-    let held_bytes = held_bytes.saturating_add(inverse.bytes());
-    let mut strips = Strips { solver, first: 0, working_bits, held_bytes, inverse };
-    for first in (0..order).step_by(STRIP_COLUMNS) {
-        strips.first = first;
-        bands::run(ctx, STRIP_COLUMNS.min(order - first), &mut strips)?;
-    }
-    Ok(strips.inverse)
-}
-
-/// The inverse factor, filled strip by strip.
-struct Strips<'a> {
-    solver: Solver<'a>,
-    /// First column of the strip at work.
-    first: usize,
-    working_bits: u32,
+/// What one try works with.
+struct Work {
+    layout: Layout,
+    bands: Bands,
+    precision_bits: u32,
+    /// Bytes of the memory limit that are taken while the product is formed.
     held_bytes: u64,
-    inverse: Matrix,
 }
 
-impl Banded for Strips<'_> {
-    fn held_bytes(&self, columns: usize) -> u64 {
-        let band = Matrix::bytes_for(self.inverse.rows(), columns, self.working_bits);
-        let solver = self.solver.bytes().saturating_add(self.solver.scratch_bytes(columns));
-        self.held_bytes.saturating_add(solver).saturating_add(band)
+impl Work {
+    /// Plans the strips of the inverse factor and the products of its rows.
+    fn plan(ctx: &Context, working_bits: u32, (order, precision_bits): (usize, u32), held_bytes: u64) -> Result<Work> {
+        let columns = order.min(STRIP_COLUMNS);
+        let layout = Layout { order, working_bits, columns };
+        let held_bytes = held_bytes.saturating_add(Matrix::bytes_for(order, order, working_bits));
+        let products = strips(order).fold(Ok(()), |needs, rows| {
+            let shape = BlockShape { rows: rows.len(), cols: rows.end, contracted: order - rows.start };
+            largest_need(needs, plan(ctx, shape, precision_bits, inner(precision_bits, order, held_bytes)).map(|_| ()))
+        });
+        let bands = largest_need(Bands::plan(ctx, columns, &[layout], held_bytes), products)?;
+        Ok(Work { layout, bands, precision_bits, held_bytes })
     }
 
-    fn plan(&self, ctx: &Context, columns: usize, held_bytes: u64) -> Result<()> {
-        self.solver.plan(ctx, columns, held_bytes)
-    }
-
-    fn run(&mut self, ctx: &Context, Band { columns, spaces, held_bytes }: Band<'_>) -> Result<()> {
-        let rows = self.inverse.rows();
-        let columns = self.first + columns.start..self.first + columns.end;
-        spaces.w.reshape(rows, columns.len(), self.working_bits)?;
-        spaces.w.clear();
-        each_column(
-            ctx,
-            &mut spaces.w,
-            || (),
-            |(), mut column| {
-                column.set_one(columns.start + column.index);
-                Ok(())
-            },
-        )?;
-        self.solver.run_from(ctx, self.first, spaces, held_bytes)?;
-        each_column(
-            ctx,
-            &mut self.inverse,
-            || (),
-            |(), mut column| {
-                if columns.contains(&column.index) {
-                    column.copy_from(0, ColumnRef::of(&spaces.w, 0..rows, column.index - columns.start));
-                }
-                Ok(())
-            },
-        )
-    }
-}
-
-/// `D^-1 V^T V D^-1` for a lower triangular `V` and `D` with the powers `exponents`, into `result`.
-fn multiply(ctx: &Context, v: &Matrix, exponents: &[i64], (result, held_bytes): (&mut Matrix, u64)) -> Result<()> {
-    let (order, precision_bits) = (v.rows(), result.precision_bits());
-    let inner = Inner { working_bits: Some(precision_bits + guard_bits(order)), held_bytes };
-    let starts = || (0..order).step_by(STRIP_COLUMNS);
-    let strip = |start: usize| start..(start + STRIP_COLUMNS).min(order);
-    starts().map(strip).fold(Ok(()), |needs, rows| {
-        let shape = BlockShape { rows: rows.len(), cols: rows.end, contracted: order - rows.start };
-        largest_need(needs, plan(ctx, shape, precision_bits, inner).map(|_| ()))
-    })?;
-    let mut product = Matrix::zeros(0, 0, precision_bits)?;
-    for rows in starts().map(strip) {
-        let (left, right) =
-            (v.view().block(rows.start..order, rows.clone())?, v.view().block(rows.start..order, 0..rows.end)?);
-        let product_of = BlockProduct { left: left.transposed(), right, minuend: None, precision_bits, inner };
-        product.reshape(rows.len(), rows.end, precision_bits)?;
-        product_of.run(ctx, &mut product)?;
-        for col in 0..rows.end {
-            for row in rows.clone().filter(|&row| row >= col) {
-                let value = scaled(product.get(row - rows.start, col), -exponents[row] - exponents[col]);
-                let exponent = value.head.exponent();
-                if exponent.abs() > MAXIMUM_EXPONENT {
-                    return Err(Error::ExponentRange { row, column: col, exponent, limit: MAXIMUM_EXPONENT });
-                }
-                result.set(row, col, value);
-                result.set(col, row, value);
+    /// `L'^-1`, lower triangular.
+    fn invert(&self, ctx: &Context, scaled: &ScaledRows<'_>) -> Result<Matrix> {
+        let Layout { order, working_bits, .. } = self.layout;
+        let mut inverse = Matrix::zeros(order, order, working_bits)?;
+        let solver = Solver::new(ctx, scaled.lower()?, self.layout, self.bands.held_bytes)?;
+        let mut spaces = Spaces::take(ctx)?;
+        for strip in strips(order) {
+            for band in (Bands { total: strip.len(), ..self.bands }).iter() {
+                let columns = strip.start + band.start..strip.start + band.end;
+                spaces.w.reshape(order, columns.len(), working_bits)?;
+                spaces.w.clear();
+                let unit = |(): &mut (), mut column: Column<'_>| {
+                    column.set_one(columns.start + column.index);
+                    Ok(())
+                };
+                each_column(ctx, &mut spaces.w, || (), unit)?;
+                solver.run_from(ctx, strip.start, &mut spaces, self.bands.held_bytes)?;
+                let copy = |(): &mut (), mut column: Column<'_>| {
+                    if columns.contains(&column.index) {
+                        column.copy_from(0, ColumnRef::of(&spaces.w, 0..order, column.index - columns.start));
+                    }
+                    Ok(())
+                };
+                each_column(ctx, &mut inverse, || (), copy)?;
             }
         }
+        spaces.give_back(ctx);
+        Ok(inverse)
     }
-    Ok(())
+
+    /// `D^-1 V^T V D^-1` for a lower triangular `V` and `D` with the powers `exponents`, into `result`.
+    fn multiply(&self, ctx: &Context, v: &Matrix, exponents: &[i64], result: &mut Matrix) -> Result<()> {
+        let (order, precision_bits) = (self.layout.order, self.precision_bits);
+        let inner = inner(precision_bits, order, self.held_bytes);
+        let mut product = Matrix::zeros(0, 0, precision_bits)?;
+        for rows in strips(order) {
+            let below = |columns: Range<usize>| v.view().block(rows.start..order, columns);
+            let (left, right) = (below(rows.clone())?.transposed(), below(0..rows.end)?);
+            product.reshape(rows.len(), rows.end, precision_bits)?;
+            BlockProduct { left, right, minuend: None, precision_bits, inner }.run(ctx, &mut product)?;
+            for col in 0..rows.end {
+                for row in rows.start.max(col)..rows.end {
+                    let value = scaled(product.get(row - rows.start, col), -exponents[row] - exponents[col]);
+                    let exponent = value.head.exponent();
+                    if exponent.abs() > MAXIMUM_EXPONENT {
+                        return Err(Error::ExponentRange { row, column: col, exponent, limit: MAXIMUM_EXPONENT });
+                    }
+                    result.set(row, col, value);
+                    result.set(col, row, value);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn strips(order: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..order).step_by(STRIP_COLUMNS).map(move |start| start..(start + STRIP_COLUMNS).min(order))
+}
+
+/// The bits of all products of rows, the same so that one engine serves all.
+fn inner(precision_bits: u32, order: usize, held_bytes: u64) -> Inner {
+    Inner { working_bits: Some(precision_bits + guard_bits(order)), held_bytes }
 }

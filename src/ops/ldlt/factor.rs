@@ -8,11 +8,12 @@ use crate::error::{Error, Result};
 use crate::math::bound::{TRSM_BLOCK_ROWS, guard_bits, ldlt_guard_bits};
 use crate::math::float::Head;
 use crate::matrix::{Diag, Matrix, MatrixView, Uplo};
-use crate::ops::block::{BlockProduct, maximum_working_bits, moved};
+use crate::ops::block::{BlockProduct, BlockShape, largest_need, maximum_working_bits, moved, plan};
 use crate::ops::columns::{ColumnRef, each_column};
 use crate::ops::ldlt::block;
 use crate::ops::problem::Inner;
 use crate::ops::trsm::factored::half_exponent;
+use crate::ops::trsm::layout::Layout;
 use crate::ops::trsm::solver::Solver;
 use crate::ops::trsm::spaces::Spaces;
 use crate::ops::trsm::system::{Target, load, store};
@@ -47,9 +48,15 @@ pub(super) fn factor(ctx: &Context, a: MatrixView<'_>, precision_bits: u32) -> R
     let mut pivots = Matrix::zeros(order, 1, precision_bits)?;
     let working_bits = precision_bits + guards;
     let work = Matrix::zeros(order, 1, working_bits)?;
+    let heads_bytes = 8 * order as u64 * order as u64;
+    let parts =
+        [lower.bytes(), pivots.bytes(), work.bytes(), Matrix::bytes_for(order, order, working_bits), heads_bytes];
+    let held_bytes = parts.iter().fold(0, |sum: u64, &part| sum.saturating_add(part));
+    if ctx.memory_bytes().is_some() {
+        plan_range(ctx, &(0..order), (order, working_bits, held_bytes))?;
+    }
     let mut l = Matrix::zeros(order, order, working_bits)?;
     load(ctx, (&a, 0), None, &mut l)?;
-    let held_bytes = lower.bytes() + pivots.bytes() + work.bytes() + l.bytes() + 8 * (order * order) as u64;
     let heads = vec![0; order * order];
     let mut factoring = Factoring { ctx, l, heads, pivots: work, working_bits, held_bytes };
     factoring.clear_upper(); // what may hold anything
@@ -58,6 +65,65 @@ pub(super) fn factor(ctx: &Context, a: MatrixView<'_>, precision_bits: u32) -> R
     store(ctx, &factoring.l, &Target { columns: 0..order, flipped: false }, &mut lower)?;
     store(ctx, &factoring.pivots, &Target { columns: 0..1, flipped: false }, &mut pivots)?;
     Ok((lower, pivots))
+}
+
+/// A range of rows and columns cut in two.
+struct Cut {
+    /// The part that is factored first.
+    done: Range<usize>,
+    /// The part that the first one changes.
+    left: Range<usize>,
+}
+
+impl Cut {
+    /// The two halves of a range, in whole blocks; `None` for a single block.
+    fn of(range: &Range<usize>) -> Option<Cut> {
+        let blocks = range.len().div_ceil(TRSM_BLOCK_ROWS);
+        let middle = range.start + blocks.div_ceil(2) * TRSM_BLOCK_ROWS;
+        (blocks > 1).then(|| Cut { done: range.start..middle, left: middle..range.end })
+    }
+
+    fn layout(&self, working_bits: u32) -> Layout {
+        Layout { order: self.done.len(), working_bits, columns: self.left.len() }
+    }
+
+    /// Bytes held at its widest, `base_bytes` among them.
+    fn held_bytes(&self, working_bits: u32, base_bytes: u64) -> u64 {
+        let layout = self.layout(working_bits);
+        let strip = Matrix::bytes_for(self.left.len(), STRIP_COLUMNS, working_bits);
+        let bytes = [layout.prepared_bytes(), layout.band_bytes(self.left.len()), strip];
+        bytes.iter().fold(base_bytes, |sum, &part| sum.saturating_add(part))
+    }
+
+    /// What the products of [`Factoring::update`] take, in a factorisation of that order.
+    fn inner(&self, order: usize, working_bits: u32, base_bytes: u64) -> Inner {
+        let held_bytes = self.held_bytes(working_bits, base_bytes);
+        Inner { working_bits: Some(working_bits + guard_bits(order)), held_bytes }
+    }
+}
+
+/// Asks whether all that a factorisation runs within `range` fits the memory limit.
+///
+/// # Errors
+/// [`Error::MemoryLimit`] with the least limit that would do.
+fn plan_range(ctx: &Context, range: &Range<usize>, (order, working_bits, base_bytes): (usize, u32, u64)) -> Result<()> {
+    let limit_bytes = ctx.memory_bytes().unwrap_or(u64::MAX);
+    let Some(cut) = Cut::of(range) else {
+        return if base_bytes > limit_bytes {
+            Err(Error::MemoryLimit { limit_bytes, minimum_bytes: base_bytes })
+        } else {
+            Ok(())
+        };
+    };
+    let held_bytes = cut.held_bytes(working_bits, base_bytes);
+    let columns = STRIP_COLUMNS.min(cut.left.len());
+    let shape = BlockShape { rows: cut.left.len(), cols: columns, contracted: cut.done.len() };
+    let update = plan(ctx, shape, working_bits, cut.inner(order, working_bits, base_bytes)).map(|_| ());
+    let here = largest_need(cut.layout(working_bits).plan(ctx, cut.left.len(), held_bytes), update);
+    let numbers = (order, working_bits, base_bytes);
+    let within =
+        [cut.done, cut.left].iter().fold(here, |needs, part| largest_need(needs, plan_range(ctx, part, numbers)));
+    within
 }
 
 /// A factorisation under way.
@@ -74,22 +140,19 @@ struct Factoring<'a> {
 
 impl Factoring<'_> {
     fn factor(&mut self, range: Range<usize>) -> Result<()> {
-        if range.len() <= TRSM_BLOCK_ROWS {
+        let Some(cut) = Cut::of(&range) else {
             let (done, total) = (range.start as u64, self.l.rows() as u64);
             self.ctx.report_progress(Progress { phase: "factor", done, total })?;
             block::factor(&mut self.l, &mut self.pivots, &range)?;
             self.scale_columns(&range, range.clone());
             return Ok(());
-        }
-        let blocks = range.len().div_ceil(TRSM_BLOCK_ROWS);
-        let middle = range.start + blocks.div_ceil(2) * TRSM_BLOCK_ROWS;
-        let (done, left) = (range.start..middle, middle..range.end);
-        self.factor(done.clone())?;
-        let mut spaces = self.solve_panel(&done, &left)?;
-        self.divide_panel(&spaces.w, &done, &left)?;
-        self.update(&mut spaces, &done, &left)?;
+        };
+        self.factor(cut.done.clone())?;
+        let mut spaces = self.solve_panel(&cut)?;
+        self.divide_panel(&spaces.w, &cut)?;
+        self.update(&mut spaces, &cut)?;
         spaces.give_back(self.ctx);
-        self.factor(left)
+        self.factor(cut.left)
     }
 
     /// Fills in the heads of `L H` for the given columns and rows, on and below the diagonal.
@@ -104,23 +167,23 @@ impl Factoring<'_> {
     }
 
     /// `(L D H^-1)^T` for the rows `left` and the columns `done`: the solution of `L H X = A^T` there.
-    fn solve_panel(&self, done: &Range<usize>, left: &Range<usize>) -> Result<Spaces> {
+    fn solve_panel(&self, cut: &Cut) -> Result<Spaces> {
+        let Cut { done, left } = cut;
+        let (layout, held_bytes) = (cut.layout(self.working_bits), cut.held_bytes(self.working_bits, self.held_bytes));
         let scaled = self.l.view().with_heads(&self.heads);
         let triangle = Triangle::new(scaled.block(done.clone(), done.clone())?, Uplo::Lower, Diag::NonUnit)?;
-        let solver = Solver::new(self.ctx, triangle, self.working_bits, left.len())?;
+        let solver = Solver::new(self.ctx, triangle, layout, held_bytes)?;
         let right = self.l.transposed().block(done.clone(), left.clone())?;
         let mut spaces = Spaces::take(self.ctx)?;
         spaces.w.reshape(done.len(), left.len(), self.working_bits)?;
         load(self.ctx, (&right, 0), None, &mut spaces.w)?;
-        let held_bytes = self.held_bytes + solver.bytes() + solver.scratch_bytes(left.len()) + spaces.w.bytes();
-        solver.plan(self.ctx, left.len(), held_bytes)?;
         let place = |error| transposed(moved(error, done.start, left.start));
         solver.run(self.ctx, &mut spaces, held_bytes).map_err(place)?;
         Ok(spaces)
     }
 
     /// Writes `L` for the rows `left` and the columns `done`, and its scaled heads.
-    fn divide_panel(&mut self, panel: &Matrix, done: &Range<usize>, left: &Range<usize>) -> Result<()> {
+    fn divide_panel(&mut self, panel: &Matrix, Cut { done, left }: &Cut) -> Result<()> {
         let bits = self.working_bits;
         let factor = |col: usize| {
             let pivot = self.pivots.get(col, 0);
@@ -149,18 +212,19 @@ impl Factoring<'_> {
     }
 
     /// Subtracts the products of the columns `done` from the lower triangle of what is left.
-    fn update(&mut self, spaces: &mut Spaces, done: &Range<usize>, left: &Range<usize>) -> Result<()> {
+    fn update(&mut self, spaces: &mut Spaces, cut: &Cut) -> Result<()> {
+        let Cut { done, left } = cut;
+        let inner = cut.inner(self.l.rows(), self.working_bits, self.held_bytes);
         let Spaces { w: panel, result: product, .. } = spaces;
         for start in left.clone().step_by(STRIP_COLUMNS) {
             let columns = start..(start + STRIP_COLUMNS).min(left.end);
             let rows = start..left.end;
-            let held_bytes = self.held_bytes + panel.bytes();
             let strip = BlockProduct {
                 left: panel.view().block(0..done.len(), rows.start - left.start..rows.end - left.start)?.transposed(),
                 right: self.l.view().with_heads(&self.heads).block(columns.clone(), done.clone())?.transposed(),
                 minuend: Some(self.l.view().block(rows.clone(), columns.clone())?),
                 precision_bits: self.working_bits,
-                inner: Inner { working_bits: Some(self.working_bits + guard_bits(self.l.rows())), held_bytes },
+                inner,
             };
             product.reshape(rows.len(), columns.len(), self.working_bits)?;
             strip.run(self.ctx, product).map_err(|error| moved(error, rows.start, columns.start))?;

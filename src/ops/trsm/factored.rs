@@ -11,13 +11,16 @@ use crate::math::float::Head;
 use crate::math::pivot::diagonal_exponent;
 use crate::math::scale::column_exponent;
 use crate::matrix::{Diag, MAXIMUM_EXPONENT, Matrix, MatrixView, Uplo};
-use crate::ops::block::{largest_need, maximum_working_bits, moved};
+use crate::ops::block::{maximum_working_bits, moved};
 use crate::ops::columns::each_column;
-use crate::ops::trsm::bands::{self, Band, Banded};
+use crate::ops::trsm::bands::Bands;
+use crate::ops::trsm::layout::Layout;
 use crate::ops::trsm::solver::Solver;
+use crate::ops::trsm::spaces::Spaces;
 use crate::ops::trsm::system::{Target, load, store};
 use crate::ops::trsm::triangle::Triangle;
 use crate::ops::window::{OwnFloat, Window};
+use std::ops::Range;
 
 /// A lower triangular `L H = S L'`: the rows of `L'` have norms in `(1/5, 1]`.
 pub(crate) struct ScaledRows<'a> {
@@ -114,12 +117,18 @@ impl Factored<'_> {
         };
         let middle: Vec<OwnFloat> = halves.iter().enumerate().filter_map(reciprocal).collect();
         let scaled = ScaledRows::new(self.lower, &halves);
-        let lower = Solver::new(ctx, scaled.lower()?, working_bits, b.cols())?;
-        let upper = Solver::new(ctx, scaled.upper()?, working_bits, b.cols())?;
-        let exponents = &scaled.exponents;
         let held_bytes = self.held_bytes.saturating_add(result.bytes()).saturating_add(ScaledRows::bytes(order));
-        let mut system = System { b, exponents, middle, lower, upper, working_bits, held_bytes, result };
-        bands::run(ctx, b.cols(), &mut system)?;
+        let layout = Layout { order, working_bits, columns: b.cols() };
+        let bands = Bands::plan(ctx, b.cols(), &[layout; 2], held_bytes)?;
+        let lower = Solver::new(ctx, scaled.lower()?, layout, bands.held_bytes)?;
+        let upper = Solver::new(ctx, scaled.upper()?, layout, bands.held_bytes)?;
+        let mut system = System { b, exponents: &scaled.exponents, middle, lower, upper, result };
+        let mut spaces = Spaces::take(ctx)?;
+        for columns in bands.iter() {
+            spaces.w.reshape(order, columns.len(), working_bits)?;
+            system.solve(ctx, columns, &mut spaces, bands.held_bytes)?;
+        }
+        spaces.give_back(ctx);
         Ok(system.result)
     }
 
@@ -151,26 +160,13 @@ struct System<'a> {
     middle: Vec<OwnFloat>,
     lower: Solver<'a>,
     upper: Solver<'a>,
-    working_bits: u32,
-    held_bytes: u64,
     result: Matrix,
 }
 
-impl Banded for System<'_> {
-    fn held_bytes(&self, columns: usize) -> u64 {
-        let band = Matrix::bytes_for(self.b.rows(), columns, self.working_bits);
-        let scratch = self.lower.scratch_bytes(columns).max(self.upper.scratch_bytes(columns));
-        let solvers = self.lower.bytes() + self.upper.bytes();
-        [self.held_bytes, solvers, scratch].iter().fold(band, |sum, &part| sum.saturating_add(part))
-    }
-
-    fn plan(&self, ctx: &Context, columns: usize, held_bytes: u64) -> Result<()> {
-        largest_need(self.lower.plan(ctx, columns, held_bytes), self.upper.plan(ctx, columns, held_bytes))
-    }
-
-    fn run(&mut self, ctx: &Context, Band { columns, spaces, held_bytes }: Band<'_>) -> Result<()> {
+impl System<'_> {
+    /// Solves for the right sides `columns`.
+    fn solve(&mut self, ctx: &Context, columns: Range<usize>, spaces: &mut Spaces, held_bytes: u64) -> Result<()> {
         let place = |error| moved(error, 0, columns.start);
-        spaces.w.reshape(self.b.rows(), columns.len(), self.working_bits)?;
         load(ctx, (&self.b, columns.start), None, &mut spaces.w)?;
         unscale(ctx, &mut spaces.w, self.exponents)?;
         self.lower.run(ctx, spaces, held_bytes).map_err(place)?;
@@ -190,7 +186,7 @@ fn unscale(ctx: &Context, w: &mut Matrix, exponents: &[i64]) -> Result<()> {
         w,
         || (),
         |(), mut column| {
-            column.shift(exponents);
+            column.shift(0, exponents);
             Ok(())
         },
     )

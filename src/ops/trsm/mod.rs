@@ -4,7 +4,8 @@
 
 pub(crate) mod bands;
 pub(crate) mod factored;
-mod inverse;
+mod group;
+pub(crate) mod layout;
 pub(crate) mod solver;
 pub(crate) mod spaces;
 pub(crate) mod system;

@@ -6,33 +6,22 @@
 use crate::context::Context;
 use crate::drive::Meter;
 use crate::error::Result;
-use crate::math::bound::{TRSM_BLOCK_ROWS, guard_bits};
 use crate::matrix::Matrix;
-use crate::ops::block::{BlockProduct, BlockShape, largest_need, moved, plan};
+use crate::ops::block::{BlockProduct, moved};
 use crate::ops::columns::{ColumnRef, each_column};
 use crate::ops::problem::Inner;
-use crate::ops::trsm::inverse::Inverse;
+use crate::ops::trsm::group::Group;
+use crate::ops::trsm::layout::Layout;
 use crate::ops::trsm::spaces::Spaces;
 use crate::ops::trsm::triangle::Triangle;
 use crate::ops::trsm::vector::Substitution;
 use crate::ops::window::Window;
 use std::ops::Range;
 
-/// Parts into which a range of blocks is cut.
-const PARTS: usize = 4;
-
-/// From this many right sides on, the inverse of a diagonal block costs less than substitution.
-const INVERSE_COLUMNS: usize = 40;
-
-/// Rows of the blocks that are solved by substitution.
-const SUBSTITUTION_ROWS: usize = 16;
-
 /// A triangle prepared for solves at one working precision.
 pub(crate) struct Solver<'a> {
     triangle: Triangle<'a>,
-    working_bits: u32,
-    /// Bits of the scaled integers in all products off the diagonal blocks, the same so that one engine serves all.
-    product_bits: u32,
+    layout: Layout,
     root: Node,
 }
 
@@ -40,44 +29,22 @@ pub(crate) struct Solver<'a> {
 enum Node {
     /// Its parts in the order in which their unknowns are found.
     Split(Vec<(Range<usize>, Node)>),
-    /// Solved by a product with its inverse.
-    Inverse(Inverse),
+    /// Solved by products with inverses.
+    Group(Range<usize>, Group),
     /// Solved scalar by scalar.
     Substitution(Substitution),
 }
 
 impl<'a> Solver<'a> {
-    /// Cuts `triangle` for solves with `columns` right sides at `working_bits`.
+    /// Prepares `triangle` for solves; `held_bytes` of the memory limit are taken, all that is prepared included.
     ///
     /// # Errors
-    /// Those of the solves that invert diagonal blocks.
-    pub fn new(ctx: &Context, triangle: Triangle<'a>, working_bits: u32, columns: usize) -> Result<Solver<'a>> {
-        let cutter = Cutter { ctx, triangle, working_bits, columns };
+    /// Those of the products that prepare diagonal blocks.
+    pub fn new(ctx: &Context, triangle: Triangle<'a>, layout: Layout, held_bytes: u64) -> Result<Solver<'a>> {
+        assert_eq!(triangle.order(), layout.order);
+        let cutter = Cutter { ctx, triangle, layout, held_bytes };
         let root = cutter.node(0..triangle.order())?;
-        let product_bits = working_bits + guard_bits(triangle.order());
-        Ok(Solver { triangle, working_bits, product_bits, root })
-    }
-
-    /// Bytes held by the inverses.
-    pub fn bytes(&self) -> u64 {
-        self.root.bytes()
-    }
-
-    /// Asks whether the products of a solve with `columns` right sides fit the memory limit beside `held_bytes`.
-    ///
-    /// # Errors
-    /// [`crate::Error::MemoryLimit`] with the least that the most demanding product needs.
-    pub fn plan(&self, ctx: &Context, columns: usize, held_bytes: u64) -> Result<()> {
-        let mut needs = Ok(());
-        self.root.visit(&mut |shape, inverse| {
-            let working_bits = Some(inverse.map_or(self.product_bits, |inverse| inverse.product_bits));
-            // The result of the product lies in the scratch, which is held.
-            let result_bytes = Matrix::bytes_for(shape.rows, columns, self.working_bits);
-            let inner = Inner { working_bits, held_bytes: held_bytes.saturating_sub(result_bytes) };
-            let planned = plan(ctx, BlockShape { cols: columns, ..shape }, self.working_bits, inner);
-            needs = largest_need(std::mem::replace(&mut needs, Ok(())), planned.map(|_| ()));
-        });
-        needs
+        Ok(Solver { triangle, layout, root })
     }
 
     /// Replaces the right sides in `spaces.w`, of the working precision, by the solutions; `held_bytes` of the memory
@@ -95,32 +62,14 @@ impl<'a> Solver<'a> {
     /// # Errors
     /// As [`Solver::run`].
     pub fn run_from(&self, ctx: &Context, first: usize, spaces: &mut Spaces, held_bytes: u64) -> Result<()> {
-        let Spaces { w, result, right } = spaces;
-        assert_eq!((w.rows(), w.precision_bits()), (self.triangle.order(), self.working_bits));
+        let Spaces { w, result } = spaces;
+        assert_eq!((w.rows(), w.precision_bits()), (self.layout.order, self.layout.working_bits));
         assert!(first == 0 || self.triangle.is_lower(), "an upper triangle begins at its last row");
         if w.rows() == 0 || w.cols() == 0 {
             return Ok(());
         }
-        let (result_rows, right_rows) = self.scratch_rows();
-        result.reshape(result_rows, w.cols(), self.working_bits)?;
-        right.reshape(right_rows, w.cols(), self.working_bits)?;
-        self.solve(&self.root, &mut Walk { ctx, first, scratch: Scratch { result, held_bytes }, right }, w)
-    }
-
-    /// Rows of the largest result of a product, and of the largest right side of an inverse.
-    fn scratch_rows(&self) -> (usize, usize) {
-        let (mut result, mut right) = (0, 0);
-        self.root.visit(&mut |shape, inverse| {
-            result = result.max(shape.rows);
-            right = right.max(inverse.map_or(0, |inverse| inverse.rows.len()));
-        });
-        (result, right)
-    }
-
-    /// Bytes of the scratch of a solve with `columns` right sides.
-    pub fn scratch_bytes(&self, columns: usize) -> u64 {
-        let (result, right) = self.scratch_rows();
-        Matrix::bytes_for(result.saturating_add(right), columns, self.working_bits)
+        result.reshape(self.layout.scratch_rows(), w.cols(), self.layout.working_bits)?;
+        self.solve(&self.root, &mut Walk { ctx, first, scratch: Scratch { result, held_bytes } }, w)
     }
 
     fn solve(&self, node: &Node, walk: &mut Walk<'_>, w: &mut Matrix) -> Result<()> {
@@ -138,9 +87,9 @@ impl<'a> Solver<'a> {
                 }
                 Ok(())
             }
-            Node::Inverse(inverse) => self.apply(walk, inverse, w),
+            Node::Group(rows, group) => self.apply(walk, (rows, group), w),
             Node::Substitution(substitution) => {
-                let window = || Window::new(self.working_bits);
+                let window = || Window::new(self.layout.working_bits);
                 let meter = Meter::new(walk.ctx, w.cols() as u64);
                 each_column(walk.ctx, w, window, |window, mut column| {
                     substitution.run(&self.triangle, window, &mut column)?;
@@ -157,36 +106,36 @@ impl<'a> Solver<'a> {
             left: self.triangle.block(rows.clone(), known.clone())?,
             right: w.view().block(known.clone(), all.clone())?,
             minuend: Some(w.view().block(rows.clone(), all)?),
-            precision_bits: self.working_bits,
-            inner: Inner { working_bits: Some(self.product_bits), held_bytes: 0 },
+            precision_bits: self.layout.working_bits,
+            inner: Inner { working_bits: Some(self.layout.product_bits()), held_bytes: 0 },
         };
         walk.scratch.run(walk.ctx, product, rows.start)?;
         copy_rows(walk.ctx, walk.scratch.result, rows.start, w)
     }
 
-    /// `w_rows := V S w_rows`.
-    fn apply(&self, walk: &mut Walk<'_>, inverse: &Inverse, w: &mut Matrix) -> Result<()> {
-        let Inverse { rows, exponents, .. } = inverse;
-        walk.right.reshape(rows.len(), w.cols(), self.working_bits)?;
+    /// `w_I := V S w_I - M w_J` for each block `I` of a group.
+    fn apply(&self, walk: &mut Walk<'_>, (rows, group): (&Range<usize>, &Group), w: &mut Matrix) -> Result<()> {
         each_column(
             walk.ctx,
-            walk.right,
+            w,
             || (),
-            |_, mut column| {
-                column.copy_from(0, ColumnRef::of(w, rows.clone(), column.index));
-                column.shift(exponents);
+            |(), mut column| {
+                column.shift(rows.start, &group.exponents);
                 Ok(())
             },
         )?;
-        let product = BlockProduct {
-            left: inverse.scaled.view(),
-            right: walk.right.view(),
-            minuend: None,
-            precision_bits: self.working_bits,
-            inner: Inner { working_bits: Some(inverse.product_bits), held_bytes: 0 },
-        };
-        walk.scratch.run(walk.ctx, product, rows.start)?;
-        copy_rows(walk.ctx, walk.scratch.result, rows.start, w)
+        for part in &group.parts {
+            let product = BlockProduct {
+                left: part.factors.view(),
+                right: w.view().block(part.sources.clone(), 0..w.cols())?,
+                minuend: None,
+                precision_bits: self.layout.working_bits,
+                inner: Inner { working_bits: Some(part.product_bits), held_bytes: 0 },
+            };
+            walk.scratch.run(walk.ctx, product, part.rows.start)?;
+            copy_rows(walk.ctx, walk.scratch.result, part.rows.start, w)?;
+        }
+        Ok(())
     }
 }
 
@@ -197,8 +146,6 @@ struct Walk<'a> {
     first: usize,
     /// Takes the products.
     scratch: Scratch<'a>,
-    /// The right side of an inverse.
-    right: &'a mut Matrix,
 }
 
 /// Memory for the result of one product at a time.
@@ -234,70 +181,25 @@ fn copy_rows(ctx: &Context, source: &Matrix, first: usize, target: &mut Matrix) 
 struct Cutter<'a> {
     ctx: &'a Context,
     triangle: Triangle<'a>,
-    working_bits: u32,
-    columns: usize,
+    layout: Layout,
+    held_bytes: u64,
 }
 
 impl Cutter<'_> {
     fn node(&self, rows: Range<usize>) -> Result<Node> {
-        if rows.len() > TRSM_BLOCK_ROWS {
-            let blocks = rows.len().div_ceil(TRSM_BLOCK_ROWS);
-            return self.split(rows, blocks.div_ceil(PARTS) * TRSM_BLOCK_ROWS);
-        }
-        if self.columns >= INVERSE_COLUMNS
-            && let Some(inverse) = Inverse::new(self.ctx, &self.triangle, rows.clone(), self.working_bits)?
+        if self.layout.takes_group(rows.len())
+            && let Some(group) = Group::new(self.ctx, &self.triangle, rows.clone(), (self.layout, self.held_bytes))?
         {
-            return Ok(Node::Inverse(inverse));
+            return Ok(Node::Group(rows, group));
         }
-        if rows.len() > SUBSTITUTION_ROWS {
-            let half = rows.len().div_ceil(2).next_multiple_of(8);
-            return self.split(rows, half);
-        }
-        Ok(Node::Substitution(Substitution::new(&self.triangle, rows, self.working_bits)))
-    }
-
-    /// Parts of `count` rows each, the last with what is left.
-    fn split(&self, rows: Range<usize>, count: usize) -> Result<Node> {
-        let starts = rows.clone().step_by(count);
-        let part = |start: usize| {
-            let part = start..(start + count).min(rows.end);
-            Ok((part.clone(), self.node(part)?))
+        let Some(parts) = self.layout.parts(&rows) else {
+            return Ok(Node::Substitution(Substitution::new(&self.triangle, rows, self.layout.working_bits)));
         };
-        let mut parts = starts.map(part).collect::<Result<Vec<_>>>()?;
+        let part = |part: Range<usize>| Ok((part.clone(), self.node(part)?));
+        let mut parts = parts.map(part).collect::<Result<Vec<_>>>()?;
         if !self.triangle.is_lower() {
             parts.reverse();
         }
         Ok(Node::Split(parts))
-    }
-}
-
-impl Node {
-    fn bytes(&self) -> u64 {
-        match self {
-            Node::Split(parts) => parts.iter().map(|(_, part)| part.bytes()).sum(),
-            Node::Inverse(inverse) => inverse.bytes(),
-            Node::Substitution(substitution) => substitution.bytes(),
-        }
-    }
-
-    /// Shows the shape of each product, but for its columns, to `see`, and the inverse that it applies.
-    fn visit(&self, see: &mut impl FnMut(BlockShape, Option<&Inverse>)) {
-        match self {
-            Node::Split(parts) => {
-                let mut contracted = 0;
-                for (rows, part) in parts {
-                    if contracted > 0 {
-                        see(BlockShape { rows: rows.len(), cols: 0, contracted }, None);
-                    }
-                    contracted += rows.len();
-                    part.visit(see);
-                }
-            }
-            Node::Inverse(inverse) => {
-                let rows = inverse.rows.len();
-                see(BlockShape { rows, cols: 0, contracted: rows }, Some(inverse));
-            }
-            Node::Substitution(_) => {}
-        }
     }
 }

@@ -12,8 +12,10 @@ use crate::ops::block::{maximum_working_bits, moved};
 use crate::ops::columns::each_column;
 use crate::ops::combine::ExactEntry;
 use crate::ops::trsm::TrsmOptions;
-use crate::ops::trsm::bands::{self, Band, Banded};
+use crate::ops::trsm::bands::Bands;
+use crate::ops::trsm::layout::Layout;
 use crate::ops::trsm::solver::Solver;
+use crate::ops::trsm::spaces::Spaces;
 use crate::ops::trsm::triangle::Triangle;
 use crate::ops::window::OwnFloat;
 use rug::Float;
@@ -43,9 +45,16 @@ pub(super) fn solve(
     if rows == 0 || cols == 0 {
         return Ok(result);
     }
-    let solver = Solver::new(ctx, triangle, working_bits, b.cols())?;
-    let mut system = System { b, alpha, flipped, working_bits, solver, result };
-    bands::run(ctx, b.cols(), &mut system)?;
+    let layout = Layout { order: b.rows(), working_bits, columns: b.cols() };
+    let bands = Bands::plan(ctx, b.cols(), &[layout], result.bytes())?;
+    let solver = Solver::new(ctx, triangle, layout, bands.held_bytes)?;
+    let mut system = System { b, alpha, flipped, solver, result };
+    let mut spaces = Spaces::take(ctx)?;
+    for columns in bands.iter() {
+        spaces.w.reshape(b.rows(), columns.len(), working_bits)?;
+        system.solve(ctx, columns, &mut spaces, bands.held_bytes)?;
+    }
+    spaces.give_back(ctx);
     Ok(system.result)
 }
 
@@ -92,33 +101,20 @@ struct System<'a> {
     alpha: Option<OwnFloat>,
     /// Whether the caller's matrices are the transposes of `b` and of the solution.
     flipped: bool,
-    working_bits: u32,
     solver: Solver<'a>,
     result: Matrix,
 }
 
-impl Banded for System<'_> {
-    fn held_bytes(&self, columns: usize) -> u64 {
-        let band = Matrix::bytes_for(self.b.rows(), columns, self.working_bits);
-        let solver = self.solver.bytes().saturating_add(self.solver.scratch_bytes(columns));
-        self.result.bytes().saturating_add(solver).saturating_add(band)
-    }
-
-    fn plan(&self, ctx: &Context, columns: usize, held_bytes: u64) -> Result<()> {
-        self.solver.plan(ctx, columns, held_bytes)
-    }
-
-    fn run(&mut self, ctx: &Context, Band { columns, spaces, held_bytes }: Band<'_>) -> Result<()> {
-        let place = |error| self.caller_place(moved(error, 0, columns.start));
-        spaces.w.reshape(self.b.rows(), columns.len(), self.working_bits)?;
+impl System<'_> {
+    /// Solves for the right sides `columns`.
+    fn solve(&mut self, ctx: &Context, columns: Range<usize>, spaces: &mut Spaces, held_bytes: u64) -> Result<()> {
         load(ctx, (&self.b, columns.start), self.alpha.as_ref(), &mut spaces.w)?;
+        let place = |error| self.caller_place(moved(error, 0, columns.start));
         self.solver.run(ctx, spaces, held_bytes).map_err(place)?;
         let target = Target { columns, flipped: self.flipped };
         store(ctx, &spaces.w, &target, &mut self.result)
     }
-}
 
-impl System<'_> {
     /// An error's place in the caller's right side.
     fn caller_place(&self, error: Error) -> Error {
         match error {

@@ -28,11 +28,6 @@ impl Substitution {
         Substitution { rows, reciprocals }
     }
 
-    /// Bytes held, about.
-    pub fn bytes(&self) -> u64 {
-        self.reciprocals.iter().map(|own| size_of_val(own) as u64 + 8 * own.get().limbs.len() as u64).sum()
-    }
-
     /// Replaces the right side in the block's rows of `column` by the unknowns.
     ///
     /// # Errors

@@ -1,0 +1,75 @@
+//! What solves and factorisations allocate under a memory limit, counted by the allocator: never more than the limit, at
+//! the least limit that they name and above it.
+//!
+//! One test, since the counter sees all threads of the process.
+
+mod common;
+
+use common::{Kind, matrix};
+use sunzi::store::{CountingAllocator, allocated_bytes, peak_bytes, reset_peak_bytes};
+use sunzi::{Cholesky, Context, Error, LdltOptions, Matrix, Result, TrsmOptions, ldlt, trsm};
+
+#[global_allocator]
+static COUNTER: CountingAllocator = CountingAllocator;
+
+/// Bytes that the bookkeeping of threads and lists may add.
+const SLACK_BYTES: u64 = 64 << 10;
+
+/// A triangle that is easy to solve, zero above its diagonal.
+fn lower(order: usize, bits: u32) -> Matrix {
+    let mut t = matrix(Kind::Unit, order, order, bits, 3);
+    for col in 0..order {
+        for row in 0..=col {
+            t.set_f64(row, col, if row == col { 50.0 } else { 0.0 }).unwrap();
+        }
+    }
+    t
+}
+
+/// A symmetric matrix with a heavy diagonal of both signs.
+fn indefinite(order: usize, bits: u32) -> Matrix {
+    let mut a = matrix(Kind::Unit, order, order, bits, 4);
+    for i in 0..order {
+        a.set_f64(i, i, if i % 2 == 0 { 1e4 } else { -1e4 }).unwrap();
+    }
+    a
+}
+
+fn check(label: &str, run: &dyn Fn(&Context) -> Result<Matrix>) {
+    for threads in [1, 2] {
+        let builder = || Context::builder().threads(threads);
+        let least = match run(&builder().memory_bytes(1).build().unwrap()) {
+            Err(Error::MemoryLimit { minimum_bytes, limit_bytes: 1 }) => minimum_bytes,
+            other => panic!("{label}: one byte cannot be enough: {other:?}"),
+        };
+        let want = run(&builder().build().unwrap()).unwrap();
+        for limit in [least, least * 3 / 2, least * 4] {
+            let ctx = builder().memory_bytes(limit).build().unwrap();
+            for round in 0..2 {
+                let before = allocated_bytes();
+                reset_peak_bytes();
+                let result = run(&ctx).unwrap();
+                let rise = peak_bytes() - before;
+                let what = format!("{label}, {threads} threads, limit {limit} (least {least}), round {round}");
+                assert!(rise <= limit + SLACK_BYTES, "{what}: {rise} bytes");
+                assert!(result == want, "{what}");
+            }
+        }
+        assert!(run(&builder().memory_bytes(least - 1).build().unwrap()).is_err(), "{label}: {least} is not the least");
+    }
+}
+
+#[test]
+fn solves_keep_the_memory_limit() {
+    for (order, columns, bits) in [(300, 200, 200), (100, 3, 300), (40, 500, 1000)] {
+        let (t, b) = (lower(order, bits), matrix(Kind::Unit, order, columns, bits, 5));
+        let factor = Cholesky::from_factor(t.clone()).unwrap();
+        let label = |what: &str| format!("{what} {order} x {columns}");
+        check(&label("trsm"), &|ctx| trsm(ctx, &t, &b, bits, &TrsmOptions::default()));
+        check(&label("cholesky solve"), &|ctx| factor.solve(ctx, &b, bits));
+    }
+    let factor = Cholesky::from_factor(lower(300, 150)).unwrap();
+    check("inverse", &|ctx| factor.inverse(ctx, 150));
+    let a = indefinite(200, 150);
+    check("ldlt", &|ctx| Ok(ldlt(ctx, &a, 150, &LdltOptions::default())?.lower().clone()));
+}
