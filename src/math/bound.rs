@@ -102,8 +102,8 @@ pub fn f64_digit_bits(terms: usize, modulus: u64) -> u32 {
     (1..=32).rev().find(fits).expect("fewer than 2^27 terms")
 }
 
-/// Limbs of a fixed-point window beyond those of the precision: two carry the error of cut terms below `2^-62` units in
-/// the last place, and hold the carries of `2^60` terms.
+/// Limbs of a fixed-point window beyond those of the precision: two keep the error of `k` cut terms below
+/// `k 2^-63` units in the last place, and hold the carries of `2^60` terms.
 pub const WINDOW_EXTRA_LIMBS: usize = 2;
 
 /// Guard bits of a triangular solve of order `n`: `ceil(log2(ceil(log2 n) + 8)) + 2`.
