@@ -102,14 +102,14 @@ pub fn f64_digit_bits(terms: usize, modulus: u64) -> u32 {
     (1..=32).rev().find(fits).expect("fewer than 2^27 terms")
 }
 
-/// Limbs of a fixed-point window beyond those of the precision: two carry the error of cut terms below `2^-62` units in
-/// the last place, and hold the carries of `2^60` terms.
+/// Limbs of a fixed-point window beyond those of the precision: two keep the error of `k` cut terms below
+/// `k 2^-63` units in the last place, and hold the carries of `2^60` terms.
 pub const WINDOW_EXTRA_LIMBS: usize = 2;
 
 /// Guard bits of a triangular solve of order `n`: `ceil(log2(ceil(log2 n) + 8)) + 2`.
 ///
-/// Each row is updated at most `ceil(log2 n)` times, each update rounds once more; before the last rounding the residual is
-/// below `0.3 * 2^-b (||t_i|| ||x_j|| + |b_ij|)`.
+/// Each row is updated at most `ceil(log2 n)` times, each update rounds once more; before the last rounding the
+/// residual is below `0.3 * 2^-b (||t_i|| ||x_j|| + |b_ij|)`.
 pub fn trsm_guard_bits(order: usize) -> u32 {
     ceil_log2(ceil_log2(order) as usize + 8) + 2
 }
@@ -120,13 +120,14 @@ pub const TRSM_BLOCK_ROWS: usize = 64;
 /// Rows of a group of diagonal blocks that are scaled together.
 pub const TRSM_GROUP_ROWS: usize = 256;
 
-/// Extra bits at which a diagonal block of at most 64 rows is inverted and its inverse applied, where the Frobenius norm
-/// of the inverse of the row-scaled block is at most `2^norm_exponent`: `max(norm_exponent, 3) + 8`.
+/// Extra bits at which a diagonal block of at most 64 rows is inverted and its inverse applied, where the Frobenius
+/// norm of the inverse of the row-scaled block is at most `2^norm_exponent`: `max(norm_exponent, 3) + 8`.
 pub fn trsm_inverse_bits(norm_exponent: i64) -> i64 {
     norm_exponent.max(3) + 8
 }
 
-/// Guard bits of a solve with a Cholesky factor of order `n`: `6 + ceil(log2(ceil(log2 n) + 5)) + ceil(ceil(log2 n) / 2)`.
+/// Guard bits of a solve with a Cholesky factor of order `n`:
+/// `6 + ceil(log2(ceil(log2 n) + 5)) + ceil(ceil(log2 n) / 2)`.
 ///
 /// Two triangular solves with the row-scaled factor then leave, before the last rounding, at most half of
 /// `2^-b (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)` to the product of the factors.
@@ -135,10 +136,11 @@ pub fn cholesky_solve_guard_bits(order: usize) -> u32 {
     6 + ceil_log2(depth as usize + 5) + depth.div_ceil(2)
 }
 
-/// Guard bits of the inverse of a row-scaled Cholesky factor of order `n`, where the inverse's Frobenius norm is at most
-/// `2^norm_exponent`: those of a solve, and the norm's.
+/// Guard bits of the inverse of a row-scaled Cholesky factor of order `n`, where the inverse's Frobenius norm is at
+/// most `2^norm_exponent`: those of a solve, and the norm's.
 ///
-/// The columns of the inverse are then off by at most `2^(-b-4)` of their norms, and their products by less than `2^(-b-2)`.
+/// The columns of the inverse are then off by at most `2^(-b-4)` of their norms, and their products by less than
+/// `2^(-b-2)`.
 pub fn cholesky_inverse_guard_bits(order: usize, norm_exponent: i64) -> i64 {
     i64::from(cholesky_solve_guard_bits(order)) + norm_exponent.max(0)
 }
@@ -150,13 +152,14 @@ pub fn ldlt_guard_bits(order: usize) -> u32 {
     5 + ceil_log2(ceil_log2(order) as usize + 4)
 }
 
-/// Guard bits of a solve with factors `L D L^T`: one more than with a Cholesky factor, since `D` is scaled to `[1/4, 1)` only.
+/// Guard bits of a solve with factors `L D L^T`: one more than with a Cholesky factor, since `D` is scaled to
+/// `[1/4, 1)` only.
 pub fn ldlt_solve_guard_bits(order: usize) -> u32 {
     cholesky_solve_guard_bits(order) + 1
 }
 
-/// Bits by which the norms of a row and a column may exceed `(|A| |X| + |B|)_ij` before that entry of a residual is summed
-/// on its own.
+/// Bits by which the norms of a row and a column may exceed `(|A| |X| + |B|)_ij` before that entry of a residual is
+/// summed on its own.
 pub const RESIDUAL_COVERED_BITS: u32 = 10;
 
 /// Precision at which `|A| |X|` is multiplied out: an entry that is not covered is then right to one part in `2^12`.

@@ -1,7 +1,7 @@
 //! Sums of products of big floats, scalar by scalar: a fixed-point window that holds the leading bits of a sum.
 //!
-//! Promise: a sum is off by less than `2^-62` units in the last of the precision's places of its largest term. Bits do
-//! not depend on anything but the terms and their order.
+//! Promise: a sum of `k` terms is off by less than `k 2^-63 * 2^-precision` times its largest term. Bits do not
+//! depend on anything but the terms and their order.
 
 use crate::kernels::limbs;
 use crate::math::bound::WINDOW_EXTRA_LIMBS;

@@ -13,12 +13,12 @@ const ESTIMATE_BITS: u32 = 53;
 const STEPS: usize = 5;
 
 impl Cholesky {
-    /// A lower bound, rarely off by more than a factor of 3, of the condition `||A||_1 ||A^-1||_1` of the factored matrix,
-    /// whose 1-norm is `one_norm` (see [`Matrix::one_norm`]); 53 bits. 0 for an empty matrix.
+    /// A lower bound, rarely off by more than a factor of 3, of the condition `||A||_1 ||A^-1||_1` of the factored
+    /// matrix, whose 1-norm is `one_norm` (see [`Matrix::one_norm`]); 53 bits. 0 for an empty matrix.
     ///
     /// Deterministic. Cost: at most eleven solves with one right side, at the factor's precision.
-    /// Source: N. J. Higham, *FORTRAN codes for estimating the one-norm of a real or complex matrix*, ACM TOMS 14 (1988),
-    /// algorithm 4.1.
+    /// Source: N. J. Higham, *FORTRAN codes for estimating the one-norm of a real or complex matrix*, ACM TOMS 14
+    /// (1988), algorithm 4.1.
     ///
     /// # Errors
     /// As [`crate::trsm`].

@@ -14,9 +14,9 @@ impl Cholesky {
     /// The solution `X` of `A X = B`, rounded to `precision_bits` bits.
     ///
     /// Shapes: `b` and the result are `n x m`.
-    /// Accuracy: `|b - A x|_i <= 2^(4 - p) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)` for each column, where `p` is the
-    /// smaller of `precision_bits` and the precision of the factor. The bits depend on the factor, `b` and the precision
-    /// alone.
+    /// Accuracy: `|b - A x|_i <= 2^(4 - p) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)` for each column, where `p` is
+    /// the smaller of `precision_bits` and the precision of the factor. The bits depend on the factor, `b` and the
+    /// precision alone.
     /// Cost: `n^2 m` word products for each prime. Source: docs/ALGORITHM.md, "Solves with a Cholesky factor".
     ///
     /// # Errors

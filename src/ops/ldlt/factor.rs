@@ -1,7 +1,7 @@
 //! The blocked factorisation: halves, a triangular solve for the panel between them, and products for what is left.
 //!
-//! Where `|d| 2^(-2 h)` lies in `[1/4, 1)` for the pivots found so far, columns are scaled by `2^h`, so that the norms in
-//! the products' bounds are those of the rows of `|L| |D|^(1/2)`.
+//! Where `|d| 2^(-2 h)` lies in `[1/4, 1)` for the pivots found so far, columns are scaled by `2^h`, so that the norms
+//! in the products' bounds are those of the rows of `|L| |D|^(1/2)`.
 
 use crate::context::{Context, Progress};
 use crate::error::{Error, Result};
