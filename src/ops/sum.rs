@@ -35,8 +35,8 @@ pub(crate) fn round_sum(x: &ExactEntry<'_>, y: &ExactEntry<'_>, precision_bits: 
         round_integer(negative, sum, low, precision_bits, out)
     };
     match count {
-        ..=SHORT_SUM_LIMBS => Some(add_in(&mut [0; SHORT_SUM_LIMBS][..count], out)),
-        ..=SUM_LIMBS => Some(add_in(&mut [0; SUM_LIMBS][..count], out)),
+        0..=SHORT_SUM_LIMBS => Some(add_in(&mut [0; SHORT_SUM_LIMBS][..count], out)),
+        count if count <= SUM_LIMBS => Some(add_in(&mut [0; SUM_LIMBS][..count], out)),
         _ => None,
     }
 }

@@ -61,7 +61,7 @@ impl Cholesky {
         // A vector of alternating signs catches matrices that are built to mislead the ascent.
         let alternating = |i: usize| {
             let size = Float::with_val(ESTIMATE_BITS, i) / Float::with_val(ESTIMATE_BITS, order.max(2) - 1) + 1u32;
-            if i % 2 == 0 { size } else { -size }
+            if i.is_multiple_of(2) { size } else { -size }
         };
         let y = solve(&(0..order).map(alternating).collect::<Vec<_>>())?;
         let other = sum_of_sizes(&y) * 2u32 / Float::with_val(ESTIMATE_BITS, 3 * order);

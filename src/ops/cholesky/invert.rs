@@ -81,10 +81,12 @@ impl Work {
         let columns = order.min(STRIP_COLUMNS);
         let layout = Layout { order, working_bits, columns };
         let held_bytes = held_bytes.saturating_add(Matrix::bytes_for(order, order, working_bits));
-        let products = strips(order).fold(Ok(()), |needs, rows| {
+        let mut products = Ok(());
+        for rows in strips(order) {
             let shape = BlockShape { rows: rows.len(), cols: rows.end, contracted: order - rows.start };
-            largest_need(needs, plan(ctx, shape, precision_bits, inner(precision_bits, order, held_bytes)).map(|_| ()))
-        });
+            let need = plan(ctx, shape, precision_bits, inner(precision_bits, order, held_bytes)).map(|_| ());
+            products = largest_need(products, need);
+        }
         let bands = largest_need(Bands::plan(ctx, columns, &[layout], held_bytes), products)?;
         Ok(Work { layout, bands, precision_bits, held_bytes })
     }
