@@ -21,7 +21,7 @@ impl Cholesky {
     /// (1988), algorithm 4.1.
     ///
     /// # Errors
-    /// As [`crate::trsm`].
+    /// As [`crate::trsm()`].
     pub fn condition_estimate(&self, ctx: &Context, one_norm: &Float) -> Result<Float> {
         Ok(Float::with_val(ESTIMATE_BITS, self.inverse_norm(ctx)? * one_norm))
     }

@@ -31,7 +31,7 @@ impl Cholesky {
     /// Source: docs/ALGORITHM.md, "Solves with a Cholesky factor".
     ///
     /// # Errors
-    /// As [`crate::trsm`]; [`Error::Precision`] also where the condition asks for more bits than the kernel has.
+    /// As [`crate::trsm()`]; [`Error::Precision`] also where the condition asks for more bits than the kernel has.
     pub fn inverse(&self, ctx: &Context, precision_bits: u32) -> Result<Matrix> {
         let order = self.factor().rows();
         let mut result = Matrix::zeros(order, order, precision_bits)?;

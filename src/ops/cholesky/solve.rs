@@ -20,7 +20,7 @@ impl Cholesky {
     /// Cost: `n^2 m` word products for each prime. Source: docs/ALGORITHM.md, "Solves with a Cholesky factor".
     ///
     /// # Errors
-    /// As [`crate::trsm`].
+    /// As [`crate::trsm()`].
     pub fn solve<'b>(&self, ctx: &Context, b: impl Into<MatrixView<'b>>, precision_bits: u32) -> Result<Matrix> {
         self.solve_beside(ctx, b.into(), precision_bits, 0)
     }

@@ -27,7 +27,7 @@ const STRIP_COLUMNS: usize = 128;
 /// Factors `a`, whose lower triangle is read; returns `L` and `D`.
 ///
 /// # Errors
-/// Those of [`crate::ldlt`].
+/// Those of [`crate::ldlt()`].
 pub(super) fn factor(ctx: &Context, a: MatrixView<'_>, precision_bits: u32) -> Result<(Matrix, Matrix)> {
     let order = a.rows();
     if order != a.cols() {

@@ -120,7 +120,7 @@ impl Ldlt {
     /// Cost: `n^2 m` word products for each prime. Source: docs/ALGORITHM.md, "LDL^T without pivoting".
     ///
     /// # Errors
-    /// As [`crate::trsm`].
+    /// As [`crate::trsm()`].
     pub fn solve<'b>(&self, ctx: &Context, b: impl Into<MatrixView<'b>>, precision_bits: u32) -> Result<Matrix> {
         let guard_bits = ldlt_solve_guard_bits(self.lower.rows());
         let pivots = Some(&self.pivots);

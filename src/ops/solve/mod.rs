@@ -45,7 +45,7 @@ pub struct Refined {
 /// Source: docs/ALGORITHM.md, "Solves with a Cholesky factor".
 ///
 /// # Errors
-/// Those of [`crate::cholesky`] and [`crate::Cholesky::solve`].
+/// Those of [`crate::cholesky()`] and [`crate::Cholesky::solve`].
 pub fn solve<'a, 'b>(
     ctx: &Context,
     a: impl Into<MatrixView<'a>>,

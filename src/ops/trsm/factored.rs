@@ -94,7 +94,7 @@ impl Factored<'_> {
     /// The solution of `L D L^T X = B`.
     ///
     /// # Errors
-    /// Those of [`crate::trsm`].
+    /// Those of [`crate::trsm()`].
     pub fn solve(&self, ctx: &Context, b: MatrixView<'_>) -> Result<Matrix> {
         let order = self.lower.rows();
         if b.rows() != order {

@@ -21,10 +21,10 @@ use crate::ops::window::OwnFloat;
 use rug::Float;
 use std::ops::Range;
 
-/// Solves; see [`crate::trsm`].
+/// Solves; see [`crate::trsm()`].
 ///
 /// # Errors
-/// Those of [`crate::trsm`].
+/// Those of [`crate::trsm()`].
 pub(super) fn solve(
     ctx: &Context,
     (t, b): (MatrixView<'_>, MatrixView<'_>),
