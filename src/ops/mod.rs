@@ -31,7 +31,7 @@ pub use plan::{Plan, plan_gemm, plan_syrk};
 pub use problem::FaultHook;
 pub use report::{Outcome, Phases, Report};
 pub use solve::{RefineOptions, Refined, solve, solve_refined};
-pub use trsm::{TrsmOptions, trsm};
+pub use trsm::{TrsmOptions, trsm, trsm_into};
 pub use verify::{Verification, VerifyOptions, freivalds_gemm, freivalds_syrk, verify_gemm, verify_syrk};
 
 use crate::context::Context;
