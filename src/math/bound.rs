@@ -88,7 +88,7 @@ pub fn f64_digit_bits(terms: usize, modulus: u64) -> u32 {
 
 /// Limbs of a fixed-point window beyond those of the precision: two carry the error of cut terms below `2^-62` units in
 /// the last place, and hold the carries of `2^60` terms.
-pub const WINDOW_EXTRA_LIMBS: usize = 2;
+pub const FIXED_SUM_EXTRA_LIMBS: usize = 2;
 
 /// Guard bits of a triangular solve of order `n`: `ceil(log2(ceil(log2 n) + 8)) + 2`.
 ///

@@ -8,6 +8,7 @@ mod columns;
 mod combine;
 mod convert;
 mod direct;
+mod fixed_sum;
 mod inner_check;
 pub mod ldlt;
 mod multiply;
@@ -23,7 +24,6 @@ pub mod solve;
 mod sum;
 pub mod trsm;
 pub mod verify;
-mod window;
 
 pub use cholesky::{Cholesky, CholeskyOptions, cholesky, cholesky_with};
 pub use ldlt::{Inertia, Ldlt, LdltOptions, ldlt};

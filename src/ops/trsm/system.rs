@@ -11,6 +11,7 @@ use crate::matrix::{MAXIMUM_EXPONENT, Matrix, MatrixView, Op, Side, Uplo};
 use crate::ops::block::{maximum_working_bits, moved};
 use crate::ops::columns::each_column;
 use crate::ops::combine::ExactEntry;
+use crate::ops::fixed_sum::OwnFloat;
 use crate::ops::problem::fits;
 use crate::ops::trsm::Call;
 use crate::ops::trsm::bands::Bands;
@@ -18,7 +19,6 @@ use crate::ops::trsm::layout::Layout;
 use crate::ops::trsm::solver::Solver;
 use crate::ops::trsm::spaces::Spaces;
 use crate::ops::trsm::triangle::Triangle;
-use crate::ops::window::OwnFloat;
 use rug::Float;
 use std::ops::Range;
 
