@@ -64,8 +64,6 @@ fn draw(rows: &[Row], output: &str) -> Result<(), Box<dyn Error>> {
         .x_label_area_size(36)
         .y_label_area_size(170)
         .build_cartesian_2d((1.0..largest * 1.3).log_scale(), (rows.len() as f64)..0.0)?;
-    let label =
-        |y: &f64| rows.get(*y as usize).filter(|_| y.fract() > 0.4).map_or(String::new(), |row| row.label.clone());
     chart
         .configure_mesh()
         .disable_y_mesh()
@@ -95,8 +93,8 @@ fn draw(rows: &[Row], output: &str) -> Result<(), Box<dyn Error>> {
             chart.draw_series([Text::new(format!(" {ratio:.1}"), (*ratio, y - 0.1), style)])?;
         }
         let middle = chart.backend_coord(&(1.0, index as f64 + 0.5));
-        let text = label(&(index as f64 + 0.5));
-        root.draw(&Text::new(text, (middle.0 - 165, middle.1 - 7), ("sans-serif", 13).into_font()))?;
+        let place = (middle.0 - 165, middle.1 - 7);
+        root.draw(&Text::new(row.label.clone(), place, ("sans-serif", 13).into_font()))?;
     }
     chart.configure_series_labels().border_style(BLACK).background_style(WHITE).draw()?;
     root.present()?;

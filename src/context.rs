@@ -5,6 +5,7 @@
 //! limit for itself.
 
 use crate::error::{Error, Result};
+use crate::kernels::tiles::TileEngine;
 use crate::kernels::{self, EngineSpec, IntegerBlock, PlaneEngine, PlaneKernel};
 use crate::matrix::Matrix;
 use crate::store::Buffer;
@@ -37,6 +38,7 @@ pub struct Context {
     progress: Option<Arc<ProgressCallback>>,
     pool: Option<rayon::ThreadPool>,
     engines: Mutex<Vec<KeptEngine>>,
+    tile_engines: Mutex<Vec<KeptTileEngine>>,
     workspace: Mutex<Workspace>,
 }
 
@@ -44,6 +46,12 @@ struct KeptEngine {
     kernel: &'static str,
     spec: EngineSpec,
     engine: Arc<dyn PlaneEngine>,
+}
+
+struct KeptTileEngine {
+    kernel: &'static str,
+    working_bits: u32,
+    engine: Arc<dyn TileEngine>,
 }
 
 /// Engines kept at the same time; the one used longest ago goes first.
@@ -144,7 +152,9 @@ impl ContextBuilder {
         self
     }
 
-    /// Whether each result is checked by a redundant prime; off by default, costs about one part in the prime count.
+    /// Whether each product is checked by a redundant prime; off by default, costs about one part in the prime count.
+    ///
+    /// Factorisations are not: [`crate::verify_cholesky`] checks their results, all of them.
     pub fn self_check(mut self, on: bool) -> Self {
         self.self_check = on;
         self
@@ -190,6 +200,7 @@ impl ContextBuilder {
             progress: self.progress,
             pool,
             engines: Mutex::default(),
+            tile_engines: Mutex::default(),
             workspace: Mutex::default(),
         })
     }
@@ -274,6 +285,26 @@ impl Context {
             engines.remove(0);
         }
         engines.push(KeptEngine { kernel: kernel.name(), spec, engine: engine.clone() });
+        Ok(engine)
+    }
+
+    /// The tile kernels of `kernel` for `working_bits`, made at the first call and kept.
+    ///
+    /// # Errors
+    /// Those of [`PlaneKernel::tile_engine`].
+    pub fn tile_engine(&self, kernel: &'static dyn PlaneKernel, working_bits: u32) -> Result<Arc<dyn TileEngine>> {
+        let mut engines = self.tile_engines.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = |kept: &KeptTileEngine| kept.kernel == kernel.name() && kept.working_bits == working_bits;
+        if let Some(at) = engines.iter().position(known) {
+            let kept = engines.remove(at);
+            engines.push(kept); // the last place is the most recent use
+            return Ok(engines[engines.len() - 1].engine.clone());
+        }
+        let engine = kernel.tile_engine(working_bits)?;
+        if engines.len() == KEPT_ENGINES {
+            engines.remove(0);
+        }
+        engines.push(KeptTileEngine { kernel: kernel.name(), working_bits, engine: engine.clone() });
         Ok(engine)
     }
 

@@ -108,7 +108,11 @@ pub enum Error {
     #[error("verification failed: {0}")]
     Verification(String),
     /// A matrix to be factored is not positive definite at this precision.
-    #[error("the matrix is not positive definite: index {index}: pivot {pivot:.3e} beside a diagonal entry of {diagonal:.3e}; {}", more_precision(*more_bits))]
+    #[error(
+        "the matrix is not positive definite: index {index}: pivot {pivot:.3e} beside a diagonal entry of \
+         {diagonal:.3e}; {}",
+        more_precision(*more_bits)
+    )]
     NotPositiveDefinite {
         /// Row and column, from 0, of the first leading minor that is not positive (LAPACK's `info - 1`).
         index: usize,
@@ -128,7 +132,8 @@ pub enum Error {
     },
     /// Iterative refinement does not reach the precision asked for.
     #[error(
-        "refinement stalls after {iterations} iterations at a backward error of 2^{reached_log2} (asked for 2^{wanted_log2}): factor at a higher precision than {factor_bits} bits"
+        "refinement stalls after {iterations} iterations at a backward error of 2^{reached_log2} (asked for \
+         2^{wanted_log2}): factor at a higher precision than {factor_bits} bits"
     )]
     RefinementStalls {
         /// Corrections made.

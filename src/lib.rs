@@ -1,7 +1,8 @@
 //! Dense linear algebra on big floats (about 100 to 4000 bits) through word-size residues.
 //!
-//! Layers, each knowing only those below it: `front` (files, command line), `ops` (the public verbs), `drive`
-//! (threads), `kernels` and `store` (mechanisms), `plan` (decisions), `matrix` (storage), `math` and `error`.
+//! Layers, each knowing only those below it: `front` (files, command line), `rivals` (other implementations), `ops`
+//! (the public verbs), `drive` (threads), `context` (what a caller chooses), `kernels` (mechanisms), `plan` and
+//! `runtime` (decisions), `matrix` (storage), `store` (memory) beside `math` (numbers), and `error`.
 
 pub mod context;
 pub mod drive;
@@ -13,12 +14,14 @@ pub mod matrix;
 pub mod ops;
 pub mod plan;
 pub mod rivals;
+pub mod runtime;
 pub mod store;
 
 pub use context::{Context, ContextBuilder, Progress};
 pub use error::{Error, Result};
 pub use matrix::{Diag, Matrix, MatrixView, Op, Side, Uplo};
-pub use ops::{Cholesky, CholeskyOptions, cholesky, cholesky_with};
+pub use ops::verify_cholesky;
+pub use ops::{Cholesky, CholeskyOptions, CholeskyReport, Span, TaskKind, cholesky, cholesky_with};
 pub use ops::{GemmOptions, Outcome, Plan, Report, SyrkOptions};
 pub use ops::{
     Inertia, Ldlt, LdltOptions, RefineOptions, Refined, TrsmOptions, ldlt, solve, solve_refined, trsm, trsm_into,

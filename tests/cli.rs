@@ -7,6 +7,10 @@
 mod arguments;
 #[path = "cli/bad_input.rs"]
 mod bad_input;
+#[path = "cli/bench.rs"]
+mod bench;
+#[path = "cli/factor.rs"]
+mod factor;
 #[path = "cli/sandbox.rs"]
 mod sandbox;
 
@@ -84,6 +88,19 @@ fn bits_do_not_depend_on_kernel_threads_or_memory() {
     for choice in choices.into_iter().chain([limited.as_str()]) {
         sandbox.run(&format!("syrk P.bin -o R.mtx --precision 300 {choice}"));
         assert_eq!(sandbox.bytes("R.mtx"), sandbox.bytes("Q.mtx"), "{choice}");
+    }
+}
+
+#[test]
+fn a_report_says_whether_the_product_was_checked() {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen random --rows 30 --cols 12 --precision 150 --seed 3 -o P.mtx");
+    for product in ["syrk P.mtx", "gemm P.mtx P.mtx --transpose-a"] {
+        for (flags, checked) in [("", false), ("--freivalds", true), ("--self-check", true)] {
+            let line = sandbox.run(&format!("{product} -o Q.mtx --precision 150 {flags} --report r.json"));
+            assert_eq!(sandbox.json("r.json")["checked"], checked, "{product} {flags}");
+            assert_eq!(line.contains("self-checked"), checked, "{product} {flags}: {line}");
+        }
     }
 }
 
@@ -174,7 +191,10 @@ fn info_and_plan_tell_what_they_promise() {
     assert!(bytes(&sandbox) < whole && sandbox.json("plan.json")["batches"].as_u64().unwrap() > 1);
     sandbox.run("plan gemm --rows 100 --cols 30 --result-rows 50 --precision 100 --kernel reference");
     let help = sandbox.run("--help");
-    for command in ["info", "gen", "syrk", "gemm", "verify", "convert", "compare", "plan", "bench", "demo"] {
+    for command in [
+        "info", "gen", "syrk", "gemm", "cholesky", "solve", "inverse", "trsm", "verify", "convert", "compare", "plan",
+        "bench", "demo",
+    ] {
         assert!(help.contains(command), "{command}");
     }
     assert!(sandbox.run("--version").starts_with("sunzi "));

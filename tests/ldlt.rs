@@ -12,8 +12,8 @@ fn context(threads: usize) -> Context {
     Context::builder().threads(threads).build().unwrap()
 }
 
-/// `[H B^T; B -K]` with `H`, `K` well conditioned and positive definite, `B` random; rows and columns are scaled by powers
-/// of two up to `2^spread`. Numbers that must not be read stand above the diagonal.
+/// `[H B^T; B -K]` with `H`, `K` well conditioned and positive definite, `B` random; rows and columns are scaled by
+/// powers of two up to `2^spread`. Numbers that must not be read stand above the diagonal.
 fn quasi_definite((positive, negative): (usize, usize), bits: u32, spread: i64, seed: u64) -> Matrix {
     let order = positive + negative;
     let mut rng = Rng::new(seed);

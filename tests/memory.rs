@@ -4,7 +4,7 @@
 //! One test, since the counter sees all threads of the process.
 
 use sunzi::store::{CountingAllocator, allocated_bytes, peak_bytes, reset_peak_bytes};
-use sunzi::{Context, GemmOptions, Matrix, Op, SyrkOptions};
+use sunzi::{CholeskyOptions, Context, GemmOptions, Matrix, Op, SyrkOptions, cholesky_with};
 use sunzi::{gemm_into, gemm_with, plan_gemm, plan_syrk, syrk_into, syrk_with};
 
 #[global_allocator]
@@ -61,7 +61,9 @@ fn plans_cover_what_is_allocated_and_second_calls_allocate_only_the_result() {
     let (peak, _) = rise(|| gemm_into(&ctx, (&a, &b), 300, &transposed, &mut result).unwrap());
     assert!(peak < 64 << 10, "gemm into a result allocates {peak} bytes");
     every_kernel_keeps_its_plan();
+    checked_products_of_many_primes_keep_their_plan();
     a_limit_holds_although_windows_of_another_shape_are_kept();
+    factorisations_keep_their_plan();
 }
 
 /// Planned bytes without a limit, and the least limit that works.
@@ -93,6 +95,24 @@ fn every_kernel_keeps_its_plan() {
     }
 }
 
+/// About 80 primes or more on small planes: what a call lists for each prime weighs most here. Freivalds' test adds its
+/// table and its vectors.
+fn checked_products_of_many_primes_keep_their_plan() {
+    let (rows, precision_bits) = (300, 2048);
+    let (p, b) = (matrix(rows, 64, precision_bits), matrix(rows, 72, precision_bits));
+    let transposed = GemmOptions { op_a: Op::Transpose, ..GemmOptions::default() };
+    for kernel in sunzi::kernels::available() {
+        let context = |threads| Context::builder().threads(threads).kernel(kernel.name()).freivalds(true);
+        let ctx = context(1).build().unwrap();
+        let (peak, outcome) = rise(|| syrk_with(&ctx, &p, precision_bits, &SyrkOptions::default()).unwrap());
+        assert!(outcome.report.checked && outcome.report.primes >= 80, "{}: {:?}", kernel.name(), outcome.report);
+        assert_close(peak, outcome.report.planned_bytes, &format!("tested syrk, {}", kernel.name()));
+        let ctx = context(2).build().unwrap();
+        let (peak, outcome) = rise(|| gemm_with(&ctx, &p, &b, precision_bits, &transposed).unwrap());
+        assert_close(peak, outcome.report.planned_bytes, &format!("tested gemm, {}", kernel.name()));
+    }
+}
+
 /// A tall product needs a large operand window, a wide one a large product window; both kept would break the limit.
 fn a_limit_holds_although_windows_of_another_shape_are_kept() {
     let (tall, wide) = (matrix(6000, 40, 200), matrix(40, 400, 200));
@@ -106,5 +126,33 @@ fn a_limit_holds_although_windows_of_another_shape_are_kept() {
         syrk_with(&ctx, p, 200, &SyrkOptions::default()).unwrap();
         let peak = peak_bytes() - before;
         assert!(peak <= limit + (64 << 10), "kept windows raise the peak to {peak}, the limit is {limit}");
+    }
+}
+
+/// Every kernel, tile sizes that leave a rest, several threads; a second call allocates the factor and little else.
+fn factorisations_keep_their_plan() {
+    let (order, precision_bits) = (210, 300);
+    let mut a = matrix(order, order, precision_bits);
+    (0..order).for_each(|i| a.set_f64(i, i, 200.0).unwrap());
+    for kernel in sunzi::kernels::available() {
+        for (threads, tile_rows) in [(1, None), (1, Some(64)), (2, Some(40))] {
+            let ctx = Context::builder().threads(threads).kernel(kernel.name()).build().unwrap();
+            let options = CholeskyOptions { tile_rows, ..CholeskyOptions::default() };
+            let what = format!("cholesky, {}, {threads} threads, tiles {tile_rows:?}", kernel.name());
+            let (peak, first) = rise(|| cholesky_with(&ctx, &a, precision_bits, &options).unwrap());
+            let planned = first.report().planned_bytes;
+            match kernel.name() {
+                "ifma52" => assert_close(peak, planned, &what),
+                // The general tile kernels count the integers of two tiles at their longest.
+                _ => assert!(peak <= planned && peak * 5 >= planned * 4, "{what}: peak {peak}, planned {planned}"),
+            }
+            let (peak, second) = rise(|| cholesky_with(&ctx, &a, precision_bits, &options).unwrap());
+            assert_eq!(first.factor(), second.factor());
+            if kernel.name() == "ifma52" {
+                let extra = peak - second.factor().bytes();
+                let diagonals = order as u64 * 2000; // made anew in each call: pivots and couplings
+                assert!(extra < diagonals + (64 << 10), "{what}: a second call allocates {extra} bytes");
+            }
+        }
     }
 }

@@ -258,8 +258,8 @@ fn zeros_are_refined_to_zeros() {
     }
 }
 
-/// `1 - 2^-60` beside the diagonal is rounded to 1 in a factor of 40 bits, which then sees a last pivot of `2^-61` where
-/// the true one is five times that: every correction is five times too long.
+/// `1 - 2^-60` beside the diagonal is rounded to 1 in a factor of 40 bits, which then sees a last pivot of `2^-61`
+/// where the true one is five times that: every correction is five times too long.
 fn misleading() -> Matrix {
     let mut a = Matrix::zeros(2, 2, 200).unwrap();
     let one = Float::with_val(200, 1);

@@ -1,5 +1,5 @@
-//! What solves and factorisations allocate under a memory limit, counted by the allocator: never more than the limit, at
-//! the least limit that they name and above it.
+//! What solves and factorisations allocate under a memory limit, counted by the allocator: never more than the limit,
+//! at the least limit that they name and above it.
 //!
 //! One test, since the counter sees all threads of the process.
 

@@ -17,7 +17,7 @@ const LAYERS: &[&[&str]] = &[
     &["error"],
     &["math", "store"],
     &["matrix"],
-    &["plan"],
+    &["plan", "runtime"],
     &["kernels"],
     &["context"],
     &["drive"],

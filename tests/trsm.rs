@@ -73,8 +73,8 @@ fn every_choice_meets_the_bound_at_every_size() {
 fn the_bound_holds_whatever_the_condition() {
     let ctx = context(2);
     for (order, columns) in [(40, 44), (64, 48), (100, 42), (130, 2)] {
-        // Rows of a Hilbert matrix below a diagonal that falls by 3 and by 9 bits a row; random rows without a lift have
-        // inverses that grow by about a bit a row.
+        // Rows of a Hilbert matrix below a diagonal that falls by 3 and by 9 bits a row; random rows without a lift
+        // have inverses that grow by about a bit a row.
         for fall in [0i64, 3, 9, -9] {
             let mut t = matrix(Kind::Unit, order, order, 150, 7);
             for i in 0..order {

@@ -5,8 +5,10 @@
 //! write. Must be called inside [`crate::Context::install`] where there is more than one worker.
 #![forbid(unsafe_code)]
 
+mod graph;
 mod meter;
 
+pub use graph::run_graph;
 pub use meter::Meter;
 
 use crate::error::{Error, Result};

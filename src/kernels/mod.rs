@@ -10,17 +10,23 @@
 //!   (`reconstruct` reads what `multiply` wrote).
 
 pub mod blas;
+pub mod dots;
 pub mod f64;
+pub mod limb_tiles;
 pub mod limbs;
 pub mod reference;
+pub mod tiles;
 #[cfg(target_arch = "x86_64")]
 pub mod x86_64;
 
 use crate::error::{Error, Result};
+use crate::math::bound::cholesky_modulus_bits;
 use crate::matrix::MatrixView;
-use crate::plan::{BLOCK_WORDS, BlockGrid};
+use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
+use rug::Integer;
 use std::ops::Range;
 use std::sync::Arc;
+use tiles::TileEngine;
 
 /// What an engine must be able to hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -48,6 +54,19 @@ pub trait PlaneKernel: Send + Sync {
     /// # Errors
     /// [`Error::Precision`] where the family has too few primes.
     fn prepare(&self, spec: &EngineSpec) -> Result<Arc<dyn PlaneEngine>>;
+    /// Exact sums of products with one vector; see [`dots::by_limbs`].
+    fn dots(&self, source: &dots::DotSource<'_>, vector: &dots::FixedVector, sums: &mut [Integer; BLOCK]) {
+        dots::by_limbs(source, vector, sums);
+    }
+    /// Tile kernels for factorisations of `working_bits`: general ones over the plane kernel, unless it has its own.
+    ///
+    /// # Errors
+    /// [`Error::Precision`] where the family has too few primes.
+    fn tile_engine(&self, working_bits: u32) -> Result<Arc<dyn TileEngine>> {
+        let modulus_bits = cholesky_modulus_bits(working_bits);
+        let engine = self.prepare(&EngineSpec { operand_bits: working_bits, modulus_bits, redundant: false })?;
+        Ok(Arc::new(limb_tiles::LimbTiles::new(engine, working_bits)))
+    }
 }
 
 /// A kernel with its moduli and tables: the three steps of a product.

@@ -40,6 +40,22 @@ pub fn cholesky_modulus_bits(working_bits: u32) -> u32 {
     2 * working_bits + 3
 }
 
+/// Fixed-point bits of a Cholesky solve of order `order` by substitution: `p + ceil(log2 n) + 6`.
+///
+/// Cut entries and unknowns leave residuals of at most `8 sqrt(n)` and `17 n` units in the two substitutions.
+pub fn vector_solve_bits(precision_bits: u32, order: usize) -> u32 {
+    precision_bits + ceil_log2(order) + 6
+}
+
+/// Bits below a pivot's leading bit from which numerators are cut, and bits to which its reciprocal is longer than a
+/// quotient.
+pub const CHOLESKY_GUARD_BITS: u32 = 64;
+
+/// Distance of a quotient's 52-bit fraction from one half, in units of `2^-52`, up to which it is divided exactly.
+///
+/// Cutting the numerator, the reciprocal and the product moves the fraction by less than `2^-44`, that is 256 units.
+pub const QUOTIENT_WINDOW: u64 = 1 << 10;
+
 /// Bit length that no reconstructed product may exceed: `|x| < 2^(modulus_bits - 1)` for every true product, and a
 /// single wrong residue moves `x` beyond it when a redundant prime is held.
 pub fn range_check_bits(modulus_bits: u32) -> u32 {
@@ -86,14 +102,14 @@ pub fn f64_digit_bits(terms: usize, modulus: u64) -> u32 {
     (1..=32).rev().find(fits).expect("fewer than 2^27 terms")
 }
 
-/// Limbs of a fixed-point window beyond those of the precision: two carry the error of cut terms below `2^-62` units in
-/// the last place, and hold the carries of `2^60` terms.
+/// Limbs of a fixed-point sum beyond those of the precision: two keep the error of `k` cut terms below
+/// `k 2^-63` units in the last place, and hold the carries of `2^60` terms.
 pub const FIXED_SUM_EXTRA_LIMBS: usize = 2;
 
 /// Guard bits of a triangular solve of order `n`: `ceil(log2(ceil(log2 n) + 8)) + 2`.
 ///
-/// Each row is updated at most `ceil(log2 n)` times, each update rounds once more; before the last rounding the residual is
-/// below `0.3 * 2^-b (||t_i|| ||x_j|| + |b_ij|)`.
+/// Each row is updated at most `ceil(log2 n)` times, each update rounds once more; before the last rounding the
+/// residual is below `0.3 * 2^-b (||t_i|| ||x_j|| + |b_ij|)`.
 pub fn trsm_guard_bits(order: usize) -> u32 {
     ceil_log2(ceil_log2(order) as usize + 8) + 2
 }
@@ -104,13 +120,14 @@ pub const TRSM_BLOCK_ROWS: usize = 64;
 /// Rows of a group of diagonal blocks that are scaled together.
 pub const TRSM_GROUP_ROWS: usize = 256;
 
-/// Extra bits at which a diagonal block of at most 64 rows is inverted and its inverse applied, where the Frobenius norm
-/// of the inverse of the row-scaled block is at most `2^norm_exponent`: `max(norm_exponent, 3) + 8`.
+/// Extra bits at which a diagonal block of at most 64 rows is inverted and its inverse applied, where the Frobenius
+/// norm of the inverse of the row-scaled block is at most `2^norm_exponent`: `max(norm_exponent, 3) + 8`.
 pub fn trsm_inverse_bits(norm_exponent: i64) -> i64 {
     norm_exponent.max(3) + 8
 }
 
-/// Guard bits of a solve with a Cholesky factor of order `n`: `6 + ceil(log2(ceil(log2 n) + 5)) + ceil(ceil(log2 n) / 2)`.
+/// Guard bits of a solve with a Cholesky factor of order `n`:
+/// `6 + ceil(log2(ceil(log2 n) + 5)) + ceil(ceil(log2 n) / 2)`.
 ///
 /// Two triangular solves with the row-scaled factor then leave, before the last rounding, at most half of
 /// `2^-b (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)` to the product of the factors.
@@ -119,10 +136,11 @@ pub fn cholesky_solve_guard_bits(order: usize) -> u32 {
     6 + ceil_log2(depth as usize + 5) + depth.div_ceil(2)
 }
 
-/// Guard bits of the inverse of a row-scaled Cholesky factor of order `n`, where the inverse's Frobenius norm is at most
-/// `2^norm_exponent`: those of a solve, and the norm's.
+/// Guard bits of the inverse of a row-scaled Cholesky factor of order `n`, where the inverse's Frobenius norm is at
+/// most `2^norm_exponent`: those of a solve, and the norm's.
 ///
-/// The columns of the inverse are then off by at most `2^(-b-4)` of their norms, and their products by less than `2^(-b-2)`.
+/// The columns of the inverse are then off by at most `2^(-b-4)` of their norms, and their products by less than
+/// `2^(-b-2)`.
 pub fn cholesky_inverse_guard_bits(order: usize, norm_exponent: i64) -> i64 {
     i64::from(cholesky_solve_guard_bits(order)) + norm_exponent.max(0)
 }
@@ -134,13 +152,14 @@ pub fn ldlt_guard_bits(order: usize) -> u32 {
     5 + ceil_log2(ceil_log2(order) as usize + 4)
 }
 
-/// Guard bits of a solve with factors `L D L^T`: one more than with a Cholesky factor, since `D` is scaled to `[1/4, 1)` only.
+/// Guard bits of a solve with factors `L D L^T`: one more than with a Cholesky factor, since `D` is scaled to
+/// `[1/4, 1)` only.
 pub fn ldlt_solve_guard_bits(order: usize) -> u32 {
     cholesky_solve_guard_bits(order) + 1
 }
 
-/// Bits by which the norms of a row and a column may exceed `(|A| |X| + |B|)_ij` before that entry of a residual is summed
-/// on its own.
+/// Bits by which the norms of a row and a column may exceed `(|A| |X| + |B|)_ij` before that entry of a residual is
+/// summed on its own.
 pub const RESIDUAL_COVERED_BITS: u32 = 10;
 
 /// Precision at which `|A| |X|` is multiplied out: an entry that is not covered is then right to one part in `2^12`.

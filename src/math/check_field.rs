@@ -1,8 +1,9 @@
 //! Residues of big numbers modulo one random 61-bit prime, for Freivalds' test.
 //!
-//! Shares nothing with the kernels: what it says of a product is independent of how the product was made.
+//! Shares nothing with the kernels but `float`'s tests for single bits: what it says of a product is independent of how
+//! the product was made.
 
-use crate::math::float::FloatRef;
+use crate::math::float::{FloatRef, any_below, bit};
 use crate::math::modulus::Modulus;
 use crate::math::prime::is_prime;
 use rand_chacha::rand_core::RngCore;
@@ -20,10 +21,37 @@ pub struct CheckField {
     powers: Vec<u64>,
 }
 
+/// A sum of products of residues, reduced only where the next product might not fit.
+pub struct ProductSum<'f> {
+    field: &'f CheckField,
+    /// Below `2^122` between two additions.
+    sum: u128,
+}
+
+impl ProductSum<'_> {
+    /// Adds `a * b` for least residues.
+    #[inline]
+    pub fn add(&mut self, a: u64, b: u64) {
+        // Residues are below 2^61: a product is below 2^122, so that the sum never passes 2^123.
+        self.sum += u128::from(a) * u128::from(b);
+        if self.sum >> 122 != 0 {
+            self.sum %= u128::from(self.field.prime());
+        }
+    }
+
+    /// The least residue of the sum.
+    pub fn residue(self) -> u64 {
+        (self.sum % u128::from(self.field.prime())) as u64
+    }
+}
+
 /// Exponents that a [`CheckField`] keeps the powers of two for.
 const KEPT_POWERS: usize = 4096;
 
 impl CheckField {
+    /// Bytes of the table that a field allocates.
+    pub const TABLE_BYTES: u64 = (KEPT_POWERS * size_of::<u64>()) as u64;
+
     /// The field of `prime`, which lies between `2^60` and `2^61` (asserted).
     pub fn new(prime: u64) -> CheckField {
         assert!(prime >> 60 == 1, "{prime} has not 61 bits");
@@ -98,14 +126,10 @@ impl CheckField {
         } else {
             let (word, offset) = (drop as usize / 64, drop as usize % 64);
             let kept = self.fold(&value.limbs[word..]) % self.prime();
-            let limb = |index: usize| value.limbs.get(index).copied().unwrap_or(0);
-            let cut = (limb(word) & ((1 << offset) - 1)) % self.prime();
+            let cut = (value.limbs.get(word).copied().unwrap_or(0) & ((1 << offset) - 1)) % self.prime();
             let floor = self.modulus.multiply(self.modulus.subtract(kept, cut), self.power_of_two(-(offset as i64)));
-            let bit = |position: i64| limb(position as usize / 64) >> (position % 64) & 1 == 1;
-            let guard_word = (drop as usize - 1) / 64;
-            let below = limb(guard_word) & ((1 << ((drop - 1) % 64)) - 1) != 0
-                || value.limbs[..guard_word].iter().any(|&limb| limb != 0);
-            self.modulus.add(floor, u64::from(bit(drop - 1) && (below || bit(drop))))
+            let up = bit(value.limbs, drop - 1) && (any_below(value.limbs, drop - 1) || bit(value.limbs, drop));
+            self.modulus.add(floor, u64::from(up))
         };
         if value.head.is_negative() { self.modulus.subtract(0, magnitude) } else { magnitude }
     }
@@ -118,6 +142,11 @@ impl CheckField {
     /// `a + b` for least residues.
     pub fn add(&self, a: u64, b: u64) -> u64 {
         self.modulus.add(a, b)
+    }
+
+    /// A sum of products, empty to begin with.
+    pub fn product_sum(&self) -> ProductSum<'_> {
+        ProductSum { field: self, sum: 0 }
     }
 
     /// `2^exponent` for `exponent >= -63`.
@@ -168,6 +197,23 @@ mod tests {
             let want = Integer::from(integer.modulo_ref(&Integer::from(field.prime())));
             assert_eq!(field.residue(matrix.get(0, 0)).map(Integer::from), Some(want), "case {case}");
         }
+    }
+
+    #[test]
+    fn sums_of_products_equal_the_big_integer() {
+        let mut draw = ChaCha8Rng::seed_from_u64(6);
+        for largest in [true, false] {
+            let field = CheckField::random(&mut draw);
+            let (mut sum, mut want) = (field.product_sum(), Integer::new());
+            for _ in 0..100 {
+                let mut residue = || if largest { field.prime() - 1 } else { field.draw(&mut draw) };
+                let (a, b) = (residue(), residue());
+                sum.add(a, b);
+                want += Integer::from(a) * b;
+            }
+            assert_eq!(sum.residue(), want.modulo(&Integer::from(field.prime())));
+        }
+        assert_eq!(CheckField::new((1 << 61) - 1).product_sum().residue(), 0);
     }
 
     #[test]

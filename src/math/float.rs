@@ -145,6 +145,11 @@ pub fn round_shifted(magnitude: &[u64], drop: i64, out: &mut [u64]) {
     }
 }
 
+/// Writes `floor(magnitude * 2^-drop)` into all of `out`; `drop` may be negative. Higher bits are lost.
+pub fn shift_down(magnitude: &[u64], drop: i64, out: &mut [u64]) {
+    copy_bits(magnitude, drop, out);
+}
+
 /// Copies the bits from `low` on into `out`; bits outside the source are 0 (`low` may be negative).
 fn copy_bits(source: &[u64], low: i64, out: &mut [u64]) {
     let word = low.div_euclid(64);
@@ -169,14 +174,17 @@ fn copy_bits(source: &[u64], low: i64, out: &mut [u64]) {
     }
 }
 
-/// Bit `index` of a little-endian integer.
-fn bit(limbs: &[u64], index: i64) -> bool {
+/// Bit `index` of a little-endian integer, which may lie beyond its limbs; `index` is not negative.
+#[inline]
+pub fn bit(limbs: &[u64], index: i64) -> bool {
     let (word, shift) = ((index / 64) as usize, (index % 64) as u32);
     word < limbs.len() && (limbs[word] >> shift) & 1 == 1
 }
 
-/// Whether any of the bits `[0, end)` is set.
-fn any_below(limbs: &[u64], end: i64) -> bool {
+/// Whether any of the bits `[0, end)` of a little-endian integer is set; `end` may lie beyond its limbs, and is not
+/// negative.
+#[inline]
+pub fn any_below(limbs: &[u64], end: i64) -> bool {
     let (word, shift) = ((end / 64) as usize, (end % 64) as u32);
     limbs.iter().take(word).any(|&limb| limb != 0)
         || (shift > 0 && word < limbs.len() && limbs[word] & ((1u64 << shift) - 1) != 0)

@@ -39,13 +39,13 @@ pub fn round_shift(value: &Integer, shift: i64) -> Integer {
 }
 
 /// Bits after the point of the weights that [`RowWeight`] adds up.
-const WEIGHT_BITS: u32 = 30;
+pub const WEIGHT_BITS: u32 = 30;
 
 /// The running sum of squares of a row, cut to 30 bits, against the row's diagonal entry.
 ///
 /// With entries `l = |L| 2^-B` and `h = floor(l 2^30)` a row is rejected once `sum h^2 > floor(a 2^60) + 1`, `a` its
-/// scaled diagonal entry: then the exact sum of squares exceeds `a`, and the row's pivot would be negative. A row that is
-/// not rejected has a sum of squares of at most `a + 2^-28 sqrt(n)`, so that nothing computed from it can wrap.
+/// scaled diagonal entry: then the exact sum of squares exceeds `a`, and the row's pivot would be negative. A row that
+/// is not rejected has a sum of squares of at most `a + 2^-28 sqrt(n)`, so that nothing computed from it can wrap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RowWeight {
     /// `sum h^2`.

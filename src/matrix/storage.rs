@@ -136,6 +136,17 @@ impl Matrix {
         self.words.fill(0);
     }
 
+    /// Sets every element above the diagonal to 0.
+    pub fn clear_above_diagonal(&mut self) {
+        let (rows, limbs) = (self.rows, self.limbs_per_element());
+        for col in 1..self.cols {
+            let (start, end) = (col * rows, col * rows + col.min(rows));
+            let (heads, all_limbs) = self.parts_mut();
+            heads[start..end].fill(0);
+            all_limbs[start * limbs..end * limbs].fill(0);
+        }
+    }
+
     /// The whole matrix as a view.
     pub fn view(&self) -> MatrixView<'_> {
         MatrixView::new(self)

@@ -40,22 +40,26 @@ impl InnerCheck {
         let (left, right) = (problem.left.view, problem.right_operand().view);
         let vector = (0..right.cols()).map(|_| field.draw(&mut rng)).collect::<Vec<_>>();
         let entry = |view: MatrixView<'_>, row, col, shifts: &[i64]| field.scaled(view.get(row, col), shifts[col]);
-        let dot = |terms: &mut dyn Iterator<Item = (u64, u64)>| {
-            terms.fold(0, |sum, (a, b)| field.add(sum, field.multiply(a, b)))
-        };
         let image = map_indices(ctx, right.rows(), |row| {
-            dot(&mut vector.iter().enumerate().map(|(col, &v)| (entry(right, row, col, right_shifts), v)))
+            let mut sum = field.product_sum();
+            vector.iter().enumerate().for_each(|(col, &v)| sum.add(entry(right, row, col, right_shifts), v));
+            sum.residue()
         });
         let wanted = map_indices(ctx, left.cols(), |col| {
-            dot(&mut image.iter().enumerate().map(|(row, &v)| (entry(left, row, col, left_shifts), v)))
+            let mut sum = field.product_sum();
+            image.iter().enumerate().for_each(|(row, &v)| sum.add(entry(left, row, col, left_shifts), v));
+            sum.residue()
         });
         let found = Mutex::new(vec![0; wanted.len()]);
         InnerCheck { field, seed, vector, wanted, symmetric: problem.triangle(), found }
     }
 
-    /// Bytes that the check takes beside the product: a few vectors.
+    /// Bytes that the check takes beside the product, for a `rows x cols` result.
+    ///
+    /// The field's table; for each row what is wanted, what is found and the sums of every worker; the random vector;
+    /// its image under the right operand.
     pub fn bytes(rows: usize, cols: usize, contracted: usize, workers: usize) -> u64 {
-        (8 * (rows * (workers + 3) + cols + contracted)) as u64 + (64 << 10)
+        CheckField::TABLE_BYTES + 8 * (rows * (workers + 2) + cols + contracted) as u64
     }
 
     /// Sums for one worker to begin with.

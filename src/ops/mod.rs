@@ -25,14 +25,15 @@ mod sum;
 pub mod trsm;
 pub mod verify;
 
-pub use cholesky::{Cholesky, CholeskyOptions, cholesky, cholesky_with};
+pub use cholesky::{Cholesky, CholeskyOptions, CholeskyReport, Span, TaskKind, cholesky, cholesky_with};
 pub use ldlt::{Inertia, Ldlt, LdltOptions, ldlt};
 pub use plan::{Plan, plan_gemm, plan_syrk};
 pub use problem::FaultHook;
 pub use report::{Outcome, Phases, Report};
 pub use solve::{RefineOptions, Refined, solve, solve_refined};
 pub use trsm::{TrsmOptions, trsm, trsm_into};
-pub use verify::{Verification, VerifyOptions, freivalds_gemm, freivalds_syrk, verify_gemm, verify_syrk};
+pub use verify::{Verification, VerifyOptions, freivalds_gemm, freivalds_syrk};
+pub use verify::{verify_cholesky, verify_gemm, verify_syrk};
 
 use crate::context::Context;
 use crate::error::Result;

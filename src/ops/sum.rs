@@ -10,7 +10,8 @@ const SUM_LIMBS: usize = 256;
 /// Limbs of the sums that need less room to be cleared.
 const SHORT_SUM_LIMBS: usize = 48;
 
-/// `x + y`, rounded to `precision_bits`, to nearest, ties to even; `None` where the exact sum is too long for this road.
+/// `x + y`, rounded to `precision_bits`, to nearest, ties to even; `None` where the exact sum is too long for this
+/// road.
 #[inline]
 pub(crate) fn round_sum(x: &ExactEntry<'_>, y: &ExactEntry<'_>, precision_bits: u32, out: &mut [u64]) -> Option<Head> {
     let (x_bits, y_bits) = (bit_length(x.magnitude) as i64, bit_length(y.magnitude) as i64);
@@ -34,8 +35,8 @@ pub(crate) fn round_sum(x: &ExactEntry<'_>, y: &ExactEntry<'_>, precision_bits: 
         round_integer(negative, sum, low, precision_bits, out)
     };
     match count {
-        ..=SHORT_SUM_LIMBS => Some(add_in(&mut [0; SHORT_SUM_LIMBS][..count], out)),
-        ..=SUM_LIMBS => Some(add_in(&mut [0; SUM_LIMBS][..count], out)),
+        0..=SHORT_SUM_LIMBS => Some(add_in(&mut [0; SHORT_SUM_LIMBS][..count], out)),
+        count if count <= SUM_LIMBS => Some(add_in(&mut [0; SUM_LIMBS][..count], out)),
         _ => None,
     }
 }

@@ -11,8 +11,9 @@ use std::marker::PhantomData;
 use rug::Float;
 
 use super::native::{Arf, Fmpz};
+use super::problem::entry_index;
 use super::sys::{self, fmpz, fmpz_mat_struct};
-use super::{Operation, Problem, Rival, Workers, entry_index, flint_version, process_settings, set_openblas_threads};
+use super::{Operation, Problem, Rival, Workers, flint_version, process_settings, set_openblas_threads};
 
 /// The rival `flint`.
 pub(super) struct Flint {

@@ -1,22 +1,31 @@
-//! The other ways to multiply matrices of big floats, kept to be measured against.
+//! The other ways to do our operations on big floats, kept to be measured against.
 //!
 //! A [`Rival`] takes its input in the number type native to it, prepared outside the clock, and
-//! turns it into a result in that same type: all that a user of the rival would wait for. Three
-//! are known: `sdpb` (one BLAS product per prime, as SDPB does it), `flint` (`fmpz_mat_mul`) and
-//! `mpfr` (a blocked triple loop). Nothing in the library depends on this module; its only
-//! promises are that results are right to `|error_ij| <= 2^(4-b) K ||a_i|| ||b_j||` and that the
-//! rivals are as fast as their own methods allow.
+//! turns it into a result in that same type: all that a user of the rival would wait for. Products
+//! have three: `sdpb` (one BLAS product per prime, as SDPB does it), `flint` (`fmpz_mat_mul`) and
+//! `mpfr` (a blocked triple loop). Operations with a triangular factor have `flint` (`arb_mat`),
+//! `mpfr` (blocked loops again), and for the factorisation `nfloat` (FLINT's LU of packed floats).
+//! Nothing in the library depends on this module; its only promises are that results are right to
+//! the bound that [`Operation`] states and that the rivals are as fast as their own methods allow.
 //!
 //! The thread counts of FLINT and of OpenBLAS are properties of the process. Each run sets them
-//! under a lock, so runs of these two rivals never overlap.
+//! under a lock, so runs of the rivals that use them never overlap.
 
 #[cfg(all(feature = "blas", feature = "flint"))]
 mod comb;
+#[cfg(feature = "flint")]
+mod factor_flint;
+mod factor_mpfr;
+#[cfg(test)]
+mod factor_tests;
 #[cfg(feature = "flint")]
 mod flint;
 mod mpfr;
 #[cfg(feature = "flint")]
 mod native;
+#[cfg(feature = "flint")]
+mod nfloat;
+mod problem;
 #[cfg(all(feature = "blas", feature = "flint"))]
 mod sdpb;
 #[allow(dead_code)]
@@ -24,74 +33,13 @@ mod sys;
 #[cfg(test)]
 mod tests;
 
+pub use problem::{Operation, Problem};
+
 #[cfg(any(feature = "blas", feature = "flint"))]
 use std::ffi::CStr;
 
 use rayon::prelude::*;
 use rug::Float;
-
-/// The names that [`by_name`] knows, in the order in which reports list them.
-pub const NAMES: [&str; 3] = ["sdpb", "flint", "mpfr"];
-
-/// Which product a rival computes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
-    /// `Q = P^T P`, lower triangle, where P is `rows x cols`.
-    Syrk,
-    /// `C = A^T B`, where A and B are both `rows x cols`.
-    Gemm,
-}
-
-/// Input of one rival: column-major entries, all of `precision_bits`.
-#[derive(Clone, Copy, Debug)]
-pub struct Problem<'a> {
-    /// The product asked for.
-    pub operation: Operation,
-    /// Rows of each operand: the length of the dot products.
-    pub rows: usize,
-    /// Columns of each operand: the dimension of the square result.
-    pub cols: usize,
-    /// Precision of the entries and of the result.
-    pub precision_bits: u32,
-    /// P for [`Operation::Syrk`], A for [`Operation::Gemm`].
-    pub a: &'a [Float],
-    /// B for [`Operation::Gemm`], `None` for [`Operation::Syrk`].
-    pub b: Option<&'a [Float]>,
-    /// How many threads a run may use, at least one.
-    pub threads: usize,
-}
-
-impl Problem<'_> {
-    /// Refuses shapes, precisions and values that the rivals cannot take.
-    fn check(&self) -> Result<(), String> {
-        if self.threads == 0 {
-            return Err("a rival needs at least one thread".into());
-        }
-        if i32::try_from(self.rows).is_err() || i32::try_from(self.cols).is_err() {
-            return Err(format!("{} x {} is too large for the rivals", self.rows, self.cols));
-        }
-        if self.b.is_some() != (self.operation == Operation::Gemm) {
-            return Err("the second operand belongs to gemm, and only there".into());
-        }
-        for operand in self.operands() {
-            if operand.len() != self.rows * self.cols {
-                return Err(format!("{} entries do not fill {} x {}", operand.len(), self.rows, self.cols));
-            }
-            if let Some(entry) = operand.iter().find(|entry| entry.prec() != self.precision_bits) {
-                return Err(format!("an entry has {} bits instead of {}", entry.prec(), self.precision_bits));
-            }
-            if !operand.iter().all(Float::is_finite) {
-                return Err("an entry is infinite or not a number".into());
-            }
-        }
-        Ok(())
-    }
-
-    /// The one or two operands, A (or P) first.
-    fn operands(&self) -> impl Iterator<Item = &[Float]> {
-        [Some(self.a), self.b].into_iter().flatten()
-    }
-}
 
 /// One other implementation, bound to one problem.
 pub trait Rival {
@@ -101,14 +49,14 @@ pub trait Rival {
     /// Which form runs, with the versions of the libraries behind it, for reports.
     fn form(&self) -> String;
 
-    /// Does the whole product once, from native input to native output: the part to time.
+    /// Does the whole operation once, from native input to native output: the part to time.
     fn run(&mut self);
 
-    /// Entry (i, j) of the last run's result; zero before the first run. Either triangle of a
-    /// symmetric result may be asked for.
+    /// Entry (i, j) of the last run's result, as [`Operation`] describes it; no number after a run
+    /// that failed, and whatever the rival holds before the first.
     ///
     /// # Panics
-    /// When an index is not less than `cols`.
+    /// When an index lies outside the result.
     fn entry(&self, i: usize, j: usize) -> Float;
 
     /// The phases of the last run in order, each with its wall time in seconds; empty where the
@@ -118,24 +66,59 @@ pub trait Rival {
     }
 }
 
+/// The names that [`by_name`] knows for an operation, in the order in which reports list them.
+pub fn names(operation: Operation) -> &'static [&'static str] {
+    match operation {
+        Operation::Syrk | Operation::Gemm => &["sdpb", "flint", "mpfr"],
+        Operation::Cholesky => &["flint", "nfloat", "mpfr"],
+        Operation::Trsm | Operation::Solve => &["flint", "mpfr"],
+    }
+}
+
+/// Refuses a rival that [`by_name`] could not make for any problem of that operation and precision.
+///
+/// # Errors
+/// When the operation has no rival of that name, the feature it needs was not built, or the
+/// precision is not one that the rival has; the text is one line for the user.
+pub fn admit(name: &str, operation: Operation, precision_bits: u32) -> Result<(), String> {
+    let known = names(operation);
+    if !known.contains(&name) {
+        return Err(format!("unknown rival '{name}' of {}: choose from {}", operation.name(), known.join(", ")));
+    }
+    match name {
+        "sdpb" if !cfg!(all(feature = "blas", feature = "flint")) => {
+            Err("rival sdpb needs the features `blas` and `flint`".into())
+        }
+        "flint" | "nfloat" if !cfg!(feature = "flint") => Err(format!("rival {name} needs the feature `flint`")),
+        #[cfg(feature = "flint")]
+        "nfloat" => nfloat::check_precision(precision_bits),
+        _ => {
+            let _ = precision_bits;
+            Ok(())
+        }
+    }
+}
+
 /// Prepares the rival of that name for a problem; the native copy of the input is made here.
 ///
 /// # Errors
-/// When the name is unknown, the feature it needs was not built, or the problem is not one that
-/// the rivals take; the text is one line for the user.
+/// Those of [`admit`], or when the problem is not one that the rivals take; the text is one line
+/// for the user.
 pub fn by_name(name: &str, problem: Problem) -> Result<Box<dyn Rival>, String> {
+    admit(name, problem.operation, problem.precision_bits)?;
     problem.check()?;
+    let is_product = matches!(problem.operation, Operation::Syrk | Operation::Gemm);
     match name {
         #[cfg(all(feature = "blas", feature = "flint"))]
         "sdpb" => Ok(Box::new(sdpb::Sdpb::new(problem)?)),
-        #[cfg(not(all(feature = "blas", feature = "flint")))]
-        "sdpb" => Err("rival sdpb needs the features `blas` and `flint`".into()),
         #[cfg(feature = "flint")]
-        "flint" => Ok(Box::new(flint::Flint::new(problem)?)),
-        #[cfg(not(feature = "flint"))]
-        "flint" => Err("rival flint needs the feature `flint`".into()),
-        "mpfr" => Ok(Box::new(mpfr::Mpfr::new(problem)?)),
-        _ => Err(format!("no rival is called {name}; there are {}", NAMES.join(", "))),
+        "flint" if is_product => Ok(Box::new(flint::Flint::new(problem)?)),
+        #[cfg(feature = "flint")]
+        "flint" => Ok(Box::new(factor_flint::FactorFlint::new(problem))),
+        #[cfg(feature = "flint")]
+        "nfloat" => Ok(Box::new(nfloat::Nfloat::new(problem)?)),
+        _ if is_product => Ok(Box::new(mpfr::Mpfr::new(problem)?)),
+        _ => Ok(Box::new(factor_mpfr::FactorMpfr::new(problem)?)),
     }
 }
 
@@ -215,16 +198,6 @@ fn set_openblas_threads(threads: usize) {
 fn process_settings() -> std::sync::MutexGuard<'static, ()> {
     static LOCK: std::sync::Mutex<()> = std::sync::Mutex::new(());
     LOCK.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
-/// Where entry (i, j) lies in a column-major square result of which a symmetric product fills
-/// the lower triangle only. Panics outside the result.
-fn entry_index(operation: Operation, cols: usize, i: usize, j: usize) -> usize {
-    assert!(i < cols && j < cols, "({i}, {j}) is outside a result of dimension {cols}");
-    match operation {
-        Operation::Syrk => i.min(j) * cols + i.max(j),
-        Operation::Gemm => j * cols + i,
-    }
 }
 
 /// The threads of one rival: its own pool, or none at all for a single thread.

@@ -7,7 +7,8 @@
 use gmp_mpfr_sys::mpfr;
 use rug::{Assign, Float};
 
-use super::{Operation, Problem, Rival, Workers, entry_index};
+use super::problem::entry_index;
+use super::{Operation, Problem, Rival, Workers};
 
 /// Columns of the result per block, in both directions.
 const BLOCK_COLS: usize = 16;

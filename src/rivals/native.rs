@@ -66,6 +66,16 @@ impl Arf {
         float
     }
 
+    /// The number as FLINT's functions take it.
+    pub(super) fn as_raw(&self) -> *const arf_struct {
+        &raw const self.0
+    }
+
+    /// The number as FLINT's functions set it; what they leave must be initialised.
+    pub(super) fn as_raw_mut(&mut self) -> *mut arf_struct {
+        &raw mut self.0
+    }
+
     /// The least e with `|x| < 2^e`; `None` for zero.
     pub(super) fn exponent(&self) -> Option<i64> {
         // SAFETY: the number is initialised; an empty mantissa means zero, as inputs are finite.

@@ -18,7 +18,8 @@ use rug::Float;
 
 use super::comb::{BLOCK_ENTRIES, Block, Comb};
 use super::native::{Fmpz, Mpf};
-use super::{Operation, Problem, Rival, Workers, entry_index, process_settings, sys};
+use super::problem::entry_index;
+use super::{Operation, Problem, Rival, Workers, process_settings, sys};
 
 /// The rival `sdpb`.
 pub(super) struct Sdpb {
@@ -300,7 +301,7 @@ fn multiply_plane(operation: Operation, shape: (usize, usize), left: &[f64], rig
             cblas::cblas_dsyrk(layout, lower, trans, n, k, 1.0, a, ld_in, 0.0, c, ld_out);
         },
         // SAFETY: as above.
-        Operation::Gemm => unsafe {
+        _ => unsafe {
             cblas::cblas_dgemm(layout, trans, no_trans, n, n, k, 1.0, a, ld_in, b, ld_in, 0.0, c, ld_out);
         },
     }

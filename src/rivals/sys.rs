@@ -1,11 +1,15 @@
 //! Declarations of C functions that the binding crates leave out; nothing but declarations.
 //!
-//! FLINT's conversions to and from GMP and MPFR are missing in `flint3-sys`, OpenBLAS's own
+//! FLINT's conversions to and from GMP and MPFR and those of packed floats are missing in `flint3-sys`, OpenBLAS's own
 //! (non-CBLAS) functions are missing in `cblas-sys`. Signatures follow the headers of FLINT 3.6
 //! and OpenBLAS 0.3.
 
 #[cfg(any(feature = "blas", flint_blas))]
-use std::ffi::{c_char, c_int};
+use std::ffi::c_char;
+#[cfg(any(feature = "blas", feature = "flint", flint_blas))]
+use std::ffi::c_int;
+#[cfg(feature = "flint")]
+use std::ffi::c_void;
 
 #[cfg(feature = "flint")]
 pub use flint3_sys::*;
@@ -28,7 +32,11 @@ unsafe extern "C" {
         rop: *mut gmp_mpfr_sys::mpfr::mpfr_t,
         op: *const arf_struct,
         round: gmp_mpfr_sys::mpfr::rnd_t,
-    ) -> std::ffi::c_int;
+    ) -> c_int;
+    /// Sets a packed float to an `arf`, rounded to its precision; a status.
+    pub fn nfloat_set_arf(res: *mut c_void, x: *const arf_struct, ctx: *mut gr_ctx_struct) -> c_int;
+    /// Sets an `arf` to a packed float, exactly; a status.
+    pub fn nfloat_get_arf(res: *mut arf_struct, x: *const c_void, ctx: *mut gr_ctx_struct) -> c_int;
 }
 
 // SAFETY: names, argument types and results are those of the source of OpenBLAS 0.3.

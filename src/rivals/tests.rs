@@ -1,9 +1,9 @@
-//! Rivals against exact rational arithmetic, and against one another.
+//! Rivals of products against exact rational arithmetic, and against one another.
 
 use rug::rand::RandState;
 use rug::{Assign, Float, Integer};
 
-use super::{NAMES, Operation, Problem, Rival, by_name, openblas_core};
+use super::{Operation, Problem, Rival, admit, by_name, names, openblas_core};
 
 /// Over how many bits the exponents of test entries spread.
 const SPREAD: u32 = 20;
@@ -26,11 +26,9 @@ fn random_matrix(rows: usize, cols: usize, precision_bits: u32, spread: u32, see
     entries
 }
 
-/// The rivals that this build has.
+/// The rivals of products that this build has.
 fn built() -> impl Iterator<Item = &'static str> {
-    let flint = cfg!(feature = "flint");
-    let sdpb = flint && cfg!(feature = "blas");
-    NAMES.into_iter().filter(move |&name| name == "mpfr" || (name == "flint" && flint) || (name == "sdpb" && sdpb))
+    names(Operation::Syrk).iter().copied().filter(|name| admit(name, Operation::Syrk, 64).is_ok())
 }
 
 /// A rival for two operands, of which `Syrk` uses the first, after one run.
@@ -169,11 +167,13 @@ fn unfit_problems_are_refused() {
         Problem { operation: Operation::Syrk, rows: 3, cols: 2, precision_bits: 128, a: &a, b: None, threads: 1 };
     let refuse = |problem: Problem| assert!(by_name("mpfr", problem).is_err(), "{problem:?}");
     assert!(by_name("mpfr", good).is_ok());
-    assert!(by_name("blis", good).is_err());
+    assert_eq!(by_name("nfloat", good).err().unwrap(), "unknown rival 'nfloat' of syrk: choose from sdpb, flint, mpfr");
     refuse(Problem { threads: 0, ..good });
     refuse(Problem { rows: 4, ..good });
     refuse(Problem { b: Some(&a), ..good });
     refuse(Problem { operation: Operation::Gemm, ..good });
+    refuse(Problem { operation: Operation::Cholesky, ..good });
+    refuse(Problem { operation: Operation::Solve, rows: 1, ..good });
     refuse(Problem { precision_bits: 100, ..good });
     let mut infinite = a.clone();
     infinite[1].assign(rug::float::Special::Infinity);

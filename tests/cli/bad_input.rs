@@ -6,7 +6,7 @@ const HEADER: &str = "%%MatrixMarket matrix array real general\n";
 const COORDINATE: &str = "%%MatrixMarket matrix coordinate real general\n";
 
 /// Runs `line` twice, with `Q.mtx` absent and present: it must fail with `code`, say `needle`, and not touch the file.
-fn refused(sandbox: &Sandbox, line: &str, code: i32, needle: &str) {
+pub fn refused(sandbox: &Sandbox, line: &str, code: i32, needle: &str) {
     let before = sandbox.names();
     assert!(!before.contains(&"Q.mtx".to_string()));
     let error = sandbox.fail(line, code);
@@ -109,6 +109,13 @@ fn arguments_that_make_no_sense() {
         ("plan syrk --rows 2 --cols 2 --precision 0", "precision of 0 bits"),
         ("plan add --rows 2 --cols 2 --precision 100", "add"),
         ("bench syrk --rivals nobody", "nobody"),
+        ("bench add", "choose one of syrk, gemm, cholesky, trsm, solve, kernel"),
+        ("bench cholesky --rivals sdpb", "unknown rival 'sdpb' of cholesky: choose from flint, nfloat, mpfr"),
+        ("bench solve --rivals mpfr,nfloat", "unknown rival 'nfloat' of solve"),
+        ("bench cholesky --rows 9 --cols 8", "square, not 9 x 8"),
+        ("bench cholesky --self-check", "--self-check belongs to products"),
+        ("bench cholesky --tile many", "many"),
+        ("bench trsm --tile 8", "--tile belongs to cholesky"),
         ("bench syrk --runs 0", "0 runs"),
         ("verify", "syrk"),
         ("verify syrk P.mtx", "<Q>"),

@@ -5,7 +5,9 @@
 //! and the scale exponents, whose defining property it checks.
 #![allow(dead_code)] // each test binary uses a part
 
+pub mod definite;
 pub mod oracle;
+pub mod sdplib;
 pub mod solves;
 
 use rand_chacha::ChaCha8Rng;

@@ -25,8 +25,9 @@ pub fn transposed(rows: &Rows) -> Rows {
 pub fn symmetric(matrix: &Matrix) -> Rows {
     let mut rows = rows_of(matrix);
     for row in 0..rows.len() {
-        for col in 0..row {
-            rows[col][row] = rows[row][col].clone();
+        let (above, below) = rows.split_at_mut(row);
+        for (upper, value) in above.iter_mut().zip(&below[0]) {
+            upper[row] = value.clone();
         }
     }
     rows

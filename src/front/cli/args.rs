@@ -1,9 +1,13 @@
 //! The command line as typed: names, help texts and strings. No value is judged here; see `config`.
 
+mod factor;
+
+pub use factor::*;
+
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
-/// Big-float matrix products through word-size residues: fast, and the same bits on every machine.
+/// Big-float linear algebra through word-size residues: fast, and the same bits on every machine.
 ///
 /// Files are Matrix Market (.mtx) or binary (.bin), chosen by name. Counts may be written 1e5; sizes take K, M, G, T
 /// (powers of 1024) and decimals. Exit codes: 0 done, 2 wrong arguments, 3 wrong input, 4 not enough memory,
@@ -33,6 +37,14 @@ pub enum RawCommand {
     Syrk(RawSyrk),
     /// C := A B, either operand transposed or not.
     Gemm(RawGemm),
+    /// A = L L^T for a symmetric positive definite A.
+    Cholesky(RawCholesky),
+    /// X with A X = B for a symmetric positive definite A.
+    Solve(RawSolve),
+    /// The inverse of a symmetric positive definite A.
+    Inverse(RawInverse),
+    /// X with op(T) X = alpha B or X op(T) = alpha B for a triangular T.
+    Trsm(RawTrsm),
     /// Check a stored result against its error bound; exit code 0 if and only if it holds.
     #[command(arg_required_else_help = false)]
     Verify(RawVerify),
@@ -42,7 +54,7 @@ pub enum RawCommand {
     Compare(RawCompare),
     /// Show how a product would run: bytes, batches, bands, chunks, jobs. Computes nothing.
     Plan(RawPlan),
-    /// Time products beside other implementations, check every answer, compare with the machine's limit.
+    /// Time an operation beside other implementations, check every answer, compare with the machine's limit.
     Bench(RawBench),
     /// A tour in under a minute: an ill-conditioned Gram matrix, computed, checked, verified, timed.
     Demo(RawDemo),
@@ -175,6 +187,8 @@ pub enum RawVerifyOperation {
     Syrk(RawVerifySyrk),
     /// C = A B.
     Gemm(RawVerifyGemm),
+    /// A = L L^T.
+    Cholesky(RawVerifyCholesky),
 }
 
 /// `sunzi verify syrk`.
@@ -284,24 +298,30 @@ pub struct RawPlan {
 /// `sunzi bench`.
 #[derive(Args, Debug)]
 pub struct RawBench {
-    /// syrk (P^T P), gemm (A^T B, both K x N) or kernel (one plane product against the instruction rate).
+    /// syrk (P^T P), gemm (A^T B, both K x N), cholesky (A = L L^T), trsm (L X = B), solve (L L^T X = B, L given) or
+    /// kernel (one plane product against the instruction rate).
     pub operation: String,
-    /// Rows of each operand (K) [default: 4000; kernel: 4096].
+    /// Rows of each operand (K) [default: 4000; cholesky, trsm, solve: 1000; kernel: 4096].
     #[arg(long, value_name = "K", allow_hyphen_values = true)]
     pub rows: Option<String>,
-    /// Columns of each operand (N) [default: 1000; kernel: 960].
+    /// Columns of each operand of a product, right-hand sides of a system (N) [default: 1000; trsm: as --rows; solve:
+    /// 1; kernel: 960].
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub cols: Option<String>,
     /// Bits of every significand.
     #[arg(long, short, value_name = "B", default_value = "1024", allow_hyphen_values = true)]
     pub precision: String,
-    /// Other implementations to time in the same run, by comma: sdpb, flint, mpfr.
+    /// Other implementations to time in the same run, by comma: sdpb, flint, mpfr; of cholesky: flint, nfloat (FLINT's
+    /// LU of packed floats), mpfr; of trsm and solve: flint, mpfr.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub rivals: Vec<String>,
     /// Timed runs of each, interleaved.
     #[arg(long, value_name = "R", default_value = "5", allow_hyphen_values = true)]
     pub runs: String,
-    /// With the redundant prime of the self-check.
+    /// Rows of a tile of cholesky [default: chosen by size and precision].
+    #[arg(long, value_name = "NB", allow_hyphen_values = true)]
+    pub tile: Option<String>,
+    /// With the redundant prime of the self-check (products only).
     #[arg(long)]
     pub self_check: bool,
     #[command(flatten)]

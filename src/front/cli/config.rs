@@ -2,6 +2,12 @@
 //!
 //! Knows: the kernels' names, the file formats' names. Touches no file. Whatever is refused names the option.
 
+mod bench;
+mod factor;
+
+pub use bench::{Bench, BenchKernel};
+pub use factor::{Factoring, Task, Trsm, VerifyCholesky};
+
 use super::args::*;
 use super::units::{parse_count, parse_size};
 use crate::error::{Error, Result};
@@ -21,15 +27,21 @@ pub enum Command {
     Gen(Gen),
     /// `sunzi syrk` and `sunzi gemm`.
     Product(Product),
-    /// `sunzi verify`.
+    /// `sunzi cholesky`, `sunzi solve` and `sunzi inverse`.
+    Factor(Factoring),
+    /// `sunzi trsm`.
+    Trsm(Trsm),
+    /// `sunzi verify syrk` and `sunzi verify gemm`.
     Verify(Verify),
+    /// `sunzi verify cholesky`.
+    VerifyCholesky(VerifyCholesky),
     /// `sunzi convert`.
     Convert(Convert),
     /// `sunzi compare`.
     Compare(Compare),
     /// `sunzi plan`.
     Plan(Plan),
-    /// `sunzi bench syrk` and `sunzi bench gemm`.
+    /// `sunzi bench` of an operation.
     Bench(Bench),
     /// `sunzi bench kernel`.
     BenchKernel(BenchKernel),
@@ -177,7 +189,7 @@ pub struct Compare {
     pub precision_bits: Option<u32>,
 }
 
-/// Names of the operations of `plan` and `bench`.
+/// Names of the operations of `plan`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operation {
     /// One triangle of a symmetric product.
@@ -205,40 +217,6 @@ pub struct Plan {
     pub engine: Engine,
 }
 
-/// A product to time.
-#[derive(Clone, Debug)]
-pub struct Bench {
-    /// Which product.
-    pub operation: Operation,
-    /// Rows of each operand.
-    pub rows: usize,
-    /// Columns of each operand.
-    pub cols: usize,
-    /// Precision.
-    pub precision_bits: u32,
-    /// Names of the rivals.
-    pub rivals: Vec<String>,
-    /// Timed runs of each.
-    pub runs: usize,
-    /// With the redundant prime.
-    pub self_check: bool,
-    /// The engine.
-    pub engine: Engine,
-}
-
-/// A plane product to time.
-#[derive(Clone, Debug)]
-pub struct BenchKernel {
-    /// Rows contracted.
-    pub rows: usize,
-    /// Rows and columns of the product.
-    pub cols: usize,
-    /// Timed runs.
-    pub runs: usize,
-    /// The kernel.
-    pub engine: Engine,
-}
-
 impl Arguments {
     /// Judges what was typed.
     ///
@@ -252,7 +230,11 @@ impl Arguments {
             Some(RawCommand::Gen(raw)) => Command::Gen(raw.resolve()?),
             Some(RawCommand::Syrk(raw)) => Command::Product(raw.resolve()?),
             Some(RawCommand::Gemm(raw)) => Command::Product(raw.resolve()?),
-            Some(RawCommand::Verify(raw)) => Command::Verify(raw.operation.resolve()?),
+            Some(RawCommand::Cholesky(raw)) => Command::Factor(raw.resolve()?),
+            Some(RawCommand::Solve(raw)) => Command::Factor(raw.resolve()?),
+            Some(RawCommand::Inverse(raw)) => Command::Factor(raw.resolve()?),
+            Some(RawCommand::Trsm(raw)) => Command::Trsm(raw.resolve()?),
+            Some(RawCommand::Verify(raw)) => raw.operation.resolve()?,
             Some(RawCommand::Convert(raw)) => Command::Convert(raw.resolve()?),
             Some(RawCommand::Compare(raw)) => Command::Compare(Compare {
                 left: raw.left,
@@ -337,7 +319,7 @@ impl RawProduct {
 }
 
 impl RawVerifyOperation {
-    fn resolve(self) -> Result<Verify> {
+    fn resolve(self) -> Result<Command> {
         let (operands, result, check) = match self {
             RawVerifyOperation::Syrk(raw) => {
                 (Operands::Syrk { p: raw.p, op: op(raw.transpose), uplo: Uplo::Lower }, raw.q, raw.check)
@@ -346,8 +328,9 @@ impl RawVerifyOperation {
                 let (op_a, op_b) = (op(raw.transpose_a), op(raw.transpose_b));
                 (Operands::Gemm { a: raw.a, b: raw.b, op_a, op_b }, raw.c, raw.check)
             }
+            RawVerifyOperation::Cholesky(raw) => return Ok(Command::VerifyCholesky(raw.resolve()?)),
         };
-        Ok(Verify {
+        Ok(Command::Verify(Verify {
             operands,
             result,
             precision: Precision {
@@ -357,7 +340,7 @@ impl RawVerifyOperation {
             exact_integers: check.exact_integers,
             seed: optional(check.seed, |text| parse_count("--seed", text))?,
             threads: optional(check.threads, threads)?,
-        })
+        }))
     }
 }
 
@@ -370,7 +353,7 @@ impl RawConvert {
 
 impl RawPlan {
     fn resolve(self) -> Result<Plan> {
-        let operation = operation(&self.operation, "syrk, gemm")?;
+        let operation = operation(&self.operation)?;
         let cols = size("--cols", &self.cols)?;
         let rows = optional(self.result_rows, |text| size("--result-rows", text))?.unwrap_or(cols);
         if operation == Operation::Syrk && rows != cols {
@@ -381,31 +364,6 @@ impl RawPlan {
         check_reach(precision_bits, engine.kernel)?;
         let contracted = size("--rows", &self.rows)?;
         Ok(Plan { operation, contracted, rows, cols, precision_bits, self_check: self.self_check, engine })
-    }
-}
-
-impl RawBench {
-    fn resolve(self) -> Result<Command> {
-        let engine = self.engine.resolve()?;
-        let runs = size("--runs", &self.runs)?;
-        if !(1..=1000).contains(&runs) {
-            return Err(Error::InvalidArgument(format!("--runs: {runs} runs: choose 1 to 1000")));
-        }
-        let given = |what: &str, text: &Option<String>, default: usize| match text {
-            Some(text) => size(what, text),
-            None => Ok(default),
-        };
-        if self.operation == "kernel" {
-            let (rows, cols) = (given("--rows", &self.rows, 4096)?, given("--cols", &self.cols, 960)?);
-            return Ok(Command::BenchKernel(BenchKernel { rows, cols, runs, engine }));
-        }
-        let operation = operation(&self.operation, "syrk, gemm, kernel")?;
-        let (rows, cols) = (given("--rows", &self.rows, 4000)?, given("--cols", &self.cols, 1000)?);
-        let precision_bits = precision("--precision", &self.precision)?;
-        check_reach(precision_bits, engine.kernel)?;
-        let rivals = self.rivals.into_iter().filter(|name| !name.is_empty()).collect();
-        let self_check = self.self_check;
-        Ok(Command::Bench(Bench { operation, rows, cols, precision_bits, rivals, runs, self_check, engine }))
     }
 }
 
@@ -458,11 +416,11 @@ fn precision(what: &str, text: &str) -> Result<u32> {
     }
 }
 
-fn operation(name: &str, known: &str) -> Result<Operation> {
+fn operation(name: &str) -> Result<Operation> {
     match name {
         "syrk" => Ok(Operation::Syrk),
         "gemm" => Ok(Operation::Gemm),
-        _ => Err(Error::InvalidArgument(format!("unknown operation '{name}': choose one of {known}"))),
+        _ => Err(Error::InvalidArgument(format!("unknown operation '{name}': choose one of syrk, gemm"))),
     }
 }
 

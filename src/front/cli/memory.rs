@@ -9,9 +9,11 @@ use crate::error::{Error, Result};
 const RESERVE_BYTES: u64 = 4 << 20;
 /// The same for each worker thread.
 const RESERVE_BYTES_PER_THREAD: u64 = 256 << 10;
-/// A minimum named to the user is rounded up to a multiple of this, so that a small change from run to run (a few
-/// pages) does not make the named minimum fail.
+/// A minimum named to the user is rounded up to a multiple of this.
 const ROUND_BYTES: u64 = 1 << 20;
+/// Added to a named minimum, so that it does not fail in the next run: how many pages of the program's own file are
+/// resident depends on what else the machine does.
+const SPREAD_BYTES: u64 = 4 << 20;
 
 /// A limit for the process and what is already taken of it.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +56,7 @@ impl Budget {
     }
 
     fn refusal(&self, needed_bytes: u64) -> Error {
-        let minimum_bytes = self.held_bytes.saturating_add(needed_bytes).saturating_add(ROUND_BYTES);
+        let minimum_bytes = self.held_bytes.saturating_add(needed_bytes).saturating_add(SPREAD_BYTES);
         let minimum_bytes = minimum_bytes.checked_next_multiple_of(ROUND_BYTES).unwrap_or(u64::MAX);
         Error::MemoryLimit { limit_bytes: self.limit_bytes, minimum_bytes }
     }
@@ -102,7 +104,7 @@ mod tests {
         let raised = Budget { limit_bytes: minimum_bytes, ..budget };
         assert!(raised.admit((70 << 20) + 1).is_ok());
         let error = budget.restate(Error::MemoryLimit { limit_bytes: 1, minimum_bytes: 80 << 20 });
-        assert!(matches!(error, Error::MemoryLimit { minimum_bytes, .. } if minimum_bytes == 111 << 20), "{error}");
+        assert!(matches!(error, Error::MemoryLimit { minimum_bytes, .. } if minimum_bytes == 114 << 20), "{error}");
         assert!(matches!(budget.restate(Error::Cancelled), Error::Cancelled));
     }
 

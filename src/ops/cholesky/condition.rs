@@ -13,12 +13,12 @@ const ESTIMATE_BITS: u32 = 53;
 const STEPS: usize = 5;
 
 impl Cholesky {
-    /// A lower bound, rarely off by more than a factor of 3, of the condition `||A||_1 ||A^-1||_1` of the factored matrix,
-    /// whose 1-norm is `one_norm` (see [`Matrix::one_norm`]); 53 bits. 0 for an empty matrix.
+    /// A lower bound, rarely off by more than a factor of 3, of the condition `||A||_1 ||A^-1||_1` of the factored
+    /// matrix, whose 1-norm is `one_norm` (see [`Matrix::one_norm`]); 53 bits. 0 for an empty matrix.
     ///
     /// Deterministic. Cost: at most eleven solves with one right side, at the factor's precision.
-    /// Source: N. J. Higham, *FORTRAN codes for estimating the one-norm of a real or complex matrix*, ACM TOMS 14 (1988),
-    /// algorithm 4.1.
+    /// Source: N. J. Higham, *FORTRAN codes for estimating the one-norm of a real or complex matrix*, ACM TOMS 14
+    /// (1988), algorithm 4.1.
     ///
     /// # Errors
     /// As [`crate::trsm`].
@@ -61,7 +61,7 @@ impl Cholesky {
         // A vector of alternating signs catches matrices that are built to mislead the ascent.
         let alternating = |i: usize| {
             let size = Float::with_val(ESTIMATE_BITS, i) / Float::with_val(ESTIMATE_BITS, order.max(2) - 1) + 1u32;
-            if i % 2 == 0 { size } else { -size }
+            if i.is_multiple_of(2) { size } else { -size }
         };
         let y = solve(&(0..order).map(alternating).collect::<Vec<_>>())?;
         let other = sum_of_sizes(&y) * 2u32 / Float::with_val(ESTIMATE_BITS, 3 * order);

@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::matrix::Matrix;
 use crate::ops::cholesky::problem::Problem;
+use rug::float::Special;
 use rug::{Float, Integer};
 
 /// Bits of the numbers shown.
@@ -11,7 +12,8 @@ const SHOWN_BITS: u32 = 53;
 /// The error for a failure at `index`, given the factor of the rows before it and the scaled pivot, if it is known.
 ///
 /// The pivot of the exact matrix is `a - a_i^T w` with `w = A_11^-1 a_i`; an error `E` in the matrix, within the
-/// residual bound `|E_ij| <= 2^(2 - b) sqrt(a_ii a_jj)`, moves it by at most `2^(2 - b) a (1 + sum |w_k| sqrt(a_kk / a))^2`.
+/// residual bound `|E_ij| <= 2^(2 - b) sqrt(a_ii a_jj)`, moves it by at most
+/// `2^(2 - b) a (1 + sum |w_k| sqrt(a_kk / a))^2`.
 /// A pivot further below 0 than that proves that the matrix is indefinite. Else more bits than hide the pivot now might
 /// help. Cost: quadratic in `index`, paid on failure only.
 pub(crate) fn failure(problem: &Problem<'_>, index: usize, factor: &Matrix, pivot: Option<Integer>) -> Error {
@@ -34,7 +36,11 @@ pub(crate) fn failure(problem: &Problem<'_>, index: usize, factor: &Matrix, pivo
             y.iter().fold(Float::with_val(bits, &diagonal), |rest, entry| rest - Float::with_val(bits, entry * entry))
         }
     };
-    let more_bits = more_bits(problem, factor, &y, &diagonal, &pivot);
+    // Numbers beyond MPFR's range cancel to nothing sensible; only rows left out from the start have such.
+    let pivot = if pivot.is_nan() { Float::with_val(bits, Special::NegInfinity) } else { pivot };
+    // A row left out from the start has a diagonal entry or a 2 x 2 minor that is not positive, at any precision.
+    let is_certain = index == problem.order;
+    let more_bits = if is_certain { None } else { more_bits(problem, factor, &y, &diagonal, &pivot) };
     Error::NotPositiveDefinite {
         index,
         pivot: Float::with_val(SHOWN_BITS, pivot),
@@ -44,9 +50,6 @@ pub(crate) fn failure(problem: &Problem<'_>, index: usize, factor: &Matrix, pivo
 }
 
 fn more_bits(problem: &Problem<'_>, factor: &Matrix, y: &[Float], diagonal: &Float, pivot: &Float) -> Option<u32> {
-    if *diagonal <= 0 {
-        return None;
-    }
     let bits = problem.working_bits + 64;
     let mut w = y.to_vec();
     for i in (0..w.len()).rev() {

@@ -25,8 +25,8 @@ const STRIP_COLUMNS: usize = 256;
 impl Cholesky {
     /// The inverse of `L L^T`, rounded to `precision_bits` bits: symmetric, both triangles filled.
     ///
-    /// Accuracy: with `Z = (L L^T)^-1` for the factor as it is, `|computed - Z|_ij <= 2^(2 - precision_bits) sqrt(z_ii z_jj)`,
-    /// whatever the condition. The bits depend on the factor and the precision alone.
+    /// Accuracy: with `Z = (L L^T)^-1` for the factor as it is, `|computed - Z|_ij <= 2^(2 - precision_bits) sqrt(z_ii
+    /// z_jj)`, whatever the condition. The bits depend on the factor and the precision alone.
     /// Cost: about `n^3 / 3` word products for each prime, at a precision raised by half the bits of the condition.
     /// Source: docs/ALGORITHM.md, "Solves with a Cholesky factor".
     ///
@@ -81,10 +81,12 @@ impl Work {
         let columns = order.min(STRIP_COLUMNS);
         let layout = Layout { order, working_bits, columns };
         let held_bytes = held_bytes.saturating_add(Matrix::bytes_for(order, order, working_bits));
-        let products = strips(order).fold(Ok(()), |needs, rows| {
+        let mut products = Ok(());
+        for rows in strips(order) {
             let shape = BlockShape { rows: rows.len(), cols: rows.end, contracted: order - rows.start };
-            largest_need(needs, plan(ctx, shape, precision_bits, inner(precision_bits, order, held_bytes)).map(|_| ()))
-        });
+            let need = plan(ctx, shape, precision_bits, inner(precision_bits, order, held_bytes)).map(|_| ());
+            products = largest_need(products, need);
+        }
         let bands = largest_need(Bands::plan(ctx, columns, &[layout], held_bytes), products)?;
         Ok(Work { layout, bands, precision_bits, held_bytes })
     }

@@ -5,15 +5,23 @@
 mod condition;
 mod diagnose;
 mod invert;
+mod plan;
 mod problem;
 mod reference;
+mod report;
+mod run;
 mod solve;
+mod vector;
 
 use crate::context::Context;
 use crate::error::Result;
 use crate::matrix::{Matrix, MatrixView, Uplo};
+use plan::Plan;
 use problem::Problem;
+use report::Clock;
+pub use report::{CholeskyReport, Span, TaskKind, TaskTimes};
 use rug::Float;
+use run::Ending;
 
 /// Choices of a factorisation beyond the matrix and the precision.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +36,7 @@ pub struct CholeskyOptions {
 #[derive(Clone, Debug)]
 pub struct Cholesky {
     factor: Matrix,
+    report: CholeskyReport,
 }
 
 /// `A = L L^T`; see [`cholesky_with`].
@@ -56,12 +65,51 @@ pub fn cholesky_with<'a>(
     precision_bits: u32,
     options: &CholeskyOptions,
 ) -> Result<Cholesky> {
-    let maximum = ctx.kernel().maximum_modulus_bits();
-    let problem = Problem::new(a.into(), options.uplo, precision_bits, maximum)?;
-    match reference::factor(&problem) {
-        Ok(rows) if problem.is_whole() => Ok(Cholesky { factor: rows.to_matrix(&problem)? }),
-        Ok(rows) => Err(diagnose::failure(&problem, problem.order, &rows.to_matrix(&problem)?, None)),
-        Err((index, rows, pivot)) => Err(diagnose::failure(&problem, index, &rows.to_matrix(&problem)?, pivot)),
+    let mut clock = Clock::new();
+    let kernel = ctx.kernel();
+    let problem = Problem::new(a.into(), options.uplo, precision_bits, kernel.maximum_modulus_bits())?;
+    let engine = ctx.tile_engine(kernel, problem.working_bits)?;
+    let plan = Plan::new(ctx, &problem, options.tile_rows, &*engine)?;
+    match run::run(ctx, &problem, &plan, &*engine, &mut clock)? {
+        Ending::Factor(factor) if problem.is_whole() => {
+            let report = CholeskyReport {
+                operation: "cholesky",
+                order: problem.order,
+                precision_bits,
+                working_bits: problem.working_bits,
+                threads: plan.threads,
+                kernel: kernel.name(),
+                primes: engine.primes(),
+                tile_rows: plan.tiling.tile_rows,
+                tiles: plan.tiling.graph.tiles,
+                seconds: clock.now(),
+                tasks: clock.times(),
+                planned_bytes: plan.bytes,
+                spans: clock.spans,
+            };
+            Ok(Cholesky { factor, report })
+        }
+        Ending::Factor(factor) => Err(diagnose::failure(&problem, problem.order, &factor, None)),
+        Ending::Failed(index, factor, pivot) => Err(diagnose::failure(&problem, index, &factor, pivot)),
+    }
+}
+
+/// [`cholesky_with`] by its definition, one integer after the other: what every other path is tested against.
+///
+/// # Errors
+/// As [`cholesky_with`].
+#[doc(hidden)]
+pub fn cholesky_reference<'a>(a: impl Into<MatrixView<'a>>, precision_bits: u32, uplo: Uplo) -> Result<Cholesky> {
+    by_definition(&Problem::new(a.into(), uplo, precision_bits, 11_000)?)
+}
+
+fn by_definition(problem: &Problem<'_>) -> Result<Cholesky> {
+    match reference::factor(problem) {
+        Ok(rows) if problem.is_whole() => {
+            Ok(Cholesky { factor: rows.to_matrix(problem)?, report: CholeskyReport::default() })
+        }
+        Ok(rows) => Err(diagnose::failure(problem, problem.order, &rows.to_matrix(problem)?, None)),
+        Err((index, rows, pivot)) => Err(diagnose::failure(problem, index, &rows.to_matrix(problem)?, pivot)),
     }
 }
 
@@ -69,8 +117,8 @@ impl Cholesky {
     /// Takes a factor made elsewhere; what lies above its diagonal is not looked at.
     ///
     /// # Errors
-    /// [`crate::Error::ShapeMismatch`] where it is not square, [`crate::Error::Singular`] where its diagonal has a zero.
-    pub fn from_factor(factor: Matrix) -> Result<Cholesky> {
+    /// [`crate::Error::ShapeMismatch`] where it is not square, [`crate::Error::Singular`] for a zero on its diagonal.
+    pub fn from_factor(mut factor: Matrix) -> Result<Cholesky> {
         let (rows, cols) = (factor.rows(), factor.cols());
         if rows != cols {
             return Err(crate::Error::ShapeMismatch {
@@ -83,7 +131,10 @@ impl Cholesky {
         }
         match (0..rows).find(|&i| factor.get(i, i).head.is_zero()) {
             Some(index) => Err(crate::Error::Singular { index }),
-            None => Ok(Cholesky { factor }),
+            None => {
+                factor.clear_above_diagonal();
+                Ok(Cholesky { factor, report: CholeskyReport::default() })
+            }
         }
     }
 
@@ -92,9 +143,19 @@ impl Cholesky {
         &self.factor
     }
 
+    /// How the factor was computed; empty for a factor made elsewhere.
+    pub fn report(&self) -> &CholeskyReport {
+        &self.report
+    }
+
     /// The factor, by value.
     pub fn into_factor(self) -> Matrix {
         self.factor
+    }
+
+    /// The factor and how it was computed, by value.
+    pub fn into_parts(self) -> (Matrix, CholeskyReport) {
+        (self.factor, self.report)
     }
 
     /// `log det A = 2 sum log l_ii`, to nearly the factor's precision.

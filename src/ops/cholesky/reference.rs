@@ -28,13 +28,12 @@ pub(crate) fn factor(problem: &Problem<'_>) -> std::result::Result<Rows, (usize,
         }
         let root = round_root(&pivot);
         rows[j][j] = root.clone();
-        for i in j + 1..order {
-            let (upper, lower) = rows.split_at_mut(i);
-            let row = &mut lower[0];
+        let (upper, lower) = rows.split_at_mut(j + 1);
+        for (row, weight) in lower.iter_mut().zip(&mut weights[j + 1..]) {
             let value = dot_subtracted(row, &upper[j], j);
-            let entry = if weights[i].is_rejected() { Integer::new() } else { round_quotient(&value, &root) };
-            weights[i].add(&Integer::from(entry.abs_ref()), problem.working_bits);
-            row[j] = if weights[i].is_rejected() { Integer::new() } else { entry };
+            let entry = if weight.is_rejected() { Integer::new() } else { round_quotient(&value, &root) };
+            weight.add(&Integer::from(entry.abs_ref()), problem.working_bits);
+            row[j] = if weight.is_rejected() { Integer::new() } else { entry };
         }
     }
     Ok(Rows(rows))
@@ -52,10 +51,10 @@ fn dot_subtracted(x: &[Integer], y: &[Integer], j: usize) -> Integer {
 impl Rows {
     /// The factor at `precision_bits`, zeros above the diagonal.
     pub fn to_matrix(&self, problem: &Problem<'_>) -> Result<Matrix> {
-        let mut factor = Matrix::zeros(problem.order, problem.order, problem.precision_bits)?;
+        let mut factor = Matrix::zeros(self.0.len(), self.0.len(), problem.precision_bits)?;
         for (i, row) in self.0.iter().enumerate() {
             let exponent = problem.exponents[i] - i64::from(problem.working_bits);
-            for (j, entry) in row.iter().enumerate() {
+            for (j, entry) in row[..=i].iter().enumerate() {
                 factor.set_integer_exponent(i, j, entry, exponent)?;
             }
         }

@@ -4,16 +4,19 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::math::bound::cholesky_solve_guard_bits;
 use crate::matrix::{Matrix, MatrixView};
-use crate::ops::cholesky::Cholesky;
+use crate::ops::cholesky::{Cholesky, vector};
 use crate::ops::trsm::factored::Factored;
+
+/// So many right-hand sides are solved for one by one; the residues of the factor would cost more.
+const VECTOR_COLUMNS: usize = 3;
 
 impl Cholesky {
     /// The solution `X` of `A X = B`, rounded to `precision_bits` bits.
     ///
     /// Shapes: `b` and the result are `n x m`.
-    /// Accuracy: `|b - A x|_i <= 2^(4 - p) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)` for each column, where `p` is the
-    /// smaller of `precision_bits` and the precision of the factor. The bits depend on the factor, `b` and the precision
-    /// alone.
+    /// Accuracy: `|b - A x|_i <= 2^(4 - p) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)` for each column, where `p` is
+    /// the smaller of `precision_bits` and the precision of the factor. The bits depend on the factor, `b` and the
+    /// precision alone.
     /// Cost: `n^2 m` word products for each prime. Source: docs/ALGORITHM.md, "Solves with a Cholesky factor".
     ///
     /// # Errors
@@ -35,6 +38,10 @@ impl Cholesky {
     ) -> Result<Matrix> {
         let guard_bits = cholesky_solve_guard_bits(self.factor().rows());
         let factored = Factored { lower: self.factor(), pivots: None, precision_bits, guard_bits, held_bytes };
+        if (1..=VECTOR_COLUMNS).contains(&b.cols()) && b.rows() == self.factor().rows() {
+            factored.working_bits(ctx)?; // the same precisions for any number of columns
+            return vector::solve_columns(ctx, self.factor(), b, (precision_bits, held_bytes));
+        }
         factored.solve(ctx, b)
     }
 }

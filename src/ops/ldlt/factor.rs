@@ -1,7 +1,7 @@
 //! The blocked factorisation: halves, a triangular solve for the panel between them, and products for what is left.
 //!
-//! Where `|d| 2^(-2 h)` lies in `[1/4, 1)` for the pivots found so far, columns are scaled by `2^h`, so that the norms in
-//! the products' bounds are those of the rows of `|L| |D|^(1/2)`.
+//! Where `|d| 2^(-2 h)` lies in `[1/4, 1)` for the pivots found so far, columns are scaled by `2^h`, so that the norms
+//! in the products' bounds are those of the rows of `|L| |D|^(1/2)`.
 
 use crate::context::{Context, Progress};
 use crate::error::{Error, Result};
@@ -80,7 +80,7 @@ impl Cut {
     fn of(range: &Range<usize>) -> Option<Cut> {
         let blocks = range.len().div_ceil(TRSM_BLOCK_ROWS);
         let middle = range.start + blocks.div_ceil(2) * TRSM_BLOCK_ROWS;
-        (blocks > 1).then(|| Cut { done: range.start..middle, left: middle..range.end })
+        (blocks > 1).then_some(Cut { done: range.start..middle, left: middle..range.end })
     }
 
     fn layout(&self, working_bits: u32) -> Layout {
@@ -121,9 +121,7 @@ fn plan_range(ctx: &Context, range: &Range<usize>, (order, working_bits, base_by
     let update = plan(ctx, shape, working_bits, cut.inner(order, working_bits, base_bytes)).map(|_| ());
     let here = largest_need(cut.layout(working_bits).plan(ctx, cut.left.len(), held_bytes), update);
     let numbers = (order, working_bits, base_bytes);
-    let within =
-        [cut.done, cut.left].iter().fold(here, |needs, part| largest_need(needs, plan_range(ctx, part, numbers)));
-    within
+    [cut.done, cut.left].iter().fold(here, |needs, part| largest_need(needs, plan_range(ctx, part, numbers)))
 }
 
 /// A factorisation under way.

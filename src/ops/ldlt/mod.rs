@@ -40,16 +40,16 @@ pub struct Ldlt {
 /// Factors a symmetric `A = L D L^T` without pivoting, at `precision_bits` bits.
 ///
 /// Shapes: `a` is `n x n` (n may be 0), of which one triangle is read.
-/// Accuracy: with `g_i = (|L| |D| |L^T|)_ii`, `|A - L D L^T|_ij <= 2^(3 - precision_bits) sqrt(g_i g_j)`. For positive definite
-/// matrices `g_i` is about `a_ii`; for quasi-definite ones, `[H B^T; B -K]` with `H` and `K` positive definite, it is
-/// moderate unless `B` is large beside them; for others it may be of any size, see [`Ldlt::growth`]. The bits depend on
-/// `A` and the precision alone.
+/// Accuracy: with `g_i = (|L| |D| |L^T|)_ii`, `|A - L D L^T|_ij <= 2^(3 - precision_bits) sqrt(g_i g_j)`. For positive
+/// definite matrices `g_i` is about `a_ii`; for quasi-definite ones, `[H B^T; B -K]` with `H` and `K` positive
+/// definite, it is moderate unless `B` is large beside them; for others it may be of any size, see [`Ldlt::growth`].
+/// The bits depend on `A` and the precision alone.
 /// Cost: `n^3 / 6` word products for each of about `2 precision_bits / 52` primes.
 /// Source: docs/ALGORITHM.md, "LDL^T without pivoting".
 ///
 /// # Errors
-/// [`crate::Error::Singular`] with the index of a pivot that is 0; [`crate::Error::ShapeMismatch`] where `A` is not square;
-/// [`crate::Error::Precision`]; [`crate::Error::ExponentRange`]; [`crate::Error::MemoryLimit`];
+/// [`crate::Error::Singular`] with the index of a pivot that is 0; [`crate::Error::ShapeMismatch`] where `A` is not
+/// square; [`crate::Error::Precision`]; [`crate::Error::ExponentRange`]; [`crate::Error::MemoryLimit`];
 /// [`crate::Error::Cancelled`]; [`crate::Error::OutOfMemory`].
 pub fn ldlt<'a>(
     ctx: &Context,
@@ -115,8 +115,8 @@ impl Ldlt {
     /// The solution `X` of `A X = B`, rounded to `precision_bits` bits.
     ///
     /// Shapes: `b` and the result are `n x m`.
-    /// Accuracy: `|b - A x|_i <= 2^(4 - p) (sqrt(g_i) sum_j sqrt(g_j) |x_j| + |b_i|)` for each column, with the `g_i` of
-    /// [`ldlt`] and `p` the smaller of `precision_bits` and the precision of the factors.
+    /// Accuracy: `|b - A x|_i <= 2^(4 - p) (sqrt(g_i) sum_j sqrt(g_j) |x_j| + |b_i|)` for each column, with the `g_i`
+    /// of [`ldlt`] and `p` the smaller of `precision_bits` and the precision of the factors.
     /// Cost: `n^2 m` word products for each prime. Source: docs/ALGORITHM.md, "LDL^T without pivoting".
     ///
     /// # Errors

@@ -39,8 +39,8 @@ pub struct Refined {
 /// The solution `X` of `A X = B` for a symmetric positive definite `A`, rounded to `precision_bits` bits.
 ///
 /// Shapes: `a` is `n x n`, of which the lower triangle is read; `b` and the result are `n x m`.
-/// Accuracy: `|b - A x|_i <= 2^(4 - precision_bits) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)` for each column. The bits
-/// depend on `A`, `B` and the precision alone.
+/// Accuracy: `|b - A x|_i <= 2^(4 - precision_bits) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)` for each column. The
+/// bits depend on `A`, `B` and the precision alone.
 /// Cost: one factorisation, `n^3 / 6` word products for each prime, and `n^2 m`.
 /// Source: docs/ALGORITHM.md, "Solves with a Cholesky factor".
 ///
@@ -60,8 +60,8 @@ pub fn solve<'a, 'b>(
 /// [`solve`] with a factor of few bits, refined to the full precision.
 ///
 /// Shapes as in [`solve`].
-/// Accuracy: `|b - A x|_ij <= 2^(1 - precision_bits) (|A| |x| + |b|)_ij` for every entry: a componentwise bound, which the
-/// unrefined solve does not give. The bits depend on `A`, `B`, the precision and the options alone.
+/// Accuracy: `|b - A x|_ij <= 2^(1 - precision_bits) (|A| |x| + |b|)_ij` for every entry: a componentwise bound, which
+/// the unrefined solve does not give. The bits depend on `A`, `B`, the precision and the options alone.
 /// Cost: one factorisation at `factor_bits`; each correction takes a product with `A` at as many bits as are known by
 /// then, and a solve at `factor_bits`, and gains about `factor_bits - log2(condition)` bits.
 /// Source: docs/ALGORITHM.md, "Refinement".

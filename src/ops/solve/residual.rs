@@ -1,7 +1,7 @@
 //! Residuals `B - A X` of a symmetric matrix, and how large they are beside `|A| |X| + |B|`, entry by entry.
 //!
-//! Columns of `A` and rows of `X` are scaled by powers of two first, so that norms are close to the entries that matter.
-//! Where a norm still covers an entry, that entry is summed scalar by scalar.
+//! Columns of `A` and rows of `X` are scaled by powers of two first, so that norms are close to the entries that
+//! matter. Where a norm still covers an entry, that entry is summed scalar by scalar.
 
 use crate::context::Context;
 use crate::error::Result;

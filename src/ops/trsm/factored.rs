@@ -1,5 +1,5 @@
-//! Solves with a factored symmetric matrix `A = L D L^T` (`D` absent for Cholesky): two triangular solves in a system that
-//! powers of two scale to row norms of about 1.
+//! Solves with a factored symmetric matrix `A = L D L^T` (`D` absent for Cholesky): two triangular solves in a system
+//! that powers of two scale to row norms of about 1.
 //!
 //! With `H` such that `|D| H^-2` lies in `[1/4, 1)` and `S` the norms of the rows of `L H`, the system is
 //! `L' D' L'^T z = S^-1 b`, `L' = S^-1 L H`, `D' = D H^-2`, `x = S^-1 z`.
@@ -32,7 +32,8 @@ pub(crate) struct ScaledRows<'a> {
 }
 
 impl<'a> ScaledRows<'a> {
-    /// Scales column `j` by `2^columns[j]`, by 1 beyond their end, then the rows; what lies above the diagonal is not read.
+    /// Scales column `j` by `2^columns[j]`, by 1 beyond their end, then the rows; what lies above the diagonal is not
+    /// read.
     pub fn new(factor: &'a Matrix, columns: &[i64]) -> ScaledRows<'a> {
         let order = factor.rows();
         let head = |row: usize, col: usize| {
@@ -132,7 +133,7 @@ impl Factored<'_> {
         Ok(system.result)
     }
 
-    fn working_bits(&self, ctx: &Context) -> Result<u32> {
+    pub fn working_bits(&self, ctx: &Context) -> Result<u32> {
         let guards = self.guard_bits + guard_bits(self.lower.rows());
         let maximum_bits = maximum_working_bits(ctx).saturating_sub(guards);
         if !(2..=maximum_bits).contains(&self.precision_bits) {

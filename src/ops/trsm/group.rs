@@ -1,8 +1,8 @@
-//! Neighbouring diagonal blocks that are solved by one product each: `x_I = V_I w_I - M_I x_J`, where `V_I` is the inverse
-//! of block `I`, `J` the unknowns of the group before it, and `M_I = V_I T_IJ`.
+//! Neighbouring diagonal blocks that are solved by one product each: `x_I = V_I w_I - M_I x_J`, where `V_I` is the
+//! inverse of block `I`, `J` the unknowns of the group before it, and `M_I = V_I T_IJ`.
 //!
-//! `V_I` is found and applied at as many extra bits as it is large; how many is read off `V_I` itself, so it depends on the
-//! triangle and the precision alone. Source: docs/ALGORITHM.md, "Triangular solves".
+//! `V_I` is found and applied at as many extra bits as it is large; how many is read off `V_I` itself, so it depends on
+//! the triangle and the precision alone. Source: docs/ALGORITHM.md, "Triangular solves".
 
 use crate::context::Context;
 use crate::error::{Error, Result};

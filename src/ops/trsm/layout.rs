@@ -53,9 +53,9 @@ impl Layout {
     /// The parts into which a range of rows is cut, first to last; `None` where it is solved by substitution.
     pub fn parts(&self, rows: &Range<usize>) -> Option<impl DoubleEndedIterator<Item = Range<usize>> + Clone> {
         let count = match rows.len() {
-            ..=SUBSTITUTION_ROWS => return None,
-            ..=TRSM_BLOCK_ROWS => rows.len().div_ceil(2).next_multiple_of(8),
-            ..=TRSM_GROUP_ROWS => rows.len().div_ceil(2).next_multiple_of(TRSM_BLOCK_ROWS),
+            0..=SUBSTITUTION_ROWS => return None,
+            count if count <= TRSM_BLOCK_ROWS => rows.len().div_ceil(2).next_multiple_of(8),
+            count if count <= TRSM_GROUP_ROWS => rows.len().div_ceil(2).next_multiple_of(TRSM_BLOCK_ROWS),
             _ => rows.len().div_ceil(TRSM_GROUP_ROWS).div_ceil(PARTS) * TRSM_GROUP_ROWS,
         };
         Some(pieces(rows, count))

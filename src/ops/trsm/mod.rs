@@ -32,7 +32,8 @@ pub struct TrsmOptions<'a> {
     pub alpha: Option<&'a Float>,
 }
 
-/// The solution `X` of `op(T) X = alpha B` or `X op(T) = alpha B` for a triangular `T`, rounded to `precision_bits` bits.
+/// The solution `X` of `op(T) X = alpha B` or `X op(T) = alpha B` for a triangular `T`, rounded to `precision_bits`
+/// bits.
 ///
 /// Shapes: `t` is `n x n`, of which one triangle is read (with [`Diag::Unit`] without its diagonal); `b` and the
 /// result are `n x m` on the left side, `m x n` on the right. Any of them may be empty.

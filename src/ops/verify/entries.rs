@@ -4,7 +4,7 @@
 //! where exponents spread over more than a million bits, up to the allowance that `Bounds::floor` proves).
 //! Does not know: random vectors.
 
-use super::exact::{Accumulator, Column, KEEP_ALL, ProductSum, term};
+use super::exact::{self, Accumulator, Column, KEEP_ALL, ProductSum, term};
 use super::{Bounds, Problem, Verification, VerifyOptions, map_indices};
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -89,21 +89,7 @@ fn exceeds(
     let bound = left * right;
     let bound_exponent = left_exponent + right_exponent + 2 - 2 * i64::from(bounds.precision_bits);
     let (error, exponent) = (error.square(), 2 * exponent);
-    let tops = |value: &Integer, exponent: i64| i64::from(value.significant_bits()) + exponent;
-    match (error == 0, bound == 0) {
-        (true, _) => return false,
-        (false, true) => return true,
-        _ => {}
-    }
-    let order = tops(&error, exponent).cmp(&tops(&bound, bound_exponent)).then_with(|| {
-        let difference = exponent - bound_exponent;
-        if difference >= 0 {
-            (error << difference as u32).cmp(&bound)
-        } else {
-            error.cmp(&(bound << -difference as u32))
-        }
-    });
-    order == Ordering::Greater
+    exact::compare((&error, exponent), (&bound, bound_exponent)) == Ordering::Greater
 }
 
 /// Compares the sampled entries (all of them where they are few) with exact dot products.
@@ -123,7 +109,7 @@ pub(super) fn compare(
     outcome.entry_count = entries.len();
     match worst {
         Some((&(row, col), error)) if error.fails => Err(failure(problem, row, col, error.ratio)),
-        Some((_, error)) => Ok(Verification { worst_entry: error.ratio, ..outcome }),
+        Some((&place, error)) => Ok(Verification { worst_entry: error.ratio, worst_place: Some(place), ..outcome }),
         None => Ok(outcome),
     }
 }

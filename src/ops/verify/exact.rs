@@ -162,6 +162,18 @@ impl ProductSum {
     }
 }
 
+/// Compares `x * 2^e` with `y * 2^f`, neither below 0; exponents far apart cost nothing.
+pub fn compare((x, e): (&Integer, i64), (y, f): (&Integer, i64)) -> Ordering {
+    if *x == 0 || *y == 0 {
+        return (*x != 0).cmp(&(*y != 0));
+    }
+    let top = |value: &Integer, exponent: i64| i64::from(value.significant_bits()) + exponent;
+    top(x, e).cmp(&top(y, f)).then_with(|| {
+        // Equal top bits: the exponents differ by no more than the longer of the two numbers.
+        if e >= f { Integer::from(x << (e - f) as u32).cmp(y) } else { x.cmp(&Integer::from(y << (f - e) as u32)) }
+    })
+}
+
 /// An upper bound `significand * 2^exponent`: the top bit of the significand is set, or the bound is 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Upper {
@@ -242,18 +254,8 @@ impl Upper {
         if self.is_zero() || *integer == 0 {
             return (*integer != 0).cmp(&!self.is_zero());
         }
-        let top = i64::from(integer.significant_bits()) + exponent;
-        top.cmp(&self.top_exponent()).then_with(|| {
-            // Equal top bits: the two exponents differ by no more than the longer of the two numbers.
-            let difference = exponent - self.exponent;
-            let bound = Integer::from(self.significand);
-            let size = Integer::from(integer.abs_ref());
-            if difference >= 0 {
-                (size << difference as u32).cmp(&bound)
-            } else {
-                size.cmp(&(bound << -difference as u32))
-            }
-        })
+        let bound = Integer::from(self.significand);
+        compare((&Integer::from(integer.abs_ref()), exponent), (&bound, self.exponent))
     }
 
     /// `|integer| * 2^exponent` in units of the bound, to about 50 bits; infinite where only the bound is 0.

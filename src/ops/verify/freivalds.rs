@@ -111,16 +111,12 @@ fn multiply<'a>(
     entry: impl Fn(usize, usize) -> FloatRef<'a> + Send + Sync,
 ) -> std::result::Result<Vec<u64>, (usize, usize)> {
     let sums = map_indices(ctx, rows, |row| {
-        let mut sum = 0u128;
+        let mut sum = field.product_sum();
         for (col, &factor) in x.iter().enumerate() {
             let residue = field.residue(entry(row, col)).ok_or((row, col))?;
-            // Residues are below 2^61: a product is below 2^122, so that the sum never passes 2^123.
-            sum += u128::from(residue) * u128::from(factor);
-            if sum >> 122 != 0 {
-                sum %= u128::from(field.prime());
-            }
+            sum.add(residue, factor);
         }
-        Ok((sum % u128::from(field.prime())) as u64)
+        Ok(sum.residue())
     });
     sums.into_iter().collect()
 }

@@ -3,14 +3,17 @@
 //! Promise: a result that meets the bound of [`syrk_with`](crate::syrk_with) or [`gemm_with`](crate::gemm_with) is
 //! never rejected; what is accepted missed its tested bounds by less than one part in 2^40. No product is rounded:
 //! sums of big floats are kept as integers, however far the exponents lie apart.
-//! Shares no code with the pipeline it judges. Does not know: files, kernels, residue planes.
+//! Shares no code with the pipeline it judges; the judge of Cholesky factors takes products from it, and tests each.
+//! Does not know: files, kernels, residue planes.
 //! Source: docs/ALGORITHM.md, "Verification".
 
+mod cholesky;
 mod entries;
 mod exact;
 mod freivalds;
 mod residual;
 
+pub use cholesky::verify_cholesky;
 pub use freivalds::{freivalds_gemm, freivalds_syrk};
 
 use crate::context::Context;
@@ -67,6 +70,8 @@ pub struct Verification {
     pub worst_residual: f64,
     /// Largest error of a compared entry in units of its bound; 0 for exact integers.
     pub worst_entry: f64,
+    /// Row and column, from 0, of that entry.
+    pub worst_place: Option<(usize, usize)>,
     /// The prime of Freivalds' test, where it was made.
     pub prime: Option<u64>,
     /// Seed that repeats the random choices.

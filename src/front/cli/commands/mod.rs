@@ -4,10 +4,13 @@ mod bench;
 mod compare;
 mod convert;
 mod demo;
+mod factor;
 mod gen_matrix;
 mod info;
 mod plan;
 mod product;
+mod trace;
+mod trsm;
 mod verify;
 
 use super::config::{Command, Engine, Global, Output};
@@ -39,7 +42,10 @@ pub fn run(global: Global, command: Command) -> Result<u8> {
         Command::Info => done(info::run(&mut session)),
         Command::Gen(config) => done(gen_matrix::run(&mut session, &config)),
         Command::Product(config) => done(product::run(&mut session, &config)),
+        Command::Factor(config) => done(factor::run(&mut session, &config)),
+        Command::Trsm(config) => done(trsm::run(&mut session, &config)),
         Command::Verify(config) => done(verify::run(&mut session, &config)),
+        Command::VerifyCholesky(config) => done(factor::verify::run(&mut session, &config)),
         Command::Convert(config) => done(convert::run(&mut session, &config)),
         Command::Compare(config) => compare::run(&mut session, &config),
         Command::Plan(config) => done(plan::run(&mut session, &config)),
@@ -114,7 +120,7 @@ impl Session {
         written
     }
 
-    /// A builder with the choices of the command line but the memory limit, and this session's progress.
+    /// A builder with the choices of the command line but the memory limit, and the command's progress.
     fn context(&self, engine: &Engine) -> ContextBuilder {
         let callback = self.progress();
         let builder = Context::builder().progress(move |progress| callback(progress));
@@ -159,6 +165,18 @@ fn limited(builder: ContextBuilder, budget: Option<Budget>) -> (ContextBuilder, 
 /// Those of [`formats::read_info`].
 fn header(path: &Path) -> Result<Option<FileInfo>> {
     if is_device(path) { Ok(None) } else { formats::read_info(path).map(Some) }
+}
+
+/// Reads a matrix; one that would pass the memory limit of the process is refused by its header.
+///
+/// # Errors
+/// [`Error::MemoryLimit`], and those of [`Session::read`].
+fn read_within(session: &Session, engine: &Engine, path: &Path, options: ReadOptions) -> Result<Loaded> {
+    if let (Some(budget), Some(info)) = (budget(engine), header(path)?) {
+        let bits = options.precision_bits.max(options.input_precision_bits.unwrap_or(0));
+        budget.admit(Matrix::bytes_for(info.rows, info.cols, bits))?;
+    }
+    session.read(path, options)
 }
 
 /// Refuses a matrix that the machine's free memory cannot hold, rather than be killed while it is filled.

@@ -1,6 +1,6 @@
 //! `sunzi syrk` and `sunzi gemm`: files in, product out, within the memory limit of the process.
 
-use super::{Session, budget, check_output, describe, header, limited, stated_precision};
+use super::{Session, budget, check_output, describe, header, limited, read_within, stated_precision};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::front::cli::config::{Operands, Product};
@@ -101,14 +101,10 @@ fn read_inputs(session: &Session, config: &Product) -> Result<Inputs> {
     Ok(Inputs { matrices, accumulate, alpha, beta, precision_bits })
 }
 
-/// Reads one matrix; one that would pass the memory limit is refused by its header.
 fn read(session: &Session, config: &Product, path: &Path, precision_bits: u32) -> Result<Matrix> {
     let input_precision_bits = config.precision.input_bits;
-    if let (Some(budget), Some(info)) = (budget(&config.engine), header(path)?) {
-        let bits = precision_bits.max(input_precision_bits.unwrap_or(0));
-        budget.admit(Matrix::bytes_for(info.rows, info.cols, bits))?;
-    }
-    Ok(session.read(path, ReadOptions { input_precision_bits, ..ReadOptions::new(precision_bits) })?.matrix)
+    let options = ReadOptions { input_precision_bits, ..ReadOptions::new(precision_bits) };
+    Ok(read_within(session, &config.engine, path, options)?.matrix)
 }
 
 fn compute(session: &Session, config: &Product, inputs: &Inputs) -> Result<Outcome> {

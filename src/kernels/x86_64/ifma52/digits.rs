@@ -7,6 +7,7 @@
 
 use super::transpose::transpose;
 use crate::kernels::PanelSource;
+use crate::math::float::any_below;
 use crate::plan::BLOCK;
 use std::arch::x86_64::*;
 
@@ -48,6 +49,7 @@ pub struct Cutter<'a> {
 
 impl<'a> Cutter<'a> {
     /// Begins at the first row of `source`.
+    #[inline(never)] // once a panel; within the loop over rows its values would take registers from it
     #[target_feature(enable = "avx512f")]
     pub fn new(source: &PanelSource<'a>) -> Cutter<'a> {
         let (view, live) = (source.view, source.columns.len());
@@ -87,6 +89,14 @@ impl<'a> Cutter<'a> {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
     pub fn next_row(&mut self, digits: &mut [u64]) -> (u8, u8) {
+        self.next_row_of(u8::MAX, 0, digits)
+    }
+
+    /// As [`Cutter::next_row`], for the columns in `lanes` alone (zeros elsewhere, nothing is read there), with the
+    /// row's own scale shift added to the columns' shifts.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
+    pub fn next_row_of(&mut self, lanes: u8, row_shift: i64, digits: &mut [u64]) -> (u8, u8) {
         const STEP: usize = ROWS * BLOCK;
         assert!(self.rows_left > 0);
         let groups = digits.len().div_ceil(8 * STEP);
@@ -97,12 +107,14 @@ impl<'a> Cutter<'a> {
         let ahead = if self.rows_left >= AHEAD { AHEAD * self.stride } else { 0 };
         // SAFETY: `new` looked up the first and the last element of each column, and no more rows are taken.
         let heads = unsafe {
-            _mm512_mask_i64gather_epi64::<8>(_mm512_setzero_si512(), self.live, elements, self.heads.as_ptr().cast())
+            let lanes = self.live & lanes;
+            _mm512_mask_i64gather_epi64::<8>(_mm512_setzero_si512(), lanes, elements, self.heads.as_ptr().cast())
         };
         let (nonzero, signs) =
             (_mm512_test_epi64_mask(heads, heads), _mm512_test_epi64_mask(heads, _mm512_set1_epi64(1)));
         // The scaled integer is the significand, an integer, shifted right by this; one digit more is cut below it.
-        let shift = _mm512_sub_epi64(self.fixed, _mm512_srai_epi64::<2>(heads));
+        let fixed = _mm512_sub_epi64(self.fixed, _mm512_set1_epi64(row_shift));
+        let shift = _mm512_sub_epi64(fixed, _mm512_srai_epi64::<2>(heads));
         let limit = _mm512_set1_epi64(LARGEST_SHIFT);
         let shift = _mm512_max_epi64(_mm512_min_epi64(shift, limit), _mm512_sub_epi64(_mm512_setzero_si512(), limit));
         let drop = _mm512_sub_epi64(shift, _mm512_set1_epi64(DIGIT_BITS));
@@ -151,7 +163,7 @@ impl<'a> Cutter<'a> {
         let width = self.width / 8;
         let more = (0..BLOCK).filter(|&lane| {
             let limbs = &self.limbs[indices[lane] as usize * width..][..width];
-            equal >> lane & 1 == 1 && drop[lane] > 0 && any_below(limbs, drop[lane] as usize)
+            equal >> lane & 1 == 1 && drop[lane] > 0 && any_below(limbs, drop[lane])
         });
         above | equal & (odd | more.fold(0, |bits, lane| bits | 1 << lane))
     }
@@ -180,13 +192,6 @@ fn masks(nonzero: u8, start: __m512i, width: usize) -> __m512i {
     let past_end = _mm512_max_epi64(_mm512_sub_epi64(start, _mm512_set1_epi64(width as i64 - 64)), zero);
     let before = _mm512_max_epi64(_mm512_sub_epi64(zero, start), zero);
     _mm512_maskz_and_epi64(nonzero, _mm512_srlv_epi64(ones, past_end), _mm512_sllv_epi64(ones, before))
-}
-
-/// Whether one of the low `drop` bits is set.
-fn any_below(limbs: &[u64], drop: usize) -> bool {
-    let whole = (drop / 64).min(limbs.len());
-    let rest = limbs.get(whole).is_some_and(|limb| limb & ((1u64 << (drop % 64)) - 1) != 0);
-    rest || limbs[..whole].iter().any(|&limb| limb != 0)
 }
 
 /// For each of 8 digits, the 8 bytes from the one in which it begins: digit `i` starts at bit `52 i`.

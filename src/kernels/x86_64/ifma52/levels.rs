@@ -3,7 +3,7 @@
 //! `symmetric` and `winograd` call back here for their own products, so that large ones use two levels.
 
 use super::micro::Fold;
-use super::product::{Into, KC, Operands, Target, multiply};
+use super::product::{Into, KC, Operands, Target, depth_of_passes, multiply};
 use super::{symmetric, winograd};
 use crate::plan::BlockGrid;
 use std::ops::Range;
@@ -32,6 +32,11 @@ impl Area {
     pub fn part(&self, rows: Range<usize>, cols: Range<usize>) -> Area {
         let (row, col) = (self.rows.start, self.cols.start);
         Area { rows: row + rows.start..row + rows.end, cols: col + cols.start..col + cols.end, ..self.clone() }
+    }
+
+    /// Block rows and block columns.
+    pub fn panels(&self) -> (usize, usize) {
+        (self.rows.len(), self.cols.len())
     }
 
     /// Whether only the blocks on and below the diagonal exist.
@@ -71,48 +76,80 @@ pub struct Field<'a> {
     pub root: u64,
 }
 
-/// Words of scratch for a product over `rows` rows into an area of this many panels.
-pub fn scratch_words(rows: usize, (m, n): (usize, usize), triangle: bool) -> usize {
-    if triangle && symmetric::pays(rows, m) {
-        symmetric::scratch_words(rows, m)
-    } else if !triangle && winograd::pays(rows, m, n) {
-        winograd::scratch_words(rows, m, n)
-    } else {
-        0
+/// How one product is done.
+#[derive(Clone, Copy)]
+enum Scheme {
+    /// Block by block.
+    Classical,
+    /// Five products of parts, for a triangle: see `symmetric`.
+    Symmetric,
+    /// Seven products of parts, for a rectangle: see `winograd`.
+    Winograd,
+}
+
+impl Scheme {
+    /// For a product over `rows` rows into an area of `m x n` panels.
+    fn choose(rows: usize, (m, n): (usize, usize), triangle: bool) -> Scheme {
+        if triangle && symmetric::pays(rows, m) {
+            Scheme::Symmetric
+        } else if !triangle && winograd::pays(rows, m, n) {
+            Scheme::Winograd
+        } else {
+            Scheme::Classical
+        }
+    }
+
+    /// The same for a part of a larger product: small parts pay no more.
+    fn choose_inner(rows: usize, (m, n): (usize, usize), triangle: bool) -> Scheme {
+        if m.min(n) >= LEAST_INNER_PANELS { Scheme::choose(rows, (m, n), triangle) } else { Scheme::Classical }
+    }
+
+    /// Words of scratch.
+    fn scratch_words(self, rows: usize, (m, n): (usize, usize)) -> usize {
+        match self {
+            Scheme::Classical => 0,
+            Scheme::Symmetric => symmetric::scratch_words(rows, m),
+            Scheme::Winograd => winograd::scratch_words(rows, m, n),
+        }
+    }
+
+    /// `C := C + X^T Y` or `C := X^T Y` on an area.
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    fn multiply(self, field: Field<'_>, operands: &Operands<'_>, area: &Area, work: Work<'_>) {
+        match self {
+            Scheme::Classical => {
+                let (m, n) = area.panels();
+                multiply(field.fold, operands, &area.target(0..m, 0..n), work.c, work.into);
+            }
+            Scheme::Symmetric => symmetric::multiply_triangle(field, operands, area, work),
+            Scheme::Winograd => winograd::multiply_rectangle(field, operands, area, work),
+        }
     }
 }
 
+/// Words of scratch for a product over `rows` rows into an area of this many panels.
+pub fn scratch_words(rows: usize, panels: (usize, usize), triangle: bool) -> usize {
+    Scheme::choose(rows, panels, triangle).scratch_words(rows, panels)
+}
+
 /// The same for a part of a larger product.
-pub fn inner_scratch_words(rows: usize, (m, n): (usize, usize), triangle: bool) -> usize {
-    if m.min(n) >= LEAST_INNER_PANELS { scratch_words(rows, (m, n), triangle) } else { 0 }
+pub fn inner_scratch_words(rows: usize, panels: (usize, usize), triangle: bool) -> usize {
+    Scheme::choose_inner(rows, panels, triangle).scratch_words(rows, panels)
 }
 
 /// Rows of each half that one slab takes, where the halves are to be cut into parts of so many panels.
 pub fn slab_rows(half_rows: usize, panels: usize) -> usize {
-    let most = if panels >= LEAST_INNER_PANELS { 2 * KC } else { KC };
-    half_rows.div_ceil(half_rows.div_ceil(most).max(1)).next_multiple_of(4)
+    depth_of_passes(half_rows, if panels >= LEAST_INNER_PANELS { 2 * KC } else { KC })
 }
 
 /// `C := C + X^T Y` or `C := X^T Y` on an area.
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn multiply_area(field: Field<'_>, operands: &Operands<'_>, area: &Area, work: Work<'_>) {
-    let (m, n) = (area.rows.len(), area.cols.len());
-    if area.is_triangle() && symmetric::pays(operands.rows, m) {
-        symmetric::multiply_triangle(field, operands, area, work);
-    } else if !area.is_triangle() && winograd::pays(operands.rows, m, n) {
-        winograd::multiply_rectangle(field, operands, area, work);
-    } else {
-        multiply(field.fold, operands, &area.target(0..m, 0..n), work.c, work.into);
-    }
+    Scheme::choose(operands.rows, area.panels(), area.is_triangle()).multiply(field, operands, area, work);
 }
 
 /// [`multiply_area`] for a part of a larger product.
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn multiply_part(field: Field<'_>, operands: &Operands<'_>, area: &Area, work: Work<'_>) {
-    let (m, n) = (area.rows.len(), area.cols.len());
-    if m.min(n) >= LEAST_INNER_PANELS {
-        multiply_area(field, operands, area, work);
-    } else {
-        multiply(field.fold, operands, &area.target(0..m, 0..n), work.c, work.into);
-    }
+    Scheme::choose_inner(operands.rows, area.panels(), area.is_triangle()).multiply(field, operands, area, work);
 }

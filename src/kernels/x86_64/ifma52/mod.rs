@@ -6,6 +6,8 @@
 //! an operand panel: `[row][8 columns]`; residues lie below `2^52`.
 
 mod digits;
+mod dots;
+mod factor;
 mod levels;
 mod micro;
 mod product;
@@ -19,13 +21,16 @@ mod transpose;
 mod winograd;
 
 use crate::error::{Error, Result};
+use crate::kernels::dots::{DotSource, FixedVector};
+use crate::kernels::tiles::TileEngine;
 use crate::kernels::{BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneKernel, PlaneProduct};
-use crate::math::bound::ifma52_prime_count;
+use crate::math::bound::{cholesky_modulus_bits, ifma52_prime_count};
 use crate::math::family::{ifma52_maximum_modulus_bits, ifma52_primes};
 use crate::plan::{BLOCK, BlockGrid};
 use levels::{Area, Field, Work};
 use micro::Fold;
 use product::{Into, Next, Operands, Panels, Target};
+use rug::Integer;
 use std::ops::Range;
 use std::sync::Arc;
 use tables::Tables;
@@ -70,6 +75,20 @@ impl PlaneKernel for Ifma52 {
         let count = ifma52_prime_count(spec.modulus_bits) + usize::from(spec.redundant);
         assert!(count <= ifma52_primes().len());
         count
+    }
+
+    fn dots(&self, source: &DotSource<'_>, vector: &FixedVector, sums: &mut [Integer; BLOCK]) {
+        // SAFETY: only `probe` hands the kernel out, having found the instructions.
+        unsafe { dots::dots(source, vector, sums) }
+    }
+
+    fn tile_engine(&self, working_bits: u32) -> Result<Arc<dyn TileEngine>> {
+        let bits = cholesky_modulus_bits(working_bits);
+        if bits > self.maximum_modulus_bits() {
+            let maximum_bits = u64::from(self.maximum_modulus_bits());
+            return Err(Error::Precision { precision_bits: bits.into(), maximum_bits });
+        }
+        Ok(Arc::new(factor::Factor::new(working_bits)))
     }
 
     fn prepare(&self, spec: &EngineSpec) -> Result<Arc<dyn PlaneEngine>> {

@@ -12,7 +12,7 @@ use std::ops::Range;
 pub const KC: usize = 512;
 
 /// Panels of X in one group.
-const MC_PANELS: usize = 20;
+pub const MC_PANELS: usize = 20;
 
 /// Panels of an operand, `stride` words apart, from some row on.
 #[derive(Clone, Copy)]
@@ -30,7 +30,7 @@ impl<'a> Panels<'a> {
     }
 
     /// Whether `count` panels of `rows` rows lie in the slice.
-    pub fn holds(&self, count: usize, rows: usize) -> bool {
+    fn holds(&self, count: usize, rows: usize) -> bool {
         rows == 0 || count == 0 || (count - 1) * self.stride + rows * BLOCK <= self.words.len()
     }
 }
@@ -57,7 +57,7 @@ impl Next {
     /// Planes lie one after another, so that this is most often what the same worker multiplies next.
     pub fn following(panels: Panels<'_>, grid: &BlockGrid, rows: usize) -> Next {
         let start = panels.words.as_ptr().wrapping_add(panels.words.len());
-        Next { start, stride: panels.stride, count: grid.rows.min(MC_PANELS), rows: depth_of_passes(rows) }
+        Next { start, stride: panels.stride, count: grid.rows.min(MC_PANELS), rows: depth_of_passes(rows, KC) }
     }
 }
 
@@ -113,9 +113,9 @@ impl Target {
     }
 }
 
-/// Equal pieces of at most [`KC`] rows, each but the last a multiple of 4.
-pub fn depth_of_passes(rows: usize) -> usize {
-    rows.div_ceil(rows.div_ceil(KC).max(1)).next_multiple_of(4)
+/// Rows of each of the fewest equal pieces of at most `most` rows, a multiple of 4; the last piece may have fewer.
+pub fn depth_of_passes(rows: usize, most: usize) -> usize {
+    rows.div_ceil(rows.div_ceil(most).max(1)).next_multiple_of(4)
 }
 
 /// `C := C + X^T Y` or `C := X^T Y` on the blocks of `target`.
@@ -141,7 +141,7 @@ pub fn multiply(fold: &Fold, operands: &Operands<'_>, target: &Target, c: &mut [
     }
     let columns = grid.column_of(blocks.start)..grid.column_of(blocks.end - 1) + 1;
     let columns = columns.start.max(col_window.start)..columns.end.min(col_window.end);
-    let step = depth_of_passes(rows);
+    let step = depth_of_passes(rows, KC);
     let group_panels = row_window.len().div_ceil(row_window.len().div_ceil(MC_PANELS).max(1)).max(1);
     for first in (0..rows).step_by(step) {
         let depth = step.min(rows - first);

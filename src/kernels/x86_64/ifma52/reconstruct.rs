@@ -175,25 +175,33 @@ const PACK_BYTES: [u8; 64] = {
 fn pack(digits: &[u64], column: usize, count: usize, first: usize, integers: &mut IntegerBlock) {
     let limbs = integers.limbs;
     let out = &mut integers.magnitudes[first * limbs..][..BLOCK * limbs];
-    let bytes = limbs * 8;
     for group in (0..count).step_by(8) {
-        let start = group / 8 * 52;
-        let mask = u64::MAX >> (64 - (bytes - start).min(64));
-        // SAFETY: the digits are padded to groups of 8; the mask keeps each store inside its entry's limbs.
-        unsafe {
-            let index = _mm512_loadu_si512(PACK_BYTES.as_ptr().cast());
-            let rows = std::array::from_fn(|digit| {
-                _mm512_loadu_si512(digits.as_ptr().add(((group + digit) * COLUMNS + column) * BLOCK).cast())
-            });
-            for (lane, entry) in transpose(rows).into_iter().enumerate() {
-                // Even lanes: the low 64 bits of a pair of digits; odd lanes: its high 40 bits.
-                let odd = _mm512_unpackhi_epi64(entry, entry);
-                let low = _mm512_or_si512(entry, _mm512_slli_epi64::<52>(odd));
-                let pairs = _mm512_mask_srli_epi64::<12>(low, 0b1010_1010, entry);
-                let packed = _mm512_maskz_permutexvar_epi8((1 << 52) - 1, index, pairs);
-                let at = out.as_mut_ptr().cast::<i8>().add(lane * bytes + start);
-                _mm512_mask_storeu_epi8(at, mask, packed);
-            }
-        }
+        let rows = std::array::from_fn(|digit| {
+            let at = ((group + digit) * COLUMNS + column) * BLOCK;
+            // SAFETY: the digits are padded to groups of 8.
+            unsafe { _mm512_loadu_si512(digits[at..at + BLOCK].as_ptr().cast()) }
+        });
+        pack_group(rows, group / 8, limbs, out);
+    }
+}
+
+/// Writes 8 digits of 8 entries as limbs: digits `8 group ..` of the entries whose `limbs` limbs follow one another in
+/// `out`; what lies beyond an entry's limbs is dropped.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+pub fn pack_group(digits: [__m512i; BLOCK], group: usize, limbs: usize, out: &mut [u64]) {
+    let (bytes, start) = (limbs * 8, group * 52);
+    assert!(out.len() == BLOCK * limbs && start < bytes);
+    let mask = u64::MAX >> (64 - (bytes - start).min(64));
+    // SAFETY: the array has 64 bytes.
+    let index = unsafe { _mm512_loadu_si512(PACK_BYTES.as_ptr().cast()) };
+    for (lane, entry) in transpose(digits).into_iter().enumerate() {
+        // Even lanes: the low 64 bits of a pair of digits; odd lanes: its high 40 bits.
+        let odd = _mm512_unpackhi_epi64(entry, entry);
+        let low = _mm512_or_si512(entry, _mm512_slli_epi64::<52>(odd));
+        let pairs = _mm512_mask_srli_epi64::<12>(low, 0b1010_1010, entry);
+        let packed = _mm512_maskz_permutexvar_epi8((1 << 52) - 1, index, pairs);
+        // SAFETY: the mask keeps each store inside its entry's limbs.
+        unsafe { _mm512_mask_storeu_epi8(out.as_mut_ptr().cast::<i8>().add(lane * bytes + start), mask, packed) };
     }
 }

@@ -9,7 +9,7 @@
 
 use super::levels::{Area, Field, Work, inner_scratch_words, multiply_part, slab_rows};
 use super::micro::Fold;
-use super::product::{Into, Next, Operands, multiply};
+use super::product::{Into, MC_PANELS, Next, Operands, multiply};
 use super::sums::{form_sums, sum};
 use super::transpose::transpose;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
@@ -60,6 +60,7 @@ impl Halves {
 }
 
 /// `C := C + X^T X` or `C := X^T X` for a triangle.
+#[inline(never)] // the schemes call each other: each keeps a frame of its own
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn multiply_triangle(field: Field<'_>, operands: &Operands<'_>, area: &Area, work: Work<'_>) {
     let (Work { c, into, scratch }, fold) = (work, field.fold);
@@ -86,7 +87,7 @@ pub fn multiply_triangle(field: Field<'_>, operands: &Operands<'_>, area: &Area,
             [s1, s2, s3, fold.add(s3, a12)]
         });
         // Each product fetches what the following one begins with; the last, the next slab.
-        let begin = |panels| Some(Next::new(panels, h.min(24), depth));
+        let begin = |panels| Some(Next::new(panels, h.min(MC_PANELS), depth));
         let later = first + depth;
         let left = half.slab.min(half.rows - later);
         let slab = if left == 0 { next } else { Some(Next::new(x.from(0, later), 2 * h, left)) };

@@ -43,7 +43,8 @@ impl Tables {
         let weights = weights.collect();
         let complement = (Integer::from(1) << (IFMA52_BITS * count as u32)) - product;
         let rows = cofactors.iter().chain([&complement]).map(|value| digits(value, count)).collect::<Vec<_>>();
-        let transposed = (0..count).flat_map(|digit| rows.iter().map(move |row| row[digit])).collect();
+        let mut transposed = Vec::with_capacity(count * rows.len()); // of the size that `bytes` counts
+        transposed.extend((0..count).flat_map(|digit| rows.iter().map(move |row| row[digit])));
         let roots = primes.iter().map(|&prime| Modulus::new(prime).root_of_minus_one()).collect();
         let reciprocals = primes.iter().map(|&prime| 1.0 / prime as f64).collect();
         Tables { primes, operand_digits, radix_powers, weights, roots, reciprocals, cofactors: transposed }

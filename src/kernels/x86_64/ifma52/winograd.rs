@@ -9,7 +9,7 @@
 
 use super::levels::{Area, Field, Work, inner_scratch_words, multiply_part, slab_rows};
 use super::micro::Fold;
-use super::product::{Into, Next, Operands, multiply};
+use super::product::{Into, MC_PANELS, Next, Operands, multiply};
 use super::sums::{form_sums, sum};
 use super::symmetric::{Block, add_blocks, load_block, store_block};
 use crate::plan::{BLOCK, BlockGrid};
@@ -51,6 +51,7 @@ impl Halves {
 }
 
 /// `C := C + X^T Y` or `C := X^T Y` for a rectangle.
+#[inline(never)] // the schemes call each other: each keeps a frame of its own
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn multiply_rectangle(field: Field<'_>, operands: &Operands<'_>, area: &Area, work: Work<'_>) {
     let (Work { c, into, scratch }, fold) = (work, field.fold);
@@ -80,7 +81,7 @@ pub fn multiply_rectangle(field: Field<'_>, operands: &Operands<'_>, area: &Area
             let t2 = fold.subtract(b22, t1);
             [t1, t2, fold.subtract(b22, b12), fold.subtract(b21, t2)]
         });
-        let begin = |panels, count: usize| Some(Next::new(panels, count.min(24), depth));
+        let begin = |panels, count: usize| Some(Next::new(panels, count.min(MC_PANELS), depth));
         // The last product fetches what the next slab begins with.
         let (later, left) = (first + depth, half.slab.min(half.rows - (first + depth)));
         let slab = if left > 0 { Some(Next::new(x.from(0, later), 2 * m, left)) } else { next };

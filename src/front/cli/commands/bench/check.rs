@@ -1,4 +1,4 @@
-//! Sampled entries of a product, computed exactly, to hold every answer against.
+//! Sampled entries to hold every answer against: what a judge is, and the one of products, which computes them exactly.
 
 use crate::matrix::Matrix;
 use rand::{RngCore, SeedableRng};
@@ -9,6 +9,28 @@ use rug::{Assign, Float};
 
 /// Entries sampled.
 const SAMPLES: usize = 64;
+
+/// Who decides whether a result is right.
+pub trait Judge {
+    /// Largest error of the sampled entries of a result in units of our bound; 0 where there are none, and not a
+    /// number where an entry is none.
+    fn worst_error(&self, entry: &dyn Fn(usize, usize) -> Float) -> f64;
+
+    /// The bound of the rivals in units of ours.
+    fn rival_allowance(&self) -> f64;
+}
+
+/// Places in a matrix that is not empty, without end, always the same.
+pub fn draw(rows: usize, cols: usize) -> impl Iterator<Item = (usize, usize)> {
+    let mut generator = ChaCha8Rng::seed_from_u64(0);
+    let mut index = move |count: usize| ((u128::from(generator.next_u64()) * count as u128) >> 64) as usize;
+    std::iter::repeat_with(move || (index(rows), index(cols)))
+}
+
+/// The largest of some ratios, or the first that is no number.
+pub fn worst(ratios: impl Iterator<Item = f64>) -> f64 {
+    ratios.fold(0.0, |worst: f64, ratio| if worst.is_nan() || ratio <= worst { worst } else { ratio })
+}
 
 /// One entry: its place, its value, and the error that is allowed.
 struct Sample {
@@ -29,29 +51,24 @@ pub struct Samples {
 impl Samples {
     /// Computes the samples through MPFR's correctly rounded dot product.
     pub fn new(a: &Matrix, b: Option<&Matrix>) -> Samples {
-        let mut generator = ChaCha8Rng::seed_from_u64(0);
         let cols = a.cols();
         let count = if a.rows() == 0 { 0 } else { SAMPLES.min(cols * cols) };
-        let draw = |_| {
-            let mut index = || ((u128::from(generator.next_u64()) * cols as u128) >> 64) as usize;
-            let (row, col) = (index(), index());
-            let (row, col) = if b.is_none() { (row.max(col), row.min(col)) } else { (row, col) };
-            sample(a, b.unwrap_or(a), row, col)
-        };
-        Samples { samples: (0..count).map(draw).collect(), contracted: a.rows() }
+        let place = |(row, col): (usize, usize)| if b.is_none() { (row.max(col), row.min(col)) } else { (row, col) };
+        let samples = draw(cols, cols).take(count).map(place).map(|(row, col)| sample(a, b.unwrap_or(a), row, col));
+        Samples { samples: samples.collect(), contracted: a.rows() }
     }
+}
 
-    /// Largest error of the sampled entries in units of our bound; 0 where there are none.
-    pub fn worst_error(&self, entry: impl Fn(usize, usize) -> Float) -> f64 {
-        let ratios = self.samples.iter().map(|sample| {
+impl Judge for Samples {
+    fn worst_error(&self, entry: &dyn Fn(usize, usize) -> Float) -> f64 {
+        worst(self.samples.iter().map(|sample| {
             let error = (&sample.value - &entry(sample.row, sample.col)).complete(64).abs();
             if error.is_zero() { 0.0 } else { (error / &sample.bound).to_f64() }
-        });
-        ratios.fold(0.0, |worst, ratio| if ratio <= worst { worst } else { ratio })
+        }))
     }
 
-    /// The bound of the rivals in units of ours: `2^(4 - b) K ||a|| ||b||`.
-    pub fn rival_allowance(&self) -> f64 {
+    /// `2^(4 - b) K ||a|| ||b||`.
+    fn rival_allowance(&self) -> f64 {
         8.0 * self.contracted as f64
     }
 }
@@ -87,10 +104,11 @@ mod tests {
             let terms = (0..30).map(|k| Float::with_val(500, p.float(k, i)) * p.float(k, j));
             terms.fold(Float::new(500), |sum, term| sum + term)
         };
-        assert_eq!(samples.worst_error(exact), 0.0);
+        assert_eq!(samples.worst_error(&exact), 0.0);
         let squared = Float::with_val(500, exact(0, 0)); // norms of columns differ little
-        let off = samples.worst_error(|i, j| exact(i, j) + (squared.clone() >> 79));
+        let off = samples.worst_error(&|i, j| exact(i, j) + (squared.clone() >> 79));
         assert!((0.5..2.0).contains(&off), "{off}");
-        assert!(samples.worst_error(|_, _| Float::with_val(64, f64::NAN)).is_nan());
+        let nothing = |i: usize, j: usize| if i == 2 { Float::with_val(64, f64::NAN) } else { exact(i, j) };
+        assert!(samples.worst_error(&nothing).is_nan());
     }
 }

@@ -1,106 +1,86 @@
 //! The sides of a benchmark, each with its measured times.
 
-use super::check::Samples;
+use super::check::Judge;
 use super::spread::Spread;
+use super::task::{Account, Task};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::matrix::{Matrix, Op};
-use crate::ops::verify::{VerifyOptions, verify_gemm, verify_syrk};
-use crate::ops::{GemmOptions, Report, SyrkOptions, gemm_into, syrk_into};
+use crate::matrix::Matrix;
 use crate::rivals::{self, Problem, Rival};
 use crate::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
+use rug::Float;
 use std::time::Instant;
 use xxhash_rust::xxh3::Xxh3;
 
 /// A single run shorter than this is repeated inside the clock.
 const LEAST_SECONDS: f64 = 0.01;
-/// Random vectors of the verification of our result.
-const VECTORS: usize = 3;
+/// A warm-up that takes longer than this is not repeated to have its time.
+const SLOW_SECONDS: f64 = 1.0;
 /// A rival's warm-up that takes longer than this counts as its first run.
 const LONG_SECONDS: f64 = 20.0;
 
-/// Our product, its results and times.
+/// Our operation, its result and times.
 pub struct Ours<'a> {
     ctx: &'a Context,
-    a: &'a Matrix,
-    b: Option<&'a Matrix>,
-    result: Matrix,
+    task: Box<dyn Task + 'a>,
     repeats: usize,
     peak_bytes: u64,
-    planned_bytes: u64,
+    planned_bytes: Option<u64>,
     first_hash: u128,
-    runs: Vec<(f64, Report)>,
+    runs: Vec<(f64, Account)>,
 }
 
 impl<'a> Ours<'a> {
-    /// Runs once outside the clock, and notes the most bytes that this first call held.
+    /// Runs once or twice outside the clock, and notes the most bytes that the first call held.
     ///
     /// # Errors
-    /// Those of the product.
-    pub fn new(ctx: &'a Context, a: &'a Matrix, b: Option<&'a Matrix>) -> Result<Ours<'a>> {
-        let result = Matrix::zeros(0, 0, a.precision_bits())?;
-        let mut ours =
-            Ours { ctx, a, b, result, repeats: 1, peak_bytes: 0, planned_bytes: 0, first_hash: 0, runs: Vec::new() };
+    /// Those of the operation.
+    pub fn new(ctx: &'a Context, mut task: Box<dyn Task + 'a>) -> Result<Ours<'a>> {
         let before = allocated_bytes();
         reset_peak_bytes();
-        // Only the first call allocates its result, so its plan is the one to hold against the peak.
-        ours.planned_bytes = ours.product()?.planned_bytes;
-        ours.peak_bytes = peak_bytes() - before;
         let start = Instant::now();
-        ours.product()?;
-        ours.repeats = repeats(start.elapsed().as_secs_f64());
-        ours.first_hash = hash(&ours.result);
-        Ok(ours)
-    }
-
-    fn product(&mut self) -> Result<Report> {
-        let (bits, result) = (self.a.precision_bits(), &mut self.result);
-        match self.b {
-            None => syrk_into(self.ctx, self.a, bits, &SyrkOptions::default(), result),
-            Some(b) => {
-                let options = GemmOptions { op_a: Op::Transpose, ..GemmOptions::default() };
-                gemm_into(self.ctx, (self.a, b), bits, &options, result)
-            }
+        // Only the first call allocates all that it needs, so its plan is the one to hold against the peak.
+        let planned_bytes = task.run(ctx)?.planned_bytes;
+        let peak_bytes = peak_bytes() - before;
+        let mut seconds = start.elapsed().as_secs_f64();
+        if seconds < SLOW_SECONDS {
+            let start = Instant::now();
+            task.run(ctx)?;
+            seconds = start.elapsed().as_secs_f64();
         }
+        let first_hash = hash(task.result());
+        Ok(Ours { ctx, task, repeats: repeats(seconds), peak_bytes, planned_bytes, first_hash, runs: Vec::new() })
     }
 
     /// One timed run; its result must have the bits of the first.
     ///
     /// # Errors
-    /// Those of the product; [`Error::Verification`] where bits changed.
+    /// Those of the operation; [`Error::Verification`] where bits changed.
     pub fn run(&mut self) -> Result<()> {
-        self.result.clear();
+        self.task.clear();
         let start = Instant::now();
-        let mut report = self.product()?;
+        let mut account = self.task.run(self.ctx)?;
         for _ in 1..self.repeats {
-            report = self.product()?;
+            account = self.task.run(self.ctx)?;
         }
-        self.runs.push((start.elapsed().as_secs_f64() / self.repeats as f64, report));
-        if hash(&self.result) == self.first_hash {
+        self.runs.push((start.elapsed().as_secs_f64() / self.repeats as f64, account));
+        if hash(self.task.result()) == self.first_hash {
             return Ok(());
         }
         Err(Error::Verification(format!("run {} gave other bits than the first", self.runs.len())))
     }
 
-    /// Verifies the result by exact residuals and sampled entries.
+    /// Verifies the whole result, as far as the operation can.
     ///
     /// # Errors
     /// [`Error::Verification`].
     pub fn verify(&self) -> Result<()> {
-        let options = VerifyOptions { vector_count: VECTORS, ..VerifyOptions::default() };
-        let bits = self.a.precision_bits();
-        match self.b {
-            None => verify_syrk(self.ctx, self.a, &self.result, bits, &options),
-            Some(b) => {
-                let options = VerifyOptions { op: Op::Transpose, ..options };
-                verify_gemm(self.ctx, (self.a, b), &self.result, bits, &options)
-            }
-        }
-        .map(drop)
+        self.task.verify(self.ctx)
     }
 
-    pub fn result(&self) -> &Matrix {
-        &self.result
+    /// Entry (i, j) of the result.
+    pub fn entry(&self, i: usize, j: usize) -> Float {
+        self.task.entry(i, j)
     }
 
     pub fn threads(&self) -> usize {
@@ -111,7 +91,7 @@ impl<'a> Ours<'a> {
         self.peak_bytes
     }
 
-    pub fn planned_bytes(&self) -> u64 {
+    pub fn planned_bytes(&self) -> Option<u64> {
         self.planned_bytes
     }
 
@@ -119,10 +99,10 @@ impl<'a> Ours<'a> {
         Spread::of(&self.runs.iter().map(|(seconds, _)| *seconds).collect::<Vec<_>>())
     }
 
-    /// The report of the run nearest to the median.
-    pub fn median_report(&self) -> &Report {
+    /// What the run nearest to the median told.
+    pub fn median_account(&self) -> &Account {
         let median = self.seconds().median;
-        let distance = |run: &&(f64, Report)| (run.0 - median).abs();
+        let distance = |run: &&(f64, Account)| (run.0 - median).abs();
         let nearest = self.runs.iter().min_by(|x, y| distance(x).total_cmp(&distance(y)));
         &nearest.expect("at least one run").1
     }
@@ -154,7 +134,7 @@ impl Theirs {
             theirs.phases.push(theirs.rival.phases());
             theirs.counted = true;
         } else {
-            let seconds = if warm_up < 1.0 { theirs.time() } else { warm_up };
+            let seconds = if warm_up < SLOW_SECONDS { theirs.time() } else { warm_up };
             theirs.repeats = repeats(seconds);
         }
         Ok(theirs)
@@ -168,15 +148,15 @@ impl Theirs {
         start.elapsed().as_secs_f64() / self.repeats as f64
     }
 
-    /// One timed run, its result held against the samples.
-    pub fn run(&mut self, samples: &Samples) {
+    /// One timed run, and its result before the judge.
+    pub fn run(&mut self, judge: &dyn Judge) {
         if !std::mem::take(&mut self.counted) {
             let seconds = self.time();
             self.seconds.push(seconds);
             self.phases.push(self.rival.phases());
         }
         // A NaN compares false, and so counts as wrong.
-        self.right &= samples.worst_error(|i, j| self.rival.entry(i, j)) <= samples.rival_allowance();
+        self.right &= judge.worst_error(&|i, j| self.rival.entry(i, j)) <= judge.rival_allowance();
     }
 
     pub fn name(&self) -> &'static str {

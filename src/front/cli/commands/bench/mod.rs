@@ -1,102 +1,74 @@
-//! `sunzi bench`: our product beside others and beside the machine's limit, in one process, every answer checked.
+//! `sunzi bench`: our operation beside others and beside the machine's limit, in one process, every answer checked.
 //!
 //! Runs are interleaved: in each round the instruction rate, ours, then each rival. Figures are medians over the
 //! rounds. Each side is warmed up once outside the clock, with its input in its own number type and its memory in
-//! place; ours writes into a result that it keeps, as the rivals do.
+//! place; ours writes a product into a result that it keeps, as the rivals do.
 
 mod check;
 mod contest;
+mod factor;
 mod kernel;
 mod limit;
+mod operands;
+mod product;
+mod reading;
+mod report;
+mod residual;
 mod spread;
+mod task;
 
 pub use kernel::run as run_kernel;
 
 use super::{Session, budget, limited};
 use crate::error::{Error, Result};
-use crate::front::cli::config::{Bench, Operation};
+use crate::front::cli::config::Bench;
 use crate::front::cli::machine::Machine;
 use crate::front::cli::progress::{Bar, Visibility};
-use crate::front::cli::units::{format_bytes, format_seconds};
-use crate::front::generate::{Kind, Size, generate};
-use crate::matrix::Matrix;
-use crate::ops::{Phases, Report};
-use crate::rivals::{self, openblas_core};
-use check::Samples;
+use crate::front::generate::Size;
+use crate::rivals::{self, Operation};
+use check::{Judge, Samples};
 use contest::{Ours, Theirs};
-use limit::{Limit, instruction_rate};
-use serde::Serialize;
+use limit::{Limit, Rates, instruction_rate};
+use operands::Operands;
+use reading::Reading;
+use report::{BenchReport, RivalReport, table};
+use residual::Residual;
 use spread::Spread;
-
-/// Seed of the operands: A and B are random matrices of this seed and the next.
-const SEED: u64 = 1;
-
-/// What is written by `--report`.
-#[derive(Serialize)]
-struct BenchReport {
-    operation: &'static str,
-    rows: usize,
-    cols: usize,
-    precision_bits: u32,
-    working_bits: u32,
-    threads: usize,
-    kernel: &'static str,
-    self_check: bool,
-    primes: usize,
-    batches: usize,
-    bands: usize,
-    chunks: usize,
-    runs: usize,
-    seconds: Spread,
-    phases: Phases,
-    limit_seconds: Option<f64>,
-    limit_ratio: Option<f64>,
-    instructions_per_second: Option<Spread>,
-    planned_bytes: u64,
-    peak_bytes: u64,
-    checked: bool,
-    worst_error: f64,
-    rivals: Vec<RivalReport>,
-    machine: Machine,
-}
-
-#[derive(Serialize)]
-struct RivalReport {
-    name: &'static str,
-    form: String,
-    seconds: Spread,
-    ratio: f64,
-    phases: Vec<(&'static str, f64)>,
-    checked: bool,
-}
+use task::Task;
 
 pub fn run(session: &mut Session, config: &Bench) -> Result<()> {
-    check_names(&config.rivals)?;
+    for name in &config.rivals {
+        rivals::admit(name, config.operation, config.precision_bits).map_err(Error::InvalidArgument)?;
+    }
     session.bar = Bar::new(Visibility::Hidden); // drawing would be timed
     let size = Size { rows: config.rows, cols: config.cols, precision_bits: config.precision_bits };
-    let a = generate(Kind::Random, size, SEED)?;
-    let b = match config.operation {
-        Operation::Syrk => None,
-        Operation::Gemm => Some(generate(Kind::Random, size, SEED + 1)?),
-    };
+    let operands = Operands::new(config.operation, size)?;
     let builder = session.context(&config.engine).self_check(config.self_check);
     let (builder, restate) = limited(builder, budget(&config.engine));
     let ctx = builder.build()?;
-    let mut ours = Ours::new(&ctx, &a, b.as_ref()).map_err(restate)?;
-    let samples = Samples::new(&a, b.as_ref());
-    let mut theirs = prepare_rivals(config, &a, b.as_ref(), ctx.threads())?;
-    let mut rates = Vec::new();
+    let mut ours = Ours::new(&ctx, task(config, &operands)?).map_err(restate)?;
+    let judge = judge(config.operation, &operands);
+    let mut theirs = prepare_rivals(config, &operands, ctx.threads())?;
+    let limit = limit(config);
+    let reading = (config.operation == Operation::Solve).then(|| Reading::new(limit.factor_bytes(), ctx.threads()));
+    let (mut instructions, mut reads) = (Vec::new(), Vec::new());
     for _ in 0..config.runs {
-        rates.extend(instruction_rate(ctx.threads()));
+        instructions.extend(instruction_rate(ctx.threads()));
+        reads.extend(reading.as_ref().map(Reading::rate));
         ours.run()?;
         for rival in &mut theirs {
-            rival.run(&samples);
+            rival.run(&*judge);
         }
     }
-    let worst_error = samples.worst_error(|i, j| ours.result().float(i, j));
+    let worst_error = judge.worst_error(&|i, j| ours.entry(i, j));
     let verified = ours.verify();
-    let rate = (!rates.is_empty()).then(|| Spread::of(&rates));
-    let report = summarise(config, &ours, &theirs, (rate, worst_error, verified.is_ok()));
+    let measured = Measured {
+        instructions: spread(&instructions),
+        reads: spread(&reads),
+        worst_error,
+        verified: verified.is_ok(),
+    };
+    let report = summarise(config, &ours, &theirs, measured);
     session.finish_report(&report)?;
     session.say(&table(&report))?;
     verified?;
@@ -109,25 +81,33 @@ pub fn run(session: &mut Session, config: &Bench) -> Result<()> {
     }
 }
 
-fn check_names(names: &[String]) -> Result<()> {
-    let known = rivals::NAMES;
-    match names.iter().find(|name| !known.contains(&name.as_str())) {
-        Some(name) => Err(Error::InvalidArgument(format!("unknown rival '{name}': choose from {}", known.join(", ")))),
-        None => Ok(()),
+/// Our side of an operation.
+fn task<'a>(config: &Bench, operands: &'a Operands) -> Result<Box<dyn Task + 'a>> {
+    let Operands { a, b } = operands;
+    let second = || b.as_ref().expect("systems have right-hand sides");
+    Ok(match config.operation {
+        Operation::Syrk | Operation::Gemm => Box::new(product::Product::new(a, b.as_ref())?),
+        Operation::Cholesky => Box::new(factor::Factorisation::new(a, config.tile_rows)?),
+        Operation::Trsm => Box::new(factor::System::triangular(a, second())?),
+        Operation::Solve => Box::new(factor::System::factored(a, second())?),
+    })
+}
+
+fn judge<'a>(operation: Operation, operands: &'a Operands) -> Box<dyn Judge + 'a> {
+    let Operands { a, b } = operands;
+    match operation {
+        Operation::Syrk | Operation::Gemm => Box::new(Samples::new(a, b.as_ref())),
+        _ => Box::new(Residual::new(operation, a, b.as_ref())),
     }
 }
 
-fn prepare_rivals(config: &Bench, a: &Matrix, b: Option<&Matrix>, threads: usize) -> Result<Vec<Theirs>> {
+fn prepare_rivals(config: &Bench, operands: &Operands, threads: usize) -> Result<Vec<Theirs>> {
     if config.rivals.is_empty() {
         return Ok(Vec::new());
     }
-    let (a, b) = (a.view().to_floats(), b.map(|b| b.view().to_floats()));
-    let operation = match config.operation {
-        Operation::Syrk => rivals::Operation::Syrk,
-        Operation::Gemm => rivals::Operation::Gemm,
-    };
+    let (a, b) = (operands.a.view().to_floats(), operands.b.as_ref().map(|b| b.view().to_floats()));
     let problem = rivals::Problem {
-        operation,
+        operation: config.operation,
         rows: config.rows,
         cols: config.cols,
         precision_bits: config.precision_bits,
@@ -138,21 +118,31 @@ fn prepare_rivals(config: &Bench, a: &Matrix, b: Option<&Matrix>, threads: usize
     config.rivals.iter().map(|name| Theirs::new(name, problem)).collect()
 }
 
-fn summarise(
-    config: &Bench,
-    ours: &Ours<'_>,
-    theirs: &[Theirs],
-    (rate, worst_error, verified): (Option<Spread>, f64, bool),
-) -> BenchReport {
-    let (report, seconds): (&Report, Spread) = (ours.median_report(), ours.seconds());
-    let limit = Limit {
-        operation: config.operation,
-        rows: config.rows,
-        cols: config.cols,
-        precision_bits: config.precision_bits,
-    };
-    // An empty product has no limit to speak of.
-    let limit_seconds = rate.map(|rate| limit.seconds(rate.median)).filter(|&seconds| seconds > 0.0);
+fn limit(config: &Bench) -> Limit {
+    let Bench { operation, rows, cols, precision_bits, .. } = *config;
+    Limit { operation, rows, cols, precision_bits }
+}
+
+fn spread(values: &[f64]) -> Option<Spread> {
+    (!values.is_empty()).then(|| Spread::of(values))
+}
+
+/// What was measured beside the times.
+struct Measured {
+    instructions: Option<Spread>,
+    reads: Option<Spread>,
+    worst_error: f64,
+    verified: bool,
+}
+
+fn summarise(config: &Bench, ours: &Ours<'_>, theirs: &[Theirs], measured: Measured) -> BenchReport {
+    let (account, seconds) = (ours.median_account(), ours.seconds());
+    let rates = measured.instructions.map(|rate| Rates {
+        instructions: rate.median,
+        read_bytes: measured.reads.map_or(f64::INFINITY, |rate| rate.median),
+    });
+    // An empty operation has no limit to speak of.
+    let limit_seconds = rates.map(|rates| limit(config).seconds(rates)).filter(|&seconds| seconds > 0.0);
     let rivals = theirs.iter().map(|rival| RivalReport {
         name: rival.name(),
         form: rival.form(),
@@ -162,84 +152,28 @@ fn summarise(
         checked: rival.is_right(),
     });
     BenchReport {
-        operation: report.operation,
+        operation: config.operation.name(),
         rows: config.rows,
         cols: config.cols,
         precision_bits: config.precision_bits,
-        working_bits: report.working_bits,
+        working_bits: account.working_bits,
         threads: ours.threads(),
-        kernel: report.kernel,
+        kernel: account.kernel,
         self_check: config.self_check,
-        primes: report.primes,
-        batches: report.batches,
-        bands: report.bands,
-        chunks: report.chunks,
+        primes: account.primes,
+        cut: account.cut,
         runs: config.runs,
         seconds,
-        phases: report.phases,
+        phases: account.phases.clone(),
         limit_seconds,
         limit_ratio: limit_seconds.map(|limit| seconds.median / limit),
-        instructions_per_second: rate,
+        instructions_per_second: measured.instructions,
+        read_bytes_per_second: measured.reads,
         planned_bytes: ours.planned_bytes(),
         peak_bytes: ours.peak_bytes(),
-        checked: verified && worst_error <= 1.0,
-        worst_error,
+        checked: measured.verified && measured.worst_error <= 1.0,
+        worst_error: measured.worst_error,
         rivals: rivals.collect(),
         machine: Machine::look(),
     }
-}
-
-fn table(report: &BenchReport) -> String {
-    let row = |name: &str, seconds: &Spread, last: String| {
-        let [min, median, max] = [seconds.min, seconds.median, seconds.max].map(format_seconds);
-        format!("{name:<10} {min:>10} {median:>10} {max:>10}  {last}").trim_end().to_string()
-    };
-    let mut lines = vec![
-        format!(
-            "{} {} x {}, {} bits, {} thread(s), kernel {}: {} primes in {} batch(es), {} band(s), {} chunk(s)",
-            report.operation,
-            report.rows,
-            report.cols,
-            report.precision_bits,
-            report.threads,
-            report.kernel,
-            report.primes,
-            report.batches,
-            report.bands,
-            report.chunks
-        ),
-        format!("{:<10} {:>10} {:>10} {:>10}  over ours", "", "least", "median", "most"),
-        row("sunzi", &report.seconds, String::new()),
-    ];
-    for rival in &report.rivals {
-        let wrong = if rival.checked { "" } else { "  WRONG RESULT" };
-        lines.push(row(rival.name, &rival.seconds, format!("{:.2}{wrong}  {}", rival.ratio, rival.form)));
-    }
-    let phases = &report.phases;
-    let parts = [
-        ("scale", phases.scale),
-        ("to_residues", phases.to_residues),
-        ("product", phases.product),
-        ("reconstruct", phases.reconstruct),
-        ("unscale", phases.unscale),
-    ];
-    let parts = parts.map(|(name, seconds)| format!("{name} {}", format_seconds(seconds)));
-    lines.push(format!("phases     {}", parts.join(", ")));
-    lines.push(match (report.limit_seconds, report.limit_ratio, &report.instructions_per_second) {
-        (Some(limit), Some(ratio), Some(rate)) => format!(
-            "limit      {} at {:.2} G IFMA instructions a second: ours takes {ratio:.3} times that",
-            format_seconds(limit),
-            rate.median / 1e9
-        ),
-        _ => "limit      not known: no work, or no IFMA instructions to measure".into(),
-    });
-    if let Some(core) = openblas_core() {
-        lines.push(format!("openblas   {core} kernels"));
-    }
-    let (planned, peak) = (format_bytes(report.planned_bytes), format_bytes(report.peak_bytes));
-    lines.push(format!("memory     planned {planned}, peak {peak}"));
-    let verdict = if report.checked { "every run right" } else { "WRONG" };
-    lines
-        .push(format!("answers    {verdict}: largest error {:.3} of the bound in sampled entries", report.worst_error));
-    lines.join("\n")
 }

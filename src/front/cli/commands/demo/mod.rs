@@ -1,5 +1,5 @@
-//! `sunzi demo`: a Gram matrix of the conformal bootstrap, computed, checked, stored, verified, timed, and a look at
-//! why doubles do not do. All files go to a temporary folder, which is gone at the end.
+//! `sunzi demo`: a Gram matrix of the conformal bootstrap, computed, checked, stored, verified, timed, factored; and a
+//! look at why doubles do not do. All files go to a temporary folder, which is gone at the end.
 
 mod definite;
 mod plain;
@@ -14,7 +14,7 @@ use crate::front::generate::{Kind, Size, generate};
 use crate::matrix::Matrix;
 use crate::ops::verify::{VerifyOptions, verify_syrk};
 use crate::ops::{Report, SyrkOptions, syrk_with};
-use definite::{Cholesky, in_big_floats, in_doubles};
+use definite::{InBigFloats, InDoubles, in_big_floats, in_doubles};
 use plain::PlainLoop;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -34,8 +34,8 @@ struct DemoReport<'a> {
     plain_loop: &'a PlainLoop,
     /// Seconds of the plain loop, extrapolated where it was cut short, over ours.
     ratio: f64,
-    doubles: &'a Cholesky,
-    big_floats: &'a Cholesky,
+    doubles: &'a InDoubles,
+    big_floats: &'a InBigFloats,
     seconds: f64,
 }
 
@@ -73,9 +73,11 @@ fn tour(session: &mut Session, engine: &Engine) -> Result<()> {
     let plain = plain::measure(&p, ctx.threads(), PLAIN_SECONDS);
     session.say(&format!("4. {}", plain.describe(again.seconds)))?;
     still_wanted()?;
-    let (doubles, big_floats) = (in_doubles(&p), in_big_floats(&first.result));
-    session
-        .say(&format!("5. Why so many bits? Cholesky of Q, its diagonal scaled to 1:\n{}\n{}", doubles, big_floats))?;
+    let doubles = in_doubles(&first.result);
+    session.say(&format!("5. Why so many bits? Cholesky of Q in double precision {doubles}."))?;
+    let big_floats = in_big_floats(&ctx, &first.result).map_err(&restate)?;
+    session.say(&format!("   Ours at 53 bits: {}.", big_floats.at_double_precision()))?;
+    session.say(&format!("6. At {big_floats}"))?;
     let seconds = start.elapsed().as_secs_f64();
     session.finish_report(&DemoReport {
         operation: "demo",

@@ -1,0 +1,90 @@
+//! When each step of a command ran, and each task of a factorisation: spans in the JSON form that trace viewers
+//! (Perfetto, chrome://tracing) read.
+//!
+//! Whole or absent, as a report. Does not know: what the steps do.
+
+use crate::error::Result;
+use crate::front::cli::report::ReportFile;
+use crate::front::cli::signals::{Mode, in_mode};
+use crate::ops;
+use serde::Serialize;
+use std::path::Path;
+use std::time::Instant;
+
+/// One step: what ran on which thread, from when for how long.
+#[derive(Serialize)]
+struct Span {
+    name: String,
+    /// `X`: a span with a duration.
+    ph: &'static str,
+    pid: u32,
+    /// 0 for the command itself, from 1 for the workers.
+    tid: usize,
+    /// Microseconds since the command began.
+    ts: f64,
+    /// Microseconds.
+    dur: f64,
+}
+
+#[derive(Serialize)]
+struct File {
+    #[serde(rename = "traceEvents")]
+    spans: Vec<Span>,
+}
+
+/// A trace that is written when the work is done, where one was asked for.
+pub struct Trace {
+    file: Option<ReportFile>,
+    begin: Instant,
+    spans: Vec<Span>,
+}
+
+impl Trace {
+    /// A trace that begins now and will be `path`.
+    ///
+    /// # Errors
+    /// [`crate::Error::Io`] where the folder cannot be written.
+    pub fn begin(path: Option<&Path>) -> Result<Trace> {
+        Ok(Trace { file: path.map(ReportFile::new).transpose()?, begin: Instant::now(), spans: Vec::new() })
+    }
+
+    /// Runs `step` and notes how long it took; returns the seconds too.
+    ///
+    /// # Errors
+    /// Those of `step`.
+    pub fn span<T>(&mut self, name: &str, step: impl FnOnce() -> Result<T>) -> Result<(T, f64)> {
+        let start = Instant::now();
+        let value = step()?;
+        let seconds = start.elapsed().as_secs_f64();
+        self.push(name.to_string(), 0, (start - self.begin).as_secs_f64(), seconds);
+        Ok((value, seconds))
+    }
+
+    /// Adds the tasks of a factorisation that ran in the latest step.
+    pub fn add_tasks(&mut self, tasks: &[ops::Span]) {
+        let begin = self.spans.last().map_or(0.0, |step| step.ts / 1e6);
+        if self.file.is_none() {
+            return;
+        }
+        for task in tasks {
+            let name = format!("{:?} ({}, {})", task.kind, task.row, task.col).to_lowercase();
+            self.push(name, task.worker + 1, begin + task.start, task.end - task.start);
+        }
+    }
+
+    fn push(&mut self, name: String, tid: usize, start_seconds: f64, seconds: f64) {
+        let (ts, dur) = (start_seconds * 1e6, seconds * 1e6);
+        self.spans.push(Span { name, ph: "X", pid: std::process::id(), tid, ts, dur });
+    }
+
+    /// Writes the file.
+    ///
+    /// # Errors
+    /// [`crate::Error::Io`].
+    pub fn finish(self) -> Result<()> {
+        match self.file {
+            Some(file) => in_mode(Mode::Writing, || file.finish(&File { spans: self.spans })),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! What `sunzi bench` is to time: operation, size, rivals, and which options belong to which operation.
+
+use super::{Command, Engine, check_reach, precision, size};
+use crate::error::{Error, Result};
+use crate::front::cli::args::RawBench;
+use crate::rivals::Operation;
+
+/// An operation to time.
+#[derive(Clone, Debug)]
+pub struct Bench {
+    /// Which operation.
+    pub operation: Operation,
+    /// Rows of each operand.
+    pub rows: usize,
+    /// Columns of each operand of a product, right-hand sides of a system; as `rows` for a factorisation.
+    pub cols: usize,
+    /// Precision.
+    pub precision_bits: u32,
+    /// Names of the rivals.
+    pub rivals: Vec<String>,
+    /// Timed runs of each.
+    pub runs: usize,
+    /// With the redundant prime.
+    pub self_check: bool,
+    /// Rows of a tile of a factorisation; `None` for the library's choice.
+    pub tile_rows: Option<usize>,
+    /// The engine.
+    pub engine: Engine,
+}
+
+/// A plane product to time.
+#[derive(Clone, Debug)]
+pub struct BenchKernel {
+    /// Rows contracted.
+    pub rows: usize,
+    /// Rows and columns of the product.
+    pub cols: usize,
+    /// Timed runs.
+    pub runs: usize,
+    /// The kernel.
+    pub engine: Engine,
+}
+
+impl RawBench {
+    pub(super) fn resolve(self) -> Result<Command> {
+        let engine = self.engine.resolve()?;
+        let runs = size("--runs", &self.runs)?;
+        if !(1..=1000).contains(&runs) {
+            return Err(Error::InvalidArgument(format!("--runs: {runs} runs: choose 1 to 1000")));
+        }
+        let given = |what: &str, text: &Option<String>, default: usize| match text {
+            Some(text) => size(what, text),
+            None => Ok(default),
+        };
+        let tile_rows = self.tile.as_deref().map(|text| size("--tile", text)).transpose()?;
+        if tile_rows.is_some() && self.operation != "cholesky" {
+            return Err(Error::InvalidArgument(format!("--tile belongs to cholesky, not to {}", self.operation)));
+        }
+        if self.operation == "kernel" {
+            let (rows, cols) = (given("--rows", &self.rows, 4096)?, given("--cols", &self.cols, 960)?);
+            return Ok(Command::BenchKernel(BenchKernel { rows, cols, runs, engine }));
+        }
+        let operation = operation(&self.operation)?;
+        let is_product = matches!(operation, Operation::Syrk | Operation::Gemm);
+        if self.self_check && !is_product {
+            return Err(Error::InvalidArgument(format!(
+                "--self-check belongs to products, not to {}",
+                operation.name()
+            )));
+        }
+        let rows = given("--rows", &self.rows, if is_product { 4000 } else { 1000 })?;
+        let cols = match operation {
+            Operation::Syrk | Operation::Gemm => given("--cols", &self.cols, 1000)?,
+            Operation::Cholesky | Operation::Trsm => given("--cols", &self.cols, rows)?,
+            Operation::Solve => given("--cols", &self.cols, 1)?,
+        };
+        if operation == Operation::Cholesky && cols != rows {
+            return Err(Error::InvalidArgument(format!("--cols: a matrix to factor is square, not {rows} x {cols}")));
+        }
+        let precision_bits = precision("--precision", &self.precision)?;
+        check_reach(precision_bits, engine.kernel)?;
+        let rivals = self.rivals.into_iter().filter(|name| !name.is_empty()).collect();
+        let self_check = self.self_check;
+        Ok(Command::Bench(Bench { operation, rows, cols, precision_bits, rivals, runs, self_check, tile_rows, engine }))
+    }
+}
+
+fn operation(name: &str) -> Result<Operation> {
+    let all = [Operation::Syrk, Operation::Gemm, Operation::Cholesky, Operation::Trsm, Operation::Solve];
+    let names = all.map(Operation::name).join(", ");
+    let found = all.into_iter().find(|operation| operation.name() == name);
+    found.ok_or_else(|| Error::InvalidArgument(format!("unknown operation '{name}': choose one of {names}, kernel")))
+}

@@ -1,0 +1,118 @@
+//! Takes the entries of a tile in: fixed-point digits straight from the limbs, then their residues.
+
+use super::super::digits::{Cutter, ROWS, padded};
+use super::super::micro::Fold;
+use super::super::tables::Tables;
+use super::Factor;
+use crate::kernels::PanelSource;
+use crate::kernels::tiles::{TileShape, TileSource};
+use crate::plan::BLOCK;
+use std::arch::x86_64::*;
+use std::ops::Range;
+
+/// Words of scratch.
+pub fn scratch_words(tables: &Tables) -> usize {
+    padded(tables.operand_digits) * ROWS * BLOCK
+}
+
+/// See `TileEngine::load`.
+#[target_feature(enable = "avx512f,avx512ifma,avx512bw,avx512dq,avx512vbmi")]
+pub fn load(factor: &Factor, source: &TileSource<'_>, words: &mut [u64], scratch: &mut [u64]) {
+    let TileSource { lower, rows, cols, row_shifts, col_shifts } = source.clone();
+    let diagonal = rows.start == cols.start;
+    let layout = factor.layout(TileShape { rows: rows.len(), cols: cols.len(), diagonal });
+    assert!(words.len() >= layout.words() && rows.end <= lower.rows() && cols.end <= col_shifts.len());
+    let digits = &mut scratch[..scratch_words(&factor.tables)];
+    for panel in 0..layout.panels {
+        let first = rows.start + panel * BLOCK;
+        let columns = first..(first + BLOCK).min(rows.end);
+        let end = if diagonal { cols.end.min(columns.end) } else { cols.end };
+        for prime in 0..layout.primes {
+            let (start, end) = (layout.residue(prime, panel, end - cols.start), layout.residue(prime, panel + 1, 0));
+            words[start..end].fill(0); // above the diagonal, or padding
+        }
+        // Nothing right of the panel's last row is looked at: the view's rows are the columns of the matrix.
+        let source = PanelSource { view: lower.transposed(), columns, rows: cols.start..end, shifts: row_shifts };
+        let mut cutter = Cutter::new(&source);
+        for start in (cols.start..end).step_by(ROWS) {
+            let count = ROWS.min(end - start);
+            let (mut signs, mut carries) = ([0; ROWS], [0; ROWS]);
+            for offset in 0..count {
+                let col = start + offset;
+                let lanes = u8::MAX << col.saturating_sub(first); // rows on and below the diagonal
+                let cut = cutter.next_row_of(lanes, col_shifts[col], &mut digits[offset * BLOCK..]);
+                (signs[offset], carries[offset]) = cut;
+            }
+            let group = Group { digits, signs, carries, count };
+            // SAFETY: the columns lie in the tile.
+            unsafe {
+                let at = words.as_mut_ptr().add(layout.residue(0, panel, start - cols.start));
+                residues(factor, &group, at, layout.plane_words());
+            }
+        }
+    }
+}
+
+/// Up to `ROWS` columns of digits with their signs and rounding bits.
+struct Group<'a> {
+    digits: &'a [u64],
+    signs: [u8; ROWS],
+    carries: [u8; ROWS],
+    count: usize,
+}
+
+/// Residues of a group, `plane_words` from prime to prime.
+///
+/// # Safety
+/// `out` leads to `count` vectors in each plane.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+unsafe fn residues(factor: &Factor, group: &Group<'_>, out: *mut u64, plane_words: usize) {
+    let count = factor.tables.operand_digits;
+    let values = &group.digits[ROWS * BLOCK..]; // after the digit for rounding
+    assert!(values.len() >= count * ROWS * BLOCK);
+    // A significand fills about half of the digits, the upper ones where the entry is not small.
+    let mask = (1u64 << 52) - 1;
+    let is_empty = |digit: &[u64]| digit[..group.count * BLOCK].iter().fold(0, |all, word| all | word) & mask == 0;
+    let empty = values.chunks_exact(ROWS * BLOCK).take(count).take_while(|digit| is_empty(digit)).count();
+    let digits = empty..count;
+    let mut prime = 0;
+    while prime < factor.tables.count() {
+        // SAFETY: asserted above, and promised by the caller.
+        unsafe {
+            let at = out.add(prime * plane_words);
+            prime += match factor.tables.count() - prime {
+                1 => several::<1>(factor, prime, (group, values), digits.clone(), (at, plane_words)),
+                _ => several::<2>(factor, prime, (group, values), digits.clone(), (at, plane_words)),
+            };
+        }
+    }
+}
+
+/// Residues modulo `P` neighbouring primes; returns their number.
+///
+/// # Safety
+/// As [`residues`].
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+unsafe fn several<const P: usize>(
+    factor: &Factor,
+    prime: usize,
+    (group, values): (&Group<'_>, &[u64]),
+    digits: Range<usize>,
+    (out, plane_words): (*mut u64, usize),
+) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let sums: [_; P] = factor.radix_sums::<ROWS, P>(prime, values.as_ptr(), digits);
+        for (which, sums) in sums.into_iter().enumerate() {
+            let fold = Fold::new(factor.tables.primes[prime + which]);
+            for (offset, (lo, hi)) in sums.into_iter().enumerate().take(group.count) {
+                let lo = _mm512_add_epi64(lo, _mm512_maskz_set1_epi64(group.carries[offset], 1));
+                let residue = fold.negate(group.signs[offset], fold.fold(lo, hi));
+                _mm512_storeu_si512(out.add(which * plane_words + offset * BLOCK).cast(), residue);
+            }
+        }
+    }
+    P
+}

@@ -1,0 +1,114 @@
+//! How a factorisation is cut into tiles, and the memory it takes.
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::kernels::tiles::{PANEL_ROWS, TileEngine, TileShape};
+use crate::math::bound::IFMA52_CHUNK_ROWS;
+use crate::ops::cholesky::problem::Problem;
+use crate::ops::cholesky::report::Span;
+use crate::runtime::{CholeskyGraph, TileId};
+use crate::store::Buffer;
+use std::ops::Range;
+
+/// Bytes that a call takes beside what is counted one by one: lists of tiles and their locks, weights, spans.
+const CALL_BYTES: u64 = 16 << 10;
+
+/// Smaller tiles are not made to keep threads busy.
+const LEAST_SHARED_ROWS: usize = 48;
+
+/// Tiles of one factorisation.
+#[derive(Clone, Debug)]
+pub(crate) struct Tiling {
+    /// Rows of the matrix that are factored.
+    pub order: usize,
+    /// Rows and columns of a tile, a multiple of 8.
+    pub tile_rows: usize,
+    /// The task graph.
+    pub graph: CholeskyGraph,
+}
+
+impl Tiling {
+    /// Tiles of `tile_rows` rows, rounded up to whole panels; `None` takes what the kernel prefers, or less where
+    /// that leaves threads without work.
+    pub fn new(order: usize, tile_rows: Option<usize>, engine: &dyn TileEngine, threads: usize) -> Tiling {
+        let by_threads = if threads > 1 { (order / (4 * threads)).max(LEAST_SHARED_ROWS) } else { order };
+        let wanted = tile_rows.unwrap_or_else(|| engine.preferred_rows().min(by_threads));
+        let largest = IFMA52_CHUNK_ROWS / PANEL_ROWS * PANEL_ROWS;
+        let tile_rows = wanted.clamp(1, largest).next_multiple_of(PANEL_ROWS);
+        Tiling { order, tile_rows, graph: CholeskyGraph { tiles: order.div_ceil(tile_rows) } }
+    }
+
+    /// Rows of the matrix in tile row `index`.
+    pub fn rows(&self, index: usize) -> Range<usize> {
+        index * self.tile_rows..((index + 1) * self.tile_rows).min(self.order)
+    }
+
+    /// Shape of a tile.
+    pub fn shape(&self, tile: TileId) -> TileShape {
+        TileShape { rows: self.rows(tile.row).len(), cols: self.rows(tile.col).len(), diagonal: tile.row == tile.col }
+    }
+
+    /// All tiles, in the order of their numbers.
+    pub fn tiles(&self) -> impl Iterator<Item = TileId> + use<> {
+        let tiles = self.graph.tiles;
+        (0..tiles).flat_map(move |col| (col..tiles).map(move |row| TileId { row, col }))
+    }
+}
+
+/// Most bytes of the recorded times: with several threads the updates of a tile may come one by one.
+fn span_bytes(tiling: &Tiling, threads: usize) -> u64 {
+    let pieces = |tile: TileId| if threads == 1 { 1 } else { tile.col + 1 } as u64;
+    tiling.tiles().map(pieces).sum::<u64>() * 3 * 2 * size_of::<Span>() as u64 // lists grow by doubling
+}
+
+/// What a call needs.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    /// The tiles.
+    pub tiling: Tiling,
+    /// Words of all tiles.
+    pub tile_words: usize,
+    /// Words of scratch of one worker.
+    pub scratch_words: usize,
+    /// Workers.
+    pub threads: usize,
+    /// Bytes of everything, the result included.
+    pub bytes: u64,
+}
+
+impl Plan {
+    /// Plans a call.
+    ///
+    /// # Errors
+    /// [`Error::MemoryLimit`], [`Error::DimensionOverflow`].
+    pub fn new(
+        ctx: &Context,
+        problem: &Problem<'_>,
+        tile_rows: Option<usize>,
+        engine: &dyn TileEngine,
+    ) -> Result<Plan> {
+        let order = problem.order;
+        let tiling = Tiling::new(order, tile_rows, engine, ctx.threads());
+        let mut each = tiling.tiles().map(|tile| engine.tile_words(tiling.shape(tile)));
+        let tile_words = each.try_fold(0usize, usize::checked_add);
+        let overflow = Error::DimensionOverflow { rows: order, cols: order, precision_bits: problem.precision_bits };
+        let tile_words = tile_words.filter(|&words| words < isize::MAX as usize / 8).ok_or(overflow)?;
+        let scratch_words = engine.scratch_words(tiling.tile_rows);
+        let threads = ctx.threads().min(tiling.graph.tile_count()).max(1);
+        let tiles = tiling.graph.tile_count() as u64;
+        let exponents = 8 * 8 * order as u64; // exponents, shifts and weights of the rows
+        let bytes = Buffer::bytes_for(tile_words)
+            + problem.factor_bytes()
+            + threads as u64 * (Buffer::bytes_for(scratch_words) + engine.call_bytes(tiling.tile_rows))
+            + (0..tiling.graph.tiles).map(|at| engine.diagonal_bytes(tiling.rows(at).len())).sum::<u64>()
+            + engine.table_bytes()
+            + exponents
+            + tiles * 160
+            + span_bytes(&tiling, threads)
+            + CALL_BYTES;
+        match ctx.memory_bytes() {
+            Some(limit_bytes) if bytes > limit_bytes => Err(Error::MemoryLimit { limit_bytes, minimum_bytes: bytes }),
+            _ => Ok(Plan { tiling, tile_words, scratch_words, threads, bytes }),
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! Carries a factorisation out: tiles in one block of memory, work as the scheduler hands it out, then the factor.
+
+use crate::context::{Context, WorkerSpace, Workspace};
+use crate::drive::{self, Meter};
+use crate::error::{Error, Result};
+use crate::kernels::IntegerBlock;
+use crate::kernels::tiles::{DiagonalData, FailedPivot, PANEL_ROWS, SolveTile, TileEngine, TilePair, TileSource};
+use crate::math::float::round_integer;
+use crate::math::pivot::RowWeight;
+use crate::matrix::{MAXIMUM_EXPONENT, Matrix};
+use crate::ops::cholesky::plan::{Plan, Tiling};
+use crate::ops::cholesky::problem::Problem;
+use crate::ops::cholesky::report::{Clock, Span, TaskKind};
+use crate::runtime::{Scheduler, TileId, Work};
+use crate::store::Buffer;
+use rug::Integer;
+use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
+
+/// How a factorisation ended, if not with an error.
+pub(crate) enum Ending {
+    /// The factor of all rows that were tried.
+    Factor(Matrix),
+    /// The pivot `index` is not positive; the factor of the rows before it.
+    Failed(usize, Matrix, Option<Integer>),
+}
+
+/// One factorisation under way.
+struct Run<'a, 'w> {
+    problem: &'a Problem<'a>,
+    tiling: &'a Tiling,
+    engine: &'a dyn TileEngine,
+    tiles: Vec<RwLock<&'w mut [u64]>>,
+    diagonals: Vec<OnceLock<Box<dyn DiagonalData>>>,
+    weights: Vec<Mutex<Vec<RowWeight>>>,
+    row_shifts: Vec<i64>,
+    col_shifts: Vec<i64>,
+    failed: OnceLock<(usize, Option<Integer>)>,
+    meter: Meter<'a>,
+    clock: &'a Clock,
+}
+
+/// What one worker has for itself.
+struct Local<'s> {
+    scratch: &'s mut [u64],
+    worker: usize,
+    spans: Vec<Span>,
+}
+
+/// Factors `problem` as planned; the times of all tasks are added to `clock`.
+pub(crate) fn run(
+    ctx: &Context,
+    problem: &Problem<'_>,
+    plan: &Plan,
+    engine: &dyn TileEngine,
+    clock: &mut Clock,
+) -> Result<Ending> {
+    let mut workspace = ctx.workspace();
+    let workspace = &mut *workspace;
+    trim(ctx, workspace, plan);
+    while workspace.workers.len() < plan.threads {
+        workspace.workers.push(WorkerSpace { scratch: Default::default(), integers: IntegerBlock::new(0) });
+    }
+    let mut locals = Vec::with_capacity(plan.threads);
+    for (worker, space) in workspace.workers[..plan.threads].iter_mut().enumerate() {
+        locals.push(Local { scratch: space.scratch.words(plan.scratch_words)?, worker, spans: Vec::new() });
+    }
+    let run = Run::new(ctx, problem, plan, engine, (workspace.operands.words(plan.tile_words)?, clock));
+    let mut scheduler = Scheduler::new(plan.tiling.graph);
+    let finished = ctx.install(|| drive::run_graph(&mut locals, &mut scheduler, |local, work| run.work(local, work)));
+    let order = match (run.failed.get(), finished) {
+        (Some(failed), _) => failed.0,
+        (None, result) => result.map(|()| problem.order)?,
+    };
+    let mut factor = Matrix::zeros(order, order, problem.precision_bits)?;
+    ctx.install(|| run.store(&mut factor, &mut locals))?;
+    let failed = run.failed.into_inner();
+    let spans = locals.into_iter().flat_map(|local| local.spans).collect::<Vec<_>>();
+    clock.add(spans);
+    Ok(match failed {
+        Some((index, value)) => Ending::Failed(index, factor, value),
+        None => Ending::Factor(factor),
+    })
+}
+
+/// Gives kept memory back where it, beside what this call needs, would exceed the limit.
+fn trim(ctx: &Context, workspace: &mut Workspace, plan: &Plan) {
+    let needed = Buffer::bytes_for(plan.tile_words) + plan.threads as u64 * Buffer::bytes_for(plan.scratch_words);
+    let kept = workspace.bytes().saturating_sub(needed);
+    if plan.bytes.saturating_add(kept) > ctx.memory_bytes().unwrap_or(u64::MAX) {
+        *workspace = Workspace::default();
+    }
+}
+
+impl<'a, 'w> Run<'a, 'w> {
+    fn new(
+        ctx: &'a Context,
+        problem: &'a Problem<'a>,
+        plan: &'a Plan,
+        engine: &'a dyn TileEngine,
+        (mut words, clock): (&'w mut [u64], &'a Clock),
+    ) -> Run<'a, 'w> {
+        let tiling = &plan.tiling;
+        let mut tiles = Vec::with_capacity(tiling.graph.tile_count());
+        for tile in tiling.tiles() {
+            let (own, rest) = words.split_at_mut(engine.tile_words(tiling.shape(tile)));
+            tiles.push(RwLock::new(own));
+            words = rest;
+        }
+        let columns = 0..tiling.graph.tiles;
+        let weights = problem.weights();
+        let bits = i64::from(problem.working_bits);
+        let total = tiling.tiles().map(|tile| units(tiling, tile, tile.col + 1)).sum::<u64>();
+        Run {
+            problem,
+            tiling,
+            engine,
+            tiles,
+            diagonals: columns.clone().map(|_| OnceLock::new()).collect(),
+            weights: columns.map(|at| Mutex::new(weights[tiling.rows(at)].to_vec())).collect(),
+            row_shifts: problem.exponents.iter().map(|exponent| 2 * bits - exponent).collect(),
+            col_shifts: problem.exponents.iter().map(|exponent| -exponent).collect(),
+            failed: OnceLock::new(),
+            meter: Meter::new(ctx, total),
+            clock,
+        }
+    }
+
+    fn tile(&self, tile: TileId) -> &RwLock<&'w mut [u64]> {
+        &self.tiles[self.tiling.graph.index(tile)]
+    }
+
+    /// Does one piece of work.
+    fn work(&self, local: &mut Local<'_>, work: &Work) -> Result<()> {
+        let (tiling, engine, tile) = (self.tiling, self.engine, work.tile);
+        let shape = tiling.shape(tile);
+        let mut words = self.tile(tile).write().unwrap_or_else(PoisonError::into_inner);
+        if work.first {
+            let start = self.clock.now();
+            let source = TileSource {
+                lower: self.problem.lower,
+                rows: tiling.rows(tile.row),
+                cols: tiling.rows(tile.col),
+                row_shifts: &self.row_shifts,
+                col_shifts: &self.col_shifts,
+            };
+            engine.load(&source, &mut words, local.scratch);
+            local.span(self.clock, TaskKind::Load, work, start);
+        }
+        if !work.updates.is_empty() {
+            let start = self.clock.now();
+            let guards = |row: usize| {
+                let tiles = work.updates.clone().map(move |col| self.tile(TileId { row, col }));
+                tiles.map(|tile| tile.read().unwrap_or_else(PoisonError::into_inner)).collect::<Vec<_>>()
+            };
+            let left = guards(tile.row);
+            let right = if shape.diagonal { Vec::new() } else { guards(tile.col) };
+            let right = if shape.diagonal { &left } else { &right };
+            let pairs = left.iter().zip(right).map(|(x, y)| TilePair { x, y }).collect::<Vec<_>>();
+            engine.update(shape, &mut words, &pairs, tiling.tile_rows, local.scratch);
+            let kind = if shape.diagonal { TaskKind::Syrk } else { TaskKind::Gemm };
+            local.span(self.clock, kind, work, start);
+        }
+        if work.finish {
+            self.finish(local, work, &mut words)?;
+        }
+        let done = work.updates.len() + usize::from(work.finish);
+        self.meter.add("factor", units(tiling, tile, done))
+    }
+
+    /// POTRF or TRSM.
+    fn finish(&self, local: &mut Local<'_>, work: &Work, words: &mut [u64]) -> Result<()> {
+        let (tile, shape) = (work.tile, self.tiling.shape(work.tile));
+        let start = self.clock.now();
+        let mut weights = self.weights[tile.row].lock().unwrap_or_else(PoisonError::into_inner);
+        if !shape.diagonal {
+            let above =
+                self.tile(TileId { row: tile.col, col: tile.col }).read().unwrap_or_else(PoisonError::into_inner);
+            let data = self.diagonals[tile.col].get().expect("the diagonal tile is finished");
+            self.engine.solve(SolveTile { shape, words, weights: &mut weights }, (&above, &**data), local.scratch);
+            local.span(self.clock, TaskKind::Trsm, work, start);
+            return Ok(());
+        }
+        let result = self.engine.factor(shape, words, &mut weights, local.scratch);
+        local.span(self.clock, TaskKind::Potrf, work, start);
+        match result {
+            Ok(data) => {
+                let _ = self.diagonals[tile.col].set(data); // each diagonal tile is finished once
+                Ok(())
+            }
+            Err(FailedPivot { column, value }) => {
+                let _ = self.failed.set((self.tiling.rows(tile.col).start + column, value));
+                Err(Error::Cancelled) // stops the others; the failure itself is reported by the caller
+            }
+        }
+    }
+
+    /// Rounds the integers of the factor's rows into `factor`, whose order says how many there are.
+    fn store(&self, factor: &mut Matrix, locals: &mut [Local<'_>]) -> Result<()> {
+        let (order, bits, width) = (factor.rows(), factor.precision_bits(), factor.limbs_per_element());
+        if order == 0 {
+            return Ok(());
+        }
+        let guards = self.tiles.iter().map(|tile| tile.read().unwrap_or_else(PoisonError::into_inner));
+        let tiles = guards.collect::<Vec<_>>();
+        let (heads, limbs) = factor.parts_mut();
+        let mut columns = heads.chunks_exact_mut(order).zip(limbs.chunks_exact_mut(order * width)).enumerate();
+        let start = self.clock.now();
+        drive::share(
+            locals,
+            |_| columns.next(),
+            |local, (col, (heads, limbs))| {
+                let magnitudes = &mut local.scratch[..PANEL_ROWS * self.engine.entry_limbs()];
+                for row in (col / self.tiling.tile_rows)..order.div_ceil(self.tiling.tile_rows) {
+                    let tile = TileId { row, col: col / self.tiling.tile_rows };
+                    let words = &tiles[self.tiling.graph.index(tile)];
+                    self.store_column(tile, words, (col, bits), (heads, limbs), magnitudes)?;
+                }
+                self.meter.add("unscale", 0)
+            },
+        )?;
+        locals[0].spans.push(Span { worker: 0, kind: TaskKind::Store, row: 0, col: 0, start, end: self.clock.now() });
+        Ok(())
+    }
+
+    /// Rounds one column of one tile.
+    fn store_column(
+        &self,
+        tile: TileId,
+        words: &[u64],
+        (col, bits): (usize, u32),
+        (heads, limbs): (&mut [u64], &mut [u64]),
+        magnitudes: &mut [u64],
+    ) -> Result<()> {
+        let (shape, rows) = (self.tiling.shape(tile), self.tiling.rows(tile.row));
+        let (each, width) = (self.engine.entry_limbs(), limbs.len() / heads.len());
+        let inside = col - self.tiling.rows(tile.col).start;
+        let first = if shape.diagonal { inside / PANEL_ROWS } else { 0 };
+        for panel in first..shape.panels() {
+            let signs = self.engine.entries(shape, words, (panel, inside), magnitudes);
+            for lane in 0..PANEL_ROWS {
+                let row = rows.start + panel * PANEL_ROWS + lane;
+                if row < col || row >= heads.len() || row >= rows.end {
+                    continue;
+                }
+                let exponent = self.problem.exponents[row] - i64::from(self.problem.working_bits);
+                let magnitude = &magnitudes[lane * each..][..each];
+                let out = &mut limbs[row * width..][..width];
+                let head = round_integer(signs >> lane & 1 == 1, magnitude, exponent, bits, out);
+                if head.exponent().abs() > MAXIMUM_EXPONENT {
+                    let (exponent, limit) = (head.exponent(), MAXIMUM_EXPONENT);
+                    return Err(Error::ExponentRange { row, column: col, exponent, limit });
+                }
+                heads[row] = head.0;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Local<'_> {
+    fn span(&mut self, clock: &Clock, kind: TaskKind, work: &Work, start: f64) {
+        let TileId { row, col } = work.tile;
+        self.spans.push(Span { worker: self.worker, kind, row, col, start, end: clock.now() });
+    }
+}
+
+/// Units of work of `tasks` tasks on a tile.
+fn units(tiling: &Tiling, tile: TileId, tasks: usize) -> u64 {
+    let shape = tiling.shape(tile);
+    (shape.rows * shape.cols * tasks) as u64
+}

@@ -1,0 +1,198 @@
+//! The judge of Cholesky factors against exact fractions, at the bound, and on planted errors.
+
+use super::*;
+use crate::ops::cholesky;
+use rug::rand::RandState;
+use rug::{Float, Rational};
+
+fn random(seed: u32) -> RandState<'static> {
+    let mut rng = RandState::new();
+    rng.seed(&Integer::from(seed));
+    rng
+}
+
+fn context(threads: usize) -> Context {
+    Context::builder().threads(threads).build().unwrap()
+}
+
+fn fraction(value: FloatRef<'_>) -> Rational {
+    let (integer, exponent) = value.to_integer_exponent();
+    if integer == 0 { Rational::new() } else { Rational::from(integer) << exponent as i32 }
+}
+
+/// Whether all residuals are within the bound, by fractions.
+fn oracle(a: &Matrix, l: &Matrix, precision_bits: u32) -> bool {
+    (0..a.rows()).all(|i| {
+        (0..=i).all(|j| {
+            let product = (0..=j).fold(Rational::new(), |sum, k| sum + fraction(l.get(i, k)) * fraction(l.get(j, k)));
+            let bound = (fraction(a.get(i, i)) * fraction(a.get(j, j))) << (4 - 2 * precision_bits as i32);
+            (fraction(a.get(i, j)) - product).square() <= bound
+        })
+    })
+}
+
+/// A Gram matrix of random integers, its rows and columns scaled by powers of two of up to `spread` bits.
+fn gram(n: usize, precision_bits: u32, spread: u32, rng: &mut RandState<'_>) -> Matrix {
+    let entries: Vec<i64> = (0..n * n).map(|_| i64::from(rng.below(2001)) - 1000).collect();
+    let scales: Vec<i64> = (0..n).map(|_| i64::from(rng.below(2 * spread + 1)) - i64::from(spread)).collect();
+    let mut a = Matrix::zeros(n, n, precision_bits).unwrap();
+    for i in 0..n {
+        for j in 0..=i {
+            let sum: i64 = (0..n).map(|k| entries[k + n * i] * entries[k + n * j]).sum();
+            let sum = sum + if i == j { 1 } else { 0 };
+            a.set_integer_exponent(i, j, &Integer::from(sum), scales[i] + scales[j]).unwrap();
+        }
+    }
+    a
+}
+
+fn judge(a: &Matrix, l: &Matrix, precision_bits: u32, tile_rows: usize, planar: Option<bool>) -> Result<Verification> {
+    let question = Question { a: a.view(), l: l.view(), uplo: Uplo::Lower, precision_bits };
+    let ctx = context(2);
+    let mut rows = question.look_at_rows(&ctx)?;
+    for (i, row) in rows.iter_mut().enumerate() {
+        row.planar = planar.unwrap_or(i % 3 != 1);
+    }
+    Judge { question, rows, tile_rows }.decide(&ctx, &VerifyOptions::default())
+}
+
+fn message(result: Result<Verification>) -> String {
+    match result {
+        Err(Error::Verification(message)) => message,
+        other => panic!("expected a failed verification, not {other:?}"),
+    }
+}
+
+#[test]
+fn tiles_and_single_sums_agree() {
+    for (seed, n) in [0, 1, 2, 5, 6, 7, 13].into_iter().enumerate() {
+        for spread in [0, 400] {
+            let a = gram(n, 130, spread, &mut random(seed as u32));
+            let l = cholesky(&context(1), &a, 100).unwrap().into_factor();
+            let whole = verify_cholesky(&context(1), &a, &l, 100, &VerifyOptions::default()).unwrap();
+            assert_eq!(whole.entry_count, n * (n + 1) / 2);
+            for tile_rows in [1, 3, 6, 100] {
+                for planar in [Some(true), Some(false), None] {
+                    let found = judge(&a, &l, 100, tile_rows, planar).unwrap();
+                    assert_eq!((found.worst_entry, found.worst_place), (whole.worst_entry, whole.worst_place));
+                    assert_eq!(found.prime.is_some(), n > 0);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn decisions_are_those_of_fractions() {
+    let (mut passed, mut failed) = (0, 0);
+    for seed in 0..300 {
+        let mut rng = random(1000 + seed);
+        let (n, bits) = (1 + rng.below(5) as usize, 20 + rng.below(70));
+        let a = gram(n, 3 * bits, 30, &mut rng);
+        let mut l = cholesky(&context(1), &a, bits).unwrap().into_factor();
+        // Some entries are moved by about the bound.
+        for _ in 0..rng.below(3) {
+            let i = rng.below(n as u32) as usize;
+            let j = rng.below(i as u32 + 1) as usize;
+            let step = Float::with_val(bits, a.float(i, i).sqrt()) >> (bits - 1);
+            let step = step * (f64::from(rng.below(4000)) / 1000.0 - 2.0);
+            let moved = Float::with_val(2 * bits, l.float(i, j)) + step;
+            let mut wider = Matrix::zeros(n, n, 2 * bits).unwrap();
+            for (row, col) in (0..n).flat_map(|row| (0..n).map(move |col| (row, col))) {
+                wider.set_float(row, col, &l.float(row, col)).unwrap();
+            }
+            wider.set_float(i, j, &moved).unwrap();
+            l = wider;
+        }
+        let wanted = oracle(&a, &l, bits);
+        let found = verify_cholesky(&context(1), &a, &l, bits, &VerifyOptions::default());
+        assert_eq!(found.is_ok(), wanted, "seed {seed}: {found:?}");
+        assert_eq!(judge(&a, &l, bits, 2, Some(false)).is_ok(), wanted, "seed {seed}");
+        *(if wanted { &mut passed } else { &mut failed }) += 1;
+    }
+    assert!(passed > 50 && failed > 50, "{passed} passed, {failed} failed");
+}
+
+#[test]
+fn the_bound_itself_passes_and_nothing_above() {
+    // A = [[1, x], [x, 4]], L = [[1, 0], [t, 2]]: the bound at (1, 0) is 2 * 2^(2 - b), and its residual is x - t.
+    let bits = 40;
+    let bound = Float::with_val(64, 2) >> (bits - 2);
+    for (tiny, sign, planar) in
+        [(-3000, 1, true), (-3000, -1, false), (-200, 1, false), (-200, -1, true), (-(1 << 20), -1, false)]
+    {
+        for (offset, passes) in [(0, true), (-1, true), (1, false)] {
+            // The residual is the bound plus a little: of far smaller size than any sum would keep.
+            let mut a = Matrix::from_f64s(2, 2, 100, &[1.0, 0.0, 0.0, 4.0]).unwrap();
+            let mut l = Matrix::from_f64s(2, 2, bits, &[1.0, 0.0, 0.0, 2.0]).unwrap();
+            a.set_float(1, 0, &Float::with_val(100, &bound * sign)).unwrap();
+            l.set_integer_exponent(1, 0, &Integer::from(-sign * offset), tiny).unwrap();
+            let found = judge(&a, &l, bits, 9, Some(planar));
+            assert_eq!(found.is_ok(), passes, "2^{tiny}, {sign}, {planar}, {found:?}");
+            if let Ok(found) = found {
+                assert!((found.worst_entry - 1.0).abs() < 1e-12 && found.worst_place == Some((1, 0)));
+            } else {
+                assert!(message(found).contains("A - L L^T at row 1, column 0 (from 0) is 1.0000e0 times its bound"));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_wrong_entry_is_named() {
+    let ctx = context(1);
+    let a = gram(9, 160, 50, &mut random(7));
+    let l = cholesky(&ctx, &a, 100).unwrap().into_factor();
+    for (i, j) in [(0, 0), (8, 0), (8, 8), (5, 2)] {
+        let mut wrong = l.clone();
+        let step = Float::with_val(100, a.float(i, i).sqrt()) >> 90;
+        wrong.set_float(i, j, &(l.float(i, j) + step)).unwrap();
+        let text = message(verify_cholesky(&ctx, &a, &wrong, 100, &VerifyOptions::default()));
+        assert!(text.contains(&format!("row {i}")), "{text}");
+        // The same factor transposed, in the other triangle; row and column change places in the message.
+        let (upper, wrong) = (a.transposed().to_matrix().unwrap(), wrong.transposed().to_matrix().unwrap());
+        let options = VerifyOptions { uplo: Uplo::Upper, ..VerifyOptions::default() };
+        let text = message(verify_cholesky(&ctx, &upper, &wrong, 100, &options));
+        assert!(text.contains("A - U^T U") && text.contains(&format!("column {i}")), "{text}");
+        let right = l.transposed().to_matrix().unwrap();
+        verify_cholesky(&ctx, &upper, &right, 100, &options).unwrap();
+    }
+}
+
+#[test]
+fn what_cannot_be_a_factor_is_refused() {
+    let ctx = context(1);
+    let a = Matrix::from_f64s(2, 2, 60, &[4.0, 2.0, 77.0, 10.0]).unwrap(); // the unread triangle may hold anything
+    let l = Matrix::from_f64s(2, 2, 60, &[2.0, 1.0, 0.0, 3.0]).unwrap();
+    let run = |a: &Matrix, l: &Matrix| verify_cholesky(&ctx, a, l, 60, &VerifyOptions::default());
+    assert_eq!(run(&a, &l).unwrap().worst_entry, 0.0);
+    let with = |matrix: &Matrix, row: usize, col: usize, value: f64| {
+        let mut changed = matrix.clone();
+        changed.set_f64(row, col, value).unwrap();
+        changed
+    };
+    let huge = |matrix: &Matrix| {
+        let mut changed = matrix.clone();
+        changed.set_integer_exponent(1, 0, &Integer::from(1), 1 << 29).unwrap();
+        changed
+    };
+    let cases = [
+        (a.clone(), with(&l, 0, 1, 1e-300), "not lower triangular: the entry at row 0, column 1"),
+        (a.clone(), with(&l, 1, 1, 0.0), "diagonal entry 1 (from 0) of the factor"),
+        (a.clone(), with(&l, 0, 0, -2.0), "diagonal entry 0 (from 0) of the factor"),
+        (with(&a, 1, 1, 0.0), l.clone(), "diagonal entry 1 (from 0) of the matrix"),
+        (with(&a, 0, 0, -4.0), l.clone(), "diagonal entry 0 (from 0) of the matrix"),
+        (a.clone(), huge(&l), "row 1 (from 0) of the factor is too long: its squares sum to over 2^1073741"),
+        (huge(&a), l.clone(), "row 1, column 0 (from 0) of the matrix is beyond"),
+        (with(&a, 1, 0, 1e-300), l.clone(), "row 1, column 0"),
+    ];
+    for (a, l, words) in cases {
+        let text = message(run(&a, &l));
+        assert!(text.starts_with("verify cholesky: ") && text.contains(words), "{text}");
+    }
+    let wide = Matrix::zeros(2, 3, 60).unwrap();
+    assert!(matches!(run(&a, &wide), Err(Error::ShapeMismatch { right_cols: 3, .. })));
+    assert!(matches!(run(&wide, &l), Err(Error::ShapeMismatch { left_cols: 3, .. })));
+    let few = verify_cholesky(&ctx, &a, &l, 1, &VerifyOptions::default());
+    assert!(matches!(few, Err(Error::Precision { precision_bits: 1, .. })));
+}

@@ -1,0 +1,298 @@
+//! `cholesky`, `solve`, `inverse`, `trsm` and `verify cholesky`: right results pass, every bad input is one clear line.
+
+use super::bad_input::refused;
+use super::sandbox::Sandbox;
+use std::time::{Duration, Instant};
+
+const GENERAL: &str = "%%MatrixMarket matrix array real general\n";
+const SYMMETRIC: &str = "%%MatrixMarket matrix array real symmetric\n";
+
+/// A sandbox with a Gram matrix `A.mtx`, symmetric in its file, and right-hand sides `B.mtx`.
+fn gram(n: usize, bits: u32) -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.run(&format!("gen random --rows {} --cols {n} --precision {bits} --seed 3 -o P.bin", n + 5));
+    sandbox.run(&format!("syrk P.bin -o A.mtx --precision {bits}"));
+    sandbox.run(&format!("gen random --rows {n} --cols 3 --precision {bits} --seed 4 -o B.mtx"));
+    sandbox
+}
+
+/// The decimal after `name` in what a command printed.
+fn printed(text: &str, name: &str) -> f64 {
+    let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_else(|| panic!("{name}: {text}"));
+    line.trim().parse().unwrap()
+}
+
+#[test]
+fn a_hilbert_matrix_is_factored_and_verified() {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen hilbert --rows 80 --cols 80 --precision 800 --hex -o H.mtx");
+    let line = sandbox.run("cholesky H.mtx -o L.mtx --precision 800");
+    assert!(line.starts_with("L.mtx: 80 x 80, 800 bits ("), "{line}");
+    let line = sandbox.run("verify cholesky H.mtx L.mtx --report v.json");
+    assert!(line.starts_with("L.mtx: A = L L^T to 800 bits (all 3240 entries; largest residual 0."), "{line}");
+    let report = sandbox.json("v.json");
+    assert_eq!((&report["product"], &report["precision_bits"]), (&"cholesky".into(), &800.into()));
+    assert!(report["verification"]["worst_entry"].as_f64().unwrap() <= 1.0);
+    assert!(report["verification"]["worst_place"].is_array() && report["verification"]["prime"].is_u64());
+    std::fs::remove_file(sandbox.path("L.mtx")).unwrap();
+    let before = sandbox.names();
+    let error = sandbox.fail("cholesky H.mtx -o L.mtx --precision 128 --trace t.json --report r.json", 3);
+    let index: usize = error.split("index ").nth(1).unwrap().split(':').next().unwrap().parse().unwrap();
+    assert!((20..79).contains(&index) && error.contains("more bits of precision might help"), "{error}");
+    assert_eq!(sandbox.names(), before);
+}
+
+#[test]
+fn bits_do_not_depend_on_kernel_threads_tiles_or_triangle() {
+    let sandbox = gram(40, 200);
+    sandbox.run("cholesky A.mtx -o L.mtx --precision 200 --kernel reference --threads 1");
+    let text = sandbox.text("L.mtx");
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("%%MatrixMarket matrix array real general"));
+    assert_eq!(lines.next(), Some("%sunzi precision_bits=200"));
+    assert_eq!(lines.next(), Some("40 40"));
+    assert_eq!(lines.nth(40), Some("0"), "the entry above the second diagonal entry");
+    for choice in ["--threads 2", "--kernel f64", "--tile 7", "--tile 1e3 --lower", "--lower"] {
+        sandbox.run(&format!("cholesky A.mtx -o R.mtx --precision 200 {choice}"));
+        assert_eq!(sandbox.bytes("R.mtx"), sandbox.bytes("L.mtx"), "{choice}");
+    }
+    // Symmetric, general, coordinate and binary files of the same matrix.
+    sandbox.run("gemm P.bin P.bin --transpose-a -o G.mtx --precision 200");
+    sandbox.run("convert A.mtx S.bin");
+    for file in ["G.mtx", "S.bin"] {
+        sandbox.run(&format!("cholesky {file} -o R.bin --precision 200 --quiet"));
+        assert!(sandbox.run("compare R.bin L.mtx").starts_with("equal"), "{file}");
+    }
+    sandbox.run("verify cholesky G.mtx R.bin --threads 1 --kernel reference --precision 200");
+    sandbox.run("cholesky A.mtx -o U.mtx --upper --precision 200");
+    sandbox.run("verify cholesky A.mtx U.mtx --upper");
+    let error = sandbox.fail("verify cholesky A.mtx U.mtx", 5);
+    assert!(error.contains("not lower triangular: the entry at row 0, column 1"), "{error}");
+}
+
+#[test]
+fn a_memory_limit_names_the_least_that_works() {
+    let sandbox = gram(60, 200);
+    sandbox.run("cholesky A.mtx -o L.mtx --precision 200");
+    let mut limit = String::from("100K");
+    for _ in 0..4 {
+        let line = format!("cholesky A.mtx -o M.mtx --precision 200 --threads 2 --memory {limit}");
+        let output = sandbox.output(&line);
+        if output.code == 0 {
+            assert_eq!(sandbox.bytes("M.mtx"), sandbox.bytes("L.mtx"));
+            assert_ne!(limit, "100K");
+            return;
+        }
+        assert_eq!(output.code, 4, "{output:?}");
+        assert!(!sandbox.names().contains(&"M.mtx".to_string()));
+        limit = output.stderr.split("at least ").nth(1).unwrap().split(' ').next().unwrap().to_string();
+    }
+    panic!("the named limits do not do: {limit}");
+}
+
+#[test]
+fn one_triangle_is_enough() {
+    let sandbox = Sandbox::new();
+    sandbox.write("A.mtx", format!("{GENERAL}2 2\n4\n2\n77\n10\n"));
+    sandbox.write("C.mtx", "%%MatrixMarket matrix coordinate real symmetric\n2 2 3\n1 1 4\n2 1 2\n2 2 10\n");
+    let line = sandbox.run("cholesky A.mtx -o L.mtx --precision 64 --lower --log-det --condition");
+    assert!((printed(&line, "log det A =") - 36f64.ln()).abs() < 1e-14, "{line}");
+    // The 1-norms of [[4, 2], [2, 10]] and of its inverse are 12 and 12 / 36.
+    assert!(line.contains("condition of A in the 1-norm: about 4.00e0"), "{line}");
+    assert_eq!(sandbox.text("L.mtx"), format!("{GENERAL}%sunzi precision_bits=64\n2 2\n2\n1\n0\n3\n"));
+    sandbox.run("cholesky C.mtx -o R.mtx --precision 64");
+    assert_eq!(sandbox.bytes("R.mtx"), sandbox.bytes("L.mtx"));
+    sandbox.run("verify cholesky A.mtx L.mtx --lower");
+    assert!(sandbox.fail("verify cholesky A.mtx L.mtx", 3).contains("not symmetric"));
+    let error = sandbox.fail("cholesky A.mtx -o R.mtx --precision 64 --upper", 3);
+    assert!(error.contains("index 1: pivot -1.47e3 beside a diagonal entry of 1.00e1"), "{error}");
+}
+
+#[test]
+fn solutions_and_inverses_fit_their_matrix() {
+    let sandbox = gram(25, 300);
+    sandbox.run("solve A.mtx B.mtx -o X.mtx --precision 300 --report r.json --trace t.json --log-det --condition");
+    let report = sandbox.json("r.json");
+    assert_eq!((&report["operation"], &report["rows"], &report["cols"]), (&"solve".into(), &25.into(), &3.into()));
+    assert!(report["log_det"].is_string() && report["condition"].is_string() && report["refinement"].is_null());
+    let trace = sandbox.json("t.json");
+    let names = trace["traceEvents"].as_array().unwrap().iter().map(|span| span["name"].as_str().unwrap());
+    let names: Vec<&str> = names.collect();
+    for name in ["read", "factor", "condition", "solve", "write"] {
+        assert!(names.contains(&name), "{name}: {names:?}");
+    }
+    assert!(names.iter().any(|name| name.starts_with("potrf (0, 0)")), "{names:?}");
+    for key in ["primes", "tile_rows", "tiles", "planned_bytes", "working_bits"] {
+        assert!(report["factorisation"][key].is_u64(), "{key}: {report}");
+    }
+    // A X, A X' and A (A^-1 B) are B to about 250 bits.
+    sandbox.run("solve A.mtx B.mtx -o R.mtx --precision 300 --refine-from 80 --report r.json");
+    assert!(sandbox.json("r.json")["refinement"]["iterations"].as_u64().unwrap() > 0);
+    sandbox.run("inverse A.mtx -o I.mtx --precision 300");
+    assert!(sandbox.text("I.mtx").starts_with(SYMMETRIC));
+    sandbox.run("gemm I.mtx B.mtx -o V.mtx --precision 300");
+    for name in ["X", "R", "V"] {
+        sandbox.run(&format!("gemm A.mtx {name}.mtx -o C.mtx --precision 300"));
+        close(&sandbox, "C.mtx", "B.mtx");
+    }
+    // The upper triangle of the same file.
+    sandbox.run("solve A.mtx B.mtx -o Y.mtx --precision 300 --upper");
+    assert_eq!(sandbox.bytes("Y.mtx"), sandbox.bytes("X.mtx"));
+    sandbox.run("solve A.mtx B.mtx -o Y.mtx --precision 300 --upper --refine-from 80");
+    assert_eq!(sandbox.bytes("Y.mtx"), sandbox.bytes("R.mtx"));
+    sandbox.run("inverse A.mtx -o Y.mtx --precision 300 --lower");
+    assert_eq!(sandbox.bytes("Y.mtx"), sandbox.bytes("I.mtx"));
+}
+
+/// Asserts that two files agree to about 70 digits of each entry.
+fn close(sandbox: &Sandbox, left: &str, right: &str) {
+    let output = sandbox.output(&format!("compare {left} {right} --report c.json"));
+    assert!(output.code <= 1, "{output:?}");
+    let relative = &sandbox.json("c.json")["largest_relative"]["relative"];
+    let relative: f64 = relative.as_str().map_or(0.0, |text| text.parse().unwrap());
+    assert!(relative < 1e-70, "{left} and {right}: {relative}");
+}
+
+#[test]
+fn triangular_systems_of_every_form() {
+    let sandbox = gram(17, 300);
+    sandbox.run("cholesky A.mtx -o L.mtx --precision 300");
+    sandbox.run("cholesky A.mtx -o U.mtx --precision 300 --upper");
+    sandbox.run("gen random --rows 3 --cols 17 --precision 300 --seed 8 -o W.mtx");
+    for (triangle, uplo) in [("L.mtx", ""), ("U.mtx", "--uplo upper")] {
+        for transpose in ["", "--transpose"] {
+            sandbox.run(&format!("trsm {triangle} B.mtx -o X.mtx --precision 300 {uplo} {transpose} --alpha -0.5"));
+            let back = if transpose.is_empty() { "" } else { "--transpose-a" };
+            sandbox.run(&format!("gemm {triangle} X.mtx -o C.mtx --precision 300 --alpha -2 {back}"));
+            close(&sandbox, "C.mtx", "B.mtx");
+            sandbox.run(&format!("trsm {triangle} W.mtx -o X.mtx --precision 300 {uplo} {transpose} --side right"));
+            let back = if transpose.is_empty() { "" } else { "--transpose-b" };
+            sandbox.run(&format!("gemm X.mtx {triangle} -o C.mtx --precision 300 {back}"));
+            close(&sandbox, "C.mtx", "W.mtx");
+        }
+    }
+    sandbox.write("T.mtx", format!("{GENERAL}2 2\n0\n3\n99\n5\n"));
+    sandbox.write("b.mtx", format!("{GENERAL}2 1\n2\n7\n"));
+    sandbox.run("trsm T.mtx b.mtx -o X.mtx --precision 64 --unit --report r.json");
+    assert!(sandbox.text("X.mtx").ends_with("2 1\n2\n1\n"), "{}", sandbox.text("X.mtx"));
+    assert_eq!(sandbox.json("r.json")["operation"], "trsm");
+}
+
+#[test]
+fn a_wrong_factor_fails_verification() {
+    let sandbox = gram(12, 150);
+    sandbox.run("cholesky A.mtx -o L.mtx --precision 150");
+    sandbox.run("verify cholesky A.mtx L.mtx --precision 140");
+    let error = sandbox.fail("verify cholesky A.mtx L.mtx --precision 190", 5);
+    assert!(error.contains("times its bound 2^(2-190) sqrt(a_ii a_jj)"), "{error}");
+    let text = sandbox.text("L.mtx");
+    let mut lines: Vec<String> = text.lines().map(String::from).collect();
+    lines[3 + 12 * 2 + 5] = "0.25".into();
+    sandbox.write("L.mtx", lines.join("\n"));
+    let error = sandbox.fail("verify cholesky A.mtx L.mtx", 5);
+    assert!(error.contains("verification failed: verify cholesky: A - L L^T at row 5, column"), "{error}");
+    assert!(sandbox.fail("verify cholesky A.mtx B.mtx", 3).contains("12 x 12 against 12 x 3"));
+}
+
+#[test]
+fn matrices_that_cannot_be_factored() {
+    let sandbox = Sandbox::new();
+    sandbox.write("B.mtx", format!("{GENERAL}2 1\n1\n2\n"));
+    sandbox.write("I.mtx", format!("{SYMMETRIC}2 2\n1\n0\n1\n"));
+    let files = [
+        (
+            format!("{GENERAL}3 2\n1\n2\n3\n4\n5\n6\n"),
+            "cholesky of a square matrix: shapes do not fit: 3 x 2 against 2",
+        ),
+        (format!("{GENERAL}2 2\n4\n2\n1\n4\n"), "A.mtx: not symmetric: entry (2, 1) is 2.00000e0, entry (1, 2) is 1.0"),
+        (format!("{GENERAL}2 2\n4\n2\n2.00000000000000000001\n4\n"), "entry (1, 2) is 2.0000000000000000000100000"),
+        (format!("{GENERAL}2 2\n4\n2\nnan\n4\n"), "NaN"),
+        (format!("{SYMMETRIC}2 2\n4\ninf\n4\n"), "row 2, column 1"),
+        (format!("{GENERAL}2 2\n4\n2\n2\n"), "4"),
+        (format!("{GENERAL}2 2\n1\n4\n4\n1\n"), "index 1: pivot -1.50e1 beside a diagonal entry of 1.00e0; rounding"),
+        (format!("{SYMMETRIC}2 2\n-1\n0\n1\n"), "index 0: pivot -1.00e0"),
+        (format!("{SYMMETRIC}2 2\n0\n0\n0\n"), "rounding cannot explain it: more bits will not help"),
+        ("hello\n".into(), "MatrixMarket"),
+    ];
+    for (text, needle) in files {
+        sandbox.write("A.mtx", text);
+        for command in ["cholesky A.mtx", "solve A.mtx B.mtx", "inverse A.mtx", "solve A.mtx B.mtx --refine-from 60"] {
+            let line = format!("{command} -o Q.mtx --precision 100 --report r.json --condition --trace t.json");
+            let line = if line.contains("refine") { line.replace("--condition", "") } else { line };
+            refused(&sandbox, &line, 3, needle);
+        }
+    }
+    refused(&sandbox, "solve I.mtx I.mtx -o Q.mtx --precision 1e5", 2, "supported range");
+    refused(&sandbox, "cholesky missing.mtx -o Q.mtx --precision 100", 3, "missing.mtx");
+}
+
+#[test]
+fn systems_that_cannot_be_solved() {
+    let sandbox = Sandbox::new();
+    sandbox.write("T.mtx", format!("{GENERAL}3 3\n1\n2\n3\n0\n0\n6\n0\n0\n0\n"));
+    sandbox.write("B.mtx", format!("{GENERAL}2 1\n1\n2\n"));
+    sandbox.run("gen hilbert --rows 20 --cols 20 --precision 400 -o H.mtx");
+    sandbox.run("gen random --rows 20 --cols 2 --precision 400 -o C.mtx");
+    refused(&sandbox, "trsm T.mtx T.mtx -o Q.mtx --precision 100", 3, "singular: zero on the diagonal at index 1");
+    refused(&sandbox, "trsm T.mtx B.mtx -o Q.mtx --precision 100", 3, "trsm: shapes do not fit: 3 x 3 against 2 x 1");
+    refused(&sandbox, "trsm T.mtx T.mtx -o Q.mtx --precision 100 --alpha nan", 2, "--alpha: 'nan'");
+    refused(&sandbox, "solve H.mtx B.mtx -o Q.mtx", 3, "solve: shapes do not fit: 20 x 20 against 2 x 1");
+    refused(&sandbox, "solve H.mtx C.mtx -o Q.mtx --precision 2000 --refine-from 60", 3, "refinement stalls after");
+    refused(&sandbox, "solve H.mtx C.mtx -o Q.mtx --refine-from 20", 3, "not positive definite: index");
+    sandbox.run("convert H.mtx H.bin");
+    let whole = sandbox.bytes("H.bin");
+    sandbox.write("H.bin", &whole[..whole.len() - 100]);
+    for line in ["cholesky H.bin", "solve H.mtx H.bin", "inverse H.bin", "trsm H.bin C.mtx", "trsm H.mtx H.bin"] {
+        refused(&sandbox, &format!("{line} -o Q.mtx --precision 400"), 3, "H.bin");
+    }
+}
+
+#[test]
+fn choices_that_make_no_sense() {
+    let sandbox = Sandbox::new();
+    sandbox.write("A.mtx", format!("{SYMMETRIC}2 2\n4\n2\n4\n"));
+    let cases = [
+        ("cholesky A.mtx", "--output"),
+        ("cholesky A.mtx -o Q.mtx", "does not state its precision"),
+        ("cholesky A.mtx -o Q.txt --precision 64", ".mtx"),
+        ("cholesky A.mtx -o Q.mtx --precision 0", "precision of 0 bits"),
+        ("cholesky A.mtx -o Q.mtx --precision 1e6", "supported range"),
+        ("cholesky A.mtx -o Q.mtx --precision 64 --lower --upper", "--upper"),
+        ("cholesky A.mtx -o Q.mtx --precision 64 --tile 0", "--tile"),
+        ("cholesky A.mtx -o Q.mtx --precision 64 --tile few", "few"),
+        ("cholesky A.mtx -o Q.mtx --precision 64 --threads 0", "0 threads"),
+        ("cholesky A.mtx -o Q.mtx --precision 64 --kernel fastest", "unknown kernel 'fastest'"),
+        ("solve A.mtx -o Q.mtx --precision 64", "<B>"),
+        ("solve A.mtx A.mtx -o Q.mtx --precision 64 --refine-from 1", "precision of 1 bits"),
+        ("solve A.mtx A.mtx -o Q.mtx --precision 64 --refine-from 60 --log-det", "--log-det"),
+        ("inverse A.mtx -o Q.mtx --precision 64 --refine-from 60", "--refine-from"),
+        ("trsm A.mtx A.mtx -o Q.mtx --precision 64 --side top", "--side: 'top' is not left or right"),
+        ("trsm A.mtx A.mtx -o Q.mtx --precision 64 --uplo both", "--uplo: 'both' is not lower or upper"),
+        ("trsm A.mtx A.mtx -o Q.mtx --precision 64 --alpha ten", "ten"),
+        ("verify cholesky A.mtx", "<L>"),
+        ("verify cholesky A.mtx A.mtx --precision 64 --seed -1", "-1"),
+    ];
+    for (line, needle) in cases {
+        refused(&sandbox, line, 2, needle);
+    }
+    refused(&sandbox, "cholesky A.mtx -o none/Q.mtx --precision 64", 3, "none/Q.mtx");
+    refused(&sandbox, "cholesky A.mtx -o Q.mtx --precision 64 --trace none/t.json", 3, "none/t.json");
+    refused(&sandbox, "cholesky A.mtx -o Q.mtx --precision 64 --memory 1K", 4, "1024 bytes is too small");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_ends_a_factorisation_and_leaves_nothing() {
+    let sandbox = Sandbox::new();
+    // The reference kernel needs a minute for this.
+    sandbox.run("gen kms --rows 700 --cols 700 --precision 2000 -o A.bin");
+    let line = "cholesky A.bin -o L.mtx --precision 2000 --kernel reference --threads 2 --report r.json --trace t.json";
+    let child = sandbox.start(line);
+    std::thread::sleep(Duration::from_millis(900));
+    let start = Instant::now();
+    sandbox.signal(&child, "INT");
+    let output = sandbox.finish(child);
+    assert_eq!((output.code, output.stderr.as_str()), (130, "sunzi: error: cancelled\n"));
+    assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
+    assert_eq!(sandbox.names(), ["A.bin"]);
+}
