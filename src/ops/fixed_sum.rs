@@ -1,7 +1,7 @@
 //! Sums of products of big floats, scalar by scalar: the leading bits of a sum in fixed point, below its largest term.
 //!
-//! Promise: a sum of `n` products is off by less than `n 2^(-p - 63)` times its largest term, for a precision of `p` bits.
-//! Its bits depend on the terms alone. Proof: docs/ALGORITHM.md, "Sums scalar by scalar".
+//! Promise: a sum of `n` products is off by less than `n 2^(-p - 63)` times its largest term, for a precision of `p`
+//! bits. Its bits depend on the terms alone. Proof: docs/ALGORITHM.md, "Sums scalar by scalar".
 
 use crate::kernels::limbs;
 use crate::math::bound::FIXED_SUM_EXTRA_LIMBS;
@@ -195,7 +195,7 @@ mod tests {
             let mut out = vec![0; limbs_for(bits)];
             let pairs = (0..count).map(|k| (x.get(k, 0), y.get(k, 0)));
             let cut = Float::with_val(60, &largest >> (bits + 20));
-            let mut check = |head: Head, out: &[u64], want: Float, cut: Float| {
+            let check = |head: Head, out: &[u64], want: Float, cut: Float| {
                 let got = FloatRef { head, limbs: out }.to_float(bits);
                 let error = Float::with_val(60, &want - &got).abs();
                 let bound = Float::with_val(60, Float::with_val(60, got.abs_ref()) >> bits) + cut;
