@@ -23,7 +23,9 @@ pub use matrix::{Diag, Matrix, MatrixView, Op, Side, Uplo};
 pub use ops::verify_cholesky;
 pub use ops::{Cholesky, CholeskyOptions, CholeskyReport, Span, TaskKind, cholesky, cholesky_with};
 pub use ops::{GemmOptions, Outcome, Plan, Report, SyrkOptions};
-pub use ops::{Inertia, Ldlt, LdltOptions, RefineOptions, Refined, TrsmOptions, ldlt, solve, solve_refined, trsm};
+pub use ops::{
+    Inertia, Ldlt, LdltOptions, RefineOptions, Refined, TrsmOptions, ldlt, solve, solve_refined, trsm, trsm_into,
+};
 pub use ops::{gemm, gemm_into, gemm_with, plan_gemm, plan_syrk, syrk, syrk_into, syrk_with};
 
 /// Runs the examples of the README as tests.

@@ -102,9 +102,9 @@ pub fn f64_digit_bits(terms: usize, modulus: u64) -> u32 {
     (1..=32).rev().find(fits).expect("fewer than 2^27 terms")
 }
 
-/// Limbs of a fixed-point window beyond those of the precision: two keep the error of `k` cut terms below
+/// Limbs of a fixed-point sum beyond those of the precision: two keep the error of `k` cut terms below
 /// `k 2^-63` units in the last place, and hold the carries of `2^60` terms.
-pub const WINDOW_EXTRA_LIMBS: usize = 2;
+pub const FIXED_SUM_EXTRA_LIMBS: usize = 2;
 
 /// Guard bits of a triangular solve of order `n`: `ceil(log2(ceil(log2 n) + 8)) + 2`.
 ///
@@ -186,6 +186,10 @@ mod tests {
         assert_eq!([0, 1, 2, 3, 4, 5, 4000, usize::MAX].map(ceil_log2), [0, 0, 1, 2, 2, 3, 12, 64]);
         assert_eq!(working_bits(1024, 4000), 1034);
         assert_eq!(ifma52_prime_count(modulus_bits(1034, 1034)), 40);
+        assert_eq!([0, 1, 2, 1000, usize::MAX].map(trsm_guard_bits), [5, 5, 6, 7, 9]);
+        assert_eq!([1, 2, 1000].map(cholesky_solve_guard_bits), [9, 10, 15]);
+        assert_eq!([-5, 3, 10].map(trsm_inverse_bits), [11, 11, 18]);
+        assert_eq!([1, 1000].map(ldlt_guard_bits), [7, 9]);
     }
 
     #[test]

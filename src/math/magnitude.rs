@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn sums_and_quotients_are_those_of_doubles() {
-        for (x, y) in [(1.0, 3.0), (-0.75, 1e-9), (5e20, 7.0), (0.0, 2.0), (1e-300, 1e300), (0.0, 0.0)] {
+        for (x, y) in [(1.0, 3.0), (-0.75, 1e-9), (5e20, 7.0), (0.0, 2.0), (1e-150, 1e150), (0.0, 0.0)] {
             let sum = magnitude(x).plus(magnitude(y));
             assert_eq!(sum, magnitude(f64::abs(x) + f64::abs(y)), "{x} and {y}");
             assert_eq!(magnitude(x).max(magnitude(y)).to_float(), f64::abs(x).max(f64::abs(y)));

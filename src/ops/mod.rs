@@ -8,6 +8,7 @@ mod columns;
 mod combine;
 mod convert;
 mod direct;
+mod fixed_sum;
 mod inner_check;
 pub mod ldlt;
 mod multiply;
@@ -23,7 +24,6 @@ pub mod solve;
 mod sum;
 pub mod trsm;
 pub mod verify;
-mod window;
 
 pub use cholesky::{Cholesky, CholeskyOptions, CholeskyReport, Span, TaskKind, cholesky, cholesky_with};
 pub use ldlt::{Inertia, Ldlt, LdltOptions, ldlt};
@@ -31,7 +31,7 @@ pub use plan::{Plan, plan_gemm, plan_syrk};
 pub use problem::FaultHook;
 pub use report::{Outcome, Phases, Report};
 pub use solve::{RefineOptions, Refined, solve, solve_refined};
-pub use trsm::{TrsmOptions, trsm};
+pub use trsm::{TrsmOptions, trsm, trsm_into};
 pub use verify::{Verification, VerifyOptions, freivalds_gemm, freivalds_syrk};
 pub use verify::{verify_cholesky, verify_gemm, verify_syrk};
 

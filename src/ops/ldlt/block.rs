@@ -1,9 +1,9 @@
-//! One diagonal block of an `L D L^T`, scalar by scalar: sums in a fixed-point window, one rounding per entry.
+//! One diagonal block of an `L D L^T`, scalar by scalar: one sum of products and one rounding per entry.
 
 use crate::error::{Error, Result};
 use crate::math::float::{FloatRef, Head};
 use crate::matrix::{MAXIMUM_EXPONENT, Matrix};
-use crate::ops::window::{OwnFloat, Sign, Window, product_top};
+use crate::ops::fixed_sum::{FixedSum, OwnFloat, Sign};
 use std::ops::Range;
 
 /// Factors the block of rows and columns `range` of `l`, whose lower triangle holds what is left of `A` there.
@@ -17,7 +17,7 @@ pub(super) fn factor(l: &mut Matrix, pivots: &mut Matrix, range: &Range<usize>) 
     let mut work = Work {
         start: range.start,
         products: Matrix::zeros(range.len(), range.len(), bits)?,
-        window: Window::new(bits),
+        sum: FixedSum::new(bits),
         limbs: vec![0; l.limbs_per_element()],
     };
     for col in range.clone() {
@@ -43,7 +43,7 @@ struct Work {
     start: usize,
     /// Column k is column k of `L` times its pivot, as it was before the division.
     products: Matrix,
-    window: Window,
+    sum: FixedSum,
     limbs: Vec<u64>,
 }
 
@@ -54,16 +54,11 @@ impl Work {
 
     /// `products_ij := l_ij - sum over k < j in the block of products_ik l_jk`.
     fn reduce(&mut self, l: &Matrix, row: usize, col: usize) -> Result<()> {
-        let Work { start, products, window, limbs } = self;
+        let Work { start, products, sum, limbs } = self;
         let own = l.get(row, col);
         let factors = |k: usize| (products.get(row - *start, k - *start), l.get(col, k));
-        let tops = (*start..col).map(factors).filter_map(|(x, y)| product_top(x.head, y.head));
-        window.open(tops.chain((!own.head.is_zero()).then(|| own.head.exponent())).max().unwrap_or(0));
-        window.add(own, Sign::Plus);
-        for (x, y) in (*start..col).map(factors) {
-            window.add_product(x, y, Sign::Minus);
-        }
-        let head = window.round(limbs);
+        sum.set(own, (*start..col).map(factors), Sign::Minus);
+        let head = sum.round(limbs);
         check_range(head, row, col)?;
         products.set(row - *start, col - *start, FloatRef { head, limbs });
         Ok(())
@@ -72,7 +67,7 @@ impl Work {
     /// `l_ij := products_ij / d_j`.
     fn divide(&mut self, l: &mut Matrix, (row, col): (usize, usize), reciprocal: &OwnFloat) -> Result<()> {
         let value = self.products.get(row - self.start, col - self.start);
-        let head = self.window.multiply(value, reciprocal, &mut self.limbs);
+        let head = self.sum.multiply(value, reciprocal, &mut self.limbs);
         check_range(head, row, col)?;
         l.set(row, col, FloatRef { head, limbs: &self.limbs });
         Ok(())

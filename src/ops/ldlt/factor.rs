@@ -10,6 +10,7 @@ use crate::math::float::Head;
 use crate::matrix::{Diag, Matrix, MatrixView, Uplo};
 use crate::ops::block::{BlockProduct, BlockShape, largest_need, maximum_working_bits, moved, plan};
 use crate::ops::columns::{ColumnRef, each_column};
+use crate::ops::fixed_sum::{FixedSum, OwnFloat};
 use crate::ops::ldlt::block;
 use crate::ops::problem::Inner;
 use crate::ops::trsm::factored::half_exponent;
@@ -18,7 +19,6 @@ use crate::ops::trsm::solver::Solver;
 use crate::ops::trsm::spaces::Spaces;
 use crate::ops::trsm::system::{Target, load, store};
 use crate::ops::trsm::triangle::{Triangle, scaled};
-use crate::ops::window::{OwnFloat, Window};
 use std::ops::Range;
 
 /// Columns of a strip of what is left: the products of a strip begin at its diagonal.
@@ -191,15 +191,15 @@ impl Factoring<'_> {
         each_column(
             self.ctx,
             &mut self.l,
-            || Window::new(bits),
-            |window, mut column| {
+            || FixedSum::new(bits),
+            |sum, mut column| {
                 let col = column.index;
                 if !done.contains(&col) {
                     return Ok(());
                 }
                 for row in left.clone() {
                     let value = panel.get(col - done.start, row - left.start);
-                    column.set(row, |limbs| window.multiply(value, &factors[col - done.start], limbs));
+                    column.set(row, |limbs| sum.multiply(value, &factors[col - done.start], limbs));
                     block::check_range(column.get(row).head, row, col)?;
                 }
                 Ok(())

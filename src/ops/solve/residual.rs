@@ -13,8 +13,8 @@ use crate::math::scale::column_exponent;
 use crate::matrix::{Matrix, MatrixView};
 use crate::ops::block::BlockProduct;
 use crate::ops::columns::each_column;
+use crate::ops::fixed_sum::{FixedSum, Sign};
 use crate::ops::problem::Inner;
-use crate::ops::window::{Sign, Window, product_top};
 use std::sync::{Mutex, PoisonError};
 
 /// A symmetric matrix and right sides, ready for residuals.
@@ -115,8 +115,8 @@ impl<'a> System<'a> {
     fn measure(&self, ctx: &Context, (x, bits): (&Matrix, u32), parts: Parts) -> Result<Residual> {
         let Parts { mut matrix, products, norms } = parts;
         let (worst, precision_bits) = (Mutex::new(Sizes::LEAST), matrix.precision_bits());
-        let windows = || (Window::new(precision_bits), Window::new(RESIDUAL_SIZE_BITS));
-        each_column(ctx, &mut matrix, windows, |(window, size_window), mut column| {
+        let sums = || (FixedSum::new(precision_bits), FixedSum::new(RESIDUAL_SIZE_BITS));
+        each_column(ctx, &mut matrix, sums, |(sum, size_sum), mut column| {
             let mut largest = Sizes::LEAST;
             for row in 0..self.a.rows() {
                 let entry = Entry { system: self, x, row, col: column.index };
@@ -124,8 +124,8 @@ impl<'a> System<'a> {
                 let right = Magnitude::of(self.b.get(row, entry.col));
                 let mut whole = Magnitude::of(products.get(row, entry.col)).plus(right);
                 if whole.is_zero() || whole.exponent() < norm - i64::from(RESIDUAL_COVERED_BITS) {
-                    column.set(row, |limbs| entry.sum(window, limbs));
-                    whole = entry.size(size_window);
+                    column.set(row, |limbs| entry.sum(sum, limbs));
+                    whole = entry.size(size_sum);
                 }
                 if !whole.is_zero() {
                     let residual = Magnitude::of(column.get(row));
@@ -185,29 +185,23 @@ struct Entry<'a> {
 
 impl Entry<'_> {
     /// `b - sum a_k x_k`, rounded into `limbs`.
-    fn sum(&self, window: &mut Window, limbs: &mut [u64]) -> Head {
-        self.add_terms(window, Sign::Minus, |value| value);
-        window.round(limbs)
+    fn sum(&self, sum: &mut FixedSum, limbs: &mut [u64]) -> Head {
+        self.add_terms(sum, Sign::Minus, |value| value);
+        sum.round(limbs)
     }
 
     /// `|b| + sum |a_k| |x_k|`.
-    fn size(&self, window: &mut Window) -> Magnitude {
+    fn size(&self, sum: &mut FixedSum) -> Magnitude {
         let mut limbs = [0];
-        self.add_terms(window, Sign::Plus, |value| FloatRef { head: size(value.head), ..value });
-        let head = window.round(&mut limbs);
+        self.add_terms(sum, Sign::Plus, |value| FloatRef { head: size(value.head), ..value });
+        let head = sum.round(&mut limbs);
         Magnitude::of(FloatRef { head, limbs: &limbs })
     }
 
-    fn add_terms(&self, window: &mut Window, sign: Sign, part: impl Fn(FloatRef<'_>) -> FloatRef<'_>) {
+    fn add_terms(&self, sum: &mut FixedSum, sign: Sign, part: fn(FloatRef<'_>) -> FloatRef<'_>) {
         let Entry { system, x, row, col } = self;
         let right = system.b.get(*row, *col);
-        let factors = |k: usize| (system.a.get(*row, k), x.get(k, *col));
-        let tops = (0..x.rows()).map(factors).filter_map(|(a, x)| product_top(a.head, x.head));
-        let own = (!right.head.is_zero()).then(|| right.head.exponent());
-        window.open(tops.chain(own).max().unwrap_or(0));
-        window.add(part(right), Sign::Plus);
-        for (a, x) in (0..x.rows()).map(factors) {
-            window.add_product(part(a), part(x), sign);
-        }
+        let pairs = (0..x.rows()).map(|k| (part(system.a.get(*row, k)), part(x.get(k, *col))));
+        sum.set(part(right), pairs, sign);
     }
 }

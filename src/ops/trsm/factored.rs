@@ -13,13 +13,13 @@ use crate::math::scale::column_exponent;
 use crate::matrix::{Diag, MAXIMUM_EXPONENT, Matrix, MatrixView, Uplo};
 use crate::ops::block::{maximum_working_bits, moved};
 use crate::ops::columns::each_column;
+use crate::ops::fixed_sum::{FixedSum, OwnFloat, Sign};
 use crate::ops::trsm::bands::Bands;
 use crate::ops::trsm::layout::Layout;
 use crate::ops::trsm::solver::Solver;
 use crate::ops::trsm::spaces::Spaces;
 use crate::ops::trsm::system::{Target, load, store};
 use crate::ops::trsm::triangle::Triangle;
-use crate::ops::window::{OwnFloat, Window};
 use std::ops::Range;
 
 /// A lower triangular `L H = S L'`: the rows of `L'` have norms in `(1/5, 1]`.
@@ -199,11 +199,11 @@ fn multiply_rows(ctx: &Context, w: &mut Matrix, factors: &[OwnFloat]) -> Result<
     each_column(
         ctx,
         w,
-        || Window::new(precision_bits),
-        |window, mut column| {
+        || FixedSum::new(precision_bits),
+        |sum, mut column| {
             for (row, factor) in factors.iter().enumerate() {
-                window.hold(column.get(row));
-                column.set(row, |limbs| window.round_product(factor.get(), limbs));
+                sum.set(column.get(row), std::iter::empty(), Sign::Plus);
+                column.set(row, |limbs| sum.round_product(factor, limbs));
                 let exponent = column.get(row).head.exponent();
                 if exponent.abs() > MAXIMUM_EXPONENT {
                     return Err(Error::ExponentRange { row, column: column.index, exponent, limit: MAXIMUM_EXPONENT });

@@ -158,3 +158,44 @@ pub(super) fn pieces(rows: &Range<usize>, count: usize) -> impl DoubleEndedItera
     let rows = rows.clone();
     rows.clone().step_by(count).map(move |start| start..(start + count).min(rows.end))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::bound::ceil_log2;
+
+    /// Most cuts above any row, by the rule of the tree without groups.
+    fn depth(layout: &Layout, rows: Range<usize>) -> u32 {
+        let Some(parts) = layout.parts(&rows) else { return 0 };
+        let mut next = rows.start;
+        let mut deepest = 0;
+        for part in parts {
+            assert_eq!(part.start, next, "parts of {rows:?} follow each other");
+            assert!(!part.is_empty() && part.len() < rows.len(), "{part:?} of {rows:?}");
+            next = part.end;
+            deepest = deepest.max(depth(layout, part));
+        }
+        assert_eq!(next, rows.end);
+        1 + deepest
+    }
+
+    #[test]
+    fn no_row_is_updated_more_often_than_the_bound_allows() {
+        for order in (0..1200).chain([4097, 10_000, 16_384, 16_385, 100_001]) {
+            let layout = Layout { order, working_bits: 100, columns: 1 };
+            assert!(depth(&layout, 0..order) <= ceil_log2(order), "order {order}");
+        }
+    }
+
+    #[test]
+    fn plans_of_larger_solves_hold_more() {
+        let layout = |order, columns| Layout { order, working_bits: 200, columns };
+        for (small, large) in [((10, 5), (11, 5)), ((100, 50), (101, 50)), ((300, 50), (600, 50)), ((70, 5), (70, 50))]
+        {
+            let (small, large) = (layout(small.0, small.1), layout(large.0, large.1));
+            assert!(small.prepared_bytes() < large.prepared_bytes(), "{small:?}");
+            assert!(small.scratch_rows() <= large.scratch_rows() && small.band_bytes(8) <= large.band_bytes(8));
+        }
+        assert_eq!(layout(0, 0).scratch_rows(), 0);
+    }
+}

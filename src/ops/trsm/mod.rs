@@ -56,5 +56,32 @@ pub fn trsm<'a, 'b>(
     precision_bits: u32,
     options: &TrsmOptions<'_>,
 ) -> Result<Matrix> {
-    system::solve(ctx, (t.into(), b.into()), precision_bits, options)
+    let mut result = Matrix::zeros(0, 0, 2)?;
+    system::solve(ctx, &Call { t: t.into(), b: b.into(), precision_bits, options }, &mut result)?;
+    Ok(result)
+}
+
+/// [`trsm`] into a matrix of the caller, which is replaced where its shape or precision do not fit.
+///
+/// `operands` are T and B. After an error the contents of `result` are unspecified numbers.
+///
+/// # Errors
+/// As [`trsm`].
+pub fn trsm_into<'a, 'b>(
+    ctx: &Context,
+    operands: (impl Into<MatrixView<'a>>, impl Into<MatrixView<'b>>),
+    precision_bits: u32,
+    options: &TrsmOptions<'_>,
+    result: &mut Matrix,
+) -> Result<()> {
+    let (t, b) = (operands.0.into(), operands.1.into());
+    system::solve(ctx, &Call { t, b, precision_bits, options }, result)
+}
+
+/// What a call asks for.
+struct Call<'a> {
+    t: MatrixView<'a>,
+    b: MatrixView<'a>,
+    precision_bits: u32,
+    options: &'a TrsmOptions<'a>,
 }

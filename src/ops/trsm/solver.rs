@@ -9,13 +9,13 @@ use crate::error::Result;
 use crate::matrix::Matrix;
 use crate::ops::block::{BlockProduct, moved};
 use crate::ops::columns::{ColumnRef, each_column};
+use crate::ops::fixed_sum::FixedSum;
 use crate::ops::problem::Inner;
 use crate::ops::trsm::group::Group;
 use crate::ops::trsm::layout::Layout;
 use crate::ops::trsm::spaces::Spaces;
 use crate::ops::trsm::triangle::Triangle;
 use crate::ops::trsm::vector::Substitution;
-use crate::ops::window::Window;
 use std::ops::Range;
 
 /// A triangle prepared for solves at one working precision.
@@ -89,10 +89,10 @@ impl<'a> Solver<'a> {
             }
             Node::Group(rows, group) => self.apply(walk, (rows, group), w),
             Node::Substitution(substitution) => {
-                let window = || Window::new(self.layout.working_bits);
+                let sum = || FixedSum::new(self.layout.working_bits);
                 let meter = Meter::new(walk.ctx, w.cols() as u64);
-                each_column(walk.ctx, w, window, |window, mut column| {
-                    substitution.run(&self.triangle, window, &mut column)?;
+                each_column(walk.ctx, w, sum, |sum, mut column| {
+                    substitution.run(&self.triangle, sum, &mut column)?;
                     meter.add("solve", 1)
                 })
             }

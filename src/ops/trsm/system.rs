@@ -11,13 +11,14 @@ use crate::matrix::{MAXIMUM_EXPONENT, Matrix, MatrixView, Op, Side, Uplo};
 use crate::ops::block::{maximum_working_bits, moved};
 use crate::ops::columns::each_column;
 use crate::ops::combine::ExactEntry;
-use crate::ops::trsm::TrsmOptions;
+use crate::ops::fixed_sum::OwnFloat;
+use crate::ops::problem::fits;
+use crate::ops::trsm::Call;
 use crate::ops::trsm::bands::Bands;
 use crate::ops::trsm::layout::Layout;
 use crate::ops::trsm::solver::Solver;
 use crate::ops::trsm::spaces::Spaces;
 use crate::ops::trsm::triangle::Triangle;
-use crate::ops::window::OwnFloat;
 use rug::Float;
 use std::ops::Range;
 
@@ -25,12 +26,8 @@ use std::ops::Range;
 ///
 /// # Errors
 /// Those of [`crate::trsm()`].
-pub(super) fn solve(
-    ctx: &Context,
-    (t, b): (MatrixView<'_>, MatrixView<'_>),
-    precision_bits: u32,
-    options: &TrsmOptions<'_>,
-) -> Result<Matrix> {
+pub(super) fn solve(ctx: &Context, call: &Call<'_>, result: &mut Matrix) -> Result<()> {
+    let Call { t, b, precision_bits, options } = *call;
     let flipped = options.side == Side::Right;
     // X op(T) = B is op(T)^T X^T = B^T.
     let turned = (options.op == Op::Transpose) != flipped;
@@ -41,21 +38,25 @@ pub(super) fn solve(
     let working_bits = working_bits(ctx, precision_bits, t.rows())?;
     let triangle = Triangle::new(t, if lower { Uplo::Lower } else { Uplo::Upper }, options.diag)?;
     let (rows, cols) = if flipped { (b.cols(), b.rows()) } else { (b.rows(), b.cols()) };
-    let result = Matrix::zeros(rows, cols, precision_bits)?;
+    if !fits(result, (rows, cols), precision_bits) {
+        *result = Matrix::zeros(0, 0, 2)?; // give the old memory back before asking for the new
+        *result = Matrix::zeros(rows, cols, precision_bits)?;
+    }
     if rows == 0 || cols == 0 {
-        return Ok(result);
+        return Ok(());
     }
     let layout = Layout { order: b.rows(), working_bits, columns: b.cols() };
     let bands = Bands::plan(ctx, b.cols(), &[layout], result.bytes())?;
     let solver = Solver::new(ctx, triangle, layout, bands.held_bytes)?;
-    let mut system = System { b, alpha, flipped, solver, result };
+    let system = System { b, alpha, flipped, solver };
     let mut spaces = Spaces::take(ctx)?;
     for columns in bands.iter() {
         spaces.w.reshape(b.rows(), columns.len(), working_bits)?;
-        system.solve(ctx, columns, &mut spaces, bands.held_bytes)?;
+        let target = Target { columns, flipped };
+        system.solve(ctx, &mut spaces, bands.held_bytes, (&target, result))?;
     }
     spaces.give_back(ctx);
-    Ok(system.result)
+    Ok(())
 }
 
 fn check_shapes(side: Side, t: &MatrixView<'_>, b: &MatrixView<'_>) -> Result<()> {
@@ -102,17 +103,22 @@ struct System<'a> {
     /// Whether the caller's matrices are the transposes of `b` and of the solution.
     flipped: bool,
     solver: Solver<'a>,
-    result: Matrix,
 }
 
 impl System<'_> {
-    /// Solves for the right sides `columns`.
-    fn solve(&mut self, ctx: &Context, columns: Range<usize>, spaces: &mut Spaces, held_bytes: u64) -> Result<()> {
-        load(ctx, (&self.b, columns.start), self.alpha.as_ref(), &mut spaces.w)?;
-        let place = |error| self.caller_place(moved(error, 0, columns.start));
+    /// Solves for the right sides of the target.
+    fn solve(
+        &self,
+        ctx: &Context,
+        spaces: &mut Spaces,
+        held_bytes: u64,
+        (target, result): (&Target, &mut Matrix),
+    ) -> Result<()> {
+        let first = target.columns.start;
+        load(ctx, (&self.b, first), self.alpha.as_ref(), &mut spaces.w)?;
+        let place = |error| self.caller_place(moved(error, 0, first));
         self.solver.run(ctx, spaces, held_bytes).map_err(place)?;
-        let target = Target { columns, flipped: self.flipped };
-        store(ctx, &spaces.w, &target, &mut self.result)
+        store(ctx, &spaces.w, target, result)
     }
 
     /// An error's place in the caller's right side.
