@@ -21,7 +21,7 @@ pub use context::{Context, ContextBuilder, Progress};
 pub use error::{Error, Result};
 pub use matrix::{Diag, Matrix, MatrixView, Op, Side, Uplo};
 pub use ops::verify_cholesky;
-pub use ops::{Cholesky, CholeskyOptions, CholeskyReport, Span, TaskKind, cholesky, cholesky_with};
+pub use ops::{Cholesky, CholeskyOptions, CholeskyReport, Span, TaskKind, cholesky, cholesky_into, cholesky_with};
 pub use ops::{GemmOptions, Outcome, Plan, Report, SyrkOptions};
 pub use ops::{
     Inertia, Ldlt, LdltOptions, RefineOptions, Refined, TrsmOptions, ldlt, solve, solve_refined, trsm, trsm_into,

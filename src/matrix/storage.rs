@@ -136,14 +136,16 @@ impl Matrix {
         self.words.fill(0);
     }
 
-    /// Sets every element above the diagonal to 0.
+    /// Sets every element above the diagonal to 0; columns that are 0 there are only read.
     pub fn clear_above_diagonal(&mut self) {
         let (rows, limbs) = (self.rows, self.limbs_per_element());
         for col in 1..self.cols {
             let (start, end) = (col * rows, col * rows + col.min(rows));
             let (heads, all_limbs) = self.parts_mut();
-            heads[start..end].fill(0);
-            all_limbs[start * limbs..end * limbs].fill(0);
+            if heads[start..end].iter().any(|&head| head != 0) {
+                heads[start..end].fill(0);
+                all_limbs[start * limbs..end * limbs].fill(0);
+            }
         }
     }
 

@@ -25,7 +25,7 @@ mod sum;
 pub mod trsm;
 pub mod verify;
 
-pub use cholesky::{Cholesky, CholeskyOptions, CholeskyReport, Span, TaskKind, cholesky, cholesky_with};
+pub use cholesky::{Cholesky, CholeskyOptions, CholeskyReport, Span, TaskKind, cholesky, cholesky_into, cholesky_with};
 pub use ldlt::{Inertia, Ldlt, LdltOptions, ldlt};
 pub use plan::{Plan, plan_gemm, plan_syrk};
 pub use problem::FaultHook;

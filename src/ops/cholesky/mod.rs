@@ -16,6 +16,7 @@ mod vector;
 use crate::context::Context;
 use crate::error::Result;
 use crate::matrix::{Matrix, MatrixView, Uplo};
+use crate::ops::problem::fits;
 use plan::Plan;
 use problem::Problem;
 use report::Clock;
@@ -65,12 +66,30 @@ pub fn cholesky_with<'a>(
     precision_bits: u32,
     options: &CholeskyOptions,
 ) -> Result<Cholesky> {
+    cholesky_into(ctx, a, precision_bits, options, Matrix::zeros(0, 0, 2)?)
+}
+
+/// [`cholesky_with`] in the memory of a matrix that is no longer needed, such as the factor of an earlier call.
+///
+/// Fresh memory is slow to get, so repeated factorisations of one size gain from this. Where its shape or precision do
+/// not fit, `memory` is given back.
+///
+/// # Errors
+/// As [`cholesky_with`].
+pub fn cholesky_into<'a>(
+    ctx: &Context,
+    a: impl Into<MatrixView<'a>>,
+    precision_bits: u32,
+    options: &CholeskyOptions,
+    memory: Matrix,
+) -> Result<Cholesky> {
     let mut clock = Clock::new();
     let kernel = ctx.kernel();
     let problem = Problem::new(a.into(), options.uplo, precision_bits, kernel.maximum_modulus_bits())?;
+    let memory = Some(memory).filter(|memory| fits(memory, (problem.order, problem.order), precision_bits));
     let engine = ctx.tile_engine(kernel, problem.working_bits)?;
     let plan = Plan::new(ctx, &problem, options.tile_rows, &*engine)?;
-    match run::run(ctx, &problem, &plan, &*engine, &mut clock)? {
+    match run::run(ctx, &problem, (&plan, &*engine), memory, &mut clock)? {
         Ending::Factor(factor) if problem.is_whole() => {
             let report = CholeskyReport {
                 operation: "cholesky",

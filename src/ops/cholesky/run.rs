@@ -46,12 +46,13 @@ struct Local<'s> {
     spans: Vec<Span>,
 }
 
-/// Factors `problem` as planned; the times of all tasks are added to `clock`.
+/// Factors `problem` as planned; the times of all tasks are added to `clock`. The factor of all rows takes the place of
+/// `memory`, which has its shape and precision.
 pub(crate) fn run(
     ctx: &Context,
     problem: &Problem<'_>,
-    plan: &Plan,
-    engine: &dyn TileEngine,
+    (plan, engine): (&Plan, &dyn TileEngine),
+    memory: Option<Matrix>,
     clock: &mut Clock,
 ) -> Result<Ending> {
     let mut workspace = ctx.workspace();
@@ -71,7 +72,13 @@ pub(crate) fn run(
         (Some(failed), _) => failed.0,
         (None, result) => result.map(|()| problem.order)?,
     };
-    let mut factor = Matrix::zeros(order, order, problem.precision_bits)?;
+    let mut factor = match memory.filter(|_| order == problem.order) {
+        Some(mut memory) => {
+            memory.clear_above_diagonal();
+            memory
+        }
+        None => Matrix::zeros(order, order, problem.precision_bits)?,
+    };
     ctx.install(|| run.store(&mut factor, &mut locals))?;
     let failed = run.failed.into_inner();
     let spans = locals.into_iter().flat_map(|local| local.spans).collect::<Vec<_>>();

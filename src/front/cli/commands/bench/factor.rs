@@ -6,8 +6,8 @@ use super::task::{Account, Cut, Phases, Task};
 use crate::context::Context;
 use crate::error::Result;
 use crate::matrix::Matrix;
-use crate::ops::trsm::{TrsmOptions, trsm};
-use crate::ops::{Cholesky, CholeskyOptions, CholeskyReport, cholesky_with};
+use crate::ops::trsm::{TrsmOptions, trsm_into};
+use crate::ops::{Cholesky, CholeskyOptions, CholeskyReport, cholesky_into};
 use rug::Float;
 
 /// A factorisation.
@@ -30,10 +30,11 @@ impl<'a> Factorisation<'a> {
 
 impl Task for Factorisation<'_> {
     fn run(&mut self, ctx: &Context) -> Result<Account> {
-        let cholesky = cholesky_with(ctx, self.a, self.a.precision_bits(), &self.options)?;
-        let account = account(cholesky.report());
-        self.factor = cholesky.into_factor();
-        Ok(account)
+        let memory = std::mem::replace(&mut self.factor, Matrix::zeros(0, 0, 2)?);
+        let cholesky = cholesky_into(ctx, self.a, self.a.precision_bits(), &self.options, memory)?;
+        let (factor, report) = cholesky.into_parts();
+        self.factor = factor;
+        Ok(account(&report))
     }
 
     fn result(&self) -> &Matrix {
@@ -111,10 +112,12 @@ impl Task for System<'_> {
     /// Neither call reports anything yet but its result.
     fn run(&mut self, ctx: &Context) -> Result<Account> {
         let bits = self.b.precision_bits();
-        self.solution = match &self.method {
-            Method::Triangular(l) => trsm(ctx, *l, self.b, bits, &TrsmOptions::default())?,
-            Method::Factored(cholesky) => cholesky.solve(ctx, self.b, bits)?,
-        };
+        match &self.method {
+            Method::Triangular(l) => {
+                trsm_into(ctx, (*l, self.b), bits, &TrsmOptions::default(), &mut self.solution)?;
+            }
+            Method::Factored(cholesky) => self.solution = cholesky.solve(ctx, self.b, bits)?,
+        }
         Ok(Account::of_kernel(ctx.kernel().name()))
     }
 
