@@ -308,6 +308,13 @@ impl Context {
         Ok(engine)
     }
 
+    /// Gives the memory kept between calls back where there is a limit: for a step that needs it for other things.
+    pub(crate) fn release(&self) {
+        if self.memory_bytes.is_some() {
+            *self.workspace() = Workspace::default();
+        }
+    }
+
     /// The windows and scratch kept between calls. A call that overlaps another on the same context gets new ones.
     pub fn workspace(&self) -> WorkspaceLease<'_> {
         let workspace = std::mem::take(&mut *self.workspace.lock().unwrap_or_else(PoisonError::into_inner));

@@ -68,12 +68,12 @@ mod tests {
     fn a_panic_in_one_piece_of_work_ends_all_workers() {
         for workers in [1, 2, 4] {
             let ctx = Context::builder().threads(workers).build().unwrap();
-            let mut scheduler = Scheduler::new(CholeskyGraph { tiles: 6 });
+            let mut scheduler = Scheduler::new(CholeskyGraph { tiles: 6 }, workers);
             let mut locals = vec![(); workers];
             let run = || {
                 ctx.install(|| {
                     run_graph(&mut locals, &mut scheduler, |(), work| {
-                        assert!(work.tile != TileId { row: 2, col: 2 }, "planted");
+                        assert!(work.tiles().all(|tile| tile != TileId { row: 2, col: 2 }), "planted");
                         Ok(())
                     })
                 })
@@ -85,8 +85,8 @@ mod tests {
     #[test]
     fn an_error_ends_all_workers() {
         let ctx = Context::builder().threads(3).build().unwrap();
-        let mut scheduler = Scheduler::new(CholeskyGraph { tiles: 6 });
-        let fail = |(): &mut (), work: &Work| if work.tile.col == 3 { Err(Error::Cancelled) } else { Ok(()) };
+        let mut scheduler = Scheduler::new(CholeskyGraph { tiles: 6 }, 3);
+        let fail = |(): &mut (), work: &Work| if work.col == 3 { Err(Error::Cancelled) } else { Ok(()) };
         let result = ctx.install(|| run_graph(&mut [(); 3], &mut scheduler, fail));
         assert!(matches!(result, Err(Error::Cancelled)));
     }

@@ -6,7 +6,7 @@
 //! panels of the plane kernel, prime-major.
 
 use crate::kernels::tiles::{
-    DiagonalData, FailedPivot, PANEL_ROWS, SolveTile, TileEngine, TilePair, TileShape, TileSource,
+    DiagonalData, FailedPivot, PANEL_ROWS, SolveTile, TileEngine, TileShape, TileSource, UpdateTile,
 };
 use crate::kernels::{BlockResidues, IntegerBlock, PanelSource, PlaneEngine, PlaneProduct};
 use crate::math::float::{LIMB_BITS, limbs_for, round_integer};
@@ -106,7 +106,10 @@ impl LimbTiles {
         if weight.is_rejected() {
             return Integer::new();
         }
-        let entry = round_quotient(value, pivot);
+        let entry = match *pivot < 0 {
+            true => round_quotient(&Integer::from(-value), &Integer::from(-pivot)),
+            false => round_quotient(value, pivot),
+        };
         weight.add(&Integer::from(entry.abs_ref()), self.working_bits);
         if weight.is_rejected() { Integer::new() } else { entry }
     }
@@ -148,12 +151,11 @@ impl TileEngine for LimbTiles {
     }
 
     fn load(&self, source: &TileSource<'_>, words: &mut [u64], _scratch: &mut [u64]) {
-        let diagonal = source.rows.start == source.cols.start;
-        let shape = TileShape { rows: source.rows.len(), cols: source.cols.len(), diagonal };
+        let shape = source.shape();
         words[..self.integer_words(shape)].fill(0);
         for (col, j) in source.cols.clone().enumerate() {
-            for (row, i) in source.rows.clone().enumerate().skip(if diagonal { col } else { 0 }) {
-                let entry = source.lower.get(i, j);
+            for (row, i) in source.rows.clone().enumerate().skip(source.offset().map_or(0, |offset| col + offset)) {
+                let entry = source.matrix.get(i, j);
                 if !entry.head.is_zero() {
                     let (integer, exponent) = entry.to_integer_exponent();
                     let value = round_shift(&integer, exponent + source.row_shifts[i] + source.col_shifts[j]);
@@ -163,35 +165,23 @@ impl TileEngine for LimbTiles {
         }
     }
 
-    fn update(&self, shape: TileShape, words: &mut [u64], pairs: &[TilePair<'_>], depth: usize, scratch: &mut [u64]) {
-        let grid = match shape.diagonal {
-            true => BlockGrid::triangle(shape.cols),
-            false => BlockGrid::rectangle(shape.rows, shape.cols),
-        };
-        let left = TileShape { cols: depth, diagonal: false, ..shape };
-        let right = TileShape { rows: shape.cols, cols: depth, diagonal: false };
-        let (window, scratch) = scratch.split_at_mut(self.primes() * grid.words());
-        for (prime, c) in window.chunks_exact_mut(grid.words()).enumerate() {
-            for (number, pair) in pairs.iter().enumerate() {
-                let plane = |words, shape| {
-                    let size = self.plane_words(shape);
-                    let words: &[u64] = words;
-                    &words[self.integer_words(shape) + prime * size..][..size]
-                };
-                let (x, y) = (plane(pair.x, left), plane(pair.y, right));
-                let accumulate = number > 0;
-                let product = PlaneProduct { x, y, rows: depth, grid, blocks: 0..grid.len(), accumulate };
-                self.engine.multiply(prime, &product, c, scratch);
-            }
-        }
-        let mut integers = IntegerBlock::new(self.engine.magnitude_limbs());
-        for col in 0..grid.cols {
-            for row in grid.first_row(col)..grid.rows {
-                let offset = (grid.column_start(col) + row - grid.first_row(col)) * BLOCK_WORDS;
-                let residues = BlockResidues { window, plane_words: grid.words(), offset };
-                self.engine.reconstruct(&residues, &mut integers, scratch);
-                self.subtract(shape, words, (row, col), &integers);
-            }
+    fn operand_words(&self, shape: TileShape) -> usize {
+        self.tile_words(shape)
+    }
+
+    fn load_operand(&self, source: &TileSource<'_>, words: &mut [u64], scratch: &mut [u64]) {
+        self.load(source, words, scratch);
+        self.publish(source.shape(), words, scratch);
+    }
+
+    fn triangle(&self, shape: TileShape, words: &mut [u64], pivots: &[Integer]) -> Box<dyn DiagonalData> {
+        pivots.iter().enumerate().for_each(|(at, pivot)| self.write(shape, words, (at, at), pivot));
+        Box::new(NoData)
+    }
+
+    fn update(&self, tiles: &mut [UpdateTile<'_>], y: &[&[u64]], depth: usize, scratch: &mut [u64]) {
+        if !y.is_empty() {
+            tiles.iter_mut().for_each(|tile| self.update_tile(tile, y, depth, scratch));
         }
     }
 
@@ -245,6 +235,39 @@ impl TileEngine for LimbTiles {
 }
 
 impl LimbTiles {
+    fn update_tile(&self, tile: &mut UpdateTile<'_>, y: &[&[u64]], depth: usize, scratch: &mut [u64]) {
+        let UpdateTile { shape, words, x } = tile;
+        let grid = match shape.diagonal {
+            true => BlockGrid::triangle(shape.cols),
+            false => BlockGrid::rectangle(shape.rows, shape.cols),
+        };
+        let left = TileShape { cols: depth, diagonal: false, ..*shape };
+        let right = TileShape { rows: shape.cols, cols: depth, diagonal: false };
+        let (window, scratch) = scratch.split_at_mut(self.primes() * grid.words());
+        for (prime, c) in window.chunks_exact_mut(grid.words()).enumerate() {
+            for (number, (x, y)) in x.iter().zip(y).enumerate() {
+                let plane = |words, shape| {
+                    let size = self.plane_words(shape);
+                    let words: &[u64] = words;
+                    &words[self.integer_words(shape) + prime * size..][..size]
+                };
+                let (x, y) = (plane(x, left), plane(y, right));
+                let accumulate = number > 0;
+                let product = PlaneProduct { x, y, rows: depth, grid, blocks: 0..grid.len(), accumulate };
+                self.engine.multiply(prime, &product, c, scratch);
+            }
+        }
+        let mut integers = IntegerBlock::new(self.engine.magnitude_limbs());
+        for col in 0..grid.cols {
+            for row in grid.first_row(col)..grid.rows {
+                let offset = (grid.column_start(col) + row - grid.first_row(col)) * BLOCK_WORDS;
+                let residues = BlockResidues { window, plane_words: grid.words(), offset };
+                self.engine.reconstruct(&residues, &mut integers, scratch);
+                self.subtract(*shape, words, (row, col), &integers);
+            }
+        }
+    }
+
     /// The rows of a diagonal tile, as far as its pivots are positive.
     fn factor_rows(
         &self,

@@ -1,7 +1,7 @@
-//! Tile kernels of a Cholesky factorisation: the trait that schedulers drive, whatever runs below.
+//! Tile kernels of Cholesky factorisations and triangular solves: the trait that schedulers drive, whatever runs below.
 //!
-//! A tile is `rows x cols` integers of the scaled matrix, held as residues and, once it is factored, as integers too.
-//! All updates are exact, so the order in which they come cannot show in the factor.
+//! A tile is `rows x cols` integers of the scaled matrix, held as residues and, once it is finished, as integers too.
+//! All updates are exact, so the order in which they come cannot show in the result.
 //! Knows: `math`, `matrix` views as input. Does not know: the task graph, threads, files.
 
 use crate::math::pivot::RowWeight;
@@ -35,28 +35,58 @@ impl TileShape {
     }
 }
 
+/// Which entries of a tile count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TilePart {
+    /// All of them.
+    Whole,
+    /// Those on and below the diagonal, of a tile whose rows and columns are the same.
+    Lower,
+    /// Those below the diagonal.
+    StrictlyLower,
+}
+
 /// Where a tile's entries come from.
 #[derive(Clone)]
 pub struct TileSource<'a> {
-    /// The lower triangle of the matrix; nothing above the diagonal is read.
-    pub lower: MatrixView<'a>,
+    /// The matrix; nothing outside of the part that counts is read.
+    pub matrix: MatrixView<'a>,
+    /// What counts; the rest of the tile becomes 0.
+    pub part: TilePart,
     /// Rows of the tile.
     pub rows: Range<usize>,
     /// Columns of the tile.
     pub cols: Range<usize>,
-    /// `2 working_bits - s_i` for every row of the matrix.
+    /// Power of two for every row of the matrix.
     pub row_shifts: &'a [i64],
-    /// `-s_j` for every column of the matrix.
+    /// Power of two for every column of the matrix.
     pub col_shifts: &'a [i64],
 }
 
-/// One pair of factored tiles of an update: `C := C - X Y^T`, over all columns of both.
-#[derive(Clone, Copy)]
-pub struct TilePair<'a> {
-    /// The tile in the row of C.
-    pub x: &'a [u64],
-    /// The tile in the row that is C's column.
-    pub y: &'a [u64],
+impl TileSource<'_> {
+    /// Shape of the tile.
+    pub fn shape(&self) -> TileShape {
+        TileShape { rows: self.rows.len(), cols: self.cols.len(), diagonal: self.part != TilePart::Whole }
+    }
+
+    /// How far below the diagonal the part begins, or `None` for the whole tile.
+    pub fn offset(&self) -> Option<usize> {
+        match self.part {
+            TilePart::Whole => None,
+            TilePart::Lower => Some(0),
+            TilePart::StrictlyLower => Some(1),
+        }
+    }
+}
+
+/// A tile `C` to update, and the finished tiles in its row: `C := C - sum of X Y^T`.
+pub struct UpdateTile<'a> {
+    /// Shape of C.
+    pub shape: TileShape,
+    /// Words of C.
+    pub words: &'a mut [u64],
+    /// The X, one for each Y; the Y themselves for a tile on the diagonal.
+    pub x: Vec<&'a [u64]>,
 }
 
 /// A pivot that is not positive, or whose row was rejected before.
@@ -74,7 +104,7 @@ pub trait DiagonalData: Send + Sync {
     fn as_any(&self) -> &dyn std::any::Any;
 }
 
-/// Kernels of one factorisation, for one precision. `words` are a tile's own, in the kernel's own layout; all methods
+/// Kernels for one fixed-point precision. `words` are a tile's own, in the kernel's own layout; all methods
 /// take only slices of their own, so that calls on different tiles may run at the same time.
 pub trait TileEngine: Send + Sync {
     /// Planes of a tile.
@@ -95,9 +125,17 @@ pub trait TileEngine: Send + Sync {
     fn preferred_rows(&self) -> usize;
     /// `T := round(a_ij 2^(row_shifts[i] + col_shifts[j]))`, to nearest, ties to even. `words` is dirty before.
     fn load(&self, source: &TileSource<'_>, words: &mut [u64], scratch: &mut [u64]);
-    /// `T := T - sum of X Y^T` over all pairs, tiles of `depth` columns with as many rows as T has rows and columns;
-    /// the lower triangle alone for a diagonal tile (SYRK), which is its own X and Y, else the whole tile (GEMM).
-    fn update(&self, shape: TileShape, words: &mut [u64], pairs: &[TilePair<'_>], depth: usize, scratch: &mut [u64]);
+    /// Words of a tile that is an operand of updates alone.
+    fn operand_words(&self, shape: TileShape) -> usize;
+    /// As [`TileEngine::load`], for a tile of at most `2^working_bits` that is an operand from now on.
+    fn load_operand(&self, source: &TileSource<'_>, words: &mut [u64], scratch: &mut [u64]);
+    /// What [`TileEngine::solve`] needs of a loaded operand on the diagonal, whose pivots are given: none is 0, and
+    /// none exceeds `2^working_bits`.
+    fn triangle(&self, shape: TileShape, words: &mut [u64], pivots: &[Integer]) -> Box<dyn DiagonalData>;
+    /// `C := C - sum of X Y^T` for all of `tiles`, which have the same columns: over operands of `depth` columns with
+    /// as many rows as C has rows and columns. The lower triangle alone for a diagonal tile (SYRK), else the whole tile
+    /// (GEMM).
+    fn update(&self, tiles: &mut [UpdateTile<'_>], y: &[&[u64]], depth: usize, scratch: &mut [u64]);
     /// POTRF: the factor of a diagonal tile, all of whose updates are in. `weights` are those of the tile's rows.
     ///
     /// # Errors

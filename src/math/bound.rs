@@ -114,17 +114,11 @@ pub fn trsm_guard_bits(order: usize) -> u32 {
     ceil_log2(ceil_log2(order) as usize + 8) + 2
 }
 
-/// Rows of the diagonal blocks whose inverses a triangular solve uses, at most: the extra bits below rest on it.
-pub const TRSM_BLOCK_ROWS: usize = 64;
+/// A triangular solve in fixed point takes multiples of so many bits beyond those of the unknowns.
+pub const TRSM_FIXED_BITS: u32 = 32;
 
-/// Rows of a group of diagonal blocks that are scaled together.
-pub const TRSM_GROUP_ROWS: usize = 256;
-
-/// Extra bits at which a diagonal block of at most 64 rows is inverted and its inverse applied, where the Frobenius
-/// norm of the inverse of the row-scaled block is at most `2^norm_exponent`: `max(norm_exponent, 3) + 8`.
-pub fn trsm_inverse_bits(norm_exponent: i64) -> i64 {
-    norm_exponent.max(3) + 8
-}
+/// Of these bits, those that pay for rounding in fixed point; unknowns may outgrow their right side by the others.
+pub const TRSM_FIXED_SPARE_BITS: u32 = 3;
 
 /// Guard bits of a solve with a Cholesky factor of order `n`:
 /// `6 + ceil(log2(ceil(log2 n) + 5)) + ceil(ceil(log2 n) / 2)`.
@@ -188,7 +182,6 @@ mod tests {
         assert_eq!(ifma52_prime_count(modulus_bits(1034, 1034)), 40);
         assert_eq!([0, 1, 2, 1000, usize::MAX].map(trsm_guard_bits), [5, 5, 6, 7, 9]);
         assert_eq!([1, 2, 1000].map(cholesky_solve_guard_bits), [9, 10, 15]);
-        assert_eq!([-5, 3, 10].map(trsm_inverse_bits), [11, 11, 18]);
         assert_eq!([1, 1000].map(ldlt_guard_bits), [7, 9]);
     }
 

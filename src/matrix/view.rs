@@ -81,6 +81,12 @@ impl<'a> MatrixView<'a> {
         }
     }
 
+    /// The rows from the last to the first. Strides are then negative, modulo the word size.
+    pub(crate) fn reversed_rows(self) -> Self {
+        let last = self.rows.saturating_sub(1).wrapping_mul(self.row_stride);
+        MatrixView { offset: self.offset.wrapping_add(last), row_stride: self.row_stride.wrapping_neg(), ..self }
+    }
+
     /// The rectangle of the given rows and columns.
     ///
     /// # Errors
@@ -93,12 +99,7 @@ impl<'a> MatrixView<'a> {
                 self.rows, self.cols
             )));
         }
-        Ok(MatrixView {
-            offset: self.offset + rows.start * self.row_stride + cols.start * self.col_stride,
-            rows: rows.len(),
-            cols: cols.len(),
-            ..self
-        })
+        Ok(MatrixView { offset: self.place(rows.start, cols.start), rows: rows.len(), cols: cols.len(), ..self })
     }
 
     /// The element at `(row, col)`. Panics outside the view.
@@ -113,7 +114,14 @@ impl<'a> MatrixView<'a> {
     #[inline]
     pub fn element_index(&self, row: usize, col: usize) -> usize {
         assert!(row < self.rows && col < self.cols, "({row}, {col}) outside {} x {}", self.rows, self.cols);
-        self.offset + row * self.row_stride + col * self.col_stride
+        self.place(row, col)
+    }
+
+    #[inline]
+    fn place(&self, row: usize, col: usize) -> usize {
+        // Strides of reversed views are negative modulo the word size.
+        let down = row.wrapping_mul(self.row_stride);
+        self.offset.wrapping_add(down).wrapping_add(col.wrapping_mul(self.col_stride))
     }
 
     /// Distance between the indices of vertically adjacent elements.

@@ -1,23 +1,37 @@
-//! Which tile is worked on next: the leftmost first, all updates that are ready at once.
+//! Which tiles are worked on next: the leftmost first, all updates that are ready at once.
 //!
-//! A piece of work is a run of tasks on one tile: its updates by the next finished tile columns and, where nothing is
-//! missing, the task that finishes it. Leftmost tiles lie on the critical path; a tile whose updates are only partly
-//! ready waits until nothing better is left.
+//! A piece of work is the same run of tasks on each tile of a strip, neighbours in a tile column: their updates by the
+//! next finished tile columns and, where nothing is missing, the tasks that finish them. A strip reads the operands
+//! that its tiles share once. Leftmost tiles lie on the critical path; tiles whose updates are only partly ready wait
+//! until nothing better is left.
 
 use crate::runtime::{CholeskyGraph, TileId};
 use std::ops::Range;
 
-/// A run of tasks on one tile.
+/// Most tiles of a strip: reading what they share costs little beside them, and progress is reported between strips.
+const STRIP_TILES: usize = 8;
+
+/// A run of tasks on each tile of a strip.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Work {
-    /// The tile written.
-    pub tile: TileId,
-    /// Tile columns whose updates are applied; the tile must be loaded first where this begins at 0.
+    /// Rows of the tiles written.
+    pub rows: Range<usize>,
+    /// Column of the tiles written.
+    pub col: usize,
+    /// Tile columns whose updates are applied.
     pub updates: Range<usize>,
-    /// Whether the tile is finished after them.
+    /// Whether the tiles are finished after them, from the first row to the last.
     pub finish: bool,
-    /// Whether this is the first work on the tile.
+    /// Whether this is the first work on the tiles, so that they must be loaded.
     pub first: bool,
+}
+
+impl Work {
+    /// The tiles written.
+    pub fn tiles(&self) -> impl Iterator<Item = TileId> + use<> {
+        let col = self.col;
+        self.rows.clone().map(move |row| TileId { row, col })
+    }
 }
 
 #[derive(Clone, Copy, Default)]
@@ -32,6 +46,7 @@ struct State {
 /// What is done, in flight and ready.
 pub struct Scheduler {
     graph: CholeskyGraph,
+    workers: usize,
     states: Vec<State>,
     /// Tile columns before this one are finished.
     first_col: usize,
@@ -39,9 +54,10 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// Nothing done.
-    pub fn new(graph: CholeskyGraph) -> Scheduler {
-        Scheduler { graph, states: vec![State::default(); graph.tile_count()], first_col: 0, in_flight: 0 }
+    /// Nothing done; the work is cut for so many workers.
+    pub fn new(graph: CholeskyGraph, workers: usize) -> Scheduler {
+        let states = vec![State::default(); graph.tile_count()];
+        Scheduler { graph, workers, states, first_col: 0, in_flight: 0 }
     }
 
     /// Whether all tiles are finished.
@@ -56,10 +72,12 @@ impl Scheduler {
 
     /// Takes in that `work` is done.
     pub fn done(&mut self, work: &Work) {
-        let index = self.graph.index(work.tile);
-        let state = &mut self.states[index];
-        assert!(state.busy, "{work:?} was not handed out");
-        (state.busy, state.applied, state.finished) = (false, work.updates.end, work.finish);
+        for tile in work.tiles() {
+            let index = self.graph.index(tile);
+            let state = &mut self.states[index];
+            assert!(state.busy, "{work:?} was not handed out");
+            (state.busy, state.applied, state.finished) = (false, work.updates.end, work.finish);
+        }
         self.in_flight -= 1;
         while self.first_col < self.graph.tiles && self.column_is_finished(self.first_col) {
             self.first_col += 1;
@@ -72,8 +90,7 @@ impl Scheduler {
         let mut partial = None;
         for col in self.first_col..tiles {
             for row in col..tiles {
-                let tile = TileId { row, col };
-                match self.offer(tile) {
+                match self.offer(TileId { row, col }, false) {
                     Some(work) if work.updates.end == col => return Some(self.hand_out(work)),
                     Some(work) if partial.is_none() => partial = Some(work),
                     _ => {}
@@ -83,8 +100,8 @@ impl Scheduler {
         partial.map(|work| self.hand_out(work))
     }
 
-    /// What could be done on `tile` now.
-    fn offer(&mut self, tile: TileId) -> Option<Work> {
+    /// What could be done on `tile` now, or once the tile on its diagonal is finished.
+    fn offer(&mut self, tile: TileId, below_finished: bool) -> Option<Work> {
         let index = self.graph.index(tile);
         let state = self.states[index];
         if state.busy || state.finished {
@@ -95,16 +112,40 @@ impl Scheduler {
             ready += 1;
         }
         self.states[index].ready = ready;
-        let finish = ready == tile.col && (tile.row == tile.col || self.is_finished(tile.col, tile.col));
-        let work = Work { tile, updates: state.applied..ready, finish, first: !state.begun };
+        let on_diagonal = tile.row == tile.col;
+        let finish = ready == tile.col && (on_diagonal || below_finished || self.is_finished(tile.col, tile.col));
+        let (rows, first) = (tile.row..tile.row + 1, !state.begun);
+        let work = Work { rows, col: tile.col, updates: state.applied..ready, finish, first };
         (finish || ready > state.applied).then_some(work)
     }
 
-    fn hand_out(&mut self, work: Work) -> Work {
-        let index = self.graph.index(work.tile);
-        (self.states[index].busy, self.states[index].begun) = (true, true);
+    /// Lengthens the strip by the tiles below it on which the same is to be done.
+    fn hand_out(&mut self, mut work: Work) -> Work {
+        let on_diagonal = work.rows.start == work.col;
+        while work.rows.len() < self.longest_strip(work.col, on_diagonal) && work.rows.end < self.graph.tiles {
+            let tile = TileId { row: work.rows.end, col: work.col };
+            let same =
+                |next: &Work| next.updates == work.updates && (next.finish, next.first) == (work.finish, work.first);
+            if !self.offer(tile, on_diagonal && work.finish).is_some_and(|next| same(&next)) {
+                break;
+            }
+            work.rows.end += 1;
+        }
+        for tile in work.tiles() {
+            let index = self.graph.index(tile);
+            (self.states[index].busy, self.states[index].begun) = (true, true);
+        }
         self.in_flight += 1;
         work
+    }
+
+    /// Most tiles of a strip: several workers share a column, and wait for its diagonal tile.
+    fn longest_strip(&self, col: usize, on_diagonal: bool) -> usize {
+        match self.workers {
+            0 | 1 => STRIP_TILES,
+            _ if on_diagonal => 1,
+            workers => ((self.graph.tiles - col) / (2 * workers)).clamp(1, STRIP_TILES),
+        }
     }
 
     fn is_finished(&self, row: usize, col: usize) -> bool {
@@ -122,29 +163,37 @@ mod tests {
     use crate::runtime::Task;
     use std::collections::HashSet;
 
+    /// The tasks of a piece of work, in order.
+    fn tasks(graph: CholeskyGraph, work: &Work) -> Vec<Task> {
+        let updates = work.tiles().flat_map(|tile| work.updates.clone().map(move |k| graph.update(tile, k)));
+        updates.chain(work.tiles().filter(|_| work.finish).map(|tile| graph.finish(tile))).collect()
+    }
+
     /// Runs the scheduler with up to `workers` pieces in flight, finished in an order drawn from `seed`.
     fn run(tiles: usize, workers: usize, mut seed: u64) -> Vec<Task> {
         let graph = CholeskyGraph { tiles };
-        let mut scheduler = Scheduler::new(graph);
+        let mut scheduler = Scheduler::new(graph, workers);
         let (mut flying, mut order, mut finished) = (Vec::<Work>::new(), Vec::new(), HashSet::new());
         while !scheduler.is_complete() {
             while flying.len() < workers {
                 let Some(work) = scheduler.poll() else { break };
-                assert!(flying.iter().all(|other| other.tile != work.tile));
-                let tasks = work.updates.clone().map(|k| graph.update(work.tile, k));
-                let tasks = tasks.chain(work.finish.then(|| graph.finish(work.tile))).collect::<Vec<_>>();
-                for &task in &tasks {
-                    assert!(graph.inputs(task).iter().all(|tile| finished.contains(tile)), "{task:?} is not ready");
+                let apart = |other: &Work| other.tiles().all(|tile| work.tiles().all(|own| own != tile));
+                assert!(flying.iter().all(apart), "{work:?} is under way");
+                let mut own = HashSet::new();
+                for task in tasks(graph, &work) {
+                    let ready = |tile: &TileId| finished.contains(tile) || own.contains(tile);
+                    assert!(graph.inputs(task).iter().all(ready), "{task:?} is not ready");
+                    if task == graph.finish(graph.output(task)) {
+                        own.insert(graph.output(task));
+                    }
+                    order.push(task);
                 }
-                order.extend(tasks);
                 flying.push(work);
             }
             assert!(!flying.is_empty(), "nothing in flight and nothing ready");
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let work = flying.swap_remove((seed >> 33) as usize % flying.len());
-            if work.finish {
-                finished.insert(work.tile);
-            }
+            finished.extend(work.tiles().filter(|_| work.finish));
             scheduler.done(&work);
         }
         order
@@ -152,7 +201,7 @@ mod tests {
 
     #[test]
     fn every_task_is_handed_out_once_when_it_is_ready() {
-        for tiles in 0..8 {
+        for tiles in (0..8).chain([21]) {
             for workers in 1..6 {
                 for seed in 0..20 {
                     let order = run(tiles, workers, seed);
@@ -165,8 +214,15 @@ mod tests {
     }
 
     #[test]
-    fn one_worker_goes_column_by_column() {
-        let order = run(3, 1, 0);
-        assert_eq!(order, CholeskyGraph { tiles: 3 }.tasks().collect::<Vec<_>>());
+    fn one_worker_takes_strips_of_a_column_at_once() {
+        let mut scheduler = Scheduler::new(CholeskyGraph { tiles: 10 }, 1);
+        let mut strips = Vec::new();
+        while let Some(work) = scheduler.poll() {
+            assert!(work.first && work.finish && work.updates == (0..work.col));
+            strips.push((work.col, work.rows.clone()));
+            scheduler.done(&work);
+        }
+        assert_eq!(strips[..4], [(0, 0..8), (0, 8..10), (1, 1..9), (1, 9..10)]);
+        assert!(scheduler.is_complete() && strips.len() == 12);
     }
 }

@@ -95,7 +95,7 @@ impl Work {
     fn invert(&self, ctx: &Context, scaled: &ScaledRows<'_>) -> Result<Matrix> {
         let Layout { order, working_bits, .. } = self.layout;
         let mut inverse = Matrix::zeros(order, order, working_bits)?;
-        let solver = Solver::new(ctx, scaled.lower()?, self.layout, self.bands.held_bytes)?;
+        let solver = Solver::new(scaled.lower()?, self.layout);
         let mut spaces = Spaces::take(ctx)?;
         for strip in strips(order) {
             for band in (Bands { total: strip.len(), ..self.bands }).iter() {
@@ -125,11 +125,11 @@ impl Work {
     fn multiply(&self, ctx: &Context, v: &Matrix, exponents: &[i64], result: &mut Matrix) -> Result<()> {
         let (order, precision_bits) = (self.layout.order, self.precision_bits);
         let inner = inner(precision_bits, order, self.held_bytes);
-        let mut product = Matrix::zeros(0, 0, precision_bits)?;
+        ctx.release();
         for rows in strips(order) {
             let below = |columns: Range<usize>| v.view().block(rows.start..order, columns);
             let (left, right) = (below(rows.clone())?.transposed(), below(0..rows.end)?);
-            product.reshape(rows.len(), rows.end, precision_bits)?;
+            let mut product = Matrix::zeros(rows.len(), rows.end, precision_bits)?;
             BlockProduct { left, right, minuend: None, precision_bits, inner }.run(ctx, &mut product)?;
             for col in 0..rows.end {
                 for row in rows.start.max(col)..rows.end {

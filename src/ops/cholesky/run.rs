@@ -4,7 +4,9 @@ use crate::context::{Context, WorkerSpace, Workspace};
 use crate::drive::{self, Meter};
 use crate::error::{Error, Result};
 use crate::kernels::IntegerBlock;
-use crate::kernels::tiles::{DiagonalData, FailedPivot, PANEL_ROWS, SolveTile, TileEngine, TilePair, TileSource};
+use crate::kernels::tiles::{
+    DiagonalData, FailedPivot, PANEL_ROWS, SolveTile, TileEngine, TilePart, TileSource, UpdateTile,
+};
 use crate::math::float::round_integer;
 use crate::math::pivot::RowWeight;
 use crate::matrix::{MAXIMUM_EXPONENT, Matrix};
@@ -14,7 +16,7 @@ use crate::ops::cholesky::report::{Clock, Span, TaskKind};
 use crate::runtime::{Scheduler, TileId, Work};
 use crate::store::Buffer;
 use rug::Integer;
-use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Mutex, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
 
 /// How a factorisation ended, if not with an error.
 pub(crate) enum Ending {
@@ -66,7 +68,7 @@ pub(crate) fn run(
         locals.push(Local { scratch: space.scratch.words(plan.scratch_words)?, worker, spans: Vec::new() });
     }
     let run = Run::new(ctx, problem, plan, engine, (workspace.operands.words(plan.tile_words)?, clock));
-    let mut scheduler = Scheduler::new(plan.tiling.graph);
+    let mut scheduler = Scheduler::new(plan.tiling.graph, plan.threads);
     let finished = ctx.install(|| drive::run_graph(&mut locals, &mut scheduler, |local, work| run.work(local, work)));
     let order = match (run.failed.get(), finished) {
         (Some(failed), _) => failed.0,
@@ -138,45 +140,67 @@ impl<'a, 'w> Run<'a, 'w> {
 
     /// Does one piece of work.
     fn work(&self, local: &mut Local<'_>, work: &Work) -> Result<()> {
-        let (tiling, engine, tile) = (self.tiling, self.engine, work.tile);
-        let shape = tiling.shape(tile);
-        let mut words = self.tile(tile).write().unwrap_or_else(PoisonError::into_inner);
+        let (tiling, col) = (self.tiling, work.col);
+        let lock = |tile| self.tile(tile).write().unwrap_or_else(PoisonError::into_inner);
+        let mut own = work.tiles().map(lock).collect::<Vec<_>>();
         if work.first {
             let start = self.clock.now();
-            let source = TileSource {
-                lower: self.problem.lower,
-                rows: tiling.rows(tile.row),
-                cols: tiling.rows(tile.col),
-                row_shifts: &self.row_shifts,
-                col_shifts: &self.col_shifts,
-            };
-            engine.load(&source, &mut words, local.scratch);
+            for (tile, words) in work.tiles().zip(&mut own) {
+                self.load(tile, words, local.scratch);
+            }
             local.span(self.clock, TaskKind::Load, work, start);
         }
         if !work.updates.is_empty() {
             let start = self.clock.now();
-            let guards = |row: usize| {
-                let tiles = work.updates.clone().map(move |col| self.tile(TileId { row, col }));
-                tiles.map(|tile| tile.read().unwrap_or_else(PoisonError::into_inner)).collect::<Vec<_>>()
-            };
-            let left = guards(tile.row);
-            let right = if shape.diagonal { Vec::new() } else { guards(tile.col) };
-            let right = if shape.diagonal { &left } else { &right };
-            let pairs = left.iter().zip(right).map(|(x, y)| TilePair { x, y }).collect::<Vec<_>>();
-            engine.update(shape, &mut words, &pairs, tiling.tile_rows, local.scratch);
-            let kind = if shape.diagonal { TaskKind::Syrk } else { TaskKind::Gemm };
+            self.update(work, &mut own, local.scratch);
+            let kind = if work.rows == (col..col + 1) { TaskKind::Syrk } else { TaskKind::Gemm };
             local.span(self.clock, kind, work, start);
         }
-        if work.finish {
-            self.finish(local, work, &mut words)?;
+        for (tile, mut words) in work.tiles().zip(own) {
+            // The guard of the diagonal tile ends here: the tiles below read it.
+            if work.finish {
+                self.finish(local, tile, &mut words)?;
+            }
+            let done = work.updates.len() + usize::from(work.finish);
+            self.meter.add("factor", units(tiling, tile, done))?;
         }
-        let done = work.updates.len() + usize::from(work.finish);
-        self.meter.add("factor", units(tiling, tile, done))
+        Ok(())
+    }
+
+    fn load(&self, tile: TileId, words: &mut [u64], scratch: &mut [u64]) {
+        let source = TileSource {
+            matrix: self.problem.lower,
+            part: if tile.row == tile.col { TilePart::Lower } else { TilePart::Whole },
+            rows: self.tiling.rows(tile.row),
+            cols: self.tiling.rows(tile.col),
+            row_shifts: &self.row_shifts,
+            col_shifts: &self.col_shifts,
+        };
+        self.engine.load(&source, words, scratch);
+    }
+
+    /// SYRK and GEMM.
+    fn update(&self, work: &Work, own: &mut [RwLockWriteGuard<'_, &'w mut [u64]>], scratch: &mut [u64]) {
+        let guards = |row: usize| {
+            let tiles = work.updates.clone().map(move |col| self.tile(TileId { row, col }));
+            tiles.map(|tile| tile.read().unwrap_or_else(PoisonError::into_inner)).collect::<Vec<_>>()
+        };
+        let left =
+            work.rows.clone().map(|row| if row == work.col { Vec::new() } else { guards(row) }).collect::<Vec<_>>();
+        let right = guards(work.col);
+        let y = right.iter().map(|tile| &***tile).collect::<Vec<_>>();
+        let mut tiles = Vec::with_capacity(own.len());
+        for ((tile, words), left) in work.tiles().zip(own).zip(&left) {
+            let shape = self.tiling.shape(tile);
+            let x = if shape.diagonal { y.clone() } else { left.iter().map(|tile| &***tile).collect() };
+            tiles.push(UpdateTile { shape, words, x });
+        }
+        self.engine.update(&mut tiles, &y, self.tiling.tile_rows, scratch);
     }
 
     /// POTRF or TRSM.
-    fn finish(&self, local: &mut Local<'_>, work: &Work, words: &mut [u64]) -> Result<()> {
-        let (tile, shape) = (work.tile, self.tiling.shape(work.tile));
+    fn finish(&self, local: &mut Local<'_>, tile: TileId, words: &mut [u64]) -> Result<()> {
+        let shape = self.tiling.shape(tile);
         let start = self.clock.now();
         let mut weights = self.weights[tile.row].lock().unwrap_or_else(PoisonError::into_inner);
         if !shape.diagonal {
@@ -184,11 +208,11 @@ impl<'a, 'w> Run<'a, 'w> {
                 self.tile(TileId { row: tile.col, col: tile.col }).read().unwrap_or_else(PoisonError::into_inner);
             let data = self.diagonals[tile.col].get().expect("the diagonal tile is finished");
             self.engine.solve(SolveTile { shape, words, weights: &mut weights }, (&above, &**data), local.scratch);
-            local.span(self.clock, TaskKind::Trsm, work, start);
+            local.span_of(self.clock, TaskKind::Trsm, tile, start);
             return Ok(());
         }
         let result = self.engine.factor(shape, words, &mut weights, local.scratch);
-        local.span(self.clock, TaskKind::Potrf, work, start);
+        local.span_of(self.clock, TaskKind::Potrf, tile, start);
         match result {
             Ok(data) => {
                 let _ = self.diagonals[tile.col].set(data); // each diagonal tile is finished once
@@ -265,8 +289,12 @@ impl<'a, 'w> Run<'a, 'w> {
 }
 
 impl Local<'_> {
+    /// A span of work on a strip, by its first tile.
     fn span(&mut self, clock: &Clock, kind: TaskKind, work: &Work, start: f64) {
-        let TileId { row, col } = work.tile;
+        self.span_of(clock, kind, TileId { row: work.rows.start, col: work.col }, start);
+    }
+
+    fn span_of(&mut self, clock: &Clock, kind: TaskKind, TileId { row, col }: TileId, start: f64) {
         self.spans.push(Span { worker: self.worker, kind, row, col, start, end: clock.now() });
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::context::{Context, Progress};
 use crate::error::{Error, Result};
-use crate::math::bound::{TRSM_BLOCK_ROWS, guard_bits, ldlt_guard_bits};
+use crate::math::bound::{guard_bits, ldlt_guard_bits};
 use crate::math::float::Head;
 use crate::matrix::{Diag, Matrix, MatrixView, Uplo};
 use crate::ops::block::{BlockProduct, BlockShape, largest_need, maximum_working_bits, moved, plan};
@@ -20,6 +20,9 @@ use crate::ops::trsm::spaces::Spaces;
 use crate::ops::trsm::system::{Target, load, store};
 use crate::ops::trsm::triangle::{Triangle, scaled};
 use std::ops::Range;
+
+/// Rows of the blocks that are factored scalar by scalar.
+const BLOCK_ROWS: usize = 64;
 
 /// Columns of a strip of what is left: the products of a strip begin at its diagonal.
 const STRIP_COLUMNS: usize = 128;
@@ -78,8 +81,8 @@ struct Cut {
 impl Cut {
     /// The two halves of a range, in whole blocks; `None` for a single block.
     fn of(range: &Range<usize>) -> Option<Cut> {
-        let blocks = range.len().div_ceil(TRSM_BLOCK_ROWS);
-        let middle = range.start + blocks.div_ceil(2) * TRSM_BLOCK_ROWS;
+        let blocks = range.len().div_ceil(BLOCK_ROWS);
+        let middle = range.start + blocks.div_ceil(2) * BLOCK_ROWS;
         (blocks > 1).then_some(Cut { done: range.start..middle, left: middle..range.end })
     }
 
@@ -170,7 +173,7 @@ impl Factoring<'_> {
         let (layout, held_bytes) = (cut.layout(self.working_bits), cut.held_bytes(self.working_bits, self.held_bytes));
         let scaled = self.l.view().with_heads(&self.heads);
         let triangle = Triangle::new(scaled.block(done.clone(), done.clone())?, Uplo::Lower, Diag::NonUnit)?;
-        let solver = Solver::new(self.ctx, triangle, layout, held_bytes)?;
+        let solver = Solver::new(triangle, layout);
         let right = self.l.transposed().block(done.clone(), left.clone())?;
         let mut spaces = Spaces::take(self.ctx)?;
         spaces.w.reshape(done.len(), left.len(), self.working_bits)?;

@@ -121,8 +121,8 @@ impl Factored<'_> {
         let held_bytes = self.held_bytes.saturating_add(result.bytes()).saturating_add(ScaledRows::bytes(order));
         let layout = Layout { order, working_bits, columns: b.cols() };
         let bands = Bands::plan(ctx, b.cols(), &[layout; 2], held_bytes)?;
-        let lower = Solver::new(ctx, scaled.lower()?, layout, bands.held_bytes)?;
-        let upper = Solver::new(ctx, scaled.upper()?, layout, bands.held_bytes)?;
+        let lower = Solver::new(scaled.lower()?, layout);
+        let upper = Solver::new(scaled.upper()?, layout);
         let mut system = System { b, exponents: &scaled.exponents, middle, lower, upper, result };
         let mut spaces = Spaces::take(ctx)?;
         for columns in bands.iter() {

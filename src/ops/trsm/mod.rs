@@ -4,7 +4,7 @@
 
 pub(crate) mod bands;
 pub(crate) mod factored;
-mod group;
+mod fixed;
 pub(crate) mod layout;
 pub(crate) mod solver;
 pub(crate) mod spaces;

@@ -1,50 +1,47 @@
-//! A triangle cut into a tree of blocks, and the solve that walks it: products for all that is off the diagonal blocks.
+//! A prepared triangle: its columns of right sides are solved in fixed point, and those that outgrow it by parts, with
+//! products for all that is off the diagonal blocks.
 //!
-//! The tree depends on the triangle, the precision and the number of right sides, so the bits do not depend on
-//! anything else.
+//! Both depend on the triangle, the precision, the column and the number of right sides alone, so the bits do too.
 
 use crate::context::Context;
 use crate::drive::Meter;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::matrix::Matrix;
 use crate::ops::block::{BlockProduct, moved};
 use crate::ops::columns::{ColumnRef, each_column};
 use crate::ops::fixed_sum::FixedSum;
 use crate::ops::problem::Inner;
-use crate::ops::trsm::group::Group;
+use crate::ops::trsm::fixed::{self, FixedPoint};
 use crate::ops::trsm::layout::Layout;
 use crate::ops::trsm::spaces::Spaces;
 use crate::ops::trsm::triangle::Triangle;
 use crate::ops::trsm::vector::Substitution;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 /// A triangle prepared for solves at one working precision.
 pub(crate) struct Solver<'a> {
     triangle: Triangle<'a>,
     layout: Layout,
-    root: Node,
+    fixed: Option<FixedPoint<'a>>,
+    /// Made when a column first asks for it.
+    root: OnceLock<Node>,
 }
 
 /// A diagonal block.
 enum Node {
     /// Its parts in the order in which their unknowns are found.
     Split(Vec<(Range<usize>, Node)>),
-    /// Solved by products with inverses.
-    Group(Range<usize>, Group),
     /// Solved scalar by scalar.
     Substitution(Substitution),
 }
 
 impl<'a> Solver<'a> {
-    /// Prepares `triangle` for solves; `held_bytes` of the memory limit are taken, all that is prepared included.
-    ///
-    /// # Errors
-    /// Those of the products that prepare diagonal blocks.
-    pub fn new(ctx: &Context, triangle: Triangle<'a>, layout: Layout, held_bytes: u64) -> Result<Solver<'a>> {
+    /// Prepares `triangle` for solves.
+    pub fn new(triangle: Triangle<'a>, layout: Layout) -> Solver<'a> {
         assert_eq!(triangle.order(), layout.order);
-        let cutter = Cutter { ctx, triangle, layout, held_bytes };
-        let root = cutter.node(0..triangle.order())?;
-        Ok(Solver { triangle, layout, root })
+        let fixed = layout.takes_tiles().then(|| FixedPoint::new(&triangle, layout.working_bits));
+        Solver { triangle, layout, fixed, root: OnceLock::new() }
     }
 
     /// Replaces the right sides in `spaces.w`, of the working precision, by the solutions; `held_bytes` of the memory
@@ -62,14 +59,50 @@ impl<'a> Solver<'a> {
     /// # Errors
     /// As [`Solver::run`].
     pub fn run_from(&self, ctx: &Context, first: usize, spaces: &mut Spaces, held_bytes: u64) -> Result<()> {
-        let Spaces { w, result } = spaces;
+        let Spaces { w, result, again } = spaces;
         assert_eq!((w.rows(), w.precision_bits()), (self.layout.order, self.layout.working_bits));
         assert!(first == 0 || self.triangle.is_lower(), "an upper triangle begins at its last row");
         if w.rows() == 0 || w.cols() == 0 {
             return Ok(());
         }
+        let left = match &self.fixed {
+            Some(fixed) => fixed.run(ctx, (w, again), first, held_bytes)?,
+            None => (0..w.cols()).collect(),
+        };
+        if left.len() == w.cols() {
+            return self.solve_by_parts(ctx, first, (w, result), held_bytes);
+        }
+        if !left.is_empty() {
+            fixed::gather(w, &left, again)?;
+            let place = |error| with_column(error, &left);
+            self.solve_by_parts(ctx, first, (again, result), held_bytes).map_err(place)?;
+            fixed::scatter(again, &left, &[], w);
+        }
+        Ok(())
+    }
+
+    fn solve_by_parts(
+        &self,
+        ctx: &Context,
+        first: usize,
+        (w, result): (&mut Matrix, &mut Matrix),
+        held_bytes: u64,
+    ) -> Result<()> {
         result.reshape(self.layout.scratch_rows(), w.cols(), self.layout.working_bits)?;
-        self.solve(&self.root, &mut Walk { ctx, first, scratch: Scratch { result, held_bytes } }, w)
+        let root = self.root.get_or_init(|| self.node(0..self.layout.order));
+        self.solve(root, &mut Walk { ctx, first, scratch: Scratch { result, held_bytes } }, w)
+    }
+
+    /// The block `rows` and all that it is made of.
+    fn node(&self, rows: Range<usize>) -> Node {
+        let Some(parts) = self.layout.parts(&rows) else {
+            return Node::Substitution(Substitution::new(&self.triangle, rows, self.layout.working_bits));
+        };
+        let mut parts = parts.map(|part| (part.clone(), self.node(part))).collect::<Vec<_>>();
+        if !self.triangle.is_lower() {
+            parts.reverse();
+        }
+        Node::Split(parts)
     }
 
     fn solve(&self, node: &Node, walk: &mut Walk<'_>, w: &mut Matrix) -> Result<()> {
@@ -87,7 +120,6 @@ impl<'a> Solver<'a> {
                 }
                 Ok(())
             }
-            Node::Group(rows, group) => self.apply(walk, (rows, group), w),
             Node::Substitution(substitution) => {
                 let sum = || FixedSum::new(self.layout.working_bits);
                 let meter = Meter::new(walk.ctx, w.cols() as u64);
@@ -111,31 +143,6 @@ impl<'a> Solver<'a> {
         };
         walk.scratch.run(walk.ctx, product, rows.start)?;
         copy_rows(walk.ctx, walk.scratch.result, rows.start, w)
-    }
-
-    /// `w_I := V S w_I - M w_J` for each block `I` of a group.
-    fn apply(&self, walk: &mut Walk<'_>, (rows, group): (&Range<usize>, &Group), w: &mut Matrix) -> Result<()> {
-        each_column(
-            walk.ctx,
-            w,
-            || (),
-            |(), mut column| {
-                column.shift(rows.start, &group.exponents);
-                Ok(())
-            },
-        )?;
-        for part in &group.parts {
-            let product = BlockProduct {
-                left: part.factors.view(),
-                right: w.view().block(part.sources.clone(), 0..w.cols())?,
-                minuend: None,
-                precision_bits: self.layout.working_bits,
-                inner: Inner { working_bits: Some(part.product_bits), held_bytes: 0 },
-            };
-            walk.scratch.run(walk.ctx, product, part.rows.start)?;
-            copy_rows(walk.ctx, walk.scratch.result, part.rows.start, w)?;
-        }
-        Ok(())
     }
 }
 
@@ -177,29 +184,12 @@ fn copy_rows(ctx: &Context, source: &Matrix, first: usize, target: &mut Matrix) 
     )
 }
 
-/// Makes the tree.
-struct Cutter<'a> {
-    ctx: &'a Context,
-    triangle: Triangle<'a>,
-    layout: Layout,
-    held_bytes: u64,
-}
-
-impl Cutter<'_> {
-    fn node(&self, rows: Range<usize>) -> Result<Node> {
-        if self.layout.takes_group(rows.len())
-            && let Some(group) = Group::new(self.ctx, &self.triangle, rows.clone(), (self.layout, self.held_bytes))?
-        {
-            return Ok(Node::Group(rows, group));
+/// The error with the column that `columns` gives for the one it names.
+fn with_column(error: Error, columns: &[usize]) -> Error {
+    match error {
+        Error::ExponentRange { row, column, exponent, limit } => {
+            Error::ExponentRange { row, column: columns[column], exponent, limit }
         }
-        let Some(parts) = self.layout.parts(&rows) else {
-            return Ok(Node::Substitution(Substitution::new(&self.triangle, rows, self.layout.working_bits)));
-        };
-        let part = |part: Range<usize>| Ok((part.clone(), self.node(part)?));
-        let mut parts = parts.map(part).collect::<Result<Vec<_>>>()?;
-        if !self.triangle.is_lower() {
-            parts.reverse();
-        }
-        Ok(Node::Split(parts))
+        other => other,
     }
 }

@@ -10,6 +10,8 @@ pub(crate) struct Spaces {
     pub w: Matrix,
     /// The result of a product.
     pub result: Matrix,
+    /// Right sides that are tried again.
+    pub again: Matrix,
 }
 
 impl Spaces {
@@ -20,13 +22,13 @@ impl Spaces {
     pub fn take(ctx: &Context) -> Result<Spaces> {
         let mut kept = std::mem::take(&mut ctx.workspace().matrices).into_iter();
         let mut next = || kept.next().map_or_else(|| Matrix::zeros(0, 0, 2), Ok);
-        Ok(Spaces { w: next()?, result: next()? })
+        Ok(Spaces { w: next()?, result: next()?, again: next()? })
     }
 
     /// Leaves them for the next call, unless a memory limit has other uses for them.
     pub fn give_back(self, ctx: &Context) {
         if ctx.memory_bytes().is_none() {
-            ctx.workspace().matrices = vec![self.w, self.result];
+            ctx.workspace().matrices = vec![self.w, self.result, self.again];
         }
     }
 }

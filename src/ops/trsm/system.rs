@@ -47,7 +47,7 @@ pub(super) fn solve(ctx: &Context, call: &Call<'_>, result: &mut Matrix) -> Resu
     }
     let layout = Layout { order: b.rows(), working_bits, columns: b.cols() };
     let bands = Bands::plan(ctx, b.cols(), &[layout], result.bytes())?;
-    let solver = Solver::new(ctx, triangle, layout, bands.held_bytes)?;
+    let solver = Solver::new(triangle, layout);
     let system = System { b, alpha, flipped, solver };
     let mut spaces = Spaces::take(ctx)?;
     for columns in bands.iter() {

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::math::float::{FloatRef, Head};
 use crate::math::scale::column_exponent;
-use crate::matrix::{Diag, Matrix, MatrixView, Uplo};
+use crate::matrix::{Diag, MatrixView, Uplo};
 use std::ops::Range;
 
 /// A triangular matrix; nothing outside its triangle is read, nor the diagonal of a unit triangle.
@@ -62,6 +62,11 @@ impl<'a> Triangle<'a> {
         self.view.block(rows, cols)
     }
 
+    /// The whole view, with what lies outside of the triangle.
+    pub fn view(&self) -> MatrixView<'a> {
+        self.view
+    }
+
     /// The exponent of the norm of each row of the diagonal block `range`.
     pub fn row_exponents(&self, range: &Range<usize>) -> Vec<i64> {
         range.clone().map(|row| column_exponent(self.row_heads(row, range))).collect()
@@ -70,29 +75,6 @@ impl<'a> Triangle<'a> {
     fn row_heads(&self, row: usize, range: &Range<usize>) -> impl Iterator<Item = Head> + Clone {
         let own = if self.is_unit() { Head::new(false, 1) } else { self.get(row, row).head };
         self.others(row, range).map(move |col| self.get(row, col).head).chain(std::iter::once(own))
-    }
-
-    /// A copy of the diagonal block `range`, row `i` times `2^-exponents[i]`; zero outside the triangle.
-    ///
-    /// # Errors
-    /// [`Error::OutOfMemory`].
-    pub fn scaled_block(&self, range: &Range<usize>, exponents: &[i64]) -> Result<Matrix> {
-        let mut block = Matrix::zeros(range.len(), range.len(), self.view.precision_bits())?;
-        let mut one = vec![0; block.limbs_per_element()];
-        one[block.limbs_per_element() - 1] = 1 << 63;
-        for (i, (row, exponent)) in range.clone().zip(exponents).enumerate() {
-            for col in self.others(row, range).chain(std::iter::once(row)) {
-                let unit = FloatRef { head: Head::new(false, 1), limbs: &one };
-                let value = if col == row && self.is_unit() { unit } else { self.get(row, col) };
-                block.set(i, col - range.start, scaled(value, -exponent));
-            }
-        }
-        Ok(block)
-    }
-
-    /// The kind of triangle, for a copy of a part of it with its diagonal written out.
-    pub fn uplo(&self) -> Uplo {
-        self.uplo
     }
 }
 

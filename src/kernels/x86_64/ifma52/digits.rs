@@ -43,6 +43,7 @@ pub struct Cutter<'a> {
     live: u8,
     /// Bits of a significand less the column's shift.
     fixed: __m512i,
+    /// Elements from a row to the next, negative modulo the word size where a view is reversed.
     stride: usize,
     rows_left: usize,
 }
@@ -62,7 +63,7 @@ impl<'a> Cutter<'a> {
             for (lane, column) in source.columns.clone().enumerate() {
                 let last = index(source.rows.end - 1, column);
                 next[lane] = index(source.rows.start, column);
-                assert!((last as usize) < view.all_heads().len());
+                assert!((last.max(next[lane]) as usize) < view.all_heads().len());
                 fixed[lane] = bits - source.shifts[column];
             }
             assert!(view.all_limbs().len() == view.all_heads().len() * view.limbs_per_element());
@@ -104,7 +105,7 @@ impl<'a> Cutter<'a> {
         let elements = self.next;
         self.next = _mm512_add_epi64(elements, _mm512_set1_epi64(self.stride as i64));
         self.rows_left -= 1;
-        let ahead = if self.rows_left >= AHEAD { AHEAD * self.stride } else { 0 };
+        let ahead = if self.rows_left >= AHEAD { AHEAD.wrapping_mul(self.stride) } else { 0 };
         // SAFETY: `new` looked up the first and the last element of each column, and no more rows are taken.
         let heads = unsafe {
             let lanes = self.live & lanes;
@@ -174,10 +175,10 @@ impl<'a> Cutter<'a> {
     fn fetch(&self, indices: &[i64; BLOCK], ahead: usize) {
         let limbs = self.limbs.as_ptr().cast::<i8>();
         for &index in indices {
-            let element = index as usize + ahead;
+            let element = (index as usize).wrapping_add(ahead);
             _mm_prefetch::<_MM_HINT_T0>(self.heads.as_ptr().wrapping_add(element).cast());
             for line in (0..self.width).step_by(64) {
-                _mm_prefetch::<_MM_HINT_T0>(limbs.wrapping_add(element * self.width + line));
+                _mm_prefetch::<_MM_HINT_T0>(limbs.wrapping_add(element.wrapping_mul(self.width) + line));
             }
         }
     }

@@ -87,6 +87,8 @@ impl Column<'_> {
             let quotients = numerators.add(count * V * BLOCK);
             self.weigh::<V>(words, panel, scratch);
             let mut signs = self.numerators::<V>(scratch, numerators, pivot.first);
+            // The signs are those of the quotients from here on.
+            signs.iter_mut().for_each(|sign| *sign ^= if pivot.negative { u8::MAX } else { 0 });
             let verdict = divide::<V>(pivot, (numerators, count), (quotients, digits), factor.window);
             for (v, sign) in signs.iter_mut().enumerate() {
                 let mut beyond = verdict.beyond[v];
@@ -288,6 +290,7 @@ impl Column<'_> {
     ) -> (bool, bool) {
         // SAFETY: as `run` promises.
         let value = unsafe { self.exact::<V>(weighted, v, lane) };
+        let value = if pivot.negative { -value } else { value };
         let quotient = round_quotient(&value, &pivot.value);
         let size = Integer::from(quotient.abs_ref());
         for at in 0..self.factor.digits {

@@ -14,8 +14,10 @@ const MASK: u64 = (1 << DIGIT) - 1;
 
 /// A pivot as divisor.
 pub struct Pivot {
-    /// The pivot `L`, at least 1.
+    /// `L`, the pivot's magnitude, at least 1.
     pub value: Integer,
+    /// Whether the pivot is negative.
+    pub negative: bool,
     /// Digits of `T` below this one are not needed.
     pub first: usize,
     /// Digits of `T` that are used, from `first` on.
@@ -43,7 +45,13 @@ impl Pivot {
             used: used as usize,
             fraction: fraction as usize,
             value,
+            negative: false,
         }
+    }
+
+    /// A pivot with a sign, not 0.
+    pub fn signed(value: &Integer, working_bits: u32) -> Pivot {
+        Pivot { negative: *value < 0, ..Pivot::new(Integer::from(value.abs_ref()), working_bits) }
     }
 
     /// Bytes held.

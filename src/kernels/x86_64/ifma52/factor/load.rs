@@ -5,7 +5,7 @@ use super::super::micro::Fold;
 use super::super::tables::Tables;
 use super::Factor;
 use crate::kernels::PanelSource;
-use crate::kernels::tiles::{TileShape, TileSource};
+use crate::kernels::tiles::TileSource;
 use crate::plan::BLOCK;
 use std::arch::x86_64::*;
 use std::ops::Range;
@@ -18,28 +18,32 @@ pub fn scratch_words(tables: &Tables) -> usize {
 /// See `TileEngine::load`.
 #[target_feature(enable = "avx512f,avx512ifma,avx512bw,avx512dq,avx512vbmi")]
 pub fn load(factor: &Factor, source: &TileSource<'_>, words: &mut [u64], scratch: &mut [u64]) {
-    let TileSource { lower, rows, cols, row_shifts, col_shifts } = source.clone();
-    let diagonal = rows.start == cols.start;
-    let layout = factor.layout(TileShape { rows: rows.len(), cols: cols.len(), diagonal });
-    assert!(words.len() >= layout.words() && rows.end <= lower.rows() && cols.end <= col_shifts.len());
+    let TileSource { matrix, rows, cols, row_shifts, col_shifts, .. } = source.clone();
+    let layout = factor.layout(source.shape());
+    assert!(words.len() >= layout.residue_words() && rows.end <= matrix.rows() && cols.end <= col_shifts.len());
     let digits = &mut scratch[..scratch_words(&factor.tables)];
     for panel in 0..layout.panels {
         let first = rows.start + panel * BLOCK;
         let columns = first..(first + BLOCK).min(rows.end);
-        let end = if diagonal { cols.end.min(columns.end) } else { cols.end };
+        // First column that the last row of the panel does not have.
+        let end = match source.offset() {
+            Some(offset) => cols.end.min((columns.end - offset).max(cols.start)),
+            None => cols.end,
+        };
         for prime in 0..layout.primes {
             let (start, end) = (layout.residue(prime, panel, end - cols.start), layout.residue(prime, panel + 1, 0));
             words[start..end].fill(0); // above the diagonal, or padding
         }
         // Nothing right of the panel's last row is looked at: the view's rows are the columns of the matrix.
-        let source = PanelSource { view: lower.transposed(), columns, rows: cols.start..end, shifts: row_shifts };
-        let mut cutter = Cutter::new(&source);
+        let entries = PanelSource { view: matrix.transposed(), columns, rows: cols.start..end, shifts: row_shifts };
+        let mut cutter = Cutter::new(&entries);
         for start in (cols.start..end).step_by(ROWS) {
             let count = ROWS.min(end - start);
             let (mut signs, mut carries) = ([0; ROWS], [0; ROWS]);
             for offset in 0..count {
                 let col = start + offset;
-                let lanes = u8::MAX << col.saturating_sub(first); // rows on and below the diagonal
+                let above = source.offset().map_or(0, |offset| (col + offset).saturating_sub(first));
+                let lanes = u8::MAX.checked_shl(above as u32).unwrap_or(0); // rows of the part
                 let cut = cutter.next_row_of(lanes, col_shifts[col], &mut digits[offset * BLOCK..]);
                 (signs[offset], carries[offset]) = cut;
             }

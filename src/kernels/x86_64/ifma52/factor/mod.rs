@@ -1,4 +1,4 @@
-//! Tile kernels of a Cholesky factorisation on 52-bit residues.
+//! Tile kernels of Cholesky factorisations and triangular solves on 52-bit residues.
 //!
 //! Layout of a tile: residues `[prime][panel of 8 rows][column][8 rows]`, so that a tile is accumulator while updates
 //! come in and operand of products once it is factored, in the same place; behind them the integers of the factor,
@@ -12,7 +12,7 @@ mod triangle;
 mod update;
 
 use super::tables::Tables;
-use crate::kernels::tiles::{DiagonalData, FailedPivot, SolveTile, TileEngine, TilePair, TileShape, TileSource};
+use crate::kernels::tiles::{DiagonalData, FailedPivot, SolveTile, TileEngine, TileShape, TileSource, UpdateTile};
 use crate::math::bound::{cholesky_modulus_bits, ifma52_prime_count};
 use crate::math::family::IFMA52_BITS;
 use crate::math::float::LIMB_BITS;
@@ -67,6 +67,11 @@ impl Layout {
 
     fn words(&self) -> usize {
         self.residue_words() + self.panels * self.padded_cols * self.entry_words
+    }
+
+    /// The residues of one prime.
+    fn plane<'a>(&self, prime: usize, words: &'a [u64]) -> &'a [u64] {
+        &words[self.residue(prime, 0, 0)..][..self.plane_words()]
     }
 
     /// First word of the residues of a column of a panel.
@@ -171,9 +176,21 @@ impl TileEngine for Factor {
         (96 * 40 / self.tables.count()).clamp(64, 192)
     }
 
-    fn update(&self, shape: TileShape, words: &mut [u64], pairs: &[TilePair<'_>], depth: usize, _scratch: &mut [u64]) {
+    fn operand_words(&self, shape: TileShape) -> usize {
+        self.layout(shape).residue_words()
+    }
+
+    fn load_operand(&self, source: &TileSource<'_>, words: &mut [u64], scratch: &mut [u64]) {
+        self.load(source, words, scratch);
+    }
+
+    fn triangle(&self, shape: TileShape, words: &mut [u64], pivots: &[Integer]) -> Box<dyn DiagonalData> {
+        Box::new(triangle::given(self, shape, words, pivots))
+    }
+
+    fn update(&self, tiles: &mut [UpdateTile<'_>], y: &[&[u64]], depth: usize, _scratch: &mut [u64]) {
         // SAFETY: as above.
-        unsafe { update::update(&self.tables.primes, shape, words, pairs, depth) }
+        unsafe { update::update(&self.tables.primes, tiles, y, depth) }
     }
 
     fn factor(

@@ -2,6 +2,7 @@
 
 use super::divide::{Pivot, digit, divide};
 use super::*;
+use crate::kernels::tiles::TilePart;
 use crate::kernels::x86_64::ifma52::probe;
 use crate::math::pivot::{diagonal_exponent, round_quotient};
 use crate::matrix::Matrix;
@@ -16,9 +17,11 @@ fn factor_two_tiles(engine: &Factor, a: &Matrix, cols: usize) -> Vec<Vec<u64>> {
     let col_shifts = exponents.iter().map(|s| -s).collect::<Vec<_>>();
     let mut scratch = vec![0xdead_beef; engine.scratch_words(rows)];
     let mut load = |rows: Range<usize>, cols: Range<usize>| {
-        let shape = TileShape { rows: rows.len(), cols: cols.len(), diagonal: rows.start == cols.start };
+        let part = if rows.start == cols.start { TilePart::Lower } else { TilePart::Whole };
+        let (row_shifts, col_shifts) = (&row_shifts[..], &col_shifts[..]);
+        let source = TileSource { matrix: a.view(), part, rows, cols, row_shifts, col_shifts };
+        let shape = source.shape();
         let mut words = vec![u64::MAX; engine.tile_words(shape)];
-        let source = TileSource { lower: a.view(), rows, cols, row_shifts: &row_shifts, col_shifts: &col_shifts };
         engine.load(&source, &mut words, &mut scratch);
         (shape, words)
     };

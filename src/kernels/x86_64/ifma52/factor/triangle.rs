@@ -10,6 +10,7 @@ use crate::kernels::tiles::{DiagonalData, FailedPivot, SolveTile, TileShape};
 use crate::math::modulus::Modulus;
 use crate::math::pivot::{RowWeight, round_root};
 use crate::plan::BLOCK;
+use rug::Integer;
 use std::any::Any;
 use std::arch::x86_64::*;
 
@@ -78,6 +79,18 @@ pub fn factor(
     Ok(Box::new(diagonal))
 }
 
+/// See `TileEngine::triangle`.
+pub fn given(factor: &Factor, shape: TileShape, words: &[u64], pivots: &[Integer]) -> Diagonal {
+    let (layout, per_column) = (factor.layout(shape), factor.tables.count() * BLOCK);
+    assert!(pivots.len() == shape.cols && words.len() >= layout.residue_words());
+    let mut couplings = vec![0; shape.cols * per_column];
+    for (col, couplings) in couplings.chunks_exact_mut(per_column).enumerate() {
+        couple(factor, &layout, words, col, couplings);
+    }
+    let pivots = pivots.iter().map(|pivot| Pivot::signed(pivot, factor.working_bits)).collect();
+    Diagonal { working_bits: factor.working_bits, pivots, couplings }
+}
+
 /// See `TileEngine::solve`.
 #[target_feature(enable = "avx512f,avx512ifma,avx512bw,avx512dq,avx512vbmi")]
 pub fn solve(factor: &Factor, tile: SolveTile<'_>, diagonal: (&[u64], &dyn DiagonalData), scratch: &mut [u64]) {
@@ -86,7 +99,9 @@ pub fn solve(factor: &Factor, tile: SolveTile<'_>, diagonal: (&[u64], &dyn Diago
     let order = TileShape { rows: shape.cols, cols: shape.cols, diagonal: true };
     let (above, data) = (factor.layout(order), diagonal.1.as_any().downcast_ref::<Diagonal>());
     let data = data.expect("the data of a diagonal tile of this kernel");
-    assert!(words.len() >= layout.words() && diagonal.0.len() >= above.words() && data.pivots.len() == shape.cols);
+    assert!(
+        words.len() >= layout.words() && diagonal.0.len() >= above.residue_words() && data.pivots.len() == shape.cols
+    );
     assert!(data.working_bits == factor.working_bits);
     let per_column = factor.tables.count() * BLOCK;
     let (mut lanes, scratch) = Lanes::new(layout.panels, weights, scratch);

@@ -2,10 +2,11 @@
 
 use super::super::micro::Fold;
 use super::Layout;
-use crate::kernels::tiles::{TilePair, TileShape};
+use crate::kernels::tiles::{TileShape, UpdateTile};
 use crate::math::bound::IFMA52_CHUNK_ROWS;
 use crate::plan::BLOCK;
 use std::arch::x86_64::*;
+use std::ops::Range;
 
 /// Columns of X and Y between two folds: a panel of Y of so many stays in the first-level cache.
 const DEPTH: usize = 512;
@@ -110,46 +111,75 @@ pub unsafe fn subtract_block(fold: &Fold, segments: &[Segment], depth: usize, c:
     }
 }
 
+/// Operands on the side of the columns, for all tiles of a call: as many as stay in the second-level cache.
+const SHARED_WORDS: usize = (768 << 10) / 8;
+
+/// A step of an update: one tile of the call, and a range of the operands.
+struct Step {
+    tile: usize,
+    operands: Range<usize>,
+}
+
+/// The steps for one prime: the operands that the tiles share are read from memory once.
+fn steps(tiles: usize, operands: usize, depth: usize, plane_words: usize) -> Vec<Step> {
+    let group = (DEPTH / depth).clamp(1, SEGMENTS);
+    let shared = (SHARED_WORDS / plane_words / group * group).max(group);
+    let mut steps = Vec::with_capacity(tiles * operands.div_ceil(group));
+    for start in (0..operands).step_by(shared) {
+        let end = (start + shared).min(operands);
+        for tile in 0..tiles {
+            let groups = (start..end).step_by(group).map(|at| at..(at + group).min(end));
+            steps.extend(groups.map(|operands| Step { tile, operands }));
+        }
+    }
+    steps
+}
+
 /// See `TileEngine::update`; `primes` planes of each tile, modulo `primes[i]`.
 #[target_feature(enable = "avx512f,avx512ifma")]
-pub fn update(primes: &[u64], shape: TileShape, words: &mut [u64], pairs: &[TilePair<'_>], depth: usize) {
-    if pairs.is_empty() || depth == 0 {
+pub fn update(primes: &[u64], tiles: &mut [UpdateTile<'_>], y: &[&[u64]], depth: usize) {
+    let Some(cols) = tiles.first().map(|tile| tile.shape.cols) else { return };
+    if y.is_empty() || depth == 0 {
         return;
     }
-    let own = Layout::new(primes.len(), 0, shape);
-    let left = Layout::new(primes.len(), 0, TileShape { cols: depth, diagonal: false, ..shape });
-    let right = Layout::new(primes.len(), 0, TileShape { rows: shape.cols, cols: depth, diagonal: false });
-    assert!(words.len() >= own.residue_words() && depth <= IFMA52_CHUNK_ROWS);
-    for pair in pairs {
-        assert!(pair.x.len() >= left.residue_words() && pair.y.len() >= right.residue_words());
+    let left = |shape| Layout::new(primes.len(), 0, TileShape { cols: depth, diagonal: false, ..shape });
+    let right = left(TileShape { rows: cols, cols, diagonal: false });
+    assert!(depth <= IFMA52_CHUNK_ROWS && y.iter().all(|y| y.len() >= right.residue_words()));
+    for tile in &*tiles {
+        let own = Layout::new(primes.len(), 0, tile.shape);
+        assert!(tile.shape.cols == cols && tile.words.len() >= own.residue_words() && tile.x.len() == y.len());
+        assert!(tile.x.iter().all(|x| x.len() >= left(tile.shape).residue_words()));
     }
-    let group = (DEPTH / depth).clamp(1, SEGMENTS);
-    let groups = pairs.chunks(group).collect::<Vec<_>>();
+    let steps = steps(tiles.len(), y.len(), depth, right.plane_words());
     for (index, &prime) in primes.iter().enumerate() {
         let fold = Fold::new(prime);
-        for (number, pairs) in groups.iter().enumerate() {
+        for (number, step) in steps.iter().enumerate() {
             let mut ahead = Ahead::default();
-            let next = if number + 1 < groups.len() { (index, number + 1) } else { (index + 1, 0) };
+            let next = if number + 1 < steps.len() { (index, number + 1) } else { (index + 1, 0) };
             if next.0 < primes.len() {
-                for pair in groups[next.1] {
-                    ahead.add(&pair.x[left.residue(next.0, 0, 0)..][..left.plane_words()]);
-                    if !shape.diagonal {
-                        ahead.add(&pair.y[right.residue(next.0, 0, 0)..][..right.plane_words()]);
+                let Step { tile, operands } = &steps[next.1];
+                let shape = tiles[*tile].shape;
+                for at in operands.clone() {
+                    ahead.add(left(shape).plane(next.0, tiles[*tile].x[at]));
+                    if *tile == 0 && !shape.diagonal {
+                        ahead.add(right.plane(next.0, y[at]));
                     }
                 }
             }
+            let UpdateTile { shape, words, x } = &mut tiles[step.tile];
+            let (own, left) = (Layout::new(primes.len(), 0, *shape), left(*shape));
             let mut segments = [Segment { x: std::ptr::null(), y: std::ptr::null() }; SEGMENTS];
-            for block in 0..shape.cols.div_ceil(BLOCK) {
+            for block in 0..cols.div_ceil(BLOCK) {
                 let first = if shape.diagonal { block } else { 0 };
                 for panel in first..shape.panels() {
-                    for (segment, pair) in segments.iter_mut().zip(*pairs) {
-                        segment.x = pair.x[left.residue(index, panel, 0)..].as_ptr();
-                        segment.y = pair.y[right.residue(index, block, 0)..].as_ptr();
+                    for (segment, at) in segments.iter_mut().zip(step.operands.clone()) {
+                        segment.x = x[at][left.residue(index, panel, 0)..].as_ptr();
+                        segment.y = y[at][right.residue(index, block, 0)..].as_ptr();
                     }
                     let c = words[own.residue(index, panel, block * BLOCK)..].as_mut_ptr();
-                    // SAFETY: the lengths asserted above give every panel its `depth` columns and C its blocks;
-                    // `group * depth` is at most 4092.
-                    unsafe { subtract_block(&fold, &segments[..pairs.len()], depth, c, &mut ahead) };
+                    // SAFETY: the lengths asserted above give every panel its `depth` columns and C its blocks; a
+                    // step has at most `max(DEPTH, depth)` columns, below 4092.
+                    unsafe { subtract_block(&fold, &segments[..step.operands.len()], depth, c, &mut ahead) };
                 }
             }
         }

@@ -1,0 +1,163 @@
+//! Triangular solves in fixed point: exact updates on tiles of residues, one rounding per unknown.
+//!
+//! Each right side has one power of two for all of its unknowns. How far they may outgrow their right side is a guess
+//! from the diagonal; a column that outgrows it is found out exactly, and tried again with more bits or left to the
+//! solve by parts. Promise: what becomes of a column depends on the triangle, the column and the precision alone.
+//! Proof: docs/ALGORITHM.md, "Solves in fixed point".
+
+mod plan;
+mod run;
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::math::bound::{COMMON_WORKING_BITS, TRSM_FIXED_BITS};
+use crate::math::pivot::round_shift;
+use crate::matrix::{Matrix, MatrixView};
+use crate::ops::trsm::layout::Layout;
+use crate::ops::trsm::triangle::Triangle;
+use plan::Plan;
+pub(super) use plan::{check, least_bytes};
+use rug::Integer;
+
+/// A triangle whose rows are scaled by powers of two to norms of about 1, its unknowns in the order in which they are
+/// found.
+pub(super) struct FixedPoint<'a> {
+    /// The triangle turned so that it is lower.
+    lower: MatrixView<'a>,
+    /// Whether rows and columns run backwards in it.
+    turned: bool,
+    /// Whether the diagonal is ones.
+    unit: bool,
+    /// Row `i` of `lower` is scaled by `2^-exponents[i]`.
+    exponents: Vec<i64>,
+    working_bits: u32,
+    /// Bits beyond those of the unknowns at which the first try is made.
+    first_bits: i64,
+}
+
+impl<'a> FixedPoint<'a> {
+    /// Scales `triangle` for unknowns of `working_bits`.
+    pub fn new(triangle: &Triangle<'a>, working_bits: u32) -> FixedPoint<'a> {
+        let all = 0..triangle.order();
+        let turned = !triangle.is_lower();
+        let view = triangle.view();
+        let lower = if turned { view.reversed_rows().transposed().reversed_rows().transposed() } else { view };
+        let mut exponents = triangle.row_exponents(&all);
+        if turned {
+            exponents.reverse();
+        }
+        let mut fixed = FixedPoint { lower, turned, unit: triangle.is_unit(), exponents, working_bits, first_bits: 0 };
+        // Unknowns are about as large as the reciprocal of the least pivot.
+        let growth = all.map(|i| -fixed.pivot_exponent(i)).max().unwrap_or(0);
+        let step = i64::from(TRSM_FIXED_BITS);
+        fixed.first_bits = ((growth + 10).max(0) / step + 1) * step;
+        fixed
+    }
+
+    /// Power of two below the scaled pivot `i`.
+    fn pivot_exponent(&self, i: usize) -> i64 {
+        let exponent = if self.unit { 1 } else { self.lower.get(i, i).head.exponent() };
+        exponent - 1 - self.exponents[i]
+    }
+
+    /// The scaled pivots as integers with `fixed_bits` after the point.
+    fn pivots(&self, fixed_bits: u32) -> Vec<Integer> {
+        let pivot = |i: usize| {
+            let (integer, exponent) = match self.unit {
+                true => (Integer::from(1), 0),
+                false => self.lower.get(i, i).to_integer_exponent(),
+            };
+            round_shift(&integer, exponent + i64::from(fixed_bits) - self.exponents[i])
+        };
+        (0..self.exponents.len()).map(pivot).collect()
+    }
+
+    /// Replaces the columns of `w` by their solutions where some try holds them; gives the numbers of those that are
+    /// left, unchanged. Right sides are 0 above row `first` of a lower triangle, which is not turned.
+    ///
+    /// `spare` takes copies of columns; `held_bytes` of the memory limit are taken.
+    ///
+    /// # Errors
+    /// [`crate::Error::ExponentRange`] with a place in `w`; [`crate::Error::Cancelled`];
+    /// [`crate::Error::OutOfMemory`].
+    pub fn run(
+        &self,
+        ctx: &Context,
+        (w, spare): (&mut Matrix, &mut Matrix),
+        first: usize,
+        held_bytes: u64,
+    ) -> Result<Vec<usize>> {
+        let mut left = (0..w.cols()).collect::<Vec<_>>();
+        for extra_bits in tries(self.working_bits, self.first_bits) {
+            let fixed_bits = self.working_bits + extra_bits;
+            let plan = |columns| Plan::new(ctx, self.exponents.len(), columns, fixed_bits, held_bytes);
+            if left.len() == w.cols() {
+                left = run::run(ctx, self, &plan(left.len())?, w, first)?;
+            } else {
+                gather(w, &left, spare)?;
+                let rest = run::run(ctx, self, &plan(left.len())?, spare, first)?;
+                scatter(spare, &left, &rest, w);
+                left = rest.into_iter().map(|at| left[at]).collect();
+            }
+            if left.is_empty() {
+                break;
+            }
+        }
+        Ok(left)
+    }
+}
+
+/// The bits beyond those of the unknowns that are tried: each twice as many as before, up to half as many bits more
+/// than the unknowns have. Beyond that the solve by parts costs less.
+fn tries(working_bits: u32, first_bits: i64) -> impl Iterator<Item = u32> {
+    let most = (working_bits / 2).max(2 * TRSM_FIXED_BITS);
+    let fits = move |&bits: &u32| bits <= most && working_bits + bits <= COMMON_WORKING_BITS;
+    let first = u32::try_from(first_bits).ok();
+    std::iter::successors(first, |bits| bits.checked_mul(2)).take_while(fits)
+}
+
+/// The most bits after the point that a solve may try; `None` where it tries none.
+fn most_fixed_bits(layout: &Layout) -> Option<u32> {
+    let all = (1..)
+        .map(|step| step * TRSM_FIXED_BITS)
+        .take_while(|&bits| tries(layout.working_bits, bits.into()).next().is_some());
+    all.last().map(|bits| layout.working_bits + bits)
+}
+
+/// Copies columns of `source` side by side.
+pub(super) fn gather(source: &Matrix, columns: &[usize], target: &mut Matrix) -> Result<()> {
+    target.reshape(source.rows(), columns.len(), source.precision_bits())?;
+    for (at, &col) in columns.iter().enumerate() {
+        for row in 0..source.rows() {
+            target.set(row, at, source.get(row, col));
+        }
+    }
+    Ok(())
+}
+
+/// Copies the columns of `source`, but for those in `without`, to their places in `target`.
+pub(super) fn scatter(source: &Matrix, columns: &[usize], without: &[usize], target: &mut Matrix) {
+    for (at, &col) in columns.iter().enumerate().filter(|(at, _)| !without.contains(at)) {
+        for row in 0..source.rows() {
+            target.set(row, col, source.get(row, at));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tries_double_up_to_half_the_precision() {
+        assert_eq!(tries(1031, 32).collect::<Vec<_>>(), [32, 64, 128, 256, 512]);
+        assert_eq!(tries(60, 32).collect::<Vec<_>>(), [32, 64]);
+        assert_eq!(tries(1031, 320).collect::<Vec<_>>(), [320]);
+        assert_eq!(tries(5030, 32).count() + tries(100, 1 << 40).count(), 0);
+        for bits in [60, 1031, 4000, 5000, 5030] {
+            let layout = Layout { order: 9, working_bits: bits, columns: 9 };
+            let all = (1..200).flat_map(|step| tries(bits, step * 32));
+            assert_eq!(most_fixed_bits(&layout), all.max().map(|extra| bits + extra), "{bits} bits");
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! Carries out one try: tile row by tile row of the triangle, all right sides of a strip at once.
+
+use super::FixedPoint;
+use super::plan::Plan;
+use crate::context::{Context, WorkerSpace, Workspace};
+use crate::drive::{self, Meter};
+use crate::error::{Error, Result};
+use crate::kernels::IntegerBlock;
+use crate::kernels::tiles::{
+    DiagonalData, PANEL_ROWS, SolveTile, TileEngine, TilePart, TileShape, TileSource, UpdateTile,
+};
+use crate::math::bound::TRSM_FIXED_SPARE_BITS;
+use crate::math::float::round_integer;
+use crate::math::pivot::RowWeight;
+use crate::matrix::{MAXIMUM_EXPONENT, Matrix, MatrixView};
+use rug::Integer;
+
+/// Most strips of right sides that share the triangle's tiles in one step.
+const STEP_STRIPS: usize = 8;
+
+/// One try.
+struct Run<'a> {
+    fixed: &'a FixedPoint<'a>,
+    plan: &'a Plan,
+    engine: &'a dyn TileEngine,
+    /// The right sides as rows, in the order of the unknowns.
+    right: MatrixView<'a>,
+    /// The unknowns of right side `j` are integers times `2^(exponents[j] - fixed_bits)`.
+    exponents: Vec<i64>,
+    pivots: Vec<Integer>,
+    row_shifts: Vec<i64>,
+    col_shifts: Vec<i64>,
+    /// First row of tiles in which a right side is not 0.
+    first: usize,
+}
+
+/// The tiles of some right sides.
+struct Strip<'w> {
+    index: usize,
+    /// One for each tile row of the triangle.
+    tiles: Vec<&'w mut [u64]>,
+    weights: Vec<RowWeight>,
+}
+
+/// Replaces the columns of `w` that fit by their solutions; the numbers of the others.
+///
+/// # Errors
+/// Those of [`FixedPoint::run`].
+pub fn run(ctx: &Context, fixed: &FixedPoint<'_>, plan: &Plan, w: &mut Matrix, first: usize) -> Result<Vec<usize>> {
+    let mut workspace = ctx.workspace();
+    let workspace = &mut *workspace;
+    if ctx.memory_bytes().is_some() && !plan.covers(workspace) {
+        *workspace = Workspace { matrices: std::mem::take(&mut workspace.matrices), ..Workspace::default() };
+    }
+    let Workspace { operands, products, workers, .. } = workspace;
+    let space = || WorkerSpace { scratch: Default::default(), integers: IntegerBlock::new(0) };
+    workers.resize_with(workers.len().max(plan.threads), space);
+    let mut scratch = Vec::with_capacity(plan.threads);
+    for worker in &mut workers[..plan.threads] {
+        scratch.push(worker.scratch.words(plan.scratch_words())?);
+    }
+    let windows = (operands.words(plan.solution_words())?, products.words(plan.largest_row_words())?);
+    let run = Run::new(fixed, plan, w, first);
+    let strips = run.solve(ctx, windows, &mut scratch)?;
+    let (exponents, first) = (run.exponents, run.first);
+    store(ctx, (fixed, plan, first), (&strips, &exponents), w, &mut scratch)?;
+    let weights = strips.iter().flat_map(|strip| &strip.weights).enumerate();
+    Ok(weights.filter(|(_, weight)| weight.is_rejected()).map(|(at, _)| at).collect())
+}
+
+impl<'a> Run<'a> {
+    fn new(fixed: &'a FixedPoint<'a>, plan: &'a Plan, w: &'a Matrix, first: usize) -> Run<'a> {
+        let bits = i64::from(plan.fixed_bits);
+        let right = if fixed.turned { w.view().reversed_rows() } else { w.view() }.transposed();
+        let spare = bits - i64::from(fixed.working_bits) - i64::from(TRSM_FIXED_SPARE_BITS);
+        let largest = |col: usize| {
+            let sizes = fixed.exponents.iter().enumerate().map(|(row, exponent)| (right.get(col, row).head, exponent));
+            sizes.filter(|(head, _)| !head.is_zero()).map(|(head, exponent)| head.exponent() - exponent).max()
+        };
+        let exponents = (0..w.cols()).map(|col| largest(col).unwrap_or(0) + spare).collect::<Vec<_>>();
+        Run {
+            fixed,
+            plan,
+            engine: &*plan.engine,
+            right,
+            pivots: fixed.pivots(plan.fixed_bits),
+            row_shifts: fixed.exponents.iter().map(|exponent| bits - exponent).collect(),
+            col_shifts: fixed.exponents.iter().map(|exponent| -exponent).collect(),
+            exponents,
+            first: first / plan.tile_rows,
+        }
+    }
+
+    /// All unknowns that fit, tile row by tile row.
+    fn solve<'w>(
+        &self,
+        ctx: &Context,
+        (mut words, row_words): (&'w mut [u64], &mut [u64]),
+        scratch: &mut [&mut [u64]],
+    ) -> Result<Vec<Strip<'w>>> {
+        let plan = self.plan;
+        // An entry of B is 1 at most, and so is the sum of squares of a row that is not rejected.
+        let one = RowWeight::new(&(Integer::from(1) << (2 * plan.fixed_bits)), plan.fixed_bits);
+        let mut strips = Vec::with_capacity(plan.strips());
+        for index in 0..plan.strips() {
+            let mut tiles = Vec::with_capacity(plan.tiles());
+            for row in 0..plan.tiles() {
+                let (own, rest) = words.split_at_mut(self.engine.tile_words(plan.solution_shape(index, row)));
+                tiles.push(own);
+                words = rest;
+            }
+            strips.push(Strip { index, tiles, weights: vec![one; plan.rights(index).len()] });
+        }
+        let meter = Meter::new(ctx, ((plan.tiles() - self.first) * plan.strips()) as u64);
+        let together = plan.strips().div_ceil(plan.threads).min(STEP_STRIPS);
+        for row in self.first..plan.tiles() {
+            let mut operands = self.load_row(ctx, row, row_words, scratch)?;
+            let (diagonal, others) = operands.split_last_mut().expect("the tile on the diagonal");
+            let shape = plan.triangle_shape(row, row);
+            let data = self.engine.triangle(shape, diagonal, &self.pivots[plan.rows(row)]);
+            let (diagonal, others) = (&**diagonal, &*others);
+            let mut steps = strips.chunks_mut(together);
+            let step = |scratch: &mut &mut [u64], step: &mut [Strip<'w>]| {
+                self.step(row, step, (others, diagonal, &*data), scratch);
+                meter.add("solve", step.len() as u64)
+            };
+            ctx.install(|| drive::share(scratch, |_| steps.next(), step))?;
+            if strips.iter().all(|strip| strip.weights.iter().all(|weight| weight.is_rejected())) {
+                break;
+            }
+        }
+        Ok(strips)
+    }
+
+    /// Loads tile row `row` of the triangle, from the first tile with an unknown on.
+    fn load_row<'w>(
+        &self,
+        ctx: &Context,
+        row: usize,
+        mut words: &'w mut [u64],
+        scratch: &mut [&mut [u64]],
+    ) -> Result<Vec<&'w mut [u64]>> {
+        let (plan, engine) = (self.plan, self.engine);
+        let mut tiles = Vec::with_capacity(row + 1);
+        for col in self.first..=row {
+            let (own, rest) = words.split_at_mut(engine.operand_words(plan.triangle_shape(row, col)));
+            tiles.push(own);
+            words = rest;
+        }
+        let diagonal = if self.fixed.unit { TilePart::StrictlyLower } else { TilePart::Lower };
+        let load = |scratch: &mut &mut [u64], (col, words): (usize, &mut &mut [u64])| {
+            let source = TileSource {
+                matrix: self.fixed.lower,
+                part: if col == row { diagonal } else { TilePart::Whole },
+                rows: plan.rows(row),
+                cols: plan.rows(col),
+                row_shifts: &self.row_shifts,
+                col_shifts: &vec![0; plan.rows(col).end],
+            };
+            engine.load_operand(&source, words, scratch);
+            Ok(())
+        };
+        let mut items = (self.first..).zip(tiles.iter_mut());
+        ctx.install(|| drive::share(scratch, |_| items.next(), load))?;
+        Ok(tiles)
+    }
+
+    /// Tile `row` of some strips: loaded, updated by the tiles before it, and solved.
+    fn step(
+        &self,
+        row: usize,
+        strips: &mut [Strip<'_>],
+        (others, diagonal, data): (&[&mut [u64]], &[u64], &dyn DiagonalData),
+        scratch: &mut [u64],
+    ) {
+        let (plan, engine) = (self.plan, self.engine);
+        let mut tiles = Vec::with_capacity(strips.len());
+        let mut weights = Vec::with_capacity(strips.len());
+        for strip in strips {
+            let shape = plan.solution_shape(strip.index, row);
+            let (before, own) = strip.tiles.split_at_mut(row);
+            let words = &mut *own[0];
+            let row_shifts = self.right_shifts(strip.index);
+            let source = TileSource {
+                matrix: self.right,
+                part: TilePart::Whole,
+                rows: plan.rights(strip.index),
+                cols: plan.rows(row),
+                row_shifts: &row_shifts,
+                col_shifts: &self.col_shifts,
+            };
+            engine.load(&source, words, scratch);
+            tiles.push(UpdateTile { shape, words, x: before[self.first..].iter().map(|tile| &**tile).collect() });
+            weights.push(&mut strip.weights);
+        }
+        let y = others.iter().map(|tile| &**tile).collect::<Vec<_>>();
+        engine.update(&mut tiles, &y, plan.tile_rows, scratch);
+        for (UpdateTile { shape, words, .. }, weights) in tiles.into_iter().zip(weights) {
+            engine.solve(SolveTile { shape, words, weights }, (diagonal, data), scratch);
+        }
+    }
+
+    /// Shifts of all right sides up to those of the strip.
+    fn right_shifts(&self, strip: usize) -> Vec<i64> {
+        let double = 2 * i64::from(self.plan.fixed_bits);
+        self.exponents[..self.plan.rights(strip).end].iter().map(|exponent| double - exponent).collect()
+    }
+}
+
+/// Rounds the unknowns of all right sides that are not rejected into their columns of `w`.
+///
+/// # Errors
+/// [`Error::ExponentRange`] with the place in `w`; [`Error::Cancelled`].
+fn store(
+    ctx: &Context,
+    (fixed, plan, first_tile): (&FixedPoint<'_>, &Plan, usize),
+    (strips, exponents): (&[Strip<'_>], &[i64]),
+    w: &mut Matrix,
+    scratch: &mut [&mut [u64]],
+) -> Result<()> {
+    let (rows, width) = (w.rows(), w.limbs_per_element());
+    let (heads, limbs) = w.parts_mut();
+    let panels = heads.chunks_mut(PANEL_ROWS * rows).zip(limbs.chunks_mut(PANEL_ROWS * rows * width));
+    let mut panels = panels.enumerate();
+    let work = |scratch: &mut &mut [u64], (panel, (heads, limbs)): (usize, (&mut [u64], &mut [u64]))| {
+        let first = panel * PANEL_ROWS;
+        let strip = &strips[first / plan.right_rows];
+        let inside = (first - plan.rights(strip.index).start) / PANEL_ROWS;
+        let columns = Columns { fixed, plan, first_tile, rows, first, exponents: &exponents[first..], heads, limbs };
+        columns.store(strip, inside, scratch)?;
+        ctx.report_progress(crate::context::Progress { phase: "unscale", done: 0, total: 0 })
+    };
+    ctx.install(|| drive::share(scratch, |_| panels.next(), work))
+}
+
+/// Up to 8 neighbouring columns of the result.
+struct Columns<'a> {
+    fixed: &'a FixedPoint<'a>,
+    plan: &'a Plan,
+    /// Unknowns before this tile are 0, and are so already.
+    first_tile: usize,
+    rows: usize,
+    first: usize,
+    exponents: &'a [i64],
+    heads: &'a mut [u64],
+    limbs: &'a mut [u64],
+}
+
+impl Columns<'_> {
+    /// Fills the columns with the unknowns of a panel of a strip.
+    fn store(self, strip: &Strip<'_>, panel: usize, scratch: &mut [u64]) -> Result<()> {
+        let Columns { fixed, plan, first_tile, rows, first, exponents, heads, limbs } = self;
+        let (width, each) = (limbs.len() / heads.len(), plan.engine.entry_limbs());
+        let magnitudes = &mut scratch[..PANEL_ROWS * each];
+        let weights = strip.weights[panel * PANEL_ROWS..].iter().take(PANEL_ROWS).enumerate();
+        let live = weights.filter(|(_, weight)| !weight.is_rejected()).map(|(lane, _)| lane).collect::<Vec<_>>();
+        for (index, words) in strip.tiles.iter().enumerate().skip(first_tile) {
+            let shape: TileShape = plan.solution_shape(strip.index, index);
+            for (col, unknown) in plan.rows(index).enumerate() {
+                let signs = plan.engine.entries(shape, words, (panel, col), magnitudes);
+                let row = if fixed.turned { rows - 1 - unknown } else { unknown };
+                for &lane in &live {
+                    let magnitude = &magnitudes[lane * each..][..each];
+                    let exponent = exponents[lane] - i64::from(plan.fixed_bits);
+                    let at = lane * rows + row;
+                    let out = &mut limbs[at * width..][..width];
+                    let head = round_integer(signs >> lane & 1 == 1, magnitude, exponent, fixed.working_bits, out);
+                    if head.exponent().abs() > MAXIMUM_EXPONENT {
+                        let (exponent, limit) = (head.exponent(), MAXIMUM_EXPONENT);
+                        return Err(Error::ExponentRange { row, column: first + lane, exponent, limit });
+                    }
+                    heads[at] = head.0;
+                }
+            }
+        }
+        Ok(())
+    }
+}
