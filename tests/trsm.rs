@@ -136,9 +136,14 @@ fn what_must_not_be_read_may_hold_anything() {
 #[test]
 fn the_bits_do_not_depend_on_threads_kernel_or_memory() {
     let options = TrsmOptions::default();
-    for (order, columns, precision_bits) in [(130, 60, 120), (150, 3, 90), (20, 300, 64)] {
-        let t = square(Kind::Unit, order, 110, 2, 3);
-        let b = matrix(Kind::Graded, order, columns, 110, 4);
+    for (order, columns, precision_bits, grows) in
+        [(130, 60, 120, false), (130, 60, 120, true), (150, 3, 90, false), (20, 300, 64, false)]
+    {
+        let mut t = square(Kind::Unit, order, 110, 2, 3);
+        let mut b = matrix(Kind::Graded, order, columns, 110, 4);
+        if grows {
+            growing(&mut t, &mut b);
+        }
         let want = trsm(&context(1), &t, &b, precision_bits, &options).unwrap();
         assert_trsm_bound(&t, &b, &want, &options, "one thread");
         for kernel in kernel_names() {
@@ -160,6 +165,18 @@ fn the_bits_do_not_depend_on_threads_kernel_or_memory() {
     }
 }
 
+/// Unknowns that grow from row to row, and right sides that begin at different rows: some outgrow fixed point.
+fn growing(t: &mut Matrix, b: &mut Matrix) {
+    for i in 1..t.rows() {
+        t.set_f64(i, i - 1, 100.0).unwrap();
+    }
+    for col in 0..b.cols() {
+        for row in 0..(17 * col) % b.rows() {
+            b.set_f64(row, col, 0.0).unwrap();
+        }
+    }
+}
+
 /// The least limit that an operation names.
 fn least_memory(kernel: &str, threads: usize, run: impl Fn(&Context) -> sunzi::Result<Matrix>) -> u64 {
     let tiny = forced(kernel, threads).memory_bytes(1).build().unwrap();
@@ -172,13 +189,17 @@ fn least_memory(kernel: &str, threads: usize, run: impl Fn(&Context) -> sunzi::R
 #[test]
 fn bands_of_right_sides_change_no_bit() {
     // More right sides than a band takes.
-    let (t, ctx) = (square(Kind::Unit, 9, 60, 2, 3), context(2));
-    let b = matrix(Kind::Unit, 9, 4500, 60, 4);
-    let x = trsm(&ctx, &t, &b, 60, &TrsmOptions::default()).unwrap();
-    for first in [0, 4000, 4400] {
-        let part = b.view().block(0..9, first..first + 100).unwrap();
-        let y = trsm(&ctx, &t, part, 60, &TrsmOptions::default()).unwrap();
-        assert!(x.view().block(0..9, first..first + 100).unwrap().to_matrix().unwrap() == y, "columns from {first}");
+    for (order, columns) in [(9, 4500), (40, 1100)] {
+        let (mut t, ctx) = (square(Kind::Unit, order, 60, 2, 3), context(2));
+        let mut b = matrix(Kind::Unit, order, columns, 60, 4);
+        growing(&mut t, &mut b);
+        let x = trsm(&ctx, &t, &b, 60, &TrsmOptions::default()).unwrap();
+        for first in [0, columns / 2, columns - 100] {
+            let part = b.view().block(0..order, first..first + 100).unwrap();
+            let y = trsm(&ctx, &t, part, 60, &TrsmOptions::default()).unwrap();
+            let want = x.view().block(0..order, first..first + 100).unwrap().to_matrix().unwrap();
+            assert!(want == y, "{order} rows, columns from {first}");
+        }
     }
 }
 

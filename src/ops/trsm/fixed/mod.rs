@@ -147,6 +147,54 @@ pub(super) fn scatter(source: &Matrix, columns: &[usize], without: &[usize], tar
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels;
+    use crate::matrix::{Diag, Uplo};
+
+    const ORDER: usize = 80;
+
+    /// 1 on the diagonal, -8 below it: a right side `e_s` has the unknowns `8^(i - s)`.
+    fn growing() -> Matrix {
+        let mut t = Matrix::zeros(ORDER, ORDER, 90).unwrap();
+        for i in 0..ORDER {
+            t.set_f64(i, i, 1.0).unwrap();
+            if i > 0 {
+                t.set_f64(i, i - 1, -8.0).unwrap();
+            }
+        }
+        t
+    }
+
+    #[test]
+    fn columns_that_outgrow_every_try_are_left_alone() {
+        let t = growing();
+        // How often the unknowns of each column grow; the tries hold 29 and 61 bits of growth.
+        let growths = [79usize, 0, 5, 12, 8, 30, 15, 1, 17];
+        for (kernel, uplo) in kernels::available().into_iter().flat_map(|k| [(k, Uplo::Lower), (k, Uplo::Upper)]) {
+            let ctx = Context::builder().threads(2).kernel(kernel.name()).build().unwrap();
+            let view = if uplo == Uplo::Lower { t.view() } else { t.transposed() };
+            let place = |step: usize| if uplo == Uplo::Lower { ORDER - 1 - step } else { step };
+            for diag in [Diag::NonUnit, Diag::Unit] {
+                let fixed = FixedPoint::new(&Triangle::new(view, uplo, diag).unwrap(), 100);
+                let (mut w, mut again) = (Matrix::zeros(ORDER, 9, 100).unwrap(), Matrix::zeros(0, 0, 2).unwrap());
+                for (col, &growth) in growths.iter().enumerate() {
+                    w.set_f64(place(growth), col, -3.0).unwrap();
+                }
+                let before = w.clone();
+                assert_eq!(fixed.run(&ctx, (&mut w, &mut again), 0, 0).unwrap(), [0, 5], "{}", kernel.name());
+                for (col, &growth) in growths.iter().enumerate() {
+                    for step in 0..ORDER {
+                        let got = w.float(place(step), col).to_f64();
+                        let want = match [0, 5].contains(&col) {
+                            true => before.float(place(step), col).to_f64(),
+                            false if step <= growth => -3.0 * 8f64.powi((growth - step) as i32),
+                            false => 0.0,
+                        };
+                        assert_eq!(got, want, "{} {uplo:?} {diag:?} column {col}, step {step}", kernel.name());
+                    }
+                }
+            }
+        }
+    }
 
     #[test]
     fn tries_double_up_to_half_the_precision() {
