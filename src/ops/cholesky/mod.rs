@@ -23,6 +23,7 @@ use report::Clock;
 pub use report::{CholeskyReport, Span, TaskKind, TaskTimes};
 use rug::Float;
 use run::Ending;
+use std::sync::OnceLock;
 
 /// Choices of a factorisation beyond the matrix and the precision.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +39,8 @@ pub struct CholeskyOptions {
 pub struct Cholesky {
     factor: Matrix,
     report: CholeskyReport,
+    /// Found by the first solve that needs them.
+    row_norms: OnceLock<Vec<i64>>,
 }
 
 /// `A = L L^T`; see [`cholesky_with`].
@@ -106,7 +109,7 @@ pub fn cholesky_into<'a>(
                 planned_bytes: plan.bytes,
                 spans: clock.spans,
             };
-            Ok(Cholesky { factor, report })
+            Ok(Cholesky::new(factor, report))
         }
         Ending::Factor(factor) => Err(diagnose::failure(&problem, problem.order, &factor, None)),
         Ending::Failed(index, factor, pivot) => Err(diagnose::failure(&problem, index, &factor, pivot)),
@@ -124,15 +127,17 @@ pub fn cholesky_reference<'a>(a: impl Into<MatrixView<'a>>, precision_bits: u32,
 
 fn by_definition(problem: &Problem<'_>) -> Result<Cholesky> {
     match reference::factor(problem) {
-        Ok(rows) if problem.is_whole() => {
-            Ok(Cholesky { factor: rows.to_matrix(problem)?, report: CholeskyReport::default() })
-        }
+        Ok(rows) if problem.is_whole() => Ok(Cholesky::new(rows.to_matrix(problem)?, CholeskyReport::default())),
         Ok(rows) => Err(diagnose::failure(problem, problem.order, &rows.to_matrix(problem)?, None)),
         Err((index, rows, pivot)) => Err(diagnose::failure(problem, index, &rows.to_matrix(problem)?, pivot)),
     }
 }
 
 impl Cholesky {
+    fn new(factor: Matrix, report: CholeskyReport) -> Cholesky {
+        Cholesky { factor, report, row_norms: OnceLock::new() }
+    }
+
     /// Takes a factor made elsewhere; what lies above its diagonal is not looked at.
     ///
     /// # Errors
@@ -152,7 +157,7 @@ impl Cholesky {
             Some(index) => Err(crate::Error::Singular { index }),
             None => {
                 factor.clear_above_diagonal();
-                Ok(Cholesky { factor, report: CholeskyReport::default() })
+                Ok(Cholesky::new(factor, CholeskyReport::default()))
             }
         }
     }

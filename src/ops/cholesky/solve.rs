@@ -40,7 +40,14 @@ impl Cholesky {
         let factored = Factored { lower: self.factor(), pivots: None, precision_bits, guard_bits, held_bytes };
         if (1..=VECTOR_COLUMNS).contains(&b.cols()) && b.rows() == self.factor().rows() {
             factored.working_bits(ctx)?; // the same precisions for any number of columns
-            return vector::solve_columns(ctx, self.factor(), b, (precision_bits, held_bytes));
+            let norms = match self.row_norms.get() {
+                Some(norms) => norms,
+                None => {
+                    let norms = vector::row_norms(ctx, self.factor())?;
+                    self.row_norms.get_or_init(|| norms)
+                }
+            };
+            return vector::solve_columns(ctx, (self.factor(), norms), b, (precision_bits, held_bytes));
         }
         factored.solve(ctx, b)
     }

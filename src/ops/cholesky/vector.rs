@@ -18,14 +18,25 @@ use rug::{Float, Integer};
 /// Extra bits of the numbers inside a block of 8 rows.
 const BLOCK_BITS: u32 = 32;
 
-/// Solves `L L^T X = B` column by column; `factor` is `n x n` with zeros above its diagonal and none on it, `b` has
-/// `n` rows. Of the memory limit `held_bytes` are taken.
+/// For each row of the factor the `r_i` with `norm(l_i) <= 2^r_i`.
+///
+/// # Errors
+/// Those of [`norm_exponents`].
+pub(crate) fn row_norms(ctx: &Context, factor: &Matrix) -> Result<Vec<i64>> {
+    let mut norms = vec![0; factor.rows()];
+    let operand = Operand::new(factor.view(), Op::Transpose);
+    ctx.install(|| norm_exponents(ctx.threads(), &operand, &mut norms))?;
+    Ok(norms)
+}
+
+/// Solves `L L^T X = B` column by column; `factor` is `n x n` with zeros above its diagonal and none on it, and its
+/// [`row_norms`]; `b` has `n` rows. Of the memory limit `held_bytes` are taken.
 ///
 /// # Errors
 /// [`Error::ExponentRange`], [`Error::MemoryLimit`], [`Error::Cancelled`], [`Error::OutOfMemory`].
 pub(crate) fn solve_columns(
     ctx: &Context,
-    factor: &Matrix,
+    (factor, norms): (&Matrix, &[i64]),
     b: MatrixView<'_>,
     (precision_bits, held_bytes): (u32, u64),
 ) -> Result<Matrix> {
@@ -35,9 +46,6 @@ pub(crate) fn solve_columns(
     if let Some(limit_bytes) = ctx.memory_bytes().filter(|&limit| limit < minimum_bytes) {
         return Err(Error::MemoryLimit { limit_bytes, minimum_bytes });
     }
-    let mut norms = vec![0; order];
-    let operand = Operand::new(factor.view(), Op::Transpose);
-    ctx.install(|| norm_exponents(ctx.threads(), &operand, &mut norms))?;
     let bits = vector_solve_bits(precision_bits, order);
     let system = System {
         kernel: ctx.kernel(),
@@ -93,7 +101,7 @@ struct System<'a> {
     /// Fixed-point bits of scaled entries and of the unknowns.
     bits: u32,
     /// `r_i` with `norm(l_i) <= 2^r_i`, for every row of the factor.
-    norms: Vec<i64>,
+    norms: &'a [i64],
     /// `bits - r_i`.
     forward_shifts: Vec<i64>,
     /// `-r_k`.
