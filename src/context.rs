@@ -154,7 +154,8 @@ impl ContextBuilder {
 
     /// Whether each product is checked by a redundant prime; off by default, costs about one part in the prime count.
     ///
-    /// Factorisations are not: [`crate::verify_cholesky`] checks their results, all of them.
+    /// Factorisations and triangular solves are not, but for the products of a solve by parts:
+    /// [`crate::verify_cholesky`] checks all of a factor.
     pub fn self_check(mut self, on: bool) -> Self {
         self.self_check = on;
         self
@@ -162,7 +163,8 @@ impl ContextBuilder {
 
     /// Whether each product is tested with a random vector before it is rounded (Freivalds); off by default.
     ///
-    /// Covers conversions, which the self-check does not. Reads every entry of the operands twice more.
+    /// Covers conversions, which the self-check does not, and the same operations. Reads every entry of the operands
+    /// twice more.
     pub fn freivalds(mut self, on: bool) -> Self {
         self.freivalds = on;
         self
@@ -301,7 +303,9 @@ impl Context {
             return Ok(engines[engines.len() - 1].engine.clone());
         }
         let engine = kernel.tile_engine(working_bits)?;
-        if engines.len() == KEPT_ENGINES {
+        if self.memory_bytes.is_some() {
+            engines.clear(); // plans count the tables of the engine that runs
+        } else if engines.len() == KEPT_ENGINES {
             engines.remove(0);
         }
         engines.push(KeptTileEngine { kernel: kernel.name(), working_bits, engine: engine.clone() });

@@ -68,6 +68,10 @@ fn solves_keep_the_memory_limit() {
         check(&label("trsm"), &|ctx| trsm(ctx, &t, &b, bits, &TrsmOptions::default()));
         check(&label("cholesky solve"), &|ctx| factor.solve(ctx, &b, bits));
     }
+    // Unknowns that grow: tries with more and more bits, then by parts.
+    let (mut t, b) = (lower(60, 3000), matrix(Kind::Unit, 60, 20, 3000, 6));
+    (1..60).for_each(|i| t.set_f64(i, i - 1, -1e12).unwrap());
+    check("trsm of growing unknowns", &|ctx| trsm(ctx, &t, &b, 3000, &TrsmOptions::default()));
     let factor = Cholesky::from_factor(lower(300, 150)).unwrap();
     check("inverse", &|ctx| factor.inverse(ctx, 150));
     let a = indefinite(200, 150);

@@ -5,7 +5,7 @@
 
 use crate::context::Context;
 use crate::drive::Meter;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::matrix::Matrix;
 use crate::ops::block::{BlockProduct, moved};
 use crate::ops::columns::{ColumnRef, each_column};
@@ -74,7 +74,7 @@ impl<'a> Solver<'a> {
         }
         if !left.is_empty() {
             fixed::gather(w, &left, again)?;
-            let place = |error| with_column(error, &left);
+            let place = |error| fixed::with_column(error, &left);
             self.solve_by_parts(ctx, first, (again, result), held_bytes).map_err(place)?;
             fixed::scatter(again, &left, &[], w);
         }
@@ -182,14 +182,4 @@ fn copy_rows(ctx: &Context, source: &Matrix, first: usize, target: &mut Matrix) 
             Ok(())
         },
     )
-}
-
-/// The error with the column that `columns` gives for the one it names.
-fn with_column(error: Error, columns: &[usize]) -> Error {
-    match error {
-        Error::ExponentRange { row, column, exponent, limit } => {
-            Error::ExponentRange { row, column: columns[column], exponent, limit }
-        }
-        other => other,
-    }
 }

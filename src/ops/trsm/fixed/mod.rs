@@ -9,7 +9,7 @@ mod plan;
 mod run;
 
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::math::bound::{COMMON_WORKING_BITS, TRSM_FIXED_BITS};
 use crate::math::pivot::round_shift;
 use crate::matrix::{Matrix, MatrixView};
@@ -95,7 +95,8 @@ impl<'a> FixedPoint<'a> {
                 left = run::run(ctx, self, &plan(left.len())?, w, first)?;
             } else {
                 gather(w, &left, spare)?;
-                let rest = run::run(ctx, self, &plan(left.len())?, spare, first)?;
+                let place = |error| with_column(error, &left);
+                let rest = run::run(ctx, self, &plan(left.len())?, spare, first).map_err(place)?;
                 scatter(spare, &left, &rest, w);
                 left = rest.into_iter().map(|at| left[at]).collect();
             }
@@ -144,11 +145,21 @@ pub(super) fn scatter(source: &Matrix, columns: &[usize], without: &[usize], tar
     }
 }
 
+/// The error with the column that `columns` gives for the one it names.
+pub(super) fn with_column(error: Error, columns: &[usize]) -> Error {
+    match error {
+        Error::ExponentRange { row, column, exponent, limit } => {
+            Error::ExponentRange { row, column: columns[column], exponent, limit }
+        }
+        other => other,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::kernels;
-    use crate::matrix::{Diag, Uplo};
+    use crate::matrix::{Diag, MAXIMUM_EXPONENT, Uplo};
 
     const ORDER: usize = 80;
 
@@ -193,6 +204,26 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn unknowns_beyond_the_exponent_range_are_named_by_their_column_of_the_right_sides() {
+        let (t, ctx) = (growing(), Context::builder().threads(1).build().unwrap());
+        let fixed = FixedPoint::new(&Triangle::new(t.view(), Uplo::Lower, Diag::NonUnit).unwrap(), 100);
+        let (mut w, mut again) = (Matrix::zeros(ORDER, 9, 100).unwrap(), Matrix::zeros(0, 0, 2).unwrap());
+        for col in 0..9 {
+            // Columns 4 and 7 take a second try; one of them ends beyond the range.
+            let (row, exponent) = match col {
+                4 => (ORDER - 16, MAXIMUM_EXPONENT - 10),
+                7 => (ORDER - 16, 0),
+                _ => (ORDER - 1, 0),
+            };
+            w.set_integer_exponent(row, col, &Integer::from(1), exponent).unwrap();
+        }
+        match fixed.run(&ctx, (&mut w, &mut again), 0, 0) {
+            Err(Error::ExponentRange { column: 4, row, .. }) => assert!(row > ORDER - 16),
+            other => panic!("{other:?}"),
         }
     }
 

@@ -1,6 +1,6 @@
 //! How a solve in fixed point is cut into tiles, and the memory it takes.
 
-use crate::context::{Context, WorkerSpace, Workspace};
+use crate::context::{Context, Workspace};
 use crate::error::{Error, Result};
 use crate::kernels::tiles::{PANEL_ROWS, TileEngine, TileShape};
 use crate::ops::trsm::layout::Layout;
@@ -108,23 +108,27 @@ impl Plan {
         self.engine.scratch_words(self.tile_rows)
     }
 
-    /// Bytes of the window of the solution, of that of the triangle, and of the workers' scratch.
-    fn kept_bytes(&self) -> [u64; 3] {
-        let scratch = self.threads as u64 * Buffer::bytes_for(self.scratch_words());
-        [Buffer::bytes_for(self.solution_words()), Buffer::bytes_for(self.largest_row_words()), scratch]
+    /// Bytes of windows and scratch, which the context keeps.
+    fn kept_bytes(&self) -> u64 {
+        Buffer::bytes_for(self.solution_words())
+            + Buffer::bytes_for(self.largest_row_words())
+            + self.threads as u64 * Buffer::bytes_for(self.scratch_words())
     }
 
     /// Whether nothing that the context has kept is larger than what is planned.
     pub fn covers(&self, kept: &Workspace) -> bool {
-        let scratch = kept.workers.iter().map(WorkerSpace::bytes).sum();
-        [kept.operands.bytes(), kept.products.bytes(), scratch].iter().zip(self.kept_bytes()).all(|(a, b)| *a <= b)
+        let scratch = Buffer::bytes_for(self.scratch_words());
+        kept.operands.bytes() <= Buffer::bytes_for(self.solution_words())
+            && kept.products.bytes() <= Buffer::bytes_for(self.largest_row_words())
+            && kept.workers.len() <= self.threads
+            && kept.workers.iter().all(|worker| worker.bytes() <= scratch)
     }
 
     /// Bytes of everything.
     pub fn bytes(&self) -> u64 {
         let tiles = (self.tiles() * (self.strips() + 1)) as u64;
         let numbers = self.order as u64 * (100 + u64::from(self.fixed_bits) / 8) + self.columns as u64 * 64;
-        self.kept_bytes().iter().sum::<u64>()
+        self.kept_bytes()
             + self.threads as u64 * self.engine.call_bytes(self.tile_rows)
             + self.engine.diagonal_bytes(self.tile_rows)
             + self.engine.table_bytes()

@@ -28,8 +28,10 @@ struct Run<'a> {
     /// The unknowns of right side `j` are integers times `2^(exponents[j] - fixed_bits)`.
     exponents: Vec<i64>,
     pivots: Vec<Integer>,
-    row_shifts: Vec<i64>,
-    col_shifts: Vec<i64>,
+    /// Shifts of the rows of the triangle, and of its columns.
+    triangle_shifts: (Vec<i64>, Vec<i64>),
+    /// Shifts of the right sides, and of their entries.
+    right_shifts: (Vec<i64>, Vec<i64>),
     /// First row of tiles in which a right side is not 0.
     first: usize,
 }
@@ -61,9 +63,10 @@ pub fn run(ctx: &Context, fixed: &FixedPoint<'_>, plan: &Plan, w: &mut Matrix, f
     }
     let windows = (operands.words(plan.solution_words())?, products.words(plan.largest_row_words())?);
     let run = Run::new(fixed, plan, w, first);
-    let strips = run.solve(ctx, windows, &mut scratch)?;
+    let meter = Meter::new(ctx, ((plan.tiles() - run.first) * plan.strips()) as u64);
+    let strips = run.solve((ctx, &meter), windows, &mut scratch)?;
     let (exponents, first) = (run.exponents, run.first);
-    store(ctx, (fixed, plan, first), (&strips, &exponents), w, &mut scratch)?;
+    store((ctx, &meter), (fixed, plan, first), (&strips, &exponents), w, &mut scratch)?;
     let weights = strips.iter().flat_map(|strip| &strip.weights).enumerate();
     Ok(weights.filter(|(_, weight)| weight.is_rejected()).map(|(at, _)| at).collect())
 }
@@ -84,8 +87,11 @@ impl<'a> Run<'a> {
             engine: &*plan.engine,
             right,
             pivots: fixed.pivots(plan.fixed_bits),
-            row_shifts: fixed.exponents.iter().map(|exponent| bits - exponent).collect(),
-            col_shifts: fixed.exponents.iter().map(|exponent| -exponent).collect(),
+            triangle_shifts: (fixed.exponents.iter().map(|exponent| bits - exponent).collect(), vec![0; plan.order]),
+            right_shifts: (
+                exponents.iter().map(|exponent| 2 * bits - exponent).collect(),
+                fixed.exponents.iter().map(|exponent| -exponent).collect(),
+            ),
             exponents,
             first: first / plan.tile_rows,
         }
@@ -94,7 +100,7 @@ impl<'a> Run<'a> {
     /// All unknowns that fit, tile row by tile row.
     fn solve<'w>(
         &self,
-        ctx: &Context,
+        (ctx, meter): (&Context, &Meter<'_>),
         (mut words, row_words): (&'w mut [u64], &mut [u64]),
         scratch: &mut [&mut [u64]],
     ) -> Result<Vec<Strip<'w>>> {
@@ -111,7 +117,6 @@ impl<'a> Run<'a> {
             }
             strips.push(Strip { index, tiles, weights: vec![one; plan.rights(index).len()] });
         }
-        let meter = Meter::new(ctx, ((plan.tiles() - self.first) * plan.strips()) as u64);
         let together = plan.strips().div_ceil(plan.threads).min(STEP_STRIPS);
         for row in self.first..plan.tiles() {
             let mut operands = self.load_row(ctx, row, row_words, scratch)?;
@@ -154,8 +159,8 @@ impl<'a> Run<'a> {
                 part: if col == row { diagonal } else { TilePart::Whole },
                 rows: plan.rows(row),
                 cols: plan.rows(col),
-                row_shifts: &self.row_shifts,
-                col_shifts: &vec![0; plan.rows(col).end],
+                row_shifts: &self.triangle_shifts.0,
+                col_shifts: &self.triangle_shifts.1,
             };
             engine.load_operand(&source, words, scratch);
             Ok(())
@@ -180,14 +185,13 @@ impl<'a> Run<'a> {
             let shape = plan.solution_shape(strip.index, row);
             let (before, own) = strip.tiles.split_at_mut(row);
             let words = &mut *own[0];
-            let row_shifts = self.right_shifts(strip.index);
             let source = TileSource {
                 matrix: self.right,
                 part: TilePart::Whole,
                 rows: plan.rights(strip.index),
                 cols: plan.rows(row),
-                row_shifts: &row_shifts,
-                col_shifts: &self.col_shifts,
+                row_shifts: &self.right_shifts.0,
+                col_shifts: &self.right_shifts.1,
             };
             engine.load(&source, words, scratch);
             tiles.push(UpdateTile { shape, words, x: before[self.first..].iter().map(|tile| &**tile).collect() });
@@ -199,12 +203,6 @@ impl<'a> Run<'a> {
             engine.solve(SolveTile { shape, words, weights }, (diagonal, data), scratch);
         }
     }
-
-    /// Shifts of all right sides up to those of the strip.
-    fn right_shifts(&self, strip: usize) -> Vec<i64> {
-        let double = 2 * i64::from(self.plan.fixed_bits);
-        self.exponents[..self.plan.rights(strip).end].iter().map(|exponent| double - exponent).collect()
-    }
 }
 
 /// Rounds the unknowns of all right sides that are not rejected into their columns of `w`.
@@ -212,7 +210,7 @@ impl<'a> Run<'a> {
 /// # Errors
 /// [`Error::ExponentRange`] with the place in `w`; [`Error::Cancelled`].
 fn store(
-    ctx: &Context,
+    (ctx, meter): (&Context, &Meter<'_>),
     (fixed, plan, first_tile): (&FixedPoint<'_>, &Plan, usize),
     (strips, exponents): (&[Strip<'_>], &[i64]),
     w: &mut Matrix,
@@ -228,7 +226,7 @@ fn store(
         let inside = (first - plan.rights(strip.index).start) / PANEL_ROWS;
         let columns = Columns { fixed, plan, first_tile, rows, first, exponents: &exponents[first..], heads, limbs };
         columns.store(strip, inside, scratch)?;
-        ctx.report_progress(crate::context::Progress { phase: "unscale", done: 0, total: 0 })
+        meter.add("unscale", 0)
     };
     ctx.install(|| drive::share(scratch, |_| panels.next(), work))
 }
