@@ -83,7 +83,7 @@ enum Method<'a> {
     /// `L X = B`.
     Triangular(&'a Matrix),
     /// `L L^T X = B`.
-    Factored(Cholesky),
+    Factored(Box<Cholesky>),
 }
 
 impl<'a> System<'a> {
@@ -100,7 +100,7 @@ impl<'a> System<'a> {
     /// # Errors
     /// Those of [`Cholesky::from_factor`] and [`Matrix::zeros`].
     pub fn factored(l: &Matrix, b: &'a Matrix) -> Result<System<'a>> {
-        System::new(Method::Factored(Cholesky::from_factor(l.clone())?), b)
+        System::new(Method::Factored(Box::new(Cholesky::from_factor(l.clone())?)), b)
     }
 
     fn new(method: Method<'a>, b: &'a Matrix) -> Result<System<'a>> {
