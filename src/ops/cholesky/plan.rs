@@ -13,6 +13,9 @@ use std::ops::Range;
 /// Bytes that a call takes beside what is counted one by one: lists of tiles and their locks, weights, spans.
 const CALL_BYTES: u64 = 16 << 10;
 
+/// Smaller tiles are not made to have several in a small matrix: they leave more of its work to whole updates.
+const LEAST_SIZED_ROWS: usize = 64;
+
 /// Smaller tiles are not made to keep threads busy.
 const LEAST_SHARED_ROWS: usize = 48;
 
@@ -32,7 +35,8 @@ impl Tiling {
     /// that leaves threads without work.
     pub fn new(order: usize, tile_rows: Option<usize>, engine: &dyn TileEngine, threads: usize) -> Tiling {
         let by_threads = if threads > 1 { (order / (4 * threads)).max(LEAST_SHARED_ROWS) } else { order };
-        let wanted = tile_rows.unwrap_or_else(|| engine.preferred_rows().min(by_threads));
+        let by_size = (order / 5).max(LEAST_SIZED_ROWS);
+        let wanted = tile_rows.unwrap_or_else(|| engine.preferred_rows().min(by_threads).min(by_size));
         let largest = IFMA52_CHUNK_ROWS / PANEL_ROWS * PANEL_ROWS;
         let tile_rows = wanted.clamp(1, largest).next_multiple_of(PANEL_ROWS);
         Tiling { order, tile_rows, graph: CholeskyGraph { tiles: order.div_ceil(tile_rows) } }
