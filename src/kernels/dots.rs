@@ -1,7 +1,9 @@
-//! Exact sums of products of a few matrix columns with one vector, in fixed point: what a substitution with a single
+//! Sums of products of a few matrix columns with one vector, in fixed point: what a substitution with a single
 //! right-hand side is made of. Residues would cost more than they save there.
 //!
-//! Knows: limbs, views. Does not know: triangles, error bounds. Every kernel gives the same integers.
+//! Of a product of `D` digits by `D` those pairs of digits count that meet in a column from [`first_column`] on; nothing
+//! else is cut, so every kernel gives the same integers.
+//! Knows: limbs, views. Does not know: triangles, error bounds.
 
 use crate::kernels::PanelSource;
 use crate::math::float::{limbs_for, shift_down};
@@ -14,6 +16,13 @@ pub const DIGIT_BITS: u32 = 52;
 
 /// Zero digits before and after the digits of an entry of a [`FixedVector`].
 pub const PADDING: usize = 8;
+
+/// The first column of digits, `a + b` for a product of digits `a` and `b`, that counts for operands of `digits` digits.
+///
+/// What is left out of a product is below `digits 2^(52 (digits - 2))`.
+pub const fn first_column(digits: usize) -> usize {
+    digits.saturating_sub(3)
+}
 
 /// A vector of signed integers of at most `bits` bits, as digits.
 pub struct FixedVector {
@@ -86,14 +95,17 @@ pub struct DotSource<'a> {
     pub row_shifts: &'a [i64],
 }
 
-/// `sums[j] := sum over the panel's rows k of entry (k, j) times vector entry k`, on limbs.
+/// `sums[j] := sum over the panel's rows k of entry (k, j) times vector entry k`, one digit after the other.
 pub fn by_limbs(source: &DotSource<'_>, vector: &FixedVector, sums: &mut [Integer; BLOCK]) {
     let panel = &source.panel;
-    let mut limbs = vec![0; limbs_for(vector.digits_per_entry() as u32 * DIGIT_BITS)];
+    let count = vector.digits_per_entry();
+    let first = first_column(count);
+    let mut limbs = vec![0; limbs_for(count as u32 * DIGIT_BITS)];
+    let mut digits = FixedVector::new(1, count as u32 * DIGIT_BITS);
     sums.fill(Integer::new());
     for k in panel.rows.clone() {
-        let factor = vector.integer(k);
-        if factor == 0 {
+        let y = &vector.padded(k)[PADDING..][..count];
+        if y.iter().all(|&digit| digit == 0) {
             continue;
         }
         for (sum, column) in sums.iter_mut().zip(panel.columns.clone()) {
@@ -103,8 +115,57 @@ pub fn by_limbs(source: &DotSource<'_>, vector: &FixedVector, sums: &mut [Intege
             }
             let drop = limbs_for(panel.view.precision_bits()) as i64 * 64 - entry.head.exponent();
             shift_down(entry.limbs, drop - panel.shifts[column] - source.row_shifts[k], &mut limbs);
-            let value = Integer::from_digits(&limbs, Order::Lsf);
-            if entry.head.is_negative() { *sum -= value * &factor } else { *sum += value * &factor }
+            digits.set(0, false, &limbs);
+            let product = truncated_product(&digits.padded(0)[PADDING..][..count], y, first);
+            if entry.head.is_negative() != vector.is_negative(k) { *sum -= product } else { *sum += product }
+        }
+    }
+}
+
+/// `sum of x_a y_b 2^(52 (a + b))` over `a + b >= first`.
+fn truncated_product(x: &[u64], y: &[u64], first: usize) -> Integer {
+    let count = x.len();
+    let column = |at: usize| {
+        let pairs = (at + 1).saturating_sub(count)..=at.min(count - 1);
+        pairs.map(|a| u128::from(x[a]) * u128::from(y[at - a])).sum::<u128>() // fewer than 2^24 products below 2^104
+    };
+    let mut limbs = Vec::with_capacity(2 * count);
+    let (mut carry, mut held, mut bits) = (0u128, 0u128, 0);
+    for at in first..2 * count + 1 {
+        let sum = carry + if at < 2 * count - 1 { column(at) } else { 0 };
+        carry = sum >> DIGIT_BITS;
+        held |= (sum & ((1 << DIGIT_BITS) - 1)) << bits;
+        bits += DIGIT_BITS;
+        if bits >= 64 {
+            limbs.push(held as u64);
+            (held, bits) = (held >> 64, bits - 64);
+        }
+    }
+    limbs.push(held as u64);
+    Integer::from_digits(&limbs, Order::Lsf) << (DIGIT_BITS * first as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn truncated_products_leave_out_less_than_they_say() {
+        for count in 1..30usize {
+            let digit = |seed: u64, at: usize| match seed {
+                0 => (1 << 52) - 1,
+                _ => (seed * 977 + at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 12,
+            };
+            for seeds in [(0, 0), (1, 2), (3, 0)] {
+                let x = (0..count).map(|at| digit(seeds.0, at)).collect::<Vec<_>>();
+                let y = (0..count).map(|at| digit(seeds.1, at)).collect::<Vec<_>>();
+                let whole = |digits: &[u64]| digits.iter().rev().fold(Integer::new(), |sum, &d| (sum << 52u32) + d);
+                let exact = whole(&x) * whole(&y);
+                let left_out = exact - truncated_product(&x, &y, first_column(count));
+                let bound = Integer::from(count) << (52 * count.saturating_sub(2) as u32);
+                assert!(left_out >= 0 && (left_out == 0 || left_out < bound), "{count} digits");
+                assert!(first_column(count) > 0 || truncated_product(&x, &y, 0) == whole(&x) * whole(&y));
+            }
         }
     }
 }

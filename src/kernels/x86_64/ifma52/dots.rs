@@ -1,10 +1,12 @@
-//! Exact products of a panel of 8 columns with one vector: digits of 52 bits, all pairs of them.
+//! Products of a panel of 8 columns with one vector: digits of 52 bits, all pairs of them from a first column on.
 //!
-//! Sums are kept by column of digits, low and high halves apart. A term that counts negative goes in as the complement
-//! of its digits, `-X Y = (R - 1 - X) Y - (R - 1) Y` with `R = 2^(52 n)`; the sum of those `Y` is kept per lane.
+//! Sums are kept by column of digits, low and high halves apart. With `R = 2^52`, `D` digits and the first column `F`, a
+//! term that counts negative goes in as the complement of its digits, `R - 1 - x_a` for each of them. As
+//! `sum of (R - 1) y_b R^(a + b)` over `a + b >= F` is `R^D Y - sum of y_b R^max(b, F)`, these two sums over the terms
+//! that count negative make up for it; both are kept per lane.
 
 use super::digits::{Cutter, ROWS, padded};
-use crate::kernels::dots::{DIGIT_BITS, DotSource, FixedVector, PADDING};
+use crate::kernels::dots::{DIGIT_BITS, DotSource, FixedVector, PADDING, first_column};
 use crate::plan::BLOCK;
 use rug::Integer;
 use rug::integer::Order;
@@ -23,10 +25,12 @@ const MASK: u64 = (1 << DIGIT_BITS) - 1;
 /// Digit columns, `[column][lane]`.
 struct Sums {
     digits: usize,
-    /// `2 digits + 1` columns of the products, and some that stay 0.
+    /// Columns of the products from the first that counts to `2 digits`, and some that stay 0.
     products: Vec<u64>,
     /// `digits + 1` columns of the vector's entries where a lane counts negative.
     negatives: Vec<u64>,
+    /// Columns of these entries from the first that counts on, which takes the digits below it too.
+    raised: Vec<u64>,
     /// Rows added since the last carry.
     rows: usize,
 }
@@ -37,9 +41,10 @@ pub fn dots(source: &DotSource<'_>, vector: &FixedVector, results: &mut [Integer
     let digits = vector.digits_per_entry();
     let rows = source.panel.rows.clone();
     assert!(rows.end <= vector.len() && rows.end <= source.row_shifts.len());
-    let columns = (2 * digits + 1).next_multiple_of(GROUP) + GROUP;
-    let mut sums =
-        Sums { digits, products: vec![0; columns * BLOCK], negatives: vec![0; (digits + 1) * BLOCK], rows: 0 };
+    let columns = (2 * digits + 1 - first_column(digits)).next_multiple_of(GROUP) + GROUP;
+    let zeros = |columns: usize| vec![0; columns * BLOCK];
+    let (products, negatives, raised) = (zeros(columns), zeros(digits + 1), zeros(digits + 2 - first_column(digits)));
+    let mut sums = Sums { digits, products, negatives, raised, rows: 0 };
     let step = padded(digits) * ROWS * BLOCK;
     let mut cut = vec![0u64; step * (CHUNK / ROWS)];
     let mut cutter = Cutter::new(&source.panel);
@@ -88,19 +93,23 @@ impl Sums {
             self.carry();
         }
         self.rows += lanes.len();
-        for group in (0..2 * self.digits).step_by(GROUP) {
+        for group in (first_column(self.digits)..2 * self.digits).step_by(GROUP) {
             self.add_group(cut, step, (first, lanes.len(), group), vector);
         }
         for at in 0..self.digits {
-            let slot = self.negatives[at * BLOCK..][..BLOCK].as_mut_ptr();
-            // SAFETY: the slot has 8 words.
+            let raised = at.saturating_sub(first_column(self.digits));
+            let slots = [&mut self.negatives[at * BLOCK..][..BLOCK], &mut self.raised[raised * BLOCK..][..BLOCK]];
+            // SAFETY: the slots have 8 words.
             unsafe {
-                let mut sum = _mm512_loadu_si512(slot.cast());
+                let mut sum = _mm512_setzero_si512();
                 for (offset, &lanes) in lanes.iter().enumerate() {
                     let digit = _mm512_set1_epi64(vector.padded(first + offset)[PADDING + at] as i64);
                     sum = _mm512_mask_add_epi64(sum, lanes, sum, digit);
                 }
-                _mm512_storeu_si512(slot.cast(), sum);
+                for slot in slots {
+                    let before = _mm512_loadu_si512(slot.as_ptr().cast());
+                    _mm512_storeu_si512(slot.as_mut_ptr().cast(), _mm512_add_epi64(before, sum));
+                }
             }
         }
     }
@@ -137,7 +146,7 @@ impl Sums {
                 }
             }
         }
-        let slots = &mut self.products[group * BLOCK..][..(GROUP + 1) * BLOCK];
+        let slots = &mut self.products[(group - first_column(digits)) * BLOCK..][..(GROUP + 1) * BLOCK];
         for column in 0..=GROUP {
             let mut sum = if column < GROUP { lo[column] } else { zero };
             if column > 0 {
@@ -151,7 +160,7 @@ impl Sums {
 
     /// Makes all columns digits again; the last one takes what is left.
     fn carry(&mut self) {
-        for columns in [&mut self.products, &mut self.negatives] {
+        for columns in [&mut self.products, &mut self.negatives, &mut self.raised] {
             let last = columns.len() / BLOCK - 1;
             for at in 0..last {
                 for lane in 0..BLOCK {
@@ -166,9 +175,9 @@ impl Sums {
 
     /// The sum of one lane, after a carry.
     fn value(&self, lane: usize) -> Integer {
-        let products = join(&self.products, lane);
-        let negatives = join(&self.negatives, lane);
-        products + &negatives - (negatives << (DIGIT_BITS * self.digits as u32))
+        let from_first = join(&self.products, lane) + join(&self.raised, lane);
+        let negatives = join(&self.negatives, lane) << (DIGIT_BITS * self.digits as u32);
+        (from_first << (DIGIT_BITS * first_column(self.digits) as u32)) - negatives
     }
 }
 
