@@ -42,7 +42,9 @@ impl Plan {
         let largest = whole(engine.preferred_rows().min(order));
         let mut plan = Plan { order, columns, fixed_bits, engine, tile_rows: largest, right_rows: 0, threads };
         loop {
-            plan.right_rows = whole(columns.div_ceil(threads)).min(plan.tile_rows);
+            // As many for each worker, in tiles of about the same size.
+            let each = columns.div_ceil(threads).max(1);
+            plan.right_rows = whole(each.div_ceil(each.div_ceil(plan.tile_rows)));
             let fits = ctx.memory_bytes().is_none_or(|limit| plan.bytes().saturating_add(held_bytes) <= limit);
             if fits || plan.tile_rows == PANEL_ROWS {
                 return Ok(plan);
