@@ -1,8 +1,8 @@
 //! Sums of products of a few matrix columns with one vector, in fixed point: what a substitution with a single
 //! right-hand side is made of. Residues would cost more than they save there.
 //!
-//! Of a product of `D` digits by `D` those pairs of digits count that meet in a column from [`first_column`] on; nothing
-//! else is cut, so every kernel gives the same integers.
+//! Of a product of `D` digits by `D` those pairs of digits count that meet in a column from [`first_column`] on.
+//! Nothing else is cut, so every kernel gives the same integers.
 //! Knows: limbs, views. Does not know: triangles, error bounds.
 
 use crate::kernels::PanelSource;
@@ -17,7 +17,7 @@ pub const DIGIT_BITS: u32 = 52;
 /// Zero digits before and after the digits of an entry of a [`FixedVector`].
 pub const PADDING: usize = 8;
 
-/// The first column of digits, `a + b` for a product of digits `a` and `b`, that counts for operands of `digits` digits.
+/// The first column, `a + b` for a product of digits `a` and `b`, that counts for operands of `digits` digits.
 ///
 /// What is left out of a product is below `digits 2^(52 (digits - 2))`.
 pub const fn first_column(digits: usize) -> usize {
