@@ -9,9 +9,9 @@ use std::time::Instant;
 pub enum TaskKind {
     /// Entries of the matrix to residues.
     Load,
-    /// `C := C - X X^T`.
+    /// `C := C - X X^T` for a tile on the diagonal alone.
     Syrk,
-    /// `C := C - X Y^T`.
+    /// `C := C - X Y^T` for a strip of tiles.
     Gemm,
     /// Factor of a diagonal tile.
     Potrf,
@@ -28,7 +28,7 @@ pub struct Span {
     pub worker: usize,
     /// What it was.
     pub kind: TaskKind,
-    /// Tile row.
+    /// Tile row; loads and updates take a strip of a tile column at once, and name its first tile.
     pub row: usize,
     /// Tile column.
     pub col: usize,
