@@ -89,7 +89,47 @@ impl WorkerSpace {
     }
 }
 
+/// What a call takes of the memory that is kept between calls.
+#[derive(Clone, Copy, Debug)]
+pub struct WorkspaceNeeds {
+    /// Bytes of the first window.
+    pub operand_bytes: u64,
+    /// Bytes of the second window.
+    pub product_bytes: u64,
+    /// Workers.
+    pub workers: usize,
+    /// Bytes of each worker.
+    pub worker_bytes: u64,
+    /// Bytes of the whole call, the ones above included, and of what goes on around it.
+    pub planned_bytes: u64,
+}
+
 impl Workspace {
+    /// Gives the memory back where what is kept beyond `needs` would break the context's limit; shifts stay.
+    pub fn trim(&mut self, ctx: &Context, needs: &WorkspaceNeeds) {
+        let excess = |held: u64, needed: u64| held.saturating_sub(needed);
+        let matrices = self.matrices.iter().map(Matrix::bytes).sum::<u64>();
+        let mut kept = matrices
+            + excess(self.operands.bytes(), needs.operand_bytes)
+            + excess(self.products.bytes(), needs.product_bytes);
+        for (index, worker) in self.workers.iter().enumerate() {
+            kept += excess(worker.bytes(), if index < needs.workers { needs.worker_bytes } else { 0 });
+        }
+        if needs.planned_bytes.saturating_add(kept) > ctx.memory_bytes().unwrap_or(u64::MAX) {
+            *self = Workspace {
+                left_shifts: std::mem::take(&mut self.left_shifts),
+                right_shifts: std::mem::take(&mut self.right_shifts),
+                ..Workspace::default()
+            };
+        }
+    }
+
+    /// Makes room for so many workers.
+    pub fn hire(&mut self, workers: usize) {
+        let space = || WorkerSpace { scratch: Buffer::default(), integers: IntegerBlock::new(0) };
+        self.workers.resize_with(self.workers.len().max(workers), space);
+    }
+
     /// Bytes held in windows and by workers.
     pub fn bytes(&self) -> u64 {
         self.operands.bytes() + self.products.bytes() + self.workers.iter().map(WorkerSpace::bytes).sum::<u64>()
@@ -230,6 +270,17 @@ impl Context {
     /// The memory limit in bytes, if there is one.
     pub fn memory_bytes(&self) -> Option<u64> {
         self.memory_bytes
+    }
+
+    /// Asks whether a call of so many bytes fits the memory limit.
+    ///
+    /// # Errors
+    /// [`Error::MemoryLimit`].
+    pub fn admit(&self, bytes: u64) -> Result<()> {
+        match self.memory_bytes {
+            Some(limit_bytes) if bytes > limit_bytes => Err(Error::MemoryLimit { limit_bytes, minimum_bytes: bytes }),
+            _ => Ok(()),
+        }
     }
 
     /// The kernel that was forced, if one was.

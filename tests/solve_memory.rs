@@ -7,7 +7,7 @@ mod common;
 
 use common::{Kind, matrix};
 use sunzi::store::{CountingAllocator, allocated_bytes, peak_bytes, reset_peak_bytes};
-use sunzi::{Cholesky, Context, Error, LdltOptions, Matrix, Result, TrsmOptions, ldlt, trsm};
+use sunzi::{Cholesky, Context, Error, LdltOptions, Matrix, Result, TrsmOptions, cholesky, ldlt, syrk, trsm};
 
 #[global_allocator]
 static COUNTER: CountingAllocator = CountingAllocator;
@@ -59,6 +59,31 @@ fn check(label: &str, run: &dyn Fn(&Context) -> Result<Matrix>) {
     }
 }
 
+/// The memory that products keep must not count twice: one after another on the same context.
+fn check_after_a_product(order: usize, bits: u32) {
+    let mut a = matrix(Kind::Unit, order, order, bits, 4);
+    (0..order).for_each(|i| a.set_f64(i, i, 1e4).unwrap());
+    for threads in [1, 2] {
+        let builder = || Context::builder().threads(threads);
+        let least = match cholesky(&builder().memory_bytes(1).build().unwrap(), &a, bits) {
+            Err(Error::MemoryLimit { minimum_bytes, .. }) => minimum_bytes,
+            other => panic!("one byte cannot be enough: {other:?}"),
+        };
+        let ctx = builder().memory_bytes(least).build().unwrap();
+        let before = allocated_bytes();
+        for round in 0..2 {
+            reset_peak_bytes();
+            drop(syrk(&ctx, &a, bits).unwrap());
+            drop(cholesky(&ctx, &a, bits).unwrap());
+            let rise = peak_bytes() - before;
+            assert!(
+                rise <= least + SLACK_BYTES,
+                "{order} rows, {threads} threads, limit {least}, round {round}: {rise}"
+            );
+        }
+    }
+}
+
 #[test]
 fn solves_keep_the_memory_limit() {
     for (order, columns, bits) in [(300, 200, 200), (100, 3, 300), (40, 500, 1000)] {
@@ -74,6 +99,7 @@ fn solves_keep_the_memory_limit() {
     check("trsm of growing unknowns", &|ctx| trsm(ctx, &t, &b, 3000, &TrsmOptions::default()));
     let factor = Cholesky::from_factor(lower(300, 150)).unwrap();
     check("inverse", &|ctx| factor.inverse(ctx, 150));
+    check_after_a_product(300, 300);
     let a = indefinite(200, 150);
     check("ldlt", &|ctx| Ok(ldlt(ctx, &a, 150, &LdltOptions::default())?.lower().clone()));
 }

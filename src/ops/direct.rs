@@ -152,11 +152,7 @@ pub(crate) fn plan(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
         bytes.operand_window = Buffer::bytes_for(Layout::new(size, request.bits.operand).words());
         bytes.lists = (size.operand_columns() * size_of::<i64>()) as u64;
     }
-    let limit_bytes = ctx.memory_bytes().unwrap_or(u64::MAX);
-    let minimum_bytes = bytes.total().saturating_add(request.held_bytes);
-    if minimum_bytes > limit_bytes {
-        return Err(Error::MemoryLimit { limit_bytes, minimum_bytes });
-    }
+    ctx.admit(bytes.total().saturating_add(request.held_bytes))?;
     Ok(Plan {
         operation: request.operation,
         contracted: size.contracted,

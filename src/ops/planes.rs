@@ -18,7 +18,6 @@ use crate::ops::recover::{RECOVER_UNITS, Recovery, RecoveryTime};
 use crate::ops::report::Phases;
 use crate::ops::segments::Region;
 use crate::plan::{BLOCK, BlockGrid};
-use crate::store::Buffer;
 use std::ops::Range;
 use std::time::Instant;
 
@@ -114,9 +113,7 @@ impl<'a> PlaneRun<'a> {
     fn windows<'w>(&self, workspace: &'w mut Workspace) -> Result<Windows<'w>> {
         let words = &self.planned.words;
         let (limbs, workers) = (self.engine.magnitude_limbs(), self.planned.plan.threads);
-        while workspace.workers.len() < workers {
-            workspace.workers.push(WorkerSpace { scratch: Buffer::default(), integers: IntegerBlock::new(limbs) });
-        }
+        workspace.hire(workers);
         let mut spaces = Vec::with_capacity(workers);
         for WorkerSpace { scratch, integers } in &mut workspace.workers[..workers] {
             if integers.limbs != limbs {

@@ -1,6 +1,6 @@
 //! Runs a product: norms, plan, the direct path or the planes, the result and its report.
 
-use crate::context::{Context, Workspace};
+use crate::context::{Context, Workspace, WorkspaceNeeds};
 use crate::error::Result;
 use crate::matrix::{Matrix, Uplo};
 use crate::ops::direct::{self, Road};
@@ -38,7 +38,7 @@ fn run_direct(
     let bits = scale_operands(ctx, 1, problem, workspace)?;
     let scaled = Instant::now();
     let plan = direct::plan(ctx, &request(problem, bits))?;
-    trim(ctx, workspace, &plan, problem.inner.held_bytes);
+    workspace.trim(ctx, &needs(&plan, problem.inner.held_bytes));
     let fill = |result: &mut Matrix| direct::run(ctx, problem, &bits, workspace, result);
     let (made, ()) = with_result(target, problem, bits.result, fill)?;
     let (scale, product) = ((scaled - start).as_secs_f64(), scaled.elapsed().as_secs_f64());
@@ -55,7 +55,7 @@ fn run_planes(
     let bits = scale_operands(ctx, workers, problem, workspace)?;
     let scale = start.elapsed().as_secs_f64();
     let planned = plan_planes(ctx, &request(problem, bits), workers, workspace.bytes())?;
-    trim(ctx, workspace, &planned.plan, problem.inner.held_bytes);
+    workspace.trim(ctx, &needs(&planned.plan, problem.inner.held_bytes));
     let fill = |result: &mut Matrix| PlaneRun::new(ctx, problem, &planned, bits).run(workspace, result);
     let (made, phases) = with_result(target, problem, bits.result, fill)?;
     let mut report = make_report(&planned.plan, problem, Phases { scale, ..phases });
@@ -154,25 +154,14 @@ fn operand_exponents(
     Ok(shifts.iter().copied().max().unwrap_or(0).max(0))
 }
 
-/// Gives kept memory back where it, beside what this call needs and what its caller holds, would exceed the limit.
-fn trim(ctx: &Context, workspace: &mut Workspace, plan: &Plan, held_bytes: u64) {
+fn needs(plan: &Plan, held_bytes: u64) -> WorkspaceNeeds {
     let bytes = &plan.bytes;
-    let workers = plan.threads as u64;
-    let excess = |held: u64, needed: u64| held.saturating_sub(needed);
-    let matrices = workspace.matrices.iter().map(Matrix::bytes).sum::<u64>();
-    let mut kept = matrices
-        + excess(workspace.operands.bytes(), bytes.operand_window)
-        + excess(workspace.products.bytes(), bytes.product_window);
-    for (index, worker) in workspace.workers.iter().enumerate() {
-        let used = if (index as u64) < workers { (bytes.scratch + bytes.integers) / workers } else { 0 };
-        kept += excess(worker.bytes(), used);
-    }
-    if plan.planned_bytes.saturating_add(kept) > ctx.memory_bytes().unwrap_or(u64::MAX).saturating_sub(held_bytes) {
-        *workspace = Workspace {
-            left_shifts: std::mem::take(&mut workspace.left_shifts),
-            right_shifts: std::mem::take(&mut workspace.right_shifts),
-            ..Workspace::default()
-        };
+    WorkspaceNeeds {
+        operand_bytes: bytes.operand_window,
+        product_bytes: bytes.product_window,
+        workers: plan.threads,
+        worker_bytes: (bytes.scratch + bytes.integers) / plan.threads.max(1) as u64,
+        planned_bytes: plan.planned_bytes.saturating_add(held_bytes),
     }
 }
 

@@ -11,9 +11,11 @@ const RESERVE_BYTES: u64 = 4 << 20;
 const RESERVE_BYTES_PER_THREAD: u64 = 256 << 10;
 /// A minimum named to the user is rounded up to a multiple of this.
 const ROUND_BYTES: u64 = 1 << 20;
-/// Added to a named minimum, so that it does not fail in the next run: how many pages of the program's own file are
-/// resident depends on what else the machine does.
+/// Added to a named minimum, so that it does not fail in the next run.
 const SPREAD_BYTES: u64 = 4 << 20;
+/// Pages of the program's own file that are taken as resident at least: how many are depends on what else the machine
+/// does, so that counting them as they are would refuse in one run what another accepts.
+const PROGRAM_BYTES: u64 = 12 << 20;
 
 /// A limit for the process and what is already taken of it.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +27,11 @@ pub struct Budget {
 impl Budget {
     /// The budget at this moment: operands read, threads not yet started.
     pub fn now(limit_bytes: u64, threads: usize) -> Budget {
-        let held_bytes = resident_bytes() + RESERVE_BYTES + RESERVE_BYTES_PER_THREAD * threads as u64;
+        let program_bytes = status_bytes("RssFile:");
+        let held_bytes = resident_bytes()
+            + PROGRAM_BYTES.saturating_sub(program_bytes)
+            + RESERVE_BYTES
+            + RESERVE_BYTES_PER_THREAD * threads as u64;
         Budget { limit_bytes, held_bytes }
     }
 

@@ -1,6 +1,6 @@
 //! How a factorisation is cut into tiles, and the memory it takes.
 
-use crate::context::Context;
+use crate::context::{Context, WorkspaceNeeds};
 use crate::error::{Error, Result};
 use crate::kernels::tiles::{PANEL_ROWS, TileEngine, TileShape};
 use crate::math::bound::IFMA52_CHUNK_ROWS;
@@ -110,9 +110,18 @@ impl Plan {
             + tiles * 160
             + span_bytes(&tiling, threads)
             + CALL_BYTES;
-        match ctx.memory_bytes() {
-            Some(limit_bytes) if bytes > limit_bytes => Err(Error::MemoryLimit { limit_bytes, minimum_bytes: bytes }),
-            _ => Ok(Plan { tiling, tile_words, scratch_words, threads, bytes }),
+        ctx.admit(bytes)?;
+        Ok(Plan { tiling, tile_words, scratch_words, threads, bytes })
+    }
+
+    /// What the call takes of kept memory.
+    pub fn needs(&self) -> WorkspaceNeeds {
+        WorkspaceNeeds {
+            operand_bytes: Buffer::bytes_for(self.tile_words),
+            product_bytes: 0,
+            workers: self.threads,
+            worker_bytes: Buffer::bytes_for(self.scratch_words),
+            planned_bytes: self.bytes,
         }
     }
 }

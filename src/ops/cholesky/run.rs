@@ -1,9 +1,8 @@
 //! Carries a factorisation out: tiles in one block of memory, work as the scheduler hands it out, then the factor.
 
-use crate::context::{Context, WorkerSpace, Workspace};
+use crate::context::Context;
 use crate::drive::{self, Meter};
 use crate::error::{Error, Result};
-use crate::kernels::IntegerBlock;
 use crate::kernels::tiles::{
     DiagonalData, FailedPivot, PANEL_ROWS, SolveTile, TileEngine, TilePart, TileSource, UpdateTile,
 };
@@ -14,7 +13,6 @@ use crate::ops::cholesky::plan::{Plan, Tiling};
 use crate::ops::cholesky::problem::Problem;
 use crate::ops::cholesky::report::{Clock, Span, TaskKind};
 use crate::runtime::{Scheduler, TileId, Work};
-use crate::store::Buffer;
 use rug::Integer;
 use std::sync::{Mutex, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
 
@@ -59,10 +57,8 @@ pub(crate) fn run(
 ) -> Result<Ending> {
     let mut workspace = ctx.workspace();
     let workspace = &mut *workspace;
-    trim(ctx, workspace, plan);
-    while workspace.workers.len() < plan.threads {
-        workspace.workers.push(WorkerSpace { scratch: Default::default(), integers: IntegerBlock::new(0) });
-    }
+    workspace.trim(ctx, &plan.needs());
+    workspace.hire(plan.threads);
     let mut locals = Vec::with_capacity(plan.threads);
     for (worker, space) in workspace.workers[..plan.threads].iter_mut().enumerate() {
         locals.push(Local { scratch: space.scratch.words(plan.scratch_words)?, worker, spans: Vec::new() });
@@ -89,15 +85,6 @@ pub(crate) fn run(
         Some((index, value)) => Ending::Failed(index, factor, value),
         None => Ending::Factor(factor),
     })
-}
-
-/// Gives kept memory back where it, beside what this call needs, would exceed the limit.
-fn trim(ctx: &Context, workspace: &mut Workspace, plan: &Plan) {
-    let needed = Buffer::bytes_for(plan.tile_words) + plan.threads as u64 * Buffer::bytes_for(plan.scratch_words);
-    let kept = workspace.bytes().saturating_sub(needed);
-    if plan.bytes.saturating_add(kept) > ctx.memory_bytes().unwrap_or(u64::MAX) {
-        *workspace = Workspace::default();
-    }
 }
 
 impl<'a, 'w> Run<'a, 'w> {

@@ -42,10 +42,7 @@ pub(crate) fn solve_columns(
 ) -> Result<Matrix> {
     let order = factor.rows();
     let workers = ctx.threads().min(b.cols()).max(1);
-    let minimum_bytes = held_bytes + bytes((order, b.cols()), precision_bits, workers);
-    if let Some(limit_bytes) = ctx.memory_bytes().filter(|&limit| limit < minimum_bytes) {
-        return Err(Error::MemoryLimit { limit_bytes, minimum_bytes });
-    }
+    ctx.admit(held_bytes + bytes((order, b.cols()), precision_bits, workers))?;
     let bits = vector_solve_bits(precision_bits, order);
     let system = System {
         kernel: ctx.kernel(),

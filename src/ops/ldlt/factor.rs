@@ -110,14 +110,7 @@ impl Cut {
 /// # Errors
 /// [`Error::MemoryLimit`] with the least limit that would do.
 fn plan_range(ctx: &Context, range: &Range<usize>, (order, working_bits, base_bytes): (usize, u32, u64)) -> Result<()> {
-    let limit_bytes = ctx.memory_bytes().unwrap_or(u64::MAX);
-    let Some(cut) = Cut::of(range) else {
-        return if base_bytes > limit_bytes {
-            Err(Error::MemoryLimit { limit_bytes, minimum_bytes: base_bytes })
-        } else {
-            Ok(())
-        };
-    };
+    let Some(cut) = Cut::of(range) else { return ctx.admit(base_bytes) };
     let held_bytes = cut.held_bytes(working_bits, base_bytes);
     let columns = STRIP_COLUMNS.min(cut.left.len());
     let shape = BlockShape { rows: cut.left.len(), cols: columns, contracted: cut.done.len() };

@@ -38,8 +38,10 @@ impl Bands {
         let mut columns = even.next_multiple_of(LEAST_COLUMNS).min(total);
         loop {
             let bands = Bands { total, columns, held_bytes: held_bytes(layouts, columns, base_bytes) };
-            let Some(limit_bytes) = ctx.memory_bytes() else { return Ok(bands) };
-            match bands.check(ctx, layouts, limit_bytes) {
+            if ctx.memory_bytes().is_none() {
+                return Ok(bands);
+            }
+            match bands.check(ctx, layouts) {
                 Err(Error::MemoryLimit { .. }) if columns > LEAST_COLUMNS => {
                     columns = (columns / 2).next_multiple_of(LEAST_COLUMNS).min(columns - 1);
                 }
@@ -48,13 +50,9 @@ impl Bands {
         }
     }
 
-    fn check(&self, ctx: &Context, layouts: &[Layout], limit_bytes: u64) -> Result<()> {
-        let held = match self.held_bytes {
-            held if held <= limit_bytes => Ok(()),
-            minimum_bytes => Err(Error::MemoryLimit { limit_bytes, minimum_bytes }),
-        };
+    fn check(&self, ctx: &Context, layouts: &[Layout]) -> Result<()> {
         let products = layouts.iter().map(|layout| layout.plan(ctx, self.columns, self.held_bytes));
-        products.fold(held, largest_need)
+        products.fold(ctx.admit(self.held_bytes), largest_need)
     }
 
     /// The columns of each band.

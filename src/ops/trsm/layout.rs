@@ -82,7 +82,7 @@ impl Layout {
     /// [`crate::Error::MemoryLimit`] with the least that the most demanding product needs.
     pub fn plan(&self, ctx: &Context, columns: usize, held_bytes: u64) -> Result<()> {
         let tiles = fixed::least_bytes(ctx, self, columns)?;
-        let mut needs = fixed::check(ctx, tiles.saturating_add(held_bytes));
+        let mut needs = ctx.admit(tiles.saturating_add(held_bytes));
         self.visit(&(0..self.order), &mut |shape, bits| {
             // The result of the product lies in the scratch, which is held.
             let result_bytes = Matrix::bytes_for(shape.rows, columns, self.working_bits);

@@ -16,7 +16,7 @@ use crate::matrix::{Matrix, MatrixView};
 use crate::ops::trsm::layout::Layout;
 use crate::ops::trsm::triangle::Triangle;
 use plan::Plan;
-pub(super) use plan::{check, least_bytes};
+pub(super) use plan::least_bytes;
 use rug::Integer;
 
 /// A triangle whose rows are scaled by powers of two to norms of about 1, its unknowns in the order in which they are

@@ -1,7 +1,7 @@
 //! How a solve in fixed point is cut into tiles, and the memory it takes.
 
-use crate::context::{Context, Workspace};
-use crate::error::{Error, Result};
+use crate::context::{Context, WorkspaceNeeds};
+use crate::error::Result;
 use crate::kernels::tiles::{PANEL_ROWS, TileEngine, TileShape};
 use crate::ops::trsm::layout::Layout;
 use crate::store::Buffer;
@@ -27,6 +27,8 @@ pub(super) struct Plan {
     pub right_rows: usize,
     /// Workers.
     pub threads: usize,
+    /// Bytes of the memory limit that are taken.
+    held_bytes: u64,
 }
 
 impl Plan {
@@ -40,12 +42,13 @@ impl Plan {
         let whole = |rows: usize| rows.next_multiple_of(PANEL_ROWS).max(PANEL_ROWS);
         let threads = ctx.threads().min(columns.div_ceil(PANEL_ROWS)).max(1);
         let largest = whole(engine.preferred_rows().min(order));
-        let mut plan = Plan { order, columns, fixed_bits, engine, tile_rows: largest, right_rows: 0, threads };
+        let mut plan =
+            Plan { order, columns, fixed_bits, engine, tile_rows: largest, right_rows: 0, threads, held_bytes };
         loop {
             // As many for each worker, in tiles of about the same size.
             let each = columns.div_ceil(threads).max(1);
             plan.right_rows = whole(each.div_ceil(each.div_ceil(plan.tile_rows)));
-            let fits = ctx.memory_bytes().is_none_or(|limit| plan.bytes().saturating_add(held_bytes) <= limit);
+            let fits = ctx.admit(plan.bytes().saturating_add(held_bytes)).is_ok();
             if fits || plan.tile_rows == PANEL_ROWS {
                 return Ok(plan);
             }
@@ -110,28 +113,25 @@ impl Plan {
         self.engine.scratch_words(self.tile_rows)
     }
 
-    /// Bytes of windows and scratch, which the context keeps.
-    fn kept_bytes(&self) -> u64 {
-        Buffer::bytes_for(self.solution_words())
-            + Buffer::bytes_for(self.largest_row_words())
-            + self.threads as u64 * Buffer::bytes_for(self.scratch_words())
-    }
-
-    /// Whether nothing that the context has kept is larger than what is planned.
-    pub fn covers(&self, kept: &Workspace) -> bool {
-        let scratch = Buffer::bytes_for(self.scratch_words());
-        kept.operands.bytes() <= Buffer::bytes_for(self.solution_words())
-            && kept.products.bytes() <= Buffer::bytes_for(self.largest_row_words())
-            && kept.workers.len() <= self.threads
-            && kept.workers.iter().all(|worker| worker.bytes() <= scratch)
+    /// What the call takes of kept memory.
+    pub fn needs(&self) -> WorkspaceNeeds {
+        WorkspaceNeeds {
+            operand_bytes: Buffer::bytes_for(self.solution_words()),
+            product_bytes: Buffer::bytes_for(self.largest_row_words()),
+            workers: self.threads,
+            worker_bytes: Buffer::bytes_for(self.scratch_words()),
+            planned_bytes: self.bytes().saturating_add(self.held_bytes),
+        }
     }
 
     /// Bytes of everything.
     pub fn bytes(&self) -> u64 {
         let tiles = (self.tiles() * (self.strips() + 1)) as u64;
         let numbers = self.order as u64 * (100 + u64::from(self.fixed_bits) / 8) + self.columns as u64 * 64;
-        self.kept_bytes()
-            + self.threads as u64 * self.engine.call_bytes(self.tile_rows)
+        let scratch = Buffer::bytes_for(self.scratch_words()) + self.engine.call_bytes(self.tile_rows);
+        Buffer::bytes_for(self.solution_words())
+            + Buffer::bytes_for(self.largest_row_words())
+            + self.threads as u64 * scratch
             + self.engine.diagonal_bytes(self.tile_rows)
             + self.engine.table_bytes()
             + numbers
@@ -147,15 +147,4 @@ impl Plan {
 pub fn least_bytes(ctx: &Context, layout: &Layout, columns: usize) -> Result<u64> {
     let Some(fixed_bits) = super::most_fixed_bits(layout).filter(|_| layout.takes_tiles()) else { return Ok(0) };
     Ok(Plan::new(ctx, layout.order, columns, fixed_bits, u64::MAX)?.bytes())
-}
-
-/// The error where `bytes` and what is held exceed the memory limit.
-///
-/// # Errors
-/// [`Error::MemoryLimit`].
-pub fn check(ctx: &Context, bytes: u64) -> Result<()> {
-    match ctx.memory_bytes() {
-        Some(limit_bytes) if bytes > limit_bytes => Err(Error::MemoryLimit { limit_bytes, minimum_bytes: bytes }),
-        _ => Ok(()),
-    }
 }

@@ -2,10 +2,9 @@
 
 use super::FixedPoint;
 use super::plan::Plan;
-use crate::context::{Context, WorkerSpace, Workspace};
+use crate::context::{Context, Workspace};
 use crate::drive::{self, Meter};
 use crate::error::{Error, Result};
-use crate::kernels::IntegerBlock;
 use crate::kernels::tiles::{
     DiagonalData, PANEL_ROWS, SolveTile, TileEngine, TilePart, TileShape, TileSource, UpdateTile,
 };
@@ -51,12 +50,9 @@ struct Strip<'w> {
 pub fn run(ctx: &Context, fixed: &FixedPoint<'_>, plan: &Plan, w: &mut Matrix, first: usize) -> Result<Vec<usize>> {
     let mut workspace = ctx.workspace();
     let workspace = &mut *workspace;
-    if ctx.memory_bytes().is_some() && !plan.covers(workspace) {
-        *workspace = Workspace { matrices: std::mem::take(&mut workspace.matrices), ..Workspace::default() };
-    }
+    workspace.trim(ctx, &plan.needs());
+    workspace.hire(plan.threads);
     let Workspace { operands, products, workers, .. } = workspace;
-    let space = || WorkerSpace { scratch: Default::default(), integers: IntegerBlock::new(0) };
-    workers.resize_with(workers.len().max(plan.threads), space);
     let mut scratch = Vec::with_capacity(plan.threads);
     for worker in &mut workers[..plan.threads] {
         scratch.push(worker.scratch.words(plan.scratch_words())?);
