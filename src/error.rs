@@ -169,6 +169,19 @@ pub enum Error {
     /// An argument of the library or the command line makes no sense.
     #[error("{0}")]
     InvalidArgument(String),
+    /// Ranks could not reach each other, or a shared window could not be made.
+    #[error("communication failed: {0}")]
+    Transport(String),
+    /// What went wrong on a rank, told to all of them.
+    #[error("rank {rank}: {message}")]
+    Rank {
+        /// The first rank that failed.
+        rank: usize,
+        /// Its exit code.
+        exit_code: u8,
+        /// Its error as one line.
+        message: String,
+    },
     /// The system refused an allocation.
     #[error("the system refused {bytes} bytes of memory")]
     OutOfMemory {
@@ -178,8 +191,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Exit code of the program for this error: 2 for arguments, 3 for input, 4 for limits, 5 for a failed check, 130
-    /// for a stop.
+    /// Exit code of the program for this error: 2 for arguments, 3 for input, 4 for limits, 5 for a failed check, 6 for
+    /// failed communication, 130 for a stop.
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::InvalidArgument(_)
@@ -198,6 +211,8 @@ impl Error {
             | Error::Io { .. } => 3,
             Error::MemoryLimit { .. } | Error::OutOfMemory { .. } => 4,
             Error::SelfCheck { .. } | Error::Verification(_) => 5,
+            Error::Transport(_) => 6,
+            Error::Rank { exit_code, .. } => *exit_code,
             Error::Cancelled => 130,
         }
     }

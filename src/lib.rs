@@ -4,6 +4,7 @@
 //! (the public verbs), `drive` (threads), `context` (what a caller chooses), `kernels` (mechanisms), `plan` and
 //! `runtime` (decisions), `matrix` (storage), `store` (memory) beside `math` (numbers), and `error`.
 
+pub mod comm;
 pub mod context;
 pub mod drive;
 pub mod error;

@@ -15,7 +15,7 @@ const ROUND_BYTES: u64 = 1 << 20;
 const SPREAD_BYTES: u64 = 4 << 20;
 /// Pages of the program's own file that are taken as resident at least: how many are depends on what else the machine
 /// does, so that counting them as they are would refuse in one run what another accepts.
-const PROGRAM_BYTES: u64 = 12 << 20;
+const PROGRAM_BYTES: u64 = 8 << 20;
 
 /// A limit for the process and what is already taken of it.
 #[derive(Clone, Copy, Debug)]

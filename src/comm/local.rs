@@ -1,0 +1,225 @@
+//! Ranks that are threads of one process: messages through queues under one lock, windows on the heap.
+//!
+//! For tests of everything above [`Transport`], and for programs that want ranks without MPI. A rank that is dropped
+//! while others wait for it gives them an error, not a deadlock.
+
+use crate::comm::window::{Backing, Heap, Posix, WindowKind};
+use crate::comm::{Incoming, Outgoing, Reduction, Transport};
+use crate::error::{Error, Result};
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// One rank of a group of threads.
+pub struct LocalRank {
+    hub: Arc<Hub>,
+    rank: usize,
+    /// Collective calls made so far: the same on all ranks, so that it names a call.
+    calls: AtomicUsize,
+}
+
+/// What the ranks of a group share.
+struct Hub {
+    size: usize,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// Words that the ranks have put down for each collective call, and how many have taken them.
+    boards: HashMap<usize, Board>,
+    /// Messages on their way, by sender and receiver.
+    mail: HashMap<(usize, usize), VecDeque<Vec<u64>>>,
+    /// Groups made by `split`, by call and color, and heaps made by `open_window`, by call.
+    hubs: HashMap<(usize, usize), Arc<Hub>>,
+    heaps: HashMap<usize, Result<Heap>>,
+    /// Ranks that are gone.
+    gone: Vec<bool>,
+}
+
+#[derive(Default)]
+struct Board {
+    words: Vec<Option<Vec<u64>>>,
+    readers: usize,
+}
+
+/// The ranks of a new group of `size`, to be given to a thread each.
+pub fn group(size: usize) -> Vec<LocalRank> {
+    let hub = Arc::new(Hub::new(size));
+    (0..size).map(|rank| LocalRank::new(hub.clone(), rank)).collect()
+}
+
+/// Runs `work` on `size` ranks, a thread each, and returns what they return, in the order of the ranks.
+///
+/// # Panics
+/// Where a rank panics.
+pub fn run<R: Send>(size: usize, work: impl Fn(&LocalRank) -> R + Sync) -> Vec<R> {
+    std::thread::scope(|scope| {
+        let work = &work;
+        let threads = group(size).into_iter().map(|rank| scope.spawn(move || work(&rank))).collect::<Vec<_>>();
+        threads.into_iter().map(|thread| thread.join().expect("a rank panicked")).collect()
+    })
+}
+
+impl Hub {
+    fn new(size: usize) -> Hub {
+        let state = State { gone: vec![false; size], ..State::default() };
+        Hub { size, state: Mutex::new(state), changed: Condvar::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl LocalRank {
+    fn new(hub: Arc<Hub>, rank: usize) -> LocalRank {
+        LocalRank { hub, rank, calls: AtomicUsize::new(0) }
+    }
+
+    fn next_call(&self) -> usize {
+        self.calls.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Puts `own` down, waits for all ranks, and lets `read` see the words of all.
+    fn meet<R>(&self, own: &[u64], read: impl FnOnce(&[Option<Vec<u64>>]) -> R) -> Result<R> {
+        let (call, size) = (self.next_call(), self.hub.size);
+        let mut state = self.hub.lock();
+        let board = state.boards.entry(call).or_default();
+        board.words.resize(size, None);
+        board.words[self.rank] = Some(own.to_vec());
+        self.hub.changed.notify_all();
+        loop {
+            let missing = state.boards[&call].words.iter().position(Option::is_none);
+            let Some(missing) = missing else { break };
+            if state.gone[missing] {
+                return Err(left(missing));
+            }
+            state = self.hub.wait(state);
+        }
+        let board = state.boards.get_mut(&call).expect("only the last reader removes it");
+        let result = read(&board.words);
+        board.readers += 1;
+        if board.readers == size {
+            state.boards.remove(&call);
+        }
+        Ok(result)
+    }
+}
+
+fn left(rank: usize) -> Error {
+    Error::Transport(format!("rank {rank} has left the group"))
+}
+
+impl Drop for LocalRank {
+    fn drop(&mut self) {
+        self.hub.lock().gone[self.rank] = true;
+        self.hub.changed.notify_all();
+    }
+}
+
+impl Transport for LocalRank {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.hub.size
+    }
+
+    fn all_reduce(&self, reduction: Reduction, words: &mut [u64]) -> Result<()> {
+        let own = words.to_vec();
+        self.meet(&own, |all| {
+            words.fill(0);
+            for other in all.iter().flatten() {
+                assert_eq!(other.len(), words.len(), "as many words on each rank");
+                for (word, other) in words.iter_mut().zip(other) {
+                    *word = match reduction {
+                        Reduction::Max => (*word).max(*other),
+                        Reduction::Sum => word.wrapping_add(*other),
+                    };
+                }
+            }
+        })
+    }
+
+    fn broadcast(&self, root: usize, words: &mut [u64]) -> Result<()> {
+        let own = if self.rank == root { words.to_vec() } else { Vec::new() };
+        self.meet(&own, |all| words.copy_from_slice(all[root].as_deref().expect("all ranks are there")))
+    }
+
+    fn all_gather(&self, own: &[u64], all: &mut [u64]) -> Result<()> {
+        assert_eq!(all.len(), own.len() * self.hub.size);
+        self.meet(own, |boards| {
+            for (place, words) in all.chunks_exact_mut(own.len().max(1)).zip(boards.iter().flatten()) {
+                place.copy_from_slice(words);
+            }
+        })
+    }
+
+    fn exchange(&self, sends: &[Outgoing<'_>], receives: &mut [Incoming<'_>]) -> Result<()> {
+        let mut state = self.hub.lock();
+        for Outgoing { to, words } in sends {
+            state.mail.entry((self.rank, *to)).or_default().push_back(words.to_vec());
+        }
+        self.hub.changed.notify_all();
+        for Incoming { from, words } in receives {
+            loop {
+                if let Some(message) = state.mail.entry((*from, self.rank)).or_default().pop_front() {
+                    words.copy_from_slice(&message);
+                    break;
+                }
+                if state.gone[*from] {
+                    return Err(left(*from));
+                }
+                state = self.hub.wait(state);
+            }
+        }
+        Ok(())
+    }
+
+    fn split(&self, color: usize) -> Result<Box<dyn Transport>> {
+        let members = self.meet(&[color as u64], |all| {
+            let same = |words: &&Option<Vec<u64>>| words.as_deref() == Some(&[color as u64]);
+            (all.iter().filter(same).count(), all[..self.rank].iter().filter(same).count())
+        })?;
+        let key = (self.calls.load(Ordering::Relaxed), color);
+        let mut state = self.hub.lock();
+        let hub = state.hubs.entry(key).or_insert_with(|| Arc::new(Hub::new(members.0))).clone();
+        // The hub is found here until each member holds it.
+        if Arc::strong_count(&hub) == members.0 + 1 {
+            state.hubs.remove(&key);
+        }
+        Ok(Box::new(LocalRank::new(hub, members.1)))
+    }
+
+    fn machine(&self) -> Result<usize> {
+        Ok(0)
+    }
+
+    fn open_window(&self, kind: WindowKind, words: usize) -> Result<Box<dyn Backing>> {
+        match kind {
+            WindowKind::Auto | WindowKind::Heap => {
+                let call = self.next_call();
+                let mut state = self.hub.lock();
+                let heap = state.heaps.entry(call).or_insert_with(|| Heap::new(words));
+                let heap = heap.as_ref().map(Heap::clone).map_err(|_| Error::OutOfMemory { bytes: words as u64 * 8 });
+                drop(state);
+                self.meet(&[], |_| ())?;
+                self.hub.lock().heaps.remove(&call);
+                Ok(Box::new(heap?))
+            }
+            WindowKind::Posix => Ok(Box::new(Posix::open(self, words)?)),
+            WindowKind::Mpi => Err(Error::InvalidArgument("threads of one process have no MPI windows".into())),
+        }
+    }
+
+    fn abort(&self, exit_code: u8) -> ! {
+        std::process::exit(exit_code.into())
+    }
+}

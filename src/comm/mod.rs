@@ -1,0 +1,126 @@
+//! Ranks that work together: messages, collective calls, and memory that the ranks of a node share.
+//!
+//! Knows: words and ranks. Does not know: matrices, residues, who owns what. [`Transport`] is implemented by `local`
+//! (the ranks are threads of one process) and by MPI; all code above the trait is shared.
+//! Promise: calls that take all ranks of a group ("collective") are matched by their order alone, so that a program
+//! which makes the same calls on every rank cannot deadlock; an error that one rank meets between two collective calls
+//! reaches all of them by [`agree`].
+
+mod agree;
+pub mod local;
+pub mod window;
+
+pub use agree::{Fence, agree};
+
+use crate::error::Result;
+use window::{Backing, WindowKind};
+
+/// What an all-reduce does with the words of all ranks, element by element.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reduction {
+    /// The largest.
+    Max,
+    /// The sum modulo `2^64`.
+    Sum,
+}
+
+/// Words to send.
+#[derive(Clone, Copy, Debug)]
+pub struct Outgoing<'a> {
+    /// The receiving rank.
+    pub to: usize,
+    /// What it receives.
+    pub words: &'a [u64],
+}
+
+/// Words to receive.
+#[derive(Debug)]
+pub struct Incoming<'a> {
+    /// The sending rank.
+    pub from: usize,
+    /// Filled by exactly as many words as are sent.
+    pub words: &'a mut [u64],
+}
+
+/// A group of ranks, seen from one of them.
+///
+/// All methods but `rank`, `size` and `abort` are collective over the group, [`Transport::exchange`] over those that
+/// are named in it.
+pub trait Transport: Send + Sync {
+    /// This rank within the group, from 0.
+    fn rank(&self) -> usize;
+
+    /// Number of ranks.
+    fn size(&self) -> usize;
+
+    /// Combines `words` of all ranks (as many on each) and gives every rank the result.
+    ///
+    /// # Errors
+    /// [`crate::Error::Transport`], as for all calls below.
+    fn all_reduce(&self, reduction: Reduction, words: &mut [u64]) -> Result<()>;
+
+    /// Gives every rank the words of rank `root`; as many words on each.
+    ///
+    /// # Errors
+    /// See [`Transport::all_reduce`].
+    fn broadcast(&self, root: usize, words: &mut [u64]) -> Result<()>;
+
+    /// `all` becomes the words of rank 0, then of rank 1, and so on; as many from each.
+    ///
+    /// # Errors
+    /// See [`Transport::all_reduce`].
+    fn all_gather(&self, own: &[u64], all: &mut [u64]) -> Result<()>;
+
+    /// Sends and receives at the same time; returns when all of it is done.
+    ///
+    /// Messages between two ranks are matched in the order of the calls and, within a call, of the lists.
+    ///
+    /// # Errors
+    /// See [`Transport::all_reduce`].
+    fn exchange(&self, sends: &[Outgoing<'_>], receives: &mut [Incoming<'_>]) -> Result<()>;
+
+    /// The ranks with the same `color` as a group of their own, in their order here.
+    ///
+    /// # Errors
+    /// See [`Transport::all_reduce`].
+    fn split(&self, color: usize) -> Result<Box<dyn Transport>>;
+
+    /// A number that is the same on all ranks that can share memory with this one, and on no others.
+    ///
+    /// # Errors
+    /// See [`Transport::all_reduce`].
+    fn machine(&self) -> Result<usize>;
+
+    /// Memory of `words` words, zero, that all ranks of the group address; they must be able to share memory.
+    ///
+    /// # Errors
+    /// [`crate::Error::OutOfMemory`] on every rank where the system refuses the memory, now rather than by a signal
+    /// later; [`crate::Error::InvalidArgument`] for a kind that this transport does not have.
+    fn open_window(&self, kind: WindowKind, words: usize) -> Result<Box<dyn Backing>>;
+
+    /// Ends the processes of all ranks at once, for failures that no agreement can handle.
+    fn abort(&self, exit_code: u8) -> !;
+}
+
+/// Waits until all ranks of the group have called it.
+///
+/// # Errors
+/// [`crate::Error::Transport`].
+pub fn barrier(group: &dyn Transport) -> Result<()> {
+    group.all_reduce(Reduction::Max, &mut [0])
+}
+
+/// Gives every rank the bytes of rank `root`; what the others pass is ignored.
+///
+/// # Errors
+/// [`crate::Error::Transport`].
+pub fn broadcast_bytes(group: &dyn Transport, root: usize, bytes: &[u8]) -> Result<Vec<u8>> {
+    let mut count = [bytes.len() as u64];
+    group.broadcast(root, &mut count)?;
+    let mut words = vec![0u64; (count[0] as usize).div_ceil(8)];
+    if group.rank() == root {
+        bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
+    }
+    group.broadcast(root, &mut words)?;
+    Ok(bytemuck::cast_slice(&words)[..count[0] as usize].to_vec())
+}

@@ -1,0 +1,305 @@
+//! Memory that all ranks of a node address, handed out in phases: either everybody reads, or everybody writes a share
+//! of its own.
+//!
+//! Every phase begins with a fence of the node's ranks, at which they also agree on what the phase is. So slices of a
+//! window are as safe as slices of a `Vec`: within a process the borrow checker sees to it, between processes (and
+//! between ranks that are threads) the agreement on one checked [`Partition`].
+//! A window is closed by [`SharedWindow::close`], a collective call; dropping one frees what a single rank can free.
+
+mod heap;
+mod partition;
+mod posix;
+
+pub use heap::Heap;
+pub use partition::{Level, Partition, Run};
+pub use posix::Posix;
+
+use crate::comm::{Fence, Transport};
+use crate::error::Result;
+use std::marker::PhantomData;
+
+/// Where the memory of a window comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum WindowKind {
+    /// What suits the ranks: the heap where one process holds them all, else MPI's.
+    #[default]
+    Auto,
+    /// The heap of the one process that all ranks are in.
+    Heap,
+    /// `MPI_Win_allocate_shared`.
+    Mpi,
+    /// POSIX shared memory.
+    Posix,
+}
+
+impl WindowKind {
+    /// The kind called `name`: `auto`, `heap`, `mpi` or `posix`.
+    pub fn by_name(name: &str) -> Option<WindowKind> {
+        match name {
+            "auto" => Some(WindowKind::Auto),
+            "heap" => Some(WindowKind::Heap),
+            "mpi" => Some(WindowKind::Mpi),
+            "posix" => Some(WindowKind::Posix),
+            _ => None,
+        }
+    }
+}
+
+/// Memory that the ranks of a node share.
+///
+/// # Safety
+/// `start` points to `len` words, 64-byte aligned, that are the same memory on all ranks which opened it together, and
+/// that stay valid until the value is closed or dropped.
+pub unsafe trait Backing: Send + Sync {
+    /// The first word, at this rank's address.
+    fn start(&self) -> *mut u64;
+    /// Number of words.
+    fn len(&self) -> usize;
+    /// `heap`, `mpi` or `posix`.
+    fn name(&self) -> &'static str;
+    /// Makes what this rank has written visible to others after the next fence, and what others wrote before it
+    /// visible here.
+    fn sync(&self) {
+        std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+    }
+    /// Gives the memory back. Collective.
+    ///
+    /// # Errors
+    /// [`crate::Error::Transport`].
+    fn close(self: Box<Self>) -> Result<()>;
+}
+
+/// Bytes of a page; windows are made of whole ones.
+const PAGE_BYTES: u64 = 4096;
+
+/// A window of the ranks of one node.
+pub struct SharedWindow {
+    backing: Option<Box<dyn Backing>>,
+    rank: usize,
+    /// What the agreements of all phases of this window begin with.
+    name: &'static str,
+}
+
+impl SharedWindow {
+    /// A window of at least `words` words on the ranks of `node`. Collective. Contents are arbitrary.
+    ///
+    /// # Errors
+    /// As [`Transport::open_window`].
+    pub fn open(node: &dyn Transport, kind: WindowKind, name: &'static str, words: usize) -> Result<SharedWindow> {
+        let words = (SharedWindow::bytes_for(words) / 8) as usize;
+        let backing = if words == 0 { None } else { Some(node.open_window(kind, words)?) };
+        Ok(SharedWindow { backing, rank: node.rank(), name })
+    }
+
+    /// Bytes of a window of so many words.
+    pub fn bytes_for(words: usize) -> u64 {
+        (words as u64).saturating_mul(8).div_ceil(PAGE_BYTES).saturating_mul(PAGE_BYTES)
+    }
+
+    /// Words that it has room for.
+    pub fn len(&self) -> usize {
+        self.backing.as_ref().map_or(0, |backing| backing.len())
+    }
+
+    /// Whether it has no memory.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes that all ranks of the node hold together.
+    pub fn bytes(&self) -> u64 {
+        self.len() as u64 * 8
+    }
+
+    /// `heap`, `mpi`, `posix`, or `none` for a window without memory.
+    pub fn kind(&self) -> &'static str {
+        self.backing.as_ref().map_or("none", |backing| backing.name())
+    }
+
+    fn sync(&self) {
+        if let Some(backing) = &self.backing {
+            backing.sync();
+        }
+    }
+
+    /// Waits for all ranks, agrees with them on `outcome`, then lets everybody read. Collective.
+    ///
+    /// # Errors
+    /// As [`Fence::pass`].
+    pub fn read(&mut self, fence: &mut Fence<'_>, outcome: Result<()>) -> Result<&[u64]> {
+        self.sync();
+        fence.pass(outcome, token(self.name, "read", 0))?;
+        self.sync();
+        Ok(self.words())
+    }
+
+    /// Waits for all ranks, agrees with them on `outcome`, then lets each write its shares of `partition`. Collective.
+    ///
+    /// # Errors
+    /// As [`Fence::pass`].
+    pub fn write<'w>(
+        &'w mut self,
+        fence: &mut Fence<'_>,
+        outcome: Result<()>,
+        partition: &'w Partition,
+    ) -> Result<Shares<'w>> {
+        self.sync();
+        fence.pass(outcome, token(self.name, "write", partition.hash()))?;
+        self.sync();
+        Ok(self.shares(partition))
+    }
+
+    /// The same as [`SharedWindow::write`] for this window while everybody may read `source`. Collective.
+    ///
+    /// # Errors
+    /// As [`Fence::pass`].
+    pub fn write_from<'w>(
+        &'w mut self,
+        source: &'w mut SharedWindow,
+        fence: &mut Fence<'_>,
+        outcome: Result<()>,
+        partition: &'w Partition,
+    ) -> Result<(&'w [u64], Shares<'w>)> {
+        self.sync();
+        source.sync();
+        fence.pass(outcome, token(self.name, source.name, partition.hash()))?;
+        source.sync();
+        self.sync();
+        Ok((source.words(), self.shares(partition)))
+    }
+
+    fn words(&self) -> &[u64] {
+        match &self.backing {
+            // SAFETY: `Backing` promises `len` valid words at `start`. The ranks agreed on a phase in which nobody
+            // writes them, and this rank cannot begin another phase while the slice is borrowed.
+            Some(backing) => unsafe { std::slice::from_raw_parts(backing.start(), backing.len()) },
+            None => &[],
+        }
+    }
+
+    fn shares<'w>(&'w mut self, partition: &'w Partition) -> Shares<'w> {
+        assert!(partition.end() <= self.len(), "a partition of {} words in {}", partition.end(), self.len());
+        let start = self.backing.as_ref().map_or(std::ptr::NonNull::dangling().as_ptr(), |backing| backing.start());
+        Shares { start, len: self.len(), partition, rank: self.rank, window: PhantomData }
+    }
+
+    /// Gives the memory back. Collective.
+    ///
+    /// # Errors
+    /// [`crate::Error::Transport`].
+    pub fn close(mut self) -> Result<()> {
+        self.backing.take().map_or(Ok(()), Backing::close)
+    }
+}
+
+fn token(window: &str, phase: &str, hash: u64) -> u64 {
+    let text = format!("{window} {phase} {hash:x}");
+    xxhash_rust::xxh3::xxh3_64(text.as_bytes())
+}
+
+/// What one rank may write in a phase.
+pub struct Shares<'w> {
+    start: *mut u64,
+    len: usize,
+    partition: &'w Partition,
+    rank: usize,
+    window: PhantomData<&'w mut [u64]>,
+}
+
+// SAFETY: a `Shares` is a set of disjoint `&mut [u64]`, which may move to another thread.
+unsafe impl Send for Shares<'_> {}
+
+impl<'w> Shares<'w> {
+    /// For each repetition of the outer level, the rank's runs in the cells of the inner level, in order.
+    pub fn walks(self) -> Vec<Walk<'w>> {
+        (0..self.partition.outer().count).map(|outer| self.walk(outer)).collect()
+    }
+
+    /// All runs of the rank, in order.
+    pub fn all(self) -> Vec<&'w mut [u64]> {
+        self.walks().into_iter().flatten().collect()
+    }
+
+    fn walk(&self, outer: usize) -> Walk<'w> {
+        let runs = self.partition.runs_of(self.rank);
+        let base = outer * self.partition.outer().stride;
+        Walk {
+            start: self.start,
+            len: self.len,
+            partition: self.partition,
+            runs,
+            base,
+            inner: 0,
+            run: 0,
+            window: PhantomData,
+        }
+    }
+
+    /// Splits into what the rank may write and what nobody writes, as far as `range` goes: for a phase in which ranks
+    /// read outside all shares.
+    pub fn with_rest(self) -> (Vec<Walk<'w>>, Rest<'w>) {
+        let rest = Rest { start: self.start, len: self.len, partition: self.partition, window: PhantomData };
+        (self.walks(), rest)
+    }
+}
+
+/// The runs of one rank within one repetition of the outer level, one after the other.
+pub struct Walk<'w> {
+    start: *mut u64,
+    len: usize,
+    partition: &'w Partition,
+    /// Indices of the rank's runs.
+    runs: &'w [u32],
+    base: usize,
+    inner: usize,
+    run: usize,
+    window: PhantomData<&'w mut [u64]>,
+}
+
+// SAFETY: as `Shares`.
+unsafe impl Send for Walk<'_> {}
+
+impl<'w> Iterator for Walk<'w> {
+    type Item = &'w mut [u64];
+
+    fn next(&mut self) -> Option<&'w mut [u64]> {
+        if self.run == self.runs.len() {
+            (self.run, self.inner) = (0, self.inner + 1);
+        }
+        if self.inner >= self.partition.inner().count || self.runs.is_empty() {
+            return None;
+        }
+        let run = &self.partition.runs()[self.runs[self.run] as usize].words;
+        let first = self.base + self.inner * self.partition.inner().stride + run.start;
+        self.run += 1;
+        assert!(first + run.len() <= self.len);
+        // SAFETY: inside the window by the assert. `Partition::new` has checked that runs of one cell are disjoint and
+        // that cells do not overlap, each place is handed out once (`Shares` is consumed by the walks, each walk moves
+        // forward only), and all ranks agreed on this partition in this phase, so no other slice covers these words.
+        Some(unsafe { std::slice::from_raw_parts_mut(self.start.add(first), run.len()) })
+    }
+}
+
+/// The words of a window that belong to no share of the phase: nobody writes them.
+pub struct Rest<'w> {
+    start: *mut u64,
+    len: usize,
+    partition: &'w Partition,
+    window: PhantomData<&'w [u64]>,
+}
+
+impl<'w> Rest<'w> {
+    /// The words `range` of the cell `(outer, inner)`. Panics where a share overlaps them.
+    pub fn words(&self, (outer, inner): (usize, usize), range: std::ops::Range<usize>) -> &'w [u64] {
+        assert!(self.partition.is_free(&range), "words {range:?} belong to a share");
+        assert!(outer < self.partition.outer().count && inner < self.partition.inner().count);
+        let first = outer * self.partition.outer().stride + inner * self.partition.inner().stride + range.start;
+        assert!(first + range.len() <= self.len);
+        // SAFETY: inside the window, and inside a cell (`is_free` checks against its size) but outside all of its
+        // runs, so nobody writes these words in this phase.
+        unsafe { std::slice::from_raw_parts(self.start.add(first), range.len()) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,165 @@
+//! Which rank writes which words of a window in one phase.
+
+use std::ops::Range;
+use xxhash_rust::xxh3::Xxh3;
+
+/// Neighbouring words of a cell that belong to one rank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// Words, counted from the start of the cell.
+    pub words: Range<usize>,
+    /// Their rank within the node.
+    pub rank: usize,
+}
+
+/// A repetition of cells at equal distances.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Level {
+    /// How many.
+    pub count: usize,
+    /// Words from the start of one to the start of the next.
+    pub stride: usize,
+}
+
+impl Level {
+    /// No repetition.
+    pub const ONCE: Level = Level { count: 1, stride: 0 };
+}
+
+/// Disjoint runs of words, repeated on two levels: cell `(i, j)` begins at word `i * outer.stride + j * inner.stride`.
+///
+/// Words of a cell that lie in no run are written by nobody.
+#[derive(Clone, Debug)]
+pub struct Partition {
+    outer: Level,
+    inner: Level,
+    runs: Vec<Run>,
+    /// Indices into `runs` of each rank, and where each rank's begin.
+    of_rank: Vec<u32>,
+    first_of_rank: Vec<usize>,
+    hash: u64,
+}
+
+impl Partition {
+    /// A partition among `ranks` ranks; empty runs are left out.
+    ///
+    /// # Panics
+    /// Where runs are not in ascending order, overlap or name a rank that is not there, or where cells overlap.
+    pub fn new(ranks: usize, outer: Level, inner: Level, mut runs: Vec<Run>) -> Partition {
+        runs.retain(|run| !run.words.is_empty());
+        let in_order = runs.windows(2).all(|pair| pair[0].words.end <= pair[1].words.start);
+        assert!(in_order && runs.iter().all(|run| run.rank < ranks), "runs overlap or have no rank");
+        let cell = runs.last().map_or(0, |run| run.words.end);
+        assert!(inner.count <= 1 || cell <= inner.stride, "cells of {cell} words, {} apart", inner.stride);
+        let row = if inner.count == 0 { 0 } else { (inner.count - 1) * inner.stride + cell };
+        assert!(outer.count <= 1 || row <= outer.stride, "rows of cells of {row} words, {} apart", outer.stride);
+        assert!(runs.len() <= u32::MAX as usize);
+        let mut first_of_rank = vec![0; ranks + 1];
+        runs.iter().for_each(|run| first_of_rank[run.rank + 1] += 1);
+        for rank in 0..ranks {
+            first_of_rank[rank + 1] += first_of_rank[rank];
+        }
+        let (mut next, mut of_rank) = (first_of_rank.clone(), vec![0; runs.len()]);
+        for (index, run) in runs.iter().enumerate() {
+            of_rank[next[run.rank]] = index as u32;
+            next[run.rank] += 1;
+        }
+        let hash = hash(outer, inner, &runs);
+        Partition { outer, inner, runs, of_rank, first_of_rank, hash }
+    }
+
+    /// The outer repetition.
+    pub fn outer(&self) -> Level {
+        self.outer
+    }
+
+    /// The inner repetition.
+    pub fn inner(&self) -> Level {
+        self.inner
+    }
+
+    /// All runs of a cell, in order.
+    pub fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+
+    /// Indices in [`Partition::runs`] of what belongs to `rank`.
+    pub fn runs_of(&self, rank: usize) -> &[u32] {
+        &self.of_rank[self.first_of_rank[rank]..self.first_of_rank[rank + 1]]
+    }
+
+    /// Words of a window that holds all cells.
+    pub fn end(&self) -> usize {
+        let cell = self.runs.last().map_or(0, |run| run.words.end);
+        if self.outer.count == 0 || self.inner.count == 0 || cell == 0 {
+            return 0;
+        }
+        (self.outer.count - 1) * self.outer.stride + (self.inner.count - 1) * self.inner.stride + cell
+    }
+
+    /// Whether the words `range` lie in a cell but in no run of it.
+    pub fn is_free(&self, range: &Range<usize>) -> bool {
+        let next = self.runs.partition_point(|run| run.words.end <= range.start);
+        let free = self.runs.get(next).is_none_or(|run| run.words.start >= range.end);
+        let fits = |level: Level| level.count <= 1 || range.end <= level.stride;
+        let within = if self.inner.count > 1 { fits(self.inner) } else { fits(self.outer) };
+        free && within && range.start <= range.end
+    }
+
+    /// The same on all ranks that made the same partition.
+    pub fn hash(&self) -> u64 {
+        self.hash
+    }
+}
+
+fn hash(outer: Level, inner: Level, runs: &[Run]) -> u64 {
+    let mut state = Xxh3::new();
+    let mut add = |number: usize| state.update(&(number as u64).to_le_bytes());
+    [outer.count, outer.stride, inner.count, inner.stride].into_iter().for_each(&mut add);
+    for run in runs {
+        [run.words.start, run.words.end, run.rank].into_iter().for_each(&mut add);
+    }
+    state.digest()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(words: Range<usize>, rank: usize) -> Run {
+        Run { words, rank }
+    }
+
+    #[test]
+    fn runs_are_found_by_rank_and_gaps_are_free() {
+        let runs = vec![run(0..3, 1), run(3..3, 0), run(4..6, 0), run(6..7, 1)];
+        let partition = Partition::new(3, Level { count: 4, stride: 100 }, Level { count: 5, stride: 10 }, runs);
+        assert_eq!(partition.runs_of(0), [1]);
+        assert_eq!(partition.runs_of(1), [0, 2]);
+        assert!(partition.runs_of(2).is_empty());
+        assert_eq!(partition.end(), 300 + 40 + 7);
+        for (range, free) in [(3..4, true), (2..4, false), (7..10, true), (7..11, false), (6..7, false), (5..5, false)]
+        {
+            assert_eq!(partition.is_free(&range), free, "{range:?}");
+        }
+    }
+
+    #[test]
+    fn different_partitions_have_different_hashes() {
+        let make = |rank| Partition::new(2, Level::ONCE, Level::ONCE, vec![run(0..8, rank)]);
+        assert_ne!(make(0).hash(), make(1).hash());
+        assert_eq!(make(1).hash(), make(1).hash());
+    }
+
+    #[test]
+    #[should_panic(expected = "overlap")]
+    fn overlapping_runs_are_refused() {
+        Partition::new(2, Level::ONCE, Level::ONCE, vec![run(0..8, 0), run(7..9, 1)]);
+    }
+
+    #[test]
+    #[should_panic(expected = "apart")]
+    fn overlapping_cells_are_refused() {
+        Partition::new(1, Level::ONCE, Level { count: 2, stride: 7 }, vec![run(0..8, 0)]);
+    }
+}

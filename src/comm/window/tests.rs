@@ -1,0 +1,99 @@
+use super::*;
+use crate::comm::{agree, local};
+use crate::error::Error;
+
+/// Ranks write their runs, then read what all wrote; for every kind that threads have.
+#[test]
+fn all_ranks_see_what_each_wrote() {
+    for kind in [WindowKind::Heap, WindowKind::Posix] {
+        for ranks in [1usize, 2, 5] {
+            local::run(ranks, |rank| {
+                let mut window = SharedWindow::open(rank, kind, "test", 3000).unwrap();
+                assert_eq!(window.bytes(), SharedWindow::bytes_for(3000));
+                let mut fence = Fence::new(rank);
+                let runs = (0..ranks).map(|rank| Run { words: rank * 10..rank * 10 + 7, rank }).collect();
+                let (outer, inner) = (Level { count: 3, stride: 1000 }, Level { count: 4, stride: 100 });
+                let partition = Partition::new(ranks, outer, inner, runs);
+                for round in 0..20 {
+                    let shares = window.write(&mut fence, Ok(()), &partition).unwrap();
+                    for (i, walk) in shares.walks().into_iter().enumerate() {
+                        for (j, run) in walk.enumerate() {
+                            assert_eq!(run.len(), 7);
+                            run.fill((round * 1000 + i * 100 + j * 10 + rank.rank()) as u64);
+                        }
+                    }
+                    let words = window.read(&mut fence, Ok(())).unwrap();
+                    for (i, j, owner) in (0..ranks).flat_map(|r| (0..12).map(move |ij| (ij / 4, ij % 4, r))) {
+                        let first = i * 1000 + j * 100 + owner * 10;
+                        let want = (round * 1000 + i * 100 + j * 10 + owner) as u64;
+                        assert!(words[first..first + 7].iter().all(|&word| word == want));
+                    }
+                }
+                window.close().unwrap();
+            });
+        }
+    }
+    let left = std::fs::read_dir("/dev/shm").map_or(0, |entries| {
+        let own = format!("sunzi-{}-", std::process::id());
+        entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(&own)).count()
+    });
+    assert_eq!(left, 0, "a window was left in /dev/shm");
+}
+
+#[test]
+fn words_outside_all_shares_can_be_read_while_others_write() {
+    local::run(3, |rank| {
+        let mut window = SharedWindow::open(rank, WindowKind::Auto, "test", 90).unwrap();
+        let mut fence = Fence::new(rank);
+        let runs = (0..3).map(|rank| Run { words: rank * 10..rank * 10 + 9, rank }).collect();
+        let partition = Partition::new(3, Level { count: 3, stride: 30 }, Level::ONCE, runs);
+        let (walks, rest) = window.write(&mut fence, Ok(()), &partition).unwrap().with_rest();
+        walks.into_iter().flatten().for_each(|run| run.fill(1));
+        assert_eq!(rest.words((2, 0), 9..10), [0]);
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| rest.words((0, 0), 8..10))).is_err());
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| rest.words((0, 0), 29..31))).is_err());
+    });
+}
+
+#[test]
+fn a_window_that_does_not_fit_is_an_error_on_every_rank() {
+    for kind in [WindowKind::Heap, WindowKind::Posix] {
+        let results = local::run(2, |rank| SharedWindow::open(rank, kind, "test", 1 << 50).map(drop));
+        for result in results {
+            let error = result.unwrap_err();
+            assert_eq!(error.exit_code(), 4, "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_window_without_words_has_no_memory() {
+    local::run(2, |rank| {
+        let mut window = SharedWindow::open(rank, WindowKind::Auto, "test", 0).unwrap();
+        let mut fence = Fence::new(rank);
+        assert_eq!((window.bytes(), window.kind()), (0, "none"));
+        assert!(window.read(&mut fence, Ok(())).unwrap().is_empty());
+        let partition = Partition::new(2, Level::ONCE, Level::ONCE, Vec::new());
+        assert!(window.write(&mut fence, Ok(()), &partition).unwrap().all().is_empty());
+        window.close().unwrap();
+    });
+}
+
+#[test]
+fn an_error_of_one_rank_ends_the_phase_for_all() {
+    let results = local::run(4, |rank| {
+        let mut window = SharedWindow::open(rank, WindowKind::Auto, "test", 10).unwrap();
+        let outcome = match rank.rank() {
+            2 => Err(Error::NotInteger { row: 3, column: 4 }),
+            3 => Err(Error::Cancelled),
+            _ => Ok(()),
+        };
+        let error = window.read(&mut Fence::new(rank), outcome).map(drop).unwrap_err();
+        agree(rank, Ok(())).unwrap();
+        (error.to_string(), error.exit_code())
+    });
+    for result in results {
+        assert!(result.0.starts_with("rank 2: entry at row 3, column 4 is not an integer"), "{}", result.0);
+        assert_eq!(result.1, 3);
+    }
+}
