@@ -21,6 +21,7 @@ pub mod store;
 pub use context::{Context, ContextBuilder, Progress};
 pub use error::{Error, Result};
 pub use matrix::{Diag, Matrix, MatrixView, Op, Side, Uplo};
+pub use ops::distributed;
 pub use ops::verify_cholesky;
 pub use ops::{Cholesky, CholeskyOptions, CholeskyReport, Span, TaskKind, cholesky, cholesky_into, cholesky_with};
 pub use ops::{GemmOptions, Outcome, Plan, Report, SyrkOptions};

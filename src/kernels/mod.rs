@@ -87,8 +87,16 @@ pub trait PlaneEngine: Send + Sync {
     fn call_bytes(&self, _rows: usize, _grid: &BlockGrid) -> u64 {
         0
     }
+    /// Which words of a panel of `rows` rows its rows `part` take: where the rows of a panel are written by several
+    /// hands.
+    fn row_runs(&self, _rows: usize, part: Range<usize>) -> RowRuns {
+        RowRuns { first: part.start * BLOCK, words: part.len() * BLOCK, count: 1, stride: 0 }
+    }
     /// Writes one panel of scaled residues: for each prime in `primes`, `planes[prime - primes.start]` takes the
     /// panel's `panel_words(source.rows.len())` words. Columns beyond `source.columns` are zero. Scratch is dirty.
+    ///
+    /// Where the source's rows are only a part of a panel, `planes` holds the part's runs instead ([`RowRuns`]), those
+    /// of the first prime first.
     fn to_residues(
         &self,
         primes: Range<usize>,
@@ -98,6 +106,15 @@ pub trait PlaneEngine: Send + Sync {
     );
     /// `C := X^T Y` or `C := C + X^T Y` modulo prime number `prime`, on the blocks `product.blocks`.
     fn multiply(&self, prime: usize, product: &PlaneProduct<'_>, c: &mut [u64], scratch: &mut [u64]);
+    /// `sum := sum + words` modulo prime number `prime`, for words of a product plane.
+    fn add(&self, prime: usize, sum: &mut [u64], words: &[u64]) {
+        let prime = self.moduli()[prime];
+        for (sum, &word) in sum.iter_mut().zip(words) {
+            // Both lie below 2^52, so neither the sum nor its excess over the prime wraps; the lesser is the residue.
+            let whole = sum.wrapping_add(word);
+            *sum = whole.min(whole.wrapping_sub(prime));
+        }
+    }
     /// The 64 signed integers of one block from their residues modulo all primes.
     fn reconstruct(&self, residues: &BlockResidues<'_>, integers: &mut IntegerBlock, scratch: &mut [u64]);
 }
@@ -116,6 +133,19 @@ pub struct PanelSource<'a> {
     pub rows: Range<usize>,
     /// Scale shift of every column of the view (indexed like the view).
     pub shifts: &'a [i64],
+}
+
+/// Words of a panel that some of its rows take: `count` runs of `words` words each, `stride` apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RowRuns {
+    /// First word of the first run.
+    pub first: usize,
+    /// Words of a run.
+    pub words: usize,
+    /// Number of runs.
+    pub count: usize,
+    /// Words from the start of one run to the start of the next.
+    pub stride: usize,
 }
 
 /// Operands and extent of one plane product.

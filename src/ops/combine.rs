@@ -4,7 +4,6 @@
 use crate::error::{Error, Result};
 use crate::math::float::{FloatRef, Head, bit_length, round_integer};
 use crate::matrix::{MAXIMUM_EXPONENT, MatrixView};
-use crate::ops::problem::Problem;
 use crate::ops::sum;
 use rug::integer::Order;
 use rug::{Float, Integer};
@@ -70,14 +69,13 @@ impl<'a> Combination<'a> {
 
     /// Refuses an accumulated matrix of another shape, factors that are not finite, and, for exact integers, factors
     /// and entries that are not integers.
-    pub fn check(&self, problem: &Problem<'_>) -> Result<()> {
-        let (rows, cols) = problem.result_shape();
+    pub fn check(&self, (rows, cols): (usize, usize), exact_integers: bool) -> Result<()> {
         for (name, factor) in [("alpha", self.alpha), ("beta", self.beta)] {
             let Some(factor) = factor else { continue };
             if !factor.is_finite() {
                 return Err(Error::InvalidArgument(format!("{name} is {factor}: it must be finite")));
             }
-            if problem.exact_integers && !factor.is_integer() {
+            if exact_integers && !factor.is_integer() {
                 return Err(Error::InvalidArgument(format!("{name} is not an integer, as exact integers need")));
             }
         }
@@ -91,7 +89,7 @@ impl<'a> Combination<'a> {
                 right_cols: matrix.cols(),
             });
         }
-        if problem.exact_integers {
+        if exact_integers {
             crate::ops::scale::check_integers(matrix)?;
         }
         Ok(())

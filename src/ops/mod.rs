@@ -8,6 +8,7 @@ mod columns;
 mod combine;
 mod convert;
 mod direct;
+pub mod distributed;
 mod fixed_sum;
 mod inner_check;
 pub mod ldlt;

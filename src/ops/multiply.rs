@@ -4,7 +4,7 @@ use crate::drive::{self, Meter};
 use crate::error::Result;
 use crate::kernels::{PlaneEngine, PlaneProduct};
 use crate::ops::planes::Space;
-use crate::plan::{BLOCK_WORDS, BlockGrid, plan_jobs};
+use crate::plan::{BLOCK_WORDS, BlockGrid, Job, JobList};
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -30,39 +30,56 @@ pub(crate) struct Multiplication<'a> {
     pub accumulate: bool,
 }
 
-struct Task<'w> {
-    prime: usize,
-    blocks: Range<usize>,
-    words: &'w mut [u64],
+/// A job and the words it fills.
+pub(crate) struct Task<'w> {
+    /// The job.
+    pub job: Job,
+    /// The words of its blocks.
+    pub words: &'w mut [u64],
+}
+
+/// The tasks of each worker where one process does all jobs on the product window of all primes.
+pub(crate) fn queues<'w>(
+    list: JobList,
+    workers: usize,
+    mut products: &'w mut [u64],
+    plane_words: usize,
+    first_prime: usize,
+) -> Vec<VecDeque<Task<'w>>> {
+    let mut queues = (0..workers).map(|_| VecDeque::new()).collect::<Vec<_>>();
+    products = &mut products[first_prime * plane_words..];
+    for (job, &worker) in list.jobs.into_iter().zip(&list.assignment.worker) {
+        let (words, after) = products.split_at_mut(job.blocks.len() * BLOCK_WORDS);
+        products = after;
+        queues[worker].push_back(Task { job, words });
+    }
+    queues
 }
 
 impl Multiplication<'_> {
-    /// Runs all jobs of the batch; `products` is the product window of all primes.
+    /// Runs the tasks, a queue for each worker.
     ///
     /// # Errors
     /// [`crate::Error::Cancelled`].
-    pub fn run(&self, products: &mut [u64], spaces: &mut [Space<'_>], meter: &Meter<'_>) -> Result<()> {
-        let plane = self.grid.words();
-        let list = plan_jobs(self.primes.len(), self.grid.len(), spaces.len());
-        let mut queues = (0..spaces.len()).map(|_| VecDeque::new()).collect::<Vec<_>>();
-        let mut rest = &mut products[self.primes.start * plane..self.primes.end * plane];
-        for (job, &worker) in list.jobs.into_iter().zip(&list.assignment.worker) {
-            let (words, after) = rest.split_at_mut(job.blocks.len() * BLOCK_WORDS);
-            rest = after;
-            queues[worker].push_back(Task { prime: job.prime, blocks: job.blocks, words });
-        }
-        drive::drain(spaces, queues, |space, task| {
-            let operands = &self.operands[task.prime * self.plane_words..][..self.plane_words];
-            let units = (self.rows * task.blocks.len()) as u64;
+    pub fn run(&self, queues: Vec<VecDeque<Task<'_>>>, spaces: &mut [Space<'_>], meter: &Meter<'_>) -> Result<()> {
+        drive::drain(spaces, queues, |space, Task { job, words }| {
+            let units = (self.rows * job.blocks.len()) as u64;
+            if self.rows == 0 {
+                if !self.accumulate {
+                    words.fill(0);
+                }
+                return Ok(());
+            }
+            let operands = &self.operands[job.prime * self.plane_words..][..self.plane_words];
             let product = PlaneProduct {
                 x: &operands[self.left.clone()],
                 y: &operands[self.right.clone()],
                 rows: self.rows,
                 grid: self.grid,
-                blocks: task.blocks,
+                blocks: job.blocks,
                 accumulate: self.accumulate,
             };
-            self.engine.multiply(self.primes.start + task.prime, &product, task.words, space.scratch);
+            self.engine.multiply(self.primes.start + job.prime, &product, words, space.scratch);
             meter.add("product", units)
         })
     }

@@ -175,6 +175,7 @@ pub(crate) fn plan_planes(ctx: &Context, request: &PlanRequest, workers: usize, 
         scratch_words: &|rows, grid| engine.scratch_words(rows, grid),
         call_bytes: &|rows, grid| engine.call_bytes(rows, grid),
         window_bytes: &Buffer::bytes_for,
+        scratch_bytes: &Buffer::bytes_for,
     };
     let cut = match request.cut {
         Some(cut) => cut.within(&input.whole()),

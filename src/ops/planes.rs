@@ -9,15 +9,15 @@ use crate::error::Result;
 use crate::kernels::{IntegerBlock, PlaneEngine};
 use crate::math::bound::range_check_bits;
 use crate::matrix::Matrix;
-use crate::ops::convert::{CONVERT_UNITS, Conversion};
+use crate::ops::convert::{CONVERT_UNITS, Conversion, Part, whole_panels};
 use crate::ops::inner_check::InnerCheck;
-use crate::ops::multiply::Multiplication;
+use crate::ops::multiply::{Multiplication, queues};
 use crate::ops::plan::PlannedRun;
 use crate::ops::problem::{Bits, Operand, Problem};
 use crate::ops::recover::{RECOVER_UNITS, Recovery, RecoveryTime};
 use crate::ops::report::Phases;
-use crate::ops::segments::Region;
-use crate::plan::{BLOCK, BlockGrid};
+use crate::ops::segments::{Region, Segments};
+use crate::plan::{BLOCK, BandPair, band_pairs, pieces, plan_jobs};
 use std::ops::Range;
 use std::time::Instant;
 
@@ -29,6 +29,21 @@ pub(crate) struct Space<'a> {
     pub integers: &'a mut IntegerBlock,
 }
 
+/// What each of `workers` has for itself: integers of so many limbs, and so many words of scratch.
+///
+/// # Errors
+/// [`crate::Error::OutOfMemory`].
+pub(crate) fn worker_spaces(workers: &mut [WorkerSpace], limbs: usize, scratch_words: usize) -> Result<Vec<Space<'_>>> {
+    let mut spaces = Vec::with_capacity(workers.len());
+    for WorkerSpace { scratch, integers } in workers {
+        if integers.limbs != limbs {
+            *integers = IntegerBlock::new(limbs);
+        }
+        spaces.push(Space { scratch: scratch.words(scratch_words)?, integers });
+    }
+    Ok(spaces)
+}
+
 /// A product on planes, ready to run.
 pub(crate) struct PlaneRun<'a> {
     ctx: &'a Context,
@@ -37,14 +52,6 @@ pub(crate) struct PlaneRun<'a> {
     planned: &'a PlannedRun,
     bits: Bits,
     meter: Meter<'a>,
-}
-
-/// A pair of bands of panels, and whether its product is a triangle.
-#[derive(Clone)]
-struct BandPair {
-    left: Range<usize>,
-    right: Range<usize>,
-    grid: BlockGrid,
 }
 
 /// One chunk of rows and one batch of primes.
@@ -112,15 +119,9 @@ impl<'a> PlaneRun<'a> {
     /// Takes the windows from the workspace, in the sizes planned.
     fn windows<'w>(&self, workspace: &'w mut Workspace) -> Result<Windows<'w>> {
         let words = &self.planned.words;
-        let (limbs, workers) = (self.engine.magnitude_limbs(), self.planned.plan.threads);
-        workspace.hire(workers);
-        let mut spaces = Vec::with_capacity(workers);
-        for WorkerSpace { scratch, integers } in &mut workspace.workers[..workers] {
-            if integers.limbs != limbs {
-                *integers = IntegerBlock::new(limbs);
-            }
-            spaces.push(Space { scratch: scratch.words(words.scratch)?, integers });
-        }
+        workspace.hire(self.planned.plan.threads);
+        let workers = &mut workspace.workers[..self.planned.plan.threads];
+        let spaces = worker_spaces(workers, self.engine.magnitude_limbs(), words.scratch)?;
         Ok(Windows {
             operands: workspace.operands.words(words.operands)?,
             products: workspace.products.words(words.products)?,
@@ -135,29 +136,15 @@ impl<'a> PlaneRun<'a> {
         })
     }
 
-    /// All pairs of bands, back and forth, so that a band stays in its slot from one pair to the next.
     fn band_pairs(&self) -> impl Iterator<Item = BandPair> + use<> {
         let (rows, cols) = self.problem.result_shape();
-        let (rows, cols, size) = (rows.div_ceil(BLOCK), cols.div_ceil(BLOCK), self.planned.cut.band_panels);
-        let triangle = self.problem.triangle();
-        let band = move |index: usize, panels: usize| index * size..((index + 1) * size).min(panels);
-        (0..rows.div_ceil(size)).flat_map(move |i| {
-            let count = if triangle { i + 1 } else { cols.div_ceil(size) };
-            (0..count).map(move |step| {
-                let j = if i % 2 == 0 { step } else { count - 1 - step };
-                let (left, right) = (band(i, rows), band(j, cols));
-                let grid = BlockGrid { rows: left.len(), cols: right.len(), triangle: triangle && i == j };
-                BandPair { left, right, grid }
-            })
-        })
+        let panels = (rows.div_ceil(BLOCK), cols.div_ceil(BLOCK));
+        band_pairs(panels, self.problem.triangle(), self.planned.cut.band_panels)
     }
 
     /// All batches of primes, and within each all chunks of rows.
     fn steps(&self) -> impl Iterator<Item = Step> + use<> {
         let (cut, rows, primes) = (self.planned.cut, self.problem.contracted(), self.engine.moduli().len());
-        let pieces = |total: usize, size: usize| {
-            (0..total.div_ceil(size)).map(move |index| index * size..((index + 1) * size).min(total))
-        };
         pieces(primes, cut.batch_primes)
             .flat_map(move |primes| pieces(rows, cut.chunk_rows).map(move |rows| Step { rows, primes: primes.clone() }))
     }
@@ -170,31 +157,40 @@ impl<'a> PlaneRun<'a> {
     }
 
     fn convert(&self, pair: &BandPair, step: &Step, windows: &mut Windows<'_>) -> Result<()> {
-        let (plane_words, right_offset) = self.plane_words(step.rows.len());
-        let conversion = |operand: Operand<'a>, panels: &Range<usize>, offset: usize| Conversion {
-            engine: self.engine,
-            view: operand.view,
-            shifts: &[],
-            panels: panels.clone(),
-            rows: step.rows.clone(),
-            primes: step.primes.clone(),
-            plane_words,
-            offset,
-        };
         let wanted = Some((pair.left.clone(), step.clone()));
         if windows.left_held != wanted {
-            let left = Conversion { shifts: windows.left_shifts, ..conversion(self.problem.left, &pair.left, 0) };
-            left.run(windows.operands, &mut windows.spaces, &self.meter)?;
+            let (shifts, operand) = (windows.left_shifts, self.problem.left);
+            self.convert_operand(operand, shifts, (pair.left.clone(), 0), step, windows)?;
             windows.left_held = wanted;
         }
         let wanted = Some((pair.right.clone(), step.clone()));
         if !pair.grid.triangle && windows.right_held != wanted {
-            let operand = self.problem.right_operand();
-            let right = Conversion { shifts: windows.right_shifts, ..conversion(operand, &pair.right, right_offset) };
-            right.run(windows.operands, &mut windows.spaces, &self.meter)?;
+            let (shifts, operand) = (windows.right_shifts, self.problem.right_operand());
+            let slot = self.planned.slot_panels.0;
+            self.convert_operand(operand, shifts, (pair.right.clone(), slot), step, windows)?;
             windows.right_held = wanted;
         }
         Ok(())
+    }
+
+    /// Converts some panels of an operand into the slots from `slot` on.
+    fn convert_operand(
+        &self,
+        operand: Operand<'a>,
+        shifts: &[i64],
+        (panels, slot): (Range<usize>, usize),
+        step: &Step,
+        windows: &mut Windows<'_>,
+    ) -> Result<()> {
+        let panel_words = self.engine.panel_words(step.rows.len());
+        let (plane_words, _) = self.plane_words(step.rows.len());
+        let slots = slot..slot + panels.len();
+        let parts = [Part { view: operand.view, rows: step.rows.clone() }];
+        let primes = step.primes.clone();
+        let window = &mut windows.operands[..primes.len() * plane_words];
+        let walks = whole_panels(window, plane_words, slots, panel_words);
+        let conversion = Conversion { engine: self.engine, parts: &parts, shifts, panels, primes, runs: 1 };
+        conversion.run(walks, &mut windows.spaces, &self.meter)
     }
 
     fn multiply(&self, pair: &BandPair, step: &Step, windows: &mut Windows<'_>) -> Result<()> {
@@ -213,7 +209,10 @@ impl<'a> PlaneRun<'a> {
             left,
             accumulate: step.rows.start > 0,
         };
-        multiplication.run(windows.products, &mut windows.spaces, &self.meter)
+        let (workers, plane) = (windows.spaces.len(), pair.grid.words());
+        let list = plan_jobs(step.primes.len(), pair.grid.len(), workers);
+        let tasks = queues(list, workers, windows.products, plane, step.primes.start);
+        multiplication.run(tasks, &mut windows.spaces, &self.meter)
     }
 
     fn recover(
@@ -239,7 +238,7 @@ impl<'a> PlaneRun<'a> {
             precision_bits: self.bits.result,
             check,
         };
-        recovery.run(result, &mut windows.spaces, &self.meter)
+        recovery.run(Segments::new(recovery.region, result), &mut windows.spaces, &self.meter)
     }
 
     /// Units of work of the whole call.

@@ -138,14 +138,21 @@ impl<'a> Problem<'a> {
         }
         check_precision(kernel, self.precision_bits, self.contracted())?;
         self.size().check(self.precision_bits)?;
-        self.combination.check(self)
+        self.combination.check(self.result_shape(), self.exact_integers)
     }
+}
 
+impl Bits {
     /// Bit counts of an exact product of integer columns with norms of at most `2^left_bits` and `2^right_bits`.
     ///
     /// # Errors
     /// [`Error::Precision`] where the kernel has not enough primes or the result cannot be stored.
-    pub fn integer_bits(&self, kernel: &dyn PlaneKernel, left_bits: i64, right_bits: i64) -> Result<Bits> {
+    pub fn integers(
+        kernel: &dyn PlaneKernel,
+        (left_bits, right_bits): (i64, i64),
+        combination: &Combination<'_>,
+        precision_bits: u32,
+    ) -> Result<Bits> {
         let needed = left_bits + right_bits + 2;
         let maximum_bits = u64::from(kernel.maximum_modulus_bits());
         let (Ok(left), Ok(right)) = (u32::try_from(left_bits), u32::try_from(right_bits)) else {
@@ -155,7 +162,7 @@ impl<'a> Problem<'a> {
             return Err(Error::Precision { precision_bits: needed as u64, maximum_bits });
         }
         let modulus = bound::modulus_bits(left, right);
-        let result = self.combination.exact_bits(modulus).max(u64::from(self.precision_bits));
+        let result = combination.exact_bits(modulus).max(u64::from(precision_bits));
         let result = u32::try_from(result)
             .map_err(|_| Error::Precision { precision_bits: result, maximum_bits: u64::from(u32::MAX) })?;
         Ok(Bits { working: 0, operand: left.max(right), modulus, result })

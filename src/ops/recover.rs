@@ -4,11 +4,10 @@ use crate::drive::{self, Meter};
 use crate::error::{Error, Result};
 use crate::kernels::{BlockResidues, IntegerBlock, PlaneEngine};
 use crate::math::float::bit_length;
-use crate::matrix::Matrix;
 use crate::ops::combine::{Combination, ExactEntry, Place};
 use crate::ops::inner_check::{InnerCheck, RowSums};
 use crate::ops::planes::Space;
-use crate::ops::segments::{ColumnPiece, Region, Segment, Segments};
+use crate::ops::segments::{ColumnPiece, Region, Segment};
 use crate::plan::{BLOCK, BLOCK_WORDS};
 use std::time::{Duration, Instant};
 
@@ -53,12 +52,16 @@ struct Local<'l, 's> {
 }
 
 impl Recovery<'_> {
-    /// Fills this pair of bands of `result`.
+    /// Fills `segments`, which lie in this pair of bands.
     ///
     /// # Errors
     /// [`Error::SelfCheck`], [`Error::ExponentRange`], [`Error::Cancelled`].
-    pub fn run(&self, result: &mut Matrix, spaces: &mut [Space<'_>], meter: &Meter<'_>) -> Result<RecoveryTime> {
-        let mut segments = Segments::new(self.region, result);
+    pub fn run<'w>(
+        &self,
+        mut segments: impl Iterator<Item = Segment<'w>> + Send,
+        spaces: &mut [Space<'_>],
+        meter: &Meter<'_>,
+    ) -> Result<RecoveryTime> {
         let sums = || self.check.map(InnerCheck::row_sums);
         let local = |space| Local { space, time: RecoveryTime::default(), sums: sums() };
         let mut locals = spaces.iter_mut().map(local).collect::<Vec<_>>();

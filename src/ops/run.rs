@@ -116,7 +116,7 @@ fn clear_other_triangle(matrix: &mut Matrix, uplo: Uplo) {
 fn scale_operands(ctx: &Context, workers: usize, problem: &Problem<'_>, workspace: &mut Workspace) -> Result<Bits> {
     if problem.size().is_empty() {
         return match problem.exact_integers {
-            true => problem.integer_bits(ctx.kernel(), 0, 0),
+            true => integer_bits(ctx, problem, 0, 0),
             false => Ok(problem.scaled_bits()),
         };
     }
@@ -129,13 +129,17 @@ fn scale_operands(ctx: &Context, workers: usize, problem: &Problem<'_>, workspac
         }
     };
     let bits = match problem.exact_integers {
-        true => problem.integer_bits(ctx.kernel(), left, right)?,
+        true => integer_bits(ctx, problem, left, right)?,
         false => problem.scaled_bits(),
     };
     for exponent in workspace.left_shifts.iter_mut().chain(&mut workspace.right_shifts) {
         *exponent = if problem.exact_integers { 0 } else { i64::from(bits.working) - *exponent };
     }
     Ok(bits)
+}
+
+fn integer_bits(ctx: &Context, problem: &Problem<'_>, left: i64, right: i64) -> Result<Bits> {
+    Bits::integers(ctx.kernel(), (left, right), &problem.combination, problem.precision_bits)
 }
 
 /// The norm exponents of one operand into `shifts`; returns the largest, at least 0.

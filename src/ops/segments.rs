@@ -25,7 +25,7 @@ pub(crate) struct Region {
 
 impl Region {
     /// First column of blocks of the result, and their number.
-    fn columns(&self) -> (usize, usize) {
+    pub fn columns(&self) -> (usize, usize) {
         match self.uplo {
             Uplo::Lower => (self.first_right, self.grid.cols),
             Uplo::Upper => (self.first_left, self.grid.rows),
@@ -33,7 +33,7 @@ impl Region {
     }
 
     /// Blocks of rows of the result that exist in column `col` of blocks, counted from the region's first column.
-    fn rows(&self, col: usize) -> Range<usize> {
+    pub fn rows(&self, col: usize) -> Range<usize> {
         match self.uplo {
             Uplo::Lower => self.first_left + self.grid.first_row(col)..self.first_left + self.grid.rows,
             Uplo::Upper => {

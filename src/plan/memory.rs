@@ -78,6 +78,8 @@ pub struct PlanInput<'a> {
     pub call_bytes: &'a dyn Fn(usize, &BlockGrid) -> u64,
     /// Bytes that a window of so many words takes, alignment included.
     pub window_bytes: &'a dyn Fn(usize) -> u64,
+    /// Bytes that so many words of scratch take.
+    pub scratch_bytes: &'a dyn Fn(usize) -> u64,
 }
 
 /// Bytes of every part of a call, exactly as allocated.
@@ -204,7 +206,7 @@ impl PlanInput<'_> {
             result: self.result_bytes,
             operand_window: (self.window_bytes)(words.operands),
             product_window: (self.window_bytes)(words.products),
-            scratch: workers * ((self.window_bytes)(words.scratch) + words.call_bytes),
+            scratch: workers * ((self.scratch_bytes)(words.scratch) + words.call_bytes),
             integers: workers * self.integer_bytes,
             tables: self.table_bytes,
             lists: self.list_bytes + CALL_BYTES + WORKER_BYTES * workers + per_prime,
@@ -289,6 +291,7 @@ mod tests {
             scratch_words: &|rows, grid| rows.min(300) * 16 + if grid.triangle { 1000 } else { 0 },
             call_bytes: &|rows, _| rows as u64,
             window_bytes: &window_bytes,
+            scratch_bytes: &window_bytes,
         });
     }
 

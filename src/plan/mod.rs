@@ -4,11 +4,17 @@
 #![forbid(unsafe_code)]
 
 mod blocks;
+mod grid;
 mod jobs;
 mod lpt;
 mod memory;
+mod nodes;
+mod order;
 
 pub use blocks::{BLOCK, BLOCK_WORDS, BlockGrid};
+pub use grid::{RankGrid, TileId, TileMap};
 pub use jobs::{Job, JobList, plan_jobs};
 pub use lpt::{Assignment, assign};
 pub use memory::{Cut, LEAST_CHUNK_ROWS, PlanBytes, PlanInput, WindowWords};
+pub use nodes::{NodeShape, rank_chunk};
+pub use order::{BandPair, band_pairs, pieces};

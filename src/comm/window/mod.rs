@@ -222,7 +222,7 @@ impl<'w> Shares<'w> {
 
     fn walk(&self, outer: usize) -> Walk<'w> {
         let runs = self.partition.runs_of(self.rank);
-        let base = outer * self.partition.outer().stride;
+        let base = self.partition.base() + outer * self.partition.outer().stride;
         Walk {
             start: self.start,
             len: self.len,
@@ -293,7 +293,8 @@ impl<'w> Rest<'w> {
     pub fn words(&self, (outer, inner): (usize, usize), range: std::ops::Range<usize>) -> &'w [u64] {
         assert!(self.partition.is_free(&range), "words {range:?} belong to a share");
         assert!(outer < self.partition.outer().count && inner < self.partition.inner().count);
-        let first = outer * self.partition.outer().stride + inner * self.partition.inner().stride + range.start;
+        let cell = outer * self.partition.outer().stride + inner * self.partition.inner().stride;
+        let first = self.partition.base() + cell + range.start;
         assert!(first + range.len() <= self.len);
         // SAFETY: inside the window, and inside a cell (`is_free` checks against its size) but outside all of its
         // runs, so nobody writes these words in this phase.

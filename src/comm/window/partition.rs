@@ -26,11 +26,13 @@ impl Level {
     pub const ONCE: Level = Level { count: 1, stride: 0 };
 }
 
-/// Disjoint runs of words, repeated on two levels: cell `(i, j)` begins at word `i * outer.stride + j * inner.stride`.
+/// Disjoint runs of words, repeated on two levels: cell `(i, j)` begins at word
+/// `base + i * outer.stride + j * inner.stride`.
 ///
 /// Words of a cell that lie in no run are written by nobody.
 #[derive(Clone, Debug)]
 pub struct Partition {
+    base: usize,
     outer: Level,
     inner: Level,
     runs: Vec<Run>,
@@ -65,7 +67,18 @@ impl Partition {
             next[run.rank] += 1;
         }
         let hash = hash(outer, inner, &runs);
-        Partition { outer, inner, runs, of_rank, first_of_rank, hash }
+        Partition { base: 0, outer, inner, runs, of_rank, first_of_rank, hash }
+    }
+
+    /// The same partition with its first cell at word `base`.
+    pub fn at(self, base: usize) -> Partition {
+        let hash = xxhash_rust::xxh3::xxh3_64_with_seed(&self.hash.to_le_bytes(), base as u64);
+        Partition { base, hash, ..self }
+    }
+
+    /// Where the first cell begins.
+    pub fn base(&self) -> usize {
+        self.base
     }
 
     /// The outer repetition.
@@ -94,7 +107,7 @@ impl Partition {
         if self.outer.count == 0 || self.inner.count == 0 || cell == 0 {
             return 0;
         }
-        (self.outer.count - 1) * self.outer.stride + (self.inner.count - 1) * self.inner.stride + cell
+        self.base + (self.outer.count - 1) * self.outer.stride + (self.inner.count - 1) * self.inner.stride + cell
     }
 
     /// Whether the words `range` lie in a cell but in no run of it.

@@ -20,7 +20,9 @@ mod to_residues;
 mod tests;
 
 use crate::error::{Error, Result};
-use crate::kernels::{BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneKernel, PlaneProduct};
+use crate::kernels::{
+    BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneKernel, PlaneProduct, RowRuns,
+};
 use crate::math::family::f64_maximum_modulus_bits;
 use crate::plan::{BLOCK, BlockGrid};
 use dgemm::{Dgemm, GemmCrate};
@@ -117,10 +119,32 @@ impl<G: Dgemm> PlaneEngine for F64Engine<G> {
         planes: &mut [&mut [u64]],
         scratch: &mut [u64],
     ) {
-        assert!(primes.end <= self.tables.moduli.len() && planes.len() == primes.len());
+        let in_runs = planes.len() == primes.len() * BLOCK;
+        assert!(primes.end <= self.tables.moduli.len() && (in_runs || planes.len() == primes.len()));
         assert!((1..=BLOCK).contains(&source.columns.len()));
-        let stride = product::column_stride(source.rows.len());
-        self.isa.run(to_residues::ToResidues { tables: &self.tables, primes, source, stride, planes, scratch });
+        let place = match in_runs {
+            true => to_residues::Place::Runs,
+            false => to_residues::Place::Panel { stride: product::column_stride(source.rows.len()) },
+        };
+        self.isa.run(to_residues::ToResidues { tables: &self.tables, primes, source, place, planes, scratch });
+    }
+
+    fn row_runs(&self, rows: usize, part: Range<usize>) -> RowRuns {
+        RowRuns { first: part.start, words: part.len(), count: BLOCK, stride: product::column_stride(rows) }
+    }
+
+    fn add(&self, prime: usize, sum: &mut [u64], words: &[u64]) {
+        let (prime, half) = (self.tables.primes[prime], self.tables.primes[prime] / 2.0);
+        for (sum, word) in bytemuck::cast_slice_mut(sum).iter_mut().zip(bytemuck::cast_slice::<u64, f64>(words)) {
+            let whole: f64 = *sum + word;
+            *sum = if whole > half {
+                whole - prime
+            } else if whole < -half {
+                whole + prime
+            } else {
+                whole
+            };
+        }
     }
 
     fn multiply(&self, prime: usize, product: &PlaneProduct<'_>, c: &mut [u64], scratch: &mut [u64]) {

@@ -32,12 +32,35 @@ pub struct ToResidues<'a, 'b> {
     pub primes: Range<usize>,
     /// The columns to convert.
     pub source: &'a PanelSource<'a>,
-    /// Words from one column of a panel to the next.
-    pub stride: usize,
-    /// One panel for each prime wanted.
+    /// How the columns lie in `planes`.
+    pub place: Place,
+    /// One panel for each prime wanted, or its eight columns.
     pub planes: &'a mut [&'b mut [u64]],
     /// [`scratch_words`] words.
     pub scratch: &'a mut [u64],
+}
+
+/// Where the columns of a panel go.
+#[derive(Clone, Copy)]
+pub enum Place {
+    /// One slice for each prime, its columns `stride` words apart.
+    Panel {
+        /// Words from one column to the next.
+        stride: usize,
+    },
+    /// Eight slices for each prime, a column each.
+    Runs,
+}
+
+impl Place {
+    /// Slice and first word of a column of the prime number `prime` of those wanted.
+    #[inline(always)]
+    fn of(self, prime: usize, column: usize) -> (usize, usize) {
+        match self {
+            Place::Panel { stride } => (prime, column * stride),
+            Place::Runs => (prime * BLOCK + column, 0),
+        }
+    }
 }
 
 /// Words of scratch for one call.
@@ -53,10 +76,10 @@ impl Task for ToResidues<'_, '_> {
         let (limbs, digits) = self.scratch.split_at_mut(operand.limbs() * BATCH);
         let digits: &mut [f64] = bytemuck::cast_slice_mut(&mut digits[..operand.count * BATCH]);
         for column in 0..BLOCK {
-            let start = column * self.stride;
             if column >= self.source.columns.len() {
-                for plane in self.planes.iter_mut() {
-                    plane[start..start + rows].fill(0);
+                for prime in 0..self.primes.len() {
+                    let (plane, start) = self.place.of(prime, column);
+                    self.planes[plane][start..start + rows].fill(0);
                 }
                 continue;
             }
@@ -65,7 +88,7 @@ impl Task for ToResidues<'_, '_> {
                 let mut ends = Ends { signs: [0; BATCH], rounding: [0.0; BATCH] };
                 scale_batch(self.source, column, first..first + count, limbs, &mut ends);
                 cut_digits(operand, limbs, &ends, digits);
-                let batch = Batch { tables: self.tables, digits, start: start + first, count, stream };
+                let batch = Batch { tables: self.tables, digits, place: self.place, column, first, count, stream };
                 batch.write_residues::<V, N>(self.primes.clone(), self.planes);
             }
         }
@@ -180,11 +203,13 @@ fn signed(x: f64, sign: u64) -> f64 {
     f64::from_bits(x.to_bits() ^ sign)
 }
 
-/// The digits of `count` rows, whose residues go to words `start..start + count` of each plane, past the caches or not.
+/// The digits of `count` rows of one column from row `first` on, written past the caches or not.
 struct Batch<'a> {
     tables: &'a Tables,
     digits: &'a [f64],
-    start: usize,
+    place: Place,
+    column: usize,
+    first: usize,
     count: usize,
     stream: bool,
 }
@@ -203,7 +228,9 @@ impl Batch<'_> {
                 for (output, sums) in sums.iter().enumerate() {
                     let prime = group * OUTPUTS + output;
                     if primes.contains(&prime) {
-                        self.store(sums, first, prime, &mut *planes[prime - primes.start]);
+                        let (plane, start) = self.place.of(prime - primes.start, self.column);
+                        let column = &mut planes[plane][start + self.first..][..self.count];
+                        self.store(sums, first, prime, column);
                     }
                 }
             }
@@ -212,20 +239,19 @@ impl Batch<'_> {
 
     /// Reduces and stores the rows of vectors `first..first + N` that exist.
     #[inline(always)]
-    fn store<V: Vector, const N: usize>(&self, sums: &[V; N], first: usize, prime: usize, plane: &mut [u64]) {
+    fn store<V: Vector, const N: usize>(&self, sums: &[V; N], first: usize, prime: usize, column: &mut [u64]) {
         let reducer = Reducer::<V>::new(self.tables.primes[prime], self.tables.inverses[prime]);
-        let plane: &mut [f64] = bytemuck::cast_slice_mut(plane);
-        let plane = &mut plane[self.start..self.start + self.count];
+        let column: &mut [f64] = bytemuck::cast_slice_mut(column);
         for (n, &sum) in sums.iter().enumerate() {
             let residues = reducer.reduce(sum);
             let at = (first + n) * LANES;
-            if let Some(whole) = plane.get_mut(at..at + LANES) {
+            if let Some(whole) = column.get_mut(at..at + LANES) {
                 let whole = whole.first_chunk_mut().expect("eight words");
                 if self.stream { residues.stream(whole) } else { residues.store(whole) }
             } else if at < self.count {
                 let mut last = [0.0; LANES];
                 residues.store(&mut last);
-                plane[at..].copy_from_slice(&last[..self.count - at]);
+                column[at..].copy_from_slice(&last[..self.count - at]);
             }
         }
     }

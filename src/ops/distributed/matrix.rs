@@ -1,0 +1,199 @@
+//! `DistMatrix`: a matrix in tiles, each on the rank that owns it.
+
+use crate::comm::{Incoming, Outgoing, Transport};
+use crate::error::Result;
+use crate::matrix::Matrix;
+use crate::ops::segments::{ColumnPiece, Region, Segment};
+use crate::plan::{BLOCK, TileId, TileMap};
+
+/// A matrix in tiles, 2D block-cyclic over the ranks of a team: one rank's part of it.
+///
+/// Of a triangle only the tiles that touch it exist, and the entries of the diagonal tiles outside it are 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DistMatrix {
+    map: TileMap,
+    rank: usize,
+    precision_bits: u32,
+    /// The rank's tiles, column by column.
+    tiles: Vec<(TileId, Matrix)>,
+}
+
+impl DistMatrix {
+    /// The zero matrix: the tiles of `rank`.
+    ///
+    /// # Errors
+    /// [`crate::Error::OutOfMemory`], [`crate::Error::Precision`].
+    pub fn zeros(map: TileMap, rank: usize, precision_bits: u32) -> Result<DistMatrix> {
+        assert!(map.tile_size > 0 && map.tile_size.is_multiple_of(BLOCK), "tiles of {} rows", map.tile_size);
+        let tile = |id: TileId| {
+            let (rows, cols) = (map.row_range(id.row).len(), map.col_range(id.col).len());
+            Ok((id, Matrix::zeros(rows, cols, precision_bits)?))
+        };
+        let tiles = map.tiles_of(rank).map(tile).collect::<Result<_>>()?;
+        Ok(DistMatrix { map, rank, precision_bits, tiles })
+    }
+
+    /// Shape, tiles and owners.
+    pub fn map(&self) -> &TileMap {
+        &self.map
+    }
+
+    /// The rank whose part this is.
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// Bits of every significand.
+    pub fn precision_bits(&self) -> u32 {
+        self.precision_bits
+    }
+
+    /// The tiles of this rank, column by column.
+    pub fn tiles(&self) -> &[(TileId, Matrix)] {
+        &self.tiles
+    }
+
+    /// The tiles of this rank, to be changed.
+    pub fn tiles_mut(&mut self) -> &mut [(TileId, Matrix)] {
+        &mut self.tiles
+    }
+
+    /// Bytes of this rank's tiles.
+    pub fn bytes(&self) -> u64 {
+        self.tiles.iter().map(|(_, tile)| tile.bytes()).sum()
+    }
+
+    /// Bytes of the tiles of any rank.
+    pub fn bytes_for(map: &TileMap, rank: usize, precision_bits: u32) -> u64 {
+        let tile =
+            |id: TileId| Matrix::bytes_for(map.row_range(id.row).len(), map.col_range(id.col).len(), precision_bits);
+        map.tiles_of(rank).map(tile).sum()
+    }
+
+    /// The whole matrix on rank `root`, `None` on the others. Entries outside the triangle are 0. Collective.
+    ///
+    /// # Errors
+    /// [`crate::Error::Transport`]; [`crate::Error::OutOfMemory`] on every rank where the root cannot hold it.
+    pub fn gather(&self, group: &dyn Transport, root: usize) -> Result<Option<Matrix>> {
+        let made = match group.rank() == root {
+            true => Matrix::zeros(self.map.rows, self.map.cols, self.precision_bits).map(Some),
+            false => Ok(None),
+        };
+        let (mut whole, outcome) = match made {
+            Ok(whole) => (whole, Ok(())),
+            Err(error) => (None, Err(error)),
+        };
+        crate::comm::agree(group, outcome)?;
+        let mut own = self.tiles.iter();
+        let mut words = Vec::new();
+        for id in self.map.tiles() {
+            let owner = self.map.owner(id);
+            let tile = if owner == self.rank { own.next().map(|(_, tile)| tile) } else { None };
+            match (&mut whole, tile) {
+                (Some(whole), Some(tile)) => place(whole, &self.map, id, tile.parts()),
+                (None, Some(tile)) => {
+                    let (heads, limbs) = tile.parts();
+                    group.exchange(&[heads, limbs].map(|words| Outgoing { to: root, words }), &mut [])?;
+                }
+                (Some(whole), None) => {
+                    let count = self.map.row_range(id.row).len() * self.map.col_range(id.col).len();
+                    words.resize(count * (1 + whole.limbs_per_element()), 0);
+                    let (heads, limbs) = words.split_at_mut(count);
+                    group.exchange(&[], &mut [heads, limbs].map(|words| Incoming { from: owner, words }))?;
+                    place(whole, &self.map, id, words.split_at(count));
+                }
+                (None, None) => {}
+            }
+        }
+        Ok(whole)
+    }
+
+    /// The tiles of `whole`, which rank `root` has and all others pass as `None`, as `map` distributes them. Collective.
+    ///
+    /// # Errors
+    /// [`crate::Error::Transport`]; [`crate::Error::OutOfMemory`] on every rank where one cannot hold its tiles.
+    pub fn scatter(
+        group: &dyn Transport,
+        root: usize,
+        whole: Option<&Matrix>,
+        map: TileMap,
+        precision_bits: u32,
+    ) -> Result<DistMatrix> {
+        let made = DistMatrix::zeros(map, group.rank(), precision_bits);
+        let (mut part, outcome) = match made {
+            Ok(part) => (Some(part), Ok(())),
+            Err(error) => (None, Err(error)),
+        };
+        crate::comm::agree(group, outcome)?;
+        let part_ref = part.as_mut().expect("agreed on");
+        let mut own = part_ref.tiles.iter_mut();
+        for id in map.tiles() {
+            let owner = map.owner(id);
+            let tile = if owner == group.rank() { own.next().map(|(_, tile)| tile) } else { None };
+            match (whole, tile) {
+                (Some(whole), Some(tile)) => tile.clone_from(&cut(whole, &map, id)?),
+                (Some(whole), None) => {
+                    let tile = cut(whole, &map, id)?;
+                    let (heads, limbs) = tile.parts();
+                    group.exchange(&[heads, limbs].map(|words| Outgoing { to: owner, words }), &mut [])?;
+                }
+                (None, Some(tile)) => {
+                    let (heads, limbs) = tile.parts_mut();
+                    group.exchange(&[], &mut [heads, limbs].map(|words| Incoming { from: root, words }))?;
+                }
+                (None, None) => {}
+            }
+        }
+        Ok(part.expect("agreed on"))
+    }
+}
+
+/// Copies a tile into its place.
+fn place(whole: &mut Matrix, map: &TileMap, id: TileId, (heads, limbs): (&[u64], &[u64])) {
+    let (rows, cols) = (map.row_range(id.row), map.col_range(id.col));
+    let (stride, width) = (whole.rows(), whole.limbs_per_element());
+    let (all_heads, all_limbs) = whole.parts_mut();
+    for (index, col) in cols.enumerate() {
+        let (from, to) = (index * rows.len(), rows.start + col * stride);
+        all_heads[to..to + rows.len()].copy_from_slice(&heads[from..from + rows.len()]);
+        all_limbs[to * width..(to + rows.len()) * width]
+            .copy_from_slice(&limbs[from * width..(from + rows.len()) * width]);
+    }
+}
+
+/// A tile of a whole matrix.
+fn cut(whole: &Matrix, map: &TileMap, id: TileId) -> Result<Matrix> {
+    whole.view().block(map.row_range(id.row), map.col_range(id.col))?.to_matrix()
+}
+
+/// The parts of a rank's tiles that `region` fills, as segments in places of the whole matrix.
+pub(crate) fn tile_segments<'w>(
+    region: Region,
+    matrix: &'w mut DistMatrix,
+) -> impl Iterator<Item = Segment<'w>> + Send + use<'w> {
+    let tile_blocks = matrix.map.tile_size / BLOCK;
+    matrix.tiles.iter_mut().flat_map(move |(id, tile)| {
+        let (rows, width) = (tile.rows(), tile.limbs_per_element());
+        let (first_row, first_col) = (id.row * tile_blocks, id.col * tile_blocks);
+        let (heads, limbs) = tile.parts_mut();
+        let columns = heads.chunks_mut(BLOCK * rows).zip(limbs.chunks_mut(BLOCK * rows * width));
+        columns.enumerate().filter_map(move |(index, (heads, limbs))| {
+            let (region_first, region_cols) = region.columns();
+            let col = first_col + index;
+            let within = col.checked_sub(region_first).filter(|&within| within < region_cols)?;
+            let wanted = region.rows(within);
+            let blocks = wanted.start.max(first_row)..wanted.end.min(first_row + rows.div_ceil(BLOCK));
+            if blocks.is_empty() {
+                return None;
+            }
+            let elements = (blocks.start - first_row) * BLOCK..((blocks.end - first_row) * BLOCK).min(rows);
+            let mut columns: [ColumnPiece<'w>; BLOCK] = Default::default();
+            let pieces = heads.chunks_mut(rows).zip(limbs.chunks_mut(rows * width));
+            for (column, (heads, limbs)) in columns.iter_mut().zip(pieces) {
+                column.heads = &mut heads[elements.clone()];
+                column.limbs = &mut limbs[elements.start * width..elements.end * width];
+            }
+            Some(Segment { col, rows: blocks, columns })
+        })
+    })
+}

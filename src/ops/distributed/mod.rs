@@ -1,0 +1,99 @@
+//! Products of matrices whose rows lie on many ranks, on many nodes.
+//!
+//! Every function here is collective: all ranks of the [`Team`] call it, in the same order, with the same precision and
+//! options. The bits of the result are those of [`crate::syrk_with`] on one matrix with all the rows, for any number of
+//! ranks and nodes, any distribution of the rows, any memory limit and kernel. An error that one rank meets is returned
+//! by all. Source: docs/ALGORITHM.md, "Many ranks".
+
+mod exchange;
+mod matrix;
+mod plan;
+mod report;
+mod request;
+mod run;
+mod scale;
+mod shares;
+mod team;
+
+pub use matrix::DistMatrix;
+pub use plan::{ClusterPlan, ClusterShape, NodePlan, even_operand_bytes, even_share, plan_syrk_cluster};
+pub use report::{ClusterReport, RANK_PHASES, RankPhase, RankPhases, RankSpan, Spread};
+pub use team::{NodeLayout, Team, TeamOptions};
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::matrix::{MatrixView, Uplo};
+use crate::plan::{Cut, RankGrid};
+use request::RankProblem;
+use rug::Float;
+
+/// Choices of a distributed product; the same on all ranks.
+#[derive(Clone, Debug, Default)]
+pub struct DistOptions<'a> {
+    /// The triangle of a SYRK's result that is computed.
+    pub uplo: Uplo,
+    /// Operands hold integers and the result is exact; `precision_bits` is then only a lower bound for the bits stored.
+    pub exact_integers: bool,
+    /// Factor of the product; `None` is 1.
+    pub alpha: Option<&'a Float>,
+    /// Rows and columns of a tile of the result, a multiple of 8; `None` chooses. Does not change a bit.
+    pub tile_size: Option<usize>,
+    /// The grid of ranks that owns the result; `None` chooses. Does not change a bit.
+    pub grid: Option<RankGrid>,
+    /// A cut to run instead of the one the memory limit asks for, so that tests can try every one.
+    #[doc(hidden)]
+    pub cut: Option<Cut>,
+}
+
+/// One rank's part of a result, with the report of all.
+#[derive(Debug)]
+pub struct DistOutcome {
+    /// The tiles of this rank.
+    pub result: DistMatrix,
+    /// How it was computed; the same on all ranks.
+    pub report: ClusterReport,
+    /// What this rank did when, in nanoseconds since all ranks began.
+    pub spans: Vec<RankSpan>,
+}
+
+/// One triangle of `Q := alpha * P^T P` for a matrix `P` whose rows lie on the ranks of `team`. Collective.
+///
+/// Shapes: `blocks` are this rank's rows of P, `K_i x N` each; their order and that of the ranks do not matter. A rank
+/// may have none, and a block no rows. The result is `N x N`, in tiles over all ranks.
+/// Accuracy and bits: as [`crate::syrk_with`] on all the rows.
+/// Memory: the context's limit is that of each node, all its ranks together; without one, what the machine has free.
+/// Cost: as [`crate::syrk_with`], shared by all workers; each node sends the residues of the result once to the others.
+///
+/// # Errors
+/// As [`crate::syrk_with`], on every rank, as [`crate::Error::Rank`] where one rank met it: rows and columns are those
+/// of the block that this rank passed. [`crate::Error::InvalidArgument`] where ranks differ in columns, precision,
+/// options or kernel; [`crate::Error::Transport`].
+pub fn syrk(
+    ctx: &Context,
+    team: &mut Team,
+    blocks: &[MatrixView<'_>],
+    precision_bits: u32,
+    options: &DistOptions<'_>,
+) -> Result<DistOutcome> {
+    let problem = RankProblem { operation: "syrk", left: blocks, right: None, precision_bits, options };
+    request::run(ctx, team, &problem)
+}
+
+/// `C := alpha * A^T B` for matrices whose rows lie on the ranks of `team`, the same rows of both on a rank. Collective.
+///
+/// Shapes: `blocks.0` are this rank's rows of A, `blocks.1` its rows of B; the heights of each pair of blocks agree.
+/// The rest is as in [`syrk`].
+///
+/// # Errors
+/// As [`syrk`]; [`crate::Error::ShapeMismatch`] where the blocks do not fit each other.
+pub fn gemm_rows(
+    ctx: &Context,
+    team: &mut Team,
+    blocks: (&[MatrixView<'_>], &[MatrixView<'_>]),
+    precision_bits: u32,
+    options: &DistOptions<'_>,
+) -> Result<DistOutcome> {
+    let (left, right) = (blocks.0, Some(blocks.1));
+    let problem = RankProblem { operation: "gemm", left, right, precision_bits, options };
+    request::run(ctx, team, &problem)
+}
