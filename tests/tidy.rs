@@ -137,6 +137,11 @@ fn size_violations(file: &File) -> Vec<String> {
     found
 }
 
+/// Whether what follows `unsafe` is a function or a trait, whose demands stand in its docs.
+fn declares(next: &str) -> bool {
+    next.starts_with("fn ") || next.starts_with("trait ")
+}
+
 fn unsafe_violations(file: &File) -> Vec<String> {
     let fenced = UNSAFE_FOLDERS.iter().any(|folder| file.path.starts_with(folder));
     let mut found = Vec::new();
@@ -152,8 +157,7 @@ fn unsafe_violations(file: &File) -> Vec<String> {
         }
         if !fenced {
             found.push(format!("{}:{line}: unsafe outside {UNSAFE_FOLDERS:?}", file.path));
-        } else if !file.comment_above(line, if next.starts_with("fn ") { &["Safety", "SAFETY:"] } else { &["SAFETY:"] })
-        {
+        } else if !file.comment_above(line, if declares(next) { &["Safety", "SAFETY:"] } else { &["SAFETY:"] }) {
             found.push(format!("{}:{line}: unsafe without a SAFETY comment", file.path));
         }
     }

@@ -1,3 +1,5 @@
+//! Windows of every kind that threads have, shared by 1 to 5 ranks.
+
 use super::*;
 use crate::comm::{agree, local};
 use crate::error::Error;

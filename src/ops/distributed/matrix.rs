@@ -79,11 +79,7 @@ impl DistMatrix {
             true => Matrix::zeros(self.map.rows, self.map.cols, self.precision_bits).map(Some),
             false => Ok(None),
         };
-        let (mut whole, outcome) = match made {
-            Ok(whole) => (whole, Ok(())),
-            Err(error) => (None, Err(error)),
-        };
-        crate::comm::agree(group, outcome)?;
+        let mut whole = super::agreed(group, made)?;
         let mut own = self.tiles.iter();
         let mut words = Vec::new();
         for id in self.map.tiles() {
@@ -108,7 +104,8 @@ impl DistMatrix {
         Ok(whole)
     }
 
-    /// The tiles of `whole`, which rank `root` has and all others pass as `None`, as `map` distributes them. Collective.
+    /// The tiles of `whole`, which rank `root` has and all others pass as `None`, as `map` distributes them.
+    /// Collective.
     ///
     /// # Errors
     /// [`crate::Error::Transport`]; [`crate::Error::OutOfMemory`] on every rank where one cannot hold its tiles.
@@ -119,14 +116,8 @@ impl DistMatrix {
         map: TileMap,
         precision_bits: u32,
     ) -> Result<DistMatrix> {
-        let made = DistMatrix::zeros(map, group.rank(), precision_bits);
-        let (mut part, outcome) = match made {
-            Ok(part) => (Some(part), Ok(())),
-            Err(error) => (None, Err(error)),
-        };
-        crate::comm::agree(group, outcome)?;
-        let part_ref = part.as_mut().expect("agreed on");
-        let mut own = part_ref.tiles.iter_mut();
+        let mut part = super::agreed(group, DistMatrix::zeros(map, group.rank(), precision_bits))?;
+        let mut own = part.tiles.iter_mut();
         for id in map.tiles() {
             let owner = map.owner(id);
             let tile = if owner == group.rank() { own.next().map(|(_, tile)| tile) } else { None };
@@ -144,7 +135,7 @@ impl DistMatrix {
                 (None, None) => {}
             }
         }
-        Ok(part.expect("agreed on"))
+        Ok(part)
     }
 }
 

@@ -5,6 +5,7 @@
 //! ranks and nodes, any distribution of the rows, any memory limit and kernel. An error that one rank meets is returned
 //! by all. Source: docs/ALGORITHM.md, "Many ranks".
 
+mod cholesky;
 mod exchange;
 mod matrix;
 mod plan;
@@ -13,16 +14,20 @@ mod request;
 mod run;
 mod scale;
 mod shares;
+mod slices;
 mod team;
 
+pub use cholesky::{DistCholesky, cholesky};
 pub use matrix::DistMatrix;
 pub use plan::{ClusterPlan, ClusterShape, NodePlan, even_operand_bytes, even_share, plan_syrk_cluster};
 pub use report::{ClusterReport, RANK_PHASES, RankPhase, RankPhases, RankSpan, Spread};
+pub use slices::{CyclicBlock, GridOrder};
 pub use team::{NodeLayout, Team, TeamOptions};
 
+use crate::comm::{Transport, agree};
 use crate::context::Context;
-use crate::error::Result;
-use crate::matrix::{MatrixView, Uplo};
+use crate::error::{Error, Result};
+use crate::matrix::{MatrixView, Op, Uplo};
 use crate::plan::{Cut, RankGrid};
 use request::RankProblem;
 use rug::Float;
@@ -79,7 +84,8 @@ pub fn syrk(
     request::run(ctx, team, &problem)
 }
 
-/// `C := alpha * A^T B` for matrices whose rows lie on the ranks of `team`, the same rows of both on a rank. Collective.
+/// `C := alpha * A^T B` for matrices whose rows lie on the ranks of `team`, the same rows of both on a rank.
+/// Collective.
 ///
 /// Shapes: `blocks.0` are this rank's rows of A, `blocks.1` its rows of B; the heights of each pair of blocks agree.
 /// The rest is as in [`syrk`].
@@ -96,4 +102,49 @@ pub fn gemm_rows(
     let (left, right) = (blocks.0, Some(blocks.1));
     let problem = RankProblem { operation: "gemm", left, right, precision_bits, options };
     request::run(ctx, team, &problem)
+}
+
+/// `C := alpha * op(A) op(B)` for matrices in tiles over the ranks of `team`. Collective.
+///
+/// Each operand is first shared out by the contracted index (every entry travels once), then multiplied as in
+/// [`gemm_rows`]. Entries outside the triangle of an operand are 0.
+///
+/// # Errors
+/// As [`gemm_rows`].
+pub fn gemm(
+    ctx: &Context,
+    team: &mut Team,
+    (a, op_a): (&DistMatrix, Op),
+    (b, op_b): (&DistMatrix, Op),
+    precision_bits: u32,
+    options: &DistOptions<'_>,
+) -> Result<DistOutcome> {
+    let shape = |matrix: &DistMatrix, op: Op| match op {
+        Op::NoTranspose => (matrix.map().rows, matrix.map().cols),
+        Op::Transpose => (matrix.map().cols, matrix.map().rows),
+    };
+    let ((left_rows, left_cols), (right_rows, right_cols)) = (shape(a, op_a), shape(b, op_b));
+    if left_cols != right_rows {
+        return Err(Error::ShapeMismatch { operation: "gemm", left_rows, left_cols, right_rows, right_cols });
+    }
+    let slice = |matrix: &DistMatrix, by_rows: bool| match by_rows {
+        true => matrix.row_slice(team.world()),
+        false => matrix.col_slice(team.world()),
+    };
+    let left = slice(a, op_a == Op::Transpose)?;
+    let right = slice(b, op_b == Op::NoTranspose)?;
+    let left = if op_a == Op::Transpose { left.view() } else { left.transposed() };
+    let right = if op_b == Op::NoTranspose { right.view() } else { right.transposed() };
+    gemm_rows(ctx, team, (&[left], &[right]), precision_bits, options)
+}
+
+/// A value that every rank has, or the error of the first that has not.
+fn agreed<T>(group: &dyn Transport, made: Result<T>) -> Result<T> {
+    match made {
+        Ok(value) => agree(group, Ok(())).map(|()| value),
+        Err(error) => {
+            agree(group, Err(error))?;
+            unreachable!("an error was agreed on")
+        }
+    }
 }

@@ -9,7 +9,7 @@ use crate::ops::direct::ProductSize;
 use crate::ops::distributed::plan::{ClusterRequest, PlannedCluster, plan_cluster};
 use crate::ops::distributed::report::{ClusterReport, PhaseClock, RankPhase, spread_over_ranks};
 use crate::ops::distributed::run::{RankOperand, RankRun, RankState};
-use crate::ops::distributed::{DistMatrix, DistOptions, DistOutcome, Team, scale};
+use crate::ops::distributed::{DistMatrix, DistOptions, DistOutcome, Team, agreed, scale};
 use crate::ops::planes::worker_spaces;
 use crate::ops::problem::{Bits, check_precision};
 use crate::plan::{BLOCK, NodeShape, RankGrid, TileMap};
@@ -79,13 +79,11 @@ pub(crate) fn run(ctx: &Context, team: &mut Team, problem: &RankProblem<'_>) -> 
     }
     let [left_shifts, right_shifts] = exponents;
     let map = problem.map(team, &shared);
-    let made = DistMatrix::zeros(map, team.rank(), bits.result);
+    let mut result = agreed(team.world(), DistMatrix::zeros(map, team.rank(), bits.result))?;
     let size = problem.size(&shared);
     if size.is_empty() {
-        let (result, outcome) = split(made);
-        agree(team.world(), outcome)?;
         let report = ClusterReport::default();
-        return Ok(DistOutcome { result: result.expect("agreed on"), report, spans: Vec::new() });
+        return Ok(DistOutcome { result, report, spans: Vec::new() });
     }
     let layout = team.layout().clone();
     let nodes = layout.nodes.iter().map(|ranks| NodeShape {
@@ -107,9 +105,6 @@ pub(crate) fn run(ctx: &Context, team: &mut Team, problem: &RankProblem<'_>) -> 
         },
     )?;
     let node = layout.node_of[team.rank()];
-    let (result, outcome) = split(made);
-    agree(team.world(), outcome)?;
-    let mut result = result.expect("agreed on");
     let left = RankOperand { blocks: problem.left, shifts: &left_shifts };
     let right = problem.right.map(|blocks| RankOperand { blocks, shifts: &right_shifts });
     let part = Part { problem, planned: &planned, shape: &nodes[node], words: node, left, right, bits };
@@ -303,14 +298,6 @@ fn mismatch(operation: &'static str, left: &MatrixView<'_>, right: &MatrixView<'
         left_cols: left.cols(),
         right_rows: right.rows(),
         right_cols: right.cols(),
-    }
-}
-
-/// A result as a value to keep and an outcome to agree on.
-fn split<T>(made: Result<T>) -> (Option<T>, Result<()>) {
-    match made {
-        Ok(value) => (Some(value), Ok(())),
-        Err(error) => (None, Err(error)),
     }
 }
 
