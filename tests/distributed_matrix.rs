@@ -125,7 +125,7 @@ fn a_cyclic_block_of_the_wrong_shape_is_refused_on_all_ranks() {
     });
     for (shape, grid) in errors {
         assert_eq!(shape, "rank 3: cyclic block: shapes do not fit: 5 x 3 against 4 x 3");
-        assert_eq!(grid, "rank 0: a grid of 1 x 2 ranks for a group of 4");
+        assert_eq!(grid, "a grid of 1 x 2 ranks for a group of 4");
     }
 }
 

@@ -3,14 +3,26 @@
 use crate::comm::{Reduction, Transport, barrier, broadcast_bytes};
 use crate::error::{Error, Result};
 use std::time::{Duration, Instant};
+use xxhash_rust::xxh3::xxh3_64;
 
 /// Returns `Ok` where every rank passes `Ok`, else on every rank the error of the first failed rank. Collective.
 ///
 /// # Errors
-/// [`Error::Rank`] with the number of the rank, its message and its exit code; [`Error::Cancelled`] where the first
-/// failed rank was cancelled; [`Error::Transport`].
+/// Where all ranks pass the same error, that error. Else [`Error::Rank`] with the number of the first failed rank, its
+/// message and its exit code, or [`Error::Cancelled`] where it was cancelled. [`Error::Transport`].
 pub fn agree(group: &dyn Transport, outcome: Result<()>) -> Result<()> {
     agree_on(group, outcome, 0)
+}
+
+/// A value that every rank has, or on every rank the error of the first that has not. Collective.
+///
+/// # Errors
+/// As [`agree`].
+pub fn agreed<T>(group: &dyn Transport, made: Result<T>) -> Result<T> {
+    match made {
+        Ok(value) => agree(group, Ok(())).map(|()| value),
+        Err(error) => Err(agree(group, Err(error)).expect_err("an error was passed")),
+    }
 }
 
 /// [`agree`], and all ranks must pass the same `token`: what they are about to do, as a hash.
@@ -18,11 +30,15 @@ fn agree_on(group: &dyn Transport, outcome: Result<()>, token: u64) -> Result<()
     let size = group.size() as u64;
     // The largest of `size - rank` over failed ranks belongs to the first of them.
     let mark = if outcome.is_err() { size - group.rank() as u64 } else { 0 };
-    let mut words = [mark, token, !token];
+    let said = outcome.as_ref().err().map_or(0, |error| xxh3_64(error.to_string().as_bytes()) | 1);
+    let mut words = [mark, token, !token, said, !said];
     group.all_reduce(Reduction::Max, &mut words)?;
     if words[0] == 0 {
         assert!(words[1] == token && words[2] == !token, "ranks entered different phases");
         return Ok(());
+    }
+    if words[3] == said && words[4] == !said {
+        return outcome; // all ranks say the same
     }
     let first = (size - words[0]) as usize;
     let own = match &outcome {

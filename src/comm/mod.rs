@@ -10,7 +10,7 @@ mod agree;
 pub mod local;
 pub mod window;
 
-pub use agree::{Fence, agree};
+pub use agree::{Fence, agree, agreed};
 
 use crate::error::Result;
 use window::{Backing, WindowKind};

@@ -26,6 +26,13 @@ pub struct Arguments {
     pub report: Option<PathBuf>,
 }
 
+impl Arguments {
+    /// Whether times will be measured.
+    pub fn is_bench(&self) -> bool {
+        matches!(self.command, Some(RawCommand::Bench(_)))
+    }
+}
+
 /// The commands.
 #[derive(Subcommand, Debug)]
 pub enum RawCommand {
@@ -101,6 +108,12 @@ pub struct RawProduct {
     /// A matrix to add to the product.
     #[arg(long, value_name = "FILE")]
     pub accumulate: Option<PathBuf>,
+    /// Also write when each step ran, on all ranks, as JSON for a trace viewer.
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+    /// Memory shared by the ranks of a node: auto, mpi, posix or heap (one process).
+    #[arg(long, value_name = "KIND", default_value = "auto")]
+    pub window: String,
     #[command(flatten)]
     pub engine: RawEngine,
 }

@@ -10,6 +10,7 @@ pub use factor::{Factoring, Task, Trsm, VerifyCholesky};
 
 use super::args::*;
 use super::units::{parse_count, parse_size};
+use crate::comm::window::WindowKind;
 use crate::error::{Error, Result};
 use crate::front::formats::{FileFormat, NumberForm};
 use crate::front::generate::{Kind, Size};
@@ -131,6 +132,10 @@ pub struct Product {
     pub beta: Option<String>,
     /// The file of a matrix to add.
     pub accumulate: Option<PathBuf>,
+    /// Where the trace goes.
+    pub trace: Option<PathBuf>,
+    /// Where the memory that ranks share comes from.
+    pub window: WindowKind,
     /// The engine.
     pub engine: Engine,
     /// Where the result goes.
@@ -312,6 +317,8 @@ impl RawProduct {
             alpha: self.alpha,
             beta: self.beta,
             accumulate: self.accumulate,
+            trace: self.trace,
+            window: window(&self.window)?,
             engine,
             output: output.resolve()?,
         })
@@ -422,6 +429,11 @@ fn operation(name: &str) -> Result<Operation> {
         "gemm" => Ok(Operation::Gemm),
         _ => Err(Error::InvalidArgument(format!("unknown operation '{name}': choose one of syrk, gemm"))),
     }
+}
+
+fn window(name: &str) -> Result<WindowKind> {
+    let unknown = || Error::InvalidArgument(format!("unknown window '{name}': choose one of auto, mpi, posix, heap"));
+    WindowKind::by_name(name).ok_or_else(unknown)
 }
 
 fn op(transpose: bool) -> Op {

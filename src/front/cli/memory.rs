@@ -3,6 +3,7 @@
 //! Knows: what the process holds (resident set, from the system). Does not know: plans.
 
 use super::units::format_bytes;
+use crate::comm::{Reduction, Transport};
 use crate::error::{Error, Result};
 
 /// Left free for what cannot be planned: stacks, the allocator's own books, buffers of files.
@@ -33,6 +34,16 @@ impl Budget {
             + RESERVE_BYTES
             + RESERVE_BYTES_PER_THREAD * threads as u64;
         Budget { limit_bytes, held_bytes }
+    }
+
+    /// The budget of all ranks of a node together, under the same limit. Collective.
+    ///
+    /// # Errors
+    /// [`Error::Transport`].
+    pub fn of_node(self, node: &dyn Transport) -> Result<Budget> {
+        let mut held = [self.held_bytes];
+        node.all_reduce(Reduction::Sum, &mut held)?;
+        Ok(Budget { held_bytes: held[0], ..self })
     }
 
     /// The budget after further memory will have been taken.

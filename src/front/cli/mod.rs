@@ -11,6 +11,7 @@ mod machine;
 mod memory;
 mod number;
 mod progress;
+mod ranks;
 mod report;
 mod signals;
 mod units;
@@ -19,18 +20,22 @@ use crate::error::{Error, Result};
 use args::Arguments;
 use clap::Parser;
 use clap::error::ErrorKind;
+use ranks::Ranks;
 use std::ffi::OsString;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Exit code of a bug in the program itself (`EX_SOFTWARE`).
 const BUG: u8 = 70;
-/// Exit code of wrong arguments.
-const USAGE: u8 = 2;
+
+/// Whether this process may print: of several ranks only the root.
+static SPEAKS: AtomicBool = AtomicBool::new(true);
 
 /// Runs the program on `arguments` (the first is its name) and returns its exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     std::panic::set_hook(Box::new(|info| {
+        SPEAKS.store(true, Ordering::Relaxed); // a bug of any rank is worth a line
         let place = info.location().map_or(String::new(), |at| format!(" at {}:{}", at.file(), at.line()));
         print_error(&format!("bug in sunzi, please report it: {}{place}", panic_text(info.payload())));
     }));
@@ -51,21 +56,33 @@ pub fn check_arguments(arguments: impl IntoIterator<Item = OsString>) -> std::re
 }
 
 fn run_command(arguments: Vec<OsString>) -> u8 {
-    let arguments = match Arguments::try_parse_from(arguments) {
-        Ok(arguments) => arguments,
-        Err(error) if is_help(&error) => {
-            // A closed pipe (`sunzi --help | head -1`) is no error.
-            let _ = error.print();
-            return 0;
-        }
+    let arguments = Arguments::try_parse_from(arguments);
+    if arguments.as_ref().is_ok_and(Arguments::is_bench) {
+        machine::restart_with_strong_blas(); // before MPI, which survives no restart
+    }
+    let ranks = match Ranks::find() {
+        Ok(ranks) => ranks,
         Err(error) => {
-            print_error(&usage_text(&error));
-            return USAGE;
+            print_error(&error.to_string());
+            return error.exit_code();
         }
     };
-    signals::install();
-    let outcome = arguments.resolve().and_then(|(global, command)| commands::run(global, command));
-    outcome.unwrap_or_else(|error| {
+    SPEAKS.store(ranks.is_root(), Ordering::Relaxed);
+    let outcome = match arguments {
+        Ok(arguments) => {
+            signals::install();
+            arguments.resolve().and_then(|(global, command)| commands::run(global, command, &ranks))
+        }
+        Err(error) if is_help(&error) => {
+            if ranks.is_root() {
+                // A closed pipe (`sunzi --help | head -1`) is no error.
+                let _ = error.print();
+            }
+            Ok(0)
+        }
+        Err(error) => Err(Error::InvalidArgument(usage_text(&error))),
+    };
+    ranks.finish(outcome).unwrap_or_else(|error| {
         print_error(&error.to_string());
         error.exit_code()
     })
@@ -87,11 +104,17 @@ fn print(text: &str) -> Result<()> {
 
 /// Writes the one line of an error; where standard error is closed there is nobody to tell.
 fn print_error(message: &str) {
+    if !SPEAKS.load(Ordering::Relaxed) {
+        return;
+    }
     let _ = writeln!(std::io::stderr(), "sunzi: error: {}", one_line(message));
 }
 
 /// Writes a remark that is no error.
 fn print_note(message: &str) {
+    if !SPEAKS.load(Ordering::Relaxed) {
+        return;
+    }
     let _ = writeln!(std::io::stderr(), "sunzi: {}", one_line(message));
 }
 

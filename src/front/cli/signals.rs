@@ -60,6 +60,13 @@ pub fn in_mode<T>(mode: Mode, work: impl FnOnce() -> Result<T>) -> Result<T> {
     work()
 }
 
+/// Runs `work` in mode *Computing* even where a signal came before: on one of several ranks, where only the progress
+/// callback may end the work, so that all ranks end it together.
+pub fn while_computing<T>(work: impl FnOnce() -> T) -> T {
+    let _restore = Restore(set_mode(Mode::Computing));
+    work()
+}
+
 struct Restore(Mode);
 
 impl Drop for Restore {

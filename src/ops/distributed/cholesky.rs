@@ -1,6 +1,6 @@
 //! Cholesky of a distributed matrix, gathered to one rank for the factorisation itself.
 
-use crate::comm::broadcast_bytes;
+use crate::comm::{agree, broadcast_bytes};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::{Matrix, Uplo};
@@ -44,7 +44,7 @@ pub fn cholesky(ctx: &Context, team: &Team, a: &DistMatrix, precision_bits: u32)
     }
     let uplo = map.triangle.unwrap_or(Uplo::Lower);
     let gathered_bytes = Matrix::bytes_for(map.rows, map.cols, a.precision_bits());
-    super::agree(world, if team.rank() == ROOT { ctx.admit(gathered_bytes) } else { Ok(()) })?;
+    agree(world, if team.rank() == ROOT { ctx.admit(gathered_bytes) } else { Ok(()) })?;
     let whole = a.gather(world, ROOT)?;
     let computed =
         whole.map(|whole| cholesky_with(ctx, &whole, precision_bits, &CholeskyOptions { uplo, ..Default::default() }));
@@ -52,7 +52,7 @@ pub fn cholesky(ctx: &Context, team: &Team, a: &DistMatrix, precision_bits: u32)
         Some(Err(error)) => Err(Error::Rank { rank: ROOT, exit_code: error.exit_code(), message: error.to_string() }),
         _ => Ok(()),
     };
-    super::agree(world, outcome)?;
+    agree(world, outcome)?;
     let (factor, report) = match computed.transpose()? {
         Some(factor) => {
             let (factor, report) = factor.into_parts();

@@ -1,6 +1,6 @@
 //! `DistMatrix`: a matrix in tiles, each on the rank that owns it.
 
-use crate::comm::{Incoming, Outgoing, Transport};
+use crate::comm::{Incoming, Outgoing, Transport, agreed};
 use crate::error::Result;
 use crate::matrix::Matrix;
 use crate::ops::segments::{ColumnPiece, Region, Segment};
@@ -79,7 +79,7 @@ impl DistMatrix {
             true => Matrix::zeros(self.map.rows, self.map.cols, self.precision_bits).map(Some),
             false => Ok(None),
         };
-        let mut whole = super::agreed(group, made)?;
+        let mut whole = agreed(group, made)?;
         let mut own = self.tiles.iter();
         let mut words = Vec::new();
         for id in self.map.tiles() {
@@ -116,7 +116,7 @@ impl DistMatrix {
         map: TileMap,
         precision_bits: u32,
     ) -> Result<DistMatrix> {
-        let mut part = super::agreed(group, DistMatrix::zeros(map, group.rank(), precision_bits))?;
+        let mut part = agreed(group, DistMatrix::zeros(map, group.rank(), precision_bits))?;
         let mut own = part.tiles.iter_mut();
         for id in map.tiles() {
             let owner = map.owner(id);

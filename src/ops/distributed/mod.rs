@@ -24,7 +24,6 @@ pub use report::{ClusterReport, RANK_PHASES, RankPhase, RankPhases, RankSpan, Sp
 pub use slices::{CyclicBlock, GridOrder};
 pub use team::{NodeLayout, Team, TeamOptions};
 
-use crate::comm::{Transport, agree};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::{MatrixView, Op, Uplo};
@@ -136,15 +135,4 @@ pub fn gemm(
     let left = if op_a == Op::Transpose { left.view() } else { left.transposed() };
     let right = if op_b == Op::NoTranspose { right.view() } else { right.transposed() };
     gemm_rows(ctx, team, (&[left], &[right]), precision_bits, options)
-}
-
-/// A value that every rank has, or the error of the first that has not.
-fn agreed<T>(group: &dyn Transport, made: Result<T>) -> Result<T> {
-    match made {
-        Ok(value) => agree(group, Ok(())).map(|()| value),
-        Err(error) => {
-            agree(group, Err(error))?;
-            unreachable!("an error was agreed on")
-        }
-    }
 }

@@ -1,6 +1,6 @@
 //! From the call of one rank to a plan that all ranks share: what each rank has is gathered, compared, planned for.
 
-use crate::comm::{Reduction, agree};
+use crate::comm::{Reduction, agree, agreed};
 use crate::context::{Context, WorkspaceNeeds};
 use crate::error::{Error, Result};
 use crate::matrix::MatrixView;
@@ -9,7 +9,7 @@ use crate::ops::direct::ProductSize;
 use crate::ops::distributed::plan::{ClusterRequest, PlannedCluster, plan_cluster};
 use crate::ops::distributed::report::{ClusterReport, PhaseClock, RankPhase, spread_over_ranks};
 use crate::ops::distributed::run::{RankOperand, RankRun, RankState};
-use crate::ops::distributed::{DistMatrix, DistOptions, DistOutcome, Team, agreed, scale};
+use crate::ops::distributed::{DistMatrix, DistOptions, DistOutcome, Team, scale};
 use crate::ops::planes::worker_spaces;
 use crate::ops::problem::{Bits, check_precision};
 use crate::plan::{BLOCK, NodeShape, RankGrid, TileMap};

@@ -1,6 +1,6 @@
 //! Other distributions of a matrix into the one that products take: whole rows on each rank.
 
-use crate::comm::{Incoming, Outgoing, Transport};
+use crate::comm::{Incoming, Outgoing, Transport, agree, agreed};
 use crate::error::{Error, Result};
 use crate::matrix::{Matrix, MatrixView};
 use crate::ops::distributed::{DistMatrix, even_share};
@@ -35,7 +35,7 @@ impl DistMatrix {
         let (rank, size) = (group.rank(), group.size());
         let own = share(rank);
         let made = Matrix::zeros(own.rows.len(), own.cols.len(), self.precision_bits());
-        let mut slice = super::agreed(group, made)?;
+        let mut slice = agreed(group, made)?;
         let width = 1 + slice.limbs_per_element();
         for step in 0..size {
             let (to, from) = ((rank + step) % size, (rank + size - step) % size);
@@ -100,11 +100,11 @@ impl CyclicBlock<'_> {
     /// [`Error::InvalidArgument`] for a grid of another size; [`Error::ShapeMismatch`] for local entries of another
     /// shape; on every rank. [`Error::Transport`], [`Error::OutOfMemory`].
     pub fn to_rows(&self, group: &dyn Transport) -> Result<Matrix> {
-        super::agree(group, self.check(group))?;
+        agree(group, self.check(group))?;
         let (grid, (row, col)) = (self.grid, self.position(group.rank()));
         let count = self.local.rows();
         let made = Matrix::zeros(even_share(count, grid.cols, col).len(), self.cols, self.local.precision_bits());
-        let mut rows = super::agreed(group, made)?;
+        let mut rows = agreed(group, made)?;
         let width = 1 + rows.limbs_per_element();
         for step in 0..grid.cols {
             let (to, from) = ((col + step) % grid.cols, (col + grid.cols - step) % grid.cols);

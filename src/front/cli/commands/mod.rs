@@ -9,16 +9,18 @@ mod gen_matrix;
 mod info;
 mod plan;
 mod product;
+mod ranks;
 mod trace;
 mod trsm;
 mod verify;
 
 use super::config::{Command, Engine, Global, Output};
-use super::machine;
 use super::memory::Budget;
 use super::progress::{Bar, Visibility};
+use super::ranks::Ranks;
 use super::report::{ReportFile, check_writable};
 use super::signals::{Mode, in_mode};
+use crate::comm::{Transport, agreed, local};
 use crate::context::{Context, ContextBuilder, ProgressCallback};
 use crate::error::{Error, Result};
 use crate::front::formats::{self, FileInfo, Loaded, ReadOptions, Symmetry, WriteOptions, is_device};
@@ -32,16 +34,21 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// Those of the command.
-pub fn run(global: Global, command: Command) -> Result<u8> {
-    if matches!(command, Command::Bench(_) | Command::BenchKernel(_)) {
-        machine::restart_with_strong_blas();
+pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
+    let together = all.several().filter(|_| matches!(command, Command::Product(_)));
+    if together.is_none() && !all.is_root() {
+        return Ok(0); // the root does it alone
     }
-    let mut session = Session::begin(global)?;
+    let mut session = Session::begin(global, all.is_root(), together)?;
     let done = |result: Result<()>| result.map(|()| 0);
     match command {
+        Command::Product(config) => done(match (together, &config.trace) {
+            (Some(world), _) => ranks::run(&mut session, &config, world),
+            (None, Some(_)) => ranks::run(&mut session, &config, &local::group(1)[0]),
+            (None, None) => product::run(&mut session, &config),
+        }),
         Command::Info => done(info::run(&mut session)),
         Command::Gen(config) => done(gen_matrix::run(&mut session, &config)),
-        Command::Product(config) => done(product::run(&mut session, &config)),
         Command::Factor(config) => done(factor::run(&mut session, &config)),
         Command::Trsm(config) => done(trsm::run(&mut session, &config)),
         Command::Verify(config) => done(verify::run(&mut session, &config)),
@@ -63,10 +70,16 @@ pub struct Session {
 }
 
 impl Session {
-    fn begin(global: Global) -> Result<Session> {
-        let report = global.report.as_deref().map(ReportFile::new).transpose()?;
-        let visibility = if global.quiet { Visibility::Hidden } else { Visibility::Auto };
-        Ok(Session { quiet: global.quiet, report, bar: Bar::new(visibility) })
+    /// The session of one rank; only the root speaks. Collective where ranks work `together`.
+    fn begin(global: Global, root: bool, together: Option<&dyn Transport>) -> Result<Session> {
+        let quiet = global.quiet || !root;
+        let report = global.report.as_deref().filter(|_| root).map(ReportFile::new).transpose();
+        let report = match together {
+            Some(world) => agreed(world, report)?,
+            None => report?,
+        };
+        let visibility = if quiet { Visibility::Hidden } else { Visibility::Auto };
+        Ok(Session { quiet, report, bar: Bar::new(visibility) })
     }
 
     /// Prints a line, or several, to standard output.

@@ -26,6 +26,16 @@ struct Span {
     dur: f64,
 }
 
+/// What a rank did, in seconds since all ranks began the call.
+pub struct RankStep {
+    /// Its phase.
+    pub name: &'static str,
+    /// Its start.
+    pub start: f64,
+    /// Its end.
+    pub end: f64,
+}
+
 #[derive(Serialize)]
 struct File {
     #[serde(rename = "traceEvents")]
@@ -37,6 +47,8 @@ pub struct Trace {
     file: Option<ReportFile>,
     begin: Instant,
     spans: Vec<Span>,
+    /// When the step began that ranks are added to.
+    rank_epoch: Option<f64>,
 }
 
 impl Trace {
@@ -45,7 +57,8 @@ impl Trace {
     /// # Errors
     /// [`crate::Error::Io`] where the folder cannot be written.
     pub fn begin(path: Option<&Path>) -> Result<Trace> {
-        Ok(Trace { file: path.map(ReportFile::new).transpose()?, begin: Instant::now(), spans: Vec::new() })
+        let file = path.map(ReportFile::new).transpose()?;
+        Ok(Trace { file, begin: Instant::now(), spans: Vec::new(), rank_epoch: None })
     }
 
     /// Runs `step` and notes how long it took; returns the seconds too.
@@ -69,6 +82,17 @@ impl Trace {
         for task in tasks {
             let name = format!("{:?} ({}, {})", task.kind, task.row, task.col).to_lowercase();
             self.push(name, task.worker + 1, begin + task.start, task.end - task.start);
+        }
+    }
+
+    /// Adds what a rank did in the latest step: its node as the process, itself as the thread.
+    pub fn add_rank(&mut self, node: usize, rank: usize, steps: impl Iterator<Item = RankStep>) {
+        let begin = self.rank_epoch.get_or_insert(self.spans.last().map_or(0.0, |step| step.ts));
+        let begin = *begin;
+        for step in steps {
+            let (name, pid) = (step.name.to_string(), node as u32);
+            let (ts, dur) = (begin + step.start * 1e6, (step.end - step.start) * 1e6);
+            self.spans.push(Span { name, ph: "X", pid, tid: rank + 1, ts, dur });
         }
     }
 

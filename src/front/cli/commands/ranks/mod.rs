@@ -1,0 +1,165 @@
+//! `sunzi syrk` and `sunzi gemm` on several ranks: rows shared out, product, result gathered and written by the root.
+
+mod input;
+mod trace;
+
+use super::trace::Trace;
+use super::{Session, check_output, describe, thread_count};
+use crate::comm::{Transport, agree, agreed};
+use crate::context::Context;
+use crate::distributed::{ClusterReport, DistOptions, DistOutcome, Team, TeamOptions, gemm_rows, syrk};
+use crate::error::{Error, Result};
+use crate::front::cli::config::{Operands, Product};
+use crate::front::cli::memory::Budget;
+use crate::front::cli::ranks::ROOT;
+use crate::front::cli::signals::while_computing;
+use crate::front::cli::units::{format_bytes, format_seconds};
+use crate::front::formats::Symmetry;
+use crate::matrix::{Matrix, Uplo};
+use crate::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
+use input::Inputs;
+use serde::Serialize;
+use std::time::Instant;
+
+/// The report: that of the operation, the time of the files, and what each node took.
+#[derive(Serialize)]
+struct RanksReport<'a> {
+    #[serde(flatten)]
+    cluster: &'a ClusterReport,
+    result_rows: usize,
+    result_cols: usize,
+    result_precision_bits: u32,
+    input_seconds: f64,
+    output_seconds: f64,
+    /// The most bytes that each node's ranks had allocated during the call, windows included, operands not.
+    node_peak_bytes: Vec<u64>,
+}
+
+/// What the product left behind on this rank.
+struct Computed {
+    outcome: DistOutcome,
+    node_peak_bytes: Vec<u64>,
+}
+
+/// Runs on all ranks of `world`.
+pub fn run(session: &mut Session, config: &Product, world: &dyn Transport) -> Result<()> {
+    refuse_what_needs_one_process(config)?;
+    let root = world.rank() == ROOT;
+    agree(world, if root { check_output(&config.output) } else { Ok(()) })?;
+    let options = TeamOptions { window: config.window, ..TeamOptions::from_environment()? };
+    let mut team = Team::new(world.split(0)?, options)?;
+    let mut trace = agreed(world, Trace::begin(config.trace.as_deref().filter(|_| root)))?;
+    let (inputs, input_seconds) = trace.span("read", || Inputs::read(session, config, &team))?;
+    let (computed, _) = trace.span("compute", || while_computing(|| compute(session, config, &inputs, &mut team)))?;
+    let Computed { outcome: DistOutcome { result, report, spans }, node_peak_bytes } = computed;
+    trace::add(&mut trace, &team, &spans)?;
+    drop(inputs);
+    let written = Instant::now();
+    let (whole, _) = trace.span("gather", || result.gather(world, ROOT))?;
+    let shape = whole.as_ref().map(describe);
+    let write = || whole.map_or(Ok(()), |whole| write(session, config, &whole));
+    let (outcome, _) = trace.span("write", || Ok(write()))?;
+    agree(world, outcome)?;
+    let all = RanksReport {
+        cluster: &report,
+        result_rows: result.map().rows,
+        result_cols: result.map().cols,
+        result_precision_bits: result.precision_bits(),
+        input_seconds,
+        output_seconds: written.elapsed().as_secs_f64(),
+        node_peak_bytes,
+    };
+    team.close()?;
+    let outcome = trace.finish().and_then(|()| session.finish_report(&all));
+    agree(world, outcome)?;
+    match shape {
+        Some(shape) => session.say(&summary(config, &shape, &all)),
+        None => Ok(()),
+    }
+}
+
+fn refuse_what_needs_one_process(config: &Product) -> Result<()> {
+    let option = match config {
+        Product { accumulate: Some(_), .. } => "--accumulate",
+        Product { freivalds: true, .. } => "--freivalds",
+        _ => return Ok(()),
+    };
+    Err(Error::InvalidArgument(format!("{option} works in one process only, not on several ranks or with --trace")))
+}
+
+fn compute(session: &Session, config: &Product, inputs: &Inputs, team: &mut Team) -> Result<Computed> {
+    let builder = session.context(&config.engine).self_check(config.self_check);
+    let budget = node_budget(config, inputs, team)?;
+    let builder = match &budget {
+        Some(budget) => builder.memory_bytes(budget.left()),
+        None => builder,
+    };
+    let ctx = agreed(team.world(), builder.build())?;
+    let before = allocated_bytes();
+    reset_peak_bytes();
+    let outcome = multiply(&ctx, config, inputs, team).map_err(|error| match &budget {
+        Some(budget) => budget.restate(error),
+        None => error,
+    })?;
+    let own = peak_bytes().saturating_sub(before);
+    let mut peaks = vec![0; team.size()];
+    team.world().all_gather(&[own], &mut peaks)?;
+    let mut windows = vec![0; team.size()];
+    team.world().all_gather(&[team.window_bytes()], &mut windows)?;
+    let of_node = |ranks: &Vec<usize>| ranks.iter().map(|&rank| peaks[rank]).sum::<u64>() + windows[ranks[0]];
+    let node_peak_bytes = team.layout().nodes.iter().map(of_node).collect();
+    Ok(Computed { outcome, node_peak_bytes })
+}
+
+fn multiply(ctx: &Context, config: &Product, inputs: &Inputs, team: &mut Team) -> Result<DistOutcome> {
+    let alpha = inputs.alpha.as_ref();
+    let uplo = if let Operands::Syrk { uplo, .. } = config.operands { uplo } else { Uplo::Lower };
+    let options = DistOptions { uplo, exact_integers: config.exact_integers, alpha, ..DistOptions::default() };
+    match inputs.operands.as_slice() {
+        [p] => syrk(ctx, team, &[p.view()], inputs.precision_bits, &options),
+        [a, b] => gemm_rows(ctx, team, (&[a.view()], &[b.view()]), inputs.precision_bits, &options),
+        _ => Err(Error::InvalidArgument("a product with the wrong number of operands".into())),
+    }
+}
+
+/// What is left of the limit of a node, all its ranks together, and the whole result beside its tiles on the root's.
+fn node_budget(config: &Product, inputs: &Inputs, team: &Team) -> Result<Option<Budget>> {
+    let Some(limit) = config.engine.memory_bytes else { return Ok(None) };
+    let shape = match inputs.operands.as_slice() {
+        [p] => (p.cols(), p.cols()),
+        [a, b] => (a.cols(), b.cols()),
+        _ => (0, 0),
+    };
+    let gathered = Matrix::bytes_for(shape.0, shape.1, inputs.precision_bits);
+    let budget = Budget::now(limit, thread_count(&config.engine)).of_node(team.node())?;
+    Ok(Some(if team.layout().node_of[team.rank()] == 0 { budget.with_held(gathered) } else { budget }))
+}
+
+fn write(session: &Session, config: &Product, result: &Matrix) -> Result<()> {
+    match config.operands {
+        Operands::Syrk { uplo: Uplo::Lower, .. } => session.write(&config.output, result, Symmetry::SymmetricLower),
+        Operands::Syrk { .. } => session.write(&config.output, result.transposed(), Symmetry::SymmetricLower),
+        Operands::Gemm { .. } => session.write(&config.output, result, Symmetry::General),
+    }
+}
+
+fn summary(config: &Product, shape: &str, all: &RanksReport<'_>) -> String {
+    let RanksReport { cluster, input_seconds, output_seconds, .. } = all;
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    format!(
+        "{}: {shape} ({}, {} primes, {} rank{} on {} node{}, {} thread{}, {} planned a node{}) in {} (files {})",
+        config.output.path.display(),
+        cluster.plan.kernel,
+        cluster.plan.primes,
+        cluster.plan.ranks,
+        plural(cluster.plan.ranks),
+        cluster.plan.nodes,
+        plural(cluster.plan.nodes),
+        cluster.threads,
+        plural(cluster.threads),
+        format_bytes(cluster.plan.planned_bytes),
+        if cluster.checked { ", self-checked" } else { "" },
+        format_seconds(cluster.seconds),
+        format_seconds(input_seconds + output_seconds),
+    )
+}

@@ -1,0 +1,87 @@
+//! The ranks that the program runs on: itself alone, or all processes that an MPI launcher started.
+//!
+//! Of several ranks only the first, the root, prints, reads files that are not per rank, and writes. Whatever ends one
+//! of them ends all, with the same error and exit code.
+
+use crate::comm::{Transport, agree, launched};
+use crate::error::{Error, Result};
+
+/// The rank that speaks.
+pub const ROOT: usize = 0;
+
+/// The ranks of this run.
+pub struct Ranks {
+    world: Option<Box<dyn Transport>>,
+    #[cfg(feature = "mpi")]
+    environment: Option<crate::comm::mpi::Environment>,
+}
+
+impl Ranks {
+    /// This process alone.
+    fn alone() -> Ranks {
+        Ranks {
+            world: None,
+            #[cfg(feature = "mpi")]
+            environment: None,
+        }
+    }
+
+    /// Looks whether a launcher started several processes; only then MPI is initialised.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where there are several but this build has no MPI; [`Error::Transport`].
+    pub fn find() -> Result<Ranks> {
+        match launched() {
+            Some(count) if count > 1 => Ranks::start(count),
+            _ => Ok(Ranks::alone()),
+        }
+    }
+
+    #[cfg(feature = "mpi")]
+    fn start(_count: usize) -> Result<Ranks> {
+        let environment = crate::comm::mpi::Environment::start()?;
+        let world = environment.world()?;
+        // One rank needs no messages.
+        let world: Option<Box<dyn Transport>> = if world.size() > 1 { Some(Box::new(world)) } else { None };
+        Ok(Ranks { world, environment: Some(environment) })
+    }
+
+    #[cfg(not(feature = "mpi"))]
+    fn start(count: usize) -> Result<Ranks> {
+        let message =
+            format!("started as one of {count} ranks, but this build has no MPI: build it with the feature mpi");
+        Err(Error::InvalidArgument(message))
+    }
+
+    /// All ranks, where there are several.
+    pub fn several(&self) -> Option<&dyn Transport> {
+        self.world.as_deref()
+    }
+
+    /// Whether this rank speaks.
+    pub fn is_root(&self) -> bool {
+        self.world.as_ref().is_none_or(|world| world.rank() == ROOT)
+    }
+
+    /// Agrees on how all ranks end: the exit code of the root, or the first error.
+    ///
+    /// # Errors
+    /// The same on all ranks.
+    pub fn finish(self, outcome: Result<u8>) -> Result<u8> {
+        let Some(world) = &self.world else { return outcome };
+        let (code, outcome) = match outcome {
+            Ok(code) => (code, Ok(())),
+            Err(error) => (0, Err(error)),
+        };
+        let mut codes = [u64::from(code)];
+        let ended = agree(&**world, outcome).and_then(|()| world.broadcast(ROOT, &mut codes));
+        #[cfg(feature = "mpi")]
+        if let Some(environment) = self.environment
+            && !matches!(ended, Err(Error::Transport(_)))
+        {
+            drop(self.world);
+            environment.finish()?;
+        }
+        ended.map(|()| codes[0] as u8)
+    }
+}
