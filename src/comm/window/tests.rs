@@ -1,3 +1,5 @@
+//! Windows on ranks that are threads.
+
 use super::*;
 use crate::comm::{agree, local};
 use crate::error::Error;
