@@ -137,11 +137,6 @@ fn size_violations(file: &File) -> Vec<String> {
     found
 }
 
-/// Whether what follows `unsafe` is a function or a trait, whose demands stand in its docs.
-fn declares(next: &str) -> bool {
-    next.starts_with("fn ") || next.starts_with("trait ")
-}
-
 fn unsafe_violations(file: &File) -> Vec<String> {
     let fenced = UNSAFE_FOLDERS.iter().any(|folder| file.path.starts_with(folder));
     let mut found = Vec::new();
@@ -155,9 +150,11 @@ fn unsafe_violations(file: &File) -> Vec<String> {
         if fenced && next.starts_with("fn ") && file.is_in_trait_impl(line) {
             continue;
         }
+        // Functions and traits state demands, all else a proof.
+        let demands = next.starts_with("fn ") || next.starts_with("trait ");
         if !fenced {
             found.push(format!("{}:{line}: unsafe outside {UNSAFE_FOLDERS:?}", file.path));
-        } else if !file.comment_above(line, if declares(next) { &["Safety", "SAFETY:"] } else { &["SAFETY:"] }) {
+        } else if !file.comment_above(line, if demands { &["Safety", "SAFETY:"] } else { &["SAFETY:"] }) {
             found.push(format!("{}:{line}: unsafe without a SAFETY comment", file.path));
         }
     }
@@ -329,6 +326,8 @@ fn the_rules_find_planted_violations() {
     assert_eq!(count("src/store/a.rs", "// SAFETY: holds.\nlet x = g(\n    1,\n    unsafe { f() },\n);\n"), 0);
     assert_eq!(count("src/store/a.rs", "// SAFETY: holds.\nlet x = 1;\nunsafe { f() }\n"), 1);
     assert_eq!(count("src/store/a.rs", "/// # Safety\n/// Read it.\n#[inline]\npub unsafe fn f() {}\n"), 0);
+    assert_eq!(count("src/store/a.rs", "/// # Safety\n/// Read it.\npub unsafe trait A {}\n"), 0);
+    assert_eq!(count("src/store/a.rs", "/// Read it.\npub unsafe trait A {}\n"), 1);
     assert_eq!(count("src/store/a.rs", "impl A for B {\n    unsafe fn f() {}\n}\n"), 0);
     assert_eq!(count("src/store/a.rs", "impl B {\n    unsafe fn f() {}\n}\n"), 1);
     assert_eq!(count("src/ops/a.rs", "let text = \"unsafe { }\"; // unsafe { }\n"), 0);

@@ -7,10 +7,14 @@
 //! reaches all of them by [`agree`].
 
 mod agree;
+mod launch;
 pub mod local;
+#[cfg(feature = "mpi")]
+pub mod mpi;
 pub mod window;
 
 pub use agree::{Fence, agree, agreed};
+pub use launch::launched;
 
 use crate::error::Result;
 use window::{Backing, WindowKind};

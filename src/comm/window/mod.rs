@@ -55,6 +55,10 @@ pub unsafe trait Backing: Send + Sync {
     fn start(&self) -> *mut u64;
     /// Number of words.
     fn len(&self) -> usize;
+    /// Whether there are no words.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
     /// `heap`, `mpi` or `posix`.
     fn name(&self) -> &'static str;
     /// Makes what this rank has written visible to others after the next fence, and what others wrote before it

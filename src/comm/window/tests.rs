@@ -1,4 +1,4 @@
-//! Windows of every kind that threads have, shared by 1 to 5 ranks.
+//! Windows on ranks that are threads.
 
 use super::*;
 use crate::comm::{agree, local};

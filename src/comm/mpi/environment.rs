@@ -1,0 +1,70 @@
+//! The life of MPI in this process: from initialising to finalising, where both are ours.
+
+use crate::comm::mpi::{MpiRank, gate, result};
+use crate::error::{Error, Result};
+
+/// Initialised MPI. Finalises it at the end only where [`Environment::start`] initialised it.
+pub struct Environment {
+    owned: bool,
+}
+
+impl Environment {
+    /// Initialises MPI, or finds it initialised by the host program. Collective over all processes of the job where it
+    /// initialises.
+    ///
+    /// # Errors
+    /// [`Error::Transport`] where MPI has been finalised already (it cannot be initialised twice) or refuses.
+    pub fn start() -> Result<Environment> {
+        let _alone = gate::shut();
+        if result::is_finalised() {
+            return Err(Error::Transport("MPI has been finalised already".into()));
+        }
+        let owned = !result::is_initialised();
+        if owned {
+            result::initialise()?;
+        }
+        Ok(Environment { owned })
+    }
+
+    /// All processes of the job as a group. Collective.
+    ///
+    /// # Errors
+    /// [`Error::Transport`].
+    pub fn world(&self) -> Result<MpiRank> {
+        MpiRank::world()
+    }
+
+    /// Name and version of the MPI library, as one line.
+    pub fn library(&self) -> String {
+        result::library()
+    }
+
+    /// Finalises MPI where [`Environment::start`] initialised it. Collective. Ranks that are still there answer with
+    /// errors afterwards.
+    ///
+    /// A rank that fails alone must call [`crate::comm::Transport::abort`] instead: this call waits for all ranks.
+    ///
+    /// # Errors
+    /// [`Error::Transport`].
+    pub fn finish(mut self) -> Result<()> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<()> {
+        let _alone = gate::shut();
+        if std::mem::take(&mut self.owned) && !result::is_finalised() {
+            result::finalise()?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Environment {
+    /// Finalises as [`Environment::finish`] does, but not while the thread panics: the other ranks may wait elsewhere,
+    /// and a process that ends without finalising makes the launcher end them.
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let _ = self.end();
+        }
+    }
+}

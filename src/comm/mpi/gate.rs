@@ -1,0 +1,75 @@
+//! The one way to MPI: while a [`Gate`] is held, MPI is initialised and not finalised, and calls keep to the level of
+//! thread support that MPI was initialised with.
+//!
+//! With `MPI_THREAD_MULTIPLE` calls run freely. With less, one call runs at a time in the process; as all waiting is
+//! done by repeated short calls (`wait`), a thread that waits holds nobody up. With `MPI_THREAD_FUNNELED` any thread
+//! but MPI's main one is refused. `MPI_THREAD_SINGLE`, which a host may have asked for, is treated like it: Open MPI
+//! and MPICH make no difference between the two, and worker threads never call MPI.
+
+use crate::comm::mpi::result;
+use crate::error::{Error, Result};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// Read while an operation runs, written while MPI is initialised or finalised.
+static ALIVE: RwLock<()> = RwLock::new(());
+
+/// Held during one call where MPI allows one at a time.
+static CALLS: Mutex<()> = Mutex::new(());
+
+/// What MPI was initialised with; asked once, as it never changes.
+static LEVEL: OnceLock<Level> = OnceLock::new();
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Level {
+    MainThread,
+    OneAtATime,
+    Free,
+}
+
+/// Leave to call MPI, for one operation. Must not be asked for twice by one thread.
+pub struct Gate {
+    _alive: RwLockReadGuard<'static, ()>,
+    level: Level,
+}
+
+impl Gate {
+    /// Leave for an operation that begins now.
+    ///
+    /// # Errors
+    /// [`Error::Transport`] where MPI is not initialised, has been finalised, or must not be called by this thread.
+    pub fn enter() -> Result<Gate> {
+        let alive = ALIVE.read().unwrap_or_else(PoisonError::into_inner);
+        if !result::is_initialised() {
+            return Err(Error::Transport("MPI is not initialised".into()));
+        }
+        if result::is_finalised() {
+            return Err(Error::Transport("MPI has been finalised".into()));
+        }
+        let level = *LEVEL.get_or_init(level);
+        if level == Level::MainThread && !result::is_main_thread()? {
+            let text = "MPI was initialised for calls from its main thread only (MPI_THREAD_FUNNELED)";
+            return Err(Error::Transport(text.into()));
+        }
+        Ok(Gate { _alive: alive, level })
+    }
+
+    /// Runs one call of MPI.
+    pub fn call<R>(&self, call: impl FnOnce() -> R) -> R {
+        let _one: Option<MutexGuard<'_, ()>> =
+            (self.level == Level::OneAtATime).then(|| CALLS.lock().unwrap_or_else(PoisonError::into_inner));
+        call()
+    }
+}
+
+fn level() -> Level {
+    match result::thread_level() {
+        Ok(level) if level >= result::multiple() => Level::Free,
+        Ok(level) if level >= result::serialized() => Level::OneAtATime,
+        _ => Level::MainThread,
+    }
+}
+
+/// Keeps all operations out, for initialising and finalising.
+pub fn shut() -> RwLockWriteGuard<'static, ()> {
+    ALIVE.write().unwrap_or_else(PoisonError::into_inner)
+}

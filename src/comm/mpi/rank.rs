@@ -1,0 +1,292 @@
+//! A rank that is a process under MPI.
+
+use crate::comm::mpi::gate::Gate;
+use crate::comm::mpi::wait::{Patience, wait};
+use crate::comm::mpi::window::MpiWindow;
+use crate::comm::mpi::{result, sys};
+use crate::comm::window::{Backing, Heap, Posix, WindowKind};
+use crate::comm::{Incoming, Outgoing, Reduction, Transport};
+use crate::error::{Error, Result};
+use std::ffi::c_int;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// One rank of a group of processes, on a communicator of its own.
+///
+/// Dropping it frees the communicator unless MPI has been finalised or the thread panics. The MPI standard calls
+/// freeing collective; Open MPI and MPICH do it without a word to the other ranks, so that ranks may drop at different
+/// times. What is not freed goes with finalising.
+pub struct MpiRank {
+    comm: sys::MPI_Comm,
+    rank: usize,
+    size: usize,
+    machine: OnceLock<usize>,
+    /// Longest message in words; longer ones go in pieces.
+    piece_words: usize,
+    /// Held during an operation: MPI forbids two on one communicator at a time.
+    turn: Mutex<()>,
+}
+
+/// A gibibyte: counts stay far below the largest `int`, also as bytes.
+const PIECE_WORDS: usize = 1 << 27;
+
+// SAFETY: a handle of MPI may be used by any thread that MPI allows to call, which `Gate` checks.
+unsafe impl Send for MpiRank {}
+// SAFETY: as above; operations on the communicator take turns by `turn`.
+unsafe impl Sync for MpiRank {}
+
+/// Leave for one operation on one communicator.
+struct Turn<'a> {
+    gate: Gate,
+    _turn: MutexGuard<'a, ()>,
+}
+
+impl MpiRank {
+    /// All processes of the job, on a duplicate of `MPI_COMM_WORLD`. Collective.
+    pub(crate) fn world() -> Result<MpiRank> {
+        // SAFETY: `MPI_COMM_WORLD` lives as long as MPI, which `from_raw` checks before it is used.
+        unsafe { MpiRank::from_raw(result::world()) }
+    }
+
+    /// The ranks of a communicator of the crate `mpi`, on a duplicate of it. Collective.
+    ///
+    /// # Errors
+    /// [`Error::Transport`], as for all calls below.
+    pub fn from_communicator<C: ::mpi::traits::Communicator>(comm: &C) -> Result<MpiRank> {
+        // SAFETY: `comm` owns a live communicator, or one of the library's own.
+        unsafe { MpiRank::from_raw(comm.as_raw()) }
+    }
+
+    /// The ranks of `comm`, on a duplicate of it. Collective.
+    ///
+    /// # Safety
+    /// `comm` is a live intracommunicator.
+    ///
+    /// # Errors
+    /// [`Error::Transport`], as for all calls below.
+    pub unsafe fn from_raw(comm: sys::MPI_Comm) -> Result<MpiRank> {
+        let gate = Gate::enter()?;
+        // SAFETY: live by contract, and `gate` says that MPI is.
+        let made = gate.call(|| unsafe { result::duplicate(comm) })?;
+        // SAFETY: it has just been made, for us alone.
+        unsafe { MpiRank::adopt(&gate, made, PIECE_WORDS) }
+    }
+
+    /// # Safety
+    /// `comm` is a live communicator that nobody else uses or frees.
+    unsafe fn adopt(gate: &Gate, comm: sys::MPI_Comm, piece_words: usize) -> Result<MpiRank> {
+        // SAFETY: live by contract.
+        gate.call(|| unsafe { result::return_errors(comm) })?;
+        // SAFETY: live by contract.
+        let (rank, size) = gate.call(|| unsafe { result::rank_and_size(comm) })?;
+        Ok(MpiRank { comm, rank, size, machine: OnceLock::new(), piece_words, turn: Mutex::new(()) })
+    }
+
+    /// Sets the length in words from which on messages go in pieces; the same on all ranks. For tests.
+    #[doc(hidden)]
+    pub fn set_piece_words(&mut self, words: usize) {
+        assert!((1..=PIECE_WORDS).contains(&words));
+        self.piece_words = words;
+    }
+
+    fn turn(&self) -> Result<Turn<'_>> {
+        let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(Turn { gate: Gate::enter()?, _turn: turn })
+    }
+
+    /// A window of MPI's on all ranks of this group. Collective.
+    fn open_mpi_window(&self, words: usize) -> Result<MpiWindow> {
+        MpiWindow::open(self, words, |bytes| {
+            let turn = self.turn()?;
+            // SAFETY: the communicator lives as long as `self`; the caller promises that its ranks share a machine,
+            // and MPI answers with an error where they do not.
+            turn.gate.call(|| unsafe { result::window::allocate(self.comm, self.rank, bytes) })
+        })
+    }
+}
+
+impl Turn<'_> {
+    /// Waits for one request of a collective call.
+    ///
+    /// # Safety
+    /// As [`wait`].
+    unsafe fn wait_one(&self, request: sys::MPI_Request, patience: Patience) -> Result<()> {
+        // SAFETY: by contract.
+        unsafe { wait(&self.gate, &mut [request], patience, |_, _| Ok(())) }
+    }
+
+    /// Gives every rank the words of `root`, in pieces.
+    fn broadcast(&self, group: &MpiRank, root: usize, words: &mut [u64]) -> Result<()> {
+        let patience = Patience::for_words(words.len());
+        for piece in words.chunks_mut(group.piece_words) {
+            // SAFETY: the communicator lives as long as the group, and the piece until the wait below is over.
+            let request = self.gate.call(|| unsafe { result::start_broadcast(group.comm, root, piece) })?;
+            // SAFETY: the request just started, and nothing touches the piece before it is done.
+            unsafe { self.wait_one(request, patience) }?;
+        }
+        Ok(())
+    }
+}
+
+impl Transport for MpiRank {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.size
+    }
+
+    fn all_reduce(&self, reduction: Reduction, words: &mut [u64]) -> Result<()> {
+        let (turn, patience) = (self.turn()?, Patience::for_words(words.len()));
+        for piece in words.chunks_mut(self.piece_words) {
+            let own = piece.to_vec();
+            let start = || {
+                // SAFETY: the communicator lives as long as `self`, both slices until the wait below is over.
+                unsafe { result::start_all_reduce(self.comm, reduction, &own, piece) }
+            };
+            let request = turn.gate.call(start)?;
+            // SAFETY: the request just started, and nothing touches its words before it is done.
+            unsafe { turn.wait_one(request, patience) }?;
+        }
+        Ok(())
+    }
+
+    fn broadcast(&self, root: usize, words: &mut [u64]) -> Result<()> {
+        self.turn()?.broadcast(self, root, words)
+    }
+
+    fn all_gather(&self, own: &[u64], all: &mut [u64]) -> Result<()> {
+        assert_eq!(all.len(), own.len() * self.size);
+        let turn = self.turn()?;
+        if all.len() > self.piece_words {
+            for (root, words) in all.chunks_exact_mut(own.len()).enumerate() {
+                if root == self.rank {
+                    words.copy_from_slice(own);
+                }
+                turn.broadcast(self, root, words)?;
+            }
+            return Ok(());
+        }
+        if own.is_empty() {
+            return Ok(());
+        }
+        let patience = Patience::for_words(all.len());
+        // SAFETY: the communicator lives as long as `self`, both slices until the wait below is over; `all` has room
+        // by the assert.
+        let request = turn.gate.call(|| unsafe { result::start_all_gather(self.comm, own, all) })?;
+        // SAFETY: the request just started, and nothing touches its words before it is done.
+        unsafe { turn.wait_one(request, patience) }
+    }
+
+    fn exchange(&self, sends: &[Outgoing<'_>], receives: &mut [Incoming<'_>]) -> Result<()> {
+        let turn = self.turn()?;
+        let words = sends.iter().map(|send| send.words.len()).chain(receives.iter().map(|receive| receive.words.len()));
+        let patience = Patience::for_words(words.sum());
+        let everybody = sends.iter().map(|send| send.to).chain(receives.iter().map(|receive| receive.from));
+        assert!(everybody.max().is_none_or(|rank| rank < self.size), "a message to or from a rank that is not there");
+        let (mut requests, mut expected) = (Vec::new(), Vec::new());
+        let started = self.start_exchange(&turn, sends, receives, &mut requests, &mut expected);
+        let finished = |index: usize, status: &sys::MPI_Status| match expected.get(index) {
+            Some(&expected) => {
+                let words = result::words_received(status)?;
+                let text = || format!("a message of {words} words where {expected} were expected");
+                if words == expected { Ok(()) } else { Err(Error::Transport(text())) }
+            }
+            None => Ok(()),
+        };
+        // SAFETY: all requests were started above and have not been waited for; `sends` and `receives` are borrowed
+        // until this returns.
+        let done = unsafe { wait(&turn.gate, &mut requests, patience, finished) };
+        started.and(done)
+    }
+
+    fn split(&self, color: usize) -> Result<Box<dyn Transport>> {
+        // MPI's colors are non-negative `int`s: the first rank with the same color stands for it.
+        let mut colors = vec![0; self.size];
+        self.all_gather(&[color as u64], &mut colors)?;
+        let first = colors.iter().position(|&other| other == color as u64).unwrap_or(self.rank);
+        let turn = self.turn()?;
+        // SAFETY: the communicator lives as long as `self`.
+        let made = turn.gate.call(|| unsafe { result::split(self.comm, first as c_int, self.rank as c_int) })?;
+        // SAFETY: it has just been made, for us alone.
+        Ok(Box::new(unsafe { MpiRank::adopt(&turn.gate, made, self.piece_words) }?))
+    }
+
+    fn machine(&self) -> Result<usize> {
+        if let Some(&machine) = self.machine.get() {
+            return Ok(machine);
+        }
+        let (group, world) = {
+            let turn = self.turn()?;
+            // SAFETY: the communicator lives as long as `self`.
+            let made = turn.gate.call(|| unsafe { result::split_by_machine(self.comm, self.rank as c_int) })?;
+            // SAFETY: `MPI_COMM_WORLD` lives as long as MPI.
+            let (world, _) = turn.gate.call(|| unsafe { result::rank_and_size(result::world()) })?;
+            // SAFETY: it has just been made, for us alone.
+            (unsafe { MpiRank::adopt(&turn.gate, made, self.piece_words) }?, world)
+        };
+        let mut machine = [world as u64];
+        group.broadcast(0, &mut machine)?;
+        Ok(*self.machine.get_or_init(|| machine[0] as usize))
+    }
+
+    fn open_window(&self, kind: WindowKind, words: usize) -> Result<Box<dyn Backing>> {
+        match kind {
+            WindowKind::Auto | WindowKind::Heap if self.size == 1 => Ok(Box::new(Heap::new(words)?)),
+            WindowKind::Heap => Err(Error::InvalidArgument("processes do not share the heap".into())),
+            WindowKind::Auto | WindowKind::Mpi => Ok(Box::new(self.open_mpi_window(words)?)),
+            WindowKind::Posix => Ok(Box::new(Posix::open(self, words)?)),
+        }
+    }
+
+    fn abort(&self, exit_code: u8) -> ! {
+        if result::is_initialised() && !result::is_finalised() {
+            // SAFETY: the communicator lives as long as `self`. Other threads may be inside MPI where it does not
+            // allow that, but none of them goes on.
+            unsafe { result::abort(self.comm, exit_code) };
+        }
+        std::process::exit(exit_code.into())
+    }
+}
+
+impl MpiRank {
+    /// Starts all receives, then all sends, each in pieces; `expected` becomes the words of each receive.
+    fn start_exchange(
+        &self,
+        turn: &Turn<'_>,
+        sends: &[Outgoing<'_>],
+        receives: &mut [Incoming<'_>],
+        requests: &mut Vec<sys::MPI_Request>,
+        expected: &mut Vec<usize>,
+    ) -> Result<()> {
+        for Incoming { from, words } in receives {
+            // A message of no words is a piece of no words.
+            let nothing = words.is_empty().then_some(&mut [] as &mut [u64]);
+            for piece in words.chunks_mut(self.piece_words).chain(nothing) {
+                expected.push(piece.len());
+                // SAFETY: the communicator lives as long as `self`; the caller waits for all requests while it
+                // borrows the words, also after an error.
+                requests.push(turn.gate.call(|| unsafe { result::start_receive(self.comm, *from, piece) })?);
+            }
+        }
+        for Outgoing { to, words } in sends {
+            for piece in words.chunks(self.piece_words).chain(words.is_empty().then_some(*words)) {
+                // SAFETY: as above.
+                requests.push(turn.gate.call(|| unsafe { result::start_send(self.comm, *to, piece) })?);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for MpiRank {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
+        if let Ok(gate) = Gate::enter() {
+            // SAFETY: the communicator is ours alone, all its requests are done, and it is not used again.
+            let _ = gate.call(|| unsafe { result::free(self.comm) });
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! A window in memory that MPI shares between processes (`MPI_Win_allocate_shared`).
+//!
+//! All of it is allocated as rank 0's part, so that it is in one piece; its pages lie where they are first touched, and
+//! each rank touches an equal range of them when the window is opened.
+//! MPI may hand out pages that are not there when they are touched: Open MPI 4 only compares sizes, and where the
+//! comparison fails its rank 0 returns while the other ranks wait for ever. So the space is looked up before MPI is
+//! asked, and each rank has the system provide its pages before it touches them. What remains is another program that
+//! takes the space between the look and the call; then rank 0 ends the job rather than let the others wait.
+
+use crate::comm::mpi::gate::Gate;
+use crate::comm::mpi::{MpiRank, result, sys};
+use crate::comm::window::Backing;
+use crate::comm::{Reduction, Transport, agree};
+use crate::error::{Error, Result};
+use rustix::io::Errno;
+use rustix::mm::{Advice, madvise};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{Ordering, fence};
+
+/// Alignment of the first word: windows begin on a page of their own.
+const PAGE_BYTES: usize = 4096;
+
+/// What MPI stores beside the words of a window, at most.
+const OWN_BYTES: u64 = 1 << 20;
+
+/// Memory of an MPI window.
+///
+/// Freeing it takes all ranks ([`Backing::close`]); where it is dropped instead, the memory stays until the process
+/// ends.
+pub struct MpiWindow {
+    window: sys::MPI_Win,
+    start: *mut u64,
+    len: usize,
+}
+
+// SAFETY: plain memory behind a pointer, whose users `SharedWindow` keeps apart, and a handle of MPI, which any thread
+// may use that MPI allows to call, as `Gate` checks.
+unsafe impl Send for MpiWindow {}
+// SAFETY: as above; no method touches the memory, and `sync` may run on several threads.
+unsafe impl Sync for MpiWindow {}
+
+impl MpiWindow {
+    /// `words` zero words that all ranks of `group` share; `allocate` makes the window, given a number of bytes.
+    /// Collective.
+    ///
+    /// # Errors
+    /// Exit code 4 on every rank where the memory is not there; [`Error::Transport`].
+    pub fn open(
+        group: &MpiRank,
+        words: usize,
+        allocate: impl FnOnce(usize) -> Result<sys::MPI_Win>,
+    ) -> Result<MpiWindow> {
+        let bytes = words.checked_mul(8).filter(|&bytes| bytes <= isize::MAX as usize - 2 * PAGE_BYTES);
+        let bytes = bytes.ok_or(Error::OutOfMemory { bytes: u64::MAX })?;
+        agree(group, if group.rank() == 0 { look_for_space(bytes as u64) } else { Ok(()) })?;
+        let made = allocate(bytes + PAGE_BYTES);
+        if made.is_err() && group.size() > 1 && result::library().contains("Open MPI") {
+            group.abort(Error::OutOfMemory { bytes: bytes as u64 }.exit_code());
+        }
+        let window = all_have(group, made)?;
+        // SAFETY: the window has just been made, and nobody has used it.
+        let (start, offset) = all_have(group, unsafe { begin(window) })?;
+        let window = MpiWindow { window, start, len: words };
+        let share = share_of(group.rank(), group.size(), bytes);
+        // SAFETY: the share lies inside the window, and no other rank uses it before all have agreed below.
+        let provided = unsafe { provide(start.cast::<u8>(), bytes, share) };
+        window.sync();
+        let outcome = agree(group, provided).and_then(|()| same_on_all(group, offset));
+        window.sync();
+        match outcome {
+            Ok(()) => Ok(window),
+            Err(error) => Box::new(window).close().and(Err(error)),
+        }
+    }
+}
+
+/// The value that this rank has, once every rank has one.
+fn all_have<T>(group: &MpiRank, made: Result<T>) -> Result<T> {
+    match made {
+        Ok(value) => agree(group, Ok(())).map(|()| value),
+        Err(error) => Err(agree(group, Err(error)).err().unwrap_or(Error::Cancelled)),
+    }
+}
+
+/// Whether the file system that MPI takes shared memory from has room for `bytes`.
+fn look_for_space(bytes: u64) -> Result<()> {
+    let folder = std::env::var_os("OMPI_MCA_osc_sm_backing_directory").map(PathBuf::from);
+    match rustix::fs::statvfs(folder.as_deref().unwrap_or(Path::new("/dev/shm"))) {
+        Ok(system) if system.f_bavail.saturating_mul(system.f_frsize) < bytes.saturating_add(OWN_BYTES) => {
+            Err(Error::OutOfMemory { bytes })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Opens the window for loads and stores; returns its first word on a page boundary, and how far that is from the
+/// start of MPI's memory.
+///
+/// # Safety
+/// `window` is live, all of it is rank 0's part, and it has a page more than is needed.
+unsafe fn begin(window: sys::MPI_Win) -> Result<(*mut u64, usize)> {
+    let gate = Gate::enter()?;
+    // SAFETY: a live window without an open epoch, by contract.
+    let (start, _) = gate.call(|| unsafe {
+        result::window::return_errors(window)?;
+        result::window::lock_all(window)?;
+        result::window::first_part(window)
+    })?;
+    let offset = start.align_offset(PAGE_BYTES);
+    // SAFETY: less than a page, inside the memory by contract.
+    Ok((unsafe { start.add(offset) }.cast(), offset))
+}
+
+/// Makes sure that all ranks skip as many bytes to the page boundary: else their words would not be the same.
+fn same_on_all(group: &MpiRank, offset: usize) -> Result<()> {
+    let mut extremes = [offset as u64, !(offset as u64)];
+    group.all_reduce(Reduction::Max, &mut extremes)?;
+    let same = extremes[0] == !extremes[1];
+    if same { Ok(()) } else { Err(Error::Transport("MPI maps a window at unlike offsets in its pages".into())) }
+}
+
+/// The bytes of a window that `rank` touches first: an equal range of whole pages.
+fn share_of(rank: usize, ranks: usize, bytes: usize) -> Range<usize> {
+    let pages = bytes.div_ceil(PAGE_BYTES);
+    let at = |rank: usize| ((pages as u128 * rank as u128 / ranks as u128) as usize * PAGE_BYTES).min(bytes);
+    at(rank)..at(rank + 1)
+}
+
+/// Has the system provide the pages of `share`, as an error now rather than a signal later, and writes zeros there: a
+/// file that is new holds zeros, but MPI does not promise one.
+///
+/// # Safety
+/// `bytes` bytes at `start`, which lies on a page boundary, are mapped; nobody else uses those of `share`.
+unsafe fn provide(start: *mut u8, bytes: usize, share: Range<usize>) -> Result<()> {
+    // SAFETY: mapped by contract; advice on huge pages changes no contents, and a refusal does not matter.
+    let _ = unsafe { madvise(start.cast(), bytes, Advice::LinuxHugepage) };
+    if share.is_empty() {
+        return Ok(());
+    }
+    // SAFETY: inside the mapping by contract.
+    let first = unsafe { start.add(share.start) };
+    loop {
+        // SAFETY: as above; pages are provided, contents stay.
+        match unsafe { madvise(first.cast(), share.len(), Advice::LinuxPopulateWrite) } {
+            // Systems before Linux 5.14 do not know the advice; then the look at the free space has to do.
+            Ok(()) | Err(Errno::INVAL) => break,
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(_) => return Err(Error::OutOfMemory { bytes: bytes as u64 }),
+        }
+    }
+    // SAFETY: inside the mapping, and nobody else uses it, by contract.
+    unsafe { first.write_bytes(0, share.len()) };
+    Ok(())
+}
+
+// SAFETY: `begin` found the memory of all ranks at a page boundary, at the same place of it (`same_on_all`); it stays
+// until `close`, and where the value is dropped until the process ends.
+unsafe impl Backing for MpiWindow {
+    fn start(&self) -> *mut u64 {
+        self.start
+    }
+
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn name(&self) -> &'static str {
+        "mpi"
+    }
+
+    fn sync(&self) {
+        fence(Ordering::SeqCst);
+        if let Ok(gate) = Gate::enter() {
+            // SAFETY: the window lives until `close`, and its epoch is open.
+            let _ = gate.call(|| unsafe { result::window::sync(self.window) });
+        }
+        fence(Ordering::SeqCst);
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        let gate = Gate::enter()?;
+        // SAFETY: the window is live and its epoch open; `self` is consumed, so nothing of it is used again.
+        gate.call(|| unsafe {
+            result::window::unlock_all(self.window)?;
+            result::window::free(self.window)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_cover_a_window_once_in_whole_pages() {
+        for (ranks, bytes) in [(1, 0), (3, 0), (1, 8), (4, 4096), (3, 5 * 4096 + 8), (7, 100 * 4096), (64, 1 << 46)] {
+            let mut end = 0;
+            for rank in 0..ranks {
+                let share = share_of(rank, ranks, bytes);
+                assert_eq!((share.start, share.start % PAGE_BYTES * usize::from(share.start < bytes)), (end, 0));
+                assert!(share.len() <= (bytes / ranks).next_multiple_of(PAGE_BYTES) + PAGE_BYTES);
+                end = share.end;
+            }
+            assert_eq!(end, bytes);
+        }
+    }
+}
