@@ -337,6 +337,13 @@ pub struct RawBench {
     /// With the redundant prime of the self-check (products only).
     #[arg(long)]
     pub self_check: bool,
+    /// On several ranks: also time the product within these parts of the memory it takes without limit, such as 3,10
+    /// for a third and a tenth.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub memory_parts: Vec<String>,
+    /// On several ranks: memory shared by the ranks of a node: auto, mpi, posix.
+    #[arg(long, value_name = "KIND", default_value = "auto")]
+    pub window: String,
     #[command(flatten)]
     pub engine: RawEngine,
 }

@@ -82,9 +82,10 @@ fn run_command(arguments: Vec<OsString>) -> u8 {
         }
         Err(error) => Err(Error::InvalidArgument(usage_text(&error))),
     };
-    ranks.finish(outcome).unwrap_or_else(|error| {
+    ranks.finish(outcome, |error| {
         print_error(&error.to_string());
-        error.exit_code()
+        // The launcher may send signals as soon as another rank has left.
+        SPEAKS.store(false, Ordering::Relaxed);
     })
 }
 

@@ -3,7 +3,7 @@
 //! Of several ranks only the first, the root, prints, reads files that are not per rank, and writes. Whatever ends one
 //! of them ends all, with the same error and exit code.
 
-use crate::comm::{Transport, agree, launched};
+use crate::comm::{Transport, agree, barrier, launched};
 use crate::error::{Error, Result};
 
 /// The rank that speaks.
@@ -63,25 +63,37 @@ impl Ranks {
         self.world.as_ref().is_none_or(|world| world.rank() == ROOT)
     }
 
-    /// Agrees on how all ranks end: the exit code of the root, or the first error.
+    /// Agrees on how all ranks end: with the exit code of the root, or with the first error, which `say` tells.
     ///
-    /// # Errors
-    /// The same on all ranks.
-    pub fn finish(self, outcome: Result<u8>) -> Result<u8> {
-        let Some(world) = &self.world else { return outcome };
-        let (code, outcome) = match outcome {
+    /// No rank leaves before the root has spoken: a launcher ends all ranks as soon as one of them fails.
+    pub fn finish(self, outcome: Result<u8>, say: impl FnOnce(&Error)) -> u8 {
+        let Some(world) = &self.world else { return code(&outcome, say) };
+        let (own, outcome) = match outcome {
             Ok(code) => (code, Ok(())),
             Err(error) => (0, Err(error)),
         };
-        let mut codes = [u64::from(code)];
+        let mut codes = [u64::from(own)];
         let ended = agree(&**world, outcome).and_then(|()| world.broadcast(ROOT, &mut codes));
-        #[cfg(feature = "mpi")]
-        if let Some(environment) = self.environment
-            && !matches!(ended, Err(Error::Transport(_)))
-        {
-            drop(self.world);
-            environment.finish()?;
+        let broken = matches!(ended, Err(Error::Transport(_)));
+        let code = code(&ended.map(|()| codes[0] as u8), say);
+        if broken || barrier(&**world).is_err() {
+            return code; // nothing that takes all ranks would end
         }
-        ended.map(|()| codes[0] as u8)
+        #[cfg(feature = "mpi")]
+        if let Some(environment) = self.environment {
+            drop(self.world);
+            let _ = environment.finish(); // the work is done, and nobody could do anything about it
+        }
+        code
+    }
+}
+
+fn code(outcome: &Result<u8>, say: impl FnOnce(&Error)) -> u8 {
+    match outcome {
+        Ok(code) => *code,
+        Err(error) => {
+            say(error);
+            error.exit_code()
+        }
     }
 }

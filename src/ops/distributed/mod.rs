@@ -21,7 +21,7 @@ pub use cholesky::{DistCholesky, cholesky};
 pub use matrix::DistMatrix;
 pub use plan::{ClusterPlan, ClusterShape, NodePlan, even_operand_bytes, even_share, plan_syrk_cluster};
 pub use report::{ClusterReport, RANK_PHASES, RankPhase, RankPhases, RankSpan, Spread};
-pub use slices::{CyclicBlock, GridOrder};
+pub use slices::{CyclicBlock, GridOrder, scatter_rows};
 pub use team::{NodeLayout, Team, TeamOptions};
 
 use crate::context::Context;

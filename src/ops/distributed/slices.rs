@@ -64,6 +64,36 @@ impl DistMatrix {
     }
 }
 
+/// Each rank's even share of the rows of `whole`, which rank `root` has and all others pass as `None`. Collective.
+///
+/// # Errors
+/// [`Error::Transport`]; [`Error::OutOfMemory`] on every rank where one cannot hold its share.
+pub fn scatter_rows(group: &dyn Transport, root: usize, whole: Option<MatrixView<'_>>) -> Result<Matrix> {
+    let mut shape =
+        whole.map_or([0; 3], |view| [view.rows() as u64, view.cols() as u64, u64::from(view.precision_bits())]);
+    group.broadcast(root, &mut shape)?;
+    let (rows, cols, precision_bits) = (shape[0] as usize, shape[1] as usize, shape[2] as u32);
+    let share = |rank: usize| even_share(rows, group.size(), rank);
+    let piece = |view: MatrixView<'_>, rank: usize| view.block(share(rank), 0..cols)?.to_matrix();
+    let made = match whole {
+        Some(view) => piece(view, root),
+        None => Matrix::zeros(share(group.rank()).len(), cols, precision_bits),
+    };
+    let mut own = agreed(group, made)?;
+    for rank in (0..group.size()).filter(|&rank| rank != root) {
+        // A piece that the root cannot hold is the error of all.
+        let piece = agreed(group, whole.map(|view| piece(view, rank)).transpose())?;
+        if let Some(piece) = piece {
+            let (heads, limbs) = piece.parts();
+            group.exchange(&[heads, limbs].map(|words| Outgoing { to: rank, words }), &mut [])?;
+        } else if rank == group.rank() {
+            let (heads, limbs) = own.parts_mut();
+            group.exchange(&[], &mut [heads, limbs].map(|words| Incoming { from: root, words }))?;
+        }
+    }
+    Ok(own)
+}
+
 /// How the ranks of a group are numbered within their grid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum GridOrder {

@@ -25,6 +25,7 @@ use crate::context::{Context, ContextBuilder, ProgressCallback};
 use crate::error::{Error, Result};
 use crate::front::formats::{self, FileInfo, Loaded, ReadOptions, Symmetry, WriteOptions, is_device};
 use crate::matrix::{Matrix, MatrixView};
+use crate::rivals::Operation;
 use crate::store::available_bytes;
 use serde::Serialize;
 use std::path::Path;
@@ -35,7 +36,11 @@ use std::sync::Arc;
 /// # Errors
 /// Those of the command.
 pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
-    let together = all.several().filter(|_| matches!(command, Command::Product(_)));
+    let together = all.several().filter(|_| match &command {
+        Command::Product(_) => true,
+        Command::Bench(config) => config.operation == Operation::Syrk,
+        _ => false,
+    });
     if together.is_none() && !all.is_root() {
         return Ok(0); // the root does it alone
     }
@@ -56,7 +61,10 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
         Command::Convert(config) => done(convert::run(&mut session, &config)),
         Command::Compare(config) => compare::run(&mut session, &config),
         Command::Plan(config) => done(plan::run(&mut session, &config)),
-        Command::Bench(config) => done(bench::run(&mut session, &config)),
+        Command::Bench(config) => done(match together {
+            Some(world) => bench::run_on_ranks(&mut session, &config, world),
+            None => bench::run(&mut session, &config),
+        }),
         Command::BenchKernel(config) => done(bench::run_kernel(&mut session, &config)),
         Command::Demo(engine) => done(demo::run(&mut session, &engine)),
     }

@@ -1,8 +1,10 @@
 //! What `sunzi bench` is to time: operation, size, rivals, and which options belong to which operation.
 
-use super::{Command, Engine, check_reach, precision, size};
+use super::{Command, Engine, check_reach, precision, size, window};
+use crate::comm::window::WindowKind;
 use crate::error::{Error, Result};
 use crate::front::cli::args::RawBench;
+use crate::front::cli::units::parse_count;
 use crate::rivals::Operation;
 
 /// An operation to time.
@@ -24,6 +26,10 @@ pub struct Bench {
     pub self_check: bool,
     /// Rows of a tile of a factorisation; `None` for the library's choice.
     pub tile_rows: Option<usize>,
+    /// Divisors of the memory that a product on several ranks takes.
+    pub memory_parts: Vec<u64>,
+    /// Where the memory that ranks share comes from.
+    pub window: WindowKind,
     /// The engine.
     pub engine: Engine,
 }
@@ -80,8 +86,29 @@ impl RawBench {
         let precision_bits = precision("--precision", &self.precision)?;
         check_reach(precision_bits, engine.kernel)?;
         let rivals = self.rivals.into_iter().filter(|name| !name.is_empty()).collect();
-        let self_check = self.self_check;
-        Ok(Command::Bench(Bench { operation, rows, cols, precision_bits, rivals, runs, self_check, tile_rows, engine }))
+        let part = |text: &String| match parse_count("--memory-parts", text)? {
+            0 => Err(Error::InvalidArgument("--memory-parts: 0 is no part: choose 1 or more".into())),
+            part => Ok(part),
+        };
+        let memory_parts = self.memory_parts.iter().map(part).collect::<Result<Vec<_>>>()?;
+        if !memory_parts.is_empty() && operation != Operation::Syrk {
+            let message = format!("--memory-parts belongs to syrk, not to {}", operation.name());
+            return Err(Error::InvalidArgument(message));
+        }
+        let (self_check, window) = (self.self_check, window(&self.window)?);
+        Ok(Command::Bench(Bench {
+            operation,
+            rows,
+            cols,
+            precision_bits,
+            rivals,
+            runs,
+            self_check,
+            tile_rows,
+            memory_parts,
+            window,
+            engine,
+        }))
     }
 }
 

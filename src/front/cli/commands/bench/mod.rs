@@ -11,6 +11,7 @@ mod kernel;
 mod limit;
 mod operands;
 mod product;
+mod ranks;
 mod reading;
 mod report;
 mod residual;
@@ -18,6 +19,7 @@ mod spread;
 mod task;
 
 pub use kernel::run as run_kernel;
+pub use ranks::run as run_on_ranks;
 
 use super::{Session, budget, limited};
 use crate::error::{Error, Result};
@@ -37,6 +39,9 @@ use spread::Spread;
 use task::Task;
 
 pub fn run(session: &mut Session, config: &Bench) -> Result<()> {
+    if !config.memory_parts.is_empty() {
+        return Err(Error::InvalidArgument("--memory-parts needs several ranks: start them with mpirun".into()));
+    }
     for name in &config.rivals {
         rivals::admit(name, config.operation, config.precision_bits).map_err(Error::InvalidArgument)?;
     }

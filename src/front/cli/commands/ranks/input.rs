@@ -1,7 +1,7 @@
 //! The operands of a product on several ranks: read by the root and shared out by rows, or a file for each rank.
 
-use crate::comm::{Incoming, Outgoing, Transport, agreed, broadcast_bytes};
-use crate::distributed::{Team, even_share};
+use crate::comm::{Transport, agreed, broadcast_bytes};
+use crate::distributed::{Team, scatter_rows};
 use crate::error::{Error, Result};
 use crate::front::cli::commands::{Session, header, read_within, stated_precision};
 use crate::front::cli::config::{Operands, Product};
@@ -129,29 +129,5 @@ fn shared_rows(
     let read =
         if world.rank() == ROOT { read_file(session, config, source.path, precision_bits).map(Some) } else { Ok(None) };
     let whole = agreed(world, read)?;
-    let view = whole.as_ref().map(|matrix| source.by_rows(matrix));
-    let mut shape =
-        view.map_or([0; 3], |view| [view.rows(), view.cols(), view.precision_bits() as usize].map(|n| n as u64));
-    world.broadcast(ROOT, &mut shape)?;
-    let [rows, cols, bits] = shape.map(|number| number as usize);
-    let share = |rank: usize| even_share(rows, world.size(), rank);
-    let made = match view {
-        Some(view) => view.block(share(ROOT), 0..cols).and_then(|block| block.to_matrix()),
-        None => Matrix::zeros(share(world.rank()).len(), cols, bits as u32),
-    };
-    let mut own = agreed(world, made)?;
-    match view {
-        Some(view) => {
-            for rank in (0..world.size()).filter(|&rank| rank != ROOT) {
-                let block = view.block(share(rank), 0..cols)?.to_matrix()?;
-                let (heads, limbs) = block.parts();
-                world.exchange(&[heads, limbs].map(|words| Outgoing { to: rank, words }), &mut [])?;
-            }
-        }
-        None => {
-            let (heads, limbs) = own.parts_mut();
-            world.exchange(&[], &mut [heads, limbs].map(|words| Incoming { from: ROOT, words }))?;
-        }
-    }
-    Ok(own)
+    scatter_rows(world, ROOT, whole.as_ref().map(|matrix| source.by_rows(matrix)))
 }
