@@ -4,6 +4,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::kernels::{EngineSpec, PlaneEngine};
 use crate::math::bound;
+use crate::math::float::limbs_for;
 use crate::matrix::Matrix;
 use crate::ops::block::BlockShape;
 use crate::ops::direct::{self, ProductSize, Road};
@@ -171,6 +172,7 @@ pub(crate) fn plan_planes(ctx: &Context, request: &PlanRequest, workers: usize, 
         table_bytes: engine.table_bytes(),
         list_bytes: (size.rows + size.cols) as u64 * size_of::<i64>() as u64 + check_bytes,
         integer_bytes: (BLOCK_WORDS * engine.magnitude_limbs() * 8) as u64,
+        operand_limbs: limbs_for(request.bits.operand.max(1)),
         panel_words: &|rows| engine.panel_words(rows),
         scratch_words: &|rows, grid| engine.scratch_words(rows, grid),
         call_bytes: &|rows, grid| engine.call_bytes(rows, grid),

@@ -4,9 +4,10 @@
 //! Promise: the bytes of a cut cover all that the call allocates; the cut chosen for a limit never exceeds it; where
 //! none fits, the least limit named is exactly the bytes of the smallest cut.
 //!
-//! Order of cutting: prime batches first, the largest that fits, since then no residue is computed twice and planes
-//! stay whole; where one prime is too much, bands of the result, as few as let some chunk of rows fit, since every
-//! further band converts the operands once more; then chunks of rows, as few as fit, which cost almost nothing.
+//! A product that does not fit is cut three ways. Fewer primes at a time (batches) read and cut the operands once more
+//! for each batch; fewer rows at a time (chunks) pass over the product planes once more for each chunk; both shrink the
+//! operand window alone. Bands of the result shrink the product window too, and convert the operands again. Of all cuts
+//! that fit, the one with the least [`PlanInput::cost`] is chosen.
 
 use crate::plan::BlockGrid;
 use serde::Serialize;
@@ -70,6 +71,8 @@ pub struct PlanInput<'a> {
     pub list_bytes: u64,
     /// Bytes of the integers of one block, for each worker.
     pub integer_bytes: u64,
+    /// Limbs of a scaled entry.
+    pub operand_limbs: usize,
     /// Words of one operand panel of so many rows.
     pub panel_words: &'a dyn Fn(usize) -> usize,
     /// Words of scratch of one worker for so many rows and this grid.
@@ -213,41 +216,64 @@ impl PlanInput<'_> {
         }
     }
 
-    /// The coarsest cut whose bytes are within `limit_bytes`, or the least limit that would do.
+    /// The cut of least cost whose bytes are within `limit_bytes`, or the least limit that would do.
     ///
     /// # Errors
     /// The bytes of the finest cut, where even that exceeds the limit; with that limit the call succeeds.
     pub fn choose(&self, limit_bytes: u64) -> Result<Cut, u64> {
         let fits = |cut: &Cut| self.bytes(cut).total() <= limit_bytes;
-        if let Some(cut) = self.largest_batch(self.whole(), fits) {
-            return Ok(cut);
-        }
         let least_chunk = LEAST_CHUNK_ROWS.min(self.contracted);
         let mut minimum_bytes = u64::MAX;
+        let mut best: Option<(f64, Cut)> = None;
         let mut band_panels = self.left_panels.max(self.right_panels);
         loop {
-            let finest = Cut { batch_primes: 1, band_panels, chunk_rows: least_chunk };
-            if fits(&finest) {
-                let cut = self.fewest_chunks(finest, fits);
-                return Ok(self.largest_batch(cut, fits).expect("one prime fits"));
+            let uncut = Cut { batch_primes: self.primes, band_panels, chunk_rows: self.contracted };
+            if best.is_some_and(|(cost, _)| cost <= self.cost(&uncut)) {
+                break; // narrower bands cost more still
             }
+            let finest = Cut { batch_primes: 1, band_panels, chunk_rows: least_chunk };
             minimum_bytes = minimum_bytes.min(self.bytes(&finest).total());
+            if fits(&finest) {
+                best = self.cheapest_in_bands(&finest, fits, best);
+            }
             if band_panels == 1 {
-                return Err(minimum_bytes);
+                break;
             }
             // The next size that gives more bands in some direction.
             let next = |panels: usize| panels.div_ceil(panels.div_ceil(band_panels) + 1).min(band_panels - 1);
             band_panels = next(self.left_panels).max(next(self.right_panels));
         }
+        best.map(|(_, cut)| cut).ok_or(minimum_bytes)
     }
 
-    /// `cut` with the largest batch that fits, evened out over the batches.
-    fn largest_batch(&self, cut: Cut, fits: impl Fn(&Cut) -> bool) -> Option<Cut> {
-        let with = |batch_primes: usize| Cut { batch_primes, ..cut };
-        let largest = (1..=self.primes).rev().find(|&batch| fits(&with(batch)))?;
-        let even = self.primes.div_ceil(self.primes.div_ceil(largest));
-        // A multiple of the workers leaves no plane to cut, as long as it fits.
-        Some(with(even.next_multiple_of(self.workers).min(largest)))
+    /// The cheapest cut into the bands of `finest`, which fits, unless `best` is as cheap.
+    fn cheapest_in_bands(
+        &self,
+        finest: &Cut,
+        fits: impl Fn(&Cut) -> bool,
+        mut best: Option<(f64, Cut)>,
+    ) -> Option<(f64, Cut)> {
+        let mut batches = 1;
+        while batches <= self.primes {
+            let even = self.primes.div_ceil(batches);
+            let cut = Cut { batch_primes: even, ..*finest };
+            if fits(&cut) {
+                let cut = self.fewest_chunks(cut, &fits);
+                // A multiple of the workers leaves no plane to cut, as long as it fits.
+                let whole = Cut { batch_primes: even.next_multiple_of(self.workers).min(self.primes), ..cut };
+                let cut = if fits(&whole) { whole } else { cut };
+                let cost = self.cost(&cut);
+                if best.is_none_or(|(least, _)| cost < least) {
+                    best = Some((cost, cut));
+                }
+                if self.chunks(&cut) == 1 {
+                    break; // more batches only cost more
+                }
+            }
+            // The next number of batches that makes them smaller.
+            batches = if even == 1 { self.primes + 1 } else { self.primes.div_ceil(even - 1) };
+        }
+        best
     }
 
     /// `finest`, which fits, with the fewest chunks that fit.
@@ -287,6 +313,7 @@ mod tests {
             table_bytes: 100,
             list_bytes: 10,
             integer_bytes: 500,
+            operand_limbs: 17,
             panel_words: &|rows| 8 * rows.next_multiple_of(4),
             scratch_words: &|rows, grid| rows.min(300) * 16 + if grid.triangle { 1000 } else { 0 },
             call_bytes: &|rows, _| rows as u64,
@@ -319,14 +346,38 @@ mod tests {
     }
 
     #[test]
-    fn batches_come_before_bands_and_bands_before_nothing_else_helps() {
+    fn the_cut_is_the_cheapest_of_all_that_fit() {
+        for (rows, left, right, primes) in [(4000, 125, None, 40), (3000, 20, Some(90), 21), (100_000, 30, None, 12)] {
+            with_input(rows, left, right, primes, |input| {
+                let whole = input.bytes(&input.whole()).total();
+                let minimum = input.choose(0).unwrap_err();
+                for part in [1, 2, 3, 5, 10, 20, 40] {
+                    let limit = (whole / part).max(minimum);
+                    let chosen = input.choose(limit).unwrap();
+                    for bands in [1usize, 2, 3, 4, 7, 20] {
+                        for batches in [1usize, 2, 3, 7, 20, 40] {
+                            for chunks in [1usize, 2, 4, 9, 16] {
+                                let cut = Cut {
+                                    batch_primes: primes.div_ceil(batches),
+                                    band_panels: left.max(right.unwrap_or(0)).div_ceil(bands),
+                                    chunk_rows: rows.div_ceil(chunks).next_multiple_of(64).min(rows),
+                                };
+                                let fits = input.bytes(&cut).total() <= limit && cut.chunk_rows >= 256;
+                                // Batches are rounded up to the workers, which may cost a chunk more.
+                                assert!(!fits || input.cost(&chosen) <= 1.05 * input.cost(&cut), "{chosen:?} {cut:?}");
+                            }
+                        }
+                    }
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn bands_come_only_where_the_product_window_is_too_large() {
         with_input(4000, 125, None, 40, |input| {
             let one_prime = Cut { batch_primes: 1, ..input.whole() };
-            let cut = input.choose(input.bytes(&one_prime).total()).unwrap();
-            assert_eq!(cut, one_prime);
-            let chunked = input.choose(input.bytes(&one_prime).total() - 1).unwrap();
-            assert_eq!((input.bands(&chunked), input.chunks(&chunked)), ((1, 1), 2));
-            // The product window alone is too large for one band.
+            assert_eq!(input.bands(&input.choose(input.bytes(&one_prime).total()).unwrap()), (1, 1));
             let products = input.bytes(&one_prime).product_window;
             let banded = input.choose(products).unwrap();
             assert!(input.bands(&banded).0 == 2, "{banded:?}");

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod blocks;
+mod cost;
 mod grid;
 mod jobs;
 mod lpt;

@@ -4,6 +4,7 @@ use crate::comm::window::SharedWindow;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::kernels::{EngineSpec, PlaneEngine};
+use crate::math::float::limbs_for;
 use crate::matrix::{Matrix, Uplo};
 use crate::ops::direct::ProductSize;
 use crate::ops::distributed::DistMatrix;
@@ -239,6 +240,7 @@ fn with_input<R>(
         table_bytes: ranks * engine.table_bytes(),
         list_bytes,
         integer_bytes: (BLOCK_WORDS * engine.magnitude_limbs() * 8) as u64,
+        operand_limbs: limbs_for(request.bits.operand.max(1)),
         panel_words: &|rows| engine.panel_words(rows_of(rows)),
         scratch_words: &|rows, grid| engine.scratch_words(rows_of(rows), grid),
         call_bytes: &|rows, grid| engine.call_bytes(rows_of(rows), grid),
