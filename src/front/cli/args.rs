@@ -287,21 +287,24 @@ pub struct RawCompare {
 /// `sunzi plan`.
 #[derive(Args, Debug)]
 pub struct RawPlan {
-    /// syrk or gemm.
+    /// syrk, gemm or cholesky.
     pub operation: String,
-    /// Rows contracted (K).
+    /// Rows contracted (K), or rows of the matrix to factor.
     #[arg(long, value_name = "K", allow_hyphen_values = true)]
     pub rows: String,
-    /// Columns of the result (N).
+    /// Columns of a product (N).
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    pub cols: String,
+    pub cols: Option<String>,
     /// Rows of a gemm's result [default: as --cols].
     #[arg(long, value_name = "M", allow_hyphen_values = true)]
     pub result_rows: Option<String>,
     /// Bits of every significand.
     #[arg(long, short, value_name = "B", allow_hyphen_values = true)]
     pub precision: String,
-    /// With the redundant prime of the self-check.
+    /// Rows of a tile of cholesky [default: chosen by size and precision].
+    #[arg(long, value_name = "NB", allow_hyphen_values = true)]
+    pub tile: Option<String>,
+    /// With the redundant prime of the self-check (products only).
     #[arg(long)]
     pub self_check: bool,
     #[command(flatten)]

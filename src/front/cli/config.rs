@@ -40,8 +40,10 @@ pub enum Command {
     Convert(Convert),
     /// `sunzi compare`.
     Compare(Compare),
-    /// `sunzi plan`.
+    /// `sunzi plan` of a product.
     Plan(Plan),
+    /// `sunzi plan cholesky`.
+    PlanCholesky(PlanCholesky),
     /// `sunzi bench` of an operation.
     Bench(Bench),
     /// `sunzi bench kernel`.
@@ -222,6 +224,19 @@ pub struct Plan {
     pub engine: Engine,
 }
 
+/// A factorisation to plan.
+#[derive(Clone, Debug)]
+pub struct PlanCholesky {
+    /// Rows of the matrix.
+    pub order: usize,
+    /// Precision.
+    pub precision_bits: u32,
+    /// Rows of a tile.
+    pub tile_rows: Option<usize>,
+    /// The engine.
+    pub engine: Engine,
+}
+
 impl Arguments {
     /// Judges what was typed.
     ///
@@ -246,7 +261,7 @@ impl Arguments {
                 right: raw.right,
                 precision_bits: optional(raw.precision, |text| precision("--precision", text))?,
             }),
-            Some(RawCommand::Plan(raw)) => Command::Plan(raw.resolve()?),
+            Some(RawCommand::Plan(raw)) => raw.resolve()?,
             Some(RawCommand::Bench(raw)) => raw.resolve()?,
             Some(RawCommand::Demo(raw)) => Command::Demo(raw.engine.resolve()?),
         };
@@ -359,18 +374,48 @@ impl RawConvert {
 }
 
 impl RawPlan {
-    fn resolve(self) -> Result<Plan> {
+    fn resolve(self) -> Result<Command> {
+        if self.operation == "cholesky" {
+            return Ok(Command::PlanCholesky(self.resolve_cholesky()?));
+        }
         let operation = operation(&self.operation)?;
-        let cols = size("--cols", &self.cols)?;
+        let refuse = |what: &str| Err(Error::InvalidArgument(what.into()));
+        let Some(cols) = self.cols else { return refuse("--cols: how many columns does the product have?") };
+        if self.tile.is_some() {
+            return refuse("--tile belongs to cholesky");
+        }
+        let cols = size("--cols", &cols)?;
         let rows = optional(self.result_rows, |text| size("--result-rows", text))?.unwrap_or(cols);
         if operation == Operation::Syrk && rows != cols {
-            return Err(Error::InvalidArgument("--result-rows belongs to gemm: a syrk result is square".into()));
+            return refuse("--result-rows belongs to gemm: a syrk result is square");
         }
         let engine = self.engine.resolve()?;
         let precision_bits = precision("--precision", &self.precision)?;
         check_reach(precision_bits, engine.kernel)?;
         let contracted = size("--rows", &self.rows)?;
-        Ok(Plan { operation, contracted, rows, cols, precision_bits, self_check: self.self_check, engine })
+        Ok(Command::Plan(Plan {
+            operation,
+            contracted,
+            rows,
+            cols,
+            precision_bits,
+            self_check: self.self_check,
+            engine,
+        }))
+    }
+
+    fn resolve_cholesky(self) -> Result<PlanCholesky> {
+        let given = [("--cols", self.cols.is_some()), ("--result-rows", self.result_rows.is_some())];
+        let foreign = given.into_iter().chain([("--self-check", self.self_check)]).find(|(_, given)| *given);
+        if let Some((name, _)) = foreign {
+            return Err(Error::InvalidArgument(format!("{name} belongs to products")));
+        }
+        Ok(PlanCholesky {
+            order: size("--rows", &self.rows)?,
+            precision_bits: precision("--precision", &self.precision)?,
+            tile_rows: optional(self.tile, factor::tile_rows)?,
+            engine: self.engine.resolve()?,
+        })
     }
 }
 
@@ -427,7 +472,7 @@ fn operation(name: &str) -> Result<Operation> {
     match name {
         "syrk" => Ok(Operation::Syrk),
         "gemm" => Ok(Operation::Gemm),
-        _ => Err(Error::InvalidArgument(format!("unknown operation '{name}': choose one of syrk, gemm"))),
+        _ => Err(Error::InvalidArgument(format!("unknown operation '{name}': choose one of syrk, gemm, cholesky"))),
     }
 }
 
