@@ -209,7 +209,7 @@ impl PlanInput<'_> {
             scratch: workers * ((self.scratch_bytes)(words.scratch) + words.call_bytes),
             integers: workers * self.integer_bytes,
             tables: self.table_bytes,
-            lists: self.list_bytes + CALL_BYTES + WORKER_BYTES * workers + per_prime,
+            lists: self.list_bytes.saturating_add(CALL_BYTES + WORKER_BYTES * workers + per_prime),
         }
     }
 

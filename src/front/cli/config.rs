@@ -4,9 +4,11 @@
 
 mod bench;
 mod factor;
+mod plan;
 
 pub use bench::{Bench, BenchKernel};
 pub use factor::{Factoring, Task, Trsm, VerifyCholesky};
+pub use plan::{Operation, Plan, PlanCholesky, PlanCluster};
 
 use super::args::*;
 use super::units::{parse_count, parse_size};
@@ -44,6 +46,8 @@ pub enum Command {
     Plan(Plan),
     /// `sunzi plan cholesky`.
     PlanCholesky(PlanCholesky),
+    /// `sunzi plan syrk` for a cluster.
+    PlanCluster(PlanCluster),
     /// `sunzi bench` of an operation.
     Bench(Bench),
     /// `sunzi bench kernel`.
@@ -196,47 +200,6 @@ pub struct Compare {
     pub precision_bits: Option<u32>,
 }
 
-/// Names of the operations of `plan`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Operation {
-    /// One triangle of a symmetric product.
-    Syrk,
-    /// A general product.
-    Gemm,
-}
-
-/// A product to plan.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    /// Which product.
-    pub operation: Operation,
-    /// Rows contracted.
-    pub contracted: usize,
-    /// Rows of the result.
-    pub rows: usize,
-    /// Columns of the result.
-    pub cols: usize,
-    /// Precision.
-    pub precision_bits: u32,
-    /// With the redundant prime.
-    pub self_check: bool,
-    /// The engine.
-    pub engine: Engine,
-}
-
-/// A factorisation to plan.
-#[derive(Clone, Debug)]
-pub struct PlanCholesky {
-    /// Rows of the matrix.
-    pub order: usize,
-    /// Precision.
-    pub precision_bits: u32,
-    /// Rows of a tile.
-    pub tile_rows: Option<usize>,
-    /// The engine.
-    pub engine: Engine,
-}
-
 impl Arguments {
     /// Judges what was typed.
     ///
@@ -373,52 +336,6 @@ impl RawConvert {
     }
 }
 
-impl RawPlan {
-    fn resolve(self) -> Result<Command> {
-        if self.operation == "cholesky" {
-            return Ok(Command::PlanCholesky(self.resolve_cholesky()?));
-        }
-        let operation = operation(&self.operation)?;
-        let refuse = |what: &str| Err(Error::InvalidArgument(what.into()));
-        let Some(cols) = self.cols else { return refuse("--cols: how many columns does the product have?") };
-        if self.tile.is_some() {
-            return refuse("--tile belongs to cholesky");
-        }
-        let cols = size("--cols", &cols)?;
-        let rows = optional(self.result_rows, |text| size("--result-rows", text))?.unwrap_or(cols);
-        if operation == Operation::Syrk && rows != cols {
-            return refuse("--result-rows belongs to gemm: a syrk result is square");
-        }
-        let engine = self.engine.resolve()?;
-        let precision_bits = precision("--precision", &self.precision)?;
-        check_reach(precision_bits, engine.kernel)?;
-        let contracted = size("--rows", &self.rows)?;
-        Ok(Command::Plan(Plan {
-            operation,
-            contracted,
-            rows,
-            cols,
-            precision_bits,
-            self_check: self.self_check,
-            engine,
-        }))
-    }
-
-    fn resolve_cholesky(self) -> Result<PlanCholesky> {
-        let given = [("--cols", self.cols.is_some()), ("--result-rows", self.result_rows.is_some())];
-        let foreign = given.into_iter().chain([("--self-check", self.self_check)]).find(|(_, given)| *given);
-        if let Some((name, _)) = foreign {
-            return Err(Error::InvalidArgument(format!("{name} belongs to products")));
-        }
-        Ok(PlanCholesky {
-            order: size("--rows", &self.rows)?,
-            precision_bits: precision("--precision", &self.precision)?,
-            tile_rows: optional(self.tile, factor::tile_rows)?,
-            engine: self.engine.resolve()?,
-        })
-    }
-}
-
 /// Refuses a precision that the kernel (the fastest one where none is chosen) could not serve even for a single row,
 /// before any file is read at that precision.
 ///
@@ -465,14 +382,6 @@ fn precision(what: &str, text: &str) -> Result<u32> {
         Ok(precision_bits as u32)
     } else {
         Err(Error::Precision { precision_bits, maximum_bits })
-    }
-}
-
-fn operation(name: &str) -> Result<Operation> {
-    match name {
-        "syrk" => Ok(Operation::Syrk),
-        "gemm" => Ok(Operation::Gemm),
-        _ => Err(Error::InvalidArgument(format!("unknown operation '{name}': choose one of syrk, gemm, cholesky"))),
     }
 }
 

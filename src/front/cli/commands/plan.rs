@@ -1,5 +1,7 @@
 //! `sunzi plan`: how a product or a factorisation would run, without computing it.
 
+pub mod cluster;
+
 use super::{Session, budget, limited};
 use crate::error::Result;
 use crate::front::cli::config::{Operation, Plan, PlanCholesky};
