@@ -263,12 +263,14 @@ fn with_input<R>(
         triangle: size.triangle,
         primes: engine.moduli().len(),
         workers: workers as usize,
+        least_workers: shapes.iter().map(|shape| shape.shape.workers()).min().unwrap_or(0).max(1),
         result_bytes: most(&|shape| shape.result_bytes),
         table_bytes: ranks * engine.table_bytes(),
         list_bytes,
         integer_bytes: (BLOCK_WORDS * engine.magnitude_limbs() * 8) as u64,
         panel_words: &|rows| engine.panel_words(rows_of(rows)),
         scratch_words: &|rows, grid| engine.scratch_words(rows_of(rows), grid),
+        part_scratch_words: &|rows, grid| engine.part_scratch_words(rows_of(rows), grid),
         call_bytes: &|rows, grid| engine.call_bytes(rows_of(rows), grid),
         window_bytes: &SharedWindow::bytes_for,
         scratch_bytes: &Buffer::bytes_for,
@@ -401,7 +403,7 @@ pub fn plan_syrk_cluster(
     let workers = ranks_per_node.saturating_mul(threads);
     if !(1..=MOST_RANKS).contains(&ranks) || !(1..=MOST_WORKERS).contains(&workers) {
         return Err(Error::InvalidArgument(format!(
-            "{nodes} nodes with {ranks_per_node} ranks of {threads} threads: choose 1 to {MOST_RANKS} ranks in all, and \
+            "{nodes} nodes with {ranks_per_node} ranks of {threads} threads: choose 1 to {MOST_RANKS} ranks in all and \
              1 to {MOST_WORKERS} threads on a node"
         )));
     }
