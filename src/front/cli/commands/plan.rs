@@ -62,8 +62,8 @@ fn describe_cholesky(plan: &CholeskyPlan, operand_bytes: u64) -> String {
     let rest = plan.planned_bytes - plan.tile_bytes - plan.factor_bytes;
     [
         format!(
-            "A = L L^T: {order} x {order} at {precision_bits} bits (working {working_bits}), kernel {kernel}, {threads} \
-             thread{}",
+            "A = L L^T: {order} x {order} at {precision_bits} bits (working {working_bits}), kernel {kernel}, \
+             {threads} thread{}",
             if *threads == 1 { "" } else { "s" }
         ),
         format!("primes          {primes}"),
@@ -72,7 +72,7 @@ fn describe_cholesky(plan: &CholeskyPlan, operand_bytes: u64) -> String {
         format!("result          {:>11}", format_bytes(plan.factor_bytes)),
         format!("tiles           {:>11}  residues and integers", format_bytes(plan.tile_bytes)),
         format!("rest            {:>11}  scratch, tables, lists", format_bytes(rest)),
-        format!("planned         {:>11}  ({} bytes, operands excluded)", format_bytes(plan.planned_bytes), plan.planned_bytes),
+        planned_line(plan.planned_bytes),
     ]
     .join("\n")
 }
@@ -111,12 +111,12 @@ fn describe(plan: &ops::Plan, operand_bytes: u64) -> String {
     for (part, bytes, remark) in parts {
         lines.push(format!("{part:<15} {:>11}  {remark}", format_bytes(bytes)).trim_end().to_string());
     }
-    lines.push(format!(
-        "planned         {:>11}  ({} bytes, operands excluded)",
-        format_bytes(plan.planned_bytes),
-        plan.planned_bytes
-    ));
+    lines.push(planned_line(plan.planned_bytes));
     lines.join("\n")
+}
+
+fn planned_line(bytes: u64) -> String {
+    format!("planned         {:>11}  ({bytes} bytes, operands excluded)", format_bytes(bytes))
 }
 
 /// Jobs of each worker; where there are many workers, the range only.
