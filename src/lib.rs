@@ -22,8 +22,8 @@ pub use context::{Context, ContextBuilder, Progress};
 pub use error::{Error, Result};
 pub use matrix::{Diag, Matrix, MatrixView, Op, Side, Uplo};
 pub use ops::distributed;
-pub use ops::verify_cholesky;
 pub use ops::{Cholesky, CholeskyOptions, CholeskyReport, Span, TaskKind, cholesky, cholesky_into, cholesky_with};
+pub use ops::{CholeskyPlan, plan_cholesky, verify_cholesky};
 pub use ops::{GemmOptions, Outcome, Plan, Report, SyrkOptions};
 pub use ops::{
     Inertia, Ldlt, LdltOptions, RefineOptions, Refined, TrsmOptions, ldlt, solve, solve_refined, trsm, trsm_into,

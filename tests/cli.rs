@@ -11,6 +11,8 @@ mod bad_input;
 mod bench;
 #[path = "cli/factor.rs"]
 mod factor;
+#[path = "cli/plan.rs"]
+mod plan;
 #[path = "cli/sandbox.rs"]
 mod sandbox;
 

@@ -126,6 +126,23 @@ fn every_kernel_node_and_cut_gives_the_same_bits() {
     }
 }
 
+/// 1026 rows are multiplied in slabs of 260 rows, 1025 rows in slabs of 512: the second chunk needs more scratch.
+#[test]
+fn a_lower_chunk_may_need_more_scratch_than_the_first() {
+    let p = matrix(Kind::Unit, 2051, 448, 64, 5);
+    let one = Context::builder().threads(1).build().unwrap();
+    let want = syrk_with(&one, &p, 64, &SyrkOptions::default()).unwrap().result;
+    let (got, report) = on_ranks(1, 1, |team| {
+        let ctx = Context::builder().threads(1).build()?;
+        let cut = Some(Cut { batch_primes: usize::MAX, band_panels: usize::MAX, chunk_rows: 1026 });
+        let options = DistOptions { cut, ..DistOptions::default() };
+        let outcome = syrk(&ctx, team, &[p.view()], 64, &options)?;
+        Ok((outcome.result, outcome.report))
+    });
+    assert_eq!((report.plan.chunks, report.plan.per_node[0].chunk_rows), (2, 1026));
+    assert!(got == want);
+}
+
 #[test]
 fn windows_hold_exactly_what_was_planned_and_are_kept() {
     let p = matrix(Kind::Unit, 200, 40, 128, 5);

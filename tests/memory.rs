@@ -5,7 +5,7 @@
 
 use sunzi::store::{CountingAllocator, allocated_bytes, peak_bytes, reset_peak_bytes};
 use sunzi::{CholeskyOptions, Context, GemmOptions, Matrix, Op, SyrkOptions, cholesky_with};
-use sunzi::{gemm_into, gemm_with, plan_gemm, plan_syrk, syrk_into, syrk_with};
+use sunzi::{gemm_into, gemm_with, plan_cholesky, plan_gemm, plan_syrk, syrk_into, syrk_with};
 
 #[global_allocator]
 static COUNTER: CountingAllocator = CountingAllocator;
@@ -64,6 +64,7 @@ fn plans_cover_what_is_allocated_and_second_calls_allocate_only_the_result() {
     checked_products_of_many_primes_keep_their_plan();
     a_limit_holds_although_windows_of_another_shape_are_kept();
     factorisations_keep_their_plan();
+    factorisations_in_many_strips_keep_their_plan();
 }
 
 /// Planned bytes without a limit, and the least limit that works.
@@ -152,6 +153,28 @@ fn factorisations_keep_their_plan() {
                 let extra = peak - second.factor().bytes();
                 let diagonals = order as u64 * 2000; // made anew in each call: pivots and couplings
                 assert!(extra < diagonals + (64 << 10), "{what}: a second call allocates {extra} bytes");
+            }
+        }
+    }
+}
+
+/// Small tiles, in strips of up to 8 of a tile column: the locks on a strip's operands count too.
+fn factorisations_in_many_strips_keep_their_plan() {
+    let order = 300;
+    let options = CholeskyOptions { tile_rows: Some(8), ..CholeskyOptions::default() };
+    for precision_bits in [64, 200] {
+        let mut a = matrix(order, order, precision_bits);
+        (0..order).for_each(|i| a.set_f64(i, i, 300.0).unwrap());
+        for kernel in sunzi::kernels::available() {
+            for threads in [1, 2, 3] {
+                let ctx = Context::builder().threads(threads).kernel(kernel.name()).build().unwrap();
+                let (peak, factor) = rise(|| cholesky_with(&ctx, &a, precision_bits, &options).unwrap());
+                let what = format!("{}, {threads} threads, {precision_bits} bits", kernel.name());
+                let report = factor.report();
+                assert_eq!(report.tiles, 38, "{what}");
+                assert!(peak <= report.planned_bytes, "{what}: peak {peak} above planned {}", report.planned_bytes);
+                let planned = plan_cholesky(&ctx, order, precision_bits, &options).unwrap();
+                assert_eq!(planned.planned_bytes, report.planned_bytes, "{what}");
             }
         }
     }

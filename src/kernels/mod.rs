@@ -81,6 +81,10 @@ pub trait PlaneEngine: Send + Sync {
     fn panel_words(&self, rows: usize) -> usize;
     /// Words of scratch that any one call below may need, for products of up to `rows` rows on `grid`.
     fn scratch_words(&self, rows: usize, grid: &BlockGrid) -> usize;
+    /// The same where every call of [`PlaneEngine::multiply`] is for a part of `grid` only.
+    fn part_scratch_words(&self, rows: usize, grid: &BlockGrid) -> usize {
+        self.scratch_words(rows, grid)
+    }
     /// Bytes of the engine's own tables.
     fn table_bytes(&self) -> u64;
     /// Most bytes that one call below allocates for itself, such as a library's packing buffers; none by default.

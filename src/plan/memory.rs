@@ -63,6 +63,8 @@ pub struct PlanInput<'a> {
     pub primes: usize,
     /// Worker threads.
     pub workers: usize,
+    /// Fewest workers that share out the planes of a batch: fewer than `workers` where the plan is for several nodes.
+    pub least_workers: usize,
     /// Bytes of the result, counted also where the caller supplies it, so that both run by the same cut.
     pub result_bytes: u64,
     /// Bytes of the engine's tables.
@@ -77,6 +79,8 @@ pub struct PlanInput<'a> {
     pub panel_words: &'a dyn Fn(usize) -> usize,
     /// Words of scratch of one worker for so many rows and this grid.
     pub scratch_words: &'a dyn Fn(usize, &BlockGrid) -> usize,
+    /// The same where no worker multiplies a whole plane.
+    pub part_scratch_words: &'a dyn Fn(usize, &BlockGrid) -> usize,
     /// Bytes that a kernel call of one worker allocates for itself for so many rows and this grid.
     pub call_bytes: &'a dyn Fn(usize, &BlockGrid) -> u64,
     /// Bytes that a window of so many words takes, alignment included.
@@ -167,11 +171,18 @@ impl PlanInput<'_> {
         self.for_each_grid(cut, |grid| {
             words.products = words.products.max(self.primes * grid.words());
             for rows in [cut.chunk_rows, last_rows] {
-                words.scratch = words.scratch.max((self.scratch_words)(rows, grid));
+                words.scratch = words.scratch.max(self.worker_scratch(cut, rows, grid));
                 words.call_bytes = words.call_bytes.max((self.call_bytes)(rows, grid));
             }
         });
         words
+    }
+
+    /// Words of scratch of one worker. Where a batch has fewer primes than there are workers, all planes are cut.
+    fn worker_scratch(&self, cut: &Cut, rows: usize, grid: &BlockGrid) -> usize {
+        let largest_share = (cut.batch_primes as u128 * grid.len() as u128).div_ceil(self.least_workers as u128);
+        let cut_up = cut.batch_primes < self.least_workers && largest_share < grid.len() as u128;
+        if cut_up { (self.part_scratch_words)(rows, grid) } else { (self.scratch_words)(rows, grid) }
     }
 
     /// Visits every shape of grid that the pairs of bands have.
@@ -212,7 +223,7 @@ impl PlanInput<'_> {
             scratch: workers * ((self.scratch_bytes)(words.scratch) + words.call_bytes),
             integers: workers * self.integer_bytes,
             tables: self.table_bytes,
-            lists: self.list_bytes + CALL_BYTES + WORKER_BYTES * workers + per_prime,
+            lists: self.list_bytes.saturating_add(CALL_BYTES + WORKER_BYTES * workers + per_prime),
         }
     }
 
@@ -309,6 +320,7 @@ mod tests {
             triangle: right.is_none(),
             primes,
             workers: 3,
+            least_workers: 3,
             result_bytes: 1000,
             table_bytes: 100,
             list_bytes: 10,
@@ -316,6 +328,7 @@ mod tests {
             operand_limbs: 17,
             panel_words: &|rows| 8 * rows.next_multiple_of(4),
             scratch_words: &|rows, grid| rows.min(300) * 16 + if grid.triangle { 1000 } else { 0 },
+            part_scratch_words: &|rows, _| rows.min(300) * 4,
             call_bytes: &|rows, _| rows as u64,
             window_bytes: &window_bytes,
             scratch_bytes: &window_bytes,

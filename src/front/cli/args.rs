@@ -59,7 +59,7 @@ pub enum RawCommand {
     Convert(RawConvert),
     /// Show the first and the largest difference of two matrices.
     Compare(RawCompare),
-    /// Show how a product would run: bytes, batches, bands, chunks, jobs. Computes nothing.
+    /// Show how a product or a factorisation would run, here or on a cluster: bytes, cuts, jobs. Computes nothing.
     Plan(RawPlan),
     /// Time an operation beside other implementations, check every answer, compare with the machine's limit.
     Bench(RawBench),
@@ -287,23 +287,33 @@ pub struct RawCompare {
 /// `sunzi plan`.
 #[derive(Args, Debug)]
 pub struct RawPlan {
-    /// syrk or gemm.
+    /// syrk, gemm or cholesky.
+    #[arg(default_value = "syrk")]
     pub operation: String,
-    /// Rows contracted (K).
+    /// Rows contracted (K), or rows of the matrix to factor.
     #[arg(long, value_name = "K", allow_hyphen_values = true)]
     pub rows: String,
-    /// Columns of the result (N).
+    /// Columns of a product (N).
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    pub cols: String,
+    pub cols: Option<String>,
     /// Rows of a gemm's result [default: as --cols].
     #[arg(long, value_name = "M", allow_hyphen_values = true)]
     pub result_rows: Option<String>,
     /// Bits of every significand.
     #[arg(long, short, value_name = "B", allow_hyphen_values = true)]
     pub precision: String,
-    /// With the redundant prime of the self-check.
+    /// Rows of a tile of cholesky [default: chosen by size and precision].
+    #[arg(long, value_name = "NB", allow_hyphen_values = true)]
+    pub tile: Option<String>,
+    /// With the redundant prime of the self-check (products only).
     #[arg(long)]
     pub self_check: bool,
+    /// Nodes of a cluster to plan a syrk for; --memory is then the limit of a node [default: 1 with --ranks-per-node].
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub nodes: Option<String>,
+    /// Ranks of each node; --threads are then those of a rank [default: 1 rank with --nodes; 1 thread].
+    #[arg(long, value_name = "R", allow_hyphen_values = true)]
+    pub ranks_per_node: Option<String>,
     #[command(flatten)]
     pub engine: RawEngine,
 }

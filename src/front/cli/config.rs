@@ -4,9 +4,11 @@
 
 mod bench;
 mod factor;
+mod plan;
 
 pub use bench::{Bench, BenchKernel};
 pub use factor::{Factoring, Task, Trsm, VerifyCholesky};
+pub use plan::{Operation, Plan, PlanCholesky, PlanCluster};
 
 use super::args::*;
 use super::units::{parse_count, parse_size};
@@ -40,8 +42,12 @@ pub enum Command {
     Convert(Convert),
     /// `sunzi compare`.
     Compare(Compare),
-    /// `sunzi plan`.
+    /// `sunzi plan` of a product.
     Plan(Plan),
+    /// `sunzi plan cholesky`.
+    PlanCholesky(PlanCholesky),
+    /// `sunzi plan syrk` for a cluster.
+    PlanCluster(PlanCluster),
     /// `sunzi bench` of an operation.
     Bench(Bench),
     /// `sunzi bench kernel`.
@@ -194,34 +200,6 @@ pub struct Compare {
     pub precision_bits: Option<u32>,
 }
 
-/// Names of the operations of `plan`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Operation {
-    /// One triangle of a symmetric product.
-    Syrk,
-    /// A general product.
-    Gemm,
-}
-
-/// A product to plan.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    /// Which product.
-    pub operation: Operation,
-    /// Rows contracted.
-    pub contracted: usize,
-    /// Rows of the result.
-    pub rows: usize,
-    /// Columns of the result.
-    pub cols: usize,
-    /// Precision.
-    pub precision_bits: u32,
-    /// With the redundant prime.
-    pub self_check: bool,
-    /// The engine.
-    pub engine: Engine,
-}
-
 impl Arguments {
     /// Judges what was typed.
     ///
@@ -246,7 +224,7 @@ impl Arguments {
                 right: raw.right,
                 precision_bits: optional(raw.precision, |text| precision("--precision", text))?,
             }),
-            Some(RawCommand::Plan(raw)) => Command::Plan(raw.resolve()?),
+            Some(RawCommand::Plan(raw)) => raw.resolve()?,
             Some(RawCommand::Bench(raw)) => raw.resolve()?,
             Some(RawCommand::Demo(raw)) => Command::Demo(raw.engine.resolve()?),
         };
@@ -358,22 +336,6 @@ impl RawConvert {
     }
 }
 
-impl RawPlan {
-    fn resolve(self) -> Result<Plan> {
-        let operation = operation(&self.operation)?;
-        let cols = size("--cols", &self.cols)?;
-        let rows = optional(self.result_rows, |text| size("--result-rows", text))?.unwrap_or(cols);
-        if operation == Operation::Syrk && rows != cols {
-            return Err(Error::InvalidArgument("--result-rows belongs to gemm: a syrk result is square".into()));
-        }
-        let engine = self.engine.resolve()?;
-        let precision_bits = precision("--precision", &self.precision)?;
-        check_reach(precision_bits, engine.kernel)?;
-        let contracted = size("--rows", &self.rows)?;
-        Ok(Plan { operation, contracted, rows, cols, precision_bits, self_check: self.self_check, engine })
-    }
-}
-
 /// Refuses a precision that the kernel (the fastest one where none is chosen) could not serve even for a single row,
 /// before any file is read at that precision.
 ///
@@ -420,14 +382,6 @@ fn precision(what: &str, text: &str) -> Result<u32> {
         Ok(precision_bits as u32)
     } else {
         Err(Error::Precision { precision_bits, maximum_bits })
-    }
-}
-
-fn operation(name: &str) -> Result<Operation> {
-    match name {
-        "syrk" => Ok(Operation::Syrk),
-        "gemm" => Ok(Operation::Gemm),
-        _ => Err(Error::InvalidArgument(format!("unknown operation '{name}': choose one of syrk, gemm"))),
     }
 }
 

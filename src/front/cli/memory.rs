@@ -1,4 +1,4 @@
-//! The memory limit of the whole process, turned into what an operation may allocate.
+//! The memory limit of the whole process, or of a node that is planned for, turned into what an operation may allocate.
 //!
 //! Knows: what the process holds (resident set, from the system). Does not know: plans.
 
@@ -18,11 +18,21 @@ const SPREAD_BYTES: u64 = 4 << 20;
 /// does, so that counting them as they are would refuse in one run what another accepts.
 const PROGRAM_BYTES: u64 = 8 << 20;
 
-/// A limit for the process and what is already taken of it.
+/// A limit and what is already taken of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
+    scope: Scope,
     limit_bytes: u64,
     held_bytes: u64,
+}
+
+/// What a limit is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Scope {
+    /// This process, whose resident set differs a little from run to run.
+    Process,
+    /// A node of a cluster elsewhere: nothing but what is planned.
+    Node,
 }
 
 impl Budget {
@@ -33,7 +43,12 @@ impl Budget {
             + PROGRAM_BYTES.saturating_sub(program_bytes)
             + RESERVE_BYTES
             + RESERVE_BYTES_PER_THREAD * threads as u64;
-        Budget { limit_bytes, held_bytes }
+        Budget { scope: Scope::Process, limit_bytes, held_bytes }
+    }
+
+    /// The budget of a node of a cluster elsewhere, on which nothing is taken yet.
+    pub fn of_absent_node(limit_bytes: u64) -> Budget {
+        Budget { scope: Scope::Node, limit_bytes, held_bytes: 0 }
     }
 
     /// The budget of all ranks of a node together, under the same limit. Collective.
@@ -64,7 +79,7 @@ impl Budget {
         if bytes <= self.left() { Ok(()) } else { Err(self.refusal(bytes)) }
     }
 
-    /// The operation's own refusal, restated for the process: limit and minimum include what it holds already.
+    /// The operation's own refusal, restated for the process or node: limit and minimum include what it holds already.
     pub fn restate(&self, error: Error) -> Error {
         match error {
             Error::MemoryLimit { minimum_bytes, .. } => self.refusal(minimum_bytes),
@@ -73,18 +88,24 @@ impl Budget {
     }
 
     fn refusal(&self, needed_bytes: u64) -> Error {
-        let minimum_bytes = self.held_bytes.saturating_add(needed_bytes).saturating_add(SPREAD_BYTES);
-        let minimum_bytes = minimum_bytes.checked_next_multiple_of(ROUND_BYTES).unwrap_or(u64::MAX);
+        let exact_bytes = self.held_bytes.saturating_add(needed_bytes);
+        let minimum_bytes = match self.scope {
+            Scope::Process => {
+                exact_bytes.saturating_add(SPREAD_BYTES).checked_next_multiple_of(ROUND_BYTES).unwrap_or(u64::MAX)
+            }
+            Scope::Node => exact_bytes,
+        };
         Error::MemoryLimit { limit_bytes: self.limit_bytes, minimum_bytes }
     }
 
     /// One line for people.
     pub fn describe(&self) -> String {
-        format!(
-            "{} for the process, {} left for the operation",
-            format_bytes(self.limit_bytes),
-            format_bytes(self.left())
-        )
+        let scope = match self.scope {
+            Scope::Process => "the process",
+            Scope::Node => "each node",
+        };
+        let (limit, left) = (format_bytes(self.limit_bytes), format_bytes(self.left()));
+        format!("{limit} for {scope}, {left} left for the operation")
     }
 }
 
@@ -111,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_refusal_names_a_minimum_that_would_be_accepted() {
-        let budget = Budget { limit_bytes: 100 << 20, held_bytes: 30 << 20 };
+        let budget = Budget { scope: Scope::Process, limit_bytes: 100 << 20, held_bytes: 30 << 20 };
         assert_eq!(budget.left(), 70 << 20);
         assert!(budget.admit(70 << 20).is_ok());
         let Err(Error::MemoryLimit { limit_bytes, minimum_bytes }) = budget.admit((70 << 20) + 1) else {
@@ -123,6 +144,10 @@ mod tests {
         let error = budget.restate(Error::MemoryLimit { limit_bytes: 1, minimum_bytes: 80 << 20 });
         assert!(matches!(error, Error::MemoryLimit { minimum_bytes, .. } if minimum_bytes == 114 << 20), "{error}");
         assert!(matches!(budget.restate(Error::Cancelled), Error::Cancelled));
+        let Err(Error::MemoryLimit { minimum_bytes, .. }) = Budget::of_absent_node(7).with_held(5).admit(3) else {
+            panic!("must be refused")
+        };
+        assert_eq!(minimum_bytes, 8, "nothing varies on a node that is not there");
     }
 
     #[cfg(target_os = "linux")]

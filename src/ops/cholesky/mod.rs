@@ -18,6 +18,7 @@ use crate::error::Result;
 use crate::matrix::{Matrix, MatrixView, Uplo};
 use crate::ops::problem::fits;
 use plan::Plan;
+pub use plan::{CholeskyPlan, plan_cholesky};
 use problem::Problem;
 use report::Clock;
 pub use report::{CholeskyReport, Span, TaskKind, TaskTimes};
@@ -91,7 +92,7 @@ pub fn cholesky_into<'a>(
     let problem = Problem::new(a.into(), options.uplo, precision_bits, kernel.maximum_modulus_bits())?;
     let memory = Some(memory).filter(|memory| fits(memory, (problem.order, problem.order), precision_bits));
     let engine = ctx.tile_engine(kernel, problem.working_bits)?;
-    let plan = Plan::new(ctx, &problem, options.tile_rows, &*engine)?;
+    let plan = Plan::new(ctx, (problem.order, precision_bits), options.tile_rows, &*engine)?;
     match run::run(ctx, &problem, (&plan, &*engine), memory, &mut clock)? {
         Ending::Factor(factor) if problem.is_whole() => {
             let report = CholeskyReport {

@@ -4,14 +4,20 @@ use crate::context::{Context, WorkspaceNeeds};
 use crate::error::{Error, Result};
 use crate::kernels::tiles::{PANEL_ROWS, TileEngine, TileShape};
 use crate::math::bound::IFMA52_CHUNK_ROWS;
-use crate::ops::cholesky::problem::Problem;
+use crate::matrix::Matrix;
+use crate::ops::cholesky::CholeskyOptions;
+use crate::ops::cholesky::problem::working_bits;
 use crate::ops::cholesky::report::Span;
 use crate::runtime::{CholeskyGraph, TileId};
 use crate::store::Buffer;
+use serde::Serialize;
 use std::ops::Range;
 
 /// Bytes that a call takes beside what is counted one by one: lists of tiles and their locks, weights, spans.
 const CALL_BYTES: u64 = 16 << 10;
+
+/// Bytes of the locks on one column of operands of a strip.
+const STRIP_BYTES: u64 = 512;
 
 /// Smaller tiles are not made to have several in a small matrix: they leave more of its work to whole updates.
 const LEAST_SIZED_ROWS: usize = 64;
@@ -81,33 +87,33 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Plans a call.
+    /// Plans the factorisation of `order` rows at a precision.
     ///
     /// # Errors
     /// [`Error::MemoryLimit`], [`Error::DimensionOverflow`].
     pub fn new(
         ctx: &Context,
-        problem: &Problem<'_>,
+        (order, precision_bits): (usize, u32),
         tile_rows: Option<usize>,
         engine: &dyn TileEngine,
     ) -> Result<Plan> {
-        let order = problem.order;
         let tiling = Tiling::new(order, tile_rows, engine, ctx.threads());
         let mut each = tiling.tiles().map(|tile| engine.tile_words(tiling.shape(tile)));
         let tile_words = each.try_fold(0usize, usize::checked_add);
-        let overflow = Error::DimensionOverflow { rows: order, cols: order, precision_bits: problem.precision_bits };
+        let overflow = Error::DimensionOverflow { rows: order, cols: order, precision_bits };
         let tile_words = tile_words.filter(|&words| words < isize::MAX as usize / 8).ok_or(overflow)?;
         let scratch_words = engine.scratch_words(tiling.tile_rows);
         let threads = ctx.threads().min(tiling.graph.tile_count()).max(1);
         let tiles = tiling.graph.tile_count() as u64;
         let exponents = 8 * 8 * order as u64; // exponents, shifts and weights of the rows
         let bytes = Buffer::bytes_for(tile_words)
-            + problem.factor_bytes()
+            + Matrix::bytes_for(order, order, precision_bits)
             + threads as u64 * (Buffer::bytes_for(scratch_words) + engine.call_bytes(tiling.tile_rows))
             + (0..tiling.graph.tiles).map(|at| engine.diagonal_bytes(tiling.rows(at).len())).sum::<u64>()
             + engine.table_bytes()
             + exponents
             + tiles * 160
+            + threads as u64 * STRIP_BYTES * tiling.graph.tiles as u64
             + span_bytes(&tiling, threads)
             + CALL_BYTES;
         ctx.admit(bytes)?;
@@ -124,4 +130,66 @@ impl Plan {
             planned_bytes: self.bytes,
         }
     }
+}
+
+/// How a factorisation will run: tiles and bytes.
+#[derive(Clone, Debug, Serialize)]
+pub struct CholeskyPlan {
+    /// `cholesky`.
+    pub operation: &'static str,
+    /// Rows of the matrix.
+    pub order: usize,
+    /// Precision of the factor.
+    pub precision_bits: u32,
+    /// Fixed-point bits inside.
+    pub working_bits: u32,
+    /// Name of the kernel.
+    pub kernel: &'static str,
+    /// Worker threads.
+    pub threads: usize,
+    /// Planes.
+    pub primes: usize,
+    /// Rows of a tile.
+    pub tile_rows: usize,
+    /// Tile rows.
+    pub tiles: usize,
+    /// Bytes of the tiles, residues and integers.
+    pub tile_bytes: u64,
+    /// Bytes of the factor.
+    pub factor_bytes: u64,
+    /// Bytes of everything, the factor included, the matrix not.
+    pub planned_bytes: u64,
+}
+
+/// The plan of [`crate::cholesky_with`] for `order` rows: tiles and bytes.
+///
+/// Nothing is computed; the kernel's tables are made and kept in the context. A matrix that is not positive definite
+/// takes no more.
+///
+/// # Errors
+/// [`Error::Precision`]; [`Error::MemoryLimit`] names the least limit that would do; [`Error::DimensionOverflow`].
+pub fn plan_cholesky(
+    ctx: &Context,
+    order: usize,
+    precision_bits: u32,
+    options: &CholeskyOptions,
+) -> Result<CholeskyPlan> {
+    let kernel = ctx.kernel();
+    let working_bits = working_bits(precision_bits, kernel.maximum_modulus_bits())?;
+    let engine = ctx.tile_engine(kernel, working_bits)?;
+    let plan = Plan::new(ctx, (order, precision_bits), options.tile_rows, &*engine)?;
+    Ok(CholeskyPlan {
+        operation: "cholesky",
+        order,
+        precision_bits,
+        working_bits,
+        kernel: kernel.name(),
+        threads: plan.threads,
+        primes: engine.primes(),
+        tile_rows: plan.tiling.tile_rows,
+        tiles: plan.tiling.graph.tiles,
+        tile_bytes: Buffer::bytes_for(plan.tile_words),
+        factor_bytes: Matrix::bytes_for(order, order, precision_bits),
+        planned_bytes: plan.bytes,
+    })
 }

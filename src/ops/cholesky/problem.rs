@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::math::bound::{cholesky_modulus_bits, cholesky_working_bits};
 use crate::math::float::FloatRef;
 use crate::math::pivot::{RowWeight, diagonal_exponent, round_shift};
-use crate::matrix::{Matrix, MatrixView, Uplo};
+use crate::matrix::{MatrixView, Uplo};
 use rug::Integer;
 
 /// A symmetric matrix to factor at one precision.
@@ -39,13 +39,8 @@ impl<'a> Problem<'a> {
                 right_cols: rows,
             });
         }
-        let fits = |bits: u32| cholesky_modulus_bits(cholesky_working_bits(bits)) <= maximum_modulus_bits;
-        if precision_bits < 2 || precision_bits > maximum_modulus_bits / 2 || !fits(precision_bits) {
-            let maximum_bits = (2..=maximum_modulus_bits / 2).rev().find(|&bits| fits(bits)).unwrap_or(0);
-            return Err(Error::Precision { precision_bits: precision_bits.into(), maximum_bits: maximum_bits.into() });
-        }
+        let working_bits = working_bits(precision_bits, maximum_modulus_bits)?;
         let lower = if uplo == Uplo::Lower { a } else { a.transposed() };
-        let working_bits = cholesky_working_bits(precision_bits);
         let mut problem = Problem { lower, rows, order: rows, precision_bits, working_bits, exponents: Vec::new() };
         problem.scale();
         Ok(problem)
@@ -102,9 +97,17 @@ impl<'a> Problem<'a> {
     pub fn is_whole(&self) -> bool {
         self.order == self.rows
     }
+}
 
-    /// Bytes of the factor.
-    pub fn factor_bytes(&self) -> u64 {
-        Matrix::bytes_for(self.order, self.order, self.precision_bits)
+/// Fixed-point bits of a factor of `precision_bits`.
+///
+/// # Errors
+/// [`Error::Precision`] where the kernel has not enough primes.
+pub(crate) fn working_bits(precision_bits: u32, maximum_modulus_bits: u32) -> Result<u32> {
+    let fits = |bits: u32| cholesky_modulus_bits(cholesky_working_bits(bits)) <= maximum_modulus_bits;
+    if precision_bits < 2 || precision_bits > maximum_modulus_bits / 2 || !fits(precision_bits) {
+        let maximum_bits = (2..=maximum_modulus_bits / 2).rev().find(|&bits| fits(bits)).unwrap_or(0);
+        return Err(Error::Precision { precision_bits: precision_bits.into(), maximum_bits: maximum_bits.into() });
     }
+    Ok(cholesky_working_bits(precision_bits))
 }

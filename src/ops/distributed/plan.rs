@@ -10,7 +10,8 @@ use crate::ops::direct::ProductSize;
 use crate::ops::distributed::DistMatrix;
 use crate::ops::problem::{Bits, check_precision};
 use crate::plan::{
-    BLOCK, BLOCK_WORDS, BlockGrid, Cut, NodeShape, PlanBytes, PlanInput, RankGrid, TileMap, WindowWords, plan_jobs,
+    BLOCK, BLOCK_WORDS, BlockGrid, Cut, JobList, NodeShape, PlanBytes, PlanInput, RankGrid, TileId, TileMap,
+    WindowWords, plan_jobs,
 };
 use crate::store::Buffer;
 use serde::Serialize;
@@ -20,8 +21,26 @@ use std::sync::Arc;
 /// and one that it receives.
 pub(crate) const MESSAGE_WORDS: usize = 1 << 16;
 
-/// Bytes of the lists of one rank beside those that a call in one process has: groups, facts of other ranks.
+/// Bytes of the lists of one rank that do not grow with anything, beside those that a call in one process has.
 const RANK_BYTES: u64 = 64 << 10;
+
+/// Bytes of a rank's lists for each rank of all nodes: facts, layout, shapes of the nodes, times.
+const PEER_BYTES: u64 = 256;
+
+/// Bytes of a rank's lists for each rank of its node: runs of words in the windows, and their order.
+const NEIGHBOUR_BYTES: u64 = 512;
+
+/// Bytes of a rank's lists for each job of its node: the job, its cost, worker and words.
+const JOB_BYTES: u64 = 256;
+
+/// Bytes of the slices that a worker fills, for each prime: up to 8 of a panel, and their pieces.
+const SLICE_BYTES: u64 = 512;
+
+/// Most ranks of a cluster that is planned for.
+const MOST_RANKS: usize = 1 << 20;
+
+/// Most worker threads of a node of such a cluster.
+const MOST_WORKERS: usize = 1 << 16;
 
 /// The ranks a product runs on, and what it computes.
 pub(crate) struct ClusterRequest<'a> {
@@ -81,7 +100,7 @@ pub struct ClusterPlan {
     pub per_node: Vec<NodePlan>,
     /// Most bytes that a node takes.
     pub planned_bytes: u64,
-    /// Bytes of residues that a node sends to others, at most; 0 on one node.
+    /// Bytes of residues that the node which sends most of them sends to others; 0 on one node.
     pub sent_bytes: u64,
     /// Largest load of a worker over the mean of its node, for one full batch on the largest pair of bands.
     pub load_max_over_mean: f64,
@@ -100,6 +119,12 @@ pub struct NodePlan {
     pub workers: usize,
     /// Contracted rows on such a node.
     pub rows: usize,
+    /// Rows of a chunk, at most.
+    pub chunk_rows: usize,
+    /// Kernel calls for one full batch on the largest pair of bands.
+    pub jobs: usize,
+    /// Fewest and most of them that a worker has.
+    pub jobs_per_worker: (usize, usize),
     /// Bytes of each part, at most.
     pub bytes: PlanBytes,
     /// Sum of `bytes`.
@@ -133,30 +158,23 @@ pub(crate) fn plan_cluster(ctx: &Context, request: &ClusterRequest<'_>) -> Resul
     let contracted = shapes.iter().map(|shape| shape.shape.total_rows()).max().unwrap_or(0).max(1);
     let cut = choose(request, &*engine, &shapes, contracted)?;
     let chunks = contracted.div_ceil(cut.chunk_rows);
-    let one = |shape: &Shape<'_>| {
-        with_input(request, &*engine, &[*shape], contracted, |input| {
-            let words = input.window_words(&cut);
-            (words, input.bytes(&cut), input.slot_panels(&cut), describe(ctx, request, input, &cut))
-        })
-    };
-    let planned = shapes.iter().map(one).collect::<Vec<_>>();
-    let mut plan = planned.first().map_or_else(ClusterPlan::default, |first| first.3.clone());
-    for (shape, (_, bytes, _, described)) in shapes.iter().zip(&planned) {
-        plan.load_max_over_mean = plan.load_max_over_mean.max(described.load_max_over_mean);
-        plan.planned_bytes = plan.planned_bytes.max(bytes.total());
-        plan.per_node.push(NodePlan {
-            count: shape.count,
-            first_node: shape.first_node,
-            ranks: shape.shape.ranks(),
-            workers: shape.shape.workers(),
-            rows: shape.shape.total_rows(),
-            bytes: *bytes,
-            planned_bytes: bytes.total(),
+    let (mut plan, slot_panels) = with_input(request, &*engine, &shapes, contracted, |input| {
+        (describe(ctx, request, input, &cut), input.slot_panels(&cut))
+    });
+    plan.sent_bytes = sent_bytes(request, &shapes, plan.primes);
+    let mut shape_words = Vec::with_capacity(shapes.len());
+    for shape in &shapes {
+        let (words, node, load) = with_input(request, &*engine, &[*shape], contracted, |input| {
+            let jobs = node_jobs(input, &cut);
+            (input.window_words(&cut), describe_node(shape, input, &cut, &jobs), jobs.assignment.max_over_mean())
         });
+        plan.load_max_over_mean = plan.load_max_over_mean.max(load);
+        plan.planned_bytes = plan.planned_bytes.max(node.planned_bytes);
+        plan.per_node.push(node);
+        shape_words.push(words);
     }
     let of_node = |node: &NodeShape| shapes.iter().position(|shape| shape.shape == node).expect("every shape is there");
-    let words = request.nodes.iter().map(|node| planned[of_node(node)].0).collect();
-    let slot_panels = planned.first().map_or((0, 0), |first| first.2);
+    let words = request.nodes.iter().map(|node| shape_words[of_node(node)]).collect();
     Ok(PlannedCluster { engine, cut, chunks, words, slot_panels, plan })
 }
 
@@ -168,6 +186,8 @@ struct Shape<'a> {
     first_node: usize,
     /// Most bytes of results on one of them.
     result_bytes: u64,
+    /// Fewest blocks of the result that one of them owns.
+    owned_blocks: usize,
     /// Fewest bytes that one of them may take.
     node_bytes: u64,
 }
@@ -178,13 +198,16 @@ fn distinct_shapes<'a>(request: &ClusterRequest<'a>) -> Vec<Shape<'a>> {
     for (node, shape) in request.nodes.iter().enumerate() {
         let tiles = |&rank: &usize| DistMatrix::bytes_for(&request.map, rank, request.bits.result);
         let result_bytes = request.ranks[node].iter().map(tiles).sum();
+        let owned_blocks = request.ranks[node].iter().map(|&rank| owned_blocks(&request.map, rank)).sum();
         let index = *known.entry(shape).or_insert_with(|| {
-            shapes.push(Shape { shape, count: 0, first_node: node, result_bytes: 0, node_bytes: u64::MAX });
+            let (result_bytes, owned_blocks, node_bytes) = (0, usize::MAX, u64::MAX);
+            shapes.push(Shape { shape, count: 0, first_node: node, result_bytes, owned_blocks, node_bytes });
             shapes.len() - 1
         });
         let entry = &mut shapes[index];
         entry.count += 1;
         entry.result_bytes = entry.result_bytes.max(result_bytes);
+        entry.owned_blocks = entry.owned_blocks.min(owned_blocks);
         entry.node_bytes = entry.node_bytes.min(request.node_bytes[node]);
     }
     shapes
@@ -224,11 +247,16 @@ fn with_input<R>(
         shapes.iter().map(chunk_rows).max().unwrap_or(0)
     };
     let columns = (size.rows + size.cols) as u64;
-    // Exponents, their largest and their sums on the way to all ranks.
-    let list_bytes = ranks * (RANK_BYTES + 8 * 8 * columns)
-        + ranks * messages * Buffer::bytes_for(MESSAGE_WORDS)
-        + ranks * run_bytes(request)
-        + ranks * workers * 64 * engine.moduli().len() as u64;
+    let primes = engine.moduli().len() as u64;
+    let peers = request.nodes.iter().map(|node| node.ranks() as u64).sum::<u64>();
+    let rank_bytes = RANK_BYTES
+        + 8 * 8 * columns // exponents, their largest and their sums on the way to all ranks
+        + PEER_BYTES * peers
+        + NEIGHBOUR_BYTES * ranks
+        + JOB_BYTES * (primes + workers)
+        + messages * Buffer::bytes_for(MESSAGE_WORDS)
+        + run_bytes(request, primes);
+    let list_bytes = ranks.saturating_mul(rank_bytes).saturating_add(SLICE_BYTES * primes * workers);
     let input = PlanInput {
         contracted,
         left_panels: size.rows.div_ceil(BLOCK).max(1),
@@ -236,6 +264,7 @@ fn with_input<R>(
         triangle: size.triangle,
         primes: engine.moduli().len(),
         workers: workers as usize,
+        least_workers: shapes.iter().map(|shape| shape.shape.workers()).min().unwrap_or(0).max(1),
         result_bytes: most(&|shape| shape.result_bytes),
         table_bytes: ranks * engine.table_bytes(),
         list_bytes,
@@ -243,6 +272,7 @@ fn with_input<R>(
         operand_limbs: limbs_for(request.bits.operand.max(1)),
         panel_words: &|rows| engine.panel_words(rows_of(rows)),
         scratch_words: &|rows, grid| engine.scratch_words(rows_of(rows), grid),
+        part_scratch_words: &|rows, grid| engine.part_scratch_words(rows_of(rows), grid),
         call_bytes: &|rows, grid| engine.call_bytes(rows_of(rows), grid),
         window_bytes: &SharedWindow::bytes_for,
         scratch_bytes: &Buffer::bytes_for,
@@ -258,29 +288,72 @@ fn message_buffers(request: &ClusterRequest<'_>) -> usize {
     1 + most.div_ceil(least)
 }
 
-/// Bytes of the lists of owned blocks of one rank, and of the slices of its own blocks.
-fn run_bytes(request: &ClusterRequest<'_>) -> u64 {
-    let (blocks, tile_blocks) = (request.size.cols.div_ceil(BLOCK), request.map.tile_size / BLOCK);
+/// Bytes of the list of a rank's tiles, and of those that an exchange makes: the owners of all blocks, the slices of
+/// the blocks of a rank.
+fn run_bytes(request: &ClusterRequest<'_>, primes: u64) -> u64 {
+    let map = &request.map;
+    let tiles = map.tile_rows().div_ceil(map.grid.rows) * map.tile_cols().div_ceil(map.grid.cols);
+    let tile_bytes = 2 * (size_of::<(TileId, Matrix)>() * tiles) as u64; // lists grow by doubling
+    if request.nodes.len() == 1 {
+        return tile_bytes;
+    }
+    let (blocks, tile_blocks) = (request.size.cols.div_ceil(BLOCK), map.tile_size / BLOCK);
     let runs = blocks * request.size.rows.div_ceil(BLOCK).div_ceil(tile_blocks);
-    let runs = (if request.size.triangle { runs / 2 + blocks } else { runs }) as u64;
-    let owned = runs.div_ceil(request.map.grid.size() as u64);
-    let planes = u64::from(request.bits.modulus / 20 + 2);
-    if request.nodes.len() > 1 { 120 * runs + 24 * owned * planes } else { 48 * runs }
+    let runs = if request.size.triangle { runs / 2 + blocks } else { runs };
+    let owned = runs.min(tiles * tile_blocks);
+    tile_bytes + 160 * runs as u64 + 40 * owned as u64 * primes
 }
 
-fn describe(ctx: &Context, request: &ClusterRequest<'_>, input: &PlanInput<'_>, cut: &Cut) -> ClusterPlan {
-    let (row_bands, col_bands) = input.bands(cut);
+/// Blocks of a product plane whose entries `rank` owns.
+fn owned_blocks(map: &TileMap, rank: usize) -> usize {
+    let blocks = |tile: TileId| {
+        let (rows, cols) =
+            (map.row_range(tile.row).len().div_ceil(BLOCK), map.col_range(tile.col).len().div_ceil(BLOCK));
+        BlockGrid { rows, cols, triangle: map.triangle.is_some() && tile.row == tile.col }.len()
+    };
+    map.tiles_of(rank).map(blocks).sum()
+}
+
+/// Every block that a node does not own goes to its owner, in all planes.
+fn sent_bytes(request: &ClusterRequest<'_>, shapes: &[Shape<'_>], primes: usize) -> u64 {
+    if request.nodes.len() == 1 {
+        return 0;
+    }
+    let (rows, cols) = (request.size.rows.div_ceil(BLOCK), request.size.cols.div_ceil(BLOCK));
+    let grid = BlockGrid { rows, cols, triangle: request.size.triangle };
+    let owned = shapes.iter().map(|shape| shape.owned_blocks).min().unwrap_or(0);
+    ((grid.len() - owned) * BLOCK_WORDS) as u64 * 8 * primes as u64
+}
+
+/// The jobs of one full batch on the largest pair of bands.
+fn node_jobs(input: &PlanInput<'_>, cut: &Cut) -> JobList {
     let panels = |total: usize| total.min(cut.band_panels);
     let (rows, cols) = (panels(input.left_panels), panels(input.right_panels));
-    let grid = BlockGrid { rows, cols, triangle: input.triangle && row_bands == 1 };
-    let jobs = plan_jobs(cut.batch_primes, grid.len(), input.workers);
-    let nodes = request.nodes.len();
-    let ranks: usize = request.nodes.iter().map(NodeShape::ranks).sum();
-    let plane_words = if request.size.triangle {
-        BlockGrid::triangle(request.size.cols).words()
-    } else {
-        BlockGrid::rectangle(request.size.rows, request.size.cols).words()
-    };
+    let grid = BlockGrid { rows, cols, triangle: input.triangle && input.bands(cut).0 == 1 };
+    plan_jobs(cut.batch_primes, grid.len(), input.workers)
+}
+
+fn describe_node(shape: &Shape<'_>, input: &PlanInput<'_>, cut: &Cut, jobs: &JobList) -> NodePlan {
+    let mut by_worker = vec![0; input.workers];
+    jobs.assignment.worker.iter().for_each(|&worker| by_worker[worker] += 1);
+    let bytes = input.bytes(cut);
+    NodePlan {
+        count: shape.count,
+        first_node: shape.first_node,
+        ranks: shape.shape.ranks(),
+        workers: shape.shape.workers(),
+        rows: shape.shape.total_rows(),
+        chunk_rows: shape.shape.chunk_rows(input.chunks(cut), 0),
+        jobs: jobs.jobs.len(),
+        jobs_per_worker: (by_worker.iter().min().copied().unwrap_or(0), by_worker.iter().max().copied().unwrap_or(0)),
+        bytes,
+        planned_bytes: bytes.total(),
+    }
+}
+
+/// What all nodes have in common.
+fn describe(ctx: &Context, request: &ClusterRequest<'_>, input: &PlanInput<'_>, cut: &Cut) -> ClusterPlan {
+    let (row_bands, col_bands) = input.bands(cut);
     ClusterPlan {
         operation: request.operation,
         contracted: request.size.contracted,
@@ -289,8 +362,8 @@ fn describe(ctx: &Context, request: &ClusterRequest<'_>, input: &PlanInput<'_>, 
         precision_bits: request.bits.result,
         working_bits: request.bits.working,
         kernel: ctx.kernel().name(),
-        nodes,
-        ranks,
+        nodes: request.nodes.len(),
+        ranks: request.nodes.iter().map(NodeShape::ranks).sum(),
         grid: (request.map.grid.rows, request.map.grid.cols),
         tile_size: request.map.tile_size,
         primes: input.primes,
@@ -299,10 +372,7 @@ fn describe(ctx: &Context, request: &ClusterRequest<'_>, input: &PlanInput<'_>, 
         bands: row_bands.max(col_bands),
         band_columns: (cut.band_panels * BLOCK).min(request.size.rows.max(request.size.cols)),
         chunks: input.chunks(cut),
-        per_node: Vec::new(),
-        planned_bytes: 0,
-        sent_bytes: if nodes > 1 { (plane_words * input.primes) as u64 * 8 } else { 0 },
-        load_max_over_mean: jobs.assignment.max_over_mean(),
+        ..ClusterPlan::default()
     }
 }
 
@@ -318,10 +388,11 @@ pub struct ClusterShape {
 }
 
 /// The plan of a distributed [`crate::ops::distributed::syrk`] of a `rows x cols` matrix whose rows are shared out
-/// evenly over a cluster; the context's memory limit is that of a node. Nothing is computed.
+/// evenly over a cluster; the context's memory limit is that of a node, the kernel that of this machine. Nothing is
+/// computed. A cluster has up to 2^20 ranks, a node up to 2^16 threads.
 ///
 /// # Errors
-/// As [`crate::plan_syrk`]; [`Error::InvalidArgument`] for an empty cluster.
+/// As [`crate::plan_syrk`]; [`Error::InvalidArgument`] for an empty cluster or one that is too large.
 pub fn plan_syrk_cluster(
     ctx: &Context,
     cluster: ClusterShape,
@@ -330,10 +401,13 @@ pub fn plan_syrk_cluster(
     precision_bits: u32,
 ) -> Result<ClusterPlan> {
     let ClusterShape { nodes, ranks_per_node, threads } = cluster;
-    let ranks = nodes.checked_mul(ranks_per_node).filter(|&ranks| ranks <= 1 << 24).unwrap_or(0);
-    if ranks == 0 || threads == 0 {
-        let message = format!("a cluster of {nodes} nodes with {ranks_per_node} ranks of {threads} threads each");
-        return Err(Error::InvalidArgument(message));
+    let ranks = nodes.saturating_mul(ranks_per_node);
+    let workers = ranks_per_node.saturating_mul(threads);
+    if !(1..=MOST_RANKS).contains(&ranks) || !(1..=MOST_WORKERS).contains(&workers) {
+        return Err(Error::InvalidArgument(format!(
+            "{nodes} nodes with {ranks_per_node} ranks of {threads} threads: choose 1 to {MOST_RANKS} ranks in all and \
+             1 to {MOST_WORKERS} threads on a node"
+        )));
     }
     let size = ProductSize { contracted: rows, rows: cols, cols, triangle: true };
     check_precision(ctx.kernel(), precision_bits, rows)?;

@@ -61,6 +61,8 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
         Command::Convert(config) => done(convert::run(&mut session, &config)),
         Command::Compare(config) => compare::run(&mut session, &config),
         Command::Plan(config) => done(plan::run(&mut session, &config)),
+        Command::PlanCholesky(config) => done(plan::run_cholesky(&mut session, &config)),
+        Command::PlanCluster(config) => done(plan::cluster::run(&mut session, &config)),
         Command::Bench(config) => done(match together {
             Some(world) => bench::run_on_ranks(&mut session, &config, world),
             None => bench::run(&mut session, &config),

@@ -1,18 +1,20 @@
-//! `sunzi plan`: how a product would run, without computing it.
+//! `sunzi plan`: how a product or a factorisation would run, without computing it.
+
+pub mod cluster;
 
 use super::{Session, budget, limited};
 use crate::error::Result;
-use crate::front::cli::config::{Operation, Plan};
+use crate::front::cli::config::{Operation, Plan, PlanCholesky};
 use crate::front::cli::units::format_bytes;
 use crate::matrix::Matrix;
-use crate::ops::{self, plan_gemm, plan_syrk};
+use crate::ops::{self, CholeskyOptions, CholeskyPlan, plan_cholesky, plan_gemm, plan_syrk};
 use serde::Serialize;
 
 /// The report: the plan, and what the operands take beside it.
 #[derive(Serialize)]
-struct PlanReport<'a> {
+struct PlanReport<'a, P> {
     #[serde(flatten)]
-    plan: &'a ops::Plan,
+    plan: &'a P,
     operand_bytes: u64,
 }
 
@@ -38,6 +40,41 @@ pub fn run(session: &mut Session, config: &Plan) -> Result<()> {
         session.say(&format!("memory          {}", budget.describe()))?;
     }
     session.say(&describe(&plan, operand_bytes))
+}
+
+/// The plan of a factorisation.
+pub fn run_cholesky(session: &mut Session, config: &PlanCholesky) -> Result<()> {
+    let PlanCholesky { order, precision_bits, tile_rows, .. } = *config;
+    let operand_bytes = Matrix::bytes_for(order, order, precision_bits);
+    let budget = budget(&config.engine).map(|budget| budget.with_held(operand_bytes));
+    let (builder, restate) = limited(session.context(&config.engine), budget);
+    let options = CholeskyOptions { tile_rows, ..CholeskyOptions::default() };
+    let plan = plan_cholesky(&builder.build()?, order, precision_bits, &options).map_err(restate)?;
+    session.finish_report(&PlanReport { plan: &plan, operand_bytes })?;
+    if let Some(budget) = &budget {
+        session.say(&format!("memory          {}", budget.describe()))?;
+    }
+    session.say(&describe_cholesky(&plan, operand_bytes))
+}
+
+fn describe_cholesky(plan: &CholeskyPlan, operand_bytes: u64) -> String {
+    let CholeskyPlan { order, precision_bits, working_bits, kernel, threads, primes, tile_rows, tiles, .. } = plan;
+    let rest = plan.planned_bytes - plan.tile_bytes - plan.factor_bytes;
+    [
+        format!(
+            "A = L L^T: {order} x {order} at {precision_bits} bits (working {working_bits}), kernel {kernel}, \
+             {threads} thread{}",
+            if *threads == 1 { "" } else { "s" }
+        ),
+        format!("primes          {primes}"),
+        format!("tiles           {tiles} tile row(s) of {tile_rows} rows"),
+        format!("operands        {:>11}  given, not planned", format_bytes(operand_bytes)),
+        format!("result          {:>11}", format_bytes(plan.factor_bytes)),
+        format!("tiles           {:>11}  residues and integers", format_bytes(plan.tile_bytes)),
+        format!("rest            {:>11}  scratch, tables, lists", format_bytes(rest)),
+        planned_line(plan.planned_bytes),
+    ]
+    .join("\n")
 }
 
 fn describe(plan: &ops::Plan, operand_bytes: u64) -> String {
@@ -74,12 +111,12 @@ fn describe(plan: &ops::Plan, operand_bytes: u64) -> String {
     for (part, bytes, remark) in parts {
         lines.push(format!("{part:<15} {:>11}  {remark}", format_bytes(bytes)).trim_end().to_string());
     }
-    lines.push(format!(
-        "planned         {:>11}  ({} bytes, operands excluded)",
-        format_bytes(plan.planned_bytes),
-        plan.planned_bytes
-    ));
+    lines.push(planned_line(plan.planned_bytes));
     lines.join("\n")
+}
+
+fn planned_line(bytes: u64) -> String {
+    format!("planned         {:>11}  ({bytes} bytes, operands excluded)", format_bytes(bytes))
 }
 
 /// Jobs of each worker; where there are many workers, the range only.

@@ -209,7 +209,8 @@ impl RawVerifyCholesky {
     }
 }
 
-fn tile_rows(text: &str) -> Result<usize> {
+/// Rows of a tile, at least 1.
+pub(super) fn tile_rows(text: &str) -> Result<usize> {
     match size("--tile", text)? {
         0 => Err(Error::InvalidArgument("--tile: a tile needs at least 1 row".into())),
         rows => Ok(rows),

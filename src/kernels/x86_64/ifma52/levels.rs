@@ -137,9 +137,21 @@ pub fn inner_scratch_words(rows: usize, panels: (usize, usize), triangle: bool) 
     Scheme::choose_inner(rows, panels, triangle).scratch_words(rows, panels)
 }
 
+/// The most words of [`scratch_words`] for up to `rows` rows.
+///
+/// Slabs are cut evenly, so that a little more rows may need less; most takes a single slab of full depth.
+pub fn most_scratch_words(rows: usize, panels: (usize, usize), triangle: bool) -> usize {
+    let full = 2 * most_slab_rows(panels.0.min(panels.1) / 2);
+    scratch_words(rows.min(full), panels, triangle)
+}
+
 /// Rows of each half that one slab takes, where the halves are to be cut into parts of so many panels.
 pub fn slab_rows(half_rows: usize, panels: usize) -> usize {
-    depth_of_passes(half_rows, if panels >= LEAST_INNER_PANELS { 2 * KC } else { KC })
+    depth_of_passes(half_rows, most_slab_rows(panels))
+}
+
+fn most_slab_rows(panels: usize) -> usize {
+    if panels >= LEAST_INNER_PANELS { 2 * KC } else { KC }
 }
 
 /// `C := C + X^T Y` or `C := X^T Y` on an area.

@@ -119,9 +119,13 @@ impl PlaneEngine for Engine {
     }
 
     fn scratch_words(&self, rows: usize, grid: &BlockGrid) -> usize {
-        let to = to_residues::scratch_words(self.tables.operand_digits);
-        let fast = levels::scratch_words(rows, (grid.rows, grid.cols), grid.triangle);
-        to.max(reconstruct::scratch_words(self.tables.count())).max(fast)
+        let fast = levels::most_scratch_words(rows, (grid.rows, grid.cols), grid.triangle);
+        self.part_scratch_words(rows, grid).max(fast)
+    }
+
+    /// The sub-cubic schemes are for whole planes.
+    fn part_scratch_words(&self, _rows: usize, _grid: &BlockGrid) -> usize {
+        to_residues::scratch_words(self.tables.operand_digits).max(reconstruct::scratch_words(self.tables.count()))
     }
 
     fn table_bytes(&self) -> u64 {

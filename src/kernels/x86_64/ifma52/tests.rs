@@ -161,6 +161,21 @@ fn the_sub_cubic_schemes_equal_the_classical_product() {
     }
 }
 
+#[test]
+fn scratch_covers_all_products_of_fewer_rows() {
+    for panels in [56, 59, 119, 120, 200] {
+        for triangle in [false, true] {
+            let grid = BlockGrid { rows: panels, cols: panels + usize::from(!triangle), triangle };
+            let mut most = 0;
+            for rows in (0..9000).step_by(2).chain(9000..9100) {
+                let panels = (grid.rows, grid.cols);
+                most = most.max(levels::scratch_words(rows, panels, triangle));
+                assert_eq!(levels::most_scratch_words(rows, panels, triangle), most, "{rows} rows, {grid:?}");
+            }
+        }
+    }
+}
+
 trait BelowU64 {
     fn below_u64(&mut self, bound: u64) -> u64;
 }

@@ -1,0 +1,144 @@
+//! `plan`: what it prints is what a run takes, and options that belong to another operation are refused.
+
+use super::sandbox::Sandbox;
+use std::time::{Duration, Instant};
+
+/// The whole number at `key` of a report.
+fn number(report: &serde_json::Value, key: &str) -> u64 {
+    report[key].as_u64().unwrap_or_else(|| panic!("{key}: {report}"))
+}
+
+/// The least limit that a refusal names.
+fn named_minimum(error: &str) -> u64 {
+    error.split("at least ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn the_plan_of_a_factorisation_is_what_a_run_takes() {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen random --rows 80 --cols 70 --precision 200 --seed 3 -o P.bin");
+    sandbox.run("syrk P.bin -o A.mtx --precision 200");
+    for choice in ["--threads 1", "--threads 2", "--threads 2 --tile 9", "--threads 1 --kernel f64 --tile 16"] {
+        let text = sandbox.run(&format!("plan cholesky --rows 70 --precision 200 {choice} --report p.json"));
+        sandbox.run(&format!("cholesky A.mtx -o L.mtx --precision 200 {choice} --report r.json"));
+        let (plan, run) = (sandbox.json("p.json"), sandbox.json("r.json"));
+        let planned = number(&plan, "planned_bytes");
+        assert!(text.contains(&format!("({planned} bytes, operands excluded)")), "{text}");
+        for key in ["planned_bytes", "working_bits", "primes", "tile_rows", "tiles", "threads", "order"] {
+            assert_eq!(plan[key], run["factorisation"][key], "{key}, {choice}");
+        }
+        assert_eq!(plan["kernel"], run["factorisation"]["kernel"]);
+        assert!(number(&plan, "tile_bytes") + number(&plan, "factor_bytes") < planned);
+    }
+    let error = sandbox.fail("plan cholesky --rows 1e4 --precision 200 --memory 100M", 4);
+    sandbox.run(&format!("plan cholesky --rows 1e4 --precision 200 --memory {}", named_minimum(&error)));
+}
+
+#[test]
+fn options_of_other_operations_are_refused() {
+    let sandbox = Sandbox::new();
+    let cases = [
+        ("cholesky --rows 10 -p 64 --cols 10", "--cols belongs to products"),
+        ("cholesky --rows 10 -p 64 --result-rows 10", "--result-rows belongs to products"),
+        ("cholesky --rows 10 -p 64 --self-check", "--self-check belongs to products"),
+        ("cholesky --rows 10 -p 64 --tile 0", "at least 1 row"),
+        ("cholesky --rows 10 -p 64 --nodes 2", "--nodes belongs to syrk"),
+        ("cholesky --rows 10 -p 1e6", "precision"),
+        ("gemm --rows 10 --cols 10 -p 64 --ranks-per-node 2", "--ranks-per-node belongs to syrk"),
+        ("gemm --rows 10 --cols 10 -p 64 --tile 8", "--tile belongs to cholesky"),
+        ("gemm --rows 10 -p 64", "--cols"),
+        ("--rows 10 -p 64", "--cols"),
+        ("--rows 10 --cols 10 -p 64 --tile 8", "--tile belongs to cholesky"),
+        ("--rows 10 --cols 10 -p 64 --result-rows 9", "--result-rows belongs to gemm"),
+        ("--nodes 2 --rows 10 --cols 10 -p 64 --result-rows 9", "--result-rows belongs to gemm"),
+        ("--nodes 2 --rows 10 --cols 10 -p 64 --tile 8", "--tile belongs to cholesky"),
+        ("--nodes 0 --rows 10 --cols 10 -p 64", "--nodes: a cluster needs at least 1"),
+        ("--ranks-per-node 0 --rows 10 --cols 10 -p 64", "--ranks-per-node: a cluster needs at least 1"),
+        ("--nodes 1e7 --rows 10 --cols 10 -p 64", "10000000 nodes"),
+        ("--nodes 1e19 --ranks-per-node 1e19 --rows 10 --cols 10 -p 64", "nodes"),
+        ("--nodes two --rows 10 --cols 10 -p 64", "'two'"),
+        ("trsm --rows 10 --cols 10 -p 64", "choose one of syrk, gemm, cholesky"),
+        ("trsm --nodes 2 --rows 10 --cols 10 -p 64", "choose one of syrk, gemm, cholesky"),
+    ];
+    for (line, needle) in cases {
+        let error = sandbox.fail(&format!("plan {line}"), 2);
+        assert!(error.contains(needle), "plan {line}: {error}");
+    }
+}
+
+#[test]
+fn a_cluster_is_planned_on_any_machine() {
+    let sandbox = Sandbox::new();
+    let line = "--nodes 8 --ranks-per-node 128 --rows 1e5 --cols 1e4 --precision 1024 --memory 200G";
+    let text = sandbox.run(&format!("plan syrk {line} --report p.json"));
+    for words in [
+        "memory          200.00 GiB for each node",
+        "8 node(s) of 128 rank(s) of 1 thread(s): 1024 ranks, 1024 workers",
+        "32 x 32 ranks own the result",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    for word in [
+        "rows",
+        "tiles",
+        "primes",
+        "batches",
+        "bands",
+        "chunks",
+        "jobs",
+        "balance",
+        "operands",
+        "result",
+        "to_residues",
+        "product",
+        "scratch",
+        "reconstruct",
+        "tables",
+        "lists",
+        "sent",
+        "planned",
+    ] {
+        assert!(text.lines().any(|line| line.split(' ').next() == Some(word)), "{word}: {text}");
+    }
+    let report = sandbox.json("p.json");
+    let counts = ["nodes", "ranks", "ranks_per_node", "threads_per_rank"].map(|key| number(&report, key));
+    assert_eq!(counts, [8, 1024, 128, 1]);
+    assert!(number(&report, "planned_bytes") + number(&report, "operand_bytes") <= 200 << 30);
+    // Each node keeps an eighth of the residues, more or less, and sends the rest.
+    let planes = number(&report, "primes") * (1250 * 1251 / 2 * 64 * 8);
+    assert!((planes * 8 / 10..planes).contains(&number(&report, "sent_bytes")), "{report}");
+    let nodes = report["per_node"].as_array().unwrap();
+    assert_eq!(nodes.iter().map(|node| number(node, "count")).sum::<u64>(), 8);
+    assert_eq!(nodes.iter().map(|node| number(node, "count") * number(node, "rows")).sum::<u64>(), 100_000);
+    // The operation is syrk unless said otherwise, and one of the two counts is enough.
+    assert_eq!(sandbox.run(&format!("plan {line} --kernel auto")), text);
+    let of = |line: &str| {
+        sandbox.run(&format!("plan {line} --rows 1e3 --cols 100 -p 100 --report p.json --quiet"));
+        let report = sandbox.json("p.json");
+        ["nodes", "ranks_per_node", "threads_per_rank"].map(|key| number(&report, key))
+    };
+    assert_eq!(of("--nodes 3"), [3, 1, 1]);
+    assert_eq!(of("--ranks-per-node 3 --threads 5"), [1, 3, 5]);
+}
+
+#[test]
+fn the_limit_of_a_node_counts_its_operands_and_nothing_of_this_process() {
+    let sandbox = Sandbox::new();
+    let line = "plan --nodes 3 --ranks-per-node 2 --threads 2 --rows 4e3 --cols 200 --precision 300";
+    let least = named_minimum(&sandbox.fail(&format!("{line} --memory 1"), 4));
+    assert!(least < 20 << 20, "{least}: less than a process takes");
+    sandbox.run(&format!("{line} --memory {least} --report p.json"));
+    let report = sandbox.json("p.json");
+    assert_eq!(number(&report, "planned_bytes") + number(&report, "operand_bytes"), least);
+    assert_eq!(named_minimum(&sandbox.fail(&format!("{line} --memory {}", least - 1), 4)), least);
+}
+
+#[test]
+fn a_thousand_nodes_are_planned_at_once() {
+    let sandbox = Sandbox::new();
+    for memory in ["", "--memory 100G", "--memory 15G"] {
+        let start = Instant::now();
+        sandbox.run(&format!("plan --nodes 1e3 --ranks-per-node 128 --rows 1e6 --cols 1e4 -p 1024 {memory}"));
+        assert!(start.elapsed() < Duration::from_secs(1), "{memory}: {:?}", start.elapsed());
+    }
+}
