@@ -25,9 +25,11 @@ const SHORT_WORDS: usize = 4096;
 const SPIN: Duration = Duration::from_micros(20);
 const YIELD: Duration = Duration::from_micros(300);
 
-/// The first sleep and the longest; each is longer than the one before by half.
-const FIRST_SLEEP: Duration = Duration::from_micros(50);
-const LONGEST_SLEEP: Duration = Duration::from_micros(200);
+/// A sleep lasts for a part of what has been waited, within limits: so it adds little to the wait, and long waits cost
+/// next to no time of the processor.
+const SLEEP_PART: u32 = 20;
+const SHORTEST_SLEEP: Duration = Duration::from_micros(50);
+const LONGEST_SLEEP: Duration = Duration::from_millis(1);
 
 impl Patience {
     /// For messages of `words` words in all.
@@ -48,7 +50,7 @@ pub unsafe fn wait(
     mut finished: impl FnMut(usize, &sys::MPI_Status) -> Result<()>,
 ) -> Result<()> {
     let mut outcome = Ok(());
-    let mut idle = Idle { patience, since: None, sleep: FIRST_SLEEP };
+    let mut idle = Idle { patience, since: None };
     for (index, request) in requests.iter_mut().enumerate() {
         let done = loop {
             // SAFETY: live by contract; the loop ends with the first answer that it is done.
@@ -67,7 +69,6 @@ pub unsafe fn wait(
 struct Idle {
     patience: Patience,
     since: Option<Instant>,
-    sleep: Duration,
 }
 
 impl Idle {
@@ -78,8 +79,7 @@ impl Idle {
         } else if waited < YIELD || self.patience == Patience::Yield {
             std::thread::yield_now();
         } else {
-            std::thread::sleep(self.sleep);
-            self.sleep = (self.sleep * 3 / 2).min(LONGEST_SLEEP);
+            std::thread::sleep((waited / SLEEP_PART).clamp(SHORTEST_SLEEP, LONGEST_SLEEP));
         }
     }
 }

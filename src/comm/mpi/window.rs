@@ -4,19 +4,23 @@
 //! each rank touches an equal range of them when the window is opened.
 //! MPI may hand out pages that are not there when they are touched: Open MPI 4 only compares sizes, and where the
 //! comparison fails its rank 0 returns while the other ranks wait for ever. So the space is looked up before MPI is
-//! asked, and each rank has the system provide its pages before it touches them. What remains is another program that
-//! takes the space between the look and the call; then rank 0 ends the job rather than let the others wait.
+//! asked, and each rank has the system provide its pages before it touches them; meanwhile no other group of ours on
+//! the machine, be it of another job, opens a window. What remains is a foreign program that takes the space between
+//! the look and the call; then rank 0 ends the job rather than let the others wait.
 
 use crate::comm::mpi::gate::Gate;
 use crate::comm::mpi::{MpiRank, result, sys};
 use crate::comm::window::Backing;
 use crate::comm::{Reduction, Transport, agree};
 use crate::error::{Error, Result};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, open, statvfs};
 use rustix::io::Errno;
 use rustix::mm::{Advice, madvise};
 use std::ops::Range;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{Ordering, fence};
+use std::time::{Duration, Instant};
 
 /// Alignment of the first word: windows begin on a page of their own.
 const PAGE_BYTES: usize = 4096;
@@ -53,7 +57,10 @@ impl MpiWindow {
     ) -> Result<MpiWindow> {
         let bytes = words.checked_mul(8).filter(|&bytes| bytes <= isize::MAX as usize - 2 * PAGE_BYTES);
         let bytes = bytes.ok_or(Error::OutOfMemory { bytes: u64::MAX })?;
-        agree(group, if group.rank() == 0 { look_for_space(bytes as u64) } else { Ok(()) })?;
+        let folder = std::env::var_os("OMPI_MCA_osc_sm_backing_directory").map(PathBuf::from);
+        let folder = folder.as_deref().unwrap_or(Path::new("/dev/shm"));
+        let _claim = (group.rank() == 0).then(|| claim(folder));
+        agree(group, if group.rank() == 0 { look_for_space(folder, bytes as u64) } else { Ok(()) })?;
         let made = allocate(bytes + PAGE_BYTES);
         if made.is_err() && group.size() > 1 && result::library().contains("Open MPI") {
             group.abort(Error::OutOfMemory { bytes: bytes as u64 }.exit_code());
@@ -83,10 +90,28 @@ fn all_have<T>(group: &MpiRank, made: Result<T>) -> Result<T> {
     }
 }
 
-/// Whether the file system that MPI takes shared memory from has room for `bytes`.
-fn look_for_space(bytes: u64) -> Result<()> {
-    let folder = std::env::var_os("OMPI_MCA_osc_sm_backing_directory").map(PathBuf::from);
-    match rustix::fs::statvfs(folder.as_deref().unwrap_or(Path::new("/dev/shm"))) {
+/// How long a group waits for another that opens a window: after that something must be wrong with it.
+const CLAIM_LIMIT: Duration = Duration::from_secs(60);
+
+/// Keeps other groups on this machine from opening windows while the file is open, which ends with the process at the
+/// latest; `None` where the folder cannot be locked.
+fn claim(folder: &Path) -> Option<OwnedFd> {
+    let file = open(folder, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let start = Instant::now();
+    loop {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Some(file),
+            Err(Errno::WOULDBLOCK | Errno::INTR) if start.elapsed() < CLAIM_LIMIT => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Err(_) => return None,
+        }
+    }
+}
+
+/// Whether `folder`, where MPI makes the files of shared memory, has room for `bytes`.
+fn look_for_space(folder: &Path, bytes: u64) -> Result<()> {
+    match statvfs(folder) {
         Ok(system) if system.f_bavail.saturating_mul(system.f_frsize) < bytes.saturating_add(OWN_BYTES) => {
             Err(Error::OutOfMemory { bytes })
         }
