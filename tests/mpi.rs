@@ -14,8 +14,14 @@ mod hosts;
 mod job;
 #[path = "mpi/messages.rs"]
 mod messages;
+#[path = "mpi/products.rs"]
+mod products;
+#[path = "mpi/program.rs"]
+mod program;
 #[path = "mpi/windows.rs"]
 mod windows;
+
+mod common;
 
 use job::{Job, Launcher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -48,7 +54,10 @@ pub enum Run {
 const ALL: &[usize] = &[1, 2, 3, 4, 6];
 
 fn cases() -> Vec<&'static Case> {
-    [messages::CASES, windows::CASES, failures::CASES, hosts::CASES].into_iter().flatten().collect()
+    [messages::CASES, windows::CASES, failures::CASES, hosts::CASES, products::CASES, program::CASES]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn main() {

@@ -140,7 +140,11 @@ fn agreement(rank: MpiRank) {
     let outcome = if own == last { Err(Error::NotInteger { row: 3, column: own }) } else { Ok(()) };
     let error = agree(&rank, outcome).unwrap_err();
     assert_eq!(error.exit_code(), 3);
-    assert!(error.to_string().starts_with(&format!("rank {last}: entry at row 3, column {last} ")), "{error}");
+    // Where all ranks fail alike, as one alone does, none is named.
+    let name = if last == 0 { String::new() } else { format!("rank {last}: ") };
+    assert!(error.to_string().starts_with(&format!("{name}entry at row 3, column {last} ")), "{error}");
+    let error = agree(&rank, Err(Error::NotInteger { row: 5, column: 6 })).unwrap_err();
+    assert!(matches!(error, Error::NotInteger { row: 5, column: 6 }), "{error}");
     let error = fence.pass(if own == 0 { Err(Error::Cancelled) } else { Ok(()) }, 7).unwrap_err();
     assert!(matches!(error, Error::Cancelled));
     let text = "words of many bytes, no multiple of eight".repeat(own + 1);

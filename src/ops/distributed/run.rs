@@ -89,10 +89,11 @@ impl<'a> RankRun<'a> {
         let pairs = || band_pairs((panels[0], panels[1]), self.right.is_none(), self.planned.cut.band_panels);
         let meter = Meter::new(self.ctx, self.total_units(pairs()));
         let mut held = Held::default();
-        if std::mem::take(&mut state.untouched) {
-            let done = pairs().next().map_or(Ok(()), |pair| self.touch(&pair, state));
-            self.meet(done, state)?;
-        }
+        let untouched = std::mem::take(&mut state.untouched);
+        let first = pairs().next().filter(|_| untouched);
+        // Some nodes may have kept their windows: the meeting is for all the same.
+        let done = first.map_or(Ok(()), |pair| self.touch(&pair, state));
+        self.meet(done, state)?;
         for pair in pairs() {
             let done = self.products(&pair, &mut held, state, &meter);
             self.meet(done, state)?;

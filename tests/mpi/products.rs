@@ -1,0 +1,143 @@
+//! Products on ranks that are processes: the bits of one process, on every kind of window.
+
+use crate::common::{Kind, Rng, matrix};
+use crate::{Case, Run};
+use std::ops::Range;
+use sunzi::comm::mpi::MpiRank;
+use sunzi::comm::window::WindowKind;
+use sunzi::comm::{Transport, local};
+use sunzi::distributed::{DistOptions, Team, TeamOptions, cholesky, even_share, gemm, scatter_rows, syrk};
+use sunzi::plan::Cut;
+use sunzi::{Context, GemmOptions, Matrix, MatrixView, Op, SyrkOptions, Uplo, gemm_with, syrk_with};
+
+/// The cases of this file.
+pub const CASES: &[Case] = &[
+    Case { name: "products::syrk_gives_the_bits_of_one_process", ranks: &[1, 2, 3, 4, 5, 6], run: Run::Group(grid) },
+    Case { name: "products::one_team_many_calls", ranks: &[2, 5], run: Run::Group(many_calls) },
+    Case { name: "products::from_rows_to_a_factor", ranks: &[1, 3, 4], run: Run::Group(factor) },
+    Case { name: "products::an_error_on_one_rank_is_that_of_all", ranks: &[2, 4], run: Run::Group(errors) },
+];
+
+fn one_thread() -> Context {
+    Context::builder().threads(1).build().unwrap()
+}
+
+fn cuts() -> [Option<Cut>; 5] {
+    let all = usize::MAX;
+    let cut = |batch_primes, band_panels, chunk_rows| Some(Cut { batch_primes, band_panels, chunk_rows });
+    [None, cut(3, all, all), cut(all, 4, all), cut(all, all, 37), cut(2, 3, 29)]
+}
+
+/// The blocks of `rank`, uneven and some empty; the same on all ranks.
+fn random_blocks(rows: usize, ranks: usize, rank: usize, seed: u64) -> Vec<Range<usize>> {
+    let mut rng = Rng::new(seed);
+    let (mut blocks, mut start) = (vec![0..0], 0);
+    while start < rows {
+        let count = 1 + rng.below(rows - start).min(rng.below(rows / 2 + 2));
+        if rng.below(ranks) == rank {
+            blocks.push(start..start + count);
+        }
+        start += count;
+    }
+    blocks
+}
+
+fn views<'a>(matrix: &'a Matrix, blocks: &[Range<usize>]) -> Vec<MatrixView<'a>> {
+    blocks.iter().map(|rows| matrix.view().block(rows.clone(), 0..matrix.cols()).unwrap()).collect()
+}
+
+/// Nodes of 1, 2, 3 and 6 ranks; 1, 10 and 67 columns; 0 to 1000 rows; every cut; both triangles; uneven blocks.
+fn grid(rank: MpiRank) {
+    let mut combination = rank.size();
+    for ranks_per_node in [1, 2, 3, 6] {
+        for window in [WindowKind::Mpi, WindowKind::Posix] {
+            let options = TeamOptions { ranks_per_node: Some(ranks_per_node), window };
+            let mut team = Team::new(rank.split(0).unwrap(), options).unwrap();
+            for cols in [1, 10, 67] {
+                for rows in [0, 1, 10, 100, 1000] {
+                    combination += 1;
+                    let uplo = if combination.is_multiple_of(2) { Uplo::Lower } else { Uplo::Upper };
+                    let (cut, seed) = (cuts()[combination % 5], combination as u64);
+                    let p = matrix([Kind::Graded, Kind::Unit][combination % 2], rows, cols, 200, seed);
+                    let blocks = random_blocks(rows, rank.size(), rank.rank(), seed);
+                    let options = DistOptions { uplo, cut, ..DistOptions::default() };
+                    let ctx = Context::builder().threads(1 + rank.rank() % 2).build().unwrap();
+                    let outcome = syrk(&ctx, &mut team, &views(&p, &blocks), 200, &options).unwrap();
+                    if let Some(got) = outcome.result.gather(&rank, 0).unwrap() {
+                        let options = SyrkOptions { uplo, ..SyrkOptions::default() };
+                        let want = syrk_with(&one_thread(), &p, 200, &options).unwrap().result;
+                        assert!(
+                            got == want,
+                            "{rows} x {cols}, nodes of {ranks_per_node}, {window:?}, {cut:?}, {uplo:?}"
+                        );
+                    }
+                }
+            }
+            team.close().unwrap();
+        }
+    }
+}
+
+/// Windows, groups and tables are kept, shrink and grow; the plan's bytes are those of the windows.
+fn many_calls(rank: MpiRank) {
+    let options = TeamOptions { ranks_per_node: Some(2), ..TeamOptions::default() };
+    let mut team = Team::new(rank.split(0).unwrap(), options).unwrap();
+    let ctx = Context::builder().threads(1).memory_bytes(64 << 20).build().unwrap();
+    for (rows, cols, bits) in [(50, 20, 100), (300, 67, 300), (10, 5, 60), (300, 67, 300), (300, 67, 300)] {
+        let p = matrix(Kind::Unit, rows, cols, bits, 3);
+        let own = even_share(rows, rank.size(), rank.rank());
+        let outcome =
+            syrk(&ctx, &mut team, &views(&p, std::slice::from_ref(&own)), bits, &DistOptions::default()).unwrap();
+        let planned =
+            outcome.report.plan.per_node.iter().map(|node| node.bytes.operand_window + node.bytes.product_window);
+        assert_eq!(planned.max(), Some(outcome.report.window_bytes));
+        let got = outcome.result.gather(&rank, 0).unwrap();
+        assert!(got.is_none_or(|got| got == sunzi::syrk(&one_thread(), &p, bits).unwrap()));
+    }
+    team.close().unwrap();
+}
+
+/// Rows from the root, their Gram matrix, its factor, and a product of it with itself, in tiles all the way.
+fn factor(rank: MpiRank) {
+    let p = matrix(Kind::Unit, 150, 40, 160, 4);
+    let mut team = Team::new(rank.split(0).unwrap(), TeamOptions::from_environment().unwrap()).unwrap();
+    let rows = scatter_rows(&rank, 0, (rank.rank() == 0).then(|| p.view())).unwrap();
+    let ctx = one_thread();
+    let gram = syrk(&ctx, &mut team, &[rows.view()], 160, &DistOptions::default()).unwrap().result;
+    let factor = cholesky(&ctx, &team, &gram, 160).unwrap().factor;
+    let options = DistOptions::default();
+    let operands = ((&factor, Op::NoTranspose), (&factor, Op::Transpose));
+    let product = gemm(&ctx, &mut team, operands.0, operands.1, 160, &options).unwrap().result;
+    let (factor, product) = (factor.gather(&rank, 0).unwrap(), product.gather(&rank, 0).unwrap());
+    if let (Some(factor), Some(product)) = (factor, product) {
+        let want = sunzi::cholesky(&ctx, &sunzi::syrk(&ctx, &p, 160).unwrap(), 160).unwrap().into_factor();
+        assert!(factor == want);
+        let options = GemmOptions { op_b: Op::Transpose, ..GemmOptions::default() };
+        assert!(product == gemm_with(&ctx, &want, &want, 160, &options).unwrap().result);
+    }
+    team.close().unwrap();
+}
+
+fn errors(rank: MpiRank) {
+    let last = rank.size() - 1;
+    let mut team = Team::new(rank.split(0).unwrap(), TeamOptions::default()).unwrap();
+    let p = matrix(Kind::Unit, 20, if rank.rank() == last { 9 } else { 10 }, 100, 1);
+    let error = syrk(&one_thread(), &mut team, &[p.view()], 100, &DistOptions::default()).map(drop).unwrap_err();
+    assert_eq!(error.to_string(), format!("ranks have different numbers of columns: 10 on rank 0, 9 on rank {last}"));
+    let stop = rank.rank() == last;
+    let ctx = Context::builder().threads(1).progress(move |_| !stop).build().unwrap();
+    let p = matrix(Kind::Unit, 200, 30, 300, 1);
+    let error = syrk(&ctx, &mut team, &[p.view()], 300, &DistOptions::default()).map(drop).unwrap_err();
+    assert_eq!(error.exit_code(), 130, "{error}");
+    // The same team goes on, with the same answer as threads give.
+    let outcome = syrk(&one_thread(), &mut team, &[p.view()], 300, &DistOptions::default()).unwrap();
+    let got = outcome.result.gather(&rank, 0).unwrap();
+    let threads = local::run(2, |thread| {
+        let mut team = Team::new(thread.split(0).unwrap(), TeamOptions::default()).unwrap();
+        let copies = vec![p.view(); if thread.rank() == 0 { 1 } else { last }];
+        let outcome = syrk(&one_thread(), &mut team, &copies, 300, &DistOptions::default()).unwrap();
+        outcome.result.gather(thread, 0).unwrap()
+    });
+    assert!(got.is_none_or(|got| Some(got) == threads[0]));
+    team.close().unwrap();
+}
