@@ -44,9 +44,21 @@ pub struct DistOptions<'a> {
     pub tile_size: Option<usize>,
     /// The grid of ranks that owns the result; `None` chooses. Does not change a bit.
     pub grid: Option<RankGrid>,
+    /// Told the plan before anything is allocated; may differ between ranks.
+    pub on_plan: Option<PlanHook<'a>>,
     /// A cut to run instead of the one the memory limit asks for, so that tests can try every one.
     #[doc(hidden)]
     pub cut: Option<Cut>,
+}
+
+/// A function that is told the plan of a call.
+#[derive(Clone, Copy)]
+pub struct PlanHook<'a>(pub &'a dyn Fn(&ClusterPlan));
+
+impl std::fmt::Debug for PlanHook<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("PlanHook")
+    }
 }
 
 /// One rank's part of a result, with the report of all.

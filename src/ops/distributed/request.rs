@@ -9,7 +9,7 @@ use crate::ops::direct::ProductSize;
 use crate::ops::distributed::plan::{ClusterRequest, PlannedCluster, plan_cluster};
 use crate::ops::distributed::report::{ClusterReport, PhaseClock, RankPhase, spread_over_ranks};
 use crate::ops::distributed::run::{RankOperand, RankRun, RankState};
-use crate::ops::distributed::{DistMatrix, DistOptions, DistOutcome, Team, scale};
+use crate::ops::distributed::{DistMatrix, DistOptions, DistOutcome, NodeLayout, PlanHook, Team, scale};
 use crate::ops::planes::worker_spaces;
 use crate::ops::problem::{Bits, check_precision};
 use crate::plan::{BLOCK, NodeShape, RankGrid, TileMap};
@@ -79,18 +79,14 @@ pub(crate) fn run(ctx: &Context, team: &mut Team, problem: &RankProblem<'_>) -> 
     }
     let [left_shifts, right_shifts] = exponents;
     let map = problem.map(team, &shared);
-    let mut result = agreed(team.world(), DistMatrix::zeros(map, team.rank(), bits.result))?;
+    let made = || DistMatrix::zeros(map, team.rank(), bits.result);
     let size = problem.size(&shared);
     if size.is_empty() {
-        let report = ClusterReport::default();
+        let (result, report) = (agreed(team.world(), made())?, ClusterReport::default());
         return Ok(DistOutcome { result, report, spans: Vec::new() });
     }
     let layout = team.layout().clone();
-    let nodes = layout.nodes.iter().map(|ranks| NodeShape {
-        rows: ranks.iter().map(|&rank| shared.rows[rank]).collect(),
-        threads: ranks.iter().map(|&rank| shared.threads[rank]).collect(),
-    });
-    let nodes = nodes.collect::<Vec<_>>();
+    let nodes = shared.shapes(&layout);
     let planned = plan_cluster(
         ctx,
         &ClusterRequest {
@@ -104,6 +100,10 @@ pub(crate) fn run(ctx: &Context, team: &mut Team, problem: &RankProblem<'_>) -> 
             cut: problem.options.cut,
         },
     )?;
+    if let Some(PlanHook(tell)) = problem.options.on_plan {
+        tell(&planned.plan);
+    }
+    let mut result = agreed(team.world(), made())?;
     let node = layout.node_of[team.rank()];
     let left = RankOperand { blocks: problem.left, shifts: &left_shifts };
     let right = problem.right.map(|blocks| RankOperand { blocks, shifts: &right_shifts });
@@ -111,6 +111,17 @@ pub(crate) fn run(ctx: &Context, team: &mut Team, problem: &RankProblem<'_>) -> 
     part.compute(ctx, team, &mut clock, &mut result)?;
     let report = make_report(ctx, team, planned, &shared, &clock)?;
     Ok(DistOutcome { result, report, spans: clock.into_spans() })
+}
+
+impl Shared {
+    /// The ranks of each node.
+    fn shapes(&self, layout: &NodeLayout) -> Vec<NodeShape> {
+        let shape = |ranks: &Vec<usize>| NodeShape {
+            rows: ranks.iter().map(|&rank| self.rows[rank]).collect(),
+            threads: ranks.iter().map(|&rank| self.threads[rank]).collect(),
+        };
+        layout.nodes.iter().map(shape).collect()
+    }
 }
 
 /// What one rank computes.
@@ -235,7 +246,7 @@ impl RankProblem<'_> {
     }
 
     fn options_hash(&self, ctx: &Context) -> u64 {
-        let DistOptions { uplo, exact_integers, alpha, tile_size, grid, cut } = self.options;
+        let DistOptions { uplo, exact_integers, alpha, tile_size, grid, cut, on_plan: _ } = self.options;
         let alpha = alpha.map(|alpha| alpha.to_string_radix(16, None));
         let text = format!("{uplo:?} {exact_integers} {alpha:?} {tile_size:?} {grid:?} {cut:?} {}", ctx.self_check());
         hash(&format!("{} {text}", self.operation))

@@ -101,6 +101,14 @@ impl Session {
         if self.quiet { Ok(()) } else { super::print(&format!("{text}\n")) }
     }
 
+    /// Writes a remark to standard error, unless this session is quiet.
+    fn note(&self, text: &str) {
+        if !self.quiet {
+            self.bar.finish();
+            super::print_note(text);
+        }
+    }
+
     /// Writes the report, where one was asked for.
     ///
     /// # Errors

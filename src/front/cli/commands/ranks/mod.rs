@@ -7,7 +7,8 @@ use super::trace::Trace;
 use super::{Session, check_output, describe, thread_count};
 use crate::comm::{Transport, agree, agreed};
 use crate::context::Context;
-use crate::distributed::{ClusterReport, DistOptions, DistOutcome, Team, TeamOptions, gemm_rows, syrk};
+use crate::distributed::{ClusterPlan, ClusterReport, DistOptions, DistOutcome, NodePlan, PlanHook};
+use crate::distributed::{Team, TeamOptions, gemm_rows, syrk};
 use crate::error::{Error, Result};
 use crate::front::cli::config::{Operands, Product};
 use crate::front::cli::memory::Budget;
@@ -97,7 +98,7 @@ fn compute(session: &Session, config: &Product, inputs: &Inputs, team: &mut Team
     let ctx = agreed(team.world(), builder.build())?;
     let before = allocated_bytes();
     reset_peak_bytes();
-    let outcome = multiply(&ctx, config, inputs, team).map_err(|error| match &budget {
+    let outcome = multiply(session, &ctx, config, inputs, team).map_err(|error| match &budget {
         Some(budget) => budget.restate(error),
         None => error,
     })?;
@@ -111,15 +112,44 @@ fn compute(session: &Session, config: &Product, inputs: &Inputs, team: &mut Team
     Ok(Computed { outcome, node_peak_bytes })
 }
 
-fn multiply(ctx: &Context, config: &Product, inputs: &Inputs, team: &mut Team) -> Result<DistOutcome> {
+fn multiply(
+    session: &Session,
+    ctx: &Context,
+    config: &Product,
+    inputs: &Inputs,
+    team: &mut Team,
+) -> Result<DistOutcome> {
+    let tell = |plan: &ClusterPlan| plan.per_node.iter().for_each(|node| session.note(&plan_line(plan, node)));
+    let on_plan = Some(PlanHook(&tell));
     let alpha = inputs.alpha.as_ref();
     let uplo = if let Operands::Syrk { uplo, .. } = config.operands { uplo } else { Uplo::Lower };
-    let options = DistOptions { uplo, exact_integers: config.exact_integers, alpha, ..DistOptions::default() };
+    let exact_integers = config.exact_integers;
+    let options = DistOptions { uplo, exact_integers, alpha, on_plan, ..DistOptions::default() };
     match inputs.operands.as_slice() {
         [p] => syrk(ctx, team, &[p.view()], inputs.precision_bits, &options),
         [a, b] => gemm_rows(ctx, team, (&[a.view()], &[b.view()]), inputs.precision_bits, &options),
         _ => Err(Error::InvalidArgument("a product with the wrong number of operands".into())),
     }
+}
+
+/// What a node is about to take.
+fn plan_line(plan: &ClusterPlan, node: &NodePlan) -> String {
+    let nodes = match node.count {
+        1 => format!("node {}", node.first_node),
+        count => format!("{count} nodes like {}", node.first_node),
+    };
+    format!(
+        "{nodes}: {} ranks, {} workers, {} rows; {} planned (operands {}, products {}); batches {}, bands {}, chunks {}",
+        node.ranks,
+        node.workers,
+        node.rows,
+        format_bytes(node.planned_bytes),
+        format_bytes(node.bytes.operand_window),
+        format_bytes(node.bytes.product_window),
+        plan.batches,
+        plan.bands,
+        plan.chunks,
+    )
 }
 
 /// What is left of the limit of a node, all its ranks together, and the whole result beside its tiles on the root's.
