@@ -185,7 +185,11 @@ pub fn windows_left() -> BTreeSet<String> {
     windows().into_iter().filter(|name| owner(name).is_some_and(|owner| !owner.exists())).collect()
 }
 
-/// Ends this rank when its launcher is gone, however that ends.
+/// Ends this rank when its launcher is gone, however that ends, and at the latest when nobody can be waiting for it.
 pub fn end_with_parent() {
+    std::thread::spawn(|| {
+        std::thread::sleep(TIME_LIMIT + Duration::from_secs(30));
+        std::process::exit(102);
+    });
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
 }
