@@ -44,7 +44,12 @@ pub fn plan_jobs(primes: usize, blocks: usize, workers: usize) -> JobList {
         }
     }
     let costs = jobs.iter().map(|job| job.blocks.len() as u64).collect::<Vec<_>>();
-    JobList { assignment: lpt::assign(&costs, workers), jobs }
+    let mut assignment = lpt::assign(&costs, workers);
+    // Whole planes cost the same, so workers may swap them: neighbouring planes then lie in one worker's memory.
+    for (prime, worker) in assignment.worker[..whole].iter_mut().enumerate() {
+        *worker = prime / (whole / workers);
+    }
+    JobList { assignment, jobs }
 }
 
 #[cfg(test)]
@@ -68,6 +73,11 @@ mod tests {
                 assert_eq!(next, (primes, 0));
                 let whole = list.jobs.iter().filter(|job| job.blocks.len() == blocks).count();
                 assert!(whole >= primes / workers * workers);
+                let mut loads = vec![0; workers];
+                for (job, &worker) in list.jobs.iter().zip(&list.assignment.worker) {
+                    loads[worker] += job.blocks.len() as u64;
+                }
+                assert_eq!(loads, list.assignment.loads);
                 worst = worst.max(list.assignment.max_over_mean());
             }
         }

@@ -1,16 +1,18 @@
 //! A window in POSIX shared memory, for sites that limit or slow MPI's windows.
 //!
-//! The first rank creates the object under a name of its own, reserves its pages (so that a lack of memory is an error
-//! now, not a signal later), and unlinks it as soon as all ranks have mapped it: whatever happens to a rank after
-//! that, nothing is left behind. Objects of processes that died between the two steps are removed by whoever opens a
-//! window next.
+//! The first rank creates the object under a name of its own and unlinks it as soon as all ranks have mapped it:
+//! whatever happens to a rank after that, nothing is left behind. Objects of processes that died between the two steps
+//! are removed by whoever opens a window next. Each rank reserves an equal range of its pages, so that a lack of memory
+//! is an error now, not a signal later, and so that they lie near the rank.
 
-use crate::comm::window::Backing;
-use crate::comm::{Transport, agree, barrier, broadcast_bytes};
+use crate::comm::window::{Backing, PAGE_BYTES};
+use crate::comm::{Transport, agreed, broadcast_bytes};
 use crate::error::{Error, Result};
 use rustix::fs::{FallocateFlags, Mode, fallocate, ftruncate};
+use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 use rustix::shm;
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -34,24 +36,21 @@ impl Posix {
     /// # Errors
     /// [`Error::OutOfMemory`] on every rank where the pages cannot be reserved; [`Error::Transport`].
     pub fn open(node: &dyn Transport, words: usize) -> Result<Posix> {
-        let created = if node.rank() == 0 { create(words).map(Some) } else { Ok(None) };
-        let name =
-            created.as_ref().map_or(String::new(), |made| made.as_ref().map_or(String::new(), |made| made.0.clone()));
-        agree(node, created.as_ref().map(drop).map_err(copy))?;
+        let created = agreed(node, if node.rank() == 0 { create(words).map(Some) } else { Ok(None) })?;
+        let name = created.as_ref().map_or("", |(name, _)| name);
         let name = String::from_utf8_lossy(&broadcast_bytes(node, 0, name.as_bytes())?).into_owned();
-        let mapped = match &created {
-            Ok(Some((_, object))) => map(object, words),
-            _ => shm::open(&name, shm::OFlags::RDWR, Mode::empty())
-                .map_err(|error| refused(&name, error))
-                .and_then(|object| map(&object, words)),
+        let object = match created {
+            Some((_, object)) => Ok(object),
+            None => shm::open(&name, shm::OFlags::RDWR, Mode::empty()).map_err(|error| refused(&name, error)),
         };
-        let waited = barrier(node);
+        let opened = agreed(node, object);
         if node.rank() == 0 {
             let _ = shm::unlink(&name);
         }
-        waited?;
-        agree(node, mapped.as_ref().map(drop).map_err(copy))?;
-        mapped
+        let object = opened?;
+        let share = page_share(node.rank(), node.size(), words as u64 * 8);
+        let reserved = reserve(&object, share, words as u64 * 8, &name).and_then(|()| map(&object, words));
+        agreed(node, reserved)
     }
 }
 
@@ -69,14 +68,32 @@ fn create(words: usize) -> Result<(String, OwnedFd)> {
     let name = format!("/{PREFIX}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
     let flags = shm::OFlags::CREATE | shm::OFlags::EXCL | shm::OFlags::RDWR;
     let object = shm::open(&name, flags, Mode::RUSR | Mode::WUSR).map_err(|error| refused(&name, error))?;
-    let bytes = words as u64 * 8;
-    let sized = ftruncate(&object, bytes).and_then(|()| fallocate(&object, FallocateFlags::empty(), 0, bytes));
-    if let Err(error) = sized {
+    if let Err(error) = ftruncate(&object, words as u64 * 8) {
         let _ = shm::unlink(&name);
-        let full = [rustix::io::Errno::NOSPC, rustix::io::Errno::NOMEM, rustix::io::Errno::FBIG].contains(&error);
-        return Err(if full { Error::OutOfMemory { bytes } } else { refused(&name, error) });
+        return Err(full_or_refused(&name, error, words as u64 * 8));
     }
     Ok((name, object))
+}
+
+/// Reserves the pages of `share`, out of `bytes`.
+fn reserve(object: &OwnedFd, share: Range<u64>, bytes: u64, name: &str) -> Result<()> {
+    if share.is_empty() {
+        return Ok(());
+    }
+    let reserved = fallocate(object, FallocateFlags::empty(), share.start, share.end - share.start);
+    reserved.map_err(|error| full_or_refused(name, error, bytes))
+}
+
+/// Bytes of a window that `rank` reserves: an equal range of whole pages.
+fn page_share(rank: usize, ranks: usize, bytes: u64) -> Range<u64> {
+    let pages = bytes.div_ceil(PAGE_BYTES);
+    let at = |rank: usize| ((u128::from(pages) * rank as u128 / ranks as u128) as u64 * PAGE_BYTES).min(bytes);
+    at(rank)..at(rank + 1)
+}
+
+fn full_or_refused(name: &str, error: Errno, bytes: u64) -> Error {
+    let full = [Errno::NOSPC, Errno::NOMEM, Errno::FBIG].contains(&error);
+    if full { Error::OutOfMemory { bytes } } else { refused(name, error) }
 }
 
 fn map(object: &OwnedFd, words: usize) -> Result<Posix> {
@@ -97,22 +114,14 @@ fn remove_orphans() {
         let name = entry.file_name();
         let owner = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split('-').next()?.parse::<i32>().ok());
         let Some(owner) = owner.and_then(rustix::process::Pid::from_raw) else { continue };
-        if rustix::process::test_kill_process(owner) == Err(rustix::io::Errno::SRCH) {
+        if rustix::process::test_kill_process(owner) == Err(Errno::SRCH) {
             let _ = std::fs::remove_file(entry.path());
         }
     }
 }
 
-fn refused(name: &str, error: rustix::io::Errno) -> Error {
+fn refused(name: &str, error: Errno) -> Error {
     Error::Transport(format!("shared memory {name}: {error}"))
-}
-
-/// The same error for the agreement, which consumes one.
-fn copy(error: &Error) -> Error {
-    match error {
-        Error::OutOfMemory { bytes } => Error::OutOfMemory { bytes: *bytes },
-        other => Error::Transport(other.to_string()),
-    }
 }
 
 // SAFETY: `map` made the mapping with this length on a page boundary; it is the same object on all ranks of the group
