@@ -31,7 +31,8 @@ fn random_blocks(rows: usize, ranks: usize, rng: &mut Rng) -> Blocks {
 
 /// The first rank has all rows.
 fn one_block(rows: usize, ranks: usize) -> Blocks {
-    (0..ranks).map(|rank| if rank == 0 { vec![0..rows] } else { Vec::new() }).collect()
+    let all = 0..rows;
+    (0..ranks).map(|rank| if rank == 0 { vec![all.clone()] } else { Vec::new() }).collect()
 }
 
 fn views<'a>(matrix: &'a Matrix, blocks: &[std::ops::Range<usize>]) -> Vec<MatrixView<'a>> {
@@ -222,6 +223,52 @@ fn nodes_whose_windows_grow_wait_for_those_that_keep_theirs() {
     });
 }
 
+/// Only one rank of a node has a limit: all must decide alike whether windows are kept.
+#[test]
+fn a_limit_on_one_rank_is_that_of_its_node() {
+    local::run(2, |rank| {
+        let mut team = Team::new(rank.split(0).unwrap(), TeamOptions::default()).unwrap();
+        let builder = Context::builder().threads(1);
+        let builder = if rank.rank() == 0 { builder.memory_bytes(1 << 30) } else { builder };
+        let ctx = builder.build().unwrap();
+        for (rows, cols) in [(300, 40), (20, 9), (300, 40)] {
+            let p = matrix(Kind::Unit, rows, cols, 128, 5);
+            let outcome = syrk(&ctx, &mut team, &[p.view()], 128, &DistOptions::default()).unwrap();
+            let bytes = &outcome.report.plan.per_node[0].bytes;
+            assert_eq!(team.window_bytes(), bytes.operand_window + bytes.product_window);
+        }
+    });
+}
+
+#[test]
+fn a_grid_that_does_not_fit_is_refused() {
+    let p = matrix(Kind::Unit, 20, 10, 100, 1);
+    let errors = local::run(3, |rank| {
+        let mut team = Team::new(rank.split(0).unwrap(), TeamOptions::default()).unwrap();
+        let ctx = Context::builder().threads(1).build().unwrap();
+        let options = DistOptions { grid: Some(RankGrid { rows: 2, cols: 2 }), ..DistOptions::default() };
+        syrk(&ctx, &mut team, &[p.view()], 100, &options).map(drop).unwrap_err().to_string()
+    });
+    assert!(errors.iter().all(|error| error == "a grid of 2 x 2 ranks for 3"), "{errors:?}");
+}
+
+/// An error of a rank that is not the first of its node carries its number among all ranks.
+#[test]
+fn errors_of_later_nodes_name_the_rank() {
+    let p = matrix(Kind::Unit, 400, 67, 500, 1);
+    let errors = local::run(4, |rank| {
+        let options = TeamOptions { ranks_per_node: Some(2), ..TeamOptions::default() };
+        let mut team = Team::new(rank.split(0).unwrap(), options).unwrap();
+        let integers = integer_matrix(20, 10, 50, 1);
+        let operand = if rank.rank() == 3 { &p } else { &integers };
+        let ctx = Context::builder().threads(1).build().unwrap();
+        let options = DistOptions { exact_integers: true, ..DistOptions::default() };
+        let narrow = operand.view().block(0..20, 0..10).unwrap();
+        syrk(&ctx, &mut team, &[narrow], 100, &options).map(drop).unwrap_err().to_string()
+    });
+    assert!(errors.iter().all(|error| error.starts_with("rank 3: ")), "{errors:?}");
+}
+
 #[test]
 fn exact_integers_and_factors_are_as_in_one_process() {
     let p = integer_matrix(90, 21, 70, 11);
@@ -257,7 +304,9 @@ fn gemm_of_rows_gives_the_bits_of_one_process() {
         let (got, _) = on_ranks(ranks, 1 + rng.below(3), |team| {
             let ctx = Context::builder().threads(1 + team.rank() % 2).build()?;
             let own = &blocks[team.rank()];
-            let options = DistOptions { cut, ..DistOptions::default() };
+            // A general product has no triangle: the option must not matter.
+            let uplo = if seed % 2 == 0 { Uplo::Upper } else { Uplo::Lower };
+            let options = DistOptions { cut, uplo, ..DistOptions::default() };
             let outcome = gemm_rows(&ctx, team, (&views(&a, own), &views(&b, own)), 130, &options)?;
             Ok((outcome.result, outcome.report))
         });

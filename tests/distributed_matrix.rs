@@ -130,6 +130,34 @@ fn a_cyclic_block_of_the_wrong_shape_is_refused_on_all_ranks() {
 }
 
 #[test]
+fn a_cyclic_block_that_ranks_describe_differently_is_refused() {
+    let errors = local::run(2, |rank| {
+        let held = Matrix::zeros(5, 3, if rank.rank() == 1 { 200 } else { 100 }).unwrap();
+        let grid = RankGrid { rows: 2, cols: 1 };
+        let block = CyclicBlock { rows: 10, cols: 3, grid, order: GridOrder::RowMajor, local: held.view() };
+        block.to_rows(rank).unwrap_err().to_string()
+    });
+    assert!(errors.iter().all(|error| error == "ranks 0 and 1 describe different cyclic blocks"), "{errors:?}");
+}
+
+#[test]
+fn a_matrix_of_other_ranks_is_refused() {
+    let whole = matrix(Kind::Unit, 40, 40, 100, 2);
+    let grid = RankGrid { rows: 2, cols: 2 };
+    let map = TileMap { rows: 40, cols: 40, tile_size: 8, grid, triangle: None };
+    let parts = local::run(4, |rank| {
+        let root = (rank.rank() == 0).then_some(&whole);
+        DistMatrix::scatter(rank, 0, root, map, 100).unwrap()
+    });
+    let errors = local::run(2, |rank| {
+        let part = &parts[rank.rank()];
+        [part.gather(rank, 0).map(drop), part.row_slice(rank).map(drop), part.col_slice(rank).map(drop)]
+            .map(|result| result.unwrap_err().exit_code())
+    });
+    assert!(errors.iter().flatten().all(|&code| code == 2), "{errors:?}");
+}
+
+#[test]
 fn cholesky_gathers_says_so_and_gives_the_bits_of_one_process() {
     let gram = integer_gram(60, 40, 200, 3);
     let want = sunzi::cholesky(&one_thread(), &gram, 200).unwrap().into_factor();

@@ -50,7 +50,11 @@ pub struct Incoming<'a> {
 ///
 /// All methods but `rank`, `size` and `abort` are collective over the group, [`Transport::exchange`] over those that
 /// are named in it.
-pub trait Transport: Send + Sync {
+///
+/// # Safety
+/// Windows rest on it: [`Transport::all_reduce`] returns on no rank before all ranks of the group have called it, with
+/// the same result everywhere, and what a rank wrote before its call is visible to all after theirs.
+pub unsafe trait Transport: Send + Sync {
     /// This rank within the group, from 0.
     fn rank(&self) -> usize;
 

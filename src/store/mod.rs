@@ -8,4 +8,4 @@ mod system;
 
 pub use buffer::{Buffer, advise_huge_pages};
 pub use counting::{CountingAllocator, allocated_bytes, peak_bytes, reset_peak_bytes};
-pub use system::available_bytes;
+pub use system::{available_bytes, shared_memory_bytes};

@@ -216,3 +216,23 @@ fn a_full_disk() {
 
 #[cfg(target_os = "linux")]
 use std::os::unix::fs::PermissionsExt;
+
+/// A launcher's variables without a launcher that works with this build.
+#[test]
+fn one_of_several_ranks_does_not_run_alone_by_mistake() {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen random --rows 4 --cols 3 --precision 100 -o P.bin");
+    let run = |alone: &str| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_sunzi"));
+        command.args(["syrk", "P.bin", "-o", "Q.bin"]).current_dir(sandbox.path("."));
+        command.env("PMI_SIZE", "3").env("PMI_RANK", "0").env("SUNZI_ALONE", alone).output().unwrap()
+    };
+    if cfg!(not(feature = "mpi")) {
+        let refused = run("");
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(2), "{said}");
+        assert!(said.contains("started as one of 3 ranks, but this build has no MPI"), "{said}");
+        assert!(!sandbox.path("Q.bin").exists());
+    }
+    assert!(run("1").status.success() && sandbox.path("Q.bin").exists());
+}

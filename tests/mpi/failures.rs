@@ -34,8 +34,8 @@ fn killed(launcher: &Launcher, ranks: usize) {
 }
 
 fn be_killed(rank: MpiRank) {
-    let _posix = SharedWindow::open(&rank, WindowKind::Posix, "test", 1 << 16).unwrap();
-    let mut window = SharedWindow::open(&rank, WindowKind::Mpi, "test", 1 << 16).unwrap();
+    let _posix = SharedWindow::open(&rank, WindowKind::Posix, 1 << 16).unwrap();
+    let mut window = SharedWindow::open(&rank, WindowKind::Mpi, 1 << 16).unwrap();
     if rank.rank() == 0 {
         println!("windows are open");
     }
@@ -77,12 +77,12 @@ fn be_killed_early(rank: MpiRank) {
         });
     }
     loop {
-        SharedWindow::open(&rank, kind, "test", 1 << 12).unwrap().close().unwrap();
+        SharedWindow::open(&rank, kind, 1 << 12).unwrap().close().unwrap();
     }
 }
 
 fn open(rank: MpiRank) {
-    SharedWindow::open(&rank, WindowKind::Posix, "test", 1000).unwrap().close().unwrap();
+    SharedWindow::open(&rank, WindowKind::Posix, 1000).unwrap().close().unwrap();
 }
 
 fn aborted(launcher: &Launcher, ranks: usize) {

@@ -31,7 +31,8 @@ fn cuts() -> [Option<Cut>; 5] {
 /// The blocks of `rank`, uneven and some empty; the same on all ranks.
 fn random_blocks(rows: usize, ranks: usize, rank: usize, seed: u64) -> Vec<Range<usize>> {
     let mut rng = Rng::new(seed);
-    let (mut blocks, mut start) = (vec![0..0], 0);
+    let empty = 0..0;
+    let (mut blocks, mut start) = (vec![empty], 0);
     while start < rows {
         let count = 1 + rng.below(rows - start).min(rng.below(rows / 2 + 2));
         if rng.below(ranks) == rank {

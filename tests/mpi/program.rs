@@ -5,12 +5,14 @@ use crate::{Case, Run};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
+use sunzi::front::formats::{self, ReadOptions, WriteOptions};
 
 /// The cases of this file.
 pub const CASES: &[Case] = &[
     Case { name: "program::syrk_writes_the_file_of_one_process", ranks: &[2, 3, 4], run: Run::Launcher(products) },
     Case { name: "program::each_rank_reads_its_own_file", ranks: &[3], run: Run::Launcher(own_files) },
     Case { name: "program::an_error_is_one_line_and_one_code", ranks: &[2, 4], run: Run::Launcher(errors) },
+    Case { name: "program::different_arguments_are_refused", ranks: &[2], run: Run::Launcher(different) },
     Case { name: "program::a_killed_rank_ends_the_job", ranks: &[3], run: Run::Launcher(killed) },
     Case { name: "program::other_commands_run_once", ranks: &[2], run: Run::Launcher(others) },
     Case { name: "program::bench_compares_with_one_process", ranks: &[2], run: Run::Launcher(bench) },
@@ -88,11 +90,11 @@ fn own_files(launcher: &Launcher, ranks: usize) {
     let at = folder.path();
     // The binary file of all rows is made of those of the ranks by a product with rows of the identity.
     alone(at, "gen random --rows 90 --cols 15 --precision 120 -o P.bin");
-    let whole = sunzi::front::formats::read(&at.join("P.bin"), &sunzi::front::formats::ReadOptions::new(120)).unwrap();
+    let whole = formats::read(at.join("P.bin"), &ReadOptions::new(120)).unwrap();
     for (rank, rows) in [0..10, 10..10, 10..90].into_iter().enumerate() {
         let block = whole.matrix.view().block(rows, 0..15).unwrap();
-        let options = sunzi::front::formats::WriteOptions::default();
-        sunzi::front::formats::write(&at.join(format!("P.{rank}.bin")), block, &options).unwrap();
+        let options = WriteOptions::default();
+        formats::write(at.join(format!("P.{rank}.bin")), block, &options).unwrap();
     }
     alone(at, "syrk P.bin -o Q1.bin");
     on_ranks(launcher, ranks, 2, at, "syrk @/P.{rank}.bin -o @/Q.bin --threads 1").expect_success();
@@ -106,7 +108,7 @@ fn own_files(launcher: &Launcher, ranks: usize) {
 /// One line of error, the exit code, no hang.
 fn refused(ended: &Ended, code: i32, text: &str) {
     assert_eq!(ended.status.and_then(|status| status.code()), Some(code), "{}", ended.report());
-    let said = ended.errors.lines().filter(|line| line.contains("sunzi: ")).collect::<Vec<_>>();
+    let said = ended.errors.lines().filter(|line| line.contains("sunzi: error")).collect::<Vec<_>>();
     assert!(said.len() == 1 && said[0].contains(text) && ended.took < SOON, "{}", ended.report());
     assert!(ended.left.is_empty());
 }
@@ -128,6 +130,23 @@ fn errors(launcher: &Launcher, ranks: usize) {
         refused(&on_ranks(launcher, ranks, 2, at, line), code, text);
         assert!(!at.join("Q.mtx").exists());
     }
+}
+
+/// Ranks that are asked for different things, as in a farm of tasks, are refused rather than joined to one.
+fn different(launcher: &Launcher, ranks: usize) {
+    let script = format!("{SUNZI} gen hilbert --rows 3 --cols 3 --precision 64 -o $OMPI_COMM_WORLD_RANK$PMI_RANK.mtx");
+    let folder = tempfile::tempdir().unwrap();
+    let line = format!("cd {} && {script}", folder.path().display());
+    let ended = launcher.run(&Job::of_program("/bin/sh", ranks, &["-c", &line]));
+    refused(&ended, 2, "ranks were started with different arguments");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    let ended = launcher.run(&Job::of_program(
+        "/bin/sh",
+        ranks,
+        &["-c", &line.replace(SUNZI, &format!("SUNZI_ALONE=1 {SUNZI}"))],
+    ));
+    ended.expect_success();
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), ranks);
 }
 
 fn killed(launcher: &Launcher, ranks: usize) {

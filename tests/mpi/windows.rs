@@ -54,7 +54,7 @@ fn phases(rank: MpiRank) {
     for (kind, name) in kinds(rank.size()) {
         // The second time around the memory may have been used before.
         for words in [3000, 3000, 100_000] {
-            let mut window = SharedWindow::open(&rank, kind, "test", words).unwrap();
+            let mut window = SharedWindow::open(&rank, kind, words).unwrap();
             assert_eq!(window.kind(), name);
             assert_eq!(window.bytes(), SharedWindow::bytes_for(words));
             let fresh = window.read(&mut Fence::new(&rank), Ok(())).unwrap();
@@ -68,10 +68,10 @@ fn phases(rank: MpiRank) {
         }
     }
     if rank.size() > 1 {
-        let refused = SharedWindow::open(&rank, WindowKind::Heap, "test", 8).map(drop).unwrap_err();
+        let refused = SharedWindow::open(&rank, WindowKind::Heap, 8).map(drop).unwrap_err();
         assert_eq!(refused.exit_code(), 2);
     }
-    let empty = SharedWindow::open(&rank, WindowKind::Mpi, "test", 0).unwrap();
+    let empty = SharedWindow::open(&rank, WindowKind::Mpi, 0).unwrap();
     assert_eq!((empty.kind(), empty.len()), ("none", 0));
     empty.close().unwrap();
 }
@@ -79,8 +79,8 @@ fn phases(rank: MpiRank) {
 fn two(rank: MpiRank) {
     let partition = partition(rank.size());
     for (kind, _) in kinds(rank.size()) {
-        let mut first = SharedWindow::open(&rank, kind, "first", 3000).unwrap();
-        let mut second = SharedWindow::open(&rank, kind, "second", 5000).unwrap();
+        let mut first = SharedWindow::open(&rank, kind, 3000).unwrap();
+        let mut second = SharedWindow::open(&rank, kind, 5000).unwrap();
         for round in 0..10 {
             write(&mut first, &rank, &partition, round);
             let mut fence = Fence::new(&rank);
@@ -103,12 +103,12 @@ fn two(rank: MpiRank) {
 fn too_large(rank: MpiRank) {
     for (kind, name) in kinds(rank.size()) {
         for words in [1 << 40, 1 << 50, usize::MAX / 64] {
-            let error = SharedWindow::open(&rank, kind, "test", words).map(drop).unwrap_err();
+            let error = SharedWindow::open(&rank, kind, words).map(drop).unwrap_err();
             assert_eq!(error.exit_code(), 4, "{name}, {words} words: {error}");
             barrier(&rank).unwrap();
         }
         // Nothing of it stays in the way.
-        SharedWindow::open(&rank, kind, "test", 1000).unwrap().close().unwrap();
+        SharedWindow::open(&rank, kind, 1000).unwrap().close().unwrap();
     }
 }
 
@@ -125,7 +125,7 @@ fn held() -> (usize, usize, u64) {
 fn given_back(rank: MpiRank) {
     for (kind, name) in kinds(rank.size()) {
         let open_and_close = || {
-            let mut window = SharedWindow::open(&rank, kind, "test", 1 << 17).unwrap();
+            let mut window = SharedWindow::open(&rank, kind, 1 << 17).unwrap();
             write(&mut window, &rank, &partition(rank.size()), 1);
             check(&mut window, &rank, 1);
             window.close().unwrap();
@@ -143,7 +143,7 @@ fn parts(rank: MpiRank) {
     let part = rank.split(rank.rank() % 2).unwrap();
     let partition = partition(part.size());
     for (kind, _) in kinds(part.size()) {
-        let mut window = SharedWindow::open(&*part, kind, "test", 3000).unwrap();
+        let mut window = SharedWindow::open(&*part, kind, 3000).unwrap();
         for round in 0..10 {
             write(&mut window, &*part, &partition, round + 100 * (rank.rank() % 2));
             check(&mut window, &*part, round + 100 * (rank.rank() % 2));
@@ -154,10 +154,10 @@ fn parts(rank: MpiRank) {
 
 fn dropped(rank: MpiRank) {
     for (kind, _) in kinds(rank.size()) {
-        let mut window = SharedWindow::open(&rank, kind, "test", 3000).unwrap();
+        let mut window = SharedWindow::open(&rank, kind, 3000).unwrap();
         write(&mut window, &rank, &partition(rank.size()), 5);
     }
-    let mut window = SharedWindow::open(&rank, WindowKind::Mpi, "test", 3000).unwrap();
+    let mut window = SharedWindow::open(&rank, WindowKind::Mpi, 3000).unwrap();
     write(&mut window, &rank, &partition(rank.size()), 6);
     check(&mut window, &rank, 6);
     window.close().unwrap();

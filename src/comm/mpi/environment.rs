@@ -1,6 +1,6 @@
 //! The life of MPI in this process: from initialising to finalising, where both are ours.
 
-use crate::comm::mpi::{MpiRank, gate, result};
+use crate::comm::mpi::{MpiRank, gate, result, window};
 use crate::error::{Error, Result};
 
 /// Initialised MPI. Finalises it at the end only where [`Environment::start`] initialised it.
@@ -52,6 +52,11 @@ impl Environment {
 
     fn end(&mut self) -> Result<()> {
         let _alone = gate::shut();
+        let open = window::live();
+        if self.owned && open > 0 {
+            // Its memory would go under the hands of whoever holds it.
+            return Err(Error::Transport(format!("MPI cannot end while {open} of its windows are in use")));
+        }
         if std::mem::take(&mut self.owned) && !result::is_finalised() {
             result::finalise()?;
         }

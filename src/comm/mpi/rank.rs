@@ -127,7 +127,9 @@ impl Turn<'_> {
     }
 }
 
-impl Transport for MpiRank {
+// SAFETY: a reduction that all ranks get depends on the words of all, so MPI returns it to none before each has called;
+// windows are made visible by `Backing::sync` around it.
+unsafe impl Transport for MpiRank {
     fn rank(&self) -> usize {
         self.rank
     }

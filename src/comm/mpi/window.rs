@@ -19,7 +19,7 @@ use rustix::mm::{Advice, madvise};
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::{AtomicUsize, Ordering, fence};
 use std::time::{Duration, Instant};
 
 /// Alignment of the first word: windows begin on a page of their own.
@@ -68,6 +68,7 @@ impl MpiWindow {
         let window = all_have(group, made)?;
         // SAFETY: the window has just been made, and nobody has used it.
         let (start, offset) = all_have(group, unsafe { begin(window) })?;
+        LIVE.fetch_add(1, Ordering::SeqCst);
         let window = MpiWindow { window, start, len: words };
         let share = share_of(group.rank(), group.size(), bytes);
         // SAFETY: the share lies inside the window, and no other rank uses it before all have agreed below.
@@ -177,6 +178,21 @@ unsafe fn provide(start: *mut u8, bytes: usize, share: Range<usize>) -> Result<(
     // SAFETY: inside the mapping, and nobody else uses it, by contract.
     unsafe { first.write_bytes(0, share.len()) };
     Ok(())
+}
+
+/// Windows whose memory may be in use.
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+
+/// Number of windows that are neither closed nor dropped.
+pub fn live() -> usize {
+    LIVE.load(Ordering::SeqCst)
+}
+
+impl Drop for MpiWindow {
+    /// Nobody uses the memory any more; MPI keeps it until it ends, unless `close` has freed it.
+    fn drop(&mut self) {
+        LIVE.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 // SAFETY: `begin` found the memory of all ranks at a page boundary, at the same place of it (`same_on_all`); it stays

@@ -17,6 +17,7 @@ pub use posix::Posix;
 use crate::comm::{Fence, Transport};
 use crate::error::Result;
 use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Where the memory of a window comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -64,7 +65,7 @@ pub unsafe trait Backing: Send + Sync {
     /// Makes what this rank has written visible to others after the next fence, and what others wrote before it
     /// visible here.
     fn sync(&self) {
-        std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+        std::sync::atomic::fence(Ordering::SeqCst);
     }
     /// Gives the memory back. Collective.
     ///
@@ -79,9 +80,22 @@ const PAGE_BYTES: u64 = 4096;
 /// A window of the ranks of one node.
 pub struct SharedWindow {
     backing: Option<Box<dyn Backing>>,
+    /// This rank, the number of ranks, and the address of the transport that stands for the group.
     rank: usize,
-    /// What the agreements of all phases of this window begin with.
-    name: &'static str,
+    ranks: usize,
+    group: *const (),
+    /// Tells windows apart in the agreements on phases; the same on all ranks.
+    id: u64,
+}
+
+// SAFETY: `group` is only compared, never followed; all else may move to another thread.
+unsafe impl Send for SharedWindow {}
+// SAFETY: as above; no method that takes a shared reference changes anything.
+unsafe impl Sync for SharedWindow {}
+
+/// The address of a transport.
+fn address(group: &dyn Transport) -> *const () {
+    std::ptr::from_ref(group).cast()
 }
 
 impl SharedWindow {
@@ -89,10 +103,20 @@ impl SharedWindow {
     ///
     /// # Errors
     /// As [`Transport::open_window`].
-    pub fn open(node: &dyn Transport, kind: WindowKind, name: &'static str, words: usize) -> Result<SharedWindow> {
+    pub fn open(node: &dyn Transport, kind: WindowKind, words: usize) -> Result<SharedWindow> {
         let words = (SharedWindow::bytes_for(words) / 8) as usize;
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let mut id = [u64::from(std::process::id()) << 32 | NEXT.fetch_add(1, Ordering::Relaxed)];
+        node.broadcast(0, &mut id)?;
         let backing = if words == 0 { None } else { Some(node.open_window(kind, words)?) };
-        Ok(SharedWindow { backing, rank: node.rank(), name })
+        let (rank, ranks, group) = (node.rank(), node.size(), address(node));
+        Ok(SharedWindow { backing, rank, ranks, group, id: id[0] })
+    }
+
+    /// What the ranks agree on at the fence of a phase, which must be one of the group that opened the window.
+    fn token(&self, fence: &Fence<'_>, phase: &str, hash: u64) -> u64 {
+        assert!(address(fence.group()) == self.group, "a fence of another group");
+        xxhash_rust::xxh3::xxh3_64(format!("{:x} {phase} {hash:x}", self.id).as_bytes())
     }
 
     /// Bytes of a window of so many words.
@@ -132,7 +156,7 @@ impl SharedWindow {
     /// As [`Fence::pass`].
     pub fn read(&mut self, fence: &mut Fence<'_>, outcome: Result<()>) -> Result<&[u64]> {
         self.sync();
-        fence.pass(outcome, token(self.name, "read", 0))?;
+        fence.pass(outcome, self.token(fence, "read", 0))?;
         self.sync();
         Ok(self.words())
     }
@@ -148,7 +172,7 @@ impl SharedWindow {
         partition: &'w Partition,
     ) -> Result<Shares<'w>> {
         self.sync();
-        fence.pass(outcome, token(self.name, "write", partition.hash()))?;
+        fence.pass(outcome, self.token(fence, "write", partition.hash()))?;
         self.sync();
         Ok(self.shares(partition))
     }
@@ -166,7 +190,7 @@ impl SharedWindow {
     ) -> Result<(&'w [u64], Shares<'w>)> {
         self.sync();
         source.sync();
-        fence.pass(outcome, token(self.name, source.name, partition.hash()))?;
+        fence.pass(outcome, self.token(fence, &format!("from {:x}", source.id), partition.hash()))?;
         source.sync();
         self.sync();
         Ok((source.words(), self.shares(partition)))
@@ -183,6 +207,7 @@ impl SharedWindow {
 
     fn shares<'w>(&'w mut self, partition: &'w Partition) -> Shares<'w> {
         assert!(partition.end() <= self.len(), "a partition of {} words in {}", partition.end(), self.len());
+        assert!(partition.ranks() == self.ranks, "a partition for {} ranks", partition.ranks());
         let start = self.backing.as_ref().map_or(std::ptr::NonNull::dangling().as_ptr(), |backing| backing.start());
         Shares { start, len: self.len(), partition, rank: self.rank, window: PhantomData }
     }
@@ -194,11 +219,6 @@ impl SharedWindow {
     pub fn close(mut self) -> Result<()> {
         self.backing.take().map_or(Ok(()), Backing::close)
     }
-}
-
-fn token(window: &str, phase: &str, hash: u64) -> u64 {
-    let text = format!("{window} {phase} {hash:x}");
-    xxhash_rust::xxh3::xxh3_64(text.as_bytes())
 }
 
 /// What one rank may write in a phase.

@@ -53,8 +53,12 @@ impl Partition {
         assert!(in_order && runs.iter().all(|run| run.rank < ranks), "runs overlap or have no rank");
         let cell = runs.last().map_or(0, |run| run.words.end);
         assert!(inner.count <= 1 || cell <= inner.stride, "cells of {cell} words, {} apart", inner.stride);
-        let row = if inner.count == 0 { 0 } else { (inner.count - 1) * inner.stride + cell };
+        let end = |first: Option<usize>, size: usize| first.and_then(|first| first.checked_add(size));
+        let row = if inner.count == 0 { Some(0) } else { end((inner.count - 1).checked_mul(inner.stride), cell) };
+        let row = row.expect("cells within the address space");
         assert!(outer.count <= 1 || row <= outer.stride, "rows of cells of {row} words, {} apart", outer.stride);
+        let last = if outer.count == 0 { Some(0) } else { end((outer.count - 1).checked_mul(outer.stride), row) };
+        last.expect("rows of cells within the address space");
         assert!(runs.len() <= u32::MAX as usize);
         let mut first_of_rank = vec![0; ranks + 1];
         runs.iter().for_each(|run| first_of_rank[run.rank + 1] += 1);
@@ -72,6 +76,7 @@ impl Partition {
 
     /// The same partition with its first cell at word `base`.
     pub fn at(self, base: usize) -> Partition {
+        self.end().checked_add(base).expect("cells within the address space");
         let hash = xxhash_rust::xxh3::xxh3_64_with_seed(&self.hash.to_le_bytes(), base as u64);
         Partition { base, hash, ..self }
     }
@@ -89,6 +94,11 @@ impl Partition {
     /// The inner repetition.
     pub fn inner(&self) -> Level {
         self.inner
+    }
+
+    /// Number of ranks.
+    pub fn ranks(&self) -> usize {
+        self.first_of_rank.len() - 1
     }
 
     /// All runs of a cell, in order.
@@ -114,9 +124,11 @@ impl Partition {
     pub fn is_free(&self, range: &Range<usize>) -> bool {
         let next = self.runs.partition_point(|run| run.words.end <= range.start);
         let free = self.runs.get(next).is_none_or(|run| run.words.start >= range.end);
-        let fits = |level: Level| level.count <= 1 || range.end <= level.stride;
-        let within = if self.inner.count > 1 { fits(self.inner) } else { fits(self.outer) };
-        free && within && range.start <= range.end
+        // A cell ends where the next one begins, the last of a row of cells where the next row begins.
+        let inner = if self.inner.count > 1 { self.inner.stride } else { usize::MAX };
+        let before_last = self.inner.count.saturating_sub(1) * self.inner.stride;
+        let outer = if self.outer.count > 1 { self.outer.stride - before_last } else { usize::MAX };
+        free && range.end <= inner.min(outer) && range.start <= range.end
     }
 
     /// The same on all ranks that made the same partition.
@@ -155,6 +167,20 @@ mod tests {
         {
             assert_eq!(partition.is_free(&range), free, "{range:?}");
         }
+    }
+
+    #[test]
+    fn free_words_end_with_the_row_of_cells() {
+        let (outer, inner) = (Level { count: 2, stride: 25 }, Level { count: 3, stride: 10 });
+        let partition = Partition::new(1, outer, inner, vec![run(0..5, 0)]);
+        // Words 5 to 10 of the last cell are the first cell of the next row.
+        assert!(!partition.is_free(&(5..10)) && partition.is_free(&(5..5)));
+    }
+
+    #[test]
+    #[should_panic(expected = "address space")]
+    fn strides_that_wrap_are_refused() {
+        Partition::new(1, Level { count: 3, stride: 1 << 63 }, Level::ONCE, vec![run(0..8, 0)]);
     }
 
     #[test]

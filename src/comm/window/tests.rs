@@ -10,7 +10,7 @@ fn all_ranks_see_what_each_wrote() {
     for kind in [WindowKind::Heap, WindowKind::Posix] {
         for ranks in [1usize, 2, 5] {
             local::run(ranks, |rank| {
-                let mut window = SharedWindow::open(rank, kind, "test", 3000).unwrap();
+                let mut window = SharedWindow::open(rank, kind, 3000).unwrap();
                 assert_eq!(window.bytes(), SharedWindow::bytes_for(3000));
                 let mut fence = Fence::new(rank);
                 let runs = (0..ranks).map(|rank| Run { words: rank * 10..rank * 10 + 7, rank }).collect();
@@ -45,7 +45,7 @@ fn all_ranks_see_what_each_wrote() {
 #[test]
 fn words_outside_all_shares_can_be_read_while_others_write() {
     local::run(3, |rank| {
-        let mut window = SharedWindow::open(rank, WindowKind::Auto, "test", 90).unwrap();
+        let mut window = SharedWindow::open(rank, WindowKind::Auto, 90).unwrap();
         let mut fence = Fence::new(rank);
         let runs = (0..3).map(|rank| Run { words: rank * 10..rank * 10 + 9, rank }).collect();
         let partition = Partition::new(3, Level { count: 3, stride: 30 }, Level::ONCE, runs);
@@ -60,7 +60,7 @@ fn words_outside_all_shares_can_be_read_while_others_write() {
 #[test]
 fn a_window_that_does_not_fit_is_an_error_on_every_rank() {
     for kind in [WindowKind::Heap, WindowKind::Posix] {
-        let results = local::run(2, |rank| SharedWindow::open(rank, kind, "test", 1 << 50).map(drop));
+        let results = local::run(2, |rank| SharedWindow::open(rank, kind, 1 << 50).map(drop));
         for result in results {
             let error = result.unwrap_err();
             assert_eq!(error.exit_code(), 4, "{error}");
@@ -71,7 +71,7 @@ fn a_window_that_does_not_fit_is_an_error_on_every_rank() {
 #[test]
 fn a_window_without_words_has_no_memory() {
     local::run(2, |rank| {
-        let mut window = SharedWindow::open(rank, WindowKind::Auto, "test", 0).unwrap();
+        let mut window = SharedWindow::open(rank, WindowKind::Auto, 0).unwrap();
         let mut fence = Fence::new(rank);
         assert_eq!((window.bytes(), window.kind()), (0, "none"));
         assert!(window.read(&mut fence, Ok(())).unwrap().is_empty());
@@ -84,7 +84,7 @@ fn a_window_without_words_has_no_memory() {
 #[test]
 fn an_error_of_one_rank_ends_the_phase_for_all() {
     let results = local::run(4, |rank| {
-        let mut window = SharedWindow::open(rank, WindowKind::Auto, "test", 10).unwrap();
+        let mut window = SharedWindow::open(rank, WindowKind::Auto, 10).unwrap();
         let outcome = match rank.rank() {
             2 => Err(Error::NotInteger { row: 3, column: 4 }),
             3 => Err(Error::Cancelled),
@@ -98,4 +98,17 @@ fn an_error_of_one_rank_ends_the_phase_for_all() {
         assert!(result.0.starts_with("rank 2: entry at row 3, column 4 is not an integer"), "{}", result.0);
         assert_eq!(result.1, 3);
     }
+}
+
+#[test]
+#[should_panic(expected = "a rank panicked")]
+fn a_fence_of_another_group_is_refused() {
+    local::run(2, |rank| {
+        let mut window = SharedWindow::open(rank, WindowKind::Auto, 100).unwrap();
+        let alone = rank.split(rank.rank()).unwrap();
+        let mut fence = Fence::new(&*alone);
+        let runs = vec![Run { words: 0..100, rank: 0 }];
+        let partition = Partition::new(1, Level::ONCE, Level::ONCE, runs);
+        let _ = window.write(&mut fence, Ok(()), &partition);
+    });
 }

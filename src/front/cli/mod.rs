@@ -16,6 +16,7 @@ mod report;
 mod signals;
 mod units;
 
+use crate::comm::agreed;
 use crate::error::{Error, Result};
 use args::Arguments;
 use clap::Parser;
@@ -56,6 +57,7 @@ pub fn check_arguments(arguments: impl IntoIterator<Item = OsString>) -> std::re
 }
 
 fn run_command(arguments: Vec<OsString>) -> u8 {
+    let typed = format!("{:?}", arguments.get(1..));
     let arguments = Arguments::try_parse_from(arguments);
     if arguments.as_ref().is_ok_and(Arguments::is_bench) {
         machine::restart_with_strong_blas(); // before MPI, which survives no restart
@@ -68,10 +70,14 @@ fn run_command(arguments: Vec<OsString>) -> u8 {
         }
     };
     SPEAKS.store(ranks.is_root(), Ordering::Relaxed);
-    let outcome = match arguments {
+    let outcome = ranks.compare(&typed).and_then(|()| match arguments {
         Ok(arguments) => {
             signals::install();
-            arguments.resolve().and_then(|(global, command)| commands::run(global, command, &ranks))
+            let resolved = match ranks.several() {
+                Some(world) => agreed(world, arguments.resolve()),
+                None => arguments.resolve(),
+            };
+            resolved.and_then(|(global, command)| run_resolved(global, command, &ranks))
         }
         Err(error) if is_help(&error) => {
             if ranks.is_root() {
@@ -81,12 +87,18 @@ fn run_command(arguments: Vec<OsString>) -> u8 {
             Ok(0)
         }
         Err(error) => Err(Error::InvalidArgument(usage_text(&error))),
-    };
+    });
     ranks.finish(outcome, |error| {
         print_error(&error.to_string());
         // The launcher may send signals as soon as another rank has left.
         SPEAKS.store(false, Ordering::Relaxed);
     })
+}
+
+/// Runs a command; a bug on one of several ranks ends them all.
+fn run_resolved(global: config::Global, command: config::Command, ranks: &Ranks) -> Result<u8> {
+    let Some(world) = ranks.several() else { return commands::run(global, command, ranks) };
+    catch_unwind(AssertUnwindSafe(|| commands::run(global, command, ranks))).unwrap_or_else(|_| world.abort(BUG))
 }
 
 /// Writes text to standard output. A reader that went away is no error.

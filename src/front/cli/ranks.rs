@@ -3,8 +3,11 @@
 //! Of several ranks only the first, the root, prints, reads files that are not per rank, and writes. Whatever ends one
 //! of them ends all, with the same error and exit code.
 
-use crate::comm::{Transport, agree, barrier, launched};
+use crate::comm::{Reduction, Transport, agree, barrier, launched};
 use crate::error::{Error, Result};
+
+/// Set in the environment, it makes a process run alone that a launcher, or a program under one, has started.
+const ALONE: &str = "SUNZI_ALONE";
 
 /// The rank that speaks.
 pub const ROOT: usize = 0;
@@ -31,25 +34,34 @@ impl Ranks {
     /// # Errors
     /// [`Error::InvalidArgument`] where there are several but this build has no MPI; [`Error::Transport`].
     pub fn find() -> Result<Ranks> {
+        let asked = std::env::var_os(ALONE).is_some_and(|value| !value.is_empty());
         match launched() {
-            Some(count) if count > 1 => Ranks::start(count),
+            Some(count) if count > 1 && !asked => Ranks::start(count),
             _ => Ok(Ranks::alone()),
         }
     }
 
     #[cfg(feature = "mpi")]
-    fn start(_count: usize) -> Result<Ranks> {
+    fn start(count: usize) -> Result<Ranks> {
         let environment = crate::comm::mpi::Environment::start()?;
         let world = environment.world()?;
-        // One rank needs no messages.
-        let world: Option<Box<dyn Transport>> = if world.size() > 1 { Some(Box::new(world)) } else { None };
-        Ok(Ranks { world, environment: Some(environment) })
+        if world.size() == 1 {
+            // Each process would do the whole work, and write the same file.
+            let message = format!(
+                "started as one of {count} ranks, but {} sees one: use its own launcher, or set {ALONE}=1 to run alone",
+                environment.library()
+            );
+            return Err(Error::InvalidArgument(message));
+        }
+        Ok(Ranks { world: Some(Box::new(world)), environment: Some(environment) })
     }
 
     #[cfg(not(feature = "mpi"))]
     fn start(count: usize) -> Result<Ranks> {
-        let message =
-            format!("started as one of {count} ranks, but this build has no MPI: build it with the feature mpi");
+        let message = format!(
+            "started as one of {count} ranks, but this build has no MPI: build it with the feature mpi, or set {ALONE}=1 to \
+             run alone"
+        );
         Err(Error::InvalidArgument(message))
     }
 
@@ -61,6 +73,23 @@ impl Ranks {
     /// Whether this rank speaks.
     pub fn is_root(&self) -> bool {
         self.world.as_ref().is_none_or(|world| world.rank() == ROOT)
+    }
+
+    /// Refuses ranks that were started with different arguments: they would not make the same calls. Collective.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] on all ranks.
+    pub fn compare(&self, arguments: &str) -> Result<()> {
+        let Some(world) = &self.world else { return Ok(()) };
+        let hash = xxhash_rust::xxh3::xxh3_64(arguments.as_bytes());
+        let mut extremes = [hash, !hash];
+        world.all_reduce(Reduction::Max, &mut extremes)?;
+        if extremes[0] == !extremes[1] {
+            return Ok(());
+        }
+        Err(Error::InvalidArgument(
+            "ranks were started with different arguments: they work on one task together".into(),
+        ))
     }
 
     /// Agrees on how all ranks end: with the exit code of the root, or with the first error, which `say` tells.
@@ -77,7 +106,7 @@ impl Ranks {
         let broken = matches!(ended, Err(Error::Transport(_)));
         let code = code(&ended.map(|()| codes[0] as u8), say);
         if broken || barrier(&**world).is_err() {
-            return code; // nothing that takes all ranks would end
+            world.abort(code.max(1)); // nothing that takes all ranks would end
         }
         #[cfg(feature = "mpi")]
         if let Some(environment) = self.environment {

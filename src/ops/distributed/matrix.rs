@@ -1,7 +1,7 @@
 //! `DistMatrix`: a matrix in tiles, each on the rank that owns it.
 
-use crate::comm::{Incoming, Outgoing, Transport, agreed};
-use crate::error::Result;
+use crate::comm::{Incoming, Outgoing, Transport, agree, agreed};
+use crate::error::{Error, Result};
 use crate::matrix::Matrix;
 use crate::ops::segments::{ColumnPiece, Region, Segment};
 use crate::plan::{BLOCK, TileId, TileMap};
@@ -70,11 +70,26 @@ impl DistMatrix {
         map.tiles_of(rank).map(tile).sum()
     }
 
+    /// Refuses a group other than the one that the matrix is distributed over. Collective.
+    pub(crate) fn check_group(&self, group: &dyn Transport) -> Result<()> {
+        let (grid, own) = (self.map.grid, (self.rank, group.rank(), group.size()));
+        let fits = grid.size() <= own.2 && own.0 == own.1;
+        let refusal = || {
+            let message = format!(
+                "a matrix of rank {} in a grid of {} x {} on rank {} of {}",
+                own.0, grid.rows, grid.cols, own.1, own.2
+            );
+            Error::InvalidArgument(message)
+        };
+        agree(group, if fits { Ok(()) } else { Err(refusal()) })
+    }
+
     /// The whole matrix on rank `root`, `None` on the others. Entries outside the triangle are 0. Collective.
     ///
     /// # Errors
     /// [`crate::Error::Transport`]; [`crate::Error::OutOfMemory`] on every rank where the root cannot hold it.
     pub fn gather(&self, group: &dyn Transport, root: usize) -> Result<Option<Matrix>> {
+        self.check_group(group)?;
         let made = match group.rank() == root {
             true => Matrix::zeros(self.map.rows, self.map.cols, self.precision_bits).map(Some),
             false => Ok(None),
@@ -121,11 +136,12 @@ impl DistMatrix {
         for id in map.tiles() {
             let owner = map.owner(id);
             let tile = if owner == group.rank() { own.next().map(|(_, tile)| tile) } else { None };
-            match (whole, tile) {
-                (Some(whole), Some(tile)) => tile.clone_from(&cut(whole, &map, id)?),
-                (Some(whole), None) => {
-                    let tile = cut(whole, &map, id)?;
-                    let (heads, limbs) = tile.parts();
+            // A tile that the root cannot hold is the error of all.
+            let sent = agreed(group, whole.map(|whole| cut(whole, &map, id)).transpose())?;
+            match (sent, tile) {
+                (Some(sent), Some(tile)) => *tile = sent,
+                (Some(sent), None) => {
+                    let (heads, limbs) = sent.parts();
                     group.exchange(&[heads, limbs].map(|words| Outgoing { to: owner, words }), &mut [])?;
                 }
                 (None, Some(tile)) => {

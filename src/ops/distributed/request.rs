@@ -3,7 +3,7 @@
 use crate::comm::{Reduction, agree, agreed};
 use crate::context::{Context, WorkspaceNeeds};
 use crate::error::{Error, Result};
-use crate::matrix::MatrixView;
+use crate::matrix::{MatrixView, Uplo};
 use crate::ops::combine::Combination;
 use crate::ops::direct::ProductSize;
 use crate::ops::distributed::plan::{ClusterRequest, PlannedCluster, plan_cluster};
@@ -35,6 +35,8 @@ struct Shared {
     cols: [usize; 2],
     /// Bytes that each node may take.
     node_bytes: Vec<u64>,
+    /// Whether some rank of each node has a memory limit.
+    limited: Vec<bool>,
 }
 
 /// What a rank tells the others, one word each.
@@ -49,9 +51,10 @@ enum Fact {
     Precision,
     Options,
     Kernel,
+    Limited,
 }
 
-const FACTS: usize = 8;
+const FACTS: usize = 9;
 
 /// In place of the number of columns: this rank has no block to tell it.
 const UNKNOWN: u64 = u64::MAX;
@@ -61,7 +64,7 @@ const UNKNOWN: u64 = u64::MAX;
 /// # Errors
 /// Those of [`super::syrk`].
 pub(crate) fn run(ctx: &Context, team: &mut Team, problem: &RankProblem<'_>) -> Result<DistOutcome> {
-    agree(team.world(), problem.check(ctx))?;
+    agree(team.world(), problem.check(ctx, team.size()))?;
     let mut clock = PhaseClock::new();
     let shared = problem.share(ctx, team)?;
     let operands = [Some(problem.left), problem.right];
@@ -107,7 +110,8 @@ pub(crate) fn run(ctx: &Context, team: &mut Team, problem: &RankProblem<'_>) -> 
     let node = layout.node_of[team.rank()];
     let left = RankOperand { blocks: problem.left, shifts: &left_shifts };
     let right = problem.right.map(|blocks| RankOperand { blocks, shifts: &right_shifts });
-    let part = Part { problem, planned: &planned, shape: &nodes[node], words: node, left, right, bits };
+    let limited = shared.limited[node];
+    let part = Part { problem, planned: &planned, shape: &nodes[node], words: node, left, right, bits, limited };
     part.compute(ctx, team, &mut clock, &mut result)?;
     let report = make_report(ctx, team, planned, &shared, &clock)?;
     Ok(DistOutcome { result, report, spans: clock.into_spans() })
@@ -135,13 +139,15 @@ struct Part<'a> {
     left: RankOperand<'a>,
     right: Option<RankOperand<'a>>,
     bits: Bits,
+    /// Whether some rank of the node has a memory limit.
+    limited: bool,
 }
 
 impl Part<'_> {
     /// Opens windows, takes scratch, runs. Collective.
     fn compute(&self, ctx: &Context, team: &mut Team, clock: &mut PhaseClock, result: &mut DistMatrix) -> Result<()> {
         let words = &self.planned.words[self.words];
-        let exact = ctx.memory_bytes().is_some();
+        let exact = self.limited;
         let opened = clock.time(RankPhase::Windows, || team.open_windows((words.operands, words.products), exact));
         let mut workspace = ctx.workspace();
         let needs = WorkspaceNeeds {
@@ -149,7 +155,8 @@ impl Part<'_> {
             product_bytes: 0,
             workers: ctx.threads(),
             worker_bytes: words.scratch as u64 * 8 + words.call_bytes,
-            planned_bytes: self.planned.plan.planned_bytes,
+            // What other ranks of the node keep is not known here: under a limit of all of them nobody keeps anything.
+            planned_bytes: if self.shape.ranks() > 1 { u64::MAX } else { self.planned.plan.planned_bytes },
         };
         workspace.trim(ctx, &needs);
         workspace.hire(ctx.threads());
@@ -160,7 +167,7 @@ impl Part<'_> {
             (Err(error), _) => (false, Err(error)),
             (_, Err(_)) => (false, Err(Error::OutOfMemory { bytes: needs.worker_bytes * ctx.threads() as u64 })),
         };
-        agree(team.world(), outcome)?;
+        agree(team.world(), team.in_world(outcome))?;
         let (world, node, layout, windows) = team.parts();
         let run = RankRun {
             ctx,
@@ -172,7 +179,8 @@ impl Part<'_> {
             planned: self.planned,
             left: self.left,
             right: self.right,
-            uplo: self.problem.options.uplo,
+            // A general product has no triangle to transpose.
+            uplo: if self.right.is_some() { Uplo::Lower } else { self.problem.options.uplo },
             bits: self.bits,
             combination: Combination::new(self.problem.options.alpha, None, None),
         };
@@ -182,7 +190,7 @@ impl Part<'_> {
 
 impl RankProblem<'_> {
     /// What this rank can say alone about its arguments.
-    fn check(&self, ctx: &Context) -> Result<()> {
+    fn check(&self, ctx: &Context, ranks: usize) -> Result<()> {
         let same_cols = |blocks: &[MatrixView<'_>]| {
             let first = blocks.first().map_or(0, MatrixView::cols);
             match blocks.iter().position(|block| block.cols() != first) {
@@ -206,6 +214,11 @@ impl RankProblem<'_> {
             let message = "Freivalds' test is for products in one process: use the self-check here";
             return Err(Error::InvalidArgument(message.into()));
         }
+        if let Some(RankGrid { rows, cols }) = self.options.grid
+            && (rows == 0 || cols == 0 || rows.saturating_mul(cols) > ranks)
+        {
+            return Err(Error::InvalidArgument(format!("a grid of {rows} x {cols} ranks for {ranks}")));
+        }
         if let Some(size) = self.options.tile_size.filter(|size| *size == 0 || !size.is_multiple_of(BLOCK)) {
             return Err(Error::InvalidArgument(format!("tiles of {size} rows: choose a multiple of {BLOCK}")));
         }
@@ -225,6 +238,7 @@ impl RankProblem<'_> {
         tell(Fact::Precision, self.precision_bits.into());
         tell(Fact::Options, self.options_hash(ctx));
         tell(Fact::Kernel, hash(ctx.kernel().name()));
+        tell(Fact::Limited, ctx.memory_bytes().is_some().into());
         let mut all = vec![0; FACTS * team.size()];
         team.world().all_gather(&own, &mut all)?;
         let facts = all.chunks_exact(FACTS).collect::<Vec<_>>();
@@ -237,11 +251,14 @@ impl RankProblem<'_> {
         let cols = cols.map(|(fact, what)| same(column(fact), what).map(|cols| cols.map_or(0, |cols| cols as usize)));
         let [left, right] = cols;
         let left = left?;
+        let nodes = &team.layout().nodes;
+        let limited = |&rank: &usize| facts[rank][Fact::Limited as usize] != 0;
         Ok(Shared {
             rows: column(Fact::Rows).map(|word| word as usize).collect(),
             threads: column(Fact::Threads).map(|word| word as usize).collect(),
             cols: [left, if self.right.is_some() { right? } else { left }],
-            node_bytes: team.layout().nodes.iter().map(|ranks| facts[ranks[0]][Fact::NodeBytes as usize]).collect(),
+            node_bytes: nodes.iter().map(|ranks| facts[ranks[0]][Fact::NodeBytes as usize]).collect(),
+            limited: nodes.iter().map(|ranks| ranks.iter().any(limited)).collect(),
         })
     }
 
@@ -275,8 +292,7 @@ impl RankProblem<'_> {
     /// Tiles of the result and their owners.
     fn map(&self, team: &Team, shared: &Shared) -> TileMap {
         let [rows, cols] = shared.cols;
-        let fits = |grid: &RankGrid| grid.rows > 0 && grid.cols > 0 && grid.size() <= team.size();
-        let grid = self.options.grid.filter(fits).unwrap_or_else(|| RankGrid::for_ranks(team.size()));
+        let grid = self.options.grid.unwrap_or_else(|| RankGrid::for_ranks(team.size()));
         let tile_size = self.options.tile_size.unwrap_or_else(|| TileMap::default_tile_size(rows.max(cols), grid));
         let triangle = if self.right.is_none() { Some(self.options.uplo) } else { None };
         TileMap { rows, cols, tile_size, grid, triangle }

@@ -105,6 +105,7 @@ impl<'a> RankRun<'a> {
 
     /// Waits for all ranks of all nodes and agrees with them.
     fn meet(&self, outcome: Result<()>, state: &mut RankState<'_, '_>) -> Result<()> {
+        let outcome = self.layout.in_world(self.world.rank(), self.node.size(), outcome);
         state.clock.time(RankPhase::Wait, || agree(self.world, outcome))
     }
 

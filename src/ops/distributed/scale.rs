@@ -12,7 +12,8 @@ use crate::math::scale::{norm_exponent, square_bound};
 use crate::matrix::{MAXIMUM_EXPONENT, MatrixView};
 use crate::ops::scale::check_integers;
 
-/// Bits of each of the three words that a sum travels in, so that the sums of 2^30 ranks cannot overflow.
+/// Bits of each of the three words that a sum travels in: a rank's sum of up to 2^40 rows fits, and the sums of 2^30
+/// ranks cannot overflow.
 const SUM_BITS: u32 = 34;
 
 /// Columns of a view that a worker takes at a time.

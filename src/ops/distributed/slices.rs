@@ -32,6 +32,7 @@ impl DistMatrix {
     }
 
     fn slice(&self, group: &dyn Transport, share: impl Fn(usize) -> Place) -> Result<Matrix> {
+        self.check_group(group)?;
         let (rank, size) = (group.rank(), group.size());
         let own = share(rank);
         let made = Matrix::zeros(own.rows.len(), own.cols.len(), self.precision_bits());
@@ -39,12 +40,12 @@ impl DistMatrix {
         let width = 1 + slice.limbs_per_element();
         for step in 0..size {
             let (to, from) = ((rank + step) % size, (rank + size - step) % size);
-            let mut message = Vec::new();
-            for (id, tile) in self.tiles() {
+            let pack_tile = |mut message: Vec<u64>, (id, tile): &(TileId, Matrix)| {
                 let place = self.tile_place(*id);
                 let common = place.intersect(&share(to));
-                pack(tile.view(), &common.within(&place), &mut message)?;
-            }
+                pack(tile.view(), &common.within(&place), &mut message).map(|()| message)
+            };
+            let message = agreed(group, self.tiles().iter().try_fold(Vec::new(), pack_tile))?;
             let pieces = self.map().tiles_of(from).map(|id| self.tile_place(id).intersect(&own));
             let pieces = pieces.filter(|piece| !piece.is_empty()).collect::<Vec<_>>();
             let words = pieces.iter().map(Place::entries).sum::<usize>() * width;
@@ -130,6 +131,7 @@ impl CyclicBlock<'_> {
     /// [`Error::InvalidArgument`] for a grid of another size; [`Error::ShapeMismatch`] for local entries of another
     /// shape; on every rank. [`Error::Transport`], [`Error::OutOfMemory`].
     pub fn to_rows(&self, group: &dyn Transport) -> Result<Matrix> {
+        self.check_alike(group)?;
         agree(group, self.check(group))?;
         let (grid, (row, col)) = (self.grid, self.position(group.rank()));
         let count = self.local.rows();
@@ -140,7 +142,8 @@ impl CyclicBlock<'_> {
             let (to, from) = ((col + step) % grid.cols, (col + grid.cols - step) % grid.cols);
             let mut message = Vec::new();
             let sent = Place { rows: even_share(count, grid.cols, to), cols: 0..self.local.cols() };
-            pack(self.local, &sent, &mut message)?;
+            let packed = pack(self.local, &sent, &mut message);
+            agree(group, packed)?;
             let columns = (from..self.cols).step_by(grid.cols);
             let words = rows.rows() * columns.len() * width;
             let partners = (self.rank_at(row, to), self.rank_at(row, from));
@@ -168,6 +171,19 @@ impl CyclicBlock<'_> {
         match self.order {
             GridOrder::RowMajor => row * self.grid.cols + col,
             GridOrder::ColumnMajor => col * self.grid.rows + row,
+        }
+    }
+
+    /// Refuses a group whose ranks describe different blocks. Collective.
+    fn check_alike(&self, group: &dyn Transport) -> Result<()> {
+        let order = usize::from(self.order == GridOrder::ColumnMajor);
+        let bits = self.local.precision_bits() as usize;
+        let own = [self.rows, self.cols, self.grid.rows, self.grid.cols, order, bits].map(|number| number as u64);
+        let mut all = vec![0; own.len() * group.size()];
+        group.all_gather(&own, &mut all)?;
+        match all.chunks_exact(own.len()).position(|other| other != &all[..own.len()]) {
+            None => Ok(()),
+            Some(other) => Err(Error::InvalidArgument(format!("ranks 0 and {other} describe different cyclic blocks"))),
         }
     }
 

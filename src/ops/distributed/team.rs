@@ -3,7 +3,7 @@
 use crate::comm::window::{SharedWindow, WindowKind};
 use crate::comm::{Reduction, Transport, agree};
 use crate::error::{Error, Result};
-use crate::store::available_bytes;
+use crate::store::{available_bytes, shared_memory_bytes};
 
 /// Choices of a [`Team`].
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,6 +65,20 @@ impl NodeLayout {
             }
         }
         NodeLayout { nodes: nodes.into_iter().map(|(_, ranks)| ranks).collect(), node_of, local_of }
+    }
+}
+
+impl NodeLayout {
+    /// An outcome of the node of `rank`, on which `local` ranks agreed, with the number of a rank of the node as that
+    /// of the team.
+    pub(crate) fn in_world(&self, rank: usize, local: usize, outcome: Result<()>) -> Result<()> {
+        match outcome {
+            Err(Error::Rank { rank: number, exit_code, message }) if local < self.node_of.len() => {
+                let ranks = &self.nodes[self.node_of[rank]];
+                Err(Error::Rank { rank: ranks.get(number).copied().unwrap_or(number), exit_code, message })
+            }
+            other => other,
+        }
     }
 }
 
@@ -142,7 +156,10 @@ impl Team {
     /// with what the kept windows hold. The same on all ranks of a node. Collective over the node.
     pub(crate) fn node_bytes(&self, limit_bytes: Option<u64>) -> Result<u64> {
         let held = self.window_bytes();
-        let share = || available_bytes().map(|bytes| bytes / self.nodes_on_machine as u64 + held);
+        // Windows that are not on the heap live in a file system of their own, which may be smaller.
+        let shared = if self.node.size() > 1 && self.window != WindowKind::Heap { shared_memory_bytes() } else { None };
+        let available = [available_bytes(), shared].into_iter().flatten().min();
+        let share = || available.map(|bytes| bytes / self.nodes_on_machine as u64 + held);
         let bytes = limit_bytes.or_else(share).unwrap_or(u64::MAX);
         let mut least = [!bytes];
         self.node.all_reduce(Reduction::Max, &mut least)?;
@@ -157,6 +174,11 @@ impl Team {
     /// Where the windows' memory comes from: `heap`, `mpi`, `posix`, or `none` before the first call.
     pub fn window_kind(&self) -> &'static str {
         self.windows.as_ref().map_or("none", |windows| windows.products.kind())
+    }
+
+    /// An outcome of this rank's node with the number of a rank of the node as that of the team.
+    pub(crate) fn in_world(&self, outcome: Result<()>) -> Result<()> {
+        self.layout.in_world(self.rank(), self.node.size(), outcome)
     }
 
     /// Windows of so many words, the kept ones where they do; says whether they are new. Collective.
@@ -174,8 +196,8 @@ impl Team {
             return Ok(false);
         }
         self.close_windows()?;
-        let operands = SharedWindow::open(&*self.node, self.window, "operands", words.0)?;
-        let products = match SharedWindow::open(&*self.node, self.window, "products", words.1) {
+        let operands = SharedWindow::open(&*self.node, self.window, words.0)?;
+        let products = match SharedWindow::open(&*self.node, self.window, words.1) {
             Ok(products) => products,
             Err(error) => {
                 operands.close()?;

@@ -81,7 +81,7 @@ pub fn run(session: &mut Session, config: &Bench, world: &dyn Transport) -> Resu
     let made = if root { Operands::new(Operation::Syrk, size).map(|operands| Some(operands.a)) } else { Ok(None) };
     let whole = agreed(world, made)?;
     let own = scatter_rows(world, ROOT, whole.as_ref().map(Matrix::view))?;
-    let options = TeamOptions { window: config.window, ..TeamOptions::from_environment()? };
+    let options = TeamOptions { window: config.window, ..agreed(world, TeamOptions::from_environment())? };
     let mut contests = vec![Contest::new(session, config, world, "ranks", options, None)?];
     let threads = total_threads(&contests[0])?;
     let builder = session.context(&config.engine).threads(threads);

@@ -47,13 +47,15 @@ pub fn run(session: &mut Session, config: &Product, world: &dyn Transport) -> Re
     refuse_what_needs_one_process(config)?;
     let root = world.rank() == ROOT;
     agree(world, if root { check_output(&config.output) } else { Ok(()) })?;
-    let options = TeamOptions { window: config.window, ..TeamOptions::from_environment()? };
+    let options = TeamOptions { window: config.window, ..agreed(world, TeamOptions::from_environment())? };
     let mut team = Team::new(world.split(0)?, options)?;
     let mut trace = agreed(world, Trace::begin(config.trace.as_deref().filter(|_| root)))?;
     let (inputs, input_seconds) = trace.span("read", || Inputs::read(session, config, &team))?;
     let (computed, _) = trace.span("compute", || while_computing(|| compute(session, config, &inputs, &mut team)))?;
     let Computed { outcome: DistOutcome { result, report, spans }, node_peak_bytes } = computed;
-    trace::add(&mut trace, &team, &spans)?;
+    if config.trace.is_some() {
+        trace::add(&mut trace, &team, &spans)?;
+    }
     drop(inputs);
     let written = Instant::now();
     let (whole, _) = trace.span("gather", || result.gather(world, ROOT))?;
@@ -139,7 +141,8 @@ fn plan_line(plan: &ClusterPlan, node: &NodePlan) -> String {
         count => format!("{count} nodes like {}", node.first_node),
     };
     format!(
-        "{nodes}: {} ranks, {} workers, {} rows; {} planned (operands {}, products {}); batches {}, bands {}, chunks {}",
+        "{nodes}: {} ranks, {} workers, {} rows; {} planned (operands {}, products {}); \
+         batches {}, bands {}, chunks {}",
         node.ranks,
         node.workers,
         node.rows,
