@@ -59,8 +59,8 @@ impl Ranks {
     #[cfg(not(feature = "mpi"))]
     fn start(count: usize) -> Result<Ranks> {
         let message = format!(
-            "started as one of {count} ranks, but this build has no MPI: build it with the feature mpi, or set {ALONE}=1 to \
-             run alone"
+            "started as one of {count} ranks, but this build has no MPI: build it with the feature mpi, or set \
+             {ALONE}=1 to run alone"
         );
         Err(Error::InvalidArgument(message))
     }
