@@ -191,7 +191,9 @@ fn others(launcher: &Launcher, ranks: usize) {
     let made = on_ranks(launcher, ranks, 2, at, "gen hilbert --rows 20 --cols 20 --precision 300 -o @/A.mtx");
     made.expect_success();
     assert_eq!(made.output.lines().count(), 1, "{}", made.report());
-    on_ranks(launcher, ranks, 2, at, "cholesky @/A.mtx -o @/L.mtx --precision 300").expect_success();
+    let factored = on_ranks(launcher, ranks, 2, at, "cholesky @/A.mtx -o @/L.mtx --precision 300");
+    factored.expect_success();
+    assert!(factored.errors.contains("runs on the first of 2 ranks alone"), "{}", factored.report());
     on_ranks(launcher, ranks, 2, at, "verify cholesky @/A.mtx @/L.mtx").expect_success();
     let different = on_ranks(launcher, ranks, 2, at, "compare @/A.mtx @/L.mtx");
     assert_eq!(different.status.and_then(|status| status.code()), Some(1), "{}", different.report());

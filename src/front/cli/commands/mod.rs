@@ -45,6 +45,9 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
         return Ok(0); // the root does it alone
     }
     let mut session = Session::begin(global, all.is_root(), together)?;
+    if let (Some(world), None, true) = (all.several(), together, computes(&command)) {
+        session.note(&format!("this command runs on the first of {} ranks alone", world.size()));
+    }
     let done = |result: Result<()>| result.map(|()| 0);
     match command {
         Command::Product(config) => done(match (together, &config.trace) {
@@ -70,6 +73,12 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
         Command::BenchKernel(config) => done(bench::run_kernel(&mut session, &config)),
         Command::Demo(engine) => done(demo::run(&mut session, &engine)),
     }
+}
+
+/// Whether a command is long work, which a user who starts several ranks may expect to be shared.
+fn computes(command: &Command) -> bool {
+    use Command::{Bench, Demo, Factor, Trsm, Verify, VerifyCholesky};
+    matches!(command, Factor(_) | Trsm(_) | Verify(_) | VerifyCholesky(_) | Bench(_) | Demo(_))
 }
 
 /// What a command needs beside its choices: where it may speak, and its report.
