@@ -140,8 +140,10 @@ unsafe impl Transport for MpiRank {
 
     fn all_reduce(&self, reduction: Reduction, words: &mut [u64]) -> Result<()> {
         let (turn, patience) = (self.turn()?, Patience::for_words(words.len()));
+        // MPICH compares unsigned words as signed ones: so maxima go as signed words in the same order.
+        let flip = if reduction == Reduction::Max { 1 << 63 } else { 0 };
         for piece in words.chunks_mut(self.piece_words) {
-            let own = piece.to_vec();
+            let own = piece.iter().map(|word| word ^ flip).collect::<Vec<u64>>();
             let start = || {
                 // SAFETY: the communicator lives as long as `self`, both slices until the wait below is over.
                 unsafe { result::start_all_reduce(self.comm, reduction, &own, piece) }
@@ -149,6 +151,7 @@ unsafe impl Transport for MpiRank {
             let request = turn.gate.call(start)?;
             // SAFETY: the request just started, and nothing touches its words before it is done.
             unsafe { turn.wait_one(request, patience) }?;
+            piece.iter_mut().for_each(|word| *word ^= flip);
         }
         Ok(())
     }

@@ -184,7 +184,7 @@ pub unsafe fn abort(comm: sys::MPI_Comm, exit_code: u8) {
     unsafe { sys::MPI_Abort(comm, exit_code.into()) };
 }
 
-/// Starts combining `own` of all ranks into `all`.
+/// Starts combining `own` of all ranks into `all`; maxima are those of signed words.
 ///
 /// # Safety
 /// As [`rank_and_size`]; both slices stay untouched until the request is done, as for all requests below.
@@ -198,12 +198,12 @@ pub unsafe fn start_all_reduce(
     let (mut request, count) = (no_request(), count(own.len()));
     // SAFETY: as many words in both slices as are named; they stay, and the communicator lives, by contract.
     let code = unsafe {
-        let operation = match reduction {
-            Reduction::Max => sys::RSMPI_MAX,
-            Reduction::Sum => sys::RSMPI_SUM,
+        let (operation, kind) = match reduction {
+            Reduction::Max => (sys::RSMPI_MAX, sys::RSMPI_INT64_T),
+            Reduction::Sum => (sys::RSMPI_SUM, sys::RSMPI_UINT64_T),
         };
         let (own, all) = (own.as_ptr().cast::<c_void>(), all.as_mut_ptr().cast::<c_void>());
-        sys::MPI_Iallreduce(own, all, count, sys::RSMPI_UINT64_T, operation, comm, &mut request)
+        sys::MPI_Iallreduce(own, all, count, kind, operation, comm, &mut request)
     };
     check("MPI_Iallreduce", code)?;
     Ok(request)
