@@ -118,8 +118,8 @@ pub fn gemm_rows(
 /// `C := alpha * op(A) op(B)` for matrices in tiles over the ranks of `team`. Collective.
 ///
 /// Each operand is first shared out by the contracted index (every entry travels once), then multiplied as in
-/// [`gemm_rows`]; the shares, and messages of up to a rank's tiles, come on top of the memory limit. Entries outside the
-/// triangle of an operand are 0.
+/// [`gemm_rows`]; the shares, and messages of up to a rank's tiles, come on top of the memory limit. Entries outside
+/// the triangle of an operand are 0.
 ///
 /// # Errors
 /// As [`gemm_rows`].
