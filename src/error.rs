@@ -96,6 +96,36 @@ pub enum Error {
         /// What is missing.
         reason: &'static str,
     },
+    /// A device that was asked for is not there, or cannot be used.
+    #[error("no such device: {0}")]
+    NoDevice(String),
+    /// A device's memory cannot take what a step needs.
+    #[error(
+        "device memory: {bytes} bytes more do not fit beside {used_bytes} bytes in use, of {capacity_bytes} bytes that \
+         may be used"
+    )]
+    DeviceMemory {
+        /// Bytes asked for.
+        bytes: u64,
+        /// Bytes in use then.
+        used_bytes: u64,
+        /// Bytes that may be used.
+        capacity_bytes: u64,
+    },
+    /// A device limit is below the least that the operation can run in.
+    #[error("{limit_bytes} bytes of device memory are too few: this operation needs at least {minimum_bytes} bytes")]
+    DeviceLimit {
+        /// Bytes that may be used.
+        limit_bytes: u64,
+        /// The least that would do.
+        minimum_bytes: u64,
+    },
+    /// A device stopped working in the middle of a call. What lies on the host is intact.
+    #[error("device lost: {0}")]
+    DeviceLost(String),
+    /// A device's library or compiler refused a call.
+    #[error("device error: {0}")]
+    Device(String),
     /// The self-check found a value outside its proven bound.
     #[error("self-check failed at row {row}, column {column}: a residue was wrong (faulty memory or processor?)")]
     SelfCheck {
@@ -192,12 +222,13 @@ pub enum Error {
 
 impl Error {
     /// Exit code of the program for this error: 2 for arguments, 3 for input, 4 for limits, 5 for a failed check, 6 for
-    /// failed communication, 130 for a stop.
+    /// failed communication, 7 for a failed device, 130 for a stop.
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::InvalidArgument(_)
             | Error::UnknownKernel { .. }
             | Error::KernelUnavailable { .. }
+            | Error::NoDevice(_)
             | Error::Precision { .. } => 2,
             Error::NotFinite { .. }
             | Error::NotInteger { .. }
@@ -209,9 +240,13 @@ impl Error {
             | Error::RefinementStalls { .. }
             | Error::Format { .. }
             | Error::Io { .. } => 3,
-            Error::MemoryLimit { .. } | Error::OutOfMemory { .. } => 4,
+            Error::MemoryLimit { .. }
+            | Error::OutOfMemory { .. }
+            | Error::DeviceMemory { .. }
+            | Error::DeviceLimit { .. } => 4,
             Error::SelfCheck { .. } | Error::Verification(_) => 5,
             Error::Transport(_) => 6,
+            Error::Device(_) | Error::DeviceLost(_) => 7,
             Error::Rank { exit_code, .. } => *exit_code,
             Error::Cancelled => 130,
         }

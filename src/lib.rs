@@ -6,6 +6,7 @@
 
 pub mod comm;
 pub mod context;
+pub mod device;
 pub mod drive;
 pub mod error;
 pub mod front;

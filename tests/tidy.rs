@@ -16,7 +16,7 @@ use scan::{File, Word};
 const LAYERS: &[&[&str]] = &[
     &["error"],
     &["math", "store"],
-    &["matrix"],
+    &["matrix", "device"],
     &["plan", "runtime"],
     &["kernels", "comm"],
     &["context"],
@@ -27,7 +27,7 @@ const LAYERS: &[&[&str]] = &[
 ];
 
 /// Where `unsafe` may stand.
-const UNSAFE_FOLDERS: &[&str] = &["src/kernels/", "src/store/", "src/comm/", "src/rivals/"];
+const UNSAFE_FOLDERS: &[&str] = &["src/kernels/", "src/device/", "src/store/", "src/comm/", "src/rivals/"];
 
 const FILE_LINES: usize = 500;
 const FUNCTION_LINES: usize = 70;

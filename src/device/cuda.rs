@@ -1,0 +1,1 @@
+//! CUDA devices through `cudarc`, loaded at run time.

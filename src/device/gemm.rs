@@ -1,0 +1,127 @@
+//! Products and triangular solves as a device runs them, with their bounds checked.
+
+use crate::device::Region;
+
+/// What matrices are made of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Element {
+    /// Doubles in, doubles out.
+    F64,
+    /// Signed bytes in, 32-bit integers out.
+    I8,
+}
+
+impl Element {
+    /// Bytes of an element of an operand.
+    pub fn operand_bytes(self) -> usize {
+        match self {
+            Element::F64 => 8,
+            Element::I8 => 1,
+        }
+    }
+
+    /// Bytes of an element of a product.
+    pub fn product_bytes(self) -> usize {
+        match self {
+            Element::F64 => 8,
+            Element::I8 => 4,
+        }
+    }
+}
+
+/// One matrix of each product of a batch: column-major, columns `ld` elements apart, matrices `stride` elements apart.
+#[derive(Clone)]
+pub struct Operand {
+    /// From the first element of the first matrix on.
+    pub region: Region,
+    /// Elements from one column to the next.
+    pub ld: usize,
+    /// Elements from one matrix of the batch to the next; 0 for the same matrix in every product.
+    pub stride: usize,
+}
+
+impl Operand {
+    /// Whether `batch` matrices of `rows x cols` elements lie inside the region.
+    fn holds(&self, rows: usize, cols: usize, batch: usize, element_bytes: usize) -> bool {
+        if rows == 0 || cols == 0 || batch == 0 {
+            return true;
+        }
+        let end = (batch - 1) * self.stride + (cols - 1) * self.ld + rows;
+        self.ld >= rows && end * element_bytes <= self.region.bytes()
+    }
+}
+
+/// A batch of products `C := sign A^T B`, or `C := C + sign A^T B` (`A B^T` where `by_rows`).
+///
+/// `A^T B` with the contracted index running down the columns of both is what tensor cores want; for bytes it is the
+/// only form, `ld` and `stride` are multiples of 16 and regions begin at multiples of 16 bytes.
+#[derive(Clone)]
+pub struct Gemm {
+    /// Doubles or bytes.
+    pub element: Element,
+    /// Rows of C.
+    pub m: usize,
+    /// Columns of C.
+    pub n: usize,
+    /// Contracted length.
+    pub k: usize,
+    /// `k x m`, or `m x k` where `by_rows`.
+    pub a: Operand,
+    /// `k x n`, or `n x k` where `by_rows`.
+    pub b: Operand,
+    /// `m x n`.
+    pub c: Operand,
+    /// Products of the batch.
+    pub batch: usize,
+    /// Whether the product is subtracted.
+    pub negate: bool,
+    /// Whether C is added to.
+    pub accumulate: bool,
+    /// Whether operands are contracted along their rows: doubles only.
+    pub by_rows: bool,
+}
+
+impl Gemm {
+    /// Panics where an operand does not lie in its region: implementations call it first.
+    pub fn check(&self) {
+        let (inner, outer) = (self.element.operand_bytes(), self.element.product_bytes());
+        let (rows_a, cols_a) = if self.by_rows { (self.m, self.k) } else { (self.k, self.m) };
+        let (rows_b, cols_b) = if self.by_rows { (self.n, self.k) } else { (self.k, self.n) };
+        assert!(self.a.holds(rows_a, cols_a, self.batch, inner), "A of {} x {} x {}", self.m, self.n, self.k);
+        assert!(self.b.holds(rows_b, cols_b, self.batch, inner), "B of {} x {} x {}", self.m, self.n, self.k);
+        assert!(self.c.holds(self.m, self.n, self.batch, outer), "C of {} x {} x {}", self.m, self.n, self.k);
+        assert!(self.batch <= 1 || self.c.stride >= self.n.saturating_sub(1) * self.c.ld + self.m, "C overlaps");
+        if self.element == Element::I8 {
+            assert!(!self.by_rows && !self.negate, "bytes are multiplied as A^T B");
+            let aligned = |operand: &Operand| {
+                operand.region.address() % 16 == 0 && operand.ld % 16 == 0 && operand.stride % 16 == 0
+            };
+            assert!(aligned(&self.a) && aligned(&self.b), "operands of bytes begin at multiples of 16");
+        }
+    }
+
+    /// Multiply-adds.
+    pub fn work(&self) -> u64 {
+        self.m as u64 * self.n as u64 * self.k as u64 * self.batch as u64
+    }
+}
+
+/// `B := B L^-T` in doubles: L is `n x n` lower triangular, B is `m x n`.
+#[derive(Clone)]
+pub struct Trsm {
+    /// Rows of B.
+    pub m: usize,
+    /// Columns of B.
+    pub n: usize,
+    /// The triangle.
+    pub l: Operand,
+    /// The right sides.
+    pub b: Operand,
+}
+
+impl Trsm {
+    /// Panics where an operand does not lie in its region: implementations call it first.
+    pub fn check(&self) {
+        assert!(self.l.holds(self.n, self.n, 1, 8) && self.b.holds(self.m, self.n, 1, 8), "{} x {}", self.m, self.n);
+    }
+}

@@ -1,0 +1,156 @@
+//! Memory of a device and host memory for copies, shared by count and freed when no work needs it any more.
+
+use crate::device::Event;
+use crate::error::Result;
+use std::ops::{Deref, DerefMut, Range};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Memory of a device as its implementation holds it; freed when dropped, after all work submitted on it.
+pub trait RawMemory: Send + Sync {
+    /// Its address on the device.
+    fn address(&self) -> u64;
+    /// Its length.
+    fn bytes(&self) -> usize;
+}
+
+/// Memory of a device.
+#[derive(Clone)]
+pub struct Memory(pub Arc<dyn RawMemory>);
+
+impl Memory {
+    /// Its length.
+    pub fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+
+    /// All of it.
+    pub fn whole(&self) -> Region {
+        self.region(0..self.bytes())
+    }
+
+    /// A part of it. Panics beyond the end.
+    pub fn region(&self, bytes: Range<usize>) -> Region {
+        assert!(bytes.start <= bytes.end && bytes.end <= self.bytes(), "{bytes:?} of {} bytes", self.bytes());
+        Region { memory: self.clone(), start: bytes.start, bytes: bytes.len() }
+    }
+}
+
+/// A part of a device's memory.
+#[derive(Clone)]
+pub struct Region {
+    memory: Memory,
+    start: usize,
+    bytes: usize,
+}
+
+impl Region {
+    /// Its address on the device.
+    pub fn address(&self) -> u64 {
+        self.memory.0.address() + self.start as u64
+    }
+
+    /// Its length.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// A part of it. Panics beyond the end.
+    pub fn region(&self, bytes: Range<usize>) -> Region {
+        assert!(bytes.start <= bytes.end && bytes.end <= self.bytes, "{bytes:?} of {} bytes", self.bytes);
+        Region { memory: self.memory.clone(), start: self.start + bytes.start, bytes: bytes.len() }
+    }
+
+    /// What lies from byte `start` on.
+    pub fn from(&self, start: usize) -> Region {
+        self.region(start..self.bytes)
+    }
+}
+
+/// Host memory as a device's implementation holds it.
+///
+/// # Safety
+/// `pointer` addresses `bytes` initialised bytes, aligned to 64 bytes, that nobody else touches while the value lives,
+/// but for the copies submitted on it; `settle` returns when these are done.
+pub unsafe trait RawPinned: Send + Sync {
+    /// Its first byte.
+    fn pointer(&self) -> *mut u8;
+    /// Its length.
+    fn bytes(&self) -> usize;
+    /// Waits for all copies submitted to it or from it.
+    ///
+    /// # Errors
+    /// [`crate::Error::DeviceLost`].
+    fn settle(&self) -> Result<()>;
+    /// Takes in that a copy was submitted that is done at `event`.
+    fn submitted(&self, event: Event);
+}
+
+/// Page-locked host memory.
+#[derive(Clone)]
+pub struct Pinned(Arc<PinnedCell>);
+
+struct PinnedCell {
+    raw: Box<dyn RawPinned>,
+    touch: Mutex<()>,
+}
+
+impl Pinned {
+    /// Wraps what an implementation allocated.
+    pub fn new(raw: Box<dyn RawPinned>) -> Pinned {
+        Pinned(Arc::new(PinnedCell { raw, touch: Mutex::new(()) }))
+    }
+
+    /// Its length.
+    pub fn bytes(&self) -> usize {
+        self.0.raw.bytes()
+    }
+
+    /// The implementation's own.
+    pub fn raw(&self) -> &dyn RawPinned {
+        &*self.0.raw
+    }
+
+    /// Waits for the copies under way, then gives the bytes to the host; no copy can be submitted until the guard ends.
+    ///
+    /// # Errors
+    /// [`crate::Error::DeviceLost`].
+    pub fn lock(&self) -> Result<PinnedGuard<'_>> {
+        let touch = self.0.touch.lock().unwrap_or_else(PoisonError::into_inner);
+        self.0.raw.settle()?;
+        Ok(PinnedGuard { raw: &*self.0.raw, _touch: touch })
+    }
+
+    /// Submits a copy of `bytes` bytes from byte `at` on, with the host kept away meanwhile. Panics beyond the end.
+    ///
+    /// # Errors
+    /// Those of `enqueue`, which returns the event at which the copy is done.
+    pub fn submit(&self, at: usize, bytes: usize, enqueue: impl FnOnce() -> Result<Event>) -> Result<()> {
+        assert!(at.checked_add(bytes).is_some_and(|end| end <= self.bytes()), "{bytes} bytes from byte {at} on");
+        let _touch = self.0.touch.lock().unwrap_or_else(PoisonError::into_inner);
+        self.0.raw.submitted(enqueue()?);
+        Ok(())
+    }
+}
+
+/// The bytes of [`Pinned`] memory, for the host alone.
+pub struct PinnedGuard<'a> {
+    raw: &'a dyn RawPinned,
+    _touch: MutexGuard<'a, ()>,
+}
+
+impl Deref for PinnedGuard<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the memory is initialised and outlives the borrow; the guard's lock keeps other guards and new
+        // copies away, and the copies submitted before it are done.
+        unsafe { std::slice::from_raw_parts(self.raw.pointer(), self.raw.bytes()) }
+    }
+}
+
+impl DerefMut for PinnedGuard<'_> {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and the guard is borrowed mutably.
+        unsafe { std::slice::from_raw_parts_mut(self.raw.pointer(), self.raw.bytes()) }
+    }
+}

@@ -1,0 +1,209 @@
+//! Devices with memory of their own: buffers, streams, events, copies both ways, products and compiled kernels.
+//!
+//! One trait, [`Device`], with two implementations: [`soft`], plain memory with a capacity and counted transfers, and
+//! `cuda` (feature `cuda`), loaded at run time. Everything above the trait runs on both.
+//! Knows: bytes, addresses, streams. Does not know: matrices, residues, operations.
+//!
+//! Work is *submitted* to a stream and done later; work of one stream is done in order, work of different streams in
+//! any order unless an [`Event`] says otherwise. Memory lives until the work submitted on it is done.
+//!
+//! Safety: [`Device::launch`] is the only unsafe call. Copies and products check their own bounds, and host memory
+//! that copies are under way to or from is waited for before it is touched ([`Pinned::lock`]).
+
+mod gemm;
+mod memory;
+pub mod soft;
+
+#[cfg(feature = "cuda")]
+pub mod cuda;
+
+pub use gemm::{Element, Gemm, Operand, Trsm};
+pub use memory::{Memory, Pinned, PinnedGuard, RawMemory, RawPinned, Region};
+
+use crate::error::Result;
+use serde::Serialize;
+use std::any::Any;
+use std::sync::Arc;
+
+/// Bytes moved over the bus, and in how many copies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Traffic {
+    /// Bytes from the host to the device.
+    pub h2d_bytes: u64,
+    /// Bytes from the device to the host.
+    pub d2h_bytes: u64,
+    /// Copies to the device.
+    pub h2d_copies: u64,
+    /// Copies from the device.
+    pub d2h_copies: u64,
+}
+
+impl Traffic {
+    /// What was moved since `earlier`.
+    pub fn since(&self, earlier: &Traffic) -> Traffic {
+        Traffic {
+            h2d_bytes: self.h2d_bytes - earlier.h2d_bytes,
+            d2h_bytes: self.d2h_bytes - earlier.d2h_bytes,
+            h2d_copies: self.h2d_copies - earlier.h2d_copies,
+            d2h_copies: self.d2h_copies - earlier.d2h_copies,
+        }
+    }
+
+    /// The sum of both.
+    pub fn plus(&self, other: &Traffic) -> Traffic {
+        Traffic {
+            h2d_bytes: self.h2d_bytes + other.h2d_bytes,
+            d2h_bytes: self.d2h_bytes + other.d2h_bytes,
+            h2d_copies: self.h2d_copies + other.h2d_copies,
+            d2h_copies: self.d2h_copies + other.d2h_copies,
+        }
+    }
+}
+
+/// What a device is.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Description {
+    /// As its maker calls it.
+    pub name: String,
+    /// `cuda` or `soft`.
+    pub kind: &'static str,
+    /// Number among the devices of its kind.
+    pub index: usize,
+    /// Version of the driver, and of the libraries; empty for a software device.
+    pub driver: String,
+    /// Bytes of memory, whatever part of it may be used.
+    pub memory_bytes: u64,
+}
+
+/// A sequence of work; made by [`Device::stream`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Stream(pub usize);
+
+/// A point in a stream's work; made by [`Device::record`].
+#[derive(Clone)]
+pub struct Event(pub Arc<dyn Any + Send + Sync>);
+
+/// One value handed to a kernel: eight bytes, as the kernel's argument structure has them.
+#[derive(Clone)]
+pub enum Argument {
+    /// The address of device memory, which is kept until the kernel has run.
+    Address(Region),
+    /// A number.
+    Number(u64),
+}
+
+/// A kernel as a device can run it: its CUDA source, and the same source compiled for the host.
+#[derive(Clone, Copy)]
+pub struct Kernel {
+    /// Name of the function.
+    pub name: &'static str,
+    /// Source text, includes resolved.
+    pub source: &'static str,
+    /// The function `name` compiled for the host.
+    pub host: HostKernel,
+}
+
+/// A kernel compiled for the host: runs the threads `first..end` one after another; `arguments` are its eight-byte
+/// arguments.
+///
+/// Calling it is as unsafe as [`Device::launch`].
+pub type HostKernel = unsafe extern "C" fn(first: u64, end: u64, arguments: *const u64);
+
+/// Constants that a kernel is compiled for: the preprocessor's names and values. The host's version reads them as
+/// arguments instead, so the source must work both ways.
+pub type Defines<'a> = &'a [(&'static str, u64)];
+
+/// A processor with memory of its own.
+pub trait Device: Send + Sync {
+    /// What it is.
+    fn description(&self) -> Description;
+    /// Bytes that may be allocated at the same time.
+    fn capacity_bytes(&self) -> u64;
+    /// Bytes allocated now.
+    fn used_bytes(&self) -> u64;
+    /// Most bytes allocated at any time.
+    fn peak_bytes(&self) -> u64;
+    /// All transfers so far.
+    fn traffic(&self) -> Traffic;
+    /// Memory on the device, dirty, aligned to 256 bytes.
+    ///
+    /// # Errors
+    /// [`crate::Error::DeviceMemory`] beyond the capacity.
+    fn allocate(&self, bytes: usize) -> Result<Memory>;
+    /// Host memory that copies run to and from, zeroed.
+    ///
+    /// # Errors
+    /// [`crate::Error::OutOfMemory`].
+    fn allocate_pinned(&self, bytes: usize) -> Result<Pinned>;
+    /// A new stream.
+    ///
+    /// # Errors
+    /// [`crate::Error::Device`].
+    fn stream(&self) -> Result<Stream>;
+    /// Submits a copy of `to.bytes()` bytes, from byte `at` of `from` on.
+    ///
+    /// # Errors
+    /// [`crate::Error::DeviceLost`], as all work that is submitted.
+    fn upload(&self, stream: Stream, from: &Pinned, at: usize, to: &Region) -> Result<()>;
+    /// Submits a copy of `from.bytes()` bytes, to byte `at` of `to` on.
+    ///
+    /// # Errors
+    /// [`crate::Error::DeviceLost`].
+    fn download(&self, stream: Stream, from: &Region, to: &Pinned, at: usize) -> Result<()>;
+    /// Submits a copy on the device; the regions are equally long.
+    ///
+    /// # Errors
+    /// [`crate::Error::DeviceLost`].
+    fn copy(&self, stream: Stream, from: &Region, to: &Region) -> Result<()>;
+    /// Submits zeros.
+    ///
+    /// # Errors
+    /// [`crate::Error::DeviceLost`].
+    fn clear(&self, stream: Stream, region: &Region) -> Result<()>;
+    /// Submits a batch of products.
+    ///
+    /// # Errors
+    /// [`crate::Error::DeviceLost`].
+    fn multiply(&self, stream: Stream, gemm: &Gemm) -> Result<()>;
+    /// Submits a triangular solve in doubles.
+    ///
+    /// # Errors
+    /// [`crate::Error::DeviceLost`].
+    fn solve(&self, stream: Stream, trsm: &Trsm) -> Result<()>;
+    /// Submits `threads` threads of a kernel.
+    ///
+    /// # Errors
+    /// [`crate::Error::DeviceLost`]; [`crate::Error::Device`] where the kernel does not compile.
+    ///
+    /// # Safety
+    /// The arguments are those that the kernel declares, in their order, and with them each of its threads stays inside
+    /// the regions it is given; no two threads write the same place, nor one what another reads.
+    unsafe fn launch(
+        &self,
+        stream: Stream,
+        kernel: &Kernel,
+        defines: Defines<'_>,
+        threads: u64,
+        arguments: &[Argument],
+    ) -> Result<()>;
+    /// Marks the end of what was submitted to `stream` so far.
+    ///
+    /// # Errors
+    /// [`crate::Error::DeviceLost`].
+    fn record(&self, stream: Stream) -> Result<Event>;
+    /// Lets work submitted to `stream` from now on begin after `event`.
+    ///
+    /// # Errors
+    /// [`crate::Error::DeviceLost`].
+    fn wait(&self, stream: Stream, event: &Event) -> Result<()>;
+    /// Waits on the host until `event`.
+    ///
+    /// # Errors
+    /// [`crate::Error::DeviceLost`], also where the work before it failed.
+    fn synchronize(&self, event: &Event) -> Result<()>;
+    /// Seconds of the device's clock between two events that have passed.
+    ///
+    /// # Errors
+    /// [`crate::Error::DeviceLost`].
+    fn seconds_between(&self, from: &Event, to: &Event) -> Result<f64>;
+}

@@ -1,0 +1,111 @@
+//! Products and triangular solves of a software device.
+
+use crate::device::{Element, Gemm, Operand, Trsm};
+
+/// Elements of an operand from its first on.
+fn elements<T>(operand: &Operand) -> &[T] {
+    let count = operand.region.bytes() / size_of::<T>();
+    // SAFETY: the region is initialised memory of the software device, aligned as the caller of `multiply` promised
+    // for its element type, and commands of the device run one at a time.
+    unsafe { std::slice::from_raw_parts(operand.region.address() as *const T, count) }
+}
+
+fn aligned<T>(operand: &Operand) -> *mut T {
+    assert!(operand.region.address().is_multiple_of(align_of::<T>() as u64), "an operand begins at a whole element");
+    operand.region.address() as *mut T
+}
+
+/// Carries a batch out.
+pub(super) fn multiply(gemm: &Gemm) {
+    for index in 0..gemm.batch {
+        match gemm.element {
+            Element::F64 => multiply_f64(gemm, index),
+            Element::I8 => multiply_i8(gemm, index),
+        }
+    }
+}
+
+fn multiply_f64(gemm: &Gemm, index: usize) {
+    let Gemm { m, n, k, a, b, c, .. } = gemm;
+    // (row stride, column stride) of the m x k and of the k x n matrix.
+    let (a_strides, b_strides) = match gemm.by_rows {
+        true => ((1, a.ld as isize), (b.ld as isize, 1)),
+        false => ((a.ld as isize, 1), (1, b.ld as isize)),
+    };
+    let sign = if gemm.negate { -1.0 } else { 1.0 };
+    // SAFETY: `Gemm::check` found that all matrices lie in their regions; C overlaps neither operand, as on any BLAS;
+    // what C holds is read only where it is added to.
+    unsafe {
+        ::gemm::gemm(
+            *m,
+            *n,
+            *k,
+            aligned::<f64>(c).add(index * c.stride),
+            c.ld as isize,
+            1,
+            gemm.accumulate,
+            aligned::<f64>(a).add(index * a.stride),
+            a_strides.1,
+            a_strides.0,
+            aligned::<f64>(b).add(index * b.stride),
+            b_strides.1,
+            b_strides.0,
+            1.0,
+            sign,
+            false,
+            false,
+            false,
+            ::gemm::Parallelism::None,
+        );
+    }
+}
+
+fn multiply_i8(gemm: &Gemm, index: usize) {
+    let Gemm { m, n, k, a, b, c, .. } = gemm;
+    let (a_words, b_words) = (&elements::<i8>(a)[index * a.stride..], &elements::<i8>(b)[index * b.stride..]);
+    let out = aligned::<i32>(c);
+    for col in 0..*n {
+        let right = &b_words[col * b.ld..][..*k];
+        for row in 0..*m {
+            let left = &a_words[row * a.ld..][..*k];
+            let sum = left.iter().zip(right).map(|(&x, &y)| i32::from(i16::from(x) * i16::from(y))).sum::<i32>();
+            // SAFETY: `Gemm::check` found that C lies in its region, and nothing else is borrowed from it.
+            unsafe {
+                let entry = out.add(index * c.stride + col * c.ld + row);
+                *entry = if gemm.accumulate { (*entry).wrapping_add(sum) } else { sum };
+            }
+        }
+    }
+}
+
+/// Flips a bit in the middle of the first product.
+pub(super) fn flip(gemm: &Gemm) {
+    let at = gemm.n / 2 * gemm.c.ld + gemm.m / 2;
+    // SAFETY: the entry lies in C, which lies in its region; for doubles the whole number 1 is added, which every sum
+    // of the method has room for.
+    unsafe {
+        match gemm.element {
+            Element::F64 => *aligned::<f64>(&gemm.c).add(at) += 1.0,
+            Element::I8 => *aligned::<i32>(&gemm.c).add(at) ^= 1,
+        }
+    }
+}
+
+/// `B := B L^-T`, column by column.
+pub(super) fn solve(trsm: &Trsm) {
+    let l = elements::<f64>(&trsm.l);
+    let (b, m) = (aligned::<f64>(&trsm.b), trsm.m);
+    // SAFETY: `Trsm::check` found that the columns `0..n` of `m` entries lie in the region; each is borrowed once.
+    let column = |index: usize| unsafe { std::slice::from_raw_parts_mut(b.add(index * trsm.b.ld), m) };
+    for col in 0..trsm.n {
+        let own = column(col);
+        for before in 0..col {
+            let factor = l[before * trsm.l.ld + col];
+            for (entry, solved) in own.iter_mut().zip(column(before).iter()) {
+                *entry -= solved * factor;
+            }
+        }
+        let pivot = l[col * trsm.l.ld + col];
+        own.iter_mut().for_each(|entry| *entry /= pivot);
+    }
+}

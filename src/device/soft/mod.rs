@@ -1,0 +1,324 @@
+//! A device in plain memory: a capacity, counted transfers, and a clock of its own for what would overlap.
+//!
+//! Work is kept in queues and done when somebody waits, in the order it was submitted, or, with a seed, in an order
+//! drawn from it: any order that streams and events allow. A missing event then shows as a wrong result, and the seed
+//! repeats it. New memory is filled with a pattern, so that reading what nobody wrote shows too.
+//! Faults can be planned: a device that is lost after so many commands, a bit that flips in a product.
+
+mod math;
+mod queue;
+
+use crate::device::{
+    Argument, Defines, Description, Device, Event, Gemm, Kernel, Memory, Pinned, RawMemory, RawPinned, Region, Stream,
+    Traffic, Trsm,
+};
+use crate::error::{Error, Result};
+use queue::{Action, Mark, Queues};
+use std::alloc::{Layout, alloc, alloc_zeroed, dealloc, handle_alloc_error};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Alignment of device memory, as CUDA promises it, and of host memory.
+const ALIGN_BYTES: usize = 256;
+
+/// What new device memory is filled with.
+const DIRT: u8 = 0xA7;
+
+/// Rates of the device's clock; they change no result.
+#[derive(Clone, Copy, Debug)]
+pub struct Rates {
+    /// Bytes a second to the device, and as many from it at the same time.
+    pub bytes_per_second: f64,
+    /// Multiply-adds of doubles a second.
+    pub f64_per_second: f64,
+    /// Multiply-adds of bytes a second.
+    pub i8_per_second: f64,
+    /// Threads of kernels a second.
+    pub threads_per_second: f64,
+}
+
+impl Default for Rates {
+    fn default() -> Rates {
+        Rates { bytes_per_second: 25e9, f64_per_second: 25e12, i8_per_second: 600e12, threads_per_second: 2e9 }
+    }
+}
+
+/// A fault to happen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// Every command from this one on fails, as when a card falls off the bus.
+    LostAfter(u64),
+    /// One bit of the result of this product flips: of the first of its batch, in the middle.
+    FlipInProduct(u64),
+}
+
+/// Choices of a software device.
+#[derive(Clone, Debug)]
+pub struct SoftOptions {
+    /// Bytes of memory.
+    pub capacity_bytes: u64,
+    /// Number among the software devices.
+    pub index: usize,
+    /// Where the order of execution is drawn from; `None` for the order of submission.
+    pub seed: Option<u64>,
+    /// Rates of the clock.
+    pub rates: Rates,
+    /// A fault to happen.
+    pub fault: Option<Fault>,
+}
+
+impl Default for SoftOptions {
+    fn default() -> SoftOptions {
+        SoftOptions { capacity_bytes: 1 << 30, index: 0, seed: None, rates: Rates::default(), fault: None }
+    }
+}
+
+/// Bytes allocated, shared with the memory that gives them back.
+#[derive(Default)]
+struct Account {
+    used: AtomicU64,
+    peak: AtomicU64,
+}
+
+/// The device.
+pub struct SoftDevice {
+    options: SoftOptions,
+    account: Arc<Account>,
+    queues: Arc<Mutex<Queues>>,
+}
+
+impl SoftDevice {
+    /// A device with these choices.
+    pub fn new(options: SoftOptions) -> SoftDevice {
+        let queues = Arc::new(Mutex::new(Queues::new(&options)));
+        SoftDevice { account: Arc::default(), queues, options }
+    }
+
+    fn submit(&self, stream: Stream, action: Action) -> Result<Mark> {
+        lock(&self.queues).submit(stream, action)
+    }
+}
+
+impl Drop for SoftDevice {
+    fn drop(&mut self) {
+        // Commands that nobody waited for hold memory that holds the queues.
+        let forgotten = lock(&self.queues).clear();
+        drop(forgotten);
+    }
+}
+
+fn lock(queues: &Mutex<Queues>) -> std::sync::MutexGuard<'_, Queues> {
+    queues.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A block from the system's allocator.
+struct Block {
+    start: *mut u8,
+    layout: Layout,
+}
+
+// SAFETY: the block is plain memory without owner; who may touch it when is the business of the queues.
+unsafe impl Send for Block {}
+// SAFETY: as above.
+unsafe impl Sync for Block {}
+
+impl Block {
+    fn new(bytes: usize, zeroed: bool) -> Result<Block> {
+        let refused = |_| Error::OutOfMemory { bytes: bytes as u64 };
+        let layout = Layout::from_size_align(bytes.max(1), ALIGN_BYTES).map_err(refused)?;
+        Vec::<u8>::new().try_reserve_exact(bytes).map_err(|_| Error::OutOfMemory { bytes: bytes as u64 })?;
+        // SAFETY: the layout has at least one byte.
+        let start = unsafe { if zeroed { alloc_zeroed(layout) } else { alloc(layout) } };
+        if start.is_null() {
+            handle_alloc_error(layout);
+        }
+        if !zeroed {
+            // SAFETY: the block is ours and has so many bytes.
+            unsafe { start.write_bytes(DIRT, bytes) };
+        }
+        Ok(Block { start, layout })
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        // SAFETY: made in `new` with this layout.
+        unsafe { dealloc(self.start, self.layout) };
+    }
+}
+
+struct SoftMemory {
+    block: Block,
+    bytes: usize,
+    account: Arc<Account>,
+}
+
+impl RawMemory for SoftMemory {
+    fn address(&self) -> u64 {
+        self.block.start as u64
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl Drop for SoftMemory {
+    fn drop(&mut self) {
+        self.account.used.fetch_sub(self.bytes as u64, Ordering::Relaxed);
+    }
+}
+
+struct SoftPinned {
+    block: Block,
+    bytes: usize,
+    queues: Arc<Mutex<Queues>>,
+    marks: Mutex<Vec<Mark>>,
+}
+
+// SAFETY: the block has so many initialised bytes, aligned to 256, and is reached by copies alone, which `settle`
+// carries out.
+unsafe impl RawPinned for SoftPinned {
+    fn pointer(&self) -> *mut u8 {
+        self.block.start
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn settle(&self) -> Result<()> {
+        let marks = std::mem::take(&mut *self.marks.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut queues = lock(&self.queues);
+        marks.iter().try_for_each(|mark| queues.run_until(mark))
+    }
+
+    fn submitted(&self, event: Event) {
+        let mark = event.0.downcast_ref::<Mark>().expect("an event of this device").clone();
+        self.marks.lock().unwrap_or_else(PoisonError::into_inner).push(mark);
+    }
+}
+
+fn mark(event: &Event) -> &Mark {
+    event.0.downcast_ref::<Mark>().expect("an event of this device")
+}
+
+impl Device for SoftDevice {
+    fn description(&self) -> Description {
+        Description {
+            name: "software device".into(),
+            kind: "soft",
+            index: self.options.index,
+            driver: String::new(),
+            memory_bytes: self.options.capacity_bytes,
+        }
+    }
+
+    fn capacity_bytes(&self) -> u64 {
+        self.options.capacity_bytes
+    }
+
+    fn used_bytes(&self) -> u64 {
+        self.account.used.load(Ordering::Relaxed)
+    }
+
+    fn peak_bytes(&self) -> u64 {
+        self.account.peak.load(Ordering::Relaxed)
+    }
+
+    fn traffic(&self) -> Traffic {
+        lock(&self.queues).traffic()
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<Memory> {
+        let used_bytes = self.account.used.fetch_add(bytes as u64, Ordering::Relaxed);
+        let refuse = |error| {
+            self.account.used.fetch_sub(bytes as u64, Ordering::Relaxed);
+            Err(error)
+        };
+        if used_bytes.saturating_add(bytes as u64) > self.options.capacity_bytes {
+            let capacity_bytes = self.options.capacity_bytes;
+            return refuse(Error::DeviceMemory { bytes: bytes as u64, used_bytes, capacity_bytes });
+        }
+        match Block::new(bytes, false) {
+            Ok(block) => {
+                self.account.peak.fetch_max(used_bytes + bytes as u64, Ordering::Relaxed);
+                Ok(Memory(Arc::new(SoftMemory { block, bytes, account: self.account.clone() })))
+            }
+            Err(error) => refuse(error),
+        }
+    }
+
+    fn allocate_pinned(&self, bytes: usize) -> Result<Pinned> {
+        let (block, queues) = (Block::new(bytes, true)?, self.queues.clone());
+        Ok(Pinned::new(Box::new(SoftPinned { block, bytes, queues, marks: Mutex::default() })))
+    }
+
+    fn stream(&self) -> Result<Stream> {
+        Ok(lock(&self.queues).stream())
+    }
+
+    fn upload(&self, stream: Stream, from: &Pinned, at: usize, to: &Region) -> Result<()> {
+        from.submit(at, to.bytes(), || {
+            let action = Action::Upload { from: from.clone(), at, to: to.clone() };
+            Ok(Event(Arc::new(self.submit(stream, action)?)))
+        })
+    }
+
+    fn download(&self, stream: Stream, from: &Region, to: &Pinned, at: usize) -> Result<()> {
+        to.submit(at, from.bytes(), || {
+            let action = Action::Download { from: from.clone(), to: to.clone(), at };
+            Ok(Event(Arc::new(self.submit(stream, action)?)))
+        })
+    }
+
+    fn copy(&self, stream: Stream, from: &Region, to: &Region) -> Result<()> {
+        assert_eq!(from.bytes(), to.bytes(), "regions of equal length");
+        self.submit(stream, Action::Copy { from: from.clone(), to: to.clone() }).map(drop)
+    }
+
+    fn clear(&self, stream: Stream, region: &Region) -> Result<()> {
+        self.submit(stream, Action::Clear(region.clone())).map(drop)
+    }
+
+    fn multiply(&self, stream: Stream, gemm: &Gemm) -> Result<()> {
+        gemm.check();
+        self.submit(stream, Action::Multiply(gemm.clone())).map(drop)
+    }
+
+    fn solve(&self, stream: Stream, trsm: &Trsm) -> Result<()> {
+        trsm.check();
+        self.submit(stream, Action::Solve(trsm.clone())).map(drop)
+    }
+
+    unsafe fn launch(
+        &self,
+        stream: Stream,
+        kernel: &Kernel,
+        _defines: Defines<'_>,
+        threads: u64,
+        arguments: &[Argument],
+    ) -> Result<()> {
+        let (kernel, arguments) = (kernel.host, arguments.to_vec());
+        self.submit(stream, Action::Launch { kernel, threads, arguments }).map(drop)
+    }
+
+    fn record(&self, stream: Stream) -> Result<Event> {
+        let mark = lock(&self.queues).submit(stream, Action::Record)?;
+        Ok(Event(Arc::new(mark)))
+    }
+
+    fn wait(&self, stream: Stream, event: &Event) -> Result<()> {
+        self.submit(stream, Action::Wait(mark(event).clone())).map(drop)
+    }
+
+    fn synchronize(&self, event: &Event) -> Result<()> {
+        lock(&self.queues).run_until(mark(event))
+    }
+
+    fn seconds_between(&self, from: &Event, to: &Event) -> Result<f64> {
+        self.synchronize(from)?;
+        self.synchronize(to)?;
+        Ok(mark(to).seconds() - mark(from).seconds())
+    }
+}

@@ -1,0 +1,233 @@
+//! Queues of a software device: what was submitted, in which order it runs, and when on the device's clock.
+
+use super::{Fault, Rates, SoftOptions, math};
+use crate::device::{Argument, Element, Gemm, HostKernel, Pinned, Region, Stream, Traffic, Trsm};
+use crate::error::{Error, Result};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// One command.
+pub(super) enum Action {
+    Upload { from: Pinned, at: usize, to: Region },
+    Download { from: Region, to: Pinned, at: usize },
+    Copy { from: Region, to: Region },
+    Clear(Region),
+    Multiply(Gemm),
+    Solve(Trsm),
+    Launch { kernel: HostKernel, threads: u64, arguments: Vec<Argument> },
+    Record,
+    Wait(Mark),
+}
+
+/// What works at the same time as the others: copies in either direction, and computing.
+#[derive(Clone, Copy)]
+enum Engine {
+    In,
+    Out,
+    Compute,
+}
+
+/// The end of a command: its stream, how many commands of it are done then, and the time on the device's clock.
+#[derive(Clone)]
+pub(super) struct Mark {
+    stream: usize,
+    count: u64,
+    time: Arc<AtomicU64>,
+}
+
+impl Mark {
+    /// When it passed.
+    pub fn seconds(&self) -> f64 {
+        f64::from_bits(self.time.load(Ordering::Relaxed))
+    }
+}
+
+struct Command {
+    action: Action,
+    /// Number among all commands of the device.
+    number: u64,
+    time: Arc<AtomicU64>,
+}
+
+#[derive(Default)]
+struct Line {
+    waiting: VecDeque<Command>,
+    submitted: u64,
+    done: u64,
+    clock: f64,
+}
+
+pub(super) struct Queues {
+    lines: Vec<Line>,
+    rates: Rates,
+    fault: Option<Fault>,
+    random: Option<ChaCha8Rng>,
+    submitted: u64,
+    done: u64,
+    products: u64,
+    free: [f64; 3],
+    traffic: Traffic,
+}
+
+impl Queues {
+    pub fn new(options: &SoftOptions) -> Queues {
+        Queues {
+            lines: Vec::new(),
+            rates: options.rates,
+            fault: options.fault,
+            random: options.seed.map(ChaCha8Rng::seed_from_u64),
+            submitted: 0,
+            done: 0,
+            products: 0,
+            free: [0.0; 3],
+            traffic: Traffic::default(),
+        }
+    }
+
+    pub fn traffic(&self) -> Traffic {
+        self.traffic
+    }
+
+    /// Takes out what was never waited for.
+    pub fn clear(&mut self) -> Vec<impl Sized + use<>> {
+        self.lines.iter_mut().map(|line| std::mem::take(&mut line.waiting)).collect()
+    }
+
+    pub fn stream(&mut self) -> Stream {
+        self.lines.push(Line::default());
+        Stream(self.lines.len() - 1)
+    }
+
+    pub fn submit(&mut self, stream: Stream, action: Action) -> Result<Mark> {
+        self.lost()?;
+        let time = Arc::new(AtomicU64::new(0));
+        let line = &mut self.lines[stream.0];
+        line.waiting.push_back(Command { action, number: self.submitted, time: time.clone() });
+        line.submitted += 1;
+        self.submitted += 1;
+        Ok(Mark { stream: stream.0, count: line.submitted, time })
+    }
+
+    fn lost(&self) -> Result<()> {
+        match self.fault {
+            Some(Fault::LostAfter(count)) if self.done >= count => {
+                Err(Error::DeviceLost(format!("the software device was lost after {count} commands, as planned")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Carries commands out until `mark` has passed.
+    pub fn run_until(&mut self, mark: &Mark) -> Result<()> {
+        while self.lines[mark.stream].done < mark.count {
+            self.lost()?;
+            let next = self.choose();
+            self.step(next);
+        }
+        Ok(())
+    }
+
+    /// A stream whose next command can run: the one submitted first, or one drawn from the seed.
+    fn choose(&mut self) -> usize {
+        let ready = |line: &Line| match line.waiting.front().map(|command| &command.action) {
+            None => false,
+            Some(Action::Wait(mark)) => self.lines[mark.stream].done >= mark.count,
+            Some(_) => true,
+        };
+        let ready = (0..self.lines.len()).filter(|&index| ready(&self.lines[index])).collect::<Vec<_>>();
+        assert!(!ready.is_empty(), "every stream waits for another");
+        match &mut self.random {
+            Some(random) => ready[random.random_range(0..ready.len())],
+            None => {
+                let number = |&index: &usize| self.lines[index].waiting[0].number;
+                ready.into_iter().min_by_key(number).expect("one is ready")
+            }
+        }
+    }
+
+    fn step(&mut self, stream: usize) {
+        let Command { action, time, .. } = self.lines[stream].waiting.pop_front().expect("a command waits");
+        let start = self.lines[stream].clock;
+        let end = match self.cost(&action) {
+            Some((engine, seconds)) => {
+                let free = &mut self.free[engine as usize];
+                *free = free.max(start) + seconds;
+                *free
+            }
+            None => match &action {
+                Action::Wait(mark) => start.max(mark.seconds()),
+                _ => start,
+            },
+        };
+        self.execute(action);
+        time.store(end.to_bits(), Ordering::Relaxed);
+        let line = &mut self.lines[stream];
+        (line.clock, line.done) = (end, line.done + 1);
+        self.done += 1;
+    }
+
+    /// What a command occupies, and for how long.
+    fn cost(&self, action: &Action) -> Option<(Engine, f64)> {
+        let (rates, bytes) = (&self.rates, |region: &Region| region.bytes() as f64);
+        Some(match action {
+            Action::Upload { to, .. } => (Engine::In, bytes(to) / rates.bytes_per_second),
+            Action::Download { from, .. } => (Engine::Out, bytes(from) / rates.bytes_per_second),
+            Action::Copy { .. } | Action::Clear(_) => (Engine::Compute, 0.0),
+            Action::Multiply(gemm) => {
+                let rate = if gemm.element == Element::F64 { rates.f64_per_second } else { rates.i8_per_second };
+                (Engine::Compute, gemm.work() as f64 / rate)
+            }
+            Action::Solve(trsm) => (Engine::Compute, (trsm.m * trsm.n * trsm.n) as f64 / 2.0 / rates.f64_per_second),
+            Action::Launch { threads, .. } => (Engine::Compute, *threads as f64 / rates.threads_per_second),
+            Action::Record | Action::Wait(_) => return None,
+        })
+    }
+
+    fn execute(&mut self, action: Action) {
+        match action {
+            Action::Upload { from, at, to } => {
+                self.traffic.h2d_bytes += to.bytes() as u64;
+                self.traffic.h2d_copies += 1;
+                // SAFETY: `Pinned::submit` checked the range; the host stays away until the copy is done, and the
+                // region is memory of this device that the command keeps alive.
+                unsafe { (to.address() as *mut u8).copy_from(from.raw().pointer().add(at), to.bytes()) };
+            }
+            Action::Download { from, to, at } => {
+                self.traffic.d2h_bytes += from.bytes() as u64;
+                self.traffic.d2h_copies += 1;
+                // SAFETY: as for uploads.
+                unsafe { to.raw().pointer().add(at).copy_from(from.address() as *const u8, from.bytes()) };
+            }
+            Action::Copy { from, to } => {
+                // SAFETY: both regions are memory of this device that the command keeps alive; they may overlap.
+                unsafe { (to.address() as *mut u8).copy_from(from.address() as *const u8, to.bytes()) };
+            }
+            Action::Clear(region) => {
+                // SAFETY: the region is memory of this device that the command keeps alive.
+                unsafe { (region.address() as *mut u8).write_bytes(0, region.bytes()) };
+            }
+            Action::Multiply(gemm) => {
+                math::multiply(&gemm);
+                if self.fault == Some(Fault::FlipInProduct(self.products)) {
+                    math::flip(&gemm);
+                }
+                self.products += 1;
+            }
+            Action::Solve(trsm) => math::solve(&trsm),
+            Action::Launch { kernel, threads, arguments } => {
+                let words = arguments.iter().map(|argument| match argument {
+                    Argument::Address(region) => region.address(),
+                    Argument::Number(number) => *number,
+                });
+                let words = words.collect::<Vec<_>>();
+                // SAFETY: whoever launched it promised that these are its arguments and that all threads stay inside
+                // the regions, which the command keeps alive.
+                unsafe { kernel(0, threads, words.as_ptr()) };
+            }
+            Action::Record | Action::Wait(_) => {}
+        }
+    }
+}
