@@ -3,10 +3,12 @@
 //! Knows: the kernels' names, the file formats' names. Touches no file. Whatever is refused names the option.
 
 mod bench;
+mod device;
 mod factor;
 mod plan;
 
 pub use bench::{Bench, BenchKernel};
+pub use device::GpuCheck;
 pub use factor::{Factoring, Task, Trsm, VerifyCholesky};
 pub use plan::{Operation, Plan, PlanCholesky, PlanCluster};
 
@@ -54,6 +56,8 @@ pub enum Command {
     Bench(Bench),
     /// `sunzi bench kernel`.
     BenchKernel(BenchKernel),
+    /// `sunzi gpu-check`.
+    GpuCheck(GpuCheck),
     /// `sunzi demo`.
     Demo(Engine),
 }
@@ -232,6 +236,7 @@ impl Arguments {
             }),
             Some(RawCommand::Plan(raw)) => raw.resolve()?,
             Some(RawCommand::Bench(raw)) => raw.resolve()?,
+            Some(RawCommand::GpuCheck(raw)) => Command::GpuCheck(raw.resolve()?),
             Some(RawCommand::Demo(raw)) => Command::Demo(raw.engine.resolve()?),
         };
         Ok((global, command))

@@ -6,6 +6,7 @@ mod convert;
 mod demo;
 mod factor;
 mod gen_matrix;
+mod gpu_check;
 mod info;
 mod plan;
 mod product;
@@ -72,14 +73,15 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
             None => bench::run(&mut session, &config),
         }),
         Command::BenchKernel(config) => done(bench::run_kernel(&mut session, &config)),
+        Command::GpuCheck(config) => done(gpu_check::run(&mut session, &config)),
         Command::Demo(engine) => done(demo::run(&mut session, &engine)),
     }
 }
 
 /// Whether a command is long work, which a user who starts several ranks may expect to be shared.
 fn computes(command: &Command) -> bool {
-    use Command::{Bench, Demo, Factor, Trsm, Verify, VerifyCholesky};
-    matches!(command, Factor(_) | Trsm(_) | Verify(_) | VerifyCholesky(_) | Bench(_) | Demo(_))
+    use Command::{Bench, Demo, Factor, GpuCheck, Trsm, Verify, VerifyCholesky};
+    matches!(command, Factor(_) | Trsm(_) | Verify(_) | VerifyCholesky(_) | Bench(_) | GpuCheck(_) | Demo(_))
 }
 
 /// What a command needs beside its choices: where it may speak, and its report.
