@@ -4,6 +4,7 @@ use super::spread::Spread;
 use super::task::{Cut, Phases};
 use crate::front::cli::machine::Machine;
 use crate::front::cli::units::{format_bytes, format_seconds};
+use crate::ops::device::DeviceReport;
 use crate::rivals::openblas_core;
 use serde::Serialize;
 
@@ -33,6 +34,9 @@ pub struct BenchReport {
     pub checked: bool,
     pub worst_error: f64,
     pub rivals: Vec<RivalReport>,
+    /// What each device did in that run; empty on the CPU.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<DeviceReport>,
     pub machine: Machine,
 }
 
@@ -67,6 +71,7 @@ pub fn table(report: &BenchReport) -> String {
     if !parts.is_empty() {
         lines.push(format!("phases     {}", parts.join(", ")));
     }
+    lines.extend(report.devices.iter().map(device));
     lines.push(limit(report));
     if let Some(core) = openblas_core() {
         lines.push(format!("openblas   {core} kernels"));
@@ -93,7 +98,26 @@ fn heading(report: &BenchReport) -> String {
     )
 }
 
+/// What a device did.
+fn device(report: &DeviceReport) -> String {
+    let DeviceReport { kind, index, planes, device_bytes, traffic, seconds, .. } = report;
+    format!(
+        "{kind} {index:<5} {planes} planes in {}: products {}, conversions {}, reconstruction and rounding {}; {} \
+         taken, {} to it, {} from it",
+        format_seconds(seconds.total),
+        format_seconds(seconds.product),
+        format_seconds(seconds.to_residues),
+        format_seconds(seconds.reconstruct + seconds.round),
+        format_bytes(*device_bytes),
+        format_bytes(traffic.h2d_bytes),
+        format_bytes(traffic.d2h_bytes),
+    )
+}
+
 fn limit(report: &BenchReport) -> String {
+    if !report.devices.is_empty() {
+        return "limit      not known on devices: sunzi gpu-check compares with plain products".into();
+    }
     let (Some(seconds), Some(ratio), Some(rate)) =
         (report.limit_seconds, report.limit_ratio, &report.instructions_per_second)
     else {

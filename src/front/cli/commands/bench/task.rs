@@ -5,6 +5,7 @@
 use crate::context::Context;
 use crate::error::Result;
 use crate::matrix::Matrix;
+use crate::ops::device::DeviceReport;
 use rug::Float;
 use serde::{Serialize, Serializer};
 
@@ -51,6 +52,8 @@ pub struct Account {
     pub phases: Phases,
     /// Bytes the plan allowed for.
     pub planned_bytes: Option<u64>,
+    /// What each device did; empty on the CPU.
+    pub devices: Vec<DeviceReport>,
 }
 
 impl Account {
@@ -63,6 +66,7 @@ impl Account {
             cut: Cut::Unknown {},
             phases: Phases::default(),
             planned_bytes: None,
+            devices: Vec::new(),
         }
     }
 }

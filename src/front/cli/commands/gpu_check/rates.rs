@@ -231,8 +231,8 @@ fn fill(element: Element, pinned: &Pinned) -> Result<()> {
     let mut bytes = pinned.lock()?;
     bytes.par_chunks_mut(8).enumerate().with_min_len(1 << 14).for_each(|(at, chunk)| match element {
         Element::I8 => chunk.copy_from_slice(&mix(at).to_le_bytes()[..chunk.len()]),
-        // 22 bits and a sign.
-        Element::F64 => chunk.copy_from_slice(&(((mix(at) as i64) >> 41) as f64).to_le_bytes()[..chunk.len()]),
+        // 21 bits and a sign.
+        Element::F64 => chunk.copy_from_slice(&(((mix(at) as i64) >> 42) as f64).to_le_bytes()[..chunk.len()]),
     });
     Ok(())
 }
@@ -345,10 +345,10 @@ fn tabulate_family(table: &mut Table, product: &ProductRates, plain: f64, (share
     table.figure(name("products of planes"), rate, Unit::MultiplyAddsPerSecond);
     table.aim(name("products of planes, of the plain rate"), rate / plain, Unit::Share, Target::AtLeast(share));
     let parts = [
-        ("products of planes", seconds.product),
-        ("conversion to residues", seconds.to_residues),
-        ("reconstruction", seconds.reconstruct),
-        ("rounding", seconds.round),
+        ("time in products", seconds.product),
+        ("time in conversion to residues", seconds.to_residues),
+        ("time in reconstruction", seconds.reconstruct),
+        ("time in rounding", seconds.round),
         ("first copy in to last copy out", seconds.total),
         ("the whole call, as time passes", report.seconds),
     ];

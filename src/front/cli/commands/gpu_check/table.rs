@@ -1,5 +1,6 @@
 //! The table of `sunzi gpu-check`: what was measured beside what is aimed at.
 
+use crate::front::cli::units::format_seconds;
 use serde::Serialize;
 
 /// What is aimed at.
@@ -63,7 +64,7 @@ impl Table {
 
     /// The table for people.
     pub fn text(&self) -> String {
-        let mut lines = vec![format!("{:<58} {:>12}  {:<14} {}", "what", "measured", "target", "met")];
+        let mut lines = vec![format!("{:<62} {:>12}  {:<14} {}", "what", "measured", "target", "met")];
         for row in &self.rows {
             let target = row.target.map_or(String::new(), |target| match target {
                 Target::AtLeast(least) => format!("at least {}", show(least, row.unit, 3)),
@@ -75,7 +76,7 @@ impl Table {
                 (_, Some(false)) => "NOT MET",
                 (_, None) => "not measured on a card",
             };
-            let line = format!("{:<58} {:>12}  {target:<14} {met}", row.what, show(row.measured, row.unit, 0));
+            let line = format!("{:<62} {:>12}  {target:<14} {met}", row.what, show(row.measured, row.unit, 0));
             lines.push(line.trim_end().to_string());
         }
         lines.join("\n")
@@ -94,7 +95,7 @@ fn show(value: f64, unit: Unit, round: usize) -> String {
         Unit::BytesPerSecond => format!("{} GB/s", decimals(value / 1e9, 2)),
         Unit::Bytes if value >= 1e9 => format!("{} GB", decimals(value / 1e9, 2)),
         Unit::Bytes => format!("{} MB", decimals(value / 1e6, 3)),
-        Unit::Seconds => format!("{value:.3e} s"),
+        Unit::Seconds => format_seconds(value),
         Unit::Share => format!("{} %", decimals(100.0 * value, 1)),
         Unit::Ratio => decimals(value, 2),
     }
