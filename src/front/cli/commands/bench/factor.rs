@@ -69,6 +69,7 @@ fn account(report: &CholeskyReport) -> Account {
             ("store", tasks.store),
         ]),
         planned_bytes: Some(report.planned_bytes),
+        devices: Vec::new(),
     }
 }
 

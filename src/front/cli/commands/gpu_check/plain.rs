@@ -1,7 +1,7 @@
 //! Checks of a device's own operations: copies, products and solves against a loop on the host, the order of streams.
 //!
-//! Knows: the trait [`Device`]. Does not know: big floats, residues. All numbers are integers small enough for sums to be
-//! exact in any order, but for triangular solves.
+//! Knows: the trait [`Device`]. Does not know: big floats, residues. All numbers are integers small enough for sums to
+//! be exact in any order, but for triangular solves.
 
 use crate::device::{Device, Element, Gemm, Operand, Region, Stream, Trsm};
 use crate::error::{Error, Result};
