@@ -219,7 +219,7 @@ fn median_seconds(desk: &plain::Desk<'_>, submit: impl Fn() -> Result<()>) -> Re
         }
     }
     seconds.sort_by(f64::total_cmp);
-    Ok(seconds[RUNS / 2].max(1e-9))
+    Ok(seconds[RUNS / 2].max(1e-12))
 }
 
 /// Integers as large as balanced residues of either family, at random.
