@@ -111,6 +111,23 @@ pub struct CacheCounters {
     pub evictions: u64,
 }
 
+impl CacheCounters {
+    /// What was counted since `earlier`; everything where a new memory has been counting since.
+    pub fn since(&self, earlier: &CacheCounters) -> CacheCounters {
+        if earlier.up_bytes > self.up_bytes {
+            return *self;
+        }
+        CacheCounters {
+            up_bytes: self.up_bytes - earlier.up_bytes,
+            down_bytes: self.down_bytes.saturating_sub(earlier.down_bytes),
+            uploads: self.uploads.saturating_sub(earlier.uploads),
+            write_backs: self.write_backs.saturating_sub(earlier.write_backs),
+            hits: self.hits.saturating_sub(earlier.hits),
+            evictions: self.evictions.saturating_sub(earlier.evictions),
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Entry {
     bytes: u64,
@@ -243,8 +260,7 @@ impl<T: Copy + Eq + Hash + Debug> TileCache<T> {
         let missing = || uses.iter().filter(|one| !self.entries.contains_key(&one.tile));
         let bytes = self.used_bytes + missing().map(|one| one.bytes).sum::<u64>();
         let tiles = self.entries.len() + missing().count();
-        let (mut bytes, mut tiles) =
-            (bytes.saturating_sub(self.limits.bytes), tiles.saturating_sub(self.limits.tiles));
+        let (mut bytes, mut tiles) = (bytes.saturating_sub(self.limits.bytes), tiles.saturating_sub(self.limits.tiles));
         let mut victims = Vec::new();
         let mut order = self.order.iter();
         while bytes > 0 || tiles > 0 {

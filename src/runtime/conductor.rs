@@ -183,8 +183,13 @@ mod tests {
                         let c = simulate(graph, options, 1);
                         let moved = c.up_bytes + c.down_bytes;
                         let saved = 100.0 * (1.0 - moved as f64 / base as f64);
-                        println!("{tiles} {:14} {:5} {lookahead:3} up {:6} down {:6} base {base} saved {saved:.1}",
-                            policy.name(), victim.name(), c.up_bytes, c.down_bytes);
+                        println!(
+                            "{tiles} {:14} {:5} {lookahead:3} up {:6} down {:6} base {base} saved {saved:.1}",
+                            policy.name(),
+                            victim.name(),
+                            c.up_bytes,
+                            c.down_bytes
+                        );
                     }
                 }
             }

@@ -28,6 +28,7 @@ mod launch;
 mod prepare;
 mod source;
 mod tables;
+mod tiles;
 
 #[cfg(test)]
 mod tests;
@@ -38,3 +39,4 @@ pub use launch::{Integers, Launcher, Residues};
 pub use prepare::{Digits, Scale, ToPlanes, ToResidues, Unpack};
 pub use source::kernels;
 pub use tables::DeviceTables;
+pub use tiles::{DeviceTiles, TileTraffic};
