@@ -181,8 +181,8 @@ impl<'a> RankRun<'a> {
     ) -> Result<Result<()>> {
         let partition = self.operand_partition((panels.len(), slot), step);
         let windows = &mut *state.windows;
-        let mut fence = Fence::new(self.node);
-        let shares = state.clock.time(RankPhase::Wait, || windows.operands.write(&mut fence, outcome, &partition))?;
+        let fence = Fence::new(self.node);
+        let shares = state.clock.time(RankPhase::Wait, || windows.operands.write(&fence, outcome, &partition))?;
         let parts = chunk_parts(operand.blocks, self.shape.rows[self.rank()], self.planned.chunks, step.chunk);
         if parts.is_empty() {
             return Ok(Ok(()));
@@ -227,9 +227,9 @@ impl<'a> RankRun<'a> {
         let list = self.jobs(step.primes.len(), pair.grid.len());
         let partition = self.product_partition(&list, step.primes.start, pair.grid.words());
         let Windows { operands, products } = &mut *state.windows;
-        let mut fence = Fence::new(self.node);
+        let fence = Fence::new(self.node);
         let (operands, shares) =
-            state.clock.time(RankPhase::Wait, || products.write_from(operands, &mut fence, outcome, &partition))?;
+            state.clock.time(RankPhase::Wait, || products.write_from(operands, &fence, outcome, &partition))?;
         let own = self.shape.workers_of(self.rank());
         let mut queues = own.clone().map(|_| VecDeque::new()).collect::<Vec<_>>();
         let jobs = list.jobs.into_iter().zip(list.assignment.worker).filter(|(_, worker)| own.contains(worker));
@@ -265,17 +265,17 @@ impl<'a> RankRun<'a> {
     ) -> Result<()> {
         let region =
             Region { grid: pair.grid, first_left: pair.left.start, first_right: pair.right.start, uplo: self.uplo };
-        let mut fence = Fence::new(self.node);
+        let fence = Fence::new(self.node);
         let mut outcome = Ok(());
         if self.layout.nodes.len() > 1 {
             let exchange = Exchange::new(self.world, self.layout, self.engine, result.map(), &region);
             let (products, clock) = (&mut state.windows.products, &mut *state.clock);
             let partition = exchange.partition();
-            let shares = clock.time(RankPhase::Wait, || products.write(&mut fence, Ok(()), &partition))?;
+            let shares = clock.time(RankPhase::Wait, || products.write(&fence, Ok(()), &partition))?;
             outcome = clock.time(RankPhase::Exchange, || exchange.run(shares));
         }
         let (products, clock) = (&mut state.windows.products, &mut *state.clock);
-        let window = clock.time(RankPhase::Wait, || products.read(&mut fence, outcome))?;
+        let window = clock.time(RankPhase::Wait, || products.read(&fence, outcome))?;
         let recovery = Recovery {
             engine: self.engine,
             window,
@@ -294,13 +294,13 @@ impl<'a> RankRun<'a> {
 
     /// Writes to each page of new windows from the rank whose jobs use it first, so that it lies in that rank's memory.
     fn touch(&self, pair: &BandPair, state: &mut RankState<'_, '_>) -> Result<()> {
-        let mut fence = Fence::new(self.node);
+        let fence = Fence::new(self.node);
         let Windows { operands, products } = &mut *state.windows;
         let plane_words = pair.grid.words();
         for primes in pieces(self.engine.moduli().len(), self.planned.cut.batch_primes) {
             let list = self.jobs(primes.len(), pair.grid.len());
             let partition = self.product_partition(&list, primes.start, plane_words);
-            let shares = products.write(&mut fence, Ok(()), &partition)?;
+            let shares = products.write(&fence, Ok(()), &partition)?;
             state.clock.time(RankPhase::Windows, || shares.all().into_iter().for_each(touch_pages));
         }
         let primes = self.planned.cut.batch_primes;
@@ -313,7 +313,7 @@ impl<'a> RankRun<'a> {
         let run = |(prime, &rank): (usize, &usize)| Run { words: prime * plane_words..(prime + 1) * plane_words, rank };
         let runs = rank_of_prime.iter().enumerate().map(run).collect();
         let partition = Partition::new(self.shape.ranks(), Level::ONCE, Level::ONCE, runs);
-        let shares = operands.write(&mut fence, Ok(()), &partition)?;
+        let shares = operands.write(&fence, Ok(()), &partition)?;
         state.clock.time(RankPhase::Windows, || shares.all().into_iter().for_each(touch_pages));
         Ok(())
     }
