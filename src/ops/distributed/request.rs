@@ -162,11 +162,10 @@ impl Part<'_> {
         workspace.hire(ctx.threads());
         let limbs = self.planned.engine.magnitude_limbs();
         let spaces = worker_spaces(&mut workspace.workers[..ctx.threads()], limbs, words.scratch);
-        let (opened, outcome) = match (opened, &spaces) {
-            (Ok(opened), Ok(_)) => (opened, Ok(())),
-            (Err(error), _) => (false, Err(error)),
-            (_, Err(_)) => (false, Err(Error::OutOfMemory { bytes: needs.worker_bytes * ctx.threads() as u64 })),
-        };
+        let outcome = opened.and(match &spaces {
+            Ok(_) => Ok(()),
+            Err(_) => Err(Error::OutOfMemory { bytes: needs.worker_bytes * ctx.threads() as u64 }),
+        });
         agree(team.world(), team.in_world(outcome))?;
         let (world, node, layout, windows) = team.parts();
         let run = RankRun {
@@ -184,7 +183,7 @@ impl Part<'_> {
             bits: self.bits,
             combination: Combination::new(self.problem.options.alpha, None, None),
         };
-        run.run(&mut RankState { windows, untouched: opened, spaces: spaces?, clock }, result)
+        run.run(&mut RankState { windows, spaces: spaces?, clock }, result)
     }
 }
 
