@@ -23,9 +23,13 @@ impl DistMatrix {
     /// The zero matrix: the tiles of `rank`.
     ///
     /// # Errors
-    /// [`crate::Error::OutOfMemory`], [`crate::Error::Precision`].
+    /// [`crate::Error::OutOfMemory`], [`crate::Error::Precision`]; [`crate::Error::InvalidArgument`] for a grid without
+    /// ranks and for tiles that are not a multiple of 8 high.
     pub fn zeros(map: TileMap, rank: usize, precision_bits: u32) -> Result<DistMatrix> {
-        assert!(map.tile_size > 0 && map.tile_size.is_multiple_of(BLOCK), "tiles of {} rows", map.tile_size);
+        check_tile_size(map.tile_size)?;
+        if map.grid.size() == 0 {
+            return Err(Error::InvalidArgument(format!("a grid of {} x {} ranks", map.grid.rows, map.grid.cols)));
+        }
         let tile = |id: TileId| {
             let (rows, cols) = (map.row_range(id.row).len(), map.col_range(id.col).len());
             Ok((id, Matrix::zeros(rows, cols, precision_bits)?))
@@ -144,6 +148,14 @@ impl DistMatrix {
         }
         Ok(part)
     }
+}
+
+/// Refuses tiles that are not whole blocks.
+pub(crate) fn check_tile_size(tile_size: usize) -> Result<()> {
+    if tile_size == 0 || !tile_size.is_multiple_of(BLOCK) {
+        return Err(Error::InvalidArgument(format!("tiles of {tile_size} rows: choose a multiple of {BLOCK}")));
+    }
+    Ok(())
 }
 
 /// A tile of a whole matrix.
