@@ -94,6 +94,18 @@ fn bits_do_not_depend_on_kernel_threads_or_memory() {
 }
 
 #[test]
+fn one_process_takes_the_window_that_is_asked_for() {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen random --rows 50 --cols 20 --precision 150 --seed 4 -o P.bin");
+    for (product, kind) in [("syrk P.bin", "heap"), ("gemm P.bin P.bin --transpose-a", "posix")] {
+        sandbox.run(&format!("{product} -o Q.mtx --precision 150"));
+        sandbox.run(&format!("{product} -o R.mtx --precision 150 --window {kind} --report r.json --quiet"));
+        assert_eq!(sandbox.json("r.json")["window"], kind, "{product}");
+        assert_eq!(sandbox.bytes("R.mtx"), sandbox.bytes("Q.mtx"), "{product}");
+    }
+}
+
+#[test]
 fn a_report_says_whether_the_product_was_checked() {
     let sandbox = Sandbox::new();
     sandbox.run("gen random --rows 30 --cols 12 --precision 150 --seed 3 -o P.mtx");

@@ -86,7 +86,8 @@ fn refuse_what_needs_one_process(config: &Product) -> Result<()> {
         Product { freivalds: true, .. } => "--freivalds",
         _ => return Ok(()),
     };
-    Err(Error::InvalidArgument(format!("{option} works in one process only, not on several ranks or with --trace")))
+    let message = format!("{option} works in one process only, not on several ranks or with --trace or --window");
+    Err(Error::InvalidArgument(message))
 }
 
 fn compute(session: &Session, config: &Product, inputs: &Inputs, team: &mut Team) -> Result<Computed> {
