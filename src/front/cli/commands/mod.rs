@@ -14,13 +14,14 @@ mod trace;
 mod trsm;
 mod verify;
 
-use super::config::{Command, Engine, Global, Output};
+use super::config::{Command, Engine, Global, Output, Product};
 use super::devices;
 use super::memory::Budget;
 use super::progress::{Bar, Visibility};
 use super::ranks::Ranks;
 use super::report::{ReportFile, check_writable};
 use super::signals::{Mode, in_mode};
+use crate::comm::window::WindowKind;
 use crate::comm::{Transport, agreed, local};
 use crate::context::{Context, ContextBuilder, ProgressCallback};
 use crate::error::{Error, Result};
@@ -51,10 +52,9 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
     }
     let done = |result: Result<()>| result.map(|()| 0);
     match command {
-        Command::Product(config) => done(match (together, &config.trace) {
-            (Some(world), _) => ranks::run(&mut session, &config, world),
-            (None, Some(_)) => ranks::run(&mut session, &config, &local::group(1)[0]),
-            (None, None) => product::run(&mut session, &config),
+        Command::Product(config) => done(match together {
+            Some(world) => ranks::run(&mut session, &config, world),
+            None => multiply_alone(&mut session, &config),
         }),
         Command::Info => done(info::run(&mut session)),
         Command::Gen(config) => done(gen_matrix::run(&mut session, &config)),
@@ -73,6 +73,17 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
         }),
         Command::BenchKernel(config) => done(bench::run_kernel(&mut session, &config)),
         Command::Demo(engine) => done(demo::run(&mut session, &engine)),
+    }
+}
+
+/// A product in this process: by one rank where a trace or a window is asked for, which only ranks have.
+fn multiply_alone(session: &mut Session, config: &Product) -> Result<()> {
+    match (&config.trace, config.window) {
+        (None, WindowKind::Auto) => product::run(session, config),
+        (_, WindowKind::Mpi) => {
+            Err(Error::InvalidArgument("--window mpi needs several ranks: start them with mpirun".into()))
+        }
+        _ => ranks::run(session, config, &local::group(1)[0]),
     }
 }
 

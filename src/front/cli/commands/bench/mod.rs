@@ -22,6 +22,7 @@ pub use kernel::run as run_kernel;
 pub use ranks::run as run_on_ranks;
 
 use super::{Session, budget, limited};
+use crate::comm::window::WindowKind;
 use crate::error::{Error, Result};
 use crate::front::cli::config::Bench;
 use crate::front::cli::machine::Machine;
@@ -39,8 +40,10 @@ use spread::Spread;
 use task::Task;
 
 pub fn run(session: &mut Session, config: &Bench) -> Result<()> {
-    if !config.memory_parts.is_empty() {
-        return Err(Error::InvalidArgument("--memory-parts needs several ranks: start them with mpirun".into()));
+    let needs_ranks =
+        [("--memory-parts", !config.memory_parts.is_empty()), ("--window", config.window != WindowKind::Auto)];
+    if let Some((option, _)) = needs_ranks.iter().find(|(_, given)| *given) {
+        return Err(Error::InvalidArgument(format!("{option} needs several ranks: start them with mpirun")));
     }
     for name in &config.rivals {
         rivals::admit(name, config.operation, config.precision_bits).map_err(Error::InvalidArgument)?;
