@@ -158,8 +158,8 @@ impl Launcher<'_> {
             number(self.engine.words()),
         ];
         let defines = [("SUNZI_BYTES", self.bytes_flag())];
-        // SAFETY: these are the fields of `reconstruct_arguments`. The cofactors have a row for each modulus and one more
-        // in every pass over sixteen words. A thread reads the residues of its entry and writes the entry's words.
+        // SAFETY: these are the fields of `reconstruct_arguments`. The cofactors have a row for each modulus and one
+        // more in every pass over sixteen words. A thread reads the residues of its entry and writes the entry's words.
         unsafe { self.device.launch(self.stream, &RECONSTRUCT, &defines, entries as u64, &arguments) }
     }
 
@@ -209,8 +209,8 @@ impl Launcher<'_> {
             Argument::Address(heads),
             Argument::Address(limbs),
         ];
-        // SAFETY: these are the fields of `round_arguments`. A thread reads the words of its entry and the shifts of its row
-        // and column, writes the entry's head and limbs, and lowers the two words of faults atomically.
+        // SAFETY: these are the fields of `round_arguments`. A thread reads the words of its entry and the shifts of
+        // its row and column, writes the entry's head and limbs, and lowers the two words of faults atomically.
         unsafe { self.device.launch(self.stream, &ROUND, &[], entries as u64, &arguments) }
     }
 
@@ -234,8 +234,8 @@ impl Launcher<'_> {
             Argument::Address(packed),
         ];
         let threads = entries as u64 * (1 + limb_count as u64);
-        // SAFETY: these are the fields of `pack_arguments`. A thread for each word that is written reads the sign or at most
-        // two words of its entry; the limbs are `words.div_ceil(2)`, so the first of the two exists.
+        // SAFETY: these are the fields of `pack_arguments`. A thread for each word that is written reads the sign or at
+        // most two words of its entry; the limbs are `words.div_ceil(2)`, so the first of the two exists.
         unsafe { self.device.launch(self.stream, &PACK, &[], threads, &arguments) }
     }
 }
