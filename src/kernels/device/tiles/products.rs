@@ -7,7 +7,8 @@ use super::slots::{Place, Slots};
 use crate::device::{Description, Device, Gemm, Memory, Operand as Plane, Pinned, Region, Stream, Traffic};
 use crate::error::{Error, Result};
 use crate::kernels::device::{
-    DeviceEngine, DeviceTables, Digits, Integers, Into, Launcher, Pack, Reconstruct, Reduce, Residues, ToPlanes, Unpack,
+    DeviceEngine, DeviceTables, Digits, Integers, Launcher, Pack, Reconstruct, Reduce, ReduceInto, Residues, ToPlanes,
+    Unpack,
 };
 use crate::math::float::{bit_length, limbs_for};
 use crate::runtime::{CacheCounters, Victim};
@@ -461,7 +462,7 @@ impl Job<'_> {
     }
 
     fn reduce(&self, lane: &Lane, reduced: &mut bool) -> Result<()> {
-        let into = if std::mem::replace(reduced, true) { Into::Add } else { Into::Overwrite };
+        let into = if std::mem::replace(reduced, true) { ReduceInto::Add } else { ReduceInto::Overwrite };
         self.launcher(lane).reduce(&Reduce {
             sums: &lane.sums,
             sum_stride: self.entries(),
