@@ -10,6 +10,7 @@
 
 mod integers;
 mod products;
+mod setup;
 mod slots;
 
 pub use products::TileTraffic;

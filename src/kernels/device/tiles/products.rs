@@ -3,21 +3,18 @@
 //! A lane takes a tile to update, brings the operands that are not there, multiplies, reconstructs, and sends the sums
 //! to the host. Lanes overlap one another: one copies while another multiplies and a third's caller works on the CPU.
 
-use super::slots::{Place, Slots};
-use crate::device::{Description, Device, Gemm, Memory, Operand as Plane, Pinned, Region, Stream, Traffic};
+use super::setup::{Lane, Setup, Sizes};
+use super::slots::Place;
+use crate::device::{Description, Device, Gemm, Operand as Plane, Region, Traffic};
 use crate::error::{Error, Result};
 use crate::kernels::device::{
-    DeviceEngine, DeviceTables, Digits, Integers, Launcher, Pack, Reconstruct, Reduce, ReduceInto, Residues, ToPlanes,
-    Unpack,
+    DeviceEngine, Digits, Integers, Launcher, Pack, Reconstruct, Reduce, ReduceInto, Residues, ToPlanes, Unpack,
 };
 use crate::math::float::{bit_length, limbs_for};
 use crate::runtime::{CacheCounters, Victim};
 use serde::Serialize;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
-
-/// Lanes of a device, where its memory allows.
-const LANES: usize = 3;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Rows of a tile on a card: its products are then large enough for full rates.
 const CARD_ROWS: usize = 512;
@@ -70,42 +67,12 @@ impl TileTraffic {
     }
 }
 
-/// One stream with its memory.
-struct Lane {
-    index: usize,
-    stream: Stream,
-    pinned_in: Pinned,
-    packed_in: Region,
-    digits: Region,
-    sums: Region,
-    residues: Region,
-    integers: Region,
-    packed_out: Region,
-    pinned_out: Pinned,
-}
-
-/// Sizes for tiles of at most so many rows and columns, padded.
-#[derive(Clone, Copy)]
-struct Sizes {
-    rows: usize,
-    operand_limbs: usize,
-}
-
-/// Everything that depends on the size of tiles.
-struct Setup {
-    sizes: Sizes,
-    tables: DeviceTables,
-    slots: Slots,
-    lanes: Mutex<Vec<Lane>>,
-    given_back: Condvar,
-}
-
 /// Products of tiles on one device.
 pub struct DeviceProducts {
-    device: Arc<dyn Device>,
-    engine: DeviceEngine,
-    memory_bytes: u64,
-    victim: Victim,
+    pub(super) device: Arc<dyn Device>,
+    pub(super) engine: DeviceEngine,
+    pub(super) memory_bytes: u64,
+    pub(super) victim: Victim,
     setup: Mutex<Option<Arc<Setup>>>,
     start: Traffic,
     baseline_bytes: AtomicU64,
@@ -195,10 +162,9 @@ impl DeviceProducts {
         let job = Job { products: self, setup: &setup, depth, rows, cols, slot_words };
         let result = job.run(&mut lane, pairs, working_bits, out);
         setup.give_back(lane);
-        if result.is_err() {
+        if let Err(error) = &result {
             // Lanes that wait for what this one should have brought must not wait for ever.
-            setup.slots.fail();
-            *self.setup.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            setup.slots.fail(error);
         }
         result
     }
@@ -206,8 +172,13 @@ impl DeviceProducts {
     /// Memory for tiles of so many rows, made anew where they are larger than before.
     fn setup(&self, rows: usize) -> Result<Arc<Setup>> {
         let mut held = self.setup.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(setup) = held.as_ref().filter(|setup| setup.sizes.rows >= rows) {
-            return Ok(setup.clone());
+        if let Some(setup) = held.as_ref() {
+            match setup.slots.failure() {
+                None if setup.sizes.rows >= rows => return Ok(setup.clone()),
+                // Others are still at work on it: the call that failed is the one they belong to.
+                Some(error) if Arc::strong_count(setup) > 1 => return Err(error),
+                _ => {}
+            }
         }
         *held = None; // give the old memory back before asking for the new
         let sizes =
@@ -216,95 +187,6 @@ impl DeviceProducts {
         self.device_bytes.fetch_max(self.device.used_bytes(), Ordering::Relaxed);
         *held = Some(setup.clone());
         Ok(setup)
-    }
-
-    fn allocate(&self, sizes: Sizes) -> Result<Setup> {
-        let (lane_bytes, slot_bytes) = (self.lane_bytes(&sizes), self.slot_bytes(&sizes));
-        let table_bytes = (self.engine.table_bytes() as u64).next_multiple_of(256);
-        let free = self.device.capacity_bytes().saturating_sub(self.device.used_bytes()).min(self.memory_bytes);
-        let room = |lanes: u64| free.saturating_sub(table_bytes + lanes * lane_bytes) / slot_bytes;
-        let lanes = (1..=LANES as u64).rev().find(|&lanes| room(lanes) >= 2 * lanes).ok_or(Error::DeviceLimit {
-            limit_bytes: free,
-            minimum_bytes: table_bytes + lane_bytes + 2 * slot_bytes,
-        })?;
-        let stream = self.device.stream()?;
-        let tables = self.engine.upload(&*self.device, stream)?;
-        self.device.synchronize(&self.device.record(stream)?)?;
-        let made = (0..lanes as usize).map(|index| self.lane(index, &sizes)).collect::<Result<Vec<_>>>()?;
-        let mut memory: Vec<Memory> = Vec::new();
-        for _ in 0..room(lanes) {
-            match self.device.allocate(slot_bytes as usize) {
-                Ok(slot) => memory.push(slot),
-                // A card may have less than it says: fewer slots do as well.
-                Err(Error::DeviceMemory { .. }) if memory.len() >= 2 * lanes as usize => break,
-                Err(error) => return Err(error),
-            }
-        }
-        let regions = memory.iter().map(Memory::whole).collect();
-        Ok(Setup {
-            sizes,
-            tables,
-            slots: Slots::new(regions, self.victim),
-            lanes: Mutex::new(made),
-            given_back: Condvar::new(),
-        })
-    }
-
-    fn slot_bytes(&self, sizes: &Sizes) -> u64 {
-        let planes = self.engine.plane_count() * self.engine.element().operand_bytes();
-        ((planes * sizes.rows * sizes.rows) as u64).next_multiple_of(256)
-    }
-
-    /// Bytes of each part of a lane: packed in, digits, sums, residues, integers, packed out.
-    fn lane_parts(&self, sizes: &Sizes) -> [usize; 6] {
-        let (entries, engine) = (sizes.rows * sizes.rows, &self.engine);
-        [
-            entries * 8 * (1 + sizes.operand_limbs),
-            entries * 4 * (1 + engine.digits()),
-            entries * engine.plane_count() * engine.element().product_bytes(),
-            entries * engine.moduli().len() * engine.residue_bytes(),
-            entries * 4 * (1 + engine.words()),
-            entries * 8 * (1 + engine.limbs()),
-        ]
-    }
-
-    fn lane_bytes(&self, sizes: &Sizes) -> u64 {
-        self.lane_parts(sizes).iter().map(|&bytes| (bytes as u64).next_multiple_of(256)).sum()
-    }
-
-    fn lane(&self, index: usize, sizes: &Sizes) -> Result<Lane> {
-        let parts = self.lane_parts(sizes);
-        let region = |part: usize| Ok::<_, Error>(self.device.allocate(parts[part])?.whole());
-        Ok(Lane {
-            index,
-            stream: self.device.stream()?,
-            pinned_in: self.device.allocate_pinned(parts[0])?,
-            packed_in: region(0)?,
-            digits: region(1)?,
-            sums: region(2)?,
-            residues: region(3)?,
-            integers: region(4)?,
-            packed_out: region(5)?,
-            pinned_out: self.device.allocate_pinned(parts[5])?,
-        })
-    }
-}
-
-impl Setup {
-    /// A lane that nobody else has; waits for one.
-    fn take(&self) -> Lane {
-        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            match lanes.pop() {
-                Some(lane) => return lane,
-                None => lanes = self.given_back.wait(lanes).unwrap_or_else(PoisonError::into_inner),
-            }
-        }
-    }
-
-    fn give_back(&self, lane: Lane) {
-        self.lanes.lock().unwrap_or_else(PoisonError::into_inner).push(lane);
-        self.given_back.notify_one();
     }
 }
 

@@ -16,13 +16,38 @@ struct Slot {
     before: Option<Event>,
 }
 
+/// An error that all lanes return.
+enum Failure {
+    Lost(String),
+    SelfCheck(usize, usize),
+    Other(String),
+}
+
+impl Failure {
+    fn of(error: &Error) -> Failure {
+        match error {
+            Error::DeviceLost(message) => Failure::Lost(message.clone()),
+            &Error::SelfCheck { row, column } => Failure::SelfCheck(row, column),
+            other => Failure::Other(other.to_string()),
+        }
+    }
+
+    fn error(&self) -> Error {
+        match self {
+            Failure::Lost(message) => Error::DeviceLost(message.clone()),
+            &Failure::SelfCheck(row, column) => Error::SelfCheck { row, column },
+            Failure::Other(message) => Error::Device(message.clone()),
+        }
+    }
+}
+
 struct State {
     cache: TileCache<u64>,
     free: Vec<usize>,
     places: HashMap<u64, usize>,
     slots: Vec<Slot>,
-    /// A tile could not be brought: nobody should wait for it.
-    broken: bool,
+    /// A lane has failed: nobody should wait for what it would have brought.
+    failure: Option<Failure>,
 }
 
 /// Slots of one size, shared by lanes.
@@ -49,7 +74,7 @@ impl Slots {
         let tiles = regions.len();
         let slots = (0..tiles).map(|_| Slot { ready: None, uses: HashMap::new(), before: None }).collect();
         let cache = TileCache::new(Limits { bytes: u64::MAX, tiles }, victim);
-        let state = State { cache, free: (0..tiles).rev().collect(), places: HashMap::new(), slots, broken: false };
+        let state = State { cache, free: (0..tiles).rev().collect(), places: HashMap::new(), slots, failure: None };
         Slots { state: Mutex::new(state), changed: Condvar::new(), regions }
     }
 
@@ -68,8 +93,8 @@ impl Slots {
         let uses = tiles.iter().map(|&(tile, bytes)| TileUse { tile, bytes, access: Access::Read }).collect::<Vec<_>>();
         let mut state = self.lock();
         loop {
-            if state.broken {
-                return Err(Error::DeviceLost("another lane failed".into()));
+            if let Some(failure) = &state.failure {
+                return Err(failure.error());
             }
             match state.cache.acquire(&uses) {
                 Admission::Granted { moves, lease } => {
@@ -101,8 +126,8 @@ impl Slots {
             if let Some(ready) = &state.slots[place.slot].ready {
                 return Ok(ready.clone());
             }
-            if state.broken {
-                return Err(Error::DeviceLost("another lane failed".into()));
+            if let Some(failure) = &state.failure {
+                return Err(failure.error());
             }
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -127,9 +152,14 @@ impl Slots {
     }
 
     /// Nobody shall wait any more: a lane has failed.
-    pub fn fail(&self) {
-        self.lock().broken = true;
+    pub fn fail(&self, error: &Error) {
+        self.lock().failure.get_or_insert(Failure::of(error));
         self.changed.notify_all();
+    }
+
+    /// The error with which a lane has failed, if one has.
+    pub fn failure(&self) -> Option<Error> {
+        self.lock().failure.as_ref().map(Failure::error)
     }
 }
 
