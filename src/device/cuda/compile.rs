@@ -21,8 +21,9 @@ const LOG_LINES: usize = 6;
 /// [`Error::NoDevice`] without an NVRTC library, [`Error::Device`] with the first lines of the compiler's log.
 pub fn compile(source: &str, name: &str, defines: Defines<'_>, architecture: u32) -> Result<Vec<u8>> {
     let nvrtc = Nvrtc::load()?;
-    let target = target(architecture, &architectures(nvrtc)?)
-        .ok_or_else(|| Error::Device(format!("NVRTC {} does not compile for sm_{architecture}", version_text(nvrtc))))?;
+    let target = target(architecture, &architectures(nvrtc)?).ok_or_else(|| {
+        Error::Device(format!("NVRTC {} does not compile for sm_{architecture}", version_text(nvrtc)))
+    })?;
     let program = Program::new(nvrtc, source, name)?;
     program.compile(name, &options(&target, defines))?;
     match target {
@@ -122,9 +123,8 @@ impl<'a> Program<'a> {
         let (source, file) = (text(source)?, text(&format!("{name}.cu"))?);
         let mut raw = std::ptr::null_mut();
         // SAFETY: both texts end with a zero and are copied; there are no headers.
-        let status = unsafe {
-            (nvrtc.create)(&mut raw, source.as_ptr(), file.as_ptr(), 0, std::ptr::null(), std::ptr::null())
-        };
+        let status =
+            unsafe { (nvrtc.create)(&mut raw, source.as_ptr(), file.as_ptr(), 0, std::ptr::null(), std::ptr::null()) };
         check(nvrtc, status, "take a kernel's source")?;
         Ok(Program { nvrtc, raw })
     }

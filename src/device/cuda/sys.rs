@@ -110,6 +110,7 @@ table! {
         event_create: b"cuEventCreate\0" = cuEventCreate(*mut CUevent, c_uint);
         event_destroy: b"cuEventDestroy_v2\0" = cuEventDestroy_v2(CUevent);
         event_record: b"cuEventRecord\0" = cuEventRecord(CUevent, CUstream);
+        event_query: b"cuEventQuery\0" = cuEventQuery(CUevent);
         event_synchronize: b"cuEventSynchronize\0" = cuEventSynchronize(CUevent);
         // The name without a suffix is in every driver, the other one only since CUDA 12.8; they take the same.
         event_elapsed_time: b"cuEventElapsedTime\0" = cuEventElapsedTime_v2(*mut f32, CUevent, CUevent);
@@ -178,5 +179,30 @@ table! {
     }
     plain {
         error_string: b"nvrtcGetErrorString\0" = (c_int) -> *const c_char;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A library that is there has every symbol of its table; one that is not there is an error that names it.
+    #[test]
+    fn what_is_found_is_complete() {
+        let found: [(&str, Result<()>); 3] = [
+            ("CUDA driver", Driver::load().map(drop)),
+            ("cuBLAS", Blas::load().map(drop)),
+            ("NVRTC", Nvrtc::load().map(drop)),
+        ];
+        for (title, result) in found {
+            match result {
+                Ok(()) => println!("{title}: complete"),
+                Err(Error::NoDevice(message)) => {
+                    println!("{message}");
+                    assert!(message.starts_with(&format!("no {title}")), "{message}");
+                }
+                Err(error) => panic!("{error:?}"),
+            }
+        }
     }
 }
