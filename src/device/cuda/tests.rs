@@ -26,9 +26,11 @@ fn write(device: &dyn Device, stream: Stream, bytes: &[u8]) -> Region {
 fn read(device: &dyn Device, stream: Stream, region: &Region) -> Vec<u8> {
     let pinned = device.allocate_pinned(region.bytes()).unwrap();
     device.download(stream, region, &pinned, 0).unwrap();
-    let bytes = pinned.lock().unwrap().to_vec();
-    bytes
+    pinned.lock().unwrap().to_vec()
 }
+
+/// Draws the bytes of one number.
+type Draw = dyn Fn(&mut ChaCha8Rng) -> Vec<u8>;
 
 /// A shape: m, n, k, batch, and whether by rows, negated, added.
 type Shape = (usize, usize, usize, usize, [bool; 3]);
@@ -38,7 +40,7 @@ fn product(device: &dyn Device, element: Element, shape: Shape, seed: u64) -> Ve
     let (m, n, k, batch, [by_rows, negate, accumulate]) = shape;
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let stream = device.stream().unwrap();
-    let mut operand = |rows: usize, cols: usize, bytes: usize, number: &dyn Fn(&mut ChaCha8Rng) -> Vec<u8>| {
+    let mut operand = |rows: usize, cols: usize, bytes: usize, number: &Draw| {
         let ld = rows.next_multiple_of(16).max(16);
         let stride = ld * cols + 16;
         let data = (0..stride * batch.max(1)).flat_map(|_| number(&mut random)).collect::<Vec<_>>();
@@ -48,7 +50,7 @@ fn product(device: &dyn Device, element: Element, shape: Shape, seed: u64) -> Ve
     let double = |random: &mut ChaCha8Rng| f64::from(random.random_range(-(1 << 20)..1 << 20)).to_ne_bytes().to_vec();
     let byte = |random: &mut ChaCha8Rng| vec![random.random::<u8>()];
     let word = |random: &mut ChaCha8Rng| random.random_range(-1000..1000i32).to_ne_bytes().to_vec();
-    let (inner, outer): (&dyn Fn(&mut ChaCha8Rng) -> Vec<u8>, &dyn Fn(&mut ChaCha8Rng) -> Vec<u8>) = match element {
+    let (inner, outer): (&Draw, &Draw) = match element {
         Element::F64 => (&double, &double),
         Element::I8 => (&byte, &word),
     };
