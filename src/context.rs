@@ -4,7 +4,13 @@
 //! operations. Calls on one context may overlap, but only one of them uses the kept windows; each keeps the memory
 //! limit for itself.
 
+mod devices;
+
+pub use devices::DeviceSet;
+
+use crate::device::{Device, open_cuda};
 use crate::error::{Error, Result};
+use crate::kernels::device::DeviceFamily;
 use crate::kernels::tiles::TileEngine;
 use crate::kernels::{self, EngineSpec, IntegerBlock, PlaneEngine, PlaneKernel};
 use crate::matrix::Matrix;
@@ -33,6 +39,7 @@ pub struct Context {
     threads: usize,
     memory_bytes: Option<u64>,
     kernel: Option<&'static dyn PlaneKernel>,
+    devices: DeviceSet,
     self_check: bool,
     freivalds: bool,
     progress: Option<Arc<ProgressCallback>>,
@@ -168,6 +175,8 @@ pub struct ContextBuilder {
     threads: Option<usize>,
     memory_bytes: Option<u64>,
     kernel: Option<String>,
+    devices: Vec<Arc<dyn Device>>,
+    device_memory_bytes: Option<u64>,
     self_check: bool,
     freivalds: bool,
     progress: Option<Arc<ProgressCallback>>,
@@ -186,7 +195,23 @@ impl ContextBuilder {
         self
     }
 
-    /// Kernel by name, or `auto` (the default: the fastest one this CPU and build have).
+    /// Devices that products and factorisations run on, several at the same time; none by default.
+    ///
+    /// What a device has no way for runs on the CPU, with the same bits.
+    pub fn devices(mut self, devices: Vec<Arc<dyn Device>>) -> Self {
+        self.devices = devices;
+        self
+    }
+
+    /// Limit on the memory used of each device; default: all it has.
+    pub fn device_memory_bytes(mut self, bytes: u64) -> Self {
+        self.device_memory_bytes = Some(bytes);
+        self
+    }
+
+    /// Kernel by name, or `auto` (the default: the fastest one this CPU and build have, or this device).
+    ///
+    /// `cuda-f64` and `cuda-i8` need [`ContextBuilder::devices`], or take the first CUDA device.
     pub fn kernel(mut self, name: &str) -> Self {
         self.kernel = Some(name.to_string());
         self
@@ -225,10 +250,7 @@ impl ContextBuilder {
         if !(1..=4096).contains(&threads) {
             return Err(Error::InvalidArgument(format!("{threads} threads: choose 1 to 4096")));
         }
-        let kernel = match self.kernel.as_deref() {
-            None | Some("auto") => None,
-            Some(name) => Some(kernels::by_name(name)?),
-        };
+        let (kernel, devices) = self.choose_kernel()?;
         let pool = (threads > 1)
             .then(|| rayon::ThreadPoolBuilder::new().num_threads(threads).build())
             .transpose()
@@ -237,6 +259,7 @@ impl ContextBuilder {
             threads,
             memory_bytes: self.memory_bytes,
             kernel,
+            devices,
             self_check: self.self_check,
             freivalds: self.freivalds,
             progress: self.progress,
@@ -245,6 +268,28 @@ impl ContextBuilder {
             tile_engines: Mutex::default(),
             workspace: Mutex::default(),
         })
+    }
+}
+
+impl ContextBuilder {
+    /// The kernel that was forced, of the CPU or of devices.
+    fn choose_kernel(&self) -> Result<(Option<&'static dyn PlaneKernel>, DeviceSet)> {
+        let name = self.kernel.as_deref().filter(|&name| name != "auto");
+        let mut set = DeviceSet::new(self.devices.clone(), self.device_memory_bytes);
+        let Some(name) = name else { return Ok((None, set)) };
+        let Some(family) = DeviceFamily::by_name(name) else {
+            let kernel = kernels::by_name(name)?;
+            if !set.devices.is_empty() {
+                let reason = "it runs on the CPU, and devices were asked for";
+                return Err(Error::KernelUnavailable { name: kernel.name(), reason });
+            }
+            return Ok((Some(kernel), set));
+        };
+        set.family = Some(family);
+        if set.devices.is_empty() {
+            set.devices.push(open_cuda(0)?);
+        }
+        Ok((None, set))
     }
 }
 
@@ -291,6 +336,11 @@ impl Context {
     /// The kernel that products run on: the forced one, else the fastest available.
     pub fn kernel(&self) -> &'static dyn PlaneKernel {
         self.kernel.unwrap_or_else(kernels::preferred)
+    }
+
+    /// The devices that products run on.
+    pub fn devices(&self) -> &DeviceSet {
+        &self.devices
     }
 
     /// Whether results are checked by a redundant prime.

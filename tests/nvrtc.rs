@@ -4,6 +4,7 @@
 
 use sunzi::device::cuda;
 use sunzi::device::{Defines, Kernel};
+use sunzi::kernels::device::kernels;
 use sunzi::{Error, Result};
 
 /// Cards of three generations: A100, H100 and H200, B200.
@@ -39,12 +40,27 @@ fn compiler() -> Option<(u32, u32)> {
 }
 
 /// Compiles all of them for all cards that are tested; the failures as text.
-fn failures(kernels: &[Kernel], defines: Defines<'_>) -> Vec<String> {
-    let pairs = kernels.iter().flat_map(|kernel| ARCHITECTURES.iter().map(move |&number| (kernel, number)));
+fn failures(kernels: &[&Kernel], defines: Defines<'_>) -> Vec<String> {
+    let pairs = kernels.iter().flat_map(|kernel| ARCHITECTURES.iter().map(move |&number| (*kernel, number)));
     let compile = |(kernel, number): (&Kernel, u32)| -> Result<usize> {
         Ok(cuda::compile(kernel.source, kernel.name, defines, number)?.len())
     };
-    pairs.filter_map(|pair| compile(pair).err().map(|error| format!("sm_{}: {error}", pair.1))).collect()
+    let text = |number, error| format!("sm_{number}, {defines:?}: {error}");
+    pairs.filter_map(|pair| compile(pair).err().map(|error| text(pair.1, error))).collect()
+}
+
+/// The constants that launches set, in the combinations that occur.
+fn constants() -> Vec<Vec<(&'static str, u64)>> {
+    let mut all = vec![vec![]];
+    for bytes in [0, 1] {
+        all.push(vec![("SUNZI_BYTES", bytes)]);
+        for planes in [0, 1] {
+            all.push(vec![("SUNZI_BYTES", bytes), ("SUNZI_PLANES", planes)]);
+            let digits = [1, 17, 48].map(|count| ("SUNZI_DIGITS", count));
+            all.extend(digits.map(|digits| vec![("SUNZI_BYTES", bytes), ("SUNZI_PLANES", planes), digits]));
+        }
+    }
+    all
 }
 
 /// Stands for the host's version, which is not called here.
@@ -55,7 +71,10 @@ fn kernels_compile_for_every_generation() {
     let Some((major, minor)) = compiler() else { return };
     println!("NVRTC {major}.{minor}");
     let sample = Kernel { name: "sample", source: SAMPLE, host: never };
-    let failures = failures(&[sample], &[("MODULUS", u64::MAX - 58)]);
+    let mut failures = failures(&[&sample], &[("MODULUS", u64::MAX - 58)]);
+    for defines in constants() {
+        failures.extend(self::failures(&kernels(), &defines));
+    }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 

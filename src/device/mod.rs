@@ -20,10 +20,32 @@ pub mod cuda;
 pub use gemm::{Element, Gemm, Operand, Trsm};
 pub use memory::{Memory, Pinned, PinnedGuard, RawMemory, RawPinned, Region};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use serde::Serialize;
 use std::any::Any;
 use std::sync::Arc;
+
+/// CUDA device number `index`.
+///
+/// # Errors
+/// [`Error::NoDevice`]: no such device, driver or library, or a build without the feature `cuda`.
+pub fn open_cuda(index: usize) -> Result<Arc<dyn Device>> {
+    #[cfg(feature = "cuda")]
+    return Ok(Arc::new(cuda::CudaDevice::open(index, None)?));
+    #[cfg(not(feature = "cuda"))]
+    Err(Error::NoDevice(format!("CUDA device {index}: this build has no CUDA (feature cuda)")))
+}
+
+/// All CUDA devices.
+///
+/// # Errors
+/// [`Error::NoDevice`]: no device, driver or library, or a build without the feature `cuda`.
+pub fn cuda_devices() -> Result<Vec<Description>> {
+    #[cfg(feature = "cuda")]
+    return cuda::probe();
+    #[cfg(not(feature = "cuda"))]
+    Err(Error::NoDevice("this build has no CUDA (feature cuda)".into()))
+}
 
 /// Bytes moved over the bus, and in how many copies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]

@@ -1,7 +1,7 @@
 //! Plane kernels: residues in, exact products modulo each prime, integers out; one trait, one table.
 //!
-//! Knows: `math`, `matrix` views as input, `plan::BlockGrid` as the output layout. Does not know: threads, files,
-//! memory limits, operations. To add a kernel: a folder with its `PlaneKernel`, and a row in [`TABLE`].
+//! Knows: `math`, `device`, `matrix` views as input, `plan::BlockGrid` as the output layout. Does not know: threads,
+//! files, memory limits, operations. To add a kernel: a folder with its `PlaneKernel`, and a row in [`TABLE`].
 //!
 //! Layouts that all kernels share, so that everything above them is written once:
 //! - an operand plane is a row of *panels* of 8 columns, `panel_words(rows)` words each; inside a panel the order is
@@ -10,6 +10,7 @@
 //!   (`reconstruct` reads what `multiply` wrote).
 
 pub mod blas;
+pub mod device;
 pub mod dots;
 pub mod f64;
 pub mod limb_tiles;

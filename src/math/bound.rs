@@ -102,6 +102,34 @@ pub fn f64_digit_bits(terms: usize, modulus: u64) -> u32 {
     (1..=32).rev().find(fits).expect("fewer than 2^27 terms")
 }
 
+/// Largest modulus of the `i8` family whose residues are one signed byte: balanced, they lie in `[-128, 127]`.
+pub const I8_LARGEST_SINGLE: u64 = 256;
+
+/// The other moduli of the `i8` family are odd and below `2^14`: with `r = 128 high + low`, `-64 <= low < 64`, for a
+/// balanced residue, `low`, `high` and `low + high` are signed bytes.
+pub const I8_TRIPLE_BITS: u32 = 14;
+
+/// Most rows whose products of signed bytes are summed before they are reduced: a sum is at most
+/// `2^16 * 2^14 = 2^30` in magnitude and fits 32 bits.
+pub const I8_CHUNK_ROWS: usize = 1 << 16;
+
+/// `|sum| <= 2^45` for every sum of a chunk of the `i8` family, those put together from three planes included.
+pub const I8_SUM_BITS: u32 = 45;
+
+/// `|sum| <= 2^53` for every sum of a chunk of the `f64` family.
+pub const F64_SUM_BITS: u32 = 53;
+
+/// Bits below the point of the shares `floor(2^48 / p)` that a device sums up to find a reconstruction's quotient.
+pub const DEVICE_QUOTIENT_BITS: u32 = 48;
+
+/// Whether `terms` products of a 32-bit word with a number below `modulus`, one further 32-bit word times `terms`, and
+/// a carry fit 64 bits, as the conversions of a device need: `terms * modulus < 2^32`.
+///
+/// It also makes the quotient of a reconstruction from so many moduli right: its error is below `2^-16`.
+pub fn device_sum_fits(terms: usize, modulus: u64) -> bool {
+    (terms as u128 * u128::from(modulus)) < 1 << 32
+}
+
 /// Limbs of a fixed-point sum beyond those of the precision: two keep the error of `k` cut terms below
 /// `k 2^-63` units in the last place, and hold the carries of `2^60` terms.
 pub const FIXED_SUM_EXTRA_LIMBS: usize = 2;

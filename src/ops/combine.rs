@@ -67,6 +67,11 @@ impl<'a> Combination<'a> {
         Combination { alpha, beta, accumulate, form }
     }
 
+    /// Whether the result is the product itself.
+    pub fn is_plain(&self) -> bool {
+        self.form == Form::Plain
+    }
+
     /// Refuses an accumulated matrix of another shape, factors that are not finite, and, for exact integers, factors
     /// and entries that are not integers.
     pub fn check(&self, (rows, cols): (usize, usize), exact_integers: bool) -> Result<()> {

@@ -40,7 +40,7 @@ pub(crate) fn choose_road(ctx: &Context, size: &ProductSize, operand_bits: u32) 
     if size.is_empty() {
         return Road::Direct;
     }
-    if ctx.forced_kernel().is_some() {
+    if ctx.forced_kernel().is_some() || ctx.devices().family.is_some() {
         return Road::Planes(ctx.threads());
     }
     // Two planes of the narrower primes do the work of one, and small matrix products have their own overhead.

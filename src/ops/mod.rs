@@ -7,6 +7,7 @@ pub mod cholesky;
 mod columns;
 mod combine;
 mod convert;
+pub mod device;
 mod direct;
 pub mod distributed;
 mod fixed_sum;
@@ -42,7 +43,7 @@ use crate::error::Result;
 use crate::matrix::{Matrix, MatrixView, Op, Uplo};
 use crate::ops::combine::Combination;
 use crate::ops::problem::{Inner, Operand, Problem, Target};
-use crate::plan::Cut;
+use crate::plan::{Cut, DeviceCut};
 use rug::Float;
 
 /// Choices of a SYRK beyond the operand and the precision.
@@ -159,6 +160,37 @@ pub fn syrk_with_cut<'a>(
     outcome(ctx, &Problem { cut: Some(cut), ..syrk_problem(p.into(), precision_bits, options) })
 }
 
+/// [`syrk_with`] on devices under a given cut, so that tests can try every one.
+///
+/// # Errors
+/// As [`syrk_with`].
+#[doc(hidden)]
+pub fn syrk_with_device_cut<'a>(
+    ctx: &Context,
+    p: impl Into<MatrixView<'a>>,
+    precision_bits: u32,
+    options: &SyrkOptions<'_>,
+    cut: DeviceCut,
+) -> Result<Outcome> {
+    outcome(ctx, &Problem { device_cut: Some(cut), ..syrk_problem(p.into(), precision_bits, options) })
+}
+
+/// [`gemm_with`] of `operands` A and B on devices under a given cut; see [`syrk_with_device_cut`].
+///
+/// # Errors
+/// As [`gemm_with`].
+#[doc(hidden)]
+pub fn gemm_with_device_cut<'a, 'b>(
+    ctx: &Context,
+    operands: (impl Into<MatrixView<'a>>, impl Into<MatrixView<'b>>),
+    precision_bits: u32,
+    options: &GemmOptions<'_>,
+    cut: DeviceCut,
+) -> Result<Outcome> {
+    let problem = gemm_problem(operands.0.into(), operands.1.into(), precision_bits, options);
+    outcome(ctx, &Problem { device_cut: Some(cut), ..problem })
+}
+
 /// [`gemm_with`] of `operands` A and B that shows the product window to `fault`; see [`syrk_with_fault`].
 ///
 /// # Errors
@@ -256,6 +288,7 @@ fn syrk_problem<'a>(p: MatrixView<'a>, precision_bits: u32, options: &SyrkOption
         combination: Combination::new(options.alpha, options.beta, options.accumulate.map(Matrix::view)),
         fault: None,
         cut: None,
+        device_cut: None,
         inner: Inner::default(),
     }
 }
@@ -281,6 +314,7 @@ fn gemm_problem<'a>(
         combination: Combination::new(options.alpha, options.beta, options.accumulate.map(Matrix::view)),
         fault: None,
         cut: None,
+        device_cut: None,
         inner: Inner::default(),
     }
 }

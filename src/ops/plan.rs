@@ -7,6 +7,7 @@ use crate::math::bound;
 use crate::math::float::limbs_for;
 use crate::matrix::Matrix;
 use crate::ops::block::BlockShape;
+use crate::ops::device::{DevicePart, DevicePlan, DeviceRequest};
 use crate::ops::direct::{self, ProductSize, Road};
 use crate::ops::inner_check::InnerCheck;
 use crate::ops::problem::{Bits, Inner, check_precision};
@@ -60,6 +61,9 @@ pub struct Plan {
     pub jobs_per_worker: Vec<usize>,
     /// Largest load of a worker over the mean, in blocks.
     pub load_max_over_mean: f64,
+    /// What each device will hold; empty on the CPU. The bytes above are then those of the host.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<DevicePart>,
 }
 
 /// Shape and bit counts of a product: all that a plan depends on beside the context.
@@ -146,8 +150,38 @@ fn plan_shape(
 pub(crate) fn plan_request(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
     match direct::choose_road(ctx, &request.size, request.bits.operand) {
         Road::Direct => direct::plan(ctx, request),
+        Road::Planes(_) if ctx.devices().serve(None) => plan_devices(ctx, request),
         Road::Planes(workers) => Ok(plan_planes(ctx, request, workers, 0)?.plan),
     }
+}
+
+/// Plans a product on the context's devices.
+fn plan_devices(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
+    let size = request.size;
+    let input_limbs = limbs_for(request.bits.result);
+    let device_request = DeviceRequest { size, upper: false, plain: true, input_limbs, bits: request.bits, cut: None };
+    let planned = DevicePlan::new(ctx, &device_request, None)?;
+    let (batches, bands, chunks) = planned.cuts();
+    let bytes = PlanBytes { result: request.result_bytes, scratch: planned.pinned_bytes, ..PlanBytes::default() };
+    Ok(Plan {
+        operation: request.operation,
+        contracted: size.contracted,
+        rows: size.rows,
+        cols: size.cols,
+        precision_bits: request.bits.result,
+        working_bits: request.bits.working,
+        kernel: planned.kernel(),
+        threads: ctx.threads(),
+        primes: planned.moduli(),
+        batches,
+        bands,
+        chunks,
+        bytes,
+        planned_bytes: bytes.total(),
+        load_max_over_mean: 1.0,
+        devices: planned.describe(),
+        ..Plan::default()
+    })
 }
 
 /// Plans a product on planes; `held_bytes` are those that the context's windows hold already.
@@ -234,6 +268,7 @@ fn describe(ctx: &Context, request: &PlanRequest, input: &PlanInput<'_>, cut: &C
         planned_bytes: bytes.total(),
         jobs_per_worker,
         load_max_over_mean: jobs.assignment.max_over_mean(),
+        devices: Vec::new(),
     }
 }
 

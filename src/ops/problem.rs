@@ -9,7 +9,7 @@ use crate::math::bound;
 use crate::matrix::{Matrix, MatrixView, Op, Uplo};
 use crate::ops::combine::Combination;
 use crate::ops::direct::ProductSize;
-use crate::plan::Cut;
+use crate::plan::{Cut, DeviceCut};
 
 /// One operand: its columns are contracted with those of the other.
 #[derive(Clone, Copy)]
@@ -58,6 +58,8 @@ pub(crate) struct Problem<'a> {
     pub fault: Option<&'a FaultHook<'a>>,
     /// A cut to run instead of the one the memory limit asks for.
     pub cut: Option<Cut>,
+    /// The same for devices.
+    pub device_cut: Option<DeviceCut>,
     /// What another operation asks of a product inside it.
     pub inner: Inner,
 }

@@ -1,6 +1,7 @@
 //! What a call tells about itself: the plan it ran, the time of each phase, the memory it took.
 
 use crate::matrix::Matrix;
+use crate::ops::device::DeviceReport;
 use serde::Serialize;
 
 /// Seconds spent in each phase of a product.
@@ -51,6 +52,9 @@ pub struct Report {
     pub planned_bytes: u64,
     /// Whether a redundant prime or Freivalds' test checked the product.
     pub checked: bool,
+    /// What each device did; empty on the CPU.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<DeviceReport>,
 }
 
 /// A result with its report.

@@ -3,6 +3,7 @@
 use crate::context::{Context, Workspace, WorkspaceNeeds};
 use crate::error::Result;
 use crate::matrix::{Matrix, Uplo};
+use crate::ops::device::DeviceRun;
 use crate::ops::direct::{self, Road};
 use crate::ops::plan::{Plan, PlanRequest, plan_planes};
 use crate::ops::planes::PlaneRun;
@@ -21,6 +22,9 @@ pub(crate) fn run(ctx: &Context, problem: &Problem<'_>, target: Target<'_>) -> R
     let mut workspace = ctx.workspace();
     let (result, mut report) = match direct::choose_road(ctx, &problem.size(), problem.expected_operand_bits()) {
         Road::Direct => run_direct(ctx, problem, target, &mut workspace)?,
+        Road::Planes(_) if ctx.devices().serve(problem.inner.working_bits) => {
+            run_devices(ctx, problem, target, &mut workspace)?
+        }
         Road::Planes(1) => run_planes((ctx, 1), problem, target, &mut workspace)?,
         Road::Planes(workers) => ctx.install(|| run_planes((ctx, workers), problem, target, &mut workspace))?,
     };
@@ -60,6 +64,48 @@ fn run_planes(
     let (made, phases) = with_result(target, problem, bits.result, fill)?;
     let mut report = make_report(&planned.plan, problem, Phases { scale, ..phases });
     report.checked = ctx.self_check() || ctx.freivalds();
+    Ok((made, report))
+}
+
+fn run_devices(
+    ctx: &Context,
+    problem: &Problem<'_>,
+    target: Target<'_>,
+    workspace: &mut Workspace,
+) -> Result<(Option<Matrix>, Report)> {
+    let start = Instant::now();
+    let workers = ctx.threads();
+    let bits = ctx.install(|| scale_operands(ctx, workers, problem, workspace))?;
+    let scale = start.elapsed().as_secs_f64();
+    let run = DeviceRun { ctx, problem, bits };
+    let plan = run.plan()?;
+    let (rows, cols) = problem.result_shape();
+    let planned_bytes = Matrix::bytes_for(rows, cols, bits.result)
+        .saturating_add(plan.pinned_bytes)
+        .saturating_add(problem.inner.held_bytes);
+    ctx.admit(planned_bytes)?;
+    let start = Instant::now();
+    let fill = |result: &mut Matrix| run.run(plan, workspace, result);
+    let (made, (plan, devices)) = with_result(target, problem, bits.result, fill)?;
+    let (batches, bands, chunks) = plan.cuts();
+    let report = Report {
+        operation: problem.operation,
+        rows: problem.contracted(),
+        cols,
+        precision_bits: problem.precision_bits,
+        working_bits: bits.working,
+        threads: workers,
+        kernel: plan.kernel(),
+        primes: plan.moduli(),
+        batches,
+        bands,
+        chunks,
+        phases: Phases { scale, product: start.elapsed().as_secs_f64(), ..Phases::default() },
+        planned_bytes,
+        checked: ctx.self_check() || ctx.freivalds(),
+        devices,
+        ..Report::default()
+    };
     Ok((made, report))
 }
 

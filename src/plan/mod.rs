@@ -5,6 +5,7 @@
 
 mod blocks;
 mod cost;
+mod device;
 mod grid;
 mod jobs;
 mod lpt;
@@ -13,6 +14,7 @@ mod nodes;
 mod order;
 
 pub use blocks::{BLOCK, BLOCK_WORDS, BlockGrid};
+pub use device::{DEVICE_ALIGN, DeviceBytes, DeviceCut, DeviceInput, Strip, shares};
 pub use grid::{RankGrid, TileId, TileMap};
 pub use jobs::{Job, JobList, plan_jobs};
 pub use lpt::{Assignment, assign};

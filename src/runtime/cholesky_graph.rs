@@ -101,11 +101,45 @@ impl CholeskyGraph {
         }
     }
 
+    /// The tasks that must be done before `task`, where the updates of a tile are taken in the order of their columns.
+    pub fn predecessors(&self, task: Task) -> Vec<Task> {
+        let before = |tile: TileId, k: usize| (k > 0).then(|| self.update(tile, k - 1));
+        let own = self.output(task);
+        match task {
+            Task::Potrf { k } => before(own, k).into_iter().collect(),
+            Task::Trsm { k, .. } => before(own, k).into_iter().chain([Task::Potrf { k }]).collect(),
+            Task::Syrk { i, k } => before(own, k).into_iter().chain([Task::Trsm { i, k }]).collect(),
+            Task::Gemm { i, j, k } => {
+                before(own, k).into_iter().chain([Task::Trsm { i, k }, Task::Trsm { i: j, k }]).collect()
+            }
+        }
+    }
+
+    /// The tasks of which `task` is a predecessor.
+    pub fn successors(&self, task: Task) -> Vec<Task> {
+        let after = |tile: TileId, k: usize| if k < tile.col { self.update(tile, k) } else { self.finish(tile) };
+        match task {
+            Task::Potrf { k } => (k + 1..self.tiles).map(|i| Task::Trsm { i, k }).collect(),
+            Task::Trsm { i, k } => {
+                let in_row = (k + 1..i).map(|j| Task::Gemm { i, j, k });
+                let in_column = (i + 1..self.tiles).map(|row| Task::Gemm { i: row, j: i, k });
+                in_row.chain([Task::Syrk { i, k }]).chain(in_column).collect()
+            }
+            Task::Syrk { k, .. } | Task::Gemm { k, .. } => vec![after(self.output(task), k + 1)],
+        }
+    }
+
+    /// All tiles, in the order of their numbers.
+    pub fn all_tiles(&self) -> impl Iterator<Item = TileId> + use<> {
+        let tiles = self.tiles;
+        (0..tiles).flat_map(move |col| (col..tiles).map(move |row| TileId { row, col }))
+    }
+
     /// All tasks, in an order in which they may run.
     pub fn tasks(&self) -> impl Iterator<Item = Task> + use<> {
-        let (graph, tiles) = (*self, self.tiles);
-        let all = (0..tiles).flat_map(move |col| (col..tiles).map(move |row| TileId { row, col }));
-        all.flat_map(move |tile| (0..tile.col).map(move |k| graph.update(tile, k)).chain([graph.finish(tile)]))
+        let graph = *self;
+        self.all_tiles()
+            .flat_map(move |tile| (0..tile.col).map(move |k| graph.update(tile, k)).chain([graph.finish(tile)]))
     }
 }
 
@@ -113,6 +147,19 @@ impl CholeskyGraph {
 mod tests {
     use super::*;
     use std::collections::HashSet;
+
+    #[test]
+    fn successors_and_predecessors_are_each_other_reversed() {
+        for tiles in 0..8 {
+            let graph = CholeskyGraph { tiles };
+            let pairs = |of: &dyn Fn(Task) -> Vec<(Task, Task)>| graph.tasks().flat_map(of).collect::<Vec<_>>();
+            let forward = pairs(&|task| graph.successors(task).into_iter().map(|next| (task, next)).collect());
+            let backward = pairs(&|task| graph.predecessors(task).into_iter().map(|last| (last, task)).collect());
+            let (set, count) = (forward.iter().copied().collect::<HashSet<_>>(), forward.len());
+            assert_eq!((set.len(), backward.len()), (count, count), "{tiles} tiles");
+            assert_eq!(set, backward.into_iter().collect::<HashSet<_>>(), "{tiles} tiles");
+        }
+    }
 
     #[test]
     fn every_task_reads_only_what_is_finished_before_it() {

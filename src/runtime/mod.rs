@@ -4,8 +4,20 @@
 //! answers. Knows: numbers and ids. Does not know: what a task computes, who carries it out.
 #![forbid(unsafe_code)]
 
+mod bottom_level;
 mod cholesky_graph;
+mod coherence;
+mod conductor;
+mod evict;
+mod policy;
 mod scheduler;
+mod task_queue;
 
+pub use bottom_level::BottomLevels;
 pub use cholesky_graph::{CholeskyGraph, Task, TileId};
+pub use coherence::{Access, Admission, CacheCounters, Lease, Limits, Move, TileCache, TileState, TileUse};
+pub use conductor::{Conductor, ConductorOptions, Step, baseline_bytes, least_room_tiles, simulate};
+pub use evict::{EvictionOrder, Victim};
+pub use policy::{Chooser, Policy};
 pub use scheduler::{Scheduler, Work};
+pub use task_queue::TaskQueue;

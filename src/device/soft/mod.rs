@@ -43,6 +43,15 @@ impl Default for Rates {
     }
 }
 
+/// What a device's clock shows.
+#[derive(Clone, Copy, Debug)]
+pub enum Clock {
+    /// Time at these rates, as if copies and computing overlapped.
+    Virtual(Rates),
+    /// The time that passes. The device is then the host itself, and uses all threads of the pool it is called in.
+    Wall,
+}
+
 /// A fault to happen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
@@ -61,15 +70,21 @@ pub struct SoftOptions {
     pub index: usize,
     /// Where the order of execution is drawn from; `None` for the order of submission.
     pub seed: Option<u64>,
-    /// Rates of the clock.
-    pub rates: Rates,
+    /// The clock.
+    pub clock: Clock,
     /// A fault to happen.
     pub fault: Option<Fault>,
 }
 
 impl Default for SoftOptions {
     fn default() -> SoftOptions {
-        SoftOptions { capacity_bytes: 1 << 30, index: 0, seed: None, rates: Rates::default(), fault: None }
+        SoftOptions {
+            capacity_bytes: 1 << 30,
+            index: 0,
+            seed: None,
+            clock: Clock::Virtual(Rates::default()),
+            fault: None,
+        }
     }
 }
 
@@ -205,9 +220,13 @@ fn mark(event: &Event) -> &Mark {
 
 impl Device for SoftDevice {
     fn description(&self) -> Description {
+        let (name, kind) = match self.options.clock {
+            Clock::Virtual(_) => ("software device", "soft"),
+            Clock::Wall => ("this machine's processors", "host"),
+        };
         Description {
-            name: "software device".into(),
-            kind: "soft",
+            name: name.into(),
+            kind,
             index: self.options.index,
             driver: String::new(),
             memory_bytes: self.options.capacity_bytes,

@@ -1,13 +1,16 @@
 //! Queues of a software device: what was submitted, in which order it runs, and when on the device's clock.
 
-use super::{Fault, Rates, SoftOptions, math};
+use super::{Clock, Fault, Rates, SoftOptions, math};
 use crate::device::{Argument, Element, Gemm, HostKernel, Pinned, Region, Stream, Traffic, Trsm};
 use crate::error::{Error, Result};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 /// One command.
 pub(super) enum Action {
@@ -62,13 +65,14 @@ struct Line {
 
 pub(super) struct Queues {
     lines: Vec<Line>,
-    rates: Rates,
+    clock: Clock,
     fault: Option<Fault>,
     random: Option<ChaCha8Rng>,
     submitted: u64,
     done: u64,
     products: u64,
     free: [f64; 3],
+    begun: Instant,
     traffic: Traffic,
 }
 
@@ -76,13 +80,14 @@ impl Queues {
     pub fn new(options: &SoftOptions) -> Queues {
         Queues {
             lines: Vec::new(),
-            rates: options.rates,
+            clock: options.clock,
             fault: options.fault,
             random: options.seed.map(ChaCha8Rng::seed_from_u64),
             submitted: 0,
             done: 0,
             products: 0,
             free: [0.0; 3],
+            begun: Instant::now(),
             traffic: Traffic::default(),
         }
     }
@@ -151,39 +156,34 @@ impl Queues {
     fn step(&mut self, stream: usize) {
         let Command { action, time, .. } = self.lines[stream].waiting.pop_front().expect("a command waits");
         let start = self.lines[stream].clock;
-        let end = match self.cost(&action) {
-            Some((engine, seconds)) => {
-                let free = &mut self.free[engine as usize];
-                *free = free.max(start) + seconds;
-                *free
+        let end = match self.clock {
+            Clock::Wall => {
+                self.execute(action);
+                self.begun.elapsed().as_secs_f64()
             }
-            None => match &action {
-                Action::Wait(mark) => start.max(mark.seconds()),
-                _ => start,
-            },
+            Clock::Virtual(rates) => {
+                let end = match (cost(&action, &rates), &action) {
+                    (Some((engine, seconds)), _) => {
+                        let free = &mut self.free[engine as usize];
+                        *free = free.max(start) + seconds;
+                        *free
+                    }
+                    (None, Action::Wait(mark)) => start.max(mark.seconds()),
+                    _ => start,
+                };
+                self.execute(action);
+                end
+            }
         };
-        self.execute(action);
         time.store(end.to_bits(), Ordering::Relaxed);
         let line = &mut self.lines[stream];
         (line.clock, line.done) = (end, line.done + 1);
         self.done += 1;
     }
 
-    /// What a command occupies, and for how long.
-    fn cost(&self, action: &Action) -> Option<(Engine, f64)> {
-        let (rates, bytes) = (&self.rates, |region: &Region| region.bytes() as f64);
-        Some(match action {
-            Action::Upload { to, .. } => (Engine::In, bytes(to) / rates.bytes_per_second),
-            Action::Download { from, .. } => (Engine::Out, bytes(from) / rates.bytes_per_second),
-            Action::Copy { .. } | Action::Clear(_) => (Engine::Compute, 0.0),
-            Action::Multiply(gemm) => {
-                let rate = if gemm.element == Element::F64 { rates.f64_per_second } else { rates.i8_per_second };
-                (Engine::Compute, gemm.work() as f64 / rate)
-            }
-            Action::Solve(trsm) => (Engine::Compute, (trsm.m * trsm.n * trsm.n) as f64 / 2.0 / rates.f64_per_second),
-            Action::Launch { threads, .. } => (Engine::Compute, *threads as f64 / rates.threads_per_second),
-            Action::Record | Action::Wait(_) => return None,
-        })
+    /// Whether commands use all threads.
+    fn parallel(&self) -> bool {
+        matches!(self.clock, Clock::Wall)
     }
 
     fn execute(&mut self, action: Action) {
@@ -210,7 +210,7 @@ impl Queues {
                 unsafe { (region.address() as *mut u8).write_bytes(0, region.bytes()) };
             }
             Action::Multiply(gemm) => {
-                math::multiply(&gemm);
+                math::multiply(&gemm, self.parallel());
                 if self.fault == Some(Fault::FlipInProduct(self.products)) {
                     math::flip(&gemm);
                 }
@@ -223,11 +223,41 @@ impl Queues {
                     Argument::Number(number) => *number,
                 });
                 let words = words.collect::<Vec<_>>();
-                // SAFETY: whoever launched it promised that these are its arguments and that all threads stay inside
-                // the regions, which the command keeps alive.
-                unsafe { kernel(0, threads, words.as_ptr()) };
+                let words = &words;
+                let run = |range: Range<u64>| {
+                    // SAFETY: whoever launched it promised that these are its arguments, that all threads stay inside
+                    // the regions, which the command keeps alive, and that no two of them touch the same place.
+                    unsafe { kernel(range.start, range.end, words.as_ptr()) }
+                };
+                match self.parallel() {
+                    true => slices(threads).into_par_iter().for_each(run),
+                    false => run(0..threads),
+                }
             }
             Action::Record | Action::Wait(_) => {}
         }
     }
+}
+
+/// What a command occupies, and for how long.
+fn cost(action: &Action, rates: &Rates) -> Option<(Engine, f64)> {
+    let bytes = |region: &Region| region.bytes() as f64;
+    Some(match action {
+        Action::Upload { to, .. } => (Engine::In, bytes(to) / rates.bytes_per_second),
+        Action::Download { from, .. } => (Engine::Out, bytes(from) / rates.bytes_per_second),
+        Action::Copy { .. } | Action::Clear(_) => (Engine::Compute, 0.0),
+        Action::Multiply(gemm) => {
+            let rate = if gemm.element == Element::F64 { rates.f64_per_second } else { rates.i8_per_second };
+            (Engine::Compute, gemm.work() as f64 / rate)
+        }
+        Action::Solve(trsm) => (Engine::Compute, (trsm.m * trsm.n * trsm.n) as f64 / 2.0 / rates.f64_per_second),
+        Action::Launch { threads, .. } => (Engine::Compute, *threads as f64 / rates.threads_per_second),
+        Action::Record | Action::Wait(_) => return None,
+    })
+}
+
+/// Threads of a kernel, cut for the host's threads.
+fn slices(threads: u64) -> Vec<Range<u64>> {
+    let step = threads.div_ceil(8 * rayon::current_num_threads() as u64).max(256);
+    (0..threads.div_ceil(step)).map(|part| part * step..((part + 1) * step).min(threads)).collect()
 }

@@ -79,6 +79,13 @@ pub struct RawEngine {
     /// Kernel: auto, or a name that `sunzi info` lists.
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub kernel: String,
+    /// Devices for products and factorisations: numbers of CUDA cards, `all` of them, `soft` or `soft:SIZE` (plain
+    /// memory behind the same code), `host` (the processors as one more device); several with commas [default: none].
+    #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
+    pub device: Option<String>,
+    /// Most memory to use of each device, such as 5000M [default: all it has].
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, requires = "device")]
+    pub device_memory: Option<String>,
 }
 
 /// Choices of the arithmetic of a product.

@@ -11,12 +11,14 @@ pub use factor::{Factoring, Task, Trsm, VerifyCholesky};
 pub use plan::{Operation, Plan, PlanCholesky, PlanCluster};
 
 use super::args::*;
+use super::devices::DeviceChoice;
 use super::units::{parse_count, parse_size};
 use crate::comm::window::WindowKind;
 use crate::error::{Error, Result};
 use crate::front::formats::{FileFormat, NumberForm};
 use crate::front::generate::{Kind, Size};
 use crate::kernels;
+use crate::kernels::device::DeviceFamily;
 use crate::math::bound::{guard_bits, working_bits};
 use crate::matrix::{MAXIMUM_PRECISION_BITS, Op, Uplo};
 use std::path::PathBuf;
@@ -74,6 +76,10 @@ pub struct Engine {
     pub memory_bytes: Option<u64>,
     /// A kernel that is known and available; `None` for the fastest.
     pub kernel: Option<&'static str>,
+    /// Devices, in order; none for the CPU alone.
+    pub devices: Vec<DeviceChoice>,
+    /// Limit on the memory of each device.
+    pub device_memory_bytes: Option<u64>,
 }
 
 /// The two products, with what they read.
@@ -236,12 +242,17 @@ impl RawEngine {
     fn resolve(self) -> Result<Engine> {
         let kernel = match self.kernel.as_str() {
             "auto" => None,
-            name => Some(kernels::by_name(name)?.name()),
+            name => match DeviceFamily::by_name(name) {
+                Some(family) => Some(family.name()),
+                None => Some(kernels::by_name(name)?.name()),
+            },
         };
         Ok(Engine {
             threads: optional(self.threads, threads)?,
             memory_bytes: optional(self.memory, |text| parse_size("--memory", text))?,
             kernel,
+            devices: self.device.as_deref().map_or(Ok(Vec::new()), DeviceChoice::list)?,
+            device_memory_bytes: optional(self.device_memory, |text| parse_size("--device-memory", text))?,
         })
     }
 }
@@ -344,7 +355,10 @@ impl RawConvert {
 pub fn check_reach(precision_bits: u32, kernel: Option<&'static str>) -> Result<()> {
     let reach = |kernel: &dyn kernels::PlaneKernel| largest_precision_bits(kernel.maximum_modulus_bits());
     let maximum_bits = match kernel {
-        Some(name) => reach(kernels::by_name(name)?),
+        Some(name) => match DeviceFamily::by_name(name) {
+            Some(family) => largest_precision_bits(family.maximum_modulus_bits()),
+            None => reach(kernels::by_name(name)?),
+        },
         None => reach(kernels::preferred()),
     };
     let precision_bits = u64::from(precision_bits);

@@ -7,6 +7,7 @@
 mod args;
 mod commands;
 mod config;
+mod devices;
 mod machine;
 mod memory;
 mod number;

@@ -1,11 +1,13 @@
 //! `sunzi info`: what this CPU and this build can do.
 
 use super::Session;
+use crate::device::{Description, cuda_devices};
 use crate::error::Result;
 use crate::front::cli::config::largest_precision_bits;
 use crate::front::cli::machine::Machine;
 use crate::front::cli::units::format_bytes;
 use crate::kernels;
+use crate::kernels::device::DeviceFamily;
 use serde::Serialize;
 
 /// One kernel of the table.
@@ -24,10 +26,18 @@ struct Info {
     version: &'static str,
     machine: Machine,
     kernels: Vec<KernelInfo>,
+    devices: Vec<Description>,
+    /// Why there are none.
+    no_devices: Option<String>,
 }
 
 pub fn run(session: &mut Session) -> Result<()> {
-    let info = Info { version: env!("CARGO_PKG_VERSION"), machine: Machine::look(), kernels: kernel_infos() };
+    let (devices, no_devices) = match cuda_devices() {
+        Ok(devices) => (devices, None),
+        Err(error) => (Vec::new(), Some(error.to_string())),
+    };
+    let (version, machine) = (env!("CARGO_PKG_VERSION"), Machine::look());
+    let info = Info { version, machine, kernels: kernel_infos(), devices, no_devices };
     session.finish_report(&info)?;
     session.say(&describe(&info))
 }
@@ -75,5 +85,16 @@ fn describe(info: &Info) -> String {
         };
         lines.push(format!("  {:<10} {text}", kernel.name));
     }
+    lines.push("kernels on devices (--device, --kernel):".into());
+    for family in DeviceFamily::ALL {
+        let bits = largest_precision_bits(family.maximum_modulus_bits());
+        lines.push(format!("  {:<10} up to {bits} bits", family.name()));
+    }
+    lines.push("CUDA devices:".into());
+    lines.extend(info.devices.iter().map(|device| {
+        let Description { index, name, driver, memory_bytes, .. } = device;
+        format!("  {index:<10} {name}, {}, {driver}", format_bytes(*memory_bytes))
+    }));
+    lines.extend(info.no_devices.iter().map(|reason| format!("  none: {reason}")));
     lines.join("\n")
 }

@@ -15,6 +15,7 @@ mod trsm;
 mod verify;
 
 use super::config::{Command, Engine, Global, Output};
+use super::devices;
 use super::memory::Budget;
 use super::progress::{Bar, Visibility};
 use super::ranks::Ranks;
@@ -161,14 +162,21 @@ impl Session {
     }
 
     /// A builder with the choices of the command line but the memory limit, and the command's progress.
-    fn context(&self, engine: &Engine) -> ContextBuilder {
+    ///
+    /// # Errors
+    /// [`Error::NoDevice`].
+    fn context(&self, engine: &Engine) -> Result<ContextBuilder> {
         let callback = self.progress();
         let builder = Context::builder().progress(move |progress| callback(progress));
         let builder = match engine.threads {
             Some(threads) => builder.threads(threads),
             None => builder,
         };
-        builder.kernel(engine.kernel.unwrap_or("auto"))
+        let builder = match engine.device_memory_bytes {
+            Some(bytes) => builder.device_memory_bytes(bytes),
+            None => builder,
+        };
+        Ok(builder.devices(devices::open(&engine.devices)?).kernel(engine.kernel.unwrap_or("auto")))
     }
 }
 

@@ -27,7 +27,7 @@ pub fn run(session: &mut Session, config: &Plan) -> Result<()> {
         }
     };
     let budget = budget(&config.engine).map(|budget| budget.with_held(operand_bytes));
-    let (builder, restate) = limited(session.context(&config.engine).self_check(config.self_check), budget);
+    let (builder, restate) = limited(session.context(&config.engine)?.self_check(config.self_check), budget);
     let ctx = builder.build()?;
     let Plan { contracted, rows, cols, precision_bits, .. } = *config;
     let plan = match config.operation {
@@ -47,7 +47,7 @@ pub fn run_cholesky(session: &mut Session, config: &PlanCholesky) -> Result<()> 
     let PlanCholesky { order, precision_bits, tile_rows, .. } = *config;
     let operand_bytes = Matrix::bytes_for(order, order, precision_bits);
     let budget = budget(&config.engine).map(|budget| budget.with_held(operand_bytes));
-    let (builder, restate) = limited(session.context(&config.engine), budget);
+    let (builder, restate) = limited(session.context(&config.engine)?, budget);
     let options = CholeskyOptions { tile_rows, ..CholeskyOptions::default() };
     let plan = plan_cholesky(&builder.build()?, order, precision_bits, &options).map_err(restate)?;
     session.finish_report(&PlanReport { plan: &plan, operand_bytes })?;

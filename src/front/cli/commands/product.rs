@@ -108,7 +108,7 @@ fn read(session: &Session, config: &Product, path: &Path, precision_bits: u32) -
 }
 
 fn compute(session: &Session, config: &Product, inputs: &Inputs) -> Result<Outcome> {
-    let builder = session.context(&config.engine).self_check(config.self_check).freivalds(config.freivalds);
+    let builder = session.context(&config.engine)?.self_check(config.self_check).freivalds(config.freivalds);
     let (builder, restate) = limited(builder, budget(&config.engine));
     multiply(&builder.build()?, config, inputs).map_err(restate)
 }

@@ -25,7 +25,7 @@ pub fn run(session: &mut Session, config: &Trsm) -> Result<()> {
     };
     let (t, b) = (read(&config.t)?, read(&config.b)?);
     let input_seconds = start.elapsed().as_secs_f64();
-    let (builder, restate) = limited(session.context(&config.engine), budget(&config.engine));
+    let (builder, restate) = limited(session.context(&config.engine)?, budget(&config.engine));
     let ctx = builder.build()?;
     let options =
         TrsmOptions { side: config.side, uplo: config.uplo, op: config.op, diag: config.diag, alpha: alpha.as_ref() };

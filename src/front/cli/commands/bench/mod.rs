@@ -48,7 +48,7 @@ pub fn run(session: &mut Session, config: &Bench) -> Result<()> {
     session.bar = Bar::new(Visibility::Hidden); // drawing would be timed
     let size = Size { rows: config.rows, cols: config.cols, precision_bits: config.precision_bits };
     let operands = Operands::new(config.operation, size)?;
-    let builder = session.context(&config.engine).self_check(config.self_check);
+    let builder = session.context(&config.engine)?.self_check(config.self_check);
     let (builder, restate) = limited(builder, budget(&config.engine));
     let ctx = builder.build()?;
     let mut ours = Ours::new(&ctx, task(config, &operands)?).map_err(restate)?;

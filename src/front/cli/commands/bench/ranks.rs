@@ -84,7 +84,7 @@ pub fn run(session: &mut Session, config: &Bench, world: &dyn Transport) -> Resu
     let options = TeamOptions { window: config.window, ..agreed(world, TeamOptions::from_environment())? };
     let mut contests = vec![Contest::new(session, config, world, "ranks", options, None)?];
     let threads = total_threads(&contests[0])?;
-    let builder = session.context(&config.engine).threads(threads);
+    let builder = session.context(&config.engine)?.threads(threads);
     let alone = agreed(world, if root { builder.build().map(Some) } else { Ok(None) })?;
     let mut reference = OneProcess { ctx: alone, result: Matrix::zeros(0, 0, config.precision_bits)?, seconds: vec![] };
     reference.run(world, whole.as_ref(), config)?; // warm, and the answer for all others
@@ -151,7 +151,7 @@ impl Contest {
         options: TeamOptions,
         limit_bytes: Option<u64>,
     ) -> Result<Contest> {
-        let builder = session.context(&config.engine).self_check(config.self_check);
+        let builder = session.context(&config.engine)?.self_check(config.self_check);
         let builder = match limit_bytes.or(config.engine.memory_bytes) {
             Some(bytes) => builder.memory_bytes(bytes),
             None => builder,

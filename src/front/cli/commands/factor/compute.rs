@@ -42,7 +42,7 @@ pub struct Outcome {
 /// # Errors
 /// Those of the operations.
 pub fn compute(session: &Session, config: &Factoring, inputs: &Inputs, trace: &mut Trace) -> Result<Outcome> {
-    let (builder, restate) = limited(session.context(&config.factor.engine), budget(&config.factor.engine));
+    let (builder, restate) = limited(session.context(&config.factor.engine)?, budget(&config.factor.engine));
     let ctx = builder.build()?;
     let start = Instant::now();
     let mut outcome = carry_out(&ctx, config, inputs, trace).map_err(restate)?;

@@ -18,7 +18,7 @@ pub fn run(session: &mut Session, config: &VerifyCholesky) -> Result<()> {
         || ReadOptions { input_precision_bits: config.precision.input_bits, ..ReadOptions::new(precision_bits) };
     let a = read_symmetric(session, &config.engine, &config.a, config.uplo, options())?;
     let l = read_within(session, &config.engine, &config.l, options())?.matrix;
-    let (builder, restate) = limited(session.context(&config.engine), budget(&config.engine));
+    let (builder, restate) = limited(session.context(&config.engine)?, budget(&config.engine));
     let ctx = builder.build()?;
     let uplo = config.uplo.unwrap_or_default();
     let options = VerifyOptions { uplo, seed: config.seed, ..VerifyOptions::default() };

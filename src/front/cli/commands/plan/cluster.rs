@@ -28,7 +28,7 @@ pub fn run(session: &mut Session, config: &PlanCluster) -> Result<()> {
     let budget = config.engine.memory_bytes.map(|limit| Budget::of_absent_node(limit).with_held(operand_bytes));
     // Planning takes one thread here, however many a rank has there.
     let engine = Engine { threads: Some(1), ..config.engine.clone() };
-    let (builder, restate) = limited(session.context(&engine).self_check(config.self_check), budget);
+    let (builder, restate) = limited(session.context(&engine)?.self_check(config.self_check), budget);
     let plan = plan_syrk_cluster(&builder.build()?, cluster, rows, cols, precision_bits).map_err(restate)?;
     session.finish_report(&ClusterPlanReport {
         plan: &plan,

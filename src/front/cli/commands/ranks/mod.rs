@@ -91,7 +91,7 @@ fn refuse_what_needs_one_process(config: &Product) -> Result<()> {
 }
 
 fn compute(session: &Session, config: &Product, inputs: &Inputs, team: &mut Team) -> Result<Computed> {
-    let builder = session.context(&config.engine).self_check(config.self_check);
+    let builder = session.context(&config.engine)?.self_check(config.self_check);
     let budget = node_budget(config, inputs, team)?;
     let builder = match &budget {
         Some(budget) => builder.memory_bytes(budget.left()),

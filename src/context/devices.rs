@@ -1,0 +1,74 @@
+//! The devices of a context, and the engines and rates kept for them.
+
+use crate::device::Device;
+use crate::error::Result;
+use crate::kernels::EngineSpec;
+use crate::kernels::device::{DeviceEngine, DeviceFamily};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Engines kept at the same time; the one used longest ago goes first.
+const KEPT_ENGINES: usize = 8;
+
+/// The devices that products run on, and what is kept for them.
+#[derive(Default)]
+pub struct DeviceSet {
+    /// In the caller's order; empty where products run on the CPU.
+    pub devices: Vec<Arc<dyn Device>>,
+    /// The family that was forced; else the faster one is measured.
+    pub family: Option<DeviceFamily>,
+    /// Bytes that may be used of each; `None` for all it has.
+    pub memory_bytes: Option<u64>,
+    engines: Mutex<Vec<KeptDeviceEngine>>,
+    rates: Mutex<Vec<(usize, DeviceFamily, f64)>>,
+}
+
+struct KeptDeviceEngine {
+    family: DeviceFamily,
+    spec: EngineSpec,
+    engine: Arc<DeviceEngine>,
+}
+
+impl DeviceSet {
+    /// These devices, and how much of each may be used.
+    pub fn new(devices: Vec<Arc<dyn Device>>, memory_bytes: Option<u64>) -> DeviceSet {
+        DeviceSet { devices, memory_bytes, ..DeviceSet::default() }
+    }
+
+    /// The engine of `family` for `spec`, made at the first call and kept.
+    ///
+    /// # Errors
+    /// [`Error::Precision`].
+    pub fn engine(&self, family: DeviceFamily, spec: EngineSpec) -> Result<Arc<DeviceEngine>> {
+        let mut engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = engines.iter().position(|kept| kept.family == family && kept.spec == spec) {
+            let kept = engines.remove(at);
+            engines.push(kept); // the last place is the most recent use
+            return Ok(engines[engines.len() - 1].engine.clone());
+        }
+        let engine = Arc::new(DeviceEngine::new(family, &spec)?);
+        if engines.len() == KEPT_ENGINES {
+            engines.remove(0);
+        }
+        engines.push(KeptDeviceEngine { family, spec, engine: engine.clone() });
+        Ok(engine)
+    }
+
+    /// Whether products run on devices: those inside other operations, which fix their working bits, stay on the CPU.
+    pub fn serve(&self, working_bits: Option<u32>) -> bool {
+        !self.devices.is_empty() && working_bits.is_none()
+    }
+
+    /// What `measure` finds for device number `index` and `family`, kept after the first time.
+    ///
+    /// # Errors
+    /// Those of `measure`.
+    pub fn rate(&self, index: usize, family: DeviceFamily, measure: impl FnOnce() -> Result<f64>) -> Result<f64> {
+        let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((.., rate)) = rates.iter().find(|known| (known.0, known.1) == (index, family)) {
+            return Ok(*rate);
+        }
+        let rate = measure()?;
+        rates.push((index, family, rate));
+        Ok(rate)
+    }
+}

@@ -1,0 +1,101 @@
+//! How fast devices multiply planes of either family, measured once for each device and kept in the context.
+
+use crate::context::Context;
+use crate::device::{Device, Element, Gemm, Operand};
+use crate::error::Result;
+use crate::kernels::EngineSpec;
+use crate::kernels::device::DeviceFamily;
+
+/// Rows and columns of the products that are timed on a card; on the host and on software devices.
+const CARD_SIZE: usize = 4096;
+const HOST_SIZE: usize = 128;
+
+/// Products timed, after one that is not.
+const TRIALS: usize = 3;
+
+/// The family with the least time for the planes of `spec`, on the first device.
+///
+/// # Errors
+/// [`crate::Error::DeviceLost`], [`crate::Error::DeviceMemory`].
+pub(super) fn faster_family(ctx: &Context, spec: &EngineSpec) -> Result<DeviceFamily> {
+    let mut best = None;
+    for family in DeviceFamily::ALL {
+        if spec.modulus_bits > family.maximum_modulus_bits() {
+            continue;
+        }
+        let seconds = family.plane_count(spec) as f64 / rate(ctx, 0, family)?;
+        if best.is_none_or(|(_, least)| seconds < least) {
+            best = Some((family, seconds));
+        }
+    }
+    Ok(best.map_or(DeviceFamily::F64, |(family, _)| family))
+}
+
+/// Multiply-adds a second of every device; 1 where there is only one to choose from.
+///
+/// # Errors
+/// As [`faster_family`].
+pub(super) fn speeds(ctx: &Context, family: DeviceFamily) -> Result<Vec<f64>> {
+    match ctx.devices().devices.len() {
+        1 => Ok(vec![1.0]),
+        count => (0..count).map(|index| rate(ctx, index, family)).collect(),
+    }
+}
+
+fn rate(ctx: &Context, index: usize, family: DeviceFamily) -> Result<f64> {
+    let set = ctx.devices();
+    set.rate(index, family, || ctx.install(|| measure(&*set.devices[index], family.element())))
+}
+
+/// Multiply-adds a second of a large product of operands that are not zero.
+pub(crate) fn measure(device: &dyn Device, element: Element) -> Result<f64> {
+    let size = if device.description().kind == "cuda" { CARD_SIZE } else { HOST_SIZE };
+    let (inner, outer) = (size * size * element.operand_bytes(), size * size * element.product_bytes());
+    let stream = device.stream()?;
+    let pinned = device.allocate_pinned(inner)?;
+    fill(element, &mut pinned.lock()?);
+    let (a, c) = (device.allocate(inner)?, device.allocate(outer)?);
+    device.upload(stream, &pinned, 0, &a.whole())?;
+    let operand = Operand { region: a.whole(), ld: size, stride: 0 };
+    let gemm = Gemm {
+        element,
+        m: size,
+        n: size,
+        k: size,
+        a: operand.clone(),
+        b: operand,
+        c: Operand { region: c.whole(), ld: size, stride: 0 },
+        batch: 1,
+        negate: false,
+        accumulate: false,
+        by_rows: false,
+    };
+    let mut best = f64::INFINITY;
+    for trial in 0..=TRIALS {
+        let start = device.record(stream)?;
+        device.multiply(stream, &gemm)?;
+        let end = device.record(stream)?;
+        device.synchronize(&end)?;
+        if trial > 0 {
+            best = best.min(device.seconds_between(&start, &end)?);
+        }
+    }
+    Ok(gemm.work() as f64 / best.max(1e-9))
+}
+
+/// Small numbers without a pattern: a card multiplies zeros faster than anything else.
+fn fill(element: Element, bytes: &mut [u8]) {
+    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 56) as u8
+    };
+    match element {
+        Element::I8 => bytes.iter_mut().for_each(|byte| *byte = next()),
+        Element::F64 => {
+            for chunk in bytes.chunks_exact_mut(8) {
+                chunk.copy_from_slice(&(f64::from(next()) - 127.5).to_le_bytes());
+            }
+        }
+    }
+}
