@@ -14,8 +14,8 @@ const LOG_LINES: usize = 6;
 /// newest architecture below, which the driver compiles for the card. (Machine code comes first, since a driver refuses
 /// the PTX of a newer NVRTC.)
 ///
-/// Products and sums are not fused unless the source says `fma`, so that a kernel computes what the same source computes
-/// on the host.
+/// Products and sums are not fused unless the source says `fma`, so that a kernel computes what the same source
+/// computes on the host.
 ///
 /// # Errors
 /// [`Error::NoDevice`] without an NVRTC library, [`Error::Device`] with the first lines of the compiler's log.

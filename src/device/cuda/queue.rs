@@ -44,8 +44,8 @@ impl Queue {
         Ok(event)
     }
 
-    /// Submits what `enqueue` does, followed by an event. The event is made first, and where recording it fails the work
-    /// is waited for: no copy is ever under way that nobody can wait for.
+    /// Submits what `enqueue` does, followed by an event. The event is made first, and where recording it fails the
+    /// work is waited for: no copy is ever under way that nobody can wait for.
     pub fn with_event(&self, enqueue: impl FnOnce(CUstream) -> Result<()>) -> Result<CudaEvent> {
         let event = CudaEvent::new(&self.core)?;
         enqueue(self.raw)?;

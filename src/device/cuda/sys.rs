@@ -87,7 +87,9 @@ table! {
         device_get: b"cuDeviceGet\0" = cuDeviceGet(*mut CUdevice, c_int);
         device_get_name: b"cuDeviceGetName\0" = cuDeviceGetName(*mut c_char, c_int, CUdevice);
         device_total_mem: b"cuDeviceTotalMem_v2\0" = cuDeviceTotalMem_v2(*mut usize, CUdevice);
-        device_get_attribute: b"cuDeviceGetAttribute\0" = cuDeviceGetAttribute(*mut c_int, CUdevice_attribute, CUdevice);
+        device_get_attribute: b"cuDeviceGetAttribute\0" = cuDeviceGetAttribute(
+            *mut c_int, CUdevice_attribute, CUdevice,
+        );
         context_retain: b"cuDevicePrimaryCtxRetain\0" = cuDevicePrimaryCtxRetain(*mut CUcontext, CUdevice);
         context_release: b"cuDevicePrimaryCtxRelease_v2\0" = cuDevicePrimaryCtxRelease_v2(CUdevice);
         context_set_current: b"cuCtxSetCurrent\0" = cuCtxSetCurrent(CUcontext);
@@ -140,7 +142,8 @@ table! {
         set_math_mode: b"cublasSetMathMode\0" = cublasSetMathMode(cublasHandle_t, cublasMath_t);
         dgemm: b"cublasDgemmStridedBatched\0" = cublasDgemmStridedBatched(
             cublasHandle_t, cublasOperation_t, cublasOperation_t, c_int, c_int, c_int, *const f64,
-            *const f64, c_int, c_longlong, *const f64, c_int, c_longlong, *const f64, *mut f64, c_int, c_longlong, c_int,
+            *const f64, c_int, c_longlong, *const f64, c_int, c_longlong, *const f64, *mut f64, c_int, c_longlong,
+            c_int,
         );
         gemm_ex: b"cublasGemmStridedBatchedEx\0" = cublasGemmStridedBatchedEx(
             cublasHandle_t, cublasOperation_t, cublasOperation_t, c_int, c_int, c_int, *const c_void,
