@@ -97,10 +97,11 @@ impl Chooser {
             Policy::Random(_) => (self.draw() % ready.len() as u64) as usize,
             Policy::ByIj => self.in_row_or_column(ready),
             Policy::Greedy => best(ready, |task| {
-                let tile = self.graph.output(task);
-                let tiles = self.graph.inputs(task).into_iter().chain([tile]);
-                let missing = tiles.filter(|&tile| !resident(tile)).count();
-                (missing, tile.col, step(task), tile.row)
+                let (tile, k) = (self.graph.output(task), step(task));
+                // A SYRK reads one tile twice, a TRSM the diagonal tile of its column.
+                let inputs = [TileId { row: tile.row, col: k }, TileId { row: tile.col, col: k }];
+                let missing = inputs.into_iter().chain([tile]).filter(|&tile| !resident(tile)).count();
+                (missing, tile.col, k, tile.row)
             }),
             Policy::CriticalPath => {
                 let levels = self.levels.as_ref().expect("made for this policy");
