@@ -1,11 +1,11 @@
-//! Cholesky factorisations of doubles on software devices: every order that streams allow, every policy, small memories,
-//! several devices, faults.
+//! Cholesky factorisations of doubles on software devices: every order that streams allow, every policy, small
+//! memories, several devices, faults.
 
 use std::sync::Arc;
-use sunzi::device::soft::{Fault, Rates, SoftDevice, SoftOptions};
+use sunzi::device::soft::{Clock, Fault, Rates, SoftDevice, SoftOptions};
 use sunzi::device::{Device, Traffic};
 use sunzi::ops::double::{DeviceLayout, DoubleOptions, DoubleReport, double_cholesky};
-use sunzi::runtime::{CholeskyGraph, ConductorOptions, Policy, TileId, Victim, least_room_tiles, simulate};
+use sunzi::runtime::{CholeskyGraph, ConductorOptions, Policy, Victim, least_room_tiles, simulate};
 use sunzi::{Context, Error};
 
 /// Bytes of a slot for the tiles of these tests, of at most 5 rows.
@@ -195,7 +195,8 @@ fn streams_overlap_copies_and_work() {
     let graph = CholeskyGraph { tiles: 24 };
     let capacity_bytes = graph.tile_count() as u64 / 2 * SLOT_BYTES;
     let run = |streams| {
-        let device = SoftDevice::new(SoftOptions { capacity_bytes, rates, ..SoftOptions::default() });
+        let device =
+            SoftDevice::new(SoftOptions { capacity_bytes, clock: Clock::Virtual(rates), ..SoftOptions::default() });
         let options =
             DoubleOptions { tile_rows: Some(4), streams, device_bytes: Some(capacity_bytes), ..Default::default() };
         let report = double_cholesky(&ctx, &[Arc::new(device)], order, &mut matrix(order), &options).unwrap();
@@ -333,7 +334,7 @@ fn bad_input_is_refused_with_its_numbers() {
     assert!(matches!(run(&device(), 8, &mut a, &options), Err(Error::InvalidArgument(_))));
     let limited = Context::builder().threads(1).memory_bytes(100).build().unwrap();
     let error = double_cholesky(&limited, &device(), 8, &mut a, &fine).unwrap_err();
-    assert!(matches!(error, Error::MemoryLimit { limit_bytes: 100, minimum_bytes: 404.. }), "{error}");
+    assert!(matches!(error, Error::MemoryLimit { limit_bytes: 100, minimum_bytes: 344 }), "{error}");
     assert_eq!(a, matrix(8), "errors leave the matrix as it was");
     for order in [0, 1] {
         let mut a = matrix(order);
@@ -355,5 +356,4 @@ fn larger_tiles_run_in_strips_and_on_threads() {
         assert_eq!(report.tiles, order.div_ceil(report.tile_rows));
         check(order, &a, &l, &format!("{tile_rows:?}"));
     }
-    let _: TileId = TileId { row: 0, col: 0 };
 }

@@ -1,8 +1,8 @@
 //! Carries out moves of tiles and work on them on one device: slots of one allocation, streams, events.
 //!
-//! What a cache decided in order is submitted in order, to up to three streams: uploads, work, downloads. Each slot knows
-//! when it was last filled, worked on and saved, and every command waits for the events that it depends on and for no
-//! others, so that copies both ways and work overlap. Nothing here waits on the host but [`Lane::throttle`].
+//! What a cache decided in order is submitted in order, to up to three streams: uploads, work, downloads. Each slot
+//! knows when it was last filled, worked on and saved, and every command waits for the events that it depends on and
+//! for no others, so that copies both ways and work overlap. Nothing here waits on the host but [`Lane::throttle`].
 //! Knows: slots and events. Does not know: which tile is where and why (the cache does), what the work is.
 #![forbid(unsafe_code)]
 

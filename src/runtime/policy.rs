@@ -98,9 +98,14 @@ impl Chooser {
             Policy::ByIj => self.in_row_or_column(ready),
             Policy::Greedy => best(ready, |task| {
                 let (tile, k) = (self.graph.output(task), step(task));
-                // A SYRK reads one tile twice, a TRSM the diagonal tile of its column.
-                let inputs = [TileId { row: tile.row, col: k }, TileId { row: tile.col, col: k }];
-                let missing = inputs.into_iter().chain([tile]).filter(|&tile| !resident(tile)).count();
+                let absent = |row, col| usize::from(!resident(TileId { row, col }));
+                let inputs = match task {
+                    Task::Gemm { i, j, .. } => absent(i, k) + absent(j, k),
+                    Task::Syrk { i, .. } => absent(i, k),
+                    Task::Trsm { .. } => absent(k, k),
+                    Task::Potrf { .. } => 0,
+                };
+                let missing = inputs + absent(tile.row, tile.col);
                 (missing, tile.col, k, tile.row)
             }),
             Policy::CriticalPath => {

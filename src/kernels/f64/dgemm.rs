@@ -201,7 +201,7 @@ pub(crate) mod tests {
     #[test]
     fn products_are_subtracted_in_place() {
         for (m, n, k, stride) in [(1, 1, 1, 1), (7, 3, 5, 9), (33, 20, 64, 40)] {
-            let words = |seed: usize| (0..stride * 80).map(|at| ((at * 7919 + seed) % 2001) as f64 - 1000.0);
+            let words = |seed: usize| (0..stride * 80).map(move |at| ((at * 7919 + seed) % 2001) as f64 - 1000.0);
             let (x, y, old) =
                 (words(1).collect::<Vec<_>>(), words(2).collect::<Vec<_>>(), words(3).collect::<Vec<_>>());
             let mut c = old.clone();

@@ -62,8 +62,8 @@ pub enum DeviceLayout {
 
 /// The lower triangular `L` with `A = L L^T` for a symmetric positive definite `A` of doubles, on devices.
 ///
-/// Shapes: `a` is `order x order`, column-major; its lower triangle is read, and becomes that of `L` at the very end, so
-/// that every error leaves `a` as it was. What lies above the diagonal is neither read nor written.
+/// Shapes: `a` is `order x order`, column-major; its lower triangle is read, and becomes that of `L` at the very end,
+/// so that every error leaves `a` as it was. What lies above the diagonal is neither read nor written.
 /// Accuracy: `|A - L L^T| <= c order eps |A|` with a small constant c, as any Cholesky factorisation in doubles.
 /// Cost: `order^3 / 6` multiply-adds; host memory for a second lower triangle; device memory for at least 3 tiles.
 /// Source: docs/decisions/014-tiles-on-devices.md.

@@ -58,7 +58,7 @@ pub(super) fn run(
     let diagonal = (0..tiling.order).map(|index| a[index * tiling.order + index]).collect();
     let run = Run { ctx, host, diagonal, meter: Meter::new(ctx, tasks), potrf_nanoseconds: AtomicU64::new(0) };
     let factoring = Instant::now();
-    conduct(&mut players, queue, &run)?;
+    ctx.install(|| conduct(&mut players, queue, &run))?;
     run.host.settle()?;
     let factor_seconds = seconds(factoring);
     let storing = Instant::now();

@@ -1,7 +1,7 @@
 //! Tiles of a matrix of doubles: their shapes, their homes in host memory, and the way in and out.
 //!
-//! A tile is contiguous, column-major, in page-locked memory of the device that owns it, so that copies to and from that
-//! device need no other buffer. Another device copies it through a staging buffer of its own.
+//! A tile is contiguous, column-major, in page-locked memory of the device that owns it, so that copies to and from
+//! that device need no other buffer. Another device copies it through a staging buffer of its own.
 
 use crate::context::Context;
 use crate::device::{Device, Pinned};
