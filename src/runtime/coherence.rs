@@ -2,8 +2,8 @@
 //! task can run.
 //!
 //! Per tile: `Invalid` (not here), `Shared` (as at home), `Modified` (newer than at home), and how often it is held.
-//! Promise: the limits are never exceeded; a held tile never leaves; a `Modified` tile is written back before it leaves,
-//! so no write is lost; a reader always finds the last write. A request that cannot be met changes nothing.
+//! Promise: the limits are never exceeded; a held tile never leaves; a `Modified` tile is written back before it
+//! leaves, so no write is lost; a reader always finds the last write. A request that cannot be met changes nothing.
 //! Knows: ids and bytes. Does not know: devices, what tiles are made of, when moves are carried out. They must be
 //! carried out in order, or so that nobody can tell the difference.
 

@@ -3,10 +3,12 @@
 //! Knows: the kernels' names, the file formats' names. Touches no file. Whatever is refused names the option.
 
 mod bench;
+mod double;
 mod factor;
 mod plan;
 
 pub use bench::{Bench, BenchKernel};
+pub use double::BenchDouble;
 pub use factor::{Factoring, Task, Trsm, VerifyCholesky};
 pub use plan::{Operation, Plan, PlanCholesky, PlanCluster};
 
@@ -54,6 +56,8 @@ pub enum Command {
     Bench(Bench),
     /// `sunzi bench kernel`.
     BenchKernel(BenchKernel),
+    /// `sunzi bench cholesky --element double`.
+    BenchDouble(BenchDouble),
     /// `sunzi demo`.
     Demo(Engine),
 }

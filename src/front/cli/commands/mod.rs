@@ -72,6 +72,7 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
             None => bench::run(&mut session, &config),
         }),
         Command::BenchKernel(config) => done(bench::run_kernel(&mut session, &config)),
+        Command::BenchDouble(config) => done(bench::run_double(&mut session, &config)),
         Command::Demo(engine) => done(demo::run(&mut session, &engine)),
     }
 }
@@ -89,8 +90,8 @@ fn multiply_alone(session: &mut Session, config: &Product) -> Result<()> {
 
 /// Whether a command is long work, which a user who starts several ranks may expect to be shared.
 fn computes(command: &Command) -> bool {
-    use Command::{Bench, Demo, Factor, Trsm, Verify, VerifyCholesky};
-    matches!(command, Factor(_) | Trsm(_) | Verify(_) | VerifyCholesky(_) | Bench(_) | Demo(_))
+    use Command::{Bench, BenchDouble, Demo, Factor, Trsm, Verify, VerifyCholesky};
+    matches!(command, Factor(_) | Trsm(_) | Verify(_) | VerifyCholesky(_) | Bench(_) | BenchDouble(_) | Demo(_))
 }
 
 /// What a command needs beside its choices: where it may speak, and its report.

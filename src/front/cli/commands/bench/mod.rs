@@ -6,6 +6,7 @@
 
 mod check;
 mod contest;
+mod double;
 mod factor;
 mod kernel;
 mod limit;
@@ -18,6 +19,7 @@ mod residual;
 mod spread;
 mod task;
 
+pub use double::run as run_double;
 pub use kernel::run as run_kernel;
 pub use ranks::run as run_on_ranks;
 
