@@ -9,6 +9,8 @@ mod arguments;
 mod bad_input;
 #[path = "cli/bench.rs"]
 mod bench;
+#[path = "cli/devices.rs"]
+mod devices;
 #[path = "cli/factor.rs"]
 mod factor;
 #[path = "cli/plan.rs"]

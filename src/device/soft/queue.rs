@@ -102,7 +102,9 @@ impl Queues {
     }
 
     pub fn stream(&mut self) -> Stream {
-        self.lines.push(Line::default());
+        // On the device's clock it begins when everything done so far is done.
+        let clock = self.lines.iter().map(|line| line.clock).fold(0.0, f64::max);
+        self.lines.push(Line { clock, ..Line::default() });
         Stream(self.lines.len() - 1)
     }
 

@@ -1,8 +1,10 @@
 //! The command line as typed: names, help texts and strings. No value is judged here; see `config`.
 
+mod device;
 mod double;
 mod factor;
 
+pub use device::*;
 pub use double::RawDouble;
 pub use factor::*;
 
@@ -13,7 +15,7 @@ use std::path::PathBuf;
 ///
 /// Files are Matrix Market (.mtx) or binary (.bin), chosen by name. Counts may be written 1e5; sizes take K, M, G, T
 /// (powers of 1024) and decimals. Exit codes: 0 done, 2 wrong arguments, 3 wrong input, 4 not enough memory,
-/// 5 a check failed, 130 stopped.
+/// 5 a check failed, 6 ranks out of reach, 7 a device failed, 130 stopped.
 #[derive(Parser, Debug)]
 #[command(name = "sunzi", version, disable_help_subcommand = true)]
 pub struct Arguments {
@@ -65,6 +67,9 @@ pub enum RawCommand {
     Plan(RawPlan),
     /// Time an operation beside other implementations, check every answer, compare with the machine's limit.
     Bench(RawBench),
+    /// Check the devices of this machine and measure them; exit code 5 if anything is wrong.
+    #[command(name = "gpu-check")]
+    GpuCheck(RawGpuCheck),
     /// A tour in under a minute: an ill-conditioned Gram matrix, computed, checked, verified, timed.
     Demo(RawDemo),
 }

@@ -3,11 +3,13 @@
 //! Knows: the kernels' names, the file formats' names. Touches no file. Whatever is refused names the option.
 
 mod bench;
+mod device;
 mod double;
 mod factor;
 mod plan;
 
 pub use bench::{Bench, BenchKernel};
+pub use device::GpuCheck;
 pub use double::BenchDouble;
 pub use factor::{Factoring, Task, Trsm, VerifyCholesky};
 pub use plan::{Operation, Plan, PlanCholesky, PlanCluster};
@@ -58,6 +60,8 @@ pub enum Command {
     BenchKernel(BenchKernel),
     /// `sunzi bench cholesky --element double`.
     BenchDouble(BenchDouble),
+    /// `sunzi gpu-check`.
+    GpuCheck(GpuCheck),
     /// `sunzi demo`.
     Demo(Engine),
 }
@@ -236,6 +240,7 @@ impl Arguments {
             }),
             Some(RawCommand::Plan(raw)) => raw.resolve()?,
             Some(RawCommand::Bench(raw)) => raw.resolve()?,
+            Some(RawCommand::GpuCheck(raw)) => Command::GpuCheck(raw.resolve()?),
             Some(RawCommand::Demo(raw)) => Command::Demo(raw.engine.resolve()?),
         };
         Ok((global, command))

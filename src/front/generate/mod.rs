@@ -6,8 +6,11 @@
 //! columns by the same formula.
 
 mod bootstrap;
+mod counter;
 mod known;
 mod random;
+
+pub use counter::counter_random;
 
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;

@@ -67,6 +67,8 @@ pub(super) struct Lane {
     pub right_shifts: Region,
     /// Bytes allocated here.
     pub bytes: u64,
+    /// Multiply-adds of the products submitted so far.
+    pub multiply_adds: u64,
 }
 
 /// Bytes of the words in which a device reports faults, behind the entries of an output.
@@ -119,6 +121,7 @@ impl Lane {
             left_shifts: shift_region(&*device, streams.compute, input.rows, shifts.0)?,
             right_shifts: shift_region(&*device, streams.compute, input.cols, shifts.1)?,
             bytes: 0,
+            multiply_adds: 0,
             turn: 0,
             digits,
             tables,

@@ -202,6 +202,7 @@ impl Band<'_> {
                 by_rows: false,
             };
             lane.device.multiply(compute, &product)?;
+            lane.multiply_adds += product.work();
             let multiplied = lane.device.record(compute)?;
             lane.device.wait(reduce, &multiplied)?;
             let stride = lane.input.band_entries(&lane.cut, &self.cols);

@@ -24,6 +24,8 @@ pub struct DeviceReport {
     pub cut: DeviceCut,
     /// Bytes allocated on it.
     pub device_bytes: u64,
+    /// Multiply-adds of planes issued, those included that pad and those beside a triangle.
+    pub multiply_adds: u64,
     /// Bytes over the bus.
     pub traffic: Traffic,
     /// Its own time.
@@ -43,6 +45,7 @@ impl DeviceReport {
             planes: lane.engine.planes(lane.moduli.clone()).len(),
             cut: lane.cut,
             device_bytes: lane.bytes,
+            multiply_adds: lane.multiply_adds,
             traffic: lane.device.traffic().since(before),
             seconds,
         })

@@ -6,6 +6,7 @@ mod convert;
 mod demo;
 mod factor;
 mod gen_matrix;
+mod gpu_check;
 mod info;
 mod plan;
 mod product;
@@ -73,6 +74,7 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
         }),
         Command::BenchKernel(config) => done(bench::run_kernel(&mut session, &config)),
         Command::BenchDouble(config) => done(bench::run_double(&mut session, &config)),
+        Command::GpuCheck(config) => done(gpu_check::run(&mut session, &config)),
         Command::Demo(engine) => done(demo::run(&mut session, &engine)),
     }
 }
@@ -90,8 +92,9 @@ fn multiply_alone(session: &mut Session, config: &Product) -> Result<()> {
 
 /// Whether a command is long work, which a user who starts several ranks may expect to be shared.
 fn computes(command: &Command) -> bool {
-    use Command::{Bench, BenchDouble, Demo, Factor, Trsm, Verify, VerifyCholesky};
-    matches!(command, Factor(_) | Trsm(_) | Verify(_) | VerifyCholesky(_) | Bench(_) | BenchDouble(_) | Demo(_))
+    use Command::{Bench, BenchDouble, Demo, Factor, GpuCheck, Trsm, Verify, VerifyCholesky};
+    let checks = matches!(command, Verify(_) | VerifyCholesky(_) | GpuCheck(_));
+    checks || matches!(command, Factor(_) | Trsm(_) | Bench(_) | BenchDouble(_) | Demo(_))
 }
 
 /// What a command needs beside its choices: where it may speak, and its report.

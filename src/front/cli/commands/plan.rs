@@ -77,20 +77,65 @@ fn describe_cholesky(plan: &CholeskyPlan, operand_bytes: u64) -> String {
     .join("\n")
 }
 
-fn describe(plan: &ops::Plan, operand_bytes: u64) -> String {
+/// The shape of a product and what it runs on.
+fn heading(plan: &ops::Plan) -> String {
     let name = if plan.operation == "syrk" { "Q := P^T P" } else { "C := A B" };
+    format!(
+        "{name}: {} x {} from {} contracted rows at {} bits (working {}), kernel {}, {} thread{}",
+        plan.rows,
+        plan.cols,
+        plan.contracted,
+        plan.precision_bits,
+        plan.working_bits,
+        plan.kernel,
+        plan.threads,
+        if plan.threads == 1 { "" } else { "s" }
+    )
+}
+
+/// A product on devices: how each is cut, and what it takes there and here.
+fn describe_devices(plan: &ops::Plan, operand_bytes: u64) -> String {
+    let line = |part: &str, bytes: u64, remark: &str| {
+        format!("{part:<15} {:>11}  {remark}", format_bytes(bytes)).trim_end().to_string()
+    };
+    let mut lines = vec![heading(plan), format!("moduli          {}", plan.primes)];
+    for device in &plan.devices {
+        let (cut, bytes) = (&device.cut, &device.bytes);
+        lines.push(format!(
+            "{:<15} {}: {} moduli, {} planes, in batches of {} moduli, bands of {} columns, chunks of {} rows",
+            format!("{} {}", device.kind, device.index),
+            device.name,
+            device.moduli,
+            device.planes,
+            cut.batch_moduli,
+            cut.band_cols,
+            cut.chunk_rows
+        ));
+        let parts = [
+            ("  input", bytes.input, "big floats on their way in"),
+            ("  digits", bytes.digits, "scaled entries of a chunk"),
+            ("  to_residues", bytes.planes, "operand planes of a batch"),
+            ("  product", bytes.sums, "sums of a strip"),
+            ("  residues", bytes.residues, "of the product, of a band"),
+            ("  output", bytes.output, "integers and big floats on their way out"),
+            ("  tables", bytes.tables, "moduli, conversion tables, shifts"),
+            ("  on the device", device.planned_bytes, "in all"),
+        ];
+        lines.extend(parts.map(|(part, bytes, remark)| line(part, bytes, remark)));
+    }
+    lines.push(line("operands", operand_bytes, "given, not planned"));
+    lines.push(line("result", plan.bytes.result, ""));
+    lines.push(line("copies", plan.bytes.scratch, "host memory that copies run to and from"));
+    lines.push(planned_line(plan.planned_bytes));
+    lines.join("\n")
+}
+
+fn describe(plan: &ops::Plan, operand_bytes: u64) -> String {
+    if !plan.devices.is_empty() {
+        return describe_devices(plan, operand_bytes);
+    }
     let mut lines = vec![
-        format!(
-            "{name}: {} x {} from {} contracted rows at {} bits (working {}), kernel {}, {} thread{}",
-            plan.rows,
-            plan.cols,
-            plan.contracted,
-            plan.precision_bits,
-            plan.working_bits,
-            plan.kernel,
-            plan.threads,
-            if plan.threads == 1 { "" } else { "s" }
-        ),
+        heading(plan),
         format!("primes          {}", plan.primes),
         format!("batches         {} of {} primes", plan.batches, plan.batch_primes),
         format!("bands           {} of {} columns", plan.bands, plan.band_columns),

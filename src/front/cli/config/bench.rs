@@ -66,11 +66,15 @@ impl RawBench {
             return self.resolve_double(tile_rows, runs, engine);
         }
         if self.operation == "kernel" {
+            engine.refuse_devices("a plane product to time (sunzi gpu-check times those of devices)")?;
             let (rows, cols) = (given("--rows", &self.rows, 4096)?, given("--cols", &self.cols, 960)?);
             return Ok(Command::BenchKernel(BenchKernel { rows, cols, runs, engine }));
         }
         let operation = operation(&self.operation)?;
         let is_product = matches!(operation, Operation::Syrk | Operation::Gemm);
+        if matches!(operation, Operation::Trsm | Operation::Solve) {
+            engine.refuse_devices(operation.name())?; // with a factor that is given
+        }
         if self.self_check && !is_product {
             return Err(Error::InvalidArgument(format!(
                 "--self-check belongs to products, not to {}",

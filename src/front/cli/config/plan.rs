@@ -124,6 +124,7 @@ impl RawPlan {
         let cols = self.product_columns()?;
         self.product_rows(cols)?;
         let engine = self.engine.resolve()?;
+        engine.refuse_devices("a product on a cluster")?;
         let precision_bits = precision("--precision", &self.precision)?;
         check_reach(precision_bits, engine.kernel)?;
         let count = |what: &str, text: Option<String>| match optional(text, |text| size(what, text))? {

@@ -69,6 +69,8 @@ fn account(report: &CholeskyReport) -> Account {
             ("store", tasks.store),
         ]),
         planned_bytes: Some(report.planned_bytes),
+        devices: Vec::new(),
+        tiles: report.device.clone(),
     }
 }
 

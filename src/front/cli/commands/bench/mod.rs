@@ -151,7 +151,8 @@ fn summarise(config: &Bench, ours: &Ours<'_>, theirs: &[Theirs], measured: Measu
         instructions: rate.median,
         read_bytes: measured.reads.map_or(f64::INFINITY, |rate| rate.median),
     });
-    // An empty operation has no limit to speak of.
+    // An empty operation has no limit to speak of, and that of this CPU's instructions says nothing about devices.
+    let rates = rates.filter(|_| account.devices.is_empty() && account.tiles.is_none());
     let limit_seconds = rates.map(|rates| limit(config).seconds(rates)).filter(|&seconds| seconds > 0.0);
     let rivals = theirs.iter().map(|rival| RivalReport {
         name: rival.name(),
@@ -184,6 +185,8 @@ fn summarise(config: &Bench, ours: &Ours<'_>, theirs: &[Theirs], measured: Measu
         checked: measured.verified && measured.worst_error <= 1.0,
         worst_error: measured.worst_error,
         rivals: rivals.collect(),
+        devices: account.devices.clone(),
+        tiles: account.tiles.clone(),
         machine: Machine::look(),
     }
 }

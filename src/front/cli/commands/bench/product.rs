@@ -78,5 +78,7 @@ fn account(report: &Report) -> Account {
             ("unscale", phases.unscale),
         ]),
         planned_bytes: Some(report.planned_bytes),
+        devices: report.devices.clone(),
+        tiles: None,
     }
 }

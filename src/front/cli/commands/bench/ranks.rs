@@ -75,6 +75,7 @@ pub fn run(session: &mut Session, config: &Bench, world: &dyn Transport) -> Resu
     if !config.rivals.is_empty() {
         return Err(Error::InvalidArgument("--rivals run in one process only: start sunzi without mpirun".into()));
     }
+    config.engine.refuse_devices("a product on several ranks")?;
     session.bar = Bar::new(Visibility::Hidden); // drawing would be timed
     let size = Size { rows: config.rows, cols: config.cols, precision_bits: config.precision_bits };
     let root = world.rank() == ROOT;

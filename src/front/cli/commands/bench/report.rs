@@ -4,6 +4,8 @@ use super::spread::Spread;
 use super::task::{Cut, Phases};
 use crate::front::cli::machine::Machine;
 use crate::front::cli::units::{format_bytes, format_seconds};
+use crate::kernels::device::TileTraffic;
+use crate::ops::device::DeviceReport;
 use crate::rivals::openblas_core;
 use serde::Serialize;
 
@@ -33,6 +35,12 @@ pub struct BenchReport {
     pub checked: bool,
     pub worst_error: f64,
     pub rivals: Vec<RivalReport>,
+    /// What each device did in that run; empty on the CPU.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<DeviceReport>,
+    /// What the device of a factorisation has moved in that run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tiles: Option<TileTraffic>,
     pub machine: Machine,
 }
 
@@ -67,6 +75,8 @@ pub fn table(report: &BenchReport) -> String {
     if !parts.is_empty() {
         lines.push(format!("phases     {}", parts.join(", ")));
     }
+    lines.extend(report.devices.iter().map(device));
+    lines.extend(report.tiles.iter().map(tiles));
     lines.push(limit(report));
     if let Some(core) = openblas_core() {
         lines.push(format!("openblas   {core} kernels"));
@@ -93,7 +103,43 @@ fn heading(report: &BenchReport) -> String {
     )
 }
 
+/// What a device did.
+fn device(report: &DeviceReport) -> String {
+    let DeviceReport { kind, index, planes, device_bytes, traffic, seconds, .. } = report;
+    format!(
+        "{kind} {index:<5} {planes} planes in {}: products {}, conversions {}, reconstruction and rounding {}; {} \
+         taken, {} to it, {} from it",
+        format_seconds(seconds.total),
+        format_seconds(seconds.product),
+        format_seconds(seconds.to_residues),
+        format_seconds(seconds.reconstruct + seconds.round),
+        format_bytes(*device_bytes),
+        format_bytes(traffic.h2d_bytes),
+        format_bytes(traffic.d2h_bytes),
+    )
+}
+
+/// What the device of a factorisation has moved.
+fn tiles(report: &TileTraffic) -> String {
+    let moved = report.traffic.h2d_bytes + report.traffic.d2h_bytes;
+    let spared = 100.0 * (1.0 - moved as f64 / report.baseline_bytes.max(1) as f64);
+    format!(
+        "{} {:<5} updates by {}, {} moduli: {} to it, {} from it, {spared:.1} % less than without tiles that stay; {} \
+         taken",
+        report.device.kind,
+        report.device.index,
+        report.kernel,
+        report.moduli,
+        format_bytes(report.traffic.h2d_bytes),
+        format_bytes(report.traffic.d2h_bytes),
+        format_bytes(report.device_bytes),
+    )
+}
+
 fn limit(report: &BenchReport) -> String {
+    if !report.devices.is_empty() || report.tiles.is_some() {
+        return "limit      not known on devices: sunzi gpu-check compares with plain products".into();
+    }
     let (Some(seconds), Some(ratio), Some(rate)) =
         (report.limit_seconds, report.limit_ratio, &report.instructions_per_second)
     else {

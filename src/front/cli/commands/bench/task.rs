@@ -4,7 +4,9 @@
 
 use crate::context::Context;
 use crate::error::Result;
+use crate::kernels::device::TileTraffic;
 use crate::matrix::Matrix;
+use crate::ops::device::DeviceReport;
 use rug::Float;
 use serde::{Serialize, Serializer};
 
@@ -51,6 +53,10 @@ pub struct Account {
     pub phases: Phases,
     /// Bytes the plan allowed for.
     pub planned_bytes: Option<u64>,
+    /// What each device did; empty on the CPU.
+    pub devices: Vec<DeviceReport>,
+    /// What the device of a factorisation has moved.
+    pub tiles: Option<TileTraffic>,
 }
 
 impl Account {
@@ -63,6 +69,8 @@ impl Account {
             cut: Cut::Unknown {},
             phases: Phases::default(),
             planned_bytes: None,
+            devices: Vec::new(),
+            tiles: None,
         }
     }
 }

@@ -81,6 +81,7 @@ pub fn run(session: &mut Session, config: &Product, world: &dyn Transport) -> Re
 }
 
 fn refuse_what_needs_one_process(config: &Product) -> Result<()> {
+    config.engine.refuse_devices("a product on several ranks, or with --trace,")?;
     let option = match config {
         Product { accumulate: Some(_), .. } => "--accumulate",
         Product { freivalds: true, .. } => "--freivalds",
