@@ -10,6 +10,7 @@
 use crate::runtime::{EvictionOrder, Victim};
 use serde::Serialize;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry as Slot;
 use std::fmt::Debug;
 use std::hash::Hash;
 
@@ -196,12 +197,12 @@ impl<T: Copy + Eq + Hash + Debug> TileCache<T> {
             self.counters.evictions += 1;
         }
         for &TileUse { tile, bytes, access } in &uses {
-            if self.entries.contains_key(&tile) {
-                self.counters.hits += 1;
-            } else {
-                self.entries.insert(tile, Entry { bytes, modified: false, hold_count: 0 });
+            if let Slot::Vacant(place) = self.entries.entry(tile) {
+                place.insert(Entry { bytes, modified: false, hold_count: 0 });
                 self.used_bytes += bytes;
                 moves.push(self.arrival(tile, bytes, access));
+            } else {
+                self.counters.hits += 1;
             }
             let entry = self.entries.get_mut(&tile).expect("the tile is here");
             assert_eq!(entry.bytes, bytes, "{tile:?} changed its size");

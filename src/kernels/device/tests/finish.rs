@@ -115,7 +115,7 @@ fn residues_of_no_admissible_integer_never_become_small() {
             for index in 0..64 {
                 let integer = Integer::from(product.random_below_ref(&mut source.random));
                 // Half of them within a hair of M/2, where the quotient can go either way.
-                integers.push(if index % 2 == 0 { integer } else { Integer::from(&half - (integer >> 17)) });
+                integers.push(if index % 2 == 0 { integer } else { &half - (integer >> 17) });
             }
             let region = rig.send_residues(&integers, integers.len(), 0);
             let got = rig.reconstruct(
@@ -215,7 +215,7 @@ fn integers_round_as_the_definition_says() {
             integers.extend([Integer::new(), Integer::from(-1)]);
             let rounding = Rounding { rows: 1, precision_bits, left: vec![], right: vec![], largest_bits: None };
             assert_eq!(rounding.run(&rig, &integers), none);
-            let rows = if integers.len() % 2 == 0 { 2 } else { 1 };
+            let rows = if integers.len().is_multiple_of(2) { 2 } else { 1 };
             let right = (0..integers.len() / rows).map(|col| 1000 * col as i64 - 7000).collect();
             let rounding = Rounding { rows, precision_bits, left: vec![5, -9], right, largest_bits: Some(longest) };
             assert_eq!(rounding.run(&rig, &integers), none);

@@ -77,8 +77,7 @@ fn a_gram_matrix_is_exact() {
                 let (integer, exponent) = (source.integer(bits), i64::from(source.below(2 * bits)) - 5000);
                 matrix.set_integer_exponent(index % rows, index / rows, &integer, exponent).unwrap();
             }
-            let exponent =
-                |col: usize| column_exponent((0..rows).map(move |row| row).map(|row| matrix.get(row, col).head));
+            let exponent = |col: usize| column_exponent((0..rows).map(|row| matrix.get(row, col).head));
             let shifts = (0..cols).map(|col| i64::from(bits) - exponent(col)).collect::<Vec<_>>();
             let moduli = rig.engine.moduli().len();
             let out = rig.dirty(moduli * cols * cols * rig.engine.residue_bytes()).whole();

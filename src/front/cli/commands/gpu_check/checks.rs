@@ -70,7 +70,7 @@ pub fn run_all(session: &Session, setup: &Setup) -> Result<Vec<CheckReport>> {
             let large = is_card(&**device) && !setup.quick;
             run.check((label(&**device), None, check), || work(&**device, large))?;
         }
-        run.operations(&label(&**device), &[device.clone()], FAMILY_CHECKS)?;
+        run.operations(&label(&**device), std::slice::from_ref(device), FAMILY_CHECKS)?;
     }
     if setup.devices.len() > 1 {
         run.operations("all together", &setup.devices, TOGETHER_CHECKS)?;

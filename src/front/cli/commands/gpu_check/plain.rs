@@ -283,7 +283,7 @@ pub fn solves(device: &dyn Device, large: bool) -> Result<()> {
 pub fn events(device: &dyn Device, large: bool) -> Result<()> {
     let (first, second) = (Desk::new(device)?, Desk::new(device)?);
     let size = if large { 2048 } else { 48 };
-    let one = |at: usize| if at % (size + 1) == 0 { 1.0 } else { 0.0 };
+    let one = |at: usize| if at.is_multiple_of(size + 1) { 1.0 } else { 0.0 };
     let identity = first.send(&encode(&(0..size * size).map(one).collect::<Vec<_>>(), 8), 0)?;
     let (sums, copy) = (device.allocate(8 * size * size)?.whole(), device.allocate(8 * size * size)?.whole());
     let mut copied = None;
