@@ -2,16 +2,17 @@
 
 CARGO ?= cargo
 PREFIX ?= /usr/local
-FEATURES ?= blas flint mpi
+FEATURES ?= blas flint mpi cuda
 FUZZ_SECONDS ?= 300
 EFFORT ?= 20
 SUNZI = target/release/sunzi
 
-.PHONY: help build demo test bench fuzz soak install clean
+.PHONY: help build demo test nvrtc bench fuzz soak install clean
 
 help:
 	@echo "make demo               build, then a tour in under a minute"
-	@echo "make test               the whole suite (FEATURES='blas flint mpi'; FEATURES= for the default build alone)"
+	@echo "make test               the whole suite (FEATURES='blas flint mpi cuda'; FEATURES= for the default build alone)"
+	@echo "make nvrtc              only: the CUDA kernels compile (fetches NVIDIA's compiler where it is missing)"
 	@echo "make bench              the table of docs/BENCHMARKS.md, beside the rivals (needs OpenBLAS, builds FLINT)"
 	@echo "make fuzz               each fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS)"
 	@echo "make soak               all tests with EFFORT=$(EFFORT) times the seeds and cases, in release mode"
@@ -25,6 +26,9 @@ demo: build
 
 test:
 	@FEATURES="$(FEATURES)" .ci/suite
+
+nvrtc:
+	.ci/with-nvrtc $(CARGO) test --features cuda --test nvrtc -- --nocapture
 
 bench:
 	$(CARGO) build --release --features blas,flint

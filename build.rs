@@ -1,5 +1,5 @@
-//! Links OpenBLAS when the feature `blas` is on, or when FLINT was built with it; compiles the kernels of devices for the
-//! host.
+//! Links OpenBLAS when the feature `blas` is on, or when FLINT was built with it; compiles the kernels of devices for
+//! the host when the feature `cuda` is on.
 //!
 //! `OPENBLAS_LIB_DIR` names a folder to search first.
 

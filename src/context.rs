@@ -391,7 +391,8 @@ impl Context {
         Ok(engine)
     }
 
-    /// The tile kernels of `kernel` for `working_bits`, made at the first call and kept.
+    /// The tile kernels of `kernel` for `working_bits`, made at the first call and kept; with devices, the first of them
+    /// runs the updates, and `kernel` the rest.
     ///
     /// # Errors
     /// Those of [`PlaneKernel::tile_engine`].
@@ -403,9 +404,10 @@ impl Context {
             engines.push(kept); // the last place is the most recent use
             return Ok(engines[engines.len() - 1].engine.clone());
         }
-        let engine = kernel.tile_engine(working_bits)?;
-        if self.memory_bytes.is_some() {
-            engines.clear(); // plans count the tables of the engine that runs
+        let on_cpu = kernel.tile_engine(working_bits)?;
+        let engine = self.devices.tile_engine((working_bits, self.self_check), on_cpu)?;
+        if self.memory_bytes.is_some() || !self.devices.devices.is_empty() {
+            engines.clear(); // plans count the tables of the engine that runs, and a device's memory is for one engine
         } else if engines.len() == KEPT_ENGINES {
             engines.remove(0);
         }

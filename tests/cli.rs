@@ -96,6 +96,18 @@ fn bits_do_not_depend_on_kernel_threads_or_memory() {
 }
 
 #[test]
+fn one_process_takes_the_window_that_is_asked_for() {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen random --rows 50 --cols 20 --precision 150 --seed 4 -o P.bin");
+    for (product, kind) in [("syrk P.bin", "heap"), ("gemm P.bin P.bin --transpose-a", "posix")] {
+        sandbox.run(&format!("{product} -o Q.mtx --precision 150"));
+        sandbox.run(&format!("{product} -o R.mtx --precision 150 --window {kind} --report r.json --quiet"));
+        assert_eq!(sandbox.json("r.json")["window"], kind, "{product}");
+        assert_eq!(sandbox.bytes("R.mtx"), sandbox.bytes("Q.mtx"), "{product}");
+    }
+}
+
+#[test]
 fn a_report_says_whether_the_product_was_checked() {
     let sandbox = Sandbox::new();
     sandbox.run("gen random --rows 30 --cols 12 --precision 150 --seed 3 -o P.mtx");
@@ -191,7 +203,7 @@ fn info_and_plan_tell_what_they_promise() {
     }
     let bytes = |sandbox: &Sandbox| sandbox.json("plan.json")["planned_bytes"].as_u64().unwrap();
     let whole = bytes(&sandbox);
-    sandbox.run("plan syrk --rows 2e3 --cols 300 --precision 512 --threads 2 --memory 80.5M --report plan.json");
+    sandbox.run("plan syrk --rows 2e3 --cols 300 --precision 512 --threads 2 --memory 79.5M --report plan.json");
     assert!(bytes(&sandbox) < whole && sandbox.json("plan.json")["batches"].as_u64().unwrap() > 1);
     sandbox.run("plan gemm --rows 100 --cols 30 --result-rows 50 --precision 100 --kernel reference");
     let help = sandbox.run("--help");

@@ -158,6 +158,19 @@ fn a_matrix_of_other_ranks_is_refused() {
 }
 
 #[test]
+fn tiles_and_grids_that_cannot_be_are_refused() {
+    let map = TileMap { rows: 40, cols: 40, tile_size: 8, grid: RankGrid { rows: 1, cols: 1 }, triangle: None };
+    assert!(DistMatrix::zeros(map, 0, 100).is_ok());
+    let no_ranks = RankGrid { rows: 0, cols: 2 };
+    for wrong in [TileMap { tile_size: 0, ..map }, TileMap { tile_size: 12, ..map }, TileMap { grid: no_ranks, ..map }]
+    {
+        let error = DistMatrix::zeros(wrong, 0, 100).unwrap_err();
+        assert!(matches!(error, Error::InvalidArgument(_)), "{error}");
+    }
+    assert_eq!(RankGrid { rows: usize::MAX, cols: 2 }.size(), usize::MAX);
+}
+
+#[test]
 fn cholesky_gathers_says_so_and_gives_the_bits_of_one_process() {
     let gram = integer_gram(60, 40, 200, 3);
     let want = sunzi::cholesky(&one_thread(), &gram, 200).unwrap().into_factor();

@@ -1,8 +1,7 @@
 //! One outcome for all ranks: where any rank failed, every rank returns the same error.
 
-use crate::comm::{Reduction, Transport, barrier, broadcast_bytes};
+use crate::comm::{Reduction, Transport, broadcast_bytes};
 use crate::error::{Error, Result};
-use std::time::{Duration, Instant};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Returns `Ok` where every rank passes `Ok`, else on every rank the error of the first failed rank. Collective.
@@ -72,16 +71,15 @@ fn decode(bytes: &[u8]) -> Error {
     if error.exit_code() == Error::Cancelled.exit_code() { Error::Cancelled } else { error }
 }
 
-/// The place where ranks wait for each other between phases; it measures how long this rank waited.
+/// The place where ranks wait for each other between phases.
 pub struct Fence<'a> {
     group: &'a dyn Transport,
-    waited: Duration,
 }
 
 impl<'a> Fence<'a> {
     /// A fence for the ranks of `group`.
     pub fn new(group: &'a dyn Transport) -> Fence<'a> {
-        Fence { group, waited: Duration::ZERO }
+        Fence { group }
     }
 
     /// The group.
@@ -95,26 +93,7 @@ impl<'a> Fence<'a> {
     ///
     /// # Errors
     /// As [`agree`].
-    pub fn pass(&mut self, outcome: Result<()>, token: u64) -> Result<()> {
-        let start = Instant::now();
-        let agreed = agree_on(self.group, outcome, token);
-        self.waited += start.elapsed();
-        agreed
-    }
-
-    /// Waits for all ranks without an outcome. Collective.
-    ///
-    /// # Errors
-    /// [`Error::Transport`].
-    pub fn wait(&mut self) -> Result<()> {
-        let start = Instant::now();
-        let done = barrier(self.group);
-        self.waited += start.elapsed();
-        done
-    }
-
-    /// Time this rank has spent waiting since the last call.
-    pub fn take_waited(&mut self) -> Duration {
-        std::mem::take(&mut self.waited)
+    pub fn pass(&self, outcome: Result<()>, token: u64) -> Result<()> {
+        agree_on(self.group, outcome, token)
     }
 }

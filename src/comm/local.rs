@@ -3,7 +3,7 @@
 //! For tests of everything above [`Transport`], and for programs that want ranks without MPI. A rank that is dropped
 //! while others wait for it gives them an error, not a deadlock.
 
-use crate::comm::window::{Backing, Heap, Posix, WindowKind};
+use crate::comm::window::{Backing, Heap, Posix, WindowKind, page_share};
 use crate::comm::{Incoming, Outgoing, Reduction, Transport};
 use crate::error::{Error, Result};
 use std::collections::{HashMap, VecDeque};
@@ -212,6 +212,11 @@ unsafe impl Transport for LocalRank {
                 let heap = state.heaps.entry(call).or_insert_with(|| Heap::new(words));
                 let heap = heap.as_ref().map(Heap::clone).map_err(|_| Error::OutOfMemory { bytes: words as u64 * 8 });
                 drop(state);
+                // A rank alone leaves the pages to the threads that it has.
+                if let (Ok(heap), true) = (&heap, self.hub.size > 1) {
+                    // SAFETY: shares are disjoint, and no rank uses more before all have met below.
+                    unsafe { heap.touch(page_share(self.rank, self.hub.size, words * 8)) };
+                }
                 self.meet(&[], |_| ())?;
                 self.hub.lock().heaps.remove(&call);
                 Ok(Box::new(heap?))

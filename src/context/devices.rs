@@ -3,7 +3,9 @@
 use crate::device::Device;
 use crate::error::Result;
 use crate::kernels::EngineSpec;
-use crate::kernels::device::{DeviceEngine, DeviceFamily};
+use crate::kernels::device::{DeviceEngine, DeviceFamily, DeviceTiles};
+use crate::kernels::tiles::TileEngine;
+use crate::runtime::Victim;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Engines kept at the same time; the one used longest ago goes first.
@@ -56,6 +58,25 @@ impl DeviceSet {
     /// Whether products run on devices: those inside other operations, which fix their working bits, stay on the CPU.
     pub fn serve(&self, working_bits: Option<u32>) -> bool {
         !self.devices.is_empty() && working_bits.is_none()
+    }
+
+    /// Tile kernels over the first device, or those of the CPU where there is none.
+    ///
+    /// # Errors
+    /// [`crate::Error::Precision`].
+    pub fn tile_engine(
+        &self,
+        (working_bits, self_check): (u32, bool),
+        on_cpu: Arc<dyn TileEngine>,
+    ) -> Result<Arc<dyn TileEngine>> {
+        let Some(device) = self.devices.first() else { return Ok(on_cpu) };
+        // The CPU multiplies doubles as fast as bytes, or faster.
+        let family = self.family.unwrap_or(match device.description().kind {
+            "cuda" => DeviceFamily::I8,
+            _ => DeviceFamily::F64,
+        });
+        let memory = (device.clone(), self.memory_bytes.unwrap_or(u64::MAX));
+        Ok(Arc::new(DeviceTiles::new(memory, family, (working_bits, self_check), Victim::Lru, on_cpu)?))
     }
 
     /// What `measure` finds for device number `index` and `family`, kept after the first time.

@@ -94,7 +94,9 @@ impl Gemm {
         if self.element == Element::I8 {
             assert!(!self.by_rows && !self.negate, "bytes are multiplied as A^T B");
             let aligned = |operand: &Operand| {
-                operand.region.address() % 16 == 0 && operand.ld % 16 == 0 && operand.stride % 16 == 0
+                [operand.region.address(), operand.ld as u64, operand.stride as u64]
+                    .iter()
+                    .all(|n| n.is_multiple_of(16))
             };
             assert!(aligned(&self.a) && aligned(&self.b), "operands of bytes begin at multiples of 16");
         }

@@ -20,7 +20,9 @@ pub mod cuda;
 pub use gemm::{Element, Gemm, Operand, Trsm};
 pub use memory::{Memory, Pinned, PinnedGuard, RawMemory, RawPinned, Region};
 
-use crate::error::{Error, Result};
+#[cfg(not(feature = "cuda"))]
+use crate::error::Error;
+use crate::error::Result;
 use serde::Serialize;
 use std::any::Any;
 use std::sync::Arc;

@@ -5,9 +5,13 @@
 //! write. Must be called inside [`crate::Context::install`] where there is more than one worker.
 #![forbid(unsafe_code)]
 
+mod conduct;
+mod device;
 mod graph;
 mod meter;
 
+pub use conduct::{Player, TileTasks, conduct};
+pub use device::{Home, Lane, slot_bytes};
 pub use graph::run_graph;
 pub use meter::Meter;
 

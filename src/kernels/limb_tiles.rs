@@ -179,10 +179,17 @@ impl TileEngine for LimbTiles {
         Box::new(NoData)
     }
 
-    fn update(&self, tiles: &mut [UpdateTile<'_>], y: &[&[u64]], depth: usize, scratch: &mut [u64]) {
+    fn update(
+        &self,
+        tiles: &mut [UpdateTile<'_>],
+        y: &[&[u64]],
+        depth: usize,
+        scratch: &mut [u64],
+    ) -> crate::Result<()> {
         if !y.is_empty() {
             tiles.iter_mut().for_each(|tile| self.update_tile(tile, y, depth, scratch));
         }
+        Ok(())
     }
 
     fn factor(

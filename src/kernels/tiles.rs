@@ -4,6 +4,7 @@
 //! All updates are exact, so the order in which they come cannot show in the result.
 //! Knows: `math`, `matrix` views as input. Does not know: the task graph, threads, files.
 
+use crate::kernels::device::TileTraffic;
 use crate::math::pivot::RowWeight;
 use crate::matrix::MatrixView;
 use rug::Integer;
@@ -123,7 +124,16 @@ pub trait TileEngine: Send + Sync {
     }
     /// Rows of a tile at which the kernels are fastest.
     fn preferred_rows(&self) -> usize;
-    /// `T := round(a_ij 2^(row_shifts[i] + col_shifts[j]))`, to nearest, ties to even. `words` is dirty before.
+    /// Whether all updates of a tile should come in one call, since each call has costs of its own.
+    fn updates_at_once(&self) -> bool {
+        false
+    }
+    /// What a device has moved since the engine was made, where one works for it.
+    fn traffic(&self) -> Option<TileTraffic> {
+        None
+    }
+    /// `T := round(a_ij 2^(row_shifts[i] + col_shifts[j]))`, to nearest, ties to even, at most `2^(2 working_bits + 2)` in magnitude.
+    /// `words` is dirty before.
     fn load(&self, source: &TileSource<'_>, words: &mut [u64], scratch: &mut [u64]);
     /// Words of a tile that is an operand of updates alone.
     fn operand_words(&self, shape: TileShape) -> usize;
@@ -135,7 +145,16 @@ pub trait TileEngine: Send + Sync {
     /// `C := C - sum of X Y^T` for all of `tiles`, which have the same columns: over operands of `depth` columns with
     /// as many rows as C has rows and columns. The lower triangle alone for a diagonal tile (SYRK), else the whole tile
     /// (GEMM).
-    fn update(&self, tiles: &mut [UpdateTile<'_>], y: &[&[u64]], depth: usize, scratch: &mut [u64]);
+    ///
+    /// # Errors
+    /// Those of a device, where one does it; none on a CPU. The place in [`crate::Error::SelfCheck`] is that in the tile.
+    fn update(
+        &self,
+        tiles: &mut [UpdateTile<'_>],
+        y: &[&[u64]],
+        depth: usize,
+        scratch: &mut [u64],
+    ) -> crate::Result<()>;
     /// POTRF: the factor of a diagonal tile, all of whose updates are in. `weights` are those of the tile's rows.
     ///
     /// # Errors

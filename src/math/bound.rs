@@ -40,6 +40,10 @@ pub fn cholesky_modulus_bits(working_bits: u32) -> u32 {
     2 * working_bits + 3
 }
 
+/// Bits by which what is left of an entry of a tile may exceed the scaled entry's `2^(2 working_bits)`, with a sign: rows
+/// that are not rejected keep it below `2.01 * 2^(2B)`, and a row that is rejected below `2^(2B + 2)`.
+pub const TILE_SPARE_BITS: u32 = 3;
+
 /// Fixed-point bits of a Cholesky solve of order `order` by substitution: `p + ceil(log2 n) + 6`.
 ///
 /// Cut entries and unknowns leave residuals of at most `8 sqrt(n)` and `17 n` units in the two substitutions.

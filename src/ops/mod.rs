@@ -10,6 +10,7 @@ mod convert;
 pub mod device;
 mod direct;
 pub mod distributed;
+pub mod double;
 mod fixed_sum;
 mod inner_check;
 pub mod ldlt;

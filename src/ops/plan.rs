@@ -11,7 +11,7 @@ use crate::ops::device::{DevicePart, DevicePlan, DeviceRequest};
 use crate::ops::direct::{self, ProductSize, Road};
 use crate::ops::inner_check::InnerCheck;
 use crate::ops::problem::{Bits, Inner, check_precision};
-use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid, Cut, PlanBytes, PlanInput, WindowWords, plan_jobs};
+use crate::plan::{BLOCK, BLOCK_WORDS, Cut, PlanBytes, PlanInput, WindowWords};
 use crate::store::{Buffer, available_bytes};
 use serde::Serialize;
 use std::sync::Arc;
@@ -186,12 +186,7 @@ fn plan_devices(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
 
 /// Plans a product on planes; `held_bytes` are those that the context's windows hold already.
 pub(crate) fn plan_planes(ctx: &Context, request: &PlanRequest, workers: usize, held_bytes: u64) -> Result<PlannedRun> {
-    let spec = EngineSpec {
-        operand_bits: request.bits.operand,
-        modulus_bits: request.bits.modulus,
-        redundant: ctx.self_check(),
-    };
-    let engine = ctx.engine(ctx.kernel(), spec)?;
+    let engine = ctx.engine(ctx.kernel(), request.bits.spec(ctx.self_check()))?;
     let size = &request.size;
     let check_bytes =
         if ctx.freivalds() { InnerCheck::bytes(size.rows, size.cols, size.contracted, workers) } else { 0 };
@@ -242,12 +237,7 @@ fn choose(ctx: &Context, input: &PlanInput<'_>, (window_bytes, other_bytes): (u6
 fn describe(ctx: &Context, request: &PlanRequest, input: &PlanInput<'_>, cut: &Cut) -> Plan {
     let bytes = input.bytes(cut);
     let (row_bands, col_bands) = input.bands(cut);
-    let panels = |total: usize| total.min(cut.band_panels);
-    let (rows, cols) = (panels(input.left_panels), panels(input.right_panels));
-    let triangle = input.triangle && row_bands == 1;
-    let jobs = plan_jobs(cut.batch_primes, BlockGrid { rows, cols, triangle }.len(), input.workers);
-    let mut jobs_per_worker = vec![0; input.workers];
-    jobs.assignment.worker.iter().for_each(|&worker| jobs_per_worker[worker] += 1);
+    let jobs = input.jobs(cut);
     Plan {
         operation: request.operation,
         contracted: request.size.contracted,
@@ -266,7 +256,7 @@ fn describe(ctx: &Context, request: &PlanRequest, input: &PlanInput<'_>, cut: &C
         chunk_rows: cut.chunk_rows,
         bytes,
         planned_bytes: bytes.total(),
-        jobs_per_worker,
+        jobs_per_worker: jobs.per_worker(),
         load_max_over_mean: jobs.assignment.max_over_mean(),
         devices: Vec::new(),
     }
@@ -284,5 +274,10 @@ impl Bits {
     pub fn widened(self, working_bits: Option<u32>) -> Bits {
         let working = working_bits.map_or(self.working, |asked| asked.max(self.working));
         Bits { working, operand: working, modulus: bound::modulus_bits(working, working), ..self }
+    }
+
+    /// What is asked of an engine for such a product, with a redundant prime where wanted.
+    pub fn spec(self, redundant: bool) -> EngineSpec {
+        EngineSpec { operand_bits: self.operand, modulus_bits: self.modulus, redundant }
     }
 }

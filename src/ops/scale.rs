@@ -39,7 +39,7 @@ pub(crate) fn norm_exponents(workers: usize, operand: &Operand<'_>, exponents: &
         },
     );
     // The entry is looked for only when there is one, in the caller's order, so that the error is always the same.
-    done.map_err(|_| first_out_of_range(operand))
+    done.map_err(|_| first_out_of_range(operand).expect("norms beyond twice the range come from an entry beyond it"))
 }
 
 /// The same for neighbouring columns of a view stored by rows: all of them advance together.
@@ -64,7 +64,7 @@ fn tile_exponents(view: &MatrixView<'_>, first: usize, exponents: &mut [i64]) {
 }
 
 /// The heads of one column from top to bottom.
-fn column_heads<'a>(view: &MatrixView<'a>, col: usize) -> impl Iterator<Item = Head> + Clone + use<'a> {
+pub(crate) fn column_heads<'a>(view: &MatrixView<'a>, col: usize) -> impl Iterator<Item = Head> + Clone + use<'a> {
     let heads = match view.rows() {
         0 => &[],
         rows => &view.all_heads()[view.element_index(0, col)..=view.element_index(rows - 1, col)],
@@ -72,18 +72,19 @@ fn column_heads<'a>(view: &MatrixView<'a>, col: usize) -> impl Iterator<Item = H
     heads.iter().step_by(view.row_stride().max(1)).map(|&head| Head(head))
 }
 
-fn first_out_of_range(operand: &Operand<'_>) -> Error {
+/// The error of the first entry beyond what any conversion makes, column by column of the operand.
+pub(crate) fn first_out_of_range(operand: &Operand<'_>) -> Option<Error> {
     let view = operand.view;
     for col in 0..view.cols() {
         for row in 0..view.rows() {
             let exponent = view.get(row, col).head.exponent();
             if exponent.unsigned_abs() > MAXIMUM_EXPONENT as u64 {
                 let (row, column) = operand.caller_index(row, col);
-                return Error::ExponentRange { row, column, exponent, limit: MAXIMUM_EXPONENT };
+                return Some(Error::ExponentRange { row, column, exponent, limit: MAXIMUM_EXPONENT });
             }
         }
     }
-    unreachable!("norms beyond twice the range come from an entry beyond it")
+    None
 }
 
 /// Refuses a matrix with an entry that is not an integer.

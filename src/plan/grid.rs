@@ -43,7 +43,7 @@ impl RankGrid {
 
     /// Ranks in the grid.
     pub fn size(&self) -> usize {
-        self.rows * self.cols
+        self.rows.saturating_mul(self.cols)
     }
 }
 

@@ -27,6 +27,15 @@ pub struct JobList {
     pub assignment: Assignment,
 }
 
+impl JobList {
+    /// Number of jobs of each worker.
+    pub fn per_worker(&self) -> Vec<usize> {
+        let mut counts = vec![0; self.assignment.loads.len()];
+        self.assignment.worker.iter().for_each(|&worker| counts[worker] += 1);
+        counts
+    }
+}
+
 /// Cuts `primes` planes of `blocks` blocks each into jobs for `workers` workers.
 pub fn plan_jobs(primes: usize, blocks: usize, workers: usize) -> JobList {
     let left_over = primes % workers;

@@ -9,7 +9,7 @@
 //! operand window alone. Bands of the result shrink the product window too, and convert the operands again. Of all cuts
 //! that fit, the one with the least [`PlanInput::cost`] is chosen.
 
-use crate::plan::BlockGrid;
+use crate::plan::{BlockGrid, JobList, plan_jobs};
 use serde::Serialize;
 
 /// Rows of the smallest chunk: below this a product plane is read and written more often than it pays.
@@ -158,6 +158,14 @@ impl PlanInput<'_> {
         let left = cut.band_panels.min(self.left_panels);
         let one_triangle = self.triangle && self.bands(cut).0 == 1;
         (left, if one_triangle { 0 } else { cut.band_panels.min(self.right_panels) })
+    }
+
+    /// The jobs of one full batch on the largest pair of bands.
+    pub fn jobs(&self, cut: &Cut) -> JobList {
+        let panels = |total: usize| total.min(cut.band_panels);
+        let (rows, cols) = (panels(self.left_panels), panels(self.right_panels));
+        let triangle = self.triangle && self.bands(cut).0 == 1;
+        plan_jobs(cut.batch_primes, BlockGrid { rows, cols, triangle }.len(), self.workers)
     }
 
     /// Words of everything that `cut` keeps in windows.

@@ -138,7 +138,8 @@ impl CholeskyGraph {
     /// All tasks, in an order in which they may run.
     pub fn tasks(&self) -> impl Iterator<Item = Task> + use<> {
         let graph = *self;
-        self.all_tiles().flat_map(move |tile| (0..tile.col).map(move |k| graph.update(tile, k)).chain([graph.finish(tile)]))
+        self.all_tiles()
+            .flat_map(move |tile| (0..tile.col).map(move |k| graph.update(tile, k)).chain([graph.finish(tile)]))
     }
 }
 

@@ -2,14 +2,15 @@
 //! task can run.
 //!
 //! Per tile: `Invalid` (not here), `Shared` (as at home), `Modified` (newer than at home), and how often it is held.
-//! Promise: the limits are never exceeded; a held tile never leaves; a `Modified` tile is written back before it leaves,
-//! so no write is lost; a reader always finds the last write. A request that cannot be met changes nothing.
+//! Promise: the limits are never exceeded; a held tile never leaves; a `Modified` tile is written back before it
+//! leaves, so no write is lost; a reader always finds the last write. A request that cannot be met changes nothing.
 //! Knows: ids and bytes. Does not know: devices, what tiles are made of, when moves are carried out. They must be
 //! carried out in order, or so that nobody can tell the difference.
 
 use crate::runtime::{EvictionOrder, Victim};
 use serde::Serialize;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry as Slot;
 use std::fmt::Debug;
 use std::hash::Hash;
 
@@ -111,6 +112,23 @@ pub struct CacheCounters {
     pub evictions: u64,
 }
 
+impl CacheCounters {
+    /// What was counted since `earlier`; everything where a new memory has been counting since.
+    pub fn since(&self, earlier: &CacheCounters) -> CacheCounters {
+        if earlier.up_bytes > self.up_bytes {
+            return *self;
+        }
+        CacheCounters {
+            up_bytes: self.up_bytes - earlier.up_bytes,
+            down_bytes: self.down_bytes.saturating_sub(earlier.down_bytes),
+            uploads: self.uploads.saturating_sub(earlier.uploads),
+            write_backs: self.write_backs.saturating_sub(earlier.write_backs),
+            hits: self.hits.saturating_sub(earlier.hits),
+            evictions: self.evictions.saturating_sub(earlier.evictions),
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Entry {
     bytes: u64,
@@ -179,12 +197,12 @@ impl<T: Copy + Eq + Hash + Debug> TileCache<T> {
             self.counters.evictions += 1;
         }
         for &TileUse { tile, bytes, access } in &uses {
-            if self.entries.contains_key(&tile) {
-                self.counters.hits += 1;
-            } else {
-                self.entries.insert(tile, Entry { bytes, modified: false, hold_count: 0 });
+            if let Slot::Vacant(place) = self.entries.entry(tile) {
+                place.insert(Entry { bytes, modified: false, hold_count: 0 });
                 self.used_bytes += bytes;
                 moves.push(self.arrival(tile, bytes, access));
+            } else {
+                self.counters.hits += 1;
             }
             let entry = self.entries.get_mut(&tile).expect("the tile is here");
             assert_eq!(entry.bytes, bytes, "{tile:?} changed its size");
@@ -243,8 +261,7 @@ impl<T: Copy + Eq + Hash + Debug> TileCache<T> {
         let missing = || uses.iter().filter(|one| !self.entries.contains_key(&one.tile));
         let bytes = self.used_bytes + missing().map(|one| one.bytes).sum::<u64>();
         let tiles = self.entries.len() + missing().count();
-        let (mut bytes, mut tiles) =
-            (bytes.saturating_sub(self.limits.bytes), tiles.saturating_sub(self.limits.tiles));
+        let (mut bytes, mut tiles) = (bytes.saturating_sub(self.limits.bytes), tiles.saturating_sub(self.limits.tiles));
         let mut victims = Vec::new();
         let mut order = self.order.iter();
         while bytes > 0 || tiles > 0 {

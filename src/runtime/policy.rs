@@ -97,10 +97,16 @@ impl Chooser {
             Policy::Random(_) => (self.draw() % ready.len() as u64) as usize,
             Policy::ByIj => self.in_row_or_column(ready),
             Policy::Greedy => best(ready, |task| {
-                let tile = self.graph.output(task);
-                let tiles = self.graph.inputs(task).into_iter().chain([tile]);
-                let missing = tiles.filter(|&tile| !resident(tile)).count();
-                (missing, tile.col, step(task), tile.row)
+                let (tile, k) = (self.graph.output(task), step(task));
+                let absent = |row, col| usize::from(!resident(TileId { row, col }));
+                let inputs = match task {
+                    Task::Gemm { i, j, .. } => absent(i, k) + absent(j, k),
+                    Task::Syrk { i, .. } => absent(i, k),
+                    Task::Trsm { .. } => absent(k, k),
+                    Task::Potrf { .. } => 0,
+                };
+                let missing = inputs + absent(tile.row, tile.col);
+                (missing, tile.col, k, tile.row)
             }),
             Policy::CriticalPath => {
                 let levels = self.levels.as_ref().expect("made for this policy");

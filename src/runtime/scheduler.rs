@@ -47,6 +47,7 @@ struct State {
 pub struct Scheduler {
     graph: CholeskyGraph,
     workers: usize,
+    at_once: bool,
     states: Vec<State>,
     /// Tile columns before this one are finished.
     first_col: usize,
@@ -57,7 +58,12 @@ impl Scheduler {
     /// Nothing done; the work is cut for so many workers.
     pub fn new(graph: CholeskyGraph, workers: usize) -> Scheduler {
         let states = vec![State::default(); graph.tile_count()];
-        Scheduler { graph, workers, states, first_col: 0, in_flight: 0 }
+        Scheduler { graph, workers, at_once: false, states, first_col: 0, in_flight: 0 }
+    }
+
+    /// The same, but all updates of a tile are one piece of work.
+    pub fn with_updates_at_once(self) -> Scheduler {
+        Scheduler { at_once: true, ..self }
     }
 
     /// Whether all tiles are finished.
@@ -92,7 +98,7 @@ impl Scheduler {
             for row in col..tiles {
                 match self.offer(TileId { row, col }, false) {
                     Some(work) if work.updates.end == col => return Some(self.hand_out(work)),
-                    Some(work) if partial.is_none() => partial = Some(work),
+                    Some(work) if partial.is_none() && !self.at_once => partial = Some(work),
                     _ => {}
                 }
             }
@@ -173,6 +179,9 @@ mod tests {
     fn run(tiles: usize, workers: usize, mut seed: u64) -> Vec<Task> {
         let graph = CholeskyGraph { tiles };
         let mut scheduler = Scheduler::new(graph, workers);
+        if seed % 2 == 1 {
+            scheduler = scheduler.with_updates_at_once();
+        }
         let (mut flying, mut order, mut finished) = (Vec::<Work>::new(), Vec::new(), HashSet::new());
         while !scheduler.is_complete() {
             while flying.len() < workers {

@@ -101,6 +101,9 @@ fn arguments_that_make_no_sense() {
         ("syrk P.mtx -o Q.mtx --alpha nan", "nan"),
         ("syrk P.mtx -o Q.mtx --beta 2", "--accumulate"),
         ("syrk P.mtx -o Q.txt", ".mtx"),
+        ("syrk P.mtx -o Q.mtx --window glass", "unknown window 'glass'"),
+        ("syrk P.mtx -o Q.mtx --window mpi", "--window mpi needs several ranks"),
+        ("gemm P.mtx P.mtx -o Q.mtx --window heap --freivalds", "--freivalds works in one process only"),
         ("gen random --rows 2 --cols 2 -o Q.mtx", "--precision"),
         ("gen random --rows -2 --cols 2 --precision 100 -o Q.mtx", "-2"),
         ("gen random --rows 2.5 --cols 2 --precision 100 -o Q.mtx", "2.5"),
@@ -117,6 +120,8 @@ fn arguments_that_make_no_sense() {
         ("bench cholesky --tile many", "many"),
         ("bench trsm --tile 8", "--tile belongs to cholesky"),
         ("bench syrk --runs 0", "0 runs"),
+        ("bench syrk --memory-parts 3", "--memory-parts needs several ranks"),
+        ("bench syrk --window posix", "--window needs several ranks"),
         ("verify", "syrk"),
         ("verify syrk P.mtx", "<Q>"),
     ];

@@ -108,3 +108,55 @@ fn rivals_that_are_not_built_say_so() {
         assert!(error.contains(&format!("rival {name} needs the feature `flint`")), "{error}");
     }
 }
+
+#[test]
+fn doubles_are_factored_on_devices() {
+    let sandbox = Sandbox::new();
+    // 45 tiles of 9 KiB, of which the device holds about half.
+    let flags = "--rows 280 --tile 32 --runs 2 --device soft:256K --device-memory 176K --threads 2";
+    let text = sandbox.run(&format!("bench cholesky --element double {flags} --report r.json"));
+    let report = sandbox.json("r.json");
+    assert_eq!((&report["operation"], &report["element"]), (&"cholesky".into(), &"double".into()));
+    assert!(report["checked"] == true && report["residual"].as_f64().unwrap() < 0.1, "{text}");
+    assert!(report["gflops"].as_f64().unwrap() > 0.0 && report["product_ratio"].as_f64().unwrap() > 0.0);
+    let moved = report["moved"].as_array().unwrap();
+    assert_eq!(moved.iter().map(|row| row["victim"].as_str().unwrap()).collect::<Vec<_>>(), ["lru", "fifo"]);
+    // What was counted without running is what the device moved.
+    let counted = report["counted"].as_array().unwrap();
+    for row in moved {
+        let same = |other: &&Value| other["policy"] == "panels" && other["victim"] == row["victim"];
+        let other = counted.iter().find(same).unwrap();
+        assert_eq!((&row["h2d_bytes"], &row["d2h_bytes"]), (&other["h2d_bytes"], &other["d2h_bytes"]));
+    }
+    assert_eq!((counted.len(), report["factor"]["devices"][0]["room_tiles"].as_u64()), (14, Some(22)));
+    let reason = report["not_measured"][0].as_str().unwrap();
+    assert!(reason.starts_with("cards: "), "{reason}");
+    assert!(text.contains("not measured: cards") && text.contains("% less (measured)"), "{text}");
+    let several = "--device soft,soft:1M --policy greedy --victim fifo --rows 100 --tile 16 --runs 1";
+    let text = sandbox.run(&format!("bench cholesky --element double {several}"));
+    assert!(text.contains("device     soft 1"), "{text}");
+    for rows in [0, 1] {
+        sandbox.run(&format!("bench cholesky --element double --rows {rows} --runs 1"));
+    }
+}
+
+#[test]
+fn options_of_doubles_are_judged() {
+    let sandbox = Sandbox::new();
+    for (flags, code, word) in [
+        ("cholesky --element quad", 2, "choose big or double"),
+        ("syrk --element double", 2, "belongs to cholesky"),
+        ("cholesky --policy fifo", 2, "--policy belongs to cholesky with --element double"),
+        ("cholesky --element double --policy best", 2, "choose one of fifo, lifo"),
+        ("cholesky --element double --victim mru", 2, "choose one of fifo, lru"),
+        ("cholesky --element double --device 99", 2, "no such device"),
+        ("cholesky --element double --device gpu", 2, "'gpu' is none of"),
+        ("cholesky --element double --rivals mpfr", 2, "--rivals does not belong"),
+        ("cholesky --element double --tile 0", 2, "--tile: 0 rows"),
+        ("cholesky --element double --rows 100 --tile 16 --device soft --device-memory 6143", 4, "at least 6144 bytes"),
+        ("cholesky --element double --rows 100 --tile 16 --device soft:1K", 4, "at least 6144 bytes"),
+    ] {
+        let error = sandbox.fail(&format!("bench {flags}"), code);
+        assert!(error.contains(word), "{flags}: {error}");
+    }
+}

@@ -44,7 +44,7 @@ fn be_killed(rank: MpiRank) {
         std::thread::sleep(Duration::from_millis(100));
         kill_this_process();
     }
-    let _ = window.read(&mut Fence::new(&rank), Ok(()));
+    let _ = window.read(&Fence::new(&rank), Ok(()));
     unreachable!("a rank is missing");
 }
 

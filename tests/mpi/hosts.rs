@@ -27,7 +27,7 @@ fn work(rank: &dyn Transport) {
     rank.all_reduce(Reduction::Sum, &mut words).unwrap();
     assert_eq!(words[0] as usize, rank.size());
     let mut window = SharedWindow::open(rank, WindowKind::Mpi, 1000).unwrap();
-    assert_eq!(window.read(&mut Fence::new(rank), Ok(())).unwrap()[999], 0);
+    assert_eq!(window.read(&Fence::new(rank), Ok(())).unwrap()[999], 0);
     window.close().unwrap();
     rank.split(rank.rank() % 2).unwrap();
 }

@@ -132,10 +132,10 @@ fn wrong_length(rank: MpiRank) {
 
 fn agreement(rank: MpiRank) {
     let (own, last) = (rank.rank(), rank.size() - 1);
-    let mut fence = Fence::new(&rank);
+    let fence = Fence::new(&rank);
     for round in 0..100 {
         fence.pass(Ok(()), round).unwrap();
-        fence.wait().unwrap();
+        barrier(&rank).unwrap();
     }
     let outcome = if own == last { Err(Error::NotInteger { row: 3, column: own }) } else { Ok(()) };
     let error = agree(&rank, outcome).unwrap_err();

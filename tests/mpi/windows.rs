@@ -30,7 +30,7 @@ fn partition(ranks: usize) -> Partition {
 }
 
 fn write(window: &mut SharedWindow, rank: &dyn Transport, partition: &Partition, round: usize) {
-    let shares = window.write(&mut Fence::new(rank), Ok(()), partition).unwrap();
+    let shares = window.write(&Fence::new(rank), Ok(()), partition).unwrap();
     for (i, walk) in shares.walks().into_iter().enumerate() {
         for (j, run) in walk.enumerate() {
             run.fill((round * 1000 + i * 100 + j * 10 + rank.rank()) as u64);
@@ -40,7 +40,7 @@ fn write(window: &mut SharedWindow, rank: &dyn Transport, partition: &Partition,
 
 fn check(window: &mut SharedWindow, rank: &dyn Transport, round: usize) {
     let ranks = rank.size();
-    let words = window.read(&mut Fence::new(rank), Ok(())).unwrap();
+    let words = window.read(&Fence::new(rank), Ok(())).unwrap();
     for (i, j, owner) in (0..ranks).flat_map(|rank| (0..12).map(move |cell| (cell / 4, cell % 4, rank))) {
         let first = i * 1000 + j * 100 + owner * 10;
         let want = (round * 1000 + i * 100 + j * 10 + owner) as u64;
@@ -57,7 +57,7 @@ fn phases(rank: MpiRank) {
             let mut window = SharedWindow::open(&rank, kind, words).unwrap();
             assert_eq!(window.kind(), name);
             assert_eq!(window.bytes(), SharedWindow::bytes_for(words));
-            let fresh = window.read(&mut Fence::new(&rank), Ok(())).unwrap();
+            let fresh = window.read(&Fence::new(&rank), Ok(())).unwrap();
             assert!(fresh.iter().all(|&word| word == 0), "a fresh {name} window");
             assert_eq!(fresh.as_ptr().align_offset(64), 0);
             for round in 0..30 {
@@ -83,8 +83,8 @@ fn two(rank: MpiRank) {
         let mut second = SharedWindow::open(&rank, kind, 5000).unwrap();
         for round in 0..10 {
             write(&mut first, &rank, &partition, round);
-            let mut fence = Fence::new(&rank);
-            let (from, shares) = second.write_from(&mut first, &mut fence, Ok(()), &partition).unwrap();
+            let fence = Fence::new(&rank);
+            let (from, shares) = second.write_from(&mut first, &fence, Ok(()), &partition).unwrap();
             for (i, walk) in shares.walks().into_iter().enumerate() {
                 for (j, run) in walk.enumerate() {
                     let begin = i * 1000 + j * 100 + rank.rank() * 10;

@@ -10,8 +10,8 @@
 
 use crate::comm::mpi::gate::Gate;
 use crate::comm::mpi::{MpiRank, result, sys};
-use crate::comm::window::Backing;
-use crate::comm::{Reduction, Transport, agree};
+use crate::comm::window::{Backing, PAGE_BYTES, page_share};
+use crate::comm::{Reduction, Transport, agree, agreed};
 use crate::error::{Error, Result};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open, statvfs};
 use rustix::io::Errno;
@@ -21,9 +21,6 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
 use std::time::{Duration, Instant};
-
-/// Alignment of the first word: windows begin on a page of their own.
-const PAGE_BYTES: usize = 4096;
 
 /// What MPI stores beside the words of a window, at most.
 const OWN_BYTES: u64 = 1 << 20;
@@ -65,12 +62,12 @@ impl MpiWindow {
         if made.is_err() && group.size() > 1 && result::library().contains("Open MPI") {
             group.abort(Error::OutOfMemory { bytes: bytes as u64 }.exit_code());
         }
-        let window = all_have(group, made)?;
+        let window = agreed(group, made)?;
         // SAFETY: the window has just been made, and nobody has used it.
-        let (start, offset) = all_have(group, unsafe { begin(window) })?;
+        let (start, offset) = agreed(group, unsafe { begin(window) })?;
         LIVE.fetch_add(1, Ordering::SeqCst);
         let window = MpiWindow { window, start, len: words };
-        let share = share_of(group.rank(), group.size(), bytes);
+        let share = page_share(group.rank(), group.size(), bytes);
         // SAFETY: the share lies inside the window, and no other rank uses it before all have agreed below.
         let provided = unsafe { provide(start.cast::<u8>(), bytes, share) };
         window.sync();
@@ -80,14 +77,6 @@ impl MpiWindow {
             Ok(()) => Ok(window),
             Err(error) => Box::new(window).close().and(Err(error)),
         }
-    }
-}
-
-/// The value that this rank has, once every rank has one.
-fn all_have<T>(group: &MpiRank, made: Result<T>) -> Result<T> {
-    match made {
-        Ok(value) => agree(group, Ok(())).map(|()| value),
-        Err(error) => Err(agree(group, Err(error)).err().unwrap_or(Error::Cancelled)),
     }
 }
 
@@ -144,13 +133,6 @@ fn same_on_all(group: &MpiRank, offset: usize) -> Result<()> {
     group.all_reduce(Reduction::Max, &mut extremes)?;
     let same = extremes[0] == !extremes[1];
     if same { Ok(()) } else { Err(Error::Transport("MPI maps a window at unlike offsets in its pages".into())) }
-}
-
-/// The bytes of a window that `rank` touches first: an equal range of whole pages.
-fn share_of(rank: usize, ranks: usize, bytes: usize) -> Range<usize> {
-    let pages = bytes.div_ceil(PAGE_BYTES);
-    let at = |rank: usize| ((pages as u128 * rank as u128 / ranks as u128) as usize * PAGE_BYTES).min(bytes);
-    at(rank)..at(rank + 1)
 }
 
 /// Has the system provide the pages of `share`, as an error now rather than a signal later, and writes zeros there: a
@@ -226,24 +208,5 @@ unsafe impl Backing for MpiWindow {
             result::window::unlock_all(self.window)?;
             result::window::free(self.window)
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shares_cover_a_window_once_in_whole_pages() {
-        for (ranks, bytes) in [(1, 0), (3, 0), (1, 8), (4, 4096), (3, 5 * 4096 + 8), (7, 100 * 4096), (64, 1 << 46)] {
-            let mut end = 0;
-            for rank in 0..ranks {
-                let share = share_of(rank, ranks, bytes);
-                assert_eq!((share.start, share.start % PAGE_BYTES * usize::from(share.start < bytes)), (end, 0));
-                assert!(share.len() <= (bytes / ranks).next_multiple_of(PAGE_BYTES) + PAGE_BYTES);
-                end = share.end;
-            }
-            assert_eq!(end, bytes);
-        }
     }
 }

@@ -1,9 +1,10 @@
 //! A window on the heap, for ranks that are threads of one process, or a node with a single rank.
 
-use crate::comm::window::Backing;
+use crate::comm::window::{Backing, PAGE_BYTES};
 use crate::error::Result;
 use crate::store::Buffer;
 use std::cell::UnsafeCell;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Memory on the heap, freed with the last handle.
@@ -32,6 +33,18 @@ impl Heap {
         let mut buffer = Buffer::default();
         let start = buffer.words(words)?.as_mut_ptr();
         Ok(Heap(Arc::new(Block { start, len: words, _buffer: UnsafeCell::new(buffer) })))
+    }
+
+    /// Writes a zero to each page of the bytes `share`, so that they lie near this thread where they are new.
+    ///
+    /// # Safety
+    /// Nobody else uses the words of `share`.
+    pub(crate) unsafe fn touch(&self, share: Range<usize>) {
+        assert!(share.end <= self.0.len * 8);
+        for byte in share.step_by(PAGE_BYTES) {
+            // SAFETY: inside the block by the assert, and nobody else uses the word by contract.
+            unsafe { self.0.start.add(byte / 8).write(0) };
+        }
     }
 }
 

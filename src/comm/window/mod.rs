@@ -17,6 +17,7 @@ pub use posix::Posix;
 use crate::comm::{Fence, Transport};
 use crate::error::Result;
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Where the memory of a window comes from.
@@ -74,8 +75,8 @@ pub unsafe trait Backing: Send + Sync {
     fn close(self: Box<Self>) -> Result<()>;
 }
 
-/// Bytes of a page; windows are made of whole ones.
-const PAGE_BYTES: u64 = 4096;
+/// Bytes of a page; windows are made of whole ones and begin at one.
+pub(crate) const PAGE_BYTES: usize = 4096;
 
 /// A window of the ranks of one node.
 pub struct SharedWindow {
@@ -83,19 +84,22 @@ pub struct SharedWindow {
     /// This rank, the number of ranks, and the address of the transport that stands for the group.
     rank: usize,
     ranks: usize,
-    group: *const (),
+    group: usize,
     /// Tells windows apart in the agreements on phases; the same on all ranks.
     id: u64,
 }
 
-// SAFETY: `group` is only compared, never followed; all else may move to another thread.
-unsafe impl Send for SharedWindow {}
-// SAFETY: as above; no method that takes a shared reference changes anything.
-unsafe impl Sync for SharedWindow {}
+/// The address of a transport: what a window remembers of its group.
+fn address(group: &dyn Transport) -> usize {
+    std::ptr::from_ref(group).cast::<()>().addr()
+}
 
-/// The address of a transport.
-fn address(group: &dyn Transport) -> *const () {
-    std::ptr::from_ref(group).cast()
+/// The bytes of a window of `bytes` bytes whose pages `rank` provides, and so places near itself: an equal range of
+/// whole pages. A rank that works on neighbouring words in the order of the ranks finds most of them there.
+pub(crate) fn page_share(rank: usize, ranks: usize, bytes: usize) -> Range<usize> {
+    let pages = bytes.div_ceil(PAGE_BYTES);
+    let at = |rank: usize| ((pages as u128 * rank as u128 / ranks as u128) as usize * PAGE_BYTES).min(bytes);
+    at(rank)..at(rank + 1)
 }
 
 impl SharedWindow {
@@ -121,7 +125,8 @@ impl SharedWindow {
 
     /// Bytes of a window of so many words.
     pub fn bytes_for(words: usize) -> u64 {
-        (words as u64).saturating_mul(8).div_ceil(PAGE_BYTES).saturating_mul(PAGE_BYTES)
+        let page = PAGE_BYTES as u64;
+        (words as u64).saturating_mul(8).div_ceil(page).saturating_mul(page)
     }
 
     /// Words that it has room for.
@@ -154,7 +159,7 @@ impl SharedWindow {
     ///
     /// # Errors
     /// As [`Fence::pass`].
-    pub fn read(&mut self, fence: &mut Fence<'_>, outcome: Result<()>) -> Result<&[u64]> {
+    pub fn read(&mut self, fence: &Fence<'_>, outcome: Result<()>) -> Result<&[u64]> {
         self.sync();
         fence.pass(outcome, self.token(fence, "read", 0))?;
         self.sync();
@@ -167,7 +172,7 @@ impl SharedWindow {
     /// As [`Fence::pass`].
     pub fn write<'w>(
         &'w mut self,
-        fence: &mut Fence<'_>,
+        fence: &Fence<'_>,
         outcome: Result<()>,
         partition: &'w Partition,
     ) -> Result<Shares<'w>> {
@@ -184,7 +189,7 @@ impl SharedWindow {
     pub fn write_from<'w>(
         &'w mut self,
         source: &'w mut SharedWindow,
-        fence: &mut Fence<'_>,
+        fence: &Fence<'_>,
         outcome: Result<()>,
         partition: &'w Partition,
     ) -> Result<(&'w [u64], Shares<'w>)> {
@@ -314,7 +319,7 @@ pub struct Rest<'w> {
 
 impl<'w> Rest<'w> {
     /// The words `range` of the cell `(outer, inner)`. Panics where a share overlaps them.
-    pub fn words(&self, (outer, inner): (usize, usize), range: std::ops::Range<usize>) -> &'w [u64] {
+    pub fn words(&self, (outer, inner): (usize, usize), range: Range<usize>) -> &'w [u64] {
         assert!(self.partition.is_free(&range), "words {range:?} belong to a share");
         assert!(outer < self.partition.outer().count && inner < self.partition.inner().count);
         let cell = outer * self.partition.outer().stride + inner * self.partition.inner().stride;

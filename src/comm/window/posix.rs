@@ -5,7 +5,7 @@
 //! are removed by whoever opens a window next. Each rank reserves an equal range of its pages, so that a lack of memory
 //! is an error now, not a signal later, and so that they lie near the rank.
 
-use crate::comm::window::{Backing, PAGE_BYTES};
+use crate::comm::window::{Backing, page_share};
 use crate::comm::{Transport, agreed, broadcast_bytes};
 use crate::error::{Error, Result};
 use rustix::fs::{FallocateFlags, Mode, fallocate, ftruncate};
@@ -48,8 +48,8 @@ impl Posix {
             let _ = shm::unlink(&name);
         }
         let object = opened?;
-        let share = page_share(node.rank(), node.size(), words as u64 * 8);
-        let reserved = reserve(&object, share, words as u64 * 8, &name).and_then(|()| map(&object, words));
+        let share = page_share(node.rank(), node.size(), words * 8);
+        let reserved = reserve(&object, share, words * 8, &name).and_then(|()| map(&object, words));
         agreed(node, reserved)
     }
 }
@@ -76,19 +76,12 @@ fn create(words: usize) -> Result<(String, OwnedFd)> {
 }
 
 /// Reserves the pages of `share`, out of `bytes`.
-fn reserve(object: &OwnedFd, share: Range<u64>, bytes: u64, name: &str) -> Result<()> {
+fn reserve(object: &OwnedFd, share: Range<usize>, bytes: usize, name: &str) -> Result<()> {
     if share.is_empty() {
         return Ok(());
     }
-    let reserved = fallocate(object, FallocateFlags::empty(), share.start, share.end - share.start);
-    reserved.map_err(|error| full_or_refused(name, error, bytes))
-}
-
-/// Bytes of a window that `rank` reserves: an equal range of whole pages.
-fn page_share(rank: usize, ranks: usize, bytes: u64) -> Range<u64> {
-    let pages = bytes.div_ceil(PAGE_BYTES);
-    let at = |rank: usize| ((u128::from(pages) * rank as u128 / ranks as u128) as u64 * PAGE_BYTES).min(bytes);
-    at(rank)..at(rank + 1)
+    let reserved = fallocate(object, FallocateFlags::empty(), share.start as u64, share.len() as u64);
+    reserved.map_err(|error| full_or_refused(name, error, bytes as u64))
 }
 
 fn full_or_refused(name: &str, error: Errno, bytes: u64) -> Error {

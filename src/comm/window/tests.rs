@@ -12,19 +12,19 @@ fn all_ranks_see_what_each_wrote() {
             local::run(ranks, |rank| {
                 let mut window = SharedWindow::open(rank, kind, 3000).unwrap();
                 assert_eq!(window.bytes(), SharedWindow::bytes_for(3000));
-                let mut fence = Fence::new(rank);
+                let fence = Fence::new(rank);
                 let runs = (0..ranks).map(|rank| Run { words: rank * 10..rank * 10 + 7, rank }).collect();
                 let (outer, inner) = (Level { count: 3, stride: 1000 }, Level { count: 4, stride: 100 });
                 let partition = Partition::new(ranks, outer, inner, runs);
                 for round in 0..20 {
-                    let shares = window.write(&mut fence, Ok(()), &partition).unwrap();
+                    let shares = window.write(&fence, Ok(()), &partition).unwrap();
                     for (i, walk) in shares.walks().into_iter().enumerate() {
                         for (j, run) in walk.enumerate() {
                             assert_eq!(run.len(), 7);
                             run.fill((round * 1000 + i * 100 + j * 10 + rank.rank()) as u64);
                         }
                     }
-                    let words = window.read(&mut fence, Ok(())).unwrap();
+                    let words = window.read(&fence, Ok(())).unwrap();
                     for (i, j, owner) in (0..ranks).flat_map(|r| (0..12).map(move |ij| (ij / 4, ij % 4, r))) {
                         let first = i * 1000 + j * 100 + owner * 10;
                         let want = (round * 1000 + i * 100 + j * 10 + owner) as u64;
@@ -46,10 +46,10 @@ fn all_ranks_see_what_each_wrote() {
 fn words_outside_all_shares_can_be_read_while_others_write() {
     local::run(3, |rank| {
         let mut window = SharedWindow::open(rank, WindowKind::Auto, 90).unwrap();
-        let mut fence = Fence::new(rank);
+        let fence = Fence::new(rank);
         let runs = (0..3).map(|rank| Run { words: rank * 10..rank * 10 + 9, rank }).collect();
         let partition = Partition::new(3, Level { count: 3, stride: 30 }, Level::ONCE, runs);
-        let (walks, rest) = window.write(&mut fence, Ok(()), &partition).unwrap().with_rest();
+        let (walks, rest) = window.write(&fence, Ok(()), &partition).unwrap().with_rest();
         walks.into_iter().flatten().for_each(|run| run.fill(1));
         assert_eq!(rest.words((2, 0), 9..10), [0]);
         assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| rest.words((0, 0), 8..10))).is_err());
@@ -72,11 +72,11 @@ fn a_window_that_does_not_fit_is_an_error_on_every_rank() {
 fn a_window_without_words_has_no_memory() {
     local::run(2, |rank| {
         let mut window = SharedWindow::open(rank, WindowKind::Auto, 0).unwrap();
-        let mut fence = Fence::new(rank);
+        let fence = Fence::new(rank);
         assert_eq!((window.bytes(), window.kind()), (0, "none"));
-        assert!(window.read(&mut fence, Ok(())).unwrap().is_empty());
+        assert!(window.read(&fence, Ok(())).unwrap().is_empty());
         let partition = Partition::new(2, Level::ONCE, Level::ONCE, Vec::new());
-        assert!(window.write(&mut fence, Ok(()), &partition).unwrap().all().is_empty());
+        assert!(window.write(&fence, Ok(()), &partition).unwrap().all().is_empty());
         window.close().unwrap();
     });
 }
@@ -90,7 +90,7 @@ fn an_error_of_one_rank_ends_the_phase_for_all() {
             3 => Err(Error::Cancelled),
             _ => Ok(()),
         };
-        let error = window.read(&mut Fence::new(rank), outcome).map(drop).unwrap_err();
+        let error = window.read(&Fence::new(rank), outcome).map(drop).unwrap_err();
         agree(rank, Ok(())).unwrap();
         (error.to_string(), error.exit_code())
     });
@@ -106,9 +106,23 @@ fn a_fence_of_another_group_is_refused() {
     local::run(2, |rank| {
         let mut window = SharedWindow::open(rank, WindowKind::Auto, 100).unwrap();
         let alone = rank.split(rank.rank()).unwrap();
-        let mut fence = Fence::new(&*alone);
+        let fence = Fence::new(&*alone);
         let runs = vec![Run { words: 0..100, rank: 0 }];
         let partition = Partition::new(1, Level::ONCE, Level::ONCE, runs);
-        let _ = window.write(&mut fence, Ok(()), &partition);
+        let _ = window.write(&fence, Ok(()), &partition);
     });
+}
+
+#[test]
+fn shares_cover_a_window_once_in_whole_pages() {
+    for (ranks, bytes) in [(1, 0), (3, 0), (1, 8), (4, 4096), (3, 5 * 4096 + 8), (7, 100 * 4096), (64, 1 << 46)] {
+        let mut end = 0;
+        for rank in 0..ranks {
+            let share = page_share(rank, ranks, bytes);
+            assert_eq!((share.start, share.start % PAGE_BYTES * usize::from(share.start < bytes)), (end, 0));
+            assert!(share.len() <= (bytes / ranks).next_multiple_of(PAGE_BYTES) + PAGE_BYTES);
+            end = share.end;
+        }
+        assert_eq!(end, bytes);
+    }
 }

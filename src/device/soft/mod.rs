@@ -57,7 +57,7 @@ pub enum Clock {
 pub enum Fault {
     /// Every command from this one on fails, as when a card falls off the bus.
     LostAfter(u64),
-    /// One bit of the result of this product flips: of the first of its batch, in the middle.
+    /// The first entry of the result of this product is off by one, in the first of its batch.
     FlipInProduct(u64),
 }
 

@@ -1,9 +1,11 @@
 //! The command line as typed: names, help texts and strings. No value is judged here; see `config`.
 
 mod device;
+mod double;
 mod factor;
 
 pub use device::*;
+pub use double::RawDouble;
 pub use factor::*;
 
 use clap::{Args, Parser, Subcommand};
@@ -366,6 +368,8 @@ pub struct RawBench {
     /// On several ranks: memory shared by the ranks of a node: auto, mpi, posix.
     #[arg(long, value_name = "KIND", default_value = "auto")]
     pub window: String,
+    #[command(flatten)]
+    pub double: RawDouble,
     #[command(flatten)]
     pub engine: RawEngine,
 }

@@ -4,11 +4,13 @@
 
 mod bench;
 mod device;
+mod double;
 mod factor;
 mod plan;
 
 pub use bench::{Bench, BenchKernel};
 pub use device::GpuCheck;
+pub use double::BenchDouble;
 pub use factor::{Factoring, Task, Trsm, VerifyCholesky};
 pub use plan::{Operation, Plan, PlanCholesky, PlanCluster};
 
@@ -56,6 +58,8 @@ pub enum Command {
     Bench(Bench),
     /// `sunzi bench kernel`.
     BenchKernel(BenchKernel),
+    /// `sunzi bench cholesky --element double`.
+    BenchDouble(BenchDouble),
     /// `sunzi gpu-check`.
     GpuCheck(GpuCheck),
     /// `sunzi demo`.

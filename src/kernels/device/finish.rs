@@ -11,7 +11,7 @@ use std::ops::Range;
 
 /// What reduced sums do with the residues that are there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Into {
+pub enum ReduceInto {
     /// They replace them.
     Overwrite,
     /// They are added to them.
@@ -35,7 +35,7 @@ pub struct Reduce<'a> {
     /// Where the residues go.
     pub residues: Residues<'a>,
     /// What becomes of those that are there.
-    pub into: Into,
+    pub into: ReduceInto,
 }
 
 /// Residues modulo all moduli to the integers of least magnitude that have them.
@@ -158,8 +158,8 @@ impl Launcher<'_> {
             number(self.engine.words()),
         ];
         let defines = [("SUNZI_BYTES", self.bytes_flag())];
-        // SAFETY: these are the fields of `reconstruct_arguments`. The cofactors have a row for each modulus and one more
-        // in every pass over sixteen words. A thread reads the residues of its entry and writes the entry's words.
+        // SAFETY: these are the fields of `reconstruct_arguments`. The cofactors have a row for each modulus and one
+        // more in every pass over sixteen words. A thread reads the residues of its entry and writes the entry's words.
         unsafe { self.device.launch(self.stream, &RECONSTRUCT, &defines, entries as u64, &arguments) }
     }
 
@@ -209,8 +209,8 @@ impl Launcher<'_> {
             Argument::Address(heads),
             Argument::Address(limbs),
         ];
-        // SAFETY: these are the fields of `round_arguments`. A thread reads the words of its entry and the shifts of its row
-        // and column, writes the entry's head and limbs, and lowers the two words of faults atomically.
+        // SAFETY: these are the fields of `round_arguments`. A thread reads the words of its entry and the shifts of
+        // its row and column, writes the entry's head and limbs, and lowers the two words of faults atomically.
         unsafe { self.device.launch(self.stream, &ROUND, &[], entries as u64, &arguments) }
     }
 
@@ -234,11 +234,12 @@ impl Launcher<'_> {
             Argument::Address(packed),
         ];
         let threads = entries as u64 * (1 + limb_count as u64);
-        // SAFETY: these are the fields of `pack_arguments`. A thread for each word that is written reads the sign or at most
-        // two words of its entry; the limbs are `words.div_ceil(2)`, so the first of the two exists.
+        // SAFETY: these are the fields of `pack_arguments`. A thread for each word that is written reads the sign or at
+        // most two words of its entry; the limbs are `words.div_ceil(2)`, so the first of the two exists.
         unsafe { self.device.launch(self.stream, &PACK, &[], threads, &arguments) }
     }
 }
 
 /// The numbers that the kernel knows them by.
-const _: () = assert!(Into::Overwrite as u64 == 0 && Into::Add as u64 == 1 && Into::Subtract as u64 == 2);
+const _: () =
+    assert!(ReduceInto::Overwrite as u64 == 0 && ReduceInto::Add as u64 == 1 && ReduceInto::Subtract as u64 == 2);

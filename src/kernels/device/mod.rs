@@ -1,9 +1,9 @@
 //! Conversions, reductions and rounding on a device: what lies between big floats and a device's products.
 //!
-//! Every kernel is written once, in `cu/`, as CUDA C that is also C11: a CUDA device compiles the text when it runs, and
-//! the build script compiles it for the software device, which so runs the same source.
-//! Knows: the trait [`crate::device::Device`], moduli, layouts of integers and residues. Does not know: operations, tiles,
-//! streams other than the one it is given.
+//! Every kernel is written once, in `cu/`, as CUDA C that is also C11: a CUDA device compiles the text when it runs,
+//! and the build script compiles it for the software device, which so runs the same source.
+//! Knows: the trait [`crate::device::Device`], moduli, layouts of integers and residues. Does not know: operations,
+//! tiles, streams other than the one it is given.
 //!
 //! The way of a product, all on the device, with a call of [`Launcher`] for each step:
 //!
@@ -28,13 +28,15 @@ mod launch;
 mod prepare;
 mod source;
 mod tables;
+mod tiles;
 
 #[cfg(test)]
 mod tests;
 
 pub use engine::{DeviceEngine, DeviceFamily};
-pub use finish::{Into, Pack, Reconstruct, Reduce, Round};
+pub use finish::{Pack, Reconstruct, Reduce, ReduceInto, Round};
 pub use launch::{Integers, Launcher, Residues};
 pub use prepare::{Digits, Scale, ToPlanes, ToResidues, Unpack};
 pub use source::kernels;
 pub use tables::DeviceTables;
+pub use tiles::{DeviceTiles, TileTraffic};

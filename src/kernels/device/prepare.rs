@@ -152,9 +152,9 @@ impl Launcher<'_> {
             number(digits.count),
             number(digits.stride),
         ];
-        // SAFETY: these are the fields of `scale_arguments`. A thread for each place `col * ld + row`, `col < cols`, reads
-        // the head, limbs and shifts of its entry, and writes element `digit * stride + place`, `digit <= count`: all
-        // inside what was checked; places of threads differ, the digits do not overlap, and nothing read is written.
+        // SAFETY: these are the fields of `scale_arguments`. A thread for each place `col * ld + row`, `col < cols`,
+        // reads the head, limbs and shifts of its entry, and writes element `digit * stride + place`, `digit <= count`:
+        // all inside what was checked; places of threads differ, digits do not overlap, and nothing read is written.
         unsafe { self.device.launch(self.stream, &SCALE, &[], block.threads(), &arguments) }
     }
 
@@ -182,8 +182,8 @@ impl Launcher<'_> {
             number(digits.count),
             number(digits.stride),
         ];
-        // SAFETY: these are the fields of `unpack_arguments`. As for `scale`: a thread reads the words of its entry, if its
-        // row exists, and writes the digits of its place.
+        // SAFETY: these are the fields of `unpack_arguments`. As for `scale`: a thread reads the words of its entry, if
+        // its row exists, and writes the digits of its place.
         unsafe { self.device.launch(self.stream, &UNPACK, &[], block.threads(), &arguments) }
     }
 

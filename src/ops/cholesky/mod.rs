@@ -93,6 +93,7 @@ pub fn cholesky_into<'a>(
     let memory = Some(memory).filter(|memory| fits(memory, (problem.order, problem.order), precision_bits));
     let engine = ctx.tile_engine(kernel, problem.working_bits)?;
     let plan = Plan::new(ctx, (problem.order, precision_bits), options.tile_rows, &*engine)?;
+    let before = engine.traffic();
     match run::run(ctx, &problem, (&plan, &*engine), memory, &mut clock)? {
         Ending::Factor(factor) if problem.is_whole() => {
             let report = CholeskyReport {
@@ -108,6 +109,7 @@ pub fn cholesky_into<'a>(
                 seconds: clock.now(),
                 tasks: clock.times(),
                 planned_bytes: plan.bytes,
+                device: engine.traffic().zip(before).map(|(after, before)| after.since(&before)),
                 spans: clock.spans,
             };
             Ok(Cholesky::new(factor, report))

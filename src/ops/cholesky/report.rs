@@ -1,5 +1,6 @@
 //! What a factorisation tells about itself: tiles, times of the tasks, memory.
 
+use crate::kernels::device::TileTraffic;
 use serde::Serialize;
 use std::time::Instant;
 
@@ -80,6 +81,9 @@ pub struct CholeskyReport {
     pub tasks: TaskTimes,
     /// Bytes the plan allows for: tiles, scratch, tables and the factor.
     pub planned_bytes: u64,
+    /// What the device has moved that ran the updates, where one did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<TileTraffic>,
     /// Every task with its time; for a trace, not part of a report.
     #[serde(skip)]
     pub spans: Vec<Span>,

@@ -65,6 +65,9 @@ pub(crate) fn run(
     }
     let run = Run::new(ctx, problem, plan, engine, (workspace.operands.words(plan.tile_words)?, clock));
     let mut scheduler = Scheduler::new(plan.tiling.graph, plan.threads);
+    if engine.updates_at_once() {
+        scheduler = scheduler.with_updates_at_once();
+    }
     let finished = ctx.install(|| drive::run_graph(&mut locals, &mut scheduler, |local, work| run.work(local, work)));
     let order = match (run.failed.get(), finished) {
         (Some(failed), _) => failed.0,
@@ -139,7 +142,7 @@ impl<'a, 'w> Run<'a, 'w> {
         }
         if !work.updates.is_empty() {
             let start = self.clock.now();
-            self.update(work, &mut own, local.scratch);
+            self.update(work, &mut own, local.scratch)?;
             let kind = if work.rows == (col..col + 1) { TaskKind::Syrk } else { TaskKind::Gemm };
             local.span(self.clock, kind, work, start);
         }
@@ -167,7 +170,7 @@ impl<'a, 'w> Run<'a, 'w> {
     }
 
     /// SYRK and GEMM.
-    fn update(&self, work: &Work, own: &mut [RwLockWriteGuard<'_, &'w mut [u64]>], scratch: &mut [u64]) {
+    fn update(&self, work: &Work, own: &mut [RwLockWriteGuard<'_, &'w mut [u64]>], scratch: &mut [u64]) -> Result<()> {
         let guards = |row: usize| {
             let tiles = work.updates.clone().map(move |col| self.tile(TileId { row, col }));
             tiles.map(|tile| tile.read().unwrap_or_else(PoisonError::into_inner)).collect::<Vec<_>>()
@@ -182,7 +185,15 @@ impl<'a, 'w> Run<'a, 'w> {
             let x = if shape.diagonal { y.clone() } else { left.iter().map(|tile| &***tile).collect() };
             tiles.push(UpdateTile { shape, words, x });
         }
-        self.engine.update(&mut tiles, &y, self.tiling.tile_rows, scratch);
+        let updated = self.engine.update(&mut tiles, &y, self.tiling.tile_rows, scratch);
+        updated.map_err(|error| match error {
+            // The first tile of the strip stands for all: a fault is no matter of one entry.
+            Error::SelfCheck { row, column } => Error::SelfCheck {
+                row: row + self.tiling.rows(work.rows.start).start,
+                column: column + self.tiling.rows(work.col).start,
+            },
+            error => error,
+        })
     }
 
     /// POTRF or TRSM.

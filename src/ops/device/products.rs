@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::device::{Event, Gemm, Operand as Plane};
 use crate::drive::Meter;
 use crate::error::Result;
-use crate::kernels::device::{Digits, Into, Reduce, Residues, Scale, ToPlanes};
+use crate::kernels::device::{Digits, Reduce, ReduceInto, Residues, Scale, ToPlanes};
 use crate::matrix::MatrixView;
 use crate::ops::device::lane::{Half, Lane};
 use crate::ops::device::stage::{Piece, float_bytes, gather};
@@ -217,7 +217,7 @@ impl Band<'_> {
                     stride,
                     offset: strip.offset,
                 },
-                into: if rows.start == 0 && part.start == 0 { Into::Overwrite } else { Into::Add },
+                into: if rows.start == 0 && part.start == 0 { ReduceInto::Overwrite } else { ReduceInto::Add },
             })?;
             lane.sums[half].free = Some(lane.device.record(reduce)?);
         }

@@ -135,12 +135,9 @@ impl Recovery<'_, '_> {
         portion: &Portion,
         done: &[Event],
     ) -> Result<Region> {
-        let (count, size) = (portion.piece.entries(), lanes[index].input.residue_bytes);
-        let plane = |modulus: usize| modulus * count * size..(modulus + 1) * count * size;
-        let source = |lane: &Lane, local: usize| {
-            let first = (local * self.entries + portion.first) * size;
-            lane.residues.region(first..first + count * size)
-        };
+        let piece = Planes { count: portion.piece.entries(), size: lanes[index].input.residue_bytes };
+        let plane = |modulus: usize| piece.of(modulus);
+        let source = |lane: &Lane, local: usize| self.source(lane, local, portion);
         let target = lanes[index].gathered.as_ref().expect("several lanes")[slot].region.clone();
         let compute = lanes[index].streams.compute;
         lanes[index].wait(compute, lanes[index].gathered.as_ref().and_then(|slots| slots[slot].free.as_ref()))?;
@@ -156,7 +153,7 @@ impl Recovery<'_, '_> {
                 }
                 continue;
             }
-            let bytes = self.bring(&lanes[other], slot, &moduli, (&source, &plane), &done[other])?;
+            let bytes = self.bring(&lanes[other], slot, (&piece, portion), &done[other])?;
             let slots = lanes[index].gathered.as_ref().expect("several lanes");
             let range = plane(moduli.start).start..plane(moduli.end - 1).end;
             slots[slot].pinned.lock()?[range.clone()].copy_from_slice(&bytes);
@@ -165,24 +162,40 @@ impl Recovery<'_, '_> {
         Ok(target)
     }
 
-    /// The residues of a piece that a lane has, on the host.
-    fn bring(
-        &self,
-        lane: &Lane,
-        slot: usize,
-        moduli: &Range<usize>,
-        (source, plane): (&dyn Fn(&Lane, usize) -> Region, &dyn Fn(usize) -> Range<usize>),
-        done: &Event,
-    ) -> Result<Vec<u8>> {
+    /// The residues of a portion modulo a lane's own modulus number `local`.
+    fn source(&self, lane: &Lane, local: usize, portion: &Portion) -> Region {
+        let size = lane.input.residue_bytes;
+        let first = (local * self.entries + portion.first) * size;
+        lane.residues.region(first..first + portion.piece.entries() * size)
+    }
+
+    /// The residues of a portion that a lane has, on the host.
+    fn bring(&self, lane: &Lane, slot: usize, (piece, portion): (&Planes, &Portion), done: &Event) -> Result<Vec<u8>> {
         let pinned = &lane.gathered.as_ref().expect("several lanes")[slot].pinned;
         drop(pinned.lock()?); // copies of an earlier piece from it are done
         lane.device.wait(lane.streams.store, done)?;
+        let moduli = lane.moduli.clone();
         for modulus in moduli.clone() {
-            let from = source(lane, modulus - moduli.start);
-            lane.device.download(lane.streams.store, &from, pinned, plane(modulus).start)?;
+            let from = self.source(lane, modulus - moduli.start, portion);
+            lane.device.download(lane.streams.store, &from, pinned, piece.of(modulus).start)?;
         }
         let bytes = pinned.lock()?;
-        Ok(bytes[plane(moduli.start).start..plane(moduli.end - 1).end].to_vec())
+        Ok(bytes[piece.of(moduli.start).start..piece.of(moduli.end - 1).end].to_vec())
+    }
+}
+
+/// Residues of a piece modulo all moduli, one after the other.
+struct Planes {
+    /// Entries.
+    count: usize,
+    /// Bytes of a residue.
+    size: usize,
+}
+
+impl Planes {
+    /// Bytes of the residues modulo one modulus.
+    fn of(&self, modulus: usize) -> Range<usize> {
+        modulus * self.count * self.size..(modulus + 1) * self.count * self.size
     }
 }
 

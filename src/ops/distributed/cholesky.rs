@@ -1,11 +1,12 @@
 //! Cholesky of a distributed matrix, gathered to one rank for the factorisation itself.
 
-use crate::comm::{agree, broadcast_bytes};
+use crate::comm::{agree, agreed};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::{Matrix, Uplo};
-use crate::ops::cholesky::{CholeskyOptions, CholeskyReport, cholesky_with};
+use crate::ops::cholesky::{Cholesky, CholeskyOptions, CholeskyReport, cholesky_with};
 use crate::ops::distributed::{DistMatrix, Team};
+use crate::plan::TileMap;
 
 /// The rank that factors.
 const ROOT: usize = 0;
@@ -48,23 +49,8 @@ pub fn cholesky(ctx: &Context, team: &Team, a: &DistMatrix, precision_bits: u32)
     let whole = a.gather(world, ROOT)?;
     let computed =
         whole.map(|whole| cholesky_with(ctx, &whole, precision_bits, &CholeskyOptions { uplo, ..Default::default() }));
-    let outcome = match &computed {
-        Some(Err(error)) => Err(Error::Rank { rank: ROOT, exit_code: error.exit_code(), message: error.to_string() }),
-        _ => Ok(()),
-    };
-    agree(world, outcome)?;
-    let (factor, report) = match computed.transpose()? {
-        Some(factor) => {
-            let (factor, report) = factor.into_parts();
-            (Some(factor), Some(report))
-        }
-        None => (None, None),
-    };
-    // Exact factors of other options may have more bits than were asked for: the root says how many.
-    let bits = factor.as_ref().map_or(0, Matrix::precision_bits).to_le_bytes();
-    let bits = broadcast_bytes(world, ROOT, &bits)?;
-    let bits = u32::from_le_bytes([bits[0], bits[1], bits[2], bits[3]]);
-    let map = crate::plan::TileMap { triangle: Some(Uplo::Lower), ..map };
-    let factor = DistMatrix::scatter(world, ROOT, factor.as_ref(), map, bits)?;
+    let (factor, report) = agreed(world, computed.transpose())?.map(Cholesky::into_parts).unzip();
+    let map = TileMap { triangle: Some(Uplo::Lower), ..map };
+    let factor = DistMatrix::scatter(world, ROOT, factor.as_ref(), map, precision_bits)?;
     Ok(DistCholesky { factor, gathered_on: ROOT, report })
 }

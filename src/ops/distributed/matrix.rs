@@ -1,8 +1,9 @@
 //! `DistMatrix`: a matrix in tiles, each on the rank that owns it.
 
-use crate::comm::{Incoming, Outgoing, Transport, agree, agreed};
+use crate::comm::{Transport, agree, agreed};
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
+use crate::ops::distributed::place::{Place, receive, send, store, unpack};
 use crate::ops::segments::{ColumnPiece, Region, Segment};
 use crate::plan::{BLOCK, TileId, TileMap};
 
@@ -22,9 +23,13 @@ impl DistMatrix {
     /// The zero matrix: the tiles of `rank`.
     ///
     /// # Errors
-    /// [`crate::Error::OutOfMemory`], [`crate::Error::Precision`].
+    /// [`crate::Error::OutOfMemory`], [`crate::Error::Precision`]; [`crate::Error::InvalidArgument`] for a grid without
+    /// ranks and for tiles that are not a multiple of 8 high.
     pub fn zeros(map: TileMap, rank: usize, precision_bits: u32) -> Result<DistMatrix> {
-        assert!(map.tile_size > 0 && map.tile_size.is_multiple_of(BLOCK), "tiles of {} rows", map.tile_size);
+        check_tile_size(map.tile_size)?;
+        if map.grid.size() == 0 {
+            return Err(Error::InvalidArgument(format!("a grid of {} x {} ranks", map.grid.rows, map.grid.cols)));
+        }
         let tile = |id: TileId| {
             let (rows, cols) = (map.row_range(id.row).len(), map.col_range(id.col).len());
             Ok((id, Matrix::zeros(rows, cols, precision_bits)?))
@@ -99,19 +104,15 @@ impl DistMatrix {
         let mut words = Vec::new();
         for id in self.map.tiles() {
             let owner = self.map.owner(id);
+            let place = Place::of_tile(&self.map, id);
             let tile = if owner == self.rank { own.next().map(|(_, tile)| tile) } else { None };
             match (&mut whole, tile) {
-                (Some(whole), Some(tile)) => place(whole, &self.map, id, tile.parts()),
-                (None, Some(tile)) => {
-                    let (heads, limbs) = tile.parts();
-                    group.exchange(&[heads, limbs].map(|words| Outgoing { to: root, words }), &mut [])?;
-                }
+                (Some(whole), Some(tile)) => store(tile.parts(), &place, whole),
+                (None, Some(tile)) => send(group, root, tile)?,
                 (Some(whole), None) => {
-                    let count = self.map.row_range(id.row).len() * self.map.col_range(id.col).len();
-                    words.resize(count * (1 + whole.limbs_per_element()), 0);
-                    let (heads, limbs) = words.split_at_mut(count);
-                    group.exchange(&[], &mut [heads, limbs].map(|words| Incoming { from: owner, words }))?;
-                    place(whole, &self.map, id, words.split_at(count));
+                    words.resize(place.entries() * (1 + whole.limbs_per_element()), 0);
+                    receive(group, owner, words.split_at_mut(place.entries()))?;
+                    unpack(&words, &place, whole);
                 }
                 (None, None) => {}
             }
@@ -140,14 +141,8 @@ impl DistMatrix {
             let sent = agreed(group, whole.map(|whole| cut(whole, &map, id)).transpose())?;
             match (sent, tile) {
                 (Some(sent), Some(tile)) => *tile = sent,
-                (Some(sent), None) => {
-                    let (heads, limbs) = sent.parts();
-                    group.exchange(&[heads, limbs].map(|words| Outgoing { to: owner, words }), &mut [])?;
-                }
-                (None, Some(tile)) => {
-                    let (heads, limbs) = tile.parts_mut();
-                    group.exchange(&[], &mut [heads, limbs].map(|words| Incoming { from: root, words }))?;
-                }
+                (Some(sent), None) => send(group, owner, &sent)?,
+                (None, Some(tile)) => receive(group, root, tile.parts_mut())?,
                 (None, None) => {}
             }
         }
@@ -155,22 +150,18 @@ impl DistMatrix {
     }
 }
 
-/// Copies a tile into its place.
-fn place(whole: &mut Matrix, map: &TileMap, id: TileId, (heads, limbs): (&[u64], &[u64])) {
-    let (rows, cols) = (map.row_range(id.row), map.col_range(id.col));
-    let (stride, width) = (whole.rows(), whole.limbs_per_element());
-    let (all_heads, all_limbs) = whole.parts_mut();
-    for (index, col) in cols.enumerate() {
-        let (from, to) = (index * rows.len(), rows.start + col * stride);
-        all_heads[to..to + rows.len()].copy_from_slice(&heads[from..from + rows.len()]);
-        all_limbs[to * width..(to + rows.len()) * width]
-            .copy_from_slice(&limbs[from * width..(from + rows.len()) * width]);
+/// Refuses tiles that are not whole blocks.
+pub(crate) fn check_tile_size(tile_size: usize) -> Result<()> {
+    if tile_size == 0 || !tile_size.is_multiple_of(BLOCK) {
+        return Err(Error::InvalidArgument(format!("tiles of {tile_size} rows: choose a multiple of {BLOCK}")));
     }
+    Ok(())
 }
 
 /// A tile of a whole matrix.
 fn cut(whole: &Matrix, map: &TileMap, id: TileId) -> Result<Matrix> {
-    whole.view().block(map.row_range(id.row), map.col_range(id.col))?.to_matrix()
+    let Place { rows, cols } = Place::of_tile(map, id);
+    whole.view().block(rows, cols)?.to_matrix()
 }
 
 /// The parts of a rank's tiles that `region` fills, as segments in places of the whole matrix.

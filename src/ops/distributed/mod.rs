@@ -8,6 +8,7 @@
 mod cholesky;
 mod exchange;
 mod matrix;
+mod place;
 mod plan;
 mod report;
 mod request;

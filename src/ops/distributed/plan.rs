@@ -3,7 +3,7 @@
 use crate::comm::window::SharedWindow;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::kernels::{EngineSpec, PlaneEngine};
+use crate::kernels::PlaneEngine;
 use crate::math::float::limbs_for;
 use crate::matrix::{Matrix, Uplo};
 use crate::ops::direct::ProductSize;
@@ -11,7 +11,7 @@ use crate::ops::distributed::DistMatrix;
 use crate::ops::problem::{Bits, check_precision};
 use crate::plan::{
     BLOCK, BLOCK_WORDS, BlockGrid, Cut, JobList, NodeShape, PlanBytes, PlanInput, RankGrid, TileId, TileMap,
-    WindowWords, plan_jobs,
+    WindowWords,
 };
 use crate::store::Buffer;
 use serde::Serialize;
@@ -148,12 +148,7 @@ pub(crate) struct PlannedCluster {
 /// # Errors
 /// [`Error::MemoryLimit`] names the least memory per node that would do; [`Error::Precision`].
 pub(crate) fn plan_cluster(ctx: &Context, request: &ClusterRequest<'_>) -> Result<PlannedCluster> {
-    let spec = EngineSpec {
-        operand_bits: request.bits.operand,
-        modulus_bits: request.bits.modulus,
-        redundant: ctx.self_check(),
-    };
-    let engine = ctx.engine(ctx.kernel(), spec)?;
+    let engine = ctx.engine(ctx.kernel(), request.bits.spec(ctx.self_check()))?;
     let shapes = distinct_shapes(request);
     let contracted = shapes.iter().map(|shape| shape.shape.total_rows()).max().unwrap_or(0).max(1);
     let cut = choose(request, &*engine, &shapes, contracted)?;
@@ -165,7 +160,7 @@ pub(crate) fn plan_cluster(ctx: &Context, request: &ClusterRequest<'_>) -> Resul
     let mut shape_words = Vec::with_capacity(shapes.len());
     for shape in &shapes {
         let (words, node, load) = with_input(request, &*engine, &[*shape], contracted, |input| {
-            let jobs = node_jobs(input, &cut);
+            let jobs = input.jobs(&cut);
             (input.window_words(&cut), describe_node(shape, input, &cut, &jobs), jobs.assignment.max_over_mean())
         });
         plan.load_max_over_mean = plan.load_max_over_mean.max(load);
@@ -325,17 +320,8 @@ fn sent_bytes(request: &ClusterRequest<'_>, shapes: &[Shape<'_>], primes: usize)
     ((grid.len() - owned) * BLOCK_WORDS) as u64 * 8 * primes as u64
 }
 
-/// The jobs of one full batch on the largest pair of bands.
-fn node_jobs(input: &PlanInput<'_>, cut: &Cut) -> JobList {
-    let panels = |total: usize| total.min(cut.band_panels);
-    let (rows, cols) = (panels(input.left_panels), panels(input.right_panels));
-    let grid = BlockGrid { rows, cols, triangle: input.triangle && input.bands(cut).0 == 1 };
-    plan_jobs(cut.batch_primes, grid.len(), input.workers)
-}
-
 fn describe_node(shape: &Shape<'_>, input: &PlanInput<'_>, cut: &Cut, jobs: &JobList) -> NodePlan {
-    let mut by_worker = vec![0; input.workers];
-    jobs.assignment.worker.iter().for_each(|&worker| by_worker[worker] += 1);
+    let by_worker = jobs.per_worker();
     let bytes = input.bytes(cut);
     NodePlan {
         count: shape.count,

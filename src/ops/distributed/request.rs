@@ -6,13 +6,14 @@ use crate::error::{Error, Result};
 use crate::matrix::{MatrixView, Uplo};
 use crate::ops::combine::Combination;
 use crate::ops::direct::ProductSize;
+use crate::ops::distributed::matrix::check_tile_size;
 use crate::ops::distributed::plan::{ClusterRequest, PlannedCluster, plan_cluster};
 use crate::ops::distributed::report::{ClusterReport, PhaseClock, RankPhase, spread_over_ranks};
 use crate::ops::distributed::run::{RankOperand, RankRun, RankState};
 use crate::ops::distributed::{DistMatrix, DistOptions, DistOutcome, NodeLayout, PlanHook, Team, scale};
 use crate::ops::planes::worker_spaces;
 use crate::ops::problem::{Bits, check_precision};
-use crate::plan::{BLOCK, NodeShape, RankGrid, TileMap};
+use crate::plan::{NodeShape, RankGrid, TileMap};
 
 /// A product as one rank calls for it.
 pub(crate) struct RankProblem<'a> {
@@ -162,11 +163,10 @@ impl Part<'_> {
         workspace.hire(ctx.threads());
         let limbs = self.planned.engine.magnitude_limbs();
         let spaces = worker_spaces(&mut workspace.workers[..ctx.threads()], limbs, words.scratch);
-        let (opened, outcome) = match (opened, &spaces) {
-            (Ok(opened), Ok(_)) => (opened, Ok(())),
-            (Err(error), _) => (false, Err(error)),
-            (_, Err(_)) => (false, Err(Error::OutOfMemory { bytes: needs.worker_bytes * ctx.threads() as u64 })),
-        };
+        let outcome = opened.and(match &spaces {
+            Ok(_) => Ok(()),
+            Err(_) => Err(Error::OutOfMemory { bytes: needs.worker_bytes * ctx.threads() as u64 }),
+        });
         agree(team.world(), team.in_world(outcome))?;
         let (world, node, layout, windows) = team.parts();
         let run = RankRun {
@@ -184,7 +184,7 @@ impl Part<'_> {
             bits: self.bits,
             combination: Combination::new(self.problem.options.alpha, None, None),
         };
-        run.run(&mut RankState { windows, untouched: opened, spaces: spaces?, clock }, result)
+        run.run(&mut RankState { windows, spaces: spaces?, clock }, result)
     }
 }
 
@@ -214,14 +214,10 @@ impl RankProblem<'_> {
             let message = "Freivalds' test is for products in one process: use the self-check here";
             return Err(Error::InvalidArgument(message.into()));
         }
-        if let Some(RankGrid { rows, cols }) = self.options.grid
-            && (rows == 0 || cols == 0 || rows.saturating_mul(cols) > ranks)
-        {
-            return Err(Error::InvalidArgument(format!("a grid of {rows} x {cols} ranks for {ranks}")));
+        if let Some(grid) = self.options.grid.filter(|grid| !(1..=ranks).contains(&grid.size())) {
+            return Err(Error::InvalidArgument(format!("a grid of {} x {} ranks for {ranks}", grid.rows, grid.cols)));
         }
-        if let Some(size) = self.options.tile_size.filter(|size| *size == 0 || !size.is_multiple_of(BLOCK)) {
-            return Err(Error::InvalidArgument(format!("tiles of {size} rows: choose a multiple of {BLOCK}")));
-        }
+        self.options.tile_size.map_or(Ok(()), check_tile_size)?;
         Combination::new(self.options.alpha, None, None).check((0, 0), self.options.exact_integers)
     }
 

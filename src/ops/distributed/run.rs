@@ -27,9 +27,6 @@ use crate::plan::{BLOCK, BLOCK_WORDS, BandPair, JobList, NodeShape, band_pairs, 
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Words of a page, of which one is touched to place it.
-const PAGE_WORDS: usize = 512;
-
 /// The rows of one operand that a rank holds, as blocks one above the other, and the shifts of its columns.
 #[derive(Clone, Copy)]
 pub(crate) struct RankOperand<'a> {
@@ -65,8 +62,6 @@ struct Step {
 /// What changes while a rank runs.
 pub(crate) struct RankState<'s, 'w> {
     pub windows: &'s mut Windows,
-    /// Whether the windows are new, so that their pages have no place yet.
-    pub untouched: bool,
     pub spaces: Vec<Space<'w>>,
     pub clock: &'s mut PhaseClock,
 }
@@ -89,11 +84,6 @@ impl<'a> RankRun<'a> {
         let pairs = || band_pairs((panels[0], panels[1]), self.right.is_none(), self.planned.cut.band_panels);
         let meter = Meter::new(self.ctx, self.total_units(pairs()));
         let mut held = Held::default();
-        let untouched = std::mem::take(&mut state.untouched);
-        let first = pairs().next().filter(|_| untouched);
-        // Some nodes may have kept their windows: the meeting is for all the same.
-        let done = first.map_or(Ok(()), |pair| self.touch(&pair, state));
-        self.meet(done, state)?;
         for pair in pairs() {
             let done = self.products(&pair, &mut held, state, &meter);
             self.meet(done, state)?;
@@ -181,8 +171,8 @@ impl<'a> RankRun<'a> {
     ) -> Result<Result<()>> {
         let partition = self.operand_partition((panels.len(), slot), step);
         let windows = &mut *state.windows;
-        let mut fence = Fence::new(self.node);
-        let shares = state.clock.time(RankPhase::Wait, || windows.operands.write(&mut fence, outcome, &partition))?;
+        let fence = Fence::new(self.node);
+        let shares = state.clock.time(RankPhase::Wait, || windows.operands.write(&fence, outcome, &partition))?;
         let parts = chunk_parts(operand.blocks, self.shape.rows[self.rank()], self.planned.chunks, step.chunk);
         if parts.is_empty() {
             return Ok(Ok(()));
@@ -227,9 +217,9 @@ impl<'a> RankRun<'a> {
         let list = self.jobs(step.primes.len(), pair.grid.len());
         let partition = self.product_partition(&list, step.primes.start, pair.grid.words());
         let Windows { operands, products } = &mut *state.windows;
-        let mut fence = Fence::new(self.node);
+        let fence = Fence::new(self.node);
         let (operands, shares) =
-            state.clock.time(RankPhase::Wait, || products.write_from(operands, &mut fence, outcome, &partition))?;
+            state.clock.time(RankPhase::Wait, || products.write_from(operands, &fence, outcome, &partition))?;
         let own = self.shape.workers_of(self.rank());
         let mut queues = own.clone().map(|_| VecDeque::new()).collect::<Vec<_>>();
         let jobs = list.jobs.into_iter().zip(list.assignment.worker).filter(|(_, worker)| own.contains(worker));
@@ -265,17 +255,17 @@ impl<'a> RankRun<'a> {
     ) -> Result<()> {
         let region =
             Region { grid: pair.grid, first_left: pair.left.start, first_right: pair.right.start, uplo: self.uplo };
-        let mut fence = Fence::new(self.node);
+        let fence = Fence::new(self.node);
         let mut outcome = Ok(());
         if self.layout.nodes.len() > 1 {
             let exchange = Exchange::new(self.world, self.layout, self.engine, result.map(), &region);
             let (products, clock) = (&mut state.windows.products, &mut *state.clock);
             let partition = exchange.partition();
-            let shares = clock.time(RankPhase::Wait, || products.write(&mut fence, Ok(()), &partition))?;
+            let shares = clock.time(RankPhase::Wait, || products.write(&fence, Ok(()), &partition))?;
             outcome = clock.time(RankPhase::Exchange, || exchange.run(shares));
         }
         let (products, clock) = (&mut state.windows.products, &mut *state.clock);
-        let window = clock.time(RankPhase::Wait, || products.read(&mut fence, outcome))?;
+        let window = clock.time(RankPhase::Wait, || products.read(&fence, outcome))?;
         let recovery = Recovery {
             engine: self.engine,
             window,
@@ -290,32 +280,6 @@ impl<'a> RankRun<'a> {
         let spaces = &mut state.spaces;
         let run = || recovery.run(tile_segments(region, result), spaces, meter).map(drop);
         clock.time(RankPhase::Reconstruct, || self.ctx.install(run))
-    }
-
-    /// Writes to each page of new windows from the rank whose jobs use it first, so that it lies in that rank's memory.
-    fn touch(&self, pair: &BandPair, state: &mut RankState<'_, '_>) -> Result<()> {
-        let mut fence = Fence::new(self.node);
-        let Windows { operands, products } = &mut *state.windows;
-        let plane_words = pair.grid.words();
-        for primes in pieces(self.engine.moduli().len(), self.planned.cut.batch_primes) {
-            let list = self.jobs(primes.len(), pair.grid.len());
-            let partition = self.product_partition(&list, primes.start, plane_words);
-            let shares = products.write(&mut fence, Ok(()), &partition)?;
-            state.clock.time(RankPhase::Windows, || shares.all().into_iter().for_each(touch_pages));
-        }
-        let primes = self.planned.cut.batch_primes;
-        let (_, plane_words) = self.operand_words(0);
-        let mut rank_of_prime = vec![0; primes];
-        let list = self.jobs(primes, pair.grid.len());
-        for (job, &worker) in list.jobs.iter().zip(&list.assignment.worker).rev() {
-            rank_of_prime[job.prime] = self.shape.rank_of(worker);
-        }
-        let run = |(prime, &rank): (usize, &usize)| Run { words: prime * plane_words..(prime + 1) * plane_words, rank };
-        let runs = rank_of_prime.iter().enumerate().map(run).collect();
-        let partition = Partition::new(self.shape.ranks(), Level::ONCE, Level::ONCE, runs);
-        let shares = operands.write(&mut fence, Ok(()), &partition)?;
-        state.clock.time(RankPhase::Windows, || shares.all().into_iter().for_each(touch_pages));
-        Ok(())
     }
 
     /// Units of work of this rank: its own rows to convert, its share of the node's jobs and of the result.
@@ -357,8 +321,4 @@ fn chunk_parts<'a>(blocks: &[MatrixView<'a>], rows: usize, chunks: usize, chunk:
         first = last;
     }
     parts
-}
-
-fn touch_pages(words: &mut [u64]) {
-    words.iter_mut().step_by(PAGE_WORDS).for_each(|word| *word = 0);
 }

@@ -6,11 +6,11 @@
 use crate::comm::{Reduction, Transport, agree};
 use crate::context::Context;
 use crate::drive;
-use crate::error::{Error, Result};
-use crate::math::float::Head;
+use crate::error::Result;
 use crate::math::scale::{norm_exponent, square_bound};
-use crate::matrix::{MAXIMUM_EXPONENT, MatrixView};
-use crate::ops::scale::check_integers;
+use crate::matrix::{MAXIMUM_EXPONENT, MatrixView, Op};
+use crate::ops::problem::Operand;
+use crate::ops::scale::{check_operand_integers, column_heads, first_out_of_range};
 
 /// Bits of each of the three words that a sum travels in: a rank's sum of up to 2^40 rows fits, and the sums of 2^30
 /// ranks cannot overflow.
@@ -31,12 +31,14 @@ pub(crate) fn norm_exponents(
     cols: usize,
     exact_integers: bool,
 ) -> Result<Vec<i64>> {
-    let integers = || blocks.iter().try_for_each(|&block| check_integers(block));
-    agree(world, if exact_integers { integers() } else { Ok(()) })?;
+    let operands = || blocks.iter().map(|&block| Operand::new(block, Op::NoTranspose));
+    let integers = || operands().try_for_each(|operand| check_operand_integers(ctx.threads(), &operand));
+    agree(world, if exact_integers { ctx.install(integers) } else { Ok(()) })?;
+    let heads = |col: usize| blocks.iter().flat_map(move |block| column_heads(block, col));
     // Exponents as unsigned words in the same order; 0 stands for a column of zeros.
     let mut largest = vec![0u64; cols];
     each_column(ctx, &mut largest, |col, word| {
-        for head in column_heads(blocks, col).filter(|head| !head.is_zero()) {
+        for head in heads(col).filter(|head| !head.is_zero()) {
             *word = (*word).max(ordered(head.exponent()));
         }
     });
@@ -44,7 +46,7 @@ pub(crate) fn norm_exponents(
     let mut sums = vec![[0u64; 3]; cols];
     each_column(ctx, &mut sums, |col, words| {
         let unit = unordered(largest[col]);
-        let sum = column_heads(blocks, col).map(|head| u128::from(square_bound(head, unit))).sum::<u128>();
+        let sum = heads(col).map(|head| u128::from(square_bound(head, unit))).sum::<u128>();
         *words = [0, 1, 2].map(|part| (sum >> (part * SUM_BITS)) as u64 & ((1 << SUM_BITS) - 1));
     });
     world.all_reduce(Reduction::Sum, sums.as_flattened_mut())?;
@@ -54,7 +56,8 @@ pub(crate) fn norm_exponents(
     };
     let exponents = largest.iter().zip(&sums).map(exponent).collect::<Vec<i64>>();
     let in_range = exponents.iter().all(|exponent| exponent.unsigned_abs() <= 2 * MAXIMUM_EXPONENT as u64);
-    agree(world, if in_range { Ok(()) } else { first_out_of_range(blocks) })?;
+    let found = if in_range { None } else { operands().find_map(|operand| first_out_of_range(&operand)) };
+    agree(world, found.map_or(Ok(()), Err))?;
     Ok(exponents)
 }
 
@@ -75,33 +78,10 @@ fn each_column<T: Send>(ctx: &Context, items: &mut [T], work: impl Fn(usize, &mu
     ctx.install(run).expect("the work cannot fail");
 }
 
-/// The heads of one column of all blocks.
-fn column_heads<'a>(blocks: &'a [MatrixView<'_>], col: usize) -> impl Iterator<Item = Head> + 'a {
-    blocks.iter().flat_map(move |block| {
-        let heads = match block.rows() {
-            0 => &[],
-            rows => &block.all_heads()[block.element_index(0, col)..=block.element_index(rows - 1, col)],
-        };
-        heads.iter().step_by(block.row_stride().max(1)).map(|&head| Head(head))
-    })
-}
-
 fn ordered(exponent: i64) -> u64 {
     (exponent as u64) ^ (1 << 63)
 }
 
 fn unordered(word: u64) -> i64 {
     (word ^ (1 << 63)) as i64
-}
-
-fn first_out_of_range(blocks: &[MatrixView<'_>]) -> Result<()> {
-    for block in blocks {
-        for (row, column) in (0..block.cols()).flat_map(|col| (0..block.rows()).map(move |row| (row, col))) {
-            let exponent = block.get(row, column).head.exponent();
-            if exponent.unsigned_abs() > MAXIMUM_EXPONENT as u64 {
-                return Err(Error::ExponentRange { row, column, exponent, limit: MAXIMUM_EXPONENT });
-            }
-        }
-    }
-    Ok(())
 }

@@ -1,11 +1,11 @@
 //! Other distributions of a matrix into the one that products take: whole rows on each rank.
 
-use crate::comm::{Incoming, Outgoing, Transport, agree, agreed};
+use crate::comm::{Transport, agree, agreed};
 use crate::error::{Error, Result};
 use crate::matrix::{Matrix, MatrixView};
+use crate::ops::distributed::place::{Place, pack, receive, send, store, trade, unpack};
 use crate::ops::distributed::{DistMatrix, even_share};
 use crate::plan::{RankGrid, TileId};
-use std::ops::Range;
 
 impl DistMatrix {
     /// This rank's even share of the rows, all columns. Collective over `group`, the ranks of the matrix.
@@ -41,12 +41,12 @@ impl DistMatrix {
         for step in 0..size {
             let (to, from) = ((rank + step) % size, (rank + size - step) % size);
             let pack_tile = |mut message: Vec<u64>, (id, tile): &(TileId, Matrix)| {
-                let place = self.tile_place(*id);
+                let place = Place::of_tile(self.map(), *id);
                 let common = place.intersect(&share(to));
                 pack(tile.view(), &common.within(&place), &mut message).map(|()| message)
             };
             let message = agreed(group, self.tiles().iter().try_fold(Vec::new(), pack_tile))?;
-            let pieces = self.map().tiles_of(from).map(|id| self.tile_place(id).intersect(&own));
+            let pieces = self.map().tiles_of(from).map(|id| Place::of_tile(self.map(), id).intersect(&own));
             let pieces = pieces.filter(|piece| !piece.is_empty()).collect::<Vec<_>>();
             let words = pieces.iter().map(Place::entries).sum::<usize>() * width;
             let received = if step == 0 { message } else { trade(group, (to, &message), (from, words))? };
@@ -58,10 +58,6 @@ impl DistMatrix {
             }
         }
         Ok(slice)
-    }
-
-    fn tile_place(&self, id: TileId) -> Place {
-        Place { rows: self.map().row_range(id.row), cols: self.map().col_range(id.col) }
     }
 }
 
@@ -85,11 +81,9 @@ pub fn scatter_rows(group: &dyn Transport, root: usize, whole: Option<MatrixView
         // A piece that the root cannot hold is the error of all.
         let piece = agreed(group, whole.map(|view| piece(view, rank)).transpose())?;
         if let Some(piece) = piece {
-            let (heads, limbs) = piece.parts();
-            group.exchange(&[heads, limbs].map(|words| Outgoing { to: rank, words }), &mut [])?;
+            send(group, rank, &piece)?;
         } else if rank == group.rank() {
-            let (heads, limbs) = own.parts_mut();
-            group.exchange(&[], &mut [heads, limbs].map(|words| Incoming { from: root, words }))?;
+            receive(group, root, own.parts_mut())?;
         }
     }
     Ok(own)
@@ -154,7 +148,7 @@ impl CyclicBlock<'_> {
                 let one = index * rows.rows()..(index + 1) * rows.rows();
                 let limbs = &limbs[one.start * (width - 1)..one.end * (width - 1)];
                 let place = Place { rows: 0..rows.rows(), cols: col..col + 1 };
-                store(&heads[one], limbs, &place, &mut rows);
+                store((&heads[one], limbs), &place, &mut rows);
             }
         }
         Ok(rows)
@@ -206,76 +200,4 @@ impl CyclicBlock<'_> {
             right_cols: self.local.cols(),
         })
     }
-}
-
-/// A rectangle of a matrix.
-#[derive(Clone)]
-struct Place {
-    rows: Range<usize>,
-    cols: Range<usize>,
-}
-
-impl Place {
-    fn entries(&self) -> usize {
-        self.rows.len() * self.cols.len()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.entries() == 0
-    }
-
-    fn intersect(&self, other: &Place) -> Place {
-        let common = |a: &Range<usize>, b: &Range<usize>| {
-            let start = a.start.max(b.start);
-            start..a.end.min(b.end).max(start)
-        };
-        Place { rows: common(&self.rows, &other.rows), cols: common(&self.cols, &other.cols) }
-    }
-
-    /// The same rectangle, counted from the first row and column of `outer`.
-    fn within(&self, outer: &Place) -> Place {
-        let shift = |range: &Range<usize>, by: usize| range.start.wrapping_sub(by)..range.end.wrapping_sub(by);
-        if self.is_empty() {
-            return Place { rows: 0..0, cols: 0..0 };
-        }
-        Place { rows: shift(&self.rows, outer.rows.start), cols: shift(&self.cols, outer.cols.start) }
-    }
-}
-
-/// Appends the heads, then the limbs of a rectangle, column by column.
-fn pack(view: MatrixView<'_>, place: &Place, message: &mut Vec<u64>) -> Result<()> {
-    if !place.is_empty() {
-        let piece = view.block(place.rows.clone(), place.cols.clone())?.to_matrix()?;
-        let (heads, limbs) = piece.parts();
-        message.extend_from_slice(heads);
-        message.extend_from_slice(limbs);
-    }
-    Ok(())
-}
-
-fn unpack(message: &[u64], place: &Place, matrix: &mut Matrix) {
-    let (heads, limbs) = message.split_at(place.entries());
-    store(heads, limbs, place, matrix);
-}
-
-/// Writes the entries of a rectangle, which come column by column.
-fn store(heads: &[u64], limbs: &[u64], place: &Place, matrix: &mut Matrix) {
-    let (stride, width, count) = (matrix.rows(), matrix.limbs_per_element(), place.rows.len());
-    let (all_heads, all_limbs) = matrix.parts_mut();
-    for (index, col) in place.cols.clone().enumerate() {
-        let (from, to) = (index * count, place.rows.start + col * stride);
-        all_heads[to..to + count].copy_from_slice(&heads[from..from + count]);
-        all_limbs[to * width..(to + count) * width].copy_from_slice(&limbs[from * width..(from + count) * width]);
-    }
-}
-
-/// Sends one message and receives another of so many words; empty ones do not travel.
-fn trade(group: &dyn Transport, (to, words): (usize, &[u64]), (from, count): (usize, usize)) -> Result<Vec<u64>> {
-    let mut received = vec![0; count];
-    let send = [Outgoing { to, words }];
-    let mut receive = [Incoming { from, words: &mut received }];
-    let sends = if words.is_empty() { &send[..0] } else { &send[..] };
-    let receives = if count == 0 { &mut receive[..0] } else { &mut receive[..] };
-    group.exchange(sends, receives)?;
-    Ok(received)
 }

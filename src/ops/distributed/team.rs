@@ -181,10 +181,10 @@ impl Team {
         self.layout.in_world(self.rank(), self.node.size(), outcome)
     }
 
-    /// Windows of so many words, the kept ones where they do; says whether they are new. Collective.
+    /// Windows of so many words, the kept ones where they do. Collective.
     ///
     /// With `exact`, larger ones are given back first.
-    pub(crate) fn open_windows(&mut self, words: (usize, usize), exact: bool) -> Result<bool> {
+    pub(crate) fn open_windows(&mut self, words: (usize, usize), exact: bool) -> Result<()> {
         let bytes = (SharedWindow::bytes_for(words.0), SharedWindow::bytes_for(words.1));
         let fits = |held: u64, needed: u64| if exact { held == needed } else { held >= needed };
         let kept = self
@@ -193,7 +193,7 @@ impl Team {
             .is_some_and(|windows| fits(windows.operands.bytes(), bytes.0) && fits(windows.products.bytes(), bytes.1));
         // Nodes differ in their operands, so that some may keep what others must open: each node decides alone.
         if kept {
-            return Ok(false);
+            return Ok(());
         }
         self.close_windows()?;
         let operands = SharedWindow::open(&*self.node, self.window, words.0)?;
@@ -205,7 +205,7 @@ impl Team {
             }
         };
         self.windows = Some(Windows { operands, products });
-        Ok(true)
+        Ok(())
     }
 
     /// The node's windows, which are open.

@@ -15,13 +15,14 @@ mod trace;
 mod trsm;
 mod verify;
 
-use super::config::{Command, Engine, Global, Output};
+use super::config::{Command, Engine, Global, Output, Product};
 use super::devices;
 use super::memory::Budget;
 use super::progress::{Bar, Visibility};
 use super::ranks::Ranks;
 use super::report::{ReportFile, check_writable};
 use super::signals::{Mode, in_mode};
+use crate::comm::window::WindowKind;
 use crate::comm::{Transport, agreed, local};
 use crate::context::{Context, ContextBuilder, ProgressCallback};
 use crate::error::{Error, Result};
@@ -52,10 +53,9 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
     }
     let done = |result: Result<()>| result.map(|()| 0);
     match command {
-        Command::Product(config) => done(match (together, &config.trace) {
-            (Some(world), _) => ranks::run(&mut session, &config, world),
-            (None, Some(_)) => ranks::run(&mut session, &config, &local::group(1)[0]),
-            (None, None) => product::run(&mut session, &config),
+        Command::Product(config) => done(match together {
+            Some(world) => ranks::run(&mut session, &config, world),
+            None => multiply_alone(&mut session, &config),
         }),
         Command::Info => done(info::run(&mut session)),
         Command::Gen(config) => done(gen_matrix::run(&mut session, &config)),
@@ -73,15 +73,28 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
             None => bench::run(&mut session, &config),
         }),
         Command::BenchKernel(config) => done(bench::run_kernel(&mut session, &config)),
+        Command::BenchDouble(config) => done(bench::run_double(&mut session, &config)),
         Command::GpuCheck(config) => done(gpu_check::run(&mut session, &config)),
         Command::Demo(engine) => done(demo::run(&mut session, &engine)),
     }
 }
 
+/// A product in this process: by one rank where a trace or a window is asked for, which only ranks have.
+fn multiply_alone(session: &mut Session, config: &Product) -> Result<()> {
+    match (&config.trace, config.window) {
+        (None, WindowKind::Auto) => product::run(session, config),
+        (_, WindowKind::Mpi) => {
+            Err(Error::InvalidArgument("--window mpi needs several ranks: start them with mpirun".into()))
+        }
+        _ => ranks::run(session, config, &local::group(1)[0]),
+    }
+}
+
 /// Whether a command is long work, which a user who starts several ranks may expect to be shared.
 fn computes(command: &Command) -> bool {
-    use Command::{Bench, Demo, Factor, GpuCheck, Trsm, Verify, VerifyCholesky};
-    matches!(command, Factor(_) | Trsm(_) | Verify(_) | VerifyCholesky(_) | Bench(_) | GpuCheck(_) | Demo(_))
+    use Command::{Bench, BenchDouble, Demo, Factor, GpuCheck, Trsm, Verify, VerifyCholesky};
+    let checks = matches!(command, Verify(_) | VerifyCholesky(_) | GpuCheck(_));
+    checks || matches!(command, Factor(_) | Trsm(_) | Bench(_) | BenchDouble(_) | Demo(_))
 }
 
 /// What a command needs beside its choices: where it may speak, and its report.

@@ -53,11 +53,7 @@ pub fn run(session: &mut Session, config: &Product) -> Result<()> {
     // The operands are done with; a long write need not hold them.
     drop(inputs);
     let written = Instant::now();
-    match config.operands {
-        Operands::Syrk { uplo: Uplo::Lower, .. } => session.write(&config.output, &result, Symmetry::SymmetricLower),
-        Operands::Syrk { .. } => session.write(&config.output, result.transposed(), Symmetry::SymmetricLower),
-        Operands::Gemm { .. } => session.write(&config.output, &result, Symmetry::General),
-    }?;
+    write(session, config, &result)?;
     let output_seconds = written.elapsed().as_secs_f64();
     let all = ProductReport {
         operation: &report,
@@ -88,11 +84,7 @@ fn read_inputs(session: &Session, config: &Product) -> Result<Inputs> {
         Operands::Syrk { p, .. } => vec![p],
         Operands::Gemm { a, b, .. } => vec![a, b],
     };
-    let first = header(paths[0])?;
-    let precision_bits = match config.precision.bits {
-        None if config.exact_integers => first.and_then(|info| info.precision_bits_comment).unwrap_or(EXACT_BITS),
-        given => stated_precision(given, paths[0], first.as_ref())?,
-    };
+    let precision_bits = precision_bits(config, paths[0])?;
     let factor =
         |what, text: &Option<String>| text.as_ref().map(|text| parse_factor(what, text, precision_bits)).transpose();
     let (alpha, beta) = (factor("--alpha", &config.alpha)?, factor("--beta", &config.beta)?);
@@ -101,10 +93,38 @@ fn read_inputs(session: &Session, config: &Product) -> Result<Inputs> {
     Ok(Inputs { matrices, accumulate, alpha, beta, precision_bits })
 }
 
-fn read(session: &Session, config: &Product, path: &Path, precision_bits: u32) -> Result<Matrix> {
+/// The precision given, else the one that the file of the first operand states.
+///
+/// # Errors
+/// Those of [`header`] and [`stated_precision`].
+pub(super) fn precision_bits(config: &Product, first: &Path) -> Result<u32> {
+    let info = header(first)?;
+    match config.precision.bits {
+        None if config.exact_integers => Ok(info.and_then(|info| info.precision_bits_comment).unwrap_or(EXACT_BITS)),
+        given => stated_precision(given, first, info.as_ref()),
+    }
+}
+
+/// Reads an operand within the memory limit of the process.
+///
+/// # Errors
+/// Those of [`read_within`].
+pub(super) fn read(session: &Session, config: &Product, path: &Path, precision_bits: u32) -> Result<Matrix> {
     let input_precision_bits = config.precision.input_bits;
     let options = ReadOptions { input_precision_bits, ..ReadOptions::new(precision_bits) };
     Ok(read_within(session, &config.engine, path, options)?.matrix)
+}
+
+/// Writes the result, of a SYRK the triangle that was computed.
+///
+/// # Errors
+/// Those of [`Session::write`].
+pub(super) fn write(session: &Session, config: &Product, result: &Matrix) -> Result<()> {
+    match config.operands {
+        Operands::Syrk { uplo: Uplo::Lower, .. } => session.write(&config.output, result, Symmetry::SymmetricLower),
+        Operands::Syrk { .. } => session.write(&config.output, result.transposed(), Symmetry::SymmetricLower),
+        Operands::Gemm { .. } => session.write(&config.output, result, Symmetry::General),
+    }
 }
 
 fn compute(session: &Session, config: &Product, inputs: &Inputs) -> Result<Outcome> {

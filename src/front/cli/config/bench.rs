@@ -48,8 +48,8 @@ pub struct BenchKernel {
 }
 
 impl RawBench {
-    pub(super) fn resolve(self) -> Result<Command> {
-        let engine = self.engine.resolve()?;
+    pub(super) fn resolve(mut self) -> Result<Command> {
+        let engine = std::mem::take(&mut self.engine).resolve()?;
         let runs = size("--runs", &self.runs)?;
         if !(1..=1000).contains(&runs) {
             return Err(Error::InvalidArgument(format!("--runs: {runs} runs: choose 1 to 1000")));
@@ -61,6 +61,9 @@ impl RawBench {
         let tile_rows = self.tile.as_deref().map(|text| size("--tile", text)).transpose()?;
         if tile_rows.is_some() && self.operation != "cholesky" {
             return Err(Error::InvalidArgument(format!("--tile belongs to cholesky, not to {}", self.operation)));
+        }
+        if self.double.is_chosen(&self.operation)? {
+            return self.resolve_double(tile_rows, runs, engine);
         }
         if self.operation == "kernel" {
             engine.refuse_devices("a plane product to time (sunzi gpu-check times those of devices)")?;

@@ -1,7 +1,7 @@
 /* What all kernels share: types, the shape of a kernel, reduction modulo a small modulus.
  *
- * The text is CUDA C for NVRTC, which has no standard headers and gets this file pasted in front of each kernel, and C11
- * for the software device. One definition
+ * The text is CUDA C for NVRTC, which has no standard headers and gets this file pasted in front of each kernel, and
+ * C11 for the software device. One definition
  *
  *     struct name_arguments { ... };
  *     KERNEL(name) { ... thread ... a->field ... }
@@ -115,8 +115,8 @@ struct modulus {
     u32 weight; /* (M / value)^-1 modulo value */
 };
 
-/* The least residue of any word. The quotient from the inverse is right or one too small, so the rest is below twice the
- * modulus, and the lower halves of all words suffice for it. */
+/* The least residue of any word. The quotient from the inverse is right or one too small, so the rest is below twice
+ * the modulus, and the lower halves of all words suffice for it. */
 FUNCTION u32 least_residue(u64 word, const struct modulus *modulus)
 {
     const u32 quotient = (u32)multiply_high(word, modulus->inverse);

@@ -1,7 +1,7 @@
 /* Residues to integers: x = sum_i y_i M/p_i - q M with y_i = r_i (M/p_i)^-1 mod p_i, one thread per entry.
  *
- * The words of x are formed in two's complement, `-q M` as `+ q (2^(32 words) - M)`, so that all terms are positive; then the
- * magnitude is taken. Bounds of all sums: docs/ALGORITHM.md, "On a device".
+ * The words of x are formed in two's complement, `-q M` as `+ q (2^(32 words) - M)`, so that all terms are positive;
+ * then the magnitude is taken. Bounds of all sums: docs/ALGORITHM.md, "On a device".
  */
 #ifndef __CUDACC_RTC__
 #include "common.h"

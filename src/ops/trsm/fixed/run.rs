@@ -122,7 +122,7 @@ impl<'a> Run<'a> {
             let (diagonal, others) = (&**diagonal, &*others);
             let mut steps = strips.chunks_mut(together);
             let step = |scratch: &mut &mut [u64], step: &mut [Strip<'w>]| {
-                self.step(row, step, (others, diagonal, &*data), scratch);
+                self.step(row, step, (others, diagonal, &*data), scratch)?;
                 meter.add("solve", step.len() as u64)
             };
             ctx.install(|| drive::share(scratch, |_| steps.next(), step))?;
@@ -173,7 +173,7 @@ impl<'a> Run<'a> {
         strips: &mut [Strip<'_>],
         (others, diagonal, data): (&[&mut [u64]], &[u64], &dyn DiagonalData),
         scratch: &mut [u64],
-    ) {
+    ) -> Result<()> {
         let (plan, engine) = (self.plan, self.engine);
         let mut tiles = Vec::with_capacity(strips.len());
         let mut weights = Vec::with_capacity(strips.len());
@@ -194,10 +194,11 @@ impl<'a> Run<'a> {
             weights.push(&mut strip.weights);
         }
         let y = others.iter().map(|tile| &**tile).collect::<Vec<_>>();
-        engine.update(&mut tiles, &y, plan.tile_rows, scratch);
+        engine.update(&mut tiles, &y, plan.tile_rows, scratch)?;
         for (UpdateTile { shape, words, .. }, weights) in tiles.into_iter().zip(weights) {
             engine.solve(SolveTile { shape, words, weights }, (diagonal, data), scratch);
         }
+        Ok(())
     }
 }
 

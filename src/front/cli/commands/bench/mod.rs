@@ -6,6 +6,7 @@
 
 mod check;
 mod contest;
+mod double;
 mod factor;
 mod kernel;
 mod limit;
@@ -18,10 +19,12 @@ mod residual;
 mod spread;
 mod task;
 
+pub use double::run as run_double;
 pub use kernel::run as run_kernel;
 pub use ranks::run as run_on_ranks;
 
 use super::{Session, budget, limited};
+use crate::comm::window::WindowKind;
 use crate::error::{Error, Result};
 use crate::front::cli::config::Bench;
 use crate::front::cli::machine::Machine;
@@ -39,8 +42,10 @@ use spread::Spread;
 use task::Task;
 
 pub fn run(session: &mut Session, config: &Bench) -> Result<()> {
-    if !config.memory_parts.is_empty() {
-        return Err(Error::InvalidArgument("--memory-parts needs several ranks: start them with mpirun".into()));
+    let needs_ranks =
+        [("--memory-parts", !config.memory_parts.is_empty()), ("--window", config.window != WindowKind::Auto)];
+    if let Some((option, _)) = needs_ranks.iter().find(|(_, given)| *given) {
+        return Err(Error::InvalidArgument(format!("{option} needs several ranks: start them with mpirun")));
     }
     for name in &config.rivals {
         rivals::admit(name, config.operation, config.precision_bits).map_err(Error::InvalidArgument)?;
@@ -147,7 +152,7 @@ fn summarise(config: &Bench, ours: &Ours<'_>, theirs: &[Theirs], measured: Measu
         read_bytes: measured.reads.map_or(f64::INFINITY, |rate| rate.median),
     });
     // An empty operation has no limit to speak of, and that of this CPU's instructions says nothing about devices.
-    let rates = rates.filter(|_| account.devices.is_empty());
+    let rates = rates.filter(|_| account.devices.is_empty() && account.tiles.is_none());
     let limit_seconds = rates.map(|rates| limit(config).seconds(rates)).filter(|&seconds| seconds > 0.0);
     let rivals = theirs.iter().map(|rival| RivalReport {
         name: rival.name(),
@@ -181,6 +186,7 @@ fn summarise(config: &Bench, ours: &Ours<'_>, theirs: &[Theirs], measured: Measu
         worst_error: measured.worst_error,
         rivals: rivals.collect(),
         devices: account.devices.clone(),
+        tiles: account.tiles.clone(),
         machine: Machine::look(),
     }
 }

@@ -4,6 +4,7 @@ use super::spread::Spread;
 use super::task::{Cut, Phases};
 use crate::front::cli::machine::Machine;
 use crate::front::cli::units::{format_bytes, format_seconds};
+use crate::kernels::device::TileTraffic;
 use crate::ops::device::DeviceReport;
 use crate::rivals::openblas_core;
 use serde::Serialize;
@@ -37,6 +38,9 @@ pub struct BenchReport {
     /// What each device did in that run; empty on the CPU.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<DeviceReport>,
+    /// What the device of a factorisation has moved in that run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tiles: Option<TileTraffic>,
     pub machine: Machine,
 }
 
@@ -72,6 +76,7 @@ pub fn table(report: &BenchReport) -> String {
         lines.push(format!("phases     {}", parts.join(", ")));
     }
     lines.extend(report.devices.iter().map(device));
+    lines.extend(report.tiles.iter().map(tiles));
     lines.push(limit(report));
     if let Some(core) = openblas_core() {
         lines.push(format!("openblas   {core} kernels"));
@@ -114,8 +119,25 @@ fn device(report: &DeviceReport) -> String {
     )
 }
 
+/// What the device of a factorisation has moved.
+fn tiles(report: &TileTraffic) -> String {
+    let moved = report.traffic.h2d_bytes + report.traffic.d2h_bytes;
+    let spared = 100.0 * (1.0 - moved as f64 / report.baseline_bytes.max(1) as f64);
+    format!(
+        "{} {:<5} updates by {}, {} moduli: {} to it, {} from it, {spared:.1} % less than without tiles that stay; {} \
+         taken",
+        report.device.kind,
+        report.device.index,
+        report.kernel,
+        report.moduli,
+        format_bytes(report.traffic.h2d_bytes),
+        format_bytes(report.traffic.d2h_bytes),
+        format_bytes(report.device_bytes),
+    )
+}
+
 fn limit(report: &BenchReport) -> String {
-    if !report.devices.is_empty() {
+    if !report.devices.is_empty() || report.tiles.is_some() {
         return "limit      not known on devices: sunzi gpu-check compares with plain products".into();
     }
     let (Some(seconds), Some(ratio), Some(rate)) =

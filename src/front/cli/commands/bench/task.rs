@@ -4,6 +4,7 @@
 
 use crate::context::Context;
 use crate::error::Result;
+use crate::kernels::device::TileTraffic;
 use crate::matrix::Matrix;
 use crate::ops::device::DeviceReport;
 use rug::Float;
@@ -54,6 +55,8 @@ pub struct Account {
     pub planned_bytes: Option<u64>,
     /// What each device did; empty on the CPU.
     pub devices: Vec<DeviceReport>,
+    /// What the device of a factorisation has moved.
+    pub tiles: Option<TileTraffic>,
 }
 
 impl Account {
@@ -67,6 +70,7 @@ impl Account {
             phases: Phases::default(),
             planned_bytes: None,
             devices: Vec::new(),
+            tiles: None,
         }
     }
 }

@@ -1,22 +1,18 @@
 //! The operands of a product on several ranks: read by the root and shared out by rows, or a file for each rank.
 
-use crate::comm::{Transport, agreed, broadcast_bytes};
+use crate::comm::{Transport, agreed};
 use crate::distributed::{Team, scatter_rows};
 use crate::error::{Error, Result};
-use crate::front::cli::commands::{Session, header, read_within, stated_precision};
+use crate::front::cli::commands::{Session, product};
 use crate::front::cli::config::{Operands, Product};
 use crate::front::cli::number::parse_factor;
 use crate::front::cli::ranks::ROOT;
-use crate::front::formats::ReadOptions;
 use crate::matrix::{Matrix, MatrixView, Op};
 use rug::Float;
 use std::path::{Path, PathBuf};
 
 /// What in the name of a file stands for the number of the rank that reads it.
 const RANK: &str = "{rank}";
-
-/// Precision to which decimals are read where the result is exact: integers take what they need.
-const EXACT_BITS: u32 = 64;
 
 /// What one rank works on.
 pub struct Inputs {
@@ -54,9 +50,10 @@ impl Inputs {
         }
         let precision_bits = precision(config, &sources[0], world, per_rank[0])?;
         let alpha = config.alpha.as_ref().map(|text| parse_factor("--alpha", text, precision_bits)).transpose()?;
+        let reader = Reader { session, config, world, precision_bits };
         let read = |source: &Source<'_>| match per_rank[0] {
-            true => own_rows(session, config, source, world, precision_bits),
-            false => shared_rows(session, config, source, world, precision_bits),
+            true => reader.own_rows(source),
+            false => reader.shared_rows(source),
         };
         let operands = sources.iter().map(read).collect::<Result<_>>()?;
         Ok(Inputs { operands, alpha, precision_bits })
@@ -81,53 +78,39 @@ impl Source<'_> {
 
 /// The precision given, else the one that the first file states: that of the root, or all ranks' own.
 fn precision(config: &Product, source: &Source<'_>, world: &dyn Transport, per_rank: bool) -> Result<u32> {
-    let look = || {
-        let path = source.of_rank(world.rank());
-        let first = header(&path)?;
-        match config.precision.bits {
-            None if config.exact_integers => {
-                Ok(first.and_then(|info| info.precision_bits_comment).unwrap_or(EXACT_BITS))
-            }
-            given => stated_precision(given, &path, first.as_ref()),
-        }
-    };
+    let look = || product::precision_bits(config, &source.of_rank(world.rank()));
     let found = if per_rank || world.rank() == ROOT { look() } else { Ok(0) };
     let bits = agreed(world, found)?;
-    let bytes = broadcast_bytes(world, ROOT, &bits.to_le_bytes())?;
-    let shared = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+    let mut of_root = [u64::from(bits)];
+    world.broadcast(ROOT, &mut of_root)?;
     // With a file for each rank, different precisions are for the operation to refuse.
-    Ok(if per_rank { bits } else { shared })
+    Ok(if per_rank { bits } else { of_root[0] as u32 })
 }
 
-fn read_file(session: &Session, config: &Product, path: &Path, precision_bits: u32) -> Result<Matrix> {
-    let input_precision_bits = config.precision.input_bits;
-    let options = ReadOptions { input_precision_bits, ..ReadOptions::new(precision_bits) };
-    Ok(read_within(session, &config.engine, path, options)?.matrix)
-}
-
-/// The rows in this rank's own file. Collective.
-fn own_rows(
-    session: &Session,
-    config: &Product,
-    source: &Source<'_>,
-    world: &dyn Transport,
+/// Reads operands on all ranks.
+struct Reader<'a> {
+    session: &'a Session,
+    config: &'a Product,
+    world: &'a dyn Transport,
     precision_bits: u32,
-) -> Result<Matrix> {
-    let read = read_file(session, config, &source.of_rank(world.rank()), precision_bits);
-    let rows = read.and_then(|matrix| if source.transposed { matrix.transposed().to_matrix() } else { Ok(matrix) });
-    agreed(world, rows)
 }
 
-/// This rank's even share of the rows of a file that the root reads. Collective.
-fn shared_rows(
-    session: &Session,
-    config: &Product,
-    source: &Source<'_>,
-    world: &dyn Transport,
-    precision_bits: u32,
-) -> Result<Matrix> {
-    let read =
-        if world.rank() == ROOT { read_file(session, config, source.path, precision_bits).map(Some) } else { Ok(None) };
-    let whole = agreed(world, read)?;
-    scatter_rows(world, ROOT, whole.as_ref().map(|matrix| source.by_rows(matrix)))
+impl Reader<'_> {
+    /// The rows in this rank's own file. Collective.
+    fn own_rows(&self, source: &Source<'_>) -> Result<Matrix> {
+        let read = self.file(&source.of_rank(self.world.rank()));
+        let rows = read.and_then(|matrix| if source.transposed { matrix.transposed().to_matrix() } else { Ok(matrix) });
+        agreed(self.world, rows)
+    }
+
+    /// This rank's even share of the rows of a file that the root reads. Collective.
+    fn shared_rows(&self, source: &Source<'_>) -> Result<Matrix> {
+        let read = (self.world.rank() == ROOT).then(|| self.file(source.path)).transpose();
+        let whole = agreed(self.world, read)?;
+        scatter_rows(self.world, ROOT, whole.as_ref().map(|matrix| source.by_rows(matrix)))
+    }
+
+    fn file(&self, path: &Path) -> Result<Matrix> {
+        product::read(self.session, self.config, path, self.precision_bits)
+    }
 }

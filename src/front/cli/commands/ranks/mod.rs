@@ -4,7 +4,7 @@ mod input;
 mod trace;
 
 use super::trace::Trace;
-use super::{Session, check_output, describe, thread_count};
+use super::{Session, check_output, describe, product, thread_count};
 use crate::comm::{Transport, agree, agreed};
 use crate::context::Context;
 use crate::distributed::{ClusterPlan, ClusterReport, DistOptions, DistOutcome, NodePlan, PlanHook};
@@ -15,7 +15,6 @@ use crate::front::cli::memory::Budget;
 use crate::front::cli::ranks::ROOT;
 use crate::front::cli::signals::while_computing;
 use crate::front::cli::units::{format_bytes, format_seconds};
-use crate::front::formats::Symmetry;
 use crate::matrix::{Matrix, Uplo};
 use crate::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
 use input::Inputs;
@@ -60,7 +59,7 @@ pub fn run(session: &mut Session, config: &Product, world: &dyn Transport) -> Re
     let written = Instant::now();
     let (whole, _) = trace.span("gather", || result.gather(world, ROOT))?;
     let shape = whole.as_ref().map(describe);
-    let write = || whole.map_or(Ok(()), |whole| write(session, config, &whole));
+    let write = || whole.map_or(Ok(()), |whole| product::write(session, config, &whole));
     let (outcome, _) = trace.span("write", || Ok(write()))?;
     agree(world, outcome)?;
     let all = RanksReport {
@@ -88,7 +87,8 @@ fn refuse_what_needs_one_process(config: &Product) -> Result<()> {
         Product { freivalds: true, .. } => "--freivalds",
         _ => return Ok(()),
     };
-    Err(Error::InvalidArgument(format!("{option} works in one process only, not on several ranks or with --trace")))
+    let message = format!("{option} works in one process only, not on several ranks or with --trace or --window");
+    Err(Error::InvalidArgument(message))
 }
 
 fn compute(session: &Session, config: &Product, inputs: &Inputs, team: &mut Team) -> Result<Computed> {
@@ -105,12 +105,11 @@ fn compute(session: &Session, config: &Product, inputs: &Inputs, team: &mut Team
         Some(budget) => budget.restate(error),
         None => error,
     })?;
-    let own = peak_bytes().saturating_sub(before);
-    let mut peaks = vec![0; team.size()];
-    team.world().all_gather(&[own], &mut peaks)?;
-    let mut windows = vec![0; team.size()];
-    team.world().all_gather(&[team.window_bytes()], &mut windows)?;
-    let of_node = |ranks: &Vec<usize>| ranks.iter().map(|&rank| peaks[rank]).sum::<u64>() + windows[ranks[0]];
+    let own = [peak_bytes().saturating_sub(before), team.window_bytes()];
+    let mut all = vec![[0; 2]; team.size()];
+    team.world().all_gather(&own, all.as_flattened_mut())?;
+    // Each rank of a node says the bytes of the node's windows.
+    let of_node = |ranks: &Vec<usize>| ranks.iter().map(|&rank| all[rank][0]).sum::<u64>() + all[ranks[0]][1];
     let node_peak_bytes = team.layout().nodes.iter().map(of_node).collect();
     Ok(Computed { outcome, node_peak_bytes })
 }
@@ -167,14 +166,6 @@ fn node_budget(config: &Product, inputs: &Inputs, team: &Team) -> Result<Option<
     let gathered = Matrix::bytes_for(shape.0, shape.1, inputs.precision_bits);
     let budget = Budget::now(limit, thread_count(&config.engine)).of_node(team.node())?;
     Ok(Some(if team.layout().node_of[team.rank()] == 0 { budget.with_held(gathered) } else { budget }))
-}
-
-fn write(session: &Session, config: &Product, result: &Matrix) -> Result<()> {
-    match config.operands {
-        Operands::Syrk { uplo: Uplo::Lower, .. } => session.write(&config.output, result, Symmetry::SymmetricLower),
-        Operands::Syrk { .. } => session.write(&config.output, result.transposed(), Symmetry::SymmetricLower),
-        Operands::Gemm { .. } => session.write(&config.output, result, Symmetry::General),
-    }
 }
 
 fn summary(config: &Product, shape: &str, all: &RanksReport<'_>) -> String {

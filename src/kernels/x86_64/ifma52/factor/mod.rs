@@ -89,7 +89,7 @@ impl Factor {
     /// Tables for `working_bits`. The caller knows that the CPU has the instructions and that the primes suffice.
     pub(super) fn new(working_bits: u32) -> Factor {
         let count = ifma52_prime_count(cholesky_modulus_bits(working_bits));
-        let tables = Tables::new(count, 2 * working_bits);
+        let tables = Tables::new(count, 2 * working_bits + 2); // what is left of an entry may exceed the entry
         let product = tables.primes.iter().fold(Integer::from(1), |product, &prime| product * prime);
         let cofactors = tables.primes.iter().map(|&prime| Integer::from(&product / prime)).collect();
         let weight_digit = match working_bits.checked_sub(WEIGHT_BITS) {
@@ -188,9 +188,16 @@ impl TileEngine for Factor {
         Box::new(triangle::given(self, shape, words, pivots))
     }
 
-    fn update(&self, tiles: &mut [UpdateTile<'_>], y: &[&[u64]], depth: usize, _scratch: &mut [u64]) {
+    fn update(
+        &self,
+        tiles: &mut [UpdateTile<'_>],
+        y: &[&[u64]],
+        depth: usize,
+        _scratch: &mut [u64],
+    ) -> crate::Result<()> {
         // SAFETY: as above.
-        unsafe { update::update(&self.tables.primes, tiles, y, depth) }
+        unsafe { update::update(&self.tables.primes, tiles, y, depth) };
+        Ok(())
     }
 
     fn factor(

@@ -1,1 +1,0 @@
-//! CUDA devices through `cudarc`, loaded at run time.

@@ -1,0 +1,149 @@
+//! `sunzi bench cholesky --element double`: a tiled factorisation on devices beside their plain rate of products.
+
+mod rate;
+mod report;
+mod system;
+
+use super::spread::Spread;
+use crate::context::Context;
+use crate::device::{Device, Traffic, cuda_devices};
+use crate::error::{Error, Result};
+use crate::front::cli::commands::{Session, budget, limited};
+use crate::front::cli::config::BenchDouble;
+use crate::front::cli::machine::Machine;
+use crate::front::cli::progress::{Bar, Visibility};
+use crate::ops::double::{DoubleOptions, DoubleReport, double_cholesky};
+use crate::runtime::{CholeskyGraph, ConductorOptions, Policy, Victim, baseline_bytes, simulate};
+use report::{Counted, DoubleBenchReport, Moved, describe};
+use std::sync::Arc;
+use system::{System, largest_residual};
+
+/// Residuals above this are wrong: those of a sound factorisation are far below 1.
+const RESIDUAL_BOUND: f64 = 1.0;
+
+/// Tile rows up to which every choice is counted without running it.
+const COUNTED_TILES: usize = 64;
+
+pub fn run(session: &mut Session, config: &BenchDouble) -> Result<()> {
+    session.bar = Bar::new(Visibility::Hidden); // drawing would be timed
+    let (builder, restate) = limited(session.context(&config.engine)?, budget(&config.engine));
+    let ctx = builder.build()?;
+    let devices = &ctx.devices().devices[..];
+    let system = System::new(&ctx, config.rows)?;
+    let mut work = system.a.clone();
+    let rivals = Victim::ALL.into_iter().filter(|&victim| victim != config.victim);
+    let mut moved = Vec::new();
+    for victim in rivals {
+        let report = once(&ctx, devices, config, victim, (&system, &mut work)).map_err(&restate)?;
+        moved.push(Moved::of(&report));
+    }
+    let (mut seconds, mut products, mut factor) = (Vec::new(), Vec::new(), None::<DoubleReport>);
+    let mut residual = largest_residual(&system, &work);
+    for _ in 0..config.runs {
+        let rates = devices.iter().map(rate::products).collect::<Result<Vec<_>>>()?;
+        products.extend(rates.into_iter().collect::<Option<Vec<_>>>().map(|rates| rates.iter().sum::<f64>()));
+        let report = once(&ctx, devices, config, config.victim, (&system, &mut work)).map_err(&restate)?;
+        seconds.push(report.factor_seconds);
+        residual = residual.max(largest_residual(&system, &work));
+        if factor.as_ref().is_none_or(|best| report.factor_seconds < best.factor_seconds) {
+            factor = Some(report);
+        }
+    }
+    let factor = factor.expect("there is a run");
+    moved.insert(0, Moved::of(&factor));
+    let report = summarise(config, factor, Measured { seconds, products, moved, residual });
+    session.finish_report(&report)?;
+    session.say(&describe(&report))?;
+    match report.checked {
+        true => Ok(()),
+        false => Err(Error::Verification(format!("the residual is {residual:.3} times rows eps |A|"))),
+    }
+}
+
+/// One factorisation of a fresh copy.
+fn once(
+    ctx: &Context,
+    devices: &[Arc<dyn Device>],
+    config: &BenchDouble,
+    victim: Victim,
+    (system, work): (&System, &mut Vec<f64>),
+) -> Result<DoubleReport> {
+    work.copy_from_slice(&system.a);
+    let options = DoubleOptions {
+        tile_rows: config.tile_rows,
+        policy: config.policy,
+        victim,
+        device_bytes: config.engine.device_memory_bytes,
+        ..DoubleOptions::default()
+    };
+    double_cholesky(ctx, devices, config.rows, work, &options)
+}
+
+/// What was measured beside the report of the best run.
+struct Measured {
+    seconds: Vec<f64>,
+    products: Vec<f64>,
+    moved: Vec<Moved>,
+    residual: f64,
+}
+
+fn summarise(config: &BenchDouble, factor: DoubleReport, measured: Measured) -> DoubleBenchReport {
+    let seconds = Spread::of(&measured.seconds);
+    let flops = (config.rows as f64).powi(3) / 3.0 * 1e-9;
+    let gflops = flops / seconds.median.max(1e-9);
+    let products = (!measured.products.is_empty()).then(|| Spread::of(&measured.products));
+    let kinds = factor.devices.iter().map(|share| share.device.kind).collect::<Vec<_>>();
+    let reason = match cuda_devices() {
+        _ if kinds.contains(&"cuda") => None,
+        Ok(_) => Some("cards: there are some, but none was chosen".to_string()),
+        Err(error) => Some(format!("cards: {error}")),
+    };
+    DoubleBenchReport {
+        operation: "cholesky",
+        element: "double",
+        rows: config.rows,
+        runs: config.runs,
+        seconds,
+        gflops,
+        product_gflops: products,
+        product_ratio: products.map(|rate| gflops / rate.median),
+        product_clock: if kinds.contains(&"soft") { "host" } else { "device" },
+        moved: measured.moved,
+        counted: counted(&factor),
+        checked: measured.residual <= RESIDUAL_BOUND,
+        residual: measured.residual,
+        not_measured: reason.into_iter().collect(),
+        factor,
+        machine: Machine::look(),
+    }
+}
+
+/// The bytes of all choices on one device with the room of this one, counted without running them.
+fn counted(factor: &DoubleReport) -> Vec<Counted> {
+    let (graph, rows) = (CholeskyGraph { tiles: factor.tiles }, factor.tile_rows);
+    let [only] = &factor.devices[..] else { return Vec::new() };
+    if factor.tiles > COUNTED_TILES {
+        return Vec::new();
+    }
+    let side = |index: usize| rows.min(factor.order - index * rows) as u64;
+    let bytes = |tile: crate::runtime::TileId| 8 * side(tile.row) * side(tile.col);
+    let baseline = baseline_bytes(graph, bytes);
+    let choices = Policy::ALL.into_iter().flat_map(|policy| Victim::ALL.map(|victim| (policy, victim)));
+    let count = |(policy, victim): (Policy, Victim)| {
+        let (room_tiles, lookahead) = (only.room_tiles, DoubleOptions::default().lookahead);
+        let options = ConductorOptions { device: 0, policy, victim, room_tiles, lookahead };
+        let counters = simulate(graph, options, bytes);
+        let (h2d_bytes, d2h_bytes) = (counters.up_bytes, counters.down_bytes);
+        let saved = if baseline == 0 { 0.0 } else { 1.0 - (h2d_bytes + d2h_bytes) as f64 / baseline as f64 };
+        Counted { policy: policy.name(), traffic: Moved { victim: victim.name(), h2d_bytes, d2h_bytes, saved } }
+    };
+    choices.map(count).collect()
+}
+
+impl Moved {
+    fn of(report: &DoubleReport) -> Moved {
+        let sum = report.devices.iter().fold(Traffic::default(), |sum, share| sum.plus(&share.traffic));
+        let (h2d_bytes, d2h_bytes) = (sum.h2d_bytes, sum.d2h_bytes);
+        Moved { victim: report.victim.name(), h2d_bytes, d2h_bytes, saved: report.saved }
+    }
+}

@@ -1,0 +1,79 @@
+//! What `sunzi bench cholesky --element double` is to time.
+
+use super::{Command, Engine, optional, size};
+use crate::error::{Error, Result};
+use crate::front::cli::args::{RawBench, RawDouble};
+use crate::front::cli::devices::DeviceChoice;
+use crate::runtime::{Policy, Victim};
+
+/// A factorisation of doubles on devices.
+#[derive(Clone, Debug)]
+pub struct BenchDouble {
+    /// Rows of the matrix.
+    pub rows: usize,
+    /// Rows of a tile; `None` for the library's choice.
+    pub tile_rows: Option<usize>,
+    /// Which task runs next.
+    pub policy: Policy,
+    /// Which tile leaves.
+    pub victim: Victim,
+    /// Timed runs.
+    pub runs: usize,
+    /// Threads and memory of the host, and the devices: at least one.
+    pub engine: Engine,
+}
+
+impl RawDouble {
+    /// Whether doubles are meant.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for other kinds, and for options that big floats do not have.
+    pub(super) fn is_chosen(&self, operation: &str) -> Result<bool> {
+        let refused = |message: String| Err(Error::InvalidArgument(message));
+        match self.element.as_str() {
+            "double" if operation == "cholesky" => Ok(true),
+            "double" => refused(format!("--element double belongs to cholesky, not to {operation}")),
+            "big" => {
+                let options = [("--policy", &self.policy), ("--victim", &self.victim)];
+                match options.iter().find(|(_, value)| value.is_some()) {
+                    Some((name, _)) => refused(format!("{name} belongs to cholesky with --element double")),
+                    None => Ok(false),
+                }
+            }
+            other => refused(format!("unknown element '{other}': choose big or double")),
+        }
+    }
+}
+
+impl RawBench {
+    pub(super) fn resolve_double(self, tile_rows: Option<usize>, runs: usize, mut engine: Engine) -> Result<Command> {
+        let refused = |name: &str| Err(Error::InvalidArgument(format!("{name} does not belong to --element double")));
+        if self.rivals.iter().any(|name| !name.is_empty()) {
+            return refused("--rivals");
+        }
+        if self.cols.is_some() {
+            return refused("--cols");
+        }
+        if self.self_check {
+            return refused("--self-check");
+        }
+        if !self.memory_parts.is_empty() {
+            return refused("--memory-parts");
+        }
+        let RawDouble { policy, victim, .. } = self.double;
+        if engine.devices.is_empty() {
+            engine.devices = DeviceChoice::list("soft")?;
+        }
+        if tile_rows == Some(0) {
+            return Err(Error::InvalidArgument("--tile: 0 rows: choose 1 or more".into()));
+        }
+        Ok(Command::BenchDouble(BenchDouble {
+            rows: optional(self.rows, |text| size("--rows", text))?.unwrap_or(2000),
+            tile_rows,
+            policy: optional(policy, Policy::by_name)?.unwrap_or_default(),
+            victim: optional(victim, Victim::by_name)?.unwrap_or_default(),
+            runs,
+            engine,
+        }))
+    }
+}

@@ -1,0 +1,387 @@
+//! Sums of products of tiles on one device: a few lanes, each a stream with memory of its own, over shared slots.
+//!
+//! A lane takes a tile to update, brings the operands that are not there, multiplies, reconstructs, and sends the sums
+//! to the host. Lanes overlap one another: one copies while another multiplies and a third's caller works on the CPU.
+
+use super::setup::{Lane, Setup, Sizes};
+use super::slots::Place;
+use crate::device::{Description, Device, Gemm, Operand as Plane, Region, Traffic};
+use crate::error::{Error, Result};
+use crate::kernels::device::{
+    DeviceEngine, Digits, Integers, Launcher, Pack, Reconstruct, Reduce, ReduceInto, Residues, ToPlanes, Unpack,
+};
+use crate::math::float::{bit_length, limbs_for};
+use crate::runtime::{CacheCounters, Victim};
+use serde::Serialize;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Rows of a tile on a card: its products are then large enough for full rates.
+const CARD_ROWS: usize = 512;
+
+/// Rows and columns are padded to a multiple of this.
+const ALIGN: usize = 16;
+
+/// A finished tile as an operand.
+#[derive(Clone, Copy)]
+pub(super) struct Operand<'a> {
+    /// What the cache knows it by.
+    pub number: u64,
+    /// Its rows; its columns are the depth of the product.
+    pub rows: usize,
+    /// `[row][column][sign, limbs]`.
+    pub integers: &'a [u64],
+}
+
+/// What tiles have moved, since the engine was made.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct TileTraffic {
+    /// The device.
+    pub device: Description,
+    /// Name of the kernel that multiplies there.
+    pub kernel: &'static str,
+    /// Moduli there.
+    pub moduli: usize,
+    /// Bytes over the bus.
+    pub traffic: Traffic,
+    /// Bytes that would have moved if every product of two tiles sent both, and its sums there and back.
+    pub baseline_bytes: u64,
+    /// Products of two tiles.
+    pub products: u64,
+    /// What the cache has counted.
+    pub cache: CacheCounters,
+    /// Most bytes allocated on the device.
+    pub device_bytes: u64,
+}
+
+impl TileTraffic {
+    /// What has moved since `earlier`.
+    pub fn since(self, earlier: &TileTraffic) -> TileTraffic {
+        TileTraffic {
+            traffic: self.traffic.since(&earlier.traffic),
+            baseline_bytes: self.baseline_bytes - earlier.baseline_bytes,
+            products: self.products - earlier.products,
+            cache: self.cache.since(&earlier.cache),
+            ..self
+        }
+    }
+}
+
+/// Products of tiles on one device.
+pub struct DeviceProducts {
+    pub(super) device: Arc<dyn Device>,
+    pub(super) engine: DeviceEngine,
+    pub(super) memory_bytes: u64,
+    pub(super) victim: Victim,
+    setup: Mutex<Option<Arc<Setup>>>,
+    start: Traffic,
+    baseline_bytes: AtomicU64,
+    products: AtomicU64,
+    device_bytes: AtomicU64,
+}
+
+impl DeviceProducts {
+    /// Over `device`, of which `memory_bytes` may be used; nothing is allocated before the first product.
+    pub(super) fn new(
+        device: Arc<dyn Device>,
+        engine: DeviceEngine,
+        memory_bytes: u64,
+        victim: Victim,
+    ) -> Result<Self> {
+        let start = device.traffic();
+        Ok(DeviceProducts {
+            device,
+            engine,
+            memory_bytes,
+            victim,
+            setup: Mutex::default(),
+            start,
+            baseline_bytes: AtomicU64::new(0),
+            products: AtomicU64::new(0),
+            device_bytes: AtomicU64::new(0),
+        })
+    }
+
+    pub(super) fn engine(&self) -> &DeviceEngine {
+        &self.engine
+    }
+
+    /// Limbs of a sum.
+    pub(super) fn sum_limbs(&self) -> usize {
+        self.engine.limbs()
+    }
+
+    /// Words of the sums of a tile.
+    pub(super) fn sum_words(&self, rows: usize, cols: usize) -> usize {
+        rows * cols * (1 + self.sum_limbs())
+    }
+
+    /// Rows of a tile at which the device is fast.
+    pub(super) fn preferred_rows(&self, on_cpu: usize) -> usize {
+        if self.device.description().kind == "cuda" { CARD_ROWS } else { on_cpu }
+    }
+
+    /// Bytes of pinned host memory that a worker takes at most.
+    pub(super) fn pinned_bytes(&self, tile_rows: usize, _slot_words: usize) -> u64 {
+        let rows = tile_rows.next_multiple_of(ALIGN) as u64;
+        rows * rows * 8 * (2 + self.engine.limbs() as u64 + limbs_for(self.engine.spec().operand_bits + 1) as u64)
+    }
+
+    /// What was moved so far.
+    pub(super) fn traffic(&self) -> TileTraffic {
+        let setup = self.setup.lock().unwrap_or_else(PoisonError::into_inner);
+        TileTraffic {
+            device: self.device.description(),
+            kernel: self.engine.family().name(),
+            moduli: self.engine.moduli().len(),
+            traffic: self.device.traffic().since(&self.start),
+            baseline_bytes: self.baseline_bytes.load(Ordering::Relaxed),
+            products: self.products.load(Ordering::Relaxed),
+            cache: setup.as_ref().map(|setup| setup.slots.counters()).unwrap_or_default(),
+            device_bytes: self.device_bytes.load(Ordering::Relaxed),
+        }
+    }
+
+    /// `sum X Y^T` over the pairs, exactly: `out[(column * rows + row) * (1 + sum_limbs)]` takes a sign and limbs.
+    ///
+    /// `slot_words` are those of an operand's integer. Where the engine holds a redundant modulus, a sum beyond twice
+    /// `2^(2 working_bits)`, which no rows of norm 1 have, is refused.
+    ///
+    /// # Errors
+    /// [`Error::DeviceLimit`], [`Error::DeviceMemory`], [`Error::DeviceLost`], [`Error::SelfCheck`].
+    pub(super) fn multiply(
+        &self,
+        pairs: &[(Operand<'_>, Operand<'_>)],
+        depth: usize,
+        (slot_words, working_bits): (usize, u32),
+        out: &mut [u64],
+    ) -> Result<()> {
+        let (rows, cols) = (pairs[0].0.rows, pairs[0].1.rows);
+        let setup = self.setup(depth.max(rows).max(cols))?;
+        let mut lane = setup.take();
+        let job = Job { products: self, setup: &setup, depth, rows, cols, slot_words };
+        let result = job.run(&mut lane, pairs, working_bits, out);
+        setup.give_back(lane);
+        if let Err(error) = &result {
+            // Lanes that wait for what this one should have brought must not wait for ever.
+            setup.slots.fail(error);
+        }
+        result
+    }
+
+    /// Memory for tiles of so many rows, made anew where they are larger than before.
+    fn setup(&self, rows: usize) -> Result<Arc<Setup>> {
+        let mut held = self.setup.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(setup) = held.as_ref() {
+            match setup.slots.failure() {
+                None if setup.sizes.rows >= rows => return Ok(setup.clone()),
+                // Others are still at work on it: the call that failed is the one they belong to.
+                Some(error) if Arc::strong_count(setup) > 1 => return Err(error),
+                _ => {}
+            }
+        }
+        *held = None; // give the old memory back before asking for the new
+        let sizes =
+            Sizes { rows: rows.next_multiple_of(ALIGN), operand_limbs: limbs_for(self.engine.spec().operand_bits + 1) };
+        let setup = Arc::new(self.allocate(sizes)?);
+        self.device_bytes.fetch_max(self.device.used_bytes(), Ordering::Relaxed);
+        *held = Some(setup.clone());
+        Ok(setup)
+    }
+}
+
+/// One tile's products.
+struct Job<'a> {
+    products: &'a DeviceProducts,
+    setup: &'a Setup,
+    depth: usize,
+    rows: usize,
+    cols: usize,
+    slot_words: usize,
+}
+
+impl Job<'_> {
+    fn run(
+        &self,
+        lane: &mut Lane,
+        pairs: &[(Operand<'_>, Operand<'_>)],
+        working_bits: u32,
+        out: &mut [u64],
+    ) -> Result<()> {
+        let engine = &self.products.engine;
+        let largest = engine.largest_chunk_rows();
+        let (mut summed, mut reduced) = (0, false);
+        for (x, y) in pairs {
+            let tiles = [(x.number, self.home_bytes(x)), (y.number, self.home_bytes(y))];
+            let tiles = if x.number == y.number { &tiles[..1] } else { &tiles[..] };
+            let (lease, places) = self.setup.slots.acquire(tiles)?;
+            self.bring(lane, &places, &[x, y])?;
+            let planes = [&places[0], &places[places.len() - 1]];
+            let mut start = 0;
+            while start < self.depth {
+                if summed == largest {
+                    self.reduce(lane, &mut reduced)?;
+                    summed = 0;
+                }
+                let length = (self.depth - start).min(largest - summed);
+                self.product(lane, planes, (start, length), summed > 0)?;
+                (start, summed) = (start + length, summed + length);
+            }
+            let done = self.products.device.record(lane.stream)?;
+            self.setup.slots.release(lease, &places, (lane.index, &done));
+            self.count(x, y);
+        }
+        self.reduce(lane, &mut reduced)?;
+        self.recover(lane, working_bits, out)
+    }
+
+    /// Bytes of an operand's integers.
+    fn home_bytes(&self, operand: &Operand<'_>) -> u64 {
+        (operand.rows * self.depth * 8 * (1 + self.setup.sizes.operand_limbs)) as u64
+    }
+
+    fn count(&self, x: &Operand<'_>, y: &Operand<'_>) {
+        let sums = 2 * (self.rows * self.cols * 8 * (1 + self.products.sum_limbs())) as u64;
+        let bytes = self.home_bytes(x) + self.home_bytes(y) + sums;
+        self.products.baseline_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.products.products.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Rows from one column of an operand plane to the next.
+    fn ld(&self) -> usize {
+        self.depth.next_multiple_of(ALIGN)
+    }
+
+    fn launcher<'l>(&'l self, lane: &Lane) -> Launcher<'l> {
+        Launcher::new(&*self.products.device, lane.stream, &self.products.engine, &self.setup.tables)
+    }
+
+    /// Brings the operands that are not there, then waits for those that others bring.
+    fn bring(&self, lane: &mut Lane, places: &[Place], operands: &[&Operand<'_>]) -> Result<()> {
+        let device = &self.products.device;
+        for (place, operand) in places.iter().zip(operands).filter(|(place, _)| place.bring) {
+            place.after.iter().try_for_each(|event| device.wait(lane.stream, event))?;
+            self.upload(lane, operand, &place.region)?;
+            self.setup.slots.brought(place, device.record(lane.stream)?);
+        }
+        for place in places.iter().filter(|place| !place.bring) {
+            device.wait(lane.stream, &self.setup.slots.arrival(place)?)?;
+        }
+        Ok(())
+    }
+
+    /// Sends an operand and makes its planes: a row of the tile becomes a column, for the contracted index runs down.
+    fn upload(&self, lane: &mut Lane, operand: &Operand<'_>, planes: &Region) -> Result<()> {
+        let (device, limbs) = (&self.products.device, self.setup.sizes.operand_limbs);
+        let bytes = self.home_bytes(operand) as usize;
+        {
+            let mut pinned = lane.pinned_in.lock()?;
+            let packed = bytemuck::cast_slice_mut::<u8, u64>(&mut pinned[..bytes]);
+            let slots = operand.integers.chunks_exact(self.slot_words);
+            for (packed, slot) in packed.chunks_exact_mut(1 + limbs).zip(slots) {
+                packed.copy_from_slice(&slot[..1 + limbs]);
+            }
+        }
+        let packed = lane.packed_in.region(0..bytes);
+        device.upload(lane.stream, &lane.pinned_in, 0, &packed)?;
+        let entries = self.ld() * operand.rows.next_multiple_of(ALIGN);
+        let count = self.products.engine.digits();
+        let region = lane.digits.region(0..entries * 4 * (1 + count));
+        device.clear(lane.stream, &region)?; // rows that pad are not written
+        let digits = Digits { region: &region, count, stride: entries };
+        self.launcher(lane).unpack(&Unpack {
+            packed: &packed,
+            limbs_per_element: limbs,
+            rows: self.depth,
+            cols: operand.rows,
+            digits,
+            ld: self.ld(),
+            first_col: 0,
+        })?;
+        let moduli = 0..self.products.engine.moduli().len();
+        self.launcher(lane).to_planes(&ToPlanes { digits, entries, moduli, planes, stride: entries })
+    }
+
+    /// Adds the products of `length` columns from `start` on to the lane's sums.
+    fn product(
+        &self,
+        lane: &Lane,
+        places: [&Place; 2],
+        (start, length): (usize, usize),
+        accumulate: bool,
+    ) -> Result<()> {
+        let engine = &self.products.engine;
+        let (m, n) = (self.rows.next_multiple_of(ALIGN), self.cols.next_multiple_of(ALIGN));
+        let plane = |place: &Place, rows: usize| Plane {
+            region: place.region.from(start * engine.element().operand_bytes()),
+            ld: self.ld(),
+            stride: self.ld() * rows,
+        };
+        self.products.device.multiply(
+            lane.stream,
+            &Gemm {
+                element: engine.element(),
+                m,
+                n,
+                k: length.next_multiple_of(ALIGN).min(self.ld() - start), // zeros pad the columns
+                a: plane(places[0], m),
+                b: plane(places[1], n),
+                c: Plane { region: lane.sums.clone(), ld: m, stride: m * n },
+                batch: engine.plane_count(),
+                negate: false,
+                accumulate,
+                by_rows: false,
+            },
+        )
+    }
+
+    fn entries(&self) -> usize {
+        self.rows.next_multiple_of(ALIGN) * self.cols.next_multiple_of(ALIGN)
+    }
+
+    fn residues<'l>(&self, lane: &'l Lane) -> Residues<'l> {
+        Residues { region: &lane.residues, first_modulus: 0, stride: self.entries(), offset: 0 }
+    }
+
+    fn reduce(&self, lane: &Lane, reduced: &mut bool) -> Result<()> {
+        let into = if std::mem::replace(reduced, true) { ReduceInto::Add } else { ReduceInto::Overwrite };
+        self.launcher(lane).reduce(&Reduce {
+            sums: &lane.sums,
+            sum_stride: self.entries(),
+            entries: self.entries(),
+            moduli: 0..self.products.engine.moduli().len(),
+            residues: self.residues(lane),
+            into,
+        })
+    }
+
+    /// Integers, and the way home.
+    fn recover(&self, lane: &Lane, working_bits: u32, out: &mut [u64]) -> Result<()> {
+        let (device, entries) = (&self.products.device, self.entries());
+        let integers = Integers { region: &lane.integers, entries };
+        self.launcher(lane).reconstruct(&Reconstruct { residues: self.residues(lane), integers })?;
+        let each = 1 + self.products.sum_limbs();
+        let packed = lane.packed_out.region(0..entries * 8 * each);
+        self.launcher(lane).pack(&Pack { integers, packed: &packed })?;
+        device.download(lane.stream, &packed, &lane.pinned_out, 0)?;
+        let bytes = lane.pinned_out.lock()?;
+        let words = bytemuck::cast_slice::<u8, u64>(&bytes[..entries * 8 * each]);
+        let height = self.rows.next_multiple_of(ALIGN) * each;
+        for (col, (out, column)) in out.chunks_exact_mut(self.rows * each).zip(words.chunks_exact(height)).enumerate() {
+            out.copy_from_slice(&column[..self.rows * each]);
+            if self.products.engine.spec().redundant {
+                check_column(out, each, working_bits, col)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a sum beyond twice `2^(2 working_bits)`; the place is that within the tile.
+fn check_column(column: &[u64], each: usize, working_bits: u32, col: usize) -> Result<()> {
+    let largest = u64::from(2 * working_bits + 1);
+    match column.chunks_exact(each).position(|sum| bit_length(&sum[1..]) > largest) {
+        Some(row) => Err(Error::SelfCheck { row, column: col }),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,136 @@
+//! The memory of a device for tiles of one size: lanes, and slots with what is left.
+
+use super::products::DeviceProducts;
+use super::slots::Slots;
+use crate::device::{Memory, Pinned, Region, Stream};
+use crate::error::{Error, Result};
+use crate::kernels::device::DeviceTables;
+use std::sync::{Condvar, Mutex, PoisonError};
+
+/// Lanes of a device, where its memory allows.
+const LANES: usize = 3;
+
+/// One stream with its memory.
+pub(super) struct Lane {
+    pub index: usize,
+    pub stream: Stream,
+    pub pinned_in: Pinned,
+    pub packed_in: Region,
+    pub digits: Region,
+    pub sums: Region,
+    pub residues: Region,
+    pub integers: Region,
+    pub packed_out: Region,
+    pub pinned_out: Pinned,
+}
+
+/// Sizes for tiles of at most so many rows and columns, padded.
+#[derive(Clone, Copy)]
+pub(super) struct Sizes {
+    pub rows: usize,
+    pub operand_limbs: usize,
+}
+
+/// Everything that depends on the size of tiles.
+pub(super) struct Setup {
+    pub sizes: Sizes,
+    pub tables: DeviceTables,
+    pub slots: Slots,
+    pub lanes: Mutex<Vec<Lane>>,
+    pub given_back: Condvar,
+}
+
+impl DeviceProducts {
+    /// Lanes as many as find room, and slots in the rest.
+    ///
+    /// # Errors
+    /// [`Error::DeviceLimit`] names the least memory that would do; [`Error::DeviceMemory`], [`Error::DeviceLost`].
+    pub(super) fn allocate(&self, sizes: Sizes) -> Result<Setup> {
+        let (lane_bytes, slot_bytes) = (self.lane_bytes(&sizes), self.slot_bytes(&sizes));
+        let table_bytes = (self.engine.table_bytes() as u64).next_multiple_of(256);
+        let free = self.device.capacity_bytes().saturating_sub(self.device.used_bytes()).min(self.memory_bytes);
+        let room = |lanes: u64| free.saturating_sub(table_bytes + lanes * lane_bytes) / slot_bytes;
+        let lanes = (1..=LANES as u64).rev().find(|&lanes| room(lanes) >= 2 * lanes).ok_or(Error::DeviceLimit {
+            limit_bytes: free,
+            minimum_bytes: table_bytes + lane_bytes + 2 * slot_bytes,
+        })?;
+        let stream = self.device.stream()?;
+        let tables = self.engine.upload(&*self.device, stream)?;
+        self.device.synchronize(&self.device.record(stream)?)?;
+        let made = (0..lanes as usize).map(|index| self.lane(index, &sizes)).collect::<Result<Vec<_>>>()?;
+        let mut memory: Vec<Memory> = Vec::new();
+        for _ in 0..room(lanes) {
+            match self.device.allocate(slot_bytes as usize) {
+                Ok(slot) => memory.push(slot),
+                // A card may have less than it says: fewer slots do as well.
+                Err(Error::DeviceMemory { .. }) if memory.len() >= 2 * lanes as usize => break,
+                Err(error) => return Err(error),
+            }
+        }
+        let regions = memory.iter().map(Memory::whole).collect();
+        Ok(Setup {
+            sizes,
+            tables,
+            slots: Slots::new(regions, self.victim),
+            lanes: Mutex::new(made),
+            given_back: Condvar::new(),
+        })
+    }
+
+    fn slot_bytes(&self, sizes: &Sizes) -> u64 {
+        let planes = self.engine.plane_count() * self.engine.element().operand_bytes();
+        ((planes * sizes.rows * sizes.rows) as u64).next_multiple_of(256)
+    }
+
+    /// Bytes of each part of a lane: packed in, digits, sums, residues, integers, packed out.
+    fn lane_parts(&self, sizes: &Sizes) -> [usize; 6] {
+        let (entries, engine) = (sizes.rows * sizes.rows, &self.engine);
+        [
+            entries * 8 * (1 + sizes.operand_limbs),
+            entries * 4 * (1 + engine.digits()),
+            entries * engine.plane_count() * engine.element().product_bytes(),
+            entries * engine.moduli().len() * engine.residue_bytes(),
+            entries * 4 * (1 + engine.words()),
+            entries * 8 * (1 + engine.limbs()),
+        ]
+    }
+
+    fn lane_bytes(&self, sizes: &Sizes) -> u64 {
+        self.lane_parts(sizes).iter().map(|&bytes| (bytes as u64).next_multiple_of(256)).sum()
+    }
+
+    fn lane(&self, index: usize, sizes: &Sizes) -> Result<Lane> {
+        let parts = self.lane_parts(sizes);
+        let region = |part: usize| Ok::<_, Error>(self.device.allocate(parts[part])?.whole());
+        Ok(Lane {
+            index,
+            stream: self.device.stream()?,
+            pinned_in: self.device.allocate_pinned(parts[0])?,
+            packed_in: region(0)?,
+            digits: region(1)?,
+            sums: region(2)?,
+            residues: region(3)?,
+            integers: region(4)?,
+            packed_out: region(5)?,
+            pinned_out: self.device.allocate_pinned(parts[5])?,
+        })
+    }
+}
+
+impl Setup {
+    /// A lane that nobody else has; waits for one.
+    pub fn take(&self) -> Lane {
+        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            match lanes.pop() {
+                Some(lane) => return lane,
+                None => lanes = self.given_back.wait(lanes).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
+
+    pub fn give_back(&self, lane: Lane) {
+        self.lanes.lock().unwrap_or_else(PoisonError::into_inner).push(lane);
+        self.given_back.notify_one();
+    }
+}

@@ -1,0 +1,187 @@
+//! Which slot of device memory holds the operand planes of which tile, and when work on it is done.
+
+use crate::device::{Event, Region};
+use crate::error::{Error, Result};
+use crate::runtime::{Access, Admission, CacheCounters, Lease, Limits, Move, TileCache, TileUse, Victim};
+use std::collections::HashMap;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// A place for the planes of one tile.
+struct Slot {
+    /// When the tile is there; `None` while somebody brings it.
+    ready: Option<Event>,
+    /// The last work of each lane that reads it.
+    uses: HashMap<usize, Event>,
+    /// What was there before, and had to arrive.
+    before: Option<Event>,
+}
+
+/// An error that all lanes return.
+enum Failure {
+    Lost(String),
+    SelfCheck(usize, usize),
+    Other(String),
+}
+
+impl Failure {
+    fn of(error: &Error) -> Failure {
+        match error {
+            Error::DeviceLost(message) => Failure::Lost(message.clone()),
+            &Error::SelfCheck { row, column } => Failure::SelfCheck(row, column),
+            other => Failure::Other(other.to_string()),
+        }
+    }
+
+    fn error(&self) -> Error {
+        match self {
+            Failure::Lost(message) => Error::DeviceLost(message.clone()),
+            &Failure::SelfCheck(row, column) => Error::SelfCheck { row, column },
+            Failure::Other(message) => Error::Device(message.clone()),
+        }
+    }
+}
+
+struct State {
+    cache: TileCache<u64>,
+    free: Vec<usize>,
+    places: HashMap<u64, usize>,
+    slots: Vec<Slot>,
+    /// A lane has failed: nobody should wait for what it would have brought.
+    failure: Option<Failure>,
+}
+
+/// Slots of one size, shared by lanes.
+pub(super) struct Slots {
+    state: Mutex<State>,
+    changed: Condvar,
+    regions: Vec<Region>,
+}
+
+/// A tile that a lane may use, and how.
+pub(super) struct Place {
+    pub region: Region,
+    slot: usize,
+    number: u64,
+    /// What the lane's stream has to wait for.
+    pub after: Vec<Event>,
+    /// Whether the lane has to bring the tile.
+    pub bring: bool,
+}
+
+impl Slots {
+    /// No tile anywhere.
+    pub fn new(regions: Vec<Region>, victim: Victim) -> Slots {
+        let tiles = regions.len();
+        let slots = (0..tiles).map(|_| Slot { ready: None, uses: HashMap::new(), before: None }).collect();
+        let cache = TileCache::new(Limits { bytes: u64::MAX, tiles }, victim);
+        let state = State { cache, free: (0..tiles).rev().collect(), places: HashMap::new(), slots, failure: None };
+        Slots { state: Mutex::new(state), changed: Condvar::new(), regions }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the cache has counted.
+    pub fn counters(&self) -> CacheCounters {
+        self.lock().cache.counters()
+    }
+
+    /// Holds the tiles of one product, each named with the bytes that bringing it takes; waits while other lanes hold
+    /// too many.
+    pub fn acquire(&self, tiles: &[(u64, u64)]) -> Result<(Lease<u64>, Vec<Place>)> {
+        let uses = tiles.iter().map(|&(tile, bytes)| TileUse { tile, bytes, access: Access::Read }).collect::<Vec<_>>();
+        let mut state = self.lock();
+        loop {
+            if let Some(failure) = &state.failure {
+                return Err(failure.error());
+            }
+            match state.cache.acquire(&uses) {
+                Admission::Granted { moves, lease } => {
+                    let brought = state.carry_out(moves);
+                    let places = tiles.iter().map(|&(number, _)| self.place(&mut state, number, &brought)).collect();
+                    return Ok((lease, places));
+                }
+                Admission::Busy => state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Admission::TooLarge { .. } => unreachable!("a product has two tiles, and a lane has two slots"),
+            }
+        }
+    }
+
+    fn place(&self, state: &mut State, number: u64, brought: &[(u64, usize)]) -> Place {
+        let slot = state.places[&number];
+        let bring = brought.iter().any(|&(tile, _)| tile == number);
+        let mut after = Vec::new();
+        if bring {
+            after.extend(state.slots[slot].uses.drain().map(|(_, event)| event));
+            after.extend(state.slots[slot].before.take());
+        }
+        Place { region: self.regions[slot].clone(), slot, number, after, bring }
+    }
+
+    /// Waits until somebody else has brought the tile of a place; returns the event at which it is there.
+    pub fn arrival(&self, place: &Place) -> Result<Event> {
+        let mut state = self.lock();
+        loop {
+            if let Some(ready) = &state.slots[place.slot].ready {
+                return Ok(ready.clone());
+            }
+            if let Some(failure) = &state.failure {
+                return Err(failure.error());
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// The tile of a place is there at `event`.
+    pub fn brought(&self, place: &Place, event: Event) {
+        self.lock().slots[place.slot].ready = Some(event);
+        self.changed.notify_all();
+    }
+
+    /// Work that reads the places is done at `event`; their holds end.
+    pub fn release(&self, lease: Lease<u64>, places: &[Place], (lane, event): (usize, &Event)) {
+        let mut state = self.lock();
+        for place in places {
+            debug_assert_eq!(state.places.get(&place.number), Some(&place.slot));
+            state.slots[place.slot].uses.insert(lane, event.clone());
+        }
+        state.cache.release(lease);
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Nobody shall wait any more: a lane has failed.
+    pub fn fail(&self, error: &Error) {
+        self.lock().failure.get_or_insert(Failure::of(error));
+        self.changed.notify_all();
+    }
+
+    /// The error with which a lane has failed, if one has.
+    pub fn failure(&self) -> Option<Error> {
+        self.lock().failure.as_ref().map(Failure::error)
+    }
+}
+
+impl State {
+    /// Slots for what comes, from what goes; the tiles that have to be brought.
+    fn carry_out(&mut self, moves: Vec<Move<u64>>) -> Vec<(u64, usize)> {
+        let mut brought = Vec::new();
+        for one in moves {
+            match one {
+                Move::Drop(tile) => {
+                    let slot = self.places.remove(&tile).expect("the tile has a slot");
+                    self.slots[slot].before = self.slots[slot].ready.take();
+                    self.free.push(slot);
+                }
+                Move::Upload(tile) | Move::Allocate(tile) => {
+                    let slot = self.free.pop().expect("the cache counts the slots");
+                    self.places.insert(tile, slot);
+                    brought.push((tile, slot));
+                }
+                Move::WriteBack(_) => unreachable!("finished tiles are never written"),
+            }
+        }
+        brought
+    }
+}

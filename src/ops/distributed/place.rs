@@ -1,0 +1,103 @@
+//! Rectangles of a matrix, and how their entries travel between ranks.
+
+use crate::comm::{Incoming, Outgoing, Transport};
+use crate::error::Result;
+use crate::matrix::{Matrix, MatrixView};
+use crate::plan::{TileId, TileMap};
+use std::ops::Range;
+
+/// A rectangle of a matrix.
+#[derive(Clone)]
+pub(crate) struct Place {
+    pub rows: Range<usize>,
+    pub cols: Range<usize>,
+}
+
+impl Place {
+    /// The place of a tile in the whole matrix.
+    pub fn of_tile(map: &TileMap, id: TileId) -> Place {
+        Place { rows: map.row_range(id.row), cols: map.col_range(id.col) }
+    }
+
+    /// Number of entries.
+    pub fn entries(&self) -> usize {
+        self.rows.len() * self.cols.len()
+    }
+
+    /// Whether it has no entries.
+    pub fn is_empty(&self) -> bool {
+        self.entries() == 0
+    }
+
+    /// What both have in common.
+    pub fn intersect(&self, other: &Place) -> Place {
+        let common = |a: &Range<usize>, b: &Range<usize>| {
+            let start = a.start.max(b.start);
+            start..a.end.min(b.end).max(start)
+        };
+        Place { rows: common(&self.rows, &other.rows), cols: common(&self.cols, &other.cols) }
+    }
+
+    /// The same rectangle, counted from the first row and column of `outer`.
+    pub fn within(&self, outer: &Place) -> Place {
+        let shift = |range: &Range<usize>, by: usize| range.start.wrapping_sub(by)..range.end.wrapping_sub(by);
+        if self.is_empty() {
+            return Place { rows: 0..0, cols: 0..0 };
+        }
+        Place { rows: shift(&self.rows, outer.rows.start), cols: shift(&self.cols, outer.cols.start) }
+    }
+}
+
+/// Appends the heads, then the limbs of a rectangle, column by column.
+pub(crate) fn pack(view: MatrixView<'_>, place: &Place, message: &mut Vec<u64>) -> Result<()> {
+    if !place.is_empty() {
+        let piece = view.block(place.rows.clone(), place.cols.clone())?.to_matrix()?;
+        let (heads, limbs) = piece.parts();
+        message.extend_from_slice(heads);
+        message.extend_from_slice(limbs);
+    }
+    Ok(())
+}
+
+/// Writes the entries of a rectangle, as [`pack`] puts them.
+pub(crate) fn unpack(message: &[u64], place: &Place, matrix: &mut Matrix) {
+    let (heads, limbs) = message.split_at(place.entries());
+    store((heads, limbs), place, matrix);
+}
+
+/// Writes the entries of a rectangle, which come column by column.
+pub(crate) fn store((heads, limbs): (&[u64], &[u64]), place: &Place, matrix: &mut Matrix) {
+    let (stride, width, count) = (matrix.rows(), matrix.limbs_per_element(), place.rows.len());
+    let (all_heads, all_limbs) = matrix.parts_mut();
+    for (index, col) in place.cols.clone().enumerate() {
+        let (from, to) = (index * count, place.rows.start + col * stride);
+        all_heads[to..to + count].copy_from_slice(&heads[from..from + count]);
+        all_limbs[to * width..(to + count) * width].copy_from_slice(&limbs[from * width..(from + count) * width]);
+    }
+}
+
+/// Sends one message and receives another of so many words; empty ones do not travel.
+pub(crate) fn trade(
+    group: &dyn Transport,
+    (to, words): (usize, &[u64]),
+    (from, count): (usize, usize),
+) -> Result<Vec<u64>> {
+    let mut received = vec![0; count];
+    let send = [Outgoing { to, words }];
+    let mut receive = [Incoming { from, words: &mut received }];
+    let sends = if words.is_empty() { &send[..0] } else { &send[..] };
+    let receives = if count == 0 { &mut receive[..0] } else { &mut receive[..] };
+    group.exchange(sends, receives)?;
+    Ok(received)
+}
+
+/// Sends a matrix to another rank, which calls [`receive`].
+pub(crate) fn send(group: &dyn Transport, to: usize, matrix: &Matrix) -> Result<()> {
+    let (heads, limbs) = matrix.parts();
+    group.exchange(&[heads, limbs].map(|words| Outgoing { to, words }), &mut [])
+}
+
+/// Receives the heads and limbs of a matrix that another rank sends by [`send`].
+pub(crate) fn receive(group: &dyn Transport, from: usize, (heads, limbs): (&mut [u64], &mut [u64])) -> Result<()> {
+    group.exchange(&[], &mut [heads, limbs].map(|words| Incoming { from, words }))
+}

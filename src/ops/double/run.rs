@@ -1,0 +1,213 @@
+//! Carries a factorisation of doubles out: tiles to their homes, tasks as the conductors say, the factor at the end.
+
+use super::factor::factor;
+use super::report::{DeviceShare, DoubleReport};
+use super::tiles::{HostTiles, Tiling};
+use super::{DeviceLayout, DoubleOptions};
+use crate::context::Context;
+use crate::device::{Device, Element, Gemm, Operand, Region, Stream, Traffic, Trsm};
+use crate::drive::{Home, Lane, Meter, Player, TileTasks, conduct, slot_bytes};
+use crate::error::{Error, Result};
+use crate::plan::RankGrid;
+use crate::runtime::{Conductor, ConductorOptions, Task, TaskQueue, TileId, baseline_bytes, least_room_tiles};
+use rug::Float;
+use rug::float::Special;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+/// Strips of a tile on the diagonal that are updated each from its own diagonal on: of the product only
+/// `(1 + 1 / strips) / 2` is computed.
+const SYRK_STRIPS: usize = 4;
+
+/// Narrower strips are not worth a product of their own.
+const LEAST_STRIP_COLUMNS: usize = 32;
+
+/// One factorisation under way.
+struct Run<'a> {
+    ctx: &'a Context,
+    host: HostTiles,
+    /// The diagonal of the matrix, for what an error says.
+    diagonal: Vec<f64>,
+    meter: Meter<'a>,
+    potrf_nanoseconds: AtomicU64,
+}
+
+pub(super) fn run(
+    ctx: &Context,
+    devices: &[Arc<dyn Device>],
+    a: &mut [f64],
+    tiling: Tiling,
+    options: &DoubleOptions,
+) -> Result<DoubleReport> {
+    let start = Instant::now();
+    let seconds = |since: Instant| since.elapsed().as_secs_f64();
+    let host_bytes = HostTiles::planned_bytes(&tiling, devices.len());
+    ctx.admit(host_bytes)?;
+    let owner = owner(devices.len(), options.layout);
+    let queue = TaskQueue::new(tiling.graph, devices.len(), &owner);
+    let before = devices.iter().map(|device| device.traffic()).collect::<Vec<_>>();
+    let mut players = Vec::with_capacity(devices.len());
+    for (index, device) in devices.iter().enumerate() {
+        players.push(player(device, index, &tiling, options, &queue)?);
+    }
+    let host = HostTiles::new(tiling, devices, &owner)?;
+    host.load(ctx, a)?;
+    let load_seconds = seconds(start);
+    let tasks = tiling.graph.tasks().count() as u64;
+    let diagonal = (0..tiling.order).map(|index| a[index * tiling.order + index]).collect();
+    let run = Run { ctx, host, diagonal, meter: Meter::new(ctx, tasks), potrf_nanoseconds: AtomicU64::new(0) };
+    let factoring = Instant::now();
+    ctx.install(|| conduct(&mut players, queue, &run))?;
+    run.host.settle()?;
+    let factor_seconds = seconds(factoring);
+    let storing = Instant::now();
+    run.host.store(ctx, a)?;
+    let shares = players.iter().zip(&before).enumerate();
+    let shares = shares.map(|(index, (player, before))| share(player, before, run.host.staged_bytes(index)));
+    let shares = shares.collect::<Vec<_>>();
+    let baseline_bytes = baseline_bytes(tiling.graph, |tile| tiling.bytes(tile) as u64);
+    let moved_bytes = shares.iter().map(|share| share.traffic.h2d_bytes + share.traffic.d2h_bytes).sum::<u64>();
+    Ok(DoubleReport {
+        operation: "cholesky",
+        element: "double",
+        order: tiling.order,
+        tile_rows: tiling.tile_rows,
+        tiles: tiling.graph.tiles,
+        policy: options.policy,
+        victim: options.victim,
+        streams: options.streams,
+        threads: ctx.threads(),
+        seconds: seconds(start),
+        load_seconds,
+        factor_seconds,
+        store_seconds: seconds(storing),
+        potrf_seconds: run.potrf_nanoseconds.into_inner() as f64 * 1e-9,
+        gflops: (tiling.order as f64).powi(3) / 3.0 / factor_seconds.max(1e-9) * 1e-9,
+        tasks,
+        baseline_bytes,
+        moved_bytes,
+        saved: if baseline_bytes == 0 { 0.0 } else { 1.0 - moved_bytes as f64 / baseline_bytes as f64 },
+        host_bytes,
+        devices: shares,
+    })
+}
+
+/// The owner of each tile.
+fn owner(devices: usize, layout: DeviceLayout) -> impl Fn(TileId) -> usize {
+    let grid = match layout {
+        DeviceLayout::Grid => RankGrid::for_ranks(devices),
+        DeviceLayout::Columns => RankGrid { rows: 1, cols: devices },
+    };
+    move |tile| tile.row % grid.rows * grid.cols + tile.col % grid.cols
+}
+
+/// A device with as much room as the limit and its memory allow.
+fn player(
+    device: &Arc<dyn Device>,
+    index: usize,
+    tiling: &Tiling,
+    options: &DoubleOptions,
+    queue: &TaskQueue,
+) -> Result<Player<impl Fn(TileId) -> u64 + Send + use<>>> {
+    let slot = slot_bytes(tiling.most_bytes()).max(1) as u64;
+    let least = least_room_tiles(tiling.graph);
+    let free_bytes = device.capacity_bytes().saturating_sub(device.used_bytes());
+    // A library that the device's driver loads takes some memory of its own.
+    let limit_bytes = options.device_bytes.unwrap_or(free_bytes - free_bytes / 16);
+    let most = (limit_bytes / slot).min(tiling.graph.tile_count() as u64) as usize;
+    if most < least {
+        return Err(Error::DeviceLimit { limit_bytes, minimum_bytes: least as u64 * slot });
+    }
+    let lane = Lane::new(device.clone(), tiling.most_bytes(), (least, most), options.streams)?;
+    let choices = ConductorOptions {
+        device: index,
+        policy: options.policy,
+        victim: options.victim,
+        room_tiles: lane.room_tiles(),
+        lookahead: options.lookahead,
+    };
+    let own = *tiling;
+    let conductor = Conductor::new(choices, queue, move |tile| own.bytes(tile) as u64);
+    Ok(Player { lane, conductor, in_flight: 2 * options.lookahead + 2, task_count: 0, seconds: 0.0 })
+}
+
+fn share<B: Fn(TileId) -> u64>(player: &Player<B>, before: &Traffic, staged_bytes: u64) -> DeviceShare {
+    let device = player.lane.device();
+    DeviceShare {
+        device: device.description(),
+        room_tiles: player.lane.room_tiles(),
+        tasks: player.task_count,
+        traffic: device.traffic().since(before),
+        cache: player.conductor.counters(),
+        staged_bytes,
+        device_seconds: player.seconds,
+        peak_bytes: device.peak_bytes(),
+    }
+}
+
+impl TileTasks for Run<'_> {
+    fn home(&self, device: usize, tile: TileId) -> Result<Home> {
+        self.host.home(device, tile)
+    }
+
+    fn submit(&self, device: &dyn Device, stream: Stream, task: Task, regions: &[Region]) -> Result<()> {
+        let tiling = &self.host.tiling;
+        let (m, n) = tiling.shape(tiling.graph.output(task));
+        let operand = |region: &Region, ld: usize| Operand { region: region.clone(), ld, stride: 0 };
+        match (task, regions) {
+            (Task::Trsm { .. }, [l, b]) => device.solve(stream, &Trsm { m, n, l: operand(l, n), b: operand(b, m) }),
+            (Task::Gemm { k, .. }, [x, y, c]) => {
+                let depth = tiling.rows(k).len();
+                device.multiply(stream, &take_off((m, n, depth), operand(x, m), operand(y, n), operand(c, m)))
+            }
+            (Task::Syrk { k, .. }, [x, c]) => {
+                let depth = tiling.rows(k).len();
+                let width = n.div_ceil(SYRK_STRIPS).max(LEAST_STRIP_COLUMNS);
+                for first in (0..n).step_by(width) {
+                    let x = operand(&x.from(first * size_of::<f64>()), m);
+                    let c = operand(&c.from((first * m + first) * size_of::<f64>()), m);
+                    let shape = (m - first, width.min(n - first), depth);
+                    device.multiply(stream, &take_off(shape, x.clone(), x, c))?;
+                }
+                Ok(())
+            }
+            _ => unreachable!("{task:?} with {} tiles is not for a device", regions.len()),
+        }
+    }
+
+    fn factor(&self, k: usize) -> Result<()> {
+        let start = Instant::now();
+        let tiling = &self.host.tiling;
+        let (rows, tile) = (tiling.rows(k), TileId { row: k, col: k });
+        let mut home = self.host.own(tile).lock()?;
+        let words = bytemuck::cast_slice_mut::<u8, f64>(&mut home);
+        let threads = self.ctx.threads();
+        let done = self.ctx.install(|| factor(words, rows.len(), threads));
+        self.potrf_nanoseconds.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        done.map_err(|bad| {
+            let index = rows.start + bad.index;
+            failure(index, bad.pivot, self.diagonal[index])
+        })
+    }
+
+    fn advanced(&self, _task: Task) -> Result<()> {
+        self.meter.add("factor", 1)
+    }
+}
+
+/// `C := C - X Y^T`.
+fn take_off((m, n, k): (usize, usize, usize), a: Operand, b: Operand, c: Operand) -> Gemm {
+    let (batch, element) = (1, Element::F64);
+    Gemm { element, m, n, k, a, b, c, batch, negate: true, accumulate: true, by_rows: true }
+}
+
+/// The error for a pivot that is not positive: rounding moves it by about `index eps` of the diagonal entry.
+fn failure(index: usize, pivot: f64, diagonal: f64) -> Error {
+    let shown = |value: f64| Float::with_val(f64::MANTISSA_DIGITS, value);
+    let noise = 4.0 * (index + 1) as f64 * f64::EPSILON * diagonal.abs();
+    let hidden = (noise / pivot.abs().max(f64::MIN_POSITIVE)).log2().ceil();
+    let more_bits = (pivot.abs() <= noise && diagonal > 0.0).then(|| hidden.clamp(0.0, 2000.0) as u32 + 8);
+    let pivot = if pivot.is_nan() { Float::with_val(53, Special::NegInfinity) } else { shown(pivot) };
+    Error::NotPositiveDefinite { index, pivot, diagonal: shown(diagonal), more_bits }
+}
