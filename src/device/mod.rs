@@ -33,7 +33,11 @@ use std::sync::Arc;
 /// [`Error::NoDevice`]: no such device, driver or library, or a build without the feature `cuda`.
 pub fn open_cuda(index: usize) -> Result<Arc<dyn Device>> {
     #[cfg(feature = "cuda")]
-    return Ok(Arc::new(cuda::CudaDevice::open(index, None)?));
+    return match cuda::CudaDevice::open(index, None) {
+        Ok(device) => Ok(Arc::new(device)),
+        Err(Error::NoDevice(reason)) => Err(Error::NoDevice(format!("CUDA device {index}: {reason}"))),
+        Err(error) => Err(error),
+    };
     #[cfg(not(feature = "cuda"))]
     Err(Error::NoDevice(format!("CUDA device {index}: this build has no CUDA (feature cuda)")))
 }
