@@ -20,9 +20,7 @@ pub mod cuda;
 pub use gemm::{Element, Gemm, Operand, Trsm};
 pub use memory::{Memory, Pinned, PinnedGuard, RawMemory, RawPinned, Region};
 
-#[cfg(not(feature = "cuda"))]
-use crate::error::Error;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use serde::Serialize;
 use std::any::Any;
 use std::sync::Arc;

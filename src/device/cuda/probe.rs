@@ -53,7 +53,7 @@ impl Installation {
         let count = self.count;
         let number = c_int::try_from(index).ok().filter(|_| index < count);
         let number = number.ok_or_else(|| {
-            Error::NoDevice(format!("CUDA device {index}: the number of cards here is {count}, counted from 0"))
+            Error::NoDevice(format!("number {index} is beyond the {count} that are here, counted from 0"))
         })?;
         let mut device = 0;
         // SAFETY: the place is for one handle.
