@@ -391,8 +391,9 @@ impl Context {
         Ok(engine)
     }
 
-    /// The tile kernels of `kernel` for `working_bits`, made at the first call and kept; with devices, the first of them
-    /// runs the updates, and `kernel` the rest.
+    /// The tile kernels of `kernel` for `working_bits`, made at the first call and kept.
+    ///
+    /// With devices, the first of them runs the updates, and `kernel` the rest.
     ///
     /// # Errors
     /// Those of [`PlaneKernel::tile_engine`].

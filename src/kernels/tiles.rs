@@ -132,8 +132,9 @@ pub trait TileEngine: Send + Sync {
     fn traffic(&self) -> Option<TileTraffic> {
         None
     }
-    /// `T := round(a_ij 2^(row_shifts[i] + col_shifts[j]))`, to nearest, ties to even, at most `2^(2 working_bits + 2)` in magnitude.
-    /// `words` is dirty before.
+    /// `T := round(a_ij 2^(row_shifts[i] + col_shifts[j]))`, to nearest, ties to even.
+    ///
+    /// At most `2^(2 working_bits + 2)` in magnitude. `words` is dirty before.
     fn load(&self, source: &TileSource<'_>, words: &mut [u64], scratch: &mut [u64]);
     /// Words of a tile that is an operand of updates alone.
     fn operand_words(&self, shape: TileShape) -> usize;
@@ -147,7 +148,8 @@ pub trait TileEngine: Send + Sync {
     /// (GEMM).
     ///
     /// # Errors
-    /// Those of a device, where one does it; none on a CPU. The place in [`crate::Error::SelfCheck`] is that in the tile.
+    /// Those of a device, where one does it; none on a CPU. The place in [`crate::Error::SelfCheck`] is that in the
+    /// tile.
     fn update(
         &self,
         tiles: &mut [UpdateTile<'_>],

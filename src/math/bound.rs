@@ -40,8 +40,8 @@ pub fn cholesky_modulus_bits(working_bits: u32) -> u32 {
     2 * working_bits + 3
 }
 
-/// Bits by which what is left of an entry of a tile may exceed the scaled entry's `2^(2 working_bits)`, with a sign: rows
-/// that are not rejected keep it below `2.01 * 2^(2B)`, and a row that is rejected below `2^(2B + 2)`.
+/// Bits by which what is left of an entry of a tile may be longer than `2 working_bits`: rows that are not rejected
+/// keep it below `2.01 * 2^(2B)`, whose length is `2B + 2`, and one bit is spare.
 pub const TILE_SPARE_BITS: u32 = 3;
 
 /// Fixed-point bits of a Cholesky solve of order `order` by substitution: `p + ceil(log2 n) + 6`.

@@ -1,6 +1,7 @@
 //! Products on devices: one or several, each with a share of the moduli; the same bits as on the CPU.
 //!
-//! Big floats go to the devices, big floats come back: scaling, residues, products, reconstruction and rounding run there.
+//! Big floats go to the devices, big floats come back: scaling, residues, products, reconstruction and rounding run
+//! there.
 //! Promise: whatever fails on a device, the operands are untouched, and the error says what happened.
 
 mod lane;

@@ -112,8 +112,11 @@ impl DeviceTiles {
         self.inner.load(&source, inner, scratch);
     }
 
-    /// Takes the finished entries from the CPU's kernel, zeros above the diagonal, and numbers the tile.
-    fn take_back(&self, shape: TileShape, inner: &[u64], words: &mut [u64]) {
+    /// Takes the finished entries from the CPU's kernel, and numbers the tile.
+    ///
+    /// Zeros above the diagonal, and in rows that are rejected, where the kernel may have left anything: all sums of
+    /// products then keep their bound.
+    fn take_back(&self, shape: TileShape, inner: &[u64], words: &mut [u64], weights: &[RowWeight]) {
         let each = self.inner.entry_limbs();
         let mut magnitudes = vec![0; PANEL_ROWS * each];
         let slot_words = 1 + self.limbs;
@@ -124,7 +127,7 @@ impl DeviceTiles {
                     let row = panel * PANEL_ROWS + lane;
                     let slot = &mut words[HEADER_WORDS + (row * shape.cols + col) * slot_words..][..slot_words];
                     slot.fill(0);
-                    if !shape.diagonal || row >= col {
+                    if (!shape.diagonal || row >= col) && !weights[row].is_rejected() {
                         let kept = each.min(self.limbs);
                         slot[0] = u64::from(signs >> lane & 1);
                         slot[1..1 + kept].copy_from_slice(&magnitudes[lane * each..][..kept]);
@@ -255,7 +258,7 @@ impl TileEngine for DeviceTiles {
         let (own, inner) = words.split_at_mut(self.inner_start(shape));
         self.hand_over(shape, self.integers(shape, own), inner, scratch);
         let ending = self.inner.factor(shape, inner, weights, scratch);
-        self.take_back(shape, inner, own); // the rows before a pivot that fails are in place
+        self.take_back(shape, inner, own, weights); // the rows before a pivot that fails are in place
         ending
     }
 
@@ -265,8 +268,9 @@ impl TileEngine for DeviceTiles {
         self.hand_over(shape, self.integers(shape, words), inner, scratch);
         let above = TileShape { rows: shape.cols, cols: shape.cols, diagonal: true };
         let triangle = &diagonal.0[self.inner_start(above)..];
-        self.inner.solve(SolveTile { shape, words: inner, weights }, (triangle, diagonal.1), scratch);
-        self.take_back(shape, inner, words);
+        let own = SolveTile { shape, words: inner, weights: &mut *weights };
+        self.inner.solve(own, (triangle, diagonal.1), scratch);
+        self.take_back(shape, inner, words, weights);
     }
 
     fn entries(&self, shape: TileShape, words: &[u64], at: (usize, usize), magnitudes: &mut [u64]) -> u8 {
