@@ -254,7 +254,7 @@ fn a_memory_that_is_too_small_names_the_least() {
             let device = soft(capacity, None);
             let options = DoubleOptions { device_bytes, ..options.clone() };
             let mut l = a.clone();
-            let error = double_cholesky(&ctx, &[device.clone()], order, &mut l, &options).unwrap_err();
+            let error = double_cholesky(&ctx, std::slice::from_ref(&device), order, &mut l, &options).unwrap_err();
             assert!(matches!(error, Error::DeviceLimit { minimum_bytes: 768, .. }), "{capacity}: {error}");
             assert_eq!((l, device.used_bytes()), (a.clone(), 0));
         }
@@ -264,7 +264,7 @@ fn a_memory_that_is_too_small_names_the_least() {
         let device = soft(capacity, None);
         let options = DoubleOptions { device_bytes, ..options.clone() };
         let mut l = a.clone();
-        let report = double_cholesky(&ctx, &[device.clone()], order, &mut l, &options).unwrap();
+        let report = double_cholesky(&ctx, std::slice::from_ref(&device), order, &mut l, &options).unwrap();
         check(order, &a, &l, "small memory");
         let share = &report.devices[0];
         assert!(share.room_tiles >= least && share.peak_bytes <= capacity, "{share:?}");

@@ -196,7 +196,7 @@ impl<T: Copy + Eq + Hash + Debug> TileCache<T> {
             self.counters.evictions += 1;
         }
         for &TileUse { tile, bytes, access } in &uses {
-            if self.entries.contains_key(&tile) {
+            if self.state(tile) != TileState::Invalid {
                 self.counters.hits += 1;
             } else {
                 self.entries.insert(tile, Entry { bytes, modified: false, hold_count: 0 });

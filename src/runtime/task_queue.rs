@@ -1,8 +1,8 @@
 //! Which tasks of a tiled Cholesky factorisation can run now, on the device that owns the tile they write.
 //!
 //! Updates of a tile are taken in the order of their columns, so that sums do not depend on the order in which tasks
-//! are chosen. A task is *done* for this queue when whatever follows will find its result: with devices, that is when its
-//! work is submitted. Knows: the graph, owners as numbers. Does not know: which ready task is best.
+//! are chosen. A task is *done* for this queue when whatever follows will find its result: with devices, that is when
+//! its work is submitted. Knows: the graph, owners as numbers. Does not know: which ready task is best.
 
 use crate::runtime::{CholeskyGraph, Task, TileId};
 

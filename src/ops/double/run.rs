@@ -103,12 +103,12 @@ fn owner(devices: usize, layout: DeviceLayout) -> impl Fn(TileId) -> usize {
 }
 
 /// A device with as much room as the limit and its memory allow.
-fn player<'q>(
+fn player(
     device: &Arc<dyn Device>,
     index: usize,
     tiling: &Tiling,
     options: &DoubleOptions,
-    queue: &'q TaskQueue,
+    queue: &TaskQueue,
 ) -> Result<Player<impl Fn(TileId) -> u64 + Send + use<>>> {
     let slot = slot_bytes(tiling.most_bytes()).max(1) as u64;
     let least = least_room_tiles(tiling.graph);

@@ -40,7 +40,7 @@ pub fn run(session: &mut Session, config: &BenchDouble) -> Result<()> {
     let (mut seconds, mut products, mut factor) = (Vec::new(), Vec::new(), None::<DoubleReport>);
     let mut residual = largest_residual(&system, &work);
     for _ in 0..config.runs {
-        let rates = devices.iter().map(|device| rate::products(device)).collect::<Result<Vec<_>>>()?;
+        let rates = devices.iter().map(rate::products).collect::<Result<Vec<_>>>()?;
         products.extend(rates.into_iter().collect::<Option<Vec<_>>>().map(|rates| rates.iter().sum::<f64>()));
         let report = once(&ctx, devices, config, config.victim, (&system, &mut work)).map_err(&restate)?;
         seconds.push(report.factor_seconds);
