@@ -18,7 +18,17 @@ fn a_quick_check_passes_and_reports() {
     assert_eq!((&report["passed"], &report["rates"]), (&Value::Bool(true), &Value::Null), "{text}");
     let checks = report["checks"].as_array().unwrap();
     assert_eq!(text.lines().filter(|line| line.ends_with(" ok")).count(), checks.len(), "{text}");
-    for check in ["copies and clears", "triangular solves", "syrk, shapes", "little memory", "shares of the moduli"] {
+    for check in [
+        "copies and clears",
+        "triangular solves",
+        "cholesky of doubles",
+        "syrk, shapes",
+        "little memory",
+        "cholesky",
+        "not positive definite",
+        "trsm and solve",
+        "shares of the moduli",
+    ] {
         assert!(checks.iter().any(|entry| entry["check"] == check && entry["failure"].is_null()), "{check}: {text}");
     }
     for family in ["cuda-f64", "cuda-i8"] {

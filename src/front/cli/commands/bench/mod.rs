@@ -20,6 +20,7 @@ mod spread;
 mod task;
 
 pub use double::run as run_double;
+pub use double::{RESIDUAL_BOUND, System, largest_residual};
 pub use kernel::run as run_kernel;
 pub use ranks::run as run_on_ranks;
 
