@@ -48,7 +48,7 @@ fn rates_are_a_table_that_says_what_it_is_worth() {
     let rates = &sandbox.json("r.json")["rates"];
     let rows = rates["table"]["rows"].as_array().unwrap();
     let aims = rows.iter().filter(|row| !row["target"].is_null()).collect::<Vec<_>>();
-    assert_eq!(aims.len(), 6, "{text}");
+    assert_eq!(aims.len(), 9, "{text}");
     assert!(aims.iter().all(|row| row["met"].is_null()));
     assert!(rows.iter().all(|row| row["measured"].as_f64().unwrap() >= 0.0));
     assert_eq!((&rates["rows"], &rates["cols"], &rates["precision_bits"]), (&70.into(), &20.into(), &128.into()));
