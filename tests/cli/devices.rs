@@ -166,14 +166,43 @@ fn bench_runs_on_devices_and_claims_no_limit_of_the_cpu() {
 }
 
 #[test]
+fn triangular_solves_on_devices_are_the_file_of_the_cpu() {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen random --rows 9 --cols 9 --precision 64 -o B.bin");
+    sandbox.run("trsm B.bin B.bin -o X.bin");
+    for choice in ["--kernel cuda-f64", "--kernel cuda-i8 --device-memory 64M", "--threads 1"] {
+        sandbox.run(&format!("trsm B.bin B.bin -o D.bin --device soft {choice}"));
+        assert_eq!(sandbox.bytes("X.bin"), sandbox.bytes("D.bin"), "{choice}");
+    }
+    for operation in ["trsm", "solve"] {
+        let line = format!("bench {operation} --rows 150 --precision 128 --runs 1 --device soft --report r.json");
+        let text = sandbox.run(&line);
+        let report = sandbox.json("r.json");
+        assert!(report["checked"] == true && report["limit_seconds"].is_null(), "{report}");
+        assert!(text.contains("limit      not known on devices"), "{text}");
+    }
+}
+
+#[test]
+fn the_plan_of_a_factorisation_names_its_device() {
+    let sandbox = Sandbox::new();
+    let line = "plan cholesky --rows 300 --precision 200 --tile 64 --report p.json";
+    assert!(!sandbox.run(line).contains("updates by"));
+    assert!(sandbox.json("p.json")["device"].is_null());
+    for kernel in ["cuda-f64", "cuda-i8"] {
+        let text = sandbox.run(&format!("{line} --device soft --kernel {kernel}"));
+        let plan = sandbox.json("p.json");
+        assert!(text.contains(&format!("updates by {kernel}, {} moduli", plan["primes"])), "{text}");
+        assert!(plan["device"]["tile_bytes"].as_u64() > Some(64 * 64), "{plan}");
+    }
+}
+
+#[test]
 fn commands_without_work_for_devices_refuse_them() {
     let sandbox = Sandbox::new();
     sandbox.run("gen random --rows 9 --cols 9 --precision 64 -o P.bin");
     for line in [
         "bench kernel --rows 9 --cols 9",
-        "bench trsm --rows 9",
-        "bench solve --rows 9",
-        "trsm P.bin P.bin -o X.bin",
         "plan --nodes 2 --rows 9 --cols 9 --precision 64",
         "syrk P.bin -o Q.bin --trace t.json",
     ] {

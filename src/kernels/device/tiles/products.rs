@@ -169,6 +169,11 @@ impl DeviceProducts {
         result
     }
 
+    /// Sizes of everything for tiles of so many rows.
+    pub(super) fn sizes(&self, rows: usize) -> Sizes {
+        Sizes { rows: rows.next_multiple_of(ALIGN), operand_limbs: limbs_for(self.engine.spec().operand_bits + 1) }
+    }
+
     /// Memory for tiles of so many rows, made anew where they are larger than before.
     fn setup(&self, rows: usize) -> Result<Arc<Setup>> {
         let mut held = self.setup.lock().unwrap_or_else(PoisonError::into_inner);
@@ -181,9 +186,7 @@ impl DeviceProducts {
             }
         }
         *held = None; // give the old memory back before asking for the new
-        let sizes =
-            Sizes { rows: rows.next_multiple_of(ALIGN), operand_limbs: limbs_for(self.engine.spec().operand_bits + 1) };
-        let setup = Arc::new(self.allocate(sizes)?);
+        let setup = Arc::new(self.allocate(self.sizes(rows))?);
         self.device_bytes.fetch_max(self.device.used_bytes(), Ordering::Relaxed);
         *held = Some(setup.clone());
         Ok(setup)

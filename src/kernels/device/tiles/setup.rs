@@ -77,6 +77,11 @@ impl DeviceProducts {
         })
     }
 
+    /// Bytes of the operand planes of a tile of so many rows.
+    pub(super) fn tile_bytes(&self, rows: usize) -> u64 {
+        self.slot_bytes(&self.sizes(rows))
+    }
+
     fn slot_bytes(&self, sizes: &Sizes) -> u64 {
         let planes = self.engine.plane_count() * self.engine.element().operand_bytes();
         ((planes * sizes.rows * sizes.rows) as u64).next_multiple_of(256)
