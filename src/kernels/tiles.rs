@@ -132,6 +132,10 @@ pub trait TileEngine: Send + Sync {
     fn traffic(&self) -> Option<TileTraffic> {
         None
     }
+    /// Bytes that a finished tile of `tile_rows` rows takes on a device, where one works for it.
+    fn device_tile_bytes(&self, _tile_rows: usize) -> u64 {
+        0
+    }
     /// `T := round(a_ij 2^(row_shifts[i] + col_shifts[j]))`, to nearest, ties to even.
     ///
     /// At most `2^(2 working_bits + 2)` in magnitude. `words` is dirty before.

@@ -153,6 +153,12 @@ impl<T: Copy + Eq + Hash + Debug> TileCache<T> {
         TileCache { limits, used_bytes: 0, entries, order, counters: CacheCounters::default() }
     }
 
+    /// Allows so many tiles from now on, at least as many as before.
+    pub fn allow(&mut self, tiles: usize) {
+        assert!(tiles >= self.limits.tiles, "a memory does not shrink: {tiles} of {}", self.limits.tiles);
+        self.limits.tiles = tiles;
+    }
+
     /// State of a tile.
     pub fn state(&self, tile: T) -> TileState {
         match self.entries.get(&tile) {

@@ -18,7 +18,17 @@ fn a_quick_check_passes_and_reports() {
     assert_eq!((&report["passed"], &report["rates"]), (&Value::Bool(true), &Value::Null), "{text}");
     let checks = report["checks"].as_array().unwrap();
     assert_eq!(text.lines().filter(|line| line.ends_with(" ok")).count(), checks.len(), "{text}");
-    for check in ["copies and clears", "triangular solves", "syrk, shapes", "little memory", "shares of the moduli"] {
+    for check in [
+        "copies and clears",
+        "triangular solves",
+        "cholesky of doubles",
+        "syrk, shapes",
+        "little memory",
+        "cholesky",
+        "not positive definite",
+        "trsm and solve",
+        "shares of the moduli",
+    ] {
         assert!(checks.iter().any(|entry| entry["check"] == check && entry["failure"].is_null()), "{check}: {text}");
     }
     for family in ["cuda-f64", "cuda-i8"] {
@@ -38,7 +48,7 @@ fn rates_are_a_table_that_says_what_it_is_worth() {
     let rates = &sandbox.json("r.json")["rates"];
     let rows = rates["table"]["rows"].as_array().unwrap();
     let aims = rows.iter().filter(|row| !row["target"].is_null()).collect::<Vec<_>>();
-    assert_eq!(aims.len(), 6, "{text}");
+    assert_eq!(aims.len(), 9, "{text}");
     assert!(aims.iter().all(|row| row["met"].is_null()));
     assert!(rows.iter().all(|row| row["measured"].as_f64().unwrap() >= 0.0));
     assert_eq!((&rates["rows"], &rates["cols"], &rates["precision_bits"]), (&70.into(), &20.into(), &128.into()));
@@ -156,14 +166,43 @@ fn bench_runs_on_devices_and_claims_no_limit_of_the_cpu() {
 }
 
 #[test]
+fn triangular_solves_on_devices_are_the_file_of_the_cpu() {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen random --rows 9 --cols 9 --precision 64 -o B.bin");
+    sandbox.run("trsm B.bin B.bin -o X.bin");
+    for choice in ["--kernel cuda-f64", "--kernel cuda-i8 --device-memory 64M", "--threads 1"] {
+        sandbox.run(&format!("trsm B.bin B.bin -o D.bin --device soft {choice}"));
+        assert_eq!(sandbox.bytes("X.bin"), sandbox.bytes("D.bin"), "{choice}");
+    }
+    for operation in ["trsm", "solve"] {
+        let line = format!("bench {operation} --rows 150 --precision 128 --runs 1 --device soft --report r.json");
+        let text = sandbox.run(&line);
+        let report = sandbox.json("r.json");
+        assert!(report["checked"] == true && report["limit_seconds"].is_null(), "{report}");
+        assert!(text.contains("limit      not known on devices"), "{text}");
+    }
+}
+
+#[test]
+fn the_plan_of_a_factorisation_names_its_device() {
+    let sandbox = Sandbox::new();
+    let line = "plan cholesky --rows 300 --precision 200 --tile 64 --report p.json";
+    assert!(!sandbox.run(line).contains("updates by"));
+    assert!(sandbox.json("p.json")["device"].is_null());
+    for kernel in ["cuda-f64", "cuda-i8"] {
+        let text = sandbox.run(&format!("{line} --device soft --kernel {kernel}"));
+        let plan = sandbox.json("p.json");
+        assert!(text.contains(&format!("updates by {kernel}, {} moduli", plan["primes"])), "{text}");
+        assert!(plan["device"]["tile_bytes"].as_u64() > Some(64 * 64), "{plan}");
+    }
+}
+
+#[test]
 fn commands_without_work_for_devices_refuse_them() {
     let sandbox = Sandbox::new();
     sandbox.run("gen random --rows 9 --cols 9 --precision 64 -o P.bin");
     for line in [
         "bench kernel --rows 9 --cols 9",
-        "bench trsm --rows 9",
-        "bench solve --rows 9",
-        "trsm P.bin P.bin -o X.bin",
         "plan --nodes 2 --rows 9 --cols 9 --precision 64",
         "syrk P.bin -o Q.bin --trace t.json",
     ] {

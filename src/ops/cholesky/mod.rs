@@ -18,7 +18,7 @@ use crate::error::Result;
 use crate::matrix::{Matrix, MatrixView, Uplo};
 use crate::ops::problem::fits;
 use plan::Plan;
-pub use plan::{CholeskyPlan, plan_cholesky};
+pub use plan::{CholeskyPlan, UpdatePlan, plan_cholesky};
 use problem::Problem;
 use report::Clock;
 pub use report::{CholeskyReport, Span, TaskKind, TaskTimes};

@@ -1,6 +1,7 @@
 //! How a factorisation is cut into tiles, and the memory it takes.
 
 use crate::context::{Context, WorkspaceNeeds};
+use crate::device::Description;
 use crate::error::{Error, Result};
 use crate::kernels::tiles::{PANEL_ROWS, TileEngine, TileShape};
 use crate::math::bound::IFMA52_CHUNK_ROWS;
@@ -132,6 +133,19 @@ impl Plan {
     }
 }
 
+/// The device that will run the updates of a factorisation.
+#[derive(Clone, Debug, Serialize)]
+pub struct UpdatePlan {
+    /// The device.
+    pub device: Description,
+    /// Name of the kernel that multiplies there.
+    pub kernel: &'static str,
+    /// Moduli there.
+    pub moduli: usize,
+    /// Bytes of a finished tile there, which stays as long as there is room.
+    pub tile_bytes: u64,
+}
+
 /// How a factorisation will run: tiles and bytes.
 #[derive(Clone, Debug, Serialize)]
 pub struct CholeskyPlan {
@@ -157,8 +171,11 @@ pub struct CholeskyPlan {
     pub tile_bytes: u64,
     /// Bytes of the factor.
     pub factor_bytes: u64,
-    /// Bytes of everything, the factor included, the matrix not.
+    /// Bytes of everything on the host, the factor included, the matrix not.
     pub planned_bytes: u64,
+    /// The device that will run the updates, where one will.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<UpdatePlan>,
 }
 
 /// The plan of [`crate::cholesky_with`] for `order` rows: tiles and bytes.
@@ -191,5 +208,11 @@ pub fn plan_cholesky(
         tile_bytes: Buffer::bytes_for(plan.tile_words),
         factor_bytes: Matrix::bytes_for(order, order, precision_bits),
         planned_bytes: plan.bytes,
+        device: engine.traffic().map(|known| UpdatePlan {
+            device: known.device,
+            kernel: known.kernel,
+            moduli: known.moduli,
+            tile_bytes: engine.device_tile_bytes(plan.tiling.tile_rows),
+        }),
     })
 }

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::front::cli::config::{Operation, Plan, PlanCholesky};
 use crate::front::cli::units::format_bytes;
 use crate::matrix::Matrix;
-use crate::ops::{self, CholeskyOptions, CholeskyPlan, plan_cholesky, plan_gemm, plan_syrk};
+use crate::ops::{self, CholeskyOptions, CholeskyPlan, UpdatePlan, plan_cholesky, plan_gemm, plan_syrk};
 use serde::Serialize;
 
 /// The report: the plan, and what the operands take beside it.
@@ -60,7 +60,7 @@ pub fn run_cholesky(session: &mut Session, config: &PlanCholesky) -> Result<()> 
 fn describe_cholesky(plan: &CholeskyPlan, operand_bytes: u64) -> String {
     let CholeskyPlan { order, precision_bits, working_bits, kernel, threads, primes, tile_rows, tiles, .. } = plan;
     let rest = plan.planned_bytes - plan.tile_bytes - plan.factor_bytes;
-    [
+    let mut lines = vec![
         format!(
             "A = L L^T: {order} x {order} at {precision_bits} bits (working {working_bits}), kernel {kernel}, \
              {threads} thread{}",
@@ -72,9 +72,14 @@ fn describe_cholesky(plan: &CholeskyPlan, operand_bytes: u64) -> String {
         format!("result          {:>11}", format_bytes(plan.factor_bytes)),
         format!("tiles           {:>11}  residues and integers", format_bytes(plan.tile_bytes)),
         format!("rest            {:>11}  scratch, tables, lists", format_bytes(rest)),
-        planned_line(plan.planned_bytes),
-    ]
-    .join("\n")
+    ];
+    lines.extend(plan.device.iter().map(|UpdatePlan { device, kernel, moduli, tile_bytes }| {
+        let name = format!("{} {}", device.kind, device.index);
+        let bytes = format_bytes(*tile_bytes);
+        format!("{name:<15} {}: updates by {kernel}, {moduli} moduli, {bytes} of its memory for a tile", device.name)
+    }));
+    lines.push(planned_line(plan.planned_bytes));
+    lines.join("\n")
 }
 
 /// The shape of a product and what it runs on.

@@ -72,9 +72,6 @@ impl RawBench {
         }
         let operation = operation(&self.operation)?;
         let is_product = matches!(operation, Operation::Syrk | Operation::Gemm);
-        if matches!(operation, Operation::Trsm | Operation::Solve) {
-            engine.refuse_devices(operation.name())?; // with a factor that is given
-        }
         if self.self_check && !is_product {
             return Err(Error::InvalidArgument(format!(
                 "--self-check belongs to products, not to {}",

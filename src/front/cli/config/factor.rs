@@ -175,7 +175,6 @@ impl RawTrsm {
     /// As [`super::Arguments::resolve`].
     pub(super) fn resolve(self) -> Result<Trsm> {
         let engine = self.engine.resolve()?;
-        engine.refuse_devices("trsm")?;
         Ok(Trsm {
             t: self.t,
             b: self.b,

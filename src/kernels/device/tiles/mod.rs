@@ -295,4 +295,8 @@ impl TileEngine for DeviceTiles {
     fn traffic(&self) -> Option<TileTraffic> {
         Some(self.products.traffic())
     }
+
+    fn device_tile_bytes(&self, tile_rows: usize) -> u64 {
+        self.products.tile_bytes(tile_rows)
+    }
 }

@@ -162,11 +162,17 @@ impl DeviceProducts {
         let job = Job { products: self, setup: &setup, depth, rows, cols, slot_words };
         let result = job.run(&mut lane, pairs, working_bits, out);
         setup.give_back(lane);
+        self.device_bytes.fetch_max(self.device.used_bytes(), Ordering::Relaxed);
         if let Err(error) = &result {
             // Lanes that wait for what this one should have brought must not wait for ever.
             setup.slots.fail(error);
         }
         result
+    }
+
+    /// Sizes of everything for tiles of so many rows.
+    pub(super) fn sizes(&self, rows: usize) -> Sizes {
+        Sizes { rows: rows.next_multiple_of(ALIGN), operand_limbs: limbs_for(self.engine.spec().operand_bits + 1) }
     }
 
     /// Memory for tiles of so many rows, made anew where they are larger than before.
@@ -181,9 +187,7 @@ impl DeviceProducts {
             }
         }
         *held = None; // give the old memory back before asking for the new
-        let sizes =
-            Sizes { rows: rows.next_multiple_of(ALIGN), operand_limbs: limbs_for(self.engine.spec().operand_bits + 1) };
-        let setup = Arc::new(self.allocate(sizes)?);
+        let setup = Arc::new(self.allocate(self.sizes(rows))?);
         self.device_bytes.fetch_max(self.device.used_bytes(), Ordering::Relaxed);
         *held = Some(setup.clone());
         Ok(setup)

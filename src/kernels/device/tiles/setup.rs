@@ -2,7 +2,7 @@
 
 use super::products::DeviceProducts;
 use super::slots::Slots;
-use crate::device::{Memory, Pinned, Region, Stream};
+use crate::device::{Pinned, Region, Stream};
 use crate::error::{Error, Result};
 use crate::kernels::device::DeviceTables;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -58,23 +58,21 @@ impl DeviceProducts {
         let tables = self.engine.upload(&*self.device, stream)?;
         self.device.synchronize(&self.device.record(stream)?)?;
         let made = (0..lanes as usize).map(|index| self.lane(index, &sizes)).collect::<Result<Vec<_>>>()?;
-        let mut memory: Vec<Memory> = Vec::new();
-        for _ in 0..room(lanes) {
-            match self.device.allocate(slot_bytes as usize) {
-                Ok(slot) => memory.push(slot),
-                // A card may have less than it says: fewer slots do as well.
-                Err(Error::DeviceMemory { .. }) if memory.len() >= 2 * lanes as usize => break,
-                Err(error) => return Err(error),
-            }
-        }
-        let regions = memory.iter().map(Memory::whole).collect();
+        let device = self.device.clone();
+        let grow = move || Ok(device.allocate(slot_bytes as usize)?.whole());
+        let most = usize::try_from(room(lanes)).unwrap_or(usize::MAX);
         Ok(Setup {
             sizes,
             tables,
-            slots: Slots::new(regions, self.victim),
+            slots: Slots::new((2 * lanes as usize, most), self.victim, grow),
             lanes: Mutex::new(made),
             given_back: Condvar::new(),
         })
+    }
+
+    /// Bytes of the operand planes of a tile of so many rows.
+    pub(super) fn tile_bytes(&self, rows: usize) -> u64 {
+        self.slot_bytes(&self.sizes(rows))
     }
 
     fn slot_bytes(&self, sizes: &Sizes) -> u64 {

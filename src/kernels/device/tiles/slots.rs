@@ -46,6 +46,10 @@ struct State {
     free: Vec<usize>,
     places: HashMap<u64, usize>,
     slots: Vec<Slot>,
+    /// Memory of each slot.
+    regions: Vec<Region>,
+    /// Slots that there may be.
+    most: usize,
     /// A lane has failed: nobody should wait for what it would have brought.
     failure: Option<Failure>,
 }
@@ -54,7 +58,10 @@ struct State {
 pub(super) struct Slots {
     state: Mutex<State>,
     changed: Condvar,
-    regions: Vec<Region>,
+    /// Makes the memory of one more slot.
+    grow: Box<dyn Fn() -> Result<Region> + Send + Sync>,
+    /// Slots without which the lanes cannot work.
+    least: usize,
 }
 
 /// A tile that a lane may use, and how.
@@ -69,13 +76,22 @@ pub(super) struct Place {
 }
 
 impl Slots {
-    /// No tile anywhere.
-    pub fn new(regions: Vec<Region>, victim: Victim) -> Slots {
-        let tiles = regions.len();
-        let slots = (0..tiles).map(|_| Slot { ready: None, uses: HashMap::new(), before: None }).collect();
-        let cache = TileCache::new(Limits { bytes: u64::MAX, tiles }, victim);
-        let state = State { cache, free: (0..tiles).rev().collect(), places: HashMap::new(), slots, failure: None };
-        Slots { state: Mutex::new(state), changed: Condvar::new(), regions }
+    /// No tile anywhere: `least` to `most` slots, made by `grow` when they are first needed.
+    pub fn new(
+        (least, most): (usize, usize),
+        victim: Victim,
+        grow: impl Fn() -> Result<Region> + Send + Sync + 'static,
+    ) -> Slots {
+        let state = State {
+            cache: TileCache::new(Limits { bytes: u64::MAX, tiles: 0 }, victim),
+            free: Vec::new(),
+            places: HashMap::new(),
+            slots: Vec::new(),
+            regions: Vec::new(),
+            most,
+            failure: None,
+        };
+        Slots { state: Mutex::new(state), changed: Condvar::new(), grow: Box::new(grow), least }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -96,6 +112,8 @@ impl Slots {
             if let Some(failure) = &state.failure {
                 return Err(failure.error());
             }
+            let missing = tiles.iter().filter(|(tile, _)| !state.places.contains_key(tile)).count();
+            self.make_room(&mut state, missing)?;
             match state.cache.acquire(&uses) {
                 Admission::Granted { moves, lease } => {
                     let brought = state.carry_out(moves);
@@ -108,6 +126,26 @@ impl Slots {
         }
     }
 
+    /// Makes slots for so many tiles, as long as there may be more.
+    fn make_room(&self, state: &mut State, missing: usize) -> Result<()> {
+        while state.free.len() < missing && state.regions.len() < state.most {
+            match (self.grow)() {
+                Ok(region) => {
+                    state.free.push(state.regions.len());
+                    state.regions.push(region);
+                    state.slots.push(Slot { ready: None, uses: HashMap::new(), before: None });
+                    state.cache.allow(state.regions.len());
+                }
+                // A card may have less than it says: fewer slots do as well.
+                Err(Error::DeviceMemory { .. }) if state.regions.len() >= self.least => {
+                    state.most = state.regions.len();
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
     fn place(&self, state: &mut State, number: u64, brought: &[(u64, usize)]) -> Place {
         let slot = state.places[&number];
         let bring = brought.iter().any(|&(tile, _)| tile == number);
@@ -116,7 +154,7 @@ impl Slots {
             after.extend(state.slots[slot].uses.drain().map(|(_, event)| event));
             after.extend(state.slots[slot].before.take());
         }
-        Place { region: self.regions[slot].clone(), slot, number, after, bring }
+        Place { region: state.regions[slot].clone(), slot, number, after, bring }
     }
 
     /// Waits until somebody else has brought the tile of a place; returns the event at which it is there.

@@ -16,10 +16,10 @@ use crate::ops::double::{DoubleOptions, DoubleReport, double_cholesky};
 use crate::runtime::{CholeskyGraph, ConductorOptions, Policy, Victim, baseline_bytes, simulate};
 use report::{Counted, DoubleBenchReport, Moved, describe};
 use std::sync::Arc;
-use system::{System, largest_residual};
+pub use system::{System, largest_residual};
 
 /// Residuals above this are wrong: those of a sound factorisation are far below 1.
-const RESIDUAL_BOUND: f64 = 1.0;
+pub const RESIDUAL_BOUND: f64 = 1.0;
 
 /// Tile rows up to which every choice is counted without running it.
 const COUNTED_TILES: usize = 64;

@@ -20,6 +20,7 @@ mod spread;
 mod task;
 
 pub use double::run as run_double;
+pub use double::{RESIDUAL_BOUND, System, largest_residual};
 pub use kernel::run as run_kernel;
 pub use ranks::run as run_on_ranks;
 
@@ -152,7 +153,8 @@ fn summarise(config: &Bench, ours: &Ours<'_>, theirs: &[Theirs], measured: Measu
         read_bytes: measured.reads.map_or(f64::INFINITY, |rate| rate.median),
     });
     // An empty operation has no limit to speak of, and that of this CPU's instructions says nothing about devices.
-    let rates = rates.filter(|_| account.devices.is_empty() && account.tiles.is_none());
+    let on_devices = config.engine.wants_devices();
+    let rates = rates.filter(|_| !on_devices);
     let limit_seconds = rates.map(|rates| limit(config).seconds(rates)).filter(|&seconds| seconds > 0.0);
     let rivals = theirs.iter().map(|rival| RivalReport {
         name: rival.name(),
@@ -187,6 +189,7 @@ fn summarise(config: &Bench, ours: &Ours<'_>, theirs: &[Theirs], measured: Measu
         rivals: rivals.collect(),
         devices: account.devices.clone(),
         tiles: account.tiles.clone(),
+        on_devices,
         machine: Machine::look(),
     }
 }

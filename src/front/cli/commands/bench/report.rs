@@ -41,6 +41,9 @@ pub struct BenchReport {
     /// What the device of a factorisation has moved in that run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tiles: Option<TileTraffic>,
+    /// Whether any were asked for.
+    #[serde(skip)]
+    pub on_devices: bool,
     pub machine: Machine,
 }
 
@@ -137,7 +140,7 @@ fn tiles(report: &TileTraffic) -> String {
 }
 
 fn limit(report: &BenchReport) -> String {
-    if !report.devices.is_empty() || report.tiles.is_some() {
+    if report.on_devices {
         return "limit      not known on devices: sunzi gpu-check compares with plain products".into();
     }
     let (Some(seconds), Some(ratio), Some(rate)) =

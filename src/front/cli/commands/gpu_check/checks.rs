@@ -1,7 +1,7 @@
 //! The checks of `sunzi gpu-check`: the lists, and the loop that runs all of them, whatever fails.
 
 use super::products::{self, Subject};
-use super::{Setup, is_card, label, plain};
+use super::{Setup, factors, is_card, label, plain};
 use crate::context::Context;
 use crate::device::Device;
 use crate::device::soft::{Clock, SoftDevice, SoftOptions};
@@ -40,6 +40,10 @@ const FAMILY_CHECKS: &[OperationCheck] = &[
     ("alpha, beta, accumulation", products::factors),
     ("self-check and Freivalds' test", products::self_checks),
     ("little memory", products::little_memory),
+    ("cholesky", factors::cholesky),
+    ("cholesky, little memory", factors::little_memory),
+    ("not positive definite", factors::not_positive_definite),
+    ("trsm and solve", factors::solves),
 ];
 
 /// What is checked of several devices together, for every family.
@@ -70,6 +74,9 @@ pub fn run_all(session: &Session, setup: &Setup) -> Result<Vec<CheckReport>> {
             let large = is_card(&**device) && !setup.quick;
             run.check((label(&**device), None, check), || work(&**device, large))?;
         }
+        let large = is_card(&**device) && !setup.quick;
+        let work = || factors::doubles(setup, &cpu, device, large);
+        run.check((label(&**device), None, "cholesky of doubles"), work)?;
         run.operations(&label(&**device), std::slice::from_ref(device), FAMILY_CHECKS)?;
     }
     if setup.devices.len() > 1 {

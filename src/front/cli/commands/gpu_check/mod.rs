@@ -5,6 +5,8 @@
 //! the software device on tiny sizes, where times mean nothing and the table says so.
 
 mod checks;
+mod factor_rates;
+mod factors;
 mod plain;
 mod products;
 mod rates;

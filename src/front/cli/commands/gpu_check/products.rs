@@ -32,7 +32,8 @@ pub struct Subject<'a> {
 }
 
 impl Subject<'_> {
-    fn builder(&self) -> ContextBuilder {
+    /// A context on the devices, by the family.
+    pub fn builder(&self) -> ContextBuilder {
         self.setup.builder().devices(self.devices.clone()).kernel(self.family.name())
     }
 
@@ -69,7 +70,8 @@ impl Subject<'_> {
     }
 }
 
-fn random(rows: usize, cols: usize, precision_bits: u32, spread_bits: u32) -> Result<Matrix> {
+/// A matrix that only depends on the arguments.
+pub fn random(rows: usize, cols: usize, precision_bits: u32, spread_bits: u32) -> Result<Matrix> {
     let seed = (rows * 1_000_003 + cols) as u64 ^ u64::from(precision_bits) << 40;
     counter_random(Size { rows, cols, precision_bits }, spread_bits, seed)
 }

@@ -3,6 +3,7 @@
 //! Times on a device are between events on its own clock, of the run with the median time; the comparison with the
 //! processors takes the time that passes, of whole calls. All operands are random: zeros multiply faster.
 
+use super::factor_rates::{self, FactorRates};
 use super::table::{Table, Target, Unit};
 use super::{Setup, is_card, label, plain};
 use crate::context::Context;
@@ -88,6 +89,14 @@ pub struct ProductRates {
     hash: u128,
 }
 
+impl ProductRates {
+    /// Multiply-adds of planes a second on the first device.
+    pub fn plane_rate(&self) -> Option<f64> {
+        let device = self.report.devices.first()?;
+        Some(device.multiply_adds as f64 / device.seconds.product.max(1e-12))
+    }
+}
+
 /// All that was measured.
 #[derive(Debug, Serialize)]
 pub struct RatesReport {
@@ -99,6 +108,7 @@ pub struct RatesReport {
     pub plain: Vec<PlainRates>,
     pub products: Vec<ProductRates>,
     pub cpu: ProductRates,
+    pub factors: FactorRates,
     pub table: Table,
 }
 
@@ -133,9 +143,14 @@ pub fn measure(session: &Session, setup: &Setup, config: &GpuCheck) -> Result<Ra
     }
     let part = p.view().block(0..rows.div_ceil(CPU_ROWS), 0..cols.div_ceil(CPU_COLS))?;
     let on_cpu = timed(&cpu, part, "processors".into())?.0;
-    let table = tabulate(is_card(&**first), &plain, &products, &on_cpu);
+    drop((p, cpu)); // factorisations need the memory
+    let mut table = tabulate(is_card(&**first), &plain, &products, &on_cpu);
+    let product = if products[1].report.seconds < products[0].report.seconds { &products[1] } else { &products[0] };
+    let plain_rate = plain[0].f64_per_second;
+    let factors = factor_rates::measure(session, setup, (product, precision_bits), plain_rate, &mut table);
     session.say(&table.text())?;
-    Ok(RatesReport { rows, cols, precision_bits, notes, plain, products, cpu: on_cpu, table })
+    let factors = factors?; // what was measured before is printed all the same
+    Ok(RatesReport { rows, cols, precision_bits, notes, plain, products, cpu: on_cpu, factors, table })
 }
 
 /// The size asked for, halved until operand and result fit the memory of the host and any cut that of the device.
@@ -339,9 +354,9 @@ fn busy_seconds(report: &Report) -> f64 {
 
 fn tabulate_family(table: &mut Table, product: &ProductRates, plain: f64, (share, over): (f64, f64)) {
     let (report, Some(device)) = (&product.report, product.report.devices.first()) else { return };
+    let Some(rate) = product.plane_rate() else { return };
     let name = |what: &str| format!("{}: {what}", report.kernel);
     let seconds = device.seconds;
-    let rate = device.multiply_adds as f64 / seconds.product.max(1e-12);
     table.figure(name("products of planes"), rate, Unit::MultiplyAddsPerSecond);
     table.aim(name("products of planes, of the plain rate"), rate / plain, Unit::Share, Target::AtLeast(share));
     let parts = [

@@ -64,7 +64,7 @@ impl Table {
 
     /// The table for people.
     pub fn text(&self) -> String {
-        let mut lines = vec![format!("{:<62} {:>12}  {:<14} {}", "what", "measured", "target", "met")];
+        let mut lines = vec![format!("{:<80} {:>12}  {:<14} {}", "what", "measured", "target", "met")];
         for row in &self.rows {
             let target = row.target.map_or(String::new(), |target| match target {
                 Target::AtLeast(least) => format!("at least {}", show(least, row.unit, 3)),
@@ -76,7 +76,7 @@ impl Table {
                 (_, Some(false)) => "NOT MET",
                 (_, None) => "not measured on a card",
             };
-            let line = format!("{:<62} {:>12}  {target:<14} {met}", row.what, show(row.measured, row.unit, 0));
+            let line = format!("{:<80} {:>12}  {target:<14} {met}", row.what, show(row.measured, row.unit, 0));
             lines.push(line.trim_end().to_string());
         }
         lines.join("\n")
