@@ -39,7 +39,7 @@ impl DeviceSet {
     /// The engine of `family` for `spec`, made at the first call and kept.
     ///
     /// # Errors
-    /// [`Error::Precision`].
+    /// [`crate::Error::Precision`].
     pub fn engine(&self, family: DeviceFamily, spec: EngineSpec) -> Result<Arc<DeviceEngine>> {
         let mut engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = engines.iter().position(|kept| kept.family == family && kept.spec == spec) {

@@ -41,13 +41,16 @@ pub struct Operand {
 }
 
 impl Operand {
-    /// Whether `batch` matrices of `rows x cols` elements lie inside the region.
+    /// Whether `batch` matrices of `rows x cols` elements lie inside the region, which begins at a whole element.
     fn holds(&self, rows: usize, cols: usize, batch: usize, element_bytes: usize) -> bool {
         if rows == 0 || cols == 0 || batch == 0 {
             return true;
         }
-        let end = (batch - 1) * self.stride + (cols - 1) * self.ld + rows;
-        self.ld >= rows && end * element_bytes <= self.region.bytes()
+        let begin = (batch - 1).checked_mul(self.stride).zip((cols - 1).checked_mul(self.ld));
+        let end = begin.and_then(|(matrix, column)| matrix.checked_add(column)?.checked_add(rows));
+        let bytes = end.and_then(|end| end.checked_mul(element_bytes));
+        let whole = self.region.address().is_multiple_of(element_bytes as u64);
+        whole && self.ld >= rows && bytes.is_some_and(|bytes| bytes <= self.region.bytes())
     }
 }
 
@@ -90,7 +93,11 @@ impl Gemm {
         assert!(self.a.holds(rows_a, cols_a, self.batch, inner), "A of {} x {} x {}", self.m, self.n, self.k);
         assert!(self.b.holds(rows_b, cols_b, self.batch, inner), "B of {} x {} x {}", self.m, self.n, self.k);
         assert!(self.c.holds(self.m, self.n, self.batch, outer), "C of {} x {} x {}", self.m, self.n, self.k);
-        assert!(self.batch <= 1 || self.c.stride >= self.n.saturating_sub(1) * self.c.ld + self.m, "C overlaps");
+        assert!(
+            self.batch <= 1
+                || self.c.stride >= self.n.saturating_sub(1).saturating_mul(self.c.ld).saturating_add(self.m),
+            "C overlaps"
+        );
         if self.element == Element::I8 {
             assert!(!self.by_rows && !self.negate, "bytes are multiplied as A^T B");
             let aligned = |operand: &Operand| {

@@ -105,6 +105,35 @@ pub struct Description {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Stream(pub usize);
 
+/// Streams that go back to their device when they are dropped: each has libraries' memory of its own.
+pub struct Streams {
+    device: Arc<dyn Device>,
+    streams: Vec<Stream>,
+}
+
+impl Streams {
+    /// None yet.
+    pub fn of(device: &Arc<dyn Device>) -> Streams {
+        Streams { device: device.clone(), streams: Vec::new() }
+    }
+
+    /// One more.
+    ///
+    /// # Errors
+    /// Those of [`Device::stream`].
+    pub fn take(&mut self) -> Result<Stream> {
+        let stream = self.device.stream()?;
+        self.streams.push(stream);
+        Ok(stream)
+    }
+}
+
+impl Drop for Streams {
+    fn drop(&mut self) {
+        self.streams.iter().for_each(|&stream| self.device.retire(stream));
+    }
+}
+
 /// A point in a stream's work; made by [`Device::record`].
 #[derive(Clone)]
 pub struct Event(pub Arc<dyn Any + Send + Sync>);
@@ -166,6 +195,9 @@ pub trait Device: Send + Sync {
     /// # Errors
     /// [`crate::Error::Device`].
     fn stream(&self) -> Result<Stream>;
+    /// Takes a stream back that nobody will submit to any more; what was submitted goes on, and it may be handed out
+    /// again.
+    fn retire(&self, stream: Stream);
     /// Submits a copy of `to.bytes()` bytes, from byte `at` of `from` on.
     ///
     /// # Errors

@@ -6,7 +6,7 @@
 //! Knows: slots and events. Does not know: which tile is where and why (the cache does), what the work is.
 #![forbid(unsafe_code)]
 
-use crate::device::{Device, Event, Memory, Pinned, Region, Stream};
+use crate::device::{Device, Event, Memory, Pinned, Region, Stream, Streams};
 use crate::error::{Error, Result};
 use crate::runtime::{Access, Move};
 use std::collections::{HashMap, VecDeque};
@@ -56,6 +56,7 @@ pub struct Lane<T> {
     saved: HashMap<T, Stamp>,
     under_way: VecDeque<Event>,
     begun: Event,
+    _lease: Streams,
 }
 
 /// Bytes of a slot for tiles of at most so many bytes.
@@ -76,9 +77,10 @@ impl<T: Copy + Eq + Hash + Debug> Lane<T> {
     ) -> Result<Lane<T>> {
         let slot_bytes = slot_bytes(tile_bytes);
         let (memory, count) = allocate(&*device, slot_bytes, (least, most))?;
-        let work = device.stream()?;
-        let uploads = if streams > 1 { device.stream()? } else { work };
-        let downloads = if streams > 2 { device.stream()? } else { uploads };
+        let mut lease = Streams::of(&device);
+        let work = lease.take()?;
+        let uploads = if streams > 1 { lease.take()? } else { work };
+        let downloads = if streams > 2 { lease.take()? } else { uploads };
         let begun = device.record(work)?;
         Ok(Lane {
             device,
@@ -93,6 +95,7 @@ impl<T: Copy + Eq + Hash + Debug> Lane<T> {
             saved: HashMap::new(),
             under_way: VecDeque::new(),
             begun,
+            _lease: lease,
         })
     }
 

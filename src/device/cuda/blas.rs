@@ -193,6 +193,10 @@ impl Handle {
         if driver != NOT_READY {
             self.core.check(driver, what)?;
         }
+        const ALLOCATION_FAILED: c_int = 3;
+        if status == ALLOCATION_FAILED {
+            return Err(self.core.out_of_memory(0));
+        }
         let text = |ask: unsafe extern "C" fn(c_int) -> *const c_char| {
             // SAFETY: the call takes any number and answers a text that is never freed, or null.
             let text = unsafe { ask(status) };
@@ -214,7 +218,7 @@ impl Drop for Handle {
             // SAFETY: made in `new`, freed once; destroying it waits for its work.
             unsafe { (self.blas.destroy)(self.raw) };
         }
-        self.core.free(self.workspace, 0);
+        self.core.free_uncounted(self.workspace);
     }
 }
 

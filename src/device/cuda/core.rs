@@ -95,6 +95,9 @@ impl Core {
         if status != 0 {
             return Err(Error::NoDevice(format!("the card cannot be opened: {}", describe(driver, status))));
         }
+        // Once more, never to be given back: cuBLAS keeps state for a context, and must not see it go while loaded.
+        // SAFETY: as above.
+        unsafe { (driver.context_retain)(&mut context, device) };
         let (account, traffic, lost) = Default::default();
         Ok(Core { driver, account, traffic, device, context, lost })
     }
@@ -113,11 +116,20 @@ impl Core {
         if status == 0 {
             return Ok(());
         }
+        if status == OUT_OF_MEMORY {
+            return Err(self.out_of_memory(0));
+        }
         let reason = format!("cannot {what}: {}", describe(self.driver, status));
         match FATAL.contains(&status) {
             true => Err(Error::DeviceLost(self.lost.get_or_init(|| reason).clone())),
             false => Err(Error::Device(reason)),
         }
+    }
+
+    /// The card has not the memory that the account says it has.
+    pub fn out_of_memory(&self, bytes: u64) -> Error {
+        let Account { used_bytes, capacity_bytes, .. } = *locked(&self.account);
+        Error::DeviceMemory { bytes, used_bytes, capacity_bytes }
     }
 
     /// Memory of the card within the account. No byte is written.
@@ -126,12 +138,21 @@ impl Core {
         locked(&self.account).reserve(bytes)?;
         match self.allocate_uncounted(bytes as usize) {
             Ok(address) => {
-                locked(&self.account).blocks.insert(address, bytes.max(1));
+                let mut account = locked(&self.account);
+                account.blocks.insert(address, bytes.max(1));
+                account.peak_bytes = account.peak_bytes.max(account.used_bytes);
                 Ok(address)
             }
             Err(error) => {
-                locked(&self.account).used_bytes -= bytes;
-                Err(error)
+                let mut account = locked(&self.account);
+                account.used_bytes -= bytes;
+                Err(match error {
+                    // The block that failed is not among those in use.
+                    Error::DeviceMemory { bytes, capacity_bytes, .. } => {
+                        Error::DeviceMemory { bytes, used_bytes: account.used_bytes, capacity_bytes }
+                    }
+                    error => error,
+                })
             }
         }
     }
@@ -142,8 +163,7 @@ impl Core {
         // SAFETY: the context is current, and the place is for one address. The driver refuses empty blocks.
         let status = unsafe { (self.driver.mem_alloc)(&mut address, bytes.max(1)) };
         if status == OUT_OF_MEMORY {
-            let Account { used_bytes, capacity_bytes, .. } = *locked(&self.account);
-            return Err(Error::DeviceMemory { bytes: bytes as u64, used_bytes, capacity_bytes });
+            return Err(self.out_of_memory(bytes as u64));
         }
         self.check(status, "allocate memory")?;
         Ok(address)
@@ -152,13 +172,21 @@ impl Core {
     /// Gives a block back, after all work on the card: the caller's streams may still use it, and which of them do is
     /// not kept. Errors are kept for the next call.
     pub fn free(&self, address: CUdeviceptr, bytes: u64) {
-        if self.synchronize().is_ok() {
+        let work_done = self.synchronize().is_ok();
+        // First of all: as soon as the block is free, another thread may get one at the same address.
+        locked(&self.account).blocks.remove(&address);
+        if work_done {
             // SAFETY: the block came from `allocate`, is given back once, and no work that could touch it is left.
             let _ = self.check(unsafe { (self.driver.mem_free)(address) }, "free memory");
         }
-        let mut account = locked(&self.account);
-        if account.blocks.remove(&address).is_some() {
-            account.used_bytes -= bytes;
+        locked(&self.account).used_bytes -= bytes;
+    }
+
+    /// Gives a block back that is beside the account.
+    pub fn free_uncounted(&self, address: CUdeviceptr) {
+        if self.synchronize().is_ok() {
+            // SAFETY: the block came from `allocate_uncounted`, is given back once, and no work on it is left.
+            let _ = self.check(unsafe { (self.driver.mem_free)(address) }, "free memory");
         }
     }
 

@@ -70,6 +70,8 @@ impl Drop for Module {
 pub struct CudaDevice {
     // Dropped in this order: a stream waits for its work, which modules must outlive.
     queues: RwLock<Vec<Arc<Queue>>>,
+    /// Streams that were given back.
+    idle: Mutex<Vec<Stream>>,
     modules: Mutex<HashMap<Key, Module>>,
     core: Arc<Core>,
     description: Description,
@@ -89,7 +91,14 @@ impl CudaDevice {
         let core = Core::new(installation.driver, device)?;
         *locked(&core.account) = Account::new(capacity(core.free_bytes()?, capacity_limit));
         let core = Arc::new(core);
-        Ok(CudaDevice { queues: RwLock::default(), modules: Mutex::default(), core, description, capability })
+        Ok(CudaDevice {
+            queues: RwLock::default(),
+            idle: Mutex::default(),
+            modules: Mutex::default(),
+            core,
+            description,
+            capability,
+        })
     }
 
     /// Compute capability, `(9, 0)` for 9.0.
@@ -212,10 +221,17 @@ impl Device for CudaDevice {
 
     fn stream(&self) -> Result<Stream> {
         self.core.enter()?;
+        if let Some(stream) = locked(&self.idle).pop() {
+            return Ok(stream);
+        }
         let queue = Arc::new(Queue::new(&self.core)?);
         let mut queues = self.queues.write().unwrap_or_else(PoisonError::into_inner);
         queues.push(queue);
         Ok(Stream(queues.len() - 1))
+    }
+
+    fn retire(&self, stream: Stream) {
+        locked(&self.idle).push(stream);
     }
 
     fn upload(&self, stream: Stream, from: &Pinned, at: usize, to: &Region) -> Result<()> {

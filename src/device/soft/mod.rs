@@ -277,6 +277,10 @@ impl Device for SoftDevice {
         Ok(lock(&self.queues).stream())
     }
 
+    fn retire(&self, stream: Stream) {
+        lock(&self.queues).retire(stream);
+    }
+
     fn upload(&self, stream: Stream, from: &Pinned, at: usize, to: &Region) -> Result<()> {
         from.submit(at, to.bytes(), || {
             let action = Action::Upload { from: from.clone(), at, to: to.clone() };

@@ -65,6 +65,8 @@ struct Line {
 
 pub(super) struct Queues {
     lines: Vec<Line>,
+    /// Streams that were given back.
+    idle: Vec<Stream>,
     clock: Clock,
     fault: Option<Fault>,
     random: Option<ChaCha8Rng>,
@@ -80,6 +82,7 @@ impl Queues {
     pub fn new(options: &SoftOptions) -> Queues {
         Queues {
             lines: Vec::new(),
+            idle: Vec::new(),
             clock: options.clock,
             fault: options.fault,
             random: options.seed.map(ChaCha8Rng::seed_from_u64),
@@ -101,9 +104,19 @@ impl Queues {
         self.lines.iter_mut().map(|line| std::mem::take(&mut line.waiting)).collect()
     }
 
+    pub fn retire(&mut self, stream: Stream) {
+        self.idle.push(stream);
+    }
+
     pub fn stream(&mut self) -> Stream {
         // On the device's clock it begins when everything done so far is done.
         let clock = self.lines.iter().map(|line| line.clock).fold(0.0, f64::max);
+        let at_rest = self.idle.iter().position(|stream| self.lines[stream.0].waiting.is_empty());
+        if let Some(index) = at_rest {
+            let stream = self.idle.swap_remove(index);
+            self.lines[stream.0].clock = clock;
+            return stream;
+        }
         self.lines.push(Line { clock, ..Line::default() });
         Stream(self.lines.len() - 1)
     }

@@ -1,6 +1,6 @@
 //! One device during a call: its share of the moduli, its memory, its streams.
 
-use crate::device::{Device, Event, Pinned, Region, Stream};
+use crate::device::{Device, Event, Pinned, Region, Stream, Streams as Lease};
 use crate::error::Result;
 use crate::kernels::device::{DeviceEngine, DeviceTables, Launcher};
 use crate::ops::device::stage::float_bytes;
@@ -20,6 +20,7 @@ pub(super) struct Streams {
     pub reduce: Stream,
     /// Finished entries out.
     pub store: Stream,
+    _lease: Lease,
 }
 
 /// Host and device memory of one of two copies that alternate, and the event after which it is free again.
@@ -93,9 +94,10 @@ impl Lane {
         let LaneParts { device, engine, moduli, weight, input, cut } = parts;
         let before = device.used_bytes();
         let bytes = input.bytes(&cut);
-        let stream = || device.stream();
-        let streams =
-            Streams { load: stream()?, prepare: stream()?, compute: stream()?, reduce: stream()?, store: stream()? };
+        let mut lease = Lease::of(&device);
+        let mut stream = || lease.take();
+        let (load, prepare, compute) = (stream()?, stream()?, stream()?);
+        let streams = Streams { load, prepare, compute, reduce: stream()?, store: stream()?, _lease: lease };
         let half = |bytes: u64| Ok::<_, crate::Error>(Half { region: region(&*device, bytes)?, free: None });
         let slot = |on_device: u64, on_host: usize| {
             let pinned = device.allocate_pinned(on_host)?;

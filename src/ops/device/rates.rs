@@ -80,6 +80,7 @@ pub(crate) fn measure(device: &dyn Device, element: Element) -> Result<f64> {
             best = best.min(device.seconds_between(&start, &end)?);
         }
     }
+    device.retire(stream);
     Ok(gemm.work() as f64 / best.max(1e-9))
 }
 

@@ -2,7 +2,7 @@
 
 use super::products::DeviceProducts;
 use super::slots::Slots;
-use crate::device::{Pinned, Region, Stream};
+use crate::device::{Pinned, Region, Stream, Streams};
 use crate::error::{Error, Result};
 use crate::kernels::device::DeviceTables;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -22,6 +22,7 @@ pub(super) struct Lane {
     pub integers: Region,
     pub packed_out: Region,
     pub pinned_out: Pinned,
+    _streams: Streams,
 }
 
 /// Sizes for tiles of at most so many rows and columns, padded.
@@ -54,7 +55,8 @@ impl DeviceProducts {
             limit_bytes: free,
             minimum_bytes: table_bytes + lane_bytes + 2 * slot_bytes,
         })?;
-        let stream = self.device.stream()?;
+        let mut streams = Streams::of(&self.device);
+        let stream = streams.take()?;
         let tables = self.engine.upload(&*self.device, stream)?;
         self.device.synchronize(&self.device.record(stream)?)?;
         let made = (0..lanes as usize).map(|index| self.lane(index, &sizes)).collect::<Result<Vec<_>>>()?;
@@ -99,10 +101,11 @@ impl DeviceProducts {
 
     fn lane(&self, index: usize, sizes: &Sizes) -> Result<Lane> {
         let parts = self.lane_parts(sizes);
+        let mut streams = Streams::of(&self.device);
         let region = |part: usize| Ok::<_, Error>(self.device.allocate(parts[part])?.whole());
         Ok(Lane {
             index,
-            stream: self.device.stream()?,
+            stream: streams.take()?,
             pinned_in: self.device.allocate_pinned(parts[0])?,
             packed_in: region(0)?,
             digits: region(1)?,
@@ -111,6 +114,7 @@ impl DeviceProducts {
             integers: region(4)?,
             packed_out: region(5)?,
             pinned_out: self.device.allocate_pinned(parts[5])?,
+            _streams: streams,
         })
     }
 }
