@@ -6,7 +6,7 @@ use common::effort;
 use rug::Float;
 use std::sync::Arc;
 use sunzi::device::Device;
-use sunzi::device::soft::{Clock, Fault, SoftDevice, SoftOptions};
+use sunzi::device::soft::{Clock, Fault, Rates, SoftDevice, SoftOptions};
 use sunzi::ops::{gemm_with_device_cut, syrk_with_device_cut};
 use sunzi::plan::DeviceCut;
 use sunzi::{Context, Error, GemmOptions, Matrix, Op, SyrkOptions, Uplo, gemm_with, syrk, syrk_with};
@@ -140,6 +140,22 @@ fn several_devices_and_the_host_share_the_moduli() {
                 assert!(got == want, "{family}, {count} devices, host {host}, {cut:?}");
             }
         }
+    }
+}
+
+#[test]
+fn a_device_that_is_too_slow_has_no_share() {
+    let cpu = Context::builder().threads(1).build().unwrap();
+    let p = matrix(40, 30, 60, 10, 5);
+    let want = syrk(&cpu, &p, 60).unwrap();
+    for family in FAMILIES {
+        let slow = Rates { f64_per_second: 1e8, i8_per_second: 1e8, ..Rates::default() };
+        let slow = soft(SoftOptions { clock: Clock::Virtual(slow), ..SoftOptions::default() });
+        let ctx = context(family, vec![slow, seeded(3)]);
+        let cut = DeviceCut { band_cols: 32, strip_cols: 16, chunk_rows: 40, batch_moduli: 4, piece_entries: 7 };
+        let outcome = syrk_with_device_cut(&ctx, &p, 60, &SyrkOptions::default(), cut).unwrap();
+        assert!(outcome.result == want, "{family}");
+        assert_eq!(outcome.report.devices.len(), 1, "{family}");
     }
 }
 

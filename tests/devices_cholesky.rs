@@ -60,6 +60,21 @@ fn factors_have_the_bits_of_the_cpu() {
 }
 
 #[test]
+fn tiles_that_end_between_reductions_are_summed_once() {
+    // Doubles are reduced after 1024 rows at most, which ends inside a tile of 104; padding goes to multiples of 16.
+    let (rows, bits) = (104, 64);
+    let a = definite(11 * rows, bits);
+    let cpu = Context::builder().threads(2).build().unwrap();
+    let want = cholesky_with(&cpu, &a, bits, &CholeskyOptions::default()).unwrap().into_factor();
+    for family in FAMILIES {
+        let ctx = context(family, 2, SoftOptions::default());
+        assert!(cholesky_with(&ctx, &a, bits, &tiles(rows)).unwrap().factor() == &want, "{family}");
+        // The memory of a factorisation is given back when it ends.
+        assert_eq!(ctx.devices().devices[0].used_bytes(), 0);
+    }
+}
+
+#[test]
 fn orders_of_execution_and_little_memory_change_nothing() {
     let (order, bits) = (72, 128);
     let a = definite(order, bits);

@@ -84,12 +84,13 @@ impl DeviceSet {
     /// # Errors
     /// Those of `measure`.
     pub fn rate(&self, index: usize, family: DeviceFamily, measure: impl FnOnce() -> Result<f64>) -> Result<f64> {
-        let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((.., rate)) = rates.iter().find(|known| (known.0, known.1) == (index, family)) {
+        let rates = || self.rates.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((.., rate)) = rates().iter().find(|known| (known.0, known.1) == (index, family)) {
             return Ok(*rate);
         }
+        // Unlocked meanwhile: measuring may wait for threads that ask for a rate themselves.
         let rate = measure()?;
-        rates.push((index, family, rate));
+        rates().push((index, family, rate));
         Ok(rate)
     }
 }

@@ -130,7 +130,11 @@ impl Streams {
 
 impl Drop for Streams {
     fn drop(&mut self) {
-        self.streams.iter().for_each(|&stream| self.device.retire(stream));
+        for &stream in &self.streams {
+            // Work that nobody waited for, after an error, ends before its memory is needed for something else.
+            let _ = self.device.record(stream).and_then(|event| self.device.synchronize(&event));
+            self.device.retire(stream);
+        }
     }
 }
 

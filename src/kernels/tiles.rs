@@ -128,6 +128,8 @@ pub trait TileEngine: Send + Sync {
     fn updates_at_once(&self) -> bool {
         false
     }
+    /// Gives memory back that is kept between calls of one operation: it has ended.
+    fn rest(&self) {}
     /// What a device has moved since the engine was made, where one works for it.
     fn traffic(&self) -> Option<TileTraffic> {
         None

@@ -78,6 +78,8 @@ pub(crate) struct PlanRequest {
     pub held_bytes: u64,
     /// A cut to run instead of the one the memory limit asks for.
     pub cut: Option<Cut>,
+    /// Whether it is part of another operation that keeps it on the CPU.
+    pub on_cpu: bool,
 }
 
 impl PlanRequest {
@@ -91,6 +93,7 @@ impl PlanRequest {
             result_bytes: Matrix::bytes_for(rows, cols, precision_bits),
             held_bytes: inner.held_bytes,
             cut: None,
+            on_cpu: inner.working_bits.is_some(),
         }
     }
 }
@@ -139,6 +142,7 @@ fn plan_shape(
         result_bytes: Matrix::bytes_for(rows, cols, precision_bits),
         held_bytes: 0,
         cut: None,
+        on_cpu: false,
     };
     plan_request(ctx, &request)
 }
@@ -150,7 +154,7 @@ fn plan_shape(
 pub(crate) fn plan_request(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
     match direct::choose_road(ctx, &request.size, request.bits.operand) {
         Road::Direct => direct::plan(ctx, request),
-        Road::Planes(_) if ctx.devices().serve(None) => plan_devices(ctx, request),
+        Road::Planes(_) if !request.on_cpu && ctx.devices().serve(None) => plan_devices(ctx, request),
         Road::Planes(workers) => Ok(plan_planes(ctx, request, workers, 0)?.plan),
     }
 }

@@ -84,6 +84,8 @@ fn run_devices(
         .saturating_add(plan.pinned_bytes)
         .saturating_add(problem.inner.held_bytes);
     ctx.admit(planned_bytes)?;
+    let none = WorkspaceNeeds { operand_bytes: 0, product_bytes: 0, workers: 0, worker_bytes: 0, planned_bytes };
+    workspace.trim(ctx, &none);
     let start = Instant::now();
     let fill = |result: &mut Matrix| run.run(plan, workspace, result);
     let (made, (plan, devices)) = with_result(target, problem, bits.result, fill)?;
@@ -113,7 +115,15 @@ fn request(problem: &Problem<'_>, bits: Bits) -> PlanRequest {
     let (rows, cols) = problem.result_shape();
     let result_bytes = Matrix::bytes_for(rows, cols, bits.result);
     let held_bytes = problem.inner.held_bytes;
-    PlanRequest { operation: problem.operation, size: problem.size(), bits, result_bytes, held_bytes, cut: problem.cut }
+    PlanRequest {
+        operation: problem.operation,
+        size: problem.size(),
+        bits,
+        result_bytes,
+        held_bytes,
+        cut: problem.cut,
+        on_cpu: true,
+    }
 }
 
 /// Makes or prepares the result matrix and lets `fill` write it.

@@ -242,16 +242,21 @@ impl DeviceInput {
     /// The bytes of the finest cut, where even that exceeds the limit.
     pub fn choose(&self, limit_bytes: u64) -> Result<DeviceCut, u64> {
         let whole = self.coarsest();
-        let halves = |from: usize, least: usize| {
-            std::iter::successors(Some(from), move |&size| (size > least).then(|| (size / 2).max(least)))
+        let halves = |from: usize, least: usize, step: usize| {
+            let half = move |&size: &usize| (size > least).then(|| (size / 2).next_multiple_of(step).max(least));
+            std::iter::successors(Some(from), half)
         };
         let mut minimum = u64::MAX;
         let mut bands = 1;
         loop {
             let width = self.cols.max(1).div_ceil(bands).next_multiple_of(LEAST_STRIP_COLS).min(self.cols.max(1));
-            for strip_cols in halves(whole.strip_cols.min(width.next_multiple_of(LEAST_STRIP_COLS)), LEAST_STRIP_COLS) {
-                for chunk_rows in halves(whole.chunk_rows, LEAST_CHUNK_ROWS.min(whole.chunk_rows)) {
-                    for batch_moduli in halves(whole.batch_moduli, 1) {
+            for strip_cols in halves(
+                whole.strip_cols.min(width.next_multiple_of(LEAST_STRIP_COLS)),
+                LEAST_STRIP_COLS,
+                LEAST_STRIP_COLS,
+            ) {
+                for chunk_rows in halves(whole.chunk_rows, LEAST_CHUNK_ROWS.min(whole.chunk_rows), 1) {
+                    for batch_moduli in halves(whole.batch_moduli, 1, 1) {
                         let pieces =
                             [whole.piece_entries, whole.piece_entries.min(1 << 14), whole.piece_entries.min(1 << 8)];
                         for piece_entries in pieces {

@@ -1,6 +1,8 @@
 //! Products and triangular solves of a software device.
 
+use super::queue::apart;
 use crate::device::{Element, Gemm, Operand, Trsm};
+use rayon::ThreadPool;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 /// Elements of an operand from its first on.
@@ -17,15 +19,15 @@ fn aligned<T>(operand: &Operand) -> *mut T {
 }
 
 /// Carries a batch out.
-pub(super) fn multiply(gemm: &Gemm, parallel: bool) {
+pub(super) fn multiply(gemm: &Gemm, pool: Option<&ThreadPool>) {
     let one = |index| match gemm.element {
         Element::F64 => multiply_f64(gemm, index),
         Element::I8 => multiply_i8(gemm, index),
     };
     // The matrices of a batch do not overlap.
-    match parallel {
-        true => (0..gemm.batch).into_par_iter().for_each(one),
-        false => (0..gemm.batch).for_each(one),
+    match pool {
+        Some(pool) => apart(pool, || (0..gemm.batch).into_par_iter().for_each(one)),
+        None => (0..gemm.batch).for_each(one),
     }
 }
 

@@ -48,7 +48,7 @@ impl Default for Rates {
 pub enum Clock {
     /// Time at these rates, as if copies and computing overlapped.
     Virtual(Rates),
-    /// The time that passes. The device is then the host itself, and uses all threads of the pool it is called in.
+    /// The time that passes. The device is then the host itself, with threads of its own.
     Wall,
 }
 
@@ -72,6 +72,8 @@ pub struct SoftOptions {
     pub seed: Option<u64>,
     /// The clock.
     pub clock: Clock,
+    /// Threads of the host's own device; 0 for all processors.
+    pub threads: usize,
     /// A fault to happen.
     pub fault: Option<Fault>,
 }
@@ -83,6 +85,7 @@ impl Default for SoftOptions {
             index: 0,
             seed: None,
             clock: Clock::Virtual(Rates::default()),
+            threads: 0,
             fault: None,
         }
     }

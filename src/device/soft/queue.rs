@@ -6,8 +6,10 @@ use crate::error::{Error, Result};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -68,6 +70,8 @@ pub(super) struct Queues {
     /// Streams that were given back.
     idle: Vec<Stream>,
     clock: Clock,
+    /// The host's own threads; where there is one, commands use them all.
+    pool: Option<ThreadPool>,
     fault: Option<Fault>,
     random: Option<ChaCha8Rng>,
     submitted: u64,
@@ -84,6 +88,7 @@ impl Queues {
             lines: Vec::new(),
             idle: Vec::new(),
             clock: options.clock,
+            pool: pool(options),
             fault: options.fault,
             random: options.seed.map(ChaCha8Rng::seed_from_u64),
             submitted: 0,
@@ -196,11 +201,6 @@ impl Queues {
         self.done += 1;
     }
 
-    /// Whether commands use all threads.
-    fn parallel(&self) -> bool {
-        matches!(self.clock, Clock::Wall)
-    }
-
     fn execute(&mut self, action: Action) {
         match action {
             Action::Upload { from, at, to } => {
@@ -225,7 +225,7 @@ impl Queues {
                 unsafe { (region.address() as *mut u8).write_bytes(0, region.bytes()) };
             }
             Action::Multiply(gemm) => {
-                math::multiply(&gemm, self.parallel());
+                math::multiply(&gemm, self.pool.as_ref());
                 if self.fault == Some(Fault::FlipInProduct(self.products)) {
                     math::flip(&gemm);
                 }
@@ -244,9 +244,9 @@ impl Queues {
                     // the regions, which the command keeps alive, and that no two of them touch the same place.
                     unsafe { kernel(range.start, range.end, words.as_ptr()) }
                 };
-                match self.parallel() {
-                    true => slices(threads).into_par_iter().for_each(run),
-                    false => run(0..threads),
+                match &self.pool {
+                    Some(pool) => apart(pool, || slices(threads).into_par_iter().for_each(run)),
+                    None => run(0..threads),
                 }
             }
             Action::Record | Action::Wait(_) => {}
@@ -275,4 +275,16 @@ fn cost(action: &Action, rates: &Rates) -> Option<(Engine, f64)> {
 fn slices(threads: u64) -> Vec<Range<u64>> {
     let step = threads.div_ceil(8 * rayon::current_num_threads() as u64).max(256);
     (0..threads.div_ceil(step)).map(|part| part * step..((part + 1) * step).min(threads)).collect()
+}
+
+/// Threads for the host's own device.
+fn pool(options: &SoftOptions) -> Option<ThreadPool> {
+    let builder = ThreadPoolBuilder::new().num_threads(options.threads);
+    matches!(options.clock, Clock::Wall).then(|| builder.build().ok()).flatten()
+}
+
+/// Runs `work` in a pool, from a thread that belongs to none: one that did would take up other work of its own pool
+/// while it waits, which may want this device, too.
+pub(super) fn apart(pool: &ThreadPool, work: impl FnOnce() + Send) {
+    std::thread::scope(|scope| scope.spawn(|| pool.install(work)).join()).unwrap_or_else(|panic| resume_unwind(panic));
 }

@@ -50,11 +50,11 @@ impl DeviceChoice {
     }
 }
 
-/// Opens the devices; software devices are numbered in order.
+/// Opens the devices; software devices are numbered in order, and the host's own takes so many threads.
 ///
 /// # Errors
 /// [`Error::NoDevice`], [`Error::InvalidArgument`] for a device named twice.
-pub fn open(choices: &[DeviceChoice]) -> Result<Vec<Arc<dyn Device>>> {
+pub fn open(choices: &[DeviceChoice], threads: Option<usize>) -> Result<Vec<Arc<dyn Device>>> {
     let mut devices: Vec<Arc<dyn Device>> = Vec::new();
     let mut soft = 0;
     for (at, choice) in choices.iter().enumerate() {
@@ -75,7 +75,12 @@ pub fn open(choices: &[DeviceChoice]) -> Result<Vec<Arc<dyn Device>>> {
             }
             DeviceChoice::Host => {
                 let capacity_bytes = available_bytes().unwrap_or(u64::MAX) / 2;
-                let options = SoftOptions { capacity_bytes, clock: Clock::Wall, ..SoftOptions::default() };
+                let options = SoftOptions {
+                    capacity_bytes,
+                    clock: Clock::Wall,
+                    threads: threads.unwrap_or(0),
+                    ..SoftOptions::default()
+                };
                 devices.push(Arc::new(SoftDevice::new(options)));
             }
         }
@@ -98,7 +103,7 @@ mod tests {
                 assert!(DeviceChoice::list(bad).is_err(), "{bad}");
             }
         }
-        assert!(open(&[DeviceChoice::Host, DeviceChoice::Host]).is_err());
-        assert_eq!(open(&[DeviceChoice::Soft(1), DeviceChoice::Soft(2)]).unwrap()[1].description().index, 1);
+        assert!(open(&[DeviceChoice::Host, DeviceChoice::Host], None).is_err());
+        assert_eq!(open(&[DeviceChoice::Soft(1), DeviceChoice::Soft(2)], None).unwrap()[1].description().index, 1);
     }
 }

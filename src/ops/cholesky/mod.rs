@@ -94,7 +94,10 @@ pub fn cholesky_into<'a>(
     let engine = ctx.tile_engine(kernel, problem.working_bits)?;
     let plan = Plan::new(ctx, (problem.order, precision_bits), options.tile_rows, &*engine)?;
     let before = engine.traffic();
-    match run::run(ctx, &problem, (&plan, &*engine), memory, &mut clock)? {
+    let ending = run::run(ctx, &problem, (&plan, &*engine), memory, &mut clock);
+    let device = engine.traffic().zip(before).map(|(after, before)| after.since(&before));
+    engine.rest();
+    match ending? {
         Ending::Factor(factor) if problem.is_whole() => {
             let report = CholeskyReport {
                 operation: "cholesky",
@@ -109,7 +112,7 @@ pub fn cholesky_into<'a>(
                 seconds: clock.now(),
                 tasks: clock.times(),
                 planned_bytes: plan.bytes,
-                device: engine.traffic().zip(before).map(|(after, before)| after.since(&before)),
+                device,
                 spans: clock.spans,
             };
             Ok(Cholesky::new(factor, report))

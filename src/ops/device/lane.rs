@@ -138,7 +138,7 @@ impl Lane {
         // What later streams read was sent by this one.
         let sent = lane.device.record(lane.streams.compute)?;
         [lane.streams.prepare, lane.streams.reduce].iter().try_for_each(|&other| lane.device.wait(other, &sent))?;
-        Ok(Lane { bytes: lane.device.used_bytes() - before, ..lane })
+        Ok(Lane { bytes: lane.device.used_bytes().saturating_sub(before), ..lane })
     }
 
     /// A launcher on one of the streams.

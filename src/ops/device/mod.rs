@@ -125,8 +125,12 @@ impl DevicePlan {
         let costs = (0..engine.moduli().len()).map(|at| engine.planes(at..at + 1).len() as u64).collect::<Vec<_>>();
         let mut parts = Vec::new();
         for ((device, moduli), &speed) in set.devices.iter().zip(shares(&costs, &speeds)).zip(&speeds) {
+            if moduli.is_empty() {
+                continue; // too slow to have a share
+            }
             let free = device.capacity_bytes().saturating_sub(device.used_bytes());
-            let limit_bytes = free.min(limit_bytes.or(set.memory_bytes).unwrap_or(u64::MAX));
+            let limits = [limit_bytes, set.memory_bytes];
+            let limit_bytes = limits.into_iter().flatten().fold(free, u64::min);
             let input = device_input(request, &engine, &moduli);
             let cut = input.choose(limit_bytes);
             let cut = cut.map_err(|minimum_bytes| Error::DeviceLimit { limit_bytes, minimum_bytes })?;
@@ -197,7 +201,13 @@ fn join_cuts(parts: &mut [Part], forced: Option<DeviceCut>) {
     let piece_entries = least(&|cut| cut.piece_entries);
     for part in parts {
         part.cut = DeviceCut { band_cols, strip_cols, piece_entries, ..part.cut };
-        part.cut = forced.unwrap_or(part.cut);
+        part.cut = forced.map_or(part.cut, |cut| DeviceCut {
+            band_cols: cut.band_cols.max(1),
+            strip_cols: cut.strip_cols.max(1),
+            chunk_rows: cut.chunk_rows.max(1),
+            batch_moduli: cut.batch_moduli.max(1),
+            piece_entries: cut.piece_entries.max(1),
+        });
     }
 }
 

@@ -191,7 +191,7 @@ impl Session {
             Some(bytes) => builder.device_memory_bytes(bytes),
             None => builder,
         };
-        Ok(builder.devices(devices::open(&engine.devices)?).kernel(engine.kernel.unwrap_or("auto")))
+        Ok(builder.devices(devices::open(&engine.devices, engine.threads)?).kernel(engine.kernel.unwrap_or("auto")))
     }
 }
 

@@ -292,6 +292,10 @@ impl TileEngine for DeviceTiles {
         self.limbs
     }
 
+    fn rest(&self) {
+        self.products.rest();
+    }
+
     fn traffic(&self) -> Option<TileTraffic> {
         Some(self.products.traffic())
     }

@@ -73,6 +73,8 @@ pub struct DeviceProducts {
     pub(super) engine: DeviceEngine,
     pub(super) memory_bytes: u64,
     pub(super) victim: Victim,
+    /// Rows that are summed before they are reduced.
+    chunk_rows: usize,
     setup: Mutex<Option<Arc<Setup>>>,
     start: Traffic,
     baseline_bytes: AtomicU64,
@@ -88,8 +90,9 @@ impl DeviceProducts {
         memory_bytes: u64,
         victim: Victim,
     ) -> Result<Self> {
-        let start = device.traffic();
+        let (start, chunk_rows) = (device.traffic(), engine.largest_chunk_rows());
         Ok(DeviceProducts {
+            chunk_rows,
             device,
             engine,
             memory_bytes,
@@ -158,16 +161,25 @@ impl DeviceProducts {
     ) -> Result<()> {
         let (rows, cols) = (pairs[0].0.rows, pairs[0].1.rows);
         let setup = self.setup(depth.max(rows).max(cols))?;
-        let mut lane = setup.take();
+        let mut guard = LaneGuard { lane: Some(setup.take()), setup: &setup, failed: true };
+        let lane = guard.lane.as_mut().expect("it was just taken");
         let job = Job { products: self, setup: &setup, depth, rows, cols, slot_words };
-        let result = job.run(&mut lane, pairs, working_bits, out);
-        setup.give_back(lane);
+        let result = job.run(lane, pairs, working_bits, out);
         self.device_bytes.fetch_max(self.device.used_bytes(), Ordering::Relaxed);
         if let Err(error) = &result {
             // Lanes that wait for what this one should have brought must not wait for ever.
             setup.slots.fail(error);
         }
+        guard.failed = false;
         result
+    }
+
+    /// Gives the device's memory back, unless a call is still at work on it.
+    pub(super) fn rest(&self) {
+        let mut setup = self.setup.lock().unwrap_or_else(PoisonError::into_inner);
+        if setup.as_ref().is_some_and(|setup| Arc::strong_count(setup) == 1) {
+            *setup = None;
+        }
     }
 
     /// Sizes of everything for tiles of so many rows.
@@ -194,6 +206,22 @@ impl DeviceProducts {
     }
 }
 
+/// Gives a lane back, and says so where its work ended in a panic.
+struct LaneGuard<'a> {
+    setup: &'a Setup,
+    lane: Option<Lane>,
+    failed: bool,
+}
+
+impl Drop for LaneGuard<'_> {
+    fn drop(&mut self) {
+        if self.failed {
+            self.setup.slots.fail(&Error::Cancelled);
+        }
+        self.lane.take().into_iter().for_each(|lane| self.setup.give_back(lane));
+    }
+}
+
 /// One tile's products.
 struct Job<'a> {
     products: &'a DeviceProducts,
@@ -212,8 +240,7 @@ impl Job<'_> {
         working_bits: u32,
         out: &mut [u64],
     ) -> Result<()> {
-        let engine = &self.products.engine;
-        let largest = engine.largest_chunk_rows();
+        let largest = self.products.chunk_rows;
         let (mut summed, mut reduced) = (0, false);
         for (x, y) in pairs {
             let tiles = [(x.number, self.home_bytes(x)), (y.number, self.home_bytes(y))];
@@ -223,13 +250,15 @@ impl Job<'_> {
             let planes = [&places[0], &places[places.len() - 1]];
             let mut start = 0;
             while start < self.depth {
-                if summed == largest {
+                // Only the last part of a tile is padded: the others end at multiples of what products take.
+                let mut room = (largest - summed) / ALIGN * ALIGN;
+                if room == 0 {
                     self.reduce(lane, &mut reduced)?;
-                    summed = 0;
+                    (summed, room) = (0, largest / ALIGN * ALIGN);
                 }
-                let length = (self.depth - start).min(largest - summed);
+                let length = (self.depth - start).min(room);
                 self.product(lane, planes, (start, length), summed > 0)?;
-                (start, summed) = (start + length, summed + length);
+                (start, summed) = (start + length, summed + length.next_multiple_of(ALIGN));
             }
             let done = self.products.device.record(lane.stream)?;
             self.setup.slots.release(lease, &places, (lane.index, &done));

@@ -60,7 +60,9 @@ pub fn run(ctx: &Context, fixed: &FixedPoint<'_>, plan: &Plan, w: &mut Matrix, f
     let windows = (operands.words(plan.solution_words())?, products.words(plan.largest_row_words())?);
     let run = Run::new(fixed, plan, w, first);
     let meter = Meter::new(ctx, ((plan.tiles() - run.first) * plan.strips()) as u64);
-    let strips = run.solve((ctx, &meter), windows, &mut scratch)?;
+    let strips = run.solve((ctx, &meter), windows, &mut scratch);
+    run.engine.rest();
+    let strips = strips?;
     let (exponents, first) = (run.exponents, run.first);
     store((ctx, &meter), (fixed, plan, first), (&strips, &exponents), w, &mut scratch)?;
     let weights = strips.iter().flat_map(|strip| &strip.weights).enumerate();

@@ -82,7 +82,7 @@ pub fn run(session: &mut Session, config: &GpuCheck) -> Result<()> {
 
 fn check(session: &mut Session, config: &GpuCheck) -> Result<()> {
     let start = Instant::now();
-    let devices = devices::open(&config.devices)?;
+    let devices = devices::open(&config.devices, config.threads)?;
     let setup = Setup { devices, threads: config.threads, quick: config.quick };
     let machine = Machine::look();
     let descriptions = setup.devices.iter().map(|device| device.description()).collect::<Vec<_>>();
