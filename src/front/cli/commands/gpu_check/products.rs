@@ -224,7 +224,9 @@ pub fn shares(subject: &Subject<'_>) -> Result<()> {
         let options = SyrkOptions { uplo, ..SyrkOptions::default() };
         let report = subject.syrk(&ctx, &p, &options)?.report;
         let moduli = report.devices.iter().map(|device| device.moduli).collect::<Vec<_>>();
-        if moduli.len() != subject.devices.len() || moduli.iter().sum::<usize>() != report.primes {
+        // A device that is far slower than the others may have no share.
+        if moduli.len() > subject.devices.len() || moduli.contains(&0) || moduli.iter().sum::<usize>() != report.primes
+        {
             return Err(Error::Verification(format!("shares of {moduli:?} moduli, of {}", report.primes)));
         }
     }
