@@ -6,7 +6,11 @@ use std::ops::{Deref, DerefMut, Range};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Memory of a device as its implementation holds it; freed when dropped, after all work submitted on it.
-pub trait RawMemory: Send + Sync {
+///
+/// # Safety
+/// `address` is always the same, and that of `bytes` bytes which only work submitted to the device touches while the
+/// value lives.
+pub unsafe trait RawMemory: Send + Sync {
     /// Its address on the device.
     fn address(&self) -> u64;
     /// Its length.

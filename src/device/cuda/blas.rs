@@ -39,6 +39,12 @@ const WORKSPACE_BYTES: usize = 64 << 20;
 /// cuBLAS has no kernel for this shape.
 const NOT_SUPPORTED: c_int = 15;
 
+/// cuBLAS refuses an argument.
+const INVALID_VALUE: c_int = 7;
+
+/// cuBLAS has nothing for this card.
+const ARCHITECTURE: c_int = 8;
+
 /// The arguments of a batch of products, apart from addresses.
 #[derive(Clone, PartialEq, Debug)]
 struct Arguments {
@@ -129,7 +135,8 @@ impl Handle {
             Element::F64 => self.multiply_f64(gemm, &arguments),
             Element::I8 => self.multiply_i8(gemm, &arguments),
         };
-        if status == NOT_SUPPORTED && gemm.element == Element::I8 {
+        // Bounds were checked, so a refusal of the values or of the architecture means the same for bytes.
+        if [NOT_SUPPORTED, INVALID_VALUE, ARCHITECTURE].contains(&status) && gemm.element == Element::I8 {
             return Ok(false);
         }
         self.check(status, "multiply").map(|()| true)

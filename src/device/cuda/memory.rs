@@ -31,7 +31,8 @@ impl CudaMemory {
     }
 }
 
-impl RawMemory for CudaMemory {
+// SAFETY: the driver gave the block with so many bytes, and it is freed by `drop`, after all work of the card.
+unsafe impl RawMemory for CudaMemory {
     fn address(&self) -> u64 {
         self.address
     }

@@ -171,7 +171,8 @@ struct SoftMemory {
     account: Arc<Account>,
 }
 
-impl RawMemory for SoftMemory {
+// SAFETY: the block is this value's own, has so many bytes, and is freed with it; commands that use it hold it.
+unsafe impl RawMemory for SoftMemory {
     fn address(&self) -> u64 {
         self.block.start as u64
     }

@@ -182,8 +182,16 @@ impl Sink<'_> {
     /// The error that a device found while rounding a piece: the first entry out of the proven range, and the first
     /// whose exponent cannot be stored, counted in the piece; `u64::MAX` where there is none.
     pub fn faults(&self, piece: &Piece, [range, exponent]: [u64; 2], heads: &[u8]) -> Result<()> {
-        let place =
-            |entry: usize| (piece.rows.start + entry % piece.rows.len(), piece.cols.start + entry / piece.rows.len());
+        let place = |entry: usize| {
+            let (rows, cols) = (piece.rows.len(), &piece.cols);
+            let (row, col) = (piece.rows.start + entry % rows, cols.start + entry / rows);
+            // A square on the diagonal has both triangles, of which one was asked for.
+            match self.triangle {
+                Some(Uplo::Upper) if row > col => (col, row),
+                Some(Uplo::Lower) if row < col => (col, row),
+                _ => (row, col),
+            }
+        };
         if range != u64::MAX {
             let (row, column) = place(range as usize);
             return Err(Error::SelfCheck { row, column });
