@@ -101,7 +101,10 @@ fn a_product_on_devices_is_the_file_of_the_cpu() {
             sandbox.run(&format!("syrk P.bin -o D.bin --precision 200 --device {list} {choice} --report r.json"));
             assert_eq!(sandbox.bytes("Q.bin"), sandbox.bytes("D.bin"), "{list} {choice}");
             let report = sandbox.json("r.json");
-            assert_eq!(report["devices"].as_array().unwrap().len(), list.split(',').count());
+            // The processors may be too slow, by the clocks of the others, to have a share.
+            let shares = report["devices"].as_array().unwrap().len();
+            let soft = list.matches("soft").count();
+            assert!((soft..=list.split(',').count()).contains(&shares), "{list}: {shares}");
             assert_eq!(sum(&report, "moduli"), report["primes"].as_u64().unwrap());
             for device in report["devices"].as_array().unwrap() {
                 let traffic = &device["traffic"];
