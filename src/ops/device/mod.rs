@@ -19,7 +19,6 @@ use crate::context::{Context, Workspace};
 use crate::device::{Device, Event, Traffic};
 use crate::drive::Meter;
 use crate::error::{Error, Result};
-use crate::kernels::EngineSpec;
 use crate::kernels::device::DeviceEngine;
 use crate::math::bound::range_check_bits;
 use crate::math::float::limbs_for;
@@ -113,8 +112,7 @@ impl DevicePlan {
     /// # Errors
     /// [`Error::DeviceLimit`] names the least memory that would do; [`Error::Precision`].
     pub fn new(ctx: &Context, request: &DeviceRequest, limit_bytes: Option<u64>) -> Result<DevicePlan> {
-        let bits = request.bits;
-        let spec = EngineSpec { operand_bits: bits.operand, modulus_bits: bits.modulus, redundant: ctx.self_check() };
+        let spec = request.bits.spec(ctx.self_check());
         let set = ctx.devices();
         let family = match set.family {
             Some(family) => family,

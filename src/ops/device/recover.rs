@@ -137,18 +137,14 @@ impl Recovery<'_, '_> {
     ) -> Result<Region> {
         let piece = Planes { count: portion.piece.entries(), size: lanes[index].input.residue_bytes };
         let plane = |modulus: usize| piece.of(modulus);
-        let source = |lane: &Lane, local: usize| self.source(lane, local, portion);
         let target = lanes[index].gathered.as_ref().expect("several lanes")[slot].region.clone();
         let compute = lanes[index].streams.compute;
         lanes[index].wait(compute, lanes[index].gathered.as_ref().and_then(|slots| slots[slot].free.as_ref()))?;
         for other in 0..lanes.len() {
             let moduli = lanes[other].moduli.clone();
-            if moduli.is_empty() {
-                continue;
-            }
             if other == index {
                 for modulus in moduli.clone() {
-                    let from = source(&lanes[other], modulus - moduli.start);
+                    let from = self.source(&lanes[other], modulus - moduli.start, portion);
                     lanes[index].device.copy(compute, &from, &target.region(plane(modulus)))?;
                 }
                 continue;

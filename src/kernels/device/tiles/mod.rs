@@ -206,7 +206,7 @@ impl TileEngine for DeviceTiles {
 
     fn call_bytes(&self, tile_rows: usize) -> u64 {
         let matrix = Matrix::bytes_for(tile_rows, tile_rows, self.limbs as u32 * 64);
-        self.inner.call_bytes(tile_rows) + matrix + self.products.pinned_bytes(tile_rows, 1 + self.limbs)
+        self.inner.call_bytes(tile_rows) + matrix + self.products.pinned_bytes(tile_rows)
     }
 
     fn preferred_rows(&self) -> usize {

@@ -125,7 +125,7 @@ impl DeviceProducts {
     }
 
     /// Bytes of pinned host memory that a worker takes at most.
-    pub(super) fn pinned_bytes(&self, tile_rows: usize, _slot_words: usize) -> u64 {
+    pub(super) fn pinned_bytes(&self, tile_rows: usize) -> u64 {
         let rows = tile_rows.next_multiple_of(ALIGN) as u64;
         rows * rows * 8 * (2 + self.engine.limbs() as u64 + limbs_for(self.engine.spec().operand_bits + 1) as u64)
     }
