@@ -345,9 +345,9 @@ pub struct RawBench {
     /// 1; kernel: 960].
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub cols: Option<String>,
-    /// Bits of every significand.
-    #[arg(long, short, value_name = "B", default_value = "1024", allow_hyphen_values = true)]
-    pub precision: String,
+    /// Bits of every significand [default: 1024].
+    #[arg(long, short, value_name = "B", allow_hyphen_values = true)]
+    pub precision: Option<String>,
     /// Other implementations to time in the same run, by comma: sdpb, flint, mpfr; of cholesky: flint, nfloat (FLINT's
     /// LU of packed floats), mpfr; of trsm and solve: flint, mpfr.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]

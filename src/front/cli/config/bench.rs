@@ -48,6 +48,21 @@ pub struct BenchKernel {
 }
 
 impl RawBench {
+    /// Refuses the options of operations on big floats, for `what`, which has none of them.
+    pub(super) fn refuse_extras(&self, what: &str) -> Result<()> {
+        let extras = [
+            ("--precision", self.precision.is_some()),
+            ("--rivals", self.rivals.iter().any(|name| !name.is_empty())),
+            ("--self-check", self.self_check),
+            ("--memory-parts", !self.memory_parts.is_empty()),
+            ("--window", window(&self.window)? != WindowKind::Auto),
+        ];
+        match extras.iter().find(|(_, given)| *given) {
+            Some((name, _)) => Err(Error::InvalidArgument(format!("{name} does not belong to {what}"))),
+            None => Ok(()),
+        }
+    }
+
     pub(super) fn resolve(mut self) -> Result<Command> {
         let engine = std::mem::take(&mut self.engine).resolve()?;
         let runs = size("--runs", &self.runs)?;
@@ -67,6 +82,7 @@ impl RawBench {
         }
         if self.operation == "kernel" {
             engine.refuse_devices("a plane product to time (sunzi gpu-check times those of devices)")?;
+            self.refuse_extras("kernel")?;
             let (rows, cols) = (given("--rows", &self.rows, 4096)?, given("--cols", &self.cols, 960)?);
             return Ok(Command::BenchKernel(BenchKernel { rows, cols, runs, engine }));
         }
@@ -87,7 +103,7 @@ impl RawBench {
         if operation == Operation::Cholesky && cols != rows {
             return Err(Error::InvalidArgument(format!("--cols: a matrix to factor is square, not {rows} x {cols}")));
         }
-        let precision_bits = precision("--precision", &self.precision)?;
+        let precision_bits = self.precision.as_deref().map_or(Ok(1024), |text| precision("--precision", text))?;
         check_reach(precision_bits, engine.kernel)?;
         let rivals = self.rivals.into_iter().filter(|name| !name.is_empty()).collect();
         let part = |text: &String| match parse_count("--memory-parts", text)? {

@@ -47,18 +47,9 @@ impl RawDouble {
 
 impl RawBench {
     pub(super) fn resolve_double(self, tile_rows: Option<usize>, runs: usize, mut engine: Engine) -> Result<Command> {
-        let refused = |name: &str| Err(Error::InvalidArgument(format!("{name} does not belong to --element double")));
-        if self.rivals.iter().any(|name| !name.is_empty()) {
-            return refused("--rivals");
-        }
+        self.refuse_extras("--element double")?;
         if self.cols.is_some() {
-            return refused("--cols");
-        }
-        if self.self_check {
-            return refused("--self-check");
-        }
-        if !self.memory_parts.is_empty() {
-            return refused("--memory-parts");
+            return Err(Error::InvalidArgument("--cols does not belong to --element double".into()));
         }
         let RawDouble { policy, victim, .. } = self.double;
         if engine.devices.is_empty() {
