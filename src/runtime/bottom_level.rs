@@ -3,6 +3,7 @@
 //! In units of a third of the multiply-adds of a product of tiles. Knows: the graph. Does not know: devices.
 
 use crate::runtime::{CholeskyGraph, Task, TileId};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 const POTRF: u64 = 1;
 const TRSM: u64 = 3;
@@ -17,21 +18,40 @@ pub struct BottomLevels {
     finish: Vec<u64>,
 }
 
+/// The table made last, as long as somebody uses it: all processes of a simulation share it.
+static LAST: Mutex<Weak<BottomLevels>> = Mutex::new(Weak::new());
+
 impl BottomLevels {
-    /// Computes the table; the work is cubic in the number of tile rows.
+    /// Computes the table; the work is quadratic in the number of tile rows.
     pub fn new(graph: CholeskyGraph) -> BottomLevels {
+        let tiles = graph.tiles;
         let mut levels = BottomLevels { graph, finish: vec![0; graph.tile_count()] };
-        for col in (0..graph.tiles).rev() {
-            // From below the diagonal up: a tile's readers are finished in later columns.
-            for row in (col..graph.tiles).rev() {
-                let tile = TileId { row, col };
-                let own = if row == col { POTRF } else { TRSM };
-                let next = graph.successors(graph.finish(tile));
-                let longest = next.into_iter().map(|task| levels.of(task)).max();
-                levels.finish[graph.index(tile)] = own + longest.unwrap_or(0);
+        // Over the columns done: the longest way on along each row, its own columns counted; below each diagonal tile.
+        let (mut along, mut below) = (vec![0; tiles], vec![0; tiles]);
+        for col in (0..tiles).rev() {
+            for row in (col + 1..tiles).rev() {
+                let (steps, diagonal) = ((row - col) as u64, levels.finish[graph.index(TileId { row, col: row })]);
+                let down = if row + 1 < tiles { steps * GEMM + below[row] } else { 0 };
+                let across = u64::saturating_sub(along[row], col as u64 * GEMM);
+                let level = TRSM + across.max(steps * SYRK + diagonal).max(down);
+                levels.finish[graph.index(TileId { row, col })] = level;
+                along[row] = along[row].max(col as u64 * GEMM + level);
+                below[col] = below[col].max(level);
             }
+            levels.finish[graph.index(TileId { row: col, col })] = POTRF + below[col];
         }
         levels
+    }
+
+    /// The table, shared with whoever has it already.
+    pub fn shared(graph: CholeskyGraph) -> Arc<BottomLevels> {
+        let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = last.upgrade().filter(|known| known.graph.tiles == graph.tiles);
+        known.unwrap_or_else(|| {
+            let made = Arc::new(BottomLevels::new(graph));
+            *last = Arc::downgrade(&made);
+            made
+        })
     }
 
     /// The level of a task, its own work included.

@@ -101,6 +101,19 @@ impl CholeskyGraph {
         }
     }
 
+    /// Orders ready tasks by how many of their tiles are missing where they would run; of those the leftmost first.
+    pub(super) fn missing_key(&self, task: Task, resident: &dyn Fn(TileId) -> bool) -> (usize, usize, usize, usize) {
+        let tile = self.output(task);
+        let absent = |row, col| usize::from(!resident(TileId { row, col }));
+        let (inputs, k) = match task {
+            Task::Gemm { i, j, k } => (absent(i, k) + absent(j, k), k),
+            Task::Syrk { i, k } => (absent(i, k), k),
+            Task::Trsm { k, .. } => (absent(k, k), k),
+            Task::Potrf { k } => (0, k),
+        };
+        (inputs + absent(tile.row, tile.col), tile.col, k, tile.row)
+    }
+
     /// The tasks that must be done before `task`, where the updates of a tile are taken in the order of their columns.
     pub fn predecessors(&self, task: Task) -> Vec<Task> {
         let before = |tile: TileId, k: usize| (k > 0).then(|| self.update(tile, k - 1));

@@ -10,6 +10,7 @@ mod coherence;
 mod conductor;
 mod evict;
 mod policy;
+pub mod protocol;
 mod scheduler;
 mod task_queue;
 

@@ -6,7 +6,7 @@
 use crate::error::{Error, Result};
 use crate::runtime::{BottomLevels, CholeskyGraph, Task, TileId};
 use serde::Serialize;
-use std::cmp::Reverse;
+use std::sync::Arc;
 
 /// Rule of choice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
@@ -73,19 +73,15 @@ pub struct Chooser {
     policy: Policy,
     graph: CholeskyGraph,
     last: Option<TileId>,
-    random: u64,
-    levels: Option<BottomLevels>,
-    /// The panel of each tile column.
-    panels: Vec<usize>,
+    draw: Draw,
+    priorities: Priorities,
 }
 
 impl Chooser {
     /// A chooser for a device that has room for `room_tiles` tiles and owns those that `owns` names.
     pub fn new(policy: Policy, graph: CholeskyGraph, room_tiles: usize, owns: impl Fn(TileId) -> bool) -> Chooser {
-        let random = if let Policy::Random(seed) = policy { seed } else { 0 };
-        let levels = (policy == Policy::CriticalPath).then(|| BottomLevels::new(graph));
-        let panels = if policy == Policy::Panels { panels(graph, room_tiles, owns) } else { Vec::new() };
-        Chooser { policy, graph, last: None, random, levels, panels }
+        let draw = Draw::new(if let Policy::Random(seed) = policy { seed } else { 0 });
+        Chooser { policy, graph, last: None, draw, priorities: Priorities::new(policy, graph, room_tiles, owns) }
     }
 
     /// The place of the best of `ready`, which is not empty.
@@ -94,30 +90,10 @@ impl Chooser {
         let place = match self.policy {
             Policy::Fifo => 0,
             Policy::Lifo => ready.len() - 1,
-            Policy::Random(_) => (self.draw() % ready.len() as u64) as usize,
+            Policy::Random(_) => self.draw.below(ready.len()),
             Policy::ByIj => self.in_row_or_column(ready),
-            Policy::Greedy => best(ready, |task| {
-                let (tile, k) = (self.graph.output(task), step(task));
-                let absent = |row, col| usize::from(!resident(TileId { row, col }));
-                let inputs = match task {
-                    Task::Gemm { i, j, .. } => absent(i, k) + absent(j, k),
-                    Task::Syrk { i, .. } => absent(i, k),
-                    Task::Trsm { .. } => absent(k, k),
-                    Task::Potrf { .. } => 0,
-                };
-                let missing = inputs + absent(tile.row, tile.col);
-                (missing, tile.col, k, tile.row)
-            }),
-            Policy::CriticalPath => {
-                let levels = self.levels.as_ref().expect("made for this policy");
-                best(ready, |task| Reverse(levels.of(task)))
-            }
-            Policy::Panels => best(ready, |task| {
-                let tile = self.graph.output(task);
-                // Inside a step first what the next diagonal tile waits for, then row by row.
-                let is_next = tile.row == tile.col && tile.col == step(task) + 1;
-                (self.panels[tile.col], step(task), !is_next, tile.row, tile.col)
-            }),
+            Policy::Greedy => best(ready, |task| self.graph.missing_key(task, &resident)),
+            Policy::CriticalPath | Policy::Panels => best(ready, |task| self.priorities.rank(task)),
         };
         self.last = Some(self.graph.output(ready[place]));
         place
@@ -128,13 +104,69 @@ impl Chooser {
         let find = |fits: &dyn Fn(TileId) -> bool| ready.iter().position(|&task| fits(self.graph.output(task)));
         find(&|tile| tile.row == last.row).or_else(|| find(&|tile| tile.col == last.col)).unwrap_or(0)
     }
+}
 
-    /// The next number of the generator of Steele, Lea and Flood (SplitMix64).
-    fn draw(&mut self) -> u64 {
-        self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.random ^ self.random >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+/// Tasks in an order that does not change while they wait, under the policies that have one.
+#[derive(Clone, Debug)]
+pub(super) enum Priorities {
+    /// There is none.
+    None,
+    /// The longest path to the end first.
+    Levels(Arc<BottomLevels>),
+    /// By the panel of each tile column.
+    Panels(Vec<usize>),
+    /// All updates by one column before those by the next.
+    Steps,
+}
+
+impl Priorities {
+    /// The order under `policy`, for a memory of `room_tiles` tiles and the tiles that `owns` names.
+    pub fn new(policy: Policy, graph: CholeskyGraph, room_tiles: usize, owns: impl Fn(TileId) -> bool) -> Priorities {
+        match policy {
+            Policy::CriticalPath => Priorities::Levels(BottomLevels::shared(graph)),
+            Policy::Panels => Priorities::Panels(panels(graph, room_tiles, owns)),
+            _ => Priorities::None,
+        }
+    }
+
+    /// What is least comes first.
+    pub fn rank(&self, task: Task) -> Option<[u64; 4]> {
+        let k = step(task);
+        let TileId { row, col } = match task {
+            Task::Potrf { k } => TileId { row: k, col: k },
+            Task::Trsm { i, k } => TileId { row: i, col: k },
+            Task::Syrk { i, .. } => TileId { row: i, col: i },
+            Task::Gemm { i, j, .. } => TileId { row: i, col: j },
+        };
+        let place = (row as u64) << 32 | col as u64;
+        match self {
+            Priorities::None => None,
+            Priorities::Levels(levels) => Some([u64::MAX - levels.of(task), 0, 0, 0]),
+            Priorities::Panels(panels) => {
+                // Inside a step first what the next diagonal tile waits for, then row by row.
+                let is_next = row == col && col == k + 1;
+                Some([panels[col] as u64, k as u64, u64::from(!is_next), place])
+            }
+            Priorities::Steps => Some([k as u64, u64::from(col > k + 1), col as u64, row as u64]),
+        }
+    }
+}
+
+/// The generator of Steele, Lea and Flood (SplitMix64).
+#[derive(Clone, Debug)]
+pub(super) struct Draw(u64);
+
+impl Draw {
+    pub fn new(seed: u64) -> Draw {
+        Draw(seed)
+    }
+
+    /// A number below `limit`, which is not 0.
+    pub fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ mixed >> 31
+        ((mixed ^ mixed >> 31) % limit as u64) as usize
     }
 }
 

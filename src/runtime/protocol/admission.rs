@@ -1,0 +1,147 @@
+//! Room for tiles of other processes: slots, given out column by column.
+//!
+//! A process asks for a tile only when it has a slot for it, and gives slots out in one order: by tile column, then by
+//! row. So the tiles of the first column that is not done everywhere always have their slots, which is what the proof
+//! that no process waits for ever rests on (docs/decisions/017-one-protocol.md).
+
+use super::ProcessGrid;
+use super::lists::ClientList;
+use crate::runtime::TileId;
+use std::collections::{HashMap, HashSet};
+
+/// A tile of another process, from the time that a slot is set aside for it.
+#[derive(Clone, Debug)]
+pub(super) struct Slot {
+    /// The tile.
+    pub tile: TileId,
+    /// Own tasks that are still to read it.
+    pub consumers: usize,
+    /// Whether it was asked for.
+    pub asked: bool,
+    /// Transfers since its owner, once it is here.
+    pub depth: Option<u32>,
+    /// Whom this process is to send it to.
+    pub list: ClientList,
+    /// Transfers that have begun and not ended.
+    pub sending: usize,
+}
+
+impl Slot {
+    /// Whether nobody needs the tile any more.
+    pub fn is_done(&self) -> bool {
+        self.depth.is_some() && self.consumers == 0 && self.sending == 0 && self.list.is_empty()
+    }
+}
+
+/// The slots of one process.
+pub(super) struct Admission {
+    grid: ProcessGrid,
+    tiles: usize,
+    process: usize,
+    /// The next tile that may be wanted.
+    next: Option<TileId>,
+    slots: Vec<Option<Slot>>,
+    free: Vec<usize>,
+    places: HashMap<TileId, usize>,
+    /// Finished tiles without a slot yet.
+    announced: HashSet<TileId>,
+    /// Who asked for tiles that this process is to serve and that are not here yet.
+    early: HashMap<TileId, Vec<u32>>,
+    peak: usize,
+}
+
+impl Admission {
+    /// `slots` free slots.
+    pub fn new(grid: ProcessGrid, tiles: usize, process: usize, slots: usize) -> Admission {
+        Admission {
+            grid,
+            tiles,
+            process,
+            next: (tiles > 0).then_some(TileId { row: 0, col: 0 }),
+            slots: vec![None; slots],
+            free: (0..slots).rev().collect(),
+            places: HashMap::new(),
+            announced: HashSet::new(),
+            early: HashMap::new(),
+            peak: 0,
+        }
+    }
+
+    /// Whether every slot is free and no more will be wanted.
+    pub fn is_done(&self) -> bool {
+        self.free.len() == self.slots.len() && self.next.is_none()
+    }
+
+    /// Most slots in use at a time.
+    pub fn peak(&self) -> usize {
+        self.peak
+    }
+
+    /// Sets slots aside while there are any, and calls `admitted` with each.
+    pub fn admit(&mut self, mut admitted: impl FnMut(usize, &mut Slot)) {
+        while !self.free.is_empty() {
+            let Some(tile) = self.next_need() else { break };
+            let slot = self.free.pop().expect("there is one");
+            let (list, consumers) = (ClientList::default(), self.grid.consumers(self.tiles, self.process, tile));
+            let new = Slot { tile, consumers, asked: self.announced.remove(&tile), depth: None, list, sending: 0 };
+            self.places.insert(tile, slot);
+            admitted(slot, self.slots[slot].insert(new));
+            self.peak = self.peak.max(self.slots.len() - self.free.len());
+        }
+        // Asks whether more will be wanted, so that the end is noticed.
+        if self.next.is_some() && self.free.len() == self.slots.len() {
+            self.next = self.peek();
+        }
+    }
+
+    fn peek(&self) -> Option<TileId> {
+        let mut from = self.next?;
+        loop {
+            match self.grid.next_need(self.tiles, self.process, from) {
+                Some(tile) => return Some(tile),
+                None if from.col + 1 < self.tiles => from = TileId { row: from.col + 1, col: from.col + 1 },
+                None => return None,
+            }
+        }
+    }
+
+    fn next_need(&mut self) -> Option<TileId> {
+        let tile = self.peek();
+        self.next = tile.map(|tile| TileId { row: tile.row + 1, ..tile });
+        tile
+    }
+
+    /// The slot of a tile.
+    pub fn find(&mut self, tile: TileId) -> Option<(usize, &mut Slot)> {
+        let &slot = self.places.get(&tile)?;
+        Some((slot, self.slots[slot].as_mut().expect("places name slots in use")))
+    }
+
+    /// The slot of that number, which is in use.
+    pub fn slot(&mut self, slot: usize) -> &mut Slot {
+        self.slots[slot].as_mut().expect("the slot is in use")
+    }
+
+    /// Notes that a tile without a slot is finished.
+    pub fn announce(&mut self, tile: TileId) {
+        self.announced.insert(tile);
+    }
+
+    /// Notes that a process wants a tile that is not here yet.
+    pub fn ask_early(&mut self, tile: TileId, process: u32) {
+        self.early.entry(tile).or_default().push(process);
+    }
+
+    /// Who wanted a tile before it came.
+    pub fn take_early(&mut self, tile: TileId) -> Vec<u32> {
+        self.early.remove(&tile).unwrap_or_default()
+    }
+
+    /// Frees a slot.
+    pub fn free(&mut self, slot: usize) -> TileId {
+        let gone = self.slots[slot].take().expect("the slot is in use");
+        self.places.remove(&gone.tile);
+        self.free.push(slot);
+        gone.tile
+    }
+}

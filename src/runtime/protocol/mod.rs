@@ -1,0 +1,111 @@
+//! One process of a tiled Cholesky factorisation over many processes, without I/O, threads or clocks.
+//!
+//! The owner of a tile runs its tasks. A finished tile goes to the processes that read it on request; what a process
+//! holds of others lies in a fixed number of slots. [`Process::handle`] takes in what has happened, [`Process::poll`]
+//! says what to do next; drivers move messages and compute. Every driver (threads, MPI, simulator) runs this code.
+//! Promise: with at least [`ProcessGrid::least_slots`] slots, and drivers that deliver every message and run every
+//! task, every process comes to an end, in whatever order messages arrive (docs/decisions/017-one-protocol.md).
+//! Source: Tsujita, Endo, Fujisawa, "The Scalable Petascale Data-Driven Approach for the Cholesky Factorization with
+//! multiple GPUs", ESPM2 2015.
+
+mod admission;
+mod delivery;
+mod grid;
+mod lists;
+mod message;
+mod process;
+mod progress;
+mod ready;
+#[cfg(test)]
+mod tests;
+
+pub use delivery::{Binomial, CsList, Delivery, DeliveryKind, PointToPoint, Synchronous};
+pub use grid::ProcessGrid;
+pub use message::{Client, Message};
+pub use process::{Counters, Process};
+
+use crate::runtime::{Policy, TileId};
+use serde::Serialize;
+use std::ops::Range;
+
+/// How a process finds out that nobody will ask it for anything.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Termination {
+    /// Its lists of clients are empty: no messages.
+    #[default]
+    Lists,
+    /// Every process tells every other that it has finished.
+    AllToAll,
+}
+
+/// Choices of a process; the same on all of them but for the policy.
+#[derive(Clone, Copy, Debug)]
+pub struct ProtocolOptions {
+    /// Who sends a tile to whom.
+    pub delivery: DeliveryKind,
+    /// When a process may end.
+    pub termination: Termination,
+    /// Which ready tile is worked on next.
+    pub policy: Policy,
+    /// Tiles of other processes that have room at a time.
+    pub slots: usize,
+    /// Runs that may be under way at a time.
+    pub workers: usize,
+    /// Most updates of a run; with more than one, a run may also finish its tile.
+    pub most_updates: usize,
+    /// Whether a tile that came must be converted before tasks can read it ([`Event::Imported`]).
+    pub imports: bool,
+    /// Tiles that a device has room for, for the policies that ask.
+    pub room_tiles: usize,
+}
+
+/// Work on one own tile: updates by some columns, in order, then perhaps its last task.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TileRun {
+    /// The tile.
+    pub tile: TileId,
+    /// Tile columns whose updates (SYRK, GEMM) are applied.
+    pub updates: Range<usize>,
+    /// Whether the tile is finished after them (POTRF, TRSM).
+    pub finish: bool,
+}
+
+/// What has happened.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// A message arrived; for [`Message::Tile`] the tile's data lies in a buffer of the driver.
+    Message {
+        /// The sender.
+        from: usize,
+        /// The message.
+        message: Message,
+    },
+    /// The tile of another process can be read by tasks, where [`ProtocolOptions::imports`] says that it must be
+    /// prepared first.
+    Imported(TileId),
+    /// The data of a tile sent by [`Action::Send`] has left: one event for each such message.
+    Sent(TileId),
+    /// A run is done.
+    Done(TileRun),
+    /// This process must stop for an error of its own.
+    Failed,
+}
+
+/// What is to be done.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Action {
+    /// Send a message, and with [`Message::Tile`] the data of the tile.
+    Send {
+        /// The receiver.
+        to: usize,
+        /// The message.
+        message: Message,
+    },
+    /// Do some work.
+    Run(TileRun),
+    /// The data of a tile of another process, or what was kept for sending of an own one, is not needed again.
+    Release(TileId),
+    /// This process is done: said once, and nothing comes after it.
+    Finished,
+}

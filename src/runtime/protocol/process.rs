@@ -1,0 +1,434 @@
+//! The state machine of one process.
+
+use super::admission::{Admission, Slot};
+use super::lists::{ClientList, Route};
+use super::progress::{MOST_SLOTS, Operand, Progress};
+use super::ready::Ready;
+use super::{Action, Client, Delivery, Event, Message, ProcessGrid, ProtocolOptions, Termination, TileRun};
+use crate::error::Result;
+use crate::runtime::policy::Priorities;
+use crate::runtime::{CholeskyGraph, TileId};
+use serde::Serialize;
+use std::collections::{HashMap, VecDeque};
+
+/// What a process has said and held.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Counters {
+    /// Notices sent.
+    pub notices: u64,
+    /// Requests sent, forwarded ones not counted.
+    pub requests: u64,
+    /// Requests forwarded.
+    pub forwards: u64,
+    /// Tiles sent.
+    pub tiles: u64,
+    /// Messages sent for termination alone.
+    pub finished: u64,
+    /// Most times that this process sent one of its own tiles.
+    pub most_sends: u32,
+    /// Most transfers between the owner of a tile and this process.
+    pub depth: u32,
+    /// Most times that a request answered here was forwarded.
+    pub hops: u32,
+    /// Most slots in use.
+    pub peak_slots: u64,
+    /// Most ready tiles.
+    pub peak_ready: u64,
+    /// Tasks done.
+    pub tasks: u64,
+}
+
+/// What is known about sending an own tile.
+#[derive(Default)]
+struct Outbox {
+    list: ClientList,
+    finished: bool,
+    sending: usize,
+    sends: u32,
+}
+
+/// One process.
+pub struct Process {
+    grid: ProcessGrid,
+    graph: CholeskyGraph,
+    rank: usize,
+    options: ProtocolOptions,
+    delivery: &'static dyn Delivery,
+    progress: Progress,
+    admission: Admission,
+    ready: Ready,
+    /// Own tiles that somebody is still to get.
+    outboxes: HashMap<TileId, Outbox>,
+    actions: VecDeque<Action>,
+    running: usize,
+    /// Processes that are not known to have finished, under all-to-all termination.
+    unheard: usize,
+    told: bool,
+    stopped: bool,
+    finished: bool,
+    counters: Counters,
+}
+
+impl Process {
+    /// Process `rank` of `grid`, for `graph.tiles` tile rows.
+    ///
+    /// # Errors
+    /// [`crate::Error::InvalidArgument`] for an empty grid and for fewer slots than [`ProcessGrid::least_slots`].
+    pub fn new(grid: ProcessGrid, graph: CholeskyGraph, rank: usize, options: ProtocolOptions) -> Result<Process> {
+        grid.check(graph.tiles, options.slots)?;
+        Ok(Process::unchecked(grid, graph, rank, options))
+    }
+
+    /// [`Process::new`] for a grid and a number of slots that [`ProcessGrid::check`] has passed: a simulation has
+    /// thousands of processes.
+    pub fn unchecked(grid: ProcessGrid, graph: CholeskyGraph, rank: usize, options: ProtocolOptions) -> Process {
+        assert!(rank < grid.size(), "process {rank} of {}", grid.size());
+        let delivery = options.delivery.rule();
+        let progress = Progress::new(grid, graph, rank, delivery.in_steps());
+        let priorities = match delivery.in_steps() {
+            true => Priorities::Steps,
+            false => Priorities::new(options.policy, graph, options.room_tiles, |tile| grid.owner(tile) == rank),
+        };
+        let unheard = if options.termination == Termination::AllToAll { grid.size() - 1 } else { 0 };
+        let mut process = Process {
+            grid,
+            graph,
+            rank,
+            options,
+            delivery,
+            progress,
+            admission: Admission::new(grid, graph.tiles, rank, options.slots.min(MOST_SLOTS)),
+            ready: Ready::new(options.policy, graph, priorities),
+            outboxes: HashMap::new(),
+            actions: VecDeque::new(),
+            running: 0,
+            unheard,
+            told: false,
+            stopped: false,
+            finished: false,
+            counters: Counters::default(),
+        };
+        if graph.tiles > 0 && grid.owner(TileId { row: 0, col: 0 }) == rank {
+            process.offer(TileId { row: 0, col: 0 });
+        }
+        process.admit();
+        process
+    }
+
+    /// What has been said and held so far.
+    pub fn counters(&self) -> Counters {
+        Counters { peak_slots: self.admission.peak() as u64, ..self.counters }
+    }
+
+    /// Ready tiles that no worker has taken.
+    pub fn ready(&self) -> usize {
+        self.ready.len()
+    }
+
+    /// Whether [`Action::Finished`] was said.
+    pub fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    /// Whether this process or another one has met an error.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped
+    }
+
+    /// The next action, where all tiles are equally near.
+    pub fn poll(&mut self) -> Option<Action> {
+        self.poll_near(&|_| true)
+    }
+
+    /// The next action; `resident` tells which tiles lie where the work is done.
+    pub fn poll_near(&mut self, resident: &dyn Fn(TileId) -> bool) -> Option<Action> {
+        if let Some(action) = self.actions.pop_front() {
+            return Some(action);
+        }
+        if self.running < self.options.workers
+            && !self.stopped
+            && let Some(tile) = self.ready.pop(resident)
+        {
+            self.running += 1;
+            return Some(Action::Run(self.progress.run(tile, self.options.most_updates)));
+        }
+        if !self.finished && self.running == 0 && (self.stopped || self.is_complete()) {
+            self.finished = true;
+            return Some(Action::Finished);
+        }
+        // What has just been said about the end.
+        self.actions.pop_front()
+    }
+
+    fn is_complete(&mut self) -> bool {
+        let tasks_done = self.progress.unfinished() == 0 && self.admission.is_done() && self.outboxes.is_empty();
+        if tasks_done && !self.told && self.options.termination == Termination::AllToAll {
+            self.told = true;
+            self.counters.finished = self.say_to_all(&Message::Finished);
+        }
+        tasks_done && self.unheard == 0 && self.actions.is_empty()
+    }
+
+    fn say_to_all(&mut self, message: &Message) -> u64 {
+        let others = (0..self.grid.size()).filter(|&to| to != self.rank);
+        self.actions.extend(others.map(|to| Action::Send { to, message: message.clone() }));
+        self.grid.size() as u64 - 1
+    }
+
+    /// Takes in what has happened.
+    pub fn handle(&mut self, event: Event) {
+        match event {
+            Event::Done(run) => self.done(&run),
+            Event::Failed => self.fail(),
+            Event::Message { message: Message::Stop, .. } => self.stop(),
+            _ if self.stopped => {}
+            Event::Imported(tile) => {
+                let (slot, _) = self.admission.find(tile).expect("a tile that came has a slot");
+                self.arrive(tile, Operand::Slot(slot));
+            }
+            Event::Sent(tile) => self.sent(tile),
+            Event::Message { message, .. } => self.receive(message),
+        }
+    }
+
+    /// An error of this process: all others are told, once.
+    fn fail(&mut self) {
+        if !self.stopped {
+            self.stop();
+            self.say_to_all(&Message::Stop);
+        }
+    }
+
+    fn stop(&mut self) {
+        self.stopped = true;
+        self.actions.clear();
+    }
+
+    fn receive(&mut self, message: Message) {
+        match message {
+            Message::Notice(tile) => match self.admission.find(tile) {
+                Some(_) => self.request(tile),
+                None => self.admission.announce(tile),
+            },
+            Message::Request { tile, client, hops } => self.requested(tile, client, hops),
+            Message::Tile { tile, clients, depth } => self.tile_came(tile, clients, depth),
+            Message::Finished => self.unheard -= 1,
+            Message::Stop => self.stop(),
+        }
+    }
+
+    /// Asks for a tile that has a slot.
+    fn request(&mut self, tile: TileId) {
+        let owner = self.grid.owner(tile);
+        let to = match self.delivery.sends_notices() {
+            true => owner,
+            false => {
+                let clients = self.grid.clients(self.graph.tiles, tile);
+                let own = clients.iter().position(|&client| client as usize == self.rank).expect("a reader");
+                match self.delivery.server(clients.len() + 1, own + 1) {
+                    0 => owner,
+                    number => clients[number - 1] as usize,
+                }
+            }
+        };
+        self.counters.requests += 1;
+        let message = Message::Request { tile, client: self.rank as u32, hops: 0 };
+        self.actions.push_back(Action::Send { to, message });
+    }
+
+    /// Gives free slots out and asks for what is known to be finished.
+    fn admit(&mut self) {
+        let ahead = !self.delivery.sends_notices();
+        let mut wanted = Vec::new();
+        self.admission.admit(|_, slot: &mut Slot| {
+            if ahead || slot.asked {
+                slot.asked = true;
+                wanted.push(slot.tile);
+            }
+        });
+        wanted.into_iter().for_each(|tile| self.request(tile));
+    }
+
+    fn requested(&mut self, tile: TileId, client: u32, hops: u32) {
+        if self.grid.owner(tile) != self.rank {
+            match self.admission.find(tile) {
+                Some((_, slot)) if slot.depth.is_some() => match slot.list.request(client) {
+                    Route::Here => self.counters.hops = self.counters.hops.max(hops),
+                    Route::Forward(server) => self.forward(tile, client, hops, server),
+                },
+                _ => return self.admission.ask_early(tile, client),
+            }
+            return self.serve_slot(tile);
+        }
+        let outbox = Process::outbox(&mut self.outboxes, self.delivery, (self.grid, self.graph.tiles), tile);
+        match outbox.list.request(client) {
+            Route::Here => self.counters.hops = self.counters.hops.max(hops),
+            Route::Forward(server) => self.forward(tile, client, hops, server),
+        }
+        self.serve_own(tile);
+    }
+
+    fn forward(&mut self, tile: TileId, client: u32, hops: u32, server: u32) {
+        self.counters.forwards += 1;
+        let message = Message::Request { tile, client, hops: hops + 1 };
+        self.actions.push_back(Action::Send { to: server as usize, message });
+    }
+
+    /// What is to be sent of an own tile; made when it is first needed.
+    fn outbox<'a>(
+        outboxes: &'a mut HashMap<TileId, Outbox>,
+        delivery: &dyn Delivery,
+        (grid, tiles): (ProcessGrid, usize),
+        tile: TileId,
+    ) -> &'a mut Outbox {
+        outboxes.entry(tile).or_insert_with(|| {
+            let clients = grid.clients(tiles, tile);
+            let served = delivery.served_by(clients.len() + 1, 0).into_iter();
+            let list = ClientList::new(served.map(|number| Client { process: clients[number - 1], asked: false }));
+            Outbox { list, ..Outbox::default() }
+        })
+    }
+
+    /// Sends an own tile to those who have asked, once it is finished.
+    fn serve_own(&mut self, tile: TileId) {
+        let Some(outbox) = self.outboxes.get_mut(&tile) else { return };
+        if outbox.finished {
+            while let Some((client, clients)) = outbox.list.serve(self.delivery) {
+                outbox.sending += 1;
+                outbox.sends += 1;
+                self.counters.tiles += 1;
+                self.counters.most_sends = self.counters.most_sends.max(outbox.sends);
+                let message = Message::Tile { tile, clients, depth: 1 };
+                self.actions.push_back(Action::Send { to: client as usize, message });
+            }
+            if outbox.sending == 0 && outbox.list.is_empty() {
+                self.outboxes.remove(&tile);
+                self.actions.push_back(Action::Release(tile));
+            }
+        }
+    }
+
+    /// Sends a tile on to those who have asked, and frees its slot if nobody needs it any more.
+    fn serve_slot(&mut self, tile: TileId) {
+        let Some((place, slot)) = self.admission.find(tile) else { return };
+        let Some(depth) = slot.depth else { return };
+        while let Some((client, clients)) = slot.list.serve(self.delivery) {
+            slot.sending += 1;
+            self.counters.tiles += 1;
+            let message = Message::Tile { tile, clients, depth: depth + 1 };
+            self.actions.push_back(Action::Send { to: client as usize, message });
+        }
+        if slot.is_done() {
+            self.admission.free(place);
+            self.actions.push_back(Action::Release(tile));
+            self.admit();
+        }
+    }
+
+    fn sent(&mut self, tile: TileId) {
+        if self.grid.owner(tile) == self.rank {
+            self.outboxes.get_mut(&tile).expect("it is being sent").sending -= 1;
+            self.serve_own(tile);
+        } else {
+            let (_, slot) = self.admission.find(tile).expect("a tile that is sent stays");
+            slot.sending -= 1;
+            self.serve_slot(tile);
+        }
+    }
+
+    fn tile_came(&mut self, tile: TileId, mut clients: Vec<Client>, depth: u32) {
+        let early = self.admission.take_early(tile);
+        let served = self.served_here(tile);
+        clients.extend(served.into_iter().map(|process| Client { process, asked: false }));
+        for client in &mut clients {
+            client.asked |= early.contains(&client.process);
+        }
+        let (place, slot) = self.admission.find(tile).expect("a tile comes only where it was asked for");
+        slot.depth = Some(depth);
+        slot.list = ClientList::new(clients);
+        self.counters.depth = self.counters.depth.max(depth);
+        self.serve_slot(tile);
+        if !self.options.imports {
+            self.arrive(tile, Operand::Slot(place));
+        }
+    }
+
+    /// Whom this process serves by a rule known in advance.
+    fn served_here(&self, tile: TileId) -> Vec<u32> {
+        if self.delivery.sends_notices() || self.delivery.delegated(1) > 0 {
+            return Vec::new(); // the list comes with the tile
+        }
+        let clients = self.grid.clients(self.graph.tiles, tile);
+        let own = clients.iter().position(|&client| client as usize == self.rank).expect("a reader");
+        let served = self.delivery.served_by(clients.len() + 1, own + 1);
+        served.into_iter().map(|number| clients[number - 1]).collect()
+    }
+
+    /// Lets tasks read a finished tile.
+    fn arrive(&mut self, tile: TileId, operand: Operand) {
+        let mut offered = Vec::new();
+        self.progress.arrived(tile, operand, |waiting| offered.push(waiting));
+        offered.into_iter().for_each(|waiting| self.offer(waiting));
+    }
+
+    /// Puts a tile into the ready queue, if something can be done on it.
+    fn offer(&mut self, tile: TileId) {
+        if let Some(k) = self.progress.take(tile) {
+            self.ready.push(if k < tile.col { self.graph.update(tile, k) } else { self.graph.finish(tile) });
+            self.counters.peak_ready = self.counters.peak_ready.max(self.ready.len() as u64);
+        }
+    }
+
+    fn done(&mut self, run: &TileRun) {
+        self.running -= 1;
+        if self.stopped {
+            return;
+        }
+        self.counters.tasks += run.updates.len() as u64 + u64::from(run.finish);
+        let mut offered = Vec::new();
+        self.progress.done(run, |tile| offered.push(tile));
+        for k in run.updates.clone() {
+            let (left, right) = self.progress.operands(run.tile, k).expect("they were read");
+            self.consumed(left);
+            if run.tile.row != run.tile.col {
+                self.consumed(right);
+            }
+        }
+        if run.finish {
+            self.tile_finished(run.tile);
+        } else {
+            self.offer(run.tile);
+        }
+        offered.into_iter().for_each(|tile| self.offer(tile));
+    }
+
+    fn tile_finished(&mut self, tile: TileId) {
+        if tile.row != tile.col {
+            let above = self.progress.above(tile).expect("it was read");
+            self.consumed(above);
+        }
+        let clients = self.grid.clients(self.graph.tiles, tile);
+        if !clients.is_empty() {
+            let context = (self.grid, self.graph.tiles);
+            Process::outbox(&mut self.outboxes, self.delivery, context, tile).finished = true;
+            if self.delivery.sends_notices() {
+                self.counters.notices += clients.len() as u64;
+                let notice = |to: u32| Action::Send { to: to as usize, message: Message::Notice(tile) };
+                self.actions.extend(clients.into_iter().map(notice));
+            }
+            self.serve_own(tile);
+        }
+        self.arrive(tile, Operand::Own);
+    }
+
+    fn consumed(&mut self, operand: Operand) {
+        if let Operand::Slot(place) = operand {
+            let slot = self.admission.slot(place);
+            slot.consumers -= 1;
+            if slot.consumers == 0 {
+                let tile = slot.tile;
+                self.serve_slot(tile);
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The own tiles on which something can be done, and which of them is taken next.
+
+use crate::runtime::policy::{Draw, Priorities};
+use crate::runtime::{CholeskyGraph, Policy, Task, TileId};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// A tile with something to do, and its next task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Item {
+    tile: TileId,
+    task: Task,
+}
+
+/// Priority, then age, then the tile.
+type Ranked = (Reverse<[u64; 4]>, Reverse<u64>, usize, usize);
+
+/// Ready tiles under one policy.
+pub(super) struct Ready {
+    policy: Policy,
+    graph: CholeskyGraph,
+    priorities: Priorities,
+    /// Under policies that rank tasks once and for all.
+    heap: BinaryHeap<Ranked>,
+    /// Under the others, in the order in which tiles became ready.
+    queue: VecDeque<Item>,
+    last: Option<TileId>,
+    draw: Draw,
+    count: u64,
+}
+
+impl Ready {
+    /// Nothing ready.
+    pub fn new(policy: Policy, graph: CholeskyGraph, priorities: Priorities) -> Ready {
+        let draw = Draw::new(if let Policy::Random(seed) = policy { seed } else { 0 });
+        let (heap, queue) = (BinaryHeap::new(), VecDeque::new());
+        Ready { policy, graph, priorities, heap, queue, last: None, draw, count: 0 }
+    }
+
+    /// Tiles that are ready.
+    pub fn len(&self) -> usize {
+        self.heap.len() + self.queue.len()
+    }
+
+    /// Takes in that `task` is the next one on its tile and can run.
+    pub fn push(&mut self, task: Task) {
+        let tile = self.graph.output(task);
+        match self.priorities.rank(task) {
+            Some(rank) => {
+                self.count += 1;
+                self.heap.push((Reverse(rank), Reverse(self.count), tile.row, tile.col));
+            }
+            None => self.queue.push_back(Item { tile, task }),
+        }
+    }
+
+    /// Takes the next tile; `resident` tells which tiles lie where the work is done.
+    pub fn pop(&mut self, resident: &dyn Fn(TileId) -> bool) -> Option<TileId> {
+        if let Some((.., row, col)) = self.heap.pop() {
+            return Some(TileId { row, col });
+        }
+        let last = self.queue.len().checked_sub(1)?;
+        let item = match self.policy {
+            Policy::Lifo => self.queue.pop_back(),
+            Policy::Random(_) => self.queue.swap_remove_back(self.draw.below(last + 1)),
+            Policy::ByIj => self.queue.remove(self.in_row_or_column()),
+            Policy::Greedy => self.queue.remove(self.least_missing(resident)),
+            Policy::Fifo | Policy::CriticalPath | Policy::Panels => self.queue.pop_front(),
+        };
+        let tile = item.expect("the place is in the queue").tile;
+        self.last = Some(tile);
+        Some(tile)
+    }
+
+    fn in_row_or_column(&self) -> usize {
+        let Some(last) = self.last else { return 0 };
+        let find = |fits: &dyn Fn(TileId) -> bool| self.queue.iter().position(|item| fits(item.tile));
+        find(&|tile| tile.row == last.row).or_else(|| find(&|tile| tile.col == last.col)).unwrap_or(0)
+    }
+
+    fn least_missing(&self, resident: &dyn Fn(TileId) -> bool) -> usize {
+        let key = |at: &usize| self.graph.missing_key(self.queue[*at].task, resident);
+        (0..self.queue.len()).min_by_key(key).unwrap_or(0)
+    }
+}

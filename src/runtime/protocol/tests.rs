@@ -1,0 +1,247 @@
+//! Whole runs in one thread: messages and work end in an order drawn from a seed.
+
+use super::*;
+use crate::runtime::{CholeskyGraph, Task};
+use std::collections::HashSet;
+
+/// What is on its way.
+enum Flight {
+    Message { from: usize, to: usize, message: Message },
+    Work { process: usize, run: TileRun },
+    Sent { process: usize, tile: TileId },
+    Import { process: usize, tile: TileId },
+}
+
+struct World {
+    grid: ProcessGrid,
+    graph: CholeskyGraph,
+    options: ProtocolOptions,
+    processes: Vec<Process>,
+    flights: Vec<Flight>,
+    /// Data that each process holds.
+    data: Vec<HashSet<TileId>>,
+    done: HashSet<Task>,
+    finished: usize,
+    seed: u64,
+}
+
+fn options(delivery: DeliveryKind, policy: Policy, slots: usize) -> ProtocolOptions {
+    ProtocolOptions {
+        delivery,
+        termination: Termination::Lists,
+        policy,
+        slots,
+        workers: 2,
+        most_updates: 1,
+        imports: false,
+        room_tiles: 8,
+    }
+}
+
+impl World {
+    fn new(grid: ProcessGrid, tiles: usize, options: ProtocolOptions, seed: u64) -> World {
+        grid.check(tiles, options.slots).unwrap();
+        let graph = CholeskyGraph { tiles };
+        let processes = (0..grid.size()).map(|rank| Process::unchecked(grid, graph, rank, options)).collect();
+        let data = vec![HashSet::new(); grid.size()];
+        let (flights, done) = (Vec::new(), HashSet::new());
+        World { grid, graph, options, processes, flights, data, done, finished: 0, seed }
+    }
+
+    fn draw(&mut self, limit: usize) -> usize {
+        self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.seed >> 33) as usize % limit
+    }
+
+    fn poll(&mut self, process: usize) {
+        while let Some(action) = self.processes[process].poll() {
+            match action {
+                Action::Send { to, message } => {
+                    if let Message::Tile { tile, .. } = message {
+                        assert!(self.data[process].contains(&tile), "{process} sends {tile:?}, which it has not");
+                        self.flights.push(Flight::Sent { process, tile });
+                    }
+                    self.flights.push(Flight::Message { from: process, to, message });
+                }
+                Action::Run(run) => {
+                    self.check(process, &run);
+                    self.flights.push(Flight::Work { process, run });
+                }
+                Action::Release(tile) => {
+                    let held = self.data[process].contains(&tile);
+                    assert!(held, "{process} releases {tile:?}, which it has not");
+                    if self.grid.owner(tile) != process {
+                        self.data[process].remove(&tile);
+                    }
+                }
+                Action::Finished => self.finished += 1,
+            }
+            let held = self.data[process].iter().filter(|&&tile| self.grid.owner(tile) != process).count();
+            assert!(held <= self.options.slots, "{process} holds {held} tiles");
+        }
+    }
+
+    /// Every operand is there, every task comes once and in order.
+    fn check(&mut self, process: usize, run: &TileRun) {
+        assert_eq!(self.grid.owner(run.tile), process);
+        assert!(!run.updates.is_empty() || run.finish);
+        let updates = run.updates.clone().map(|k| self.graph.update(run.tile, k));
+        for task in updates.chain(run.finish.then(|| self.graph.finish(run.tile))) {
+            for input in self.graph.inputs(task) {
+                assert!(self.data[process].contains(&input), "{task:?} lacks {input:?}");
+            }
+            assert!(self.graph.predecessors(task).iter().all(|last| self.done.contains(last)), "{task:?}");
+            assert!(self.done.insert(task), "{task:?} came twice");
+        }
+    }
+
+    fn step(&mut self) {
+        let at = self.draw(self.flights.len());
+        let process = match self.flights.swap_remove(at) {
+            Flight::Message { from, to, message } => {
+                let tile = if let Message::Tile { tile, .. } = message { Some(tile) } else { None };
+                if let Some(tile) = tile {
+                    assert!(self.data[to].insert(tile), "{to} gets {tile:?} twice");
+                }
+                self.processes[to].handle(Event::Message { from, message });
+                if let Some(tile) = tile.filter(|_| self.options.imports) {
+                    self.flights.push(Flight::Import { process: to, tile });
+                }
+                to
+            }
+            Flight::Work { process, run } => {
+                if run.finish {
+                    self.data[process].insert(run.tile);
+                }
+                self.processes[process].handle(Event::Done(run));
+                process
+            }
+            Flight::Sent { process, tile } => {
+                self.processes[process].handle(Event::Sent(tile));
+                process
+            }
+            Flight::Import { process, tile } => {
+                self.processes[process].handle(Event::Imported(tile));
+                process
+            }
+        };
+        self.poll(process);
+    }
+
+    fn run(mut self) -> World {
+        (0..self.grid.size()).for_each(|process| self.poll(process));
+        while !self.flights.is_empty() {
+            self.step();
+        }
+        self
+    }
+}
+
+fn all_grids(most: usize) -> impl Iterator<Item = ProcessGrid> {
+    (1..=most).flat_map(move |rows| (1..=most / rows).map(move |cols| ProcessGrid { rows, cols }))
+}
+
+#[test]
+fn every_run_ends_with_all_tasks_done_and_the_fewest_slots_are_enough() {
+    let policies = [Policy::Fifo, Policy::Lifo, Policy::Random(3), Policy::ByIj, Policy::Greedy, Policy::CriticalPath];
+    for grid in all_grids(8) {
+        for tiles in [0, 1, 2, 3, 5, 8, 13] {
+            for delivery in DeliveryKind::ALL {
+                for (seed, policy) in policies.into_iter().enumerate() {
+                    let slots = grid.least_slots(tiles) + seed % 2 * 3;
+                    let mut options = options(delivery, policy, slots);
+                    options.workers = 1 + seed % 3;
+                    options.most_updates = [1, usize::MAX, 3][seed % 3];
+                    options.imports = seed % 2 == 1;
+                    options.termination = [Termination::Lists, Termination::AllToAll][seed / 2 % 2];
+                    let world = World::new(grid, tiles, options, seed as u64 + tiles as u64).run();
+                    let place = format!("{grid:?}, {tiles} tiles, {} {policy:?}", delivery.name());
+                    assert_eq!(world.done.len(), world.graph.tasks().count(), "{place}");
+                    assert_eq!(world.finished, grid.size(), "{place}");
+                    let finished = world.processes.iter().map(|process| process.counters().finished).sum::<u64>();
+                    let all = (grid.size() * (grid.size() - 1)) as u64;
+                    let expected = if options.termination == Termination::Lists { 0 } else { all };
+                    assert_eq!(finished, expected, "{place}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_tree_keeps_an_owner_to_the_logarithm_of_its_readers() {
+    // 128 readers of a tile, as on 64 x 64 processes.
+    let grid = ProcessGrid { rows: 64, cols: 64 };
+    let tiles = 134;
+    assert!(grid.clients(tiles, TileId { row: 68, col: 2 }).len() >= 120);
+    for delivery in [DeliveryKind::CsList, DeliveryKind::CsListAhead] {
+        let world = World::new(grid, tiles, options(delivery, Policy::Fifo, grid.least_slots(tiles)), 7).run();
+        let most = world.processes.iter().map(|process| process.counters().most_sends).max().unwrap();
+        assert!(most <= 9, "{}: {most} sends", delivery.name());
+        assert_eq!(world.finished, grid.size());
+    }
+}
+
+#[test]
+fn one_slot_too_few_is_refused_with_the_number() {
+    let grid = ProcessGrid { rows: 2, cols: 3 };
+    let least = grid.least_slots(9);
+    assert!(least > 0);
+    let graph = CholeskyGraph { tiles: 9 };
+    let new = |slots| Process::new(grid, graph, 0, options(DeliveryKind::CsList, Policy::Fifo, slots)).map(|_| ());
+    assert!(new(least).is_ok());
+    assert!(new(least - 1).unwrap_err().to_string().contains(&format!("at least {least}")));
+    let empty = ProcessGrid { rows: 0, cols: 3 };
+    assert!(empty.check(9, 100).is_err());
+}
+
+#[test]
+fn the_fewest_slots_are_those_of_the_worst_column() {
+    for grid in all_grids(9) {
+        for tiles in 0..14 {
+            let graph = CholeskyGraph { tiles };
+            let reads = |process: usize, tile: TileId| {
+                let own = |task: &Task| grid.owner(graph.output(*task)) == process;
+                grid.owner(tile) != process && graph.successors(graph.finish(tile)).iter().any(|task| own(task))
+            };
+            let count =
+                |process: usize, col: usize| (col..tiles).filter(|&row| reads(process, TileId { row, col })).count();
+            let most = (0..grid.size()).flat_map(|process| (0..tiles).map(move |col| (process, col)));
+            let most = most.map(|(process, col)| count(process, col)).max().unwrap_or(0);
+            assert_eq!(grid.least_slots(tiles), most, "{grid:?} {tiles}");
+            for tile in graph.all_tiles() {
+                let mut clients = grid.clients(tiles, tile);
+                clients.sort_unstable();
+                let expected = (0..grid.size()).filter(|&process| reads(process, tile)).map(|process| process as u32);
+                assert_eq!(clients, expected.collect::<Vec<_>>(), "{grid:?} {tiles} {tile:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn all_processes_end_when_one_fails() {
+    for grid in all_grids(7) {
+        for seed in 0..20 {
+            for delivery in DeliveryKind::ALL {
+                let slots = grid.least_slots(7);
+                let mut world = World::new(grid, 7, options(delivery, Policy::Fifo, slots), seed);
+                (0..grid.size()).for_each(|process| world.poll(process));
+                for _ in 0..seed * 5 {
+                    if !world.flights.is_empty() {
+                        world.step();
+                    }
+                }
+                let failing = seed as usize % grid.size();
+                if !world.processes[failing].is_finished() {
+                    world.processes[failing].handle(Event::Failed);
+                    world.poll(failing);
+                }
+                while !world.flights.is_empty() {
+                    world.step();
+                }
+                assert_eq!(world.finished, grid.size(), "{grid:?} {seed} {}", delivery.name());
+            }
+        }
+    }
+}
