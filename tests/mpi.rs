@@ -18,6 +18,8 @@ mod messages;
 mod products;
 #[path = "mpi/program.rs"]
 mod program;
+#[path = "mpi/rivals.rs"]
+mod rivals;
 #[path = "mpi/windows.rs"]
 mod windows;
 
@@ -54,7 +56,7 @@ pub enum Run {
 const ALL: &[usize] = &[1, 2, 3, 4, 6];
 
 fn cases() -> Vec<&'static Case> {
-    [messages::CASES, windows::CASES, failures::CASES, hosts::CASES, products::CASES, program::CASES]
+    [messages::CASES, windows::CASES, failures::CASES, hosts::CASES, products::CASES, program::CASES, rivals::CASES]
         .into_iter()
         .flatten()
         .collect()

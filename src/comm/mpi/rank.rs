@@ -88,6 +88,16 @@ impl MpiRank {
         self.piece_words = words;
     }
 
+    /// Lets another library work on this group's communicator, which lives as long as the group: all that it calls of
+    /// MPI counts as one call of this thread. The library must leave no message of its own behind.
+    ///
+    /// # Errors
+    /// [`Error::Transport`] where MPI is not alive or must not be called by this thread.
+    pub fn lend<R>(&self, work: impl FnOnce(sys::MPI_Comm) -> R) -> Result<R> {
+        let turn = self.turn()?;
+        Ok(turn.gate.call(|| work(self.comm)))
+    }
+
     fn turn(&self) -> Result<Turn<'_>> {
         let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(Turn { gate: Gate::enter()?, _turn: turn })

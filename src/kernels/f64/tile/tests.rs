@@ -155,9 +155,7 @@ fn random_solutions_have_small_residuals() {
 }
 
 fn gram(l: &Plain) -> Plain {
-    Plain::new(l.rows, l.rows, |i, j| {
-        if i < j { OUTSIDE } else { (0..=j).map(|k| l.at(i, k) * l.at(j, k)).sum() }
-    })
+    Plain::new(l.rows, l.rows, |i, j| if i < j { OUTSIDE } else { (0..=j).map(|k| l.at(i, k) * l.at(j, k)).sum() })
 }
 
 #[test]
