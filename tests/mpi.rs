@@ -14,6 +14,8 @@ mod hosts;
 mod job;
 #[path = "mpi/messages.rs"]
 mod messages;
+#[path = "mpi/posts.rs"]
+mod posts;
 #[path = "mpi/products.rs"]
 mod products;
 #[path = "mpi/program.rs"]
@@ -54,7 +56,7 @@ pub enum Run {
 const ALL: &[usize] = &[1, 2, 3, 4, 6];
 
 fn cases() -> Vec<&'static Case> {
-    [messages::CASES, windows::CASES, failures::CASES, hosts::CASES, products::CASES, program::CASES]
+    [messages::CASES, posts::CASES, windows::CASES, failures::CASES, hosts::CASES, products::CASES, program::CASES]
         .into_iter()
         .flatten()
         .collect()
