@@ -3,8 +3,8 @@
 //! A head goes as one message, its first word saying whether a body follows; a body goes in pieces with a tag of their
 //! own. Heads are found by probing and bodies received when they are asked for, in the order of their heads, so that
 //! MPI matches them by order alone. Each look takes the heads that are there and asks once which requests are done.
-//! MPI moves messages only while it is called: a pause looks, then sleeps for tens of microseconds, and so on, as the
-//! core may be the one that a worker needs.
+//! MPI moves messages only while it is called: a pause looks, then sleeps for tens of microseconds or more, and so on, as
+//! the core may be the one that a worker needs.
 
 use crate::comm::mpi::gate::Gate;
 use crate::comm::mpi::result::{self, Tag};
@@ -14,10 +14,13 @@ use crate::error::{Error, Result};
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-/// How long a pause sleeps between looks: at first, and at most. A request for less than the system's timer slack,
-/// about 50 microseconds, becomes that.
+/// A sleep lasts for a part of the time since something last happened, within limits: so it adds little to a wait, and
+/// long waits cost little time of the processor. Where words are moving the longest is short. The system's timer slack,
+/// about 50 microseconds, comes on top.
+const SLEEP_PART: u32 = 10;
 const SHORTEST_SLEEP: Duration = Duration::from_micros(20);
-const LONGEST_SLEEP: Duration = Duration::from_micros(100);
+const LONGEST_SLEEP_MOVING: Duration = Duration::from_micros(50);
+const LONGEST_SLEEP: Duration = Duration::from_micros(200);
 
 /// A look takes in so many heads at most: requests must have their turn, too.
 const HEADS_PER_LOOK: usize = 64;
@@ -43,6 +46,8 @@ pub(super) struct MpiPost {
     failed: Option<String>,
     waker: Waker,
     counts: Counts,
+    /// When a message last began or something was ready.
+    active: Instant,
 }
 
 /// One request.
@@ -93,6 +98,7 @@ impl MpiPost {
             failed: None,
             waker: Waker::default(),
             counts: Counts::default(),
+            active: Instant::now(),
         })
     }
 
@@ -100,6 +106,7 @@ impl MpiPost {
     ///
     /// Where a piece cannot be started, those before it stay under way.
     fn start(&mut self, gate: &Gate, other: usize, content: Content) -> Result<u64> {
+        self.active = Instant::now();
         let number = self.next_transfer;
         self.next_transfer += 1;
         let transfer = self.transfers.entry(number).or_insert(Transfer { open: 0, content });
@@ -228,6 +235,12 @@ impl MpiPost {
         Ok(())
     }
 
+    /// How long to sleep before the next look.
+    fn sleep(&self) -> Duration {
+        let longest = if self.requests.is_empty() { LONGEST_SLEEP } else { LONGEST_SLEEP_MOVING };
+        (self.active.elapsed() / SLEEP_PART).clamp(SHORTEST_SLEEP, longest)
+    }
+
     /// Remembers the first error.
     fn noted<T>(&mut self, outcome: Result<T>) -> Result<T> {
         outcome.inspect_err(|error| {
@@ -284,6 +297,9 @@ impl Post for MpiPost {
             self.noted(outcome)?;
         }
         let arrival = self.ready.pop_front();
+        if arrival.is_some() {
+            self.active = Instant::now();
+        }
         match &arrival {
             Some(Arrival::Head { from, body_words, .. }) => {
                 self.counts.received += 1;
@@ -297,14 +313,14 @@ impl Post for MpiPost {
     }
 
     fn pause(&mut self, most: Duration) {
-        let (start, mut sleep) = (Instant::now(), SHORTEST_SLEEP);
+        let start = Instant::now();
         while self.ready.is_empty() && self.failed.is_none() {
             let outcome = self.look();
             let left = most.saturating_sub(start.elapsed());
-            if self.noted(outcome).unwrap_or(true) || left.is_zero() || self.waker.wait(sleep.min(left)) {
+            let found = self.noted(outcome).unwrap_or(true);
+            if found || left.is_zero() || self.waker.wait(self.sleep().min(left)) {
                 return;
             }
-            sleep = (sleep * 2).min(LONGEST_SLEEP);
         }
     }
 
