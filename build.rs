@@ -1,7 +1,8 @@
-//! Links OpenBLAS when the feature `blas` is on, or when FLINT was built with it; compiles the kernels of devices for
-//! the host when the feature `cuda` is on.
+//! Links OpenBLAS when the feature `blas` is on, or when FLINT was built with it; ScaLAPACK when the feature
+//! `scalapack` is on; compiles the kernels of devices for the host when the feature `cuda` is on.
 //!
-//! `OPENBLAS_LIB_DIR` names a folder to search first.
+//! `OPENBLAS_LIB_DIR` names a folder to search first; `SCALAPACK_LIB` names the library where it has another name than
+//! Debian's for Open MPI.
 
 use std::{env, fs, path::Path};
 
@@ -18,6 +19,11 @@ fn main() {
             println!("cargo:rustc-link-search=native={dir}");
         }
         println!("cargo:rustc-link-lib=dylib=openblas");
+    }
+    println!("cargo:rerun-if-env-changed=SCALAPACK_LIB");
+    if env::var_os("CARGO_FEATURE_SCALAPACK").is_some() {
+        let name = env::var("SCALAPACK_LIB").unwrap_or_else(|_| "scalapack-openmpi".into());
+        println!("cargo:rustc-link-lib=dylib={name}");
     }
     compile_device_kernels();
 }

@@ -14,10 +14,14 @@ mod hosts;
 mod job;
 #[path = "mpi/messages.rs"]
 mod messages;
+#[path = "mpi/posts.rs"]
+mod posts;
 #[path = "mpi/products.rs"]
 mod products;
 #[path = "mpi/program.rs"]
 mod program;
+#[path = "mpi/rivals.rs"]
+mod rivals;
 #[path = "mpi/windows.rs"]
 mod windows;
 
@@ -54,7 +58,17 @@ pub enum Run {
 const ALL: &[usize] = &[1, 2, 3, 4, 6];
 
 fn cases() -> Vec<&'static Case> {
-    [messages::CASES, windows::CASES, failures::CASES, hosts::CASES, products::CASES, program::CASES]
+    let all: [&[Case]; 8] = [
+        messages::CASES,
+        posts::CASES,
+        windows::CASES,
+        failures::CASES,
+        hosts::CASES,
+        products::CASES,
+        program::CASES,
+        rivals::CASES,
+    ];
+    all
         .into_iter()
         .flatten()
         .collect()

@@ -3,6 +3,7 @@
 //! For tests of everything above [`Transport`], and for programs that want ranks without MPI. A rank that is dropped
 //! while others wait for it gives them an error, not a deadlock.
 
+use crate::comm::post::{LocalPost, Mailboxes, Post};
 use crate::comm::window::{Backing, Heap, Posix, WindowKind, page_share};
 use crate::comm::{Incoming, Outgoing, Reduction, Transport};
 use crate::error::{Error, Result};
@@ -34,6 +35,8 @@ struct State {
     /// Groups made by `split`, by call and color, and heaps made by `open_window`, by call.
     hubs: HashMap<(usize, usize), Arc<Hub>>,
     heaps: HashMap<usize, Result<Heap>>,
+    /// What `open_post` makes, by call.
+    mailboxes: HashMap<usize, Arc<Mailboxes>>,
     /// Ranks that are gone.
     gone: Vec<bool>,
 }
@@ -112,7 +115,8 @@ impl LocalRank {
     }
 }
 
-fn left(rank: usize) -> Error {
+/// The error of who waits for a rank that is gone.
+pub(in crate::comm) fn left(rank: usize) -> Error {
     Error::Transport(format!("rank {rank} has left the group"))
 }
 
@@ -224,6 +228,15 @@ unsafe impl Transport for LocalRank {
             WindowKind::Posix => Ok(Box::new(Posix::open(self, words)?)),
             WindowKind::Mpi => Err(Error::InvalidArgument("threads of one process have no MPI windows".into())),
         }
+    }
+
+    fn open_post(&self) -> Result<Box<dyn Post>> {
+        let call = self.next_call();
+        let make = || Arc::new(Mailboxes::new(self.hub.size));
+        let mailboxes = self.hub.lock().mailboxes.entry(call).or_insert_with(make).clone();
+        self.meet(&[], |_| ())?;
+        self.hub.lock().mailboxes.remove(&call);
+        Ok(Box::new(LocalPost::new(mailboxes, self.rank)))
     }
 
     fn abort(&self, exit_code: u8) -> ! {

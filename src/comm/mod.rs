@@ -11,12 +11,14 @@ mod launch;
 pub mod local;
 #[cfg(feature = "mpi")]
 pub mod mpi;
+pub mod post;
 pub mod window;
 
 pub use agree::{Fence, agree, agreed};
 pub use launch::launched;
 
 use crate::error::Result;
+use post::Post;
 use window::{Backing, WindowKind};
 
 /// What an all-reduce does with the words of all ranks, element by element.
@@ -105,6 +107,13 @@ pub unsafe trait Transport: Send + Sync {
     /// [`crate::Error::OutOfMemory`] on every rank where the system refuses the memory, now rather than by a signal
     /// later; [`crate::Error::InvalidArgument`] for a kind that this transport does not have.
     fn open_window(&self, kind: WindowKind, words: usize) -> Result<Box<dyn Backing>>;
+
+    /// Opens a post for messages that no rank waits for, apart from all other calls. Under MPI the thread that uses it
+    /// must be one that may call MPI.
+    ///
+    /// # Errors
+    /// See [`Transport::all_reduce`].
+    fn open_post(&self) -> Result<Box<dyn Post>>;
 
     /// Ends the processes of all ranks at once, for failures that no agreement can handle.
     fn abort(&self, exit_code: u8) -> !;

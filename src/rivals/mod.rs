@@ -5,6 +5,7 @@
 //! have three: `sdpb` (one BLAS product per prime, as SDPB does it), `flint` (`fmpz_mat_mul`) and
 //! `mpfr` (a blocked triple loop). Operations with a triangular factor have `flint` (`arb_mat`),
 //! `mpfr` (blocked loops again), and for the factorisation `nfloat` (FLINT's LU of packed floats).
+//! Beside the trait stands `scalapack` (cargo feature of that name): doubles on ranks under MPI.
 //! Nothing in the library depends on this module; its only promises are that results are right to
 //! the bound that [`Operation`] states and that the rivals are as fast as their own methods allow.
 //!
@@ -26,6 +27,8 @@ mod native;
 #[cfg(feature = "flint")]
 mod nfloat;
 mod problem;
+#[cfg(feature = "scalapack")]
+pub mod scalapack;
 #[cfg(all(feature = "blas", feature = "flint"))]
 mod sdpb;
 #[allow(dead_code)]

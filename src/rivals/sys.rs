@@ -2,7 +2,7 @@
 //!
 //! FLINT's conversions to and from GMP and MPFR and those of packed floats are missing in `flint3-sys`, OpenBLAS's own
 //! (non-CBLAS) functions are missing in `cblas-sys`. Signatures follow the headers of FLINT 3.6
-//! and OpenBLAS 0.3.
+//! and OpenBLAS 0.3, and the sources of ScaLAPACK 2.2.
 
 #[cfg(any(feature = "blas", flint_blas))]
 use std::ffi::c_char;
@@ -50,4 +50,30 @@ unsafe extern "C" {
     pub fn openblas_get_corename() -> *const c_char;
     /// Version and build options, a static string.
     pub fn openblas_get_config() -> *const c_char;
+}
+
+// SAFETY: names, argument types and results are those of the sources of ScaLAPACK 2.2 with 32-bit integers.
+#[cfg(feature = "scalapack")]
+unsafe extern "C" {
+    /// A handle for a communicator.
+    pub fn Csys2blacs_handle(comm: crate::comm::mpi::MPI_Comm) -> c_int;
+    /// Gives a handle for a communicator back.
+    pub fn Cfree_blacs_system_handle(handle: c_int);
+    /// A grid of ranks; `context` is the handle of a communicator and becomes that of the grid.
+    pub fn Cblacs_gridinit(context: *mut c_int, order: *const c_char, rows: c_int, cols: c_int);
+    /// Closes a grid.
+    pub fn Cblacs_gridexit(context: c_int);
+    /// Waits for the ranks of a row, of a column, or of the whole grid.
+    pub fn Cblacs_barrier(context: c_int, scope: *const c_char);
+    /// The Cholesky factor of a distributed matrix; the length of `uplo` is what Fortran passes last.
+    pub fn pdpotrf_(
+        uplo: *const c_char,
+        order: *const c_int,
+        words: *mut f64,
+        first_row: *const c_int,
+        first_col: *const c_int,
+        descriptor: *const c_int,
+        info: *mut c_int,
+        uplo_len: usize,
+    );
 }

@@ -9,6 +9,7 @@ pub mod definite;
 pub mod oracle;
 pub mod sdplib;
 pub mod solves;
+pub mod traffic;
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};

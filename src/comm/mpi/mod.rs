@@ -8,6 +8,7 @@
 
 mod environment;
 mod gate;
+mod post;
 mod rank;
 mod result;
 mod sys;

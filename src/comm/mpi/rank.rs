@@ -1,9 +1,12 @@
 //! A rank that is a process under MPI.
 
 use crate::comm::mpi::gate::Gate;
+use crate::comm::mpi::post::MpiPost;
+use crate::comm::mpi::result::Tag;
 use crate::comm::mpi::wait::{Patience, wait};
 use crate::comm::mpi::window::MpiWindow;
 use crate::comm::mpi::{result, sys};
+use crate::comm::post::Post;
 use crate::comm::window::{Backing, Heap, Posix, WindowKind};
 use crate::comm::{Incoming, Outgoing, Reduction, Transport};
 use crate::error::{Error, Result};
@@ -86,6 +89,16 @@ impl MpiRank {
     pub fn set_piece_words(&mut self, words: usize) {
         assert!((1..=PIECE_WORDS).contains(&words));
         self.piece_words = words;
+    }
+
+    /// Lets another library work on this group's communicator, which lives as long as the group: all that it calls of
+    /// MPI counts as one call of this thread. The library must leave no message of its own behind.
+    ///
+    /// # Errors
+    /// [`Error::Transport`] where MPI is not alive or must not be called by this thread.
+    pub fn lend<R>(&self, work: impl FnOnce(sys::MPI_Comm) -> R) -> Result<R> {
+        let turn = self.turn()?;
+        Ok(turn.gate.call(|| work(self.comm)))
     }
 
     fn turn(&self) -> Result<Turn<'_>> {
@@ -244,6 +257,14 @@ unsafe impl Transport for MpiRank {
         }
     }
 
+    fn open_post(&self) -> Result<Box<dyn Post>> {
+        let turn = self.turn()?;
+        // SAFETY: the communicator lives as long as `self`.
+        let made = turn.gate.call(|| unsafe { result::duplicate(self.comm) })?;
+        // SAFETY: it has just been made, for us alone.
+        Ok(Box::new(unsafe { MpiPost::adopt(&turn.gate, made, self.piece_words) }?))
+    }
+
     fn abort(&self, exit_code: u8) -> ! {
         if result::is_initialised() && !result::is_finalised() {
             // SAFETY: the communicator lives as long as `self`. Other threads may be inside MPI where it does not
@@ -271,13 +292,14 @@ impl MpiRank {
                 expected.push(piece.len());
                 // SAFETY: the communicator lives as long as `self`; the caller waits for all requests while it
                 // borrows the words, also after an error.
-                requests.push(turn.gate.call(|| unsafe { result::start_receive(self.comm, *from, piece) })?);
+                requests
+                    .push(turn.gate.call(|| unsafe { result::start_receive(self.comm, *from, Tag::Exchange, piece) })?);
             }
         }
         for Outgoing { to, words } in sends {
             for piece in words.chunks(self.piece_words).chain(words.is_empty().then_some(*words)) {
                 // SAFETY: as above.
-                requests.push(turn.gate.call(|| unsafe { result::start_send(self.comm, *to, piece) })?);
+                requests.push(turn.gate.call(|| unsafe { result::start_send(self.comm, *to, Tag::Exchange, piece) })?);
             }
         }
         Ok(())

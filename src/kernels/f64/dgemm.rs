@@ -131,39 +131,6 @@ impl Dgemm for GemmCrate {
     }
 }
 
-/// `C := C - X Y^T` by the crate `gemm`: `C` is `x.rows() x y.rows()`, column-major, with columns `stride` words apart.
-///
-/// Equal counts of columns, and the last column of `C` ends inside `c` (asserted).
-pub fn subtract_product(x: Columns<'_>, y: Columns<'_>, c: &mut [f64], stride: usize) {
-    assert_eq!(x.count(), y.count(), "operands of different depths");
-    assert!(x.rows() <= stride && (y.rows() - 1) * stride + x.rows() <= c.len(), "the result leaves its words");
-    // SAFETY: `Columns` keeps every element `(i, k)`, `i < rows`, `k < count`, at `i + k * stride` inside its slice;
-    // those of C lie inside `c` as asserted, which is borrowed mutably, so it overlaps neither operand.
-    unsafe {
-        gemm::gemm(
-            x.rows(),
-            y.rows(),
-            x.count(),
-            c.as_mut_ptr(),
-            stride as isize,
-            1,
-            true,
-            x.words().as_ptr(),
-            x.stride() as isize,
-            1,
-            y.words().as_ptr(),
-            1,
-            y.stride() as isize,
-            1.0,
-            -1.0,
-            false,
-            false,
-            false,
-            gemm::Parallelism::None,
-        );
-    }
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
@@ -196,24 +163,6 @@ pub(crate) mod tests {
     #[test]
     fn the_crate_gives_the_plain_sums() {
         check(&GemmCrate);
-    }
-
-    #[test]
-    fn products_are_subtracted_in_place() {
-        for (m, n, k, stride) in [(1, 1, 1, 1), (7, 3, 5, 9), (33, 20, 64, 40)] {
-            let words = |seed: usize| (0..stride * 80).map(move |at| ((at * 7919 + seed) % 2001) as f64 - 1000.0);
-            let (x, y, old) =
-                (words(1).collect::<Vec<_>>(), words(2).collect::<Vec<_>>(), words(3).collect::<Vec<_>>());
-            let mut c = old.clone();
-            let columns = |of, rows| Columns::new(of, rows, k, stride);
-            subtract_product(columns(&x, m), columns(&y, n), &mut c, stride);
-            for (at, &got) in c.iter().enumerate() {
-                let (i, j) = (at % stride, at / stride);
-                let sum = (0..k).map(|k| x[k * stride + i] * y[k * stride + j]).sum::<f64>();
-                let expected = if i < m && j < n { old[at] - sum } else { old[at] };
-                assert_eq!(got, expected, "{m} x {n} x {k}, entry {at}");
-            }
-        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod product;
 mod reconstruct;
 pub mod simd;
 mod tables;
+pub mod tile;
 mod to_residues;
 
 #[cfg(test)]

@@ -30,6 +30,18 @@ pub trait Vector: Copy {
     fn sub(self, other: Self) -> Self;
     /// `self * factor + term`, rounded once or twice: callers must not depend on which.
     fn mul_add(self, factor: Self, term: Self) -> Self;
+    /// `self / divisor`, given `1 / divisor` rounded: the quotient rounded to nearest where it neither over- nor underflows.
+    ///
+    /// From the quotient by the inverse, which is at most a unit in the last place away, and its exact remainder.
+    /// Source: Markstein, "Computation of elementary functions on the IBM RISC System/6000 processor", IBM J. Res.
+    /// Dev. 34 (1990).
+    #[inline(always)]
+    fn quotient(self, divisor: Self, inverse: Self) -> Self {
+        let zero = Self::splat(0.0);
+        let near = self.mul_add(inverse, zero);
+        let remainder = near.mul_add(zero.sub(divisor), self);
+        remainder.mul_add(inverse, near)
+    }
     /// Each lane limited to `[low, high]`; NaN becomes a value in that range.
     fn clamp(self, low: Self, high: Self) -> Self;
 }
@@ -150,6 +162,11 @@ impl Vector for Plain {
         } else {
             Plain(std::array::from_fn(|lane| self.0[lane] * factor.0[lane] + term.0[lane]))
         }
+    }
+
+    #[inline(always)]
+    fn quotient(self, divisor: Self, _inverse: Self) -> Self {
+        self.zip(divisor, |a, b| a / b) // without a fused operation there is no exact remainder
     }
 
     #[inline(always)]

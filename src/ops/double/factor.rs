@@ -1,16 +1,16 @@
 //! The Cholesky factor of one tile of doubles on the host: POTRF.
 //!
-//! Columns are halved until few are left; each half takes the earlier one off the later one by a product, in strips of
-//! columns that threads share. Source: Gustavson, "Recursion leads to automatic variable blocking for dense
+//! The kernels of `kernels::f64::tile` on one thread or on several. Columns are halved until one thread does better alone;
+//! each half takes the earlier one off the later one by a product, in strips of columns that threads share. Source: Gustavson, "Recursion leads to automatic variable blocking for dense
 //! linear-algebra algorithms", IBM J. Res. Dev. 41 (1997).
 
 use crate::drive;
 use crate::error::Result;
-use crate::kernels::f64::dgemm::{Columns, subtract_product};
+use crate::kernels::f64::tile::{BadPivot, Tile, TileKernels, TileMut};
 use std::ops::Range;
 
-/// Columns that are factored one after the other.
-const LEAF_COLUMNS: usize = 16;
+/// Columns that one thread factors.
+const OWN_COLUMNS: usize = 64;
 
 /// Columns of a strip.
 const STRIP_COLUMNS: usize = 64;
@@ -18,72 +18,54 @@ const STRIP_COLUMNS: usize = 64;
 /// Multiply-adds below which threads would cost more than they gain.
 const SHARED_WORK: usize = 1 << 21;
 
-/// A pivot that is not positive: its index in the tile, and its value.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct BadPivot {
-    pub index: usize,
-    pub pivot: f64,
-}
-
 /// `A = L L^T` in place of the lower triangle of the column-major `order x order` matrix `a`; what lies above the
-/// diagonal is changed and means nothing. Runs on `threads` threads of the pool it is called in.
-pub(super) fn factor(a: &mut [f64], order: usize, threads: usize) -> std::result::Result<(), BadPivot> {
+/// diagonal stays. Runs on as many threads of the pool it is called in as there are `kernels`, at least one (asserted).
+pub(super) fn factor(a: &mut [f64], order: usize, kernels: &mut [TileKernels]) -> std::result::Result<(), BadPivot> {
     assert_eq!(a.len(), order * order);
-    columns(a, order, 0..order, threads)
+    assert!(!kernels.is_empty());
+    match kernels {
+        [only] => only.potrf(TileMut::new(a, order, order, order)),
+        _ => columns(a, order, 0..order, kernels),
+    }
 }
 
 /// Factors some columns, from the diagonal to the last row; all columns before them were taken off.
-fn columns(a: &mut [f64], order: usize, range: Range<usize>, threads: usize) -> std::result::Result<(), BadPivot> {
-    if range.len() <= LEAF_COLUMNS {
-        return leaf(a, order, range);
+fn columns(
+    a: &mut [f64],
+    order: usize,
+    range: Range<usize>,
+    kernels: &mut [TileKernels],
+) -> std::result::Result<(), BadPivot> {
+    let Range { start, end } = range;
+    if range.len() <= OWN_COLUMNS {
+        let own = TileMut::new(&mut a[start * order + start..], order - start, end - start, order);
+        return kernels[0].factor_columns(own).map_err(|bad| BadPivot { index: start + bad.index, ..bad });
     }
-    let middle = range.start + (range.len() / 2).next_multiple_of(LEAF_COLUMNS).min(range.len() - 1);
-    columns(a, order, range.start..middle, threads)?;
+    let middle = start + (range.len() / 2).next_multiple_of(OWN_COLUMNS).min(range.len() - 1);
+    columns(a, order, start..middle, kernels)?;
     let (before, after) = a.split_at_mut(middle * order);
-    let done = &before[range.start * order..];
-    let depth = middle - range.start;
-    let strips = after[..(range.end - middle) * order].chunks_mut(STRIP_COLUMNS * order).enumerate();
-    let take_off = |(index, strip): (usize, &mut [f64])| {
+    let done = &before[start * order..];
+    let depth = middle - start;
+    let mut strips = after[..(end - middle) * order].chunks_mut(STRIP_COLUMNS * order).enumerate();
+    let take_off = |kernels: &mut TileKernels, (index, strip): (usize, &mut [f64])| {
         let (first, width) = (middle + index * STRIP_COLUMNS, strip.len() / order);
-        let x = Columns::new(&done[first..], order - first, depth, order);
-        let y = Columns::new(&done[first..], width, depth, order);
-        subtract_product(x, y, &mut strip[first..], order);
+        let x = Tile::new(&done[first..], order - first, depth, order);
+        kernels.syrk(x, TileMut::new(&mut strip[first..], order - first, width, order));
     };
-    if threads <= 1 || (order - middle) * (range.end - middle) * depth < SHARED_WORK {
-        strips.for_each(take_off);
+    if (order - middle) * (end - middle) * depth < SHARED_WORK {
+        strips.for_each(|strip| take_off(&mut kernels[0], strip));
     } else {
-        let mut strips = strips;
         let shared: Result<()> = drive::share(
-            &mut vec![(); threads],
-            |()| strips.next(),
-            |(), strip| {
-                take_off(strip);
+            kernels,
+            |_| strips.next(),
+            |kernels, strip| {
+                take_off(kernels, strip);
                 Ok(())
             },
         );
         shared.expect("strips do not fail");
     }
-    columns(a, order, middle..range.end, threads)
-}
-
-/// A few columns, one after the other.
-fn leaf(a: &mut [f64], order: usize, range: Range<usize>) -> std::result::Result<(), BadPivot> {
-    for col in range.clone() {
-        let (before, own) = a.split_at_mut(col * order);
-        let own = &mut own[col..order];
-        for earlier in before[range.start * order..].chunks_exact(order) {
-            let (factor, earlier) = (earlier[col], &earlier[col..]);
-            own.iter_mut().zip(earlier).for_each(|(entry, value)| *entry -= value * factor);
-        }
-        let pivot = own[0];
-        if !(pivot > 0.0 && pivot < f64::INFINITY) {
-            return Err(BadPivot { index: col, pivot });
-        }
-        let root = pivot.sqrt();
-        own[0] = root;
-        own[1..].iter_mut().for_each(|entry| *entry /= root);
-    }
-    Ok(())
+    columns(a, order, middle..end, kernels)
 }
 
 #[cfg(test)]
@@ -116,7 +98,8 @@ mod tests {
             for threads in [1, 2] {
                 let l = exact_factor(order);
                 let mut a = gram(&l, order);
-                ctx.install(|| factor(&mut a, order, threads)).unwrap();
+                let mut kernels = (0..threads).map(|_| TileKernels::new()).collect::<Vec<_>>();
+                ctx.install(|| factor(&mut a, order, &mut kernels)).unwrap();
                 for at in 0..order * order {
                     let (i, j) = (at % order, at / order);
                     assert!(i < j || a[at] == l[at], "{order}, ({i}, {j}): {} instead of {}", a[at], l[at]);
@@ -127,11 +110,15 @@ mod tests {
 
     #[test]
     fn the_first_bad_pivot_is_named() {
-        for (order, bad) in [(1, 0), (20, 0), (40, 17), (100, 99)] {
+        for (order, bad) in [(1, 0), (20, 0), (40, 17), (100, 99), (200, 150)] {
             for change in [-1e6, f64::NAN, f64::INFINITY] {
                 let mut a = gram(&exact_factor(order), order);
                 a[bad * order + bad] += change;
-                assert_eq!(factor(&mut a, order, 1).unwrap_err().index, bad, "{order} rows, {change}");
+                for threads in [1, 2] {
+                    let mut kernels = (0..threads).map(|_| TileKernels::new()).collect::<Vec<_>>();
+                    let found = factor(&mut a.clone(), order, &mut kernels).unwrap_err();
+                    assert_eq!(found.index, bad, "{order} rows, {change}, {threads} threads");
+                }
             }
         }
     }

@@ -8,12 +8,13 @@ use crate::context::Context;
 use crate::device::{Device, Element, Gemm, Operand, Region, Stream, Traffic, Trsm};
 use crate::drive::{Home, Lane, Meter, Player, TileTasks, conduct, slot_bytes};
 use crate::error::{Error, Result};
+use crate::kernels::f64::tile::TileKernels;
 use crate::plan::RankGrid;
 use crate::runtime::{Conductor, ConductorOptions, Task, TaskQueue, TileId, baseline_bytes, least_room_tiles};
 use rug::Float;
 use rug::float::Special;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 /// Strips of a tile on the diagonal that are updated each from its own diagonal on: of the product only
@@ -31,6 +32,8 @@ struct Run<'a> {
     diagonal: Vec<f64>,
     meter: Meter<'a>,
     potrf_nanoseconds: AtomicU64,
+    /// Of each thread, for tiles on the diagonal.
+    kernels: Mutex<Vec<TileKernels>>,
 }
 
 pub(super) fn run(
@@ -42,7 +45,8 @@ pub(super) fn run(
 ) -> Result<DoubleReport> {
     let start = Instant::now();
     let seconds = |since: Instant| since.elapsed().as_secs_f64();
-    let host_bytes = HostTiles::planned_bytes(&tiling, devices.len());
+    let kernel_bytes = ctx.threads() as u64 * TileKernels::BYTES;
+    let host_bytes = HostTiles::planned_bytes(&tiling, devices.len()) + kernel_bytes;
     ctx.admit(host_bytes)?;
     let owner = owner(devices.len(), options.layout);
     let queue = TaskQueue::new(tiling.graph, devices.len(), &owner);
@@ -56,7 +60,9 @@ pub(super) fn run(
     let load_seconds = seconds(start);
     let tasks = tiling.graph.tasks().count() as u64;
     let diagonal = (0..tiling.order).map(|index| a[index * tiling.order + index]).collect();
-    let run = Run { ctx, host, diagonal, meter: Meter::new(ctx, tasks), potrf_nanoseconds: AtomicU64::new(0) };
+    let (meter, potrf_nanoseconds) = (Meter::new(ctx, tasks), AtomicU64::new(0));
+    let kernels = Mutex::new((0..ctx.threads()).map(|_| TileKernels::new()).collect());
+    let run = Run { ctx, host, diagonal, meter, potrf_nanoseconds, kernels };
     let factoring = Instant::now();
     ctx.install(|| conduct(&mut players, queue, &run))?;
     run.host.settle()?;
@@ -182,8 +188,8 @@ impl TileTasks for Run<'_> {
         let (rows, tile) = (tiling.rows(k), TileId { row: k, col: k });
         let mut home = self.host.own(tile).lock()?;
         let words = bytemuck::cast_slice_mut::<u8, f64>(&mut home);
-        let threads = self.ctx.threads();
-        let done = self.ctx.install(|| factor(words, rows.len(), threads));
+        let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        let done = self.ctx.install(|| factor(words, rows.len(), &mut kernels));
         self.potrf_nanoseconds.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
         done.map_err(|bad| {
             let index = rows.start + bad.index;

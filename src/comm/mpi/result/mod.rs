@@ -1,7 +1,7 @@
 //! Status codes of MPI turned into errors, one function per call.
 //!
-//! Relies on the caller for what MPI demands (live handles, buffers that stay while a request runs); `rank` and
-//! `window` see to it. All but the questions about MPI's own state need MPI to be alive: hold a `Gate`.
+//! Relies on the caller for what MPI demands (live handles, buffers that stay while a request runs); `rank`, `post`
+//! and `window` see to it. All but the questions about MPI's own state need MPI to be alive: hold a `Gate`.
 
 use crate::comm::Reduction;
 use crate::comm::mpi::sys;
@@ -10,6 +10,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
 
+pub mod post;
 pub mod window;
 
 /// An error with the library's own words where `code` is one.
@@ -238,18 +239,27 @@ pub unsafe fn start_all_gather(comm: sys::MPI_Comm, own: &[u64], all: &mut [u64]
     Ok(request)
 }
 
-/// All messages have this tag: they are matched by their order.
-const TAG: c_int = 1;
+/// The kind of a message: messages of one kind between two ranks are matched by their order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(i32)]
+pub enum Tag {
+    /// Of an exchange that all its ranks know.
+    Exchange = 1,
+    /// The head of a message that its receiver looks for.
+    Head,
+    /// A piece of a body that its receiver has asked for.
+    Body,
+}
 
 /// Starts sending `words` to rank `to`.
 ///
 /// # Safety
 /// As [`start_all_reduce`].
-pub unsafe fn start_send(comm: sys::MPI_Comm, to: usize, words: &[u64]) -> Result<sys::MPI_Request> {
+pub unsafe fn start_send(comm: sys::MPI_Comm, to: usize, tag: Tag, words: &[u64]) -> Result<sys::MPI_Request> {
     let (mut request, to, count) = (no_request(), rank(to), count(words.len()));
     let start = words.as_ptr().cast::<c_void>();
     // SAFETY: the slice has as many words as are named; it stays, and the communicator lives, by contract.
-    let code = unsafe { sys::MPI_Isend(start, count, sys::RSMPI_UINT64_T, to, TAG, comm, &mut request) };
+    let code = unsafe { sys::MPI_Isend(start, count, sys::RSMPI_UINT64_T, to, tag as c_int, comm, &mut request) };
     check("MPI_Isend", code)?;
     Ok(request)
 }
@@ -258,11 +268,11 @@ pub unsafe fn start_send(comm: sys::MPI_Comm, to: usize, words: &[u64]) -> Resul
 ///
 /// # Safety
 /// As [`start_all_reduce`].
-pub unsafe fn start_receive(comm: sys::MPI_Comm, from: usize, words: &mut [u64]) -> Result<sys::MPI_Request> {
+pub unsafe fn start_receive(comm: sys::MPI_Comm, from: usize, tag: Tag, words: &mut [u64]) -> Result<sys::MPI_Request> {
     let (mut request, from, count) = (no_request(), rank(from), count(words.len()));
     let start = words.as_mut_ptr().cast::<c_void>();
     // SAFETY: the slice has as many words as are named; it stays, and the communicator lives, by contract.
-    let code = unsafe { sys::MPI_Irecv(start, count, sys::RSMPI_UINT64_T, from, TAG, comm, &mut request) };
+    let code = unsafe { sys::MPI_Irecv(start, count, sys::RSMPI_UINT64_T, from, tag as c_int, comm, &mut request) };
     check("MPI_Irecv", code)?;
     Ok(request)
 }

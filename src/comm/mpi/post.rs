@@ -1,0 +1,354 @@
+//! Messages that no rank waits for, between processes under MPI.
+//!
+//! A head goes as one message, its first word saying whether a body follows; a body goes in pieces with a tag of their
+//! own. Heads are found by probing and bodies received when they are asked for, in the order of their heads, so that
+//! MPI matches them by order alone. Each look takes the heads that are there and asks once which requests are done.
+//! MPI moves messages only while it is called: a pause looks, then sleeps for tens of microseconds or more, and so on, as
+//! the core may be the one that a worker needs.
+
+use crate::comm::mpi::gate::Gate;
+use crate::comm::mpi::result::{self, Tag};
+use crate::comm::mpi::sys;
+use crate::comm::post::{Arrival, Body, Counts, Post, Waker, check_message, make_room, not_announced};
+use crate::error::{Error, Result};
+use std::collections::{HashMap, VecDeque};
+use std::time::{Duration, Instant};
+
+/// A sleep lasts for a part of the time since something last happened, within limits: so it adds little to a wait, and
+/// long waits cost little time of the processor. Where words are moving the longest is short. The system's timer slack,
+/// about 50 microseconds, comes on top.
+const SLEEP_PART: u32 = 10;
+const SHORTEST_SLEEP: Duration = Duration::from_micros(20);
+const LONGEST_SLEEP_MOVING: Duration = Duration::from_micros(50);
+const LONGEST_SLEEP: Duration = Duration::from_micros(200);
+
+/// A look takes in so many heads at most: requests must have their turn, too.
+const HEADS_PER_LOOK: usize = 64;
+
+/// The post of one process, on a communicator of its own.
+pub(super) struct MpiPost {
+    comm: sys::MPI_Comm,
+    rank: usize,
+    piece_words: usize,
+    /// All that MPI has under way, and for each what it belongs to.
+    requests: Vec<sys::MPI_Request>,
+    pieces: Vec<Piece>,
+    /// The memory that requests read and write, by number: here until the last of its requests is done.
+    transfers: HashMap<u64, Transfer>,
+    next_transfer: u64,
+    /// Heads that are being received, as they came.
+    heads: VecDeque<u64>,
+    /// Lengths of the bodies that have not been asked for, by sender.
+    announced: Vec<VecDeque<usize>>,
+    /// What `poll` is to return.
+    ready: VecDeque<Arrival>,
+    /// The first error of MPI; from then on the post is of no use.
+    failed: Option<String>,
+    waker: Waker,
+    counts: Counts,
+    /// When a message last began or something was ready.
+    active: Instant,
+}
+
+/// One request.
+#[derive(Clone, Copy)]
+struct Piece {
+    transfer: u64,
+    /// The words that a receive must bring.
+    expected: Option<usize>,
+}
+
+/// A head or a body on its way.
+struct Transfer {
+    /// Its requests that are not done.
+    open: usize,
+    content: Content,
+}
+
+enum Content {
+    HeadOut { words: Vec<u64> },
+    BodyOut { body: Body, token: u64 },
+    HeadIn { from: usize, words: Vec<u64> },
+    BodyIn { body: Vec<u64>, token: u64 },
+}
+
+// SAFETY: handles of MPI may be used by any thread that MPI allows to call, which `Gate` checks; the memory of requests
+// is owned by the post.
+unsafe impl Send for MpiPost {}
+
+impl MpiPost {
+    /// # Safety
+    /// `comm` is a live communicator that nobody else uses or frees.
+    pub(super) unsafe fn adopt(gate: &Gate, comm: sys::MPI_Comm, piece_words: usize) -> Result<MpiPost> {
+        // SAFETY: live by contract.
+        gate.call(|| unsafe { result::return_errors(comm) })?;
+        // SAFETY: live by contract.
+        let (rank, size) = gate.call(|| unsafe { result::rank_and_size(comm) })?;
+        Ok(MpiPost {
+            comm,
+            rank,
+            piece_words,
+            requests: Vec::new(),
+            pieces: Vec::new(),
+            transfers: HashMap::new(),
+            next_transfer: 0,
+            heads: VecDeque::new(),
+            announced: vec![VecDeque::new(); size],
+            ready: VecDeque::new(),
+            failed: None,
+            waker: Waker::default(),
+            counts: Counts::default(),
+            active: Instant::now(),
+        })
+    }
+
+    /// Starts moving `content` to or from rank `other`, and keeps it while it moves. Returns its number.
+    ///
+    /// Where a piece cannot be started, those before it stay under way.
+    fn start(&mut self, gate: &Gate, other: usize, content: Content) -> Result<u64> {
+        self.active = Instant::now();
+        let number = self.next_transfer;
+        self.next_transfer += 1;
+        let transfer = self.transfers.entry(number).or_insert(Transfer { open: 0, content });
+        let (comm, piece_words) = (self.comm, self.piece_words);
+        let mut note = |request: sys::MPI_Request, expected: Option<usize>| {
+            self.requests.push(request);
+            self.pieces.push(Piece { transfer: number, expected });
+            transfer.open += 1;
+        };
+        // The words of a transfer stay where they are, and nobody touches them, until all of its requests are done:
+        // only `settle` and `next_head` take a transfer out, after that, and `drop` forgets it before.
+        match &mut transfer.content {
+            Content::HeadOut { words } => {
+                // SAFETY: the communicator lives as long as `self`; the words stay, as said above.
+                note(gate.call(|| unsafe { result::start_send(comm, other, Tag::Head, words) })?, None);
+            }
+            Content::HeadIn { words, .. } => {
+                let length = words.len();
+                // SAFETY: as above.
+                let request = gate.call(|| unsafe { result::start_receive(comm, other, Tag::Head, words) })?;
+                note(request, Some(length));
+            }
+            Content::BodyOut { body, .. } => {
+                for piece in body.chunks(piece_words) {
+                    // SAFETY: as above; the handle keeps the words from being written.
+                    note(gate.call(|| unsafe { result::start_send(comm, other, Tag::Body, piece) })?, None);
+                }
+            }
+            Content::BodyIn { body, .. } => {
+                for piece in body.chunks_mut(piece_words) {
+                    let length = piece.len();
+                    // SAFETY: as above.
+                    let request = gate.call(|| unsafe { result::start_receive(comm, other, Tag::Body, piece) })?;
+                    note(request, Some(length));
+                }
+            }
+        }
+        Ok(number)
+    }
+}
+
+impl MpiPost {
+    /// Takes in the heads that are there, then what is done; whether anything is ready.
+    fn look(&mut self) -> Result<bool> {
+        let gate = Gate::enter()?;
+        for _ in 0..HEADS_PER_LOOK {
+            // SAFETY: the communicator lives as long as `self`.
+            let Some((from, words)) = gate.call(|| unsafe { result::post::probe(self.comm, Tag::Head) })? else {
+                break;
+            };
+            // The probed message is the oldest, so the receive that follows gets it and no other.
+            let number = self.start(&gate, from, Content::HeadIn { from, words: vec![0; words] })?;
+            self.heads.push_back(number);
+        }
+        // SAFETY: all in the list have been started and not been found done; those that are now leave it.
+        let done = gate.call(|| unsafe { result::post::test_some(&mut self.requests) })?;
+        let mut outcome = Ok(());
+        for (index, status) in done {
+            // The indices fall, so what moves here from the end has been found open.
+            self.requests.swap_remove(index);
+            let piece = self.pieces.swap_remove(index);
+            outcome = outcome.and(status.and_then(|status| gate.call(|| check_piece(&piece, &status))));
+            self.settle(piece.transfer, 1);
+        }
+        outcome?;
+        while let Some(arrival) = self.next_head()? {
+            self.ready.push_back(arrival);
+        }
+        Ok(!self.ready.is_empty())
+    }
+
+    /// Takes note that `done` requests of a transfer are done. Where none is left it is over; a head that comes in
+    /// waits for those before it.
+    fn settle(&mut self, number: u64, done: usize) {
+        let Some(transfer) = self.transfers.get_mut(&number) else { return };
+        transfer.open -= done;
+        if transfer.open > 0 || matches!(transfer.content, Content::HeadIn { .. }) {
+            return;
+        }
+        let content = self.transfers.remove(&number).map(|transfer| transfer.content);
+        match content {
+            Some(Content::BodyOut { body, token }) => {
+                drop(body);
+                self.ready.push_back(Arrival::Sent { token });
+            }
+            Some(Content::BodyIn { body, token }) => self.ready.push_back(Arrival::Body { token, body }),
+            Some(Content::HeadOut { .. }) => self.counts.leaving -= 1,
+            Some(Content::HeadIn { .. }) | None => {}
+        }
+    }
+
+    /// The oldest head where it has come in: younger ones, though they may be done, come after it.
+    fn next_head(&mut self) -> Result<Option<Arrival>> {
+        let Some(number) = self.heads.front() else { return Ok(None) };
+        if self.transfers.get(number).is_some_and(|transfer| transfer.open > 0) {
+            return Ok(None);
+        }
+        let content = self.transfers.remove(number).map(|transfer| transfer.content);
+        self.heads.pop_front();
+        let Some(Content::HeadIn { from, mut words }) = content else { return Ok(None) };
+        if words.is_empty() {
+            return Err(Error::Transport(format!("a head of no words from rank {from}")));
+        }
+        let body_words = words.remove(0).checked_sub(1).map(|length| length as usize);
+        Ok(Some(Arrival::Head { from, head: words, body_words }))
+    }
+
+    /// Starts a body; one of no words is over at once.
+    fn start_body(&mut self, gate: &Gate, other: usize, content: Content) -> Result<()> {
+        let number = self.start(gate, other, content)?;
+        self.settle(number, 0);
+        Ok(())
+    }
+
+    fn start_message(&mut self, to: usize, head: &[u64], body: Option<(Body, u64)>) -> Result<()> {
+        let gate = Gate::enter()?;
+        let mark = body.as_ref().map_or(0, |(body, _)| body.len() as u64 + 1);
+        let words = [&[mark], head].concat();
+        self.start(&gate, to, Content::HeadOut { words })?;
+        self.counts.sent += 1;
+        self.counts.leaving += 1;
+        if let Some((body, token)) = body {
+            self.counts.leaving += 1;
+            self.start_body(&gate, to, Content::BodyOut { body, token })?;
+        }
+        Ok(())
+    }
+
+    /// How long to sleep before the next look.
+    fn sleep(&self) -> Duration {
+        let longest = if self.requests.is_empty() { LONGEST_SLEEP } else { LONGEST_SLEEP_MOVING };
+        (self.active.elapsed() / SLEEP_PART).clamp(SHORTEST_SLEEP, longest)
+    }
+
+    /// Remembers the first error.
+    fn noted<T>(&mut self, outcome: Result<T>) -> Result<T> {
+        outcome.inspect_err(|error| {
+            self.failed.get_or_insert_with(|| error.to_string());
+        })
+    }
+
+    fn check(&self) -> Result<()> {
+        self.failed.as_ref().map_or(Ok(()), |text| Err(Error::Transport(text.clone())))
+    }
+}
+
+/// Whether a receive has brought what it must.
+fn check_piece(piece: &Piece, status: &sys::MPI_Status) -> Result<()> {
+    let Some(expected) = piece.expected else { return Ok(()) };
+    let words = result::words_received(status)?;
+    let text = || format!("a message of {words} words where {expected} were expected");
+    if words == expected { Ok(()) } else { Err(Error::Transport(text())) }
+}
+
+impl Post for MpiPost {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.announced.len()
+    }
+
+    fn send(&mut self, to: usize, head: &[u64], body: Option<(Body, u64)>) -> Result<()> {
+        check_message(to, self.size(), head)?;
+        self.check()?;
+        let outcome = self.start_message(to, head, body);
+        self.noted(outcome)
+    }
+
+    fn receive(&mut self, from: usize, token: u64, mut buffer: Vec<u64>) -> Result<()> {
+        self.check()?;
+        let lengths = self.announced.get_mut(from).ok_or_else(|| not_announced(from))?;
+        let &words = lengths.front().ok_or_else(|| not_announced(from))?;
+        make_room(&mut buffer, words)?;
+        buffer.resize(words, 0);
+        lengths.pop_front();
+        self.counts.arriving += 1;
+        let start = |gate| self.start_body(&gate, from, Content::BodyIn { body: buffer, token });
+        let outcome = Gate::enter().and_then(start);
+        self.noted(outcome)
+    }
+
+    fn poll(&mut self) -> Result<Option<Arrival>> {
+        self.check()?;
+        if self.ready.is_empty() {
+            let outcome = self.look();
+            self.noted(outcome)?;
+        }
+        let arrival = self.ready.pop_front();
+        if arrival.is_some() {
+            self.active = Instant::now();
+        }
+        match &arrival {
+            Some(Arrival::Head { from, body_words, .. }) => {
+                self.counts.received += 1;
+                self.announced[*from].extend(*body_words);
+            }
+            Some(Arrival::Body { .. }) => self.counts.arriving -= 1,
+            Some(Arrival::Sent { .. }) => self.counts.leaving -= 1,
+            None => {}
+        }
+        Ok(arrival)
+    }
+
+    fn pause(&mut self, most: Duration) {
+        let start = Instant::now();
+        while self.ready.is_empty() && self.failed.is_none() {
+            let outcome = self.look();
+            let left = most.saturating_sub(start.elapsed());
+            let found = self.noted(outcome).unwrap_or(true);
+            if found || left.is_zero() || self.waker.wait(self.sleep().min(left)) {
+                return;
+            }
+        }
+    }
+
+    fn waker(&self) -> Waker {
+        self.waker.clone()
+    }
+
+    fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    fn announced(&self) -> Option<usize> {
+        self.announced.iter().position(|lengths| !lengths.is_empty())
+    }
+}
+
+impl Drop for MpiPost {
+    /// Frees the communicator where nothing is under way. Else only other ranks could end what is, and they may have
+    /// given up: waiting might be for ever, and MPI may read and write the words until it is finalised. So they stay.
+    fn drop(&mut self) {
+        let quiet =
+            !std::thread::panicking() && (self.requests.is_empty() || self.failed.is_none() && self.look().is_ok());
+        if !quiet || !self.requests.is_empty() {
+            return std::mem::forget(std::mem::take(&mut self.transfers));
+        }
+        if let Ok(gate) = Gate::enter() {
+            // SAFETY: the communicator is ours alone, all its requests are done, and it is not used again.
+            let _ = gate.call(|| unsafe { result::free(self.comm) });
+        }
+    }
+}

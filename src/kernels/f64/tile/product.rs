@@ -1,0 +1,147 @@
+//! `C := C - X Y^T`, whole or its lower triangle, in blocks that the caches hold.
+#![forbid(unsafe_code)]
+
+use super::micro;
+use super::pack::{self, ranges};
+use super::{Scratch, Tile, TileMut};
+use crate::kernels::f64::simd::{LANES, Task, Vector};
+
+/// Columns of the operands that are packed at a time: a strip of the right one stays in the first cache.
+pub const DEPTH: usize = 384;
+
+/// Rows of the left operand that are packed at a time, at most: they stay in the second cache.
+pub const ROWS: usize = 528;
+
+/// Rows of the right operand that are packed at a time, at most.
+pub const COLS: usize = 528;
+
+/// One product.
+pub struct Product<'a> {
+    pub x: Tile<'a>,
+    pub y: Tile<'a>,
+    pub c: TileMut<'a>,
+    /// Whether only entries on and below the diagonal of `C` are computed and written.
+    pub lower: bool,
+    pub scratch: &'a mut Scratch,
+}
+
+impl Task for Product<'_> {
+    #[inline(always)]
+    fn run<V: Vector, const N: usize>(self) {
+        // With 32 registers a tile of 24 x 8 leaves room for its operands; two halves of 4 with 16 take 8 x 6.
+        if N >= 4 { self.blocks::<V, 3, 8>() } else { self.blocks::<V, 1, 6>() }
+    }
+}
+
+/// Nearly equal parts of at most `most`, multiples of `step`.
+fn part_len(total: usize, most: usize, step: usize) -> usize {
+    total.div_ceil(total.div_ceil(most).max(1)).next_multiple_of(step).clamp(step, most)
+}
+
+impl Product<'_> {
+    #[inline(always)]
+    fn blocks<V: Vector, const R: usize, const C: usize>(mut self) {
+        let (rows, cols, depth) = (self.c.rows, self.c.cols, self.x.cols);
+        let depth_part = part_len(depth, DEPTH, 1);
+        let (row_part, col_part) = (part_len(rows, ROWS, R * LANES), part_len(cols, COLS, C));
+        for (first_k, part_k) in ranges(depth, depth_part) {
+            for (first_col, part_cols) in ranges(cols, col_part) {
+                let top = if self.lower { first_col / LANES * LANES } else { 0 };
+                pack::strips::<C>(
+                    self.y,
+                    first_col..first_col + part_cols,
+                    first_k..first_k + part_k,
+                    &mut self.scratch.right,
+                );
+                for (below, part_rows) in ranges(rows.saturating_sub(top), row_part) {
+                    let first_row = top + below;
+                    let range = first_row..first_row + part_rows;
+                    pack::vectors::<R>(self.x, range, first_k..first_k + part_k, &mut self.scratch.left);
+                    self.block::<V, R, C>((first_row, part_rows), (first_col, part_cols), part_k);
+                }
+            }
+        }
+    }
+
+    /// One packed block of rows by one packed block of columns.
+    #[inline(always)]
+    fn block<V: Vector, const R: usize, const C: usize>(
+        &mut self,
+        rows: (usize, usize),
+        cols: (usize, usize),
+        depth: usize,
+    ) {
+        let (right, _) = self.scratch.right.as_chunks::<C>();
+        let (left, _) = self.scratch.left.as_chunks::<LANES>();
+        for ((col, width), y) in ranges(cols.1, C).zip(right.chunks_exact(depth)) {
+            for (row, height) in ranges(rows.1, R * LANES) {
+                let at = At { row: rows.0 + row, col: cols.0 + col, height, width };
+                let vectors = height.div_ceil(LANES);
+                let x = &left[row / LANES * depth..][..vectors * depth];
+                if self.lower && at.row + height <= at.col {
+                    continue;
+                }
+                match vectors {
+                    3 if R >= 3 => at.update::<V, 3, C>(x, y, &mut self.c, self.lower),
+                    2 if R >= 2 => at.update::<V, 2, C>(x, y, &mut self.c, self.lower),
+                    _ => at.update::<V, 1, C>(x, y, &mut self.c, self.lower),
+                }
+            }
+        }
+    }
+}
+
+/// A register tile in the result.
+struct At {
+    row: usize,
+    col: usize,
+    height: usize,
+    width: usize,
+}
+
+impl At {
+    #[inline(always)]
+    fn update<V: Vector, const R: usize, const C: usize>(
+        &self,
+        x: &[[f64; LANES]],
+        y: &[[f64; C]],
+        c: &mut TileMut<'_>,
+        lower: bool,
+    ) {
+        let stride = c.stride;
+        let words = &mut c.words[self.col * stride + self.row..];
+        let below_diagonal = !lower || self.row + 1 >= self.col + self.width;
+        if self.height == R * LANES && self.width == C && below_diagonal {
+            micro::prefetch::<V, R, C>(words, stride);
+            let sums = micro::multiply::<V, R, C>(x, y);
+            micro::store(&micro::subtract(&micro::load(words, stride), &sums), words, stride);
+        } else {
+            let sums = micro::multiply::<V, R, C>(x, y);
+            self.subtract_part::<V, R, C>(&sums, words, stride, lower);
+        }
+    }
+
+    /// Takes the sums off the entries that are there.
+    #[inline(always)]
+    fn subtract_part<V: Vector, const R: usize, const C: usize>(
+        &self,
+        sums: &micro::Sums<V, R, C>,
+        words: &mut [f64],
+        stride: usize,
+        lower: bool,
+    ) {
+        let mut lanes = [[0.0; LANES]; R];
+        for c in 0..C {
+            if c < self.width {
+                for r in 0..R {
+                    sums[c][r].store(&mut lanes[r]);
+                }
+                let first = if lower { (self.col + c).saturating_sub(self.row).min(self.height) } else { 0 };
+                let column = &mut words[c * stride..][first..self.height];
+                for (entry, sum) in column.iter_mut().zip(&lanes.as_flattened()[first..]) {
+                    *entry -= sum;
+                }
+            }
+        }
+    }
+}

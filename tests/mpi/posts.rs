@@ -1,0 +1,116 @@
+//! Messages that no rank waits for: the traffic that threads pass, and what only MPI can do to it.
+
+use crate::common::traffic::{self, Traffic};
+use crate::{ALL, Case, Run};
+use std::sync::Arc;
+use std::time::Duration;
+use sunzi::comm::mpi::MpiRank;
+use sunzi::comm::post::{Arrival, Body, Post, drain};
+use sunzi::comm::{Transport, barrier};
+
+/// The cases of this file.
+pub const CASES: &[Case] = &[
+    Case { name: "posts::random_traffic_arrives_whole_and_in_order", ranks: ALL, run: Run::Group(random) },
+    Case { name: "posts::drain_takes_what_ranks_that_gave_up_have_left", ranks: ALL, run: Run::Group(quitters) },
+    Case { name: "posts::long_bodies_arrive", ranks: &[1, 2, 4], run: Run::Group(long) },
+    Case { name: "posts::posts_refuse_what_cannot_be_sent", ranks: &[1, 2], run: Run::Group(refusals) },
+    Case { name: "posts::wakers_end_pauses", ranks: &[1, 2], run: Run::Group(wakers) },
+    Case { name: "posts::a_wrong_length_is_an_error", ranks: &[2], run: Run::Group(wrong_length) },
+    Case { name: "posts::a_post_dropped_in_use_harms_nobody", ranks: &[2], run: Run::Group(dropped) },
+];
+
+/// The length of pieces in most cases, with bodies on both sides of it.
+const PIECE: usize = 7;
+const LENGTHS: &[usize] = &[0, 1, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE, 500];
+
+fn random(mut rank: MpiRank) {
+    for seed in 0..5 {
+        rank.set_piece_words(PIECE);
+        traffic::run(&rank, &Traffic { seed, messages: 40, lengths: LENGTHS, quitters: 0 });
+    }
+    // Long enough that the sender keeps the words until the receiver asks.
+    rank.set_piece_words(10_000);
+    traffic::run(&rank, &Traffic { seed: 100, messages: 40, lengths: &[9_999, 10_001, 50_000], quitters: 0 });
+}
+
+fn quitters(mut rank: MpiRank) {
+    for (seed, piece) in [(0, PIECE), (1, PIECE), (2, 10_000), (3, 10_000), (4, 1 << 20), (5, 1 << 20)] {
+        rank.set_piece_words(piece);
+        traffic::run(&rank, &Traffic { seed, messages: 20, lengths: &[0, 1, PIECE + 1, 500, 50_000], quitters: 5 });
+    }
+}
+
+/// One long body to everybody, itself included.
+fn long(rank: MpiRank) {
+    let mut post = rank.open_post().unwrap();
+    let (own, size, words) = (rank.rank(), rank.size(), 1 << 22);
+    let body: Body = Arc::new((0..words).map(|index| index as u64 ^ own as u64).collect());
+    (0..size).for_each(|to| post.send(to, &[], Some((body.clone(), to as u64))).unwrap());
+    drop(body);
+    let (mut bodies, mut sent) = (0, 0);
+    while bodies < size || sent < size {
+        match post.poll().unwrap() {
+            Some(Arrival::Head { from, .. }) => post.receive(from, from as u64, Vec::new()).unwrap(),
+            Some(Arrival::Body { token, body }) => {
+                assert!(body.len() == words && body.iter().zip(0..).all(|(&got, index)| got == index ^ token));
+                bodies += 1;
+            }
+            Some(Arrival::Sent { .. }) => sent += 1,
+            None => post.pause(Duration::from_millis(1)),
+        }
+    }
+    drain(&rank, &mut *post).unwrap();
+}
+
+fn refusals(rank: MpiRank) {
+    traffic::refusals(&rank);
+}
+
+fn wakers(rank: MpiRank) {
+    traffic::wakers(&rank);
+}
+
+/// Ranks that do not agree on the length of pieces: the receiver sees it, and all ranks learn of it.
+fn wrong_length(mut rank: MpiRank) {
+    rank.set_piece_words(if rank.rank() == 0 { 5 } else { 10 });
+    let mut post = rank.open_post().unwrap();
+    rank.set_piece_words(1000);
+    if rank.rank() == 0 {
+        post.send(1, &[], Some((Arc::new(vec![1; 10]), 0))).unwrap();
+    }
+    let error = drain(&rank, &mut *post).unwrap_err();
+    assert_eq!(error.exit_code(), 6);
+    assert!(error.to_string().contains("5 words where 10 were expected"), "{error}");
+    assert_eq!(post.poll().is_err(), rank.rank() == 1, "the error stays with the rank that met it");
+}
+
+/// The receive of one rank stays open when its post goes; the memory must outlive the words that come later.
+fn dropped(rank: MpiRank) {
+    let mut post = rank.open_post().unwrap();
+    let words = 1 << 18;
+    if rank.rank() == 0 {
+        post.send(1, &[], Some((Arc::new(vec![3; words]), 0))).unwrap();
+        barrier(&rank).unwrap();
+    } else {
+        ask_for_one(&mut *post);
+        barrier(&rank).unwrap();
+    }
+    drop(post);
+    barrier(&rank).unwrap();
+    // Were the buffer freed, these words would lie in it while MPI moves the message on.
+    let own = vec![7u64; words];
+    for _ in 0..50 {
+        barrier(&rank).unwrap();
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(own.iter().all(|&word| word == 7));
+}
+
+fn ask_for_one(post: &mut dyn Post) {
+    loop {
+        match post.poll().unwrap() {
+            Some(Arrival::Head { from, .. }) => return post.receive(from, 0, Vec::new()).unwrap(),
+            _ => post.pause(Duration::from_millis(1)),
+        }
+    }
+}
