@@ -9,11 +9,13 @@ mod conduct;
 mod device;
 mod graph;
 mod meter;
+mod ranks;
 
 pub use conduct::{Player, TileTasks, conduct};
 pub use device::{Home, Lane, slot_bytes};
 pub use graph::run_graph;
 pub use meter::Meter;
+pub use ranks::{RankPlan, RankReport, RankTiles, Sample, Span, SpanKind, WorkerReport, run_ranks};
 
 use crate::error::{Error, Result};
 use std::collections::VecDeque;

@@ -1,0 +1,162 @@
+//! Carries out one process of the protocol of a tiled factorisation: workers compute, one thread moves messages.
+//!
+//! The calling thread alone calls the post, as MPI may want it; it sleeps while nothing moves. Workers are threads of
+//! their own. They share one [`Process`], which says what to do, under a lock that nobody holds while it computes,
+//! copies or sends. Knows: threads, locks, messages, buffers. Does not know: numbers, what a task computes.
+//! Promise: all ranks come to an end, and with the same outcome, whichever of them fails.
+
+mod mover;
+mod report;
+mod state;
+#[cfg(test)]
+mod tests;
+mod worker;
+
+pub use report::{RankReport, Sample, Span, SpanKind, WorkerReport};
+
+use crate::comm::post::{Body, Post, drain};
+use crate::comm::{Transport, agree, agreed};
+use crate::error::{Error, Result};
+use crate::runtime::protocol::{Process, ProcessGrid, ProtocolOptions, TileRun};
+use crate::runtime::{CholeskyGraph, TileId};
+use mover::Mover;
+use state::Stage;
+
+/// The tiles of one rank, and what is done with them.
+///
+/// Methods with a local are called by workers, several at a time, each with a local of its own. A tile is worked on by
+/// one worker at a time, and read only when it is finished. Operands are found by their names, among own tiles and
+/// those that came.
+pub trait RankTiles: Sync {
+    /// What a worker has for itself: scratch memory, kernels.
+    type Local: Send;
+
+    /// Whether tiles that come must be converted by [`RankTiles::unpack`] before tasks can read them.
+    const UNPACKS: bool;
+
+    /// Carries out a run on an own tile: updates by the columns `run.updates`, then POTRF or TRSM where `run.finish`.
+    ///
+    /// # Errors
+    /// [`Error::NotPositiveDefinite`], and whatever else is to end the factorisation on all ranks.
+    fn run(&self, local: &mut Self::Local, run: &TileRun) -> Result<()>;
+
+    /// The words in which a finished own tile travels, [`RankTiles::payload_words`] of them. Called once for a tile
+    /// that other ranks read, after its last task; the words are dropped when the last of them has got it.
+    ///
+    /// # Errors
+    /// As [`RankTiles::run`].
+    fn pack(&self, local: &mut Self::Local, tile: TileId) -> Result<Body>;
+
+    /// Words in which a finished tile travels, be it an own one or not.
+    fn payload_words(&self, tile: TileId) -> usize;
+
+    /// Takes in that a tile came, before anything is done with it. Called by the thread that moves messages, so it must
+    /// be quick: a handle may be kept until [`RankTiles::release`].
+    fn arrived(&self, _tile: TileId, _body: &Body) {}
+
+    /// Makes an operand of a tile that came, before any task reads it; called where [`RankTiles::UNPACKS`].
+    ///
+    /// # Errors
+    /// As [`RankTiles::run`].
+    fn unpack(&self, _local: &mut Self::Local, _tile: TileId, _body: &Body) -> Result<()> {
+        Ok(())
+    }
+
+    /// A tile that came is not needed again: all handles to its words are to be dropped. Called under the lock, so it
+    /// must be quick.
+    fn release(&self, tile: TileId);
+
+    /// Whether a tile lies where work is done, for the policies that ask. Called under the lock.
+    fn is_near(&self, _tile: TileId) -> bool {
+        true
+    }
+
+    /// Takes in that a run is done.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`].
+    fn advanced(&self, run: &TileRun) -> Result<()>;
+}
+
+/// What is factored, and how; the same on all ranks.
+#[derive(Clone, Copy, Debug)]
+pub struct RankPlan {
+    /// Who owns which tile; ranks beyond the grid own nothing.
+    pub grid: ProcessGrid,
+    /// The tiles.
+    pub graph: CholeskyGraph,
+    /// Choices of the protocol. `workers` and `imports` do not count: the driver knows them.
+    pub protocol: ProtocolOptions,
+    /// Whether the report has the spans of all tasks and transfers.
+    pub spans: bool,
+}
+
+/// Carries out all tasks of `plan`, those on own tiles by a worker for each local. Collective.
+///
+/// `post` belongs to the ranks of `group`; no message is left on it. The calling thread moves messages until all is
+/// done.
+///
+/// # Errors
+/// On every rank the same: those of `tiles`, of the first rank that met one, as [`agree`] gives them;
+/// [`Error::InvalidArgument`] for fewer slots than the grid needs, a grid of more ranks than there are, or no locals;
+/// [`Error::Transport`].
+pub fn run_ranks<W: RankTiles>(
+    group: &dyn Transport,
+    post: &mut dyn Post,
+    plan: &RankPlan,
+    tiles: &W,
+    locals: &mut [W::Local],
+) -> Result<RankReport> {
+    let ready = agreed(group, check(group, plan, locals.len()));
+    ready?;
+    let outcome = match group.rank() < plan.grid.size() {
+        true => work(group.rank(), post, plan, tiles, locals),
+        false => Ok(RankReport::default()),
+    };
+    let drained = drain(group, post);
+    let (report, outcome) = match outcome {
+        Ok(report) => (report, Ok(())),
+        Err(error) => (RankReport::default(), Err(error)),
+    };
+    // An error of this rank says more than that its messages could not be received.
+    agree(group, outcome.and(drained)).map(|()| report)
+}
+
+fn check(group: &dyn Transport, plan: &RankPlan, workers: usize) -> Result<()> {
+    plan.grid.check(plan.graph.tiles, plan.protocol.slots)?;
+    if plan.grid.size() > group.size() {
+        let ProcessGrid { rows, cols } = plan.grid;
+        let message = format!("a grid of {rows} x {cols} ranks, of which there are {}", group.size());
+        return Err(Error::InvalidArgument(message));
+    }
+    if workers == 0 {
+        return Err(Error::InvalidArgument("a rank without workers".into()));
+    }
+    Ok(())
+}
+
+/// The part of one rank of the grid.
+fn work<W: RankTiles>(
+    rank: usize,
+    post: &mut dyn Post,
+    plan: &RankPlan,
+    tiles: &W,
+    locals: &mut [W::Local],
+) -> Result<RankReport> {
+    let protocol = ProtocolOptions { workers: locals.len(), imports: W::UNPACKS, ..plan.protocol };
+    let process = Process::new(plan.grid, plan.graph, rank, protocol)?;
+    let stage = Stage::new(process, tiles, plan, post.waker());
+    stage.begin();
+    std::thread::scope(|scope| {
+        let stage = &stage;
+        let workers = locals.iter_mut().map(|local| scope.spawn(move || stage.work(local))).collect::<Vec<_>>();
+        let mut mover = Mover::new(stage, post);
+        let moved = mover.run();
+        stage.end(moved);
+        let moves = mover.into_report();
+        let joined = workers.into_iter().map(|worker| worker.join()).collect::<Vec<_>>();
+        let workers = joined.into_iter().map(|joined| joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        Ok((workers.collect::<Vec<_>>(), moves))
+    })
+    .and_then(|(workers, moves)| stage.into_report(workers, moves))
+}

@@ -1,0 +1,167 @@
+//! What a rank tells about its part of a factorisation: times, messages, bytes, and what happened when.
+
+use crate::runtime::TileId;
+use crate::runtime::protocol::Counters;
+use serde::Serialize;
+use std::time::Instant;
+
+/// What was done in a span.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SpanKind {
+    /// SYRK or GEMM: that many of them.
+    Updates(u32),
+    /// Updates, then POTRF or TRSM.
+    Finish(u32),
+    /// A finished tile was put into words.
+    Pack,
+    /// A tile that came was made an operand.
+    Unpack,
+    /// A tile was on its way from another rank, from the time it was asked for at the post.
+    Receive {
+        /// The sender.
+        from: u32,
+    },
+    /// A tile was on its way to another rank.
+    Send {
+        /// The receiver.
+        to: u32,
+    },
+}
+
+/// A stretch of work of a worker, or a transfer; times are nanoseconds since the rank began.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Span {
+    /// What was done.
+    pub kind: SpanKind,
+    /// Tile row.
+    pub row: u32,
+    /// Tile column.
+    pub col: u32,
+    /// Its start.
+    pub start_ns: u64,
+    /// Its end.
+    pub end_ns: u64,
+}
+
+/// How much was ready and held at a time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Sample {
+    /// Nanoseconds since the rank began.
+    pub at_ns: u64,
+    /// Ready tiles that no worker has taken.
+    pub ready: u32,
+    /// Workers with something to do.
+    pub busy: u32,
+    /// Bytes of tiles of other ranks, and of finished own ones that wait to be sent.
+    pub held_bytes: u64,
+}
+
+/// What one worker did.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct WorkerReport {
+    /// Runs and conversions.
+    pub jobs: u64,
+    /// Seconds of work.
+    pub busy_seconds: f64,
+    /// Seconds without any.
+    pub wait_seconds: f64,
+    /// What it did when.
+    pub spans: Vec<Span>,
+}
+
+/// What one rank did.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct RankReport {
+    /// What its process said and held.
+    pub counters: Counters,
+    /// Its workers.
+    pub workers: Vec<WorkerReport>,
+    /// Seconds from the first task to the last message.
+    pub seconds: f64,
+    /// Bytes of tiles sent.
+    pub sent_bytes: u64,
+    /// Bytes of tiles received.
+    pub received_bytes: u64,
+    /// Most bytes of buffers for tiles of other ranks.
+    pub peak_buffer_bytes: u64,
+    /// Most bytes of finished own tiles that waited to be sent. Elements that travel as they are take no more memory
+    /// for it.
+    pub peak_packed_bytes: u64,
+    /// Transfers, where they were asked for.
+    pub transfers: Vec<Span>,
+    /// At many times, evenly thinned.
+    pub samples: Vec<Sample>,
+}
+
+impl RankReport {
+    /// Seconds that all workers were busy.
+    pub fn busy_seconds(&self) -> f64 {
+        self.workers.iter().map(|worker| worker.busy_seconds).sum()
+    }
+
+    /// Seconds that all workers had nothing to do.
+    pub fn wait_seconds(&self) -> f64 {
+        self.workers.iter().map(|worker| worker.wait_seconds).sum()
+    }
+}
+
+/// Notes spans where they are wanted.
+pub(super) struct SpanLog {
+    epoch: Instant,
+    spans: Option<Vec<Span>>,
+}
+
+impl SpanLog {
+    pub fn new(epoch: Instant, wanted: bool) -> SpanLog {
+        SpanLog { epoch, spans: wanted.then(Vec::new) }
+    }
+
+    pub fn add(&mut self, kind: SpanKind, tile: TileId, start: Instant, end: Instant) {
+        let nanoseconds = |time: Instant| time.duration_since(self.epoch).as_nanos() as u64;
+        let (row, col) = (tile.row as u32, tile.col as u32);
+        let span = Span { kind, row, col, start_ns: nanoseconds(start), end_ns: nanoseconds(end) };
+        self.spans.iter_mut().for_each(|spans| spans.push(span));
+    }
+
+    pub fn into_spans(self) -> Vec<Span> {
+        self.spans.unwrap_or_default()
+    }
+}
+
+/// Most samples that are kept.
+const MOST_SAMPLES: usize = 4096;
+
+/// Samples of which every second one goes when there are too many, so that they stay evenly spread over events.
+pub(super) struct SampleLog {
+    samples: Vec<Sample>,
+    /// Every so many events are kept.
+    stride: u64,
+    events: u64,
+}
+
+impl SampleLog {
+    pub fn new() -> SampleLog {
+        SampleLog { samples: Vec::new(), stride: 1, events: 0 }
+    }
+
+    /// Takes in an event; `sample` is asked where it is to be kept.
+    pub fn event(&mut self, sample: impl FnOnce() -> Sample) {
+        if self.events.is_multiple_of(self.stride) {
+            if self.samples.len() == MOST_SAMPLES {
+                let mut index = 0;
+                self.samples.retain(|_| {
+                    index += 1;
+                    index % 2 == 1
+                });
+                self.stride *= 2;
+            }
+            self.samples.push(sample());
+        }
+        self.events += 1;
+    }
+
+    pub fn into_samples(self) -> Vec<Sample> {
+        self.samples
+    }
+}
