@@ -5,12 +5,17 @@
 mod condition;
 mod diagnose;
 mod invert;
+mod payload;
 mod plan;
 mod problem;
 mod reference;
 mod report;
 mod run;
+mod scaling;
 mod solve;
+mod tile_work;
+#[cfg(test)]
+mod tile_work_tests;
 mod vector;
 
 use crate::context::Context;
