@@ -5,15 +5,16 @@
 mod condition;
 mod diagnose;
 mod invert;
-mod payload;
-mod plan;
-mod problem;
+#[cfg_attr(not(test), expect(dead_code, reason = "factorisations on many ranks use it"))]
+pub(crate) mod payload;
+pub(crate) mod plan;
+pub(crate) mod problem;
 mod reference;
 mod report;
 mod run;
-mod scaling;
+pub(crate) mod scaling;
 mod solve;
-mod tile_work;
+pub(crate) mod tile_work;
 #[cfg(test)]
 mod tile_work_tests;
 mod vector;

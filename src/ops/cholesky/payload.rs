@@ -7,16 +7,13 @@
 //! A group: the whole limbs of entry after entry, then the top bits of all 8, a word for each 8 of these bits with a
 //! byte for each entry. The highest bit of an entry is its sign.
 
-use crate::error::Result;
-use crate::kernels::tiles::{DiagonalData, PANEL_ROWS, TileShape, TileSource};
-use crate::math::float::{LIMB_BITS, limbs_for, round_integer};
+use crate::kernels::tiles::{DiagonalData, PANEL_ROWS, TileShape};
+use crate::math::float::{LIMB_BITS, limbs_for};
 use crate::math::pivot::RowWeight;
-use crate::matrix::Matrix;
-use crate::ops::cholesky::tile_work::{TileWork, part};
+use crate::ops::cholesky::tile_work::TileWork;
 use crate::runtime::TileId;
 use rug::Integer;
 use rug::integer::Order;
-use std::ops::Range;
 
 /// Words of a weight.
 const WEIGHT_WORDS: usize = 2;
@@ -46,6 +43,11 @@ impl Group {
         (self.bits % LIMB_BITS).div_ceil(8) as usize
     }
 
+    /// Limbs of an entry.
+    fn limbs(self) -> usize {
+        limbs_for(self.bits)
+    }
+
     /// Words of 8 entries.
     fn words(self) -> usize {
         PANEL_ROWS * self.whole_limbs() + self.top_bytes()
@@ -63,7 +65,6 @@ impl Group {
         let (count, (sign_limb, sign_bit)) = (self.whole_limbs(), self.sign());
         tops.fill(0);
         for (lane, magnitude) in magnitudes.chunks_exact(each).enumerate() {
-            debug_assert!(magnitude[self.bits.div_ceil(LIMB_BITS).min(each as u32) as usize..].iter().all(|&l| l == 0));
             let sign = u64::from(signs >> lane & 1) << sign_bit;
             let limbs = &mut whole[lane * count..][..count];
             let given = count.min(each);
@@ -80,24 +81,23 @@ impl Group {
         }
     }
 
-    /// Reads the magnitude of entry `lane` into `limbs`, which hold `bits`; returns whether it is negative.
-    fn read(self, group: &[u64], lane: usize, limbs: &mut [u64]) -> bool {
+    /// Reads 8 entries: magnitudes of as many limbs as `bits` take each, and a sign bit each.
+    #[inline]
+    fn read(self, words: &[u64], magnitudes: &mut [u64]) -> u8 {
+        let (whole, tops) = words.split_at(PANEL_ROWS * self.whole_limbs());
         let (count, (sign_limb, sign_bit)) = (self.whole_limbs(), self.sign());
-        limbs[..count].copy_from_slice(&group[lane * count..][..count]);
-        if let Some(top) = limbs.get_mut(count) {
-            let bytes = group[PANEL_ROWS * count..].iter().enumerate();
-            *top = bytes.fold(0, |top, (byte, word)| top | (word >> (8 * lane) & 0xff) << (8 * byte));
+        let mut signs = 0;
+        for (lane, limbs) in magnitudes.chunks_exact_mut(self.limbs()).enumerate() {
+            limbs[..count].copy_from_slice(&whole[lane * count..][..count]);
+            if let Some(top) = limbs.get_mut(count) {
+                let bytes = tops.iter().enumerate();
+                *top = bytes.fold(0, |top, (byte, word)| top | (word >> (8 * lane) & 0xff) << (8 * byte));
+            }
+            signs |= ((limbs[sign_limb] >> sign_bit & 1) as u8) << lane;
+            limbs[sign_limb] &= !(1 << sign_bit);
         }
-        let negative = limbs[sign_limb] >> sign_bit & 1 == 1;
-        limbs[sign_limb] &= !(1 << sign_bit);
-        negative
+        signs
     }
-}
-
-/// Memory of [`TileWork::unpack`], one for each that unpacks at a time.
-pub(crate) struct UnpackSpace {
-    integers: Matrix,
-    shifts: Vec<i64>,
 }
 
 impl TileWork<'_> {
@@ -149,90 +149,46 @@ impl TileWork<'_> {
         self.engine.operand_words(self.shape(tile))
     }
 
-    /// Bytes of an [`UnpackSpace`] for the tiles of this factorisation.
-    pub fn unpack_bytes(&self) -> u64 {
-        let rows = self.tiling.tile_rows;
-        Matrix::bytes_for(rows, rows, self.working_bits + SPARE_BITS) + 8 * rows as u64
-    }
-
-    /// Memory for [`TileWork::unpack`].
-    ///
-    /// # Errors
-    /// [`crate::Error::OutOfMemory`].
-    pub fn unpack_space(&self) -> Result<UnpackSpace> {
-        let rows = self.tiling.tile_rows;
-        Ok(UnpackSpace { integers: Matrix::zeros(rows, rows, self.working_bits + SPARE_BITS)?, shifts: vec![0; rows] })
-    }
-
     /// Makes a tile that has travelled an operand: of updates below the diagonal, of solves on it, with what these need
     /// beside the words.
     ///
     /// `words` has [`TileWork::operand_words`] and is dirty before.
-    ///
-    /// # Errors
-    /// Those of [`TileWork::unpack_space`], for a space of another factorisation.
     pub fn unpack(
         &self,
-        (tile, payload): (TileId, &[u64]),
+        tile: TileId,
+        payload: &[u64],
         words: &mut [u64],
-        space: &mut UnpackSpace,
         scratch: &mut [u64],
-    ) -> Result<Option<Box<dyn DiagonalData>>> {
-        let (shape, bits) = (self.shape(tile), self.working_bits + SPARE_BITS);
-        let UnpackSpace { integers, shifts } = space;
-        integers.reshape(shape.rows, shape.cols, bits)?;
-        self.read_entries(shape, payload, integers);
-        shifts.resize(shape.rows.max(shape.cols), 0);
-        let source = TileSource {
-            matrix: integers.view(),
-            part: part(shape),
-            rows: 0..shape.rows,
-            cols: 0..shape.cols,
-            row_shifts: shifts,
-            col_shifts: shifts,
+    ) -> Option<Box<dyn DiagonalData>> {
+        let (shape, group) = (self.shape(tile), Group::new(self.working_bits));
+        let mut read = |at: (usize, usize), magnitudes: &mut [u64]| {
+            group.read(&payload[group_index(shape, at) * group.words()..][..group.words()], magnitudes)
         };
-        self.engine.load_operand(&source, words, scratch);
-        Ok(shape.diagonal.then(|| self.engine.triangle(shape, words, &self.pivots(shape, payload))))
-    }
-
-    /// The integers of a payload as numbers; what lies above the diagonal is not written.
-    fn read_entries(&self, shape: TileShape, payload: &[u64], integers: &mut Matrix) {
-        let (group, bits, width) =
-            (Group::new(self.working_bits), integers.precision_bits(), integers.limbs_per_element());
-        let mut magnitude = vec![0; limbs_for(bits)];
-        let (heads, limbs) = integers.parts_mut();
-        for ((panel, col), words) in groups(shape).zip(payload.chunks_exact(group.words())) {
-            let first = if shape.diagonal { col } else { 0 };
-            for row in rows_of_panel(shape, panel).filter(|&row| row >= first) {
-                let negative = group.read(words, row % PANEL_ROWS, &mut magnitude);
-                let at = col * shape.rows + row;
-                heads[at] = round_integer(negative, &magnitude, 0, bits, &mut limbs[at * width..][..width]).0;
-            }
-        }
+        self.engine.load_integers(shape, (group.limbs(), &mut read), words, scratch);
+        shape.diagonal.then(|| self.engine.triangle(shape, words, &self.pivots(shape, payload)))
     }
 
     /// The diagonal of a payload.
     fn pivots(&self, shape: TileShape, payload: &[u64]) -> Vec<Integer> {
         let group = Group::new(self.working_bits);
-        let mut magnitude = vec![0; limbs_for(group.bits)];
-        let on_diagonal = groups(shape).zip(payload.chunks_exact(group.words())).filter_map(|((panel, col), words)| {
-            rows_of_panel(shape, panel).contains(&col).then(|| {
-                group.read(words, col % PANEL_ROWS, &mut magnitude);
-                Integer::from_digits(&magnitude, Order::Lsf)
-            })
-        });
-        on_diagonal.collect()
+        let mut magnitudes = vec![0; PANEL_ROWS * group.limbs()];
+        let pivot = |col: usize| {
+            let at = group_index(shape, (col / PANEL_ROWS, col)) * group.words();
+            group.read(&payload[at..][..group.words()], &mut magnitudes);
+            Integer::from_digits(&magnitudes[col % PANEL_ROWS * group.limbs()..][..group.limbs()], Order::Lsf)
+        };
+        (0..shape.cols).map(pivot).collect()
     }
 }
 
 /// Panel and column of each group of a payload.
 fn groups(shape: TileShape) -> impl Iterator<Item = (usize, usize)> {
-    (0..shape.panels()).flat_map(move |panel| {
-        let end = if shape.diagonal { rows_of_panel(shape, panel).end } else { shape.cols };
-        (0..end).map(move |col| (panel, col))
-    })
+    (0..shape.panels()).flat_map(move |panel| (0..shape.cols_of(panel)).map(move |col| (panel, col)))
 }
 
-fn rows_of_panel(shape: TileShape, panel: usize) -> Range<usize> {
-    panel * PANEL_ROWS..((panel + 1) * PANEL_ROWS).min(shape.rows)
+/// The number of the group of a panel and a column.
+fn group_index(shape: TileShape, (panel, col): (usize, usize)) -> usize {
+    // All panels above the last are whole.
+    let above = if shape.diagonal { PANEL_ROWS * panel * (panel + 1) / 2 } else { panel * shape.cols };
+    above + col
 }

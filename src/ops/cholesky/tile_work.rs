@@ -72,7 +72,7 @@ impl<'a> TileWork<'a> {
         let (rows, cols) = (self.tiling.rows(tile.row), self.tiling.rows(tile.col));
         let source = TileSource {
             matrix,
-            part: part(self.shape(tile)),
+            part: if tile.row == tile.col { TilePart::Lower } else { TilePart::Whole },
             rows: 0..rows.len(),
             cols: 0..cols.len(),
             row_shifts: &self.row_shifts[rows],
@@ -143,6 +143,7 @@ impl<'a> TileWork<'a> {
     ///
     /// # Errors
     /// [`Error::ExponentRange`], with the place in the whole matrix.
+    #[cfg_attr(not(test), expect(dead_code, reason = "factorisations on many ranks use it"))]
     pub fn store(&self, tile: TileId, words: &[u64], matrix: &mut Matrix, scratch: &mut [u64]) -> Result<()> {
         let shape = self.shape(tile);
         let (rows, precision_bits, width) = (matrix.rows(), matrix.precision_bits(), matrix.limbs_per_element());
@@ -195,9 +196,4 @@ impl<'a> TileWork<'a> {
         }
         Ok(())
     }
-}
-
-/// What counts of a tile.
-pub(super) fn part(shape: TileShape) -> TilePart {
-    if shape.diagonal { TilePart::Lower } else { TilePart::Whole }
 }

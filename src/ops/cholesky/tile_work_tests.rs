@@ -1,6 +1,7 @@
 //! Factorisations tile by tile in which every finished tile travels as words, against the definition.
 
 use crate::context::Context;
+use crate::device::soft::{SoftDevice, SoftOptions};
 use crate::error::Error;
 use crate::kernels::tiles::{DiagonalData, TileEngine, UpdateTile};
 use crate::math::bound::cholesky_working_bits;
@@ -14,6 +15,7 @@ use crate::ops::cholesky::{CholeskyOptions, cholesky_with};
 use crate::runtime::{Task, TileId};
 use rug::{Float, Integer, rand::RandState};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// What dirty memory holds.
 const NOISE: u64 = 0xdead_beef_dead_beef;
@@ -114,8 +116,7 @@ impl<'a> Travels<'a> {
             self.work.pack(tile, (&words, weights), &mut payload, &mut self.scratch);
             self.scratch.fill(NOISE);
             let mut operand = vec![NOISE; self.work.operand_words(tile)];
-            let mut space = self.work.unpack_space().unwrap();
-            let diagonal = self.work.unpack((tile, &payload), &mut operand, &mut space, &mut self.scratch).unwrap();
+            let diagonal = self.work.unpack(tile, &payload, &mut operand, &mut self.scratch);
             let weights = self.work.unpack_weights(tile, &payload);
             assert_eq!(diagonal.is_some(), weights.is_empty());
             self.travelled.insert(tile, Travelled { words: operand, diagonal, weights });
@@ -140,37 +141,42 @@ impl<'a> Travels<'a> {
     }
 }
 
-/// Compares the factorisation by travelling tiles with its definition and with the one of a process.
+/// Compares the factorisation by travelling tiles with its definition and with the one of a process, for every kernel.
 fn agree_on(a: &Matrix, precision_bits: u32, what: &str) -> Option<usize> {
-    let mut failed = None;
-    for kernel in crate::kernels::available() {
-        let ctx = Context::builder().threads(1).kernel(kernel.name()).build().unwrap();
-        let problem = Problem::new(a.view(), Uplo::Lower, precision_bits, kernel.maximum_modulus_bits()).unwrap();
-        let engine = ctx.tile_engine(kernel, problem.working_bits).unwrap();
-        let (rows, ending) = match reference::factor(&problem) {
-            Ok(rows) => (rows, Ok(())),
-            Err((index, rows, pivot)) => (rows, Err(FailedRow { index, pivot })),
-        };
-        let want = rows.to_matrix(&problem).unwrap();
-        for tile_rows in [8, 16, 40] {
-            let place = format!("{what}, {precision_bits} bits: kernel {}, tiles of {tile_rows}", kernel.name());
-            let tiling = Tiling::new(problem.order, Some(tile_rows), &*engine, 1);
-            let mut travels = Travels::new(a, &problem, &tiling, &*engine);
-            let got = tiling.graph.tasks().try_for_each(|task| travels.run(task));
-            assert_eq!(got, ending, "{place}");
-            assert!(travels.factor(want.rows(), precision_bits) == want, "{place}: another factor");
-        }
-        let of_process = cholesky_with(&ctx, a, precision_bits, &CholeskyOptions::default());
-        failed = match of_process {
-            Ok(of_process) => {
-                assert!(ending.is_ok() && problem.is_whole() && of_process.factor() == &want, "{what}");
-                None
-            }
-            Err(Error::NotPositiveDefinite { index, .. }) => Some(index),
-            Err(error) => panic!("{what}: {error}"),
-        };
-        assert_eq!(failed, ending.err().map(|row| row.index).or((!problem.is_whole()).then_some(problem.order)));
+    let contexts = crate::kernels::available().into_iter().map(|kernel| Context::builder().kernel(kernel.name()));
+    let contexts = contexts.map(|builder| builder.threads(1).build().unwrap());
+    contexts.fold(None, |_, ctx| agree_with(&ctx, a, precision_bits, what))
+}
+
+/// Compares one kernel; returns the row that fails.
+fn agree_with(ctx: &Context, a: &Matrix, precision_bits: u32, what: &str) -> Option<usize> {
+    let kernel = ctx.kernel();
+    let what = format!("{what}, {precision_bits} bits: kernel {}", kernel.name());
+    let problem = Problem::new(a.view(), Uplo::Lower, precision_bits, kernel.maximum_modulus_bits()).unwrap();
+    let engine = ctx.tile_engine(kernel, problem.working_bits).unwrap();
+    let (rows, ending) = match reference::factor(&problem) {
+        Ok(rows) => (rows, Ok(())),
+        Err((index, rows, pivot)) => (rows, Err(FailedRow { index, pivot })),
+    };
+    let want = rows.to_matrix(&problem).unwrap();
+    for tile_rows in [8, 16, 40] {
+        let tiling = Tiling::new(problem.order, Some(tile_rows), &*engine, 1);
+        let mut travels = Travels::new(a, &problem, &tiling, &*engine);
+        let got = tiling.graph.tasks().try_for_each(|task| travels.run(task));
+        assert_eq!(got, ending, "{what}, tiles of {tile_rows}");
+        let factor = travels.factor(want.rows(), precision_bits);
+        assert!(factor == want, "{what}, tiles of {tile_rows}: another factor");
     }
+    let failing = ending.as_ref().err().map(|row| row.index).or((!problem.is_whole()).then_some(problem.order));
+    let failed = match cholesky_with(ctx, a, precision_bits, &CholeskyOptions::default()) {
+        Ok(of_process) => {
+            assert!(of_process.factor() == &want, "{what}: another factor in one process");
+            None
+        }
+        Err(Error::NotPositiveDefinite { index, .. }) => Some(index),
+        Err(error) => panic!("{what}: {error}"),
+    };
+    assert_eq!(failed, failing, "{what}");
     failed
 }
 
@@ -244,6 +250,20 @@ fn matrices_that_show_themselves_indefinite_are_cut() {
     assert_eq!(agree_on(&a, 90, "a huge entry"), Some(29));
     a.set_float(12, 12, &Float::with_val(100, -1)).unwrap();
     assert_eq!(agree_on(&a, 90, "a negative diagonal entry"), Some(12));
+}
+
+#[test]
+fn tiles_that_travel_to_devices_do_too() {
+    for family in ["cuda-f64", "cuda-i8"] {
+        let device = Arc::new(SoftDevice::new(SoftOptions::default()));
+        let ctx = Context::builder().threads(1).devices(vec![device]).kernel(family).build().unwrap();
+        for (n, bits) in [(9usize, 100), (33, 190), (41, 64)] {
+            let a = symmetric(n, bits, n as u64, 1.5 * (n as f64).sqrt());
+            assert_eq!(agree_with(&ctx, &a, bits, &format!("{family}, {n} rows")), None);
+        }
+        let failed = agree_with(&ctx, &symmetric(33, 120, 5, 1.8), 110, family);
+        assert!(failed.is_some_and(|row| row > 0), "{failed:?}");
+    }
 }
 
 #[test]
