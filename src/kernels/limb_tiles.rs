@@ -6,7 +6,7 @@
 //! panels of the plane kernel, prime-major.
 
 use crate::kernels::tiles::{
-    DiagonalData, FailedPivot, PANEL_ROWS, SolveTile, TileEngine, TileShape, TileSource, UpdateTile,
+    DiagonalData, EntrySource, FailedPivot, PANEL_ROWS, SolveTile, TileEngine, TileShape, TileSource, UpdateTile,
 };
 use crate::kernels::{BlockResidues, IntegerBlock, PanelSource, PlaneEngine, PlaneProduct};
 use crate::math::float::{LIMB_BITS, limbs_for, round_integer};
@@ -172,6 +172,28 @@ impl TileEngine for LimbTiles {
     fn load_operand(&self, source: &TileSource<'_>, words: &mut [u64], scratch: &mut [u64]) {
         self.load(source, words, scratch);
         self.publish(source.shape(), words, scratch);
+    }
+
+    fn load_integers(
+        &self,
+        shape: TileShape,
+        (limbs, source): (usize, &mut EntrySource<'_>),
+        words: &mut [u64],
+        scratch: &mut [u64],
+    ) {
+        words[..self.integer_words(shape)].fill(0);
+        let magnitudes = &mut scratch[..PANEL_ROWS * limbs];
+        for panel in 0..shape.panels() {
+            for col in 0..shape.cols_of(panel) {
+                let signs = source((panel, col), magnitudes);
+                for (lane, magnitude) in magnitudes.chunks_exact(limbs).enumerate() {
+                    let slot = &mut words[self.index(shape, panel * PANEL_ROWS + lane, col)..][..1 + limbs];
+                    slot[0] = u64::from(signs >> lane & 1);
+                    slot[1..].copy_from_slice(magnitude);
+                }
+            }
+        }
+        self.publish(shape, words, scratch);
     }
 
     fn triangle(&self, shape: TileShape, words: &mut [u64], pivots: &[Integer]) -> Box<dyn DiagonalData> {

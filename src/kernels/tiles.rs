@@ -34,6 +34,11 @@ impl TileShape {
     pub fn padded_cols(&self) -> usize {
         self.cols.next_multiple_of(PANEL_ROWS)
     }
+
+    /// Columns that a panel of rows has, up to its last row where the tile lies on the diagonal.
+    pub fn cols_of(&self, panel: usize) -> usize {
+        if self.diagonal { self.cols.min((panel + 1) * PANEL_ROWS) } else { self.cols }
+    }
 }
 
 /// Which entries of a tile count.
@@ -79,6 +84,11 @@ impl TileSource<'_> {
         }
     }
 }
+
+/// Where the integers of a finished tile come from, 8 at a time: what [`TileEngine::entries`] gives, with as many limbs as
+/// the magnitudes have room for. Asked for in any order; in a tile on the diagonal not for columns beyond the panel's
+/// rows, and what lies above the diagonal is 0.
+pub type EntrySource<'s> = dyn FnMut((usize, usize), &mut [u64]) -> u8 + 's;
 
 /// A tile `C` to update, and the finished tiles in its row: `C := C - sum of X Y^T`.
 pub struct UpdateTile<'a> {
@@ -146,6 +156,15 @@ pub trait TileEngine: Send + Sync {
     fn operand_words(&self, shape: TileShape) -> usize;
     /// As [`TileEngine::load`], for a tile of at most `2^working_bits` that is an operand from now on.
     fn load_operand(&self, source: &TileSource<'_>, words: &mut [u64], scratch: &mut [u64]);
+    /// As [`TileEngine::load_operand`], from the integers of a finished tile for these bits: the limbs of each, at most
+    /// `limbs_for(working_bits + 2)`, and where they come from.
+    fn load_integers(
+        &self,
+        shape: TileShape,
+        integers: (usize, &mut EntrySource<'_>),
+        words: &mut [u64],
+        scratch: &mut [u64],
+    );
     /// What [`TileEngine::solve`] needs of a loaded operand on the diagonal, whose pivots are given: none is 0, and
     /// none exceeds `2^working_bits`.
     fn triangle(&self, shape: TileShape, words: &mut [u64], pivots: &[Integer]) -> Box<dyn DiagonalData>;

@@ -72,6 +72,16 @@ impl RowWeight {
         RowWeight { sum: 0, limit: cut.to_u64().expect("a scaled diagonal entry is below 1") + 1 }
     }
 
+    /// The two words in which it travels.
+    pub fn to_words(self) -> [u64; 2] {
+        [self.sum, self.limit]
+    }
+
+    /// From the words of [`RowWeight::to_words`].
+    pub fn from_words([sum, limit]: [u64; 2]) -> RowWeight {
+        RowWeight { sum, limit }
+    }
+
     /// Whether the row is rejected.
     pub fn is_rejected(self) -> bool {
         self.sum > self.limit

@@ -5,12 +5,18 @@
 mod condition;
 mod diagnose;
 mod invert;
-mod plan;
-mod problem;
+#[cfg_attr(not(test), expect(dead_code, reason = "factorisations on many ranks use it"))]
+pub(crate) mod payload;
+pub(crate) mod plan;
+pub(crate) mod problem;
 mod reference;
 mod report;
 mod run;
+pub(crate) mod scaling;
 mod solve;
+pub(crate) mod tile_work;
+#[cfg(test)]
+mod tile_work_tests;
 mod vector;
 
 use crate::context::Context;

@@ -2,9 +2,9 @@
 
 use crate::error::{Error, Result};
 use crate::math::bound::{cholesky_modulus_bits, cholesky_working_bits};
-use crate::math::float::FloatRef;
-use crate::math::pivot::{RowWeight, diagonal_exponent, round_shift};
+use crate::math::pivot::RowWeight;
 use crate::matrix::{MatrixView, Uplo};
+use crate::ops::cholesky::scaling::{is_beyond_one, row_exponent, scaled_entry};
 use rug::Integer;
 
 /// A symmetric matrix to factor at one precision.
@@ -50,42 +50,23 @@ impl<'a> Problem<'a> {
     /// square is beyond its two diagonal entries.
     fn scale(&mut self) {
         for i in 0..self.rows {
-            let diagonal = self.lower.get(i, i).head;
-            if diagonal.is_zero() || diagonal.is_negative() {
-                self.order = i;
-                return;
-            }
-            self.exponents.push(diagonal_exponent(diagonal.exponent()));
-            if (0..i).any(|j| self.is_beyond_one(i, j)) {
-                self.exponents.pop();
+            let exponent = row_exponent(self.lower.get(i, i).head);
+            self.exponents.extend(exponent);
+            if exponent.is_none() || (0..i).any(|j| self.is_beyond_one(i, j)) {
+                self.exponents.truncate(i);
                 self.order = i;
                 return;
             }
         }
     }
 
-    /// Whether the scaled integer of `(i, j)` exceeds `2^(2 working_bits)`.
     fn is_beyond_one(&self, i: usize, j: usize) -> bool {
-        let head = self.lower.get(i, j).head;
-        let exponent = head.exponent() - self.exponents[i] - self.exponents[j];
-        if head.is_zero() || exponent < 1 {
-            return false; // below 1, and rounding is monotone
-        }
-        exponent > 1 || self.scaled_entry(i, j).significant_bits() > 2 * self.working_bits + 1 || {
-            let one = Integer::from(1) << (2 * self.working_bits);
-            self.scaled_entry(i, j).abs() > one
-        }
+        is_beyond_one(self.lower.get(i, j), self.exponents[i] + self.exponents[j], self.working_bits)
     }
 
     /// `round(a_ij 2^(2 working_bits - s_i - s_j))`, ties to even; `i`, `j` below `order`.
     pub fn scaled_entry(&self, i: usize, j: usize) -> Integer {
-        let entry: FloatRef<'_> = self.lower.get(i, j);
-        if entry.head.is_zero() {
-            return Integer::new();
-        }
-        let (integer, exponent) = entry.to_integer_exponent();
-        let shift = 2 * i64::from(self.working_bits) - self.exponents[i] - self.exponents[j];
-        round_shift(&integer, exponent + shift)
+        scaled_entry(self.lower.get(i, j), self.exponents[i] + self.exponents[j], self.working_bits)
     }
 
     /// Empty running sums of all rows of `order`.

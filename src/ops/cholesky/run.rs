@@ -3,15 +3,13 @@
 use crate::context::Context;
 use crate::drive::{self, Meter};
 use crate::error::{Error, Result};
-use crate::kernels::tiles::{
-    DiagonalData, FailedPivot, PANEL_ROWS, SolveTile, TileEngine, TilePart, TileSource, UpdateTile,
-};
-use crate::math::float::round_integer;
+use crate::kernels::tiles::{DiagonalData, TileEngine, UpdateTile};
 use crate::math::pivot::RowWeight;
-use crate::matrix::{MAXIMUM_EXPONENT, Matrix};
+use crate::matrix::Matrix;
 use crate::ops::cholesky::plan::{Plan, Tiling};
 use crate::ops::cholesky::problem::Problem;
 use crate::ops::cholesky::report::{Clock, Span, TaskKind};
+use crate::ops::cholesky::tile_work::{ColumnOfTile, FailedRow, TileWork};
 use crate::runtime::{Scheduler, TileId, Work};
 use rug::Integer;
 use std::sync::{Mutex, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
@@ -27,14 +25,12 @@ pub(crate) enum Ending {
 /// One factorisation under way.
 struct Run<'a, 'w> {
     problem: &'a Problem<'a>,
+    on_tiles: TileWork<'a>,
     tiling: &'a Tiling,
-    engine: &'a dyn TileEngine,
     tiles: Vec<RwLock<&'w mut [u64]>>,
     diagonals: Vec<OnceLock<Box<dyn DiagonalData>>>,
     weights: Vec<Mutex<Vec<RowWeight>>>,
-    row_shifts: Vec<i64>,
-    col_shifts: Vec<i64>,
-    failed: OnceLock<(usize, Option<Integer>)>,
+    failed: OnceLock<FailedRow>,
     meter: Meter<'a>,
     clock: &'a Clock,
 }
@@ -70,7 +66,7 @@ pub(crate) fn run(
     }
     let finished = ctx.install(|| drive::run_graph(&mut locals, &mut scheduler, |local, work| run.work(local, work)));
     let order = match (run.failed.get(), finished) {
-        (Some(failed), _) => failed.0,
+        (Some(failed), _) => failed.index,
         (None, result) => result.map(|()| problem.order)?,
     };
     let mut factor = match memory.filter(|_| order == problem.order) {
@@ -85,7 +81,7 @@ pub(crate) fn run(
     let spans = locals.into_iter().flat_map(|local| local.spans).collect::<Vec<_>>();
     clock.add(spans);
     Ok(match failed {
-        Some((index, value)) => Ending::Failed(index, factor, value),
+        Some(FailedRow { index, pivot }) => Ending::Failed(index, factor, pivot),
         None => Ending::Factor(factor),
     })
 }
@@ -107,17 +103,14 @@ impl<'a, 'w> Run<'a, 'w> {
         }
         let columns = 0..tiling.graph.tiles;
         let weights = problem.weights();
-        let bits = i64::from(problem.working_bits);
         let total = tiling.tiles().map(|tile| units(tiling, tile, tile.col + 1)).sum::<u64>();
         Run {
             problem,
+            on_tiles: TileWork::new(engine, tiling, problem.working_bits, &problem.exponents),
             tiling,
-            engine,
             tiles,
             diagonals: columns.clone().map(|_| OnceLock::new()).collect(),
             weights: columns.map(|at| Mutex::new(weights[tiling.rows(at)].to_vec())).collect(),
-            row_shifts: problem.exponents.iter().map(|exponent| 2 * bits - exponent).collect(),
-            col_shifts: problem.exponents.iter().map(|exponent| -exponent).collect(),
             failed: OnceLock::new(),
             meter: Meter::new(ctx, total),
             clock,
@@ -136,7 +129,7 @@ impl<'a, 'w> Run<'a, 'w> {
         if work.first {
             let start = self.clock.now();
             for (tile, words) in work.tiles().zip(&mut own) {
-                self.load(tile, words, local.scratch);
+                self.load(tile, words, local.scratch)?;
             }
             local.span(self.clock, TaskKind::Load, work, start);
         }
@@ -157,16 +150,10 @@ impl<'a, 'w> Run<'a, 'w> {
         Ok(())
     }
 
-    fn load(&self, tile: TileId, words: &mut [u64], scratch: &mut [u64]) {
-        let source = TileSource {
-            matrix: self.problem.lower,
-            part: if tile.row == tile.col { TilePart::Lower } else { TilePart::Whole },
-            rows: self.tiling.rows(tile.row),
-            cols: self.tiling.rows(tile.col),
-            row_shifts: &self.row_shifts,
-            col_shifts: &self.col_shifts,
-        };
-        self.engine.load(&source, words, scratch);
+    fn load(&self, tile: TileId, words: &mut [u64], scratch: &mut [u64]) -> Result<()> {
+        let (rows, cols) = (self.tiling.rows(tile.row), self.tiling.rows(tile.col));
+        self.on_tiles.load(tile, self.problem.lower.block(rows, cols)?, words, scratch);
+        Ok(())
     }
 
     /// SYRK and GEMM.
@@ -185,39 +172,30 @@ impl<'a, 'w> Run<'a, 'w> {
             let x = if shape.diagonal { y.clone() } else { left.iter().map(|tile| &***tile).collect() };
             tiles.push(UpdateTile { shape, words, x });
         }
-        let updated = self.engine.update(&mut tiles, &y, self.tiling.tile_rows, scratch);
-        updated.map_err(|error| match error {
-            // The first tile of the strip stands for all: a fault is no matter of one entry.
-            Error::SelfCheck { row, column } => Error::SelfCheck {
-                row: row + self.tiling.rows(work.rows.start).start,
-                column: column + self.tiling.rows(work.col).start,
-            },
-            error => error,
-        })
+        self.on_tiles.update(TileId { row: work.rows.start, col: work.col }, &mut tiles, &y, scratch)
     }
 
     /// POTRF or TRSM.
     fn finish(&self, local: &mut Local<'_>, tile: TileId, words: &mut [u64]) -> Result<()> {
-        let shape = self.tiling.shape(tile);
         let start = self.clock.now();
         let mut weights = self.weights[tile.row].lock().unwrap_or_else(PoisonError::into_inner);
-        if !shape.diagonal {
+        if tile.row != tile.col {
             let above =
                 self.tile(TileId { row: tile.col, col: tile.col }).read().unwrap_or_else(PoisonError::into_inner);
             let data = self.diagonals[tile.col].get().expect("the diagonal tile is finished");
-            self.engine.solve(SolveTile { shape, words, weights: &mut weights }, (&above, &**data), local.scratch);
+            self.on_tiles.solve(tile, words, &mut weights, (&above, &**data), local.scratch);
             local.span_of(self.clock, TaskKind::Trsm, tile, start);
             return Ok(());
         }
-        let result = self.engine.factor(shape, words, &mut weights, local.scratch);
+        let result = self.on_tiles.factor(tile, words, &mut weights, local.scratch);
         local.span_of(self.clock, TaskKind::Potrf, tile, start);
         match result {
             Ok(data) => {
                 let _ = self.diagonals[tile.col].set(data); // each diagonal tile is finished once
                 Ok(())
             }
-            Err(FailedPivot { column, value }) => {
-                let _ = self.failed.set((self.tiling.rows(tile.col).start + column, value));
+            Err(failed) => {
+                let _ = self.failed.set(failed);
                 Err(Error::Cancelled) // stops the others; the failure itself is reported by the caller
             }
         }
@@ -225,7 +203,7 @@ impl<'a, 'w> Run<'a, 'w> {
 
     /// Rounds the integers of the factor's rows into `factor`, whose order says how many there are.
     fn store(&self, factor: &mut Matrix, locals: &mut [Local<'_>]) -> Result<()> {
-        let (order, bits, width) = (factor.rows(), factor.precision_bits(), factor.limbs_per_element());
+        let (order, precision_bits, width) = (factor.rows(), factor.precision_bits(), factor.limbs_per_element());
         if order == 0 {
             return Ok(());
         }
@@ -238,50 +216,23 @@ impl<'a, 'w> Run<'a, 'w> {
             locals,
             |_| columns.next(),
             |local, (col, (heads, limbs))| {
-                let magnitudes = &mut local.scratch[..PANEL_ROWS * self.engine.entry_limbs()];
-                for row in (col / self.tiling.tile_rows)..order.div_ceil(self.tiling.tile_rows) {
-                    let tile = TileId { row, col: col / self.tiling.tile_rows };
+                let tile_col = col / self.tiling.tile_rows;
+                for tile_row in tile_col..order.div_ceil(self.tiling.tile_rows) {
+                    let tile = TileId { row: tile_row, col: tile_col };
+                    let rows = self.tiling.rows(tile_row).start..self.tiling.rows(tile_row).end.min(order);
+                    let column = ColumnOfTile {
+                        col: col - self.tiling.rows(tile_col).start,
+                        heads: &mut heads[rows.clone()],
+                        limbs: &mut limbs[rows.start * width..rows.end * width],
+                        precision_bits,
+                    };
                     let words = &tiles[self.tiling.graph.index(tile)];
-                    self.store_column(tile, words, (col, bits), (heads, limbs), magnitudes)?;
+                    self.on_tiles.store_column(tile, words, column, local.scratch)?;
                 }
                 self.meter.add("unscale", 0)
             },
         )?;
         locals[0].spans.push(Span { worker: 0, kind: TaskKind::Store, row: 0, col: 0, start, end: self.clock.now() });
-        Ok(())
-    }
-
-    /// Rounds one column of one tile.
-    fn store_column(
-        &self,
-        tile: TileId,
-        words: &[u64],
-        (col, bits): (usize, u32),
-        (heads, limbs): (&mut [u64], &mut [u64]),
-        magnitudes: &mut [u64],
-    ) -> Result<()> {
-        let (shape, rows) = (self.tiling.shape(tile), self.tiling.rows(tile.row));
-        let (each, width) = (self.engine.entry_limbs(), limbs.len() / heads.len());
-        let inside = col - self.tiling.rows(tile.col).start;
-        let first = if shape.diagonal { inside / PANEL_ROWS } else { 0 };
-        for panel in first..shape.panels() {
-            let signs = self.engine.entries(shape, words, (panel, inside), magnitudes);
-            for lane in 0..PANEL_ROWS {
-                let row = rows.start + panel * PANEL_ROWS + lane;
-                if row < col || row >= heads.len() || row >= rows.end {
-                    continue;
-                }
-                let exponent = self.problem.exponents[row] - i64::from(self.problem.working_bits);
-                let magnitude = &magnitudes[lane * each..][..each];
-                let out = &mut limbs[row * width..][..width];
-                let head = round_integer(signs >> lane & 1 == 1, magnitude, exponent, bits, out);
-                if head.exponent().abs() > MAXIMUM_EXPONENT {
-                    let (exponent, limit) = (head.exponent(), MAXIMUM_EXPONENT);
-                    return Err(Error::ExponentRange { row, column: col, exponent, limit });
-                }
-                heads[row] = head.0;
-            }
-        }
         Ok(())
     }
 }

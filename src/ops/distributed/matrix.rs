@@ -63,6 +63,20 @@ impl DistMatrix {
         &mut self.tiles
     }
 
+    /// A tile of this rank; `None` where another has it.
+    pub fn tile(&self, id: TileId) -> Option<&Matrix> {
+        self.find(id).map(|at| &self.tiles[at].1)
+    }
+
+    /// A tile of this rank, to be changed.
+    pub fn tile_mut(&mut self, id: TileId) -> Option<&mut Matrix> {
+        self.find(id).map(|at| &mut self.tiles[at].1)
+    }
+
+    fn find(&self, id: TileId) -> Option<usize> {
+        self.tiles.binary_search_by_key(&(id.col, id.row), |(tile, _)| (tile.col, tile.row)).ok()
+    }
+
     /// Bytes of this rank's tiles.
     pub fn bytes(&self) -> u64 {
         self.tiles.iter().map(|(_, tile)| tile.bytes()).sum()

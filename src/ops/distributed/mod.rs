@@ -10,6 +10,9 @@ mod exchange;
 mod matrix;
 mod place;
 mod plan;
+#[cfg_attr(not(test), expect(dead_code, reason = "factorisations on many ranks use it"))]
+mod problem;
+mod redistribute;
 mod report;
 mod request;
 mod run;

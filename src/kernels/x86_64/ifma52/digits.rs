@@ -20,6 +20,9 @@ const AHEAD: usize = 2 * ROWS;
 /// Bits of a digit.
 const DIGIT_BITS: i64 = 52;
 
+/// Digits of a group: as many as a vector has.
+pub const GROUP_DIGITS: usize = 8;
+
 /// Bytes from one group of 8 digits to the next.
 const GROUP_BYTES: i64 = DIGIT_BITS;
 
@@ -180,6 +183,34 @@ impl<'a> Cutter<'a> {
             for line in (0..self.width).step_by(64) {
                 _mm_prefetch::<_MM_HINT_T0>(limbs.wrapping_add(element.wrapping_mul(self.width) + line));
             }
+        }
+    }
+}
+
+/// Writes the digits of 8 integers, whose limbs follow each other, `ROWS * 8` words from digit to digit.
+///
+/// As many groups of digits as `out` has room for; what lies beyond the limbs is 0.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+pub fn cut_integers(integers: &[u64], out: &mut [u64]) {
+    const STEP: usize = ROWS * BLOCK;
+    let groups = out.len().div_ceil(GROUP_DIGITS * STEP);
+    assert!(groups > 0 && out.len() >= (groups * GROUP_DIGITS - 1) * STEP + BLOCK);
+    let bytes = integers.len() / BLOCK * 8;
+    let (pick, odd) = (load_bytes(&DIGIT_BYTES), _mm512_set_epi64(4, 0, 4, 0, 4, 0, 4, 0));
+    for group in 0..groups {
+        let first = group * GROUP_BYTES as usize;
+        let left = bytes.saturating_sub(first).min(64) as u32;
+        let mask = u64::MAX.checked_shr(64 - left).unwrap_or(0);
+        let entries: [__m512i; BLOCK] = std::array::from_fn(|lane| {
+            let from = integers.as_ptr().cast::<i8>().wrapping_add(lane * bytes + first);
+            // SAFETY: the mask keeps only bytes of the integer's own limbs.
+            let loaded = unsafe { _mm512_maskz_loadu_epi8(mask, from) };
+            _mm512_srlv_epi64(_mm512_permutexvar_epi8(pick, loaded), odd)
+        });
+        for (digit, vector) in transpose(entries).into_iter().enumerate() {
+            // SAFETY: asserted above.
+            unsafe { _mm512_storeu_si512(out.as_mut_ptr().add((group * GROUP_DIGITS + digit) * STEP).cast(), vector) };
         }
     }
 }

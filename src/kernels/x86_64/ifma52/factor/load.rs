@@ -1,18 +1,30 @@
-//! Takes the entries of a tile in: fixed-point digits straight from the limbs, then their residues.
+//! Takes the entries of a tile in, from a matrix or from integers: fixed-point digits straight from the limbs, then their
+//! residues.
 
-use super::super::digits::{Cutter, ROWS, padded};
+use super::super::digits::{Cutter, GROUP_DIGITS, ROWS, cut_integers, padded};
 use super::super::micro::Fold;
-use super::super::tables::Tables;
-use super::Factor;
+use super::{Factor, Layout};
 use crate::kernels::PanelSource;
-use crate::kernels::tiles::TileSource;
+use crate::kernels::tiles::{EntrySource, TileShape, TileSource};
+use crate::math::float::limbs_for;
 use crate::plan::BLOCK;
 use std::arch::x86_64::*;
 use std::ops::Range;
 
 /// Words of scratch.
-pub fn scratch_words(tables: &Tables) -> usize {
-    padded(tables.operand_digits) * ROWS * BLOCK
+pub fn scratch_words(factor: &Factor) -> usize {
+    let integers = BLOCK * limbs_for(factor.working_bits + 2) + integer_digit_words(factor);
+    matrix_digit_words(factor).max(integers)
+}
+
+/// Words of digits of entries of a matrix.
+fn matrix_digit_words(factor: &Factor) -> usize {
+    padded(factor.tables.operand_digits) * ROWS * BLOCK
+}
+
+/// Words of digits of integers of the factor.
+fn integer_digit_words(factor: &Factor) -> usize {
+    factor.digits.next_multiple_of(GROUP_DIGITS) * ROWS * BLOCK
 }
 
 /// See `TileEngine::load`.
@@ -21,7 +33,7 @@ pub fn load(factor: &Factor, source: &TileSource<'_>, words: &mut [u64], scratch
     let TileSource { matrix, rows, cols, row_shifts, col_shifts, .. } = source.clone();
     let layout = factor.layout(source.shape());
     assert!(words.len() >= layout.residue_words() && rows.end <= matrix.rows() && cols.end <= col_shifts.len());
-    let digits = &mut scratch[..scratch_words(&factor.tables)];
+    let digits = &mut scratch[..matrix_digit_words(factor)];
     for panel in 0..layout.panels {
         let first = rows.start + panel * BLOCK;
         let columns = first..(first + BLOCK).min(rows.end);
@@ -30,10 +42,7 @@ pub fn load(factor: &Factor, source: &TileSource<'_>, words: &mut [u64], scratch
             Some(offset) => cols.end.min((columns.end - offset).max(cols.start)),
             None => cols.end,
         };
-        for prime in 0..layout.primes {
-            let (start, end) = (layout.residue(prime, panel, end - cols.start), layout.residue(prime, panel + 1, 0));
-            words[start..end].fill(0); // above the diagonal, or padding
-        }
+        clear_from(&layout, panel, end - cols.start, words);
         // Nothing right of the panel's last row is looked at: the view's rows are the columns of the matrix.
         let entries = PanelSource { view: matrix.transposed(), columns, rows: cols.start..end, shifts: row_shifts };
         let mut cutter = Cutter::new(&entries);
@@ -47,7 +56,8 @@ pub fn load(factor: &Factor, source: &TileSource<'_>, words: &mut [u64], scratch
                 let cut = cutter.next_row_of(lanes, col_shifts[col], &mut digits[offset * BLOCK..]);
                 (signs[offset], carries[offset]) = cut;
             }
-            let group = Group { digits, signs, carries, count };
+            let values = &digits[ROWS * BLOCK..]; // after the digit for rounding
+            let group = Group { values, digits: factor.tables.operand_digits, signs, carries, count };
             // SAFETY: the columns lie in the tile.
             unsafe {
                 let at = words.as_mut_ptr().add(layout.residue(0, panel, start - cols.start));
@@ -57,9 +67,53 @@ pub fn load(factor: &Factor, source: &TileSource<'_>, words: &mut [u64], scratch
     }
 }
 
+/// See `TileEngine::load_integers`.
+#[target_feature(enable = "avx512f,avx512ifma,avx512bw,avx512dq,avx512vbmi")]
+pub fn load_integers(
+    factor: &Factor,
+    shape: TileShape,
+    (limbs, source): (usize, &mut EntrySource<'_>),
+    words: &mut [u64],
+    scratch: &mut [u64],
+) {
+    let layout = factor.layout(shape);
+    assert!(words.len() >= layout.residue_words());
+    let (magnitudes, scratch) = scratch.split_at_mut(BLOCK * limbs);
+    let digits = &mut scratch[..integer_digit_words(factor)];
+    for panel in 0..layout.panels {
+        let end = shape.cols_of(panel);
+        clear_from(&layout, panel, end, words);
+        for start in (0..end).step_by(ROWS) {
+            let count = ROWS.min(end - start);
+            let mut signs = [0; ROWS];
+            for (offset, signs) in signs.iter_mut().enumerate().take(count) {
+                *signs = source((panel, start + offset), magnitudes);
+                cut_integers(magnitudes, &mut digits[offset * BLOCK..]);
+            }
+            let group = Group { values: digits, digits: factor.digits, signs, carries: [0; ROWS], count };
+            // SAFETY: the columns lie in the tile.
+            unsafe {
+                let at = words.as_mut_ptr().add(layout.residue(0, panel, start));
+                residues(factor, &group, at, layout.plane_words());
+            }
+        }
+    }
+}
+
+/// Zero residues in a panel from column `col` on: above the diagonal, or padding.
+fn clear_from(layout: &Layout, panel: usize, col: usize, words: &mut [u64]) {
+    for prime in 0..layout.primes {
+        let (start, end) = (layout.residue(prime, panel, col), layout.residue(prime, panel + 1, 0));
+        words[start..end].fill(0);
+    }
+}
+
 /// Up to `ROWS` columns of digits with their signs and rounding bits.
 struct Group<'a> {
-    digits: &'a [u64],
+    /// Digit after digit, the lowest first.
+    values: &'a [u64],
+    /// Digits of an entry.
+    digits: usize,
     signs: [u8; ROWS],
     carries: [u8; ROWS],
     count: usize,
@@ -72,8 +126,7 @@ struct Group<'a> {
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 unsafe fn residues(factor: &Factor, group: &Group<'_>, out: *mut u64, plane_words: usize) {
-    let count = factor.tables.operand_digits;
-    let values = &group.digits[ROWS * BLOCK..]; // after the digit for rounding
+    let (count, values) = (group.digits, group.values);
     assert!(values.len() >= count * ROWS * BLOCK);
     // A significand fills about half of the digits, the upper ones where the entry is not small.
     let mask = (1u64 << 52) - 1;
@@ -86,8 +139,8 @@ unsafe fn residues(factor: &Factor, group: &Group<'_>, out: *mut u64, plane_word
         unsafe {
             let at = out.add(prime * plane_words);
             prime += match factor.tables.count() - prime {
-                1 => several::<1>(factor, prime, (group, values), digits.clone(), (at, plane_words)),
-                _ => several::<2>(factor, prime, (group, values), digits.clone(), (at, plane_words)),
+                1 => several::<1>(factor, prime, group, digits.clone(), (at, plane_words)),
+                _ => several::<2>(factor, prime, group, digits.clone(), (at, plane_words)),
             };
         }
     }
@@ -102,13 +155,13 @@ unsafe fn residues(factor: &Factor, group: &Group<'_>, out: *mut u64, plane_word
 unsafe fn several<const P: usize>(
     factor: &Factor,
     prime: usize,
-    (group, values): (&Group<'_>, &[u64]),
+    group: &Group<'_>,
     digits: Range<usize>,
     (out, plane_words): (*mut u64, usize),
 ) -> usize {
     // SAFETY: the caller's promise.
     unsafe {
-        let sums: [_; P] = factor.radix_sums::<ROWS, P>(prime, values.as_ptr(), digits);
+        let sums: [_; P] = factor.radix_sums::<ROWS, P>(prime, group.values.as_ptr(), digits);
         for (which, sums) in sums.into_iter().enumerate() {
             let fold = Fold::new(factor.tables.primes[prime + which]);
             for (offset, (lo, hi)) in sums.into_iter().enumerate().take(group.count) {

@@ -12,7 +12,9 @@ mod triangle;
 mod update;
 
 use super::tables::Tables;
-use crate::kernels::tiles::{DiagonalData, FailedPivot, SolveTile, TileEngine, TileShape, TileSource, UpdateTile};
+use crate::kernels::tiles::{
+    DiagonalData, EntrySource, FailedPivot, SolveTile, TileEngine, TileShape, TileSource, UpdateTile,
+};
 use crate::math::bound::{cholesky_modulus_bits, ifma52_prime_count};
 use crate::math::family::IFMA52_BITS;
 use crate::math::float::LIMB_BITS;
@@ -154,7 +156,7 @@ impl TileEngine for Factor {
     fn scratch_words(&self, tile_rows: usize) -> usize {
         let lanes = 2 * tile_rows.next_multiple_of(BLOCK);
         let column = column::scratch_words(self.tables.count(), self.digits);
-        lanes + column.max(load::scratch_words(&self.tables))
+        lanes + column.max(load::scratch_words(self))
     }
 
     fn diagonal_bytes(&self, cols: usize) -> u64 {
@@ -182,6 +184,17 @@ impl TileEngine for Factor {
 
     fn load_operand(&self, source: &TileSource<'_>, words: &mut [u64], scratch: &mut [u64]) {
         self.load(source, words, scratch);
+    }
+
+    fn load_integers(
+        &self,
+        shape: TileShape,
+        integers: (usize, &mut EntrySource<'_>),
+        words: &mut [u64],
+        scratch: &mut [u64],
+    ) {
+        // SAFETY: as above.
+        unsafe { load::load_integers(self, shape, integers, words, scratch) }
     }
 
     fn triangle(&self, shape: TileShape, words: &mut [u64], pivots: &[Integer]) -> Box<dyn DiagonalData> {
