@@ -85,9 +85,9 @@ impl TileSource<'_> {
     }
 }
 
-/// Where the integers of a finished tile come from, 8 at a time: what [`TileEngine::entries`] gives, with as many limbs as
-/// the magnitudes have room for. Asked for in any order; in a tile on the diagonal not for columns beyond the panel's
-/// rows, and what lies above the diagonal is 0.
+/// Where the integers of a finished tile come from, 8 at a time: what [`TileEngine::entries`] gives, with as many limbs
+/// as the magnitudes have room for. Asked for in any order; in a tile on the diagonal not for columns beyond the
+/// panel's rows, and what lies above the diagonal is 0.
 pub type EntrySource<'s> = dyn FnMut((usize, usize), &mut [u64]) -> u8 + 's;
 
 /// A tile `C` to update, and the finished tiles in its row: `C := C - sum of X Y^T`.

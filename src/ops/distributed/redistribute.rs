@@ -63,8 +63,8 @@ impl DistMatrix {
     ///
     /// One triangle made of the other is that of a symmetric matrix: the entries are transposed. A whole matrix made of
     /// a triangle has zeros elsewhere, and a triangle made of a whole matrix leaves the other out.
-    /// Memory: the new tiles; at a time, messages for one of this rank's columns of them, and with what it has for such a
-    /// column of every other rank. Each entry travels once.
+    /// Memory: the new tiles; at a time, messages for one of this rank's columns of them, and with what it has for such
+    /// a column of every other rank. Each entry travels once.
     ///
     /// # Errors
     /// [`Error::ShapeMismatch`] for a map of another shape; [`Error::InvalidArgument`] for a grid of more ranks than

@@ -1,5 +1,5 @@
-//! Takes the entries of a tile in, from a matrix or from integers: fixed-point digits straight from the limbs, then their
-//! residues.
+//! Takes the entries of a tile in, from a matrix or from integers: fixed-point digits straight from the limbs, then
+//! their residues.
 
 use super::super::digits::{Cutter, GROUP_DIGITS, ROWS, cut_integers, padded};
 use super::super::micro::Fold;
