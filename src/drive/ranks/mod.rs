@@ -15,12 +15,14 @@ mod worker;
 pub use report::{RankReport, Sample, Span, SpanKind, WorkerReport};
 
 use crate::comm::post::{Body, Post, drain};
-use crate::comm::{Transport, agree, agreed};
+use crate::comm::{Transport, agree};
 use crate::error::{Error, Result};
 use crate::runtime::protocol::{Process, ProcessGrid, ProtocolOptions, TileRun};
 use crate::runtime::{CholeskyGraph, TileId};
 use mover::Mover;
 use state::Stage;
+use std::panic::resume_unwind;
+use worker::Alarm;
 
 /// The tiles of one rank, and what is done with them.
 ///
@@ -107,8 +109,7 @@ pub fn run_ranks<W: RankTiles>(
     tiles: &W,
     locals: &mut [W::Local],
 ) -> Result<RankReport> {
-    let ready = agreed(group, check(group, plan, locals.len()));
-    ready?;
+    agree(group, check(group, plan, locals.len()))?;
     let outcome = match group.rank() < plan.grid.size() {
         true => work(group.rank(), post, plan, tiles, locals),
         false => Ok(RankReport::default()),
@@ -145,18 +146,18 @@ fn work<W: RankTiles>(
 ) -> Result<RankReport> {
     let protocol = ProtocolOptions { workers: locals.len(), imports: W::UNPACKS, ..plan.protocol };
     let process = Process::new(plan.grid, plan.graph, rank, protocol)?;
-    let stage = Stage::new(process, tiles, plan, post.waker());
-    stage.begin();
-    std::thread::scope(|scope| {
+    let stage = Stage::new(process, tiles, plan, locals.len(), post.waker());
+    let (workers, moves, moved) = std::thread::scope(|scope| {
         let stage = &stage;
+        let _alarm = Alarm(stage);
         let workers = locals.iter_mut().map(|local| scope.spawn(move || stage.work(local))).collect::<Vec<_>>();
         let mut mover = Mover::new(stage, post);
         let moved = mover.run();
-        stage.end(moved);
-        let moves = mover.into_report();
-        let joined = workers.into_iter().map(|worker| worker.join()).collect::<Vec<_>>();
-        let workers = joined.into_iter().map(|joined| joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        Ok((workers.collect::<Vec<_>>(), moves))
-    })
-    .and_then(|(workers, moves)| stage.into_report(workers, moves))
+        stage.end();
+        let joined = workers.into_iter().map(|worker| worker.join());
+        let workers = joined.map(|joined| joined.unwrap_or_else(|panic| resume_unwind(panic))).collect::<Vec<_>>();
+        (workers, mover.into_moves(), moved)
+    });
+    let report = stage.into_report(workers, moves)?;
+    moved.map(|()| report)
 }

@@ -1,0 +1,133 @@
+//! The thread of a rank that moves messages: the only one that calls the post.
+
+use super::report::SpanLog;
+use super::state::{Letter, Moves, Stage, bytes_of};
+use super::{RankTiles, SpanKind};
+use crate::comm::post::{Arrival, Post};
+use crate::error::{Error, Result};
+use crate::runtime::TileId;
+use crate::runtime::protocol::{Event, Message};
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+/// The longest pause. Nothing waits for its end: messages and workers end it.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A tile on its way from another rank.
+struct Incoming {
+    from: usize,
+    message: Message,
+    tile: TileId,
+    start: Instant,
+}
+
+/// A tile on its way to another rank.
+struct Outgoing {
+    to: usize,
+    tile: TileId,
+    start: Instant,
+}
+
+/// Moves the messages of one rank.
+pub(super) struct Mover<'a, 's, W> {
+    stage: &'a Stage<'s, W>,
+    post: &'a mut dyn Post,
+    incoming: HashMap<u64, Incoming>,
+    outgoing: HashMap<u64, Outgoing>,
+    /// The next transfer.
+    token: u64,
+    moves: Moves,
+    log: SpanLog,
+}
+
+impl<'a, 's, W: RankTiles> Mover<'a, 's, W> {
+    pub fn new(stage: &'a Stage<'s, W>, post: &'a mut dyn Post) -> Mover<'a, 's, W> {
+        let (incoming, outgoing, log) = (HashMap::new(), HashMap::new(), stage.span_log());
+        Mover { stage, post, incoming, outgoing, token: 0, moves: Moves::default(), log }
+    }
+
+    /// Moves messages until the process is done, or a worker has panicked.
+    ///
+    /// # Errors
+    /// Those of the post; [`Error::Transport`] for messages that make no sense.
+    pub fn run(&mut self) -> Result<()> {
+        loop {
+            let arrival = self.post.poll()?;
+            let is_quiet = arrival.is_none();
+            arrival.map_or(Ok(()), |arrival| self.arrived(arrival))?;
+            let (letters, over) = self.stage.lock().take_letters();
+            let is_quiet = is_quiet && letters.is_empty();
+            letters.into_iter().try_for_each(|letter| self.send(letter))?;
+            if over {
+                return Ok(());
+            }
+            if is_quiet {
+                self.post.pause(PAUSE);
+            }
+        }
+    }
+
+    pub fn into_moves(self) -> Moves {
+        Moves { transfers: self.log.into_spans(), ..self.moves }
+    }
+
+    fn arrived(&mut self, arrival: Arrival) -> Result<()> {
+        match arrival {
+            Arrival::Head { from, head, body_words } => self.head(from, Message::from_words(&head)?, body_words),
+            Arrival::Body { token, body } => {
+                let known = self.incoming.remove(&token);
+                let Incoming { from, message, tile, start } = known.expect("a body comes as it was asked for");
+                self.moves.received_bytes += bytes_of(body.len());
+                self.log.add(SpanKind::Receive { from: from as u32 }, tile, start, Instant::now());
+                self.stage.came(&mut self.stage.lock(), from, message, tile, body);
+                Ok(())
+            }
+            Arrival::Sent { token } => {
+                let known = self.outgoing.remove(&token);
+                let Outgoing { to, tile, start } = known.expect("a body leaves as it was sent");
+                self.log.add(SpanKind::Send { to: to as u32 }, tile, start, Instant::now());
+                self.stage.handle(&mut self.stage.lock(), Event::Sent(tile));
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes in a message, or asks for the tile that it announces.
+    fn head(&mut self, from: usize, message: Message, body_words: Option<usize>) -> Result<()> {
+        let Message::Tile { tile, .. } = message else {
+            self.stage.handle(&mut self.stage.lock(), Event::Message { from, message });
+            return Ok(());
+        };
+        let expected = self.stage.tiles.payload_words(tile);
+        if body_words != Some(expected) {
+            let text = format!("rank {from} sends {body_words:?} words of a tile of {expected}");
+            return Err(Error::Transport(text));
+        }
+        let buffer = {
+            let mut state = self.stage.lock();
+            if state.is_stopped() {
+                return Ok(()); // nobody needs it: it is thrown away at the end
+            }
+            state.take_buffer()
+        };
+        let token = self.next_token();
+        self.post.receive(from, token, buffer)?;
+        self.incoming.insert(token, Incoming { from, message, tile, start: Instant::now() });
+        Ok(())
+    }
+
+    fn send(&mut self, letter: Letter) -> Result<()> {
+        let Letter { to, head, body } = letter;
+        let token = self.next_token();
+        if let Some((tile, body)) = &body {
+            self.moves.sent_bytes += bytes_of(body.len());
+            self.outgoing.insert(token, Outgoing { to, tile: *tile, start: Instant::now() });
+        }
+        self.post.send(to, &head, body.map(|(_, body)| (body, token)))
+    }
+
+    fn next_token(&mut self) -> u64 {
+        self.token += 1;
+        self.token
+    }
+}

@@ -1,0 +1,281 @@
+//! What the threads of a rank share: the process, its jobs, the words of tiles, letters to be sent.
+
+use super::report::{SampleLog, SpanLog};
+use super::{RankPlan, RankReport, RankTiles, Sample, WorkerReport};
+use crate::comm::post::{Body, Waker};
+use crate::error::{Error, Result};
+use crate::runtime::TileId;
+use crate::runtime::protocol::{Action, Event, Message, Process, ProcessGrid, TileRun};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// Work for any worker.
+pub(super) enum Job {
+    /// A tile that came is to be made an operand.
+    Unpack(TileId, Body),
+    /// Tasks on an own tile.
+    Run(TileRun),
+}
+
+/// A message that the mover is to send.
+pub(super) struct Letter {
+    pub to: usize,
+    pub head: Vec<u64>,
+    pub body: Option<(TileId, Body)>,
+}
+
+/// Everything under the lock.
+pub(super) struct State {
+    process: Process,
+    /// Conversions come first: what others have sent may be what this rank waits for.
+    unpacks: VecDeque<(TileId, Body)>,
+    runs: VecDeque<TileRun>,
+    letters: Vec<Letter>,
+    /// Finished own tiles in words, while somebody is to get them.
+    packed: HashMap<TileId, Body>,
+    /// Tiles that came.
+    received: HashMap<TileId, Body>,
+    /// Buffers of tiles that are not needed any more.
+    spare: Vec<Vec<u64>>,
+    /// The process is done.
+    finished: bool,
+    /// Workers are to leave.
+    ended: bool,
+    error: Option<Error>,
+    idle: usize,
+    packed_bytes: u64,
+    peak_packed_bytes: u64,
+    /// All buffers for tiles of others: given out, in use, spare.
+    buffer_bytes: u64,
+    peak_buffer_bytes: u64,
+    samples: SampleLog,
+}
+
+/// What the threads of a rank share.
+pub(super) struct Stage<'a, W> {
+    pub tiles: &'a W,
+    grid: ProcessGrid,
+    tile_rows: usize,
+    spans: bool,
+    epoch: Instant,
+    workers: usize,
+    waker: Waker,
+    changed: Condvar,
+    state: Mutex<State>,
+}
+
+/// The transfers of a rank, as the mover reports them.
+#[derive(Default)]
+pub(super) struct Moves {
+    pub sent_bytes: u64,
+    pub received_bytes: u64,
+    pub transfers: Vec<super::Span>,
+}
+
+pub(super) fn bytes_of(words: usize) -> u64 {
+    (words * size_of::<u64>()) as u64
+}
+
+impl<'a, W: RankTiles> Stage<'a, W> {
+    pub fn new(process: Process, tiles: &'a W, plan: &RankPlan, workers: usize, waker: Waker) -> Stage<'a, W> {
+        let state = State {
+            process,
+            unpacks: VecDeque::new(),
+            runs: VecDeque::new(),
+            letters: Vec::new(),
+            packed: HashMap::new(),
+            received: HashMap::new(),
+            spare: Vec::new(),
+            finished: false,
+            ended: false,
+            error: None,
+            idle: 0,
+            packed_bytes: 0,
+            peak_packed_bytes: 0,
+            buffer_bytes: 0,
+            peak_buffer_bytes: 0,
+            samples: SampleLog::new(),
+        };
+        let stage = Stage {
+            tiles,
+            grid: plan.grid,
+            tile_rows: plan.graph.tiles,
+            spans: plan.spans,
+            epoch: Instant::now(),
+            workers,
+            waker,
+            changed: Condvar::new(),
+            state: Mutex::new(state),
+        };
+        stage.advance(&mut stage.lock());
+        stage
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sleeps until something has changed.
+    pub fn wait<'s>(&self, mut state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
+        state.idle += 1;
+        let mut state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        state.idle -= 1;
+        state
+    }
+
+    /// A log of spans from the time that this rank began.
+    pub fn span_log(&self) -> SpanLog {
+        SpanLog::new(self.epoch, self.spans)
+    }
+
+    /// Whether other ranks read a tile.
+    pub fn is_read_elsewhere(&self, tile: TileId) -> bool {
+        !self.grid.clients(self.tile_rows, tile).is_empty()
+    }
+
+    /// Takes in an event, and what the process wants done then; wakes who is to do it.
+    pub fn handle(&self, state: &mut State, event: Event) {
+        state.process.handle(event);
+        self.advance(state);
+    }
+
+    fn advance(&self, state: &mut State) {
+        while let Some(action) = state.process.poll_near(&|tile| self.tiles.is_near(tile)) {
+            match action {
+                Action::Send { to, message } => state.post(to, &message),
+                Action::Run(run) => state.runs.push_back(run),
+                Action::Release(tile) => self.release(state, tile),
+                Action::Finished => state.finished = true,
+            }
+        }
+        for _ in 0..state.idle.min(state.jobs()) {
+            self.changed.notify_one();
+        }
+        if state.finished || !state.letters.is_empty() {
+            self.waker.wake();
+        }
+        let (workers, epoch) = (self.workers, self.epoch);
+        let State { process, samples, idle, packed_bytes, buffer_bytes, .. } = state;
+        samples.event(|| Sample {
+            at_ns: epoch.elapsed().as_nanos() as u64,
+            ready: process.ready() as u32,
+            busy: (workers - *idle) as u32,
+            held_bytes: *packed_bytes + *buffer_bytes,
+        });
+    }
+
+    fn release(&self, state: &mut State, tile: TileId) {
+        if let Some(body) = state.packed.remove(&tile) {
+            state.packed_bytes -= bytes_of(body.len());
+        }
+        if let Some(body) = state.received.remove(&tile) {
+            self.tiles.release(tile);
+            let bytes = bytes_of(body.capacity());
+            match Arc::try_unwrap(body) {
+                Ok(buffer) => state.spare.push(buffer),
+                Err(_) => state.buffer_bytes -= bytes,
+            }
+        }
+    }
+
+    /// Takes in the words of a finished own tile that others read.
+    pub fn packed(&self, state: &mut State, tile: TileId, body: Body) {
+        state.packed_bytes += bytes_of(body.len());
+        state.peak_packed_bytes = state.peak_packed_bytes.max(state.packed_bytes);
+        state.packed.insert(tile, body);
+    }
+
+    /// Takes in a tile that came, with its message.
+    pub fn came(&self, state: &mut State, from: usize, message: Message, tile: TileId, words: Vec<u64>) {
+        state.buffer_bytes += bytes_of(words.capacity());
+        state.peak_buffer_bytes = state.peak_buffer_bytes.max(state.buffer_bytes);
+        if state.process.is_stopped() {
+            state.buffer_bytes -= bytes_of(words.capacity());
+            return;
+        }
+        let body = Arc::new(words);
+        self.tiles.arrived(tile, &body);
+        if W::UNPACKS {
+            state.unpacks.push_back((tile, body.clone()));
+        }
+        state.received.insert(tile, body);
+        self.handle(state, Event::Message { from, message });
+    }
+
+    /// An error of this rank: the others are told, the first error is kept.
+    pub fn fail(&self, state: &mut State, error: Error) {
+        state.error.get_or_insert(error);
+        self.handle(state, Event::Failed);
+    }
+
+    /// Lets the workers go.
+    pub fn end(&self) {
+        self.lock().ended = true;
+        self.changed.notify_all();
+        self.waker.wake();
+    }
+
+    /// The report, or the error of this rank.
+    pub fn into_report(self, workers: Vec<WorkerReport>, moves: Moves) -> Result<RankReport> {
+        let seconds = self.epoch.elapsed().as_secs_f64();
+        let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        state.error.map_or(Ok(()), Err)?;
+        Ok(RankReport {
+            counters: state.process.counters(),
+            workers,
+            seconds,
+            sent_bytes: moves.sent_bytes,
+            received_bytes: moves.received_bytes,
+            peak_buffer_bytes: state.peak_buffer_bytes,
+            peak_packed_bytes: state.peak_packed_bytes,
+            transfers: moves.transfers,
+            samples: state.samples.into_samples(),
+        })
+    }
+}
+
+impl State {
+    fn jobs(&self) -> usize {
+        self.unpacks.len() + self.runs.len()
+    }
+
+    /// Work for a worker.
+    pub fn next_job(&mut self) -> Option<Job> {
+        let unpack = self.unpacks.pop_front().map(|(tile, body)| Job::Unpack(tile, body));
+        unpack.or_else(|| self.runs.pop_front().map(Job::Run))
+    }
+
+    /// Whether workers are to leave.
+    pub fn is_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Whether the process or another one has met an error.
+    pub fn is_stopped(&self) -> bool {
+        self.process.is_stopped()
+    }
+
+    /// What is to be sent, and whether nothing comes after it.
+    pub fn take_letters(&mut self) -> (Vec<Letter>, bool) {
+        (std::mem::take(&mut self.letters), self.finished || self.ended)
+    }
+
+    /// A buffer for a tile of another rank.
+    pub fn take_buffer(&mut self) -> Vec<u64> {
+        let buffer = self.spare.pop().unwrap_or_default();
+        self.buffer_bytes -= bytes_of(buffer.capacity());
+        buffer
+    }
+
+    fn post(&mut self, to: usize, message: &Message) {
+        let body = match message {
+            Message::Tile { tile, .. } => {
+                let body = self.packed.get(tile).or_else(|| self.received.get(tile));
+                Some((*tile, body.expect("a tile that is sent is here").clone()))
+            }
+            _ => None,
+        };
+        self.letters.push(Letter { to, head: message.to_words(), body });
+    }
+}

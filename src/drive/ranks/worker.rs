@@ -1,0 +1,106 @@
+//! A worker of a rank: takes jobs, tells the process, sleeps while there are none.
+
+use super::report::SpanLog;
+use super::state::{Job, Stage, State};
+use super::{RankTiles, SpanKind, WorkerReport};
+use crate::error::{Error, Result};
+use crate::runtime::TileId;
+use crate::runtime::protocol::{Event, TileRun};
+use std::time::Instant;
+
+/// Ends the other threads, and the other ranks, where one panics: they would wait for it for ever.
+pub(super) struct Alarm<'a, 's, W: RankTiles>(pub &'a Stage<'s, W>);
+
+impl<W: RankTiles> Drop for Alarm<'_, '_, W> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.fail(&mut self.0.lock(), Error::Cancelled);
+            self.0.end();
+        }
+    }
+}
+
+/// A job that is done.
+enum Done {
+    Imported(TileId),
+    Run(TileRun, Option<crate::comm::post::Body>),
+}
+
+impl<W: RankTiles> Stage<'_, W> {
+    /// Works until the rank is done.
+    pub fn work(&self, local: &mut W::Local) -> WorkerReport {
+        let _alarm = Alarm(self);
+        let (mut report, mut log) = (WorkerReport::default(), self.span_log());
+        let mut since = Instant::now();
+        let mut state = self.lock();
+        while !state.is_ended() {
+            let Some(job) = state.next_job() else {
+                state = self.wait(state);
+                continue;
+            };
+            drop(state);
+            let start = Instant::now();
+            report.wait_seconds += (start - since).as_secs_f64();
+            let outcome = self.carry_out(local, job, &mut log);
+            since = Instant::now();
+            report.busy_seconds += (since - start).as_secs_f64();
+            report.jobs += 1;
+            state = self.lock();
+            self.take_in(&mut state, outcome);
+        }
+        drop(state);
+        report.wait_seconds += since.elapsed().as_secs_f64();
+        report.spans = log.into_spans();
+        report
+    }
+
+    fn carry_out(&self, local: &mut W::Local, job: Job, log: &mut SpanLog) -> (Option<TileRun>, Result<Done>) {
+        let start = Instant::now();
+        match job {
+            Job::Unpack(tile, body) => {
+                let outcome = self.tiles.unpack(local, tile, &body);
+                log.add(SpanKind::Unpack, tile, start, Instant::now());
+                (None, outcome.map(|()| Done::Imported(tile)))
+            }
+            Job::Run(run) => {
+                let outcome = self.run(local, &run, log);
+                (Some(run.clone()), outcome.map(|body| Done::Run(run, body)))
+            }
+        }
+    }
+
+    /// The words of the tile where it is finished and others read it.
+    fn run(&self, local: &mut W::Local, run: &TileRun, log: &mut SpanLog) -> Result<Option<crate::comm::post::Body>> {
+        let start = Instant::now();
+        self.tiles.run(local, run)?;
+        let updates = run.updates.len() as u32;
+        let kind = if run.finish { SpanKind::Finish(updates) } else { SpanKind::Updates(updates) };
+        let end = Instant::now();
+        log.add(kind, run.tile, start, end);
+        let packed = (run.finish && self.is_read_elsewhere(run.tile)).then(|| self.tiles.pack(local, run.tile));
+        if packed.is_some() {
+            log.add(SpanKind::Pack, run.tile, end, Instant::now());
+        }
+        self.tiles.advanced(run)?;
+        packed.transpose()
+    }
+
+    fn take_in(&self, state: &mut State, (run, outcome): (Option<TileRun>, Result<Done>)) {
+        match outcome {
+            Ok(Done::Imported(tile)) => self.handle(state, Event::Imported(tile)),
+            Ok(Done::Run(run, body)) => {
+                if let Some(body) = body {
+                    self.packed(state, run.tile, body);
+                }
+                self.handle(state, Event::Done(run));
+            }
+            Err(error) => {
+                self.fail(state, error);
+                // The process ends when no run is under way.
+                if let Some(run) = run {
+                    self.handle(state, Event::Done(run));
+                }
+            }
+        }
+    }
+}
