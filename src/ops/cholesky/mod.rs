@@ -3,9 +3,8 @@
 //! Promise: the bits of the factor, and the index at which it fails, depend on the matrix and the precision alone.
 
 mod condition;
-mod diagnose;
+pub(crate) mod diagnose;
 mod invert;
-#[cfg_attr(not(test), expect(dead_code, reason = "factorisations on many ranks use it"))]
 pub(crate) mod payload;
 pub(crate) mod plan;
 pub(crate) mod problem;

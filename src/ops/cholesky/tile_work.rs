@@ -143,7 +143,6 @@ impl<'a> TileWork<'a> {
     ///
     /// # Errors
     /// [`Error::ExponentRange`], with the place in the whole matrix.
-    #[cfg_attr(not(test), expect(dead_code, reason = "factorisations on many ranks use it"))]
     pub fn store(&self, tile: TileId, words: &[u64], matrix: &mut Matrix, scratch: &mut [u64]) -> Result<()> {
         let shape = self.shape(tile);
         let (rows, precision_bits, width) = (matrix.rows(), matrix.precision_bits(), matrix.limbs_per_element());

@@ -10,7 +10,6 @@ mod exchange;
 mod matrix;
 mod place;
 mod plan;
-#[cfg_attr(not(test), expect(dead_code, reason = "factorisations on many ranks use it"))]
 mod problem;
 mod redistribute;
 mod report;
@@ -21,7 +20,7 @@ mod shares;
 mod slices;
 mod team;
 
-pub use cholesky::{DistCholesky, cholesky};
+pub use cholesky::{DistCholesky, DistCholeskyOptions, DistCholeskyReport, RankSummary, cholesky, cholesky_with};
 pub use matrix::DistMatrix;
 pub use plan::{ClusterPlan, ClusterShape, NodePlan, even_operand_bytes, even_share, plan_syrk_cluster};
 pub use report::{ClusterReport, RANK_PHASES, RankPhase, RankPhases, RankSpan, Spread};
