@@ -11,7 +11,7 @@ pub const CASES: &[Case] = &[];
 /// The cases of this file.
 #[cfg(feature = "scalapack")]
 pub const CASES: &[Case] = &[
-    Case { name: "rivals::pdpotrf_factors_on_every_grid", ranks: &[1, 2, 4, 6], run: Run::Group(scalapack::grids) },
+    Case { name: "rivals::pdpotrf_factors_on_every_grid", ranks: &[1, 2, 4], run: Run::Group(scalapack::grids) },
     Case { name: "rivals::pdpotrf_refuses_and_fails_alike", ranks: &[2, 3], run: Run::Group(scalapack::errors) },
 ];
 
