@@ -1,8 +1,7 @@
-//! Matrices in tiles over many ranks: redistribution, general products, the Cholesky factorisation.
+//! Matrices in tiles over many ranks: redistribution, general products, and on to a factor.
 
 mod common;
 
-use common::definite::integer_gram;
 use common::{Kind, Rng, matrix, seeds};
 use sunzi::comm::{Transport, local};
 use sunzi::distributed::{
@@ -170,37 +169,7 @@ fn tiles_and_grids_that_cannot_be_are_refused() {
     assert_eq!(RankGrid { rows: usize::MAX, cols: 2 }.size(), usize::MAX);
 }
 
-#[test]
-fn cholesky_gathers_says_so_and_gives_the_bits_of_one_process() {
-    let gram = integer_gram(60, 40, 200, 3);
-    let want = sunzi::cholesky(&one_thread(), &gram, 200).unwrap().into_factor();
-    local::run(4, |rank| {
-        let team = team(rank, 2);
-        let part = tiles(rank, &gram, 8);
-        let made = cholesky(&one_thread(), &team, &part, 200).unwrap();
-        assert_eq!((made.gathered_on, made.report.is_some()), (0, rank.rank() == 0));
-        let got = made.factor.gather(rank, 1).unwrap();
-        assert!(got.is_none_or(|got| got == want));
-    });
-}
-
-#[test]
-fn a_failed_cholesky_is_the_error_of_all_ranks() {
-    let mut indefinite = Matrix::zeros(20, 20, 100).unwrap();
-    for index in 0..20 {
-        indefinite.set_f64(index, index, if index == 13 { -1.0 } else { 1.0 }).unwrap();
-    }
-    let errors = local::run(3, |rank| {
-        let part = tiles(rank, &indefinite, 8);
-        cholesky(&one_thread(), &team(rank, 3), &part, 100).map(drop).unwrap_err()
-    });
-    for error in errors {
-        assert_eq!(error.exit_code(), 3);
-        assert!(error.to_string().starts_with("rank 0: the matrix is not positive definite: index 13"), "{error}");
-    }
-}
-
-/// From rows on many ranks to a factor, without a whole matrix on the way but for the factorisation.
+/// From rows on many ranks to a factor, without a whole matrix on the way.
 #[test]
 fn a_gram_matrix_goes_on_to_its_factor() {
     let p = matrix(Kind::Unit, 120, 30, 160, 4);

@@ -68,10 +68,7 @@ fn cases() -> Vec<&'static Case> {
         program::CASES,
         rivals::CASES,
     ];
-    all
-        .into_iter()
-        .flatten()
-        .collect()
+    all.into_iter().flatten().collect()
 }
 
 fn main() {

@@ -81,7 +81,10 @@ impl Plan {
         let first = TileId { row: graph.tiles.min(2).saturating_sub(1), col: 0 };
         let (operand_words, payload_words) = match graph.tiles {
             0 => (0, 0),
-            _ => (work.operand_words(first).max(work.operand_words(TileId { row: 0, col: 0 })), work.payload_words(first)),
+            _ => (
+                work.operand_words(first).max(work.operand_words(TileId { row: 0, col: 0 })),
+                work.payload_words(first),
+            ),
         };
         let mut plan = Plan {
             grid,
@@ -95,7 +98,8 @@ impl Plan {
             bytes: 0,
             tiling: tiling.clone(),
         };
-        let fixed = plan.fixed_bytes(engine, (&map, problem), own().map(|tile| work.payload_words(tile) as u64 * 8).sum());
+        let fixed =
+            plan.fixed_bytes(engine, (&map, problem), own().map(|tile| work.payload_words(tile) as u64 * 8).sum());
         let each = 8 * (operand_words + payload_words) as u64 + TILE_BYTES;
         let ranks_here = team.layout().nodes[team.layout().node_of[rank]].len() as u64;
         // The largest number of slots that fits the limit, at least the least.
@@ -121,12 +125,7 @@ impl Plan {
     }
 
     /// Bytes of all but the slots.
-    fn fixed_bytes(
-        &self,
-        engine: &dyn TileEngine,
-        (map, problem): (&TileMap, &DistProblem),
-        packed_bytes: u64,
-    ) -> u64 {
+    fn fixed_bytes(&self, engine: &dyn TileEngine, (map, problem): (&TileMap, &DistProblem), packed_bytes: u64) -> u64 {
         let threads = self.threads as u64;
         let own_tiles = map.tiles_of(self.rank).count() as u64;
         Buffer::bytes_for(self.tile_words)

@@ -106,9 +106,7 @@ impl<'a, 'w> RankFactor<'a, 'w> {
             }
             self.meter.add("unscale", 0)
         };
-        let next = |_: &mut Local<'_>| {
-            tiles.next().map(|(id, matrix)| (TileId { row: id.row, col: id.col }, matrix))
-        };
+        let next = |_: &mut Local<'_>| tiles.next().map(|(id, matrix)| (TileId { row: id.row, col: id.col }, matrix));
         ctx.install(|| drive::share(locals, next, work))
     }
 
