@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 PREFIX ?= /usr/local
-FEATURES ?= blas flint mpi cuda
+FEATURES ?= blas flint mpi scalapack cuda
 FUZZ_SECONDS ?= 300
 EFFORT ?= 20
 SUNZI = target/release/sunzi
@@ -11,7 +11,7 @@ SUNZI = target/release/sunzi
 
 help:
 	@echo "make demo               build, then a tour in under a minute"
-	@echo "make test               the whole suite (FEATURES='blas flint mpi cuda'; FEATURES= for the default build alone)"
+	@echo "make test               the whole suite (FEATURES='blas flint mpi scalapack cuda'; FEATURES= for the default build alone)"
 	@echo "make nvrtc              only: the CUDA kernels compile (fetches NVIDIA's compiler where it is missing)"
 	@echo "make bench              the table of docs/BENCHMARKS.md, beside the rivals (needs OpenBLAS, builds FLINT)"
 	@echo "make fuzz               each fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS)"

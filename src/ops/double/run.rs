@@ -189,7 +189,8 @@ impl TileTasks for Run<'_> {
         let mut home = self.host.own(tile).lock()?;
         let words = bytemuck::cast_slice_mut::<u8, f64>(&mut home);
         let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
-        let done = self.ctx.install(|| factor(words, rows.len(), &mut kernels));
+        let kernels = &mut kernels[..];
+        let done = self.ctx.install(|| factor(words, rows.len(), kernels));
         self.potrf_nanoseconds.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
         done.map_err(|bad| {
             let index = rows.start + bad.index;

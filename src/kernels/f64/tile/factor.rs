@@ -2,8 +2,7 @@
 #![forbid(unsafe_code)]
 
 use super::BadPivot;
-use crate::kernels::f64::simd::Task;
-use crate::kernels::f64::simd::Vector;
+use crate::kernels::f64::simd::{Task, Vector};
 
 /// Columns that are factored one after the other, at most.
 pub const LEAF_COLUMNS: usize = 16;
@@ -32,8 +31,8 @@ impl Task for Leaf<'_> {
             }
             let root = pivot.sqrt();
             // Rows before the diagonal are zero; those past the order too, and stay so.
-            for i in 0..LEAF_COLUMNS {
-                block[j][i] /= root;
+            for entry in &mut block[j] {
+                *entry /= root;
             }
             block[j][j] = root;
             let own = block[j];

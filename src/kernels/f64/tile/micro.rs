@@ -33,8 +33,8 @@ pub fn multiply<V: Vector, const R: usize, const C: usize>(x: &[[f64; LANES]], y
 pub fn prefetch<V: Vector, const R: usize, const C: usize>(words: &[f64], stride: usize) {
     for c in 0..C {
         let (lines, _) = words[c * stride..][..R * LANES].as_chunks();
-        for r in 0..R {
-            V::prefetch(&lines[r]);
+        for line in lines {
+            V::prefetch(line);
         }
         if let Some((_, last)) = words[c * stride..][..R * LANES].split_last_chunk() {
             V::prefetch(last);
@@ -132,14 +132,15 @@ pub fn solve<V: Vector, const R: usize, const C: usize>(sums: &mut Sums<V, R, C>
     }
     for j in 0..C {
         let (divisor, inverse) = (V::splat(triangle[j][j]), V::splat(inverses[j]));
-        for r in 0..R {
-            sums[j][r] = sums[j][r].quotient(divisor, inverse);
+        for lanes in &mut sums[j] {
+            *lanes = lanes.quotient(divisor, inverse);
         }
+        let solved = sums[j];
         for c in 0..C {
             if c > j {
                 let factor = V::splat(-triangle[j][c]);
                 for r in 0..R {
-                    sums[c][r] = sums[j][r].mul_add(factor, sums[c][r]);
+                    sums[c][r] = solved[r].mul_add(factor, sums[c][r]);
                 }
             }
         }

@@ -6,11 +6,11 @@ use super::pack::{self, ranges};
 use super::{Scratch, Tile, TileMut};
 use crate::kernels::f64::simd::{LANES, Task, Vector};
 
-/// Columns of the operands that are packed at a time: a strip of the right one stays in the first cache.
-pub const DEPTH: usize = 384;
+/// Columns of the operands that are packed at a time, at most: a strip of either side then fits in the first cache.
+pub const DEPTH: usize = 192;
 
 /// Rows of the left operand that are packed at a time, at most: they stay in the second cache.
-pub const ROWS: usize = 528;
+pub const ROWS: usize = 264;
 
 /// Rows of the right operand that are packed at a time, at most.
 pub const COLS: usize = 528;
