@@ -3,8 +3,8 @@
 //! A head goes as one message, its first word saying whether a body follows; a body goes in pieces with a tag of their
 //! own. Heads are found by probing and bodies received when they are asked for, in the order of their heads, so that
 //! MPI matches them by order alone. Each look takes the heads that are there and asks once which requests are done.
-//! MPI moves messages only while it is called: a pause looks, then sleeps for tens of microseconds or more, and so on, as
-//! the core may be the one that a worker needs.
+//! MPI moves messages only while it is called: a pause looks, then sleeps for tens of microseconds or more, and so on,
+//! as the core may be the one that a worker needs.
 
 use crate::comm::mpi::gate::Gate;
 use crate::comm::mpi::result::{self, Tag};

@@ -17,7 +17,7 @@ pub(in crate::comm) use local::{LocalPost, Mailboxes};
 use crate::comm::{Reduction, Transport, agree};
 use crate::error::{Error, Result};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Words of a body. Several messages may carry the same; a handle is given back by dropping it.
 pub type Body = Arc<Vec<u64>>;
@@ -117,8 +117,10 @@ pub trait Post: Send {
     }
 }
 
-/// The longest pause between two looks at whether all ranks are done.
-const DRAIN_PAUSE: Duration = Duration::from_micros(100);
+/// How long a rank that drains sees to its own messages before it asks whether all ranks are done: asking keeps it from
+/// moving them, and each of the other ranks may be what they wait for.
+const DRAIN_ROUND: Duration = Duration::from_millis(10);
+const DRAIN_PAUSE: Duration = Duration::from_millis(1);
 
 /// Receives and throws away all that is still on its way between the ranks of `group`, those of `post`. Collective:
 /// each rank calls it when it sends no more, be it at the end or because it has failed.
@@ -131,7 +133,7 @@ const DRAIN_PAUSE: Duration = Duration::from_micros(100);
 pub fn drain(group: &dyn Transport, post: &mut dyn Post) -> Result<()> {
     let mut scratch = Vec::new();
     loop {
-        let outcome = discard(post, &mut scratch);
+        let outcome = drain_own(post, &mut scratch);
         let Counts { sent, received, leaving, arriving } = post.counts();
         let mut sums = [sent, received, (leaving + arriving) as u64, outcome.is_err().into()];
         group.all_reduce(Reduction::Sum, &mut sums)?;
@@ -140,6 +142,18 @@ pub fn drain(group: &dyn Transport, post: &mut dyn Post) -> Result<()> {
             return agree(group, outcome);
         }
         if sent == received && open == 0 {
+            return Ok(());
+        }
+    }
+}
+
+/// Throws away what comes until nothing of this rank is under way, or a round is over.
+fn drain_own(post: &mut dyn Post, scratch: &mut Vec<u64>) -> Result<()> {
+    let start = Instant::now();
+    loop {
+        discard(post, scratch)?;
+        let Counts { leaving, arriving, .. } = post.counts();
+        if leaving + arriving == 0 || start.elapsed() >= DRAIN_ROUND {
             return Ok(());
         }
         post.pause(DRAIN_PAUSE);
