@@ -6,6 +6,8 @@
 //! passes.
 //! Jobs leave nothing behind: their files live in folders of their own, which go after each job.
 
+#[path = "mpi/doubles.rs"]
+mod doubles;
 #[path = "mpi/failures.rs"]
 mod failures;
 #[path = "mpi/hosts.rs"]
@@ -58,7 +60,7 @@ pub enum Run {
 const ALL: &[usize] = &[1, 2, 3, 4, 6];
 
 fn cases() -> Vec<&'static Case> {
-    let all: [&[Case]; 8] = [
+    let all: [&[Case]; 9] = [
         messages::CASES,
         posts::CASES,
         windows::CASES,
@@ -67,6 +69,7 @@ fn cases() -> Vec<&'static Case> {
         products::CASES,
         program::CASES,
         rivals::CASES,
+        doubles::CASES,
     ];
     all.into_iter().flatten().collect()
 }

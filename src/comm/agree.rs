@@ -2,13 +2,16 @@
 
 use crate::comm::{Reduction, Transport, broadcast_bytes};
 use crate::error::{Error, Result};
+use rug::Float;
+use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Returns `Ok` where every rank passes `Ok`, else on every rank the error of the first failed rank. Collective.
 ///
 /// # Errors
-/// Where all ranks pass the same error, that error. Else [`Error::Rank`] with the number of the first failed rank, its
-/// message and its exit code, or [`Error::Cancelled`] where it was cancelled. [`Error::Transport`].
+/// Where all ranks pass the same error, that error. Else that of the first failed rank: as it is where it was
+/// [`Error::Cancelled`] or [`Error::NotPositiveDefinite`], which speak of the whole matrix, else [`Error::Rank`] with
+/// the rank's number, its message and its exit code. [`Error::Transport`].
 pub fn agree(group: &dyn Transport, outcome: Result<()>) -> Result<()> {
     agree_on(group, outcome, 0)
 }
@@ -41,34 +44,62 @@ fn agree_on(group: &dyn Transport, outcome: Result<()>, token: u64) -> Result<()
     }
     let first = (size - words[0]) as usize;
     let own = match &outcome {
-        Err(error) if first == group.rank() => encode(error, first),
+        Err(error) if first == group.rank() => encode(error, first)?,
         _ => Vec::new(),
     };
-    Err(decode(&broadcast_bytes(group, first, &own)?))
+    Err(decode(&broadcast_bytes(group, first, &own)?)?)
 }
 
-/// Exit code, rank and message as bytes. An error that already speaks for a rank keeps that rank.
-fn encode(error: &Error, rank: usize) -> Vec<u8> {
-    let (rank, message) = match error {
-        Error::Rank { rank, message, .. } => (*rank, message.clone()),
-        other => (rank, other.to_string()),
-    };
-    let mut bytes = vec![error.exit_code()];
-    bytes.extend_from_slice(&(rank as u64).to_le_bytes());
-    bytes.extend_from_slice(message.as_bytes());
-    bytes
+/// What an error is put into bytes as.
+#[derive(Serialize, Deserialize)]
+enum Told {
+    Cancelled,
+    /// Floats as their precision and their hexadecimal digits, which lose nothing.
+    NotPositiveDefinite {
+        index: usize,
+        pivot: (u32, String),
+        diagonal: (u32, String),
+        more_bits: Option<u32>,
+    },
+    /// Anything else. An error that already speaks for a rank keeps that rank.
+    Rank {
+        rank: usize,
+        exit_code: u8,
+        message: String,
+    },
 }
 
-fn decode(bytes: &[u8]) -> Error {
-    let (head, message) = bytes.split_at(9);
-    let mut rank = [0; 8];
-    rank.copy_from_slice(&head[1..]);
-    let error = Error::Rank {
-        rank: u64::from_le_bytes(rank) as usize,
-        exit_code: head[0],
-        message: String::from_utf8_lossy(message).into_owned(),
+fn encode(error: &Error, rank: usize) -> Result<Vec<u8>> {
+    let digits = |float: &Float| (float.prec(), float.to_string_radix(16, None));
+    let told = match error {
+        error if error.exit_code() == Error::Cancelled.exit_code() => Told::Cancelled,
+        Error::NotPositiveDefinite { index, pivot, diagonal, more_bits } => Told::NotPositiveDefinite {
+            index: *index,
+            pivot: digits(pivot),
+            diagonal: digits(diagonal),
+            more_bits: *more_bits,
+        },
+        Error::Rank { rank, exit_code, message } => {
+            Told::Rank { rank: *rank, exit_code: *exit_code, message: message.clone() }
+        }
+        other => Told::Rank { rank, exit_code: other.exit_code(), message: other.to_string() },
     };
-    if error.exit_code() == Error::Cancelled.exit_code() { Error::Cancelled } else { error }
+    serde_json::to_vec(&told).map_err(|error| Error::Transport(error.to_string()))
+}
+
+fn decode(bytes: &[u8]) -> Result<Error> {
+    let unreadable = |error: String| Error::Transport(format!("an error that cannot be read: {error}"));
+    let float = |(bits, digits): (u32, String)| {
+        let parsed = Float::parse_radix(&digits, 16).map_err(|error| unreadable(error.to_string()))?;
+        Ok(Float::with_val(bits, parsed))
+    };
+    Ok(match serde_json::from_slice(bytes).map_err(|error| unreadable(error.to_string()))? {
+        Told::Cancelled => Error::Cancelled,
+        Told::NotPositiveDefinite { index, pivot, diagonal, more_bits } => {
+            Error::NotPositiveDefinite { index, pivot: float(pivot)?, diagonal: float(diagonal)?, more_bits }
+        }
+        Told::Rank { rank, exit_code, message } => Error::Rank { rank, exit_code, message },
+    })
 }
 
 /// The place where ranks wait for each other between phases.

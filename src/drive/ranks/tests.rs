@@ -1,1 +1,163 @@
-//! Tests.
+//! Ranks on a made-up factorisation: what each task reads is checked, nothing is computed.
+
+use super::*;
+use crate::comm::local;
+use crate::runtime::Policy;
+use crate::runtime::protocol::{DeliveryKind, Termination};
+use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+
+/// Words by which a tile is known again.
+fn words_of(tile: TileId) -> Vec<u64> {
+    (0..10 + tile.row as u64).map(|at| at << 32 | (tile.row << 16 | tile.col) as u64).collect()
+}
+
+/// Tiles that are there, by name.
+struct Names {
+    graph: CholeskyGraph,
+    present: Mutex<HashSet<TileId>>,
+    /// Where a run fails, and whether it panics.
+    fault: Option<(TileId, bool)>,
+}
+
+impl RankTiles for Names {
+    type Local = usize;
+
+    const UNPACKS: bool = true;
+
+    fn run(&self, local: &mut usize, run: &TileRun) -> Result<()> {
+        let present = self.present.lock().unwrap().clone();
+        let tasks = run.updates.clone().map(|k| self.graph.update(run.tile, k));
+        for task in tasks.chain(run.finish.then(|| self.graph.finish(run.tile))) {
+            assert!(self.graph.inputs(task).iter().all(|input| present.contains(input)), "{task:?}");
+            *local += 1;
+        }
+        match self.fault {
+            Some((tile, panics)) if run.finish && tile == run.tile => {
+                assert!(!panics, "planted");
+                Err(Error::Verification(format!("planted at {}, {}", tile.row, tile.col)))
+            }
+            _ => {
+                if run.finish {
+                    self.present.lock().unwrap().insert(run.tile);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn pack(&self, _local: &mut usize, tile: TileId) -> Result<Body> {
+        Ok(Arc::new(words_of(tile)))
+    }
+
+    fn payload_words(&self, tile: TileId) -> usize {
+        words_of(tile).len()
+    }
+
+    fn unpack(&self, _local: &mut usize, tile: TileId, body: &Body) -> Result<()> {
+        assert_eq!(**body, words_of(tile));
+        assert!(self.present.lock().unwrap().insert(tile), "{tile:?} came twice");
+        Ok(())
+    }
+
+    fn release(&self, tile: TileId) {
+        assert!(self.present.lock().unwrap().remove(&tile), "{tile:?} goes before it came");
+    }
+
+    fn advanced(&self, _run: &TileRun) -> Result<()> {
+        Ok(())
+    }
+}
+
+fn plan(grid: ProcessGrid, tiles: usize, delivery: DeliveryKind) -> RankPlan {
+    let protocol = ProtocolOptions {
+        delivery,
+        termination: Termination::default(),
+        policy: Policy::Fifo,
+        slots: grid.least_slots(tiles),
+        workers: 0,
+        most_updates: 1,
+        imports: false,
+        room_tiles: 8,
+    };
+    RankPlan { grid, graph: CholeskyGraph { tiles }, protocol, spans: true }
+}
+
+fn run(rank: &dyn Transport, plan: &RankPlan, fault: Option<(TileId, bool)>) -> Result<(RankReport, usize)> {
+    let names = Names { graph: plan.graph, present: Mutex::default(), fault };
+    let mut locals = vec![0; 1 + rank.rank() % 3];
+    let mut post = rank.open_post()?;
+    let report = run_ranks(rank, &mut *post, plan, &names, &mut locals)?;
+    let own = names.present.into_inner().unwrap();
+    assert!(own.iter().all(|&tile| plan.grid.owner(tile) == rank.rank()), "all that came is released");
+    Ok((report, locals.iter().sum()))
+}
+
+#[test]
+fn tiles_that_are_unpacked_are_there_when_they_are_read() {
+    for (rows, cols) in [(1, 1), (2, 2), (1, 3), (3, 2), (5, 1)] {
+        for delivery in DeliveryKind::ALL {
+            let plan = plan(ProcessGrid { rows, cols }, 9, delivery);
+            let reports = local::run(rows * cols, |rank| run(rank, &plan, None).unwrap());
+            let done = reports.iter().map(|(_, tasks)| tasks).sum::<usize>();
+            assert_eq!(done, plan.graph.tasks().count(), "{rows} x {cols}, {delivery:?}");
+            let sum = |of: &dyn Fn(&RankReport) -> u64| reports.iter().map(|(report, _)| of(report)).sum::<u64>();
+            assert_eq!(sum(&|report| report.sent_bytes), sum(&|report| report.received_bytes));
+            for (report, tasks) in &reports {
+                let spans = report.workers.iter().flat_map(|worker| &worker.spans).collect::<Vec<_>>();
+                let runs = spans.iter().filter(|span| matches!(span.kind, SpanKind::Updates(_) | SpanKind::Finish(_)));
+                assert_eq!(runs.count(), *tasks);
+                assert!(
+                    spans.iter().chain(&report.transfers.iter().collect::<Vec<_>>()).all(|s| s.start_ns <= s.end_ns)
+                );
+                assert_eq!(report.counters.peak_slots > 0, report.peak_buffer_bytes > 0);
+                assert!(report.samples.windows(2).all(|pair| pair[0].at_ns <= pair[1].at_ns));
+            }
+        }
+    }
+}
+
+#[test]
+fn an_error_of_one_rank_is_that_of_all() {
+    for delivery in DeliveryKind::ALL {
+        for (row, col) in [(0, 0), (3, 1), (6, 6)] {
+            let plan = plan(ProcessGrid { rows: 2, cols: 3 }, 7, delivery);
+            let fault = Some((TileId { row, col }, false));
+            let errors = local::run(6, |rank| run(rank, &plan, fault).map(|_| ()).unwrap_err());
+            assert!(errors.iter().all(|error| error.to_string().contains("planted")), "{errors:?}");
+        }
+    }
+}
+
+#[test]
+fn a_panic_of_one_worker_ends_all_ranks() {
+    for (row, col) in [(0, 0), (4, 2)] {
+        let plan = plan(ProcessGrid { rows: 2, cols: 2 }, 7, DeliveryKind::default());
+        let fault = Some((TileId { row, col }, true));
+        let owner = plan.grid.owner(TileId { row, col });
+        let ends = std::thread::scope(|scope| {
+            let plan = &plan;
+            let start = |rank: local::LocalRank| {
+                scope.spawn(move || catch_unwind(AssertUnwindSafe(|| run(&rank, plan, fault).is_err())))
+            };
+            let threads = local::group(4).into_iter().map(start).collect::<Vec<_>>();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+        });
+        for (rank, end) in ends.into_iter().enumerate() {
+            assert_eq!(end.ok(), (rank != owner).then_some(true), "rank {rank}");
+        }
+    }
+}
+
+#[test]
+fn samples_stay_few() {
+    let mut log = report::SampleLog::new();
+    for at_ns in 0..100_000 {
+        log.event(|| Sample { at_ns, ready: 0, busy: 0, held_bytes: 0 });
+    }
+    let samples = log.into_samples();
+    assert!((2000..=4096).contains(&samples.len()), "{}", samples.len());
+    let steps = samples.windows(2).map(|pair| pair[1].at_ns - pair[0].at_ns).collect::<HashSet<_>>();
+    assert_eq!((samples[0].at_ns, steps.len()), (0, 1));
+}

@@ -3,6 +3,7 @@
 use super::report::SpanLog;
 use super::state::{Job, Stage, State};
 use super::{RankTiles, SpanKind, WorkerReport};
+use crate::comm::post::Body;
 use crate::error::{Error, Result};
 use crate::runtime::TileId;
 use crate::runtime::protocol::{Event, TileRun};
@@ -23,7 +24,7 @@ impl<W: RankTiles> Drop for Alarm<'_, '_, W> {
 /// A job that is done.
 enum Done {
     Imported(TileId),
-    Run(TileRun, Option<crate::comm::post::Body>),
+    Run(TileRun, Option<Body>),
 }
 
 impl<W: RankTiles> Stage<'_, W> {
@@ -70,7 +71,7 @@ impl<W: RankTiles> Stage<'_, W> {
     }
 
     /// The words of the tile where it is finished and others read it.
-    fn run(&self, local: &mut W::Local, run: &TileRun, log: &mut SpanLog) -> Result<Option<crate::comm::post::Body>> {
+    fn run(&self, local: &mut W::Local, run: &TileRun, log: &mut SpanLog) -> Result<Option<Body>> {
         let start = Instant::now();
         self.tiles.run(local, run)?;
         let updates = run.updates.len() as u32;

@@ -70,6 +70,15 @@ impl Ranks {
         self.world.as_deref()
     }
 
+    /// All processes that the launcher started, as MPI sees them.
+    ///
+    /// # Errors
+    /// [`Error::Transport`].
+    #[cfg(feature = "scalapack")]
+    pub fn mpi_world(&self) -> Result<Option<crate::comm::mpi::MpiRank>> {
+        self.environment.as_ref().map(|environment| environment.world()).transpose()
+    }
+
     /// Whether this rank speaks.
     pub fn is_root(&self) -> bool {
         self.world.as_ref().is_none_or(|world| world.rank() == ROOT)

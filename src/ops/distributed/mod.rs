@@ -6,6 +6,7 @@
 //! by all. Source: docs/ALGORITHM.md, "Many ranks".
 
 mod cholesky;
+mod double;
 mod exchange;
 mod matrix;
 mod place;
@@ -21,6 +22,7 @@ mod slices;
 mod team;
 
 pub use cholesky::{DistCholesky, DistCholeskyOptions, DistCholeskyReport, RankSummary, cholesky, cholesky_with};
+pub use double::{DoubleMatrix, DoubleRankOptions, DoubleRankReport, double_cholesky_ranks};
 pub use matrix::DistMatrix;
 pub use plan::{ClusterPlan, ClusterShape, NodePlan, even_operand_bytes, even_share, plan_syrk_cluster};
 pub use report::{ClusterReport, RANK_PHASES, RankPhase, RankPhases, RankSpan, Spread};

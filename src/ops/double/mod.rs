@@ -10,6 +10,7 @@ mod run;
 mod tiles;
 
 pub use report::{DeviceShare, DoubleReport};
+pub(in crate::ops) use run::failure;
 
 use crate::context::Context;
 use crate::device::Device;

@@ -210,7 +210,7 @@ fn take_off((m, n, k): (usize, usize, usize), a: Operand, b: Operand, c: Operand
 }
 
 /// The error for a pivot that is not positive: rounding moves it by about `index eps` of the diagonal entry.
-fn failure(index: usize, pivot: f64, diagonal: f64) -> Error {
+pub(in crate::ops) fn failure(index: usize, pivot: f64, diagonal: f64) -> Error {
     let shown = |value: f64| Float::with_val(f64::MANTISSA_DIGITS, value);
     let noise = 4.0 * (index + 1) as f64 * f64::EPSILON * diagonal.abs();
     let hidden = (noise / pivot.abs().max(f64::MIN_POSITIVE)).log2().ceil();

@@ -42,6 +42,7 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
     let together = all.several().filter(|_| match &command {
         Command::Product(_) => true,
         Command::Bench(config) => config.operation == Operation::Syrk,
+        Command::BenchDouble(_) => true,
         _ => false,
     });
     if together.is_none() && !all.is_root() {
@@ -73,7 +74,10 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
             None => bench::run(&mut session, &config),
         }),
         Command::BenchKernel(config) => done(bench::run_kernel(&mut session, &config)),
-        Command::BenchDouble(config) => done(bench::run_double(&mut session, &config)),
+        Command::BenchDouble(config) => done(match together {
+            Some(world) => bench::run_double_on_ranks(&mut session, &config, all, world),
+            None => bench::run_double(&mut session, &config),
+        }),
         Command::GpuCheck(config) => done(gpu_check::run(&mut session, &config)),
         Command::Demo(engine) => done(demo::run(&mut session, &engine)),
     }
@@ -92,9 +96,9 @@ fn multiply_alone(session: &mut Session, config: &Product) -> Result<()> {
 
 /// Whether a command is long work, which a user who starts several ranks may expect to be shared.
 fn computes(command: &Command) -> bool {
-    use Command::{Bench, BenchDouble, Demo, Factor, GpuCheck, Trsm, Verify, VerifyCholesky};
+    use Command::{Bench, Demo, Factor, GpuCheck, Trsm, Verify, VerifyCholesky};
     let checks = matches!(command, Verify(_) | VerifyCholesky(_) | GpuCheck(_));
-    checks || matches!(command, Factor(_) | Trsm(_) | Bench(_) | BenchDouble(_) | Demo(_))
+    checks || matches!(command, Factor(_) | Trsm(_) | Bench(_) | Demo(_))
 }
 
 /// What a command needs beside its choices: where it may speak, and its report.

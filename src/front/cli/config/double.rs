@@ -13,12 +13,14 @@ pub struct BenchDouble {
     pub rows: usize,
     /// Rows of a tile; `None` for the library's choice.
     pub tile_rows: Option<usize>,
-    /// Which task runs next.
-    pub policy: Policy,
+    /// Which task runs next; `None` for the library's choice.
+    pub policy: Option<Policy>,
     /// Which tile leaves.
     pub victim: Victim,
     /// Timed runs.
     pub runs: usize,
+    /// Whether devices were asked for.
+    pub devices_given: bool,
     /// Threads and memory of the host, and the devices: at least one.
     pub engine: Engine,
 }
@@ -52,7 +54,8 @@ impl RawBench {
             return Err(Error::InvalidArgument("--cols does not belong to --element double".into()));
         }
         let RawDouble { policy, victim, .. } = self.double;
-        if engine.devices.is_empty() {
+        let devices_given = !engine.devices.is_empty();
+        if !devices_given {
             engine.devices = DeviceChoice::list("soft")?;
         }
         if tile_rows == Some(0) {
@@ -61,7 +64,8 @@ impl RawBench {
         Ok(Command::BenchDouble(BenchDouble {
             rows: optional(self.rows, |text| size("--rows", text))?.unwrap_or(2000),
             tile_rows,
-            policy: optional(policy, Policy::by_name)?.unwrap_or_default(),
+            policy: optional(policy, Policy::by_name)?,
+            devices_given,
             victim: optional(victim, Victim::by_name)?.unwrap_or_default(),
             runs,
             engine,

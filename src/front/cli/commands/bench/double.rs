@@ -1,5 +1,6 @@
 //! `sunzi bench cholesky --element double`: a tiled factorisation on devices beside their plain rate of products.
 
+mod ranks;
 mod rate;
 mod report;
 mod system;
@@ -14,6 +15,7 @@ use crate::front::cli::machine::Machine;
 use crate::front::cli::progress::{Bar, Visibility};
 use crate::ops::double::{DoubleOptions, DoubleReport, double_cholesky};
 use crate::runtime::{CholeskyGraph, ConductorOptions, Policy, Victim, baseline_bytes, simulate};
+pub use ranks::run as run_on_ranks;
 use report::{Counted, DoubleBenchReport, Moved, describe};
 use std::sync::Arc;
 pub use system::{System, largest_residual};
@@ -71,7 +73,7 @@ fn once(
     work.copy_from_slice(&system.a);
     let options = DoubleOptions {
         tile_rows: config.tile_rows,
-        policy: config.policy,
+        policy: config.policy.unwrap_or_default(),
         victim,
         device_bytes: config.engine.device_memory_bytes,
         ..DoubleOptions::default()

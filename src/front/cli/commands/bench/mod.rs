@@ -19,8 +19,8 @@ mod residual;
 mod spread;
 mod task;
 
-pub use double::run as run_double;
 pub use double::{RESIDUAL_BOUND, System, largest_residual};
+pub use double::{run as run_double, run_on_ranks as run_double_on_ranks};
 pub use kernel::run as run_kernel;
 pub use ranks::run as run_on_ranks;
 

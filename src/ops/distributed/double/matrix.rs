@@ -1,0 +1,204 @@
+//! `DoubleMatrix`: the lower triangle of a symmetric matrix of doubles, in tiles over ranks.
+
+use crate::comm::{Incoming, Outgoing, Transport};
+use crate::error::{Error, Result};
+use crate::matrix::Uplo;
+use crate::plan::{RankGrid, TileMap};
+use crate::runtime::TileId;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A tile's doubles as words, column by column: the form in which it travels.
+pub(super) type Words = Arc<Vec<u64>>;
+
+/// The lower triangle of a symmetric matrix, or a lower triangular factor: this rank's tiles of it.
+///
+/// Tiles are column-major, 2D block-cyclic over the grid. Tiles above the diagonal do not exist, and what lies above
+/// the diagonal inside those on it means nothing.
+#[derive(Debug)]
+pub struct DoubleMatrix {
+    map: TileMap,
+    rank: usize,
+    pub(super) own: HashMap<TileId, Words>,
+}
+
+impl Clone for DoubleMatrix {
+    /// A copy with words of its own: a factorisation would copy what it shares.
+    fn clone(&self) -> DoubleMatrix {
+        let own = self.own.iter().map(|(&tile, words)| (tile, Arc::new(words.to_vec()))).collect();
+        DoubleMatrix { map: self.map, rank: self.rank, own }
+    }
+}
+
+impl DoubleMatrix {
+    /// The tiles of rank `rank`, of a matrix with entries `entry(i, j)`, `i >= j`.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for tiles of 0 rows and an empty grid; [`Error::OutOfMemory`].
+    pub fn from_fn(
+        rank: usize,
+        order: usize,
+        tile_rows: usize,
+        grid: RankGrid,
+        entry: impl Fn(usize, usize) -> f64,
+    ) -> Result<DoubleMatrix> {
+        if tile_rows == 0 || grid.size() == 0 {
+            let message = format!("tiles of {tile_rows} rows on a grid of {} x {} ranks", grid.rows, grid.cols);
+            return Err(Error::InvalidArgument(message));
+        }
+        let triangle = Some(Uplo::Lower);
+        let map = TileMap { rows: order, cols: order, tile_size: tile_rows.min(order.max(1)), grid, triangle };
+        let mut own = HashMap::new();
+        for tile in tiles_of(&map, rank) {
+            let (rows, cols) = (map.row_range(tile.row), map.col_range(tile.col));
+            let mut words = Vec::new();
+            let count = rows.len() * cols.len();
+            words.try_reserve_exact(count).map_err(|_| Error::OutOfMemory { bytes: 8 * count as u64 })?;
+            let lower = |i: usize, j: usize| if i < j { 0.0 } else { entry(i, j) };
+            words.extend(cols.flat_map(|j| rows.clone().map(move |i| (i, j))).map(|(i, j)| lower(i, j).to_bits()));
+            own.insert(tile, Arc::new(words));
+        }
+        Ok(DoubleMatrix { map, rank, own })
+    }
+
+    /// How the matrix is cut, and who owns what.
+    pub fn map(&self) -> &TileMap {
+        &self.map
+    }
+
+    /// This rank's tiles, column by column.
+    pub fn tiles(&self) -> impl Iterator<Item = (TileId, &[f64])> {
+        tiles_of(&self.map, self.rank).map(|tile| (tile, bytemuck::cast_slice::<u64, f64>(&self.own[&tile])))
+    }
+
+    /// Bytes of the largest tile of any rank.
+    pub(super) fn most_bytes(&self) -> u64 {
+        (self.map.tile_size * self.map.tile_size * size_of::<f64>()) as u64
+    }
+
+    /// Refuses entries that are not finite.
+    pub(super) fn check_finite(&self) -> Result<()> {
+        for (tile, entries) in self.tiles() {
+            let (rows, cols) = (self.map.row_range(tile.row), self.map.col_range(tile.col));
+            for (column, entries) in cols.zip(entries.chunks_exact(rows.len().max(1))) {
+                let above = column.saturating_sub(rows.start);
+                if let Some(at) = entries.iter().skip(above).position(|entry| !entry.is_finite()) {
+                    let at = above + at;
+                    let kind = if entries[at].is_nan() { "NaN" } else { "infinite" };
+                    return Err(Error::NotFinite { row: rows.start + at, column, kind });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The whole lower triangle on rank `root`, column-major with zeros above the diagonal; `None` on the others.
+    /// Collective.
+    ///
+    /// # Errors
+    /// [`Error::Transport`].
+    pub fn gather(&self, world: &dyn Transport, root: usize) -> Result<Option<Vec<f64>>> {
+        let own = tiles_of(&self.map, self.rank).flat_map(|tile| self.own[&tile].iter().copied()).collect::<Vec<_>>();
+        let of_rank = |rank: usize| if rank < self.map.grid.size() { self.map.entries_of(rank) } else { 0 };
+        let is_root = world.rank() == root;
+        let mut parts = (0..world.size()).map(|rank| vec![0; if is_root { of_rank(rank) } else { 0 }]);
+        let mut parts = parts.by_ref().collect::<Vec<_>>();
+        let mut receives = parts.iter_mut().enumerate().map(|(from, words)| Incoming { from, words: &mut words[..] });
+        let mut receives = if is_root { receives.by_ref().collect() } else { Vec::new() };
+        world.exchange(&[Outgoing { to: root, words: &own }], &mut receives)?;
+        drop(receives);
+        Ok(is_root.then(|| self.put_together(&parts)))
+    }
+
+    fn put_together(&self, parts: &[Vec<u64>]) -> Vec<f64> {
+        let order = self.map.rows;
+        let mut whole = vec![0.0; order * order];
+        for (rank, words) in parts.iter().enumerate().take(self.map.grid.size()) {
+            let mut words = words.iter();
+            for tile in tiles_of(&self.map, rank) {
+                for j in self.map.col_range(tile.col) {
+                    for (i, &word) in self.map.row_range(tile.row).zip(words.by_ref()) {
+                        whole[j * order + i] = if i < j { 0.0 } else { f64::from_bits(word) };
+                    }
+                }
+            }
+        }
+        whole
+    }
+
+    /// The largest `|A x - L L^T x| / (order eps |A|_F |x|)` (Euclidean norms) over `vectors`, for the matrix `A` with
+    /// entries `entry(i, j)`, `i >= j`, and the factor in these tiles. Collective; nothing of the matrix travels.
+    ///
+    /// # Errors
+    /// [`Error::Transport`].
+    pub fn residual(
+        &self,
+        world: &dyn Transport,
+        entry: impl Fn(usize, usize) -> f64,
+        vectors: &[Vec<f64>],
+    ) -> Result<f64> {
+        let order = self.map.rows;
+        let mut worst = 0.0f64;
+        for x in vectors {
+            let transposed = sum_over_ranks(world, self.apply(x, true, &|_, _, value| value))?;
+            let product = sum_over_ranks(world, self.apply(&transposed, false, &|_, _, value| value))?;
+            // Both halves of the symmetric matrix, its diagonal once.
+            let matrix = |i: usize, j: usize, _: f64| entry(i, j);
+            let strict = |i: usize, j: usize, _: f64| if i == j { 0.0 } else { entry(i, j) };
+            let below = sum_over_ranks(world, self.apply(x, false, &matrix))?;
+            let above = sum_over_ranks(world, self.apply(x, true, &strict))?;
+            let squares = self.squares(&entry);
+            let norm = sum_over_ranks(world, vec![squares])?[0].sqrt();
+            let rest = product.iter().zip(below.iter().zip(&above)).map(|(l, (b, a))| (b + a - l).powi(2));
+            let length = x.iter().map(|x| x * x).sum::<f64>().sqrt();
+            let residual = rest.sum::<f64>().sqrt() / (order as f64 * f64::EPSILON * norm * length);
+            worst = if residual.is_nan() { f64::INFINITY } else { worst.max(residual) };
+        }
+        Ok(worst)
+    }
+
+    /// This rank's part of `T x`, or of `T^T x`, for a lower triangular `T` made of the entries here.
+    fn apply(&self, x: &[f64], transposed: bool, value: &dyn Fn(usize, usize, f64) -> f64) -> Vec<f64> {
+        let mut sums = vec![0.0; self.map.rows];
+        self.each_entry(|i, j, entry| {
+            let entry = value(i, j, entry);
+            let (to, from) = if transposed { (j, i) } else { (i, j) };
+            sums[to] += entry * x[from];
+        });
+        sums
+    }
+
+    fn squares(&self, entry: &impl Fn(usize, usize) -> f64) -> f64 {
+        let mut sum = 0.0;
+        self.each_entry(|i, j, _| sum += entry(i, j).powi(2) * if i == j { 1.0 } else { 2.0 });
+        sum
+    }
+
+    fn each_entry(&self, mut visit: impl FnMut(usize, usize, f64)) {
+        for (tile, entries) in self.tiles() {
+            let rows = self.map.row_range(tile.row);
+            for (j, column) in self.map.col_range(tile.col).zip(entries.chunks_exact(rows.len().max(1))) {
+                for (i, &entry) in rows.clone().zip(column).filter(|(i, _)| *i >= j) {
+                    visit(i, j, entry);
+                }
+            }
+        }
+    }
+}
+
+/// The tiles of a rank, column by column.
+fn tiles_of(map: &TileMap, rank: usize) -> impl Iterator<Item = TileId> + use<> {
+    map.tiles_of(rank).map(|tile| TileId { row: tile.row, col: tile.col })
+}
+
+/// The sums of all ranks' numbers, in the order of the ranks.
+fn sum_over_ranks(world: &dyn Transport, own: Vec<f64>) -> Result<Vec<f64>> {
+    let words = own.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+    let mut all = vec![0; words.len() * world.size()];
+    world.all_gather(&words, &mut all)?;
+    let mut sums = vec![0.0; own.len()];
+    for (at, word) in all.into_iter().enumerate() {
+        sums[at % own.len()] += f64::from_bits(word);
+    }
+    Ok(sums)
+}

@@ -1,0 +1,120 @@
+//! The tasks on tiles of doubles on one rank: a finished tile travels as it lies in memory.
+
+use super::DoubleMatrix;
+use super::matrix::Words;
+use crate::comm::post::Body;
+use crate::drive::{Meter, RankTiles};
+use crate::error::Result;
+use crate::kernels::f64::tile::{BadPivot, Tile, TileKernels, TileMut};
+use crate::ops::double::failure;
+use crate::plan::TileMap;
+use crate::runtime::TileId;
+use crate::runtime::protocol::TileRun;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+/// One factorisation under way.
+pub(super) struct Work<'a> {
+    map: TileMap,
+    own: HashMap<TileId, Mutex<&'a mut Words>>,
+    /// Finished tiles of other ranks.
+    received: RwLock<HashMap<TileId, Body>>,
+    /// The diagonal of the matrix in the own tiles, for what an error says.
+    diagonals: HashMap<usize, Vec<f64>>,
+    meter: Meter<'a>,
+}
+
+impl<'a> Work<'a> {
+    pub fn new(a: &'a mut DoubleMatrix, meter: Meter<'a>) -> Work<'a> {
+        let map = *a.map();
+        let on_diagonal = a.tiles().filter(|(tile, _)| tile.row == tile.col);
+        let diagonal = |(tile, entries): (TileId, &[f64])| {
+            let step = map.row_range(tile.row).len() + 1;
+            (tile.row, entries.iter().step_by(step).copied().collect())
+        };
+        let diagonals = on_diagonal.map(diagonal).collect();
+        let own = a.own.iter_mut().map(|(&tile, words)| (tile, Mutex::new(words))).collect();
+        Work { map, own, received: RwLock::default(), diagonals, meter }
+    }
+
+    fn own(&self, tile: TileId) -> MutexGuard<'_, &'a mut Words> {
+        self.own[&tile].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A finished tile.
+    fn operand(&self, tile: TileId) -> Words {
+        if self.own.contains_key(&tile) {
+            return self.own(tile).clone();
+        }
+        let received = self.received.read().unwrap_or_else(PoisonError::into_inner);
+        received.get(&tile).expect("a task runs when its operands are here").clone()
+    }
+
+    fn shape(&self, tile: TileId) -> (usize, usize) {
+        (self.map.row_range(tile.row).len(), self.map.col_range(tile.col).len())
+    }
+
+    fn view<'w>(&self, tile: TileId, words: &'w Words) -> Tile<'w> {
+        let (rows, cols) = self.shape(tile);
+        Tile::new(bytemuck::cast_slice(words), rows, cols, rows)
+    }
+
+    fn finish(&self, kernels: &mut TileKernels, tile: TileId, own: TileMut<'_>) -> Result<()> {
+        let TileId { row, col } = tile;
+        if row > col {
+            let diagonal = TileId { row: col, col };
+            kernels.trsm(self.view(diagonal, &self.operand(diagonal)), own);
+            return Ok(());
+        }
+        kernels.potrf(own).map_err(|BadPivot { index, pivot }| {
+            failure(self.map.row_range(row).start + index, pivot, self.diagonals[&row][index])
+        })
+    }
+}
+
+impl RankTiles for Work<'_> {
+    type Local = TileKernels;
+
+    const UNPACKS: bool = false;
+
+    fn run(&self, kernels: &mut TileKernels, run: &TileRun) -> Result<()> {
+        let TileRun { tile, updates, finish } = run;
+        let (rows, cols) = self.shape(*tile);
+        let mut own = self.own(*tile);
+        // Nobody else has a handle before the tile is finished, so nothing is copied.
+        let words = bytemuck::cast_slice_mut::<u64, f64>(Arc::make_mut(&mut **own));
+        for col in updates.clone() {
+            let (left, right) = (TileId { row: tile.row, col }, TileId { row: tile.col, col });
+            let (x, c) = (self.operand(left), TileMut::new(words, rows, cols, rows));
+            match tile.row == tile.col {
+                true => kernels.syrk(self.view(left, &x), c),
+                false => kernels.gemm_nt(self.view(left, &x), self.view(right, &self.operand(right)), c),
+            }
+        }
+        match finish {
+            true => self.finish(kernels, *tile, TileMut::new(words, rows, cols, rows)),
+            false => Ok(()),
+        }
+    }
+
+    fn pack(&self, _kernels: &mut TileKernels, tile: TileId) -> Result<Body> {
+        Ok(self.own(tile).clone())
+    }
+
+    fn payload_words(&self, tile: TileId) -> usize {
+        let (rows, cols) = self.shape(tile);
+        rows * cols
+    }
+
+    fn arrived(&self, tile: TileId, body: &Body) {
+        self.received.write().unwrap_or_else(PoisonError::into_inner).insert(tile, body.clone());
+    }
+
+    fn release(&self, tile: TileId) {
+        self.received.write().unwrap_or_else(PoisonError::into_inner).remove(&tile);
+    }
+
+    fn advanced(&self, run: &TileRun) -> Result<()> {
+        self.meter.add("factor", run.updates.len() as u64 + u64::from(run.finish))
+    }
+}

@@ -1,0 +1,55 @@
+//! Factorisations of doubles on ranks that are processes, as on ranks that are threads.
+
+use crate::{ALL, Case, Run};
+use sunzi::comm::mpi::MpiRank;
+use sunzi::comm::{Transport, local};
+use sunzi::distributed::{DoubleMatrix, DoubleRankOptions, double_cholesky_ranks};
+use sunzi::plan::RankGrid;
+use sunzi::runtime::Policy;
+use sunzi::runtime::protocol::DeliveryKind;
+use sunzi::{Context, Error};
+
+/// The cases of this file.
+pub const CASES: &[Case] = &[
+    Case { name: "doubles::factors_have_the_bits_of_threads", ranks: ALL, run: Run::Group(factors) },
+    Case { name: "doubles::all_ranks_fail_with_one_error", ranks: &[2, 4], run: Run::Group(failures) },
+];
+
+const ROWS: usize = 130;
+
+fn entry(i: usize, j: usize) -> f64 {
+    let hash = ((i as u64) << 32 | j as u64).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let noise = (hash >> 40) as f64 / (1u64 << 24) as f64 - 0.5;
+    if i == j { ROWS as f64 + noise } else { noise }
+}
+
+fn factor(rank: &dyn Transport, grid: RankGrid, options: &DoubleRankOptions) -> Option<Vec<f64>> {
+    let ctx = Context::builder().threads(2).build().unwrap();
+    let mut a = DoubleMatrix::from_fn(rank.rank(), ROWS, 16, grid, entry).unwrap();
+    double_cholesky_ranks(&ctx, rank, &mut a, options).unwrap();
+    a.gather(rank, 0).unwrap()
+}
+
+fn factors(rank: MpiRank) {
+    let expected = local::run(1, |alone| factor(alone, RankGrid { rows: 1, cols: 1 }, &Default::default()));
+    for grid_rows in (1..=rank.size()).filter(|rows| rank.size().is_multiple_of(*rows)) {
+        for (seed, delivery) in DeliveryKind::ALL.into_iter().enumerate() {
+            let policy = if seed % 2 == 0 { Policy::CriticalPath } else { Policy::Random(seed as u64) };
+            let options = DoubleRankOptions { delivery, policy, ..DoubleRankOptions::default() };
+            let grid = RankGrid { rows: grid_rows, cols: rank.size() / grid_rows };
+            let found = factor(&rank, grid, &options);
+            assert_eq!(found, expected[0].clone().filter(|_| rank.rank() == 0), "{grid:?}, {delivery:?}");
+        }
+    }
+}
+
+fn failures(rank: MpiRank) {
+    let ctx = Context::builder().threads(1).build().unwrap();
+    let grid = RankGrid::for_ranks(rank.size());
+    for bad in [0, 77, ROWS - 1] {
+        let entry = |i, j| if (i, j) == (bad, bad) { -1.0 } else { entry(i, j) };
+        let mut a = DoubleMatrix::from_fn(rank.rank(), ROWS, 16, grid, entry).unwrap();
+        let error = double_cholesky_ranks(&ctx, &rank, &mut a, &DoubleRankOptions::default()).unwrap_err();
+        assert!(matches!(error, Error::NotPositiveDefinite { index, .. } if index == bad), "{error}");
+    }
+}
