@@ -11,7 +11,8 @@ mod reference;
 mod report;
 mod run;
 mod solve;
-mod vector;
+pub(crate) mod unknowns;
+pub(crate) mod vector;
 
 use crate::context::Context;
 use crate::error::Result;
@@ -21,6 +22,7 @@ use plan::Plan;
 pub use plan::{CholeskyPlan, UpdatePlan, plan_cholesky};
 use problem::Problem;
 use report::Clock;
+pub(crate) use solve::VECTOR_COLUMNS;
 pub use report::{CholeskyReport, Span, TaskKind, TaskTimes};
 use rug::Float;
 use run::Ending;
