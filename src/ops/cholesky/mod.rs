@@ -22,10 +22,10 @@ use plan::Plan;
 pub use plan::{CholeskyPlan, UpdatePlan, plan_cholesky};
 use problem::Problem;
 use report::Clock;
-pub(crate) use solve::VECTOR_COLUMNS;
 pub use report::{CholeskyReport, Span, TaskKind, TaskTimes};
 use rug::Float;
 use run::Ending;
+pub(crate) use solve::VECTOR_COLUMNS;
 use std::sync::OnceLock;
 
 /// Choices of a factorisation beyond the matrix and the precision.

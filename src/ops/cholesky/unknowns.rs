@@ -180,7 +180,9 @@ impl<'a> Unknowns<'a> {
             let mut rest = Float::with_val(self.scaling.bits + BLOCK_BITS, &right[at] - &sum);
             match self.sweep {
                 Sweep::Forward => (rows.start..row).for_each(|other| rest -= &entry(row, other) * &self.values[other]),
-                Sweep::Backward => (row + 1..rows.end).for_each(|other| rest -= &entry(other, row) * &self.values[other]),
+                Sweep::Backward => {
+                    (row + 1..rows.end).for_each(|other| rest -= &entry(other, row) * &self.values[other])
+                }
             }
             self.values[row] = Float::with_val(self.scaling.bits, rest / entry(row, row));
         }

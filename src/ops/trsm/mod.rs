@@ -57,7 +57,11 @@ pub fn trsm<'a, 'b>(
     options: &TrsmOptions<'_>,
 ) -> Result<Matrix> {
     let mut result = Matrix::zeros(0, 0, 2)?;
-    system::solve(ctx, &Call { t: t.into(), b: b.into(), precision_bits, options, among: None, held_bytes: 0 }, &mut result)?;
+    system::solve(
+        ctx,
+        &Call { t: t.into(), b: b.into(), precision_bits, options, among: None, held_bytes: 0 },
+        &mut result,
+    )?;
     Ok(result)
 }
 

@@ -47,9 +47,8 @@ impl<'a> FactorTiles<'a> {
     /// # Errors
     /// [`Error::Singular`], [`Error::Transport`].
     pub fn check_diagonal(&self, world: &dyn Transport) -> Result<()> {
-        let is_zero = |&(_, tile, at): &(usize, Option<&Matrix>, usize)| {
-            tile.is_some_and(|tile| tile.get(at, at).head.is_zero())
-        };
+        let is_zero =
+            |&(_, tile, at): &(usize, Option<&Matrix>, usize)| tile.is_some_and(|tile| tile.get(at, at).head.is_zero());
         let first = self.pivots_of(self.rank).find(is_zero);
         // The largest distance from the end belongs to the first.
         let mut distance = [first.map_or(0, |(row, _, _)| (self.order() - row) as u64)];

@@ -45,8 +45,11 @@ pub(super) fn solve_gathered(
         return Ok(0);
     }
     let (order, precision_bits) = (factor.map().rows, factor.precision_bits());
-    let held_bytes = Matrix::bytes_for(order, order, precision_bits)
-        .saturating_add(Matrix::bytes_for(order, columns.len(), shares.b.precision_bits()));
+    let held_bytes = Matrix::bytes_for(order, order, precision_bits).saturating_add(Matrix::bytes_for(
+        order,
+        columns.len(),
+        shares.b.precision_bits(),
+    ));
     agree(world, if rank == ROOT { ctx.admit(held_bytes) } else { Ok(()) })?;
     let counts = (0..world.size()).map(|rank| {
         let share = (shares.of_rank)(rank);

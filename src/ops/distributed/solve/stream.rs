@@ -121,9 +121,9 @@ impl<'a> Stream<'a> {
         let column = |col: usize| inside.rows.start + col * tile.rows()..inside.rows.end + col * tile.rows();
         for col in inside.cols.clone() {
             let rows = part.rows.clone().zip(&heads[column(col)]);
-            words.extend(rows.map(|(row, &head)| {
-                self.source.scale.map_or(head, |scale| scaled_head(Head(head), -scale[row]).0)
-            }));
+            words.extend(
+                rows.map(|(row, &head)| self.source.scale.map_or(head, |scale| scaled_head(Head(head), -scale[row]).0)),
+            );
         }
         for col in inside.cols.clone() {
             let at = column(col);

@@ -221,7 +221,12 @@ mod tests {
                     w.set_f64(place(growth), col, -3.0).unwrap();
                 }
                 let before = w.clone();
-                assert_eq!(fixed.run(&ctx, &mut rows, (&mut w, &mut again), 0, 0).unwrap(), [0, 5], "{}", kernel.name());
+                assert_eq!(
+                    fixed.run(&ctx, &mut rows, (&mut w, &mut again), 0, 0).unwrap(),
+                    [0, 5],
+                    "{}",
+                    kernel.name()
+                );
                 for (col, &growth) in growths.iter().enumerate() {
                     for step in 0..ORDER {
                         let got = w.float(place(step), col).to_f64();
@@ -240,8 +245,7 @@ mod tests {
     #[test]
     fn unknowns_beyond_the_exponent_range_are_named_by_their_column_of_the_right_sides() {
         let (t, ctx) = (growing(), Context::builder().threads(1).build().unwrap());
-        let (fixed, mut rows) =
-            FixedPoint::new(&Triangle::new(t.view(), Uplo::Lower, Diag::NonUnit).unwrap(), 100);
+        let (fixed, mut rows) = FixedPoint::new(&Triangle::new(t.view(), Uplo::Lower, Diag::NonUnit).unwrap(), 100);
         let (mut w, mut again) = (Matrix::zeros(ORDER, 9, 100).unwrap(), Matrix::zeros(0, 0, 2).unwrap());
         for col in 0..9 {
             // Columns 4 and 7 take a second try; one of them ends beyond the range.

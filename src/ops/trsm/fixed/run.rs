@@ -76,12 +76,7 @@ pub fn run(
 }
 
 impl<'a> Run<'a> {
-    fn new(
-        (fixed, rows): (&'a FixedPoint, &dyn TriangleRows),
-        plan: &'a Plan,
-        w: &'a Matrix,
-        first: usize,
-    ) -> Run<'a> {
+    fn new((fixed, rows): (&'a FixedPoint, &dyn TriangleRows), plan: &'a Plan, w: &'a Matrix, first: usize) -> Run<'a> {
         let bits = i64::from(plan.fixed_bits);
         let right = if fixed.turned { w.view().reversed_rows() } else { w.view() }.transposed();
         let spare = bits - i64::from(fixed.working_bits) - i64::from(TRSM_FIXED_SPARE_BITS);
@@ -167,13 +162,14 @@ impl<'a> Run<'a> {
         let own = own.start - first..own.end - first;
         let diagonal = if self.fixed.unit { TilePart::StrictlyLower } else { TilePart::Lower };
         let load = |scratch: &mut &mut [u64], (col, words): (usize, &mut &mut [u64])| {
+            let cols = plan.rows(col);
             let source = TileSource {
-                matrix: view,
+                matrix: view.block(own.clone(), cols.clone())?,
                 part: if col == row { diagonal } else { TilePart::Whole },
-                rows: own.clone(),
-                cols: plan.rows(col),
-                row_shifts: &self.triangle_shifts.0[first..],
-                col_shifts: &self.triangle_shifts.1,
+                rows: 0..own.len(),
+                cols: 0..cols.len(),
+                row_shifts: &self.triangle_shifts.0[plan.rows(row)],
+                col_shifts: &self.triangle_shifts.1[cols],
             };
             engine.load_operand(&source, words, scratch);
             Ok(())
