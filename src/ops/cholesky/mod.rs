@@ -16,7 +16,8 @@ mod solve;
 pub(crate) mod tile_work;
 #[cfg(test)]
 mod tile_work_tests;
-mod vector;
+pub(crate) mod unknowns;
+pub(crate) mod vector;
 
 use crate::context::Context;
 use crate::error::Result;
@@ -29,6 +30,7 @@ use report::Clock;
 pub use report::{CholeskyReport, Span, TaskKind, TaskTimes};
 use rug::Float;
 use run::Ending;
+pub(crate) use solve::VECTOR_COLUMNS;
 use std::sync::OnceLock;
 
 /// Choices of a factorisation beyond the matrix and the precision.

@@ -8,7 +8,7 @@ use crate::ops::cholesky::{Cholesky, vector};
 use crate::ops::trsm::factored::Factored;
 
 /// So many right-hand sides are solved for one by one; the residues of the factor would cost more.
-const VECTOR_COLUMNS: usize = 3;
+pub(crate) const VECTOR_COLUMNS: usize = 3;
 
 impl Cholesky {
     /// The solution `X` of `A X = B`, rounded to `precision_bits` bits.
@@ -37,7 +37,8 @@ impl Cholesky {
         held_bytes: u64,
     ) -> Result<Matrix> {
         let guard_bits = cholesky_solve_guard_bits(self.factor().rows());
-        let factored = Factored { lower: self.factor(), pivots: None, precision_bits, guard_bits, held_bytes };
+        let factored =
+            Factored { lower: self.factor(), pivots: None, precision_bits, guard_bits, held_bytes, among: None };
         if (1..=VECTOR_COLUMNS).contains(&b.cols()) && b.rows() == self.factor().rows() {
             factored.working_bits(ctx)?; // the same precisions for any number of columns
             let norms = match self.row_norms.get() {

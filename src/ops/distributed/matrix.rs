@@ -164,6 +164,44 @@ impl DistMatrix {
     }
 }
 
+impl DistMatrix {
+    /// The whole matrix on every rank. Entries outside the triangle are 0. Collective.
+    ///
+    /// # Errors
+    /// [`crate::Error::Transport`]; [`crate::Error::OutOfMemory`] on every rank where one cannot hold it.
+    pub(crate) fn everywhere(&self, group: &dyn Transport) -> Result<Matrix> {
+        let mut whole = agreed(group, Matrix::zeros(self.map.rows, self.map.cols, self.precision_bits))?;
+        let width = 1 + whole.limbs_per_element();
+        for rank in 0..self.map.grid.size() {
+            let mut words = match rank == self.rank {
+                true => self.tiles.iter().flat_map(|(_, tile)| [tile.parts().0, tile.parts().1].concat()).collect(),
+                false => vec![0; self.map.entries_of(rank) * width],
+            };
+            if words.is_empty() {
+                continue;
+            }
+            group.broadcast(rank, &mut words)?;
+            let mut rest = &words[..];
+            for id in self.map.tiles_of(rank) {
+                let place = Place::of_tile(&self.map, id);
+                let (tile, others) = rest.split_at(place.entries() * width);
+                unpack(tile, &place, &mut whole);
+                rest = others;
+            }
+        }
+        Ok(whole)
+    }
+
+    /// This rank's tiles of a matrix that every rank has whole, of the map's shape.
+    ///
+    /// # Errors
+    /// [`crate::Error::OutOfMemory`].
+    pub(crate) fn of_whole(whole: &Matrix, map: TileMap, rank: usize) -> Result<DistMatrix> {
+        let tiles = map.tiles_of(rank).map(|id| Ok((id, cut(whole, &map, id)?))).collect::<Result<_>>()?;
+        Ok(DistMatrix { map, rank, precision_bits: whole.precision_bits(), tiles })
+    }
+}
+
 /// Refuses tiles that are not whole blocks.
 pub(crate) fn check_tile_size(tile_size: usize) -> Result<()> {
     if tile_size == 0 || !tile_size.is_multiple_of(BLOCK) {

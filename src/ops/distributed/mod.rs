@@ -19,6 +19,7 @@ mod run;
 mod scale;
 mod shares;
 mod slices;
+mod solve;
 mod team;
 
 pub use cholesky::{DistCholesky, DistCholeskyOptions, DistCholeskyReport, RankSummary, cholesky, cholesky_with};
@@ -27,6 +28,7 @@ pub use matrix::DistMatrix;
 pub use plan::{ClusterPlan, ClusterShape, NodePlan, even_operand_bytes, even_share, plan_syrk_cluster};
 pub use report::{ClusterReport, RANK_PHASES, RankPhase, RankPhases, RankSpan, Spread};
 pub use slices::{CyclicBlock, GridOrder, scatter_rows};
+pub use solve::{DistSolution, solve, trsm};
 pub use team::{NodeLayout, Team, TeamOptions};
 
 use crate::context::Context;

@@ -7,6 +7,7 @@ use crate::comm::{Reduction, Transport, agree};
 use crate::context::Context;
 use crate::drive;
 use crate::error::Result;
+use crate::math::float::Head;
 use crate::math::scale::{norm_exponent, square_bound};
 use crate::matrix::{MAXIMUM_EXPONENT, MatrixView, Op};
 use crate::ops::problem::Operand;
@@ -35,15 +36,33 @@ pub(crate) fn norm_exponents(
     let integers = || operands().try_for_each(|operand| check_operand_integers(ctx.threads(), &operand));
     agree(world, if exact_integers { ctx.install(integers) } else { Ok(()) })?;
     let heads = |col: usize| blocks.iter().flat_map(move |block| column_heads(block, col));
+    let exponents = exponents_over_ranks(ctx, world, cols, heads)?;
+    let in_range = exponents.iter().all(|exponent| exponent.unsigned_abs() <= 2 * MAXIMUM_EXPONENT as u64);
+    let found = if in_range { None } else { operands().find_map(|operand| first_out_of_range(&operand)) };
+    agree(world, found.map_or(Ok(()), Err))?;
+    Ok(exponents)
+}
+
+/// The norm exponent of each of `count` columns, of which this rank has the entries with the heads `heads(column)`.
+/// Collective.
+///
+/// # Errors
+/// [`crate::Error::Transport`].
+pub(crate) fn exponents_over_ranks<I: Iterator<Item = Head>>(
+    ctx: &Context,
+    world: &dyn Transport,
+    count: usize,
+    heads: impl Fn(usize) -> I + Sync,
+) -> Result<Vec<i64>> {
     // Exponents as unsigned words in the same order; 0 stands for a column of zeros.
-    let mut largest = vec![0u64; cols];
+    let mut largest = vec![0u64; count];
     each_column(ctx, &mut largest, |col, word| {
         for head in heads(col).filter(|head| !head.is_zero()) {
             *word = (*word).max(ordered(head.exponent()));
         }
     });
     world.all_reduce(Reduction::Max, &mut largest)?;
-    let mut sums = vec![[0u64; 3]; cols];
+    let mut sums = vec![[0u64; 3]; count];
     each_column(ctx, &mut sums, |col, words| {
         let unit = unordered(largest[col]);
         let sum = heads(col).map(|head| u128::from(square_bound(head, unit))).sum::<u128>();
@@ -54,11 +73,7 @@ pub(crate) fn norm_exponents(
         let parts = words.iter().zip(0..).map(|(&word, part)| u128::from(word) << (part * SUM_BITS));
         norm_exponent(parts.sum(), if largest == 0 { 0 } else { unordered(largest) })
     };
-    let exponents = largest.iter().zip(&sums).map(exponent).collect::<Vec<i64>>();
-    let in_range = exponents.iter().all(|exponent| exponent.unsigned_abs() <= 2 * MAXIMUM_EXPONENT as u64);
-    let found = if in_range { None } else { operands().find_map(|operand| first_out_of_range(&operand)) };
-    agree(world, found.map_or(Ok(()), Err))?;
-    Ok(exponents)
+    Ok(largest.iter().zip(&sums).map(exponent).collect())
 }
 
 /// Calls `work` with each column's number and item, on the context's threads.

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::matrix::{Matrix, MatrixView};
 use crate::ops::distributed::place::{Place, pack, receive, send, store, trade, unpack};
 use crate::ops::distributed::{DistMatrix, even_share};
-use crate::plan::{RankGrid, TileId};
+use crate::plan::{RankGrid, TileId, TileMap};
 
 impl DistMatrix {
     /// This rank's even share of the rows, all columns. Collective over `group`, the ranks of the matrix.
@@ -31,7 +31,11 @@ impl DistMatrix {
         self.slice(group, share)
     }
 
-    fn slice(&self, group: &dyn Transport, share: impl Fn(usize) -> Place) -> Result<Matrix> {
+    /// The rectangle `share(rank)` of this rank; the ranks' rectangles are the same functions on all. Collective.
+    ///
+    /// # Errors
+    /// As [`DistMatrix::row_slice`].
+    pub(crate) fn slice(&self, group: &dyn Transport, share: impl Fn(usize) -> Place) -> Result<Matrix> {
         self.check_group(group)?;
         let (rank, size) = (group.rank(), group.size());
         let own = share(rank);
@@ -58,6 +62,46 @@ impl DistMatrix {
             }
         }
         Ok(slice)
+    }
+
+    /// The matrix of which every rank has the rectangle `share(rank)` in `slice`, as `map` distributes it: the way back
+    /// from [`DistMatrix::slice`]. The rectangles do not overlap; what is in none of them is 0. Collective.
+    ///
+    /// # Errors
+    /// As [`DistMatrix::row_slice`].
+    pub(crate) fn from_slices(
+        group: &dyn Transport,
+        map: TileMap,
+        slice: &Matrix,
+        share: impl Fn(usize) -> Place,
+    ) -> Result<DistMatrix> {
+        let (rank, size) = (group.rank(), group.size());
+        let mut part = agreed(group, DistMatrix::zeros(map, rank, slice.precision_bits()))?;
+        let (own, width) = (share(rank), 1 + slice.limbs_per_element());
+        for step in 0..size {
+            let (to, from) = ((rank + step) % size, (rank + size - step) % size);
+            let pack_piece = |mut message: Vec<u64>, id: TileId| {
+                let common = Place::of_tile(&map, id).intersect(&own);
+                pack(slice.view(), &common.within(&own), &mut message).map(|()| message)
+            };
+            let message = agreed(group, map.tiles_of(to).try_fold(Vec::new(), pack_piece))?;
+            let theirs = share(from);
+            let pieces = part.tiles_mut().iter_mut().map(|(id, tile)| {
+                let place = Place::of_tile(&map, *id);
+                let common = place.intersect(&theirs);
+                (common.within(&place), tile)
+            });
+            let pieces = pieces.filter(|(piece, _)| !piece.is_empty()).collect::<Vec<_>>();
+            let words = pieces.iter().map(|(piece, _)| piece.entries()).sum::<usize>() * width;
+            let received = if step == 0 { message } else { trade(group, (to, &message), (from, words))? };
+            let mut at = 0;
+            for (piece, tile) in pieces {
+                let end = at + piece.entries() * width;
+                unpack(&received[at..end], &piece, tile);
+                at = end;
+            }
+        }
+        Ok(part)
     }
 }
 

@@ -124,7 +124,7 @@ impl Ldlt {
     pub fn solve<'b>(&self, ctx: &Context, b: impl Into<MatrixView<'b>>, precision_bits: u32) -> Result<Matrix> {
         let guard_bits = ldlt_solve_guard_bits(self.lower.rows());
         let pivots = Some(&self.pivots);
-        let factored = Factored { lower: &self.lower, pivots, precision_bits, guard_bits, held_bytes: 0 };
+        let factored = Factored { lower: &self.lower, pivots, precision_bits, guard_bits, held_bytes: 0, among: None };
         factored.solve(ctx, b.into())
     }
 }

@@ -88,6 +88,8 @@ pub(crate) struct Factored<'a> {
     pub guard_bits: u32,
     /// Bytes of the memory limit that are taken.
     pub held_bytes: u64,
+    /// Right sides of the call that these are some of, where they are not all: the way of a column depends on it.
+    pub among: Option<usize>,
 }
 
 impl Factored<'_> {
@@ -119,7 +121,7 @@ impl Factored<'_> {
         let middle: Vec<OwnFloat> = halves.iter().enumerate().filter_map(reciprocal).collect();
         let scaled = ScaledRows::new(self.lower, &halves);
         let held_bytes = self.held_bytes.saturating_add(result.bytes()).saturating_add(ScaledRows::bytes(order));
-        let layout = Layout { order, working_bits, columns: b.cols() };
+        let layout = Layout { order, working_bits, columns: self.among.unwrap_or(b.cols()) };
         let bands = Bands::plan(ctx, b.cols(), &[layout; 2], held_bytes)?;
         let lower = Solver::new(scaled.lower()?, layout);
         let upper = Solver::new(scaled.upper()?, layout);
@@ -134,14 +136,21 @@ impl Factored<'_> {
     }
 
     pub fn working_bits(&self, ctx: &Context) -> Result<u32> {
-        let guards = self.guard_bits + guard_bits(self.lower.rows());
-        let maximum_bits = maximum_working_bits(ctx).saturating_sub(guards);
-        if !(2..=maximum_bits).contains(&self.precision_bits) {
-            let (precision_bits, maximum_bits) = (self.precision_bits.into(), maximum_bits.into());
-            return Err(Error::Precision { precision_bits, maximum_bits });
-        }
-        Ok(self.precision_bits + self.guard_bits)
+        working_bits(ctx, (self.precision_bits, self.guard_bits), self.lower.rows())
     }
+}
+
+/// The working precision of a solve with a factor for results of `precision_bits`, by its guard bits.
+///
+/// # Errors
+/// [`Error::Precision`] where the kernel has not enough primes.
+pub(crate) fn working_bits(ctx: &Context, (precision_bits, guard): (u32, u32), order: usize) -> Result<u32> {
+    let maximum_bits = maximum_working_bits(ctx).saturating_sub(guard + guard_bits(order));
+    if !(2..=maximum_bits).contains(&precision_bits) {
+        let (precision_bits, maximum_bits) = (precision_bits.into(), maximum_bits.into());
+        return Err(Error::Precision { precision_bits, maximum_bits });
+    }
+    Ok(precision_bits + guard)
 }
 
 /// For each pivot the `h` with `|d| 2^(-2 h)` in `[1/4, 1)`.
@@ -181,7 +190,7 @@ impl System<'_> {
 }
 
 /// Row `i` times `2^-exponents[i]`.
-fn unscale(ctx: &Context, w: &mut Matrix, exponents: &[i64]) -> Result<()> {
+pub(crate) fn unscale(ctx: &Context, w: &mut Matrix, exponents: &[i64]) -> Result<()> {
     each_column(
         ctx,
         w,

@@ -4,7 +4,7 @@
 
 pub(crate) mod bands;
 pub(crate) mod factored;
-mod fixed;
+pub(crate) mod fixed;
 pub(crate) mod layout;
 pub(crate) mod solver;
 pub(crate) mod spaces;
@@ -57,7 +57,11 @@ pub fn trsm<'a, 'b>(
     options: &TrsmOptions<'_>,
 ) -> Result<Matrix> {
     let mut result = Matrix::zeros(0, 0, 2)?;
-    system::solve(ctx, &Call { t: t.into(), b: b.into(), precision_bits, options }, &mut result)?;
+    system::solve(
+        ctx,
+        &Call { t: t.into(), b: b.into(), precision_bits, options, among: None, held_bytes: 0 },
+        &mut result,
+    )?;
     Ok(result)
 }
 
@@ -75,7 +79,24 @@ pub fn trsm_into<'a, 'b>(
     result: &mut Matrix,
 ) -> Result<()> {
     let (t, b) = (operands.0.into(), operands.1.into());
-    system::solve(ctx, &Call { t, b, precision_bits, options }, result)
+    system::solve(ctx, &Call { t, b, precision_bits, options, among: None, held_bytes: 0 }, result)
+}
+
+/// [`trsm`] on some of `among` right sides, with the bits that they have among all, where `held_bytes` of the memory
+/// limit are taken.
+///
+/// # Errors
+/// As [`trsm`].
+pub(crate) fn trsm_among(
+    ctx: &Context,
+    (t, b): (MatrixView<'_>, MatrixView<'_>),
+    precision_bits: u32,
+    options: &TrsmOptions<'_>,
+    (among, held_bytes): (usize, u64),
+) -> Result<Matrix> {
+    let mut result = Matrix::zeros(0, 0, 2)?;
+    system::solve(ctx, &Call { t, b, precision_bits, options, among: Some(among), held_bytes }, &mut result)?;
+    Ok(result)
 }
 
 /// What a call asks for.
@@ -84,4 +105,8 @@ struct Call<'a> {
     b: MatrixView<'a>,
     precision_bits: u32,
     options: &'a TrsmOptions<'a>,
+    /// Right sides of the call that these are some of, where they are not all: the way of a column depends on it.
+    among: Option<usize>,
+    /// Bytes of the memory limit that are taken.
+    held_bytes: u64,
 }

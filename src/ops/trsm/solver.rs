@@ -6,7 +6,7 @@
 use crate::context::Context;
 use crate::drive::Meter;
 use crate::error::Result;
-use crate::matrix::Matrix;
+use crate::matrix::{Matrix, MatrixView};
 use crate::ops::block::{BlockProduct, moved};
 use crate::ops::columns::{ColumnRef, each_column};
 use crate::ops::fixed_sum::FixedSum;
@@ -23,7 +23,8 @@ use std::sync::OnceLock;
 pub(crate) struct Solver<'a> {
     triangle: Triangle<'a>,
     layout: Layout,
-    fixed: Option<FixedPoint<'a>>,
+    /// In fixed point, and the triangle as it sees it.
+    fixed: Option<(FixedPoint, MatrixView<'a>)>,
     /// Made when a column first asks for it.
     root: OnceLock<Node>,
 }
@@ -66,7 +67,7 @@ impl<'a> Solver<'a> {
             return Ok(());
         }
         let left = match &self.fixed {
-            Some(fixed) => fixed.run(ctx, (w, again), first, held_bytes)?,
+            Some((fixed, lower)) => fixed.run(ctx, &mut { *lower }, (w, again), first, held_bytes)?,
             None => (0..w.cols()).collect(),
         };
         if left.len() == w.cols() {

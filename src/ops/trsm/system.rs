@@ -27,7 +27,7 @@ use std::ops::Range;
 /// # Errors
 /// Those of [`crate::trsm()`].
 pub(super) fn solve(ctx: &Context, call: &Call<'_>, result: &mut Matrix) -> Result<()> {
-    let Call { t, b, precision_bits, options } = *call;
+    let Call { t, b, precision_bits, options, among, held_bytes } = *call;
     let flipped = options.side == Side::Right;
     // X op(T) = B is op(T)^T X^T = B^T.
     let turned = (options.op == Op::Transpose) != flipped;
@@ -45,8 +45,8 @@ pub(super) fn solve(ctx: &Context, call: &Call<'_>, result: &mut Matrix) -> Resu
     if rows == 0 || cols == 0 {
         return Ok(());
     }
-    let layout = Layout { order: b.rows(), working_bits, columns: b.cols() };
-    let bands = Bands::plan(ctx, b.cols(), &[layout], result.bytes())?;
+    let layout = Layout { order: b.rows(), working_bits, columns: among.unwrap_or(b.cols()) };
+    let bands = Bands::plan(ctx, b.cols(), &[layout], held_bytes.saturating_add(result.bytes()))?;
     let solver = Solver::new(triangle, layout);
     let system = System { b, alpha, flipped, solver };
     let mut spaces = Spaces::take(ctx)?;

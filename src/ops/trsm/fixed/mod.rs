@@ -6,6 +6,7 @@
 //! Proof: docs/ALGORITHM.md, "Solves in fixed point".
 
 mod plan;
+mod rows;
 mod run;
 
 use crate::context::Context;
@@ -15,57 +16,66 @@ use crate::math::pivot::round_shift;
 use crate::matrix::{Matrix, MatrixView};
 use crate::ops::trsm::layout::Layout;
 use crate::ops::trsm::triangle::Triangle;
-use plan::Plan;
-pub(super) use plan::least_bytes;
+pub(crate) use plan::Plan;
+pub(crate) use plan::least_bytes;
+pub(crate) use rows::{RowPiece, TriangleRows};
 use rug::Integer;
 
 /// A triangle whose rows are scaled by powers of two to norms of about 1, its unknowns in the order in which they are
-/// found.
-pub(super) struct FixedPoint<'a> {
-    /// The triangle turned so that it is lower.
-    lower: MatrixView<'a>,
-    /// Whether rows and columns run backwards in it.
+/// found. Its entries come from [`TriangleRows`].
+pub(crate) struct FixedPoint {
+    /// Whether rows and columns of the caller's triangle run backwards in the one that is lower.
     turned: bool,
     /// Whether the diagonal is ones.
     unit: bool,
-    /// Row `i` of `lower` is scaled by `2^-exponents[i]`.
+    /// Row `i` is scaled by `2^-exponents[i]`.
     exponents: Vec<i64>,
     working_bits: u32,
     /// Bits beyond those of the unknowns at which the first try is made.
     first_bits: i64,
 }
 
-impl<'a> FixedPoint<'a> {
-    /// Scales `triangle` for unknowns of `working_bits`.
-    pub fn new(triangle: &Triangle<'a>, working_bits: u32) -> FixedPoint<'a> {
-        let all = 0..triangle.order();
+impl FixedPoint {
+    /// Scales `triangle` for unknowns of `working_bits`; beside it the triangle turned so that it is lower.
+    pub fn new<'a>(triangle: &Triangle<'a>, working_bits: u32) -> (FixedPoint, MatrixView<'a>) {
         let turned = !triangle.is_lower();
         let view = triangle.view();
         let lower = if turned { view.reversed_rows().transposed().reversed_rows().transposed() } else { view };
-        let mut exponents = triangle.row_exponents(&all);
+        let mut exponents = triangle.row_exponents(&(0..triangle.order()));
         if turned {
             exponents.reverse();
         }
-        let mut fixed = FixedPoint { lower, turned, unit: triangle.is_unit(), exponents, working_bits, first_bits: 0 };
+        (FixedPoint::of_rows(&lower, exponents, (turned, triangle.is_unit()), working_bits), lower)
+    }
+
+    /// A lower triangle whose row `i` has a norm of about `2^exponents[i]`; whether it is a turned upper one, and
+    /// whether its diagonal is ones.
+    pub fn of_rows(
+        rows: &dyn TriangleRows,
+        exponents: Vec<i64>,
+        (turned, unit): (bool, bool),
+        working_bits: u32,
+    ) -> FixedPoint {
+        let mut fixed = FixedPoint { turned, unit, exponents, working_bits, first_bits: 0 };
         // Unknowns are about as large as the reciprocal of the least pivot.
-        let growth = all.map(|i| -fixed.pivot_exponent(i)).max().unwrap_or(0);
+        let growth = (0..fixed.exponents.len()).map(|i| -fixed.pivot_exponent(rows, i)).max().unwrap_or(0);
         let step = i64::from(TRSM_FIXED_BITS);
         fixed.first_bits = ((growth + 10).max(0) / step + 1) * step;
         fixed
     }
 
     /// Power of two below the scaled pivot `i`.
-    fn pivot_exponent(&self, i: usize) -> i64 {
-        let exponent = if self.unit { 1 } else { self.lower.get(i, i).head.exponent() };
+    fn pivot_exponent(&self, rows: &dyn TriangleRows, i: usize) -> i64 {
+        let exponent = if self.unit { 1 } else { rows.pivot(i).head.exponent() };
         exponent - 1 - self.exponents[i]
     }
 
     /// The scaled pivots as integers with `fixed_bits` after the point.
-    fn pivots(&self, fixed_bits: u32) -> Vec<Integer> {
+    fn pivots(&self, rows: &dyn TriangleRows, fixed_bits: u32) -> Vec<Integer> {
         let pivot = |i: usize| {
             let (integer, exponent) = match self.unit {
                 true => (Integer::from(1), 0),
-                false => self.lower.get(i, i).to_integer_exponent(),
+                false => rows.pivot(i).to_integer_exponent(),
             };
             round_shift(&integer, exponent + i64::from(fixed_bits) - self.exponents[i])
         };
@@ -79,32 +89,52 @@ impl<'a> FixedPoint<'a> {
     ///
     /// # Errors
     /// [`crate::Error::ExponentRange`] with a place in `w`; [`crate::Error::Cancelled`];
-    /// [`crate::Error::OutOfMemory`].
+    /// [`crate::Error::OutOfMemory`]; those of `rows`.
     pub fn run(
         &self,
         ctx: &Context,
+        rows: &mut dyn TriangleRows,
         (w, spare): (&mut Matrix, &mut Matrix),
         first: usize,
         held_bytes: u64,
     ) -> Result<Vec<usize>> {
         let mut left = (0..w.cols()).collect::<Vec<_>>();
-        for extra_bits in tries(self.working_bits, self.first_bits) {
-            let fixed_bits = self.working_bits + extra_bits;
-            let plan = |columns| Plan::new(ctx, self.exponents.len(), columns, fixed_bits, held_bytes);
-            if left.len() == w.cols() {
-                left = run::run(ctx, self, &plan(left.len())?, w, first)?;
-            } else {
-                gather(w, &left, spare)?;
-                let place = |error| with_column(error, &left);
-                let rest = run::run(ctx, self, &plan(left.len())?, spare, first).map_err(place)?;
-                scatter(spare, &left, &rest, w);
-                left = rest.into_iter().map(|at| left[at]).collect();
-            }
+        for fixed_bits in self.tries() {
+            let plan = Plan::new(ctx, self.exponents.len(), left.len(), fixed_bits, held_bytes)?;
+            left = self.attempt(ctx, (&plan, rows), left, (w, spare), first)?;
             if left.is_empty() {
                 break;
             }
         }
         Ok(left)
+    }
+
+    /// The bits after the point that are tried, one after the other.
+    pub fn tries(&self) -> impl Iterator<Item = u32> + use<> {
+        let working_bits = self.working_bits;
+        tries(working_bits, self.first_bits).map(move |extra_bits| working_bits + extra_bits)
+    }
+
+    /// One try with `plan`, on the columns `left` of `w`; those that it does not hold.
+    ///
+    /// # Errors
+    /// As [`FixedPoint::run`].
+    pub fn attempt(
+        &self,
+        ctx: &Context,
+        (plan, rows): (&Plan, &mut dyn TriangleRows),
+        left: Vec<usize>,
+        (w, spare): (&mut Matrix, &mut Matrix),
+        first: usize,
+    ) -> Result<Vec<usize>> {
+        if left.len() == w.cols() {
+            return run::run(ctx, (self, rows), plan, w, first);
+        }
+        gather(w, &left, spare)?;
+        let place = |error| with_column(error, &left);
+        let rest = run::run(ctx, (self, rows), plan, spare, first).map_err(place)?;
+        scatter(spare, &left, &rest, w);
+        Ok(rest.into_iter().map(|at| left[at]).collect())
     }
 }
 
@@ -126,7 +156,7 @@ fn most_fixed_bits(layout: &Layout) -> Option<u32> {
 }
 
 /// Copies columns of `source` side by side.
-pub(super) fn gather(source: &Matrix, columns: &[usize], target: &mut Matrix) -> Result<()> {
+pub(crate) fn gather(source: &Matrix, columns: &[usize], target: &mut Matrix) -> Result<()> {
     target.reshape(source.rows(), columns.len(), source.precision_bits())?;
     for (at, &col) in columns.iter().enumerate() {
         for row in 0..source.rows() {
@@ -137,7 +167,7 @@ pub(super) fn gather(source: &Matrix, columns: &[usize], target: &mut Matrix) ->
 }
 
 /// Copies the columns of `source`, but for those in `without`, to their places in `target`.
-pub(super) fn scatter(source: &Matrix, columns: &[usize], without: &[usize], target: &mut Matrix) {
+pub(crate) fn scatter(source: &Matrix, columns: &[usize], without: &[usize], target: &mut Matrix) {
     for (at, &col) in columns.iter().enumerate().filter(|(at, _)| !without.contains(at)) {
         for row in 0..source.rows() {
             target.set(row, col, source.get(row, at));
@@ -146,7 +176,7 @@ pub(super) fn scatter(source: &Matrix, columns: &[usize], without: &[usize], tar
 }
 
 /// The error with the column that `columns` gives for the one it names.
-pub(super) fn with_column(error: Error, columns: &[usize]) -> Error {
+pub(crate) fn with_column(error: Error, columns: &[usize]) -> Error {
     match error {
         Error::ExponentRange { row, column, exponent, limit } => {
             Error::ExponentRange { row, column: columns[column], exponent, limit }
@@ -185,13 +215,18 @@ mod tests {
             let view = if uplo == Uplo::Lower { t.view() } else { t.transposed() };
             let place = |step: usize| if uplo == Uplo::Lower { ORDER - 1 - step } else { step };
             for diag in [Diag::NonUnit, Diag::Unit] {
-                let fixed = FixedPoint::new(&Triangle::new(view, uplo, diag).unwrap(), 100);
+                let (fixed, mut rows) = FixedPoint::new(&Triangle::new(view, uplo, diag).unwrap(), 100);
                 let (mut w, mut again) = (Matrix::zeros(ORDER, 9, 100).unwrap(), Matrix::zeros(0, 0, 2).unwrap());
                 for (col, &growth) in growths.iter().enumerate() {
                     w.set_f64(place(growth), col, -3.0).unwrap();
                 }
                 let before = w.clone();
-                assert_eq!(fixed.run(&ctx, (&mut w, &mut again), 0, 0).unwrap(), [0, 5], "{}", kernel.name());
+                assert_eq!(
+                    fixed.run(&ctx, &mut rows, (&mut w, &mut again), 0, 0).unwrap(),
+                    [0, 5],
+                    "{}",
+                    kernel.name()
+                );
                 for (col, &growth) in growths.iter().enumerate() {
                     for step in 0..ORDER {
                         let got = w.float(place(step), col).to_f64();
@@ -210,7 +245,7 @@ mod tests {
     #[test]
     fn unknowns_beyond_the_exponent_range_are_named_by_their_column_of_the_right_sides() {
         let (t, ctx) = (growing(), Context::builder().threads(1).build().unwrap());
-        let fixed = FixedPoint::new(&Triangle::new(t.view(), Uplo::Lower, Diag::NonUnit).unwrap(), 100);
+        let (fixed, mut rows) = FixedPoint::new(&Triangle::new(t.view(), Uplo::Lower, Diag::NonUnit).unwrap(), 100);
         let (mut w, mut again) = (Matrix::zeros(ORDER, 9, 100).unwrap(), Matrix::zeros(0, 0, 2).unwrap());
         for col in 0..9 {
             // Columns 4 and 7 take a second try; one of them ends beyond the range.
@@ -221,7 +256,7 @@ mod tests {
             };
             w.set_integer_exponent(row, col, &Integer::from(1), exponent).unwrap();
         }
-        match fixed.run(&ctx, (&mut w, &mut again), 0, 0) {
+        match fixed.run(&ctx, &mut rows, (&mut w, &mut again), 0, 0) {
             Err(Error::ExponentRange { column: 4, row, .. }) => assert!(row > ORDER - 16),
             other => panic!("{other:?}"),
         }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 const CALL_BYTES: u64 = 16 << 10;
 
 /// Tiles of one solve. Those of the solution are transposed: their rows are right sides.
-pub(super) struct Plan {
+pub(crate) struct Plan {
     /// Rows of the triangle.
     pub order: usize,
     /// Right sides.
@@ -39,21 +39,23 @@ impl Plan {
     /// Those of [`Context::tile_engine`].
     pub fn new(ctx: &Context, order: usize, columns: usize, fixed_bits: u32, held_bytes: u64) -> Result<Plan> {
         let engine = ctx.tile_engine(ctx.kernel(), fixed_bits)?;
-        let whole = |rows: usize| rows.next_multiple_of(PANEL_ROWS).max(PANEL_ROWS);
+        let largest = whole_panels(engine.preferred_rows().min(order));
         let threads = ctx.threads().min(columns.div_ceil(PANEL_ROWS)).max(1);
-        let largest = whole(engine.preferred_rows().min(order));
-        let mut plan =
-            Plan { order, columns, fixed_bits, engine, tile_rows: largest, right_rows: 0, threads, held_bytes };
-        loop {
-            // As many for each worker, in tiles of about the same size.
-            let each = columns.div_ceil(threads).max(1);
-            plan.right_rows = whole(each.div_ceil(each.div_ceil(plan.tile_rows)));
-            let fits = ctx.admit(plan.bytes().saturating_add(held_bytes)).is_ok();
-            if fits || plan.tile_rows == PANEL_ROWS {
-                return Ok(plan);
-            }
-            plan.tile_rows = whole(plan.tile_rows / 2);
+        let plan = Plan { order, columns, fixed_bits, engine, tile_rows: largest, right_rows: 0, threads, held_bytes };
+        let mut plan = plan.with_tile_rows(largest);
+        while plan.tile_rows > PANEL_ROWS && ctx.admit(plan.bytes().saturating_add(held_bytes)).is_err() {
+            let smaller = whole_panels(plan.tile_rows / 2);
+            plan = plan.with_tile_rows(smaller);
         }
+        Ok(plan)
+    }
+
+    /// The same with tiles of so many rows of the triangle, a multiple of 8.
+    pub fn with_tile_rows(self, tile_rows: usize) -> Plan {
+        // As many right sides for each worker, in tiles of about the same size.
+        let each = self.columns.div_ceil(self.threads).max(1);
+        let right_rows = whole_panels(each.div_ceil(each.div_ceil(tile_rows)));
+        Plan { tile_rows, right_rows, ..self }
     }
 
     /// Rows of the triangle in tile row `index`.
@@ -138,6 +140,10 @@ impl Plan {
             + tiles * 80
             + CALL_BYTES
     }
+}
+
+fn whole_panels(rows: usize) -> usize {
+    rows.next_multiple_of(PANEL_ROWS).max(PANEL_ROWS)
 }
 
 /// Bytes that any try on so many right sides needs at least; 0 where none is made.

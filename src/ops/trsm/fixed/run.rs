@@ -1,7 +1,7 @@
 //! Carries out one try: tile row by tile row of the triangle, all right sides of a strip at once.
 
-use super::FixedPoint;
 use super::plan::Plan;
+use super::{FixedPoint, RowPiece, TriangleRows};
 use crate::context::{Context, Workspace};
 use crate::drive::{self, Meter};
 use crate::error::{Error, Result};
@@ -19,7 +19,7 @@ const STEP_STRIPS: usize = 8;
 
 /// One try.
 struct Run<'a> {
-    fixed: &'a FixedPoint<'a>,
+    fixed: &'a FixedPoint,
     plan: &'a Plan,
     engine: &'a dyn TileEngine,
     /// The right sides as rows, in the order of the unknowns.
@@ -47,7 +47,13 @@ struct Strip<'w> {
 ///
 /// # Errors
 /// Those of [`FixedPoint::run`].
-pub fn run(ctx: &Context, fixed: &FixedPoint<'_>, plan: &Plan, w: &mut Matrix, first: usize) -> Result<Vec<usize>> {
+pub fn run(
+    ctx: &Context,
+    (fixed, rows): (&FixedPoint, &mut dyn TriangleRows),
+    plan: &Plan,
+    w: &mut Matrix,
+    first: usize,
+) -> Result<Vec<usize>> {
     let mut workspace = ctx.workspace();
     let workspace = &mut *workspace;
     workspace.trim(ctx, &plan.needs());
@@ -58,9 +64,9 @@ pub fn run(ctx: &Context, fixed: &FixedPoint<'_>, plan: &Plan, w: &mut Matrix, f
         scratch.push(worker.scratch.words(plan.scratch_words())?);
     }
     let windows = (operands.words(plan.solution_words())?, products.words(plan.largest_row_words())?);
-    let run = Run::new(fixed, plan, w, first);
+    let run = Run::new((fixed, &*rows), plan, w, first);
     let meter = Meter::new(ctx, ((plan.tiles() - run.first) * plan.strips()) as u64);
-    let strips = run.solve((ctx, &meter), windows, &mut scratch);
+    let strips = run.solve((ctx, &meter), rows, windows, &mut scratch);
     run.engine.rest();
     let strips = strips?;
     let (exponents, first) = (run.exponents, run.first);
@@ -70,7 +76,7 @@ pub fn run(ctx: &Context, fixed: &FixedPoint<'_>, plan: &Plan, w: &mut Matrix, f
 }
 
 impl<'a> Run<'a> {
-    fn new(fixed: &'a FixedPoint<'a>, plan: &'a Plan, w: &'a Matrix, first: usize) -> Run<'a> {
+    fn new((fixed, rows): (&'a FixedPoint, &dyn TriangleRows), plan: &'a Plan, w: &'a Matrix, first: usize) -> Run<'a> {
         let bits = i64::from(plan.fixed_bits);
         let right = if fixed.turned { w.view().reversed_rows() } else { w.view() }.transposed();
         let spare = bits - i64::from(fixed.working_bits) - i64::from(TRSM_FIXED_SPARE_BITS);
@@ -84,7 +90,7 @@ impl<'a> Run<'a> {
             plan,
             engine: &*plan.engine,
             right,
-            pivots: fixed.pivots(plan.fixed_bits),
+            pivots: fixed.pivots(rows, plan.fixed_bits),
             triangle_shifts: (fixed.exponents.iter().map(|exponent| bits - exponent).collect(), vec![0; plan.order]),
             right_shifts: (
                 exponents.iter().map(|exponent| 2 * bits - exponent).collect(),
@@ -99,6 +105,7 @@ impl<'a> Run<'a> {
     fn solve<'w>(
         &self,
         (ctx, meter): (&Context, &Meter<'_>),
+        rows: &mut dyn TriangleRows,
         (mut words, row_words): (&'w mut [u64], &mut [u64]),
         scratch: &mut [&mut [u64]],
     ) -> Result<Vec<Strip<'w>>> {
@@ -117,7 +124,7 @@ impl<'a> Run<'a> {
         }
         let together = plan.strips().div_ceil(plan.threads).min(STEP_STRIPS);
         for row in self.first..plan.tiles() {
-            let mut operands = self.load_row(ctx, row, row_words, scratch)?;
+            let mut operands = self.load_row(ctx, (row, &mut *rows), row_words, scratch)?;
             let (diagonal, others) = operands.split_last_mut().expect("the tile on the diagonal");
             let shape = plan.triangle_shape(row, row);
             let data = self.engine.triangle(shape, diagonal, &self.pivots[plan.rows(row)]);
@@ -139,7 +146,7 @@ impl<'a> Run<'a> {
     fn load_row<'w>(
         &self,
         ctx: &Context,
-        row: usize,
+        (row, rows): (usize, &mut dyn TriangleRows),
         mut words: &'w mut [u64],
         scratch: &mut [&mut [u64]],
     ) -> Result<Vec<&'w mut [u64]>> {
@@ -150,15 +157,19 @@ impl<'a> Run<'a> {
             tiles.push(own);
             words = rest;
         }
+        let own = plan.rows(row);
+        let RowPiece { view, first } = rows.rows(own.clone())?;
+        let own = own.start - first..own.end - first;
         let diagonal = if self.fixed.unit { TilePart::StrictlyLower } else { TilePart::Lower };
         let load = |scratch: &mut &mut [u64], (col, words): (usize, &mut &mut [u64])| {
+            let cols = plan.rows(col);
             let source = TileSource {
-                matrix: self.fixed.lower,
+                matrix: view.block(own.clone(), cols.clone())?,
                 part: if col == row { diagonal } else { TilePart::Whole },
-                rows: plan.rows(row),
-                cols: plan.rows(col),
-                row_shifts: &self.triangle_shifts.0,
-                col_shifts: &self.triangle_shifts.1,
+                rows: 0..own.len(),
+                cols: 0..cols.len(),
+                row_shifts: &self.triangle_shifts.0[plan.rows(row)],
+                col_shifts: &self.triangle_shifts.1[cols],
             };
             engine.load_operand(&source, words, scratch);
             Ok(())
@@ -210,7 +221,7 @@ impl<'a> Run<'a> {
 /// [`Error::ExponentRange`] with the place in `w`; [`Error::Cancelled`].
 fn store(
     (ctx, meter): (&Context, &Meter<'_>),
-    (fixed, plan, first_tile): (&FixedPoint<'_>, &Plan, usize),
+    (fixed, plan, first_tile): (&FixedPoint, &Plan, usize),
     (strips, exponents): (&[Strip<'_>], &[i64]),
     w: &mut Matrix,
     scratch: &mut [&mut [u64]],
@@ -232,7 +243,7 @@ fn store(
 
 /// Up to 8 neighbouring columns of the result.
 struct Columns<'a> {
-    fixed: &'a FixedPoint<'a>,
+    fixed: &'a FixedPoint,
     plan: &'a Plan,
     /// Unknowns before this tile are 0, and are so already.
     first_tile: usize,

@@ -1,0 +1,212 @@
+//! Solves with a triangular factor in tiles over many ranks, which stays where it is.
+
+mod columns;
+mod factor;
+mod rest;
+mod stream;
+mod vector;
+
+use crate::comm::{Reduction, Transport, agree, agreed};
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::math::bound::cholesky_solve_guard_bits;
+use crate::matrix::{Matrix, Op, Uplo};
+use crate::ops::cholesky::VECTOR_COLUMNS;
+use crate::ops::cholesky::unknowns::{Scaling, Sweep};
+use crate::ops::cholesky::vector::{bytes, rounded};
+use crate::ops::distributed::{DistMatrix, Team};
+use crate::ops::trsm::factored::{self, Factored};
+use crate::ops::trsm::layout::Layout;
+use crate::ops::trsm::{TrsmOptions, system, trsm_among};
+use crate::plan::TileMap;
+use columns::{ColumnSolve, Triangles, panel_place, panel_share};
+use factor::FactorTiles;
+use rest::{Shares, solve_gathered};
+use stream::StreamSource;
+use vector::Pass;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// A solution in tiles over the ranks.
+#[derive(Clone, Debug)]
+pub struct DistSolution {
+    /// This rank's tiles of `X`, distributed like the right sides, all of them.
+    pub solution: DistMatrix,
+    /// Right sides that rank 0 solved for, with the whole factor gathered on it; the same on all ranks. 0 where the
+    /// factor stayed where it is.
+    pub gathered_columns: usize,
+}
+
+/// `X` with `L L^T X = B`, rounded to `precision_bits` bits, for a factor `L` in tiles over the ranks of `team`.
+/// Collective.
+///
+/// Shapes: `factor` is `n x n`, of which the lower triangle is read, such as [`crate::distributed::cholesky`] gives it;
+/// `b` and the result are `n x m`, in tiles and grids of their own.
+/// Accuracy and bits: as [`crate::Cholesky::solve`] in one process, for any grid, tile size and number of threads.
+///
+/// One to three right sides: each rank multiplies its own tiles with the unknowns, which all ranks know. For each row
+/// of tiles, in both substitutions, the ranks that own it send the sums to the owner of the diagonal tile, and that one
+/// sends the unknowns to all; again where the common exponent of the unknowns grows. Memory: the unknowns on each rank,
+/// as numbers and as digits.
+/// Eight and more: each rank takes whole columns of `B`, and the factor is sent to all ranks by rows of tiles, twice
+/// for every 512 right sides of a rank, and again for columns that need another try. Memory: a row of tiles, beside
+/// what one process takes for these columns.
+/// Four to seven, orders up to 16, and columns that no try holds: the factor is gathered on rank 0, which solves for
+/// them alone, within its memory limit: [`DistSolution::gathered_columns`].
+/// Source: docs/ALGORITHM.md, "Many ranks".
+///
+/// # Errors
+/// As [`crate::Cholesky::solve`], on every rank, as [`Error::Rank`] where one rank met it; places are those in `B`.
+/// [`Error::Singular`] for a zero on the diagonal; [`Error::InvalidArgument`] for an upper triangle and where ranks
+/// differ in shapes, tiles or precision; [`Error::Transport`].
+pub fn solve(
+    ctx: &Context,
+    team: &Team,
+    factor: &DistMatrix,
+    b: &DistMatrix,
+    precision_bits: u32,
+) -> Result<DistSolution> {
+    let call = Call { ctx, world: team.world(), factor, b, precision_bits };
+    let order = call.check("solve with a factor")?;
+    let guard_bits = cholesky_solve_guard_bits(order);
+    let working_bits = agreed(call.world, factored::working_bits(ctx, (precision_bits, guard_bits), order))?;
+    let tiles = FactorTiles::new(factor);
+    tiles.check_diagonal(call.world)?;
+    if (1..=VECTOR_COLUMNS).contains(&b.map().cols) && order > 0 {
+        let solution = call.solve_vectors(&tiles)?;
+        return Ok(DistSolution { solution, gathered_columns: 0 });
+    }
+    let among = b.map().cols;
+    call.solve_columns(&tiles, (Triangles::Both, working_bits), |lower, right, held_bytes| {
+        let among = Some(among);
+        let factored = Factored { lower, pivots: None, precision_bits, guard_bits, held_bytes, among };
+        factored.solve(ctx, right.view())
+    })
+}
+
+/// `X` with `L X = B`, or `L^T X = B` for [`Op::Transpose`], rounded to `precision_bits` bits, for a lower triangular
+/// `L` in tiles over the ranks of `team`. Collective.
+///
+/// Shapes: `factor` is `n x n`, of which the lower triangle is read; `b` and the result are `n x m`.
+/// Accuracy and bits: as [`crate::trsm()`] in one process, for any grid, tile size and number of threads.
+/// Cost and memory: as [`solve`], the factor being sent once where that sends it twice; with fewer than eight right
+/// sides, it is gathered on rank 0.
+///
+/// # Errors
+/// As [`crate::trsm()`] and [`solve`].
+pub fn trsm(
+    ctx: &Context,
+    team: &Team,
+    factor: &DistMatrix,
+    b: &DistMatrix,
+    precision_bits: u32,
+    op: Op,
+) -> Result<DistSolution> {
+    let call = Call { ctx, world: team.world(), factor, b, precision_bits };
+    let order = call.check("trsm")?;
+    let working_bits = agreed(call.world, system::working_bits(ctx, precision_bits, order))?;
+    let tiles = FactorTiles::new(factor);
+    tiles.check_diagonal(call.world)?;
+    let triangle = if op == Op::NoTranspose { Triangles::Lower } else { Triangles::Upper };
+    let among = b.map().cols;
+    call.solve_columns(&tiles, (triangle, working_bits), |lower, right, held_bytes| {
+        let options = TrsmOptions { uplo: Uplo::Lower, op, ..TrsmOptions::default() };
+        trsm_among(ctx, (lower.view(), right.view()), precision_bits, &options, (among, held_bytes))
+    })
+}
+
+/// What a call asks for.
+struct Call<'a> {
+    ctx: &'a Context,
+    world: &'a dyn Transport,
+    factor: &'a DistMatrix,
+    b: &'a DistMatrix,
+    precision_bits: u32,
+}
+
+impl Call<'_> {
+    /// Checks what is said, and that all ranks say the same; the order of the factor. Collective.
+    fn check(&self, operation: &'static str) -> Result<usize> {
+        let Call { world, factor, b, precision_bits, .. } = *self;
+        factor.check_group(world)?;
+        b.check_group(world)?;
+        let bits = [factor.precision_bits(), b.precision_bits(), precision_bits];
+        let said = xxh3_64(format!("{operation} {:?} {:?} {bits:?}", factor.map(), b.map()).as_bytes());
+        let mut words = [said, !said];
+        world.all_reduce(Reduction::Max, &mut words)?;
+        if words[0] != !words[1] {
+            return Err(Error::InvalidArgument(format!("{operation}: ranks differ in shapes, tiles or precision")));
+        }
+        let (map, right) = (factor.map(), b.map());
+        if map.rows != map.cols || map.rows != right.rows {
+            return Err(Error::ShapeMismatch {
+                operation,
+                left_rows: map.rows,
+                left_cols: map.cols,
+                right_rows: right.rows,
+                right_cols: right.cols,
+            });
+        }
+        if map.triangle == Some(Uplo::Upper) {
+            return Err(Error::InvalidArgument(format!("{operation}: a factor in tiles is lower triangular")));
+        }
+        Ok(map.rows)
+    }
+
+    /// The tiles of a solution: those of B, without a triangle.
+    fn target(&self) -> TileMap {
+        TileMap { triangle: None, ..*self.b.map() }
+    }
+
+    /// All right sides by substitution. Collective.
+    fn solve_vectors(&self, tiles: &FactorTiles<'_>) -> Result<DistMatrix> {
+        let (order, columns) = (tiles.order(), self.b.map().cols);
+        let right_bytes = Matrix::bytes_for(order, columns, self.b.precision_bits());
+        // Each right side has its unknowns at the same time, and sums that are twice as long.
+        let needed = 3 * bytes((order, columns), self.precision_bits, columns) + right_bytes;
+        agree(self.world, self.ctx.admit(needed))?;
+        let scaling = Scaling::new(self.precision_bits, &tiles.row_exponents(self.ctx, self.world)?);
+        let right = self.b.everywhere(self.world)?;
+        let pass = |sweep| Pass::new((self.ctx, self.world), (tiles, &scaling), sweep, columns);
+        let middle = pass(Sweep::Forward).run(&|column, row| right.float(row, column))?;
+        let solution = pass(Sweep::Backward).run(&|column, row| middle[column][row].clone())?;
+        let whole = agreed(self.world, rounded(order, &solution, self.precision_bits))?;
+        agreed(self.world, DistMatrix::of_whole(&whole, self.target(), self.world.rank()))
+    }
+
+    /// All right sides in shares of whole columns; `alone` solves for those that one rank must. Collective.
+    fn solve_columns(
+        &self,
+        tiles: &FactorTiles<'_>,
+        (triangles, working_bits): (Triangles, u32),
+        alone: impl FnOnce(&Matrix, &Matrix, u64) -> Result<Matrix>,
+    ) -> Result<DistSolution> {
+        let (ctx, world, factor) = (self.ctx, self.world, self.factor);
+        let (order, total, ranks) = (tiles.order(), self.b.map().cols, world.size());
+        if order == 0 || total == 0 {
+            let solution = agreed(world, DistMatrix::zeros(self.target(), world.rank(), self.precision_bits))?;
+            return Ok(DistSolution { solution, gathered_columns: 0 });
+        }
+        let share = |rank: usize| panel_place((order, total), ranks, rank);
+        let own = panel_share(total, ranks, world.rank());
+        let b = self.b.slice(world, share)?;
+        let mut x = agreed(world, Matrix::zeros(order, own.len(), self.precision_bits))?;
+        let layout = Layout { order, working_bits, columns: total };
+        let left = match layout.takes_tiles() {
+            false => (0..own.len()).collect(),
+            true => {
+                let scale = match triangles {
+                    Triangles::Both => Some(tiles.row_exponents(ctx, world)?),
+                    _ => None,
+                };
+                let pivots = tiles.pivots(world)?;
+                let source = StreamSource { world, factor, pivots: &pivots, scale: scale.as_deref() };
+                ColumnSolve::new(ctx, source, tiles, (triangles, layout))?.run((&b, own.start), &mut x)?
+            }
+        };
+        let of_rank = |rank: usize| panel_share(total, ranks, rank);
+        let shares = Shares { b: &b, x: &mut x, of_rank: &of_rank, total };
+        let gathered_columns = solve_gathered((ctx, world), factor, shares, &left, alone)?;
+        let solution = DistMatrix::from_slices(world, self.target(), &x, share)?;
+        Ok(DistSolution { solution, gathered_columns })
+    }
+}
