@@ -72,6 +72,11 @@ impl Admission {
         self.free.len() == self.slots.len() && self.next.is_none()
     }
 
+    /// Slots in use.
+    pub fn in_use(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
     /// Most slots in use at a time.
     pub fn peak(&self) -> usize {
         self.peak
@@ -86,7 +91,7 @@ impl Admission {
             let new = Slot { tile, consumers, asked: self.announced.remove(&tile), depth: None, list, sending: 0 };
             self.places.insert(tile, slot);
             admitted(slot, self.slots[slot].insert(new));
-            self.peak = self.peak.max(self.slots.len() - self.free.len());
+            self.peak = self.peak.max(self.in_use());
         }
         // Asks whether more will be wanted, so that the end is noticed.
         if self.next.is_some() && self.free.len() == self.slots.len() {

@@ -125,6 +125,11 @@ impl Process {
         self.ready.len()
     }
 
+    /// Slots in use.
+    pub fn slots_in_use(&self) -> usize {
+        self.admission.in_use()
+    }
+
     /// Whether [`Action::Finished`] was said.
     pub fn is_finished(&self) -> bool {
         self.finished
