@@ -127,6 +127,15 @@ impl Machine {
         Ok(machine)
     }
 
+    /// The machine, unless a value of it has no sense.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] with the key and the value.
+    pub fn checked(self) -> Result<Machine> {
+        let refused = |message| Error::InvalidArgument(format!("machine {}: {message}", self.name));
+        self.check().map_err(refused).map(|()| self)
+    }
+
     /// Bytes of a tile.
     pub fn tile_bytes(&self) -> u64 {
         (self.tiles.rows as u64).pow(2) * self.tiles.element_bytes

@@ -1,7 +1,7 @@
 //! What came of a simulation.
 
 use super::world::World;
-use super::{Machine, SimulationOptions};
+use super::SimulationOptions;
 use crate::runtime::protocol::{Counters, DeliveryKind, ProcessGrid, Termination};
 use crate::runtime::{BottomLevels, CholeskyGraph, Task, TileId, Victim, Weights};
 use serde::Serialize;
@@ -250,14 +250,6 @@ impl Bounds {
             work_seconds: work * fastest,
             baseline_tiles: moved,
         }
-    }
-}
-
-impl Machine {
-    /// The machine with what a simulation's options say about it.
-    pub fn with_workers(mut self, workers: Option<usize>) -> Machine {
-        self.layout.workers = workers.unwrap_or(self.layout.workers);
-        self
     }
 }
 
