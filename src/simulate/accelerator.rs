@@ -194,8 +194,8 @@ impl Accelerator {
         self.cache.discard(code);
     }
 
-    /// Under the synchronous algorithm: notes that an update of `step`, or another task, reads some tiles, and forgets those of earlier
-    /// steps, which nobody reads any more.
+    /// Under the synchronous algorithm: notes that an update of `step`, or another task, reads some tiles, and forgets
+    /// those of earlier steps, which nobody reads any more.
     pub fn read_in_step(&mut self, step: Option<usize>, codes: impl Iterator<Item = u32>) {
         if step > self.step {
             self.step = step;

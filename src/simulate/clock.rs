@@ -27,8 +27,7 @@ pub(super) enum What {
     Done,
 }
 
-const KINDS: [What; 7] =
-    [What::Arrive, What::Take, What::Depart, What::Sent, What::Loaded, What::Computed, What::Done];
+const KINDS: [What; 7] = [What::Arrive, What::Take, What::Depart, What::Sent, What::Loaded, What::Computed, What::Done];
 
 /// Bits of a process in an entry; the kind lies above.
 const PROCESS_BITS: u32 = 28;

@@ -32,7 +32,8 @@ impl World<'_> {
 
     /// Seconds of a task, apart from noise.
     pub(super) fn seconds(&self, task: Task) -> f64 {
-        let rows = |row: usize| if row + 1 == self.graph.tiles { self.last_rows } else { self.machine.tiles.rows } as f64;
+        let rows =
+            |row: usize| if row + 1 == self.graph.tiles { self.last_rows } else { self.machine.tiles.rows } as f64;
         operations(task, rows) / self.machine.rate(task)
     }
 
@@ -147,11 +148,8 @@ impl World<'_> {
         let accelerator = &mut self.hosts[process].devices[device];
         lease.into_iter().for_each(|lease| accelerator.release(lease));
         let mut end = self.now;
-        let written = if to_host {
-            accelerator.write_back(code(tile), self.now, process, copies, &mut self.noise)
-        } else {
-            None
-        };
+        let written =
+            if to_host { accelerator.write_back(code(tile), self.now, process, copies, &mut self.noise) } else { None };
         if let Some(span) = written {
             end = span.end;
             self.record(process, Track::Down, tile, span.start, span.end);

@@ -203,14 +203,15 @@ impl Machine {
         let Tiles { rows, element_bytes } = self.tiles;
         let bytes = (rows as u128).pow(2) * u128::from(element_bytes);
         if bytes > u128::from(u32::MAX) << 10 {
-            return Err(format!("tiles of {rows} rows with {element_bytes} bytes an element: {bytes} bytes are too many"));
+            return Err(format!(
+                "tiles of {rows} rows with {element_bytes} bytes an element: {bytes} bytes are too many"
+            ));
         }
         match &self.device {
             // An update holds three tiles.
-            Some(device) if self.room_tiles() < 3 => Err(format!(
-                "device.memory_bytes = {}: an update needs 3 tiles of {bytes} bytes",
-                device.memory_bytes
-            )),
+            Some(device) if self.room_tiles() < 3 => {
+                Err(format!("device.memory_bytes = {}: an update needs 3 tiles of {bytes} bytes", device.memory_bytes))
+            }
             _ => Ok(()),
         }
     }

@@ -1,7 +1,7 @@
 //! What came of a simulation.
 
-use super::world::World;
 use super::SimulationOptions;
+use super::world::World;
 use crate::runtime::protocol::{Counters, DeliveryKind, ProcessGrid, Termination};
 use crate::runtime::{BottomLevels, CholeskyGraph, Task, TileId, Victim, Weights};
 use serde::Serialize;
@@ -133,8 +133,7 @@ impl World<'_> {
         let most = |of: &dyn Fn(&Counters) -> u64| counters.iter().map(of).max().unwrap_or(0);
         let devices = || self.hosts.iter().flat_map(|host| &host.devices);
         let moved = devices().map(|device| device.counters());
-        let (up_bytes, down_bytes) =
-            moved.fold((0, 0), |(up, down), one| (up + one.up_bytes, down + one.down_bytes));
+        let (up_bytes, down_bytes) = moved.fold((0, 0), |(up, down), one| (up + one.up_bytes, down + one.down_bytes));
         let peak_slots = most(&|one| one.peak_slots);
         let bounds = Bounds::new(self);
         Simulation {

@@ -108,8 +108,7 @@ impl SoakCase {
             Error::Verification(message) => Error::Verification(format!("{}: {message}", self.describe())),
             other => other,
         };
-        let simulation =
-            simulate(&self.machine, &self.options, &mut Recorder::none(), &|| true).map_err(named)?;
+        let simulation = simulate(&self.machine, &self.options, &mut Recorder::none(), &|| true).map_err(named)?;
         self.check(&simulation).map_err(|message| named(Error::Verification(message)))?;
         Ok(simulation)
     }

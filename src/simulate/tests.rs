@@ -112,7 +112,8 @@ fn what_cannot_be_simulated_is_refused_with_numbers() {
     assert!(refused(&SimulationOptions { jitter: -1.0, ..options() }).contains("jitter -1"));
     assert!(refused(&SimulationOptions { slow: vec![(12, 2.0)], ..options() }).contains("12 processes"));
     assert!(refused(&SimulationOptions { most_updates: 2, ..options() }).contains("only 1"));
-    let stopped = simulate(&tsubame(), &SimulationOptions { order: 150_000, ..options() }, &mut Recorder::none(), &|| false);
+    let stopped =
+        simulate(&tsubame(), &SimulationOptions { order: 150_000, ..options() }, &mut Recorder::none(), &|| false);
     assert_eq!(stopped.unwrap_err().exit_code(), 130);
 }
 
@@ -120,7 +121,8 @@ fn what_cannot_be_simulated_is_refused_with_numbers() {
 fn victims_and_policies_change_what_is_moved() {
     let moved = |policy, victim| {
         let grid = ProcessGrid { rows: 1, cols: 1 };
-        let simulation = run(&tsubame(), &SimulationOptions { policy, victim, ..SimulationOptions::new(grid, 30 * 2048) });
+        let simulation =
+            run(&tsubame(), &SimulationOptions { policy, victim, ..SimulationOptions::new(grid, 30 * 2048) });
         simulation.up_bytes + simulation.down_bytes
     };
     assert!(moved(Policy::Panels, Victim::Lru) < moved(Policy::Random(1), Victim::Fifo));

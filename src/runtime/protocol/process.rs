@@ -262,7 +262,11 @@ impl Process {
                     Route::Here => self.counters.hops = self.counters.hops.max(hops),
                     Route::Forward(server) => self.forward(tile, client, hops, server),
                 },
-                _ => return self.admission.ask_early(tile, client),
+                _ => {
+                    // It will be answered here: what is forwarded waits for who got the tile before.
+                    self.counters.hops = self.counters.hops.max(hops);
+                    return self.admission.ask_early(tile, client);
+                }
             }
             return self.serve_slot(tile);
         }

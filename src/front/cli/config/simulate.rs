@@ -136,9 +136,9 @@ impl RawSimulateCholesky {
         let problem = |name: &str| {
             let names = || PROBLEMS.map(|(name, _)| name).join(", ");
             let known = PROBLEMS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
-            known.map(|&(_, order)| MatrixSize::Order(order)).ok_or_else(|| {
-                Error::InvalidArgument(format!("unknown problem '{name}': choose one of {}", names()))
-            })
+            known
+                .map(|&(_, order)| MatrixSize::Order(order))
+                .ok_or_else(|| Error::InvalidArgument(format!("unknown problem '{name}': choose one of {}", names())))
         };
         match (&self.order, &self.tiles, &self.problem) {
             (Some(text), _, _) => Ok(MatrixSize::Order(parse_count("--order", text)?)),
@@ -152,7 +152,9 @@ impl RawSimulateCholesky {
         let processes = optional(self.processes.clone(), |text| size("--processes", text))?;
         let in_range = |count: usize| (1..=MOST_PROCESSES).contains(&count);
         match (&self.grid, processes) {
-            (_, Some(count)) if !in_range(count) => refused(format!("--processes: {count}: choose 1 to {MOST_PROCESSES}")),
+            (_, Some(count)) if !in_range(count) => {
+                refused(format!("--processes: {count}: choose 1 to {MOST_PROCESSES}"))
+            }
             (Some(text), processes) => {
                 let sides = text.split_once(['x', 'X']).unwrap_or((text, ""));
                 let grid = ProcessGrid { rows: size("--grid", sides.0)?, cols: size("--grid", sides.1)? };

@@ -87,9 +87,9 @@ fn choices(config: &SimulateCholesky, machine: &Machine) -> Result<Vec<Simulatio
     let rows = machine.tiles.rows as u64;
     let order = match config.size {
         MatrixSize::Order(order) => order,
-        MatrixSize::Tiles(tiles) => tiles.checked_mul(rows).ok_or_else(|| {
-            Error::InvalidArgument(format!("--tiles: {tiles} tile rows of {rows} rows are too many"))
-        })?,
+        MatrixSize::Tiles(tiles) => tiles
+            .checked_mul(rows)
+            .ok_or_else(|| Error::InvalidArgument(format!("--tiles: {tiles} tile rows of {rows} rows are too many")))?,
     };
     let mut all = Vec::new();
     for &delivery in &config.deliveries {
@@ -143,5 +143,6 @@ pub fn soak(session: &mut Session, config: &Soak) -> Result<()> {
     report.wall_seconds = begin.elapsed().as_secs_f64();
     session.finish_report(&report)?;
     let SoakReport { seeds, tasks, events, wall_seconds, .. } = report;
-    session.say(&format!("{seeds} seeds: {tasks} tasks and {events} events in {wall_seconds:.1} s, all as they must be"))
+    session
+        .say(&format!("{seeds} seeds: {tasks} tasks and {events} events in {wall_seconds:.1} s, all as they must be"))
 }

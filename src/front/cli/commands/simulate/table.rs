@@ -12,8 +12,21 @@ fn termination(simulation: &Simulation) -> &'static str {
 pub fn heading(simulation: &Simulation) -> String {
     let columns = format!(
         "{:<15} {:<10} {:<13} {:<6} {:>10} {:>9} {:>7} {:>6} {:>6} {:>6} {:>6} {:>5} {:>6} {:>11} {:>11}",
-        "delivery", "end", "policy", "victim", "seconds", "TFLOP/s", "devices", "up", "down", "out", "in", "sends",
-        "slots", "up bytes", "down bytes"
+        "delivery",
+        "end",
+        "policy",
+        "victim",
+        "seconds",
+        "TFLOP/s",
+        "devices",
+        "up",
+        "down",
+        "out",
+        "in",
+        "sends",
+        "slots",
+        "up bytes",
+        "down bytes"
     );
     format!("{}\n{columns}", shape(simulation))
 }
@@ -45,8 +58,8 @@ pub fn row(simulation: &Simulation) -> String {
 fn shape(simulation: &Simulation) -> String {
     let Simulation { machine, grid, order, tiles, slots, workers, .. } = simulation;
     format!(
-        "A = L L^T: {order} x {order}, {tiles} tile rows, on {} x {} processes of {machine}, {workers} workers, {slots} \
-         slots",
+        "A = L L^T: {order} x {order}, {tiles} tile rows, on {} x {} processes of {machine}, {workers} workers, \
+         {slots} slots",
         grid.rows, grid.cols
     )
 }
