@@ -7,7 +7,7 @@ FUZZ_SECONDS ?= 300
 EFFORT ?= 20
 SUNZI = target/release/sunzi
 
-.PHONY: help build demo test nvrtc bench fuzz soak install clean
+.PHONY: help build demo test nvrtc bench fuzz soak simulate simulate-large install clean
 
 help:
 	@echo "make demo               build, then a tour in under a minute"
@@ -16,6 +16,8 @@ help:
 	@echo "make bench              the table of docs/BENCHMARKS.md, beside the rivals (needs OpenBLAS, builds FLINT)"
 	@echo "make fuzz               each fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS)"
 	@echo "make soak               all tests with EFFORT=$(EFFORT) times the seeds and cases, in release mode"
+	@echo "make simulate           the tables of docs/SIMULATION.md: 1,200 and 4,080 processes (an hour)"
+	@echo "make simulate-large     the same for the largest problems (many hours, 20 GB)"
 	@echo "make install PREFIX=$(PREFIX)"
 
 build:
@@ -44,6 +46,25 @@ fuzz:
 
 soak:
 	SUNZI_TEST_EFFORT=$(EFFORT) $(CARGO) test --release
+	$(CARGO) run --release -- simulate soak --seeds $$((1000 * $(EFFORT)))
+
+# One line of a table: problem, processes, deliveries, ways to end.
+define SIMULATE
+	mkdir -p target/simulate
+	$(SUNZI) simulate cholesky --problem $(1) --processes $(2) --delivery $(3) --termination $(4) \
+		--report target/simulate/$(1)-$(2)-$(firstword $(subst $(COMMA), ,$(3)))-$(firstword $(subst $(COMMA), ,$(4))).json
+
+endef
+COMMA := ,
+RIVALRY = synchronous$(COMMA)point_to_point$(COMMA)cs_list
+
+simulate: build
+	$(foreach problem,QAP5 QAP6 QAP7,$(foreach processes,1200 4080,\
+		$(call SIMULATE,$(problem),$(processes),$(RIVALRY),lists)))
+
+simulate-large: build
+	$(foreach problem,QAP8 QAP9 QAP10,$(call SIMULATE,$(problem),4080,synchronous$(COMMA)cs_list,lists))
+	$(foreach problem,QAP8 QAP9 QAP10,$(call SIMULATE,$(problem),4080,cs_list,all_to_all))
 
 install: build
 	install -d "$(DESTDIR)$(PREFIX)/bin"

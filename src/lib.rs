@@ -1,8 +1,9 @@
 //! Dense linear algebra on big floats (about 100 to 4000 bits) through word-size residues.
 //!
 //! Layers, each knowing only those below it: `front` (files, command line), `rivals` (other implementations), `ops`
-//! (the public verbs), `drive` (threads), `context` (what a caller chooses), `kernels` (mechanisms), `plan` and
-//! `runtime` (decisions), `matrix` (storage), `store` (memory) beside `math` (numbers), and `error`.
+//! (the public verbs), `drive` (threads) beside `simulate` (a virtual clock), `context` (what a caller chooses),
+//! `kernels` (mechanisms), `plan` and `runtime` (decisions), `matrix` (storage), `store` (memory) beside `math`
+//! (numbers), and `error`.
 
 pub mod comm;
 pub mod context;
@@ -17,6 +18,7 @@ pub mod ops;
 pub mod plan;
 pub mod rivals;
 pub mod runtime;
+pub mod simulate;
 pub mod store;
 
 pub use context::{Context, ContextBuilder, Progress};

@@ -17,6 +17,8 @@ mod factor;
 mod plan;
 #[path = "cli/sandbox.rs"]
 mod sandbox;
+#[path = "cli/simulate.rs"]
+mod simulate;
 
 use sandbox::Sandbox;
 use std::time::{Duration, Instant};

@@ -20,7 +20,7 @@ const LAYERS: &[&[&str]] = &[
     &["plan", "runtime"],
     &["kernels", "comm"],
     &["context"],
-    &["drive"],
+    &["drive", "simulate"],
     &["ops"],
     &["rivals"],
     &["front"],

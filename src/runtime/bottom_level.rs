@@ -1,19 +1,31 @@
 //! How much work lies on the longest path from each task to the end of a tiled Cholesky factorisation.
 //!
-//! In units of a third of the multiply-adds of a product of tiles. Knows: the graph. Does not know: devices.
+//! In units of a third of the multiply-adds of a product of tiles, or in others that a caller gives. Knows: the
+//! graph. Does not know: devices.
 
 use crate::runtime::{CholeskyGraph, Task, TileId};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-const POTRF: u64 = 1;
-const TRSM: u64 = 3;
-const SYRK: u64 = 3;
-const GEMM: u64 = 6;
+/// The work of each kind of task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Weights {
+    /// Of a diagonal tile's factor.
+    pub potrf: u64,
+    /// Of a solve.
+    pub trsm: u64,
+    /// Of the update of a diagonal tile.
+    pub syrk: u64,
+    /// Of other updates.
+    pub gemm: u64,
+}
+
+const OPERATIONS: Weights = Weights { potrf: 1, trsm: 3, syrk: 3, gemm: 6 };
 
 /// The bottom level of each task, from a table with one number per tile.
 #[derive(Clone, Debug)]
 pub struct BottomLevels {
     graph: CholeskyGraph,
+    weights: Weights,
     /// Of the task that finishes each tile.
     finish: Vec<u64>,
 }
@@ -24,21 +36,26 @@ static LAST: Mutex<Weak<BottomLevels>> = Mutex::new(Weak::new());
 impl BottomLevels {
     /// Computes the table; the work is quadratic in the number of tile rows.
     pub fn new(graph: CholeskyGraph) -> BottomLevels {
-        let tiles = graph.tiles;
-        let mut levels = BottomLevels { graph, finish: vec![0; graph.tile_count()] };
+        BottomLevels::weighted(graph, OPERATIONS)
+    }
+
+    /// The table for other units.
+    pub fn weighted(graph: CholeskyGraph, weights: Weights) -> BottomLevels {
+        let (tiles, Weights { potrf, trsm, syrk, gemm }) = (graph.tiles, weights);
+        let mut levels = BottomLevels { graph, weights, finish: vec![0; graph.tile_count()] };
         // Over the columns done: the longest way on along each row, its own columns counted; below each diagonal tile.
         let (mut along, mut below) = (vec![0; tiles], vec![0; tiles]);
         for col in (0..tiles).rev() {
             for row in (col + 1..tiles).rev() {
                 let (steps, diagonal) = ((row - col) as u64, levels.finish[graph.index(TileId { row, col: row })]);
-                let down = if row + 1 < tiles { steps * GEMM + below[row] } else { 0 };
-                let across = u64::saturating_sub(along[row], col as u64 * GEMM);
-                let level = TRSM + across.max(steps * SYRK + diagonal).max(down);
+                let down = if row + 1 < tiles { steps * gemm + below[row] } else { 0 };
+                let across = u64::saturating_sub(along[row], col as u64 * gemm);
+                let level = trsm + across.max(steps * syrk + diagonal).max(down);
                 levels.finish[graph.index(TileId { row, col })] = level;
-                along[row] = along[row].max(col as u64 * GEMM + level);
+                along[row] = along[row].max(col as u64 * gemm + level);
                 below[col] = below[col].max(level);
             }
-            levels.finish[graph.index(TileId { row: col, col })] = POTRF + below[col];
+            levels.finish[graph.index(TileId { row: col, col })] = potrf + below[col];
         }
         levels
     }
@@ -60,8 +77,8 @@ impl BottomLevels {
         let finish = self.finish[self.graph.index(tile)];
         match task {
             Task::Potrf { .. } | Task::Trsm { .. } => finish,
-            Task::Syrk { i, k } => (i - k) as u64 * SYRK + finish,
-            Task::Gemm { j, k, .. } => (j - k) as u64 * GEMM + finish,
+            Task::Syrk { i, k } => (i - k) as u64 * self.weights.syrk + finish,
+            Task::Gemm { j, k, .. } => (j - k) as u64 * self.weights.gemm + finish,
         }
     }
 }
@@ -74,13 +91,14 @@ mod tests {
     fn levels_are_those_of_the_longest_path() {
         for tiles in 0..7 {
             let graph = CholeskyGraph { tiles };
-            let levels = BottomLevels::new(graph);
+            let weights = [OPERATIONS, Weights { potrf: 70, trsm: 9, syrk: 8, gemm: 5 }][tiles % 2];
+            let levels = BottomLevels::weighted(graph, weights);
             for task in graph.tasks() {
                 let own = match task {
-                    Task::Potrf { .. } => POTRF,
-                    Task::Trsm { .. } => TRSM,
-                    Task::Syrk { .. } => SYRK,
-                    Task::Gemm { .. } => GEMM,
+                    Task::Potrf { .. } => weights.potrf,
+                    Task::Trsm { .. } => weights.trsm,
+                    Task::Syrk { .. } => weights.syrk,
+                    Task::Gemm { .. } => weights.gemm,
                 };
                 let after = graph.successors(task).into_iter().map(|next| levels.of(next)).max().unwrap_or(0);
                 assert_eq!(levels.of(task), own + after, "{task:?} of {tiles} tiles");

@@ -8,8 +8,8 @@
 //! carried out in order, or so that nobody can tell the difference.
 
 use crate::runtime::{EvictionOrder, Victim};
+use rustc_hash::FxHashMap;
 use serde::Serialize;
-use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -141,7 +141,7 @@ struct Entry {
 pub struct TileCache<T> {
     limits: Limits,
     used_bytes: u64,
-    entries: HashMap<T, Entry>,
+    entries: FxHashMap<T, Entry>,
     order: EvictionOrder<T>,
     counters: CacheCounters,
 }
@@ -149,7 +149,7 @@ pub struct TileCache<T> {
 impl<T: Copy + Eq + Hash + Debug> TileCache<T> {
     /// An empty memory.
     pub fn new(limits: Limits, victim: Victim) -> TileCache<T> {
-        let (entries, order) = (HashMap::new(), EvictionOrder::new(victim));
+        let (entries, order) = (FxHashMap::default(), EvictionOrder::new(victim));
         TileCache { limits, used_bytes: 0, entries, order, counters: CacheCounters::default() }
     }
 

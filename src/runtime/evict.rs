@@ -3,8 +3,9 @@
 //! Knows: ids, and when each came and was last used. Does not know: which of them may leave (the cache does).
 
 use crate::error::{Error, Result};
+use rustc_hash::FxHashMap;
 use serde::Serialize;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::hash::Hash;
 
@@ -48,13 +49,13 @@ pub struct EvictionOrder<T> {
     victim: Victim,
     clock: u64,
     order: BTreeMap<u64, T>,
-    places: HashMap<T, u64>,
+    places: FxHashMap<T, u64>,
 }
 
 impl<T: Copy + Eq + Hash + Debug> EvictionOrder<T> {
     /// No tiles.
     pub fn new(victim: Victim) -> EvictionOrder<T> {
-        EvictionOrder { victim, clock: 0, order: BTreeMap::new(), places: HashMap::new() }
+        EvictionOrder { victim, clock: 0, order: BTreeMap::new(), places: FxHashMap::default() }
     }
 
     /// Takes in that `tile` is used: a new tile comes last.

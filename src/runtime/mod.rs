@@ -14,7 +14,7 @@ pub mod protocol;
 mod scheduler;
 mod task_queue;
 
-pub use bottom_level::BottomLevels;
+pub use bottom_level::{BottomLevels, Weights};
 pub use cholesky_graph::{CholeskyGraph, Task, TileId};
 pub use coherence::{Access, Admission, CacheCounters, Lease, Limits, Move, TileCache, TileState, TileUse};
 pub use conductor::{Conductor, ConductorOptions, Step, baseline_bytes, least_room_tiles, simulate};

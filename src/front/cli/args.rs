@@ -3,10 +3,12 @@
 mod device;
 mod double;
 mod factor;
+mod simulate;
 
 pub use device::*;
 pub use double::RawDouble;
 pub use factor::*;
+pub use simulate::*;
 
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -70,6 +72,8 @@ pub enum RawCommand {
     /// Check the devices of this machine and measure them; exit code 5 if anything is wrong.
     #[command(name = "gpu-check")]
     GpuCheck(RawGpuCheck),
+    /// Let a factorisation run on a cluster in virtual time: how long, which messages, what waits for what.
+    Simulate(RawSimulate),
     /// A tour in under a minute: an ill-conditioned Gram matrix, computed, checked, verified, timed.
     Demo(RawDemo),
 }

@@ -7,12 +7,14 @@ mod device;
 mod double;
 mod factor;
 mod plan;
+mod simulate;
 
 pub use bench::{Bench, BenchKernel};
 pub use device::GpuCheck;
 pub use double::BenchDouble;
 pub use factor::{Factoring, Task, Trsm, VerifyCholesky};
 pub use plan::{Operation, Plan, PlanCholesky, PlanCluster};
+pub use simulate::{MatrixSize, SimulateCholesky, Soak};
 
 use super::args::*;
 use super::devices::DeviceChoice;
@@ -62,6 +64,10 @@ pub enum Command {
     BenchDouble(BenchDouble),
     /// `sunzi gpu-check`.
     GpuCheck(GpuCheck),
+    /// `sunzi simulate cholesky`.
+    SimulateCholesky(Box<SimulateCholesky>),
+    /// `sunzi simulate soak`.
+    SimulateSoak(Soak),
     /// `sunzi demo`.
     Demo(Engine),
 }
@@ -241,6 +247,7 @@ impl Arguments {
             Some(RawCommand::Plan(raw)) => raw.resolve()?,
             Some(RawCommand::Bench(raw)) => raw.resolve()?,
             Some(RawCommand::GpuCheck(raw)) => Command::GpuCheck(raw.resolve()?),
+            Some(RawCommand::Simulate(raw)) => raw.resolve()?,
             Some(RawCommand::Demo(raw)) => Command::Demo(raw.engine.resolve()?),
         };
         Ok((global, command))

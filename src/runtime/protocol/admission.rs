@@ -7,7 +7,7 @@
 use super::ProcessGrid;
 use super::lists::ClientList;
 use crate::runtime::TileId;
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A tile of another process, from the time that a slot is set aside for it.
 #[derive(Clone, Debug)]
@@ -42,11 +42,11 @@ pub(super) struct Admission {
     next: Option<TileId>,
     slots: Vec<Option<Slot>>,
     free: Vec<usize>,
-    places: HashMap<TileId, usize>,
+    places: FxHashMap<TileId, usize>,
     /// Finished tiles without a slot yet.
-    announced: HashSet<TileId>,
+    announced: FxHashSet<TileId>,
     /// Who asked for tiles that this process is to serve and that are not here yet.
-    early: HashMap<TileId, Vec<u32>>,
+    early: FxHashMap<TileId, Vec<u32>>,
     peak: usize,
 }
 
@@ -60,9 +60,9 @@ impl Admission {
             next: (tiles > 0).then_some(TileId { row: 0, col: 0 }),
             slots: vec![None; slots],
             free: (0..slots).rev().collect(),
-            places: HashMap::new(),
-            announced: HashSet::new(),
-            early: HashMap::new(),
+            places: FxHashMap::default(),
+            announced: FxHashSet::default(),
+            early: FxHashMap::default(),
             peak: 0,
         }
     }
@@ -70,6 +70,11 @@ impl Admission {
     /// Whether every slot is free and no more will be wanted.
     pub fn is_done(&self) -> bool {
         self.free.len() == self.slots.len() && self.next.is_none()
+    }
+
+    /// Slots in use.
+    pub fn in_use(&self) -> usize {
+        self.slots.len() - self.free.len()
     }
 
     /// Most slots in use at a time.
@@ -86,7 +91,7 @@ impl Admission {
             let new = Slot { tile, consumers, asked: self.announced.remove(&tile), depth: None, list, sending: 0 };
             self.places.insert(tile, slot);
             admitted(slot, self.slots[slot].insert(new));
-            self.peak = self.peak.max(self.slots.len() - self.free.len());
+            self.peak = self.peak.max(self.in_use());
         }
         // Asks whether more will be wanted, so that the end is noticed.
         if self.next.is_some() && self.free.len() == self.slots.len() {

@@ -61,6 +61,12 @@ impl ProcessGrid {
         if first >= range.end { 0 } else { (range.end - first).div_ceil(modulus) }
     }
 
+    /// How many of `tiles x tiles` tiles a process owns.
+    pub fn own_tiles(&self, tiles: usize, process: usize) -> usize {
+        let (grid_row, grid_col) = self.place(process);
+        (grid_col..tiles).step_by(self.cols).map(|col| ProcessGrid::count_of(col..tiles, grid_row, self.rows)).sum()
+    }
+
     /// How many tasks of a process read a finished tile.
     pub fn consumers(&self, tiles: usize, process: usize, tile: TileId) -> usize {
         let ((grid_row, grid_col), TileId { row, col }) = (self.place(process), tile);

@@ -8,8 +8,9 @@ use super::{Action, Client, Delivery, Event, Message, ProcessGrid, ProtocolOptio
 use crate::error::Result;
 use crate::runtime::policy::Priorities;
 use crate::runtime::{CholeskyGraph, TileId};
+use rustc_hash::FxHashMap;
 use serde::Serialize;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 /// What a process has said and held.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
@@ -58,7 +59,7 @@ pub struct Process {
     admission: Admission,
     ready: Ready,
     /// Own tiles that somebody is still to get.
-    outboxes: HashMap<TileId, Outbox>,
+    outboxes: FxHashMap<TileId, Outbox>,
     actions: VecDeque<Action>,
     running: usize,
     /// Processes that are not known to have finished, under all-to-all termination.
@@ -99,7 +100,7 @@ impl Process {
             progress,
             admission: Admission::new(grid, graph.tiles, rank, options.slots.min(MOST_SLOTS)),
             ready: Ready::new(options.policy, graph, priorities),
-            outboxes: HashMap::new(),
+            outboxes: FxHashMap::default(),
             actions: VecDeque::new(),
             running: 0,
             unheard,
@@ -123,6 +124,11 @@ impl Process {
     /// Ready tiles that no worker has taken.
     pub fn ready(&self) -> usize {
         self.ready.len()
+    }
+
+    /// Slots in use.
+    pub fn slots_in_use(&self) -> usize {
+        self.admission.in_use()
     }
 
     /// Whether [`Action::Finished`] was said.
@@ -256,7 +262,11 @@ impl Process {
                     Route::Here => self.counters.hops = self.counters.hops.max(hops),
                     Route::Forward(server) => self.forward(tile, client, hops, server),
                 },
-                _ => return self.admission.ask_early(tile, client),
+                _ => {
+                    // It will be answered here: what is forwarded waits for who got the tile before.
+                    self.counters.hops = self.counters.hops.max(hops);
+                    return self.admission.ask_early(tile, client);
+                }
             }
             return self.serve_slot(tile);
         }
@@ -276,7 +286,7 @@ impl Process {
 
     /// What is to be sent of an own tile; made when it is first needed.
     fn outbox<'a>(
-        outboxes: &'a mut HashMap<TileId, Outbox>,
+        outboxes: &'a mut FxHashMap<TileId, Outbox>,
         delivery: &dyn Delivery,
         (grid, tiles): (ProcessGrid, usize),
         tile: TileId,

@@ -11,6 +11,7 @@ mod info;
 mod plan;
 mod product;
 mod ranks;
+mod simulate;
 mod trace;
 mod trsm;
 mod verify;
@@ -79,6 +80,8 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
             None => bench::run_double(&mut session, &config),
         }),
         Command::GpuCheck(config) => done(gpu_check::run(&mut session, &config)),
+        Command::SimulateCholesky(config) => done(simulate::cholesky(&mut session, &config)),
+        Command::SimulateSoak(config) => done(simulate::soak(&mut session, &config)),
         Command::Demo(engine) => done(demo::run(&mut session, &engine)),
     }
 }

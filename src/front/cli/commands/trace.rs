@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::front::cli::report::ReportFile;
 use crate::front::cli::signals::{Mode, in_mode};
 use crate::ops;
+use crate::simulate::TraceSpan;
 use serde::Serialize;
 use std::path::Path;
 use std::time::Instant;
@@ -94,6 +95,15 @@ impl Trace {
             let (ts, dur) = (begin + step.start * 1e6, (step.end - step.start) * 1e6);
             self.spans.push(Span { name, ph: "X", pid, tid: rank + 1, ts, dur });
         }
+    }
+
+    /// Adds spans of a simulation: a process as the process, each of its engines as a thread.
+    pub fn add_simulated(&mut self, spans: &[TraceSpan]) {
+        self.spans.extend(spans.iter().map(|span| {
+            let name = format!("{} ({}, {})", span.track.name(), span.tile.row, span.tile.col);
+            let (ts, dur) = (span.start * 1e6, (span.end - span.start) * 1e6);
+            Span { name, ph: "X", pid: span.process as u32, tid: span.track as usize, ts, dur }
+        }));
     }
 
     fn push(&mut self, name: String, tid: usize, start_seconds: f64, seconds: f64) {

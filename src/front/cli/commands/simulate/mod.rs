@@ -1,0 +1,148 @@
+//! `sunzi simulate`: a factorisation on a cluster in virtual time, or many small ones drawn from seeds.
+
+mod plot;
+mod table;
+
+use super::Session;
+use super::trace::Trace;
+use crate::error::{Error, Result};
+use crate::front::cli::config::{MatrixSize, SimulateCholesky, Soak};
+use crate::front::cli::report::check_writable;
+use crate::front::cli::signals;
+use crate::simulate::{Machine, Recorder, Simulation, SimulationOptions, simulate, soak_case};
+use serde::Serialize;
+use std::path::Path;
+use std::time::Instant;
+
+/// Most spans of a trace: viewers read no more.
+const TRACE_SPANS: usize = 1_000_000;
+
+#[derive(Serialize)]
+struct Report<'a> {
+    machine: &'a Machine,
+    simulations: &'a [Simulation],
+}
+
+/// Simulates factorisations, and compares them where there are several.
+pub fn cholesky(session: &mut Session, config: &SimulateCholesky) -> Result<()> {
+    let machine = machine(config)?;
+    let all = choices(config, &machine)?;
+    all.iter().try_for_each(|options| options.check(&machine))?;
+    config.plot.as_deref().map(check_writable).transpose()?;
+    let mut trace = Trace::begin(config.trace.as_deref())?;
+    let mut recorder = Recorder::none();
+    if config.trace.is_some() {
+        recorder = recorder.with_trace(config.trace_processes, TRACE_SPANS);
+    }
+    if config.plot.is_some() {
+        recorder = recorder.with_samples();
+    }
+    let mut simulations = Vec::new();
+    for options in &all {
+        let simulation = simulate(&machine, options, &mut recorder, &|| !signals::stop_requested())?;
+        if all.len() > 1 {
+            let heading = simulations.is_empty().then(|| table::heading(&simulation) + "\n");
+            session.say(&format!("{}{}", heading.unwrap_or_default(), table::row(&simulation)))?;
+        }
+        simulations.push(simulation);
+    }
+    session.finish_report(&Report { machine: &machine, simulations: &simulations })?;
+    trace.add_simulated(&recorder.spans);
+    trace.finish()?;
+    if let Some(path) = &config.plot {
+        plot::draw(&recorder.samples, path)?;
+    }
+    match simulations.as_slice() {
+        [simulation] => session.say(&table::describe(simulation)),
+        _ => Ok(()),
+    }
+}
+
+/// The machine, with what the command line says otherwise.
+fn machine(config: &SimulateCholesky) -> Result<Machine> {
+    let named = Machine::built_in(&config.machine);
+    let mut machine = match named {
+        Some(machine) => machine,
+        None => read(&config.machine)?,
+    };
+    machine.layout.workers = config.workers.unwrap_or(machine.layout.workers);
+    machine.layout.host_memory_bytes = config.host_memory_bytes.unwrap_or(machine.layout.host_memory_bytes);
+    machine.tiles.rows = config.tile_rows.unwrap_or(machine.tiles.rows);
+    machine.checked()
+}
+
+fn read(path: &str) -> Result<Machine> {
+    let text = std::fs::read_to_string(path).map_err(|source| match source.kind() {
+        std::io::ErrorKind::NotFound if !path.contains(['/', '.']) => {
+            let names = Machine::BUILT_IN.join(", ");
+            Error::InvalidArgument(format!("unknown machine '{path}': choose {names}, or name a file"))
+        }
+        _ => Error::Io { path: Path::new(path).to_path_buf(), action: "read", source },
+    })?;
+    Machine::from_toml(&text, path)
+}
+
+/// All combinations of the choices.
+fn choices(config: &SimulateCholesky, machine: &Machine) -> Result<Vec<SimulationOptions>> {
+    let rows = machine.tiles.rows as u64;
+    let order = match config.size {
+        MatrixSize::Order(order) => order,
+        MatrixSize::Tiles(tiles) => tiles
+            .checked_mul(rows)
+            .ok_or_else(|| Error::InvalidArgument(format!("--tiles: {tiles} tile rows of {rows} rows are too many")))?,
+    };
+    let mut all = Vec::new();
+    for &delivery in &config.deliveries {
+        for &termination in &config.terminations {
+            for &policy in &config.policies {
+                all.extend(config.victims.iter().map(|&victim| SimulationOptions {
+                    delivery,
+                    termination,
+                    policy,
+                    victim,
+                    slots: config.slots,
+                    seed: config.seed,
+                    jitter: config.jitter,
+                    slow: config.slow.clone(),
+                    ..SimulationOptions::new(config.grid, order)
+                }));
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// What came of a soak.
+#[derive(Serialize)]
+struct SoakReport {
+    first_seed: u64,
+    seeds: u64,
+    tasks: u64,
+    events: u64,
+    wall_seconds: f64,
+}
+
+/// Runs the simulations of many seeds; the first that goes wrong ends them.
+pub fn soak(session: &mut Session, config: &Soak) -> Result<()> {
+    let begin = Instant::now();
+    let mut report =
+        SoakReport { first_seed: config.first, seeds: config.seeds, tasks: 0, events: 0, wall_seconds: 0.0 };
+    for seed in config.first..config.first + config.seeds {
+        if signals::stop_requested() {
+            return Err(Error::Cancelled);
+        }
+        let simulation = soak_case(seed).run().map_err(|error| match error {
+            Error::Verification(message) => {
+                Error::Verification(format!("{message}; again: sunzi simulate soak --first {seed} --seeds 1"))
+            }
+            other => other,
+        })?;
+        report.tasks += simulation.tasks;
+        report.events += simulation.events;
+    }
+    report.wall_seconds = begin.elapsed().as_secs_f64();
+    session.finish_report(&report)?;
+    let SoakReport { seeds, tasks, events, wall_seconds, .. } = report;
+    session
+        .say(&format!("{seeds} seeds: {tasks} tasks and {events} events in {wall_seconds:.1} s, all as they must be"))
+}
