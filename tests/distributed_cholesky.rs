@@ -7,6 +7,7 @@ use common::seeds;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use sunzi::comm::{Transport, local};
+use sunzi::device::Device;
 use sunzi::device::soft::{SoftDevice, SoftOptions};
 use sunzi::distributed::{DistCholesky, DistCholeskyOptions, DistMatrix, Team, TeamOptions, cholesky_with};
 use sunzi::plan::{RankGrid, TileMap};
@@ -117,8 +118,8 @@ fn kernels_threads_and_devices_do_not_show() {
     }
     for seed in seeds(4) {
         local::run(4, |rank| {
-            let soft = SoftDevice::new(SoftOptions { seed, ..SoftOptions::default() });
-            let ctx = Context::builder().threads(2).devices(vec![Arc::new(soft)]).build().unwrap();
+            let soft: Arc<dyn Device> = Arc::new(SoftDevice::new(SoftOptions { seed, ..SoftOptions::default() }));
+            let ctx = Context::builder().threads(2).devices(vec![soft]).build().unwrap();
             let from = map(n, 24, RankGrid { rows: 2, cols: 2 }, Some(Uplo::Lower));
             let (got, _) = factor(&ctx, rank, (&a, from), bits, &DistCholeskyOptions::default()).unwrap();
             assert!(got.is_none_or(|got| got == want), "devices, seed {seed}");

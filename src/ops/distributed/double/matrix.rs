@@ -101,12 +101,11 @@ impl DoubleMatrix {
         let own = tiles_of(&self.map, self.rank).flat_map(|tile| self.own[&tile].iter().copied()).collect::<Vec<_>>();
         let of_rank = |rank: usize| if rank < self.map.grid.size() { self.map.entries_of(rank) } else { 0 };
         let is_root = world.rank() == root;
-        let mut parts = (0..world.size()).map(|rank| vec![0; if is_root { of_rank(rank) } else { 0 }]);
-        let mut parts = parts.by_ref().collect::<Vec<_>>();
-        let mut receives = parts.iter_mut().enumerate().map(|(from, words)| Incoming { from, words: &mut words[..] });
-        let mut receives = if is_root { receives.by_ref().collect() } else { Vec::new() };
+        let senders = if is_root { world.size() } else { 0 };
+        let mut parts = (0..senders).map(|rank| vec![0; of_rank(rank)]).collect::<Vec<_>>();
+        let receives = parts.iter_mut().enumerate().map(|(from, words)| Incoming { from, words: &mut words[..] });
+        let mut receives = receives.collect::<Vec<_>>();
         world.exchange(&[Outgoing { to: root, words: &own }], &mut receives)?;
-        drop(receives);
         Ok(is_root.then(|| self.put_together(&parts)))
     }
 

@@ -1,7 +1,7 @@
 //! Cholesky factorisation of a matrix of doubles in tiles over ranks, driven by data.
 //!
-//! Every rank computes the tiles that it owns; finished tiles travel to the ranks that read them, as they are. Joins the
-//! protocol (`runtime::protocol`), its driver (`drive::run_ranks`) and the tile kernels of doubles.
+//! Every rank computes the tiles that it owns; finished tiles travel to the ranks that read them, as they are. Joins
+//! the protocol (`runtime::protocol`), its driver (`drive::run_ranks`) and the tile kernels of doubles.
 //! Promise: a small residual. On one kind of CPU the bits depend on the size of tiles alone: not on the grid, threads,
 //! delivery or policy, since the updates of a tile are applied in the order of their columns.
 

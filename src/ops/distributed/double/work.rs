@@ -82,7 +82,8 @@ impl RankTiles for Work<'_> {
         let (rows, cols) = self.shape(*tile);
         let mut own = self.own(*tile);
         // Nobody else has a handle before the tile is finished, so nothing is copied.
-        let words = bytemuck::cast_slice_mut::<u64, f64>(Arc::make_mut(&mut **own));
+        let words: &mut Vec<u64> = Arc::make_mut(&mut own);
+        let words = bytemuck::cast_slice_mut::<u64, f64>(words);
         for col in updates.clone() {
             let (left, right) = (TileId { row: tile.row, col }, TileId { row: tile.col, col });
             let (x, c) = (self.operand(left), TileMut::new(words, rows, cols, rows));
