@@ -30,7 +30,7 @@ pub trait Vector: Copy {
     fn sub(self, other: Self) -> Self;
     /// `self * factor + term`, rounded once or twice: callers must not depend on which.
     fn mul_add(self, factor: Self, term: Self) -> Self;
-    /// `self / divisor`, given `1 / divisor` rounded: the quotient rounded to nearest where it neither over- nor underflows.
+    /// `self / divisor`, given `1 / divisor` rounded: rounded to nearest, where nothing over- or underflows.
     ///
     /// From the quotient by the inverse, which is at most a unit in the last place away, and its exact remainder.
     /// Source: Markstein, "Computation of elementary functions on the IBM RISC System/6000 processor", IBM J. Res.

@@ -1,8 +1,9 @@
 //! The Cholesky factor of one tile of doubles on the host: POTRF.
 //!
-//! The kernels of `kernels::f64::tile` on one thread or on several. Columns are halved until one thread does better alone;
-//! each half takes the earlier one off the later one by a product, in strips of columns that threads share. Source: Gustavson, "Recursion leads to automatic variable blocking for dense
-//! linear-algebra algorithms", IBM J. Res. Dev. 41 (1997).
+//! One thread leaves it to the kernels of `kernels::f64::tile`. Several halve the columns until one does better alone;
+//! each half takes the earlier one off the later one by a product, in strips of columns that threads share. Source:
+//! Gustavson, "Recursion leads to automatic variable blocking for dense linear-algebra algorithms", IBM J. Res. Dev. 41
+//! (1997).
 
 use crate::drive;
 use crate::error::Result;

@@ -202,7 +202,7 @@ impl TileKernels {
         self.factor_columns(a)
     }
 
-    /// The first `a.cols` columns of a Cholesky factor of `a.rows` rows, in place; no more columns than rows (asserted).
+    /// The first `a.cols` columns of a Cholesky factor of `a.rows` rows, in place; at most as many (asserted).
     ///
     /// # Errors
     /// As [`TileKernels::potrf`].
