@@ -6,15 +6,18 @@ use std::ops::Range;
 use sunzi::comm::mpi::MpiRank;
 use sunzi::comm::window::WindowKind;
 use sunzi::comm::{Transport, local};
-use sunzi::distributed::{DistOptions, Team, TeamOptions, cholesky, even_share, gemm, scatter_rows, syrk};
-use sunzi::plan::Cut;
-use sunzi::{Context, GemmOptions, Matrix, MatrixView, Op, SyrkOptions, Uplo, gemm_with, syrk_with};
+use sunzi::distributed::{
+    DistMatrix, DistOptions, Team, TeamOptions, cholesky, even_share, gemm, scatter_rows, solve, syrk, trsm,
+};
+use sunzi::plan::{Cut, RankGrid, TileMap};
+use sunzi::{Context, GemmOptions, Matrix, MatrixView, Op, SyrkOptions, TrsmOptions, Uplo, gemm_with, syrk_with};
 
 /// The cases of this file.
 pub const CASES: &[Case] = &[
     Case { name: "products::syrk_gives_the_bits_of_one_process", ranks: &[1, 2, 3, 4, 5, 6], run: Run::Group(grid) },
     Case { name: "products::one_team_many_calls", ranks: &[2, 5], run: Run::Group(many_calls) },
     Case { name: "products::from_rows_to_a_factor", ranks: &[1, 3, 4], run: Run::Group(factor) },
+    Case { name: "products::solves_with_a_factor_in_tiles", ranks: &[1, 2, 3, 4], run: Run::Group(solves) },
     Case { name: "products::an_error_on_one_rank_is_that_of_all", ranks: &[2, 4], run: Run::Group(errors) },
 ];
 
@@ -117,6 +120,37 @@ fn factor(rank: MpiRank) {
         assert!(product == gemm_with(&ctx, &want, &want, 160, &options).unwrap().result);
     }
     team.close().unwrap();
+}
+
+/// Every way of a solve: by vectors, by columns, and on one rank; an error on the way leaves nothing behind.
+fn solves(rank: MpiRank) {
+    let team = Team::new(rank.split(0).unwrap(), TeamOptions::from_environment().unwrap()).unwrap();
+    let ctx = one_thread();
+    let p = matrix(Kind::Unit, 260, 130, 200, 4);
+    let one = sunzi::cholesky(&ctx, &sunzi::syrk(&ctx, &p, 200).unwrap(), 200).unwrap();
+    let is_root = rank.rank() == 0;
+    let grid = RankGrid::for_ranks(rank.size());
+    let map = TileMap { rows: 130, cols: 130, tile_size: 24, grid, triangle: Some(Uplo::Lower) };
+    let factor = DistMatrix::scatter(&rank, 0, is_root.then(|| one.factor()), map, 200).unwrap();
+    for cols in [0, 1, 3, 5, 8, 40] {
+        let b = matrix(Kind::Graded, 130, cols, 200, 7);
+        let map = TileMap { cols, tile_size: 16, triangle: None, ..map };
+        let right = DistMatrix::scatter(&rank, 0, is_root.then_some(&b), map, 200).unwrap();
+        let solved = solve(&ctx, &team, &factor, &right, 200).unwrap();
+        let got = solved.solution.gather(&rank, 0).unwrap();
+        assert!(got.is_none_or(|got| got == one.solve(&ctx, &b, 200).unwrap()), "{cols} columns");
+        assert_eq!(solved.gathered_columns, if cols == 5 { 5 } else { 0 });
+        for op in [Op::NoTranspose, Op::Transpose] {
+            let got = trsm(&ctx, &team, &factor, &right, 200, op).unwrap().solution.gather(&rank, 0).unwrap();
+            let options = TrsmOptions { op, ..TrsmOptions::default() };
+            assert!(got.is_none_or(|got| got == sunzi::trsm(&ctx, one.factor(), &b, 200, &options).unwrap()));
+        }
+        let stop = rank.rank() == rank.size() - 1;
+        let ctx = Context::builder().threads(1).progress(move |_| !stop).build().unwrap();
+        let outcome = solve(&ctx, &team, &factor, &right, 200);
+        // With fewer columns the last rank has none, and is not asked.
+        assert!(![1, 3, 40].contains(&cols) || outcome.is_err_and(|error| error.exit_code() == 130), "{cols} columns");
+    }
 }
 
 fn errors(rank: MpiRank) {

@@ -22,8 +22,8 @@ pub(super) struct Shares<'a> {
     pub total: usize,
 }
 
-/// Solves for the columns `own` of this rank's, and of every other one's, on one rank: `solve` has the whole factor, the
-/// right sides and the bytes that both take. How many columns there were over all ranks. Collective.
+/// Solves for the columns `own` of this rank's, and of every other one's, on one rank: `solve` has the whole factor,
+/// the right sides and the bytes that both take. How many columns there were over all ranks. Collective.
 ///
 /// # Errors
 /// Those of `solve`, on every rank; [`crate::Error::MemoryLimit`] where the factor does not fit beside the right sides;
