@@ -118,7 +118,8 @@ fn kernels_threads_and_devices_do_not_show() {
     }
     for seed in seeds(4) {
         local::run(4, |rank| {
-            let soft: Arc<dyn Device> = Arc::new(SoftDevice::new(SoftOptions { seed: Some(seed), ..SoftOptions::default() }));
+            let soft: Arc<dyn Device> =
+                Arc::new(SoftDevice::new(SoftOptions { seed: Some(seed), ..SoftOptions::default() }));
             let ctx = Context::builder().threads(2).devices(vec![soft]).build().unwrap();
             let from = map(n, 24, RankGrid { rows: 2, cols: 2 }, Some(Uplo::Lower));
             let (got, _) = factor(&ctx, rank, (&a, from), bits, &DistCholeskyOptions::default()).unwrap();
