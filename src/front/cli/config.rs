@@ -12,7 +12,7 @@ mod simulate;
 pub use bench::{Bench, BenchKernel};
 pub use device::GpuCheck;
 pub use double::BenchDouble;
-pub use factor::{Factoring, Task, Trsm, VerifyCholesky};
+pub use factor::{Factoring, RankChoices, Task, Trsm, VerifyCholesky};
 pub use plan::{Operation, Plan, PlanCholesky, PlanCluster};
 pub use simulate::{MatrixSize, SimulateCholesky, Soak};
 

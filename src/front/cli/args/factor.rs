@@ -48,7 +48,35 @@ pub struct RawFactor {
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
     #[command(flatten)]
+    pub ranks: RawRanks,
+    #[command(flatten)]
     pub engine: RawEngine,
+}
+
+/// How a factorisation runs on several ranks.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "On several ranks (mpirun)")]
+pub struct RawRanks {
+    /// Rows and columns of ranks, such as 2x3 [default: nearly square].
+    #[arg(long, value_name = "PxQ")]
+    pub grid: Option<String>,
+    /// Who sends a finished tile to whom: point_to_point, cs_list, cs_list_ahead, binomial, synchronous [default:
+    /// cs_list_ahead].
+    #[arg(long, value_name = "WAY")]
+    pub delivery: Option<String>,
+    /// Which tile is worked on next: fifo, lifo, random, random:SEED, by_ij, greedy, critical_path, panels [default:
+    /// critical_path].
+    #[arg(long, value_name = "NAME")]
+    pub policy: Option<String>,
+    /// How a rank finds out that it will not be asked any more: lists, all_to_all [default: lists].
+    #[arg(long, value_name = "WAY")]
+    pub termination: Option<String>,
+    /// Tiles of other ranks that a rank has room for [default: within the memory limit].
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub slots: Option<String>,
+    /// Also draw ready tiles, busy workers and held bytes over time.
+    #[arg(long, value_name = "FILE.svg")]
+    pub plot: Option<PathBuf>,
 }
 
 /// `sunzi cholesky`.

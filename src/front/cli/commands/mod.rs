@@ -9,6 +9,7 @@ mod gen_matrix;
 mod gpu_check;
 mod info;
 mod plan;
+mod plot;
 mod product;
 mod ranks;
 mod simulate;
@@ -44,6 +45,7 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
         Command::Product(_) => true,
         Command::Bench(config) => config.operation == Operation::Syrk,
         Command::BenchDouble(_) => true,
+        Command::Factor(config) => ranks::factor::is_shared(config),
         _ => false,
     });
     if together.is_none() && !all.is_root() {
@@ -61,7 +63,10 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
         }),
         Command::Info => done(info::run(&mut session)),
         Command::Gen(config) => done(gen_matrix::run(&mut session, &config)),
-        Command::Factor(config) => done(factor::run(&mut session, &config)),
+        Command::Factor(config) => done(match together {
+            Some(world) => ranks::factor::run(&mut session, &config, world),
+            None => factor::run(&mut session, &config),
+        }),
         Command::Trsm(config) => done(trsm::run(&mut session, &config)),
         Command::Verify(config) => done(verify::run(&mut session, &config)),
         Command::VerifyCholesky(config) => done(factor::verify::run(&mut session, &config)),

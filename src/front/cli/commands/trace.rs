@@ -97,6 +97,17 @@ impl Trace {
         }
     }
 
+    /// Adds what the workers of a rank did in the latest step, and its transfers: the rank as the process.
+    ///
+    /// Each is a name, a thread, and its start and end in seconds since the rank began.
+    pub fn add_rank_tasks(&mut self, rank: usize, tasks: impl Iterator<Item = (String, usize, [f64; 2])>) {
+        let begin = *self.rank_epoch.get_or_insert(self.spans.last().map_or(0.0, |step| step.ts));
+        for (name, tid, [start, end]) in tasks {
+            let (ts, dur) = (begin + start * 1e6, (end - start) * 1e6);
+            self.spans.push(Span { name, ph: "X", pid: rank as u32, tid, ts, dur });
+        }
+    }
+
     /// Adds spans of a simulation: a process as the process, each of its engines as a thread.
     pub fn add_simulated(&mut self, spans: &[TraceSpan]) {
         self.spans.extend(spans.iter().map(|span| {

@@ -3,10 +3,13 @@
 use super::{Engine, Output, Precision, check_reach, op, optional, precision, size};
 use crate::error::{Error, Result};
 use crate::front::cli::args::{
-    RawCholesky, RawFactor, RawInverse, RawPrecision, RawSolve, RawTriangle, RawTrsm, RawVerifyCholesky,
+    RawCholesky, RawFactor, RawInverse, RawPrecision, RawRanks, RawSolve, RawTriangle, RawTrsm, RawVerifyCholesky,
 };
 use crate::front::cli::units::parse_count;
 use crate::matrix::{Diag, Op, Side, Uplo};
+use crate::plan::RankGrid;
+use crate::runtime::Policy;
+use crate::runtime::protocol::{DeliveryKind, Termination};
 use std::path::PathBuf;
 
 /// A symmetric positive definite matrix and how it is factored.
@@ -26,8 +29,27 @@ pub struct Factor {
     pub condition: bool,
     /// Where the trace goes.
     pub trace: Option<PathBuf>,
+    /// How it runs on several ranks.
+    pub ranks: RankChoices,
     /// The engine.
     pub engine: Engine,
+}
+
+/// Choices that several ranks have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RankChoices {
+    /// Rows and columns of ranks.
+    pub grid: Option<RankGrid>,
+    /// Who sends a tile to whom.
+    pub delivery: Option<DeliveryKind>,
+    /// Which tile is worked on next.
+    pub policy: Option<Policy>,
+    /// How a rank ends.
+    pub termination: Option<Termination>,
+    /// Room for tiles of other ranks.
+    pub slots: Option<usize>,
+    /// Where the picture goes.
+    pub plot: Option<PathBuf>,
 }
 
 /// What is made of a factor.
@@ -131,8 +153,34 @@ impl RawFactor {
             log_det: self.log_det,
             condition: self.condition,
             trace: self.trace,
+            ranks: self.ranks.resolve()?,
             engine,
         })
+    }
+}
+
+impl RawRanks {
+    fn resolve(self) -> Result<RankChoices> {
+        let termination = |text: &str| {
+            choice("--termination", text, [("lists", Termination::Lists), ("all_to_all", Termination::AllToAll)])
+        };
+        Ok(RankChoices {
+            grid: optional(self.grid, grid)?,
+            delivery: optional(self.delivery, DeliveryKind::by_name)?,
+            policy: optional(self.policy, Policy::by_name)?,
+            termination: optional(self.termination, termination)?,
+            slots: optional(self.slots, |text| size("--slots", text))?,
+            plot: self.plot,
+        })
+    }
+}
+
+/// Rows and columns of ranks, each at least 1.
+fn grid(text: &str) -> Result<RankGrid> {
+    let (rows, cols) = text.split_once(['x', 'X']).unwrap_or((text, ""));
+    match (size("--grid", rows)?, size("--grid", cols)?) {
+        (rows @ 1.., cols @ 1..) => Ok(RankGrid { rows, cols }),
+        _ => Err(Error::InvalidArgument(format!("--grid {text}: rows and columns of at least 1 rank"))),
     }
 }
 

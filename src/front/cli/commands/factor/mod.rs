@@ -9,7 +9,7 @@ pub(super) mod verify;
 use super::trace::Trace;
 use super::{Session, check_output, describe, header, read_within, stated_precision};
 use crate::error::{Error, Result};
-use crate::front::cli::config::{Factoring, Task};
+use crate::front::cli::config::{Factoring, RankChoices, Task};
 use crate::front::cli::memory::peak_resident_bytes;
 use crate::front::cli::signals::{Mode, in_mode};
 use crate::front::cli::units::{format_bytes, format_seconds};
@@ -51,13 +51,19 @@ struct FactorReport<'a> {
 }
 
 /// What was read.
-struct Inputs {
-    a: Matrix,
-    b: Option<Matrix>,
-    precision_bits: u32,
+pub(super) struct Inputs {
+    pub a: Matrix,
+    pub b: Option<Matrix>,
+    pub precision_bits: u32,
 }
 
 pub fn run(session: &mut Session, config: &Factoring) -> Result<()> {
+    if config.factor.ranks != RankChoices::default() {
+        let message = "--grid, --delivery, --policy, --termination, --slots and --plot are for a factor or a solution on \
+                       several ranks: start them with mpirun, without --condition, --refine-from and, for a solution, \
+                       --log-det";
+        return Err(Error::InvalidArgument(message.into()));
+    }
     check_output(&config.output)?;
     let mut trace = Trace::begin(config.factor.trace.as_deref())?;
     let (inputs, input_seconds) = trace.span("read", || read_inputs(session, config))?;
@@ -124,7 +130,7 @@ fn lines(config: &Factoring, outcome: &Outcome, file_seconds: f64) -> String {
     lines.join("\n")
 }
 
-fn read_inputs(session: &Session, config: &Factoring) -> Result<Inputs> {
+pub(super) fn read_inputs(session: &Session, config: &Factoring) -> Result<Inputs> {
     let choices = &config.factor;
     let precision_bits = stated_precision(choices.precision.bits, &choices.a, header(&choices.a)?.as_ref())?;
     let options =

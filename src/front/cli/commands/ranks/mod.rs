@@ -1,6 +1,8 @@
 //! `sunzi syrk` and `sunzi gemm` on several ranks: rows shared out, product, result gathered and written by the root.
 
+pub(super) mod factor;
 mod input;
+mod observe;
 mod trace;
 
 use super::trace::Trace;

@@ -1,21 +1,23 @@
 //! `sunzi simulate`: a factorisation on a cluster in virtual time, or many small ones drawn from seeds.
 
-mod plot;
 mod table;
 
 use super::Session;
+use super::plot::{self, Figure, Point};
 use super::trace::Trace;
 use crate::error::{Error, Result};
 use crate::front::cli::config::{MatrixSize, SimulateCholesky, Soak};
 use crate::front::cli::report::check_writable;
 use crate::front::cli::signals;
-use crate::simulate::{Machine, Recorder, Simulation, SimulationOptions, simulate, soak_case};
+use crate::simulate::{Level, Machine, Recorder, Sample, Simulation, SimulationOptions, simulate, soak_case};
 use serde::Serialize;
 use std::path::Path;
 use std::time::Instant;
 
 /// Most spans of a trace: viewers read no more.
 const TRACE_SPANS: usize = 1_000_000;
+
+const GIBIBYTE: f64 = (1u64 << 30) as f64;
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -50,7 +52,7 @@ pub fn cholesky(session: &mut Session, config: &SimulateCholesky) -> Result<()> 
     trace.add_simulated(&recorder.spans);
     trace.finish()?;
     if let Some(path) = &config.plot {
-        plot::draw(&recorder.samples, path)?;
+        plot::draw(&figures(&recorder.samples), path)?;
     }
     match simulations.as_slice() {
         [simulation] => session.say(&table::describe(simulation)),
@@ -145,4 +147,20 @@ pub fn soak(session: &mut Session, config: &Soak) -> Result<()> {
     let SoakReport { seeds, tasks, events, wall_seconds, .. } = report;
     session
         .say(&format!("{seeds} seeds: {tasks} tasks and {events} events in {wall_seconds:.1} s, all as they must be"))
+}
+
+/// Ready tasks, slots and device memory of the processes over virtual time.
+fn figures(samples: &[Sample]) -> Vec<Figure> {
+    let figure = |caption: &'static str, unit: f64, level: fn(&Sample) -> Level| {
+        let point = |sample: &Sample| {
+            let Level { mean, most } = level(sample);
+            Point { seconds: sample.time, mean: mean / unit, most: most / unit }
+        };
+        Figure { caption, points: samples.iter().map(point).collect() }
+    };
+    vec![
+        figure("ready tasks of a process", 1.0, |sample| sample.ready),
+        figure("slots in use of a process", 1.0, |sample| sample.slots),
+        figure("GiB on the devices of a process", GIBIBYTE, |sample| sample.device_bytes),
+    ]
 }
