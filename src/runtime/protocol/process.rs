@@ -257,18 +257,17 @@ impl Process {
 
     fn requested(&mut self, tile: TileId, client: u32, hops: u32) {
         if self.grid.owner(tile) != self.rank {
-            match self.admission.find(tile) {
-                Some((_, slot)) if slot.depth.is_some() => match slot.list.request(client) {
-                    Route::Here => self.counters.hops = self.counters.hops.max(hops),
-                    Route::Forward(server) => self.forward(tile, client, hops, server),
-                },
-                _ => {
-                    // It will be answered here: what is forwarded waits for who got the tile before.
-                    self.counters.hops = self.counters.hops.max(hops);
-                    return self.admission.ask_early(tile, client);
-                }
+            let found = self.admission.find(tile).filter(|(_, slot)| slot.depth.is_some());
+            let Some((place, slot)) = found else {
+                // It will be answered here: what is forwarded waits for who got the tile before.
+                self.counters.hops = self.counters.hops.max(hops);
+                return self.admission.ask_early(tile, client);
+            };
+            match slot.list.request(client) {
+                Route::Here => self.counters.hops = self.counters.hops.max(hops),
+                Route::Forward(server) => self.forward(tile, client, hops, server),
             }
-            return self.serve_slot(tile);
+            return self.serve_slot(place);
         }
         let outbox = Process::outbox(&mut self.outboxes, self.delivery, (self.grid, self.graph.tiles), tile);
         match outbox.list.request(client) {
@@ -319,8 +318,9 @@ impl Process {
     }
 
     /// Sends a tile on to those who have asked, and frees its slot if nobody needs it any more.
-    fn serve_slot(&mut self, tile: TileId) {
-        let Some((place, slot)) = self.admission.find(tile) else { return };
+    fn serve_slot(&mut self, place: usize) {
+        let slot = self.admission.slot(place);
+        let tile = slot.tile;
         let Some(depth) = slot.depth else { return };
         while let Some((client, clients)) = slot.list.serve(self.delivery) {
             slot.sending += 1;
@@ -340,9 +340,9 @@ impl Process {
             self.outboxes.get_mut(&tile).expect("it is being sent").sending -= 1;
             self.serve_own(tile);
         } else {
-            let (_, slot) = self.admission.find(tile).expect("a tile that is sent stays");
+            let (place, slot) = self.admission.find(tile).expect("a tile that is sent stays");
             slot.sending -= 1;
-            self.serve_slot(tile);
+            self.serve_slot(place);
         }
     }
 
@@ -357,7 +357,7 @@ impl Process {
         slot.depth = Some(depth);
         slot.list = ClientList::new(clients);
         self.counters.depth = self.counters.depth.max(depth);
-        self.serve_slot(tile);
+        self.serve_slot(place);
         if !self.options.imports {
             self.arrive(tile, Operand::Slot(place));
         }
@@ -436,8 +436,7 @@ impl Process {
             let slot = self.admission.slot(place);
             slot.consumers -= 1;
             if slot.consumers == 0 {
-                let tile = slot.tile;
-                self.serve_slot(tile);
+                self.serve_slot(place);
             }
         }
     }
