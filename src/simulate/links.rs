@@ -99,14 +99,16 @@ impl Links {
     pub fn enter(&mut self, from: usize, to: usize, now: f64, factor: f64) -> Span {
         let (from, to) = (from / self.per_node, to / self.per_node);
         let (rack_from, rack_to) = (from / self.per_rack, to / self.per_rack);
-        let mut head = now;
+        let (mut head, mut tail) = (now, now);
         if let Some(seconds) = self.rack_tile.filter(|_| rack_from != rack_to) {
             head = self.rack_out[rack_from].take(head, seconds * factor);
             head = self.rack_into[rack_to].take(head, seconds * factor);
+            tail = head + seconds * factor;
         }
         let seconds = self.tile * factor;
         let start = self.into[to].take(head + self.latency, seconds);
-        Span { start, end: start + seconds }
+        // The last bytes cannot be in before they have crossed the slowest link.
+        Span { start, end: (start + seconds).max(tail + self.latency) }
     }
 
     /// Parts of `seconds` that links were busy on average: out of nodes, and inside them.

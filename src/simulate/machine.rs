@@ -103,6 +103,9 @@ pub struct Tiles {
     pub element_bytes: u64,
 }
 
+/// Most devices of a process.
+const MOST_DEVICES: usize = 64;
+
 impl Machine {
     /// Machines that need no file.
     pub const BUILT_IN: [&str; 1] = ["tsubame2.5"];
@@ -196,12 +199,15 @@ impl Machine {
         if let Some((key, value)) = delays.iter().find(|(_, value)| !(value.is_finite() && *value >= 0.0)) {
             return Err(format!("{key} = {value}: it must be 0 or more"));
         }
+        if let Some(device) = self.device.as_ref().filter(|device| device.count > MOST_DEVICES) {
+            return Err(format!("device.count = {}: at most {MOST_DEVICES} for a process", device.count));
+        }
         self.check_tiles()
     }
 
     fn check_tiles(&self) -> std::result::Result<(), String> {
         let Tiles { rows, element_bytes } = self.tiles;
-        let bytes = (rows as u128).pow(2) * u128::from(element_bytes);
+        let bytes = (rows as u128).saturating_pow(2).saturating_mul(element_bytes.into());
         if bytes > u128::from(u32::MAX) << 10 {
             return Err(format!(
                 "tiles of {rows} rows with {element_bytes} bytes an element: {bytes} bytes are too many"

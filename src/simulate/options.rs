@@ -6,6 +6,9 @@ use crate::error::{Error, Result};
 use crate::runtime::protocol::{DeliveryKind, ProcessGrid, ProtocolOptions, Termination};
 use crate::runtime::{Policy, Victim};
 
+/// Largest factor of slow processes, and largest jitter.
+const MOST_FACTOR: f64 = 1e6;
+
 /// Most tile rows: a tile is named by two numbers of 16 bits.
 const MOST_TILES: usize = u16::MAX as usize;
 
@@ -30,9 +33,9 @@ pub struct SimulationOptions {
     pub most_updates: usize,
     /// Seed of all times.
     pub seed: u64,
-    /// Every time is multiplied by 1 to `1 + jitter`.
+    /// Times of tasks, copies and transfers, but not latencies, are multiplied by 1 to `1 + jitter`.
     pub jitter: f64,
-    /// Processes with a factor for all their times.
+    /// Processes with a factor for the times of their tasks.
     pub slow: Vec<(usize, f64)>,
     /// Whether every operand is looked up before it is read: for small runs.
     pub watch: bool,
@@ -99,15 +102,16 @@ impl SimulationOptions {
         if size >= MOST_PROCESSES {
             return refused(format!("{size} processes: at most {} can be simulated", MOST_PROCESSES - 1));
         }
-        if !(self.jitter.is_finite() && self.jitter >= 0.0) {
-            return refused(format!("jitter {}: it must be 0 or more", self.jitter));
+        if !(0.0..=MOST_FACTOR).contains(&self.jitter) {
+            return refused(format!("jitter {}: choose 0 to {MOST_FACTOR}", self.jitter));
         }
         if self.most_updates == 0 || (self.most_updates > 1 && machine.device.is_some()) {
             return refused(format!("{} updates at once on a machine with devices: only 1", self.most_updates));
         }
         for &(process, factor) in &self.slow {
-            if process >= size || !(factor.is_finite() && factor > 0.0) {
-                return refused(format!("slow process {process} with factor {factor}: there are {size} processes"));
+            if process >= size || !(factor > 0.0 && factor <= MOST_FACTOR) {
+                let least = format!("there are {size} processes, and factors go up to {MOST_FACTOR}");
+                return refused(format!("slow process {process} with factor {factor}: {least}"));
             }
         }
         self.grid.check(tiles as usize, self.slots(machine))

@@ -122,6 +122,9 @@ pub trait Post: Send {
 const DRAIN_ROUND: Duration = Duration::from_millis(10);
 const DRAIN_PAUSE: Duration = Duration::from_millis(1);
 
+/// Rounds that may fail before ranks give up what is still on its way.
+const DRAIN_TRIES: u32 = 20;
+
 /// Receives and throws away all that is still on its way between the ranks of `group`, those of `post`. Collective:
 /// each rank calls it when it sends no more, be it at the end or because it has failed.
 ///
@@ -132,16 +135,19 @@ const DRAIN_PAUSE: Duration = Duration::from_millis(1);
 /// On every rank the first rank's error, as [`agree`] gives it; [`Error::Transport`].
 pub fn drain(group: &dyn Transport, post: &mut dyn Post) -> Result<()> {
     let mut scratch = Vec::new();
+    let mut failed_rounds = 0;
     loop {
         let outcome = drain_own(post, &mut scratch);
         let Counts { sent, received, leaving, arriving } = post.counts();
         let mut sums = [sent, received, (leaving + arriving) as u64, outcome.is_err().into()];
         group.all_reduce(Reduction::Sum, &mut sums)?;
         let [sent, received, open, failed] = sums;
-        if failed > 0 {
+        // Memory for a body may be there the next time; what stays broken ends all ranks in the same round.
+        failed_rounds += u32::from(failed > 0);
+        if failed > 0 && failed_rounds == DRAIN_TRIES {
             return agree(group, outcome);
         }
-        if sent == received && open == 0 {
+        if failed == 0 && sent == received && open == 0 {
             return Ok(());
         }
     }

@@ -147,17 +147,16 @@ fn work<W: RankTiles>(
     let protocol = ProtocolOptions { workers: locals.len(), imports: W::UNPACKS, ..plan.protocol };
     let process = Process::new(plan.grid, plan.graph, rank, protocol)?;
     let stage = Stage::new(process, tiles, plan, locals.len(), post.waker());
-    let (workers, moves, moved) = std::thread::scope(|scope| {
+    let (workers, moves) = std::thread::scope(|scope| {
         let stage = &stage;
         let _alarm = Alarm(stage);
         let workers = locals.iter_mut().map(|local| scope.spawn(move || stage.work(local))).collect::<Vec<_>>();
         let mut mover = Mover::new(stage, post);
-        let moved = mover.run();
+        mover.run();
         stage.end();
         let joined = workers.into_iter().map(|worker| worker.join());
         let workers = joined.map(|joined| joined.unwrap_or_else(|panic| resume_unwind(panic))).collect::<Vec<_>>();
-        (workers, mover.into_moves(), moved)
+        (workers, mover.into_moves())
     });
-    let report = stage.into_report(workers, moves)?;
-    moved.map(|()| report)
+    stage.into_report(workers, moves)
 }

@@ -48,22 +48,33 @@ impl<'a, 's, W: RankTiles> Mover<'a, 's, W> {
 
     /// Moves messages until the process is done, or a worker has panicked.
     ///
-    /// # Errors
-    /// Those of the post; [`Error::Transport`] for messages that make no sense.
-    pub fn run(&mut self) -> Result<()> {
+    /// An error of the post, or a message that makes no sense, is one of this rank: the others are told to stop, as far
+    /// as the post still carries it.
+    pub fn run(&mut self) {
+        let mut failed = false;
         loop {
-            let arrival = self.post.poll()?;
-            let is_quiet = arrival.is_none();
-            arrival.map_or(Ok(()), |arrival| self.arrived(arrival))?;
+            let moved = self.poll();
             let (letters, over) = self.stage.lock().take_letters();
-            let is_quiet = is_quiet && letters.is_empty();
-            letters.into_iter().try_for_each(|letter| self.send(letter))?;
-            if over {
-                return Ok(());
+            let is_quiet = !matches!(moved, Ok(true)) && letters.is_empty();
+            // Each is tried: the others wait for what they are told.
+            let sent = letters.into_iter().map(|letter| self.send(letter)).fold(Ok(()), Result::and);
+            match moved.and(sent) {
+                Err(error) if !failed => {
+                    failed = true;
+                    self.stage.fail(&mut self.stage.lock(), error);
+                }
+                _ if over => return,
+                _ if is_quiet => self.post.pause(PAUSE),
+                _ => {}
             }
-            if is_quiet {
-                self.post.pause(PAUSE);
-            }
+        }
+    }
+
+    /// Takes in what has arrived; whether anything has.
+    fn poll(&mut self) -> Result<bool> {
+        match self.post.poll()? {
+            Some(arrival) => self.arrived(arrival).map(|()| true),
+            None => Ok(false),
         }
     }
 

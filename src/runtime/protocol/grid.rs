@@ -1,5 +1,6 @@
 //! Who owns a tile, who reads it, what a process needs: a 2D block-cyclic distribution of the lower triangle.
 
+use super::progress::MOST_SLOTS;
 use crate::error::{Error, Result};
 use crate::runtime::TileId;
 use serde::Serialize;
@@ -114,6 +115,11 @@ impl ProcessGrid {
         (0..self.size()).map(of).max().unwrap_or(0)
     }
 
+    /// As many slots as there is any use for, at most `slots`: no more than tiles, and than numbers for them.
+    pub fn useful_slots(&self, tiles: usize, slots: usize) -> usize {
+        slots.min(tiles.saturating_mul(tiles + 1) / 2).min(MOST_SLOTS)
+    }
+
     /// Refuses a grid of no processes, or with fewer slots than [`ProcessGrid::least_slots`].
     ///
     /// # Errors
@@ -123,7 +129,7 @@ impl ProcessGrid {
             return Err(Error::InvalidArgument(format!("a grid of {} x {} processes", self.rows, self.cols)));
         }
         let least = self.least_slots(tiles);
-        if slots < least {
+        if self.useful_slots(tiles, slots) < least {
             let (rows, cols) = (self.rows, self.cols);
             let message = format!(
                 "{slots} slots for tiles of other processes: {tiles} x {tiles} tiles on a grid of {rows} x {cols} \

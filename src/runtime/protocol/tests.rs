@@ -202,7 +202,7 @@ fn the_fewest_slots_are_those_of_the_worst_column() {
             let graph = CholeskyGraph { tiles };
             let reads = |process: usize, tile: TileId| {
                 let own = |task: &Task| grid.owner(graph.output(*task)) == process;
-                grid.owner(tile) != process && graph.successors(graph.finish(tile)).iter().any(|task| own(task))
+                grid.owner(tile) != process && graph.successors(graph.finish(tile)).iter().any(own)
             };
             let count =
                 |process: usize, col: usize| (col..tiles).filter(|&row| reads(process, TileId { row, col })).count();

@@ -32,15 +32,17 @@ pub(super) struct Failure<'a> {
 }
 
 impl Failure<'_> {
-    /// The row at which the factorisation ends, if it does; `own` where this rank met it. Collective.
+    /// The row at which the factorisation ends, if it does; `own` where this rank met it. A matrix that was cut from the
+    /// start ends at the cut where all rows before it are `factored`; what else may have gone wrong is another error.
+    /// Collective.
     ///
     /// # Errors
     /// [`Error::Transport`].
-    pub fn first(&self, own: Option<&FailedRow>) -> Result<Option<usize>> {
+    pub fn first(&self, own: Option<&FailedRow>, factored: bool) -> Result<Option<usize>> {
         let mut word = [own.map_or(0, |failed| failed.index as u64 + 1)];
         self.group.all_reduce(Reduction::Max, &mut word)?;
         Ok(match word[0] {
-            0 => (!self.problem.is_whole()).then_some(self.problem.order),
+            0 => (factored && !self.problem.is_whole()).then_some(self.problem.order),
             index => Some(index as usize - 1),
         })
     }

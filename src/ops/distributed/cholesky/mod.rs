@@ -88,9 +88,9 @@ pub fn cholesky(ctx: &Context, team: &Team, a: &DistMatrix, precision_bits: u32)
 /// factor has the tiles that the factorisation chose, which `factor.map()` tells.
 /// Accuracy and bits: those of [`crate::cholesky_with`] in one process, for any number of ranks and threads, grid,
 /// tiles, delivery, order of tasks and kernel.
-/// Memory of a rank: its tiles as residues, the integers of finished ones until their readers have them, its tiles of
+/// Memory of a rank: a copy of its part of the matrix where the tiles or the grid change, its tiles as residues, the integers of finished ones until their readers have them, its tiles of
 /// the factor, and slots for tiles of other ranks, of which it needs at least those of one tile column
-/// ([`crate::protocol::ProcessGrid::least_slots`]). A limit is that of each node, its ranks in equal shares.
+/// ([`crate::runtime::protocol::ProcessGrid::least_slots`]). A limit is that of each node, its ranks in equal shares.
 /// Cost: `n^3 / 6` word products for each prime, over all workers; every finished tile goes once to each rank that
 /// reads it, at most one in its row and one in its column of ranks. The calling thread moves the messages.
 /// Devices of the context run the updates.
@@ -112,10 +112,12 @@ pub fn cholesky_with(
     agree(world, options.tile_rows.map_or(Ok(()), check_tile_size))?;
     let bits = ctx.kernel().maximum_modulus_bits();
     let (engine, map) = tiles_for(ctx, team, a, precision_bits, options)?;
+    let held_bytes = if map == *a.map() { 0 } else { DistMatrix::bytes_for(&map, team.rank(), a.precision_bits()) };
+    agree(world, ctx.admit(held_bytes * plan::ranks_here(team)))?;
     let moved = if map == *a.map() { None } else { Some(a.redistribute(world, map)?) };
     let a = moved.as_ref().unwrap_or(a);
     let problem = DistProblem::new(world, a, precision_bits, bits)?;
-    let plan = Plan::new(ctx, team, (&problem, map), options, &*engine)?;
+    let plan = Plan::new(ctx, team, (&problem, map, held_bytes), options, &*engine)?;
     let run = Run { ctx, team, a, problem: &problem, plan: &plan, engine: &*engine, options, start };
     let done = run.factor();
     engine.rest();
@@ -184,7 +186,7 @@ impl Run<'_> {
         let failed = tiles.failed();
         let failure = Failure { ctx, group: world, a: self.a, problem, map: *self.a.map() };
         // Whoever met the pivot knows it; the others were told to stop.
-        if let Some(index) = failure.first(failed.as_ref())? {
+        if let Some(index) = failure.first(failed.as_ref(), outcome.is_ok())? {
             return Err(failure.explain(index, failed, |matrix| tiles.store(ctx, matrix, &mut locals)));
         }
         let own = outcome?;

@@ -67,7 +67,7 @@ impl Plan {
     pub fn new(
         ctx: &Context,
         team: &Team,
-        (problem, map): (&DistProblem, TileMap),
+        (problem, map, held_bytes): (&DistProblem, TileMap, u64),
         options: &DistCholeskyOptions,
         engine: &dyn TileEngine,
     ) -> Result<Plan> {
@@ -89,7 +89,7 @@ impl Plan {
         let mut plan = Plan {
             grid,
             rank,
-            slots: wanted.unwrap_or(least * COLUMNS_AHEAD),
+            slots: grid.useful_slots(graph.tiles, wanted.unwrap_or(least * COLUMNS_AHEAD)),
             tile_words: own().map(|tile| engine.tile_words(tiling.shape(tile))).sum(),
             operand_words,
             scratch_words: engine.scratch_words(tiling.tile_rows),
@@ -101,7 +101,7 @@ impl Plan {
         let fixed =
             plan.fixed_bytes(engine, (&map, problem), own().map(|tile| work.payload_words(tile) as u64 * 8).sum());
         let each = 8 * (operand_words + payload_words) as u64 + TILE_BYTES;
-        let ranks_here = team.layout().nodes[team.layout().node_of[rank]].len() as u64;
+        let (fixed, ranks_here) = (fixed + held_bytes, ranks_here(team));
         // The largest number of slots that fits the limit, at least the least.
         let fits = |slots: usize| ctx.admit((fixed + slots as u64 * each) * ranks_here);
         while wanted.is_none() && plan.slots > least && fits(plan.slots).is_err() {
@@ -169,6 +169,11 @@ impl Plan {
             room_tiles: self.tiling.graph.tile_count().max(1),
         }
     }
+}
+
+/// Ranks of this rank's node, which share its memory limit.
+pub(super) fn ranks_here(team: &Team) -> u64 {
+    team.layout().nodes[team.layout().node_of[team.rank()]].len() as u64
 }
 
 /// Units of work of `tasks` tasks on a tile.

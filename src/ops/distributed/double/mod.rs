@@ -97,7 +97,8 @@ pub fn double_cholesky_ranks(
     let map = *a.map();
     let grid = ProcessGrid { rows: map.grid.rows, cols: map.grid.cols };
     let graph = CholeskyGraph { tiles: map.tile_rows() };
-    let slots = options.slots.unwrap_or(DEFAULT_COLUMNS * grid.least_slots(graph.tiles));
+    let wanted = options.slots.unwrap_or(DEFAULT_COLUMNS * grid.least_slots(graph.tiles));
+    let slots = grid.useful_slots(graph.tiles, wanted);
     let prepared = check(options)
         .and_then(|()| a.check_finite())
         .and_then(|()| ctx.admit(slots as u64 * a.most_bytes() + ctx.threads() as u64 * TileKernels::BYTES));
