@@ -3,6 +3,7 @@
 mod common;
 
 use common::effort;
+use common::residency::room_for_tiles;
 use rug::Float;
 use std::sync::Arc;
 use sunzi::device::Device;
@@ -109,35 +110,13 @@ fn residency_spares_most_of_the_bytes() {
         let roomy = factor(1 << 30);
         assert_eq!(roomy.cache.evictions, 0);
         // A device that has room for half of the tiles of the lower triangle, beside the memory of its lanes.
-        let slot = roomy_slot_bytes(family, bits, rows);
-        let all = (tile_count * (tile_count + 1) / 2) as u64;
-        let lanes = least_bytes(family, &a, bits, rows) - 2 * slot;
-        let half = factor(3 * lanes + all / 2 * slot);
+        let all = tile_count * (tile_count + 1) / 2;
+        let half = factor(room_for_tiles(family, (bits, rows), all / 2));
         assert!(half.cache.evictions > 0);
         let moved = half.traffic.h2d_bytes + half.traffic.d2h_bytes;
         let spared = 1.0 - moved as f64 / half.baseline_bytes as f64;
         println!("{family}: {moved} of {} bytes, {:.1} % spared", half.baseline_bytes, 100.0 * spared);
         assert!(spared >= 0.85, "{family}: {spared}");
-    }
-}
-
-/// Bytes of the operand planes of one tile.
-fn roomy_slot_bytes(family: &str, bits: u32, rows: usize) -> u64 {
-    use sunzi::kernels::EngineSpec;
-    use sunzi::kernels::device::DeviceFamily;
-    use sunzi::math::bound::{cholesky_modulus_bits, cholesky_working_bits};
-    let working = cholesky_working_bits(bits);
-    let spec = EngineSpec { operand_bits: working, modulus_bits: cholesky_modulus_bits(working), redundant: false };
-    let family = DeviceFamily::by_name(family).unwrap();
-    let padded = rows.next_multiple_of(16);
-    (family.plane_count(&spec) * family.element().operand_bytes() * padded * padded).next_multiple_of(256) as u64
-}
-
-fn least_bytes(family: &str, a: &Matrix, bits: u32, rows: usize) -> u64 {
-    let ctx = context(family, 1, SoftOptions { capacity_bytes: 1000, ..SoftOptions::default() });
-    match cholesky_with(&ctx, a, bits, &tiles(rows)) {
-        Err(Error::DeviceLimit { minimum_bytes, .. }) => minimum_bytes,
-        other => panic!("1000 bytes do: {}", other.is_ok()),
     }
 }
 

@@ -5,7 +5,7 @@ mod common;
 use common::{Kind, Rng, matrix, seeds};
 use sunzi::comm::{Transport, local};
 use sunzi::distributed::{
-    CyclicBlock, DistMatrix, DistOptions, GridOrder, Team, TeamOptions, cholesky, even_share, gemm, syrk,
+    CyclicBlock, DistMatrix, DistOptions, GridOrder, Team, TeamOptions, cholesky, even_share, gemm, solve, syrk,
 };
 use sunzi::plan::{RankGrid, TileMap};
 use sunzi::{Context, Error, GemmOptions, Matrix, MatrixView, Op, gemm_with};
@@ -182,4 +182,26 @@ fn a_gram_matrix_goes_on_to_its_factor() {
         let factor = cholesky(&one_thread(), &team, &gram, 160).unwrap().factor;
         assert!(factor.gather(rank, 0).unwrap().is_none_or(|factor| factor == want));
     });
+}
+
+/// From rows on many ranks to the solution with their Gram matrix: only what is compared is gathered.
+#[test]
+fn rows_go_on_to_a_solution() {
+    let (p, b) = (matrix(Kind::Unit, 170, 50, 160, 4), matrix(Kind::Graded, 50, 21, 160, 5));
+    let ctx = one_thread();
+    let factor = sunzi::cholesky(&ctx, &sunzi::syrk(&ctx, &p, 160).unwrap(), 160).unwrap();
+    let want = factor.solve(&ctx, &b, 160).unwrap();
+    for ranks in [1, 2, 3, 4, 6] {
+        let roots = local::run(ranks, |rank| {
+            let mut team = team(rank, 2);
+            let rows = p.view().block(even_share(170, ranks, rank.rank()), 0..50).unwrap();
+            let gram = syrk(&one_thread(), &mut team, &[rows], 160, &DistOptions::default()).unwrap().result;
+            let l = cholesky(&one_thread(), &team, &gram, 160).unwrap().factor;
+            let x = solve(&one_thread(), &team, &l, &tiles(rank, &b, 16), 160).unwrap().solution;
+            let (l, x) = (l.gather(rank, 0).unwrap(), x.gather(rank, 0).unwrap());
+            assert!(l.is_none_or(|l| &l == factor.factor()), "the factor of {ranks} ranks");
+            x.map(|x| assert!(x == want, "the solution of {ranks} ranks")).is_some()
+        });
+        assert_eq!(roots.iter().filter(|&&is_root| is_root).count(), 1);
+    }
 }

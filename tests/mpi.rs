@@ -8,6 +8,8 @@
 
 #[path = "mpi/doubles.rs"]
 mod doubles;
+#[path = "mpi/factors.rs"]
+mod factors;
 #[path = "mpi/failures.rs"]
 mod failures;
 #[path = "mpi/hosts.rs"]
@@ -60,7 +62,7 @@ pub enum Run {
 const ALL: &[usize] = &[1, 2, 3, 4, 6];
 
 fn cases() -> Vec<&'static Case> {
-    let all: [&[Case]; 9] = [
+    let all: [&[Case]; 10] = [
         messages::CASES,
         posts::CASES,
         windows::CASES,
@@ -68,6 +70,7 @@ fn cases() -> Vec<&'static Case> {
         hosts::CASES,
         products::CASES,
         program::CASES,
+        factors::CASES,
         rivals::CASES,
         doubles::CASES,
     ];

@@ -7,6 +7,7 @@
 
 pub mod definite;
 pub mod oracle;
+pub mod residency;
 pub mod sdplib;
 pub mod solves;
 pub mod traffic;

@@ -18,26 +18,28 @@ pub const CASES: &[Case] = &[
     Case { name: "program::bench_compares_with_one_process", ranks: &[2], run: Run::Launcher(bench) },
 ];
 
-const SUNZI: &str = env!("CARGO_BIN_EXE_sunzi");
+/// The program.
+pub const SUNZI: &str = env!("CARGO_BIN_EXE_sunzi");
 
 /// How soon a job must end after an error.
-const SOON: Duration = Duration::from_secs(20);
+pub const SOON: Duration = Duration::from_secs(20);
 
 /// Runs the program alone in `folder`.
-fn alone(folder: &Path, line: &str) {
+pub fn alone(folder: &Path, line: &str) {
     let done = Command::new(SUNZI).current_dir(folder).args(line.split(' ')).arg("-q").status().unwrap();
     assert!(done.success(), "{line}");
 }
 
 /// Runs it on ranks; `@` in a line stands for the folder.
-fn on_ranks(launcher: &Launcher, ranks: usize, per_node: usize, folder: &Path, line: &str) -> Ended {
+pub fn on_ranks(launcher: &Launcher, ranks: usize, per_node: usize, folder: &Path, line: &str) -> Ended {
     let line = line.replace('@', &folder.display().to_string());
     let mut job = Job::of_program(SUNZI, ranks, &line.split(' ').collect::<Vec<_>>());
     job.variables.push(("SUNZI_RANKS_PER_NODE".into(), per_node.to_string()));
     launcher.run(&job)
 }
 
-fn same(folder: &Path, left: &str, right: &str) {
+/// Two files of `folder` have the same bytes.
+pub fn same(folder: &Path, left: &str, right: &str) {
     let read = |name: &str| std::fs::read(folder.join(name)).unwrap();
     assert!(read(left) == read(right), "{left} and {right} differ");
 }
@@ -81,7 +83,8 @@ fn products(launcher: &Launcher, ranks: usize) {
     }
 }
 
-fn json(path: &Path) -> serde_json::Value {
+/// What a file of JSON holds.
+pub fn json(path: &Path) -> serde_json::Value {
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
 }
 
@@ -106,7 +109,7 @@ fn own_files(launcher: &Launcher, ranks: usize) {
 }
 
 /// One line of error, the exit code, no hang.
-fn refused(ended: &Ended, code: i32, text: &str) {
+pub fn refused(ended: &Ended, code: i32, text: &str) {
     assert_eq!(ended.status.and_then(|status| status.code()), Some(code), "{}", ended.report());
     let said = ended.errors.lines().filter(|line| line.contains("sunzi: error")).collect::<Vec<_>>();
     assert!(said.len() == 1 && said[0].contains(text) && ended.took < SOON, "{}", ended.report());
@@ -171,7 +174,7 @@ fn killed(launcher: &Launcher, ranks: usize) {
 }
 
 /// Kills one process whose command line contains `mark`, but not the launcher, once it is at work.
-fn kill_one(mark: &str) {
+pub fn kill_one(mark: &str) {
     for _ in 0..500 {
         std::thread::sleep(Duration::from_millis(20));
         let processes = std::fs::read_dir("/proc").unwrap().flatten();
@@ -195,7 +198,8 @@ fn others(launcher: &Launcher, ranks: usize) {
     let made = on_ranks(launcher, ranks, 2, at, "gen hilbert --rows 20 --cols 20 --precision 300 -o @/A.mtx");
     made.expect_success();
     assert_eq!(made.output.lines().count(), 1, "{}", made.report());
-    let factored = on_ranks(launcher, ranks, 2, at, "cholesky @/A.mtx -o @/L.mtx --precision 300");
+    let line = "cholesky @/A.mtx -o @/L.mtx --precision 300 --condition";
+    let factored = on_ranks(launcher, ranks, 2, at, line);
     factored.expect_success();
     assert!(factored.errors.contains("runs on the first of 2 ranks alone"), "{}", factored.report());
     on_ranks(launcher, ranks, 2, at, "verify cholesky @/A.mtx @/L.mtx").expect_success();
