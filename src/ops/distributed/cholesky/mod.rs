@@ -88,8 +88,9 @@ pub fn cholesky(ctx: &Context, team: &Team, a: &DistMatrix, precision_bits: u32)
 /// factor has the tiles that the factorisation chose, which `factor.map()` tells.
 /// Accuracy and bits: those of [`crate::cholesky_with`] in one process, for any number of ranks and threads, grid,
 /// tiles, delivery, order of tasks and kernel.
-/// Memory of a rank: a copy of its part of the matrix where the tiles or the grid change, its tiles as residues, the integers of finished ones until their readers have them, its tiles of
-/// the factor, and slots for tiles of other ranks, of which it needs at least those of one tile column
+/// Memory of a rank: a copy of its part of the matrix where the tiles or the grid change, its tiles as residues, the
+/// integers of finished ones until their readers have them, its tiles of the factor, and slots for tiles of other
+/// ranks, of which it needs at least those of one tile column
 /// ([`crate::runtime::protocol::ProcessGrid::least_slots`]). A limit is that of each node, its ranks in equal shares.
 /// Cost: `n^3 / 6` word products for each prime, over all workers; every finished tile goes once to each rank that
 /// reads it, at most one in its row and one in its column of ranks. The calling thread moves the messages.
