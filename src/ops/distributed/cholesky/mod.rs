@@ -185,7 +185,7 @@ impl Run<'_> {
         let outcome = run_ranks(world, &mut *post, &rank_plan, &workers, &mut locals);
         drop(post);
         let failed = tiles.failed();
-        let failure = Failure { ctx, group: world, a: self.a, problem, map: *self.a.map() };
+        let failure = Failure { ctx, group: world, a: self.a, problem };
         // Whoever met the pivot knows it; the others were told to stop.
         if let Some(index) = failure.first(failed.as_ref(), outcome.is_ok())? {
             return Err(failure.explain(index, failed, |matrix| tiles.store(ctx, matrix, &mut locals)));
