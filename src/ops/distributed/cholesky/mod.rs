@@ -25,10 +25,9 @@ use crate::runtime::protocol::{DeliveryKind, Termination};
 use failure::Failure;
 use plan::Plan;
 pub use report::{DistCholeskyReport, RankSummary};
-use std::marker::PhantomData;
 use std::sync::PoisonError;
 use std::time::Instant;
-use tiles::{ForWorkers, Local, RankFactor};
+use tiles::{Local, RankFactor};
 
 /// Choices of a distributed factorisation; the same on all ranks, but for `policy`. None of them shows in a bit.
 #[derive(Clone, Copy, Debug)]
@@ -173,7 +172,7 @@ impl Run<'_> {
         let (mut locals, words) = agreed(world, both)?;
         let work = TileWork::new(engine, &plan.tiling, problem.working_bits, &problem.exponents);
         let meter = Meter::new(ctx, plan.units);
-        let tiles = RankFactor::new(work, self.a, plan, &problem.weights, (words, meter))?;
+        let tiles = RankFactor::new(work, self.a, plan, &problem.weights, (words, meter));
         let rank_plan = RankPlan {
             grid: plan.grid,
             graph: plan.tiling.graph,
@@ -181,8 +180,7 @@ impl Run<'_> {
             spans: self.options.spans,
         };
         let mut post = world.open_post()?;
-        let workers = ForWorkers { tiles: &tiles, scratch: PhantomData };
-        let outcome = run_ranks(world, &mut *post, &rank_plan, &workers, &mut locals);
+        let outcome = run_ranks(world, &mut *post, &rank_plan, &tiles, &mut locals);
         drop(post);
         let failed = tiles.failed();
         let failure = Failure { ctx, group: world, a: self.a, problem };
@@ -193,8 +191,7 @@ impl Run<'_> {
         let own = outcome?;
         let factor = DistMatrix::zeros(*self.a.map(), world.rank(), problem.precision_bits);
         let mut factor = agreed(world, factor)?;
-        let stored = ctx.install(|| tiles.store(ctx, &mut factor, &mut locals));
-        agree(world, stored)?;
+        agree(world, tiles.store(ctx, &mut factor, &mut locals))?;
         let report = self.report(&own)?;
         Ok(DistCholesky { factor, report, own })
     }
