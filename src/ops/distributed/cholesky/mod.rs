@@ -15,6 +15,7 @@ use crate::drive::{self, Meter, RankPlan, run_ranks};
 use crate::error::Result;
 use crate::kernels::tiles::TileEngine;
 use crate::matrix::Uplo;
+use crate::ops::cholesky::problem::working_bits;
 use crate::ops::cholesky::tile_work::TileWork;
 use crate::ops::distributed::matrix::check_tile_size;
 use crate::ops::distributed::problem::DistProblem;
@@ -110,13 +111,15 @@ pub fn cholesky_with(
 ) -> Result<DistCholesky> {
     let (start, world) = (Instant::now(), team.world());
     agree(world, options.tile_rows.map_or(Ok(()), check_tile_size))?;
-    let bits = ctx.kernel().maximum_modulus_bits();
-    let (engine, map) = tiles_for(ctx, team, a, precision_bits, options)?;
+    let kernel = ctx.kernel();
+    let working_bits = agreed(world, working_bits(precision_bits, kernel.maximum_modulus_bits()))?;
+    let engine = agreed(world, ctx.tile_engine(kernel, working_bits))?;
+    let map = tiles_for(world, a, &*engine, options)?;
     let held_bytes = if map == *a.map() { 0 } else { DistMatrix::bytes_for(&map, team.rank(), a.precision_bits()) };
     agree(world, ctx.admit(held_bytes * plan::ranks_here(team)))?;
     let moved = if map == *a.map() { None } else { Some(a.redistribute(world, map)?) };
     let a = moved.as_ref().unwrap_or(a);
-    let problem = DistProblem::new(world, a, precision_bits, bits)?;
+    let problem = DistProblem::new(world, a, precision_bits, working_bits)?;
     let plan = Plan::new(ctx, team, (&problem, map, held_bytes), options, &*engine)?;
     let run = Run { ctx, team, a, problem: &problem, plan: &plan, engine: &*engine, options, start };
     let done = run.factor();
@@ -124,25 +127,19 @@ pub fn cholesky_with(
     done
 }
 
-/// The kernels, and the tiles to work in. Collective.
+/// The tiles to work in. Collective.
 fn tiles_for(
-    ctx: &Context,
-    team: &Team,
+    world: &dyn Transport,
     a: &DistMatrix,
-    precision_bits: u32,
+    engine: &dyn TileEngine,
     options: &DistCholeskyOptions,
-) -> Result<(std::sync::Arc<dyn TileEngine>, TileMap)> {
-    let world = team.world();
-    let kernel = ctx.kernel();
-    let working_bits = crate::ops::cholesky::problem::working_bits(precision_bits, kernel.maximum_modulus_bits());
-    let engine = agreed(world, working_bits.and_then(|bits| ctx.tile_engine(kernel, bits)))?;
+) -> Result<TileMap> {
     let grid = options.grid.unwrap_or(a.map().grid);
     // Ranks may have different kernels, which prefer different tiles: the smallest is right for all.
-    let mut wanted = [!(plan::tile_rows(a.map().rows, grid, &*engine) as u64)];
+    let mut wanted = [!(plan::tile_rows(a.map().rows, grid, engine) as u64)];
     world.all_reduce(Reduction::Max, &mut wanted)?;
     let tile_size = options.tile_rows.unwrap_or(!wanted[0] as usize);
-    let map = TileMap { tile_size, grid, triangle: Some(Uplo::Lower), ..*a.map() };
-    Ok((engine, map))
+    Ok(TileMap { tile_size, grid, triangle: Some(Uplo::Lower), ..*a.map() })
 }
 
 /// One factorisation, as one rank sees it.
