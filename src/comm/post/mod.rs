@@ -7,7 +7,11 @@
 //! Promise: heads from one rank to another arrive in the order in which they were sent, and their bodies are given out
 //! in that order; nothing here but [`drain`] waits for other ranks.
 
+#[cfg(test)]
+pub(crate) mod faulty;
 mod local;
+#[cfg(test)]
+mod tests;
 mod waker;
 
 pub use waker::Waker;
