@@ -131,7 +131,6 @@ fn errors(launcher: &Launcher, ranks: usize) {
         ("gemm @/P.bin @/P.bin -o @/Q.mtx --transpose-a --kernel cuda-f64", 2, "--kernel cuda-f64: a product on"),
         ("bench syrk --rows 9 --cols 9 --device soft", 2, "--device: a product on several ranks"),
         ("bench cholesky --element double --rows 9 --victim fifo", 2, "--victim: doubles on several ranks"),
-        ("bench cholesky --element double --rows 9 --device-memory 1M", 2, "--device-memory: doubles on several ranks"),
         ("syrk @/P.bin -o @/Q.mtx --memory 40M --threads 1", 4, "this operation needs at least"),
         ("nonsense", 2, "nonsense"),
     ] {

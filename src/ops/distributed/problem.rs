@@ -33,9 +33,9 @@ pub(crate) struct DistProblem {
 }
 
 impl DistProblem {
-    /// Checks the shape of `a` and scales its diagonal, for a factor of `precision_bits`, which takes `working_bits`
-    /// ([`crate::ops::cholesky::problem::working_bits`]); the lower triangle is read. Collective over `group`, the ranks
-    /// of the matrix: two reductions, of 2 words for each row and of one.
+    /// Checks the shape of `a` and scales its diagonal, for a factor of `precision_bits` and the `working_bits` that it
+    /// takes; the lower triangle is read. Collective over `group`, the ranks of the matrix: two reductions, of 2 words
+    /// for each row and of one.
     ///
     /// # Errors
     /// [`Error::ShapeMismatch`] where `a` is not square, [`Error::InvalidArgument`] where its lower triangle is not
