@@ -240,6 +240,11 @@ impl State {
         self.unpacks.len() + self.runs.len()
     }
 
+    /// Whether all workers are busy and find more when they are done.
+    pub fn has_work_in_store(&self) -> bool {
+        self.idle == 0 && (self.jobs() > 0 || self.process.ready() > 0)
+    }
+
     /// Work for a worker.
     pub fn next_job(&mut self) -> Option<Job> {
         let unpack = self.unpacks.pop_front().map(|(tile, body)| Job::Unpack(tile, body));
