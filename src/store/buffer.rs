@@ -18,6 +18,9 @@ const ALIGN_WORDS: usize = 8;
 /// From this size on huge pages are asked for.
 const HUGE_BYTES: usize = 4 << 20;
 
+/// The least page that a system may have.
+const PAGE: usize = 4096;
+
 impl Buffer {
     /// At least `len` words; contents are dirty. Allocates only when the block must grow.
     ///
@@ -54,22 +57,50 @@ impl Buffer {
 ///
 /// Only a hint: contents stay as they are, and a system without huge pages loses nothing.
 pub fn advise_huge_pages(words: &mut [u64]) {
+    let bytes = size_of_val(words);
+    if bytes >= HUGE_BYTES {
+        let address = words.as_mut_ptr() as usize;
+        advise(address.next_multiple_of(PAGE), address + bytes);
+    }
+}
+
+/// Empty vectors with room for so many words each, on huge pages where the system grants them.
+///
+/// A vector may be smaller than a huge page: all are allocated before any is touched, so that those which the
+/// allocator puts side by side share huge pages.
+///
+/// # Errors
+/// [`Error::OutOfMemory`].
+pub fn vectors_on_huge_pages(lengths: &[usize]) -> Result<Vec<Vec<u64>>> {
+    let room = |&length: &usize| {
+        let mut vector = Vec::<u64>::new();
+        vector.try_reserve_exact(length).map_err(|_| Error::OutOfMemory { bytes: length as u64 * 8 })?;
+        Ok(vector)
+    };
+    let mut vectors = lengths.iter().map(room).collect::<Result<Vec<_>>>()?;
+    if 8 * lengths.iter().sum::<usize>() >= HUGE_BYTES {
+        for vector in &mut vectors {
+            let room = vector.spare_capacity_mut();
+            let address = room.as_mut_ptr() as usize;
+            // With the pages at both ends, or there would be gaps between neighbours.
+            advise(address / PAGE * PAGE, (address + size_of_val(room)).next_multiple_of(PAGE));
+        }
+    }
+    Ok(vectors)
+}
+
+/// Asks for huge pages between two addresses, the first of which starts a page.
+fn advise(first: usize, end: usize) {
     #[cfg(target_os = "linux")]
     {
-        const PAGE: usize = 4096;
-        let bytes = size_of_val(words);
-        if bytes < HUGE_BYTES {
-            return;
-        }
-        let address = words.as_mut_ptr() as usize;
-        let first = address.next_multiple_of(PAGE);
-        let length = (address + bytes - first) / PAGE * PAGE;
-        // SAFETY: the range lies inside the slice's own memory, and advice on huge pages changes no contents.
+        let length = end.saturating_sub(first) / PAGE * PAGE;
+        // SAFETY: advice on huge pages changes no contents and takes no memory away, whoever owns what lies there; the
+        // system refuses it where nothing is mapped.
         let _ =
             unsafe { rustix::mm::madvise(first as *mut core::ffi::c_void, length, rustix::mm::Advice::LinuxHugepage) };
     }
     #[cfg(not(target_os = "linux"))]
-    let _ = words;
+    let _ = (first, end);
 }
 
 #[cfg(test)]
@@ -85,5 +116,20 @@ mod tests {
             words.fill(7);
         }
         assert_eq!(buffer.bytes(), Buffer::bytes_for(1 << 20));
+    }
+
+    #[test]
+    fn vectors_have_room_and_their_own_words() {
+        for lengths in [&[][..], &[0, 1, 5], &[40_000; 20]] {
+            let mut vectors = vectors_on_huge_pages(lengths).unwrap();
+            for (index, (vector, &length)) in vectors.iter_mut().zip(lengths).enumerate() {
+                assert!(vector.is_empty() && vector.capacity() >= length);
+                vector.resize(length, index as u64);
+            }
+            for (index, (vector, &length)) in vectors.iter().zip(lengths).enumerate() {
+                assert_eq!(*vector, vec![index as u64; length]);
+            }
+        }
+        assert!(matches!(vectors_on_huge_pages(&[1, usize::MAX / 16]), Err(Error::OutOfMemory { .. })));
     }
 }

@@ -52,6 +52,11 @@ pub trait RankTiles: Sync {
     /// Words in which a finished tile travels, be it an own one or not.
     fn payload_words(&self, tile: TileId) -> usize;
 
+    /// Buffers for tiles of other ranks to begin with; more are made where there are too few. Called once.
+    fn buffers(&self) -> Vec<Vec<u64>> {
+        Vec::new()
+    }
+
     /// Takes in that a tile came, before anything is done with it. Called by the thread that moves messages, so it must
     /// be quick: a handle may be kept until [`RankTiles::release`].
     fn arrived(&self, _tile: TileId, _body: &Body) {}

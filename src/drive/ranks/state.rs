@@ -79,6 +79,8 @@ pub(super) fn bytes_of(words: usize) -> u64 {
 
 impl<'a, W: RankTiles> Stage<'a, W> {
     pub fn new(process: Process, tiles: &'a W, plan: &RankPlan, workers: usize, waker: Waker) -> Stage<'a, W> {
+        let spare = tiles.buffers();
+        let buffer_bytes = spare.iter().map(|buffer| bytes_of(buffer.capacity())).sum();
         let state = State {
             process,
             unpacks: VecDeque::new(),
@@ -86,15 +88,15 @@ impl<'a, W: RankTiles> Stage<'a, W> {
             letters: Vec::new(),
             packed: HashMap::new(),
             received: HashMap::new(),
-            spare: Vec::new(),
+            spare,
             finished: false,
             ended: false,
             error: None,
             idle: 0,
             packed_bytes: 0,
             peak_packed_bytes: 0,
-            buffer_bytes: 0,
-            peak_buffer_bytes: 0,
+            buffer_bytes,
+            peak_buffer_bytes: buffer_bytes,
             samples: SampleLog::new(),
         };
         let stage = Stage {

@@ -24,6 +24,8 @@ pub trait Vector: Copy {
     fn fence();
     /// Asks for the cache line of `at` to be read ahead; changes nothing.
     fn prefetch(at: &[f64; LANES]);
+    /// As [`Vector::prefetch`], into the second cache and not the first.
+    fn prefetch_far(at: &[f64; LANES]);
     /// `self + other`.
     fn add(self, other: Self) -> Self;
     /// `self - other`.
@@ -145,6 +147,9 @@ impl Vector for Plain {
     fn prefetch(_at: &[f64; LANES]) {}
 
     #[inline(always)]
+    fn prefetch_far(_at: &[f64; LANES]) {}
+
+    #[inline(always)]
     fn add(self, other: Self) -> Self {
         self.zip(other, |a, b| a + b)
     }
@@ -253,6 +258,12 @@ mod x86 {
         }
 
         #[inline(always)]
+        fn prefetch_far(at: &[f64; LANES]) {
+            // SAFETY: see the note on top of this module; the address is that of a live array.
+            unsafe { _mm_prefetch::<_MM_HINT_T1>(at.as_ptr().cast()) };
+        }
+
+        #[inline(always)]
         fn add(self, other: Self) -> Self {
             // SAFETY: see the note on top of this module.
             unsafe { Avx2(_mm256_add_pd(self.0, other.0), _mm256_add_pd(self.1, other.1)) }
@@ -327,6 +338,12 @@ mod x86 {
         }
 
         #[inline(always)]
+        fn prefetch_far(at: &[f64; LANES]) {
+            // SAFETY: see the note on top of this module; the address is that of a live array.
+            unsafe { _mm_prefetch::<_MM_HINT_T1>(at.as_ptr().cast()) };
+        }
+
+        #[inline(always)]
         fn add(self, other: Self) -> Self {
             // SAFETY: see the note on top of this module.
             unsafe { Avx512(_mm512_add_pd(self.0, other.0)) }
@@ -373,6 +390,7 @@ mod tests {
             a.stream(&mut self.out[4]);
             V::fence();
             V::prefetch(self.a);
+            V::prefetch_far(self.b);
             let (_, unaligned) = self.out.as_flattened_mut().split_at_mut(33);
             b.stream(unaligned.first_chunk_mut().unwrap());
         }

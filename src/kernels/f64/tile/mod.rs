@@ -58,6 +58,12 @@ impl<'a> Tile<'a> {
     fn of_rows(self, range: Range<usize>) -> Tile<'a> {
         Tile { words: &self.words[range.start.min(self.words.len())..], rows: range.len(), ..self }
     }
+
+    /// The words of columns `range` where they have no gaps; else none.
+    fn contiguous(self, range: Range<usize>) -> &'a [f64] {
+        let words = range.start * self.stride..range.end * self.stride;
+        if self.rows == self.stride { &self.words[words] } else { &[] }
+    }
 }
 
 impl<'a> TileMut<'a> {
@@ -155,16 +161,28 @@ impl TileKernels {
 
     /// GEMM: `C := C - X Y^T`. `C` is `x.rows x y.rows`, and the operands have equally many columns (asserted).
     pub fn gemm_nt(&mut self, x: Tile<'_>, y: Tile<'_>, c: TileMut<'_>) {
-        assert!((x.rows, y.rows) == (c.rows, c.cols) && x.cols == y.cols, "shapes of a product");
-        self.isa.run(Product { x, y, c, lower: false, scratch: &mut self.scratch });
+        self.gemms_nt(&[(x, y)], c);
+    }
+
+    /// As [`TileKernels::gemm_nt`] for one pair of operands after the other, the next ones read ahead meanwhile.
+    pub fn gemms_nt(&mut self, pairs: &[(Tile<'_>, Tile<'_>)], c: TileMut<'_>) {
+        let fits = |(x, y): &(Tile<'_>, Tile<'_>)| (x.rows, y.rows) == (c.rows, c.cols) && x.cols == y.cols;
+        assert!(pairs.iter().all(fits), "shapes of a product");
+        self.isa.run(Product { pairs, c, lower: false, scratch: &mut self.scratch });
     }
 
     /// SYRK: `C := C - X Y^T` on and below the diagonal of `C`, where `Y` is the first `c.cols` rows of `X`; the rest
     /// of `C` is neither read nor written. `C` has the rows of `X`, and no more columns than rows (asserted).
     pub fn syrk(&mut self, x: Tile<'_>, c: TileMut<'_>) {
-        assert!(x.rows == c.rows && c.cols <= c.rows, "shapes of a symmetric product");
-        let y = x.of_rows(0..c.cols);
-        self.isa.run(Product { x, y, c, lower: true, scratch: &mut self.scratch });
+        self.syrks(&[x], c);
+    }
+
+    /// As [`TileKernels::syrk`] for one operand after the other, the next one read ahead meanwhile.
+    pub fn syrks(&mut self, operands: &[Tile<'_>], c: TileMut<'_>) {
+        let fits = |x: &Tile<'_>| x.rows == c.rows && c.cols <= c.rows;
+        assert!(operands.iter().all(fits), "shapes of a symmetric product");
+        let pairs = operands.iter().map(|&x| (x, x.of_rows(0..c.cols))).collect::<Vec<_>>();
+        self.isa.run(Product { pairs: &pairs, c, lower: true, scratch: &mut self.scratch });
     }
 
     /// TRSM: `B := B L^-T` for a lower triangular `L`, whose entries above the diagonal are ignored.

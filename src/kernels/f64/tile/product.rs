@@ -5,6 +5,7 @@ use super::micro;
 use super::pack::{self, ranges};
 use super::{Scratch, Tile, TileMut};
 use crate::kernels::f64::simd::{LANES, Task, Vector};
+use std::ops::Range;
 
 /// Columns of the operands that are packed at a time, at most: a strip of either side then fits in the first cache.
 pub const DEPTH: usize = 192;
@@ -15,10 +16,10 @@ pub const ROWS: usize = 264;
 /// Rows of the right operand that are packed at a time, at most.
 pub const COLS: usize = 528;
 
-/// One product.
+/// The sum of some products, taken off one after the other.
 pub struct Product<'a> {
-    pub x: Tile<'a>,
-    pub y: Tile<'a>,
+    /// The operands of each; all left ones have equally many rows, and all right ones.
+    pub pairs: &'a [(Tile<'a>, Tile<'a>)],
     pub c: TileMut<'a>,
     /// Whether only entries on and below the diagonal of `C` are computed and written.
     pub lower: bool,
@@ -38,27 +39,82 @@ fn part_len(total: usize, most: usize, step: usize) -> usize {
     total.div_ceil(total.div_ceil(most).max(1)).next_multiple_of(step).clamp(step, most)
 }
 
-impl Product<'_> {
+/// Operands that are packed next, and how far they have been asked for.
+///
+/// They come from memory or from a cache shared with others, and packing would wait for each line. So the second cache
+/// gets them a few lines at a time, while register tiles are computed.
+struct Ahead<'a> {
+    words: [&'a [f64]; 2],
+    /// Lines for each register tile.
+    lines: usize,
+}
+
+impl<'a> Ahead<'a> {
+    /// The words of columns `cols` of both operands, by the time that `steps` register tiles are done.
+    fn new((x, y): (Tile<'a>, Tile<'a>), cols: Range<usize>, steps: usize) -> Ahead<'a> {
+        let (x_words, y_words) = (x.contiguous(cols.clone()), y.contiguous(cols));
+        let y_words = if x_words.as_ptr() == y_words.as_ptr() { &[] } else { y_words };
+        let lines = (x_words.len() + y_words.len()).div_ceil(LANES).div_ceil(steps.max(1));
+        Ahead { words: [x_words, y_words], lines }
+    }
+
+    /// Asks for the next lines.
+    #[inline(always)]
+    fn step<V: Vector>(&mut self) {
+        for _ in 0..self.lines {
+            if self.words[0].is_empty() {
+                self.words.swap(0, 1);
+            }
+            let Some((line, rest)) = self.words[0].split_first_chunk() else { return };
+            V::prefetch_far(line);
+            self.words[0] = rest;
+        }
+    }
+}
+
+impl<'a> Product<'a> {
     #[inline(always)]
     fn blocks<V: Vector, const R: usize, const C: usize>(mut self) {
-        let (rows, cols, depth) = (self.c.rows, self.c.cols, self.x.cols);
-        let depth_part = part_len(depth, DEPTH, 1);
+        for (index, &(x, y)) in self.pairs.iter().enumerate() {
+            let depth = x.cols;
+            for (first_k, part_k) in ranges(depth, part_len(depth, DEPTH, 1)) {
+                let end = first_k + part_k;
+                let mut ahead = self.ahead::<R, C>(index, end);
+                self.part::<V, R, C>((x, y), first_k..end, &mut ahead);
+            }
+        }
+    }
+
+    /// What comes after the columns before `end` of pair `index`.
+    fn ahead<const R: usize, const C: usize>(&self, index: usize, end: usize) -> Ahead<'a> {
+        let steps = self.c.rows.div_ceil(R * LANES) * self.c.cols.div_ceil(C);
+        let steps = if self.lower { steps / 2 } else { steps };
+        let part = |depth: usize, first: usize| first..depth.min(first + part_len(depth, DEPTH, 1));
+        let (x, y) = self.pairs[index];
+        match self.pairs.get(index + 1) {
+            _ if end < x.cols => Ahead::new((x, y), part(x.cols, end), steps),
+            Some(&next) => Ahead::new(next, part(next.0.cols, 0), steps),
+            None => Ahead { words: [&[]; 2], lines: 0 },
+        }
+    }
+
+    /// The product of some columns of the operands.
+    #[inline(always)]
+    fn part<V: Vector, const R: usize, const C: usize>(
+        &mut self,
+        (x, y): (Tile<'_>, Tile<'_>),
+        depth: Range<usize>,
+        ahead: &mut Ahead<'_>,
+    ) {
+        let (rows, cols) = (self.c.rows, self.c.cols);
         let (row_part, col_part) = (part_len(rows, ROWS, R * LANES), part_len(cols, COLS, C));
-        for (first_k, part_k) in ranges(depth, depth_part) {
-            for (first_col, part_cols) in ranges(cols, col_part) {
-                let top = if self.lower { first_col / LANES * LANES } else { 0 };
-                pack::strips::<C>(
-                    self.y,
-                    first_col..first_col + part_cols,
-                    first_k..first_k + part_k,
-                    &mut self.scratch.right,
-                );
-                for (below, part_rows) in ranges(rows.saturating_sub(top), row_part) {
-                    let first_row = top + below;
-                    let range = first_row..first_row + part_rows;
-                    pack::vectors::<R>(self.x, range, first_k..first_k + part_k, &mut self.scratch.left);
-                    self.block::<V, R, C>((first_row, part_rows), (first_col, part_cols), part_k);
-                }
+        for (first_col, part_cols) in ranges(cols, col_part) {
+            let top = if self.lower { first_col / LANES * LANES } else { 0 };
+            pack::strips::<C>(y, first_col..first_col + part_cols, depth.clone(), &mut self.scratch.right);
+            for (below, part_rows) in ranges(rows.saturating_sub(top), row_part) {
+                let first_row = top + below;
+                pack::vectors::<R>(x, first_row..first_row + part_rows, depth.clone(), &mut self.scratch.left);
+                self.block::<V, R, C>((first_row, part_rows), (first_col, part_cols), depth.len(), ahead);
             }
         }
     }
@@ -70,6 +126,7 @@ impl Product<'_> {
         rows: (usize, usize),
         cols: (usize, usize),
         depth: usize,
+        ahead: &mut Ahead<'_>,
     ) {
         let (right, _) = self.scratch.right.as_chunks::<C>();
         let (left, _) = self.scratch.left.as_chunks::<LANES>();
@@ -81,6 +138,7 @@ impl Product<'_> {
                 if self.lower && at.row + height <= at.col {
                     continue;
                 }
+                ahead.step::<V>();
                 match vectors {
                     3 if R >= 3 => at.update::<V, 3, C>(x, y, &mut self.c, self.lower),
                     2 if R >= 2 => at.update::<V, 2, C>(x, y, &mut self.c, self.lower),

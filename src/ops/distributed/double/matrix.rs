@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::matrix::Uplo;
 use crate::plan::{RankGrid, TileMap};
 use crate::runtime::TileId;
+use crate::store::vectors_on_huge_pages;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -25,8 +26,14 @@ pub struct DoubleMatrix {
 impl Clone for DoubleMatrix {
     /// A copy with words of its own: a factorisation would copy what it shares.
     fn clone(&self) -> DoubleMatrix {
-        let own = self.own.iter().map(|(&tile, words)| (tile, Arc::new(words.to_vec()))).collect();
-        DoubleMatrix { map: self.map, rank: self.rank, own }
+        let lengths = self.own.values().map(|words| words.len()).collect::<Vec<_>>();
+        // Too little memory for the rooms is too little for the copies: those say so.
+        let rooms = vectors_on_huge_pages(&lengths).unwrap_or_else(|_| vec![Vec::new(); lengths.len()]);
+        let copy = |((&tile, words), mut room): ((&TileId, &Words), Vec<u64>)| {
+            room.extend_from_slice(words);
+            (tile, Arc::new(room))
+        };
+        DoubleMatrix { map: self.map, rank: self.rank, own: self.own.iter().zip(rooms).map(copy).collect() }
     }
 }
 
@@ -49,11 +56,10 @@ impl DoubleMatrix {
         let triangle = Some(Uplo::Lower);
         let map = TileMap { rows: order, cols: order, tile_size: tile_rows.min(order.max(1)), grid, triangle };
         let mut own = HashMap::new();
-        for tile in tiles_of(&map, rank) {
+        let count = |tile: TileId| map.row_range(tile.row).len() * map.col_range(tile.col).len();
+        let rooms = vectors_on_huge_pages(&tiles_of(&map, rank).map(count).collect::<Vec<_>>())?;
+        for (tile, mut words) in tiles_of(&map, rank).zip(rooms) {
             let (rows, cols) = (map.row_range(tile.row), map.col_range(tile.col));
-            let mut words = Vec::new();
-            let count = rows.len() * cols.len();
-            words.try_reserve_exact(count).map_err(|_| Error::OutOfMemory { bytes: 8 * count as u64 })?;
             let lower = |i: usize, j: usize| if i < j { 0.0 } else { entry(i, j) };
             words.extend(cols.flat_map(|j| rows.clone().map(move |i| (i, j))).map(|(i, j)| lower(i, j).to_bits()));
             own.insert(tile, Arc::new(words));
@@ -74,6 +80,16 @@ impl DoubleMatrix {
     /// Bytes of the largest tile of any rank.
     pub(super) fn most_bytes(&self) -> u64 {
         (self.map.tile_size * self.map.tile_size * size_of::<f64>()) as u64
+    }
+
+    /// Room for so many tiles of other ranks, or for all of them.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub(super) fn rooms(&self, slots: usize) -> Result<Vec<Vec<u64>>> {
+        let tiles = self.map.tile_rows();
+        let others = tiles * (tiles + 1) / 2 - self.own.len();
+        vectors_on_huge_pages(&vec![self.map.tile_size * self.map.tile_size; slots.min(others)])
     }
 
     /// Refuses entries that are not finite.

@@ -102,7 +102,7 @@ pub fn double_cholesky_ranks(
     let prepared = check(options)
         .and_then(|()| a.check_finite())
         .and_then(|()| ctx.admit(slots as u64 * a.most_bytes() + ctx.threads() as u64 * TileKernels::BYTES));
-    agreed(world, prepared)?;
+    let rooms = agreed(world, prepared.and_then(|()| a.rooms(slots)))?;
     let mut post = world.open_post()?;
     let protocol = ProtocolOptions {
         delivery: options.delivery,
@@ -117,7 +117,7 @@ pub fn double_cholesky_ranks(
     let plan = RankPlan { grid, graph, protocol, spans: options.spans };
     let tasks = a.tiles().map(|(tile, _)| tile.col as u64 + 1).sum();
     let mut kernels = (0..ctx.threads()).map(|_| TileKernels::new()).collect::<Vec<_>>();
-    let work = Work::new(a, Meter::new(ctx, tasks));
+    let work = Work::new(a, rooms, Meter::new(ctx, tasks));
     let report = run_ranks(world, &mut *post, &plan, &work, &mut kernels)?;
     let mut nanoseconds = [(report.seconds * 1e9) as u64];
     world.all_reduce(Reduction::Max, &mut nanoseconds)?;

@@ -11,6 +11,7 @@ use crate::plan::TileMap;
 use crate::runtime::TileId;
 use crate::runtime::protocol::TileRun;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 /// One factorisation under way.
@@ -21,11 +22,13 @@ pub(super) struct Work<'a> {
     received: RwLock<HashMap<TileId, Body>>,
     /// The diagonal of the matrix in the own tiles, for what an error says.
     diagonals: HashMap<usize, Vec<f64>>,
+    /// For tiles of other ranks.
+    rooms: Mutex<Vec<Vec<u64>>>,
     meter: Meter<'a>,
 }
 
 impl<'a> Work<'a> {
-    pub fn new(a: &'a mut DoubleMatrix, meter: Meter<'a>) -> Work<'a> {
+    pub fn new(a: &'a mut DoubleMatrix, rooms: Vec<Vec<u64>>, meter: Meter<'a>) -> Work<'a> {
         let map = *a.map();
         let on_diagonal = a.tiles().filter(|(tile, _)| tile.row == tile.col);
         let diagonal = |(tile, entries): (TileId, &[f64])| {
@@ -34,7 +37,7 @@ impl<'a> Work<'a> {
         };
         let diagonals = on_diagonal.map(diagonal).collect();
         let own = a.own.iter_mut().map(|(&tile, words)| (tile, Mutex::new(words))).collect();
-        Work { map, own, received: RwLock::default(), diagonals, meter }
+        Work { map, own, received: RwLock::default(), diagonals, rooms: Mutex::new(rooms), meter }
     }
 
     fn own(&self, tile: TileId) -> MutexGuard<'_, &'a mut Words> {
@@ -57,6 +60,20 @@ impl<'a> Work<'a> {
     fn view<'w>(&self, tile: TileId, words: &'w Words) -> Tile<'w> {
         let (rows, cols) = self.shape(tile);
         Tile::new(bytemuck::cast_slice(words), rows, cols, rows)
+    }
+
+    /// Takes off the products of some columns, the next operands read ahead meanwhile.
+    fn update(&self, kernels: &mut TileKernels, tile: TileId, updates: Range<usize>, own: TileMut<'_>) {
+        let of_row = |row: usize| updates.clone().map(move |col| TileId { row, col });
+        let held = |row: usize| of_row(row).map(|tile| (tile, self.operand(tile))).collect::<Vec<_>>();
+        let left = held(tile.row);
+        let x = left.iter().map(|(tile, words)| self.view(*tile, words));
+        if tile.row == tile.col {
+            return kernels.syrks(&x.collect::<Vec<_>>(), own);
+        }
+        let right = held(tile.col);
+        let y = right.iter().map(|(tile, words)| self.view(*tile, words));
+        kernels.gemms_nt(&x.zip(y).collect::<Vec<_>>(), own);
     }
 
     fn finish(&self, kernels: &mut TileKernels, tile: TileId, own: TileMut<'_>) -> Result<()> {
@@ -84,14 +101,7 @@ impl RankTiles for Work<'_> {
         // Nobody else has a handle before the tile is finished, so nothing is copied.
         let words: &mut Vec<u64> = Arc::make_mut(&mut own);
         let words = bytemuck::cast_slice_mut::<u64, f64>(words);
-        for col in updates.clone() {
-            let (left, right) = (TileId { row: tile.row, col }, TileId { row: tile.col, col });
-            let (x, c) = (self.operand(left), TileMut::new(words, rows, cols, rows));
-            match tile.row == tile.col {
-                true => kernels.syrk(self.view(left, &x), c),
-                false => kernels.gemm_nt(self.view(left, &x), self.view(right, &self.operand(right)), c),
-            }
-        }
+        self.update(kernels, *tile, updates.clone(), TileMut::new(words, rows, cols, rows));
         match finish {
             true => self.finish(kernels, *tile, TileMut::new(words, rows, cols, rows)),
             false => Ok(()),
@@ -105,6 +115,10 @@ impl RankTiles for Work<'_> {
     fn payload_words(&self, tile: TileId) -> usize {
         let (rows, cols) = self.shape(tile);
         rows * cols
+    }
+
+    fn buffers(&self) -> Vec<Vec<u64>> {
+        std::mem::take(&mut self.rooms.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn arrived(&self, tile: TileId, body: &Body) {
