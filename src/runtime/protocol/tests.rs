@@ -32,6 +32,7 @@ fn options(delivery: DeliveryKind, policy: Policy, slots: usize) -> ProtocolOpti
         policy,
         slots,
         workers: 2,
+        devices: None,
         most_updates: 1,
         imports: false,
         room_tiles: 8,
