@@ -10,9 +10,9 @@ mod report;
 mod run;
 mod tiles;
 
-pub use report::{DeviceShare, DoubleReport};
 pub(in crate::ops) use factor::factor;
 pub(in crate::ops) use on_device::{lane, submit};
+pub use report::{DeviceShare, DoubleReport};
 pub(in crate::ops) use run::failure;
 pub(in crate::ops) use tiles::{HostTiles, Tiling};
 

@@ -48,7 +48,6 @@ impl Tiling {
         let rows = self.tile_rows.min(self.order);
         rows * rows * size_of::<f64>()
     }
-
 }
 
 /// Buffers that are used in turn.
@@ -111,9 +110,9 @@ impl HostTiles {
         &self.homes.get(&tile).expect("the tile has its home here").pinned
     }
 
-    /// Whether a tile has its home here.
-    pub fn holds(&self, tile: TileId) -> bool {
-        self.homes.contains_key(&tile)
+    /// The device that owns a tile, where its home is here.
+    pub fn owner(&self, tile: TileId) -> Option<usize> {
+        self.homes.get(&tile).map(|home| home.owner)
     }
 
     /// Bytes that a device copied from the homes of others.

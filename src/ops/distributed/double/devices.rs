@@ -2,7 +2,8 @@
 //!
 //! Updates and TRSM run on the device that owns the tile, POTRF on the host. A tile's home is page-locked memory of its
 //! device; finished tiles are copied from there into the matrix, which is what travels. Tiles of other ranks are
-//! ordinary host memory: a device copies them through staging buffers, and forgets them when their slot is released.
+//! ordinary host memory: a device copies them through staging buffers,. Whatever no task of
+//! a device will read again leaves its memory first.
 
 use super::work::Work;
 use super::{DoubleMatrix, DoubleRankOptions};
@@ -16,8 +17,9 @@ use crate::ops::double::{DeviceShare, HostTiles, Tiling, factor, lane, submit};
 use crate::plan::RankGrid;
 use crate::runtime::protocol::{DeviceSites, Sites, TileRun};
 use crate::runtime::{Access, TileId, TileUse, baseline_traffic};
+use rustc_hash::FxHashMap;
 use serde::Serialize;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Streams of each device: uploads, work and downloads.
 const STREAMS: usize = 3;
@@ -42,6 +44,8 @@ pub struct RankDevices {
 /// The devices of one rank with all of its tiles.
 pub(super) struct Fleet {
     lanes: Vec<SharedLane>,
+    /// By device: tasks that are still to read a finished tile, from the first of them on.
+    readers: Vec<Mutex<FxHashMap<TileId, usize>>>,
     before: Vec<Traffic>,
     host: HostTiles,
     grid: RankGrid,
@@ -88,7 +92,8 @@ impl Fleet {
         for (tile, entries) in a.tiles() {
             host.own(tile).lock()?.copy_from_slice(bytemuck::cast_slice(entries));
         }
-        Ok(Some(Fleet { lanes, before, host, grid, workers }))
+        let readers = devices.iter().map(|_| Mutex::default()).collect();
+        Ok(Some(Fleet { lanes, readers, before, host, grid, workers }))
     }
 
     /// What the protocol is told of them.
@@ -106,6 +111,24 @@ impl Fleet {
         let host = Local::Host((0..ctx.threads()).map(|_| TileKernels::new()).collect());
         let devices = (0..self.lanes.len()).flat_map(|device| (0..self.workers).map(move |_| Local::Device(device)));
         std::iter::once(host).chain(devices).collect()
+    }
+
+    /// Tasks of a device that read a finished tile.
+    fn count_readers(&self, device: usize, tile: TileId) -> usize {
+        let graph = self.host.tiling.graph;
+        let readers = graph.successors(graph.finish(tile)).into_iter().map(|task| graph.output(task));
+        readers.filter(|&output| self.host.owner(output) == Some(device)).count()
+    }
+
+    /// Takes in that a task of a device has read a finished tile: after the last one its place is wanted for others.
+    fn has_read(&self, device: usize, tile: TileId) {
+        let mut readers = self.readers[device].lock().unwrap_or_else(PoisonError::into_inner);
+        let left = readers.entry(tile).or_insert_with(|| self.count_readers(device, tile));
+        *left -= 1;
+        if *left == 0 {
+            readers.remove(&tile);
+            self.lanes[device].forget(tile);
+        }
     }
 
     /// What the devices did, once all is done.
@@ -153,9 +176,9 @@ impl DeviceWork<'_> {
     /// Host memory of a device that holds a tile.
     fn home(&self, device: usize, tile: TileId) -> Result<Home> {
         let host = &self.fleet.host;
-        match host.holds(tile) {
-            true => host.home(device, tile),
-            false => host.stage(device, bytemuck::cast_slice(&self.work.operand(tile))),
+        match host.owner(tile) {
+            Some(_) => host.home(device, tile),
+            None => host.stage(device, bytemuck::cast_slice(&self.work.operand(tile))),
         }
     }
 
@@ -171,12 +194,16 @@ impl DeviceWork<'_> {
         for task in updates.chain(run.finish.then(|| graph.finish(tile))) {
             let reads = graph.inputs(task).into_iter().map(|tile| one(tile, Access::Read));
             let uses = reads.chain([one(tile, Access::Update)]).collect::<Vec<_>>();
-            end = Some(turn.run(&uses, home, |device, stream, regions| {
-                submit(&host.tiling, device, stream, task, regions)
-            })?);
+            end = Some(
+                turn.run(&uses, home, |device, stream, regions| submit(&host.tiling, device, stream, task, regions))?,
+            );
+            graph.inputs(task).into_iter().for_each(|input| self.fleet.has_read(device, input));
         }
         if run.finish {
             turn.write_back(tile, home)?;
+            if self.fleet.count_readers(device, tile) == 0 {
+                lane.forget(tile);
+            }
         } else if tile.row == tile.col && run.updates.end == tile.col {
             turn.send_home(tile, home)?;
         }
@@ -231,9 +258,8 @@ impl RankTiles for DeviceWork<'_> {
         self.work.arrived(tile, body);
     }
 
-    /// No task reads the tile again, so no copy of it is under way.
+    /// No task reads the tile again, so no copy of it is under way, and the devices have forgotten it.
     fn release(&self, tile: TileId) {
-        self.fleet.lanes.iter().for_each(|lane| lane.forget(tile));
         self.work.release(tile);
     }
 

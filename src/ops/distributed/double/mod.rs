@@ -21,8 +21,8 @@ use crate::error::{Error, Result};
 use crate::kernels::f64::tile::TileKernels;
 use crate::runtime::protocol::{DeliveryKind, ProcessGrid, ProtocolOptions, Termination};
 use crate::runtime::{CholeskyGraph, Policy, Victim};
-use serde::Serialize;
 use devices::{DeviceWork, Fleet};
+use serde::Serialize;
 use work::Work;
 
 /// Choices of a factorisation of doubles on ranks; the same on all of them.
