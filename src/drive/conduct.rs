@@ -7,9 +7,10 @@
 
 use super::Stop;
 use super::device::{Home, Lane};
-use crate::device::{Device, Region, Stream};
+use crate::device::{Device, Event, Region, Stream};
 use crate::error::{Error, Result};
 use crate::runtime::{Access, CholeskyGraph, Conductor, Step, Task, TaskQueue, TileId};
+use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// What the tasks of a factorisation are.
@@ -51,6 +52,23 @@ pub struct Player<B> {
     pub task_count: u64,
     /// Seconds of the device's clock, once finished.
     pub seconds: f64,
+    under_way: VecDeque<Event>,
+}
+
+impl<B> Player<B> {
+    /// A player that has done nothing.
+    pub fn new(lane: Lane<TileId>, conductor: Conductor<B>, in_flight: usize) -> Player<B> {
+        Player { lane, conductor, in_flight, task_count: 0, seconds: 0.0, under_way: VecDeque::new() }
+    }
+
+    /// Waits until no more pieces of work are under way than may be.
+    fn throttle(&mut self) -> Result<()> {
+        while self.under_way.len() > self.in_flight {
+            let oldest = self.under_way.pop_front().expect("there is one");
+            self.lane.device().synchronize(&oldest)?;
+        }
+        Ok(())
+    }
 }
 
 struct Stage<'a, W> {
@@ -125,12 +143,14 @@ impl<B: Fn(TileId) -> u64> Player<B> {
                     let mut tiles =
                         stage.graph.inputs(task).into_iter().map(|tile| (tile, Access::Read)).collect::<Vec<_>>();
                     tiles.push((stage.graph.output(task), Access::Update));
-                    self.lane
-                        .work(&tiles, |device, stream, regions| stage.tasks.submit(device, stream, task, regions))?;
+                    let submit = |device: &dyn Device, stream, regions: &[Region]| {
+                        stage.tasks.submit(device, stream, task, regions)
+                    };
+                    self.under_way.push_back(self.lane.work(&tiles, submit)?);
                     self.lane.carry_out(&after, home)?;
                     self.task_count += 1;
                     self.done(task, stage)?;
-                    self.lane.throttle(self.in_flight)?;
+                    self.throttle()?;
                 }
                 Step::Fetch(moves) => self.lane.carry_out(&moves, home)?,
                 Step::Factor { k } => {

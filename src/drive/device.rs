@@ -2,7 +2,7 @@
 //!
 //! What a cache decided in order is submitted in order, to up to three streams: uploads, work, downloads. Each slot
 //! knows when it was last filled, worked on and saved, and every command waits for the events that it depends on and
-//! for no others, so that copies both ways and work overlap. Nothing here waits on the host but [`Lane::throttle`].
+//! for no others, so that copies both ways and work overlap. Nothing here waits on the host but [`Lane::finish`].
 //! Knows: slots and events. Does not know: which tile is where and why (the cache does), what the work is.
 #![forbid(unsafe_code)]
 
@@ -54,7 +54,6 @@ pub struct Lane<T> {
     places: HashMap<T, usize>,
     /// When each tile was last copied to its home.
     saved: HashMap<T, Stamp>,
-    under_way: VecDeque<Event>,
     begun: Event,
     _lease: Streams,
 }
@@ -93,15 +92,14 @@ impl<T: Copy + Eq + Hash + Debug> Lane<T> {
             free: (0..count).collect(),
             places: HashMap::new(),
             saved: HashMap::new(),
-            under_way: VecDeque::new(),
             begun,
             _lease: lease,
         })
     }
 
     /// The device.
-    pub fn device(&self) -> &dyn Device {
-        &*self.device
+    pub fn device(&self) -> &Arc<dyn Device> {
+        &self.device
     }
 
     /// Slots.
@@ -146,7 +144,7 @@ impl<T: Copy + Eq + Hash + Debug> Lane<T> {
         Ok(())
     }
 
-    /// Submits work on tiles that are here: `submit` gets their slots in the order given.
+    /// Submits work on tiles that are here: `submit` gets their slots in the order given. Returns its end.
     ///
     /// # Errors
     /// [`Error::DeviceLost`], and those of `submit`.
@@ -154,7 +152,7 @@ impl<T: Copy + Eq + Hash + Debug> Lane<T> {
         &mut self,
         tiles: &[(T, Access)],
         submit: impl FnOnce(&dyn Device, Stream, &[Region]) -> Result<()>,
-    ) -> Result<()> {
+    ) -> Result<Event> {
         let mut regions = Vec::with_capacity(tiles.len());
         for &(tile, access) in tiles {
             let slot = self.place(tile);
@@ -170,20 +168,7 @@ impl<T: Copy + Eq + Hash + Debug> Lane<T> {
             let slot = self.place(*tile);
             self.slots[slot].worked = Some(stamp.clone());
         }
-        self.under_way.push_back(stamp.event);
-        Ok(())
-    }
-
-    /// Waits until at most so many pieces of work are under way.
-    ///
-    /// # Errors
-    /// [`Error::DeviceLost`].
-    pub fn throttle(&mut self, most: usize) -> Result<()> {
-        while self.under_way.len() > most {
-            let oldest = self.under_way.pop_front().expect("there is one");
-            self.device.synchronize(&oldest)?;
-        }
-        Ok(())
+        Ok(stamp.event)
     }
 
     /// Waits for everything; seconds of the device's clock since the lane was made.
@@ -197,7 +182,6 @@ impl<T: Copy + Eq + Hash + Debug> Lane<T> {
         }
         let end = self.device.record(self.work)?;
         self.device.synchronize(&end)?;
-        self.under_way.clear();
         self.device.seconds_between(&self.begun, &end)
     }
 

@@ -173,12 +173,22 @@ pub fn simulate(graph: CholeskyGraph, options: ConductorOptions, tile_bytes: imp
 
 /// The bytes that would move if every task of the device uploaded its operands and downloaded its result.
 pub fn baseline_bytes(graph: CholeskyGraph, tile_bytes: impl Fn(TileId) -> u64) -> u64 {
-    let on_device = graph.tasks().filter(|task| !matches!(task, Task::Potrf { .. }));
+    let (up, down) = baseline_traffic(graph, |_| true, tile_bytes);
+    up + down
+}
+
+/// [`baseline_bytes`] for the tasks on some tiles: to the device, and back.
+pub fn baseline_traffic(
+    graph: CholeskyGraph,
+    owns: impl Fn(TileId) -> bool,
+    tile_bytes: impl Fn(TileId) -> u64,
+) -> (u64, u64) {
+    let on_device = graph.tasks().filter(|task| !matches!(task, Task::Potrf { .. }) && owns(graph.output(*task)));
     let of = |task: Task| {
-        let inputs = graph.inputs(task).into_iter().map(&tile_bytes).sum::<u64>();
-        inputs + 2 * tile_bytes(graph.output(task))
+        let output = tile_bytes(graph.output(task));
+        (graph.inputs(task).into_iter().map(&tile_bytes).sum::<u64>() + output, output)
     };
-    on_device.map(of).sum()
+    on_device.map(of).fold((0, 0), |(up, down), (more_up, more_down)| (up + more_up, down + more_down))
 }
 
 #[cfg(test)]

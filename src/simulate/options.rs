@@ -82,6 +82,7 @@ impl SimulationOptions {
             policy: self.policy,
             slots: self.slots(machine),
             workers: machine.layout.workers,
+            devices: None,
             most_updates: self.most_updates,
             imports: false,
             room_tiles: machine.room_tiles(),

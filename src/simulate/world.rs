@@ -164,7 +164,7 @@ impl<'a> World<'a> {
     pub fn poll(&mut self, process: usize) -> Result<()> {
         loop {
             let devices = &self.hosts[process].devices;
-            let near = |tile: TileId| devices.iter().any(|device| device.holds(code(tile)));
+            let near = |_: usize, tile: TileId| devices.iter().any(|device| device.holds(code(tile)));
             let Some(action) = self.processes[process].poll_near(&near) else { return Ok(()) };
             match action {
                 Action::Send { to, message } => self.send(process, to, message)?,

@@ -169,6 +169,7 @@ pub fn run(group: &dyn Transport, traffic: &Traffic) {
                 if side.take() {
                     last = Instant::now();
                 } else {
+                    side.post.set_patient(side.rng.random());
                     side.post.pause(Duration::from_micros(300));
                 }
             }

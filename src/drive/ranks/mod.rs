@@ -17,7 +17,7 @@ pub use report::{RankReport, Sample, Span, SpanKind, WorkerReport};
 use crate::comm::post::{Body, Post, drain};
 use crate::comm::{Transport, agree};
 use crate::error::{Error, Result};
-use crate::runtime::protocol::{Process, ProcessGrid, ProtocolOptions, TileRun};
+use crate::runtime::protocol::{DeviceSites, Process, ProcessGrid, ProtocolOptions, Sites, TileRun};
 use crate::runtime::{CholeskyGraph, TileId};
 use mover::Mover;
 use state::Stage;
@@ -73,8 +73,13 @@ pub trait RankTiles: Sync {
     /// must be quick.
     fn release(&self, tile: TileId);
 
-    /// Whether a tile lies where work is done, for the policies that ask. Called under the lock.
-    fn is_near(&self, _tile: TileId) -> bool {
+    /// The site that a worker belongs to ([`Sites`]): it carries out the runs of that one alone.
+    fn site(_local: &Self::Local) -> usize {
+        Sites::HOST
+    }
+
+    /// Whether a tile lies at a site, for the policies that ask. Called under the lock.
+    fn is_near(&self, _site: usize, _tile: TileId) -> bool {
         true
     }
 
@@ -85,14 +90,14 @@ pub trait RankTiles: Sync {
     fn advanced(&self, run: &TileRun) -> Result<()>;
 }
 
-/// What is factored, and how; the same on all ranks.
+/// What is factored, and how; the same on all ranks, but for what [`ProtocolOptions`] lets differ.
 #[derive(Clone, Copy, Debug)]
 pub struct RankPlan {
     /// Who owns which tile; ranks beyond the grid own nothing.
     pub grid: ProcessGrid,
     /// The tiles.
     pub graph: CholeskyGraph,
-    /// Choices of the protocol. `workers` and `imports` do not count: the driver knows them.
+    /// Choices of the protocol. `imports` and the numbers of workers do not count: the driver knows them.
     pub protocol: ProtocolOptions,
     /// Whether the report has the spans of all tasks and transfers.
     pub spans: bool,
@@ -114,7 +119,9 @@ pub fn run_ranks<W: RankTiles>(
     tiles: &W,
     locals: &mut [W::Local],
 ) -> Result<RankReport> {
-    agree(group, check(group, plan, locals.len()))?;
+    let (protocol, workers) = staffed::<W>(plan, locals);
+    let plan = &RankPlan { protocol, ..*plan };
+    agree(group, check(group, plan, &workers))?;
     let outcome = match group.rank() < plan.grid.size() {
         true => work(group.rank(), post, plan, tiles, locals),
         false => Ok(RankReport::default()),
@@ -128,14 +135,23 @@ pub fn run_ranks<W: RankTiles>(
     agree(group, outcome.and(drained)).map(|()| report)
 }
 
-fn check(group: &dyn Transport, plan: &RankPlan, workers: usize) -> Result<()> {
+/// The choices with the workers that there are, and how many each site has.
+fn staffed<W: RankTiles>(plan: &RankPlan, locals: &[W::Local]) -> (ProtocolOptions, Vec<usize>) {
+    let mut workers = vec![0; Sites::new(plan.grid, &plan.protocol).count()];
+    locals.iter().for_each(|local| workers[W::site(local)] += 1);
+    let on_devices = workers[Sites::FIRST_DEVICE..].iter().copied().min().unwrap_or(0);
+    let devices = plan.protocol.devices.map(|devices| DeviceSites { workers: on_devices, ..devices });
+    (ProtocolOptions { workers: workers[Sites::HOST], imports: W::UNPACKS, devices, ..plan.protocol }, workers)
+}
+
+fn check(group: &dyn Transport, plan: &RankPlan, workers: &[usize]) -> Result<()> {
     plan.grid.check(plan.graph.tiles, plan.protocol.slots)?;
     if plan.grid.size() > group.size() {
         let ProcessGrid { rows, cols } = plan.grid;
         let message = format!("a grid of {rows} x {cols} ranks, of which there are {}", group.size());
         return Err(Error::InvalidArgument(message));
     }
-    if workers == 0 {
+    if workers.contains(&0) {
         return Err(Error::InvalidArgument("a rank without workers".into()));
     }
     Ok(())
@@ -149,8 +165,7 @@ fn work<W: RankTiles>(
     tiles: &W,
     locals: &mut [W::Local],
 ) -> Result<RankReport> {
-    let protocol = ProtocolOptions { workers: locals.len(), imports: W::UNPACKS, ..plan.protocol };
-    let process = Process::new(plan.grid, plan.graph, rank, protocol)?;
+    let process = Process::new(plan.grid, plan.graph, rank, plan.protocol)?;
     let stage = Stage::new(process, tiles, plan, locals.len(), post.waker());
     let (workers, moves) = std::thread::scope(|scope| {
         let stage = &stage;

@@ -5,12 +5,12 @@ use super::{RankPlan, RankReport, RankTiles, Sample, WorkerReport};
 use crate::comm::post::{Body, Waker};
 use crate::error::{Error, Result};
 use crate::runtime::TileId;
-use crate::runtime::protocol::{Action, Event, Message, Process, ProcessGrid, TileRun};
+use crate::runtime::protocol::{Action, Event, Message, Process, ProcessGrid, Sites, TileRun};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// Work for any worker.
+/// Work for any worker of a site.
 pub(super) enum Job {
     /// A tile that came is to be made an operand.
     Unpack(TileId, Body),
@@ -30,7 +30,8 @@ pub(super) struct State {
     process: Process,
     /// Conversions come first: what others have sent may be what this rank waits for.
     unpacks: VecDeque<(TileId, Body)>,
-    runs: VecDeque<TileRun>,
+    /// By site.
+    runs: Vec<VecDeque<TileRun>>,
     letters: Vec<Letter>,
     /// Finished own tiles in words, while somebody is to get them.
     packed: HashMap<TileId, Body>,
@@ -43,7 +44,8 @@ pub(super) struct State {
     /// Workers are to leave.
     ended: bool,
     error: Option<Error>,
-    idle: usize,
+    /// By site.
+    idle: Vec<usize>,
     packed_bytes: u64,
     peak_packed_bytes: u64,
     /// All buffers for tiles of others: given out, in use, spare.
@@ -57,11 +59,13 @@ pub(super) struct Stage<'a, W> {
     pub tiles: &'a W,
     grid: ProcessGrid,
     tile_rows: usize,
+    sites: Sites,
     spans: bool,
     epoch: Instant,
     workers: usize,
     waker: Waker,
-    changed: Condvar,
+    /// By site.
+    changed: Vec<Condvar>,
     state: Mutex<State>,
 }
 
@@ -79,12 +83,13 @@ pub(super) fn bytes_of(words: usize) -> u64 {
 
 impl<'a, W: RankTiles> Stage<'a, W> {
     pub fn new(process: Process, tiles: &'a W, plan: &RankPlan, workers: usize, waker: Waker) -> Stage<'a, W> {
+        let sites = Sites::new(plan.grid, &plan.protocol);
         let spare = tiles.buffers();
         let buffer_bytes = spare.iter().map(|buffer| bytes_of(buffer.capacity())).sum();
         let state = State {
             process,
             unpacks: VecDeque::new(),
-            runs: VecDeque::new(),
+            runs: vec![VecDeque::new(); sites.count()],
             letters: Vec::new(),
             packed: HashMap::new(),
             received: HashMap::new(),
@@ -92,7 +97,7 @@ impl<'a, W: RankTiles> Stage<'a, W> {
             finished: false,
             ended: false,
             error: None,
-            idle: 0,
+            idle: vec![0; sites.count()],
             packed_bytes: 0,
             peak_packed_bytes: 0,
             buffer_bytes,
@@ -103,11 +108,12 @@ impl<'a, W: RankTiles> Stage<'a, W> {
             tiles,
             grid: plan.grid,
             tile_rows: plan.graph.tiles,
+            sites,
             spans: plan.spans,
             epoch: Instant::now(),
             workers,
             waker,
-            changed: Condvar::new(),
+            changed: (0..sites.count()).map(|_| Condvar::new()).collect(),
             state: Mutex::new(state),
         };
         stage.advance(&mut stage.lock());
@@ -118,11 +124,11 @@ impl<'a, W: RankTiles> Stage<'a, W> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sleeps until something has changed.
-    pub fn wait<'s>(&self, mut state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
-        state.idle += 1;
-        let mut state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        state.idle -= 1;
+    /// Sleeps until something has changed for the workers of a site.
+    pub fn wait<'s>(&self, site: usize, mut state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
+        state.idle[site] += 1;
+        let mut state = self.changed[site].wait(state).unwrap_or_else(PoisonError::into_inner);
+        state.idle[site] -= 1;
         state
     }
 
@@ -143,16 +149,16 @@ impl<'a, W: RankTiles> Stage<'a, W> {
     }
 
     fn advance(&self, state: &mut State) {
-        while let Some(action) = state.process.poll_near(&|tile| self.tiles.is_near(tile)) {
+        while let Some(action) = state.process.poll_near(&|site, tile| self.tiles.is_near(site, tile)) {
             match action {
                 Action::Send { to, message } => state.post(to, &message),
-                Action::Run(run) => state.runs.push_back(run),
+                Action::Run(run) => state.runs[self.sites.of_run(&run)].push_back(run),
                 Action::Release(tile) => self.release(state, tile),
                 Action::Finished => state.finished = true,
             }
         }
-        for _ in 0..state.idle.min(state.jobs()) {
-            self.changed.notify_one();
+        for (site, changed) in self.changed.iter().enumerate() {
+            (0..state.idle[site].min(state.jobs(site))).for_each(|_| changed.notify_one());
         }
         if state.finished || !state.letters.is_empty() {
             self.waker.wake();
@@ -162,7 +168,7 @@ impl<'a, W: RankTiles> Stage<'a, W> {
         samples.event(|| Sample {
             at_ns: epoch.elapsed().as_nanos() as u64,
             ready: process.ready() as u32,
-            busy: (workers - *idle) as u32,
+            busy: (workers - idle.iter().sum::<usize>()) as u32,
             held_bytes: *packed_bytes + *buffer_bytes,
         });
     }
@@ -214,7 +220,7 @@ impl<'a, W: RankTiles> Stage<'a, W> {
     /// Lets the workers go.
     pub fn end(&self) {
         self.lock().ended = true;
-        self.changed.notify_all();
+        self.changed.iter().for_each(Condvar::notify_all);
         self.waker.wake();
     }
 
@@ -238,19 +244,22 @@ impl<'a, W: RankTiles> Stage<'a, W> {
 }
 
 impl State {
-    fn jobs(&self) -> usize {
-        self.unpacks.len() + self.runs.len()
+    fn jobs(&self, site: usize) -> usize {
+        let unpacks = if site == Sites::HOST { self.unpacks.len() } else { 0 };
+        unpacks + self.runs[site].len()
     }
 
     /// Whether all workers are busy and find more when they are done.
     pub fn has_work_in_store(&self) -> bool {
-        self.idle == 0 && (self.jobs() > 0 || self.process.ready() > 0)
+        let waiting = (0..self.runs.len()).any(|site| self.jobs(site) > 0);
+        self.idle.iter().all(|&idle| idle == 0) && (waiting || self.process.ready() > 0)
     }
 
-    /// Work for a worker.
-    pub fn next_job(&mut self) -> Option<Job> {
-        let unpack = self.unpacks.pop_front().map(|(tile, body)| Job::Unpack(tile, body));
-        unpack.or_else(|| self.runs.pop_front().map(Job::Run))
+    /// Work for a worker of a site; conversions are for the host.
+    pub fn next_job(&mut self, site: usize) -> Option<Job> {
+        let unpack = if site == Sites::HOST { self.unpacks.pop_front() } else { None };
+        let unpack = unpack.map(|(tile, body)| Job::Unpack(tile, body));
+        unpack.or_else(|| self.runs[site].pop_front().map(Job::Run))
     }
 
     /// Whether workers are to leave.

@@ -83,6 +83,7 @@ fn plan(grid: ProcessGrid, tiles: usize, delivery: DeliveryKind) -> RankPlan {
         policy: Policy::Fifo,
         slots: grid.least_slots(tiles),
         workers: 0,
+        devices: None,
         most_updates: 1,
         imports: false,
         room_tiles: 8,

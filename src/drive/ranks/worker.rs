@@ -31,12 +31,12 @@ impl<W: RankTiles> Stage<'_, W> {
     /// Works until the rank is done.
     pub fn work(&self, local: &mut W::Local) -> WorkerReport {
         let _alarm = Alarm(self);
-        let (mut report, mut log) = (WorkerReport::default(), self.span_log());
+        let (mut report, mut log, site) = (WorkerReport::default(), self.span_log(), W::site(local));
         let mut since = Instant::now();
         let mut state = self.lock();
         while !state.is_ended() {
-            let Some(job) = state.next_job() else {
-                state = self.wait(state);
+            let Some(job) = state.next_job(site) else {
+                state = self.wait(site, state);
                 continue;
             };
             drop(state);

@@ -5,12 +5,16 @@
 //! Promise: a small residual; a double has no fixed bits here, since devices sum in orders of their own.
 
 mod factor;
+mod on_device;
 mod report;
 mod run;
 mod tiles;
 
+pub(in crate::ops) use factor::factor;
+pub(in crate::ops) use on_device::{lane, submit};
 pub use report::{DeviceShare, DoubleReport};
 pub(in crate::ops) use run::failure;
+pub(in crate::ops) use tiles::{HostTiles, Tiling};
 
 use crate::context::Context;
 use crate::device::Device;
@@ -98,5 +102,5 @@ pub fn double_cholesky(
     if tile_rows == 0 {
         return Err(Error::InvalidArgument("a tile of 0 rows: choose 1 or more".into()));
     }
-    run::run(ctx, devices, a, tiles::Tiling::new(order, tile_rows.min(order.max(1))), options)
+    run::run(ctx, devices, a, Tiling::new(order, tile_rows.min(order.max(1))), options)
 }

@@ -1,6 +1,6 @@
 //! What a factorisation of doubles on devices tells about itself: times, bytes moved, memory.
 
-use crate::device::{Description, Traffic};
+use crate::device::{Description, Device, Traffic};
 use crate::runtime::{CacheCounters, Policy, Victim};
 use serde::Serialize;
 
@@ -23,6 +23,22 @@ pub struct DeviceShare {
     pub device_seconds: f64,
     /// Most bytes that were allocated on it at any time.
     pub peak_bytes: u64,
+}
+
+impl DeviceShare {
+    /// What a device itself tells, since it told `before`.
+    pub(in crate::ops) fn of(device: &dyn Device, before: &Traffic) -> DeviceShare {
+        DeviceShare {
+            device: device.description(),
+            room_tiles: 0,
+            tasks: 0,
+            traffic: device.traffic().since(before),
+            cache: CacheCounters::default(),
+            staged_bytes: 0,
+            device_seconds: 0.0,
+            peak_bytes: device.peak_bytes(),
+        }
+    }
 }
 
 /// The plan, the times and the traffic of one factorisation.

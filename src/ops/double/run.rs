@@ -1,28 +1,22 @@
 //! Carries a factorisation of doubles out: tiles to their homes, tasks as the conductors say, the factor at the end.
 
 use super::factor::factor;
+use super::on_device::{lane, submit};
 use super::report::{DeviceShare, DoubleReport};
 use super::tiles::{HostTiles, Tiling};
 use super::{DeviceLayout, DoubleOptions};
 use crate::context::Context;
-use crate::device::{Device, Element, Gemm, Operand, Region, Stream, Traffic, Trsm};
-use crate::drive::{Home, Lane, Meter, Player, TileTasks, conduct, slot_bytes};
+use crate::device::{Device, Region, Stream, Traffic};
+use crate::drive::{Home, Meter, Player, TileTasks, conduct};
 use crate::error::{Error, Result};
 use crate::kernels::f64::tile::TileKernels;
 use crate::plan::RankGrid;
-use crate::runtime::{Conductor, ConductorOptions, Task, TaskQueue, TileId, baseline_bytes, least_room_tiles};
+use crate::runtime::{Conductor, ConductorOptions, Task, TaskQueue, TileId, baseline_bytes};
 use rug::Float;
 use rug::float::Special;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
-
-/// Strips of a tile on the diagonal that are updated each from its own diagonal on: of the product only
-/// `(1 + 1 / strips) / 2` is computed.
-const SYRK_STRIPS: usize = 4;
-
-/// Narrower strips are not worth a product of their own.
-const LEAST_STRIP_COLUMNS: usize = 32;
 
 /// One factorisation under way.
 struct Run<'a> {
@@ -45,8 +39,10 @@ pub(super) fn run(
 ) -> Result<DoubleReport> {
     let start = Instant::now();
     let seconds = |since: Instant| since.elapsed().as_secs_f64();
+    // One device alone reads nothing of others.
+    let staged = if devices.len() > 1 { devices.len() } else { 0 };
     let kernel_bytes = ctx.threads() as u64 * TileKernels::BYTES;
-    let host_bytes = HostTiles::planned_bytes(&tiling, devices.len()) + kernel_bytes;
+    let host_bytes = HostTiles::planned_bytes(&tiling, tiling.graph.all_tiles(), staged) + kernel_bytes;
     ctx.admit(host_bytes)?;
     let owner = owner(devices.len(), options.layout);
     let queue = TaskQueue::new(tiling.graph, devices.len(), &owner);
@@ -55,7 +51,8 @@ pub(super) fn run(
     for (index, device) in devices.iter().enumerate() {
         players.push(player(device, index, &tiling, options, &queue)?);
     }
-    let host = HostTiles::new(tiling, devices, &owner)?;
+    let owners = tiling.graph.all_tiles().map(|tile| (tile, owner(tile)));
+    let host = HostTiles::new(tiling, devices, owners, staged)?;
     host.load(ctx, a)?;
     let load_seconds = seconds(start);
     let tasks = tiling.graph.tasks().count() as u64;
@@ -108,7 +105,7 @@ fn owner(devices: usize, layout: DeviceLayout) -> impl Fn(TileId) -> usize {
     move |tile| tile.row % grid.rows * grid.cols + tile.col % grid.cols
 }
 
-/// A device with as much room as the limit and its memory allow.
+/// A device with its decisions.
 fn player(
     device: &Arc<dyn Device>,
     index: usize,
@@ -116,16 +113,7 @@ fn player(
     options: &DoubleOptions,
     queue: &TaskQueue,
 ) -> Result<Player<impl Fn(TileId) -> u64 + Send + use<>>> {
-    let slot = slot_bytes(tiling.most_bytes()).max(1) as u64;
-    let least = least_room_tiles(tiling.graph);
-    let free_bytes = device.capacity_bytes().saturating_sub(device.used_bytes());
-    // A library that the device's driver loads takes some memory of its own.
-    let limit_bytes = options.device_bytes.unwrap_or(free_bytes - free_bytes / 16);
-    let most = (limit_bytes / slot).min(tiling.graph.tile_count() as u64) as usize;
-    if most < least {
-        return Err(Error::DeviceLimit { limit_bytes, minimum_bytes: least as u64 * slot });
-    }
-    let lane = Lane::new(device.clone(), tiling.most_bytes(), (least, most), options.streams)?;
+    let lane = lane(device, tiling, options.device_bytes, options.streams)?;
     let choices = ConductorOptions {
         device: index,
         policy: options.policy,
@@ -135,20 +123,18 @@ fn player(
     };
     let own = *tiling;
     let conductor = Conductor::new(choices, queue, move |tile| own.bytes(tile) as u64);
-    Ok(Player { lane, conductor, in_flight: 2 * options.lookahead + 2, task_count: 0, seconds: 0.0 })
+    Ok(Player::new(lane, conductor, 2 * options.lookahead + 2))
 }
 
 fn share<B: Fn(TileId) -> u64>(player: &Player<B>, before: &Traffic, staged_bytes: u64) -> DeviceShare {
     let device = player.lane.device();
     DeviceShare {
-        device: device.description(),
         room_tiles: player.lane.room_tiles(),
         tasks: player.task_count,
-        traffic: device.traffic().since(before),
         cache: player.conductor.counters(),
         staged_bytes,
         device_seconds: player.seconds,
-        peak_bytes: device.peak_bytes(),
+        ..DeviceShare::of(&**device, before)
     }
 }
 
@@ -158,28 +144,7 @@ impl TileTasks for Run<'_> {
     }
 
     fn submit(&self, device: &dyn Device, stream: Stream, task: Task, regions: &[Region]) -> Result<()> {
-        let tiling = &self.host.tiling;
-        let (m, n) = tiling.shape(tiling.graph.output(task));
-        let operand = |region: &Region, ld: usize| Operand { region: region.clone(), ld, stride: 0 };
-        match (task, regions) {
-            (Task::Trsm { .. }, [l, b]) => device.solve(stream, &Trsm { m, n, l: operand(l, n), b: operand(b, m) }),
-            (Task::Gemm { k, .. }, [x, y, c]) => {
-                let depth = tiling.rows(k).len();
-                device.multiply(stream, &take_off((m, n, depth), operand(x, m), operand(y, n), operand(c, m)))
-            }
-            (Task::Syrk { k, .. }, [x, c]) => {
-                let depth = tiling.rows(k).len();
-                let width = n.div_ceil(SYRK_STRIPS).max(LEAST_STRIP_COLUMNS);
-                for first in (0..n).step_by(width) {
-                    let x = operand(&x.from(first * size_of::<f64>()), m);
-                    let c = operand(&c.from((first * m + first) * size_of::<f64>()), m);
-                    let shape = (m - first, width.min(n - first), depth);
-                    device.multiply(stream, &take_off(shape, x.clone(), x, c))?;
-                }
-                Ok(())
-            }
-            _ => unreachable!("{task:?} with {} tiles is not for a device", regions.len()),
-        }
+        submit(&self.host.tiling, device, stream, task, regions)
     }
 
     fn factor(&self, k: usize) -> Result<()> {
@@ -201,12 +166,6 @@ impl TileTasks for Run<'_> {
     fn advanced(&self, _task: Task) -> Result<()> {
         self.meter.add("factor", 1)
     }
-}
-
-/// `C := C - X Y^T`.
-fn take_off((m, n, k): (usize, usize, usize), a: Operand, b: Operand, c: Operand) -> Gemm {
-    let (batch, element) = (1, Element::F64);
-    Gemm { element, m, n, k, a, b, c, batch, negate: true, accumulate: true, by_rows: true }
 }
 
 /// The error for a pivot that is not positive: rounding moves it by about `index eps` of the diagonal entry.

@@ -8,15 +8,16 @@ use crate::device::{Device, Pinned};
 use crate::drive::{self, Home};
 use crate::error::{Error, Result};
 use crate::runtime::{CholeskyGraph, TileId};
+use rustc_hash::FxHashMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Staging buffers of a device, where there are several: one is filled while another is copied from.
+/// Staging buffers of a device that reads what lies elsewhere: one is filled while another is copied from.
 const STAGING_BUFFERS: usize = 3;
 
 /// How a matrix is cut.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Tiling {
+pub(in crate::ops) struct Tiling {
     pub order: usize,
     pub tile_rows: usize,
     pub graph: CholeskyGraph,
@@ -47,11 +48,6 @@ impl Tiling {
         let rows = self.tile_rows.min(self.order);
         rows * rows * size_of::<f64>()
     }
-
-    /// Bytes of all tiles.
-    pub fn all_bytes(&self) -> u64 {
-        self.graph.all_tiles().map(|tile| self.bytes(tile) as u64).sum()
-    }
 }
 
 /// Buffers that are used in turn.
@@ -61,46 +57,67 @@ struct Staging {
     bytes: u64,
 }
 
-/// The homes of all tiles.
-pub(super) struct HostTiles {
+/// What a lock guards is whole also where its holder panicked.
+fn lock(staging: &Mutex<Staging>) -> MutexGuard<'_, Staging> {
+    staging.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A tile's home, and the device that owns it.
+struct OwnHome {
+    pinned: Pinned,
+    owner: usize,
+}
+
+/// The homes of some tiles: all of a matrix, or those of one rank.
+pub(in crate::ops) struct HostTiles {
     pub tiling: Tiling,
-    homes: Vec<Pinned>,
-    owners: Vec<usize>,
+    homes: FxHashMap<TileId, OwnHome>,
     staging: Vec<Mutex<Staging>>,
 }
 
 impl HostTiles {
-    /// Memory for all tiles, each from its owner.
+    /// Memory for tiles, each from the device that owns it; staging buffers for so many of the devices.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`], [`Error::DeviceLost`].
-    pub fn new(tiling: Tiling, devices: &[Arc<dyn Device>], owner: impl Fn(TileId) -> usize) -> Result<HostTiles> {
-        let owners = tiling.graph.all_tiles().map(owner).collect::<Vec<_>>();
-        let home = |(tile, &owner): (TileId, &usize)| devices[owner].allocate_pinned(tiling.bytes(tile));
-        let homes = tiling.graph.all_tiles().zip(&owners).map(home).collect::<Result<Vec<_>>>()?;
-        let several = if devices.len() > 1 { STAGING_BUFFERS } else { 0 };
+    pub fn new(
+        tiling: Tiling,
+        devices: &[Arc<dyn Device>],
+        owners: impl Iterator<Item = (TileId, usize)>,
+        staged: usize,
+    ) -> Result<HostTiles> {
+        let home = |(tile, owner): (TileId, usize)| {
+            let pinned = devices[owner].allocate_pinned(tiling.bytes(tile))?;
+            Ok((tile, OwnHome { pinned, owner }))
+        };
+        let homes = owners.map(home).collect::<Result<_>>()?;
         let staging = |device: &Arc<dyn Device>| {
-            let buffers = (0..several).map(|_| device.allocate_pinned(tiling.most_bytes()));
+            let buffers = (0..STAGING_BUFFERS).map(|_| device.allocate_pinned(tiling.most_bytes()));
             Ok(Mutex::new(Staging { buffers: buffers.collect::<Result<_>>()?, next: 0, bytes: 0 }))
         };
-        let staging = devices.iter().map(staging).collect::<Result<Vec<_>>>()?;
-        Ok(HostTiles { tiling, homes, owners, staging })
+        let staging = devices[..staged].iter().map(staging).collect::<Result<_>>()?;
+        Ok(HostTiles { tiling, homes, staging })
     }
 
-    /// Bytes of host memory for so many devices.
-    pub fn planned_bytes(tiling: &Tiling, devices: usize) -> u64 {
-        let staged = if devices > 1 { devices * STAGING_BUFFERS * tiling.most_bytes() } else { 0 };
-        tiling.all_bytes() + staged as u64
+    /// Bytes of host memory for these tiles, and for staging buffers of so many devices.
+    pub fn planned_bytes(tiling: &Tiling, tiles: impl Iterator<Item = TileId>, staged: usize) -> u64 {
+        let homes = tiles.map(|tile| tiling.bytes(tile) as u64).sum::<u64>();
+        homes + (staged * STAGING_BUFFERS * tiling.most_bytes()) as u64
     }
 
     /// The home of a tile at its owner.
     pub fn own(&self, tile: TileId) -> &Pinned {
-        &self.homes[self.tiling.graph.index(tile)]
+        &self.homes.get(&tile).expect("the tile has its home here").pinned
+    }
+
+    /// The device that owns a tile, where its home is here.
+    pub fn owner(&self, tile: TileId) -> Option<usize> {
+        self.homes.get(&tile).map(|home| home.owner)
     }
 
     /// Bytes that a device copied from the homes of others.
     pub fn staged_bytes(&self, device: usize) -> u64 {
-        self.staging[device].lock().unwrap_or_else(PoisonError::into_inner).bytes
+        self.staging.get(device).map_or(0, |staging| lock(staging).bytes)
     }
 
     /// Memory of `device` that holds a tile: its home, or a copy where another device owns it.
@@ -108,16 +125,24 @@ impl HostTiles {
     /// # Errors
     /// [`Error::DeviceLost`].
     pub fn home(&self, device: usize, tile: TileId) -> Result<Home> {
-        let (index, bytes) = (self.tiling.graph.index(tile), self.tiling.bytes(tile));
-        if self.owners[index] == device {
-            return Ok(Home { pinned: self.homes[index].clone(), bytes });
+        let home = self.homes.get(&tile).expect("the tile has its home here");
+        if home.owner == device {
+            return Ok(Home { pinned: home.pinned.clone(), bytes: self.tiling.bytes(tile) });
         }
-        let mut staging = self.staging[device].lock().unwrap_or_else(PoisonError::into_inner);
+        self.stage(device, &home.pinned.lock()?)
+    }
+
+    /// Memory of `device` with a copy of a tile that lies elsewhere.
+    ///
+    /// # Errors
+    /// [`Error::DeviceLost`].
+    pub fn stage(&self, device: usize, tile: &[u8]) -> Result<Home> {
+        let mut staging = lock(&self.staging[device]);
         staging.next = (staging.next + 1) % STAGING_BUFFERS;
-        staging.bytes += bytes as u64;
+        staging.bytes += tile.len() as u64;
         let pinned = staging.buffers[staging.next].clone();
-        pinned.lock()?[..bytes].copy_from_slice(&self.homes[index].lock()?);
-        Ok(Home { pinned, bytes })
+        pinned.lock()?[..tile.len()].copy_from_slice(tile);
+        Ok(Home { pinned, bytes: tile.len() })
     }
 
     /// Copies the lower triangle in; above the diagonal of the matrix tiles get zeros.
@@ -159,7 +184,7 @@ impl HostTiles {
     /// # Errors
     /// [`Error::DeviceLost`].
     pub fn settle(&self) -> Result<()> {
-        self.homes.iter().try_for_each(|home| home.lock().map(drop))
+        self.homes.values().try_for_each(|home| home.pinned.lock().map(drop))
     }
 
     /// Copies the lower triangle out, once nothing can fail any more.

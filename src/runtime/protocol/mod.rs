@@ -16,6 +16,7 @@ mod message;
 mod process;
 mod progress;
 mod ready;
+mod sites;
 #[cfg(test)]
 mod tests;
 
@@ -23,6 +24,7 @@ pub use delivery::{Binomial, CsList, Delivery, DeliveryKind, PointToPoint, Synch
 pub use grid::ProcessGrid;
 pub use message::{Client, Message};
 pub use process::{Counters, Process};
+pub use sites::{DeviceSites, Sites};
 
 use crate::runtime::{Policy, TileId};
 use serde::Serialize;
@@ -39,7 +41,7 @@ pub enum Termination {
     AllToAll,
 }
 
-/// Choices of a process; the same on all of them but for the policy.
+/// Choices of a process; the same on all of them but for the policy and what belongs to workers and devices.
 #[derive(Clone, Copy, Debug)]
 pub struct ProtocolOptions {
     /// Who sends a tile to whom.
@@ -50,13 +52,15 @@ pub struct ProtocolOptions {
     pub policy: Policy,
     /// Tiles of other processes that have room at a time.
     pub slots: usize,
-    /// Runs that may be under way at a time.
+    /// Runs that may be under way at a time; on the host, where there are devices.
     pub workers: usize,
+    /// The devices of this process, where it has any; every process may have others.
+    pub devices: Option<DeviceSites>,
     /// Most updates of a run; with more than one, a run may also finish its tile.
     pub most_updates: usize,
     /// Whether a tile that came must be converted before tasks can read it ([`Event::Imported`]).
     pub imports: bool,
-    /// Tiles that a device has room for, for the policies that ask.
+    /// Tiles that each device has room for, for the policies that ask.
     pub room_tiles: usize,
 }
 

@@ -4,7 +4,7 @@ use super::admission::Admission;
 use super::lists::{ClientList, Route};
 use super::progress::{MOST_SLOTS, Operand, Progress};
 use super::ready::Ready;
-use super::{Action, Client, Delivery, Event, Message, ProcessGrid, ProtocolOptions, Termination, TileRun};
+use super::{Action, Client, Delivery, Event, Message, ProcessGrid, ProtocolOptions, Sites, Termination, TileRun};
 use crate::error::Result;
 use crate::runtime::policy::Priorities;
 use crate::runtime::{CholeskyGraph, TileId};
@@ -57,11 +57,14 @@ pub struct Process {
     delivery: &'static dyn Delivery,
     progress: Progress,
     admission: Admission,
-    ready: Ready,
+    sites: Sites,
+    /// By site.
+    ready: Vec<Ready>,
     /// Own tiles that somebody is still to get.
     outboxes: FxHashMap<TileId, Outbox>,
     actions: VecDeque<Action>,
-    running: usize,
+    /// Runs under way, by site.
+    running: Vec<usize>,
     /// Processes that are not known to have finished, under all-to-all termination.
     unheard: usize,
     told: bool,
@@ -86,9 +89,14 @@ impl Process {
         assert!(rank < grid.size(), "process {rank} of {}", grid.size());
         let delivery = options.delivery.rule();
         let progress = Progress::new(grid, graph, rank, delivery.in_steps());
-        let priorities = match delivery.in_steps() {
-            true => Priorities::Steps,
-            false => Priorities::new(options.policy, graph, options.room_tiles, |tile| grid.owner(tile) == rank),
+        let sites = Sites::new(grid, &options);
+        let ready = |site: usize| {
+            let owns = |tile| grid.owner(tile) == rank && sites.of_tile(tile) == site;
+            let priorities = match delivery.in_steps() {
+                true => Priorities::Steps,
+                false => Priorities::new(options.policy, graph, options.room_tiles, owns),
+            };
+            Ready::new(options.policy, graph, priorities)
         };
         let unheard = if options.termination == Termination::AllToAll { grid.size() - 1 } else { 0 };
         let mut process = Process {
@@ -99,10 +107,11 @@ impl Process {
             delivery,
             progress,
             admission: Admission::new(grid, graph.tiles, rank, options.slots.min(MOST_SLOTS)),
-            ready: Ready::new(options.policy, graph, priorities),
+            sites,
+            ready: (0..sites.count()).map(ready).collect(),
             outboxes: FxHashMap::default(),
             actions: VecDeque::new(),
-            running: 0,
+            running: vec![0; sites.count()],
             unheard,
             told: false,
             stopped: false,
@@ -123,7 +132,7 @@ impl Process {
 
     /// Ready tiles that no worker has taken.
     pub fn ready(&self) -> usize {
-        self.ready.len()
+        self.ready.iter().map(Ready::len).sum()
     }
 
     /// Slots in use.
@@ -143,27 +152,34 @@ impl Process {
 
     /// The next action, where all tiles are equally near.
     pub fn poll(&mut self) -> Option<Action> {
-        self.poll_near(&|_| true)
+        self.poll_near(&|_, _| true)
     }
 
-    /// The next action; `resident` tells which tiles lie where the work is done.
-    pub fn poll_near(&mut self, resident: &dyn Fn(TileId) -> bool) -> Option<Action> {
+    /// The next action; `resident` tells which tiles lie at a site.
+    pub fn poll_near(&mut self, resident: &dyn Fn(usize, TileId) -> bool) -> Option<Action> {
         if let Some(action) = self.actions.pop_front() {
             return Some(action);
         }
-        if self.running < self.options.workers
-            && !self.stopped
-            && let Some(tile) = self.ready.pop(resident)
+        if !self.stopped
+            && let Some(run) = (0..self.sites.count()).find_map(|site| self.next_run(site, resident))
         {
-            self.running += 1;
-            return Some(Action::Run(self.progress.run(tile, self.options.most_updates)));
+            return Some(Action::Run(run));
         }
-        if !self.finished && self.running == 0 && (self.stopped || self.is_complete()) {
+        if !self.finished && self.running.iter().all(|&running| running == 0) && (self.stopped || self.is_complete()) {
             self.finished = true;
             return Some(Action::Finished);
         }
         // What has just been said about the end.
         self.actions.pop_front()
+    }
+
+    /// A run at a site that has a worker for it.
+    fn next_run(&mut self, site: usize, resident: &dyn Fn(usize, TileId) -> bool) -> Option<TileRun> {
+        let is_free = self.running[site] < self.sites.workers(site);
+        let tile = is_free.then(|| self.ready[site].pop(&|tile| resident(site, tile))).flatten()?;
+        self.running[site] += 1;
+        let apart = self.sites.finishes_apart(tile);
+        Some(self.progress.run(tile, self.options.most_updates, apart))
     }
 
     fn is_complete(&mut self) -> bool {
@@ -384,13 +400,14 @@ impl Process {
     /// Puts a tile into the ready queue, if something can be done on it.
     fn offer(&mut self, tile: TileId) {
         if let Some(k) = self.progress.take(tile) {
-            self.ready.push(if k < tile.col { self.graph.update(tile, k) } else { self.graph.finish(tile) });
-            self.counters.peak_ready = self.counters.peak_ready.max(self.ready.len() as u64);
+            let task = if k < tile.col { self.graph.update(tile, k) } else { self.graph.finish(tile) };
+            self.ready[self.sites.of_task(task, tile)].push(task);
+            self.counters.peak_ready = self.counters.peak_ready.max(self.ready() as u64);
         }
     }
 
     fn done(&mut self, run: &TileRun) {
-        self.running -= 1;
+        self.running[self.sites.of_run(run)] -= 1;
         if self.stopped {
             return;
         }

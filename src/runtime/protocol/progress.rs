@@ -173,13 +173,14 @@ impl Progress {
     }
 
     /// What can be done now on a tile that was taken: at most so many updates, and its last task with them if several
-    /// are allowed.
-    pub fn run(&self, tile: TileId, most_updates: usize) -> TileRun {
+    /// are allowed and it need not run apart from them.
+    pub fn run(&self, tile: TileId, most_updates: usize, apart: bool) -> TileRun {
         let start = self.tiles[self.index(tile)].applied as usize;
         let most = tile.col.min(start.saturating_add(most_updates));
         let is_ready = |&k: &usize| self.is_due(k) && self.operands(tile, k).is_some();
         let end = start + (start..most).take_while(is_ready).count();
-        let finish = end == tile.col && (most_updates > 1 || start == end) && self.can_finish(tile);
+        let joins = start == end || (most_updates > 1 && !apart);
+        let finish = end == tile.col && joins && self.can_finish(tile);
         TileRun { tile, updates: start..end, finish }
     }
 

@@ -32,6 +32,7 @@ fn options(delivery: DeliveryKind, policy: Policy, slots: usize) -> ProtocolOpti
         policy,
         slots,
         workers: 2,
+        devices: None,
         most_updates: 1,
         imports: false,
         room_tiles: 8,
@@ -66,6 +67,7 @@ impl World {
                 Action::Run(run) => {
                     self.check(process, &run);
                     self.flights.push(Flight::Work { process, run });
+                    self.check_sites(process);
                 }
                 Action::Release(tile) => {
                     let held = self.data[process].contains(&tile);
@@ -93,6 +95,22 @@ impl World {
             assert!(self.graph.predecessors(task).iter().all(|last| self.done.contains(last)), "{task:?}");
             assert!(self.done.insert(task), "{task:?} came twice");
         }
+    }
+
+    /// No site does more than it has workers for, and POTRF is a run of its own where it has a site of its own.
+    fn check_sites(&self, process: usize) {
+        let sites = Sites::new(self.grid, &self.options);
+        let mut running = vec![0; sites.count()];
+        for flight in &self.flights {
+            if let Flight::Work { process: owner, run } = flight
+                && *owner == process
+            {
+                running[sites.of_run(run)] += 1;
+                let joined = run.finish && !run.updates.is_empty() && run.tile.row == run.tile.col;
+                assert!(!joined || self.options.devices.is_none(), "{run:?}");
+            }
+        }
+        assert!((0..sites.count()).all(|site| running[site] <= sites.workers(site)), "{running:?}");
     }
 
     fn step(&mut self) {
@@ -153,6 +171,8 @@ fn every_run_ends_with_all_tasks_done_and_the_fewest_slots_are_enough() {
                     options.workers = 1 + seed % 3;
                     options.most_updates = [1, usize::MAX, 3][seed % 3];
                     options.imports = seed % 2 == 1;
+                    let devices = [(1, 1), (1, 2), (2, 2)].map(|(rows, cols)| DeviceSites { rows, cols, workers: 2 });
+                    options.devices = devices.get((seed + tiles) % 4).copied();
                     options.termination = [Termination::Lists, Termination::AllToAll][seed / 2 % 2];
                     let world = World::new(grid, tiles, options, seed as u64 + tiles as u64).run();
                     let place = format!("{grid:?}, {tiles} tiles, {} {policy:?}", delivery.name());

@@ -164,6 +164,7 @@ impl Plan {
             policy: options.policy,
             slots: self.slots,
             workers: self.threads,
+            devices: None,
             most_updates: usize::MAX,
             imports: true,
             room_tiles: self.tiling.graph.tile_count().max(1),

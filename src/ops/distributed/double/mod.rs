@@ -5,11 +5,13 @@
 //! Promise: a small residual. On one kind of CPU the bits depend on the size of tiles alone: not on the grid, threads,
 //! delivery or policy, since the updates of a tile are applied in the order of their columns.
 
+mod devices;
 mod matrix;
 #[cfg(test)]
 mod tests;
 mod work;
 
+pub use devices::RankDevices;
 pub use matrix::DoubleMatrix;
 
 use crate::comm::{Reduction, Transport, agreed};
@@ -18,7 +20,8 @@ use crate::drive::{Meter, RankPlan, RankReport, run_ranks};
 use crate::error::{Error, Result};
 use crate::kernels::f64::tile::TileKernels;
 use crate::runtime::protocol::{DeliveryKind, ProcessGrid, ProtocolOptions, Termination};
-use crate::runtime::{CholeskyGraph, Policy};
+use crate::runtime::{CholeskyGraph, Policy, Victim};
+use devices::{DeviceWork, Fleet};
 use serde::Serialize;
 use work::Work;
 
@@ -29,8 +32,13 @@ pub struct DoubleRankOptions {
     pub delivery: DeliveryKind,
     /// When a rank may end.
     pub termination: Termination,
-    /// Which ready tile is worked on next.
-    pub policy: Policy,
+    /// Which ready tile is worked on next; `None` for the critical path on CPUs, and for what moves few bytes on
+    /// devices.
+    pub policy: Option<Policy>,
+    /// Which tile leaves a device's memory.
+    pub victim: Victim,
+    /// Workers of each device: several overlap copies of one run with the work of another.
+    pub device_workers: usize,
     /// Tiles of other ranks that a rank has room for at a time; `None` for some columns of them.
     pub slots: Option<usize>,
     /// Most updates that a worker applies to a tile in a row.
@@ -44,7 +52,9 @@ impl Default for DoubleRankOptions {
         DoubleRankOptions {
             delivery: DeliveryKind::default(),
             termination: Termination::default(),
-            policy: Policy::CriticalPath,
+            policy: None,
+            victim: Victim::default(),
+            device_workers: 3,
             slots: None,
             most_updates: 4,
             spans: false,
@@ -54,6 +64,9 @@ impl Default for DoubleRankOptions {
 
 /// Columns of tiles of other ranks that have room by default: so far may one rank be ahead of another.
 const DEFAULT_COLUMNS: usize = 4;
+
+/// What moves the fewest bytes on devices.
+const DEVICE_POLICY: Policy = Policy::Greedy;
 
 /// What one factorisation tells about itself.
 #[derive(Clone, Debug, Serialize)]
@@ -72,8 +85,14 @@ pub struct DoubleRankReport {
     pub seconds: f64,
     /// `order^3 / 3` operations over `seconds`, in units of 1e9.
     pub gflops: f64,
+    /// Which ready tile was worked on next.
+    pub policy: Policy,
+    /// Which tile left a device's memory.
+    pub victim: Victim,
     /// What this rank did.
     pub rank: RankReport,
+    /// What its devices did, where it has any.
+    pub devices: Option<RankDevices>,
 }
 
 /// `A = L L^T` in place of the lower triangle of a symmetric positive definite matrix in tiles over the ranks of
@@ -99,26 +118,40 @@ pub fn double_cholesky_ranks(
     let graph = CholeskyGraph { tiles: map.tile_rows() };
     let wanted = options.slots.unwrap_or(DEFAULT_COLUMNS * grid.least_slots(graph.tiles));
     let slots = grid.useful_slots(graph.tiles, wanted);
+    let devices = ctx.devices().devices.len();
+    let kernel_bytes = ctx.threads() as u64 * TileKernels::BYTES;
     let prepared = check(options)
         .and_then(|()| a.check_finite())
-        .and_then(|()| ctx.admit(slots as u64 * a.most_bytes() + ctx.threads() as u64 * TileKernels::BYTES));
-    let rooms = agreed(world, prepared.and_then(|()| a.rooms(slots)))?;
+        .and_then(|()| ctx.admit(slots as u64 * a.most_bytes() + kernel_bytes + devices::planned_bytes(a, devices)))
+        .and_then(|()| Ok((Fleet::open(ctx, a, options)?, a.rooms(slots)?)));
+    let (fleet, rooms) = agreed(world, prepared)?;
     let mut post = world.open_post()?;
+    let policy = options.policy.unwrap_or(if fleet.is_some() { DEVICE_POLICY } else { Policy::CriticalPath });
     let protocol = ProtocolOptions {
         delivery: options.delivery,
         termination: options.termination,
-        policy: options.policy,
+        policy,
         slots,
         workers: ctx.threads(),
+        devices: fleet.as_ref().map(Fleet::sites),
         most_updates: options.most_updates,
         imports: false,
-        room_tiles: graph.tile_count(),
+        room_tiles: fleet.as_ref().map_or(graph.tile_count(), Fleet::room_tiles),
     };
     let plan = RankPlan { grid, graph, protocol, spans: options.spans };
     let tasks = a.tiles().map(|(tile, _)| tile.col as u64 + 1).sum();
-    let mut kernels = (0..ctx.threads()).map(|_| TileKernels::new()).collect::<Vec<_>>();
     let work = Work::new(a, rooms, Meter::new(ctx, tasks));
-    let report = run_ranks(world, &mut *post, &plan, &work, &mut kernels)?;
+    let report = match &fleet {
+        None => {
+            let mut kernels = (0..ctx.threads()).map(|_| TileKernels::new()).collect::<Vec<_>>();
+            run_ranks(world, &mut *post, &plan, &work, &mut kernels)
+        }
+        Some(fleet) => {
+            let mut locals = fleet.locals(ctx);
+            run_ranks(world, &mut *post, &plan, &DeviceWork { ctx, work, fleet }, &mut locals)
+        }
+    }?;
+    let devices = agreed(world, fleet.as_ref().map(|fleet| fleet.report(a)).transpose())?;
     let mut nanoseconds = [(report.seconds * 1e9) as u64];
     world.all_reduce(Reduction::Max, &mut nanoseconds)?;
     let seconds = nanoseconds[0] as f64 * 1e-9;
@@ -130,7 +163,10 @@ pub fn double_cholesky_ranks(
         slots,
         seconds,
         gflops: (map.rows as f64).powi(3) / 3.0 / seconds.max(1e-9) * 1e-9,
+        policy,
+        victim: options.victim,
         rank: report,
+        devices,
     })
 }
 

@@ -77,10 +77,11 @@ fn every_grid_gives_the_same_bits_under_every_choice() {
                 let options = DoubleRankOptions {
                     delivery,
                     termination,
-                    policy: policies[(ranks * 2 + index) % 6],
+                    policy: Some(policies[(ranks * 2 + index) % 6]),
                     slots: [Some(least), None][index % 2],
                     most_updates: [1, usize::MAX, 3][ranks % 3],
                     spans: ranks % 2 == 0,
+                    ..DoubleRankOptions::default()
                 };
                 let found = check(ranks, shape, grid, options);
                 assert_eq!(bits.get_or_insert(found.clone()), &found, "{shape:?} on {grid:?}");
@@ -99,7 +100,7 @@ fn all_deliveries_end_at_the_fewest_slots() {
     for (seed, delivery) in DeliveryKind::ALL.into_iter().enumerate() {
         for (rows, cols) in [(2, 3), (1, 4), (4, 1)] {
             let slots = Some(ProcessGrid { rows, cols }.least_slots(12));
-            let policy = Policy::Random(seed as u64);
+            let policy = Some(Policy::Random(seed as u64));
             let options = DoubleRankOptions { delivery, slots, policy, ..DoubleRankOptions::default() };
             check(rows * cols, (95, 8), RankGrid { rows, cols }, options);
         }

@@ -4,7 +4,7 @@ use super::DoubleMatrix;
 use super::matrix::Words;
 use crate::comm::post::Body;
 use crate::drive::{Meter, RankTiles};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernels::f64::tile::{BadPivot, Tile, TileKernels, TileMut};
 use crate::ops::double::failure;
 use crate::plan::TileMap;
@@ -45,7 +45,7 @@ impl<'a> Work<'a> {
     }
 
     /// A finished tile.
-    fn operand(&self, tile: TileId) -> Words {
+    pub fn operand(&self, tile: TileId) -> Words {
         if self.own.contains_key(&tile) {
             return self.own(tile).clone();
         }
@@ -83,9 +83,18 @@ impl<'a> Work<'a> {
             kernels.trsm(self.view(diagonal, &self.operand(diagonal)), own);
             return Ok(());
         }
-        kernels.potrf(own).map_err(|BadPivot { index, pivot }| {
-            failure(self.map.row_range(row).start + index, pivot, self.diagonals[&row][index])
-        })
+        kernels.potrf(own).map_err(|bad| self.failure(row, bad))
+    }
+
+    /// The error for a pivot in the tile on the diagonal of a tile row.
+    pub fn failure(&self, row: usize, BadPivot { index, pivot }: BadPivot) -> Error {
+        failure(self.map.row_range(row).start + index, pivot, self.diagonals[&row][index])
+    }
+
+    /// Puts the words of a finished own tile in their place.
+    pub fn put(&self, tile: TileId, words: &[u64]) {
+        // Nobody else has a handle before the tile is finished, so nothing is copied.
+        Arc::make_mut(*self.own(tile)).copy_from_slice(words);
     }
 }
 

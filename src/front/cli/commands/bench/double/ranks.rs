@@ -3,12 +3,13 @@
 
 use crate::comm::{Reduction, Transport, agree, agreed};
 use crate::context::Context;
-use crate::distributed::{DoubleMatrix, DoubleRankOptions, DoubleRankReport, double_cholesky_ranks};
+use crate::distributed::{DoubleMatrix, DoubleRankOptions, DoubleRankReport, RankDevices, double_cholesky_ranks};
 use crate::error::{Error, Result};
 use crate::front::cli::commands::Session;
 use crate::front::cli::commands::bench::double::RESIDUAL_BOUND;
 use crate::front::cli::commands::bench::spread::Spread;
 use crate::front::cli::config::BenchDouble;
+use crate::front::cli::devices;
 use crate::front::cli::machine::Machine;
 use crate::front::cli::progress::{Bar, Visibility};
 use crate::front::cli::ranks::Ranks;
@@ -19,7 +20,9 @@ use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
 /// Rows of a tile by default: on fewer, messages and packing cost more than they hide; on more, ranks wait at the end.
-const TILE_ROWS: usize = 192;
+fn default_tile_rows(rows: usize) -> usize {
+    (rows / 20).next_multiple_of(64).clamp(192, 448)
+}
 
 /// Random vectors of the check.
 const VECTORS: u64 = 2;
@@ -32,6 +35,48 @@ pub struct RivalTimes {
     /// Of the slowest rank.
     pub seconds: Spread,
     pub gflops: f64,
+}
+
+/// What the devices of all ranks moved.
+#[derive(Serialize)]
+struct Moved {
+    devices: u64,
+    h2d_bytes: u64,
+    d2h_bytes: u64,
+    /// Bytes that would move if each task moved all of its tiles.
+    baseline_h2d_bytes: u64,
+    baseline_d2h_bytes: u64,
+    /// Tiles found where they were needed.
+    hits: u64,
+}
+
+impl Moved {
+    /// The sums over all ranks; `None` where none has a device. Collective.
+    fn of(world: &dyn Transport, own: Option<&RankDevices>) -> Result<Option<Moved>> {
+        let words = |own: &RankDevices| {
+            let hits = own.devices.iter().map(|share| share.cache.hits).sum();
+            let baseline = [own.baseline_h2d_bytes, own.baseline_d2h_bytes];
+            [own.devices.len() as u64, own.h2d_bytes, own.d2h_bytes, baseline[0], baseline[1], hits]
+        };
+        let mut sums = own.map_or([0; 6], words);
+        world.all_reduce(Reduction::Sum, &mut sums)?;
+        let [devices, h2d_bytes, d2h_bytes, baseline_h2d_bytes, baseline_d2h_bytes, hits] = sums;
+        let moved = Moved { devices, h2d_bytes, d2h_bytes, baseline_h2d_bytes, baseline_d2h_bytes, hits };
+        Ok((devices > 0).then_some(moved))
+    }
+
+    fn describe(&self) -> String {
+        let less = |bytes: u64, baseline: u64| 100.0 * (1.0 - bytes as f64 / baseline.max(1) as f64);
+        format!(
+            "{} device(s): h2d {}, {:.1} % less than every task for itself; d2h {}, {:.1} % less; {} hits",
+            self.devices,
+            format_bytes(self.h2d_bytes),
+            less(self.h2d_bytes, self.baseline_h2d_bytes),
+            format_bytes(self.d2h_bytes),
+            less(self.d2h_bytes, self.baseline_d2h_bytes),
+            self.hits
+        )
+    }
 }
 
 /// What is written by `--report`.
@@ -55,6 +100,8 @@ struct RanksReport {
     wait_seconds: f64,
     /// Bytes of tiles sent by all ranks.
     sent_bytes: u64,
+    /// Of the fastest run, where there are devices.
+    moved: Option<Moved>,
     /// The fastest run, as the root saw it.
     factor: DoubleRankReport,
     machine: Machine,
@@ -108,18 +155,13 @@ fn refuse_device_options(config: &BenchDouble) -> Result<()> {
 
 pub fn run(session: &mut Session, config: &BenchDouble, all: &Ranks, world: &dyn Transport) -> Result<()> {
     refuse_device_options(config)?;
-    if config.devices_given {
-        let message = "--device: doubles on several ranks are factored by the CPUs";
-        return Err(Error::InvalidArgument(message.into()));
-    }
     session.bar = Bar::new(Visibility::Hidden); // drawing would be timed
-    let builder = Context::builder().threads(config.engine.threads.unwrap_or(1));
-    let ctx = agreed(world, builder.build())?;
+    let ctx = agreed(world, context(config))?;
     let (rows, grid) = (config.rows, RankGrid::for_ranks(world.size()));
-    let tile_rows = config.tile_rows.unwrap_or(TILE_ROWS);
+    let tile_rows = config.tile_rows.unwrap_or_else(|| default_tile_rows(rows));
     let matrix = agreed(world, DoubleMatrix::from_fn(world.rank(), rows, tile_rows, grid, entry(rows)))?;
     let options = DoubleRankOptions::default();
-    let options = DoubleRankOptions { policy: config.policy.unwrap_or(options.policy), ..options };
+    let options = DoubleRankOptions { policy: config.policy, victim: config.victim, ..options };
     let mut ours = Ours { ctx: &ctx, world, matrix, last: None, options, seconds: Vec::new(), best: None };
     ours.once()?; // warm
     (ours.seconds, ours.best) = (Vec::new(), None);
@@ -139,6 +181,18 @@ pub fn run(session: &mut Session, config: &BenchDouble, all: &Ranks, world: &dyn
         true => Ok(()),
         false => Err(Error::Verification(format!("the residual is {residual:.3} times rows eps |A|"))),
     }
+}
+
+/// One thread where nothing else is said, and the devices that were asked for: every rank opens them all.
+fn context(config: &BenchDouble) -> Result<Context> {
+    let engine = &config.engine;
+    let builder = Context::builder().threads(engine.threads.unwrap_or(1));
+    let builder = match engine.device_memory_bytes {
+        Some(bytes) => builder.device_memory_bytes(bytes),
+        None => builder,
+    };
+    let wanted = if config.devices_given { &engine.devices[..] } else { &[] };
+    builder.devices(devices::open(wanted, engine.threads)?).build()
 }
 
 /// Runs both sides in turns.
@@ -197,6 +251,7 @@ fn summarise(
     let rank = &factor.rank;
     let mut sums = [nanoseconds(rank.busy_seconds()), nanoseconds(rank.wait_seconds()), rank.sent_bytes];
     world.all_reduce(Reduction::Sum, &mut sums)?;
+    let moved = Moved::of(world, factor.devices.as_ref())?;
     let seconds = Spread::of(&ours.seconds);
     Ok(RanksReport {
         operation: "cholesky",
@@ -214,6 +269,7 @@ fn summarise(
         busy_seconds: sums[0] as f64 * 1e-9,
         wait_seconds: sums[1] as f64 * 1e-9,
         sent_bytes: sums[2],
+        moved,
         factor,
         machine: Machine::look(),
     })
@@ -241,6 +297,7 @@ fn describe(report: &RanksReport) -> String {
         format_seconds(report.wait_seconds),
         format_bytes(report.sent_bytes)
     ));
+    lines.extend(report.moved.iter().map(Moved::describe));
     let verdict = if report.checked { "right" } else { "WRONG" };
     lines.push(format!("answer {verdict}: residual {:.3e} of rows eps |A|", report.residual));
     lines.join("\n")
