@@ -154,7 +154,7 @@ fn every_choice_and_every_order_of_execution_gives_the_factor_of_one_device() {
                     delivery: DeliveryKind::ALL[count as usize % 5],
                     device_workers: 1 + count as usize % 3,
                     most_updates: [4, 1, usize::MAX][(count / 3) as usize % 3],
-                    slots: (count % 2 == 0).then(|| tiles * tiles),
+                    slots: count.is_multiple_of(2).then(|| tiles * tiles),
                     ..DoubleRankOptions::default()
                 };
                 let (l, ranks) = case.run();

@@ -7,6 +7,7 @@
 
 use crate::kernels::tiles::{
     DiagonalData, EntrySource, FailedPivot, PANEL_ROWS, SolveTile, TileEngine, TileShape, TileSource, UpdateTile,
+    fill_slots,
 };
 use crate::kernels::{BlockResidues, IntegerBlock, PanelSource, PlaneEngine, PlaneProduct};
 use crate::math::float::{LIMB_BITS, limbs_for, round_integer};
@@ -177,22 +178,12 @@ impl TileEngine for LimbTiles {
     fn load_integers(
         &self,
         shape: TileShape,
-        (limbs, source): (usize, &mut EntrySource<'_>),
+        integers: (usize, &mut EntrySource<'_>),
         words: &mut [u64],
         scratch: &mut [u64],
     ) {
-        words[..self.integer_words(shape)].fill(0);
-        let magnitudes = &mut scratch[..PANEL_ROWS * limbs];
-        for panel in 0..shape.panels() {
-            for col in 0..shape.cols_of(panel) {
-                let signs = source((panel, col), magnitudes);
-                for (lane, magnitude) in magnitudes.chunks_exact(limbs).enumerate() {
-                    let slot = &mut words[self.index(shape, panel * PANEL_ROWS + lane, col)..][..1 + limbs];
-                    slot[0] = u64::from(signs >> lane & 1);
-                    slot[1..].copy_from_slice(magnitude);
-                }
-            }
-        }
+        let slots = &mut words[..self.integer_words(shape)];
+        fill_slots(shape, integers, slots, |row, col| self.index(shape, row, col), scratch);
         self.publish(shape, words, scratch);
     }
 

@@ -90,6 +90,30 @@ impl TileSource<'_> {
 /// panel's rows, and what lies above the diagonal is 0.
 pub type EntrySource<'s> = dyn FnMut((usize, usize), &mut [u64]) -> u8 + 's;
 
+/// Writes the integers of a finished tile, which have that many limbs, into `slots` of a sign and limbs each: that of
+/// row `i` and column `j` where `place(i, j)` says. All else in `slots` becomes 0.
+pub(crate) fn fill_slots(
+    shape: TileShape,
+    (limbs, source): (usize, &mut EntrySource<'_>),
+    slots: &mut [u64],
+    place: impl Fn(usize, usize) -> usize,
+    scratch: &mut [u64],
+) {
+    slots.fill(0);
+    let magnitudes = &mut scratch[..PANEL_ROWS * limbs];
+    for panel in 0..shape.panels() {
+        for col in 0..shape.cols_of(panel) {
+            let signs = source((panel, col), magnitudes);
+            let rows = panel * PANEL_ROWS..((panel + 1) * PANEL_ROWS).min(shape.rows);
+            for ((lane, row), magnitude) in rows.enumerate().zip(magnitudes.chunks_exact(limbs)) {
+                let slot = &mut slots[place(row, col)..][..1 + limbs];
+                slot[0] = u64::from(signs >> lane & 1);
+                slot[1..].copy_from_slice(magnitude);
+            }
+        }
+    }
+}
+
 /// A tile `C` to update, and the finished tiles in its row: `C := C - sum of X Y^T`.
 pub struct UpdateTile<'a> {
     /// Shape of C.

@@ -7,7 +7,11 @@
 //! Promise: heads from one rank to another arrive in the order in which they were sent, and their bodies are given out
 //! in that order; nothing here but [`drain`] waits for other ranks.
 
+#[cfg(test)]
+pub(crate) mod faulty;
 mod local;
+#[cfg(test)]
+mod tests;
 mod waker;
 
 pub use waker::Waker;
@@ -101,6 +105,10 @@ pub trait Post: Send {
 
     /// Waits until something may have happened, somebody has called the waker, or `most` has passed.
     fn pause(&mut self, most: Duration);
+
+    /// Says whether this rank has work for a while without what may arrive: a transport that has to look for messages
+    /// then looks less often, and leaves the processor to the work.
+    fn set_patient(&mut self, _patient: bool) {}
 
     /// A handle with which other threads of this process end a pause, this one or, if there is none, the next.
     fn waker(&self) -> Waker;

@@ -54,7 +54,12 @@ impl<'a, 's, W: RankTiles> Mover<'a, 's, W> {
         let mut failed = false;
         loop {
             let moved = self.poll();
-            let (letters, over) = self.stage.lock().take_letters();
+            let (letters, over, patient) = {
+                let mut state = self.stage.lock();
+                let (letters, over) = state.take_letters();
+                (letters, over, state.has_work_in_store())
+            };
+            self.post.set_patient(patient);
             let is_quiet = !matches!(moved, Ok(true)) && letters.is_empty();
             // Each is tried: the others wait for what they are told.
             let sent = letters.into_iter().map(|letter| self.send(letter)).fold(Ok(()), Result::and);

@@ -247,6 +247,12 @@ impl State {
         unpacks + self.runs[site].len()
     }
 
+    /// Whether all workers are busy and find more when they are done.
+    pub fn has_work_in_store(&self) -> bool {
+        let has_jobs = (0..self.runs.len()).any(|site| self.jobs(site) > 0);
+        self.idle.iter().all(|&idle| idle == 0) && (has_jobs || self.process.ready() > 0)
+    }
+
     /// Work for a worker of a site; conversions are for the host.
     pub fn next_job(&mut self, site: usize) -> Option<Job> {
         let unpack = if site == Sites::HOST { self.unpacks.pop_front() } else { None };

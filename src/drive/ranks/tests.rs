@@ -2,11 +2,17 @@
 
 use super::*;
 use crate::comm::local;
+use crate::comm::post::faulty::{Call, Faulty, PLANTED};
 use crate::runtime::Policy;
 use crate::runtime::protocol::{DeliveryKind, Termination};
 use std::collections::HashSet;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
+
+/// Far more time than any run here takes: a run that takes longer waits for ever.
+const LIMIT: Duration = Duration::from_secs(100);
 
 /// Words by which a tile is known again.
 fn words_of(tile: TileId) -> Vec<u64> {
@@ -86,10 +92,18 @@ fn plan(grid: ProcessGrid, tiles: usize, delivery: DeliveryKind) -> RankPlan {
 }
 
 fn run(rank: &dyn Transport, plan: &RankPlan, fault: Option<(TileId, bool)>) -> Result<(RankReport, usize)> {
+    run_with(rank, &mut *rank.open_post()?, plan, fault)
+}
+
+fn run_with(
+    rank: &dyn Transport,
+    post: &mut dyn Post,
+    plan: &RankPlan,
+    fault: Option<(TileId, bool)>,
+) -> Result<(RankReport, usize)> {
     let names = Names { graph: plan.graph, present: Mutex::default(), fault };
     let mut locals = vec![0; 1 + rank.rank() % 3];
-    let mut post = rank.open_post()?;
-    let report = run_ranks(rank, &mut *post, plan, &names, &mut locals)?;
+    let report = run_ranks(rank, post, plan, &names, &mut locals)?;
     let own = names.present.into_inner().unwrap();
     assert!(own.iter().all(|&tile| plan.grid.owner(tile) == rank.rank()), "all that came is released");
     Ok((report, locals.iter().sum()))
@@ -147,6 +161,50 @@ fn a_panic_of_one_worker_ends_all_ranks() {
         });
         for (rank, end) in ends.into_iter().enumerate() {
             assert_eq!(end.ok(), (rank != owner).then_some(true), "rank {rank}");
+        }
+    }
+}
+
+/// What `work` returns, which must not take longer than [`LIMIT`].
+fn in_time<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || sender.send(work()));
+    receiver.recv_timeout(LIMIT).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The errors of all ranks where the post of rank `broken` fails. Where it recovers, nothing of that run is left to
+/// disturb the next one.
+fn errors_of_post(plan: RankPlan, broken: usize, call: Call, fails: Range<usize>) -> Vec<Error> {
+    local::run(plan.grid.size(), |rank| {
+        let own_fails = if rank.rank() == broken { fails.clone() } else { 0..0 };
+        let mut post = Faulty::failing(rank.open_post().unwrap(), call, own_fails);
+        let error = run_with(rank, &mut post, &plan, None).map(drop).unwrap_err();
+        if fails.end < usize::MAX {
+            run_with(rank, &mut post, &plan, None).unwrap();
+        }
+        error
+    })
+}
+
+#[test]
+fn an_error_of_a_post_ends_all_ranks() {
+    let tiles = 7;
+    let kinds = [Call::Send, Call::Receive, Call::Poll].map(|call| (call, false));
+    for (call, lasts) in kinds.into_iter().chain([(Call::Receive, true), (Call::Poll, true)]) {
+        for (at, delivery) in DeliveryKind::ALL.into_iter().enumerate() {
+            let (plan, broken) = (plan(ProcessGrid { rows: 2, cols: 3 }, tiles, delivery), [0, 4, 5, 1, 2][at]);
+            let reads = |tile: &TileId| plan.grid.clients(tiles, *tile).contains(&(broken as u32));
+            // So many bodies come in a sound run, each after a request, so that there are no fewer sends and polls.
+            let bodies = plan.graph.all_tiles().filter(reads).count();
+            let first = [0, 1, 2, bodies / 2, bodies - 1][at];
+            let fails = first..if lasts { usize::MAX } else { first + 1 };
+            for error in in_time(move || errors_of_post(plan, broken, call, fails)) {
+                let told = match &error {
+                    Error::Rank { rank, message, .. } => *rank == broken && message.contains(PLANTED),
+                    _ => false,
+                };
+                assert!(told, "{call:?} {first} of rank {broken}, {delivery:?}: {error}");
+            }
         }
     }
 }

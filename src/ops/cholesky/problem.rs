@@ -30,15 +30,7 @@ impl<'a> Problem<'a> {
     /// [`Error::ShapeMismatch`] where `a` is not square, [`Error::Precision`].
     pub fn new(a: MatrixView<'a>, uplo: Uplo, precision_bits: u32, maximum_modulus_bits: u32) -> Result<Problem<'a>> {
         let (rows, cols) = (a.rows(), a.cols());
-        if rows != cols {
-            return Err(Error::ShapeMismatch {
-                operation: "cholesky of a square matrix",
-                left_rows: rows,
-                left_cols: cols,
-                right_rows: cols,
-                right_cols: rows,
-            });
-        }
+        check_square(rows, cols)?;
         let working_bits = working_bits(precision_bits, maximum_modulus_bits)?;
         let lower = if uplo == Uplo::Lower { a } else { a.transposed() };
         let mut problem = Problem { lower, rows, order: rows, precision_bits, working_bits, exponents: Vec::new() };
@@ -78,6 +70,18 @@ impl<'a> Problem<'a> {
     pub fn is_whole(&self) -> bool {
         self.order == self.rows
     }
+}
+
+/// Refuses a matrix that is not square.
+///
+/// # Errors
+/// [`Error::ShapeMismatch`].
+pub(crate) fn check_square(rows: usize, cols: usize) -> Result<()> {
+    if rows == cols {
+        return Ok(());
+    }
+    let operation = "cholesky of a square matrix";
+    Err(Error::ShapeMismatch { operation, left_rows: rows, left_cols: cols, right_rows: cols, right_cols: rows })
 }
 
 /// Fixed-point bits of a factor of `precision_bits`.

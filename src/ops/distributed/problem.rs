@@ -3,11 +3,11 @@
 //!
 //! The rules are those of one process (`ops::cholesky::scaling`), so that the bits and the failing row are too.
 
-use crate::comm::{Reduction, Transport, agreed};
+use crate::comm::{Reduction, Transport};
 use crate::error::{Error, Result};
 use crate::math::pivot::RowWeight;
 use crate::matrix::{Matrix, Uplo};
-use crate::ops::cholesky::problem::working_bits;
+use crate::ops::cholesky::problem::check_square;
 use crate::ops::cholesky::scaling::{is_beyond_one, row_exponent, scaled_entry};
 use crate::ops::distributed::DistMatrix;
 use crate::ops::distributed::place::Place;
@@ -33,33 +33,20 @@ pub(crate) struct DistProblem {
 }
 
 impl DistProblem {
-    /// Checks shape and precision and scales the diagonal of `a`, of which the lower triangle is read. Collective over
-    /// `group`, the ranks of the matrix: two reductions, of 2 words for each row and of one.
+    /// Checks the shape of `a` and scales its diagonal, for a factor of `precision_bits` and the `working_bits` that it
+    /// takes; the lower triangle is read. Collective over `group`, the ranks of the matrix: two reductions, of 2 words
+    /// for each row and of one.
     ///
     /// # Errors
     /// [`Error::ShapeMismatch`] where `a` is not square, [`Error::InvalidArgument`] where its lower triangle is not
-    /// held, [`Error::Precision`], [`Error::Transport`]; on every rank.
-    pub fn new(
-        group: &dyn Transport,
-        a: &DistMatrix,
-        precision_bits: u32,
-        maximum_modulus_bits: u32,
-    ) -> Result<DistProblem> {
+    /// held, [`Error::Transport`]; on every rank.
+    pub fn new(group: &dyn Transport, a: &DistMatrix, precision_bits: u32, working_bits: u32) -> Result<DistProblem> {
         let (rows, cols) = (a.map().rows, a.map().cols);
         a.check_group(group)?;
-        if rows != cols {
-            return Err(Error::ShapeMismatch {
-                operation: "cholesky of a square matrix",
-                left_rows: rows,
-                left_cols: cols,
-                right_rows: cols,
-                right_cols: rows,
-            });
-        }
+        check_square(rows, cols)?;
         if a.map().triangle == Some(Uplo::Upper) {
             return Err(Error::InvalidArgument("a factorisation on many ranks reads the lower triangle".to_string()));
         }
-        let working_bits = agreed(group, working_bits(precision_bits, maximum_modulus_bits))?;
         let mut problem =
             DistProblem { rows, order: rows, precision_bits, working_bits, exponents: Vec::new(), weights: Vec::new() };
         problem.share_diagonal(group, a)?;
@@ -126,7 +113,7 @@ impl DistProblem {
 mod tests {
     use super::*;
     use crate::comm::local;
-    use crate::ops::cholesky::problem::Problem;
+    use crate::ops::cholesky::problem::{Problem, working_bits};
     use crate::plan::{RankGrid, TileMap};
     use rug::{Float, Integer, rand::RandState};
 
@@ -152,7 +139,8 @@ mod tests {
                 let map = TileMap { rows: a.rows(), cols: a.cols(), tile_size, grid, triangle };
                 local::run(ranks, |rank| {
                     let part = DistMatrix::scatter(rank, 0, (rank.rank() == 0).then_some(a), map, 100).unwrap();
-                    let got = DistProblem::new(rank, &part, precision_bits, MODULUS_BITS).unwrap();
+                    let bits = working_bits(precision_bits, MODULUS_BITS).unwrap();
+                    let got = DistProblem::new(rank, &part, precision_bits, bits).unwrap();
                     let place = format!("{what}: rank {} of {ranks}, tiles of {tile_size}", rank.rank());
                     assert_eq!((got.order, got.is_whole()), (want.order, want.is_whole()), "{place}");
                     assert_eq!((got.working_bits, &got.exponents), (want.working_bits, &want.exponents), "{place}");
@@ -203,12 +191,11 @@ mod tests {
         let map = TileMap { rows: 20, cols: 20, tile_size: 8, grid, triangle: None };
         local::run(3, |rank| {
             let of = |map| DistMatrix::zeros(map, rank.rank(), 100).unwrap();
-            let new = |map, bits| DistProblem::new(rank, &of(map), bits, MODULUS_BITS);
-            assert!(matches!(new(TileMap { cols: 21, ..map }, 90), Err(Error::ShapeMismatch { .. })));
+            let new = |map| DistProblem::new(rank, &of(map), 90, working_bits(90, MODULUS_BITS).unwrap());
+            assert!(matches!(new(TileMap { cols: 21, ..map }), Err(Error::ShapeMismatch { .. })));
             let upper = TileMap { triangle: Some(Uplo::Upper), ..map };
-            assert!(matches!(new(upper, 90), Err(Error::InvalidArgument(_))));
-            assert!(matches!(new(map, 1), Err(Error::Precision { .. })));
-            assert_eq!(new(map, 90).unwrap().order, 0);
+            assert!(matches!(new(upper), Err(Error::InvalidArgument(_))));
+            assert_eq!(new(map).unwrap().order, 0);
         });
     }
 }

@@ -16,8 +16,6 @@ pub(super) struct Slot {
     pub tile: TileId,
     /// Own tasks that are still to read it.
     pub consumers: usize,
-    /// Whether it was asked for.
-    pub asked: bool,
     /// Transfers since its owner, once it is here.
     pub depth: Option<u32>,
     /// Whom this process is to send it to.
@@ -82,15 +80,16 @@ impl Admission {
         self.peak
     }
 
-    /// Sets slots aside while there are any, and calls `admitted` with each.
-    pub fn admit(&mut self, mut admitted: impl FnMut(usize, &mut Slot)) {
+    /// Sets slots aside while there are any, and calls `admitted` with each tile and whether it was announced.
+    pub fn admit(&mut self, mut admitted: impl FnMut(TileId, bool)) {
         while !self.free.is_empty() {
             let Some(tile) = self.next_need() else { break };
             let slot = self.free.pop().expect("there is one");
             let (list, consumers) = (ClientList::default(), self.grid.consumers(self.tiles, self.process, tile));
-            let new = Slot { tile, consumers, asked: self.announced.remove(&tile), depth: None, list, sending: 0 };
+            let new = Slot { tile, consumers, depth: None, list, sending: 0 };
             self.places.insert(tile, slot);
-            admitted(slot, self.slots[slot].insert(new));
+            self.slots[slot] = Some(new);
+            admitted(tile, self.announced.remove(&tile));
             self.peak = self.peak.max(self.in_use());
         }
         // Asks whether more will be wanted, so that the end is noticed.

@@ -12,12 +12,18 @@ pub trait Delivery: Sync {
     /// Whether the owner tells readers that a tile is finished, and they ask then. Else they ask as soon as they have
     /// room for it, and whom they ask keeps that in mind.
     fn sends_notices(&self) -> bool;
-    /// Whom reader `client` of `count` numbers asks: a number below its own.
-    fn server(&self, count: usize, client: usize) -> usize;
-    /// Whom number `server` is to serve from the start, in this order.
-    fn served_by(&self, count: usize, server: usize) -> Vec<usize>;
-    /// How many of the `unserved` clients of a server go with the tile that it sends to another one.
-    fn delegated(&self, unserved: usize) -> usize;
+    /// Whom reader `client` of `count` numbers asks: a number below its own, the owner by default.
+    fn server(&self, _count: usize, _client: usize) -> usize {
+        0
+    }
+    /// Whom number `server` is to serve from the start, in this order: by default the owner serves all.
+    fn served_by(&self, count: usize, server: usize) -> Vec<usize> {
+        if server == 0 { (1..count).collect() } else { Vec::new() }
+    }
+    /// How many of the `unserved` clients of a server go with the tile that it sends to another one: by default none.
+    fn delegated(&self, _unserved: usize) -> usize {
+        0
+    }
     /// Whether updates go column by column, all of one before any of the next.
     fn in_steps(&self) -> bool {
         false
@@ -44,10 +50,6 @@ pub struct Binomial;
 #[derive(Clone, Copy, Debug)]
 pub struct Synchronous;
 
-fn everybody(count: usize, server: usize) -> Vec<usize> {
-    if server == 0 { (1..count).collect() } else { Vec::new() }
-}
-
 impl Delivery for PointToPoint {
     fn name(&self) -> &'static str {
         "point_to_point"
@@ -55,18 +57,6 @@ impl Delivery for PointToPoint {
 
     fn sends_notices(&self) -> bool {
         true
-    }
-
-    fn server(&self, _count: usize, _client: usize) -> usize {
-        0
-    }
-
-    fn served_by(&self, count: usize, server: usize) -> Vec<usize> {
-        everybody(count, server)
-    }
-
-    fn delegated(&self, _unserved: usize) -> usize {
-        0
     }
 }
 
@@ -77,14 +67,6 @@ impl Delivery for CsList {
 
     fn sends_notices(&self) -> bool {
         self.notices
-    }
-
-    fn server(&self, _count: usize, _client: usize) -> usize {
-        0
-    }
-
-    fn served_by(&self, count: usize, server: usize) -> Vec<usize> {
-        everybody(count, server)
     }
 
     fn delegated(&self, unserved: usize) -> usize {
@@ -111,10 +93,6 @@ impl Delivery for Binomial {
         let children = (0..below.min(usize::BITS - count.leading_zeros())).rev().map(|bit| server + (1 << bit));
         children.filter(|&child| child < count).collect()
     }
-
-    fn delegated(&self, _unserved: usize) -> usize {
-        0
-    }
 }
 
 impl Delivery for Synchronous {
@@ -132,10 +110,6 @@ impl Delivery for Synchronous {
 
     fn served_by(&self, count: usize, server: usize) -> Vec<usize> {
         Binomial.served_by(count, server)
-    }
-
-    fn delegated(&self, _unserved: usize) -> usize {
-        0
     }
 
     fn in_steps(&self) -> bool {

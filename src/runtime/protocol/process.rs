@@ -1,6 +1,6 @@
 //! The state machine of one process.
 
-use super::admission::{Admission, Slot};
+use super::admission::Admission;
 use super::lists::{ClientList, Route};
 use super::progress::{MOST_SLOTS, Operand, Progress};
 use super::ready::Ready;
@@ -241,33 +241,27 @@ impl Process {
 
     /// Asks for a tile that has a slot.
     fn request(&mut self, tile: TileId) {
-        let owner = self.grid.owner(tile);
-        let to = match self.delivery.sends_notices() {
-            true => owner,
-            false => {
-                let clients = self.grid.clients(self.graph.tiles, tile);
-                let own = clients.iter().position(|&client| client as usize == self.rank).expect("a reader");
-                match self.delivery.server(clients.len() + 1, own + 1) {
-                    0 => owner,
-                    number => clients[number - 1] as usize,
-                }
-            }
-        };
+        // Where owners send notices, the one that sent it is asked.
+        let to = if self.delivery.sends_notices() { self.grid.owner(tile) } else { self.server(tile) };
         self.counters.requests += 1;
         let message = Message::Request { tile, client: self.rank as u32, hops: 0 };
         self.actions.push_back(Action::Send { to, message });
+    }
+
+    /// Whom this process asks by the rule.
+    fn server(&self, tile: TileId) -> usize {
+        let (clients, own) = self.readers(tile);
+        match self.delivery.server(clients.len() + 1, own) {
+            0 => self.grid.owner(tile),
+            number => clients[number - 1] as usize,
+        }
     }
 
     /// Gives free slots out and asks for what is known to be finished.
     fn admit(&mut self) {
         let ahead = !self.delivery.sends_notices();
         let mut wanted = Vec::new();
-        self.admission.admit(|_, slot: &mut Slot| {
-            if ahead || slot.asked {
-                slot.asked = true;
-                wanted.push(slot.tile);
-            }
-        });
+        self.admission.admit(|tile, announced| wanted.extend((ahead || announced).then_some(tile)));
         wanted.into_iter().for_each(|tile| self.request(tile));
     }
 
@@ -379,14 +373,20 @@ impl Process {
         }
     }
 
+    /// The readers of a tile, and the number of this process, which is one of them; the owner has number 0.
+    fn readers(&self, tile: TileId) -> (Vec<u32>, usize) {
+        let clients = self.grid.clients(self.graph.tiles, tile);
+        let place = clients.iter().position(|&client| client as usize == self.rank).expect("a reader");
+        (clients, 1 + place)
+    }
+
     /// Whom this process serves by a rule known in advance.
     fn served_here(&self, tile: TileId) -> Vec<u32> {
         if self.delivery.sends_notices() || self.delivery.delegated(1) > 0 {
             return Vec::new(); // the list comes with the tile
         }
-        let clients = self.grid.clients(self.graph.tiles, tile);
-        let own = clients.iter().position(|&client| client as usize == self.rank).expect("a reader");
-        let served = self.delivery.served_by(clients.len() + 1, own + 1);
+        let (clients, own) = self.readers(tile);
+        let served = self.delivery.served_by(clients.len() + 1, own);
         served.into_iter().map(|number| clients[number - 1]).collect()
     }
 

@@ -178,6 +178,10 @@ fn every_run_ends_with_all_tasks_done_and_the_fewest_slots_are_enough() {
                     let place = format!("{grid:?}, {tiles} tiles, {} {policy:?}", delivery.name());
                     assert_eq!(world.done.len(), world.graph.tasks().count(), "{place}");
                     assert_eq!(world.finished, grid.size(), "{place}");
+                    let foreign = |(process, data): (usize, &HashSet<TileId>)| {
+                        data.iter().any(|&tile| grid.owner(tile) != process)
+                    };
+                    assert!(!world.data.iter().enumerate().any(foreign), "{place}: tiles are kept");
                     let finished = world.processes.iter().map(|process| process.counters().finished).sum::<u64>();
                     let all = (grid.size() * (grid.size() - 1)) as u64;
                     let expected = if options.termination == Termination::Lists { 0 } else { all };
@@ -241,6 +245,7 @@ fn the_fewest_slots_are_those_of_the_worst_column() {
 
 #[test]
 fn all_processes_end_when_one_fails() {
+    let mut failed = 0;
     for grid in all_grids(7) {
         for seed in 0..20 {
             for delivery in DeliveryKind::ALL {
@@ -253,7 +258,8 @@ fn all_processes_end_when_one_fails() {
                     }
                 }
                 let failing = seed as usize % grid.size();
-                if !world.processes[failing].is_finished() {
+                let fails = !world.processes[failing].is_finished();
+                if fails {
                     world.processes[failing].handle(Event::Failed);
                     world.poll(failing);
                 }
@@ -261,7 +267,10 @@ fn all_processes_end_when_one_fails() {
                     world.step();
                 }
                 assert_eq!(world.finished, grid.size(), "{grid:?} {seed} {}", delivery.name());
+                assert!(world.processes.iter().all(|process| process.is_stopped() == fails), "{grid:?} {seed}");
+                failed += usize::from(fails);
             }
         }
     }
+    assert!(failed > 1000, "{failed} runs fail");
 }

@@ -15,8 +15,8 @@ pub struct BenchDouble {
     pub tile_rows: Option<usize>,
     /// Which task runs next; `None` for the library's choice.
     pub policy: Option<Policy>,
-    /// Which tile leaves.
-    pub victim: Victim,
+    /// Which tile leaves a full device; `None` for the library's choice.
+    pub victim: Option<Victim>,
     /// Timed runs.
     pub runs: usize,
     /// Whether devices were asked for.
@@ -66,7 +66,7 @@ impl RawBench {
             tile_rows,
             policy: optional(policy, Policy::by_name)?,
             devices_given,
-            victim: optional(victim, Victim::by_name)?.unwrap_or_default(),
+            victim: optional(victim, Victim::by_name)?,
             runs,
             engine,
         }))

@@ -23,7 +23,7 @@ use crate::kernels::EngineSpec;
 use crate::kernels::device::{DeviceEngine, DeviceFamily};
 use crate::kernels::tiles::{
     DiagonalData, EntrySource, FailedPivot, PANEL_ROWS, SolveTile, TileEngine, TilePart, TileShape, TileSource,
-    UpdateTile,
+    UpdateTile, fill_slots,
 };
 use crate::math::bound::{TILE_SPARE_BITS, cholesky_modulus_bits};
 use crate::math::float::{limbs_for, round_integer};
@@ -244,20 +244,8 @@ impl TileEngine for DeviceTiles {
         words: &mut [u64],
         scratch: &mut [u64],
     ) {
-        let integers = self.integers_mut(shape, words);
-        integers.fill(0);
-        let magnitudes = &mut scratch[..PANEL_ROWS * limbs];
-        for panel in 0..shape.panels() {
-            for col in 0..shape.cols_of(panel) {
-                let signs = source((panel, col), magnitudes);
-                let rows = panel * PANEL_ROWS..((panel + 1) * PANEL_ROWS).min(shape.rows);
-                for ((lane, row), magnitude) in rows.enumerate().zip(magnitudes.chunks_exact(limbs)) {
-                    let slot = &mut integers[(row * shape.cols + col) * (1 + self.limbs)..][..1 + limbs];
-                    slot[0] = u64::from(signs >> lane & 1);
-                    slot[1..].copy_from_slice(magnitude);
-                }
-            }
-        }
+        let place = |row: usize, col: usize| (row * shape.cols + col) * (1 + self.limbs);
+        fill_slots(shape, (limbs, &mut *source), self.integers_mut(shape, words), place, scratch);
         if shape.diagonal {
             let start = self.inner_start(shape);
             self.inner.load_integers(shape, (limbs, source), &mut words[start..], scratch);

@@ -3,7 +3,7 @@
 //! Only here something is gathered: the matrix and the rows of the factor before the failed one go to one rank, which
 //! finds out whether more precision might help. Where they do not fit its memory limit, the error does not say so.
 
-use crate::comm::{Reduction, Transport, agreed, broadcast_bytes};
+use crate::comm::{Reduction, Transport, agree, agreed, broadcast_bytes};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::{Matrix, Uplo};
@@ -28,7 +28,6 @@ pub(super) struct Failure<'a> {
     pub group: &'a dyn Transport,
     pub a: &'a DistMatrix,
     pub problem: &'a DistProblem,
-    pub map: TileMap,
 }
 
 impl Failure<'_> {
@@ -55,24 +54,26 @@ impl Failure<'_> {
         own: Option<FailedRow>,
         store: impl FnOnce(&mut DistMatrix) -> Result<()>,
     ) -> Error {
-        self.look_into(index, own, store).unwrap_or_else(|error| error)
+        self.look_into(index, own, store).expect_err("the root has an error")
     }
 
+    /// Fails with the error of the root, or with what kept it from looking.
     fn look_into(
         &self,
         index: usize,
         own: Option<FailedRow>,
         store: impl FnOnce(&mut DistMatrix) -> Result<()>,
-    ) -> Result<Error> {
-        let Failure { ctx, group, a, problem, map } = *self;
+    ) -> Result<()> {
+        let Failure { ctx, group, a, problem } = *self;
         let pivot = self.pivot(own)?;
-        let rows = TileMap { rows: index, cols: index, triangle: Some(Uplo::Lower), ..map };
-        let gathered_bytes = Matrix::bytes_for(map.rows, map.cols, a.precision_bits())
+        let rows = TileMap { rows: index, cols: index, triangle: Some(Uplo::Lower), ..*a.map() };
+        let gathered_bytes = Matrix::bytes_for(a.map().rows, a.map().cols, a.precision_bits())
             + Matrix::bytes_for(index, index, problem.precision_bits);
         let mut refused = [u64::from(group.rank() == ROOT && ctx.admit(gathered_bytes).is_err())];
         group.all_reduce(Reduction::Max, &mut refused)?;
         if refused[0] == 1 {
-            return self.share(index, (group.rank() == ROOT).then(|| self.bare(index, pivot.as_ref())));
+            let bare = (group.rank() == ROOT).then(|| self.bare(index, pivot.as_ref()));
+            return agree(group, bare.map_or(Ok(()), Err));
         }
         let made = DistMatrix::zeros(rows, group.rank(), problem.precision_bits);
         let factor = agreed(group, made.and_then(|mut made| store(&mut made).map(|()| made)))?;
@@ -80,10 +81,9 @@ impl Failure<'_> {
         let kernel_bits = ctx.kernel().maximum_modulus_bits();
         let said = whole.zip(factor).map(|(whole, factor)| {
             let problem = Problem::new(whole.view(), Uplo::Lower, problem.precision_bits, kernel_bits)?;
-            Ok(diagnose::failure(&problem, index, &factor, pivot.clone()))
+            Err(diagnose::failure(&problem, index, &factor, pivot))
         });
-        let said: Option<Error> = agreed(group, said.transpose())?;
-        self.share(index, said)
+        agree(group, said.unwrap_or(Ok(())))
     }
 
     /// The scaled pivot that some rank met, on all ranks. Collective.
@@ -111,25 +111,5 @@ impl Failure<'_> {
         };
         let pivot = shown(pivot.unwrap_or(&Integer::ZERO), scale - 2 * i64::from(self.problem.working_bits));
         Error::NotPositiveDefinite { index, pivot, diagonal: shown(&Integer::from(1), scale), more_bits: None }
-    }
-
-    /// The root's error on all ranks. Collective.
-    fn share(&self, index: usize, said: Option<Error>) -> Result<Error> {
-        let text = match &said {
-            Some(Error::NotPositiveDefinite { pivot, diagonal, more_bits, .. }) => {
-                let digits = |value: &Float| value.to_string_radix(16, None);
-                format!("{} {} {}", digits(pivot), digits(diagonal), more_bits.map_or(0, |bits| u64::from(bits) + 1))
-            }
-            _ => String::new(),
-        };
-        let text = String::from_utf8_lossy(&broadcast_bytes(self.group, ROOT, text.as_bytes())?).into_owned();
-        let words = text.split(' ').collect::<Vec<_>>();
-        let number = |at: usize| {
-            let parsed = words.get(at).and_then(|word| Float::parse_radix(word, 16).ok());
-            parsed.map_or(Float::new(SHOWN_BITS), |parsed| Float::with_val(SHOWN_BITS, parsed))
-        };
-        let bits = words.get(2).and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
-        let more_bits = bits.checked_sub(1).map(|bits| bits as u32);
-        Ok(Error::NotPositiveDefinite { index, pivot: number(0), diagonal: number(1), more_bits })
     }
 }

@@ -15,6 +15,7 @@ use crate::drive::{self, Meter, RankPlan, run_ranks};
 use crate::error::Result;
 use crate::kernels::tiles::TileEngine;
 use crate::matrix::Uplo;
+use crate::ops::cholesky::problem::working_bits;
 use crate::ops::cholesky::tile_work::TileWork;
 use crate::ops::distributed::matrix::check_tile_size;
 use crate::ops::distributed::problem::DistProblem;
@@ -25,10 +26,9 @@ use crate::runtime::protocol::{DeliveryKind, Termination};
 use failure::Failure;
 use plan::Plan;
 pub use report::{DistCholeskyReport, RankSummary};
-use std::marker::PhantomData;
 use std::sync::PoisonError;
 use std::time::Instant;
-use tiles::{ForWorkers, Local, RankFactor};
+use tiles::{Local, RankFactor};
 
 /// Choices of a distributed factorisation; the same on all ranks, but for `policy`. None of them shows in a bit.
 #[derive(Clone, Copy, Debug)]
@@ -111,13 +111,15 @@ pub fn cholesky_with(
 ) -> Result<DistCholesky> {
     let (start, world) = (Instant::now(), team.world());
     agree(world, options.tile_rows.map_or(Ok(()), check_tile_size))?;
-    let bits = ctx.kernel().maximum_modulus_bits();
-    let (engine, map) = tiles_for(ctx, team, a, precision_bits, options)?;
+    let kernel = ctx.kernel();
+    let working_bits = agreed(world, working_bits(precision_bits, kernel.maximum_modulus_bits()))?;
+    let engine = agreed(world, ctx.tile_engine(kernel, working_bits))?;
+    let map = tiles_for(world, a, &*engine, options)?;
     let held_bytes = if map == *a.map() { 0 } else { DistMatrix::bytes_for(&map, team.rank(), a.precision_bits()) };
     agree(world, ctx.admit(held_bytes * plan::ranks_here(team)))?;
     let moved = if map == *a.map() { None } else { Some(a.redistribute(world, map)?) };
     let a = moved.as_ref().unwrap_or(a);
-    let problem = DistProblem::new(world, a, precision_bits, bits)?;
+    let problem = DistProblem::new(world, a, precision_bits, working_bits)?;
     let plan = Plan::new(ctx, team, (&problem, map, held_bytes), options, &*engine)?;
     let run = Run { ctx, team, a, problem: &problem, plan: &plan, engine: &*engine, options, start };
     let done = run.factor();
@@ -125,25 +127,19 @@ pub fn cholesky_with(
     done
 }
 
-/// The kernels, and the tiles to work in. Collective.
+/// The tiles to work in. Collective.
 fn tiles_for(
-    ctx: &Context,
-    team: &Team,
+    world: &dyn Transport,
     a: &DistMatrix,
-    precision_bits: u32,
+    engine: &dyn TileEngine,
     options: &DistCholeskyOptions,
-) -> Result<(std::sync::Arc<dyn TileEngine>, TileMap)> {
-    let world = team.world();
-    let kernel = ctx.kernel();
-    let working_bits = crate::ops::cholesky::problem::working_bits(precision_bits, kernel.maximum_modulus_bits());
-    let engine = agreed(world, working_bits.and_then(|bits| ctx.tile_engine(kernel, bits)))?;
+) -> Result<TileMap> {
     let grid = options.grid.unwrap_or(a.map().grid);
     // Ranks may have different kernels, which prefer different tiles: the smallest is right for all.
-    let mut wanted = [!(plan::tile_rows(a.map().rows, grid, &*engine) as u64)];
+    let mut wanted = [!(plan::tile_rows(a.map().rows, grid, engine) as u64)];
     world.all_reduce(Reduction::Max, &mut wanted)?;
     let tile_size = options.tile_rows.unwrap_or(!wanted[0] as usize);
-    let map = TileMap { tile_size, grid, triangle: Some(Uplo::Lower), ..*a.map() };
-    Ok((engine, map))
+    Ok(TileMap { tile_size, grid, triangle: Some(Uplo::Lower), ..*a.map() })
 }
 
 /// One factorisation, as one rank sees it.
@@ -173,7 +169,7 @@ impl Run<'_> {
         let (mut locals, words) = agreed(world, both)?;
         let work = TileWork::new(engine, &plan.tiling, problem.working_bits, &problem.exponents);
         let meter = Meter::new(ctx, plan.units);
-        let tiles = RankFactor::new(work, self.a, plan, &problem.weights, (words, meter))?;
+        let tiles = RankFactor::new(work, self.a, plan, &problem.weights, (words, meter));
         let rank_plan = RankPlan {
             grid: plan.grid,
             graph: plan.tiling.graph,
@@ -181,11 +177,10 @@ impl Run<'_> {
             spans: self.options.spans,
         };
         let mut post = world.open_post()?;
-        let workers = ForWorkers { tiles: &tiles, scratch: PhantomData };
-        let outcome = run_ranks(world, &mut *post, &rank_plan, &workers, &mut locals);
+        let outcome = run_ranks(world, &mut *post, &rank_plan, &tiles, &mut locals);
         drop(post);
         let failed = tiles.failed();
-        let failure = Failure { ctx, group: world, a: self.a, problem, map: *self.a.map() };
+        let failure = Failure { ctx, group: world, a: self.a, problem };
         // Whoever met the pivot knows it; the others were told to stop.
         if let Some(index) = failure.first(failed.as_ref(), outcome.is_ok())? {
             return Err(failure.explain(index, failed, |matrix| tiles.store(ctx, matrix, &mut locals)));
@@ -193,8 +188,7 @@ impl Run<'_> {
         let own = outcome?;
         let factor = DistMatrix::zeros(*self.a.map(), world.rank(), problem.precision_bits);
         let mut factor = agreed(world, factor)?;
-        let stored = ctx.install(|| tiles.store(ctx, &mut factor, &mut locals));
-        agree(world, stored)?;
+        agree(world, tiles.store(ctx, &mut factor, &mut locals))?;
         let report = self.report(&own)?;
         Ok(DistCholesky { factor, report, own })
     }

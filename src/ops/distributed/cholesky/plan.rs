@@ -11,8 +11,8 @@ use crate::ops::distributed::cholesky::DistCholeskyOptions;
 use crate::ops::distributed::problem::DistProblem;
 use crate::ops::distributed::{DistMatrix, Team};
 use crate::plan::{RankGrid, TileMap};
-use crate::runtime::TileId;
 use crate::runtime::protocol::{ProcessGrid, ProtocolOptions};
+use crate::runtime::{CholeskyGraph, TileId};
 use crate::store::Buffer;
 
 /// Bytes that a call takes beside what is counted one by one: lists of tiles, weights, messages.
@@ -72,7 +72,7 @@ impl Plan {
         engine: &dyn TileEngine,
     ) -> Result<Plan> {
         let (world, rank) = (team.world(), team.rank());
-        let graph = crate::runtime::CholeskyGraph { tiles: problem.order.div_ceil(map.tile_size) };
+        let graph = CholeskyGraph { tiles: problem.order.div_ceil(map.tile_size) };
         let tiling = Tiling { order: problem.order, tile_rows: map.tile_size, graph };
         let grid = ProcessGrid { rows: map.grid.rows, cols: map.grid.cols };
         let (least, wanted) = (grid.least_slots(graph.tiles), options.slots);

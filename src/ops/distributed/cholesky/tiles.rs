@@ -17,8 +17,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, RwLock, RwLockReadGuard};
 
 /// What one worker has for itself.
-pub(super) struct Local<'s> {
-    pub scratch: &'s mut [u64],
+pub(super) struct Local<'w> {
+    pub scratch: &'w mut [u64],
 }
 
 /// An own tile.
@@ -72,7 +72,7 @@ impl<'a, 'w> RankFactor<'a, 'w> {
         plan: &Plan,
         first_weights: &[RowWeight],
         (words, meter): (&'w mut [u64], Meter<'a>),
-    ) -> Result<RankFactor<'a, 'w>> {
+    ) -> RankFactor<'a, 'w> {
         let (mut words, slots) = words.split_at_mut(plan.tile_words);
         let tiles = plan.tiling.graph.tiles;
         let mut own = HashMap::new();
@@ -86,7 +86,7 @@ impl<'a, 'w> RankFactor<'a, 'w> {
         }
         let free = slots.chunks_exact_mut(plan.operand_words.max(1)).collect();
         let (guests, failed) = (RwLock::new(HashMap::new()), Mutex::new(None));
-        Ok(RankFactor { work, own, guests, free: Mutex::new(free), failed, meter })
+        RankFactor { work, own, guests, free: Mutex::new(free), failed, meter }
     }
 
     /// The row that ended the factorisation, where this rank found it.
@@ -177,66 +177,58 @@ impl<'a, 'w> RankFactor<'a, 'w> {
     }
 }
 
-/// [`RankFactor`] for workers whose scratch lives for `'s`.
-pub(super) struct ForWorkers<'t, 's, 'a, 'w> {
-    pub tiles: &'t RankFactor<'a, 'w>,
-    pub scratch: std::marker::PhantomData<fn(Local<'s>)>,
-}
-
-impl<'s> RankTiles for ForWorkers<'_, 's, '_, '_> {
-    type Local = Local<'s>;
+impl<'w> RankTiles for RankFactor<'_, 'w> {
+    type Local = Local<'w>;
 
     const UNPACKS: bool = true;
 
-    fn run(&self, local: &mut Local<'s>, run: &TileRun) -> Result<()> {
-        let tiles = self.tiles;
-        let own = tiles.own(run.tile);
+    fn run(&self, local: &mut Local<'w>, run: &TileRun) -> Result<()> {
+        let own = self.own(run.tile);
         let mut words = unpoisoned(own.words.write());
         if run.updates.start == 0 && (run.tile.col == 0 || !run.updates.is_empty()) {
-            tiles.work.load(run.tile, own.source.view(), &mut words, local.scratch);
+            self.work.load(run.tile, own.source.view(), &mut words, local.scratch);
         }
         if !run.updates.is_empty() {
-            tiles.update(run, &mut words, local.scratch)?;
+            self.update(run, &mut words, local.scratch)?;
             if run.updates.end == run.tile.col {
-                tiles.inherit(run.tile);
+                self.inherit(run.tile);
             }
         }
-        if run.finish { tiles.finish(run.tile, &mut words, local.scratch) } else { Ok(()) }
+        if run.finish { self.finish(run.tile, &mut words, local.scratch) } else { Ok(()) }
     }
 
-    fn pack(&self, local: &mut Local<'s>, tile: TileId) -> Result<Body> {
-        let own = self.tiles.own(tile);
+    fn pack(&self, local: &mut Local<'w>, tile: TileId) -> Result<Body> {
+        let own = self.own(tile);
         let mut payload = vec![0; self.payload_words(tile)];
         let weights = unpoisoned(own.weights.lock());
-        self.tiles.work.pack(tile, (&unpoisoned(own.words.read()), &weights), &mut payload, local.scratch);
+        self.work.pack(tile, (&unpoisoned(own.words.read()), &weights), &mut payload, local.scratch);
         Ok(Arc::new(payload))
     }
 
     fn payload_words(&self, tile: TileId) -> usize {
-        self.tiles.work.payload_words(tile)
+        self.work.payload_words(tile)
     }
 
-    fn unpack(&self, local: &mut Local<'s>, tile: TileId, body: &Body) -> Result<()> {
-        let tiles = self.tiles;
-        let slot = unpoisoned(tiles.free.lock()).pop().expect("a tile comes only where a slot is free");
-        let words = &mut slot[..tiles.work.operand_words(tile)];
-        let data = tiles.work.unpack(tile, body, words, local.scratch);
-        let weights = tiles.work.unpack_weights(tile, body);
+    fn unpack(&self, local: &mut Local<'w>, tile: TileId, body: &Body) -> Result<()> {
+        let slot = unpoisoned(self.free.lock()).pop().expect("a tile comes only where a slot is free");
+        let words = &mut slot[..self.work.operand_words(tile)];
+        let data = self.work.unpack(tile, body, words, local.scratch);
+        let weights = self.work.unpack_weights(tile, body);
         let guest = Arc::new(Guest { words: slot, weights, data });
-        unpoisoned(tiles.guests.write()).insert(tile, guest);
+        unpoisoned(self.guests.write()).insert(tile, guest);
         Ok(())
     }
 
     fn release(&self, tile: TileId) {
-        let gone = unpoisoned(self.tiles.guests.write()).remove(&tile);
+        let gone = unpoisoned(self.guests.write()).remove(&tile);
         // Its readers are done, so this is the last handle.
         if let Some(guest) = gone.and_then(Arc::into_inner) {
-            unpoisoned(self.tiles.free.lock()).push(guest.words);
+            unpoisoned(self.free.lock()).push(guest.words);
         }
     }
 
     fn advanced(&self, run: &TileRun) -> Result<()> {
         let tasks = run.updates.len() + usize::from(run.finish);
-        self.tiles.meter.add("factor", units(self.tiles.work.tiling, run.tile, tasks))
+        self.meter.add("factor", units(self.work.tiling, run.tile, tasks))
     }
 }

@@ -33,7 +33,8 @@ pub fn run(session: &mut Session, config: &BenchDouble) -> Result<()> {
     let devices = &ctx.devices().devices[..];
     let system = System::new(&ctx, config.rows)?;
     let mut work = system.a.clone();
-    let rivals = Victim::ALL.into_iter().filter(|&victim| victim != config.victim);
+    let chosen = config.victim.unwrap_or_default();
+    let rivals = Victim::ALL.into_iter().filter(|&victim| victim != chosen);
     let mut moved = Vec::new();
     for victim in rivals {
         let report = once(&ctx, devices, config, victim, (&system, &mut work)).map_err(&restate)?;
@@ -44,7 +45,7 @@ pub fn run(session: &mut Session, config: &BenchDouble) -> Result<()> {
     for _ in 0..config.runs {
         let rates = devices.iter().map(rate::products).collect::<Result<Vec<_>>>()?;
         products.extend(rates.into_iter().collect::<Option<Vec<_>>>().map(|rates| rates.iter().sum::<f64>()));
-        let report = once(&ctx, devices, config, config.victim, (&system, &mut work)).map_err(&restate)?;
+        let report = once(&ctx, devices, config, chosen, (&system, &mut work)).map_err(&restate)?;
         seconds.push(report.factor_seconds);
         residual = residual.max(largest_residual(&system, &work));
         if factor.as_ref().is_none_or(|best| report.factor_seconds < best.factor_seconds) {

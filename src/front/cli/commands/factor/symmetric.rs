@@ -5,6 +5,7 @@ use crate::front::cli::commands::{Session, header, read_within};
 use crate::front::cli::config::Engine;
 use crate::front::formats::ReadOptions;
 use crate::matrix::{Matrix, Uplo};
+use crate::ops::cholesky::problem::check_square;
 use rug::Float;
 use std::path::Path;
 
@@ -31,14 +32,6 @@ pub fn read_symmetric(
         check_triangles(path, &loaded.matrix)?;
     }
     Ok(loaded.matrix)
-}
-
-fn check_square(rows: usize, cols: usize) -> Result<()> {
-    if rows == cols {
-        return Ok(());
-    }
-    let operation = "cholesky of a square matrix";
-    Err(Error::ShapeMismatch { operation, left_rows: rows, left_cols: cols, right_rows: cols, right_cols: rows })
 }
 
 /// Refuses a matrix that is not its own transpose; rows and columns in the message count from 1, as in the file.

@@ -142,14 +142,24 @@ impl Ours<'_> {
     }
 }
 
+/// Refuses options that mean nothing where no device is asked for.
+fn refuse_device_options(config: &BenchDouble) -> Result<()> {
+    if config.victim.is_some() && !config.devices_given {
+        let message = "--victim: doubles on several ranks are factored by the CPUs where no device is named";
+        return Err(Error::InvalidArgument(message.into()));
+    }
+    Ok(())
+}
+
 pub fn run(session: &mut Session, config: &BenchDouble, all: &Ranks, world: &dyn Transport) -> Result<()> {
+    refuse_device_options(config)?;
     session.bar = Bar::new(Visibility::Hidden); // drawing would be timed
     let ctx = agreed(world, context(config))?;
     let (rows, grid) = (config.rows, RankGrid::for_ranks(world.size()));
     let tile_rows = config.tile_rows.unwrap_or(TILE_ROWS);
     let matrix = agreed(world, DoubleMatrix::from_fn(world.rank(), rows, tile_rows, grid, entry(rows)))?;
     let options = DoubleRankOptions::default();
-    let options = DoubleRankOptions { policy: config.policy, victim: config.victim, ..options };
+    let options = DoubleRankOptions { policy: config.policy, victim: config.victim.unwrap_or_default(), ..options };
     let mut ours = Ours { ctx: &ctx, world, matrix, last: None, options, seconds: Vec::new(), best: None };
     ours.once()?; // warm
     (ours.seconds, ours.best) = (Vec::new(), None);

@@ -1,0 +1,93 @@
+//! A post for tests: some calls of another one fail, or see messages late.
+
+use super::{Arrival, Body, Counts, Post, Waker};
+use crate::error::{Error, Result};
+use std::ops::Range;
+use std::time::Duration;
+
+/// What the error of a call says.
+pub const PLANTED: &str = "planted in a post";
+
+/// Calls that may fail.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Call {
+    Send,
+    Receive,
+    Poll,
+}
+
+/// A post whose calls of one kind fail, before they do anything, while their number, from 0, is in a range.
+pub struct Faulty {
+    inner: Box<dyn Post>,
+    call: Call,
+    fails: Range<usize>,
+    calls: usize,
+    /// Polls to come that find nothing, whatever is there.
+    late_polls: usize,
+}
+
+impl Faulty {
+    /// With calls that fail.
+    pub fn failing(inner: Box<dyn Post>, call: Call, fails: Range<usize>) -> Faulty {
+        Faulty { inner, call, fails, calls: 0, late_polls: 0 }
+    }
+
+    /// With messages that are on their way for some time.
+    pub fn late(inner: Box<dyn Post>, polls: usize) -> Faulty {
+        Faulty { late_polls: polls, ..Faulty::failing(inner, Call::Poll, 0..0) }
+    }
+
+    fn check(&mut self, call: Call) -> Result<()> {
+        let number = self.calls;
+        self.calls += usize::from(call == self.call);
+        match call == self.call && self.fails.contains(&number) {
+            true => Err(Error::Transport(PLANTED.into())),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Post for Faulty {
+    fn rank(&self) -> usize {
+        self.inner.rank()
+    }
+
+    fn size(&self) -> usize {
+        self.inner.size()
+    }
+
+    fn send(&mut self, to: usize, head: &[u64], body: Option<(Body, u64)>) -> Result<()> {
+        self.check(Call::Send)?;
+        self.inner.send(to, head, body)
+    }
+
+    fn receive(&mut self, from: usize, token: u64, buffer: Vec<u64>) -> Result<()> {
+        self.check(Call::Receive)?;
+        self.inner.receive(from, token, buffer)
+    }
+
+    fn poll(&mut self) -> Result<Option<Arrival>> {
+        self.check(Call::Poll)?;
+        if self.late_polls > 0 {
+            self.late_polls -= 1;
+            return Ok(None);
+        }
+        self.inner.poll()
+    }
+
+    fn pause(&mut self, most: Duration) {
+        self.inner.pause(most);
+    }
+
+    fn waker(&self) -> Waker {
+        self.inner.waker()
+    }
+
+    fn counts(&self) -> Counts {
+        self.inner.counts()
+    }
+
+    fn announced(&self) -> Option<usize> {
+        self.inner.announced()
+    }
+}
