@@ -154,7 +154,7 @@ fn every_choice_and_every_order_of_execution_gives_the_factor_of_one_device() {
                     delivery: DeliveryKind::ALL[count as usize % 5],
                     device_workers: 1 + count as usize % 3,
                     most_updates: [4, 1, usize::MAX][(count / 3) as usize % 3],
-                    slots: (count % 2 == 0).then(|| tiles * tiles),
+                    slots: count.is_multiple_of(2).then(|| tiles * tiles),
                     ..DoubleRankOptions::default()
                 };
                 let (l, ranks) = case.run();
@@ -169,14 +169,16 @@ fn every_choice_and_every_order_of_execution_gives_the_factor_of_one_device() {
 /// The table of bytes moved, as the devices count them, beside those of tasks that each move their own tiles.
 #[test]
 fn the_best_choice_moves_at_least_85_percent_less_than_every_task_for_itself() {
-    let half = |tiles: usize| tiles * (tiles + 1) / 4;
+    let all = |tiles: usize| tiles * (tiles + 1) / 2;
+    // With 24 tile rows, four ranks read so much of each other that 85 % take room for all that a rank owns and reads.
     let settings = [
-        (24, (1, 1), half(24), "half of the matrix"),
-        (24, (2, 2), half(24), "half of the matrix"),
-        (24, (2, 2), half(24) / 4, "half of a rank's tiles"),
-        (48, (2, 2), half(48) / 4, "half of a rank's tiles"),
+        (24, (1, 1), all(24) / 2, "half of the matrix", 0.85),
+        (24, (2, 2), all(24) / 2, "half of the matrix", 0.85),
+        (24, (2, 2), all(24) / 4, "a rank's tiles", 0.80),
+        (24, (2, 2), all(24) / 8, "half of a rank's tiles", 0.70),
+        (64, (2, 2), all(64) / 8, "half of a rank's tiles", 0.85),
     ];
-    for (tiles, grid, room, what) in settings {
+    for (tiles, grid, room, what, least) in settings {
         println!("{tiles} x {tiles} tiles, {} x {} ranks, room for {room} tiles, {what}:", grid.0, grid.1);
         let mut best = 0.0f64;
         for policy in Policy::ALL {
@@ -199,7 +201,7 @@ fn the_best_choice_moves_at_least_85_percent_less_than_every_task_for_itself() {
                 best = best.max(saved(up, all_up));
             }
         }
-        println!("best: {:.1} %", 100.0 * best);
+        assert!(best >= least, "{tiles} tiles, {grid:?}, {what}: {best}");
     }
 }
 

@@ -8,7 +8,7 @@
 
 use super::device::{Home, Lane};
 use crate::device::{Device, Event, Region, Stream};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::runtime::{
     Admission, CacheCounters, CholeskyGraph, Limits, Move, TileCache, TileId, TileState, TileUse, Victim,
 };
@@ -20,6 +20,30 @@ struct Inner {
     lane: Lane<TileId>,
     cache: TileCache<TileId>,
     tasks: u64,
+    /// Set by the first error: what is where is not known after it.
+    broken: Option<Broken>,
+}
+
+/// Why a device is of no use any more.
+enum Broken {
+    Lost(String),
+    Other(String),
+}
+
+impl Broken {
+    fn by(error: &Error) -> Broken {
+        match error {
+            Error::DeviceLost(reason) => Broken::Lost(reason.clone()),
+            other => Broken::Other(other.to_string()),
+        }
+    }
+
+    fn again(&self) -> Result<()> {
+        match self {
+            Broken::Lost(reason) => Err(Error::DeviceLost(reason.clone())),
+            Broken::Other(reason) => Err(Error::Device(reason.clone())),
+        }
+    }
 }
 
 /// A lane with its cache.
@@ -45,7 +69,13 @@ impl SharedLane {
         let cache = TileCache::new(Limits { bytes: u64::MAX, tiles: lane.room_tiles() }, victim);
         let resident = (0..graph.tile_count()).map(|_| AtomicBool::new(false)).collect();
         let (device, unwanted) = (lane.device().clone(), Mutex::default());
-        SharedLane { device, graph, inner: Mutex::new(Inner { lane, cache, tasks: 0 }), unwanted, resident }
+        SharedLane {
+            device,
+            graph,
+            inner: Mutex::new(Inner { lane, cache, tasks: 0, broken: None }),
+            unwanted,
+            resident,
+        }
     }
 
     /// The device.
@@ -103,12 +133,21 @@ impl Turn<'_> {
         home: impl FnMut(TileId) -> Result<Home>,
         submit: impl FnOnce(&dyn Device, Stream, &[Region]) -> Result<()>,
     ) -> Result<Event> {
+        self.attempt(|turn| turn.submit(uses, home, submit))
+    }
+
+    fn submit(
+        &mut self,
+        uses: &[TileUse<TileId>],
+        home: impl FnMut(TileId) -> Result<Home>,
+        submit: impl FnOnce(&dyn Device, Stream, &[Region]) -> Result<()>,
+    ) -> Result<Event> {
         let Admission::Granted { moves, lease } = self.inner.cache.acquire(uses) else {
             panic!("there is room for one task, and holds end with the submission");
         };
         self.note(&moves);
         let tiles = uses.iter().map(|one| (one.tile, one.access)).collect::<Vec<_>>();
-        let Inner { lane, cache, tasks } = &mut *self.inner;
+        let Inner { lane, cache, tasks, .. } = &mut *self.inner;
         lane.carry_out(&moves, home)?;
         let end = lane.work(&tiles, submit)?;
         cache.release(lease);
@@ -121,8 +160,10 @@ impl Turn<'_> {
     /// # Errors
     /// As [`Turn::run`].
     pub fn write_back(&mut self, tile: TileId, home: impl FnMut(TileId) -> Result<Home>) -> Result<()> {
-        let Inner { lane, cache, .. } = &mut *self.inner;
-        lane.carry_out(cache.write_back(tile).as_slice(), home)
+        self.attempt(|turn| {
+            let Inner { lane, cache, .. } = &mut *turn.inner;
+            lane.carry_out(cache.write_back(tile).as_slice(), home)
+        })
     }
 
     /// Submits the way home of a tile that was modified and will be changed there: it goes.
@@ -134,6 +175,12 @@ impl Turn<'_> {
         self.discard(tile)
     }
 
+    /// Remembers an error for the turns of others, which could only go wrong.
+    fn attempt<R>(&mut self, work: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
+        self.inner.broken.as_ref().map_or(Ok(()), Broken::again)?;
+        work(self).inspect_err(|error| self.inner.broken = Some(Broken::by(error)))
+    }
+
     fn discard(&mut self, tile: TileId) -> Result<()> {
         let moves = self.inner.cache.discard(tile);
         self.note(moves.as_slice());
@@ -142,6 +189,9 @@ impl Turn<'_> {
 
     fn drop_unwanted(&mut self) {
         let unwanted = std::mem::take(&mut *self.shared.unwanted.lock().unwrap_or_else(PoisonError::into_inner));
+        if self.inner.broken.is_some() {
+            return;
+        }
         for tile in unwanted {
             // What nobody reads is finished, and so at home.
             assert_ne!(self.inner.cache.state(tile), TileState::Modified, "{tile:?} has changes");

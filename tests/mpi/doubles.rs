@@ -1,17 +1,21 @@
 //! Factorisations of doubles on ranks that are processes, as on ranks that are threads.
 
 use crate::{ALL, Case, Run};
+use std::sync::Arc;
 use sunzi::comm::mpi::MpiRank;
 use sunzi::comm::{Transport, local};
+use sunzi::device::Device;
+use sunzi::device::soft::{SoftDevice, SoftOptions};
 use sunzi::distributed::{DoubleMatrix, DoubleRankOptions, double_cholesky_ranks};
 use sunzi::plan::RankGrid;
-use sunzi::runtime::Policy;
 use sunzi::runtime::protocol::DeliveryKind;
+use sunzi::runtime::{Policy, Victim};
 use sunzi::{Context, Error};
 
 /// The cases of this file.
 pub const CASES: &[Case] = &[
     Case { name: "doubles::factors_have_the_bits_of_threads", ranks: ALL, run: Run::Group(factors) },
+    Case { name: "doubles::devices_of_ranks_give_the_bits_of_threads", ranks: ALL, run: Run::Group(devices) },
     Case { name: "doubles::all_ranks_fail_with_one_error", ranks: &[2, 4], run: Run::Group(failures) },
 ];
 
@@ -40,6 +44,33 @@ fn factors(rank: MpiRank) {
             let found = factor(&rank, grid, &options);
             assert_eq!(found, expected[0].clone().filter(|_| rank.rank() == 0), "{grid:?}, {delivery:?}");
         }
+    }
+}
+
+/// Two software devices of each rank, which hold fewer tiles than it has.
+fn on_devices(rank: &dyn Transport, grid: RankGrid, options: &DoubleRankOptions) -> Option<Vec<f64>> {
+    let soft = |index: usize| {
+        let seed = Some((rank.rank() * 2 + index) as u64);
+        Arc::new(SoftDevice::new(SoftOptions { index, seed, ..SoftOptions::default() })) as Arc<dyn Device>
+    };
+    let bytes = 5 * 16 * 16 * size_of::<f64>() as u64;
+    let builder = Context::builder().threads(1).devices(vec![soft(0), soft(1)]).device_memory_bytes(bytes);
+    let ctx = builder.build().unwrap();
+    let mut a = DoubleMatrix::from_fn(rank.rank(), ROWS, 16, grid, entry).unwrap();
+    let report = double_cholesky_ranks(&ctx, rank, &mut a, options).unwrap();
+    let devices = report.devices.unwrap();
+    assert!(devices.h2d_bytes > 0 && devices.devices.iter().all(|share| share.room_tiles == 5));
+    a.gather(rank, 0).unwrap()
+}
+
+fn devices(rank: MpiRank) {
+    let expected = local::run(1, |alone| on_devices(alone, RankGrid { rows: 1, cols: 1 }, &Default::default()));
+    for (policy, victim) in
+        [(None, Victim::Lru), (Some(Policy::Panels), Victim::Fifo), (Some(Policy::Random(3)), Victim::Lru)]
+    {
+        let options = DoubleRankOptions { policy, victim, ..DoubleRankOptions::default() };
+        let found = on_devices(&rank, RankGrid::for_ranks(rank.size()), &options);
+        assert_eq!(found, expected[0].clone().filter(|_| rank.rank() == 0), "{policy:?}, {victim:?}");
     }
 }
 

@@ -15,6 +15,7 @@ pub const CASES: &[Case] = &[
     Case { name: "program::different_arguments_are_refused", ranks: &[2], run: Run::Launcher(different) },
     Case { name: "program::a_killed_rank_ends_the_job", ranks: &[3], run: Run::Launcher(killed) },
     Case { name: "program::other_commands_run_once", ranks: &[2], run: Run::Launcher(others) },
+    Case { name: "program::doubles_run_on_devices", ranks: &[2], run: Run::Launcher(doubles_on_devices) },
     Case { name: "program::bench_compares_with_one_process", ranks: &[2], run: Run::Launcher(bench) },
 ];
 
@@ -83,6 +84,24 @@ fn products(launcher: &Launcher, ranks: usize) {
     }
 }
 
+/// Doubles on devices of every rank, which hold fewer tiles than it has.
+fn doubles_on_devices(launcher: &Launcher, ranks: usize) {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let line = "bench cholesky --element double --rows 300 --tile 25 --threads 1 --runs 1 --report @/r.json";
+    let devices = "--device soft,soft:30K --device-memory 28K --policy greedy --victim fifo";
+    on_ranks(launcher, ranks, 2, at, &format!("{line} {devices}")).expect_success();
+    let report = json(&at.join("r.json"));
+    let moved = |name: &str| report["moved"][name].as_u64().unwrap();
+    assert_eq!(moved("devices"), 2 * ranks as u64, "{report}");
+    assert!(moved("h2d_bytes") > 0 && moved("h2d_bytes") < moved("baseline_h2d_bytes"), "{report}");
+    let factor = &report["factor"];
+    assert_eq!((&factor["policy"], &factor["victim"]), (&"greedy".into(), &"fifo".into()), "{report}");
+    assert_eq!(factor["devices"]["devices"][1]["room_tiles"], 5, "28 KB hold so many tiles of 5000 bytes");
+    on_ranks(launcher, ranks, 2, at, line).expect_success();
+    assert!(json(&at.join("r.json"))["moved"].is_null(), "the processors factor where no device is named");
+}
+
 /// What a file of JSON holds.
 pub fn json(path: &Path) -> serde_json::Value {
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
@@ -131,6 +150,7 @@ fn errors(launcher: &Launcher, ranks: usize) {
         ("gemm @/P.bin @/P.bin -o @/Q.mtx --transpose-a --kernel cuda-f64", 2, "--kernel cuda-f64: a product on"),
         ("bench syrk --rows 9 --cols 9 --device soft", 2, "--device: a product on several ranks"),
         ("bench cholesky --element double --rows 9 --victim fifo", 2, "--victim: doubles on several ranks"),
+        ("bench cholesky --element double --rows 300 --tile 25 --device soft:1K", 4, "at least"),
         ("syrk @/P.bin -o @/Q.mtx --memory 40M --threads 1", 4, "this operation needs at least"),
         ("nonsense", 2, "nonsense"),
     ] {

@@ -251,8 +251,8 @@ impl State {
 
     /// Whether all workers are busy and find more when they are done.
     pub fn has_work_in_store(&self) -> bool {
-        let waiting = (0..self.runs.len()).any(|site| self.jobs(site) > 0);
-        self.idle.iter().all(|&idle| idle == 0) && (waiting || self.process.ready() > 0)
+        let has_jobs = (0..self.runs.len()).any(|site| self.jobs(site) > 0);
+        self.idle.iter().all(|&idle| idle == 0) && (has_jobs || self.process.ready() > 0)
     }
 
     /// Work for a worker of a site; conversions are for the host.

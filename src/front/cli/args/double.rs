@@ -5,7 +5,8 @@ use clap::Args;
 /// Choices of a factorisation on devices.
 #[derive(Args, Debug)]
 pub struct RawDouble {
-    /// What cholesky factors: big (big floats) or double (doubles, in tiles, on the devices named by --device [soft]).
+    /// What cholesky factors: big (big floats) or double (doubles, in tiles, on the devices named by --device [soft; on
+    /// several ranks the CPUs]; every rank takes them all).
     #[arg(long, value_name = "KIND", default_value = "big")]
     pub element: String,
     /// Of doubles: which task runs next: fifo, lifo, random, by_ij, greedy, critical_path, panels [default: panels].

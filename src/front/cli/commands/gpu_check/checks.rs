@@ -77,6 +77,8 @@ pub fn run_all(session: &Session, setup: &Setup) -> Result<Vec<CheckReport>> {
         let large = is_card(&**device) && !setup.quick;
         let work = || factors::doubles(setup, &cpu, device, large);
         run.check((label(&**device), None, "cholesky of doubles"), work)?;
+        let work = || factors::doubles_over_ranks(setup, device, large);
+        run.check((label(&**device), None, "cholesky of doubles over ranks"), work)?;
         run.operations(&label(&**device), std::slice::from_ref(device), FAMILY_CHECKS)?;
     }
     if setup.devices.len() > 1 {

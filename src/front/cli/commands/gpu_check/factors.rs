@@ -5,8 +5,11 @@
 
 use super::Setup;
 use super::products::{Subject, random};
+use crate::comm::local::{self, LocalRank};
+use crate::comm::{Transport, agreed};
 use crate::context::Context;
 use crate::device::Device;
+use crate::distributed::{DoubleMatrix, DoubleRankOptions, double_cholesky_ranks};
 use crate::error::{Error, Result};
 use crate::front::cli::commands::bench::{RESIDUAL_BOUND, System, largest_residual};
 use crate::front::generate::{Size, counter_random};
@@ -14,6 +17,7 @@ use crate::math::float::Head;
 use crate::matrix::Matrix;
 use crate::ops::double::{DoubleOptions, double_cholesky};
 use crate::ops::{CholeskyOptions, TrsmOptions, cholesky_with, solve, trsm};
+use crate::plan::RankGrid;
 use crate::runtime::Victim;
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -194,6 +198,34 @@ pub fn doubles(setup: &Setup, cpu: &Context, device: &Arc<dyn Device>, large: bo
             if device_bytes == Some(least_bytes) && evictions == 0 {
                 return failed(format!("{least_bytes} bytes, {name}: no tile left, though there is no room for all"));
             }
+        }
+    }
+    Ok(())
+}
+
+/// Doubles in tiles over two ranks that share one device, with little memory each: a small residual.
+pub fn doubles_over_ranks(setup: &Setup, device: &Arc<dyn Device>, large: bool) -> Result<()> {
+    let (order, rows): (usize, usize) = if large { (3000, 250) } else { (200, 32) };
+    let grid = RankGrid { rows: 2, cols: 1 };
+    // Room for a quarter of the tiles of a rank.
+    let tiles = order.div_ceil(rows) as u64;
+    let bytes = (tiles * tiles / 16).max(4) * (rows * rows * size_of::<f64>()) as u64;
+    let entry = |i: usize, j: usize| {
+        let noise = (((i * 7919 + j * 104_729) % 1009) as f64 / 1009.0) - 0.5;
+        if i == j { order as f64 + noise } else { noise }
+    };
+    let vectors = [(0..order).map(|i| if i % 3 == 0 { 1.0 } else { -1.0 }).collect::<Vec<_>>()];
+    let on_rank = |rank: &LocalRank| {
+        let ctx = setup.builder().threads(1).devices(vec![device.clone()]).device_memory_bytes(bytes).build();
+        let ctx = agreed(rank, ctx)?;
+        let mut a = agreed(rank, DoubleMatrix::from_fn(rank.rank(), order, rows, grid, entry))?;
+        double_cholesky_ranks(&ctx, rank, &mut a, &DoubleRankOptions::default())?;
+        a.residual(rank, entry, &vectors)
+    };
+    for residual in local::run(grid.size(), on_rank) {
+        let residual = residual?;
+        if residual > RESIDUAL_BOUND {
+            return failed(format!("{order} rows: the residual is {residual:.3} times rows eps |A|"));
         }
     }
     Ok(())

@@ -161,7 +161,7 @@ pub fn run(session: &mut Session, config: &BenchDouble, all: &Ranks, world: &dyn
     let tile_rows = config.tile_rows.unwrap_or_else(|| default_tile_rows(rows));
     let matrix = agreed(world, DoubleMatrix::from_fn(world.rank(), rows, tile_rows, grid, entry(rows)))?;
     let options = DoubleRankOptions::default();
-    let options = DoubleRankOptions { policy: config.policy, victim: config.victim.unwrap_or(options.victim), ..options };
+    let options = DoubleRankOptions { policy: config.policy, victim: config.victim.unwrap_or_default(), ..options };
     let mut ours = Ours { ctx: &ctx, world, matrix, last: None, options, seconds: Vec::new(), best: None };
     ours.once()?; // warm
     (ours.seconds, ours.best) = (Vec::new(), None);
