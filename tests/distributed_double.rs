@@ -170,11 +170,10 @@ fn every_choice_and_every_order_of_execution_gives_the_factor_of_one_device() {
 #[test]
 fn the_best_choice_moves_at_least_85_percent_less_than_every_task_for_itself() {
     let all = |tiles: usize| tiles * (tiles + 1) / 2;
-    // With 24 tile rows, four ranks read so much of each other that 85 % take room for all that a rank owns and reads.
+    // With 24 tile rows, what four ranks read of each other allows 87.8 % at most.
     let settings = [
         (24, (1, 1), all(24) / 2, "half of the matrix", 0.85),
-        (24, (2, 2), all(24) / 2, "half of the matrix", 0.85),
-        (24, (2, 2), all(24) / 4, "a rank's tiles", 0.80),
+        (24, (2, 2), all(24) / 4, "a rank's tiles", 0.85),
         (24, (2, 2), all(24) / 8, "half of a rank's tiles", 0.70),
         (64, (2, 2), all(64) / 8, "half of a rank's tiles", 0.85),
     ];
