@@ -8,7 +8,7 @@ use sunzi::device::{Device, Traffic};
 use sunzi::distributed::{DoubleMatrix, DoubleRankOptions, RankDevices, double_cholesky_ranks};
 use sunzi::ops::double::{DoubleOptions, double_cholesky};
 use sunzi::plan::RankGrid;
-use sunzi::runtime::protocol::DeliveryKind;
+use sunzi::runtime::protocol::{DeliveryKind, ProcessGrid};
 use sunzi::runtime::{Policy, Victim};
 use sunzi::{Context, Error};
 
@@ -144,17 +144,23 @@ fn every_choice_and_every_order_of_execution_gives_the_factor_of_one_device() {
                 count += 1;
                 let policy = if let Policy::Random(_) = policy { Policy::Random(count) } else { policy };
                 let own = (tiles * (tiles + 1) / 2).div_ceil(grid.0 * grid.1 * devices) as u64;
+                // Each choice is drawn for itself, or some would meet on some grids only.
+                let draw = |axis: u64, choices: u64| {
+                    let hash = (count * 8 + axis).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                    ((hash ^ hash >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 40) % choices
+                };
+                let least_slots = ProcessGrid { rows: grid.0, cols: grid.1 }.least_slots(tiles);
                 // From the least room to half of the own tiles.
-                let room = 3.max(own / [2, 4, 100][count as usize % 3]);
+                let room = 3.max(own / [2, 4, 100][draw(0, 3) as usize]);
                 let mut case = case(order, grid, devices, room);
                 case.seed = Some(count);
                 case.options = DoubleRankOptions {
                     policy: Some(policy),
                     victim,
-                    delivery: DeliveryKind::ALL[count as usize % 5],
-                    device_workers: 1 + count as usize % 3,
-                    most_updates: [4, 1, usize::MAX][(count / 3) as usize % 3],
-                    slots: count.is_multiple_of(2).then(|| tiles * tiles),
+                    delivery: DeliveryKind::ALL[draw(1, 5) as usize],
+                    device_workers: 1 + draw(2, 3) as usize,
+                    most_updates: [4, 1, usize::MAX][draw(3, 3) as usize],
+                    slots: [None, Some(least_slots), Some(tiles * tiles)][draw(4, 3) as usize],
                     ..DoubleRankOptions::default()
                 };
                 let (l, ranks) = case.run();
@@ -201,6 +207,16 @@ fn the_best_choice_moves_at_least_85_percent_less_than_every_task_for_itself() {
             }
         }
         assert!(best >= least, "{tiles} tiles, {grid:?}, {what}: {best}");
+    }
+}
+
+#[test]
+fn devices_beyond_their_grid_stay_idle() {
+    let expected = by_one_device(58, 5);
+    for devices in [11, 13] {
+        let (l, ranks) = case(58, (1, 2), devices, 6).run();
+        assert_eq!(l, expected, "{devices} devices");
+        assert!(ranks.iter().all(|own| own.devices.len() < devices && own.devices.iter().all(|one| one.tasks > 0)));
     }
 }
 

@@ -27,6 +27,8 @@ struct Inner {
 /// Why a device is of no use any more.
 enum Broken {
     Lost(String),
+    DeviceMemory { bytes: u64, used_bytes: u64, capacity_bytes: u64 },
+    OutOfMemory { bytes: u64 },
     Other(String),
 }
 
@@ -34,15 +36,23 @@ impl Broken {
     fn by(error: &Error) -> Broken {
         match error {
             Error::DeviceLost(reason) => Broken::Lost(reason.clone()),
+            &Error::DeviceMemory { bytes, used_bytes, capacity_bytes } => {
+                Broken::DeviceMemory { bytes, used_bytes, capacity_bytes }
+            }
+            &Error::OutOfMemory { bytes } => Broken::OutOfMemory { bytes },
             other => Broken::Other(other.to_string()),
         }
     }
 
     fn again(&self) -> Result<()> {
-        match self {
-            Broken::Lost(reason) => Err(Error::DeviceLost(reason.clone())),
-            Broken::Other(reason) => Err(Error::Device(reason.clone())),
-        }
+        Err(match self {
+            Broken::Lost(reason) => Error::DeviceLost(reason.clone()),
+            &Broken::DeviceMemory { bytes, used_bytes, capacity_bytes } => {
+                Error::DeviceMemory { bytes, used_bytes, capacity_bytes }
+            }
+            &Broken::OutOfMemory { bytes } => Error::OutOfMemory { bytes },
+            Broken::Other(reason) => Error::Device(reason.clone()),
+        })
     }
 }
 

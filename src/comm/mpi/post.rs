@@ -243,7 +243,8 @@ impl MpiPost {
     /// How long to sleep before the next look.
     fn sleep(&self) -> Duration {
         if self.patient {
-            return PATIENT_SLEEP;
+            // Words on their way to others move only while we look, and somebody may have nothing else to do.
+            return if self.counts.leaving > 0 { LONGEST_SLEEP } else { PATIENT_SLEEP };
         }
         let longest = if self.requests.is_empty() { LONGEST_SLEEP } else { LONGEST_SLEEP_MOVING };
         (self.active.elapsed() / SLEEP_PART).clamp(SHORTEST_SLEEP, longest)

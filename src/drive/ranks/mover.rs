@@ -57,7 +57,7 @@ impl<'a, 's, W: RankTiles> Mover<'a, 's, W> {
             let (letters, over, patient) = {
                 let mut state = self.stage.lock();
                 let (letters, over) = state.take_letters();
-                (letters, over, state.has_work_in_store())
+                (letters, over, state.is_patient())
             };
             self.post.set_patient(patient);
             let is_quiet = !matches!(moved, Ok(true)) && letters.is_empty();
@@ -68,7 +68,7 @@ impl<'a, 's, W: RankTiles> Mover<'a, 's, W> {
                     failed = true;
                     self.stage.fail(&mut self.stage.lock(), error);
                 }
-                _ if over => return,
+                _ if over => return self.post.set_patient(false),
                 _ if is_quiet => self.post.pause(PAUSE),
                 _ => {}
             }

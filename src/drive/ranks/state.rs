@@ -39,6 +39,8 @@ pub(super) struct State {
     received: HashMap<TileId, Body>,
     /// Buffers of tiles that are not needed any more.
     spare: Vec<Vec<u64>>,
+    /// How many of these, the first ones, nothing has been written to: they do not count as memory yet.
+    untouched: usize,
     /// The process is done.
     finished: bool,
     /// Workers are to leave.
@@ -46,9 +48,11 @@ pub(super) struct State {
     error: Option<Error>,
     /// By site.
     idle: Vec<usize>,
+    /// The mover looks for messages seldom.
+    patient: bool,
     packed_bytes: u64,
     peak_packed_bytes: u64,
-    /// All buffers for tiles of others: given out, in use, spare.
+    /// Buffers for tiles of others that have been written to: given out, in use, spare.
     buffer_bytes: u64,
     peak_buffer_bytes: u64,
     samples: SampleLog,
@@ -85,7 +89,6 @@ impl<'a, W: RankTiles> Stage<'a, W> {
     pub fn new(process: Process, tiles: &'a W, plan: &RankPlan, workers: usize, waker: Waker) -> Stage<'a, W> {
         let sites = Sites::new(plan.grid, &plan.protocol);
         let spare = tiles.buffers();
-        let buffer_bytes = spare.iter().map(|buffer| bytes_of(buffer.capacity())).sum();
         let state = State {
             process,
             unpacks: VecDeque::new(),
@@ -93,15 +96,17 @@ impl<'a, W: RankTiles> Stage<'a, W> {
             letters: Vec::new(),
             packed: HashMap::new(),
             received: HashMap::new(),
+            untouched: spare.len(),
             spare,
             finished: false,
             ended: false,
             error: None,
             idle: vec![0; sites.count()],
+            patient: false,
             packed_bytes: 0,
             peak_packed_bytes: 0,
-            buffer_bytes,
-            peak_buffer_bytes: buffer_bytes,
+            buffer_bytes: 0,
+            peak_buffer_bytes: 0,
             samples: SampleLog::new(),
         };
         let stage = Stage {
@@ -127,6 +132,9 @@ impl<'a, W: RankTiles> Stage<'a, W> {
     /// Sleeps until something has changed for the workers of a site.
     pub fn wait<'s>(&self, site: usize, mut state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
         state.idle[site] += 1;
+        if std::mem::take(&mut state.patient) {
+            self.waker.wake();
+        }
         let mut state = self.changed[site].wait(state).unwrap_or_else(PoisonError::into_inner);
         state.idle[site] -= 1;
         state
@@ -249,10 +257,12 @@ impl State {
         unpacks + self.runs[site].len()
     }
 
-    /// Whether all workers are busy and find more when they are done.
-    pub fn has_work_in_store(&self) -> bool {
+    /// Whether all workers are busy and find more when they are done; the first one that does not ends the pause.
+    pub fn is_patient(&mut self) -> bool {
         let has_jobs = (0..self.runs.len()).any(|site| self.jobs(site) > 0);
-        self.idle.iter().all(|&idle| idle == 0) && (has_jobs || self.process.ready() > 0)
+        let has_more = has_jobs || self.process.ready() > 0;
+        self.patient = has_more && !self.process.is_stopped() && self.idle.iter().all(|&idle| idle == 0);
+        self.patient
     }
 
     /// Work for a worker of a site; conversions are for the host.
@@ -279,8 +289,12 @@ impl State {
 
     /// A buffer for a tile of another rank.
     pub fn take_buffer(&mut self) -> Vec<u64> {
+        let is_untouched = self.spare.len() == self.untouched;
         let buffer = self.spare.pop().unwrap_or_default();
-        self.buffer_bytes -= bytes_of(buffer.capacity());
+        match is_untouched {
+            true => self.untouched = self.spare.len(),
+            false => self.buffer_bytes -= bytes_of(buffer.capacity()),
+        }
         buffer
     }
 

@@ -62,7 +62,7 @@ impl<'a> Ahead<'a> {
     #[inline(always)]
     fn step<V: Vector>(&mut self) {
         for _ in 0..self.lines {
-            if self.words[0].is_empty() {
+            if self.words[0].len() < LANES {
                 self.words.swap(0, 1);
             }
             let Some((line, rest)) = self.words[0].split_first_chunk() else { return };

@@ -106,6 +106,30 @@ fn symmetric_products_leave_the_upper_triangle_alone() {
     }
 }
 
+/// Bit by bit: with operands read ahead nothing else may change.
+#[test]
+fn several_products_are_those_one_after_the_other() {
+    let mut rng = ChaCha8Rng::seed_from_u64(6);
+    for mut kernels in kernels() {
+        for (m, n, depths) in [(5, 3, vec![0, 7, 1]), (250, 131, vec![250, 192, 193]), (48, 48, vec![400, 24])] {
+            let operands = |rows: usize, rng: &mut ChaCha8Rng| {
+                depths.iter().map(|&depth| random(rng, rows, depth)).collect::<Vec<_>>()
+            };
+            let (x, y, old) = (operands(m, &mut rng), operands(n, &mut rng), random(&mut rng, m, n));
+            let (mut c, mut one_by_one) = (old.clone(), old.clone());
+            let pairs = x.iter().zip(&y).map(|(x, y)| (x.tile(), y.tile())).collect::<Vec<_>>();
+            kernels.gemms_nt(&pairs, c.tile_mut());
+            pairs.iter().for_each(|&(x, y)| kernels.gemm_nt(x, y, one_by_one.tile_mut()));
+            c.check(&old, &format!("{m} x {n}"), |i, j| Some((one_by_one.at(i, j), 0.0)));
+            let square = random(&mut rng, m, m);
+            let (mut c, mut one_by_one) = (square.clone(), square.clone());
+            kernels.syrks(&x.iter().map(Plain::tile).collect::<Vec<_>>(), c.tile_mut());
+            x.iter().for_each(|x| kernels.syrk(x.tile(), one_by_one.tile_mut()));
+            c.check(&square, &format!("{m} rows"), |i, j| (i >= j).then(|| (one_by_one.at(i, j), 0.0)));
+        }
+    }
+}
+
 /// Entries of `L` that are exact in doubles, as are all sums of `L L^T`; nothing above the diagonal.
 fn exact_factor(order: usize) -> Plain {
     Plain::new(order, order, |i, j| match i.cmp(&j) {

@@ -2,8 +2,8 @@
 //!
 //! Updates and TRSM run on the device that owns the tile, POTRF on the host. A tile's home is page-locked memory of its
 //! device; finished tiles are copied from there into the matrix, which is what travels. Tiles of other ranks are
-//! ordinary host memory: a device copies them through staging buffers,. Whatever no task of
-//! a device will read again leaves its memory first.
+//! ordinary host memory: a device copies them through staging buffers. Whatever no task of a device will read again
+//! leaves its memory first.
 
 use super::work::Work;
 use super::{DoubleMatrix, DoubleRankOptions};
@@ -37,7 +37,7 @@ pub struct RankDevices {
     pub h2d_bytes: u64,
     /// Bytes back.
     pub d2h_bytes: u64,
-    /// What each device did.
+    /// What each device did; the traffic counted by a device is that of all ranks that share it.
     pub devices: Vec<DeviceShare>,
 }
 
@@ -71,6 +71,9 @@ impl Fleet {
     /// [`Error::OutOfMemory`]; [`Error::DeviceLost`].
     pub fn open(ctx: &Context, a: &DoubleMatrix, options: &DoubleRankOptions) -> Result<Option<Fleet>> {
         let devices = &ctx.devices().devices[..];
+        let grid = RankGrid::for_ranks(devices.len());
+        // As ranks beyond their grid, devices beyond theirs have nothing to do.
+        let devices = &devices[..grid.size().min(devices.len())];
         if devices.is_empty() || a.tiles().next().is_none() {
             return Ok(None);
         }
@@ -78,7 +81,7 @@ impl Fleet {
         if workers == 0 {
             return Err(Error::InvalidArgument("a device without workers: choose 1 or more".into()));
         }
-        let (tiling, grid) = (tiling_of(a), RankGrid::for_ranks(devices.len()));
+        let tiling = tiling_of(a);
         let before = devices.iter().map(|device| device.traffic()).collect();
         let lane = |device: &Arc<dyn Device>| {
             let lane = lane(device, &tiling, ctx.devices().memory_bytes, STREAMS)?;
@@ -150,8 +153,8 @@ impl Fleet {
             workers: self.workers,
             baseline_h2d_bytes: up,
             baseline_d2h_bytes: down,
-            h2d_bytes: devices.iter().map(|share| share.traffic.h2d_bytes).sum(),
-            d2h_bytes: devices.iter().map(|share| share.traffic.d2h_bytes).sum(),
+            h2d_bytes: devices.iter().map(|share| share.cache.up_bytes).sum(),
+            d2h_bytes: devices.iter().map(|share| share.cache.down_bytes).sum(),
             devices,
         })
     }

@@ -106,7 +106,9 @@ pub struct DoubleRankReport {
 /// # Errors
 /// On every rank alike, and the matrix is then of no use: [`Error::NotPositiveDefinite`] with the first leading minor
 /// that is not positive; [`Error::NotFinite`] for an entry of the first rank that has one, as [`Error::Rank`] beside
-/// other ranks; [`Error::InvalidArgument`] for too few slots or 0 updates; [`Error::Transport`]; [`Error::Cancelled`].
+/// other ranks; [`Error::InvalidArgument`] for too few slots, 0 updates or 0 workers of a device;
+/// [`Error::MemoryLimit`]; [`Error::DeviceLimit`] with the least memory of a device; [`Error::DeviceLost`];
+/// [`Error::Transport`]; [`Error::Cancelled`].
 pub fn double_cholesky_ranks(
     ctx: &Context,
     world: &dyn Transport,

@@ -219,11 +219,15 @@ pub fn doubles_over_ranks(setup: &Setup, device: &Arc<dyn Device>, large: bool) 
         let ctx = setup.builder().threads(1).devices(vec![device.clone()]).device_memory_bytes(bytes).build();
         let ctx = agreed(rank, ctx)?;
         let mut a = agreed(rank, DoubleMatrix::from_fn(rank.rank(), order, rows, grid, entry))?;
-        double_cholesky_ranks(&ctx, rank, &mut a, &DoubleRankOptions::default())?;
-        a.residual(rank, entry, &vectors)
+        let report = double_cholesky_ranks(&ctx, rank, &mut a, &DoubleRankOptions::default())?;
+        let moved = report.devices.is_some_and(|own| own.h2d_bytes > 0 && own.d2h_bytes > 0);
+        Ok((a.residual(rank, entry, &vectors)?, moved))
     };
-    for residual in local::run(grid.size(), on_rank) {
-        let residual = residual?;
+    for outcome in local::run(grid.size(), on_rank) {
+        let (residual, moved): (f64, bool) = outcome?;
+        if !moved {
+            return failed(format!("{order} rows: a rank has left its device idle"));
+        }
         if residual > RESIDUAL_BOUND {
             return failed(format!("{order} rows: the residual is {residual:.3} times rows eps |A|"));
         }
