@@ -22,7 +22,8 @@ const SHORTEST_SLEEP: Duration = Duration::from_micros(20);
 const LONGEST_SLEEP_MOVING: Duration = Duration::from_micros(50);
 const LONGEST_SLEEP: Duration = Duration::from_micros(200);
 
-/// Each look takes the core from a worker: it loses about ten microseconds and some of its caches.
+/// Each look takes the core from a worker: it loses about ten microseconds and some of its caches. Words that leave
+/// meanwhile take longer on their way, but looking more often for them costs more than that, as measured.
 const PATIENT_SLEEP: Duration = Duration::from_millis(1);
 
 /// A look takes in so many heads at most: requests must have their turn, too.
@@ -243,8 +244,7 @@ impl MpiPost {
     /// How long to sleep before the next look.
     fn sleep(&self) -> Duration {
         if self.patient {
-            // Words on their way to others move only while we look, and somebody may have nothing else to do.
-            return if self.counts.leaving > 0 { LONGEST_SLEEP } else { PATIENT_SLEEP };
+            return PATIENT_SLEEP;
         }
         let longest = if self.requests.is_empty() { LONGEST_SLEEP } else { LONGEST_SLEEP_MOVING };
         (self.active.elapsed() / SLEEP_PART).clamp(SHORTEST_SLEEP, longest)
