@@ -8,12 +8,12 @@ pub use ::mpi::ffi::{
     MPI_Win_allocate_shared, MPI_Win_free, MPI_Win_lock_all, MPI_Win_set_errhandler, MPI_Win_shared_query,
     MPI_Win_sync, MPI_Win_unlock_all,
 };
-pub use ::mpi::ffi::{MPI_Aint, MPI_Comm, MPI_Request, MPI_Status, MPI_Win};
+pub use ::mpi::ffi::{MPI_Aint, MPI_Comm, MPI_Request, MPI_Status, MPI_Win, RSMPI_Comm_f2c, RSMPI_Fint};
 pub use ::mpi::ffi::{
     MPI_ERR_IN_STATUS, MPI_MAX_ERROR_STRING, MPI_MAX_LIBRARY_VERSION_STRING, MPI_MODE_NOCHECK, MPI_SUCCESS,
 };
 pub use ::mpi::ffi::{
-    RSMPI_ANY_SOURCE, RSMPI_COMM_TYPE_SHARED, RSMPI_COMM_WORLD, RSMPI_ERRORS_RETURN, RSMPI_INFO_NULL, RSMPI_INT64_T,
+    RSMPI_ANY_SOURCE, RSMPI_COMM_NULL, RSMPI_COMM_TYPE_SHARED, RSMPI_COMM_WORLD, RSMPI_ERRORS_RETURN, RSMPI_INFO_NULL, RSMPI_INT64_T,
     RSMPI_MAX, RSMPI_REQUEST_NULL, RSMPI_SUM, RSMPI_THREAD_MULTIPLE, RSMPI_THREAD_SERIALIZED, RSMPI_UINT64_T,
     RSMPI_WIN_NULL,
 };

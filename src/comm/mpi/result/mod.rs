@@ -110,6 +110,13 @@ pub fn world() -> sys::MPI_Comm {
     unsafe { sys::RSMPI_COMM_WORLD }
 }
 
+/// The communicator with a Fortran handle; `None` where the library knows none of that number.
+pub fn from_fortran(handle: sys::RSMPI_Fint) -> Option<sys::MPI_Comm> {
+    // SAFETY: MPI is alive, and looks the number up; the other one is a constant of the library.
+    let (comm, none) = unsafe { (sys::RSMPI_Comm_f2c(handle), sys::RSMPI_COMM_NULL) };
+    (comm != none).then_some(comm)
+}
+
 /// Rank of this process in `comm`, and the number of its ranks.
 ///
 /// # Safety
