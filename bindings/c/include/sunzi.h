@@ -225,9 +225,6 @@ int64_t sunzi_head_exponent(uint64_t head);
 // Accuracy: `|A - L L^T|_ij <= 2^(2 - p) sqrt(a_ii a_jj)` with p the largest precision of the triangle's entries, for any
 // order and condition; then each entry is rounded to its own. Cost: n^3 / 6 word products for each of about 2 p / 52
 // primes. After `SUNZI_NOT_POSITIVE_DEFINITE` A is as it was.
-//
-// # Safety
-// The header's rules.
 enum sunzi_status sunzi_cholesky(const struct sunzi_context *ctx,
                                  int32_t uplo,
                                  const struct sunzi_matrix *a);
@@ -236,9 +233,6 @@ enum sunzi_status sunzi_cholesky(const struct sunzi_context *ctx,
 //
 // Accuracy: `|b - A x|_i <= 2^(4 - p) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)` for each column, with p the largest
 // precision of B's entries, at which A is factored as well; then each entry is rounded to its own.
-//
-// # Safety
-// The header's rules.
 enum sunzi_status sunzi_solve(const struct sunzi_context *ctx,
                               int32_t uplo,
                               const struct sunzi_matrix *a,
@@ -247,9 +241,6 @@ enum sunzi_status sunzi_solve(const struct sunzi_context *ctx,
 // `B := A^-1 B` with a factor that `sunzi_cholesky` has left in one triangle of `factor`, which is all that is read of it.
 //
 // Accuracy as `sunzi_solve`, with p the smaller of B's largest precision and that of the factor.
-//
-// # Safety
-// The header's rules.
 enum sunzi_status sunzi_cholesky_solve(const struct sunzi_context *ctx,
                                        int32_t uplo,
                                        const struct sunzi_matrix *factor,
@@ -257,9 +248,6 @@ enum sunzi_status sunzi_cholesky_solve(const struct sunzi_context *ctx,
 
 // `result := log det A = 2 sum log |l_ii|` from a factor of A, of which the diagonal alone is read. `result` is a matrix
 // of one entry, whose precision the logarithm has.
-//
-// # Safety
-// The header's rules.
 enum sunzi_status sunzi_log_det(const struct sunzi_context *ctx,
                                 const struct sunzi_matrix *factor,
                                 const struct sunzi_matrix *result);
@@ -271,9 +259,6 @@ struct sunzi_options sunzi_options_default(void);
 //
 // `*ctx` is a context after a failure too: one that answers `sunzi_last_error`, and every call with the same failure.
 // Free it in either case.
-//
-// # Safety
-// The header's rules.
 enum sunzi_status sunzi_context_new(const struct sunzi_options *options, struct sunzi_context **ctx);
 
 // A context on the communicator with the Fortran handle `communicator` (`MPI_Comm_c2f(comm)`), for the calls named
@@ -295,31 +280,19 @@ enum sunzi_status sunzi_context_from_mpi(int communicator,
 void sunzi_context_free(struct sunzi_context *ctx);
 
 // Gives back the memory that the context keeps between calls: copies, windows, scratch. Tables and threads stay.
-//
-// # Safety
-// The header's rules.
 enum sunzi_status sunzi_context_release(const struct sunzi_context *ctx);
 
 // Why the calling thread's last call on the context failed, as one line with the numbers; empty where it went well.
 //
 // The text stays until the thread's next call on the context.
-//
-// # Safety
-// The header's rules.
 const char *sunzi_last_error(const struct sunzi_context *ctx);
 
 // The row and the column, from 0, of the entry that the calling thread's last call failed at, as
 // `sunzi_last_error` names it; for a matrix that is not positive definite, or singular, twice the index. Both are -1
 // where the failure has no place. Null pointers are passed over.
-//
-// # Safety
-// The header's rules.
 void sunzi_last_place(const struct sunzi_context *ctx, int64_t *row, int64_t *column);
 
 // Fills `report` with what the context's last call that went well took, whichever thread made it.
-//
-// # Safety
-// The header's rules.
 enum sunzi_status sunzi_last_report(const struct sunzi_context *ctx, struct sunzi_report *report);
 
 // Factors a symmetric positive definite A, of which one triangle is read, and puts a handle of the factor into `*factor`
@@ -327,9 +300,6 @@ enum sunzi_status sunzi_last_report(const struct sunzi_context *ctx, struct sunz
 //
 // `precision_bits` is the precision of the factor; 0 takes the largest of the triangle's entries. Accuracy as
 // `sunzi_cholesky`.
-//
-// # Safety
-// The header's rules.
 enum sunzi_status sunzi_factor_new(const struct sunzi_context *ctx,
                                    int32_t uplo,
                                    int64_t precision_bits,
@@ -355,25 +325,16 @@ int64_t sunzi_factor_order(const struct sunzi_factor *factor);
 int64_t sunzi_factor_precision_bits(const struct sunzi_factor *factor);
 
 // `B := A^-1 B` with a kept factor of A. Accuracy as `sunzi_cholesky_solve`.
-//
-// # Safety
-// The header's rules.
 enum sunzi_status sunzi_factor_solve(const struct sunzi_context *ctx,
                                      const struct sunzi_factor *factor,
                                      const struct sunzi_matrix *b);
 
 // `result := log det A` from a kept factor, at the precision of `result`, a matrix of one entry.
-//
-// # Safety
-// The header's rules.
 enum sunzi_status sunzi_factor_log_det(const struct sunzi_context *ctx,
                                        const struct sunzi_factor *factor,
                                        const struct sunzi_matrix *result);
 
 // Stores a kept factor in one triangle of `a`: L, or `L^T` in the upper one. The other triangle is not written.
-//
-// # Safety
-// The header's rules.
 enum sunzi_status sunzi_factor_get(const struct sunzi_context *ctx,
                                    const struct sunzi_factor *factor,
                                    int32_t uplo,
@@ -397,9 +358,6 @@ const char *sunzi_status_text(int status);
 //
 // Returns info: 0, or `-i` where argument i is wrong, counted from 1 after `ctx` as LAPACK does, or `-1000 - status` for all
 // other failures; `sunzi_last_error` has the message.
-//
-// # Safety
-// The header's rules.
 int64_t sunzi_rsyrk(const struct sunzi_context *ctx,
                     const char *uplo,
                     const char *trans,
@@ -413,9 +371,6 @@ int64_t sunzi_rsyrk(const struct sunzi_context *ctx,
                     int64_t ldc);
 
 // `sunzi_gemm` with the arguments of `Rgemm`; returns info as `sunzi_rsyrk` does.
-//
-// # Safety
-// The header's rules.
 int64_t sunzi_rgemm(const struct sunzi_context *ctx,
                     const char *transa,
                     const char *transb,
@@ -434,9 +389,6 @@ int64_t sunzi_rgemm(const struct sunzi_context *ctx,
 // `sunzi_trsm` with the arguments of `Rtrsm`: `side` "L" or "R", `diag` "N" or "U"; the triangle is `a`, the right sides `b`.
 //
 // Returns info as `sunzi_rsyrk` does, and `i > 0` where entry (i, i) of the triangle, from 1, is 0.
-//
-// # Safety
-// The header's rules.
 int64_t sunzi_rtrsm(const struct sunzi_context *ctx,
                     const char *side,
                     const char *uplo,
@@ -451,9 +403,6 @@ int64_t sunzi_rtrsm(const struct sunzi_context *ctx,
                     int64_t ldb);
 
 // `sunzi_cholesky` with the arguments of `Rpotrf`, info returned: `i > 0` where the leading minor of order i is not positive.
-//
-// # Safety
-// The header's rules.
 int64_t sunzi_rpotrf(const struct sunzi_context *ctx,
                      const char *uplo,
                      int64_t n,
@@ -462,9 +411,6 @@ int64_t sunzi_rpotrf(const struct sunzi_context *ctx,
 
 // `sunzi_cholesky_solve` with the arguments of `Rpotrs`; returns info as `sunzi_rsyrk` does, and `i > 0` where entry (i, i) of
 // the factor is 0.
-//
-// # Safety
-// The header's rules.
 int64_t sunzi_rpotrs(const struct sunzi_context *ctx,
                      const char *uplo,
                      int64_t n,
@@ -479,9 +425,6 @@ int64_t sunzi_rpotrs(const struct sunzi_context *ctx,
 //
 // Bits of an `mpf_t` are 64 for each limb in use, up to `mpf_get_prec` + 128. Nothing is computed; the kernel's tables
 // are made and kept. Under a memory limit the plan is the one that the call would run within it.
-//
-// # Safety
-// The header's rules.
 enum sunzi_status sunzi_plan_syrk(const struct sunzi_context *ctx,
                                   int32_t format,
                                   int64_t n,
@@ -491,9 +434,6 @@ enum sunzi_status sunzi_plan_syrk(const struct sunzi_context *ctx,
                                   struct sunzi_plan *plan);
 
 // What `sunzi_gemm` would take for C of m x n and k contracted; the rest as in `sunzi_plan_syrk`.
-//
-// # Safety
-// The header's rules.
 enum sunzi_status sunzi_plan_gemm(const struct sunzi_context *ctx,
                                   int32_t format,
                                   int64_t m,
@@ -504,9 +444,6 @@ enum sunzi_status sunzi_plan_gemm(const struct sunzi_context *ctx,
                                   struct sunzi_plan *plan);
 
 // What `sunzi_cholesky` would take for order n, with entries of `precision_bits`; the rest as in `sunzi_plan_syrk`.
-//
-// # Safety
-// The header's rules.
 enum sunzi_status sunzi_plan_cholesky(const struct sunzi_context *ctx,
                                       int32_t format,
                                       int64_t n,
@@ -522,9 +459,6 @@ enum sunzi_status sunzi_plan_cholesky(const struct sunzi_context *ctx,
 // of the triangle's entries; with them the same product, times alpha, plus beta C, rounded once; then each entry is
 // rounded to its own precision. The same bits on any number of threads and any machine.
 // Cost: n^2 k / 2 word products for each of about 2 p / 52 primes.
-//
-// # Safety
-// The header's rules.
 enum sunzi_status sunzi_syrk(const struct sunzi_context *ctx,
                              int32_t uplo,
                              int32_t trans,
@@ -537,9 +471,6 @@ enum sunzi_status sunzi_syrk(const struct sunzi_context *ctx,
 //
 // `op(A)` is m x k, `op(B)` k x n, C m x n. Factors, accuracy and precision as in `sunzi_syrk`, with the norms of row i of
 // `op(A)` and column j of `op(B)`. Cost: m n k word products for each prime.
-//
-// # Safety
-// The header's rules.
 enum sunzi_status sunzi_gemm(const struct sunzi_context *ctx,
                              int32_t trans_a,
                              int32_t trans_b,
@@ -556,9 +487,6 @@ enum sunzi_status sunzi_gemm(const struct sunzi_context *ctx,
 // may be null elsewhere. The result has `precision_bits` bits before each entry is rounded to its own precision; its bits
 // are those of `sunzi_syrk` on all the rows, for any distribution. `alpha` is a matrix of one entry; null is 1. What fails
 // on one rank fails on all, as `SUNZI_COMMUNICATION` where the cause is another rank's.
-//
-// # Safety
-// The header's rules.
 enum sunzi_status sunzi_team_syrk(const struct sunzi_context *ctx,
                                   int64_t root,
                                   int32_t uplo,
@@ -569,9 +497,6 @@ enum sunzi_status sunzi_team_syrk(const struct sunzi_context *ctx,
 
 // The ranks of a context's communicator and this one's number, from 0. `SUNZI_UNAVAILABLE` for a context without one.
 // Null pointers are passed over.
-//
-// # Safety
-// The header's rules.
 enum sunzi_status sunzi_team_size(const struct sunzi_context *ctx, int64_t *rank, int64_t *size);
 
 // `B := alpha op(T)^-1 B` (`SUNZI_LEFT`) or `alpha B op(T)^-1` (`SUNZI_RIGHT`) for a triangular T, in place.
@@ -580,9 +505,6 @@ enum sunzi_status sunzi_team_size(const struct sunzi_context *ctx, int64_t *rank
 // right. `alpha` is a matrix of one entry; null is 1.
 // Accuracy: `|alpha b - op(T) x|_ij <= 2^(1 - p) (norm(t_i) norm(x_j) + |alpha b_ij|)` with p the largest precision of
 // B's entries; then each entry is rounded to its own. Cost: n^2 m / 2 word products for each prime.
-//
-// # Safety
-// The header's rules.
 enum sunzi_status sunzi_trsm(const struct sunzi_context *ctx,
                              int32_t side,
                              int32_t uplo,

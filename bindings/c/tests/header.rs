@@ -11,7 +11,8 @@ fn generated() -> String {
     let config = cbindgen::Config::from_file(folder().join("cbindgen.toml")).unwrap();
     let mut text = Vec::new();
     cbindgen::Builder::new().with_crate(folder()).with_config(config).generate().unwrap().write(&mut text);
-    String::from_utf8(text).unwrap()
+    // What Rust states at every function, the header states once at its head.
+    String::from_utf8(text).unwrap().replace("//\n// # Safety\n// The header's rules.\n", "")
 }
 
 fn header() -> PathBuf {
