@@ -45,7 +45,7 @@ impl<'a> MatrixView<'a> {
     /// A matrix that lies in memory of the caller, column-major as [`crate::matrix`] states: element `(i, j)` has the
     /// head `heads[i + j * leading_dimension]` and, at the same index, `ceil(precision_bits / 64)` of `limbs`.
     ///
-    /// Nothing is copied, and the numbers are not looked at: each must have the form that [`crate::math::float`] states.
+    /// Nothing is copied, and the numbers are not looked at: each must have the form of [`crate::math::float`].
     /// Gaps between columns are never read. Both slices may be longer than the matrix.
     ///
     /// # Errors

@@ -13,7 +13,10 @@
 class Real {
 public:
     Real(double value = 0) { mpfr_init2(number, 500), mpfr_set_d(number, value, MPFR_RNDN); }
-    Real(const Real &other) { mpfr_init2(number, mpfr_get_prec(other.number)), mpfr_set(number, other.number, MPFR_RNDN); }
+    Real(const Real &other) {
+        mpfr_init2(number, mpfr_get_prec(other.number));
+        mpfr_set(number, other.number, MPFR_RNDN);
+    }
     Real(Real &&other) : Real() { mpfr_swap(number, other.number); }
     Real &operator=(Real other) { return mpfr_swap(number, other.number), *this; }
     ~Real() { mpfr_clear(number); }

@@ -1,5 +1,5 @@
-// The Gram matrix of a tall matrix of mpfr_t, beside a loop over MPFR: mpfr_t and mpf_t, row-major and column-major, and
-// raw limbs that are read without a copy.
+// The Gram matrix of a tall matrix of mpfr_t, beside a loop over MPFR: mpfr_t and mpf_t, row-major and column-major,
+// and raw limbs that are read without a copy.
 #include "example.h"
 
 enum { ROWS = 90, COLS = 25, BITS = 768 };

@@ -2,8 +2,8 @@
 #
 #   SUNZI_LIBRARY=/usr/local/lib/libsunzi.so julia gram.jl
 #
-# How a BigFloat lies in memory differs between versions of Julia. So arrays of mpfr_t are made here, and numbers go in and
-# out through mpfr_set, which takes a Ref{BigFloat} in every version.
+# How a BigFloat lies in memory differs between versions of Julia. So arrays of mpfr_t are made here, and numbers go in
+# and out through mpfr_set, which takes a Ref{BigFloat} in every version.
 
 const library = get(ENV, "SUNZI_LIBRARY", "libsunzi")
 const mpfr = :libmpfr

@@ -1,7 +1,8 @@
 // One step of an interior-point method for semidefinite programs, twice: with loops over MPFR, and with the library.
 //
 // The Schur complement of the scaling W = G G^T is B_pq = tr(A_p W A_q W) = <V_p, V_q> with V_p = G^T A_p G: a Gram
-// matrix. The step solves B dy = r. Both roads: G = chol(W), V (two products), B (SYRK), chol(B), two triangular solves.
+// matrix. The step solves B dy = r. Both roads: G = chol(W), V (two products), B (SYRK), chol(B), two triangular
+// solves.
 //
 // interior_point [ORDER CONSTRAINTS BITS]: prints the digits that agree and the ratio of the times.
 #include "example.h"
@@ -155,7 +156,8 @@ static mpfr_t *step_by_library(sunzi_context *ctx, const problem *sdp) {
 }
 
 int main(int argc, char **argv) {
-    int order = argc > 1 ? atoi(argv[1]) : 12, count = argc > 2 ? atoi(argv[2]) : 60, bits = argc > 3 ? atoi(argv[3]) : 768;
+    int order = argc > 1 ? atoi(argv[1]) : 12, count = argc > 2 ? atoi(argv[2]) : 60;
+    int bits = argc > 3 ? atoi(argv[3]) : 768;
     EXPECT(order > 0 && count > 0 && count <= order * (order + 1) / 2 && bits >= 200);
     sunzi_context *ctx = new_context(1);
     problem sdp = new_problem(order, count, bits);
@@ -173,9 +175,9 @@ int main(int argc, char **argv) {
     }
     // The condition of B takes some bits of both.
     EXPECT(worst < -bits + 60);
-    printf("interior point: order %d, %d constraints, %d bits: %ld digits agree; loops %.4f s, library %.4f s: %.1f times\n",
-           order, count, bits, worst == -1000000 ? (long)(bits * 0.30103) : (long)(-worst * 0.30103), of_loops, of_library,
-           of_loops / of_library);
+    long digits = (long)((worst == -1000000 ? bits : -worst) * 0.30103);
+    printf("interior point: order %d, %d constraints, %d bits: %ld digits agree;", order, count, bits, digits);
+    printf(" loops %.4f s, library %.4f s: %.1f times\n", of_loops, of_library, of_loops / of_library);
     free_array(dy, (size_t)count);
     free_array(by_loops, (size_t)count);
     free_problem(&sdp);

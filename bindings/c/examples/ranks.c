@@ -1,4 +1,5 @@
-// A Gram matrix whose rows lie on the ranks of a program that owns MPI. Run by mpirun; rank 0 compares with one process.
+// A Gram matrix whose rows lie on the ranks of a program that owns MPI. Run by mpirun; the root compares with one
+// process.
 #include "example.h"
 
 #include <mpi.h>

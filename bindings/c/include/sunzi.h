@@ -2,22 +2,23 @@
 //
 // Made by cbindgen from the sources of the library; do not edit. docs/C_API.md is the how-to.
 //
-// Matrices. An argument `const sunzi_matrix *` describes a matrix in the caller's memory: arrays of mpfr_t or of mpf_t, or
-// raw limbs. This header needs neither mpfr.h nor gmp.h: pointers to entries are `void *`. Entries keep the layout
-// that MPFR and GMP promise in their binary interfaces, so any version of these libraries will do; the library brings its
-// own copies and does not touch the caller's.
+// Matrices. An argument `const sunzi_matrix *` describes a matrix in the caller's memory: arrays of mpfr_t or of mpf_t,
+// or raw limbs. This header needs neither mpfr.h nor gmp.h: pointers to entries are `void *`. Entries keep the layout
+// that MPFR and GMP promise in their binary interfaces, so any version of these libraries will do; the library brings
+// its own copies and does not touch the caller's.
 //
-// Precision. Operands are taken exactly, also where their precisions differ. A result is computed at the largest precision
-// of the entries that it goes to (for mpf_t what mpf_get_prec says; at least 2 bits), then each entry is rounded to nearest
-// even at its own. There is one zero, without sign. Exponents lie within +-(2^30 - 1), MPFR's default range.
+// Precision. Operands are taken exactly, also where their precisions differ. A result is computed at the largest
+// precision of the entries that it goes to (for mpf_t what mpf_get_prec says; at least 2 bits), then each entry is
+// rounded to nearest even at its own. There is one zero, without sign. Exponents lie within +-(2^30 - 1), MPFR's
+// default range.
 //
 // Failures. A call returns a status; `sunzi_last_error` has the message. What is NaN or infinite, null, negative or too
-// small is a status, never an abort. After a failure results are as they were, but for `SUNZI_EXPONENT_RANGE` while they
-// are stored. Entries outside of a triangle that is asked for are never looked at.
+// small is a status, never an abort. After a failure results are as they were, but for `SUNZI_EXPONENT_RANGE` while
+// they are stored. Entries outside of a triangle that is asked for are never looked at.
 //
-// Rules for pointers. Each is null where that is allowed, or points to live, initialised objects as many as the sizes say.
-// During a call no other thread may write to its operands, or use its results. Operands and results may be the same
-// arrays, or overlap.
+// Rules for pointers. Each is null where that is allowed, or points to live, initialised objects as many as the sizes
+// say. During a call no other thread may write to its operands, or use its results. Operands and results may be the
+// same arrays, or overlap.
 //
 // Threads. There is no state outside of contexts. Several threads may call on one context at the same time.
 
@@ -27,7 +28,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-
 
 // Entries are `mpfr_t`.
 #define SUNZI_MPFR 1
@@ -111,12 +111,12 @@ typedef enum sunzi_status {
 // Choices and kept state of all calls; made by `sunzi_context_new`, freed by `sunzi_context_free`.
 typedef struct sunzi_context sunzi_context;
 
-// A Cholesky factor in the library's memory; made by `sunzi_factor_new`, freed by `sunzi_factor_free`. It may be used by
-// several threads at the same time, and with any context.
+// A Cholesky factor in the library's memory; made by `sunzi_factor_new`, freed by `sunzi_factor_free`. It may be used
+// by several threads at the same time, and with any context.
 typedef struct sunzi_factor sunzi_factor;
 
-// A matrix in the caller's memory: made by `sunzi_mpfr_matrix`, `sunzi_mpf_matrix` or `sunzi_limb_matrix`, or filled by
-// hand. Nothing is copied or owned.
+// A matrix in the caller's memory: made by `sunzi_mpfr_matrix`, `sunzi_mpf_matrix` or `sunzi_limb_matrix`, or filled
+// by hand. Nothing is copied or owned.
 typedef struct sunzi_matrix {
     // What the entries are: `SUNZI_MPFR`, `SUNZI_MPF` or `SUNZI_LIMBS`.
     int32_t format;
@@ -163,8 +163,8 @@ typedef struct sunzi_options {
 typedef struct sunzi_report {
     // Bytes that copies of operands and results took, beside the caller's arrays.
     uint64_t copied_bytes;
-    // Bytes that the plan allows for, copies included. 0 where the operation has no plan (solves): only the memory limit
-    // binds it.
+    // Bytes that the plan allows for, copies included. 0 where the operation has no plan (solves): only the memory
+    // limit binds it.
     uint64_t planned_bytes;
     // Most bytes that the library had allocated at one time of the call, beyond those at its start. Memory that the
     // context had kept is not among them. Exact where calls of the process do not overlap.
@@ -200,8 +200,9 @@ struct sunzi_matrix sunzi_mpf_matrix(int32_t layout, int64_t rows, int64_t cols,
 // A matrix of raw numbers: the entry of index i has the head `heads[i]` and the limbs from `limbs[i * w]` on, where
 // `w = sunzi_limbs_for(precision_bits)`. Operands of this form are read where they are, without a copy.
 //
-// A number is `(-1)^sign * 0.s * 2^exponent`: s is the significand, least limb first, with the top bit of the last limb
-// set and the bits below the precision 0. `sunzi_head` packs sign and exponent; the number 0 is the head 0 with limbs 0.
+// A number is `(-1)^sign * 0.s * 2^exponent`: s is the significand, least limb first, with the top bit of the last
+// limb set and the bits below the precision 0. `sunzi_head` packs sign and exponent; the number 0 is the head 0 with
+// limbs 0.
 struct sunzi_matrix sunzi_limb_matrix(int32_t layout,
                                       int64_t rows,
                                       int64_t cols,
@@ -222,12 +223,10 @@ int64_t sunzi_head_exponent(uint64_t head);
 // The Cholesky factor of a symmetric positive definite A, in place: L with `A = L L^T` in the lower triangle, or
 // `U = L^T` in the upper one. The other triangle is neither read nor written.
 //
-// Accuracy: `|A - L L^T|_ij <= 2^(2 - p) sqrt(a_ii a_jj)` with p the largest precision of the triangle's entries, for any
-// order and condition; then each entry is rounded to its own. Cost: n^3 / 6 word products for each of about 2 p / 52
-// primes. After `SUNZI_NOT_POSITIVE_DEFINITE` A is as it was.
-enum sunzi_status sunzi_cholesky(const struct sunzi_context *ctx,
-                                 int32_t uplo,
-                                 const struct sunzi_matrix *a);
+// Accuracy: `|A - L L^T|_ij <= 2^(2 - p) sqrt(a_ii a_jj)` with p the largest precision of the triangle's entries, for
+// any order and condition; then each entry is rounded to its own. Cost: n^3 / 6 word products for each of about 2 p /
+// 52 primes. After `SUNZI_NOT_POSITIVE_DEFINITE` A is as it was.
+enum sunzi_status sunzi_cholesky(const struct sunzi_context *ctx, int32_t uplo, const struct sunzi_matrix *a);
 
 // `B := A^-1 B` for a symmetric positive definite A, of which one triangle is read; A is not changed.
 //
@@ -238,7 +237,8 @@ enum sunzi_status sunzi_solve(const struct sunzi_context *ctx,
                               const struct sunzi_matrix *a,
                               const struct sunzi_matrix *b);
 
-// `B := A^-1 B` with a factor that `sunzi_cholesky` has left in one triangle of `factor`, which is all that is read of it.
+// `B := A^-1 B` with a factor that `sunzi_cholesky` has left in one triangle of `factor`, which is all that is read of
+// it.
 //
 // Accuracy as `sunzi_solve`, with p the smaller of B's largest precision and that of the factor.
 enum sunzi_status sunzi_cholesky_solve(const struct sunzi_context *ctx,
@@ -246,8 +246,8 @@ enum sunzi_status sunzi_cholesky_solve(const struct sunzi_context *ctx,
                                        const struct sunzi_matrix *factor,
                                        const struct sunzi_matrix *b);
 
-// `result := log det A = 2 sum log |l_ii|` from a factor of A, of which the diagonal alone is read. `result` is a matrix
-// of one entry, whose precision the logarithm has.
+// `result := log det A = 2 sum log |l_ii|` from a factor of A, of which the diagonal alone is read. `result` is a
+// matrix of one entry, whose precision the logarithm has.
 enum sunzi_status sunzi_log_det(const struct sunzi_context *ctx,
                                 const struct sunzi_matrix *factor,
                                 const struct sunzi_matrix *result);
@@ -264,8 +264,8 @@ enum sunzi_status sunzi_context_new(const struct sunzi_options *options, struct 
 // A context on the communicator with the Fortran handle `communicator` (`MPI_Comm_c2f(comm)`), for the calls named
 // `sunzi_team_...`; all others run on this rank alone. Collective over the communicator, which is duplicated.
 //
-// MPI stays the caller's: it must be initialised before, and finalised after `sunzi_context_free`. Threads of the context
-// never call MPI. Without the feature `mpi` this is `SUNZI_UNAVAILABLE`.
+// MPI stays the caller's: it must be initialised before, and finalised after `sunzi_context_free`. Threads of the
+// context never call MPI. Without the feature `mpi` this is `SUNZI_UNAVAILABLE`.
 //
 // # Safety
 // The header's rules; `communicator` is the handle of a live intracommunicator, or of none.
@@ -295,8 +295,8 @@ void sunzi_last_place(const struct sunzi_context *ctx, int64_t *row, int64_t *co
 // Fills `report` with what the context's last call that went well took, whichever thread made it.
 enum sunzi_status sunzi_last_report(const struct sunzi_context *ctx, struct sunzi_report *report);
 
-// Factors a symmetric positive definite A, of which one triangle is read, and puts a handle of the factor into `*factor`
-// (null where it fails).
+// Factors a symmetric positive definite A, of which one triangle is read, and puts a handle of the factor into
+// `*factor` (null where it fails).
 //
 // `precision_bits` is the precision of the factor; 0 takes the largest of the triangle's entries. Accuracy as
 // `sunzi_cholesky`.
@@ -353,11 +353,11 @@ int sunzi_has(const char *name);
 // What a status means, in a few words.
 const char *sunzi_status_text(int status);
 
-// `sunzi_syrk` with the arguments of `Rsyrk`: `uplo` "U" or "L", `trans` "N" or "T"; `alpha`, `beta` point to an `mpfr_t`, `a` and
-// `c` to the first of an array, column-major.
+// `sunzi_syrk` with the arguments of `Rsyrk`: `uplo` "U" or "L", `trans` "N" or "T"; `alpha`, `beta` point to an
+// `mpfr_t`, `a` and `c` to the first of an array, column-major.
 //
-// Returns info: 0, or `-i` where argument i is wrong, counted from 1 after `ctx` as LAPACK does, or `-1000 - status` for all
-// other failures; `sunzi_last_error` has the message.
+// Returns info: 0, or `-i` where argument i is wrong, counted from 1 after `ctx` as LAPACK does, or `-1000 - status`
+// for all other failures; `sunzi_last_error` has the message.
 int64_t sunzi_rsyrk(const struct sunzi_context *ctx,
                     const char *uplo,
                     const char *trans,
@@ -386,7 +386,8 @@ int64_t sunzi_rgemm(const struct sunzi_context *ctx,
                     void *c,
                     int64_t ldc);
 
-// `sunzi_trsm` with the arguments of `Rtrsm`: `side` "L" or "R", `diag` "N" or "U"; the triangle is `a`, the right sides `b`.
+// `sunzi_trsm` with the arguments of `Rtrsm`: `side` "L" or "R", `diag` "N" or "U"; the triangle is `a`, the right
+// sides `b`.
 //
 // Returns info as `sunzi_rsyrk` does, and `i > 0` where entry (i, i) of the triangle, from 1, is 0.
 int64_t sunzi_rtrsm(const struct sunzi_context *ctx,
@@ -402,15 +403,12 @@ int64_t sunzi_rtrsm(const struct sunzi_context *ctx,
                     void *b,
                     int64_t ldb);
 
-// `sunzi_cholesky` with the arguments of `Rpotrf`, info returned: `i > 0` where the leading minor of order i is not positive.
-int64_t sunzi_rpotrf(const struct sunzi_context *ctx,
-                     const char *uplo,
-                     int64_t n,
-                     void *a,
-                     int64_t lda);
+// `sunzi_cholesky` with the arguments of `Rpotrf`, info returned: `i > 0` where the leading minor of order i is not
+// positive.
+int64_t sunzi_rpotrf(const struct sunzi_context *ctx, const char *uplo, int64_t n, void *a, int64_t lda);
 
-// `sunzi_cholesky_solve` with the arguments of `Rpotrs`; returns info as `sunzi_rsyrk` does, and `i > 0` where entry (i, i) of
-// the factor is 0.
+// `sunzi_cholesky_solve` with the arguments of `Rpotrs`; returns info as `sunzi_rsyrk` does, and `i > 0` where entry
+// (i, i) of the factor is 0.
 int64_t sunzi_rpotrs(const struct sunzi_context *ctx,
                      const char *uplo,
                      int64_t n,
@@ -420,8 +418,8 @@ int64_t sunzi_rpotrs(const struct sunzi_context *ctx,
                      void *b,
                      int64_t ldb);
 
-// What `sunzi_syrk` would take on this context for C of order n and k contracted, with operands of `operand_bits` in the
-// given format and a result of `precision_bits`, without beta; with it, a copy of C comes on top.
+// What `sunzi_syrk` would take on this context for C of order n and k contracted, with operands of `operand_bits` in
+// the given format and a result of `precision_bits`, without beta; with it, a copy of C comes on top.
 //
 // Bits of an `mpf_t` are 64 for each limb in use, up to `mpf_get_prec` + 128. Nothing is computed; the kernel's tables
 // are made and kept. Under a memory limit the plan is the one that the call would run within it.
@@ -469,8 +467,8 @@ enum sunzi_status sunzi_syrk(const struct sunzi_context *ctx,
 
 // `C := alpha * op(A) op(B) + beta * C`.
 //
-// `op(A)` is m x k, `op(B)` k x n, C m x n. Factors, accuracy and precision as in `sunzi_syrk`, with the norms of row i of
-// `op(A)` and column j of `op(B)`. Cost: m n k word products for each prime.
+// `op(A)` is m x k, `op(B)` k x n, C m x n. Factors, accuracy and precision as in `sunzi_syrk`, with the norms of row
+// i of `op(A)` and column j of `op(B)`. Cost: m n k word products for each prime.
 enum sunzi_status sunzi_gemm(const struct sunzi_context *ctx,
                              int32_t trans_a,
                              int32_t trans_b,
@@ -480,13 +478,13 @@ enum sunzi_status sunzi_gemm(const struct sunzi_context *ctx,
                              const struct sunzi_matrix *beta,
                              const struct sunzi_matrix *c);
 
-// One triangle of `C := alpha * A^T A` for a matrix A whose rows lie on the ranks of a communicator. Collective: all ranks
-// of the context's communicator call it, with the same `root`, `uplo`, `precision_bits` and `alpha`.
+// One triangle of `C := alpha * A^T A` for a matrix A whose rows lie on the ranks of a communicator. Collective: all
+// ranks of the context's communicator call it, with the same `root`, `uplo`, `precision_bits` and `alpha`.
 //
-// `rows` are this rank's rows of A, k_i x n; a rank may have none (k_i = 0). C, n x n, is looked at on rank `root` alone and
-// may be null elsewhere. The result has `precision_bits` bits before each entry is rounded to its own precision; its bits
-// are those of `sunzi_syrk` on all the rows, for any distribution. `alpha` is a matrix of one entry; null is 1. What fails
-// on one rank fails on all, as `SUNZI_COMMUNICATION` where the cause is another rank's.
+// `rows` are this rank's rows of A, k_i x n; a rank may have none (k_i = 0). C, n x n, is looked at on rank `root`
+// alone and may be null elsewhere. The result has `precision_bits` bits before each entry is rounded to its own
+// precision; its bits are those of `sunzi_syrk` on all the rows, for any distribution. `alpha` is a matrix of one
+// entry; null is 1. What fails on one rank fails on all, as `SUNZI_COMMUNICATION` where the cause is another rank's.
 enum sunzi_status sunzi_team_syrk(const struct sunzi_context *ctx,
                                   int64_t root,
                                   int32_t uplo,
@@ -501,10 +499,10 @@ enum sunzi_status sunzi_team_size(const struct sunzi_context *ctx, int64_t *rank
 
 // `B := alpha op(T)^-1 B` (`SUNZI_LEFT`) or `alpha B op(T)^-1` (`SUNZI_RIGHT`) for a triangular T, in place.
 //
-// T is n x n, of which one triangle is read (with `SUNZI_UNIT` without its diagonal); B is n x m on the left, m x n on the
-// right. `alpha` is a matrix of one entry; null is 1.
-// Accuracy: `|alpha b - op(T) x|_ij <= 2^(1 - p) (norm(t_i) norm(x_j) + |alpha b_ij|)` with p the largest precision of
-// B's entries; then each entry is rounded to its own. Cost: n^2 m / 2 word products for each prime.
+// T is n x n, of which one triangle is read (with `SUNZI_UNIT` without its diagonal); B is n x m on the left, m x n on
+// the right. `alpha` is a matrix of one entry; null is 1. Accuracy: `|alpha b - op(T) x|_ij <= 2^(1 - p) (norm(t_i)
+// norm(x_j) + |alpha b_ij|)` with p the largest precision of B's entries; then each entry is rounded to its own. Cost:
+// n^2 m / 2 word products for each prime.
 enum sunzi_status sunzi_trsm(const struct sunzi_context *ctx,
                              int32_t side,
                              int32_t uplo,

@@ -64,9 +64,9 @@ pub unsafe fn read<T: Entry>(
     let (shape, bits) = ((matrix.rows(), matrix.cols()), matrix.precision_bits());
     match each(ctx, shape, Columns::new(matrix), |column| fill(column, bits)) {
         // The first flaw, whichever thread met one before.
-        Err(Some(_)) => Columns::new(matrix)
-            .find_map(|column| fill(column, bits).err().flatten())
-            .map_or(Ok(false), Err),
+        Err(Some(_)) => {
+            Columns::new(matrix).find_map(|column| fill(column, bits).err().flatten()).map_or(Ok(false), Err)
+        }
         Err(None) => Ok(false),
         Ok(()) => Ok(true),
     }

@@ -74,8 +74,8 @@ pub const SUNZI_LEFT: i32 = 141;
 /// `X op(T) = alpha B` (the number of `CblasRight`).
 pub const SUNZI_RIGHT: i32 = 142;
 
-/// A matrix in the caller's memory: made by `sunzi_mpfr_matrix`, `sunzi_mpf_matrix` or `sunzi_limb_matrix`, or filled by
-/// hand. Nothing is copied or owned.
+/// A matrix in the caller's memory: made by `sunzi_mpfr_matrix`, `sunzi_mpf_matrix` or `sunzi_limb_matrix`, or filled
+/// by hand. Nothing is copied or owned.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct sunzi_matrix {
@@ -129,8 +129,8 @@ pub struct sunzi_options {
 pub struct sunzi_report {
     /// Bytes that copies of operands and results took, beside the caller's arrays.
     pub copied_bytes: u64,
-    /// Bytes that the plan allows for, copies included. 0 where the operation has no plan (solves): only the memory limit
-    /// binds it.
+    /// Bytes that the plan allows for, copies included. 0 where the operation has no plan (solves): only the memory
+    /// limit binds it.
     pub planned_bytes: u64,
     /// Most bytes that the library had allocated at one time of the call, beyond those at its start. Memory that the
     /// context had kept is not among them. Exact where calls of the process do not overlap.

@@ -81,7 +81,8 @@ fn factor_case(ctx: &Ctx, rust: &Context, order: usize, (kind, layout, uplo): (K
     // In place, then solves from the triangle.
     // SAFETY: all arrays are live.
     ctx.ok(unsafe { sunzi_cholesky(ctx.0, uplo, &a_matrix) }, &what);
-    let factor = if uplo == SUNZI_LOWER { want.factor().clone() } else { want.factor().transposed().to_matrix().unwrap() };
+    let factor =
+        if uplo == SUNZI_LOWER { want.factor().clone() } else { want.factor().transposed().to_matrix().unwrap() };
     check_triangle(&a, &factor, uplo, kind, &what);
     for columns in [0, 1, 4] {
         let b = Array::new(kind, layout, (order, columns), |row, col| number((row * 9 + col) as u64, 192));
@@ -115,7 +116,8 @@ fn kept_factors_solve_as_often_as_asked() {
             assert_eq!(sunzi_factor_precision_bits(factor), i64::from(bits));
         }
         for columns in [1, 7] {
-            let b = Array::new(Kind::Mpf, SUNZI_COL_MAJOR, (order, columns), |row, col| number((row + col) as u64, 256));
+            let b =
+                Array::new(Kind::Mpf, SUNZI_COL_MAJOR, (order, columns), |row, col| number((row + col) as u64, 256));
             let (before, b_matrix) = (b.matrix(all), b.describe());
             let solution = want.solve(&rust, &before, b.result_bits(all)).unwrap();
             // SAFETY: all are live.
@@ -177,7 +179,7 @@ fn trsm_case(
     });
     let shape = if side == SUNZI_LEFT { (order, columns) } else { (columns, order) };
     let b = Array::new(KINDS[case / 2 % 3], layout, shape, |row, col| number((row * 31 + col) as u64, 256));
-    let alpha = (case % 3 > 0).then(|| number(4, 100));
+    let alpha = (!case.is_multiple_of(3)).then(|| number(4, 100));
     let options = TrsmOptions {
         side: if side == SUNZI_LEFT { Side::Left } else { Side::Right },
         uplo: uplo_of(uplo),

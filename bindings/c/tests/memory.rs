@@ -97,11 +97,16 @@ fn gemm_and_cholesky() {
     check_peak(&ctx.report(), &plan, "gemm");
 
     let ctx = Ctx::new(1);
-    let matrix = Array::of(Kind::Mpfr, SUNZI_COL_MAJOR, &definite(n, BITS, 2));
-    let matrix = matrix.describe();
+    let array = Array::of(Kind::Mpfr, SUNZI_COL_MAJOR, &definite(n, BITS, 2));
+    let matrix = array.describe();
     // SAFETY: all arrays are live.
     unsafe {
         ctx.ok(sunzi_plan_cholesky(ctx.0, SUNZI_MPFR, cols, bits, &mut plan), "plan");
+        ctx.ok(sunzi_cholesky(ctx.0, SUNZI_LOWER, &matrix), "cholesky");
+    }
+    check_peak(&ctx.report(), &plan, "cholesky");
+    // SAFETY: all are live, or null on purpose.
+    unsafe {
         ctx.ok(sunzi_context_release(ctx.0), "release");
         assert_eq!(sunzi_plan_cholesky(ctx.0, SUNZI_MPFR, -1, bits, &mut plan), SUNZI_INVALID_SIZE);
         assert_eq!(sunzi_plan_cholesky(ctx.0, 17, cols, bits, &mut plan), SUNZI_INVALID_ARGUMENT);

@@ -60,11 +60,11 @@ fn syrk_case(
 ) {
     let what = format!("{n} x {k}, {kind:?}, layout {layout}, uplo {uplo}, trans {trans}, case {case}");
     let shape = if trans == SUNZI_TRANS { (k, n) } else { (n, k) };
-    let mixed = case % 3 == 0;
+    let mixed = case.is_multiple_of(3);
     let a = filled(kind, layout, shape, (320, mixed, case as u64));
     // The result is of another kind and layout now and then.
     let (c_kind, c_layout) = (KINDS[case % 3], LAYOUTS[case / 3 % 2]);
-    let c = filled(c_kind, c_layout, (n, n), (256, case % 2 == 0, 77));
+    let c = filled(c_kind, c_layout, (n, n), (256, case.is_multiple_of(2), 77));
     let (alpha, beta) = factors(case);
     let before = c.matrix(|_, _| true);
     let added = beta.as_ref().is_some_and(|beta| !beta.is_zero()).then(|| c.matrix(|row, col| within(uplo, row, col)));
@@ -113,8 +113,8 @@ fn gemm_case(
 ) {
     let what = format!("{m} x {n} x {k}, {kind:?}, layout {layout}, {turn_a} {turn_b}, case {case}");
     let turned = |turn: bool, (rows, cols): (usize, usize)| if turn { (cols, rows) } else { (rows, cols) };
-    let a = filled(kind, layout, turned(turn_a, (m, k)), (200, case % 2 == 0, 1));
-    let b = filled(KINDS[case % 3], LAYOUTS[case % 2], turned(turn_b, (k, n)), (330, case % 3 == 0, 2));
+    let a = filled(kind, layout, turned(turn_a, (m, k)), (200, case.is_multiple_of(2), 1));
+    let b = filled(KINDS[case % 3], LAYOUTS[case % 2], turned(turn_b, (k, n)), (330, case.is_multiple_of(3), 2));
     let c = filled(KINDS[case / 2 % 3], layout, (m, n), (192, case % 4 < 2, 3));
     let (alpha, beta) = factors(case);
     let before = c.matrix(|_, _| true);
@@ -164,7 +164,7 @@ fn numbers_at_the_edges_are_exact() {
     let ctx = Ctx::new(1);
     let ends = [1i32 << 29, 1 - (1 << 29)];
     for (at, exponent) in ends.into_iter().enumerate() {
-        let value = Float::with_val(1, 1) << exponent - 1;
+        let value = Float::with_val(1, 1) << (exponent - 1);
         let a = Array::new(Kind::Mpfr, SUNZI_COL_MAJOR, (1, 2), |_, col| match col {
             0 => -value.clone(),
             _ => Float::with_val(9, if at == 0 { 0.0 } else { -0.0 }),

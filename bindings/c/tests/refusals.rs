@@ -65,7 +65,10 @@ fn descriptions_that_make_no_sense() {
     assert!(c.matrix(|_, _| true) == before);
     // SAFETY: null on purpose.
     unsafe {
-        assert_eq!(sunzi_syrk(ptr::null(), SUNZI_LOWER, NO, ptr::null(), &good, ptr::null(), &target), SUNZI_NULL_POINTER);
+        assert_eq!(
+            sunzi_syrk(ptr::null(), SUNZI_LOWER, NO, ptr::null(), &good, ptr::null(), &target),
+            SUNZI_NULL_POINTER
+        );
         assert_eq!(CStr::from_ptr(sunzi_last_error(ptr::null())).to_str().unwrap(), "ctx: a null pointer");
     }
 }
@@ -129,7 +132,8 @@ fn shapes_that_do_not_fit() {
 fn entries_that_are_not_finite_are_named() {
     let ctx = Ctx::new(2);
     for layout in LAYOUTS {
-        for (special, word) in [(Special::Nan, "NaN"), (Special::Infinity, "infinite"), (Special::NegInfinity, "infinite")]
+        for (special, word) in
+            [(Special::Nan, "NaN"), (Special::Infinity, "infinite"), (Special::NegInfinity, "infinite")]
         {
             let mut a = Array::new(Kind::Mpfr, layout, (9, 7), |row, col| number((row + col) as u64, 80));
             a.set(5, 3, &Float::with_val(80, special));

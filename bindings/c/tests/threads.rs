@@ -53,6 +53,8 @@ struct Watch {
     stop_at: u64,
 }
 
+/// # Safety
+/// `user` is a live `Watch`, `phase` ends with a zero.
 unsafe extern "C" fn watch(user: *mut c_void, phase: *const c_char, done: u64, total: u64) -> c_int {
     // SAFETY: the test passes a `Watch` that outlives the context, the library a text that ends with a zero.
     let (watch, phase) = unsafe { (&*user.cast::<Watch>(), CStr::from_ptr(phase)) };
@@ -82,8 +84,13 @@ fn options_reach_the_library() {
     let (a, c, want) = (filled(50, 20, 3), filled(20, 20, 4), filled(20, 20, 4));
     ctx_ok(&sunzi_options_default(), &a, &want);
     for kernel in [c"reference", c"f64"] {
-        let options =
-            sunzi_options { threads: 1, kernel: kernel.as_ptr(), self_check: 1, freivalds: 1, ..sunzi_options_default() };
+        let options = sunzi_options {
+            threads: 1,
+            kernel: kernel.as_ptr(),
+            self_check: 1,
+            freivalds: 1,
+            ..sunzi_options_default()
+        };
         ctx_ok(&options, &a, &c);
         assert!(c.matrix(|_, _| true) == want.matrix(|_, _| true), "{kernel:?}");
     }

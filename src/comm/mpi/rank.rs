@@ -74,7 +74,8 @@ impl MpiRank {
         unsafe { MpiRank::adopt(&gate, made, PIECE_WORDS) }
     }
 
-    /// The ranks of the communicator with the Fortran handle `handle` (`MPI_Comm_c2f`), on a duplicate of it. Collective.
+    /// The ranks of the communicator with the Fortran handle `handle` (`MPI_Comm_c2f`), on a duplicate of it.
+    /// Collective.
     ///
     /// # Safety
     /// `handle` is that of a live intracommunicator, or the handle of none.

@@ -6,7 +6,13 @@ use sunzi::math::float::{Head, limbs_for};
 
 /// A matrix whose entries are `mpfr_t`, the first at `entries`.
 #[unsafe(no_mangle)]
-pub extern "C" fn sunzi_mpfr_matrix(layout: i32, rows: i64, cols: i64, entries: *const c_void, ld: i64) -> sunzi_matrix {
+pub extern "C" fn sunzi_mpfr_matrix(
+    layout: i32,
+    rows: i64,
+    cols: i64,
+    entries: *const c_void,
+    ld: i64,
+) -> sunzi_matrix {
     described((SUNZI_MPFR, layout), (rows, cols, ld), entries)
 }
 
@@ -19,8 +25,9 @@ pub extern "C" fn sunzi_mpf_matrix(layout: i32, rows: i64, cols: i64, entries: *
 /// A matrix of raw numbers: the entry of index i has the head `heads[i]` and the limbs from `limbs[i * w]` on, where
 /// `w = sunzi_limbs_for(precision_bits)`. Operands of this form are read where they are, without a copy.
 ///
-/// A number is `(-1)^sign * 0.s * 2^exponent`: s is the significand, least limb first, with the top bit of the last limb
-/// set and the bits below the precision 0. `sunzi_head` packs sign and exponent; the number 0 is the head 0 with limbs 0.
+/// A number is `(-1)^sign * 0.s * 2^exponent`: s is the significand, least limb first, with the top bit of the last
+/// limb set and the bits below the precision 0. `sunzi_head` packs sign and exponent; the number 0 is the head 0 with
+/// limbs 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn sunzi_limb_matrix(
     layout: i32,

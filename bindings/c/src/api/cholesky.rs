@@ -12,18 +12,14 @@ use sunzi::{Cholesky, CholeskyOptions, Matrix, Uplo, cholesky_into, log_det_of};
 /// The Cholesky factor of a symmetric positive definite A, in place: L with `A = L L^T` in the lower triangle, or
 /// `U = L^T` in the upper one. The other triangle is neither read nor written.
 ///
-/// Accuracy: `|A - L L^T|_ij <= 2^(2 - p) sqrt(a_ii a_jj)` with p the largest precision of the triangle's entries, for any
-/// order and condition; then each entry is rounded to its own. Cost: n^3 / 6 word products for each of about 2 p / 52
-/// primes. After `SUNZI_NOT_POSITIVE_DEFINITE` A is as it was.
+/// Accuracy: `|A - L L^T|_ij <= 2^(2 - p) sqrt(a_ii a_jj)` with p the largest precision of the triangle's entries, for
+/// any order and condition; then each entry is rounded to its own. Cost: n^3 / 6 word products for each of about 2 p /
+/// 52 primes. After `SUNZI_NOT_POSITIVE_DEFINITE` A is as it was.
 ///
 /// # Safety
 /// The header's rules.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sunzi_cholesky(
-    ctx: *const sunzi_context,
-    uplo: i32,
-    a: *const sunzi_matrix,
-) -> sunzi_status {
+pub unsafe extern "C" fn sunzi_cholesky(ctx: *const sunzi_context, uplo: i32, a: *const sunzi_matrix) -> sunzi_status {
     let work = |call: &Call<'_>| {
         let uplo = uplo_of(uplo)?;
         // SAFETY: by contract.
@@ -69,7 +65,8 @@ pub unsafe extern "C" fn sunzi_solve(
     unsafe { enter(ctx, work) }
 }
 
-/// `B := A^-1 B` with a factor that `sunzi_cholesky` has left in one triangle of `factor`, which is all that is read of it.
+/// `B := A^-1 B` with a factor that `sunzi_cholesky` has left in one triangle of `factor`, which is all that is read of
+/// it.
 ///
 /// Accuracy as `sunzi_solve`, with p the smaller of B's largest precision and that of the factor.
 ///
@@ -94,8 +91,8 @@ pub unsafe extern "C" fn sunzi_cholesky_solve(
     unsafe { enter(ctx, work) }
 }
 
-/// `result := log det A = 2 sum log |l_ii|` from a factor of A, of which the diagonal alone is read. `result` is a matrix
-/// of one entry, whose precision the logarithm has.
+/// `result := log det A = 2 sum log |l_ii|` from a factor of A, of which the diagonal alone is read. `result` is a
+/// matrix of one entry, whose precision the logarithm has.
 ///
 /// # Safety
 /// The header's rules.

@@ -39,8 +39,8 @@ pub unsafe extern "C" fn sunzi_context_new(
 /// A context on the communicator with the Fortran handle `communicator` (`MPI_Comm_c2f(comm)`), for the calls named
 /// `sunzi_team_...`; all others run on this rank alone. Collective over the communicator, which is duplicated.
 ///
-/// MPI stays the caller's: it must be initialised before, and finalised after `sunzi_context_free`. Threads of the context
-/// never call MPI. Without the feature `mpi` this is `SUNZI_UNAVAILABLE`.
+/// MPI stays the caller's: it must be initialised before, and finalised after `sunzi_context_free`. Threads of the
+/// context never call MPI. Without the feature `mpi` this is `SUNZI_UNAVAILABLE`.
 ///
 /// # Safety
 /// The header's rules; `communicator` is the handle of a live intracommunicator, or of none.
@@ -54,6 +54,8 @@ pub unsafe extern "C" fn sunzi_context_from_mpi(
     unsafe { deliver(|| from_mpi(communicator, options), ctx) }
 }
 
+/// # Safety
+/// As [`sunzi_context_from_mpi`].
 #[cfg(feature = "mpi")]
 unsafe fn from_mpi(communicator: c_int, options: *const sunzi_options) -> sunzi_context {
     use sunzi::comm::{Transport, agreed, mpi::MpiRank};
@@ -70,6 +72,8 @@ unsafe fn from_mpi(communicator: c_int, options: *const sunzi_options) -> sunzi_
     sunzi_context::with_team(made)
 }
 
+/// # Safety
+/// As [`sunzi_context_from_mpi`].
 #[cfg(not(feature = "mpi"))]
 unsafe fn from_mpi(_communicator: c_int, _options: *const sunzi_options) -> sunzi_context {
     let message = "this build has no MPI: build the library with the feature mpi";

@@ -9,14 +9,14 @@ use crate::failure::Failure;
 use crate::types::{sunzi_matrix, sunzi_status};
 use sunzi::{Cholesky, log_det_of};
 
-/// A Cholesky factor in the library's memory; made by `sunzi_factor_new`, freed by `sunzi_factor_free`. It may be used by
-/// several threads at the same time, and with any context.
+/// A Cholesky factor in the library's memory; made by `sunzi_factor_new`, freed by `sunzi_factor_free`. It may be used
+/// by several threads at the same time, and with any context.
 pub struct sunzi_factor {
     cholesky: Cholesky,
 }
 
-/// Factors a symmetric positive definite A, of which one triangle is read, and puts a handle of the factor into `*factor`
-/// (null where it fails).
+/// Factors a symmetric positive definite A, of which one triangle is read, and puts a handle of the factor into
+/// `*factor` (null where it fails).
 ///
 /// `precision_bits` is the precision of the factor; 0 takes the largest of the triangle's entries. Accuracy as
 /// `sunzi_cholesky`.

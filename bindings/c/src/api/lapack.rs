@@ -1,5 +1,5 @@
-//! Twins of BLAS and LAPACK on `mpfr_t`: the arguments of MPLAPACK's `Rsyrk`, `Rgemm`, `Rtrsm`, `Rpotrf` and `Rpotrs` behind
-//! a context, column-major.
+//! Twins of BLAS and LAPACK on `mpfr_t`: the arguments of MPLAPACK's `Rsyrk`, `Rgemm`, `Rtrsm`, `Rpotrf` and `Rpotrs`
+//! behind a context, column-major.
 
 use crate::api::{cholesky, products, triangular};
 use crate::array::{Operand, invalid};
@@ -10,11 +10,11 @@ use crate::types::*;
 use std::ffi::{c_char, c_void};
 use sunzi::{Diag, Op, Side, Uplo};
 
-/// `sunzi_syrk` with the arguments of `Rsyrk`: `uplo` "U" or "L", `trans` "N" or "T"; `alpha`, `beta` point to an `mpfr_t`, `a` and
-/// `c` to the first of an array, column-major.
+/// `sunzi_syrk` with the arguments of `Rsyrk`: `uplo` "U" or "L", `trans` "N" or "T"; `alpha`, `beta` point to an
+/// `mpfr_t`, `a` and `c` to the first of an array, column-major.
 ///
-/// Returns info: 0, or `-i` where argument i is wrong, counted from 1 after `ctx` as LAPACK does, or `-1000 - status` for all
-/// other failures; `sunzi_last_error` has the message.
+/// Returns info: 0, or `-i` where argument i is wrong, counted from 1 after `ctx` as LAPACK does, or `-1000 - status`
+/// for all other failures; `sunzi_last_error` has the message.
 ///
 /// # Safety
 /// The header's rules.
@@ -91,7 +91,8 @@ pub unsafe extern "C" fn sunzi_rgemm(
     info(&unsafe { run(ctx, work) }, &names)
 }
 
-/// `sunzi_trsm` with the arguments of `Rtrsm`: `side` "L" or "R", `diag` "N" or "U"; the triangle is `a`, the right sides `b`.
+/// `sunzi_trsm` with the arguments of `Rtrsm`: `side` "L" or "R", `diag` "N" or "U"; the triangle is `a`, the right
+/// sides `b`.
 ///
 /// Returns info as `sunzi_rsyrk` does, and `i > 0` where entry (i, i) of the triangle, from 1, is 0.
 ///
@@ -131,7 +132,8 @@ pub unsafe extern "C" fn sunzi_rtrsm(
     info(&unsafe { run(ctx, work) }, &names)
 }
 
-/// `sunzi_cholesky` with the arguments of `Rpotrf`, info returned: `i > 0` where the leading minor of order i is not positive.
+/// `sunzi_cholesky` with the arguments of `Rpotrf`, info returned: `i > 0` where the leading minor of order i is not
+/// positive.
 ///
 /// # Safety
 /// The header's rules.
@@ -156,8 +158,8 @@ pub unsafe extern "C" fn sunzi_rpotrf(
     info(&unsafe { run(ctx, work) }, &["uplo", "n", "a", "lda"])
 }
 
-/// `sunzi_cholesky_solve` with the arguments of `Rpotrs`; returns info as `sunzi_rsyrk` does, and `i > 0` where entry (i, i) of
-/// the factor is 0.
+/// `sunzi_cholesky_solve` with the arguments of `Rpotrs`; returns info as `sunzi_rsyrk` does, and `i > 0` where entry
+/// (i, i) of the factor is 0.
 ///
 /// # Safety
 /// The header's rules.

@@ -1,4 +1,5 @@
-//! The entry points, by subject. Each checks its arguments, takes operands in, calls the library, and stores the result.
+//! The entry points, by subject. Each checks its arguments, takes operands in, calls the library, and stores the
+//! result.
 //!
 //! What all pointers must be is stated once, at the head of the header; "the header's rules" below means that.
 

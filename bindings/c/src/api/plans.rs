@@ -6,8 +6,8 @@ use crate::failure::{Failure, Outcome};
 use crate::types::*;
 use sunzi::{CholeskyOptions, Context, Matrix};
 
-/// What `sunzi_syrk` would take on this context for C of order n and k contracted, with operands of `operand_bits` in the
-/// given format and a result of `precision_bits`, without beta; with it, a copy of C comes on top.
+/// What `sunzi_syrk` would take on this context for C of order n and k contracted, with operands of `operand_bits` in
+/// the given format and a result of `precision_bits`, without beta; with it, a copy of C comes on top.
 ///
 /// Bits of an `mpf_t` are 64 for each limb in use, up to `mpf_get_prec` + 128. Nothing is computed; the kernel's tables
 /// are made and kept. Under a memory limit the plan is the one that the call would run within it.

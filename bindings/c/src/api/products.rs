@@ -46,8 +46,8 @@ pub unsafe extern "C" fn sunzi_syrk(
 
 /// `C := alpha * op(A) op(B) + beta * C`.
 ///
-/// `op(A)` is m x k, `op(B)` k x n, C m x n. Factors, accuracy and precision as in `sunzi_syrk`, with the norms of row i of
-/// `op(A)` and column j of `op(B)`. Cost: m n k word products for each prime.
+/// `op(A)` is m x k, `op(B)` k x n, C m x n. Factors, accuracy and precision as in `sunzi_syrk`, with the norms of row
+/// i of `op(A)` and column j of `op(B)`. Cost: m n k word products for each prime.
 ///
 /// # Safety
 /// The header's rules.

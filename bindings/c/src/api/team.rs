@@ -7,13 +7,13 @@ use crate::context::sunzi_context;
 use crate::failure::{Failure, Outcome};
 use crate::types::{sunzi_matrix, sunzi_status};
 
-/// One triangle of `C := alpha * A^T A` for a matrix A whose rows lie on the ranks of a communicator. Collective: all ranks
-/// of the context's communicator call it, with the same `root`, `uplo`, `precision_bits` and `alpha`.
+/// One triangle of `C := alpha * A^T A` for a matrix A whose rows lie on the ranks of a communicator. Collective: all
+/// ranks of the context's communicator call it, with the same `root`, `uplo`, `precision_bits` and `alpha`.
 ///
-/// `rows` are this rank's rows of A, k_i x n; a rank may have none (k_i = 0). C, n x n, is looked at on rank `root` alone and
-/// may be null elsewhere. The result has `precision_bits` bits before each entry is rounded to its own precision; its bits
-/// are those of `sunzi_syrk` on all the rows, for any distribution. `alpha` is a matrix of one entry; null is 1. What fails
-/// on one rank fails on all, as `SUNZI_COMMUNICATION` where the cause is another rank's.
+/// `rows` are this rank's rows of A, k_i x n; a rank may have none (k_i = 0). C, n x n, is looked at on rank `root`
+/// alone and may be null elsewhere. The result has `precision_bits` bits before each entry is rounded to its own
+/// precision; its bits are those of `sunzi_syrk` on all the rows, for any distribution. `alpha` is a matrix of one
+/// entry; null is 1. What fails on one rank fails on all, as `SUNZI_COMMUNICATION` where the cause is another rank's.
 ///
 /// # Safety
 /// The header's rules.
@@ -38,11 +38,7 @@ pub unsafe extern "C" fn sunzi_team_syrk(
 /// # Safety
 /// The header's rules.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sunzi_team_size(
-    ctx: *const sunzi_context,
-    rank: *mut i64,
-    size: *mut i64,
-) -> sunzi_status {
+pub unsafe extern "C" fn sunzi_team_size(ctx: *const sunzi_context, rank: *mut i64, size: *mut i64) -> sunzi_status {
     let work = |call: &Call<'_>| {
         let own = team_numbers(call)?;
         for (target, number) in [(rank, own.0), (size, own.1)] {

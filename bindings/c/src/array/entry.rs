@@ -71,8 +71,8 @@ pub struct Value<'a> {
 }
 
 impl Value<'_> {
-    /// Writes the significand at `bits` bits, rounded to nearest even where that is less than it has; `limbs` has room for
-    /// just those. Returns the head.
+    /// Writes the significand at `bits` bits, rounded to nearest even where that is less than it has; `limbs` has room
+    /// for just those. Returns the head.
     pub fn fit(&self, bits: u32, limbs: &mut [u64]) -> Head {
         let FloatRef { head, limbs: magnitude } = self.number;
         if bits < self.precision_bits {

@@ -107,8 +107,8 @@ impl Entry for MpfEntry {
     }
 }
 
-/// Moves a significand, whose limbs have a free one above them, `down` bits (below 64) from the place where the free limb
-/// is not needed, and cuts limbs of 0 off at its lower end. Returns the limbs in use.
+/// Moves a significand, whose limbs have a free one above them, `down` bits (below 64) from the place where the free
+/// limb is not needed, and cuts limbs of 0 off at its lower end. Returns the limbs in use.
 fn place_limbs(limbs: &mut [u64], down: u32) -> c_int {
     let count = limbs.len() - 1;
     let mut used = count;

@@ -40,12 +40,7 @@ const GARBAGE: u64 = 0xdead_beef_dead_beef;
 
 impl Array {
     /// The numbers `value(row, col)`, each at the precision it has; raw numbers all at the largest.
-    pub fn new(
-        kind: Kind,
-        layout: i32,
-        (rows, cols): (usize, usize),
-        value: impl Fn(usize, usize) -> Float,
-    ) -> Array {
+    pub fn new(kind: Kind, layout: i32, (rows, cols): (usize, usize), value: impl Fn(usize, usize) -> Float) -> Array {
         let ld = if layout == SUNZI_ROW_MAJOR { cols + 2 } else { rows + 2 };
         let count = ld * rows.max(cols);
         let bits = (0..rows * cols).map(|at| value(at % rows, at / rows).prec()).max().unwrap_or(64);
@@ -176,18 +171,15 @@ impl Array {
         places.filter(|&(row, col)| part(row, col)).map(|(row, col)| self.bits(row, col)).max().unwrap_or(2).max(2)
     }
 
-    /// Fails unless the entries of `part` are those of `want`, each rounded to its own precision, and all others those of
-    /// `before`.
+    /// Fails unless the entries of `part` are those of `want`, each rounded to its own precision, and all others those
+    /// of `before`.
     pub fn check(&self, want: &Matrix, before: &Matrix, part: impl Fn(usize, usize) -> bool, what: &str) {
         self.check_gaps();
         for col in 0..self.cols {
             for row in 0..self.rows {
                 let (found, bits) = (self.get(row, col), self.bits(row, col));
-                let wanted = if part(row, col) {
-                    Float::with_val(bits, &want.float(row, col))
-                } else {
-                    before.float(row, col)
-                };
+                let wanted =
+                    if part(row, col) { Float::with_val(bits, &want.float(row, col)) } else { before.float(row, col) };
                 assert!(found == wanted, "{what}: ({row}, {col}) at {bits} bits: {found} instead of {wanted}");
             }
         }
