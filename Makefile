@@ -2,12 +2,14 @@
 
 CARGO ?= cargo
 PREFIX ?= /usr/local
+PROFILE ?= release
+INSTALL_FEATURES ?=
 FEATURES ?= blas flint mpi scalapack cuda
 FUZZ_SECONDS ?= 300
 EFFORT ?= 20
 SUNZI = target/release/sunzi
 
-.PHONY: help build demo test nvrtc bench fuzz soak simulate simulate-large install clean
+.PHONY: help build demo test nvrtc bench fuzz soak simulate simulate-large header install clean
 
 help:
 	@echo "make demo               build, then a tour in under a minute"
@@ -18,7 +20,8 @@ help:
 	@echo "make soak               all tests with EFFORT=$(EFFORT) times the seeds and cases, in release mode"
 	@echo "make simulate           the tables of docs/SIMULATION.md: 1,200 and 4,080 processes (an hour)"
 	@echo "make simulate-large     the same for the largest problems (many hours, 20 GB)"
-	@echo "make install PREFIX=$(PREFIX)"
+	@echo "make header             the header of the C library anew, from its sources"
+	@echo "make install PREFIX=$(PREFIX)  program, header, libsunzi.so, libsunzi.a, sunzi.pc (INSTALL_FEATURES='mpi blas', DESTDIR=)"
 
 build:
 	$(CARGO) build --release
@@ -66,9 +69,11 @@ simulate-large: build
 	$(foreach problem,QAP8 QAP9 QAP10,$(call SIMULATE,$(problem),4080,synchronous$(COMMA)cs_list,lists))
 	$(foreach problem,QAP8 QAP9 QAP10,$(call SIMULATE,$(problem),4080,cs_list,all_to_all))
 
-install: build
-	install -d "$(DESTDIR)$(PREFIX)/bin"
-	install -m 755 $(SUNZI) "$(DESTDIR)$(PREFIX)/bin/sunzi"
+header:
+	SUNZI_WRITE_HEADER=1 $(CARGO) test -p sunzi-c --test header
+
+install:
+	DESTDIR="$(DESTDIR)" CARGO="$(CARGO)" bindings/c/install "$(PREFIX)" "$(PROFILE)" "$(INSTALL_FEATURES)"
 
 clean:
 	$(CARGO) clean

@@ -39,11 +39,17 @@ pub struct Context {
     threads: usize,
     memory_bytes: Option<u64>,
     kernel: Option<&'static dyn PlaneKernel>,
-    devices: DeviceSet,
+    devices: Arc<DeviceSet>,
     self_check: bool,
     freivalds: bool,
     progress: Option<Arc<ProgressCallback>>,
-    pool: Option<rayon::ThreadPool>,
+    pool: Option<Arc<rayon::ThreadPool>>,
+    kept: Arc<Kept>,
+}
+
+/// What calls leave for the next ones.
+#[derive(Default)]
+struct Kept {
     engines: Mutex<Vec<KeptEngine>>,
     tile_engines: Mutex<Vec<KeptTileEngine>>,
     workspace: Mutex<Workspace>,
@@ -259,14 +265,12 @@ impl ContextBuilder {
             threads,
             memory_bytes: self.memory_bytes,
             kernel,
-            devices,
+            devices: Arc::new(devices),
             self_check: self.self_check,
             freivalds: self.freivalds,
             progress: self.progress,
-            pool,
-            engines: Mutex::default(),
-            tile_engines: Mutex::default(),
-            workspace: Mutex::default(),
+            pool: pool.map(Arc::new),
+            kept: Arc::default(),
         })
     }
 }
@@ -315,6 +319,23 @@ impl Context {
     /// The memory limit in bytes, if there is one.
     pub fn memory_bytes(&self) -> Option<u64> {
         self.memory_bytes
+    }
+
+    /// The same context under another memory limit: threads, tables and kept memory are shared with this one.
+    ///
+    /// For callers that hold a part of a limit themselves, such as copies of their operands, during one call.
+    pub fn with_memory_bytes(&self, memory_bytes: Option<u64>) -> Context {
+        Context {
+            threads: self.threads,
+            memory_bytes,
+            kernel: self.kernel,
+            devices: self.devices.clone(),
+            self_check: self.self_check,
+            freivalds: self.freivalds,
+            progress: self.progress.clone(),
+            pool: self.pool.clone(),
+            kept: self.kept.clone(),
+        }
     }
 
     /// Asks whether a call of so many bytes fits the memory limit.
@@ -377,7 +398,7 @@ impl Context {
     /// # Errors
     /// Those of [`PlaneKernel::prepare`].
     pub fn engine(&self, kernel: &'static dyn PlaneKernel, spec: EngineSpec) -> Result<Arc<dyn PlaneEngine>> {
-        let mut engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut engines = self.kept.engines.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = engines.iter().position(|kept| kept.kernel == kernel.name() && kept.spec == spec) {
             let kept = engines.remove(at);
             engines.push(kept); // the last place is the most recent use
@@ -398,7 +419,7 @@ impl Context {
     /// # Errors
     /// Those of [`PlaneKernel::tile_engine`].
     pub fn tile_engine(&self, kernel: &'static dyn PlaneKernel, working_bits: u32) -> Result<Arc<dyn TileEngine>> {
-        let mut engines = self.tile_engines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut engines = self.kept.tile_engines.lock().unwrap_or_else(PoisonError::into_inner);
         let known = |kept: &KeptTileEngine| kept.kernel == kernel.name() && kept.working_bits == working_bits;
         if let Some(at) = engines.iter().position(known) {
             let kept = engines.remove(at);
@@ -425,7 +446,7 @@ impl Context {
 
     /// The windows and scratch kept between calls. A call that overlaps another on the same context gets new ones.
     pub fn workspace(&self) -> WorkspaceLease<'_> {
-        let workspace = std::mem::take(&mut *self.workspace.lock().unwrap_or_else(PoisonError::into_inner));
-        WorkspaceLease { home: &self.workspace, workspace }
+        let workspace = std::mem::take(&mut *self.kept.workspace.lock().unwrap_or_else(PoisonError::into_inner));
+        WorkspaceLease { home: &self.kept.workspace, workspace }
     }
 }

@@ -26,7 +26,7 @@ pub use error::{Error, Result};
 pub use matrix::{Diag, Matrix, MatrixView, Op, Side, Uplo};
 pub use ops::distributed;
 pub use ops::{Cholesky, CholeskyOptions, CholeskyReport, Span, TaskKind, cholesky, cholesky_into, cholesky_with};
-pub use ops::{CholeskyPlan, plan_cholesky, verify_cholesky};
+pub use ops::{CholeskyPlan, log_det_of, plan_cholesky, verify_cholesky};
 pub use ops::{GemmOptions, Outcome, Plan, Report, SyrkOptions};
 pub use ops::{
     Inertia, Ldlt, LdltOptions, RefineOptions, Refined, TrsmOptions, ldlt, solve, solve_refined, trsm, trsm_into,

@@ -26,8 +26,9 @@ const LAYERS: &[&[&str]] = &[
     &["front"],
 ];
 
-/// Where `unsafe` may stand.
-const UNSAFE_FOLDERS: &[&str] = &["src/kernels/", "src/device/", "src/store/", "src/comm/", "src/rivals/"];
+/// Where `unsafe` may stand. A C interface is unsafe through and through, and so are its tests, which call it.
+const UNSAFE_FOLDERS: &[&str] =
+    &["src/kernels/", "src/device/", "src/store/", "src/comm/", "src/rivals/", "bindings/c/"];
 
 const FILE_LINES: usize = 500;
 const FUNCTION_LINES: usize = 70;
@@ -59,7 +60,7 @@ fn relative(path: &Path) -> String {
 }
 
 fn rust_files() -> Vec<File> {
-    let folders = ["src", "tests", "benches", "fuzz", "build.rs"];
+    let folders = ["src", "tests", "benches", "fuzz", "bindings", "build.rs"];
     let paths = folders.iter().flat_map(|folder| files_under(folder, "rs"));
     let files: Vec<File> = paths.map(|path| File::new(&relative(&path), &fs::read_to_string(&path).unwrap())).collect();
     assert!(files.len() > 20, "the tree was not found: {} files", files.len());
@@ -151,7 +152,8 @@ fn unsafe_violations(file: &File) -> Vec<String> {
             continue;
         }
         // Functions and traits state demands, all else a proof.
-        let demands = next.starts_with("fn ") || next.starts_with("trait ");
+        let exported = next.starts_with("extern") && next.contains(" fn ");
+        let demands = next.starts_with("fn ") || next.starts_with("trait ") || exported;
         if !fenced {
             found.push(format!("{}:{line}: unsafe outside {UNSAFE_FOLDERS:?}", file.path));
         } else if !file.comment_above(line, if demands { &["Safety", "SAFETY:"] } else { &["SAFETY:"] }) {
@@ -207,11 +209,16 @@ fn nothing_is_left_behind() {
 #[test]
 fn every_file_is_reached_by_a_mod_line() {
     let files = rust_files();
-    let mut reached: BTreeSet<String> = ["src/lib.rs", "src/main.rs", "build.rs"].map(String::from).into();
-    // Cargo finds the files directly in these folders by itself.
+    let mut reached: BTreeSet<String> = BTreeSet::new();
+    // Cargo finds these files of a package, and those directly in these folders, by itself.
     let is_target = |path: &str| {
+        let path = match path.strip_prefix("bindings/") {
+            Some(inside) => inside.split_once('/').map_or(inside, |(_, inside)| inside),
+            None => path,
+        };
         let inside = path.strip_prefix("tests/").or(path.strip_prefix("benches/"));
-        path == "fuzz/src/lib.rs" || inside.is_some_and(|inside| !inside.contains('/'))
+        ["src/lib.rs", "src/main.rs", "build.rs", "fuzz/src/lib.rs"].contains(&path)
+            || inside.is_some_and(|inside| !inside.contains('/'))
     };
     reached.extend(files.iter().filter(|file| is_target(&file.path)).map(|file| file.path.clone()));
     let fuzz = fs::read_to_string(root().join("fuzz/Cargo.toml")).unwrap_or_default();
@@ -328,6 +335,9 @@ fn the_rules_find_planted_violations() {
     assert_eq!(count("src/store/a.rs", "/// # Safety\n/// Read it.\n#[inline]\npub unsafe fn f() {}\n"), 0);
     assert_eq!(count("src/store/a.rs", "/// # Safety\n/// Read it.\npub unsafe trait A {}\n"), 0);
     assert_eq!(count("src/store/a.rs", "/// Read it.\npub unsafe trait A {}\n"), 1);
+    assert_eq!(count("bindings/c/src/a.rs", "/// Read it.\npub unsafe extern \"C\" fn f() {}\n"), 1);
+    assert_eq!(count("bindings/c/src/a.rs", "/// # Safety\n/// Read it.\npub unsafe extern \"C\" fn f() {}\n"), 0);
+    assert_eq!(count("bindings/c/src/a.rs", "/// Safety.\nunsafe extern \"C\" {}\n"), 1);
     assert_eq!(count("src/store/a.rs", "impl A for B {\n    unsafe fn f() {}\n}\n"), 0);
     assert_eq!(count("src/store/a.rs", "impl B {\n    unsafe fn f() {}\n}\n"), 1);
     assert_eq!(count("src/ops/a.rs", "let text = \"unsafe { }\"; // unsafe { }\n"), 0);

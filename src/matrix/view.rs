@@ -1,8 +1,8 @@
 //! Strided read-only views: rows, columns, blocks and transposes without copying.
 
 use crate::error::{Error, Result};
-use crate::math::float::{FloatRef, Head};
-use crate::matrix::Matrix;
+use crate::math::float::{FloatRef, Head, limbs_for};
+use crate::matrix::{MAXIMUM_PRECISION_BITS, Matrix};
 use std::ops::Range;
 
 /// A rectangle of a [`Matrix`], possibly transposed.
@@ -40,6 +40,59 @@ impl<'a> MatrixView<'a> {
             row_stride: 1,
             col_stride: matrix.rows(),
         }
+    }
+
+    /// A matrix that lies in memory of the caller, column-major as [`crate::matrix`] states: element `(i, j)` has the
+    /// head `heads[i + j * leading_dimension]` and, at the same index, `ceil(precision_bits / 64)` of `limbs`.
+    ///
+    /// Nothing is copied, and the numbers are not looked at: each must have the form of [`crate::math::float`].
+    /// Gaps between columns are never read. Both slices may be longer than the matrix.
+    ///
+    /// # Errors
+    /// [`Error::Precision`]; [`Error::InvalidArgument`] where the leading dimension is below `rows` or a slice is too
+    /// short; [`Error::DimensionOverflow`].
+    pub fn from_parts(
+        (heads, limbs): (&'a [u64], &'a [u64]),
+        (rows, cols): (usize, usize),
+        leading_dimension: usize,
+        precision_bits: u32,
+    ) -> Result<Self> {
+        if !(2..=MAXIMUM_PRECISION_BITS).contains(&precision_bits) {
+            let maximum_bits = MAXIMUM_PRECISION_BITS.into();
+            return Err(Error::Precision { precision_bits: precision_bits.into(), maximum_bits });
+        }
+        if leading_dimension < rows {
+            let message = format!("leading dimension {leading_dimension} is below the {rows} rows of the matrix");
+            return Err(Error::InvalidArgument(message));
+        }
+        let limbs_per_element = limbs_for(precision_bits);
+        let overflow = Error::DimensionOverflow { rows, cols, precision_bits };
+        let count = match rows.min(cols) {
+            0 => Some(0),
+            _ => leading_dimension.checked_mul(cols - 1).and_then(|last| last.checked_add(rows)),
+        };
+        let needed = count.and_then(|count| Some((count, count.checked_mul(limbs_per_element)?)));
+        let (count, words) = needed.ok_or(overflow)?;
+        let (Some(heads), Some(limbs)) = (heads.get(..count), limbs.get(..words)) else {
+            return Err(Error::InvalidArgument(format!(
+                "{} heads and {} limbs are too few for a {rows} x {cols} matrix of {precision_bits} bits with leading \
+                 dimension {leading_dimension}, which takes {count} and {words}",
+                heads.len(),
+                limbs.len()
+            )));
+        };
+        let (row_stride, col_stride) = (1, leading_dimension);
+        Ok(MatrixView {
+            heads,
+            limbs,
+            precision_bits,
+            limbs_per_element,
+            rows,
+            cols,
+            offset: 0,
+            row_stride,
+            col_stride,
+        })
     }
 
     /// Rows of the view.
@@ -156,5 +209,37 @@ impl<'a> MatrixView<'a> {
             }
         }
         Ok(copy)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_the_caller_are_the_matrix_they_were_taken_from() {
+        let whole = Matrix::from_f64s(4, 3, 100, &(0..12).map(f64::from).collect::<Vec<_>>()).unwrap();
+        let (heads, limbs) = whole.parts();
+        let view = MatrixView::from_parts((heads, limbs), (2, 3), 4, 100).unwrap();
+        let block = whole.view().block(0..2, 0..3).unwrap();
+        assert!(view.to_matrix().unwrap() == block.to_matrix().unwrap());
+        assert_eq!((view.all_heads().len(), view.all_limbs().len()), (10, 20));
+        for empty in [(0, 3), (4, 0), (0, 0)] {
+            assert_eq!(MatrixView::from_parts((&[], &[]), empty, 4, 100).unwrap().all_heads().len(), 0);
+        }
+    }
+
+    #[test]
+    fn parts_that_do_not_fit_are_refused_with_their_numbers() {
+        let words = [0u64; 20];
+        let refused = |heads: usize, limbs: usize, shape, ld, bits| {
+            let parts = (&words[..heads], &words[..limbs]);
+            MatrixView::from_parts(parts, shape, ld, bits).map(|_| ()).unwrap_err().to_string()
+        };
+        assert!(refused(20, 20, (3, 2), 2, 64).contains("leading dimension 2 is below the 3 rows"));
+        assert!(refused(4, 20, (3, 2), 3, 64).contains("4 heads and 20 limbs are too few"));
+        assert!(refused(20, 9, (3, 2), 3, 65).contains("takes 6 and 12"));
+        assert!(refused(20, 20, (3, 2), 3, 1).contains("precision of 1 bits"));
+        assert!(refused(20, 20, (3, usize::MAX), 3, 64).contains("too large"));
     }
 }

@@ -29,7 +29,7 @@ pub mod trsm;
 pub mod verify;
 
 pub use cholesky::{Cholesky, CholeskyOptions, CholeskyReport, Span, TaskKind, cholesky, cholesky_into, cholesky_with};
-pub use cholesky::{CholeskyPlan, UpdatePlan, plan_cholesky};
+pub use cholesky::{CholeskyPlan, UpdatePlan, log_det_of, plan_cholesky};
 pub use ldlt::{Inertia, Ldlt, LdltOptions, ldlt};
 pub use plan::{Plan, plan_gemm, plan_syrk};
 pub use problem::FaultHook;

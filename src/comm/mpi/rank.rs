@@ -74,6 +74,26 @@ impl MpiRank {
         unsafe { MpiRank::adopt(&gate, made, PIECE_WORDS) }
     }
 
+    /// The ranks of the communicator with the Fortran handle `handle` (`MPI_Comm_c2f`), on a duplicate of it.
+    /// Collective.
+    ///
+    /// # Safety
+    /// `handle` is that of a live intracommunicator, or the handle of none.
+    ///
+    /// # Errors
+    /// [`Error::Transport`], as for all calls below; [`Error::InvalidArgument`] for the handle of no communicator.
+    pub unsafe fn from_fortran(handle: sys::RSMPI_Fint) -> Result<MpiRank> {
+        let gate = Gate::enter()?;
+        match gate.call(|| result::from_fortran(handle)) {
+            Some(comm) => {
+                drop(gate); // it must not be asked for twice
+                // SAFETY: live by contract.
+                unsafe { MpiRank::from_raw(comm) }
+            }
+            None => Err(Error::InvalidArgument(format!("{handle} is the Fortran handle of no communicator"))),
+        }
+    }
+
     /// # Safety
     /// `comm` is a live communicator that nobody else uses or frees.
     unsafe fn adopt(gate: &Gate, comm: sys::MPI_Comm, piece_words: usize) -> Result<MpiRank> {

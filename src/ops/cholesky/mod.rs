@@ -195,13 +195,26 @@ impl Cholesky {
         (self.factor, self.report)
     }
 
-    /// `log det A = 2 sum log l_ii`, to nearly the factor's precision.
+    /// `log det A = 2 sum log l_ii`, to nearly the factor's precision; see [`log_det_of`].
     pub fn log_det(&self) -> Float {
-        let bits = self.factor.precision_bits() + 32;
-        let mut sum = Float::new(bits);
-        for i in 0..self.factor.rows() {
-            sum += Float::with_val(bits, self.factor.float(i, i)).abs().ln();
-        }
-        Float::with_val(self.factor.precision_bits(), sum << 1)
+        log_det_of(&self.factor, self.factor.precision_bits())
     }
+}
+
+/// `log det A = 2 sum log |l_ii|` for a factor of `A = L L^T`, at `precision_bits` bits.
+///
+/// Only the diagonal of `factor` is read, which may stand alone as a matrix of one column; a zero on it gives minus
+/// infinity.
+/// Accuracy: each logarithm and each sum is rounded at `precision_bits + 32` bits, the result once more.
+pub fn log_det_of<'a>(factor: impl Into<MatrixView<'a>>, precision_bits: u32) -> Float {
+    let factor = factor.into();
+    let bits = precision_bits + 32;
+    let mut sum = Float::new(bits);
+    let column = factor.cols() == 1;
+    let count = if column { factor.rows() } else { factor.rows().min(factor.cols()) };
+    for i in 0..count {
+        let entry = factor.get(i, if column { 0 } else { i }).to_float(factor.precision_bits());
+        sum += Float::with_val(bits, entry.abs().ln_ref());
+    }
+    Float::with_val(precision_bits, sum << 1)
 }

@@ -110,6 +110,15 @@ pub fn world() -> sys::MPI_Comm {
     unsafe { sys::RSMPI_COMM_WORLD }
 }
 
+/// The communicator with a Fortran handle; `None` where the library knows none of that number.
+pub fn from_fortran(handle: sys::RSMPI_Fint) -> Option<sys::MPI_Comm> {
+    // SAFETY: MPI is alive, and looks the number up; the next one is a constant of the library. Handles are pointers or
+    // integers, which may be all zeros: so Open MPI answers for a number that it never gave out.
+    let (comm, none, zero) =
+        unsafe { (sys::RSMPI_Comm_f2c(handle), sys::RSMPI_COMM_NULL, MaybeUninit::zeroed().assume_init()) };
+    (comm != none && comm != zero).then_some(comm)
+}
+
 /// Rank of this process in `comm`, and the number of its ranks.
 ///
 /// # Safety

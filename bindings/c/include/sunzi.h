@@ -1,0 +1,519 @@
+// sunzi: dense linear algebra on big floats, from C, C++, Julia and whatever calls C.
+//
+// Made by cbindgen from the sources of the library; do not edit. docs/C_API.md is the how-to.
+//
+// Matrices. An argument `const sunzi_matrix *` describes a matrix in the caller's memory: arrays of mpfr_t or of mpf_t,
+// or raw limbs. This header needs neither mpfr.h nor gmp.h: pointers to entries are `void *`. Entries keep the layout
+// that MPFR and GMP promise in their binary interfaces, so any version of these libraries will do; the library brings
+// its own copies and does not touch the caller's.
+//
+// Precision. Operands are taken exactly, also where their precisions differ. A result is computed at the largest
+// precision of the entries that it goes to (for mpf_t what mpf_get_prec says; at least 2 bits), then each entry is
+// rounded to nearest even at its own. There is one zero, without sign. Exponents lie within +-(2^30 - 1), MPFR's
+// default range.
+//
+// Failures. A call returns a status; `sunzi_last_error` has the message. What is NaN or infinite, null, negative or too
+// small is a status, never an abort. After a failure results are as they were, but for `SUNZI_EXPONENT_RANGE` while
+// they are stored. Entries outside of a triangle that is asked for are never looked at.
+//
+// Rules for pointers. Each is null where that is allowed, or points to live, initialised objects as many as the sizes
+// say. During a call no other thread may write to its operands, or use its results. Operands and results may be the
+// same arrays, or overlap.
+//
+// Threads. There is no state outside of contexts. Several threads may call on one context at the same time.
+
+
+#ifndef SUNZI_H
+#define SUNZI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// Entries are `mpfr_t`.
+#define SUNZI_MPFR 1
+
+// Entries are `mpf_t`.
+#define SUNZI_MPF 2
+
+// Entries are heads and limbs in the library's own form, see `sunzi_limb_matrix`.
+#define SUNZI_LIMBS 3
+
+// Entry `(i, j)` has index `i * ld + j` (the number of `CblasRowMajor`).
+#define SUNZI_ROW_MAJOR 101
+
+// Entry `(i, j)` has index `i + j * ld` (the number of `CblasColMajor`).
+#define SUNZI_COL_MAJOR 102
+
+// The matrix itself (the number of `CblasNoTrans`).
+#define SUNZI_NO_TRANS 111
+
+// Its transpose (the number of `CblasTrans`).
+#define SUNZI_TRANS 112
+
+// Entries with `row <= column` (the number of `CblasUpper`).
+#define SUNZI_UPPER 121
+
+// Entries with `row >= column` (the number of `CblasLower`).
+#define SUNZI_LOWER 122
+
+// The diagonal is read (the number of `CblasNonUnit`).
+#define SUNZI_NON_UNIT 131
+
+// The diagonal is ones and not read (the number of `CblasUnit`).
+#define SUNZI_UNIT 132
+
+// `op(T) X = alpha B` (the number of `CblasLeft`).
+#define SUNZI_LEFT 141
+
+// `X op(T) = alpha B` (the number of `CblasRight`).
+#define SUNZI_RIGHT 142
+
+// What a call returns: 0, or what went wrong. `sunzi_last_error` has the message, with the numbers in it.
+typedef enum sunzi_status {
+    // All went well.
+    SUNZI_OK = 0,
+    // A pointer that must not be null is.
+    SUNZI_NULL_POINTER = 1,
+    // An argument makes no sense: an unknown choice, a factor that is not finite, an unknown kernel.
+    SUNZI_INVALID_ARGUMENT = 2,
+    // A size is negative, a leading dimension too small, or shapes do not fit each other.
+    SUNZI_INVALID_SIZE = 3,
+    // An entry is no number of its kind: not initialised, or limbs that break their form.
+    SUNZI_INVALID_ENTRY = 4,
+    // An entry is NaN or infinite.
+    SUNZI_NOT_FINITE = 5,
+    // An exponent lies outside +-(2^30 - 1).
+    SUNZI_EXPONENT_RANGE = 6,
+    // The precision is below or above what can be computed.
+    SUNZI_PRECISION = 7,
+    // The matrix is not positive definite at this precision; `sunzi_last_place` has the index.
+    SUNZI_NOT_POSITIVE_DEFINITE = 8,
+    // A triangular matrix has a zero on its diagonal; `sunzi_last_place` has the index.
+    SUNZI_SINGULAR = 9,
+    // The context's memory limit is too small; the message has the least that would do.
+    SUNZI_MEMORY_LIMIT = 10,
+    // The system refused memory.
+    SUNZI_OUT_OF_MEMORY = 11,
+    // The progress function asked to stop.
+    SUNZI_CANCELLED = 12,
+    // A self-check failed: a residue or a product was wrong.
+    SUNZI_SELF_CHECK = 13,
+    // A kernel or a feature that this machine or this build lacks.
+    SUNZI_UNAVAILABLE = 14,
+    // Ranks could not reach each other, or another rank failed.
+    SUNZI_COMMUNICATION = 15,
+    // A device failed.
+    SUNZI_DEVICE = 16,
+    // A defect of the library.
+    SUNZI_INTERNAL = 17,
+} sunzi_status;
+
+// Choices and kept state of all calls; made by `sunzi_context_new`, freed by `sunzi_context_free`.
+typedef struct sunzi_context sunzi_context;
+
+// A Cholesky factor in the library's memory; made by `sunzi_factor_new`, freed by `sunzi_factor_free`. It may be used
+// by several threads at the same time, and with any context.
+typedef struct sunzi_factor sunzi_factor;
+
+// A matrix in the caller's memory: made by `sunzi_mpfr_matrix`, `sunzi_mpf_matrix` or `sunzi_limb_matrix`, or filled
+// by hand. Nothing is copied or owned.
+typedef struct sunzi_matrix {
+    // What the entries are: `SUNZI_MPFR`, `SUNZI_MPF` or `SUNZI_LIMBS`.
+    int32_t format;
+    // `SUNZI_ROW_MAJOR` or `SUNZI_COL_MAJOR`.
+    int32_t layout;
+    // Rows; may be 0.
+    int64_t rows;
+    // Columns; may be 0.
+    int64_t cols;
+    // Leading dimension: the distance in entries between rows (row-major) or columns (column-major).
+    int64_t ld;
+    // The first `mpfr_t`, `mpf_t` or head. Entries of operands that are only read are never written.
+    void *entries;
+    // `SUNZI_LIMBS` alone: the limbs of the first entry.
+    uint64_t *limbs;
+    // `SUNZI_LIMBS` alone: bits of every significand.
+    int64_t precision_bits;
+} sunzi_matrix;
+
+// Told how far a call is, from any of the context's threads; another value than 0 stops the call with
+// `SUNZI_CANCELLED`. Must not throw and must not call the library on the same context.
+typedef int (*sunzi_progress)(void *user, const char *phase, uint64_t done, uint64_t total);
+
+// Choices of a context. All zeros, or a null pointer in its place, chooses the defaults.
+typedef struct sunzi_options {
+    // Worker threads; 0 takes all processors that the process may use.
+    int64_t threads;
+    // Bytes that a call may take, results and copies of operands included and the caller's arrays excluded; 0 sets no
+    // limit.
+    uint64_t memory_bytes;
+    // Name of the kernel; null takes the fastest.
+    const char *kernel;
+    // Not 0: products are checked by a redundant prime.
+    int self_check;
+    // Not 0: products are tested with a random vector before they are rounded.
+    int freivalds;
+    // Progress and cancelling; may be null.
+    sunzi_progress progress;
+    // Handed to `progress`.
+    void *user;
+} sunzi_options;
+
+// What the last call on a context took; see `sunzi_last_report`.
+typedef struct sunzi_report {
+    // Bytes that copies of operands and results took, beside the caller's arrays.
+    uint64_t copied_bytes;
+    // Bytes that the plan allows for, copies included. 0 where the operation has no plan (solves): only the memory
+    // limit binds it.
+    uint64_t planned_bytes;
+    // Most bytes that the library had allocated at one time of the call, beyond those at its start. Memory that the
+    // context had kept is not among them. Exact where calls of the process do not overlap.
+    uint64_t peak_bytes;
+    // Bits of the result before each entry was stored.
+    int64_t precision_bits;
+    // Seconds of the call.
+    double seconds;
+    // Seconds of them in which operands were taken in.
+    double read_seconds;
+    // Seconds of them in which results were stored.
+    double write_seconds;
+} sunzi_report;
+
+// What a call would take; see `sunzi_plan_syrk`.
+typedef struct sunzi_plan {
+    // Bytes that copies of operands will take beside the caller's arrays.
+    uint64_t copied_bytes;
+    // Bytes of everything, copies and result included.
+    uint64_t planned_bytes;
+} sunzi_plan;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+// A matrix whose entries are `mpfr_t`, the first at `entries`.
+struct sunzi_matrix sunzi_mpfr_matrix(int32_t layout, int64_t rows, int64_t cols, const void *entries, int64_t ld);
+
+// A matrix whose entries are `mpf_t`, the first at `entries`.
+struct sunzi_matrix sunzi_mpf_matrix(int32_t layout, int64_t rows, int64_t cols, const void *entries, int64_t ld);
+
+// A matrix of raw numbers: the entry of index i has the head `heads[i]` and the limbs from `limbs[i * w]` on, where
+// `w = sunzi_limbs_for(precision_bits)`. Operands of this form are read where they are, without a copy.
+//
+// A number is `(-1)^sign * 0.s * 2^exponent`: s is the significand, least limb first, with the top bit of the last
+// limb set and the bits below the precision 0. `sunzi_head` packs sign and exponent; the number 0 is the head 0 with
+// limbs 0.
+struct sunzi_matrix sunzi_limb_matrix(int32_t layout,
+                                      int64_t rows,
+                                      int64_t cols,
+                                      const uint64_t *heads,
+                                      const uint64_t *limbs,
+                                      int64_t ld,
+                                      int64_t precision_bits);
+
+// Limbs of a number of `precision_bits` bits; 0 for a precision below 1.
+int64_t sunzi_limbs_for(int64_t precision_bits);
+
+// The head of a number other than 0: `exponent << 2 | 2 | negative`; 0 where the exponent is beyond +-(2^30 - 1).
+uint64_t sunzi_head(int negative, int64_t exponent);
+
+// The exponent of a head.
+int64_t sunzi_head_exponent(uint64_t head);
+
+// The Cholesky factor of a symmetric positive definite A, in place: L with `A = L L^T` in the lower triangle, or
+// `U = L^T` in the upper one. The other triangle is neither read nor written.
+//
+// Accuracy: `|A - L L^T|_ij <= 2^(2 - p) sqrt(a_ii a_jj)` with p the largest precision of the triangle's entries, for
+// any order and condition; then each entry is rounded to its own. Cost: n^3 / 6 word products for each of about 2 p /
+// 52 primes. After `SUNZI_NOT_POSITIVE_DEFINITE` A is as it was.
+enum sunzi_status sunzi_cholesky(const struct sunzi_context *ctx, int32_t uplo, const struct sunzi_matrix *a);
+
+// `B := A^-1 B` for a symmetric positive definite A, of which one triangle is read; A is not changed.
+//
+// Accuracy: `|b - A x|_i <= 2^(4 - p) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)` for each column, with p the largest
+// precision of B's entries, at which A is factored as well; then each entry is rounded to its own.
+enum sunzi_status sunzi_solve(const struct sunzi_context *ctx,
+                              int32_t uplo,
+                              const struct sunzi_matrix *a,
+                              const struct sunzi_matrix *b);
+
+// `B := A^-1 B` with a factor that `sunzi_cholesky` has left in one triangle of `factor`, which is all that is read of
+// it.
+//
+// Accuracy as `sunzi_solve`, with p the smaller of B's largest precision and that of the factor.
+enum sunzi_status sunzi_cholesky_solve(const struct sunzi_context *ctx,
+                                       int32_t uplo,
+                                       const struct sunzi_matrix *factor,
+                                       const struct sunzi_matrix *b);
+
+// `result := log det A = 2 sum log |l_ii|` from a factor of A, of which the diagonal alone is read. `result` is a
+// matrix of one entry, whose precision the logarithm has.
+enum sunzi_status sunzi_log_det(const struct sunzi_context *ctx,
+                                const struct sunzi_matrix *factor,
+                                const struct sunzi_matrix *result);
+
+// All defaults: every processor, no memory limit, the fastest kernel, no checks.
+struct sunzi_options sunzi_options_default(void);
+
+// Makes a context as `options` say (null for the defaults) and puts it into `*ctx`.
+//
+// `*ctx` is a context after a failure too: one that answers `sunzi_last_error`, and every call with the same failure.
+// Free it in either case.
+enum sunzi_status sunzi_context_new(const struct sunzi_options *options, struct sunzi_context **ctx);
+
+// A context on the communicator with the Fortran handle `communicator` (`MPI_Comm_c2f(comm)`), for the calls named
+// `sunzi_team_...`; all others run on this rank alone. Collective over the communicator, which is duplicated.
+//
+// MPI stays the caller's: it must be initialised before, and finalised after `sunzi_context_free`. Threads of the
+// context never call MPI. Without the feature `mpi` this is `SUNZI_UNAVAILABLE`.
+//
+// # Safety
+// The header's rules; `communicator` is the handle of a live intracommunicator, or of none.
+enum sunzi_status sunzi_context_from_mpi(int communicator,
+                                         const struct sunzi_options *options,
+                                         struct sunzi_context **ctx);
+
+// Frees a context; null does nothing. No call may be under way on it. Texts of `sunzi_last_error` go with it.
+//
+// # Safety
+// `ctx` is null or came from `sunzi_context_new` or `sunzi_context_from_mpi`, and is not used again.
+void sunzi_context_free(struct sunzi_context *ctx);
+
+// Gives back the memory that the context keeps between calls: copies, windows, scratch. Tables and threads stay.
+enum sunzi_status sunzi_context_release(const struct sunzi_context *ctx);
+
+// Why the calling thread's last call on the context failed, as one line with the numbers; empty where it went well.
+//
+// The text stays until the thread's next call on the context.
+const char *sunzi_last_error(const struct sunzi_context *ctx);
+
+// The row and the column, from 0, of the entry that the calling thread's last call failed at, as
+// `sunzi_last_error` names it; for a matrix that is not positive definite, or singular, twice the index. Both are -1
+// where the failure has no place. Null pointers are passed over.
+void sunzi_last_place(const struct sunzi_context *ctx, int64_t *row, int64_t *column);
+
+// Fills `report` with what the context's last call that went well took, whichever thread made it.
+enum sunzi_status sunzi_last_report(const struct sunzi_context *ctx, struct sunzi_report *report);
+
+// Factors a symmetric positive definite A, of which one triangle is read, and puts a handle of the factor into
+// `*factor` (null where it fails).
+//
+// `precision_bits` is the precision of the factor; 0 takes the largest of the triangle's entries. Accuracy as
+// `sunzi_cholesky`.
+enum sunzi_status sunzi_factor_new(const struct sunzi_context *ctx,
+                                   int32_t uplo,
+                                   int64_t precision_bits,
+                                   const struct sunzi_matrix *a,
+                                   struct sunzi_factor **factor);
+
+// Frees a factor; null does nothing.
+//
+// # Safety
+// `factor` is null or came from `sunzi_factor_new`, and is not used again.
+void sunzi_factor_free(struct sunzi_factor *factor);
+
+// Rows of the factored matrix; -1 for a null pointer.
+//
+// # Safety
+// `factor` is null or live.
+int64_t sunzi_factor_order(const struct sunzi_factor *factor);
+
+// Bits of the factor's entries; -1 for a null pointer.
+//
+// # Safety
+// `factor` is null or live.
+int64_t sunzi_factor_precision_bits(const struct sunzi_factor *factor);
+
+// `B := A^-1 B` with a kept factor of A. Accuracy as `sunzi_cholesky_solve`.
+enum sunzi_status sunzi_factor_solve(const struct sunzi_context *ctx,
+                                     const struct sunzi_factor *factor,
+                                     const struct sunzi_matrix *b);
+
+// `result := log det A` from a kept factor, at the precision of `result`, a matrix of one entry.
+enum sunzi_status sunzi_factor_log_det(const struct sunzi_context *ctx,
+                                       const struct sunzi_factor *factor,
+                                       const struct sunzi_matrix *result);
+
+// Stores a kept factor in one triangle of `a`: L, or `L^T` in the upper one. The other triangle is not written.
+enum sunzi_status sunzi_factor_get(const struct sunzi_context *ctx,
+                                   const struct sunzi_factor *factor,
+                                   int32_t uplo,
+                                   const struct sunzi_matrix *a);
+
+// The version of the library, as `"0.1.0"`.
+const char *sunzi_version(void);
+
+// 1 where this build has the feature `name` (`"mpi"`, `"blas"`, `"flint"`, `"cuda"`) or this machine the kernel `name`
+// (`"ifma52"`, `"f64"`, `"blas"`, `"reference"`), else 0; 0 for null.
+//
+// # Safety
+// `name` is null or ends with a zero.
+int sunzi_has(const char *name);
+
+// What a status means, in a few words.
+const char *sunzi_status_text(int status);
+
+// `sunzi_syrk` with the arguments of `Rsyrk`: `uplo` "U" or "L", `trans` "N" or "T"; `alpha`, `beta` point to an
+// `mpfr_t`, `a` and `c` to the first of an array, column-major.
+//
+// Returns info: 0, or `-i` where argument i is wrong, counted from 1 after `ctx` as LAPACK does, or `-1000 - status`
+// for all other failures; `sunzi_last_error` has the message.
+int64_t sunzi_rsyrk(const struct sunzi_context *ctx,
+                    const char *uplo,
+                    const char *trans,
+                    int64_t n,
+                    int64_t k,
+                    const void *alpha,
+                    const void *a,
+                    int64_t lda,
+                    const void *beta,
+                    void *c,
+                    int64_t ldc);
+
+// `sunzi_gemm` with the arguments of `Rgemm`; returns info as `sunzi_rsyrk` does.
+int64_t sunzi_rgemm(const struct sunzi_context *ctx,
+                    const char *transa,
+                    const char *transb,
+                    int64_t m,
+                    int64_t n,
+                    int64_t k,
+                    const void *alpha,
+                    const void *a,
+                    int64_t lda,
+                    const void *b,
+                    int64_t ldb,
+                    const void *beta,
+                    void *c,
+                    int64_t ldc);
+
+// `sunzi_trsm` with the arguments of `Rtrsm`: `side` "L" or "R", `diag` "N" or "U"; the triangle is `a`, the right
+// sides `b`.
+//
+// Returns info as `sunzi_rsyrk` does, and `i > 0` where entry (i, i) of the triangle, from 1, is 0.
+int64_t sunzi_rtrsm(const struct sunzi_context *ctx,
+                    const char *side,
+                    const char *uplo,
+                    const char *transa,
+                    const char *diag,
+                    int64_t m,
+                    int64_t n,
+                    const void *alpha,
+                    const void *a,
+                    int64_t lda,
+                    void *b,
+                    int64_t ldb);
+
+// `sunzi_cholesky` with the arguments of `Rpotrf`, info returned: `i > 0` where the leading minor of order i is not
+// positive.
+int64_t sunzi_rpotrf(const struct sunzi_context *ctx, const char *uplo, int64_t n, void *a, int64_t lda);
+
+// `sunzi_cholesky_solve` with the arguments of `Rpotrs`; returns info as `sunzi_rsyrk` does, and `i > 0` where entry
+// (i, i) of the factor is 0.
+int64_t sunzi_rpotrs(const struct sunzi_context *ctx,
+                     const char *uplo,
+                     int64_t n,
+                     int64_t nrhs,
+                     const void *a,
+                     int64_t lda,
+                     void *b,
+                     int64_t ldb);
+
+// What `sunzi_syrk` would take on this context for C of order n and k contracted, with operands of `operand_bits` in
+// the given format and a result of `precision_bits`, without beta; with it, a copy of C comes on top.
+//
+// Bits of an `mpf_t` are 64 for each limb in use, up to `mpf_get_prec` + 128. Nothing is computed; the kernel's tables
+// are made and kept. Under a memory limit the plan is the one that the call would run within it.
+enum sunzi_status sunzi_plan_syrk(const struct sunzi_context *ctx,
+                                  int32_t format,
+                                  int64_t n,
+                                  int64_t k,
+                                  int64_t operand_bits,
+                                  int64_t precision_bits,
+                                  struct sunzi_plan *plan);
+
+// What `sunzi_gemm` would take for C of m x n and k contracted; the rest as in `sunzi_plan_syrk`.
+enum sunzi_status sunzi_plan_gemm(const struct sunzi_context *ctx,
+                                  int32_t format,
+                                  int64_t m,
+                                  int64_t n,
+                                  int64_t k,
+                                  int64_t operand_bits,
+                                  int64_t precision_bits,
+                                  struct sunzi_plan *plan);
+
+// What `sunzi_cholesky` would take for order n, with entries of `precision_bits`; the rest as in `sunzi_plan_syrk`.
+enum sunzi_status sunzi_plan_cholesky(const struct sunzi_context *ctx,
+                                      int32_t format,
+                                      int64_t n,
+                                      int64_t precision_bits,
+                                      struct sunzi_plan *plan);
+
+// One triangle of `C := alpha * A A^T + beta * C` (`SUNZI_NO_TRANS`, A is n x k) or `alpha * A^T A + beta * C`
+// (`SUNZI_TRANS`, A is k x n).
+//
+// C is n x n; its other triangle is neither read nor written, nor is the whole of C read where beta is 0.
+// `alpha` and `beta` are matrices of one entry; null stands for 1 and 0.
+// Accuracy: without factors `|computed - exact|_ij <= 2^(1 - p) norm(a_i) norm(a_j)`, where p is the largest precision
+// of the triangle's entries; with them the same product, times alpha, plus beta C, rounded once; then each entry is
+// rounded to its own precision. The same bits on any number of threads and any machine.
+// Cost: n^2 k / 2 word products for each of about 2 p / 52 primes.
+enum sunzi_status sunzi_syrk(const struct sunzi_context *ctx,
+                             int32_t uplo,
+                             int32_t trans,
+                             const struct sunzi_matrix *alpha,
+                             const struct sunzi_matrix *a,
+                             const struct sunzi_matrix *beta,
+                             const struct sunzi_matrix *c);
+
+// `C := alpha * op(A) op(B) + beta * C`.
+//
+// `op(A)` is m x k, `op(B)` k x n, C m x n. Factors, accuracy and precision as in `sunzi_syrk`, with the norms of row
+// i of `op(A)` and column j of `op(B)`. Cost: m n k word products for each prime.
+enum sunzi_status sunzi_gemm(const struct sunzi_context *ctx,
+                             int32_t trans_a,
+                             int32_t trans_b,
+                             const struct sunzi_matrix *alpha,
+                             const struct sunzi_matrix *a,
+                             const struct sunzi_matrix *b,
+                             const struct sunzi_matrix *beta,
+                             const struct sunzi_matrix *c);
+
+// One triangle of `C := alpha * A^T A` for a matrix A whose rows lie on the ranks of a communicator. Collective: all
+// ranks of the context's communicator call it, with the same `root`, `uplo`, `precision_bits` and `alpha`.
+//
+// `rows` are this rank's rows of A, k_i x n; a rank may have none (k_i = 0). C, n x n, is looked at on rank `root`
+// alone and may be null elsewhere. The result has `precision_bits` bits before each entry is rounded to its own
+// precision; its bits are those of `sunzi_syrk` on all the rows, for any distribution. `alpha` is a matrix of one
+// entry; null is 1. What fails on one rank fails on all, as `SUNZI_COMMUNICATION` where the cause is another rank's.
+enum sunzi_status sunzi_team_syrk(const struct sunzi_context *ctx,
+                                  int64_t root,
+                                  int32_t uplo,
+                                  int64_t precision_bits,
+                                  const struct sunzi_matrix *alpha,
+                                  const struct sunzi_matrix *rows,
+                                  const struct sunzi_matrix *c);
+
+// The ranks of a context's communicator and this one's number, from 0. `SUNZI_UNAVAILABLE` for a context without one.
+// Null pointers are passed over.
+enum sunzi_status sunzi_team_size(const struct sunzi_context *ctx, int64_t *rank, int64_t *size);
+
+// `B := alpha op(T)^-1 B` (`SUNZI_LEFT`) or `alpha B op(T)^-1` (`SUNZI_RIGHT`) for a triangular T, in place.
+//
+// T is n x n, of which one triangle is read (with `SUNZI_UNIT` without its diagonal); B is n x m on the left, m x n on
+// the right. `alpha` is a matrix of one entry; null is 1. Accuracy: `|alpha b - op(T) x|_ij <= 2^(1 - p) (norm(t_i)
+// norm(x_j) + |alpha b_ij|)` with p the largest precision of B's entries; then each entry is rounded to its own. Cost:
+// n^2 m / 2 word products for each prime.
+enum sunzi_status sunzi_trsm(const struct sunzi_context *ctx,
+                             int32_t side,
+                             int32_t uplo,
+                             int32_t trans,
+                             int32_t diag,
+                             const struct sunzi_matrix *alpha,
+                             const struct sunzi_matrix *t,
+                             const struct sunzi_matrix *b);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* SUNZI_H */

@@ -1,0 +1,239 @@
+//! Cholesky factorisation, solves and log-determinants on arrays.
+
+use crate::api::{operands, triangle, uplo_of};
+use crate::array::{Array, Operand, Part};
+use crate::call::{Call, enter};
+use crate::context::sunzi_context;
+use crate::failure::{Failure, Outcome};
+use crate::types::{sunzi_matrix, sunzi_status};
+use rug::Float;
+use sunzi::{Cholesky, CholeskyOptions, Matrix, Uplo, cholesky_into, log_det_of};
+
+/// The Cholesky factor of a symmetric positive definite A, in place: L with `A = L L^T` in the lower triangle, or
+/// `U = L^T` in the upper one. The other triangle is neither read nor written.
+///
+/// Accuracy: `|A - L L^T|_ij <= 2^(2 - p) sqrt(a_ii a_jj)` with p the largest precision of the triangle's entries, for
+/// any order and condition; then each entry is rounded to its own. Cost: n^3 / 6 word products for each of about 2 p /
+/// 52 primes. After `SUNZI_NOT_POSITIVE_DEFINITE` A is as it was.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_cholesky(ctx: *const sunzi_context, uplo: i32, a: *const sunzi_matrix) -> sunzi_status {
+    let work = |call: &Call<'_>| {
+        let uplo = uplo_of(uplo)?;
+        // SAFETY: by contract.
+        unsafe {
+            let [a] = operands([("a", a)])?;
+            factor_in_place(call, uplo, &a)
+        }
+    };
+    // SAFETY: by contract.
+    unsafe { enter(ctx, work) }
+}
+
+/// `B := A^-1 B` for a symmetric positive definite A, of which one triangle is read; A is not changed.
+///
+/// Accuracy: `|b - A x|_i <= 2^(4 - p) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)` for each column, with p the largest
+/// precision of B's entries, at which A is factored as well; then each entry is rounded to its own.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_solve(
+    ctx: *const sunzi_context,
+    uplo: i32,
+    a: *const sunzi_matrix,
+    b: *const sunzi_matrix,
+) -> sunzi_status {
+    let work = |call: &Call<'_>| {
+        let uplo = uplo_of(uplo)?;
+        // SAFETY: by contract, for all below.
+        unsafe {
+            let [a, b] = operands([("a", a), ("b", b)])?;
+            a.check_square()?;
+            b.check_shape(a.rows(), b.cols())?;
+            let bits = call.result_bits(&b, Part::All)?;
+            let factor = factor(call, uplo, &a, bits)?;
+            call.hold(factor.factor());
+            solve_with(call, &factor, &b, bits)?;
+            call.keep(factor.into_factor());
+        }
+        Ok(())
+    };
+    // SAFETY: by contract.
+    unsafe { enter(ctx, work) }
+}
+
+/// `B := A^-1 B` with a factor that `sunzi_cholesky` has left in one triangle of `factor`, which is all that is read of
+/// it.
+///
+/// Accuracy as `sunzi_solve`, with p the smaller of B's largest precision and that of the factor.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_cholesky_solve(
+    ctx: *const sunzi_context,
+    uplo: i32,
+    factor: *const sunzi_matrix,
+    b: *const sunzi_matrix,
+) -> sunzi_status {
+    let work = |call: &Call<'_>| {
+        let uplo = uplo_of(uplo)?;
+        // SAFETY: by contract.
+        unsafe {
+            let [factor, b] = operands([("factor", factor), ("b", b)])?;
+            solve_factored(call, uplo, &factor, &b)
+        }
+    };
+    // SAFETY: by contract.
+    unsafe { enter(ctx, work) }
+}
+
+/// `result := log det A = 2 sum log |l_ii|` from a factor of A, of which the diagonal alone is read. `result` is a
+/// matrix of one entry, whose precision the logarithm has.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_log_det(
+    ctx: *const sunzi_context,
+    factor: *const sunzi_matrix,
+    result: *const sunzi_matrix,
+) -> sunzi_status {
+    let work = |call: &Call<'_>| {
+        // SAFETY: by contract, for all below.
+        unsafe {
+            let [factor, result] = operands([("factor", factor), ("result", result)])?;
+            factor.check_square()?;
+            result.check_shape(1, 1)?;
+            let bits = call.result_bits(&result, Part::All)?;
+            let diagonal = match &factor.array {
+                Array::Mpfr(grid) => call.read_copy(&column(&factor, Array::Mpfr(grid.diagonal())), Part::All),
+                Array::Mpf(grid) => call.read_copy(&column(&factor, Array::Mpf(grid.diagonal())), Part::All),
+                Array::Limbs(array) => array.diagonal(factor.name),
+            };
+            let diagonal = diagonal.map_err(on_diagonal)?;
+            if let Some(index) = (0..diagonal.rows()).find(|&i| diagonal.get(i, 0).head.is_zero()) {
+                return Err(Failure::about("factor", sunzi::Error::Singular { index }));
+            }
+            let value = log_det_of(&diagonal, bits);
+            call.keep(diagonal);
+            write_number(call, &result, &value, bits)
+        }
+    };
+    // SAFETY: by contract.
+    unsafe { enter(ctx, work) }
+}
+
+fn column(factor: &Operand, array: Array) -> Operand {
+    Operand { array, ..*factor }
+}
+
+/// A place in the column of a diagonal as one on the diagonal.
+fn on_diagonal(failure: Failure) -> Failure {
+    match failure.place {
+        Some((row, 0)) if row > 0 => {
+            let message = failure.message.replace("column 0", &format!("column {row}"));
+            Failure { message, place: Some((row, row)), ..failure }
+        }
+        _ => failure,
+    }
+}
+
+/// Stores a number in the one entry of `result`.
+///
+/// # Safety
+/// The header's rules.
+pub(crate) unsafe fn write_number(call: &Call<'_>, result: &Operand, value: &Float, bits: u32) -> Outcome<()> {
+    let mut matrix = call.result(1, 1, bits)?;
+    if matrix.rows() == 0 {
+        matrix = Matrix::zeros(1, 1, bits)?;
+    }
+    matrix.clear();
+    matrix.set_float(0, 0, value)?;
+    // SAFETY: by contract.
+    unsafe { call.write(result, Part::All, matrix) }
+}
+
+/// The factor of a triangle at a precision.
+///
+/// # Safety
+/// The header's rules.
+pub(crate) unsafe fn factor(call: &Call<'_>, uplo: Uplo, a: &Operand, bits: u32) -> Outcome<Cholesky> {
+    a.check_square()?;
+    // SAFETY: by contract.
+    let input = unsafe { call.read(a, triangle(uplo)) }?;
+    let options = CholeskyOptions { uplo, ..CholeskyOptions::default() };
+    let memory = call.result(a.rows(), a.rows(), bits)?;
+    let factor = call.done(cholesky_into(&call.context(), input.view(), bits, &options, memory))?;
+    call.note_plan(factor.report().planned_bytes);
+    // Of a factorisation before a solve nothing but the factor is needed any more.
+    call.let_go(input);
+    Ok(factor)
+}
+
+/// `a := l` or `l^T`.
+///
+/// # Safety
+/// The header's rules.
+pub(crate) unsafe fn factor_in_place(call: &Call<'_>, uplo: Uplo, a: &Operand) -> Outcome<()> {
+    a.check_square()?;
+    // SAFETY: by contract, for all below.
+    unsafe {
+        let bits = call.result_bits(a, triangle(uplo))?;
+        let factor = factor(call, uplo, a, bits)?;
+        store_factor(call, uplo, a, factor.factor())?;
+        call.keep(factor.into_factor());
+        Ok(())
+    }
+}
+
+/// Stores a factor in one triangle.
+///
+/// # Safety
+/// The header's rules.
+pub(crate) unsafe fn store_factor(call: &Call<'_>, uplo: Uplo, a: &Operand, factor: &Matrix) -> Outcome<()> {
+    let target = if uplo == Uplo::Lower { *a } else { a.transposed() };
+    // SAFETY: by contract.
+    unsafe { call.store(&target, Part::Lower, factor) }
+}
+
+/// `b := a^-1 b` with a factor in one triangle.
+///
+/// # Safety
+/// The header's rules.
+pub(crate) unsafe fn solve_factored(call: &Call<'_>, uplo: Uplo, factor: &Operand, b: &Operand) -> Outcome<()> {
+    factor.check_square()?;
+    b.check_shape(factor.rows(), b.cols())?;
+    let lower = if uplo == Uplo::Lower { *factor } else { factor.transposed() };
+    // SAFETY: by contract, for all below.
+    unsafe {
+        let bits = call.result_bits(b, Part::All)?;
+        let copy = call.read_copy(&lower, Part::Lower)?;
+        let factor = Cholesky::from_factor(copy).map_err(|error| Failure::about(factor.name, error))?;
+        solve_with(call, &factor, b, bits)?;
+        call.keep(factor.into_factor());
+    }
+    Ok(())
+}
+
+/// `b := a^-1 b` with a factor.
+///
+/// # Safety
+/// The header's rules.
+pub(crate) unsafe fn solve_with(call: &Call<'_>, factor: &Cholesky, b: &Operand, bits: u32) -> Outcome<()> {
+    // SAFETY: by contract, for all below.
+    unsafe {
+        let right = call.read(b, Part::All)?;
+        let solution = call.done(factor.solve(&call.context(), right.view(), bits))?;
+        call.keep_input(right);
+        call.note(|report| {
+            report.copied_bytes += solution.bytes();
+            report.planned_bytes = 0;
+            report.precision_bits = bits.into();
+        });
+        call.write(b, Part::All, solution)
+    }
+}

@@ -1,0 +1,161 @@
+//! A factor that is kept: factored once, solved with many times, without conversions in between.
+
+use crate::api::cholesky::{factor, solve_with, store_factor, write_number};
+use crate::api::{operands, triangle, uplo_of};
+use crate::array::Part;
+use crate::call::{Call, enter};
+use crate::context::sunzi_context;
+use crate::failure::Failure;
+use crate::types::{sunzi_matrix, sunzi_status};
+use sunzi::{Cholesky, log_det_of};
+
+/// A Cholesky factor in the library's memory; made by `sunzi_factor_new`, freed by `sunzi_factor_free`. It may be used
+/// by several threads at the same time, and with any context.
+pub struct sunzi_factor {
+    cholesky: Cholesky,
+}
+
+/// Factors a symmetric positive definite A, of which one triangle is read, and puts a handle of the factor into
+/// `*factor` (null where it fails).
+///
+/// `precision_bits` is the precision of the factor; 0 takes the largest of the triangle's entries. Accuracy as
+/// `sunzi_cholesky`.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_factor_new(
+    ctx: *const sunzi_context,
+    uplo: i32,
+    precision_bits: i64,
+    a: *const sunzi_matrix,
+    factor: *mut *mut sunzi_factor,
+) -> sunzi_status {
+    let work = |call: &Call<'_>| {
+        // SAFETY: by contract, for all below.
+        unsafe {
+            let target = factor.as_mut().ok_or_else(|| Failure::null("factor"))?;
+            *target = std::ptr::null_mut();
+            let uplo = uplo_of(uplo)?;
+            let [a] = operands([("a", a)])?;
+            let bits = match u32::try_from(precision_bits) {
+                Ok(0) => call.result_bits(&a, triangle(uplo))?,
+                Ok(bits) => bits,
+                Err(_) => {
+                    let message = format!("{precision_bits} bits");
+                    return Err(Failure::of(sunzi_status::SUNZI_PRECISION, "precision_bits", message));
+                }
+            };
+            *target = Box::into_raw(Box::new(sunzi_factor { cholesky: self::factor(call, uplo, &a, bits)? }));
+        }
+        Ok(())
+    };
+    // SAFETY: by contract.
+    unsafe { enter(ctx, work) }
+}
+
+/// Frees a factor; null does nothing.
+///
+/// # Safety
+/// `factor` is null or came from `sunzi_factor_new`, and is not used again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_factor_free(factor: *mut sunzi_factor) {
+    if !factor.is_null() {
+        // SAFETY: made by `Box::into_raw`, and not freed before, by contract.
+        drop(unsafe { Box::from_raw(factor) });
+    }
+}
+
+/// Rows of the factored matrix; -1 for a null pointer.
+///
+/// # Safety
+/// `factor` is null or live.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_factor_order(factor: *const sunzi_factor) -> i64 {
+    // SAFETY: null or live by contract.
+    unsafe { factor.as_ref() }.map_or(-1, |factor| factor.cholesky.factor().rows() as i64)
+}
+
+/// Bits of the factor's entries; -1 for a null pointer.
+///
+/// # Safety
+/// `factor` is null or live.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_factor_precision_bits(factor: *const sunzi_factor) -> i64 {
+    // SAFETY: null or live by contract.
+    unsafe { factor.as_ref() }.map_or(-1, |factor| factor.cholesky.factor().precision_bits().into())
+}
+
+/// `B := A^-1 B` with a kept factor of A. Accuracy as `sunzi_cholesky_solve`.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_factor_solve(
+    ctx: *const sunzi_context,
+    factor: *const sunzi_factor,
+    b: *const sunzi_matrix,
+) -> sunzi_status {
+    let work = |call: &Call<'_>| {
+        // SAFETY: by contract, for all below.
+        unsafe {
+            let factor = factor.as_ref().ok_or_else(|| Failure::null("factor"))?;
+            let [b] = operands([("b", b)])?;
+            b.check_shape(factor.cholesky.factor().rows(), b.cols())?;
+            let bits = call.result_bits(&b, Part::All)?;
+            solve_with(call, &factor.cholesky, &b, bits)
+        }
+    };
+    // SAFETY: by contract.
+    unsafe { enter(ctx, work) }
+}
+
+/// `result := log det A` from a kept factor, at the precision of `result`, a matrix of one entry.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_factor_log_det(
+    ctx: *const sunzi_context,
+    factor: *const sunzi_factor,
+    result: *const sunzi_matrix,
+) -> sunzi_status {
+    let work = |call: &Call<'_>| {
+        // SAFETY: by contract, for all below.
+        unsafe {
+            let factor = factor.as_ref().ok_or_else(|| Failure::null("factor"))?;
+            let [result] = operands([("result", result)])?;
+            result.check_shape(1, 1)?;
+            let bits = call.result_bits(&result, Part::All)?;
+            write_number(call, &result, &log_det_of(factor.cholesky.factor(), bits), bits)
+        }
+    };
+    // SAFETY: by contract.
+    unsafe { enter(ctx, work) }
+}
+
+/// Stores a kept factor in one triangle of `a`: L, or `L^T` in the upper one. The other triangle is not written.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_factor_get(
+    ctx: *const sunzi_context,
+    factor: *const sunzi_factor,
+    uplo: i32,
+    a: *const sunzi_matrix,
+) -> sunzi_status {
+    let work = |call: &Call<'_>| {
+        let uplo = uplo_of(uplo)?;
+        // SAFETY: by contract, for all below.
+        unsafe {
+            let factor = factor.as_ref().ok_or_else(|| Failure::null("factor"))?;
+            let [a] = operands([("a", a)])?;
+            let lower = factor.cholesky.factor();
+            a.check_shape(lower.rows(), lower.rows())?;
+            store_factor(call, uplo, &a, lower)
+        }
+    };
+    // SAFETY: by contract.
+    unsafe { enter(ctx, work) }
+}

@@ -1,0 +1,62 @@
+//! Version, features, and texts of codes.
+
+use std::ffi::{CStr, c_char, c_int};
+
+/// The version of the library, as `"0.1.0"`.
+#[unsafe(no_mangle)]
+pub extern "C" fn sunzi_version() -> *const c_char {
+    const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+        Ok(text) => text,
+        Err(_) => c"unknown",
+    };
+    VERSION.as_ptr()
+}
+
+/// 1 where this build has the feature `name` (`"mpi"`, `"blas"`, `"flint"`, `"cuda"`) or this machine the kernel `name`
+/// (`"ifma52"`, `"f64"`, `"blas"`, `"reference"`), else 0; 0 for null.
+///
+/// # Safety
+/// `name` is null or ends with a zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_has(name: *const c_char) -> c_int {
+    if name.is_null() {
+        return 0;
+    }
+    // SAFETY: ends with a zero by contract.
+    let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
+    let features = [
+        ("mpi", cfg!(feature = "mpi")),
+        ("blas", cfg!(feature = "blas")),
+        ("flint", cfg!(feature = "flint")),
+        ("cuda", cfg!(feature = "cuda")),
+    ];
+    let built = features.iter().any(|(feature, on)| *on && *feature == name);
+    (built || sunzi::kernels::available().iter().any(|kernel| kernel.name() == name)).into()
+}
+
+/// What a status means, in a few words.
+#[unsafe(no_mangle)]
+pub extern "C" fn sunzi_status_text(status: c_int) -> *const c_char {
+    let texts = [
+        c"all went well",
+        c"a null pointer",
+        c"an argument makes no sense",
+        c"a size is negative, too small or does not fit",
+        c"an entry is no number of its kind",
+        c"an entry is not finite",
+        c"an exponent is out of range",
+        c"a precision is out of range",
+        c"the matrix is not positive definite",
+        c"the triangular matrix is singular",
+        c"the memory limit is too small",
+        c"the system refused memory",
+        c"cancelled",
+        c"a self-check failed",
+        c"a kernel or a feature is missing here",
+        c"communication failed",
+        c"a device failed",
+        c"a defect of the library",
+    ];
+    let text = usize::try_from(status).ok().and_then(|at| texts.get(at));
+    text.map_or(c"no status of this library", |text| text).as_ptr()
+}

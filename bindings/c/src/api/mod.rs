@@ -1,0 +1,113 @@
+//! The entry points, by subject. Each checks its arguments, takes operands in, calls the library, and stores the
+//! result.
+//!
+//! What all pointers must be is stated once, at the head of the header; "the header's rules" below means that.
+
+pub mod arrays;
+pub mod cholesky;
+pub mod contexts;
+pub mod factor;
+pub mod info;
+pub mod lapack;
+pub mod plans;
+pub mod products;
+pub mod team;
+pub mod triangular;
+
+use crate::array::{Operand, Part, invalid};
+use crate::call::Call;
+use crate::failure::{Failure, Outcome};
+use crate::types::*;
+use rug::Float;
+use sunzi::{Diag, Op, Side, Uplo};
+
+/// The operands that a call needs, by their names in the header.
+///
+/// # Safety
+/// The header's rules.
+unsafe fn operands<const N: usize>(named: [(&'static str, *const sunzi_matrix); N]) -> Outcome<[Operand; N]> {
+    let mut made = Vec::with_capacity(N);
+    for (name, matrix) in named {
+        // SAFETY: by contract.
+        made.push(unsafe { Operand::new(name, matrix) }?);
+    }
+    Ok(std::array::from_fn(|at| made[at]))
+}
+
+/// A factor: a matrix of one entry; `None` for a null pointer.
+///
+/// # Safety
+/// The header's rules.
+unsafe fn scalar(call: &Call<'_>, name: &'static str, matrix: *const sunzi_matrix) -> Outcome<Option<Float>> {
+    if matrix.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: by contract.
+    let operand = unsafe { Operand::new(name, matrix) }?;
+    operand.check_shape(1, 1)?;
+    // SAFETY: by contract.
+    Ok(Some(unsafe { number(call, &operand) }?))
+}
+
+/// The one entry of an operand.
+///
+/// # Safety
+/// The header's rules.
+unsafe fn number(call: &Call<'_>, operand: &Operand) -> Outcome<Float> {
+    // SAFETY: by contract.
+    let input = unsafe { call.read(operand, Part::All) }?;
+    let view = input.view();
+    Ok(view.get(0, 0).to_float(view.precision_bits()))
+}
+
+fn unknown(name: &'static str, value: i32, choices: &str) -> Failure {
+    invalid(name, format!("{value} is no choice: {choices}"))
+}
+
+fn uplo_of(value: i32) -> Outcome<Uplo> {
+    match value {
+        SUNZI_LOWER => Ok(Uplo::Lower),
+        SUNZI_UPPER => Ok(Uplo::Upper),
+        other => Err(unknown("uplo", other, "SUNZI_UPPER (121) or SUNZI_LOWER (122)")),
+    }
+}
+
+fn op_of(name: &'static str, value: i32) -> Outcome<Op> {
+    match value {
+        SUNZI_NO_TRANS => Ok(Op::NoTranspose),
+        SUNZI_TRANS => Ok(Op::Transpose),
+        other => Err(unknown(name, other, "SUNZI_NO_TRANS (111) or SUNZI_TRANS (112)")),
+    }
+}
+
+fn side_of(value: i32) -> Outcome<Side> {
+    match value {
+        SUNZI_LEFT => Ok(Side::Left),
+        SUNZI_RIGHT => Ok(Side::Right),
+        other => Err(unknown("side", other, "SUNZI_LEFT (141) or SUNZI_RIGHT (142)")),
+    }
+}
+
+fn diag_of(value: i32) -> Outcome<Diag> {
+    match value {
+        SUNZI_NON_UNIT => Ok(Diag::NonUnit),
+        SUNZI_UNIT => Ok(Diag::Unit),
+        other => Err(unknown("diag", other, "SUNZI_NON_UNIT (131) or SUNZI_UNIT (132)")),
+    }
+}
+
+/// The entries of a triangle.
+fn triangle(uplo: Uplo) -> Part {
+    match uplo {
+        Uplo::Lower => Part::Lower,
+        Uplo::Upper => Part::Upper,
+    }
+}
+
+/// The rows and columns of `op(a)`.
+fn shape_of(operand: &Operand, op: Op) -> (usize, usize) {
+    match op {
+        Op::NoTranspose => (operand.rows(), operand.cols()),
+        Op::Transpose => (operand.cols(), operand.rows()),
+    }
+}

@@ -1,0 +1,147 @@
+//! What calls would take.
+
+use crate::call::{Call, enter};
+use crate::context::sunzi_context;
+use crate::failure::{Failure, Outcome};
+use crate::types::*;
+use sunzi::{CholeskyOptions, Context, Matrix};
+
+/// What `sunzi_syrk` would take on this context for C of order n and k contracted, with operands of `operand_bits` in
+/// the given format and a result of `precision_bits`, without beta; with it, a copy of C comes on top.
+///
+/// Bits of an `mpf_t` are 64 for each limb in use, up to `mpf_get_prec` + 128. Nothing is computed; the kernel's tables
+/// are made and kept. Under a memory limit the plan is the one that the call would run within it.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_plan_syrk(
+    ctx: *const sunzi_context,
+    format: i32,
+    n: i64,
+    k: i64,
+    operand_bits: i64,
+    precision_bits: i64,
+    plan: *mut sunzi_plan,
+) -> sunzi_status {
+    let work = |call: &Call<'_>| {
+        let ([n, k], [operand, bits]) = (sizes([("n", n), ("k", k)])?, precisions([operand_bits, precision_bits])?);
+        let copies = copies(format, &[(k, n, operand)])?;
+        // SAFETY: by contract.
+        unsafe {
+            write(call, plan, copies, Matrix::bytes_for(n, n, bits), |ctx| {
+                Ok(sunzi::plan_syrk(ctx, k, n, bits)?.planned_bytes)
+            })
+        }
+    };
+    // SAFETY: by contract.
+    unsafe { enter(ctx, work) }
+}
+
+/// What `sunzi_gemm` would take for C of m x n and k contracted; the rest as in `sunzi_plan_syrk`.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_plan_gemm(
+    ctx: *const sunzi_context,
+    format: i32,
+    m: i64,
+    n: i64,
+    k: i64,
+    operand_bits: i64,
+    precision_bits: i64,
+    plan: *mut sunzi_plan,
+) -> sunzi_status {
+    let work = |call: &Call<'_>| {
+        let [m, n, k] = sizes([("m", m), ("n", n), ("k", k)])?;
+        let [operand, bits] = precisions([operand_bits, precision_bits])?;
+        let copies = copies(format, &[(m, k, operand), (k, n, operand)])?;
+        // SAFETY: by contract.
+        unsafe {
+            write(call, plan, copies, Matrix::bytes_for(m, n, bits), |ctx| {
+                Ok(sunzi::plan_gemm(ctx, m, n, k, bits)?.planned_bytes)
+            })
+        }
+    };
+    // SAFETY: by contract.
+    unsafe { enter(ctx, work) }
+}
+
+/// What `sunzi_cholesky` would take for order n, with entries of `precision_bits`; the rest as in `sunzi_plan_syrk`.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_plan_cholesky(
+    ctx: *const sunzi_context,
+    format: i32,
+    n: i64,
+    precision_bits: i64,
+    plan: *mut sunzi_plan,
+) -> sunzi_status {
+    let work = |call: &Call<'_>| {
+        let ([n], [bits]) = (sizes([("n", n)])?, precisions([precision_bits])?);
+        let copies = copies(format, &[(n, n, bits)])?;
+        // SAFETY: by contract.
+        unsafe {
+            write(call, plan, copies, Matrix::bytes_for(n, n, bits), |ctx| {
+                Ok(sunzi::plan_cholesky(ctx, n, bits, &CholeskyOptions::default())?.planned_bytes)
+            })
+        }
+    };
+    // SAFETY: by contract.
+    unsafe { enter(ctx, work) }
+}
+
+/// Fills the plan, the operation's own part being made beside the copies.
+///
+/// # Safety
+/// `plan` is null or can be written.
+unsafe fn write(
+    call: &Call<'_>,
+    plan: *mut sunzi_plan,
+    copies: u64,
+    result_bytes: u64,
+    operation: impl FnOnce(&Context) -> sunzi::Result<u64>,
+) -> Outcome<()> {
+    if plan.is_null() {
+        return Err(Failure::null("plan"));
+    }
+    call.hold_bytes(copies)?;
+    let planned = call.done(operation(&call.context()))?;
+    let copied_bytes = copies.saturating_add(result_bytes);
+    let filled = sunzi_plan { copied_bytes, planned_bytes: planned.saturating_add(copies) };
+    // SAFETY: it can be written by contract.
+    unsafe { plan.write(filled) };
+    Ok(())
+}
+
+/// Bytes of the copies of operands.
+fn copies(format: i32, operands: &[(usize, usize, u32)]) -> Outcome<u64> {
+    let each = |&(rows, cols, bits): &(usize, usize, u32)| Matrix::bytes_for(rows, cols, bits);
+    match format {
+        SUNZI_MPFR | SUNZI_MPF => Ok(operands.iter().map(each).fold(0, u64::saturating_add)),
+        SUNZI_LIMBS => Ok(0),
+        other => Err(crate::array::invalid("format", format!("{other} is no format of entries"))),
+    }
+}
+
+fn sizes<const N: usize>(named: [(&'static str, i64); N]) -> Outcome<[usize; N]> {
+    let mut sizes = [0; N];
+    for (size, (name, given)) in sizes.iter_mut().zip(named) {
+        *size = usize::try_from(given).map_err(|_| {
+            Failure::of(sunzi_status::SUNZI_INVALID_SIZE, name, format!("{given}: sizes must not be negative"))
+        })?;
+    }
+    Ok(sizes)
+}
+
+fn precisions<const N: usize>(given: [i64; N]) -> Outcome<[u32; N]> {
+    let mut bits = [0; N];
+    for (bits, given) in bits.iter_mut().zip(given) {
+        *bits = u32::try_from(given)
+            .map_err(|_| Failure::new(sunzi_status::SUNZI_PRECISION, format!("{given} bits are no precision")))?;
+    }
+    Ok(bits)
+}

@@ -1,0 +1,192 @@
+//! SYRK and GEMM.
+
+use crate::api::{op_of, operands, scalar, shape_of, triangle, uplo_of};
+use crate::array::{Operand, Part, invalid};
+use crate::call::{Call, enter};
+use crate::context::sunzi_context;
+use crate::failure::{Failure, Outcome};
+use crate::types::{sunzi_matrix, sunzi_status};
+use rug::Float;
+use sunzi::{GemmOptions, Matrix, Op, SyrkOptions, Uplo};
+
+/// One triangle of `C := alpha * A A^T + beta * C` (`SUNZI_NO_TRANS`, A is n x k) or `alpha * A^T A + beta * C`
+/// (`SUNZI_TRANS`, A is k x n).
+///
+/// C is n x n; its other triangle is neither read nor written, nor is the whole of C read where beta is 0.
+/// `alpha` and `beta` are matrices of one entry; null stands for 1 and 0.
+/// Accuracy: without factors `|computed - exact|_ij <= 2^(1 - p) norm(a_i) norm(a_j)`, where p is the largest precision
+/// of the triangle's entries; with them the same product, times alpha, plus beta C, rounded once; then each entry is
+/// rounded to its own precision. The same bits on any number of threads and any machine.
+/// Cost: n^2 k / 2 word products for each of about 2 p / 52 primes.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_syrk(
+    ctx: *const sunzi_context,
+    uplo: i32,
+    trans: i32,
+    alpha: *const sunzi_matrix,
+    a: *const sunzi_matrix,
+    beta: *const sunzi_matrix,
+    c: *const sunzi_matrix,
+) -> sunzi_status {
+    let work = |call: &Call<'_>| {
+        let (uplo, op) = (uplo_of(uplo)?, op_of("trans", trans)?);
+        // SAFETY: by contract.
+        unsafe {
+            let [a, c] = operands([("a", a), ("c", c)])?;
+            let factors = Factors { alpha: scalar(call, "alpha", alpha)?, beta: scalar(call, "beta", beta)? };
+            syrk(call, (uplo, op), &a, &factors, &c)
+        }
+    };
+    // SAFETY: by contract.
+    unsafe { enter(ctx, work) }
+}
+
+/// `C := alpha * op(A) op(B) + beta * C`.
+///
+/// `op(A)` is m x k, `op(B)` k x n, C m x n. Factors, accuracy and precision as in `sunzi_syrk`, with the norms of row
+/// i of `op(A)` and column j of `op(B)`. Cost: m n k word products for each prime.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_gemm(
+    ctx: *const sunzi_context,
+    trans_a: i32,
+    trans_b: i32,
+    alpha: *const sunzi_matrix,
+    a: *const sunzi_matrix,
+    b: *const sunzi_matrix,
+    beta: *const sunzi_matrix,
+    c: *const sunzi_matrix,
+) -> sunzi_status {
+    let work = |call: &Call<'_>| {
+        let (op_a, op_b) = (op_of("trans_a", trans_a)?, op_of("trans_b", trans_b)?);
+        // SAFETY: by contract.
+        unsafe {
+            let [a, b, c] = operands([("a", a), ("b", b), ("c", c)])?;
+            let factors = Factors { alpha: scalar(call, "alpha", alpha)?, beta: scalar(call, "beta", beta)? };
+            gemm(call, (&a, op_a), (&b, op_b), &factors, &c)
+        }
+    };
+    // SAFETY: by contract.
+    unsafe { enter(ctx, work) }
+}
+
+/// The factors of a product; `None` is 1 for alpha and 0 for beta.
+pub(crate) struct Factors {
+    pub alpha: Option<Float>,
+    pub beta: Option<Float>,
+}
+
+impl Factors {
+    /// The matrix that is added, where one is.
+    ///
+    /// # Safety
+    /// The header's rules.
+    unsafe fn added(&self, call: &Call<'_>, c: &Operand, part: Part) -> Outcome<Option<Matrix>> {
+        match &self.beta {
+            Some(beta) if !beta.is_zero() => {
+                // SAFETY: by contract.
+                Ok(Some(unsafe { call.read_copy(c, part) }?))
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+/// `c := alpha op(a) op(a)^T + beta c` on a triangle.
+///
+/// # Safety
+/// The header's rules.
+pub(crate) unsafe fn syrk(
+    call: &Call<'_>,
+    (uplo, op): (Uplo, Op),
+    a: &Operand,
+    factors: &Factors,
+    c: &Operand,
+) -> Outcome<()> {
+    let (order, _) = shape_of(a, op);
+    c.check_shape(order, order)?;
+    // SAFETY: by contract, for all below.
+    unsafe {
+        let bits = call.result_bits(c, triangle(uplo))?;
+        let input = call.read(a, Part::All)?;
+        let added = factors.added(call, c, triangle(uplo))?;
+        // The library's own op says what is contracted: rows for `NoTranspose`.
+        let op = if op == Op::NoTranspose { Op::Transpose } else { Op::NoTranspose };
+        let options = SyrkOptions {
+            op,
+            uplo,
+            alpha: factors.alpha.as_ref(),
+            beta: added.as_ref().and(factors.beta.as_ref()),
+            accumulate: added.as_ref(),
+            ..SyrkOptions::default()
+        };
+        let mut result = call.result(order, order, bits)?;
+        let done = sunzi::syrk_into(&call.context(), input.view(), bits, &options, &mut result);
+        call.note_plan(call.done(done)?.planned_bytes);
+        finish(call, [Some(input), None], added);
+        call.write(c, triangle(uplo), result)
+    }
+}
+
+/// `c := alpha op(a) op(b) + beta c`.
+///
+/// # Safety
+/// The header's rules.
+pub(crate) unsafe fn gemm(
+    call: &Call<'_>,
+    (a, op_a): (&Operand, Op),
+    (b, op_b): (&Operand, Op),
+    factors: &Factors,
+    c: &Operand,
+) -> Outcome<()> {
+    let ((rows, inner), (right_rows, cols)) = (shape_of(a, op_a), shape_of(b, op_b));
+    if inner != right_rows {
+        let message = format!("op(A) is {rows} x {inner}, op(B) {right_rows} x {cols}: the inner sizes must agree");
+        return Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, "b", message));
+    }
+    c.check_shape(rows, cols)?;
+    // SAFETY: by contract, for all below.
+    unsafe {
+        let bits = call.result_bits(c, Part::All)?;
+        let (left, right) = (call.read(a, Part::All)?, call.read(b, Part::All)?);
+        let added = factors.added(call, c, Part::All)?;
+        let options = GemmOptions {
+            op_a,
+            op_b,
+            alpha: factors.alpha.as_ref(),
+            beta: added.as_ref().and(factors.beta.as_ref()),
+            accumulate: added.as_ref(),
+            ..GemmOptions::default()
+        };
+        let mut result = call.result(rows, cols, bits)?;
+        let done = sunzi::gemm_into(&call.context(), (left.view(), right.view()), bits, &options, &mut result);
+        call.note_plan(call.done(done)?.planned_bytes);
+        finish(call, [Some(left), Some(right)], added);
+        call.write(c, Part::All, result)
+    }
+}
+
+/// Keeps the copies of a product for the next one.
+fn finish(call: &Call<'_>, inputs: [Option<crate::call::Input<'_>>; 2], added: Option<Matrix>) {
+    inputs.into_iter().flatten().for_each(|input| call.keep_input(input));
+    if let Some(matrix) = added {
+        call.keep(matrix);
+    }
+}
+
+/// A factor that the caller must pass.
+///
+/// # Safety
+/// The header's rules.
+pub(crate) unsafe fn factor_at(call: &Call<'_>, name: &'static str, matrix: &sunzi_matrix) -> Outcome<Float> {
+    if matrix.entries.is_null() {
+        return Err(Failure::null(name));
+    }
+    // SAFETY: by contract.
+    unsafe { scalar(call, name, matrix) }?.ok_or_else(|| invalid(name, "is missing"))
+}

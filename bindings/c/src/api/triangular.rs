@@ -1,0 +1,91 @@
+//! TRSM.
+
+use crate::api::{diag_of, op_of, operands, scalar, side_of, uplo_of};
+use crate::array::{Operand, Part};
+use crate::call::{Call, enter};
+use crate::context::sunzi_context;
+use crate::failure::Outcome;
+use crate::types::{sunzi_matrix, sunzi_status};
+use rug::Float;
+use sunzi::{Diag, Op, Side, TrsmOptions, Uplo};
+
+/// `B := alpha op(T)^-1 B` (`SUNZI_LEFT`) or `alpha B op(T)^-1` (`SUNZI_RIGHT`) for a triangular T, in place.
+///
+/// T is n x n, of which one triangle is read (with `SUNZI_UNIT` without its diagonal); B is n x m on the left, m x n on
+/// the right. `alpha` is a matrix of one entry; null is 1. Accuracy: `|alpha b - op(T) x|_ij <= 2^(1 - p) (norm(t_i)
+/// norm(x_j) + |alpha b_ij|)` with p the largest precision of B's entries; then each entry is rounded to its own. Cost:
+/// n^2 m / 2 word products for each prime.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_trsm(
+    ctx: *const sunzi_context,
+    side: i32,
+    uplo: i32,
+    trans: i32,
+    diag: i32,
+    alpha: *const sunzi_matrix,
+    t: *const sunzi_matrix,
+    b: *const sunzi_matrix,
+) -> sunzi_status {
+    let work = |call: &Call<'_>| {
+        let (side, uplo) = (side_of(side)?, uplo_of(uplo)?);
+        let (op, diag) = (op_of("trans", trans)?, diag_of(diag)?);
+        // SAFETY: by contract.
+        unsafe {
+            let [t, b] = operands([("t", t), ("b", b)])?;
+            let alpha = scalar(call, "alpha", alpha)?;
+            trsm(call, Triangle { side, uplo, op, diag }, alpha.as_ref(), &t, &b)
+        }
+    };
+    // SAFETY: by contract.
+    unsafe { enter(ctx, work) }
+}
+
+/// How a triangular matrix is used.
+#[derive(Clone, Copy)]
+pub(crate) struct Triangle {
+    pub side: Side,
+    pub uplo: Uplo,
+    pub op: Op,
+    pub diag: Diag,
+}
+
+/// `b := alpha op(t)^-1 b`, or from the right.
+///
+/// # Safety
+/// The header's rules.
+pub(crate) unsafe fn trsm(
+    call: &Call<'_>,
+    kind: Triangle,
+    alpha: Option<&Float>,
+    t: &Operand,
+    b: &Operand,
+) -> Outcome<()> {
+    let Triangle { side, uplo, op, diag } = kind;
+    t.check_square()?;
+    match side {
+        Side::Left => b.check_shape(t.rows(), b.cols())?,
+        Side::Right => b.check_shape(b.rows(), t.rows())?,
+    }
+    let part = match (uplo, diag) {
+        (Uplo::Lower, Diag::NonUnit) => Part::Lower,
+        (Uplo::Upper, Diag::NonUnit) => Part::Upper,
+        (Uplo::Lower, Diag::Unit) => Part::StrictLower,
+        (Uplo::Upper, Diag::Unit) => Part::StrictUpper,
+    };
+    // SAFETY: by contract, for all below.
+    unsafe {
+        let bits = call.result_bits(b, Part::All)?;
+        let (triangle, right) = (call.read(t, part)?, call.read(b, Part::All)?);
+        let options = TrsmOptions { side, uplo, op, diag, alpha };
+        let mut result = call.result(b.rows(), b.cols(), bits)?;
+        let views = (triangle.view(), right.view());
+        let done = sunzi::trsm_into(&call.context(), views, bits, &options, &mut result);
+        call.done(done)?;
+        call.keep_input(triangle);
+        call.keep_input(right);
+        call.write(b, Part::All, result)
+    }
+}

@@ -1,0 +1,92 @@
+//! `Entry`: one number as a C library stores it.
+
+use crate::failure::Failure;
+use crate::types::sunzi_status::{SUNZI_INVALID_ENTRY, SUNZI_NOT_FINITE};
+use sunzi::Error;
+use sunzi::math::float::{FloatRef, Head, round_integer};
+use sunzi::matrix::MAXIMUM_EXPONENT;
+
+/// Why an entry cannot be read or written.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Flaw {
+    /// NaN or infinite.
+    NotFinite(&'static str),
+    /// An exponent beyond what a matrix holds.
+    Exponent(i64),
+    /// No number of its kind, and why.
+    Malformed(String),
+    /// It has more bits than the matrix that it is read into.
+    Wider,
+}
+
+impl Flaw {
+    /// The failure of the argument `name` whose entry `(row, column)` it is.
+    pub fn at(self, name: &'static str, (row, column): (usize, usize)) -> Failure {
+        let kind = match self {
+            Flaw::Exponent(exponent) => {
+                let error = Error::ExponentRange { row, column, exponent, limit: MAXIMUM_EXPONENT };
+                return Failure::about(name, error);
+            }
+            Flaw::NotFinite(kind) => {
+                let failure = Failure::about(name, Error::NotFinite { row, column, kind });
+                debug_assert_eq!(failure.status, SUNZI_NOT_FINITE);
+                return failure;
+            }
+            Flaw::Malformed(message) => message,
+            Flaw::Wider => "has changed while it was read".into(),
+        };
+        let message = format!("entry at row {row}, column {column} {kind}");
+        Failure { place: Some((row, column)), ..Failure::of(SUNZI_INVALID_ENTRY, name, message) }
+    }
+}
+
+/// A number as a C library stores it: a small head in an array, limbs behind a pointer.
+pub trait Entry: Copy + Send + Sync {
+    /// Bits that hold the number exactly.
+    fn bits(self) -> Result<u32, Flaw>;
+
+    /// Bits of a result that is stored here.
+    fn result_bits(self) -> Result<u32, Flaw>;
+
+    /// Copies the number into `limbs`, in the form of `sunzi::math::float` at `precision_bits`, all of them written.
+    ///
+    /// # Safety
+    /// The pointer to the limbs is null, or points to as many as the head says.
+    unsafe fn read(self, precision_bits: u32, limbs: &mut [u64]) -> Result<Head, Flaw>;
+
+    /// Stores `value`, rounded to nearest even at the entry's own precision.
+    ///
+    /// # Safety
+    /// `place` points to an initialised entry, with room for the limbs of its precision, that nobody else uses.
+    unsafe fn write(place: *mut Self, value: Value<'_>) -> Result<(), Flaw>;
+}
+
+/// A number to be stored.
+#[derive(Clone, Copy)]
+pub struct Value<'a> {
+    /// The number.
+    pub number: FloatRef<'a>,
+    /// Its precision.
+    pub precision_bits: u32,
+}
+
+impl Value<'_> {
+    /// Writes the significand at `bits` bits, rounded to nearest even where that is less than it has; `limbs` has room
+    /// for just those. Returns the head.
+    pub fn fit(&self, bits: u32, limbs: &mut [u64]) -> Head {
+        let FloatRef { head, limbs: magnitude } = self.number;
+        if bits < self.precision_bits {
+            let exponent = head.exponent() - magnitude.len() as i64 * 64;
+            return round_integer(head.is_negative(), magnitude, exponent, bits, limbs);
+        }
+        let (low, top) = limbs.split_at_mut(limbs.len() - magnitude.len());
+        low.fill(0);
+        top.copy_from_slice(magnitude);
+        head
+    }
+}
+
+/// Refuses exponents that a matrix cannot hold.
+pub fn check_exponent(exponent: i64) -> Result<i64, Flaw> {
+    if exponent.unsigned_abs() > MAXIMUM_EXPONENT as u64 { Err(Flaw::Exponent(exponent)) } else { Ok(exponent) }
+}

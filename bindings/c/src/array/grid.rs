@@ -1,0 +1,108 @@
+//! Where the entries of a matrix lie, and which of them count.
+
+use std::ops::Range;
+
+/// Entries in the caller's memory: `(i, j)` has index `i * row_stride + j * col_stride`.
+pub struct Grid<T> {
+    /// Entry `(0, 0)`.
+    pub first: *mut T,
+    /// Rows.
+    pub rows: usize,
+    /// Columns.
+    pub cols: usize,
+    /// Distance between vertical neighbours.
+    pub row_stride: usize,
+    /// Distance between horizontal neighbours.
+    pub col_stride: usize,
+    /// Whether it is the transpose of what the caller passed, for the places in errors.
+    pub flipped: bool,
+}
+
+impl<T> Clone for Grid<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Grid<T> {}
+
+// SAFETY: a grid is numbers and a pointer; who follows the pointer proves in an `unsafe` block of its own that no other
+// thread is at the same entry.
+unsafe impl<T> Send for Grid<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for Grid<T> {}
+
+impl<T> Grid<T> {
+    /// Address of an entry, which is within the grid.
+    pub fn place(&self, row: usize, col: usize) -> *mut T {
+        debug_assert!(row < self.rows && col < self.cols);
+        self.first.wrapping_add(row * self.row_stride + col * self.col_stride)
+    }
+
+    /// The same entries as the transpose.
+    pub fn transposed(self) -> Self {
+        Grid {
+            rows: self.cols,
+            cols: self.rows,
+            row_stride: self.col_stride,
+            col_stride: self.row_stride,
+            first: self.first,
+            flipped: !self.flipped,
+        }
+    }
+
+    /// Row and column of the caller's matrix for an entry of the grid.
+    pub fn caller_place(&self, row: usize, col: usize) -> (usize, usize) {
+        if self.flipped { (col, row) } else { (row, col) }
+    }
+
+    /// The diagonal as one column.
+    pub fn diagonal(self) -> Self {
+        let rows = self.rows.min(self.cols);
+        Grid { rows, cols: 1, row_stride: self.row_stride + self.col_stride, col_stride: 1, ..self }
+    }
+
+    /// Whether neighbours in memory are horizontal neighbours.
+    pub fn is_row_major(&self) -> bool {
+        self.col_stride == 1 && self.row_stride != 1
+    }
+}
+
+/// The entries of a matrix that count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// All.
+    All,
+    /// `row >= column`.
+    Lower,
+    /// `row <= column`.
+    Upper,
+    /// `row > column`.
+    StrictLower,
+    /// `row < column`.
+    StrictUpper,
+}
+
+impl Part {
+    /// The same part of the transpose.
+    pub fn transposed(self) -> Part {
+        match self {
+            Part::All => Part::All,
+            Part::Lower => Part::Upper,
+            Part::Upper => Part::Lower,
+            Part::StrictLower => Part::StrictUpper,
+            Part::StrictUpper => Part::StrictLower,
+        }
+    }
+
+    /// The rows of column `col` that count, of so many rows.
+    pub fn rows(self, col: usize, rows: usize) -> Range<usize> {
+        match self {
+            Part::All => 0..rows,
+            Part::Lower => col.min(rows)..rows,
+            Part::Upper => 0..(col + 1).min(rows),
+            Part::StrictLower => (col + 1).min(rows)..rows,
+            Part::StrictUpper => 0..col.min(rows),
+        }
+    }
+}

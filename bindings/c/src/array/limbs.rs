@@ -1,0 +1,152 @@
+//! Raw arrays of heads and limbs in the library's own form: operands are read where they are.
+
+use crate::array::entry::{Flaw, Value, check_exponent};
+use crate::array::grid::{Grid, Part};
+use crate::array::invalid;
+use crate::failure::{Failure, Outcome};
+use crate::types::{sunzi_matrix, sunzi_status};
+use sunzi::math::float::{FloatRef, Head, limbs_for};
+use sunzi::matrix::MAXIMUM_PRECISION_BITS;
+use sunzi::{Matrix, MatrixView};
+
+/// Heads, and at the same index so many limbs of each.
+#[derive(Clone, Copy)]
+pub struct LimbArray {
+    /// Heads: `exponent << 2 | 2 | sign`, or 0 for the number 0.
+    pub heads: Grid<u64>,
+    limbs: *mut u64,
+    precision_bits: u32,
+}
+
+// SAFETY: numbers and pointers, which are only followed where their targets are proven to be this thread's.
+unsafe impl Send for LimbArray {}
+// SAFETY: as above.
+unsafe impl Sync for LimbArray {}
+
+impl LimbArray {
+    /// The array of `matrix`, whose sizes are those of `heads`.
+    pub fn new(name: &'static str, heads: Grid<u64>, matrix: &sunzi_matrix) -> Outcome<LimbArray> {
+        let bits = u32::try_from(matrix.precision_bits).unwrap_or(0);
+        if !(2..=MAXIMUM_PRECISION_BITS).contains(&bits) {
+            let given = matrix.precision_bits;
+            let message = format!("precision of {given} bits: choose 2 to {MAXIMUM_PRECISION_BITS}");
+            return Err(Failure::of(sunzi_status::SUNZI_PRECISION, name, message));
+        }
+        if !matrix.entries.is_aligned() || !matrix.limbs.is_aligned() {
+            return Err(invalid(name, "heads and limbs must lie at multiples of 8 bytes"));
+        }
+        Ok(LimbArray { heads, limbs: matrix.limbs, precision_bits: bits })
+    }
+
+    /// Bits of every significand.
+    pub fn precision_bits(&self) -> u32 {
+        self.precision_bits
+    }
+
+    /// The same entries as the transpose.
+    pub fn transposed(self) -> LimbArray {
+        LimbArray { heads: self.heads.transposed(), ..self }
+    }
+
+    /// The diagonal, copied into one column.
+    ///
+    /// # Safety
+    /// As [`LimbArray::view`].
+    pub unsafe fn diagonal(&self, name: &'static str) -> Outcome<Matrix> {
+        let diagonal = LimbArray { heads: self.heads.diagonal(), ..*self };
+        let mut column = Matrix::zeros(diagonal.heads.rows, 1, self.precision_bits)?;
+        for row in 0..diagonal.heads.rows {
+            // SAFETY: an entry of the array, live by contract.
+            let number = unsafe { diagonal.number(row, 0) };
+            check(number, self.precision_bits).map_err(|flaw| flaw.at(name, (row, row)))?;
+            column.set(row, 0, number);
+        }
+        Ok(column)
+    }
+
+    /// Number of places between the first entry and the last, both included.
+    fn span(&self) -> usize {
+        let Grid { rows, cols, row_stride, col_stride, .. } = self.heads;
+        if rows == 0 || cols == 0 { 0 } else { (rows - 1) * row_stride + (cols - 1) * col_stride + 1 }
+    }
+
+    /// The matrix as a view of the caller's memory, its numbers within `part` checked.
+    ///
+    /// # Safety
+    /// Heads and limbs are live, and nobody writes to them while the view is in use.
+    pub unsafe fn view<'a>(&self, name: &'static str, part: Part) -> Outcome<MatrixView<'a>> {
+        for col in 0..self.heads.cols {
+            for row in part.rows(col, self.heads.rows) {
+                // SAFETY: an entry of the array, live by contract.
+                let number = unsafe { self.number(row, col) };
+                check(number, self.precision_bits).map_err(|flaw| flaw.at(name, self.heads.caller_place(row, col)))?;
+            }
+        }
+        let row_major = self.heads.is_row_major();
+        let along = if row_major { self.heads.transposed() } else { self.heads };
+        let (span, width) = (self.span(), limbs_for(self.precision_bits));
+        let (heads, limbs): (&[u64], &[u64]) = match span {
+            0 => (&[], &[]),
+            // SAFETY: the first entry up to the last lie in one array, live and unwritten by contract; `Shape` has
+            // checked that it can be addressed.
+            _ => unsafe {
+                let heads = std::slice::from_raw_parts(self.heads.first, span);
+                (heads, std::slice::from_raw_parts(self.limbs, span * width))
+            },
+        };
+        let ld = along.col_stride.max(along.rows);
+        let view = MatrixView::from_parts((heads, limbs), (along.rows, along.cols), ld, self.precision_bits);
+        let view = view.map_err(|error| Failure::about(name, error))?;
+        Ok(if row_major { view.transposed() } else { view })
+    }
+
+    /// # Safety
+    /// The entry is live, and nobody writes to it while the number is in use.
+    unsafe fn number<'a>(&self, row: usize, col: usize) -> FloatRef<'a> {
+        let (head, limbs) = self.place(row, col);
+        // SAFETY: live by contract.
+        unsafe {
+            let limbs = std::slice::from_raw_parts(limbs, limbs_for(self.precision_bits));
+            FloatRef { head: Head(head.read()), limbs }
+        }
+    }
+
+    fn place(&self, row: usize, col: usize) -> (*mut u64, *mut u64) {
+        let index = row * self.heads.row_stride + col * self.heads.col_stride;
+        (self.heads.first.wrapping_add(index), self.limbs.wrapping_add(index * limbs_for(self.precision_bits)))
+    }
+
+    /// Stores a number, rounded to nearest even at the array's precision.
+    ///
+    /// # Safety
+    /// The entry is live, and nobody else uses it.
+    pub unsafe fn write(&self, (row, col): (usize, usize), value: Value<'_>) {
+        let (head, limbs) = self.place(row, col);
+        // SAFETY: live and ours alone by contract.
+        unsafe {
+            let limbs = std::slice::from_raw_parts_mut(limbs, limbs_for(self.precision_bits));
+            head.write(value.fit(self.precision_bits, limbs).0);
+        }
+    }
+}
+
+/// Refuses what breaks the form of `sunzi::math::float`.
+fn check(number: FloatRef<'_>, precision_bits: u32) -> Result<(), Flaw> {
+    let FloatRef { head, limbs } = number;
+    if head.is_zero() {
+        let zeros = limbs.iter().all(|&limb| limb == 0);
+        return if zeros { Ok(()) } else { Err(Flaw::Malformed("has the head 0 and limbs other than 0".into())) };
+    }
+    check_exponent(head.exponent())?;
+    let spare = limbs.len() as u32 * 64 - precision_bits;
+    let fault = if head.0 & 2 == 0 {
+        format!("has the head {:#x}: bit 1 is set in all but that of 0", head.0)
+    } else if limbs[limbs.len() - 1] >> 63 == 0 {
+        "has a significand whose top bit is 0".into()
+    } else if limbs[0] & !(u64::MAX << spare) != 0 {
+        format!("has bits beyond its precision of {precision_bits} bits")
+    } else {
+        return Ok(());
+    };
+    Err(Flaw::Malformed(fault))
+}

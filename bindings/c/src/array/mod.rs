@@ -1,0 +1,169 @@
+//! Matrices in the caller's memory: checked descriptions, and how numbers get out of them and into them.
+//!
+//! Knows: the layouts of `mpfr_t`, of `mpf_t` and of raw limbs. Does not know: contexts, operations.
+//! Promise: an entry outside the part that is asked for is neither read nor written. Nothing here keeps a reference to
+//! the caller's memory: entries are copied out of it and written through pointers, so that operands may overlap.
+
+mod entry;
+mod grid;
+mod limbs;
+mod mpf;
+mod mpfr;
+
+pub use entry::{Entry, Flaw, Value};
+pub use grid::{Grid, Part};
+pub use limbs::LimbArray;
+pub use mpf::MpfEntry;
+pub use mpfr::MpfrEntry;
+
+use crate::failure::{Failure, Outcome};
+use crate::types::*;
+
+/// The three kinds of entries.
+#[derive(Clone, Copy)]
+pub enum Array {
+    /// `mpfr_t`.
+    Mpfr(Grid<MpfrEntry>),
+    /// `mpf_t`.
+    Mpf(Grid<MpfEntry>),
+    /// Heads and limbs.
+    Limbs(LimbArray),
+}
+
+/// An argument that is a matrix, with its sizes checked.
+#[derive(Clone, Copy)]
+pub struct Operand {
+    /// Its name in the header, for messages.
+    pub name: &'static str,
+    /// Its entries.
+    pub array: Array,
+}
+
+impl Operand {
+    /// Checks what `matrix` says about itself.
+    ///
+    /// # Safety
+    /// `matrix` is null or points to a `sunzi_matrix` whose pointers are null or point to as many live entries as its
+    /// sizes say; they stay so, and no other thread writes to them, while the operand is in use.
+    pub unsafe fn new(name: &'static str, matrix: *const sunzi_matrix) -> Outcome<Operand> {
+        // SAFETY: null or live by contract.
+        let Some(matrix) = (unsafe { matrix.as_ref() }) else { return Err(Failure::null(name)) };
+        let shape = Shape::new(name, matrix)?;
+        let missing = |what: &str| {
+            let message = format!("a null pointer to the {what} of {} x {} numbers", matrix.rows, matrix.cols);
+            Err(Failure::of(sunzi_status::SUNZI_NULL_POINTER, name, message))
+        };
+        if matrix.entries.is_null() && !shape.is_empty() {
+            return missing("entries");
+        }
+        let array = match matrix.format {
+            SUNZI_MPFR => Array::Mpfr(shape.grid(matrix.entries.cast())),
+            SUNZI_MPF => Array::Mpf(shape.grid(matrix.entries.cast())),
+            SUNZI_LIMBS if matrix.limbs.is_null() && !shape.is_empty() => return missing("limbs"),
+            SUNZI_LIMBS => Array::Limbs(LimbArray::new(name, shape.grid(matrix.entries.cast()), matrix)?),
+            other => {
+                let known = "choose SUNZI_MPFR (1), SUNZI_MPF (2) or SUNZI_LIMBS (3)";
+                return Err(invalid(name, format!("{other} is no format of entries: {known}")));
+            }
+        };
+        Ok(Operand { name, array })
+    }
+
+    /// Rows.
+    pub fn rows(&self) -> usize {
+        match &self.array {
+            Array::Mpfr(grid) => grid.rows,
+            Array::Mpf(grid) => grid.rows,
+            Array::Limbs(array) => array.heads.rows,
+        }
+    }
+
+    /// Columns.
+    pub fn cols(&self) -> usize {
+        match &self.array {
+            Array::Mpfr(grid) => grid.cols,
+            Array::Mpf(grid) => grid.cols,
+            Array::Limbs(array) => array.heads.cols,
+        }
+    }
+
+    /// The same entries as the transpose.
+    pub fn transposed(self) -> Operand {
+        let array = match self.array {
+            Array::Mpfr(grid) => Array::Mpfr(grid.transposed()),
+            Array::Mpf(grid) => Array::Mpf(grid.transposed()),
+            Array::Limbs(array) => Array::Limbs(array.transposed()),
+        };
+        Operand { array, ..self }
+    }
+
+    /// Refuses a matrix that is not square.
+    pub fn check_square(&self) -> Outcome<()> {
+        if self.rows() == self.cols() {
+            return Ok(());
+        }
+        let message = format!("{} x {}: the matrix must be square", self.rows(), self.cols());
+        Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, self.name, message))
+    }
+
+    /// Refuses another shape than `rows x cols`.
+    pub fn check_shape(&self, rows: usize, cols: usize) -> Outcome<()> {
+        if (self.rows(), self.cols()) == (rows, cols) {
+            return Ok(());
+        }
+        let message = format!("{} x {} where {rows} x {cols} is needed", self.rows(), self.cols());
+        Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, self.name, message))
+    }
+}
+
+/// An argument that makes no sense.
+pub fn invalid(name: &'static str, message: impl AsRef<str>) -> Failure {
+    Failure::of(sunzi_status::SUNZI_INVALID_ARGUMENT, name, message)
+}
+
+/// The sizes of a matrix, checked.
+struct Shape {
+    rows: usize,
+    cols: usize,
+    row_stride: usize,
+    col_stride: usize,
+}
+
+impl Shape {
+    fn new(name: &'static str, matrix: &sunzi_matrix) -> Outcome<Shape> {
+        let sunzi_matrix { layout, rows, cols, ld, .. } = *matrix;
+        let refuse = |message: String| Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, name, message));
+        let (Ok(row_count), Ok(col_count)) = (usize::try_from(rows), usize::try_from(cols)) else {
+            return refuse(format!("{rows} x {cols}: sizes must not be negative"));
+        };
+        let (line, of) = match layout {
+            SUNZI_ROW_MAJOR => (cols, "columns, row-major"),
+            SUNZI_COL_MAJOR => (rows, "rows, column-major"),
+            other => {
+                let known = "choose SUNZI_ROW_MAJOR (101) or SUNZI_COL_MAJOR (102)";
+                return Err(invalid(name, format!("{other} is no layout: {known}")));
+            }
+        };
+        let least = line.max(1);
+        if ld < least {
+            return refuse(format!("leading dimension {ld} is too small: at least {least} for {line} {of}"));
+        }
+        // The last entry must lie within the address space; entries have 32 bytes at most, the limbs are elsewhere.
+        let lines = (rows.max(cols) as i128) * ld as i128 * 32;
+        if row_count.min(col_count) > 0 && lines > isize::MAX as i128 {
+            return refuse(format!("{rows} x {cols} with leading dimension {ld} is too large to address"));
+        }
+        let ld = ld as usize;
+        let (row_stride, col_stride) = if layout == SUNZI_ROW_MAJOR { (ld, 1) } else { (1, ld) };
+        Ok(Shape { rows: row_count, cols: col_count, row_stride, col_stride })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.rows == 0 || self.cols == 0
+    }
+
+    fn grid<T>(&self, first: *mut T) -> Grid<T> {
+        let Shape { rows, cols, row_stride, col_stride } = *self;
+        Grid { first, rows, cols, row_stride, col_stride, flipped: false }
+    }
+}

@@ -1,0 +1,127 @@
+//! `mpf_t`: exponents count limbs, the top limb need not be full, and a number has up to one limb more than its
+//! precision.
+
+use crate::array::entry::{Entry, Flaw, Value, check_exponent};
+use std::ffi::{c_int, c_long};
+use sunzi::math::float::{Head, limbs_for};
+use sunzi::matrix::MAXIMUM_PRECISION_BITS;
+
+/// The members of `mpf_t`, which are part of GMP's binary interface.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct MpfEntry {
+    /// Limbs of the precision; one more is there.
+    precision: c_int,
+    /// Limbs in use, negative for negative numbers.
+    size: c_int,
+    /// Limbs before the point.
+    exponent: c_long,
+    limbs: *mut u64,
+}
+
+const _: () = assert!(size_of::<MpfEntry>() == size_of::<gmp_mpfr_sys::gmp::mpf_t>());
+
+// SAFETY: numbers and a pointer, which is only followed where its target is proven to be this thread's.
+unsafe impl Send for MpfEntry {}
+// SAFETY: as above.
+unsafe impl Sync for MpfEntry {}
+
+impl MpfEntry {
+    /// Limbs in use.
+    fn used(self) -> Result<usize, Flaw> {
+        let used = self.size.unsigned_abs();
+        if !(2..=MAXIMUM_PRECISION_BITS / 64).contains(&self.precision.unsigned_abs()) || self.precision < 0 {
+            let message = format!("has a precision of {} limbs: is it initialised?", self.precision);
+            return Err(Flaw::Malformed(message));
+        }
+        if used > self.precision.unsigned_abs() + 1 || self.limbs.is_null() {
+            let message = format!("uses {used} limbs of {}: is it initialised?", self.precision + 1);
+            return Err(Flaw::Malformed(message));
+        }
+        Ok(used as usize)
+    }
+}
+
+impl Entry for MpfEntry {
+    fn bits(self) -> Result<u32, Flaw> {
+        Ok(self.used()?.max(1) as u32 * 64)
+    }
+
+    /// What `mpf_get_prec` says.
+    fn result_bits(self) -> Result<u32, Flaw> {
+        self.used()?;
+        Ok((self.precision as u32 - 1) * 64)
+    }
+
+    unsafe fn read(self, precision_bits: u32, limbs: &mut [u64]) -> Result<Head, Flaw> {
+        let used = self.used()?;
+        if used == 0 {
+            limbs.fill(0);
+            return Ok(Head::ZERO);
+        }
+        if used as u64 * 64 > u64::from(precision_bits) {
+            return Err(Flaw::Wider);
+        }
+        let (low, own) = limbs.split_at_mut(limbs.len() - used);
+        low.fill(0);
+        // SAFETY: the entry's limbs, as many as its size says, by contract; `own` is the library's, elsewhere.
+        unsafe { self.limbs.copy_to_nonoverlapping(own.as_mut_ptr(), used) };
+        let top = own[used - 1];
+        if top == 0 {
+            return Err(Flaw::Malformed("has a top limb of 0: is it initialised?".into()));
+        }
+        let shift = top.leading_zeros();
+        if shift > 0 {
+            for at in (1..used).rev() {
+                own[at] = own[at] << shift | own[at - 1] >> (64 - shift);
+            }
+            own[0] <<= shift;
+        }
+        let exponent = self.exponent.saturating_mul(64).saturating_sub(shift.into());
+        Ok(Head::new(self.size < 0, check_exponent(exponent)?))
+    }
+
+    unsafe fn write(place: *mut Self, value: Value<'_>) -> Result<(), Flaw> {
+        // SAFETY: an initialised entry of ours alone, by contract.
+        let mut entry = unsafe { place.read() };
+        let own_bits = entry.result_bits()?.min(value.precision_bits);
+        let count = limbs_for(own_bits);
+        // SAFETY: it has room for one limb more than its precision, by contract, which is two more than those of
+        // `own_bits`; they are ours alone.
+        let limbs = unsafe { std::slice::from_raw_parts_mut(entry.limbs, count + 1) };
+        let (number, extra) = limbs.split_at_mut(count);
+        let head = value.fit(own_bits, number);
+        if head.is_zero() {
+            (entry.size, entry.exponent) = (0, 0);
+        } else {
+            let exponent = check_exponent(head.exponent())?;
+            entry.exponent = exponent.div_euclid(64) + i64::from(exponent.rem_euclid(64) != 0);
+            let down = (entry.exponent * 64 - exponent) as u32;
+            extra[0] = 0;
+            let size = place_limbs(limbs, down);
+            entry.size = if head.is_negative() { -size } else { size };
+        }
+        // SAFETY: as for the read above.
+        unsafe { place.write(entry) };
+        Ok(())
+    }
+}
+
+/// Moves a significand, whose limbs have a free one above them, `down` bits (below 64) from the place where the free
+/// limb is not needed, and cuts limbs of 0 off at its lower end. Returns the limbs in use.
+fn place_limbs(limbs: &mut [u64], down: u32) -> c_int {
+    let count = limbs.len() - 1;
+    let mut used = count;
+    if down > 0 {
+        // Limb by limb from the top: one limb up, then `down` bits down.
+        for at in (0..=count).rev() {
+            let above = if at < count { limbs[at] << (64 - down) } else { 0 };
+            let below = if at > 0 { limbs[at - 1] >> down } else { 0 };
+            limbs[at] = above | below;
+        }
+        used = count + 1;
+    }
+    let zeros = limbs[..used].iter().take_while(|&&limb| limb == 0).count();
+    limbs.copy_within(zeros..used, 0);
+    (used - zeros) as c_int
+}

@@ -1,0 +1,90 @@
+//! `mpfr_t`: its significand has the very form of the library's, so that reading is a copy of limbs.
+
+use crate::array::entry::{Entry, Flaw, Value, check_exponent};
+use std::ffi::{c_int, c_long};
+use sunzi::math::float::{Head, limbs_for};
+use sunzi::matrix::MAXIMUM_PRECISION_BITS;
+
+/// The members of `mpfr_t`, which are part of MPFR's binary interface.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct MpfrEntry {
+    precision: c_long,
+    sign: c_int,
+    exponent: c_long,
+    limbs: *mut u64,
+}
+
+const _: () = assert!(size_of::<MpfrEntry>() == size_of::<gmp_mpfr_sys::mpfr::mpfr_t>());
+
+// Exponents below the regular ones stand for the other values.
+const ZERO: c_long = -c_long::MAX;
+const NAN: c_long = ZERO + 1;
+const INFINITE: c_long = ZERO + 2;
+
+// SAFETY: numbers and a pointer, which is only followed where its target is proven to be this thread's.
+unsafe impl Send for MpfrEntry {}
+// SAFETY: as above.
+unsafe impl Sync for MpfrEntry {}
+
+impl MpfrEntry {
+    fn check(self) -> Result<u32, Flaw> {
+        let precision = u32::try_from(self.precision).unwrap_or(0);
+        if !(1..=MAXIMUM_PRECISION_BITS).contains(&precision) {
+            let message = format!("has a precision of {} bits: is it initialised?", self.precision);
+            return Err(Flaw::Malformed(message));
+        }
+        if self.limbs.is_null() {
+            return Err(Flaw::Malformed("has no limbs: is it initialised?".into()));
+        }
+        Ok(precision)
+    }
+}
+
+impl Entry for MpfrEntry {
+    fn bits(self) -> Result<u32, Flaw> {
+        self.check()
+    }
+
+    fn result_bits(self) -> Result<u32, Flaw> {
+        self.check()
+    }
+
+    #[inline]
+    unsafe fn read(self, precision_bits: u32, limbs: &mut [u64]) -> Result<Head, Flaw> {
+        let own_bits = self.check()?;
+        match self.exponent {
+            ZERO => {
+                limbs.fill(0);
+                return Ok(Head::ZERO);
+            }
+            NAN => return Err(Flaw::NotFinite("NaN")),
+            INFINITE => return Err(Flaw::NotFinite("infinite")),
+            _ if own_bits > precision_bits => return Err(Flaw::Wider),
+            _ => {}
+        }
+        let (low, own) = limbs.split_at_mut(limbs.len() - limbs_for(own_bits));
+        low.fill(0);
+        // SAFETY: the entry's limbs, as many as its precision says, by contract; `own` is the library's, elsewhere.
+        unsafe { self.limbs.copy_to_nonoverlapping(own.as_mut_ptr(), own.len()) };
+        let spare = own.len() as u32 * 64 - own_bits;
+        if own[own.len() - 1] >> 63 == 0 || own[0] & !(u64::MAX << spare) != 0 {
+            return Err(Flaw::Malformed("has a significand that is not normalised: is it initialised?".into()));
+        }
+        Ok(Head::new(self.sign < 0, check_exponent(self.exponent)?))
+    }
+
+    unsafe fn write(place: *mut Self, value: Value<'_>) -> Result<(), Flaw> {
+        // SAFETY: an initialised entry of ours alone, by contract.
+        let mut entry = unsafe { place.read() };
+        let own_bits = entry.check()?;
+        // SAFETY: it has room for the limbs of its precision, by contract; they are ours alone.
+        let limbs = unsafe { std::slice::from_raw_parts_mut(entry.limbs, limbs_for(own_bits)) };
+        let head = value.fit(own_bits, limbs);
+        entry.sign = if head.is_negative() { -1 } else { 1 };
+        entry.exponent = if head.is_zero() { ZERO } else { check_exponent(head.exponent())? };
+        // SAFETY: as for the read above.
+        unsafe { place.write(entry) };
+        Ok(())
+    }
+}

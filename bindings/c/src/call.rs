@@ -1,0 +1,310 @@
+//! `Call`: one call on a context, from the first check to its report. Every entry point that computes goes through
+//! [`run`], so that no panic leaves the library, and every failure is remembered.
+
+use crate::array::{Array, Operand, Part};
+use crate::context::sunzi_context;
+use crate::convert;
+use crate::failure::{Failure, Outcome};
+use crate::types::{sunzi_report, sunzi_status};
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
+use sunzi::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
+use sunzi::{Context, Error, Matrix, MatrixView};
+
+/// One call under way.
+pub struct Call<'a> {
+    owner: &'a sunzi_context,
+    ctx: &'a Context,
+    report: Cell<sunzi_report>,
+    /// Bytes of the memory limit that copies of operands take.
+    held_bytes: Cell<u64>,
+}
+
+/// An operand that has been taken in.
+pub enum Input<'a> {
+    /// A copy, and whether it is that of the transpose.
+    Copied(Matrix, bool),
+    /// The caller's own memory.
+    InPlace(MatrixView<'a>),
+}
+
+impl Input<'_> {
+    /// The numbers.
+    pub fn view(&self) -> MatrixView<'_> {
+        match self {
+            Input::Copied(matrix, false) => matrix.view(),
+            Input::Copied(matrix, true) => matrix.transposed(),
+            Input::InPlace(view) => *view,
+        }
+    }
+}
+
+/// Runs `work` as one call on `ctx`, whatever happens in it.
+///
+/// # Safety
+/// `ctx` is null or a live context.
+pub unsafe fn run(ctx: *const sunzi_context, work: impl FnOnce(&Call<'_>) -> Outcome<()>) -> Outcome<()> {
+    // SAFETY: null or live by contract.
+    let Some(owner) = (unsafe { ctx.as_ref() }) else { return Err(Failure::null("ctx")) };
+    let outcome = catch(|| {
+        let call = Call { owner, ctx: owner.made()?, report: Cell::default(), held_bytes: Cell::default() };
+        let (start, before) = (Instant::now(), allocated_bytes());
+        reset_peak_bytes();
+        work(&call)?;
+        call.note(|report| {
+            report.peak_bytes = peak_bytes().saturating_sub(before);
+            report.seconds = start.elapsed().as_secs_f64();
+        });
+        owner.set_report(call.report.get());
+        Ok(())
+    });
+    owner.answer(&outcome);
+    outcome
+}
+
+/// [`run`] as a status.
+///
+/// # Safety
+/// As [`run`].
+pub unsafe fn enter(ctx: *const sunzi_context, work: impl FnOnce(&Call<'_>) -> Outcome<()>) -> sunzi_status {
+    // SAFETY: by contract.
+    status(&unsafe { run(ctx, work) })
+}
+
+/// The code of an outcome.
+pub fn status(outcome: &Outcome<()>) -> sunzi_status {
+    outcome.as_ref().err().map_or(sunzi_status::SUNZI_OK, |failure| failure.status)
+}
+
+/// What `work` returns; a panic in it is a failure.
+pub fn catch<T>(work: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let said = panic.downcast_ref::<String>().map(String::as_str);
+        let text = said.or(panic.downcast_ref::<&str>().copied()).unwrap_or("unknown");
+        Err(Failure::new(sunzi_status::SUNZI_INTERNAL, format!("a defect of the library: {text}")))
+    })
+}
+
+impl<'a> Call<'a> {
+    /// The context, with what the memory limit leaves beside the copies of operands.
+    pub fn context(&self) -> Context {
+        let left = self.ctx.memory_bytes().map(|limit| limit.saturating_sub(self.held_bytes.get()));
+        self.ctx.with_memory_bytes(left)
+    }
+
+    /// The context whose ranks and answers these are.
+    #[cfg(feature = "mpi")]
+    pub fn owner(&self) -> &'a sunzi_context {
+        self.owner
+    }
+
+    /// Changes the report.
+    pub fn note(&self, change: impl FnOnce(&mut sunzi_report)) {
+        let mut report = self.report.get();
+        change(&mut report);
+        self.report.set(report);
+    }
+
+    /// Notes the plan of the operation itself, in bytes.
+    pub fn note_plan(&self, planned_bytes: u64) {
+        let held = self.held_bytes.get();
+        self.note(|report| report.planned_bytes = planned_bytes.saturating_add(held));
+    }
+
+    /// A result of the library on the reduced limit, its limits in terms of the whole one.
+    pub fn done<T>(&self, result: sunzi::Result<T>) -> Outcome<T> {
+        result.map_err(|error| {
+            let held = self.held_bytes.get();
+            Failure::from(match error {
+                Error::MemoryLimit { minimum_bytes, .. } => Error::MemoryLimit {
+                    limit_bytes: self.ctx.memory_bytes().unwrap_or(u64::MAX),
+                    minimum_bytes: minimum_bytes.saturating_add(held),
+                },
+                other => other,
+            })
+        })
+    }
+
+    /// A matrix for a copy of an operand, of arbitrary contents.
+    fn copy_of(&self, rows: usize, cols: usize, precision_bits: u32) -> Outcome<Matrix> {
+        let bytes = Matrix::bytes_for(rows, cols, precision_bits);
+        self.hold_bytes(bytes)?;
+        self.note(|report| report.copied_bytes += bytes);
+        self.owner.take_matrix(rows, cols, precision_bits)
+    }
+
+    /// A matrix for a result; the operation's own plan counts it.
+    pub fn result(&self, rows: usize, cols: usize, precision_bits: u32) -> Outcome<Matrix> {
+        self.note(|report| {
+            report.copied_bytes += Matrix::bytes_for(rows, cols, precision_bits);
+            report.precision_bits = precision_bits.into();
+        });
+        match self.ctx.memory_bytes() {
+            // Under a limit the operation asks for its result after it has planned.
+            Some(_) => Ok(Matrix::zeros(0, 0, 2)?),
+            None => self.owner.take_matrix(rows, cols, precision_bits),
+        }
+    }
+
+    /// Keeps the memory of a matrix for the next call.
+    pub fn keep(&self, matrix: Matrix) {
+        self.owner.give_matrix(matrix);
+    }
+
+    /// Counts a result that the rest of the call needs among what takes the memory limit.
+    pub fn hold(&self, matrix: &Matrix) {
+        self.held_bytes.set(self.held_bytes.get().saturating_add(matrix.bytes()));
+    }
+
+    /// Takes so many bytes of the memory limit.
+    pub fn hold_bytes(&self, bytes: u64) -> Outcome<()> {
+        let held = self.held_bytes.get().saturating_add(bytes);
+        self.ctx.admit(held)?;
+        self.held_bytes.set(held);
+        Ok(())
+    }
+
+    /// Keeps the memory of a copy that the rest of the call does not need; under a memory limit it is given back.
+    pub fn let_go(&self, input: Input<'_>) {
+        if let Input::Copied(matrix, _) = &input {
+            self.held_bytes.set(self.held_bytes.get() - matrix.bytes());
+        }
+        self.keep_input(input);
+    }
+
+    /// Keeps the memory of a copy for the next call.
+    pub fn keep_input(&self, input: Input<'_>) {
+        if let Input::Copied(matrix, _) = input {
+            self.keep(matrix);
+        }
+    }
+
+    /// Takes an operand in: copies its numbers, or looks at them where they are.
+    ///
+    /// # Safety
+    /// The entries of `part` are live, and nobody writes to them while the input is in use.
+    pub unsafe fn read<'b>(&self, operand: &Operand, part: Part) -> Outcome<Input<'b>> {
+        let row_major = match &operand.array {
+            Array::Mpfr(grid) => grid.is_row_major(),
+            Array::Mpf(grid) => grid.is_row_major(),
+            Array::Limbs(array) => {
+                // SAFETY: by contract.
+                return self.timed_read(|| unsafe { array.view(operand.name, part) }).map(Input::InPlace);
+            }
+        };
+        // Along the memory: a row-major matrix becomes a copy of its transpose.
+        let along = if row_major { operand.transposed() } else { *operand };
+        let part = if row_major { part.transposed() } else { part };
+        // SAFETY: by contract.
+        Ok(Input::Copied(unsafe { self.read_copy(&along, part) }?, row_major))
+    }
+
+    /// A copy of an operand as a matrix of its own, zero outside of `part`.
+    ///
+    /// # Safety
+    /// As [`Call::read`].
+    pub unsafe fn read_copy(&self, operand: &Operand, part: Part) -> Outcome<Matrix> {
+        let (rows, cols) = (operand.rows(), operand.cols());
+        self.timed_read(|| {
+            // SAFETY: by contract, for all below.
+            unsafe {
+                let first = match &operand.array {
+                    Array::Mpfr(grid) => convert::first_bits(operand.name, grid, part)?,
+                    Array::Mpf(grid) => convert::first_bits(operand.name, grid, part)?,
+                    Array::Limbs(array) => {
+                        let view = array.view(operand.name, part)?;
+                        let mut copy = self.copy_of(rows, cols, array.precision_bits())?;
+                        copy_part(&view, part, &mut copy);
+                        return Ok(copy);
+                    }
+                };
+                let mut copy = self.copy_of(rows, cols, first)?;
+                let read = |copy: &mut Matrix| match &operand.array {
+                    Array::Mpfr(grid) => convert::read(self.ctx, operand.name, (grid, part), copy),
+                    Array::Mpf(grid) => convert::read(self.ctx, operand.name, (grid, part), copy),
+                    Array::Limbs(_) => Ok(true),
+                };
+                if read(&mut copy)? {
+                    return Ok(copy);
+                }
+                self.give_up(copy);
+                let widest = match &operand.array {
+                    Array::Mpfr(grid) => convert::widest(operand.name, grid, part, crate::array::Entry::bits)?,
+                    Array::Mpf(grid) => convert::widest(operand.name, grid, part, crate::array::Entry::bits)?,
+                    Array::Limbs(array) => array.precision_bits(),
+                };
+                let mut copy = self.copy_of(rows, cols, widest)?;
+                read(&mut copy)?;
+                Ok(copy)
+            }
+        })
+    }
+
+    /// Takes a copy back that turned out too narrow.
+    fn give_up(&self, copy: Matrix) {
+        self.held_bytes.set(self.held_bytes.get() - copy.bytes());
+        self.note(|report| report.copied_bytes -= copy.bytes());
+    }
+
+    fn timed_read<T>(&self, read: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
+        let start = Instant::now();
+        let result = read();
+        self.note(|report| report.read_seconds += start.elapsed().as_secs_f64());
+        result
+    }
+
+    /// The precision of a result that goes to `part` of `operand`: the largest of its entries, and at least 2.
+    ///
+    /// # Safety
+    /// The entries of `part` are live.
+    pub unsafe fn result_bits(&self, operand: &Operand, part: Part) -> Outcome<u32> {
+        // SAFETY: by contract.
+        unsafe {
+            match &operand.array {
+                Array::Mpfr(grid) => convert::widest(operand.name, grid, part, crate::array::Entry::result_bits),
+                Array::Mpf(grid) => convert::widest(operand.name, grid, part, crate::array::Entry::result_bits),
+                Array::Limbs(array) => Ok(array.precision_bits()),
+            }
+        }
+    }
+
+    /// Stores numbers of the operand's shape, each rounded to the precision of its entry.
+    ///
+    /// # Safety
+    /// The entries of `part` are live and apart from each other, and nobody else uses them.
+    pub unsafe fn store(&self, operand: &Operand, part: Part, matrix: &Matrix) -> Outcome<()> {
+        let start = Instant::now();
+        // SAFETY: by contract.
+        unsafe {
+            match &operand.array {
+                Array::Mpfr(grid) => convert::write(self.ctx, operand.name, (grid, part), matrix)?,
+                Array::Mpf(grid) => convert::write(self.ctx, operand.name, (grid, part), matrix)?,
+                Array::Limbs(array) => convert::write_limbs(array, part, matrix),
+            }
+        }
+        self.note(|report| report.write_seconds += start.elapsed().as_secs_f64());
+        Ok(())
+    }
+
+    /// [`Call::store`] of a matrix whose memory is then kept for the next call.
+    ///
+    /// # Safety
+    /// As [`Call::store`].
+    pub unsafe fn write(&self, operand: &Operand, part: Part, matrix: Matrix) -> Outcome<()> {
+        // SAFETY: by contract.
+        unsafe { self.store(operand, part, &matrix) }?;
+        self.keep(matrix);
+        Ok(())
+    }
+}
+
+/// Copies the numbers of `part` and sets the rest to 0.
+fn copy_part(view: &MatrixView<'_>, part: Part, copy: &mut Matrix) {
+    copy.clear();
+    for col in 0..view.cols() {
+        for row in part.rows(col, view.rows()) {
+            copy.set(row, col, view.get(row, col));
+        }
+    }
+}

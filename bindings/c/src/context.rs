@@ -1,0 +1,191 @@
+//! `sunzi_context`: what a caller chose, what is kept between calls, and what the last calls said.
+//!
+//! There is no state outside of contexts. A context may be used by several threads at the same time: calls overlap as
+//! those on a `sunzi::Context` do, each thread reads its own last error.
+
+use crate::failure::{Failure, Outcome};
+use crate::types::{sunzi_options, sunzi_report, sunzi_status};
+use std::collections::HashMap;
+use std::ffi::{CStr, CString, c_void};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::ThreadId;
+use sunzi::{Context, Matrix, Progress};
+
+/// Copies of operands and results that are kept for calls of the same shape.
+const KEPT_MATRICES: usize = 4;
+
+/// Choices and kept state of all calls; made by `sunzi_context_new`, freed by `sunzi_context_free`.
+pub struct sunzi_context {
+    made: Outcome<Context>,
+    kept: Mutex<Vec<Matrix>>,
+    answers: Mutex<HashMap<ThreadId, Answer>>,
+    report: Mutex<sunzi_report>,
+    #[cfg(feature = "mpi")]
+    team: Mutex<Option<sunzi::distributed::Team>>,
+}
+
+/// What the last call of a thread that failed said.
+struct Answer {
+    message: CString,
+    place: Option<(usize, usize)>,
+}
+
+/// A lock whose holder may have panicked: what it guards stays consistent.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl sunzi_context {
+    /// A context; where it could not be made, one that answers every call with the reason.
+    pub fn new(made: Outcome<Context>) -> sunzi_context {
+        sunzi_context {
+            made,
+            kept: Mutex::default(),
+            answers: Mutex::default(),
+            report: Mutex::default(),
+            #[cfg(feature = "mpi")]
+            team: Mutex::default(),
+        }
+    }
+
+    /// The context whose ranks are those of `team`.
+    #[cfg(feature = "mpi")]
+    pub fn with_team(made: Outcome<(Context, sunzi::distributed::Team)>) -> sunzi_context {
+        match made {
+            Ok((ctx, team)) => {
+                let context = sunzi_context::new(Ok(ctx));
+                *lock(&context.team) = Some(team);
+                context
+            }
+            Err(failure) => sunzi_context::new(Err(failure)),
+        }
+    }
+
+    /// The ranks, for one call.
+    #[cfg(feature = "mpi")]
+    pub fn team(&self) -> MutexGuard<'_, Option<sunzi::distributed::Team>> {
+        lock(&self.team)
+    }
+
+    /// The library's context.
+    pub fn made(&self) -> Outcome<&Context> {
+        self.made.as_ref().map_err(Failure::clone)
+    }
+
+    /// Remembers how a call of this thread ended.
+    pub fn answer(&self, outcome: &Outcome<()>) {
+        let thread = std::thread::current().id();
+        match outcome {
+            Ok(()) => {
+                lock(&self.answers).remove(&thread);
+            }
+            Err(failure) => {
+                let message = CString::new(failure.message.replace('\0', " ")).unwrap_or_default();
+                lock(&self.answers).insert(thread, Answer { message, place: failure.place });
+            }
+        }
+    }
+
+    /// The message of this thread's last call; empty where it went well. It stays until the thread's next call.
+    pub fn message(&self) -> *const std::ffi::c_char {
+        let answers = lock(&self.answers);
+        answers.get(&std::thread::current().id()).map_or(c"".as_ptr(), |answer| answer.message.as_ptr())
+    }
+
+    /// The entry that this thread's last call failed at.
+    pub fn place(&self) -> Option<(usize, usize)> {
+        lock(&self.answers).get(&std::thread::current().id())?.place
+    }
+
+    /// What the last call took.
+    pub fn report(&self) -> sunzi_report {
+        *lock(&self.report)
+    }
+
+    /// Remembers what a call took.
+    pub fn set_report(&self, report: sunzi_report) {
+        *lock(&self.report) = report;
+    }
+
+    /// A matrix of the shape and precision with arbitrary numbers in it, kept from an earlier call or new.
+    pub fn take_matrix(&self, rows: usize, cols: usize, precision_bits: u32) -> Outcome<Matrix> {
+        let mut kept = lock(&self.kept);
+        let fits = |matrix: &Matrix| {
+            (matrix.rows(), matrix.cols()) == (rows, cols) && matrix.precision_bits() == precision_bits
+        };
+        if let Some(at) = kept.iter().rposition(fits) {
+            return Ok(kept.remove(at));
+        }
+        drop(kept);
+        Ok(Matrix::zeros(rows, cols, precision_bits)?)
+    }
+
+    /// Keeps a matrix for the next call, but not under a memory limit.
+    pub fn give_matrix(&self, matrix: Matrix) {
+        let limited = self.made.as_ref().is_ok_and(|ctx| ctx.memory_bytes().is_some());
+        if limited {
+            return;
+        }
+        let mut kept = lock(&self.kept);
+        if kept.len() == KEPT_MATRICES {
+            kept.remove(0);
+        }
+        kept.push(matrix);
+    }
+
+    /// Gives the kept memory back.
+    pub fn release(&self) {
+        lock(&self.kept).clear();
+        if let Ok(ctx) = &self.made {
+            *ctx.workspace() = sunzi::context::Workspace::default();
+        }
+    }
+}
+
+/// The pointer of the caller that the progress function gets.
+struct User(*mut c_void);
+
+// SAFETY: the header says that the progress function is called from any thread; the pointer is only handed on.
+unsafe impl Send for User {}
+// SAFETY: as above.
+unsafe impl Sync for User {}
+
+impl User {
+    fn pointer(&self) -> *mut c_void {
+        self.0
+    }
+}
+
+/// Makes a context as the options say.
+///
+/// # Safety
+/// `options` is null or live, its texts are null or end with a zero.
+pub unsafe fn make(options: *const sunzi_options) -> Outcome<Context> {
+    // SAFETY: null or live by contract.
+    let Some(options) = (unsafe { options.as_ref() }) else { return Ok(Context::new()?) };
+    let mut builder = Context::builder().self_check(options.self_check != 0).freivalds(options.freivalds != 0);
+    match usize::try_from(options.threads) {
+        Ok(0) => {}
+        Ok(threads) => builder = builder.threads(threads),
+        Err(_) => {
+            let message = format!("{} threads: choose 1 to 4096, or 0 for all processors", options.threads);
+            return Err(Failure::of(sunzi_status::SUNZI_INVALID_ARGUMENT, "options", message));
+        }
+    }
+    if options.memory_bytes > 0 {
+        builder = builder.memory_bytes(options.memory_bytes);
+    }
+    if !options.kernel.is_null() {
+        // SAFETY: ends with a zero by contract.
+        builder = builder.kernel(&unsafe { CStr::from_ptr(options.kernel) }.to_string_lossy());
+    }
+    if let Some(progress) = options.progress {
+        let user = User(options.user);
+        builder = builder.progress(move |Progress { phase, done, total }| {
+            let phase = CString::new(phase).unwrap_or_default();
+            // SAFETY: a function of the caller's, with the arguments that the header promises it.
+            unsafe { progress(user.pointer(), phase.as_ptr(), done, total) == 0 }
+        });
+    }
+    builder.build().map_err(|error| Failure::about("options", error))
+}

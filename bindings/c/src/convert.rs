@@ -1,0 +1,193 @@
+//! Numbers between the caller's arrays and the library's matrices: one pass, on the context's threads.
+//!
+//! Reading takes the precision of the first entry for that of all; only where another entry turns out to have more bits
+//! are all precisions looked at. Inputs are always exact.
+
+use crate::array::{Entry, Flaw, Grid, LimbArray, Part, Value};
+use crate::failure::{Failure, Outcome};
+use std::sync::Mutex;
+use sunzi::drive::share;
+use sunzi::{Context, Error, Matrix};
+
+/// Entries that are worth a thread of their own.
+const ENTRIES_PER_WORKER: usize = 4096;
+
+/// A column of a matrix with its number.
+type Column<'a> = (usize, (&'a mut [u64], &'a mut [u64]));
+
+/// Bits that hold an entry `(row, column)` of `part` exactly, the first one there is; 64 where there is none.
+///
+/// # Safety
+/// The entries of `part` are live.
+pub unsafe fn first_bits<T: Entry>(name: &'static str, grid: &Grid<T>, part: Part) -> Outcome<u32> {
+    let first = (0..grid.cols).find_map(|col| Some((part.rows(col, grid.rows).next()?, col)));
+    let Some((row, col)) = first else { return Ok(64) };
+    // SAFETY: an entry of the part, live by contract.
+    let entry = unsafe { grid.place(row, col).read() };
+    entry.bits().map(|bits| bits.max(2)).map_err(|flaw| flaw.at(name, grid.caller_place(row, col)))
+}
+
+/// The most bits that `bits` says of any entry of `part`, at least 2.
+///
+/// # Safety
+/// The entries of `part` are live.
+pub unsafe fn widest<T: Entry>(
+    name: &'static str,
+    grid: &Grid<T>,
+    part: Part,
+    bits: impl Fn(T) -> Result<u32, Flaw>,
+) -> Outcome<u32> {
+    let mut most = 2;
+    for col in 0..grid.cols {
+        for row in part.rows(col, grid.rows) {
+            // SAFETY: an entry of the part, live by contract.
+            let entry = unsafe { grid.place(row, col).read() };
+            most = bits(entry).map_err(|flaw| flaw.at(name, grid.caller_place(row, col)))?.max(most);
+        }
+    }
+    Ok(most)
+}
+
+/// Copies `part` of `grid` into `matrix`, which has its shape, and sets the rest to 0. `false` where an entry has more
+/// bits than the matrix; its contents are unspecified numbers then, as after an error.
+///
+/// # Safety
+/// The entries of `part` are live, and nobody writes to them.
+pub unsafe fn read<T: Entry>(
+    ctx: &Context,
+    name: &'static str,
+    (grid, part): (&Grid<T>, Part),
+    matrix: &mut Matrix,
+) -> Outcome<bool> {
+    // SAFETY: by contract.
+    let fill = |column: Column<'_>, bits| unsafe { read_column(name, (grid, part), column, bits) };
+    let (shape, bits) = ((matrix.rows(), matrix.cols()), matrix.precision_bits());
+    match each(ctx, shape, Columns::new(matrix), |column| fill(column, bits)) {
+        // The first flaw, whichever thread met one before.
+        Err(Some(_)) => {
+            Columns::new(matrix).find_map(|column| fill(column, bits).err().flatten()).map_or(Ok(false), Err)
+        }
+        Err(None) => Ok(false),
+        Ok(()) => Ok(true),
+    }
+}
+
+/// Reads one column; an error without a failure is an entry with too many bits.
+///
+/// # Safety
+/// As [`read`].
+unsafe fn read_column<T: Entry>(
+    name: &'static str,
+    (grid, part): (&Grid<T>, Part),
+    (col, (heads, limbs)): Column<'_>,
+    precision_bits: u32,
+) -> Result<(), Option<Failure>> {
+    let rows = part.rows(col, grid.rows);
+    let width = limbs.len() / heads.len();
+    let (before, after) = (0..rows.start, rows.end..heads.len());
+    for rest in [before, after] {
+        heads[rest.clone()].fill(0);
+        limbs[rest.start * width..rest.end * width].fill(0);
+    }
+    let columns = heads[rows.clone()].iter_mut().zip(limbs[rows.start * width..].chunks_exact_mut(width));
+    for (row, (head, limbs)) in rows.zip(columns) {
+        // SAFETY: an entry of the part, live by contract.
+        let read = unsafe { grid.place(row, col).read().read(precision_bits, limbs) };
+        *head = match read {
+            Ok(head) => head.0,
+            Err(Flaw::Wider) => return Err(None),
+            Err(flaw) => return Err(Some(flaw.at(name, grid.caller_place(row, col)))),
+        };
+    }
+    Ok(())
+}
+
+/// Stores `part` of `matrix` in `grid`, which has its shape, each entry rounded to nearest at its own precision.
+///
+/// # Safety
+/// The entries of `part` are live and apart from each other, and nobody else uses them.
+pub unsafe fn write<T: Entry>(
+    ctx: &Context,
+    name: &'static str,
+    (grid, part): (&Grid<T>, Part),
+    matrix: &Matrix,
+) -> Outcome<()> {
+    let store = |col: usize| {
+        for row in part.rows(col, grid.rows) {
+            let value = Value { number: matrix.get(row, col), precision_bits: matrix.precision_bits() };
+            // SAFETY: an entry of the part, live and this thread's alone by contract.
+            let written = unsafe { T::write(grid.place(row, col), value) };
+            written.map_err(|flaw| Some(flaw.at(name, grid.caller_place(row, col))))?;
+        }
+        Ok(())
+    };
+    let done = each(ctx, (matrix.rows(), matrix.cols()), 0..matrix.cols(), store);
+    done.map_err(|failure| failure.unwrap_or_else(|| Failure::from(Error::Cancelled)))
+}
+
+/// [`write`] into heads and limbs.
+///
+/// # Safety
+/// As [`write`].
+pub unsafe fn write_limbs(array: &LimbArray, part: Part, matrix: &Matrix) {
+    for col in 0..matrix.cols() {
+        for row in part.rows(col, matrix.rows()) {
+            let value = Value { number: matrix.get(row, col), precision_bits: matrix.precision_bits() };
+            // SAFETY: an entry of the part, live and ours alone by contract.
+            unsafe { array.write((row, col), value) };
+        }
+    }
+}
+
+/// The columns of a matrix, for writing.
+struct Columns<'a> {
+    heads: std::slice::ChunksMut<'a, u64>,
+    limbs: std::slice::ChunksMut<'a, u64>,
+    next: usize,
+}
+
+impl<'a> Columns<'a> {
+    fn new(matrix: &'a mut Matrix) -> Columns<'a> {
+        let (rows, width) = (matrix.rows().max(1), matrix.limbs_per_element());
+        let (heads, limbs) = matrix.parts_mut();
+        Columns { heads: heads.chunks_mut(rows), limbs: limbs.chunks_mut(rows * width), next: 0 }
+    }
+}
+
+impl<'a> Iterator for Columns<'a> {
+    type Item = Column<'a>;
+
+    fn next(&mut self) -> Option<Column<'a>> {
+        let column = (self.next, (self.heads.next()?, self.limbs.next()?));
+        self.next += 1;
+        Some(column)
+    }
+}
+
+/// Calls `work` with each item, of which there is one for each column of a matrix of `shape`, on as many threads as are
+/// worth it; one of the failures where several fail.
+fn each<T>(
+    ctx: &Context,
+    (rows, cols): (usize, usize),
+    mut items: impl Iterator<Item = T> + Send,
+    work: impl Fn(T) -> Result<(), Option<Failure>> + Sync,
+) -> Result<(), Option<Failure>> {
+    let workers = ctx.threads().min(cols).min((rows * cols).div_ceil(ENTRIES_PER_WORKER)).max(1);
+    let failed = Mutex::new(None);
+    let one = |_: &mut (), item: T| {
+        work(item).map_err(|failure| {
+            if let Ok(mut failed) = failed.lock() {
+                *failed = Some(failure);
+            }
+            Error::Cancelled
+        })
+    };
+    let mut locals = vec![(); workers];
+    let mut run = || share(&mut locals, |()| items.next(), one);
+    let done = if workers == 1 { run() } else { ctx.install(run) };
+    match (done, failed.into_inner()) {
+        (Ok(()), _) => Ok(()),
+        (Err(_), Ok(Some(failure))) => Err(failure),
+        (Err(error), _) => Err(Some(Failure::from(error))),
+    }
+}

@@ -1,0 +1,76 @@
+//! `Failure`: why a call ends, as the code, the message and the numbers that C programs read.
+
+use crate::types::sunzi_status::{self, *};
+use sunzi::Error;
+
+/// Why a call ends.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failure {
+    /// The code.
+    pub status: sunzi_status,
+    /// One line with the numbers.
+    pub message: String,
+    /// The argument that is at fault, by its name in the header.
+    pub argument: Option<&'static str>,
+    /// Row and column, from 0, of the entry that is at fault; twice the same for an index.
+    pub place: Option<(usize, usize)>,
+}
+
+impl Failure {
+    /// A failure that belongs to no argument.
+    pub fn new(status: sunzi_status, message: impl Into<String>) -> Failure {
+        Failure { status, message: message.into(), argument: None, place: None }
+    }
+
+    /// A failure of an argument; `message` goes on after its name.
+    pub fn of(status: sunzi_status, argument: &'static str, message: impl AsRef<str>) -> Failure {
+        let message = format!("{argument}: {}", message.as_ref());
+        Failure { argument: Some(argument), ..Failure::new(status, message) }
+    }
+
+    /// A null pointer.
+    pub fn null(argument: &'static str) -> Failure {
+        Failure::of(SUNZI_NULL_POINTER, argument, "a null pointer")
+    }
+
+    /// What the library says about an argument.
+    pub fn about(argument: &'static str, error: Error) -> Failure {
+        let Failure { status, message, place, .. } = Failure::from(error);
+        Failure { place, ..Failure::of(status, argument, message) }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        let status = match &error {
+            Error::NotFinite { .. } => SUNZI_NOT_FINITE,
+            Error::ExponentRange { .. } => SUNZI_EXPONENT_RANGE,
+            Error::ShapeMismatch { .. } | Error::DimensionOverflow { .. } => SUNZI_INVALID_SIZE,
+            Error::Precision { .. } => SUNZI_PRECISION,
+            Error::MemoryLimit { .. } => SUNZI_MEMORY_LIMIT,
+            Error::OutOfMemory { .. } => SUNZI_OUT_OF_MEMORY,
+            Error::KernelUnavailable { .. } | Error::NoDevice(_) => SUNZI_UNAVAILABLE,
+            Error::Device(_) | Error::DeviceLost(_) | Error::DeviceMemory { .. } | Error::DeviceLimit { .. } => {
+                SUNZI_DEVICE
+            }
+            Error::SelfCheck { .. } | Error::Verification(_) => SUNZI_SELF_CHECK,
+            Error::NotPositiveDefinite { .. } => SUNZI_NOT_POSITIVE_DEFINITE,
+            Error::Singular { .. } => SUNZI_SINGULAR,
+            Error::Cancelled => SUNZI_CANCELLED,
+            Error::Transport(_) | Error::Rank { .. } => SUNZI_COMMUNICATION,
+            _ => SUNZI_INVALID_ARGUMENT,
+        };
+        let place = match error {
+            Error::NotFinite { row, column, .. }
+            | Error::NotInteger { row, column }
+            | Error::ExponentRange { row, column, .. }
+            | Error::SelfCheck { row, column } => Some((row, column)),
+            Error::NotPositiveDefinite { index, .. } | Error::Singular { index } => Some((index, index)),
+            _ => None,
+        };
+        Failure { place, ..Failure::new(status, error.to_string()) }
+    }
+}
+
+/// Result with a [`Failure`].
+pub type Outcome<T> = Result<T, Failure>;

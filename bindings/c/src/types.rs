@@ -1,0 +1,156 @@
+//! What the header declares beside functions: codes, choices, and the structures that calls take and fill.
+//!
+//! Names are those of C, so that header and code read alike.
+
+use std::ffi::{c_char, c_int, c_void};
+
+/// What a call returns: 0, or what went wrong. `sunzi_last_error` has the message, with the numbers in it.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum sunzi_status {
+    /// All went well.
+    SUNZI_OK = 0,
+    /// A pointer that must not be null is.
+    SUNZI_NULL_POINTER = 1,
+    /// An argument makes no sense: an unknown choice, a factor that is not finite, an unknown kernel.
+    SUNZI_INVALID_ARGUMENT = 2,
+    /// A size is negative, a leading dimension too small, or shapes do not fit each other.
+    SUNZI_INVALID_SIZE = 3,
+    /// An entry is no number of its kind: not initialised, or limbs that break their form.
+    SUNZI_INVALID_ENTRY = 4,
+    /// An entry is NaN or infinite.
+    SUNZI_NOT_FINITE = 5,
+    /// An exponent lies outside +-(2^30 - 1).
+    SUNZI_EXPONENT_RANGE = 6,
+    /// The precision is below or above what can be computed.
+    SUNZI_PRECISION = 7,
+    /// The matrix is not positive definite at this precision; `sunzi_last_place` has the index.
+    SUNZI_NOT_POSITIVE_DEFINITE = 8,
+    /// A triangular matrix has a zero on its diagonal; `sunzi_last_place` has the index.
+    SUNZI_SINGULAR = 9,
+    /// The context's memory limit is too small; the message has the least that would do.
+    SUNZI_MEMORY_LIMIT = 10,
+    /// The system refused memory.
+    SUNZI_OUT_OF_MEMORY = 11,
+    /// The progress function asked to stop.
+    SUNZI_CANCELLED = 12,
+    /// A self-check failed: a residue or a product was wrong.
+    SUNZI_SELF_CHECK = 13,
+    /// A kernel or a feature that this machine or this build lacks.
+    SUNZI_UNAVAILABLE = 14,
+    /// Ranks could not reach each other, or another rank failed.
+    SUNZI_COMMUNICATION = 15,
+    /// A device failed.
+    SUNZI_DEVICE = 16,
+    /// A defect of the library.
+    SUNZI_INTERNAL = 17,
+}
+
+/// Entries are `mpfr_t`.
+pub const SUNZI_MPFR: i32 = 1;
+/// Entries are `mpf_t`.
+pub const SUNZI_MPF: i32 = 2;
+/// Entries are heads and limbs in the library's own form, see `sunzi_limb_matrix`.
+pub const SUNZI_LIMBS: i32 = 3;
+
+/// Entry `(i, j)` has index `i * ld + j` (the number of `CblasRowMajor`).
+pub const SUNZI_ROW_MAJOR: i32 = 101;
+/// Entry `(i, j)` has index `i + j * ld` (the number of `CblasColMajor`).
+pub const SUNZI_COL_MAJOR: i32 = 102;
+/// The matrix itself (the number of `CblasNoTrans`).
+pub const SUNZI_NO_TRANS: i32 = 111;
+/// Its transpose (the number of `CblasTrans`).
+pub const SUNZI_TRANS: i32 = 112;
+/// Entries with `row <= column` (the number of `CblasUpper`).
+pub const SUNZI_UPPER: i32 = 121;
+/// Entries with `row >= column` (the number of `CblasLower`).
+pub const SUNZI_LOWER: i32 = 122;
+/// The diagonal is read (the number of `CblasNonUnit`).
+pub const SUNZI_NON_UNIT: i32 = 131;
+/// The diagonal is ones and not read (the number of `CblasUnit`).
+pub const SUNZI_UNIT: i32 = 132;
+/// `op(T) X = alpha B` (the number of `CblasLeft`).
+pub const SUNZI_LEFT: i32 = 141;
+/// `X op(T) = alpha B` (the number of `CblasRight`).
+pub const SUNZI_RIGHT: i32 = 142;
+
+/// A matrix in the caller's memory: made by `sunzi_mpfr_matrix`, `sunzi_mpf_matrix` or `sunzi_limb_matrix`, or filled
+/// by hand. Nothing is copied or owned.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct sunzi_matrix {
+    /// What the entries are: `SUNZI_MPFR`, `SUNZI_MPF` or `SUNZI_LIMBS`.
+    pub format: i32,
+    /// `SUNZI_ROW_MAJOR` or `SUNZI_COL_MAJOR`.
+    pub layout: i32,
+    /// Rows; may be 0.
+    pub rows: i64,
+    /// Columns; may be 0.
+    pub cols: i64,
+    /// Leading dimension: the distance in entries between rows (row-major) or columns (column-major).
+    pub ld: i64,
+    /// The first `mpfr_t`, `mpf_t` or head. Entries of operands that are only read are never written.
+    pub entries: *mut c_void,
+    /// `SUNZI_LIMBS` alone: the limbs of the first entry.
+    pub limbs: *mut u64,
+    /// `SUNZI_LIMBS` alone: bits of every significand.
+    pub precision_bits: i64,
+}
+
+/// Told how far a call is, from any of the context's threads; another value than 0 stops the call with
+/// `SUNZI_CANCELLED`. Must not throw and must not call the library on the same context.
+pub type sunzi_progress =
+    Option<unsafe extern "C" fn(user: *mut c_void, phase: *const c_char, done: u64, total: u64) -> c_int>;
+
+/// Choices of a context. All zeros, or a null pointer in its place, chooses the defaults.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct sunzi_options {
+    /// Worker threads; 0 takes all processors that the process may use.
+    pub threads: i64,
+    /// Bytes that a call may take, results and copies of operands included and the caller's arrays excluded; 0 sets no
+    /// limit.
+    pub memory_bytes: u64,
+    /// Name of the kernel; null takes the fastest.
+    pub kernel: *const c_char,
+    /// Not 0: products are checked by a redundant prime.
+    pub self_check: c_int,
+    /// Not 0: products are tested with a random vector before they are rounded.
+    pub freivalds: c_int,
+    /// Progress and cancelling; may be null.
+    pub progress: sunzi_progress,
+    /// Handed to `progress`.
+    pub user: *mut c_void,
+}
+
+/// What the last call on a context took; see `sunzi_last_report`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct sunzi_report {
+    /// Bytes that copies of operands and results took, beside the caller's arrays.
+    pub copied_bytes: u64,
+    /// Bytes that the plan allows for, copies included. 0 where the operation has no plan (solves): only the memory
+    /// limit binds it.
+    pub planned_bytes: u64,
+    /// Most bytes that the library had allocated at one time of the call, beyond those at its start. Memory that the
+    /// context had kept is not among them. Exact where calls of the process do not overlap.
+    pub peak_bytes: u64,
+    /// Bits of the result before each entry was stored.
+    pub precision_bits: i64,
+    /// Seconds of the call.
+    pub seconds: f64,
+    /// Seconds of them in which operands were taken in.
+    pub read_seconds: f64,
+    /// Seconds of them in which results were stored.
+    pub write_seconds: f64,
+}
+
+/// What a call would take; see `sunzi_plan_syrk`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct sunzi_plan {
+    /// Bytes that copies of operands will take beside the caller's arrays.
+    pub copied_bytes: u64,
+    /// Bytes of everything, copies and result included.
+    pub planned_bytes: u64,
+}

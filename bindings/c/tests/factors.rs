@@ -1,0 +1,230 @@
+//! TRSM, Cholesky, solves, log-determinants and kept factors on every kind of array: the bits of the Rust call.
+
+mod common;
+
+use common::{Array, Ctx, KINDS, Kind, LAYOUTS, definite, number, scalar, within};
+use rug::Float;
+use std::ptr;
+use sunzi::{CholeskyOptions, Context, Diag, Matrix, Op, Side, TrsmOptions, Uplo, cholesky_with, log_det_of, trsm};
+use sunzi_c::*;
+
+fn rust() -> Context {
+    Context::builder().threads(1).build().unwrap()
+}
+
+fn uplo_of(uplo: i32) -> Uplo {
+    if uplo == SUNZI_LOWER { Uplo::Lower } else { Uplo::Upper }
+}
+
+fn all(_: usize, _: usize) -> bool {
+    true
+}
+
+/// Entries of `matrix` in one triangle, NaN in the other where the kind has it.
+fn triangle(kind: Kind, layout: i32, uplo: i32, matrix: &Matrix) -> Array {
+    Array::new(kind, layout, (matrix.rows(), matrix.cols()), |row, col| match within(uplo, row, col) {
+        false if kind == Kind::Mpfr => Float::with_val(40, rug::float::Special::Nan),
+        false => Float::with_val(matrix.precision_bits(), -12345),
+        true => matrix.float(row, col),
+    })
+}
+
+/// The other triangle is as it was.
+fn check_triangle(a: &Array, want: &Matrix, uplo: i32, kind: Kind, what: &str) {
+    a.check_gaps();
+    for col in 0..a.cols {
+        for row in 0..a.rows {
+            let found = a.get(row, col);
+            if within(uplo, row, col) {
+                assert_eq!(found, Float::with_val(a.bits(row, col), &want.float(row, col)), "{what}: ({row}, {col})");
+            } else if kind == Kind::Mpfr {
+                assert!(found.is_nan() && found.prec() == 40, "{what}: ({row}, {col}) is {found}");
+            } else {
+                assert_eq!(found, -12345, "{what}: ({row}, {col})");
+            }
+        }
+    }
+}
+
+#[test]
+fn factors_and_solutions_have_the_bits_of_rust() {
+    let (ctx, rust) = (Ctx::new(2), rust());
+    for order in [0, 1, 2, 9, 40] {
+        for kind in KINDS {
+            for layout in LAYOUTS {
+                for uplo in [SUNZI_LOWER, SUNZI_UPPER] {
+                    factor_case(&ctx, &rust, order, (kind, layout, uplo));
+                }
+            }
+        }
+    }
+}
+
+fn factor_case(ctx: &Ctx, rust: &Context, order: usize, (kind, layout, uplo): (Kind, i32, i32)) {
+    let what = format!("order {order}, {kind:?}, layout {layout}, uplo {uplo}");
+    let matrix = definite(order, 256, 3);
+    let a = triangle(kind, layout, uplo, &matrix);
+    let bits = a.result_bits(|row, col| within(uplo, row, col));
+    let options = CholeskyOptions::default();
+    let want = cholesky_with(rust, &matrix, bits, &options).unwrap();
+    let a_matrix = a.describe();
+
+    // One call: the factor at the right side's precision.
+    let b = Array::new(kind, layout, (order, 5), |row, col| number((row * 7 + col) as u64, 320));
+    let (before, b_matrix) = (b.matrix(all), b.describe());
+    let b_bits = b.result_bits(all);
+    let solution = cholesky_with(rust, &matrix, b_bits, &options).unwrap().solve(rust, &before, b_bits).unwrap();
+    // SAFETY: all arrays are live.
+    ctx.ok(unsafe { sunzi_solve(ctx.0, uplo, &a_matrix, &b_matrix) }, &what);
+    b.check(&solution, &before, all, &what);
+
+    // In place, then solves from the triangle.
+    // SAFETY: all arrays are live.
+    ctx.ok(unsafe { sunzi_cholesky(ctx.0, uplo, &a_matrix) }, &what);
+    let factor =
+        if uplo == SUNZI_LOWER { want.factor().clone() } else { want.factor().transposed().to_matrix().unwrap() };
+    check_triangle(&a, &factor, uplo, kind, &what);
+    for columns in [0, 1, 4] {
+        let b = Array::new(kind, layout, (order, columns), |row, col| number((row * 9 + col) as u64, 192));
+        let (before, b_matrix) = (b.matrix(all), b.describe());
+        let solution = want.solve(rust, &before, b.result_bits(all)).unwrap();
+        // SAFETY: all arrays are live.
+        ctx.ok(unsafe { sunzi_cholesky_solve(ctx.0, uplo, &a_matrix, &b_matrix) }, &what);
+        b.check(&solution, &before, all, &what);
+    }
+    let result = Float::with_val(200, rug::float::Special::Nan);
+    // SAFETY: all arrays are live.
+    ctx.ok(unsafe { sunzi_log_det(ctx.0, &a_matrix, &scalar(&result)) }, &what);
+    assert_eq!(result, log_det_of(want.factor(), 200), "{what}");
+}
+
+#[test]
+fn kept_factors_solve_as_often_as_asked() {
+    let (ctx, rust) = (Ctx::new(1), rust());
+    for (order, precision_bits) in [(0, 0), (1, 300), (30, 0), (30, 400)] {
+        let matrix = definite(order, 256, 8);
+        let a = Array::of(Kind::Mpfr, SUNZI_ROW_MAJOR, &matrix);
+        let bits = if precision_bits == 0 { a.result_bits(all) } else { precision_bits as u32 };
+        let want = cholesky_with(&rust, &matrix, bits, &CholeskyOptions::default()).unwrap();
+        let mut factor = ptr::null_mut();
+        // SAFETY: all arrays are live.
+        let made = unsafe { sunzi_factor_new(ctx.0, SUNZI_UPPER, precision_bits, &a.describe(), &mut factor) };
+        ctx.ok(made, "factor");
+        // SAFETY: the factor is live until it is freed below.
+        unsafe {
+            assert_eq!(sunzi_factor_order(factor), order as i64);
+            assert_eq!(sunzi_factor_precision_bits(factor), i64::from(bits));
+        }
+        for columns in [1, 7] {
+            let b =
+                Array::new(Kind::Mpf, SUNZI_COL_MAJOR, (order, columns), |row, col| number((row + col) as u64, 256));
+            let (before, b_matrix) = (b.matrix(all), b.describe());
+            let solution = want.solve(&rust, &before, b.result_bits(all)).unwrap();
+            // SAFETY: all are live.
+            ctx.ok(unsafe { sunzi_factor_solve(ctx.0, factor, &b_matrix) }, "solve");
+            b.check(&solution, &before, all, "solve");
+        }
+        let log_det = Float::new(500);
+        // SAFETY: all are live.
+        ctx.ok(unsafe { sunzi_factor_log_det(ctx.0, factor, &scalar(&log_det)) }, "log det");
+        assert_eq!(log_det, log_det_of(want.factor(), 500));
+        for kind in KINDS {
+            // Fewer bits than the factor has, and more.
+            for bits in [128, 512] {
+                let blank = Matrix::zeros(order, order, bits).unwrap();
+                let got = triangle(kind, SUNZI_COL_MAJOR, SUNZI_UPPER, &blank);
+                // SAFETY: all are live.
+                ctx.ok(unsafe { sunzi_factor_get(ctx.0, factor, SUNZI_UPPER, &got.describe()) }, "get");
+                let upper = want.factor().transposed().to_matrix().unwrap();
+                check_triangle(&got, &upper, SUNZI_UPPER, kind, "get");
+            }
+        }
+        // SAFETY: live, and not used again.
+        unsafe { sunzi_factor_free(factor) };
+    }
+}
+
+#[test]
+fn trsm_has_the_bits_of_rust() {
+    let (ctx, rust) = (Ctx::new(2), rust());
+    let mut case = 0;
+    for (order, columns) in [(0, 2), (1, 1), (2, 0), (9, 5), (25, 30)] {
+        for uplo in [SUNZI_LOWER, SUNZI_UPPER] {
+            for trans in [SUNZI_NO_TRANS, SUNZI_TRANS] {
+                for diag in [SUNZI_NON_UNIT, SUNZI_UNIT] {
+                    for side in [SUNZI_LEFT, SUNZI_RIGHT] {
+                        case += 1;
+                        trsm_case(&ctx, &rust, (order, columns), (side, uplo, trans, diag), case);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn trsm_case(
+    ctx: &Ctx,
+    rust: &Context,
+    (order, columns): (usize, usize),
+    (side, uplo, trans, diag): (i32, i32, i32, i32),
+    case: usize,
+) {
+    let what = format!("order {order}, side {side}, uplo {uplo}, trans {trans}, diag {diag}, case {case}");
+    let (kind, layout) = (KINDS[case % 3], LAYOUTS[case / 3 % 2]);
+    let counts = |row: usize, col: usize| within(uplo, row, col) && (row != col || diag == SUNZI_NON_UNIT);
+    let t = Array::new(kind, layout, (order, order), |row, col| match counts(row, col) {
+        false if kind == Kind::Mpfr => Float::with_val(40, rug::float::Special::Nan),
+        _ if row == col => number(row as u64, 200).abs() + 3u32,
+        _ => number((row * 100 + col) as u64, 200) >> 3,
+    });
+    let shape = if side == SUNZI_LEFT { (order, columns) } else { (columns, order) };
+    let b = Array::new(KINDS[case / 2 % 3], layout, shape, |row, col| number((row * 31 + col) as u64, 256));
+    let alpha = (!case.is_multiple_of(3)).then(|| number(4, 100));
+    let options = TrsmOptions {
+        side: if side == SUNZI_LEFT { Side::Left } else { Side::Right },
+        uplo: uplo_of(uplo),
+        op: if trans == SUNZI_TRANS { Op::Transpose } else { Op::NoTranspose },
+        diag: if diag == SUNZI_UNIT { Diag::Unit } else { Diag::NonUnit },
+        alpha: alpha.as_ref(),
+    };
+    let (before, bits) = (b.matrix(all), b.result_bits(all));
+    let want = trsm(rust, &t.matrix(counts), &before, bits, &options).unwrap();
+    let (t_matrix, b_matrix) = (t.describe(), b.describe());
+    let pointed = alpha.as_ref().map(scalar);
+    let alpha = pointed.as_ref().map_or(ptr::null(), ptr::from_ref);
+    // SAFETY: all arrays are live.
+    ctx.ok(unsafe { sunzi_trsm(ctx.0, side, uplo, trans, diag, alpha, &t_matrix, &b_matrix) }, &what);
+    b.check(&want, &before, all, &what);
+}
+
+#[test]
+fn bad_pivots_are_named_and_leave_the_matrix_as_it_was() {
+    let ctx = Ctx::new(1);
+    for bad in [0, 3, 9] {
+        let mut matrix = definite(10, 128, 5);
+        matrix.set_f64(bad, bad, -1.0).unwrap();
+        for kind in KINDS {
+            let a = Array::of(kind, SUNZI_ROW_MAJOR, &matrix);
+            // SAFETY: the array is live.
+            let status = unsafe { sunzi_cholesky(ctx.0, SUNZI_LOWER, &a.describe()) };
+            assert_eq!(status, sunzi_status::SUNZI_NOT_POSITIVE_DEFINITE);
+            assert!(ctx.message().contains(&format!("index {bad}")), "{}", ctx.message());
+            assert_eq!(ctx.place(), (bad as i64, bad as i64));
+            a.check(&matrix, &matrix, all, "a failed factorisation");
+        }
+    }
+    let zero = Array::new(Kind::Mpfr, SUNZI_COL_MAJOR, (4, 4), |row, _| Float::with_val(64, 3 - row as i32));
+    let b = Array::new(Kind::Mpfr, SUNZI_COL_MAJOR, (4, 1), |_, _| Float::with_val(64, 1));
+    let (t, b, none) = (zero.describe(), b.describe(), ptr::null());
+    let (left, upper, no, full) = (SUNZI_LEFT, SUNZI_UPPER, SUNZI_NO_TRANS, SUNZI_NON_UNIT);
+    // SAFETY: all arrays are live.
+    let statuses = unsafe {
+        [
+            sunzi_trsm(ctx.0, left, upper, no, full, none, &t, &b),
+            sunzi_cholesky_solve(ctx.0, upper, &t, &b),
+            sunzi_log_det(ctx.0, &t, &scalar(&Float::new(64))),
+        ]
+    };
+    assert_eq!(statuses, [sunzi_status::SUNZI_SINGULAR; 3]);
+    assert_eq!(ctx.place(), (3, 3));
+}

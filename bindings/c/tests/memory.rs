@@ -1,0 +1,116 @@
+//! What calls take beside the caller's arrays: as planned, within the limit, nothing new the second time.
+//!
+//! One test, since the counter sees all threads of the process.
+
+mod common;
+
+use common::{Array, Ctx, Kind, definite, number};
+use std::ptr;
+use sunzi_c::sunzi_status::*;
+use sunzi_c::*;
+
+const BITS: u32 = 512;
+
+fn filled(kind: Kind, rows: usize, cols: usize) -> Array {
+    Array::new(kind, SUNZI_COL_MAJOR, (rows, cols), |row, col| number((row + 1000 * col) as u64, BITS))
+}
+
+fn format_of(kind: Kind) -> i32 {
+    if kind == Kind::Mpfr { SUNZI_MPFR } else { SUNZI_LIMBS }
+}
+
+fn syrk(ctx: &Ctx, a: &Array, c: &Array) -> sunzi_status {
+    let (a, c, none) = (a.describe(), c.describe(), ptr::null());
+    // SAFETY: all arrays are live.
+    unsafe { sunzi_syrk(ctx.0, SUNZI_LOWER, SUNZI_TRANS, none, &a, none, &c) }
+}
+
+fn planned(ctx: &Ctx, kind: Kind, n: usize, k: usize) -> sunzi_plan {
+    let mut plan = sunzi_plan::default();
+    let (n, k, bits) = (n as i64, k as i64, i64::from(BITS));
+    // SAFETY: both are live.
+    ctx.ok(unsafe { sunzi_plan_syrk(ctx.0, format_of(kind), n, k, bits, bits, &mut plan) }, "plan");
+    plan
+}
+
+/// A first call takes what was planned, to a twentieth.
+fn check_peak(report: &sunzi_report, plan: &sunzi_plan, what: &str) {
+    assert_eq!((report.planned_bytes, report.copied_bytes), (plan.planned_bytes, plan.copied_bytes), "{what}");
+    assert!(report.peak_bytes <= plan.planned_bytes, "{what}: {report:?}");
+    assert!(report.peak_bytes * 100 >= plan.planned_bytes * 90, "{what}: {report:?}");
+}
+
+#[test]
+fn calls_take_what_is_planned() {
+    let (n, k) = (200, 300);
+    for kind in [Kind::Mpfr, Kind::Limbs] {
+        let (a, c) = (filled(kind, k, n), filled(kind, n, n));
+        for threads in [1, 2] {
+            let ctx = Ctx::new(threads);
+            let plan = planned(&ctx, kind, n, k);
+            let what = format!("syrk, {kind:?}, {threads} threads");
+            ctx.ok(syrk(&ctx, &a, &c), &what);
+            check_peak(&ctx.report(), &plan, &what);
+            ctx.ok(syrk(&ctx, &a, &c), &what);
+            let again = ctx.report();
+            assert!(again.peak_bytes < 64 << 10, "{what}: a second call allocates {} bytes", again.peak_bytes);
+            assert_eq!(again.precision_bits, i64::from(BITS));
+        }
+        limits(kind, &a, &c, (n, k));
+    }
+    gemm_and_cholesky();
+}
+
+/// Under a limit: the least that is named is enough, one byte less is not, and the peak stays within.
+fn limits(kind: Kind, a: &Array, c: &Array, (n, k): (usize, usize)) {
+    let with = |memory_bytes| Ctx::with(&sunzi_options { threads: 1, memory_bytes, ..sunzi_options_default() });
+    let copies = planned(&with(0), kind, n, k).copied_bytes;
+    let tight = with(copies);
+    assert_eq!(syrk(&tight, a, c), SUNZI_MEMORY_LIMIT);
+    let message = tight.message();
+    assert!(message.contains(&format!("a memory limit of {copies} bytes is too small")), "{message}");
+    let digits = message.split("at least ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+    let least = digits.parse::<u64>().unwrap();
+    assert_eq!(syrk(&with(least - 1), a, c), SUNZI_MEMORY_LIMIT);
+    for limit in [least, least + least / 3] {
+        let ctx = with(limit);
+        for _ in 0..2 {
+            ctx.ok(syrk(&ctx, a, c), "under a limit");
+            let report = ctx.report();
+            assert!(report.planned_bytes <= limit && report.peak_bytes <= limit + (64 << 10), "{limit}: {report:?}");
+        }
+    }
+}
+
+fn gemm_and_cholesky() {
+    let (m, n, k, bits) = (150, 180, 220, i64::from(BITS));
+    let ctx = Ctx::new(1);
+    let (a, b, c) = (filled(Kind::Mpfr, m, k), filled(Kind::Mpfr, k, n), filled(Kind::Mpfr, m, n));
+    let (a, b, target, none, no) = (a.describe(), b.describe(), c.describe(), ptr::null(), SUNZI_NO_TRANS);
+    let mut plan = sunzi_plan::default();
+    let (rows, cols, inner) = (m as i64, n as i64, k as i64);
+    // SAFETY: all arrays are live.
+    unsafe {
+        ctx.ok(sunzi_plan_gemm(ctx.0, SUNZI_MPFR, rows, cols, inner, bits, bits, &mut plan), "plan");
+        ctx.ok(sunzi_gemm(ctx.0, no, no, none, &a, &b, none, &target), "gemm");
+    }
+    check_peak(&ctx.report(), &plan, "gemm");
+
+    let ctx = Ctx::new(1);
+    let array = Array::of(Kind::Mpfr, SUNZI_COL_MAJOR, &definite(n, BITS, 2));
+    let matrix = array.describe();
+    // SAFETY: all arrays are live.
+    unsafe {
+        ctx.ok(sunzi_plan_cholesky(ctx.0, SUNZI_MPFR, cols, bits, &mut plan), "plan");
+        ctx.ok(sunzi_cholesky(ctx.0, SUNZI_LOWER, &matrix), "cholesky");
+    }
+    check_peak(&ctx.report(), &plan, "cholesky");
+    // SAFETY: all are live, or null on purpose.
+    unsafe {
+        ctx.ok(sunzi_context_release(ctx.0), "release");
+        assert_eq!(sunzi_plan_cholesky(ctx.0, SUNZI_MPFR, -1, bits, &mut plan), SUNZI_INVALID_SIZE);
+        assert_eq!(sunzi_plan_cholesky(ctx.0, 17, cols, bits, &mut plan), SUNZI_INVALID_ARGUMENT);
+        assert_eq!(sunzi_plan_cholesky(ctx.0, SUNZI_MPFR, cols, 1, &mut plan), SUNZI_PRECISION);
+        assert_eq!(sunzi_plan_cholesky(ctx.0, SUNZI_MPFR, cols, bits, ptr::null_mut()), SUNZI_NULL_POINTER);
+    }
+}
