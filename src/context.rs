@@ -39,14 +39,14 @@ pub struct Context {
     threads: usize,
     memory_bytes: Option<u64>,
     kernel: Option<&'static dyn PlaneKernel>,
-    devices: DeviceSet,
+    devices: Arc<DeviceSet>,
     self_check: bool,
     freivalds: bool,
     progress: Option<Arc<ProgressCallback>>,
-    pool: Option<rayon::ThreadPool>,
-    engines: Mutex<Vec<KeptEngine>>,
-    tile_engines: Mutex<Vec<KeptTileEngine>>,
-    workspace: Mutex<Workspace>,
+    pool: Option<Arc<rayon::ThreadPool>>,
+    engines: Arc<Mutex<Vec<KeptEngine>>>,
+    tile_engines: Arc<Mutex<Vec<KeptTileEngine>>>,
+    workspace: Arc<Mutex<Workspace>>,
 }
 
 struct KeptEngine {
@@ -254,19 +254,20 @@ impl ContextBuilder {
         let pool = (threads > 1)
             .then(|| rayon::ThreadPoolBuilder::new().num_threads(threads).build())
             .transpose()
-            .map_err(|error| Error::InvalidArgument(format!("cannot start {threads} threads: {error}")))?;
+            .map_err(|error| Error::InvalidArgument(format!("cannot start {threads} threads: {error}")))?
+            .map(Arc::new);
         Ok(Context {
             threads,
             memory_bytes: self.memory_bytes,
             kernel,
-            devices,
+            devices: Arc::new(devices),
             self_check: self.self_check,
             freivalds: self.freivalds,
             progress: self.progress,
             pool,
-            engines: Mutex::default(),
-            tile_engines: Mutex::default(),
-            workspace: Mutex::default(),
+            engines: Arc::default(),
+            tile_engines: Arc::default(),
+            workspace: Arc::default(),
         })
     }
 }
@@ -305,6 +306,25 @@ impl Context {
     /// A builder.
     pub fn builder() -> ContextBuilder {
         ContextBuilder::default()
+    }
+
+    /// The same context with another progress callback: choices, threads and all that is kept between calls are shared.
+    ///
+    /// For a caller who wants to follow, or to cancel, one call among several that share a context. Costs a few words.
+    pub fn with_progress(&self, callback: impl Fn(Progress) -> bool + Send + Sync + 'static) -> Context {
+        Context {
+            threads: self.threads,
+            memory_bytes: self.memory_bytes,
+            kernel: self.kernel,
+            devices: self.devices.clone(),
+            self_check: self.self_check,
+            freivalds: self.freivalds,
+            progress: Some(Arc::new(callback)),
+            pool: self.pool.clone(),
+            engines: self.engines.clone(),
+            tile_engines: self.tile_engines.clone(),
+            workspace: self.workspace.clone(),
+        }
     }
 
     /// Number of worker threads.
