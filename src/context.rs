@@ -44,9 +44,15 @@ pub struct Context {
     freivalds: bool,
     progress: Option<Arc<ProgressCallback>>,
     pool: Option<Arc<rayon::ThreadPool>>,
-    engines: Arc<Mutex<Vec<KeptEngine>>>,
-    tile_engines: Arc<Mutex<Vec<KeptTileEngine>>>,
-    workspace: Arc<Mutex<Workspace>>,
+    kept: Arc<Kept>,
+}
+
+/// What calls leave for the next ones.
+#[derive(Default)]
+struct Kept {
+    engines: Mutex<Vec<KeptEngine>>,
+    tile_engines: Mutex<Vec<KeptTileEngine>>,
+    workspace: Mutex<Workspace>,
 }
 
 struct KeptEngine {
@@ -254,8 +260,7 @@ impl ContextBuilder {
         let pool = (threads > 1)
             .then(|| rayon::ThreadPoolBuilder::new().num_threads(threads).build())
             .transpose()
-            .map_err(|error| Error::InvalidArgument(format!("cannot start {threads} threads: {error}")))?
-            .map(Arc::new);
+            .map_err(|error| Error::InvalidArgument(format!("cannot start {threads} threads: {error}")))?;
         Ok(Context {
             threads,
             memory_bytes: self.memory_bytes,
@@ -264,10 +269,8 @@ impl ContextBuilder {
             self_check: self.self_check,
             freivalds: self.freivalds,
             progress: self.progress,
-            pool,
-            engines: Arc::default(),
-            tile_engines: Arc::default(),
-            workspace: Arc::default(),
+            pool: pool.map(Arc::new),
+            kept: Arc::default(),
         })
     }
 }
@@ -306,25 +309,6 @@ impl Context {
     /// A builder.
     pub fn builder() -> ContextBuilder {
         ContextBuilder::default()
-    }
-
-    /// The same context with another progress callback: choices, threads and all that is kept between calls are shared.
-    ///
-    /// For a caller who wants to follow, or to cancel, one call among several that share a context. Costs a few words.
-    pub fn with_progress(&self, callback: impl Fn(Progress) -> bool + Send + Sync + 'static) -> Context {
-        Context {
-            threads: self.threads,
-            memory_bytes: self.memory_bytes,
-            kernel: self.kernel,
-            devices: self.devices.clone(),
-            self_check: self.self_check,
-            freivalds: self.freivalds,
-            progress: Some(Arc::new(callback)),
-            pool: self.pool.clone(),
-            engines: self.engines.clone(),
-            tile_engines: self.tile_engines.clone(),
-            workspace: self.workspace.clone(),
-        }
     }
 
     /// Number of worker threads.
@@ -381,6 +365,23 @@ impl Context {
         }
     }
 
+    /// The same context with another progress callback: threads, tables and kept memory are shared with this one.
+    ///
+    /// For a caller who follows, or may cancel, one call among several that share a context.
+    pub fn with_progress(&self, callback: impl Fn(Progress) -> bool + Send + Sync + 'static) -> Context {
+        Context {
+            threads: self.threads,
+            memory_bytes: self.memory_bytes,
+            kernel: self.kernel,
+            devices: self.devices.clone(),
+            self_check: self.self_check,
+            freivalds: self.freivalds,
+            progress: Some(Arc::new(callback)),
+            pool: self.pool.clone(),
+            kept: self.kept.clone(),
+        }
+    }
+
     /// Tells the progress callback, if any.
     ///
     /// # Errors
@@ -397,7 +398,7 @@ impl Context {
     /// # Errors
     /// Those of [`PlaneKernel::prepare`].
     pub fn engine(&self, kernel: &'static dyn PlaneKernel, spec: EngineSpec) -> Result<Arc<dyn PlaneEngine>> {
-        let mut engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut engines = self.kept.engines.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = engines.iter().position(|kept| kept.kernel == kernel.name() && kept.spec == spec) {
             let kept = engines.remove(at);
             engines.push(kept); // the last place is the most recent use
@@ -418,7 +419,7 @@ impl Context {
     /// # Errors
     /// Those of [`PlaneKernel::tile_engine`].
     pub fn tile_engine(&self, kernel: &'static dyn PlaneKernel, working_bits: u32) -> Result<Arc<dyn TileEngine>> {
-        let mut engines = self.tile_engines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut engines = self.kept.tile_engines.lock().unwrap_or_else(PoisonError::into_inner);
         let known = |kept: &KeptTileEngine| kept.kernel == kernel.name() && kept.working_bits == working_bits;
         if let Some(at) = engines.iter().position(known) {
             let kept = engines.remove(at);
@@ -445,7 +446,7 @@ impl Context {
 
     /// The windows and scratch kept between calls. A call that overlaps another on the same context gets new ones.
     pub fn workspace(&self) -> WorkspaceLease<'_> {
-        let workspace = std::mem::take(&mut *self.workspace.lock().unwrap_or_else(PoisonError::into_inner));
-        WorkspaceLease { home: &self.workspace, workspace }
+        let workspace = std::mem::take(&mut *self.kept.workspace.lock().unwrap_or_else(PoisonError::into_inner));
+        WorkspaceLease { home: &self.kept.workspace, workspace }
     }
 }

@@ -27,14 +27,8 @@ const LAYERS: &[&[&str]] = &[
 ];
 
 /// Where `unsafe` may stand.
-const UNSAFE_FOLDERS: &[&str] = &[
-    "src/kernels/",
-    "src/device/",
-    "src/store/",
-    "src/comm/",
-    "src/rivals/",
-    "bindings/python/src/native/",
-];
+const UNSAFE_FOLDERS: &[&str] =
+    &["src/kernels/", "src/device/", "src/store/", "src/comm/", "src/rivals/", "bindings/python/src/native/"];
 
 const FILE_LINES: usize = 500;
 const FUNCTION_LINES: usize = 70;
@@ -218,7 +212,9 @@ fn every_file_is_reached_by_a_mod_line() {
     // Cargo finds the files directly in these folders by itself.
     let is_target = |path: &str| {
         let inside = path.strip_prefix("tests/").or(path.strip_prefix("benches/"));
-        path == "fuzz/src/lib.rs" || path.starts_with("bindings/") && path.ends_with("/src/lib.rs") || inside.is_some_and(|inside| !inside.contains('/'))
+        path == "fuzz/src/lib.rs"
+            || path.starts_with("bindings/") && path.ends_with("/src/lib.rs")
+            || inside.is_some_and(|inside| !inside.contains('/'))
     };
     reached.extend(files.iter().filter(|file| is_target(&file.path)).map(|file| file.path.clone()));
     let fuzz = fs::read_to_string(root().join("fuzz/Cargo.toml")).unwrap_or_default();

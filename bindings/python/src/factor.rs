@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 /// >>> factor.solve(["8", "13"])[0][:20]
 /// '1.500000000000000000'
 /// >>> factor.log_det()[:20]
-/// '3.583518938456110000'
+/// '3.583518938456110001'
 #[pyclass(frozen, module = "sunzi")]
 pub struct Cholesky {
     factor: sunzi::Cholesky,

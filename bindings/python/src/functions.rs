@@ -13,7 +13,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rug::Float;
 use serde::Serialize;
-use sunzi::{CholeskyOptions, Diag, Error, GemmOptions, Op, Outcome, RefineOptions, Side, SyrkOptions, TrsmOptions, Uplo};
+use sunzi::{
+    CholeskyOptions, Diag, Error, GemmOptions, Op, Outcome, RefineOptions, Side, SyrkOptions, TrsmOptions, Uplo,
+};
 
 const TRIANGLES: &[(&str, Uplo)] = &[("lower", Uplo::Lower), ("upper", Uplo::Upper)];
 
@@ -122,7 +124,8 @@ fn multiply(
         return Ok((sunzi::syrk_with(ctx, b.view(), bits, &options)?, Form::Symmetric));
     }
     let accumulate = terms.accumulate.as_ref().map(Window::to_whole).transpose()?;
-    let options = GemmOptions { exact_integers, alpha, beta, accumulate: accumulate.as_deref(), ..GemmOptions::default() };
+    let options =
+        GemmOptions { exact_integers, alpha, beta, accumulate: accumulate.as_deref(), ..GemmOptions::default() };
     Ok((sunzi::gemm_with(ctx, a.view(), b.view(), bits, &options)?, Form::General))
 }
 

@@ -16,6 +16,7 @@ mod kind;
 mod matrix;
 mod native;
 mod output;
+mod packages;
 mod window;
 
 use pyo3::prelude::*;
@@ -28,7 +29,7 @@ fn kernels() -> Vec<&'static str> {
 }
 
 /// The native half of the package.
-#[pymodule]
+#[pymodule(gil_used = true)]
 fn _sunzi(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<context::Context>()?;

@@ -11,11 +11,11 @@ use crate::output::{Form, Maker, Shape, assemble};
 use crate::window::Window;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyType};
+use pyo3::types::{PyBytes, PyDict, PyTuple};
 use rug::Integer;
 use std::path::{Path, PathBuf};
-use sunzi::math::float::{FloatRef, Head};
 use sunzi::front::formats::{self, FileFormat, ReadOptions, Source, WriteOptions};
+use sunzi::math::float::{FloatRef, Head};
 
 /// A matrix of big floats of one precision, which never changes.
 ///
@@ -259,7 +259,8 @@ impl Matrix {
         let Ok(other) = other.cast::<Matrix>() else { return false };
         let (a, b) = (self.window.view(), other.get().window.view());
         let equal = |row, col| odd(a.get(row, col)) == odd(b.get(row, col));
-        (a.rows(), a.cols()) == (b.rows(), b.cols()) && (0..a.rows()).all(|row| (0..a.cols()).all(|col| equal(row, col)))
+        (a.rows(), a.cols()) == (b.rows(), b.cols())
+            && (0..a.rows()).all(|row| (0..a.cols()).all(|col| equal(row, col)))
     }
 
     /// The lower triangular factor, a `Matrix`; see `sunzi.cholesky`. `sunzi.Cholesky` is for several solves.
@@ -382,10 +383,10 @@ impl Matrix {
         Ok(Matrix { window: loaded.matrix.into(), kind })
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>, &'static str))> {
-        let class: Bound<'py, PyType> = slf.get_type();
-        let matrix = slf.get();
-        Ok((class.getattr("from_bytes")?, (matrix.to_bytes(slf.py())?, matrix.kind.name())))
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
+        let (py, matrix) = (slf.py(), slf.get());
+        let arguments = (matrix.to_bytes(py)?, matrix.kind.name()).into_pyobject(py)?;
+        (slf.get_type().getattr("from_bytes")?, arguments).into_pyobject(py)
     }
 
     fn __repr__(&self) -> String {

@@ -1,6 +1,7 @@
 //! What holds numbers, taken apart: lists, NumPy arrays, matrices of mpmath and flint.
 
 use crate::kind::Container;
+use crate::packages::loaded;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -52,11 +53,10 @@ pub fn unpack<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Unpacked<
 
 /// Whether `object` is a NumPy array.
 pub fn is_array(object: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let modules = object.py().import("sys")?.getattr("modules")?;
-    if !modules.contains("numpy")? {
-        return Ok(false);
+    match loaded(object.py(), "numpy")? {
+        Some(numpy) => object.is_instance(&numpy.getattr("ndarray")?),
+        None => Ok(false),
     }
-    object.is_instance(&modules.get_item("numpy")?.getattr("ndarray")?)
 }
 
 fn is_row(object: &Bound<'_, PyAny>) -> PyResult<bool> {

@@ -159,7 +159,8 @@ impl Refusal {
             Refusal::Value(message) => PyValueError::new_err(format!("entry at row {row}, column {column} {message}")),
             Refusal::Raised(error) => error,
             Refusal::Type => {
-                let name = object.get_type().fully_qualified_name().map_or_else(|_| "?".into(), |name| name.to_string());
+                let name =
+                    object.get_type().fully_qualified_name().map_or_else(|_| "?".into(), |name| name.to_string());
                 PyTypeError::new_err(format!(
                     "entry at row {row}, column {column} is of type {name}: use mpmath.mpf, gmpy2.mpfr, mpz or mpq, \
                      flint.arb, fmpz or fmpq, fractions.Fraction, int, float, or a decimal string"

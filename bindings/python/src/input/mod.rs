@@ -111,7 +111,8 @@ impl<'py> Survey<'py> {
                 let bits = if rounds { exact_bits.max(precision_bits) } else { exact_bits };
                 let mut matrix = sunzi::Matrix::zeros(rows, cols, bits).or_raise(py)?;
                 let gmpy2 = Gmpy2::loaded(py)?;
-                let mut store = Store { matrix: &mut matrix, limbs: &limbs, precision_bits, gmpy2, scratch: Vec::new() };
+                let mut store =
+                    Store { matrix: &mut matrix, limbs: &limbs, precision_bits, gmpy2, scratch: Vec::new() };
                 for (index, entry) in entries.iter().enumerate() {
                     store.put(entry, index / cols, index % cols).or_raise(py)?;
                 }
@@ -139,7 +140,9 @@ fn look_at<'py>(
 ) -> PyResult<(NumberKind, Option<u32>, Source<'py>)> {
     let mut reader = Reader::new(py)?;
     let mut entries = Vec::new();
-    entries.try_reserve_exact(objects.len()).map_err(|_| pyo3::exceptions::PyMemoryError::new_err("too many entries"))?;
+    entries
+        .try_reserve_exact(objects.len())
+        .map_err(|_| pyo3::exceptions::PyMemoryError::new_err("too many entries"))?;
     for (index, object) in objects.iter().enumerate() {
         let (row, col) = (index / cols, index % cols);
         entries.push(match part.holds(row, col) {
@@ -199,7 +202,8 @@ impl Store<'_> {
             Entry::Decimal(text) => {
                 let parsed = Float::parse(&**text).expect("it has been parsed before");
                 let value = Float::with_val(self.precision_bits, parsed);
-                let zero = !text.bytes().take_while(|byte| !b"eE".contains(byte)).any(|byte| (b'1'..=b'9').contains(&byte));
+                let zero =
+                    !text.bytes().take_while(|byte| !b"eE".contains(byte)).any(|byte| (b'1'..=b'9').contains(&byte));
                 if value.is_zero() != zero {
                     let exponent = -MAXIMUM_EXPONENT - 1;
                     return Err(Error::ExponentRange { row, column: col, exponent, limit: MAXIMUM_EXPONENT });

@@ -5,6 +5,7 @@
 //! Before the first use, objects with known limbs must show them at these places; else, or with `SUNZI_GMPY2=portable`
 //! in the environment, [`Gmpy2::layout`] is `None` and callers go through gmpy2's Python methods.
 
+use crate::packages::loaded;
 use gmp_mpfr_sys::gmp::mpz_t;
 use gmp_mpfr_sys::mpfr::mpfr_t;
 use pyo3::exceptions::PyMemoryError;
@@ -88,11 +89,10 @@ impl Gmpy2 {
         if let Some(known) = STATE.get(py) {
             return Ok(Some(known));
         }
-        let modules = py.import("sys")?.getattr("modules")?;
-        if !modules.contains("gmpy2")? {
-            return Ok(None);
+        match loaded(py, "gmpy2")? {
+            Some(module) => STATE.get_or_try_init(py, || Gmpy2::open(&module)).map(Some),
+            None => Ok(None),
         }
-        STATE.get_or_try_init(py, || Gmpy2::open(py)).map(Some)
     }
 
     /// gmpy2, imported now where it was not.
@@ -104,13 +104,12 @@ impl Gmpy2 {
         Ok(Gmpy2::loaded(py)?.expect("it has just been imported"))
     }
 
-    fn open(py: Python<'_>) -> PyResult<Gmpy2> {
-        let module = py.import("gmpy2")?;
+    fn open(module: &Bound<'_, PyModule>) -> PyResult<Gmpy2> {
         let class = |name: &str| -> PyResult<Py<PyType>> { Ok(module.getattr(name)?.cast_into::<PyType>()?.unbind()) };
         let mut gmpy2 = Gmpy2 { mpfr: class("mpfr")?, mpz: class("mpz")?, mpq: class("mpq")?, layout: None };
         let portable = std::env::var_os("SUNZI_GMPY2").is_some_and(|value| value == "portable");
         if !portable {
-            gmpy2.layout = gmpy2.find_layout(py).ok().flatten();
+            gmpy2.layout = gmpy2.find_layout(module.py()).ok().flatten();
         }
         Ok(gmpy2)
     }
@@ -175,7 +174,7 @@ impl Layout {
     pub fn mpfr<'a>(&self, object: &'a Bound<'_, PyAny>) -> Parts<'a> {
         // SAFETY: as in `precision_bits`.
         let value = unsafe { &(*object.as_ptr().cast::<MpfrObject>()).value };
-        match value.exp as i64 {
+        match value.exp {
             EXPONENT_ZERO => Parts::Zero,
             EXPONENT_NAN => Parts::Nan,
             EXPONENT_INFINITE => Parts::Infinite,
@@ -205,7 +204,12 @@ impl Layout {
     ///
     /// # Errors
     /// `MemoryError`; `ValueError` for a precision that MPFR does not have.
-    pub fn make_mpfr<'py>(&self, py: Python<'py>, precision_bits: u32, parts: Parts<'_>) -> PyResult<Bound<'py, PyAny>> {
+    pub fn make_mpfr<'py>(
+        &self,
+        py: Python<'py>,
+        precision_bits: u32,
+        parts: Parts<'_>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         // SAFETY: the function makes a new object of at least 2 bits without looking at a context, or sets an error.
         let object = unsafe { (self.new_mpfr)(c_long::from(precision_bits as i32), std::ptr::null_mut()) };
         // SAFETY: what it returns is a new reference, or null with an error set.
@@ -218,7 +222,7 @@ impl Layout {
         // Not computed yet, and exact: gmpy2 leaves the second as it was in an object used before.
         (*hash, *ternary) = (-1, 0);
         value.sign = 1;
-        value.exp = EXPONENT_ZERO as _;
+        value.exp = EXPONENT_ZERO;
         match parts {
             Parts::Finite { negative, exponent, limbs } => {
                 assert_eq!(limbs.len(), limbs_for(precision_bits), "limbs of {precision_bits} bits");
@@ -226,11 +230,11 @@ impl Layout {
                 let room = unsafe { std::slice::from_raw_parts_mut(value.d.as_ptr().cast::<u64>(), limbs.len()) };
                 room.copy_from_slice(limbs);
                 value.sign = if negative { -1 } else { 1 };
-                value.exp = exponent as _;
+                value.exp = exponent;
             }
             Parts::Zero => {}
-            Parts::Nan => value.exp = EXPONENT_NAN as _,
-            Parts::Infinite => value.exp = EXPONENT_INFINITE as _,
+            Parts::Nan => value.exp = EXPONENT_NAN,
+            Parts::Infinite => value.exp = EXPONENT_INFINITE,
         }
         Ok(object)
     }

@@ -47,12 +47,7 @@ pub fn give<'py>(py: Python<'py>, result: sunzi::Matrix, form: Form, shape: Shap
 ///
 /// # Errors
 /// As [`give`].
-pub fn assemble<'py>(
-    py: Python<'py>,
-    view: &MatrixView<'_>,
-    form: Form,
-    shape: Shape,
-) -> PyResult<Bound<'py, PyAny>> {
+pub fn assemble<'py>(py: Python<'py>, view: &MatrixView<'_>, form: Form, shape: Shape) -> PyResult<Bound<'py, PyAny>> {
     let (rows, cols) = (view.rows(), view.cols());
     let array_of = |array: Bound<'py, PyAny>| match shape.container.is_flat() {
         true => Ok(array),
@@ -71,9 +66,7 @@ pub fn assemble<'py>(
             array.set_item(pyo3::types::PySlice::full(py), PyList::new(py, numbers)?)?;
             array_of(array)
         }
-        Container::ArbMat => {
-            py.import("flint")?.getattr("arb_mat")?.call1((rows, cols, PyList::new(py, numbers)?))
-        }
+        Container::ArbMat => py.import("flint")?.getattr("arb_mat")?.call1((rows, cols, PyList::new(py, numbers)?)),
         Container::MpmathMatrix if rows == 0 || cols == 0 => {
             py.import("mpmath")?.getattr("matrix")?.call1((rows, cols))
         }

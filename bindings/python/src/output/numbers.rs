@@ -19,11 +19,20 @@ enum Way<'py> {
     /// `gmpy2.mpfr`, by layout or through hexadecimal digits.
     Mpfr(&'static Gmpy2),
     /// `mpmath.mp.make_mpf`, and how its mantissa is made.
-    Mpf { make: Bound<'py, PyAny>, mantissa: Mantissa<'py> },
+    Mpf {
+        make: Bound<'py, PyAny>,
+        mantissa: Mantissa<'py>,
+    },
     /// `flint.arb`.
-    Arb { class: Bound<'py, PyAny>, mantissa: Mantissa<'py> },
+    Arb {
+        class: Bound<'py, PyAny>,
+        mantissa: Mantissa<'py>,
+    },
     /// `fractions.Fraction`.
-    Fraction { class: Bound<'py, PyAny>, mantissa: Mantissa<'py> },
+    Fraction {
+        class: Bound<'py, PyAny>,
+        mantissa: Mantissa<'py>,
+    },
     Float,
     Text,
 }
@@ -76,9 +85,7 @@ impl<'py> Maker<'py> {
                 };
                 Way::Mpf { make: mpmath.getattr("mp")?.getattr("make_mpf")?, mantissa }
             }
-            NumberKind::Flint => {
-                Way::Arb { class: py.import("flint")?.getattr("arb")?, mantissa: Mantissa::int(py)? }
-            }
+            NumberKind::Flint => Way::Arb { class: py.import("flint")?.getattr("arb")?, mantissa: Mantissa::int(py)? },
             NumberKind::Fraction => {
                 Way::Fraction { class: py.import("fractions")?.getattr("Fraction")?, mantissa: Mantissa::int(py)? }
             }
