@@ -71,15 +71,16 @@ def main() -> None:
     print("sunzi.cholesky, mpmath:     ", ours(runs, lambda r: sunzi.cholesky(matrix, context=context, report=r)))
     corner = matrix[:small, :small]
     slow = best(min(runs, 3), lambda: mpmath.cholesky(corner)) * (order / small) ** 3
-    print(f"mpmath.cholesky:             {slow:.1f} s from order {small}: {slow / seconds:.0f} times as long as gmpy2.mpfr")
+    ratio = slow / seconds
+    print(f"mpmath.cholesky:             {slow:.1f} s from order {small}: {ratio:.0f} times as long as gmpy2.mpfr")
 
     b = [[gmpy2.mpfr(i, precision)] for i in range(order)]
     print("sunzi.solve, gmpy2.mpfr:    ", ours(runs, lambda r: sunzi.solve(a, b, context=context, report=r)))
-    balls, right_side = sunzi.Matrix(a).to_flint(), sunzi.Matrix(b).to_flint()
-    print("sunzi.solve, flint.arb_mat: ", ours(runs, lambda r: sunzi.solve(balls, right_side, context=context, report=r)))
+    balls, right = sunzi.Matrix(a).to_flint(), sunzi.Matrix(b).to_flint()
+    print("sunzi.solve, flint.arb_mat: ", ours(runs, lambda r: sunzi.solve(balls, right, context=context, report=r)))
     seconds = ours.seconds  # type: ignore[attr-defined]
-    flint_seconds = best(1, lambda: balls.solve(right_side))
-    print(f"flint.arb_mat.solve:         {flint_seconds:.1f} s: {flint_seconds / seconds:.1f} times as long as ours on its type")
+    slow = best(1, lambda: balls.solve(right))
+    print(f"flint.arb_mat.solve:         {slow:.1f} s: {slow / seconds:.1f} times as long as ours on its type")
 
 
 if __name__ == "__main__":

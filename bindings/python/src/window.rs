@@ -92,8 +92,8 @@ impl Window {
         Ok(copy.into())
     }
 
-    /// The same entries rounded to `precision_bits` bits, to nearest, ties to even; nothing is copied where they have as
-    /// many.
+    /// The same entries rounded to `precision_bits` bits, to nearest, ties to even; the same memory where they have
+    /// as many.
     ///
     /// # Errors
     /// [`sunzi::Error::Precision`], [`sunzi::Error::OutOfMemory`].

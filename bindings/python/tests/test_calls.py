@@ -22,7 +22,8 @@ import sunzi
 
 def large(order: int = 400, bits: int = 1500) -> sunzi.Matrix:
     """Takes a second or more to factor on one thread."""
-    return sunzi.Matrix([[Fraction(1, i + j + 1) + (i == j) for j in range(order)] for i in range(order)], precision=bits)
+    rows = [[Fraction(1, i + j + 1) + (i == j) for j in range(order)] for i in range(order)]
+    return sunzi.Matrix(rows, precision=bits)
 
 
 def test_progress() -> None:

@@ -1,8 +1,8 @@
 """Dense linear algebra on big floats (about 100 to 4000 bits), through word-size residues.
 
 Functions take lists of rows, NumPy arrays, `mpmath.matrix`, `flint.arb_mat` or `Matrix`, of `mpmath.mpf`, `gmpy2.mpfr`,
-`flint.arb`, `fractions.Fraction`, `int`, `float` or decimal strings, and return the same kind. Results have the same bits
-on any number of threads, kernel or memory limit.
+`flint.arb`, `fractions.Fraction`, `int`, `float` or decimal strings, and return the same kind. Results have the same
+bits on any number of threads, kernel or memory limit.
 
 >>> import sunzi
 >>> sunzi.cholesky([["4", "2"], ["2", "10"]], precision=30)

@@ -2,17 +2,18 @@
 
 Options that all functions share:
 
-precision: bits of the result. By default the largest that the operands bring along: of each `mpfr` its own, of `mpf` and
-    `arb` that of `mpmath.mp` and `flint.ctx`, of `float` 53. `int`, `Fraction` and `str` have none. Operands are taken
-    exactly, but fractions and decimals are rounded to this precision.
+precision: bits of the result. By default the largest that the operands bring along: of each `mpfr` its own, of `mpf`
+    and `arb` that of `mpmath.mp` and `flint.ctx`, of `float` 53. `int`, `Fraction` and `str` have none. Operands are
+    taken exactly, but fractions and decimals are rounded to this precision.
 context: a `Context` (threads, memory limit, kernel); by default one for the process.
-progress: called with `(done, total)` a few times in a second, on the calling thread; an exception in it cancels the call.
+progress: called with `(done, total)` a few times in a second, on the calling thread; an exception in it cancels the
+    call.
 out: a NumPy array of objects or doubles that takes the result and is returned.
 report: a dictionary that takes the numbers of the call: memory planned, kernel, seconds of its parts.
 
-Every function raises `TypeError` and `ValueError` with the place of an entry that cannot be taken, `ValueError` for shapes
-that do not fit, `MemoryLimitError` (a `MemoryError`) with the least limit that would do. The interpreter's lock is free
-while a call computes, and Ctrl-C ends it.
+Every function raises `TypeError` and `ValueError` with the place of an entry that cannot be taken, `ValueError` for
+shapes that do not fit, `MemoryLimitError` (a `MemoryError`) with the least limit that would do. The interpreter's lock
+is free while a call computes, and Ctrl-C ends it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ from sunzi import _sunzi
 from sunzi._sunzi import Context
 
 Progress = Callable[[int, int], object]
-Triangle = Literal["lower", "upper"]
 
 
 def syrk(
@@ -96,7 +96,7 @@ def trsm(
     b: Any,
     *,
     side: Literal["left", "right"] = "left",
-    uplo: Triangle = "lower",
+    uplo: Literal["lower", "upper"] = "lower",
     transpose: bool = False,
     unit: bool = False,
     alpha: Any = None,
@@ -125,7 +125,7 @@ def trsm(
 def cholesky(
     a: Any,
     *,
-    uplo: Triangle = "lower",
+    uplo: Literal["lower", "upper"] = "lower",
     precision: int | None = None,
     context: Context | None = None,
     progress: Progress | None = None,
@@ -154,7 +154,7 @@ def solve(
     a: Any,
     b: Any,
     *,
-    uplo: Triangle = "lower",
+    uplo: Literal["lower", "upper"] = "lower",
     factor_precision: int | None = None,
     precision: int | None = None,
     context: Context | None = None,
@@ -182,7 +182,7 @@ def solve(
 def log_det(
     a: Any,
     *,
-    uplo: Triangle = "lower",
+    uplo: Literal["lower", "upper"] = "lower",
     precision: int | None = None,
     context: Context | None = None,
     progress: Progress | None = None,

@@ -5,6 +5,26 @@ from os import PathLike
 from typing import Any, ClassVar, Literal, final
 
 __version__: str
+__all__ = [
+    "CancelledError",
+    "CheckError",
+    "Cholesky",
+    "Context",
+    "DeviceError",
+    "Matrix",
+    "MemoryLimitError",
+    "NotPositiveDefiniteError",
+    "SingularError",
+    "__version__",
+    "cholesky",
+    "gemm",
+    "kernels",
+    "log_det",
+    "plan",
+    "solve",
+    "syrk",
+    "trsm",
+]
 
 _Progress = Callable[[int, int], object]
 _Triangle = Literal["lower", "upper"]

@@ -200,7 +200,7 @@ impl Layout {
         Parts::Finite { negative: value.size < 0, exponent: count as i64 * 64, limbs }
     }
 
-    /// A new `mpfr` object of `precision_bits` bits; `parts` has as many limbs as that takes, in MPFR's form (asserted).
+    /// A new `mpfr` object of `precision_bits` bits; `parts` has the limbs of that precision (asserted) in MPFR's form.
     ///
     /// # Errors
     /// `MemoryError`; `ValueError` for a precision that MPFR does not have.
