@@ -216,6 +216,38 @@ def test_memory_stays_flat(numbers: str) -> None:
     assert grown < 3 << 20, f"{grown} bytes more after 120 rounds"
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss in kilobytes")
+@pytest.mark.parametrize("operation", ["syrk", "cholesky"])
+def test_memory_is_as_planned(operation: str) -> None:
+    """The peak of a process against the plan, and the operand on top where it is Python numbers."""
+    code = (
+        "import gmpy2, resource, sunzi, sys\n"
+        "n, bits, operation = 300, 1024, sys.argv[1]\n"
+        "peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024\n"
+        "context = sunzi.Context(threads=2)\n"
+        "entry = lambda i, j: gmpy2.mpfr(n if i == j else 1, bits)\n"
+        "rows = [[entry(i, j) for j in range(n)] for i in range(n)]\n"
+        "matrix = sunzi.Matrix(rows)\n"
+        "sizes = (n, n) if operation == 'syrk' else (n,)\n"
+        "planned = sunzi.plan(operation, *sizes, precision=bits, context=context)['planned_bytes']\n"
+        "call, report = getattr(sunzi, operation), {}\n"
+        "before = peak()\n"
+        "call(matrix, context=context, report=report)\n"
+        "print(planned, report['planned_bytes'], peak() - before, matrix.nbytes)\n"
+        "before = peak()\n"
+        "call(rows, context=context)\n"
+        "print(peak() - before)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code, operation], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    planned, reported, grown, operand, grown_with_objects = map(int, run.stdout.split())
+    assert planned == reported
+    # Stacks, and the full matrix of which a syrk computes half.
+    assert grown <= planned + operand + (8 << 20), run.stdout
+    # The operand in the library's form, and new objects for the result.
+    assert grown_with_objects <= planned + 4 * operand + (8 << 20), run.stdout
+
+
 def test_objects_are_not_kept() -> None:
     number = gmpy2.mpfr("1.5", 300)
     array = np.full((20, 20), number, dtype=object)

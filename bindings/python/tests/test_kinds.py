@@ -129,6 +129,13 @@ def test_numpy_types(dtype: str) -> None:
     assert exact_rows(result) == [[10, 14], [14, 20]]
 
 
+def test_lists_of_arrays() -> None:
+    assert sunzi.syrk([np.array([1.0, 2.0]), (3.0, 4.0)]) == [[10.0, 14.0], [14.0, 20.0]]
+    rows = [np.array([gmpy2.mpfr(1), gmpy2.mpfr(2)], dtype=object), [3, 4]]
+    assert exact_rows(sunzi.syrk(rows)) == [[10, 14], [14, 20]]
+    assert sunzi.syrk([np.zeros((2, 2))[0], np.ones(2)])[0][0] == 1.0
+
+
 def test_numpy_scalars_in_lists() -> None:
     row = [np.int64(3), np.float64(0.5), np.float32(0.25), np.uint8(7)]
     assert sunzi.Matrix([row], precision=60).to_list("fraction") == [[3, Fraction(1, 2), Fraction(1, 4), 7]]

@@ -88,6 +88,7 @@ fn rows_of<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Unpacked<'py
             let message = format!("{name} is ragged: row {index} has {length} entries, row 0 has {cols}");
             return Err(PyValueError::new_err(message));
         }
+        let row = if is_array(row)? { row.call_method0("tolist")? } else { row.clone() };
         items.extend(row.extract::<Vec<Bound<'py, PyAny>>>()?);
     }
     Ok(Unpacked { container: Container::Rows, rows: rows.len(), cols, items: Items::Objects(items) })
