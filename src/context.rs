@@ -382,6 +382,23 @@ impl Context {
         }
     }
 
+    /// The same context with another progress callback: threads, tables and kept memory are shared with this one.
+    ///
+    /// For a caller who follows, or may cancel, one call among several that share a context.
+    pub fn with_progress(&self, callback: impl Fn(Progress) -> bool + Send + Sync + 'static) -> Context {
+        Context {
+            threads: self.threads,
+            memory_bytes: self.memory_bytes,
+            kernel: self.kernel,
+            devices: self.devices.clone(),
+            self_check: self.self_check,
+            freivalds: self.freivalds,
+            progress: Some(Arc::new(callback)),
+            pool: self.pool.clone(),
+            kept: self.kept.clone(),
+        }
+    }
+
     /// Tells the progress callback, if any.
     ///
     /// # Errors
