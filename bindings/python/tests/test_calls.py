@@ -259,6 +259,22 @@ def test_objects_are_not_kept() -> None:
     assert sys.getrefcount(number) == before
 
 
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_garbage_collector_is_left_as_it_was(enabled: bool) -> None:
+    was_enabled = gc.isenabled()
+    (gc.enable if enabled else gc.disable)()
+    try:
+        sunzi.syrk([[1.5, 2.5]])
+        assert gc.isenabled() is enabled
+        with pytest.raises(ImportError):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setitem(sys.modules, "mpmath", None)
+                sunzi.Matrix([[1.0]]).to_mpmath()
+        assert gc.isenabled() is enabled
+    finally:
+        (gc.enable if was_enabled else gc.disable)()
+
+
 def test_inputs_do_not_change() -> None:
     array = np.array(sunzi.Matrix(positive_definite(9, seed=8), precision=BITS).to_gmpy2(), dtype=object)
     before = [gmpy2.to_binary(value) for value in array.flat]

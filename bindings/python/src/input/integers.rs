@@ -11,13 +11,15 @@ use rug::integer::Order;
 pub struct Integers<'py> {
     py: Python<'py>,
     int: Bound<'py, PyType>,
+    index: Bound<'py, PyAny>,
     gmpy2: Option<&'static Gmpy2>,
 }
 
 impl<'py> Integers<'py> {
     /// A reader.
     pub fn new(py: Python<'py>) -> PyResult<Integers<'py>> {
-        Ok(Integers { py, int: py.get_type::<PyInt>(), gmpy2: Gmpy2::loaded(py)? })
+        let index = py.import("operator")?.getattr("index")?;
+        Ok(Integers { py, int: py.get_type::<PyInt>(), index, gmpy2: Gmpy2::loaded(py)? })
     }
 
     /// Appends the limbs of `|object|`, least first, and says whether it is negative.
@@ -35,15 +37,16 @@ impl<'py> Integers<'py> {
                 _ => false,
             });
         }
-        if let Ok(small) = object.extract::<i64>() {
+        // A subclass, and another type, may have methods of its own; `__index__` makes a plain one of it.
+        let plain = if object.get_type().is(&self.int) { object.clone() } else { self.index.call1((object,))? };
+        let bits = plain.call_method0(intern!(self.py, "bit_length"))?.extract::<usize>()?;
+        if bits < 64 {
+            let small = plain.extract::<i64>()?;
             limbs.push(small.unsigned_abs());
             return Ok(small < 0);
         }
-        // A subclass may have methods of its own; `int` makes a plain one of it.
-        let plain = self.int.call1((object,))?;
         let negative = plain.lt(0)?;
         let size = if negative { plain.neg()? } else { plain };
-        let bits = size.call_method0(intern!(self.py, "bit_length"))?.extract::<usize>()?;
         let length = bits.div_ceil(64) * 8;
         let bytes = size.call_method1(intern!(self.py, "to_bytes"), (length, intern!(self.py, "little")))?;
         let bytes = bytes.cast_into::<PyBytes>()?;

@@ -1,12 +1,14 @@
 //! Results in the form that the operands had.
 
 mod numbers;
+mod pause;
 
 use crate::input::is_array;
 use crate::kind::{Container, NumberKind};
 use crate::matrix::Matrix;
 use crate::window::Window;
 pub use numbers::Maker;
+use pause::CollectorPause;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyList};
@@ -48,6 +50,7 @@ pub fn give<'py>(py: Python<'py>, result: sunzi::Matrix, form: Form, shape: Shap
 /// # Errors
 /// As [`give`].
 pub fn assemble<'py>(py: Python<'py>, view: &MatrixView<'_>, form: Form, shape: Shape) -> PyResult<Bound<'py, PyAny>> {
+    let _pause = CollectorPause::start(py)?;
     let (rows, cols) = (view.rows(), view.cols());
     let array_of = |array: Bound<'py, PyAny>| match shape.container.is_flat() {
         true => Ok(array),

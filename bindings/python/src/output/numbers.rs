@@ -4,7 +4,7 @@ use crate::kind::NumberKind;
 use crate::native::gmpy2::{Gmpy2, Parts};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyFloat, PyInt, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyFloat, PyInt, PyString};
 use sunzi::math::float::{FloatRef, LIMB_BITS, bit_length, shift_down};
 
 /// Makes numbers of one type and precision.
@@ -136,12 +136,12 @@ impl<'py> Maker<'py> {
                 let (limbs, exponent) = odd(value);
                 let integer = mantissa.make(self.py, &limbs)?;
                 let parts = (u8::from(negative), integer, exponent, bit_length(&limbs)).into_pyobject(self.py)?;
-                make.call1(PyTuple::new(self.py, [parts])?)
+                make.call1((parts,))
             }
             Way::Arb { class, mantissa } => {
                 let (integer, exponent) = self.signed(mantissa, value)?;
                 let parts = (integer, exponent).into_pyobject(self.py)?;
-                class.call1(PyTuple::new(self.py, [parts])?)
+                class.call1((parts,))
             }
             Way::Fraction { class, mantissa } => {
                 let (integer, exponent) = self.signed(mantissa, value)?;
