@@ -1,6 +1,7 @@
 //! `Context`: threads, memory limit, kernel, devices and checks, kept between calls and made anew after a fork.
 
 use crate::errors::OrRaise;
+use crate::job::argument;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -41,8 +42,8 @@ impl Context {
     #[pyo3(signature = (threads=None, memory=None, kernel="auto", device=None, self_check=false, freivalds=false))]
     fn new(
         py: Python<'_>,
-        threads: Option<usize>,
-        memory: Option<u64>,
+        threads: Option<&Bound<'_, PyAny>>,
+        memory: Option<&Bound<'_, PyAny>>,
         kernel: &str,
         device: Option<&Bound<'_, PyAny>>,
         self_check: bool,
@@ -50,10 +51,10 @@ impl Context {
     ) -> PyResult<Context> {
         let mut builder = sunzi::Context::builder().kernel(kernel).self_check(self_check).freivalds(freivalds);
         if let Some(threads) = threads {
-            builder = builder.threads(threads);
+            builder = builder.threads(argument("threads", threads)?);
         }
         if let Some(bytes) = memory {
-            builder = builder.memory_bytes(bytes);
+            builder = builder.memory_bytes(argument("memory", bytes)?);
         }
         let device_names = match device {
             None => Vec::new(),

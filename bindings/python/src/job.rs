@@ -6,7 +6,7 @@ use crate::errors::OrRaise;
 use crate::input::working_bits;
 use crate::kind::NumberKind;
 use crate::output::{Destination, Form, Shape, give};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::time::Instant;
@@ -166,11 +166,23 @@ impl<'py> Job<'py> {
 fn given<'py, T: for<'a> FromPyObject<'a, 'py>>(options: &Bound<'py, PyDict>, name: &str) -> PyResult<Option<T>> {
     match options.get_item(name)?.filter(|value| !value.is_none()) {
         None => Ok(None),
-        Some(value) => value.extract::<T>().map(Some).map_err(|_| {
-            let kind = value.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string());
-            PyTypeError::new_err(format!("{name} cannot be {value} of type {kind}"))
-        }),
+        Some(value) => argument(name, &value).map(Some),
     }
+}
+
+/// An argument as a value of Rust.
+///
+/// # Errors
+/// `TypeError` for another type; `ValueError` for a number that is out of reach.
+pub fn argument<'py, T: for<'a> FromPyObject<'a, 'py>>(name: &str, value: &Bound<'py, PyAny>) -> PyResult<T> {
+    value.extract::<T>().map_err(|error| {
+        let error: PyErr = error.into();
+        if error.is_instance_of::<PyOverflowError>(value.py()) {
+            return PyValueError::new_err(format!("{name}={value} is out of range"));
+        }
+        let kind = value.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string());
+        PyTypeError::new_err(format!("{name} cannot be {value} of type {kind}"))
+    })
 }
 
 /// A number of bits that a matrix can have.

@@ -263,8 +263,12 @@ def test_contexts() -> None:
         sunzi.Context(device="disk")
     with pytest.raises(sunzi.DeviceError, match="no such device"):
         sunzi.Context(device=["cuda:77"])
-    with pytest.raises((OverflowError, TypeError)):
+    with pytest.raises(ValueError, match="threads=-1 is out of range"):
         sunzi.Context(threads=-1)
+    with pytest.raises(TypeError, match="memory cannot be 1G of type str"):
+        sunzi.Context(memory="1G")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=f"precision={2**99} is out of range"):
+        sunzi.cholesky(GOOD, precision=2**99)
 
 
 def test_plans() -> None:
