@@ -449,3 +449,23 @@ impl Context {
         WorkspaceLease { home: &self.kept.workspace, workspace }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_context_under_another_limit_shares_what_is_kept() {
+        let ctx = Context::builder().threads(2).memory_bytes(1000).build().unwrap();
+        ctx.workspace().left_shifts.push(7);
+        let other = ctx.with_memory_bytes(Some(300));
+        assert_eq!((other.threads(), other.memory_bytes(), ctx.memory_bytes()), (2, Some(300), Some(1000)));
+        assert_eq!(other.workspace().left_shifts, [7]);
+        other.workspace().left_shifts.push(8);
+        assert_eq!(ctx.workspace().left_shifts, [7, 8]);
+        assert!(matches!(other.admit(301), Err(Error::MemoryLimit { limit_bytes: 300, minimum_bytes: 301 })));
+        assert!(ctx.with_memory_bytes(None).admit(u64::MAX).is_ok() && ctx.admit(301).is_ok());
+        drop(ctx);
+        assert_eq!(other.install(|| 1), 1);
+    }
+}

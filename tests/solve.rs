@@ -7,7 +7,7 @@ use common::oracle::Exact;
 use common::solves::{assert_within, dot, power, rows_of, size, symmetric, transposed};
 use common::{Kind, Rng, forced, kernel_names, matrix};
 use rug::Float;
-use sunzi::{Cholesky, Context, Error, Matrix, RefineOptions, cholesky, solve, solve_refined};
+use sunzi::{Cholesky, Context, Error, Matrix, RefineOptions, cholesky, log_det_of, solve, solve_refined};
 
 fn context(threads: usize) -> Context {
     Context::builder().threads(threads).build().unwrap()
@@ -217,7 +217,16 @@ fn determinants_are_right_where_exponents_are_huge() {
         let error = Float::with_val(53, factor.log_det() - &want).abs();
         let bound = Float::with_val(53, want.abs_ref()) * power(2 - bits as i32);
         assert!(error <= bound, "{kind:?}: {error:.3e} above {bound:.3e}");
+        // At a precision of its own, from the factor or from its diagonal alone.
+        let longer = log_det_of(factor.factor(), 500);
+        let error = Float::with_val(53, &longer - &want).abs();
+        let bound = Float::with_val(53, want.abs_ref()) * power(2 - 500);
+        assert!(longer.prec() == 500 && error <= bound, "{kind:?}: {error:.3e} above {bound:.3e}");
+        let entries = (0..order).map(|i| factor.factor().float(i, i)).collect::<Vec<_>>();
+        let column = Matrix::from_floats(order, 1, bits, &entries).unwrap();
+        assert_eq!(log_det_of(&column, 500), longer);
     }
+    assert_eq!(log_det_of(&Matrix::zeros(0, 0, 60).unwrap(), 60), 0);
 }
 
 #[test]

@@ -7,6 +7,10 @@
 // that MPFR and GMP promise in their binary interfaces, so any version of these libraries will do; the library brings
 // its own copies and does not touch the caller's.
 //
+// Choices. `layout` is SUNZI_ROW_MAJOR or SUNZI_COL_MAJOR, `trans` SUNZI_NO_TRANS or SUNZI_TRANS, `uplo` SUNZI_UPPER or
+// SUNZI_LOWER, `diag` SUNZI_NON_UNIT or SUNZI_UNIT, `side` SUNZI_LEFT or SUNZI_RIGHT, `format` SUNZI_MPFR, SUNZI_MPF or
+// SUNZI_LIMBS. Factors (`alpha`, `beta`) are matrices of one entry, of any format.
+//
 // Precision. Operands are taken exactly, also where their precisions differ. A result is computed at the largest
 // precision of the entries that it goes to (for mpf_t what mpf_get_prec says; at least 2 bits), then each entry is
 // rounded to nearest even at its own. There is one zero, without sign. Exponents lie within +-(2^30 - 1), MPFR's
@@ -181,7 +185,7 @@ typedef struct sunzi_report {
 
 // What a call would take; see `sunzi_plan_syrk`.
 typedef struct sunzi_plan {
-    // Bytes that copies of operands will take beside the caller's arrays.
+    // Bytes that copies of operands and the result will take beside the caller's arrays.
     uint64_t copied_bytes;
     // Bytes of everything, copies and result included.
     uint64_t planned_bytes;
@@ -267,15 +271,13 @@ enum sunzi_status sunzi_context_new(const struct sunzi_options *options, struct 
 // MPI stays the caller's: it must be initialised before, and finalised after `sunzi_context_free`. Threads of the
 // context never call MPI. Without the feature `mpi` this is `SUNZI_UNAVAILABLE`.
 //
-// # Safety
-// The header's rules; `communicator` is the handle of a live intracommunicator, or of none.
+// `communicator` is the handle of a live intracommunicator, or of none.
 enum sunzi_status sunzi_context_from_mpi(int communicator,
                                          const struct sunzi_options *options,
                                          struct sunzi_context **ctx);
 
 // Frees a context; null does nothing. No call may be under way on it. Texts of `sunzi_last_error` go with it.
 //
-// # Safety
 // `ctx` is null or came from `sunzi_context_new` or `sunzi_context_from_mpi`, and is not used again.
 void sunzi_context_free(struct sunzi_context *ctx);
 
@@ -308,19 +310,16 @@ enum sunzi_status sunzi_factor_new(const struct sunzi_context *ctx,
 
 // Frees a factor; null does nothing.
 //
-// # Safety
 // `factor` is null or came from `sunzi_factor_new`, and is not used again.
 void sunzi_factor_free(struct sunzi_factor *factor);
 
 // Rows of the factored matrix; -1 for a null pointer.
 //
-// # Safety
 // `factor` is null or live.
 int64_t sunzi_factor_order(const struct sunzi_factor *factor);
 
 // Bits of the factor's entries; -1 for a null pointer.
 //
-// # Safety
 // `factor` is null or live.
 int64_t sunzi_factor_precision_bits(const struct sunzi_factor *factor);
 
@@ -346,7 +345,6 @@ const char *sunzi_version(void);
 // 1 where this build has the feature `name` (`"mpi"`, `"blas"`, `"flint"`, `"cuda"`) or this machine the kernel `name`
 // (`"ifma52"`, `"f64"`, `"blas"`, `"reference"`), else 0; 0 for null.
 //
-// # Safety
 // `name` is null or ends with a zero.
 int sunzi_has(const char *name);
 

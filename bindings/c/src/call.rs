@@ -165,6 +165,13 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
+    /// Gives the windows of one step back before the next where there is a memory limit.
+    pub fn release_under_a_limit(&self) {
+        if self.ctx.memory_bytes().is_some() {
+            self.owner.release();
+        }
+    }
+
     /// Keeps the memory of a copy that the rest of the call does not need; under a memory limit it is given back.
     pub fn let_go(&self, input: Input<'_>) {
         if let Input::Copied(matrix, _) = &input {
@@ -190,7 +197,8 @@ impl<'a> Call<'a> {
             Array::Mpf(grid) => grid.is_row_major(),
             Array::Limbs(array) => {
                 // SAFETY: by contract.
-                return self.timed_read(|| unsafe { array.view(operand.name, part) }).map(Input::InPlace);
+                let view = || unsafe { convert::view(self.ctx, operand.name, (array, part)) };
+                return self.timed_read(view).map(Input::InPlace);
             }
         };
         // Along the memory: a row-major matrix becomes a copy of its transpose.
@@ -213,7 +221,7 @@ impl<'a> Call<'a> {
                     Array::Mpfr(grid) => convert::first_bits(operand.name, grid, part)?,
                     Array::Mpf(grid) => convert::first_bits(operand.name, grid, part)?,
                     Array::Limbs(array) => {
-                        let view = array.view(operand.name, part)?;
+                        let view = convert::view(self.ctx, operand.name, (array, part))?;
                         let mut copy = self.copy_of(rows, cols, array.precision_bits())?;
                         copy_part(&view, part, &mut copy);
                         return Ok(copy);

@@ -7,7 +7,7 @@ use crate::array::{Entry, Flaw, Grid, LimbArray, Part, Value};
 use crate::failure::{Failure, Outcome};
 use std::sync::Mutex;
 use sunzi::drive::share;
-use sunzi::{Context, Error, Matrix};
+use sunzi::{Context, Error, Matrix, MatrixView};
 
 /// Entries that are worth a thread of their own.
 const ENTRIES_PER_WORKER: usize = 4096;
@@ -100,6 +100,28 @@ unsafe fn read_column<T: Entry>(
         };
     }
     Ok(())
+}
+
+/// A view of raw numbers, those of `part` checked.
+///
+/// # Safety
+/// Heads and limbs are live, and nobody writes to them while the view is in use.
+pub unsafe fn view<'a>(
+    ctx: &Context,
+    name: &'static str,
+    (array, part): (&LimbArray, Part),
+) -> Outcome<MatrixView<'a>> {
+    // Along the memory.
+    let (along, part) =
+        if array.heads.is_row_major() { (array.transposed(), part.transposed()) } else { (*array, part) };
+    let (rows, cols) = (along.heads.rows, along.heads.cols);
+    // SAFETY: by contract.
+    let check = |col: usize| unsafe { along.check_column(name, part, col) };
+    if each(ctx, (rows, cols), 0..cols, |col| check(col).map_err(Some)).is_err() {
+        (0..cols).try_for_each(check)?; // the first flaw, whichever thread met one before
+    }
+    // SAFETY: by contract.
+    unsafe { array.view(name) }
 }
 
 /// Stores `part` of `matrix` in `grid`, which has its shape, each entry rounded to nearest at its own precision.

@@ -149,7 +149,7 @@ pub struct sunzi_report {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct sunzi_plan {
-    /// Bytes that copies of operands will take beside the caller's arrays.
+    /// Bytes that copies of operands and the result will take beside the caller's arrays.
     pub copied_bytes: u64,
     /// Bytes of everything, copies and result included.
     pub planned_bytes: u64,

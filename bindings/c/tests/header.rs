@@ -12,7 +12,8 @@ fn generated() -> String {
     let mut text = Vec::new();
     cbindgen::Builder::new().with_crate(folder()).with_config(config).generate().unwrap().write(&mut text);
     // What Rust states at every function, the header states once at its head.
-    String::from_utf8(text).unwrap().replace("//\n// # Safety\n// The header's rules.\n", "")
+    let text = String::from_utf8(text).unwrap().replace("//\n// # Safety\n// The header's rules.\n", "");
+    text.replace("// # Safety\n", "")
 }
 
 fn header() -> PathBuf {

@@ -59,6 +59,50 @@ fn calls_take_what_is_planned() {
         limits(kind, &a, &c, (n, k));
     }
     gemm_and_cholesky();
+    limits_of_all();
+}
+
+/// Every operation on `mpfr_t` under the least limit that its messages lead to, and above it.
+fn limits_of_all() {
+    let (n, columns) = (60, 40);
+    let (no, low, none) = (SUNZI_NO_TRANS, SUNZI_LOWER, ptr::null());
+    let fresh = || (Array::of(Kind::Mpfr, SUNZI_ROW_MAJOR, &definite(n, BITS, 2)), filled(Kind::Mpfr, n, columns));
+    type Operation<'a> = (&'a str, &'a dyn Fn(&Ctx, &sunzi_matrix, &sunzi_matrix) -> sunzi_status);
+    // SAFETY: all arrays are live.
+    let operations: [Operation<'_>; 5] = unsafe {
+        [
+            ("gemm", &|ctx, a, b| sunzi_gemm(ctx.0, no, no, none, a, b, none, b)),
+            ("trsm", &|ctx, a, b| sunzi_trsm(ctx.0, SUNZI_LEFT, low, no, SUNZI_NON_UNIT, none, a, b)),
+            ("cholesky", &|ctx, a, _| sunzi_cholesky(ctx.0, low, a)),
+            ("solve", &|ctx, a, b| sunzi_solve(ctx.0, low, a, b)),
+            ("cholesky_solve", &|ctx, a, b| sunzi_cholesky_solve(ctx.0, SUNZI_UPPER, a, b)),
+        ]
+    };
+    for (name, operation) in operations {
+        let run = |memory_bytes: u64| {
+            let ctx = Ctx::with(&sunzi_options { threads: 1, memory_bytes, ..sunzi_options_default() });
+            let (a, b) = fresh();
+            let status = operation(&ctx, &a.describe(), &b.describe());
+            (status, ctx.message(), ctx.report(), (a.matrix(|_, _| true), b.matrix(|_, _| true)))
+        };
+        let (_, _, _, want) = run(0);
+        let (mut limit, mut tries) = (1, 0);
+        // Each copy that does not fit names a bound; the operation itself the least.
+        let report = loop {
+            let (status, message, report, found) = run(limit);
+            if status == SUNZI_OK {
+                assert!(found == want, "{name}: other bits under a limit");
+                break report;
+            }
+            assert_eq!(status, SUNZI_MEMORY_LIMIT, "{name}: {message}");
+            let digits = message.split("at least ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+            let least = digits.parse::<u64>().unwrap();
+            assert!(least > limit && tries < 5, "{name}: {message}");
+            (limit, tries) = (least, tries + 1);
+        };
+        assert!(report.peak_bytes <= limit + (64 << 10), "{name}: {report:?} under {limit}");
+        assert_eq!(run(limit - 1).0, SUNZI_MEMORY_LIMIT, "{name}: {limit} is not the least");
+    }
 }
 
 /// Under a limit: the least that is named is enough, one byte less is not, and the peak stays within.

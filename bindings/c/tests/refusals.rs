@@ -60,6 +60,13 @@ fn descriptions_that_make_no_sense() {
         (a.format, a.limbs, a.precision_bits) = (SUNZI_LIMBS, a.entries.cast::<u8>().wrapping_add(1).cast(), 64);
     });
     refused(&ctx, &odd, &target, SUNZI_INVALID_ARGUMENT, &["multiples of 8 bytes"]);
+    let odd = with(&|a| a.entries = a.entries.cast::<u8>().wrapping_add(4).cast());
+    refused(&ctx, &odd, &target, SUNZI_INVALID_ARGUMENT, &["multiples of 8 bytes"]);
+    let huge = with(&|a| {
+        (a.format, a.limbs, a.precision_bits) = (SUNZI_LIMBS, a.entries.cast(), 1 << 24);
+        (a.cols, a.ld) = (1 << 25, 1 << 25);
+    });
+    refused(&ctx, &huge, &target, SUNZI_INVALID_SIZE, &["3 x 33554432 numbers of 16777216 bits are too large"]);
     let small = sunzi_matrix { rows: 2, cols: 2, ..target };
     refused(&ctx, &good, &small, SUNZI_INVALID_SIZE, &["c: 2 x 2 where 3 x 3 is needed"]);
     assert!(c.matrix(|_, _| true) == before);

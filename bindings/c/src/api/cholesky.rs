@@ -56,6 +56,7 @@ pub unsafe extern "C" fn sunzi_solve(
             let bits = call.result_bits(&b, Part::All)?;
             let factor = factor(call, uplo, &a, bits)?;
             call.hold(factor.factor());
+            call.release_under_a_limit(); // the tiles of the factorisation
             solve_with(call, &factor, &b, bits)?;
             call.keep(factor.into_factor());
         }

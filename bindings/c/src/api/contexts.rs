@@ -43,7 +43,7 @@ pub unsafe extern "C" fn sunzi_context_new(
 /// context never call MPI. Without the feature `mpi` this is `SUNZI_UNAVAILABLE`.
 ///
 /// # Safety
-/// The header's rules; `communicator` is the handle of a live intracommunicator, or of none.
+/// `communicator` is the handle of a live intracommunicator, or of none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sunzi_context_from_mpi(
     communicator: c_int,

@@ -2,7 +2,6 @@
 
 use crate::array::entry::{Flaw, Value, check_exponent};
 use crate::array::grid::{Grid, Part};
-use crate::array::invalid;
 use crate::failure::{Failure, Outcome};
 use crate::types::{sunzi_matrix, sunzi_status};
 use sunzi::math::float::{FloatRef, Head, limbs_for};
@@ -32,10 +31,13 @@ impl LimbArray {
             let message = format!("precision of {given} bits: choose 2 to {MAXIMUM_PRECISION_BITS}");
             return Err(Failure::of(sunzi_status::SUNZI_PRECISION, name, message));
         }
-        if !matrix.entries.is_aligned() || !matrix.limbs.is_aligned() {
-            return Err(invalid(name, "heads and limbs must lie at multiples of 8 bytes"));
+        let array = LimbArray { heads, limbs: matrix.limbs, precision_bits: bits };
+        if array.span() as u128 * limbs_for(bits) as u128 * 8 > isize::MAX as u128 {
+            let (rows, cols) = (matrix.rows, matrix.cols);
+            let message = format!("{rows} x {cols} numbers of {bits} bits are too large to address");
+            return Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, name, message));
         }
-        Ok(LimbArray { heads, limbs: matrix.limbs, precision_bits: bits })
+        Ok(array)
     }
 
     /// Bits of every significand.
@@ -70,18 +72,24 @@ impl LimbArray {
         if rows == 0 || cols == 0 { 0 } else { (rows - 1) * row_stride + (cols - 1) * col_stride + 1 }
     }
 
-    /// The matrix as a view of the caller's memory, its numbers within `part` checked.
+    /// Refuses the first number of `part` in column `col` that breaks the form.
+    ///
+    /// # Safety
+    /// As [`LimbArray::view`].
+    pub unsafe fn check_column(&self, name: &'static str, part: Part, col: usize) -> Outcome<()> {
+        for row in part.rows(col, self.heads.rows) {
+            // SAFETY: an entry of the array, live by contract.
+            let number = unsafe { self.number(row, col) };
+            check(number, self.precision_bits).map_err(|flaw| flaw.at(name, self.heads.caller_place(row, col)))?;
+        }
+        Ok(())
+    }
+
+    /// The matrix as a view of the caller's memory; its numbers are not looked at.
     ///
     /// # Safety
     /// Heads and limbs are live, and nobody writes to them while the view is in use.
-    pub unsafe fn view<'a>(&self, name: &'static str, part: Part) -> Outcome<MatrixView<'a>> {
-        for col in 0..self.heads.cols {
-            for row in part.rows(col, self.heads.rows) {
-                // SAFETY: an entry of the array, live by contract.
-                let number = unsafe { self.number(row, col) };
-                check(number, self.precision_bits).map_err(|flaw| flaw.at(name, self.heads.caller_place(row, col)))?;
-            }
-        }
+    pub unsafe fn view<'a>(&self, name: &'static str) -> Outcome<MatrixView<'a>> {
         let row_major = self.heads.is_row_major();
         let along = if row_major { self.heads.transposed() } else { self.heads };
         let (span, width) = (self.span(), limbs_for(self.precision_bits));

@@ -56,6 +56,9 @@ impl Operand {
         if matrix.entries.is_null() && !shape.is_empty() {
             return missing("entries");
         }
+        if !matrix.entries.cast::<u64>().is_aligned() || !matrix.limbs.is_aligned() {
+            return Err(invalid(name, "entries and limbs must lie at multiples of 8 bytes"));
+        }
         let array = match matrix.format {
             SUNZI_MPFR => Array::Mpfr(shape.grid(matrix.entries.cast())),
             SUNZI_MPF => Array::Mpf(shape.grid(matrix.entries.cast())),
