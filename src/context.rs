@@ -34,8 +34,8 @@ pub type ProgressCallback = dyn Fn(Progress) -> bool + Send + Sync;
 
 /// Choices and kept state for all operations.
 ///
-/// A second call of the same shape and precision allocates nothing new but its result. A clone is cheap: threads, tables
-/// and kept memory are shared with the original.
+/// A second call of the same shape and precision allocates nothing new but its result. A clone is cheap: threads,
+/// tables and kept memory are shared with the original.
 #[derive(Clone)]
 pub struct Context {
     threads: usize,
