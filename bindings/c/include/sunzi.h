@@ -94,7 +94,8 @@ typedef enum sunzi_status {
     SUNZI_NOT_POSITIVE_DEFINITE = 8,
     // A triangular matrix has a zero on its diagonal; `sunzi_last_place` has the index.
     SUNZI_SINGULAR = 9,
-    // The context's memory limit is too small; the message has the least that would do.
+    // The context's memory limit is too small; the message has the least for this step of the call, a later step may ask
+    // for more.
     SUNZI_MEMORY_LIMIT = 10,
     // The system refused memory.
     SUNZI_OUT_OF_MEMORY = 11,
@@ -450,7 +451,7 @@ enum sunzi_status sunzi_plan_cholesky(const struct sunzi_context *ctx,
 // (`SUNZI_TRANS`, A is k x n).
 //
 // C is n x n; its other triangle is neither read nor written, nor is the whole of C read where beta is 0.
-// `alpha` and `beta` are matrices of one entry; null stands for 1 and 0.
+// `alpha` and `beta` are matrices of one entry; null stands for 1 and 0. Where alpha is 0, A is not looked at.
 // Accuracy: without factors `|computed - exact|_ij <= 2^(1 - p) norm(a_i) norm(a_j)`, where p is the largest precision
 // of the triangle's entries; with them the same product, times alpha, plus beta C, rounded once; then each entry is
 // rounded to its own precision. The same bits on any number of threads and any machine.
@@ -498,7 +499,7 @@ enum sunzi_status sunzi_team_size(const struct sunzi_context *ctx, int64_t *rank
 // `B := alpha op(T)^-1 B` (`SUNZI_LEFT`) or `alpha B op(T)^-1` (`SUNZI_RIGHT`) for a triangular T, in place.
 //
 // T is n x n, of which one triangle is read (with `SUNZI_UNIT` without its diagonal); B is n x m on the left, m x n on
-// the right. `alpha` is a matrix of one entry; null is 1. Accuracy: `|alpha b - op(T) x|_ij <= 2^(1 - p) (norm(t_i)
+// the right. `alpha` is a matrix of one entry; null is 1, and at 0 T is not looked at. Accuracy: `|alpha b - op(T) x|_ij <= 2^(1 - p) (norm(t_i)
 // norm(x_j) + |alpha b_ij|)` with p the largest precision of B's entries; then each entry is rounded to its own. Cost:
 // n^2 m / 2 word products for each prime.
 enum sunzi_status sunzi_trsm(const struct sunzi_context *ctx,

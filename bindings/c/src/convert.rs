@@ -20,7 +20,7 @@ type Column<'a> = (usize, (&'a mut [u64], &'a mut [u64]));
 /// # Safety
 /// The entries of `part` are live.
 pub unsafe fn first_bits<T: Entry>(name: &'static str, grid: &Grid<T>, part: Part) -> Outcome<u32> {
-    let first = (0..grid.cols).find_map(|col| Some((part.rows(col, grid.rows).next()?, col)));
+    let first = Part::columns(grid.rows, grid.cols).find_map(|col| Some((part.rows(col, grid.rows).next()?, col)));
     let Some((row, col)) = first else { return Ok(64) };
     // SAFETY: an entry of the part, live by contract.
     let entry = unsafe { grid.place(row, col).read() };
@@ -38,7 +38,7 @@ pub unsafe fn widest<T: Entry>(
     bits: impl Fn(T) -> Result<u32, Flaw>,
 ) -> Outcome<u32> {
     let mut most = 2;
-    for col in 0..grid.cols {
+    for col in Part::columns(grid.rows, grid.cols) {
         for row in part.rows(col, grid.rows) {
             // SAFETY: an entry of the part, live by contract.
             let entry = unsafe { grid.place(row, col).read() };
@@ -117,8 +117,9 @@ pub unsafe fn view<'a>(
     let (rows, cols) = (along.heads.rows, along.heads.cols);
     // SAFETY: by contract.
     let check = |col: usize| unsafe { along.check_column(name, part, col) };
-    if each(ctx, (rows, cols), 0..cols, |col| check(col).map_err(Some)).is_err() {
-        (0..cols).try_for_each(check)?; // the first flaw, whichever thread met one before
+    let columns = Part::columns(rows, cols);
+    if each(ctx, (rows, cols), columns.clone(), |col| check(col).map_err(Some)).is_err() {
+        columns.into_iter().try_for_each(check)?; // the first flaw, whichever thread met one before
     }
     // SAFETY: by contract.
     unsafe { array.view(name) }
@@ -143,7 +144,8 @@ pub unsafe fn write<T: Entry>(
         }
         Ok(())
     };
-    let done = each(ctx, (matrix.rows(), matrix.cols()), 0..matrix.cols(), store);
+    let columns = Part::columns(matrix.rows(), matrix.cols());
+    let done = each(ctx, (matrix.rows(), matrix.cols()), columns, store);
     done.map_err(|failure| failure.unwrap_or_else(|| Failure::from(Error::Cancelled)))
 }
 
@@ -152,7 +154,7 @@ pub unsafe fn write<T: Entry>(
 /// # Safety
 /// As [`write`].
 pub unsafe fn write_limbs(array: &LimbArray, part: Part, matrix: &Matrix) {
-    for col in 0..matrix.cols() {
+    for col in Part::columns(matrix.rows(), matrix.cols()) {
         for row in part.rows(col, matrix.rows()) {
             let value = Value { number: matrix.get(row, col), precision_bits: matrix.precision_bits() };
             // SAFETY: an entry of the part, live and ours alone by contract.

@@ -17,6 +17,9 @@ use std::ops::Range;
 /// Bytes that a call takes beside what is counted one by one: lists of tiles and their locks, weights, spans.
 const CALL_BYTES: u64 = 16 << 10;
 
+/// Larger parts could not be addressed, nor their sums counted.
+const MAXIMUM_BYTES: u64 = 1 << 62;
+
 /// Bytes of the locks on one column of operands of a strip.
 const STRIP_BYTES: u64 = 512;
 
@@ -64,12 +67,29 @@ impl Tiling {
         let tiles = self.graph.tiles;
         (0..tiles).flat_map(move |col| (col..tiles).map(move |row| TileId { row, col }))
     }
+
+    /// A tile of each shape, and how many there are: the last tile row may be lower than the others.
+    fn kinds(&self) -> impl Iterator<Item = (TileId, usize)> + use<> {
+        let whole = self.graph.tiles.saturating_sub(1);
+        let tile = |row, col, count| (TileId { row, col }, count);
+        let last = usize::from(self.graph.tiles > 0);
+        [
+            tile(0, 0, whole),
+            tile(1, 0, whole * whole.saturating_sub(1) / 2),
+            tile(whole, 0, whole),
+            tile(whole, whole, last),
+        ]
+        .into_iter()
+        .filter(|(_, count)| *count > 0)
+    }
 }
 
 /// Most bytes of the recorded times: with several threads the updates of a tile may come one by one.
 fn span_bytes(tiling: &Tiling, threads: usize) -> u64 {
-    let pieces = |tile: TileId| if threads == 1 { 1 } else { tile.col + 1 } as u64;
-    tiling.tiles().map(pieces).sum::<u64>() * 3 * 2 * size_of::<Span>() as u64 // lists grow by doubling
+    let tiles = tiling.graph.tiles as u128;
+    // The sum of 1, or of `col + 1`, over all tiles.
+    let pieces = if threads == 1 { tiles * (tiles + 1) / 2 } else { tiles * (tiles + 1) * (tiles + 2) / 6 };
+    u64::try_from(pieces * 3 * 2 * size_of::<Span>() as u128).unwrap_or(u64::MAX) // lists grow by doubling
 }
 
 /// What a call needs.
@@ -98,25 +118,32 @@ impl Plan {
         tile_rows: Option<usize>,
         engine: &dyn TileEngine,
     ) -> Result<Plan> {
-        let tiling = Tiling::new(order, tile_rows, engine, ctx.threads());
-        let mut each = tiling.tiles().map(|tile| engine.tile_words(tiling.shape(tile)));
-        let tile_words = each.try_fold(0usize, usize::checked_add);
         let overflow = Error::DimensionOverflow { rows: order, cols: order, precision_bits };
-        let tile_words = tile_words.filter(|&words| words < isize::MAX as usize / 8).ok_or(overflow)?;
+        if Matrix::bytes_for(order, order, precision_bits) > MAXIMUM_BYTES {
+            return Err(overflow);
+        }
+        let tiling = Tiling::new(order, tile_rows, engine, ctx.threads());
+        let words = |(tile, count)| engine.tile_words(tiling.shape(tile)) as u128 * count as u128;
+        let tile_words = usize::try_from(tiling.kinds().map(words).sum::<u128>());
+        let tile_words = tile_words.ok().filter(|&words| words as u64 <= MAXIMUM_BYTES / 8).ok_or(overflow)?;
         let scratch_words = engine.scratch_words(tiling.tile_rows);
         let threads = ctx.threads().min(tiling.graph.tile_count()).max(1);
         let tiles = tiling.graph.tile_count() as u64;
+        let diagonal_bytes = |tile: TileId| match tile.row == tile.col {
+            true => engine.diagonal_bytes(tiling.rows(tile.row).len()),
+            false => 0,
+        };
         let exponents = 8 * 8 * order as u64; // exponents, shifts and weights of the rows
         let bytes = Buffer::bytes_for(tile_words)
             + Matrix::bytes_for(order, order, precision_bits)
             + threads as u64 * (Buffer::bytes_for(scratch_words) + engine.call_bytes(tiling.tile_rows))
-            + (0..tiling.graph.tiles).map(|at| engine.diagonal_bytes(tiling.rows(at).len())).sum::<u64>()
+            + tiling.kinds().map(|(tile, count)| diagonal_bytes(tile) * count as u64).sum::<u64>()
             + engine.table_bytes()
             + exponents
             + tiles * 160
             + threads as u64 * STRIP_BYTES * tiling.graph.tiles as u64
-            + span_bytes(&tiling, threads)
             + CALL_BYTES;
+        let bytes = bytes.saturating_add(span_bytes(&tiling, threads));
         ctx.admit(bytes)?;
         Ok(Plan { tiling, tile_words, scratch_words, threads, bytes })
     }
@@ -215,4 +242,41 @@ pub fn plan_cholesky(
             tile_bytes: engine.device_tile_bytes(plan.tiling.tile_rows),
         }),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counted tile by tile.
+    fn counted(tiling: &Tiling, engine: &dyn TileEngine, threads: usize) -> (usize, u64) {
+        let words = tiling.tiles().map(|tile| engine.tile_words(tiling.shape(tile))).sum();
+        let pieces = tiling.tiles().map(|tile| if threads == 1 { 1 } else { tile.col as u64 + 1 }).sum::<u64>();
+        (words, pieces * 6 * size_of::<Span>() as u64)
+    }
+
+    #[test]
+    fn sums_over_tiles_are_those_of_each_tile() {
+        for threads in [1, 2] {
+            let ctx = Context::builder().threads(threads).build().unwrap();
+            let engine = ctx.tile_engine(ctx.kernel(), working_bits(300, 1 << 20).unwrap()).unwrap();
+            for (order, rows) in [(0, 8), (1, 8), (8, 8), (9, 8), (16, 8), (17, 8), (100, 24), (96, 24)] {
+                let plan = Plan::new(&ctx, (order, 300), Some(rows), &*engine).unwrap();
+                let (words, span_bytes_each) = counted(&plan.tiling, &*engine, threads);
+                assert_eq!(plan.tile_words, words, "{order} in tiles of {rows}");
+                assert_eq!(span_bytes(&plan.tiling, threads), span_bytes_each, "{order} in tiles of {rows}");
+            }
+        }
+    }
+
+    #[test]
+    fn orders_beyond_all_memory_are_refused_at_once() {
+        let ctx = Context::new().unwrap();
+        for order in [1 << 30, 1 << 33, usize::MAX / 2, usize::MAX] {
+            let refused = plan_cholesky(&ctx, order, 1000, &CholeskyOptions::default());
+            assert!(matches!(refused, Err(Error::DimensionOverflow { .. })), "{order}: {}", refused.is_ok());
+        }
+        let planned = plan_cholesky(&ctx, 1 << 26, 1000, &CholeskyOptions::default()).unwrap();
+        assert!(planned.planned_bytes > 1 << 59);
+    }
 }

@@ -7,7 +7,8 @@ use crate::context::sunzi_context;
 use crate::failure::{Failure, Outcome};
 use crate::types::{sunzi_matrix, sunzi_status};
 use rug::Float;
-use sunzi::{Cholesky, CholeskyOptions, Matrix, Uplo, cholesky_into, log_det_of};
+use rug::float::{FreeCache, free_cache};
+use sunzi::{Cholesky, CholeskyOptions, Matrix, MatrixView, Uplo, cholesky_into, log_det_of};
 
 /// The Cholesky factor of a symmetric positive definite A, in place: L with `A = L L^T` in the lower triangle, or
 /// `U = L^T` in the upper one. The other triangle is neither read nor written.
@@ -119,13 +120,21 @@ pub unsafe extern "C" fn sunzi_log_det(
             if let Some(index) = (0..diagonal.rows()).find(|&i| diagonal.get(i, 0).head.is_zero()) {
                 return Err(Failure::about("factor", sunzi::Error::Singular { index }));
             }
-            let value = log_det_of(&diagonal, bits);
+            let value = log_det((&diagonal).into(), bits);
             call.keep(diagonal);
             write_number(call, &result, &value, bits)
         }
     };
     // SAFETY: by contract.
     unsafe { enter(ctx, work) }
+}
+
+/// The logarithm of the determinant. The constants that MPFR keeps for it in each thread are given back: a caller's thread
+/// could not do so, as this MPFR is the library's own.
+pub(crate) fn log_det(factor: MatrixView<'_>, bits: u32) -> Float {
+    let value = log_det_of(factor, bits);
+    free_cache(FreeCache::Local);
+    value
 }
 
 fn column(factor: &Operand, array: Array) -> Operand {

@@ -1,13 +1,13 @@
 //! A factor that is kept: factored once, solved with many times, without conversions in between.
 
-use crate::api::cholesky::{factor, solve_with, store_factor, write_number};
+use crate::api::cholesky::{factor, log_det, solve_with, store_factor, write_number};
 use crate::api::{operands, triangle, uplo_of};
 use crate::array::Part;
 use crate::call::{Call, enter};
 use crate::context::sunzi_context;
 use crate::failure::Failure;
 use crate::types::{sunzi_matrix, sunzi_status};
-use sunzi::{Cholesky, log_det_of};
+use sunzi::Cholesky;
 
 /// A Cholesky factor in the library's memory; made by `sunzi_factor_new`, freed by `sunzi_factor_free`. It may be used
 /// by several threads at the same time, and with any context.
@@ -31,11 +31,16 @@ pub unsafe extern "C" fn sunzi_factor_new(
     a: *const sunzi_matrix,
     factor: *mut *mut sunzi_factor,
 ) -> sunzi_status {
+    if !factor.is_null() {
+        // SAFETY: it can be written by contract; it need not be initialised.
+        unsafe { factor.write(std::ptr::null_mut()) };
+    }
     let work = |call: &Call<'_>| {
+        if factor.is_null() {
+            return Err(Failure::null("factor"));
+        }
         // SAFETY: by contract, for all below.
         unsafe {
-            let target = factor.as_mut().ok_or_else(|| Failure::null("factor"))?;
-            *target = std::ptr::null_mut();
             let uplo = uplo_of(uplo)?;
             let [a] = operands([("a", a)])?;
             let bits = match u32::try_from(precision_bits) {
@@ -46,7 +51,8 @@ pub unsafe extern "C" fn sunzi_factor_new(
                     return Err(Failure::of(sunzi_status::SUNZI_PRECISION, "precision_bits", message));
                 }
             };
-            *target = Box::into_raw(Box::new(sunzi_factor { cholesky: self::factor(call, uplo, &a, bits)? }));
+            let made = Box::new(sunzi_factor { cholesky: self::factor(call, uplo, &a, bits)? });
+            factor.write(Box::into_raw(made));
         }
         Ok(())
     };
@@ -127,7 +133,7 @@ pub unsafe extern "C" fn sunzi_factor_log_det(
             let [result] = operands([("result", result)])?;
             result.check_shape(1, 1)?;
             let bits = call.result_bits(&result, Part::All)?;
-            write_number(call, &result, &log_det_of(factor.cholesky.factor(), bits), bits)
+            write_number(call, &result, &log_det(factor.cholesky.factor().into(), bits), bits)
         }
     };
     // SAFETY: by contract.
@@ -153,6 +159,7 @@ pub unsafe extern "C" fn sunzi_factor_get(
             let [a] = operands([("a", a)])?;
             let lower = factor.cholesky.factor();
             a.check_shape(lower.rows(), lower.rows())?;
+            call.result_bits(&a, triangle(uplo))?; // all of them are initialised
             store_factor(call, uplo, &a, lower)
         }
     };

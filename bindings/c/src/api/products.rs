@@ -2,7 +2,7 @@
 
 use crate::api::{op_of, operands, scalar, shape_of, triangle, uplo_of};
 use crate::array::{Operand, Part, invalid};
-use crate::call::{Call, enter};
+use crate::call::{Call, Input, enter};
 use crate::context::sunzi_context;
 use crate::failure::{Failure, Outcome};
 use crate::types::{sunzi_matrix, sunzi_status};
@@ -13,7 +13,7 @@ use sunzi::{GemmOptions, Matrix, Op, SyrkOptions, Uplo};
 /// (`SUNZI_TRANS`, A is k x n).
 ///
 /// C is n x n; its other triangle is neither read nor written, nor is the whole of C read where beta is 0.
-/// `alpha` and `beta` are matrices of one entry; null stands for 1 and 0.
+/// `alpha` and `beta` are matrices of one entry; null stands for 1 and 0. Where alpha is 0, A is not looked at.
 /// Accuracy: without factors `|computed - exact|_ij <= 2^(1 - p) norm(a_i) norm(a_j)`, where p is the largest precision
 /// of the triangle's entries; with them the same product, times alpha, plus beta C, rounded once; then each entry is
 /// rounded to its own precision. The same bits on any number of threads and any machine.
@@ -82,6 +82,11 @@ pub(crate) struct Factors {
 }
 
 impl Factors {
+    /// Whether the product does not count: as in the BLAS, its operands are not looked at then.
+    fn without_product(&self) -> bool {
+        self.alpha.as_ref().is_some_and(Float::is_zero)
+    }
+
     /// The matrix that is added, where one is.
     ///
     /// # Safety
@@ -113,10 +118,14 @@ pub(crate) unsafe fn syrk(
     // SAFETY: by contract, for all below.
     unsafe {
         let bits = call.result_bits(c, triangle(uplo))?;
-        let input = call.read(a, Part::All)?;
-        let added = factors.added(call, c, triangle(uplo))?;
+        let nothing = Matrix::zeros(0, order, 2)?;
         // The library's own op says what is contracted: rows for `NoTranspose`.
-        let op = if op == Op::NoTranspose { Op::Transpose } else { Op::NoTranspose };
+        let (input, op) = match op {
+            _ if factors.without_product() => (Input::InPlace(nothing.view()), Op::NoTranspose),
+            Op::NoTranspose => (call.read(a, Part::All)?, Op::Transpose),
+            Op::Transpose => (call.read(a, Part::All)?, Op::NoTranspose),
+        };
+        let added = factors.added(call, c, triangle(uplo))?;
         let options = SyrkOptions {
             op,
             uplo,
@@ -153,7 +162,13 @@ pub(crate) unsafe fn gemm(
     // SAFETY: by contract, for all below.
     unsafe {
         let bits = call.result_bits(c, Part::All)?;
-        let (left, right) = (call.read(a, Part::All)?, call.read(b, Part::All)?);
+        let nothing = (Matrix::zeros(rows, 0, 2)?, Matrix::zeros(0, cols, 2)?);
+        let (left, right, op_a, op_b) = if factors.without_product() {
+            let (left, right) = (Input::InPlace(nothing.0.view()), Input::InPlace(nothing.1.view()));
+            (left, right, Op::NoTranspose, Op::NoTranspose)
+        } else {
+            (call.read(a, Part::All)?, call.read(b, Part::All)?, op_a, op_b)
+        };
         let added = factors.added(call, c, Part::All)?;
         let options = GemmOptions {
             op_a,
@@ -172,7 +187,7 @@ pub(crate) unsafe fn gemm(
 }
 
 /// Keeps the copies of a product for the next one.
-fn finish(call: &Call<'_>, inputs: [Option<crate::call::Input<'_>>; 2], added: Option<Matrix>) {
+fn finish(call: &Call<'_>, inputs: [Option<Input<'_>>; 2], added: Option<Matrix>) {
     inputs.into_iter().flatten().for_each(|input| call.keep_input(input));
     if let Some(matrix) = added {
         call.keep(matrix);

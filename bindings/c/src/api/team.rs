@@ -93,31 +93,38 @@ unsafe fn team_syrk(call: &Call<'_>, asked: &Asked) -> Outcome<()> {
 /// The header's rules.
 #[cfg(feature = "mpi")]
 unsafe fn team_syrk(call: &Call<'_>, asked: &Asked) -> Outcome<()> {
-    use sunzi::comm::agree;
     use sunzi::distributed::{DistOptions, syrk};
     let mut held = call.owner().team();
     let team = held.as_mut().ok_or_else(no_team)?;
     // SAFETY: by contract.
     let ready = unsafe { Ready::new(call, asked, (team.rank(), team.size())) };
-    let told = ready.as_ref().map(|_| ()).map_err(|failure| sunzi::Error::InvalidArgument(failure.message.clone()));
-    // A rank that fails alone must not leave the others in the call; its own failure is its own answer.
-    let agreed = agree(team.world(), told);
-    let Ready { uplo, bits, alpha, rows, result } = ready?;
-    agreed?;
+    let Ready { uplo, bits, alpha, rows, result } = together(team, ready)?;
     let options = DistOptions { uplo, alpha: alpha.as_ref(), ..DistOptions::default() };
     let done = syrk(&call.context(), team, &[rows.view()], bits, &options);
     let outcome = call.done(done)?;
     call.note(|report| report.precision_bits = bits.into());
     let whole = outcome.result.gather(team.world(), asked.root as usize)?;
     call.keep_input(rows);
-    match (whole, result) {
+    let stored = match (whole, result) {
         (Some(matrix), Some(c)) => {
-            c.check_shape(matrix.rows(), matrix.cols())?;
+            let fits = c.check_shape(matrix.rows(), matrix.cols());
             // SAFETY: by contract.
-            unsafe { call.write(&c, crate::api::triangle(uplo), matrix) }
+            fits.and_then(|()| unsafe { call.write(&c, crate::api::triangle(uplo), matrix) })
         }
         _ => Ok(()),
-    }
+    };
+    together(team, stored)
+}
+
+/// What a step gave on this rank, where it went well on all. Collective: a rank that fails alone must not leave the
+/// others in the call; its own failure is its own answer.
+#[cfg(feature = "mpi")]
+fn together<T>(team: &sunzi::distributed::Team, own: Outcome<T>) -> Outcome<T> {
+    let told = own.as_ref().map(|_| ()).map_err(|failure| sunzi::Error::InvalidArgument(failure.message.clone()));
+    let agreed = sunzi::comm::agree(team.world(), told);
+    let own = own?;
+    agreed?;
+    Ok(own)
 }
 
 /// A call whose arguments make sense.

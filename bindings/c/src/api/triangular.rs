@@ -7,12 +7,12 @@ use crate::context::sunzi_context;
 use crate::failure::Outcome;
 use crate::types::{sunzi_matrix, sunzi_status};
 use rug::Float;
-use sunzi::{Diag, Op, Side, TrsmOptions, Uplo};
+use sunzi::{Diag, Matrix, Op, Side, TrsmOptions, Uplo};
 
 /// `B := alpha op(T)^-1 B` (`SUNZI_LEFT`) or `alpha B op(T)^-1` (`SUNZI_RIGHT`) for a triangular T, in place.
 ///
 /// T is n x n, of which one triangle is read (with `SUNZI_UNIT` without its diagonal); B is n x m on the left, m x n on
-/// the right. `alpha` is a matrix of one entry; null is 1. Accuracy: `|alpha b - op(T) x|_ij <= 2^(1 - p) (norm(t_i)
+/// the right. `alpha` is a matrix of one entry; null is 1, and at 0 T is not looked at. Accuracy: `|alpha b - op(T) x|_ij <= 2^(1 - p) (norm(t_i)
 /// norm(x_j) + |alpha b_ij|)` with p the largest precision of B's entries; then each entry is rounded to its own. Cost:
 /// n^2 m / 2 word products for each prime.
 ///
@@ -78,6 +78,10 @@ pub(crate) unsafe fn trsm(
     // SAFETY: by contract, for all below.
     unsafe {
         let bits = call.result_bits(b, Part::All)?;
+        if alpha.is_some_and(Float::is_zero) {
+            // As in the BLAS, the triangle is not looked at.
+            return call.store(b, Part::All, &Matrix::zeros(b.rows(), b.cols(), bits)?);
+        }
         let (triangle, right) = (call.read(t, part)?, call.read(b, Part::All)?);
         let options = TrsmOptions { side, uplo, op, diag, alpha };
         let mut result = call.result(b.rows(), b.cols(), bits)?;

@@ -95,6 +95,11 @@ impl Part {
         }
     }
 
+    /// The columns that have entries that may count.
+    pub fn columns(rows: usize, cols: usize) -> Range<usize> {
+        if rows == 0 { 0..0 } else { 0..cols }
+    }
+
     /// The rows of column `col` that count, of so many rows.
     pub fn rows(self, col: usize, rows: usize) -> Range<usize> {
         match self {

@@ -56,7 +56,9 @@ impl Operand {
         if matrix.entries.is_null() && !shape.is_empty() {
             return missing("entries");
         }
-        if !matrix.entries.cast::<u64>().is_aligned() || !matrix.limbs.is_aligned() {
+        // Of the other formats `limbs` may be anything.
+        let limbs_aligned = matrix.format != SUNZI_LIMBS || matrix.limbs.is_aligned();
+        if !matrix.entries.cast::<u64>().is_aligned() || !limbs_aligned {
             return Err(invalid(name, "entries and limbs must lie at multiples of 8 bytes"));
         }
         let array = match matrix.format {
@@ -152,7 +154,7 @@ impl Shape {
             return refuse(format!("leading dimension {ld} is too small: at least {least} for {line} {of}"));
         }
         // The last entry must lie within the address space; entries have 32 bytes at most, the limbs are elsewhere.
-        let lines = (rows.max(cols) as i128) * ld as i128 * 32;
+        let lines = (rows.max(cols) as i128 * ld as i128).saturating_mul(32);
         if row_count.min(col_count) > 0 && lines > isize::MAX as i128 {
             return refuse(format!("{rows} x {cols} with leading dimension {ld} is too large to address"));
         }

@@ -34,9 +34,9 @@ impl MpfEntry {
             let message = format!("has a precision of {} limbs: is it initialised?", self.precision);
             return Err(Flaw::Malformed(message));
         }
-        if used > self.precision.unsigned_abs() + 1 || self.limbs.is_null() {
-            let message = format!("uses {used} limbs of {}: is it initialised?", self.precision + 1);
-            return Err(Flaw::Malformed(message));
+        // It may use more than its precision, where that was lowered by `mpf_set_prec_raw`.
+        if used > MAXIMUM_PRECISION_BITS / 64 || self.limbs.is_null() {
+            return Err(Flaw::Malformed(format!("uses {used} limbs: is it initialised?")));
         }
         Ok(used as usize)
     }
