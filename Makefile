@@ -9,10 +9,11 @@ FUZZ_SECONDS ?= 300
 EFFORT ?= 20
 SUNZI = target/release/sunzi
 
-.PHONY: help build demo test nvrtc bench fuzz soak simulate simulate-large header install clean
+.PHONY: help build demo wheel test nvrtc bench fuzz soak simulate simulate-large header install clean
 
 help:
 	@echo "make demo               build, then a tour in under a minute"
+	@echo "make wheel              the Python package, into target/wheels (PROFILE=$(PROFILE))"
 	@echo "make test               the whole suite (FEATURES='blas flint mpi scalapack cuda'; FEATURES= for the default build alone)"
 	@echo "make nvrtc              only: the CUDA kernels compile (fetches NVIDIA's compiler where it is missing)"
 	@echo "make bench              the table of docs/BENCHMARKS.md, beside the rivals (needs OpenBLAS, builds FLINT)"
@@ -28,6 +29,9 @@ build:
 
 demo: build
 	$(SUNZI) demo
+
+wheel:
+	@PROFILE="$(PROFILE)" .ci/wheel
 
 test:
 	@FEATURES="$(FEATURES)" .ci/suite

@@ -34,7 +34,9 @@ pub type ProgressCallback = dyn Fn(Progress) -> bool + Send + Sync;
 
 /// Choices and kept state for all operations.
 ///
-/// A second call of the same shape and precision allocates nothing new but its result.
+/// A second call of the same shape and precision allocates nothing new but its result. A clone is cheap: threads,
+/// tables and kept memory are shared with the original.
+#[derive(Clone)]
 pub struct Context {
     threads: usize,
     memory_bytes: Option<u64>,
@@ -321,21 +323,11 @@ impl Context {
         self.memory_bytes
     }
 
-    /// The same context under another memory limit: threads, tables and kept memory are shared with this one.
+    /// A clone under another memory limit.
     ///
     /// For callers that hold a part of a limit themselves, such as copies of their operands, during one call.
     pub fn with_memory_bytes(&self, memory_bytes: Option<u64>) -> Context {
-        Context {
-            threads: self.threads,
-            memory_bytes,
-            kernel: self.kernel,
-            devices: self.devices.clone(),
-            self_check: self.self_check,
-            freivalds: self.freivalds,
-            progress: self.progress.clone(),
-            pool: self.pool.clone(),
-            kept: self.kept.clone(),
-        }
+        Context { memory_bytes, ..self.clone() }
     }
 
     /// Asks whether a call of so many bytes fits the memory limit.
@@ -380,6 +372,13 @@ impl Context {
             Some(pool) => pool.install(work),
             None => work(),
         }
+    }
+
+    /// A clone with another progress callback.
+    ///
+    /// For a caller who follows, or may cancel, one call among several that share a context.
+    pub fn with_progress(&self, callback: impl Fn(Progress) -> bool + Send + Sync + 'static) -> Context {
+        Context { progress: Some(Arc::new(callback)), ..self.clone() }
     }
 
     /// Tells the progress callback, if any.

@@ -1,11 +1,15 @@
 //! Cholesky factorisations of doubles over ranks with software devices: every order that streams allow, every choice,
 //! small memories, several devices of a rank, faults.
 
+mod common;
+
+use common::residency::counted_traffic;
 use std::sync::Arc;
 use sunzi::comm::{Transport, local};
 use sunzi::device::soft::{Fault, SoftDevice, SoftOptions};
 use sunzi::device::{Device, Traffic};
 use sunzi::distributed::{DoubleMatrix, DoubleRankOptions, RankDevices, double_cholesky_ranks};
+use sunzi::kernels::f64::tile::TileKernels;
 use sunzi::ops::double::{DoubleOptions, double_cholesky};
 use sunzi::plan::RankGrid;
 use sunzi::runtime::protocol::{DeliveryKind, ProcessGrid};
@@ -92,14 +96,7 @@ fn case(order: usize, (rows, cols): (usize, usize), devices: usize, room_tiles: 
 
 fn check_traffic(own: &RankDevices, room_tiles: u64) {
     for share in &own.devices {
-        let (traffic, cache) = (share.traffic, share.cache);
-        let counted = Traffic {
-            h2d_bytes: cache.up_bytes,
-            d2h_bytes: cache.down_bytes,
-            h2d_copies: cache.uploads,
-            d2h_copies: cache.write_backs,
-        };
-        assert_eq!(traffic, counted);
+        assert_eq!(share.traffic, counted_traffic(&share.cache));
         assert!(share.peak_bytes <= room_tiles * SLOT_BYTES);
     }
     let sum = |of: &dyn Fn(&Traffic) -> u64| own.devices.iter().map(|share| of(&share.traffic)).sum::<u64>();
@@ -218,6 +215,27 @@ fn devices_beyond_their_grid_stay_idle() {
         assert_eq!(l, expected, "{devices} devices");
         assert!(ranks.iter().all(|own| own.devices.len() < devices && own.devices.iter().all(|one| one.tasks > 0)));
     }
+}
+
+#[test]
+fn memory_is_planned_for_the_devices_of_the_grid_alone() {
+    let least = |devices: usize| {
+        let devices = (0..devices).map(|_| soft(1 << 20, None, None)).collect::<Vec<_>>();
+        let ctx = Context::builder().threads(1).devices(devices).memory_bytes(1).build().unwrap();
+        let mut errors = local::run(1, |rank| {
+            let grid = RankGrid { rows: 1, cols: 1 };
+            let mut a = DoubleMatrix::from_fn(0, 58, 5, grid, entry(58)).unwrap();
+            double_cholesky_ranks(&ctx, rank, &mut a, &DoubleRankOptions::default()).err()
+        });
+        match errors.pop().flatten() {
+            Some(Error::MemoryLimit { minimum_bytes, .. }) => minimum_bytes,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(least(0), TileKernels::BYTES, "one rank needs no slots, and without devices no homes");
+    assert!(least(1) > least(0) + 58 * 58 / 2 * 8);
+    assert!(least(10) > least(1));
+    assert_eq!(least(11), least(10));
 }
 
 #[test]

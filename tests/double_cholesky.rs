@@ -1,9 +1,12 @@
 //! Cholesky factorisations of doubles on software devices: every order that streams allow, every policy, small
 //! memories, several devices, faults.
 
+mod common;
+
+use common::residency::counted_traffic;
 use std::sync::Arc;
+use sunzi::device::Device;
 use sunzi::device::soft::{Clock, Fault, Rates, SoftDevice, SoftOptions};
-use sunzi::device::{Device, Traffic};
 use sunzi::kernels::f64::tile::TileKernels;
 use sunzi::ops::double::{DeviceLayout, DoubleOptions, DoubleReport, double_cholesky};
 use sunzi::runtime::{CholeskyGraph, ConductorOptions, Policy, Victim, least_room_tiles, simulate};
@@ -54,14 +57,7 @@ fn check(order: usize, a: &[f64], l: &[f64], what: &str) {
 
 fn check_traffic(report: &DoubleReport, what: &str) {
     for share in &report.devices {
-        let (traffic, cache) = (share.traffic, share.cache);
-        let counted = Traffic {
-            h2d_bytes: cache.up_bytes,
-            d2h_bytes: cache.down_bytes,
-            h2d_copies: cache.uploads,
-            d2h_copies: cache.write_backs,
-        };
-        assert_eq!(traffic, counted, "{what}");
+        assert_eq!(share.traffic, counted_traffic(&share.cache), "{what}");
         assert!(share.peak_bytes <= share.room_tiles as u64 * SLOT_BYTES, "{what}");
     }
     let moved = report.devices.iter().map(|share| share.traffic.h2d_bytes + share.traffic.d2h_bytes).sum::<u64>();

@@ -390,6 +390,18 @@ fn a_call_can_be_cancelled_anywhere_and_the_context_used_again() {
 }
 
 #[test]
+fn a_context_with_another_callback_shares_the_rest() {
+    let p = random(40, 30, 100, 10, 6);
+    let ctx = reference().threads(2).build().unwrap();
+    let want = syrk_with(&ctx, &p, 100, &SyrkOptions::default()).unwrap().result;
+    let kept = ctx.workspace().bytes();
+    let stopped = ctx.with_progress(|_| false);
+    assert!(matches!(syrk_with(&stopped, &p, 100, &SyrkOptions::default()), Err(Error::Cancelled)));
+    assert!(kept > 0 && stopped.workspace().bytes() == kept, "{kept} bytes");
+    assert_eq!(syrk_with(&ctx, &p, 100, &SyrkOptions::default()).unwrap().result, want);
+}
+
+#[test]
 fn progress_reaches_its_total_under_every_cut() {
     let p = random(600, 70, 100, 10, 6);
     for limit in [u64::MAX, 900_000, 500_000] {

@@ -159,6 +159,7 @@ fn options_of_doubles_are_judged() {
         ("kernel --self-check", 2, "--self-check does not belong to kernel"),
         ("kernel --rivals mpfr", 2, "--rivals does not belong to kernel"),
         ("kernel --precision 64", 2, "--precision does not belong to kernel"),
+        ("cholesky --element double --kernel reference", 2, "--kernel reference: products of residues"),
         ("cholesky --element double --tile 0", 2, "--tile: 0 rows"),
         ("cholesky --element double --rows 100 --tile 16 --device soft --device-memory 6143", 4, "at least 6144 bytes"),
         ("cholesky --element double --rows 100 --tile 16 --device soft:1K", 4, "at least 6144 bytes"),

@@ -1,11 +1,12 @@
-//! How much memory a device needs to keep tiles of a factorisation.
+//! How much memory a device needs to keep tiles of a factorisation, and what its cache says of its traffic.
 
 use std::sync::Arc;
-use sunzi::device::Device;
 use sunzi::device::soft::{SoftDevice, SoftOptions};
+use sunzi::device::{Device, Traffic};
 use sunzi::kernels::EngineSpec;
 use sunzi::kernels::device::DeviceFamily;
 use sunzi::math::bound::{cholesky_modulus_bits, cholesky_working_bits};
+use sunzi::runtime::CacheCounters;
 use sunzi::{CholeskyOptions, Context, Error, Matrix, cholesky_with};
 
 /// Lanes of a device that is not short of memory.
@@ -37,5 +38,15 @@ fn least_bytes(family: &str, bits: u32, rows: usize) -> u64 {
     match cholesky_with(&ctx, &identity, bits, &options) {
         Err(Error::DeviceLimit { minimum_bytes, .. }) => minimum_bytes,
         other => panic!("1000 bytes do: {}", other.is_ok()),
+    }
+}
+
+/// What a device must have counted itself, by its cache of tiles.
+pub fn counted_traffic(cache: &CacheCounters) -> Traffic {
+    Traffic {
+        h2d_bytes: cache.up_bytes,
+        d2h_bytes: cache.down_bytes,
+        h2d_copies: cache.uploads,
+        d2h_copies: cache.write_backs,
     }
 }

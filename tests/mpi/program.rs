@@ -151,6 +151,7 @@ fn errors(launcher: &Launcher, ranks: usize) {
         ("bench syrk --rows 9 --cols 9 --device soft", 2, "--device: a product on several ranks"),
         ("bench cholesky --element double --rows 9 --victim fifo", 2, "--victim: doubles on several ranks"),
         ("bench cholesky --element double --rows 300 --tile 25 --device soft:1K", 4, "at least"),
+        ("bench cholesky --element double --rows 2000 --memory 40M", 4, "this operation needs at least"),
         ("syrk @/P.bin -o @/Q.mtx --memory 40M --threads 1", 4, "this operation needs at least"),
         ("nonsense", 2, "nonsense"),
     ] {

@@ -58,6 +58,10 @@ impl RawBench {
         if !devices_given {
             engine.devices = DeviceChoice::list("soft")?;
         }
+        if let Some(kernel) = engine.kernel {
+            let message = format!("--kernel {kernel}: products of residues have kernels, --element double has none");
+            return Err(Error::InvalidArgument(message));
+        }
         if tile_rows == Some(0) {
             return Err(Error::InvalidArgument("--tile: 0 rows: choose 1 or more".into()));
         }

@@ -57,9 +57,17 @@ fn tiling_of(a: &DoubleMatrix) -> Tiling {
     Tiling::new(a.map().rows, a.map().tile_size)
 }
 
-/// Bytes of host memory for `devices`, beside the matrix and its slots.
-pub(super) fn planned_bytes(a: &DoubleMatrix, devices: usize) -> u64 {
-    HostTiles::planned_bytes(&tiling_of(a), a.tiles().map(|(tile, _)| tile), devices)
+/// The grid of the context's devices over the tiles of a rank; `None` where there are no devices, or no tiles for
+/// them. As ranks beyond their grid, devices beyond theirs have nothing to do.
+fn grid_of(ctx: &Context, a: &DoubleMatrix) -> Option<RankGrid> {
+    let devices = ctx.devices().devices.len();
+    (devices > 0 && a.tiles().next().is_some()).then(|| RankGrid::for_ranks(devices))
+}
+
+/// Bytes of host memory for the devices, beside the matrix and its slots.
+pub(super) fn planned_bytes(ctx: &Context, a: &DoubleMatrix) -> u64 {
+    let tiles = a.tiles().map(|(tile, _)| tile);
+    grid_of(ctx, a).map_or(0, |grid| HostTiles::planned_bytes(&tiling_of(a), tiles, grid.size()))
 }
 
 impl Fleet {
@@ -70,13 +78,8 @@ impl Fleet {
     /// [`Error::InvalidArgument`] for 0 workers; [`Error::DeviceLimit`] with the least bytes that would do;
     /// [`Error::OutOfMemory`]; [`Error::DeviceLost`].
     pub fn open(ctx: &Context, a: &DoubleMatrix, options: &DoubleRankOptions) -> Result<Option<Fleet>> {
-        let devices = &ctx.devices().devices[..];
-        let grid = RankGrid::for_ranks(devices.len());
-        // As ranks beyond their grid, devices beyond theirs have nothing to do.
-        let devices = &devices[..grid.size().min(devices.len())];
-        if devices.is_empty() || a.tiles().next().is_none() {
-            return Ok(None);
-        }
+        let Some(grid) = grid_of(ctx, a) else { return Ok(None) };
+        let devices = &ctx.devices().devices[..grid.size()];
         let workers = options.device_workers;
         if workers == 0 {
             return Err(Error::InvalidArgument("a device without workers: choose 1 or more".into()));

@@ -120,11 +120,10 @@ pub fn double_cholesky_ranks(
     let graph = CholeskyGraph { tiles: map.tile_rows() };
     let wanted = options.slots.unwrap_or(DEFAULT_COLUMNS * grid.least_slots(graph.tiles));
     let slots = grid.useful_slots(graph.tiles, wanted);
-    let devices = ctx.devices().devices.len();
     let kernel_bytes = ctx.threads() as u64 * TileKernels::BYTES;
     let prepared = check(options)
         .and_then(|()| a.check_finite())
-        .and_then(|()| ctx.admit(slots as u64 * a.most_bytes() + kernel_bytes + devices::planned_bytes(a, devices)))
+        .and_then(|()| ctx.admit(slots as u64 * a.most_bytes() + kernel_bytes + devices::planned_bytes(ctx, a)))
         .and_then(|()| Ok((Fleet::open(ctx, a, options)?, a.rooms(slots)?)));
     let (fleet, rooms) = agreed(world, prepared)?;
     let mut post = world.open_post()?;

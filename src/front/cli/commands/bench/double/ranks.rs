@@ -2,12 +2,12 @@
 //! it is built in, in turns in the same run.
 
 use crate::comm::{Reduction, Transport, agree, agreed};
-use crate::context::Context;
+use crate::context::{Context, ContextBuilder};
 use crate::distributed::{DoubleMatrix, DoubleRankOptions, DoubleRankReport, RankDevices, double_cholesky_ranks};
 use crate::error::{Error, Result};
-use crate::front::cli::commands::Session;
 use crate::front::cli::commands::bench::double::RESIDUAL_BOUND;
 use crate::front::cli::commands::bench::spread::Spread;
+use crate::front::cli::commands::{Session, budget, limited};
 use crate::front::cli::config::BenchDouble;
 use crate::front::cli::devices;
 use crate::front::cli::machine::Machine;
@@ -156,14 +156,18 @@ fn refuse_device_options(config: &BenchDouble) -> Result<()> {
 pub fn run(session: &mut Session, config: &BenchDouble, all: &Ranks, world: &dyn Transport) -> Result<()> {
     refuse_device_options(config)?;
     session.bar = Bar::new(Visibility::Hidden); // drawing would be timed
-    let ctx = agreed(world, context(config))?;
     let (rows, grid) = (config.rows, RankGrid::for_ranks(world.size()));
     let tile_rows = config.tile_rows.unwrap_or_else(|| default_tile_rows(rows));
     let matrix = agreed(world, DoubleMatrix::from_fn(world.rank(), rows, tile_rows, grid, entry(rows)))?;
+    // Each run works on a copy.
+    let copy_bytes = matrix.tiles().map(|(_, entries)| size_of_val(entries) as u64).sum();
+    let budget = budget(&config.engine).map(|budget| budget.with_held(copy_bytes));
+    let (builder, restate) = limited(agreed(world, context(config))?, budget);
+    let ctx = agreed(world, builder.build())?;
     let options = DoubleRankOptions::default();
     let options = DoubleRankOptions { policy: config.policy, victim: config.victim.unwrap_or_default(), ..options };
     let mut ours = Ours { ctx: &ctx, world, matrix, last: None, options, seconds: Vec::new(), best: None };
-    ours.once()?; // warm
+    ours.once().map_err(restate)?; // warm
     (ours.seconds, ours.best) = (Vec::new(), None);
     let rival = in_turns(all, config, &mut || ours.once())?;
     let random = |seed| {
@@ -184,7 +188,7 @@ pub fn run(session: &mut Session, config: &BenchDouble, all: &Ranks, world: &dyn
 }
 
 /// One thread where nothing else is said, and the devices that were asked for: every rank opens them all.
-fn context(config: &BenchDouble) -> Result<Context> {
+fn context(config: &BenchDouble) -> Result<ContextBuilder> {
     let engine = &config.engine;
     let builder = Context::builder().threads(engine.threads.unwrap_or(1));
     let builder = match engine.device_memory_bytes {
@@ -192,7 +196,7 @@ fn context(config: &BenchDouble) -> Result<Context> {
         None => builder,
     };
     let wanted = if config.devices_given { &engine.devices[..] } else { &[] };
-    builder.devices(devices::open(wanted, engine.threads)?).build()
+    Ok(builder.devices(devices::open(wanted, engine.threads)?))
 }
 
 /// Runs both sides in turns.

@@ -1,0 +1,46 @@
+"""Dense linear algebra on big floats (about 100 to 4000 bits), through word-size residues.
+
+Functions take lists of rows, NumPy arrays, `mpmath.matrix`, `flint.arb_mat` or `Matrix`, of `mpmath.mpf`, `gmpy2.mpfr`,
+`flint.arb`, `fractions.Fraction`, `int`, `float` or decimal strings, and return the same kind. Results have the same
+bits on any number of threads, kernel or memory limit.
+
+>>> import sunzi
+>>> sunzi.cholesky([["4", "2"], ["2", "10"]], precision=30)
+[['2.0000000000', '0'], ['1.0000000000', '3.0000000000']]
+"""
+
+from sunzi._functions import cholesky, gemm, log_det, plan, solve, syrk, trsm
+from sunzi._sunzi import (
+    CancelledError,
+    CheckError,
+    Cholesky,
+    Context,
+    DeviceError,
+    Matrix,
+    MemoryLimitError,
+    NotPositiveDefiniteError,
+    SingularError,
+    __version__,
+    kernels,
+)
+
+__all__ = [
+    "CancelledError",
+    "CheckError",
+    "Cholesky",
+    "Context",
+    "DeviceError",
+    "Matrix",
+    "MemoryLimitError",
+    "NotPositiveDefiniteError",
+    "SingularError",
+    "__version__",
+    "cholesky",
+    "gemm",
+    "kernels",
+    "log_det",
+    "plan",
+    "solve",
+    "syrk",
+    "trsm",
+]

@@ -1,0 +1,220 @@
+"""The functions: signatures and documentation. The work is done by the native module.
+
+Options that all functions share:
+
+precision: bits of the result. By default the largest that the operands bring along: of each `mpfr` its own, of `mpf`
+    and `arb` that of `mpmath.mp` and `flint.ctx`, of `float` 53. `int`, `Fraction` and `str` have none. Operands are
+    taken exactly, but fractions and decimals are rounded to this precision.
+context: a `Context` (threads, memory limit, kernel); by default one for the process.
+progress: called with `(done, total)` a few times in a second, on the calling thread; an exception in it cancels the
+    call.
+out: a NumPy array of objects or doubles that takes the result and is returned.
+report: a dictionary that takes the numbers of the call: memory planned, kernel, seconds of its parts.
+
+Every function raises `TypeError` and `ValueError` with the place of an entry that cannot be taken, `ValueError` for
+shapes that do not fit, `MemoryLimitError` (a `MemoryError`) with the least limit that would do. The interpreter's lock
+is free while a call computes, and Ctrl-C ends it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+from sunzi import _sunzi
+from sunzi._sunzi import Context
+
+Progress = Callable[[int, int], object]
+
+
+def syrk(
+    p: Any,
+    *,
+    transpose: bool = False,
+    uplo: Literal["full", "lower", "upper"] = "full",
+    alpha: Any = None,
+    beta: Any = None,
+    c: Any = None,
+    exact: bool = False,
+    precision: int | None = None,
+    context: Context | None = None,
+    progress: Progress | None = None,
+    out: Any = None,
+    report: dict[str, Any] | None = None,
+) -> Any:
+    """`alpha PᵀP + beta C` (with `transpose` `alpha P Pᵀ + beta C`), of the same kind as `p`.
+
+    Shapes: `p` is K x N, the result and `c` are N x N. `uplo` says which triangle is filled, and read of `c`; the other
+    is 0. With `full`, the lower triangle of `c` is read.
+    Accuracy: `|computed - exact| <= 2^(1 - precision) ||p_i|| ||p_j||`; with `exact` the entries are integers and the
+    result is exact, at a precision that holds it.
+    Cost: K N (N + 1) / 2 word products for each of about (2 precision + log2 K) / 52 primes.
+
+    >>> import sunzi
+    >>> sunzi.syrk([[1, 2], [3, 4]], exact=True)
+    [[Fraction(10, 1), Fraction(14, 1)], [Fraction(14, 1), Fraction(20, 1)]]
+    >>> sunzi.syrk([[1.0, 2.0], [3.0, 4.0]], uplo="lower")
+    [[10.0, 0.0], [14.0, 20.0]]
+    """
+    options = {"transpose": transpose, "uplo": uplo, "alpha": alpha, "beta": beta, "c": c, "exact": exact}
+    return _sunzi.syrk(p, options | _shared(precision, context, progress, out, report))
+
+
+def gemm(
+    a: Any,
+    b: Any,
+    *,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    alpha: Any = None,
+    beta: Any = None,
+    c: Any = None,
+    exact: bool = False,
+    precision: int | None = None,
+    context: Context | None = None,
+    progress: Progress | None = None,
+    out: Any = None,
+    report: dict[str, Any] | None = None,
+) -> Any:
+    """`alpha op(A) op(B) + beta C`, of the same kind as `a`.
+
+    Shapes: `op(A)` is M x K, `op(B)` is K x N, the result and `c` are M x N.
+    Accuracy: `|computed - exact| <= 2^(1 - precision) ||a_i|| ||b_j||`; `exact` as in `syrk`. Where `op(B)` is the
+    transpose of `op(A)` in the same memory (two views of one `Matrix`), half of the work is spared, with the same bits.
+    Cost: M N K word products for each prime.
+
+    >>> import sunzi
+    >>> sunzi.gemm([[1, 2]], [[3], [4]], exact=True)
+    [[Fraction(11, 1)]]
+    """
+    options = {"transpose_a": transpose_a, "transpose_b": transpose_b, "alpha": alpha, "beta": beta, "c": c}
+    return _sunzi.gemm(a, b, options | {"exact": exact} | _shared(precision, context, progress, out, report))
+
+
+def trsm(
+    t: Any,
+    b: Any,
+    *,
+    side: Literal["left", "right"] = "left",
+    uplo: Literal["lower", "upper"] = "lower",
+    transpose: bool = False,
+    unit: bool = False,
+    alpha: Any = None,
+    precision: int | None = None,
+    context: Context | None = None,
+    progress: Progress | None = None,
+    out: Any = None,
+    report: dict[str, Any] | None = None,
+) -> Any:
+    """The solution `X` of `op(T) X = alpha B` (`side="right"`: of `X op(T) = alpha B`), of the same kind as `b`.
+
+    Shapes: `t` is n x n, of which one triangle is read (with `unit` without its diagonal); `b` is n x m, on the right
+    side m x n.
+    Accuracy: `|alpha b - op(T) x|_ij <= 2^(1 - precision) (||t_i|| ||x_j|| + |alpha b_ij|)`, whatever the condition.
+    Cost: n² m / 2 word products for each of about 2 precision / 52 primes.
+    Raises `SingularError` with the `index` of the first 0 on the diagonal.
+
+    >>> import sunzi
+    >>> sunzi.trsm([[2.0, 0.0], [1.0, 4.0]], [2.0, 9.0])
+    [1.0, 2.0]
+    """
+    options = {"side": side, "uplo": uplo, "transpose": transpose, "unit": unit, "alpha": alpha}
+    return _sunzi.trsm(t, b, options | _shared(precision, context, progress, out, report))
+
+
+def cholesky(
+    a: Any,
+    *,
+    uplo: Literal["lower", "upper"] = "lower",
+    precision: int | None = None,
+    context: Context | None = None,
+    progress: Progress | None = None,
+    out: Any = None,
+    report: dict[str, Any] | None = None,
+) -> Any:
+    """The lower triangular `L` with `A = L Lᵀ` for a symmetric positive definite `A`, of the same kind as `a`.
+
+    Shapes: `a` is n x n, of which one triangle is read: the other is not even looked at.
+    Accuracy: `|A - L Lᵀ|_ij <= 2^(2 - precision) sqrt(a_ii a_jj)`, whatever n and the condition of `A`.
+    Cost: n³ / 6 word products for each of about 2 precision / 52 primes.
+    Raises `NotPositiveDefiniteError` with the `index` of the first leading minor that is not positive.
+
+    >>> import sunzi
+    >>> sunzi.cholesky([[4.0, 2.0], [2.0, 10.0]])
+    [[2.0, 0.0], [1.0, 3.0]]
+    >>> sunzi.cholesky([[1.0, 2.0], [2.0, 1.0]])
+    Traceback (most recent call last):
+        ...
+    sunzi.NotPositiveDefiniteError: the matrix is not positive definite: index 1: ...
+    """
+    return _sunzi.cholesky(a, {"uplo": uplo} | _shared(precision, context, progress, out, report))
+
+
+def solve(
+    a: Any,
+    b: Any,
+    *,
+    uplo: Literal["lower", "upper"] = "lower",
+    factor_precision: int | None = None,
+    precision: int | None = None,
+    context: Context | None = None,
+    progress: Progress | None = None,
+    out: Any = None,
+    report: dict[str, Any] | None = None,
+) -> Any:
+    """The solution `X` of `A X = B` for a symmetric positive definite `A`, of the same kind as `b`.
+
+    Shapes: `a` is n x n, of which one triangle is read; `b` and the result are n x m, or flat with n entries.
+    Accuracy: `|b - A x|_i <= 2^(4 - precision) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)` for each column. With
+    `factor_precision`, fewer bits, the factor is cheaper and the solution refined until
+    `|b - A x| <= 2^(1 - precision) (|A| |x| + |b|)` for every entry.
+    Cost: one factorisation and n² m. `Cholesky` keeps the factor for several calls.
+    Raises `NotPositiveDefiniteError`; `ValueError` where the refinement does not converge.
+
+    >>> import sunzi
+    >>> sunzi.solve([[4.0, 2.0], [2.0, 10.0]], [8.0, 22.0])
+    [1.0, 2.0]
+    """
+    options = {"uplo": uplo, "factor_precision": factor_precision}
+    return _sunzi.solve(a, b, options | _shared(precision, context, progress, out, report))
+
+
+def log_det(
+    a: Any,
+    *,
+    uplo: Literal["lower", "upper"] = "lower",
+    precision: int | None = None,
+    context: Context | None = None,
+    progress: Progress | None = None,
+) -> Any:
+    """`log det A` for a symmetric positive definite `A`, one number of the type of its entries; see `cholesky`.
+
+    >>> import sunzi
+    >>> sunzi.log_det([[4.0, 2.0], [2.0, 10.0]])
+    3.58351893845611
+    """
+    return _sunzi.log_det(a, {"uplo": uplo} | _shared(precision, context, progress, None, None))
+
+
+def plan(operation: str, *sizes: int, precision: int, context: Context | None = None) -> dict[str, Any]:
+    """What a call would take: bytes in all (`planned_bytes`) and by part, kernel, primes, tiles.
+
+    `plan("syrk", rows, cols)`, `plan("gemm", rows, cols, contracted)`, `plan("cholesky", order)`. Nothing is computed.
+    The bytes are those beside the operands in the library's form, the result included; a call on Python numbers also
+    takes 8 (1 + ceil(bits / 64)) bytes for each entry of an operand while it lasts.
+
+    >>> import sunzi
+    >>> sunzi.plan("cholesky", 100, precision=512)["factor_bytes"]
+    720000
+    """
+    return _sunzi.plan(operation, list(sizes), precision, context)
+
+
+def _shared(
+    precision: int | None,
+    context: Context | None,
+    progress: Progress | None,
+    out: Any,
+    report: dict[str, Any] | None,
+) -> dict[str, Any]:
+    return {"precision": precision, "context": context, "progress": progress, "out": out, "report": report}

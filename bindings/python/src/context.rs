@@ -1,0 +1,164 @@
+//! `Context`: threads, memory limit, kernel, devices and checks, kept between calls and made anew after a fork.
+
+use crate::errors::OrRaise;
+use crate::job::argument;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use std::sync::{Arc, Mutex, PoisonError};
+use sunzi::ContextBuilder;
+use sunzi::device::soft::{SoftDevice, SoftOptions};
+use sunzi::device::{Device, cuda_devices, open_cuda};
+
+/// Choices for calls, and what is kept between them: threads, tables, memory.
+///
+/// `Context(threads=None, memory=None, kernel="auto", device=None, self_check=False, freivalds=False)`
+///
+/// threads: worker threads, by default all processors that the process may use. memory: limit in bytes on all that a
+/// call works with, its result included and its operands excluded. kernel: a name of `sunzi.kernels()`. device: a name
+/// or a list of names: `cuda` (all cards), `cuda:0`, `soft`, `soft:BYTES`. self_check: a redundant prime checks each
+/// product. freivalds: a random vector checks each product.
+///
+/// The choices never change the bits of a result. Calls from several Python threads may share a context. A process
+/// made by `os.fork` gets threads of its own at its first call.
+///
+/// >>> import sunzi
+/// >>> context = sunzi.Context(threads=2, memory=100_000_000)
+/// >>> context
+/// Context(threads=2, memory=100000000)
+/// >>> sunzi.cholesky([[4, 2], [2, 10]], precision=100, context=context)
+/// [[Fraction(2, 1), Fraction(0, 1)], [Fraction(1, 1), Fraction(3, 1)]]
+#[pyclass(frozen, module = "sunzi")]
+pub struct Context {
+    builder: ContextBuilder,
+    device_names: Vec<String>,
+    /// With the process that made it: threads do not survive a fork.
+    open: Mutex<Option<(u32, Arc<sunzi::Context>)>>,
+}
+
+#[pymethods]
+impl Context {
+    #[new]
+    #[pyo3(signature = (threads=None, memory=None, kernel="auto", device=None, self_check=false, freivalds=false))]
+    fn new(
+        py: Python<'_>,
+        threads: Option<&Bound<'_, PyAny>>,
+        memory: Option<&Bound<'_, PyAny>>,
+        kernel: &str,
+        device: Option<&Bound<'_, PyAny>>,
+        self_check: bool,
+        freivalds: bool,
+    ) -> PyResult<Context> {
+        let mut builder = sunzi::Context::builder().kernel(kernel).self_check(self_check).freivalds(freivalds);
+        if let Some(threads) = threads {
+            builder = builder.threads(argument("threads", threads)?);
+        }
+        if let Some(bytes) = memory {
+            builder = builder.memory_bytes(argument("memory", bytes)?);
+        }
+        let device_names = match device {
+            None => Vec::new(),
+            Some(device) => device.extract::<String>().map(|name| vec![name]).or_else(|_| device.extract())?,
+        };
+        let context = Context { builder, device_names, open: Mutex::new(None) };
+        context.get(py)?;
+        Ok(context)
+    }
+
+    /// Number of worker threads.
+    #[getter]
+    fn threads(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.get(py)?.threads())
+    }
+
+    /// The memory limit in bytes, or None.
+    #[getter]
+    fn memory(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        Ok(self.get(py)?.memory_bytes())
+    }
+
+    /// Name of the kernel that products run on.
+    #[getter]
+    fn kernel(&self, py: Python<'_>) -> PyResult<&'static str> {
+        Ok(self.get(py)?.kernel().name())
+    }
+
+    /// Names of the devices.
+    #[getter]
+    fn devices(&self) -> Vec<String> {
+        self.device_names.clone()
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let context = self.get(py)?;
+        let mut text = format!("Context(threads={}", context.threads());
+        if let Some(bytes) = context.memory_bytes() {
+            text += &format!(", memory={bytes}");
+        }
+        if let Some(kernel) = context.forced_kernel() {
+            text += &format!(", kernel='{}'", kernel.name());
+        }
+        if !self.device_names.is_empty() {
+            text += &format!(", device={:?}", self.device_names);
+        }
+        Ok(text + ")")
+    }
+}
+
+impl Context {
+    /// The library's context, of this process.
+    ///
+    /// The lock is held by whoever holds the interpreter, and a fork is made by such a thread: no fork finds it taken.
+    pub fn get(&self, py: Python<'_>) -> PyResult<Arc<sunzi::Context>> {
+        let process = std::process::id();
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((owner, context)) = &*open
+            && *owner == process
+        {
+            return Ok(context.clone());
+        }
+        let devices = open_devices(&self.device_names)?.or_raise(py)?;
+        let context = Arc::new(self.builder.clone().devices(devices).build().or_raise(py)?);
+        // The threads of the parent's context are not in this process: to end them would wait for them.
+        std::mem::forget(open.replace((process, context.clone())));
+        Ok(context)
+    }
+
+    /// The context of calls that name none: all defaults.
+    pub fn shared(py: Python<'_>) -> PyResult<Bound<'_, Context>> {
+        static SHARED: PyOnceLock<Py<Context>> = PyOnceLock::new();
+        let make = || -> PyResult<Py<Context>> {
+            let builder = sunzi::Context::builder();
+            Py::new(py, Context { builder, device_names: Vec::new(), open: Mutex::new(None) })
+        };
+        Ok(SHARED.get_or_try_init(py, make)?.bind(py).clone())
+    }
+}
+
+/// Opens devices by their names.
+fn open_devices(names: &[String]) -> PyResult<sunzi::Result<Vec<Arc<dyn Device>>>> {
+    let mut devices: Vec<Arc<dyn Device>> = Vec::new();
+    let mut soft_devices = 0;
+    for name in names {
+        let (kind, number) = name.split_once(':').map_or((name.as_str(), None), |(kind, text)| (kind, Some(text)));
+        let refused = || PyValueError::new_err(format!("device '{name}' is none of: cuda, cuda:N, soft, soft:BYTES"));
+        let number = number.map(|text| text.parse::<u64>().map_err(|_| refused())).transpose()?;
+        let found = match (kind, number) {
+            ("cuda", Some(index)) => open_cuda(usize::try_from(index)?).map(|device| vec![device]),
+            ("cuda", None) => cuda_devices().and_then(|all| all.iter().map(|one| open_cuda(one.index)).collect()),
+            ("soft", bytes) => {
+                let index = soft_devices;
+                soft_devices += 1;
+                let capacity_bytes = bytes.unwrap_or(1 << 30);
+                let device = SoftDevice::new(SoftOptions { capacity_bytes, index, ..SoftOptions::default() });
+                Ok(vec![Arc::new(device) as Arc<dyn Device>])
+            }
+            _ => return Err(refused()),
+        };
+        match found {
+            Ok(found) => devices.extend(found),
+            Err(error) => return Ok(Err(error)),
+        }
+    }
+    Ok(Ok(devices))
+}

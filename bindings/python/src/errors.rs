@@ -1,0 +1,98 @@
+//! The library's errors as Python exceptions of the right class, with the numbers as attributes too.
+
+use pyo3::create_exception;
+use pyo3::exceptions::{PyMemoryError, PyOSError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use sunzi::Error;
+
+create_exception!(
+    sunzi,
+    NotPositiveDefiniteError,
+    PyValueError,
+    "The matrix is not positive definite at this precision.\n\n`index` (from 0) is the first leading minor that is not \
+     positive; `more_bits` says how many more bits might help, or is None where rounding cannot explain it."
+);
+create_exception!(
+    sunzi,
+    SingularError,
+    PyValueError,
+    "A triangular matrix has a zero on its diagonal, at `index` (from 0)."
+);
+create_exception!(
+    sunzi,
+    MemoryLimitError,
+    PyMemoryError,
+    "The memory limit `limit_bytes` is too small: the call needs at least `minimum_bytes`."
+);
+create_exception!(
+    sunzi,
+    CheckError,
+    PyRuntimeError,
+    "A self-check or Freivalds' test found a wrong product: faulty memory or processor."
+);
+create_exception!(sunzi, DeviceError, PyRuntimeError, "A device is missing, was lost, or refused a call.");
+create_exception!(sunzi, CancelledError, PyRuntimeError, "The call was cancelled.");
+
+/// Adds the exceptions to the module.
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("NotPositiveDefiniteError", py.get_type::<NotPositiveDefiniteError>())?;
+    module.add("SingularError", py.get_type::<SingularError>())?;
+    module.add("MemoryLimitError", py.get_type::<MemoryLimitError>())?;
+    module.add("CheckError", py.get_type::<CheckError>())?;
+    module.add("DeviceError", py.get_type::<DeviceError>())?;
+    module.add("CancelledError", py.get_type::<CancelledError>())
+}
+
+/// The exception for an error of the library.
+pub fn exception(py: Python<'_>, error: Error) -> PyErr {
+    let text = error.to_string();
+    match error {
+        Error::NotPositiveDefinite { index, more_bits, .. } => {
+            with(py, NotPositiveDefiniteError::new_err(text), |value| {
+                value.setattr("index", index)?;
+                value.setattr("more_bits", more_bits)
+            })
+        }
+        Error::Singular { index } => with(py, SingularError::new_err(text), |value| value.setattr("index", index)),
+        Error::MemoryLimit { limit_bytes, minimum_bytes } | Error::DeviceLimit { limit_bytes, minimum_bytes } => {
+            with(py, MemoryLimitError::new_err(text), |value| {
+                value.setattr("limit_bytes", limit_bytes)?;
+                value.setattr("minimum_bytes", minimum_bytes)
+            })
+        }
+        Error::OutOfMemory { .. } | Error::DimensionOverflow { .. } => PyMemoryError::new_err(text),
+        Error::SelfCheck { .. } | Error::Verification(_) => CheckError::new_err(text),
+        Error::NoDevice(_) | Error::DeviceMemory { .. } | Error::DeviceLost(_) | Error::Device(_) => {
+            DeviceError::new_err(text)
+        }
+        Error::Cancelled => CancelledError::new_err(text),
+        Error::Io { path, source, .. } => match source.raw_os_error() {
+            // Python chooses the subclass by the number: FileNotFoundError, PermissionError.
+            Some(number) => PyOSError::new_err((number, source.to_string(), path.display().to_string())),
+            None => PyOSError::new_err(text),
+        },
+        Error::Transport(_) | Error::Rank { .. } => PyRuntimeError::new_err(text),
+        _ => PyValueError::new_err(text),
+    }
+}
+
+/// The exception with attributes; an error in setting them takes its place.
+fn with(py: Python<'_>, exception: PyErr, set: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<()>) -> PyErr {
+    match set(exception.value(py).as_any()) {
+        Ok(()) => exception,
+        Err(error) => error,
+    }
+}
+
+/// Turns an error of the library into the exception.
+pub trait OrRaise<T> {
+    /// The value, or the exception.
+    fn or_raise(self, py: Python<'_>) -> PyResult<T>;
+}
+
+impl<T> OrRaise<T> for sunzi::Result<T> {
+    fn or_raise(self, py: Python<'_>) -> PyResult<T> {
+        self.map_err(|error| exception(py, error))
+    }
+}

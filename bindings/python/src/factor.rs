@@ -1,0 +1,113 @@
+//! `Cholesky`: a factor that stays in Rust, for several solves and the log-determinant.
+
+use crate::context::Context;
+use crate::functions::{Symmetric, number};
+use crate::input::{Part, Survey};
+use crate::job::{Job, options};
+use crate::kind::{Container, NumberKind};
+use crate::matrix::Matrix;
+use crate::output::{Form, Shape};
+use pyo3::prelude::*;
+
+/// The factor `L` of `A = L Lᵀ`, kept for solves with several right sides.
+///
+/// `Cholesky(a, *, uplo="lower", precision=None, context=None, progress=None)` reads one triangle of the symmetric
+/// positive definite `a`. Accuracy, cost and errors as `sunzi.cholesky`.
+///
+/// >>> import sunzi
+/// >>> factor = sunzi.Cholesky([["4", "2"], ["2", "10"]], precision=100)
+/// >>> factor.solve(["8", "13"])[0][:20]
+/// '1.500000000000000000'
+/// >>> factor.log_det()[:20]
+/// '3.583518938456110001'
+#[pyclass(frozen, module = "sunzi")]
+pub struct Cholesky {
+    factor: sunzi::Cholesky,
+    kind: NumberKind,
+}
+
+impl Cholesky {
+    fn bits(&self) -> u32 {
+        self.factor.factor().precision_bits()
+    }
+}
+
+#[pymethods]
+impl Cholesky {
+    #[new]
+    #[pyo3(signature = (a, *, uplo="lower", precision=None, context=None, progress=None))]
+    fn new<'py>(
+        a: &Bound<'py, PyAny>,
+        uplo: &str,
+        precision: Option<i64>,
+        context: Option<Bound<'py, Context>>,
+        progress: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Cholesky> {
+        let given = options(a.py(), precision, context, progress)?;
+        given.set_item("uplo", uplo)?;
+        let mut job = Job::new(&given)?;
+        let a = Symmetric::of(&job, a, &[])?;
+        Ok(Cholesky { factor: job.run(|ctx| a.factor(ctx))?, kind: a.shape.kind })
+    }
+
+    /// The lower triangular factor, a `Matrix`.
+    #[getter(L)]
+    fn lower(&self) -> Matrix {
+        Matrix::new(self.factor.factor().clone().into(), self.kind)
+    }
+
+    /// Rows of the matrix.
+    #[getter]
+    fn order(&self) -> usize {
+        self.factor.factor().rows()
+    }
+
+    /// Bits of the factor.
+    #[getter]
+    fn precision(&self) -> u32 {
+        self.bits()
+    }
+
+    /// The solution of `A X = B`, of the same kind as `b`; see `sunzi.solve`.
+    #[pyo3(signature = (b, *, precision=None, context=None, progress=None))]
+    fn solve<'py>(
+        &self,
+        b: &Bound<'py, PyAny>,
+        precision: Option<i64>,
+        context: Option<Bound<'py, Context>>,
+        progress: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let mut job = Job::new(&options(b.py(), precision, context, progress)?)?;
+        let b = Survey::of(b, "b", Part::Whole)?;
+        let bits = job.precision_bits(&[b.natural_bits, Some(self.bits())])?;
+        let shape = Shape { container: b.container, kind: b.kind.min(self.kind) };
+        let b = b.window(job.py(), bits)?;
+        let solution = job.run(|ctx| self.factor.solve(ctx, b.view(), bits))?;
+        job.finish(solution, Form::General, shape, None)
+    }
+
+    /// The inverse of `A`, a symmetric `Matrix`; `|computed - Z|_ij <= 2^(2 - precision) sqrt(z_ii z_jj)`.
+    #[pyo3(signature = (*, precision=None, context=None, progress=None))]
+    fn inverse<'py>(
+        &self,
+        py: Python<'py>,
+        precision: Option<i64>,
+        context: Option<Bound<'py, Context>>,
+        progress: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let mut job = Job::new(&options(py, precision, context, progress)?)?;
+        let bits = job.precision_bits(&[Some(self.bits())])?;
+        let inverse = job.run(|ctx| self.factor.inverse(ctx, bits))?;
+        job.finish(inverse, Form::General, Shape { container: Container::Matrix, kind: self.kind }, None)
+    }
+
+    /// `log det A = 2 sum log l_ii`, to nearly the factor's precision.
+    fn log_det<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let value = py.detach(|| self.factor.log_det());
+        number(py, &value, Shape { container: Container::Flat, kind: self.kind })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Cholesky({0} x {0}, {1} bits)", self.order(), self.bits())
+    }
+}

@@ -1,0 +1,127 @@
+//! What holds numbers, taken apart: lists, NumPy arrays, matrices of mpmath and flint.
+
+use crate::kind::Container;
+use crate::packages::loaded;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyTuple};
+
+/// The numbers of one operand, row by row.
+pub struct Unpacked<'py> {
+    pub container: Container,
+    pub rows: usize,
+    pub cols: usize,
+    pub items: Items<'py>,
+}
+
+/// Numbers as objects, or as doubles.
+pub enum Items<'py> {
+    Objects(Vec<Bound<'py, PyAny>>),
+    Doubles(Vec<f64>),
+}
+
+/// Takes `object` apart; `name` says in errors which operand it is.
+///
+/// # Errors
+/// `TypeError` for what holds no numbers, `ValueError` for ragged rows and for more than two dimensions.
+pub fn unpack<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Unpacked<'py>> {
+    if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
+        return rows_of(object, name);
+    }
+    let class = object.get_type();
+    let place = class.getattr(intern!(object.py(), "__module__"))?.extract::<String>().unwrap_or_default();
+    let class_name = class.name()?.to_string();
+    if is_array(object)? {
+        return array(object, name);
+    } else if place.starts_with("mpmath.") && class_name == "matrix" {
+        let shape = (object.getattr("rows")?.extract()?, object.getattr("cols")?.extract()?);
+        let rows = object.call_method0("tolist")?;
+        let unpacked = rows_of(&rows, name)?;
+        let (rows, cols) = shape;
+        return Ok(Unpacked { container: Container::MpmathMatrix, rows, cols, ..unpacked });
+    } else if place.starts_with("flint.") && object.hasattr("nrows")? && object.hasattr("entries")? {
+        let (rows, cols) = (object.call_method0("nrows")?.extract()?, object.call_method0("ncols")?.extract()?);
+        let items = Items::Objects(object.call_method0("entries")?.extract()?);
+        return Ok(Unpacked { container: Container::ArbMat, rows, cols, items });
+    }
+    Err(PyTypeError::new_err(format!(
+        "{name} is of type {}: use a list of rows, a NumPy array, a sunzi.Matrix, an mpmath.matrix or a flint.arb_mat",
+        class.fully_qualified_name()?
+    )))
+}
+
+/// Whether `object` is a NumPy array.
+pub fn is_array(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    match loaded(object.py(), "numpy")? {
+        Some(numpy) => object.is_instance(&numpy.getattr("ndarray")?),
+        None => Ok(false),
+    }
+}
+
+fn is_row(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let sequence = object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>();
+    Ok(sequence || is_array(object)? && object.getattr("ndim")?.extract::<usize>()? > 0)
+}
+
+fn rows_of<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Unpacked<'py>> {
+    let rows: Vec<Bound<'py, PyAny>> = object.extract()?;
+    let first_is_row = rows.first().map(is_row).transpose()?.unwrap_or(true);
+    if !first_is_row {
+        for (index, item) in rows.iter().enumerate() {
+            if is_row(item)? {
+                let message = format!("{name}: row 0 is a number, row {index} a list");
+                return Err(PyValueError::new_err(message));
+            }
+        }
+        return Ok(Unpacked { container: Container::Flat, rows: rows.len(), cols: 1, items: Items::Objects(rows) });
+    }
+    let cols = rows.first().map_or(Ok(0), |row| row.len())?;
+    let mut items = Vec::with_capacity(rows.len() * cols);
+    for (index, row) in rows.iter().enumerate() {
+        if !is_row(row)? {
+            let kind = row.get_type().fully_qualified_name()?;
+            return Err(PyTypeError::new_err(format!("{name}: row {index} is of type {kind}, row 0 is a list")));
+        }
+        let length = row.len()?;
+        if length != cols {
+            let message = format!("{name} is ragged: row {index} has {length} entries, row 0 has {cols}");
+            return Err(PyValueError::new_err(message));
+        }
+        let row = if is_array(row)? { row.call_method0("tolist")? } else { row.clone() };
+        items.extend(row.extract::<Vec<Bound<'py, PyAny>>>()?);
+    }
+    Ok(Unpacked { container: Container::Rows, rows: rows.len(), cols, items: Items::Objects(items) })
+}
+
+fn array<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Unpacked<'py>> {
+    let py = object.py();
+    let shape: Vec<usize> = object.getattr("shape")?.extract()?;
+    let (rows, cols) = match shape[..] {
+        [rows] => (rows, 1),
+        [rows, cols] => (rows, cols),
+        _ => {
+            let message = format!("{name} has {} dimensions: use one or two", shape.len());
+            return Err(PyValueError::new_err(message));
+        }
+    };
+    let flat = shape.len() == 1;
+    let dtype = object.getattr("dtype")?;
+    let letter: String = dtype.getattr("char")?.extract()?;
+    if matches!(letter.as_str(), "d" | "f" | "e") {
+        let numpy = py.import("numpy")?;
+        let doubles = numpy.call_method1("ascontiguousarray", (object, "<f8"))?;
+        let bytes = doubles.call_method0("tobytes")?.cast_into::<PyBytes>()?;
+        let words = bytes.as_bytes().chunks_exact(8);
+        let values = words.map(|word| f64::from_le_bytes(word.try_into().expect("eight bytes"))).collect();
+        let container = if flat { Container::FlatDoubles } else { Container::Doubles };
+        return Ok(Unpacked { container, rows, cols, items: Items::Doubles(values) });
+    }
+    if !"ObhilqpBHILQPU".contains(&letter) {
+        let message = format!("{name} has the dtype {dtype}: use object, float64, integers or strings");
+        return Err(PyTypeError::new_err(message));
+    }
+    let items = object.call_method0("ravel")?.call_method0("tolist")?.extract()?;
+    let container = if flat { Container::FlatObjects } else { Container::Objects };
+    Ok(Unpacked { container, rows, cols, items: Items::Objects(items) })
+}

@@ -1,0 +1,284 @@
+//! Operands: anything that holds numbers, looked at first and made a matrix when the precision is known.
+//!
+//! Promise: binary numbers (`mpfr`, `mpf`, `arb`, integers, doubles) are taken exactly, whatever their precision;
+//! fractions and decimals are rounded once, to nearest, ties to even.
+
+mod container;
+mod entry;
+mod integers;
+
+use crate::errors::OrRaise;
+use crate::kind::{Container, NumberKind};
+use crate::matrix::Matrix;
+use crate::native::gmpy2::{Gmpy2, Parts};
+use crate::window::Window;
+pub use container::is_array;
+use container::{Items, unpack};
+use entry::{Entry, NumberType, Reader};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use rug::Float;
+use sunzi::math::float::{FloatRef, Head, round_integer};
+use sunzi::matrix::MAXIMUM_EXPONENT;
+use sunzi::{Error, Uplo};
+
+/// Which entries of an operand are read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// All.
+    Whole,
+    /// One triangle with the diagonal; the other is not looked at.
+    Triangle(Uplo),
+}
+
+impl Part {
+    fn holds(self, row: usize, col: usize) -> bool {
+        match self {
+            Part::Whole => true,
+            Part::Triangle(Uplo::Lower) => row >= col,
+            Part::Triangle(Uplo::Upper) => row <= col,
+        }
+    }
+}
+
+/// An operand whose numbers have been looked at.
+pub struct Survey<'py> {
+    /// What holds the numbers.
+    pub container: Container,
+    /// The number type of results.
+    pub kind: NumberKind,
+    /// The precision that the numbers bring along, if they do.
+    pub natural_bits: Option<u32>,
+    /// Rows.
+    pub rows: usize,
+    /// Columns.
+    pub cols: usize,
+    source: Source<'py>,
+}
+
+enum Source<'py> {
+    Ready(Window),
+    Doubles(Vec<f64>),
+    Entries { entries: Vec<Entry<'py>>, limbs: Vec<u64>, exact_bits: u32, rounds: bool },
+}
+
+impl<'py> Survey<'py> {
+    /// Looks at the numbers of `object`; `name` says in errors which operand it is.
+    ///
+    /// # Errors
+    /// `TypeError` and `ValueError` with the place of what cannot be taken.
+    pub fn of(object: &Bound<'py, PyAny>, name: &str, part: Part) -> PyResult<Survey<'py>> {
+        if let Ok(matrix) = object.cast::<Matrix>() {
+            let matrix = matrix.get();
+            let window = matrix.window().clone();
+            return Ok(Survey {
+                container: Container::Matrix,
+                kind: matrix.number_kind(),
+                natural_bits: Some(window.precision_bits()),
+                rows: window.rows(),
+                cols: window.cols(),
+                source: Source::Ready(window),
+            });
+        }
+        let unpacked = unpack(object, name)?;
+        let (container, rows, cols) = (unpacked.container, unpacked.rows, unpacked.cols);
+        let (kind, natural_bits, source) = match unpacked.items {
+            Items::Doubles(values) => (NumberKind::Float, Some(53), Source::Doubles(values)),
+            Items::Objects(objects) => look_at(object.py(), &objects, cols, part)?,
+        };
+        Ok(Survey { container, kind: container_kind(container, kind), natural_bits, rows, cols, source })
+    }
+
+    /// One number as an operand of one entry.
+    ///
+    /// # Errors
+    /// As [`Survey::of`].
+    pub fn number(object: &Bound<'py, PyAny>) -> PyResult<Survey<'py>> {
+        let (kind, natural_bits, source) = look_at(object.py(), std::slice::from_ref(object), 1, Part::Whole)?;
+        Ok(Survey { container: Container::Flat, kind, natural_bits, rows: 1, cols: 1, source })
+    }
+
+    /// The numbers as a matrix; what has to be rounded is rounded to `precision_bits`.
+    ///
+    /// # Errors
+    /// `ValueError` for an exponent out of range, `MemoryError`.
+    pub fn window(self, py: Python<'py>, precision_bits: u32) -> PyResult<Window> {
+        let (rows, cols) = (self.rows, self.cols);
+        match self.source {
+            Source::Ready(window) => Ok(window),
+            Source::Doubles(values) => doubles(rows, cols, &values).or_raise(py),
+            Source::Entries { entries, limbs, exact_bits, rounds } => {
+                let bits = if rounds { exact_bits.max(precision_bits) } else { exact_bits };
+                let mut matrix = sunzi::Matrix::zeros(rows, cols, bits).or_raise(py)?;
+                let gmpy2 = Gmpy2::loaded(py)?;
+                let mut store =
+                    Store { matrix: &mut matrix, limbs: &limbs, precision_bits, gmpy2, scratch: Vec::new() };
+                for (index, entry) in entries.iter().enumerate() {
+                    store.put(entry, index / cols, index % cols).or_raise(py)?;
+                }
+                Ok(matrix.into())
+            }
+        }
+    }
+}
+
+/// mpmath and flint cannot hold numbers of each other.
+fn container_kind(container: Container, kind: NumberKind) -> NumberKind {
+    match container {
+        Container::MpmathMatrix => NumberKind::Mpmath,
+        Container::ArbMat => NumberKind::Flint,
+        _ => kind,
+    }
+}
+
+/// Looks at the objects of an operand, row by row.
+fn look_at<'py>(
+    py: Python<'py>,
+    objects: &[Bound<'py, PyAny>],
+    cols: usize,
+    part: Part,
+) -> PyResult<(NumberKind, Option<u32>, Source<'py>)> {
+    let mut reader = Reader::new(py)?;
+    let mut entries = Vec::new();
+    entries
+        .try_reserve_exact(objects.len())
+        .map_err(|_| pyo3::exceptions::PyMemoryError::new_err("too many entries"))?;
+    for (index, object) in objects.iter().enumerate() {
+        let (row, col) = (index / cols, index % cols);
+        entries.push(match part.holds(row, col) {
+            true => reader.read(object).map_err(|refusal| refusal.exception(object, row, col))?,
+            false => Entry::Zero,
+        });
+        if index % 4096 == 4095 {
+            py.check_signals()?;
+        }
+    }
+    let mut natural_bits = (reader.mpfr_bits > 0).then_some(reader.mpfr_bits);
+    let mut also = |bits: u32| natural_bits = Some(natural_bits.unwrap_or(0).max(bits));
+    if reader.has_seen(NumberType::Float) {
+        also(53);
+    }
+    if reader.has_seen(NumberType::Mpf) {
+        also(py.import("mpmath")?.getattr("mp")?.getattr("prec")?.extract()?);
+    }
+    if reader.has_seen(NumberType::Arb) {
+        also(py.import("flint")?.getattr("ctx")?.getattr("prec")?.extract()?);
+    }
+    let kind = reader.kind();
+    let Reader { limbs, exact_bits, rounds, .. } = reader;
+    Ok((kind, natural_bits, Source::Entries { entries, limbs, exact_bits, rounds }))
+}
+
+fn doubles(rows: usize, cols: usize, values: &[f64]) -> sunzi::Result<Window> {
+    let mut matrix = sunzi::Matrix::zeros(rows, cols, 53)?;
+    for (index, &value) in values.iter().enumerate() {
+        matrix.set_f64(index / cols, index % cols, value)?;
+    }
+    Ok(matrix.into())
+}
+
+/// Writes entries into a matrix that has room for their bits.
+struct Store<'a> {
+    matrix: &'a mut sunzi::Matrix,
+    limbs: &'a [u64],
+    precision_bits: u32,
+    gmpy2: Option<&'static Gmpy2>,
+    scratch: Vec<u64>,
+}
+
+impl Store<'_> {
+    fn put(&mut self, entry: &Entry<'_>, row: usize, col: usize) -> sunzi::Result<()> {
+        match entry {
+            Entry::Zero => Ok(()),
+            Entry::InPlace(object) => self.put_in_place(object, row, col),
+            Entry::Binary { negative, start, end, exponent } => {
+                let limbs = &self.limbs[*start..*end];
+                self.put_integer((*negative, limbs, *exponent), row, col)
+            }
+            Entry::Ratio(ratio) => {
+                let value = Float::with_val(self.precision_bits, &**ratio);
+                self.put_rounded(&value, row, col)
+            }
+            Entry::Decimal(text) => {
+                let parsed = Float::parse(&**text).expect("it has been parsed before");
+                let value = Float::with_val(self.precision_bits, parsed);
+                let zero =
+                    !text.bytes().take_while(|byte| !b"eE".contains(byte)).any(|byte| (b'1'..=b'9').contains(&byte));
+                if value.is_zero() != zero {
+                    let exponent = -MAXIMUM_EXPONENT - 1;
+                    return Err(Error::ExponentRange { row, column: col, exponent, limit: MAXIMUM_EXPONENT });
+                }
+                self.put_rounded(&value, row, col)
+            }
+        }
+    }
+
+    /// Copies the limbs of an `mpfr` object, which have MPFR's form as the matrix's own have.
+    fn put_in_place(&mut self, object: &Bound<'_, PyAny>, row: usize, col: usize) -> sunzi::Result<()> {
+        let layout = self.gmpy2.and_then(|gmpy2| gmpy2.layout.as_ref()).expect("it has been read before");
+        let Parts::Finite { negative, exponent, limbs } = layout.mpfr(object) else {
+            unreachable!("numbers never change");
+        };
+        self.check(exponent, row, col)?;
+        self.scratch.clear();
+        self.scratch.resize(self.matrix.limbs_per_element() - limbs.len(), 0);
+        self.scratch.extend_from_slice(limbs);
+        self.matrix.set(row, col, FloatRef { head: Head::new(negative, exponent), limbs: &self.scratch });
+        Ok(())
+    }
+
+    fn put_integer(
+        &mut self,
+        (negative, limbs, exponent): (bool, &[u64], i64),
+        row: usize,
+        col: usize,
+    ) -> sunzi::Result<()> {
+        let top = exponent.saturating_add(sunzi::math::float::bit_length(limbs) as i64);
+        self.check(top, row, col)?;
+        self.scratch.resize(self.matrix.limbs_per_element(), 0);
+        let head = round_integer(negative, limbs, exponent, self.matrix.precision_bits(), &mut self.scratch);
+        self.matrix.set(row, col, FloatRef { head, limbs: &self.scratch });
+        Ok(())
+    }
+
+    fn put_rounded(&mut self, value: &Float, row: usize, col: usize) -> sunzi::Result<()> {
+        if value.is_infinite() {
+            let exponent = MAXIMUM_EXPONENT + 1;
+            return Err(Error::ExponentRange { row, column: col, exponent, limit: MAXIMUM_EXPONENT });
+        }
+        self.matrix.set_float(row, col, value)
+    }
+
+    fn check(&self, exponent: i64, row: usize, column: usize) -> sunzi::Result<()> {
+        if exponent.unsigned_abs() > MAXIMUM_EXPONENT as u64 {
+            return Err(Error::ExponentRange { row, column, exponent, limit: MAXIMUM_EXPONENT });
+        }
+        Ok(())
+    }
+}
+
+/// The precision of a result: the one asked for, else the largest that the operands bring along.
+///
+/// # Errors
+/// `ValueError` where neither is there.
+pub fn working_bits(asked: Option<u32>, operands: &[Option<u32>]) -> PyResult<u32> {
+    let natural = operands.iter().flatten().max().copied();
+    asked.or(natural).ok_or_else(|| {
+        PyValueError::new_err("int, Fraction and str entries have no precision of their own: pass precision= in bits")
+    })
+}
+
+/// A factor such as alpha, rounded to `precision_bits` where it is a fraction or a decimal.
+///
+/// # Errors
+/// As [`Survey::of`], with the name of the factor.
+pub fn factor(object: Option<&Bound<'_, PyAny>>, name: &str, precision_bits: u32) -> PyResult<Option<Float>> {
+    let Some(object) = object else { return Ok(None) };
+    let py = object.py();
+    let survey = Survey::number(object).map_err(|error| {
+        let text = error.value(py).to_string().replace("entry at row 0, column 0", name);
+        if error.is_instance_of::<PyTypeError>(py) { PyTypeError::new_err(text) } else { PyValueError::new_err(text) }
+    })?;
+    let window = survey.window(py, precision_bits)?;
+    Ok(Some(window.view().get(0, 0).to_float(window.precision_bits())))
+}

@@ -1,0 +1,230 @@
+//! What all functions have in common: options, precision, the call, the form of the result, the report.
+
+use crate::call::Caller;
+use crate::context::Context;
+use crate::errors::OrRaise;
+use crate::input::working_bits;
+use crate::kind::NumberKind;
+use crate::output::{Destination, Form, Shape, give};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::time::Instant;
+use sunzi::Error;
+use sunzi::matrix::MAXIMUM_PRECISION_BITS;
+
+/// One call of a function, from its options to its result.
+pub struct Job<'py> {
+    py: Python<'py>,
+    options: Bound<'py, PyDict>,
+    asked_bits: Option<u32>,
+    caller: Caller<'py>,
+    out: Option<Bound<'py, PyAny>>,
+    report: Option<Bound<'py, PyDict>>,
+    clock: Clock,
+}
+
+/// Seconds of the three parts of a call.
+struct Clock {
+    start: Instant,
+    computing: Option<Instant>,
+    computed: Option<Instant>,
+}
+
+impl<'py> Job<'py> {
+    /// Reads the options that all functions share: `precision`, `context`, `progress`, `out`, `report`.
+    ///
+    /// # Errors
+    /// `TypeError`, `ValueError`.
+    pub fn new(options: &Bound<'py, PyDict>) -> PyResult<Job<'py>> {
+        let py = options.py();
+        let job = Job {
+            py,
+            asked_bits: checked_bits(py, given(options, "precision")?)?,
+            caller: Caller::new(py, given(options, "context")?, given(options, "progress")?)?,
+            out: given(options, "out")?,
+            report: given(options, "report")?,
+            options: options.clone(),
+            clock: Clock { start: Instant::now(), computing: None, computed: None },
+        };
+        match job.caller.progress.as_ref().filter(|progress| !progress.is_callable()) {
+            Some(other) => {
+                let name = other.get_type().fully_qualified_name()?;
+                Err(PyTypeError::new_err(format!("progress is of type {name}: it must be callable with (done, total)")))
+            }
+            None => Ok(job),
+        }
+    }
+
+    /// The interpreter.
+    pub fn py(&self) -> Python<'py> {
+        self.py
+    }
+
+    /// An option that is a flag.
+    ///
+    /// # Errors
+    /// `TypeError`.
+    pub fn flag(&self, name: &str) -> PyResult<bool> {
+        Ok(given(&self.options, name)?.unwrap_or(false))
+    }
+
+    /// An option that is a word, as its place among `words`; the first where it is absent.
+    ///
+    /// # Errors
+    /// `ValueError` that lists the words.
+    pub fn choice<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> PyResult<T> {
+        let Some(word) = given::<String>(&self.options, name)? else { return Ok(words[0].1) };
+        words.iter().find(|(known, _)| *known == word).map(|(_, value)| *value).ok_or_else(|| {
+            let known: Vec<&str> = words.iter().map(|(known, _)| *known).collect();
+            PyValueError::new_err(format!("{name} is '{word}': use one of {}", known.join(", ")))
+        })
+    }
+
+    /// An option that is any object.
+    ///
+    /// # Errors
+    /// Never, but for what a dictionary raises.
+    pub fn object(&self, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+        given(&self.options, name)
+    }
+
+    /// An option that is a precision.
+    ///
+    /// # Errors
+    /// `ValueError`.
+    pub fn bits(&self, name: &str) -> PyResult<Option<u32>> {
+        checked_bits(self.py, given(&self.options, name)?)
+    }
+
+    /// The precision of the result.
+    ///
+    /// # Errors
+    /// `ValueError` where neither the caller nor an operand says one.
+    pub fn precision_bits(&self, operands: &[Option<u32>]) -> PyResult<u32> {
+        working_bits(self.asked_bits, operands)
+    }
+
+    /// The precision of an exact result: no more than a lower bound.
+    pub fn least_bits(&self) -> u32 {
+        self.asked_bits.unwrap_or(2)
+    }
+
+    /// Looks at `out` before anything is computed.
+    ///
+    /// # Errors
+    /// As [`Destination::new`].
+    pub fn expect(&self, rows: usize, cols: usize) -> PyResult<()> {
+        self.out.as_ref().map_or(Ok(()), |out| Destination::new(out.clone(), rows, cols).map(drop))
+    }
+
+    /// Runs the work; see [`Caller::run`].
+    ///
+    /// # Errors
+    /// As [`Caller::run`].
+    pub fn run<R: Send>(&mut self, work: impl FnOnce(&sunzi::Context) -> sunzi::Result<R> + Send) -> PyResult<R> {
+        self.clock.computing = Some(Instant::now());
+        let result = self.caller.run(work);
+        self.clock.computed = Some(Instant::now());
+        result
+    }
+
+    /// The result as the caller wants it, and the report: `numbers` is that of the library, as JSON.
+    ///
+    /// # Errors
+    /// As [`give`] and [`Destination::fill`].
+    pub fn finish(
+        self,
+        result: sunzi::Matrix,
+        form: Form,
+        shape: Shape,
+        numbers: Option<String>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (rows, cols, bits) = (result.rows(), result.cols(), result.precision_bits());
+        let object = match self.out {
+            Some(out) => Destination::new(out, rows, cols)?.fill(&result, form, shape.kind)?,
+            None => give(self.py, result, form, shape)?,
+        };
+        if let Some(report) = self.report {
+            let json = self.py.import("json")?;
+            if let Some(numbers) = numbers {
+                report.update(json.call_method1("loads", (numbers,))?.cast::<PyDict>()?.as_mapping())?;
+            }
+            let Clock { start, computing, computed } = self.clock;
+            let computing = computing.unwrap_or(start);
+            let computed = computed.unwrap_or(computing);
+            report.set_item("precision_bits", bits)?;
+            report.set_item("input_seconds", (computing - start).as_secs_f64())?;
+            report.set_item("compute_seconds", (computed - computing).as_secs_f64())?;
+            report.set_item("output_seconds", computed.elapsed().as_secs_f64())?;
+        }
+        Ok(object)
+    }
+}
+
+/// An entry of a dictionary; absent and `None` are the same.
+fn given<'py, T: for<'a> FromPyObject<'a, 'py>>(options: &Bound<'py, PyDict>, name: &str) -> PyResult<Option<T>> {
+    match options.get_item(name)?.filter(|value| !value.is_none()) {
+        None => Ok(None),
+        Some(value) => argument(name, &value).map(Some),
+    }
+}
+
+/// An argument as a value of Rust.
+///
+/// # Errors
+/// `TypeError` for another type; `ValueError` for a number that is out of reach.
+pub fn argument<'py, T: for<'a> FromPyObject<'a, 'py>>(name: &str, value: &Bound<'py, PyAny>) -> PyResult<T> {
+    value.extract::<T>().map_err(|error| {
+        let error: PyErr = error.into();
+        if error.is_instance_of::<PyOverflowError>(value.py()) {
+            return PyValueError::new_err(format!("{name}={value} is out of range"));
+        }
+        let kind = value.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string());
+        PyTypeError::new_err(format!("{name} cannot be {value} of type {kind}"))
+    })
+}
+
+/// A number of bits that a matrix can have.
+///
+/// # Errors
+/// `ValueError`.
+pub fn checked_bits(py: Python<'_>, bits: Option<i64>) -> PyResult<Option<u32>> {
+    let maximum_bits = u64::from(MAXIMUM_PRECISION_BITS);
+    match bits {
+        None => Ok(None),
+        Some(bits) if bits < 0 => Err(PyValueError::new_err(format!("precision of {bits} bits is negative"))),
+        Some(bits) => match u32::try_from(bits).ok().filter(|bits| (2..=MAXIMUM_PRECISION_BITS).contains(bits)) {
+            Some(bits) => Ok(Some(bits)),
+            None => Err(Error::Precision { precision_bits: bits.unsigned_abs(), maximum_bits }).or_raise(py),
+        },
+    }
+}
+
+/// The number type of this name.
+///
+/// # Errors
+/// `ValueError` that lists the names.
+pub fn number_kind(name: &str) -> PyResult<NumberKind> {
+    NumberKind::by_name(name).ok_or_else(|| {
+        let message = format!("numbers is '{name}': use gmpy2, mpmath, flint, float, str or fraction");
+        PyValueError::new_err(message)
+    })
+}
+
+/// The context and the progress callback of a method.
+///
+/// # Errors
+/// As [`Caller::new`].
+pub fn options<'py>(
+    py: Python<'py>,
+    precision: Option<i64>,
+    context: Option<Bound<'py, Context>>,
+    progress: Option<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let options = PyDict::new(py);
+    options.set_item("precision", precision)?;
+    options.set_item("context", context)?;
+    options.set_item("progress", progress)?;
+    Ok(options)
+}

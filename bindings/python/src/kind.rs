@@ -1,0 +1,78 @@
+//! What results look like: the number type, and what holds the numbers.
+
+/// The number type of results. Where entries differ, the first of this order that occurs among them is taken.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum NumberKind {
+    /// `gmpy2.mpfr`.
+    Gmpy2,
+    /// `mpmath.mpf`.
+    Mpmath,
+    /// `flint.arb`, with radius 0.
+    Flint,
+    /// `float`.
+    Float,
+    /// Decimal strings with enough digits to be read back.
+    Text,
+    /// `fractions.Fraction`, exact; for `int` and `Fraction`.
+    Fraction,
+}
+
+impl NumberKind {
+    /// The name that users see.
+    pub fn name(self) -> &'static str {
+        match self {
+            NumberKind::Gmpy2 => "gmpy2",
+            NumberKind::Mpmath => "mpmath",
+            NumberKind::Flint => "flint",
+            NumberKind::Float => "float",
+            NumberKind::Text => "str",
+            NumberKind::Fraction => "fraction",
+        }
+    }
+
+    /// The kind of this name.
+    pub fn by_name(name: &str) -> Option<NumberKind> {
+        use NumberKind::{Flint, Float, Fraction, Gmpy2, Mpmath, Text};
+        [Gmpy2, Mpmath, Flint, Float, Text, Fraction].into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// What holds the numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Container {
+    /// A list of rows.
+    Rows,
+    /// A flat list: one column.
+    Flat,
+    /// A NumPy array of objects, of two dimensions.
+    Objects,
+    /// A NumPy array of objects, of one dimension.
+    FlatObjects,
+    /// A NumPy array of doubles, of two dimensions.
+    Doubles,
+    /// A NumPy array of doubles, of one dimension.
+    FlatDoubles,
+    /// `mpmath.matrix`.
+    MpmathMatrix,
+    /// `flint.arb_mat`.
+    ArbMat,
+    /// [`crate::matrix::Matrix`].
+    Matrix,
+}
+
+impl Container {
+    /// Whether a single column has no rows of its own.
+    pub fn is_flat(self) -> bool {
+        matches!(self, Container::Flat | Container::FlatObjects | Container::FlatDoubles)
+    }
+
+    /// The same of two dimensions: for results that are no column.
+    pub fn of_two_dimensions(self) -> Container {
+        match self {
+            Container::Flat => Container::Rows,
+            Container::FlatObjects => Container::Objects,
+            Container::FlatDoubles => Container::Doubles,
+            other => other,
+        }
+    }
+}

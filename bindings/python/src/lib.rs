@@ -1,0 +1,47 @@
+//! The Python package `sunzi`: the library's functions on numbers of mpmath, gmpy2, python-flint, NumPy and Python.
+//!
+//! A function looks at its operands (`input`), settles the precision (`job`), runs without the interpreter's lock
+//! (`call`), and gives the result the form of the operands (`output`). `matrix` and `factor` are the classes that
+//! stay in Rust. `unsafe` stands in `native` alone.
+
+mod call;
+mod context;
+mod errors;
+mod factor;
+mod functions;
+mod index;
+mod input;
+mod job;
+mod kind;
+mod matrix;
+mod native;
+mod output;
+mod packages;
+mod window;
+
+use pyo3::prelude::*;
+use pyo3::types::PyModule;
+
+/// Names of the kernels that run here, the fastest first.
+#[pyfunction]
+fn kernels() -> Vec<&'static str> {
+    sunzi::kernels::available().into_iter().map(|kernel| kernel.name()).collect()
+}
+
+/// The native half of the package.
+#[pymodule(gil_used = true)]
+fn _sunzi(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<context::Context>()?;
+    module.add_class::<matrix::Matrix>()?;
+    module.add_class::<factor::Cholesky>()?;
+    errors::register(module)?;
+    module.add_function(wrap_pyfunction!(kernels, module)?)?;
+    module.add_function(wrap_pyfunction!(functions::syrk, module)?)?;
+    module.add_function(wrap_pyfunction!(functions::gemm, module)?)?;
+    module.add_function(wrap_pyfunction!(functions::trsm, module)?)?;
+    module.add_function(wrap_pyfunction!(functions::cholesky, module)?)?;
+    module.add_function(wrap_pyfunction!(functions::solve, module)?)?;
+    module.add_function(wrap_pyfunction!(functions::log_det, module)?)?;
+    module.add_function(wrap_pyfunction!(functions::plan, module)?)
+}

@@ -1,0 +1,404 @@
+//! `Matrix`: big floats that stay in Rust between calls.
+
+use crate::context::Context;
+use crate::errors::OrRaise;
+use crate::functions;
+use crate::index::{Selection, selections};
+use crate::input::{Part, Survey, factor, working_bits};
+use crate::job::{checked_bits, number_kind, options};
+use crate::kind::{Container, NumberKind};
+use crate::output::{Form, Maker, Shape, assemble};
+use crate::window::Window;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyTuple};
+use rug::Integer;
+use std::path::{Path, PathBuf};
+use sunzi::front::formats::{self, FileFormat, ReadOptions, Source, WriteOptions};
+use sunzi::math::float::{FloatRef, Head};
+
+/// A matrix of big floats of one precision, which never changes.
+///
+/// `Matrix(data, *, precision=None, numbers=None)`
+///
+/// data: a list of rows, a flat list (one column), a NumPy array, an `mpmath.matrix`, a `flint.arb_mat` or a `Matrix`.
+/// precision: bits to which entries are rounded, to nearest; by default as many as the entries bring along and need.
+/// numbers: the type of single entries and lists made of it: `gmpy2`, `mpmath`, `flint`, `float`, `str` or `fraction`;
+/// by default that of the data.
+///
+/// Slices and transposes are views: they share the numbers and cost nothing. `A.T @ A` and `A @ A.T` run as SYRK.
+///
+/// >>> import sunzi
+/// >>> a = sunzi.Matrix([[1, 2], [3, 4], [5, 6]], precision=200)
+/// >>> a.T @ a
+/// Matrix(2 x 2, 200 bits, fraction)
+/// >>> (a.T @ a).to_list("float")
+/// [[35.0, 44.0], [44.0, 56.0]]
+/// >>> a[1, 0], a[1:, ::-1].to_list("float")
+/// (Fraction(3, 1), [[4.0, 3.0], [6.0, 5.0]])
+#[pyclass(frozen, module = "sunzi")]
+pub struct Matrix {
+    window: Window,
+    kind: NumberKind,
+}
+
+impl Matrix {
+    /// A matrix whose entries are shown as numbers of this kind.
+    pub fn new(window: Window, kind: NumberKind) -> Matrix {
+        Matrix { window, kind }
+    }
+
+    /// The numbers.
+    pub fn window(&self) -> &Window {
+        &self.window
+    }
+
+    /// The type of single entries.
+    pub fn number_kind(&self) -> NumberKind {
+        self.kind
+    }
+
+    fn like(&self, window: Window) -> Matrix {
+        Matrix { window, kind: self.kind }
+    }
+
+    fn kind_or(&self, name: Option<&str>) -> PyResult<NumberKind> {
+        name.map_or(Ok(self.kind), number_kind)
+    }
+
+    fn assemble<'py>(&self, py: Python<'py>, container: Container, kind: NumberKind) -> PyResult<Bound<'py, PyAny>> {
+        assemble(py, &self.window.view(), Form::General, Shape { container, kind })
+    }
+
+    /// `self + other`, or `self - other`.
+    fn sum<'py>(&self, other: &Bound<'py, PyAny>, minus: bool) -> PyResult<Matrix> {
+        let py = other.py();
+        let other = Survey::of(other, "the other operand", Part::Whole)?;
+        let bits = working_bits(None, &[Some(self.window.precision_bits()), other.natural_bits])?;
+        let kind = self.kind.min(other.kind);
+        let other = other.window(py, bits)?;
+        let other = if minus { negated(&other).or_raise(py)? } else { other };
+        let sum = py.detach(|| self.window.to_whole()?.add(other.view(), bits)).or_raise(py)?;
+        Ok(Matrix { window: sum.into(), kind })
+    }
+}
+
+/// A number in the one form that all precisions share.
+fn odd(value: FloatRef<'_>) -> (Integer, i64) {
+    let (integer, exponent) = value.to_integer_exponent();
+    match integer.find_one(0) {
+        Some(zeros) => (integer >> zeros, exponent + i64::from(zeros)),
+        None => (integer, 0),
+    }
+}
+
+fn negated(window: &Window) -> sunzi::Result<Window> {
+    let mut copy = window.view().to_matrix()?;
+    for head in copy.parts_mut().0 {
+        *head = Head(*head).negated().0;
+    }
+    Ok(copy.into())
+}
+
+#[pymethods]
+impl Matrix {
+    /// NumPy leaves operators to this class.
+    #[classattr]
+    #[pyo3(name = "__array_ufunc__")]
+    fn array_ufunc(py: Python<'_>) -> Py<PyAny> {
+        py.None()
+    }
+
+    #[new]
+    #[pyo3(signature = (data, *, precision=None, numbers=None))]
+    fn of(data: &Bound<'_, PyAny>, precision: Option<i64>, numbers: Option<&str>) -> PyResult<Matrix> {
+        let py = data.py();
+        let asked = checked_bits(py, precision)?;
+        let survey = Survey::of(data, "data", Part::Whole)?;
+        let kind = numbers.map_or(Ok(survey.kind), number_kind)?;
+        let bits = working_bits(asked, &[survey.natural_bits])?;
+        let window = survey.window(py, bits)?;
+        let bits = asked.unwrap_or(bits.max(window.precision_bits()));
+        Ok(Matrix { window: py.detach(|| window.rounded(bits)).or_raise(py)?, kind })
+    }
+
+    /// The zero matrix.
+    #[staticmethod]
+    #[pyo3(signature = (rows, cols, *, precision, numbers="fraction"))]
+    fn zeros(py: Python<'_>, rows: usize, cols: usize, precision: i64, numbers: &str) -> PyResult<Matrix> {
+        let bits = checked_bits(py, Some(precision))?.unwrap_or(2);
+        Ok(Matrix { window: sunzi::Matrix::zeros(rows, cols, bits).or_raise(py)?.into(), kind: number_kind(numbers)? })
+    }
+
+    /// The identity of so many rows.
+    #[staticmethod]
+    #[pyo3(signature = (order, *, precision, numbers="fraction"))]
+    fn identity(py: Python<'_>, order: usize, precision: i64, numbers: &str) -> PyResult<Matrix> {
+        let bits = checked_bits(py, Some(precision))?.unwrap_or(2);
+        let mut matrix = sunzi::Matrix::zeros(order, order, bits).or_raise(py)?;
+        (0..order).try_for_each(|index| matrix.set_f64(index, index, 1.0)).or_raise(py)?;
+        Ok(Matrix { window: matrix.into(), kind: number_kind(numbers)? })
+    }
+
+    /// `(rows, columns)`.
+    #[getter]
+    fn shape(&self) -> (usize, usize) {
+        (self.window.rows(), self.window.cols())
+    }
+
+    /// Bits of every entry.
+    #[getter]
+    fn precision(&self) -> u32 {
+        self.window.precision_bits()
+    }
+
+    /// The type of single entries: `gmpy2`, `mpmath`, `flint`, `float`, `str` or `fraction`.
+    #[getter]
+    fn numbers(&self) -> &'static str {
+        self.kind.name()
+    }
+
+    /// Bytes of the numbers, those outside a view included.
+    #[getter]
+    fn nbytes(&self) -> u64 {
+        self.window.bytes()
+    }
+
+    /// The transpose, a view.
+    #[getter(T)]
+    fn transposed(&self) -> Matrix {
+        self.like(self.window.transpose())
+    }
+
+    /// The same numbers, shown as another type.
+    fn astype(&self, numbers: &str) -> PyResult<Matrix> {
+        Ok(Matrix { window: self.window.clone(), kind: number_kind(numbers)? })
+    }
+
+    /// The same numbers at another precision, rounded to nearest where it is less.
+    fn round(&self, py: Python<'_>, precision: i64) -> PyResult<Matrix> {
+        let bits = checked_bits(py, Some(precision))?.unwrap_or(2);
+        Ok(self.like(py.detach(|| self.window.rounded(bits)).or_raise(py)?))
+    }
+
+    /// The numbers in memory of their own: a view keeps all that it is a part of.
+    fn copy(&self, py: Python<'_>) -> PyResult<Matrix> {
+        Ok(self.like(py.detach(|| self.window.view().to_matrix()).or_raise(py)?.into()))
+    }
+
+    fn __len__(&self) -> usize {
+        self.window.rows()
+    }
+
+    fn __getitem__<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let (rows, cols) = selections(key, self.shape())?;
+        if let (Selection::One(row), Selection::One(col)) = (&rows, &cols) {
+            let maker = Maker::new(py, self.kind, self.window.precision_bits());
+            return maker?.number(self.window.view().get(*row, *col));
+        }
+        let part = match (rows.range(), cols.range()) {
+            (Some(rows), Some(cols)) => self.window.block(rows, cols),
+            _ => self.window.gather(&rows.list(), &cols.list()).or_raise(py)?,
+        };
+        Ok(Bound::new(py, self.like(part))?.into_any())
+    }
+
+    /// The product, a `Matrix` of the larger precision; of a matrix with its own transpose a SYRK, with the same bits.
+    fn __matmul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        functions::gemm(slf.as_any(), other, &PyDict::new(slf.py()))
+    }
+
+    fn __rmatmul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let survey = Survey::of(other, "the left operand", Part::Whole)?;
+        let kind = survey.kind;
+        let bits = working_bits(None, &[Some(slf.get().window.precision_bits()), survey.natural_bits])?;
+        let left = Bound::new(py, Matrix { window: survey.window(py, bits)?, kind })?;
+        functions::gemm(left.as_any(), slf.as_any(), &PyDict::new(py))
+    }
+
+    /// The sum, each entry rounded once to the larger precision.
+    fn __add__(&self, other: &Bound<'_, PyAny>) -> PyResult<Matrix> {
+        self.sum(other, false)
+    }
+
+    fn __radd__(&self, other: &Bound<'_, PyAny>) -> PyResult<Matrix> {
+        self.sum(other, false)
+    }
+
+    /// The difference, each entry rounded once to the larger precision.
+    fn __sub__(&self, other: &Bound<'_, PyAny>) -> PyResult<Matrix> {
+        self.sum(other, true)
+    }
+
+    fn __rsub__(&self, other: &Bound<'_, PyAny>) -> PyResult<Matrix> {
+        self.__neg__(other.py())?.sum(other, false)
+    }
+
+    fn __neg__(&self, py: Python<'_>) -> PyResult<Matrix> {
+        Ok(self.like(py.detach(|| negated(&self.window)).or_raise(py)?))
+    }
+
+    /// Every entry times a number, rounded once to the matrix's precision.
+    fn __mul__(&self, other: &Bound<'_, PyAny>) -> PyResult<Matrix> {
+        let py = other.py();
+        if other.is_instance_of::<Matrix>() {
+            return Err(PyTypeError::new_err("a matrix times a matrix is written a @ b"));
+        }
+        let number = factor(Some(other), "the factor", self.window.precision_bits())?;
+        let number = number.expect("a factor was given");
+        Ok(self.like(py.detach(|| self.window.to_whole()?.scale(&number)).or_raise(py)?.into()))
+    }
+
+    fn __rmul__(&self, other: &Bound<'_, PyAny>) -> PyResult<Matrix> {
+        self.__mul__(other)
+    }
+
+    /// Whether shapes and all numbers are equal, whatever their precision.
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        let Ok(other) = other.cast::<Matrix>() else { return false };
+        let (a, b) = (self.window.view(), other.get().window.view());
+        let equal = |row, col| odd(a.get(row, col)) == odd(b.get(row, col));
+        (a.rows(), a.cols()) == (b.rows(), b.cols())
+            && (0..a.rows()).all(|row| (0..a.cols()).all(|col| equal(row, col)))
+    }
+
+    /// The lower triangular factor, a `Matrix`; see `sunzi.cholesky`. `sunzi.Cholesky` is for several solves.
+    #[pyo3(signature = (*, uplo="lower", precision=None, context=None, progress=None))]
+    fn cholesky<'py>(
+        slf: &Bound<'py, Self>,
+        uplo: &str,
+        precision: Option<i64>,
+        context: Option<Bound<'py, Context>>,
+        progress: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let given = options(slf.py(), precision, context, progress)?;
+        given.set_item("uplo", uplo)?;
+        functions::cholesky(slf.as_any(), &given)
+    }
+
+    /// The solution of `A X = B` for this symmetric positive definite `A`, of the same kind as `b`; see `sunzi.solve`.
+    #[pyo3(signature = (b, *, precision=None, context=None, progress=None))]
+    fn solve<'py>(
+        slf: &Bound<'py, Self>,
+        b: &Bound<'py, PyAny>,
+        precision: Option<i64>,
+        context: Option<Bound<'py, Context>>,
+        progress: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        functions::solve(slf.as_any(), b, &options(slf.py(), precision, context, progress)?)
+    }
+
+    /// `log det A` for this symmetric positive definite `A`; see `sunzi.log_det`.
+    #[pyo3(signature = (*, precision=None, context=None, progress=None))]
+    fn log_det<'py>(
+        slf: &Bound<'py, Self>,
+        precision: Option<i64>,
+        context: Option<Bound<'py, Context>>,
+        progress: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        functions::log_det(slf.as_any(), &options(slf.py(), precision, context, progress)?)
+    }
+
+    /// A list of rows, of this type of number or of another.
+    #[pyo3(signature = (numbers=None))]
+    fn to_list<'py>(&self, py: Python<'py>, numbers: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
+        self.assemble(py, Container::Rows, self.kind_or(numbers)?)
+    }
+
+    /// A NumPy array: of doubles where the type is `float`, else of objects.
+    #[pyo3(signature = (numbers=None))]
+    fn to_numpy<'py>(&self, py: Python<'py>, numbers: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
+        let kind = self.kind_or(numbers)?;
+        let container = if kind == NumberKind::Float { Container::Doubles } else { Container::Objects };
+        self.assemble(py, container, kind)
+    }
+
+    /// An `mpmath.matrix`, exactly.
+    fn to_mpmath<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.assemble(py, Container::MpmathMatrix, NumberKind::Mpmath)
+    }
+
+    /// A list of rows of `gmpy2.mpfr`, exactly.
+    fn to_gmpy2<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.assemble(py, Container::Rows, NumberKind::Gmpy2)
+    }
+
+    /// A `flint.arb_mat` of balls with radius 0, exactly.
+    fn to_flint<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.assemble(py, Container::ArbMat, NumberKind::Flint)
+    }
+
+    /// For `numpy.asarray`; see `to_numpy`.
+    #[pyo3(signature = (dtype=None, copy=None))]
+    fn __array__<'py>(
+        &self,
+        py: Python<'py>,
+        dtype: Option<Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if copy == Some(false) {
+            return Err(PyValueError::new_err("a sunzi.Matrix cannot become an array without a copy"));
+        }
+        let array = self.to_numpy(py, None)?;
+        dtype.map_or(Ok(array.clone()), |dtype| array.call_method1("astype", (dtype,)))
+    }
+
+    /// The matrix in the binary format of `sunzi`, with a checksum.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let write = || {
+            let mut bytes = Vec::new();
+            let (path, options) = (Path::new("bytes"), WriteOptions::default());
+            formats::write_stream(&mut bytes, path, FileFormat::Binary, self.window.view(), &options)?;
+            Ok(bytes)
+        };
+        Ok(PyBytes::new(py, &py.detach(write).or_raise(py)?))
+    }
+
+    /// The matrix of `to_bytes`.
+    #[staticmethod]
+    #[pyo3(signature = (data, numbers="fraction"))]
+    fn from_bytes(py: Python<'_>, data: &[u8], numbers: &str) -> PyResult<Matrix> {
+        let kind = number_kind(numbers)?;
+        let source = Source { path: Path::new("bytes"), format: FileFormat::Binary, bytes: Some(data.len() as u64) };
+        let read = || formats::read_stream(data, &source, &ReadOptions::new(2));
+        Ok(Matrix { window: py.detach(read).or_raise(py)?.matrix.into(), kind })
+    }
+
+    /// Writes a file, Matrix Market (`.mtx`) or binary (`.bin`), which appears complete or not at all.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        py.detach(|| formats::write(path, self.window.view(), &WriteOptions::default())).or_raise(py)
+    }
+
+    /// Reads a file. Decimals are rounded to `precision` bits, by default those that the file names.
+    #[staticmethod]
+    #[pyo3(signature = (path, *, precision=None, numbers="fraction"))]
+    fn load(py: Python<'_>, path: PathBuf, precision: Option<i64>, numbers: &str) -> PyResult<Matrix> {
+        let (asked, kind) = (checked_bits(py, precision)?, number_kind(numbers)?);
+        let named = py.detach(|| formats::read_info(&path)).or_raise(py)?.precision_bits_comment;
+        let bits = asked.or(named).ok_or_else(|| {
+            PyValueError::new_err(format!("{}: the file names no precision: pass precision= in bits", path.display()))
+        })?;
+        let loaded = py.detach(|| formats::read(&path, &ReadOptions::new(bits))).or_raise(py)?;
+        Ok(Matrix { window: loaded.matrix.into(), kind })
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
+        let (py, matrix) = (slf.py(), slf.get());
+        let arguments = (matrix.to_bytes(py)?, matrix.kind.name()).into_pyobject(py)?;
+        (slf.get_type().getattr("from_bytes")?, arguments).into_pyobject(py)
+    }
+
+    fn __repr__(&self) -> String {
+        let (rows, cols) = self.shape();
+        format!("Matrix({rows} x {cols}, {} bits, {})", self.precision(), self.kind.name())
+    }
+
+    /// At most eight rows and columns, six digits each.
+    fn __str__(&self, py: Python<'_>) -> PyResult<String> {
+        let (rows, cols) = self.shape();
+        let corner = self.window.block(0..rows.min(9), 0..cols.min(9)).to_whole().or_raise(py)?.to_string();
+        let entries = corner.split_once('\n').map_or("", |(_, entries)| entries);
+        Ok(format!("{rows} x {cols} matrix of {}-bit floats\n{}", self.precision(), entries.trim_end()))
+    }
+}

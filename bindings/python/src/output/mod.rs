@@ -1,0 +1,182 @@
+//! Results in the form that the operands had.
+
+mod numbers;
+mod pause;
+
+use crate::input::is_array;
+use crate::kind::{Container, NumberKind};
+use crate::matrix::Matrix;
+use crate::window::Window;
+pub use numbers::Maker;
+use pause::CollectorPause;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyList};
+use sunzi::MatrixView;
+
+/// Which entries of a result say all.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// Every entry is its own.
+    General,
+    /// Symmetric, of which the lower triangle has been computed.
+    Symmetric,
+}
+
+/// The form of a result.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// What holds the numbers.
+    pub container: Container,
+    /// Their type.
+    pub kind: NumberKind,
+}
+
+/// The result as a Python object.
+///
+/// # Errors
+/// `MemoryError`, `ImportError`.
+pub fn give<'py>(py: Python<'py>, result: sunzi::Matrix, form: Form, shape: Shape) -> PyResult<Bound<'py, PyAny>> {
+    let container = if result.cols() == 1 { shape.container } else { shape.container.of_two_dimensions() };
+    if container == Container::Matrix {
+        let whole = if form == Form::Symmetric { Window::mirrored(result) } else { result };
+        return Ok(Bound::new(py, Matrix::new(whole.into(), shape.kind))?.into_any());
+    }
+    assemble(py, &result.view(), form, Shape { container, ..shape })
+}
+
+/// The entries of a view in a container other than [`Container::Matrix`].
+///
+/// # Errors
+/// As [`give`].
+pub fn assemble<'py>(py: Python<'py>, view: &MatrixView<'_>, form: Form, shape: Shape) -> PyResult<Bound<'py, PyAny>> {
+    let _pause = CollectorPause::start(py)?;
+    let (rows, cols) = (view.rows(), view.cols());
+    let array_of = |array: Bound<'py, PyAny>| match shape.container.is_flat() {
+        true => Ok(array),
+        false => array.call_method1("reshape", (rows, cols)),
+    };
+    if matches!(shape.container, Container::Doubles | Container::FlatDoubles) {
+        let numpy = py.import("numpy")?;
+        let bytes = doubles(view, form).into_iter().flat_map(f64::to_le_bytes).collect::<Vec<u8>>();
+        return array_of(numpy.call_method1("frombuffer", (PyByteArray::new(py, &bytes), "<f8"))?);
+    }
+    let numbers = objects(py, view, form, shape.kind)?;
+    match shape.container {
+        Container::Flat => Ok(PyList::new(py, numbers)?.into_any()),
+        Container::Objects | Container::FlatObjects => {
+            let array = py.import("numpy")?.call_method1("empty", (numbers.len(), "O"))?;
+            array.set_item(pyo3::types::PySlice::full(py), PyList::new(py, numbers)?)?;
+            array_of(array)
+        }
+        Container::ArbMat => py.import("flint")?.getattr("arb_mat")?.call1((rows, cols, PyList::new(py, numbers)?)),
+        Container::MpmathMatrix if rows == 0 || cols == 0 => {
+            py.import("mpmath")?.getattr("matrix")?.call1((rows, cols))
+        }
+        Container::MpmathMatrix => py.import("mpmath")?.getattr("matrix")?.call1((nested(py, numbers, rows, cols)?,)),
+        _ => Ok(nested(py, numbers, rows, cols)?.into_any()),
+    }
+}
+
+/// The numbers row by row; a symmetric matrix has each object of its lower triangle twice.
+fn objects<'py>(
+    py: Python<'py>,
+    view: &MatrixView<'_>,
+    form: Form,
+    kind: NumberKind,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let (rows, cols) = (view.rows(), view.cols());
+    let mut maker = Maker::new(py, kind, view.precision_bits())?;
+    let mut numbers: Vec<Bound<'py, PyAny>> = Vec::new();
+    let refused = |_| pyo3::exceptions::PyMemoryError::new_err(format!("no memory for {rows} x {cols} numbers"));
+    numbers.try_reserve_exact(rows * cols).map_err(refused)?;
+    for row in 0..rows {
+        for col in 0..cols {
+            numbers.push(match form {
+                // Filled in below, when the rows that hold it are there.
+                Form::Symmetric if col > row => py.None().into_bound(py),
+                _ => maker.number(view.get(row, col))?,
+            });
+        }
+        if row % 64 == 63 {
+            py.check_signals()?;
+        }
+    }
+    if form == Form::Symmetric {
+        for row in 0..rows {
+            for col in row + 1..cols {
+                numbers[row * cols + col] = numbers[col * cols + row].clone();
+            }
+        }
+    }
+    Ok(numbers)
+}
+
+fn nested<'py>(
+    py: Python<'py>,
+    numbers: Vec<Bound<'py, PyAny>>,
+    rows: usize,
+    cols: usize,
+) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for row in 0..rows {
+        list.append(PyList::new(py, &numbers[row * cols..(row + 1) * cols])?)?;
+    }
+    Ok(list)
+}
+
+fn doubles(view: &MatrixView<'_>, form: Form) -> Vec<f64> {
+    let bits = view.precision_bits();
+    let place = |row, col| if form == Form::Symmetric && col > row { (col, row) } else { (row, col) };
+    let places = (0..view.rows()).flat_map(|row| (0..view.cols()).map(move |col| (row, col)));
+    places.map(|(row, col)| place(row, col)).map(|(row, col)| view.get(row, col).to_float(bits).to_f64()).collect()
+}
+
+/// An array of the caller that takes the result.
+pub struct Destination<'py> {
+    array: Bound<'py, PyAny>,
+    container: Container,
+}
+
+impl<'py> Destination<'py> {
+    /// Looks whether `array` can take a result of `rows x cols`.
+    ///
+    /// # Errors
+    /// `TypeError` where it is no array of objects or doubles; `ValueError` where it is read-only or its shape differs.
+    pub fn new(array: Bound<'py, PyAny>, rows: usize, cols: usize) -> PyResult<Destination<'py>> {
+        if !is_array(&array)? {
+            let name = array.get_type().fully_qualified_name()?;
+            return Err(PyTypeError::new_err(format!("out is of type {name}: it must be a NumPy array")));
+        }
+        let letter: String = array.getattr("dtype")?.getattr("char")?.extract()?;
+        let container = match letter.as_str() {
+            "O" => Container::Objects,
+            "d" => Container::Doubles,
+            _ => {
+                let dtype = array.getattr("dtype")?;
+                return Err(PyTypeError::new_err(format!("out has the dtype {dtype}: it must be object or float64")));
+            }
+        };
+        let shape: Vec<usize> = array.getattr("shape")?.extract()?;
+        if shape != [rows, cols] && !(cols == 1 && shape == [rows]) {
+            let message = format!("out has the shape {shape:?}, the result is {rows} x {cols}");
+            return Err(PyValueError::new_err(message));
+        }
+        if !array.getattr("flags")?.getattr("writeable")?.extract::<bool>()? {
+            return Err(PyValueError::new_err(format!("out, an array of shape {shape:?}, is read-only")));
+        }
+        Ok(Destination { array, container })
+    }
+
+    /// Writes the result into the array and returns the array.
+    ///
+    /// # Errors
+    /// As [`give`].
+    pub fn fill(self, result: &sunzi::Matrix, form: Form, kind: NumberKind) -> PyResult<Bound<'py, PyAny>> {
+        let py = self.array.py();
+        let whole = assemble(py, &result.view(), form, Shape { container: self.container, kind })?;
+        let fitting = whole.call_method1("reshape", (self.array.getattr("shape")?,))?;
+        self.array.set_item(py.Ellipsis(), fitting)?;
+        Ok(self.array)
+    }
+}

@@ -1,0 +1,189 @@
+//! Entries of a matrix as numbers of one of the Python types, exactly (decimals: so that they can be read back).
+
+use crate::kind::NumberKind;
+use crate::native::gmpy2::{Gmpy2, Parts};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyFloat, PyInt, PyString};
+use sunzi::math::float::{FloatRef, LIMB_BITS, bit_length, shift_down};
+
+/// Makes numbers of one type and precision.
+pub struct Maker<'py> {
+    py: Python<'py>,
+    precision_bits: u32,
+    way: Way<'py>,
+    zero: Option<Bound<'py, PyAny>>,
+}
+
+enum Way<'py> {
+    /// `gmpy2.mpfr`, by layout or through hexadecimal digits.
+    Mpfr(&'static Gmpy2),
+    /// `mpmath.mp.make_mpf`, and how its mantissa is made.
+    Mpf {
+        make: Bound<'py, PyAny>,
+        mantissa: Mantissa<'py>,
+    },
+    /// `flint.arb`.
+    Arb {
+        class: Bound<'py, PyAny>,
+        mantissa: Mantissa<'py>,
+    },
+    /// `fractions.Fraction`.
+    Fraction {
+        class: Bound<'py, PyAny>,
+        mantissa: Mantissa<'py>,
+    },
+    Float,
+    Text,
+}
+
+/// Makes integers from bytes.
+enum Mantissa<'py> {
+    /// `int.from_bytes`.
+    Int(Bound<'py, PyAny>),
+    /// `gmpy2.from_binary`.
+    Mpz(Bound<'py, PyAny>),
+}
+
+impl<'py> Mantissa<'py> {
+    fn int(py: Python<'py>) -> PyResult<Mantissa<'py>> {
+        Ok(Mantissa::Int(py.get_type::<PyInt>().getattr("from_bytes")?))
+    }
+
+    /// The integer of these limbs, which is positive.
+    fn make(&self, py: Python<'py>, limbs: &[u64]) -> PyResult<Bound<'py, PyAny>> {
+        match (self, limbs) {
+            (Mantissa::Int(_), &[small]) => Ok(small.into_pyobject(py)?.into_any()),
+            (Mantissa::Int(from_bytes), _) => from_bytes.call1((little_endian(&[], limbs, py), intern!(py, "little"))),
+            // One byte for the type, one for the sign.
+            (Mantissa::Mpz(from_binary), _) => from_binary.call1((little_endian(&[1, 1], limbs, py),)),
+        }
+    }
+}
+
+fn little_endian<'py>(head: &[u8], limbs: &[u64], py: Python<'py>) -> Bound<'py, PyBytes> {
+    let mut bytes = head.to_vec();
+    bytes.extend(limbs.iter().flat_map(|limb| limb.to_le_bytes()));
+    PyBytes::new(py, &bytes)
+}
+
+impl<'py> Maker<'py> {
+    /// A maker of numbers with `precision_bits` bits.
+    ///
+    /// # Errors
+    /// `ImportError` where the package of the type is not installed.
+    pub fn new(py: Python<'py>, kind: NumberKind, precision_bits: u32) -> PyResult<Maker<'py>> {
+        let way = match kind {
+            NumberKind::Gmpy2 => Way::Mpfr(Gmpy2::import(py)?),
+            NumberKind::Mpmath => {
+                let mpmath = py.import("mpmath")?;
+                let integer = mpmath.getattr("libmp")?.getattr("MPZ")?;
+                let from_gmpy2 = integer.getattr("__module__")?.extract::<String>()? == "gmpy2";
+                let mantissa = match from_gmpy2 {
+                    true => Mantissa::Mpz(py.import("gmpy2")?.getattr("from_binary")?),
+                    false => Mantissa::int(py)?,
+                };
+                Way::Mpf { make: mpmath.getattr("mp")?.getattr("make_mpf")?, mantissa }
+            }
+            NumberKind::Flint => Way::Arb { class: py.import("flint")?.getattr("arb")?, mantissa: Mantissa::int(py)? },
+            NumberKind::Fraction => {
+                Way::Fraction { class: py.import("fractions")?.getattr("Fraction")?, mantissa: Mantissa::int(py)? }
+            }
+            NumberKind::Float => Way::Float,
+            NumberKind::Text => Way::Text,
+        };
+        Ok(Maker { py, precision_bits, way, zero: None })
+    }
+
+    /// One number. All zeros are the same object.
+    ///
+    /// # Errors
+    /// What Python raises, such as `MemoryError`.
+    pub fn number(&mut self, value: FloatRef<'_>) -> PyResult<Bound<'py, PyAny>> {
+        if !value.head.is_zero() {
+            return self.other_than_zero(value);
+        }
+        if self.zero.is_none() {
+            self.zero = Some(self.make_zero()?);
+        }
+        Ok(self.zero.clone().expect("it has just been made"))
+    }
+
+    fn make_zero(&self) -> PyResult<Bound<'py, PyAny>> {
+        match &self.way {
+            Way::Mpfr(gmpy2) => match &gmpy2.layout {
+                Some(layout) => layout.make_mpfr(self.py, self.precision_bits, Parts::Zero),
+                None => gmpy2.mpfr.bind(self.py).call1((0, self.precision_bits)),
+            },
+            Way::Mpf { .. } => self.py.import("mpmath")?.getattr("mp")?.getattr("zero"),
+            Way::Arb { class, .. } | Way::Fraction { class, .. } => class.call1((0,)),
+            Way::Float => Ok(PyFloat::new(self.py, 0.0).into_any()),
+            Way::Text => Ok(PyString::new(self.py, "0").into_any()),
+        }
+    }
+
+    fn other_than_zero(&self, value: FloatRef<'_>) -> PyResult<Bound<'py, PyAny>> {
+        let negative = value.head.is_negative();
+        match &self.way {
+            Way::Mpfr(gmpy2) => match &gmpy2.layout {
+                Some(layout) => {
+                    let parts = Parts::Finite { negative, exponent: value.head.exponent(), limbs: value.limbs };
+                    layout.make_mpfr(self.py, self.precision_bits, parts)
+                }
+                None => gmpy2.mpfr.bind(self.py).call1((hexadecimal(value), self.precision_bits, 16)),
+            },
+            Way::Mpf { make, mantissa } => {
+                let (limbs, exponent) = odd(value);
+                let integer = mantissa.make(self.py, &limbs)?;
+                let parts = (u8::from(negative), integer, exponent, bit_length(&limbs)).into_pyobject(self.py)?;
+                make.call1((parts,))
+            }
+            Way::Arb { class, mantissa } => {
+                let (integer, exponent) = self.signed(mantissa, value)?;
+                let parts = (integer, exponent).into_pyobject(self.py)?;
+                class.call1((parts,))
+            }
+            Way::Fraction { class, mantissa } => {
+                let (integer, exponent) = self.signed(mantissa, value)?;
+                match u64::try_from(exponent) {
+                    Ok(up) => class.call1((integer.lshift(up)?,)),
+                    Err(_) => class.call1((integer, 1u8.into_pyobject(self.py)?.lshift(exponent.unsigned_abs())?)),
+                }
+            }
+            Way::Float => Ok(PyFloat::new(self.py, value.to_float(self.precision_bits).to_f64()).into_any()),
+            Way::Text => {
+                let digits = (f64::from(self.precision_bits) * std::f64::consts::LOG10_2).ceil() as usize + 1;
+                let text = value.to_float(self.precision_bits).to_string_radix(10, Some(digits));
+                Ok(PyString::new(self.py, &text).into_any())
+            }
+        }
+    }
+
+    /// The number as a Python integer times a power of two.
+    fn signed(&self, mantissa: &Mantissa<'py>, value: FloatRef<'_>) -> PyResult<(Bound<'py, PyAny>, i64)> {
+        let (limbs, exponent) = odd(value);
+        let integer = mantissa.make(self.py, &limbs)?;
+        Ok((if value.head.is_negative() { integer.neg()? } else { integer }, exponent))
+    }
+}
+
+/// The significand as an odd integer, and the exponent that goes with it.
+fn odd(value: FloatRef<'_>) -> (Vec<u64>, i64) {
+    let low = value.limbs.iter().position(|&limb| limb != 0).unwrap_or(0);
+    let zeros = low as i64 * i64::from(LIMB_BITS) + i64::from(value.limbs[low].trailing_zeros());
+    let bits = value.limbs.len() as i64 * i64::from(LIMB_BITS);
+    let mut limbs = vec![0; (bits - zeros).unsigned_abs().div_ceil(u64::from(LIMB_BITS)) as usize];
+    shift_down(value.limbs, zeros, &mut limbs);
+    (limbs, value.head.exponent() - bits + zeros)
+}
+
+/// MPFR's hexadecimal form: a significand below 1, and the exponent in digits after `@`.
+fn hexadecimal(value: FloatRef<'_>) -> String {
+    let exponent = value.head.exponent();
+    // Digits are four bits: the point is moved so that the rest of the exponent is a multiple of four.
+    let (digits, up) = (exponent.div_euclid(4) + 1, 4 - exponent.rem_euclid(4));
+    let mut limbs = vec![0; value.limbs.len() + 1];
+    shift_down(value.limbs, up - i64::from(LIMB_BITS), &mut limbs);
+    let figures: String = limbs.iter().rev().map(|limb| format!("{limb:016x}")).collect();
+    format!("{}0.{figures}@{digits}", if value.head.is_negative() { "-" } else { "" })
+}

@@ -1,0 +1,132 @@
+//! A rectangle of a shared matrix, possibly transposed: what a slice and a transpose are.
+
+use std::ops::Range;
+use std::sync::Arc;
+use sunzi::math::float::{FloatRef, round_integer};
+use sunzi::{MatrixView, Result};
+
+/// A rectangle of a matrix that never changes.
+#[derive(Clone)]
+pub struct Window {
+    matrix: Arc<sunzi::Matrix>,
+    rows: Range<usize>,
+    cols: Range<usize>,
+    transposed: bool,
+}
+
+impl From<sunzi::Matrix> for Window {
+    fn from(matrix: sunzi::Matrix) -> Window {
+        let (rows, cols) = (0..matrix.rows(), 0..matrix.cols());
+        Window { matrix: Arc::new(matrix), rows, cols, transposed: false }
+    }
+}
+
+impl Window {
+    /// Rows, as seen.
+    pub fn rows(&self) -> usize {
+        if self.transposed { self.cols.len() } else { self.rows.len() }
+    }
+
+    /// Columns, as seen.
+    pub fn cols(&self) -> usize {
+        if self.transposed { self.rows.len() } else { self.cols.len() }
+    }
+
+    /// Bits of every entry.
+    pub fn precision_bits(&self) -> u32 {
+        self.matrix.precision_bits()
+    }
+
+    /// Bytes of the matrix behind it.
+    pub fn bytes(&self) -> u64 {
+        self.matrix.bytes()
+    }
+
+    /// The entries.
+    pub fn view(&self) -> MatrixView<'_> {
+        let block = self.matrix.view().block(self.rows.clone(), self.cols.clone());
+        let block = block.expect("a window lies inside its matrix");
+        if self.transposed { block.transposed() } else { block }
+    }
+
+    /// The entries as a matrix of their own; nothing is copied where the window is all of one.
+    ///
+    /// # Errors
+    /// [`sunzi::Error::OutOfMemory`].
+    pub fn to_whole(&self) -> Result<Arc<sunzi::Matrix>> {
+        let whole = self.rows == (0..self.matrix.rows()) && self.cols == (0..self.matrix.cols());
+        if whole && !self.transposed { Ok(self.matrix.clone()) } else { self.view().to_matrix().map(Arc::new) }
+    }
+
+    /// The transpose.
+    pub fn transpose(&self) -> Window {
+        Window { transposed: !self.transposed, ..self.clone() }
+    }
+
+    /// Rows and columns of this window, which lie inside it (asserted).
+    pub fn block(&self, rows: Range<usize>, cols: Range<usize>) -> Window {
+        assert!(rows.end <= self.rows() && cols.end <= self.cols(), "a block lies inside its window");
+        let (rows, cols) = if self.transposed { (cols, rows) } else { (rows, cols) };
+        let within = |whole: &Range<usize>, part: Range<usize>| whole.start + part.start..whole.start + part.end;
+        Window { rows: within(&self.rows, rows), cols: within(&self.cols, cols), ..self.clone() }
+    }
+
+    /// Whether `self` is the transpose of `other`, entry for entry in the same memory.
+    pub fn is_transpose_of(&self, other: &Window) -> bool {
+        let same_place = self.rows == other.rows && self.cols == other.cols;
+        Arc::ptr_eq(&self.matrix, &other.matrix) && same_place && self.transposed != other.transposed
+    }
+
+    /// The entries at these rows and columns, copied.
+    ///
+    /// # Errors
+    /// [`sunzi::Error::OutOfMemory`].
+    pub fn gather(&self, rows: &[usize], cols: &[usize]) -> Result<Window> {
+        let view = self.view();
+        let mut copy = sunzi::Matrix::zeros(rows.len(), cols.len(), self.precision_bits())?;
+        for (to_col, &col) in cols.iter().enumerate() {
+            for (to_row, &row) in rows.iter().enumerate() {
+                copy.set(to_row, to_col, view.get(row, col));
+            }
+        }
+        Ok(copy.into())
+    }
+
+    /// The same entries rounded to `precision_bits` bits, to nearest, ties to even; the same memory where they have
+    /// as many.
+    ///
+    /// # Errors
+    /// [`sunzi::Error::Precision`], [`sunzi::Error::OutOfMemory`].
+    pub fn rounded(&self, precision_bits: u32) -> Result<Window> {
+        if precision_bits == self.precision_bits() {
+            return Ok(self.clone());
+        }
+        let view = self.view();
+        let mut copy = sunzi::Matrix::zeros(view.rows(), view.cols(), precision_bits)?;
+        let mut limbs = vec![0; copy.limbs_per_element()];
+        for col in 0..view.cols() {
+            for row in 0..view.rows() {
+                let value = view.get(row, col);
+                let low = value.head.exponent() - value.limbs.len() as i64 * 64;
+                let head = round_integer(value.head.is_negative(), value.limbs, low, precision_bits, &mut limbs);
+                copy.set(row, col, FloatRef { head, limbs: &limbs });
+            }
+        }
+        Ok(copy.into())
+    }
+
+    /// Both triangles of a symmetric matrix of which the lower one is there.
+    pub fn mirrored(mut matrix: sunzi::Matrix) -> sunzi::Matrix {
+        let order = matrix.rows();
+        let limbs = matrix.limbs_per_element();
+        let (heads, all_limbs) = matrix.parts_mut();
+        for col in 0..order {
+            for row in col + 1..order {
+                let (from, to) = (row + col * order, col + row * order);
+                heads[to] = heads[from];
+                all_limbs.copy_within(from * limbs..(from + 1) * limbs, to * limbs);
+            }
+        }
+        matrix
+    }
+}

@@ -1,0 +1,325 @@
+"""Bad input: an exception of the right class, with the numbers in its text, and never anything worse."""
+
+import decimal
+import subprocess
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+
+import flint
+import gmpy2
+import mpmath
+import numpy as np
+import pytest
+from conftest import positive_definite, random_rows
+
+import sunzi
+
+GOOD = [[4.0, 2.0], [2.0, 10.0]]
+
+CALLS: dict[str, Callable[[object], object]] = {
+    "syrk": sunzi.syrk,
+    "gemm": lambda a: sunzi.gemm(a, a),
+    "gemm_b": lambda a: sunzi.gemm(GOOD, a),
+    "trsm": lambda a: sunzi.trsm(GOOD, a),
+    "cholesky": sunzi.cholesky,
+    "solve": lambda a: sunzi.solve(a, [1.0, 2.0]),
+    "solve_b": lambda a: sunzi.solve(GOOD, a),
+    "log_det": sunzi.log_det,
+    "Matrix": sunzi.Matrix,
+    "Cholesky": sunzi.Cholesky,
+    "matmul": lambda a: sunzi.Matrix(GOOD) @ a,
+    "add": lambda a: sunzi.Matrix(GOOD) + a,
+}
+
+
+@pytest.fixture(params=list(CALLS))
+def call(request: pytest.FixtureRequest) -> Callable[[object], object]:
+    return CALLS[request.param]
+
+
+@pytest.mark.parametrize(
+    "nan, kind",
+    [
+        (float("nan"), "NaN"),
+        (float("-inf"), "infinite"),
+        (gmpy2.mpfr("nan"), "NaN"),
+        (gmpy2.mpfr("inf"), "infinite"),
+        (mpmath.nan, "NaN"),
+        (-mpmath.inf, "infinite"),
+        (flint.arb("nan"), "NaN"),
+        (flint.arb("inf"), "infinite"),
+        ("nan", "NaN"),
+        ("-Infinity", "infinite"),
+    ],
+)
+def test_entries_that_are_not_finite(nan: object, kind: str) -> None:
+    with pytest.raises(ValueError, match=f"row 1, column 0 is {kind}"):
+        sunzi.Matrix([[1.0, 2.0], [nan, 10.0]], precision=60)
+
+
+def test_nan_in_every_function(call: Callable[[object], object]) -> None:
+    with pytest.raises(ValueError, match="row 1, column 0 is NaN"):
+        call([[4.0, 2.0], [float("nan"), 10.0]])
+    with pytest.raises(ValueError, match="row 1, column 0 is NaN"):
+        call(np.array([[4.0, 2.0], [np.nan, 10.0]]))
+
+
+def test_ragged_lists(call: Callable[[object], object]) -> None:
+    with pytest.raises(ValueError, match="ragged: row 1 has 3 entries, row 0 has 2"):
+        call([[4.0, 2.0], [2.0, 10.0, 1.0]])
+    with pytest.raises(ValueError, match="row 0 is a number, row 1 a list"):
+        call([4.0, [1.0]])
+    with pytest.raises(TypeError, match="row 1 is of type float, row 0 is a list"):
+        call([[4.0], 1.0])
+
+
+@pytest.mark.parametrize(
+    "entry, name",
+    [
+        (None, "NoneType"),
+        (1j, "complex"),
+        (gmpy2.mpc(1), "mpc"),
+        (mpmath.mpc(1), "mpc"),
+        (b"1", "bytes"),
+        ([], "list"),
+        (object(), "object"),
+        (decimal.Decimal(1), "Decimal"),
+        (flint.acb(1), "acb"),
+        (np.longdouble(1), "longdouble"),
+        (np.complex64(1), "complex64"),
+    ],
+)
+def test_entries_of_a_wrong_type(call: Callable[[object], object], entry: object, name: str) -> None:
+    with pytest.raises(TypeError, match=rf"row 1, column 0 is of type .*{name}: use mpmath.mpf"):
+        call([[4.0, 2.0], [entry, 10.0]])
+
+
+@pytest.mark.parametrize("operand", [None, 3, 2.5, "12", b"12", {1: 2}, object(), mpmath.mpf(1), {1.0}])
+def test_operands_of_a_wrong_type(call: Callable[[object], object], operand: object) -> None:
+    with pytest.raises(TypeError, match="is of type .*: use a list of rows"):
+        call(operand)
+
+
+def test_arrays_of_a_wrong_kind(call: Callable[[object], object]) -> None:
+    with pytest.raises(ValueError, match="has 3 dimensions"):
+        call(np.zeros((2, 2, 2)))
+    with pytest.raises(ValueError, match="has 0 dimensions"):
+        call(np.zeros(()))
+    for dtype in ("c16", "?", "S3", "M8[s]", np.longdouble):
+        with pytest.raises(TypeError, match="has the dtype"):
+            call(np.zeros((2, 2), dtype=dtype))
+
+
+@pytest.mark.parametrize("text", ["", "abc", "1/3", "0x10", "1e", "1.2.3", "--1", "1e5e5", "١"])
+def test_strings_that_are_no_decimals(text: str) -> None:
+    with pytest.raises(ValueError, match="row 0, column 1 is the string .*: use a decimal number"):
+        sunzi.Matrix([["1", text]], precision=60)
+
+
+def test_balls_that_are_not_exact() -> None:
+    with pytest.raises(ValueError, match=r"row 0, column 0 is the ball .*: pass its midpoint, x.mid\(\)"):
+        sunzi.Matrix([[flint.arb(1, 0.25)]])
+    assert sunzi.Matrix([[flint.arb(1, 0.25).mid()]]).to_list("float") == [[1.0]]
+
+
+def huge(power: int) -> list[object]:
+    mpf = mpmath.mp.make_mpf((0, mpmath.libmp.MPZ(1), power, 1))
+    return [f"1e{power // 3}", mpf, flint.arb((1, power))]
+
+
+@pytest.mark.parametrize("power", [2**40, -(2**40), 2**80, -(2**80), 3 * 10**9])
+def test_exponents_out_of_range(power: int) -> None:
+    for number in huge(power):
+        with pytest.raises((ValueError, OverflowError), match="exponent|the string"):
+            sunzi.Matrix([[number]], precision=60)
+
+
+def test_shapes() -> None:
+    three = [[1.0, 2.0, 3.0]] * 3
+    with pytest.raises(ValueError, match="2 x 2 against 3 x 3"):
+        sunzi.gemm(GOOD, three)
+    with pytest.raises(ValueError, match="2 x 2 .*3 x 3"):
+        sunzi.Matrix(GOOD) @ three
+    with pytest.raises(ValueError, match="2 x 2 against 3 x 3"):
+        sunzi.Matrix(GOOD) + three
+    with pytest.raises(ValueError, match="2 x 2 against 3 x 1"):
+        sunzi.solve(GOOD, [1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match="2 x 3"):
+        sunzi.cholesky([[1.0, 2.0, 3.0]] * 2)
+    with pytest.raises(ValueError, match="2 x 3"):
+        sunzi.log_det([[1.0, 2.0, 3.0]] * 2)
+    with pytest.raises(ValueError, match="3 x 3"):
+        sunzi.trsm(GOOD, three)
+    with pytest.raises(ValueError, match="2 x 2.*3 x 3|3 x 3.*2 x 2"):
+        sunzi.syrk(GOOD, c=three)
+    with pytest.raises(ValueError, match="2 x 2 against 3 x 1"):
+        sunzi.Cholesky(GOOD).solve([1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match="3 x 1"):
+        sunzi.solve(GOOD, [1.0, 2.0, 3.0], factor_precision=53)
+
+
+@pytest.mark.parametrize("precision", [-1, 0, 1, 2**24 + 1, 2**40])
+def test_precisions_out_of_range(precision: int) -> None:
+    calls = [
+        lambda: sunzi.cholesky(GOOD, precision=precision),
+        lambda: sunzi.Matrix(GOOD, precision=precision),
+        lambda: sunzi.Matrix(GOOD).round(precision),
+        lambda: sunzi.Matrix.zeros(1, 1, precision=precision),
+        lambda: sunzi.plan("cholesky", 5, precision=precision),
+        lambda: sunzi.solve(GOOD, [1.0, 2.0], factor_precision=precision),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=f"precision of {precision} bits"):
+            call()
+    with pytest.raises(ValueError, match=r"2 to \d+ bits"):
+        sunzi.cholesky(GOOD, precision=2**23)
+
+
+def test_exact_numbers_need_a_precision() -> None:
+    for number in (4, Fraction(4), "4", flint.fmpz(4), gmpy2.mpz(4), gmpy2.mpq(4)):
+        with pytest.raises(ValueError, match="pass precision="):
+            sunzi.cholesky([[number]])
+
+
+def test_not_positive_definite() -> None:
+    a = [[1.0, 2.0, 0.0], [2.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    calls = [sunzi.cholesky, sunzi.Cholesky, sunzi.log_det, lambda a: sunzi.solve(a, [1.0] * 3)]
+    for call in calls:
+        with pytest.raises(sunzi.NotPositiveDefiniteError, match="index 1") as caught:
+            call(a)
+        assert caught.value.index == 1 and caught.value.more_bits is None
+        assert isinstance(caught.value, ValueError)
+    hilbert = [[Fraction(1, i + j + 1) for j in range(30)] for i in range(30)]
+    with pytest.raises(sunzi.NotPositiveDefiniteError) as caught:
+        sunzi.cholesky(hilbert, precision=60)
+    assert 0 < caught.value.index < 30 and caught.value.more_bits > 0
+
+
+def test_singular() -> None:
+    with pytest.raises(sunzi.SingularError, match="index 1") as caught:
+        sunzi.trsm([[1.0, 0.0], [5.0, 0.0]], [1.0, 2.0])
+    assert caught.value.index == 1
+
+
+def test_refinement_that_stalls() -> None:
+    hilbert = [[Fraction(1, i + j + 1) + (i == j) * Fraction(1, 2**150) for j in range(20)] for i in range(20)]
+    with pytest.raises(ValueError):
+        sunzi.solve(hilbert, [1] * 20, precision=400, factor_precision=60)
+
+
+def test_memory_limit() -> None:
+    p = random_rows(50, 30, 100, seed=1)
+    context = sunzi.Context(threads=1, memory=1000)
+    with pytest.raises(sunzi.MemoryLimitError, match="1000 bytes is too small") as caught:
+        sunzi.syrk(p, precision=200, context=context)
+    assert isinstance(caught.value, MemoryError) and caught.value.limit_bytes == 1000
+    enough = sunzi.Context(threads=1, memory=caught.value.minimum_bytes)
+    assert sunzi.syrk(p, precision=200, context=enough) == sunzi.syrk(p, precision=200)
+    with pytest.raises(sunzi.MemoryLimitError):
+        sunzi.cholesky(positive_definite(40, 2), precision=200, context=context)
+
+
+@pytest.mark.parametrize("rows, cols", [(2**40, 2**40), (2**62, 8), (2**50, 2)])
+def test_matrices_beyond_all_memory(rows: int, cols: int) -> None:
+    with pytest.raises(MemoryError):
+        sunzi.Matrix.zeros(rows, cols, precision=1000)
+
+
+def test_options() -> None:
+    with pytest.raises(ValueError, match="uplo is 'left': use one of lower, upper"):
+        sunzi.cholesky(GOOD, uplo="left")
+    with pytest.raises(ValueError, match="uplo is 'both': use one of full, lower, upper"):
+        sunzi.syrk(GOOD, uplo="both")
+    with pytest.raises(ValueError, match="side is 'up'"):
+        sunzi.trsm(GOOD, GOOD, side="up")
+    with pytest.raises(TypeError, match="context cannot be 5 of type int"):
+        sunzi.cholesky(GOOD, context=5)
+    with pytest.raises(TypeError, match="progress is of type int"):
+        sunzi.cholesky(GOOD, progress=5)
+    with pytest.raises(TypeError, match="report cannot be"):
+        sunzi.cholesky(GOOD, report=[])
+    with pytest.raises(TypeError, match="precision cannot be 1.5 of type float"):
+        sunzi.cholesky(GOOD, precision=1.5)
+    with pytest.raises(ValueError, match="beta is given without c"):
+        sunzi.syrk(GOOD, beta=2)
+    with pytest.raises(ValueError, match="alpha is NaN|alpha .*NaN"):
+        sunzi.syrk(GOOD, alpha=float("nan"))
+    with pytest.raises(TypeError, match="alpha is of type NoneType|alpha is of type list"):
+        sunzi.syrk(GOOD, alpha=[1])
+    with pytest.raises(ValueError, match="not an integer"):
+        sunzi.syrk([[0.5]], exact=True)
+    with pytest.raises(ValueError, match="numbers is 'decimal'"):
+        sunzi.Matrix(GOOD, numbers="decimal")
+
+
+def test_contexts() -> None:
+    for threads in (0, 5000):
+        with pytest.raises(ValueError, match=f"{threads} threads"):
+            sunzi.Context(threads=threads)
+    with pytest.raises(ValueError, match="unknown kernel 'fast'"):
+        sunzi.Context(kernel="fast")
+    with pytest.raises(ValueError, match="device 'disk' is none of"):
+        sunzi.Context(device="disk")
+    with pytest.raises(sunzi.DeviceError, match="no such device"):
+        sunzi.Context(device=["cuda:77"])
+    with pytest.raises(ValueError, match="threads=-1 is out of range"):
+        sunzi.Context(threads=-1)
+    with pytest.raises(TypeError, match="memory cannot be 1G of type str"):
+        sunzi.Context(memory="1G")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=f"precision={2**99} is out of range"):
+        sunzi.cholesky(GOOD, precision=2**99)
+
+
+def test_plans() -> None:
+    with pytest.raises(ValueError, match="no plan of 'qr' with 1 sizes"):
+        sunzi.plan("qr", 3, precision=100)
+    with pytest.raises(ValueError, match="no plan of 'syrk' with 1 sizes"):
+        sunzi.plan("syrk", 3, precision=100)
+
+
+def test_out_that_does_not_fit() -> None:
+    read_only = np.zeros((2, 2))
+    read_only.flags.writeable = False
+    with pytest.raises(ValueError, match=r"out, an array of shape \[2, 2\], is read-only"):
+        sunzi.cholesky(GOOD, out=read_only)
+    assert (read_only == 0).all()
+    with pytest.raises(ValueError, match=r"out has the shape \[2, 3\], the result is 2 x 2"):
+        sunzi.cholesky(GOOD, out=np.zeros((2, 3)))
+    with pytest.raises(TypeError, match="out has the dtype float32"):
+        sunzi.cholesky(GOOD, out=np.zeros((2, 2), dtype=np.float32))
+    with pytest.raises(TypeError, match="out is of type list"):
+        sunzi.cholesky(GOOD, out=[[0, 0], [0, 0]])
+
+
+def test_indices() -> None:
+    matrix = sunzi.Matrix(GOOD)
+    for key, text in [((2, 0), "row 2 of a matrix with 2"), ((0, -3), "column -3"), ((0, 0, 0), "3 indices")]:
+        with pytest.raises(IndexError, match=text):
+            matrix[key]
+    for key in ("a", (0, None), ([0, 1], 0), 1.0):
+        with pytest.raises(TypeError, match="index of type"):
+            matrix[key]
+    with pytest.raises(TypeError):
+        matrix[0, 0] = 1
+    with pytest.raises(TypeError, match="@"):
+        matrix * matrix
+    with pytest.raises(ValueError, match="NaN"):
+        matrix * float("nan")
+
+
+def test_packages_that_are_not_there() -> None:
+    """Without gmpy2, mpmath and flint the rest works, and what needs them says so."""
+    code = (
+        "import sys\n"
+        "for name in ('gmpy2', 'mpmath', 'flint', 'numpy'): sys.modules[name] = None\n"
+        "import sunzi\n"
+        "assert sunzi.cholesky([[4.0]]) == [[2.0]]\n"
+        "m = sunzi.Matrix([[1, 2]], precision=60)\n"
+        "for convert in (m.to_mpmath, m.to_gmpy2, m.to_flint, m.to_numpy):\n"
+        "    try: convert()\n"
+        "    except ImportError: continue\n"
+        "    raise SystemExit(f'{convert} did not say so')\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr

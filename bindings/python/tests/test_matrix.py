@@ -1,0 +1,158 @@
+"""`Matrix`: views, slices, operators, conversions, files, pickles."""
+
+import copy
+import itertools
+import pickle
+from fractions import Fraction
+
+import gmpy2
+import mpmath
+import numpy as np
+import pytest
+from conftest import BITS, positive_definite, random_rows, round_to
+
+import sunzi
+
+ROWS = random_rows(6, 5, 100, seed=1)
+SLICES = [0, 2, -1, slice(None), slice(1, 4), slice(None, None, -1), slice(4, 0, -2), slice(3, 3), slice(-3, None)]
+
+
+@pytest.fixture
+def matrix() -> sunzi.Matrix:
+    return sunzi.Matrix(ROWS, precision=BITS)
+
+
+@pytest.mark.parametrize("rows, cols", list(itertools.product(SLICES, SLICES)))
+def test_slices_are_those_of_numpy(matrix: sunzi.Matrix, rows: object, cols: object) -> None:
+    array = np.array(ROWS, dtype=object)
+    two_dimensional = [slice(key, key + 1 or None) if isinstance(key, int) else key for key in (rows, cols)]
+    for view, whole in ((matrix, array), (matrix.T, array.T), (matrix[1:, :4], array[1:, :4])):
+        part = view[rows, cols]
+        if isinstance(rows, int) and isinstance(cols, int):
+            assert part == whole[rows, cols] and isinstance(part, Fraction)
+        else:
+            want = whole[tuple(two_dimensional)]
+            assert part.shape == want.shape and part.to_list() == want.tolist()
+            assert part.T.to_list() == want.T.tolist()
+
+
+def test_shape_and_text(matrix: sunzi.Matrix) -> None:
+    assert matrix.shape == (6, 5) and matrix.T.shape == (5, 6) and len(matrix) == 6
+    assert repr(matrix) == "Matrix(6 x 5, 200 bits, fraction)"
+    assert str(matrix).startswith("6 x 5 matrix of 200-bit floats\n")
+    assert matrix.nbytes == 6 * 5 * 8 * (1 + 4)
+    assert matrix[2].to_list() == [ROWS[2]] and matrix[1:3].shape == (2, 5)
+    assert [row.to_list()[0] for row in matrix] == ROWS
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(matrix)
+
+
+def test_transpose_twice(matrix: sunzi.Matrix) -> None:
+    assert matrix.T.T == matrix and matrix.T != matrix
+    assert matrix.T.to_list() == [list(col) for col in zip(*ROWS)]
+
+
+def test_views_keep_their_numbers() -> None:
+    view = sunzi.Matrix(ROWS, precision=BITS)[1:3, 2:4]
+    assert view.to_list() == [row[2:4] for row in ROWS[1:3]]
+    assert view.nbytes == 6 * 5 * 40 and view.copy().nbytes == 4 * 40 and view.copy() == view
+
+
+def test_operators(matrix: sunzi.Matrix) -> None:
+    other = sunzi.Matrix(random_rows(6, 5, 100, seed=2), precision=300)
+    total = matrix + other
+    assert total.precision == 300
+    entries = [[round_to(x + y, 300) for x, y in zip(*rows)] for rows in zip(ROWS, other.to_list())]
+    assert total.to_list() == entries
+    assert total - other == matrix and -(-matrix) == matrix
+    assert (matrix - matrix).to_list() == [[0] * 5] * 6
+    assert (2 * matrix).to_list() == (matrix * 2).to_list() == [[2 * x for x in row] for row in ROWS]
+    assert (matrix * gmpy2.mpfr("0.5")).to_list() == [[x / 2 for x in row] for row in ROWS]
+    assert matrix.T + other.T == total.T
+    assert matrix + ROWS == matrix * 2 == ROWS + matrix
+    assert ROWS - matrix == matrix - matrix
+
+
+def test_products_with_other_kinds(matrix: sunzi.Matrix) -> None:
+    vector = [1, 2, 3, 4, 5]
+    want = [sum(x * y for x, y in zip(row, vector)) for row in ROWS]
+    assert [row[0] for row in (matrix @ vector).to_list()] == [round_to(x, BITS) for x in want]
+    array = np.array([[1.0] * 6])
+    left = array @ matrix
+    assert isinstance(left, sunzi.Matrix) and left.shape == (1, 5) and left.numbers == "float"
+    right = matrix @ np.array([[1.0]] * 5)
+    assert isinstance(right, sunzi.Matrix) and right.shape == (6, 1)
+    assert isinstance([[1] * 6] @ matrix, sunzi.Matrix)
+    assert (np.float64(2.0) * matrix) == matrix * 2
+
+
+def test_results_stay_matrices() -> None:
+    a = sunzi.Matrix(positive_definite(7, seed=3), precision=BITS, numbers="mpmath")
+    factor = a.cholesky()
+    assert isinstance(factor, sunzi.Matrix) and factor.numbers == "mpmath" and isinstance(a[0, 0], mpmath.mpf)
+    b = sunzi.Matrix.identity(7, precision=BITS)
+    x = a.solve(b)
+    assert isinstance(x, sunzi.Matrix)
+    assert max(abs(v - (i == j)) for i, r in enumerate((a @ x).to_list("fraction")) for j, v in enumerate(r)) < 2**-180
+    assert a.T.cholesky() == factor == a.cholesky(uplo="upper")
+    assert isinstance(sunzi.syrk(a), sunzi.Matrix) and isinstance(sunzi.trsm(factor, b), sunzi.Matrix)
+    assert sunzi.syrk(a) == sunzi.syrk(a).T == a.T @ a
+
+
+def test_rounding() -> None:
+    third = sunzi.Matrix([[Fraction(1, 3)]], precision=500)
+    for bits in (2, 64, 65, 128, 499, 500, 501):
+        assert third.round(bits).precision == bits
+        assert third.round(bits)[0, 0] == round_to(third[0, 0], bits)
+    assert sunzi.Matrix(third, precision=77)[0, 0] == round_to(third[0, 0], 77)
+    assert sunzi.Matrix(third).precision == 500
+
+
+def test_equality_is_of_numbers() -> None:
+    one = sunzi.Matrix([[1, 0.5]], precision=53)
+    assert one == sunzi.Matrix([["1", "0.5"]], precision=900)
+    assert one != sunzi.Matrix([[1, -0.5]], precision=53) and one != [[1, 0.5]] and one != one.T
+    assert (one == 3) is False
+
+
+def test_conversions(matrix: sunzi.Matrix) -> None:
+    assert matrix.to_numpy().dtype == object and matrix.to_numpy().tolist() == ROWS
+    doubles = matrix.to_numpy("float")
+    assert doubles.dtype == np.float64 and doubles.tolist() == [[float(x) for x in row] for row in ROWS]
+    assert np.asarray(matrix).tolist() == ROWS
+    assert np.asarray(matrix.astype("float"), dtype=np.float32).dtype == np.float32
+    assert matrix.to_mpmath().rows == 6 and matrix.T.to_flint().nrows() == 5
+    assert matrix.astype("str")[0, 0] == matrix.to_list("str")[0][0]
+    doubles[0, 0] = 1  # writable
+
+
+def test_zeros_and_identity() -> None:
+    assert sunzi.Matrix.zeros(2, 3, precision=60).to_list() == [[0, 0, 0], [0, 0, 0]]
+    assert sunzi.Matrix.identity(2, precision=60, numbers="float").to_list() == [[1.0, 0.0], [0.0, 1.0]]
+
+
+@pytest.mark.parametrize("numbers", ["gmpy2", "mpmath", "flint", "float", "str", "fraction"])
+def test_pickle_and_copy(numbers: str) -> None:
+    matrix = sunzi.Matrix(ROWS, precision=BITS, numbers=numbers)
+    for view in (matrix, matrix.T, matrix[1:4, ::2]):
+        for other in (pickle.loads(pickle.dumps(view)), copy.copy(view), copy.deepcopy(view)):
+            assert other == view and (other.precision, other.numbers) == (BITS, numbers)
+
+
+@pytest.mark.parametrize("ending", [".mtx", ".bin"])
+def test_files(matrix: sunzi.Matrix, tmp_path: object, ending: str) -> None:
+    path = tmp_path / f"p{ending}"
+    matrix.T.save(path)
+    assert sunzi.Matrix.load(path) == matrix.T
+    assert sunzi.Matrix.load(str(path), numbers="float")[0, 0] == float(ROWS[0][0])
+    with pytest.raises(FileNotFoundError, match="absent"):
+        sunzi.Matrix.load(tmp_path / f"absent{ending}")
+    with pytest.raises(ValueError, match=r"\.txt"):
+        matrix.save(tmp_path / "p.txt")
+
+
+def test_damaged_bytes(matrix: sunzi.Matrix) -> None:
+    data = matrix.to_bytes()
+    for damaged in (data[:-1], data[:10], b"", data[:100] + bytes([data[100] ^ 1]) + data[101:], data + b"x"):
+        with pytest.raises(ValueError):
+            sunzi.Matrix.from_bytes(damaged)
