@@ -50,6 +50,12 @@ int main(int argc, char **argv) {
     EXPECT(strstr(sunzi_last_error(none), "-7 is the Fortran handle of no communicator") != NULL);
     sunzi_context_free(none);
 
+    // Contexts come and go; each gives its shared memory back.
+    for (int round = 0; round < 3; round++) {
+        sunzi_context_free(ctx);
+        CALL(ctx, sunzi_context_from_mpi(MPI_Comm_c2f(MPI_COMM_WORLD), &options, &ctx));
+        CALL(ctx, sunzi_team_syrk(ctx, 0, SUNZI_LOWER, BITS, NULL, &rows, rank == 0 ? &c : NULL));
+    }
     sunzi_context_free(ctx);
     // MPI is still the program's own.
     MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

@@ -278,6 +278,7 @@ enum sunzi_status sunzi_context_from_mpi(int communicator,
                                          struct sunzi_context **ctx);
 
 // Frees a context; null does nothing. No call may be under way on it. Texts of `sunzi_last_error` go with it.
+// Collective for a context on a communicator, unless MPI has been finalised.
 //
 // `ctx` is null or came from `sunzi_context_new` or `sunzi_context_from_mpi`, and is not used again.
 void sunzi_context_free(struct sunzi_context *ctx);

@@ -67,6 +67,14 @@ impl sunzi_context {
         lock(&self.team)
     }
 
+    /// Ends the context. Collective where there are ranks, whose shared windows go; MPI that is over has taken them.
+    pub fn close(self) {
+        #[cfg(feature = "mpi")]
+        if let Some(team) = self.team.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            let _ = team.close(); // there is nobody left to tell
+        }
+    }
+
     /// The library's context.
     pub fn made(&self) -> Outcome<&Context> {
         self.made.as_ref().map_err(Failure::clone)

@@ -101,6 +101,7 @@ unsafe fn deliver(made: impl FnOnce() -> sunzi_context, ctx: *mut *mut sunzi_con
 }
 
 /// Frees a context; null does nothing. No call may be under way on it. Texts of `sunzi_last_error` go with it.
+/// Collective for a context on a communicator, unless MPI has been finalised.
 ///
 /// # Safety
 /// `ctx` is null or came from `sunzi_context_new` or `sunzi_context_from_mpi`, and is not used again.
@@ -112,7 +113,7 @@ pub unsafe extern "C" fn sunzi_context_free(ctx: *mut sunzi_context) {
     // SAFETY: made by `Box::into_raw`, and not freed before, by contract.
     let context = unsafe { Box::from_raw(ctx) };
     let _ = catch(|| {
-        drop(context);
+        context.close();
         Ok(())
     });
 }
