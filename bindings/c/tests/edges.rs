@@ -132,10 +132,10 @@ fn resident_bytes() -> u64 {
 #[test]
 fn threads_that_come_and_go_leave_nothing_behind() {
     let ctx = Ctx::new(1);
-    let a = Array::of(Kind::Mpfr, COL, &definite(3, 4000, 1));
+    let matrix = definite(3, 4000, 1);
     // SAFETY: all arrays are live.
     let once = || unsafe {
-        let result = Float::new(4000);
+        let (a, result) = (Array::of(Kind::Mpfr, COL, &matrix), Float::new(4000));
         let target = sunzi_mpfr_matrix(COL, 1, 1, (&raw const result).cast(), 1);
         ctx.ok(sunzi_log_det(ctx.0, &a.describe(), &target), "log_det");
     };
