@@ -411,10 +411,15 @@ def test_results_too_large_for_floats(container: Callable[[object], object]) -> 
     assert sunzi.Matrix([["1e400"]], precision=100, numbers="gmpy2")[0, 0] > 0
 
 
-@pytest.mark.parametrize("number", [Fraction(1, 1 << (2**30 + 9)), gmpy2.mpq(-3, gmpy2.mpz(1) << (2**30 + 9))])
+@pytest.mark.parametrize("number", [Fraction(1, 1 << (2**30 + 9)), gmpy2.mpq(-3, gmpy2.mpz(1) << (2**30 + 2))])
 def test_fractions_too_small(number: object) -> None:
     with pytest.raises(ValueError, match="exponent -1073741824 at row 0, column 1"):
         sunzi.Matrix([[1, number]], precision=64)
+
+
+def test_the_least_fraction() -> None:
+    least = gmpy2.mpq(5, gmpy2.mpz(1) << (2**30 + 2))
+    assert sunzi.Matrix([[least]], precision=64).to_gmpy2()[0][0] != 0
 
 
 def least_limit(call: Callable[[sunzi.Context], object]) -> int:

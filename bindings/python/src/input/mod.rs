@@ -19,6 +19,7 @@ use entry::{Entry, NumberType, Reader};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use rug::Float;
+use rug::float::Round;
 use sunzi::math::float::{FloatRef, Head, round_integer};
 use sunzi::matrix::MAXIMUM_EXPONENT;
 use sunzi::{Error, Uplo};
@@ -213,15 +214,18 @@ impl Store<'_> {
                 self.put_integer((*negative, limbs, *exponent), row, col)
             }
             Entry::Ratio(ratio) => {
-                let value = Float::with_val(self.precision_bits, &**ratio);
-                self.put_rounded(&value, **ratio == 0, row, col)
+                let rounded = |round| Float::with_val_round(self.precision_bits, &**ratio, round).0;
+                let zero = **ratio == 0;
+                let (near, low) = (rounded(Round::Nearest), || rounded(Round::Zero));
+                self.put_rounded(&near, !zero && is_too_small(&near, low), row, col)
             }
             Entry::Decimal(text) => {
-                let parsed = Float::parse(&**text).expect("it has been parsed before");
-                let value = Float::with_val(self.precision_bits, parsed);
+                let parsed = || Float::parse(&**text).expect("it has been parsed before");
+                let rounded = |round| Float::with_val_round(self.precision_bits, parsed(), round).0;
                 let zero =
                     !text.bytes().take_while(|byte| !b"eE".contains(byte)).any(|byte| (b'1'..=b'9').contains(&byte));
-                self.put_rounded(&value, zero, row, col)
+                let (near, low) = (rounded(Round::Nearest), || rounded(Round::Zero));
+                self.put_rounded(&near, !zero && is_too_small(&near, low), row, col)
             }
         }
     }
@@ -254,9 +258,9 @@ impl Store<'_> {
         Ok(())
     }
 
-    /// Stores what has been rounded; `zero` says whether the number was 0 before.
-    fn put_rounded(&mut self, value: &Float, zero: bool, row: usize, col: usize) -> sunzi::Result<()> {
-        if value.is_infinite() || value.is_zero() != zero {
+    /// Stores what has been rounded; `too_small` says that there is no such exponent.
+    fn put_rounded(&mut self, value: &Float, too_small: bool, row: usize, col: usize) -> sunzi::Result<()> {
+        if value.is_infinite() || too_small {
             let exponent = if value.is_infinite() { MAXIMUM_EXPONENT + 1 } else { -MAXIMUM_EXPONENT - 1 };
             return Err(Error::ExponentRange { row, column: col, exponent, limit: MAXIMUM_EXPONENT });
         }
@@ -269,6 +273,12 @@ impl Store<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether a number other than 0 lies below the least one: `near` is the nearest to it that there is, `low` rounds
+/// towards 0.
+fn is_too_small(near: &Float, low: impl Fn() -> Float) -> bool {
+    near.get_exp().is_none_or(|exponent| i64::from(exponent) <= -MAXIMUM_EXPONENT) && low().is_zero()
 }
 
 /// The precision of a result: the one asked for, else the largest that the operands bring along.
