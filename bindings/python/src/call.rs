@@ -7,6 +7,7 @@ use crate::context::Context;
 use crate::errors::exception;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use rug::float::{FreeCache, free_cache};
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -26,6 +27,15 @@ pub struct Caller<'py> {
     pub context: Bound<'py, Context>,
     /// Called with `(done, total)`; an exception in it cancels the call.
     pub progress: Option<Bound<'py, PyAny>>,
+}
+
+/// Gives back what MPFR keeps for the thread, at its end: MPFR itself would not.
+struct Caches;
+
+impl Drop for Caches {
+    fn drop(&mut self) {
+        free_cache(FreeCache::Local);
+    }
 }
 
 /// What the work tells the thread that waits.
@@ -64,6 +74,7 @@ impl<'py> Caller<'py> {
                 let worker = thread::Builder::new().name("sunzi".into()).stack_size(STACK_BYTES);
                 let worker = worker.spawn_scoped(scope, move || {
                     let _open_while_at_work = sender;
+                    let _caches = Caches;
                     work(&context)
                 });
                 let worker = worker.map_err(|error| {

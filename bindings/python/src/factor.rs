@@ -1,8 +1,9 @@
 //! `Cholesky`: a factor that stays in Rust, for several solves and the log-determinant.
 
+use crate::call::Caller;
 use crate::context::Context;
 use crate::functions::{Symmetric, number};
-use crate::input::{Part, Survey};
+use crate::input::{Bits, Part, Survey};
 use crate::job::{Job, options};
 use crate::kind::{Container, NumberKind};
 use crate::matrix::Matrix;
@@ -81,7 +82,7 @@ impl Cholesky {
         let b = Survey::of(b, "b", Part::Whole)?;
         let bits = job.precision_bits(&[b.natural_bits, Some(self.bits())])?;
         let shape = Shape { container: b.container, kind: b.kind.min(self.kind) };
-        let b = b.window(job.py(), bits)?;
+        let b = b.window(job.py(), Bits::Round(bits))?;
         let solution = job.run(|ctx| self.factor.solve(ctx, b.view(), bits))?;
         job.finish(solution, Form::General, shape, None)
     }
@@ -103,7 +104,7 @@ impl Cholesky {
 
     /// `log det A = 2 sum log l_ii`, to nearly the factor's precision.
     fn log_det<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let value = py.detach(|| self.factor.log_det());
+        let value = Caller::new(py, None, None)?.run(|_| Ok(self.factor.log_det()))?;
         number(py, &value, Shape { container: Container::Flat, kind: self.kind })
     }
 

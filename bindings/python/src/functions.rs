@@ -4,7 +4,7 @@
 
 use crate::context::Context;
 use crate::errors::OrRaise;
-use crate::input::{Part, Survey, factor};
+use crate::input::{Bits, Part, Survey, factor};
 use crate::job::{Job, checked_bits};
 use crate::output::{Form, Maker, Shape};
 use crate::window::Window;
@@ -30,6 +30,7 @@ fn json(numbers: &impl Serialize) -> PyResult<Option<String>> {
 /// The operands of a product beside its matrices.
 struct Terms {
     precision_bits: u32,
+    bits: Bits,
     alpha: Option<Float>,
     beta: Option<Float>,
     accumulate: Option<Window>,
@@ -40,14 +41,19 @@ impl Terms {
     fn of(job: &Job<'_>, operands: &[Option<u32>], part: Part) -> PyResult<Terms> {
         let c = job.object("c")?.map(|c| Survey::of(&c, "c", part)).transpose()?;
         let all: Vec<Option<u32>> = operands.iter().copied().chain(c.as_ref().map(|c| c.natural_bits)).collect();
-        let precision_bits = if job.flag("exact")? { job.least_bits() } else { job.precision_bits(&all)? };
-        let read = |name: &str| factor(job.object(name)?.as_ref(), name, precision_bits);
+        let (precision_bits, bits) = if job.flag("exact")? {
+            (job.least_bits(), Bits::Integers)
+        } else {
+            let precision_bits = job.precision_bits(&all)?;
+            (precision_bits, Bits::Round(precision_bits))
+        };
+        let read = |name: &str| factor(job.object(name)?.as_ref(), name, bits);
         let (alpha, beta) = (read("alpha")?, read("beta")?);
         if beta.is_some() && c.is_none() {
             return Err(PyValueError::new_err("beta is given without c"));
         }
-        let accumulate = c.map(|c| c.window(job.py(), precision_bits)).transpose()?;
-        Ok(Terms { precision_bits, alpha, beta, accumulate })
+        let accumulate = c.map(|c| c.window(job.py(), bits)).transpose()?;
+        Ok(Terms { precision_bits, bits, alpha, beta, accumulate })
     }
 }
 
@@ -65,7 +71,7 @@ pub fn syrk<'py>(p: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResul
     job.expect(order, order)?;
     let shape = Shape { container: p.container, kind: p.kind };
     let terms = Terms::of(&job, &[p.natural_bits], Part::Triangle(uplo))?;
-    let p = p.window(py, terms.precision_bits)?;
+    let p = p.window(py, terms.bits)?;
     let exact_integers = job.flag("exact")?;
     let outcome = job.run(|ctx| {
         let accumulate = terms.accumulate.as_ref().map(Window::to_whole).transpose()?;
@@ -101,7 +107,7 @@ pub fn gemm<'py>(
     let terms = Terms::of(&job, &[a.natural_bits, b.natural_bits], Part::Whole)?;
     let shape = Shape { container: a.container, kind: a.kind.min(b.kind) };
     let oriented = |survey: Survey<'py>, name: &str| -> PyResult<Window> {
-        let window = survey.window(py, terms.precision_bits)?;
+        let window = survey.window(py, terms.bits)?;
         Ok(if job.flag(name)? { window.transpose() } else { window })
     };
     let (a, b) = (oriented(a, "transpose_a")?, oriented(b, "transpose_b")?);
@@ -142,12 +148,13 @@ pub fn trsm<'py>(
     let uplo = job.choice("uplo", TRIANGLES)?;
     let diag = if job.flag("unit")? { Diag::Unit } else { Diag::NonUnit };
     let op = op(job.flag("transpose")?);
-    let (t, b) = (Survey::of(t, "t", Part::Triangle(uplo))?, Survey::of(b, "b", Part::Whole)?);
+    let part = if diag == Diag::Unit { Part::StrictTriangle(uplo) } else { Part::Triangle(uplo) };
+    let (t, b) = (Survey::of(t, "t", part)?, Survey::of(b, "b", Part::Whole)?);
     job.expect(b.rows, b.cols)?;
     let bits = job.precision_bits(&[t.natural_bits, b.natural_bits])?;
-    let alpha = factor(job.object("alpha")?.as_ref(), "alpha", bits)?;
+    let alpha = factor(job.object("alpha")?.as_ref(), "alpha", Bits::Round(bits))?;
     let shape = Shape { container: b.container, kind: b.kind.min(t.kind) };
-    let (t, b) = (t.window(py, bits)?, b.window(py, bits)?);
+    let (t, b) = (t.window(py, Bits::Round(bits))?, b.window(py, Bits::Round(bits))?);
     let options = TrsmOptions { side, uplo, op, diag, alpha: alpha.as_ref() };
     let result = job.run(|ctx| sunzi::trsm(ctx, t.view(), b.view(), bits, &options))?;
     job.finish(result, Form::General, shape, None)
@@ -172,7 +179,7 @@ impl Symmetric {
         let all: Vec<Option<u32>> = others.iter().copied().chain([a.natural_bits]).collect();
         let precision_bits = job.precision_bits(&all)?;
         let shape = Shape { container: a.container, kind: a.kind };
-        Ok(Symmetric { window: a.window(job.py(), precision_bits)?, uplo, precision_bits, shape })
+        Ok(Symmetric { window: a.window(job.py(), Bits::Round(precision_bits))?, uplo, precision_bits, shape })
     }
 
     /// The factor.
@@ -209,12 +216,12 @@ pub fn solve<'py>(
     let a = Symmetric::of(&job, a, &[b.natural_bits])?;
     let bits = a.precision_bits;
     let shape = Shape { container: b.container, kind: b.kind.min(a.shape.kind) };
-    let b = b.window(job.py(), bits)?;
+    let b = b.window(job.py(), Bits::Round(bits))?;
     let (solution, report) = job.run(|ctx| {
         let Some(factor_bits) = factor_bits else {
             check_right_side(&a.window, &b)?;
             let factor = a.factor(ctx)?;
-            return Ok((factor.solve(ctx, b.view(), bits)?, serde_json::to_string(factor.report()).ok()));
+            return Ok((solve_beside(ctx, &factor, &b, bits)?, serde_json::to_string(factor.report()).ok()));
         };
         // The lower triangle is read; the upper one is the lower one of the transpose.
         let lower = if a.uplo == Uplo::Lower { a.window.clone() } else { a.window.transpose() };
@@ -225,6 +232,19 @@ pub fn solve<'py>(
         Ok((refined.solution, Some(report)))
     })?;
     job.finish(solution, Form::General, shape, report)
+}
+
+/// Solves with a factor that takes a part of the memory limit.
+fn solve_beside(ctx: &sunzi::Context, factor: &sunzi::Cholesky, b: &Window, bits: u32) -> sunzi::Result<sunzi::Matrix> {
+    let held = factor.factor().bytes();
+    let left = ctx.memory_bytes().map(|limit| limit.saturating_sub(held));
+    factor.solve(&ctx.with_memory_bytes(left), b.view(), bits).map_err(|error| match error {
+        Error::MemoryLimit { limit_bytes, minimum_bytes } => Error::MemoryLimit {
+            limit_bytes: ctx.memory_bytes().unwrap_or(limit_bytes),
+            minimum_bytes: minimum_bytes.saturating_add(held),
+        },
+        other => other,
+    })
 }
 
 fn check_right_side(a: &Window, b: &Window) -> sunzi::Result<()> {
@@ -252,7 +272,7 @@ pub fn number<'py>(py: Python<'py>, value: &Float, shape: Shape) -> PyResult<Bou
     let bits = value.prec();
     let mut cell = sunzi::Matrix::zeros(1, 1, bits).or_raise(py)?;
     cell.set_float(0, 0, value).or_raise(py)?;
-    Maker::new(py, shape.kind, bits)?.number(cell.get(0, 0))
+    Maker::new(py, shape.kind, bits)?.number(cell.get(0, 0), (0, 0))
 }
 
 /// See the Python layer.

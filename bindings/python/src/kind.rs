@@ -66,6 +66,24 @@ impl Container {
         matches!(self, Container::Flat | Container::FlatObjects | Container::FlatDoubles)
     }
 
+    /// The number type that it holds in place of `kind`: mpmath and flint cannot hold numbers of each other.
+    pub fn kind_of(self, kind: NumberKind) -> NumberKind {
+        match self {
+            Container::MpmathMatrix => NumberKind::Mpmath,
+            Container::ArbMat => NumberKind::Flint,
+            _ => kind,
+        }
+    }
+
+    /// What holds results of `kind` in its place: an array of doubles would drop bits of other numbers.
+    pub fn holding(self, kind: NumberKind) -> Container {
+        match self {
+            Container::Doubles if kind != NumberKind::Float => Container::Objects,
+            Container::FlatDoubles if kind != NumberKind::Float => Container::FlatObjects,
+            other => other,
+        }
+    }
+
     /// The same of two dimensions: for results that are no column.
     pub fn of_two_dimensions(self) -> Container {
         match self {

@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::errors::OrRaise;
 use crate::functions;
 use crate::index::{Selection, selections};
-use crate::input::{Part, Survey, factor, working_bits};
+use crate::input::{Bits, Part, Survey, factor, look_for_signals, working_bits};
 use crate::job::{checked_bits, number_kind, options};
 use crate::kind::{Container, NumberKind};
 use crate::output::{Form, Maker, Shape, assemble};
@@ -13,9 +13,14 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 use rug::Integer;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+use sunzi::Error;
 use sunzi::front::formats::{self, FileFormat, ReadOptions, Source, WriteOptions};
 use sunzi::math::float::{FloatRef, Head};
+
+/// Entries of sums and multiples between two looks for signals.
+const ENTRIES_AT_A_TIME: usize = 1 << 14;
 
 /// A matrix of big floats of one precision, which never changes.
 ///
@@ -76,10 +81,39 @@ impl Matrix {
         let other = Survey::of(other, "the other operand", Part::Whole)?;
         let bits = working_bits(None, &[Some(self.window.precision_bits()), other.natural_bits])?;
         let kind = self.kind.min(other.kind);
-        let other = other.window(py, bits)?;
+        let other = other.window(py, Bits::Round(bits))?;
         let other = if minus { negated(&other).or_raise(py)? } else { other };
-        let sum = py.detach(|| self.window.to_whole()?.add(other.view(), bits)).or_raise(py)?;
-        Ok(Matrix { window: sum.into(), kind })
+        let (shape, addends) = (self.shape(), (other.rows(), other.cols()));
+        if shape != addends {
+            let (left_rows, left_cols, right_rows, right_cols) = (shape.0, shape.1, addends.0, addends.1);
+            return Err(Error::ShapeMismatch { operation: "add", left_rows, left_cols, right_rows, right_cols })
+                .or_raise(py);
+        }
+        let sum = self
+            .by_columns(py, bits, |part, cols| part.to_whole()?.add(other.block(0..other.rows(), cols).view(), bits));
+        Ok(Matrix { window: sum?.into(), kind })
+    }
+
+    /// A matrix of this shape and of `bits` bits, made from some columns at a time; looks for signals in between.
+    fn by_columns(
+        &self,
+        py: Python<'_>,
+        bits: u32,
+        make: impl Fn(&Window, Range<usize>) -> sunzi::Result<sunzi::Matrix> + Sync,
+    ) -> PyResult<sunzi::Matrix> {
+        let (rows, cols) = self.shape();
+        let step = (ENTRIES_AT_A_TIME / rows.max(1)).max(1);
+        let mut whole = sunzi::Matrix::zeros(rows, cols, bits).or_raise(py)?;
+        let limbs = whole.limbs_per_element();
+        for start in (0..cols).step_by(step) {
+            let end = cols.min(start.saturating_add(step));
+            let part = py.detach(|| make(&self.window.block(0..rows, start..end), start..end)).or_raise(py)?;
+            let (heads, all_limbs) = whole.parts_mut();
+            heads[start * rows..end * rows].copy_from_slice(part.parts().0);
+            all_limbs[start * rows * limbs..end * rows * limbs].copy_from_slice(part.parts().1);
+            py.check_signals()?;
+        }
+        Ok(whole)
     }
 }
 
@@ -117,7 +151,7 @@ impl Matrix {
         let survey = Survey::of(data, "data", Part::Whole)?;
         let kind = numbers.map_or(Ok(survey.kind), number_kind)?;
         let bits = working_bits(asked, &[survey.natural_bits])?;
-        let window = survey.window(py, bits)?;
+        let window = survey.window(py, Bits::Round(bits))?;
         let bits = asked.unwrap_or(bits.max(window.precision_bits()));
         Ok(Matrix { window: py.detach(|| window.rounded(bits)).or_raise(py)?, kind })
     }
@@ -194,7 +228,7 @@ impl Matrix {
         let (rows, cols) = selections(key, self.shape())?;
         if let (Selection::One(row), Selection::One(col)) = (&rows, &cols) {
             let maker = Maker::new(py, self.kind, self.window.precision_bits());
-            return maker?.number(self.window.view().get(*row, *col));
+            return maker?.number(self.window.view().get(*row, *col), (*row, *col));
         }
         let part = match (rows.range(), cols.range()) {
             (Some(rows), Some(cols)) => self.window.block(rows, cols),
@@ -213,7 +247,7 @@ impl Matrix {
         let survey = Survey::of(other, "the left operand", Part::Whole)?;
         let kind = survey.kind;
         let bits = working_bits(None, &[Some(slf.get().window.precision_bits()), survey.natural_bits])?;
-        let left = Bound::new(py, Matrix { window: survey.window(py, bits)?, kind })?;
+        let left = Bound::new(py, Matrix { window: survey.window(py, Bits::Round(bits))?, kind })?;
         functions::gemm(left.as_any(), slf.as_any(), &PyDict::new(py))
     }
 
@@ -245,9 +279,10 @@ impl Matrix {
         if other.is_instance_of::<Matrix>() {
             return Err(PyTypeError::new_err("a matrix times a matrix is written a @ b"));
         }
-        let number = factor(Some(other), "the factor", self.window.precision_bits())?;
+        let number = factor(Some(other), "the factor", Bits::Round(self.window.precision_bits()))?;
         let number = number.expect("a factor was given");
-        Ok(self.like(py.detach(|| self.window.to_whole()?.scale(&number)).or_raise(py)?.into()))
+        let scaled = self.by_columns(py, self.window.precision_bits(), |part, _| part.to_whole()?.scale(&number));
+        Ok(self.like(scaled?.into()))
     }
 
     fn __rmul__(&self, other: &Bound<'_, PyAny>) -> PyResult<Matrix> {
@@ -255,12 +290,22 @@ impl Matrix {
     }
 
     /// Whether shapes and all numbers are equal, whatever their precision.
-    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        let Ok(other) = other.cast::<Matrix>() else { return false };
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let py = other.py();
+        let Ok(other) = other.cast::<Matrix>() else { return Ok(false) };
         let (a, b) = (self.window.view(), other.get().window.view());
-        let equal = |row, col| odd(a.get(row, col)) == odd(b.get(row, col));
-        (a.rows(), a.cols()) == (b.rows(), b.cols())
-            && (0..a.rows()).all(|row| (0..a.cols()).all(|col| equal(row, col)))
+        if (a.rows(), a.cols()) != (b.rows(), b.cols()) {
+            return Ok(false);
+        }
+        for row in 0..a.rows() {
+            for col in 0..a.cols() {
+                look_for_signals(py, row * a.cols() + col)?;
+                if odd(a.get(row, col)) != odd(b.get(row, col)) {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
     }
 
     /// The lower triangular factor, a `Matrix`; see `sunzi.cholesky`. `sunzi.Cholesky` is for several solves.

@@ -323,3 +323,122 @@ def test_packages_that_are_not_there() -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
+
+
+class Lying(list):  # type: ignore[type-arg]
+    """A list that says a length of its own."""
+
+    said = 0
+
+    def __len__(self) -> int:
+        return self.said
+
+
+class OddArray(np.ndarray):  # type: ignore[type-arg]
+    """An array whose methods say something else."""
+
+    def ravel(self, *_: object) -> list[object]:  # type: ignore[override]
+        return [1.0]
+
+    @property
+    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
+        return (3, 7)
+
+
+@pytest.mark.parametrize("said", [0, 3, 2**62])
+def test_containers_that_lie(said: int, call: Callable[[object], object]) -> None:
+    class Row(Lying):
+        pass
+
+    Row.said = said
+    good = call(GOOD)
+    result = call(Row([Row([4.0, 2.0]), Row([2.0, 10.0])]))
+    if isinstance(good, sunzi.Cholesky):
+        assert result.L == good.L
+    else:
+        assert result == good
+    for dtype in (object, float):
+        odd = np.array(GOOD, dtype=dtype).view(OddArray)
+        try:
+            call(odd)
+        except (TypeError, ValueError):
+            pass
+
+
+def test_shape_and_numbers_that_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    odd = mpmath.matrix(GOOD)
+    monkeypatch.setattr(type(odd), "tolist", lambda self: [[mpmath.mpf(1)]])
+    with pytest.raises(ValueError, match="a holds 1 numbers, its shape is 2 x 2"):
+        sunzi.cholesky(odd)
+
+
+def test_one_row_many_times() -> None:
+    with pytest.raises(MemoryError):
+        sunzi.syrk([[1.0] * 5_000_000] * 5_000_000)
+
+
+@pytest.mark.parametrize("exception", [KeyboardInterrupt, MemoryError, ZeroDivisionError])
+def test_exceptions_of_numbers_come_through(exception: type[BaseException]) -> None:
+    class Bad:
+        @property
+        def _mpf_(self) -> object:
+            raise exception("mine")
+
+    for work in (
+        lambda: sunzi.syrk([[1.0]], alpha=Bad()),
+        lambda: sunzi.syrk([[Bad()]]),
+        lambda: sunzi.Matrix([[1.0]]) * Bad(),
+    ):
+        with pytest.raises(exception, match="mine"):
+            work()
+
+
+def test_masked_arrays() -> None:
+    for dtype in (float, object):
+        masked = np.ma.masked_array(np.array(GOOD, dtype=dtype), mask=[[0, 1], [0, 0]])
+        with pytest.raises(TypeError, match="a is a masked array"):
+            sunzi.cholesky(masked)
+        with pytest.raises(TypeError, match="a: row 0 is a masked array"):
+            sunzi.cholesky([masked[0], masked[1]])
+
+
+@pytest.mark.parametrize("container", [list, np.array])
+def test_results_too_large_for_floats(container: Callable[[object], object]) -> None:
+    with pytest.raises(OverflowError, match=r"row 0, column 1 is about 2\^1329: too large for a float"):
+        sunzi.gemm(container([[1e200]]), container([[1.0, 1e200]]))
+    with pytest.raises(OverflowError, match="row 1, column 0"):
+        sunzi.Matrix([["1"], ["-2e308"]], precision=100).to_numpy("float")
+    assert sunzi.Matrix([["1e400"]], precision=100, numbers="gmpy2")[0, 0] > 0
+
+
+@pytest.mark.parametrize("number", [Fraction(1, 1 << (2**30 + 9)), gmpy2.mpq(-3, gmpy2.mpz(1) << (2**30 + 2))])
+def test_fractions_too_small(number: object) -> None:
+    with pytest.raises(ValueError, match="exponent -1073741824 at row 0, column 1"):
+        sunzi.Matrix([[1, number]], precision=64)
+
+
+def test_the_least_fraction() -> None:
+    least = gmpy2.mpq(5, gmpy2.mpz(1) << (2**30 + 2))
+    assert sunzi.Matrix([[least]], precision=64).to_gmpy2()[0][0] != 0
+
+
+def least_limit(call: Callable[[sunzi.Context], object]) -> int:
+    """The least memory limit with which the call gives what it gives without one."""
+    want, limit = call(sunzi.Context(threads=1)), 1
+    for _ in range(8):
+        try:
+            assert call(sunzi.Context(threads=1, memory=limit)) == want
+            return limit
+        except sunzi.MemoryLimitError as error:
+            assert error.limit_bytes == limit < error.minimum_bytes
+            limit = error.minimum_bytes
+    pytest.fail(f"the limit asked for, {limit} bytes, is never enough")
+
+
+def test_the_factor_takes_a_part_of_the_memory_limit() -> None:
+    order, bits = 20, 4000
+    a = sunzi.Matrix(positive_definite(order, 3), precision=bits)
+    b = sunzi.Matrix([[1] * 300] * order, precision=bits)
+    factor = sunzi.Cholesky(a)
+    solve = least_limit(lambda context: factor.solve(b, context=context))
+    assert least_limit(lambda context: sunzi.solve(a, b, context=context)) == solve + factor.L.nbytes

@@ -230,6 +230,39 @@ def test_the_first_kind_of_the_order_is_taken() -> None:
     assert sunzi.Matrix([["0.5", 1]], precision=60).numbers == "str"
 
 
+def test_no_container_drops_bits() -> None:
+    """An array of doubles becomes one of objects; mpmath and flint hold their own numbers."""
+    a = mpmath.matrix([[3, 0], [0, 7]])
+    for b in (np.array([1.0, 2.0]), np.array([[1.0], [2.0]])):
+        x = sunzi.solve(a, b)
+        assert x.dtype == object and x.shape == b.shape
+        assert exact(x.flat[0]) == exact(sunzi.solve(a, mpmath.matrix([1, 2]))[0])
+    x = sunzi.gemm(np.array([[1.0]]), [[gmpy2.mpfr("1.1", 300)]])
+    assert x.dtype == object and x[0, 0] == gmpy2.mpfr("1.1", 300)
+    third = gmpy2.mpfr(gmpy2.mpq(1, 3), 400)
+    for one in (mpmath.matrix([[1]]), flint.arb_mat([[1]])):
+        assert exact(sunzi.gemm(one, [[third]], precision=400)[0, 0]) == exact(third)
+
+
+def test_matrices_of_numpy() -> None:
+    for dtype in (float, int, object):
+        matrix = np.matrix([[1, 2], [3, 4]], dtype=dtype)
+        assert exact_rows(sunzi.syrk(matrix, precision=60)) == [[10, 14], [14, 20]]
+
+
+def test_triangles_of_arrays_of_doubles() -> None:
+    a = np.array([[4.0, np.nan], [2.0, 10.0]])
+    assert sunzi.cholesky(a).tolist() == [[2.0, 0.0], [1.0, 3.0]]
+
+
+def test_unit_triangles_have_no_diagonal_to_read() -> None:
+    for t in ([[None, "x"], [1.0, None]], [[float("nan"), None], [1.0, float("inf")]]):
+        assert sunzi.trsm(t, [1.0, 3.0], unit=True) == [1.0, 2.0]
+    array = np.array([[np.nan, np.inf], [1.0, 0.0]])
+    assert sunzi.trsm(array, [1.0, 3.0], unit=True) == [1.0, 2.0]
+    assert sunzi.trsm(array.T, [3.0, 1.0], uplo="upper", unit=True) == [2.0, 1.0]
+
+
 def test_gmpy2_by_its_methods_gives_the_same() -> None:
     """The slow road, for layouts that are not known, in a process of its own."""
     code = (
@@ -240,6 +273,11 @@ def test_gmpy2_by_its_methods_gives_the_same() -> None:
         "a = [[entry(i, j) for j in range(n)] for i in range(n)]\n"
         "l = sunzi.cholesky(a)\n"
         "print([[(x.as_integer_ratio(), x.precision, x.rc) for x in row] for row in l])\n"
+        "gmpy2.set_context(gmpy2.context(emax=5, emin=-5, trap_overflow=True, trap_underflow=True))\n"
+        "big, = sunzi.Matrix(['1e99'], precision=99).to_gmpy2()[0]\n"
+        "small, = sunzi.Matrix(['1e-99'], precision=99).to_gmpy2()[0]\n"
+        "print(big.as_integer_ratio(), small.as_integer_ratio())\n"
+        "gmpy2.set_context(c)\n"
         "print(sunzi.Matrix([[gmpy2.mpfr(0), gmpy2.mpz(-3) ** 99, gmpy2.mpq(1, 3)]]).to_list('fraction'))\n"
     )
     outputs = []

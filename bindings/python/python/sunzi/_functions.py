@@ -12,7 +12,8 @@ out: a NumPy array of objects or doubles that takes the result and is returned.
 report: a dictionary that takes the numbers of the call: memory planned, kernel, seconds of its parts.
 
 Every function raises `TypeError` and `ValueError` with the place of an entry that cannot be taken, `ValueError` for
-shapes that do not fit, `MemoryLimitError` (a `MemoryError`) with the least limit that would do. The interpreter's lock
+shapes that do not fit, `OverflowError` for results too large for a `float`, `MemoryLimitError` (a `MemoryError`) with
+the least limit that would do. The interpreter's lock
 is free while a call computes, and Ctrl-C ends it.
 """
 
@@ -47,7 +48,7 @@ def syrk(
     Shapes: `p` is K x N, the result and `c` are N x N. `uplo` says which triangle is filled, and read of `c`; the other
     is 0. With `full`, the lower triangle of `c` is read.
     Accuracy: `|computed - exact| <= 2^(1 - precision) ||p_i|| ||p_j||`; with `exact` the entries are integers and the
-    result is exact, at a precision that holds it.
+    result is exact, at a precision that holds it: strings and fractions are read exactly, and have to be integers.
     Cost: K N (N + 1) / 2 word products for each of about (2 precision + log2 K) / 52 primes.
 
     >>> import sunzi

@@ -2,7 +2,7 @@
 
 use crate::kind::Container;
 use crate::packages::loaded;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
@@ -26,6 +26,20 @@ pub enum Items<'py> {
 /// # Errors
 /// `TypeError` for what holds no numbers, `ValueError` for ragged rows and for more than two dimensions.
 pub fn unpack<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Unpacked<'py>> {
+    let unpacked = taken_apart(object, name)?;
+    let (rows, cols) = (unpacked.rows, unpacked.cols);
+    let count = match &unpacked.items {
+        Items::Objects(objects) => objects.len(),
+        Items::Doubles(values) => values.len(),
+    };
+    // Containers with methods of their own may say one shape and hold another.
+    if rows.checked_mul(cols) != Some(count) {
+        return Err(PyValueError::new_err(format!("{name} holds {count} numbers, its shape is {rows} x {cols}")));
+    }
+    Ok(unpacked)
+}
+
+fn taken_apart<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Unpacked<'py>> {
     if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
         return rows_of(object, name);
     }
@@ -33,7 +47,7 @@ pub fn unpack<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Unpacked<
     let place = class.getattr(intern!(object.py(), "__module__"))?.extract::<String>().unwrap_or_default();
     let class_name = class.name()?.to_string();
     if is_array(object)? {
-        return array(object, name);
+        return array(&plain_array(object, name)?, name);
     } else if place.starts_with("mpmath.") && class_name == "matrix" {
         let shape = (object.getattr("rows")?.extract()?, object.getattr("cols")?.extract()?);
         let rows = object.call_method0("tolist")?;
@@ -42,7 +56,7 @@ pub fn unpack<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Unpacked<
         return Ok(Unpacked { container: Container::MpmathMatrix, rows, cols, ..unpacked });
     } else if place.starts_with("flint.") && object.hasattr("nrows")? && object.hasattr("entries")? {
         let (rows, cols) = (object.call_method0("nrows")?.extract()?, object.call_method0("ncols")?.extract()?);
-        let items = Items::Objects(object.call_method0("entries")?.extract()?);
+        let items = Items::Objects(items_of(&object.call_method0("entries")?)?);
         return Ok(Unpacked { container: Container::ArbMat, rows, cols, items });
     }
     Err(PyTypeError::new_err(format!(
@@ -59,13 +73,35 @@ pub fn is_array(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     }
 }
 
+/// An array of a subclass, such as `numpy.matrix`, as one of NumPy's own.
+///
+/// # Errors
+/// `TypeError` for a masked array: what it hides is not 0, nor any number.
+fn plain_array<'py>(array: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    let py = array.py();
+    if let Some(masked) = loaded(py, "numpy.ma")?
+        && array.is_instance(&masked.getattr("MaskedArray")?)?
+    {
+        return Err(PyTypeError::new_err(format!("{name} is a masked array: pass filled(value) of it")));
+    }
+    py.import("numpy")?.call_method1("asarray", (array,))
+}
+
+/// What an iteration gives: a list of a subclass may have another length than it says.
+fn items_of<'py>(object: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    match object.cast_exact::<PyList>() {
+        Ok(list) => Ok(list.iter().collect()),
+        Err(_) => object.try_iter()?.collect(),
+    }
+}
+
 fn is_row(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     let sequence = object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>();
     Ok(sequence || is_array(object)? && object.getattr("ndim")?.extract::<usize>()? > 0)
 }
 
 fn rows_of<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Unpacked<'py>> {
-    let rows: Vec<Bound<'py, PyAny>> = object.extract()?;
+    let rows = items_of(object)?;
     let first_is_row = rows.first().map(is_row).transpose()?.unwrap_or(true);
     if !first_is_row {
         for (index, item) in rows.iter().enumerate() {
@@ -76,20 +112,30 @@ fn rows_of<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Unpacked<'py
         }
         return Ok(Unpacked { container: Container::Flat, rows: rows.len(), cols: 1, items: Items::Objects(rows) });
     }
-    let cols = rows.first().map_or(Ok(0), |row| row.len())?;
-    let mut items = Vec::with_capacity(rows.len() * cols);
+    let (mut cols, mut items) = (0, Vec::new());
     for (index, row) in rows.iter().enumerate() {
         if !is_row(row)? {
             let kind = row.get_type().fully_qualified_name()?;
             return Err(PyTypeError::new_err(format!("{name}: row {index} is of type {kind}, row 0 is a list")));
         }
-        let length = row.len()?;
-        if length != cols {
+        let entries = match is_array(row)? {
+            true => items_of(&plain_array(row, &format!("{name}: row {index}"))?.call_method0("tolist")?)?,
+            false => items_of(row)?,
+        };
+        let length = entries.len();
+        if index == 0 {
+            cols = length;
+            let count = rows.len().checked_mul(cols);
+            let reserved = count.is_some_and(|count| items.try_reserve_exact(count).is_ok());
+            reserved.then_some(()).ok_or_else(|| {
+                PyMemoryError::new_err(format!("{name}: no memory for {} x {cols} numbers", rows.len()))
+            })?;
+        } else if length != cols {
             let message = format!("{name} is ragged: row {index} has {length} entries, row 0 has {cols}");
             return Err(PyValueError::new_err(message));
         }
-        let row = if is_array(row)? { row.call_method0("tolist")? } else { row.clone() };
-        items.extend(row.extract::<Vec<Bound<'py, PyAny>>>()?);
+        items.extend(entries);
+        object.py().check_signals()?;
     }
     Ok(Unpacked { container: Container::Rows, rows: rows.len(), cols, items: Items::Objects(items) })
 }
@@ -121,7 +167,7 @@ fn array<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Unpacked<'py>>
         let message = format!("{name} has the dtype {dtype}: use object, float64, integers or strings");
         return Err(PyTypeError::new_err(message));
     }
-    let items = object.call_method0("ravel")?.call_method0("tolist")?.extract()?;
+    let items = items_of(&object.call_method0("ravel")?.call_method0("tolist")?)?;
     let container = if flat { Container::FlatObjects } else { Container::Objects };
     Ok(Unpacked { container, rows, cols, items: Items::Objects(items) })
 }

@@ -5,6 +5,7 @@
 
 mod container;
 mod entry;
+mod exact;
 mod integers;
 
 use crate::errors::OrRaise;
@@ -18,6 +19,7 @@ use entry::{Entry, NumberType, Reader};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use rug::Float;
+use rug::float::Round;
 use sunzi::math::float::{FloatRef, Head, round_integer};
 use sunzi::matrix::MAXIMUM_EXPONENT;
 use sunzi::{Error, Uplo};
@@ -29,6 +31,8 @@ pub enum Part {
     Whole,
     /// One triangle with the diagonal; the other is not looked at.
     Triangle(Uplo),
+    /// One triangle without the diagonal.
+    StrictTriangle(Uplo),
 }
 
 impl Part {
@@ -37,8 +41,18 @@ impl Part {
             Part::Whole => true,
             Part::Triangle(Uplo::Lower) => row >= col,
             Part::Triangle(Uplo::Upper) => row <= col,
+            Part::StrictTriangle(uplo) => row != col && Part::Triangle(uplo).holds(row, col),
         }
     }
+}
+
+/// What becomes of fractions and decimals.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Bits {
+    /// They are rounded to so many bits.
+    Round(u32),
+    /// They have to be integers, and are taken exactly.
+    Integers,
 }
 
 /// An operand whose numbers have been looked at.
@@ -58,7 +72,7 @@ pub struct Survey<'py> {
 
 enum Source<'py> {
     Ready(Window),
-    Doubles(Vec<f64>),
+    Doubles(Vec<f64>, Part),
     Entries { entries: Vec<Entry<'py>>, limbs: Vec<u64>, exact_bits: u32, rounds: bool },
 }
 
@@ -83,10 +97,10 @@ impl<'py> Survey<'py> {
         let unpacked = unpack(object, name)?;
         let (container, rows, cols) = (unpacked.container, unpacked.rows, unpacked.cols);
         let (kind, natural_bits, source) = match unpacked.items {
-            Items::Doubles(values) => (NumberKind::Float, Some(53), Source::Doubles(values)),
+            Items::Doubles(values) => (NumberKind::Float, Some(53), Source::Doubles(values, part)),
             Items::Objects(objects) => look_at(object.py(), &objects, cols, part)?,
         };
-        Ok(Survey { container, kind: container_kind(container, kind), natural_bits, rows, cols, source })
+        Ok(Survey { container, kind: container.kind_of(kind), natural_bits, rows, cols, source })
     }
 
     /// One number as an operand of one entry.
@@ -98,15 +112,17 @@ impl<'py> Survey<'py> {
         Ok(Survey { container: Container::Flat, kind, natural_bits, rows: 1, cols: 1, source })
     }
 
-    /// The numbers as a matrix; what has to be rounded is rounded to `precision_bits`.
+    /// The numbers as a matrix; what has to be rounded is rounded to `bits`.
     ///
     /// # Errors
-    /// `ValueError` for an exponent out of range, `MemoryError`.
-    pub fn window(self, py: Python<'py>, precision_bits: u32) -> PyResult<Window> {
+    /// `ValueError` for an exponent out of range and for a fraction where integers are asked for, `MemoryError`.
+    pub fn window(self, py: Python<'py>, bits: Bits) -> PyResult<Window> {
         let (rows, cols) = (self.rows, self.cols);
-        match self.source {
+        let source = if bits == Bits::Integers { self.source.integers(py, cols)? } else { self.source };
+        let precision_bits = if let Bits::Round(bits) = bits { bits } else { 2 };
+        match source {
             Source::Ready(window) => Ok(window),
-            Source::Doubles(values) => doubles(rows, cols, &values).or_raise(py),
+            Source::Doubles(values, part) => doubles(py, rows, cols, &values, part),
             Source::Entries { entries, limbs, exact_bits, rounds } => {
                 let bits = if rounds { exact_bits.max(precision_bits) } else { exact_bits };
                 let mut matrix = sunzi::Matrix::zeros(rows, cols, bits).or_raise(py)?;
@@ -115,6 +131,7 @@ impl<'py> Survey<'py> {
                     Store { matrix: &mut matrix, limbs: &limbs, precision_bits, gmpy2, scratch: Vec::new() };
                 for (index, entry) in entries.iter().enumerate() {
                     store.put(entry, index / cols, index % cols).or_raise(py)?;
+                    look_for_signals(py, index)?;
                 }
                 Ok(matrix.into())
             }
@@ -122,13 +139,12 @@ impl<'py> Survey<'py> {
     }
 }
 
-/// mpmath and flint cannot hold numbers of each other.
-fn container_kind(container: Container, kind: NumberKind) -> NumberKind {
-    match container {
-        Container::MpmathMatrix => NumberKind::Mpmath,
-        Container::ArbMat => NumberKind::Flint,
-        _ => kind,
-    }
+/// Looks for signals such as Ctrl-C now and then in a loop over entries.
+///
+/// # Errors
+/// What the signal's handler raises.
+pub fn look_for_signals(py: Python<'_>, index: usize) -> PyResult<()> {
+    if index % 4096 == 4095 { py.check_signals() } else { Ok(()) }
 }
 
 /// Looks at the objects of an operand, row by row.
@@ -149,9 +165,7 @@ fn look_at<'py>(
             true => reader.read(object).map_err(|refusal| refusal.exception(object, row, col))?,
             false => Entry::Zero,
         });
-        if index % 4096 == 4095 {
-            py.check_signals()?;
-        }
+        look_for_signals(py, index)?;
     }
     let mut natural_bits = (reader.mpfr_bits > 0).then_some(reader.mpfr_bits);
     let mut also = |bits: u32| natural_bits = Some(natural_bits.unwrap_or(0).max(bits));
@@ -169,10 +183,14 @@ fn look_at<'py>(
     Ok((kind, natural_bits, Source::Entries { entries, limbs, exact_bits, rounds }))
 }
 
-fn doubles(rows: usize, cols: usize, values: &[f64]) -> sunzi::Result<Window> {
-    let mut matrix = sunzi::Matrix::zeros(rows, cols, 53)?;
+fn doubles(py: Python<'_>, rows: usize, cols: usize, values: &[f64], part: Part) -> PyResult<Window> {
+    let mut matrix = sunzi::Matrix::zeros(rows, cols, 53).or_raise(py)?;
     for (index, &value) in values.iter().enumerate() {
-        matrix.set_f64(index / cols, index % cols, value)?;
+        let (row, col) = (index / cols, index % cols);
+        if part.holds(row, col) {
+            matrix.set_f64(row, col, value).or_raise(py)?;
+        }
+        look_for_signals(py, index)?;
     }
     Ok(matrix.into())
 }
@@ -196,19 +214,18 @@ impl Store<'_> {
                 self.put_integer((*negative, limbs, *exponent), row, col)
             }
             Entry::Ratio(ratio) => {
-                let value = Float::with_val(self.precision_bits, &**ratio);
-                self.put_rounded(&value, row, col)
+                let rounded = |round| Float::with_val_round(self.precision_bits, &**ratio, round).0;
+                let zero = **ratio == 0;
+                let (near, low) = (rounded(Round::Nearest), || rounded(Round::Zero));
+                self.put_rounded(&near, !zero && is_too_small(&near, low), row, col)
             }
             Entry::Decimal(text) => {
-                let parsed = Float::parse(&**text).expect("it has been parsed before");
-                let value = Float::with_val(self.precision_bits, parsed);
+                let parsed = || Float::parse(&**text).expect("it has been parsed before");
+                let rounded = |round| Float::with_val_round(self.precision_bits, parsed(), round).0;
                 let zero =
                     !text.bytes().take_while(|byte| !b"eE".contains(byte)).any(|byte| (b'1'..=b'9').contains(&byte));
-                if value.is_zero() != zero {
-                    let exponent = -MAXIMUM_EXPONENT - 1;
-                    return Err(Error::ExponentRange { row, column: col, exponent, limit: MAXIMUM_EXPONENT });
-                }
-                self.put_rounded(&value, row, col)
+                let (near, low) = (rounded(Round::Nearest), || rounded(Round::Zero));
+                self.put_rounded(&near, !zero && is_too_small(&near, low), row, col)
             }
         }
     }
@@ -241,9 +258,10 @@ impl Store<'_> {
         Ok(())
     }
 
-    fn put_rounded(&mut self, value: &Float, row: usize, col: usize) -> sunzi::Result<()> {
-        if value.is_infinite() {
-            let exponent = MAXIMUM_EXPONENT + 1;
+    /// Stores what has been rounded; `too_small` says that there is no such exponent.
+    fn put_rounded(&mut self, value: &Float, too_small: bool, row: usize, col: usize) -> sunzi::Result<()> {
+        if value.is_infinite() || too_small {
+            let exponent = if value.is_infinite() { MAXIMUM_EXPONENT + 1 } else { -MAXIMUM_EXPONENT - 1 };
             return Err(Error::ExponentRange { row, column: col, exponent, limit: MAXIMUM_EXPONENT });
         }
         self.matrix.set_float(row, col, value)
@@ -257,6 +275,12 @@ impl Store<'_> {
     }
 }
 
+/// Whether a number other than 0 lies below the least one: `near` is the nearest to it that there is, `low` rounds
+/// towards 0.
+fn is_too_small(near: &Float, low: impl Fn() -> Float) -> bool {
+    near.get_exp().is_none_or(|exponent| i64::from(exponent) <= -MAXIMUM_EXPONENT) && low().is_zero()
+}
+
 /// The precision of a result: the one asked for, else the largest that the operands bring along.
 ///
 /// # Errors
@@ -268,17 +292,24 @@ pub fn working_bits(asked: Option<u32>, operands: &[Option<u32>]) -> PyResult<u3
     })
 }
 
-/// A factor such as alpha, rounded to `precision_bits` where it is a fraction or a decimal.
+/// A factor such as alpha, rounded to `bits` where it is a fraction or a decimal.
 ///
 /// # Errors
 /// As [`Survey::of`], with the name of the factor.
-pub fn factor(object: Option<&Bound<'_, PyAny>>, name: &str, precision_bits: u32) -> PyResult<Option<Float>> {
+pub fn factor(object: Option<&Bound<'_, PyAny>>, name: &str, bits: Bits) -> PyResult<Option<Float>> {
     let Some(object) = object else { return Ok(None) };
     let py = object.py();
-    let survey = Survey::number(object).map_err(|error| {
-        let text = error.value(py).to_string().replace("entry at row 0, column 0", name);
-        if error.is_instance_of::<PyTypeError>(py) { PyTypeError::new_err(text) } else { PyValueError::new_err(text) }
-    })?;
-    let window = survey.window(py, precision_bits)?;
+    let named = |error: PyErr| {
+        let text = || error.value(py).to_string().replace("entry at row 0, column 0", name);
+        if error.is_instance_of::<PyTypeError>(py) {
+            PyTypeError::new_err(text())
+        } else if error.is_instance_of::<PyValueError>(py) {
+            PyValueError::new_err(text())
+        } else {
+            error
+        }
+    };
+    let survey = Survey::number(object).map_err(named)?;
+    let window = survey.window(py, bits).map_err(named)?;
     Ok(Some(window.view().get(0, 0).to_float(window.precision_bits())))
 }

@@ -12,7 +12,7 @@ use pyo3::exceptions::PyMemoryError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyType;
+use pyo3::types::{PyDict, PyType};
 use std::ffi::{c_int, c_long, c_void};
 use sunzi::math::float::limbs_for;
 
@@ -53,6 +53,8 @@ pub struct Gmpy2 {
     pub mpz: Py<PyType>,
     /// `gmpy2.mpq`.
     pub mpq: Py<PyType>,
+    /// A context with the widest exponents: that of the caller may have narrow ones, or traps.
+    pub widest: Py<PyAny>,
     /// Proof that the layout is the one stated above.
     pub layout: Option<Layout>,
 }
@@ -106,7 +108,12 @@ impl Gmpy2 {
 
     fn open(module: &Bound<'_, PyModule>) -> PyResult<Gmpy2> {
         let class = |name: &str| -> PyResult<Py<PyType>> { Ok(module.getattr(name)?.cast_into::<PyType>()?.unbind()) };
-        let mut gmpy2 = Gmpy2 { mpfr: class("mpfr")?, mpz: class("mpz")?, mpq: class("mpq")?, layout: None };
+        let widest = PyDict::new(module.py());
+        widest.set_item("emax", module.call_method0("get_emax_max")?)?;
+        widest.set_item("emin", module.call_method0("get_emin_min")?)?;
+        let widest = module.getattr("context")?.call((), Some(&widest))?.unbind();
+        let (mpfr, mpz, mpq) = (class("mpfr")?, class("mpz")?, class("mpq")?);
+        let mut gmpy2 = Gmpy2 { mpfr, mpz, mpq, widest, layout: None };
         let portable = std::env::var_os("SUNZI_GMPY2").is_some_and(|value| value == "portable");
         if !portable {
             gmpy2.layout = gmpy2.find_layout(module.py()).ok().flatten();
@@ -140,7 +147,7 @@ impl Gmpy2 {
 
     /// Whether known numbers are read, and a made one is printed, as what they are.
     fn agrees(&self, py: Python<'_>, layout: &Layout) -> PyResult<bool> {
-        let mpfr = |text: &str| self.mpfr.bind(py).call1((text, 137, 16));
+        let mpfr = |text: &str| self.mpfr.bind(py).call1((text, 137, 16, self.widest.bind(py)));
         let limbs = [0x0fed_cba9_8765_4321 << 55, 0x0123_4567_89ab_cdef, 0x8000_0000_0000_0001];
         let digits = format!("{:016x}{:016x}{:016x}", limbs[2], limbs[1], limbs[0]);
         let number = mpfr(&format!("-0.{digits}@2"))?;

@@ -1,14 +1,12 @@
 //! Results in the form that the operands had.
 
 mod numbers;
-mod pause;
 
-use crate::input::is_array;
+use crate::input::{is_array, look_for_signals};
 use crate::kind::{Container, NumberKind};
 use crate::matrix::Matrix;
 use crate::window::Window;
-pub use numbers::Maker;
-use pause::CollectorPause;
+pub use numbers::{Maker, double};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyList};
@@ -35,14 +33,16 @@ pub struct Shape {
 /// The result as a Python object.
 ///
 /// # Errors
-/// `MemoryError`, `ImportError`.
+/// `MemoryError`, `ImportError`; `OverflowError` for what no `float` can hold.
 pub fn give<'py>(py: Python<'py>, result: sunzi::Matrix, form: Form, shape: Shape) -> PyResult<Bound<'py, PyAny>> {
-    let container = if result.cols() == 1 { shape.container } else { shape.container.of_two_dimensions() };
+    let kind = shape.container.kind_of(shape.kind);
+    let container = shape.container.holding(kind);
+    let container = if result.cols() == 1 { container } else { container.of_two_dimensions() };
     if container == Container::Matrix {
         let whole = if form == Form::Symmetric { Window::mirrored(result) } else { result };
         return Ok(Bound::new(py, Matrix::new(whole.into(), shape.kind))?.into_any());
     }
-    assemble(py, &result.view(), form, Shape { container, ..shape })
+    assemble(py, &result.view(), form, Shape { container, kind })
 }
 
 /// The entries of a view in a container other than [`Container::Matrix`].
@@ -50,7 +50,6 @@ pub fn give<'py>(py: Python<'py>, result: sunzi::Matrix, form: Form, shape: Shap
 /// # Errors
 /// As [`give`].
 pub fn assemble<'py>(py: Python<'py>, view: &MatrixView<'_>, form: Form, shape: Shape) -> PyResult<Bound<'py, PyAny>> {
-    let _pause = CollectorPause::start(py)?;
     let (rows, cols) = (view.rows(), view.cols());
     let array_of = |array: Bound<'py, PyAny>| match shape.container.is_flat() {
         true => Ok(array),
@@ -58,7 +57,7 @@ pub fn assemble<'py>(py: Python<'py>, view: &MatrixView<'_>, form: Form, shape: 
     };
     if matches!(shape.container, Container::Doubles | Container::FlatDoubles) {
         let numpy = py.import("numpy")?;
-        let bytes = doubles(view, form).into_iter().flat_map(f64::to_le_bytes).collect::<Vec<u8>>();
+        let bytes = doubles(py, view, form)?.into_iter().flat_map(f64::to_le_bytes).collect::<Vec<u8>>();
         return array_of(numpy.call_method1("frombuffer", (PyByteArray::new(py, &bytes), "<f8"))?);
     }
     let numbers = objects(py, view, form, shape.kind)?;
@@ -95,11 +94,9 @@ fn objects<'py>(
             numbers.push(match form {
                 // Filled in below, when the rows that hold it are there.
                 Form::Symmetric if col > row => py.None().into_bound(py),
-                _ => maker.number(view.get(row, col))?,
+                _ => maker.number(view.get(row, col), (row, col))?,
             });
-        }
-        if row % 64 == 63 {
-            py.check_signals()?;
+            look_for_signals(py, row * cols + col)?;
         }
     }
     if form == Form::Symmetric {
@@ -125,11 +122,17 @@ fn nested<'py>(
     Ok(list)
 }
 
-fn doubles(view: &MatrixView<'_>, form: Form) -> Vec<f64> {
+fn doubles(py: Python<'_>, view: &MatrixView<'_>, form: Form) -> PyResult<Vec<f64>> {
     let bits = view.precision_bits();
-    let place = |row, col| if form == Form::Symmetric && col > row { (col, row) } else { (row, col) };
-    let places = (0..view.rows()).flat_map(|row| (0..view.cols()).map(move |col| (row, col)));
-    places.map(|(row, col)| place(row, col)).map(|(row, col)| view.get(row, col).to_float(bits).to_f64()).collect()
+    let mut numbers = Vec::with_capacity(view.rows() * view.cols());
+    for row in 0..view.rows() {
+        for col in 0..view.cols() {
+            let place = if form == Form::Symmetric && col > row { (col, row) } else { (row, col) };
+            numbers.push(double(view.get(place.0, place.1), bits, (row, col))?);
+            look_for_signals(py, row * view.cols() + col)?;
+        }
+    }
+    Ok(numbers)
 }
 
 /// An array of the caller that takes the result.

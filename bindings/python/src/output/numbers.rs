@@ -2,6 +2,7 @@
 
 use crate::kind::NumberKind;
 use crate::native::gmpy2::{Gmpy2, Parts};
+use pyo3::exceptions::PyOverflowError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyFloat, PyInt, PyString};
@@ -95,13 +96,13 @@ impl<'py> Maker<'py> {
         Ok(Maker { py, precision_bits, way, zero: None })
     }
 
-    /// One number. All zeros are the same object.
+    /// The number at `place`, its row and column. All zeros are the same object.
     ///
     /// # Errors
-    /// What Python raises, such as `MemoryError`.
-    pub fn number(&mut self, value: FloatRef<'_>) -> PyResult<Bound<'py, PyAny>> {
+    /// As [`double`], and what Python raises, such as `MemoryError`.
+    pub fn number(&mut self, value: FloatRef<'_>, place: (usize, usize)) -> PyResult<Bound<'py, PyAny>> {
         if !value.head.is_zero() {
-            return self.other_than_zero(value);
+            return self.other_than_zero(value, place);
         }
         if self.zero.is_none() {
             self.zero = Some(self.make_zero()?);
@@ -122,7 +123,7 @@ impl<'py> Maker<'py> {
         }
     }
 
-    fn other_than_zero(&self, value: FloatRef<'_>) -> PyResult<Bound<'py, PyAny>> {
+    fn other_than_zero(&self, value: FloatRef<'_>, place: (usize, usize)) -> PyResult<Bound<'py, PyAny>> {
         let negative = value.head.is_negative();
         match &self.way {
             Way::Mpfr(gmpy2) => match &gmpy2.layout {
@@ -130,7 +131,12 @@ impl<'py> Maker<'py> {
                     let parts = Parts::Finite { negative, exponent: value.head.exponent(), limbs: value.limbs };
                     layout.make_mpfr(self.py, self.precision_bits, parts)
                 }
-                None => gmpy2.mpfr.bind(self.py).call1((hexadecimal(value), self.precision_bits, 16)),
+                None => gmpy2.mpfr.bind(self.py).call1((
+                    hexadecimal(value),
+                    self.precision_bits,
+                    16,
+                    gmpy2.widest.bind(self.py),
+                )),
             },
             Way::Mpf { make, mantissa } => {
                 let (limbs, exponent) = odd(value);
@@ -150,7 +156,7 @@ impl<'py> Maker<'py> {
                     Err(_) => class.call1((integer, 1u8.into_pyobject(self.py)?.lshift(exponent.unsigned_abs())?)),
                 }
             }
-            Way::Float => Ok(PyFloat::new(self.py, value.to_float(self.precision_bits).to_f64()).into_any()),
+            Way::Float => Ok(PyFloat::new(self.py, double(value, self.precision_bits, place)?).into_any()),
             Way::Text => {
                 let digits = (f64::from(self.precision_bits) * std::f64::consts::LOG10_2).ceil() as usize + 1;
                 let text = value.to_float(self.precision_bits).to_string_radix(10, Some(digits));
@@ -165,6 +171,20 @@ impl<'py> Maker<'py> {
         let integer = mantissa.make(self.py, &limbs)?;
         Ok((if value.head.is_negative() { integer.neg()? } else { integer }, exponent))
     }
+}
+
+/// The nearest double, ties to even, of the number at row and column `place`.
+///
+/// # Errors
+/// `OverflowError` where it is beyond the largest double.
+pub fn double(value: FloatRef<'_>, precision_bits: u32, (row, col): (usize, usize)) -> PyResult<f64> {
+    let double = value.to_float(precision_bits).to_f64();
+    if double.is_infinite() {
+        let exponent = value.head.exponent();
+        let message = format!("entry at row {row}, column {col} is about 2^{exponent}: too large for a float");
+        return Err(PyOverflowError::new_err(message));
+    }
+    Ok(double)
 }
 
 /// The significand as an odd integer, and the exponent that goes with it.
