@@ -28,8 +28,8 @@ pub enum sunzi_status {
     SUNZI_NOT_POSITIVE_DEFINITE = 8,
     /// A triangular matrix has a zero on its diagonal; `sunzi_last_place` has the index.
     SUNZI_SINGULAR = 9,
-    /// The context's memory limit is too small; the message has the least for this step of the call, a later step may ask
-    /// for more.
+    /// The context's memory limit is too small; the message has the least for this step of the call, a later step may
+    /// ask for more.
     SUNZI_MEMORY_LIMIT = 10,
     /// The system refused memory.
     SUNZI_OUT_OF_MEMORY = 11,

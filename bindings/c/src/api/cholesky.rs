@@ -129,8 +129,8 @@ pub unsafe extern "C" fn sunzi_log_det(
     unsafe { enter(ctx, work) }
 }
 
-/// The logarithm of the determinant. The constants that MPFR keeps for it in each thread are given back: a caller's thread
-/// could not do so, as this MPFR is the library's own.
+/// The logarithm of the determinant. The constants that MPFR keeps for it in each thread are given back: a caller's
+/// thread could not do so, as this MPFR is the library's own.
 pub(crate) fn log_det(factor: MatrixView<'_>, bits: u32) -> Float {
     let value = log_det_of(factor, bits);
     free_cache(FreeCache::Local);
