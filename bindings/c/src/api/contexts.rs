@@ -58,16 +58,16 @@ pub unsafe extern "C" fn sunzi_context_from_mpi(
 /// As [`sunzi_context_from_mpi`].
 #[cfg(feature = "mpi")]
 unsafe fn from_mpi(communicator: c_int, options: *const sunzi_options) -> sunzi_context {
-    use sunzi::comm::{Transport, agreed, mpi::MpiRank};
+    use crate::api::team::together;
+    use sunzi::comm::mpi::MpiRank;
     use sunzi::distributed::{Team, TeamOptions};
     let made = catch(|| {
         // SAFETY: by contract.
         let world = unsafe { MpiRank::from_fortran(communicator) }?;
-        // SAFETY: by contract. Options of one rank that are refused are refused on all.
-        let own = unsafe { make(options) };
-        let told = own.as_ref().map(|_| ()).map_err(|failure| sunzi::Error::InvalidArgument(failure.message.clone()));
-        agreed(&world as &dyn Transport, told)?;
-        Ok((own?, Team::new(Box::new(world), TeamOptions::from_environment()?)?))
+        // SAFETY: by contract. What is refused on one rank is refused on all.
+        let own = unsafe { make(options) }.and_then(|ctx| Ok((ctx, TeamOptions::from_environment()?)));
+        let (ctx, team_options) = together(&world, own)?;
+        Ok((ctx, Team::new(Box::new(world), team_options)?))
     });
     sunzi_context::with_team(made)
 }

@@ -98,7 +98,7 @@ unsafe fn team_syrk(call: &Call<'_>, asked: &Asked) -> Outcome<()> {
     let team = held.as_mut().ok_or_else(no_team)?;
     // SAFETY: by contract.
     let ready = unsafe { Ready::new(call, asked, (team.rank(), team.size())) };
-    let Ready { uplo, bits, alpha, rows, result } = together(team, ready)?;
+    let Ready { uplo, bits, alpha, rows, result } = together(team.world(), ready)?;
     let options = DistOptions { uplo, alpha: alpha.as_ref(), ..DistOptions::default() };
     let done = syrk(&call.context(), team, &[rows.view()], bits, &options);
     let outcome = call.done(done)?;
@@ -113,15 +113,15 @@ unsafe fn team_syrk(call: &Call<'_>, asked: &Asked) -> Outcome<()> {
         }
         _ => Ok(()),
     };
-    together(team, stored)
+    together(team.world(), stored)
 }
 
 /// What a step gave on this rank, where it went well on all. Collective: a rank that fails alone must not leave the
 /// others in the call; its own failure is its own answer.
 #[cfg(feature = "mpi")]
-fn together<T>(team: &sunzi::distributed::Team, own: Outcome<T>) -> Outcome<T> {
+pub(crate) fn together<T>(world: &dyn sunzi::comm::Transport, own: Outcome<T>) -> Outcome<T> {
     let told = own.as_ref().map(|_| ()).map_err(|failure| sunzi::Error::InvalidArgument(failure.message.clone()));
-    let agreed = sunzi::comm::agree(team.world(), told);
+    let agreed = sunzi::comm::agree(world, told);
     let own = own?;
     agreed?;
     Ok(own)
