@@ -310,7 +310,7 @@ impl<'a> Call<'a> {
 /// Copies the numbers of `part` and sets the rest to 0.
 fn copy_part(view: &MatrixView<'_>, part: Part, copy: &mut Matrix) {
     copy.clear();
-    for col in 0..view.cols() {
+    for col in Part::columns(view.rows(), view.cols()) {
         for row in part.rows(col, view.rows()) {
             copy.set(row, col, view.get(row, col));
         }

@@ -66,6 +66,8 @@ fn long_lines_of_nothing_take_no_time() {
         let (a, b) = (mpfr(0, 0), limbs(0, LONG));
         ctx.ok(sunzi_gemm(ctx.0, no, no, one, &a, &b, zero, &mpfr(0, LONG)), "gemm");
         ctx.ok(sunzi_gemm(ctx.0, no, no, one, &a, &mpfr(0, LONG), zero, &b), "gemm");
+        let beta = Float::with_val(64, 2);
+        ctx.ok(sunzi_gemm(ctx.0, no, no, one, &a, &b, &scalar(&beta), &b), "gemm with beta");
         let mut plan = sunzi_plan { copied_bytes: 0, planned_bytes: 0 };
         for order in [1 << 33, i64::MAX] {
             let status = sunzi_plan_cholesky(ctx.0, SUNZI_MPFR, order, 1000, &mut plan);

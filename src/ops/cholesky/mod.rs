@@ -206,6 +206,7 @@ impl Cholesky {
 /// Only the diagonal of `factor` is read, which may stand alone as a matrix of one column; a zero on it gives minus
 /// infinity.
 /// Accuracy: each logarithm and each sum is rounded at `precision_bits + 32` bits, the result once more.
+/// Cost: one logarithm for each row.
 pub fn log_det_of<'a>(factor: impl Into<MatrixView<'a>>, precision_bits: u32) -> Float {
     let factor = factor.into();
     let bits = precision_bits + 32;
