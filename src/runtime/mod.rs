@@ -11,7 +11,6 @@ mod conductor;
 mod evict;
 mod policy;
 pub mod protocol;
-mod scheduler;
 mod task_queue;
 
 pub use bottom_level::{BottomLevels, Weights};
@@ -20,5 +19,4 @@ pub use coherence::{Access, Admission, CacheCounters, Lease, Limits, Move, TileC
 pub use conductor::{Conductor, ConductorOptions, Step, baseline_bytes, baseline_traffic, least_room_tiles, simulate};
 pub use evict::{EvictionOrder, Victim};
 pub use policy::{Chooser, Policy};
-pub use scheduler::{Scheduler, Work};
 pub use task_queue::TaskQueue;

@@ -27,11 +27,13 @@ pub enum Policy {
     /// Columns in panels that fit the memory, left to right; earlier columns pass by each panel once.
     #[default]
     Panels,
+    /// The leftmost tile that all its updates are ready for, else the leftmost tile.
+    Leftmost,
 }
 
 impl Policy {
     /// All rules, `Random` with seed 0.
-    pub const ALL: [Policy; 7] = [
+    pub const ALL: [Policy; 8] = [
         Policy::Fifo,
         Policy::Lifo,
         Policy::Random(0),
@@ -39,6 +41,7 @@ impl Policy {
         Policy::Greedy,
         Policy::CriticalPath,
         Policy::Panels,
+        Policy::Leftmost,
     ];
 
     /// Its name on the command line.
@@ -51,6 +54,7 @@ impl Policy {
             Policy::Greedy => "greedy",
             Policy::CriticalPath => "critical_path",
             Policy::Panels => "panels",
+            Policy::Leftmost => "leftmost",
         }
     }
 
@@ -94,6 +98,7 @@ impl Chooser {
             Policy::ByIj => self.in_row_or_column(ready),
             Policy::Greedy => best(ready, |task| self.graph.missing_key(task, &resident)),
             Policy::CriticalPath | Policy::Panels => best(ready, |task| self.priorities.rank(task)),
+            Policy::Leftmost => best(ready, |task| (self.graph.output(task).col, self.graph.output(task).row)),
         };
         self.last = Some(self.graph.output(ready[place]));
         place

@@ -9,11 +9,12 @@ pub(crate) mod payload;
 pub(crate) mod plan;
 pub(crate) mod problem;
 mod reference;
-mod report;
+pub(crate) mod report;
 mod run;
 pub(crate) mod scaling;
 mod solve;
 pub(crate) mod tile_work;
+pub(crate) mod tile_store;
 #[cfg(test)]
 mod tile_work_tests;
 pub(crate) mod unknowns;
@@ -117,7 +118,7 @@ pub fn cholesky_into<'a>(
                 tile_rows: plan.tiling.tile_rows,
                 tiles: plan.tiling.graph.tiles,
                 seconds: clock.now(),
-                tasks: clock.times(),
+                tasks: clock.times,
                 planned_bytes: plan.bytes,
                 device,
                 spans: clock.spans,

@@ -9,7 +9,9 @@ use crate::matrix::Matrix;
 use crate::ops::cholesky::CholeskyOptions;
 use crate::ops::cholesky::problem::working_bits;
 use crate::ops::cholesky::report::Span;
-use crate::runtime::{CholeskyGraph, TileId};
+use crate::drive::RankPlan;
+use crate::runtime::protocol::{DeliveryKind, ProcessGrid, ProtocolOptions, Termination};
+use crate::runtime::{CholeskyGraph, Policy, TileId};
 use crate::store::Buffer;
 use serde::Serialize;
 use std::ops::Range;
@@ -19,6 +21,9 @@ const CALL_BYTES: u64 = 16 << 10;
 
 /// Larger parts could not be addressed, nor their sums counted.
 const MAXIMUM_BYTES: u64 = 1 << 62;
+
+/// Most tiles of a strip: reading what they share costs little beside them, and progress is reported between strips.
+pub(crate) const STRIP_TILES: usize = 8;
 
 /// Bytes of the locks on one column of operands of a strip.
 const STRIP_BYTES: u64 = 512;
@@ -60,6 +65,12 @@ impl Tiling {
     /// Shape of a tile.
     pub fn shape(&self, tile: TileId) -> TileShape {
         TileShape { rows: self.rows(tile.row).len(), cols: self.rows(tile.col).len(), diagonal: tile.row == tile.col }
+    }
+
+    /// Units of work of `tasks` tasks on a tile.
+    pub fn units(&self, tile: TileId, tasks: usize) -> u64 {
+        let shape = self.shape(tile);
+        (shape.rows * shape.cols * tasks) as u64
     }
 
     /// All tiles, in the order of their numbers.
@@ -146,6 +157,25 @@ impl Plan {
         let bytes = bytes.saturating_add(span_bytes(&tiling, threads));
         ctx.admit(bytes)?;
         Ok(Plan { tiling, tile_words, scratch_words, threads, bytes })
+    }
+
+    /// What the driver is told: one process owns all tiles.
+    pub fn rank_plan(&self, engine: &dyn TileEngine) -> RankPlan {
+        let graph = self.tiling.graph;
+        let protocol = ProtocolOptions {
+            delivery: DeliveryKind::default(),
+            termination: Termination::default(),
+            policy: Policy::Leftmost,
+            slots: 0,
+            workers: self.threads,
+            devices: None,
+            most_updates: usize::MAX,
+            strip_tiles: STRIP_TILES,
+            updates_at_once: engine.updates_at_once(),
+            imports: true,
+            room_tiles: graph.tile_count().max(1),
+        };
+        RankPlan { grid: ProcessGrid { rows: 1, cols: 1 }, graph, protocol, spans: false }
     }
 
     /// What the call takes of kept memory.

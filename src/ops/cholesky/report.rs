@@ -1,6 +1,7 @@
 //! What a factorisation tells about itself: tiles, times of the tasks, memory.
 
 use crate::kernels::device::TileTraffic;
+use crate::runtime::TileId;
 use serde::Serialize;
 use std::time::Instant;
 
@@ -89,15 +90,43 @@ pub struct CholeskyReport {
     pub spans: Vec<Span>,
 }
 
-/// Times of one call.
-pub(crate) struct Clock {
-    start: Instant,
-    pub spans: Vec<Span>,
+impl TaskTimes {
+    fn of(&mut self, kind: TaskKind) -> &mut f64 {
+        match kind {
+            TaskKind::Load => &mut self.load,
+            TaskKind::Syrk | TaskKind::Gemm => &mut self.update,
+            TaskKind::Potrf => &mut self.potrf,
+            TaskKind::Trsm => &mut self.trsm,
+            TaskKind::Store => &mut self.store,
+        }
+    }
+
+    fn add(&mut self, other: &TaskTimes) {
+        self.load += other.load;
+        self.update += other.update;
+        self.potrf += other.potrf;
+        self.trsm += other.trsm;
+        self.store += other.store;
+    }
 }
 
-impl Clock {
-    pub fn new() -> Clock {
-        Clock { start: Instant::now(), spans: Vec::new() }
+/// What one worker did when.
+pub(crate) struct TaskLog {
+    start: Instant,
+    worker: usize,
+    times: TaskTimes,
+    spans: Option<Vec<Span>>,
+}
+
+impl TaskLog {
+    /// Sums alone.
+    pub fn new(start: Instant, worker: usize) -> TaskLog {
+        TaskLog { start, worker, times: TaskTimes::default(), spans: None }
+    }
+
+    /// Sums, and every task.
+    pub fn with_spans(start: Instant, worker: usize) -> TaskLog {
+        TaskLog { spans: Some(Vec::new()), ..TaskLog::new(start, worker) }
     }
 
     /// Seconds since the call began.
@@ -105,23 +134,38 @@ impl Clock {
         self.start.elapsed().as_secs_f64()
     }
 
-    pub fn add(&mut self, spans: Vec<Span>) {
-        self.spans.extend(spans);
+    /// Notes a task on a strip that begins with `tile`, which ends now.
+    pub fn add(&mut self, kind: TaskKind, TileId { row, col }: TileId, start: f64) {
+        let end = self.now();
+        *self.times.of(kind) += end - start;
+        if let Some(spans) = &mut self.spans {
+            spans.push(Span { worker: self.worker, kind, row, col, start, end });
+        }
+    }
+}
+
+/// Times of one call.
+pub(crate) struct Clock {
+    pub start: Instant,
+    pub times: TaskTimes,
+    pub spans: Vec<Span>,
+}
+
+impl Clock {
+    pub fn new() -> Clock {
+        Clock { start: Instant::now(), times: TaskTimes::default(), spans: Vec::new() }
     }
 
-    /// Sums by kind.
-    pub fn times(&self) -> TaskTimes {
-        let mut times = TaskTimes::default();
-        for span in &self.spans {
-            let sum = match span.kind {
-                TaskKind::Load => &mut times.load,
-                TaskKind::Syrk | TaskKind::Gemm => &mut times.update,
-                TaskKind::Potrf => &mut times.potrf,
-                TaskKind::Trsm => &mut times.trsm,
-                TaskKind::Store => &mut times.store,
-            };
-            *sum += span.end - span.start;
+    /// Seconds since the call began.
+    pub fn now(&self) -> f64 {
+        self.start.elapsed().as_secs_f64()
+    }
+
+    /// Takes in what the workers did.
+    pub fn add(&mut self, logs: impl Iterator<Item = TaskLog>) {
+        for log in logs {
+            self.times.add(&log.times);
+            self.spans.extend(log.spans.into_iter().flatten());
         }
-        times
     }
 }

@@ -7,7 +7,6 @@
 mod failure;
 mod plan;
 mod report;
-mod tiles;
 
 use crate::comm::{Reduction, Transport, agree, agreed};
 use crate::context::Context;
@@ -16,19 +15,19 @@ use crate::error::Result;
 use crate::kernels::tiles::TileEngine;
 use crate::matrix::Uplo;
 use crate::ops::cholesky::problem::working_bits;
+use crate::ops::cholesky::report::TaskLog;
+use crate::ops::cholesky::tile_store::{Local, TileMemory, TileStore};
 use crate::ops::cholesky::tile_work::TileWork;
 use crate::ops::distributed::matrix::check_tile_size;
 use crate::ops::distributed::problem::DistProblem;
 use crate::ops::distributed::{DistMatrix, Team};
 use crate::plan::{RankGrid, TileMap};
-use crate::runtime::Policy;
-use crate::runtime::protocol::{DeliveryKind, Termination};
+use crate::runtime::protocol::{DeliveryKind, OwnTiles, Termination};
+use crate::runtime::{Policy, TileId};
 use failure::Failure;
 use plan::Plan;
 pub use report::{DistCholeskyReport, RankSummary};
-use std::sync::PoisonError;
 use std::time::Instant;
-use tiles::{Local, RankFactor};
 
 /// Choices of a distributed factorisation; the same on all ranks, but for `policy`. None of them shows in a bit.
 #[derive(Clone, Copy, Debug)]
@@ -163,13 +162,23 @@ impl Run<'_> {
         workspace.trim(ctx, &plan.needs());
         workspace.hire(plan.threads);
         let scratch = workspace.workers[..plan.threads].iter_mut().map(|space| space.scratch.words(plan.scratch_words));
-        let locals = scratch.map(|words| words.map(|scratch| Local { scratch })).collect::<Result<Vec<_>>>();
+        let log = |worker| TaskLog::new(self.start, worker);
+        let locals = scratch.enumerate().map(|(worker, words)| words.map(|scratch| Local { scratch, log: log(worker) }));
+        let locals = locals.collect::<Result<Vec<_>>>();
         let words = workspace.operands.words(plan.tile_words + plan.slot_words());
         let both = locals.and_then(|locals| words.map(|words| (locals, words)));
         let (mut locals, words) = agreed(world, both)?;
         let work = TileWork::new(engine, &plan.tiling, problem.working_bits, &problem.exponents);
         let meter = Meter::new(ctx, plan.units);
-        let tiles = RankFactor::new(work, self.a, plan, &problem.weights, (words, meter));
+        let own = OwnTiles::new(plan.grid, plan.tiling.graph.tiles, plan.rank);
+        let (own_words, remote) = words.split_at_mut(plan.tile_words);
+        let memory = TileMemory { own: own_words, remote, remote_words: plan.operand_words };
+        let a = self.a;
+        let entries = |TileId { row, col }: TileId| {
+            let tile = a.tile(crate::plan::TileId { row, col });
+            Ok(tile.expect("a rank works on its own tiles").view())
+        };
+        let tiles = TileStore::new(work, (own, memory), &entries, &problem.weights, meter);
         let rank_plan = RankPlan {
             grid: plan.grid,
             graph: plan.tiling.graph,
@@ -179,18 +188,26 @@ impl Run<'_> {
         let mut post = world.open_post()?;
         let outcome = run_ranks(world, &mut *post, &rank_plan, &tiles, &mut locals);
         drop(post);
-        let failed = tiles.failed();
+        let failed = tiles.failed().cloned();
         let failure = Failure { ctx, group: world, a: self.a, problem };
         // Whoever met the pivot knows it; the others were told to stop.
         if let Some(index) = failure.first(failed.as_ref(), outcome.is_ok())? {
-            return Err(failure.explain(index, failed, |matrix| tiles.store(ctx, matrix, &mut locals)));
+            return Err(failure.explain(index, failed, |matrix| self.store(&tiles, matrix, &mut locals)));
         }
         let own = outcome?;
         let factor = DistMatrix::zeros(*self.a.map(), world.rank(), problem.precision_bits);
         let mut factor = agreed(world, factor)?;
-        agree(world, tiles.store(ctx, &mut factor, &mut locals))?;
+        agree(world, self.store(&tiles, &mut factor, &mut locals))?;
         let report = self.report(&own)?;
         Ok(DistCholesky { factor, report, own })
+    }
+
+    /// Rounds the finished own tiles into those of `factor`.
+    fn store(&self, tiles: &TileStore<'_, '_>, factor: &mut DistMatrix, locals: &mut [Local<'_>]) -> Result<()> {
+        let known = self.plan.tiling.graph.tiles;
+        let targets = factor.tiles_mut().iter_mut().filter(|(id, _)| id.row < known);
+        let targets = targets.map(|(id, matrix)| (TileId { row: id.row, col: id.col }, matrix));
+        tiles.store_tiles(self.ctx, targets, locals)
     }
 
     /// The report, the same on all ranks. Collective.
@@ -222,9 +239,4 @@ impl Run<'_> {
             per_rank: RankSummary::gather(world, own)?,
         })
     }
-}
-
-/// What a lock guards is whole also where its holder panicked: such a call ends with the panic.
-fn unpoisoned<G>(locked: std::result::Result<G, PoisonError<G>>) -> G {
-    locked.unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,7 +5,7 @@ use crate::context::{Context, WorkspaceNeeds};
 use crate::error::{Error, Result};
 use crate::kernels::tiles::{PANEL_ROWS, TileEngine};
 use crate::matrix::Matrix;
-use crate::ops::cholesky::plan::Tiling;
+use crate::ops::cholesky::plan::{STRIP_TILES, Tiling};
 use crate::ops::cholesky::tile_work::TileWork;
 use crate::ops::distributed::cholesky::DistCholeskyOptions;
 use crate::ops::distributed::problem::DistProblem;
@@ -94,7 +94,7 @@ impl Plan {
             operand_words,
             scratch_words: engine.scratch_words(tiling.tile_rows),
             threads: ctx.threads(),
-            units: own().map(|tile| units(&tiling, tile, tile.col + 1)).sum(),
+            units: own().map(|tile| tiling.units(tile, tile.col + 1)).sum(),
             bytes: 0,
             tiling: tiling.clone(),
         };
@@ -166,6 +166,8 @@ impl Plan {
             workers: self.threads,
             devices: None,
             most_updates: usize::MAX,
+            strip_tiles: STRIP_TILES,
+            updates_at_once: false,
             imports: true,
             room_tiles: self.tiling.graph.tile_count().max(1),
         }
@@ -175,10 +177,4 @@ impl Plan {
 /// Ranks of this rank's node, which share its memory limit.
 pub(super) fn ranks_here(team: &Team) -> u64 {
     team.layout().nodes[team.layout().node_of[team.rank()]].len() as u64
-}
-
-/// Units of work of `tasks` tasks on a tile.
-pub(super) fn units(tiling: &Tiling, tile: TileId, tasks: usize) -> u64 {
-    let shape = tiling.shape(tile);
-    (shape.rows * shape.cols * tasks) as u64
 }
