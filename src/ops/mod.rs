@@ -11,6 +11,7 @@ pub mod device;
 mod direct;
 pub mod distributed;
 pub mod double;
+pub(crate) mod factor;
 mod fixed_sum;
 mod inner_check;
 pub mod ldlt;

@@ -5,13 +5,11 @@
 //! ranks and nodes, any distribution of the rows, any memory limit and kernel. An error that one rank meets is returned
 //! by all. Source: docs/ALGORITHM.md, "Many ranks".
 
-mod cholesky;
 mod double;
 mod exchange;
-mod matrix;
-mod place;
+pub(crate) mod matrix;
+pub(crate) mod place;
 mod plan;
-mod problem;
 mod redistribute;
 mod report;
 mod request;
@@ -22,7 +20,9 @@ mod slices;
 mod solve;
 mod team;
 
-pub use cholesky::{DistCholesky, DistCholeskyOptions, DistCholeskyReport, RankSummary, cholesky, cholesky_with};
+pub use crate::ops::factor::ranks::{
+    DistCholesky, DistCholeskyOptions, DistCholeskyReport, RankSummary, cholesky, cholesky_with,
+};
 pub use double::{DoubleMatrix, DoubleRankOptions, DoubleRankReport, RankDevices, double_cholesky_ranks};
 pub use matrix::DistMatrix;
 pub use plan::{ClusterPlan, ClusterShape, NodePlan, even_operand_bytes, even_share, plan_syrk_cluster};

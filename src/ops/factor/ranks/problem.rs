@@ -1,14 +1,14 @@
 //! What a factorisation on many ranks has to know of the whole matrix: exponents and first weights of all rows, and how
 //! far it can go.
 //!
-//! The rules are those of one process (`ops::cholesky::scaling`), so that the bits and the failing row are too.
+//! The rules are those of one process (`ops::factor::scaling`), so that the bits and the failing row are too.
 
 use crate::comm::{Reduction, Transport};
 use crate::error::{Error, Result};
 use crate::math::pivot::RowWeight;
 use crate::matrix::{Matrix, Uplo};
-use crate::ops::cholesky::problem::check_square;
-use crate::ops::cholesky::scaling::{is_beyond_one, row_exponent, scaled_entry};
+use crate::ops::factor::problem::check_square;
+use crate::ops::factor::scaling::{is_beyond_one, row_exponent, scaled_entry};
 use crate::ops::distributed::DistMatrix;
 use crate::ops::distributed::place::Place;
 
@@ -113,7 +113,7 @@ impl DistProblem {
 mod tests {
     use super::*;
     use crate::comm::local;
-    use crate::ops::cholesky::problem::{Problem, working_bits};
+    use crate::ops::factor::problem::{Problem, working_bits};
     use crate::plan::{RankGrid, TileMap};
     use rug::{Float, Integer, rand::RandState};
 

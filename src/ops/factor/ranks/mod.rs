@@ -6,6 +6,7 @@
 
 mod failure;
 mod plan;
+pub(crate) mod problem;
 mod report;
 
 use crate::comm::{Reduction, Transport, agree, agreed};
@@ -14,12 +15,12 @@ use crate::drive::{self, Meter, RankPlan, run_ranks};
 use crate::error::Result;
 use crate::kernels::tiles::TileEngine;
 use crate::matrix::Uplo;
-use crate::ops::cholesky::problem::working_bits;
-use crate::ops::cholesky::report::TaskLog;
-use crate::ops::cholesky::tile_store::{Local, TileMemory, TileStore};
-use crate::ops::cholesky::tile_work::TileWork;
+use crate::ops::factor::problem::working_bits;
+use crate::ops::factor::report::TaskLog;
+use crate::ops::factor::tile_store::{Local, TileMemory, TileStore};
+use crate::ops::factor::tile_work::TileWork;
 use crate::ops::distributed::matrix::check_tile_size;
-use crate::ops::distributed::problem::DistProblem;
+use crate::ops::factor::ranks::problem::DistProblem;
 use crate::ops::distributed::{DistMatrix, Team};
 use crate::plan::{RankGrid, TileMap};
 use crate::runtime::protocol::{DeliveryKind, OwnTiles, Termination};

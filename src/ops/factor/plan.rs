@@ -3,12 +3,12 @@
 use crate::context::{Context, WorkspaceNeeds};
 use crate::device::Description;
 use crate::error::{Error, Result};
+use crate::kernels::device::TileTraffic;
 use crate::kernels::tiles::{PANEL_ROWS, TileEngine, TileShape};
 use crate::math::bound::IFMA52_CHUNK_ROWS;
 use crate::matrix::Matrix;
-use crate::ops::cholesky::CholeskyOptions;
-use crate::ops::cholesky::problem::working_bits;
-use crate::ops::cholesky::report::Span;
+use crate::ops::factor::problem::{CholeskyOptions, working_bits};
+use crate::ops::factor::report::Span;
 use crate::drive::RankPlan;
 use crate::runtime::protocol::{DeliveryKind, ProcessGrid, ProtocolOptions, Termination};
 use crate::runtime::{CholeskyGraph, Policy, TileId};
@@ -190,7 +190,7 @@ impl Plan {
     }
 }
 
-/// The device that will run the updates of a factorisation.
+/// A device that will run updates of a factorisation.
 #[derive(Clone, Debug, Serialize)]
 pub struct UpdatePlan {
     /// The device.
@@ -230,9 +230,9 @@ pub struct CholeskyPlan {
     pub factor_bytes: u64,
     /// Bytes of everything on the host, the factor included, the matrix not.
     pub planned_bytes: u64,
-    /// The device that will run the updates, where one will.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub device: Option<UpdatePlan>,
+    /// The devices that will run the updates, where any will.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<UpdatePlan>,
 }
 
 /// The plan of [`crate::cholesky_with`] for `order` rows: tiles and bytes.
@@ -252,6 +252,12 @@ pub fn plan_cholesky(
     let working_bits = working_bits(precision_bits, kernel.maximum_modulus_bits())?;
     let engine = ctx.tile_engine(kernel, working_bits)?;
     let plan = Plan::new(ctx, (order, precision_bits), options.tile_rows, &*engine)?;
+    let update_plan = |(index, known): (usize, TileTraffic)| UpdatePlan {
+        device: known.device,
+        kernel: known.kernel,
+        moduli: known.moduli,
+        tile_bytes: engine.device_tile_bytes(index, plan.tiling.tile_rows),
+    };
     Ok(CholeskyPlan {
         operation: "cholesky",
         order,
@@ -265,12 +271,7 @@ pub fn plan_cholesky(
         tile_bytes: Buffer::bytes_for(plan.tile_words),
         factor_bytes: Matrix::bytes_for(order, order, precision_bits),
         planned_bytes: plan.bytes,
-        device: engine.traffic().map(|known| UpdatePlan {
-            device: known.device,
-            kernel: known.kernel,
-            moduli: known.moduli,
-            tile_bytes: engine.device_tile_bytes(plan.tiling.tile_rows),
-        }),
+        devices: engine.traffic().into_iter().enumerate().map(update_plan).collect(),
     })
 }
 

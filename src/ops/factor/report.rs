@@ -82,9 +82,9 @@ pub struct CholeskyReport {
     pub tasks: TaskTimes,
     /// Bytes the plan allows for: tiles, scratch, tables and the factor.
     pub planned_bytes: u64,
-    /// What the device has moved that ran the updates, where one did.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub device: Option<TileTraffic>,
+    /// What each device has moved that ran updates.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<TileTraffic>,
     /// Every task with its time; for a trace, not part of a report.
     #[serde(skip)]
     pub spans: Vec<Span>,

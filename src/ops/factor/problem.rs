@@ -4,8 +4,17 @@ use crate::error::{Error, Result};
 use crate::math::bound::{cholesky_modulus_bits, cholesky_working_bits};
 use crate::math::pivot::RowWeight;
 use crate::matrix::{MatrixView, Uplo};
-use crate::ops::cholesky::scaling::{is_beyond_one, row_exponent, scaled_entry};
+use crate::ops::factor::scaling::{is_beyond_one, row_exponent, scaled_entry};
 use rug::Integer;
+
+/// Choices of a factorisation beyond the matrix and the precision.
+#[derive(Clone, Debug, Default)]
+pub struct CholeskyOptions {
+    /// The triangle of `A` that is read; the other may hold anything.
+    pub uplo: Uplo,
+    /// Rows of a tile; `None` chooses by size and precision. It never shows in the result.
+    pub tile_rows: Option<usize>,
+}
 
 /// A symmetric matrix to factor at one precision.
 pub(crate) struct Problem<'a> {

@@ -10,7 +10,7 @@ use crate::kernels::tiles::{
 use crate::math::float::round_integer;
 use crate::math::pivot::RowWeight;
 use crate::matrix::{MAXIMUM_EXPONENT, Matrix, MatrixView};
-use crate::ops::cholesky::plan::Tiling;
+use crate::ops::factor::plan::Tiling;
 use crate::runtime::TileId;
 use rug::Integer;
 

@@ -5,7 +5,7 @@
 use crate::error::Result;
 use crate::math::pivot::{round_quotient, round_root};
 use crate::matrix::Matrix;
-use crate::ops::cholesky::problem::Problem;
+use crate::ops::factor::problem::Problem;
 use rug::Integer;
 
 /// The integers of a factor: `L_ij = entries[i][j] * 2^(s_i - working_bits)`, `j <= i`.

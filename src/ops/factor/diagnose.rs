@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::matrix::Matrix;
-use crate::ops::cholesky::problem::Problem;
+use crate::ops::factor::problem::Problem;
 use rug::float::Special;
 use rug::{Float, Integer};
 
