@@ -17,6 +17,7 @@ const LAYERS: &[&[&str]] = &[
     &["error"],
     &["math", "store"],
     &["matrix", "device"],
+    &["tile"],
     &["plan", "runtime"],
     &["kernels", "comm"],
     &["context"],

@@ -61,7 +61,8 @@ pub fn run_graph<L: Send>(
 mod tests {
     use super::*;
     use crate::Context;
-    use crate::runtime::{CholeskyGraph, TileId};
+    use crate::runtime::CholeskyGraph;
+    use crate::tile::TileId;
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     #[test]

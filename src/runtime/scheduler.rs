@@ -5,7 +5,9 @@
 //! that its tiles share once. Leftmost tiles lie on the critical path; tiles whose updates are only partly ready wait
 //! until nothing better is left.
 
-use crate::runtime::{CholeskyGraph, TileId};
+use crate::runtime::CholeskyGraph;
+
+use crate::tile::TileId;
 use std::ops::Range;
 
 /// Most tiles of a strip: reading what they share costs little beside them, and progress is reported between strips.

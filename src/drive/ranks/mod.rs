@@ -1,7 +1,7 @@
-//! Carries out one process of the protocol of a tiled factorisation: workers compute, one thread moves messages.
+//! Carries out one rank of a tiled factorisation: workers compute, one thread moves messages.
 //!
 //! The calling thread alone calls the post, as MPI may want it; it sleeps while nothing moves. Workers are threads of
-//! their own. They share one [`Process`], which says what to do, under a lock that nobody holds while it computes,
+//! their own. They share one [`TaskMachine`], which says what to do, under a lock that nobody holds while it computes,
 //! copies or sends. Knows: threads, locks, messages, buffers. Does not know: numbers, what a task computes.
 //! Promise: all ranks come to an end, and with the same outcome, whichever of them fails.
 
@@ -17,8 +17,9 @@ pub use report::{RankReport, Sample, Span, SpanKind, WorkerReport};
 use crate::comm::post::{Body, Post, drain};
 use crate::comm::{Transport, agree};
 use crate::error::{Error, Result};
-use crate::runtime::protocol::{DeviceSites, Process, ProcessGrid, ProtocolOptions, Sites, TileRun};
-use crate::runtime::{CholeskyGraph, TileId};
+use crate::runtime::CholeskyGraph;
+use crate::runtime::protocol::{DeviceSites, ProtocolOptions, Sites, TaskMachine, TileRun};
+use crate::tile::{RankGrid, TileId};
 use mover::Mover;
 use state::Stage;
 use std::panic::resume_unwind;
@@ -94,7 +95,7 @@ pub trait RankTiles: Sync {
 #[derive(Clone, Copy, Debug)]
 pub struct RankPlan {
     /// Who owns which tile; ranks beyond the grid own nothing.
-    pub grid: ProcessGrid,
+    pub grid: RankGrid,
     /// The tiles.
     pub graph: CholeskyGraph,
     /// Choices of the protocol. `imports` and the numbers of workers do not count: the driver knows them.
@@ -147,7 +148,7 @@ fn staffed<W: RankTiles>(plan: &RankPlan, locals: &[W::Local]) -> (ProtocolOptio
 fn check(group: &dyn Transport, plan: &RankPlan, workers: &[usize]) -> Result<()> {
     plan.grid.check(plan.graph.tiles, plan.protocol.slots)?;
     if plan.grid.size() > group.size() {
-        let ProcessGrid { rows, cols } = plan.grid;
+        let RankGrid { rows, cols } = plan.grid;
         let message = format!("a grid of {rows} x {cols} ranks, of which there are {}", group.size());
         return Err(Error::InvalidArgument(message));
     }
@@ -165,8 +166,8 @@ fn work<W: RankTiles>(
     tiles: &W,
     locals: &mut [W::Local],
 ) -> Result<RankReport> {
-    let process = Process::new(plan.grid, plan.graph, rank, plan.protocol)?;
-    let stage = Stage::new(process, tiles, plan, locals.len(), post.waker());
+    let machine = TaskMachine::new(plan.grid, plan.graph, rank, plan.protocol)?;
+    let stage = Stage::new(machine, tiles, plan, locals.len(), post.waker());
     let (workers, moves) = std::thread::scope(|scope| {
         let stage = &stage;
         let _alarm = Alarm(stage);

@@ -6,11 +6,14 @@ use crate::error::{Error, Result};
 use crate::kernels::tiles::{DiagonalData, TileEngine, UpdateTile};
 use crate::math::pivot::RowWeight;
 use crate::matrix::Matrix;
-use crate::ops::cholesky::plan::{Plan, Tiling};
+use crate::ops::cholesky::plan::{Plan, shape_of};
 use crate::ops::cholesky::problem::Problem;
 use crate::ops::cholesky::report::{Clock, Span, TaskKind};
 use crate::ops::cholesky::tile_work::{ColumnOfTile, FailedRow, TileWork};
-use crate::runtime::{Scheduler, TileId, Work};
+use crate::runtime::CholeskyGraph;
+use crate::runtime::{Scheduler, Work};
+use crate::tile::TileId;
+use crate::tile::TileMap;
 use rug::Integer;
 use std::sync::{Mutex, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
 
@@ -26,7 +29,7 @@ pub(crate) enum Ending {
 struct Run<'a, 'w> {
     problem: &'a Problem<'a>,
     on_tiles: TileWork<'a>,
-    tiling: &'a Tiling,
+    tiling: &'a TileMap,
     tiles: Vec<RwLock<&'w mut [u64]>>,
     diagonals: Vec<OnceLock<Box<dyn DiagonalData>>>,
     weights: Vec<Mutex<Vec<RowWeight>>>,
@@ -60,7 +63,7 @@ pub(crate) fn run(
         locals.push(Local { scratch: space.scratch.words(plan.scratch_words)?, worker, spans: Vec::new() });
     }
     let run = Run::new(ctx, problem, plan, engine, (workspace.operands.words(plan.tile_words)?, clock));
-    let mut scheduler = Scheduler::new(plan.tiling.graph, plan.threads);
+    let mut scheduler = Scheduler::new(CholeskyGraph::of(&plan.tiling), plan.threads);
     if engine.updates_at_once() {
         scheduler = scheduler.with_updates_at_once();
     }
@@ -95,13 +98,13 @@ impl<'a, 'w> Run<'a, 'w> {
         (mut words, clock): (&'w mut [u64], &'a Clock),
     ) -> Run<'a, 'w> {
         let tiling = &plan.tiling;
-        let mut tiles = Vec::with_capacity(tiling.graph.tile_count());
+        let mut tiles = Vec::with_capacity(CholeskyGraph::of(&tiling).tile_count());
         for tile in tiling.tiles() {
-            let (own, rest) = words.split_at_mut(engine.tile_words(tiling.shape(tile)));
+            let (own, rest) = words.split_at_mut(engine.tile_words(shape_of(&tiling, tile)));
             tiles.push(RwLock::new(own));
             words = rest;
         }
-        let columns = 0..tiling.graph.tiles;
+        let columns = 0..tiling.tile_rows();
         let weights = problem.weights();
         let total = tiling.tiles().map(|tile| units(tiling, tile, tile.col + 1)).sum::<u64>();
         Run {
@@ -110,7 +113,7 @@ impl<'a, 'w> Run<'a, 'w> {
             tiling,
             tiles,
             diagonals: columns.clone().map(|_| OnceLock::new()).collect(),
-            weights: columns.map(|at| Mutex::new(weights[tiling.rows(at)].to_vec())).collect(),
+            weights: columns.map(|at| Mutex::new(weights[tiling.row_range(at)].to_vec())).collect(),
             failed: OnceLock::new(),
             meter: Meter::new(ctx, total),
             clock,
@@ -118,7 +121,7 @@ impl<'a, 'w> Run<'a, 'w> {
     }
 
     fn tile(&self, tile: TileId) -> &RwLock<&'w mut [u64]> {
-        &self.tiles[self.tiling.graph.index(tile)]
+        &self.tiles[CholeskyGraph::of(&self.tiling).index(tile)]
     }
 
     /// Does one piece of work.
@@ -151,7 +154,7 @@ impl<'a, 'w> Run<'a, 'w> {
     }
 
     fn load(&self, tile: TileId, words: &mut [u64], scratch: &mut [u64]) -> Result<()> {
-        let (rows, cols) = (self.tiling.rows(tile.row), self.tiling.rows(tile.col));
+        let (rows, cols) = (self.tiling.row_range(tile.row), self.tiling.row_range(tile.col));
         self.on_tiles.load(tile, self.problem.lower.block(rows, cols)?, words, scratch);
         Ok(())
     }
@@ -168,7 +171,7 @@ impl<'a, 'w> Run<'a, 'w> {
         let y = right.iter().map(|tile| &***tile).collect::<Vec<_>>();
         let mut tiles = Vec::with_capacity(own.len());
         for ((tile, words), left) in work.tiles().zip(own).zip(&left) {
-            let shape = self.tiling.shape(tile);
+            let shape = shape_of(self.tiling, tile);
             let x = if shape.diagonal { y.clone() } else { left.iter().map(|tile| &***tile).collect() };
             tiles.push(UpdateTile { shape, words, x });
         }
@@ -216,17 +219,17 @@ impl<'a, 'w> Run<'a, 'w> {
             locals,
             |_| columns.next(),
             |local, (col, (heads, limbs))| {
-                let tile_col = col / self.tiling.tile_rows;
-                for tile_row in tile_col..order.div_ceil(self.tiling.tile_rows) {
+                let tile_col = col / self.tiling.tile_size;
+                for tile_row in tile_col..order.div_ceil(self.tiling.tile_size) {
                     let tile = TileId { row: tile_row, col: tile_col };
-                    let rows = self.tiling.rows(tile_row).start..self.tiling.rows(tile_row).end.min(order);
+                    let rows = self.tiling.row_range(tile_row).start..self.tiling.row_range(tile_row).end.min(order);
                     let column = ColumnOfTile {
-                        col: col - self.tiling.rows(tile_col).start,
+                        col: col - self.tiling.row_range(tile_col).start,
                         heads: &mut heads[rows.clone()],
                         limbs: &mut limbs[rows.start * width..rows.end * width],
                         precision_bits,
                     };
-                    let words = &tiles[self.tiling.graph.index(tile)];
+                    let words = &tiles[CholeskyGraph::of(&self.tiling).index(tile)];
                     self.on_tiles.store_column(tile, words, column, local.scratch)?;
                 }
                 self.meter.add("unscale", 0)
@@ -249,7 +252,7 @@ impl Local<'_> {
 }
 
 /// Units of work of `tasks` tasks on a tile.
-fn units(tiling: &Tiling, tile: TileId, tasks: usize) -> u64 {
-    let shape = tiling.shape(tile);
+fn units(tiling: &TileMap, tile: TileId, tasks: usize) -> u64 {
+    let shape = shape_of(&tiling, tile);
     (shape.rows * shape.cols * tasks) as u64
 }

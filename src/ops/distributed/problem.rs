@@ -114,7 +114,7 @@ mod tests {
     use super::*;
     use crate::comm::local;
     use crate::ops::cholesky::problem::{Problem, working_bits};
-    use crate::plan::{RankGrid, TileMap};
+    use crate::tile::{RankGrid, TileMap};
     use rug::{Float, Integer, rand::RandState};
 
     const MODULUS_BITS: u32 = 11_000;

@@ -1,7 +1,8 @@
-//! The own tiles of a process: how far each is, and which operands are there.
+//! The own tiles of a rank: how far each is, and which operands are there.
 
-use super::{ProcessGrid, TileRun};
-use crate::runtime::{CholeskyGraph, TileId};
+use super::TileRun;
+use crate::runtime::CholeskyGraph;
+use crate::tile::{RankGrid, RankPlace, TileId, count_in, first_from};
 use std::ops::Range;
 
 /// An operand that is not there.
@@ -23,20 +24,20 @@ struct Own {
     finished: bool,
 }
 
-/// Where a finished tile lies for the tasks of this process.
+/// Where a finished tile lies for the tasks of this rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Operand {
     /// It is an own tile.
     Own,
-    /// It came from another process.
+    /// It came from another rank.
     Slot(usize),
 }
 
 /// Progress of the own tiles.
 pub(super) struct Progress {
-    grid: ProcessGrid,
+    grid: RankGrid,
     graph: CholeskyGraph,
-    place: (usize, usize),
+    place: RankPlace,
     /// Number of own tiles left of each own column.
     starts: Vec<u32>,
     tiles: Vec<Own>,
@@ -54,16 +55,16 @@ pub(super) struct Progress {
 
 impl Progress {
     /// Nothing done; `in_steps` lets updates by a column wait for all by the columns before it.
-    pub fn new(grid: ProcessGrid, graph: CholeskyGraph, process: usize, in_steps: bool) -> Progress {
-        let place @ (grid_row, grid_col) = grid.place(process);
+    pub fn new(grid: RankGrid, graph: CholeskyGraph, rank: usize, in_steps: bool) -> Progress {
+        let place @ RankPlace { row: grid_row, col: grid_col } = grid.place(rank);
         let n = graph.tiles;
-        let rows = ProcessGrid::count_of(0..n, grid_row, grid.rows);
-        let cols = ProcessGrid::count_of(0..n, grid_col, grid.cols);
+        let rows = count_in(0..n, grid_row, grid.rows);
+        let cols = count_in(0..n, grid_col, grid.cols);
         let (mut starts, mut count) = (Vec::with_capacity(cols), 0);
         let mut pending = vec![0; n];
         for col in (grid_col..n).step_by(grid.cols) {
             starts.push(count as u32);
-            let own = ProcessGrid::count_of(col..n, grid_row, grid.rows);
+            let own = count_in(col..n, grid_row, grid.rows);
             count += own;
             pending[..col].iter_mut().for_each(|updates| *updates += own);
         }
@@ -92,19 +93,20 @@ impl Progress {
     }
 
     fn index(&self, tile: TileId) -> usize {
-        let first = ProcessGrid::next_of(tile.col, self.place.0, self.grid.rows);
+        let first = first_from(tile.col, self.place.row, self.grid.rows);
         self.starts[tile.col / self.grid.cols] as usize + (tile.row - first) / self.grid.rows
     }
 
     /// Notes that a finished tile can be read, and calls `offer` with every own tile that may have waited for it.
     pub fn arrived(&mut self, tile: TileId, operand: Operand, mut offer: impl FnMut(TileId)) {
-        let ((grid_row, grid_col), TileId { row, col }) = (self.place, tile);
+        let RankPlace { row: grid_row, col: grid_col } = self.place;
+        let TileId { row, col } = tile;
         let code = match operand {
             Operand::Own => OWN,
             Operand::Slot(slot) => FIRST_SLOT + slot as u16,
         };
         let n = self.graph.tiles;
-        let below = || (ProcessGrid::next_of(row + 1, grid_row, self.grid.rows)..n).step_by(self.grid.rows);
+        let below = || (first_from(row + 1, grid_row, self.grid.rows)..n).step_by(self.grid.rows);
         if row == col {
             if col % self.grid.cols == grid_col {
                 self.diagonal[col / self.grid.cols] = code;
@@ -114,7 +116,7 @@ impl Progress {
         }
         if row % self.grid.rows == grid_row {
             self.left[col * self.rows + row / self.grid.rows] = code;
-            let first = ProcessGrid::next_of(col + 1, grid_col, self.grid.cols);
+            let first = first_from(col + 1, grid_col, self.grid.cols);
             (first..=row).step_by(self.grid.cols).for_each(|col| offer(TileId { row, col }));
         }
         if row % self.grid.cols == grid_col {
@@ -208,10 +210,11 @@ impl Progress {
 
     /// The own tiles in some tile columns.
     pub fn own_tiles(&self, cols: Range<usize>) -> impl Iterator<Item = TileId> + use<> {
-        let (grid, (grid_row, grid_col), n) = (self.grid, self.place, self.graph.tiles);
-        let cols = (ProcessGrid::next_of(cols.start, grid_col, grid.cols)..cols.end).step_by(grid.cols);
+        let RankPlace { row: grid_row, col: grid_col } = self.place;
+        let (grid, n) = (self.grid, self.graph.tiles);
+        let cols = (first_from(cols.start, grid_col, grid.cols)..cols.end).step_by(grid.cols);
         cols.flat_map(move |col| {
-            let rows = (ProcessGrid::next_of(col, grid_row, grid.rows)..n).step_by(grid.rows);
+            let rows = (first_from(col, grid_row, grid.rows)..n).step_by(grid.rows);
             rows.map(move |row| TileId { row, col })
         })
     }

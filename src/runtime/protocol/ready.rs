@@ -1,7 +1,8 @@
 //! The own tiles on which something can be done, and which of them is taken next.
 
 use crate::runtime::policy::{Draw, Priorities};
-use crate::runtime::{CholeskyGraph, Policy, Task, TileId};
+use crate::runtime::{CholeskyGraph, Policy, Task};
+use crate::tile::TileId;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 

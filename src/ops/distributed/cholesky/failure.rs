@@ -12,7 +12,7 @@ use crate::ops::cholesky::problem::Problem;
 use crate::ops::cholesky::tile_work::FailedRow;
 use crate::ops::distributed::DistMatrix;
 use crate::ops::distributed::problem::DistProblem;
-use crate::plan::TileMap;
+use crate::tile::TileMap;
 use rug::integer::Order;
 use rug::{Float, Integer};
 

@@ -20,9 +20,10 @@ use crate::ops::cholesky::tile_work::TileWork;
 use crate::ops::distributed::matrix::check_tile_size;
 use crate::ops::distributed::problem::DistProblem;
 use crate::ops::distributed::{DistMatrix, Team};
-use crate::plan::{RankGrid, TileMap};
+use crate::runtime::CholeskyGraph;
 use crate::runtime::Policy;
 use crate::runtime::protocol::{DeliveryKind, Termination};
+use crate::tile::{RankGrid, TileMap};
 use failure::Failure;
 use plan::Plan;
 pub use report::{DistCholeskyReport, RankSummary};
@@ -91,7 +92,7 @@ pub fn cholesky(ctx: &Context, team: &Team, a: &DistMatrix, precision_bits: u32)
 /// Memory of a rank: a copy of its part of the matrix where the tiles or the grid change, its tiles as residues, the
 /// integers of finished ones until their readers have them, its tiles of the factor, and slots for tiles of other
 /// ranks, of which it needs at least those of one tile column
-/// ([`crate::runtime::protocol::ProcessGrid::least_slots`]). A limit is that of each node, its ranks in equal shares.
+/// ([`crate::tile::RankGrid::least_slots`]). A limit is that of each node, its ranks in equal shares.
 /// Cost: `n^3 / 6` word products for each prime, over all workers; every finished tile goes once to each rank that
 /// reads it, at most one in its row and one in its column of ranks. The calling thread moves the messages.
 /// Devices of the context run the updates.
@@ -172,7 +173,7 @@ impl Run<'_> {
         let tiles = RankFactor::new(work, self.a, plan, &problem.weights, (words, meter));
         let rank_plan = RankPlan {
             grid: plan.grid,
-            graph: plan.tiling.graph,
+            graph: CholeskyGraph::of(&plan.tiling),
             protocol: plan.protocol(self.options),
             spans: self.options.spans,
         };
@@ -208,8 +209,8 @@ impl Run<'_> {
             working_bits: problem.working_bits,
             kernel: self.ctx.kernel().name(),
             primes: engine.primes(),
-            tile_rows: plan.tiling.tile_rows,
-            tiles: plan.tiling.graph.tiles,
+            tile_rows: plan.tiling.tile_size,
+            tiles: plan.tiling.tile_rows(),
             grid: plan.grid,
             ranks: self.team.size(),
             threads: threads[0] as usize,

@@ -11,8 +11,8 @@ use crate::math::pivot::RowWeight;
 use crate::matrix::Matrix;
 use crate::ops::cholesky::tile_work::{FailedRow, TileWork};
 use crate::ops::distributed::DistMatrix;
-use crate::runtime::TileId;
 use crate::runtime::protocol::TileRun;
+use crate::tile::TileId;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, RwLock, RwLockReadGuard};
 
@@ -74,13 +74,13 @@ impl<'a, 'w> RankFactor<'a, 'w> {
         (words, meter): (&'w mut [u64], Meter<'a>),
     ) -> RankFactor<'a, 'w> {
         let (mut words, slots) = words.split_at_mut(plan.tile_words);
-        let tiles = plan.tiling.graph.tiles;
+        let tiles = plan.tiling.tile_rows();
         let mut own = HashMap::new();
         for (id, source) in a.tiles().iter().filter(|(id, _)| id.row < tiles) {
             let tile = TileId { row: id.row, col: id.col };
             let (first, rest) = words.split_at_mut(work.engine.tile_words(work.shape(tile)));
             words = rest;
-            let weights = first_weights[plan.tiling.rows(tile.row)].to_vec();
+            let weights = first_weights[plan.tiling.row_range(tile.row)].to_vec();
             let (words, weights) = (RwLock::new(first), Mutex::new(weights));
             own.insert(tile, OwnTile { words, weights, data: OnceLock::new(), source });
         }
