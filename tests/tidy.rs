@@ -279,7 +279,8 @@ fn every_file_is_reached_by_a_mod_line() {
 #[test]
 fn circles_and_tuples_are_found_where_they_are_planted() {
     let circles = |texts: &[(&str, &str)]| {
-        let files = texts.iter().map(|(path, text)| File::new(path, text)).collect::<Vec<_>>();
+        let folder = [("src/a/mod.rs", "mod one;\n")];
+        let files = texts.iter().chain(&folder).map(|(path, text)| File::new(path, text)).collect::<Vec<_>>();
         imports::Package::new(&files, "src/").circles()
     };
     let (one, two) = (("src/a/one.rs", "use crate::b::Two;\n"), ("src/b/mod.rs", "mod two;\npub use two::Two;\n"));
