@@ -98,9 +98,9 @@ impl<'a, 'w> Run<'a, 'w> {
         (mut words, clock): (&'w mut [u64], &'a Clock),
     ) -> Run<'a, 'w> {
         let tiling = &plan.tiling;
-        let mut tiles = Vec::with_capacity(CholeskyGraph::of(&tiling).tile_count());
+        let mut tiles = Vec::with_capacity(CholeskyGraph::of(tiling).tile_count());
         for tile in tiling.tiles() {
-            let (own, rest) = words.split_at_mut(engine.tile_words(shape_of(&tiling, tile)));
+            let (own, rest) = words.split_at_mut(engine.tile_words(shape_of(tiling, tile)));
             tiles.push(RwLock::new(own));
             words = rest;
         }
@@ -121,7 +121,7 @@ impl<'a, 'w> Run<'a, 'w> {
     }
 
     fn tile(&self, tile: TileId) -> &RwLock<&'w mut [u64]> {
-        &self.tiles[CholeskyGraph::of(&self.tiling).index(tile)]
+        &self.tiles[CholeskyGraph::of(self.tiling).index(tile)]
     }
 
     /// Does one piece of work.
@@ -229,7 +229,7 @@ impl<'a, 'w> Run<'a, 'w> {
                         limbs: &mut limbs[rows.start * width..rows.end * width],
                         precision_bits,
                     };
-                    let words = &tiles[CholeskyGraph::of(&self.tiling).index(tile)];
+                    let words = &tiles[CholeskyGraph::of(self.tiling).index(tile)];
                     self.on_tiles.store_column(tile, words, column, local.scratch)?;
                 }
                 self.meter.add("unscale", 0)
@@ -253,6 +253,6 @@ impl Local<'_> {
 
 /// Units of work of `tasks` tasks on a tile.
 fn units(tiling: &TileMap, tile: TileId, tasks: usize) -> u64 {
-    let shape = shape_of(&tiling, tile);
+    let shape = shape_of(tiling, tile);
     (shape.rows * shape.cols * tasks) as u64
 }

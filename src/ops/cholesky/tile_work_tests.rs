@@ -79,7 +79,7 @@ impl<'a> Travels<'a> {
     }
 
     fn run(&mut self, task: Task) -> Result<(), FailedRow> {
-        let tile = CholeskyGraph::of(&self.work.tiling).output(task);
+        let tile = CholeskyGraph::of(self.work.tiling).output(task);
         let mut words = self.open.remove(&tile).unwrap_or_else(|| self.load(tile));
         match task {
             Task::Syrk { .. } | Task::Gemm { .. } => {

@@ -27,16 +27,16 @@ pub(in crate::ops) fn lane(
     device_bytes: Option<u64>,
     streams: usize,
 ) -> Result<Lane<TileId>> {
-    let slot = slot_bytes(most_tile_bytes(&tiling)).max(1) as u64;
-    let least = least_room_tiles(CholeskyGraph::of(&tiling));
+    let slot = slot_bytes(most_tile_bytes(tiling)).max(1) as u64;
+    let least = least_room_tiles(CholeskyGraph::of(tiling));
     let free_bytes = device.capacity_bytes().saturating_sub(device.used_bytes());
     // A library that the device's driver loads takes some memory of its own.
     let limit_bytes = device_bytes.unwrap_or(free_bytes - free_bytes / 16);
-    let most = (limit_bytes / slot).min(CholeskyGraph::of(&tiling).tile_count() as u64) as usize;
+    let most = (limit_bytes / slot).min(CholeskyGraph::of(tiling).tile_count() as u64) as usize;
     if most < least {
         return Err(Error::DeviceLimit { limit_bytes, minimum_bytes: least as u64 * slot });
     }
-    Lane::new(device.clone(), most_tile_bytes(&tiling), (least, most), streams)
+    Lane::new(device.clone(), most_tile_bytes(tiling), (least, most), streams)
 }
 
 /// Submits TRSM, SYRK or GEMM; the regions hold the inputs of the task in the graph's order, then its output.
@@ -50,7 +50,7 @@ pub(in crate::ops) fn submit(
     task: Task,
     regions: &[Region],
 ) -> Result<()> {
-    let (m, n) = tiling.shape(CholeskyGraph::of(&tiling).output(task));
+    let (m, n) = tiling.shape(CholeskyGraph::of(tiling).output(task));
     let operand = |region: &Region, ld: usize| Operand { region: region.clone(), ld, stride: 0 };
     match (task, regions) {
         (Task::Trsm { .. }, [l, b]) => device.solve(stream, &Trsm { m, n, l: operand(l, n), b: operand(b, m) }),

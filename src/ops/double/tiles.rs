@@ -75,8 +75,8 @@ impl HostTiles {
 
     /// Bytes of host memory for these tiles, and for staging buffers of so many devices.
     pub fn planned_bytes(tiling: &TileMap, tiles: impl Iterator<Item = TileId>, staged: usize) -> u64 {
-        let homes = tiles.map(|tile| tile_bytes(&tiling, tile) as u64).sum::<u64>();
-        homes + (staged * STAGING_BUFFERS * most_tile_bytes(&tiling)) as u64
+        let homes = tiles.map(|tile| tile_bytes(tiling, tile) as u64).sum::<u64>();
+        homes + (staged * STAGING_BUFFERS * most_tile_bytes(tiling)) as u64
     }
 
     /// The home of a tile at its owner.

@@ -95,7 +95,7 @@ impl Plan {
             threads: ctx.threads(),
             units: own().map(|tile| units(&tiling, tile, tile.col + 1)).sum(),
             bytes: 0,
-            tiling: tiling.clone(),
+            tiling,
         };
         let fixed =
             plan.fixed_bytes(engine, (&map, problem), own().map(|tile| work.payload_words(tile) as u64 * 8).sum());
@@ -178,6 +178,6 @@ pub(super) fn ranks_here(team: &Team) -> u64 {
 
 /// Units of work of `tasks` tasks on a tile.
 pub(super) fn units(tiling: &TileMap, tile: TileId, tasks: usize) -> u64 {
-    let shape = shape_of(&tiling, tile);
+    let shape = shape_of(tiling, tile);
     (shape.rows * shape.cols * tasks) as u64
 }

@@ -146,7 +146,7 @@ impl Fleet {
         let devices = self.lanes.iter().zip(&self.before).enumerate().map(share).collect::<Result<Vec<_>>>()?;
         let tiling = &self.host.tiling;
         let owns = |tile: TileId| a.own.contains_key(&tile);
-        let (up, down) = baseline_traffic(CholeskyGraph::of(&tiling), owns, |tile| tile_bytes(&tiling, tile) as u64);
+        let (up, down) = baseline_traffic(CholeskyGraph::of(tiling), owns, |tile| tile_bytes(tiling, tile) as u64);
         Ok(RankDevices {
             workers: self.workers,
             baseline_h2d_bytes: up,
