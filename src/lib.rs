@@ -2,7 +2,7 @@
 //!
 //! Layers, each knowing only those below it: `front` (files, command line), `rivals` (other implementations), `ops`
 //! (the public verbs), `drive` (threads) beside `simulate` (a virtual clock), `context` (what a caller chooses),
-//! `kernels` (mechanisms), `plan` and `runtime` (decisions), `matrix` (storage), `store` (memory) beside `math`
+//! `kernels` (mechanisms), `plan` and `runtime` (decisions), `tile` (indices and owners), `matrix` (storage), `store` (memory) beside `math`
 //! (numbers), and `error`.
 
 pub mod comm;
@@ -20,6 +20,7 @@ pub mod rivals;
 pub mod runtime;
 pub mod simulate;
 pub mod store;
+pub mod tile;
 
 pub use context::{Context, ContextBuilder, Progress};
 pub use error::{Error, Result};

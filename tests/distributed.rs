@@ -7,7 +7,8 @@ mod common;
 use common::{Kind, Rng, forced, integer_matrix, kernel_names, matrix, seeds};
 use sunzi::comm::{Transport, local};
 use sunzi::distributed::{ClusterReport, DistMatrix, DistOptions, Team, TeamOptions, gemm_rows, syrk};
-use sunzi::plan::{Cut, RankGrid, TileMap};
+use sunzi::plan::Cut;
+use sunzi::tile::{RankGrid, TileMap};
 use sunzi::{Context, Error, GemmOptions, Matrix, MatrixView, Op, Result, SyrkOptions, Uplo, gemm_with, syrk_with};
 
 /// How a matrix is shared out: the blocks of rows of each rank.

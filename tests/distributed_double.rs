@@ -11,9 +11,9 @@ use sunzi::device::{Device, Traffic};
 use sunzi::distributed::{DoubleMatrix, DoubleRankOptions, RankDevices, double_cholesky_ranks};
 use sunzi::kernels::f64::tile::TileKernels;
 use sunzi::ops::double::{DoubleOptions, double_cholesky};
-use sunzi::plan::RankGrid;
-use sunzi::runtime::protocol::{DeliveryKind, ProcessGrid};
+use sunzi::runtime::protocol::DeliveryKind;
 use sunzi::runtime::{Policy, Victim};
+use sunzi::tile::RankGrid;
 use sunzi::{Context, Error};
 
 /// Bytes of a slot for the tiles of these tests, of at most 5 rows.
@@ -146,7 +146,7 @@ fn every_choice_and_every_order_of_execution_gives_the_factor_of_one_device() {
                     let hash = (count * 8 + axis).wrapping_mul(0x9e37_79b9_7f4a_7c15);
                     ((hash ^ hash >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 40) % choices
                 };
-                let least_slots = ProcessGrid { rows: grid.0, cols: grid.1 }.least_slots(tiles);
+                let least_slots = RankGrid { rows: grid.0, cols: grid.1 }.least_slots(tiles);
                 // From the least room to half of the own tiles.
                 let room = 3.max(own / [2, 4, 100][draw(0, 3) as usize]);
                 let mut case = case(order, grid, devices, room);

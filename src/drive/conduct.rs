@@ -9,7 +9,8 @@ use super::Stop;
 use super::device::{Home, Lane};
 use crate::device::{Device, Event, Region, Stream};
 use crate::error::{Error, Result};
-use crate::runtime::{Access, CholeskyGraph, Conductor, Step, Task, TaskQueue, TileId};
+use crate::runtime::{Access, CholeskyGraph, Conductor, Step, Task, TaskQueue};
+use crate::tile::TileId;
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 

@@ -9,9 +9,8 @@
 use super::device::{Home, Lane};
 use crate::device::{Device, Event, Region, Stream};
 use crate::error::{Error, Result};
-use crate::runtime::{
-    Admission, CacheCounters, CholeskyGraph, Limits, Move, TileCache, TileId, TileState, TileUse, Victim,
-};
+use crate::runtime::{Admission, CacheCounters, CholeskyGraph, Limits, Move, TileCache, TileState, TileUse, Victim};
+use crate::tile::TileId;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -8,8 +8,10 @@
 
 use crate::runtime::{
     Access, Admission, CacheCounters, CholeskyGraph, Chooser, Lease, Limits, Move, Policy, Task, TaskQueue, TileCache,
-    TileId, TileUse, Victim,
+    TileUse, Victim,
 };
+
+use crate::tile::TileId;
 use std::collections::VecDeque;
 
 /// What the driver is to do.

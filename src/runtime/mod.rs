@@ -14,7 +14,7 @@ pub mod protocol;
 mod task_queue;
 
 pub use bottom_level::{BottomLevels, Weights};
-pub use cholesky_graph::{CholeskyGraph, Task, TileId};
+pub use cholesky_graph::{CholeskyGraph, Task};
 pub use coherence::{Access, Admission, CacheCounters, Lease, Limits, Move, TileCache, TileState, TileUse};
 pub use conductor::{Conductor, ConductorOptions, Step, baseline_bytes, baseline_traffic, least_room_tiles, simulate};
 pub use evict::{EvictionOrder, Victim};

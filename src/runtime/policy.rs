@@ -4,7 +4,8 @@
 //! only in bytes moved and in time. Knows: tasks, which tiles are resident. Does not know: bytes of memory, clocks.
 
 use crate::error::{Error, Result};
-use crate::runtime::{BottomLevels, CholeskyGraph, Task, TileId};
+use crate::runtime::{BottomLevels, CholeskyGraph, Task};
+use crate::tile::TileId;
 use serde::Serialize;
 use std::sync::Arc;
 

@@ -4,7 +4,9 @@
 //! are chosen. A task is *done* for this queue when whatever follows will find its result: with devices, that is when
 //! its work is submitted. Knows: the graph, owners as numbers. Does not know: which ready task is best.
 
-use crate::runtime::{CholeskyGraph, Task, TileId};
+use crate::runtime::{CholeskyGraph, Task};
+
+use crate::tile::TileId;
 
 #[derive(Clone, Copy, Default)]
 struct State {

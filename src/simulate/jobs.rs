@@ -5,7 +5,8 @@ use super::record::Track;
 use super::world::{Job, World, code};
 use crate::error::Result;
 use crate::runtime::protocol::{Event, TileRun};
-use crate::runtime::{Access, Task, TileId, TileUse};
+use crate::runtime::{Access, Task, TileUse};
+use crate::tile::TileId;
 
 impl World<'_> {
     /// A worker takes a run.

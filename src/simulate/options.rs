@@ -3,8 +3,9 @@
 use super::Machine;
 use super::clock::MOST_PROCESSES;
 use crate::error::{Error, Result};
-use crate::runtime::protocol::{DeliveryKind, ProcessGrid, ProtocolOptions, Termination};
+use crate::runtime::protocol::{DeliveryKind, ProtocolOptions, Termination};
 use crate::runtime::{Policy, Victim};
+use crate::tile::RankGrid;
 
 /// Largest factor of slow processes, and largest jitter.
 const MOST_FACTOR: f64 = 1e6;
@@ -16,7 +17,7 @@ const MOST_TILES: usize = u16::MAX as usize;
 #[derive(Clone, PartialEq, Debug)]
 pub struct SimulationOptions {
     /// Processes.
-    pub grid: ProcessGrid,
+    pub grid: RankGrid,
     /// Rows of the matrix.
     pub order: u64,
     /// Who sends a tile to whom.
@@ -43,7 +44,7 @@ pub struct SimulationOptions {
 
 impl SimulationOptions {
     /// The choices of the paper, for a grid and an order.
-    pub fn new(grid: ProcessGrid, order: u64) -> SimulationOptions {
+    pub fn new(grid: RankGrid, order: u64) -> SimulationOptions {
         SimulationOptions {
             grid,
             order,

@@ -2,8 +2,9 @@
 
 use super::SimulationOptions;
 use super::world::World;
-use crate::runtime::protocol::{Counters, DeliveryKind, ProcessGrid, Termination};
-use crate::runtime::{BottomLevels, CholeskyGraph, Task, TileId, Victim, Weights};
+use crate::runtime::protocol::{Counters, DeliveryKind, Termination};
+use crate::runtime::{BottomLevels, CholeskyGraph, Task, Victim, Weights};
+use crate::tile::{RankGrid, TileId};
 use serde::Serialize;
 use std::time::Instant;
 
@@ -67,7 +68,7 @@ pub struct Simulation {
     /// Name of the machine.
     pub machine: String,
     /// Processes.
-    pub grid: ProcessGrid,
+    pub grid: RankGrid,
     /// Rows of the matrix.
     pub order: u64,
     /// Tile rows.

@@ -4,8 +4,9 @@
 use super::machine::{Device, Layout, Network, Rates, Tiles};
 use super::{Machine, Recorder, Simulation, SimulationOptions, simulate};
 use crate::error::{Error, Result};
-use crate::runtime::protocol::{DeliveryKind, ProcessGrid, Termination};
+use crate::runtime::protocol::{DeliveryKind, Termination};
 use crate::runtime::{CholeskyGraph, Policy, Victim};
+use crate::tile::RankGrid;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -40,7 +41,7 @@ pub fn soak_case(seed: u64) -> SoakCase {
     let processes = draw.random_range(1..=MOST_PROCESSES);
     let divisors = (1..=processes).filter(|rows| processes.is_multiple_of(*rows)).collect::<Vec<_>>();
     let rows = pick(&mut draw, &divisors);
-    let grid = ProcessGrid { rows, cols: processes / rows };
+    let grid = RankGrid { rows, cols: processes / rows };
     let tiles = draw.random_range(1..=MOST_TILES);
     let last_rows = draw.random_range(1..=TILE_ROWS);
     let mut options = SimulationOptions::new(grid, ((tiles - 1) * TILE_ROWS + last_rows) as u64);

@@ -1,14 +1,15 @@
 //! What must hold in every run: each task once, in order, with its operands at hand; every process ends.
 
 use crate::error::{Error, Result};
-use crate::runtime::protocol::{Process, ProcessGrid, TileRun};
-use crate::runtime::{CholeskyGraph, TileId};
+use crate::runtime::CholeskyGraph;
+use crate::runtime::protocol::{TaskMachine, TileRun};
+use crate::tile::{RankGrid, TileId};
 use rustc_hash::FxHashSet;
 
 /// What is known about all tiles.
 pub(super) struct Watch {
     graph: CholeskyGraph,
-    grid: ProcessGrid,
+    grid: RankGrid,
     /// Updates done on each tile, and one more for its last task.
     done: Vec<u16>,
     /// Finished tiles that each process has, where that is looked up.
@@ -17,7 +18,7 @@ pub(super) struct Watch {
 
 impl Watch {
     /// Nothing done; `closely` looks up every operand.
-    pub fn new(graph: CholeskyGraph, grid: ProcessGrid, closely: bool) -> Watch {
+    pub fn new(graph: CholeskyGraph, grid: RankGrid, closely: bool) -> Watch {
         Watch { graph, grid, done: vec![0; graph.tile_count()], held: closely.then(FxHashSet::default) }
     }
 
@@ -76,7 +77,7 @@ impl Watch {
     }
 
     /// Nothing will happen any more.
-    pub fn finish(&self, processes: &[Process]) -> Result<()> {
+    pub fn finish(&self, processes: &[TaskMachine]) -> Result<()> {
         let lost = self.graph.all_tiles().zip(&self.done).find(|(tile, done)| **done as usize != tile.col + 1);
         if let Some((TileId { row, col }, done)) = lost {
             let all = processes.iter().filter(|process| process.is_finished()).count();

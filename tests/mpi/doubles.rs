@@ -7,9 +7,9 @@ use sunzi::comm::{Transport, local};
 use sunzi::device::Device;
 use sunzi::device::soft::{SoftDevice, SoftOptions};
 use sunzi::distributed::{DoubleMatrix, DoubleRankOptions, double_cholesky_ranks};
-use sunzi::plan::RankGrid;
 use sunzi::runtime::protocol::DeliveryKind;
 use sunzi::runtime::{Policy, Victim};
+use sunzi::tile::RankGrid;
 use sunzi::{Context, Error};
 
 /// The cases of this file.

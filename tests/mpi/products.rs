@@ -9,7 +9,8 @@ use sunzi::comm::{Transport, local};
 use sunzi::distributed::{
     DistMatrix, DistOptions, Team, TeamOptions, cholesky, even_share, gemm, scatter_rows, solve, syrk, trsm,
 };
-use sunzi::plan::{Cut, RankGrid, TileMap};
+use sunzi::plan::Cut;
+use sunzi::tile::{RankGrid, TileMap};
 use sunzi::{Context, GemmOptions, Matrix, MatrixView, Op, SyrkOptions, TrsmOptions, Uplo, gemm_with, syrk_with};
 
 /// The cases of this file.

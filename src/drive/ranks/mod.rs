@@ -1,8 +1,8 @@
-//! Carries out one process of the protocol of a tiled factorisation: workers compute, one thread moves messages.
+//! Carries out one rank of a tiled factorisation: workers compute, one thread moves messages.
 //!
 //! Over several ranks the calling thread alone calls the post, as MPI may want it; it sleeps while nothing moves, and
 //! workers are threads of their own. Where one process owns all tiles there are no messages, and the workers are those
-//! of the context's pool. They share one [`Process`], which says what to do, under a lock that nobody holds while it computes,
+//! of the context's pool. They share one [`TaskMachine`], which says what to do, under a lock that nobody holds while it computes,
 //! copies or sends. Knows: threads, locks, messages, buffers. Does not know: numbers, what a task computes.
 //! Promise: all ranks come to an end, and with the same outcome, whichever of them fails.
 
@@ -19,8 +19,9 @@ use super::run_workers;
 use crate::comm::post::{Body, Post, drain};
 use crate::comm::{Transport, agree};
 use crate::error::{Error, Result};
-use crate::runtime::protocol::{DeviceSites, Process, ProcessGrid, ProtocolOptions, Sites, TileRun};
-use crate::runtime::{CholeskyGraph, TileId};
+use crate::runtime::CholeskyGraph;
+use crate::runtime::protocol::{DeviceSites, ProtocolOptions, Sites, TaskMachine, TileRun};
+use crate::tile::{RankGrid, TileId};
 use mover::Mover;
 use state::{Moves, Stage};
 use std::panic::resume_unwind;
@@ -98,7 +99,7 @@ pub trait RankTiles: Sync {
 #[derive(Clone, Copy, Debug)]
 pub struct RankPlan {
     /// Who owns which tile; ranks beyond the grid own nothing.
-    pub grid: ProcessGrid,
+    pub grid: RankGrid,
     /// The tiles.
     pub graph: CholeskyGraph,
     /// Choices of the protocol. `imports` and the numbers of workers do not count: the driver knows them.
@@ -116,8 +117,8 @@ pub fn run_alone<W: RankTiles>(plan: &RankPlan, tiles: &W, locals: &mut [W::Loca
     let (protocol, workers) = staffed::<W>(plan, locals);
     let plan = &RankPlan { protocol, ..*plan };
     check(1, plan, &workers)?;
-    let process = Process::new(plan.grid, plan.graph, 0, plan.protocol)?;
-    let stage = Stage::new(process, tiles, plan, locals.len(), None);
+    let machine = TaskMachine::new(plan.grid, plan.graph, 0, plan.protocol)?;
+    let stage = Stage::new(machine, tiles, plan, locals.len(), None);
     let mut pairs = locals.iter_mut().map(|local| (local, WorkerReport::default())).collect::<Vec<_>>();
     run_workers(&mut pairs, |_, (local, report)| *report = stage.work(local));
     let workers = pairs.into_iter().map(|(_, report)| report).collect();
@@ -168,7 +169,7 @@ fn staffed<W: RankTiles>(plan: &RankPlan, locals: &[W::Local]) -> (ProtocolOptio
 fn check(ranks: usize, plan: &RankPlan, workers: &[usize]) -> Result<()> {
     plan.grid.check(plan.graph.tiles, plan.protocol.slots)?;
     if plan.grid.size() > ranks {
-        let ProcessGrid { rows, cols } = plan.grid;
+        let RankGrid { rows, cols } = plan.grid;
         let message = format!("a grid of {rows} x {cols} ranks, of which there are {ranks}");
         return Err(Error::InvalidArgument(message));
     }
@@ -186,8 +187,8 @@ fn work<W: RankTiles>(
     tiles: &W,
     locals: &mut [W::Local],
 ) -> Result<RankReport> {
-    let process = Process::new(plan.grid, plan.graph, rank, plan.protocol)?;
-    let stage = Stage::new(process, tiles, plan, locals.len(), Some(post.waker()));
+    let machine = TaskMachine::new(plan.grid, plan.graph, rank, plan.protocol)?;
+    let stage = Stage::new(machine, tiles, plan, locals.len(), Some(post.waker()));
     let (workers, moves) = std::thread::scope(|scope| {
         let stage = &stage;
         let _alarm = Alarm(stage);

@@ -75,7 +75,7 @@ impl RankTiles for Names {
     }
 }
 
-fn plan(grid: ProcessGrid, tiles: usize, delivery: DeliveryKind) -> RankPlan {
+fn plan(grid: RankGrid, tiles: usize, delivery: DeliveryKind) -> RankPlan {
     let protocol = ProtocolOptions {
         delivery,
         termination: Termination::default(),
@@ -114,7 +114,7 @@ fn run_with(
 fn tiles_that_are_unpacked_are_there_when_they_are_read() {
     for (rows, cols) in [(1, 1), (2, 2), (1, 3), (3, 2), (5, 1)] {
         for delivery in DeliveryKind::ALL {
-            let plan = plan(ProcessGrid { rows, cols }, 9, delivery);
+            let plan = plan(RankGrid { rows, cols }, 9, delivery);
             let reports = local::run(rows * cols, |rank| run(rank, &plan, None).unwrap());
             let done = reports.iter().map(|(_, tasks)| tasks).sum::<usize>();
             assert_eq!(done, plan.graph.tasks().count(), "{rows} x {cols}, {delivery:?}");
@@ -174,7 +174,7 @@ fn an_error_or_a_panic_ends_all_workers_of_one_process() {
 fn an_error_of_one_rank_is_that_of_all() {
     for delivery in DeliveryKind::ALL {
         for (row, col) in [(0, 0), (3, 1), (6, 6)] {
-            let plan = plan(ProcessGrid { rows: 2, cols: 3 }, 7, delivery);
+            let plan = plan(RankGrid { rows: 2, cols: 3 }, 7, delivery);
             let fault = Some((TileId { row, col }, false));
             let errors = local::run(6, |rank| run(rank, &plan, fault).map(|_| ()).unwrap_err());
             assert!(errors.iter().all(|error| error.to_string().contains("planted")), "{errors:?}");
@@ -185,7 +185,7 @@ fn an_error_of_one_rank_is_that_of_all() {
 #[test]
 fn a_panic_of_one_worker_ends_all_ranks() {
     for (row, col) in [(0, 0), (4, 2)] {
-        let plan = plan(ProcessGrid { rows: 2, cols: 2 }, 7, DeliveryKind::default());
+        let plan = plan(RankGrid { rows: 2, cols: 2 }, 7, DeliveryKind::default());
         let fault = Some((TileId { row, col }, true));
         let owner = plan.grid.owner(TileId { row, col });
         let ends = std::thread::scope(|scope| {
@@ -229,7 +229,7 @@ fn an_error_of_a_post_ends_all_ranks() {
     let kinds = [Call::Send, Call::Receive, Call::Poll].map(|call| (call, false));
     for (call, lasts) in kinds.into_iter().chain([(Call::Receive, true), (Call::Poll, true)]) {
         for (at, delivery) in DeliveryKind::ALL.into_iter().enumerate() {
-            let (plan, broken) = (plan(ProcessGrid { rows: 2, cols: 3 }, tiles, delivery), [0, 4, 5, 1, 2][at]);
+            let (plan, broken) = (plan(RankGrid { rows: 2, cols: 3 }, tiles, delivery), [0, 4, 5, 1, 2][at]);
             let reads = |tile: &TileId| plan.grid.clients(tiles, *tile).contains(&(broken as u32));
             // So many bodies come in a sound run, each after a request, so that there are no fewer sends and polls.
             let bodies = plan.graph.all_tiles().filter(reads).count();

@@ -1,12 +1,12 @@
-//! A worker of a rank: takes jobs, tells the process, sleeps while there are none.
+//! A worker of a rank: takes jobs, tells the task machine, sleeps while there are none.
 
 use super::report::SpanLog;
 use super::state::{Job, Stage, State};
 use super::{RankTiles, SpanKind, WorkerReport};
 use crate::comm::post::Body;
 use crate::error::{Error, Result};
-use crate::runtime::TileId;
 use crate::runtime::protocol::{Event, TileRun};
+use crate::tile::TileId;
 use std::time::Instant;
 
 /// Ends the other threads, and the other ranks, where one panics: they would wait for it for ever.
@@ -97,7 +97,7 @@ impl<W: RankTiles> Stage<'_, W> {
             }
             Err(error) => {
                 self.fail(state, error);
-                // The process ends when no run is under way.
+                // The machine ends when no run is under way.
                 if let Some(run) = run {
                     self.handle(state, Event::Done(run));
                 }

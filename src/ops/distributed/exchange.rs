@@ -12,7 +12,8 @@ use crate::ops::distributed::plan::MESSAGE_WORDS;
 use crate::ops::distributed::shares::{OwnedBlocks, ShareStream, block_owners};
 use crate::ops::distributed::team::NodeLayout;
 use crate::ops::segments::Region;
-use crate::plan::{BLOCK_WORDS, TileMap, pieces};
+use crate::plan::{BLOCK_WORDS, pieces};
+use crate::tile::TileMap;
 use std::ops::Range;
 
 /// The exchange of one pair of bands.

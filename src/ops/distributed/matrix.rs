@@ -5,7 +5,8 @@ use crate::error::{Error, Result};
 use crate::matrix::Matrix;
 use crate::ops::distributed::place::{Place, receive, send, store, unpack};
 use crate::ops::segments::{ColumnPiece, Region, Segment};
-use crate::plan::{BLOCK, TileId, TileMap};
+use crate::plan::BLOCK;
+use crate::tile::{TileId, TileMap};
 
 /// A matrix in tiles, 2D block-cyclic over the ranks of a team: one rank's part of it.
 ///

@@ -34,7 +34,8 @@ pub use team::{NodeLayout, Team, TeamOptions};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::{MatrixView, Op, Uplo};
-use crate::plan::{Cut, RankGrid};
+use crate::plan::Cut;
+use crate::tile::RankGrid;
 use request::RankProblem;
 use rug::Float;
 

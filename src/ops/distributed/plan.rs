@@ -9,11 +9,10 @@ use crate::matrix::{Matrix, Uplo};
 use crate::ops::direct::ProductSize;
 use crate::ops::distributed::DistMatrix;
 use crate::ops::problem::{Bits, check_precision};
-use crate::plan::{
-    BLOCK, BLOCK_WORDS, BlockGrid, Cut, JobList, NodeShape, PlanBytes, PlanInput, RankGrid, TileId, TileMap,
-    WindowWords,
-};
+use crate::plan::default_tile_size;
+use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid, Cut, JobList, NodeShape, PlanBytes, PlanInput, WindowWords};
 use crate::store::Buffer;
+use crate::tile::{RankGrid, TileId, TileMap};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -405,7 +404,7 @@ pub fn plan_syrk_cluster(
     let node_shapes = (0..nodes).map(shape).collect::<Vec<_>>();
     let members = (0..nodes).map(|node| (node * ranks_per_node..(node + 1) * ranks_per_node).collect());
     let grid = RankGrid::for_ranks(ranks);
-    let tile_size = TileMap::default_tile_size(cols, grid);
+    let tile_size = default_tile_size(cols, grid);
     let planned = plan_cluster(
         ctx,
         &ClusterRequest {

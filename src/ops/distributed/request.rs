@@ -13,7 +13,9 @@ use crate::ops::distributed::run::{RankOperand, RankRun, RankState};
 use crate::ops::distributed::{DistMatrix, DistOptions, DistOutcome, NodeLayout, PlanHook, Team, scale};
 use crate::ops::planes::worker_spaces;
 use crate::ops::problem::{Bits, check_precision};
-use crate::plan::{NodeShape, RankGrid, TileMap};
+use crate::plan::NodeShape;
+use crate::plan::default_tile_size;
+use crate::tile::{RankGrid, TileMap};
 
 /// A product as one rank calls for it.
 pub(crate) struct RankProblem<'a> {
@@ -289,7 +291,7 @@ impl RankProblem<'_> {
     fn map(&self, team: &Team, shared: &Shared) -> TileMap {
         let [rows, cols] = shared.cols;
         let grid = self.options.grid.unwrap_or_else(|| RankGrid::for_ranks(team.size()));
-        let tile_size = self.options.tile_size.unwrap_or_else(|| TileMap::default_tile_size(rows.max(cols), grid));
+        let tile_size = self.options.tile_size.unwrap_or_else(|| default_tile_size(rows.max(cols), grid));
         let triangle = if self.right.is_none() { Some(self.options.uplo) } else { None };
         TileMap { rows, cols, tile_size, grid, triangle }
     }

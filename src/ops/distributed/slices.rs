@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::matrix::{Matrix, MatrixView};
 use crate::ops::distributed::place::{Place, pack, receive, send, store, trade, unpack};
 use crate::ops::distributed::{DistMatrix, even_share};
-use crate::plan::{RankGrid, TileId, TileMap};
+use crate::tile::{RankGrid, TileId, TileMap};
 
 impl DistMatrix {
     /// This rank's even share of the rows, all columns. Collective over `group`, the ranks of the matrix.

@@ -14,12 +14,13 @@ pub(in crate::ops) use factor::factor;
 pub(in crate::ops) use on_device::{lane, submit};
 pub use report::{DeviceShare, DoubleReport};
 pub(in crate::ops) use run::failure;
-pub(in crate::ops) use tiles::{HostTiles, Tiling};
+pub(in crate::ops) use tiles::{HostTiles, tile_bytes};
 
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::runtime::{Policy, Victim};
+use crate::tile::TileMap;
 use std::sync::Arc;
 
 /// Choices of a factorisation of doubles.
@@ -102,5 +103,5 @@ pub fn double_cholesky(
     if tile_rows == 0 {
         return Err(Error::InvalidArgument("a tile of 0 rows: choose 1 or more".into()));
     }
-    run::run(ctx, devices, a, Tiling::new(order, tile_rows.min(order.max(1))), options)
+    run::run(ctx, devices, a, TileMap::symmetric(order, tile_rows.min(order.max(1))), options)
 }

@@ -3,15 +3,17 @@
 use super::factor::factor;
 use super::on_device::{lane, submit};
 use super::report::{DeviceShare, DoubleReport};
-use super::tiles::{HostTiles, Tiling};
+use super::tiles::{HostTiles, tile_bytes};
 use super::{DeviceLayout, DoubleOptions};
 use crate::context::Context;
 use crate::device::{Device, Region, Stream, Traffic};
 use crate::drive::{Home, Meter, Player, TileTasks, conduct};
 use crate::error::{Error, Result};
 use crate::kernels::f64::tile::TileKernels;
-use crate::plan::RankGrid;
-use crate::runtime::{Conductor, ConductorOptions, Task, TaskQueue, TileId, baseline_bytes};
+use crate::runtime::CholeskyGraph;
+use crate::runtime::{Conductor, ConductorOptions, Task, TaskQueue, baseline_bytes};
+use crate::tile::TileMap;
+use crate::tile::{RankGrid, TileId};
 use rug::Float;
 use rug::float::Special;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,7 +36,7 @@ pub(super) fn run(
     ctx: &Context,
     devices: &[Arc<dyn Device>],
     a: &mut [f64],
-    tiling: Tiling,
+    tiling: TileMap,
     options: &DoubleOptions,
 ) -> Result<DoubleReport> {
     let start = Instant::now();
@@ -42,21 +44,21 @@ pub(super) fn run(
     // One device alone reads nothing of others.
     let staged = if devices.len() > 1 { devices.len() } else { 0 };
     let kernel_bytes = ctx.threads() as u64 * TileKernels::BYTES;
-    let host_bytes = HostTiles::planned_bytes(&tiling, tiling.graph.all_tiles(), staged) + kernel_bytes;
+    let host_bytes = HostTiles::planned_bytes(&tiling, tiling.tiles(), staged) + kernel_bytes;
     ctx.admit(host_bytes)?;
     let owner = owner(devices.len(), options.layout);
-    let queue = TaskQueue::new(tiling.graph, devices.len(), &owner);
+    let queue = TaskQueue::new(CholeskyGraph::of(&tiling), devices.len(), &owner);
     let before = devices.iter().map(|device| device.traffic()).collect::<Vec<_>>();
     let mut players = Vec::with_capacity(devices.len());
     for (index, device) in devices.iter().enumerate() {
         players.push(player(device, index, &tiling, options, &queue)?);
     }
-    let owners = tiling.graph.all_tiles().map(|tile| (tile, owner(tile)));
+    let owners = tiling.tiles().map(|tile| (tile, owner(tile)));
     let host = HostTiles::new(tiling, devices, owners, staged)?;
     host.load(ctx, a)?;
     let load_seconds = seconds(start);
-    let tasks = tiling.graph.tasks().count() as u64;
-    let diagonal = (0..tiling.order).map(|index| a[index * tiling.order + index]).collect();
+    let tasks = CholeskyGraph::of(&tiling).tasks().count() as u64;
+    let diagonal = (0..tiling.rows).map(|index| a[index * tiling.rows + index]).collect();
     let (meter, potrf_nanoseconds) = (Meter::new(ctx, tasks), AtomicU64::new(0));
     let kernels = Mutex::new((0..ctx.threads()).map(|_| TileKernels::new()).collect());
     let run = Run { ctx, host, diagonal, meter, potrf_nanoseconds, kernels };
@@ -69,14 +71,14 @@ pub(super) fn run(
     let shares = players.iter().zip(&before).enumerate();
     let shares = shares.map(|(index, (player, before))| share(player, before, run.host.staged_bytes(index)));
     let shares = shares.collect::<Vec<_>>();
-    let baseline_bytes = baseline_bytes(tiling.graph, |tile| tiling.bytes(tile) as u64);
+    let baseline_bytes = baseline_bytes(CholeskyGraph::of(&tiling), |tile| tile_bytes(&tiling, tile) as u64);
     let moved_bytes = shares.iter().map(|share| share.traffic.h2d_bytes + share.traffic.d2h_bytes).sum::<u64>();
     Ok(DoubleReport {
         operation: "cholesky",
         element: "double",
-        order: tiling.order,
-        tile_rows: tiling.tile_rows,
-        tiles: tiling.graph.tiles,
+        order: tiling.rows,
+        tile_rows: tiling.tile_size,
+        tiles: tiling.tile_rows(),
         policy: options.policy,
         victim: options.victim,
         streams: options.streams,
@@ -86,7 +88,7 @@ pub(super) fn run(
         factor_seconds,
         store_seconds: seconds(storing),
         potrf_seconds: run.potrf_nanoseconds.into_inner() as f64 * 1e-9,
-        gflops: (tiling.order as f64).powi(3) / 3.0 / factor_seconds.max(1e-9) * 1e-9,
+        gflops: (tiling.rows as f64).powi(3) / 3.0 / factor_seconds.max(1e-9) * 1e-9,
         tasks,
         baseline_bytes,
         moved_bytes,
@@ -102,14 +104,14 @@ fn owner(devices: usize, layout: DeviceLayout) -> impl Fn(TileId) -> usize {
         DeviceLayout::Grid => RankGrid::for_ranks(devices),
         DeviceLayout::Columns => RankGrid { rows: 1, cols: devices },
     };
-    move |tile| tile.row % grid.rows * grid.cols + tile.col % grid.cols
+    move |tile| grid.owner(tile)
 }
 
 /// A device with its decisions.
 fn player(
     device: &Arc<dyn Device>,
     index: usize,
-    tiling: &Tiling,
+    tiling: &TileMap,
     options: &DoubleOptions,
     queue: &TaskQueue,
 ) -> Result<Player<impl Fn(TileId) -> u64 + Send + use<>>> {
@@ -122,7 +124,7 @@ fn player(
         lookahead: options.lookahead,
     };
     let own = *tiling;
-    let conductor = Conductor::new(choices, queue, move |tile| own.bytes(tile) as u64);
+    let conductor = Conductor::new(choices, queue, move |tile| tile_bytes(&own, tile) as u64);
     Ok(Player::new(lane, conductor, 2 * options.lookahead + 2))
 }
 
@@ -150,7 +152,7 @@ impl TileTasks for Run<'_> {
     fn factor(&self, k: usize) -> Result<()> {
         let start = Instant::now();
         let tiling = &self.host.tiling;
-        let (rows, tile) = (tiling.rows(k), TileId { row: k, col: k });
+        let (rows, tile) = (tiling.row_range(k), TileId { row: k, col: k });
         let mut home = self.host.own(tile).lock()?;
         let words = bytemuck::cast_slice_mut::<u8, f64>(&mut home);
         let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);

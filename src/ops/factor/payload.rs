@@ -11,7 +11,7 @@ use crate::kernels::tiles::{DiagonalData, PANEL_ROWS, TileShape};
 use crate::math::float::{LIMB_BITS, limbs_for};
 use crate::math::pivot::RowWeight;
 use crate::ops::factor::tile_work::TileWork;
-use crate::runtime::TileId;
+use crate::tile::TileId;
 use rug::Integer;
 use rug::integer::Order;
 

@@ -2,6 +2,7 @@
 
 use crate::context::{Context, WorkspaceNeeds};
 use crate::device::Description;
+use crate::drive::RankPlan;
 use crate::error::{Error, Result};
 use crate::kernels::device::TileTraffic;
 use crate::kernels::tiles::{PANEL_ROWS, TileEngine, TileShape};
@@ -9,12 +10,11 @@ use crate::math::bound::IFMA52_CHUNK_ROWS;
 use crate::matrix::Matrix;
 use crate::ops::factor::problem::{CholeskyOptions, working_bits};
 use crate::ops::factor::report::Span;
-use crate::drive::RankPlan;
-use crate::runtime::protocol::{DeliveryKind, ProcessGrid, ProtocolOptions, Termination};
-use crate::runtime::{CholeskyGraph, Policy, TileId};
+use crate::runtime::protocol::{DeliveryKind, ProtocolOptions, Termination};
+use crate::runtime::{CholeskyGraph, Policy};
 use crate::store::Buffer;
+use crate::tile::{TileId, TileMap};
 use serde::Serialize;
-use std::ops::Range;
 
 /// Bytes that a call takes beside what is counted one by one: lists of tiles and their locks, weights, spans.
 const CALL_BYTES: u64 = 16 << 10;
@@ -34,70 +34,45 @@ const LEAST_SIZED_ROWS: usize = 64;
 /// Smaller tiles are not made to keep threads busy.
 const LEAST_SHARED_ROWS: usize = 48;
 
-/// Tiles of one factorisation.
-#[derive(Clone, Debug)]
-pub(crate) struct Tiling {
-    /// Rows of the matrix that are factored.
-    pub order: usize,
-    /// Rows and columns of a tile, a multiple of 8.
-    pub tile_rows: usize,
-    /// The task graph.
-    pub graph: CholeskyGraph,
+/// The tiles of a factorisation of `order` rows: `tile_rows` rows each, rounded up to whole panels; `None` takes what the
+/// kernel prefers, or less where that leaves threads without work.
+pub(crate) fn tiles_for(order: usize, tile_rows: Option<usize>, engine: &dyn TileEngine, threads: usize) -> TileMap {
+    let by_threads = if threads > 1 { (order / (4 * threads)).max(LEAST_SHARED_ROWS) } else { order };
+    let by_size = (order / 5).max(LEAST_SIZED_ROWS);
+    let wanted = tile_rows.unwrap_or_else(|| engine.preferred_rows().min(by_threads).min(by_size));
+    let largest = IFMA52_CHUNK_ROWS / PANEL_ROWS * PANEL_ROWS;
+    TileMap::symmetric(order, wanted.clamp(1, largest).next_multiple_of(PANEL_ROWS))
 }
 
-impl Tiling {
-    /// Tiles of `tile_rows` rows, rounded up to whole panels; `None` takes what the kernel prefers, or less where
-    /// that leaves threads without work.
-    pub fn new(order: usize, tile_rows: Option<usize>, engine: &dyn TileEngine, threads: usize) -> Tiling {
-        let by_threads = if threads > 1 { (order / (4 * threads)).max(LEAST_SHARED_ROWS) } else { order };
-        let by_size = (order / 5).max(LEAST_SIZED_ROWS);
-        let wanted = tile_rows.unwrap_or_else(|| engine.preferred_rows().min(by_threads).min(by_size));
-        let largest = IFMA52_CHUNK_ROWS / PANEL_ROWS * PANEL_ROWS;
-        let tile_rows = wanted.clamp(1, largest).next_multiple_of(PANEL_ROWS);
-        Tiling { order, tile_rows, graph: CholeskyGraph { tiles: order.div_ceil(tile_rows) } }
-    }
+/// What the kernels are told of a tile.
+pub(crate) fn shape_of(tiling: &TileMap, tile: TileId) -> TileShape {
+    let (rows, cols) = tiling.shape(tile);
+    TileShape { rows, cols, diagonal: tile.row == tile.col }
+}
 
-    /// Rows of the matrix in tile row `index`.
-    pub fn rows(&self, index: usize) -> Range<usize> {
-        index * self.tile_rows..((index + 1) * self.tile_rows).min(self.order)
-    }
+/// Units of work of `tasks` tasks on a tile.
+pub(crate) fn units(tiling: &TileMap, tile: TileId, tasks: usize) -> u64 {
+    (tiling.entries(tile) * tasks) as u64
+}
 
-    /// Shape of a tile.
-    pub fn shape(&self, tile: TileId) -> TileShape {
-        TileShape { rows: self.rows(tile.row).len(), cols: self.rows(tile.col).len(), diagonal: tile.row == tile.col }
-    }
-
-    /// Units of work of `tasks` tasks on a tile.
-    pub fn units(&self, tile: TileId, tasks: usize) -> u64 {
-        let shape = self.shape(tile);
-        (shape.rows * shape.cols * tasks) as u64
-    }
-
-    /// All tiles, in the order of their numbers.
-    pub fn tiles(&self) -> impl Iterator<Item = TileId> + use<> {
-        let tiles = self.graph.tiles;
-        (0..tiles).flat_map(move |col| (col..tiles).map(move |row| TileId { row, col }))
-    }
-
-    /// A tile of each shape, and how many there are: the last tile row may be lower than the others.
-    fn kinds(&self) -> impl Iterator<Item = (TileId, usize)> + use<> {
-        let whole = self.graph.tiles.saturating_sub(1);
-        let tile = |row, col, count| (TileId { row, col }, count);
-        let last = usize::from(self.graph.tiles > 0);
-        [
-            tile(0, 0, whole),
-            tile(1, 0, whole * whole.saturating_sub(1) / 2),
-            tile(whole, 0, whole),
-            tile(whole, whole, last),
-        ]
-        .into_iter()
-        .filter(|(_, count)| *count > 0)
-    }
+/// A tile of each shape, and how many there are: the last tile row may be lower than the others.
+fn kinds(tiling: &TileMap) -> impl Iterator<Item = (TileId, usize)> + use<> {
+    let whole = tiling.tile_rows().saturating_sub(1);
+    let tile = |row, col, count| (TileId { row, col }, count);
+    let last = usize::from(tiling.tile_rows() > 0);
+    [
+        tile(0, 0, whole),
+        tile(1, 0, whole * whole.saturating_sub(1) / 2),
+        tile(whole, 0, whole),
+        tile(whole, whole, last),
+    ]
+    .into_iter()
+    .filter(|(_, count)| *count > 0)
 }
 
 /// Most bytes of the recorded times: with several threads the updates of a tile may come one by one.
-fn span_bytes(tiling: &Tiling, threads: usize) -> u64 {
-    let tiles = tiling.graph.tiles as u128;
+fn span_bytes(tiling: &TileMap, threads: usize) -> u64 {
+    let tiles = tiling.tile_rows() as u128;
     // The sum of 1, or of `col + 1`, over all tiles.
     let pieces = if threads == 1 { tiles * (tiles + 1) / 2 } else { tiles * (tiles + 1) * (tiles + 2) / 6 };
     u64::try_from(pieces * 3 * 2 * size_of::<Span>() as u128).unwrap_or(u64::MAX) // lists grow by doubling
@@ -107,7 +82,7 @@ fn span_bytes(tiling: &Tiling, threads: usize) -> u64 {
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     /// The tiles.
-    pub tiling: Tiling,
+    pub tiling: TileMap,
     /// Words of all tiles.
     pub tile_words: usize,
     /// Words of scratch of one worker.
@@ -133,26 +108,26 @@ impl Plan {
         if Matrix::bytes_for(order, order, precision_bits) > MAXIMUM_BYTES {
             return Err(overflow);
         }
-        let tiling = Tiling::new(order, tile_rows, engine, ctx.threads());
-        let words = |(tile, count)| engine.tile_words(tiling.shape(tile)) as u128 * count as u128;
-        let tile_words = usize::try_from(tiling.kinds().map(words).sum::<u128>());
+        let tiling = tiles_for(order, tile_rows, engine, ctx.threads());
+        let words = |(tile, count)| engine.tile_words(shape_of(&tiling, tile)) as u128 * count as u128;
+        let tile_words = usize::try_from(kinds(&tiling).map(words).sum::<u128>());
         let tile_words = tile_words.ok().filter(|&words| words as u64 <= MAXIMUM_BYTES / 8).ok_or(overflow)?;
-        let scratch_words = engine.scratch_words(tiling.tile_rows);
-        let threads = ctx.threads().min(tiling.graph.tile_count()).max(1);
-        let tiles = tiling.graph.tile_count() as u64;
+        let scratch_words = engine.scratch_words(tiling.tile_size);
+        let threads = ctx.threads().min(CholeskyGraph::of(&tiling).tile_count()).max(1);
+        let tiles = CholeskyGraph::of(&tiling).tile_count() as u64;
         let diagonal_bytes = |tile: TileId| match tile.row == tile.col {
-            true => engine.diagonal_bytes(tiling.rows(tile.row).len()),
+            true => engine.diagonal_bytes(tiling.row_range(tile.row).len()),
             false => 0,
         };
         let exponents = 8 * 8 * order as u64; // exponents, shifts and weights of the rows
         let bytes = Buffer::bytes_for(tile_words)
             + Matrix::bytes_for(order, order, precision_bits)
-            + threads as u64 * (Buffer::bytes_for(scratch_words) + engine.call_bytes(tiling.tile_rows))
-            + tiling.kinds().map(|(tile, count)| diagonal_bytes(tile) * count as u64).sum::<u64>()
+            + threads as u64 * (Buffer::bytes_for(scratch_words) + engine.call_bytes(tiling.tile_size))
+            + kinds(&tiling).map(|(tile, count)| diagonal_bytes(tile) * count as u64).sum::<u64>()
             + engine.table_bytes()
             + exponents
             + tiles * 160
-            + threads as u64 * STRIP_BYTES * tiling.graph.tiles as u64
+            + threads as u64 * STRIP_BYTES * tiling.tile_rows() as u64
             + CALL_BYTES;
         let bytes = bytes.saturating_add(span_bytes(&tiling, threads));
         ctx.admit(bytes)?;
@@ -161,7 +136,7 @@ impl Plan {
 
     /// What the driver is told: one process owns all tiles.
     pub fn rank_plan(&self, engine: &dyn TileEngine) -> RankPlan {
-        let graph = self.tiling.graph;
+        let graph = CholeskyGraph::of(&self.tiling);
         let protocol = ProtocolOptions {
             delivery: DeliveryKind::default(),
             termination: Termination::default(),
@@ -175,7 +150,7 @@ impl Plan {
             imports: true,
             room_tiles: graph.tile_count().max(1),
         };
-        RankPlan { grid: ProcessGrid { rows: 1, cols: 1 }, graph, protocol, spans: false }
+        RankPlan { grid: self.tiling.grid, graph, protocol, spans: false }
     }
 
     /// What the call takes of kept memory.
@@ -256,7 +231,7 @@ pub fn plan_cholesky(
         device: known.device,
         kernel: known.kernel,
         moduli: known.moduli,
-        tile_bytes: engine.device_tile_bytes(index, plan.tiling.tile_rows),
+        tile_bytes: engine.device_tile_bytes(index, plan.tiling.tile_size),
     };
     Ok(CholeskyPlan {
         operation: "cholesky",
@@ -266,8 +241,8 @@ pub fn plan_cholesky(
         kernel: kernel.name(),
         threads: plan.threads,
         primes: engine.primes(),
-        tile_rows: plan.tiling.tile_rows,
-        tiles: plan.tiling.graph.tiles,
+        tile_rows: plan.tiling.tile_size,
+        tiles: plan.tiling.tile_rows(),
         tile_bytes: Buffer::bytes_for(plan.tile_words),
         factor_bytes: Matrix::bytes_for(order, order, precision_bits),
         planned_bytes: plan.bytes,
@@ -280,8 +255,8 @@ mod tests {
     use super::*;
 
     /// Counted tile by tile.
-    fn counted(tiling: &Tiling, engine: &dyn TileEngine, threads: usize) -> (usize, u64) {
-        let words = tiling.tiles().map(|tile| engine.tile_words(tiling.shape(tile))).sum();
+    fn counted(tiling: &TileMap, engine: &dyn TileEngine, threads: usize) -> (usize, u64) {
+        let words = tiling.tiles().map(|tile| engine.tile_words(shape_of(tiling, tile))).sum();
         let pieces = tiling.tiles().map(|tile| if threads == 1 { 1 } else { tile.col as u64 + 1 }).sum::<u64>();
         (words, pieces * 6 * size_of::<Span>() as u64)
     }

@@ -1,7 +1,7 @@
 //! What a factorisation tells about itself: tiles, times of the tasks, memory.
 
 use crate::kernels::device::TileTraffic;
-use crate::runtime::TileId;
+use crate::tile::TileId;
 use serde::Serialize;
 use std::time::Instant;
 

@@ -6,13 +6,12 @@ use crate::drive::{self, Meter};
 use crate::error::Result;
 use crate::kernels::tiles::TileEngine;
 use crate::matrix::Matrix;
-use crate::ops::factor::plan::Plan;
+use crate::ops::factor::plan::{Plan, units};
 use crate::ops::factor::problem::Problem;
 use crate::ops::factor::report::{Clock, TaskLog};
+use crate::ops::factor::tile_store::{Local, TileMemory, TileStore};
 use crate::ops::factor::tile_work::{FailedRow, TileWork};
-use crate::ops::factor::tile_store::{TileStore, Local, TileMemory};
-use crate::runtime::TileId;
-use crate::runtime::protocol::OwnTiles;
+use crate::tile::{OwnTiles, TileId};
 use rug::Integer;
 
 /// How a factorisation ended, if not with an error.
@@ -42,15 +41,14 @@ pub(crate) fn run(
         locals.push(Local { scratch: space.scratch.words(plan.scratch_words)?, log });
     }
     let tiling = &plan.tiling;
-    let total = tiling.tiles().map(|tile| tiling.units(tile, tile.col + 1)).sum::<u64>();
+    let total = tiling.tiles().map(|tile| units(tiling, tile, tile.col + 1)).sum::<u64>();
     let rank_plan = plan.rank_plan(engine);
-    let own = OwnTiles::new(rank_plan.grid, tiling.graph.tiles, 0);
+    let own = OwnTiles::new(tiling.grid, tiling.tile_rows(), 0);
     let memory_of_tiles =
         TileMemory { own: workspace.operands.words(plan.tile_words)?, remote: &mut [], remote_words: 0 };
-    let entries = |tile: TileId| problem.lower.block(tiling.rows(tile.row), tiling.rows(tile.col));
+    let entries = |tile: TileId| problem.lower.block(tiling.row_range(tile.row), tiling.col_range(tile.col));
     let work = TileWork::new(engine, tiling, problem.working_bits, &problem.exponents);
-    let tiles =
-        TileStore::new(work, (own, memory_of_tiles), &entries, &problem.weights(), Meter::new(ctx, total));
+    let tiles = TileStore::new(work, (own, memory_of_tiles), &entries, &problem.weights(), Meter::new(ctx, total));
     let finished = ctx.install(|| drive::run_alone(&rank_plan, &tiles, &mut locals));
     let order = match (tiles.failed(), finished) {
         (Some(failed), _) => failed.index,

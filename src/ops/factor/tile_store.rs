@@ -10,10 +10,11 @@ use crate::error::{Error, Result};
 use crate::kernels::tiles::{DiagonalData, UpdateTile};
 use crate::math::pivot::RowWeight;
 use crate::matrix::{Matrix, MatrixView};
+use crate::ops::factor::plan::units;
 use crate::ops::factor::report::{TaskKind, TaskLog};
 use crate::ops::factor::tile_work::{ColumnOfTile, FailedRow, TileWork};
-use crate::runtime::TileId;
-use crate::runtime::protocol::{OwnTiles, TileRun};
+use crate::runtime::protocol::TileRun;
+use crate::tile::{OwnTiles, RankGrid, TileId};
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -61,6 +62,8 @@ pub(crate) struct TileStore<'a, 'w> {
     work: TileWork<'a>,
     entries: &'a Entries<'a>,
     own: OwnTiles,
+    /// The devices of this rank, as a grid over its own tiles.
+    devices: RankGrid,
     /// By the numbers of own tiles.
     words: Vec<RwLock<&'w mut [u64]>>,
     /// Of finished own tiles on the diagonal, by tile column.
@@ -101,7 +104,7 @@ impl<'a, 'w> TileStore<'a, 'w> {
         weights: &[RowWeight],
         meter: Meter<'a>,
     ) -> TileStore<'a, 'w> {
-        let (tiling, tiles) = (work.tiling, work.tiling.graph.tiles);
+        let (tiling, tiles) = (work.tiling, work.tiling.tile_rows());
         let (mut rest, mut words) = (memory.own, Vec::with_capacity(own.count()));
         for tile in own.in_columns(0..tiles) {
             let (first, others) = rest.split_at_mut(work.engine.tile_words(work.shape(tile)));
@@ -111,9 +114,10 @@ impl<'a, 'w> TileStore<'a, 'w> {
         let free = memory.remote.chunks_exact_mut(memory.remote_words.max(1)).collect();
         TileStore {
             entries,
+            devices: RankGrid::for_ranks(work.engine.device_count()),
             words,
             diagonals: (0..tiles).map(|_| OnceLock::new()).collect(),
-            weights: (0..tiles).map(|row| Mutex::new(weights[tiling.rows(row)].to_vec())).collect(),
+            weights: (0..tiles).map(|row| Mutex::new(weights[tiling.row_range(row)].to_vec())).collect(),
             remote: RemoteTiles { free: Mutex::new(free), ..RemoteTiles::default() },
             failed: OnceLock::new(),
             meter,
@@ -155,8 +159,7 @@ impl<'a, 'w> TileStore<'a, 'w> {
     /// SYRK and GEMM.
     fn update(&self, local: &mut Local<'_>, run: &TileRun, own: &mut [RwLockWriteGuard<'_, &mut [u64]>]) -> Result<()> {
         let start = local.log.now();
-        let of_row =
-            |row: usize| run.updates.clone().map(|col| self.operand(TileId { row, col })).collect::<Vec<_>>();
+        let of_row = |row: usize| run.updates.clone().map(|col| self.operand(TileId { row, col })).collect::<Vec<_>>();
         let is_right = |row: usize| row == run.tile.col;
         let left = run.tiles().map(|tile| if is_right(tile.row) { Vec::new() } else { of_row(tile.row) });
         let (left, right) = (left.collect::<Vec<_>>(), of_row(run.tile.col));
@@ -164,7 +167,8 @@ impl<'a, 'w> TileStore<'a, 'w> {
         let mut tiles = Vec::with_capacity(run.count);
         for ((tile, words), left) in run.tiles().zip(own).zip(&left) {
             let x = if is_right(tile.row) { y.clone() } else { left.iter().map(Operand::words).collect() };
-            tiles.push(UpdateTile { shape: self.work.shape(tile), words, x });
+            let device = self.devices.owner(self.own.grid().within(tile));
+            tiles.push(UpdateTile { shape: self.work.shape(tile), words, x, device });
         }
         self.work.update(run.tile, &mut tiles, &y, local.scratch)?;
         let kind = if is_right(run.tile.row) && run.count == 1 { TaskKind::Syrk } else { TaskKind::Gemm };
@@ -226,12 +230,12 @@ impl<'a, 'w> TileStore<'a, 'w> {
             locals,
             |_| columns.next(),
             |local, (col, (heads, limbs))| {
-                let tile_col = col / tiling.tile_rows;
-                for tile_row in tile_col..order.div_ceil(tiling.tile_rows) {
+                let tile_col = col / tiling.tile_size;
+                for tile_row in tile_col..order.div_ceil(tiling.tile_size) {
                     let tile = TileId { row: tile_row, col: tile_col };
-                    let rows = tiling.rows(tile_row).start..tiling.rows(tile_row).end.min(order);
+                    let rows = tiling.row_range(tile_row).start..tiling.row_range(tile_row).end.min(order);
                     let column = ColumnOfTile {
-                        col: col - tiling.rows(tile_col).start,
+                        col: col - tiling.col_range(tile_col).start,
                         heads: &mut heads[rows.clone()],
                         limbs: &mut limbs[rows.start * width..rows.end * width],
                         precision_bits,
@@ -284,7 +288,7 @@ impl<'w> RankTiles for TileStore<'_, 'w> {
             if run.finish {
                 self.finish(local, tile, &mut words)?;
             }
-            self.meter.add("factor", self.work.tiling.units(tile, run.tasks_each()))?;
+            self.meter.add("factor", units(self.work.tiling, tile, run.tasks_each()))?;
         }
         Ok(())
     }

@@ -10,8 +10,8 @@ use crate::kernels::tiles::{
 use crate::math::float::round_integer;
 use crate::math::pivot::RowWeight;
 use crate::matrix::{MAXIMUM_EXPONENT, Matrix, MatrixView};
-use crate::ops::factor::plan::Tiling;
-use crate::runtime::TileId;
+use crate::ops::factor::plan::shape_of;
+use crate::tile::{TileId, TileMap};
 use rug::Integer;
 
 /// Tile kernels with the tiling and the scaling of one factorisation.
@@ -19,7 +19,7 @@ pub(crate) struct TileWork<'a> {
     /// The kernels.
     pub engine: &'a dyn TileEngine,
     /// The tiles.
-    pub tiling: &'a Tiling,
+    pub tiling: &'a TileMap,
     /// Fixed-point bits of the scaled factor.
     pub working_bits: u32,
     row_shifts: Vec<i64>,
@@ -49,7 +49,7 @@ pub(crate) struct ColumnOfTile<'m> {
 
 impl<'a> TileWork<'a> {
     /// For kernels of `working_bits` and the exponents `s_i` of all rows of `tiling`.
-    pub fn new(engine: &'a dyn TileEngine, tiling: &'a Tiling, working_bits: u32, exponents: &[i64]) -> TileWork<'a> {
+    pub fn new(engine: &'a dyn TileEngine, tiling: &'a TileMap, working_bits: u32, exponents: &[i64]) -> TileWork<'a> {
         let bits = i64::from(working_bits);
         TileWork {
             engine,
@@ -62,14 +62,14 @@ impl<'a> TileWork<'a> {
 
     /// Shape of a tile.
     pub fn shape(&self, tile: TileId) -> TileShape {
-        self.tiling.shape(tile)
+        shape_of(self.tiling, tile)
     }
 
     /// Takes a tile in; `matrix` begins at the first row and column of the tile, and may go beyond it.
     ///
     /// Of a tile on the diagonal the lower triangle is read. `words` has the engine's `tile_words`.
     pub fn load(&self, tile: TileId, matrix: MatrixView<'_>, words: &mut [u64], scratch: &mut [u64]) {
-        let (rows, cols) = (self.tiling.rows(tile.row), self.tiling.rows(tile.col));
+        let (rows, cols) = (self.tiling.row_range(tile.row), self.tiling.row_range(tile.col));
         let source = TileSource {
             matrix,
             part: if tile.row == tile.col { TilePart::Lower } else { TilePart::Whole },
@@ -90,12 +90,12 @@ impl<'a> TileWork<'a> {
     /// # Errors
     /// Those of [`TileEngine::update`]; places are those in the matrix.
     pub fn update(&self, first: TileId, tiles: &mut [UpdateTile<'_>], y: &[&[u64]], scratch: &mut [u64]) -> Result<()> {
-        let updated = self.engine.update(tiles, y, self.tiling.tile_rows, scratch);
+        let updated = self.engine.update(tiles, y, self.tiling.tile_size, scratch);
         updated.map_err(|error| match error {
             // The first tile of the strip stands for all: a fault is no matter of one entry.
             Error::SelfCheck { row, column } => Error::SelfCheck {
-                row: row + self.tiling.rows(first.row).start,
-                column: column + self.tiling.rows(first.col).start,
+                row: row + self.tiling.row_range(first.row).start,
+                column: column + self.tiling.row_range(first.col).start,
             },
             error => error,
         })
@@ -117,7 +117,7 @@ impl<'a> TileWork<'a> {
     ) -> std::result::Result<Box<dyn DiagonalData>, FailedRow> {
         let factored = self.engine.factor(self.shape(tile), words, weights, scratch);
         factored.map_err(|FailedPivot { column, value }| FailedRow {
-            index: self.tiling.rows(tile.col).start + column,
+            index: self.tiling.row_range(tile.col).start + column,
             pivot: value,
         })
     }
@@ -171,7 +171,7 @@ impl<'a> TileWork<'a> {
         scratch: &mut [u64],
     ) -> Result<()> {
         let ColumnOfTile { col, heads, limbs, precision_bits } = column;
-        let (shape, first_row) = (self.shape(tile), self.tiling.rows(tile.row).start);
+        let (shape, first_row) = (self.shape(tile), self.tiling.row_range(tile.row).start);
         let (each, width) = (self.engine.entry_limbs(), limbs.len() / heads.len().max(1));
         let magnitudes = &mut scratch[..PANEL_ROWS * each];
         let first = if shape.diagonal { col } else { 0 };
@@ -186,7 +186,7 @@ impl<'a> TileWork<'a> {
                 let out = &mut limbs[row * width..][..width];
                 let head = round_integer(signs >> lane & 1 == 1, magnitude, exponent, precision_bits, out);
                 if head.exponent().abs() > MAXIMUM_EXPONENT {
-                    let (row, column) = (first_row + row, self.tiling.rows(tile.col).start + col);
+                    let (row, column) = (first_row + row, self.tiling.row_range(tile.col).start + col);
                     let (exponent, limit) = (head.exponent(), MAXIMUM_EXPONENT);
                     return Err(Error::ExponentRange { row, column, exponent, limit });
                 }

@@ -7,12 +7,15 @@ use crate::kernels::tiles::{DiagonalData, TileEngine, UpdateTile};
 use crate::math::bound::cholesky_working_bits;
 use crate::math::pivot::RowWeight;
 use crate::matrix::{Matrix, Uplo};
-use crate::ops::factor::plan::Tiling;
+use crate::ops::cholesky::{CholeskyOptions, cholesky_with};
+use crate::ops::factor::plan::tiles_for;
 use crate::ops::factor::problem::Problem;
 use crate::ops::factor::reference;
 use crate::ops::factor::tile_work::{FailedRow, TileWork};
-use crate::ops::cholesky::{CholeskyOptions, cholesky_with};
-use crate::runtime::{Task, TileId};
+use crate::runtime::CholeskyGraph;
+use crate::runtime::Task;
+use crate::tile::TileId;
+use crate::tile::TileMap;
 use rug::{Float, Integer, rand::RandState};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -40,7 +43,7 @@ struct Travels<'a> {
 }
 
 impl<'a> Travels<'a> {
-    fn new(matrix: &'a Matrix, problem: &Problem<'_>, tiling: &'a Tiling, engine: &'a dyn TileEngine) -> Travels<'a> {
+    fn new(matrix: &'a Matrix, problem: &Problem<'_>, tiling: &'a TileMap, engine: &'a dyn TileEngine) -> Travels<'a> {
         Travels {
             work: TileWork::new(engine, tiling, problem.working_bits, &problem.exponents),
             matrix,
@@ -48,14 +51,20 @@ impl<'a> Travels<'a> {
             open: HashMap::new(),
             finished: HashMap::new(),
             travelled: HashMap::new(),
-            scratch: vec![NOISE; engine.scratch_words(tiling.tile_rows)],
+            scratch: vec![NOISE; engine.scratch_words(tiling.tile_size)],
         }
     }
 
     /// The tile with its entries, which a copy of just this tile gives.
     fn load(&mut self, tile: TileId) -> Vec<u64> {
         let tiling = self.work.tiling;
-        let own = self.matrix.view().block(tiling.rows(tile.row), tiling.rows(tile.col)).unwrap().to_matrix().unwrap();
+        let own = self
+            .matrix
+            .view()
+            .block(tiling.row_range(tile.row), tiling.row_range(tile.col))
+            .unwrap()
+            .to_matrix()
+            .unwrap();
         let mut words = vec![NOISE; self.work.engine.tile_words(self.work.shape(tile))];
         self.work.load(tile, own.view(), &mut words, &mut self.scratch);
         words
@@ -65,12 +74,12 @@ impl<'a> Travels<'a> {
     fn weights(&self, tile: TileId) -> Vec<RowWeight> {
         match tile.col.checked_sub(1) {
             Some(col) => self.travelled[&TileId { col, ..tile }].weights.clone(),
-            None => self.first_weights[self.work.tiling.rows(tile.row)].to_vec(),
+            None => self.first_weights[self.work.tiling.row_range(tile.row)].to_vec(),
         }
     }
 
     fn run(&mut self, task: Task) -> Result<(), FailedRow> {
-        let tile = self.work.tiling.graph.output(task);
+        let tile = CholeskyGraph::of(self.work.tiling).output(task);
         let mut words = self.open.remove(&tile).unwrap_or_else(|| self.load(tile));
         match task {
             Task::Syrk { .. } | Task::Gemm { .. } => {
@@ -105,7 +114,7 @@ impl<'a> Travels<'a> {
             tiles.collect::<Vec<_>>()
         };
         let (x, y) = (row(tile.row), row(tile.col));
-        let mut strip = [UpdateTile { shape: self.work.shape(tile), words, x }];
+        let mut strip = [UpdateTile { shape: self.work.shape(tile), words, x, device: 0 }];
         self.work.update(tile, &mut strip, &y, &mut self.scratch).unwrap();
     }
 
@@ -128,7 +137,7 @@ impl<'a> Travels<'a> {
     fn factor(&mut self, order: usize, precision_bits: u32) -> Matrix {
         let tiling = self.work.tiling;
         let mut factor = Matrix::zeros(order, order, precision_bits).unwrap();
-        let within = |index: usize| tiling.rows(index).start.min(order)..tiling.rows(index).end.min(order);
+        let within = |index: usize| tiling.row_range(index).start.min(order)..tiling.row_range(index).end.min(order);
         for (&tile, words) in &self.finished {
             let (rows, cols) = (within(tile.row), within(tile.col));
             let mut own = Matrix::zeros(rows.len(), cols.len(), precision_bits).unwrap();
@@ -160,9 +169,9 @@ fn agree_with(ctx: &Context, a: &Matrix, precision_bits: u32, what: &str) -> Opt
     };
     let want = rows.to_matrix(&problem).unwrap();
     for tile_rows in [8, 16, 40] {
-        let tiling = Tiling::new(problem.order, Some(tile_rows), &*engine, 1);
+        let tiling = tiles_for(problem.order, Some(tile_rows), &*engine, 1);
         let mut travels = Travels::new(a, &problem, &tiling, &*engine);
-        let got = tiling.graph.tasks().try_for_each(|task| travels.run(task));
+        let got = CholeskyGraph::of(&tiling).tasks().try_for_each(|task| travels.run(task));
         assert_eq!(got, ending, "{what}, tiles of {tile_rows}");
         let factor = travels.factor(want.rows(), precision_bits);
         assert!(factor == want, "{what}, tiles of {tile_rows}: another factor");
@@ -272,7 +281,7 @@ fn payloads_are_near_the_bits_of_their_entries() {
     for bits in [53u32, 64, 254, 768, 1000] {
         let working_bits = cholesky_working_bits(bits);
         let engine = kernel.tile_engine(working_bits).unwrap();
-        let tiling = Tiling::new(72, Some(32), &*engine, 1);
+        let tiling = tiles_for(72, Some(32), &*engine, 1);
         let work = TileWork::new(&*engine, &tiling, working_bits, &[0; 72]);
         let bytes = (working_bits as usize + 2).div_ceil(8); // of an entry
         let square = TileId { row: 1, col: 0 };

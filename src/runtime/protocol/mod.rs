@@ -1,10 +1,10 @@
-//! One process of a tiled Cholesky factorisation over many processes, without I/O, threads or clocks.
+//! One rank of a tiled Cholesky factorisation over many ranks, without I/O, threads or clocks.
 //!
-//! The owner of a tile runs its tasks. A finished tile goes to the processes that read it on request; what a process
-//! holds of others lies in a fixed number of slots. [`Process::handle`] takes in what has happened, [`Process::poll`]
-//! says what to do next; drivers move messages and compute. Every driver (threads, MPI, simulator) runs this code.
-//! Promise: with at least [`ProcessGrid::least_slots`] slots, and drivers that deliver every message and run every
-//! task, every process comes to an end, in whatever order messages arrive (docs/decisions/017-one-protocol.md).
+//! The owner of a tile runs its tasks. A finished tile goes to the ranks that read it on request; what a rank holds of
+//! others lies in a fixed number of slots. [`TaskMachine::handle`] takes in what has happened, [`TaskMachine::poll`] says
+//! what to do next; drivers move messages and compute. Every driver (threads, MPI, simulator) runs this code.
+//! Promise: with at least [`RankGrid::least_slots`] slots, and drivers that deliver every message and run every
+//! task, every rank comes to an end, in whatever order messages arrive (docs/decisions/017-one-protocol.md).
 //! Source: Tsujita, Endo, Fujisawa, "The Scalable Petascale Data-Driven Approach for the Cholesky Factorization with
 //! multiple GPUs", ESPM2 2015.
 
@@ -12,9 +12,8 @@ mod admission;
 mod delivery;
 mod grid;
 mod lists;
+mod machine;
 mod message;
-mod own;
-mod process;
 mod progress;
 mod ready;
 mod sites;
@@ -22,41 +21,40 @@ mod sites;
 mod tests;
 
 pub use delivery::{Binomial, CsList, Delivery, DeliveryKind, PointToPoint, Synchronous};
-pub use grid::ProcessGrid;
+pub use machine::{Counters, TaskMachine};
 pub use message::{Client, Message};
-pub use own::OwnTiles;
-pub use process::{Counters, Process};
 pub use sites::{DeviceSites, Sites};
 
-use crate::runtime::{Policy, TileId};
+use crate::runtime::Policy;
+use crate::tile::TileId;
 use serde::Serialize;
 use std::ops::Range;
 
-/// How a process finds out that nobody will ask it for anything.
+/// How a rank finds out that nobody will ask it for anything.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Termination {
     /// Its lists of clients are empty: no messages.
     #[default]
     Lists,
-    /// Every process tells every other that it has finished.
+    /// Every rank tells every other that it has finished.
     AllToAll,
 }
 
-/// Choices of a process; the same on all of them but for the policy and what belongs to workers and devices.
+/// Choices of a rank; the same on all of them but for the policy and what belongs to workers and devices.
 #[derive(Clone, Copy, Debug)]
 pub struct ProtocolOptions {
     /// Who sends a tile to whom.
     pub delivery: DeliveryKind,
-    /// When a process may end.
+    /// When a rank may end.
     pub termination: Termination,
     /// Which ready tile is worked on next.
     pub policy: Policy,
-    /// Tiles of other processes that have room at a time.
+    /// Tiles of other ranks that have room at a time.
     pub slots: usize,
     /// Runs that may be under way at a time; on the host, where there are devices.
     pub workers: usize,
-    /// The devices of this process, where it has any; every process may have others.
+    /// The devices of this rank, where it has any; every rank may have others.
     pub devices: Option<DeviceSites>,
     /// Most updates of a run on each of its tiles; with more than one, a run may also finish its tiles.
     pub most_updates: usize,
@@ -115,14 +113,14 @@ pub enum Event {
         /// The message.
         message: Message,
     },
-    /// The tile of another process can be read by tasks, where [`ProtocolOptions::imports`] says that it must be
+    /// The tile of another rank can be read by tasks, where [`ProtocolOptions::imports`] says that it must be
     /// prepared first.
     Imported(TileId),
     /// The data of a tile sent by [`Action::Send`] has left: one event for each such message.
     Sent(TileId),
     /// A run is done.
     Done(TileRun),
-    /// This process must stop for an error of its own.
+    /// This rank must stop for an error of its own.
     Failed,
 }
 
@@ -138,8 +136,8 @@ pub enum Action {
     },
     /// Do some work.
     Run(TileRun),
-    /// The data of a tile of another process, or what was kept for sending of an own one, is not needed again.
+    /// The data of a tile of another rank, or what was kept for sending of an own one, is not needed again.
     Release(TileId),
-    /// This process is done: said once, and nothing comes after it.
+    /// This rank is done: said once, and nothing comes after it.
     Finished,
 }

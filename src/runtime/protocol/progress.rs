@@ -1,7 +1,8 @@
-//! The own tiles of a process: how far each is, and which operands are there.
+//! The own tiles of a rank: how far each is, and which operands are there.
 
-use super::{OwnTiles, ProcessGrid, TileRun};
-use crate::runtime::{CholeskyGraph, TileId};
+use super::TileRun;
+use crate::runtime::CholeskyGraph;
+use crate::tile::{OwnTiles, RankGrid, RankPlace, TileId, count_in, first_from};
 
 /// An operand that is not there.
 const ABSENT: u16 = 0;
@@ -33,12 +34,12 @@ struct Own {
     stage: Stage,
 }
 
-/// Where a finished tile lies for the tasks of this process.
+/// Where a finished tile lies for the tasks of this rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Operand {
     /// It is an own tile.
     Own,
-    /// It came from another process.
+    /// It came from another rank.
     Slot(usize),
 }
 
@@ -66,9 +67,9 @@ pub(super) struct RunLimits {
 
 /// Progress of the own tiles.
 pub(super) struct Progress {
-    grid: ProcessGrid,
+    grid: RankGrid,
     graph: CholeskyGraph,
-    place: (usize, usize),
+    place: RankPlace,
     own: OwnTiles,
     /// By the numbers of own tiles.
     tiles: Vec<Own>,
@@ -90,12 +91,12 @@ pub(super) struct Progress {
 
 impl Progress {
     /// Nothing done.
-    pub fn new(grid: ProcessGrid, graph: CholeskyGraph, process: usize, order: UpdateOrder) -> Progress {
-        let place @ (grid_row, grid_col) = grid.place(process);
+    pub fn new(grid: RankGrid, graph: CholeskyGraph, rank: usize, order: UpdateOrder) -> Progress {
+        let place @ RankPlace { row: grid_row, col: grid_col } = grid.place(rank);
         let n = graph.tiles;
-        let rows = ProcessGrid::count_of(0..n, grid_row, grid.rows);
-        let cols = ProcessGrid::count_of(0..n, grid_col, grid.cols);
-        let own = OwnTiles::new(grid, n, process);
+        let rows = count_in(0..n, grid_row, grid.rows);
+        let cols = count_in(0..n, grid_col, grid.cols);
+        let own = OwnTiles::new(grid, n, rank);
         let pending = order.in_steps.then(|| {
             let mut pending = vec![0; n];
             own.in_columns(0..n).for_each(|tile| pending[..tile.col].iter_mut().for_each(|updates| *updates += 1));
@@ -139,13 +140,14 @@ impl Progress {
 
     /// Notes that a finished tile can be read, and calls `offer` with every own tile that may have waited for it.
     pub fn arrived(&mut self, tile: TileId, operand: Operand, mut offer: impl FnMut(TileId)) {
-        let ((grid_row, grid_col), TileId { row, col }) = (self.place, tile);
+        let RankPlace { row: grid_row, col: grid_col } = self.place;
+        let TileId { row, col } = tile;
         let code = match operand {
             Operand::Own => OWN,
             Operand::Slot(slot) => FIRST_SLOT + slot as u16,
         };
         let n = self.graph.tiles;
-        let below = || (ProcessGrid::next_of(row + 1, grid_row, self.grid.rows)..n).step_by(self.grid.rows);
+        let below = || (first_from(row + 1, grid_row, self.grid.rows)..n).step_by(self.grid.rows);
         if row == col {
             if col % self.grid.cols == grid_col {
                 self.diagonal[col / self.grid.cols] = code;
@@ -155,7 +157,7 @@ impl Progress {
         }
         if row % self.grid.rows == grid_row {
             self.left[col * self.rows + row / self.grid.rows] = code;
-            let first = ProcessGrid::next_of(col + 1, grid_col, self.grid.cols);
+            let first = first_from(col + 1, grid_col, self.grid.cols);
             (first..=row).step_by(self.grid.cols).for_each(|col| offer(TileId { row, col }));
         }
         if row % self.grid.cols == grid_col {

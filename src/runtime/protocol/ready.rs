@@ -3,7 +3,8 @@
 //! A run may take tiles beside the one that was next; where that is cheap they leave, else whoever asks drops them.
 
 use crate::runtime::policy::{Draw, Priorities};
-use crate::runtime::{CholeskyGraph, Policy, Task, TileId};
+use crate::runtime::{CholeskyGraph, Policy, Task};
+use crate::tile::TileId;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
@@ -63,11 +64,7 @@ impl Ready {
 
     /// Takes the next tile; `resident` tells which tiles lie where the work is done, `is_whole` for which tiles all
     /// updates are ready.
-    pub fn pop(
-        &mut self,
-        resident: &dyn Fn(TileId) -> bool,
-        is_whole: impl Fn(TileId) -> bool,
-    ) -> Option<TileId> {
+    pub fn pop(&mut self, resident: &dyn Fn(TileId) -> bool, is_whole: impl Fn(TileId) -> bool) -> Option<TileId> {
         if let Some((.., row, col)) = self.heap.pop() {
             return Some(TileId { row, col });
         }

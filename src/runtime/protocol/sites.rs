@@ -1,26 +1,25 @@
-//! Where the runs of a process are done: on its host, or on one of its devices.
+//! Where the runs of a rank are done: on its host, or on one of its devices.
 //!
 //! A tile belongs to one device, which runs its updates and its TRSM; POTRF runs on the host, as a run of its own.
 //! Knows: numbers. Does not know: what a device is.
 
-use super::{ProcessGrid, ProtocolOptions, TileRun};
-use crate::runtime::{Task, TileId};
+use super::{ProtocolOptions, TileRun};
+use crate::runtime::Task;
+use crate::tile::{RankGrid, TileId};
 
-/// The devices of a process, a grid over its own tiles.
+/// The devices of a rank, a grid over its own tiles.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DeviceSites {
-    /// Rows of devices.
-    pub rows: usize,
-    /// Columns of devices.
-    pub cols: usize,
+    /// Their grid.
+    pub grid: RankGrid,
     /// Runs that may be under way on each at a time.
     pub workers: usize,
 }
 
-/// The sites of a process, by number: the host, then its devices.
+/// The sites of a rank, by number: the host, then its devices.
 #[derive(Clone, Copy, Debug)]
 pub struct Sites {
-    grid: ProcessGrid,
+    grid: RankGrid,
     host_workers: usize,
     devices: Option<DeviceSites>,
 }
@@ -33,13 +32,13 @@ impl Sites {
     pub const FIRST_DEVICE: usize = 1;
 
     /// The sites under some choices.
-    pub fn new(grid: ProcessGrid, options: &ProtocolOptions) -> Sites {
+    pub fn new(grid: RankGrid, options: &ProtocolOptions) -> Sites {
         Sites { grid, host_workers: options.workers, devices: options.devices }
     }
 
     /// How many there are.
     pub fn count(&self) -> usize {
-        Sites::FIRST_DEVICE + self.devices.map_or(0, |devices| devices.rows * devices.cols)
+        Sites::FIRST_DEVICE + self.devices.map_or(0, |devices| devices.grid.size())
     }
 
     /// Runs that may be under way at a site.
@@ -52,10 +51,7 @@ impl Sites {
 
     /// Where an own tile is worked on, but for POTRF.
     pub fn of_tile(&self, tile: TileId) -> usize {
-        self.devices.map_or(Sites::HOST, |DeviceSites { rows, cols, .. }| {
-            let (row, col) = (tile.row / self.grid.rows % rows, tile.col / self.grid.cols % cols);
-            Sites::FIRST_DEVICE + row * cols + col
-        })
+        self.devices.map_or(Sites::HOST, |devices| Sites::FIRST_DEVICE + devices.grid.owner(self.grid.within(tile)))
     }
 
     /// Where a task on an own tile runs.

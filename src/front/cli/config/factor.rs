@@ -7,9 +7,9 @@ use crate::front::cli::args::{
 };
 use crate::front::cli::units::parse_count;
 use crate::matrix::{Diag, Op, Side, Uplo};
-use crate::plan::RankGrid;
 use crate::runtime::Policy;
 use crate::runtime::protocol::{DeliveryKind, Termination};
+use crate::tile::RankGrid;
 use std::path::PathBuf;
 
 /// A symmetric positive definite matrix and how it is factored.

@@ -4,9 +4,9 @@ use super::{Command, optional, size};
 use crate::error::{Error, Result};
 use crate::front::cli::args::{RawSimulate, RawSimulateCholesky, RawSimulation, RawSoak};
 use crate::front::cli::units::{parse_count, parse_size};
-use crate::plan::RankGrid;
-use crate::runtime::protocol::{DeliveryKind, ProcessGrid, Termination};
+use crate::runtime::protocol::{DeliveryKind, Termination};
 use crate::runtime::{Policy, Victim};
+use crate::tile::RankGrid;
 use std::path::PathBuf;
 
 /// Schur complement matrices of quadratic assignment problems, as in the papers that docs/SIMULATION.md names.
@@ -41,7 +41,7 @@ pub struct SimulateCholesky {
     /// The matrix.
     pub size: MatrixSize,
     /// Processes.
-    pub grid: ProcessGrid,
+    pub grid: RankGrid,
     /// Who sends a tile to whom.
     pub deliveries: Vec<DeliveryKind>,
     /// When a process may end.
@@ -148,7 +148,7 @@ impl RawSimulateCholesky {
         }
     }
 
-    fn process_grid(&self) -> Result<ProcessGrid> {
+    fn process_grid(&self) -> Result<RankGrid> {
         let processes = optional(self.processes.clone(), |text| size("--processes", text))?;
         let in_range = |count: usize| (1..=MOST_PROCESSES).contains(&count);
         match (&self.grid, processes) {
@@ -157,7 +157,7 @@ impl RawSimulateCholesky {
             }
             (Some(text), processes) => {
                 let sides = text.split_once(['x', 'X']).unwrap_or((text, ""));
-                let grid = ProcessGrid { rows: size("--grid", sides.0)?, cols: size("--grid", sides.1)? };
+                let grid = RankGrid { rows: size("--grid", sides.0)?, cols: size("--grid", sides.1)? };
                 match grid.rows.checked_mul(grid.cols) {
                     Some(count) if in_range(count) && processes.is_none_or(|processes| processes == count) => Ok(grid),
                     Some(count) if in_range(count) => {
@@ -168,7 +168,7 @@ impl RawSimulateCholesky {
             }
             (None, Some(count)) => {
                 let RankGrid { rows, cols } = RankGrid::for_ranks(count);
-                Ok(ProcessGrid { rows, cols })
+                Ok(RankGrid { rows, cols })
             }
             (None, None) => refused("no processes: give --processes or --grid".into()),
         }

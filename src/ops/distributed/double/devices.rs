@@ -13,10 +13,11 @@ use crate::device::{Device, Traffic};
 use crate::drive::{Home, RankTiles, SharedLane};
 use crate::error::{Error, Result};
 use crate::kernels::f64::tile::TileKernels;
-use crate::ops::double::{DeviceShare, HostTiles, Tiling, factor, lane, submit};
-use crate::plan::RankGrid;
+use crate::ops::double::{DeviceShare, HostTiles, factor, lane, submit, tile_bytes};
+use crate::runtime::CholeskyGraph;
 use crate::runtime::protocol::{DeviceSites, Sites, TileRun};
-use crate::runtime::{Access, TileId, TileUse, baseline_traffic};
+use crate::runtime::{Access, TileUse, baseline_traffic};
+use crate::tile::{RankGrid, TileId};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -52,11 +53,6 @@ pub(super) struct Fleet {
     workers: usize,
 }
 
-/// How the tiles of a matrix are cut.
-fn tiling_of(a: &DoubleMatrix) -> Tiling {
-    Tiling::new(a.map().rows, a.map().tile_size)
-}
-
 /// The grid of the context's devices over the tiles of a rank; `None` where there are no devices, or no tiles for
 /// them. As ranks beyond their grid, devices beyond theirs have nothing to do.
 fn grid_of(ctx: &Context, a: &DoubleMatrix) -> Option<RankGrid> {
@@ -67,7 +63,7 @@ fn grid_of(ctx: &Context, a: &DoubleMatrix) -> Option<RankGrid> {
 /// Bytes of host memory for the devices, beside the matrix and its slots.
 pub(super) fn planned_bytes(ctx: &Context, a: &DoubleMatrix) -> u64 {
     let tiles = a.tiles().map(|(tile, _)| tile);
-    grid_of(ctx, a).map_or(0, |grid| HostTiles::planned_bytes(&tiling_of(a), tiles, grid.size()))
+    grid_of(ctx, a).map_or(0, |grid| HostTiles::planned_bytes(a.map(), tiles, grid.size()))
 }
 
 impl Fleet {
@@ -84,16 +80,15 @@ impl Fleet {
         if workers == 0 {
             return Err(Error::InvalidArgument("a device without workers: choose 1 or more".into()));
         }
-        let tiling = tiling_of(a);
+        let tiling = *a.map();
         let before = devices.iter().map(|device| device.traffic()).collect();
         let lane = |device: &Arc<dyn Device>| {
             let lane = lane(device, &tiling, ctx.devices().memory_bytes, STREAMS)?;
-            Ok(SharedLane::new(lane, tiling.graph, options.victim))
+            Ok(SharedLane::new(lane, CholeskyGraph::of(&tiling), options.victim))
         };
         let lanes = devices.iter().map(lane).collect::<Result<_>>()?;
         let ranks = a.map().grid;
-        let owner = |tile: TileId| tile.row / ranks.rows % grid.rows * grid.cols + tile.col / ranks.cols % grid.cols;
-        let owners = a.tiles().map(|(tile, _)| (tile, owner(tile)));
+        let owners = a.tiles().map(|(tile, _)| (tile, grid.owner(ranks.within(tile))));
         let host = HostTiles::new(tiling, devices, owners, devices.len())?;
         for (tile, entries) in a.tiles() {
             host.own(tile).lock()?.copy_from_slice(bytemuck::cast_slice(entries));
@@ -104,7 +99,7 @@ impl Fleet {
 
     /// What the protocol is told of them.
     pub fn sites(&self) -> DeviceSites {
-        DeviceSites { rows: self.grid.rows, cols: self.grid.cols, workers: self.workers }
+        DeviceSites { grid: self.grid, workers: self.workers }
     }
 
     /// Tiles that there is room for on the device with the fewest.
@@ -121,7 +116,7 @@ impl Fleet {
 
     /// Tasks of a device that read a finished tile.
     fn count_readers(&self, device: usize, tile: TileId) -> usize {
-        let graph = self.host.tiling.graph;
+        let graph = CholeskyGraph::of(&self.host.tiling);
         let readers = graph.successors(graph.finish(tile)).into_iter().map(|task| graph.output(task));
         readers.filter(|&output| self.host.owner(output) == Some(device)).count()
     }
@@ -151,7 +146,7 @@ impl Fleet {
         let devices = self.lanes.iter().zip(&self.before).enumerate().map(share).collect::<Result<Vec<_>>>()?;
         let tiling = &self.host.tiling;
         let owns = |tile: TileId| a.own.contains_key(&tile);
-        let (up, down) = baseline_traffic(tiling.graph, owns, |tile| tiling.bytes(tile) as u64);
+        let (up, down) = baseline_traffic(CholeskyGraph::of(tiling), owns, |tile| tile_bytes(tiling, tile) as u64);
         Ok(RankDevices {
             workers: self.workers,
             baseline_h2d_bytes: up,
@@ -191,9 +186,9 @@ impl DeviceWork<'_> {
     /// Updates, and TRSM with them; a tile on the diagonal goes home after its last update.
     fn on_device(&self, device: usize, run: &TileRun) -> Result<()> {
         let Fleet { lanes, host, .. } = self.fleet;
-        let (lane, tile, graph) = (&lanes[device], run.tile, host.tiling.graph);
+        let (lane, tile, graph) = (&lanes[device], run.tile, CholeskyGraph::of(&host.tiling));
         let home = |tile| self.home(device, tile);
-        let one = |tile, access| TileUse { tile, bytes: host.tiling.bytes(tile) as u64, access };
+        let one = |tile, access| TileUse { tile, bytes: tile_bytes(&host.tiling, tile) as u64, access };
         let mut turn = lane.turn();
         let mut end = None;
         let updates = run.updates.clone().map(|k| graph.update(tile, k));

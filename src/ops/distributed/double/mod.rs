@@ -19,7 +19,7 @@ use crate::context::Context;
 use crate::drive::{Meter, RankPlan, RankReport, run_ranks};
 use crate::error::{Error, Result};
 use crate::kernels::f64::tile::TileKernels;
-use crate::runtime::protocol::{DeliveryKind, ProcessGrid, ProtocolOptions, Termination};
+use crate::runtime::protocol::{DeliveryKind, ProtocolOptions, Termination};
 use crate::runtime::{CholeskyGraph, Policy, Victim};
 use devices::{DeviceWork, Fleet};
 use serde::Serialize;
@@ -116,7 +116,7 @@ pub fn double_cholesky_ranks(
     options: &DoubleRankOptions,
 ) -> Result<DoubleRankReport> {
     let map = *a.map();
-    let grid = ProcessGrid { rows: map.grid.rows, cols: map.grid.cols };
+    let grid = map.grid;
     let graph = CholeskyGraph { tiles: map.tile_rows() };
     let wanted = options.slots.unwrap_or(DEFAULT_COLUMNS * grid.least_slots(graph.tiles));
     let slots = grid.useful_slots(graph.tiles, wanted);

@@ -18,7 +18,7 @@ use crate::ops::distributed::{DistMatrix, Team};
 use crate::ops::trsm::factored::{self, Factored};
 use crate::ops::trsm::layout::Layout;
 use crate::ops::trsm::{TrsmOptions, system, trsm_among};
-use crate::plan::TileMap;
+use crate::tile::TileMap;
 use columns::{ColumnSolve, Triangles, panel_place, panel_share};
 use factor::FactorTiles;
 use rest::{Shares, solve_gathered};

@@ -8,7 +8,7 @@ use crate::ops::distributed::DistMatrix;
 use crate::ops::distributed::place::{Place, store};
 use crate::ops::distributed::solve::factor::scaled_head;
 use crate::ops::trsm::fixed::{RowPiece, TriangleRows};
-use crate::plan::TileId;
+use crate::tile::TileId;
 use std::ops::Range;
 
 /// What the pieces are taken from.

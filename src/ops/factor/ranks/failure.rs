@@ -7,12 +7,12 @@ use crate::comm::{Reduction, Transport, agree, agreed, broadcast_bytes};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::{Matrix, Uplo};
+use crate::ops::distributed::DistMatrix;
 use crate::ops::factor::diagnose;
 use crate::ops::factor::problem::Problem;
-use crate::ops::factor::tile_work::FailedRow;
-use crate::ops::distributed::DistMatrix;
 use crate::ops::factor::ranks::problem::DistProblem;
-use crate::plan::TileMap;
+use crate::ops::factor::tile_work::FailedRow;
+use crate::tile::TileMap;
 use rug::integer::Order;
 use rug::{Float, Integer};
 

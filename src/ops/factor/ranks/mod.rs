@@ -15,16 +15,16 @@ use crate::drive::{self, Meter, RankPlan, run_ranks};
 use crate::error::Result;
 use crate::kernels::tiles::TileEngine;
 use crate::matrix::Uplo;
+use crate::ops::distributed::matrix::check_tile_size;
+use crate::ops::distributed::{DistMatrix, Team};
 use crate::ops::factor::problem::working_bits;
+use crate::ops::factor::ranks::problem::DistProblem;
 use crate::ops::factor::report::TaskLog;
 use crate::ops::factor::tile_store::{Local, TileMemory, TileStore};
 use crate::ops::factor::tile_work::TileWork;
-use crate::ops::distributed::matrix::check_tile_size;
-use crate::ops::factor::ranks::problem::DistProblem;
-use crate::ops::distributed::{DistMatrix, Team};
-use crate::plan::{RankGrid, TileMap};
-use crate::runtime::protocol::{DeliveryKind, OwnTiles, Termination};
-use crate::runtime::{Policy, TileId};
+use crate::runtime::protocol::{DeliveryKind, Termination};
+use crate::runtime::{CholeskyGraph, Policy};
+use crate::tile::{OwnTiles, RankGrid, TileId, TileMap};
 use failure::Failure;
 use plan::Plan;
 pub use report::{DistCholeskyReport, RankSummary};
@@ -91,7 +91,7 @@ pub fn cholesky(ctx: &Context, team: &Team, a: &DistMatrix, precision_bits: u32)
 /// Memory of a rank: a copy of its part of the matrix where the tiles or the grid change, its tiles as residues, the
 /// integers of finished ones until their readers have them, its tiles of the factor, and slots for tiles of other
 /// ranks, of which it needs at least those of one tile column
-/// ([`crate::runtime::protocol::ProcessGrid::least_slots`]). A limit is that of each node, its ranks in equal shares.
+/// ([`crate::tile::RankGrid::least_slots`]). A limit is that of each node, its ranks in equal shares.
 /// Cost: `n^3 / 6` word products for each prime, over all workers; every finished tile goes once to each rank that
 /// reads it, at most one in its row and one in its column of ranks. The calling thread moves the messages.
 /// Devices of the context run the updates.
@@ -164,25 +164,23 @@ impl Run<'_> {
         workspace.hire(plan.threads);
         let scratch = workspace.workers[..plan.threads].iter_mut().map(|space| space.scratch.words(plan.scratch_words));
         let log = |worker| TaskLog::new(self.start, worker);
-        let locals = scratch.enumerate().map(|(worker, words)| words.map(|scratch| Local { scratch, log: log(worker) }));
+        let locals =
+            scratch.enumerate().map(|(worker, words)| words.map(|scratch| Local { scratch, log: log(worker) }));
         let locals = locals.collect::<Result<Vec<_>>>();
         let words = workspace.operands.words(plan.tile_words + plan.slot_words());
         let both = locals.and_then(|locals| words.map(|words| (locals, words)));
         let (mut locals, words) = agreed(world, both)?;
         let work = TileWork::new(engine, &plan.tiling, problem.working_bits, &problem.exponents);
         let meter = Meter::new(ctx, plan.units);
-        let own = OwnTiles::new(plan.grid, plan.tiling.graph.tiles, plan.rank);
+        let own = OwnTiles::new(plan.grid, plan.tiling.tile_rows(), plan.rank);
         let (own_words, remote) = words.split_at_mut(plan.tile_words);
         let memory = TileMemory { own: own_words, remote, remote_words: plan.operand_words };
         let a = self.a;
-        let entries = |TileId { row, col }: TileId| {
-            let tile = a.tile(crate::plan::TileId { row, col });
-            Ok(tile.expect("a rank works on its own tiles").view())
-        };
+        let entries = |tile: TileId| Ok(a.tile(tile).expect("a rank works on its own tiles").view());
         let tiles = TileStore::new(work, (own, memory), &entries, &problem.weights, meter);
         let rank_plan = RankPlan {
             grid: plan.grid,
-            graph: plan.tiling.graph,
+            graph: CholeskyGraph::of(&plan.tiling),
             protocol: plan.protocol(self.options),
             spans: self.options.spans,
         };
@@ -205,9 +203,9 @@ impl Run<'_> {
 
     /// Rounds the finished own tiles into those of `factor`.
     fn store(&self, tiles: &TileStore<'_, '_>, factor: &mut DistMatrix, locals: &mut [Local<'_>]) -> Result<()> {
-        let known = self.plan.tiling.graph.tiles;
-        let targets = factor.tiles_mut().iter_mut().filter(|(id, _)| id.row < known);
-        let targets = targets.map(|(id, matrix)| (TileId { row: id.row, col: id.col }, matrix));
+        let known = self.plan.tiling.tile_rows();
+        let targets = factor.tiles_mut().iter_mut().filter(|(tile, _)| tile.row < known);
+        let targets = targets.map(|(tile, matrix)| (*tile, matrix));
         tiles.store_tiles(self.ctx, targets, locals)
     }
 
@@ -226,8 +224,8 @@ impl Run<'_> {
             working_bits: problem.working_bits,
             kernel: self.ctx.kernel().name(),
             primes: engine.primes(),
-            tile_rows: plan.tiling.tile_rows,
-            tiles: plan.tiling.graph.tiles,
+            tile_rows: plan.tiling.tile_size,
+            tiles: plan.tiling.tile_rows(),
             grid: plan.grid,
             ranks: self.team.size(),
             threads: threads[0] as usize,

@@ -5,15 +5,15 @@ use crate::context::{Context, WorkspaceNeeds};
 use crate::error::{Error, Result};
 use crate::kernels::tiles::{PANEL_ROWS, TileEngine};
 use crate::matrix::Matrix;
-use crate::ops::factor::plan::{STRIP_TILES, Tiling};
-use crate::ops::factor::tile_work::TileWork;
+use crate::ops::distributed::{DistMatrix, Team};
+use crate::ops::factor::plan::{STRIP_TILES, shape_of, units};
 use crate::ops::factor::ranks::DistCholeskyOptions;
 use crate::ops::factor::ranks::problem::DistProblem;
-use crate::ops::distributed::{DistMatrix, Team};
-use crate::plan::{RankGrid, TileMap};
-use crate::runtime::protocol::{ProcessGrid, ProtocolOptions};
-use crate::runtime::{CholeskyGraph, TileId};
+use crate::ops::factor::tile_work::TileWork;
+use crate::runtime::CholeskyGraph;
+use crate::runtime::protocol::ProtocolOptions;
 use crate::store::Buffer;
+use crate::tile::{RankGrid, TileId, TileMap};
 
 /// Bytes that a call takes beside what is counted one by one: lists of tiles, weights, messages.
 const CALL_BYTES: u64 = 64 << 10;
@@ -38,8 +38,8 @@ pub(super) fn tile_rows(order: usize, grid: RankGrid, engine: &dyn TileEngine) -
 
 /// What one rank's part takes.
 pub(super) struct Plan {
-    pub tiling: Tiling,
-    pub grid: ProcessGrid,
+    pub tiling: TileMap,
+    pub grid: RankGrid,
     /// This rank.
     pub rank: usize,
     /// Slots of every rank.
@@ -72,9 +72,8 @@ impl Plan {
         engine: &dyn TileEngine,
     ) -> Result<Plan> {
         let (world, rank) = (team.world(), team.rank());
-        let graph = CholeskyGraph { tiles: problem.order.div_ceil(map.tile_size) };
-        let tiling = Tiling { order: problem.order, tile_rows: map.tile_size, graph };
-        let grid = ProcessGrid { rows: map.grid.rows, cols: map.grid.cols };
+        let tiling = TileMap { rows: problem.order, cols: problem.order, ..map };
+        let (graph, grid) = (CholeskyGraph::of(&tiling), map.grid);
         let (least, wanted) = (grid.least_slots(graph.tiles), options.slots);
         let own = || graph.all_tiles().filter(|&tile| grid.owner(tile) == rank);
         let work = TileWork::new(engine, &tiling, problem.working_bits, &problem.exponents);
@@ -90,13 +89,13 @@ impl Plan {
             grid,
             rank,
             slots: grid.useful_slots(graph.tiles, wanted.unwrap_or(least * COLUMNS_AHEAD)),
-            tile_words: own().map(|tile| engine.tile_words(tiling.shape(tile))).sum(),
+            tile_words: own().map(|tile| engine.tile_words(shape_of(&tiling, tile))).sum(),
             operand_words,
-            scratch_words: engine.scratch_words(tiling.tile_rows),
+            scratch_words: engine.scratch_words(tiling.tile_size),
             threads: ctx.threads(),
-            units: own().map(|tile| tiling.units(tile, tile.col + 1)).sum(),
+            units: own().map(|tile| units(&tiling, tile, tile.col + 1)).sum(),
             bytes: 0,
-            tiling: tiling.clone(),
+            tiling,
         };
         let fixed =
             plan.fixed_bytes(engine, (&map, problem), own().map(|tile| work.payload_words(tile) as u64 * 8).sum());
@@ -117,11 +116,11 @@ impl Plan {
     }
 
     fn check(&self, ranks: usize) -> Result<()> {
-        let ProcessGrid { rows, cols } = self.grid;
+        let RankGrid { rows, cols } = self.grid;
         if rows.saturating_mul(cols) > ranks {
             return Err(Error::InvalidArgument(format!("a grid of {rows} x {cols} ranks for {ranks}")));
         }
-        self.grid.check(self.tiling.graph.tiles, self.slots)
+        self.grid.check(self.tiling.tile_rows(), self.slots)
     }
 
     /// Bytes of all but the slots.
@@ -131,12 +130,12 @@ impl Plan {
         Buffer::bytes_for(self.tile_words)
             + packed_bytes
             + DistMatrix::bytes_for(map, self.rank, problem.precision_bits)
-            + threads * (Buffer::bytes_for(self.scratch_words) + engine.call_bytes(self.tiling.tile_rows))
-            + (0..self.tiling.graph.tiles).map(|at| engine.diagonal_bytes(self.tiling.rows(at).len())).sum::<u64>()
+            + threads * (Buffer::bytes_for(self.scratch_words) + engine.call_bytes(self.tiling.tile_size))
+            + (0..self.tiling.tile_rows()).map(|at| engine.diagonal_bytes(self.tiling.row_range(at).len())).sum::<u64>()
             + engine.table_bytes()
             + 8 * 8 * problem.order as u64
             + own_tiles * TILE_BYTES
-            + Matrix::bytes_for(self.tiling.tile_rows, self.tiling.tile_rows, problem.precision_bits)
+            + Matrix::bytes_for(self.tiling.tile_size, self.tiling.tile_size, problem.precision_bits)
             + CALL_BYTES
     }
 
@@ -169,7 +168,7 @@ impl Plan {
             strip_tiles: STRIP_TILES,
             updates_at_once: false,
             imports: true,
-            room_tiles: self.tiling.graph.tile_count().max(1),
+            room_tiles: CholeskyGraph::of(&self.tiling).tile_count().max(1),
         }
     }
 }

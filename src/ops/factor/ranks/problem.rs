@@ -7,10 +7,10 @@ use crate::comm::{Reduction, Transport};
 use crate::error::{Error, Result};
 use crate::math::pivot::RowWeight;
 use crate::matrix::{Matrix, Uplo};
-use crate::ops::factor::problem::check_square;
-use crate::ops::factor::scaling::{is_beyond_one, row_exponent, scaled_entry};
 use crate::ops::distributed::DistMatrix;
 use crate::ops::distributed::place::Place;
+use crate::ops::factor::problem::check_square;
+use crate::ops::factor::scaling::{is_beyond_one, row_exponent, scaled_entry};
 
 /// Added to exponents that travel: then all are positive, and 0 says that there is none.
 const EXPONENT_BIAS: i64 = 1 << 62;
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
     use crate::comm::local;
     use crate::ops::factor::problem::{Problem, working_bits};
-    use crate::plan::{RankGrid, TileMap};
+    use crate::tile::{RankGrid, TileMap};
     use rug::{Float, Integer, rand::RandState};
 
     const MODULUS_BITS: u32 = 11_000;

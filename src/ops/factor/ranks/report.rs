@@ -4,7 +4,8 @@ use crate::comm::Transport;
 use crate::drive::RankReport;
 use crate::error::Result;
 use crate::runtime::Policy;
-use crate::runtime::protocol::{DeliveryKind, ProcessGrid, Termination};
+use crate::runtime::protocol::{DeliveryKind, Termination};
+use crate::tile::RankGrid;
 use serde::Serialize;
 
 /// What one rank did, in numbers.
@@ -127,7 +128,7 @@ pub struct DistCholeskyReport {
     /// Tile rows.
     pub tiles: usize,
     /// Rows and columns of ranks that own tiles.
-    pub grid: ProcessGrid,
+    pub grid: RankGrid,
     /// All ranks.
     pub ranks: usize,
     /// Worker threads of all ranks.

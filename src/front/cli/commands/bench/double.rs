@@ -129,7 +129,7 @@ fn counted(factor: &DoubleReport) -> Vec<Counted> {
         return Vec::new();
     }
     let side = |index: usize| rows.min(factor.order - index * rows) as u64;
-    let bytes = |tile: crate::runtime::TileId| 8 * side(tile.row) * side(tile.col);
+    let bytes = |tile: crate::tile::TileId| 8 * side(tile.row) * side(tile.col);
     let baseline = baseline_bytes(graph, bytes);
     let choices = Policy::ALL.into_iter().flat_map(|policy| Victim::ALL.map(|victim| (policy, victim)));
     let count = |(policy, victim): (Policy, Victim)| {

@@ -17,8 +17,8 @@ use crate::math::float::Head;
 use crate::matrix::Matrix;
 use crate::ops::double::{DoubleOptions, double_cholesky};
 use crate::ops::{CholeskyOptions, TrsmOptions, cholesky_with, solve, trsm};
-use crate::plan::RankGrid;
 use crate::runtime::Victim;
+use crate::tile::RankGrid;
 use rayon::prelude::*;
 use std::sync::Arc;
 

@@ -14,7 +14,7 @@ use crate::front::cli::machine::Machine;
 use crate::front::cli::progress::{Bar, Visibility};
 use crate::front::cli::ranks::Ranks;
 use crate::front::cli::units::{format_bytes, format_seconds};
-use crate::plan::RankGrid;
+use crate::tile::RankGrid;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;

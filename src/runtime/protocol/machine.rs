@@ -1,18 +1,19 @@
-//! The state machine of one process.
+//! The state machine of one rank.
 
 use super::admission::Admission;
 use super::lists::{ClientList, Route};
 use super::progress::{MOST_SLOTS, Operand, Progress, RunLimits, UpdateOrder};
 use super::ready::Ready;
-use super::{Action, Client, Delivery, Event, Message, ProcessGrid, ProtocolOptions, Sites, Termination, TileRun};
+use super::{Action, Client, Delivery, Event, Message, ProtocolOptions, Sites, Termination, TileRun};
 use crate::error::Result;
+use crate::runtime::CholeskyGraph;
 use crate::runtime::policy::Priorities;
-use crate::runtime::{CholeskyGraph, TileId};
+use crate::tile::{RankGrid, TileId};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::collections::VecDeque;
 
-/// What a process has said and held.
+/// What a rank has said and held.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Counters {
     /// Notices sent.
@@ -25,9 +26,9 @@ pub struct Counters {
     pub tiles: u64,
     /// Messages sent for termination alone.
     pub finished: u64,
-    /// Most times that this process sent one of its own tiles.
+    /// Most times that this rank sent one of its own tiles.
     pub most_sends: u32,
-    /// Most transfers between the owner of a tile and this process.
+    /// Most transfers between the owner of a tile and this rank.
     pub depth: u32,
     /// Most times that a request answered here was forwarded.
     pub hops: u32,
@@ -48,9 +49,9 @@ struct Outbox {
     sends: u32,
 }
 
-/// One process.
-pub struct Process {
-    grid: ProcessGrid,
+/// One rank's part of the factorisation: events in, actions out.
+pub struct TaskMachine {
+    grid: RankGrid,
     graph: CholeskyGraph,
     rank: usize,
     options: ProtocolOptions,
@@ -65,7 +66,7 @@ pub struct Process {
     actions: VecDeque<Action>,
     /// Runs under way, by site.
     running: Vec<usize>,
-    /// Processes that are not known to have finished, under all-to-all termination.
+    /// Ranks that are not known to have finished, under all-to-all termination.
     unheard: usize,
     told: bool,
     stopped: bool,
@@ -73,20 +74,20 @@ pub struct Process {
     counters: Counters,
 }
 
-impl Process {
-    /// Process `rank` of `grid`, for `graph.tiles` tile rows.
+impl TaskMachine {
+    /// Rank `rank` of `grid`, for `graph.tiles` tile rows.
     ///
     /// # Errors
-    /// [`crate::Error::InvalidArgument`] for an empty grid and for fewer slots than [`ProcessGrid::least_slots`].
-    pub fn new(grid: ProcessGrid, graph: CholeskyGraph, rank: usize, options: ProtocolOptions) -> Result<Process> {
+    /// [`crate::Error::InvalidArgument`] for an empty grid and for fewer slots than [`RankGrid::least_slots`].
+    pub fn new(grid: RankGrid, graph: CholeskyGraph, rank: usize, options: ProtocolOptions) -> Result<TaskMachine> {
         grid.check(graph.tiles, options.slots)?;
-        Ok(Process::unchecked(grid, graph, rank, options))
+        Ok(TaskMachine::unchecked(grid, graph, rank, options))
     }
 
-    /// [`Process::new`] for a grid and a number of slots that [`ProcessGrid::check`] has passed: a simulation has
-    /// thousands of processes.
-    pub fn unchecked(grid: ProcessGrid, graph: CholeskyGraph, rank: usize, options: ProtocolOptions) -> Process {
-        assert!(rank < grid.size(), "process {rank} of {}", grid.size());
+    /// [`TaskMachine::new`] for a grid and a number of slots that [`RankGrid::check`] has passed: a simulation has
+    /// thousands of ranks.
+    pub fn unchecked(grid: RankGrid, graph: CholeskyGraph, rank: usize, options: ProtocolOptions) -> TaskMachine {
+        assert!(rank < grid.size(), "rank {rank} of {}", grid.size());
         let delivery = options.delivery.rule();
         let order = UpdateOrder {
             in_steps: delivery.in_steps(),
@@ -103,7 +104,7 @@ impl Process {
             Ready::new(options.policy, graph, priorities)
         };
         let unheard = if options.termination == Termination::AllToAll { grid.size() - 1 } else { 0 };
-        let mut process = Process {
+        let mut machine = TaskMachine {
             grid,
             graph,
             rank,
@@ -123,10 +124,10 @@ impl Process {
             counters: Counters::default(),
         };
         if graph.tiles > 0 && grid.owner(TileId { row: 0, col: 0 }) == rank {
-            process.offer(TileId { row: 0, col: 0 });
+            machine.offer(TileId { row: 0, col: 0 });
         }
-        process.admit();
-        process
+        machine.admit();
+        machine
     }
 
     /// What has been said and held so far.
@@ -149,7 +150,7 @@ impl Process {
         self.finished
     }
 
-    /// Whether this process or another one has met an error.
+    /// Whether this rank or another one has met an error.
     pub fn is_stopped(&self) -> bool {
         self.stopped
     }
@@ -243,7 +244,7 @@ impl Process {
         }
     }
 
-    /// An error of this process: all others are told, once.
+    /// An error of this rank: all others are told, once.
     fn fail(&mut self) {
         if !self.stopped {
             self.stop();
@@ -278,7 +279,7 @@ impl Process {
         self.actions.push_back(Action::Send { to, message });
     }
 
-    /// Whom this process asks by the rule.
+    /// Whom this rank asks by the rule.
     fn server(&self, tile: TileId) -> usize {
         let (clients, own) = self.readers(tile);
         match self.delivery.server(clients.len() + 1, own) {
@@ -309,7 +310,7 @@ impl Process {
             }
             return self.serve_slot(place);
         }
-        let outbox = Process::outbox(&mut self.outboxes, self.delivery, (self.grid, self.graph.tiles), tile);
+        let outbox = TaskMachine::outbox(&mut self.outboxes, self.delivery, (self.grid, self.graph.tiles), tile);
         match outbox.list.request(client) {
             Route::Here => self.counters.hops = self.counters.hops.max(hops),
             Route::Forward(server) => self.forward(tile, client, hops, server),
@@ -327,13 +328,13 @@ impl Process {
     fn outbox<'a>(
         outboxes: &'a mut FxHashMap<TileId, Outbox>,
         delivery: &dyn Delivery,
-        (grid, tiles): (ProcessGrid, usize),
+        (grid, tiles): (RankGrid, usize),
         tile: TileId,
     ) -> &'a mut Outbox {
         outboxes.entry(tile).or_insert_with(|| {
             let clients = grid.clients(tiles, tile);
             let served = delivery.served_by(clients.len() + 1, 0).into_iter();
-            let list = ClientList::new(served.map(|number| Client { process: clients[number - 1], asked: false }));
+            let list = ClientList::new(served.map(|number| Client { rank: clients[number - 1], asked: false }));
             Outbox { list, ..Outbox::default() }
         })
     }
@@ -389,9 +390,9 @@ impl Process {
     fn tile_came(&mut self, tile: TileId, mut clients: Vec<Client>, depth: u32) {
         let early = self.admission.take_early(tile);
         let served = self.served_here(tile);
-        clients.extend(served.into_iter().map(|process| Client { process, asked: false }));
+        clients.extend(served.into_iter().map(|rank| Client { rank, asked: false }));
         for client in &mut clients {
-            client.asked |= early.contains(&client.process);
+            client.asked |= early.contains(&client.rank);
         }
         let (place, slot) = self.admission.find(tile).expect("a tile comes only where it was asked for");
         slot.depth = Some(depth);
@@ -403,14 +404,14 @@ impl Process {
         }
     }
 
-    /// The readers of a tile, and the number of this process, which is one of them; the owner has number 0.
+    /// The readers of a tile, and the number of this rank, which is one of them; the owner has number 0.
     fn readers(&self, tile: TileId) -> (Vec<u32>, usize) {
         let clients = self.grid.clients(self.graph.tiles, tile);
         let place = clients.iter().position(|&client| client as usize == self.rank).expect("a reader");
         (clients, 1 + place)
     }
 
-    /// Whom this process serves by a rule known in advance.
+    /// Whom this rank serves by a rule known in advance.
     fn served_here(&self, tile: TileId) -> Vec<u32> {
         if self.delivery.sends_notices() || self.delivery.delegated(1) > 0 {
             return Vec::new(); // the list comes with the tile
@@ -467,7 +468,7 @@ impl Process {
         let clients = self.grid.clients(self.graph.tiles, tile);
         if !clients.is_empty() {
             let context = (self.grid, self.graph.tiles);
-            Process::outbox(&mut self.outboxes, self.delivery, context, tile).finished = true;
+            TaskMachine::outbox(&mut self.outboxes, self.delivery, context, tile).finished = true;
             if self.delivery.sends_notices() {
                 self.counters.notices += clients.len() as u64;
                 let notice = |to: u32| Action::Send { to: to as usize, message: Message::Notice(tile) };

@@ -1,51 +1,9 @@
-//! 2D block-cyclic distribution: which rank owns which tile of a matrix.
-//!
-//! Tile `(i, j)` of `tile_size x tile_size` entries belongs to the rank at `(i mod grid_rows, j mod grid_cols)` of a
-//! grid of ranks, numbered row by row, as in ScaLAPACK. Ranks beyond the grid own nothing.
+//! How a matrix is cut into tiles, and which rank owns which of them: a 2D block-cyclic distribution, as in ScaLAPACK.
 
+use super::grid::first_from;
+use super::{RankGrid, RankPlace, TileId};
 use crate::matrix::Uplo;
-use crate::plan::BLOCK;
 use std::ops::Range;
-
-/// A tile of a matrix.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct TileId {
-    /// Row of tiles.
-    pub row: usize,
-    /// Column of tiles.
-    pub col: usize,
-}
-
-/// A grid of ranks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RankGrid {
-    /// Rows of ranks.
-    pub rows: usize,
-    /// Columns of ranks.
-    pub cols: usize,
-}
-
-impl RankGrid {
-    /// A grid of at most `ranks` ranks that is not much wider than high.
-    ///
-    /// All ranks where they form a grid at most four times as wide as high, or are few; else the largest such grid: 13
-    /// ranks as one row would send every tile to everybody, as 3 x 4 one of them has no tiles.
-    pub fn for_ranks(ranks: usize) -> RankGrid {
-        let ranks = ranks.max(1);
-        let root = (1..=ranks).take_while(|root| root * root <= ranks).last().unwrap_or(1);
-        let exact = (1..=root).rev().find(|rows| ranks.is_multiple_of(*rows)).unwrap_or(1);
-        if ranks < 8 || ranks / exact <= 4 * exact {
-            return RankGrid { rows: exact, cols: ranks / exact };
-        }
-        let shapes = (1..=root).map(|rows| RankGrid { rows, cols: (ranks / rows).min(4 * rows) });
-        shapes.max_by_key(|grid| (grid.rows * grid.cols, grid.rows)).expect("there is a shape")
-    }
-
-    /// Ranks in the grid.
-    pub fn size(&self) -> usize {
-        self.rows.saturating_mul(self.cols)
-    }
-}
 
 /// The tiles of a `rows x cols` matrix and their owners.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,10 +21,10 @@ pub struct TileMap {
 }
 
 impl TileMap {
-    /// The default size of tiles for an order and a grid: some tiles for each rank in both directions, whole blocks,
-    /// between 16 and 256.
-    pub fn default_tile_size(order: usize, grid: RankGrid) -> usize {
-        order.div_ceil(4 * grid.rows.max(grid.cols)).next_multiple_of(BLOCK).clamp(2 * BLOCK, 256)
+    /// The lower triangle of a symmetric `order x order` matrix on one rank, in tiles of at least one row.
+    pub fn symmetric(order: usize, tile_size: usize) -> TileMap {
+        let grid = RankGrid { rows: 1, cols: 1 };
+        TileMap { rows: order, cols: order, tile_size: tile_size.max(1), grid, triangle: Some(Uplo::Lower) }
     }
 
     /// Rows of tiles.
@@ -81,7 +39,7 @@ impl TileMap {
 
     /// The rank that owns a tile.
     pub fn owner(&self, tile: TileId) -> usize {
-        tile.row % self.grid.rows * self.grid.cols + tile.col % self.grid.cols
+        self.grid.owner(tile)
     }
 
     /// Rows of the matrix in row `row` of tiles.
@@ -92,6 +50,22 @@ impl TileMap {
     /// Columns of the matrix in column `col` of tiles.
     pub fn col_range(&self, col: usize) -> Range<usize> {
         col * self.tile_size..((col + 1) * self.tile_size).min(self.cols)
+    }
+
+    /// Rows and columns of the matrix in a tile.
+    pub fn shape(&self, tile: TileId) -> (usize, usize) {
+        (self.row_range(tile.row).len(), self.col_range(tile.col).len())
+    }
+
+    /// Entries of the matrix in a tile.
+    pub fn entries(&self, tile: TileId) -> usize {
+        let (rows, cols) = self.shape(tile);
+        rows * cols
+    }
+
+    /// Entries of the largest tile there can be.
+    pub fn most_entries(&self) -> usize {
+        self.tile_size.min(self.rows) * self.tile_size.min(self.cols)
     }
 
     /// Rows of tiles that exist in column `col` of tiles.
@@ -112,38 +86,25 @@ impl TileMap {
     /// The tiles of `rank`, column by column.
     pub fn tiles_of(&self, rank: usize) -> impl Iterator<Item = TileId> + use<> {
         let map = *self;
-        let (grid_row, grid_col) = (rank / map.grid.cols, rank % map.grid.cols);
-        let cols = (grid_col..map.tile_cols()).step_by(map.grid.cols).filter(move |_| grid_row < map.grid.rows);
+        let RankPlace { row, col } = map.grid.place(rank);
+        let cols = (col..map.tile_cols()).step_by(map.grid.cols).filter(move |_| row < map.grid.rows);
         cols.flat_map(move |col| {
             let rows = map.tile_rows_of(col);
-            // The first of these rows that this row of ranks owns.
-            let start = rows.start + (grid_row + map.grid.rows - rows.start % map.grid.rows) % map.grid.rows;
-            (start..rows.end).step_by(map.grid.rows).map(move |row| TileId { row, col })
+            (first_from(rows.start, row, map.grid.rows)..rows.end)
+                .step_by(map.grid.rows)
+                .map(move |row| TileId { row, col })
         })
     }
 
     /// Entries that `rank` stores.
     pub fn entries_of(&self, rank: usize) -> usize {
-        self.tiles_of(rank).map(|tile| self.row_range(tile.row).len() * self.col_range(tile.col).len()).sum()
+        self.tiles_of(rank).map(|tile| self.entries(tile)).sum()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn grids_are_near_square_and_use_nearly_all_ranks() {
-        let cases = [(1, 1, 1), (2, 1, 2), (3, 1, 3), (4, 2, 2), (6, 2, 3), (7, 1, 7), (12, 3, 4), (128, 8, 16)];
-        for (ranks, rows, cols) in cases {
-            assert_eq!(RankGrid::for_ranks(ranks), RankGrid { rows, cols }, "{ranks}");
-        }
-        for ranks in 8..2000 {
-            let grid = RankGrid::for_ranks(ranks);
-            assert!(grid.rows <= grid.cols && grid.cols <= 4 * grid.rows, "{ranks}: {grid:?}");
-            assert!(grid.size() <= ranks && grid.size() * 100 >= ranks * 88, "{ranks}: {grid:?}");
-        }
-    }
 
     #[test]
     fn every_tile_has_one_owner_who_lists_it() {
