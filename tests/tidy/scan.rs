@@ -229,24 +229,15 @@ impl File {
             let above = text[..word.line - 1].last().copied().unwrap_or("");
             let renamed = above.trim().strip_prefix("#[path = \"").and_then(|rest| rest.strip_suffix("\"]"));
             found.push(match renamed {
-                Some(path) => vec![joined(own_folder, path)],
+                Some(path) => match path.strip_prefix("../") {
+                    Some(path) => vec![format!("{}/{path}", own_folder.rsplit_once('/').unwrap().0)],
+                    None => vec![format!("{own_folder}/{path}")],
+                },
                 None => vec![format!("{folder}/{name}.rs"), format!("{folder}/{name}/mod.rs")],
             });
         }
         found
     }
-}
-
-/// The path `path` from `folder` on, without the steps up.
-fn joined(folder: &str, path: &str) -> String {
-    let mut parts: Vec<&str> = folder.split('/').collect();
-    for part in path.split('/') {
-        match part {
-            ".." => parts.truncate(parts.len() - 1),
-            _ => parts.push(part),
-        }
-    }
-    parts.join("/")
 }
 
 /// Length of the function at the start of `code` up to its closing brace; `None` for a declaration without a body.
