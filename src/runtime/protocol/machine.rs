@@ -8,7 +8,7 @@ use super::{Action, Client, Delivery, Event, Message, ProtocolOptions, Sites, Te
 use crate::error::Result;
 use crate::runtime::CholeskyGraph;
 use crate::runtime::policy::Priorities;
-use crate::tile::{RankGrid, TileId};
+use crate::tile::{RankGrid, TileId, count_in};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::collections::VecDeque;
@@ -205,7 +205,7 @@ impl TaskMachine {
             _ if self.options.devices.is_some() => (1, 1), // neighbours belong to other devices
             true => (most, most),
             false => {
-                let tiles = ProcessGrid::count_of(tile.col..self.graph.tiles, tile.row % grid.rows, grid.rows);
+                let tiles = count_in(tile.col..self.graph.tiles, tile.row % grid.rows, grid.rows);
                 ((tiles / (2 * self.sites.workers(site))).clamp(1, most), 1)
             }
         };
