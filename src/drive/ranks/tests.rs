@@ -136,7 +136,7 @@ fn tiles_that_are_unpacked_are_there_when_they_are_read() {
 
 /// A process that owns all tiles, with strips.
 fn run_one(tiles: usize, workers: usize, fault: Option<(TileId, bool)>) -> Result<(RankReport, usize)> {
-    let mut plan = plan(ProcessGrid { rows: 1, cols: 1 }, tiles, DeliveryKind::default());
+    let mut plan = plan(RankGrid { rows: 1, cols: 1 }, tiles, DeliveryKind::default());
     let protocol = &mut plan.protocol;
     (protocol.policy, protocol.most_updates, protocol.strip_tiles) = (Policy::Leftmost, usize::MAX, 8);
     let names = Names { graph: plan.graph, present: Mutex::default(), fault };

@@ -206,18 +206,18 @@ fn every_run_ends_with_all_tasks_done_and_the_fewest_slots_are_enough() {
 
 #[test]
 fn one_worker_takes_strips_of_a_column_at_once() {
-    let (grid, graph) = (ProcessGrid { rows: 1, cols: 1 }, CholeskyGraph { tiles: 10 });
+    let (grid, graph) = (RankGrid { rows: 1, cols: 1 }, CholeskyGraph { tiles: 10 });
     let base = options(DeliveryKind::CsListAhead, Policy::Leftmost, 0);
     let options = ProtocolOptions { workers: 1, most_updates: usize::MAX, strip_tiles: 8, ..base };
-    let mut process = Process::new(grid, graph, 0, options).unwrap();
+    let mut machine = TaskMachine::new(grid, graph, 0, options).unwrap();
     let mut strips = Vec::new();
-    while let Some(Action::Run(run)) = process.poll() {
+    while let Some(Action::Run(run)) = machine.poll() {
         assert!(run.is_first() && run.finish && run.updates == (0..run.tile.col));
         strips.push((run.tile.col, run.tile.row..run.tile.row + run.count));
-        process.handle(Event::Done(run));
+        machine.handle(Event::Done(run));
     }
     assert_eq!(strips[..4], [(0, 0..8), (0, 8..10), (1, 1..9), (1, 9..10)]);
-    assert!(process.is_finished() && strips.len() == 12);
+    assert!(machine.is_finished() && strips.len() == 12);
 }
 
 #[test]
