@@ -4,8 +4,7 @@ use crate::context::{Context, WorkspaceNeeds};
 use crate::device::Description;
 use crate::drive::RankPlan;
 use crate::error::{Error, Result};
-use crate::kernels::device::TileTraffic;
-use crate::kernels::tiles::{PANEL_ROWS, TileEngine, TileShape};
+use crate::kernels::tiles::{PANEL_ROWS, TileEngine, TileShape, TileTraffic};
 use crate::math::bound::IFMA52_CHUNK_ROWS;
 use crate::matrix::Matrix;
 use crate::ops::factor::problem::{CholeskyOptions, working_bits};
@@ -34,8 +33,8 @@ const LEAST_SIZED_ROWS: usize = 64;
 /// Smaller tiles are not made to keep threads busy.
 const LEAST_SHARED_ROWS: usize = 48;
 
-/// The tiles of a factorisation of `order` rows: `tile_rows` rows each, rounded up to whole panels; `None` takes what the
-/// kernel prefers, or less where that leaves threads without work.
+/// The tiles of a factorisation of `order` rows: `tile_rows` rows each, rounded up to whole panels; `None` takes what
+/// the kernel prefers, or less where that leaves threads without work.
 pub(crate) fn tiles_for(order: usize, tile_rows: Option<usize>, engine: &dyn TileEngine, threads: usize) -> TileMap {
     let by_threads = if threads > 1 { (order / (4 * threads)).max(LEAST_SHARED_ROWS) } else { order };
     let by_size = (order / 5).max(LEAST_SIZED_ROWS);
