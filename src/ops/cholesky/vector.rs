@@ -11,8 +11,8 @@ use crate::kernels::dots::PADDING;
 use crate::math::bound::vector_solve_bits;
 use crate::matrix::{MAXIMUM_EXPONENT, Matrix, MatrixView, Op};
 use crate::ops::cholesky::unknowns::{FactorPiece, Scaling, Sweep, Unknowns};
-use crate::ops::problem::Operand;
-use crate::ops::scale::norm_exponents;
+use crate::ops::product::problem::Operand;
+use crate::ops::product::scale::norm_exponents;
 use crate::plan::BLOCK;
 use rug::{Float, Integer};
 

@@ -4,7 +4,6 @@ use crate::comm::{Transport, agree, agreed};
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
 use crate::ops::distributed::place::{Place, receive, send, store, unpack};
-use crate::ops::segments::{ColumnPiece, Region, Segment};
 use crate::plan::{BLOCK, TileId, TileMap};
 
 /// A matrix in tiles, 2D block-cyclic over the ranks of a team: one rank's part of it.
@@ -214,36 +213,4 @@ pub(crate) fn check_tile_size(tile_size: usize) -> Result<()> {
 fn cut(whole: &Matrix, map: &TileMap, id: TileId) -> Result<Matrix> {
     let Place { rows, cols } = Place::of_tile(map, id);
     whole.view().block(rows, cols)?.to_matrix()
-}
-
-/// The parts of a rank's tiles that `region` fills, as segments in places of the whole matrix.
-pub(crate) fn tile_segments<'w>(
-    region: Region,
-    matrix: &'w mut DistMatrix,
-) -> impl Iterator<Item = Segment<'w>> + Send + use<'w> {
-    let tile_blocks = matrix.map.tile_size / BLOCK;
-    matrix.tiles.iter_mut().flat_map(move |(id, tile)| {
-        let (rows, width) = (tile.rows(), tile.limbs_per_element());
-        let (first_row, first_col) = (id.row * tile_blocks, id.col * tile_blocks);
-        let (heads, limbs) = tile.parts_mut();
-        let columns = heads.chunks_mut(BLOCK * rows).zip(limbs.chunks_mut(BLOCK * rows * width));
-        columns.enumerate().filter_map(move |(index, (heads, limbs))| {
-            let (region_first, region_cols) = region.columns();
-            let col = first_col + index;
-            let within = col.checked_sub(region_first).filter(|&within| within < region_cols)?;
-            let wanted = region.rows(within);
-            let blocks = wanted.start.max(first_row)..wanted.end.min(first_row + rows.div_ceil(BLOCK));
-            if blocks.is_empty() {
-                return None;
-            }
-            let elements = (blocks.start - first_row) * BLOCK..((blocks.end - first_row) * BLOCK).min(rows);
-            let mut columns: [ColumnPiece<'w>; BLOCK] = Default::default();
-            let pieces = heads.chunks_mut(rows).zip(limbs.chunks_mut(rows * width));
-            for (column, (heads, limbs)) in columns.iter_mut().zip(pieces) {
-                column.heads = &mut heads[elements.clone()];
-                column.limbs = &mut limbs[elements.start * width..elements.end * width];
-            }
-            Some(Segment { col, rows: blocks, columns })
-        })
-    })
 }

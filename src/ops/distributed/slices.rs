@@ -3,9 +3,9 @@
 use crate::comm::{Transport, agree, agreed};
 use crate::error::{Error, Result};
 use crate::matrix::{Matrix, MatrixView};
+use crate::ops::distributed::DistMatrix;
 use crate::ops::distributed::place::{Place, pack, receive, send, store, trade, unpack};
-use crate::ops::distributed::{DistMatrix, even_share};
-use crate::plan::{RankGrid, TileId, TileMap};
+use crate::plan::{RankGrid, TileId, TileMap, even_share};
 
 impl DistMatrix {
     /// This rank's even share of the rows, all columns. Collective over `group`, the ranks of the matrix.

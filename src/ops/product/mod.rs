@@ -1,0 +1,22 @@
+//! The product of residue planes behind `syrk` and `gemm`: `C := alpha * X^T Y + beta * C0`.
+//!
+//! `problem` is what is asked, `plan` how it will run, `run` runs it, `report` says how it went; `ranks` is the same on
+//! many ranks, `device` on devices. Source: docs/ALGORITHM.md.
+
+pub(crate) mod block;
+pub(crate) mod combine;
+mod convert;
+pub mod device;
+pub(crate) mod direct;
+mod inner_check;
+mod multiply;
+pub(crate) mod plan;
+mod planes;
+pub(crate) mod problem;
+pub(crate) mod ranks;
+mod recover;
+pub(crate) mod report;
+pub(crate) mod run;
+pub(crate) mod scale;
+pub(crate) mod segments;
+pub(crate) mod sum;

@@ -1,0 +1,169 @@
+//! What a distributed call tells about itself: the plan, and the time of each phase on each rank.
+
+use crate::comm::Transport;
+use crate::error::Result;
+use crate::ops::product::ranks::plan::ClusterPlan;
+use serde::Serialize;
+use std::time::{Duration, Instant};
+
+/// What a rank does at a time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(usize)]
+pub enum RankPhase {
+    /// Norms and scale exponents, the all-reduces included.
+    Scale,
+    /// Opening windows and placing their pages.
+    Windows,
+    /// Scaled integers and their residues.
+    ToResidues,
+    /// Plane products.
+    Product,
+    /// Residues sent to other nodes, received and added.
+    Exchange,
+    /// Residues back to integers, rounded and stored.
+    Reconstruct,
+    /// Waiting for other ranks.
+    Wait,
+}
+
+/// All phases, in the order of their numbers.
+pub const RANK_PHASES: [(RankPhase, &str); 7] = [
+    (RankPhase::Scale, "scale"),
+    (RankPhase::Windows, "windows"),
+    (RankPhase::ToResidues, "to_residues"),
+    (RankPhase::Product, "product"),
+    (RankPhase::Exchange, "exchange"),
+    (RankPhase::Reconstruct, "reconstruct"),
+    (RankPhase::Wait, "wait"),
+];
+
+/// One stretch of work of a rank, in nanoseconds since all ranks began the call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RankSpan {
+    /// What was done.
+    pub phase: RankPhase,
+    /// Its start.
+    pub start_ns: u64,
+    /// Its end.
+    pub end_ns: u64,
+}
+
+/// Keeps the time of one rank.
+pub(crate) struct PhaseClock {
+    epoch: Instant,
+    spans: Vec<RankSpan>,
+}
+
+impl PhaseClock {
+    /// A clock that starts now: right after a fence of all ranks, so that their times can be compared.
+    pub fn new() -> PhaseClock {
+        PhaseClock { epoch: Instant::now(), spans: Vec::new() }
+    }
+
+    /// Runs `work` as `phase`.
+    pub fn time<R>(&mut self, phase: RankPhase, work: impl FnOnce() -> R) -> R {
+        let start = self.epoch.elapsed();
+        let result = work();
+        self.add(phase, start, self.epoch.elapsed());
+        result
+    }
+
+    fn add(&mut self, phase: RankPhase, start: Duration, end: Duration) {
+        let (start_ns, end_ns) = (start.as_nanos() as u64, end.as_nanos() as u64);
+        self.spans.push(RankSpan { phase, start_ns, end_ns });
+    }
+
+    /// Seconds since the start.
+    pub fn seconds(&self) -> f64 {
+        self.epoch.elapsed().as_secs_f64()
+    }
+
+    /// Seconds in each phase, in the order of [`RANK_PHASES`].
+    pub fn totals(&self) -> [f64; RANK_PHASES.len()] {
+        let mut totals = [0.0; RANK_PHASES.len()];
+        for span in &self.spans {
+            totals[span.phase as usize] += (span.end_ns - span.start_ns) as f64 * 1e-9;
+        }
+        totals
+    }
+
+    /// All spans.
+    pub fn into_spans(self) -> Vec<RankSpan> {
+        self.spans
+    }
+}
+
+/// Seconds over ranks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Spread {
+    /// Least.
+    pub min: f64,
+    /// Median.
+    pub median: f64,
+    /// Most.
+    pub max: f64,
+}
+
+/// Seconds of each phase over all ranks; waiting is counted apart from work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct RankPhases {
+    /// Norms and scale exponents.
+    pub scale: Spread,
+    /// Opening windows and placing their pages.
+    pub windows: Spread,
+    /// Scaled integers and their residues.
+    pub to_residues: Spread,
+    /// Plane products.
+    pub product: Spread,
+    /// Residues sent, received and added.
+    pub exchange: Spread,
+    /// Residues back to integers, rounded and stored.
+    pub reconstruct: Spread,
+    /// Waiting for other ranks.
+    pub wait: Spread,
+}
+
+/// The plan and the timings of one call on many ranks; the same on all of them.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ClusterReport {
+    /// How it ran.
+    #[serde(flatten)]
+    pub plan: ClusterPlan,
+    /// Wall-clock seconds of the call, on the slowest rank.
+    pub seconds: f64,
+    /// Seconds of its phases over the ranks.
+    pub phases: RankPhases,
+    /// Worker threads of all ranks.
+    pub threads: usize,
+    /// `heap`, `mpi` or `posix`.
+    pub window: &'static str,
+    /// Bytes of the windows of the node that has most of them.
+    pub window_bytes: u64,
+    /// Whether a redundant prime checked the product.
+    pub checked: bool,
+}
+
+/// Gathers the totals of all ranks. Collective.
+///
+/// # Errors
+/// [`crate::Error::Transport`].
+pub(crate) fn spread_over_ranks(world: &dyn Transport, totals: &[f64; RANK_PHASES.len()]) -> Result<RankPhases> {
+    let own = totals.map(f64::to_bits);
+    let mut all = vec![0; own.len() * world.size()];
+    world.all_gather(&own, &mut all)?;
+    let spread = |phase: RankPhase| {
+        let of_rank = all.iter().skip(phase as usize).step_by(own.len());
+        let mut seconds = of_rank.map(|&bits| f64::from_bits(bits)).collect::<Vec<_>>();
+        seconds.sort_by(f64::total_cmp);
+        Spread { min: seconds[0], median: seconds[seconds.len() / 2], max: seconds[seconds.len() - 1] }
+    };
+    Ok(RankPhases {
+        scale: spread(RankPhase::Scale),
+        windows: spread(RankPhase::Windows),
+        to_residues: spread(RankPhase::ToResidues),
+        product: spread(RankPhase::Product),
+        exchange: spread(RankPhase::Exchange),
+        reconstruct: spread(RankPhase::Reconstruct),
+        wait: spread(RankPhase::Wait),
+    })
+}
