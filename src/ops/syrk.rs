@@ -5,10 +5,10 @@
 use crate::context::Context;
 use crate::error::Result;
 use crate::matrix::{Matrix, MatrixView, Op, Uplo};
+use crate::ops::product::call;
 use crate::ops::product::combine::Combination;
 use crate::ops::product::problem::{FaultHook, Problem, Target};
 use crate::ops::product::report::{Outcome, Report};
-use crate::ops::product::run;
 use crate::plan::{Cut, DeviceCut};
 use rug::Float;
 
@@ -60,7 +60,7 @@ pub fn syrk_with<'a>(
     precision_bits: u32,
     options: &SyrkOptions<'_>,
 ) -> Result<Outcome> {
-    run::outcome(ctx, &problem(p.into(), precision_bits, options))
+    call::outcome(ctx, &problem(p.into(), precision_bits, options))
 }
 
 /// [`syrk_with`] into a matrix of the caller, which is replaced where its shape or precision do not fit.
@@ -76,7 +76,7 @@ pub fn syrk_into<'a>(
     options: &SyrkOptions<'_>,
     result: &mut Matrix,
 ) -> Result<Report> {
-    Ok(run::run(ctx, &problem(p.into(), precision_bits, options), Target::Into(result))?.1)
+    Ok(call::run(ctx, &problem(p.into(), precision_bits, options), Target::Into(result))?.1)
 }
 
 /// [`syrk_with`] that shows the product window to `fault` before reconstruction, so that tests can damage it.
@@ -91,7 +91,7 @@ pub fn syrk_with_fault<'a>(
     options: &SyrkOptions<'_>,
     fault: &FaultHook<'_>,
 ) -> Result<Outcome> {
-    run::outcome(ctx, &Problem { fault: Some(fault), ..problem(p.into(), precision_bits, options) })
+    call::outcome(ctx, &Problem { fault: Some(fault), ..problem(p.into(), precision_bits, options) })
 }
 
 /// [`syrk_with`] under a given cut, whatever the memory limit, so that tests can try every one.
@@ -106,7 +106,7 @@ pub fn syrk_with_cut<'a>(
     options: &SyrkOptions<'_>,
     cut: Cut,
 ) -> Result<Outcome> {
-    run::outcome(ctx, &Problem { cut: Some(cut), ..problem(p.into(), precision_bits, options) })
+    call::outcome(ctx, &Problem { cut: Some(cut), ..problem(p.into(), precision_bits, options) })
 }
 
 /// [`syrk_with`] on devices under a given cut, so that tests can try every one.
@@ -121,7 +121,7 @@ pub fn syrk_with_device_cut<'a>(
     options: &SyrkOptions<'_>,
     cut: DeviceCut,
 ) -> Result<Outcome> {
-    run::outcome(ctx, &Problem { device_cut: Some(cut), ..problem(p.into(), precision_bits, options) })
+    call::outcome(ctx, &Problem { device_cut: Some(cut), ..problem(p.into(), precision_bits, options) })
 }
 
 fn problem<'a>(p: MatrixView<'a>, precision_bits: u32, options: &SyrkOptions<'a>) -> Problem<'a> {

@@ -25,6 +25,7 @@ pub use team::{NodeLayout, Team, TeamOptions};
 pub use crate::ops::product::ranks::plan::{
     ClusterPlan, ClusterShape, NodePlan, even_operand_bytes, plan_syrk_cluster,
 };
-pub use crate::ops::product::ranks::report::{ClusterReport, RANK_PHASES, RankPhase, RankPhases, RankSpan, Spread};
+pub use crate::ops::product::ranks::report::{ClusterReport, RankPhases, Spread};
 pub use crate::ops::product::ranks::{DistOptions, DistOutcome, PlanHook, gemm, gemm_rows, syrk};
+pub use crate::ops::product::report::{RANK_PHASES, RankPhase, RankSpan};
 pub use crate::plan::even_share;

@@ -5,10 +5,10 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::math::bound;
 use crate::matrix::{Matrix, MatrixView, Op};
+use crate::ops::product::call;
 use crate::ops::product::combine::Combination;
 use crate::ops::product::plan::{Plan, PlanRequest, plan_request};
 use crate::ops::product::problem::{Inner, Problem, Target};
-use crate::ops::product::run;
 use rug::Float;
 
 /// One product of two views.
@@ -36,7 +36,7 @@ impl BlockProduct<'_> {
         let alpha = self.minuend.map(|_| &minus);
         let combination = Combination::new(alpha, None, self.minuend);
         let problem = Problem::gemm((self.left, Op::NoTranspose), (self.right, Op::NoTranspose), self.precision_bits);
-        run::run(ctx, &Problem { combination, inner: self.inner, ..problem }, Target::Into(result)).map(|_| ())
+        call::run(ctx, &Problem { combination, inner: self.inner, ..problem }, Target::Into(result)).map(|_| ())
     }
 }
 

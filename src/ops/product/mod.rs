@@ -4,6 +4,7 @@
 //! many ranks, `device` on devices. Source: docs/ALGORITHM.md.
 
 pub(crate) mod block;
+pub(crate) mod call;
 pub(crate) mod combine;
 mod convert;
 pub mod device;
@@ -11,7 +12,6 @@ pub(crate) mod direct;
 mod inner_check;
 mod multiply;
 pub(crate) mod plan;
-mod planes;
 pub(crate) mod problem;
 pub(crate) mod ranks;
 mod recover;

@@ -11,6 +11,7 @@ use crate::ops::product::device::{DevicePart, DevicePlan, DeviceRequest};
 use crate::ops::product::direct::{self, ProductSize, Road};
 use crate::ops::product::inner_check::InnerCheck;
 use crate::ops::product::problem::{Bits, Inner, check_precision};
+use crate::ops::product::run::Cutting;
 use crate::plan::{BLOCK, BLOCK_WORDS, Cut, PlanBytes, PlanInput, WindowWords};
 use crate::store::{Buffer, available_bytes};
 use serde::Serialize;
@@ -101,10 +102,8 @@ impl PlanRequest {
 /// A plan with what it takes to run it.
 pub(crate) struct PlannedRun {
     pub engine: Arc<dyn PlaneEngine>,
-    pub cut: Cut,
+    pub cutting: Cutting,
     pub words: WindowWords,
-    /// Panels that the operand window has room for, of the left and of the right operand.
-    pub slot_panels: (usize, usize),
     pub plan: Plan,
 }
 
@@ -220,7 +219,8 @@ pub(crate) fn plan_planes(ctx: &Context, request: &PlanRequest, workers: usize, 
     };
     let plan = describe(ctx, request, &input, &cut);
     let (words, slot_panels) = (input.window_words(&cut), input.slot_panels(&cut));
-    Ok(PlannedRun { cut, plan, words, slot_panels, engine })
+    let cutting = Cutting { cut, chunks: input.chunks(&cut), slot_panels };
+    Ok(PlannedRun { cutting, plan, words, engine })
 }
 
 /// The cut for the context's limit, or for the machine's memory where the whole might not fit it.
@@ -257,7 +257,7 @@ fn describe(ctx: &Context, request: &PlanRequest, input: &PlanInput<'_>, cut: &C
         bands: row_bands.max(col_bands),
         band_columns: (cut.band_panels * BLOCK).min(request.size.rows.max(request.size.cols)),
         chunks: input.chunks(cut),
-        chunk_rows: cut.chunk_rows,
+        chunk_rows: input.contracted.div_ceil(input.chunks(cut)),
         bytes,
         planned_bytes: bytes.total(),
         jobs_per_worker: jobs.per_worker(),

@@ -35,6 +35,15 @@ impl<'a> Operand<'a> {
     }
 }
 
+/// The rows of one operand that a rank holds, as blocks one above the other, and the scale shifts of its columns.
+#[derive(Clone, Copy)]
+pub(crate) struct OperandRows<'a> {
+    /// The rows.
+    pub blocks: &'a [MatrixView<'a>],
+    /// One for each column.
+    pub shifts: &'a [i64],
+}
+
 /// Shown the product window and the words of a plane between products and reconstruction; for fault tests.
 pub type FaultHook<'a> = dyn Fn(&mut [u64], usize) + Sync + 'a;
 

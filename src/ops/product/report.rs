@@ -2,7 +2,9 @@
 
 use crate::matrix::Matrix;
 use crate::ops::product::device::DeviceReport;
+use crate::ops::product::recover::RecoveryTime;
 use serde::Serialize;
+use std::time::{Duration, Instant};
 
 /// Seconds spent in each phase of a product.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
@@ -17,6 +19,21 @@ pub struct Phases {
     pub reconstruct: f64,
     /// Rounding and storing the result.
     pub unscale: f64,
+}
+
+impl Phases {
+    /// The phases of a process by itself; the workers' times say how much of the last step was rounding.
+    pub(crate) fn new(clock: &PhaseClock, recovery: &RecoveryTime) -> Phases {
+        let last = clock.seconds_in(RankPhase::Reconstruct);
+        let share = last / (recovery.reconstruct + recovery.unscale).as_secs_f64().max(1e-9);
+        Phases {
+            scale: clock.seconds_in(RankPhase::Scale),
+            to_residues: clock.seconds_in(RankPhase::ToResidues),
+            product: clock.seconds_in(RankPhase::Product),
+            reconstruct: share * recovery.reconstruct.as_secs_f64(),
+            unscale: share * recovery.unscale.as_secs_f64(),
+        }
+    }
 }
 
 /// The plan and the timings of one call.
@@ -64,4 +81,107 @@ pub struct Outcome {
     pub result: Matrix,
     /// How it was computed.
     pub report: Report,
+}
+
+/// What a rank does at a time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(usize)]
+pub enum RankPhase {
+    /// Norms and scale exponents, the all-reduces included.
+    Scale,
+    /// Opening windows and placing their pages.
+    Windows,
+    /// Scaled integers and their residues.
+    ToResidues,
+    /// Plane products.
+    Product,
+    /// Residues sent to other nodes, received and added.
+    Exchange,
+    /// Residues back to integers, rounded and stored.
+    Reconstruct,
+    /// Waiting for other ranks.
+    Wait,
+}
+
+/// All phases, in the order of their numbers.
+pub const RANK_PHASES: [(RankPhase, &str); 7] = [
+    (RankPhase::Scale, "scale"),
+    (RankPhase::Windows, "windows"),
+    (RankPhase::ToResidues, "to_residues"),
+    (RankPhase::Product, "product"),
+    (RankPhase::Exchange, "exchange"),
+    (RankPhase::Reconstruct, "reconstruct"),
+    (RankPhase::Wait, "wait"),
+];
+
+/// One stretch of work of a rank, in nanoseconds since all ranks began the call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RankSpan {
+    /// What was done.
+    pub phase: RankPhase,
+    /// Its start.
+    pub start_ns: u64,
+    /// Its end.
+    pub end_ns: u64,
+}
+
+/// Keeps the time of one rank.
+pub(crate) struct PhaseClock {
+    epoch: Instant,
+    totals: [f64; RANK_PHASES.len()],
+    /// What was done when; `None` for a process by itself, where nobody asks and nobody waits.
+    spans: Option<Vec<RankSpan>>,
+}
+
+impl PhaseClock {
+    /// A clock that starts now: right after a fence of all ranks, so that their times can be compared.
+    pub fn new() -> PhaseClock {
+        PhaseClock { spans: Some(Vec::new()), ..PhaseClock::alone() }
+    }
+
+    /// The clock of a process by itself.
+    pub fn alone() -> PhaseClock {
+        PhaseClock { epoch: Instant::now(), totals: [0.0; RANK_PHASES.len()], spans: None }
+    }
+
+    /// Runs `work` as `phase`.
+    pub fn time<R>(&mut self, phase: RankPhase, work: impl FnOnce() -> R) -> R {
+        let start = self.epoch.elapsed();
+        let result = work();
+        self.add(phase, start, self.epoch.elapsed());
+        result
+    }
+
+    /// Runs `work`, which waits for other ranks where there are any.
+    pub fn wait<R>(&mut self, work: impl FnOnce() -> R) -> R {
+        if self.spans.is_none() { work() } else { self.time(RankPhase::Wait, work) }
+    }
+
+    fn add(&mut self, phase: RankPhase, start: Duration, end: Duration) {
+        self.totals[phase as usize] += (end - start).as_secs_f64();
+        if let Some(spans) = &mut self.spans {
+            let (start_ns, end_ns) = (start.as_nanos() as u64, end.as_nanos() as u64);
+            spans.push(RankSpan { phase, start_ns, end_ns });
+        }
+    }
+
+    /// Seconds since the start.
+    pub fn seconds(&self) -> f64 {
+        self.epoch.elapsed().as_secs_f64()
+    }
+
+    /// Seconds in each phase, in the order of [`RANK_PHASES`].
+    pub fn totals(&self) -> [f64; RANK_PHASES.len()] {
+        self.totals
+    }
+
+    /// The seconds of `phase`.
+    pub fn seconds_in(&self, phase: RankPhase) -> f64 {
+        self.totals[phase as usize]
+    }
+
+    /// All spans.
+    pub fn into_spans(self) -> Vec<RankSpan> {
+        self.spans.unwrap_or_default()
+    }
 }

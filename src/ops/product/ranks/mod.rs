@@ -1,10 +1,9 @@
 //! Products of matrices whose rows lie on many ranks: the verbs, their options, their contract.
 
-mod exchange;
+pub(crate) mod exchange;
 pub(crate) mod plan;
 pub(crate) mod report;
 mod request;
-mod run;
 pub(crate) mod scale;
 mod shares;
 mod tiles;
@@ -15,7 +14,8 @@ use crate::matrix::{MatrixView, Op, Uplo};
 use crate::ops::distributed::matrix::DistMatrix;
 use crate::ops::distributed::team::Team;
 use crate::ops::product::ranks::plan::ClusterPlan;
-use crate::ops::product::ranks::report::{ClusterReport, RankSpan};
+use crate::ops::product::ranks::report::ClusterReport;
+use crate::ops::product::report::RankSpan;
 use crate::plan::{Cut, RankGrid};
 use request::RankProblem;
 use rug::Float;

@@ -9,6 +9,7 @@ use crate::matrix::{Matrix, Uplo};
 use crate::ops::distributed::matrix::DistMatrix;
 use crate::ops::product::direct::ProductSize;
 use crate::ops::product::problem::{Bits, check_precision};
+use crate::ops::product::run::Cutting;
 use crate::plan::{
     BLOCK, BLOCK_WORDS, BlockGrid, Cut, JobList, NodeShape, PlanBytes, PlanInput, RankGrid, TileId, TileMap,
     WindowWords, even_share,
@@ -134,12 +135,9 @@ pub struct NodePlan {
 /// A plan with what it takes to run it.
 pub(crate) struct PlannedCluster {
     pub engine: Arc<dyn PlaneEngine>,
-    pub cut: Cut,
-    pub chunks: usize,
+    pub cutting: Cutting,
     /// Words of each node's windows and of a worker's scratch.
     pub words: Vec<WindowWords>,
-    /// Panels that the operand window has room for, of the left and of the right operand.
-    pub slot_panels: (usize, usize),
     pub plan: ClusterPlan,
 }
 
@@ -170,7 +168,7 @@ pub(crate) fn plan_cluster(ctx: &Context, request: &ClusterRequest<'_>) -> Resul
     }
     let of_node = |node: &NodeShape| shapes.iter().position(|shape| shape.shape == node).expect("every shape is there");
     let words = request.nodes.iter().map(|node| shape_words[of_node(node)]).collect();
-    Ok(PlannedCluster { engine, cut, chunks, words, slot_panels, plan })
+    Ok(PlannedCluster { engine, cutting: Cutting { cut, chunks, slot_panels }, words, plan })
 }
 
 /// Nodes that are alike.

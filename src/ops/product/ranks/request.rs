@@ -1,19 +1,20 @@
 //! From the call of one rank to a plan that all ranks share: what each rank has is gathered, compared, planned for.
 
+use crate::comm::window::NodeWindow;
 use crate::comm::{Reduction, agree, agreed};
 use crate::context::{Context, WorkspaceNeeds};
 use crate::error::{Error, Result};
 use crate::matrix::{MatrixView, Uplo};
 use crate::ops::distributed::matrix::{DistMatrix, check_tile_size};
-use crate::ops::distributed::team::{NodeLayout, Team};
+use crate::ops::distributed::team::{NodeLayout, Team, Windows};
 use crate::ops::product::combine::Combination;
 use crate::ops::product::direct::ProductSize;
-use crate::ops::product::planes::worker_spaces;
-use crate::ops::product::problem::{Bits, check_precision};
+use crate::ops::product::problem::{Bits, OperandRows, check_precision};
 use crate::ops::product::ranks::plan::{ClusterRequest, PlannedCluster, plan_cluster};
-use crate::ops::product::ranks::report::{ClusterReport, PhaseClock, RankPhase, spread_over_ranks};
-use crate::ops::product::ranks::run::{RankOperand, RankRun, RankState};
+use crate::ops::product::ranks::report::{ClusterReport, spread_over_ranks};
 use crate::ops::product::ranks::{DistOptions, DistOutcome, PlanHook, scale};
+use crate::ops::product::report::{PhaseClock, RankPhase};
+use crate::ops::product::run::{ProductRun, RunState, worker_spaces};
 use crate::plan::{NodeShape, RankGrid, TileMap};
 
 /// A product as one rank calls for it.
@@ -110,8 +111,8 @@ pub(crate) fn run(ctx: &Context, team: &mut Team, problem: &RankProblem<'_>) -> 
     }
     let mut result = agreed(team.world(), made())?;
     let node = layout.node_of[team.rank()];
-    let left = RankOperand { blocks: problem.left, shifts: &left_shifts };
-    let right = problem.right.map(|blocks| RankOperand { blocks, shifts: &right_shifts });
+    let left = OperandRows { blocks: problem.left, shifts: &left_shifts };
+    let right = problem.right.map(|blocks| OperandRows { blocks, shifts: &right_shifts });
     let limited = shared.limited[node];
     let part = Part { problem, planned: &planned, shape: &nodes[node], words: node, left, right, bits, limited };
     part.compute(ctx, team, &mut clock, &mut result)?;
@@ -138,8 +139,8 @@ struct Part<'a> {
     shape: &'a NodeShape,
     /// The node's place in the plan.
     words: usize,
-    left: RankOperand<'a>,
-    right: Option<RankOperand<'a>>,
+    left: OperandRows<'a>,
+    right: Option<OperandRows<'a>>,
     bits: Bits,
     /// Whether some rank of the node has a memory limit.
     limited: bool,
@@ -169,23 +170,25 @@ impl Part<'_> {
             Err(_) => Err(Error::OutOfMemory { bytes: needs.worker_bytes * ctx.threads() as u64 }),
         });
         agree(team.world(), team.in_world(outcome))?;
-        let (world, node, layout, windows) = team.parts();
-        let run = RankRun {
+        let (ranks, Windows { operands, products }) = team.parts();
+        let map = *result.map();
+        let run = ProductRun {
             ctx,
-            world,
-            node,
-            layout,
+            ranks,
             shape: self.shape,
             engine: &*self.planned.engine,
-            planned: self.planned,
+            cutting: self.planned.cutting,
             left: self.left,
             right: self.right,
             // A general product has no triangle to transpose.
             uplo: if self.right.is_some() { Uplo::Lower } else { self.problem.options.uplo },
             bits: self.bits,
             combination: Combination::new(self.problem.options.alpha, None, None),
+            owners: Some(&map),
+            fault: None,
         };
-        run.run(&mut RankState { windows, spaces: spaces?, clock }, result)
+        let (operands, products) = (NodeWindow::Shared(operands), NodeWindow::Shared(products));
+        run.run(&mut RunState { operands, products, spaces: spaces?, clock }, result).map(drop)
     }
 }
 
