@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::matrix::{Matrix, MatrixView, Op};
 use crate::ops::product::call;
-use crate::ops::product::combine::Combination;
+use crate::ops::product::combine::{Addend, Combination};
 use crate::ops::product::problem::{FaultHook, Problem, Target};
 use crate::ops::product::report::{Outcome, Report};
 use crate::plan::{Cut, DeviceCut};
@@ -21,9 +21,9 @@ pub struct GemmOptions<'a> {
     pub op_b: Op,
     /// Operands hold integers and the result is exact, as in [`crate::SyrkOptions::exact_integers`].
     pub exact_integers: bool,
-    /// Factor of the product; `None` is 1.
+    /// Scalar of the product; `None` is 1.
     pub alpha: Option<&'a Float>,
-    /// Factor of `accumulate`; `None` is 1.
+    /// Scalar of `accumulate`; `None` is 1.
     pub beta: Option<&'a Float>,
     /// A matrix to add: the result is `alpha * op(A) op(B) + beta * accumulate`, rounded once.
     pub accumulate: Option<&'a Matrix>,
@@ -46,7 +46,7 @@ pub fn gemm<'a, 'b>(
 ///
 /// Shapes: `op(A)` is `M x K`, `op(B)` is `K x N`, the result and `accumulate` are `M x N`; any of them may be 0.
 /// Accuracy: `|computed - exact| <= 2^(1 - precision_bits) * ||a_i|| * ||b_j||` with the norms of row `i` of `op(A)`
-/// and column `j` of `op(B)`; factors and exact integers as in [`crate::syrk_with`]. The same bits on any number of threads,
+/// and column `j` of `op(B)`; scalars and exact integers as in [`crate::syrk_with`]. The same bits on any number of threads,
 /// memory limit and kernel. Cost: `M * N * K` word products for each prime.
 ///
 /// # Errors
@@ -127,7 +127,8 @@ pub fn gemm_with_cut<'a, 'b>(
 }
 
 fn problem<'a>(a: MatrixView<'a>, b: MatrixView<'a>, precision_bits: u32, options: &GemmOptions<'a>) -> Problem<'a> {
-    let combination = Combination::new(options.alpha, options.beta, options.accumulate.map(Matrix::view));
+    let combination =
+        Combination::new(options.alpha, options.beta, options.accumulate.map(|matrix| Addend::Whole(matrix.view())));
     let exact_integers = options.exact_integers;
     Problem { combination, exact_integers, ..Problem::gemm((a, options.op_a), (b, options.op_b), precision_bits) }
 }

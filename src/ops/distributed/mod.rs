@@ -22,10 +22,9 @@ pub use slices::{CyclicBlock, GridOrder, scatter_rows};
 pub use solve::{DistSolution, solve, trsm};
 pub use team::{NodeLayout, Team, TeamOptions};
 
-pub use crate::ops::product::ranks::plan::{
-    ClusterPlan, ClusterShape, NodePlan, even_operand_bytes, plan_syrk_cluster,
-};
-pub use crate::ops::product::ranks::report::{ClusterReport, RankPhases, Spread};
-pub use crate::ops::product::ranks::{DistOptions, DistOutcome, PlanHook, gemm, gemm_rows, syrk};
+pub use crate::ops::product::plan::{NodePlan, TeamPlan};
+pub use crate::ops::product::ranks::plan::{ClusterShape, even_operand_bytes, plan_syrk_cluster};
+pub use crate::ops::product::ranks::report::{RankPhases, Spread, TeamReport};
+pub use crate::ops::product::ranks::{DistOptions, DistOutcome, Fault, PlanHook, gemm, gemm_rows, syrk};
 pub use crate::ops::product::report::{RANK_PHASES, RankPhase, RankSpan};
 pub use crate::plan::even_share;

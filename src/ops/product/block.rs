@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::math::bound;
 use crate::matrix::{Matrix, MatrixView, Op};
 use crate::ops::product::call;
-use crate::ops::product::combine::Combination;
+use crate::ops::product::combine::{Addend, Combination};
 use crate::ops::product::plan::{Plan, PlanRequest, plan_request};
 use crate::ops::product::problem::{Inner, Problem, Target};
 use rug::Float;
@@ -34,7 +34,7 @@ impl BlockProduct<'_> {
     pub fn run(&self, ctx: &Context, result: &mut Matrix) -> Result<()> {
         let minus = Float::with_val(2, -1);
         let alpha = self.minuend.map(|_| &minus);
-        let combination = Combination::new(alpha, None, self.minuend);
+        let combination = Combination::new(alpha, None, self.minuend.map(Addend::Whole));
         let problem = Problem::gemm((self.left, Op::NoTranspose), (self.right, Op::NoTranspose), self.precision_bits);
         call::run(ctx, &Problem { combination, inner: self.inner, ..problem }, Target::Into(result)).map(|_| ())
     }

@@ -8,7 +8,7 @@ use crate::ops::distributed::team::Ranks;
 use crate::ops::product::device::DeviceRun;
 use crate::ops::product::direct::{self, Road};
 use crate::ops::product::plan::{Plan, PlanRequest, PlannedRun, plan_planes};
-use crate::ops::product::problem::{Bits, Operand, OperandRows, Problem, Target, fits};
+use crate::ops::product::problem::{Bits, IntegerBits, Operand, OperandRows, Problem, Target, fits};
 use crate::ops::product::recover::RecoveryTime;
 use crate::ops::product::report::{Outcome, PhaseClock, Phases, RankPhase, Report};
 use crate::ops::product::run::{ProductRun, RunState, worker_spaces};
@@ -59,7 +59,7 @@ fn run_direct(
     let fill = |result: &mut Matrix| direct::run(ctx, problem, &bits, workspace, result);
     let (made, ()) = with_result(target, problem, bits.result, fill)?;
     let (scale, product) = ((scaled - start).as_secs_f64(), scaled.elapsed().as_secs_f64());
-    Ok((made, make_report(&plan, problem, Phases { scale, product, ..Phases::default() })))
+    Ok((made, Report::new(&plan, problem.precision_bits, Phases { scale, product, ..Phases::default() })))
 }
 
 fn run_planes(
@@ -74,7 +74,7 @@ fn run_planes(
     workspace.trim(ctx, &needs(&planned.plan, problem.inner.held_bytes));
     let fill = |result: &mut Matrix| fill_planes(ctx, (problem, bits), &planned, (workspace, &mut clock), result);
     let (made, recovery) = with_result(target, problem, bits.result, fill)?;
-    let mut report = make_report(&planned.plan, problem, Phases::new(&clock, &recovery));
+    let mut report = Report::new(&planned.plan, problem.precision_bits, Phases::new(&clock, &recovery));
     report.checked = ctx.self_check() || ctx.freivalds();
     Ok((made, report))
 }
@@ -240,7 +240,8 @@ fn scale_operands(ctx: &Context, workers: usize, problem: &Problem<'_>, workspac
 }
 
 fn integer_bits(ctx: &Context, problem: &Problem<'_>, left: i64, right: i64) -> Result<Bits> {
-    Bits::integers(ctx.kernel(), (left, right), &problem.combination, problem.precision_bits)
+    let bits = IntegerBits { left, right, addend: problem.combination.addend_bits() };
+    Bits::integers(ctx.kernel(), bits, &problem.combination, problem.precision_bits)
 }
 
 /// The norm exponents of one operand into `shifts`; returns the largest, at least 0.
@@ -267,24 +268,5 @@ fn needs(plan: &Plan, held_bytes: u64) -> WorkspaceNeeds {
         workers: plan.threads,
         worker_bytes: (bytes.scratch + bytes.integers) / plan.threads.max(1) as u64,
         planned_bytes: plan.planned_bytes.saturating_add(held_bytes),
-    }
-}
-
-fn make_report(plan: &Plan, problem: &Problem<'_>, phases: Phases) -> Report {
-    Report {
-        operation: plan.operation,
-        rows: plan.contracted,
-        cols: plan.cols,
-        precision_bits: problem.precision_bits,
-        working_bits: plan.working_bits,
-        threads: plan.threads,
-        kernel: plan.kernel,
-        primes: plan.primes,
-        batches: plan.batches,
-        bands: plan.bands,
-        chunks: plan.chunks,
-        phases,
-        planned_bytes: plan.planned_bytes,
-        ..Report::default()
     }
 }

@@ -62,9 +62,55 @@ pub struct Plan {
     pub jobs_per_worker: Vec<usize>,
     /// Largest load of a worker over the mean, in blocks.
     pub load_max_over_mean: f64,
+    /// How ranks share the product; `None` in one process. The bytes above are then those of the node that takes most,
+    /// the threads those of all ranks.
+    #[serde(flatten)]
+    pub team: Option<TeamPlan>,
     /// What each device will hold; empty on the CPU. The bytes above are then those of the host.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<DevicePart>,
+}
+
+/// How the ranks of a team share a product.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct TeamPlan {
+    /// Nodes.
+    pub nodes: usize,
+    /// Ranks on all nodes.
+    pub ranks: usize,
+    /// Rows and columns of the grid of ranks that owns the result.
+    pub grid: (usize, usize),
+    /// Rows and columns of a tile of the result.
+    pub tile_size: usize,
+    /// What each kind of node takes.
+    pub per_node: Vec<NodePlan>,
+    /// Bytes of residues that the node which sends most of them sends to others; 0 on one node.
+    pub sent_bytes: u64,
+}
+
+/// What some nodes, which are alike, take.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct NodePlan {
+    /// The nodes.
+    pub count: usize,
+    /// The first of them.
+    pub first_node: usize,
+    /// Ranks of such a node.
+    pub ranks: usize,
+    /// Worker threads of such a node.
+    pub workers: usize,
+    /// Contracted rows on such a node.
+    pub rows: usize,
+    /// Rows of a chunk, at most.
+    pub chunk_rows: usize,
+    /// Kernel calls for one full batch on the largest pair of bands.
+    pub jobs: usize,
+    /// Fewest and most of them that a worker has.
+    pub jobs_per_worker: (usize, usize),
+    /// Bytes of each part, at most.
+    pub bytes: PlanBytes,
+    /// Sum of `bytes`.
+    pub planned_bytes: u64,
 }
 
 /// Shape and bit counts of a product: all that a plan depends on beside the context.
@@ -217,7 +263,7 @@ pub(crate) fn plan_planes(ctx: &Context, request: &PlanRequest, workers: usize, 
         Some(cut) => cut.within(&input.whole()),
         None => choose(ctx, &input, (held_bytes, request.held_bytes))?,
     };
-    let plan = describe(ctx, request, &input, &cut);
+    let plan = describe(ctx, request.operation, (size, &request.bits), &input, &cut);
     let (words, slot_panels) = (input.window_words(&cut), input.slot_panels(&cut));
     let cutting = Cutting { cut, chunks: input.chunks(&cut), slot_panels };
     Ok(PlannedRun { cutting, plan, words, engine })
@@ -238,30 +284,38 @@ fn choose(ctx: &Context, input: &PlanInput<'_>, (window_bytes, other_bytes): (u6
     input.choose(limit_bytes.saturating_sub(other_bytes)).map_err(least)
 }
 
-fn describe(ctx: &Context, request: &PlanRequest, input: &PlanInput<'_>, cut: &Cut) -> Plan {
+/// What `cut` makes of `input`, the windows of one process or of a node.
+pub(crate) fn describe(
+    ctx: &Context,
+    operation: &'static str,
+    (size, bits): (&ProductSize, &Bits),
+    input: &PlanInput<'_>,
+    cut: &Cut,
+) -> Plan {
     let bytes = input.bytes(cut);
     let (row_bands, col_bands) = input.bands(cut);
     let jobs = input.jobs(cut);
     Plan {
-        operation: request.operation,
-        contracted: request.size.contracted,
-        rows: request.size.rows,
-        cols: request.size.cols,
-        precision_bits: request.bits.result,
-        working_bits: request.bits.working,
+        operation,
+        contracted: size.contracted,
+        rows: size.rows,
+        cols: size.cols,
+        precision_bits: bits.result,
+        working_bits: bits.working,
         kernel: ctx.kernel().name(),
         threads: input.workers,
         primes: input.primes,
         batches: input.batches(cut),
         batch_primes: cut.batch_primes,
         bands: row_bands.max(col_bands),
-        band_columns: (cut.band_panels * BLOCK).min(request.size.rows.max(request.size.cols)),
+        band_columns: (cut.band_panels * BLOCK).min(size.rows.max(size.cols)),
         chunks: input.chunks(cut),
         chunk_rows: input.contracted.div_ceil(input.chunks(cut)),
         bytes,
         planned_bytes: bytes.total(),
         jobs_per_worker: jobs.per_worker(),
         load_max_over_mean: jobs.assignment.max_over_mean(),
+        team: None,
         devices: Vec::new(),
     }
 }

@@ -82,6 +82,17 @@ pub(crate) struct Inner {
     pub held_bytes: u64,
 }
 
+/// How large the integers of an exact product are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IntegerBits {
+    /// Norms of the left columns are at most 2 to this power.
+    pub left: i64,
+    /// The same of the right columns.
+    pub right: i64,
+    /// Entries of the matrix added are below 2 to this power.
+    pub addend: u64,
+}
+
 /// The bit counts of a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bits {
@@ -182,13 +193,13 @@ impl<'a> Problem<'a> {
 }
 
 impl Bits {
-    /// Bit counts of an exact product of integer columns with norms of at most `2^left_bits` and `2^right_bits`.
+    /// Bit counts of an exact product of integers of so many bits.
     ///
     /// # Errors
     /// [`Error::Precision`] where the kernel has not enough primes or the result cannot be stored.
     pub fn integers(
         kernel: &dyn PlaneKernel,
-        (left_bits, right_bits): (i64, i64),
+        IntegerBits { left: left_bits, right: right_bits, addend }: IntegerBits,
         combination: &Combination<'_>,
         precision_bits: u32,
     ) -> Result<Bits> {
@@ -201,7 +212,7 @@ impl Bits {
             return Err(Error::Precision { precision_bits: needed as u64, maximum_bits });
         }
         let modulus = bound::modulus_bits(left, right);
-        let result = combination.exact_bits(modulus).max(u64::from(precision_bits));
+        let result = combination.exact_bits(modulus, addend).max(u64::from(precision_bits));
         let result = u32::try_from(result)
             .map_err(|_| Error::Precision { precision_bits: result, maximum_bits: u64::from(u32::MAX) })?;
         Ok(Bits { working: 0, operand: left.max(right), modulus, result })

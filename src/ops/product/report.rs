@@ -2,6 +2,8 @@
 
 use crate::matrix::Matrix;
 use crate::ops::product::device::DeviceReport;
+use crate::ops::product::plan::Plan;
+use crate::ops::product::ranks::report::TeamReport;
 use crate::ops::product::recover::RecoveryTime;
 use serde::Serialize;
 use std::time::{Duration, Instant};
@@ -69,9 +71,35 @@ pub struct Report {
     pub planned_bytes: u64,
     /// Whether a redundant prime or Freivalds' test checked the product.
     pub checked: bool,
+    /// What the ranks of a team did; `None` in one process. The times above are then those of the slowest rank, the bytes
+    /// those of the node that takes most.
+    #[serde(flatten)]
+    pub team: Option<TeamReport>,
     /// What each device did; empty on the CPU.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<DeviceReport>,
+}
+
+impl Report {
+    /// A report of `plan`, for a result that was asked for with `precision_bits`.
+    pub(crate) fn new(plan: &Plan, precision_bits: u32, phases: Phases) -> Report {
+        Report {
+            operation: plan.operation,
+            rows: plan.contracted,
+            cols: plan.cols,
+            precision_bits,
+            working_bits: plan.working_bits,
+            threads: plan.threads,
+            kernel: plan.kernel,
+            primes: plan.primes,
+            batches: plan.batches,
+            bands: plan.bands,
+            chunks: plan.chunks,
+            phases,
+            planned_bytes: plan.planned_bytes,
+            ..Report::default()
+        }
+    }
 }
 
 /// A result with its report.

@@ -2,9 +2,23 @@
 
 use crate::comm::Transport;
 use crate::error::Result;
-use crate::ops::product::ranks::plan::ClusterPlan;
-use crate::ops::product::report::{RANK_PHASES, RankPhase};
+use crate::ops::product::plan::TeamPlan;
+use crate::ops::product::report::{Phases, RANK_PHASES, RankPhase};
 use serde::Serialize;
+
+/// What the ranks of a team tell of one call; the same on all of them.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct TeamReport {
+    /// How they shared it.
+    #[serde(flatten)]
+    pub plan: TeamPlan,
+    /// Seconds of the phases over the ranks.
+    pub rank_phases: RankPhases,
+    /// `heap`, `mpi` or `posix`.
+    pub window: &'static str,
+    /// Bytes of the windows of the node that has most of them.
+    pub window_bytes: u64,
+}
 
 /// Seconds over ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -36,24 +50,17 @@ pub struct RankPhases {
     pub wait: Spread,
 }
 
-/// The plan and the timings of one call on many ranks; the same on all of them.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct ClusterReport {
-    /// How it ran.
-    #[serde(flatten)]
-    pub plan: ClusterPlan,
-    /// Wall-clock seconds of the call, on the slowest rank.
-    pub seconds: f64,
-    /// Seconds of its phases over the ranks.
-    pub phases: RankPhases,
-    /// Worker threads of all ranks.
-    pub threads: usize,
-    /// `heap`, `mpi` or `posix`.
-    pub window: &'static str,
-    /// Bytes of the windows of the node that has most of them.
-    pub window_bytes: u64,
-    /// Whether a redundant prime checked the product.
-    pub checked: bool,
+impl RankPhases {
+    /// The longest of each phase over the ranks; what nodes exchange counts as reconstruction.
+    pub(crate) fn longest(&self) -> Phases {
+        Phases {
+            scale: self.scale.max,
+            to_residues: self.to_residues.max,
+            product: self.product.max,
+            reconstruct: self.exchange.max + self.reconstruct.max,
+            unscale: 0.0,
+        }
+    }
 }
 
 /// Gathers the totals of all ranks. Collective.
