@@ -7,9 +7,12 @@ use crate::math::bound;
 use crate::matrix::{Matrix, MatrixView, Op};
 use crate::ops::product::call;
 use crate::ops::product::combine::{Addend, Combination};
-use crate::ops::product::plan::{Plan, PlanRequest, plan_request};
+use crate::ops::product::path::plan_request;
+use crate::ops::product::plan::{Plan, PlanRequest};
 use crate::ops::product::problem::{Inner, Problem, Target};
 use rug::Float;
+
+pub(crate) use crate::ops::product::size::BlockShape;
 
 /// One product of two views.
 #[derive(Clone, Copy)]
@@ -38,14 +41,6 @@ impl BlockProduct<'_> {
         let problem = Problem::gemm((self.left, Op::NoTranspose), (self.right, Op::NoTranspose), self.precision_bits);
         call::run(ctx, &Problem { combination, inner: self.inner, ..problem }, Target::Into(result)).map(|_| ())
     }
-}
-
-/// The sizes of a product to plan: rows, columns, contracted.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct BlockShape {
-    pub rows: usize,
-    pub cols: usize,
-    pub contracted: usize,
 }
 
 /// The plan of a product of that shape.

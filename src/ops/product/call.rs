@@ -4,15 +4,18 @@ use crate::comm::window::NodeWindow;
 use crate::context::{Context, Workspace, WorkspaceNeeds};
 use crate::error::Result;
 use crate::matrix::{Matrix, Uplo};
-use crate::ops::distributed::team::Ranks;
-use crate::ops::product::device::DeviceRun;
-use crate::ops::product::direct::{self, Road};
+use crate::ops::distribution::team::Ranks;
+use crate::ops::product::clock::{PhaseClock, RankPhase};
+use crate::ops::product::device::{CutCounts, DeviceRun};
+use crate::ops::product::direct;
+use crate::ops::product::path::{Path, choose_path};
 use crate::ops::product::plan::{Plan, PlanRequest, PlannedRun, plan_planes};
 use crate::ops::product::problem::{Bits, IntegerBits, Operand, OperandRows, Problem, Target, fits};
 use crate::ops::product::recover::RecoveryTime;
-use crate::ops::product::report::{Outcome, PhaseClock, Phases, RankPhase, Report};
-use crate::ops::product::run::{ProductRun, RunState, worker_spaces};
+use crate::ops::product::report::{Outcome, Phases, Report};
+use crate::ops::product::run::{ProductRun, RunState};
 use crate::ops::product::scale;
+use crate::ops::product::space::worker_spaces;
 use crate::plan::NodeShape;
 use std::time::Instant;
 
@@ -33,13 +36,13 @@ pub(crate) fn run(ctx: &Context, problem: &Problem<'_>, target: Target<'_>) -> R
     let start = Instant::now();
     problem.check(ctx.kernel())?;
     let mut workspace = ctx.workspace();
-    let (result, mut report) = match direct::choose_road(ctx, &problem.size(), problem.expected_operand_bits()) {
-        Road::Direct => run_direct(ctx, problem, target, &mut workspace)?,
-        Road::Planes(_) if ctx.devices().serve(problem.inner.working_bits) => {
+    let (result, mut report) = match choose_path(ctx, &problem.size(), problem.expected_operand_bits()) {
+        Path::Direct => run_direct(ctx, problem, target, &mut workspace)?,
+        Path::Planes(_) if ctx.devices().serve(problem.inner.working_bits) => {
             run_devices(ctx, problem, target, &mut workspace)?
         }
-        Road::Planes(1) => run_planes((ctx, 1), problem, target, &mut workspace)?,
-        Road::Planes(workers) => ctx.install(|| run_planes((ctx, workers), problem, target, &mut workspace))?,
+        Path::Planes(1) => run_planes((ctx, 1), problem, target, &mut workspace)?,
+        Path::Planes(workers) => ctx.install(|| run_planes((ctx, workers), problem, target, &mut workspace))?,
     };
     report.seconds = start.elapsed().as_secs_f64();
     Ok((result, report))
@@ -134,7 +137,7 @@ fn run_devices(
     let start = Instant::now();
     let fill = |result: &mut Matrix| run.run(plan, workspace, result);
     let (made, (plan, devices)) = with_result(target, problem, bits.result, fill)?;
-    let (batches, bands, chunks) = plan.cuts();
+    let CutCounts { batches, bands, chunks } = plan.cuts();
     let report = Report {
         operation: problem.operation,
         rows: problem.contracted(),

@@ -4,7 +4,8 @@
 use crate::error::{Error, Result};
 use crate::math::float::{FloatRef, Head, bit_length, round_integer};
 use crate::matrix::{MAXIMUM_EXPONENT, MatrixView};
-use crate::ops::distributed::matrix::DistMatrix;
+use crate::ops::distribution::matrix::DistMatrix;
+use crate::ops::product::integers::check_integers;
 use crate::ops::product::sum::{self, ExactEntry};
 use rug::integer::Order;
 use rug::{Float, Integer};
@@ -120,7 +121,7 @@ impl<'a> Combination<'a> {
                 right_cols: addend.shape().1,
             });
         }
-        if exact_integers { addend.try_each(crate::ops::product::scale::check_integers) } else { Ok(()) }
+        if exact_integers { addend.try_each(check_integers) } else { Ok(()) }
     }
 
     /// Refuses scalars that are not finite or, for exact integers, not integers.

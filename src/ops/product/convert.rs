@@ -4,7 +4,7 @@ use crate::drive::{self, Meter};
 use crate::error::Result;
 use crate::kernels::{PanelSource, PlaneEngine};
 use crate::matrix::MatrixView;
-use crate::ops::product::run::Space;
+use crate::ops::product::space::Space;
 use crate::plan::BLOCK;
 use std::ops::Range;
 

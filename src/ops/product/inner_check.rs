@@ -6,12 +6,13 @@
 
 use crate::comm::{Reduction, Transport};
 use crate::context::Context;
+use crate::drive::map_indices;
 use crate::error::{Error, Result};
 use crate::math::check_field::CheckField;
 use crate::matrix::MatrixView;
 use crate::ops::product::combine::Place;
 use crate::ops::product::problem::OperandRows;
-use crate::ops::verify::{fresh_seed, map_indices};
+use crate::ops::seed::fresh_seed;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use std::sync::{Mutex, PoisonError};

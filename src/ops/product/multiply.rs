@@ -3,7 +3,7 @@
 use crate::drive::{self, Meter};
 use crate::error::Result;
 use crate::kernels::{PlaneEngine, PlaneProduct};
-use crate::ops::product::run::Space;
+use crate::ops::product::space::Space;
 use crate::plan::{BlockGrid, Job};
 use std::collections::VecDeque;
 use std::ops::Range;

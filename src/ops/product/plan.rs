@@ -6,12 +6,11 @@ use crate::kernels::{EngineSpec, PlaneEngine};
 use crate::math::bound;
 use crate::math::float::limbs_for;
 use crate::matrix::Matrix;
-use crate::ops::product::block::BlockShape;
-use crate::ops::product::device::{DevicePart, DevicePlan, DeviceRequest};
-use crate::ops::product::direct::{self, ProductSize, Road};
+use crate::ops::product::device::DevicePart;
 use crate::ops::product::inner_check::InnerCheck;
-use crate::ops::product::problem::{Bits, Inner, check_precision};
+use crate::ops::product::problem::{Bits, Inner};
 use crate::ops::product::run::Cutting;
+use crate::ops::product::size::{BlockShape, ProductSize};
 use crate::plan::{BLOCK, BLOCK_WORDS, Cut, PlanBytes, PlanInput, WindowWords};
 use crate::store::{Buffer, available_bytes};
 use serde::Serialize;
@@ -151,86 +150,6 @@ pub(crate) struct PlannedRun {
     pub cutting: Cutting,
     pub words: WindowWords,
     pub plan: Plan,
-}
-
-/// The plan of [`crate::syrk`] for a `rows x cols` operand: bytes of every part, batches, bands, chunks, jobs.
-///
-/// Nothing is computed and no window allocated; the kernel's tables are made and kept in the context.
-///
-/// # Errors
-/// [`Error::Precision`]; [`Error::MemoryLimit`] names the least limit that would do.
-pub fn plan_syrk(ctx: &Context, rows: usize, cols: usize, precision_bits: u32) -> Result<Plan> {
-    plan_shape(ctx, "syrk", (rows, cols, cols), precision_bits)
-}
-
-/// The plan of [`crate::gemm`] for an `rows x contracted` by `contracted x cols` product; see [`plan_syrk`].
-///
-/// # Errors
-/// As [`plan_syrk`].
-pub fn plan_gemm(ctx: &Context, rows: usize, cols: usize, contracted: usize, precision_bits: u32) -> Result<Plan> {
-    plan_shape(ctx, "gemm", (contracted, rows, cols), precision_bits)
-}
-
-fn plan_shape(
-    ctx: &Context,
-    operation: &'static str,
-    (contracted, rows, cols): (usize, usize, usize),
-    precision_bits: u32,
-) -> Result<Plan> {
-    let size = ProductSize { contracted, rows, cols, triangle: operation == "syrk" };
-    check_precision(ctx.kernel(), precision_bits, contracted)?;
-    size.check(precision_bits)?;
-    let request = PlanRequest {
-        operation,
-        size,
-        bits: Bits::scaled(precision_bits, contracted),
-        result_bytes: Matrix::bytes_for(rows, cols, precision_bits),
-        held_bytes: 0,
-        cut: None,
-        on_cpu: false,
-    };
-    plan_request(ctx, &request)
-}
-
-/// The plan of any product.
-///
-/// # Errors
-/// As [`plan_syrk`].
-pub(crate) fn plan_request(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
-    match direct::choose_road(ctx, &request.size, request.bits.operand) {
-        Road::Direct => direct::plan(ctx, request),
-        Road::Planes(_) if !request.on_cpu && ctx.devices().serve(None) => plan_devices(ctx, request),
-        Road::Planes(workers) => Ok(plan_planes(ctx, request, workers, 0)?.plan),
-    }
-}
-
-/// Plans a product on the context's devices.
-fn plan_devices(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
-    let size = request.size;
-    let input_limbs = limbs_for(request.bits.result);
-    let device_request = DeviceRequest { size, upper: false, plain: true, input_limbs, bits: request.bits, cut: None };
-    let planned = DevicePlan::new(ctx, &device_request, None)?;
-    let (batches, bands, chunks) = planned.cuts();
-    let bytes = PlanBytes { result: request.result_bytes, scratch: planned.pinned_bytes, ..PlanBytes::default() };
-    Ok(Plan {
-        operation: request.operation,
-        contracted: size.contracted,
-        rows: size.rows,
-        cols: size.cols,
-        precision_bits: request.bits.result,
-        working_bits: request.bits.working,
-        kernel: planned.kernel(),
-        threads: ctx.threads(),
-        primes: planned.moduli(),
-        batches,
-        bands,
-        chunks,
-        bytes,
-        planned_bytes: bytes.total(),
-        load_max_over_mean: 1.0,
-        devices: planned.describe(),
-        ..Plan::default()
-    })
 }
 
 /// Plans a product on planes; `held_bytes` are those that the context's windows hold already.

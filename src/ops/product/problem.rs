@@ -8,7 +8,7 @@ use crate::kernels::PlaneKernel;
 use crate::math::bound;
 use crate::matrix::{Matrix, MatrixView, Op, Uplo};
 use crate::ops::product::combine::Combination;
-use crate::ops::product::direct::ProductSize;
+use crate::ops::product::size::ProductSize;
 use crate::plan::{Cut, DeviceCut};
 
 /// One operand: its columns are contracted with those of the other.

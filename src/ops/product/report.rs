@@ -1,12 +1,11 @@
 //! What a call tells about itself: the plan it ran, the time of each phase, the memory it took.
 
 use crate::matrix::Matrix;
+use crate::ops::product::clock::{PhaseClock, RankPhase, RankPhases};
 use crate::ops::product::device::DeviceReport;
-use crate::ops::product::plan::Plan;
-use crate::ops::product::ranks::report::TeamReport;
+use crate::ops::product::plan::{Plan, TeamPlan};
 use crate::ops::product::recover::RecoveryTime;
 use serde::Serialize;
-use std::time::{Duration, Instant};
 
 /// Seconds spent in each phase of a product.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
@@ -36,6 +35,31 @@ impl Phases {
             unscale: share * recovery.unscale.as_secs_f64(),
         }
     }
+
+    /// The longest of each phase over the ranks of a team; what nodes exchange counts as reconstruction.
+    pub(crate) fn longest(ranks: &RankPhases) -> Phases {
+        Phases {
+            scale: ranks.scale.max,
+            to_residues: ranks.to_residues.max,
+            product: ranks.product.max,
+            reconstruct: ranks.exchange.max + ranks.reconstruct.max,
+            unscale: 0.0,
+        }
+    }
+}
+
+/// What the ranks of a team tell of one call; the same on all of them.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct TeamReport {
+    /// How they shared it.
+    #[serde(flatten)]
+    pub plan: TeamPlan,
+    /// Seconds of the phases over the ranks.
+    pub rank_phases: RankPhases,
+    /// `heap`, `mpi` or `posix`.
+    pub window: &'static str,
+    /// Bytes of the windows of the node that has most of them.
+    pub window_bytes: u64,
 }
 
 /// The plan and the timings of one call.
@@ -71,8 +95,8 @@ pub struct Report {
     pub planned_bytes: u64,
     /// Whether a redundant prime or Freivalds' test checked the product.
     pub checked: bool,
-    /// What the ranks of a team did; `None` in one process. The times above are then those of the slowest rank, the bytes
-    /// those of the node that takes most.
+    /// What the ranks of a team did; `None` in one process. The times above are then those of the slowest rank, the
+    /// bytes those of the node that takes most.
     #[serde(flatten)]
     pub team: Option<TeamReport>,
     /// What each device did; empty on the CPU.
@@ -109,107 +133,4 @@ pub struct Outcome {
     pub result: Matrix,
     /// How it was computed.
     pub report: Report,
-}
-
-/// What a rank does at a time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(usize)]
-pub enum RankPhase {
-    /// Norms and scale exponents, the all-reduces included.
-    Scale,
-    /// Opening windows and placing their pages.
-    Windows,
-    /// Scaled integers and their residues.
-    ToResidues,
-    /// Plane products.
-    Product,
-    /// Residues sent to other nodes, received and added.
-    Exchange,
-    /// Residues back to integers, rounded and stored.
-    Reconstruct,
-    /// Waiting for other ranks.
-    Wait,
-}
-
-/// All phases, in the order of their numbers.
-pub const RANK_PHASES: [(RankPhase, &str); 7] = [
-    (RankPhase::Scale, "scale"),
-    (RankPhase::Windows, "windows"),
-    (RankPhase::ToResidues, "to_residues"),
-    (RankPhase::Product, "product"),
-    (RankPhase::Exchange, "exchange"),
-    (RankPhase::Reconstruct, "reconstruct"),
-    (RankPhase::Wait, "wait"),
-];
-
-/// One stretch of work of a rank, in nanoseconds since all ranks began the call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RankSpan {
-    /// What was done.
-    pub phase: RankPhase,
-    /// Its start.
-    pub start_ns: u64,
-    /// Its end.
-    pub end_ns: u64,
-}
-
-/// Keeps the time of one rank.
-pub(crate) struct PhaseClock {
-    epoch: Instant,
-    totals: [f64; RANK_PHASES.len()],
-    /// What was done when; `None` for a process by itself, where nobody asks and nobody waits.
-    spans: Option<Vec<RankSpan>>,
-}
-
-impl PhaseClock {
-    /// A clock that starts now: right after a fence of all ranks, so that their times can be compared.
-    pub fn new() -> PhaseClock {
-        PhaseClock { spans: Some(Vec::new()), ..PhaseClock::alone() }
-    }
-
-    /// The clock of a process by itself.
-    pub fn alone() -> PhaseClock {
-        PhaseClock { epoch: Instant::now(), totals: [0.0; RANK_PHASES.len()], spans: None }
-    }
-
-    /// Runs `work` as `phase`.
-    pub fn time<R>(&mut self, phase: RankPhase, work: impl FnOnce() -> R) -> R {
-        let start = self.epoch.elapsed();
-        let result = work();
-        self.add(phase, start, self.epoch.elapsed());
-        result
-    }
-
-    /// Runs `work`, which waits for other ranks where there are any.
-    pub fn wait<R>(&mut self, work: impl FnOnce() -> R) -> R {
-        if self.spans.is_none() { work() } else { self.time(RankPhase::Wait, work) }
-    }
-
-    fn add(&mut self, phase: RankPhase, start: Duration, end: Duration) {
-        self.totals[phase as usize] += (end - start).as_secs_f64();
-        if let Some(spans) = &mut self.spans {
-            let (start_ns, end_ns) = (start.as_nanos() as u64, end.as_nanos() as u64);
-            spans.push(RankSpan { phase, start_ns, end_ns });
-        }
-    }
-
-    /// Seconds since the start.
-    pub fn seconds(&self) -> f64 {
-        self.epoch.elapsed().as_secs_f64()
-    }
-
-    /// Seconds in each phase, in the order of [`RANK_PHASES`].
-    pub fn totals(&self) -> [f64; RANK_PHASES.len()] {
-        self.totals
-    }
-
-    /// The seconds of `phase`.
-    pub fn seconds_in(&self, phase: RankPhase) -> f64 {
-        self.totals[phase as usize]
-    }
-
-    /// All spans.
-    pub fn into_spans(self) -> Vec<RankSpan> {
-        self.spans.unwrap_or_default()
-    }
 }

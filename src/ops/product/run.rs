@@ -1,58 +1,36 @@
 //! The runner of a product on residue planes, on one rank of a team: convert own rows, multiply own jobs, add up over
 //! nodes, reconstruct own entries. One process is a team of one rank.
 //!
-//! For each pair of bands all batches of primes, and within each all chunks of rows. The product window holds all primes
-//! of one pair of bands. The operand window holds one batch of primes of two bands and one chunk; what it holds is
-//! remembered, so that a band that stays is not converted again.
+//! For each pair of bands all batches of primes, and within each all chunks of rows. The product window holds all
+//! primes of one pair of bands. The operand window holds one batch of primes of two bands and one chunk; what it holds
+//! is remembered, so that a band that stays is not converted again.
 //! All ranks of a node go through the same phases; each begins with a fence of the node, at which an error of one rank
 //! becomes that of all. Nodes meet only where residues are exchanged, once for each pair of bands. A rank that is alone
 //! on its node has no fence to wait at, and its windows are plain memory.
 
 use crate::comm::window::{Level, NodeWindow, Partition, Run};
 use crate::comm::{Fence, agree};
-use crate::context::{Context, WorkerSpace};
+use crate::context::Context;
 use crate::drive::Meter;
 use crate::error::Result;
-use crate::kernels::{IntegerBlock, PlaneEngine};
+use crate::kernels::PlaneEngine;
 use crate::math::bound::range_check_bits;
 use crate::matrix::Uplo;
-use crate::ops::distributed::team::Ranks;
+use crate::ops::distribution::team::Ranks;
+use crate::ops::product::clock::{PhaseClock, RankPhase};
 use crate::ops::product::combine::Combination;
 use crate::ops::product::convert::{CONVERT_UNITS, Conversion, Part};
+use crate::ops::product::exchange::Exchange;
 use crate::ops::product::inner_check::InnerCheck;
 use crate::ops::product::multiply::{Multiplication, Task};
 use crate::ops::product::problem::{Bits, FaultHook, OperandRows};
-use crate::ops::product::ranks::exchange::Exchange;
 use crate::ops::product::recover::{RECOVER_UNITS, Recovery, RecoveryTime};
-use crate::ops::product::report::{PhaseClock, RankPhase};
 use crate::ops::product::segments::{Region, ResultEntries};
+use crate::ops::product::space::Space;
 use crate::plan::rank_chunk;
 use crate::plan::{BLOCK, BLOCK_WORDS, BandPair, Cut, JobList, NodeShape, TileMap, band_pairs, pieces, plan_jobs};
 use std::collections::VecDeque;
 use std::ops::Range;
-
-/// What one worker has for itself during a call.
-pub(crate) struct Space<'a> {
-    /// Scratch for the kernel.
-    pub scratch: &'a mut [u64],
-    /// The integers of one block.
-    pub integers: &'a mut IntegerBlock,
-}
-
-/// What each of `workers` has for itself: integers of so many limbs, and so many words of scratch.
-///
-/// # Errors
-/// [`crate::Error::OutOfMemory`].
-pub(crate) fn worker_spaces(workers: &mut [WorkerSpace], limbs: usize, scratch_words: usize) -> Result<Vec<Space<'_>>> {
-    let mut spaces = Vec::with_capacity(workers.len());
-    for WorkerSpace { scratch, integers } in workers {
-        if integers.limbs != limbs {
-            *integers = IntegerBlock::new(limbs);
-        }
-        spaces.push(Space { scratch: scratch.words(scratch_words)?, integers });
-    }
-    Ok(spaces)
-}
 
 /// How a product is cut, the same on all ranks.
 #[derive(Clone, Copy)]

@@ -29,9 +29,9 @@ use crate::ops::product::device::products::{Band, Operands};
 use crate::ops::product::device::recover::Recovery;
 use crate::ops::product::device::stage::Sink;
 use crate::ops::product::device::timer::Timer;
-use crate::ops::product::direct::ProductSize;
 use crate::ops::product::inner_check::InnerCheck;
 use crate::ops::product::problem::{Bits, Operand, OperandRows, Problem};
+use crate::ops::product::size::ProductSize;
 use crate::plan::{DEVICE_ALIGN, DeviceBytes, DeviceCut, DeviceInput, shares};
 use serde::Serialize;
 use std::ops::Range;
@@ -74,6 +74,13 @@ pub(crate) struct DevicePlan {
     parts: Vec<Part>,
     /// Bytes of pinned host memory.
     pub pinned_bytes: u64,
+}
+
+/// Into how many pieces a product is cut.
+pub(crate) struct CutCounts {
+    pub batches: usize,
+    pub bands: usize,
+    pub chunks: usize,
 }
 
 /// One device in a plan, as numbers a user can read.
@@ -171,13 +178,13 @@ impl DevicePlan {
     }
 
     /// Batches, bands and chunks of the device that has most of each.
-    pub fn cuts(&self) -> (usize, usize, usize) {
+    pub fn cuts(&self) -> CutCounts {
         let most = |count: &dyn Fn(&Part) -> usize| self.parts.iter().map(count).max().unwrap_or(1);
-        (
-            most(&|part| part.moduli.len().div_ceil(part.cut.batch_moduli)),
-            most(&|part| part.input.bands(&part.cut).count()),
-            most(&|part| part.input.chunks(&part.cut)),
-        )
+        CutCounts {
+            batches: most(&|part| part.moduli.len().div_ceil(part.cut.batch_moduli)),
+            bands: most(&|part| part.input.bands(&part.cut).count()),
+            chunks: most(&|part| part.input.chunks(&part.cut)),
+        }
     }
 }
 

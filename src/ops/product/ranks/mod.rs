@@ -1,21 +1,19 @@
 //! Products of matrices whose rows lie on many ranks: the verbs, their options, their contract.
 
-pub(crate) mod exchange;
 pub(crate) mod plan;
-pub(crate) mod report;
 mod request;
 pub(crate) mod scale;
-mod shares;
 mod tiles;
 
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::{MatrixView, Op, Uplo};
-use crate::ops::distributed::matrix::DistMatrix;
-use crate::ops::distributed::team::Team;
+use crate::ops::distribution::matrix::DistMatrix;
+use crate::ops::distribution::team::Team;
+use crate::ops::product::clock::RankSpan;
 use crate::ops::product::plan::Plan;
 use crate::ops::product::problem::FaultHook;
-use crate::ops::product::report::{RankSpan, Report};
+use crate::ops::product::report::Report;
 use crate::plan::{Cut, RankGrid};
 use request::RankProblem;
 use rug::Float;
@@ -103,8 +101,8 @@ pub fn syrk(
     request::run(ctx, team, &problem)
 }
 
-/// `C := alpha * A^T B + beta * C0` for matrices whose rows lie on the ranks of `team`, the same rows of both on a rank.
-/// Collective.
+/// `C := alpha * A^T B + beta * C0` for matrices whose rows lie on the ranks of `team`, the same rows of both on a
+/// rank. Collective.
 ///
 /// Shapes: `blocks.0` are this rank's rows of A, `blocks.1` its rows of B; the heights of each pair of blocks agree.
 /// The rest is as in [`syrk`].

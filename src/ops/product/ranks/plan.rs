@@ -6,20 +6,17 @@ use crate::error::{Error, Result};
 use crate::kernels::PlaneEngine;
 use crate::math::float::limbs_for;
 use crate::matrix::{Matrix, Uplo};
-use crate::ops::distributed::matrix::DistMatrix;
-use crate::ops::product::direct::ProductSize;
+use crate::ops::distribution::matrix::DistMatrix;
+use crate::ops::product::exchange::MESSAGE_WORDS;
 use crate::ops::product::inner_check::InnerCheck;
 use crate::ops::product::plan::{NodePlan, Plan, PlannedRun, TeamPlan, describe};
 use crate::ops::product::problem::{Bits, check_precision};
 use crate::ops::product::run::Cutting;
+use crate::ops::product::size::ProductSize;
 use crate::plan::{
     BLOCK, BLOCK_WORDS, BlockGrid, Cut, JobList, NodeShape, PlanInput, RankGrid, TileId, TileMap, even_share,
 };
 use crate::store::Buffer;
-
-/// Words of the largest message between two ranks; each rank has room for one that it sends to each partner of a node
-/// and one that it receives.
-pub(crate) const MESSAGE_WORDS: usize = 1 << 16;
 
 /// Bytes of the lists of one rank that do not grow with anything, beside those that a call in one process has.
 const RANK_BYTES: u64 = 64 << 10;

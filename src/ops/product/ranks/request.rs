@@ -5,18 +5,19 @@ use crate::comm::{Reduction, Transport, agree, agreed};
 use crate::context::{Context, WorkspaceNeeds};
 use crate::error::{Error, Result};
 use crate::matrix::{MatrixView, Uplo};
-use crate::ops::distributed::matrix::{DistMatrix, check_tile_size};
-use crate::ops::distributed::team::{NodeLayout, Team, Windows};
+use crate::ops::distribution::matrix::{DistMatrix, check_tile_size};
+use crate::ops::distribution::team::{NodeLayout, Team, Windows};
+use crate::ops::product::clock::{PhaseClock, RankPhase, spread_over_ranks};
 use crate::ops::product::combine::{Addend, Combination, Place};
-use crate::ops::product::direct::ProductSize;
 use crate::ops::product::plan::PlannedRun;
 use crate::ops::product::problem::{Bits, IntegerBits, OperandRows, check_precision};
 use crate::ops::product::ranks::plan::{ClusterRequest, plan_cluster};
-use crate::ops::product::ranks::report::{TeamReport, spread_over_ranks};
 use crate::ops::product::ranks::{DistOptions, DistOutcome, Fault, PlanHook, scale};
-use crate::ops::product::report::{PhaseClock, RankPhase, Report};
-use crate::ops::product::run::{ProductRun, RunState, worker_spaces};
+use crate::ops::product::report::{Phases, Report, TeamReport};
+use crate::ops::product::run::{ProductRun, RunState};
 use crate::ops::product::segments::in_triangle;
+use crate::ops::product::size::ProductSize;
+use crate::ops::product::space::worker_spaces;
 use crate::ops::product::sum::ExactEntry;
 use crate::plan::{NodeShape, RankGrid, TileMap};
 use std::borrow::Cow;
@@ -395,6 +396,6 @@ fn make_report(
         seconds: f64::from_bits(most[0]),
         checked: ctx.self_check() || ctx.freivalds(),
         team: Some(TeamReport { plan, rank_phases, window: team.window_kind(), window_bytes: most[1] }),
-        ..Report::new(&planned.plan, precision_bits, rank_phases.longest())
+        ..Report::new(&planned.plan, precision_bits, Phases::longest(&rank_phases))
     })
 }

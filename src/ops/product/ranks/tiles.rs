@@ -1,6 +1,6 @@
 //! The tiles of a rank as segments that workers write on their own.
 
-use crate::ops::distributed::matrix::DistMatrix;
+use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::product::segments::{ColumnPiece, Region, ResultEntries, Segment};
 use crate::plan::BLOCK;
 

@@ -4,7 +4,7 @@ use crate::comm::{Transport, agree, agreed};
 use crate::error::{Error, Result};
 use crate::math::float::FloatRef;
 use crate::matrix::Matrix;
-use crate::ops::distributed::place::{Place, receive, send, store, unpack};
+use crate::ops::distribution::place::{Place, receive, send, store, unpack};
 use crate::plan::{BLOCK, TileId, TileMap};
 
 /// A matrix in tiles, 2D block-cyclic over the ranks of a team: one rank's part of it.

@@ -8,12 +8,15 @@ use crate::comm::window::{Level, Partition, Rest, Run, Shares, Walk};
 use crate::comm::{Incoming, Outgoing};
 use crate::error::Result;
 use crate::kernels::PlaneEngine;
-use crate::ops::distributed::team::Ranks;
-use crate::ops::product::ranks::plan::MESSAGE_WORDS;
-use crate::ops::product::ranks::shares::{OwnedBlocks, ShareStream, block_owners};
+use crate::ops::distribution::team::Ranks;
 use crate::ops::product::segments::Region;
+use crate::ops::product::shares::{OwnedBlocks, ShareStream, block_owners};
 use crate::plan::{BLOCK_WORDS, TileMap, pieces};
 use std::ops::Range;
+
+/// Words of the largest message between two ranks; each rank has room for one that it sends to each partner of a node
+/// and one that it receives.
+pub(crate) const MESSAGE_WORDS: usize = 1 << 16;
 
 /// The exchange of one pair of bands.
 pub(crate) struct Exchange<'a> {
