@@ -224,9 +224,10 @@ fn scale_operands(ctx: &Context, workers: usize, problem: &Problem<'_>, workspac
             false => Ok(problem.scaled_bits()),
         };
     }
-    let left = operand_exponents(workers, problem, &problem.left, &mut workspace.left_shifts)?;
+    let walkers = scale::Walkers::alone(ctx, workers);
+    let left = operand_exponents(&walkers, problem, &problem.left, &mut workspace.left_shifts)?;
     let right = match &problem.right {
-        Some(right) => operand_exponents(workers, problem, right, &mut workspace.right_shifts)?,
+        Some(right) => operand_exponents(&walkers, problem, right, &mut workspace.right_shifts)?,
         None => {
             workspace.right_shifts.clear();
             left
@@ -249,17 +250,17 @@ fn integer_bits(ctx: &Context, problem: &Problem<'_>, left: i64, right: i64) -> 
 
 /// The norm exponents of one operand into `shifts`; returns the largest, at least 0.
 fn operand_exponents(
-    workers: usize,
+    walkers: &scale::Walkers<'_>,
     problem: &Problem<'_>,
     operand: &Operand<'_>,
     shifts: &mut Vec<i64>,
 ) -> Result<i64> {
     if problem.exact_integers {
-        scale::check_operand_integers(workers, operand)?;
+        scale::check_operand_integers(walkers.workers, operand)?;
     }
     shifts.clear();
     shifts.resize(operand.view.cols(), 0);
-    scale::norm_exponents(workers, operand, shifts)?;
+    scale::norm_exponents(walkers, &[operand.view], operand.transposed, shifts)?;
     Ok(shifts.iter().copied().max().unwrap_or(0).max(0))
 }
 

@@ -28,11 +28,6 @@ impl<'a> Operand<'a> {
             Op::Transpose => Operand { view: view.transposed(), transposed: true },
         }
     }
-
-    /// Row and column of the caller's matrix for an entry of the view.
-    pub fn caller_index(&self, row: usize, col: usize) -> (usize, usize) {
-        if self.transposed { (col, row) } else { (row, col) }
-    }
 }
 
 /// The rows of one operand that a rank holds, as blocks one above the other, and the scale shifts of its columns.

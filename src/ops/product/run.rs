@@ -198,12 +198,13 @@ impl<'a> ProductRun<'a> {
         (panel, (left + right) * panel)
     }
 
-    /// Which rank writes which words of a slot.
-    fn operand_partition(&self, slot: &Slot<'_>, step: &Step) -> Partition {
+    /// Which rank writes which words of a slot; `parts` are the rows of this rank.
+    fn operand_partition(&self, slot: &Slot<'_>, step: &Step, parts: &[Part<'_>]) -> Partition {
         let ranks = self.shape.ranks();
         let (panel_words, plane_words) = self.operand_words(step.chunk);
         let mut runs = Vec::new();
-        if ranks == 1 {
+        if ranks == 1 && parts.len() == 1 {
+            // A kernel that is given all rows of a panel at once needs no runs of them.
             runs.push(Run { words: 0..panel_words, rank: 0 });
         } else {
             let starts = self.shape.chunk_starts(self.cutting.chunks, step.chunk);
@@ -229,10 +230,10 @@ impl<'a> ProductRun<'a> {
         state: &mut RunState<'_>,
         (meter, outcome): (&Meter<'_>, Result<()>),
     ) -> Result<Result<()>> {
-        let partition = self.operand_partition(&slot, step);
+        let parts = chunk_parts(&slot.operand, self.shape.rows[self.rank()], self.cutting.chunks, step.chunk);
+        let partition = self.operand_partition(&slot, step, &parts);
         let RunState { operands, spaces, clock, .. } = state;
         let shares = clock.wait(|| operands.write(&self.fence(), outcome, &partition))?;
-        let parts = chunk_parts(&slot.operand, self.shape.rows[self.rank()], self.cutting.chunks, step.chunk);
         if parts.is_empty() {
             return Ok(Ok(()));
         }

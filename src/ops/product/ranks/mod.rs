@@ -2,7 +2,6 @@
 
 pub(crate) mod plan;
 mod request;
-pub(crate) mod scale;
 mod tiles;
 
 use crate::context::Context;

@@ -4,17 +4,18 @@ use crate::comm::window::NodeWindow;
 use crate::comm::{Reduction, Transport, agree, agreed};
 use crate::context::{Context, WorkspaceNeeds};
 use crate::error::{Error, Result};
-use crate::matrix::{MatrixView, Uplo};
+use crate::matrix::{MatrixView, Op, Uplo};
 use crate::ops::distribution::matrix::{DistMatrix, check_tile_size};
 use crate::ops::distribution::team::{NodeLayout, Team, Windows};
 use crate::ops::product::clock::{PhaseClock, RankPhase, spread_over_ranks};
 use crate::ops::product::combine::{Addend, Combination, Place};
 use crate::ops::product::plan::PlannedRun;
-use crate::ops::product::problem::{Bits, IntegerBits, OperandRows, check_precision};
+use crate::ops::product::problem::{Bits, IntegerBits, Operand, OperandRows, check_precision};
 use crate::ops::product::ranks::plan::{ClusterRequest, plan_cluster};
-use crate::ops::product::ranks::{DistOptions, DistOutcome, Fault, PlanHook, scale};
+use crate::ops::product::ranks::{DistOptions, DistOutcome, Fault, PlanHook};
 use crate::ops::product::report::{Phases, Report, TeamReport};
 use crate::ops::product::run::{ProductRun, RunState};
+use crate::ops::product::scale;
 use crate::ops::product::segments::in_triangle;
 use crate::ops::product::size::ProductSize;
 use crate::ops::product::space::worker_spaces;
@@ -79,9 +80,8 @@ pub(crate) fn run(ctx: &Context, team: &mut Team, problem: &RankProblem<'_>) -> 
     let mut exponents = [Vec::new(), Vec::new()];
     for ((exponents, blocks), cols) in exponents.iter_mut().zip(operands).zip(shared.cols) {
         if let Some(blocks) = blocks {
-            let exact = problem.options.exact_integers;
-            let found = clock.time(RankPhase::Scale, || scale::norm_exponents(ctx, team.world(), blocks, cols, exact));
-            *exponents = found?;
+            exponents.resize(cols, 0);
+            clock.time(RankPhase::Scale, || problem.norm_exponents(ctx, team.world(), blocks, exponents))?;
         }
     }
     let map = problem.map(team, &shared);
@@ -279,6 +279,22 @@ impl RankProblem<'_> {
     fn size(&self, shared: &Shared) -> ProductSize {
         let [rows, cols] = shared.cols;
         ProductSize { contracted: shared.rows.iter().sum(), rows, cols, triangle: self.right.is_none() }
+    }
+
+    /// The norm exponents of one operand; in exact arithmetic its entries must be integers. Collective.
+    fn norm_exponents(
+        &self,
+        ctx: &Context,
+        world: &dyn Transport,
+        blocks: &[MatrixView<'_>],
+        exponents: &mut [i64],
+    ) -> Result<()> {
+        if self.options.exact_integers {
+            let mut operands = blocks.iter().map(|&block| Operand::new(block, Op::NoTranspose));
+            let check = || operands.try_for_each(|operand| scale::check_operand_integers(ctx.threads(), &operand));
+            agree(world, ctx.install(check))?;
+        }
+        scale::norm_exponents(&scale::Walkers::of_ranks(ctx, world), blocks, false, exponents)
     }
 
     /// `alpha * product + beta * addend`.
