@@ -1,10 +1,10 @@
-//! The first pass over operands: the norm exponent of every column, of one process or over the ranks of a team; in exact
-//! arithmetic the check for integers.
+//! The first pass over operands: the norm exponent of every column, of one process or over the ranks of a team; in
+//! exact arithmetic the check for integers.
 //!
-//! First the largest exponent of each column, then the sum of the squares' bounds, which are integers in a unit that the
-//! largest fixes (`math::scale`). Ranks reduce after each step; a process by itself takes both at once, some columns at a
-//! time. Reads heads alone, in the order they are stored in, whether or not a view is transposed. Promise: the exponents
-//! depend on the entries alone, not on their order, on workers or on ranks.
+//! First the largest exponent of each column, then the sum of the squares' bounds, which are integers in a unit that
+//! the largest fixes (`math::scale`). Ranks reduce after each step; a process by itself takes both at once, some
+//! columns at a time. Reads heads alone, in the order they are stored in, whether or not a view is transposed.
+//! Promise: the exponents depend on the entries alone, not on their order, on workers or on ranks.
 
 use crate::comm::{Reduction, Transport, agree, local};
 use crate::context::Context;
@@ -256,8 +256,8 @@ pub(crate) fn column_heads<'a>(view: &MatrixView<'a>, col: usize) -> impl Iterat
     heads.iter().step_by(view.row_stride().max(1)).map(|&head| Head(head))
 }
 
-/// The error of the first entry beyond what any conversion makes, column by column of the view; `is_transposed` where the
-/// caller passed its transpose.
+/// The error of the first entry beyond what any conversion makes, column by column of the view; `is_transposed` where
+/// the caller passed its transpose.
 fn first_out_of_range(view: MatrixView<'_>, is_transposed: bool) -> Option<Error> {
     for col in 0..view.cols() {
         for row in 0..view.rows() {
