@@ -5,10 +5,10 @@
 use crate::context::Context;
 use crate::error::Result;
 use crate::matrix::{Matrix, MatrixView, Op, Uplo};
-use crate::ops::product::combine::Combination;
+use crate::ops::product::call;
+use crate::ops::product::combine::{Addend, Combination};
 use crate::ops::product::problem::{FaultHook, Problem, Target};
 use crate::ops::product::report::{Outcome, Report};
-use crate::ops::product::run;
 use crate::plan::{Cut, DeviceCut};
 use rug::Float;
 
@@ -21,9 +21,9 @@ pub struct SyrkOptions<'a> {
     pub uplo: Uplo,
     /// `P` holds integers and the result is exact; `precision_bits` is then only a lower bound for the bits stored.
     pub exact_integers: bool,
-    /// Factor of the product; `None` is 1.
+    /// Scalar of the product; `None` is 1.
     pub alpha: Option<&'a Float>,
-    /// Factor of `accumulate`; `None` is 1.
+    /// Scalar of `accumulate`; `None` is 1.
     pub beta: Option<&'a Float>,
     /// A matrix to add: the result is `alpha * P^T P + beta * accumulate`, rounded once.
     pub accumulate: Option<&'a Matrix>,
@@ -42,7 +42,7 @@ pub fn syrk<'a>(ctx: &Context, p: impl Into<MatrixView<'a>>, precision_bits: u32
 /// Shapes: `p` is `K x N` (either may be 0), read only; with [`Op::Transpose`] it is `N x K` and the result is
 /// `P P^T`. The result is `N x N`, zero outside the wanted triangle; `accumulate` must be `N x N`, of which only the
 /// wanted triangle is read.
-/// Accuracy: without factors, `|computed - exact| <= 2^(1 - precision_bits) * ||p_i|| * ||p_j||`; with them, the same
+/// Accuracy: without scalars, `|computed - exact| <= 2^(1 - precision_bits) * ||p_i|| * ||p_j||`; with them, the same
 /// product before its rounding, times alpha, plus beta times C, rounded once. With `exact_integers` the result is
 /// exact, at a precision that holds it.
 /// The bits depend on the operands, the precision and the options alone: not on threads, memory limit or kernel.
@@ -51,7 +51,7 @@ pub fn syrk<'a>(ctx: &Context, p: impl Into<MatrixView<'a>>, precision_bits: u32
 /// # Errors
 /// [`crate::Error::Precision`]; [`crate::Error::ShapeMismatch`] for `accumulate`; [`crate::Error::MemoryLimit`] with
 /// the least limit that would do; [`crate::Error::NotInteger`] with `exact_integers`;
-/// [`crate::Error::InvalidArgument`] for factors that are not finite, or not integers with `exact_integers`;
+/// [`crate::Error::InvalidArgument`] for scalars that are not finite, or not integers with `exact_integers`;
 /// [`crate::Error::ExponentRange`] where an entry of the result leaves the exponent range;
 /// [`crate::Error::SelfCheck`]; [`crate::Error::Cancelled`]; [`crate::Error::OutOfMemory`].
 pub fn syrk_with<'a>(
@@ -60,7 +60,7 @@ pub fn syrk_with<'a>(
     precision_bits: u32,
     options: &SyrkOptions<'_>,
 ) -> Result<Outcome> {
-    run::outcome(ctx, &problem(p.into(), precision_bits, options))
+    call::outcome(ctx, &problem(p.into(), precision_bits, options))
 }
 
 /// [`syrk_with`] into a matrix of the caller, which is replaced where its shape or precision do not fit.
@@ -76,7 +76,7 @@ pub fn syrk_into<'a>(
     options: &SyrkOptions<'_>,
     result: &mut Matrix,
 ) -> Result<Report> {
-    Ok(run::run(ctx, &problem(p.into(), precision_bits, options), Target::Into(result))?.1)
+    Ok(call::run(ctx, &problem(p.into(), precision_bits, options), Target::Into(result))?.1)
 }
 
 /// [`syrk_with`] that shows the product window to `fault` before reconstruction, so that tests can damage it.
@@ -91,7 +91,7 @@ pub fn syrk_with_fault<'a>(
     options: &SyrkOptions<'_>,
     fault: &FaultHook<'_>,
 ) -> Result<Outcome> {
-    run::outcome(ctx, &Problem { fault: Some(fault), ..problem(p.into(), precision_bits, options) })
+    call::outcome(ctx, &Problem { fault: Some(fault), ..problem(p.into(), precision_bits, options) })
 }
 
 /// [`syrk_with`] under a given cut, whatever the memory limit, so that tests can try every one.
@@ -106,7 +106,7 @@ pub fn syrk_with_cut<'a>(
     options: &SyrkOptions<'_>,
     cut: Cut,
 ) -> Result<Outcome> {
-    run::outcome(ctx, &Problem { cut: Some(cut), ..problem(p.into(), precision_bits, options) })
+    call::outcome(ctx, &Problem { cut: Some(cut), ..problem(p.into(), precision_bits, options) })
 }
 
 /// [`syrk_with`] on devices under a given cut, so that tests can try every one.
@@ -121,11 +121,12 @@ pub fn syrk_with_device_cut<'a>(
     options: &SyrkOptions<'_>,
     cut: DeviceCut,
 ) -> Result<Outcome> {
-    run::outcome(ctx, &Problem { device_cut: Some(cut), ..problem(p.into(), precision_bits, options) })
+    call::outcome(ctx, &Problem { device_cut: Some(cut), ..problem(p.into(), precision_bits, options) })
 }
 
 fn problem<'a>(p: MatrixView<'a>, precision_bits: u32, options: &SyrkOptions<'a>) -> Problem<'a> {
-    let combination = Combination::new(options.alpha, options.beta, options.accumulate.map(Matrix::view));
+    let combination =
+        Combination::new(options.alpha, options.beta, options.accumulate.map(|matrix| Addend::Whole(matrix.view())));
     let exact_integers = options.exact_integers;
     Problem { uplo: options.uplo, combination, exact_integers, ..Problem::syrk(p, options.op, precision_bits) }
 }

@@ -12,6 +12,11 @@ pub struct NodeShape {
 }
 
 impl NodeShape {
+    /// The node of a process by itself.
+    pub fn alone(rows: usize, threads: usize) -> NodeShape {
+        NodeShape { rows: vec![rows], threads: vec![threads] }
+    }
+
     /// Ranks of the node.
     pub fn ranks(&self) -> usize {
         self.rows.len()

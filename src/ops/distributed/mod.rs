@@ -7,24 +7,19 @@
 
 mod cholesky;
 mod double;
-pub(crate) mod matrix;
-pub(crate) mod place;
 mod problem;
-mod redistribute;
-mod slices;
 mod solve;
-pub(crate) mod team;
 
 pub use cholesky::{DistCholesky, DistCholeskyOptions, DistCholeskyReport, RankSummary, cholesky, cholesky_with};
 pub use double::{DoubleMatrix, DoubleRankOptions, DoubleRankReport, RankDevices, double_cholesky_ranks};
-pub use matrix::DistMatrix;
-pub use slices::{CyclicBlock, GridOrder, scatter_rows};
 pub use solve::{DistSolution, solve, trsm};
-pub use team::{NodeLayout, Team, TeamOptions};
 
-pub use crate::ops::product::ranks::plan::{
-    ClusterPlan, ClusterShape, NodePlan, even_operand_bytes, plan_syrk_cluster,
-};
-pub use crate::ops::product::ranks::report::{ClusterReport, RANK_PHASES, RankPhase, RankPhases, RankSpan, Spread};
-pub use crate::ops::product::ranks::{DistOptions, DistOutcome, PlanHook, gemm, gemm_rows, syrk};
+pub use crate::ops::distribution::matrix::DistMatrix;
+pub use crate::ops::distribution::slices::{CyclicBlock, GridOrder, scatter_rows};
+pub use crate::ops::distribution::team::{NodeLayout, Team, TeamOptions};
+pub use crate::ops::product::clock::{RANK_PHASES, RankPhase, RankPhases, RankSpan, Spread};
+pub use crate::ops::product::plan::{NodePlan, TeamPlan};
+pub use crate::ops::product::ranks::plan::{ClusterShape, even_operand_bytes, plan_syrk_cluster};
+pub use crate::ops::product::ranks::{DistOptions, DistOutcome, Fault, PlanHook, gemm, gemm_rows, syrk};
+pub use crate::ops::product::report::TeamReport;
 pub use crate::plan::even_share;

@@ -5,11 +5,14 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::math::bound;
 use crate::matrix::{Matrix, MatrixView, Op};
-use crate::ops::product::combine::Combination;
-use crate::ops::product::plan::{Plan, PlanRequest, plan_request};
+use crate::ops::product::call;
+use crate::ops::product::combine::{Addend, Combination};
+use crate::ops::product::path::plan_request;
+use crate::ops::product::plan::{Plan, PlanRequest};
 use crate::ops::product::problem::{Inner, Problem, Target};
-use crate::ops::product::run;
 use rug::Float;
+
+pub(crate) use crate::ops::product::size::BlockShape;
 
 /// One product of two views.
 #[derive(Clone, Copy)]
@@ -34,18 +37,10 @@ impl BlockProduct<'_> {
     pub fn run(&self, ctx: &Context, result: &mut Matrix) -> Result<()> {
         let minus = Float::with_val(2, -1);
         let alpha = self.minuend.map(|_| &minus);
-        let combination = Combination::new(alpha, None, self.minuend);
+        let combination = Combination::new(alpha, None, self.minuend.map(Addend::Whole));
         let problem = Problem::gemm((self.left, Op::NoTranspose), (self.right, Op::NoTranspose), self.precision_bits);
-        run::run(ctx, &Problem { combination, inner: self.inner, ..problem }, Target::Into(result)).map(|_| ())
+        call::run(ctx, &Problem { combination, inner: self.inner, ..problem }, Target::Into(result)).map(|_| ())
     }
-}
-
-/// The sizes of a product to plan: rows, columns, contracted.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct BlockShape {
-    pub rows: usize,
-    pub cols: usize,
-    pub contracted: usize,
 }
 
 /// The plan of a product of that shape.

@@ -1,24 +1,67 @@
-//! The last step of an entry: the exact product, times alpha, plus beta times an entry of the accumulated matrix,
+//! The last step of an entry: the exact product, times alpha, plus beta times an entry of the matrix added,
 //! rounded once.
 
 use crate::error::{Error, Result};
-use crate::math::float::{Head, bit_length, round_integer};
+use crate::math::float::{FloatRef, Head, bit_length, round_integer};
 use crate::matrix::{MAXIMUM_EXPONENT, MatrixView};
+use crate::ops::distribution::matrix::DistMatrix;
+use crate::ops::product::integers::check_integers;
 use crate::ops::product::sum::{self, ExactEntry};
 use rug::integer::Order;
 use rug::{Float, Integer};
 
-/// `alpha * product + beta * accumulate`; absent factors are 1, an absent matrix is 0.
+/// `alpha * product + beta * addend`; absent scalars are 1, an absent matrix is 0.
 #[derive(Clone, Copy)]
 pub(crate) struct Combination<'a> {
-    /// Factor of the product.
+    /// Scalar of the product.
     alpha: Option<&'a Float>,
-    /// Factor of the accumulated matrix.
+    /// Scalar of the matrix added.
     beta: Option<&'a Float>,
     /// The matrix added.
-    accumulate: Option<MatrixView<'a>>,
+    addend: Option<Addend<'a>>,
     /// The least that computes it.
     form: Form,
+}
+
+/// The matrix that a product is added to.
+#[derive(Clone, Copy)]
+pub(crate) enum Addend<'a> {
+    /// All of it.
+    Whole(MatrixView<'a>),
+    /// The tiles of one rank, which asks for entries of these alone.
+    Tiles(&'a DistMatrix),
+}
+
+impl<'a> Addend<'a> {
+    #[inline]
+    fn get(&self, place: Place) -> FloatRef<'a> {
+        match self {
+            Addend::Whole(view) => view.get(place.row, place.col),
+            Addend::Tiles(matrix) => matrix.entry(place.row, place.col),
+        }
+    }
+
+    fn precision_bits(&self) -> u32 {
+        match self {
+            Addend::Whole(view) => view.precision_bits(),
+            Addend::Tiles(matrix) => matrix.precision_bits(),
+        }
+    }
+
+    fn shape(&self) -> (usize, usize) {
+        match self {
+            Addend::Whole(view) => (view.rows(), view.cols()),
+            Addend::Tiles(matrix) => (matrix.map().rows, matrix.map().cols),
+        }
+    }
+
+    /// What is held here, as views.
+    fn try_each(&self, mut visit: impl FnMut(MatrixView<'a>) -> Result<()>) -> Result<()> {
+        match self {
+            Addend::Whole(view) => visit(*view),
+            Addend::Tiles(matrix) => matrix.tiles().iter().try_for_each(|(_, tile)| visit(tile.view())),
+        }
+    }
 }
 
 /// What a combination comes down to.
@@ -28,7 +71,7 @@ enum Form {
     Plain,
     /// The product and the matrix, either with the other sign.
     Sum { negate_product: bool, negate_added: bool },
-    /// Factors other than 1 and -1.
+    /// Scalars other than 1 and -1.
     General,
 }
 
@@ -42,18 +85,18 @@ pub(crate) struct Place {
 }
 
 impl<'a> Combination<'a> {
-    /// `alpha * product + beta * accumulate`.
-    pub fn new(alpha: Option<&'a Float>, beta: Option<&'a Float>, accumulate: Option<MatrixView<'a>>) -> Self {
-        let is = |factor: Option<&Float>, value: i32| factor.map_or(value == 1, |factor| *factor == value);
-        let is_sign = |factor| is(factor, 1) || is(factor, -1);
-        let form = match accumulate {
+    /// `alpha * product + beta * addend`.
+    pub fn new(alpha: Option<&'a Float>, beta: Option<&'a Float>, addend: Option<Addend<'a>>) -> Self {
+        let is = |scalar: Option<&Float>, value: i32| scalar.map_or(value == 1, |scalar| *scalar == value);
+        let is_sign = |scalar| is(scalar, 1) || is(scalar, -1);
+        let form = match addend {
             None if is(alpha, 1) => Form::Plain,
             Some(_) if is_sign(alpha) && is_sign(beta) => {
                 Form::Sum { negate_product: is(alpha, -1), negate_added: is(beta, -1) }
             }
             _ => Form::General,
         };
-        Combination { alpha, beta, accumulate, form }
+        Combination { alpha, beta, addend, form }
     }
 
     /// Whether the result is the product itself.
@@ -61,44 +104,65 @@ impl<'a> Combination<'a> {
         self.form == Form::Plain
     }
 
-    /// Refuses an accumulated matrix of another shape, factors that are not finite, and, for exact integers, factors
-    /// and entries that are not integers.
+    /// Refuses an added matrix of another shape, scalars that are not finite, and, for exact integers, scalars and
+    /// entries that are not integers.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`], [`Error::ShapeMismatch`], [`Error::NotInteger`].
     pub fn check(&self, (rows, cols): (usize, usize), exact_integers: bool) -> Result<()> {
-        for (name, factor) in [("alpha", self.alpha), ("beta", self.beta)] {
-            let Some(factor) = factor else { continue };
-            if !factor.is_finite() {
-                return Err(Error::InvalidArgument(format!("{name} is {factor}: it must be finite")));
-            }
-            if exact_integers && !factor.is_integer() {
-                return Err(Error::InvalidArgument(format!("{name} is not an integer, as exact integers need")));
-            }
-        }
-        let Some(matrix) = self.accumulate else { return Ok(()) };
-        if (matrix.rows(), matrix.cols()) != (rows, cols) {
+        self.check_scalars(exact_integers)?;
+        let Some(addend) = self.addend else { return Ok(()) };
+        if addend.shape() != (rows, cols) {
             return Err(Error::ShapeMismatch {
                 operation: "accumulate",
                 left_rows: rows,
                 left_cols: cols,
-                right_rows: matrix.rows(),
-                right_cols: matrix.cols(),
+                right_rows: addend.shape().0,
+                right_cols: addend.shape().1,
             });
         }
-        if exact_integers {
-            crate::ops::product::scale::check_integers(matrix)?;
+        if exact_integers { addend.try_each(check_integers) } else { Ok(()) }
+    }
+
+    /// Refuses scalars that are not finite or, for exact integers, not integers.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`].
+    pub fn check_scalars(&self, exact_integers: bool) -> Result<()> {
+        for (name, scalar) in [("alpha", self.alpha), ("beta", self.beta)] {
+            let Some(scalar) = scalar else { continue };
+            if !scalar.is_finite() {
+                return Err(Error::InvalidArgument(format!("{name} is {scalar}: it must be finite")));
+            }
+            if exact_integers && !scalar.is_integer() {
+                return Err(Error::InvalidArgument(format!("{name} is not an integer, as exact integers need")));
+            }
         }
         Ok(())
     }
 
-    /// Bits that hold `alpha * q + beta * c` exactly, for integers `|q| < 2^product_bits`.
-    pub fn exact_bits(&self, product_bits: u32) -> u64 {
-        let bits = |factor: Option<&Float>| {
-            factor.map_or(0, |value| value.get_exp().map_or(0, |exponent| exponent.max(0) as u64))
+    /// Bits of the largest integer among the entries added that are held here.
+    pub fn addend_bits(&self) -> u64 {
+        let mut largest = 0;
+        let each = |view: MatrixView<'_>| {
+            let heads = (0..view.cols()).flat_map(|col| (0..view.rows()).map(move |row| view.get(row, col).head));
+            largest = heads.fold(largest, |largest, head| head.exponent().max(0).max(largest));
+            Ok(())
+        };
+        self.addend.map_or(Ok(()), |addend| addend.try_each(each)).expect("no visit fails");
+        largest as u64
+    }
+
+    /// Bits that hold `alpha * q + beta * c` exactly, for integers `|q| < 2^product_bits` and `|c| < 2^addend_bits`.
+    pub fn exact_bits(&self, product_bits: u32, addend_bits: u64) -> u64 {
+        let bits = |scalar: Option<&Float>| {
+            scalar.map_or(0, |value| value.get_exp().map_or(0, |exponent| exponent.max(0) as u64))
         };
         let product = u64::from(product_bits) + bits(self.alpha);
-        let Some(matrix) = self.accumulate else { return product };
-        let column = |col| (0..matrix.rows()).map(move |row| matrix.get(row, col).head.exponent().max(0) as u64);
-        let largest = (0..matrix.cols()).flat_map(column).max().unwrap_or(0);
-        product.max(largest + bits(self.beta)) + 1
+        if self.addend.is_none() {
+            return product;
+        }
+        product.max(addend_bits + bits(self.beta)) + 1
     }
 
     /// Rounds one entry of the result to `precision_bits` into `limbs`.
@@ -111,7 +175,7 @@ impl<'a> Combination<'a> {
             Form::Plain => round_integer(exact.negative, exact.magnitude, exact.exponent, precision_bits, limbs),
             Form::Sum { negate_product, negate_added } => {
                 let product = ExactEntry { negative: exact.negative != negate_product, ..exact };
-                let added = self.accumulate.map_or(ExactEntry::ZERO, |matrix| matrix.get(place.row, place.col).into());
+                let added = self.addend.map_or(ExactEntry::ZERO, |addend| addend.get(place).into());
                 let added = ExactEntry { negative: added.negative != negate_added, ..added };
                 match sum::round_sum(&product, &added, precision_bits, limbs) {
                     Some(head) => head,
@@ -130,9 +194,8 @@ impl<'a> Combination<'a> {
     fn combine(&self, exact: ExactEntry<'_>, place: Place, precision_bits: u32, limbs: &mut [u64]) -> Result<Head> {
         let one = Float::with_val(2, 1);
         let zero = Float::new(2);
-        let [alpha, beta] = [self.alpha, self.beta].map(|factor| Normalized::new(factor.unwrap_or(&one)));
-        let added =
-            self.accumulate.map_or(zero, |matrix| matrix.get(place.row, place.col).to_float(matrix.precision_bits()));
+        let [alpha, beta] = [self.alpha, self.beta].map(|scalar| Normalized::new(scalar.unwrap_or(&one)));
+        let added = self.addend.map_or(zero, |addend| addend.get(place).to_float(addend.precision_bits()));
         let (mut product, mut added) = (Normalized::exact(exact), Normalized::new(&added));
         let left = alpha.exponent + product.exponent;
         let right = beta.exponent + added.exponent;

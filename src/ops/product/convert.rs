@@ -4,7 +4,7 @@ use crate::drive::{self, Meter};
 use crate::error::Result;
 use crate::kernels::{PanelSource, PlaneEngine};
 use crate::matrix::MatrixView;
-use crate::ops::product::planes::Space;
+use crate::ops::product::space::Space;
 use crate::plan::BLOCK;
 use std::ops::Range;
 
@@ -42,18 +42,6 @@ struct Local<'s, 'w> {
     runs: Vec<&'w mut [u64]>,
     /// The pieces of `runs` for one of several parts.
     pieces: Vec<&'w mut [u64]>,
-}
-
-/// The panels of one operand in a window with planes of `plane_words` words, as one walk for each prime.
-pub(crate) fn whole_panels<'w>(
-    window: &'w mut [u64],
-    plane_words: usize,
-    panels: Range<usize>,
-    panel_words: usize,
-) -> Vec<impl Iterator<Item = &'w mut [u64]> + Send + use<'w>> {
-    let words = panels.start * panel_words..panels.end * panel_words;
-    let planes = window.chunks_exact_mut(plane_words);
-    planes.map(|plane| plane[words.clone()].chunks_exact_mut(panel_words)).collect()
 }
 
 impl<'a> Conversion<'a> {

@@ -5,7 +5,7 @@
 
 use crate::context::{Context, Workspace};
 use crate::drive::Meter;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::kernels::limbs;
 use crate::math::float::{limbs_for, round_shifted};
 use crate::matrix::{Matrix, MatrixView};
@@ -13,6 +13,7 @@ use crate::ops::product::combine::Place;
 use crate::ops::product::plan::{Plan, PlanRequest};
 use crate::ops::product::problem::{Bits, Problem};
 use crate::ops::product::segments::in_triangle;
+use crate::ops::product::size::ProductSize;
 use crate::ops::product::sum::ExactEntry;
 use crate::plan::PlanBytes;
 use crate::store::Buffer;
@@ -20,99 +21,6 @@ use std::ops::Range;
 
 /// The kernel name in reports of this path.
 pub(crate) const NAME: &str = "direct";
-
-/// Below this estimate a product on planes stays on the calling thread: handing work over costs more than it saves.
-const ONE_WORKER_NANOSECONDS: f64 = 200_000.0;
-
-/// The road a product takes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Road {
-    /// Sums of products on limbs.
-    Direct,
-    /// Residue planes on so many workers.
-    Planes(usize),
-}
-
-/// Chooses the direct path where the model of its time is below that of the planes.
-///
-/// `operand_bits` need only be about right. A forced kernel and the self-check, which needs a redundant prime, keep
-/// the planes, unless there is nothing to multiply; a forced kernel also keeps all threads.
-pub(crate) fn choose_road(ctx: &Context, size: &ProductSize, operand_bits: u32) -> Road {
-    if size.is_empty() {
-        return Road::Direct;
-    }
-    if ctx.forced_kernel().is_some() || ctx.devices().family.is_some() {
-        return Road::Planes(ctx.threads());
-    }
-    // Two planes of the narrower primes do the work of one, and small matrix products have their own overhead.
-    let slowdown = if ctx.kernel().family() == "ifma52" { 1.0 } else { 2.5 };
-    let planes = slowdown * size.plane_nanoseconds(operand_bits);
-    if !ctx.self_check() && !ctx.freivalds() && size.direct_nanoseconds(operand_bits) < planes {
-        return Road::Direct;
-    }
-    Road::Planes(if planes < ONE_WORKER_NANOSECONDS { 1 } else { ctx.threads() })
-}
-
-/// The three sizes of a product and whether one triangle of it is wanted.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ProductSize {
-    pub contracted: usize,
-    pub rows: usize,
-    pub cols: usize,
-    pub triangle: bool,
-}
-
-impl ProductSize {
-    /// Whether there is nothing to multiply.
-    pub fn is_empty(&self) -> bool {
-        self.contracted == 0 || self.rows == 0 || self.cols == 0
-    }
-
-    /// Refuses sizes whose planes could not be addressed by any plan, so that no later arithmetic overflows.
-    ///
-    /// # Errors
-    /// [`Error::DimensionOverflow`] with the shape of the result.
-    pub fn check(&self, precision_bits: u32) -> Result<()> {
-        let overflow = Error::DimensionOverflow { rows: self.rows, cols: self.cols, precision_bits };
-        let [contracted, rows, cols] = [self.contracted, self.rows, self.cols].map(|size| size as u128 + 64);
-        // Bytes of a plane are at most these times 8, and there are fewer planes than bits of precision and 64.
-        let bits = u128::from(precision_bits) + 64;
-        let most = [contracted, rows, cols].iter().copied().max().unwrap_or(0);
-        let fits = most < 1 << 40 && (contracted * (rows + cols)).max(rows * cols) * 8 * bits < 1 << 62;
-        if self.is_empty() || fits { Ok(()) } else { Err(overflow) }
-    }
-
-    /// Columns of the operands that are converted.
-    fn operand_columns(&self) -> usize {
-        if self.triangle { self.cols } else { self.rows + self.cols }
-    }
-
-    /// Entries of the result that are computed.
-    fn entries(&self) -> f64 {
-        let (rows, cols) = (self.rows as f64, self.cols as f64);
-        if self.triangle { cols * (cols + 1.0) / 2.0 } else { rows * cols }
-    }
-
-    /// Estimate for this path, fitted to measurements from 64 to 4000 bits.
-    fn direct_nanoseconds(&self, operand_bits: u32) -> f64 {
-        let limbs = limbs_for(operand_bits + 1) as f64;
-        // Schoolbook products, then Karatsuba's.
-        let product = 3.0 + if limbs <= 20.0 { 0.9 * limbs * limbs } else { 360.0 * (limbs / 20.0).powf(1.58) };
-        let convert = (self.contracted * self.operand_columns()) as f64 * (15.0 + 2.0 * limbs);
-        convert + self.entries() * (30.0 + 5.0 * limbs + self.contracted as f64 * product)
-    }
-
-    /// Estimate for the planes of a kernel with 52-bit primes on one worker, columns padded to blocks of 8.
-    fn plane_nanoseconds(&self, operand_bits: u32) -> f64 {
-        let primes = f64::from(operand_bits) / 26.0 + 1.0;
-        let (rows, cols) = (self.rows.next_multiple_of(8) as f64, self.cols.next_multiple_of(8) as f64);
-        let entries = if self.triangle { cols * (cols + 8.0) / 2.0 } else { rows * cols };
-        let converted = self.contracted as f64 * if self.triangle { cols } else { rows + cols };
-        let products = self.contracted as f64 * 0.06;
-        let fixed = 1500.0 + 200.0 * primes;
-        fixed + primes * (converted * (0.4 + 0.018 * primes) + entries * (1.0 + 0.04 * primes + products))
-    }
-}
 
 /// The layout of the scaled operands: for each entry a sign word and `width` limbs, column by column.
 #[derive(Clone, Copy)]

@@ -4,13 +4,15 @@
 //! random vector modulo one random 61-bit prime. The operands are scaled anew, without the kernels' code, so the test
 //! covers conversions, products and reconstruction. Source: docs/ALGORITHM.md, "Range check".
 
+use crate::comm::{Reduction, Transport};
 use crate::context::Context;
+use crate::drive::map_indices;
 use crate::error::{Error, Result};
 use crate::math::check_field::CheckField;
 use crate::matrix::MatrixView;
 use crate::ops::product::combine::Place;
-use crate::ops::product::problem::Problem;
-use crate::ops::verify::{fresh_seed, map_indices};
+use crate::ops::product::problem::OperandRows;
+use crate::ops::seed::fresh_seed;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use std::sync::{Mutex, PoisonError};
@@ -30,28 +32,45 @@ pub(crate) struct InnerCheck {
 pub(crate) struct RowSums(Vec<u64>);
 
 impl InnerCheck {
-    /// Draws the vector and multiplies it by the scaled operands.
+    /// Draws the vector and multiplies it by the scaled operands, of which every rank of `world` has some rows.
+    /// Collective.
     ///
     /// Cost: every entry of the operands is read twice, on the context's threads.
-    pub fn new(ctx: &Context, problem: &Problem<'_>, left_shifts: &[i64], right_shifts: &[i64]) -> InnerCheck {
-        let seed = fresh_seed();
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    ///
+    /// # Errors
+    /// [`Error::Transport`].
+    pub fn new(
+        ctx: &Context,
+        world: &dyn Transport,
+        left: OperandRows<'_>,
+        right: Option<OperandRows<'_>>,
+    ) -> Result<InnerCheck> {
+        let mut seed = [fresh_seed()];
+        world.broadcast(0, &mut seed)?;
+        let mut rng = ChaCha8Rng::seed_from_u64(seed[0]);
         let field = CheckField::random(&mut rng);
-        let (left, right) = (problem.left.view, problem.right_operand().view);
-        let vector = (0..right.cols()).map(|_| field.draw(&mut rng)).collect::<Vec<_>>();
-        let entry = |view: MatrixView<'_>, row, col, shifts: &[i64]| field.scaled(view.get(row, col), shifts[col]);
-        let image = map_indices(ctx, right.rows(), |row| {
+        let symmetric = right.is_none();
+        let right = right.unwrap_or(left);
+        let vector = right.shifts.iter().map(|_| field.draw(&mut rng)).collect::<Vec<_>>();
+        let entry = |view: &MatrixView<'_>, row, col, shifts: &[i64]| field.scaled(view.get(row, col), shifts[col]);
+        let image_of = |view: &MatrixView<'_>| {
+            map_indices(ctx, view.rows(), |row| {
+                let mut sum = field.product_sum();
+                vector.iter().enumerate().for_each(|(col, &v)| sum.add(entry(view, row, col, right.shifts), v));
+                sum.residue()
+            })
+        };
+        let images = right.blocks.iter().map(image_of).collect::<Vec<_>>();
+        let mut wanted = map_indices(ctx, left.shifts.len(), |col| {
             let mut sum = field.product_sum();
-            vector.iter().enumerate().for_each(|(col, &v)| sum.add(entry(right, row, col, right_shifts), v));
+            for (view, image) in left.blocks.iter().zip(&images) {
+                image.iter().enumerate().for_each(|(row, &v)| sum.add(entry(view, row, col, left.shifts), v));
+            }
             sum.residue()
         });
-        let wanted = map_indices(ctx, left.cols(), |col| {
-            let mut sum = field.product_sum();
-            image.iter().enumerate().for_each(|(row, &v)| sum.add(entry(left, row, col, left_shifts), v));
-            sum.residue()
-        });
+        sum_over_ranks(world, &field, &mut wanted)?;
         let found = Mutex::new(vec![0; wanted.len()]);
-        InnerCheck { field, seed, vector, wanted, symmetric: problem.triangle(), found }
+        Ok(InnerCheck { field, seed: seed[0], vector, wanted, symmetric, found })
     }
 
     /// Bytes that the check takes beside the product, for a `rows x cols` result.
@@ -86,12 +105,13 @@ impl InnerCheck {
         found.iter_mut().zip(sums.0).for_each(|(total, sum)| *total = self.field.add(*total, sum));
     }
 
-    /// The verdict, once all entries were added.
+    /// The verdict, once all ranks of `world` have added all their entries. Collective.
     ///
     /// # Errors
-    /// [`Error::Verification`] names the first wrong row, the prime and the seed.
-    pub fn finish(self) -> Result<()> {
-        let found = self.found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    /// [`Error::Verification`] names the first wrong row, the prime and the seed; [`Error::Transport`].
+    pub fn finish(self, world: &dyn Transport) -> Result<()> {
+        let mut found = self.found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        sum_over_ranks(world, &self.field, &mut found)?;
         match self.wanted.iter().zip(&found).position(|(want, got)| want != got) {
             None => Ok(()),
             Some(row) => Err(Error::Verification(format!(
@@ -101,4 +121,17 @@ impl InnerCheck {
             ))),
         }
     }
+}
+
+/// Each residue becomes the sum of those that all ranks have, in two halves that cannot overflow. Collective.
+fn sum_over_ranks(world: &dyn Transport, field: &CheckField, residues: &mut [u64]) -> Result<()> {
+    if world.size() == 1 {
+        return Ok(());
+    }
+    let mut halves = residues.iter().map(|&residue| [residue & u64::from(u32::MAX), residue >> 32]).collect::<Vec<_>>();
+    world.all_reduce(Reduction::Sum, halves.as_flattened_mut())?;
+    for (residue, [low, high]) in residues.iter_mut().zip(halves) {
+        *residue = field.add(low % field.prime(), field.multiply(high % field.prime(), 1 << 32));
+    }
+    Ok(())
 }

@@ -4,14 +4,18 @@
 //! many ranks, `device` on devices. Source: docs/ALGORITHM.md.
 
 pub(crate) mod block;
+pub(crate) mod call;
+pub(crate) mod clock;
 pub(crate) mod combine;
 mod convert;
 pub mod device;
-pub(crate) mod direct;
+mod direct;
+mod exchange;
 mod inner_check;
+mod integers;
 mod multiply;
+pub(crate) mod path;
 pub(crate) mod plan;
-mod planes;
 pub(crate) mod problem;
 pub(crate) mod ranks;
 mod recover;
@@ -19,4 +23,7 @@ pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod scale;
 pub(crate) mod segments;
+mod shares;
+mod size;
+mod space;
 pub(crate) mod sum;

@@ -3,8 +3,8 @@
 use crate::drive::{self, Meter};
 use crate::error::Result;
 use crate::kernels::{PlaneEngine, PlaneProduct};
-use crate::ops::product::planes::Space;
-use crate::plan::{BLOCK_WORDS, BlockGrid, Job, JobList};
+use crate::ops::product::space::Space;
+use crate::plan::{BlockGrid, Job};
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -36,24 +36,6 @@ pub(crate) struct Task<'w> {
     pub job: Job,
     /// The words of its blocks.
     pub words: &'w mut [u64],
-}
-
-/// The tasks of each worker where one process does all jobs on the product window of all primes.
-pub(crate) fn queues<'w>(
-    list: JobList,
-    workers: usize,
-    mut products: &'w mut [u64],
-    plane_words: usize,
-    first_prime: usize,
-) -> Vec<VecDeque<Task<'w>>> {
-    let mut queues = (0..workers).map(|_| VecDeque::new()).collect::<Vec<_>>();
-    products = &mut products[first_prime * plane_words..];
-    for (job, &worker) in list.jobs.into_iter().zip(&list.assignment.worker) {
-        let (words, after) = products.split_at_mut(job.blocks.len() * BLOCK_WORDS);
-        products = after;
-        queues[worker].push_back(Task { job, words });
-    }
-    queues
 }
 
 impl Multiplication<'_> {

@@ -6,11 +6,11 @@ use crate::kernels::{EngineSpec, PlaneEngine};
 use crate::math::bound;
 use crate::math::float::limbs_for;
 use crate::matrix::Matrix;
-use crate::ops::product::block::BlockShape;
-use crate::ops::product::device::{DevicePart, DevicePlan, DeviceRequest};
-use crate::ops::product::direct::{self, ProductSize, Road};
+use crate::ops::product::device::DevicePart;
 use crate::ops::product::inner_check::InnerCheck;
-use crate::ops::product::problem::{Bits, Inner, check_precision};
+use crate::ops::product::problem::{Bits, Inner};
+use crate::ops::product::run::Cutting;
+use crate::ops::product::size::{BlockShape, ProductSize};
 use crate::plan::{BLOCK, BLOCK_WORDS, Cut, PlanBytes, PlanInput, WindowWords};
 use crate::store::{Buffer, available_bytes};
 use serde::Serialize;
@@ -61,9 +61,55 @@ pub struct Plan {
     pub jobs_per_worker: Vec<usize>,
     /// Largest load of a worker over the mean, in blocks.
     pub load_max_over_mean: f64,
+    /// How ranks share the product; `None` in one process. The bytes above are then those of the node that takes most,
+    /// the threads those of all ranks.
+    #[serde(flatten)]
+    pub team: Option<TeamPlan>,
     /// What each device will hold; empty on the CPU. The bytes above are then those of the host.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<DevicePart>,
+}
+
+/// How the ranks of a team share a product.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct TeamPlan {
+    /// Nodes.
+    pub nodes: usize,
+    /// Ranks on all nodes.
+    pub ranks: usize,
+    /// Rows and columns of the grid of ranks that owns the result.
+    pub grid: (usize, usize),
+    /// Rows and columns of a tile of the result.
+    pub tile_size: usize,
+    /// What each kind of node takes.
+    pub per_node: Vec<NodePlan>,
+    /// Bytes of residues that the node which sends most of them sends to others; 0 on one node.
+    pub sent_bytes: u64,
+}
+
+/// What some nodes, which are alike, take.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct NodePlan {
+    /// The nodes.
+    pub count: usize,
+    /// The first of them.
+    pub first_node: usize,
+    /// Ranks of such a node.
+    pub ranks: usize,
+    /// Worker threads of such a node.
+    pub workers: usize,
+    /// Contracted rows on such a node.
+    pub rows: usize,
+    /// Rows of a chunk, at most.
+    pub chunk_rows: usize,
+    /// Kernel calls for one full batch on the largest pair of bands.
+    pub jobs: usize,
+    /// Fewest and most of them that a worker has.
+    pub jobs_per_worker: (usize, usize),
+    /// Bytes of each part, at most.
+    pub bytes: PlanBytes,
+    /// Sum of `bytes`.
+    pub planned_bytes: u64,
 }
 
 /// Shape and bit counts of a product: all that a plan depends on beside the context.
@@ -101,91 +147,9 @@ impl PlanRequest {
 /// A plan with what it takes to run it.
 pub(crate) struct PlannedRun {
     pub engine: Arc<dyn PlaneEngine>,
-    pub cut: Cut,
+    pub cutting: Cutting,
     pub words: WindowWords,
-    /// Panels that the operand window has room for, of the left and of the right operand.
-    pub slot_panels: (usize, usize),
     pub plan: Plan,
-}
-
-/// The plan of [`crate::syrk`] for a `rows x cols` operand: bytes of every part, batches, bands, chunks, jobs.
-///
-/// Nothing is computed and no window allocated; the kernel's tables are made and kept in the context.
-///
-/// # Errors
-/// [`Error::Precision`]; [`Error::MemoryLimit`] names the least limit that would do.
-pub fn plan_syrk(ctx: &Context, rows: usize, cols: usize, precision_bits: u32) -> Result<Plan> {
-    plan_shape(ctx, "syrk", (rows, cols, cols), precision_bits)
-}
-
-/// The plan of [`crate::gemm`] for an `rows x contracted` by `contracted x cols` product; see [`plan_syrk`].
-///
-/// # Errors
-/// As [`plan_syrk`].
-pub fn plan_gemm(ctx: &Context, rows: usize, cols: usize, contracted: usize, precision_bits: u32) -> Result<Plan> {
-    plan_shape(ctx, "gemm", (contracted, rows, cols), precision_bits)
-}
-
-fn plan_shape(
-    ctx: &Context,
-    operation: &'static str,
-    (contracted, rows, cols): (usize, usize, usize),
-    precision_bits: u32,
-) -> Result<Plan> {
-    let size = ProductSize { contracted, rows, cols, triangle: operation == "syrk" };
-    check_precision(ctx.kernel(), precision_bits, contracted)?;
-    size.check(precision_bits)?;
-    let request = PlanRequest {
-        operation,
-        size,
-        bits: Bits::scaled(precision_bits, contracted),
-        result_bytes: Matrix::bytes_for(rows, cols, precision_bits),
-        held_bytes: 0,
-        cut: None,
-        on_cpu: false,
-    };
-    plan_request(ctx, &request)
-}
-
-/// The plan of any product.
-///
-/// # Errors
-/// As [`plan_syrk`].
-pub(crate) fn plan_request(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
-    match direct::choose_road(ctx, &request.size, request.bits.operand) {
-        Road::Direct => direct::plan(ctx, request),
-        Road::Planes(_) if !request.on_cpu && ctx.devices().serve(None) => plan_devices(ctx, request),
-        Road::Planes(workers) => Ok(plan_planes(ctx, request, workers, 0)?.plan),
-    }
-}
-
-/// Plans a product on the context's devices.
-fn plan_devices(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
-    let size = request.size;
-    let input_limbs = limbs_for(request.bits.result);
-    let device_request = DeviceRequest { size, upper: false, plain: true, input_limbs, bits: request.bits, cut: None };
-    let planned = DevicePlan::new(ctx, &device_request, None)?;
-    let (batches, bands, chunks) = planned.cuts();
-    let bytes = PlanBytes { result: request.result_bytes, scratch: planned.pinned_bytes, ..PlanBytes::default() };
-    Ok(Plan {
-        operation: request.operation,
-        contracted: size.contracted,
-        rows: size.rows,
-        cols: size.cols,
-        precision_bits: request.bits.result,
-        working_bits: request.bits.working,
-        kernel: planned.kernel(),
-        threads: ctx.threads(),
-        primes: planned.moduli(),
-        batches,
-        bands,
-        chunks,
-        bytes,
-        planned_bytes: bytes.total(),
-        load_max_over_mean: 1.0,
-        devices: planned.describe(),
-        ..Plan::default()
-    })
 }
 
 /// Plans a product on planes; `held_bytes` are those that the context's windows hold already.
@@ -218,9 +182,10 @@ pub(crate) fn plan_planes(ctx: &Context, request: &PlanRequest, workers: usize, 
         Some(cut) => cut.within(&input.whole()),
         None => choose(ctx, &input, (held_bytes, request.held_bytes))?,
     };
-    let plan = describe(ctx, request, &input, &cut);
+    let plan = describe(ctx, request.operation, (size, &request.bits), &input, &cut);
     let (words, slot_panels) = (input.window_words(&cut), input.slot_panels(&cut));
-    Ok(PlannedRun { cut, plan, words, slot_panels, engine })
+    let cutting = Cutting { cut, chunks: input.chunks(&cut), slot_panels };
+    Ok(PlannedRun { cutting, plan, words, engine })
 }
 
 /// The cut for the context's limit, or for the machine's memory where the whole might not fit it.
@@ -238,30 +203,38 @@ fn choose(ctx: &Context, input: &PlanInput<'_>, (window_bytes, other_bytes): (u6
     input.choose(limit_bytes.saturating_sub(other_bytes)).map_err(least)
 }
 
-fn describe(ctx: &Context, request: &PlanRequest, input: &PlanInput<'_>, cut: &Cut) -> Plan {
+/// What `cut` makes of `input`, the windows of one process or of a node.
+pub(crate) fn describe(
+    ctx: &Context,
+    operation: &'static str,
+    (size, bits): (&ProductSize, &Bits),
+    input: &PlanInput<'_>,
+    cut: &Cut,
+) -> Plan {
     let bytes = input.bytes(cut);
     let (row_bands, col_bands) = input.bands(cut);
     let jobs = input.jobs(cut);
     Plan {
-        operation: request.operation,
-        contracted: request.size.contracted,
-        rows: request.size.rows,
-        cols: request.size.cols,
-        precision_bits: request.bits.result,
-        working_bits: request.bits.working,
+        operation,
+        contracted: size.contracted,
+        rows: size.rows,
+        cols: size.cols,
+        precision_bits: bits.result,
+        working_bits: bits.working,
         kernel: ctx.kernel().name(),
         threads: input.workers,
         primes: input.primes,
         batches: input.batches(cut),
         batch_primes: cut.batch_primes,
         bands: row_bands.max(col_bands),
-        band_columns: (cut.band_panels * BLOCK).min(request.size.rows.max(request.size.cols)),
+        band_columns: (cut.band_panels * BLOCK).min(size.rows.max(size.cols)),
         chunks: input.chunks(cut),
-        chunk_rows: cut.chunk_rows,
+        chunk_rows: input.contracted.div_ceil(input.chunks(cut)),
         bytes,
         planned_bytes: bytes.total(),
         jobs_per_worker: jobs.per_worker(),
         load_max_over_mean: jobs.assignment.max_over_mean(),
+        team: None,
         devices: Vec::new(),
     }
 }

@@ -8,7 +8,7 @@ use crate::kernels::PlaneKernel;
 use crate::math::bound;
 use crate::matrix::{Matrix, MatrixView, Op, Uplo};
 use crate::ops::product::combine::Combination;
-use crate::ops::product::direct::ProductSize;
+use crate::ops::product::size::ProductSize;
 use crate::plan::{Cut, DeviceCut};
 
 /// One operand: its columns are contracted with those of the other.
@@ -28,11 +28,15 @@ impl<'a> Operand<'a> {
             Op::Transpose => Operand { view: view.transposed(), transposed: true },
         }
     }
+}
 
-    /// Row and column of the caller's matrix for an entry of the view.
-    pub fn caller_index(&self, row: usize, col: usize) -> (usize, usize) {
-        if self.transposed { (col, row) } else { (row, col) }
-    }
+/// The rows of one operand that a rank holds, as blocks one above the other, and the scale shifts of its columns.
+#[derive(Clone, Copy)]
+pub(crate) struct OperandRows<'a> {
+    /// The rows.
+    pub blocks: &'a [MatrixView<'a>],
+    /// One for each column.
+    pub shifts: &'a [i64],
 }
 
 /// Shown the product window and the words of a plane between products and reconstruction; for fault tests.
@@ -71,6 +75,17 @@ pub(crate) struct Inner {
     pub working_bits: Option<u32>,
     /// Bytes of the memory limit that the operation itself holds.
     pub held_bytes: u64,
+}
+
+/// How large the integers of an exact product are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IntegerBits {
+    /// Norms of the left columns are at most 2 to this power.
+    pub left: i64,
+    /// The same of the right columns.
+    pub right: i64,
+    /// Entries of the matrix added are below 2 to this power.
+    pub addend: u64,
 }
 
 /// The bit counts of a product.
@@ -173,13 +188,13 @@ impl<'a> Problem<'a> {
 }
 
 impl Bits {
-    /// Bit counts of an exact product of integer columns with norms of at most `2^left_bits` and `2^right_bits`.
+    /// Bit counts of an exact product of integers of so many bits.
     ///
     /// # Errors
     /// [`Error::Precision`] where the kernel has not enough primes or the result cannot be stored.
     pub fn integers(
         kernel: &dyn PlaneKernel,
-        (left_bits, right_bits): (i64, i64),
+        IntegerBits { left: left_bits, right: right_bits, addend }: IntegerBits,
         combination: &Combination<'_>,
         precision_bits: u32,
     ) -> Result<Bits> {
@@ -192,7 +207,7 @@ impl Bits {
             return Err(Error::Precision { precision_bits: needed as u64, maximum_bits });
         }
         let modulus = bound::modulus_bits(left, right);
-        let result = combination.exact_bits(modulus).max(u64::from(precision_bits));
+        let result = combination.exact_bits(modulus, addend).max(u64::from(precision_bits));
         let result = u32::try_from(result)
             .map_err(|_| Error::Precision { precision_bits: result, maximum_bits: u64::from(u32::MAX) })?;
         Ok(Bits { working: 0, operand: left.max(right), modulus, result })

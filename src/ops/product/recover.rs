@@ -6,8 +6,8 @@ use crate::kernels::{BlockResidues, IntegerBlock, PlaneEngine};
 use crate::math::float::bit_length;
 use crate::ops::product::combine::{Combination, Place};
 use crate::ops::product::inner_check::{InnerCheck, RowSums};
-use crate::ops::product::planes::Space;
 use crate::ops::product::segments::{ColumnPiece, Region, Segment};
+use crate::ops::product::space::Space;
 use crate::ops::product::sum::ExactEntry;
 use crate::plan::{BLOCK, BLOCK_WORDS};
 use std::time::{Duration, Instant};
@@ -44,6 +44,14 @@ pub(crate) struct RecoveryTime {
     pub reconstruct: Duration,
     /// In checking, rounding and storing.
     pub unscale: Duration,
+}
+
+impl RecoveryTime {
+    /// Adds the time of another pair of bands.
+    pub fn add(&mut self, other: RecoveryTime) {
+        self.reconstruct += other.reconstruct;
+        self.unscale += other.unscale;
+    }
 }
 
 struct Local<'l, 's> {

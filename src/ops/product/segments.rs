@@ -94,6 +94,18 @@ pub(crate) struct Segment<'w> {
     pub columns: [ColumnPiece<'w>; BLOCK],
 }
 
+/// A matrix, or one rank's part of one, that a product fills.
+pub(crate) trait ResultEntries: Send {
+    /// What is held here of `region`, as segments in places of the whole matrix.
+    fn segments<'w>(&'w mut self, region: Region) -> impl Iterator<Item = Segment<'w>> + Send;
+}
+
+impl ResultEntries for Matrix {
+    fn segments<'w>(&'w mut self, region: Region) -> impl Iterator<Item = Segment<'w>> + Send {
+        Segments::new(region, self)
+    }
+}
+
 /// All segments of a region, column by column.
 pub(crate) struct Segments<'w> {
     region: Region,

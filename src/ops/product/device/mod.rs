@@ -15,6 +15,7 @@ mod timer;
 pub use report::DeviceReport;
 pub use timer::DeviceSeconds;
 
+use crate::comm::local;
 use crate::context::{Context, Workspace};
 use crate::device::{Device, Event, Traffic};
 use crate::drive::Meter;
@@ -28,9 +29,9 @@ use crate::ops::product::device::products::{Band, Operands};
 use crate::ops::product::device::recover::Recovery;
 use crate::ops::product::device::stage::Sink;
 use crate::ops::product::device::timer::Timer;
-use crate::ops::product::direct::ProductSize;
 use crate::ops::product::inner_check::InnerCheck;
-use crate::ops::product::problem::{Bits, Operand, Problem};
+use crate::ops::product::problem::{Bits, Operand, OperandRows, Problem};
+use crate::ops::product::size::ProductSize;
 use crate::plan::{DEVICE_ALIGN, DeviceBytes, DeviceCut, DeviceInput, shares};
 use serde::Serialize;
 use std::ops::Range;
@@ -73,6 +74,13 @@ pub(crate) struct DevicePlan {
     parts: Vec<Part>,
     /// Bytes of pinned host memory.
     pub pinned_bytes: u64,
+}
+
+/// Into how many pieces a product is cut.
+pub(crate) struct CutCounts {
+    pub batches: usize,
+    pub bands: usize,
+    pub chunks: usize,
 }
 
 /// One device in a plan, as numbers a user can read.
@@ -170,13 +178,13 @@ impl DevicePlan {
     }
 
     /// Batches, bands and chunks of the device that has most of each.
-    pub fn cuts(&self) -> (usize, usize, usize) {
+    pub fn cuts(&self) -> CutCounts {
         let most = |count: &dyn Fn(&Part) -> usize| self.parts.iter().map(count).max().unwrap_or(1);
-        (
-            most(&|part| part.moduli.len().div_ceil(part.cut.batch_moduli)),
-            most(&|part| part.input.bands(&part.cut).count()),
-            most(&|part| part.input.chunks(&part.cut)),
-        )
+        CutCounts {
+            batches: most(&|part| part.moduli.len().div_ceil(part.cut.batch_moduli)),
+            bands: most(&|part| part.input.bands(&part.cut).count()),
+            chunks: most(&|part| part.input.chunks(&part.cut)),
+        }
     }
 }
 
@@ -298,7 +306,10 @@ impl DeviceRun<'_> {
         result: &mut Matrix,
     ) -> Result<Vec<DeviceReport>> {
         let (ctx, problem) = (self.ctx, self.problem);
-        let check = ctx.freivalds().then(|| InnerCheck::new(ctx, problem, shifts.0, shifts.1));
+        let blocks = [problem.left, problem.right_operand()].map(|operand| [operand.view]);
+        let left = OperandRows { blocks: &blocks[0], shifts: shifts.0 };
+        let right = problem.right.map(|_| OperandRows { blocks: &blocks[1], shifts: shifts.1 });
+        let check = ctx.freivalds().then(|| InnerCheck::new(ctx, local::alone(), left, right)).transpose()?;
         let sink = Sink {
             ctx,
             triangle: problem.triangle().then_some(problem.uplo),
@@ -322,7 +333,7 @@ impl DeviceRun<'_> {
             let (strips, entries) = (input.strips(&cut, cols.clone()), input.band_entries(&cut, &cols));
             Recovery { sink: &sink, strips, entries }.run(&mut lanes, &mut timers, &done, result)?;
         }
-        check.map_or(Ok(()), InnerCheck::finish)?;
+        check.map_or(Ok(()), |check| check.finish(local::alone()))?;
         let each = lanes.iter().zip(timers).zip(before);
         each.map(|((lane, timer), before)| DeviceReport::new(lane, timer, before)).collect()
     }

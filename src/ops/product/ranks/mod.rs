@@ -1,21 +1,18 @@
 //! Products of matrices whose rows lie on many ranks: the verbs, their options, their contract.
 
-mod exchange;
 pub(crate) mod plan;
-pub(crate) mod report;
 mod request;
-mod run;
-pub(crate) mod scale;
-mod shares;
 mod tiles;
 
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::{MatrixView, Op, Uplo};
-use crate::ops::distributed::matrix::DistMatrix;
-use crate::ops::distributed::team::Team;
-use crate::ops::product::ranks::plan::ClusterPlan;
-use crate::ops::product::ranks::report::{ClusterReport, RankSpan};
+use crate::ops::distribution::matrix::DistMatrix;
+use crate::ops::distribution::team::Team;
+use crate::ops::product::clock::RankSpan;
+use crate::ops::product::plan::Plan;
+use crate::ops::product::problem::FaultHook;
+use crate::ops::product::report::Report;
 use crate::plan::{Cut, RankGrid};
 use request::RankProblem;
 use rug::Float;
@@ -27,8 +24,14 @@ pub struct DistOptions<'a> {
     pub uplo: Uplo,
     /// Operands hold integers and the result is exact; `precision_bits` is then only a lower bound for the bits stored.
     pub exact_integers: bool,
-    /// Factor of the product; `None` is 1.
+    /// Scalar of the product; `None` is 1.
     pub alpha: Option<&'a Float>,
+    /// Scalar of `accumulate`; `None` is 1.
+    pub beta: Option<&'a Float>,
+    /// A matrix to add, of the ranks of the team: the result is `alpha * product + beta * accumulate`, rounded once.
+    /// Of a SYRK the wanted triangle is read; where the other one is held, its mirror image. A matrix in other tiles
+    /// than those of the result is first redistributed, which takes memory beside the limit.
+    pub accumulate: Option<&'a DistMatrix>,
     /// Rows and columns of a tile of the result, a multiple of 8; `None` chooses. Does not change a bit.
     pub tile_size: Option<usize>,
     /// The grid of ranks that owns the result; `None` chooses. Does not change a bit.
@@ -38,11 +41,24 @@ pub struct DistOptions<'a> {
     /// A cut to run instead of the one the memory limit asks for, so that tests can try every one.
     #[doc(hidden)]
     pub cut: Option<Cut>,
+    /// Shown the product window of each node before residues of nodes are summed, so that tests can damage it.
+    #[doc(hidden)]
+    pub fault: Option<Fault<'a>>,
+}
+
+/// A function that may damage a product window; see [`FaultHook`].
+#[derive(Clone, Copy)]
+pub struct Fault<'a>(pub &'a FaultHook<'a>);
+
+impl std::fmt::Debug for Fault<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Fault")
+    }
 }
 
 /// A function that is told the plan of a call.
 #[derive(Clone, Copy)]
-pub struct PlanHook<'a>(pub &'a dyn Fn(&ClusterPlan));
+pub struct PlanHook<'a>(pub &'a dyn Fn(&Plan));
 
 impl std::fmt::Debug for PlanHook<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -56,12 +72,12 @@ pub struct DistOutcome {
     /// The tiles of this rank.
     pub result: DistMatrix,
     /// How it was computed; the same on all ranks.
-    pub report: ClusterReport,
+    pub report: Report,
     /// What this rank did when, in nanoseconds since all ranks began.
     pub spans: Vec<RankSpan>,
 }
 
-/// One triangle of `Q := alpha * P^T P` for a matrix `P` whose rows lie on the ranks of `team`. Collective.
+/// One triangle of `Q := alpha * P^T P + beta * C` for a matrix `P` whose rows lie on the ranks of `team`. Collective.
 ///
 /// Shapes: `blocks` are this rank's rows of P, `K_i x N` each; their order and that of the ranks do not matter. A rank
 /// may have none, and a block no rows. The result is `N x N`, in tiles over all ranks.
@@ -84,8 +100,8 @@ pub fn syrk(
     request::run(ctx, team, &problem)
 }
 
-/// `C := alpha * A^T B` for matrices whose rows lie on the ranks of `team`, the same rows of both on a rank.
-/// Collective.
+/// `C := alpha * A^T B + beta * C0` for matrices whose rows lie on the ranks of `team`, the same rows of both on a
+/// rank. Collective.
 ///
 /// Shapes: `blocks.0` are this rank's rows of A, `blocks.1` its rows of B; the heights of each pair of blocks agree.
 /// The rest is as in [`syrk`].
@@ -104,7 +120,7 @@ pub fn gemm_rows(
     request::run(ctx, team, &problem)
 }
 
-/// `C := alpha * op(A) op(B)` for matrices in tiles over the ranks of `team`. Collective.
+/// `C := alpha * op(A) op(B) + beta * C0` for matrices in tiles over the ranks of `team`. Collective.
 ///
 /// Each operand is first shared out by the contracted index (every entry travels once), then multiplied as in
 /// [`gemm_rows`]; the shares, and messages of up to a rank's tiles, come on top of the memory limit. Entries outside

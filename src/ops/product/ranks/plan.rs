@@ -6,20 +6,17 @@ use crate::error::{Error, Result};
 use crate::kernels::PlaneEngine;
 use crate::math::float::limbs_for;
 use crate::matrix::{Matrix, Uplo};
-use crate::ops::distributed::matrix::DistMatrix;
-use crate::ops::product::direct::ProductSize;
+use crate::ops::distribution::matrix::DistMatrix;
+use crate::ops::product::exchange::MESSAGE_WORDS;
+use crate::ops::product::inner_check::InnerCheck;
+use crate::ops::product::plan::{NodePlan, Plan, PlannedRun, TeamPlan, describe};
 use crate::ops::product::problem::{Bits, check_precision};
+use crate::ops::product::run::Cutting;
+use crate::ops::product::size::ProductSize;
 use crate::plan::{
-    BLOCK, BLOCK_WORDS, BlockGrid, Cut, JobList, NodeShape, PlanBytes, PlanInput, RankGrid, TileId, TileMap,
-    WindowWords, even_share,
+    BLOCK, BLOCK_WORDS, BlockGrid, Cut, JobList, NodeShape, PlanInput, RankGrid, TileId, TileMap, even_share,
 };
 use crate::store::Buffer;
-use serde::Serialize;
-use std::sync::Arc;
-
-/// Words of the largest message between two ranks; each rank has room for one that it sends to each partner of a node
-/// and one that it receives.
-pub(crate) const MESSAGE_WORDS: usize = 1 << 16;
 
 /// Bytes of the lists of one rank that do not grow with anything, beside those that a call in one process has.
 const RANK_BYTES: u64 = 64 << 10;
@@ -59,118 +56,43 @@ pub(crate) struct ClusterRequest<'a> {
     pub cut: Option<Cut>,
 }
 
-/// How a product will run on many ranks.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct ClusterPlan {
-    /// `syrk` or `gemm`.
-    pub operation: &'static str,
-    /// Rows contracted (K).
-    pub contracted: usize,
-    /// Rows of the result.
-    pub rows: usize,
-    /// Columns of the result.
-    pub cols: usize,
-    /// Precision of the result.
-    pub precision_bits: u32,
-    /// Precision of the scaled integers; 0 in exact integer arithmetic.
-    pub working_bits: u32,
-    /// Name of the kernel.
-    pub kernel: &'static str,
-    /// Nodes.
-    pub nodes: usize,
-    /// Ranks on all nodes.
-    pub ranks: usize,
-    /// Rows and columns of the grid of ranks that owns the result.
-    pub grid: (usize, usize),
-    /// Rows and columns of a tile of the result.
-    pub tile_size: usize,
-    /// Planes, a redundant one included.
-    pub primes: usize,
-    /// Groups of primes whose operand planes are in memory at the same time.
-    pub batches: usize,
-    /// Primes of a batch; the last may have fewer.
-    pub batch_primes: usize,
-    /// Bands of the result, in its longer direction.
-    pub bands: usize,
-    /// Columns of a band; the last may have fewer.
-    pub band_columns: usize,
-    /// Chunks of contracted rows, on every node.
-    pub chunks: usize,
-    /// What each kind of node takes.
-    pub per_node: Vec<NodePlan>,
-    /// Most bytes that a node takes.
-    pub planned_bytes: u64,
-    /// Bytes of residues that the node which sends most of them sends to others; 0 on one node.
-    pub sent_bytes: u64,
-    /// Largest load of a worker over the mean of its node, for one full batch on the largest pair of bands.
-    pub load_max_over_mean: f64,
-}
-
-/// What some nodes, which are alike, take.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct NodePlan {
-    /// The nodes.
-    pub count: usize,
-    /// The first of them.
-    pub first_node: usize,
-    /// Ranks of such a node.
-    pub ranks: usize,
-    /// Worker threads of such a node.
-    pub workers: usize,
-    /// Contracted rows on such a node.
-    pub rows: usize,
-    /// Rows of a chunk, at most.
-    pub chunk_rows: usize,
-    /// Kernel calls for one full batch on the largest pair of bands.
-    pub jobs: usize,
-    /// Fewest and most of them that a worker has.
-    pub jobs_per_worker: (usize, usize),
-    /// Bytes of each part, at most.
-    pub bytes: PlanBytes,
-    /// Sum of `bytes`.
-    pub planned_bytes: u64,
-}
-
-/// A plan with what it takes to run it.
-pub(crate) struct PlannedCluster {
-    pub engine: Arc<dyn PlaneEngine>,
-    pub cut: Cut,
-    pub chunks: usize,
-    /// Words of each node's windows and of a worker's scratch.
-    pub words: Vec<WindowWords>,
-    /// Panels that the operand window has room for, of the left and of the right operand.
-    pub slot_panels: (usize, usize),
-    pub plan: ClusterPlan,
-}
-
-/// Plans a product on many ranks. The same result on all ranks that pass the same request.
+/// Plans a product on many ranks, with the windows of node number `own_node`. The same plan on all ranks that pass the
+/// same request.
 ///
 /// # Errors
 /// [`Error::MemoryLimit`] names the least memory per node that would do; [`Error::Precision`].
-pub(crate) fn plan_cluster(ctx: &Context, request: &ClusterRequest<'_>) -> Result<PlannedCluster> {
+pub(crate) fn plan_cluster(ctx: &Context, request: &ClusterRequest<'_>, own_node: usize) -> Result<PlannedRun> {
     let engine = ctx.engine(ctx.kernel(), request.bits.spec(ctx.self_check()))?;
     let shapes = distinct_shapes(request);
     let contracted = shapes.iter().map(|shape| shape.shape.total_rows()).max().unwrap_or(0).max(1);
-    let cut = choose(request, &*engine, &shapes, contracted)?;
+    let cut = choose(ctx, request, &*engine, &shapes, contracted)?;
     let chunks = contracted.div_ceil(cut.chunk_rows);
-    let (mut plan, slot_panels) = with_input(request, &*engine, &shapes, contracted, |input| {
-        (describe(ctx, request, input, &cut), input.slot_panels(&cut))
+    let (mut plan, slot_panels) = with_input(ctx, request, &*engine, &shapes, contracted, |input| {
+        (describe(ctx, request.operation, (&request.size, &request.bits), input, &cut), input.slot_panels(&cut))
     });
-    plan.sent_bytes = sent_bytes(request, &shapes, plan.primes);
-    let mut shape_words = Vec::with_capacity(shapes.len());
+    let mut team = describe_team(request);
+    team.sent_bytes = sent_bytes(request, &shapes, plan.primes);
+    (plan.planned_bytes, plan.load_max_over_mean) = (0, 0.0);
+    let mut words = None;
     for shape in &shapes {
-        let (words, node, load) = with_input(request, &*engine, &[*shape], contracted, |input| {
+        let (own_words, node, jobs) = with_input(ctx, request, &*engine, &[*shape], contracted, |input| {
             let jobs = input.jobs(&cut);
-            (input.window_words(&cut), describe_node(shape, input, &cut, &jobs), jobs.assignment.max_over_mean())
+            (input.window_words(&cut), describe_node(shape, input, &cut, &jobs), jobs)
         });
-        plan.load_max_over_mean = plan.load_max_over_mean.max(load);
-        plan.planned_bytes = plan.planned_bytes.max(node.planned_bytes);
-        plan.per_node.push(node);
-        shape_words.push(words);
+        plan.load_max_over_mean = plan.load_max_over_mean.max(jobs.assignment.max_over_mean());
+        if node.planned_bytes > plan.planned_bytes {
+            (plan.planned_bytes, plan.bytes) = (node.planned_bytes, node.bytes);
+            (plan.chunk_rows, plan.jobs_per_worker) = (node.chunk_rows, jobs.per_worker());
+        }
+        team.per_node.push(node);
+        if shape.shape == &request.nodes[own_node] {
+            words = Some(own_words);
+        }
     }
-    let of_node = |node: &NodeShape| shapes.iter().position(|shape| shape.shape == node).expect("every shape is there");
-    let words = request.nodes.iter().map(|node| shape_words[of_node(node)]).collect();
-    Ok(PlannedCluster { engine, cut, chunks, words, slot_panels, plan })
+    plan.threads = request.nodes.iter().map(NodeShape::workers).sum();
+    plan.team = Some(team);
+    let words = words.expect("every node has a shape");
+    Ok(PlannedRun { engine, cutting: Cutting { cut, chunks, slot_panels }, words, plan })
 }
 
 /// Nodes that are alike.
@@ -210,13 +132,14 @@ fn distinct_shapes<'a>(request: &ClusterRequest<'a>) -> Vec<Shape<'a>> {
 
 /// The cut whose bytes fit every node: that of a node which has the most of everything and the least memory.
 fn choose(
+    ctx: &Context,
     request: &ClusterRequest<'_>,
     engine: &dyn PlaneEngine,
     shapes: &[Shape<'_>],
     contracted: usize,
 ) -> Result<Cut> {
     let limit_bytes = shapes.iter().map(|shape| shape.node_bytes).min().unwrap_or(u64::MAX);
-    with_input(request, engine, shapes, contracted, |input| match request.cut {
+    with_input(ctx, request, engine, shapes, contracted, |input| match request.cut {
         Some(cut) => Ok(cut.within(&input.whole())),
         None => input.choose(limit_bytes).map_err(|minimum_bytes| Error::MemoryLimit { limit_bytes, minimum_bytes }),
     })
@@ -224,6 +147,7 @@ fn choose(
 
 /// Runs `use_input` with the plan input of a node that has at least as much of everything as each of `shapes`.
 fn with_input<R>(
+    ctx: &Context,
     request: &ClusterRequest<'_>,
     engine: &dyn PlaneEngine,
     shapes: &[Shape<'_>],
@@ -251,7 +175,9 @@ fn with_input<R>(
         + JOB_BYTES * (primes + workers)
         + messages * Buffer::bytes_for(MESSAGE_WORDS)
         + run_bytes(request, primes);
-    let list_bytes = ranks.saturating_mul(rank_bytes).saturating_add(SLICE_BYTES * primes * workers);
+    let check_bytes = if ctx.freivalds() { most(&|shape| check_bytes(size, shape.shape)) } else { 0 };
+    let list_bytes =
+        (ranks.saturating_mul(rank_bytes)).saturating_add(SLICE_BYTES * primes * workers).saturating_add(check_bytes);
     let input = PlanInput {
         contracted,
         left_panels: size.rows.div_ceil(BLOCK).max(1),
@@ -273,6 +199,13 @@ fn with_input<R>(
         scratch_bytes: &Buffer::bytes_for,
     };
     use_input(&input)
+}
+
+/// Bytes of Freivalds' test on all ranks of a node: sums over ranks travel in two words each.
+fn check_bytes(size: &ProductSize, node: &NodeShape) -> u64 {
+    let ranks = node.rows.iter().zip(&node.threads);
+    let sums = 2 * 8 * size.rows as u64;
+    ranks.map(|(&rows, &threads)| InnerCheck::bytes(size.rows, size.cols, rows, threads) + sums).sum()
 }
 
 /// Messages that a rank holds at the same time: one that it receives, and one for each rank of another node that it
@@ -337,28 +270,14 @@ fn describe_node(shape: &Shape<'_>, input: &PlanInput<'_>, cut: &Cut, jobs: &Job
     }
 }
 
-/// What all nodes have in common.
-fn describe(ctx: &Context, request: &ClusterRequest<'_>, input: &PlanInput<'_>, cut: &Cut) -> ClusterPlan {
-    let (row_bands, col_bands) = input.bands(cut);
-    ClusterPlan {
-        operation: request.operation,
-        contracted: request.size.contracted,
-        rows: request.size.rows,
-        cols: request.size.cols,
-        precision_bits: request.bits.result,
-        working_bits: request.bits.working,
-        kernel: ctx.kernel().name(),
+/// What the ranks of all nodes are.
+fn describe_team(request: &ClusterRequest<'_>) -> TeamPlan {
+    TeamPlan {
         nodes: request.nodes.len(),
         ranks: request.nodes.iter().map(NodeShape::ranks).sum(),
         grid: (request.map.grid.rows, request.map.grid.cols),
         tile_size: request.map.tile_size,
-        primes: input.primes,
-        batches: input.batches(cut),
-        batch_primes: cut.batch_primes,
-        bands: row_bands.max(col_bands),
-        band_columns: (cut.band_panels * BLOCK).min(request.size.rows.max(request.size.cols)),
-        chunks: input.chunks(cut),
-        ..ClusterPlan::default()
+        ..TeamPlan::default()
     }
 }
 
@@ -385,7 +304,7 @@ pub fn plan_syrk_cluster(
     rows: usize,
     cols: usize,
     precision_bits: u32,
-) -> Result<ClusterPlan> {
+) -> Result<Plan> {
     let ClusterShape { nodes, ranks_per_node, threads } = cluster;
     let ranks = nodes.saturating_mul(ranks_per_node);
     let workers = ranks_per_node.saturating_mul(threads);
@@ -418,6 +337,7 @@ pub fn plan_syrk_cluster(
             node_bytes: &vec![ctx.memory_bytes().unwrap_or(u64::MAX); nodes],
             cut: None,
         },
+        0,
     )?;
     Ok(planned.plan)
 }

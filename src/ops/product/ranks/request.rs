@@ -1,20 +1,27 @@
 //! From the call of one rank to a plan that all ranks share: what each rank has is gathered, compared, planned for.
 
-use crate::comm::{Reduction, agree, agreed};
+use crate::comm::window::NodeWindow;
+use crate::comm::{Reduction, Transport, agree, agreed};
 use crate::context::{Context, WorkspaceNeeds};
 use crate::error::{Error, Result};
-use crate::matrix::{MatrixView, Uplo};
-use crate::ops::distributed::matrix::{DistMatrix, check_tile_size};
-use crate::ops::distributed::team::{NodeLayout, Team};
-use crate::ops::product::combine::Combination;
-use crate::ops::product::direct::ProductSize;
-use crate::ops::product::planes::worker_spaces;
-use crate::ops::product::problem::{Bits, check_precision};
-use crate::ops::product::ranks::plan::{ClusterRequest, PlannedCluster, plan_cluster};
-use crate::ops::product::ranks::report::{ClusterReport, PhaseClock, RankPhase, spread_over_ranks};
-use crate::ops::product::ranks::run::{RankOperand, RankRun, RankState};
-use crate::ops::product::ranks::{DistOptions, DistOutcome, PlanHook, scale};
+use crate::matrix::{MatrixView, Op, Uplo};
+use crate::ops::distribution::matrix::{DistMatrix, check_tile_size};
+use crate::ops::distribution::team::{NodeLayout, Team, Windows};
+use crate::ops::product::clock::{PhaseClock, RankPhase, spread_over_ranks};
+use crate::ops::product::combine::{Addend, Combination, Place};
+use crate::ops::product::plan::PlannedRun;
+use crate::ops::product::problem::{Bits, IntegerBits, Operand, OperandRows, check_precision};
+use crate::ops::product::ranks::plan::{ClusterRequest, plan_cluster};
+use crate::ops::product::ranks::{DistOptions, DistOutcome, Fault, PlanHook};
+use crate::ops::product::report::{Phases, Report, TeamReport};
+use crate::ops::product::run::{ProductRun, RunState};
+use crate::ops::product::scale;
+use crate::ops::product::segments::in_triangle;
+use crate::ops::product::size::ProductSize;
+use crate::ops::product::space::worker_spaces;
+use crate::ops::product::sum::ExactEntry;
 use crate::plan::{NodeShape, RankGrid, TileMap};
+use std::borrow::Cow;
 
 /// A product as one rank calls for it.
 pub(crate) struct RankProblem<'a> {
@@ -66,32 +73,35 @@ const UNKNOWN: u64 = u64::MAX;
 /// # Errors
 /// Those of [`super::syrk`].
 pub(crate) fn run(ctx: &Context, team: &mut Team, problem: &RankProblem<'_>) -> Result<DistOutcome> {
-    agree(team.world(), problem.check(ctx, team.size()))?;
+    agree(team.world(), problem.check(team.size()))?;
     let mut clock = PhaseClock::new();
     let shared = problem.share(ctx, team)?;
     let operands = [Some(problem.left), problem.right];
     let mut exponents = [Vec::new(), Vec::new()];
     for ((exponents, blocks), cols) in exponents.iter_mut().zip(operands).zip(shared.cols) {
         if let Some(blocks) = blocks {
-            let exact = problem.options.exact_integers;
-            let found = clock.time(RankPhase::Scale, || scale::norm_exponents(ctx, team.world(), blocks, cols, exact));
-            *exponents = found?;
+            exponents.resize(cols, 0);
+            clock.time(RankPhase::Scale, || problem.norm_exponents(ctx, team.world(), blocks, exponents))?;
         }
     }
-    let bits = problem.bits(ctx, &shared, &exponents)?;
+    let map = problem.map(team, &shared);
+    let addend = problem.addend(team.world(), map)?;
+    let combination = problem.combination(addend.as_deref());
+    let bits = problem.bits((ctx, team.world()), &shared, &exponents, &combination)?;
     for exponent in exponents.iter_mut().flatten() {
         *exponent = if problem.options.exact_integers { 0 } else { i64::from(bits.working) - *exponent };
     }
     let [left_shifts, right_shifts] = exponents;
-    let map = problem.map(team, &shared);
     let made = || DistMatrix::zeros(map, team.rank(), bits.result);
     let size = problem.size(&shared);
     if size.is_empty() {
-        let (result, report) = (agreed(team.world(), made())?, ClusterReport::default());
+        let (mut result, report) =
+            (agreed(team.world(), made())?, Report { team: Some(TeamReport::default()), ..Report::default() });
+        agree(team.world(), fill_without_product(&combination, &mut result))?;
         return Ok(DistOutcome { result, report, spans: Vec::new() });
     }
     let layout = team.layout().clone();
-    let nodes = shared.shapes(&layout);
+    let (nodes, own_node) = (shared.shapes(&layout), layout.node_of[team.rank()]);
     let planned = plan_cluster(
         ctx,
         &ClusterRequest {
@@ -104,18 +114,18 @@ pub(crate) fn run(ctx: &Context, team: &mut Team, problem: &RankProblem<'_>) -> 
             node_bytes: &shared.node_bytes,
             cut: problem.options.cut,
         },
+        own_node,
     )?;
     if let Some(PlanHook(tell)) = problem.options.on_plan {
         tell(&planned.plan);
     }
     let mut result = agreed(team.world(), made())?;
-    let node = layout.node_of[team.rank()];
-    let left = RankOperand { blocks: problem.left, shifts: &left_shifts };
-    let right = problem.right.map(|blocks| RankOperand { blocks, shifts: &right_shifts });
-    let limited = shared.limited[node];
-    let part = Part { problem, planned: &planned, shape: &nodes[node], words: node, left, right, bits, limited };
+    let left = OperandRows { blocks: problem.left, shifts: &left_shifts };
+    let right = problem.right.map(|blocks| OperandRows { blocks, shifts: &right_shifts });
+    let limited = shared.limited[own_node];
+    let part = Part { problem, planned: &planned, shape: &nodes[own_node], left, right, bits, combination, limited };
     part.compute(ctx, team, &mut clock, &mut result)?;
-    let report = make_report(ctx, team, planned, &shared, &clock)?;
+    let report = make_report(ctx, team, &planned, problem.precision_bits, &clock)?;
     Ok(DistOutcome { result, report, spans: clock.into_spans() })
 }
 
@@ -133,14 +143,13 @@ impl Shared {
 /// What one rank computes.
 struct Part<'a> {
     problem: &'a RankProblem<'a>,
-    planned: &'a PlannedCluster,
+    planned: &'a PlannedRun,
     /// The ranks of this node.
     shape: &'a NodeShape,
-    /// The node's place in the plan.
-    words: usize,
-    left: RankOperand<'a>,
-    right: Option<RankOperand<'a>>,
+    left: OperandRows<'a>,
+    right: Option<OperandRows<'a>>,
     bits: Bits,
+    combination: Combination<'a>,
     /// Whether some rank of the node has a memory limit.
     limited: bool,
 }
@@ -148,7 +157,7 @@ struct Part<'a> {
 impl Part<'_> {
     /// Opens windows, takes scratch, runs. Collective.
     fn compute(&self, ctx: &Context, team: &mut Team, clock: &mut PhaseClock, result: &mut DistMatrix) -> Result<()> {
-        let words = &self.planned.words[self.words];
+        let words = &self.planned.words;
         let exact = self.limited;
         let opened = clock.time(RankPhase::Windows, || team.open_windows((words.operands, words.products), exact));
         let mut workspace = ctx.workspace();
@@ -169,29 +178,31 @@ impl Part<'_> {
             Err(_) => Err(Error::OutOfMemory { bytes: needs.worker_bytes * ctx.threads() as u64 }),
         });
         agree(team.world(), team.in_world(outcome))?;
-        let (world, node, layout, windows) = team.parts();
-        let run = RankRun {
+        let (ranks, Windows { operands, products }) = team.parts();
+        let map = *result.map();
+        let run = ProductRun {
             ctx,
-            world,
-            node,
-            layout,
+            ranks,
             shape: self.shape,
             engine: &*self.planned.engine,
-            planned: self.planned,
+            cutting: self.planned.cutting,
             left: self.left,
             right: self.right,
             // A general product has no triangle to transpose.
             uplo: if self.right.is_some() { Uplo::Lower } else { self.problem.options.uplo },
             bits: self.bits,
-            combination: Combination::new(self.problem.options.alpha, None, None),
+            combination: self.combination,
+            owners: Some(&map),
+            fault: self.problem.options.fault.map(|Fault(fault)| fault),
         };
-        run.run(&mut RankState { windows, spaces: spaces?, clock }, result)
+        let (operands, products) = (NodeWindow::Shared(operands), NodeWindow::Shared(products));
+        run.run(&mut RunState { operands, products, spaces: spaces?, clock }, result).map(drop)
     }
 }
 
 impl RankProblem<'_> {
     /// What this rank can say alone about its arguments.
-    fn check(&self, ctx: &Context, ranks: usize) -> Result<()> {
+    fn check(&self, ranks: usize) -> Result<()> {
         let same_cols = |blocks: &[MatrixView<'_>]| {
             let first = blocks.first().map_or(0, MatrixView::cols);
             match blocks.iter().position(|block| block.cols() != first) {
@@ -211,15 +222,11 @@ impl RankProblem<'_> {
                 return Err(mismatch(self.operation, a, b));
             }
         }
-        if ctx.freivalds() {
-            let message = "Freivalds' test is for products in one process: use the self-check here";
-            return Err(Error::InvalidArgument(message.into()));
-        }
         if let Some(grid) = self.options.grid.filter(|grid| !(1..=ranks).contains(&grid.size())) {
             return Err(Error::InvalidArgument(format!("a grid of {} x {} ranks for {ranks}", grid.rows, grid.cols)));
         }
         self.options.tile_size.map_or(Ok(()), check_tile_size)?;
-        Combination::new(self.options.alpha, None, None).check((0, 0), self.options.exact_integers)
+        self.combination(None).check_scalars(self.options.exact_integers)
     }
 
     /// Gathers what all ranks have, and compares what must agree. Collective.
@@ -260,10 +267,13 @@ impl RankProblem<'_> {
     }
 
     fn options_hash(&self, ctx: &Context) -> u64 {
-        let DistOptions { uplo, exact_integers, alpha, tile_size, grid, cut, on_plan: _ } = self.options;
-        let alpha = alpha.map(|alpha| alpha.to_string_radix(16, None));
-        let text = format!("{uplo:?} {exact_integers} {alpha:?} {tile_size:?} {grid:?} {cut:?} {}", ctx.self_check());
-        hash(&format!("{} {text}", self.operation))
+        let DistOptions { uplo, exact_integers, alpha, beta, accumulate, .. } = self.options;
+        let DistOptions { tile_size, grid, cut, fault, on_plan: _, .. } = self.options;
+        let scalars = [alpha, beta].map(|scalar| scalar.map(|scalar| scalar.to_string_radix(16, None)));
+        let added = accumulate.map(|matrix| (matrix.map(), matrix.precision_bits()));
+        let checks = [ctx.self_check(), ctx.freivalds(), fault.is_some()];
+        let choices = format!("{uplo:?} {exact_integers} {scalars:?} {added:?} {tile_size:?} {grid:?} {cut:?}");
+        hash(&format!("{} {choices} {checks:?}", self.operation))
     }
 
     fn size(&self, shared: &Shared) -> ProductSize {
@@ -271,8 +281,50 @@ impl RankProblem<'_> {
         ProductSize { contracted: shared.rows.iter().sum(), rows, cols, triangle: self.right.is_none() }
     }
 
-    /// The bit counts, from the exponents of all columns.
-    fn bits(&self, ctx: &Context, shared: &Shared, exponents: &[Vec<i64>; 2]) -> Result<Bits> {
+    /// The norm exponents of one operand; in exact arithmetic its entries must be integers. Collective.
+    fn norm_exponents(
+        &self,
+        ctx: &Context,
+        world: &dyn Transport,
+        blocks: &[MatrixView<'_>],
+        exponents: &mut [i64],
+    ) -> Result<()> {
+        if self.options.exact_integers {
+            let mut operands = blocks.iter().map(|&block| Operand::new(block, Op::NoTranspose));
+            let check = || operands.try_for_each(|operand| scale::check_operand_integers(ctx.threads(), &operand));
+            agree(world, ctx.install(check))?;
+        }
+        scale::norm_exponents(&scale::Walkers::of_ranks(ctx, world), blocks, false, exponents)
+    }
+
+    /// `alpha * product + beta * addend`.
+    fn combination<'c>(&'c self, addend: Option<&'c DistMatrix>) -> Combination<'c> {
+        Combination::new(self.options.alpha, self.options.beta, addend.map(Addend::Tiles))
+    }
+
+    /// The matrix to add in the tiles of the result. Collective.
+    ///
+    /// # Errors
+    /// [`Error::ShapeMismatch`], [`Error::NotInteger`], those of [`DistMatrix::redistribute`].
+    fn addend(&self, world: &dyn Transport, map: TileMap) -> Result<Option<Cow<'_, DistMatrix>>> {
+        let Some(matrix) = self.options.accumulate else { return Ok(None) };
+        let checked = self.combination(Some(matrix)).check((map.rows, map.cols), self.options.exact_integers);
+        agree(world, checked)?;
+        matrix.check_group(world)?;
+        if *matrix.map() == map {
+            return Ok(Some(Cow::Borrowed(matrix)));
+        }
+        Ok(Some(Cow::Owned(matrix.redistribute(world, map)?)))
+    }
+
+    /// The bit counts, from the exponents of all columns. Collective.
+    fn bits(
+        &self,
+        (ctx, world): (&Context, &dyn Transport),
+        shared: &Shared,
+        exponents: &[Vec<i64>; 2],
+        combination: &Combination<'_>,
+    ) -> Result<Bits> {
         let size = self.size(shared);
         check_precision(ctx.kernel(), self.precision_bits, size.contracted)?;
         size.check(self.precision_bits)?;
@@ -282,8 +334,10 @@ impl RankProblem<'_> {
         let largest = |exponents: &[i64]| exponents.iter().copied().max().unwrap_or(0).max(0);
         let left = largest(&exponents[0]);
         let right = if self.right.is_some() { largest(&exponents[1]) } else { left };
-        let combination = Combination::new(self.options.alpha, None, None);
-        Bits::integers(ctx.kernel(), (left, right), &combination, self.precision_bits)
+        let mut addend = [combination.addend_bits()];
+        world.all_reduce(Reduction::Max, &mut addend)?;
+        let bits = IntegerBits { left, right, addend: addend[0] };
+        Bits::integers(ctx.kernel(), bits, combination, self.precision_bits)
     }
 
     /// Tiles of the result and their owners.
@@ -294,6 +348,23 @@ impl RankProblem<'_> {
         let triangle = if self.right.is_none() { Some(self.options.uplo) } else { None };
         TileMap { rows, cols, tile_size, grid, triangle }
     }
+}
+
+/// Fills a rank's tiles where no row is contracted: the product is 0.
+fn fill_without_product(combination: &Combination<'_>, result: &mut DistMatrix) -> Result<()> {
+    let (map, precision_bits) = (*result.map(), result.precision_bits());
+    for (id, tile) in result.tiles_mut() {
+        let (rows, cols, width) = (map.row_range(id.row), map.col_range(id.col), tile.limbs_per_element());
+        let (heads, limbs) = tile.parts_mut();
+        let mut entries = heads.iter_mut().zip(limbs.chunks_exact_mut(width));
+        for (col, row) in cols.flat_map(|col| rows.clone().map(move |row| (col, row))) {
+            let (head, limbs) = entries.next().expect("an entry for each place");
+            if map.triangle.is_none_or(|uplo| in_triangle(uplo, row, col)) {
+                *head = combination.finish(ExactEntry::ZERO, Place { row, col }, precision_bits, limbs)?.0;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The value that all ranks which know it agree on.
@@ -329,19 +400,18 @@ fn mismatch(operation: &'static str, left: &MatrixView<'_>, right: &MatrixView<'
 fn make_report(
     ctx: &Context,
     team: &Team,
-    planned: PlannedCluster,
-    shared: &Shared,
+    planned: &PlannedRun,
+    precision_bits: u32,
     clock: &PhaseClock,
-) -> Result<ClusterReport> {
+) -> Result<Report> {
     let mut most = [clock.seconds().to_bits(), team.window_bytes()];
     team.world().all_reduce(Reduction::Max, &mut most)?; // positive doubles are ordered like their bits
-    Ok(ClusterReport {
-        plan: planned.plan,
+    let rank_phases = spread_over_ranks(team.world(), &clock.totals())?;
+    let plan = planned.plan.team.clone().unwrap_or_default();
+    Ok(Report {
         seconds: f64::from_bits(most[0]),
-        phases: spread_over_ranks(team.world(), &clock.totals())?,
-        threads: shared.threads.iter().sum(),
-        window: team.window_kind(),
-        window_bytes: most[1],
-        checked: ctx.self_check(),
+        checked: ctx.self_check() || ctx.freivalds(),
+        team: Some(TeamReport { plan, rank_phases, window: team.window_kind(), window_bytes: most[1] }),
+        ..Report::new(&planned.plan, precision_bits, Phases::longest(&rank_phases))
     })
 }

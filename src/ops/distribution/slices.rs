@@ -3,8 +3,8 @@
 use crate::comm::{Transport, agree, agreed};
 use crate::error::{Error, Result};
 use crate::matrix::{Matrix, MatrixView};
-use crate::ops::distributed::DistMatrix;
-use crate::ops::distributed::place::{Place, pack, receive, send, store, trade, unpack};
+use crate::ops::distribution::matrix::DistMatrix;
+use crate::ops::distribution::place::{Place, pack, receive, send, store, trade, unpack};
 use crate::plan::{RankGrid, TileId, TileMap, even_share};
 
 impl DistMatrix {

@@ -1,9 +1,10 @@
 //! `Team`: the ranks that compute together, how they lie on nodes, and what they keep between calls.
 
 use crate::comm::window::{SharedWindow, WindowKind};
-use crate::comm::{Reduction, Transport, agree};
+use crate::comm::{Reduction, Transport, agree, local};
 use crate::error::{Error, Result};
 use crate::store::{available_bytes, shared_memory_bytes};
+use std::sync::LazyLock;
 
 /// Choices of a [`Team`].
 #[derive(Clone, Copy, Debug, Default)]
@@ -79,6 +80,30 @@ impl NodeLayout {
             }
             other => other,
         }
+    }
+}
+
+/// The ranks that take part in an operation, seen from one of them.
+#[derive(Clone, Copy)]
+pub(crate) struct Ranks<'a> {
+    /// All of them.
+    pub world: &'a dyn Transport,
+    /// Those of this rank's node.
+    pub node: &'a dyn Transport,
+    /// Which of them lie on which node.
+    pub layout: &'a NodeLayout,
+}
+
+impl Ranks<'_> {
+    /// One process by itself.
+    pub fn alone() -> Ranks<'static> {
+        static LAYOUT: LazyLock<NodeLayout> = LazyLock::new(|| NodeLayout::new(&[0], None));
+        Ranks { world: local::alone(), node: local::alone(), layout: &LAYOUT }
+    }
+
+    /// An outcome of this rank's node with the number of a rank of the node as that among all ranks.
+    pub fn in_world(&self, outcome: Result<()>) -> Result<()> {
+        self.layout.in_world(self.world.rank(), self.node.size(), outcome)
     }
 }
 
@@ -208,10 +233,10 @@ impl Team {
         Ok(())
     }
 
-    /// The node's windows, which are open.
-    pub(crate) fn parts(&mut self) -> (&dyn Transport, &dyn Transport, &NodeLayout, &mut Windows) {
+    /// The ranks, and the node's windows, which are open.
+    pub(crate) fn parts(&mut self) -> (Ranks<'_>, &mut Windows) {
         let windows = self.windows.as_mut().expect("opened before");
-        (&*self.world, &*self.node, &self.layout, windows)
+        (Ranks { world: &*self.world, node: &*self.node, layout: &self.layout }, windows)
     }
 
     fn close_windows(&mut self) -> Result<()> {

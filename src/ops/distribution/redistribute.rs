@@ -3,8 +3,8 @@
 use crate::comm::{Incoming, Outgoing, Reduction, Transport, agree, agreed};
 use crate::error::{Error, Result};
 use crate::matrix::{Matrix, Uplo};
-use crate::ops::distributed::DistMatrix;
-use crate::ops::distributed::place::{Place, pack, unpack};
+use crate::ops::distribution::matrix::DistMatrix;
+use crate::ops::distribution::place::{Place, pack, unpack};
 use crate::plan::{TileId, TileMap};
 use std::ops::Range;
 

@@ -1,8 +1,7 @@
-//! What a distributed call tells about itself: the plan, and the time of each phase on each rank.
+//! The time of each phase of a product, on one rank and over all ranks.
 
 use crate::comm::Transport;
 use crate::error::Result;
-use crate::ops::product::ranks::plan::ClusterPlan;
 use serde::Serialize;
 use std::time::{Duration, Instant};
 
@@ -51,13 +50,20 @@ pub struct RankSpan {
 /// Keeps the time of one rank.
 pub(crate) struct PhaseClock {
     epoch: Instant,
-    spans: Vec<RankSpan>,
+    totals: [f64; RANK_PHASES.len()],
+    /// What was done when; `None` for a process by itself, where nobody asks and nobody waits.
+    spans: Option<Vec<RankSpan>>,
 }
 
 impl PhaseClock {
     /// A clock that starts now: right after a fence of all ranks, so that their times can be compared.
     pub fn new() -> PhaseClock {
-        PhaseClock { epoch: Instant::now(), spans: Vec::new() }
+        PhaseClock { spans: Some(Vec::new()), ..PhaseClock::alone() }
+    }
+
+    /// The clock of a process by itself.
+    pub fn alone() -> PhaseClock {
+        PhaseClock { epoch: Instant::now(), totals: [0.0; RANK_PHASES.len()], spans: None }
     }
 
     /// Runs `work` as `phase`.
@@ -68,9 +74,17 @@ impl PhaseClock {
         result
     }
 
+    /// Runs `work`, which waits for other ranks where there are any.
+    pub fn wait<R>(&mut self, work: impl FnOnce() -> R) -> R {
+        if self.spans.is_none() { work() } else { self.time(RankPhase::Wait, work) }
+    }
+
     fn add(&mut self, phase: RankPhase, start: Duration, end: Duration) {
-        let (start_ns, end_ns) = (start.as_nanos() as u64, end.as_nanos() as u64);
-        self.spans.push(RankSpan { phase, start_ns, end_ns });
+        self.totals[phase as usize] += (end - start).as_secs_f64();
+        if let Some(spans) = &mut self.spans {
+            let (start_ns, end_ns) = (start.as_nanos() as u64, end.as_nanos() as u64);
+            spans.push(RankSpan { phase, start_ns, end_ns });
+        }
     }
 
     /// Seconds since the start.
@@ -80,16 +94,17 @@ impl PhaseClock {
 
     /// Seconds in each phase, in the order of [`RANK_PHASES`].
     pub fn totals(&self) -> [f64; RANK_PHASES.len()] {
-        let mut totals = [0.0; RANK_PHASES.len()];
-        for span in &self.spans {
-            totals[span.phase as usize] += (span.end_ns - span.start_ns) as f64 * 1e-9;
-        }
-        totals
+        self.totals
+    }
+
+    /// The seconds of `phase`.
+    pub fn seconds_in(&self, phase: RankPhase) -> f64 {
+        self.totals[phase as usize]
     }
 
     /// All spans.
     pub fn into_spans(self) -> Vec<RankSpan> {
-        self.spans
+        self.spans.unwrap_or_default()
     }
 }
 
@@ -121,26 +136,6 @@ pub struct RankPhases {
     pub reconstruct: Spread,
     /// Waiting for other ranks.
     pub wait: Spread,
-}
-
-/// The plan and the timings of one call on many ranks; the same on all of them.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct ClusterReport {
-    /// How it ran.
-    #[serde(flatten)]
-    pub plan: ClusterPlan,
-    /// Wall-clock seconds of the call, on the slowest rank.
-    pub seconds: f64,
-    /// Seconds of its phases over the ranks.
-    pub phases: RankPhases,
-    /// Worker threads of all ranks.
-    pub threads: usize,
-    /// `heap`, `mpi` or `posix`.
-    pub window: &'static str,
-    /// Bytes of the windows of the node that has most of them.
-    pub window_bytes: u64,
-    /// Whether a redundant prime checked the product.
-    pub checked: bool,
 }
 
 /// Gathers the totals of all ranks. Collective.

@@ -2,8 +2,9 @@
 
 use crate::comm::{Transport, agree, agreed};
 use crate::error::{Error, Result};
+use crate::math::float::FloatRef;
 use crate::matrix::Matrix;
-use crate::ops::distributed::place::{Place, receive, send, store, unpack};
+use crate::ops::distribution::place::{Place, receive, send, store, unpack};
 use crate::plan::{BLOCK, TileId, TileMap};
 
 /// A matrix in tiles, 2D block-cyclic over the ranks of a team: one rank's part of it.
@@ -70,6 +71,13 @@ impl DistMatrix {
     /// A tile of this rank, to be changed.
     pub fn tile_mut(&mut self, id: TileId) -> Option<&mut Matrix> {
         self.find(id).map(|at| &mut self.tiles[at].1)
+    }
+
+    /// Entry `(row, col)` of the whole matrix, which must lie in a tile of this rank (asserted).
+    pub(crate) fn entry(&self, row: usize, col: usize) -> FloatRef<'_> {
+        let size = self.map.tile_size;
+        let tile = self.tile(TileId { row: row / size, col: col / size }).expect("an entry of this rank");
+        tile.get(row % size, col % size)
     }
 
     fn find(&self, id: TileId) -> Option<usize> {

@@ -5,20 +5,22 @@
 //! every link carries each residue once. Sums modulo primes are exact: no order of nodes can change a bit.
 
 use crate::comm::window::{Level, Partition, Rest, Run, Shares, Walk};
-use crate::comm::{Incoming, Outgoing, Transport};
+use crate::comm::{Incoming, Outgoing};
 use crate::error::Result;
 use crate::kernels::PlaneEngine;
-use crate::ops::distributed::team::NodeLayout;
-use crate::ops::product::ranks::plan::MESSAGE_WORDS;
-use crate::ops::product::ranks::shares::{OwnedBlocks, ShareStream, block_owners};
+use crate::ops::distribution::team::Ranks;
 use crate::ops::product::segments::Region;
+use crate::ops::product::shares::{OwnedBlocks, ShareStream, block_owners};
 use crate::plan::{BLOCK_WORDS, TileMap, pieces};
 use std::ops::Range;
 
+/// Words of the largest message between two ranks; each rank has room for one that it sends to each partner of a node
+/// and one that it receives.
+pub(crate) const MESSAGE_WORDS: usize = 1 << 16;
+
 /// The exchange of one pair of bands.
 pub(crate) struct Exchange<'a> {
-    world: &'a dyn Transport,
-    layout: &'a NodeLayout,
+    ranks: Ranks<'a>,
     engine: &'a dyn PlaneEngine,
     owners: Vec<OwnedBlocks>,
     plane_words: usize,
@@ -26,15 +28,9 @@ pub(crate) struct Exchange<'a> {
 
 impl<'a> Exchange<'a> {
     /// The exchange of the planes of `region` of a result that `map` distributes.
-    pub fn new(
-        world: &'a dyn Transport,
-        layout: &'a NodeLayout,
-        engine: &'a dyn PlaneEngine,
-        map: &TileMap,
-        region: &Region,
-    ) -> Exchange<'a> {
+    pub fn new(ranks: Ranks<'a>, engine: &'a dyn PlaneEngine, map: &TileMap, region: &Region) -> Exchange<'a> {
         let owners = block_owners(map, region);
-        Exchange { world, layout, engine, owners, plane_words: region.grid.words() }
+        Exchange { ranks, engine, owners, plane_words: region.grid.words() }
     }
 
     fn planes(&self) -> usize {
@@ -43,14 +39,14 @@ impl<'a> Exchange<'a> {
 
     /// The blocks of each rank of this node belong to that rank; those of other nodes are only read.
     pub fn partition(&self) -> Partition {
-        let node = self.layout.node_of[self.world.rank()];
-        let own = self.owners.iter().filter(|run| self.layout.node_of[run.owner] == node);
+        let node = self.ranks.layout.node_of[self.ranks.world.rank()];
+        let own = self.owners.iter().filter(|run| self.ranks.layout.node_of[run.owner] == node);
         let runs = own.map(|run| Run {
             words: run.blocks.start * BLOCK_WORDS..run.blocks.end * BLOCK_WORDS,
-            rank: self.layout.local_of[run.owner],
+            rank: self.ranks.layout.local_of[run.owner],
         });
         let outer = Level { count: self.planes(), stride: self.plane_words };
-        Partition::new(self.layout.nodes[node].len(), outer, Level::ONCE, runs.collect())
+        Partition::new(self.ranks.layout.nodes[node].len(), outer, Level::ONCE, runs.collect())
     }
 
     /// Sends what other nodes' ranks own and adds what comes for this rank. Collective over all nodes.
@@ -60,15 +56,15 @@ impl<'a> Exchange<'a> {
     pub fn run(&self, shares: Shares<'_>) -> Result<()> {
         let (walks, rest) = shares.with_rest();
         let mut own = walks.into_iter().map(Walk::collect).collect::<Vec<Vec<&mut [u64]>>>();
-        let rank = self.world.rank();
+        let rank = self.ranks.world.rank();
         let stream = ShareStream::new(&self.owners, rank, self.planes());
-        let (nodes, node) = (self.layout.nodes.len(), self.layout.node_of[rank]);
+        let (nodes, node) = (self.ranks.layout.nodes.len(), self.ranks.layout.node_of[rank]);
         let mut received = vec![0; MESSAGE_WORDS.min(stream.len())];
         for step in 1..nodes {
-            let to = &self.layout.nodes[(node + step) % nodes];
-            let from = &self.layout.nodes[(node + nodes - step) % nodes];
-            let local = self.layout.local_of[rank];
-            let mine = self.layout.nodes[node].len();
+            let to = &self.ranks.layout.nodes[(node + step) % nodes];
+            let from = &self.ranks.layout.nodes[(node + nodes - step) % nodes];
+            let local = self.ranks.layout.local_of[rank];
+            let mine = self.ranks.layout.nodes[node].len();
             let served = to.iter().copied().skip(local).step_by(mine);
             let streams = served.map(|other| (other, ShareStream::new(&self.owners, other, self.planes())));
             let streams = streams.collect::<Vec<_>>();
@@ -84,7 +80,7 @@ impl<'a> Exchange<'a> {
                 if !words.is_empty() {
                     receives.push(Incoming { from: sender, words });
                 }
-                self.world.exchange(&sends, &mut receives)?;
+                self.ranks.world.exchange(&sends, &mut receives)?;
                 self.add(&stream, wanted, &received, &mut own);
             }
         }
