@@ -19,7 +19,7 @@ use crate::ops::factor::report::Clock;
 pub use crate::ops::factor::report::{CholeskyReport, Span, TaskKind, TaskTimes};
 use crate::ops::factor::run::{Ending, run};
 use crate::ops::factor::{diagnose, reference};
-use crate::ops::problem::fits;
+use crate::ops::product::problem::fits;
 use rug::Float;
 pub(crate) use solve::VECTOR_COLUMNS;
 use std::sync::OnceLock;

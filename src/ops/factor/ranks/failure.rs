@@ -7,7 +7,7 @@ use crate::comm::{Reduction, Transport, agree, agreed, broadcast_bytes};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::{Matrix, Uplo};
-use crate::ops::distributed::DistMatrix;
+use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::factor::diagnose;
 use crate::ops::factor::problem::Problem;
 use crate::ops::factor::ranks::problem::DistProblem;

@@ -7,8 +7,8 @@ use crate::comm::{Reduction, Transport};
 use crate::error::{Error, Result};
 use crate::math::pivot::RowWeight;
 use crate::matrix::{Matrix, Uplo};
-use crate::ops::distributed::DistMatrix;
-use crate::ops::distributed::place::Place;
+use crate::ops::distribution::matrix::DistMatrix;
+use crate::ops::distribution::place::Place;
 use crate::ops::factor::problem::check_square;
 use crate::ops::factor::scaling::{is_beyond_one, row_exponent, scaled_entry};
 
