@@ -10,12 +10,12 @@ use crate::ops::block::{BlockProduct, BlockShape, largest_need, maximum_working_
 use crate::ops::cholesky::Cholesky;
 use crate::ops::columns::{Column, ColumnRef, each_column};
 use crate::ops::problem::Inner;
-use crate::ops::trsm::bands::Bands;
-use crate::ops::trsm::factored::ScaledRows;
-use crate::ops::trsm::layout::Layout;
-use crate::ops::trsm::solver::Solver;
-use crate::ops::trsm::spaces::Spaces;
-use crate::ops::trsm::triangle::scaled;
+use crate::ops::solve::bands::Bands;
+use crate::ops::solve::cut::Layout;
+use crate::ops::solve::parts::Solver;
+use crate::ops::solve::problem::ScaledRows;
+use crate::ops::solve::spaces::Spaces;
+use crate::ops::solve::triangle::scaled;
 use std::ops::Range;
 
 /// Columns of the inverse factor that are found together: rows above the first are known to be 0. Fixed, as it shows in

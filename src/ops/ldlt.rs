@@ -2,15 +2,12 @@
 //!
 //! Promise: the bits of the factors depend on the matrix and the precision alone.
 
-mod block;
-mod factor;
-
 use crate::context::Context;
 use crate::error::Result;
 use crate::math::bound::ldlt_solve_guard_bits;
 use crate::math::magnitude::Magnitude;
 use crate::matrix::{Matrix, MatrixView, Uplo};
-use crate::ops::trsm::factored::Factored;
+use crate::ops::solve::{self, problem::Factored};
 use rug::Float;
 
 /// Choices of [`ldlt`].
@@ -59,7 +56,7 @@ pub fn ldlt<'a>(
 ) -> Result<Ldlt> {
     let a = a.into();
     let a = if options.uplo == Uplo::Lower { a } else { a.transposed() };
-    let (lower, pivots) = factor::factor(ctx, a, precision_bits)?;
+    let (lower, pivots) = solve::ldlt::factor(ctx, a, precision_bits)?;
     let growth = growth(&a, &lower, &pivots);
     Ok(Ldlt { lower, pivots, growth })
 }

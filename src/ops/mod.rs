@@ -13,6 +13,7 @@ pub mod distributed;
 pub mod double;
 mod fixed_sum;
 mod inner_check;
+mod inverse;
 pub mod ldlt;
 mod multiply;
 mod plan;

@@ -2,19 +2,10 @@
 //!
 //! Promise: the bits of the solution depend on the operands, the precision, the options and the shape alone.
 
-pub(crate) mod bands;
-pub(crate) mod factored;
-pub(crate) mod fixed;
-pub(crate) mod layout;
-pub(crate) mod solver;
-pub(crate) mod spaces;
-pub(crate) mod system;
-pub(crate) mod triangle;
-mod vector;
-
 use crate::context::Context;
 use crate::error::Result;
 use crate::matrix::{Diag, Matrix, MatrixView, Op, Side, Uplo};
+use crate::ops::solve::run::{self, Call};
 use rug::Float;
 
 /// Choices of a triangular solve beyond the operands and the precision.
@@ -57,7 +48,7 @@ pub fn trsm<'a, 'b>(
     options: &TrsmOptions<'_>,
 ) -> Result<Matrix> {
     let mut result = Matrix::zeros(0, 0, 2)?;
-    system::solve(
+    run::solve(
         ctx,
         &Call { t: t.into(), b: b.into(), precision_bits, options, among: None, held_bytes: 0 },
         &mut result,
@@ -79,7 +70,7 @@ pub fn trsm_into<'a, 'b>(
     result: &mut Matrix,
 ) -> Result<()> {
     let (t, b) = (operands.0.into(), operands.1.into());
-    system::solve(ctx, &Call { t, b, precision_bits, options, among: None, held_bytes: 0 }, result)
+    run::solve(ctx, &Call { t, b, precision_bits, options, among: None, held_bytes: 0 }, result)
 }
 
 /// [`trsm`] on some of `among` right sides, with the bits that they have among all, where `held_bytes` of the memory
@@ -95,18 +86,6 @@ pub(crate) fn trsm_among(
     (among, held_bytes): (usize, u64),
 ) -> Result<Matrix> {
     let mut result = Matrix::zeros(0, 0, 2)?;
-    system::solve(ctx, &Call { t, b, precision_bits, options, among: Some(among), held_bytes }, &mut result)?;
+    run::solve(ctx, &Call { t, b, precision_bits, options, among: Some(among), held_bytes }, &mut result)?;
     Ok(result)
-}
-
-/// What a call asks for.
-struct Call<'a> {
-    t: MatrixView<'a>,
-    b: MatrixView<'a>,
-    precision_bits: u32,
-    options: &'a TrsmOptions<'a>,
-    /// Right sides of the call that these are some of, where they are not all: the way of a column depends on it.
-    among: Option<usize>,
-    /// Bytes of the memory limit that are taken.
-    held_bytes: u64,
 }

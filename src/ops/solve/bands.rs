@@ -5,7 +5,7 @@
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::ops::block::largest_need;
-use crate::ops::trsm::layout::Layout;
+use crate::ops::solve::cut::Layout;
 use std::ops::Range;
 
 /// Most right sides in a band: the conversions of the triangle then cost some hundredths of the products, and more

@@ -4,8 +4,9 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::math::bound::cholesky_solve_guard_bits;
 use crate::matrix::{Matrix, MatrixView};
-use crate::ops::cholesky::{Cholesky, vector};
-use crate::ops::trsm::factored::Factored;
+use crate::ops::cholesky::Cholesky;
+use crate::ops::solve::dots;
+use crate::ops::solve::problem::Factored;
 
 /// So many right-hand sides are solved for one by one; the residues of the factor would cost more.
 pub(crate) const VECTOR_COLUMNS: usize = 3;
@@ -44,11 +45,11 @@ impl Cholesky {
             let norms = match self.row_norms.get() {
                 Some(norms) => norms,
                 None => {
-                    let norms = vector::row_norms(ctx, self.factor())?;
+                    let norms = dots::row_norms(ctx, self.factor())?;
                     self.row_norms.get_or_init(|| norms)
                 }
             };
-            return vector::solve_columns(ctx, (self.factor(), norms), b, (precision_bits, held_bytes));
+            return dots::solve_columns(ctx, (self.factor(), norms), b, (precision_bits, held_bytes));
         }
         factored.solve(ctx, b)
     }

@@ -9,7 +9,7 @@ use crate::math::float::limbs_for;
 use crate::matrix::Matrix;
 use crate::ops::block::{BlockShape, largest_need, plan};
 use crate::ops::problem::Inner;
-use crate::ops::trsm::fixed;
+use crate::ops::solve::fixed;
 use std::ops::Range;
 
 /// Rows of a part that is not cut further by more than two.

@@ -1,7 +1,21 @@
 //! Linear systems with a symmetric positive definite matrix: by one factorisation, or refined from a cheaper one.
 
+pub(crate) mod bands;
+mod cholesky;
+mod condition;
+pub(crate) mod cut;
+pub(crate) mod dots;
+pub(crate) mod fixed;
+pub(crate) mod ldlt;
+pub(crate) mod parts;
+pub(crate) mod problem;
+pub(crate) mod ranks;
 mod refine;
 mod residual;
+pub(crate) mod run;
+mod scalar;
+pub(crate) mod spaces;
+pub(crate) mod triangle;
 
 use crate::context::Context;
 use crate::error::Result;

@@ -11,11 +11,11 @@ use crate::ops::block::{BlockProduct, moved};
 use crate::ops::columns::{ColumnRef, each_column};
 use crate::ops::fixed_sum::FixedSum;
 use crate::ops::problem::Inner;
-use crate::ops::trsm::fixed::{self, FixedPoint};
-use crate::ops::trsm::layout::Layout;
-use crate::ops::trsm::spaces::Spaces;
-use crate::ops::trsm::triangle::Triangle;
-use crate::ops::trsm::vector::Substitution;
+use crate::ops::solve::cut::Layout;
+use crate::ops::solve::fixed::{self, FixedPoint};
+use crate::ops::solve::scalar::Substitution;
+use crate::ops::solve::spaces::Spaces;
+use crate::ops::solve::triangle::Triangle;
 use std::ops::Range;
 use std::sync::OnceLock;
 

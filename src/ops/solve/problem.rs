@@ -14,12 +14,12 @@ use crate::matrix::{Diag, MAXIMUM_EXPONENT, Matrix, MatrixView, Uplo};
 use crate::ops::block::{maximum_working_bits, moved};
 use crate::ops::columns::each_column;
 use crate::ops::fixed_sum::{FixedSum, OwnFloat, Sign};
-use crate::ops::trsm::bands::Bands;
-use crate::ops::trsm::layout::Layout;
-use crate::ops::trsm::solver::Solver;
-use crate::ops::trsm::spaces::Spaces;
-use crate::ops::trsm::system::{Target, load, store};
-use crate::ops::trsm::triangle::Triangle;
+use crate::ops::solve::bands::Bands;
+use crate::ops::solve::cut::Layout;
+use crate::ops::solve::parts::Solver;
+use crate::ops::solve::run::{Target, load, store};
+use crate::ops::solve::spaces::Spaces;
+use crate::ops::solve::triangle::Triangle;
 use std::ops::Range;
 
 /// A lower triangular `L H = S L'`: the rows of `L'` have norms in `(1/5, 1]`.

@@ -10,9 +10,9 @@ use crate::ops::cholesky::{Cholesky, cholesky};
 use crate::ops::columns::each_column;
 use crate::ops::combine::ExactEntry;
 use crate::ops::solve::residual::{Residual, Sizes, System};
+use crate::ops::solve::run::{Target, store};
 use crate::ops::solve::{RefineOptions, Refined};
 use crate::ops::sum::round_sum;
-use crate::ops::trsm::system::{Target, store};
 
 /// Corrections in a row that may gain less than a bit.
 const IDLE_CORRECTIONS: usize = 2;

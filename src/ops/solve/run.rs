@@ -13,20 +13,32 @@ use crate::ops::columns::each_column;
 use crate::ops::combine::ExactEntry;
 use crate::ops::fixed_sum::OwnFloat;
 use crate::ops::problem::fits;
-use crate::ops::trsm::Call;
-use crate::ops::trsm::bands::Bands;
-use crate::ops::trsm::layout::Layout;
-use crate::ops::trsm::solver::Solver;
-use crate::ops::trsm::spaces::Spaces;
-use crate::ops::trsm::triangle::Triangle;
+use crate::ops::solve::bands::Bands;
+use crate::ops::solve::cut::Layout;
+use crate::ops::solve::parts::Solver;
+use crate::ops::solve::spaces::Spaces;
+use crate::ops::solve::triangle::Triangle;
+use crate::ops::trsm::TrsmOptions;
 use rug::Float;
 use std::ops::Range;
+
+/// What a call asks for.
+pub(crate) struct Call<'a> {
+    pub t: MatrixView<'a>,
+    pub b: MatrixView<'a>,
+    pub precision_bits: u32,
+    pub options: &'a TrsmOptions<'a>,
+    /// Right sides of the call that these are some of, where they are not all: the way of a column depends on it.
+    pub among: Option<usize>,
+    /// Bytes of the memory limit that are taken.
+    pub held_bytes: u64,
+}
 
 /// Solves; see [`crate::trsm()`].
 ///
 /// # Errors
 /// Those of [`crate::trsm()`].
-pub(super) fn solve(ctx: &Context, call: &Call<'_>, result: &mut Matrix) -> Result<()> {
+pub(crate) fn solve(ctx: &Context, call: &Call<'_>, result: &mut Matrix) -> Result<()> {
     let Call { t, b, precision_bits, options, among, held_bytes } = *call;
     let flipped = options.side == Side::Right;
     // X op(T) = B is op(T)^T X^T = B^T.

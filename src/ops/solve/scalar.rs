@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::matrix::MAXIMUM_EXPONENT;
 use crate::ops::columns::Column;
 use crate::ops::fixed_sum::{FixedSum, OwnFloat, Sign};
-use crate::ops::trsm::triangle::Triangle;
+use crate::ops::solve::triangle::Triangle;
 use std::ops::Range;
 
 /// A diagonal block that is solved by substitution.

@@ -3,6 +3,8 @@
 //! Promise: a solution depends on factor, right-hand side and precision alone. Bounds: docs/ALGORITHM.md, "One
 //! right-hand side".
 
+pub(crate) mod unknowns;
+
 use crate::context::Context;
 use crate::drive;
 use crate::error::{Error, Result};
@@ -10,9 +12,9 @@ use crate::kernels::PlaneKernel;
 use crate::kernels::dots::PADDING;
 use crate::math::bound::vector_solve_bits;
 use crate::matrix::{MAXIMUM_EXPONENT, Matrix, MatrixView, Op};
-use crate::ops::cholesky::unknowns::{FactorPiece, Scaling, Sweep, Unknowns};
 use crate::ops::problem::Operand;
 use crate::ops::scale::norm_exponents;
+use crate::ops::solve::dots::unknowns::{FactorPiece, Scaling, Sweep, Unknowns};
 use crate::plan::BLOCK;
 use rug::{Float, Integer};
 

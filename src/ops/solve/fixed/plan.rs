@@ -3,7 +3,7 @@
 use crate::context::{Context, WorkspaceNeeds};
 use crate::error::Result;
 use crate::kernels::tiles::{PANEL_ROWS, TileEngine, TileShape};
-use crate::ops::trsm::layout::Layout;
+use crate::ops::solve::cut::Layout;
 use crate::store::Buffer;
 use std::ops::Range;
 use std::sync::Arc;

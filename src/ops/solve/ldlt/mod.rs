@@ -3,6 +3,8 @@
 //! Where `|d| 2^(-2 h)` lies in `[1/4, 1)` for the pivots found so far, columns are scaled by `2^h`, so that the norms
 //! in the products' bounds are those of the rows of `|L| |D|^(1/2)`.
 
+mod block;
+
 use crate::context::{Context, Progress};
 use crate::error::{Error, Result};
 use crate::math::bound::{guard_bits, ldlt_guard_bits};
@@ -11,14 +13,13 @@ use crate::matrix::{Diag, Matrix, MatrixView, Uplo};
 use crate::ops::block::{BlockProduct, BlockShape, largest_need, maximum_working_bits, moved, plan};
 use crate::ops::columns::{ColumnRef, each_column};
 use crate::ops::fixed_sum::{FixedSum, OwnFloat};
-use crate::ops::ldlt::block;
 use crate::ops::problem::Inner;
-use crate::ops::trsm::factored::half_exponent;
-use crate::ops::trsm::layout::Layout;
-use crate::ops::trsm::solver::Solver;
-use crate::ops::trsm::spaces::Spaces;
-use crate::ops::trsm::system::{Target, load, store};
-use crate::ops::trsm::triangle::{Triangle, scaled};
+use crate::ops::solve::cut::Layout;
+use crate::ops::solve::parts::Solver;
+use crate::ops::solve::problem::half_exponent;
+use crate::ops::solve::run::{Target, load, store};
+use crate::ops::solve::spaces::Spaces;
+use crate::ops::solve::triangle::{Triangle, scaled};
 use std::ops::Range;
 
 /// Rows of the blocks that are factored scalar by scalar.
@@ -31,7 +32,7 @@ const STRIP_COLUMNS: usize = 128;
 ///
 /// # Errors
 /// Those of [`crate::ldlt()`].
-pub(super) fn factor(ctx: &Context, a: MatrixView<'_>, precision_bits: u32) -> Result<(Matrix, Matrix)> {
+pub(crate) fn factor(ctx: &Context, a: MatrixView<'_>, precision_bits: u32) -> Result<(Matrix, Matrix)> {
     let order = a.rows();
     if order != a.cols() {
         return Err(Error::ShapeMismatch {

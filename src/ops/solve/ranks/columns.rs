@@ -9,12 +9,12 @@ use crate::matrix::Matrix;
 use crate::ops::block::moved;
 use crate::ops::distributed::even_share;
 use crate::ops::distributed::place::Place;
-use crate::ops::distributed::solve::factor::FactorTiles;
-use crate::ops::distributed::solve::stream::{Stream, StreamSource};
-use crate::ops::trsm::factored::unscale;
-use crate::ops::trsm::fixed::{self, FixedPoint, Plan};
-use crate::ops::trsm::layout::Layout;
-use crate::ops::trsm::system::{Target, load, store};
+use crate::ops::solve::cut::Layout;
+use crate::ops::solve::fixed::{self, FixedPoint, Plan};
+use crate::ops::solve::problem::unscale;
+use crate::ops::solve::ranks::factor::FactorTiles;
+use crate::ops::solve::ranks::stream::{Stream, StreamSource};
+use crate::ops::solve::run::{Target, load, store};
 use std::ops::Range;
 
 /// Most right sides of a rank that are solved for at a time; the factor streams by once for so many of each rank.

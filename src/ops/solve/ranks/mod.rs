@@ -11,13 +11,14 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::math::bound::cholesky_solve_guard_bits;
 use crate::matrix::{Matrix, Op, Uplo};
-use crate::ops::cholesky::VECTOR_COLUMNS;
-use crate::ops::cholesky::unknowns::{Scaling, Sweep};
-use crate::ops::cholesky::vector::{bytes, rounded};
 use crate::ops::distributed::{DistMatrix, Team};
-use crate::ops::trsm::factored::{self, Factored};
-use crate::ops::trsm::layout::Layout;
-use crate::ops::trsm::{TrsmOptions, system, trsm_among};
+use crate::ops::solve::cholesky::VECTOR_COLUMNS;
+use crate::ops::solve::cut::Layout;
+use crate::ops::solve::dots::unknowns::{Scaling, Sweep};
+use crate::ops::solve::dots::{bytes, rounded};
+use crate::ops::solve::problem::{self, Factored};
+use crate::ops::solve::run;
+use crate::ops::trsm::{TrsmOptions, trsm_among};
 use crate::plan::TileMap;
 use columns::{ColumnSolve, Triangles, panel_place, panel_share};
 use factor::FactorTiles;
@@ -68,7 +69,7 @@ pub fn solve(
     let call = Call { ctx, world: team.world(), factor, b, precision_bits };
     let order = call.check("solve with a factor")?;
     let guard_bits = cholesky_solve_guard_bits(order);
-    let working_bits = agreed(call.world, factored::working_bits(ctx, (precision_bits, guard_bits), order))?;
+    let working_bits = agreed(call.world, problem::working_bits(ctx, (precision_bits, guard_bits), order))?;
     let tiles = FactorTiles::new(factor);
     tiles.check_diagonal(call.world)?;
     if (1..=VECTOR_COLUMNS).contains(&b.map().cols) && order > 0 {
@@ -103,7 +104,7 @@ pub fn trsm(
 ) -> Result<DistSolution> {
     let call = Call { ctx, world: team.world(), factor, b, precision_bits };
     let order = call.check("trsm")?;
-    let working_bits = agreed(call.world, system::working_bits(ctx, precision_bits, order))?;
+    let working_bits = agreed(call.world, run::working_bits(ctx, precision_bits, order))?;
     let tiles = FactorTiles::new(factor);
     tiles.check_diagonal(call.world)?;
     let triangle = if op == Op::NoTranspose { Triangles::Lower } else { Triangles::Upper };

@@ -6,8 +6,8 @@ use crate::math::float::{FloatRef, Head};
 use crate::matrix::Matrix;
 use crate::ops::distributed::DistMatrix;
 use crate::ops::distributed::place::{Place, store};
-use crate::ops::distributed::solve::factor::scaled_head;
-use crate::ops::trsm::fixed::{RowPiece, TriangleRows};
+use crate::ops::solve::fixed::{RowPiece, TriangleRows};
+use crate::ops::solve::ranks::factor::scaled_head;
 use crate::plan::TileId;
 use std::ops::Range;
 
