@@ -6,15 +6,19 @@ use crate::math::bound::{cholesky_inverse_guard_bits, guard_bits};
 use crate::math::float::Head;
 use crate::math::scale::column_exponent;
 use crate::matrix::{MAXIMUM_EXPONENT, Matrix};
-use crate::ops::block::{BlockProduct, BlockShape, largest_need, maximum_working_bits, plan};
+use crate::ops::block::{BlockProduct, BlockShape, maximum_working_bits, plan};
 use crate::ops::cholesky::Cholesky;
 use crate::ops::columns::{Column, ColumnRef, each_column};
 use crate::ops::problem::Inner;
-use crate::ops::solve::bands::Bands;
-use crate::ops::solve::cut::Layout;
-use crate::ops::solve::parts::Solver;
-use crate::ops::solve::problem::ScaledRows;
+use crate::ops::solve::agreement::Agreement;
+use crate::ops::solve::band::Band;
+use crate::ops::solve::cut::larger;
+use crate::ops::solve::memory::{Bands, SolveMemory};
+use crate::ops::solve::path::Path;
+use crate::ops::solve::problem::{LOWER, ScaledRows};
+use crate::ops::solve::run::make_room;
 use crate::ops::solve::spaces::Spaces;
+use crate::ops::solve::step::TriangleSolver;
 use crate::ops::solve::triangle::scaled;
 use std::ops::Range;
 
@@ -45,11 +49,11 @@ impl Cholesky {
         let mut norm_exponent = (0..order).map(|i| 1 - head(i)).max().unwrap_or(0).max(0) + 4;
         loop {
             let working_bits = working_bits(ctx, precision_bits, order, norm_exponent)?;
-            let work = Work::plan(ctx, working_bits, (order, precision_bits), held_bytes)?;
-            let inverse = work.invert(ctx, &scaled)?;
+            let mut work = Work::plan(ctx, &scaled, (working_bits, precision_bits), held_bytes)?;
+            let inverse = work.invert()?;
             let found = column_exponent(inverse.parts().0.iter().map(|&head| Head(head)));
             if found <= norm_exponent {
-                work.multiply(ctx, &inverse, &scaled.exponents, &mut result)?;
+                work.multiply(&inverse, &scaled.exponents, &mut result)?;
                 return Ok(result);
             }
             norm_exponent = found + 1;
@@ -67,47 +71,62 @@ fn working_bits(ctx: &Context, precision_bits: u32, order: usize, norm_exponent:
 }
 
 /// What one try works with.
-struct Work {
-    layout: Layout,
+struct Work<'a> {
+    solver: TriangleSolver<'a>,
+    memory: SolveMemory<'a>,
     bands: Bands,
     precision_bits: u32,
-    /// Bytes of the memory limit that are taken while the product is formed.
-    held_bytes: u64,
 }
 
-impl Work {
+impl<'a> Work<'a> {
     /// Plans the strips of the inverse factor and the products of its rows.
-    fn plan(ctx: &Context, working_bits: u32, (order, precision_bits): (usize, u32), held_bytes: u64) -> Result<Work> {
+    fn plan(
+        ctx: &'a Context,
+        scaled: &'a ScaledRows<'_>,
+        (working_bits, precision_bits): (u32, u32),
+        held_bytes: u64,
+    ) -> Result<Work<'a>> {
+        let order = scaled.exponents.len();
         let columns = order.min(STRIP_COLUMNS);
-        let layout = Layout { order, working_bits, columns };
-        let held_bytes = held_bytes.saturating_add(Matrix::bytes_for(order, order, working_bits));
-        let mut products = Ok(());
-        for rows in strips(order) {
-            let shape = BlockShape { rows: rows.len(), cols: rows.end, contracted: order - rows.start };
-            let need = plan(ctx, shape, precision_bits, inner(precision_bits, order, held_bytes)).map(|_| ());
-            products = largest_need(products, need);
+        let solver = TriangleSolver::new(scaled.lower()?, working_bits, Path::choose(LOWER, order, columns));
+        let base_bytes = held_bytes.saturating_add(Matrix::bytes_for(order, order, working_bits));
+        let memory = SolveMemory { ctx, cuts: vec![solver.cut()], base_bytes, piece_row_bytes: 0, by_parts: true };
+        let mut bands = Bands::widest(columns);
+        if ctx.memory_bytes().is_some() {
+            let mut products = Ok(0);
+            for rows in strips(order) {
+                let shape = BlockShape { rows: rows.len(), cols: rows.end, contracted: order - rows.start };
+                let need = plan(ctx, shape, precision_bits, inner(precision_bits, order, base_bytes));
+                products = larger(products, need.map(|plan| plan.planned_bytes.saturating_add(base_bytes)));
+            }
+            let planned = memory.plan(columns);
+            bands = planned.as_ref().map_or(bands, |planned| planned.0);
+            make_room(ctx, larger(planned.map(|planned| planned.1), products)?);
         }
-        let bands = largest_need(Bands::plan(ctx, columns, &[layout], held_bytes), products)?;
-        Ok(Work { layout, bands, precision_bits, held_bytes })
+        Ok(Work { solver, memory, bands, precision_bits })
     }
 
-    /// `L'^-1`, lower triangular.
-    fn invert(&self, ctx: &Context, scaled: &ScaledRows<'_>) -> Result<Matrix> {
-        let Layout { order, working_bits, .. } = self.layout;
-        let mut inverse = Matrix::zeros(order, order, working_bits)?;
-        let solver = Solver::new(scaled.lower()?, self.layout);
+    /// `L'^-1`, lower triangular: the solution for the identity, strip by strip.
+    fn invert(&mut self) -> Result<Matrix> {
+        let (ctx, cut) = (self.memory.ctx, self.solver.cut());
+        let order = cut.order;
+        let mut inverse = Matrix::zeros(order, order, cut.working_bits)?;
         let mut spaces = Spaces::take(ctx)?;
         for strip in strips(order) {
-            for band in (Bands { total: strip.len(), ..self.bands }).iter() {
+            let bands = Bands { total: strip.len(), ..self.bands };
+            for index in 0..bands.count() {
+                let band = bands.band(index);
                 let columns = strip.start + band.start..strip.start + band.end;
-                spaces.w.reshape(order, columns.len(), working_bits)?;
+                spaces.w.reshape(order, columns.len(), cut.working_bits)?;
                 spaces.w.clear();
                 let unit = |(): &mut (), mut column: Column<'_>| {
                     column.set_one(columns.start + column.index);
                     Ok(())
                 };
                 each_column(ctx, &mut spaces.w, || (), unit)?;
-                solver.run_from(ctx, strip.start, &mut spaces, self.bands.held_bytes)?;
+                let memory = &self.memory;
+                let band = Band { memory, agreement: Agreement(None), first_column: 0, transposed: false };
+                self.solver.run(&band, ((0..columns.len()).collect(), strip.start), &mut spaces)?;
                 let copy = |(): &mut (), mut column: Column<'_>| {
                     if columns.contains(&column.index) {
                         column.copy_from(0, ColumnRef::of(&spaces.w, 0..order, column.index - columns.start));
@@ -122,9 +141,9 @@ impl Work {
     }
 
     /// `D^-1 V^T V D^-1` for a lower triangular `V` and `D` with the powers `exponents`, into `result`.
-    fn multiply(&self, ctx: &Context, v: &Matrix, exponents: &[i64], result: &mut Matrix) -> Result<()> {
-        let (order, precision_bits) = (self.layout.order, self.precision_bits);
-        let inner = inner(precision_bits, order, self.held_bytes);
+    fn multiply(&self, v: &Matrix, exponents: &[i64], result: &mut Matrix) -> Result<()> {
+        let (ctx, order, precision_bits) = (self.memory.ctx, v.rows(), self.precision_bits);
+        let inner = inner(precision_bits, order, self.memory.base_bytes);
         ctx.release();
         for rows in strips(order) {
             let below = |columns: Range<usize>| v.view().block(rows.start..order, columns);

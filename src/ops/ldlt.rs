@@ -7,8 +7,9 @@ use crate::error::Result;
 use crate::math::bound::ldlt_solve_guard_bits;
 use crate::math::magnitude::Magnitude;
 use crate::matrix::{Matrix, MatrixView, Uplo};
-use crate::ops::solve::{self, problem::Factored};
+use crate::ops::solve::{self, factored::Factored};
 use rug::Float;
+use std::sync::OnceLock;
 
 /// Choices of [`ldlt`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -119,9 +120,16 @@ impl Ldlt {
     /// # Errors
     /// As [`crate::trsm()`].
     pub fn solve<'b>(&self, ctx: &Context, b: impl Into<MatrixView<'b>>, precision_bits: u32) -> Result<Matrix> {
-        let guard_bits = ldlt_solve_guard_bits(self.lower.rows());
-        let pivots = Some(&self.pivots);
-        let factored = Factored { lower: &self.lower, pivots, precision_bits, guard_bits, held_bytes: 0, among: None };
-        factored.solve(ctx, b.into())
+        let b = b.into();
+        let factored = Factored {
+            lower: &self.lower,
+            pivots: Some(&self.pivots),
+            precision_bits,
+            guard_bits: ldlt_solve_guard_bits(self.lower.rows()),
+            total_columns: b.cols(),
+            held_bytes: 0,
+            row_norms: &OnceLock::new(),
+        };
+        factored.solve(ctx, b)
     }
 }

@@ -35,7 +35,7 @@ pub use ldlt::{Inertia, Ldlt, LdltOptions, ldlt};
 pub use plan::{Plan, plan_gemm, plan_syrk};
 pub use problem::FaultHook;
 pub use report::{Outcome, Phases, Report};
-pub use solve::{RefineOptions, Refined, solve, solve_refined};
+pub use solve::{Path, RefineOptions, Refined, SolvePlan, plan_solve, plan_trsm, solve, solve_refined};
 pub use trsm::{TrsmOptions, trsm, trsm_into};
 pub use verify::{Verification, VerifyOptions, freivalds_gemm, freivalds_syrk};
 pub use verify::{verify_cholesky, verify_gemm, verify_syrk};

@@ -3,9 +3,11 @@
 //! Promise: the bits of the solution depend on the operands, the precision, the options and the shape alone.
 
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::matrix::{Diag, Matrix, MatrixView, Op, Side, Uplo};
-use crate::ops::solve::run::{self, Call};
+use crate::ops::fixed_sum::OwnFloat;
+use crate::ops::solve::problem::shape_mismatch;
+use crate::ops::solve::triangular::TriangularSystem;
 use rug::Float;
 
 /// Choices of a triangular solve beyond the operands and the precision.
@@ -19,7 +21,7 @@ pub struct TrsmOptions<'a> {
     pub op: Op,
     /// Whether the diagonal of `T` is read or taken as ones.
     pub diag: Diag,
-    /// Factor of `B`; `None` is 1.
+    /// Scalar of `B`; `None` is 1.
     pub alpha: Option<&'a Float>,
 }
 
@@ -48,11 +50,7 @@ pub fn trsm<'a, 'b>(
     options: &TrsmOptions<'_>,
 ) -> Result<Matrix> {
     let mut result = Matrix::zeros(0, 0, 2)?;
-    run::solve(
-        ctx,
-        &Call { t: t.into(), b: b.into(), precision_bits, options, among: None, held_bytes: 0 },
-        &mut result,
-    )?;
+    trsm_into(ctx, (t, b), precision_bits, options, &mut result)?;
     Ok(result)
 }
 
@@ -69,23 +67,42 @@ pub fn trsm_into<'a, 'b>(
     options: &TrsmOptions<'_>,
     result: &mut Matrix,
 ) -> Result<()> {
+    let transposed = options.side == Side::Right;
+    // X op(T) = B is op(T)^T X^T = B^T.
+    let other = (options.op == Op::Transpose) != transposed;
     let (t, b) = (operands.0.into(), operands.1.into());
-    run::solve(ctx, &Call { t, b, precision_bits, options, among: None, held_bytes: 0 }, result)
+    let (t, b) = (if other { t.transposed() } else { t }, if transposed { b.transposed() } else { b });
+    let lower = (options.uplo == Uplo::Lower) != other;
+    check_shapes(options.side, &t, &b)?;
+    let alpha = options.alpha.map(check_scalar).transpose()?;
+    let system = TriangularSystem {
+        t,
+        uplo: if lower { Uplo::Lower } else { Uplo::Upper },
+        diag: options.diag,
+        b,
+        alpha,
+        transposed,
+        precision_bits,
+        total_columns: b.cols(),
+        held_bytes: 0,
+    };
+    system.solve(ctx, result)
 }
 
-/// [`trsm`] on some of `among` right sides, with the bits that they have among all, where `held_bytes` of the memory
-/// limit are taken.
-///
-/// # Errors
-/// As [`trsm`].
-pub(crate) fn trsm_among(
-    ctx: &Context,
-    (t, b): (MatrixView<'_>, MatrixView<'_>),
-    precision_bits: u32,
-    options: &TrsmOptions<'_>,
-    (among, held_bytes): (usize, u64),
-) -> Result<Matrix> {
-    let mut result = Matrix::zeros(0, 0, 2)?;
-    run::solve(ctx, &Call { t, b, precision_bits, options, among: Some(among), held_bytes }, &mut result)?;
-    Ok(result)
+fn check_shapes(side: Side, t: &MatrixView<'_>, b: &MatrixView<'_>) -> Result<()> {
+    if t.rows() == t.cols() && t.cols() == b.rows() {
+        return Ok(());
+    }
+    let (t, b) = ((t.rows(), t.cols()), (b.rows(), b.cols()));
+    Err(match side {
+        Side::Left => shape_mismatch("trsm", t, b),
+        Side::Right => shape_mismatch("trsm", (b.1, b.0), (t.1, t.0)),
+    })
+}
+
+fn check_scalar(alpha: &Float) -> Result<OwnFloat> {
+    if alpha.is_finite() {
+        return Ok(OwnFloat::new(alpha));
+    }
+    Err(Error::InvalidArgument(format!("alpha is {alpha}: it must be finite")))
 }

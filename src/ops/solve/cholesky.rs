@@ -5,11 +5,7 @@ use crate::error::Result;
 use crate::math::bound::cholesky_solve_guard_bits;
 use crate::matrix::{Matrix, MatrixView};
 use crate::ops::cholesky::Cholesky;
-use crate::ops::solve::dots;
-use crate::ops::solve::problem::Factored;
-
-/// So many right-hand sides are solved for one by one; the residues of the factor would cost more.
-pub(crate) const VECTOR_COLUMNS: usize = 3;
+use crate::ops::solve::factored::Factored;
 
 impl Cholesky {
     /// The solution `X` of `A X = B`, rounded to `precision_bits` bits.
@@ -37,20 +33,15 @@ impl Cholesky {
         precision_bits: u32,
         held_bytes: u64,
     ) -> Result<Matrix> {
-        let guard_bits = cholesky_solve_guard_bits(self.factor().rows());
-        let factored =
-            Factored { lower: self.factor(), pivots: None, precision_bits, guard_bits, held_bytes, among: None };
-        if (1..=VECTOR_COLUMNS).contains(&b.cols()) && b.rows() == self.factor().rows() {
-            factored.working_bits(ctx)?; // the same precisions for any number of columns
-            let norms = match self.row_norms.get() {
-                Some(norms) => norms,
-                None => {
-                    let norms = dots::row_norms(ctx, self.factor())?;
-                    self.row_norms.get_or_init(|| norms)
-                }
-            };
-            return dots::solve_columns(ctx, (self.factor(), norms), b, (precision_bits, held_bytes));
-        }
+        let factored = Factored {
+            lower: self.factor(),
+            pivots: None,
+            precision_bits,
+            guard_bits: cholesky_solve_guard_bits(self.factor().rows()),
+            total_columns: b.cols(),
+            held_bytes,
+            row_norms: &self.row_norms,
+        };
         factored.solve(ctx, b)
     }
 }

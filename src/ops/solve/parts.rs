@@ -1,32 +1,26 @@
-//! A prepared triangle: its columns of right sides are solved in fixed point, and those that outgrow it by parts, with
-//! products for all that is off the diagonal blocks.
+//! A triangle cut recursively: products for all that is off the diagonal blocks, which are solved scalar by scalar.
 //!
-//! Both depend on the triangle, the precision, the column and the number of right sides alone, so the bits do too.
+//! Depends on the triangle, the precision and the column alone, so the bits do too.
 
 use crate::context::Context;
 use crate::drive::Meter;
 use crate::error::Result;
-use crate::matrix::{Matrix, MatrixView};
+use crate::matrix::Matrix;
 use crate::ops::block::{BlockProduct, moved};
 use crate::ops::columns::{ColumnRef, each_column};
 use crate::ops::fixed_sum::FixedSum;
 use crate::ops::problem::Inner;
-use crate::ops::solve::cut::Layout;
-use crate::ops::solve::fixed::{self, FixedPoint};
-use crate::ops::solve::scalar::Substitution;
+use crate::ops::solve::band::{Band, gather, scatter, with_column};
+use crate::ops::solve::cut::TriangleCut;
+use crate::ops::solve::scalar::ScalarBlock;
 use crate::ops::solve::spaces::Spaces;
 use crate::ops::solve::triangle::Triangle;
 use std::ops::Range;
-use std::sync::OnceLock;
 
-/// A triangle prepared for solves at one working precision.
-pub(crate) struct Solver<'a> {
-    triangle: Triangle<'a>,
-    layout: Layout,
-    /// In fixed point, and the triangle as it sees it.
-    fixed: Option<(FixedPoint, MatrixView<'a>)>,
-    /// Made when a column first asks for it.
-    root: OnceLock<Node>,
+/// A triangle that is solved by parts.
+pub(crate) struct Parts<'a> {
+    pub triangle: Triangle<'a>,
+    pub cut: TriangleCut,
 }
 
 /// A diagonal block.
@@ -34,70 +28,58 @@ enum Node {
     /// Its parts in the order in which their unknowns are found.
     Split(Vec<(Range<usize>, Node)>),
     /// Solved scalar by scalar.
-    Substitution(Substitution),
+    Scalar(ScalarBlock),
 }
 
-impl<'a> Solver<'a> {
-    /// Prepares `triangle` for solves.
-    pub fn new(triangle: Triangle<'a>, layout: Layout) -> Solver<'a> {
-        assert_eq!(triangle.order(), layout.order);
-        let fixed = layout.takes_tiles().then(|| FixedPoint::new(&triangle, layout.working_bits));
-        Solver { triangle, layout, fixed, root: OnceLock::new() }
-    }
-
-    /// Replaces the right sides in `spaces.w`, of the working precision, by the solutions; `held_bytes` of the memory
-    /// limit, the spaces included, are not for the products.
+impl Parts<'_> {
+    /// Replaces the right sides `left` in `spaces.w` by the solutions; they are 0 above row `first`, for a lower
+    /// triangle.
     ///
     /// # Errors
-    /// [`crate::Error::ExponentRange`] with a place in `w`; [`crate::Error::MemoryLimit`]; [`crate::Error::Cancelled`];
-    /// [`crate::Error::SelfCheck`]; [`crate::Error::OutOfMemory`].
-    pub fn run(&self, ctx: &Context, spaces: &mut Spaces, held_bytes: u64) -> Result<()> {
-        self.run_from(ctx, 0, spaces, held_bytes)
-    }
-
-    /// [`Solver::run`] where the right sides are 0 above row `first`, for a lower triangle.
-    ///
-    /// # Errors
-    /// As [`Solver::run`].
-    pub fn run_from(&self, ctx: &Context, first: usize, spaces: &mut Spaces, held_bytes: u64) -> Result<()> {
+    /// [`crate::Error::ExponentRange`] with a place in the call; [`crate::Error::MemoryLimit`];
+    /// [`crate::Error::Cancelled`]; [`crate::Error::SelfCheck`]; [`crate::Error::OutOfMemory`].
+    pub fn run(&self, band: &Band<'_>, (left, first): (Vec<usize>, usize), spaces: &mut Spaces) -> Result<()> {
         let Spaces { w, result, again } = spaces;
-        assert_eq!((w.rows(), w.precision_bits()), (self.layout.order, self.layout.working_bits));
+        assert_eq!((w.rows(), w.precision_bits()), (self.cut.order, self.cut.working_bits));
         assert!(first == 0 || self.triangle.is_lower(), "an upper triangle begins at its last row");
-        if w.rows() == 0 || w.cols() == 0 {
+        if left.is_empty() || self.cut.order == 0 {
             return Ok(());
         }
-        let left = match &self.fixed {
-            Some((fixed, lower)) => fixed.run(ctx, &mut { *lower }, (w, again), first, held_bytes)?,
-            None => (0..w.cols()).collect(),
-        };
-        if left.len() == w.cols() {
-            return self.solve_by_parts(ctx, first, (w, result), held_bytes);
+        let (columns, root) = (w.cols(), self.node(0..self.cut.order));
+        if self.cut.first_try_bits.is_none() && left.len() == columns {
+            let held_bytes = band.memory.held_by_parts(&self.cut, (columns, columns));
+            let solved = self.solve_columns((band.ctx(), &root), first, (w, result), held_bytes);
+            return solved.map_err(|error| band.placed(error));
         }
-        if !left.is_empty() {
-            fixed::gather(w, &left, again)?;
-            let place = |error| fixed::with_column(error, &left);
-            self.solve_by_parts(ctx, first, (again, result), held_bytes).map_err(place)?;
-            fixed::scatter(again, &left, &[], w);
+        let retry = band.memory.retry(columns)?;
+        let ctx = band.ctx().with_memory_bytes(Some(retry.limit_bytes));
+        for some in left.chunks(retry.columns) {
+            gather(w, some, again)?;
+            let held_bytes = band.memory.held_by_parts(&self.cut, (columns, some.len()));
+            let solved = self.solve_columns((&ctx, &root), first, (again, result), held_bytes);
+            solved.map_err(|error| band.placed(with_column(error, some)))?;
+            scatter(again, some, &[], w);
         }
+        *again = Matrix::zeros(0, 0, 2)?; // the next try counts on their memory
+        *result = Matrix::zeros(0, 0, 2)?;
         Ok(())
     }
 
-    fn solve_by_parts(
+    fn solve_columns(
         &self,
-        ctx: &Context,
+        (ctx, root): (&Context, &Node),
         first: usize,
         (w, result): (&mut Matrix, &mut Matrix),
         held_bytes: u64,
     ) -> Result<()> {
-        result.reshape(self.layout.scratch_rows(), w.cols(), self.layout.working_bits)?;
-        let root = self.root.get_or_init(|| self.node(0..self.layout.order));
+        result.reshape(self.cut.scratch_rows(), w.cols(), self.cut.working_bits)?;
         self.solve(root, &mut Walk { ctx, first, scratch: Scratch { result, held_bytes } }, w)
     }
 
     /// The block `rows` and all that it is made of.
     fn node(&self, rows: Range<usize>) -> Node {
-        let Some(parts) = self.layout.parts(&rows) else {
-            return Node::Substitution(Substitution::new(&self.triangle, rows, self.layout.working_bits));
+        let Some(parts) = self.cut.parts(&rows) else {
+            return Node::Scalar(ScalarBlock::new(&self.triangle, rows, self.cut.working_bits));
         };
         let mut parts = parts.map(|part| (part.clone(), self.node(part))).collect::<Vec<_>>();
         if !self.triangle.is_lower() {
@@ -121,11 +103,11 @@ impl<'a> Solver<'a> {
                 }
                 Ok(())
             }
-            Node::Substitution(substitution) => {
-                let sum = || FixedSum::new(self.layout.working_bits);
+            Node::Scalar(block) => {
+                let sum = || FixedSum::new(self.cut.working_bits);
                 let meter = Meter::new(walk.ctx, w.cols() as u64);
                 each_column(walk.ctx, w, sum, |sum, mut column| {
-                    substitution.run(&self.triangle, sum, &mut column)?;
+                    block.run(&self.triangle, sum, &mut column)?;
                     meter.add("solve", 1)
                 })
             }
@@ -139,8 +121,8 @@ impl<'a> Solver<'a> {
             left: self.triangle.block(rows.clone(), known.clone())?,
             right: w.view().block(known.clone(), all.clone())?,
             minuend: Some(w.view().block(rows.clone(), all)?),
-            precision_bits: self.layout.working_bits,
-            inner: Inner { working_bits: Some(self.layout.product_bits()), held_bytes: 0 },
+            precision_bits: self.cut.working_bits,
+            inner: Inner { working_bits: Some(self.cut.product_bits()), held_bytes: 0 },
         };
         walk.scratch.run(walk.ctx, product, rows.start)?;
         copy_rows(walk.ctx, walk.scratch.result, rows.start, w)

@@ -9,8 +9,9 @@ use crate::ops::block::maximum_working_bits;
 use crate::ops::cholesky::{Cholesky, cholesky};
 use crate::ops::columns::each_column;
 use crate::ops::combine::ExactEntry;
+use crate::ops::solve::problem::shape_mismatch;
 use crate::ops::solve::residual::{Residual, Sizes, System};
-use crate::ops::solve::run::{Target, store};
+use crate::ops::solve::run::{SolutionPlace, store};
 use crate::ops::solve::{RefineOptions, Refined};
 use crate::ops::sum::round_sum;
 
@@ -22,13 +23,7 @@ pub(super) fn check_shapes(a: &MatrixView<'_>, b: &MatrixView<'_>) -> Result<()>
     if a.rows() == a.cols() && a.rows() == b.rows() {
         return Ok(());
     }
-    Err(Error::ShapeMismatch {
-        operation: "solve",
-        left_rows: a.rows(),
-        left_cols: a.cols(),
-        right_rows: b.rows(),
-        right_cols: b.cols(),
-    })
+    Err(shape_mismatch("solve", (a.rows(), a.cols()), (b.rows(), b.cols())))
 }
 
 /// See [`crate::solve_refined`].
@@ -144,8 +139,8 @@ impl Refinement<'_> {
 
     /// Rounds `x` into `solution` and measures it.
     fn finish(self, mut solution: Matrix, iterations: usize) -> Result<Refined> {
-        let target = Target { columns: 0..solution.cols(), flipped: false };
-        store(self.ctx, &self.x, &target, &mut solution)?;
+        let place = SolutionPlace { columns: 0..solution.cols(), transposed: false };
+        store(self.ctx, &self.x, &place, &mut solution)?;
         let bits = self.precision_bits + REFINE_GUARD_BITS;
         let residual = self.system.residual(self.ctx, &solution, (bits, self.held_bytes))?;
         let backward_error_log2 = residual.size.componentwise_log2;

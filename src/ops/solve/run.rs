@@ -1,146 +1,139 @@
-//! One call of the solver: the operands in one form, right sides in, solutions out.
+//! Runs a solve: right sides go in by bands, pass through the list of substitutions, and come out rounded.
 //!
-//! Every side, triangle and transpose becomes `T X = alpha B` with a lower or an upper `T`.
+//! The same for one process, which has the whole factor, and for a rank that has some columns of the right sides while
+//! the rows of the factor stream by: what differs is where the rows of a triangle come from, and with whom it is agreed.
 
-use crate::context::Context;
+use crate::context::{Context, WorkspaceNeeds};
 use crate::error::{Error, Result};
 use crate::kernels::limbs;
-use crate::math::bound::{guard_bits, trsm_guard_bits};
 use crate::math::float::{FloatRef, Head, round_integer};
-use crate::matrix::{MAXIMUM_EXPONENT, Matrix, MatrixView, Op, Side, Uplo};
-use crate::ops::block::{maximum_working_bits, moved};
+use crate::matrix::{MAXIMUM_EXPONENT, Matrix, MatrixView};
+use crate::ops::block::moved;
 use crate::ops::columns::each_column;
 use crate::ops::combine::ExactEntry;
 use crate::ops::fixed_sum::OwnFloat;
-use crate::ops::problem::fits;
-use crate::ops::solve::bands::Bands;
-use crate::ops::solve::cut::Layout;
-use crate::ops::solve::parts::Solver;
+use crate::ops::solve::agreement::Agreement;
+use crate::ops::solve::band::Band;
+use crate::ops::solve::memory::{Bands, SolveMemory};
 use crate::ops::solve::spaces::Spaces;
-use crate::ops::solve::triangle::Triangle;
-use crate::ops::trsm::TrsmOptions;
-use rug::Float;
+use crate::ops::solve::step::{Step, multiply_rows};
 use std::ops::Range;
 
-/// What a call asks for.
-pub(crate) struct Call<'a> {
-    pub t: MatrixView<'a>,
+/// A solve, prepared.
+pub(crate) struct Solve<'a> {
+    /// Its context and its memory.
+    pub memory: SolveMemory<'a>,
+    pub agreement: Agreement<'a>,
+    /// The substitutions, in their order.
+    pub steps: Vec<Step<'a>>,
+    /// Row `i` of the system is scaled by `2^-scale[i]`, and so is that of its unknowns.
+    pub scale: Option<&'a [i64]>,
+    /// Rows of the factor.
+    pub order: usize,
+    /// Bits of right sides and unknowns on the way.
+    pub working_bits: u32,
+}
+
+/// The right sides of a solve.
+pub(crate) struct Right<'a> {
     pub b: MatrixView<'a>,
-    pub precision_bits: u32,
-    pub options: &'a TrsmOptions<'a>,
-    /// Right sides of the call that these are some of, where they are not all: the way of a column depends on it.
-    pub among: Option<usize>,
-    /// Bytes of the memory limit that are taken.
-    pub held_bytes: u64,
+    /// Scalar of `b`; `None` is 1.
+    pub alpha: Option<OwnFloat>,
+    /// Column of the call that is the first of `b`.
+    pub first_column: usize,
+    /// Whether the caller's right sides and solution are the transposes.
+    pub transposed: bool,
 }
 
-/// Solves; see [`crate::trsm()`].
-///
-/// # Errors
-/// Those of [`crate::trsm()`].
-pub(crate) fn solve(ctx: &Context, call: &Call<'_>, result: &mut Matrix) -> Result<()> {
-    let Call { t, b, precision_bits, options, among, held_bytes } = *call;
-    let flipped = options.side == Side::Right;
-    // X op(T) = B is op(T)^T X^T = B^T.
-    let turned = (options.op == Op::Transpose) != flipped;
-    let (t, b) = (if turned { t.transposed() } else { t }, if flipped { b.transposed() } else { b });
-    let lower = (options.uplo == Uplo::Lower) != turned;
-    check_shapes(options.side, &t, &b)?;
-    let alpha = options.alpha.map(check_factor).transpose()?;
-    let working_bits = working_bits(ctx, precision_bits, t.rows())?;
-    let triangle = Triangle::new(t, if lower { Uplo::Lower } else { Uplo::Upper }, options.diag)?;
-    let (rows, cols) = if flipped { (b.cols(), b.rows()) } else { (b.rows(), b.cols()) };
-    if !fits(result, (rows, cols), precision_bits) {
-        *result = Matrix::zeros(0, 0, 2)?; // give the old memory back before asking for the new
-        *result = Matrix::zeros(rows, cols, precision_bits)?;
-    }
-    if rows == 0 || cols == 0 {
-        return Ok(());
-    }
-    let layout = Layout { order: b.rows(), working_bits, columns: among.unwrap_or(b.cols()) };
-    let bands = Bands::plan(ctx, b.cols(), &[layout], held_bytes.saturating_add(result.bytes()))?;
-    let solver = Solver::new(triangle, layout);
-    let system = System { b, alpha, flipped, solver };
-    let mut spaces = Spaces::take(ctx)?;
-    for columns in bands.iter() {
-        spaces.w.reshape(b.rows(), columns.len(), working_bits)?;
-        let target = Target { columns, flipped };
-        system.solve(ctx, &mut spaces, bands.held_bytes, (&target, result))?;
-    }
-    spaces.give_back(ctx);
-    Ok(())
-}
-
-fn check_shapes(side: Side, t: &MatrixView<'_>, b: &MatrixView<'_>) -> Result<()> {
-    if t.rows() == t.cols() && t.cols() == b.rows() {
-        return Ok(());
-    }
-    let mismatch = |left: (usize, usize), right: (usize, usize)| Error::ShapeMismatch {
-        operation: "trsm",
-        left_rows: left.0,
-        left_cols: left.1,
-        right_rows: right.0,
-        right_cols: right.1,
-    };
-    let (t, b) = ((t.rows(), t.cols()), (b.rows(), b.cols()));
-    Err(match side {
-        Side::Left => mismatch(t, b),
-        Side::Right => mismatch((b.1, b.0), (t.1, t.0)),
-    })
-}
-
-fn check_factor(alpha: &Float) -> Result<OwnFloat> {
-    if alpha.is_finite() {
-        return Ok(OwnFloat::new(alpha));
-    }
-    Err(Error::InvalidArgument(format!("alpha is {alpha}: it must be finite")))
-}
-
-/// The working precision for results of `precision_bits`.
-///
-/// # Errors
-/// [`Error::Precision`] where the kernel has not enough primes.
-pub(crate) fn working_bits(ctx: &Context, precision_bits: u32, order: usize) -> Result<u32> {
-    let guards = trsm_guard_bits(order) + guard_bits(order);
-    let maximum_bits = maximum_working_bits(ctx).saturating_sub(guards);
-    if !(2..=maximum_bits).contains(&precision_bits) {
-        return Err(Error::Precision { precision_bits: precision_bits.into(), maximum_bits: maximum_bits.into() });
-    }
-    Ok(precision_bits + trsm_guard_bits(order))
-}
-
-struct System<'a> {
-    b: MatrixView<'a>,
-    alpha: Option<OwnFloat>,
-    /// Whether the caller's matrices are the transposes of `b` and of the solution.
-    flipped: bool,
-    solver: Solver<'a>,
-}
-
-impl System<'_> {
-    /// Solves for the right sides of the target.
-    fn solve(
-        &self,
-        ctx: &Context,
-        spaces: &mut Spaces,
-        held_bytes: u64,
-        (target, result): (&Target, &mut Matrix),
-    ) -> Result<()> {
-        let first = target.columns.start;
-        load(ctx, (&self.b, first), self.alpha.as_ref(), &mut spaces.w)?;
-        let place = |error| self.caller_place(moved(error, 0, first));
-        self.solver.run(ctx, spaces, held_bytes).map_err(place)?;
-        store(ctx, &spaces.w, target, result)
-    }
-
-    /// An error's place in the caller's right side.
-    fn caller_place(&self, error: Error) -> Error {
-        match error {
-            Error::ExponentRange { row, column, exponent, limit } if self.flipped => {
-                Error::ExponentRange { row: column, column: row, exponent, limit }
-            }
-            other => other,
+impl Solve<'_> {
+    /// The bands in which so many right sides fit the memory limit; gives back kept memory that is in their way.
+    ///
+    /// # Errors
+    /// [`Error::MemoryLimit`] with the least limit that would do.
+    pub fn bands(&self, total: usize) -> Result<Bands> {
+        if self.memory.ctx.memory_bytes().is_none() {
+            return Ok(Bands::widest(total));
         }
+        let (bands, planned_bytes) = self.memory.plan(total)?;
+        make_room(self.memory.ctx, planned_bytes);
+        Ok(bands)
+    }
+
+    /// Solves for all columns of `right` into `solution`; gives those that no step holds, whose solutions are 0: none
+    /// where the whole factor is at hand. Collective.
+    ///
+    /// # Errors
+    /// Those of [`crate::trsm()`], with places in the call.
+    pub fn run(&mut self, bands: Bands, right: &Right<'_>, solution: &mut Matrix) -> Result<Vec<usize>> {
+        let (ctx, agreement) = (self.memory.ctx, self.agreement);
+        let count = agreement.largest(bands.count() as u64)?;
+        let mut spaces = agreement.on(Spaces::take(ctx))?;
+        let mut outgrown = Vec::new();
+        for index in 0..count as usize {
+            let columns = bands.band(index);
+            agreement.on(self.load(right, &columns, &mut spaces.w))?;
+            let live = self.substitute(right, &columns, &mut spaces)?;
+            let gone = (0..columns.len()).filter(|col| !live.contains(col)).collect::<Vec<_>>();
+            clear_columns(&mut spaces.w, &gone);
+            outgrown.extend(gone.iter().map(|col| columns.start + col));
+            let place = SolutionPlace { columns, transposed: right.transposed };
+            let stored = self.store(&mut spaces.w, &place, solution);
+            agreement.on(stored.map_err(|error| moved(error, 0, right.first_column)))?;
+        }
+        spaces.give_back(ctx);
+        Ok(outgrown)
+    }
+
+    /// Fills `w` with a band of right sides.
+    fn load(&self, right: &Right<'_>, columns: &Range<usize>, w: &mut Matrix) -> Result<()> {
+        w.reshape(self.order, columns.len(), self.working_bits)?;
+        load(self.memory.ctx, (&right.b, columns.start), right.alpha.as_ref(), w)?;
+        self.scale.map_or(Ok(()), |scale| unscale(self.memory.ctx, w, scale))
+    }
+
+    /// Rounds a band of unknowns into the solution.
+    fn store(&self, w: &mut Matrix, place: &SolutionPlace, solution: &mut Matrix) -> Result<()> {
+        if let Some(scale) = self.scale {
+            unscale(self.memory.ctx, w, scale)?;
+        }
+        store(self.memory.ctx, w, place, solution)
+    }
+
+    /// All substitutions on a band; the columns that went through.
+    fn substitute(&mut self, right: &Right<'_>, columns: &Range<usize>, spaces: &mut Spaces) -> Result<Vec<usize>> {
+        let (memory, agreement) = (&self.memory, self.agreement);
+        let first_column = right.first_column + columns.start;
+        let band = Band { memory, agreement, first_column, transposed: right.transposed };
+        let mut live = (0..columns.len()).collect::<Vec<_>>();
+        for step in &mut self.steps {
+            match step {
+                Step::Triangle(solver) => {
+                    let gone = solver.run(&band, (live.clone(), 0), spaces)?;
+                    live.retain(|col| !gone.contains(col));
+                }
+                Step::Diagonal(factors) => {
+                    let done = multiply_rows(memory.ctx, &mut spaces.w, factors);
+                    agreement.on(done.map_err(|error| band.placed(error)))?;
+                }
+            }
+        }
+        Ok(live)
+    }
+}
+
+/// Gives back memory kept between calls that a call of so many bytes leaves no room for.
+pub(crate) fn make_room(ctx: &Context, planned_bytes: u64) {
+    let needs = WorkspaceNeeds { operand_bytes: 0, product_bytes: 0, workers: 0, worker_bytes: 0, planned_bytes };
+    ctx.workspace().trim(ctx, &needs);
+}
+
+/// Zeros in some columns.
+fn clear_columns(w: &mut Matrix, columns: &[usize]) {
+    let (rows, width) = (w.rows(), w.limbs_per_element());
+    let (heads, limbs) = w.parts_mut();
+    for col in columns {
+        heads[col * rows..(col + 1) * rows].fill(Head::ZERO.0);
+        limbs[col * rows * width..(col + 1) * rows * width].fill(0);
     }
 }
 
@@ -164,52 +157,52 @@ pub(crate) fn load(
     })
 }
 
-/// `factor * value`, rounded.
+/// `scalar * value`, rounded.
 fn round_scaled(
     value: FloatRef<'_>,
-    factor: Option<&OwnFloat>,
+    scalar: Option<&OwnFloat>,
     precision_bits: u32,
     (space, out): (&mut Vec<u64>, &mut [u64]),
 ) -> Head {
     let entry = ExactEntry::from(value);
-    let Some(factor) = factor else {
+    let Some(scalar) = scalar else {
         return round_integer(entry.negative, entry.magnitude, entry.exponent, precision_bits, out);
     };
-    let factor = ExactEntry::from(factor.get());
-    space.resize(entry.magnitude.len() + factor.magnitude.len(), 0);
-    limbs::multiply_any(space, entry.magnitude, factor.magnitude);
-    let negative = entry.negative != factor.negative;
-    round_integer(negative, space, entry.exponent + factor.exponent, precision_bits, out)
+    let scalar = ExactEntry::from(scalar.get());
+    space.resize(entry.magnitude.len() + scalar.magnitude.len(), 0);
+    limbs::multiply_any(space, entry.magnitude, scalar.magnitude);
+    let negative = entry.negative != scalar.negative;
+    round_integer(negative, space, entry.exponent + scalar.exponent, precision_bits, out)
 }
 
 /// Where a band of solutions goes in a result.
-pub(crate) struct Target {
+pub(crate) struct SolutionPlace {
     /// Columns of the solution that the band holds.
     pub columns: Range<usize>,
     /// Whether the result is the transpose of the solution.
-    pub flipped: bool,
+    pub transposed: bool,
 }
 
 /// Rounds a band of solutions into the result.
 ///
 /// # Errors
 /// [`Error::ExponentRange`] with the place in the result; [`Error::Cancelled`].
-pub(crate) fn store(ctx: &Context, w: &Matrix, target: &Target, result: &mut Matrix) -> Result<()> {
+pub(crate) fn store(ctx: &Context, w: &Matrix, place: &SolutionPlace, result: &mut Matrix) -> Result<()> {
     let precision_bits = result.precision_bits();
-    let Target { columns, flipped } = target;
+    let SolutionPlace { columns, transposed } = place;
     each_column(
         ctx,
         result,
         || (),
         |(), mut column| {
             let at = column.index;
-            let rows = match (flipped, columns.contains(&at)) {
+            let rows = match (transposed, columns.contains(&at)) {
                 (true, _) => columns.clone(),
                 (false, true) => 0..w.rows(),
                 (false, false) => return Ok(()),
             };
             for row in rows {
-                let value = if *flipped { w.get(at, row - columns.start) } else { w.get(row, at - columns.start) };
+                let value = if *transposed { w.get(at, row - columns.start) } else { w.get(row, at - columns.start) };
                 let entry = ExactEntry::from(value);
                 column.set(row, |limbs| {
                     round_integer(entry.negative, entry.magnitude, entry.exponent, precision_bits, limbs)
@@ -219,6 +212,19 @@ pub(crate) fn store(ctx: &Context, w: &Matrix, target: &Target, result: &mut Mat
                     return Err(Error::ExponentRange { row, column: at, exponent, limit: MAXIMUM_EXPONENT });
                 }
             }
+            Ok(())
+        },
+    )
+}
+
+/// Row `i` times `2^-exponents[i]`.
+pub(crate) fn unscale(ctx: &Context, w: &mut Matrix, exponents: &[i64]) -> Result<()> {
+    each_column(
+        ctx,
+        w,
+        || (),
+        |(), mut column| {
+            column.shift(0, exponents);
             Ok(())
         },
     )

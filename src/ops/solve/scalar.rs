@@ -10,22 +10,22 @@ use crate::ops::fixed_sum::{FixedSum, OwnFloat, Sign};
 use crate::ops::solve::triangle::Triangle;
 use std::ops::Range;
 
-/// A diagonal block that is solved by substitution.
-pub(super) struct Substitution {
+/// A diagonal block that is solved scalar by scalar.
+pub(super) struct ScalarBlock {
     /// Its rows in the triangle.
     pub rows: Range<usize>,
     /// `1 / t_ii` for each of them; empty for a unit triangle.
     pub reciprocals: Vec<OwnFloat>,
 }
 
-impl Substitution {
+impl ScalarBlock {
     /// Prepares the block `rows` for unknowns of `working_bits`.
-    pub fn new(triangle: &Triangle<'_>, rows: Range<usize>, working_bits: u32) -> Substitution {
+    pub fn new(triangle: &Triangle<'_>, rows: Range<usize>, working_bits: u32) -> ScalarBlock {
         let reciprocals = match triangle.is_unit() {
             true => Vec::new(),
             false => rows.clone().map(|i| OwnFloat::reciprocal(triangle.get(i, i), working_bits)).collect(),
         };
-        Substitution { rows, reciprocals }
+        ScalarBlock { rows, reciprocals }
     }
 
     /// Replaces the right side in the block's rows of `column` by the unknowns.

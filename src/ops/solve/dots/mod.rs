@@ -15,6 +15,7 @@ use crate::matrix::{MAXIMUM_EXPONENT, Matrix, MatrixView, Op};
 use crate::ops::problem::Operand;
 use crate::ops::scale::norm_exponents;
 use crate::ops::solve::dots::unknowns::{FactorPiece, Scaling, Sweep, Unknowns};
+use crate::ops::solve::run::make_room;
 use crate::plan::BLOCK;
 use rug::{Float, Integer};
 
@@ -41,9 +42,11 @@ pub(crate) fn solve_columns(
     (precision_bits, held_bytes): (u32, u64),
 ) -> Result<Matrix> {
     let order = factor.rows();
-    let workers = ctx.threads().min(b.cols()).max(1);
-    ctx.admit(held_bytes + bytes((order, b.cols()), precision_bits, workers))?;
-    let system = System { kernel: ctx.kernel(), factor, scaling: Scaling::new(precision_bits, norms) };
+    let workers = workers(ctx, b.cols());
+    let planned_bytes = held_bytes.saturating_add(bytes(ctx, (order, b.cols()), precision_bits));
+    ctx.admit(planned_bytes)?;
+    make_room(ctx, planned_bytes);
+    let system = DotSystem { kernel: ctx.kernel(), factor, scaling: Scaling::new(precision_bits, norms) };
     let mut columns = vec![Vec::new(); b.cols()];
     let mut locals = vec![(); workers];
     let mut items = columns.iter_mut().enumerate();
@@ -80,7 +83,8 @@ pub(crate) fn rounded(order: usize, columns: &[Vec<Float>], precision_bits: u32)
 }
 
 /// Most bytes of a call: the solution, unknowns of all columns, those under way as numbers and as digits, exponents.
-pub(crate) fn bytes((order, cols): (usize, usize), precision_bits: u32, workers: usize) -> u64 {
+pub(crate) fn bytes(ctx: &Context, (order, cols): (usize, usize), precision_bits: u32) -> u64 {
+    let workers = workers(ctx, cols);
     let bits = vector_solve_bits(precision_bits, order);
     let number = u64::from(bits.div_ceil(64)) * 8 + 48;
     let digits = 8 * (u64::from(bits.div_ceil(52)) + 2 * PADDING as u64 + 1);
@@ -88,14 +92,19 @@ pub(crate) fn bytes((order, cols): (usize, usize), precision_bits: u32, workers:
     Matrix::bytes_for(order, cols, precision_bits) + order as u64 * each + workers as u64 * (64 << 10)
 }
 
+/// Each has a column at a time.
+fn workers(ctx: &Context, cols: usize) -> usize {
+    ctx.threads().min(cols).max(1)
+}
+
 /// A factor with its scaling.
-struct System<'a> {
+struct DotSystem<'a> {
     kernel: &'static dyn PlaneKernel,
     factor: &'a Matrix,
     scaling: Scaling,
 }
 
-impl System<'_> {
+impl DotSystem<'_> {
     /// One of the two substitutions.
     fn sweep(&self, sweep: Sweep, right: &[Float]) -> Vec<Float> {
         let order = right.len();
@@ -106,9 +115,7 @@ impl System<'_> {
             let block = if sweep == Sweep::Forward { step } else { blocks - 1 - step };
             let rows = block * BLOCK..((block + 1) * BLOCK).min(order);
             let mut sums = [Integer::ZERO; BLOCK];
-            self.scaling.add_sums(self.kernel, (sweep, &rows), (&whole, unknowns.fixed(0)), &mut sums);
-            unknowns.solve_block(&rows, &right[rows.clone()], &sums, |row, col| self.factor.float(row, col));
-            unknowns.publish(rows);
+            unknowns.solve_rows(self.kernel, (&whole, &rows), &right[rows.clone()], &mut sums);
         }
         unknowns.into_values()
     }

@@ -51,6 +51,13 @@ pub(crate) struct FactorPiece<'a> {
     pub first_col: usize,
 }
 
+impl FactorPiece<'_> {
+    /// The entry of the factor at a place within the piece.
+    fn float(&self, row: usize, col: usize) -> Float {
+        self.view.get(row - self.first_row, col - self.first_col).to_float(self.view.precision_bits())
+    }
+}
+
 impl Scaling {
     /// For a factor whose rows have these norms, and solutions of `precision_bits`.
     pub fn new(precision_bits: u32, norms: &[i64]) -> Scaling {
@@ -159,14 +166,29 @@ impl<'a> Unknowns<'a> {
         &self.fixed[index]
     }
 
-    /// Takes an unknown that was found elsewhere; [`Unknowns::publish`] makes it known in fixed point.
+    /// Takes an unknown that was found elsewhere; [`Unknowns::commit`] makes it known in fixed point.
     pub fn set(&mut self, row: usize, value: Float) {
         self.values[row] = value;
     }
 
+    /// Finds the unknowns of the block `rows` and commits them: adds to `sums` the products of a piece of the factor,
+    /// which has the block's diagonal, with the unknowns before the block. Whether the common exponent has grown.
+    pub fn solve_rows(
+        &mut self,
+        kernel: &dyn PlaneKernel,
+        (piece, rows): (&FactorPiece<'_>, &Range<usize>),
+        right: &[Float],
+        sums: &mut BlockSums,
+    ) -> bool {
+        let known = &self.fixed[rows.start / self.chunk];
+        self.scaling.add_sums(kernel, (self.sweep, rows), (piece, known), sums);
+        self.solve_block(rows, right, sums, |row, col| piece.float(row, col));
+        self.commit(rows.clone())
+    }
+
     /// Finds the unknowns of the block `rows` from its right side, one entry for each of them, and the sums over all
     /// unknowns before them. `entry` is that of the factor.
-    pub fn solve_block(
+    fn solve_block(
         &mut self,
         rows: &Range<usize>,
         right: &[Float],
@@ -201,7 +223,7 @@ impl<'a> Unknowns<'a> {
     /// exponent has grown, which cuts all of them anew.
     ///
     /// What is known then depends on the values alone, not on how many of them were made known at a time.
-    pub fn publish(&mut self, rows: Range<usize>) -> bool {
+    pub fn commit(&mut self, rows: Range<usize>) -> bool {
         let norm = |row: usize| self.scaling.unknown_norm(self.sweep, row);
         let exponent_of = |row: usize| self.values[row].get_exp().map(|exponent| i64::from(exponent) + norm(row));
         let largest = rows.clone().filter_map(exponent_of).max();

@@ -5,19 +5,20 @@
 //! solve by parts. Promise: what becomes of a column depends on the triangle, the column and the precision alone.
 //! Proof: docs/ALGORITHM.md, "Solves in fixed point".
 
-mod plan;
 mod rows;
 mod run;
 
 use crate::context::Context;
-use crate::error::{Error, Result};
-use crate::math::bound::{COMMON_WORKING_BITS, TRSM_FIXED_BITS};
+use crate::error::Result;
+use crate::math::bound::TRSM_FIXED_BITS;
 use crate::math::pivot::round_shift;
 use crate::matrix::{Matrix, MatrixView};
-use crate::ops::solve::cut::Layout;
+use crate::ops::solve::band::{Band, gather, scatter, with_column};
+use crate::ops::solve::cut::TriangleCut;
+use crate::ops::solve::memory::Retry;
+use crate::ops::solve::spaces::Spaces;
+use crate::ops::solve::tiles::{Allowance, Size, TilePlan, tries};
 use crate::ops::solve::triangle::Triangle;
-pub(crate) use plan::Plan;
-pub(crate) use plan::least_bytes;
 pub(crate) use rows::{RowPiece, TriangleRows};
 use rug::Integer;
 
@@ -25,7 +26,7 @@ use rug::Integer;
 /// found. Its entries come from [`TriangleRows`].
 pub(crate) struct FixedPoint {
     /// Whether rows and columns of the caller's triangle run backwards in the one that is lower.
-    turned: bool,
+    reversed: bool,
     /// Whether the diagonal is ones.
     unit: bool,
     /// Row `i` is scaled by `2^-exponents[i]`.
@@ -36,27 +37,27 @@ pub(crate) struct FixedPoint {
 }
 
 impl FixedPoint {
-    /// Scales `triangle` for unknowns of `working_bits`; beside it the triangle turned so that it is lower.
+    /// Scales `triangle` for unknowns of `working_bits`; beside it the triangle reversed so that it is lower.
     pub fn new<'a>(triangle: &Triangle<'a>, working_bits: u32) -> (FixedPoint, MatrixView<'a>) {
-        let turned = !triangle.is_lower();
+        let reversed = !triangle.is_lower();
         let view = triangle.view();
-        let lower = if turned { view.reversed_rows().transposed().reversed_rows().transposed() } else { view };
+        let lower = if reversed { view.reversed_rows().transposed().reversed_rows().transposed() } else { view };
         let mut exponents = triangle.row_exponents(&(0..triangle.order()));
-        if turned {
+        if reversed {
             exponents.reverse();
         }
-        (FixedPoint::of_rows(&lower, exponents, (turned, triangle.is_unit()), working_bits), lower)
+        (FixedPoint::of_rows(&lower, exponents, (reversed, triangle.is_unit()), working_bits), lower)
     }
 
-    /// A lower triangle whose row `i` has a norm of about `2^exponents[i]`; whether it is a turned upper one, and
+    /// A lower triangle whose row `i` has a norm of about `2^exponents[i]`; whether it is a reversed upper one, and
     /// whether its diagonal is ones.
     pub fn of_rows(
         rows: &dyn TriangleRows,
         exponents: Vec<i64>,
-        (turned, unit): (bool, bool),
+        (reversed, unit): (bool, bool),
         working_bits: u32,
     ) -> FixedPoint {
-        let mut fixed = FixedPoint { turned, unit, exponents, working_bits, first_bits: 0 };
+        let mut fixed = FixedPoint { reversed, unit, exponents, working_bits, first_bits: 0 };
         // Unknowns are about as large as the reciprocal of the least pivot.
         let growth = (0..fixed.exponents.len()).map(|i| -fixed.pivot_exponent(rows, i)).max().unwrap_or(0);
         let step = i64::from(TRSM_FIXED_BITS);
@@ -82,31 +83,9 @@ impl FixedPoint {
         (0..self.exponents.len()).map(pivot).collect()
     }
 
-    /// Replaces the columns of `w` by their solutions where some try holds them; gives the numbers of those that are
-    /// left, unchanged. Right sides are 0 above row `first` of a lower triangle, which is not turned.
-    ///
-    /// `spare` takes copies of columns; `held_bytes` of the memory limit are taken.
-    ///
-    /// # Errors
-    /// [`crate::Error::ExponentRange`] with a place in `w`; [`crate::Error::Cancelled`];
-    /// [`crate::Error::OutOfMemory`]; those of `rows`.
-    pub fn run(
-        &self,
-        ctx: &Context,
-        rows: &mut dyn TriangleRows,
-        (w, spare): (&mut Matrix, &mut Matrix),
-        first: usize,
-        held_bytes: u64,
-    ) -> Result<Vec<usize>> {
-        let mut left = (0..w.cols()).collect::<Vec<_>>();
-        for fixed_bits in self.tries() {
-            let plan = Plan::new(ctx, self.exponents.len(), left.len(), fixed_bits, held_bytes)?;
-            left = self.attempt(ctx, (&plan, rows), left, (w, spare), first)?;
-            if left.is_empty() {
-                break;
-            }
-        }
-        Ok(left)
+    /// Rows of the triangle.
+    pub fn order(&self) -> usize {
+        self.exponents.len()
     }
 
     /// The bits after the point that are tried, one after the other.
@@ -115,81 +94,116 @@ impl FixedPoint {
         tries(working_bits, self.first_bits).map(move |extra_bits| working_bits + extra_bits)
     }
 
-    /// One try with `plan`, on the columns `left` of `w`; those that it does not hold.
+    /// Replaces the columns `live` of `spaces.w` by their solutions where some try holds them; gives the numbers of
+    /// those that are left, unchanged. Right sides are 0 above row `first` of a lower triangle, which is not reversed.
+    /// Collective.
     ///
     /// # Errors
-    /// As [`FixedPoint::run`].
-    pub fn attempt(
+    /// [`crate::Error::ExponentRange`] with a place in the call; [`crate::Error::Cancelled`]; [`crate::Error::OutOfMemory`]; those of
+    /// `rows`.
+    pub fn run(
         &self,
-        ctx: &Context,
-        (plan, rows): (&Plan, &mut dyn TriangleRows),
-        left: Vec<usize>,
-        (w, spare): (&mut Matrix, &mut Matrix),
-        first: usize,
+        band: &Band<'_>,
+        (cut, rows): (&TriangleCut, &mut dyn TriangleRows),
+        (live, first): (Vec<usize>, usize),
+        spaces: &mut Spaces,
     ) -> Result<Vec<usize>> {
-        if left.len() == w.cols() {
-            return run::run(ctx, (self, rows), plan, w, first);
+        let (columns, agreement) = (spaces.w.cols(), band.agreement);
+        let mut left = live;
+        for (index, fixed_bits) in self.tries().enumerate() {
+            let whole = index == 0 && left.len() == columns;
+            let in_place =
+                if whole { band.memory.tries_in_place(cut, columns, fixed_bits) } else { Ok(left.is_empty()) };
+            let retry = in_place.and_then(|in_place| match in_place {
+                true => Ok(None),
+                false => band.memory.retry(columns).map(Some),
+            });
+            let retry = agreement.on(retry)?;
+            let together = retry.map_or(columns.max(1), |retry| retry.columns);
+            let rounds = agreement.largest(left.len().div_ceil(together) as u64)?;
+            if rounds == 0 {
+                break;
+            }
+            let mut rest = Vec::new();
+            for round in 0..rounds as usize {
+                let end = left.len().min((round + 1) * together);
+                let some = &left[end.min(round * together)..end];
+                rest.extend(self.attempt(band, (cut, rows), Try { fixed_bits, first, retry, some }, spaces)?);
+            }
+            left = rest;
+            if retry.is_some() {
+                spaces.again = Matrix::zeros(0, 0, 2)?; // the next step counts on its memory
+            }
         }
-        gather(w, &left, spare)?;
-        let place = |error| with_column(error, &left);
-        let rest = run::run(ctx, (self, rows), plan, spare, first).map_err(place)?;
-        scatter(spare, &left, &rest, w);
-        Ok(rest.into_iter().map(|at| left[at]).collect())
+        Ok(left)
+    }
+
+    /// One try on some columns; those that it does not hold. Collective.
+    fn attempt(
+        &self,
+        band: &Band<'_>,
+        (cut, rows): (&TriangleCut, &mut dyn TriangleRows),
+        attempt: Try<'_>,
+        spaces: &mut Spaces,
+    ) -> Result<Vec<usize>> {
+        let Try { fixed_bits, first, retry, some } = attempt;
+        let (ctx, memory, agreement) = (band.ctx(), band.memory, band.agreement);
+        let columns = spaces.w.cols();
+        let size = Size { order: self.order(), columns: some.len(), fixed_bits };
+        let copied = if retry.is_some() { some.len() } else { 0 };
+        let allowance = Allowance {
+            limit_bytes: retry.map_or(ctx.memory_bytes(), |retry| Some(retry.limit_bytes)),
+            held_bytes: memory.held_by_try(cut, (columns, copied)),
+            piece_row_bytes: memory.piece_row_bytes,
+        };
+        let made = if some.is_empty() { Ok(None) } else { TilePlan::new(ctx, size, allowance).map(Some) };
+        let plan = agreement.on(made)?;
+        // All take the pieces of the rank that has the least memory for them.
+        let tile_rows = agreement.smallest(plan.as_ref().map_or(u64::MAX, |plan| plan.tile_rows as u64))? as usize;
+        agreement.on(rows.begin(tile_rows))?;
+        let left = match plan.map(|plan| plan.with_tile_rows(tile_rows)) {
+            None => Ok(Vec::new()),
+            Some(plan) if retry.is_none() => run::run(ctx, (self, rows), &plan, &mut spaces.w, first),
+            Some(plan) => self.attempt_copies((ctx, rows), &plan, (some, first), spaces),
+        };
+        let finished = rows.finish();
+        agreement.on(finished.and(left).map_err(|error| band.placed(error)))
+    }
+
+    /// One try on copies of some columns.
+    fn attempt_copies(
+        &self,
+        (ctx, rows): (&Context, &mut dyn TriangleRows),
+        plan: &TilePlan,
+        (some, first): (&[usize], usize),
+        spaces: &mut Spaces,
+    ) -> Result<Vec<usize>> {
+        let Spaces { w, again, .. } = spaces;
+        gather(w, some, again)?;
+        let rest = run::run(ctx, (self, rows), plan, again, first).map_err(|error| with_column(error, some))?;
+        scatter(again, some, &rest, w);
+        Ok(rest.into_iter().map(|at| some[at]).collect())
     }
 }
 
-/// The bits beyond those of the unknowns that are tried: each twice as many as before, up to half as many bits more
-/// than the unknowns have. Beyond that the solve by parts costs less.
-fn tries(working_bits: u32, first_bits: i64) -> impl Iterator<Item = u32> {
-    let most = (working_bits / 2).max(2 * TRSM_FIXED_BITS);
-    let fits = move |&bits: &u32| bits <= most && working_bits + bits <= COMMON_WORKING_BITS;
-    let first = u32::try_from(first_bits).ok();
-    std::iter::successors(first, |bits| bits.checked_mul(2)).take_while(fits)
-}
-
-/// The most bits after the point that a solve may try; `None` where it tries none.
-fn most_fixed_bits(layout: &Layout) -> Option<u32> {
-    let all = (1..)
-        .map(|step| step * TRSM_FIXED_BITS)
-        .take_while(|&bits| tries(layout.working_bits, bits.into()).next().is_some());
-    all.last().map(|bits| layout.working_bits + bits)
-}
-
-/// Copies columns of `source` side by side.
-pub(crate) fn gather(source: &Matrix, columns: &[usize], target: &mut Matrix) -> Result<()> {
-    target.reshape(source.rows(), columns.len(), source.precision_bits())?;
-    for (at, &col) in columns.iter().enumerate() {
-        for row in 0..source.rows() {
-            target.set(row, at, source.get(row, col));
-        }
-    }
-    Ok(())
-}
-
-/// Copies the columns of `source`, but for those in `without`, to their places in `target`.
-pub(crate) fn scatter(source: &Matrix, columns: &[usize], without: &[usize], target: &mut Matrix) {
-    for (at, &col) in columns.iter().enumerate().filter(|(at, _)| !without.contains(at)) {
-        for row in 0..source.rows() {
-            target.set(row, col, source.get(row, at));
-        }
-    }
-}
-
-/// The error with the column that `columns` gives for the one it names.
-pub(crate) fn with_column(error: Error, columns: &[usize]) -> Error {
-    match error {
-        Error::ExponentRange { row, column, exponent, limit } => {
-            Error::ExponentRange { row, column: columns[column], exponent, limit }
-        }
-        other => other,
-    }
+/// A try on some columns.
+struct Try<'a> {
+    fixed_bits: u32,
+    /// Right sides are 0 above this row.
+    first: usize,
+    /// How it is made after the first one on all columns of a band, which runs in place.
+    retry: Option<Retry>,
+    some: &'a [usize],
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
     use crate::kernels;
     use crate::matrix::{Diag, MAXIMUM_EXPONENT, Uplo};
+    use crate::ops::solve::agreement::Agreement;
+    use crate::ops::solve::memory::SolveMemory;
 
     const ORDER: usize = 80;
 
@@ -205,6 +219,19 @@ mod tests {
         t
     }
 
+    /// All columns of `w` in one band of a solve without parts; those that are left.
+    fn run(ctx: &Context, (triangle, diag): (MatrixView<'_>, Diag), uplo: Uplo, w: &mut Matrix) -> Result<Vec<usize>> {
+        let (fixed, mut rows) = FixedPoint::new(&Triangle::new(triangle, uplo, diag).unwrap(), 100);
+        let cut = TriangleCut { order: ORDER, working_bits: 100, first_try_bits: fixed.tries().next() };
+        let memory = SolveMemory { ctx, cuts: vec![cut], base_bytes: 0, piece_row_bytes: 0, by_parts: false };
+        let band = Band { memory: &memory, agreement: Agreement(None), first_column: 0, transposed: false };
+        let empty = || Matrix::zeros(0, 0, 2).unwrap();
+        let mut spaces = Spaces { w: std::mem::replace(w, empty()), result: empty(), again: empty() };
+        let left = fixed.run(&band, (&cut, &mut rows), ((0..9).collect(), 0), &mut spaces);
+        *w = spaces.w;
+        left
+    }
+
     #[test]
     fn columns_that_outgrow_every_try_are_left_alone() {
         let t = growing();
@@ -215,18 +242,12 @@ mod tests {
             let view = if uplo == Uplo::Lower { t.view() } else { t.transposed() };
             let place = |step: usize| if uplo == Uplo::Lower { ORDER - 1 - step } else { step };
             for diag in [Diag::NonUnit, Diag::Unit] {
-                let (fixed, mut rows) = FixedPoint::new(&Triangle::new(view, uplo, diag).unwrap(), 100);
-                let (mut w, mut again) = (Matrix::zeros(ORDER, 9, 100).unwrap(), Matrix::zeros(0, 0, 2).unwrap());
+                let mut w = Matrix::zeros(ORDER, 9, 100).unwrap();
                 for (col, &growth) in growths.iter().enumerate() {
                     w.set_f64(place(growth), col, -3.0).unwrap();
                 }
                 let before = w.clone();
-                assert_eq!(
-                    fixed.run(&ctx, &mut rows, (&mut w, &mut again), 0, 0).unwrap(),
-                    [0, 5],
-                    "{}",
-                    kernel.name()
-                );
+                assert_eq!(run(&ctx, (view, diag), uplo, &mut w).unwrap(), [0, 5], "{}", kernel.name());
                 for (col, &growth) in growths.iter().enumerate() {
                     for step in 0..ORDER {
                         let got = w.float(place(step), col).to_f64();
@@ -245,8 +266,7 @@ mod tests {
     #[test]
     fn unknowns_beyond_the_exponent_range_are_named_by_their_column_of_the_right_sides() {
         let (t, ctx) = (growing(), Context::builder().threads(1).build().unwrap());
-        let (fixed, mut rows) = FixedPoint::new(&Triangle::new(t.view(), Uplo::Lower, Diag::NonUnit).unwrap(), 100);
-        let (mut w, mut again) = (Matrix::zeros(ORDER, 9, 100).unwrap(), Matrix::zeros(0, 0, 2).unwrap());
+        let mut w = Matrix::zeros(ORDER, 9, 100).unwrap();
         for col in 0..9 {
             // Columns 4 and 7 take a second try; one of them ends beyond the range.
             let (row, exponent) = match col {
@@ -256,22 +276,9 @@ mod tests {
             };
             w.set_integer_exponent(row, col, &Integer::from(1), exponent).unwrap();
         }
-        match fixed.run(&ctx, &mut rows, (&mut w, &mut again), 0, 0) {
+        match run(&ctx, (t.view(), Diag::NonUnit), Uplo::Lower, &mut w) {
             Err(Error::ExponentRange { column: 4, row, .. }) => assert!(row > ORDER - 16),
             other => panic!("{other:?}"),
-        }
-    }
-
-    #[test]
-    fn tries_double_up_to_half_the_precision() {
-        assert_eq!(tries(1031, 32).collect::<Vec<_>>(), [32, 64, 128, 256, 512]);
-        assert_eq!(tries(60, 32).collect::<Vec<_>>(), [32, 64]);
-        assert_eq!(tries(1031, 320).collect::<Vec<_>>(), [320]);
-        assert_eq!(tries(5030, 32).count() + tries(100, 1 << 40).count(), 0);
-        for bits in [60, 1031, 4000, 5000, 5030] {
-            let layout = Layout { order: 9, working_bits: bits, columns: 9 };
-            let all = (1..200).flat_map(|step| tries(bits, step * 32));
-            assert_eq!(most_fixed_bits(&layout), all.max().map(|extra| bits + extra), "{bits} bits");
         }
     }
 }

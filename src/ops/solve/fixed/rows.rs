@@ -10,11 +10,27 @@ pub(crate) trait TriangleRows {
     /// The pivot of row `row`; not asked for where the diagonal is ones.
     fn pivot(&self, row: usize) -> FloatRef<'_>;
 
+    /// A pass over the rows begins, in pieces of so many. Collective where the rows come from ranks.
+    ///
+    /// # Errors
+    /// Those of what brings them.
+    fn begin(&mut self, _piece_rows: usize) -> Result<()> {
+        Ok(())
+    }
+
     /// The rows `rows`, at least as far as their diagonal. Asked for from the first row to the last.
     ///
     /// # Errors
     /// Those of what brings them.
     fn rows(&mut self, rows: Range<usize>) -> Result<RowPiece<'_>>;
+
+    /// The pass is over, whether all rows were asked for or not. Collective where the rows come from ranks.
+    ///
+    /// # Errors
+    /// Those of what brings them.
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Some rows of a triangle.

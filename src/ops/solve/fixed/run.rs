@@ -1,6 +1,5 @@
 //! Carries out one try: tile row by tile row of the triangle, all right sides of a strip at once.
 
-use super::plan::Plan;
 use super::{FixedPoint, RowPiece, TriangleRows};
 use crate::context::{Context, Workspace};
 use crate::drive::{self, Meter};
@@ -12,6 +11,7 @@ use crate::math::bound::TRSM_FIXED_SPARE_BITS;
 use crate::math::float::round_integer;
 use crate::math::pivot::RowWeight;
 use crate::matrix::{MAXIMUM_EXPONENT, Matrix, MatrixView};
+use crate::ops::solve::tiles::TilePlan;
 use rug::Integer;
 
 /// Most strips of right sides that share the triangle's tiles in one step.
@@ -20,7 +20,7 @@ const STEP_STRIPS: usize = 8;
 /// One try.
 struct Run<'a> {
     fixed: &'a FixedPoint,
-    plan: &'a Plan,
+    plan: &'a TilePlan,
     engine: &'a dyn TileEngine,
     /// The right sides as rows, in the order of the unknowns.
     right: MatrixView<'a>,
@@ -50,13 +50,13 @@ struct Strip<'w> {
 pub fn run(
     ctx: &Context,
     (fixed, rows): (&FixedPoint, &mut dyn TriangleRows),
-    plan: &Plan,
+    plan: &TilePlan,
     w: &mut Matrix,
     first: usize,
 ) -> Result<Vec<usize>> {
     let mut workspace = ctx.workspace();
     let workspace = &mut *workspace;
-    workspace.trim(ctx, &plan.needs());
+    plan.trim(ctx, workspace);
     workspace.hire(plan.threads);
     let Workspace { operands, products, workers, .. } = workspace;
     let mut scratch = Vec::with_capacity(plan.threads);
@@ -76,9 +76,14 @@ pub fn run(
 }
 
 impl<'a> Run<'a> {
-    fn new((fixed, rows): (&'a FixedPoint, &dyn TriangleRows), plan: &'a Plan, w: &'a Matrix, first: usize) -> Run<'a> {
+    fn new(
+        (fixed, rows): (&'a FixedPoint, &dyn TriangleRows),
+        plan: &'a TilePlan,
+        w: &'a Matrix,
+        first: usize,
+    ) -> Run<'a> {
         let bits = i64::from(plan.fixed_bits);
-        let right = if fixed.turned { w.view().reversed_rows() } else { w.view() }.transposed();
+        let right = if fixed.reversed { w.view().reversed_rows() } else { w.view() }.transposed();
         let spare = bits - i64::from(fixed.working_bits) - i64::from(TRSM_FIXED_SPARE_BITS);
         let largest = |col: usize| {
             let sizes = fixed.exponents.iter().enumerate().map(|(row, exponent)| (right.get(col, row).head, exponent));
@@ -221,7 +226,7 @@ impl<'a> Run<'a> {
 /// [`Error::ExponentRange`] with the place in `w`; [`Error::Cancelled`].
 fn store(
     (ctx, meter): (&Context, &Meter<'_>),
-    (fixed, plan, first_tile): (&FixedPoint, &Plan, usize),
+    (fixed, plan, first_tile): (&FixedPoint, &TilePlan, usize),
     (strips, exponents): (&[Strip<'_>], &[i64]),
     w: &mut Matrix,
     scratch: &mut [&mut [u64]],
@@ -244,7 +249,7 @@ fn store(
 /// Up to 8 neighbouring columns of the result.
 struct Columns<'a> {
     fixed: &'a FixedPoint,
-    plan: &'a Plan,
+    plan: &'a TilePlan,
     /// Unknowns before this tile are 0, and are so already.
     first_tile: usize,
     rows: usize,
@@ -266,7 +271,7 @@ impl Columns<'_> {
             let shape: TileShape = plan.solution_shape(strip.index, index);
             for (col, unknown) in plan.rows(index).enumerate() {
                 let signs = plan.engine.entries(shape, words, (panel, col), magnitudes);
-                let row = if fixed.turned { rows - 1 - unknown } else { unknown };
+                let row = if fixed.reversed { rows - 1 - unknown } else { unknown };
                 for &lane in &live {
                     let magnitude = &magnitudes[lane * each..][..each];
                     let exponent = exponents[lane] - i64::from(plan.fixed_bits);

@@ -10,15 +10,19 @@ use crate::error::{Error, Result};
 use crate::math::bound::{guard_bits, ldlt_guard_bits};
 use crate::math::float::Head;
 use crate::matrix::{Diag, Matrix, MatrixView, Uplo};
-use crate::ops::block::{BlockProduct, BlockShape, largest_need, maximum_working_bits, moved, plan};
+use crate::ops::block::{BlockProduct, BlockShape, moved, plan};
 use crate::ops::columns::{ColumnRef, each_column};
 use crate::ops::fixed_sum::{FixedSum, OwnFloat};
 use crate::ops::problem::Inner;
-use crate::ops::solve::cut::Layout;
-use crate::ops::solve::parts::Solver;
-use crate::ops::solve::problem::half_exponent;
-use crate::ops::solve::run::{Target, load, store};
+use crate::ops::solve::agreement::Agreement;
+use crate::ops::solve::band::Band;
+use crate::ops::solve::cut::{TriangleCut, larger};
+use crate::ops::solve::memory::SolveMemory;
+use crate::ops::solve::path::Path;
+use crate::ops::solve::problem::{LOWER, half_exponent, shape_mismatch, working_bits};
+use crate::ops::solve::run::{SolutionPlace, load, make_room, store};
 use crate::ops::solve::spaces::Spaces;
+use crate::ops::solve::step::TriangleSolver;
 use crate::ops::solve::triangle::{Triangle, scaled};
 use std::ops::Range;
 
@@ -35,30 +39,25 @@ const STRIP_COLUMNS: usize = 128;
 pub(crate) fn factor(ctx: &Context, a: MatrixView<'_>, precision_bits: u32) -> Result<(Matrix, Matrix)> {
     let order = a.rows();
     if order != a.cols() {
-        return Err(Error::ShapeMismatch {
-            operation: "ldlt of a square matrix",
-            left_rows: order,
-            left_cols: a.cols(),
-            right_rows: a.cols(),
-            right_cols: order,
-        });
+        return Err(shape_mismatch("ldlt of a square matrix", (order, a.cols()), (a.cols(), order)));
     }
-    let guards = ldlt_guard_bits(order);
-    let maximum_bits = maximum_working_bits(ctx).saturating_sub(guards + guard_bits(order));
-    if !(2..=maximum_bits).contains(&precision_bits) {
-        return Err(Error::Precision { precision_bits: precision_bits.into(), maximum_bits: maximum_bits.into() });
+    let working_bits = working_bits(ctx, precision_bits, ldlt_guard_bits(order), order)?;
+    let bytes = |cols, bits| Matrix::bytes_for(order, cols, bits);
+    let heads_bytes = 8 * order as u64 * order as u64;
+    let parts = [
+        bytes(order, precision_bits),
+        bytes(1, precision_bits),
+        bytes(1, working_bits),
+        bytes(order, working_bits),
+        heads_bytes,
+    ];
+    let held_bytes = parts.iter().fold(0, |sum: u64, &part| sum.saturating_add(part));
+    if ctx.memory_bytes().is_some() {
+        make_room(ctx, plan_range(ctx, &(0..order), (order, working_bits, held_bytes))?);
     }
     let mut lower = Matrix::zeros(order, order, precision_bits)?;
     let mut pivots = Matrix::zeros(order, 1, precision_bits)?;
-    let working_bits = precision_bits + guards;
     let work = Matrix::zeros(order, 1, working_bits)?;
-    let heads_bytes = 8 * order as u64 * order as u64;
-    let parts =
-        [lower.bytes(), pivots.bytes(), work.bytes(), Matrix::bytes_for(order, order, working_bits), heads_bytes];
-    let held_bytes = parts.iter().fold(0, |sum: u64, &part| sum.saturating_add(part));
-    if ctx.memory_bytes().is_some() {
-        plan_range(ctx, &(0..order), (order, working_bits, held_bytes))?;
-    }
     let mut l = Matrix::zeros(order, order, working_bits)?;
     load(ctx, (&a, 0), None, &mut l)?;
     let heads = vec![0; order * order];
@@ -66,59 +65,69 @@ pub(crate) fn factor(ctx: &Context, a: MatrixView<'_>, precision_bits: u32) -> R
     factoring.clear_upper(); // what may hold anything
     factoring.factor(0..order)?;
     factoring.clear_upper(); // what strips left there
-    store(ctx, &factoring.l, &Target { columns: 0..order, flipped: false }, &mut lower)?;
-    store(ctx, &factoring.pivots, &Target { columns: 0..1, flipped: false }, &mut pivots)?;
+    store(ctx, &factoring.l, &SolutionPlace { columns: 0..order, transposed: false }, &mut lower)?;
+    store(ctx, &factoring.pivots, &SolutionPlace { columns: 0..1, transposed: false }, &mut pivots)?;
     Ok((lower, pivots))
 }
 
 /// A range of rows and columns cut in two.
-struct Cut {
+struct Halves {
     /// The part that is factored first.
     done: Range<usize>,
     /// The part that the first one changes.
     left: Range<usize>,
 }
 
-impl Cut {
+impl Halves {
     /// The two halves of a range, in whole blocks; `None` for a single block.
-    fn of(range: &Range<usize>) -> Option<Cut> {
+    fn of(range: &Range<usize>) -> Option<Halves> {
         let blocks = range.len().div_ceil(BLOCK_ROWS);
         let middle = range.start + blocks.div_ceil(2) * BLOCK_ROWS;
-        (blocks > 1).then_some(Cut { done: range.start..middle, left: middle..range.end })
+        (blocks > 1).then_some(Halves { done: range.start..middle, left: middle..range.end })
     }
 
-    fn layout(&self, working_bits: u32) -> Layout {
-        Layout { order: self.done.len(), working_bits, columns: self.left.len() }
+    /// The path of the panel between them.
+    fn path(&self) -> Path {
+        Path::choose(LOWER, self.done.len(), self.left.len())
     }
 
-    /// Bytes held at its widest, `base_bytes` among them.
-    fn held_bytes(&self, working_bits: u32, base_bytes: u64) -> u64 {
-        let layout = self.layout(working_bits);
-        let strip = Matrix::bytes_for(self.left.len(), STRIP_COLUMNS, working_bits);
-        let bytes = [layout.prepared_bytes(), layout.band_bytes(self.left.len()), strip];
-        bytes.iter().fold(base_bytes, |sum, &part| sum.saturating_add(part))
+    /// The memory of the panel's solve, beside `base_bytes` and a strip of what is left.
+    fn memory<'a>(&self, ctx: &'a Context, cut: TriangleCut, base_bytes: u64) -> SolveMemory<'a> {
+        let strip = Matrix::bytes_for(self.left.len(), STRIP_COLUMNS, cut.working_bits);
+        let base_bytes = base_bytes.saturating_add(strip);
+        SolveMemory { ctx, cuts: vec![cut], base_bytes, piece_row_bytes: 0, by_parts: true }
     }
 
     /// What the products of [`Factoring::update`] take, in a factorisation of that order.
     fn inner(&self, order: usize, working_bits: u32, base_bytes: u64) -> Inner {
-        let held_bytes = self.held_bytes(working_bits, base_bytes);
+        let cut = TriangleCut::expected(self.done.len(), working_bits, self.path());
+        let columns = self.left.len();
+        let strip = Matrix::bytes_for(columns, STRIP_COLUMNS, working_bits);
+        let held = [strip, cut.right_bytes(columns), cut.parts_bytes(columns)];
+        let held_bytes = held.into_iter().fold(base_bytes, u64::saturating_add);
         Inner { working_bits: Some(working_bits + guard_bits(order)), held_bytes }
     }
 }
 
-/// Asks whether all that a factorisation runs within `range` fits the memory limit.
+/// Bytes of all that a factorisation runs within `range`.
 ///
 /// # Errors
 /// [`Error::MemoryLimit`] with the least limit that would do.
-fn plan_range(ctx: &Context, range: &Range<usize>, (order, working_bits, base_bytes): (usize, u32, u64)) -> Result<()> {
-    let Some(cut) = Cut::of(range) else { return ctx.admit(base_bytes) };
-    let held_bytes = cut.held_bytes(working_bits, base_bytes);
-    let columns = STRIP_COLUMNS.min(cut.left.len());
-    let shape = BlockShape { rows: cut.left.len(), cols: columns, contracted: cut.done.len() };
-    let update = plan(ctx, shape, working_bits, cut.inner(order, working_bits, base_bytes)).map(|_| ());
-    let here = largest_need(cut.layout(working_bits).plan(ctx, cut.left.len(), held_bytes), update);
+fn plan_range(
+    ctx: &Context,
+    range: &Range<usize>,
+    (order, working_bits, base_bytes): (usize, u32, u64),
+) -> Result<u64> {
+    let Some(halves) = Halves::of(range) else { return ctx.admit(base_bytes).map(|()| base_bytes) };
+    let columns = STRIP_COLUMNS.min(halves.left.len());
+    let shape = BlockShape { rows: halves.left.len(), cols: columns, contracted: halves.done.len() };
+    let inner = halves.inner(order, working_bits, base_bytes);
+    let update = plan(ctx, shape, working_bits, inner).map(|plan| plan.planned_bytes + inner.held_bytes);
+    let cut = TriangleCut::expected(halves.done.len(), working_bits, halves.path());
+    let memory = halves.memory(ctx, cut, base_bytes);
+    let here = larger(memory.bytes(ctx.memory_bytes(), halves.left.len()), update);
     let numbers = (order, working_bits, base_bytes);
-    [cut.done, cut.left].iter().fold(here, |needs, part| largest_need(needs, plan_range(ctx, part, numbers)))
+    [halves.done, halves.left].iter().fold(here, |most, part| larger(most, plan_range(ctx, part, numbers)))
 }
 
 /// A factorisation under way.
@@ -135,19 +144,19 @@ struct Factoring<'a> {
 
 impl Factoring<'_> {
     fn factor(&mut self, range: Range<usize>) -> Result<()> {
-        let Some(cut) = Cut::of(&range) else {
+        let Some(halves) = Halves::of(&range) else {
             let (done, total) = (range.start as u64, self.l.rows() as u64);
             self.ctx.report_progress(Progress { phase: "factor", done, total })?;
             block::factor(&mut self.l, &mut self.pivots, &range)?;
             self.scale_columns(&range, range.clone());
             return Ok(());
         };
-        self.factor(cut.done.clone())?;
-        let mut spaces = self.solve_panel(&cut)?;
-        self.divide_panel(&spaces.w, &cut)?;
-        self.update(&mut spaces, &cut)?;
+        self.factor(halves.done.clone())?;
+        let mut spaces = self.solve_panel(&halves)?;
+        self.divide_panel(&spaces.w, &halves)?;
+        self.update(&mut spaces, &halves)?;
         spaces.give_back(self.ctx);
-        self.factor(cut.left)
+        self.factor(halves.left)
     }
 
     /// Fills in the heads of `L H` for the given columns and rows, on and below the diagonal.
@@ -162,23 +171,24 @@ impl Factoring<'_> {
     }
 
     /// `(L D H^-1)^T` for the rows `left` and the columns `done`: the solution of `L H X = A^T` there.
-    fn solve_panel(&self, cut: &Cut) -> Result<Spaces> {
-        let Cut { done, left } = cut;
-        let (layout, held_bytes) = (cut.layout(self.working_bits), cut.held_bytes(self.working_bits, self.held_bytes));
+    fn solve_panel(&self, halves: &Halves) -> Result<Spaces> {
+        let Halves { done, left } = halves;
         let scaled = self.l.view().with_heads(&self.heads);
         let triangle = Triangle::new(scaled.block(done.clone(), done.clone())?, Uplo::Lower, Diag::NonUnit)?;
-        let solver = Solver::new(triangle, layout);
+        let mut solver = TriangleSolver::new(triangle, self.working_bits, halves.path());
+        let memory = halves.memory(self.ctx, solver.cut(), self.held_bytes);
+        let band = Band { memory: &memory, agreement: Agreement(None), first_column: 0, transposed: false };
         let right = self.l.transposed().block(done.clone(), left.clone())?;
         let mut spaces = Spaces::take(self.ctx)?;
         spaces.w.reshape(done.len(), left.len(), self.working_bits)?;
         load(self.ctx, (&right, 0), None, &mut spaces.w)?;
         let place = |error| transposed(moved(error, done.start, left.start));
-        solver.run(self.ctx, &mut spaces, held_bytes).map_err(place)?;
+        solver.run(&band, ((0..left.len()).collect(), 0), &mut spaces).map_err(place)?;
         Ok(spaces)
     }
 
     /// Writes `L` for the rows `left` and the columns `done`, and its scaled heads.
-    fn divide_panel(&mut self, panel: &Matrix, Cut { done, left }: &Cut) -> Result<()> {
+    fn divide_panel(&mut self, panel: &Matrix, Halves { done, left }: &Halves) -> Result<()> {
         let bits = self.working_bits;
         let factor = |col: usize| {
             let pivot = self.pivots.get(col, 0);
@@ -207,9 +217,9 @@ impl Factoring<'_> {
     }
 
     /// Subtracts the products of the columns `done` from the lower triangle of what is left.
-    fn update(&mut self, spaces: &mut Spaces, cut: &Cut) -> Result<()> {
-        let Cut { done, left } = cut;
-        let inner = cut.inner(self.l.rows(), self.working_bits, self.held_bytes);
+    fn update(&mut self, spaces: &mut Spaces, halves: &Halves) -> Result<()> {
+        let Halves { done, left } = halves;
+        let inner = halves.inner(self.l.rows(), self.working_bits, self.held_bytes);
         let Spaces { w: panel, result: product, .. } = spaces;
         for start in left.clone().step_by(STRIP_COLUMNS) {
             let columns = start..(start + STRIP_COLUMNS).min(left.end);

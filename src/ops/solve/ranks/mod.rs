@@ -10,19 +10,21 @@ use crate::comm::{Reduction, Transport, agree, agreed};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::math::bound::cholesky_solve_guard_bits;
-use crate::matrix::{Matrix, Op, Uplo};
+use crate::matrix::{Diag, Matrix, Op, Uplo};
 use crate::ops::distributed::{DistMatrix, Team};
-use crate::ops::solve::cholesky::VECTOR_COLUMNS;
-use crate::ops::solve::cut::Layout;
 use crate::ops::solve::dots::unknowns::{Scaling, Sweep};
 use crate::ops::solve::dots::{bytes, rounded};
-use crate::ops::solve::problem::{self, Factored};
-use crate::ops::solve::run;
-use crate::ops::trsm::{TrsmOptions, trsm_among};
+use crate::ops::solve::factored::Factored;
+use crate::ops::solve::path::Path;
+use crate::ops::solve::problem::{
+    CHOLESKY, LOWER, Substitution, UPPER, shape_mismatch, triangle_working_bits, working_bits,
+};
+use crate::ops::solve::triangular::TriangularSystem;
 use crate::plan::TileMap;
-use columns::{ColumnSolve, Triangles, panel_place, panel_share};
+use columns::{panel_place, panel_share};
 use factor::FactorTiles;
 use rest::{Shares, solve_gathered};
+use std::sync::OnceLock;
 use stream::StreamSource;
 use vector::Pass;
 use xxhash_rust::xxh3::xxh3_64;
@@ -69,17 +71,20 @@ pub fn solve(
     let call = Call { ctx, world: team.world(), factor, b, precision_bits };
     let order = call.check("solve with a factor")?;
     let guard_bits = cholesky_solve_guard_bits(order);
-    let working_bits = agreed(call.world, problem::working_bits(ctx, (precision_bits, guard_bits), order))?;
+    let working_bits = agreed(call.world, working_bits(ctx, precision_bits, guard_bits, order))?;
     let tiles = FactorTiles::new(factor);
     tiles.check_diagonal(call.world)?;
-    if (1..=VECTOR_COLUMNS).contains(&b.map().cols) && order > 0 {
-        let solution = call.solve_vectors(&tiles)?;
-        return Ok(DistSolution { solution, gathered_columns: 0 });
-    }
-    let among = b.map().cols;
-    call.solve_columns(&tiles, (Triangles::Both, working_bits), |lower, right, held_bytes| {
-        let among = Some(among);
-        let factored = Factored { lower, pivots: None, precision_bits, guard_bits, held_bytes, among };
+    let total_columns = b.map().cols;
+    call.solve(&tiles, (CHOLESKY, working_bits), |lower, right, held_bytes| {
+        let factored = Factored {
+            lower,
+            pivots: None,
+            precision_bits,
+            guard_bits,
+            total_columns,
+            held_bytes,
+            row_norms: &OnceLock::new(),
+        };
         factored.solve(ctx, right.view())
     })
 }
@@ -104,14 +109,22 @@ pub fn trsm(
 ) -> Result<DistSolution> {
     let call = Call { ctx, world: team.world(), factor, b, precision_bits };
     let order = call.check("trsm")?;
-    let working_bits = agreed(call.world, run::working_bits(ctx, precision_bits, order))?;
+    let working_bits = agreed(call.world, triangle_working_bits(ctx, precision_bits, order))?;
     let tiles = FactorTiles::new(factor);
     tiles.check_diagonal(call.world)?;
-    let triangle = if op == Op::NoTranspose { Triangles::Lower } else { Triangles::Upper };
-    let among = b.map().cols;
-    call.solve_columns(&tiles, (triangle, working_bits), |lower, right, held_bytes| {
-        let options = TrsmOptions { uplo: Uplo::Lower, op, ..TrsmOptions::default() };
-        trsm_among(ctx, (lower.view(), right.view()), precision_bits, &options, (among, held_bytes))
+    let substitutions = if op == Op::NoTranspose { LOWER } else { UPPER };
+    let total_columns = b.map().cols;
+    call.solve(&tiles, (substitutions, working_bits), |lower, right, held_bytes| {
+        let (t, uplo) = match op {
+            Op::NoTranspose => (lower.view(), Uplo::Lower),
+            Op::Transpose => (lower.transposed(), Uplo::Upper),
+        };
+        let (diag, b, alpha) = (Diag::NonUnit, right.view(), None);
+        let system =
+            TriangularSystem { t, uplo, diag, b, alpha, transposed: false, precision_bits, total_columns, held_bytes };
+        let mut result = Matrix::zeros(0, 0, 2)?;
+        system.solve(ctx, &mut result)?;
+        Ok(result)
     })
 }
 
@@ -139,13 +152,7 @@ impl Call<'_> {
         }
         let (map, right) = (factor.map(), b.map());
         if map.rows != map.cols || map.rows != right.rows {
-            return Err(Error::ShapeMismatch {
-                operation,
-                left_rows: map.rows,
-                left_cols: map.cols,
-                right_rows: right.rows,
-                right_cols: right.cols,
-            });
+            return Err(shape_mismatch(operation, (map.rows, map.cols), (right.rows, right.cols)));
         }
         if map.triangle == Some(Uplo::Upper) {
             return Err(Error::InvalidArgument(format!("{operation}: a factor in tiles is lower triangular")));
@@ -163,7 +170,7 @@ impl Call<'_> {
         let (order, columns) = (tiles.order(), self.b.map().cols);
         let right_bytes = Matrix::bytes_for(order, columns, self.b.precision_bits());
         // Each right side has its unknowns at the same time, and sums that are twice as long.
-        let needed = 3 * bytes((order, columns), self.precision_bits, columns) + right_bytes;
+        let needed = 3 * bytes(self.ctx, (order, columns), self.precision_bits) + right_bytes;
         agree(self.world, self.ctx.admit(needed))?;
         let scaling = Scaling::new(self.precision_bits, &tiles.row_exponents(self.ctx, self.world)?);
         let right = self.b.everywhere(self.world)?;
@@ -174,35 +181,46 @@ impl Call<'_> {
         agreed(self.world, DistMatrix::of_whole(&whole, self.target(), self.world.rank()))
     }
 
-    /// All right sides in shares of whole columns; `alone` solves for those that one rank must. Collective.
-    fn solve_columns(
+    /// All right sides by the path that one process takes; `alone` solves for those that one rank must. Collective.
+    fn solve(
         &self,
         tiles: &FactorTiles<'_>,
-        (triangles, working_bits): (Triangles, u32),
+        (substitutions, working_bits): (&[Substitution], u32),
         alone: impl FnOnce(&Matrix, &Matrix, u64) -> Result<Matrix>,
     ) -> Result<DistSolution> {
-        let (ctx, world, factor) = (self.ctx, self.world, self.factor);
-        let (order, total, ranks) = (tiles.order(), self.b.map().cols, world.size());
+        let (world, order, total) = (self.world, tiles.order(), self.b.map().cols);
         if order == 0 || total == 0 {
             let solution = agreed(world, DistMatrix::zeros(self.target(), world.rank(), self.precision_bits))?;
             return Ok(DistSolution { solution, gathered_columns: 0 });
         }
+        match Path::choose(substitutions, order, total) {
+            Path::Dots => Ok(DistSolution { solution: self.solve_vectors(tiles)?, gathered_columns: 0 }),
+            path => self.solve_columns(tiles, (substitutions, working_bits, path), alone),
+        }
+    }
+
+    /// All right sides in shares of whole columns. Collective.
+    fn solve_columns(
+        &self,
+        tiles: &FactorTiles<'_>,
+        (substitutions, working_bits, path): (&[Substitution], u32, Path),
+        alone: impl FnOnce(&Matrix, &Matrix, u64) -> Result<Matrix>,
+    ) -> Result<DistSolution> {
+        let (ctx, world, factor) = (self.ctx, self.world, self.factor);
+        let (order, total, ranks) = (tiles.order(), self.b.map().cols, world.size());
         let share = |rank: usize| panel_place((order, total), ranks, rank);
         let own = panel_share(total, ranks, world.rank());
         let b = self.b.slice(world, share)?;
         let mut x = agreed(world, Matrix::zeros(order, own.len(), self.precision_bits))?;
-        let layout = Layout { order, working_bits, columns: total };
-        let left = match layout.takes_tiles() {
-            false => (0..own.len()).collect(),
-            true => {
-                let scale = match triangles {
-                    Triangles::Both => Some(tiles.row_exponents(ctx, world)?),
-                    _ => None,
-                };
+        let left = match path {
+            Path::Tiles => {
+                let scale = (substitutions == CHOLESKY).then(|| tiles.row_exponents(ctx, world)).transpose()?;
                 let pivots = tiles.pivots(world)?;
                 let source = StreamSource { world, factor, pivots: &pivots, scale: scale.as_deref() };
-                ColumnSolve::new(ctx, source, tiles, (triangles, layout))?.run((&b, own.start), &mut x)?
+                let how = (substitutions, working_bits);
+                columns::solve_columns(ctx, (source, tiles), how, (&b, own.start), &mut x)?
             }
+            _ => (0..own.len()).collect(),
         };
         let of_rank = |rank: usize| panel_share(total, ranks, rank);
         let shares = Shares { b: &b, x: &mut x, of_rank: &of_rank, total };

@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::matrix::Matrix;
 use crate::ops::distributed::DistMatrix;
-use crate::ops::solve::fixed::{gather, scatter, with_column};
+use crate::ops::solve::band::{gather, scatter, with_column};
 use std::ops::Range;
 
 /// The rank that solves.

@@ -22,12 +22,12 @@ pub(super) struct StreamSource<'a> {
     pub scale: Option<&'a [i64]>,
 }
 
-/// The rows of `L`, or of `L^T` turned so that it is lower: all ranks ask for the same rows, in order.
+/// The rows of `L`, or of `L^T` reversed so that it is lower: all ranks ask for the same rows, in order.
 ///
 /// Each piece is sent once to every rank, by those that own parts of it. Memory: twice the largest piece.
 pub(super) struct Stream<'a> {
     source: StreamSource<'a>,
-    turned: bool,
+    reversed: bool,
     /// The pivots, scaled as the rows are.
     pivot_heads: Vec<u64>,
     piece: Matrix,
@@ -37,45 +37,32 @@ pub(super) struct Stream<'a> {
 }
 
 impl<'a> Stream<'a> {
-    /// A stream from the first row on, in pieces of `piece_rows`.
+    /// The rows of `L`, or of `L^T` reversed.
     ///
     /// # Errors
     /// [`crate::Error::OutOfMemory`].
-    pub fn new(source: StreamSource<'a>, turned: bool, piece_rows: usize) -> Result<Stream<'a>> {
-        let (order, precision_bits) = (source.factor.map().rows, source.factor.precision_bits());
+    pub fn new(source: StreamSource<'a>, reversed: bool) -> Result<Stream<'a>> {
         let scale = |row: usize| source.scale.map_or(0, |scale| -scale[row]);
         let heads = source.pivots.parts().0.iter().enumerate();
         Ok(Stream {
             source,
-            turned,
+            reversed,
             pivot_heads: heads.map(|(row, &head)| scaled_head(Head(head), scale(row)).0).collect(),
-            piece: Matrix::zeros(piece_rows.min(order), order, precision_bits)?,
+            piece: Matrix::zeros(0, 0, 2)?,
             next: 0,
-            piece_rows,
+            piece_rows: 0,
         })
     }
 
-    /// Bytes that a stream holds at most.
-    pub fn bytes(factor: &DistMatrix, piece_rows: usize) -> u64 {
-        2 * Matrix::bytes_for(piece_rows, factor.map().rows, factor.precision_bits())
-    }
-
-    /// Takes part in what is left, so that the ranks that still need it have it. Collective.
-    ///
-    /// # Errors
-    /// [`crate::Error::Transport`].
-    pub fn finish(&mut self) -> Result<()> {
-        let order = self.source.factor.map().rows;
-        while self.next < order {
-            self.fetch(self.next..(self.next + self.piece_rows).min(order))?;
-        }
-        Ok(())
+    /// Bytes that a stream holds at most for each row of a piece: the piece, and what travels.
+    pub fn row_bytes(factor: &DistMatrix) -> u64 {
+        2 * Matrix::bytes_for(1, factor.map().rows, factor.precision_bits())
     }
 
     /// The part of the factor that rows of the triangle lie in.
     fn place(&self, rows: &Range<usize>) -> Place {
         let order = self.source.factor.map().rows;
-        match self.turned {
+        match self.reversed {
             false => Place { rows: rows.clone(), cols: 0..rows.end },
             true => Place { rows: order - rows.end..order, cols: order - rows.end..order - rows.start },
         }
@@ -134,15 +121,32 @@ impl<'a> Stream<'a> {
 
 impl TriangleRows for Stream<'_> {
     fn pivot(&self, row: usize) -> FloatRef<'_> {
-        let at = if self.turned { self.pivot_heads.len() - 1 - row } else { row };
+        let at = if self.reversed { self.pivot_heads.len() - 1 - row } else { row };
         FloatRef { head: Head(self.pivot_heads[at]), limbs: self.source.pivots.get(at, 0).limbs }
+    }
+
+    fn begin(&mut self, piece_rows: usize) -> Result<()> {
+        let (order, precision_bits) = (self.source.factor.map().rows, self.source.factor.precision_bits());
+        (self.next, self.piece_rows) = (0, piece_rows);
+        self.piece = Matrix::zeros(piece_rows.min(order), order, precision_bits)?;
+        Ok(())
     }
 
     fn rows(&mut self, rows: Range<usize>) -> Result<RowPiece<'_>> {
         let first = rows.start;
         self.fetch(rows)?;
         let view = self.piece.view();
-        let view = if self.turned { view.reversed_rows().transposed().reversed_rows() } else { view };
+        let view = if self.reversed { view.reversed_rows().transposed().reversed_rows() } else { view };
         Ok(RowPiece { view, first })
+    }
+
+    /// Takes part in what is left, so that the ranks that still need it have it.
+    fn finish(&mut self) -> Result<()> {
+        let order = self.source.factor.map().rows;
+        while self.next < order {
+            self.fetch(self.next..(self.next + self.piece_rows).min(order))?;
+        }
+        self.piece = Matrix::zeros(0, 0, 2)?; // the other triangle's pieces count on its memory
+        Ok(())
     }
 }

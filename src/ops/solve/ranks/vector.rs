@@ -108,7 +108,7 @@ impl<'a> Pass<'a> {
                 next += solved;
                 ahead = if grown { solved } else { ahead.saturating_mul(2) };
                 if grown {
-                    self.forget();
+                    self.invalidate();
                 }
             }
             self.partial[step] = Vec::new();
@@ -226,7 +226,7 @@ impl<'a> Pass<'a> {
     }
 
     /// All sums were made with unknowns that are cut anew.
-    fn forget(&mut self) {
+    fn invalidate(&mut self) {
         for partial in self.partial.iter_mut().flatten() {
             *partial = Partial::new(self.unknowns.len());
         }
@@ -277,15 +277,13 @@ impl<'a> Pass<'a> {
         right: &dyn Fn(usize, usize) -> Float,
     ) -> (usize, bool) {
         let tile = self.tiles.diagonal(self.tile(step)).expect("the owner of the diagonal tile has it");
-        let (first, columns) = (self.tiles.map.row_range(self.tile(step)).start, self.unknowns.len());
+        let (piece, columns) = (self.piece(self.place(step, step), tile), self.unknowns.len());
         let mut grown = false;
         for (at, sums) in sums.chunks_mut(columns).enumerate() {
             let rows = self.block_rows(step, blocks.start + at);
-            self.add_tiles(step, blocks.start + at, &[(step, tile)], sums);
             for (column, (unknowns, sums)) in self.unknowns.iter_mut().zip(sums).enumerate() {
                 let right = rows.clone().map(|row| right(column, row)).collect::<Vec<_>>();
-                unknowns.solve_block(&rows, &right, sums, |row, col| tile.float(row - first, col - first));
-                grown |= unknowns.publish(rows.clone());
+                grown |= unknowns.solve_rows(self.ctx.kernel(), (&piece, &rows), &right, sums);
             }
             if grown && step > 0 {
                 return (at + 1, grown);
@@ -321,7 +319,7 @@ impl<'a> Pass<'a> {
         }
         let ends = [blocks.start, blocks.end - 1].map(|block| self.block_rows(step, block));
         let rows = ends[0].start.min(ends[1].start)..ends[0].end.max(ends[1].end);
-        self.unknowns.iter_mut().fold(false, |grown, unknowns| unknowns.publish(rows.clone()) | grown)
+        self.unknowns.iter_mut().fold(false, |grown, unknowns| unknowns.commit(rows.clone()) | grown)
     }
 }
 

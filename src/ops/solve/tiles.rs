@@ -1,9 +1,9 @@
 //! How a solve in fixed point is cut into tiles, and the memory it takes.
 
-use crate::context::{Context, WorkspaceNeeds};
+use crate::context::{Context, Workspace, WorkspaceNeeds};
 use crate::error::Result;
 use crate::kernels::tiles::{PANEL_ROWS, TileEngine, TileShape};
-use crate::ops::solve::cut::Layout;
+use crate::math::bound::{COMMON_WORKING_BITS, TRSM_FIXED_BITS};
 use crate::store::Buffer;
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,8 +11,30 @@ use std::sync::Arc;
 /// Bytes that a call takes beside what is counted one by one: lists of tiles.
 const CALL_BYTES: u64 = 16 << 10;
 
+/// What a try is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Size {
+    /// Rows of the triangle.
+    pub order: usize,
+    /// Right sides.
+    pub columns: usize,
+    /// Bits after the point.
+    pub fixed_bits: u32,
+}
+
+/// The memory that a try may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Allowance {
+    /// Bytes of the whole call.
+    pub limit_bytes: Option<u64>,
+    /// Bytes of them that are taken.
+    pub held_bytes: u64,
+    /// Bytes that each row of a tile of the triangle costs where its rows come in pieces.
+    pub piece_row_bytes: u64,
+}
+
 /// Tiles of one solve. Those of the solution are transposed: their rows are right sides.
-pub(crate) struct Plan {
+pub(crate) struct TilePlan {
     /// Rows of the triangle.
     pub order: usize,
     /// Right sides.
@@ -27,23 +49,25 @@ pub(crate) struct Plan {
     pub right_rows: usize,
     /// Workers.
     pub threads: usize,
-    /// Bytes of the memory limit that are taken.
-    held_bytes: u64,
+    allowance: Allowance,
 }
 
-impl Plan {
-    /// Tiles as large as the kernels prefer, or smaller where the memory limit asks for it; they never show in the
+impl TilePlan {
+    /// Tiles as large as the kernels prefer, or smaller where the allowance asks for it; they never show in the
     /// solution.
     ///
     /// # Errors
     /// Those of [`Context::tile_engine`].
-    pub fn new(ctx: &Context, order: usize, columns: usize, fixed_bits: u32, held_bytes: u64) -> Result<Plan> {
+    pub fn new(ctx: &Context, size: Size, allowance: Allowance) -> Result<TilePlan> {
+        let Size { order, columns, fixed_bits } = size;
         let engine = ctx.tile_engine(ctx.kernel(), fixed_bits)?;
         let largest = whole_panels(engine.preferred_rows().min(order));
         let threads = ctx.threads().min(columns.div_ceil(PANEL_ROWS)).max(1);
-        let plan = Plan { order, columns, fixed_bits, engine, tile_rows: largest, right_rows: 0, threads, held_bytes };
+        let plan =
+            TilePlan { order, columns, fixed_bits, engine, tile_rows: largest, right_rows: 0, threads, allowance };
         let mut plan = plan.with_tile_rows(largest);
-        while plan.tile_rows > PANEL_ROWS && ctx.admit(plan.bytes().saturating_add(held_bytes)).is_err() {
+        let limit_bytes = allowance.limit_bytes.unwrap_or(u64::MAX);
+        while plan.tile_rows > PANEL_ROWS && plan.bytes().saturating_add(allowance.held_bytes) > limit_bytes {
             let smaller = whole_panels(plan.tile_rows / 2);
             plan = plan.with_tile_rows(smaller);
         }
@@ -51,11 +75,11 @@ impl Plan {
     }
 
     /// The same with tiles of so many rows of the triangle, a multiple of 8.
-    pub fn with_tile_rows(self, tile_rows: usize) -> Plan {
+    pub fn with_tile_rows(self, tile_rows: usize) -> TilePlan {
         // As many right sides for each worker, in tiles of about the same size.
         let each = self.columns.div_ceil(self.threads).max(1);
         let right_rows = whole_panels(each.div_ceil(each.div_ceil(tile_rows)));
-        Plan { tile_rows, right_rows, ..self }
+        TilePlan { tile_rows, right_rows, ..self }
     }
 
     /// Rows of the triangle in tile row `index`.
@@ -115,14 +139,19 @@ impl Plan {
         self.engine.scratch_words(self.tile_rows)
     }
 
+    /// Gives back kept memory that the allowance leaves no room for.
+    pub fn trim(&self, ctx: &Context, workspace: &mut Workspace) {
+        workspace.trim(&ctx.with_memory_bytes(self.allowance.limit_bytes), &self.needs());
+    }
+
     /// What the call takes of kept memory.
-    pub fn needs(&self) -> WorkspaceNeeds {
+    fn needs(&self) -> WorkspaceNeeds {
         WorkspaceNeeds {
             operand_bytes: Buffer::bytes_for(self.solution_words()),
             product_bytes: Buffer::bytes_for(self.largest_row_words()),
             workers: self.threads,
             worker_bytes: Buffer::bytes_for(self.scratch_words()),
-            planned_bytes: self.bytes().saturating_add(self.held_bytes),
+            planned_bytes: self.bytes().saturating_add(self.allowance.held_bytes),
         }
     }
 
@@ -136,6 +165,7 @@ impl Plan {
             + self.threads as u64 * scratch
             + self.engine.diagonal_bytes(self.tile_rows)
             + self.engine.table_bytes()
+            + self.tile_rows as u64 * self.allowance.piece_row_bytes
             + numbers
             + tiles * 80
             + CALL_BYTES
@@ -146,11 +176,35 @@ fn whole_panels(rows: usize) -> usize {
     rows.next_multiple_of(PANEL_ROWS).max(PANEL_ROWS)
 }
 
-/// Bytes that any try on so many right sides needs at least; 0 where none is made.
-///
-/// # Errors
-/// Those of [`Context::tile_engine`].
-pub fn least_bytes(ctx: &Context, layout: &Layout, columns: usize) -> Result<u64> {
-    let Some(fixed_bits) = super::most_fixed_bits(layout).filter(|_| layout.takes_tiles()) else { return Ok(0) };
-    Ok(Plan::new(ctx, layout.order, columns, fixed_bits, u64::MAX)?.bytes())
+/// The bits beyond those of the unknowns that are tried: each twice as many as before, up to half as many bits more
+/// than the unknowns have. Beyond that the solve by parts costs less.
+pub(crate) fn tries(working_bits: u32, first_bits: i64) -> impl Iterator<Item = u32> {
+    let most = (working_bits / 2).max(2 * TRSM_FIXED_BITS);
+    let fits = move |&bits: &u32| bits <= most && working_bits + bits <= COMMON_WORKING_BITS;
+    let first = u32::try_from(first_bits).ok();
+    std::iter::successors(first, |bits| bits.checked_mul(2)).take_while(fits)
+}
+
+/// The most bits after the point that a solve may try; `None` where it tries none.
+pub(crate) fn most_fixed_bits(working_bits: u32) -> Option<u32> {
+    let all =
+        (1..).map(|step| step * TRSM_FIXED_BITS).take_while(|&bits| tries(working_bits, bits.into()).next().is_some());
+    all.last().map(|bits| working_bits + bits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tries_double_up_to_half_the_precision() {
+        assert_eq!(tries(1031, 32).collect::<Vec<_>>(), [32, 64, 128, 256, 512]);
+        assert_eq!(tries(60, 32).collect::<Vec<_>>(), [32, 64]);
+        assert_eq!(tries(1031, 320).collect::<Vec<_>>(), [320]);
+        assert_eq!(tries(5030, 32).count() + tries(100, 1 << 40).count(), 0);
+        for bits in [60, 1031, 4000, 5000, 5030] {
+            let all = (1..200).flat_map(|step| tries(bits, step * 32));
+            assert_eq!(most_fixed_bits(bits), all.max().map(|extra| bits + extra), "{bits} bits");
+        }
+    }
 }
