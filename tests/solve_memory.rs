@@ -6,11 +6,9 @@
 mod common;
 
 use common::{Kind, matrix};
-use sunzi::store::{CountingAllocator, allocated_bytes, peak_bytes, reset_peak_bytes};
 use sunzi::ops::{SolvePlan, plan_solve, plan_trsm};
-use sunzi::{
-    Cholesky, Context, Error, LdltOptions, Matrix, Result, TrsmOptions, cholesky, ldlt, solve, syrk, trsm,
-};
+use sunzi::store::{CountingAllocator, allocated_bytes, peak_bytes, reset_peak_bytes};
+use sunzi::{Cholesky, Context, Error, LdltOptions, Matrix, Result, TrsmOptions, cholesky, ldlt, solve, syrk, trsm};
 
 #[global_allocator]
 static COUNTER: CountingAllocator = CountingAllocator;

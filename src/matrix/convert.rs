@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::math::float::{FloatRef, Head, round_integer};
-use crate::matrix::{MAXIMUM_EXPONENT, Matrix, MatrixView};
+use crate::matrix::{MAXIMUM_EXPONENT, Matrix, MatrixView, check_exponent};
 use rug::integer::Order;
 use rug::{Float, Integer};
 
@@ -65,9 +65,7 @@ impl Matrix {
         let mut limbs = vec![0; self.limbs_per_element()];
         let negative = *integer < 0;
         let head = round_integer(negative, integer.as_limbs(), exponent, self.precision_bits(), &mut limbs);
-        if head.exponent().abs() > MAXIMUM_EXPONENT {
-            return Err(Error::ExponentRange { row, column: col, exponent: head.exponent(), limit: MAXIMUM_EXPONENT });
-        }
+        check_exponent(head.exponent(), row, col)?;
         self.set(row, col, FloatRef { head, limbs: &limbs });
         Ok(())
     }

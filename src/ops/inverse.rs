@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::math::bound::{cholesky_inverse_guard_bits, guard_bits};
 use crate::math::float::Head;
 use crate::math::scale::column_exponent;
-use crate::matrix::{MAXIMUM_EXPONENT, Matrix};
+use crate::matrix::{Matrix, check_exponent};
 use crate::ops::block::{BlockProduct, BlockShape, maximum_working_bits, plan};
 use crate::ops::cholesky::Cholesky;
 use crate::ops::columns::{Column, ColumnRef, each_column};
@@ -65,7 +65,7 @@ fn working_bits(ctx: &Context, precision_bits: u32, order: usize, norm_exponent:
     let guards = cholesky_inverse_guard_bits(order, norm_exponent) + i64::from(guard_bits(order));
     let maximum_bits = (i64::from(maximum_working_bits(ctx)) - guards).max(0) as u64;
     if !(2..=maximum_bits).contains(&u64::from(precision_bits)) {
-        return Err(Error::Precision { precision_bits: precision_bits.into(), maximum_bits });
+        return Err(Error::precision(precision_bits, maximum_bits));
     }
     Ok(precision_bits + cholesky_inverse_guard_bits(order, norm_exponent) as u32)
 }
@@ -153,10 +153,7 @@ impl<'a> Work<'a> {
             for col in 0..rows.end {
                 for row in rows.start.max(col)..rows.end {
                     let value = scaled(product.get(row - rows.start, col), -exponents[row] - exponents[col]);
-                    let exponent = value.head.exponent();
-                    if exponent.abs() > MAXIMUM_EXPONENT {
-                        return Err(Error::ExponentRange { row, column: col, exponent, limit: MAXIMUM_EXPONENT });
-                    }
+                    check_exponent(value.head.exponent(), row, col)?;
                     result.set(row, col, value);
                     result.set(col, row, value);
                 }

@@ -6,7 +6,6 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::{Diag, Matrix, MatrixView, Op, Side, Uplo};
 use crate::ops::fixed_sum::OwnFloat;
-use crate::ops::solve::problem::shape_mismatch;
 use crate::ops::solve::triangular::TriangularSystem;
 use rug::Float;
 
@@ -95,8 +94,8 @@ fn check_shapes(side: Side, t: &MatrixView<'_>, b: &MatrixView<'_>) -> Result<()
     }
     let (t, b) = ((t.rows(), t.cols()), (b.rows(), b.cols()));
     Err(match side {
-        Side::Left => shape_mismatch("trsm", t, b),
-        Side::Right => shape_mismatch("trsm", (b.1, b.0), (t.1, t.0)),
+        Side::Left => Error::shape_mismatch("trsm", t, b),
+        Side::Right => Error::shape_mismatch("trsm", (b.1, b.0), (t.1, t.0)),
     })
 }
 

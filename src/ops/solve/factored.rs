@@ -1,15 +1,13 @@
 //! A solve with a factored symmetric matrix: `L L^T X = B` or `L D L^T X = B`.
 
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::matrix::{Matrix, MatrixView};
 use crate::ops::solve::agreement::Agreement;
 use crate::ops::solve::dots;
 use crate::ops::solve::memory::SolveMemory;
 use crate::ops::solve::path::Path;
-use crate::ops::solve::problem::{
-    CHOLESKY, LDLT, ScaledRows, half_exponents, reciprocals, shape_mismatch, working_bits,
-};
+use crate::ops::solve::problem::{CHOLESKY, LDLT, ScaledRows, half_exponents, reciprocals, working_bits};
 use crate::ops::solve::run::{Right, Solve};
 use crate::ops::solve::step::{Step, TriangleSolver};
 use std::sync::OnceLock;
@@ -40,7 +38,7 @@ impl Factored<'_> {
     pub fn solve(&self, ctx: &Context, b: MatrixView<'_>) -> Result<Matrix> {
         let order = self.lower.rows();
         if b.rows() != order {
-            return Err(shape_mismatch("solve with a factor", (order, order), (b.rows(), b.cols())));
+            return Err(Error::shape_mismatch("solve with a factor", (order, order), (b.rows(), b.cols())));
         }
         let working_bits = working_bits(ctx, self.precision_bits, self.guard_bits, order)?;
         if order == 0 || b.cols() == 0 {

@@ -45,8 +45,7 @@ pub(crate) const UPPER: &[Substitution] = &[Substitution::Upper];
 pub(crate) fn working_bits(ctx: &Context, precision_bits: u32, guard: u32, order: usize) -> Result<u32> {
     let maximum_bits = maximum_working_bits(ctx).saturating_sub(guard + guard_bits(order));
     if !(2..=maximum_bits).contains(&precision_bits) {
-        let (precision_bits, maximum_bits) = (precision_bits.into(), maximum_bits.into());
-        return Err(Error::Precision { precision_bits, maximum_bits });
+        return Err(Error::precision(precision_bits, maximum_bits));
     }
     Ok(precision_bits + guard)
 }
@@ -57,12 +56,6 @@ pub(crate) fn working_bits(ctx: &Context, precision_bits: u32, guard: u32, order
 /// As [`working_bits`].
 pub(crate) fn triangle_working_bits(ctx: &Context, precision_bits: u32, order: usize) -> Result<u32> {
     working_bits(ctx, precision_bits, trsm_guard_bits(order), order)
-}
-
-/// The error of a system whose shapes do not fit each other.
-pub(crate) fn shape_mismatch(operation: &'static str, left: (usize, usize), right: (usize, usize)) -> Error {
-    let ((left_rows, left_cols), (right_rows, right_cols)) = (left, right);
-    Error::ShapeMismatch { operation, left_rows, left_cols, right_rows, right_cols }
 }
 
 /// A lower triangular `L H = S L'`: the rows of `L'` have norms in `(1/5, 1]`.

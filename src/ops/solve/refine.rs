@@ -4,12 +4,11 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::math::bound::{REFINE_GUARD_BITS, guard_bits, residual_bits};
 use crate::math::float::{FloatRef, round_integer};
-use crate::matrix::{MAXIMUM_EXPONENT, Matrix, MatrixView};
+use crate::matrix::{Matrix, MatrixView, check_exponent};
 use crate::ops::block::maximum_working_bits;
 use crate::ops::cholesky::{Cholesky, cholesky};
 use crate::ops::columns::each_column;
 use crate::ops::combine::ExactEntry;
-use crate::ops::solve::problem::shape_mismatch;
 use crate::ops::solve::residual::{Residual, Sizes, System};
 use crate::ops::solve::run::{SolutionPlace, store};
 use crate::ops::solve::{RefineOptions, Refined};
@@ -23,7 +22,7 @@ pub(super) fn check_shapes(a: &MatrixView<'_>, b: &MatrixView<'_>) -> Result<()>
     if a.rows() == a.cols() && a.rows() == b.rows() {
         return Ok(());
     }
-    Err(shape_mismatch("solve", (a.rows(), a.cols()), (b.rows(), b.cols())))
+    Err(Error::shape_mismatch("solve", (a.rows(), a.cols()), (b.rows(), b.cols())))
 }
 
 /// See [`crate::solve_refined`].
@@ -42,7 +41,7 @@ pub(super) fn refine(
     let maximum = maximum_working_bits(ctx);
     if precision_bits < 2 || most > maximum {
         let maximum_bits = maximum.saturating_sub(residual_bits(REFINE_GUARD_BITS) + guard_bits(order));
-        return Err(Error::Precision { precision_bits: precision_bits.into(), maximum_bits: maximum_bits.into() });
+        return Err(Error::precision(precision_bits, maximum_bits));
     }
     let factor = cholesky(ctx, a, options.factor_bits)?;
     let solution = Matrix::zeros(order, b.cols(), precision_bits)?;
@@ -128,10 +127,7 @@ impl Refinement<'_> {
                         round_integer(larger.negative, larger.magnitude, larger.exponent, precision_bits, limbs)
                     })
                 });
-                let exponent = column.get(row).head.exponent();
-                if exponent.abs() > MAXIMUM_EXPONENT {
-                    return Err(Error::ExponentRange { row, column: column.index, exponent, limit: MAXIMUM_EXPONENT });
-                }
+                check_exponent(column.get(row).head.exponent(), row, column.index)?;
             }
             Ok(())
         })

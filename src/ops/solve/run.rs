@@ -4,10 +4,10 @@
 //! the rows of the factor stream by: what differs is where the rows of a triangle come from, and with whom it is agreed.
 
 use crate::context::{Context, WorkspaceNeeds};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::kernels::limbs;
 use crate::math::float::{FloatRef, Head, round_integer};
-use crate::matrix::{MAXIMUM_EXPONENT, Matrix, MatrixView};
+use crate::matrix::{Matrix, MatrixView, check_exponent};
 use crate::ops::block::moved;
 use crate::ops::columns::each_column;
 use crate::ops::combine::ExactEntry;
@@ -49,7 +49,7 @@ impl Solve<'_> {
     /// The bands in which so many right sides fit the memory limit; gives back kept memory that is in their way.
     ///
     /// # Errors
-    /// [`Error::MemoryLimit`] with the least limit that would do.
+    /// [`crate::Error::MemoryLimit`] with the least limit that would do.
     pub fn bands(&self, total: usize) -> Result<Bands> {
         if self.memory.ctx.memory_bytes().is_none() {
             return Ok(Bands::widest(total));
@@ -140,7 +140,7 @@ fn clear_columns(w: &mut Matrix, columns: &[usize]) {
 /// Fills `w` with `alpha b`, the columns of `b` from `first` on, each entry rounded once.
 ///
 /// # Errors
-/// [`Error::Cancelled`].
+/// [`crate::Error::Cancelled`].
 pub(crate) fn load(
     ctx: &Context,
     (b, first): (&MatrixView<'_>, usize),
@@ -186,7 +186,7 @@ pub(crate) struct SolutionPlace {
 /// Rounds a band of solutions into the result.
 ///
 /// # Errors
-/// [`Error::ExponentRange`] with the place in the result; [`Error::Cancelled`].
+/// [`crate::Error::ExponentRange`] with the place in the result; [`crate::Error::Cancelled`].
 pub(crate) fn store(ctx: &Context, w: &Matrix, place: &SolutionPlace, result: &mut Matrix) -> Result<()> {
     let precision_bits = result.precision_bits();
     let SolutionPlace { columns, transposed } = place;
@@ -207,10 +207,7 @@ pub(crate) fn store(ctx: &Context, w: &Matrix, place: &SolutionPlace, result: &m
                 column.set(row, |limbs| {
                     round_integer(entry.negative, entry.magnitude, entry.exponent, precision_bits, limbs)
                 });
-                let exponent = column.get(row).head.exponent();
-                if exponent.abs() > MAXIMUM_EXPONENT {
-                    return Err(Error::ExponentRange { row, column: at, exponent, limit: MAXIMUM_EXPONENT });
-                }
+                check_exponent(column.get(row).head.exponent(), row, at)?;
             }
             Ok(())
         },

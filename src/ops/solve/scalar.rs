@@ -3,8 +3,8 @@
 //! Promise: `|w - T x|_i <= 1.01 * 2^-p ||t_i|| ||x|| + 0.01 * 2^-p |w_i|` for a working precision of `p` bits. Depends
 //! on its operands alone.
 
-use crate::error::{Error, Result};
-use crate::matrix::MAXIMUM_EXPONENT;
+use crate::error::Result;
+use crate::matrix::check_exponent;
 use crate::ops::columns::Column;
 use crate::ops::fixed_sum::{FixedSum, OwnFloat, Sign};
 use crate::ops::solve::triangle::Triangle;
@@ -31,7 +31,7 @@ impl ScalarBlock {
     /// Replaces the right side in the block's rows of `column` by the unknowns.
     ///
     /// # Errors
-    /// [`Error::ExponentRange`] with the place of an unknown that leaves the exponent range.
+    /// [`crate::Error::ExponentRange`] with the place of an unknown that leaves the exponent range.
     pub fn run(&self, triangle: &Triangle<'_>, sum: &mut FixedSum, column: &mut Column<'_>) -> Result<()> {
         for step in 0..self.rows.len() {
             let at = if triangle.is_lower() { step } else { self.rows.len() - 1 - step };
@@ -42,10 +42,7 @@ impl ScalarBlock {
                 Some(reciprocal) => sum.round_product(reciprocal, limbs),
                 None => sum.round(limbs),
             });
-            let exponent = column.get(row).head.exponent();
-            if exponent.abs() > MAXIMUM_EXPONENT {
-                return Err(Error::ExponentRange { row, column: column.index, exponent, limit: MAXIMUM_EXPONENT });
-            }
+            check_exponent(column.get(row).head.exponent(), row, column.index)?;
         }
         Ok(())
     }

@@ -4,7 +4,7 @@
 
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::matrix::{MAXIMUM_EXPONENT, Matrix};
+use crate::matrix::{Matrix, check_exponent};
 use crate::ops::columns::each_column;
 use crate::ops::fixed_sum::{FixedSum, OwnFloat, Sign};
 use crate::ops::solve::band::Band;
@@ -90,10 +90,7 @@ pub(crate) fn multiply_rows(ctx: &Context, w: &mut Matrix, factors: &[OwnFloat])
             for (row, factor) in factors.iter().enumerate() {
                 sum.set(column.get(row), std::iter::empty(), Sign::Plus);
                 column.set(row, |limbs| sum.round_product(factor, limbs));
-                let exponent = column.get(row).head.exponent();
-                if exponent.abs() > MAXIMUM_EXPONENT {
-                    return Err(Error::ExponentRange { row, column: column.index, exponent, limit: MAXIMUM_EXPONENT });
-                }
+                check_exponent(column.get(row).head.exponent(), row, column.index)?;
             }
             Ok(())
         },

@@ -3,14 +3,14 @@
 use super::{FixedPoint, RowPiece, TriangleRows};
 use crate::context::{Context, Workspace};
 use crate::drive::{self, Meter};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::kernels::tiles::{
     DiagonalData, PANEL_ROWS, SolveTile, TileEngine, TilePart, TileShape, TileSource, UpdateTile,
 };
 use crate::math::bound::TRSM_FIXED_SPARE_BITS;
 use crate::math::float::round_integer;
 use crate::math::pivot::RowWeight;
-use crate::matrix::{MAXIMUM_EXPONENT, Matrix, MatrixView};
+use crate::matrix::{Matrix, MatrixView, check_exponent};
 use crate::ops::solve::tiles::TilePlan;
 use rug::Integer;
 
@@ -223,7 +223,7 @@ impl<'a> Run<'a> {
 /// Rounds the unknowns of all right sides that are not rejected into their columns of `w`.
 ///
 /// # Errors
-/// [`Error::ExponentRange`] with the place in `w`; [`Error::Cancelled`].
+/// [`crate::Error::ExponentRange`] with the place in `w`; [`crate::Error::Cancelled`].
 fn store(
     (ctx, meter): (&Context, &Meter<'_>),
     (fixed, plan, first_tile): (&FixedPoint, &TilePlan, usize),
@@ -278,10 +278,7 @@ impl Columns<'_> {
                     let at = lane * rows + row;
                     let out = &mut limbs[at * width..][..width];
                     let head = round_integer(signs >> lane & 1 == 1, magnitude, exponent, fixed.working_bits, out);
-                    if head.exponent().abs() > MAXIMUM_EXPONENT {
-                        let (exponent, limit) = (head.exponent(), MAXIMUM_EXPONENT);
-                        return Err(Error::ExponentRange { row, column: first + lane, exponent, limit });
-                    }
+                    check_exponent(head.exponent(), row, first + lane)?;
                     heads[at] = head.0;
                 }
             }

@@ -1,8 +1,8 @@
 //! One diagonal block of an `L D L^T`, scalar by scalar: one sum of products and one rounding per entry.
 
 use crate::error::{Error, Result};
-use crate::math::float::{FloatRef, Head};
-use crate::matrix::{MAXIMUM_EXPONENT, Matrix};
+use crate::math::float::FloatRef;
+use crate::matrix::{Matrix, check_exponent};
 use crate::ops::fixed_sum::{FixedSum, OwnFloat, Sign};
 use std::ops::Range;
 
@@ -59,7 +59,7 @@ impl Work {
         let factors = |k: usize| (products.get(row - *start, k - *start), l.get(col, k));
         sum.set(own, (*start..col).map(factors), Sign::Minus);
         let head = sum.round(limbs);
-        check_range(head, row, col)?;
+        check_exponent(head.exponent(), row, col)?;
         products.set(row - *start, col - *start, FloatRef { head, limbs });
         Ok(())
     }
@@ -68,17 +68,8 @@ impl Work {
     fn divide(&mut self, l: &mut Matrix, (row, col): (usize, usize), reciprocal: &OwnFloat) -> Result<()> {
         let value = self.products.get(row - self.start, col - self.start);
         let head = self.sum.multiply(value, reciprocal, &mut self.limbs);
-        check_range(head, row, col)?;
+        check_exponent(head.exponent(), row, col)?;
         l.set(row, col, FloatRef { head, limbs: &self.limbs });
         Ok(())
     }
-}
-
-/// Refuses an exponent that a matrix cannot hold.
-pub(super) fn check_range(head: Head, row: usize, column: usize) -> Result<()> {
-    let exponent = head.exponent();
-    if exponent.abs() > MAXIMUM_EXPONENT {
-        return Err(Error::ExponentRange { row, column, exponent, limit: MAXIMUM_EXPONENT });
-    }
-    Ok(())
 }

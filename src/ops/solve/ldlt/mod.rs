@@ -9,7 +9,7 @@ use crate::context::{Context, Progress};
 use crate::error::{Error, Result};
 use crate::math::bound::{guard_bits, ldlt_guard_bits};
 use crate::math::float::Head;
-use crate::matrix::{Diag, Matrix, MatrixView, Uplo};
+use crate::matrix::{Diag, Matrix, MatrixView, Uplo, check_exponent};
 use crate::ops::block::{BlockProduct, BlockShape, moved, plan};
 use crate::ops::columns::{ColumnRef, each_column};
 use crate::ops::fixed_sum::{FixedSum, OwnFloat};
@@ -19,7 +19,7 @@ use crate::ops::solve::band::Band;
 use crate::ops::solve::cut::{TriangleCut, larger};
 use crate::ops::solve::memory::SolveMemory;
 use crate::ops::solve::path::Path;
-use crate::ops::solve::problem::{LOWER, half_exponent, shape_mismatch, working_bits};
+use crate::ops::solve::problem::{LOWER, half_exponent, working_bits};
 use crate::ops::solve::run::{SolutionPlace, load, make_room, store};
 use crate::ops::solve::spaces::Spaces;
 use crate::ops::solve::step::TriangleSolver;
@@ -39,7 +39,7 @@ const STRIP_COLUMNS: usize = 128;
 pub(crate) fn factor(ctx: &Context, a: MatrixView<'_>, precision_bits: u32) -> Result<(Matrix, Matrix)> {
     let order = a.rows();
     if order != a.cols() {
-        return Err(shape_mismatch("ldlt of a square matrix", (order, a.cols()), (a.cols(), order)));
+        return Err(Error::shape_mismatch("ldlt of a square matrix", (order, a.cols()), (a.cols(), order)));
     }
     let working_bits = working_bits(ctx, precision_bits, ldlt_guard_bits(order), order)?;
     let bytes = |cols, bits| Matrix::bytes_for(order, cols, bits);
@@ -207,7 +207,7 @@ impl Factoring<'_> {
                 for row in left.clone() {
                     let value = panel.get(col - done.start, row - left.start);
                     column.set(row, |limbs| sum.multiply(value, &factors[col - done.start], limbs));
-                    block::check_range(column.get(row).head, row, col)?;
+                    check_exponent(column.get(row).head.exponent(), row, col)?;
                 }
                 Ok(())
             },

@@ -143,11 +143,8 @@ impl<'a> FactorTiles<'a> {
         for row in 0..self.order() {
             for &(tile_col, tile) in &self.rows[row / size] {
                 let known = tile.cols().min(row + 1 - tile_col * size);
-                let exponents = (0..known).map(|at| tile.get(row % size, at).head.exponent()).enumerate();
-                let outside = exponents.into_iter().find(|(_, exponent)| exponent.abs() > MAXIMUM_EXPONENT);
-                if let Some((at, exponent)) = outside {
-                    let column = tile_col * size + at;
-                    return Err(Error::ExponentRange { row, column, exponent, limit: MAXIMUM_EXPONENT });
+                for at in 0..known {
+                    check_exponent(tile.get(row % size, at).head.exponent(), row, tile_col * size + at)?;
                 }
             }
         }

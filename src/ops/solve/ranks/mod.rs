@@ -16,9 +16,7 @@ use crate::ops::solve::dots::unknowns::{Scaling, Sweep};
 use crate::ops::solve::dots::{bytes, rounded};
 use crate::ops::solve::factored::Factored;
 use crate::ops::solve::path::Path;
-use crate::ops::solve::problem::{
-    CHOLESKY, LOWER, Substitution, UPPER, shape_mismatch, triangle_working_bits, working_bits,
-};
+use crate::ops::solve::problem::{CHOLESKY, LOWER, Substitution, UPPER, triangle_working_bits, working_bits};
 use crate::ops::solve::triangular::TriangularSystem;
 use crate::plan::TileMap;
 use columns::{panel_place, panel_share};
@@ -152,7 +150,7 @@ impl Call<'_> {
         }
         let (map, right) = (factor.map(), b.map());
         if map.rows != map.cols || map.rows != right.rows {
-            return Err(shape_mismatch(operation, (map.rows, map.cols), (right.rows, right.cols)));
+            return Err(Error::shape_mismatch(operation, (map.rows, map.cols), (right.rows, right.cols)));
         }
         if map.triangle == Some(Uplo::Upper) {
             return Err(Error::InvalidArgument(format!("{operation}: a factor in tiles is lower triangular")));
