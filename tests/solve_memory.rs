@@ -95,7 +95,7 @@ fn definite(order: usize, bits: u32) -> Matrix {
     a
 }
 
-/// A plan is what a call takes on a new context: never less, and at most a twentieth more; the least limit is the least.
+/// A plan is what a call takes on a new context: never less, and at most a twentieth more.
 fn check_plan(label: &str, plan: &dyn Fn(&Context) -> Result<SolvePlan>, run: &dyn Fn(&Context) -> Result<Matrix>) {
     for threads in [1, 2] {
         let builder = || Context::builder().threads(threads);

@@ -1,8 +1,8 @@
 //! What is solved: a list of substitutions, and the scaling of a factor that keeps its rows near 1.
 //!
 //! A solve with a factored symmetric matrix `A = L D L^T` (`D` absent for Cholesky) is Lower, Diagonal, Upper in a
-//! system that powers of two scale to row norms of about 1. With `H` such that `|D| H^-2` lies in `[1/4, 1)` and `S` the
-//! norms of the rows of `L H`, the system is `L' D' L'^T z = S^-1 b`, `L' = S^-1 L H`, `D' = D H^-2`, `x = S^-1 z`.
+//! system that powers of two scale to row norms of about 1. With `H` such that `|D| H^-2` lies in `[1/4, 1)` and `S`
+//! the norms of the rows of `L H`, it is `L' D' L'^T z = S^-1 b`, `L' = S^-1 L H`, `D' = D H^-2`, `x = S^-1 z`.
 
 use crate::context::Context;
 use crate::error::{Error, Result};

@@ -94,8 +94,8 @@ pub unsafe extern "C" fn sunzi_plan_cholesky(
     unsafe { enter(ctx, work) }
 }
 
-/// What `sunzi_trsm` would take for a triangle of order n with entries of `operand_bits`, and m right sides with entries
-/// of `precision_bits`; the rest as in `sunzi_plan_syrk`.
+/// What `sunzi_trsm` would take for a triangle of order n with entries of `operand_bits`, and m right sides with
+/// entries of `precision_bits`; the rest as in `sunzi_plan_syrk`.
 ///
 /// The pivots are taken to lie within 2^-21 of the norms of their rows; with smaller ones a call takes some more, or
 /// goes in smaller steps where a memory limit says so.
@@ -113,7 +113,8 @@ pub unsafe extern "C" fn sunzi_plan_trsm(
     plan: *mut sunzi_plan,
 ) -> sunzi_status {
     let work = |call: &Call<'_>| {
-        let ([n, m], [operand, bits]) = (sizes([("n", n), ("m", m)])?, precisions([operand_bits, precision_bits])?);
+        let [n, m] = sizes([("n", n), ("m", m)])?;
+        let [operand, bits] = precisions([operand_bits, precision_bits])?;
         let copies = copies(format, &[(n, n, operand), (n, m, bits)])?;
         // SAFETY: by contract.
         unsafe {
@@ -126,8 +127,9 @@ pub unsafe extern "C" fn sunzi_plan_trsm(
     unsafe { enter(ctx, work) }
 }
 
-/// What `sunzi_solve` would take at most for A of order n with entries of `operand_bits`, and m right sides with entries
-/// of `precision_bits`: the factorisation, then the solve, beside copies of both; the rest as in `sunzi_plan_trsm`.
+/// What `sunzi_solve` would take at most for A of order n with entries of `operand_bits`, and m right sides with
+/// entries of `precision_bits`: the factorisation, then the solve, beside copies of both; the rest as in
+/// `sunzi_plan_trsm`.
 ///
 /// # Safety
 /// The header's rules.
@@ -142,7 +144,8 @@ pub unsafe extern "C" fn sunzi_plan_solve(
     plan: *mut sunzi_plan,
 ) -> sunzi_status {
     let work = |call: &Call<'_>| {
-        let ([n, m], [operand, bits]) = (sizes([("n", n), ("m", m)])?, precisions([operand_bits, precision_bits])?);
+        let [n, m] = sizes([("n", n), ("m", m)])?;
+        let [operand, bits] = precisions([operand_bits, precision_bits])?;
         let copies = copies(format, &[(n, n, operand), (n, m, bits)])?;
         // SAFETY: by contract.
         unsafe {

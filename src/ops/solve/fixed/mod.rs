@@ -99,8 +99,8 @@ impl FixedPoint {
     /// Collective.
     ///
     /// # Errors
-    /// [`crate::Error::ExponentRange`] with a place in the call; [`crate::Error::Cancelled`]; [`crate::Error::OutOfMemory`]; those of
-    /// `rows`.
+    /// [`crate::Error::ExponentRange`] with a place in the call; [`crate::Error::Cancelled`];
+    /// [`crate::Error::OutOfMemory`]; those of `rows`.
     pub fn run(
         &self,
         band: &Band<'_>,

@@ -43,6 +43,14 @@ struct Strip<'w> {
     weights: Vec<RowWeight>,
 }
 
+/// A tile row of the triangle, loaded.
+struct RowTiles<'a> {
+    /// Its tiles before the one on the diagonal.
+    others: &'a [&'a mut [u64]],
+    diagonal: &'a [u64],
+    data: &'a dyn DiagonalData,
+}
+
 /// Replaces the columns of `w` that fit by their solutions; the numbers of the others.
 ///
 /// # Errors
@@ -70,7 +78,8 @@ pub fn run(
     run.engine.rest();
     let strips = strips?;
     let (exponents, first) = (run.exponents, run.first);
-    store((ctx, &meter), (fixed, plan, first), (&strips, &exponents), w, &mut scratch)?;
+    let solved = Solved { fixed, plan, first_tile: first, strips: &strips, exponents: &exponents };
+    solved.store((ctx, &meter), w, &mut scratch)?;
     let weights = strips.iter().flat_map(|strip| &strip.weights).enumerate();
     Ok(weights.filter(|(_, weight)| weight.is_rejected()).map(|(at, _)| at).collect())
 }
@@ -133,10 +142,10 @@ impl<'a> Run<'a> {
             let (diagonal, others) = operands.split_last_mut().expect("the tile on the diagonal");
             let shape = plan.triangle_shape(row, row);
             let data = self.engine.triangle(shape, diagonal, &self.pivots[plan.rows(row)]);
-            let (diagonal, others) = (&**diagonal, &*others);
+            let row_tiles = RowTiles { others, diagonal, data: &*data };
             let mut steps = strips.chunks_mut(together);
             let step = |scratch: &mut &mut [u64], step: &mut [Strip<'w>]| {
-                self.step(row, step, (others, diagonal, &*data), scratch)?;
+                self.step(row, step, &row_tiles, scratch)?;
                 meter.add("solve", step.len() as u64)
             };
             ctx.install(|| drive::share(scratch, |_| steps.next(), step))?;
@@ -189,7 +198,7 @@ impl<'a> Run<'a> {
         &self,
         row: usize,
         strips: &mut [Strip<'_>],
-        (others, diagonal, data): (&[&mut [u64]], &[u64], &dyn DiagonalData),
+        &RowTiles { others, diagonal, data }: &RowTiles<'_>,
         scratch: &mut [u64],
     ) -> Result<()> {
         let (plan, engine) = (self.plan, self.engine);
@@ -220,41 +229,42 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Rounds the unknowns of all right sides that are not rejected into their columns of `w`.
-///
-/// # Errors
-/// [`crate::Error::ExponentRange`] with the place in `w`; [`crate::Error::Cancelled`].
-fn store(
-    (ctx, meter): (&Context, &Meter<'_>),
-    (fixed, plan, first_tile): (&FixedPoint, &TilePlan, usize),
-    (strips, exponents): (&[Strip<'_>], &[i64]),
-    w: &mut Matrix,
-    scratch: &mut [&mut [u64]],
-) -> Result<()> {
-    let (rows, width) = (w.rows(), w.limbs_per_element());
-    let (heads, limbs) = w.parts_mut();
-    let panels = heads.chunks_mut(PANEL_ROWS * rows).zip(limbs.chunks_mut(PANEL_ROWS * rows * width));
-    let mut panels = panels.enumerate();
-    let work = |scratch: &mut &mut [u64], (panel, (heads, limbs)): (usize, (&mut [u64], &mut [u64]))| {
-        let first = panel * PANEL_ROWS;
-        let strip = &strips[first / plan.right_rows];
-        let inside = (first - plan.rights(strip.index).start) / PANEL_ROWS;
-        let columns = Columns { fixed, plan, first_tile, rows, first, exponents: &exponents[first..], heads, limbs };
-        columns.store(strip, inside, scratch)?;
-        meter.add("unscale", 0)
-    };
-    ctx.install(|| drive::share(scratch, |_| panels.next(), work))
-}
-
-/// Up to 8 neighbouring columns of the result.
-struct Columns<'a> {
+/// The unknowns of all right sides.
+struct Solved<'a> {
     fixed: &'a FixedPoint,
     plan: &'a TilePlan,
     /// Unknowns before this tile are 0, and are so already.
     first_tile: usize,
+    strips: &'a [Strip<'a>],
+    exponents: &'a [i64],
+}
+
+impl Solved<'_> {
+    /// Rounds the unknowns of all right sides that are not rejected into their columns of `w`.
+    ///
+    /// # Errors
+    /// [`crate::Error::ExponentRange`] with the place in `w`; [`crate::Error::Cancelled`].
+    fn store(&self, (ctx, meter): (&Context, &Meter<'_>), w: &mut Matrix, scratch: &mut [&mut [u64]]) -> Result<()> {
+        let (rows, width) = (w.rows(), w.limbs_per_element());
+        let (heads, limbs) = w.parts_mut();
+        let panels = heads.chunks_mut(PANEL_ROWS * rows).zip(limbs.chunks_mut(PANEL_ROWS * rows * width));
+        let mut panels = panels.enumerate();
+        let work = |scratch: &mut &mut [u64], (panel, (heads, limbs)): (usize, (&mut [u64], &mut [u64]))| {
+            let first = panel * PANEL_ROWS;
+            let strip = &self.strips[first / self.plan.right_rows];
+            let inside = (first - self.plan.rights(strip.index).start) / PANEL_ROWS;
+            Columns { solved: self, rows, first, heads, limbs }.store(strip, inside, scratch)?;
+            meter.add("unscale", 0)
+        };
+        ctx.install(|| drive::share(scratch, |_| panels.next(), work))
+    }
+}
+
+/// Up to 8 neighbouring columns of the result.
+struct Columns<'a> {
+    solved: &'a Solved<'a>,
     rows: usize,
     first: usize,
-    exponents: &'a [i64],
     heads: &'a mut [u64],
     limbs: &'a mut [u64],
 }
@@ -262,7 +272,9 @@ struct Columns<'a> {
 impl Columns<'_> {
     /// Fills the columns with the unknowns of a panel of a strip.
     fn store(self, strip: &Strip<'_>, panel: usize, scratch: &mut [u64]) -> Result<()> {
-        let Columns { fixed, plan, first_tile, rows, first, exponents, heads, limbs } = self;
+        let Columns { solved, rows, first, heads, limbs } = self;
+        let Solved { fixed, plan, first_tile, exponents, .. } = *solved;
+        let exponents = &exponents[first..];
         let (width, each) = (limbs.len() / heads.len(), plan.engine.entry_limbs());
         let magnitudes = &mut scratch[..PANEL_ROWS * each];
         let weights = strip.weights[panel * PANEL_ROWS..].iter().take(PANEL_ROWS).enumerate();

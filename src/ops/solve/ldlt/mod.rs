@@ -53,7 +53,7 @@ pub(crate) fn factor(ctx: &Context, a: MatrixView<'_>, precision_bits: u32) -> R
     ];
     let held_bytes = parts.iter().fold(0, |sum: u64, &part| sum.saturating_add(part));
     if ctx.memory_bytes().is_some() {
-        make_room(ctx, plan_range(ctx, &(0..order), (order, working_bits, held_bytes))?);
+        make_room(ctx, plan_range(ctx, &(0..order), Sizes { order, working_bits, base_bytes: held_bytes })?);
     }
     let mut lower = Matrix::zeros(order, order, precision_bits)?;
     let mut pivots = Matrix::zeros(order, 1, precision_bits)?;
@@ -68,6 +68,15 @@ pub(crate) fn factor(ctx: &Context, a: MatrixView<'_>, precision_bits: u32) -> R
     store(ctx, &factoring.l, &SolutionPlace { columns: 0..order, transposed: false }, &mut lower)?;
     store(ctx, &factoring.pivots, &SolutionPlace { columns: 0..1, transposed: false }, &mut pivots)?;
     Ok((lower, pivots))
+}
+
+/// The numbers of a factorisation that its memory depends on.
+#[derive(Clone, Copy)]
+struct Sizes {
+    order: usize,
+    working_bits: u32,
+    /// Bytes that it holds all the time.
+    base_bytes: u64,
 }
 
 /// A range of rows and columns cut in two.
@@ -98,8 +107,8 @@ impl Halves {
         SolveMemory { ctx, cuts: vec![cut], base_bytes, piece_row_bytes: 0, by_parts: true }
     }
 
-    /// What the products of [`Factoring::update`] take, in a factorisation of that order.
-    fn inner(&self, order: usize, working_bits: u32, base_bytes: u64) -> Inner {
+    /// What the products of [`Factoring::update`] take.
+    fn inner(&self, Sizes { order, working_bits, base_bytes }: Sizes) -> Inner {
         let cut = TriangleCut::expected(self.done.len(), working_bits, self.path());
         let columns = self.left.len();
         let strip = Matrix::bytes_for(columns, STRIP_COLUMNS, working_bits);
@@ -113,21 +122,17 @@ impl Halves {
 ///
 /// # Errors
 /// [`Error::MemoryLimit`] with the least limit that would do.
-fn plan_range(
-    ctx: &Context,
-    range: &Range<usize>,
-    (order, working_bits, base_bytes): (usize, u32, u64),
-) -> Result<u64> {
+fn plan_range(ctx: &Context, range: &Range<usize>, sizes: Sizes) -> Result<u64> {
+    let Sizes { working_bits, base_bytes, .. } = sizes;
     let Some(halves) = Halves::of(range) else { return ctx.admit(base_bytes).map(|()| base_bytes) };
     let columns = STRIP_COLUMNS.min(halves.left.len());
     let shape = BlockShape { rows: halves.left.len(), cols: columns, contracted: halves.done.len() };
-    let inner = halves.inner(order, working_bits, base_bytes);
+    let inner = halves.inner(sizes);
     let update = plan(ctx, shape, working_bits, inner).map(|plan| plan.planned_bytes + inner.held_bytes);
     let cut = TriangleCut::expected(halves.done.len(), working_bits, halves.path());
     let memory = halves.memory(ctx, cut, base_bytes);
     let here = larger(memory.bytes(ctx.memory_bytes(), halves.left.len()), update);
-    let numbers = (order, working_bits, base_bytes);
-    [halves.done, halves.left].iter().fold(here, |most, part| larger(most, plan_range(ctx, part, numbers)))
+    [halves.done, halves.left].iter().fold(here, |most, part| larger(most, plan_range(ctx, part, sizes)))
 }
 
 /// A factorisation under way.
@@ -219,7 +224,8 @@ impl Factoring<'_> {
     /// Subtracts the products of the columns `done` from the lower triangle of what is left.
     fn update(&mut self, spaces: &mut Spaces, halves: &Halves) -> Result<()> {
         let Halves { done, left } = halves;
-        let inner = halves.inner(self.l.rows(), self.working_bits, self.held_bytes);
+        let (order, working_bits, base_bytes) = (self.l.rows(), self.working_bits, self.held_bytes);
+        let inner = halves.inner(Sizes { order, working_bits, base_bytes });
         let Spaces { w: panel, result: product, .. } = spaces;
         for start in left.clone().step_by(STRIP_COLUMNS) {
             let columns = start..(start + STRIP_COLUMNS).min(left.end);

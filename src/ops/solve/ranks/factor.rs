@@ -3,7 +3,7 @@
 use crate::comm::{Reduction, Transport, agree, agreed};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::math::float::Head;
+use crate::math::float::{FloatRef, Head};
 use crate::matrix::{MAXIMUM_EXPONENT, Matrix};
 use crate::ops::distributed::DistMatrix;
 use crate::ops::distributed::scale::exponents_over_ranks;
@@ -47,11 +47,10 @@ impl<'a> FactorTiles<'a> {
     /// # Errors
     /// [`Error::Singular`], [`Error::Transport`].
     pub fn check_diagonal(&self, world: &dyn Transport) -> Result<()> {
-        let is_zero =
-            |&(_, tile, at): &(usize, Option<&Matrix>, usize)| tile.is_some_and(|tile| tile.get(at, at).head.is_zero());
+        let is_zero = |(_, pivot): &(usize, Option<FloatRef<'_>>)| pivot.is_some_and(|pivot| pivot.head.is_zero());
         let first = self.pivots_of(self.rank).find(is_zero);
         // The largest distance from the end belongs to the first.
-        let mut distance = [first.map_or(0, |(row, _, _)| (self.order() - row) as u64)];
+        let mut distance = [first.map_or(0, |(row, _)| (self.order() - row) as u64)];
         world.all_reduce(Reduction::Max, &mut distance)?;
         match distance[0] {
             0 => Ok(()),
@@ -59,12 +58,12 @@ impl<'a> FactorTiles<'a> {
         }
     }
 
-    /// Rows whose diagonal entries `rank` has, with its tile where it is this rank, and the row within it.
-    fn pivots_of(&self, rank: usize) -> impl Iterator<Item = (usize, Option<&'a Matrix>, usize)> + '_ {
+    /// Rows whose diagonal entries `rank` has, with the entries where it is this rank.
+    fn pivots_of(&self, rank: usize) -> impl Iterator<Item = (usize, Option<FloatRef<'a>>)> + '_ {
         let tiles = (0..self.map.tile_rows()).filter(move |&at| self.map.owner(TileId { row: at, col: at }) == rank);
         tiles.flat_map(|tile| {
             let own = self.diagonal(tile);
-            self.map.row_range(tile).enumerate().map(move |(at, row)| (row, own, at))
+            self.map.row_range(tile).enumerate().map(move |(at, row)| (row, own.map(|tile| tile.get(at, at))))
         })
     }
 
@@ -81,16 +80,14 @@ impl<'a> FactorTiles<'a> {
                 continue;
             }
             let mut words = Vec::with_capacity(places.len() * (1 + width));
-            for (_, tile, at) in &places {
-                if let Some(value) = tile.map(|tile| tile.get(*at, *at)) {
-                    words.push(value.head.0);
-                    words.extend_from_slice(value.limbs);
-                }
+            for value in places.iter().filter_map(|(_, pivot)| *pivot) {
+                words.push(value.head.0);
+                words.extend_from_slice(value.limbs);
             }
             words.resize(places.len() * (1 + width), 0);
             world.broadcast(rank, &mut words)?;
             let (heads, limbs) = pivots.parts_mut();
-            for ((row, _, _), value) in places.iter().zip(words.chunks_exact(1 + width)) {
+            for ((row, _), value) in places.iter().zip(words.chunks_exact(1 + width)) {
                 heads[*row] = value[0];
                 limbs[row * width..][..width].copy_from_slice(&value[1..]);
             }

@@ -186,26 +186,16 @@ impl Call<'_> {
         (substitutions, working_bits): (&[Substitution], u32),
         alone: impl FnOnce(&Matrix, &Matrix, u64) -> Result<Matrix>,
     ) -> Result<DistSolution> {
-        let (world, order, total) = (self.world, tiles.order(), self.b.map().cols);
+        let (ctx, world, factor) = (self.ctx, self.world, self.factor);
+        let (order, total, ranks) = (tiles.order(), self.b.map().cols, world.size());
         if order == 0 || total == 0 {
             let solution = agreed(world, DistMatrix::zeros(self.target(), world.rank(), self.precision_bits))?;
             return Ok(DistSolution { solution, gathered_columns: 0 });
         }
-        match Path::choose(substitutions, order, total) {
-            Path::Dots => Ok(DistSolution { solution: self.solve_vectors(tiles)?, gathered_columns: 0 }),
-            path => self.solve_columns(tiles, (substitutions, working_bits, path), alone),
+        let path = Path::choose(substitutions, order, total);
+        if path == Path::Dots {
+            return Ok(DistSolution { solution: self.solve_vectors(tiles)?, gathered_columns: 0 });
         }
-    }
-
-    /// All right sides in shares of whole columns. Collective.
-    fn solve_columns(
-        &self,
-        tiles: &FactorTiles<'_>,
-        (substitutions, working_bits, path): (&[Substitution], u32, Path),
-        alone: impl FnOnce(&Matrix, &Matrix, u64) -> Result<Matrix>,
-    ) -> Result<DistSolution> {
-        let (ctx, world, factor) = (self.ctx, self.world, self.factor);
-        let (order, total, ranks) = (tiles.order(), self.b.map().cols, world.size());
         let share = |rank: usize| panel_place((order, total), ranks, rank);
         let own = panel_share(total, ranks, world.rank());
         let b = self.b.slice(world, share)?;
