@@ -3,7 +3,7 @@
 //! What becomes of a column depends on the triangle, the precision, the column and the path alone.
 
 use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::matrix::{Matrix, check_exponent};
 use crate::ops::columns::each_column;
 use crate::ops::fixed_sum::{FixedSum, OwnFloat, Sign};
@@ -57,8 +57,8 @@ impl<'a> TriangleSolver<'a> {
     /// nothing holds, unchanged. They are 0 above row `first`, for a lower triangle. Collective.
     ///
     /// # Errors
-    /// [`Error::ExponentRange`] with a place in the call; [`Error::MemoryLimit`]; [`Error::Cancelled`];
-    /// [`Error::SelfCheck`]; [`Error::OutOfMemory`]; those of the rows.
+    /// [`crate::Error::ExponentRange`] with a place in the call; [`crate::Error::MemoryLimit`]; [`crate::Error::Cancelled`];
+    /// [`crate::Error::SelfCheck`]; [`crate::Error::OutOfMemory`]; those of the rows.
     pub fn run(
         &mut self,
         band: &Band<'_>,
@@ -79,7 +79,7 @@ impl<'a> TriangleSolver<'a> {
 /// Row `i` times `factors[i]`, each entry rounded once.
 ///
 /// # Errors
-/// [`Error::ExponentRange`] with the place in `w`.
+/// [`crate::Error::ExponentRange`] with the place in `w`.
 pub(crate) fn multiply_rows(ctx: &Context, w: &mut Matrix, factors: &[OwnFloat]) -> Result<()> {
     let precision_bits = w.precision_bits();
     each_column(

@@ -4,7 +4,7 @@ use crate::comm::{Reduction, Transport, agree, agreed};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::math::float::{FloatRef, Head};
-use crate::matrix::{MAXIMUM_EXPONENT, Matrix};
+use crate::matrix::{Matrix, check_exponent};
 use crate::ops::distributed::DistMatrix;
 use crate::ops::distributed::scale::exponents_over_ranks;
 use crate::plan::{TileId, TileMap};
