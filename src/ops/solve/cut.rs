@@ -7,8 +7,8 @@ use crate::error::{Error, Result};
 use crate::math::bound::{TRSM_FIXED_BITS, guard_bits};
 use crate::math::float::limbs_for;
 use crate::matrix::Matrix;
-use crate::ops::block::{BlockShape, plan};
-use crate::ops::problem::Inner;
+use crate::ops::product::block::{BlockShape, plan};
+use crate::ops::product::problem::{Bits, Inner};
 use crate::ops::solve::path::{Path, SCALAR_ROWS};
 use crate::ops::solve::tiles::tries;
 use std::ops::Range;
@@ -70,6 +70,15 @@ impl TriangleCut {
         let mut rows = 0;
         self.visit(&(0..self.order), &mut |shape, _| rows = rows.max(shape.rows));
         rows
+    }
+
+    /// Bytes of the tables of these products.
+    ///
+    /// # Errors
+    /// Those of [`Context::engine`].
+    pub fn table_bytes(&self, ctx: &Context) -> Result<u64> {
+        let bits = Bits::scaled(self.working_bits, 0).widened(Some(self.product_bits()));
+        Ok(ctx.engine(ctx.kernel(), bits.spec(ctx.self_check()))?.table_bytes())
     }
 
     /// Most bytes while the products of a solve by parts run, on so many columns; `held_bytes` include the result of a

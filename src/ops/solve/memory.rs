@@ -128,7 +128,7 @@ impl SolveMemory<'_> {
     pub fn bytes(&self, limit_bytes: Option<u64>, columns: usize) -> Result<u64> {
         let first = self.first_bytes(limit_bytes, columns);
         let tries = self.cuts.iter().any(|cut| cut.first_try_bits.is_some());
-        if !tries || (limit_bytes.is_none() && columns >= ROOMY_COLUMNS) {
+        if !tries || !plans_retry(limit_bytes, columns) {
             return first;
         }
         match (first, self.retry_bytes(Some(0), columns, columns.min(LEAST_COLUMNS))) {
@@ -139,12 +139,16 @@ impl SolveMemory<'_> {
 
     /// Bytes of the first try on all columns of a band, or of the solve by parts where there is no try.
     fn first_bytes(&self, limit_bytes: Option<u64>, columns: usize) -> Result<u64> {
-        let right_bytes = self.cuts.iter().map(|cut| cut.right_bytes(columns)).max().unwrap_or(0);
-        let held_bytes = self.base_bytes.saturating_add(right_bytes);
-        let each = self.cuts.iter().map(|cut| match cut.first_try_bits {
-            Some(bits) => self.try_bytes(limit_bytes, cut, (columns, bits), held_bytes),
-            None if self.by_parts => self.parts_bytes(limit_bytes, cut, columns, held_bytes),
-            None => admit(limit_bytes, held_bytes),
+        let each = self.cuts.iter().map(|cut| {
+            let held_bytes = self.base_bytes.saturating_add(cut.right_bytes(columns));
+            match cut.first_try_bits {
+                Some(bits) => {
+                    let held_bytes = held_bytes.saturating_add(self.kept_bytes(limit_bytes, columns)?);
+                    self.try_bytes(limit_bytes, cut, (columns, bits), held_bytes)
+                }
+                None if self.by_parts => self.parts_bytes(limit_bytes, cut, columns, held_bytes),
+                None => admit(limit_bytes, held_bytes),
+            }
         });
         each.fold(Ok(0), larger)
     }
@@ -158,8 +162,7 @@ impl SolveMemory<'_> {
         if limit_bytes.is_none() {
             return Ok(true);
         }
-        let held_bytes = self.base_bytes.saturating_add(cut.right_bytes(columns));
-        match self.try_bytes(limit_bytes, cut, (columns, fixed_bits), held_bytes) {
+        match self.try_bytes(limit_bytes, cut, (columns, fixed_bits), self.held_by_try(cut, (columns, 0))?) {
             Err(Error::MemoryLimit { .. }) => Ok(false),
             other => other.map(|_| true),
         }
@@ -170,8 +173,9 @@ impl SolveMemory<'_> {
         let each = self.cuts.iter().map(|cut| {
             let held_bytes = self.base_bytes.saturating_add(cut.right_bytes(columns));
             let held_bytes = held_bytes.saturating_add(cut.right_bytes(some));
+            let kept_bytes = self.kept_bytes(limit_bytes, columns)?;
             let again = match most_fixed_bits(cut.working_bits) {
-                Some(bits) => self.try_bytes(limit_bytes, cut, (some, bits), held_bytes),
+                Some(bits) => self.try_bytes(limit_bytes, cut, (some, bits), held_bytes.saturating_add(kept_bytes)),
                 None => admit(limit_bytes, held_bytes),
             };
             match self.by_parts {
@@ -208,9 +212,28 @@ impl SolveMemory<'_> {
     }
 
     /// What a try on so many columns of a band must leave to others.
-    pub fn held_by_try(&self, cut: &TriangleCut, (columns, copied): (usize, usize)) -> u64 {
-        [cut.right_bytes(columns), cut.right_bytes(copied)].into_iter().fold(self.base_bytes, u64::saturating_add)
+    ///
+    /// # Errors
+    /// Those of making the tables of products.
+    pub fn held_by_try(&self, cut: &TriangleCut, (columns, copied): (usize, usize)) -> Result<u64> {
+        let kept_bytes = self.kept_bytes(self.ctx.memory_bytes(), columns)?;
+        let held = [cut.right_bytes(columns), cut.right_bytes(copied), kept_bytes];
+        Ok(held.into_iter().fold(self.base_bytes, u64::saturating_add))
     }
+
+    /// Bytes of the tables that the context keeps for products by parts, from planning them on.
+    fn kept_bytes(&self, limit_bytes: Option<u64>, columns: usize) -> Result<u64> {
+        if !self.by_parts || !plans_retry(limit_bytes, columns) {
+            return Ok(0);
+        }
+        let each = self.cuts.iter().map(|cut| cut.table_bytes(self.ctx));
+        each.fold(Ok(0), larger)
+    }
+}
+
+/// Whether a plan looks at later tries: without a limit they count only for few columns.
+fn plans_retry(limit_bytes: Option<u64>, columns: usize) -> bool {
+    limit_bytes.is_some() || columns < ROOMY_COLUMNS
 }
 
 /// The bytes, where a limit admits them.

@@ -11,8 +11,8 @@ use crate::math::float::Head;
 use crate::math::pivot::diagonal_exponent;
 use crate::math::scale::column_exponent;
 use crate::matrix::{Diag, Matrix, Uplo};
-use crate::ops::block::maximum_working_bits;
 use crate::ops::fixed_sum::OwnFloat;
+use crate::ops::product::block::maximum_working_bits;
 use crate::ops::solve::triangle::Triangle;
 
 /// One step of a solve.

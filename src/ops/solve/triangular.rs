@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::matrix::{Diag, Matrix, MatrixView, Uplo};
 use crate::ops::fixed_sum::OwnFloat;
-use crate::ops::problem::fits;
+use crate::ops::product::problem::fits;
 use crate::ops::solve::agreement::Agreement;
 use crate::ops::solve::memory::SolveMemory;
 use crate::ops::solve::path::Path;

@@ -151,12 +151,14 @@ impl FixedPoint {
         let columns = spaces.w.cols();
         let size = Size { order: self.order(), columns: some.len(), fixed_bits };
         let copied = if retry.is_some() { some.len() } else { 0 };
-        let allowance = Allowance {
-            limit_bytes: retry.map_or(ctx.memory_bytes(), |retry| Some(retry.limit_bytes)),
-            held_bytes: memory.held_by_try(cut, (columns, copied)),
-            piece_row_bytes: memory.piece_row_bytes,
+        let limit_bytes = retry.map_or(ctx.memory_bytes(), |retry| Some(retry.limit_bytes));
+        let made = match some.is_empty() {
+            true => Ok(None),
+            false => memory.held_by_try(cut, (columns, copied)).and_then(|held_bytes| {
+                let allowance = Allowance { limit_bytes, held_bytes, piece_row_bytes: memory.piece_row_bytes };
+                TilePlan::new(ctx, size, allowance).map(Some)
+            }),
         };
-        let made = if some.is_empty() { Ok(None) } else { TilePlan::new(ctx, size, allowance).map(Some) };
         let plan = agreement.on(made)?;
         // All take the pieces of the rank that has the least memory for them.
         let tile_rows = agreement.smallest(plan.as_ref().map_or(u64::MAX, |plan| plan.tile_rows as u64))? as usize;

@@ -5,8 +5,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::kernels::tiles::PANEL_ROWS;
 use crate::matrix::Matrix;
-use crate::ops::distributed::even_share;
-use crate::ops::distributed::place::Place;
+use crate::ops::distribution::place::Place;
 use crate::ops::solve::agreement::Agreement;
 use crate::ops::solve::fixed::FixedPoint;
 use crate::ops::solve::memory::SolveMemory;
@@ -15,6 +14,7 @@ use crate::ops::solve::ranks::factor::FactorTiles;
 use crate::ops::solve::ranks::stream::{Stream, StreamSource};
 use crate::ops::solve::run::{Right, Solve};
 use crate::ops::solve::step::{Step, TriangleSolver};
+use crate::plan::even_share;
 use std::ops::Range;
 
 /// The columns of `rank`: whole panels, evenly.

@@ -4,9 +4,9 @@ use crate::comm::{Reduction, Transport, agree, agreed};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::math::float::{FloatRef, Head};
-use crate::matrix::{Matrix, check_exponent};
+use crate::matrix::{MAXIMUM_EXPONENT, Matrix, check_exponent};
 use crate::ops::distributed::DistMatrix;
-use crate::ops::distributed::scale::exponents_over_ranks;
+use crate::ops::product::scale::exponents_over_ranks;
 use crate::plan::{TileId, TileMap};
 
 /// The tiles of one rank on and below the diagonal of a factor.

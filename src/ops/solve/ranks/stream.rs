@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::math::float::{FloatRef, Head};
 use crate::matrix::Matrix;
 use crate::ops::distributed::DistMatrix;
-use crate::ops::distributed::place::{Place, store};
+use crate::ops::distribution::place::{Place, store};
 use crate::ops::solve::fixed::{RowPiece, TriangleRows};
 use crate::ops::solve::ranks::factor::scaled_head;
 use crate::plan::TileId;
