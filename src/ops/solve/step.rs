@@ -57,8 +57,8 @@ impl<'a> TriangleSolver<'a> {
     /// nothing holds, unchanged. They are 0 above row `first`, for a lower triangle. Collective.
     ///
     /// # Errors
-    /// [`crate::Error::ExponentRange`] with a place in the call; [`crate::Error::MemoryLimit`]; [`crate::Error::Cancelled`];
-    /// [`crate::Error::SelfCheck`]; [`crate::Error::OutOfMemory`]; those of the rows.
+    /// [`crate::Error::ExponentRange`] with a place in the call; [`crate::Error::MemoryLimit`];
+    /// [`crate::Error::Cancelled`]; [`crate::Error::SelfCheck`]; [`crate::Error::OutOfMemory`]; those of the rows.
     pub fn run(
         &mut self,
         band: &Band<'_>,
