@@ -49,7 +49,7 @@ impl Cholesky {
         let mut norm_exponent = (0..order).map(|i| 1 - head(i)).max().unwrap_or(0).max(0) + 4;
         loop {
             let working_bits = working_bits(ctx, precision_bits, order, norm_exponent)?;
-            let mut work = Work::plan(ctx, &scaled, (working_bits, precision_bits), held_bytes)?;
+            let mut work = Inversion::plan(ctx, &scaled, (working_bits, precision_bits), held_bytes)?;
             let inverse = work.invert()?;
             let found = column_exponent(inverse.parts().0.iter().map(|&head| Head(head)));
             if found <= norm_exponent {
@@ -71,21 +71,21 @@ fn working_bits(ctx: &Context, precision_bits: u32, order: usize, norm_exponent:
 }
 
 /// What one try works with.
-struct Work<'a> {
+struct Inversion<'a> {
     solver: TriangleSolver<'a>,
     memory: SolveMemory<'a>,
     bands: Bands,
     precision_bits: u32,
 }
 
-impl<'a> Work<'a> {
+impl<'a> Inversion<'a> {
     /// Plans the strips of the inverse factor and the products of its rows.
     fn plan(
         ctx: &'a Context,
         scaled: &'a ScaledRows<'_>,
         (working_bits, precision_bits): (u32, u32),
         held_bytes: u64,
-    ) -> Result<Work<'a>> {
+    ) -> Result<Inversion<'a>> {
         let order = scaled.exponents.len();
         let columns = order.min(STRIP_COLUMNS);
         let solver = TriangleSolver::new(scaled.lower()?, working_bits, Path::choose(LOWER, order, columns));
@@ -103,7 +103,7 @@ impl<'a> Work<'a> {
             bands = planned.as_ref().map_or(bands, |planned| planned.0);
             make_room(ctx, larger(planned.map(|planned| planned.1), products)?);
         }
-        Ok(Work { solver, memory, bands, precision_bits })
+        Ok(Inversion { solver, memory, bands, precision_bits })
     }
 
     /// `L'^-1`, lower triangular: the solution for the identity, strip by strip.

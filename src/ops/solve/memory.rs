@@ -7,7 +7,7 @@
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::ops::solve::cut::{TriangleCut, larger};
-use crate::ops::solve::tiles::{Allowance, Size, TilePlan, most_fixed_bits};
+use crate::ops::solve::tiles::{Allowance, TilePlan, TrySize, most_fixed_bits};
 use std::ops::Range;
 
 /// Most right sides in a band: the conversions of the triangle then cost some hundredths of the products, and more
@@ -193,7 +193,7 @@ impl SolveMemory<'_> {
         (columns, fixed_bits): (usize, u32),
         held_bytes: u64,
     ) -> Result<u64> {
-        let size = Size { order: cut.order, columns, fixed_bits };
+        let size = TrySize { order: cut.order, columns, fixed_bits };
         let allowance = Allowance { limit_bytes, held_bytes, piece_row_bytes: self.piece_row_bytes };
         let plan = TilePlan::new(self.ctx, size, allowance)?;
         admit(limit_bytes, plan.bytes().saturating_add(held_bytes))

@@ -53,7 +53,7 @@ pub struct SolvePlan {
 /// [`crate::Error::Precision`]; [`crate::Error::MemoryLimit`] names the least limit that would do.
 pub fn plan_trsm(ctx: &Context, order: usize, columns: usize, precision_bits: u32) -> Result<SolvePlan> {
     let working_bits = triangle_working_bits(ctx, precision_bits, order)?;
-    let shape = Shape { operation: "trsm", substitutions: LOWER, order, columns, precision_bits };
+    let shape = SolveShape { operation: "trsm", substitutions: LOWER, order, columns, precision_bits };
     shape.plan(ctx, working_bits, (0, 0))
 }
 
@@ -67,12 +67,12 @@ pub fn plan_solve(ctx: &Context, order: usize, columns: usize, precision_bits: u
     let unlimited = ctx.with_memory_bytes(None);
     let factorisation = plan_cholesky(&unlimited, order, precision_bits, &CholeskyOptions::default())?;
     let factor_bytes = Matrix::bytes_for(order, order, precision_bits);
-    let shape = Shape { operation: "solve", substitutions: CHOLESKY, order, columns, precision_bits };
+    let shape = SolveShape { operation: "solve", substitutions: CHOLESKY, order, columns, precision_bits };
     shape.plan(ctx, working_bits, (factorisation.planned_bytes, factor_bytes))
 }
 
 /// What is planned.
-struct Shape {
+struct SolveShape {
     operation: &'static str,
     substitutions: &'static [Substitution],
     order: usize,
@@ -80,7 +80,7 @@ struct Shape {
     precision_bits: u32,
 }
 
-impl Shape {
+impl SolveShape {
     /// The plan of a call that takes `factorisation_bytes` first, and holds `held_bytes` of them while it solves.
     fn plan(
         &self,
@@ -88,7 +88,7 @@ impl Shape {
         working_bits: u32,
         (factorisation_bytes, held_bytes): (u64, u64),
     ) -> Result<SolvePlan> {
-        let Shape { operation, substitutions, order, columns, precision_bits } = *self;
+        let SolveShape { operation, substitutions, order, columns, precision_bits } = *self;
         let path = Path::choose(substitutions, order, columns);
         let scaled_bytes = if substitutions == CHOLESKY { ScaledRows::bytes(order) } else { 0 };
         let result_bytes = Matrix::bytes_for(order, columns, precision_bits);

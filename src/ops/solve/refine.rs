@@ -10,7 +10,7 @@ use crate::ops::columns::each_column;
 use crate::ops::product::block::maximum_working_bits;
 use crate::ops::product::sum::ExactEntry;
 use crate::ops::product::sum::round_sum;
-use crate::ops::solve::residual::{Residual, Sizes, System};
+use crate::ops::solve::residual::{Residual, ResidualSizes, SymmetricSystem};
 use crate::ops::solve::run::{SolutionPlace, store};
 use crate::ops::solve::{RefineOptions, Refined};
 
@@ -48,7 +48,7 @@ pub(super) fn refine(
     if order == 0 || b.cols() == 0 {
         return Ok(Refined { solution, iterations: 0, backward_error_log2: i64::MIN });
     }
-    let system = System::new(a, b)?;
+    let system = SymmetricSystem::new(a, b)?;
     let x = Matrix::zeros(order, b.cols(), precision_bits + REFINE_GUARD_BITS)?;
     let held_bytes = system.bytes() + solution.bytes() + factor.factor().bytes() + 2 * x.bytes();
     let mut refinement = Refinement { ctx, factor, system, options: *options, precision_bits, held_bytes, x };
@@ -59,7 +59,7 @@ pub(super) fn refine(
 struct Refinement<'a> {
     ctx: &'a Context,
     factor: Cholesky,
-    system: System<'a>,
+    system: SymmetricSystem<'a>,
     options: RefineOptions,
     precision_bits: u32,
     held_bytes: u64,
@@ -71,7 +71,7 @@ impl Refinement<'_> {
     fn iterate(&mut self, b: MatrixView<'_>) -> Result<usize> {
         let target = -i64::from(self.precision_bits) - 1;
         let full = self.precision_bits + REFINE_GUARD_BITS;
-        let mut best = Sizes { componentwise_log2: 0, normwise_log2: 0 };
+        let mut best = ResidualSizes { componentwise_log2: 0, normwise_log2: 0 };
         let (mut idle, mut residual) = (0, None::<Residual>);
         for iteration in 1..=self.options.max_iterations {
             let right = residual.as_ref().map_or(b, |residual| residual.matrix.view());
@@ -98,7 +98,7 @@ impl Refinement<'_> {
         Err(self.stalled(self.options.max_iterations, best))
     }
 
-    fn stalled(&self, iterations: usize, best: Sizes) -> Error {
+    fn stalled(&self, iterations: usize, best: ResidualSizes) -> Error {
         Error::RefinementStalls {
             iterations,
             reached_log2: best.componentwise_log2,

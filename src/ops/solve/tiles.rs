@@ -13,7 +13,7 @@ const CALL_BYTES: u64 = 16 << 10;
 
 /// What a try is asked for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Size {
+pub(crate) struct TrySize {
     /// Rows of the triangle.
     pub order: usize,
     /// Right sides.
@@ -58,8 +58,8 @@ impl TilePlan {
     ///
     /// # Errors
     /// Those of [`Context::tile_engine`].
-    pub fn new(ctx: &Context, size: Size, allowance: Allowance) -> Result<TilePlan> {
-        let Size { order, columns, fixed_bits } = size;
+    pub fn new(ctx: &Context, size: TrySize, allowance: Allowance) -> Result<TilePlan> {
+        let TrySize { order, columns, fixed_bits } = size;
         let engine = ctx.tile_engine(ctx.kernel(), fixed_bits)?;
         let largest = whole_panels(engine.preferred_rows().min(order));
         let threads = ctx.threads().min(columns.div_ceil(PANEL_ROWS)).max(1);

@@ -17,7 +17,7 @@ use crate::ops::solve::band::{Band, gather, scatter, with_column};
 use crate::ops::solve::cut::TriangleCut;
 use crate::ops::solve::memory::Retry;
 use crate::ops::solve::spaces::Spaces;
-use crate::ops::solve::tiles::{Allowance, Size, TilePlan, tries};
+use crate::ops::solve::tiles::{Allowance, TilePlan, TrySize, tries};
 use crate::ops::solve::triangle::Triangle;
 pub(crate) use rows::{RowPiece, TriangleRows};
 use rug::Integer;
@@ -149,7 +149,7 @@ impl FixedPoint {
         let Try { fixed_bits, first, retry, some } = attempt;
         let (ctx, memory, agreement) = (band.ctx(), band.memory, band.agreement);
         let columns = spaces.w.cols();
-        let size = Size { order: self.order(), columns: some.len(), fixed_bits };
+        let size = TrySize { order: self.order(), columns: some.len(), fixed_bits };
         let copied = if retry.is_some() { some.len() } else { 0 };
         let limit_bytes = retry.map_or(ctx.memory_bytes(), |retry| Some(retry.limit_bytes));
         let made = match some.is_empty() {

@@ -18,7 +18,7 @@ use rug::Integer;
 const STEP_STRIPS: usize = 8;
 
 /// One try.
-struct Run<'a> {
+struct FixedRun<'a> {
     fixed: &'a FixedPoint,
     plan: &'a TilePlan,
     engine: &'a dyn TileEngine,
@@ -72,7 +72,7 @@ pub fn run(
         scratch.push(worker.scratch.words(plan.scratch_words())?);
     }
     let windows = (operands.words(plan.solution_words())?, products.words(plan.largest_row_words())?);
-    let run = Run::new((fixed, &*rows), plan, w, first);
+    let run = FixedRun::new((fixed, &*rows), plan, w, first);
     let meter = Meter::new(ctx, ((plan.tiles() - run.first) * plan.strips()) as u64);
     let strips = run.solve((ctx, &meter), rows, windows, &mut scratch);
     run.engine.rest();
@@ -84,13 +84,13 @@ pub fn run(
     Ok(weights.filter(|(_, weight)| weight.is_rejected()).map(|(at, _)| at).collect())
 }
 
-impl<'a> Run<'a> {
+impl<'a> FixedRun<'a> {
     fn new(
         (fixed, rows): (&'a FixedPoint, &dyn TriangleRows),
         plan: &'a TilePlan,
         w: &'a Matrix,
         first: usize,
-    ) -> Run<'a> {
+    ) -> FixedRun<'a> {
         let bits = i64::from(plan.fixed_bits);
         let right = if fixed.reversed { w.view().reversed_rows() } else { w.view() }.transposed();
         let spare = bits - i64::from(fixed.working_bits) - i64::from(TRSM_FIXED_SPARE_BITS);
@@ -99,7 +99,7 @@ impl<'a> Run<'a> {
             sizes.filter(|(head, _)| !head.is_zero()).map(|(head, exponent)| head.exponent() - exponent).max()
         };
         let exponents = (0..w.cols()).map(|col| largest(col).unwrap_or(0) + spare).collect::<Vec<_>>();
-        Run {
+        FixedRun {
             fixed,
             plan,
             engine: &*plan.engine,

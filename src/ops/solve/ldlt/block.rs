@@ -14,7 +14,7 @@ use std::ops::Range;
 /// [`Error::Singular`] with the index of a pivot that is 0, [`Error::ExponentRange`].
 pub(super) fn factor(l: &mut Matrix, pivots: &mut Matrix, range: &Range<usize>) -> Result<()> {
     let bits = l.precision_bits();
-    let mut work = Work {
+    let mut work = BlockFactoring {
         start: range.start,
         products: Matrix::zeros(range.len(), range.len(), bits)?,
         sum: FixedSum::new(bits),
@@ -38,7 +38,7 @@ pub(super) fn factor(l: &mut Matrix, pivots: &mut Matrix, range: &Range<usize>) 
     Ok(())
 }
 
-struct Work {
+struct BlockFactoring {
     /// First row and column of the block.
     start: usize,
     /// Column k is column k of `L` times its pivot, as it was before the division.
@@ -47,14 +47,14 @@ struct Work {
     limbs: Vec<u64>,
 }
 
-impl Work {
+impl BlockFactoring {
     fn product(&self, row: usize, col: usize) -> FloatRef<'_> {
         self.products.get(row - self.start, col - self.start)
     }
 
     /// `products_ij := l_ij - sum over k < j in the block of products_ik l_jk`.
     fn reduce(&mut self, l: &Matrix, row: usize, col: usize) -> Result<()> {
-        let Work { start, products, sum, limbs } = self;
+        let BlockFactoring { start, products, sum, limbs } = self;
         let own = l.get(row, col);
         let factors = |k: usize| (products.get(row - *start, k - *start), l.get(col, k));
         sum.set(own, (*start..col).map(factors), Sign::Minus);

@@ -53,7 +53,7 @@ pub(crate) fn factor(ctx: &Context, a: MatrixView<'_>, precision_bits: u32) -> R
     ];
     let held_bytes = parts.iter().fold(0, |sum: u64, &part| sum.saturating_add(part));
     if ctx.memory_bytes().is_some() {
-        make_room(ctx, plan_range(ctx, &(0..order), Sizes { order, working_bits, base_bytes: held_bytes })?);
+        make_room(ctx, plan_range(ctx, &(0..order), FactoringSizes { order, working_bits, base_bytes: held_bytes })?);
     }
     let mut lower = Matrix::zeros(order, order, precision_bits)?;
     let mut pivots = Matrix::zeros(order, 1, precision_bits)?;
@@ -72,7 +72,7 @@ pub(crate) fn factor(ctx: &Context, a: MatrixView<'_>, precision_bits: u32) -> R
 
 /// The numbers of a factorisation that its memory depends on.
 #[derive(Clone, Copy)]
-struct Sizes {
+struct FactoringSizes {
     order: usize,
     working_bits: u32,
     /// Bytes that it holds all the time.
@@ -108,7 +108,7 @@ impl Halves {
     }
 
     /// What the products of [`Factoring::update`] take.
-    fn inner(&self, Sizes { order, working_bits, base_bytes }: Sizes) -> Inner {
+    fn inner(&self, FactoringSizes { order, working_bits, base_bytes }: FactoringSizes) -> Inner {
         let cut = TriangleCut::expected(self.done.len(), working_bits, self.path());
         let columns = self.left.len();
         let strip = Matrix::bytes_for(columns, STRIP_COLUMNS, working_bits);
@@ -122,8 +122,8 @@ impl Halves {
 ///
 /// # Errors
 /// [`Error::MemoryLimit`] with the least limit that would do.
-fn plan_range(ctx: &Context, range: &Range<usize>, sizes: Sizes) -> Result<u64> {
-    let Sizes { working_bits, base_bytes, .. } = sizes;
+fn plan_range(ctx: &Context, range: &Range<usize>, sizes: FactoringSizes) -> Result<u64> {
+    let FactoringSizes { working_bits, base_bytes, .. } = sizes;
     let Some(halves) = Halves::of(range) else { return ctx.admit(base_bytes).map(|()| base_bytes) };
     let columns = STRIP_COLUMNS.min(halves.left.len());
     let shape = BlockShape { rows: halves.left.len(), cols: columns, contracted: halves.done.len() };
@@ -225,7 +225,7 @@ impl Factoring<'_> {
     fn update(&mut self, spaces: &mut Spaces, halves: &Halves) -> Result<()> {
         let Halves { done, left } = halves;
         let (order, working_bits, base_bytes) = (self.l.rows(), self.working_bits, self.held_bytes);
-        let inner = halves.inner(Sizes { order, working_bits, base_bytes });
+        let inner = halves.inner(FactoringSizes { order, working_bits, base_bytes });
         let Spaces { w: panel, result: product, .. } = spaces;
         for start in left.clone().step_by(STRIP_COLUMNS) {
             let columns = start..(start + STRIP_COLUMNS).min(left.end);
