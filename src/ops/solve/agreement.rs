@@ -25,9 +25,8 @@ impl Agreement<'_> {
     /// [`crate::Error::Transport`].
     pub fn largest(&self, number: u64) -> Result<u64> {
         let mut words = [number];
-        match self.0 {
-            Some(world) => world.all_reduce(Reduction::Max, &mut words)?,
-            None => {}
+        if let Some(world) = self.0 {
+            world.all_reduce(Reduction::Max, &mut words)?;
         }
         Ok(words[0])
     }
