@@ -9,25 +9,24 @@ mod factor;
 mod plan;
 mod simulate;
 
-pub use bench::{Bench, BenchKernel};
-pub use device::GpuCheck;
-pub use double::BenchDouble;
 pub use factor::{Factoring, RankChoices, Task, Trsm, VerifyCholesky};
 pub use plan::{Operation, Plan, PlanCholesky, PlanCluster};
-pub use simulate::{MatrixSize, SimulateCholesky, Soak};
 
 use super::args::*;
-use super::devices::DeviceChoice;
-use super::units::{parse_count, parse_size};
-use crate::comm::window::WindowKind;
-use crate::error::{Error, Result};
-use crate::front::formats::{FileFormat, NumberForm};
-use crate::front::generate::{Kind, Size};
-use crate::kernels;
-use crate::kernels::device::DeviceFamily;
-use crate::math::bound::{guard_bits, working_bits};
-use crate::matrix::{MAXIMUM_PRECISION_BITS, Op, Uplo};
 use std::path::PathBuf;
+use sunzi::comm::window::WindowKind;
+use sunzi::error::{Error, Result};
+use sunzi::gallery::{Kind, Size};
+use sunzi::io::{FileFormat, NumberForm};
+use sunzi::kernels;
+use sunzi::kernels::device::DeviceFamily;
+use sunzi::matrix::{MAXIMUM_PRECISION_BITS, Op, Uplo};
+use sunzi_lab::bench::{Bench, BenchDouble, BenchKernel};
+use sunzi_lab::devices::DeviceChoice;
+use sunzi_lab::engine::{Engine, check_reach};
+use sunzi_lab::gpu_check::GpuCheck;
+use sunzi_lab::simulate::{SimulateCholesky, Soak};
+use sunzi_lab::units::{parse_count, parse_size};
 
 /// A command with all its choices.
 #[derive(Debug)]
@@ -79,21 +78,6 @@ pub struct Global {
     pub quiet: bool,
     /// Where the JSON report goes.
     pub report: Option<PathBuf>,
-}
-
-/// Choices of the engine.
-#[derive(Clone, Debug, Default)]
-pub struct Engine {
-    /// Worker threads, 1 to 4096; `None` for all processors.
-    pub threads: Option<usize>,
-    /// Limit of the whole process.
-    pub memory_bytes: Option<u64>,
-    /// A kernel that is known and available; `None` for the fastest.
-    pub kernel: Option<&'static str>,
-    /// Devices, in order; none for the CPU alone.
-    pub devices: Vec<DeviceChoice>,
-    /// Limit on the memory of each device.
-    pub device_memory_bytes: Option<u64>,
 }
 
 /// The two products, with what they read.
@@ -361,32 +345,6 @@ impl RawConvert {
         let precision_bits = optional(self.precision, |text| precision("--precision", text))?;
         Ok(Convert { input: self.input, precision_bits, output: output(self.output, self.hex)? })
     }
-}
-
-/// Refuses a precision that the kernel (the fastest one where none is chosen) could not serve even for a single row,
-/// before any file is read at that precision.
-///
-/// # Errors
-/// [`Error::Precision`] with the largest precision that would do.
-pub fn check_reach(precision_bits: u32, kernel: Option<&'static str>) -> Result<()> {
-    let reach = |kernel: &dyn kernels::PlaneKernel| largest_precision_bits(kernel.maximum_modulus_bits());
-    let maximum_bits = match kernel {
-        Some(name) => match DeviceFamily::by_name(name) {
-            Some(family) => largest_precision_bits(family.maximum_modulus_bits()),
-            None => reach(kernels::by_name(name)?),
-        },
-        None => reach(kernels::preferred()),
-    };
-    let precision_bits = u64::from(precision_bits);
-    let maximum_bits = u64::from(maximum_bits);
-    if precision_bits <= maximum_bits { Ok(()) } else { Err(Error::Precision { precision_bits, maximum_bits }) }
-}
-
-/// Largest precision of a product of few rows under a bound on the modulus bits: `2 (b + guard) + 2` must fit.
-pub fn largest_precision_bits(maximum_modulus_bits: u32) -> u32 {
-    let bits = (maximum_modulus_bits.saturating_sub(2) / 2).saturating_sub(guard_bits(1));
-    debug_assert!(bits == 0 || 2 * working_bits(bits, 1) + 2 <= maximum_modulus_bits);
-    bits.min(MAXIMUM_PRECISION_BITS)
 }
 
 fn optional<T>(text: Option<String>, parse: impl FnOnce(&str) -> Result<T>) -> Result<Option<T>> {

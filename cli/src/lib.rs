@@ -7,37 +7,31 @@
 mod args;
 mod commands;
 mod config;
-mod devices;
-mod machine;
-mod memory;
 mod number;
+mod output;
 mod progress;
 mod ranks;
-mod report;
+mod session;
 mod signals;
-mod units;
 
-use crate::comm::agreed;
-use crate::error::{Error, Result};
 use args::Arguments;
 use clap::Parser;
 use clap::error::ErrorKind;
+use output::{one_line, print_error, print_note};
 use ranks::Ranks;
 use std::ffi::OsString;
-use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use sunzi::comm::agreed;
+use sunzi::error::{Error, Result};
+use sunzi_lab::machine;
 
 /// Exit code of a bug in the program itself (`EX_SOFTWARE`).
 const BUG: u8 = 70;
 
-/// Whether this process may print: of several ranks only the root.
-static SPEAKS: AtomicBool = AtomicBool::new(true);
-
 /// Runs the program on `arguments` (the first is its name) and returns its exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     std::panic::set_hook(Box::new(|info| {
-        SPEAKS.store(true, Ordering::Relaxed); // a bug of any rank is worth a line
+        output::set_speaking(true); // a bug of any rank is worth a line
         let place = info.location().map_or(String::new(), |at| format!(" at {}:{}", at.file(), at.line()));
         print_error(&format!("bug in sunzi, please report it: {}{place}", panic_text(info.payload())));
     }));
@@ -61,7 +55,7 @@ fn run_command(arguments: Vec<OsString>) -> u8 {
     let typed = format!("{:?}", arguments.get(1..));
     let arguments = Arguments::try_parse_from(arguments);
     if arguments.as_ref().is_ok_and(Arguments::is_bench) {
-        machine::restart_with_strong_blas(); // before MPI, which survives no restart
+        machine::restart_with_strong_blas(print_note); // before MPI, which survives no restart
     }
     let ranks = match Ranks::find() {
         Ok(ranks) => ranks,
@@ -70,7 +64,7 @@ fn run_command(arguments: Vec<OsString>) -> u8 {
             return error.exit_code();
         }
     };
-    SPEAKS.store(ranks.is_root(), Ordering::Relaxed);
+    output::set_speaking(ranks.is_root());
     let outcome = ranks.compare(&typed).and_then(|()| match arguments {
         Ok(arguments) => {
             signals::install();
@@ -92,7 +86,7 @@ fn run_command(arguments: Vec<OsString>) -> u8 {
     ranks.finish(outcome, |error| {
         print_error(&error.to_string());
         // The launcher may send signals as soon as another rank has left.
-        SPEAKS.store(false, Ordering::Relaxed);
+        output::set_speaking(false);
     })
 }
 
@@ -100,40 +94,6 @@ fn run_command(arguments: Vec<OsString>) -> u8 {
 fn run_resolved(global: config::Global, command: config::Command, ranks: &Ranks) -> Result<u8> {
     let Some(world) = ranks.several() else { return commands::run(global, command, ranks) };
     catch_unwind(AssertUnwindSafe(|| commands::run(global, command, ranks))).unwrap_or_else(|_| world.abort(BUG))
-}
-
-/// Writes text to standard output. A reader that went away is no error.
-///
-/// # Errors
-/// [`Error::Io`], such as on a full disk.
-fn print(text: &str) -> Result<()> {
-    let mut stdout = std::io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(source) if source.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Error::Io { path: "standard output".into(), action: "write", source })
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Writes the one line of an error; where standard error is closed there is nobody to tell.
-fn print_error(message: &str) {
-    if !SPEAKS.load(Ordering::Relaxed) {
-        return;
-    }
-    let _ = writeln!(std::io::stderr(), "sunzi: error: {}", one_line(message));
-}
-
-/// Writes a remark that is no error.
-fn print_note(message: &str) {
-    if !SPEAKS.load(Ordering::Relaxed) {
-        return;
-    }
-    let _ = writeln!(std::io::stderr(), "sunzi: {}", one_line(message));
-}
-
-fn one_line(text: &str) -> String {
-    text.split(['\n', '\r']).map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 fn is_help(error: &clap::Error) -> bool {

@@ -1,4 +1,4 @@
-//! The `sunzi` program: arguments in, exit code out; all else is `sunzi::front::cli`.
+//! The `sunzi` program: arguments in, exit code out; all else is `sunzi_cli`.
 
 use std::process::ExitCode;
 
@@ -7,5 +7,5 @@ use std::process::ExitCode;
 static ALLOCATOR: sunzi::store::CountingAllocator = sunzi::store::CountingAllocator;
 
 fn main() -> ExitCode {
-    ExitCode::from(sunzi::front::cli::run(std::env::args_os()))
+    ExitCode::from(sunzi_cli::run(std::env::args_os()))
 }

@@ -3,9 +3,9 @@
 //! Promise: integers, hexadecimal floats and decimals that are integers are exact; other decimals are rounded once, to
 //! nearest even, at the precision of the product.
 
-use crate::error::{Error, Result};
-use crate::matrix::MAXIMUM_EXPONENT;
 use rug::{Float, Integer, Rational};
+use sunzi::error::{Error, Result};
+use sunzi::matrix::MAXIMUM_EXPONENT;
 
 /// Largest decimal exponent that is worked out exactly.
 const LARGEST_EXACT_EXPONENT: i32 = 20_000;

@@ -3,10 +3,10 @@
 //! Knows: the phases' names and counts. Does not know: what is computed.
 
 use super::signals;
-use crate::context::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::Arc;
+use sunzi::context::Progress;
 
 /// A bar that may be invisible.
 #[derive(Clone)]

@@ -3,20 +3,19 @@
 //! Of several ranks only the first, the root, prints, reads files that are not per rank, and writes. Whatever ends one
 //! of them ends all, with the same error and exit code.
 
-use crate::comm::{Reduction, Transport, agree, barrier, launched};
-use crate::error::{Error, Result};
+use sunzi::comm::{Reduction, Transport, agree, barrier, launched};
+use sunzi::error::{Error, Result};
+use sunzi_lab::bench::World;
+use sunzi_lab::session::ROOT;
 
 /// Set in the environment, it makes a process run alone that a launcher, or a program under one, has started.
 const ALONE: &str = "SUNZI_ALONE";
-
-/// The rank that speaks.
-pub const ROOT: usize = 0;
 
 /// The ranks of this run.
 pub struct Ranks {
     world: Option<Box<dyn Transport>>,
     #[cfg(feature = "mpi")]
-    environment: Option<crate::comm::mpi::Environment>,
+    environment: Option<sunzi::comm::mpi::Environment>,
 }
 
 impl Ranks {
@@ -43,7 +42,7 @@ impl Ranks {
 
     #[cfg(feature = "mpi")]
     fn start(count: usize) -> Result<Ranks> {
-        let environment = crate::comm::mpi::Environment::start()?;
+        let environment = sunzi::comm::mpi::Environment::start()?;
         let world = environment.world()?;
         if world.size() == 1 {
             // Each process would do the whole work, and write the same file.
@@ -70,13 +69,16 @@ impl Ranks {
         self.world.as_deref()
     }
 
-    /// All processes that the launcher started, as MPI sees them.
+    /// What a benchmark on `ranks` needs to know of them.
     ///
     /// # Errors
     /// [`Error::Transport`].
-    #[cfg(feature = "scalapack")]
-    pub fn mpi_world(&self) -> Result<Option<crate::comm::mpi::MpiRank>> {
-        self.environment.as_ref().map(|environment| environment.world()).transpose()
+    pub fn world<'a>(&self, ranks: &'a dyn Transport) -> Result<World<'a>> {
+        Ok(World {
+            ranks,
+            #[cfg(feature = "scalapack")]
+            mpi: self.environment.as_ref().map(|environment| environment.world()).transpose()?,
+        })
     }
 
     /// Whether this rank speaks.

@@ -5,11 +5,11 @@
 //! *Writing*: the flag is set and looked at when the file is complete; a second signal does not hurry it. In
 //! *Computing* a second signal ends the process at once.
 
-use crate::error::{Error, Result};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
+use sunzi::error::{Error, Result};
 
 /// What a signal may do now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,7 +34,7 @@ pub fn install() {
             let mode = MODE.lock().unwrap_or_else(PoisonError::into_inner);
             let second = STOP.swap(true, Ordering::Relaxed);
             if *mode == Mode::Free || (*mode == Mode::Computing && second) {
-                super::print_error(&Error::Cancelled.to_string());
+                crate::output::print_error(&Error::Cancelled.to_string());
                 std::process::exit(Error::Cancelled.exit_code().into());
             }
         }

@@ -1,11 +1,11 @@
 //! The devices that a command line names.
 
-use super::units::parse_size;
-use crate::device::soft::{Clock, SoftDevice, SoftOptions};
-use crate::device::{Device, cuda_devices, open_cuda};
-use crate::error::{Error, Result};
-use crate::store::available_bytes;
+use crate::units::parse_size;
 use std::sync::Arc;
+use sunzi::device::soft::{Clock, SoftDevice, SoftOptions};
+use sunzi::device::{Device, cuda_devices, open_cuda};
+use sunzi::error::{Error, Result};
+use sunzi::store::available_bytes;
 
 /// Memory of a software device where nothing else is said.
 const SOFT_BYTES: u64 = 1 << 30;

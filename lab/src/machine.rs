@@ -1,8 +1,8 @@
 //! What the machine is: CPU, processors, memory, the libraries linked.
 
-use crate::rivals::openblas_core;
-use crate::store::available_bytes;
+use crate::baselines::openblas_core;
 use serde::Serialize;
+use sunzi::store::available_bytes;
 
 /// Environment variable that overrides OpenBLAS's own choice of kernels, read before `main`.
 pub const OPENBLAS_CORE_VARIABLE: &str = "OPENBLAS_CORETYPE";
@@ -67,14 +67,14 @@ pub fn has_avx512() -> bool {
 /// Starts the program anew where OpenBLAS runs below this CPU's abilities: without `OPENBLAS_CORETYPE` where that is
 /// set, else (an OpenBLAS too old to know the CPU) with `SKYLAKEX` in it.
 ///
-/// OpenBLAS reads the variable when it is loaded, so nothing less helps. Says nothing: the benchmark names the kernels
-/// that run. Comes back where there is nothing to do, or
-/// nothing left to try.
-pub fn restart_with_strong_blas() {
+/// OpenBLAS reads the variable when it is loaded, so nothing less helps. Where it cannot be helped `note` says why; else
+/// nothing is said, as the benchmark names the kernels that run. Comes back where there is nothing to do, or nothing left
+/// to try.
+pub fn restart_with_strong_blas(note: impl Fn(&str)) {
     let Some(core) = openblas_core().filter(|core| has_avx512() && is_weak_core(core)) else { return };
     let value = match std::env::var(OPENBLAS_CORE_VARIABLE) {
         Ok(value) if !is_weak_core(&value) => {
-            super::print_note(&format!("OpenBLAS runs its {core} kernels, which waste AVX-512, in spite of {value}"));
+            note(&format!("OpenBLAS runs its {core} kernels, which waste AVX-512, in spite of {value}"));
             return;
         }
         Ok(_) => None,
@@ -89,7 +89,7 @@ pub fn restart_with_strong_blas() {
             None => again.env_remove(OPENBLAS_CORE_VARIABLE),
         };
         let error = std::os::unix::process::CommandExt::exec(&mut again);
-        super::print_note(&format!("could not start again: {error}; OpenBLAS stays slow"));
+        note(&format!("could not start again: {error}; OpenBLAS stays slow"));
     }
 }
 

@@ -2,9 +2,9 @@
 //!
 //! Knows: what the process holds (resident set, from the system). Does not know: plans.
 
-use super::units::format_bytes;
-use crate::comm::{Reduction, Transport};
-use crate::error::{Error, Result};
+use crate::units::format_bytes;
+use sunzi::comm::{Reduction, Transport};
+use sunzi::error::{Error, Result};
 
 /// Left free for what cannot be planned: stacks, the allocator's own books, buffers of files.
 const RESERVE_BYTES: u64 = 4 << 20;

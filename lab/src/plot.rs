@@ -1,11 +1,11 @@
 //! A picture of figures over time, such as ready tasks and memory: mean over processes and most of any.
 
-use crate::error::{Error, Result};
-use crate::front::formats::write_atomically;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use std::io::Write;
 use std::path::Path;
+use sunzi::error::{Error, Result};
+use sunzi::io::write_atomically;
 
 /// Pixels of the picture.
 const SIZE: (u32, u32) = (900, 840);
@@ -15,14 +15,19 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 /// A figure at one time, over all processes.
 #[derive(Clone, Copy, Debug)]
 pub struct Point {
+    /// When.
     pub seconds: f64,
+    /// Mean over the processes.
     pub mean: f64,
+    /// Most of any process.
     pub most: f64,
 }
 
 /// A figure over time.
 pub struct Figure {
+    /// What it shows.
     pub caption: &'static str,
+    /// In the order of time.
     pub points: Vec<Point>,
 }
 

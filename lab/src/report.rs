@@ -3,11 +3,11 @@
 //! A folder that cannot be written is an error before any work; nothing lies on the disk until the report is complete.
 //! A name that exists and is no regular file (`/dev/stdout`) is written to directly.
 
-use crate::error::{Error, Result};
-use crate::front::formats::{is_device, write_atomically};
 use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use sunzi::error::{Error, Result};
+use sunzi::io::{is_device, write_atomically};
 
 /// A report that can be written when the work is done.
 pub struct ReportFile {
@@ -28,7 +28,7 @@ impl ReportFile {
     ///
     /// # Errors
     /// [`Error::Io`] where the system refuses, such as on a full disk; the file is absent then, or the older one.
-    pub fn finish(self, report: &impl Serialize) -> Result<()> {
+    pub fn finish(&self, report: &impl Serialize) -> Result<()> {
         let fail = |source| Error::Io { path: self.path.clone(), action: "write", source };
         let text = serde_json::to_string_pretty(report).map_err(|error| fail(error.into()))?;
         write_atomically(&self.path, |mut file| writeln!(file, "{text}").map_err(fail))

@@ -3,14 +3,13 @@
 //!
 //! Whole or absent, as a report. Does not know: what the steps do.
 
-use crate::error::Result;
-use crate::front::cli::report::ReportFile;
-use crate::front::cli::signals::{Mode, in_mode};
-use crate::ops;
-use crate::simulate::TraceSpan;
+use crate::report::ReportFile;
+use crate::session::Session;
 use serde::Serialize;
 use std::path::Path;
 use std::time::Instant;
+use sunzi::error::Result;
+use sunzi::ops;
 
 /// One step: what ran on which thread, from when for how long.
 #[derive(Serialize)]
@@ -37,6 +36,20 @@ pub struct RankStep {
     pub end: f64,
 }
 
+/// What took a while in a time of its own, in seconds since that began.
+pub struct Timed {
+    /// What it was.
+    pub name: String,
+    /// The process that did it.
+    pub process: usize,
+    /// Which of its threads or engines.
+    pub thread: usize,
+    /// Its start.
+    pub start: f64,
+    /// Its end.
+    pub end: f64,
+}
+
 #[derive(Serialize)]
 struct File {
     #[serde(rename = "traceEvents")]
@@ -56,7 +69,7 @@ impl Trace {
     /// A trace that begins now and will be `path`.
     ///
     /// # Errors
-    /// [`crate::Error::Io`] where the folder cannot be written.
+    /// [`sunzi::Error::Io`] where the folder cannot be written.
     pub fn begin(path: Option<&Path>) -> Result<Trace> {
         let file = path.map(ReportFile::new).transpose()?;
         Ok(Trace { file, begin: Instant::now(), spans: Vec::new(), rank_epoch: None })
@@ -108,12 +121,11 @@ impl Trace {
         }
     }
 
-    /// Adds spans of a simulation: a process as the process, each of its engines as a thread.
-    pub fn add_simulated(&mut self, spans: &[TraceSpan]) {
-        self.spans.extend(spans.iter().map(|span| {
-            let name = format!("{} ({}, {})", span.track.name(), span.tile.row, span.tile.col);
-            let (ts, dur) = (span.start * 1e6, (span.end - span.start) * 1e6);
-            Span { name, ph: "X", pid: span.process as u32, tid: span.track as usize, ts, dur }
+    /// Adds spans of a time of their own, such as a simulation's.
+    pub fn add_timed(&mut self, spans: impl Iterator<Item = Timed>) {
+        self.spans.extend(spans.map(|Timed { name, process, thread, start, end }| {
+            let (ts, dur) = (start * 1e6, (end - start) * 1e6);
+            Span { name, ph: "X", pid: process as u32, tid: thread, ts, dur }
         }));
     }
 
@@ -125,10 +137,13 @@ impl Trace {
     /// Writes the file.
     ///
     /// # Errors
-    /// [`crate::Error::Io`].
-    pub fn finish(self) -> Result<()> {
+    /// [`sunzi::Error::Io`].
+    pub fn finish(self, session: &dyn Session) -> Result<()> {
         match self.file {
-            Some(file) => in_mode(Mode::Writing, || file.finish(&File { spans: self.spans })),
+            Some(file) => {
+                let spans = File { spans: self.spans };
+                session.write_file(&mut || file.finish(&spans))
+            }
             None => Ok(()),
         }
     }

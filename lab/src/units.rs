@@ -2,7 +2,8 @@
 //!
 //! Promise: parsing is exact decimal arithmetic (no double in between); whatever is refused is quoted in the error.
 
-use crate::error::{Error, Result};
+use sunzi::Matrix;
+use sunzi::error::{Error, Result};
 
 /// Decimal digits that a typed number may have: far beyond any count or size, and times 2^40 still below 2^128.
 const LONGEST: usize = 26;
@@ -117,6 +118,11 @@ pub fn format_seconds(seconds: f64) -> String {
         2
     };
     format!("{value:.decimals$} {unit}")
+}
+
+/// A matrix for people: `400 x 50, 256 bits`.
+pub fn describe(matrix: &Matrix) -> String {
+    format!("{} x {}, {} bits", matrix.rows(), matrix.cols(), matrix.precision_bits())
 }
 
 #[cfg(test)]

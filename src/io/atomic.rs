@@ -5,7 +5,7 @@
 //! Does not know: what the bytes mean.
 
 use crate::error::{Error, Result};
-use crate::front::formats::progress::Reporter;
+use crate::io::progress::Reporter;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -66,7 +66,7 @@ impl<'a, W: Write> Sink<'a, W> {
 }
 
 /// Whether `path` names a device or a pipe, which cannot be replaced by renaming.
-pub(in crate::front) fn is_device(path: &Path) -> bool {
+pub fn is_device(path: &Path) -> bool {
     let is_special = fs::metadata(path).is_ok_and(|data| !data.is_file() && !data.is_dir());
     // A redirected /dev/stdout can be a regular file; it must still be written through its descriptor.
     is_special || ((path.starts_with("/dev") || path.starts_with("/proc")) && path.exists())
@@ -78,7 +78,7 @@ pub(in crate::front) fn is_device(path: &Path) -> bool {
 ///
 /// # Errors
 /// [`Error::Io`] with the step that failed, and those of `body`.
-pub(in crate::front) fn write_atomically(path: &Path, body: impl FnOnce(&File) -> Result<()>) -> Result<()> {
+pub fn write_atomically(path: &Path, body: impl FnOnce(&File) -> Result<()>) -> Result<()> {
     let fail = |action| move |source| Error::Io { path: path.to_path_buf(), action, source };
     if is_device(path) {
         let file = OpenOptions::new().write(true).open(path).map_err(fail("open"))?;

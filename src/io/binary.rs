@@ -6,10 +6,10 @@
 //! Does not know: how files are opened.
 
 use crate::error::{Error, Result};
-use crate::front::formats::atomic::Sink;
-use crate::front::formats::binary_header::{CHECKSUM_BYTES, HEADER_BYTES, Header};
-use crate::front::formats::progress::Reporter;
-use crate::front::formats::{FileInfo, Loaded, ReadOptions, Source, SymmetricStorage, Symmetry};
+use crate::io::atomic::Sink;
+use crate::io::binary_header::{CHECKSUM_BYTES, HEADER_BYTES, Header};
+use crate::io::progress::Reporter;
+use crate::io::{FileInfo, Loaded, ReadOptions, Source, SymmetricStorage, Symmetry};
 use crate::math::float::{FloatRef, Head};
 use crate::matrix::{MAXIMUM_EXPONENT, Matrix, MatrixView};
 use std::io::{ErrorKind, Read, Write};

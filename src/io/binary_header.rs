@@ -18,7 +18,7 @@
 //!
 //! Does not know: entries, files.
 
-use crate::front::formats::{FileFormat, FileInfo, Symmetry, stored_entries};
+use crate::io::{FileFormat, FileInfo, Symmetry, stored_entries};
 use crate::math::float::limbs_for;
 use crate::matrix::MAXIMUM_PRECISION_BITS;
 use xxhash_rust::xxh3::xxh3_64;

@@ -5,7 +5,7 @@
 //! numbers, at least the one asked for. Does not know: files, text.
 
 use crate::error::Error;
-use crate::front::formats::number::{Number, NumberReader, Refusal};
+use crate::io::number::{Number, NumberReader, Refusal};
 use crate::math::float::{FloatRef, Head, limbs_for};
 use crate::matrix::Matrix;
 

@@ -6,12 +6,12 @@
 //! Does not know: how a number is read, how files are opened.
 
 use crate::error::{Error, Result};
-use crate::front::formats::elements::{Elements, Layout, Order};
-use crate::front::formats::matrix_market_header::{Arrangement, Header, parse_count};
-use crate::front::formats::number::{NumberReader, Refusal};
-use crate::front::formats::progress::Reporter;
-use crate::front::formats::scan::{Scanner, Span, shown};
-use crate::front::formats::{FileInfo, Loaded, ReadOptions, Source, SymmetricStorage, Symmetry};
+use crate::io::elements::{Elements, Layout, Order};
+use crate::io::matrix_market_header::{Arrangement, Header, parse_count};
+use crate::io::number::{NumberReader, Refusal};
+use crate::io::progress::Reporter;
+use crate::io::scan::{Scanner, Span, shown};
+use crate::io::{FileInfo, Loaded, ReadOptions, Source, SymmetricStorage, Symmetry};
 use crate::matrix::{MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS, Matrix};
 use std::io::Read;
 

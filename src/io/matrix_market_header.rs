@@ -3,9 +3,9 @@
 //! Does not know: entries.
 
 use crate::error::Result;
-use crate::front::formats::number::Field;
-use crate::front::formats::scan::{Scanner, shown};
-use crate::front::formats::{FileFormat, FileInfo, Symmetry, stored_entries};
+use crate::io::number::Field;
+use crate::io::scan::{Scanner, shown};
+use crate::io::{FileFormat, FileInfo, Symmetry, stored_entries};
 use crate::math::float::limbs_for;
 use crate::matrix::MAXIMUM_PRECISION_BITS;
 use std::io::Read;

@@ -3,9 +3,9 @@
 //! Promise: the bytes depend on shape, precision, numbers and options alone. Does not know: how files are opened.
 
 use crate::error::{Error, Result};
-use crate::front::formats::atomic::Sink;
-use crate::front::formats::text::{DecimalWriter, write_hexadecimal};
-use crate::front::formats::{NumberForm, Symmetry, WriteOptions};
+use crate::io::atomic::Sink;
+use crate::io::text::{DecimalWriter, write_hexadecimal};
+use crate::io::{NumberForm, Symmetry, WriteOptions};
 use crate::matrix::{MAXIMUM_EXPONENT, MatrixView};
 use std::io::Write;
 

@@ -5,12 +5,12 @@
 //! Knows: matrices, files. Does not know: residues, operations, the command line.
 //!
 //! ```
-//! use sunzi::{Matrix, front::formats::{self, NumberForm, ReadOptions, WriteOptions}};
+//! use sunzi::{Matrix, io::{self, NumberForm, ReadOptions, WriteOptions}};
 //! let folder = tempfile::tempdir().unwrap();
 //! let path = folder.path().join("a.mtx");
 //! let matrix = Matrix::from_f64s(2, 1, 256, &[0.5, -3.0])?;
-//! formats::write(&path, &matrix, &WriteOptions { number_form: NumberForm::Hex, ..Default::default() })?;
-//! assert!(formats::read(&path, &ReadOptions::new(256))?.matrix == matrix);
+//! io::write(&path, &matrix, &WriteOptions { number_form: NumberForm::Hex, ..Default::default() })?;
+//! assert!(io::read(&path, &ReadOptions::new(256))?.matrix == matrix);
 //! # Ok::<(), sunzi::Error>(())
 //! ```
 #![forbid(unsafe_code)]
@@ -18,6 +18,7 @@
 mod atomic;
 mod binary;
 mod binary_header;
+mod compare;
 mod digits;
 mod elements;
 mod matrix_market;
@@ -33,7 +34,8 @@ use crate::context::ProgressCallback;
 use crate::error::{Error, Result};
 use crate::matrix::{MAXIMUM_PRECISION_BITS, Matrix, MatrixView};
 use atomic::Sink;
-pub(in crate::front) use atomic::{is_device, write_atomically};
+pub use atomic::{is_device, write_atomically};
+pub use compare::{Comparison, Difference, compare};
 use progress::Reporter;
 use std::fs::File;
 use std::io::{Read, Write};

@@ -3,8 +3,8 @@
 //! Promise: integers and hexadecimal floats are taken exactly; decimals are rounded once, to nearest, ties to even.
 //! The number may be followed by nothing: the whole word must be a number. Does not know: files, matrices.
 
-use crate::front::formats::digits::{self, take_digits};
-use crate::front::formats::powers::{MAXIMUM_POWER, PowersOfFive};
+use crate::io::digits::{self, take_digits};
+use crate::io::powers::{MAXIMUM_POWER, PowersOfFive};
 use crate::math::float::{Head, bit_length, limbs_for, round_integer};
 use crate::matrix::{MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS};
 use rug::integer::Order;

@@ -4,7 +4,7 @@
 //! carries the file's name and a line number. Does not know: matrices, numbers.
 
 use crate::error::{Error, Result};
-use crate::front::formats::progress::Reporter;
+use crate::io::progress::Reporter;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 

@@ -3,7 +3,7 @@
 //! Promise: decimals are rounded to nearest, ties to even, in the last digit; equal numbers of equal precision give
 //! equal text. Does not know: files, matrices.
 
-use crate::front::formats::powers::{MAXIMUM_POWER, PowersOfFive};
+use crate::io::powers::{MAXIMUM_POWER, PowersOfFive};
 use crate::math::float::FloatRef;
 use rug::integer::Order;
 use rug::{Assign, Float, Integer};

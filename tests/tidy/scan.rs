@@ -158,7 +158,7 @@ impl File {
     pub fn module_files(&self) -> Vec<Vec<String>> {
         let folder = match self.path.rsplit_once('/') {
             Some((folder, "mod.rs" | "lib.rs" | "main.rs")) => folder.to_string(),
-            Some((folder, _)) if !self.path.starts_with("src/") => folder.to_string(),
+            Some((folder, _)) if !self.path.starts_with("src/") && !self.path.contains("/src/") => folder.to_string(),
             _ => self.path.trim_end_matches(".rs").to_string(),
         };
         let own_folder = self.path.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -169,12 +169,25 @@ impl File {
             let above = text[..word.line - 1].last().copied().unwrap_or("");
             let renamed = above.trim().strip_prefix("#[path = \"").and_then(|rest| rest.strip_suffix("\"]"));
             found.push(match renamed {
-                Some(path) => vec![format!("{own_folder}/{path}")],
+                Some(path) => vec![joined(own_folder, path)],
                 None => vec![format!("{folder}/{name}.rs"), format!("{folder}/{name}/mod.rs")],
             });
         }
         found
     }
+}
+
+/// `path` as seen from `folder`, without its steps upward.
+fn joined(folder: &str, path: &str) -> String {
+    let mut parts = folder.split('/').collect::<Vec<_>>();
+    for part in path.split('/') {
+        if part == ".." {
+            parts.pop();
+        } else {
+            parts.push(part);
+        }
+    }
+    parts.join("/")
 }
 
 /// Length of the function at the start of `code` up to its closing brace; `None` for a declaration without a body.

@@ -1,12 +1,13 @@
 //! `sunzi compare`: whether two files hold the same numbers, and where they differ. Exit code 1 where they do.
 
-use super::{Session, header, stated_precision};
-use crate::error::Result;
-use crate::front::cli::config::Compare;
-use crate::front::compare::{Difference, compare};
-use crate::front::formats::{FileInfo, ReadOptions};
+use crate::config::Compare;
+use crate::session::{Session, header, stated_precision};
 use serde_json::{Value, json};
 use std::path::Path;
+use sunzi::error::Result;
+use sunzi::io::{Difference, compare};
+use sunzi::io::{FileInfo, ReadOptions};
+use sunzi_lab::session::Session as _;
 
 /// Exit code for matrices that differ, as `cmp` has it.
 const DIFFERENT: u8 = 1;

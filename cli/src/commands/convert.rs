@@ -1,11 +1,13 @@
 //! `sunzi convert`: copies a matrix into another format or number form; the numbers stay the same.
 
-use super::{Session, check_output, describe, header, stated_precision};
-use crate::error::Result;
-use crate::front::cli::config::Convert;
-use crate::front::formats::{ReadOptions, SymmetricStorage, Symmetry};
+use crate::config::Convert;
+use crate::session::{Session, check_output, header, stated_precision};
 use serde_json::json;
 use std::time::Instant;
+use sunzi::error::Result;
+use sunzi::io::{ReadOptions, SymmetricStorage, Symmetry};
+use sunzi_lab::session::Session as _;
+use sunzi_lab::units::describe;
 
 pub fn run(session: &mut Session, config: &Convert) -> Result<()> {
     check_output(&config.output)?;

@@ -1,13 +1,15 @@
 //! `sunzi gen`: writes a test matrix.
 
-use super::{Session, admit, check_output, describe};
-use crate::error::Result;
-use crate::front::cli::config::Gen;
-use crate::front::formats::Symmetry;
-use crate::front::generate::{KINDS, Size, generate};
-use crate::matrix::Matrix;
+use crate::config::Gen;
+use crate::session::{Session, admit, check_output};
 use serde_json::json;
 use std::time::Instant;
+use sunzi::error::Result;
+use sunzi::gallery::{KINDS, Size, generate};
+use sunzi::io::Symmetry;
+use sunzi::matrix::Matrix;
+use sunzi_lab::session::Session as _;
+use sunzi_lab::units::describe;
 
 pub fn run(session: &mut Session, config: &Gen) -> Result<()> {
     check_output(&config.output)?;

@@ -1,14 +1,15 @@
 //! `sunzi info`: what this CPU and this build can do.
 
-use super::Session;
-use crate::device::{Description, cuda_devices};
-use crate::error::Result;
-use crate::front::cli::config::largest_precision_bits;
-use crate::front::cli::machine::Machine;
-use crate::front::cli::units::format_bytes;
-use crate::kernels;
-use crate::kernels::device::DeviceFamily;
+use crate::session::Session;
 use serde::Serialize;
+use sunzi::device::{Description, cuda_devices};
+use sunzi::error::Result;
+use sunzi::kernels;
+use sunzi::kernels::device::DeviceFamily;
+use sunzi_lab::engine::largest_precision_bits;
+use sunzi_lab::machine::Machine;
+use sunzi_lab::session::Session as _;
+use sunzi_lab::units::format_bytes;
 
 /// One kernel of the table.
 #[derive(Serialize)]

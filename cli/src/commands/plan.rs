@@ -2,13 +2,15 @@
 
 pub mod cluster;
 
-use super::{Session, budget, limited};
-use crate::error::Result;
-use crate::front::cli::config::{Operation, Plan, PlanCholesky};
-use crate::front::cli::units::format_bytes;
-use crate::matrix::Matrix;
-use crate::ops::{self, CholeskyOptions, CholeskyPlan, UpdatePlan, plan_cholesky, plan_gemm, plan_syrk};
+use crate::config::{Operation, Plan, PlanCholesky};
+use crate::session::Session;
 use serde::Serialize;
+use sunzi::error::Result;
+use sunzi::matrix::Matrix;
+use sunzi::ops::{self, CholeskyOptions, CholeskyPlan, UpdatePlan, plan_cholesky, plan_gemm, plan_syrk};
+use sunzi_lab::engine::limited;
+use sunzi_lab::session::Session as _;
+use sunzi_lab::units::format_bytes;
 
 /// The report: the plan, and what the operands take beside it.
 #[derive(Serialize)]
@@ -26,7 +28,7 @@ pub fn run(session: &mut Session, config: &Plan) -> Result<()> {
             left_bytes.saturating_add(Matrix::bytes_for(config.contracted, config.cols, config.precision_bits))
         }
     };
-    let budget = budget(&config.engine).map(|budget| budget.with_held(operand_bytes));
+    let budget = config.engine.budget().map(|budget| budget.with_held(operand_bytes));
     let (builder, restate) = limited(session.context(&config.engine)?.self_check(config.self_check), budget);
     let ctx = builder.build()?;
     let Plan { contracted, rows, cols, precision_bits, .. } = *config;
@@ -46,7 +48,7 @@ pub fn run(session: &mut Session, config: &Plan) -> Result<()> {
 pub fn run_cholesky(session: &mut Session, config: &PlanCholesky) -> Result<()> {
     let PlanCholesky { order, precision_bits, tile_rows, .. } = *config;
     let operand_bytes = Matrix::bytes_for(order, order, precision_bits);
-    let budget = budget(&config.engine).map(|budget| budget.with_held(operand_bytes));
+    let budget = config.engine.budget().map(|budget| budget.with_held(operand_bytes));
     let (builder, restate) = limited(session.context(&config.engine)?, budget);
     let options = CholeskyOptions { tile_rows, ..CholeskyOptions::default() };
     let plan = plan_cholesky(&builder.build()?, order, precision_bits, &options).map_err(restate)?;

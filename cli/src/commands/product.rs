@@ -1,20 +1,23 @@
 //! `sunzi syrk` and `sunzi gemm`: files in, product out, within the memory limit of the process.
 
-use super::{Session, budget, check_output, describe, header, limited, read_within, stated_precision};
-use crate::context::Context;
-use crate::error::{Error, Result};
-use crate::front::cli::config::{Operands, Product};
-use crate::front::cli::memory::peak_resident_bytes;
-use crate::front::cli::number::parse_factor;
-use crate::front::cli::signals::{Mode, in_mode};
-use crate::front::cli::units::{format_bytes, format_seconds};
-use crate::front::formats::{ReadOptions, Symmetry};
-use crate::matrix::{Matrix, Uplo};
-use crate::ops::{GemmOptions, Outcome, Report, SyrkOptions, gemm_with, syrk_with};
+use crate::config::{Operands, Product};
+use crate::number::parse_factor;
+use crate::session::{Session, check_output, header, read_within, stated_precision};
+use crate::signals::{Mode, in_mode};
 use rug::Float;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use sunzi::context::Context;
+use sunzi::error::{Error, Result};
+use sunzi::io::{ReadOptions, Symmetry};
+use sunzi::matrix::{Matrix, Uplo};
+use sunzi::ops::{GemmOptions, Outcome, Report, SyrkOptions, gemm_with, syrk_with};
+use sunzi_lab::engine::limited;
+use sunzi_lab::memory::peak_resident_bytes;
+use sunzi_lab::session::Session as _;
+use sunzi_lab::units::describe;
+use sunzi_lab::units::{format_bytes, format_seconds};
 
 /// Precision to which decimals are read where the result is exact: integers take what they need.
 const EXACT_BITS: u32 = 64;
@@ -129,7 +132,7 @@ pub(super) fn write(session: &Session, config: &Product, result: &Matrix) -> Res
 
 fn compute(session: &Session, config: &Product, inputs: &Inputs) -> Result<Outcome> {
     let builder = session.context(&config.engine)?.self_check(config.self_check).freivalds(config.freivalds);
-    let (builder, restate) = limited(builder, budget(&config.engine));
+    let (builder, restate) = limited(builder, config.engine.budget());
     multiply(&builder.build()?, config, inputs).map_err(restate)
 }
 

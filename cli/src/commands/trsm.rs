@@ -1,17 +1,20 @@
 //! `sunzi trsm`: a triangular system in, its solution out.
 
-use super::{Session, budget, check_output, describe, header, limited, read_within, stated_precision};
-use crate::error::Result;
-use crate::front::cli::config::Trsm;
-use crate::front::cli::memory::peak_resident_bytes;
-use crate::front::cli::number::parse_factor;
-use crate::front::cli::signals::{Mode, in_mode};
-use crate::front::cli::units::format_seconds;
-use crate::front::formats::{ReadOptions, Symmetry};
-use crate::ops::{TrsmOptions, trsm};
+use crate::config::Trsm;
+use crate::number::parse_factor;
+use crate::session::{Session, check_output, header, read_within, stated_precision};
+use crate::signals::{Mode, in_mode};
 use serde_json::json;
 use std::path::Path;
 use std::time::Instant;
+use sunzi::error::Result;
+use sunzi::io::{ReadOptions, Symmetry};
+use sunzi::ops::{TrsmOptions, trsm};
+use sunzi_lab::engine::limited;
+use sunzi_lab::memory::peak_resident_bytes;
+use sunzi_lab::session::Session as _;
+use sunzi_lab::units::describe;
+use sunzi_lab::units::format_seconds;
 
 pub fn run(session: &mut Session, config: &Trsm) -> Result<()> {
     check_output(&config.output)?;
@@ -25,7 +28,7 @@ pub fn run(session: &mut Session, config: &Trsm) -> Result<()> {
     };
     let (t, b) = (read(&config.t)?, read(&config.b)?);
     let input_seconds = start.elapsed().as_secs_f64();
-    let (builder, restate) = limited(session.context(&config.engine)?, budget(&config.engine));
+    let (builder, restate) = limited(session.context(&config.engine)?, config.engine.budget());
     let ctx = builder.build()?;
     let options =
         TrsmOptions { side: config.side, uplo: config.uplo, op: config.op, diag: config.diag, alpha: alpha.as_ref() };

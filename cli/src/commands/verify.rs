@@ -1,15 +1,16 @@
 //! `sunzi verify`: checks a stored result against its bound. It succeeds if and only if the bound holds.
 
-use super::{Session, header, stated_precision};
-use crate::context::Context;
-use crate::error::Result;
-use crate::front::cli::config::{Operands, Verify};
-use crate::front::formats::ReadOptions;
-use crate::matrix::{Matrix, Op};
-use crate::ops::verify::{Verification, VerifyOptions, verify_gemm, verify_syrk};
+use crate::config::{Operands, Verify};
+use crate::session::{Session, header, stated_precision};
 use serde_json::json;
 use std::path::Path;
 use std::time::Instant;
+use sunzi::context::Context;
+use sunzi::error::Result;
+use sunzi::io::ReadOptions;
+use sunzi::matrix::{Matrix, Op};
+use sunzi::ops::verify::{Verification, VerifyOptions, verify_gemm, verify_syrk};
+use sunzi_lab::session::Session as _;
 
 /// Precision to which decimals are read where results must be exact: integers take what they need.
 const EXACT_BITS: u32 = 64;

@@ -1,51 +1,13 @@
 //! What `sunzi bench` is to time: operation, size, rivals, and which options belong to which operation.
 
-use super::{Command, Engine, check_reach, precision, size, window};
-use crate::comm::window::WindowKind;
-use crate::error::{Error, Result};
-use crate::front::cli::args::RawBench;
-use crate::front::cli::units::parse_count;
-use crate::rivals::Operation;
-
-/// An operation to time.
-#[derive(Clone, Debug)]
-pub struct Bench {
-    /// Which operation.
-    pub operation: Operation,
-    /// Rows of each operand.
-    pub rows: usize,
-    /// Columns of each operand of a product, right-hand sides of a system; as `rows` for a factorisation.
-    pub cols: usize,
-    /// Precision.
-    pub precision_bits: u32,
-    /// Names of the rivals.
-    pub rivals: Vec<String>,
-    /// Timed runs of each.
-    pub runs: usize,
-    /// With the redundant prime.
-    pub self_check: bool,
-    /// Rows of a tile of a factorisation; `None` for the library's choice.
-    pub tile_rows: Option<usize>,
-    /// Divisors of the memory that a product on several ranks takes.
-    pub memory_parts: Vec<u64>,
-    /// Where the memory that ranks share comes from.
-    pub window: WindowKind,
-    /// The engine.
-    pub engine: Engine,
-}
-
-/// A plane product to time.
-#[derive(Clone, Debug)]
-pub struct BenchKernel {
-    /// Rows contracted.
-    pub rows: usize,
-    /// Rows and columns of the product.
-    pub cols: usize,
-    /// Timed runs.
-    pub runs: usize,
-    /// The kernel.
-    pub engine: Engine,
-}
+use super::{Command, precision, size, window};
+use crate::args::RawBench;
+use sunzi::comm::window::WindowKind;
+use sunzi::error::{Error, Result};
+use sunzi_lab::baselines::Operation;
+use sunzi_lab::bench::{Bench, BenchKernel};
+use sunzi_lab::engine::check_reach;
+use sunzi_lab::units::parse_count;
 
 impl RawBench {
     /// Refuses the options of operations on big floats, for `what`, which has none of them.

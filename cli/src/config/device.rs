@@ -1,27 +1,11 @@
 //! What `sunzi gpu-check` is to check, and which commands have nothing for devices to do.
 
-use super::{Engine, optional, precision, size, threads};
-use crate::error::{Error, Result};
-use crate::front::cli::args::RawGpuCheck;
-use crate::front::cli::devices::DeviceChoice;
-use crate::kernels::device::DeviceFamily;
-
-/// Devices to check and to measure.
-#[derive(Clone, Debug)]
-pub struct GpuCheck {
-    /// In order.
-    pub devices: Vec<DeviceChoice>,
-    /// Worker threads; `None` for all processors.
-    pub threads: Option<usize>,
-    /// Small checks, no rates.
-    pub quick: bool,
-    /// Rows of the product that is timed.
-    pub rows: Option<usize>,
-    /// Its columns.
-    pub cols: Option<usize>,
-    /// Its precision.
-    pub precision_bits: Option<u32>,
-}
+use super::{optional, precision, size, threads};
+use crate::args::RawGpuCheck;
+use sunzi::error::{Error, Result};
+use sunzi::kernels::device::DeviceFamily;
+use sunzi_lab::devices::DeviceChoice;
+use sunzi_lab::gpu_check::GpuCheck;
 
 impl RawGpuCheck {
     pub(super) fn resolve(self) -> Result<GpuCheck> {
@@ -41,27 +25,5 @@ impl RawGpuCheck {
             cols: some("--cols", self.cols)?,
             precision_bits,
         })
-    }
-}
-
-impl Engine {
-    /// Whether devices are asked for, by name or by a kernel that runs on nothing else.
-    pub fn wants_devices(&self) -> bool {
-        !self.devices.is_empty() || self.kernel.is_some_and(|name| DeviceFamily::by_name(name).is_some())
-    }
-
-    /// Refuses devices where `what` runs on the CPU alone.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] with the option that asks for them.
-    pub fn refuse_devices(&self, what: &str) -> Result<()> {
-        if !self.wants_devices() {
-            return Ok(());
-        }
-        let option = match self.kernel {
-            Some(name) if self.devices.is_empty() => format!("--kernel {name}"),
-            _ => "--device".into(),
-        };
-        Err(Error::InvalidArgument(format!("{option}: {what} runs on the CPU only")))
     }
 }

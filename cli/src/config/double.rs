@@ -1,29 +1,12 @@
 //! What `sunzi bench cholesky --element double` is to time.
 
-use super::{Command, Engine, optional, size};
-use crate::error::{Error, Result};
-use crate::front::cli::args::{RawBench, RawDouble};
-use crate::front::cli::devices::DeviceChoice;
-use crate::runtime::{Policy, Victim};
-
-/// A factorisation of doubles on devices.
-#[derive(Clone, Debug)]
-pub struct BenchDouble {
-    /// Rows of the matrix.
-    pub rows: usize,
-    /// Rows of a tile; `None` for the library's choice.
-    pub tile_rows: Option<usize>,
-    /// Which task runs next; `None` for the library's choice.
-    pub policy: Option<Policy>,
-    /// Which tile leaves a full device; `None` for the library's choice.
-    pub victim: Option<Victim>,
-    /// Timed runs.
-    pub runs: usize,
-    /// Whether devices were asked for.
-    pub devices_given: bool,
-    /// Threads and memory of the host, and the devices: at least one.
-    pub engine: Engine,
-}
+use super::{Command, optional, size};
+use crate::args::{RawBench, RawDouble};
+use sunzi::error::{Error, Result};
+use sunzi::runtime::{Policy, Victim};
+use sunzi_lab::bench::BenchDouble;
+use sunzi_lab::devices::DeviceChoice;
+use sunzi_lab::engine::Engine;
 
 impl RawDouble {
     /// Whether doubles are meant.

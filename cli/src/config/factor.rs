@@ -1,16 +1,17 @@
 //! Factorisations and solves as meant: `cholesky`, `solve`, `inverse`, `trsm` and `verify cholesky`.
 
-use super::{Engine, Output, Precision, check_reach, op, optional, precision, size};
-use crate::error::{Error, Result};
-use crate::front::cli::args::{
+use super::{Output, Precision, op, optional, precision, size};
+use crate::args::{
     RawCholesky, RawFactor, RawInverse, RawPrecision, RawRanks, RawSolve, RawTriangle, RawTrsm, RawVerifyCholesky,
 };
-use crate::front::cli::units::parse_count;
-use crate::matrix::{Diag, Op, Side, Uplo};
-use crate::plan::RankGrid;
-use crate::runtime::Policy;
-use crate::runtime::protocol::{DeliveryKind, Termination};
 use std::path::PathBuf;
+use sunzi::error::{Error, Result};
+use sunzi::matrix::{Diag, Op, Side, Uplo};
+use sunzi::plan::RankGrid;
+use sunzi::runtime::Policy;
+use sunzi::runtime::protocol::{DeliveryKind, Termination};
+use sunzi_lab::engine::{Engine, check_reach};
+use sunzi_lab::units::parse_count;
 
 /// A symmetric positive definite matrix and how it is factored.
 #[derive(Clone, Debug)]

@@ -1,9 +1,10 @@
 //! What `sunzi plan` is to plan: operation, size, cluster, and which options belong to which operation.
 
-use super::{Command, Engine, check_reach, factor, optional, precision, size};
-use crate::error::{Error, Result};
-use crate::front::cli::args::RawPlan;
-use crate::ops::distributed::ClusterShape;
+use super::{Command, factor, optional, precision, size};
+use crate::args::RawPlan;
+use sunzi::error::{Error, Result};
+use sunzi::ops::distributed::ClusterShape;
+use sunzi_lab::engine::{Engine, check_reach};
 
 /// Names of the operations of `plan`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

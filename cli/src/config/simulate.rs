@@ -1,13 +1,13 @@
 //! What `sunzi simulate` is to simulate.
 
 use super::{Command, optional, size};
-use crate::error::{Error, Result};
-use crate::front::cli::args::{RawSimulate, RawSimulateCholesky, RawSimulation, RawSoak};
-use crate::front::cli::units::{parse_count, parse_size};
-use crate::plan::RankGrid;
-use crate::runtime::protocol::{DeliveryKind, ProcessGrid, Termination};
-use crate::runtime::{Policy, Victim};
-use std::path::PathBuf;
+use crate::args::{RawSimulate, RawSimulateCholesky, RawSimulation, RawSoak};
+use sunzi::error::{Error, Result};
+use sunzi::plan::RankGrid;
+use sunzi::runtime::protocol::{DeliveryKind, ProcessGrid, Termination};
+use sunzi::runtime::{Policy, Victim};
+use sunzi_lab::simulate::{MatrixSize, SimulateCholesky, Soak};
+use sunzi_lab::units::{parse_count, parse_size};
 
 /// Schur complement matrices of quadratic assignment problems, as in the papers that docs/SIMULATION.md names.
 const PROBLEMS: [(&str, u64); 6] = [
@@ -21,63 +21,6 @@ const PROBLEMS: [(&str, u64); 6] = [
 
 /// Most processes that make sense to type.
 const MOST_PROCESSES: usize = 1 << 20;
-
-/// How large the matrix is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum MatrixSize {
-    /// Rows.
-    Order(u64),
-    /// Tile rows.
-    Tiles(u64),
-}
-
-/// Factorisations to simulate: one for each choice of delivery, termination, policy and victim.
-#[derive(Clone, PartialEq, Debug)]
-pub struct SimulateCholesky {
-    /// Name or file of the machine.
-    pub machine: String,
-    /// Rows of a tile, where they are not the machine's.
-    pub tile_rows: Option<usize>,
-    /// The matrix.
-    pub size: MatrixSize,
-    /// Processes.
-    pub grid: ProcessGrid,
-    /// Who sends a tile to whom.
-    pub deliveries: Vec<DeliveryKind>,
-    /// When a process may end.
-    pub terminations: Vec<Termination>,
-    /// Which task runs next.
-    pub policies: Vec<Policy>,
-    /// Which tile leaves.
-    pub victims: Vec<Victim>,
-    /// Tiles of others that a process has room for.
-    pub slots: Option<usize>,
-    /// Host memory of a process, where it is not the machine's.
-    pub host_memory_bytes: Option<u64>,
-    /// Workers of a process, where they are not the machine's.
-    pub workers: Option<usize>,
-    /// Seed of all times.
-    pub seed: u64,
-    /// Every time is multiplied by 1 to `1 + jitter`.
-    pub jitter: f64,
-    /// Slow processes.
-    pub slow: Vec<(usize, f64)>,
-    /// Where the trace goes.
-    pub trace: Option<PathBuf>,
-    /// Processes in the trace.
-    pub trace_processes: usize,
-    /// Where the picture goes.
-    pub plot: Option<PathBuf>,
-}
-
-/// Seeds to try.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Soak {
-    /// The first.
-    pub first: u64,
-    /// How many.
-    pub seeds: u64,
-}
 
 impl RawSimulate {
     pub(super) fn resolve(self) -> Result<Command> {
@@ -172,13 +115,6 @@ impl RawSimulateCholesky {
             }
             (None, None) => refused("no processes: give --processes or --grid".into()),
         }
-    }
-}
-
-impl SimulateCholesky {
-    /// How many simulations there are.
-    pub fn runs(&self) -> usize {
-        self.deliveries.len() * self.terminations.len() * self.policies.len() * self.victims.len()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use std::ffi::OsString;
-use sunzi::front::cli::check_arguments;
+use sunzi_cli::check_arguments;
 
 /// Words that lead deep into the parser, and some that lead nowhere.
 const KNOWN: &[&str] = &[

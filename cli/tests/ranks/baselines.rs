@@ -11,15 +11,15 @@ pub const CASES: &[Case] = &[];
 /// The cases of this file.
 #[cfg(feature = "scalapack")]
 pub const CASES: &[Case] = &[
-    Case { name: "rivals::pdpotrf_factors_on_every_grid", ranks: &[1, 2, 4], run: Run::Group(scalapack::grids) },
-    Case { name: "rivals::pdpotrf_refuses_and_fails_alike", ranks: &[2, 3], run: Run::Group(scalapack::errors) },
+    Case { name: "baselines::pdpotrf_factors_on_every_grid", ranks: &[1, 2, 4], run: Run::Group(scalapack::grids) },
+    Case { name: "baselines::pdpotrf_refuses_and_fails_alike", ranks: &[2, 3], run: Run::Group(scalapack::errors) },
 ];
 
 #[cfg(feature = "scalapack")]
 mod scalapack {
     use sunzi::comm::mpi::MpiRank;
     use sunzi::comm::{Reduction, Transport, barrier};
-    use sunzi::rivals::scalapack::{Layout, Pdpotrf};
+    use sunzi_lab::baselines::scalapack::{Layout, Pdpotrf};
 
     /// Entries of `L` that are exact in doubles, as are all sums of `L L^T`.
     fn factor(i: usize, j: usize) -> f64 {

@@ -5,7 +5,7 @@ use crate::{Case, Run};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
-use sunzi::front::formats::{self, ReadOptions, WriteOptions};
+use sunzi::io::{self, ReadOptions, WriteOptions};
 
 /// The cases of this file.
 pub const CASES: &[Case] = &[
@@ -112,11 +112,11 @@ fn own_files(launcher: &Launcher, ranks: usize) {
     let at = folder.path();
     // The binary file of all rows is made of those of the ranks by a product with rows of the identity.
     alone(at, "gen random --rows 90 --cols 15 --precision 120 -o P.bin");
-    let whole = formats::read(at.join("P.bin"), &ReadOptions::new(120)).unwrap();
+    let whole = io::read(at.join("P.bin"), &ReadOptions::new(120)).unwrap();
     for (rank, rows) in [0..10, 10..10, 10..90].into_iter().enumerate() {
         let block = whole.matrix.view().block(rows, 0..15).unwrap();
         let options = WriteOptions::default();
-        formats::write(at.join(format!("P.{rank}.bin")), block, &options).unwrap();
+        io::write(at.join(format!("P.{rank}.bin")), block, &options).unwrap();
     }
     alone(at, "syrk P.bin -o Q1.bin");
     on_ranks(launcher, ranks, 2, at, "syrk @/P.{rank}.bin -o @/Q.bin --threads 1").expect_success();

@@ -3,11 +3,11 @@
 //! The matrix lies block-cyclically on a grid of ranks, as ScaLAPACK wants it: its input is made in place by every
 //! rank, outside the clock, and so is not moved. Each rank computes on one thread of OpenBLAS.
 
-use crate::comm::mpi::{MPI_Comm, MpiRank};
-use crate::comm::{Reduction, Transport, agreed};
-use crate::error::{Error, Result};
 use std::ffi::{c_char, c_int};
 use std::time::Instant;
+use sunzi::comm::mpi::{MPI_Comm, MpiRank};
+use sunzi::comm::{Reduction, Transport, agreed};
+use sunzi::error::{Error, Result};
 
 use super::sys;
 

@@ -56,7 +56,7 @@ unsafe extern "C" {
 #[cfg(feature = "scalapack")]
 unsafe extern "C" {
     /// A handle for a communicator.
-    pub fn Csys2blacs_handle(comm: crate::comm::mpi::MPI_Comm) -> c_int;
+    pub fn Csys2blacs_handle(comm: sunzi::comm::mpi::MPI_Comm) -> c_int;
     /// Gives a handle for a communicator back.
     pub fn Cfree_blacs_system_handle(handle: c_int);
     /// A grid of ranks; `context` is the handle of a communicator and becomes that of the grid.

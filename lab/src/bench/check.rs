@@ -1,11 +1,11 @@
 //! Sampled entries to hold every answer against: what a judge is, and the one of products, which computes them exactly.
 
-use crate::matrix::Matrix;
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rug::float::Round;
 use rug::ops::{AssignRound, CompleteRound};
 use rug::{Assign, Float};
+use sunzi::matrix::Matrix;
 
 /// Entries sampled.
 const SAMPLES: usize = 64;
@@ -94,7 +94,7 @@ fn norm(values: &[Float]) -> Float {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::front::generate::{Kind, Size, generate};
+    use sunzi::gallery::{Kind, Size, generate};
 
     #[test]
     fn an_error_is_seen_in_units_of_the_bound() {

@@ -3,13 +3,13 @@
 use super::check::Judge;
 use super::spread::Spread;
 use super::task::{Account, Task};
-use crate::context::Context;
-use crate::error::{Error, Result};
-use crate::matrix::Matrix;
-use crate::rivals::{self, Problem, Rival};
-use crate::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
+use crate::baselines::{self, Problem, Rival};
 use rug::Float;
 use std::time::Instant;
+use sunzi::context::Context;
+use sunzi::error::{Error, Result};
+use sunzi::matrix::Matrix;
+use sunzi::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
 use xxhash_rust::xxh3::Xxh3;
 
 /// A single run shorter than this is repeated inside the clock.
@@ -125,7 +125,7 @@ impl Theirs {
     /// # Errors
     /// [`Error::InvalidArgument`] where this build lacks it or the problem is not one it takes.
     pub fn new(name: &str, problem: Problem<'_>) -> Result<Theirs> {
-        let rival = rivals::by_name(name, problem).map_err(Error::InvalidArgument)?;
+        let rival = baselines::by_name(name, problem).map_err(Error::InvalidArgument)?;
         let (seconds, phases) = (Vec::new(), Vec::new());
         let mut theirs = Theirs { rival, repeats: 1, seconds, phases, counted: false, right: true };
         let warm_up = theirs.time();

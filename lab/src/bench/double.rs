@@ -6,18 +6,17 @@ mod report;
 mod system;
 
 use super::spread::Spread;
-use crate::context::Context;
-use crate::device::{Device, Traffic, cuda_devices};
-use crate::error::{Error, Result};
-use crate::front::cli::commands::{Session, budget, limited};
-use crate::front::cli::config::BenchDouble;
-use crate::front::cli::machine::Machine;
-use crate::front::cli::progress::{Bar, Visibility};
-use crate::ops::double::{DoubleOptions, DoubleReport, double_cholesky};
-use crate::runtime::{CholeskyGraph, ConductorOptions, Policy, Victim, baseline_bytes, simulate};
-pub use ranks::run as run_on_ranks;
+use crate::engine::{Engine, limited};
+use crate::machine::Machine;
+use crate::session::Session;
+pub use ranks::{World, run as run_on_ranks};
 use report::{Counted, DoubleBenchReport, Moved, describe};
 use std::sync::Arc;
+use sunzi::context::Context;
+use sunzi::device::{Device, Traffic, cuda_devices};
+use sunzi::error::{Error, Result};
+use sunzi::ops::double::{DoubleOptions, DoubleReport, double_cholesky};
+use sunzi::runtime::{CholeskyGraph, ConductorOptions, Policy, Victim, baseline_bytes, simulate};
 pub use system::{System, largest_residual};
 
 /// Residuals above this are wrong: those of a sound factorisation are far below 1.
@@ -26,9 +25,32 @@ pub const RESIDUAL_BOUND: f64 = 1.0;
 /// Tile rows up to which every choice is counted without running it.
 const COUNTED_TILES: usize = 64;
 
-pub fn run(session: &mut Session, config: &BenchDouble) -> Result<()> {
-    session.bar = Bar::new(Visibility::Hidden); // drawing would be timed
-    let (builder, restate) = limited(session.context(&config.engine)?, budget(&config.engine));
+/// A factorisation of doubles on devices.
+#[derive(Clone, Debug)]
+pub struct BenchDouble {
+    /// Rows of the matrix.
+    pub rows: usize,
+    /// Rows of a tile; `None` for the library's choice.
+    pub tile_rows: Option<usize>,
+    /// Which task runs next; `None` for the library's choice.
+    pub policy: Option<Policy>,
+    /// Which tile leaves a full device; `None` for the library's choice.
+    pub victim: Option<Victim>,
+    /// Timed runs.
+    pub runs: usize,
+    /// Whether devices were asked for.
+    pub devices_given: bool,
+    /// Threads and memory of the host, and the devices: at least one.
+    pub engine: Engine,
+}
+
+/// Times a factorisation of doubles in this process and says what was found.
+///
+/// # Errors
+/// [`Error::Verification`] for a wrong factor, and those of the factorisation.
+pub fn run(session: &mut dyn Session, config: &BenchDouble) -> Result<()> {
+    session.hide_progress();
+    let (builder, restate) = limited(session.context(&config.engine)?, config.engine.budget());
     let ctx = builder.build()?;
     let devices = &ctx.devices().devices[..];
     let system = System::new(&ctx, config.rows)?;
@@ -129,7 +151,7 @@ fn counted(factor: &DoubleReport) -> Vec<Counted> {
         return Vec::new();
     }
     let side = |index: usize| rows.min(factor.order - index * rows) as u64;
-    let bytes = |tile: crate::runtime::TileId| 8 * side(tile.row) * side(tile.col);
+    let bytes = |tile: sunzi::runtime::TileId| 8 * side(tile.row) * side(tile.col);
     let baseline = baseline_bytes(graph, bytes);
     let choices = Policy::ALL.into_iter().flat_map(|policy| Victim::ALL.map(|victim| (policy, victim)));
     let count = |(policy, victim): (Policy, Victim)| {

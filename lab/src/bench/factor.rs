@@ -3,12 +3,12 @@
 //! Each is one call of the library; what the call reports becomes an account in one place per operation.
 
 use super::task::{Account, Cut, Phases, Task};
-use crate::context::Context;
-use crate::error::Result;
-use crate::matrix::Matrix;
-use crate::ops::trsm::{TrsmOptions, trsm_into};
-use crate::ops::{Cholesky, CholeskyOptions, CholeskyReport, cholesky_into};
 use rug::Float;
+use sunzi::context::Context;
+use sunzi::error::Result;
+use sunzi::matrix::Matrix;
+use sunzi::ops::trsm::{TrsmOptions, trsm_into};
+use sunzi::ops::{Cholesky, CholeskyOptions, CholeskyReport, cholesky_into};
 
 /// A factorisation.
 pub struct Factorisation<'a> {
@@ -135,9 +135,9 @@ impl Task for System<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::front::cli::commands::bench::operands::Operands;
-    use crate::front::generate::Size;
-    use crate::rivals::{Operation, Problem, admit, by_name, names};
+    use crate::baselines::{Operation, Problem, admit, by_name, names};
+    use crate::bench::operands::Operands;
+    use sunzi::gallery::Size;
 
     /// All matrices have small condition numbers and entries below 2^4, so answers agree nearly to their last bits.
     #[test]

@@ -2,19 +2,19 @@
 
 use super::limit::instruction_rate;
 use super::spread::Spread;
-use crate::error::{Error, Result};
-use crate::front::cli::commands::Session;
-use crate::front::cli::config::BenchKernel;
-use crate::front::cli::units::format_seconds;
-use crate::front::generate::{Kind, Size, generate};
-use crate::kernels::{self, BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneProduct};
-use crate::math::bound::{ceil_log2, modulus_bits};
-use crate::matrix::Matrix;
-use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
-use crate::store::Buffer;
+use crate::engine::Engine;
+use crate::session::Session;
+use crate::units::format_seconds;
 use rug::{Integer, integer::Order};
 use serde::Serialize;
 use std::time::Instant;
+use sunzi::error::{Error, Result};
+use sunzi::gallery::{Kind, Size, generate};
+use sunzi::kernels::{self, BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneProduct};
+use sunzi::math::bound::{ceil_log2, modulus_bits};
+use sunzi::matrix::Matrix;
+use sunzi::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
+use sunzi::store::Buffer;
 
 /// Bits of the integers multiplied: one digit.
 const ENTRY_BITS: u32 = 50;
@@ -43,7 +43,24 @@ struct Planes {
     panel_words: usize,
 }
 
-pub fn run(session: &mut Session, config: &BenchKernel) -> Result<()> {
+/// A plane product to time.
+#[derive(Clone, Debug)]
+pub struct BenchKernel {
+    /// Rows contracted.
+    pub rows: usize,
+    /// Rows and columns of the product.
+    pub cols: usize,
+    /// Timed runs.
+    pub runs: usize,
+    /// The kernel.
+    pub engine: Engine,
+}
+
+/// Times a plane product and says what was found.
+///
+/// # Errors
+/// [`Error::Verification`] for a wrong product, [`Error::InvalidArgument`] for sizes that the kernel does not take.
+pub fn run(session: &mut dyn Session, config: &BenchKernel) -> Result<()> {
     if config.rows == 0 || config.cols == 0 {
         return Err(Error::InvalidArgument("a plane product to time needs rows and columns".into()));
     }

@@ -4,11 +4,11 @@
 //! and number of 52-bit primes that the bounds allow (docs/ALGORITHM.md, "The limit"); rates are those of all threads
 //! used, measured beside the runs.
 
-use crate::kernels;
-use crate::math::bound::{
+use crate::baselines::Operation;
+use sunzi::kernels;
+use sunzi::math::bound::{
     cholesky_modulus_bits, cholesky_working_bits, ifma52_prime_count, modulus_bits, working_bits,
 };
-use crate::rivals::Operation;
 
 /// Trials of about 3 ms of which the best is one measurement of the rate.
 const RATE_TRIALS: usize = 4;

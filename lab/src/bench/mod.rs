@@ -19,19 +19,16 @@ mod residual;
 mod spread;
 mod task;
 
-pub use double::{RESIDUAL_BOUND, System, largest_residual};
+pub use double::{BenchDouble, World};
+pub(crate) use double::{RESIDUAL_BOUND, System, largest_residual};
 pub use double::{run as run_double, run_on_ranks as run_double_on_ranks};
-pub use kernel::run as run_kernel;
+pub use kernel::{BenchKernel, run as run_kernel};
 pub use ranks::run as run_on_ranks;
 
-use super::{Session, budget, limited};
-use crate::comm::window::WindowKind;
-use crate::error::{Error, Result};
-use crate::front::cli::config::Bench;
-use crate::front::cli::machine::Machine;
-use crate::front::cli::progress::{Bar, Visibility};
-use crate::front::generate::Size;
-use crate::rivals::{self, Operation};
+use crate::baselines::{self, Operation};
+use crate::engine::{Engine, limited};
+use crate::machine::Machine;
+use crate::session::Session;
 use check::{Judge, Samples};
 use contest::{Ours, Theirs};
 use limit::{Limit, Rates, instruction_rate};
@@ -40,22 +37,56 @@ use reading::Reading;
 use report::{BenchReport, RivalReport, table};
 use residual::Residual;
 use spread::Spread;
+use sunzi::comm::window::WindowKind;
+use sunzi::error::{Error, Result};
+use sunzi::gallery::Size;
 use task::Task;
 
-pub fn run(session: &mut Session, config: &Bench) -> Result<()> {
+/// An operation to time.
+#[derive(Clone, Debug)]
+pub struct Bench {
+    /// Which operation.
+    pub operation: Operation,
+    /// Rows of each operand.
+    pub rows: usize,
+    /// Columns of each operand of a product, right-hand sides of a system; as `rows` for a factorisation.
+    pub cols: usize,
+    /// Precision.
+    pub precision_bits: u32,
+    /// Names of the rivals.
+    pub rivals: Vec<String>,
+    /// Timed runs of each.
+    pub runs: usize,
+    /// With the redundant prime.
+    pub self_check: bool,
+    /// Rows of a tile of a factorisation; `None` for the library's choice.
+    pub tile_rows: Option<usize>,
+    /// Divisors of the memory that a product on several ranks takes.
+    pub memory_parts: Vec<u64>,
+    /// Where the memory that ranks share comes from.
+    pub window: WindowKind,
+    /// The engine.
+    pub engine: Engine,
+}
+
+/// Times an operation in this process and says what was found.
+///
+/// # Errors
+/// [`Error::Verification`] for a wrong result on either side, [`Error::InvalidArgument`], and those of the operation.
+pub fn run(session: &mut dyn Session, config: &Bench) -> Result<()> {
     let needs_ranks =
         [("--memory-parts", !config.memory_parts.is_empty()), ("--window", config.window != WindowKind::Auto)];
     if let Some((option, _)) = needs_ranks.iter().find(|(_, given)| *given) {
         return Err(Error::InvalidArgument(format!("{option} needs several ranks: start them with mpirun")));
     }
     for name in &config.rivals {
-        rivals::admit(name, config.operation, config.precision_bits).map_err(Error::InvalidArgument)?;
+        baselines::admit(name, config.operation, config.precision_bits).map_err(Error::InvalidArgument)?;
     }
-    session.bar = Bar::new(Visibility::Hidden); // drawing would be timed
+    session.hide_progress();
     let size = Size { rows: config.rows, cols: config.cols, precision_bits: config.precision_bits };
     let operands = Operands::new(config.operation, size)?;
     let builder = session.context(&config.engine)?.self_check(config.self_check);
-    let (builder, restate) = limited(builder, budget(&config.engine));
+    let (builder, restate) = limited(builder, config.engine.budget());
     let ctx = builder.build()?;
     let mut ours = Ours::new(&ctx, task(config, &operands)?).map_err(restate)?;
     let judge = judge(config.operation, &operands);
@@ -117,7 +148,7 @@ fn prepare_rivals(config: &Bench, operands: &Operands, threads: usize) -> Result
         return Ok(Vec::new());
     }
     let (a, b) = (operands.a.view().to_floats(), operands.b.as_ref().map(|b| b.view().to_floats()));
-    let problem = rivals::Problem {
+    let problem = baselines::Problem {
         operation: config.operation,
         rows: config.rows,
         cols: config.cols,

@@ -4,11 +4,11 @@
 //! matrix R, a triangular one the lower triangle of `R + n I`: the diagonal outweighs all else in its row, so that both
 //! are well conditioned and an elimination has no rows to swap.
 
-use crate::error::Result;
-use crate::front::generate::{Kind, Size, generate};
-use crate::matrix::Matrix;
-use crate::rivals::Operation;
+use crate::baselines::Operation;
 use rug::Float;
+use sunzi::error::Result;
+use sunzi::gallery::{Kind, Size, generate};
+use sunzi::matrix::Matrix;
 
 /// Seed of the first operand; the second has the next.
 const SEED: u64 = 1;

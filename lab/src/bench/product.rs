@@ -1,11 +1,11 @@
 //! The products as tasks: `P^T P` and `A^T B`, into a result that is kept, as the rivals keep theirs.
 
 use super::task::{Account, Cut, Phases, Task};
-use crate::context::Context;
-use crate::error::Result;
-use crate::matrix::{Matrix, Op};
-use crate::ops::verify::{VerifyOptions, verify_gemm, verify_syrk};
-use crate::ops::{GemmOptions, Report, SyrkOptions, gemm_into, syrk_into};
+use sunzi::context::Context;
+use sunzi::error::Result;
+use sunzi::matrix::{Matrix, Op};
+use sunzi::ops::verify::{VerifyOptions, verify_gemm, verify_syrk};
+use sunzi::ops::{GemmOptions, Report, SyrkOptions, gemm_into, syrk_into};
 
 /// Random vectors of the verification of our result.
 const VECTORS: usize = 3;

@@ -4,25 +4,24 @@
 //! while they wait; the ranks as they are; where nodes are emulated, the ranks as one node; the ranks within parts of
 //! the memory. Every result is compared with that of the one process, bit by bit, once.
 
+use super::Bench;
 use super::limit::{Limit, Rates, instruction_rate};
 use super::operands::Operands;
 use super::spread::Spread;
-use crate::comm::{Reduction, Transport, agree, agreed, barrier};
-use crate::context::Context;
-use crate::distributed::{ClusterReport, DistOptions, DistOutcome, RankPhases, Team, TeamOptions, scatter_rows, syrk};
-use crate::error::{Error, Result};
-use crate::front::cli::commands::Session;
-use crate::front::cli::config::Bench;
-use crate::front::cli::machine::Machine;
-use crate::front::cli::progress::{Bar, Visibility};
-use crate::front::cli::ranks::ROOT;
-use crate::front::cli::units::{format_bytes, format_seconds};
-use crate::front::generate::Size;
-use crate::matrix::Matrix;
-use crate::ops::{SyrkOptions, syrk_into};
-use crate::rivals::Operation;
+use crate::baselines::Operation;
+use crate::machine::Machine;
+use crate::session::ROOT;
+use crate::session::Session;
+use crate::units::{format_bytes, format_seconds};
 use serde::Serialize;
 use std::time::Instant;
+use sunzi::comm::{Reduction, Transport, agree, agreed, barrier};
+use sunzi::context::Context;
+use sunzi::distributed::{ClusterReport, DistOptions, DistOutcome, RankPhases, Team, TeamOptions, scatter_rows, syrk};
+use sunzi::error::{Error, Result};
+use sunzi::gallery::Size;
+use sunzi::matrix::Matrix;
+use sunzi::ops::{SyrkOptions, syrk_into};
 
 /// The report.
 #[derive(Serialize)]
@@ -71,12 +70,16 @@ struct Contest {
     same_bits: bool,
 }
 
-pub fn run(session: &mut Session, config: &Bench, world: &dyn Transport) -> Result<()> {
+/// Times a product on all ranks and says what was found. Collective.
+///
+/// # Errors
+/// [`Error::Verification`] for other bits than those of one process, [`Error::InvalidArgument`], and those of the product.
+pub fn run(session: &mut dyn Session, config: &Bench, world: &dyn Transport) -> Result<()> {
     if !config.rivals.is_empty() {
         return Err(Error::InvalidArgument("--rivals run in one process only: start sunzi without mpirun".into()));
     }
     config.engine.refuse_devices("a product on several ranks")?;
-    session.bar = Bar::new(Visibility::Hidden); // drawing would be timed
+    session.hide_progress();
     let size = Size { rows: config.rows, cols: config.cols, precision_bits: config.precision_bits };
     let root = world.rank() == ROOT;
     let made = if root { Operands::new(Operation::Syrk, size).map(|operands| Some(operands.a)) } else { Ok(None) };
@@ -117,7 +120,7 @@ pub fn run(session: &mut Session, config: &Bench, world: &dyn Transport) -> Resu
 
 /// Where nodes are emulated, all ranks as the nodes that they are; and the parts of the memory.
 fn add_contests(
-    session: &Session,
+    session: &dyn Session,
     config: &Bench,
     world: &dyn Transport,
     options: TeamOptions,
@@ -145,7 +148,7 @@ fn add_contests(
 
 impl Contest {
     fn new(
-        session: &Session,
+        session: &dyn Session,
         config: &Bench,
         world: &dyn Transport,
         name: &str,
@@ -315,6 +318,6 @@ fn phases(phases: &RankPhases) -> String {
         ("wait", wait),
     ];
     let text =
-        |(name, seconds): &(&str, &crate::distributed::Spread)| format!("{name} {}", format_seconds(seconds.max));
+        |(name, seconds): &(&str, &sunzi::distributed::Spread)| format!("{name} {}", format_seconds(seconds.max));
     all.iter().map(text).collect::<Vec<_>>().join(", ")
 }

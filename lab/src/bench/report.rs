@@ -2,12 +2,12 @@
 
 use super::spread::Spread;
 use super::task::{Cut, Phases};
-use crate::front::cli::machine::Machine;
-use crate::front::cli::units::{format_bytes, format_seconds};
-use crate::kernels::device::TileTraffic;
-use crate::ops::device::DeviceReport;
-use crate::rivals::openblas_core;
+use crate::baselines::openblas_core;
+use crate::machine::Machine;
+use crate::units::{format_bytes, format_seconds};
 use serde::Serialize;
+use sunzi::kernels::device::TileTraffic;
+use sunzi::ops::device::DeviceReport;
 
 /// What is written by `--report`. What an operation does not tell is null.
 #[derive(Serialize)]

@@ -5,10 +5,10 @@
 //! of the norm of row k of L. Rivals may have `n` times `2^(8-b)` in place of these powers.
 
 use super::check::{Judge, draw, worst};
-use crate::matrix::Matrix;
-use crate::rivals::Operation;
+use crate::baselines::Operation;
 use rug::Float;
 use rug::ops::CompleteRound;
+use sunzi::matrix::Matrix;
 
 /// Entries sampled.
 const SAMPLES: usize = 64;
@@ -147,8 +147,8 @@ impl Judge for Residual<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::front::cli::commands::bench::operands::Operands;
-    use crate::front::generate::Size;
+    use crate::bench::operands::Operands;
+    use sunzi::gallery::Size;
 
     const BITS: u32 = 100;
 
@@ -161,7 +161,7 @@ mod tests {
     fn an_error_is_seen_in_units_of_the_bound() {
         let Operands { a, .. } = operands(Operation::Cholesky);
         let judge = Residual::new(Operation::Cholesky, &a, None);
-        let factor = crate::cholesky(&crate::Context::builder().threads(1).build().unwrap(), &a, 300).unwrap();
+        let factor = sunzi::cholesky(&sunzi::Context::builder().threads(1).build().unwrap(), &a, 300).unwrap();
         let exact = |i: usize, j: usize| factor.factor().float(i.max(j), i.min(j));
         assert!(judge.worst_error(&exact) < 1e-9);
         // l^2 moves by 2 l d, so d = 2^(1-b) l is one bound, as l^2 is nearly a_ii here.

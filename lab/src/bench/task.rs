@@ -2,13 +2,13 @@
 //!
 //! Knows: the results of runs. Does not know: clocks, rivals.
 
-use crate::context::Context;
-use crate::error::Result;
-use crate::kernels::device::TileTraffic;
-use crate::matrix::Matrix;
-use crate::ops::device::DeviceReport;
 use rug::Float;
 use serde::{Serialize, Serializer};
+use sunzi::context::Context;
+use sunzi::error::Result;
+use sunzi::kernels::device::TileTraffic;
+use sunzi::matrix::Matrix;
+use sunzi::ops::device::DeviceReport;
 
 /// One operation of ours with its operands; it keeps its result.
 pub trait Task {
@@ -24,7 +24,7 @@ pub trait Task {
     /// Forgets the numbers of the last result, so that a run that writes nothing cannot pass.
     fn clear(&mut self);
 
-    /// Entry (i, j) of the last result, in the sense of [`crate::rivals::Operation`].
+    /// Entry (i, j) of the last result, in the sense of [`crate::baselines::Operation`].
     fn entry(&self, i: usize, j: usize) -> Float {
         self.result().float(i, j)
     }
@@ -32,7 +32,7 @@ pub trait Task {
     /// Tests of the whole last result, beyond the sampled entries.
     ///
     /// # Errors
-    /// [`crate::Error::Verification`].
+    /// [`sunzi::Error::Verification`].
     fn verify(&self, _ctx: &Context) -> Result<()> {
         Ok(())
     }

@@ -2,17 +2,16 @@
 
 use super::products::{self, Subject};
 use super::{Setup, factors, is_card, label, plain};
-use crate::context::Context;
-use crate::device::Device;
-use crate::device::soft::{Clock, SoftDevice, SoftOptions};
-use crate::error::{Error, Result};
-use crate::front::cli::commands::Session;
-use crate::front::cli::signals::stop_requested;
-use crate::kernels::device::DeviceFamily;
-use crate::store::available_bytes;
+use crate::session::Session;
 use serde::Serialize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use sunzi::context::Context;
+use sunzi::device::Device;
+use sunzi::device::soft::{Clock, SoftDevice, SoftOptions};
+use sunzi::error::{Error, Result};
+use sunzi::kernels::device::DeviceFamily;
+use sunzi::store::available_bytes;
 
 /// A check of a device's own operations, on sizes of a card where the flag says so.
 type DeviceCheck = (&'static str, fn(&dyn Device, bool) -> Result<()>);
@@ -66,7 +65,7 @@ pub struct CheckReport {
 ///
 /// # Errors
 /// [`Error::Cancelled`], [`Error::Io`], and those of a context on the CPU; a check that fails is none.
-pub fn run_all(session: &Session, setup: &Setup) -> Result<Vec<CheckReport>> {
+pub fn run_all(session: &dyn Session, setup: &Setup) -> Result<Vec<CheckReport>> {
     let cpu = setup.builder().build()?;
     let mut run = Run { session, setup, cpu: &cpu, done: Vec::new() };
     for device in &setup.devices {
@@ -98,7 +97,7 @@ fn host() -> Arc<dyn Device> {
 }
 
 struct Run<'a> {
-    session: &'a Session,
+    session: &'a dyn Session,
     setup: &'a Setup,
     cpu: &'a Context,
     done: Vec<CheckReport>,
@@ -122,7 +121,7 @@ impl Run<'_> {
         (device, family, check): (String, Option<&'static str>, &'static str),
         work: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
-        if stop_requested() {
+        if self.session.stop_requested() {
             return Err(Error::Cancelled);
         }
         // A panic is a bug, but the checks after it may tell more about it.
@@ -155,15 +154,15 @@ pub fn verdict(checks: &[CheckReport]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::soft::Fault;
-    use crate::front::cli::config::Global;
+    use crate::session::Silent;
+    use sunzi::device::soft::Fault;
 
     /// The checks of a faulty device, as named.
     fn failed_with(fault: Fault) -> Vec<&'static str> {
-        let session = Session::begin(Global { quiet: true, report: None }, true, None).unwrap();
         let device = SoftDevice::new(SoftOptions { fault: Some(fault), ..SoftOptions::default() });
-        let setup = Setup { devices: vec![Arc::new(device)], threads: Some(1), quick: true };
-        let checks = run_all(&session, &setup).unwrap();
+        let setup =
+            Setup { devices: vec![Arc::new(device)], threads: Some(1), quick: true, progress: Silent.progress() };
+        let checks = run_all(&Silent, &setup).unwrap();
         assert!(verdict(&checks).is_err());
         checks.into_iter().filter(|check| check.failure.is_some()).map(|check| check.check).collect()
     }

@@ -6,23 +6,23 @@ use super::factors::dominant;
 use super::rates::ProductRates;
 use super::table::{Table, Target, Unit};
 use super::{Setup, is_card};
-use crate::context::Context;
-use crate::device::Traffic;
-use crate::error::{Error, Result};
-use crate::front::cli::commands::Session;
-use crate::front::cli::commands::bench::{RESIDUAL_BOUND, System, largest_residual};
-use crate::front::cli::units::{format_bytes, format_seconds};
-use crate::kernels::EngineSpec;
-use crate::kernels::device::DeviceFamily;
-use crate::math::bound::cholesky_modulus_bits;
-use crate::matrix::{Matrix, Op};
-use crate::ops::double::{DoubleOptions, DoubleReport, double_cholesky};
-use crate::ops::{CholeskyOptions, CholeskyReport, GemmOptions, cholesky_with, gemm_with, plan_cholesky};
-use crate::runtime::Victim;
-use crate::store::available_bytes;
+use crate::bench::{RESIDUAL_BOUND, System, largest_residual};
+use crate::session::Session;
+use crate::units::{format_bytes, format_seconds};
 use rug::Float;
 use serde::Serialize;
 use std::ops::Range;
+use sunzi::context::Context;
+use sunzi::device::Traffic;
+use sunzi::error::{Error, Result};
+use sunzi::kernels::EngineSpec;
+use sunzi::kernels::device::DeviceFamily;
+use sunzi::math::bound::cholesky_modulus_bits;
+use sunzi::matrix::{Matrix, Op};
+use sunzi::ops::double::{DoubleOptions, DoubleReport, double_cholesky};
+use sunzi::ops::{CholeskyOptions, CholeskyReport, GemmOptions, cholesky_with, gemm_with, plan_cholesky};
+use sunzi::runtime::Victim;
+use sunzi::store::available_bytes;
 
 /// What is aimed at: the rate of the products of planes, and that of the plain product of doubles.
 const CHOLESKY_SHARE: f64 = 0.30;
@@ -86,7 +86,7 @@ pub struct FactorRates {
 }
 
 impl FactorRates {
-    fn note(&mut self, session: &Session, note: String) -> Result<()> {
+    fn note(&mut self, session: &dyn Session, note: String) -> Result<()> {
         session.say(&note)?;
         self.notes.push(note);
         Ok(())
@@ -98,7 +98,7 @@ impl FactorRates {
 /// # Errors
 /// Those of factorisations, and [`Error::Verification`] where a factor is wrong.
 pub fn measure(
-    session: &Session,
+    session: &dyn Session,
     setup: &Setup,
     (product, precision_bits): (&ProductRates, u32),
     plain_per_second: f64,
@@ -141,7 +141,7 @@ fn free_bytes() -> u64 {
 
 /// One factorisation of big floats; `None` where memory leaves no larger order than `last`.
 fn big(
-    session: &Session,
+    session: &dyn Session,
     setup: &Setup,
     (wanted, bits): (usize, u32),
     (product, last): (&ProductRates, usize),
@@ -234,7 +234,7 @@ fn tabulate_big(table: &mut Table, measured: &CholeskyRates) {
 }
 
 /// Factorisations of doubles larger than the device memory they may use.
-fn double(session: &Session, setup: &Setup, plain_per_second: f64, rates: &mut FactorRates) -> Result<DoubleRates> {
+fn double(session: &dyn Session, setup: &Setup, plain_per_second: f64, rates: &mut FactorRates) -> Result<DoubleRates> {
     let device = &setup.devices[0];
     let (mut limit, tile_rows) = match is_card(&**device) {
         true => (CARD_LIMIT_BYTES, None),

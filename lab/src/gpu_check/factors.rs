@@ -5,22 +5,23 @@
 
 use super::Setup;
 use super::products::{Subject, random};
-use crate::comm::local::{self, LocalRank};
-use crate::comm::{Transport, agreed};
-use crate::context::Context;
-use crate::device::Device;
-use crate::distributed::{DoubleMatrix, DoubleRankOptions, double_cholesky_ranks};
-use crate::error::{Error, Result};
-use crate::front::cli::commands::bench::{RESIDUAL_BOUND, System, largest_residual};
-use crate::front::generate::{Size, counter_random};
-use crate::math::float::Head;
-use crate::matrix::Matrix;
-use crate::ops::double::{DoubleOptions, double_cholesky};
-use crate::ops::{CholeskyOptions, TrsmOptions, cholesky_with, solve, trsm};
-use crate::plan::RankGrid;
-use crate::runtime::Victim;
+use crate::bench::{RESIDUAL_BOUND, System, largest_residual};
+use crate::units::describe;
 use rayon::prelude::*;
 use std::sync::Arc;
+use sunzi::comm::local::{self, LocalRank};
+use sunzi::comm::{Transport, agreed};
+use sunzi::context::Context;
+use sunzi::device::Device;
+use sunzi::distributed::{DoubleMatrix, DoubleRankOptions, double_cholesky_ranks};
+use sunzi::error::{Error, Result};
+use sunzi::gallery::{Size, counter_random};
+use sunzi::math::float::Head;
+use sunzi::matrix::Matrix;
+use sunzi::ops::double::{DoubleOptions, double_cholesky};
+use sunzi::ops::{CholeskyOptions, TrsmOptions, cholesky_with, solve, trsm};
+use sunzi::plan::RankGrid;
+use sunzi::runtime::Victim;
 
 /// Precisions at which factors are compared.
 const PRECISIONS: [u32; 3] = [64, 512, 1024];
@@ -65,7 +66,7 @@ fn failed<T>(why: String) -> Result<T> {
 fn compare(ctx: &Context, a: &Matrix, want: &Matrix, tile_rows: Option<usize>) -> Result<u64> {
     let options = CholeskyOptions { tile_rows, ..CholeskyOptions::default() };
     let (factor, report) = cholesky_with(ctx, a, a.precision_bits(), &options)?.into_parts();
-    let what = format!("{}, tiles of {} rows", super::super::describe(a), report.tile_rows);
+    let what = format!("{}, tiles of {} rows", describe(a), report.tile_rows);
     let Some(device) = report.device else { return failed(format!("{what}: no device was used")) };
     if report.tiles > 1 && device.traffic.h2d_bytes == 0 {
         return failed(format!("{what}: nothing was sent to the device"));

@@ -12,34 +12,52 @@ mod products;
 mod rates;
 mod table;
 
-use super::Session;
-use crate::context::{Context, ContextBuilder};
-use crate::device::{Description, Device};
-use crate::error::Result;
-use crate::front::cli::config::GpuCheck;
-use crate::front::cli::devices;
-use crate::front::cli::machine::Machine;
-use crate::front::cli::progress::{Bar, Visibility};
-use crate::front::cli::signals::{Mode, in_mode, stop_requested};
-use crate::front::cli::units::{format_bytes, format_seconds};
+use crate::devices;
+use crate::devices::DeviceChoice;
+use crate::machine::Machine;
+use crate::session::Session;
+use crate::units::{format_bytes, format_seconds};
 use checks::CheckReport;
 use rates::RatesReport;
 use serde::Serialize;
 use std::sync::Arc;
 use std::time::Instant;
+use sunzi::context::{Context, ContextBuilder, ProgressCallback};
+use sunzi::device::{Description, Device};
+use sunzi::error::Result;
+
+/// Devices to check and to measure.
+#[derive(Clone, Debug)]
+pub struct GpuCheck {
+    /// In order.
+    pub devices: Vec<DeviceChoice>,
+    /// Worker threads; `None` for all processors.
+    pub threads: Option<usize>,
+    /// Small checks, no rates.
+    pub quick: bool,
+    /// Rows of the product that is timed.
+    pub rows: Option<usize>,
+    /// Its columns.
+    pub cols: Option<usize>,
+    /// Its precision.
+    pub precision_bits: Option<u32>,
+}
 
 /// What all checks and measurements share.
-pub struct Setup {
+struct Setup {
     pub devices: Vec<Arc<dyn Device>>,
     pub threads: Option<usize>,
     /// Fewer and smaller cases.
     pub quick: bool,
+    /// Whether to go on.
+    pub progress: Arc<ProgressCallback>,
 }
 
 impl Setup {
     /// A builder with the threads asked for; a signal stops what its contexts do.
     fn builder(&self) -> ContextBuilder {
-        let builder = Context::builder().progress(|_| !stop_requested());
+        let callback = self.progress.clone();
+        let builder = Context::builder().progress(move |progress| callback(progress));
         match self.threads {
             Some(threads) => builder.threads(threads),
             None => builder,
@@ -75,15 +93,15 @@ struct GpuCheckReport {
     seconds: f64,
 }
 
-pub fn run(session: &mut Session, config: &GpuCheck) -> Result<()> {
-    session.bar = Bar::new(Visibility::Hidden); // drawing would be timed
-    in_mode(Mode::Computing, || check(session, config))
-}
-
-fn check(session: &mut Session, config: &GpuCheck) -> Result<()> {
+/// Checks devices, measures them, and says what was found.
+///
+/// # Errors
+/// [`sunzi::Error::Verification`] where a check fails, [`sunzi::Error::NoDevice`], [`sunzi::Error::Cancelled`].
+pub fn run(session: &mut dyn Session, config: &GpuCheck) -> Result<()> {
+    session.hide_progress();
     let start = Instant::now();
     let devices = devices::open(&config.devices, config.threads)?;
-    let setup = Setup { devices, threads: config.threads, quick: config.quick };
+    let setup = Setup { devices, threads: config.threads, quick: config.quick, progress: session.progress() };
     let machine = Machine::look();
     let descriptions = setup.devices.iter().map(|device| device.description()).collect::<Vec<_>>();
     session.say(&header(&machine, &setup))?;

@@ -3,10 +3,10 @@
 //! Knows: the trait [`Device`]. Does not know: big floats, residues. All numbers are integers small enough for sums to
 //! be exact in any order, but for triangular solves.
 
-use crate::device::{Device, Element, Gemm, Operand, Region, Stream, Trsm};
-use crate::error::{Error, Result};
 use rand::{Rng, RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use sunzi::device::{Device, Element, Gemm, Operand, Region, Stream, Trsm};
+use sunzi::error::{Error, Result};
 
 /// Relative error that a triangular solve of a well-conditioned matrix may have, far above what rounding explains.
 const SOLVE_ERROR: f64 = 1e-11;

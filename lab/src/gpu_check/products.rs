@@ -3,17 +3,18 @@
 //! Knows: the public verbs. Does not know: how a product is cut or converted.
 
 use super::Setup;
-use crate::context::{Context, ContextBuilder};
-use crate::device::Device;
-use crate::error::{Error, Result};
-use crate::front::cli::config::largest_precision_bits;
-use crate::front::generate::{Size, counter_random};
-use crate::kernels::device::DeviceFamily;
-use crate::math::float::limbs_for;
-use crate::matrix::{Matrix, Op, Uplo};
-use crate::ops::{GemmOptions, Outcome, SyrkOptions, gemm_with, syrk_with};
+use crate::engine::largest_precision_bits;
+use crate::units::describe;
 use rug::{Float, Integer, integer::Order};
 use std::sync::Arc;
+use sunzi::context::{Context, ContextBuilder};
+use sunzi::device::Device;
+use sunzi::error::{Error, Result};
+use sunzi::gallery::{Size, counter_random};
+use sunzi::kernels::device::DeviceFamily;
+use sunzi::math::float::limbs_for;
+use sunzi::matrix::{Matrix, Op, Uplo};
+use sunzi::ops::{GemmOptions, Outcome, SyrkOptions, gemm_with, syrk_with};
 
 /// Precisions at which products are compared.
 const PRECISIONS: [u32; 5] = [64, 113, 512, 1024, 4000];
@@ -53,7 +54,7 @@ impl Subject<'_> {
     /// The outcome, if the devices made it and every bit of it is that of `want`.
     fn same(&self, outcome: Outcome, want: &Matrix, operand: &Matrix) -> Result<Outcome> {
         let (got, report) = (&outcome.result, &outcome.report);
-        let what = format!("{} of {}", report.operation, super::super::describe(operand));
+        let what = format!("{} of {}", report.operation, describe(operand));
         let failed = |why: String| Err(Error::Verification(format!("{what}: {why}")));
         if report.kernel != self.family.name() || report.devices.iter().all(|device| device.traffic.h2d_bytes == 0) {
             return failed(format!("it ran on {}, not on the device", report.kernel));
@@ -62,7 +63,7 @@ impl Subject<'_> {
             return Ok(outcome);
         }
         if (got.rows(), got.cols(), got.precision_bits()) != (want.rows(), want.cols(), want.precision_bits()) {
-            return failed(format!("the result is {}", super::super::describe(got)));
+            return failed(format!("the result is {}", describe(got)));
         }
         let places = || (0..got.cols()).flat_map(|col| (0..got.rows()).map(move |row| (row, col)));
         let wrong = places().filter(|&(row, col)| got.get(row, col) != want.get(row, col)).collect::<Vec<_>>();

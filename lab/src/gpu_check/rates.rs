@@ -5,23 +5,22 @@
 
 use super::factor_rates::{self, FactorRates};
 use super::table::{Table, Target, Unit};
-use super::{Setup, is_card, label, plain};
-use crate::context::Context;
-use crate::device::{Device, Element, Gemm, Operand, Pinned};
-use crate::error::{Error, Result};
-use crate::front::cli::commands::Session;
-use crate::front::cli::config::GpuCheck;
-use crate::front::cli::units::{format_bytes, format_seconds};
-use crate::front::generate::{Size, counter_random};
-use crate::kernels::device::DeviceFamily;
-use crate::matrix::{Matrix, MatrixView, Op};
-use crate::ops::verify::{VerifyOptions, verify_gemm, verify_syrk};
-use crate::ops::{Report, SyrkOptions, plan_syrk, syrk_into};
-use crate::store::available_bytes;
+use super::{GpuCheck, Setup, is_card, label, plain};
+use crate::session::Session;
+use crate::units::{format_bytes, format_seconds};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::sync::Arc;
 use std::time::Instant;
+use sunzi::context::Context;
+use sunzi::device::{Device, Element, Gemm, Operand, Pinned};
+use sunzi::error::{Error, Result};
+use sunzi::gallery::{Size, counter_random};
+use sunzi::kernels::device::DeviceFamily;
+use sunzi::matrix::{Matrix, MatrixView, Op};
+use sunzi::ops::verify::{VerifyOptions, verify_gemm, verify_syrk};
+use sunzi::ops::{Report, SyrkOptions, plan_syrk, syrk_into};
+use sunzi::store::available_bytes;
 use xxhash_rust::xxh3::Xxh3;
 
 /// Sizes on a card, and on other devices.
@@ -116,7 +115,7 @@ pub struct RatesReport {
 ///
 /// # Errors
 /// Those of products, and [`Error::Verification`] where a large result is wrong.
-pub fn measure(session: &Session, setup: &Setup, config: &GpuCheck) -> Result<RatesReport> {
+pub fn measure(session: &dyn Session, setup: &Setup, config: &GpuCheck) -> Result<RatesReport> {
     let first = &setup.devices[0];
     let sizes = if is_card(&**first) { CARD } else { TINY };
     let precision_bits = config.precision_bits.unwrap_or(sizes.precision_bits);
@@ -346,7 +345,7 @@ fn tabulate(on_card: bool, plain: &[PlainRates], products: &[ProductRates], cpu:
 
 /// Seconds in which the device of a report converted and multiplied.
 fn busy_seconds(report: &Report) -> f64 {
-    let sum = |seconds: &crate::ops::device::DeviceSeconds| {
+    let sum = |seconds: &sunzi::ops::device::DeviceSeconds| {
         seconds.to_residues + seconds.product + seconds.reconstruct + seconds.round
     };
     report.devices.first().map_or(0.0, |device| sum(&device.seconds))

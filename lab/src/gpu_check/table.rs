@@ -1,6 +1,6 @@
 //! The table of `sunzi gpu-check`: what was measured beside what is aimed at.
 
-use crate::front::cli::units::format_seconds;
+use crate::units::format_seconds;
 use serde::Serialize;
 
 /// What is aimed at.

@@ -3,8 +3,8 @@
 use super::Machine;
 use super::clock::Noise;
 use super::links::Span;
-use crate::runtime::{Admission, CacheCounters, Lease, Limits, Move, TileCache, TileState, TileUse, Victim};
 use std::collections::VecDeque;
+use sunzi::runtime::{Admission, CacheCounters, Lease, Limits, Move, TileCache, TileState, TileUse, Victim};
 
 /// Copies between hosts and devices.
 pub(super) struct Copies {

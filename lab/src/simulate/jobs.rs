@@ -3,9 +3,9 @@
 use super::clock::What;
 use super::record::Track;
 use super::world::{Job, World, code};
-use crate::error::Result;
-use crate::runtime::protocol::{Event, TileRun};
-use crate::runtime::{Access, Task, TileId, TileUse};
+use sunzi::error::Result;
+use sunzi::runtime::protocol::{Event, TileRun};
+use sunzi::runtime::{Access, Task, TileId, TileUse};
 
 impl World<'_> {
     /// A worker takes a run.

@@ -3,8 +3,8 @@
 use super::clock::What;
 use super::record::Track;
 use super::world::{Letter, World, code};
-use crate::error::Result;
-use crate::runtime::protocol::{Event, Message};
+use sunzi::error::Result;
+use sunzi::runtime::protocol::{Event, Message};
 
 impl World<'_> {
     /// Sends a message; a tile waits for its turn on the link out of its node.

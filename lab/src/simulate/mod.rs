@@ -16,6 +16,8 @@ mod options;
 mod record;
 mod report;
 mod soak;
+mod study;
+mod table;
 mod tally;
 #[cfg(test)]
 mod tests;
@@ -27,16 +29,17 @@ pub use options::SimulationOptions;
 pub use record::{Level, Recorder, Sample, TraceSpan, Track};
 pub use report::{Busy, MessageCounts, Messages, Simulation};
 pub use soak::{SoakCase, soak_case};
+pub use study::{MatrixSize, SimulateCholesky, Soak, cholesky, soak};
 
-use crate::error::Result;
 use std::time::Instant;
+use sunzi::error::Result;
 use world::World;
 
 /// Simulates a factorisation; `proceed` is asked now and then whether to go on.
 ///
 /// # Errors
-/// [`crate::Error::InvalidArgument`] for what cannot be simulated, such as too few slots;
-/// [`crate::Error::Verification`] where the protocol fails; [`crate::Error::Cancelled`] where `proceed` says no.
+/// [`sunzi::Error::InvalidArgument`] for what cannot be simulated, such as too few slots;
+/// [`sunzi::Error::Verification`] where the protocol fails; [`sunzi::Error::Cancelled`] where `proceed` says no.
 pub fn simulate(
     machine: &Machine,
     options: &SimulationOptions,

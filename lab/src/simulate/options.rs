@@ -2,9 +2,9 @@
 
 use super::Machine;
 use super::clock::MOST_PROCESSES;
-use crate::error::{Error, Result};
-use crate::runtime::protocol::{DeliveryKind, ProcessGrid, ProtocolOptions, Termination};
-use crate::runtime::{Policy, Victim};
+use sunzi::error::{Error, Result};
+use sunzi::runtime::protocol::{DeliveryKind, ProcessGrid, ProtocolOptions, Termination};
+use sunzi::runtime::{Policy, Victim};
 
 /// Largest factor of slow processes, and largest jitter.
 const MOST_FACTOR: f64 = 1e6;

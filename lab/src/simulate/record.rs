@@ -1,8 +1,8 @@
 //! Recordings of a run: spans for a trace, and figures over time. Both keep to a size.
 
 use super::world::Host;
-use crate::runtime::TileId;
-use crate::runtime::protocol::Process;
+use sunzi::runtime::TileId;
+use sunzi::runtime::protocol::Process;
 
 /// Figures over time that are kept: where twice as many would be, every second one goes.
 const SAMPLES: usize = 512;

@@ -2,10 +2,10 @@
 
 use super::SimulationOptions;
 use super::world::World;
-use crate::runtime::protocol::{Counters, DeliveryKind, ProcessGrid, Termination};
-use crate::runtime::{BottomLevels, CholeskyGraph, Task, TileId, Victim, Weights};
 use serde::Serialize;
 use std::time::Instant;
+use sunzi::runtime::protocol::{Counters, DeliveryKind, ProcessGrid, Termination};
+use sunzi::runtime::{BottomLevels, CholeskyGraph, Task, TileId, Victim, Weights};
 
 /// Units of the critical path.
 const NANOSECONDS: f64 = 1e9;

@@ -3,12 +3,12 @@
 
 use super::machine::{Device, Layout, Network, Rates, Tiles};
 use super::{Machine, Recorder, Simulation, SimulationOptions, simulate};
-use crate::error::{Error, Result};
-use crate::runtime::protocol::{DeliveryKind, ProcessGrid, Termination};
-use crate::runtime::{CholeskyGraph, Policy, Victim};
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use sunzi::error::{Error, Result};
+use sunzi::runtime::protocol::{DeliveryKind, ProcessGrid, Termination};
+use sunzi::runtime::{CholeskyGraph, Policy, Victim};
 
 /// Most processes of a case.
 const MOST_PROCESSES: usize = 64;

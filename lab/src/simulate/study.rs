@@ -1,23 +1,85 @@
-//! `sunzi simulate`: a factorisation on a cluster in virtual time, or many small ones drawn from seeds.
+//! What `sunzi simulate` runs: one factorisation in virtual time, a table of several, or many small ones drawn from seeds.
 
-mod table;
-
-use super::Session;
-use super::plot::{self, Figure, Point};
-use super::trace::Trace;
-use crate::error::{Error, Result};
-use crate::front::cli::config::{MatrixSize, SimulateCholesky, Soak};
-use crate::front::cli::report::check_writable;
-use crate::front::cli::signals;
-use crate::simulate::{Level, Machine, Recorder, Sample, Simulation, SimulationOptions, simulate, soak_case};
+use super::{Level, Machine, Recorder, Sample, Simulation, SimulationOptions, TraceSpan, simulate, soak_case, table};
+use crate::plot::{self, Figure, Point};
+use crate::report::check_writable;
+use crate::session::Session;
+use crate::trace::{Timed, Trace};
 use serde::Serialize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
+use sunzi::error::{Error, Result};
+use sunzi::runtime::protocol::{DeliveryKind, ProcessGrid, Termination};
+use sunzi::runtime::{Policy, Victim};
 
 /// Most spans of a trace: viewers read no more.
 const TRACE_SPANS: usize = 1_000_000;
 
 const GIBIBYTE: f64 = (1u64 << 30) as f64;
+
+/// How large the matrix is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MatrixSize {
+    /// Rows.
+    Order(u64),
+    /// Tile rows.
+    Tiles(u64),
+}
+
+/// Factorisations to simulate: one for each choice of delivery, termination, policy and victim.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SimulateCholesky {
+    /// Name or file of the machine.
+    pub machine: String,
+    /// Rows of a tile, where they are not the machine's.
+    pub tile_rows: Option<usize>,
+    /// The matrix.
+    pub size: MatrixSize,
+    /// Processes.
+    pub grid: ProcessGrid,
+    /// Who sends a tile to whom.
+    pub deliveries: Vec<DeliveryKind>,
+    /// When a process may end.
+    pub terminations: Vec<Termination>,
+    /// Which task runs next.
+    pub policies: Vec<Policy>,
+    /// Which tile leaves.
+    pub victims: Vec<Victim>,
+    /// Tiles of others that a process has room for.
+    pub slots: Option<usize>,
+    /// Host memory of a process, where it is not the machine's.
+    pub host_memory_bytes: Option<u64>,
+    /// Workers of a process, where they are not the machine's.
+    pub workers: Option<usize>,
+    /// Seed of all times.
+    pub seed: u64,
+    /// Every time is multiplied by 1 to `1 + jitter`.
+    pub jitter: f64,
+    /// Slow processes.
+    pub slow: Vec<(usize, f64)>,
+    /// Where the trace goes.
+    pub trace: Option<PathBuf>,
+    /// Processes in the trace.
+    pub trace_processes: usize,
+    /// Where the picture goes.
+    pub plot: Option<PathBuf>,
+}
+
+/// Seeds to try.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Soak {
+    /// The first.
+    pub first: u64,
+    /// How many.
+    pub seeds: u64,
+}
+
+impl SimulateCholesky {
+    /// How many simulations there are.
+    pub fn runs(&self) -> usize {
+        self.deliveries.len() * self.terminations.len() * self.policies.len() * self.victims.len()
+    }
+}
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -26,7 +88,7 @@ struct Report<'a> {
 }
 
 /// Simulates factorisations, and compares them where there are several.
-pub fn cholesky(session: &mut Session, config: &SimulateCholesky) -> Result<()> {
+pub fn cholesky(session: &mut dyn Session, config: &SimulateCholesky) -> Result<()> {
     let machine = machine(config)?;
     let all = choices(config, &machine)?;
     all.iter().try_for_each(|options| options.check(&machine))?;
@@ -41,7 +103,7 @@ pub fn cholesky(session: &mut Session, config: &SimulateCholesky) -> Result<()> 
     }
     let mut simulations = Vec::new();
     for options in &all {
-        let simulation = simulate(&machine, options, &mut recorder, &|| !signals::stop_requested())?;
+        let simulation = simulate(&machine, options, &mut recorder, &|| !session.stop_requested())?;
         if all.len() > 1 {
             let heading = simulations.is_empty().then(|| table::heading(&simulation) + "\n");
             session.say(&format!("{}{}", heading.unwrap_or_default(), table::row(&simulation)))?;
@@ -49,8 +111,8 @@ pub fn cholesky(session: &mut Session, config: &SimulateCholesky) -> Result<()> 
         simulations.push(simulation);
     }
     session.finish_report(&Report { machine: &machine, simulations: &simulations })?;
-    trace.add_simulated(&recorder.spans);
-    trace.finish()?;
+    trace.add_timed(recorder.spans.iter().map(timed));
+    trace.finish(session)?;
     if let Some(path) = &config.plot {
         plot::draw(&figures(&recorder.samples), path)?;
     }
@@ -58,6 +120,13 @@ pub fn cholesky(session: &mut Session, config: &SimulateCholesky) -> Result<()> 
         [simulation] => session.say(&table::describe(simulation)),
         _ => Ok(()),
     }
+}
+
+/// A process as the process, each of its engines as a thread.
+fn timed(span: &TraceSpan) -> Timed {
+    let name = format!("{} ({}, {})", span.track.name(), span.tile.row, span.tile.col);
+    let TraceSpan { process, track, start, end, .. } = *span;
+    Timed { name, process, thread: track as usize, start, end }
 }
 
 /// The machine, with what the command line says otherwise.
@@ -125,12 +194,12 @@ struct SoakReport {
 }
 
 /// Runs the simulations of many seeds; the first that goes wrong ends them.
-pub fn soak(session: &mut Session, config: &Soak) -> Result<()> {
+pub fn soak(session: &mut dyn Session, config: &Soak) -> Result<()> {
     let begin = Instant::now();
     let mut report =
         SoakReport { first_seed: config.first, seeds: config.seeds, tasks: 0, events: 0, wall_seconds: 0.0 };
     for seed in config.first..config.first + config.seeds {
-        if signals::stop_requested() {
+        if session.stop_requested() {
             return Err(Error::Cancelled);
         }
         let simulation = soak_case(seed).run().map_err(|error| match error {

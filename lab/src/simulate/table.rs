@@ -1,8 +1,8 @@
 //! Figures of simulations as text: one in full, or several in a table.
 
-use crate::front::cli::units::{format_bytes, format_seconds};
-use crate::runtime::protocol::Termination;
-use crate::simulate::{Messages, Simulation};
+use super::{Messages, Simulation};
+use crate::units::{format_bytes, format_seconds};
+use sunzi::runtime::protocol::Termination;
 
 fn termination(simulation: &Simulation) -> &'static str {
     if simulation.termination == Termination::Lists { "lists" } else { "all_to_all" }

@@ -1,8 +1,8 @@
 //! Figures that must hold: the same again, bounds, fewer bytes than without memory, and many seeds.
 
 use super::*;
-use crate::runtime::protocol::{DeliveryKind, ProcessGrid};
-use crate::runtime::{Policy, Victim};
+use sunzi::runtime::protocol::{DeliveryKind, ProcessGrid};
+use sunzi::runtime::{Policy, Victim};
 
 /// Seeds of the ordinary run, times the effort asked for.
 fn seeds() -> u64 {

@@ -1,9 +1,9 @@
 //! What must hold in every run: each task once, in order, with its operands at hand; every process ends.
 
-use crate::error::{Error, Result};
-use crate::runtime::protocol::{Process, ProcessGrid, TileRun};
-use crate::runtime::{CholeskyGraph, TileId};
 use rustc_hash::FxHashSet;
+use sunzi::error::{Error, Result};
+use sunzi::runtime::protocol::{Process, ProcessGrid, TileRun};
+use sunzi::runtime::{CholeskyGraph, TileId};
 
 /// What is known about all tiles.
 pub(super) struct Watch {

@@ -1,6 +1,6 @@
 //! The loop over events: processes of the protocol, their devices and links, one virtual clock.
 //!
-//! The third driver of [`crate::runtime::protocol`]: every action of a process becomes events to come, every event is
+//! The third driver of [`sunzi::runtime::protocol`]: every action of a process becomes events to come, every event is
 //! handled by its process. Does not know: what is made of the figures.
 
 use super::accelerator::{Accelerator, Copies, Engine};
@@ -10,9 +10,9 @@ use super::record::{Recorder, Track};
 use super::tally::Tally;
 use super::watch::Watch;
 use super::{Machine, SimulationOptions};
-use crate::error::{Error, Result};
-use crate::runtime::protocol::{Action, Event, Message, Process, TileRun};
-use crate::runtime::{CholeskyGraph, Lease, TileId};
+use sunzi::error::{Error, Result};
+use sunzi::runtime::protocol::{Action, Event, Message, Process, TileRun};
+use sunzi::runtime::{CholeskyGraph, Lease, TileId};
 
 /// A message on its way.
 pub(super) struct Letter {

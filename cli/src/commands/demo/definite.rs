@@ -1,18 +1,18 @@
 //! From a Gram matrix to its Cholesky factor and a solution: in doubles, where it breaks down, and in big floats.
 
 use super::still_wanted;
-use crate::context::Context;
-use crate::error::{Error, Result};
-use crate::front::cli::units::format_seconds;
-use crate::math::bound::ceil_log2;
-use crate::math::pivot::diagonal_exponent;
-use crate::matrix::Matrix;
-use crate::ops::verify::{VerifyOptions, verify_cholesky};
-use crate::ops::{Cholesky, cholesky};
 use rug::{Float, Integer};
 use serde::Serialize;
 use std::fmt;
 use std::time::Instant;
+use sunzi::context::Context;
+use sunzi::error::{Error, Result};
+use sunzi::math::bound::ceil_log2;
+use sunzi::math::pivot::diagonal_exponent;
+use sunzi::matrix::Matrix;
+use sunzi::ops::verify::{VerifyOptions, verify_cholesky};
+use sunzi::ops::{Cholesky, cholesky};
+use sunzi_lab::units::format_seconds;
 
 /// Bits of a double.
 const DOUBLE_BITS: u32 = 53;
@@ -158,7 +158,7 @@ impl InBigFloats {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::front::generate::{Kind, Size, generate};
+    use sunzi::gallery::{Kind, Size, generate};
 
     #[test]
     fn a_hilbert_matrix_breaks_doubles_but_not_big_floats() {

@@ -4,21 +4,23 @@
 mod definite;
 mod plain;
 
-use super::{Session, budget, limited};
-use crate::error::{Error, Result};
-use crate::front::cli::config::Engine;
-use crate::front::cli::signals::{Mode, in_mode, stop_requested};
-use crate::front::cli::units::{format_bytes, format_seconds};
-use crate::front::formats::{self, ReadOptions, Symmetry, WriteOptions};
-use crate::front::generate::{Kind, Size, generate};
-use crate::matrix::Matrix;
-use crate::ops::verify::{VerifyOptions, verify_syrk};
-use crate::ops::{Report, SyrkOptions, syrk_with};
+use crate::session::Session;
+use crate::signals::{Mode, in_mode, stop_requested};
 use definite::{InBigFloats, InDoubles, in_big_floats, in_doubles};
 use plain::PlainLoop;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use sunzi::error::{Error, Result};
+use sunzi::gallery::{Kind, Size, generate};
+use sunzi::io::{self, ReadOptions, Symmetry, WriteOptions};
+use sunzi::matrix::Matrix;
+use sunzi::ops::verify::{VerifyOptions, verify_syrk};
+use sunzi::ops::{Report, SyrkOptions, syrk_with};
+use sunzi_lab::engine::Engine;
+use sunzi_lab::engine::limited;
+use sunzi_lab::session::Session as _;
+use sunzi_lab::units::{format_bytes, format_seconds};
 
 /// The problem: 2000 sampled dimensions, 200 derivatives, 1024 bits.
 const SIZE: Size = Size { rows: 2000, cols: 200, precision_bits: 1024 };
@@ -53,7 +55,7 @@ fn tour(session: &mut Session, engine: &Engine) -> Result<()> {
     let (p_path, q_path) = (folder.path().join("P.bin"), folder.path().join("Q.mtx"));
     prepare(session, &p_path)?;
     let p = session.read(&p_path, ReadOptions::new(SIZE.precision_bits))?.matrix;
-    let (builder, restate) = limited(session.context(engine)?.self_check(true), budget(engine));
+    let (builder, restate) = limited(session.context(engine)?.self_check(true), engine.budget());
     let ctx = builder.build()?;
     let product = || syrk_with(&ctx, &p, SIZE.precision_bits, &SyrkOptions::default()).map_err(&restate);
     let first = product()?;
@@ -96,7 +98,7 @@ fn tour(session: &mut Session, engine: &Engine) -> Result<()> {
 fn prepare(session: &Session, path: &Path) -> Result<()> {
     let start = Instant::now();
     let p = generate(Kind::Bootstrap1d, SIZE, 0)?;
-    formats::write(path, &p, &WriteOptions::default())?;
+    io::write(path, &p, &WriteOptions::default())?;
     still_wanted()?;
     session.say(&format!(
         "1. P: {} x {} derivatives of 1D conformal crossing functions at {} bits, made in {} ({}).",
@@ -109,11 +111,11 @@ fn prepare(session: &Session, path: &Path) -> Result<()> {
 }
 
 /// Stores Q, reads it back, and verifies what was read.
-fn store_and_verify(session: &Session, ctx: &crate::Context, pq: (&Matrix, &Matrix), path: &PathBuf) -> Result<()> {
+fn store_and_verify(session: &Session, ctx: &sunzi::Context, pq: (&Matrix, &Matrix), path: &PathBuf) -> Result<()> {
     let (p, q) = pq;
     let options = WriteOptions { symmetry: Symmetry::SymmetricLower, ..WriteOptions::default() };
-    formats::write(path, q, &options)?;
-    let stored = formats::read(path, &ReadOptions::new(SIZE.precision_bits))?.matrix;
+    io::write(path, q, &options)?;
+    let stored = io::read(path, &ReadOptions::new(SIZE.precision_bits))?.matrix;
     let found = verify_syrk(ctx, p, &stored, SIZE.precision_bits, &VerifyOptions::default())?;
     session.say(&format!(
         "3. Q stored as decimals, read back and verified by exact arithmetic: {} random vectors and {} entries; the \

@@ -1,11 +1,11 @@
 //! The plain loop: each entry of Q as a chain of MPFR fused multiply-adds, as a user would write it first.
 
-use crate::front::cli::units::format_seconds;
-use crate::matrix::Matrix;
 use rug::{Assign, Float};
 use serde::Serialize;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+use sunzi::matrix::Matrix;
+use sunzi_lab::units::format_seconds;
 
 /// What was measured of the loop.
 #[derive(Serialize)]
@@ -89,7 +89,7 @@ impl PlainLoop {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::front::generate::{Kind, Size, generate};
+    use sunzi::gallery::{Kind, Size, generate};
 
     #[test]
     fn places_count_the_triangle_row_by_row() {

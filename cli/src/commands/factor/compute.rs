@@ -1,16 +1,17 @@
 //! The steps between reading and writing: the factor, and what is made of it. Each is a span of the trace.
 
 use super::Inputs;
-use crate::context::Context;
-use crate::error::Result;
-use crate::front::cli::commands::trace::Trace;
-use crate::front::cli::commands::{Session, budget, limited};
-use crate::front::cli::config::{Factoring, Task};
-use crate::matrix::{Matrix, Uplo};
-use crate::ops::{Cholesky, CholeskyOptions, CholeskyReport, RefineOptions, cholesky_with, solve_refined};
+use crate::config::{Factoring, Task};
+use crate::session::Session;
 use rug::Float;
 use serde::Serialize;
 use std::time::Instant;
+use sunzi::context::Context;
+use sunzi::error::Result;
+use sunzi::matrix::{Matrix, Uplo};
+use sunzi::ops::{Cholesky, CholeskyOptions, CholeskyReport, RefineOptions, cholesky_with, solve_refined};
+use sunzi_lab::engine::limited;
+use sunzi_lab::trace::Trace;
 
 /// How a refined solution was reached.
 #[derive(Clone, Copy, Serialize)]
@@ -42,7 +43,7 @@ pub struct Outcome {
 /// # Errors
 /// Those of the operations.
 pub fn compute(session: &Session, config: &Factoring, inputs: &Inputs, trace: &mut Trace) -> Result<Outcome> {
-    let (builder, restate) = limited(session.context(&config.factor.engine)?, budget(&config.factor.engine));
+    let (builder, restate) = limited(session.context(&config.factor.engine)?, config.factor.engine.budget());
     let ctx = builder.build()?;
     let start = Instant::now();
     let mut outcome = carry_out(&ctx, config, inputs, trace).map_err(restate)?;

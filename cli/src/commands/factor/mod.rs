@@ -6,18 +6,20 @@ mod compute;
 mod symmetric;
 pub(super) mod verify;
 
-use super::trace::Trace;
-use super::{Session, check_output, describe, header, read_within, stated_precision};
-use crate::error::{Error, Result};
-use crate::front::cli::config::{Factoring, RankChoices, Task};
-use crate::front::cli::memory::peak_resident_bytes;
-use crate::front::cli::signals::{Mode, in_mode};
-use crate::front::cli::units::{format_bytes, format_seconds};
-use crate::front::formats::{ReadOptions, Symmetry};
-use crate::matrix::{Matrix, Uplo};
-use crate::ops::CholeskyReport;
+use crate::config::{Factoring, RankChoices, Task};
+use crate::session::{Session, check_output, header, read_within, stated_precision};
+use crate::signals::{Mode, in_mode};
 use compute::{Outcome, Refinement, compute};
 use serde::Serialize;
+use sunzi::error::{Error, Result};
+use sunzi::io::{ReadOptions, Symmetry};
+use sunzi::matrix::{Matrix, Uplo};
+use sunzi::ops::CholeskyReport;
+use sunzi_lab::memory::peak_resident_bytes;
+use sunzi_lab::session::Session as _;
+use sunzi_lab::trace::Trace;
+use sunzi_lab::units::describe;
+use sunzi_lab::units::{format_bytes, format_seconds};
 use symmetric::read_symmetric;
 
 /// Digits of the logarithm that are printed; the report has all.
@@ -75,7 +77,7 @@ pub fn run(session: &mut Session, config: &Factoring) -> Result<()> {
         (Task::Inverse, _) => session.write(&config.output, result, Symmetry::SymmetricLower),
         _ => session.write(&config.output, result, Symmetry::General),
     })?;
-    trace.finish()?;
+    trace.finish(session)?;
     session.finish_report(&FactorReport {
         operation: match config.task {
             Task::Cholesky => "cholesky",

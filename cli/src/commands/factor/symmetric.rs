@@ -1,13 +1,12 @@
 //! A symmetric matrix from a file: stored as such, or as a general one whose triangles are compared.
 
-use crate::error::{Error, Result};
-use crate::front::cli::commands::{Session, header, read_within};
-use crate::front::cli::config::Engine;
-use crate::front::formats::ReadOptions;
-use crate::matrix::{Matrix, Uplo};
-use crate::ops::cholesky::problem::check_square;
+use crate::session::{Session, header, read_within};
 use rug::Float;
 use std::path::Path;
+use sunzi::error::{Error, Result};
+use sunzi::io::ReadOptions;
+use sunzi::matrix::{Matrix, Uplo};
+use sunzi_lab::engine::Engine;
 
 /// Reads the matrix in `path`, of which the triangle `uplo` counts; without one both must hold the same numbers.
 ///
@@ -32,6 +31,15 @@ pub fn read_symmetric(
         check_triangles(path, &loaded.matrix)?;
     }
     Ok(loaded.matrix)
+}
+
+/// Refuses a shape that no factorisation takes, by the header already.
+fn check_square(rows: usize, cols: usize) -> Result<()> {
+    if rows == cols {
+        return Ok(());
+    }
+    let operation = "cholesky of a square matrix";
+    Err(Error::ShapeMismatch { operation, left_rows: rows, left_cols: cols, right_rows: cols, right_cols: rows })
 }
 
 /// Refuses a matrix that is not its own transpose; rows and columns in the message count from 1, as in the file.

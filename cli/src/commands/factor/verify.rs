@@ -1,15 +1,17 @@
 //! `sunzi verify cholesky`: checks a stored factor. It succeeds if and only if every residual is within its bound.
 
 use super::symmetric::read_symmetric;
-use crate::error::Result;
-use crate::front::cli::commands::{Session, budget, header, limited, read_within, stated_precision};
-use crate::front::cli::config::VerifyCholesky;
-use crate::front::cli::signals::{Mode, in_mode};
-use crate::front::formats::ReadOptions;
-use crate::matrix::Uplo;
-use crate::ops::verify::{Verification, VerifyOptions, verify_cholesky};
+use crate::config::VerifyCholesky;
+use crate::session::{Session, header, read_within, stated_precision};
+use crate::signals::{Mode, in_mode};
 use serde_json::json;
 use std::time::Instant;
+use sunzi::error::Result;
+use sunzi::io::ReadOptions;
+use sunzi::matrix::Uplo;
+use sunzi::ops::verify::{Verification, VerifyOptions, verify_cholesky};
+use sunzi_lab::engine::limited;
+use sunzi_lab::session::Session as _;
 
 pub fn run(session: &mut Session, config: &VerifyCholesky) -> Result<()> {
     let start = Instant::now();
@@ -18,7 +20,7 @@ pub fn run(session: &mut Session, config: &VerifyCholesky) -> Result<()> {
         || ReadOptions { input_precision_bits: config.precision.input_bits, ..ReadOptions::new(precision_bits) };
     let a = read_symmetric(session, &config.engine, &config.a, config.uplo, options())?;
     let l = read_within(session, &config.engine, &config.l, options())?.matrix;
-    let (builder, restate) = limited(session.context(&config.engine)?, budget(&config.engine));
+    let (builder, restate) = limited(session.context(&config.engine)?, config.engine.budget());
     let ctx = builder.build()?;
     let uplo = config.uplo.unwrap_or_default();
     let options = VerifyOptions { uplo, seed: config.seed, ..VerifyOptions::default() };

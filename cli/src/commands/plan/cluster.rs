@@ -1,12 +1,15 @@
 //! `sunzi plan --nodes N --ranks-per-node R`: how a SYRK would run on a cluster that need not be there.
 
-use crate::error::Result;
-use crate::front::cli::commands::{Session, limited};
-use crate::front::cli::config::{Engine, PlanCluster};
-use crate::front::cli::memory::Budget;
-use crate::front::cli::units::format_bytes;
-use crate::ops::distributed::{ClusterPlan, NodePlan, even_operand_bytes, plan_syrk_cluster};
+use crate::config::PlanCluster;
+use crate::session::Session;
 use serde::Serialize;
+use sunzi::error::Result;
+use sunzi::ops::distributed::{ClusterPlan, NodePlan, even_operand_bytes, plan_syrk_cluster};
+use sunzi_lab::engine::Engine;
+use sunzi_lab::engine::limited;
+use sunzi_lab::memory::Budget;
+use sunzi_lab::session::Session as _;
+use sunzi_lab::units::format_bytes;
 
 /// The report: the plan, and what the ranks of a node hold beside it.
 #[derive(Serialize)]

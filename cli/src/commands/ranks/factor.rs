@@ -1,28 +1,31 @@
 //! `sunzi cholesky` and `sunzi solve` on several ranks: the root reads and shares out, all factor, the root writes.
 
 use super::observe;
-use crate::comm::{Transport, agree, agreed};
-use crate::context::Context;
-use crate::distributed::{
-    self, DistCholesky, DistCholeskyOptions, DistCholeskyReport, DistMatrix, Team, TeamOptions, cholesky_with,
-};
-use crate::error::{Error, Result};
-use crate::front::cli::commands::factor::{Inputs, read_inputs};
-use crate::front::cli::commands::trace::Trace;
-use crate::front::cli::commands::{Session, budget, check_output, describe, limited};
-use crate::front::cli::config::{Factoring, RankChoices, Task};
-use crate::front::cli::ranks::ROOT;
-use crate::front::cli::report::check_writable;
-use crate::front::cli::signals::while_computing;
-use crate::front::cli::units::{format_bytes, format_seconds};
-use crate::front::formats::Symmetry;
-use crate::matrix::{Matrix, Uplo};
-use crate::ops::Cholesky;
-use crate::plan::{RankGrid, TileMap};
-use crate::runtime::Policy;
+use crate::commands::factor::{Inputs, read_inputs};
+use crate::config::{Factoring, RankChoices, Task};
+use crate::session::{Session, check_output};
+use crate::signals::while_computing;
 use rug::Float;
 use serde::Serialize;
 use std::time::Instant;
+use sunzi::comm::{Transport, agree, agreed};
+use sunzi::context::Context;
+use sunzi::distributed::{
+    self, DistCholesky, DistCholeskyOptions, DistCholeskyReport, DistMatrix, Team, TeamOptions, cholesky_with,
+};
+use sunzi::error::{Error, Result};
+use sunzi::io::Symmetry;
+use sunzi::matrix::{Matrix, Uplo};
+use sunzi::ops::Cholesky;
+use sunzi::plan::{RankGrid, TileMap};
+use sunzi::runtime::Policy;
+use sunzi_lab::engine::limited;
+use sunzi_lab::report::check_writable;
+use sunzi_lab::session::ROOT;
+use sunzi_lab::session::Session as _;
+use sunzi_lab::trace::Trace;
+use sunzi_lab::units::describe;
+use sunzi_lab::units::{format_bytes, format_seconds};
 
 /// Digits of the logarithm that are printed; the report has all.
 const SHOWN_DIGITS: usize = 30;
@@ -111,7 +114,7 @@ pub fn run(session: &mut Session, config: &Factoring, world: &dyn Transport) -> 
         output_seconds: written.elapsed().as_secs_f64(),
     };
     team.close()?;
-    let outcome = trace.finish().and_then(|()| session.finish_report(&all));
+    let outcome = trace.finish(session).and_then(|()| session.finish_report(&all));
     agree(world, outcome)?;
     match shape {
         Some(shape) => session.say(&lines(config, &shape, &all, log_det.as_ref())),
@@ -157,7 +160,7 @@ fn read(session: &Session, config: &Factoring, world: &dyn Transport) -> Result<
 
 fn compute(session: &Session, config: &Factoring, operands: &Operands, team: &Team) -> Result<Computed> {
     let engine = &config.factor.engine;
-    let (builder, restate) = limited(session.context(engine)?, budget(engine));
+    let (builder, restate) = limited(session.context(engine)?, engine.budget());
     let ctx = agreed(team.world(), builder.build())?;
     factor_and_solve(&ctx, config, operands, team).map_err(restate)
 }

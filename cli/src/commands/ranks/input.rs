@@ -1,15 +1,16 @@
 //! The operands of a product on several ranks: read by the root and shared out by rows, or a file for each rank.
 
-use crate::comm::{Transport, agreed};
-use crate::distributed::{Team, scatter_rows};
-use crate::error::{Error, Result};
-use crate::front::cli::commands::{Session, product};
-use crate::front::cli::config::{Operands, Product};
-use crate::front::cli::number::parse_factor;
-use crate::front::cli::ranks::ROOT;
-use crate::matrix::{Matrix, MatrixView, Op};
+use crate::commands::product;
+use crate::config::{Operands, Product};
+use crate::number::parse_factor;
+use crate::session::Session;
 use rug::Float;
 use std::path::{Path, PathBuf};
+use sunzi::comm::{Transport, agreed};
+use sunzi::distributed::{Team, scatter_rows};
+use sunzi::error::{Error, Result};
+use sunzi::matrix::{Matrix, MatrixView, Op};
+use sunzi_lab::session::ROOT;
 
 /// What in the name of a file stands for the number of the rank that reads it.
 const RANK: &str = "{rank}";

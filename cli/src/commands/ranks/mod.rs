@@ -5,23 +5,26 @@ mod input;
 mod observe;
 mod trace;
 
-use super::trace::Trace;
-use super::{Session, check_output, describe, product, thread_count};
-use crate::comm::{Transport, agree, agreed};
-use crate::context::Context;
-use crate::distributed::{ClusterPlan, ClusterReport, DistOptions, DistOutcome, NodePlan, PlanHook};
-use crate::distributed::{Team, TeamOptions, gemm_rows, syrk};
-use crate::error::{Error, Result};
-use crate::front::cli::config::{Operands, Product};
-use crate::front::cli::memory::Budget;
-use crate::front::cli::ranks::ROOT;
-use crate::front::cli::signals::while_computing;
-use crate::front::cli::units::{format_bytes, format_seconds};
-use crate::matrix::{Matrix, Uplo};
-use crate::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
+use crate::commands::product;
+use crate::config::{Operands, Product};
+use crate::session::{Session, check_output};
+use crate::signals::while_computing;
 use input::Inputs;
 use serde::Serialize;
 use std::time::Instant;
+use sunzi::comm::{Transport, agree, agreed};
+use sunzi::context::Context;
+use sunzi::distributed::{ClusterPlan, ClusterReport, DistOptions, DistOutcome, NodePlan, PlanHook};
+use sunzi::distributed::{Team, TeamOptions, gemm_rows, syrk};
+use sunzi::error::{Error, Result};
+use sunzi::matrix::{Matrix, Uplo};
+use sunzi::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
+use sunzi_lab::memory::Budget;
+use sunzi_lab::session::ROOT;
+use sunzi_lab::session::Session as _;
+use sunzi_lab::trace::Trace;
+use sunzi_lab::units::describe;
+use sunzi_lab::units::{format_bytes, format_seconds};
 
 /// The report: that of the operation, the time of the files, and what each node took.
 #[derive(Serialize)]
@@ -74,7 +77,7 @@ pub fn run(session: &mut Session, config: &Product, world: &dyn Transport) -> Re
         node_peak_bytes,
     };
     team.close()?;
-    let outcome = trace.finish().and_then(|()| session.finish_report(&all));
+    let outcome = trace.finish(session).and_then(|()| session.finish_report(&all));
     agree(world, outcome)?;
     match shape {
         Some(shape) => session.say(&summary(config, &shape, &all)),
@@ -166,7 +169,7 @@ fn node_budget(config: &Product, inputs: &Inputs, team: &Team) -> Result<Option<
         _ => (0, 0),
     };
     let gathered = Matrix::bytes_for(shape.0, shape.1, inputs.precision_bits);
-    let budget = Budget::now(limit, thread_count(&config.engine)).of_node(team.node())?;
+    let budget = Budget::now(limit, config.engine.thread_count()).of_node(team.node())?;
     Ok(Some(if team.layout().node_of[team.rank()] == 0 { budget.with_held(gathered) } else { budget }))
 }
 

@@ -1,12 +1,12 @@
 //! What all ranks did when, at the root: tasks and transfers for the trace, ready tiles and memory for the picture.
 
-use crate::comm::Transport;
-use crate::drive::{RankReport, Sample, Span, SpanKind};
-use crate::error::Result;
-use crate::front::cli::commands::plot::{self, Figure, Point};
-use crate::front::cli::commands::trace::Trace;
-use crate::front::cli::ranks::ROOT;
 use std::path::Path;
+use sunzi::comm::Transport;
+use sunzi::drive::{RankReport, Sample, Span, SpanKind};
+use sunzi::error::Result;
+use sunzi_lab::plot::{self, Figure, Point};
+use sunzi_lab::session::ROOT;
+use sunzi_lab::trace::Trace;
 
 /// Words of a span.
 const SPAN_WORDS: usize = 7;
@@ -65,7 +65,7 @@ fn name([kind, what, row, col, ..]: [u64; SPAN_WORDS]) -> String {
 /// Adds the tasks and transfers of all ranks to the latest step of the root's trace. Collective.
 ///
 /// # Errors
-/// [`crate::Error::Transport`].
+/// [`sunzi::Error::Transport`].
 pub fn add_tasks(trace: &mut Trace, world: &dyn Transport, own: &RankReport) -> Result<()> {
     let workers = own.workers.iter().enumerate();
     let tasks = workers.flat_map(|(worker, report)| report.spans.iter().map(move |span| (worker + 1, span)));
@@ -85,7 +85,7 @@ pub fn add_tasks(trace: &mut Trace, world: &dyn Transport, own: &RankReport) -> 
 /// Collective; the outer error is that of the messages, the inner one that of the picture.
 ///
 /// # Errors
-/// [`crate::Error::Transport`].
+/// [`sunzi::Error::Transport`].
 pub fn draw(world: &dyn Transport, own: &RankReport, path: Option<&Path>) -> Result<Result<()>> {
     let words = own.samples.iter().flat_map(|sample| {
         let Sample { at_ns, ready, busy, held_bytes } = *sample;

@@ -1,9 +1,9 @@
 //! The phases of every rank in the trace of the root, on one time axis: all ranks begin a call at the same fence.
 
-use crate::distributed::{RANK_PHASES, RankSpan, Team};
-use crate::error::Result;
-use crate::front::cli::commands::trace::{RankStep, Trace};
-use crate::front::cli::ranks::ROOT;
+use sunzi::distributed::{RANK_PHASES, RankSpan, Team};
+use sunzi::error::Result;
+use sunzi_lab::session::ROOT;
+use sunzi_lab::trace::{RankStep, Trace};
 
 /// Adds the phases of all ranks to the latest step of the root's trace. Collective.
 pub fn add(trace: &mut Trace, team: &Team, spans: &[RankSpan]) -> Result<()> {

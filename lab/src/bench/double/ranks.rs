@@ -1,23 +1,22 @@
 //! `sunzi bench cholesky --element double` on several ranks: the factorisation driven by data, beside ScaLAPACK where
 //! it is built in, in turns in the same run.
 
-use crate::comm::{Reduction, Transport, agree, agreed};
-use crate::context::{Context, ContextBuilder};
-use crate::distributed::{DoubleMatrix, DoubleRankOptions, DoubleRankReport, RankDevices, double_cholesky_ranks};
-use crate::error::{Error, Result};
-use crate::front::cli::commands::bench::double::RESIDUAL_BOUND;
-use crate::front::cli::commands::bench::spread::Spread;
-use crate::front::cli::commands::{Session, budget, limited};
-use crate::front::cli::config::BenchDouble;
-use crate::front::cli::devices;
-use crate::front::cli::machine::Machine;
-use crate::front::cli::progress::{Bar, Visibility};
-use crate::front::cli::ranks::Ranks;
-use crate::front::cli::units::{format_bytes, format_seconds};
-use crate::plan::RankGrid;
+use crate::bench::double::BenchDouble;
+use crate::bench::double::RESIDUAL_BOUND;
+use crate::bench::spread::Spread;
+use crate::devices;
+use crate::engine::limited;
+use crate::machine::Machine;
+use crate::session::Session;
+use crate::units::{format_bytes, format_seconds};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
+use sunzi::comm::{Reduction, Transport, agree, agreed};
+use sunzi::context::{Context, ContextBuilder};
+use sunzi::distributed::{DoubleMatrix, DoubleRankOptions, DoubleRankReport, RankDevices, double_cholesky_ranks};
+use sunzi::error::{Error, Result};
+use sunzi::plan::RankGrid;
 
 /// Rows of a tile by default: on fewer, messages and packing cost more than they hide; on more, ranks wait at the end.
 fn default_tile_rows(rows: usize) -> usize {
@@ -153,15 +152,29 @@ fn refuse_device_options(config: &BenchDouble) -> Result<()> {
     Ok(())
 }
 
-pub fn run(session: &mut Session, config: &BenchDouble, all: &Ranks, world: &dyn Transport) -> Result<()> {
+/// The ranks of a benchmark.
+pub struct World<'a> {
+    /// All that take part.
+    pub ranks: &'a dyn Transport,
+    /// The same as MPI sees them, for a baseline that speaks MPI itself; `None` on ranks that are threads.
+    #[cfg(feature = "scalapack")]
+    pub mpi: Option<sunzi::comm::mpi::MpiRank>,
+}
+
+/// Times a factorisation of doubles on all ranks and says what was found. Collective.
+///
+/// # Errors
+/// [`Error::Verification`] for a wrong factor, [`Error::InvalidArgument`], and those of the factorisation.
+pub fn run(session: &mut dyn Session, config: &BenchDouble, all: &World<'_>) -> Result<()> {
+    let world = all.ranks;
     refuse_device_options(config)?;
-    session.bar = Bar::new(Visibility::Hidden); // drawing would be timed
+    session.hide_progress();
     let (rows, grid) = (config.rows, RankGrid::for_ranks(world.size()));
     let tile_rows = config.tile_rows.unwrap_or_else(|| default_tile_rows(rows));
     let matrix = agreed(world, DoubleMatrix::from_fn(world.rank(), rows, tile_rows, grid, entry(rows)))?;
     // Each run works on a copy.
     let copy_bytes = matrix.tiles().map(|(_, entries)| size_of_val(entries) as u64).sum();
-    let budget = budget(&config.engine).map(|budget| budget.with_held(copy_bytes));
+    let budget = config.engine.budget().map(|budget| budget.with_held(copy_bytes));
     let (builder, restate) = limited(agreed(world, context(config))?, budget);
     let ctx = agreed(world, builder.build())?;
     let options = DoubleRankOptions::default();
@@ -201,16 +214,20 @@ fn context(config: &BenchDouble) -> Result<ContextBuilder> {
 
 /// Runs both sides in turns.
 #[cfg(not(feature = "scalapack"))]
-fn in_turns(_all: &Ranks, config: &BenchDouble, ours: &mut dyn FnMut() -> Result<()>) -> Result<Option<RivalTimes>> {
+fn in_turns(
+    _all: &World<'_>,
+    config: &BenchDouble,
+    ours: &mut dyn FnMut() -> Result<()>,
+) -> Result<Option<RivalTimes>> {
     (0..config.runs).try_for_each(|_| ours())?;
     Ok(None)
 }
 
 /// Runs both sides in turns, ScaLAPACK with the grid and the blocks that are best for it.
 #[cfg(feature = "scalapack")]
-fn in_turns(all: &Ranks, config: &BenchDouble, ours: &mut dyn FnMut() -> Result<()>) -> Result<Option<RivalTimes>> {
-    use crate::rivals::scalapack::{Layout, Pdpotrf};
-    let Some(rank) = all.mpi_world()? else {
+fn in_turns(all: &World<'_>, config: &BenchDouble, ours: &mut dyn FnMut() -> Result<()>) -> Result<Option<RivalTimes>> {
+    use crate::baselines::scalapack::{Layout, Pdpotrf};
+    let Some(rank) = &all.mpi else {
         (0..config.runs).try_for_each(|_| ours())?;
         return Ok(None);
     };
@@ -224,11 +241,11 @@ fn in_turns(all: &Ranks, config: &BenchDouble, ours: &mut dyn FnMut() -> Result<
     };
     let mut best: Option<(f64, Layout)> = None;
     for layout in grids.flat_map(|rows| [64, 128].map(|block| layout(rows, block))) {
-        let seconds = Pdpotrf::new(&rank, layout)?.measure(1, entry)?.min;
+        let seconds = Pdpotrf::new(rank, layout)?.measure(1, entry)?.min;
         best = best.filter(|(least, _)| *least <= seconds).or(Some((seconds, layout)));
     }
     let (_, layout) = best.expect("there is a grid");
-    let mut rival = Pdpotrf::new(&rank, layout)?;
+    let mut rival = Pdpotrf::new(rank, layout)?;
     let mut seconds = Vec::new();
     for _ in 0..config.runs {
         ours()?;

@@ -1,11 +1,11 @@
 //! The rate of one large product of doubles on a device.
 
-use crate::device::{Device, Element, Gemm, Operand, Region};
-use crate::error::Result;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::sync::Arc;
 use std::time::Instant;
+use sunzi::device::{Device, Element, Gemm, Operand, Region};
+use sunzi::error::Result;
 
 /// Most rows of the operands on a card, and in plain memory.
 const CARD_ROWS: usize = 8192;

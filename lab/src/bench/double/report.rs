@@ -1,10 +1,10 @@
 //! What a factorisation of doubles on devices is written and printed as.
 
-use crate::front::cli::commands::bench::spread::Spread;
-use crate::front::cli::machine::Machine;
-use crate::front::cli::units::{format_bytes, format_seconds};
-use crate::ops::double::DoubleReport;
+use crate::bench::spread::Spread;
+use crate::machine::Machine;
+use crate::units::{format_bytes, format_seconds};
 use serde::Serialize;
+use sunzi::ops::double::DoubleReport;
 
 /// Bytes moved under one rule of eviction.
 #[derive(Serialize)]

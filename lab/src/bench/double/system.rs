@@ -1,10 +1,10 @@
 //! The matrix that is factored, and the test of its factor by random vectors.
 
-use crate::context::Context;
-use crate::error::{Error, Result};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
+use sunzi::context::Context;
+use sunzi::error::{Error, Result};
 
 /// Random vectors.
 const VECTORS: u64 = 3;

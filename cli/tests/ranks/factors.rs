@@ -6,7 +6,7 @@ use crate::{Case, Run};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
-use sunzi::front::formats::{self, ReadOptions, WriteOptions};
+use sunzi::io::{self, ReadOptions, WriteOptions};
 use sunzi::runtime::protocol::DeliveryKind;
 
 /// The cases of this file.
@@ -90,9 +90,9 @@ fn indefinite(launcher: &Launcher, ranks: usize) {
     let at = folder.path();
     alone(at, "gen minij --rows 60 --cols 60 --precision 150 -o A.bin");
     for index in [0, 37, 59] {
-        let mut a = formats::read(at.join("A.bin"), &ReadOptions::new(150)).unwrap().matrix;
+        let mut a = io::read(at.join("A.bin"), &ReadOptions::new(150)).unwrap().matrix;
         a.set_f64(index, index, -3.0).unwrap();
-        formats::write(at.join("bad.bin"), a.view(), &WriteOptions::default()).unwrap();
+        io::write(at.join("bad.bin"), a.view(), &WriteOptions::default()).unwrap();
         let one = Command::new(SUNZI).current_dir(at).args(["cholesky", "bad.bin", "-o", "L.bin"]).output().unwrap();
         let want = complaint(&String::from_utf8_lossy(&one.stderr));
         assert!(want.len() == 1 && want[0].contains(&format!("index {index}:")), "{want:?}");
