@@ -1,5 +1,5 @@
-//! Links what the baselines need: OpenBLAS when the feature `blas` is on, or when FLINT was built with it; ScaLAPACK when
-//! the feature `scalapack` is on.
+//! Links what the baselines need: OpenBLAS when the feature `blas` is on, or when FLINT was built with it; ScaLAPACK
+//! when the feature `scalapack` is on.
 //!
 //! `OPENBLAS_LIB_DIR` names a folder to search first; `SCALAPACK_LIB` names the library where it has another name than
 //! Debian's for Open MPI.

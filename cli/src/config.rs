@@ -12,7 +12,7 @@ mod simulate;
 pub use factor::{Factoring, RankChoices, Task, Trsm, VerifyCholesky};
 pub use plan::{Operation, Plan, PlanCholesky, PlanCluster};
 
-use super::args::*;
+use crate::args::*;
 use std::path::PathBuf;
 use sunzi::comm::window::WindowKind;
 use sunzi::error::{Error, Result};

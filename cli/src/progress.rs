@@ -2,7 +2,7 @@
 //!
 //! Knows: the phases' names and counts. Does not know: what is computed.
 
-use super::signals;
+use crate::signals;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::Arc;

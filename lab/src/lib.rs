@@ -5,8 +5,8 @@
 //! - [`gpu_check`]: whether devices compute what they must, and how fast;
 //! - [`simulate`]: a factorisation on a cluster in virtual time;
 //! - [`plot`] and [`trace`]: pictures, and files for trace viewers;
-//! - what these share: the choices of an [`engine`], [`devices`] by name, the [`machine`], the [`memory`] of the process,
-//!   [`units`] and [`report`] files. They speak through a [`session::Session`] of the caller's.
+//! - what these share: the choices of an [`engine`], [`devices`] by name, the [`machine`], the [`memory`] of the
+//!   process, [`units`] and [`report`] files. They speak through a [`session::Session`] of the caller's.
 //!
 //! Knows: the library. Does not know: command lines, terminals, signals.
 

@@ -67,9 +67,9 @@ pub fn has_avx512() -> bool {
 /// Starts the program anew where OpenBLAS runs below this CPU's abilities: without `OPENBLAS_CORETYPE` where that is
 /// set, else (an OpenBLAS too old to know the CPU) with `SKYLAKEX` in it.
 ///
-/// OpenBLAS reads the variable when it is loaded, so nothing less helps. Where it cannot be helped `note` says why; else
-/// nothing is said, as the benchmark names the kernels that run. Comes back where there is nothing to do, or nothing left
-/// to try.
+/// OpenBLAS reads the variable when it is loaded, so nothing less helps. Where it cannot be helped `note` says why;
+/// else nothing is said, as the benchmark names the kernels that run. Comes back where there is nothing to do, or
+/// nothing left to try.
 pub fn restart_with_strong_blas(note: impl Fn(&str)) {
     let Some(core) = openblas_core().filter(|core| has_avx512() && is_weak_core(core)) else { return };
     let value = match std::env::var(OPENBLAS_CORE_VARIABLE) {

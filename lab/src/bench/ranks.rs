@@ -73,7 +73,8 @@ struct Contest {
 /// Times a product on all ranks and says what was found. Collective.
 ///
 /// # Errors
-/// [`Error::Verification`] for other bits than those of one process, [`Error::InvalidArgument`], and those of the product.
+/// [`Error::Verification`] for other bits than those of one process, [`Error::InvalidArgument`], and those of the
+/// product.
 pub fn run(session: &mut dyn Session, config: &Bench, world: &dyn Transport) -> Result<()> {
     if !config.rivals.is_empty() {
         return Err(Error::InvalidArgument("--rivals run in one process only: start sunzi without mpirun".into()));

@@ -1,4 +1,5 @@
-//! What `sunzi simulate` runs: one factorisation in virtual time, a table of several, or many small ones drawn from seeds.
+//! What `sunzi simulate` runs: one factorisation in virtual time, a table of several, or many small ones drawn from
+//! seeds.
 
 use super::{Level, Machine, Recorder, Sample, Simulation, SimulationOptions, TraceSpan, simulate, soak_case, table};
 use crate::plot::{self, Figure, Point};
