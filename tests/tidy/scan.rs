@@ -238,7 +238,7 @@ impl File {
 fn joined(folder: &str, path: &str) -> String {
     let mut parts = folder.split('/').collect::<Vec<_>>();
     for part in path.split('/') {
-        if part == ".." { drop(parts.pop()) } else { parts.push(part) }
+        if part == ".." { parts.truncate(parts.len() - 1) } else { parts.push(part) }
     }
     parts.join("/")
 }

@@ -26,7 +26,8 @@ fn a_factorisation_is_simulated_in_full_and_in_a_table() {
 #[test]
 fn machines_come_from_files_and_seeds_repeat() {
     let sandbox = Sandbox::new();
-    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/machines/tsubame2.5.toml")).unwrap();
+    let text =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../lab/machines/tsubame2.5.toml")).unwrap();
     sandbox.write("m.toml", text.replace("gemm = 1.05e12", "gemm = 0.5e12"));
     sandbox.write("bad.toml", text.replace("latency = 3e-6", "latency = -3.0"));
     sandbox.write("unknown.toml", text.replace("[rates]", "[rates]\nlu = 1.0"));
