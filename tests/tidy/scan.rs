@@ -215,7 +215,12 @@ impl File {
     pub fn module_files(&self) -> Vec<Vec<String>> {
         let folder = match self.path.rsplit_once('/') {
             Some((folder, "mod.rs" | "lib.rs" | "main.rs")) => folder.to_string(),
-            Some((folder, _)) if !self.path.starts_with("src/") && !self.path.contains("/src/") => folder.to_string(),
+            // Roots of a program each: their modules lie beside them.
+            Some((folder, _))
+                if ["tests", "benches", "examples", "fuzz_targets"].iter().any(|root| folder.ends_with(root)) =>
+            {
+                folder.to_string()
+            }
             _ => self.path.trim_end_matches(".rs").to_string(),
         };
         let own_folder = self.path.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -236,11 +241,8 @@ impl File {
 
 /// `path` as seen from `folder`, without its steps upward.
 fn joined(folder: &str, path: &str) -> String {
-    let mut parts = folder.split('/').collect::<Vec<_>>();
-    for part in path.split('/') {
-        if part == ".." { parts.truncate(parts.len() - 1) } else { parts.push(part) }
-    }
-    parts.join("/")
+    let steps = path.matches("../").count();
+    format!("{}/{}", folder.rsplitn(steps + 1, '/').last().unwrap_or(""), &path[3 * steps..])
 }
 
 /// Length of the function at the start of `code` up to its closing brace; `None` for a declaration without a body.
