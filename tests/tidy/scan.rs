@@ -242,7 +242,8 @@ impl File {
 /// `path` as seen from `folder`, without its steps upward.
 fn joined(folder: &str, path: &str) -> String {
     let steps = path.matches("../").count();
-    format!("{}/{}", folder.rsplitn(steps + 1, '/').last().unwrap_or(""), &path[3 * steps..])
+    let kept = folder.rsplitn(steps + 1, '/').nth(steps).map_or(String::new(), |kept| format!("{kept}/"));
+    kept + &path[3 * steps..]
 }
 
 /// Length of the function at the start of `code` up to its closing brace; `None` for a declaration without a body.

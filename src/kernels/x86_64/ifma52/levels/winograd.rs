@@ -7,11 +7,11 @@
 //! P2, P3 and P4 go straight into C11, C12 and C21. The sums are formed slab by slab, so that they stay in cache.
 //! Source: Winograd 1971; Strassen 1969.
 
-use super::levels::{Area, Field, Work, inner_scratch_words, multiply_part, slab_rows};
-use super::micro::Fold;
-use super::product::{Into, MC_PANELS, Next, Operands, multiply};
-use super::sums::{form_sums, sum};
-use super::symmetric::{Block, add_blocks, load_block, store_block};
+use super::{Area, Field, Work, inner_scratch_words, multiply_part, slab_rows};
+use crate::kernels::x86_64::ifma52::blocks::{Block, add_blocks, load_block, store_block};
+use crate::kernels::x86_64::ifma52::micro::Fold;
+use crate::kernels::x86_64::ifma52::product::{Into, MC_PANELS, Next, Operands, multiply};
+use crate::kernels::x86_64::ifma52::sums::{form_sums, sum};
 use crate::plan::{BLOCK, BlockGrid};
 
 /// Fewest panels on either side for which the level pays (measured).

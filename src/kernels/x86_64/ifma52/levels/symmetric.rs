@@ -7,12 +7,13 @@
 //! Three of the products are triangles: 3.5 half-size squares instead of 4. P2 and P3 go straight into C11 and C21.
 //! Source: Dumas, Pernet, Sedoglavic, ISSAC 2020 (arXiv 2001.04109).
 
-use super::levels::{Area, Field, Work, inner_scratch_words, multiply_part, slab_rows};
-use super::micro::Fold;
-use super::product::{Into, MC_PANELS, Next, Operands, multiply};
-use super::sums::{form_sums, sum};
-use super::transpose::transpose;
-use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
+use super::{Area, Field, Work, inner_scratch_words, multiply_part, slab_rows};
+use crate::kernels::x86_64::ifma52::blocks::{Block, add_blocks, load_block, store_block};
+use crate::kernels::x86_64::ifma52::micro::Fold;
+use crate::kernels::x86_64::ifma52::product::{Into, MC_PANELS, Next, Operands, multiply};
+use crate::kernels::x86_64::ifma52::sums::{form_sums, sum};
+use crate::kernels::x86_64::ifma52::transpose::transpose;
+use crate::plan::{BLOCK, BlockGrid};
 use std::arch::x86_64::*;
 
 /// Fewest panels for which the level pays (measured).
@@ -112,36 +113,6 @@ pub fn multiply_triangle(field: Field<'_>, operands: &Operands<'_>, area: &Area,
         let last = Operands { x: end, y: end, rows: 1, next: None };
         multiply(fold, &last, &area.target(0..done, 0..done), c, Into::Add);
     }
-}
-
-/// A block as 8 columns.
-pub type Block = [__m512i; BLOCK];
-
-/// Block number `index` of a plane.
-#[inline]
-#[target_feature(enable = "avx512f")]
-pub fn load_block(words: &[u64], index: usize) -> Block {
-    let block = &words[index * BLOCK_WORDS..][..BLOCK_WORDS];
-    // SAFETY: the block has 64 words.
-    std::array::from_fn(|column| unsafe { _mm512_loadu_si512(block.as_ptr().add(column * BLOCK).cast()) })
-}
-
-/// Writes block number `index` of a plane.
-#[inline]
-#[target_feature(enable = "avx512f")]
-pub fn store_block(words: &mut [u64], index: usize, block: Block) {
-    let words = &mut words[index * BLOCK_WORDS..][..BLOCK_WORDS];
-    for (column, vector) in block.into_iter().enumerate() {
-        // SAFETY: the block has 64 words.
-        unsafe { _mm512_storeu_si512(words.as_mut_ptr().add(column * BLOCK).cast(), vector) };
-    }
-}
-
-/// `a + b`, entry by entry.
-#[inline]
-#[target_feature(enable = "avx512f")]
-pub fn add_blocks(fold: &Fold, a: Block, b: Block) -> Block {
-    std::array::from_fn(|column| fold.add(a[column], b[column]))
 }
 
 /// Adds to C what the products in scratch hold: C11 and C21 have P2 and P3 already.

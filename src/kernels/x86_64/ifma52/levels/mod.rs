@@ -2,9 +2,11 @@
 //!
 //! `symmetric` and `winograd` call back here for their own products, so that large ones use two levels.
 
-use super::micro::Fold;
-use super::product::{Into, KC, Operands, Target, depth_of_passes, multiply};
-use super::{symmetric, winograd};
+mod symmetric;
+mod winograd;
+
+use crate::kernels::x86_64::ifma52::micro::Fold;
+use crate::kernels::x86_64::ifma52::product::{Into, KC, Operands, Target, depth_of_passes, multiply};
 use crate::plan::BlockGrid;
 use std::ops::Range;
 
