@@ -2,19 +2,11 @@
 
 use super::spread::Spread;
 use super::task::{Cut, Phases};
-<<<<<<< HEAD:lab/src/bench/report.rs
 use crate::baselines::openblas_core;
 use crate::machine::Machine;
 use crate::units::{format_bytes, format_seconds};
-=======
-use crate::front::cli::machine::Machine;
-use crate::front::cli::units::{format_bytes, format_seconds};
-use crate::kernels::tiles::TileTraffic;
-use crate::ops::device::DeviceReport;
-use crate::rivals::openblas_core;
->>>>>>> main:src/front/cli/commands/bench/report.rs
 use serde::Serialize;
-use sunzi::kernels::device::TileTraffic;
+use sunzi::kernels::tiles::TileTraffic;
 use sunzi::ops::device::DeviceReport;
 
 /// What is written by `--report`. What an operation does not tell is null.

@@ -2,19 +2,11 @@
 //!
 //! Knows: the results of runs. Does not know: clocks, rivals.
 
-<<<<<<< HEAD:lab/src/bench/task.rs
-=======
-use crate::context::Context;
-use crate::error::Result;
-use crate::kernels::tiles::TileTraffic;
-use crate::matrix::Matrix;
-use crate::ops::device::DeviceReport;
->>>>>>> main:src/front/cli/commands/bench/task.rs
 use rug::Float;
 use serde::{Serialize, Serializer};
 use sunzi::context::Context;
 use sunzi::error::Result;
-use sunzi::kernels::device::TileTraffic;
+use sunzi::kernels::tiles::TileTraffic;
 use sunzi::matrix::Matrix;
 use sunzi::ops::device::DeviceReport;
 
