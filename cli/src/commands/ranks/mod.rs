@@ -14,10 +14,11 @@ use serde::Serialize;
 use std::time::Instant;
 use sunzi::comm::{Transport, agree, agreed};
 use sunzi::context::Context;
-use sunzi::distributed::{ClusterPlan, ClusterReport, DistOptions, DistOutcome, NodePlan, PlanHook};
+use sunzi::distributed::{DistOptions, DistOutcome, NodePlan, PlanHook};
 use sunzi::distributed::{Team, TeamOptions, gemm_rows, syrk};
 use sunzi::error::{Error, Result};
 use sunzi::matrix::{Matrix, Uplo};
+use sunzi::ops::{Plan, Report};
 use sunzi::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
 use sunzi_lab::memory::Budget;
 use sunzi_lab::session::ROOT;
@@ -30,7 +31,7 @@ use sunzi_lab::units::{format_bytes, format_seconds};
 #[derive(Serialize)]
 struct RanksReport<'a> {
     #[serde(flatten)]
-    cluster: &'a ClusterReport,
+    operation: &'a Report,
     result_rows: usize,
     result_cols: usize,
     result_precision_bits: u32,
@@ -68,7 +69,7 @@ pub fn run(session: &mut Session, config: &Product, world: &dyn Transport) -> Re
     let (outcome, _) = trace.span("write", || Ok(write()))?;
     agree(world, outcome)?;
     let all = RanksReport {
-        cluster: &report,
+        operation: &report,
         result_rows: result.map().rows,
         result_cols: result.map().cols,
         result_precision_bits: result.precision_bits(),
@@ -86,18 +87,11 @@ pub fn run(session: &mut Session, config: &Product, world: &dyn Transport) -> Re
 }
 
 fn refuse_what_needs_one_process(config: &Product) -> Result<()> {
-    config.engine.refuse_devices("a product on several ranks, or with --trace,")?;
-    let option = match config {
-        Product { accumulate: Some(_), .. } => "--accumulate",
-        Product { freivalds: true, .. } => "--freivalds",
-        _ => return Ok(()),
-    };
-    let message = format!("{option} works in one process only, not on several ranks or with --trace or --window");
-    Err(Error::InvalidArgument(message))
+    config.engine.refuse_devices("a product on several ranks, or with --trace,")
 }
 
 fn compute(session: &Session, config: &Product, inputs: &Inputs, team: &mut Team) -> Result<Computed> {
-    let builder = session.context(&config.engine)?.self_check(config.self_check);
+    let builder = session.context(&config.engine)?.self_check(config.self_check).freivalds(config.freivalds);
     let budget = node_budget(config, inputs, team)?;
     let builder = match &budget {
         Some(budget) => builder.memory_bytes(budget.left()),
@@ -126,12 +120,13 @@ fn multiply(
     inputs: &Inputs,
     team: &mut Team,
 ) -> Result<DistOutcome> {
-    let tell = |plan: &ClusterPlan| plan.per_node.iter().for_each(|node| session.note(&plan_line(plan, node)));
+    let nodes = |plan: &Plan| plan.team.iter().flat_map(|team| team.per_node.clone()).collect::<Vec<_>>();
+    let tell = |plan: &Plan| nodes(plan).iter().for_each(|node| session.note(&plan_line(plan, node)));
     let on_plan = Some(PlanHook(&tell));
-    let alpha = inputs.alpha.as_ref();
+    let (alpha, beta, accumulate) = (inputs.alpha.as_ref(), inputs.beta.as_ref(), inputs.accumulate.as_ref());
     let uplo = if let Operands::Syrk { uplo, .. } = config.operands { uplo } else { Uplo::Lower };
     let exact_integers = config.exact_integers;
-    let options = DistOptions { uplo, exact_integers, alpha, on_plan, ..DistOptions::default() };
+    let options = DistOptions { uplo, exact_integers, alpha, beta, accumulate, on_plan, ..DistOptions::default() };
     match inputs.operands.as_slice() {
         [p] => syrk(ctx, team, &[p.view()], inputs.precision_bits, &options),
         [a, b] => gemm_rows(ctx, team, (&[a.view()], &[b.view()]), inputs.precision_bits, &options),
@@ -140,7 +135,7 @@ fn multiply(
 }
 
 /// What a node is about to take.
-fn plan_line(plan: &ClusterPlan, node: &NodePlan) -> String {
+fn plan_line(plan: &Plan, node: &NodePlan) -> String {
     let nodes = match node.count {
         1 => format!("node {}", node.first_node),
         count => format!("{count} nodes like {}", node.first_node),
@@ -174,22 +169,24 @@ fn node_budget(config: &Product, inputs: &Inputs, team: &Team) -> Result<Option<
 }
 
 fn summary(config: &Product, shape: &str, all: &RanksReport<'_>) -> String {
-    let RanksReport { cluster, input_seconds, output_seconds, .. } = all;
+    let RanksReport { operation, input_seconds, output_seconds, .. } = all;
+    let team = operation.team.as_ref().map(|team| &team.plan);
+    let (ranks, nodes) = team.map_or((1, 1), |team| (team.ranks, team.nodes));
     let plural = |count: usize| if count == 1 { "" } else { "s" };
     format!(
         "{}: {shape} ({}, {} primes, {} rank{} on {} node{}, {} thread{}, {} planned a node{}) in {} (files {})",
         config.output.path.display(),
-        cluster.plan.kernel,
-        cluster.plan.primes,
-        cluster.plan.ranks,
-        plural(cluster.plan.ranks),
-        cluster.plan.nodes,
-        plural(cluster.plan.nodes),
-        cluster.threads,
-        plural(cluster.threads),
-        format_bytes(cluster.plan.planned_bytes),
-        if cluster.checked { ", self-checked" } else { "" },
-        format_seconds(cluster.seconds),
+        operation.kernel,
+        operation.primes,
+        ranks,
+        plural(ranks),
+        nodes,
+        plural(nodes),
+        operation.threads,
+        plural(operation.threads),
+        format_bytes(operation.planned_bytes),
+        if operation.checked { ", self-checked" } else { "" },
+        format_seconds(operation.seconds),
         format_seconds(input_seconds + output_seconds),
     )
 }
