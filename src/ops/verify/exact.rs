@@ -1,6 +1,7 @@
 //! Exact sums of big floats of any exponents, and upper bounds of norms in one word.
 //!
-//! Promise: [`Accumulator`] loses no bit; every operation of [`UpperBound`] rounds up, by less than `2^-62` of the result.
+//! Promise: [`Accumulator`] loses no bit; every operation of [`UpperBound`] rounds up, by less than `2^-62` of the
+//! result.
 //! Does not know: matrices of results, random vectors, threads.
 
 use crate::math::float::FloatRef;
