@@ -17,6 +17,7 @@ use sunzi::error::{Error, Result};
 use sunzi::io::Symmetry;
 use sunzi::matrix::{Matrix, Uplo};
 use sunzi::ops::Cholesky;
+use sunzi::plan::default_tile_size;
 use sunzi::runtime::Policy;
 use sunzi::tile::{RankGrid, TileMap};
 use sunzi_lab::engine::limited;
