@@ -6,7 +6,6 @@ use sunzi::error::{Error, Result};
 use sunzi::runtime::protocol::{DeliveryKind, Termination};
 use sunzi::runtime::{Policy, Victim};
 use sunzi::tile::RankGrid;
-use sunzi::tile::RankGrid;
 use sunzi_lab::simulate::{MatrixSize, SimulateCholesky, Soak};
 use sunzi_lab::units::{parse_count, parse_size};
 
