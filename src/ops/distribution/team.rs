@@ -186,9 +186,9 @@ impl Team {
         let available = [available_bytes(), shared].into_iter().flatten().min();
         let share = || available.map(|bytes| bytes / self.nodes_on_machine as u64 + held);
         let bytes = limit_bytes.or_else(share).unwrap_or(u64::MAX);
-        let mut least = [!bytes];
-        self.node.all_reduce(Reduction::Max, &mut least)?;
-        Ok(!least[0])
+        let mut least = [bytes];
+        self.node.all_reduce(Reduction::Min, &mut least)?;
+        Ok(least[0])
     }
 
     /// Bytes of the windows kept on this node.
