@@ -233,6 +233,11 @@ impl Team {
         Ok(())
     }
 
+    /// All ranks, those of this node, and the layout.
+    pub(crate) fn ranks(&self) -> Ranks<'_> {
+        Ranks { world: &*self.world, node: &*self.node, layout: &self.layout }
+    }
+
     /// The ranks, and the node's windows, which are open.
     pub(crate) fn parts(&mut self) -> (Ranks<'_>, &mut Windows) {
         let windows = self.windows.as_mut().expect("opened before");
