@@ -146,7 +146,6 @@ fn errors(launcher: &Launcher, ranks: usize) {
         ("syrk @/P.bin -o @/Q.mtx --exact-integers", 3, "is not an integer"),
         ("syrk @/P.bin -o @/Q.mtx --window heap", 2, "heap"),
         ("syrk @/P.bin -o @/Q.mtx --freivalds", 2, "--freivalds works in one process only"),
-        ("syrk @/P.bin -o @/Q.mtx --device soft", 2, "--device: a product on several ranks"),
         ("gemm @/P.bin @/P.bin -o @/Q.mtx --transpose-a --kernel cuda-f64", 2, "--kernel cuda-f64: a product on"),
         ("bench syrk --rows 9 --cols 9 --device soft", 2, "--device: a product on several ranks"),
         ("bench cholesky --element double --rows 9 --victim fifo", 2, "--victim: doubles on several ranks"),
