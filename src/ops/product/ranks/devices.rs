@@ -120,8 +120,8 @@ impl<'a> DeviceProduct<'a> {
     /// How the product will run on ranks with so many `threads` together. Collective.
     ///
     /// # Errors
-    /// [`Error::MemoryLimit`] where a node needs more than the `node_bytes` that it may take, [`Error::DeviceLimit`]; on
-    /// all ranks.
+    /// [`Error::MemoryLimit`] where a node needs more than the `node_bytes` that it may take, [`Error::DeviceLimit`];
+    /// on all ranks.
     pub fn plan(&self, ctx: &Context, ranks: Ranks<'_>, node_bytes: u64, threads: usize) -> Result<Plan> {
         let plan_of = |problem: &Problem<'_>| DeviceRun { ctx, problem, bits: self.part_bits() }.plan();
         let plans = agreed(ranks.world, self.problems().iter().map(plan_of).collect::<Result<Vec<_>>>())?;
