@@ -45,8 +45,8 @@ impl<K: PartialEq, V: Clone, const CAPACITY: usize> KeyedCache<K, V, CAPACITY> {
         Ok(made)
     }
 
-    /// [`KeyedCache::get_or_make`] that serves others while a value is made: for one whose making waits for threads that
-    /// may ask for a value themselves.
+    /// [`KeyedCache::get_or_make`] that serves others while a value is made: for one whose making waits for threads
+    /// that may ask for a value themselves.
     ///
     /// # Errors
     /// Those of `make`.
