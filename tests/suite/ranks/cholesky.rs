@@ -9,7 +9,7 @@ use sunzi::comm::{Transport, local};
 use sunzi::device::Device;
 use sunzi::device::soft::{SoftDevice, SoftOptions};
 use sunzi::distributed::{DistCholesky, DistCholeskyOptions, DistMatrix, Team, TeamOptions, cholesky_with};
-use sunzi::kernels::device::TileTraffic;
+use sunzi::kernels::tiles::TileTraffic;
 use sunzi::math::bound::cholesky_working_bits;
 use sunzi::math::float::limbs_for;
 use sunzi::plan::{RankGrid, TileMap};

@@ -1,0 +1,171 @@
+//! `sunzi bench` of the operations with a triangular factor: reports, answers, edges.
+
+use super::sandbox::Sandbox;
+use serde_json::Value;
+
+/// The rivals of an operation that this build has, by comma.
+fn rivals(operation: &str) -> &'static str {
+    match (operation, cfg!(feature = "flint")) {
+        (_, false) => "mpfr",
+        ("cholesky", true) => "flint,nfloat,mpfr",
+        (_, true) => "flint,mpfr",
+    }
+}
+
+/// Runs a benchmark with a report, whose answers must all have been found right.
+fn bench(sandbox: &Sandbox, operation: &str, flags: &str) -> (String, Value) {
+    let rivals = rivals(operation);
+    let text = sandbox.run(&format!("bench {operation} {flags} --rivals {rivals} --report r.json"));
+    let report = sandbox.json("r.json");
+    assert_eq!((&report["operation"], &report["checked"]), (&operation.into(), &true.into()), "{text}");
+    let names = report["rivals"].as_array().unwrap().iter().map(|rival| rival["name"].as_str().unwrap());
+    assert_eq!(names.collect::<Vec<_>>().join(","), rivals);
+    for rival in report["rivals"].as_array().unwrap() {
+        assert_eq!(rival["checked"], true, "{text}");
+    }
+    (text, report)
+}
+
+#[test]
+fn operations_with_a_factor_write_the_report_of_products() {
+    let sandbox = Sandbox::new();
+    for (operation, flags) in [
+        ("cholesky", "--rows 40 --runs 3"),
+        ("cholesky", "--rows 40 --runs 1 --tile 8 --threads 2"),
+        ("cholesky", "--rows 40 --runs 1 --kernel reference"),
+        ("trsm", "--rows 40 --cols 7 --runs 2"),
+        ("solve", "--rows 40 --runs 2"),
+        ("solve", "--rows 20 --cols 5 --runs 1 --threads 2"),
+    ] {
+        let (text, report) = bench(&sandbox, operation, &format!("{flags} --precision 128"));
+        for key in ["rows", "cols", "precision_bits", "threads", "runs", "peak_bytes"] {
+            assert!(report[key].is_u64(), "{key}: {report}");
+        }
+        assert!(report["kernel"].is_string() && report["phases"].is_object());
+        for key in ["min", "median", "max"] {
+            assert!(report["seconds"][key].as_f64().unwrap() > 0.0);
+            assert!(report["rivals"][0]["seconds"][key].as_f64().unwrap() > 0.0);
+        }
+        let [ours, theirs] = [&report, &report["rivals"][0]].map(|side| side["seconds"]["median"].as_f64().unwrap());
+        assert!((report["rivals"][0]["ratio"].as_f64().unwrap() / (theirs / ours) - 1.0).abs() < 1e-9);
+        // Where the CPU has no IFMA instructions all are null.
+        assert_eq!(report["limit_seconds"].is_number(), report["instructions_per_second"].is_object());
+        assert_eq!(report["limit_ratio"].is_number(), report["limit_seconds"].is_number());
+        assert_eq!(report["read_bytes_per_second"].is_object(), operation == "solve");
+        assert!(text.contains("every run right") && text.contains("MPFR "), "{text}");
+    }
+}
+
+#[test]
+fn a_factorisation_tells_its_plan() {
+    let sandbox = Sandbox::new();
+    let (text, report) = bench(&sandbox, "cholesky", "--rows 50 --precision 192 --runs 1 --tile 16");
+    if report["primes"].is_null() {
+        assert_eq!(report["kernel"], "definition");
+        println!("skipped: no kernel with tiles on this CPU");
+        return;
+    }
+    assert_eq!((&report["tile_rows"], &report["tiles"]), (&16.into(), &4.into()), "{text}");
+    assert_eq!(report["working_bits"], 194);
+    for key in ["load", "update", "potrf", "trsm", "store"] {
+        assert!(report["phases"][key].is_number(), "{key}");
+    }
+    assert!(report["peak_bytes"].as_u64() <= report["planned_bytes"].as_u64(), "{text}");
+    assert!(text.contains("in 4 tile row(s) of 16 rows") && text.contains("memory     planned"), "{text}");
+}
+
+#[test]
+fn empty_and_single_operations_are_fine() {
+    let sandbox = Sandbox::new();
+    for operation in ["cholesky", "trsm", "solve"] {
+        for rows in [0, 1] {
+            let (_, report) = bench(&sandbox, operation, &format!("--rows {rows} --precision 64 --runs 1"));
+            assert_eq!(report["rows"], rows);
+            if rows == 0 {
+                assert!(report["limit_seconds"].is_null(), "{report}");
+            }
+        }
+    }
+    bench(&sandbox, "trsm", "--rows 5 --cols 0 --precision 64 --runs 1");
+    bench(&sandbox, "solve", "--rows 5 --cols 0 --precision 64 --runs 1");
+}
+
+#[cfg(feature = "flint")]
+#[test]
+fn packed_floats_are_refused_where_they_do_not_exist() {
+    let sandbox = Sandbox::new();
+    for bits in [100, 4288] {
+        let error = sandbox.fail(&format!("bench cholesky --rows 4 --precision {bits} --rivals mpfr,nfloat"), 2);
+        assert!(error.contains(&format!("nfloat has no precision of {bits} bits: only multiples of 64")), "{error}");
+    }
+}
+
+#[cfg(not(feature = "flint"))]
+#[test]
+fn rivals_that_are_not_built_say_so() {
+    let sandbox = Sandbox::new();
+    for name in ["flint", "nfloat"] {
+        let error = sandbox.fail(&format!("bench cholesky --rows 4 --rivals {name}"), 2);
+        assert!(error.contains(&format!("rival {name} needs the feature `flint`")), "{error}");
+    }
+}
+
+#[test]
+fn doubles_are_factored_on_devices() {
+    let sandbox = Sandbox::new();
+    // 45 tiles of 9 KiB, of which the device holds about half.
+    let flags = "--rows 280 --tile 32 --runs 2 --device soft:256K --device-memory 176K --threads 2";
+    let text = sandbox.run(&format!("bench cholesky --element double {flags} --report r.json"));
+    let report = sandbox.json("r.json");
+    assert_eq!((&report["operation"], &report["element"]), (&"cholesky".into(), &"double".into()));
+    assert!(report["checked"] == true && report["residual"].as_f64().unwrap() < 0.1, "{text}");
+    assert!(report["gflops"].as_f64().unwrap() > 0.0 && report["product_ratio"].as_f64().unwrap() > 0.0);
+    let moved = report["moved"].as_array().unwrap();
+    assert_eq!(moved.iter().map(|row| row["victim"].as_str().unwrap()).collect::<Vec<_>>(), ["lru", "fifo"]);
+    // What was counted without running is what the device moved.
+    let counted = report["counted"].as_array().unwrap();
+    for row in moved {
+        let same = |other: &&Value| other["policy"] == "panels" && other["victim"] == row["victim"];
+        let other = counted.iter().find(same).unwrap();
+        assert_eq!((&row["h2d_bytes"], &row["d2h_bytes"]), (&other["h2d_bytes"], &other["d2h_bytes"]));
+    }
+    assert_eq!((counted.len(), report["factor"]["devices"][0]["room_tiles"].as_u64()), (14, Some(22)));
+    let reason = report["not_measured"][0].as_str().unwrap();
+    assert!(reason.starts_with("cards: "), "{reason}");
+    assert!(text.contains("not measured: cards") && text.contains("% less (measured)"), "{text}");
+    let several = "--device soft,soft:1M --policy greedy --victim fifo --rows 100 --tile 16 --runs 1";
+    let text = sandbox.run(&format!("bench cholesky --element double {several}"));
+    assert!(text.contains("device     soft 1"), "{text}");
+    for rows in [0, 1] {
+        sandbox.run(&format!("bench cholesky --element double --rows {rows} --runs 1"));
+    }
+}
+
+#[test]
+fn options_of_doubles_are_judged() {
+    let sandbox = Sandbox::new();
+    for (flags, code, word) in [
+        ("cholesky --element quad", 2, "choose big or double"),
+        ("syrk --element double", 2, "belongs to cholesky"),
+        ("cholesky --policy fifo", 2, "--policy belongs to cholesky with --element double"),
+        ("cholesky --element double --policy best", 2, "choose one of fifo, lifo"),
+        ("cholesky --element double --victim mru", 2, "choose one of fifo, lru"),
+        ("cholesky --element double --device 99", 2, "no such device"),
+        ("cholesky --element double --device gpu", 2, "'gpu' is none of"),
+        ("cholesky --element double --rivals mpfr", 2, "--rivals does not belong"),
+        ("cholesky --element double --precision 64", 2, "--precision does not belong"),
+        ("cholesky --element double --window posix", 2, "--window does not belong"),
+        ("kernel --window posix", 2, "--window does not belong to kernel"),
+        ("kernel --memory-parts 3", 2, "--memory-parts does not belong to kernel"),
+        ("kernel --self-check", 2, "--self-check does not belong to kernel"),
+        ("kernel --rivals mpfr", 2, "--rivals does not belong to kernel"),
+        ("kernel --precision 64", 2, "--precision does not belong to kernel"),
+        ("cholesky --element double --kernel reference", 2, "--kernel reference: products of residues"),
+        ("cholesky --element double --tile 0", 2, "--tile: 0 rows"),
+        ("cholesky --element double --rows 100 --tile 16 --device soft --device-memory 6143", 4, "at least 6144 bytes"),
+        ("cholesky --element double --rows 100 --tile 16 --device soft:1K", 4, "at least 6144 bytes"),
+    ] {
+        let error = sandbox.fail(&format!("bench {flags}"), code);
+        assert!(error.contains(word), "{flags}: {error}");
+    }
+}
