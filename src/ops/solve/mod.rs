@@ -5,7 +5,7 @@ mod residual;
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::matrix::{Matrix, MatrixView};
+use crate::matrix::{Matrix, MatrixView, Symmetric};
 use crate::ops::cholesky::cholesky;
 
 /// Choices of [`solve_refined`].
@@ -38,7 +38,8 @@ pub struct Refined {
 
 /// The solution `X` of `A X = B` for a symmetric positive definite `A`, rounded to `precision_bits` bits.
 ///
-/// Shapes: `a` is `n x n`, of which the lower triangle is read; `b` and the result are `n x m`.
+/// Shapes: `a` is `n x n`, plain, known to be symmetric or a named triangle, see [`Symmetric`]; `b` and the result are
+/// `n x m`.
 /// Accuracy: `|b - A x|_i <= 2^(4 - precision_bits) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)` for each column. The
 /// bits depend on `A`, `B` and the precision alone.
 /// Cost: one factorisation, `n^3 / 6` word products for each prime, and `n^2 m`.
@@ -48,13 +49,13 @@ pub struct Refined {
 /// Those of [`crate::cholesky()`] and [`crate::Cholesky::solve`].
 pub fn solve<'a, 'b>(
     ctx: &Context,
-    a: impl Into<MatrixView<'a>>,
+    a: impl Into<Symmetric<'a>>,
     b: impl Into<MatrixView<'b>>,
     precision_bits: u32,
 ) -> Result<Matrix> {
-    let (a, b) = (a.into(), b.into());
+    let (a, b) = (a.into().lower_view("solve")?, b.into());
     refine::check_shapes(&a, &b)?;
-    cholesky(ctx, a, precision_bits)?.solve(ctx, b, precision_bits)
+    cholesky(ctx, Symmetric::lower(a), precision_bits)?.solve(ctx, b, precision_bits)
 }
 
 /// [`solve`] with a factor of few bits, refined to the full precision.
@@ -71,10 +72,10 @@ pub fn solve<'a, 'b>(
 /// [`crate::Error::RefinementStalls`] where the corrections do not converge.
 pub fn solve_refined<'a, 'b>(
     ctx: &Context,
-    a: impl Into<MatrixView<'a>>,
+    a: impl Into<Symmetric<'a>>,
     b: impl Into<MatrixView<'b>>,
     precision_bits: u32,
     options: &RefineOptions,
 ) -> Result<Refined> {
-    refine::refine(ctx, (a.into(), b.into()), precision_bits, options)
+    refine::refine(ctx, (a.into().lower_view("solve")?, b.into()), precision_bits, options)
 }

@@ -9,7 +9,7 @@ use crate::front::cli::number::parse_factor;
 use crate::front::cli::signals::{Mode, in_mode};
 use crate::front::cli::units::{format_bytes, format_seconds};
 use crate::front::formats::{ReadOptions, Symmetry};
-use crate::matrix::{Matrix, Uplo};
+use crate::matrix::{Matrix, Symmetric, Uplo};
 use crate::ops::{GemmOptions, Outcome, Report, SyrkOptions, gemm_with, syrk_with};
 use rug::Float;
 use serde::Serialize;
@@ -138,8 +138,10 @@ fn multiply(ctx: &Context, config: &Product, inputs: &Inputs) -> Result<Outcome>
     let (accumulate, exact_integers) = (inputs.accumulate.as_ref(), config.exact_integers);
     match (&config.operands, inputs.matrices.as_slice()) {
         (Operands::Syrk { op, uplo, .. }, [p]) => {
+            let accumulate = accumulate.map(Symmetric::from);
             let options = SyrkOptions { op: *op, uplo: *uplo, exact_integers, alpha, beta, accumulate };
-            syrk_with(ctx, p, inputs.precision_bits, &options)
+            let Outcome { result, report } = syrk_with(ctx, p, inputs.precision_bits, &options)?;
+            Ok(Outcome { result: result.into_matrix(), report })
         }
         (Operands::Gemm { op_a, op_b, .. }, [a, b]) => {
             let options = GemmOptions { op_a: *op_a, op_b: *op_b, exact_integers, alpha, beta, accumulate };

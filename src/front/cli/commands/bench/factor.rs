@@ -5,7 +5,7 @@
 use super::task::{Account, Cut, Phases, Task};
 use crate::context::Context;
 use crate::error::Result;
-use crate::matrix::Matrix;
+use crate::matrix::{Matrix, Symmetric};
 use crate::ops::trsm::{TrsmOptions, trsm_into};
 use crate::ops::{Cholesky, CholeskyOptions, CholeskyReport, cholesky_into};
 use rug::Float;
@@ -31,7 +31,7 @@ impl<'a> Factorisation<'a> {
 impl Task for Factorisation<'_> {
     fn run(&mut self, ctx: &Context) -> Result<Account> {
         let memory = std::mem::replace(&mut self.factor, Matrix::zeros(0, 0, 2)?);
-        let cholesky = cholesky_into(ctx, self.a, self.a.precision_bits(), &self.options, memory)?;
+        let cholesky = cholesky_into(ctx, Symmetric::lower(self.a), self.a.precision_bits(), &self.options, memory)?;
         let (factor, report) = cholesky.into_parts();
         self.factor = factor;
         Ok(account(&report))

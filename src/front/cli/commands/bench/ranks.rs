@@ -18,7 +18,7 @@ use crate::front::cli::progress::{Bar, Visibility};
 use crate::front::cli::ranks::ROOT;
 use crate::front::cli::units::{format_bytes, format_seconds};
 use crate::front::generate::Size;
-use crate::matrix::Matrix;
+use crate::matrix::{Matrix, SymmetricMatrix};
 use crate::ops::{SyrkOptions, syrk_into};
 use crate::rivals::Operation;
 use serde::Serialize;
@@ -87,7 +87,7 @@ pub fn run(session: &mut Session, config: &Bench, world: &dyn Transport) -> Resu
     let threads = total_threads(&contests[0])?;
     let builder = session.context(&config.engine)?.threads(threads);
     let alone = agreed(world, if root { builder.build().map(Some) } else { Ok(None) })?;
-    let mut reference = OneProcess { ctx: alone, result: Matrix::zeros(0, 0, config.precision_bits)?, seconds: vec![] };
+    let mut reference = OneProcess { ctx: alone, result: SymmetricMatrix::default(), seconds: vec![] };
     reference.run(world, whole.as_ref(), config)?; // warm, and the answer for all others
     add_contests(session, config, world, options, &mut contests, &own)?;
     for contest in &mut contests {
@@ -188,7 +188,7 @@ impl Contest {
 /// The product in one process, on the root.
 struct OneProcess {
     ctx: Option<Context>,
-    result: Matrix,
+    result: SymmetricMatrix,
     seconds: Vec<f64>,
 }
 

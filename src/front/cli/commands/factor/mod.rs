@@ -14,7 +14,7 @@ use crate::front::cli::memory::peak_resident_bytes;
 use crate::front::cli::signals::{Mode, in_mode};
 use crate::front::cli::units::{format_bytes, format_seconds};
 use crate::front::formats::{ReadOptions, Symmetry};
-use crate::matrix::{Matrix, Uplo};
+use crate::matrix::{Matrix, SymmetricMatrix, Uplo};
 use crate::ops::CholeskyReport;
 use compute::{Outcome, Refinement, compute};
 use serde::Serialize;
@@ -52,7 +52,7 @@ struct FactorReport<'a> {
 
 /// What was read.
 pub(super) struct Inputs {
-    pub a: Matrix,
+    pub a: SymmetricMatrix,
     pub b: Option<Matrix>,
     pub precision_bits: u32,
 }

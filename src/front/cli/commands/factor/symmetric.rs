@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::front::cli::commands::{Session, header, read_within};
 use crate::front::cli::config::Engine;
 use crate::front::formats::ReadOptions;
-use crate::matrix::{Matrix, Uplo};
+use crate::matrix::{Matrix, SymmetricMatrix, Uplo};
 use crate::ops::cholesky::problem::check_square;
 use rug::Float;
 use std::path::Path;
@@ -22,7 +22,7 @@ pub fn read_symmetric(
     path: &Path,
     uplo: Option<Uplo>,
     options: ReadOptions,
-) -> Result<Matrix> {
+) -> Result<SymmetricMatrix> {
     if let Some(info) = header(path)? {
         check_square(info.rows, info.cols)?;
     }
@@ -31,7 +31,7 @@ pub fn read_symmetric(
     if uplo.is_none() && !loaded.symmetric {
         check_triangles(path, &loaded.matrix)?;
     }
-    Ok(loaded.matrix)
+    SymmetricMatrix::from_triangle(loaded.matrix, uplo.unwrap_or_default())
 }
 
 /// Refuses a matrix that is not its own transpose; rows and columns in the message count from 1, as in the file.

@@ -15,7 +15,7 @@ use crate::front::cli::units::{format_bytes, format_seconds};
 use crate::kernels::EngineSpec;
 use crate::kernels::device::DeviceFamily;
 use crate::math::bound::cholesky_modulus_bits;
-use crate::matrix::{Matrix, Op};
+use crate::matrix::{Matrix, Op, Symmetric};
 use crate::ops::double::{DoubleOptions, DoubleReport, double_cholesky};
 use crate::ops::{CholeskyOptions, CholeskyReport, GemmOptions, cholesky_with, gemm_with, plan_cholesky};
 use crate::runtime::Victim;
@@ -172,8 +172,8 @@ fn big(
     let options = CholeskyOptions { tile_rows: Some(plan.tile_rows), ..options };
     // Compiles kernels, and takes the device's memory for tiles of this size.
     let few = order.min(2 * plan.tile_rows);
-    cholesky_with(&ctx, a.view().block(0..few, 0..few)?, bits, &options)?;
-    let (factor, report) = cholesky_with(&ctx, &a, bits, &options)?.into_parts();
+    cholesky_with(&ctx, Symmetric::lower(a.view().block(0..few, 0..few)?), bits, &options)?;
+    let (factor, report) = cholesky_with(&ctx, Symmetric::lower(&a), bits, &options)?.into_parts();
     let working_bits = report.working_bits;
     let modulus_bits = cholesky_modulus_bits(working_bits);
     let planes = family.plane_count(&EngineSpec { operand_bits: working_bits, modulus_bits, redundant: false });

@@ -14,7 +14,7 @@ use crate::front::cli::config::GpuCheck;
 use crate::front::cli::units::{format_bytes, format_seconds};
 use crate::front::generate::{Size, counter_random};
 use crate::kernels::device::DeviceFamily;
-use crate::matrix::{Matrix, MatrixView, Op};
+use crate::matrix::{Matrix, MatrixView, Op, SymmetricMatrix};
 use crate::ops::verify::{VerifyOptions, verify_gemm, verify_syrk};
 use crate::ops::{Report, SyrkOptions, plan_syrk, syrk_into};
 use crate::store::available_bytes;
@@ -267,10 +267,10 @@ fn on_devices(
 }
 
 /// Runs the product a few times; the report is that of the run with the median time.
-fn timed(ctx: &Context, p: MatrixView<'_>, devices: String) -> Result<(ProductRates, Matrix)> {
+fn timed(ctx: &Context, p: MatrixView<'_>, devices: String) -> Result<(ProductRates, SymmetricMatrix)> {
     let (bits, options) = (p.precision_bits(), SyrkOptions::default());
     let few = p.block(0..p.rows(), 0..p.cols().min(FEW_COLUMNS))?;
-    let mut result = Matrix::zeros(0, 0, bits)?;
+    let mut result = SymmetricMatrix::default();
     syrk_into(ctx, few, bits, &options, &mut result)?;
     let mut reports = Vec::new();
     for _ in 0..PRODUCT_RUNS {
