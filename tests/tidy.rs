@@ -7,6 +7,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+#[path = "tidy/imports.rs"]
+mod imports;
 #[path = "tidy/scan.rs"]
 mod scan;
 
@@ -213,6 +215,30 @@ fn nothing_is_left_behind() {
     enforce(leftover_violations);
 }
 
+/// Circles that are still to be opened; the number may only fall.
+const CIRCLES: usize = 12;
+
+#[test]
+fn neighbours_do_not_use_each_other_in_circles() {
+    let files = rust_files();
+    let circles = imports::Package::new(&files, "src/").circles();
+    assert!(circles.len() <= CIRCLES, "{} circles, {CIRCLES} allowed:\n{}", circles.len(), circles.join("\n"));
+}
+
+/// Tuple types of three parts or more in the heads of functions under `src`; the number may only fall.
+const WIDE_TUPLES: usize = 23;
+
+#[test]
+fn parameters_have_names_and_few_are_tuples() {
+    let files = rust_files();
+    let source = files.iter().filter(|file| file.path.starts_with("src/"));
+    let found = source.flat_map(|file| {
+        file.wide_tuples().into_iter().map(|(line, tuple)| format!("{}:{line}: ({tuple})", file.path))
+    });
+    let found = found.collect::<Vec<_>>();
+    assert!(found.len() <= WIDE_TUPLES, "{} tuples, {WIDE_TUPLES} allowed:\n{}", found.len(), found.join("\n"));
+}
+
 #[test]
 fn every_file_is_reached_by_a_mod_line() {
     let files = rust_files();
@@ -248,6 +274,32 @@ fn every_file_is_reached_by_a_mod_line() {
     }
     let dead: Vec<&str> = files.iter().map(|file| &*file.path).filter(|path| !reached.contains(*path)).collect();
     assert!(dead.is_empty(), "files that no module declares: {dead:?}");
+}
+
+#[test]
+fn circles_and_tuples_are_found_where_they_are_planted() {
+    let circles = |texts: &[(&str, &str)]| {
+        let folder = [("src/a/mod.rs", "mod one;\n")];
+        let files = texts.iter().chain(&folder).map(|(path, text)| File::new(path, text)).collect::<Vec<_>>();
+        imports::Package::new(&files, "src/").circles()
+    };
+    let (one, two) = (("src/a/one.rs", "use crate::b::Two;\n"), ("src/b/mod.rs", "mod two;\npub use two::Two;\n"));
+    assert_eq!(circles(&[one, two, ("src/b/two.rs", "use super::three;\n"), ("src/b/three.rs", "")]).len(), 0);
+    assert_eq!(circles(&[one, two, ("src/b/two.rs", "fn f() { crate::a::one::g() }\n")]), ["src: a <-> b"]);
+    let three = ("src/b/three.rs", "use crate::b::{self, Two};\n");
+    assert_eq!(circles(&[two, three, ("src/b/two.rs", "use super::three::*;\n")]), ["src/b: three <-> two"]);
+    assert_eq!(
+        circles(&[two, three, ("src/b/two.rs", "#[cfg(test)]\nmod tests {\n    use super::super::three;\n}\n")]).len(),
+        0
+    );
+    assert_eq!(
+        circles(&[("src/b/two.rs", "use self::four::Four;\n"), ("src/b/two/four.rs", "use super::f;\n")]).len(),
+        0
+    );
+    let tuples = |text: &str| File::new("src/a.rs", text).wide_tuples().len();
+    assert_eq!(tuples("fn f((a, b, c): (u8, Vec<u8>, &[u8])) -> (u8, u8) {}\n"), 1);
+    assert_eq!(tuples("fn f<T>(\n    a: &dyn Fn(u8, u8, u8),\n) -> Result<(u8, u8, (u8, u8, u8))>;\n"), 2);
+    assert_eq!(tuples("fn f(a: u8, b: (u8, u8), c: Map<u8, u8>, d: u8) { let x: (u8, u8, u8); }\n"), 0);
 }
 
 /// All pages for people, with their text.

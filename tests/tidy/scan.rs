@@ -3,6 +3,8 @@
 //! Relies on the layout that `cargo fmt` gives (a top-level item ends with a brace in the first column). It is no
 //! parser: it knows comments, literals and braces, nothing of the grammar.
 
+use super::imports::Import;
+
 /// One source file: its path from the repository root, its text, and its code.
 pub struct File {
     /// Path with forward slashes.
@@ -99,6 +101,61 @@ impl File {
                     (rest, count) = (tail, count + 1);
                 }
                 found.push((index + 1, count));
+            }
+        }
+        found
+    }
+
+    /// All names of `use` lines outside tests.
+    pub fn imports(&self) -> Vec<Import> {
+        let code = self.library_code();
+        let mut found = Vec::new();
+        for (line, start, end) in use_items(&code) {
+            let public = line.starts_with("pub");
+            collect_imports(&code[start..end], &[], public, &mut found);
+        }
+        found
+    }
+
+    /// Paths that begin with `crate` or `super` outside `use` lines and tests.
+    pub fn inline_paths(&self) -> Vec<Vec<String>> {
+        let mut code = self.library_code().into_bytes();
+        let text = String::from_utf8(code.clone()).expect("code is text");
+        for (_, start, end) in use_items(&text) {
+            code[start..end].fill(b' ');
+        }
+        let code = String::from_utf8(code).expect("whole items were blanked");
+        let mut found = Vec::new();
+        for first in ["crate::", "super::"] {
+            for (at, _) in code.match_indices(first) {
+                let before = code[..at].bytes().last();
+                if before.is_none_or(|byte| !is_name(byte) && byte != b':' && byte != b'$') {
+                    let path = code[at..].split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != ':').next();
+                    let names = path.unwrap_or("").split("::").map(str::to_string);
+                    found.push(names.filter(|name| !name.is_empty()).collect());
+                }
+            }
+        }
+        found
+    }
+
+    /// Line and text of every tuple type of three parts or more in the head of a function: parameters and results.
+    pub fn wide_tuples(&self) -> Vec<(usize, String)> {
+        let mut found = Vec::new();
+        for word in self.words("fn").into_iter().filter(|word| !word.rest.starts_with('(')) {
+            let start = self.code.split_inclusive('\n').take(word.line - 1).map(str::len).sum::<usize>();
+            let head = &self.code[start + word.before.len()..];
+            let head = &head[..head_end(head)];
+            let parameters = head.find('(');
+            for (at, _) in head.match_indices('(').filter(|(at, _)| Some(*at) != parameters) {
+                let before = head[..at].trim_end();
+                let is_call = before.ends_with(|c: char| c.is_alphanumeric()) && !before.ends_with("impl");
+                let inside = parenthesized(&head[at..]);
+                let is_pattern = head[at + inside.len() + 2..].trim_start().starts_with(':')
+                    && !head[at + inside.len() + 2..].trim_start().starts_with("::");
+                if !is_call && !is_pattern && parts(inside) > 2 {
+                    found.push((word.line, inside.split_whitespace().collect::<Vec<_>>().join(" ")));
+                }
             }
         }
         found
@@ -340,4 +397,92 @@ pub fn page_references(text: &str) -> Vec<(String, Option<String>)> {
         }
     }
     found
+}
+
+/// The `use` items of `code`: the line's text from its first letter, and where the path begins and ends.
+fn use_items(code: &str) -> Vec<(&str, usize, usize)> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    for line in code.split_inclusive('\n') {
+        let text = line.trim_start();
+        let indent = line.len() - text.len();
+        let behind =
+            ["use ", "pub use ", "pub(crate) use ", "pub(super) use "].iter().find(|key| text.starts_with(**key));
+        if let Some(key) = behind {
+            let from = start + indent + key.len();
+            found.push((text, from, code[from..].find(';').map_or(code.len(), |end| from + end)));
+        }
+        start += line.len();
+    }
+    found
+}
+
+/// Adds the names of the use tree `text` below `prefix`.
+fn collect_imports(text: &str, prefix: &[String], public: bool, found: &mut Vec<Import>) {
+    let text = text.trim();
+    if let Some(open) = text.find('{') {
+        let path = text[..open].trim().trim_end_matches("::");
+        let names = path.split("::").map(str::trim).filter(|name| !name.is_empty()).map(str::to_string);
+        let prefix = prefix.iter().cloned().chain(names).collect::<Vec<_>>();
+        for member in list_members(&text[open..]) {
+            collect_imports(member, &prefix, public, found);
+        }
+        return;
+    }
+    let (path, name) = text.split_once(" as ").map_or((text, None), |(path, name)| (path, Some(name.trim())));
+    let own = path.split("::").map(str::trim).filter(|name| !name.is_empty()).map(str::to_string);
+    let mut path = prefix.iter().cloned().chain(own).collect::<Vec<_>>();
+    if path.last().is_some_and(|last| last == "self") && path.len() > 1 {
+        path.pop();
+    }
+    let Some(last) = path.last().cloned() else { return };
+    if last == "*" {
+        path.pop();
+    }
+    found.push(Import { path, name: name.map_or(last, str::to_string), public });
+}
+
+/// Length of a function's head, from `fn` to its body or semicolon.
+fn head_end(code: &str) -> usize {
+    let mut depth = 0i32;
+    for (at, byte) in code.bytes().enumerate() {
+        match byte {
+            b'(' | b'[' => depth += 1,
+            b')' | b']' => depth -= 1,
+            b'{' | b';' if depth == 0 => return at,
+            _ => {}
+        }
+    }
+    code.len()
+}
+
+/// What stands in the parentheses that `text` begins with.
+fn parenthesized(text: &str) -> &str {
+    let mut depth = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'(' => depth += 1,
+            b')' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return &text[1..at];
+        }
+    }
+    &text[1..]
+}
+
+/// Parts between commas at the first level.
+fn parts(inside: &str) -> usize {
+    let (mut depth, mut count) = (0, 1);
+    let inside = inside.trim().trim_end_matches(',');
+    for byte in inside.bytes() {
+        match byte {
+            b'(' | b'[' | b'<' | b'{' => depth += 1,
+            b')' | b']' | b'>' | b'}' => depth -= 1,
+            b',' if depth == 0 => count += 1,
+            _ => {}
+        }
+    }
+    count
 }

@@ -1,0 +1,273 @@
+//! Checksums of results, one line for each operation, size and precision, compared on every kernel and on two threads.
+//!
+//! The table `tests/checksums.txt` was made by the program as it stood before its drivers were merged; a result may
+//! never change a bit, so a line may be added but not changed. `SUNZI_WRITE_CHECKSUMS=1` writes the table anew, by the
+//! preferred kernel on one thread.
+//!
+//! A checksum covers the signs, the exponents and the limbs of a matrix, column by column; of a matrix of which one
+//! triangle is asked for, that triangle alone.
+
+use rug::Float;
+use std::fmt::Write as _;
+use std::path::Path;
+use sunzi::{
+    Context, Diag, GemmOptions, LdltOptions, Matrix, Op, RefineOptions, Side, SyrkOptions, TrsmOptions, Uplo, cholesky,
+    gemm_with, kernels, ldlt, solve_refined, syrk_with, trsm,
+};
+use xxhash_rust::xxh3::Xxh3;
+
+/// Contracted rows, columns, bits: direct path, edges of blocks, tiles, chunks; a precision beyond 52-bit kernels.
+const SIZES: &[(usize, usize, u32)] = &[
+    (1, 1, 53),
+    (7, 3, 100),
+    (9, 8, 256),
+    (20, 10, 256),
+    (33, 17, 640),
+    (40, 45, 200),
+    (64, 65, 128),
+    (129, 40, 1024),
+    (300, 31, 333),
+    (25, 150, 120),
+    (18, 24, 2100),
+    (12, 9, 4000),
+];
+
+/// A source of words that owes nothing to the library or to a crate (SplitMix64).
+struct Words(u64);
+
+impl Words {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut word = self.0;
+        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        word ^ (word >> 31)
+    }
+
+    /// A full significand of random sign; its exponent lies within `spread` of 0.
+    fn float(&mut self, precision_bits: u32, spread: u64) -> Float {
+        let digits = (0..precision_bits.div_ceil(64)).map(|_| self.next()).collect::<Vec<_>>();
+        let mut integer = rug::Integer::from_digits(&digits, rug::integer::Order::Lsf);
+        integer.keep_bits_mut(precision_bits);
+        integer.set_bit(precision_bits - 1, true);
+        let shift = (self.next() % (2 * spread + 1)) as i64 - spread as i64 - i64::from(precision_bits);
+        let value = Float::with_val(precision_bits, integer) << i32::try_from(shift).unwrap();
+        if self.next() & 1 == 1 { -value } else { value }
+    }
+}
+
+fn matrix(rows: usize, cols: usize, precision_bits: u32, (seed, spread): (u64, u64)) -> Matrix {
+    let mut words = Words(seed);
+    let values = (0..rows * cols).map(|_| words.float(precision_bits, spread)).collect::<Vec<_>>();
+    Matrix::from_floats(rows, cols, precision_bits, &values).unwrap()
+}
+
+fn integers(rows: usize, cols: usize, bits: u32, seed: u64) -> Matrix {
+    let mut words = Words(seed);
+    let values = (0..rows * cols).map(|_| words.next() as i64 >> (64 - bits)).collect::<Vec<_>>();
+    Matrix::from_integers(rows, cols, bits, &values.into_iter().map(rug::Integer::from).collect::<Vec<_>>()).unwrap()
+}
+
+/// A symmetric matrix whose diagonal dominates, rows and columns scaled by powers of two.
+fn definite(order: usize, precision_bits: u32, (seed, spread): (u64, u64)) -> Matrix {
+    let mut words = Words(seed);
+    let scales = (0..order).map(|_| (words.next() % (2 * spread + 1)) as i32 - spread as i32).collect::<Vec<_>>();
+    let mut values = vec![Float::new(precision_bits); order * order];
+    for col in 0..order {
+        for row in col..order {
+            let mut value = words.float(precision_bits, 1);
+            if row == col {
+                value = value.abs() + order as u32 * 2;
+            }
+            value <<= scales[row] + scales[col];
+            values[col + row * order] = value.clone();
+            values[row + col * order] = value;
+        }
+    }
+    Matrix::from_floats(order, order, precision_bits, &values).unwrap()
+}
+
+/// The sums of one computation, in the order in which matrices were added.
+#[derive(Default)]
+struct Sum(Xxh3);
+
+impl Sum {
+    /// Adds the entries that `wanted` names.
+    fn add_where(&mut self, matrix: &Matrix, wanted: impl Fn(usize, usize) -> bool) {
+        for size in [matrix.rows() as u64, matrix.cols() as u64, matrix.precision_bits().into()] {
+            self.0.update(&size.to_le_bytes());
+        }
+        for col in 0..matrix.cols() {
+            for row in (0..matrix.rows()).filter(|&row| wanted(row, col)) {
+                let value = matrix.get(row, col);
+                self.0.update(&value.head.0.to_le_bytes());
+                value.limbs.iter().for_each(|limb| self.0.update(&limb.to_le_bytes()));
+            }
+        }
+    }
+
+    fn add(&mut self, matrix: &Matrix) {
+        self.add_where(matrix, |_, _| true);
+    }
+
+    fn add_lower(&mut self, matrix: &Matrix) {
+        self.add_where(matrix, |row, col| row >= col);
+    }
+
+    fn add_float(&mut self, value: &Float) {
+        let text = value.to_string_radix(32, None);
+        self.0.update(text.as_bytes());
+    }
+}
+
+type Case = fn(&Context, usize, usize, u32, &mut Sum);
+
+const CASES: &[(&str, Case)] = &[
+    ("syrk", syrk_case),
+    ("gemm", gemm_case),
+    ("integers", integer_case),
+    ("trsm", trsm_case),
+    ("cholesky", cholesky_case),
+    ("solve", solve_case),
+    ("ldlt", ldlt_case),
+];
+
+fn syrk_case(ctx: &Context, rows: usize, cols: usize, bits: u32, sum: &mut Sum) {
+    let (alpha, beta) = (Float::with_val(70, 7) / 3u32, Float::with_val(20, -0.375));
+    for spread in [2, 900] {
+        let p = matrix(rows, cols, bits, (1, spread));
+        let c = definite(cols, bits, (2, 3));
+        sum.add_lower(&syrk_with(ctx, &p, bits, &SyrkOptions::default()).unwrap().result);
+        let upper = SyrkOptions { op: Op::Transpose, uplo: Uplo::Upper, ..SyrkOptions::default() };
+        let q = syrk_with(ctx, &p.transposed().to_matrix().unwrap(), bits, &upper).unwrap().result;
+        sum.add_where(&q, |row, col| row <= col);
+        let scaled =
+            SyrkOptions { alpha: Some(&alpha), beta: Some(&beta), accumulate: Some(&c), ..SyrkOptions::default() };
+        sum.add_lower(&syrk_with(ctx, &p, bits, &scaled).unwrap().result);
+    }
+}
+
+fn gemm_case(ctx: &Context, rows: usize, cols: usize, bits: u32, sum: &mut Sum) {
+    let (alpha, beta) = (Float::with_val(90, -5) / 7u32, Float::with_val(30, 1.5));
+    for spread in [2, 700] {
+        let (a, b) = (matrix(cols, rows, bits, (3, spread)), matrix(rows, cols + 2, bits + 9, (4, spread)));
+        let c = matrix(cols, cols + 2, bits, (5, 4));
+        sum.add(&gemm_with(ctx, &a, &b, bits, &GemmOptions::default()).unwrap().result);
+        let (a, b) = (a.transposed().to_matrix().unwrap(), b.transposed().to_matrix().unwrap());
+        let options = GemmOptions {
+            op_a: Op::Transpose,
+            op_b: Op::Transpose,
+            alpha: Some(&alpha),
+            beta: Some(&beta),
+            accumulate: Some(&c),
+            ..GemmOptions::default()
+        };
+        sum.add(&gemm_with(ctx, &a, &b, bits, &options).unwrap().result);
+    }
+}
+
+fn integer_case(ctx: &Context, rows: usize, cols: usize, bits: u32, sum: &mut Sum) {
+    let p = integers(rows, cols, bits.min(60), 6);
+    let options = SyrkOptions { exact_integers: true, ..SyrkOptions::default() };
+    sum.add_lower(&syrk_with(ctx, &p, bits, &options).unwrap().result);
+    let options = GemmOptions { op_a: Op::Transpose, exact_integers: true, ..GemmOptions::default() };
+    sum.add(&gemm_with(ctx, &p, &integers(rows, 5, 33, 7), bits, &options).unwrap().result);
+}
+
+fn trsm_case(ctx: &Context, rows: usize, cols: usize, bits: u32, sum: &mut Sum) {
+    let alpha = Float::with_val(40, 11) / 13u32;
+    let t = definite(cols, bits, (8, 2));
+    for (at, side) in [Side::Left, Side::Right].into_iter().enumerate() {
+        for uplo in [Uplo::Lower, Uplo::Upper] {
+            for op in [Op::NoTranspose, Op::Transpose] {
+                for diag in [Diag::NonUnit, Diag::Unit] {
+                    let seed = (9, if diag == Diag::Unit { 40 } else { 3 });
+                    let b = match side {
+                        Side::Left => matrix(cols, rows.min(40), bits, seed),
+                        Side::Right => matrix(rows.min(40), cols, bits, seed),
+                    };
+                    let alpha = (at == 1).then_some(&alpha);
+                    sum.add(&trsm(ctx, &t, &b, bits, &TrsmOptions { side, uplo, op, diag, alpha }).unwrap());
+                }
+            }
+        }
+    }
+    // One right-hand side, and columns whose exponents lie far apart.
+    sum.add(&trsm(ctx, &t, &matrix(cols, 1, bits, (10, 2)), bits, &TrsmOptions::default()).unwrap());
+    sum.add(&trsm(ctx, &t, &matrix(cols, 12, bits, (11, 9000)), bits, &TrsmOptions::default()).unwrap());
+}
+
+fn cholesky_case(ctx: &Context, rows: usize, cols: usize, bits: u32, sum: &mut Sum) {
+    for (order, spread) in [(cols, 0), (cols, 1500), (rows.min(260), 3)] {
+        let factor = cholesky(ctx, &definite(order, bits, (12, spread)), bits).unwrap();
+        sum.add_lower(factor.factor());
+        sum.add_float(&factor.log_det());
+    }
+}
+
+fn solve_case(ctx: &Context, _rows: usize, cols: usize, bits: u32, sum: &mut Sum) {
+    let a = definite(cols, bits, (13, 5));
+    let factor = cholesky(ctx, &a, bits).unwrap();
+    for (right_sides, spread) in [(1, 3), (2, 3), (3, 4000), (40, 2)] {
+        sum.add(&factor.solve(ctx, &matrix(cols, right_sides, bits, (14, spread)), bits).unwrap());
+    }
+    sum.add(&factor.inverse(ctx, bits).unwrap());
+    let refined = solve_refined(ctx, &a, &matrix(cols, 2, bits, (15, 2)), bits, &RefineOptions::default()).unwrap();
+    sum.add(&refined.solution);
+}
+
+fn ldlt_case(ctx: &Context, _rows: usize, cols: usize, bits: u32, sum: &mut Sum) {
+    // Quasi-definite: a positive block, a negative block, and what lies between them.
+    let mut a = definite(cols, bits, (16, 2));
+    for index in cols / 2..cols {
+        let pivot = -a.float(index, index);
+        a.set_float(index, index, &pivot).unwrap();
+    }
+    let factors = ldlt(ctx, &a, bits, &LdltOptions::default()).unwrap();
+    sum.add_lower(factors.lower());
+    sum.add(factors.pivots());
+    sum.add(&factors.solve(ctx, &matrix(cols, 3, bits, (17, 2)), bits).unwrap());
+}
+
+/// The table under one kernel and number of threads; sizes that the kernel cannot reach are left out.
+fn table(kernel: &str, threads: usize) -> Vec<(String, u64)> {
+    let ctx = Context::builder().kernel(kernel).threads(threads).build().unwrap();
+    let mut lines = Vec::new();
+    for &(rows, cols, bits) in SIZES {
+        for (name, case) in CASES {
+            let mut sum = Sum::default();
+            case(&ctx, rows, cols, bits, &mut sum);
+            lines.push((format!("{name} {rows} x {cols} {bits}"), sum.0.digest()));
+        }
+    }
+    lines
+}
+
+fn path() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/checksums.txt")
+}
+
+#[test]
+fn results_have_the_checksums_of_the_table() {
+    if std::env::var_os("SUNZI_WRITE_CHECKSUMS").is_some() {
+        let mut text = String::new();
+        for (name, digest) in table(kernels::preferred().name(), 1) {
+            writeln!(text, "{name} {digest:016x}").unwrap();
+        }
+        std::fs::write(path(), text).unwrap();
+    }
+    let text = std::fs::read_to_string(path()).unwrap();
+    let wanted = text.lines().map(|line| line.rsplit_once(' ').unwrap()).collect::<Vec<_>>();
+    assert_eq!(wanted.len(), SIZES.len() * CASES.len(), "the table has a line for each case");
+    let runs = kernels::available().into_iter().flat_map(|kernel| [(kernel.name(), 1), (kernel.name(), 2)]);
+    let mut changed = String::new();
+    for (kernel, threads) in runs {
+        for ((name, digest), &(case, expected)) in table(kernel, threads).iter().zip(&wanted) {
+            assert_eq!(name, case, "the order of the table");
+            if format!("{digest:016x}") != expected {
+                writeln!(changed, "{name}: {digest:016x}, kernel {kernel}, {threads} threads").unwrap();
+            }
+        }
+    }
+    assert!(changed.is_empty(), "other bits than before:\n{changed}");
+}
