@@ -27,7 +27,9 @@ fn definite(order: usize, bits: u32) -> Matrix {
         for j in 0..=i {
             let noise = Float::with_val(bits, Float::random_cont(&mut rng)) / (order as u32 * 4);
             let value = Float::with_val(bits, j + 1) + if i == j { Float::with_val(bits, 1) } else { noise };
-            matrix.set_float(i, j, &(value << (scale(i) + scale(j)))).unwrap();
+            let value = value << (scale(i) + scale(j));
+            matrix.set_float(i, j, &value).unwrap();
+            matrix.set_float(j, i, &value).unwrap();
         }
     }
     matrix

@@ -23,7 +23,7 @@ const BLOCK: usize = 16;
 /// let ctx = Context::builder().threads(1).build()?;
 /// let p = Matrix::from_f64s(3, 2, 256, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])?;
 /// let q = sunzi::syrk(&ctx, &p, 256)?;
-/// assert_eq!(q.to_f64s(), [14.0, 32.0, 32.0, 77.0]);
+/// assert_eq!(q.view().to_f64s(), [14.0, 32.0, 32.0, 77.0]);
 /// let l = sunzi::cholesky(&ctx, &q, 256)?;
 /// // A plain matrix is checked; a triangle counts only where it is named.
 /// let plain = Matrix::from_f64s(2, 2, 256, &[4.0, 2.0, 1.0, 5.0])?;

@@ -3,10 +3,12 @@
 
 use crate::error::{Error, Result};
 use crate::math::float::{FloatRef, Head, bit_length, round_integer};
-use crate::matrix::{MAXIMUM_EXPONENT, MatrixView};
+use crate::matrix::{MAXIMUM_EXPONENT, MatrixView, Uplo};
+use crate::ops::scale::is_integer;
 use crate::ops::sum;
 use rug::integer::Order;
 use rug::{Float, Integer};
+use std::ops::Range;
 
 /// `alpha * product + beta * accumulate`; absent factors are 1, an absent matrix is 0.
 #[derive(Clone, Copy)]
@@ -17,6 +19,8 @@ pub(crate) struct Combination<'a> {
     beta: Option<&'a Float>,
     /// The matrix added.
     accumulate: Option<MatrixView<'a>>,
+    /// The triangle of it that is read, where not all of it is.
+    triangle: Option<Uplo>,
     /// The least that computes it.
     form: Form,
 }
@@ -64,7 +68,21 @@ impl<'a> Combination<'a> {
             }
             _ => Form::General,
         };
-        Combination { alpha, beta, accumulate, form }
+        Combination { alpha, beta, accumulate, triangle: None, form }
+    }
+
+    /// The same for a result of which one triangle is computed: nothing else is read of the matrix added.
+    pub fn of_triangle(self, uplo: Uplo) -> Self {
+        Combination { triangle: Some(uplo), ..self }
+    }
+
+    /// Rows of column `col` that are read of the matrix added.
+    fn rows(&self, matrix: &MatrixView<'_>, col: usize) -> Range<usize> {
+        match self.triangle {
+            None => 0..matrix.rows(),
+            Some(Uplo::Lower) => col..matrix.rows(),
+            Some(Uplo::Upper) => 0..(col + 1).min(matrix.rows()),
+        }
     }
 
     /// Whether the result is the product itself.
@@ -95,7 +113,9 @@ impl<'a> Combination<'a> {
             });
         }
         if exact_integers {
-            crate::ops::scale::check_integers(matrix)?;
+            let places = (0..cols).flat_map(|column| self.rows(&matrix, column).map(move |row| (row, column)));
+            let fraction = places.into_iter().find(|&(row, column)| !is_integer(matrix.get(row, column)));
+            return fraction.map_or(Ok(()), |(row, column)| Err(Error::NotInteger { row, column }));
         }
         Ok(())
     }
@@ -107,7 +127,7 @@ impl<'a> Combination<'a> {
         };
         let product = u64::from(product_bits) + bits(self.alpha);
         let Some(matrix) = self.accumulate else { return product };
-        let column = |col| (0..matrix.rows()).map(move |row| matrix.get(row, col).head.exponent().max(0) as u64);
+        let column = |col| self.rows(&matrix, col).map(move |row| matrix.get(row, col).head.exponent().max(0) as u64);
         let largest = (0..matrix.cols()).flat_map(column).max().unwrap_or(0);
         product.max(largest + bits(self.beta)) + 1
     }

@@ -330,7 +330,7 @@ fn syrk_problem<'a>(p: MatrixView<'a>, precision_bits: u32, options: &SyrkOption
         uplo: options.uplo,
         precision_bits,
         exact_integers: options.exact_integers,
-        combination: Combination::new(options.alpha, options.beta, accumulate),
+        combination: Combination::new(options.alpha, options.beta, accumulate).of_triangle(options.uplo),
         fault: None,
         cut: None,
         device_cut: None,

@@ -115,7 +115,7 @@ pub(crate) fn check_operand_integers(workers: usize, operand: &Operand<'_>) -> R
 }
 
 /// Whether the number has no fractional part.
-fn is_integer(value: FloatRef<'_>) -> bool {
+pub(crate) fn is_integer(value: FloatRef<'_>) -> bool {
     if value.head.is_zero() {
         return true;
     }

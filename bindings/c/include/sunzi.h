@@ -8,8 +8,9 @@
 // its own copies and does not touch the caller's.
 //
 // Choices. `layout` is SUNZI_ROW_MAJOR or SUNZI_COL_MAJOR, `trans` SUNZI_NO_TRANS or SUNZI_TRANS, `uplo` SUNZI_UPPER or
-// SUNZI_LOWER, `diag` SUNZI_NON_UNIT or SUNZI_UNIT, `side` SUNZI_LEFT or SUNZI_RIGHT, `format` SUNZI_MPFR, SUNZI_MPF or
-// SUNZI_LIMBS. Factors (`alpha`, `beta`) are matrices of one entry, of any format.
+// SUNZI_LOWER, for a symmetric matrix also SUNZI_BOTH, `diag` SUNZI_NON_UNIT or SUNZI_UNIT, `side` SUNZI_LEFT or
+// SUNZI_RIGHT, `format` SUNZI_MPFR, SUNZI_MPF or SUNZI_LIMBS. Factors (`alpha`, `beta`) are matrices of one entry, of
+// any format.
 //
 // Precision. Operands are taken exactly, also where their precisions differ. A result is computed at the largest
 // precision of the entries that it goes to (for mpf_t what mpf_get_prec says; at least 2 bits), then each entry is

@@ -86,7 +86,8 @@ pub fn cholesky(subject: &Subject<'_>) -> Result<()> {
             let ctx = builder.self_check(self_check).build()?;
             for (order, bits) in [1, 8, 15, 65].into_iter().flat_map(|order| PRECISIONS.map(|bits| (order, bits))) {
                 let a = dominant(order, bits)?;
-                let want = cholesky_with(subject.cpu, Symmetric::lower(&a), bits, &CholeskyOptions::default())?.into_factor();
+                let want =
+                    cholesky_with(subject.cpu, Symmetric::lower(&a), bits, &CholeskyOptions::default())?.into_factor();
                 compare(&ctx, &a, &want, Some(rows))?;
             }
         }

@@ -171,7 +171,8 @@ pub fn factors(subject: &Subject<'_>) -> Result<()> {
         let (alpha, beta) = (alpha.as_ref(), beta.as_ref());
         let options = GemmOptions { alpha, beta, accumulate: add.then_some(&c), ..GemmOptions::default() };
         subject.gemm(&ctx, (&a, &b), &options)?;
-        let options = SyrkOptions { alpha, beta, accumulate: add.then(|| Symmetric::lower(&square)), ..SyrkOptions::default() };
+        let options =
+            SyrkOptions { alpha, beta, accumulate: add.then(|| Symmetric::lower(&square)), ..SyrkOptions::default() };
         subject.syrk(&ctx, &b, &options)?;
     }
     Ok(())
