@@ -41,7 +41,7 @@ use rug::Float;
 /// Choices of a distributed product; the same on all ranks.
 #[derive(Clone, Debug, Default)]
 pub struct DistOptions<'a> {
-    /// The triangle of a SYRK's result that is computed.
+    /// The triangle of a SYRK's result that is computed, and that the ranks hold.
     pub uplo: Uplo,
     /// Operands hold integers and the result is exact; `precision_bits` is then only a lower bound for the bits stored.
     pub exact_integers: bool,
@@ -79,10 +79,11 @@ pub struct DistOutcome {
     pub spans: Vec<RankSpan>,
 }
 
-/// One triangle of `Q := alpha * P^T P` for a matrix `P` whose rows lie on the ranks of `team`. Collective.
+/// `Q := alpha * P^T P` for a matrix `P` whose rows lie on the ranks of `team`. Collective.
 ///
 /// Shapes: `blocks` are this rank's rows of P, `K_i x N` each; their order and that of the ranks do not matter. A rank
-/// may have none, and a block no rows. The result is `N x N`, in tiles over all ranks.
+/// may have none, and a block no rows. The result is `N x N`, a triangle in tiles over all ranks that acts as the whole
+/// symmetric matrix.
 /// Accuracy and bits: as [`crate::syrk_with`] on all the rows.
 /// Memory: the context's limit is that of each node, all its ranks together; without one, what the machine has free.
 /// Cost: as [`crate::syrk_with`], shared by all workers; each node sends the residues of the result once to the others.
@@ -99,7 +100,8 @@ pub fn syrk(
     options: &DistOptions<'_>,
 ) -> Result<DistOutcome> {
     let problem = RankProblem { operation: "syrk", left: blocks, right: None, precision_bits, options };
-    request::run(ctx, team, &problem)
+    let outcome = request::run(ctx, team, &problem)?;
+    Ok(DistOutcome { result: outcome.result.into_symmetric()?, ..outcome })
 }
 
 /// `C := alpha * A^T B` for matrices whose rows lie on the ranks of `team`, the same rows of both on a rank.
@@ -125,8 +127,8 @@ pub fn gemm_rows(
 /// `C := alpha * op(A) op(B)` for matrices in tiles over the ranks of `team`. Collective.
 ///
 /// Each operand is first shared out by the contracted index (every entry travels once), then multiplied as in
-/// [`gemm_rows`]; the shares, and messages of up to a rank's tiles, come on top of the memory limit. Entries outside
-/// the triangle of an operand are 0.
+/// [`gemm_rows`]; the shares, and messages of up to a rank's tiles, come on top of the memory limit. What lies
+/// outside the triangle of an operand is 0, or its mirror image: see [`DistMatrix::is_symmetric`].
 ///
 /// # Errors
 /// As [`gemm_rows`].

@@ -146,6 +146,9 @@ impl Call<'_> {
                 right_cols: right.cols,
             });
         }
+        if factor.is_symmetric() {
+            return Err(Error::InvalidArgument(format!("{operation}: a symmetric matrix is no triangular factor")));
+        }
         if map.triangle == Some(Uplo::Upper) {
             return Err(Error::InvalidArgument(format!("{operation}: a factor in tiles is lower triangular")));
         }
