@@ -1,0 +1,8 @@
+//! Factorisations and solves in one process.
+
+mod cholesky;
+mod known;
+mod ldlt;
+mod solve;
+mod symmetric;
+mod trsm;
