@@ -34,7 +34,7 @@ fn definite(order: usize, bits: u32) -> Matrix {
 }
 
 fn tiles(rows: usize) -> CholeskyOptions {
-    CholeskyOptions { tile_rows: Some(rows), ..CholeskyOptions::default() }
+    CholeskyOptions { tile_rows: Some(rows) }
 }
 
 #[test]

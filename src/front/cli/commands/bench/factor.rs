@@ -23,7 +23,7 @@ impl<'a> Factorisation<'a> {
     /// # Errors
     /// Those of [`Matrix::zeros`].
     pub fn new(a: &'a Matrix, tile_rows: Option<usize>) -> Result<Factorisation<'a>> {
-        let options = CholeskyOptions { tile_rows, ..CholeskyOptions::default() };
+        let options = CholeskyOptions { tile_rows };
         Ok(Factorisation { a, options, factor: Matrix::zeros(0, 0, a.precision_bits())? })
     }
 }

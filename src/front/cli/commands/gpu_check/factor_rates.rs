@@ -153,7 +153,7 @@ fn big(
     let device = &setup.devices[0];
     let ctx = setup.builder().devices(vec![device.clone()]).kernel(family.name()).build()?;
     let tile_rows = (!is_card(&**device)).then_some(TINY_TILE_ROWS);
-    let options = CholeskyOptions { tile_rows, ..CholeskyOptions::default() };
+    let options = CholeskyOptions { tile_rows };
     let (mut order, free) = (wanted, free_bytes());
     let plan = loop {
         let plan = plan_cholesky(&ctx, order, bits, &options)?;
@@ -169,7 +169,7 @@ fn big(
         }
     };
     let a = ctx.install(|| dominant(order, bits))?;
-    let options = CholeskyOptions { tile_rows: Some(plan.tile_rows), ..options };
+    let options = CholeskyOptions { tile_rows: Some(plan.tile_rows) };
     // Compiles kernels, and takes the device's memory for tiles of this size.
     let few = order.min(2 * plan.tile_rows);
     cholesky_with(&ctx, Symmetric::lower(a.view().block(0..few, 0..few)?), bits, &options)?;

@@ -63,7 +63,7 @@ fn failed<T>(why: String) -> Result<T> {
 
 /// One factorisation on the device, and whether its factor is `want`; the number of tiles that had to leave comes back.
 fn compare(ctx: &Context, a: &Matrix, want: &Matrix, tile_rows: Option<usize>) -> Result<u64> {
-    let options = CholeskyOptions { tile_rows, ..CholeskyOptions::default() };
+    let options = CholeskyOptions { tile_rows };
     let (factor, report) = cholesky_with(ctx, Symmetric::lower(a), a.precision_bits(), &options)?.into_parts();
     let what = format!("{}, tiles of {} rows", super::super::describe(a), report.tile_rows);
     let Some(device) = report.device else { return failed(format!("{what}: no device was used")) };
@@ -129,7 +129,7 @@ pub fn little_memory(subject: &Subject<'_>) -> Result<()> {
 /// Matrices that have no factor: the same index as on the CPU, and the device goes on.
 pub fn not_positive_definite(subject: &Subject<'_>) -> Result<()> {
     let (order, bits) = (60, 150);
-    let options = CholeskyOptions { tile_rows: Some(8), ..CholeskyOptions::default() };
+    let options = CholeskyOptions { tile_rows: Some(8) };
     let index = |ctx: &Context, a: &Matrix| match cholesky_with(ctx, Symmetric::lower(a), bits, &options) {
         Err(Error::NotPositiveDefinite { index, .. }) => Ok(index),
         Err(other) => Err(other),
