@@ -19,7 +19,9 @@ pub use meter::Meter;
 pub use ranks::{RankPlan, RankReport, RankTiles, Sample, Span, SpanKind, WorkerReport, run_ranks};
 pub use shared_lane::{SharedLane, Turn};
 
+use crate::context::Context;
 use crate::error::{Error, Result};
+use rayon::prelude::*;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -112,10 +114,17 @@ pub fn drain<L: Send, T: Send>(
     stop.into_result()
 }
 
+/// `work(0), work(1), ...` on the context's threads.
+pub fn map_indices<R: Send>(ctx: &Context, count: usize, work: impl Fn(usize) -> R + Send + Sync) -> Vec<R> {
+    if ctx.threads() == 1 {
+        return (0..count).map(work).collect();
+    }
+    ctx.install(|| (0..count).into_par_iter().map(work).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Context;
 
     #[test]
     fn every_item_is_done_once_on_any_number_of_workers() {

@@ -19,5 +19,5 @@ pub use grid::{RankGrid, TileId, TileMap};
 pub use jobs::{Job, JobList, plan_jobs};
 pub use lpt::{Assignment, assign};
 pub use memory::{Cut, LEAST_CHUNK_ROWS, PlanBytes, PlanInput, WindowWords};
-pub use nodes::{NodeShape, rank_chunk};
+pub use nodes::{NodeShape, even_share, rank_chunk};
 pub use order::{BandPair, band_pairs, pieces};

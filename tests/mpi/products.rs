@@ -10,7 +10,7 @@ use sunzi::comm::{Transport, local};
 use sunzi::distributed::{
     DistMatrix, DistOptions, Team, TeamOptions, cholesky, even_share, gemm, scatter_rows, solve, syrk, trsm,
 };
-use sunzi::front::generate::{Kind, Size, generate};
+use sunzi::gallery::{Kind, Size, generate};
 use sunzi::plan::{Cut, RankGrid, TileMap};
 use sunzi::{Context, GemmOptions, Matrix, MatrixView, Op, SyrkOptions, TrsmOptions, Uplo, gemm_with, syrk_with};
 
@@ -98,9 +98,9 @@ fn many_calls(rank: MpiRank) {
         let own = even_share(rows, rank.size(), rank.rank());
         let outcome =
             syrk(&ctx, &mut team, &views(&p, std::slice::from_ref(&own)), bits, &DistOptions::default()).unwrap();
-        let planned =
-            outcome.report.plan.per_node.iter().map(|node| node.bytes.operand_window + node.bytes.product_window);
-        assert_eq!(planned.max(), Some(outcome.report.window_bytes));
+        let report = outcome.report.team.unwrap();
+        let planned = report.plan.per_node.iter().map(|node| node.bytes.operand_window + node.bytes.product_window);
+        assert_eq!(planned.max(), Some(report.window_bytes));
         let got = outcome.result.gather(&rank, 0).unwrap();
         assert!(got.is_none_or(|got| got == sunzi::syrk(&one_thread(), &p, bits).unwrap()));
     }

@@ -22,7 +22,7 @@ pub(crate) mod vector;
 use crate::context::Context;
 use crate::error::Result;
 use crate::matrix::{Matrix, MatrixView, Symmetric};
-use crate::ops::problem::fits;
+use crate::ops::product::problem::fits;
 use plan::Plan;
 pub use plan::{CholeskyPlan, UpdatePlan, plan_cholesky};
 use problem::{Problem, SQUARE};

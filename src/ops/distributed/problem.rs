@@ -10,7 +10,7 @@ use crate::matrix::{Matrix, Uplo};
 use crate::ops::cholesky::problem::check_square;
 use crate::ops::cholesky::scaling::{is_beyond_one, row_exponent, scaled_entry};
 use crate::ops::distributed::DistMatrix;
-use crate::ops::distributed::place::Place;
+use crate::ops::distribution::place::Place;
 
 /// Added to exponents that travel: then all are positive, and 0 says that there is none.
 const EXPONENT_BIAS: i64 = 1 << 62;

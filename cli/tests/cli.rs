@@ -1,0 +1,343 @@
+//! The program as users run it: every command, every option that a script relies on, and what happens on a signal.
+//!
+//! Knows: the binary, files and exit codes. Numbers are checked through `sunzi verify` and `sunzi compare`, whose own
+//! failures are tested here too.
+
+#[path = "cli/arguments.rs"]
+mod arguments;
+#[path = "cli/bad_input.rs"]
+mod bad_input;
+#[path = "cli/bench.rs"]
+mod bench;
+#[path = "cli/devices.rs"]
+mod devices;
+#[path = "cli/factor.rs"]
+mod factor;
+#[path = "cli/plan.rs"]
+mod plan;
+#[path = "cli/sandbox.rs"]
+mod sandbox;
+#[path = "cli/simulate.rs"]
+mod simulate;
+
+use sandbox::Sandbox;
+use std::time::{Duration, Instant};
+
+#[test]
+fn a_product_is_computed_stored_and_verified() {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen random --rows 60 --cols 20 --precision 200 --seed 4 -o P.mtx");
+    let line = sandbox.run("syrk P.mtx -o Q.mtx --precision 200 --self-check --report r.json");
+    assert!(line.starts_with("Q.mtx: 20 x 20, 200 bits"), "{line}");
+    let text = sandbox.text("Q.mtx");
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("%%MatrixMarket matrix array real symmetric"));
+    assert_eq!(lines.next(), Some("%sunzi precision_bits=200"));
+    assert_eq!(lines.next(), Some("20 20"));
+    assert_eq!(lines.count(), 210, "the lower triangle");
+    let report = sandbox.json("r.json");
+    assert_eq!(report["operation"], "syrk");
+    assert_eq!((report["rows"].as_u64(), report["cols"].as_u64()), (Some(60), Some(20)));
+    assert!(report["seconds"].as_f64().unwrap() > 0.0 && report["phases"]["product"].is_number());
+    assert!(sandbox.run("verify syrk P.mtx Q.mtx").contains("Q.mtx: P^T P to 200 bits"));
+    assert_eq!(sandbox.run("verify syrk P.mtx Q.mtx --precision 190 --quiet"), "");
+}
+
+#[test]
+fn a_wrong_entry_fails_verification() {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen random --rows 30 --cols 6 --precision 120 -o P.mtx");
+    sandbox.run("syrk P.mtx -o Q.mtx --precision 120");
+    let text = sandbox.text("Q.mtx");
+    let mut lines: Vec<String> = text.lines().map(String::from).collect();
+    let digit = lines[7].find('.').unwrap() + 5;
+    let other = if lines[7].as_bytes()[digit] == b'3' { "4" } else { "3" };
+    lines[7].replace_range(digit..=digit, other);
+    sandbox.write("Q.mtx", lines.join("\n"));
+    let error = sandbox.fail("verify syrk P.mtx Q.mtx", 5);
+    assert!(error.contains("verification failed"), "{error}");
+}
+
+#[test]
+fn every_form_of_a_product_verifies() {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen random --rows 9 --cols 14 --precision 100 --seed 1 -o A.mtx");
+    sandbox.run("gen graded --rows 14 --cols 9 --precision 100 --seed 2 -o B.bin");
+    sandbox.run("syrk A.mtx -o Q.mtx -p 100");
+    sandbox.run("syrk A.mtx --upper -o U.mtx -p 100");
+    assert_eq!(sandbox.bytes("Q.mtx"), sandbox.bytes("U.mtx"), "a triangle cannot change the file");
+    sandbox.run("syrk B.bin --transpose -o R.bin -p 100");
+    sandbox.run("verify syrk B.bin R.bin --transpose");
+    sandbox.run("gemm A.mtx B.bin -o C.mtx -p 100 --threads 2");
+    sandbox.run("verify gemm A.mtx B.bin C.mtx");
+    for (flags, left, right) in
+        [("--transpose-a", "A", "A"), ("--transpose-b", "A", "A"), ("--transpose-a --transpose-b", "A", "B")]
+    {
+        let files = format!("{left}.mtx {}", if right == "A" { "A.mtx" } else { "B.bin" });
+        sandbox.run(&format!("gemm {files} -o D.mtx {flags} -p 100"));
+        sandbox.run(&format!("verify gemm {files} D.mtx {flags}"));
+    }
+    let error = sandbox.fail("verify gemm A.mtx A.mtx D.mtx", 3);
+    assert!(error.contains("shapes do not fit"), "{error}");
+}
+
+#[test]
+fn bits_do_not_depend_on_kernel_threads_or_memory() {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen random --rows 300 --cols 70 --precision 300 --seed 9 -o P.bin");
+    sandbox.run("syrk P.bin -o Q.mtx --precision 300 --kernel reference --threads 1");
+    let minimum = sandbox.fail("syrk P.bin -o X.mtx --precision 300 --memory 1K", 4);
+    let minimum = minimum.split("at least ").nth(1).unwrap().split(' ').next().unwrap().to_string();
+    let choices =
+        ["--freivalds", "--threads 2", "--kernel f64 --threads 3", "--self-check", "--kernel f64 --self-check"];
+    let limited = format!("--threads 1 --memory {minimum}");
+    for choice in choices.into_iter().chain([limited.as_str()]) {
+        sandbox.run(&format!("syrk P.bin -o R.mtx --precision 300 {choice}"));
+        assert_eq!(sandbox.bytes("R.mtx"), sandbox.bytes("Q.mtx"), "{choice}");
+    }
+}
+
+#[test]
+fn one_process_takes_the_window_that_is_asked_for() {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen random --rows 50 --cols 20 --precision 150 --seed 4 -o P.bin");
+    sandbox.run("gen random --rows 20 --cols 20 --precision 150 --seed 5 -o C.bin");
+    let more = "--accumulate C.bin --beta -0.5 --alpha 3 --freivalds";
+    for (product, kind) in [
+        ("syrk P.bin".to_string(), "heap"),
+        ("gemm P.bin P.bin --transpose-a".to_string(), "posix"),
+        (format!("syrk P.bin --upper {more}"), "heap"),
+        (format!("gemm P.bin P.bin --transpose-a {more}"), "posix"),
+    ] {
+        sandbox.run(&format!("{product} -o Q.mtx --precision 150"));
+        sandbox.run(&format!("{product} -o R.mtx --precision 150 --window {kind} --report r.json --quiet"));
+        assert_eq!(sandbox.json("r.json")["window"], kind, "{product}");
+        assert_eq!(sandbox.bytes("R.mtx"), sandbox.bytes("Q.mtx"), "{product}");
+    }
+}
+
+#[test]
+fn a_report_says_whether_the_product_was_checked() {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen random --rows 30 --cols 12 --precision 150 --seed 3 -o P.mtx");
+    for product in ["syrk P.mtx", "gemm P.mtx P.mtx --transpose-a"] {
+        for (flags, checked) in [("", false), ("--freivalds", true), ("--self-check", true)] {
+            let line = sandbox.run(&format!("{product} -o Q.mtx --precision 150 {flags} --report r.json"));
+            assert_eq!(sandbox.json("r.json")["checked"], checked, "{product} {flags}");
+            assert_eq!(line.contains("self-checked"), checked, "{product} {flags}: {line}");
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_process_stays_below_its_memory_limit() {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen random --rows 1500 --cols 200 --precision 512 -o P.bin");
+    for limit in [96u64, 48, 40] {
+        sandbox.run(&format!("syrk P.bin -o Q.bin --precision 512 --memory {limit}M --report r.json"));
+        let peak = sandbox.json("r.json")["peak_resident_bytes"].as_u64().unwrap();
+        assert!(peak > 0 && peak <= limit << 20, "{peak} bytes with a limit of {limit} MiB");
+    }
+}
+
+#[test]
+fn exact_integers_scale_and_accumulate() {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen pascal --rows 12 --cols 5 --precision 80 -o P.mtx");
+    sandbox.run("syrk P.mtx -o Q.mtx --exact-integers --precision 80");
+    sandbox.run("verify syrk P.mtx Q.mtx --exact-integers");
+    // 3 Q - Q - Q = Q, all exact.
+    sandbox.run("syrk P.mtx -o T.mtx --exact-integers --precision 80 --alpha 3");
+    sandbox.run("syrk P.mtx -o S.mtx --exact-integers --precision 80 --alpha -2 --beta 1 --accumulate T.mtx");
+    let compared = sandbox.run("compare Q.mtx S.mtx --precision 80");
+    assert!(compared.starts_with("equal: all 25 entries"), "{compared}");
+    // In floats: 0.5 * 2 * Q.
+    sandbox.run("gemm P.mtx P.mtx --transpose-a -o F.mtx -p 200 --alpha 0x1p-1");
+    sandbox.run("gemm P.mtx P.mtx --transpose-a -o G.mtx -p 200 --alpha 0.25 --beta 0.5 --accumulate F.mtx");
+    assert!(sandbox.run("compare F.mtx G.mtx").starts_with("equal"));
+}
+
+#[test]
+fn convert_and_compare_keep_every_bit() {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen random --rows 7 --cols 3 --precision 77 --hex -o A.mtx");
+    assert!(sandbox.text("A.mtx").contains("0x"));
+    sandbox.run("convert A.mtx A.bin");
+    sandbox.run("convert A.bin D.mtx");
+    sandbox.run("convert D.mtx H.mtx --hex");
+    assert_eq!(sandbox.bytes("H.mtx"), sandbox.bytes("A.mtx"));
+    sandbox.run("gen random --rows 7 --cols 3 --precision 77 --seed 1 -o B.mtx");
+    let output = sandbox.output("compare A.mtx B.mtx --report r.json");
+    assert_eq!(output.code, 1, "{output:?}");
+    assert!(output.stdout.contains("different: 21 of 21") && output.stdout.contains("largest absolute"));
+    assert_eq!(output.stderr, "");
+    assert_eq!(sandbox.json("r.json")["differing_entries"], 21);
+}
+
+#[test]
+fn a_seed_gives_the_same_file_again() {
+    let sandbox = Sandbox::new();
+    for kind in
+        ["random", "graded", "hilbert", "cauchy", "lehmer", "minij", "pascal", "moler", "kms", "lauchli", "bootstrap1d"]
+    {
+        sandbox.run(&format!("gen {kind} --rows 1.1e1 --cols 10 --precision 90 --seed 7 -o A.mtx"));
+        sandbox.run(&format!("gen {kind} --rows 11 --cols 1e1 --precision 90 --seed 7 -o B.mtx"));
+        assert_eq!(sandbox.bytes("A.mtx"), sandbox.bytes("B.mtx"), "{kind}");
+        assert!(sandbox.text("A.mtx").lines().nth(2) == Some("11 10"), "{kind}");
+    }
+}
+
+#[test]
+fn empty_shapes_are_fine() {
+    let sandbox = Sandbox::new();
+    for (rows, cols) in [(0, 4), (4, 0), (0, 0), (1, 1)] {
+        sandbox.run(&format!("gen random --rows {rows} --cols {cols} --precision 64 -o P.mtx"));
+        sandbox.run("syrk P.mtx -o Q.mtx --self-check");
+        sandbox.run("verify syrk P.mtx Q.mtx");
+    }
+}
+
+#[test]
+fn info_and_plan_tell_what_they_promise() {
+    let sandbox = Sandbox::new();
+    let info = sandbox.run("info --report info.json");
+    for word in ["cpu", "features", "memory", "kernels", "reference", "f64", "blas", "bits"] {
+        assert!(info.contains(word), "{word}: {info}");
+    }
+    assert!(sandbox.json("info.json")["kernels"].as_array().unwrap().len() >= 3);
+    let plan = sandbox.run("plan syrk --rows 2e3 --cols 300 --precision 512 --threads 2 --report plan.json");
+    for word in ["to_residues", "product", "reconstruct", "batches", "bands", "chunks", "jobs", "balance", "planned"] {
+        assert!(plan.contains(word), "{word}: {plan}");
+    }
+    let bytes = |sandbox: &Sandbox| sandbox.json("plan.json")["planned_bytes"].as_u64().unwrap();
+    let whole = bytes(&sandbox);
+    sandbox.run("plan syrk --rows 2e3 --cols 300 --precision 512 --threads 2 --memory 79.5M --report plan.json");
+    assert!(bytes(&sandbox) < whole && sandbox.json("plan.json")["batches"].as_u64().unwrap() > 1);
+    sandbox.run("plan gemm --rows 100 --cols 30 --result-rows 50 --precision 100 --kernel reference");
+    let help = sandbox.run("--help");
+    for command in [
+        "info", "gen", "syrk", "gemm", "cholesky", "solve", "inverse", "trsm", "verify", "convert", "compare", "plan",
+        "bench", "demo",
+    ] {
+        assert!(help.contains(command), "{command}");
+    }
+    assert!(sandbox.run("--version").starts_with("sunzi "));
+}
+
+#[test]
+fn bench_writes_the_report_that_scripts_read() {
+    let sandbox = Sandbox::new();
+    let line = "--rows 40 --cols 20 --precision 128 --threads 1 --rivals mpfr --runs 3 --report r.json";
+    for (operation, flags) in [("syrk", ""), ("gemm", "--kernel reference"), ("syrk", "--kernel f64 --self-check")] {
+        sandbox.run(&format!("bench {operation} {line} {flags}"));
+        let report = sandbox.json("r.json");
+        for key in [
+            "rows",
+            "cols",
+            "precision_bits",
+            "threads",
+            "primes",
+            "batches",
+            "bands",
+            "chunks",
+            "planned_bytes",
+            "peak_bytes",
+        ] {
+            assert!(report[key].is_u64(), "{key}: {report}");
+        }
+        assert_eq!((&report["operation"], &report["checked"]), (&operation.into(), &true.into()));
+        assert!(report["kernel"].is_string());
+        for key in ["min", "median", "max"] {
+            assert!(report["seconds"][key].as_f64().unwrap() > 0.0);
+            assert!(report["rivals"][0]["seconds"][key].as_f64().unwrap() > 0.0);
+        }
+        for key in ["scale", "to_residues", "product", "reconstruct", "unscale"] {
+            assert!(report["phases"][key].is_number(), "{key}");
+        }
+        // Where the CPU has no IFMA instructions both are null.
+        assert_eq!(report["limit_seconds"].is_number(), report["limit_ratio"].is_number());
+        let ratio =
+            report["rivals"][0]["seconds"]["median"].as_f64().unwrap() / report["seconds"]["median"].as_f64().unwrap();
+        assert!((report["rivals"][0]["ratio"].as_f64().unwrap() / ratio - 1.0).abs() < 1e-9);
+        assert_eq!(report["rivals"][0]["name"], "mpfr");
+    }
+    let line = sandbox.run("bench kernel --rows 100 --cols 40 --runs 2 --kernel reference --report k.json");
+    assert!(line.contains("result checked"), "{line}");
+    assert_eq!(sandbox.json("k.json")["checked"], true);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_ends_a_product_and_leaves_nothing() {
+    let sandbox = Sandbox::new();
+    // The reference kernel needs minutes for this.
+    sandbox.run("gen random --rows 2000 --cols 300 --precision 1000 -o P.bin");
+    for signal in ["INT", "TERM"] {
+        let child =
+            sandbox.start("syrk P.bin -o Q.mtx --precision 1000 --kernel reference --threads 2 --report r.json");
+        std::thread::sleep(Duration::from_millis(700));
+        let start = Instant::now();
+        sandbox.signal(&child, signal);
+        let output = sandbox.finish(child);
+        assert_eq!((output.code, output.stderr.as_str()), (130, "sunzi: error: cancelled\n"));
+        assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
+        assert_eq!(sandbox.names(), ["P.bin"]);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_while_a_file_is_written_leaves_nothing() {
+    let sandbox = Sandbox::new();
+    for milliseconds in [100, 700] {
+        // Seconds of work, most of it writing decimals.
+        let child = sandbox.start("gen random --rows 800 --cols 800 --precision 3000 -o P.mtx --report r.json");
+        std::thread::sleep(Duration::from_millis(milliseconds));
+        sandbox.signal(&child, "INT");
+        let output = sandbox.finish(child);
+        assert_eq!((output.code, output.stderr.as_str()), (130, "sunzi: error: cancelled\n"));
+        assert_eq!(sandbox.names(), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn bench_starts_again_where_openblas_is_held_back() {
+    let sandbox = Sandbox::new();
+    sandbox.run("info --report info.json");
+    let machine = &sandbox.json("info.json")["machine"];
+    let has_avx512 = machine["features"].as_array().unwrap().iter().any(|feature| feature == "avx512f");
+    let line =
+        ["bench", "syrk", "--rows", "9", "--cols", "9", "--precision", "64", "--runs", "1", "--report", "r.json"];
+    let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_sunzi"));
+    program.args(line).current_dir(sandbox.path("")).env("OPENBLAS_CORETYPE", "Haswell");
+    let output = program.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let core = &sandbox.json("r.json")["machine"]["openblas_core"];
+    assert_eq!(core.is_null(), machine["openblas_core"].is_null());
+    if has_avx512 && core.is_string() {
+        assert_ne!(core, "Haswell");
+        assert!(
+            String::from_utf8_lossy(&output.stdout).contains(&format!("openblas   {} kernels", core.as_str().unwrap()))
+        );
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let sandbox = Sandbox::new();
+    let mut child = sandbox.start("info");
+    drop(child.stdout.take()); // before the program prints, which takes it some milliseconds
+    let output = sandbox.finish(child);
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_device_under_standard_output_is_an_error() {
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let child = std::process::Command::new(env!("CARGO_BIN_EXE_sunzi")).arg("info").stdout(full).output().unwrap();
+    assert_eq!(child.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&child.stderr).starts_with("sunzi: error: standard output: cannot write"));
+}

@@ -1,0 +1,242 @@
+//! Bad input: one line on standard error, the right exit code, no output file, an older file left as it was.
+
+use super::sandbox::Sandbox;
+
+const HEADER: &str = "%%MatrixMarket matrix array real general\n";
+const COORDINATE: &str = "%%MatrixMarket matrix coordinate real general\n";
+
+/// Runs `line` twice, with `Q.mtx` absent and present: it must fail with `code`, say `needle`, and not touch the file.
+pub fn refused(sandbox: &Sandbox, line: &str, code: i32, needle: &str) {
+    let before = sandbox.names();
+    assert!(!before.contains(&"Q.mtx".to_string()));
+    let error = sandbox.fail(line, code);
+    assert!(error.to_lowercase().contains(&needle.to_lowercase()), "sunzi {line}: '{needle}' is not in: {error}");
+    assert_eq!(sandbox.names(), before, "sunzi {line}");
+    sandbox.write("Q.mtx", "older");
+    sandbox.fail(line, code);
+    assert_eq!(sandbox.text("Q.mtx"), "older", "sunzi {line}");
+    std::fs::remove_file(sandbox.path("Q.mtx")).unwrap();
+    assert_eq!(sandbox.names(), before, "sunzi {line}");
+}
+
+/// Writes `P.mtx` with this text; a SYRK of it must be refused.
+fn refused_file(text: &str, needle: &str) {
+    let sandbox = Sandbox::new();
+    sandbox.write("P.mtx", text);
+    refused(&sandbox, "syrk P.mtx -o Q.mtx --precision 100", 3, needle);
+}
+
+#[test]
+fn numbers_that_are_none() {
+    refused_file(&format!("{HEADER}2 2\n1\n2\nnan\n4\n"), "NaN");
+    refused_file(&format!("{HEADER}2 2\n1\n2\nnan\n4\n"), "row 1, column 2");
+    refused_file(&format!("{HEADER}2 2\n1\ninf\n3\n4\n"), "row 2, column 1");
+    refused_file(&format!("{HEADER}2 2\n1\n2\n3\n-Infinity\n"), "row 2, column 2");
+    refused_file(&format!("{HEADER}2 2\n1\ntwo\n3\n4\n"), "two");
+    refused_file(&format!("{HEADER}2 2\n1\n2.5.1\n3\n4\n"), "2.5.1");
+    refused_file(&format!("{HEADER}2 2\n1\n0x\n3\n4\n"), "0x");
+}
+
+#[test]
+fn files_that_do_not_follow_their_format() {
+    refused_file("", "empty");
+    refused_file("hello\n", "MatrixMarket");
+    refused_file("%%MatrixMarket matrix array complex general\n1 1\n1\n", "complex");
+    refused_file("%%MatrixMarket matrix array real hermitian\n1 1\n1\n", "hermitian");
+    refused_file(HEADER, "P.mtx");
+    refused_file(&format!("{HEADER}-2 2\n1\n2\n3\n4\n"), "-2");
+    refused_file(&format!("{HEADER}two 2\n"), "two");
+    refused_file(&format!("{HEADER}2 2\n1\n2\n3\n"), "4");
+    refused_file(&format!("{HEADER}2 2\n1\n2\n3\n4\n5\n"), "line 7");
+    refused_file(&format!("{HEADER}99999999999999999999 1\n1\n"), "99999999999999999999");
+    refused_file(&format!("{HEADER}4000000000 8000000000\n1\n"), "8000000000");
+    refused_file(&format!("{COORDINATE}2 2 1\n3 1 1\n"), "3");
+    refused_file(&format!("{COORDINATE}2 2 1\n0 1 1\n"), "line 3");
+    refused_file(&format!("{COORDINATE}2 2 2\n1 1 1\n"), "2");
+    refused_file("%%MatrixMarket matrix array real symmetric\n2 3\n1\n2\n3\n", "symmetric");
+}
+
+#[test]
+fn damaged_binary_files() {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen random --rows 4 --cols 3 --precision 100 -o P.bin");
+    let whole = sandbox.bytes("P.bin");
+    for (change, needle) in
+        [("cut", "P.bin"), ("flip", "checksum"), ("magic", "magic"), ("longer", "P.bin"), ("empty", "P.bin")]
+    {
+        let mut bytes = whole.clone();
+        match change {
+            "cut" => bytes.truncate(whole.len() - 9),
+            "flip" => bytes[whole.len() / 2] ^= 4,
+            "magic" => bytes[0] ^= 1,
+            "longer" => bytes.extend([0; 8]),
+            _ => bytes.clear(),
+        }
+        sandbox.write("P.bin", bytes);
+        refused(&sandbox, "syrk P.bin -o Q.mtx --precision 100", 3, needle);
+        refused(&sandbox, "convert P.bin Q.mtx", 3, needle);
+    }
+}
+
+#[test]
+fn arguments_that_make_no_sense() {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen random --rows 4 --cols 3 --precision 100 -o P.mtx");
+    let cases = [
+        ("", "no command"),
+        ("frobnicate", "frobnicate"),
+        ("syrk P.mtx", "--output"),
+        ("syrk P.mtx -o Q.mtx --frobnicate", "--frobnicate"),
+        ("syrk P.mtx -o Q.mtx --precision 0", "precision of 0 bits"),
+        ("syrk P.mtx -o Q.mtx --precision 1e6", "supported range"),
+        ("syrk P.mtx -o Q.mtx --precision 1e30", "too large"),
+        ("syrk P.mtx -o Q.mtx --precision -7", "-7"),
+        ("syrk P.mtx -o Q.mtx --precision many", "many"),
+        ("syrk P.mtx -o Q.mtx --input-precision 0", "precision of 0 bits"),
+        ("syrk P.mtx -o Q.mtx --threads 0", "0 threads"),
+        ("syrk P.mtx -o Q.mtx --threads two", "two"),
+        ("syrk P.mtx -o Q.mtx --memory lots", "lots"),
+        ("syrk P.mtx -o Q.mtx --memory -1G", "-1G"),
+        ("syrk P.mtx -o Q.mtx --kernel fastest", "unknown kernel 'fastest'"),
+        ("syrk P.mtx -o Q.mtx --alpha nan", "nan"),
+        ("syrk P.mtx -o Q.mtx --beta 2", "--accumulate"),
+        ("syrk P.mtx -o Q.txt", ".mtx"),
+        ("syrk P.mtx -o Q.mtx --window glass", "unknown window 'glass'"),
+        ("syrk P.mtx -o Q.mtx --window mpi", "--window mpi needs several ranks"),
+        ("gen random --rows 2 --cols 2 -o Q.mtx", "--precision"),
+        ("gen random --rows -2 --cols 2 --precision 100 -o Q.mtx", "-2"),
+        ("gen random --rows 2.5 --cols 2 --precision 100 -o Q.mtx", "2.5"),
+        ("gen random --rows 2 --cols 2 --precision 1e9 -o Q.mtx", "supported range"),
+        ("gen odd --rows 2 --cols 2 --precision 100 -o Q.mtx", "odd"),
+        ("plan syrk --rows 2 --cols 2 --precision 0", "precision of 0 bits"),
+        ("plan add --rows 2 --cols 2 --precision 100", "add"),
+        ("bench syrk --rivals nobody", "nobody"),
+        ("bench add", "choose one of syrk, gemm, cholesky, trsm, solve, kernel"),
+        ("bench cholesky --rivals sdpb", "unknown rival 'sdpb' of cholesky: choose from flint, nfloat, mpfr"),
+        ("bench solve --rivals mpfr,nfloat", "unknown rival 'nfloat' of solve"),
+        ("bench cholesky --rows 9 --cols 8", "square, not 9 x 8"),
+        ("bench cholesky --self-check", "--self-check belongs to products"),
+        ("bench cholesky --tile many", "many"),
+        ("bench trsm --tile 8", "--tile belongs to cholesky"),
+        ("bench syrk --runs 0", "0 runs"),
+        ("bench syrk --memory-parts 3", "--memory-parts needs several ranks"),
+        ("bench syrk --window posix", "--window needs several ranks"),
+        ("verify", "syrk"),
+        ("verify syrk P.mtx", "<Q>"),
+    ];
+    for (line, needle) in cases {
+        refused(&sandbox, line, 2, needle);
+    }
+    sandbox.write("N.mtx", format!("{HEADER}1 1\n1.5\n"));
+    refused(&sandbox, "syrk N.mtx -o Q.mtx", 2, "does not state its precision");
+    refused(&sandbox, "verify syrk N.mtx N.mtx", 2, "does not state its precision");
+}
+
+#[test]
+fn a_kernel_that_cannot_run_here() {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen random --rows 4 --cols 3 --precision 100 -o P.mtx");
+    sandbox.run("info --report info.json");
+    for kernel in sandbox.json("info.json")["kernels"].as_array().unwrap() {
+        let line = format!("syrk P.mtx -o Q.mtx --kernel {}", kernel["name"].as_str().unwrap());
+        if kernel["available"].as_bool().unwrap() {
+            sandbox.run(&line);
+            std::fs::remove_file(sandbox.path("Q.mtx")).unwrap();
+        } else {
+            refused(&sandbox, &line, 2, "cannot run here");
+        }
+    }
+}
+
+#[test]
+fn shapes_and_sizes_that_do_not_fit() {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen random --rows 4 --cols 3 --precision 100 -o A.mtx");
+    sandbox.run("gen hilbert --rows 5 --cols 3 --precision 100 -o B.mtx");
+    refused(&sandbox, "gemm A.mtx B.mtx -o Q.mtx", 3, "4 x 3 against 5 x 3");
+    refused(&sandbox, "gemm A.mtx B.mtx --transpose-a -o Q.mtx", 3, "3 x 4 against 5 x 3");
+    refused(&sandbox, "syrk A.mtx --accumulate B.mtx -o Q.mtx", 3, "shapes do not fit");
+    refused(&sandbox, "compare A.mtx B.mtx", 3, "shapes do not fit");
+    refused(&sandbox, "syrk B.mtx --exact-integers -o Q.mtx", 3, "not an integer");
+    refused(&sandbox, "gen random --rows 1e10 --cols 1e10 --precision 100 -o Q.mtx", 3, "too large to address");
+    refused(&sandbox, "gen random --rows 1e8 --cols 1e8 --precision 100 -o Q.mtx", 4, "memory");
+}
+
+#[test]
+fn a_memory_limit_below_the_minimum_names_one_that_works() {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen random --rows 400 --cols 90 --precision 400 -o P.bin");
+    for command in ["syrk P.bin", "gemm P.bin P.bin --transpose-a"] {
+        let line = format!("{command} -o Q.mtx --precision 400 --threads 2 --memory 100.1K");
+        refused(&sandbox, &line, 4, "102502 bytes is too small");
+        // The first refusal may come from a header; the next names what the operation itself needs.
+        let mut limit = String::from("100.1K");
+        for _ in 0..3 {
+            let output = sandbox.output(&format!("{command} -o Q.mtx --precision 400 --threads 2 --memory {limit}"));
+            if output.code == 0 {
+                break;
+            }
+            limit = output.stderr.split("at least ").nth(1).unwrap().split(' ').next().unwrap().to_string();
+        }
+        sandbox.run(&format!("{command} -o Q.mtx --precision 400 --threads 2 --memory {limit}"));
+        std::fs::remove_file(sandbox.path("Q.mtx")).unwrap();
+    }
+}
+
+#[test]
+fn files_that_cannot_be_read_or_written() {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen random --rows 4 --cols 3 --precision 100 -o P.mtx");
+    std::fs::create_dir(sandbox.path("folder.mtx")).unwrap();
+    let cases = [
+        ("syrk missing.mtx -o Q.mtx --precision 100", "missing.mtx"),
+        ("syrk folder.mtx -o Q.mtx --precision 100", "folder.mtx"),
+        ("syrk P.mtx -o none/Q.mtx", "none/Q.mtx: cannot create: No such file"),
+        ("syrk P.mtx -o folder.mtx", "directory"),
+        ("syrk P.mtx -o P.mtx/Q.mtx", "P.mtx/Q.mtx"),
+        ("syrk P.mtx -o Q.mtx --report none/r.json", "none/r.json"),
+        ("gen random --rows 2 --cols 2 --precision 100 -o none/Q.mtx", "none/Q.mtx"),
+        ("convert P.mtx none/Q.bin", "none/Q.bin"),
+        ("gemm P.mtx missing.bin -o Q.mtx", "missing.bin"),
+        ("verify syrk P.mtx missing.mtx", "missing.mtx"),
+        ("info --report folder.mtx", "directory"),
+    ];
+    for (line, needle) in cases {
+        refused(&sandbox, line, 3, needle);
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk() {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen random --rows 40 --cols 30 --precision 1000 -o P.mtx");
+    std::os::unix::fs::symlink("/dev/full", sandbox.path("full.mtx")).unwrap();
+    for line in ["syrk P.mtx -o full.mtx", "convert P.mtx full.mtx --hex", "info --report full.mtx"] {
+        refused(&sandbox, line, 3, "No space left");
+    }
+    assert!(std::fs::metadata("/dev/full").unwrap().permissions().mode() & 0o222 != 0, "the device is still there");
+}
+
+#[cfg(target_os = "linux")]
+use std::os::unix::fs::PermissionsExt;
+
+/// A launcher's variables without a launcher that works with this build.
+#[test]
+fn one_of_several_ranks_does_not_run_alone_by_mistake() {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen random --rows 4 --cols 3 --precision 100 -o P.bin");
+    let run = |alone: &str| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_sunzi"));
+        command.args(["syrk", "P.bin", "-o", "Q.bin"]).current_dir(sandbox.path("."));
+        command.env("PMI_SIZE", "3").env("PMI_RANK", "0").env("SUNZI_ALONE", alone).output().unwrap()
+    };
+    if cfg!(not(feature = "mpi")) {
+        let refused = run("");
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(2), "{said}");
+        assert!(said.contains("started as one of 3 ranks, but this build has no MPI"), "{said}");
+        assert!(!sandbox.path("Q.bin").exists());
+    }
+    assert!(run("1").status.success() && sandbox.path("Q.bin").exists());
+}
