@@ -13,6 +13,7 @@ mod symmetric;
 mod view;
 
 pub use shape::{Diag, Op, Side, Uplo};
+pub(crate) use storage::check_exponent;
 pub use storage::{MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS, Matrix};
 pub use symmetric::{Symmetric, SymmetricMatrix};
 pub use view::MatrixView;
