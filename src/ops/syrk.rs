@@ -56,8 +56,8 @@ pub fn syrk<'a>(ctx: &Context, p: impl Into<MatrixView<'a>>, precision_bits: u32
 /// # Errors
 /// [`crate::Error::Precision`]; [`crate::Error::ShapeMismatch`] and [`crate::Error::NotSymmetric`] for `accumulate`;
 /// [`crate::Error::MemoryLimit`] with the least limit that would do; [`crate::Error::NotInteger`] with
-/// `exact_integers`; [`crate::Error::InvalidArgument`] for scalars that are not finite, or not integers with `exact_integers`;
-/// [`crate::Error::ExponentRange`] where an entry of the result leaves the exponent range;
+/// `exact_integers`; [`crate::Error::InvalidArgument`] for scalars that are not finite, or not integers with
+/// `exact_integers`; [`crate::Error::ExponentRange`] where an entry of the result leaves the exponent range;
 /// [`crate::Error::SelfCheck`]; [`crate::Error::Cancelled`]; [`crate::Error::OutOfMemory`].
 pub fn syrk_with<'a>(
     ctx: &Context,

@@ -176,7 +176,7 @@ pub fn trsm<'py>(
     job.finish(result, Form::General, shape, None)
 }
 
-/// A symmetric matrix, the triangle of it that counts where one is named, and the precision of what is computed from it.
+/// A symmetric matrix, the triangle that counts where one is named, and the precision of what is computed from it.
 pub struct Symmetric {
     pub window: Window,
     pub uplo: Option<Uplo>,

@@ -62,8 +62,9 @@ pub fn cholesky<'a>(ctx: &Context, a: impl Into<Symmetric<'a>>, precision_bits: 
 ///
 /// # Errors
 /// [`crate::Error::NotPositiveDefinite`] with the first leading minor that is not positive;
-/// [`crate::Error::NotSymmetric`]; [`crate::Error::ShapeMismatch`] where `A` is not square; [`crate::Error::Precision`];
-/// [`crate::Error::MemoryLimit`]; [`crate::Error::Cancelled`]; [`crate::Error::OutOfMemory`].
+/// [`crate::Error::NotSymmetric`]; [`crate::Error::ShapeMismatch`] where `A` is not square;
+/// [`crate::Error::Precision`]; [`crate::Error::MemoryLimit`]; [`crate::Error::Cancelled`];
+/// [`crate::Error::OutOfMemory`].
 pub fn cholesky_with<'a>(
     ctx: &Context,
     a: impl Into<Symmetric<'a>>,

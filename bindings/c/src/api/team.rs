@@ -7,8 +7,9 @@ use crate::context::sunzi_context;
 use crate::failure::{Failure, Outcome};
 use crate::types::{sunzi_matrix, sunzi_status};
 
-/// `C := alpha * A^T A`, one triangle or both, for a matrix A whose rows lie on the ranks of a communicator. Collective:
-/// all ranks of the context's communicator call it, with the same `root`, `uplo`, `precision_bits` and `alpha`.
+/// `C := alpha * A^T A`, one triangle or both, for a matrix A whose rows lie on the ranks of a communicator.
+/// Collective: all ranks of the context's communicator call it, with the same `root`, `uplo`, `precision_bits` and
+/// `alpha`.
 ///
 /// `rows` are this rank's rows of A, k_i x n; a rank may have none (k_i = 0). C, n x n, is looked at on rank `root`
 /// alone and may be null elsewhere. The result has `precision_bits` bits before each entry is rounded to its own
