@@ -12,7 +12,7 @@ use sunzi::distributed::{DoubleMatrix, DoubleRankOptions, RankDevices, double_ch
 use sunzi::kernels::f64::tile::TileKernels;
 use sunzi::ops::double::{DoubleOptions, double_cholesky};
 use sunzi::runtime::protocol::DeliveryKind;
-use sunzi::runtime::{Policy, Victim};
+use sunzi::runtime::{Eviction, Policy};
 use sunzi::tile::RankGrid;
 use sunzi::{Context, Error};
 
@@ -136,7 +136,8 @@ fn every_choice_and_every_order_of_execution_gives_the_factor_of_one_device() {
         let (expected, near) = (by_one_device(order, 5), by_processors(order, 5));
         let close = expected.iter().zip(&near).all(|(one, other)| (one - other).abs() <= 1e-13 * order as f64);
         assert!(close, "{order} rows");
-        for (policy, victim) in Policy::ALL.into_iter().flat_map(|policy| Victim::ALL.map(|victim| (policy, victim))) {
+        for (policy, victim) in Policy::ALL.into_iter().flat_map(|policy| Eviction::ALL.map(|victim| (policy, victim)))
+        {
             for (grid, devices) in [((1, 1), 1), ((1, 1), 2), ((1, 2), 1), ((2, 1), 2), ((2, 2), 1), ((2, 2), 2)] {
                 count += 1;
                 let policy = if let Policy::Random(_) = policy { Policy::Random(count) } else { policy };
@@ -184,7 +185,7 @@ fn the_best_choice_moves_at_least_85_percent_less_than_every_task_for_itself() {
         println!("{tiles} x {tiles} tiles, {} x {} ranks, room for {room} tiles, {what}:", grid.0, grid.1);
         let mut best = 0.0f64;
         for policy in Policy::ALL {
-            for victim in Victim::ALL {
+            for victim in Eviction::ALL {
                 let mut case = case(4 * tiles, grid, 1, room as u64);
                 (case.tile_rows, case.seed) = (4, None);
                 case.options = DoubleRankOptions { policy: Some(policy), victim, ..case.options };

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::kernels::EngineSpec;
 use crate::kernels::device::{DeviceEngine, DeviceFamily, DeviceTiles};
 use crate::kernels::tiles::TileEngine;
-use crate::runtime::Victim;
+use crate::runtime::Eviction;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Engines kept at the same time; the one used longest ago goes first.
@@ -76,7 +76,7 @@ impl DeviceSet {
             _ => DeviceFamily::F64,
         });
         let memory = (device.clone(), self.memory_bytes.unwrap_or(u64::MAX));
-        Ok(Arc::new(DeviceTiles::new(memory, family, (working_bits, self_check), Victim::Lru, on_cpu)?))
+        Ok(Arc::new(DeviceTiles::new(memory, family, (working_bits, self_check), Eviction::Lru, on_cpu)?))
     }
 
     /// What `measure` finds for device number `index` and `family`, kept after the first time.

@@ -114,7 +114,7 @@ impl<T: Copy + Eq + Hash + Debug> Lane<T> {
     pub fn carry_out(&mut self, moves: &[Move<T>], mut home: impl FnMut(T) -> Result<Home>) -> Result<()> {
         for step in moves {
             match *step {
-                Move::Upload(tile) => {
+                Move::Fetch(tile) => {
                     let home = home(tile)?;
                     let slot = self.settle(tile);
                     let Slot { worked, saved, filled } = self.slots[slot].clone();

@@ -1,4 +1,4 @@
-//! One device for several workers: its lane, and the cache of tiles that says what must move.
+//! One device for its workers: its lane, and what says which tiles must move.
 //!
 //! A worker takes a turn, in which it submits all that its run needs; then the next one may, while the first waits for
 //! its own work to be done. So copies of one run overlap with the work of another, and a tile that a run updates more
@@ -9,7 +9,7 @@
 use super::device::{Home, Lane};
 use crate::device::{Device, Event, Region, Stream};
 use crate::error::{Error, Result};
-use crate::runtime::{Admission, CacheCounters, CholeskyGraph, Limits, Move, TileCache, TileState, TileUse, Victim};
+use crate::runtime::{Access, CacheCounters, CholeskyGraph, Move, Task, TaskMoves};
 use crate::tile::TileId;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// What a turn works with.
 struct Inner {
     lane: Lane<TileId>,
-    cache: TileCache<TileId>,
+    moves: TaskMoves,
     tasks: u64,
     /// Set by the first error: what is where is not known after it.
     broken: Option<Broken>,
@@ -60,8 +60,6 @@ pub struct SharedLane {
     device: Arc<dyn Device>,
     graph: CholeskyGraph,
     inner: Mutex<Inner>,
-    /// Tiles that nobody reads any more.
-    unwanted: Mutex<Vec<TileId>>,
     /// By tile number: whether the tile is there, or about to come. Asked without a lock, for choices alone.
     resident: Vec<AtomicBool>,
 }
@@ -73,18 +71,11 @@ pub struct Turn<'a> {
 }
 
 impl SharedLane {
-    /// With an empty cache.
-    pub fn new(lane: Lane<TileId>, graph: CholeskyGraph, victim: Victim) -> SharedLane {
-        let cache = TileCache::new(Limits { bytes: u64::MAX, tiles: lane.room_tiles() }, victim);
+    /// With no tiles on the device; `moves` has room for those of the lane.
+    pub fn new(lane: Lane<TileId>, graph: CholeskyGraph, moves: TaskMoves) -> SharedLane {
         let resident = (0..graph.tile_count()).map(|_| AtomicBool::new(false)).collect();
-        let (device, unwanted) = (lane.device().clone(), Mutex::default());
-        SharedLane {
-            device,
-            graph,
-            inner: Mutex::new(Inner { lane, cache, tasks: 0, broken: None }),
-            unwanted,
-            resident,
-        }
+        let device = lane.device().clone();
+        SharedLane { device, graph, inner: Mutex::new(Inner { lane, moves, tasks: 0, broken: None }), resident }
     }
 
     /// The device.
@@ -97,17 +88,10 @@ impl SharedLane {
         self.resident[self.graph.index(tile)].load(Ordering::Relaxed)
     }
 
-    /// Takes in that nobody reads a tile any more: its place is free from the next turn on.
-    pub fn forget(&self, tile: TileId) {
-        self.unwanted.lock().unwrap_or_else(PoisonError::into_inner).push(tile);
-    }
-
     /// The device for the calling worker alone, until the turn is dropped.
     pub fn turn(&self) -> Turn<'_> {
         let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut turn = Turn { shared: self, inner };
-        turn.drop_unwanted();
-        turn
+        Turn { shared: self, inner }
     }
 
     /// Tiles that there is room for.
@@ -118,7 +102,7 @@ impl SharedLane {
     /// What was moved, and the tasks run.
     pub fn counters(&self) -> (CacheCounters, u64) {
         let turn = self.turn();
-        (turn.inner.cache.counters(), turn.inner.tasks)
+        (turn.inner.moves.counters(), turn.inner.tasks)
     }
 
     /// Waits for everything; seconds of the device's clock since the lane was made.
@@ -131,88 +115,47 @@ impl SharedLane {
 }
 
 impl Turn<'_> {
-    /// Submits a task, and before it the moves that it needs. `home` finds host memory for a tile; `submit` gets the
-    /// places of the tiles in the order of `uses`. Returns the end of the task.
+    /// Submits a task, the moves that it needs before it, and those that may follow it. `home` finds host memory for a
+    /// tile; `submit` gets the places of the tiles in the order of the graph's inputs, then its output. Returns the end
+    /// of the task.
     ///
     /// # Errors
-    /// [`crate::Error::DeviceLost`], and those of `home` and `submit`.
+    /// [`crate::Error::DeviceLost`], and those of `home` and `submit`; the same again for every turn after that.
     pub fn run(
         &mut self,
-        uses: &[TileUse<TileId>],
-        home: impl FnMut(TileId) -> Result<Home>,
+        task: Task,
+        home: impl Fn(TileId) -> Result<Home>,
         submit: impl FnOnce(&dyn Device, Stream, &[Region]) -> Result<()>,
     ) -> Result<Event> {
-        self.attempt(|turn| turn.submit(uses, home, submit))
+        self.inner.broken.as_ref().map_or(Ok(()), Broken::again)?;
+        self.submit(task, home, submit).inspect_err(|error| self.inner.broken = Some(Broken::by(error)))
     }
 
     fn submit(
         &mut self,
-        uses: &[TileUse<TileId>],
-        home: impl FnMut(TileId) -> Result<Home>,
+        task: Task,
+        home: impl Fn(TileId) -> Result<Home>,
         submit: impl FnOnce(&dyn Device, Stream, &[Region]) -> Result<()>,
     ) -> Result<Event> {
-        let Admission::Granted { moves, lease } = self.inner.cache.acquire(uses) else {
-            panic!("there is room for one task, and holds end with the submission");
-        };
-        self.note(&moves);
-        let tiles = uses.iter().map(|one| (one.tile, one.access)).collect::<Vec<_>>();
-        let Inner { lane, cache, tasks, .. } = &mut *self.inner;
-        lane.carry_out(&moves, home)?;
+        let before = self.inner.moves.begin(task);
+        self.note(&before);
+        let Inner { lane, moves, tasks, .. } = &mut *self.inner;
+        lane.carry_out(&before, &home)?;
+        let inputs = self.shared.graph.inputs(task).into_iter().map(|tile| (tile, Access::Read));
+        let tiles = inputs.chain([(self.shared.graph.output(task), Access::Update)]).collect::<Vec<_>>();
         let end = lane.work(&tiles, submit)?;
-        cache.release(lease);
+        let after = moves.end(task);
+        lane.carry_out(&after, &home)?;
         *tasks += 1;
+        self.note(&after);
         Ok(end)
-    }
-
-    /// Submits the way home of a tile that was modified; it stays.
-    ///
-    /// # Errors
-    /// As [`Turn::run`].
-    pub fn write_back(&mut self, tile: TileId, home: impl FnMut(TileId) -> Result<Home>) -> Result<()> {
-        self.attempt(|turn| {
-            let Inner { lane, cache, .. } = &mut *turn.inner;
-            lane.carry_out(cache.write_back(tile).as_slice(), home)
-        })
-    }
-
-    /// Submits the way home of a tile that was modified and will be changed there: it goes.
-    ///
-    /// # Errors
-    /// As [`Turn::run`].
-    pub fn send_home(&mut self, tile: TileId, home: impl FnMut(TileId) -> Result<Home>) -> Result<()> {
-        self.write_back(tile, home)?;
-        self.discard(tile)
-    }
-
-    /// Remembers an error for the turns of others, which could only go wrong.
-    fn attempt<R>(&mut self, work: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
-        self.inner.broken.as_ref().map_or(Ok(()), Broken::again)?;
-        work(self).inspect_err(|error| self.inner.broken = Some(Broken::by(error)))
-    }
-
-    fn discard(&mut self, tile: TileId) -> Result<()> {
-        let moves = self.inner.cache.discard(tile);
-        self.note(moves.as_slice());
-        self.inner.lane.carry_out(moves.as_slice(), |_| unreachable!("nothing is copied"))
-    }
-
-    fn drop_unwanted(&mut self) {
-        let unwanted = std::mem::take(&mut *self.shared.unwanted.lock().unwrap_or_else(PoisonError::into_inner));
-        if self.inner.broken.is_some() {
-            return;
-        }
-        for tile in unwanted {
-            // What nobody reads is finished, and so at home.
-            assert_ne!(self.inner.cache.state(tile), TileState::Modified, "{tile:?} has changes");
-            self.discard(tile).expect("to forget needs no device");
-        }
     }
 
     fn note(&self, moves: &[Move<TileId>]) {
         let set = |tile, here| self.shared.resident[self.shared.graph.index(tile)].store(here, Ordering::Relaxed);
         for step in moves {
             match *step {
-                Move::Upload(tile) | Move::Allocate(tile) => set(tile, true),
+                Move::Fetch(tile) | Move::Allocate(tile) => set(tile, true),
                 Move::Drop(tile) => set(tile, false),
                 Move::WriteBack(_) => {}
             }

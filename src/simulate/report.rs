@@ -3,7 +3,7 @@
 use super::SimulationOptions;
 use super::world::World;
 use crate::runtime::protocol::{Counters, DeliveryKind, Termination};
-use crate::runtime::{BottomLevels, CholeskyGraph, Task, Victim, Weights};
+use crate::runtime::{BottomLevels, CholeskyGraph, Eviction, Task, Weights};
 use crate::tile::{RankGrid, TileId};
 use serde::Serialize;
 use std::time::Instant;
@@ -80,7 +80,7 @@ pub struct Simulation {
     /// Which ready tile is worked on next.
     pub policy: String,
     /// Which tile leaves a full device.
-    pub victim: Victim,
+    pub victim: Eviction,
     /// Slots of a process.
     pub slots: usize,
     /// Workers of a process.

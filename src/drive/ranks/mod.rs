@@ -14,6 +14,7 @@ mod worker;
 
 pub use report::{RankReport, Sample, Span, SpanKind, WorkerReport};
 
+use super::run_workers;
 use crate::comm::post::{Body, Post, drain};
 use crate::comm::{Transport, agree};
 use crate::error::{Error, Result};
@@ -21,7 +22,7 @@ use crate::runtime::CholeskyGraph;
 use crate::runtime::protocol::{DeviceSites, ProtocolOptions, Sites, TaskMachine, TileRun};
 use crate::tile::{RankGrid, TileId};
 use mover::Mover;
-use state::Stage;
+use state::{Moves, Stage};
 use std::panic::resume_unwind;
 use worker::Alarm;
 
@@ -104,6 +105,37 @@ pub struct RankPlan {
     pub spans: bool,
 }
 
+/// Carries out all tasks of `plan` where its grid has one rank, by a worker for each local. Must be called inside
+/// [`crate::Context::install`] where there is more than one.
+///
+/// # Errors
+/// The first one of `tiles`; [`Error::InvalidArgument`] for a larger grid, or no locals.
+pub fn run_alone<W: RankTiles>(plan: &RankPlan, tiles: &W, locals: &mut [W::Local]) -> Result<RankReport> {
+    let (protocol, workers) = staffed::<W>(plan, locals);
+    let plan = &RankPlan { protocol, ..*plan };
+    check(1, plan, &workers)?;
+    let machine = TaskMachine::new(plan.grid, plan.graph, 0, plan.protocol)?;
+    let stage = Stage::new(machine, tiles, plan, locals.len(), None);
+    let mut pairs = locals.iter_mut().map(|local| (local, WorkerReport::default())).collect::<Vec<_>>();
+    match plan.protocol.devices {
+        None => run_workers(&mut pairs, |_, (local, report)| *report = stage.work(local)),
+        // Workers of a device wait for it, which threads of the pool must not: they share the work of the host.
+        Some(_) => run_on_threads(&mut pairs, |(local, report)| *report = stage.work(local)),
+    }
+    let workers = pairs.into_iter().map(|(_, report)| report).collect();
+    stage.into_report(workers, Moves::default())
+}
+
+/// Runs `worker(local)` once for each local, the first one here and each other on a thread of its own.
+fn run_on_threads<L: Send>(locals: &mut [L], worker: impl Fn(&mut L) + Sync) {
+    let Some((first, others)) = locals.split_first_mut() else { return };
+    let worker = &worker;
+    std::thread::scope(|scope| {
+        others.iter_mut().for_each(|local| drop(scope.spawn(move || worker(local))));
+        worker(first);
+    });
+}
+
 /// Carries out all tasks of `plan`, those on own tiles by a worker for each local. Collective.
 ///
 /// `post` belongs to the ranks of `group`; no message is left on it. The calling thread moves messages until all is
@@ -122,7 +154,7 @@ pub fn run_ranks<W: RankTiles>(
 ) -> Result<RankReport> {
     let (protocol, workers) = staffed::<W>(plan, locals);
     let plan = &RankPlan { protocol, ..*plan };
-    agree(group, check(group, plan, &workers))?;
+    agree(group, check(group.size(), plan, &workers))?;
     let outcome = match group.rank() < plan.grid.size() {
         true => work(group.rank(), post, plan, tiles, locals),
         false => Ok(RankReport::default()),
@@ -145,14 +177,15 @@ fn staffed<W: RankTiles>(plan: &RankPlan, locals: &[W::Local]) -> (ProtocolOptio
     (ProtocolOptions { workers: workers[Sites::HOST], imports: W::UNPACKS, devices, ..plan.protocol }, workers)
 }
 
-fn check(group: &dyn Transport, plan: &RankPlan, workers: &[usize]) -> Result<()> {
+fn check(ranks: usize, plan: &RankPlan, workers: &[usize]) -> Result<()> {
     plan.grid.check(plan.graph.tiles, plan.protocol.slots)?;
-    if plan.grid.size() > group.size() {
+    if plan.grid.size() > ranks {
         let RankGrid { rows, cols } = plan.grid;
-        let message = format!("a grid of {rows} x {cols} ranks, of which there are {}", group.size());
+        let message = format!("a grid of {rows} x {cols} ranks, of which there are {ranks}");
         return Err(Error::InvalidArgument(message));
     }
-    if workers.contains(&0) {
+    let sites = Sites::new(plan.grid, &plan.protocol);
+    if (0..sites.count()).any(|site| sites.has_runs(site) && workers[site] == 0) {
         return Err(Error::InvalidArgument("a rank without workers".into()));
     }
     Ok(())
@@ -167,7 +200,7 @@ fn work<W: RankTiles>(
     locals: &mut [W::Local],
 ) -> Result<RankReport> {
     let machine = TaskMachine::new(plan.grid, plan.graph, rank, plan.protocol)?;
-    let stage = Stage::new(machine, tiles, plan, locals.len(), post.waker());
+    let stage = Stage::new(machine, tiles, plan, locals.len(), Some(post.waker()));
     let (workers, moves) = std::thread::scope(|scope| {
         let stage = &stage;
         let _alarm = Alarm(stage);

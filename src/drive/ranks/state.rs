@@ -67,7 +67,8 @@ pub(super) struct Stage<'a, W> {
     spans: bool,
     epoch: Instant,
     workers: usize,
-    waker: Waker,
+    /// Of who moves messages, where there are other ranks.
+    waker: Option<Waker>,
     /// By site.
     changed: Vec<Condvar>,
     state: Mutex<State>,
@@ -86,7 +87,13 @@ pub(super) fn bytes_of(words: usize) -> u64 {
 }
 
 impl<'a, W: RankTiles> Stage<'a, W> {
-    pub fn new(machine: TaskMachine, tiles: &'a W, plan: &RankPlan, workers: usize, waker: Waker) -> Stage<'a, W> {
+    pub fn new(
+        machine: TaskMachine,
+        tiles: &'a W,
+        plan: &RankPlan,
+        workers: usize,
+        waker: Option<Waker>,
+    ) -> Stage<'a, W> {
         let sites = Sites::new(plan.grid, &plan.protocol);
         let spare = tiles.buffers();
         let state = State {
@@ -133,7 +140,7 @@ impl<'a, W: RankTiles> Stage<'a, W> {
     pub fn wait<'s>(&self, site: usize, mut state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
         state.idle[site] += 1;
         if std::mem::take(&mut state.patient) {
-            self.waker.wake();
+            self.wake();
         }
         let mut state = self.changed[site].wait(state).unwrap_or_else(PoisonError::into_inner);
         state.idle[site] -= 1;
@@ -169,7 +176,11 @@ impl<'a, W: RankTiles> Stage<'a, W> {
             (0..state.idle[site].min(state.jobs(site))).for_each(|_| changed.notify_one());
         }
         if state.finished || !state.letters.is_empty() {
-            self.waker.wake();
+            self.wake();
+        }
+        if state.finished && self.waker.is_none() {
+            state.ended = true;
+            self.changed.iter().for_each(Condvar::notify_all);
         }
         let (workers, epoch) = (self.workers, self.epoch);
         let State { machine, samples, idle, packed_bytes, buffer_bytes, .. } = state;
@@ -229,7 +240,11 @@ impl<'a, W: RankTiles> Stage<'a, W> {
     pub fn end(&self) {
         self.lock().ended = true;
         self.changed.iter().for_each(Condvar::notify_all);
-        self.waker.wake();
+        self.wake();
+    }
+
+    fn wake(&self) {
+        self.waker.iter().for_each(Waker::wake);
     }
 
     /// The report, or the error of this rank.

@@ -25,7 +25,7 @@ pub use machine::{Counters, TaskMachine};
 pub use message::{Client, Message};
 pub use sites::{DeviceSites, Sites};
 
-use crate::runtime::Policy;
+use crate::runtime::{CholeskyGraph, Policy, Task};
 use crate::tile::TileId;
 use serde::Serialize;
 use std::ops::Range;
@@ -64,6 +64,23 @@ pub struct ProtocolOptions {
     pub room_tiles: usize,
 }
 
+impl ProtocolOptions {
+    /// Choices of a rank that owns all tiles, with so many workers: nothing is sent.
+    pub fn alone(policy: Policy, workers: usize) -> ProtocolOptions {
+        ProtocolOptions {
+            delivery: DeliveryKind::default(),
+            termination: Termination::default(),
+            policy,
+            slots: 0,
+            workers,
+            devices: None,
+            most_updates: 1,
+            imports: false,
+            room_tiles: usize::MAX,
+        }
+    }
+}
+
 /// Work on one own tile: updates by some columns, in order, then perhaps its last task.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TileRun {
@@ -73,6 +90,15 @@ pub struct TileRun {
     pub updates: Range<usize>,
     /// Whether the tile is finished after them (POTRF, TRSM).
     pub finish: bool,
+}
+
+impl TileRun {
+    /// Its tasks, in order.
+    pub fn tasks(&self, graph: CholeskyGraph) -> impl Iterator<Item = Task> + use<> {
+        let TileRun { tile, finish, .. } = *self;
+        let updates = self.updates.clone().map(move |k| graph.update(tile, k));
+        updates.chain(finish.then(|| graph.finish(tile)))
+    }
 }
 
 /// What has happened.

@@ -4,7 +4,7 @@ use super::{Command, Engine, optional, size};
 use crate::error::{Error, Result};
 use crate::front::cli::args::{RawBench, RawDouble};
 use crate::front::cli::devices::DeviceChoice;
-use crate::runtime::{Policy, Victim};
+use crate::runtime::{Eviction, Policy};
 
 /// A factorisation of doubles on devices.
 #[derive(Clone, Debug)]
@@ -16,7 +16,7 @@ pub struct BenchDouble {
     /// Which task runs next; `None` for the library's choice.
     pub policy: Option<Policy>,
     /// Which tile leaves a full device; `None` for the library's choice.
-    pub victim: Option<Victim>,
+    pub victim: Option<Eviction>,
     /// Timed runs.
     pub runs: usize,
     /// Whether devices were asked for.
@@ -70,7 +70,7 @@ impl RawBench {
             tile_rows,
             policy: optional(policy, Policy::by_name)?,
             devices_given,
-            victim: optional(victim, Victim::by_name)?,
+            victim: optional(victim, Eviction::by_name)?,
             runs,
             engine,
         }))

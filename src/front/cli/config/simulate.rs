@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::front::cli::args::{RawSimulate, RawSimulateCholesky, RawSimulation, RawSoak};
 use crate::front::cli::units::{parse_count, parse_size};
 use crate::runtime::protocol::{DeliveryKind, Termination};
-use crate::runtime::{Policy, Victim};
+use crate::runtime::{Eviction, Policy};
 use crate::tile::RankGrid;
 use std::path::PathBuf;
 
@@ -49,7 +49,7 @@ pub struct SimulateCholesky {
     /// Which task runs next.
     pub policies: Vec<Policy>,
     /// Which tile leaves.
-    pub victims: Vec<Victim>,
+    pub victims: Vec<Eviction>,
     /// Tiles of others that a process has room for.
     pub slots: Option<usize>,
     /// Host memory of a process, where it is not the machine's.
@@ -115,7 +115,7 @@ impl RawSimulateCholesky {
             deliveries: all(&self.delivery, DeliveryKind::by_name)?,
             terminations: all(&self.termination, termination)?,
             policies: all(&self.policy, Policy::by_name)?,
-            victims: all(&self.victim, Victim::by_name)?,
+            victims: all(&self.victim, Eviction::by_name)?,
             slots: optional(self.slots, |text| size("--slots", text))?,
             host_memory_bytes: optional(self.host_memory, |text| parse_size("--host-memory", text))?,
             workers: optional(self.workers, positive("--workers"))?,

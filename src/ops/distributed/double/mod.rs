@@ -20,7 +20,7 @@ use crate::drive::{Meter, RankPlan, RankReport, run_ranks};
 use crate::error::{Error, Result};
 use crate::kernels::f64::tile::TileKernels;
 use crate::runtime::protocol::{DeliveryKind, ProtocolOptions, Termination};
-use crate::runtime::{CholeskyGraph, Policy, Victim};
+use crate::runtime::{CholeskyGraph, Eviction, Policy};
 use devices::{DeviceWork, Fleet};
 use serde::Serialize;
 use work::Work;
@@ -36,7 +36,7 @@ pub struct DoubleRankOptions {
     /// devices.
     pub policy: Option<Policy>,
     /// Which tile leaves a device's memory.
-    pub victim: Victim,
+    pub eviction: Eviction,
     /// Workers of each device: several overlap copies of one run with the work of another.
     pub device_workers: usize,
     /// Tiles of other ranks that a rank has room for at a time; `None` for some columns of them.
@@ -53,7 +53,7 @@ impl Default for DoubleRankOptions {
             delivery: DeliveryKind::default(),
             termination: Termination::default(),
             policy: None,
-            victim: Victim::default(),
+            eviction: Eviction::default(),
             device_workers: 3,
             slots: None,
             most_updates: 4,
@@ -88,7 +88,7 @@ pub struct DoubleRankReport {
     /// Which ready tile was worked on next.
     pub policy: Policy,
     /// Which tile left a device's memory.
-    pub victim: Victim,
+    pub eviction: Eviction,
     /// What this rank did.
     pub rank: RankReport,
     /// What its devices did, where it has any.
@@ -152,7 +152,7 @@ pub fn double_cholesky_ranks(
             run_ranks(world, &mut *post, &plan, &DeviceWork { ctx, work, fleet }, &mut locals)
         }
     }?;
-    let devices = agreed(world, fleet.as_ref().map(|fleet| fleet.report(a)).transpose())?;
+    let devices = agreed(world, fleet.as_ref().map(|fleet| fleet.report()).transpose())?;
     let mut nanoseconds = [(report.seconds * 1e9) as u64];
     world.all_reduce(Reduction::Max, &mut nanoseconds)?;
     let seconds = nanoseconds[0] as f64 * 1e-9;
@@ -165,7 +165,7 @@ pub fn double_cholesky_ranks(
         seconds,
         gflops: (map.rows as f64).powi(3) / 3.0 / seconds.max(1e-9) * 1e-9,
         policy,
-        victim: options.victim,
+        eviction: options.eviction,
         rank: report,
         devices,
     })

@@ -14,7 +14,7 @@ use crate::front::cli::config::BenchDouble;
 use crate::front::cli::machine::Machine;
 use crate::front::cli::progress::{Bar, Visibility};
 use crate::ops::double::{DoubleOptions, DoubleReport, double_cholesky};
-use crate::runtime::{CholeskyGraph, ConductorOptions, Policy, Victim, baseline_bytes, simulate};
+use crate::runtime::{CholeskyGraph, CountOptions, Eviction, Policy, baseline_bytes, count_moves};
 pub use ranks::run as run_on_ranks;
 use report::{Counted, DoubleBenchReport, Moved, describe};
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub fn run(session: &mut Session, config: &BenchDouble) -> Result<()> {
     let system = System::new(&ctx, config.rows)?;
     let mut work = system.a.clone();
     let chosen = config.victim.unwrap_or_default();
-    let rivals = Victim::ALL.into_iter().filter(|&victim| victim != chosen);
+    let rivals = Eviction::ALL.into_iter().filter(|&victim| victim != chosen);
     let mut moved = Vec::new();
     for victim in rivals {
         let report = once(&ctx, devices, config, victim, (&system, &mut work)).map_err(&restate)?;
@@ -68,14 +68,14 @@ fn once(
     ctx: &Context,
     devices: &[Arc<dyn Device>],
     config: &BenchDouble,
-    victim: Victim,
+    victim: Eviction,
     (system, work): (&System, &mut Vec<f64>),
 ) -> Result<DoubleReport> {
     work.copy_from_slice(&system.a);
     let options = DoubleOptions {
         tile_rows: config.tile_rows,
         policy: config.policy.unwrap_or_default(),
-        victim,
+        eviction: victim,
         device_bytes: config.engine.device_memory_bytes,
         ..DoubleOptions::default()
     };
@@ -128,14 +128,15 @@ fn counted(factor: &DoubleReport) -> Vec<Counted> {
     if factor.tiles > COUNTED_TILES {
         return Vec::new();
     }
-    let side = |index: usize| rows.min(factor.order - index * rows) as u64;
-    let bytes = |tile: crate::tile::TileId| 8 * side(tile.row) * side(tile.col);
+    let order = factor.order;
+    let side = move |index: usize| rows.min(order - index * rows) as u64;
+    let bytes = move |tile: crate::tile::TileId| 8 * side(tile.row) * side(tile.col);
     let baseline = baseline_bytes(graph, bytes);
-    let choices = Policy::ALL.into_iter().flat_map(|policy| Victim::ALL.map(|victim| (policy, victim)));
-    let count = |(policy, victim): (Policy, Victim)| {
+    let choices = Policy::ALL.into_iter().flat_map(|policy| Eviction::ALL.map(|victim| (policy, victim)));
+    let count = |(policy, victim): (Policy, Eviction)| {
         let (room_tiles, lookahead) = (only.room_tiles, DoubleOptions::default().lookahead);
-        let options = ConductorOptions { device: 0, policy, victim, room_tiles, lookahead };
-        let counters = simulate(graph, options, bytes);
+        let options = CountOptions { policy, eviction: victim, room_tiles, lookahead };
+        let counters = count_moves(graph, options, bytes);
         let (h2d_bytes, d2h_bytes) = (counters.up_bytes, counters.down_bytes);
         let saved = if baseline == 0 { 0.0 } else { 1.0 - (h2d_bytes + d2h_bytes) as f64 / baseline as f64 };
         Counted { policy: policy.name(), traffic: Moved { victim: victim.name(), h2d_bytes, d2h_bytes, saved } }
@@ -147,6 +148,6 @@ impl Moved {
     fn of(report: &DoubleReport) -> Moved {
         let sum = report.devices.iter().fold(Traffic::default(), |sum, share| sum.plus(&share.traffic));
         let (h2d_bytes, d2h_bytes) = (sum.h2d_bytes, sum.d2h_bytes);
-        Moved { victim: report.victim.name(), h2d_bytes, d2h_bytes, saved: report.saved }
+        Moved { victim: report.eviction.name(), h2d_bytes, d2h_bytes, saved: report.saved }
     }
 }

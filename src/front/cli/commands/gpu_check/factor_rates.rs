@@ -18,7 +18,7 @@ use crate::math::bound::cholesky_modulus_bits;
 use crate::matrix::{Matrix, Op};
 use crate::ops::double::{DoubleOptions, DoubleReport, double_cholesky};
 use crate::ops::{CholeskyOptions, CholeskyReport, GemmOptions, cholesky_with, gemm_with, plan_cholesky};
-use crate::runtime::Victim;
+use crate::runtime::Eviction;
 use crate::store::available_bytes;
 use rug::Float;
 use serde::Serialize;
@@ -262,9 +262,10 @@ fn double(session: &Session, setup: &Setup, plain_per_second: f64, rates: &mut F
     let (mut l, mut residual, mut seconds) = (system.a.clone(), 0.0f64, Vec::new());
     let mut reports = Vec::new();
     // The rule that is timed comes last, when everything is warm.
-    let others = Victim::ALL.into_iter().filter(|&rule| rule != Victim::default()).map(|rule| (rule, 1));
-    for (victim, runs) in others.chain([(Victim::default(), DOUBLE_RUNS)]) {
-        let options = DoubleOptions { tile_rows, victim, device_bytes: Some(limit), ..DoubleOptions::default() };
+    let others = Eviction::ALL.into_iter().filter(|&rule| rule != Eviction::default()).map(|rule| (rule, 1));
+    for (victim, runs) in others.chain([(Eviction::default(), DOUBLE_RUNS)]) {
+        let options =
+            DoubleOptions { tile_rows, eviction: victim, device_bytes: Some(limit), ..DoubleOptions::default() };
         seconds.clear();
         for run in 0..runs {
             l.copy_from_slice(&system.a);
@@ -303,7 +304,7 @@ fn tabulate_double(table: &mut Table, measured: &DoubleRates) {
     for report in &measured.reports {
         let sum = report.devices.iter().fold(Traffic::default(), |sum, share| sum.plus(&share.traffic));
         for (way, bytes) in [("to", sum.h2d_bytes), ("from", sum.d2h_bytes)] {
-            let what = name(&format!("{}, bytes {way} the device", report.victim.name()));
+            let what = name(&format!("{}, bytes {way} the device", report.eviction.name()));
             table.figure(what, bytes as f64, Unit::Bytes);
         }
     }
