@@ -2,8 +2,8 @@
 //!
 //! Layers, each knowing only those below it: `front` (files, command line), `rivals` (other implementations), `ops`
 //! (the public verbs), `drive` (threads) beside `simulate` (a virtual clock), `context` (what a caller chooses),
-//! `kernels` (mechanisms), `plan` and `runtime` (decisions), `tile` (indices and owners), `matrix` (storage), `store` (memory) beside `math`
-//! (numbers), and `error`.
+//! `kernels` (mechanisms), `plan` and `runtime` (decisions), `tile` (indices and owners), `matrix` (storage), `store`
+//! (memory) beside `math` (numbers), and `error`.
 
 pub mod comm;
 pub mod context;

@@ -217,7 +217,7 @@ fn nothing_is_left_behind() {
 }
 
 /// Circles that are still to be opened; the number may only fall.
-const CIRCLES: usize = 12;
+const CIRCLES: usize = 6;
 
 #[test]
 fn neighbours_do_not_use_each_other_in_circles() {
@@ -252,7 +252,7 @@ fn every_file_is_reached_by_a_mod_line() {
         };
         let inside = path.strip_prefix("tests/").or(path.strip_prefix("benches/"));
         ["src/lib.rs", "src/main.rs", "build.rs", "fuzz/src/lib.rs"].contains(&path)
-            || inside.is_some_and(|inside| !inside.contains('/'))
+            || inside.is_some_and(|inside| !inside.trim_end_matches("/main.rs").contains('/'))
     };
     reached.extend(files.iter().filter(|file| is_target(&file.path)).map(|file| file.path.clone()));
     let fuzz = fs::read_to_string(root().join("fuzz/Cargo.toml")).unwrap_or_default();

@@ -5,7 +5,7 @@
 
 use crate::comm::post::{LocalPost, Mailboxes, Post};
 use crate::comm::window::{Backing, Heap, Posix, WindowKind, page_share};
-use crate::comm::{Incoming, Outgoing, Reduction, Transport};
+use crate::comm::{Incoming, Outgoing, Reduction, Transport, left};
 use crate::error::{Error, Result};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -113,11 +113,6 @@ impl LocalRank {
         }
         Ok(result)
     }
-}
-
-/// The error of who waits for a rank that is gone.
-pub(in crate::comm) fn left(rank: usize) -> Error {
-    Error::Transport(format!("rank {rank} has left the group"))
 }
 
 impl Drop for LocalRank {

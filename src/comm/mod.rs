@@ -17,7 +17,7 @@ pub mod window;
 pub use agree::{Fence, agree, agreed};
 pub use launch::launched;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use post::Post;
 use window::{Backing, WindowKind};
 
@@ -140,4 +140,9 @@ pub fn broadcast_bytes(group: &dyn Transport, root: usize, bytes: &[u8]) -> Resu
     }
     group.broadcast(root, &mut words)?;
     Ok(bytemuck::cast_slice(&words)[..count[0] as usize].to_vec())
+}
+
+/// The error of who waits for a rank that is gone.
+fn left(rank: usize) -> Error {
+    Error::Transport(format!("rank {rank} has left the group"))
 }

@@ -4,14 +4,50 @@
 //! All updates are exact, so the order in which they come cannot show in the result.
 //! Knows: `math`, `matrix` views as input. Does not know: the task graph, threads, files.
 
-use crate::kernels::device::TileTraffic;
+use crate::device::{Description, Traffic};
 use crate::math::pivot::RowWeight;
 use crate::matrix::MatrixView;
+use crate::runtime::CacheCounters;
 use rug::Integer;
+use serde::Serialize;
 use std::ops::Range;
 
 /// Rows of a panel; tiles begin at multiples of it.
 pub const PANEL_ROWS: usize = 8;
+
+/// What tiles have moved, since the engine was made.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct TileTraffic {
+    /// The device.
+    pub device: Description,
+    /// Name of the kernel that multiplies there.
+    pub kernel: &'static str,
+    /// Moduli there.
+    pub moduli: usize,
+    /// Bytes over the bus.
+    pub traffic: Traffic,
+    /// Bytes that would have moved if every product of two tiles sent both, and its sums there and back.
+    pub baseline_bytes: u64,
+    /// Products of two tiles.
+    pub products: u64,
+    /// What the cache has counted.
+    pub cache: CacheCounters,
+    /// Most bytes allocated on the device.
+    pub device_bytes: u64,
+}
+
+impl TileTraffic {
+    /// What has moved since `earlier`.
+    pub fn since(self, earlier: &TileTraffic) -> TileTraffic {
+        TileTraffic {
+            traffic: self.traffic.since(&earlier.traffic),
+            baseline_bytes: self.baseline_bytes - earlier.baseline_bytes,
+            products: self.products - earlier.products,
+            cache: self.cache.since(&earlier.cache),
+            ..self
+        }
+    }
+}
 
 /// Rows and columns of a tile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

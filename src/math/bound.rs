@@ -204,33 +204,4 @@ pub const REFINE_GUARD_BITS: u32 = 8;
 pub const COMMON_WORKING_BITS: u32 = 5040;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn small_values_are_exact() {
-        assert_eq!([0, 1, 2, 3, 4, 5, 4000, usize::MAX].map(ceil_log2), [0, 0, 1, 2, 2, 3, 12, 64]);
-        assert_eq!(working_bits(1024, 4000), 1034);
-        assert_eq!(ifma52_prime_count(modulus_bits(1034, 1034)), 40);
-        assert_eq!([0, 1, 2, 1000, usize::MAX].map(trsm_guard_bits), [5, 5, 6, 7, 9]);
-        assert_eq!([1, 2, 1000].map(cholesky_solve_guard_bits), [9, 10, 15]);
-        assert_eq!([1, 1000].map(ldlt_guard_bits), [7, 9]);
-    }
-
-    #[test]
-    fn the_largest_f64_modulus_is_the_largest() {
-        for rows in [1usize, 2, 256, 1000, 4096, 100_000] {
-            let half = (f64_largest_modulus(rows) - 1) / 2;
-            assert!(f64_chunk_sum(rows, half) <= 1 << 53 && f64_chunk_sum(rows, half + 1) > 1 << 53, "rows {rows}");
-        }
-    }
-
-    #[test]
-    fn f64_digits_are_as_wide_as_their_sums_allow() {
-        for (terms, modulus) in [(1, 8_388_593u64), (45, 8_388_593), (480, 5_931_641)] {
-            let bits = f64_digit_bits(terms, modulus);
-            let sum = |bits: u32| (terms as u64 * (modulus / 2)) << (bits - 1);
-            assert!(sum(bits) < 1 << 51 && sum(bits + 1) >= 1 << 51, "{terms} terms modulo {modulus}: {bits} bits");
-        }
-    }
-}
+mod tests;

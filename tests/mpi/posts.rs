@@ -1,6 +1,6 @@
 //! Messages that no rank waits for: the traffic that threads pass, and what only MPI can do to it.
 
-use crate::common::traffic::{self, Traffic};
+use crate::traffic::{self, Traffic};
 use crate::{ALL, Case, Run};
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,7 +1,8 @@
 //! Products on ranks that are processes: the bits of one process, on every kind of window.
 
-use crate::common::{Kind, Rng, matrix};
 use crate::{Case, Run};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use std::ops::Range;
 use sunzi::comm::mpi::MpiRank;
 use sunzi::comm::window::WindowKind;
@@ -9,6 +10,7 @@ use sunzi::comm::{Transport, local};
 use sunzi::distributed::{
     DistMatrix, DistOptions, Team, TeamOptions, cholesky, even_share, gemm, scatter_rows, solve, syrk, trsm,
 };
+use sunzi::front::generate::{Kind, Size, generate};
 use sunzi::plan::Cut;
 use sunzi::tile::{RankGrid, TileMap};
 use sunzi::{Context, GemmOptions, Matrix, MatrixView, Op, SyrkOptions, TrsmOptions, Uplo, gemm_with, syrk_with};
@@ -32,14 +34,18 @@ fn cuts() -> [Option<Cut>; 5] {
     [None, cut(3, all, all), cut(all, 4, all), cut(all, all, 37), cut(2, 3, 29)]
 }
 
+fn matrix(kind: Kind, rows: usize, cols: usize, precision_bits: u32, seed: u64) -> Matrix {
+    generate(kind, Size { rows, cols, precision_bits }, seed).unwrap()
+}
+
 /// The blocks of `rank`, uneven and some empty; the same on all ranks.
 fn random_blocks(rows: usize, ranks: usize, rank: usize, seed: u64) -> Vec<Range<usize>> {
-    let mut rng = Rng::new(seed);
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let empty = 0..0;
     let (mut blocks, mut start) = (vec![empty], 0);
     while start < rows {
-        let count = 1 + rng.below(rows - start).min(rng.below(rows / 2 + 2));
-        if rng.below(ranks) == rank {
+        let count = 1 + rng.random_range(0..rows - start).min(rng.random_range(0..rows / 2 + 2));
+        if rng.random_range(0..ranks) == rank {
             blocks.push(start..start + count);
         }
         start += count;
@@ -63,7 +69,7 @@ fn grid(rank: MpiRank) {
                     combination += 1;
                     let uplo = if combination.is_multiple_of(2) { Uplo::Lower } else { Uplo::Upper };
                     let (cut, seed) = (cuts()[combination % 5], combination as u64);
-                    let p = matrix([Kind::Graded, Kind::Unit][combination % 2], rows, cols, 200, seed);
+                    let p = matrix([Kind::Graded, Kind::Random][combination % 2], rows, cols, 200, seed);
                     let blocks = random_blocks(rows, rank.size(), rank.rank(), seed);
                     let options = DistOptions { uplo, cut, ..DistOptions::default() };
                     let ctx = Context::builder().threads(1 + rank.rank() % 2).build().unwrap();
@@ -89,7 +95,7 @@ fn many_calls(rank: MpiRank) {
     let mut team = Team::new(rank.split(0).unwrap(), options).unwrap();
     let ctx = Context::builder().threads(1).memory_bytes(64 << 20).build().unwrap();
     for (rows, cols, bits) in [(50, 20, 100), (300, 67, 300), (10, 5, 60), (300, 67, 300), (300, 67, 300)] {
-        let p = matrix(Kind::Unit, rows, cols, bits, 3);
+        let p = matrix(Kind::Random, rows, cols, bits, 3);
         let own = even_share(rows, rank.size(), rank.rank());
         let outcome =
             syrk(&ctx, &mut team, &views(&p, std::slice::from_ref(&own)), bits, &DistOptions::default()).unwrap();
@@ -104,7 +110,7 @@ fn many_calls(rank: MpiRank) {
 
 /// Rows from the root, their Gram matrix, its factor, and a product of it with itself, in tiles all the way.
 fn factor(rank: MpiRank) {
-    let p = matrix(Kind::Unit, 150, 40, 160, 4);
+    let p = matrix(Kind::Random, 150, 40, 160, 4);
     let mut team = Team::new(rank.split(0).unwrap(), TeamOptions::from_environment().unwrap()).unwrap();
     let rows = scatter_rows(&rank, 0, (rank.rank() == 0).then(|| p.view())).unwrap();
     let ctx = one_thread();
@@ -127,7 +133,7 @@ fn factor(rank: MpiRank) {
 fn solves(rank: MpiRank) {
     let team = Team::new(rank.split(0).unwrap(), TeamOptions::from_environment().unwrap()).unwrap();
     let ctx = one_thread();
-    let p = matrix(Kind::Unit, 260, 130, 200, 4);
+    let p = matrix(Kind::Random, 260, 130, 200, 4);
     let one = sunzi::cholesky(&ctx, &sunzi::syrk(&ctx, &p, 200).unwrap(), 200).unwrap();
     let is_root = rank.rank() == 0;
     let grid = RankGrid::for_ranks(rank.size());
@@ -157,12 +163,12 @@ fn solves(rank: MpiRank) {
 fn errors(rank: MpiRank) {
     let last = rank.size() - 1;
     let mut team = Team::new(rank.split(0).unwrap(), TeamOptions::default()).unwrap();
-    let p = matrix(Kind::Unit, 20, if rank.rank() == last { 9 } else { 10 }, 100, 1);
+    let p = matrix(Kind::Random, 20, if rank.rank() == last { 9 } else { 10 }, 100, 1);
     let error = syrk(&one_thread(), &mut team, &[p.view()], 100, &DistOptions::default()).map(drop).unwrap_err();
     assert_eq!(error.to_string(), format!("ranks have different numbers of columns: 10 on rank 0, 9 on rank {last}"));
     let stop = rank.rank() == last;
     let ctx = Context::builder().threads(1).progress(move |_| !stop).build().unwrap();
-    let p = matrix(Kind::Unit, 200, 30, 300, 1);
+    let p = matrix(Kind::Random, 200, 30, 300, 1);
     let error = syrk(&ctx, &mut team, &[p.view()], 300, &DistOptions::default()).map(drop).unwrap_err();
     assert_eq!(error.exit_code(), 130, "{error}");
     // The same team goes on, with the same answer as threads give.

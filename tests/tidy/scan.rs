@@ -215,7 +215,10 @@ impl File {
     pub fn module_files(&self) -> Vec<Vec<String>> {
         let folder = match self.path.rsplit_once('/') {
             Some((folder, "mod.rs" | "lib.rs" | "main.rs")) => folder.to_string(),
-            Some((folder, _)) if !self.path.starts_with("src/") => folder.to_string(),
+            // Roots of a program each: their modules lie beside them.
+            Some((folder, _)) if ["tests", "benches", "fuzz_targets"].iter().any(|root| folder.ends_with(root)) => {
+                folder.to_string()
+            }
             _ => self.path.trim_end_matches(".rs").to_string(),
         };
         let own_folder = self.path.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -226,7 +229,10 @@ impl File {
             let above = text[..word.line - 1].last().copied().unwrap_or("");
             let renamed = above.trim().strip_prefix("#[path = \"").and_then(|rest| rest.strip_suffix("\"]"));
             found.push(match renamed {
-                Some(path) => vec![format!("{own_folder}/{path}")],
+                Some(path) => match path.strip_prefix("../") {
+                    Some(path) => vec![format!("{}/{path}", own_folder.rsplit_once('/').unwrap().0)],
+                    None => vec![format!("{own_folder}/{path}")],
+                },
                 None => vec![format!("{folder}/{name}.rs"), format!("{folder}/{name}/mod.rs")],
             });
         }

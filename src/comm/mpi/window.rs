@@ -9,7 +9,7 @@
 //! the look and the call; then rank 0 ends the job rather than let the others wait.
 
 use crate::comm::mpi::gate::Gate;
-use crate::comm::mpi::{MpiRank, result, sys};
+use crate::comm::mpi::{result, sys};
 use crate::comm::window::{Backing, PAGE_BYTES, page_share};
 use crate::comm::{Reduction, Transport, agree, agreed};
 use crate::error::{Error, Result};
@@ -48,7 +48,7 @@ impl MpiWindow {
     /// # Errors
     /// Exit code 4 on every rank where the memory is not there; [`Error::Transport`].
     pub fn open(
-        group: &MpiRank,
+        group: &dyn Transport,
         words: usize,
         allocate: impl FnOnce(usize) -> Result<sys::MPI_Win>,
     ) -> Result<MpiWindow> {
@@ -128,7 +128,7 @@ unsafe fn begin(window: sys::MPI_Win) -> Result<(*mut u64, usize)> {
 }
 
 /// Makes sure that all ranks skip as many bytes to the page boundary: else their words would not be the same.
-fn same_on_all(group: &MpiRank, offset: usize) -> Result<()> {
+fn same_on_all(group: &dyn Transport, offset: usize) -> Result<()> {
     let mut extremes = [offset as u64, !(offset as u64)];
     group.all_reduce(Reduction::Max, &mut extremes)?;
     let same = extremes[0] == !extremes[1];

@@ -1,6 +1,6 @@
 //! Messages between ranks that are threads: a mailbox per rank. A body travels as a handle, and the receiver copies it.
 
-use crate::comm::local::left;
+use crate::comm::left;
 use crate::comm::post::{Arrival, Body, Counts, Post, Waker, check_message, make_room, not_announced};
 use crate::error::Result;
 use std::collections::VecDeque;

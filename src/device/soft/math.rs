@@ -1,6 +1,6 @@
 //! Products and triangular solves of a software device.
 
-use super::queue::apart;
+use super::threads::apart;
 use crate::device::{Element, Gemm, Operand, Trsm};
 use rayon::ThreadPool;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};

@@ -7,6 +7,7 @@
 
 mod math;
 mod queue;
+mod threads;
 
 use crate::device::{
     Argument, Defines, Description, Device, Event, Gemm, Kernel, Memory, Pinned, RawMemory, RawPinned, Region, Stream,

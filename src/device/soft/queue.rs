@@ -1,5 +1,6 @@
 //! Queues of a software device: what was submitted, in which order it runs, and when on the device's clock.
 
+use super::threads::apart;
 use super::{Clock, Fault, Rates, SoftOptions, math};
 use crate::device::{Argument, Element, Gemm, HostKernel, Pinned, Region, Stream, Traffic, Trsm};
 use crate::error::{Error, Result};
@@ -9,7 +10,6 @@ use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -281,10 +281,4 @@ fn slices(threads: u64) -> Vec<Range<u64>> {
 fn pool(options: &SoftOptions) -> Option<ThreadPool> {
     let builder = ThreadPoolBuilder::new().num_threads(options.threads);
     matches!(options.clock, Clock::Wall).then(|| builder.build().ok()).flatten()
-}
-
-/// Runs `work` in a pool, from a thread that belongs to none: one that did would take up other work of its own pool
-/// while it waits, which may want this device, too.
-pub(super) fn apart(pool: &ThreadPool, work: impl FnOnce() + Send) {
-    std::thread::scope(|scope| scope.spawn(|| pool.install(work)).join()).unwrap_or_else(|panic| resume_unwind(panic));
 }

@@ -1,7 +1,6 @@
 //! Moduli of one engine and the sizes that follow from them.
 #![forbid(unsafe_code)]
 
-use super::tables;
 use crate::device::Element;
 use crate::error::{Error, Result};
 use crate::kernels::EngineSpec;
@@ -227,10 +226,5 @@ impl DeviceEngine {
     /// Most rows whose products may be summed before they are reduced.
     pub fn largest_chunk_rows(&self) -> usize {
         self.family.largest_chunk_rows()
-    }
-
-    /// Bytes of the tables on a device.
-    pub fn table_bytes(&self) -> usize {
-        tables::Layout::new(self).bytes()
     }
 }

@@ -79,6 +79,11 @@ fn residue(integer: &Integer, modulus: u64) -> u64 {
 }
 
 impl DeviceEngine {
+    /// Bytes of the tables on a device.
+    pub fn table_bytes(&self) -> usize {
+        Layout::new(self).bytes()
+    }
+
     /// Submits the tables to a device. Work on other streams has to wait for `stream`.
     ///
     /// # Errors

@@ -29,8 +29,8 @@ const LEAST_SIZED_ROWS: usize = 64;
 /// Smaller tiles are not made to keep threads busy.
 const LEAST_SHARED_ROWS: usize = 48;
 
-/// The tiles of a factorisation of `order` rows: `tile_rows` rows each, rounded up to whole panels; `None` takes what the
-/// kernel prefers, or less where that leaves threads without work.
+/// The tiles of a factorisation of `order` rows: `tile_rows` rows each, rounded up to whole panels; `None` takes what
+/// the kernel prefers, or less where that leaves threads without work.
 pub(crate) fn tiles_for(order: usize, tile_rows: Option<usize>, engine: &dyn TileEngine, threads: usize) -> TileMap {
     let by_threads = if threads > 1 { (order / (4 * threads)).max(LEAST_SHARED_ROWS) } else { order };
     let by_size = (order / 5).max(LEAST_SIZED_ROWS);

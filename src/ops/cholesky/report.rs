@@ -1,6 +1,6 @@
 //! What a factorisation tells about itself: tiles, times of the tasks, memory.
 
-use crate::kernels::device::TileTraffic;
+use crate::kernels::tiles::TileTraffic;
 use serde::Serialize;
 use std::time::Instant;
 

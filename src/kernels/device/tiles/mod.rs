@@ -13,8 +13,6 @@ mod products;
 mod setup;
 mod slots;
 
-pub use products::TileTraffic;
-
 use products::DeviceProducts;
 
 use crate::device::Device;
@@ -23,7 +21,7 @@ use crate::kernels::EngineSpec;
 use crate::kernels::device::{DeviceEngine, DeviceFamily};
 use crate::kernels::tiles::{
     DiagonalData, EntrySource, FailedPivot, PANEL_ROWS, SolveTile, TileEngine, TilePart, TileShape, TileSource,
-    UpdateTile, fill_slots,
+    TileTraffic, UpdateTile, fill_slots,
 };
 use crate::math::bound::{TILE_SPARE_BITS, cholesky_modulus_bits};
 use crate::math::float::{limbs_for, round_integer};

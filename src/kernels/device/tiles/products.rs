@@ -5,14 +5,14 @@
 
 use super::setup::{Lane, Setup, Sizes};
 use super::slots::Place;
-use crate::device::{Description, Device, Gemm, Operand as Plane, Region, Traffic};
+use crate::device::{Device, Gemm, Operand as Plane, Region, Traffic};
 use crate::error::{Error, Result};
 use crate::kernels::device::{
     DeviceEngine, Digits, Integers, Launcher, Pack, Reconstruct, Reduce, ReduceInto, Residues, ToPlanes, Unpack,
 };
+use crate::kernels::tiles::TileTraffic;
 use crate::math::float::{bit_length, limbs_for};
-use crate::runtime::{CacheCounters, Eviction};
-use serde::Serialize;
+use crate::runtime::Eviction;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -31,40 +31,6 @@ pub(super) struct Operand<'a> {
     pub rows: usize,
     /// `[row][column][sign, limbs]`.
     pub integers: &'a [u64],
-}
-
-/// What tiles have moved, since the engine was made.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct TileTraffic {
-    /// The device.
-    pub device: Description,
-    /// Name of the kernel that multiplies there.
-    pub kernel: &'static str,
-    /// Moduli there.
-    pub moduli: usize,
-    /// Bytes over the bus.
-    pub traffic: Traffic,
-    /// Bytes that would have moved if every product of two tiles sent both, and its sums there and back.
-    pub baseline_bytes: u64,
-    /// Products of two tiles.
-    pub products: u64,
-    /// What the cache has counted.
-    pub cache: CacheCounters,
-    /// Most bytes allocated on the device.
-    pub device_bytes: u64,
-}
-
-impl TileTraffic {
-    /// What has moved since `earlier`.
-    pub fn since(self, earlier: &TileTraffic) -> TileTraffic {
-        TileTraffic {
-            traffic: self.traffic.since(&earlier.traffic),
-            baseline_bytes: self.baseline_bytes - earlier.baseline_bytes,
-            products: self.products - earlier.products,
-            cache: self.cache.since(&earlier.cache),
-            ..self
-        }
-    }
 }
 
 /// Products of tiles on one device.

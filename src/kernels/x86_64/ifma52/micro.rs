@@ -160,3 +160,35 @@ pub enum Into {
     /// They are least residues, to be added to.
     Add,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::family::ifma52_primes;
+
+    /// A chunk as long as it may be, with the largest low halves, then the largest high halves, on residues as large as
+    /// they can be.
+    #[test]
+    fn the_longest_chunk_of_the_largest_words_is_folded_right() {
+        if let Err(reason) = crate::kernels::x86_64::ifma52::probe() {
+            println!("skipped: {reason}");
+            return;
+        }
+        const MOST: u64 = (1 << 52) - 1;
+        let rows = IFMA52_CHUNK_ROWS;
+        let primes = ifma52_primes();
+        for prime in [primes[0], primes[primes.len() - 1]] {
+            for (x, y) in [(MOST, 1), (1, MOST), (MOST, MOST), (prime - 1, prime - 1)] {
+                let (left, right) = (vec![x; rows * BLOCK], vec![y; rows * BLOCK]);
+                let mut c = [MOST; BLOCK * BLOCK];
+                let operands =
+                    Tile { x: left.as_ptr(), y: right.as_ptr(), next_x: left.as_ptr(), next_y: right.as_ptr() };
+                // SAFETY: `probe` found the instructions; both operands have `rows` rows of 8 words, `c` has 64 words.
+                unsafe { tile(&Fold::new(prime), operands, rows, c.as_mut_ptr(), Into::Add) };
+                let product = u128::from(x) * u128::from(y) % u128::from(prime);
+                let wanted = (u128::from(MOST) + rows as u128 * product) % u128::from(prime);
+                assert!(c.iter().all(|&word| u128::from(word) == wanted), "{x} times {y} modulo {prime}");
+            }
+        }
+    }
+}

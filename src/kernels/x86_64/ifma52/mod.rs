@@ -5,6 +5,7 @@
 //! (with `digits`) and `reconstruct` are the conversions, `tables` what they read, `rate` measures the limit. Layout of
 //! an operand panel: `[row][8 columns]`; residues lie below `2^52`.
 
+mod blocks;
 mod digits;
 mod dots;
 mod factor;
@@ -14,11 +15,9 @@ mod product;
 mod rate;
 mod reconstruct;
 mod sums;
-mod symmetric;
 mod tables;
 mod to_residues;
 mod transpose;
-mod winograd;
 
 use crate::error::{Error, Result};
 use crate::kernels::dots::{DotSource, FixedVector};

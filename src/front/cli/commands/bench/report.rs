@@ -4,7 +4,7 @@ use super::spread::Spread;
 use super::task::{Cut, Phases};
 use crate::front::cli::machine::Machine;
 use crate::front::cli::units::{format_bytes, format_seconds};
-use crate::kernels::device::TileTraffic;
+use crate::kernels::tiles::TileTraffic;
 use crate::ops::device::DeviceReport;
 use crate::rivals::openblas_core;
 use serde::Serialize;

@@ -4,7 +4,7 @@
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::kernels::device::TileTraffic;
+use crate::kernels::tiles::TileTraffic;
 use crate::matrix::Matrix;
 use crate::ops::device::DeviceReport;
 use rug::Float;

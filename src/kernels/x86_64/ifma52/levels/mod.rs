@@ -1,0 +1,169 @@
+//! Chooses for each product, whole or part of a larger one, between the classical way and the sub-cubic schemes.
+//!
+//! `symmetric` and `winograd` call back here for their own products, so that large ones use two levels.
+
+mod symmetric;
+mod winograd;
+
+use crate::kernels::x86_64::ifma52::micro::Fold;
+use crate::kernels::x86_64::ifma52::product::{Into, KC, Operands, Target, depth_of_passes, multiply};
+use crate::plan::BlockGrid;
+use std::ops::Range;
+
+/// Fewest panels of a part on each side for which another level pays there (measured).
+const LEAST_INNER_PANELS: usize = 60;
+
+/// A rectangle of blocks of a plane, or a triangle on its diagonal.
+#[derive(Clone)]
+pub struct Area {
+    /// Blocks of the whole plane.
+    pub grid: BlockGrid,
+    /// Block rows.
+    pub rows: Range<usize>,
+    /// Block columns.
+    pub cols: Range<usize>,
+}
+
+impl Area {
+    /// The whole plane.
+    pub fn whole(grid: BlockGrid) -> Area {
+        Area { grid, rows: 0..grid.rows, cols: 0..grid.cols }
+    }
+
+    /// The part in the given block rows and columns, counted from where the area begins.
+    pub fn part(&self, rows: Range<usize>, cols: Range<usize>) -> Area {
+        let (row, col) = (self.rows.start, self.cols.start);
+        Area { rows: row + rows.start..row + rows.end, cols: col + cols.start..col + cols.end, ..self.clone() }
+    }
+
+    /// Block rows and block columns.
+    pub fn panels(&self) -> (usize, usize) {
+        (self.rows.len(), self.cols.len())
+    }
+
+    /// Whether only the blocks on and below the diagonal exist.
+    pub fn is_triangle(&self) -> bool {
+        self.grid.triangle && self.rows == self.cols
+    }
+
+    /// Linear index in the plane of a block, counted from where the area begins.
+    pub fn index(&self, row: usize, col: usize) -> usize {
+        self.grid.index(self.rows.start + row, self.cols.start + col)
+    }
+
+    /// The blocks of the area in the given block rows and columns; the operands begin where the area does.
+    pub fn target(&self, rows: Range<usize>, cols: Range<usize>) -> Target {
+        let part = self.part(rows, cols);
+        let origin = (self.rows.start, self.cols.start);
+        Target { row_window: part.rows, col_window: part.cols, origin, ..Target::whole(self.grid) }
+    }
+}
+
+/// Where a product goes, and what it may overwrite on the way.
+pub struct Work<'a> {
+    /// The plane.
+    pub c: &'a mut [u64],
+    /// What happens to its old words.
+    pub into: Into,
+    /// At least [`scratch_words`] words.
+    pub scratch: &'a mut [u64],
+}
+
+/// What the products of one prime have in common.
+#[derive(Clone, Copy)]
+pub struct Field<'a> {
+    /// Reduces modulo the prime.
+    pub fold: &'a Fold,
+    /// A square root of -1.
+    pub root: u64,
+}
+
+/// How one product is done.
+#[derive(Clone, Copy)]
+enum Scheme {
+    /// Block by block.
+    Classical,
+    /// Five products of parts, for a triangle: see `symmetric`.
+    Symmetric,
+    /// Seven products of parts, for a rectangle: see `winograd`.
+    Winograd,
+}
+
+impl Scheme {
+    /// For a product over `rows` rows into an area of `m x n` panels.
+    fn choose(rows: usize, (m, n): (usize, usize), triangle: bool) -> Scheme {
+        if triangle && symmetric::pays(rows, m) {
+            Scheme::Symmetric
+        } else if !triangle && winograd::pays(rows, m, n) {
+            Scheme::Winograd
+        } else {
+            Scheme::Classical
+        }
+    }
+
+    /// The same for a part of a larger product: small parts pay no more.
+    fn choose_inner(rows: usize, (m, n): (usize, usize), triangle: bool) -> Scheme {
+        if m.min(n) >= LEAST_INNER_PANELS { Scheme::choose(rows, (m, n), triangle) } else { Scheme::Classical }
+    }
+
+    /// Words of scratch.
+    fn scratch_words(self, rows: usize, (m, n): (usize, usize)) -> usize {
+        match self {
+            Scheme::Classical => 0,
+            Scheme::Symmetric => symmetric::scratch_words(rows, m),
+            Scheme::Winograd => winograd::scratch_words(rows, m, n),
+        }
+    }
+
+    /// `C := C + X^T Y` or `C := X^T Y` on an area.
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    fn multiply(self, field: Field<'_>, operands: &Operands<'_>, area: &Area, work: Work<'_>) {
+        match self {
+            Scheme::Classical => {
+                let (m, n) = area.panels();
+                multiply(field.fold, operands, &area.target(0..m, 0..n), work.c, work.into);
+            }
+            Scheme::Symmetric => symmetric::multiply_triangle(field, operands, area, work),
+            Scheme::Winograd => winograd::multiply_rectangle(field, operands, area, work),
+        }
+    }
+}
+
+/// Words of scratch for a product over `rows` rows into an area of this many panels.
+pub fn scratch_words(rows: usize, panels: (usize, usize), triangle: bool) -> usize {
+    Scheme::choose(rows, panels, triangle).scratch_words(rows, panels)
+}
+
+/// The same for a part of a larger product.
+pub fn inner_scratch_words(rows: usize, panels: (usize, usize), triangle: bool) -> usize {
+    Scheme::choose_inner(rows, panels, triangle).scratch_words(rows, panels)
+}
+
+/// The most words of [`scratch_words`] for up to `rows` rows.
+///
+/// Slabs are cut evenly, so that a little more rows may need less; most takes a single slab of full depth.
+pub fn most_scratch_words(rows: usize, panels: (usize, usize), triangle: bool) -> usize {
+    let full = 2 * most_slab_rows(panels.0.min(panels.1) / 2);
+    scratch_words(rows.min(full), panels, triangle)
+}
+
+/// Rows of each half that one slab takes, where the halves are to be cut into parts of so many panels.
+pub fn slab_rows(half_rows: usize, panels: usize) -> usize {
+    depth_of_passes(half_rows, most_slab_rows(panels))
+}
+
+fn most_slab_rows(panels: usize) -> usize {
+    if panels >= LEAST_INNER_PANELS { 2 * KC } else { KC }
+}
+
+/// `C := C + X^T Y` or `C := X^T Y` on an area.
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn multiply_area(field: Field<'_>, operands: &Operands<'_>, area: &Area, work: Work<'_>) {
+    Scheme::choose(operands.rows, area.panels(), area.is_triangle()).multiply(field, operands, area, work);
+}
+
+/// [`multiply_area`] for a part of a larger product.
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub fn multiply_part(field: Field<'_>, operands: &Operands<'_>, area: &Area, work: Work<'_>) {
+    Scheme::choose_inner(operands.rows, area.panels(), area.is_triangle()).multiply(field, operands, area, work);
+}

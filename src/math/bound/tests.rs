@@ -1,0 +1,185 @@
+//! Each bound at its edge: what it promises holds, and would not hold with the next value.
+//!
+//! The inequalities are those of docs/ALGORITHM.md, written out anew: a changed constant must contradict one of them.
+
+use super::*;
+use crate::math::family::{F64_CHUNK_ROWS, f64_maximum_modulus_bits, ifma52_maximum_modulus_bits};
+
+#[test]
+fn small_values_are_exact() {
+    assert_eq!([0, 1, 2, 3, 4, 5, 4000, usize::MAX].map(ceil_log2), [0, 0, 1, 2, 2, 3, 12, 64]);
+    assert_eq!(working_bits(1024, 4000), 1034);
+    assert_eq!(ifma52_prime_count(modulus_bits(1034, 1034)), 40);
+    assert_eq!([0, 1, 2, 1000, usize::MAX].map(trsm_guard_bits), [5, 5, 6, 7, 9]);
+    assert_eq!([1, 2, 1000].map(cholesky_solve_guard_bits), [9, 10, 15]);
+    assert_eq!([1, 1000].map(ldlt_guard_bits), [7, 9]);
+}
+
+#[test]
+fn the_largest_f64_modulus_is_the_largest() {
+    for rows in [1usize, 2, 256, 1000, 4096, 100_000] {
+        let half = (f64_largest_modulus(rows) - 1) / 2;
+        assert!(f64_chunk_sum(rows, half) <= 1 << 53 && f64_chunk_sum(rows, half + 1) > 1 << 53, "rows {rows}");
+    }
+}
+
+#[test]
+fn f64_digits_are_as_wide_as_their_sums_allow() {
+    for (terms, modulus) in [(1, 8_388_593u64), (45, 8_388_593), (480, 5_931_641)] {
+        let bits = f64_digit_bits(terms, modulus);
+        let sum = |bits: u32| (terms as u64 * (modulus / 2)) << (bits - 1);
+        assert!(sum(bits) < 1 << 51 && sum(bits + 1) >= 1 << 51, "{terms} terms modulo {modulus}: {bits} bits");
+    }
+}
+
+/// Orders and counts around every power of two and of four.
+fn edges() -> impl Iterator<Item = usize> {
+    (0..40).flat_map(|log2| [(1usize << log2) - 1, 1 << log2, (1 << log2) + 1]).filter(|&count| count > 0)
+}
+
+/// Whether `bits` is the least number of bits with `2^bits >= wanted`.
+fn is_least(bits: u32, wanted: u128) -> bool {
+    1 << bits >= wanted && 1 << (bits - 1) < wanted
+}
+
+#[test]
+fn guard_bits_are_the_least_that_the_proofs_ask_for() {
+    for count in edges() {
+        let depth = u128::from(ceil_log2(count));
+        assert!(1usize << depth >= count && (count == 1 || 1 << (depth - 1) < count), "{count}");
+        // 2^g >= 16 sqrt(K), squared.
+        let guard = guard_bits(count);
+        assert!(1u128 << (2 * guard) >= 256 * count as u128, "{count} terms");
+        assert!(1u128 << (2 * guard - 2) < 256 * count as u128, "{count} terms: {guard} guard bits are one too many");
+        assert_eq!(working_bits(100, count), 100 + guard);
+        assert!(is_least(vector_solve_bits(90, count) - 90, 64 * count as u128), "{count} unknowns");
+        assert!(is_least(trsm_guard_bits(count), 4 * (depth + 8)), "order {count}");
+        assert!(is_least(ldlt_guard_bits(count), 32 * (depth + 4)), "order {count}");
+        // 2^g >= 64 (d + 5) sqrt(n): two factors, each rounded up to a power of two.
+        let solve = cholesky_solve_guard_bits(count);
+        let wanted = (64 * (depth + 5)).pow(2) * count as u128;
+        assert!(1u128 << (2 * solve) >= wanted && 1u128 << (2 * solve - 4) < wanted, "order {count}");
+        assert_eq!(ldlt_solve_guard_bits(count), solve + 1);
+        assert_eq!([-3, 0, 7].map(|norm| cholesky_inverse_guard_bits(count, norm) - i64::from(solve)), [0, 0, 7]);
+    }
+}
+
+#[test]
+fn moduli_have_room_for_what_is_reconstructed_and_no_bit_more() {
+    // A quotient is right while |x| / M stays below 1/2 by the error of its estimate, 0.23 at most.
+    let fits = |hundredths: f64, spare: u32| hundredths / f64::from(1 << spare) < 0.27;
+    let products = modulus_bits(500, 600) - 1100;
+    assert!(fits(1.07, products) && !fits(1.07, products - 1));
+    let factors = cholesky_modulus_bits(700) - 1400;
+    assert!(fits(2.01, factors) && !fits(2.01, factors - 1));
+    // The length of 2.01 * 2^(2 B), and one spare bit.
+    assert_eq!(TILE_SPARE_BITS, (201u32 * 1024 / 100).ilog2() + 1 - 10 + 1);
+    assert_eq!(cholesky_working_bits(53), 55);
+    // |x| <= 1.07 * 2^(2 B) passes the check, whose bound is below M / 2.
+    assert_eq!(range_check_bits(modulus_bits(500, 600)), 1101);
+}
+
+#[test]
+fn primes_of_52_bits_are_counted_at_every_edge() {
+    for bits in (1..11_000).flat_map(|count| [52 * count - 1, 52 * count]).take_while(|&bits| bits < 11_100) {
+        let count = ifma52_prime_count(bits) as u32;
+        assert!(52 * count > bits && 52 * (count - 1) <= bits, "{bits} bits: {count} primes");
+    }
+}
+
+#[test]
+fn sums_of_the_ifma_kernel_fill_their_words() {
+    let sum = |rows: usize| (rows as u128 + 3) << 52;
+    assert!(sum(IFMA52_CHUNK_ROWS) < 1 << 64);
+    assert!(sum(IFMA52_CHUNK_ROWS + 1) >= 1 << 64, "a chunk could be longer");
+}
+
+#[test]
+fn signed_bytes_and_their_sums_reach_the_ends_of_their_range() {
+    let is_byte = |value: i64| i8::try_from(value).is_ok();
+    // Balanced residues: an even modulus has one more below 0.
+    let single = |modulus: u64| is_byte(-((modulus / 2) as i64)) && is_byte((modulus as i64 - 1) / 2);
+    assert!(single(I8_LARGEST_SINGLE) && !single(I8_LARGEST_SINGLE + 1));
+    let triple = |bits: u32| {
+        (1 - (1i64 << (bits - 1))..1 << (bits - 1)).all(|residue| {
+            let high = (residue + 64).div_euclid(128);
+            let low = residue - 128 * high;
+            is_byte(high) && is_byte(low) && is_byte(low + high)
+        })
+    };
+    assert!(triple(I8_TRIPLE_BITS) && !triple(I8_TRIPLE_BITS + 1));
+    // Powers of two of rows; twice as many leave 32 bits.
+    let sum = |rows: usize| rows as u64 * (128 * 128);
+    assert!(I8_CHUNK_ROWS.is_power_of_two());
+    assert!(i32::try_from(sum(I8_CHUNK_ROWS)).is_ok() && i32::try_from(sum(2 * I8_CHUNK_ROWS)).is_err());
+    // L + 128 (S - L - H) + 2^14 H.
+    let together = sum(I8_CHUNK_ROWS) * (1 + 3 * 128 + (1 << 14));
+    assert!(together < 1 << I8_SUM_BITS && together >= 1 << (I8_SUM_BITS - 1));
+}
+
+#[test]
+fn sums_of_doubles_are_whole_numbers_that_doubles_hold() {
+    let exact = |bits: u32| ((1u64 << bits) - 1) as f64 as u64 == (1 << bits) - 1;
+    assert!(exact(F64_SUM_BITS) && !exact(F64_SUM_BITS + 1));
+    let half = (f64_largest_modulus(F64_CHUNK_ROWS) - 1) / 2;
+    assert!(f64_chunk_sum(F64_CHUNK_ROWS, half) <= 1 << F64_SUM_BITS);
+    assert!(f64_chunk_sum(F64_CHUNK_ROWS, half + 1) > 1 << F64_SUM_BITS);
+}
+
+#[test]
+fn words_of_a_device_have_room_and_its_quotients_are_right() {
+    for (terms, largest) in [(1usize, (1u64 << 32) - 1), (480, 8_947_848), (1 << 16, (1 << 16) - 1)] {
+        assert!(device_sum_fits(terms, largest) && !device_sum_fits(terms, largest + 1), "{terms} terms");
+        let column = (terms as u128 * u128::from(largest) + 1) * ((1 << 32) - 1);
+        assert!(column < 1 << 64, "{terms} terms");
+    }
+    // 2^15 shares and one half in a word; n p < 2^32 leaves an error below 2^-16.
+    let shares = |bits: u32| (1u128 << (15 + bits)) + (1 << (bits - 1));
+    assert!(shares(DEVICE_QUOTIENT_BITS) < 1 << 64 && shares(DEVICE_QUOTIENT_BITS + 1) >= 1 << 64);
+    assert_eq!(DEVICE_QUOTIENT_BITS, 32 + 16);
+}
+
+#[test]
+fn quotients_by_a_pivot_are_read_within_their_window() {
+    // What cutting the numerator does, against 2^-54; then all errors in units of 2^-52.
+    let cut = |guard: u32| (256.0 + 2.0) * 2f64.powi(1 - guard as i32);
+    assert!(cut(CHOLESKY_GUARD_BITS) < 2f64.powi(-54) && cut(CHOLESKY_GUARD_BITS - 1) > 2f64.powi(-54));
+    let units = (cut(CHOLESKY_GUARD_BITS) + 2f64.powi(-65) + 2f64.powi(-44)) * 2f64.powi(52) + 1.0;
+    assert!(units < QUOTIENT_WINDOW as f64);
+    // One entry in 2^41 is divided exactly: a wider window would cost time.
+    assert_eq!(2 * QUOTIENT_WINDOW, 1 << (52 - 41));
+}
+
+#[test]
+fn sums_scalar_by_scalar_are_right_beyond_their_precision() {
+    for precision_bits in [2u32, 63, 64, 65, 1000] {
+        // The lowest bit stands at 62 - 64 L below the largest term; the proof asks for p + 66 bits.
+        let low = |extra: usize| 64 * (i64::from(precision_bits.div_ceil(64)) + extra as i64) - 62;
+        let wanted = i64::from(precision_bits) + 66;
+        assert!(low(FIXED_SUM_EXTRA_LIMBS) >= wanted && low(FIXED_SUM_EXTRA_LIMBS - 1) < wanted, "{precision_bits}");
+    }
+}
+
+#[test]
+fn solves_in_fixed_point_meet_their_residual() {
+    // 4.01 * 2.2 * 2^(h - B - 1) < 0.56 * 2^-p, with B = p + h + spare.
+    let residual = |spare: u32| 4.01 * 2.2 * 2f64.powi(-(spare as i32) - 1);
+    assert!(residual(TRSM_FIXED_SPARE_BITS) < 0.56 && residual(TRSM_FIXED_SPARE_BITS - 1) > 0.56);
+    // sqrt(n) <= 2^h / 8 for n <= 2^40.
+    const { assert!(20 + 3 <= TRSM_FIXED_BITS - TRSM_FIXED_SPARE_BITS) };
+    // Every family reaches the working bits at which all kernels make the same tries.
+    for most in [ifma52_maximum_modulus_bits(), f64_maximum_modulus_bits()] {
+        assert!(cholesky_modulus_bits(COMMON_WORKING_BITS) <= most, "{most}");
+    }
+}
+
+#[test]
+fn residuals_are_measured_closely_enough() {
+    // Norms cover an entry up to 2^(C + 1) (|A| |X| + |B|): its size is then off by less than 2^-12, its residual by
+    // 0.36 units.
+    let covered = RESIDUAL_COVERED_BITS as i32 + 1;
+    let size = 0.36 * 2f64.powi(covered - RESIDUAL_SIZE_BITS as i32) + 2f64.powi(1 - RESIDUAL_SIZE_BITS as i32);
+    assert!(size < 2f64.powi(-12));
+    assert_eq!(residual_bits(200) as i32 - 200, covered);
+    assert_eq!(residual_bits(u32::MAX), u32::MAX);
+}

@@ -1,0 +1,170 @@
+//! What a call allocates, counted by the allocator: the plan covers it closely, and a second call allocates nothing
+//! new but its result.
+
+use crate::{alone, matrix, rise};
+use sunzi::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
+use sunzi::{CholeskyOptions, Context, GemmOptions, Matrix, Op, SyrkOptions, cholesky_with};
+use sunzi::{gemm_into, gemm_with, plan_cholesky, plan_gemm, plan_syrk, syrk_into, syrk_with};
+
+fn assert_close(peak_bytes: u64, planned_bytes: u64, what: &str) {
+    assert!(peak_bytes <= planned_bytes, "{what}: peak {peak_bytes} above planned {planned_bytes}");
+    assert!(peak_bytes * 100 >= planned_bytes * 95, "{what}: peak {peak_bytes} far below planned {planned_bytes}");
+}
+
+#[test]
+fn plans_cover_what_is_allocated_and_second_calls_allocate_only_the_result() {
+    let _alone = alone();
+    let (rows, cols, precision_bits) = (400, 300, 512);
+    let p = matrix(rows, cols, precision_bits, 1);
+    let options = SyrkOptions::default();
+    let (whole, least) = limits(rows, cols, precision_bits);
+    let transposed = GemmOptions { op_a: Op::Transpose, ..GemmOptions::default() };
+    for (threads, limit) in
+        [(1, None), (2, None), (2, Some(whole * 2 / 3)), (1, Some(least * 5 / 4)), (3, Some(least * 3 / 2))]
+    {
+        let what = format!("{threads} threads, limit {limit:?}");
+        let builder = Context::builder().threads(threads);
+        let ctx = limit.map_or(builder.clone(), |limit| builder.memory_bytes(limit)).build().unwrap();
+        let (peak, first) = rise(|| syrk_with(&ctx, &p, precision_bits, &options).unwrap());
+        assert_close(peak, first.report.planned_bytes, &what);
+        assert_eq!(first.report.planned_bytes, plan_syrk(&ctx, rows, cols, precision_bits).unwrap().planned_bytes);
+        assert!(limit.is_none_or(|limit| peak <= limit), "{what}: {peak}");
+        let (peak, mut second) = rise(|| syrk_with(&ctx, &p, precision_bits, &options).unwrap());
+        let extra = peak - second.result.bytes();
+        assert!(extra < 64 << 10, "{what}: a second call allocates {extra} bytes beside its result");
+        let (peak, _) = rise(|| syrk_into(&ctx, &p, precision_bits, &options, &mut second.result).unwrap());
+        assert!(peak < 64 << 10, "{what}: a call into a result allocates {peak} bytes");
+        assert_eq!(first.result, second.result);
+    }
+    let (a, b) = (matrix(500, 200, 300, 1), matrix(500, 90, 300, 1));
+    let ctx = Context::builder().threads(2).build().unwrap();
+    let (peak, first) = rise(|| gemm_with(&ctx, &a, &b, 300, &transposed).unwrap());
+    assert_close(peak, first.report.planned_bytes, "gemm");
+    assert_eq!(first.report.planned_bytes, plan_gemm(&ctx, 200, 90, 500, 300).unwrap().planned_bytes);
+    let mut result = first.result;
+    let (peak, _) = rise(|| gemm_into(&ctx, (&a, &b), 300, &transposed, &mut result).unwrap());
+    assert!(peak < 64 << 10, "gemm into a result allocates {peak} bytes");
+}
+
+/// Planned bytes without a limit, and the least limit that works.
+fn limits(rows: usize, cols: usize, precision_bits: u32) -> (u64, u64) {
+    let free = Context::builder().threads(3).build().unwrap();
+    let tight = Context::builder().threads(3).memory_bytes(1).build().unwrap();
+    let Err(sunzi::Error::MemoryLimit { minimum_bytes, .. }) = plan_syrk(&tight, rows, cols, precision_bits) else {
+        panic!("one byte cannot be enough")
+    };
+    (plan_syrk(&free, rows, cols, precision_bits).unwrap().planned_bytes, minimum_bytes)
+}
+
+#[test]
+fn every_kernel_keeps_its_plan() {
+    let _alone = alone();
+    let (tall, b) = (matrix(500, 64, 300, 1), matrix(500, 72, 300, 1));
+    let transposed = GemmOptions { op_a: Op::Transpose, ..GemmOptions::default() };
+    for kernel in sunzi::kernels::available() {
+        let ctx = Context::builder().threads(2).kernel(kernel.name()).build().unwrap();
+        let (peak, outcome) = rise(|| syrk_with(&ctx, &tall, 300, &SyrkOptions::default()).unwrap());
+        assert_close(peak, outcome.report.planned_bytes, kernel.name());
+        let ctx = Context::builder().threads(2).kernel(kernel.name()).build().unwrap();
+        let (peak, outcome) = rise(|| gemm_with(&ctx, &tall, &b, 300, &transposed).unwrap());
+        assert_close(peak, outcome.report.planned_bytes, kernel.name());
+        let (peak, again) = rise(|| gemm_with(&ctx, &tall, &b, 300, &transposed).unwrap());
+        let extra = peak - again.result.bytes();
+        // The library under `f64` packs up to 512 rows of 96 columns anew in each call, on each of the two threads.
+        let packing = if kernel.name() == "f64" { 2 * 512 * 96 * 8 } else { 0 };
+        let name = kernel.name();
+        assert!(extra < (64 << 10) + packing, "{name}: a second call allocates {extra} bytes beside its result");
+    }
+}
+
+/// About 80 primes or more on small planes: what a call lists for each prime weighs most here. Freivalds' test adds its
+/// table and its vectors.
+#[test]
+fn checked_products_of_many_primes_keep_their_plan() {
+    let _alone = alone();
+    let (rows, precision_bits) = (300, 2048);
+    let (p, b) = (matrix(rows, 64, precision_bits, 1), matrix(rows, 72, precision_bits, 1));
+    let transposed = GemmOptions { op_a: Op::Transpose, ..GemmOptions::default() };
+    for kernel in sunzi::kernels::available() {
+        let context = |threads| Context::builder().threads(threads).kernel(kernel.name()).freivalds(true);
+        let ctx = context(1).build().unwrap();
+        let (peak, outcome) = rise(|| syrk_with(&ctx, &p, precision_bits, &SyrkOptions::default()).unwrap());
+        assert!(outcome.report.checked && outcome.report.primes >= 80, "{}: {:?}", kernel.name(), outcome.report);
+        assert_close(peak, outcome.report.planned_bytes, &format!("tested syrk, {}", kernel.name()));
+        let ctx = context(2).build().unwrap();
+        let (peak, outcome) = rise(|| gemm_with(&ctx, &p, &b, precision_bits, &transposed).unwrap());
+        assert_close(peak, outcome.report.planned_bytes, &format!("tested gemm, {}", kernel.name()));
+    }
+}
+
+/// A tall product needs a large operand window, a wide one a large product window; both kept would break the limit.
+#[test]
+fn a_limit_holds_although_windows_of_another_shape_are_kept() {
+    let _alone = alone();
+    let (tall, wide) = (matrix(6000, 40, 200, 1), matrix(40, 400, 200, 1));
+    let free = Context::builder().threads(1).build().unwrap();
+    let planned = |p: &Matrix| plan_syrk(&free, p.rows(), p.cols(), 200).unwrap().planned_bytes;
+    let limit = planned(&tall).max(planned(&wide));
+    let before = allocated_bytes();
+    let ctx = Context::builder().threads(1).memory_bytes(limit).build().unwrap();
+    for p in [&tall, &wide, &tall] {
+        reset_peak_bytes();
+        syrk_with(&ctx, p, 200, &SyrkOptions::default()).unwrap();
+        let peak = peak_bytes() - before;
+        assert!(peak <= limit + (64 << 10), "kept windows raise the peak to {peak}, the limit is {limit}");
+    }
+}
+
+/// Every kernel, tile sizes that leave a rest, several threads; a second call allocates the factor and little else.
+#[test]
+fn factorisations_keep_their_plan() {
+    let _alone = alone();
+    let (order, precision_bits) = (210, 300);
+    let mut a = matrix(order, order, precision_bits, 1);
+    (0..order).for_each(|i| a.set_f64(i, i, 200.0).unwrap());
+    for kernel in sunzi::kernels::available() {
+        for (threads, tile_rows) in [(1, None), (1, Some(64)), (2, Some(40))] {
+            let ctx = Context::builder().threads(threads).kernel(kernel.name()).build().unwrap();
+            let options = CholeskyOptions { tile_rows, ..CholeskyOptions::default() };
+            let what = format!("cholesky, {}, {threads} threads, tiles {tile_rows:?}", kernel.name());
+            let (peak, first) = rise(|| cholesky_with(&ctx, &a, precision_bits, &options).unwrap());
+            let planned = first.report().planned_bytes;
+            match kernel.name() {
+                "ifma52" => assert_close(peak, planned, &what),
+                // The general tile kernels count the integers of two tiles at their longest.
+                _ => assert!(peak <= planned && peak * 5 >= planned * 4, "{what}: peak {peak}, planned {planned}"),
+            }
+            let (peak, second) = rise(|| cholesky_with(&ctx, &a, precision_bits, &options).unwrap());
+            assert_eq!(first.factor(), second.factor());
+            if kernel.name() == "ifma52" {
+                let extra = peak - second.factor().bytes();
+                let diagonals = order as u64 * 2000; // made anew in each call: pivots and couplings
+                assert!(extra < diagonals + (64 << 10), "{what}: a second call allocates {extra} bytes");
+            }
+        }
+    }
+}
+
+/// Small tiles, in strips of up to 8 of a tile column: the locks on a strip's operands count too.
+#[test]
+fn factorisations_in_many_strips_keep_their_plan() {
+    let _alone = alone();
+    let order = 300;
+    let options = CholeskyOptions { tile_rows: Some(8), ..CholeskyOptions::default() };
+    for precision_bits in [64, 200] {
+        let mut a = matrix(order, order, precision_bits, 1);
+        (0..order).for_each(|i| a.set_f64(i, i, 300.0).unwrap());
+        for kernel in sunzi::kernels::available() {
+            for threads in [1, 2, 3] {
+                let ctx = Context::builder().threads(threads).kernel(kernel.name()).build().unwrap();
+                let (peak, factor) = rise(|| cholesky_with(&ctx, &a, precision_bits, &options).unwrap());
+                let what = format!("{}, {threads} threads, {precision_bits} bits", kernel.name());
+                let report = factor.report();
+                assert_eq!(report.tiles, 38, "{what}");
+                assert!(peak <= report.planned_bytes, "{what}: peak {peak} above planned {}", report.planned_bytes);
+                let planned = plan_cholesky(&ctx, order, precision_bits, &options).unwrap();
+                assert_eq!(planned.planned_bytes, report.planned_bytes, "{what}");
+            }
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! What calls allocate, counted by the allocator or by the system: what their plan says, and never more than the limit.
+//!
+//! A program of its own, since the counters see all threads of the process: its tests run one at a time.
+
+mod calls;
+mod cluster;
+#[cfg(target_os = "linux")]
+mod files;
+mod solves;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use sunzi::Matrix;
+use sunzi::front::generate::{Kind, Size, generate};
+use sunzi::store::{CountingAllocator, allocated_bytes, peak_bytes, reset_peak_bytes};
+
+#[global_allocator]
+static COUNTER: CountingAllocator = CountingAllocator;
+
+/// Holds off all other tests while the returned guard lives.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    // A test that failed leaves nothing behind that the next one counts.
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Bytes by which the memory in use rose above where it was, at its peak within `work`.
+fn rise<R>(work: impl FnOnce() -> R) -> (u64, R) {
+    let before = allocated_bytes();
+    reset_peak_bytes();
+    let result = work();
+    (peak_bytes() - before, result)
+}
+
+/// A matrix of random entries.
+fn matrix(rows: usize, cols: usize, precision_bits: u32, seed: u64) -> Matrix {
+    generate(Kind::Random, Size { rows, cols, precision_bits }, seed).unwrap()
+}

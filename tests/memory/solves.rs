@@ -1,0 +1,96 @@
+//! What solves and factorisations allocate under a memory limit, counted by the allocator: never more than the limit,
+//! at the least limit that they name and above it.
+
+use crate::{alone, matrix, rise};
+use sunzi::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
+use sunzi::{Cholesky, Context, Error, LdltOptions, Matrix, Result, TrsmOptions, cholesky, ldlt, syrk, trsm};
+
+/// Bytes that the bookkeeping of threads and lists may add.
+const SLACK_BYTES: u64 = 64 << 10;
+
+/// A triangle that is easy to solve, zero above its diagonal.
+fn lower(order: usize, bits: u32) -> Matrix {
+    let mut t = matrix(order, order, bits, 3);
+    for col in 0..order {
+        for row in 0..=col {
+            t.set_f64(row, col, if row == col { 50.0 } else { 0.0 }).unwrap();
+        }
+    }
+    t
+}
+
+/// A symmetric matrix with a heavy diagonal of both signs.
+fn indefinite(order: usize, bits: u32) -> Matrix {
+    let mut a = matrix(order, order, bits, 4);
+    for i in 0..order {
+        a.set_f64(i, i, if i % 2 == 0 { 1e4 } else { -1e4 }).unwrap();
+    }
+    a
+}
+
+fn check(label: &str, run: &dyn Fn(&Context) -> Result<Matrix>) {
+    for threads in [1, 2] {
+        let builder = || Context::builder().threads(threads);
+        let least = match run(&builder().memory_bytes(1).build().unwrap()) {
+            Err(Error::MemoryLimit { minimum_bytes, limit_bytes: 1 }) => minimum_bytes,
+            other => panic!("{label}: one byte cannot be enough: {other:?}"),
+        };
+        let want = run(&builder().build().unwrap()).unwrap();
+        for limit in [least, least * 3 / 2, least * 4] {
+            let ctx = builder().memory_bytes(limit).build().unwrap();
+            for round in 0..2 {
+                let (rise, result) = rise(|| run(&ctx).unwrap());
+                let what = format!("{label}, {threads} threads, limit {limit} (least {least}), round {round}");
+                assert!(rise <= limit + SLACK_BYTES, "{what}: {rise} bytes");
+                assert!(result == want, "{what}");
+            }
+        }
+        assert!(run(&builder().memory_bytes(least - 1).build().unwrap()).is_err(), "{label}: {least} is not the least");
+    }
+}
+
+/// The memory that products keep must not count twice: one after another on the same context.
+fn check_after_a_product(order: usize, bits: u32) {
+    let mut a = matrix(order, order, bits, 4);
+    (0..order).for_each(|i| a.set_f64(i, i, 1e4).unwrap());
+    for threads in [1, 2] {
+        let builder = || Context::builder().threads(threads);
+        let least = match cholesky(&builder().memory_bytes(1).build().unwrap(), &a, bits) {
+            Err(Error::MemoryLimit { minimum_bytes, .. }) => minimum_bytes,
+            other => panic!("one byte cannot be enough: {other:?}"),
+        };
+        let ctx = builder().memory_bytes(least).build().unwrap();
+        let before = allocated_bytes();
+        for round in 0..2 {
+            reset_peak_bytes();
+            drop(syrk(&ctx, &a, bits).unwrap());
+            drop(cholesky(&ctx, &a, bits).unwrap());
+            let rise = peak_bytes() - before;
+            assert!(
+                rise <= least + SLACK_BYTES,
+                "{order} rows, {threads} threads, limit {least}, round {round}: {rise}"
+            );
+        }
+    }
+}
+
+#[test]
+fn solves_keep_the_memory_limit() {
+    let _alone = alone();
+    for (order, columns, bits) in [(300, 200, 200), (100, 3, 300), (40, 500, 1000)] {
+        let (t, b) = (lower(order, bits), matrix(order, columns, bits, 5));
+        let factor = Cholesky::from_factor(t.clone()).unwrap();
+        let label = |what: &str| format!("{what} {order} x {columns}");
+        check(&label("trsm"), &|ctx| trsm(ctx, &t, &b, bits, &TrsmOptions::default()));
+        check(&label("cholesky solve"), &|ctx| factor.solve(ctx, &b, bits));
+    }
+    // Unknowns that grow: tries with more and more bits, then by parts.
+    let (mut t, b) = (lower(60, 3000), matrix(60, 20, 3000, 6));
+    (1..60).for_each(|i| t.set_f64(i, i - 1, -1e12).unwrap());
+    check("trsm of growing unknowns", &|ctx| trsm(ctx, &t, &b, 3000, &TrsmOptions::default()));
+    let factor = Cholesky::from_factor(lower(300, 150)).unwrap();
+    check("inverse", &|ctx| factor.inverse(ctx, 150));
+    check_after_a_product(300, 300);
+    let a = indefinite(200, 150);
+    check("ldlt", &|ctx| Ok(ldlt(ctx, &a, 150, &LdltOptions::default())?.lower().clone()));
+}

@@ -1,0 +1,146 @@
+//! What the integration tests share: matrices of many kinds, and an exact oracle for products and their bounds.
+//!
+//! Effort: the environment variable `SUNZI_TEST_EFFORT` (default 1) multiplies the number of seeds and cases.
+//! Every failure message carries the seed. The oracle works with big integers; of the library it uses the storage,
+//! and the scale exponents, whose defining property it checks.
+
+pub mod definite;
+pub mod oracle;
+pub mod residency;
+pub mod sdplib;
+pub mod solves;
+pub mod traffic;
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+use rug::Integer;
+use rug::integer::Order;
+use sunzi::{Context, ContextBuilder, Matrix, kernels};
+
+/// Multiplier of seeds and cases.
+pub fn effort() -> u64 {
+    std::env::var("SUNZI_TEST_EFFORT").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
+}
+
+/// `count` seeds, more with more effort.
+pub fn seeds(count: u64) -> std::ops::Range<u64> {
+    0..count * effort()
+}
+
+/// Names of the kernels that can run here.
+pub fn kernel_names() -> Vec<&'static str> {
+    kernels::available().iter().map(|kernel| kernel.name()).collect()
+}
+
+/// A context builder with a forced kernel and a number of threads.
+pub fn forced(kernel: &str, threads: usize) -> ContextBuilder {
+    Context::builder().kernel(kernel).threads(threads)
+}
+
+/// A small seeded source of numbers.
+pub struct Rng(ChaCha8Rng);
+
+impl Rng {
+    pub fn new(seed: u64) -> Rng {
+        Rng(ChaCha8Rng::seed_from_u64(seed))
+    }
+
+    pub fn word(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
+    /// Uniform below `limit`, which is not 0.
+    pub fn below(&mut self, limit: usize) -> usize {
+        ((u128::from(self.word()) * limit as u128) >> 64) as usize
+    }
+
+    /// Uniform in `-limit..=limit`.
+    pub fn within(&mut self, limit: i64) -> i64 {
+        self.below(2 * limit as usize + 1) as i64 - limit
+    }
+
+    pub fn coin(&mut self) -> bool {
+        self.word() & 1 == 1
+    }
+
+    /// An integer of exactly `bits` bits (at least 1), of random sign.
+    pub fn integer(&mut self, bits: u32) -> Integer {
+        let limbs = (0..bits.div_ceil(64)).map(|_| self.word()).collect::<Vec<_>>();
+        let mut value = Integer::from_digits(&limbs, Order::Lsf).keep_bits(bits);
+        value.set_bit(bits - 1, true);
+        if self.coin() { -value } else { value }
+    }
+
+    pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len())]
+    }
+}
+
+/// How the entries of a test matrix are made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Random significands, exponents within a few bits.
+    Unit,
+    /// Row and column scales spread over thousands of bits.
+    Graded,
+    /// A third of the columns and some single entries are 0.
+    ZeroColumns,
+    /// Every exponent on its own between -100000 and 100000.
+    Extreme,
+    /// Plus or minus one power of two in each column: norms at and beside powers of two, products at their bound.
+    Flat,
+    /// Significands of ones alone, so that scaling rounds all of them up.
+    Ones,
+    /// Few significant bits, as doubles have.
+    Doubles,
+}
+
+/// All kinds.
+pub const KINDS: [Kind; 7] =
+    [Kind::Unit, Kind::Graded, Kind::ZeroColumns, Kind::Extreme, Kind::Flat, Kind::Ones, Kind::Doubles];
+
+/// A `rows x cols` matrix of `precision_bits` bits.
+pub fn matrix(kind: Kind, rows: usize, cols: usize, precision_bits: u32, seed: u64) -> Matrix {
+    let mut rng = Rng::new(seed);
+    let mut matrix = Matrix::zeros(rows, cols, precision_bits).unwrap();
+    let row_scales = (0..rows).map(|_| rng.within(3000)).collect::<Vec<_>>();
+    for col in 0..cols {
+        let column_scale = rng.within(if kind == Kind::Graded { 5000 } else { 60 });
+        if kind == Kind::ZeroColumns && rng.below(3) == 0 {
+            continue;
+        }
+        for (row, row_scale) in row_scales.iter().enumerate() {
+            let significand = match kind {
+                Kind::ZeroColumns if rng.below(4) == 0 => continue,
+                Kind::Flat => Integer::from(if rng.coin() { 1 } else { -1 }),
+                Kind::Ones => ((Integer::from(1) << precision_bits) - 1u32) * if rng.coin() { 1 } else { -1 },
+                Kind::Doubles => rng.integer(53.min(precision_bits)),
+                _ => rng.integer(precision_bits),
+            };
+            let top = match kind {
+                Kind::Unit | Kind::ZeroColumns | Kind::Doubles => rng.within(4),
+                Kind::Graded => row_scale + column_scale + rng.within(3),
+                Kind::Extreme => rng.within(100_000),
+                Kind::Flat | Kind::Ones => column_scale,
+            };
+            let low = top - i64::from(significand.significant_bits());
+            matrix.set_integer_exponent(row, col, &significand, low).unwrap();
+        }
+    }
+    matrix
+}
+
+/// Integers of up to `bits` bits, some 0, some at the very end of the range.
+pub fn integer_matrix(rows: usize, cols: usize, bits: u32, seed: u64) -> Matrix {
+    let mut rng = Rng::new(seed);
+    let values = (0..rows * cols).map(|_| match rng.below(8) {
+        0 => Integer::new(),
+        1 => ((Integer::from(1) << bits) - 1u32) * if rng.coin() { 1 } else { -1 },
+        2 => Integer::from(1),
+        _ => {
+            let length = 1 + rng.below(bits as usize) as u32;
+            rng.integer(length)
+        }
+    });
+    Matrix::from_integers(rows, cols, bits.max(2), &values.collect::<Vec<_>>()).unwrap()
+}

@@ -1,0 +1,7 @@
+//! Factorisations and solves in one process.
+
+mod cholesky;
+mod known;
+mod ldlt;
+mod solve;
+mod trsm;

@@ -1,0 +1,7 @@
+//! Products on the processors of one machine: SYRK and GEMM, their checks, and the bits of their results.
+
+mod faults;
+mod oracle;
+mod pipeline;
+mod properties;
+mod same_bits;

@@ -1,0 +1,236 @@
+//! The same bits on every kernel, thread count, memory limit, triangle and form of operand.
+//!
+//! Memory limits are taken from the plan: none, the whole, between, and the least one that is accepted, so that prime
+//! batches, bands and chunks all occur; the tests count the combinations and assert that each cut was met.
+
+use crate::common::oracle::{Factors, expected, expected_integers, triangle};
+use crate::common::{KINDS, Kind, forced, integer_matrix, kernel_names, matrix};
+use rug::Float;
+use std::collections::BTreeSet;
+use sunzi::ops::{VerifyOptions, freivalds_syrk, plan_gemm, plan_syrk, syrk_into, verify_syrk};
+use sunzi::{Context, Error, GemmOptions, Matrix, Op, Report, SyrkOptions, Uplo, gemm_with, syrk_with};
+
+const THREADS: [usize; 4] = [1, 2, 3, 7];
+
+/// The cuts that a set of runs has met.
+#[derive(Default)]
+struct Cuts {
+    combinations: usize,
+    met: BTreeSet<(bool, bool, bool)>,
+}
+
+impl Cuts {
+    fn note(&mut self, report: &Report) {
+        self.combinations += 1;
+        self.met.insert((report.batches > 1, report.bands > 1, report.chunks > 1));
+    }
+
+    fn any(&self, cut: fn(&(bool, bool, bool)) -> bool) -> bool {
+        self.met.iter().any(cut)
+    }
+}
+
+/// No limit, what the whole takes, limits below it, and the least one.
+fn limits(whole: u64, least: impl Fn(&Context) -> Error, kernel: &str, threads: usize) -> Vec<Option<u64>> {
+    let tiny = forced(kernel, threads).memory_bytes(1).build().unwrap();
+    let Error::MemoryLimit { minimum_bytes, .. } = least(&tiny) else { panic!("one byte cannot be enough") };
+    assert!(minimum_bytes < whole, "the sizes of this test must leave room for cuts");
+    let part = |eighths: u64| minimum_bytes + (whole - minimum_bytes) * eighths / 8;
+    [None, Some(whole), Some(part(5)), Some(part(2)), Some(part(1)), Some(minimum_bytes)].to_vec()
+}
+
+fn context(kernel: &str, threads: usize, limit: Option<u64>) -> Context {
+    let builder = forced(kernel, threads);
+    match limit {
+        Some(bytes) => builder.memory_bytes(bytes),
+        None => builder,
+    }
+    .build()
+    .unwrap()
+}
+
+#[test]
+fn syrk_gives_the_same_bits_in_every_combination() {
+    let mut cuts = Cuts::default();
+    // Tall enough for chunks, wide enough for bands, precise enough for batches.
+    for (kind, rows, cols, precision_bits) in
+        [(Kind::Graded, 700, 20, 64), (Kind::Unit, 40, 45, 200), (Kind::ZeroColumns, 530, 33, 100)]
+    {
+        let p = matrix(kind, rows, cols, precision_bits, 11);
+        let flipped = p.transposed().to_matrix().unwrap();
+        let full = expected(&p.view(), &p.view(), precision_bits, Factors::default());
+        for kernel in kernel_names() {
+            for threads in THREADS {
+                let plain = context(kernel, threads, None);
+                let whole = plan_syrk(&plain, rows, cols, precision_bits).unwrap().planned_bytes;
+                let least = |ctx: &Context| syrk_with(ctx, &p, precision_bits, &SyrkOptions::default()).unwrap_err();
+                for limit in limits(whole, least, kernel, threads) {
+                    let ctx = context(kernel, threads, limit);
+                    for (op, stored) in [(Op::NoTranspose, &p), (Op::Transpose, &flipped)] {
+                        for uplo in [Uplo::Lower, Uplo::Upper] {
+                            let options = SyrkOptions { op, uplo, ..SyrkOptions::default() };
+                            let outcome = syrk_with(&ctx, stored, precision_bits, &options).unwrap();
+                            cuts.note(&outcome.report);
+                            assert!(
+                                outcome.result == triangle(&full, uplo),
+                                "{kernel}, {threads} threads, limit {limit:?}, {op:?}, {uplo:?}, {kind:?}"
+                            );
+                            assert!(outcome.report.planned_bytes <= limit.unwrap_or(u64::MAX));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert!(cuts.combinations >= 200, "only {} combinations", cuts.combinations);
+    assert!(cuts.any(|cut| cut.0) && cuts.any(|cut| cut.1) && cuts.any(|cut| cut.2), "{:?}", cuts.met);
+    assert!(cuts.any(|cut| *cut == (false, false, false)), "{:?}", cuts.met);
+}
+
+#[test]
+fn gemm_gives_the_same_bits_in_every_combination() {
+    let mut cuts = Cuts::default();
+    let (m, n, k, precision_bits) = (19, 30, 600, 80);
+    let (a, b) = (matrix(Kind::Graded, m, k, 90, 1), matrix(Kind::ZeroColumns, k, n, 70, 2));
+    let (a_flipped, b_flipped) = (a.transposed().to_matrix().unwrap(), b.transposed().to_matrix().unwrap());
+    let want = expected(&a.transposed(), &b.view(), precision_bits, Factors::default());
+    for kernel in kernel_names() {
+        for threads in THREADS {
+            let plain = context(kernel, threads, None);
+            let whole = plan_gemm(&plain, m, n, k, precision_bits).unwrap().planned_bytes;
+            let least = |ctx: &Context| gemm_with(ctx, &a, &b, precision_bits, &GemmOptions::default()).unwrap_err();
+            for limit in limits(whole, least, kernel, threads) {
+                let ctx = context(kernel, threads, limit);
+                for (op_a, op_b) in [(Op::NoTranspose, Op::Transpose), (Op::Transpose, Op::NoTranspose)] {
+                    let left = if op_a == Op::Transpose { &a_flipped } else { &a };
+                    let right = if op_b == Op::Transpose { &b_flipped } else { &b };
+                    let options = GemmOptions { op_a, op_b, ..GemmOptions::default() };
+                    let outcome = gemm_with(&ctx, left, right, precision_bits, &options).unwrap();
+                    cuts.note(&outcome.report);
+                    assert!(outcome.result == want, "{kernel}, {threads} threads, limit {limit:?}, {op_a:?}, {op_b:?}");
+                }
+            }
+        }
+    }
+    assert!(cuts.any(|cut| cut.0) && cuts.any(|cut| cut.1) && cuts.any(|cut| cut.2), "{:?}", cuts.met);
+}
+
+#[test]
+fn factors_and_exact_integers_give_the_same_bits_under_every_limit() {
+    let (rows, cols, precision_bits) = (560, 26, 90);
+    let (alpha, beta) = (Float::with_val(60, 11) / 8u32, Float::with_val(60, -5));
+    let whole_beta = Float::with_val(9, 3);
+    let (p, c) = (matrix(Kind::Unit, rows, cols, 90, 4), matrix(Kind::Graded, cols, cols, 70, 5));
+    let (integers, added) = (integer_matrix(rows, cols, 40, 6), integer_matrix(cols, cols, 90, 7));
+    let scaled = SyrkOptions { alpha: Some(&alpha), beta: Some(&beta), accumulate: Some(&c), ..SyrkOptions::default() };
+    let exact = SyrkOptions {
+        exact_integers: true,
+        beta: Some(&whole_beta),
+        accumulate: Some(&added),
+        uplo: Uplo::Upper,
+        ..SyrkOptions::default()
+    };
+    let mut cuts = Cuts::default();
+    for (operand, options) in [(&p, &scaled), (&integers, &exact)] {
+        let free = context("reference", 1, None);
+        let first = syrk_with(&free, operand, precision_bits, options).unwrap().result;
+        let factors = Factors { alpha: options.alpha, beta: options.beta, accumulate: options.accumulate };
+        let full = match options.exact_integers {
+            true => expected_integers(&operand.view(), &operand.view(), &first, factors),
+            false => expected(&operand.view(), &operand.view(), precision_bits, factors),
+        };
+        let want = triangle(&full, options.uplo);
+        for kernel in kernel_names() {
+            for threads in [1, 3] {
+                let plain = context(kernel, threads, None);
+                let whole = syrk_with(&plain, operand, precision_bits, options).unwrap().report.planned_bytes;
+                let least = |ctx: &Context| syrk_with(ctx, operand, precision_bits, options).unwrap_err();
+                for limit in limits(whole, least, kernel, threads) {
+                    let outcome =
+                        syrk_with(&context(kernel, threads, limit), operand, precision_bits, options).unwrap();
+                    cuts.note(&outcome.report);
+                    let label = format!("{kernel}, {threads} threads, limit {limit:?}");
+                    assert!(outcome.result == want, "{label}, exact integers: {}", options.exact_integers);
+                }
+            }
+        }
+    }
+    assert!(cuts.any(|cut| cut.1) && cuts.any(|cut| cut.2), "{:?}", cuts.met);
+}
+
+#[test]
+fn self_check_and_kept_windows_change_no_bit() {
+    for kernel in kernel_names() {
+        for threads in [1, 3] {
+            let checked = forced(kernel, threads).self_check(true).build().unwrap();
+            let plain = forced(kernel, threads).build().unwrap();
+            let mut target = Matrix::from_f64s(2, 2, 60, &[1.0, 2.0, 3.0, 4.0]).unwrap();
+            // The windows of one shape are dirty when the next one runs, and the target keeps its last result.
+            for (index, (rows, cols, bits)) in
+                [(30, 17, 300), (9, 40, 100), (64, 8, 128), (64, 8, 128), (3, 2, 60)].into_iter().enumerate()
+            {
+                let p = matrix(KINDS[index], rows, cols, bits, index as u64);
+                let want = expected(&p.view(), &p.view(), bits, Factors::default());
+                let uplo = if index % 2 == 0 { Uplo::Lower } else { Uplo::Upper };
+                let options = SyrkOptions { uplo, ..SyrkOptions::default() };
+                let outcome = syrk_with(&checked, &p, bits, &options).unwrap();
+                assert!(outcome.result == triangle(&want, uplo), "{kernel}, {threads} threads, case {index}, checked");
+                syrk_into(&plain, &p, bits, &options, &mut target).unwrap();
+                assert!(target == triangle(&want, uplo), "{kernel}, {threads} threads, case {index}, into");
+            }
+        }
+    }
+}
+
+#[test]
+fn sizes_where_kernels_save_products_have_the_bits_of_the_reference() {
+    // Beyond 448 columns and 512 rows a kernel may use a scheme with fewer block products; bands and chunks stop it.
+    let (rows, cols, precision_bits) = (519, 459, 53);
+    let p = matrix(Kind::Unit, rows, cols, 53, 8);
+    let b = matrix(Kind::Graded, rows, 450, 53, 9);
+    let integers = integer_matrix(rows, cols, 45, 10);
+    let exact = SyrkOptions { exact_integers: true, ..SyrkOptions::default() };
+    let reference = context("reference", 2, None);
+    let want = syrk_with(&reference, &p, precision_bits, &SyrkOptions::default()).unwrap().result;
+    let want_product =
+        gemm_with(&reference, p.transposed(), &b, precision_bits, &GemmOptions::default()).unwrap().result;
+    verify_syrk(&reference, &p, &want, precision_bits, &VerifyOptions::default()).unwrap();
+    for kernel in kernel_names().into_iter().filter(|&kernel| kernel != "reference") {
+        for threads in [1, 2, 5] {
+            let plain = context(kernel, threads, None);
+            let whole = plan_syrk(&plain, rows, cols, precision_bits).unwrap().planned_bytes;
+            for limit in [None, Some(whole * 3 / 4)] {
+                let ctx = context(kernel, threads, limit);
+                let label = format!("{kernel}, {threads} threads, limit {limit:?}");
+                let outcome = syrk_with(&ctx, &p, precision_bits, &SyrkOptions::default()).unwrap();
+                assert!(outcome.result == want, "{label}: syrk");
+            }
+            let product = gemm_with(&plain, p.transposed(), &b, precision_bits, &GemmOptions::default()).unwrap();
+            assert!(product.result == want_product, "{kernel}, {threads} threads: gemm");
+            let result = syrk_with(&plain, &integers, 53, &exact).unwrap().result;
+            freivalds_syrk(&plain, &integers, &result, &VerifyOptions::default()).unwrap();
+        }
+    }
+}
+
+#[test]
+fn tiny_sizes_have_the_bits_of_the_forced_kernels() {
+    let free = Context::builder().threads(2).build().unwrap();
+    for kind in KINDS {
+        for (rows, cols) in [(0, 2), (1, 1), (2, 3), (5, 1), (20, 10), (12, 12), (50, 4)] {
+            for precision_bits in [53, 256, 700] {
+                let p = matrix(kind, rows, cols, precision_bits, 21);
+                let options = SyrkOptions::default();
+                let outcome = syrk_with(&free, &p, precision_bits, &options).unwrap();
+                let product = gemm_with(&free, p.transposed(), &p, precision_bits, &GemmOptions::default()).unwrap();
+                for kernel in kernel_names() {
+                    let ctx = forced(kernel, 1).build().unwrap();
+                    let label = format!("{kernel} against {}, {kind:?} {rows} x {cols}", outcome.report.kernel);
+                    assert!(outcome.result == syrk_with(&ctx, &p, precision_bits, &options).unwrap().result, "{label}");
+                    let want = gemm_with(&ctx, p.transposed(), &p, precision_bits, &GemmOptions::default()).unwrap();
+                    assert!(product.result == want.result, "gemm, {label}");
+                }
+            }
+        }
+    }
+}

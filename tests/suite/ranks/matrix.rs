@@ -1,0 +1,205 @@
+//! Matrices in tiles over many ranks: redistribution, general products, and on to a factor.
+
+use crate::common::{Kind, Rng, matrix, seeds};
+use sunzi::comm::{Transport, local};
+use sunzi::distributed::{
+    CyclicBlock, DistMatrix, DistOptions, GridOrder, Team, TeamOptions, cholesky, even_share, gemm, solve, syrk,
+};
+use sunzi::tile::{RankGrid, TileMap};
+use sunzi::{Context, Error, GemmOptions, Matrix, MatrixView, Op, gemm_with};
+
+fn one_thread() -> Context {
+    Context::builder().threads(1).build().unwrap()
+}
+
+fn team(rank: &local::LocalRank, per_node: usize) -> Team {
+    let options = TeamOptions { ranks_per_node: Some(per_node), ..TeamOptions::default() };
+    Team::new(rank.split(0).unwrap(), options).unwrap()
+}
+
+fn tiles(rank: &local::LocalRank, whole: &Matrix, tile_size: usize) -> DistMatrix {
+    let grid = RankGrid::for_ranks(rank.size());
+    let map = TileMap { rows: whole.rows(), cols: whole.cols(), tile_size, grid, triangle: None };
+    let root = (rank.rank() == 0).then_some(whole);
+    DistMatrix::scatter(rank, 0, root, map, whole.precision_bits()).unwrap()
+}
+
+#[test]
+fn slices_are_the_rows_and_columns_of_the_matrix() {
+    for (rows, cols, ranks, tile_size) in [(67, 31, 6, 8), (3, 90, 5, 16), (0, 4, 3, 8), (40, 40, 1, 24)] {
+        let whole = matrix(Kind::Graded, rows, cols, 150, 2);
+        local::run(ranks, |rank| {
+            let part = tiles(rank, &whole, tile_size);
+            let (own_rows, own_cols) = (even_share(rows, ranks, rank.rank()), even_share(cols, ranks, rank.rank()));
+            let want = whole.view().block(own_rows, 0..cols).unwrap().to_matrix().unwrap();
+            assert!(part.row_slice(rank).unwrap() == want);
+            let want = whole.view().block(0..rows, own_cols).unwrap().to_matrix().unwrap();
+            assert!(part.col_slice(rank).unwrap() == want);
+        });
+    }
+}
+
+#[test]
+fn gemm_of_tiles_gives_the_bits_of_one_process() {
+    for seed in seeds(16) {
+        let mut rng = Rng::new(seed);
+        let (m, n, k, ranks) = (1 + rng.below(60), 1 + rng.below(60), rng.below(150), 1 + rng.below(6));
+        let op = |coin: bool| if coin { Op::Transpose } else { Op::NoTranspose };
+        let (op_a, op_b) = (op(seed % 2 == 0), op(seed % 4 < 2));
+        let make = |op: Op, rows: usize, cols: usize, kind: Kind| match op {
+            Op::NoTranspose => matrix(kind, rows, cols, 120, seed),
+            Op::Transpose => matrix(kind, cols, rows, 120, seed),
+        };
+        let (a, b) = (make(op_a, m, k, Kind::Graded), make(op_b, k, n, Kind::ZeroColumns));
+        let options = GemmOptions { op_a, op_b, ..GemmOptions::default() };
+        let want = gemm_with(&one_thread(), &a, &b, 120, &options).unwrap().result;
+        local::run(ranks, |rank| {
+            let mut team = team(rank, 2);
+            let (a, b) = (tiles(rank, &a, 8), tiles(rank, &b, 16));
+            let options = DistOptions::default();
+            let outcome = gemm(&one_thread(), &mut team, (&a, op_a), (&b, op_b), 120, &options).unwrap();
+            let got = outcome.result.gather(rank, 0).unwrap();
+            assert!(got.is_none_or(|got| got == want), "seed {seed}: {m} x {n}, {k} contracted, {op_a:?} {op_b:?}");
+        });
+    }
+}
+
+#[test]
+fn shapes_that_do_not_fit_are_refused_on_all_ranks() {
+    let (a, b) = (matrix(Kind::Unit, 9, 8, 100, 1), matrix(Kind::Unit, 9, 8, 100, 2));
+    let errors = local::run(3, |rank| {
+        let mut team = team(rank, 3);
+        let (a, b) = (tiles(rank, &a, 8), tiles(rank, &b, 8));
+        let operands = ((&a, Op::NoTranspose), (&b, Op::NoTranspose));
+        gemm(&one_thread(), &mut team, operands.0, operands.1, 100, &DistOptions::default()).map(drop).unwrap_err()
+    });
+    assert!(errors.iter().all(|error| matches!(error, Error::ShapeMismatch { left_cols: 8, right_rows: 9, .. })));
+}
+
+/// Blocks that groups of ranks share entry by entry, as bootstrap solvers hold them, beside blocks of single ranks.
+#[test]
+fn blocks_shared_by_groups_give_the_bits_of_one_process() {
+    for (seed, order) in seeds(8).zip([GridOrder::RowMajor, GridOrder::ColumnMajor].into_iter().cycle()) {
+        let mut rng = Rng::new(seed);
+        let (first, second, cols) = (rng.below(90), rng.below(50), 1 + rng.below(40));
+        let whole = matrix(Kind::Graded, first + second, cols, 140, seed);
+        let want = sunzi::syrk(&one_thread(), &whole, 140).unwrap();
+        // Ranks 0 to 5 share the first block, rank 6 has the second; a group of one is a group too.
+        local::run(7, |rank| {
+            let mut team = team(rank, 4);
+            let shares = rank.rank() < 6;
+            let group = rank.split(usize::from(shares)).unwrap();
+            let grid = if shares { RankGrid { rows: 2, cols: 3 } } else { RankGrid { rows: 1, cols: 1 } };
+            let (start, rows) = if shares { (0, first) } else { (first, second) };
+            let (row, col) = match order {
+                GridOrder::RowMajor => (group.rank() / grid.cols, group.rank() % grid.cols),
+                GridOrder::ColumnMajor => (group.rank() % grid.rows, group.rank() / grid.rows),
+            };
+            let (own_rows, own_cols) = ((row..rows).step_by(grid.rows), (col..cols).step_by(grid.cols));
+            let mut held = Matrix::zeros(own_rows.len(), own_cols.len(), 140).unwrap();
+            for (j, col) in own_cols.enumerate() {
+                for (i, row) in own_rows.clone().enumerate() {
+                    held.set(i, j, whole.get(start + row, col));
+                }
+            }
+            let block = CyclicBlock { rows, cols, grid, order, local: held.view() };
+            let rows = block.to_rows(&*group).unwrap();
+            let outcome = syrk(&one_thread(), &mut team, &[rows.view()], 140, &DistOptions::default()).unwrap();
+            let got = outcome.result.gather(rank, 0).unwrap();
+            assert!(got.is_none_or(|got| got == want), "seed {seed}, {order:?}");
+        });
+    }
+}
+
+#[test]
+fn a_cyclic_block_of_the_wrong_shape_is_refused_on_all_ranks() {
+    let errors = local::run(4, |rank| {
+        let held = Matrix::zeros(if rank.rank() == 3 { 4 } else { 5 }, 3, 100).unwrap();
+        let grid = RankGrid { rows: 2, cols: 2 };
+        let block = CyclicBlock { rows: 10, cols: 6, grid, order: GridOrder::RowMajor, local: held.view() };
+        let narrow = CyclicBlock { grid: RankGrid { rows: 1, cols: 2 }, ..block };
+        (block.to_rows(rank).unwrap_err().to_string(), narrow.to_rows(rank).unwrap_err().to_string())
+    });
+    for (shape, grid) in errors {
+        assert_eq!(shape, "rank 3: cyclic block: shapes do not fit: 5 x 3 against 4 x 3");
+        assert_eq!(grid, "a grid of 1 x 2 ranks for a group of 4");
+    }
+}
+
+#[test]
+fn a_cyclic_block_that_ranks_describe_differently_is_refused() {
+    let errors = local::run(2, |rank| {
+        let held = Matrix::zeros(5, 3, if rank.rank() == 1 { 200 } else { 100 }).unwrap();
+        let grid = RankGrid { rows: 2, cols: 1 };
+        let block = CyclicBlock { rows: 10, cols: 3, grid, order: GridOrder::RowMajor, local: held.view() };
+        block.to_rows(rank).unwrap_err().to_string()
+    });
+    assert!(errors.iter().all(|error| error == "ranks 0 and 1 describe different cyclic blocks"), "{errors:?}");
+}
+
+#[test]
+fn a_matrix_of_other_ranks_is_refused() {
+    let whole = matrix(Kind::Unit, 40, 40, 100, 2);
+    let grid = RankGrid { rows: 2, cols: 2 };
+    let map = TileMap { rows: 40, cols: 40, tile_size: 8, grid, triangle: None };
+    let parts = local::run(4, |rank| {
+        let root = (rank.rank() == 0).then_some(&whole);
+        DistMatrix::scatter(rank, 0, root, map, 100).unwrap()
+    });
+    let errors = local::run(2, |rank| {
+        let part = &parts[rank.rank()];
+        [part.gather(rank, 0).map(drop), part.row_slice(rank).map(drop), part.col_slice(rank).map(drop)]
+            .map(|result| result.unwrap_err().exit_code())
+    });
+    assert!(errors.iter().flatten().all(|&code| code == 2), "{errors:?}");
+}
+
+#[test]
+fn tiles_and_grids_that_cannot_be_are_refused() {
+    let map = TileMap { rows: 40, cols: 40, tile_size: 8, grid: RankGrid { rows: 1, cols: 1 }, triangle: None };
+    assert!(DistMatrix::zeros(map, 0, 100).is_ok());
+    let no_ranks = RankGrid { rows: 0, cols: 2 };
+    for wrong in [TileMap { tile_size: 0, ..map }, TileMap { tile_size: 12, ..map }, TileMap { grid: no_ranks, ..map }]
+    {
+        let error = DistMatrix::zeros(wrong, 0, 100).unwrap_err();
+        assert!(matches!(error, Error::InvalidArgument(_)), "{error}");
+    }
+    assert_eq!(RankGrid { rows: usize::MAX, cols: 2 }.size(), usize::MAX);
+}
+
+/// From rows on many ranks to a factor, without a whole matrix on the way.
+#[test]
+fn a_gram_matrix_goes_on_to_its_factor() {
+    let p = matrix(Kind::Unit, 120, 30, 160, 4);
+    let ctx = one_thread();
+    let want = sunzi::cholesky(&ctx, &sunzi::syrk(&ctx, &p, 160).unwrap(), 160).unwrap().into_factor();
+    local::run(5, |rank| {
+        let mut team = team(rank, 2);
+        let rows: MatrixView<'_> = p.view().block(even_share(120, 5, rank.rank()), 0..30).unwrap();
+        let gram = syrk(&one_thread(), &mut team, &[rows], 160, &DistOptions::default()).unwrap().result;
+        let factor = cholesky(&one_thread(), &team, &gram, 160).unwrap().factor;
+        assert!(factor.gather(rank, 0).unwrap().is_none_or(|factor| factor == want));
+    });
+}
+
+/// From rows on many ranks to the solution with their Gram matrix: only what is compared is gathered.
+#[test]
+fn rows_go_on_to_a_solution() {
+    let (p, b) = (matrix(Kind::Unit, 170, 50, 160, 4), matrix(Kind::Graded, 50, 21, 160, 5));
+    let ctx = one_thread();
+    let factor = sunzi::cholesky(&ctx, &sunzi::syrk(&ctx, &p, 160).unwrap(), 160).unwrap();
+    let want = factor.solve(&ctx, &b, 160).unwrap();
+    for ranks in [1, 2, 3, 4, 6] {
+        let roots = local::run(ranks, |rank| {
+            let mut team = team(rank, 2);
+            let rows = p.view().block(even_share(170, ranks, rank.rank()), 0..50).unwrap();
+            let gram = syrk(&one_thread(), &mut team, &[rows], 160, &DistOptions::default()).unwrap().result;
+            let l = cholesky(&one_thread(), &team, &gram, 160).unwrap().factor;
+            let x = solve(&one_thread(), &team, &l, &tiles(rank, &b, 16), 160).unwrap().solution;
+            let (l, x) = (l.gather(rank, 0).unwrap(), x.gather(rank, 0).unwrap());
+            assert!(l.is_none_or(|l| &l == factor.factor()), "the factor of {ranks} ranks");
+            x.map(|x| assert!(x == want, "the solution of {ranks} ranks")).is_some()
+        });
+        assert_eq!(roots.iter().filter(|&&is_root| is_root).count(), 1);
+    }
+}

@@ -1,0 +1,9 @@
+//! The same operations on many ranks, which are threads here: the bits of one process.
+
+mod cholesky;
+mod double;
+mod matrix;
+mod plan;
+mod post;
+mod products;
+mod solve;

@@ -1,0 +1,296 @@
+//! Solves with a factor in tiles over many ranks: the bits of one process, whatever the grid, tiles and threads.
+
+use crate::common::{Kind, Rng, kernel_names, matrix, seeds};
+use sunzi::comm::{Transport, local};
+use sunzi::distributed::{DistMatrix, Team, TeamOptions, solve, trsm};
+use sunzi::tile::{RankGrid, TileMap};
+use sunzi::{Cholesky, Context, Error, Matrix, Op, TrsmOptions, Uplo};
+
+fn threads(count: usize) -> Context {
+    Context::builder().threads(count).build().unwrap()
+}
+
+fn team(rank: &local::LocalRank) -> Team {
+    Team::new(rank.split(0).unwrap(), TeamOptions::default()).unwrap()
+}
+
+/// A factor with random rows. With `spread`, its rows are scaled by powers of two up to that, and its unknowns grow
+/// and shrink on the way.
+fn factor(order: usize, precision_bits: u32, spread: i64, seed: u64) -> Matrix {
+    let mut rng = Rng::new(seed);
+    let mut l = Matrix::zeros(order, order, precision_bits).unwrap();
+    for row in 0..order {
+        let scale = rng.within(spread);
+        for col in 0..=row {
+            let down = if row == col { 0 } else { 3 + rng.within(3) + (row - col) as i64 / 8 };
+            let exponent = scale - down - i64::from(precision_bits);
+            l.set_integer_exponent(row, col, &rng.integer(precision_bits), exponent).unwrap();
+        }
+    }
+    l
+}
+
+/// How a matrix lies on the ranks.
+#[derive(Clone, Copy, Debug)]
+struct Lie {
+    tile_size: usize,
+    grid: (usize, usize),
+}
+
+impl Lie {
+    fn map(self, rows: usize, cols: usize, triangle: Option<Uplo>) -> TileMap {
+        let grid = RankGrid { rows: self.grid.0, cols: self.grid.1 };
+        TileMap { rows, cols, tile_size: self.tile_size, grid, triangle }
+    }
+
+    fn random(ranks: usize, rng: &mut Rng) -> Lie {
+        let rows = 1 + rng.below(ranks);
+        Lie { tile_size: rng.pick(&[8, 16, 24, 40, 64]), grid: (rows, 1 + rng.below(ranks / rows)) }
+    }
+}
+
+fn scatter(rank: &local::LocalRank, whole: &Matrix, map: TileMap) -> DistMatrix {
+    let root = (rank.rank() == 0).then_some(whole);
+    DistMatrix::scatter(rank, 0, root, map, whole.precision_bits()).unwrap()
+}
+
+/// What to solve.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Task {
+    Solve,
+    Trsm(Op),
+}
+
+const TASKS: [Task; 3] = [Task::Solve, Task::Trsm(Op::NoTranspose), Task::Trsm(Op::Transpose)];
+
+/// In one process.
+fn alone(task: Task, l: &Matrix, b: &Matrix, bits: u32) -> Result<Matrix, Error> {
+    match task {
+        Task::Solve => Cholesky::from_factor(l.clone())?.solve(&threads(1), b, bits),
+        Task::Trsm(op) => sunzi::trsm(&threads(1), l, b, bits, &TrsmOptions { op, ..TrsmOptions::default() }),
+    }
+}
+
+/// On ranks: the solution on rank 0, and the right sides that were solved for on one rank.
+fn on_ranks(
+    contexts: &[Context],
+    task: Task,
+    (l, b): (&Matrix, &Matrix),
+    bits: u32,
+    (of_factor, of_right): (Lie, Lie),
+) -> Result<(Matrix, usize), Error> {
+    let outcomes = local::run(contexts.len(), |rank| {
+        let team = team(rank);
+        let l = scatter(rank, l, of_factor.map(l.rows(), l.cols(), Some(Uplo::Lower)));
+        let b = scatter(rank, b, of_right.map(b.rows(), b.cols(), None));
+        let solved = match task {
+            Task::Solve => solve(&contexts[rank.rank()], &team, &l, &b, bits),
+            Task::Trsm(op) => trsm(&contexts[rank.rank()], &team, &l, &b, bits, op),
+        };
+        solved.map(|solved| {
+            assert_eq!(solved.solution.map(), b.map());
+            (solved.solution.gather(rank, 0).unwrap(), solved.gathered_columns)
+        })
+    });
+    let said = outcomes.iter().map(|outcome| outcome.as_ref().map(|(_, count)| *count).map_err(Error::to_string));
+    let said = said.collect::<Vec<_>>();
+    assert!(said.iter().all(|one| *one == said[0]), "ranks disagree: {said:?}");
+    let (first, gathered) = outcomes.into_iter().next().unwrap()?;
+    Ok((first.expect("rank 0 has the solution"), gathered))
+}
+
+/// Solutions on ranks against one process; the right sides that one rank solved for.
+fn same(contexts: &[Context], task: Task, (l, b): (&Matrix, &Matrix), bits: u32, lies: (Lie, Lie)) -> usize {
+    let want = alone(task, l, b, bits).unwrap();
+    let (got, gathered) = on_ranks(contexts, task, (l, b), bits, lies).unwrap();
+    let (n, m) = (b.rows(), b.cols());
+    assert!(got == want, "{task:?}, {n} x {m}, {bits} bits, {} ranks, {lies:?}", contexts.len());
+    gathered
+}
+
+#[test]
+fn all_sizes_give_the_bits_of_one_process() {
+    let mut rng = Rng::new(1);
+    for order in [0usize, 1, 7, 8, 9, 40, 130] {
+        for cols in [0usize, 1, 2, 3, 4, 7, 8, 9, 40] {
+            for task in TASKS {
+                let (ranks, bits) = (1 + rng.below(8), rng.pick(&[64, 150, 500]));
+                let contexts = (0..ranks).map(|_| threads(1)).collect::<Vec<_>>();
+                // Without a spread of the rows no column of the transpose is left to one rank.
+                let l = factor(order, rng.pick(&[bits, 100]), 0, rng.word());
+                let b = matrix(Kind::Unit, order, cols, 120, rng.word());
+                let lies = (Lie::random(ranks, &mut rng), Lie::random(ranks, &mut rng));
+                let gathered = same(&contexts, task, (&l, &b), bits, lies);
+                let is_vector = task == Task::Solve && (1..4).contains(&cols);
+                let by_tiles = cols >= 8 && order > 16;
+                let want = if is_vector || by_tiles || order == 0 { 0 } else { cols };
+                assert_eq!(gathered, want, "{task:?} {order} x {cols}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_grid_gives_the_bits_of_one_process() {
+    let (l, wide) = (factor(130, 200, 4, 5), matrix(Kind::Graded, 130, 19, 200, 6));
+    let narrow = wide.view().block(0..130, 0..2).unwrap().to_matrix().unwrap();
+    for (ranks, rows, cols) in
+        [(1, 1, 1), (2, 1, 2), (2, 2, 1), (3, 1, 3), (3, 3, 1), (5, 1, 5), (7, 7, 1), (7, 2, 3), (8, 2, 4), (8, 8, 1)]
+    {
+        let contexts = (0..ranks).map(|rank| threads(1 + rank % 2)).collect::<Vec<_>>();
+        for tile_size in [8, 24, 136] {
+            let lies = (Lie { tile_size, grid: (rows, cols) }, Lie { tile_size: 16, grid: (1, ranks) });
+            same(&contexts, Task::Solve, (&l, &narrow), 200, lies);
+            let task = TASKS[(ranks + tile_size / 8) % 3];
+            assert_eq!(same(&contexts, task, (&l, &wide), 200, lies), 0);
+        }
+    }
+}
+
+/// Exponents that spread over thousands of bits, so that the common exponent of the unknowns grows again and again.
+#[test]
+fn widely_scaled_systems_give_the_bits_of_one_process() {
+    for seed in seeds(12) {
+        let mut rng = Rng::new(900 + seed);
+        let (order, ranks, bits) = (1 + rng.below(200), 1 + rng.below(6), rng.pick(&[64, 333, 1000]));
+        let l = factor(order, bits, rng.pick(&[0, 10, 20_000]), seed);
+        let b =
+            matrix(rng.pick(&[Kind::Graded, Kind::ZeroColumns, Kind::Extreme]), order, 1 + rng.below(3), bits, seed);
+        let contexts = (0..ranks).map(|_| threads(1)).collect::<Vec<_>>();
+        let lies = (Lie::random(ranks, &mut rng), Lie::random(ranks, &mut rng));
+        same(&contexts, Task::Solve, (&l, &b), bits, lies);
+        let b = matrix(Kind::Graded, order, 8 + rng.below(20), bits, seed);
+        same(&contexts, rng.pick(&TASKS), (&l, &b), bits, lies);
+    }
+}
+
+#[test]
+fn larger_orders_give_the_bits_of_one_process() {
+    let (l, b) = (factor(300, 700, 4, 3), matrix(Kind::Unit, 300, 40, 700, 4));
+    let lies = (Lie { tile_size: 48, grid: (2, 3) }, Lie { tile_size: 32, grid: (3, 2) });
+    let contexts = (0..6).map(|_| threads(1)).collect::<Vec<_>>();
+    for task in TASKS {
+        assert_eq!(same(&contexts, task, (&l, &b), 700, lies), 0);
+    }
+    for cols in 1..=3 {
+        let b = b.view().block(0..300, 0..cols).unwrap().to_matrix().unwrap();
+        same(&contexts, Task::Solve, (&l, &b), 1000, lies);
+    }
+}
+
+/// Ranks with kernels, threads and memory limits of their own.
+#[test]
+fn ranks_that_differ_give_the_bits_of_one_process() {
+    let (l, wide) = (factor(90, 150, 30, 8), matrix(Kind::Unit, 90, 30, 150, 9));
+    let narrow = wide.view().block(0..90, 3..5).unwrap().to_matrix().unwrap();
+    let names = kernel_names();
+    let contexts = (0..4).map(|rank| {
+        let builder = Context::builder().threads(1 + rank).kernel(names[rank % names.len()]);
+        let builder = if rank == 2 { builder.memory_bytes(64 << 20) } else { builder };
+        builder.build().unwrap()
+    });
+    let contexts = contexts.collect::<Vec<_>>();
+    let lies = (Lie { tile_size: 16, grid: (2, 2) }, Lie { tile_size: 8, grid: (4, 1) });
+    for task in TASKS {
+        same(&contexts, task, (&l, &wide), 150, lies);
+    }
+    same(&contexts, Task::Solve, (&l, &narrow), 150, lies);
+}
+
+/// 1 on the diagonal and -8 below it: some columns outgrow every try, and only those are solved for on one rank.
+#[test]
+fn columns_that_outgrow_every_try_are_gathered() {
+    let order = 90;
+    let mut l = Matrix::zeros(order, order, 90).unwrap();
+    for i in 0..order {
+        l.set_f64(i, i, 1.0).unwrap();
+        if i > 0 {
+            l.set_f64(i, i - 1, -8.0).unwrap();
+        }
+    }
+    let mut b = Matrix::zeros(order, 17, 90).unwrap();
+    for col in 0..17 {
+        // Right sides that begin late grow little.
+        let row = if [2, 11].contains(&col) { 0 } else { order - 2 };
+        b.set_f64(row, col, 3.0 + col as f64).unwrap();
+    }
+    let contexts = (0..3).map(|_| threads(1)).collect::<Vec<_>>();
+    let lies = (Lie { tile_size: 16, grid: (1, 3) }, Lie { tile_size: 8, grid: (3, 1) });
+    assert_eq!(same(&contexts, TASKS[1], (&l, &b), 90, lies), 2);
+    same(&contexts, TASKS[0], (&l, &b), 90, lies);
+    same(&contexts, TASKS[2], (&l, &b), 90, lies);
+}
+
+#[test]
+fn errors_are_those_of_all_ranks() {
+    let contexts = (0..4).map(|_| threads(1)).collect::<Vec<_>>();
+    let lies = (Lie { tile_size: 8, grid: (2, 2) }, Lie { tile_size: 8, grid: (2, 2) });
+    let refused =
+        |task: Task, l: &Matrix, b: &Matrix, bits: u32| on_ranks(&contexts, task, (l, b), bits, lies).unwrap_err();
+    let (mut l, b) = (factor(40, 100, 5, 2), matrix(Kind::Unit, 40, 9, 100, 3));
+    let short = matrix(Kind::Unit, 39, 9, 100, 3);
+    for task in TASKS {
+        let error = refused(task, &l, &short, 100);
+        assert!(matches!(error, Error::ShapeMismatch { left_rows: 40, right_rows: 39, .. }), "{error}");
+        for bits in [0, 1, 1 << 20] {
+            assert!(matches!(refused(task, &l, &b, bits), Error::Precision { .. }));
+        }
+    }
+    let thin = b.view().block(0..40, 0..2).unwrap().to_matrix().unwrap();
+    l.set_f64(33, 33, 0.0).unwrap();
+    l.set_f64(21, 21, 0.0).unwrap();
+    for (task, b) in [(TASKS[0], &thin), (TASKS[0], &b), (TASKS[1], &b), (TASKS[2], &b)] {
+        assert!(matches!(refused(task, &l, b, 100), Error::Singular { index: 21 }));
+    }
+}
+
+/// The place in B of an unknown beyond the exponent range, on every way.
+#[test]
+fn unknowns_beyond_the_exponent_range_are_named() {
+    let contexts = (0..3).map(|_| threads(1)).collect::<Vec<_>>();
+    let lies = (Lie { tile_size: 8, grid: (1, 3) }, Lie { tile_size: 8, grid: (3, 1) });
+    let mut l = factor(40, 100, 2, 2);
+    l.set_integer_exponent(30, 30, &1.into(), -900_000_000).unwrap();
+    for (task, cols, bad) in [(TASKS[0], 2, 1), (TASKS[0], 20, 17), (TASKS[1], 20, 9), (TASKS[2], 5, 4)] {
+        let mut b = Matrix::zeros(40, cols, 100).unwrap();
+        b.set_integer_exponent(30, bad, &1.into(), 900_000_000).unwrap();
+        let column = format!("column {bad} is outside the supported range");
+        let one = alone(task, &l, &b, 100).unwrap_err().to_string();
+        let all = on_ranks(&contexts, task, (&l, &b), 100, lies).unwrap_err();
+        assert!(one.contains(&column) && all.to_string().contains(&column), "{task:?} {cols}: {one}; {all}");
+        assert_eq!(all.exit_code(), alone(task, &l, &b, 100).unwrap_err().exit_code());
+    }
+}
+
+#[test]
+fn limits_that_do_not_hold_the_call_are_refused_on_all_ranks() {
+    let (l, wide) = (factor(200, 300, 5, 2), matrix(Kind::Unit, 200, 9, 300, 3));
+    let lies = (Lie { tile_size: 40, grid: (1, 3) }, Lie { tile_size: 40, grid: (1, 3) });
+    let limited = |rank: usize, bytes: u64| {
+        let contexts = (0..3).map(|own| {
+            let builder = Context::builder().threads(1);
+            if own == rank { builder.memory_bytes(bytes).build().unwrap() } else { builder.build().unwrap() }
+        });
+        contexts.collect::<Vec<_>>()
+    };
+    for (cols, rank) in [(2, 1), (9, 1), (5, 0)] {
+        let b = wide.view().block(0..200, 0..cols).unwrap().to_matrix().unwrap();
+        let error = on_ranks(&limited(rank, 10_000), Task::Solve, (&l, &b), 300, lies).unwrap_err();
+        assert_eq!(error.exit_code(), Error::MemoryLimit { limit_bytes: 1, minimum_bytes: 2 }.exit_code(), "{error}");
+        assert!(error.to_string().starts_with(&format!("rank {rank}: ")), "{error}");
+        same(&limited(rank, 256 << 20), Task::Solve, (&l, &b), 300, lies);
+    }
+}
+
+#[test]
+fn a_call_can_be_cancelled_by_one_rank() {
+    let (l, wide) = (factor(60, 100, 5, 2), matrix(Kind::Unit, 60, 20, 100, 3));
+    let lies = (Lie { tile_size: 16, grid: (2, 2) }, Lie { tile_size: 16, grid: (2, 2) });
+    for cols in [2, 20] {
+        let b = wide.view().block(0..60, 0..cols).unwrap().to_matrix().unwrap();
+        let contexts = (0..4).map(|rank| Context::builder().threads(1).progress(move |_| rank != 1).build().unwrap());
+        let contexts = contexts.collect::<Vec<_>>();
+        let error = on_ranks(&contexts, Task::Solve, (&l, &b), 100, lies).unwrap_err();
+        assert!(matches!(error, Error::Cancelled), "{cols} columns: {error}");
+    }
+}
