@@ -68,7 +68,7 @@ fn devices(rank: MpiRank) {
     for (policy, victim) in
         [(None, Eviction::Lru), (Some(Policy::Panels), Eviction::Fifo), (Some(Policy::Random(3)), Eviction::Lru)]
     {
-        let options = DoubleRankOptions { policy, victim, ..DoubleRankOptions::default() };
+        let options = DoubleRankOptions { policy, eviction: victim, ..DoubleRankOptions::default() };
         let found = on_devices(&rank, RankGrid::for_ranks(rank.size()), &options);
         assert_eq!(found, expected[0].clone().filter(|_| rank.rank() == 0), "{policy:?}, {victim:?}");
     }

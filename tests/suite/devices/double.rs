@@ -155,7 +155,7 @@ fn the_best_choice_moves_at_least_85_percent_less_than_every_task_for_itself() {
                 let options = DoubleOptions {
                     tile_rows: Some(4),
                     policy,
-                    victim,
+                    eviction: victim,
                     device_bytes: Some(capacity),
                     ..DoubleOptions::default()
                 };

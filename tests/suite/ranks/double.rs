@@ -152,7 +152,7 @@ fn every_choice_and_every_order_of_execution_gives_the_factor_of_one_device() {
                 case.seed = Some(count);
                 case.options = DoubleRankOptions {
                     policy: Some(policy),
-                    victim,
+                    eviction: victim,
                     delivery: DeliveryKind::ALL[draw(1, 5) as usize],
                     device_workers: 1 + draw(2, 3) as usize,
                     most_updates: [4, 1, usize::MAX][draw(3, 3) as usize],
