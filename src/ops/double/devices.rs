@@ -3,13 +3,13 @@
 //! Each device owns some tiles of the rank, and its memory is a cache of what its tasks read. Updates and TRSM run on
 //! the device that owns the tile, POTRF on the host. A tile's home is page-locked memory of its device.
 
-use super::on_device::{lane, submit};
+use super::on_device::{streams_of, submit};
 use super::potrf::factor;
 use super::report::DeviceShare;
 use super::tiles::{HostTiles, tile_bytes};
 use crate::context::Context;
 use crate::device::{Device, Event, Traffic};
-use crate::drive::{Home, SharedLane};
+use crate::drive::{HostCopy, SharedStreams};
 use crate::error::Result;
 use crate::kernels::f64::tile::{BadPivot, TileKernels};
 use crate::runtime::protocol::TileRun;
@@ -27,7 +27,7 @@ pub(in crate::ops) struct DeviceChoices {
     /// Bytes of each device's memory that tiles may take; `None` for nearly all that is free.
     pub bytes: Option<u64>,
     /// Streams of each device.
-    pub streams: usize,
+    pub stream_count: usize,
     /// Whether a device copies tiles whose home is not its own memory.
     pub staged: bool,
 }
@@ -39,7 +39,7 @@ pub(in crate::ops) struct DeviceTiles {
     /// The grid of the devices over the tiles of the rank.
     pub grid: RankGrid,
     rank: usize,
-    lanes: Vec<SharedLane>,
+    streams: Vec<SharedStreams>,
     before: Vec<Traffic>,
 }
 
@@ -63,31 +63,31 @@ impl DeviceTiles {
         rank: usize,
         choices: &DeviceChoices,
     ) -> Result<DeviceTiles> {
-        let &DeviceChoices { grid, eviction, bytes, streams, staged } = choices;
+        let &DeviceChoices { grid, eviction, bytes, stream_count, staged } = choices;
         let devices = &devices[..grid.size()];
         let before = devices.iter().map(|device| device.traffic()).collect();
         let (ranks, graph) = (tiling.grid, CholeskyGraph::of(&tiling));
         let shared = |(number, device): (usize, &Arc<dyn Device>)| {
-            let lane = lane(device, &tiling, bytes, streams)?;
+            let streams = streams_of(device, &tiling, bytes, stream_count)?;
             let owner = Owner { grid: ranks.refined(grid), number: ranks.refined_number(grid, rank, number) };
             let size = move |tile| tile_bytes(&tiling, tile) as u64;
-            let moves = TaskMoves::new(graph, owner, lane.room_tiles(), eviction, size);
-            Ok(SharedLane::new(lane, graph, moves))
+            let moves = TaskMoves::new(graph, owner, streams.room_tiles(), eviction, size);
+            Ok(SharedStreams::new(streams, graph, moves))
         };
-        let lanes = devices.iter().enumerate().map(shared).collect::<Result<_>>()?;
+        let all = devices.iter().enumerate().map(shared).collect::<Result<_>>()?;
         let owners = tiling.tiles_of(rank).map(|tile| (tile, grid.owner(ranks.within(tile))));
         let host = HostTiles::new(tiling, devices, owners, if staged { devices.len() } else { 0 })?;
-        Ok(DeviceTiles { host, grid, rank, lanes, before })
+        Ok(DeviceTiles { host, grid, rank, streams: all, before })
     }
 
     /// Tiles that there is room for on the device with the fewest.
     pub fn room_tiles(&self) -> usize {
-        self.lanes.iter().map(SharedLane::room_tiles).min().unwrap_or(0)
+        self.streams.iter().map(SharedStreams::room_tiles).min().unwrap_or(0)
     }
 
     /// Whether a tile is on a device, or about to come.
     pub fn holds(&self, device: usize, tile: TileId) -> bool {
-        self.lanes[device].holds(tile)
+        self.streams[device].holds(tile)
     }
 
     /// Submits updates, and TRSM with them, then waits until no more runs are under way than may be. `home` finds host
@@ -100,16 +100,17 @@ impl DeviceTiles {
         device: usize,
         run: &TileRun,
         under_way: &mut UnderWay,
-        home: impl Fn(TileId) -> Result<Home>,
+        home: impl Fn(TileId) -> Result<HostCopy>,
     ) -> Result<()> {
-        let (lane, tiling) = (&self.lanes[device], &self.host.tiling);
-        let mut turn = lane.turn();
+        let (streams, tiling) = (&self.streams[device], &self.host.tiling);
+        let mut guard = streams.submission();
         for task in run.tasks(CholeskyGraph::of(tiling)) {
-            let end = turn.run(task, &home, |device, stream, regions| submit(tiling, device, stream, task, regions))?;
+            let end =
+                guard.run(task, &home, |device, stream, regions| submit(tiling, device, stream, task, regions))?;
             under_way.last(end);
         }
-        drop(turn);
-        under_way.throttle(lane.device())
+        drop(guard);
+        under_way.throttle(streams.device())
     }
 
     /// POTRF of a tile on the diagonal at its home, on as many threads of the context as there are `kernels`.
@@ -134,14 +135,14 @@ impl DeviceTiles {
     /// # Errors
     /// [`crate::Error::DeviceLost`].
     pub fn shares(&self) -> Result<Vec<DeviceShare>> {
-        let seconds = self.lanes.iter().map(SharedLane::finish).collect::<Result<Vec<_>>>()?;
-        let share = |((index, lane), (before, device_seconds)): ((usize, &SharedLane), (&Traffic, f64))| {
-            let (cache, tasks) = lane.counters();
-            let (room_tiles, staged_bytes) = (lane.room_tiles(), self.host.staged_bytes(index));
-            let own = DeviceShare::of(lane.device(), before);
+        let seconds = self.streams.iter().map(SharedStreams::finish).collect::<Result<Vec<_>>>()?;
+        let share = |((index, streams), (before, device_seconds)): ((usize, &SharedStreams), (&Traffic, f64))| {
+            let (cache, tasks) = streams.counters();
+            let (room_tiles, staged_bytes) = (streams.room_tiles(), self.host.staged_bytes(index));
+            let own = DeviceShare::of(streams.device(), before);
             DeviceShare { room_tiles, tasks, cache, staged_bytes, device_seconds, ..own }
         };
-        Ok(self.lanes.iter().enumerate().zip(self.before.iter().zip(seconds)).map(share).collect())
+        Ok(self.streams.iter().enumerate().zip(self.before.iter().zip(seconds)).map(share).collect())
     }
 
     /// The bytes that would move if each task of these devices uploaded its operands and downloaded its result.

@@ -51,7 +51,7 @@ pub(super) fn run(
     let host_bytes = HostTiles::planned_bytes(&tiling, tiling.tiles(), buffers) + kernel_bytes;
     ctx.admit(host_bytes)?;
     let (eviction, bytes, streams) = (options.eviction, options.device_bytes, options.streams);
-    let choices = DeviceChoices { grid, eviction, bytes, streams, staged };
+    let choices = DeviceChoices { grid, eviction, bytes, stream_count: streams, staged };
     let devices = DeviceTiles::open(devices, tiling, 0, &choices)?;
     devices.host.load(ctx, a)?;
     let load_seconds = seconds(start);

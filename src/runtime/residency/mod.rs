@@ -227,6 +227,19 @@ impl<T: Copy + Eq + Hash + Debug> Residency<T> {
         Admission::Granted { moves, lease: Lease(uses.iter().map(|one| one.tile).collect()) }
     }
 
+    /// Fetches a tile that is to be read later, where there is room for it now: nothing leaves for it, and nothing
+    /// holds it. `None` where it is here already or has no room.
+    pub fn prefetch(&mut self, tile: T, bytes: u64) -> Option<Move<T>> {
+        let has_room = self.used_bytes + bytes <= self.limits.bytes && self.entries.len() < self.limits.tiles;
+        if self.entries.contains_key(&tile) || !has_room {
+            return None;
+        }
+        self.entries.insert(tile, Entry { bytes, modified: false, hold_count: 0 });
+        self.used_bytes += bytes;
+        self.order.used(tile);
+        Some(self.arrival(tile, bytes, Access::Read))
+    }
+
     /// Ends the holds of a task.
     pub fn release(&mut self, lease: Lease<T>) {
         for tile in lease.0 {

@@ -252,3 +252,19 @@ fn a_request_beyond_the_limits_is_named() {
     cache.release(lease);
     assert!(matches!(cache.acquire(&uses[2..]), Admission::Granted { .. }));
 }
+
+#[test]
+fn what_is_fetched_ahead_takes_free_room_alone_and_is_found_later() {
+    let mut cache = Residency::new(Limits { bytes: 3, tiles: 2 }, Eviction::Lru);
+    assert_eq!(cache.prefetch('a', 2), Some(Move::Fetch('a')));
+    assert_eq!(cache.prefetch('a', 2), None, "it is here");
+    assert_eq!(cache.prefetch('b', 2), None, "4 bytes of 3");
+    assert_eq!(cache.prefetch('c', 1), Some(Move::Fetch('c')));
+    assert_eq!(cache.prefetch('d', 0), None, "3 tiles of 2");
+    let uses = [('a', 2), ('c', 1)].map(|(tile, bytes)| TileUse { tile, bytes, access: Access::Update });
+    let Admission::Granted { moves, lease } = cache.acquire(&uses) else { panic!() };
+    assert_eq!((moves, cache.counters().hits), (vec![], 2));
+    cache.release(lease);
+    assert_eq!(cache.flush(), [Move::WriteBack('a'), Move::WriteBack('c')]);
+    assert_eq!((cache.counters().up_bytes, cache.counters().down_bytes), (3, 3));
+}

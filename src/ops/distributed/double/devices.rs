@@ -9,7 +9,7 @@ use super::work::Work;
 use super::{DoubleMatrix, DoubleRankOptions};
 use crate::comm::post::Body;
 use crate::context::Context;
-use crate::drive::{Home, RankTiles};
+use crate::drive::{HostCopy, RankTiles};
 use crate::error::{Error, Result};
 use crate::kernels::f64::tile::TileKernels;
 use crate::ops::double::{DeviceChoices, DeviceShare, DeviceTiles, HostTiles, UnderWay};
@@ -38,7 +38,7 @@ pub struct RankDevices {
 }
 
 /// The devices of one rank, and who works for them.
-pub(super) struct Fleet {
+pub(super) struct RankWorkers {
     devices: DeviceTiles,
     workers: usize,
 }
@@ -56,26 +56,26 @@ pub(super) fn planned_bytes(ctx: &Context, a: &DoubleMatrix) -> u64 {
     grid_of(ctx, a).map_or(0, |grid| HostTiles::planned_bytes(a.map(), tiles, grid.size()))
 }
 
-impl Fleet {
+impl RankWorkers {
     /// The devices of the context, with the tiles at home in their memory; `None` where there are no devices, or no
     /// tiles for them.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for 0 workers; [`Error::DeviceLimit`] with the least bytes that would do;
     /// [`Error::OutOfMemory`]; [`Error::DeviceLost`].
-    pub fn open(ctx: &Context, a: &DoubleMatrix, options: &DoubleRankOptions) -> Result<Option<Fleet>> {
+    pub fn open(ctx: &Context, a: &DoubleMatrix, options: &DoubleRankOptions) -> Result<Option<RankWorkers>> {
         let Some(grid) = grid_of(ctx, a) else { return Ok(None) };
         let workers = options.device_workers;
         if workers == 0 {
             return Err(Error::InvalidArgument("a device without workers: choose 1 or more".into()));
         }
         let bytes = ctx.devices().memory_bytes;
-        let choices = DeviceChoices { grid, eviction: options.eviction, bytes, streams: STREAMS, staged: true };
+        let choices = DeviceChoices { grid, eviction: options.eviction, bytes, stream_count: STREAMS, staged: true };
         let devices = DeviceTiles::open(&ctx.devices().devices, *a.map(), a.rank(), &choices)?;
         for (tile, entries) in a.tiles() {
             devices.host.own(tile).lock()?.copy_from_slice(bytemuck::cast_slice(entries));
         }
-        Ok(Some(Fleet { devices, workers }))
+        Ok(Some(RankWorkers { devices, workers }))
     }
 
     /// What the protocol is told of them.
@@ -130,12 +130,12 @@ pub(super) enum Local {
 pub(super) struct DeviceWork<'a> {
     pub ctx: &'a Context,
     pub work: Work<'a>,
-    pub fleet: &'a Fleet,
+    pub fleet: &'a RankWorkers,
 }
 
 impl DeviceWork<'_> {
     /// Host memory of a device that holds a tile.
-    fn home(&self, device: usize, tile: TileId) -> Result<Home> {
+    fn home(&self, device: usize, tile: TileId) -> Result<HostCopy> {
         let host = &self.fleet.devices.host;
         match host.owner(tile) {
             Some(_) => host.home(device, tile),

@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::kernels::f64::tile::TileKernels;
 use crate::runtime::protocol::{DeliveryKind, ProtocolOptions, Termination};
 use crate::runtime::{CholeskyGraph, Eviction, Policy};
-use devices::{DeviceWork, Fleet};
+use devices::{DeviceWork, RankWorkers};
 use serde::Serialize;
 use work::Work;
 
@@ -124,7 +124,7 @@ pub fn double_cholesky_ranks(
     let prepared = check(options)
         .and_then(|()| a.check_finite())
         .and_then(|()| ctx.admit(slots as u64 * a.most_bytes() + kernel_bytes + devices::planned_bytes(ctx, a)))
-        .and_then(|()| Ok((Fleet::open(ctx, a, options)?, a.rooms(slots)?)));
+        .and_then(|()| Ok((RankWorkers::open(ctx, a, options)?, a.rooms(slots)?)));
     let (fleet, rooms) = agreed(world, prepared)?;
     let mut post = world.open_post()?;
     let policy = options.policy.unwrap_or(if fleet.is_some() { DEVICE_POLICY } else { Policy::CriticalPath });
@@ -134,10 +134,10 @@ pub fn double_cholesky_ranks(
         policy,
         slots,
         workers: ctx.threads(),
-        devices: fleet.as_ref().map(Fleet::sites),
+        devices: fleet.as_ref().map(RankWorkers::sites),
         most_updates: options.most_updates,
         imports: false,
-        room_tiles: fleet.as_ref().map_or(graph.tile_count(), Fleet::room_tiles),
+        room_tiles: fleet.as_ref().map_or(graph.tile_count(), RankWorkers::room_tiles),
     };
     let plan = RankPlan { grid, graph, protocol, spans: options.spans };
     let tasks = a.tiles().map(|(tile, _)| tile.col as u64 + 1).sum();

@@ -1,12 +1,12 @@
-//! One device for its workers: its lane, and what says which tiles must move.
+//! One device for its workers: its streams, and what says which tiles must move.
 //!
-//! A worker takes a turn, in which it submits all that its run needs; then the next one may, while the first waits for
+//! A worker takes a submission guard, with which it submits all that its run needs; then the next one may, while the first waits for
 //! its own work to be done. So copies of one run overlap with the work of another, and a tile that a run updates more
-//! than once stays for it. What is submitted is ordered by the lane's events, so holds end with the submission.
+//! than once stays for it. What is submitted is ordered by the events of the streams, so holds end with the submission.
 //! Knows: moves, events. Does not know: what the work is, who owns a tile.
 #![forbid(unsafe_code)]
 
-use super::device::{Home, Lane};
+use super::streams::{HostCopy, TileStreams};
 use crate::device::{Device, Event, Region, Stream};
 use crate::error::{Error, Result};
 use crate::runtime::{Access, CacheCounters, CholeskyGraph, Move, Task, TaskMoves};
@@ -14,9 +14,9 @@ use crate::tile::TileId;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What a turn works with.
+/// What a submission works with.
 struct Inner {
-    lane: Lane<TileId>,
+    streams: TileStreams<TileId>,
     moves: TaskMoves,
     tasks: u64,
     /// Set by the first error: what is where is not known after it.
@@ -55,8 +55,8 @@ impl Broken {
     }
 }
 
-/// A lane with its cache.
-pub struct SharedLane {
+/// Streams with what says which tiles move.
+pub struct SharedStreams {
     device: Arc<dyn Device>,
     graph: CholeskyGraph,
     inner: Mutex<Inner>,
@@ -65,17 +65,17 @@ pub struct SharedLane {
 }
 
 /// The device for one worker: what it submits comes after all that was submitted before.
-pub struct Turn<'a> {
-    shared: &'a SharedLane,
+pub struct Submission<'a> {
+    shared: &'a SharedStreams,
     inner: MutexGuard<'a, Inner>,
 }
 
-impl SharedLane {
-    /// With no tiles on the device; `moves` has room for those of the lane.
-    pub fn new(lane: Lane<TileId>, graph: CholeskyGraph, moves: TaskMoves) -> SharedLane {
+impl SharedStreams {
+    /// With no tiles on the device; `moves` has room for those of the streams.
+    pub fn new(streams: TileStreams<TileId>, graph: CholeskyGraph, moves: TaskMoves) -> SharedStreams {
         let resident = (0..graph.tile_count()).map(|_| AtomicBool::new(false)).collect();
-        let device = lane.device().clone();
-        SharedLane { device, graph, inner: Mutex::new(Inner { lane, moves, tasks: 0, broken: None }), resident }
+        let device = streams.device().clone();
+        SharedStreams { device, graph, inner: Mutex::new(Inner { streams, moves, tasks: 0, broken: None }), resident }
     }
 
     /// The device.
@@ -88,43 +88,43 @@ impl SharedLane {
         self.resident[self.graph.index(tile)].load(Ordering::Relaxed)
     }
 
-    /// The device for the calling worker alone, until the turn is dropped.
-    pub fn turn(&self) -> Turn<'_> {
+    /// The device for the calling worker alone, until the guard is dropped.
+    pub fn submission(&self) -> Submission<'_> {
         let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        Turn { shared: self, inner }
+        Submission { shared: self, inner }
     }
 
     /// Tiles that there is room for.
     pub fn room_tiles(&self) -> usize {
-        self.turn().inner.lane.room_tiles()
+        self.submission().inner.streams.room_tiles()
     }
 
     /// What was moved, and the tasks run.
     pub fn counters(&self) -> (CacheCounters, u64) {
-        let turn = self.turn();
-        (turn.inner.moves.counters(), turn.inner.tasks)
+        let guard = self.submission();
+        (guard.inner.moves.counters(), guard.inner.tasks)
     }
 
-    /// Waits for everything; seconds of the device's clock since the lane was made.
+    /// Waits for everything; seconds of the device's clock since the streams were made.
     ///
     /// # Errors
     /// [`crate::Error::DeviceLost`].
     pub fn finish(&self) -> Result<f64> {
-        self.turn().inner.lane.finish()
+        self.submission().inner.streams.finish()
     }
 }
 
-impl Turn<'_> {
+impl Submission<'_> {
     /// Submits a task, the moves that it needs before it, and those that may follow it. `home` finds host memory for a
     /// tile; `submit` gets the places of the tiles in the order of the graph's inputs, then its output. Returns the end
     /// of the task.
     ///
     /// # Errors
-    /// [`crate::Error::DeviceLost`], and those of `home` and `submit`; the same again for every turn after that.
+    /// [`crate::Error::DeviceLost`], and those of `home` and `submit`; the same again for every guard after that.
     pub fn run(
         &mut self,
         task: Task,
-        home: impl Fn(TileId) -> Result<Home>,
+        home: impl Fn(TileId) -> Result<HostCopy>,
         submit: impl FnOnce(&dyn Device, Stream, &[Region]) -> Result<()>,
     ) -> Result<Event> {
         self.inner.broken.as_ref().map_or(Ok(()), Broken::again)?;
@@ -134,18 +134,18 @@ impl Turn<'_> {
     fn submit(
         &mut self,
         task: Task,
-        home: impl Fn(TileId) -> Result<Home>,
+        home: impl Fn(TileId) -> Result<HostCopy>,
         submit: impl FnOnce(&dyn Device, Stream, &[Region]) -> Result<()>,
     ) -> Result<Event> {
         let before = self.inner.moves.begin(task);
         self.note(&before);
-        let Inner { lane, moves, tasks, .. } = &mut *self.inner;
-        lane.carry_out(&before, &home)?;
+        let Inner { streams, moves, tasks, .. } = &mut *self.inner;
+        streams.carry_out(&before, &home)?;
         let inputs = self.shared.graph.inputs(task).into_iter().map(|tile| (tile, Access::Read));
         let tiles = inputs.chain([(self.shared.graph.output(task), Access::Update)]).collect::<Vec<_>>();
-        let end = lane.work(&tiles, submit)?;
+        let end = streams.work(&tiles, submit)?;
         let after = moves.end(task);
-        lane.carry_out(&after, &home)?;
+        streams.carry_out(&after, &home)?;
         *tasks += 1;
         self.note(&after);
         Ok(end)
