@@ -101,7 +101,14 @@ fn bits_do_not_depend_on_kernel_threads_or_memory() {
 fn one_process_takes_the_window_that_is_asked_for() {
     let sandbox = Sandbox::new();
     sandbox.run("gen random --rows 50 --cols 20 --precision 150 --seed 4 -o P.bin");
-    for (product, kind) in [("syrk P.bin", "heap"), ("gemm P.bin P.bin --transpose-a", "posix")] {
+    sandbox.run("gen random --rows 20 --cols 20 --precision 150 --seed 5 -o C.bin");
+    let more = "--accumulate C.bin --beta -0.5 --alpha 3 --freivalds";
+    for (product, kind) in [
+        ("syrk P.bin".to_string(), "heap"),
+        ("gemm P.bin P.bin --transpose-a".to_string(), "posix"),
+        (format!("syrk P.bin --upper {more}"), "heap"),
+        (format!("gemm P.bin P.bin --transpose-a {more}"), "posix"),
+    ] {
         sandbox.run(&format!("{product} -o Q.mtx --precision 150"));
         sandbox.run(&format!("{product} -o R.mtx --precision 150 --window {kind} --report r.json --quiet"));
         assert_eq!(sandbox.json("r.json")["window"], kind, "{product}");

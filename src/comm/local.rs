@@ -9,7 +9,7 @@ use crate::comm::{Incoming, Outgoing, Reduction, Transport, left};
 use crate::error::{Error, Result};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 
 /// One rank of a group of threads.
 pub struct LocalRank {
@@ -51,6 +51,12 @@ struct Board {
 pub fn group(size: usize) -> Vec<LocalRank> {
     let hub = Arc::new(Hub::new(size));
     (0..size).map(|rank| LocalRank::new(hub.clone(), rank)).collect()
+}
+
+/// The only rank of a group: what a process is that computes by itself.
+pub fn alone() -> &'static LocalRank {
+    static ALONE: LazyLock<LocalRank> = LazyLock::new(|| LocalRank::new(Arc::new(Hub::new(1)), 0));
+    &ALONE
 }
 
 /// Runs `work` on `size` ranks, a thread each, and returns what they return, in the order of the ranks.

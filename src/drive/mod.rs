@@ -5,19 +5,19 @@
 //! write. Must be called inside [`crate::Context::install`] where there is more than one worker.
 #![forbid(unsafe_code)]
 
-mod graph;
 mod meter;
 mod ranks;
 mod shared_streams;
 mod streams;
 
-pub use graph::run_graph;
 pub use meter::Meter;
 pub use ranks::{RankPlan, RankReport, RankTiles, Sample, Span, SpanKind, WorkerReport, run_alone, run_ranks};
 pub use shared_streams::{SharedStreams, Submission};
 pub use streams::{HostCopy, TileStreams, slot_bytes};
 
+use crate::context::Context;
 use crate::error::{Error, Result};
+use rayon::prelude::*;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -110,10 +110,17 @@ pub fn drain<L: Send, T: Send>(
     stop.into_result()
 }
 
+/// `work(0), work(1), ...` on the context's threads.
+pub fn map_indices<R: Send>(ctx: &Context, count: usize, work: impl Fn(usize) -> R + Send + Sync) -> Vec<R> {
+    if ctx.threads() == 1 {
+        return (0..count).map(work).collect();
+    }
+    ctx.install(|| (0..count).into_par_iter().map(work).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Context;
 
     #[test]
     fn every_item_is_done_once_on_any_number_of_workers() {

@@ -12,6 +12,11 @@ pub struct NodeShape {
 }
 
 impl NodeShape {
+    /// The node of a process by itself.
+    pub fn alone(rows: usize, threads: usize) -> NodeShape {
+        NodeShape { rows: vec![rows], threads: vec![threads] }
+    }
+
     /// Ranks of the node.
     pub fn ranks(&self) -> usize {
         self.rows.len()
@@ -67,6 +72,13 @@ impl NodeShape {
 pub fn rank_chunk(rows: usize, chunks: usize, index: usize) -> Range<usize> {
     let each = rows.div_ceil(chunks.max(1));
     (index * each).min(rows)..((index + 1) * each).min(rows)
+}
+
+/// The rows that `rank` of `ranks` holds where `rows` rows are shared out evenly.
+pub fn even_share(rows: usize, ranks: usize, rank: usize) -> Range<usize> {
+    let (each, more) = (rows / ranks, rows % ranks);
+    let start = |rank: usize| rank * each + rank.min(more);
+    start(rank)..start(rank + 1)
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@ mod count;
 mod policy;
 pub mod protocol;
 mod residency;
-mod scheduler;
 
 pub use bottom_level::{BottomLevels, Weights};
 pub use cholesky_graph::{CholeskyGraph, Task};
@@ -20,4 +19,3 @@ pub use residency::{
     Access, Admission, CacheCounters, Eviction, EvictionOrder, Lease, Limits, Move, Owner, Residency, TaskMoves,
     TileState, TileUse, least_room_tiles,
 };
-pub use scheduler::{Scheduler, Work};

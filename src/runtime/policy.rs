@@ -28,11 +28,13 @@ pub enum Policy {
     /// Columns in panels that fit the memory, left to right; earlier columns pass by each panel once.
     #[default]
     Panels,
+    /// The leftmost tile that all its updates are ready for, else the leftmost tile.
+    Leftmost,
 }
 
 impl Policy {
     /// All rules, `Random` with seed 0.
-    pub const ALL: [Policy; 7] = [
+    pub const ALL: [Policy; 8] = [
         Policy::Fifo,
         Policy::Lifo,
         Policy::Random(0),
@@ -40,6 +42,7 @@ impl Policy {
         Policy::Greedy,
         Policy::CriticalPath,
         Policy::Panels,
+        Policy::Leftmost,
     ];
 
     /// Its name on the command line.
@@ -52,6 +55,7 @@ impl Policy {
             Policy::Greedy => "greedy",
             Policy::CriticalPath => "critical_path",
             Policy::Panels => "panels",
+            Policy::Leftmost => "leftmost",
         }
     }
 

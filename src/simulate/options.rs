@@ -85,6 +85,8 @@ impl SimulationOptions {
             workers: machine.layout.workers,
             devices: None,
             most_updates: self.most_updates,
+            strip_tiles: 1,
+            updates_at_once: false,
             imports: false,
             room_tiles: machine.room_tiles(),
         }

@@ -54,7 +54,7 @@ impl Watch {
 
     /// A run is handed out.
     pub fn start(&self, process: usize, run: &TileRun) -> Result<()> {
-        let TileRun { tile, updates, finish } = run;
+        let TileRun { tile, updates, finish, .. } = run;
         let done = self.done[self.graph.index(*tile)] as usize;
         let whole = updates.end <= tile.col && (!finish || updates.end == tile.col) && (*finish || !updates.is_empty());
         if done != updates.start || !whole || self.grid.owner(*tile) != process {

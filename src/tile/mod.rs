@@ -5,10 +5,12 @@
 
 mod grid;
 mod map;
+mod own;
 
 pub use grid::{RankGrid, RankPlace};
 pub(crate) use grid::{count_in, first_from};
 pub use map::TileMap;
+pub use own::OwnTiles;
 
 /// A tile of a matrix.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -103,7 +103,6 @@ fn arguments_that_make_no_sense() {
         ("syrk P.mtx -o Q.txt", ".mtx"),
         ("syrk P.mtx -o Q.mtx --window glass", "unknown window 'glass'"),
         ("syrk P.mtx -o Q.mtx --window mpi", "--window mpi needs several ranks"),
-        ("gemm P.mtx P.mtx -o Q.mtx --window heap --freivalds", "--freivalds works in one process only"),
         ("gen random --rows 2 --cols 2 -o Q.mtx", "--precision"),
         ("gen random --rows -2 --cols 2 --precision 100 -o Q.mtx", "-2"),
         ("gen random --rows 2.5 --cols 2 --precision 100 -o Q.mtx", "2.5"),

@@ -29,7 +29,7 @@ fn nodes_keep_their_plan() {
                     let block = p.view().block(even_share(rows, rank.size(), rank.rank()), 0..cols).unwrap();
                     let outcome = syrk(&ctx, &mut team, &[block], bits, &DistOptions::default()).unwrap();
                     team.close().unwrap();
-                    outcome.report.plan
+                    outcome.report.team.unwrap().plan
                 };
                 let (peak, plans) = rise(|| local::run(nodes * ranks_per_node, on_rank));
                 let planned = plans[0].per_node.iter().map(|node| node.count as u64 * node.planned_bytes).sum::<u64>();

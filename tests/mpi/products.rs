@@ -99,9 +99,9 @@ fn many_calls(rank: MpiRank) {
         let own = even_share(rows, rank.size(), rank.rank());
         let outcome =
             syrk(&ctx, &mut team, &views(&p, std::slice::from_ref(&own)), bits, &DistOptions::default()).unwrap();
-        let planned =
-            outcome.report.plan.per_node.iter().map(|node| node.bytes.operand_window + node.bytes.product_window);
-        assert_eq!(planned.max(), Some(outcome.report.window_bytes));
+        let report = outcome.report.team.unwrap();
+        let planned = report.plan.per_node.iter().map(|node| node.bytes.operand_window + node.bytes.product_window);
+        assert_eq!(planned.max(), Some(report.window_bytes));
         let got = outcome.result.gather(&rank, 0).unwrap();
         assert!(got.is_none_or(|got| got == sunzi::syrk(&one_thread(), &p, bits).unwrap()));
     }

@@ -7,10 +7,12 @@
 //! A window is closed by [`SharedWindow::close`], a collective call; dropping one frees what a single rank can free.
 
 mod heap;
+mod node;
 mod partition;
 mod posix;
 
 pub use heap::Heap;
+pub use node::NodeWindow;
 pub use partition::{Level, Partition, Run};
 pub use posix::Posix;
 
@@ -239,6 +241,13 @@ pub struct Shares<'w> {
 unsafe impl Send for Shares<'_> {}
 
 impl<'w> Shares<'w> {
+    /// The shares of the only rank of a node in memory of its own.
+    fn alone(words: &'w mut [u64], partition: &'w Partition) -> Shares<'w> {
+        assert!(partition.end() <= words.len(), "a partition of {} words in {}", partition.end(), words.len());
+        assert!(partition.ranks() == 1, "a partition for {} ranks", partition.ranks());
+        Shares { start: words.as_mut_ptr(), len: words.len(), partition, rank: 0, window: PhantomData }
+    }
+
     /// For each repetition of the outer level, the rank's runs in the cells of the inner level, in order.
     pub fn walks(self) -> Vec<Walk<'w>> {
         (0..self.partition.outer().count).map(|outer| self.walk(outer)).collect()

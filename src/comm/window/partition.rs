@@ -39,7 +39,6 @@ pub struct Partition {
     /// Indices into `runs` of each rank, and where each rank's begin.
     of_rank: Vec<u32>,
     first_of_rank: Vec<usize>,
-    hash: u64,
 }
 
 impl Partition {
@@ -70,15 +69,13 @@ impl Partition {
             of_rank[next[run.rank]] = index as u32;
             next[run.rank] += 1;
         }
-        let hash = hash(outer, inner, &runs);
-        Partition { base: 0, outer, inner, runs, of_rank, first_of_rank, hash }
+        Partition { base: 0, outer, inner, runs, of_rank, first_of_rank }
     }
 
     /// The same partition with its first cell at word `base`.
     pub fn at(self, base: usize) -> Partition {
         self.end().checked_add(base).expect("cells within the address space");
-        let hash = xxhash_rust::xxh3::xxh3_64_with_seed(&self.hash.to_le_bytes(), base as u64);
-        Partition { base, hash, ..self }
+        Partition { base, ..self }
     }
 
     /// Where the first cell begins.
@@ -133,18 +130,15 @@ impl Partition {
 
     /// The same on all ranks that made the same partition.
     pub fn hash(&self) -> u64 {
-        self.hash
+        let Partition { base, outer, inner, runs, .. } = self;
+        let mut state = Xxh3::new();
+        let mut add = |number: usize| state.update(&(number as u64).to_le_bytes());
+        [*base, outer.count, outer.stride, inner.count, inner.stride].into_iter().for_each(&mut add);
+        for run in runs {
+            [run.words.start, run.words.end, run.rank].into_iter().for_each(&mut add);
+        }
+        state.digest()
     }
-}
-
-fn hash(outer: Level, inner: Level, runs: &[Run]) -> u64 {
-    let mut state = Xxh3::new();
-    let mut add = |number: usize| state.update(&(number as u64).to_le_bytes());
-    [outer.count, outer.stride, inner.count, inner.stride].into_iter().for_each(&mut add);
-    for run in runs {
-        [run.words.start, run.words.end, run.rank].into_iter().for_each(&mut add);
-    }
-    state.digest()
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Carries out one rank of a tiled factorisation: workers compute, one thread moves messages.
 //!
-//! The calling thread alone calls the post, as MPI may want it; it sleeps while nothing moves. Workers are threads of
-//! their own. They share one [`TaskMachine`], which says what to do, under a lock that nobody holds while it computes,
+//! Over several ranks the calling thread alone calls the post, as MPI may want it; it sleeps while nothing moves, and
+//! workers are threads of their own. Where one process owns all tiles there are no messages, and the workers are those
+//! of the context's pool. They share one [`TaskMachine`], which says what to do, under a lock that nobody holds while it computes,
 //! copies or sends. Knows: threads, locks, messages, buffers. Does not know: numbers, what a task computes.
 //! Promise: all ranks come to an end, and with the same outcome, whichever of them fails.
 
@@ -38,7 +39,7 @@ pub trait RankTiles: Sync {
     /// Whether tiles that come must be converted by [`RankTiles::unpack`] before tasks can read them.
     const UNPACKS: bool;
 
-    /// Carries out a run on an own tile: updates by the columns `run.updates`, then POTRF or TRSM where `run.finish`.
+    /// Carries out a run on own tiles: updates by the columns `run.updates`, then POTRF or TRSM where `run.finish`.
     ///
     /// # Errors
     /// [`Error::NotPositiveDefinite`], and whatever else is to end the factorisation on all ranks.
@@ -85,11 +86,13 @@ pub trait RankTiles: Sync {
         true
     }
 
-    /// Takes in that a run is done.
+    /// Takes in that a run is done, and its tiles are packed.
     ///
     /// # Errors
     /// [`Error::Cancelled`].
-    fn advanced(&self, run: &TileRun) -> Result<()>;
+    fn advanced(&self, _run: &TileRun) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// What is factored, and how; the same on all ranks, but for what [`ProtocolOptions`] lets differ.

@@ -34,7 +34,7 @@ pub enum SpanKind {
 pub struct Span {
     /// What was done.
     pub kind: SpanKind,
-    /// Tile row.
+    /// Tile row; of a strip that of its first tile.
     pub row: u32,
     /// Tile column.
     pub col: u32,

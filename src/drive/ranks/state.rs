@@ -6,7 +6,8 @@ use crate::comm::post::{Body, Waker};
 use crate::error::{Error, Result};
 use crate::runtime::protocol::{Action, Event, Message, Sites, TaskMachine, TileRun};
 use crate::tile::{RankGrid, TileId};
-use std::collections::{HashMap, VecDeque};
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -34,9 +35,9 @@ pub(super) struct State {
     runs: Vec<VecDeque<TileRun>>,
     letters: Vec<Letter>,
     /// Finished own tiles in words, while somebody is to get them.
-    packed: HashMap<TileId, Body>,
+    packed: FxHashMap<TileId, Body>,
     /// Tiles that came.
-    received: HashMap<TileId, Body>,
+    received: FxHashMap<TileId, Body>,
     /// Buffers of tiles that are not needed any more.
     spare: Vec<Vec<u64>>,
     /// How many of these, the first ones, nothing has been written to: they do not count as memory yet.
@@ -55,7 +56,8 @@ pub(super) struct State {
     /// Buffers for tiles of others that have been written to: given out, in use, spare.
     buffer_bytes: u64,
     peak_buffer_bytes: u64,
-    samples: SampleLog,
+    /// Where there are other ranks, or spans are noted.
+    samples: Option<SampleLog>,
 }
 
 /// What the threads of a rank share.
@@ -101,8 +103,8 @@ impl<'a, W: RankTiles> Stage<'a, W> {
             unpacks: VecDeque::new(),
             runs: vec![VecDeque::new(); sites.count()],
             letters: Vec::new(),
-            packed: HashMap::new(),
-            received: HashMap::new(),
+            packed: FxHashMap::default(),
+            received: FxHashMap::default(),
             untouched: spare.len(),
             spare,
             finished: false,
@@ -114,7 +116,7 @@ impl<'a, W: RankTiles> Stage<'a, W> {
             peak_packed_bytes: 0,
             buffer_bytes: 0,
             peak_buffer_bytes: 0,
-            samples: SampleLog::new(),
+            samples: (waker.is_some() || plan.spans).then(SampleLog::new),
         };
         let stage = Stage {
             tiles,
@@ -140,7 +142,7 @@ impl<'a, W: RankTiles> Stage<'a, W> {
     pub fn wait<'s>(&self, site: usize, mut state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
         state.idle[site] += 1;
         if std::mem::take(&mut state.patient) {
-            self.wake();
+            self.wake_mover();
         }
         let mut state = self.changed[site].wait(state).unwrap_or_else(PoisonError::into_inner);
         state.idle[site] -= 1;
@@ -154,7 +156,7 @@ impl<'a, W: RankTiles> Stage<'a, W> {
 
     /// Whether other ranks read a tile.
     pub fn is_read_elsewhere(&self, tile: TileId) -> bool {
-        !self.grid.clients(self.tile_rows, tile).is_empty()
+        self.grid.size() > 1 && !self.grid.clients(self.tile_rows, tile).is_empty()
     }
 
     /// Takes in an event, and what the machine wants done then; wakes who is to do it.
@@ -169,27 +171,37 @@ impl<'a, W: RankTiles> Stage<'a, W> {
                 Action::Send { to, message } => state.post(to, &message),
                 Action::Run(run) => state.runs[self.sites.of_run(&run)].push_back(run),
                 Action::Release(tile) => self.release(state, tile),
-                Action::Finished => state.finished = true,
+                Action::Finished => self.finished(state),
             }
         }
         for (site, changed) in self.changed.iter().enumerate() {
             (0..state.idle[site].min(state.jobs(site))).for_each(|_| changed.notify_one());
         }
         if state.finished || !state.letters.is_empty() {
-            self.wake();
-        }
-        if state.finished && self.waker.is_none() {
-            state.ended = true;
-            self.changed.iter().for_each(Condvar::notify_all);
+            self.wake_mover();
         }
         let (workers, epoch) = (self.workers, self.epoch);
         let State { machine, samples, idle, packed_bytes, buffer_bytes, .. } = state;
+        let Some(samples) = samples else { return };
         samples.event(|| Sample {
             at_ns: epoch.elapsed().as_nanos() as u64,
             ready: machine.ready() as u32,
             busy: (workers - idle.iter().sum::<usize>()) as u32,
             held_bytes: *packed_bytes + *buffer_bytes,
         });
+    }
+
+    fn wake_mover(&self) {
+        self.waker.iter().for_each(Waker::wake);
+    }
+
+    /// The process is done. Where there are other ranks, whoever moves messages lets the workers go.
+    fn finished(&self, state: &mut State) {
+        state.finished = true;
+        if self.waker.is_none() {
+            state.ended = true;
+            self.changed.iter().for_each(Condvar::notify_all);
+        }
     }
 
     fn release(&self, state: &mut State, tile: TileId) {
@@ -240,11 +252,7 @@ impl<'a, W: RankTiles> Stage<'a, W> {
     pub fn end(&self) {
         self.lock().ended = true;
         self.changed.iter().for_each(Condvar::notify_all);
-        self.wake();
-    }
-
-    fn wake(&self) {
-        self.waker.iter().for_each(Waker::wake);
+        self.wake_mover();
     }
 
     /// The report, or the error of this rank.
@@ -261,7 +269,7 @@ impl<'a, W: RankTiles> Stage<'a, W> {
             peak_buffer_bytes: state.peak_buffer_bytes,
             peak_packed_bytes: state.peak_packed_bytes,
             transfers: moves.transfers,
-            samples: state.samples.into_samples(),
+            samples: state.samples.map_or(Vec::new(), SampleLog::into_samples),
         })
     }
 }

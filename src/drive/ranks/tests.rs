@@ -33,24 +33,23 @@ impl RankTiles for Names {
     const UNPACKS: bool = true;
 
     fn run(&self, local: &mut usize, run: &TileRun) -> Result<()> {
-        let present = self.present.lock().unwrap().clone();
-        let tasks = run.updates.clone().map(|k| self.graph.update(run.tile, k));
-        for task in tasks.chain(run.finish.then(|| self.graph.finish(run.tile))) {
-            assert!(self.graph.inputs(task).iter().all(|input| present.contains(input)), "{task:?}");
-            *local += 1;
-        }
-        match self.fault {
-            Some((tile, panics)) if run.finish && tile == run.tile => {
-                assert!(!panics, "planted");
-                Err(Error::Verification(format!("planted at {}, {}", tile.row, tile.col)))
+        for own in run.tiles() {
+            let present = self.present.lock().unwrap().clone();
+            let tasks = run.updates.clone().map(|k| self.graph.update(own, k));
+            for task in tasks.chain(run.finish.then(|| self.graph.finish(own))) {
+                assert!(self.graph.inputs(task).iter().all(|input| present.contains(input)), "{task:?}");
+                *local += 1;
             }
-            _ => {
-                if run.finish {
-                    self.present.lock().unwrap().insert(run.tile);
+            match self.fault {
+                Some((tile, panics)) if run.finish && tile == own => {
+                    assert!(!panics, "planted");
+                    return Err(Error::Verification(format!("planted at {}, {}", tile.row, tile.col)));
                 }
-                Ok(())
+                _ if run.finish => drop(self.present.lock().unwrap().insert(own)),
+                _ => {}
             }
         }
+        Ok(())
     }
 
     fn pack(&self, _local: &mut usize, tile: TileId) -> Result<Body> {
@@ -85,6 +84,8 @@ fn plan(grid: RankGrid, tiles: usize, delivery: DeliveryKind) -> RankPlan {
         workers: 0,
         devices: None,
         most_updates: 1,
+        strip_tiles: 1,
+        updates_at_once: false,
         imports: false,
         room_tiles: 8,
     };
@@ -129,6 +130,42 @@ fn tiles_that_are_unpacked_are_there_when_they_are_read() {
                 assert_eq!(report.counters.peak_slots > 0, report.peak_buffer_bytes > 0);
                 assert!(report.samples.windows(2).all(|pair| pair[0].at_ns <= pair[1].at_ns));
             }
+        }
+    }
+}
+
+/// A process that owns all tiles, with strips.
+fn run_one(tiles: usize, workers: usize, fault: Option<(TileId, bool)>) -> Result<(RankReport, usize)> {
+    let mut plan = plan(RankGrid { rows: 1, cols: 1 }, tiles, DeliveryKind::default());
+    let protocol = &mut plan.protocol;
+    (protocol.policy, protocol.most_updates, protocol.strip_tiles) = (Policy::Leftmost, usize::MAX, 8);
+    let names = Names { graph: plan.graph, present: Mutex::default(), fault };
+    let ctx = crate::Context::builder().threads(workers).build().unwrap();
+    let mut locals = vec![0; workers];
+    let report = ctx.install(|| run_alone(&plan, &names, &mut locals))?;
+    Ok((report, locals.iter().sum()))
+}
+
+#[test]
+fn one_process_needs_no_messages() {
+    for tiles in [0, 1, 2, 9, 21] {
+        for workers in [1, 2, 4] {
+            let (report, tasks) = run_one(tiles, workers, None).unwrap();
+            assert_eq!(tasks, CholeskyGraph { tiles }.tasks().count(), "{tiles} tiles, {workers} workers");
+            assert_eq!((report.workers.len(), report.sent_bytes), (workers, 0));
+        }
+    }
+}
+
+#[test]
+fn an_error_or_a_panic_ends_all_workers_of_one_process() {
+    for workers in [1, 2, 4] {
+        for (row, col) in [(0, 0), (2, 2), (5, 3)] {
+            let fault = |panics| Some((TileId { row, col }, panics));
+            let error = run_one(6, workers, fault(false)).unwrap_err();
+            assert!(error.to_string().contains("planted"), "{error}");
+            let panicked = catch_unwind(AssertUnwindSafe(|| run_one(6, workers, fault(true)).is_ok()));
+            assert!(panicked.is_err(), "{workers} workers");
         }
     }
 }

@@ -3,44 +3,26 @@
 //! Promise: the bits of the factor, and the index at which it fails, depend on the matrix and the precision alone.
 
 mod condition;
-pub(crate) mod diagnose;
 mod invert;
-pub(crate) mod payload;
-pub(crate) mod plan;
-pub(crate) mod problem;
-mod reference;
-mod report;
-mod run;
-pub(crate) mod scaling;
 mod solve;
-pub(crate) mod tile_work;
-#[cfg(test)]
-mod tile_work_tests;
 pub(crate) mod unknowns;
 pub(crate) mod vector;
 
 use crate::context::Context;
 use crate::error::Result;
 use crate::matrix::{Matrix, MatrixView, Uplo};
-use crate::ops::problem::fits;
-use plan::Plan;
-pub use plan::{CholeskyPlan, UpdatePlan, plan_cholesky};
-use problem::Problem;
-use report::Clock;
-pub use report::{CholeskyReport, Span, TaskKind, TaskTimes};
+use crate::ops::factor::plan::Plan;
+pub use crate::ops::factor::plan::{CholeskyPlan, UpdatePlan, plan_cholesky};
+pub use crate::ops::factor::problem::CholeskyOptions;
+use crate::ops::factor::problem::Problem;
+use crate::ops::factor::report::Clock;
+pub use crate::ops::factor::report::{CholeskyReport, Span, TaskKind, TaskTimes};
+use crate::ops::factor::run::{Ending, run};
+use crate::ops::factor::{diagnose, reference};
+use crate::ops::product::problem::fits;
 use rug::Float;
-use run::Ending;
 pub(crate) use solve::VECTOR_COLUMNS;
 use std::sync::OnceLock;
-
-/// Choices of a factorisation beyond the matrix and the precision.
-#[derive(Clone, Debug, Default)]
-pub struct CholeskyOptions {
-    /// The triangle of `A` that is read; the other may hold anything.
-    pub uplo: Uplo,
-    /// Rows of a tile; `None` chooses by size and precision. It never shows in the result.
-    pub tile_rows: Option<usize>,
-}
 
 /// A factor `L` with `A = L L^T`.
 #[derive(Clone, Debug)]
@@ -101,8 +83,8 @@ pub fn cholesky_into<'a>(
     let engine = ctx.tile_engine(kernel, problem.working_bits)?;
     let plan = Plan::new(ctx, (problem.order, precision_bits), options.tile_rows, &*engine)?;
     let before = engine.traffic();
-    let ending = run::run(ctx, &problem, (&plan, &*engine), memory, &mut clock);
-    let device = engine.traffic().zip(before).map(|(after, before)| after.since(&before));
+    let ending = run(ctx, &problem, (&plan, &*engine), memory, &mut clock);
+    let devices = engine.traffic().into_iter().zip(&before).map(|(after, before)| after.since(before)).collect();
     engine.rest();
     match ending? {
         Ending::Factor(factor) if problem.is_whole() => {
@@ -117,9 +99,9 @@ pub fn cholesky_into<'a>(
                 tile_rows: plan.tiling.tile_size,
                 tiles: plan.tiling.tile_rows(),
                 seconds: clock.now(),
-                tasks: clock.times(),
+                tasks: clock.times,
                 planned_bytes: plan.bytes,
-                device,
+                devices,
                 spans: clock.spans,
             };
             Ok(Cholesky::new(factor, report))

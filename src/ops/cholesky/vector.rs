@@ -9,10 +9,9 @@ use crate::error::{Error, Result};
 use crate::kernels::PlaneKernel;
 use crate::kernels::dots::PADDING;
 use crate::math::bound::vector_solve_bits;
-use crate::matrix::{MAXIMUM_EXPONENT, Matrix, MatrixView, Op};
+use crate::matrix::{MAXIMUM_EXPONENT, Matrix, MatrixView};
 use crate::ops::cholesky::unknowns::{FactorPiece, Scaling, Sweep, Unknowns};
-use crate::ops::problem::Operand;
-use crate::ops::scale::norm_exponents;
+use crate::ops::product::scale::{Walkers, norm_exponents};
 use crate::plan::BLOCK;
 use rug::{Float, Integer};
 
@@ -22,8 +21,8 @@ use rug::{Float, Integer};
 /// Those of [`norm_exponents`].
 pub(crate) fn row_norms(ctx: &Context, factor: &Matrix) -> Result<Vec<i64>> {
     let mut norms = vec![0; factor.rows()];
-    let operand = Operand::new(factor.view(), Op::Transpose);
-    ctx.install(|| norm_exponents(ctx.threads(), &operand, &mut norms))?;
+    let rows = [factor.transposed()];
+    norm_exponents(&Walkers::alone(ctx, ctx.threads()), &rows, true, &mut norms)?;
     Ok(norms)
 }
 

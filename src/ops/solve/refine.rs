@@ -5,13 +5,13 @@ use crate::error::{Error, Result};
 use crate::math::bound::{REFINE_GUARD_BITS, guard_bits, residual_bits};
 use crate::math::float::{FloatRef, round_integer};
 use crate::matrix::{MAXIMUM_EXPONENT, Matrix, MatrixView};
-use crate::ops::block::maximum_working_bits;
 use crate::ops::cholesky::{Cholesky, cholesky};
 use crate::ops::columns::each_column;
-use crate::ops::combine::ExactEntry;
+use crate::ops::product::block::maximum_working_bits;
+use crate::ops::product::sum::ExactEntry;
+use crate::ops::product::sum::round_sum;
 use crate::ops::solve::residual::{Residual, Sizes, System};
 use crate::ops::solve::{RefineOptions, Refined};
-use crate::ops::sum::round_sum;
 use crate::ops::trsm::system::{Target, store};
 
 /// Corrections in a row that may gain less than a bit.

@@ -11,10 +11,10 @@ use crate::math::magnitude::Magnitude;
 use crate::math::pivot::diagonal_exponent;
 use crate::math::scale::column_exponent;
 use crate::matrix::{Matrix, MatrixView};
-use crate::ops::block::BlockProduct;
 use crate::ops::columns::each_column;
 use crate::ops::fixed_sum::{FixedSum, Sign};
-use crate::ops::problem::Inner;
+use crate::ops::product::block::BlockProduct;
+use crate::ops::product::problem::Inner;
 use std::sync::{Mutex, PoisonError};
 
 /// A symmetric matrix and right sides, ready for residuals.

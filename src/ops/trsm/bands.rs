@@ -4,7 +4,7 @@
 
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::ops::block::largest_need;
+use crate::ops::product::block::largest_need;
 use crate::ops::trsm::layout::Layout;
 use std::ops::Range;
 

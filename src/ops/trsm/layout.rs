@@ -7,8 +7,8 @@ use crate::error::Result;
 use crate::math::bound::guard_bits;
 use crate::math::float::limbs_for;
 use crate::matrix::Matrix;
-use crate::ops::block::{BlockShape, largest_need, plan};
-use crate::ops::problem::Inner;
+use crate::ops::product::block::{BlockShape, largest_need, plan};
+use crate::ops::product::problem::Inner;
 use crate::ops::trsm::fixed;
 use std::ops::Range;
 

@@ -17,14 +17,14 @@ pub use cholesky::verify_cholesky;
 pub use freivalds::{freivalds_gemm, freivalds_syrk};
 
 use crate::context::Context;
+use crate::drive::map_indices;
 use crate::error::{Error, Result};
 use crate::math::bound::ceil_log2;
 use crate::math::float::FloatRef;
 use crate::matrix::{MatrixView, Op, Uplo};
+use crate::ops::seed::fresh_seed;
 use exact::{ColumnSize, KEEP_ALL, Upper, column_size};
-use rayon::prelude::*;
 use serde::Serialize;
-use std::hash::{BuildHasher, Hasher};
 
 /// Choices of a verification; the first four say what was computed, the others how hard to look.
 #[derive(Clone, Debug)]
@@ -248,19 +248,6 @@ impl Bounds {
         let bound = size.times(Upper::power_of_two(1 - i64::from(self.precision_bits)));
         bound.plus(bound.times(Upper::power_of_two(-60)))
     }
-}
-
-/// `work(0), work(1), ...` on the context's threads.
-pub(crate) fn map_indices<R: Send>(ctx: &Context, count: usize, work: impl Fn(usize) -> R + Send + Sync) -> Vec<R> {
-    if ctx.threads() == 1 {
-        return (0..count).map(work).collect();
-    }
-    ctx.install(|| (0..count).into_par_iter().map(work).collect())
-}
-
-/// A seed that nobody chose: the standard library keys its hash maps from the system's randomness.
-pub(crate) fn fresh_seed() -> u64 {
-    std::collections::hash_map::RandomState::new().build_hasher().finish()
 }
 
 #[cfg(test)]

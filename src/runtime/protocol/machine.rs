@@ -2,13 +2,13 @@
 
 use super::admission::Admission;
 use super::lists::{ClientList, Route};
-use super::progress::{MOST_SLOTS, Operand, Progress};
+use super::progress::{MOST_SLOTS, Operand, Progress, RunLimits, UpdateOrder};
 use super::ready::Ready;
 use super::{Action, Client, Delivery, Event, Message, ProtocolOptions, Sites, Termination, TileRun};
 use crate::error::Result;
 use crate::runtime::CholeskyGraph;
 use crate::runtime::policy::Priorities;
-use crate::tile::{RankGrid, TileId};
+use crate::tile::{RankGrid, TileId, count_in};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::collections::VecDeque;
@@ -89,7 +89,11 @@ impl TaskMachine {
     pub fn unchecked(grid: RankGrid, graph: CholeskyGraph, rank: usize, options: ProtocolOptions) -> TaskMachine {
         assert!(rank < grid.size(), "rank {rank} of {}", grid.size());
         let delivery = options.delivery.rule();
-        let progress = Progress::new(grid, graph, rank, delivery.in_steps());
+        let order = UpdateOrder {
+            in_steps: delivery.in_steps(),
+            at_once: options.updates_at_once && grid.size() == 1 && !delivery.in_steps(),
+        };
+        let progress = Progress::new(grid, graph, rank, order);
         let sites = Sites::new(grid, &options);
         let ready = |site: usize| {
             let owns = |tile| grid.owner(tile) == rank && sites.of_tile(tile) == site;
@@ -133,7 +137,7 @@ impl TaskMachine {
 
     /// Ready tiles that no worker has taken.
     pub fn ready(&self) -> usize {
-        self.ready.iter().map(Ready::len).sum()
+        self.progress.ready()
     }
 
     /// Slots in use.
@@ -176,11 +180,37 @@ impl TaskMachine {
 
     /// A run at a site that has a worker for it.
     fn next_run(&mut self, site: usize, resident: &dyn Fn(usize, TileId) -> bool) -> Option<TileRun> {
-        let is_free = self.running[site] < self.sites.workers(site);
-        let tile = is_free.then(|| self.ready[site].pop(&|tile| resident(site, tile))).flatten()?;
+        if self.running[site] >= self.sites.workers(site) {
+            return None;
+        }
+        let (ready, progress) = (&mut self.ready[site], &self.progress);
+        let tile = loop {
+            let tile = ready.pop(&|tile| resident(site, tile), |tile| progress.is_whole(tile))?;
+            // Others have gone with a run on a tile above them.
+            if progress.is_ready(tile) {
+                break tile;
+            }
+        };
         self.running[site] += 1;
+        let run = self.progress.start(tile, &self.limits(site, tile));
+        run.tiles().skip(1).for_each(|tile| self.ready[site].remove(tile));
+        Some(run)
+    }
+
+    /// The largest run that begins with a tile: several workers share a column, and wait for its diagonal tile.
+    fn limits(&self, site: usize, tile: TileId) -> RunLimits {
+        let (grid, most) = (self.grid, self.options.strip_tiles);
+        let is_alone = grid.size() == 1 && self.sites.workers(site) == 1;
+        let (strip, strip_on_diagonal) = match is_alone {
+            _ if self.options.devices.is_some() => (1, 1), // neighbours belong to other devices
+            true => (most, most),
+            false => {
+                let tiles = count_in(tile.col..self.graph.tiles, tile.row % grid.rows, grid.rows);
+                ((tiles / (2 * self.sites.workers(site))).clamp(1, most), 1)
+            }
+        };
         let apart = self.sites.finishes_apart(tile);
-        Some(self.progress.run(tile, self.options.most_updates, apart))
+        RunLimits { updates: self.options.most_updates, apart, strip, strip_on_diagonal }
     }
 
     fn is_complete(&mut self) -> bool {
@@ -412,20 +442,20 @@ impl TaskMachine {
         if self.stopped {
             return;
         }
-        self.counters.tasks += run.updates.len() as u64 + u64::from(run.finish);
+        self.counters.tasks += (run.count * run.tasks_each()) as u64;
         let mut offered = Vec::new();
         self.progress.done(run, |tile| offered.push(tile));
-        for k in run.updates.clone() {
-            let (left, right) = self.progress.operands(run.tile, k).expect("they were read");
-            self.consumed(left);
-            if run.tile.row != run.tile.col {
-                self.consumed(right);
+        for tile in run.tiles() {
+            for k in run.updates.clone() {
+                let (left, right) = self.progress.operands(tile, k).expect("they were read");
+                self.consumed(left);
+                if tile.row != tile.col {
+                    self.consumed(right);
+                }
             }
         }
-        if run.finish {
-            self.tile_finished(run.tile);
-        } else {
-            self.offer(run.tile);
+        for tile in run.tiles() {
+            if run.finish { self.tile_finished(tile) } else { self.offer(tile) }
         }
         offered.into_iter().for_each(|tile| self.offer(tile));
     }

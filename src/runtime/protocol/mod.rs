@@ -56,8 +56,13 @@ pub struct ProtocolOptions {
     pub workers: usize,
     /// The devices of this rank, where it has any; every rank may have others.
     pub devices: Option<DeviceSites>,
-    /// Most updates of a run; with more than one, a run may also finish its tile.
+    /// Most updates of a run on each of its tiles; with more than one, a run may also finish its tiles.
     pub most_updates: usize,
+    /// Most tiles of a run.
+    pub strip_tiles: usize,
+    /// Whether a run waits until all updates of its tiles are ready. Only where there is one process: over several, an
+    /// update that waits would keep the slots of its operands.
+    pub updates_at_once: bool,
     /// Whether a tile that came must be converted before tasks can read it ([`Event::Imported`]).
     pub imports: bool,
     /// Tiles that each device has room for, for the policies that ask.
@@ -75,29 +80,54 @@ impl ProtocolOptions {
             workers,
             devices: None,
             most_updates: 1,
+            strip_tiles: 1,
+            updates_at_once: false,
             imports: false,
             room_tiles: usize::MAX,
         }
     }
 }
 
-/// Work on one own tile: updates by some columns, in order, then perhaps its last task.
+/// Work on a strip of own tiles, neighbours in a tile column: on each the updates by some columns, in order, then perhaps
+/// its last task, from the first tile to the last. The tiles share the right operands of their updates.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TileRun {
-    /// The tile.
+    /// The first tile.
     pub tile: TileId,
+    /// How many there are.
+    pub count: usize,
+    /// Tile rows from one to the next.
+    pub row_step: usize,
     /// Tile columns whose updates (SYRK, GEMM) are applied.
     pub updates: Range<usize>,
-    /// Whether the tile is finished after them (POTRF, TRSM).
+    /// Whether the tiles are finished after them (POTRF, TRSM).
     pub finish: bool,
 }
 
 impl TileRun {
+    /// The tiles, from the first to the last.
+    pub fn tiles(&self) -> impl Iterator<Item = TileId> + use<> {
+        let (TileId { row, col }, step) = (self.tile, self.row_step);
+        (0..self.count).map(move |at| TileId { row: row + at * step, col })
+    }
+
     /// Its tasks, in order.
     pub fn tasks(&self, graph: CholeskyGraph) -> impl Iterator<Item = Task> + use<> {
-        let TileRun { tile, finish, .. } = *self;
-        let updates = self.updates.clone().map(move |k| graph.update(tile, k));
-        updates.chain(finish.then(|| graph.finish(tile)))
+        let (updates, finish) = (self.updates.clone(), self.finish);
+        self.tiles().flat_map(move |tile| {
+            let own = updates.clone().map(move |k| graph.update(tile, k));
+            own.chain(finish.then(|| graph.finish(tile)))
+        })
+    }
+
+    /// Whether nothing was done on the tiles before.
+    pub fn is_first(&self) -> bool {
+        self.updates.start == 0 && (self.tile.col == 0 || !self.updates.is_empty())
+    }
+
+    /// Tasks on each tile.
+    pub fn tasks_each(&self) -> usize {
+        self.updates.len() + usize::from(self.finish)
     }
 }
 

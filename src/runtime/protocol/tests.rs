@@ -35,6 +35,8 @@ fn options(delivery: DeliveryKind, policy: Policy, slots: usize) -> ProtocolOpti
         workers: 2,
         devices: None,
         most_updates: 1,
+        strip_tiles: 1,
+        updates_at_once: false,
         imports: false,
         room_tiles: 8,
     }
@@ -86,15 +88,21 @@ impl World {
 
     /// Every operand is there, every task comes once and in order.
     fn check(&mut self, rank: usize, run: &TileRun) {
-        assert_eq!(self.grid.owner(run.tile), rank);
         assert!(!run.updates.is_empty() || run.finish);
-        let updates = run.updates.clone().map(|k| self.graph.update(run.tile, k));
-        for task in updates.chain(run.finish.then(|| self.graph.finish(run.tile))) {
-            for input in self.graph.inputs(task) {
-                assert!(self.data[rank].contains(&input), "{task:?} lacks {input:?}");
+        assert!(run.count <= self.options.strip_tiles, "{run:?}");
+        let mut own = HashSet::new();
+        for tile in run.tiles() {
+            assert_eq!(self.grid.owner(tile), rank);
+            let updates = run.updates.clone().map(|k| self.graph.update(tile, k));
+            for task in updates.chain(run.finish.then(|| self.graph.finish(tile))) {
+                for input in self.graph.inputs(task) {
+                    let is_here = self.data[rank].contains(&input) || own.contains(&input);
+                    assert!(is_here, "{task:?} lacks {input:?}");
+                }
+                assert!(self.graph.predecessors(task).iter().all(|last| self.done.contains(last)), "{task:?}");
+                assert!(self.done.insert(task), "{task:?} came twice");
             }
-            assert!(self.graph.predecessors(task).iter().all(|last| self.done.contains(last)), "{task:?}");
-            assert!(self.done.insert(task), "{task:?} came twice");
+            own.extend(run.finish.then_some(tile));
         }
     }
 
@@ -130,7 +138,7 @@ impl World {
             }
             Flight::Work { rank, run } => {
                 if run.finish {
-                    self.data[rank].insert(run.tile);
+                    self.data[rank].extend(run.tiles());
                 }
                 self.machines[rank].handle(Event::Done(run));
                 rank
@@ -162,15 +170,18 @@ fn all_grids(most: usize) -> impl Iterator<Item = RankGrid> {
 
 #[test]
 fn every_run_ends_with_all_tasks_done_and_the_fewest_slots_are_enough() {
-    let policies = [Policy::Fifo, Policy::Lifo, Policy::Random(3), Policy::ByIj, Policy::Greedy, Policy::CriticalPath];
+    let others = [Policy::Fifo, Policy::Lifo, Policy::Random(3), Policy::ByIj, Policy::Greedy, Policy::CriticalPath];
+    let policies = others.into_iter().chain([Policy::Leftmost; 6]).collect::<Vec<_>>();
     for grid in all_grids(8) {
         for tiles in [0, 1, 2, 3, 5, 8, 13] {
             for delivery in DeliveryKind::ALL {
-                for (seed, policy) in policies.into_iter().enumerate() {
+                for (seed, &policy) in policies.iter().enumerate() {
                     let slots = grid.least_slots(tiles) + seed % 2 * 3;
                     let mut options = options(delivery, policy, slots);
                     options.workers = 1 + seed % 3;
                     options.most_updates = [1, usize::MAX, 3][seed % 3];
+                    options.strip_tiles = [1, 8, 2][(seed + tiles) % 3];
+                    options.updates_at_once = seed % 4 == 3;
                     options.imports = seed % 2 == 1;
                     let devices = [(1, 1), (1, 2), (2, 2)].map(|(rows, cols)| DeviceSites {
                         grid: RankGrid { rows, cols },
@@ -194,6 +205,22 @@ fn every_run_ends_with_all_tasks_done_and_the_fewest_slots_are_enough() {
             }
         }
     }
+}
+
+#[test]
+fn one_worker_takes_strips_of_a_column_at_once() {
+    let (grid, graph) = (RankGrid { rows: 1, cols: 1 }, CholeskyGraph { tiles: 10 });
+    let base = options(DeliveryKind::CsListAhead, Policy::Leftmost, 0);
+    let options = ProtocolOptions { workers: 1, most_updates: usize::MAX, strip_tiles: 8, ..base };
+    let mut machine = TaskMachine::new(grid, graph, 0, options).unwrap();
+    let mut strips = Vec::new();
+    while let Some(Action::Run(run)) = machine.poll() {
+        assert!(run.is_first() && run.finish && run.updates == (0..run.tile.col));
+        strips.push((run.tile.col, run.tile.row..run.tile.row + run.count));
+        machine.handle(Event::Done(run));
+    }
+    assert_eq!(strips[..4], [(0, 0..8), (0, 8..10), (1, 1..9), (1, 9..10)]);
+    assert!(machine.is_finished() && strips.len() == 12);
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! Plans for clusters that are not there: within the limit of a node, the same as a run on such a cluster makes.
 
 use crate::common::{Kind, Rng, matrix, seeds};
+use std::cell::RefCell;
 use sunzi::comm::{Transport, local};
 use sunzi::distributed::{
-    ClusterPlan, ClusterShape, DistOptions, Team, TeamOptions, even_operand_bytes, even_share, plan_syrk_cluster, syrk,
+    ClusterShape, DistOptions, PlanHook, Team, TeamOptions, TeamPlan, even_operand_bytes, even_share,
+    plan_syrk_cluster, syrk,
 };
-use sunzi::{Context, Error};
+use sunzi::{Context, Error, Plan};
 
 fn context(limit: Option<u64>) -> Context {
     let builder = Context::builder().threads(1);
@@ -20,8 +22,12 @@ fn random_cluster(rng: &mut Rng) -> ClusterShape {
     }
 }
 
+fn team(plan: &Plan) -> &TeamPlan {
+    plan.team.as_ref().unwrap()
+}
+
 /// Cuts, of which a finer one has more.
-fn pieces(plan: &ClusterPlan) -> usize {
+fn pieces(plan: &Plan) -> usize {
     plan.batches * plan.bands * plan.chunks
 }
 
@@ -48,12 +54,12 @@ fn limits_are_respected_and_the_least_one_named_works() {
         for _ in 0..5 {
             let limit = least + rng.word() % (whole.planned_bytes.max(least) - least + 1);
             let plan = plan(Some(limit)).unwrap();
-            let largest = plan.per_node.iter().map(|node| node.bytes.total()).max();
+            let largest = team(&plan).per_node.iter().map(|node| node.bytes.total()).max();
             assert_eq!(Some(plan.planned_bytes), largest, "{label}");
             assert!(plan.planned_bytes <= limit, "{label}: {} bytes of {limit}", plan.planned_bytes);
-            assert_eq!(plan.per_node.iter().map(|node| node.count).sum::<usize>(), cluster.nodes, "{label}");
-            let node_rows = plan.per_node.iter().map(|node| node.count * node.rows).sum::<usize>();
-            assert!(plan.per_node.len() > 2 || node_rows == rows, "{label}: {:?}", plan.per_node);
+            assert_eq!(team(&plan).per_node.iter().map(|node| node.count).sum::<usize>(), cluster.nodes, "{label}");
+            let node_rows = team(&plan).per_node.iter().map(|node| node.count * node.rows).sum::<usize>();
+            assert!(team(&plan).per_node.len() > 2 || node_rows == rows, "{label}: {:?}", team(&plan).per_node);
         }
     }
 }
@@ -82,7 +88,11 @@ fn a_run_on_such_a_cluster_makes_the_same_plan() {
                 let block = p.view().block(own, 0..cols).unwrap();
                 let held = block.to_matrix().unwrap().bytes();
                 assert!(held <= even_operand_bytes(rows, rank.size(), cols, 128));
-                syrk(&ctx, &mut team, &[block], 128, &DistOptions::default()).unwrap().report.plan
+                let told = RefCell::new(Plan::default());
+                let tell = |plan: &Plan| *told.borrow_mut() = plan.clone();
+                let options = DistOptions { on_plan: Some(PlanHook(&tell)), ..DistOptions::default() };
+                syrk(&ctx, &mut team, &[block], 128, &options).unwrap();
+                told.into_inner()
             });
             for plan in plans {
                 assert_eq!(format!("{plan:?}"), format!("{want:?}"), "{cluster:?}, {rows} x {cols}, limit {limit:?}");
@@ -97,11 +107,11 @@ fn what_nodes_send_is_what_they_do_not_own() {
         let cluster = ClusterShape { nodes, ranks_per_node: 4, threads: 1 };
         plan_syrk_cluster(&context(None), cluster, 5000, 1024, 256).unwrap()
     };
-    assert_eq!(plan(1).sent_bytes, 0);
-    let planes = |plan: &ClusterPlan| (plan.primes * (128 * 129 / 2) * 64 * 8) as u64;
+    assert_eq!(team(&plan(1)).sent_bytes, 0);
+    let planes = |plan: &Plan| (plan.primes * (128 * 129 / 2) * 64 * 8) as u64;
     for nodes in [2, 4, 9] {
         let plan = plan(nodes);
-        let share = planes(&plan) - plan.sent_bytes;
+        let share = planes(&plan) - team(&plan).sent_bytes;
         // The node with the fewest blocks owns at least half of an even share.
         let even = planes(&plan) / nodes as u64;
         assert!(share <= even && share >= even / 2, "{nodes} nodes: {share} of {even}");

@@ -4,10 +4,12 @@
 
 use crate::common::{Kind, Rng, forced, integer_matrix, kernel_names, matrix, seeds};
 use sunzi::comm::{Transport, local};
-use sunzi::distributed::{ClusterReport, DistMatrix, DistOptions, Team, TeamOptions, gemm_rows, syrk};
+use sunzi::distributed::{DistMatrix, DistOptions, Fault, Team, TeamOptions, TeamPlan, gemm_rows, syrk};
 use sunzi::plan::Cut;
 use sunzi::tile::{RankGrid, TileMap};
-use sunzi::{Context, Error, GemmOptions, Matrix, MatrixView, Op, Result, SyrkOptions, Uplo, gemm_with, syrk_with};
+use sunzi::{
+    Context, Error, GemmOptions, Matrix, MatrixView, Op, Report, Result, SyrkOptions, Uplo, gemm_with, syrk_with,
+};
 
 /// How a matrix is shared out: the blocks of rows of each rank.
 type Blocks = Vec<Vec<std::ops::Range<usize>>>;
@@ -42,8 +44,8 @@ fn views<'a>(matrix: &'a Matrix, blocks: &[std::ops::Range<usize>]) -> Vec<Matri
 fn on_ranks(
     ranks: usize,
     per_node: usize,
-    work: impl Fn(&mut Team) -> Result<(DistMatrix, ClusterReport)> + Sync,
-) -> (Matrix, ClusterReport) {
+    work: impl Fn(&mut Team) -> Result<(DistMatrix, Report)> + Sync,
+) -> (Matrix, Report) {
     let results = local::run(ranks, |rank| {
         let options = TeamOptions { ranks_per_node: Some(per_node), ..TeamOptions::default() };
         let mut team = Team::new(rank.split(0).unwrap(), options).unwrap();
@@ -53,6 +55,10 @@ fn on_ranks(
         whole.map(|whole| (whole, report))
     });
     results.into_iter().next().flatten().expect("rank 0 gathers")
+}
+
+fn team_plan(report: &Report) -> &TeamPlan {
+    &report.team.as_ref().unwrap().plan
 }
 
 fn cuts() -> [Option<Cut>; 5] {
@@ -117,10 +123,10 @@ fn every_kernel_node_and_cut_gives_the_same_bits() {
                     Ok((outcome.result, outcome.report))
                 });
                 assert!(got == want, "{kernel}, {ranks} ranks in nodes of {per_node}, {cut:?}");
-                assert_eq!((report.plan.kernel, report.plan.ranks), (kernel, ranks));
-                assert_eq!(report.plan.nodes, ranks.div_ceil(per_node));
-                let cut_in = [report.plan.batches, report.plan.bands, report.plan.chunks].map(|count| count > 1);
-                assert_eq!(cut_in[0], index == 1 || index == 4, "{kernel} {cut:?} {:?}", report.plan);
+                assert_eq!((report.kernel, team_plan(&report).ranks), (kernel, ranks));
+                assert_eq!(team_plan(&report).nodes, ranks.div_ceil(per_node));
+                let cut_in = [report.batches, report.bands, report.chunks].map(|count| count > 1);
+                assert_eq!(cut_in[0], index == 1 || index == 4, "{kernel} {cut:?} {:?}", report.team);
             }
         }
     }
@@ -139,7 +145,7 @@ fn a_lower_chunk_may_need_more_scratch_than_the_first() {
         let outcome = syrk(&ctx, team, &[p.view()], 64, &options)?;
         Ok((outcome.result, outcome.report))
     });
-    assert_eq!((report.plan.chunks, report.plan.per_node[0].chunk_rows), (2, 1026));
+    assert_eq!((report.chunks, team_plan(&report).per_node[0].chunk_rows), (2, 1026));
     assert!(got == want);
 }
 
@@ -155,9 +161,10 @@ fn windows_hold_exactly_what_was_planned_and_are_kept() {
         for _ in 0..3 {
             let blocks = views(&p, std::slice::from_ref(&rows));
             let outcome = syrk(&ctx, &mut team, &blocks, 128, &DistOptions::default()).unwrap();
-            let node = &outcome.report.plan.per_node[0];
-            assert_eq!(outcome.report.window_bytes, node.bytes.operand_window + node.bytes.product_window);
-            assert_eq!(team.window_bytes(), outcome.report.window_bytes);
+            let team_report = outcome.report.team.as_ref().unwrap();
+            let node = &team_report.plan.per_node[0];
+            assert_eq!(team_report.window_bytes, node.bytes.operand_window + node.bytes.product_window);
+            assert_eq!(team.window_bytes(), team_report.window_bytes);
             let kept = first.get_or_insert_with(|| outcome.result.clone());
             assert!(outcome.result == *kept);
         }
@@ -177,8 +184,8 @@ fn memory_limits_of_a_node_choose_the_cut_and_name_the_least() {
             let ctx = Context::builder().threads(1).memory_bytes(limit).build().unwrap();
             let blocks = views(&p, std::slice::from_ref(&(rank.rank() * 500..rank.rank() * 500 + 500)));
             let outcome = syrk(&ctx, &mut team, &blocks, 128, &DistOptions::default())?;
-            assert!(outcome.report.plan.planned_bytes <= limit);
-            let plan = &outcome.report.plan;
+            assert!(outcome.report.planned_bytes <= limit);
+            let plan = &outcome.report;
             let cuts = (plan.batches, plan.bands, plan.chunks);
             let whole = outcome.result.gather(team.world(), 0)?;
             assert!(whole.is_none_or(|whole| whole == want));
@@ -233,7 +240,7 @@ fn a_limit_on_one_rank_is_that_of_its_node() {
         for (rows, cols) in [(300, 40), (20, 9), (300, 40)] {
             let p = matrix(Kind::Unit, rows, cols, 128, 5);
             let outcome = syrk(&ctx, &mut team, &[p.view()], 128, &DistOptions::default()).unwrap();
-            let bytes = &outcome.report.plan.per_node[0].bytes;
+            let bytes = &team_plan(&outcome.report).per_node[0].bytes;
             assert_eq!(team.window_bytes(), bytes.operand_window + bytes.product_window);
         }
     });
@@ -284,6 +291,103 @@ fn exact_integers_and_factors_are_as_in_one_process() {
             Ok((outcome.result, outcome.report))
         });
         assert!(got == want, "exact integers: {exact_integers}");
+    }
+}
+
+/// `matrix` with its entries below the diagonal in place of those above.
+fn mirrored(matrix: &Matrix) -> Matrix {
+    let mut whole = matrix.clone();
+    for (row, col) in (0..whole.rows()).flat_map(|row| (0..row).map(move |col| (row, col))) {
+        whole.set(col, row, matrix.get(row, col));
+    }
+    whole
+}
+
+/// However the added matrix lies on the ranks: the tiles of the result, other ones, the other triangle, no triangle.
+#[test]
+fn a_matrix_is_added_as_in_one_process() {
+    let one = Context::builder().threads(1).build().unwrap();
+    let scalars = [Some(rug::Float::with_val(64, -3)), Some(rug::Float::with_val(64, 7)), None];
+    for seed in seeds(24) {
+        let mut rng = Rng::new(seed);
+        let (rows, cols, ranks) = (1 + rng.below(60), 1 + rng.below(50), 1 + rng.below(5));
+        let exact_integers = seed % 3 == 0;
+        let of = |rows: usize, cols: usize, seed: u64| match exact_integers {
+            true => integer_matrix(rows, cols, 70, seed),
+            false => matrix(Kind::Graded, rows, cols, 90, seed),
+        };
+        let (p, c) = (of(rows, cols, seed), mirrored(&of(cols, cols, seed + 100)));
+        let [alpha, beta] = [0, 1].map(|_| scalars[rng.below(3)].as_ref());
+        let uplo = [Uplo::Lower, Uplo::Upper][rng.below(2)];
+        let options = SyrkOptions { uplo, exact_integers, alpha, beta, accumulate: Some(&c), ..SyrkOptions::default() };
+        let want = syrk_with(&one, &p, 90, &options).unwrap().result;
+        let triangle = [None, Some(Uplo::Lower), Some(Uplo::Upper)][rng.below(3)];
+        let (tile_size, grid) = (8 * (1 + rng.below(4)), RankGrid { rows: 1, cols: 1 + rng.below(ranks) });
+        let map = TileMap { rows: cols, cols, tile_size, grid, triangle };
+        let blocks = random_blocks(rows, ranks, &mut rng);
+        let (got, _) = on_ranks(ranks, 1 + rng.below(3), |team| {
+            let ctx = Context::builder().threads(1).build()?;
+            let whole = (team.rank() == 0).then_some(&c);
+            let added = DistMatrix::scatter(team.world(), 0, whole, map, c.precision_bits())?;
+            let accumulate = Some(&added);
+            let options = DistOptions { uplo, exact_integers, alpha, beta, accumulate, ..DistOptions::default() };
+            let outcome = syrk(&ctx, team, &views(&p, &blocks[team.rank()]), 90, &options)?;
+            Ok((outcome.result, outcome.report))
+        });
+        assert!(got == want, "seed {seed}: {rows} x {cols}, {ranks} ranks, {map:?}, {uplo:?}");
+    }
+}
+
+#[test]
+fn a_matrix_is_added_to_a_general_product_and_where_there_is_none() {
+    let one = Context::builder().threads(1).build().unwrap();
+    let beta = rug::Float::with_val(64, 0.75);
+    for (rows, m, n) in [(40, 17, 30), (0, 9, 12)] {
+        let (a, b) = (matrix(Kind::Unit, rows, m, 130, 1), matrix(Kind::Unit, rows, n, 130, 2));
+        let c = matrix(Kind::Graded, m, n, 200, 3);
+        let beta = Some(&beta);
+        let options = GemmOptions { op_a: Op::Transpose, beta, accumulate: Some(&c), ..GemmOptions::default() };
+        let want = gemm_with(&one, &a, &b, 130, &options).unwrap().result;
+        let map = TileMap { rows: m, cols: n, tile_size: 8, grid: RankGrid { rows: 3, cols: 1 }, triangle: None };
+        let (got, _) = on_ranks(3, 2, |team| {
+            let ctx = Context::builder().threads(1).build()?;
+            let added = DistMatrix::scatter(team.world(), 0, (team.rank() == 0).then_some(&c), map, 200)?;
+            let own = std::slice::from_ref(&(team.rank() * rows / 3..(team.rank() + 1) * rows / 3)).to_vec();
+            let options = DistOptions { beta, accumulate: Some(&added), ..DistOptions::default() };
+            let outcome = gemm_rows(&ctx, team, (&views(&a, &own), &views(&b, &own)), 130, &options)?;
+            let narrow = (&views(&a, &own)[..], &views(&a, &own)[..]);
+            let misfit = gemm_rows(&ctx, team, narrow, 130, &options).map(drop);
+            assert!(matches!(misfit, Err(Error::ShapeMismatch { operation: "accumulate", .. })), "{misfit:?}");
+            Ok((outcome.result, outcome.report))
+        });
+        assert!(got == want, "{rows} rows, {m} x {n}");
+    }
+}
+
+/// Freivalds' test accepts right products, and finds a block that is 0 in all planes, which no redundant prime can.
+#[test]
+fn freivalds_test_judges_products_on_ranks() {
+    let p = matrix(Kind::Unit, 90, 30, 150, 8);
+    let one = Context::builder().threads(1).build().unwrap();
+    let want = syrk_with(&one, &p, 150, &SyrkOptions::default()).unwrap().result;
+    let clear = |window: &mut [u64], plane_words: usize| {
+        window.chunks_exact_mut(plane_words).for_each(|plane| plane[3 * 64..4 * 64].fill(0));
+    };
+    for kernel in kernel_names() {
+        for (ranks, per_node) in [(1, 1), (3, 3), (4, 2), (3, 1)] {
+            let run = |team: &mut Team, fault| {
+                let ctx = forced(kernel, 1 + team.rank() % 2).freivalds(true).self_check(true).build().unwrap();
+                let own = std::slice::from_ref(&(team.rank() * 90 / ranks..(team.rank() + 1) * 90 / ranks)).to_vec();
+                let options = DistOptions { fault, ..DistOptions::default() };
+                syrk(&ctx, team, &views(&p, &own), 150, &options)
+            };
+            let (got, report) = on_ranks(ranks, per_node, |team| {
+                let found = run(team, Some(Fault(&clear))).map(drop).unwrap_err();
+                assert!(matches!(&found, Error::Verification(text) if text.starts_with("row 0 ")), "{kernel}: {found}");
+                run(team, None).map(|outcome| (outcome.result, outcome.report))
+            });
+            assert!(got == want && report.checked, "{kernel}, {ranks} ranks");
+        }
     }
 }
 

@@ -136,6 +136,8 @@ pub fn double_cholesky_ranks(
         workers: ctx.threads(),
         devices: fleet.as_ref().map(RankWorkers::sites),
         most_updates: options.most_updates,
+        strip_tiles: 1,
+        updates_at_once: false,
         imports: false,
         room_tiles: fleet.as_ref().map_or(graph.tile_count(), RankWorkers::room_tiles),
     };

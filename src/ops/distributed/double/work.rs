@@ -103,7 +103,7 @@ impl RankTiles for Work<'_> {
     const UNPACKS: bool = false;
 
     fn run(&self, kernels: &mut TileKernels, run: &TileRun) -> Result<()> {
-        let TileRun { tile, updates, finish } = run;
+        let TileRun { tile, updates, finish, .. } = run;
         let (rows, cols) = self.shape(*tile);
         let mut own = self.own(*tile);
         // Nobody else has a handle before the tile is finished, so nothing is copied.

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::math::float::Head;
 use crate::matrix::{MAXIMUM_EXPONENT, Matrix};
 use crate::ops::distributed::DistMatrix;
-use crate::ops::distributed::scale::exponents_over_ranks;
+use crate::ops::product::scale::exponents_over_ranks;
 use crate::tile::{TileId, TileMap};
 
 /// The tiles of one rank on and below the diagonal of a factor.

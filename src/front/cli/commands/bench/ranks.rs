@@ -9,7 +9,7 @@ use super::operands::Operands;
 use super::spread::Spread;
 use crate::comm::{Reduction, Transport, agree, agreed, barrier};
 use crate::context::Context;
-use crate::distributed::{ClusterReport, DistOptions, DistOutcome, RankPhases, Team, TeamOptions, scatter_rows, syrk};
+use crate::distributed::{DistOptions, DistOutcome, RankPhases, Team, TeamOptions, scatter_rows, syrk};
 use crate::error::{Error, Result};
 use crate::front::cli::commands::Session;
 use crate::front::cli::config::Bench;
@@ -19,6 +19,7 @@ use crate::front::cli::ranks::ROOT;
 use crate::front::cli::units::{format_bytes, format_seconds};
 use crate::front::generate::Size;
 use crate::matrix::Matrix;
+use crate::ops::Report;
 use crate::ops::{SyrkOptions, syrk_into};
 use crate::rivals::Operation;
 use serde::Serialize;
@@ -56,7 +57,7 @@ struct ContestReport {
     over_first: f64,
     over_first_of_least: f64,
     limit_ratio: Option<f64>,
-    cluster: ClusterReport,
+    cluster: Report,
     /// Whether the result had the bits of one process.
     same_bits: bool,
 }
@@ -67,7 +68,7 @@ struct Contest {
     team: Team,
     ctx: Context,
     seconds: Vec<f64>,
-    last: Option<ClusterReport>,
+    last: Option<Report>,
     same_bits: bool,
 }
 
@@ -134,7 +135,7 @@ fn add_contests(
         }
     }
     if !config.memory_parts.is_empty() {
-        let planned = contests[0].once(own, config)?.report.plan.planned_bytes;
+        let planned = contests[0].once(own, config)?.report.planned_bytes;
         for part in &config.memory_parts {
             let name = format!("in 1/{part} of {}", format_bytes(planned));
             contests.push(Contest::new(session, config, world, &name, options, Some(planned / part))?);
@@ -289,14 +290,14 @@ fn table(report: &RanksBench) -> String {
         let bits = if contest.same_bits { "" } else { ", OTHER BITS" };
         let ratios = format!("{:.3} (least {:.3}){limit}{bits}", contest.ratio, contest.ratio_of_least);
         lines.push(row(&contest.name, &contest.seconds, ratios));
-        let plan = &contest.cluster.plan;
+        let plan = &contest.cluster;
         lines.push(format!(
             "    {} batches, {} bands, {} chunks, {} planned a node; {}",
             plan.batches,
             plan.bands,
             plan.chunks,
             format_bytes(plan.planned_bytes),
-            phases(&contest.cluster.phases)
+            plan.team.as_ref().map_or(String::new(), |team| phases(&team.rank_phases))
         ));
     }
     lines.join("\n")

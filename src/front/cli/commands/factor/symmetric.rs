@@ -5,7 +5,7 @@ use crate::front::cli::commands::{Session, header, read_within};
 use crate::front::cli::config::Engine;
 use crate::front::formats::ReadOptions;
 use crate::matrix::{Matrix, Uplo};
-use crate::ops::cholesky::problem::check_square;
+use crate::ops::factor::problem::check_square;
 use rug::Float;
 use std::path::Path;
 

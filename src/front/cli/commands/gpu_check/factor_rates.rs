@@ -227,7 +227,7 @@ fn tabulate_big(table: &mut Table, measured: &CholeskyRates) {
     }
     // This one is of all threads together.
     table.figure(name("store"), report.tasks.store, Unit::Seconds);
-    let Some(device) = &report.device else { return };
+    let [device] = &report.devices[..] else { return };
     table.figure(name("bytes to the device"), device.traffic.h2d_bytes as f64, Unit::Bytes);
     table.figure(name("bytes from the device"), device.traffic.d2h_bytes as f64, Unit::Bytes);
     table.figure(name("bytes if no tile stayed"), device.baseline_bytes as f64, Unit::Bytes);

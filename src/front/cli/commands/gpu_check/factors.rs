@@ -66,7 +66,7 @@ fn compare(ctx: &Context, a: &Matrix, want: &Matrix, tile_rows: Option<usize>) -
     let options = CholeskyOptions { tile_rows, ..CholeskyOptions::default() };
     let (factor, report) = cholesky_with(ctx, a, a.precision_bits(), &options)?.into_parts();
     let what = format!("{}, tiles of {} rows", super::super::describe(a), report.tile_rows);
-    let Some(device) = report.device else { return failed(format!("{what}: no device was used")) };
+    let [device] = &report.devices[..] else { return failed(format!("{what}: no device was used")) };
     if report.tiles > 1 && device.traffic.h2d_bytes == 0 {
         return failed(format!("{what}: nothing was sent to the device"));
     }

@@ -5,14 +5,15 @@ use crate::front::cli::commands::{Session, limited};
 use crate::front::cli::config::{Engine, PlanCluster};
 use crate::front::cli::memory::Budget;
 use crate::front::cli::units::format_bytes;
-use crate::ops::distributed::{ClusterPlan, NodePlan, even_operand_bytes, plan_syrk_cluster};
+use crate::ops::Plan;
+use crate::ops::distributed::{NodePlan, TeamPlan, even_operand_bytes, plan_syrk_cluster};
 use serde::Serialize;
 
 /// The report: the plan, and what the ranks of a node hold beside it.
 #[derive(Serialize)]
 struct ClusterPlanReport<'a> {
     #[serde(flatten)]
-    plan: &'a ClusterPlan,
+    plan: &'a Plan,
     ranks_per_node: usize,
     threads_per_rank: usize,
     operand_bytes: u64,
@@ -42,10 +43,11 @@ pub fn run(session: &mut Session, config: &PlanCluster) -> Result<()> {
     session.say(&describe(&plan, config, operand_bytes))
 }
 
-fn describe(plan: &ClusterPlan, config: &PlanCluster, operand_bytes: u64) -> String {
+fn describe(plan: &Plan, config: &PlanCluster, operand_bytes: u64) -> String {
     let cluster = &config.cluster;
     // The node that takes most; the others differ by a few rows and tiles.
-    let Some(node) = plan.per_node.iter().max_by_key(|node| node.planned_bytes) else { return String::new() };
+    let Some(team) = &plan.team else { return String::new() };
+    let Some(node) = team.per_node.iter().max_by_key(|node| node.planned_bytes) else { return String::new() };
     let mut lines = vec![
         format!(
             "Q := P^T P: {} x {} from {} contracted rows at {} bits (working {}), kernel {}",
@@ -53,15 +55,11 @@ fn describe(plan: &ClusterPlan, config: &PlanCluster, operand_bytes: u64) -> Str
         ),
         format!(
             "cluster         {} node(s) of {} rank(s) of {} thread(s): {} ranks, {} workers",
-            plan.nodes,
-            cluster.ranks_per_node,
-            cluster.threads,
-            plan.ranks,
-            node.workers * plan.nodes
+            team.nodes, cluster.ranks_per_node, cluster.threads, team.ranks, plan.threads
         ),
         format!("rows            {} on a node", node.rows),
-        format!("grid            {} x {} ranks own the result", plan.grid.0, plan.grid.1),
-        format!("tiles           {0} x {0}", plan.tile_size),
+        format!("grid            {} x {} ranks own the result", team.grid.0, team.grid.1),
+        format!("tiles           {0} x {0}", team.tile_size),
         format!("primes          {}", plan.primes),
         format!("batches         {} of {} primes", plan.batches, plan.batch_primes),
         format!("bands           {} of {} columns", plan.bands, plan.band_columns),
@@ -72,11 +70,11 @@ fn describe(plan: &ClusterPlan, config: &PlanCluster, operand_bytes: u64) -> Str
         ),
         format!("balance         largest load {:.4} of the mean of a node", plan.load_max_over_mean),
     ];
-    lines.extend(describe_bytes(plan, node, operand_bytes));
+    lines.extend(describe_bytes((plan, team), node, operand_bytes));
     lines.join("\n")
 }
 
-fn describe_bytes(plan: &ClusterPlan, node: &NodePlan, operand_bytes: u64) -> Vec<String> {
+fn describe_bytes((plan, team): (&Plan, &TeamPlan), node: &NodePlan, operand_bytes: u64) -> Vec<String> {
     let bytes = &node.bytes;
     let parts = [
         ("operands", operand_bytes, "held by the ranks of a node, not planned"),
@@ -87,7 +85,7 @@ fn describe_bytes(plan: &ClusterPlan, node: &NodePlan, operand_bytes: u64) -> Ve
         ("reconstruct", bytes.integers, "integers of all workers of a node"),
         ("tables", bytes.tables, "moduli and conversion tables of each rank"),
         ("lists", bytes.lists, "shifts, jobs, messages"),
-        ("sent", plan.sent_bytes, "from a node to the others, at most"),
+        ("sent", team.sent_bytes, "from a node to the others, at most"),
     ];
     let line = |(part, bytes, remark): (&str, u64, &str)| format!("{part:<15} {:>11}  {remark}", format_bytes(bytes));
     let mut lines = parts.map(line).to_vec();

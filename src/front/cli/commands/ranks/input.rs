@@ -1,13 +1,14 @@
 //! The operands of a product on several ranks: read by the root and shared out by rows, or a file for each rank.
 
 use crate::comm::{Transport, agreed};
-use crate::distributed::{Team, scatter_rows};
+use crate::distributed::{DistMatrix, Team, scatter_rows};
 use crate::error::{Error, Result};
 use crate::front::cli::commands::{Session, product};
 use crate::front::cli::config::{Operands, Product};
 use crate::front::cli::number::parse_factor;
 use crate::front::cli::ranks::ROOT;
 use crate::matrix::{Matrix, MatrixView, Op};
+use crate::tile::{RankGrid, TileMap};
 use rug::Float;
 use std::path::{Path, PathBuf};
 
@@ -19,6 +20,9 @@ pub struct Inputs {
     /// This rank's contracted rows of each operand.
     pub operands: Vec<Matrix>,
     pub alpha: Option<Float>,
+    pub beta: Option<Float>,
+    /// This rank's tiles of the matrix to add.
+    pub accumulate: Option<DistMatrix>,
     pub precision_bits: u32,
 }
 
@@ -49,14 +53,18 @@ impl Inputs {
             return Err(Error::InvalidArgument(message));
         }
         let precision_bits = precision(config, &sources[0], world, per_rank[0])?;
-        let alpha = config.alpha.as_ref().map(|text| parse_factor("--alpha", text, precision_bits)).transpose()?;
+        let factor = |name: &str, text: &Option<String>| {
+            text.as_ref().map(|text| parse_factor(name, text, precision_bits)).transpose()
+        };
+        let (alpha, beta) = (factor("--alpha", &config.alpha)?, factor("--beta", &config.beta)?);
         let reader = Reader { session, config, world, precision_bits };
         let read = |source: &Source<'_>| match per_rank[0] {
             true => reader.own_rows(source),
             false => reader.shared_rows(source),
         };
-        let operands = sources.iter().map(read).collect::<Result<_>>()?;
-        Ok(Inputs { operands, alpha, precision_bits })
+        let operands = sources.iter().map(read).collect::<Result<Vec<_>>>()?;
+        let accumulate = config.accumulate.as_ref().map(|path| reader.tiles(path)).transpose()?;
+        Ok(Inputs { operands, alpha, beta, accumulate, precision_bits })
     }
 }
 
@@ -108,6 +116,23 @@ impl Reader<'_> {
         let read = (self.world.rank() == ROOT).then(|| self.file(source.path)).transpose();
         let whole = agreed(self.world, read)?;
         scatter_rows(self.world, ROOT, whole.as_ref().map(|matrix| source.by_rows(matrix)))
+    }
+
+    /// This rank's tiles of a matrix that the root reads, as the result of a product has them by default. Collective.
+    fn tiles(&self, path: &Path) -> Result<DistMatrix> {
+        let read = (self.world.rank() == ROOT).then(|| self.file(path)).transpose();
+        let whole = agreed(self.world, read)?;
+        let mut words = whole.as_ref().map_or([0; 2], |matrix| [matrix.rows() as u64, matrix.cols() as u64]);
+        self.world.broadcast(ROOT, &mut words)?;
+        let [rows, cols] = words.map(|word| word as usize);
+        let grid = RankGrid::for_ranks(self.world.size());
+        let tile_size = TileMap::default_tile_size(rows.max(cols), grid);
+        let triangle = match self.config.operands {
+            Operands::Syrk { uplo, .. } if rows == cols => Some(uplo),
+            _ => None,
+        };
+        let map = TileMap { rows, cols, tile_size, grid, triangle };
+        DistMatrix::scatter(self.world, ROOT, whole.as_ref(), map, self.precision_bits)
     }
 
     fn file(&self, path: &Path) -> Result<Matrix> {

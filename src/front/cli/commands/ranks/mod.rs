@@ -9,7 +9,7 @@ use super::trace::Trace;
 use super::{Session, check_output, describe, product, thread_count};
 use crate::comm::{Transport, agree, agreed};
 use crate::context::Context;
-use crate::distributed::{ClusterPlan, ClusterReport, DistOptions, DistOutcome, NodePlan, PlanHook};
+use crate::distributed::{DistOptions, DistOutcome, NodePlan, PlanHook};
 use crate::distributed::{Team, TeamOptions, gemm_rows, syrk};
 use crate::error::{Error, Result};
 use crate::front::cli::config::{Operands, Product};
@@ -18,6 +18,7 @@ use crate::front::cli::ranks::ROOT;
 use crate::front::cli::signals::while_computing;
 use crate::front::cli::units::{format_bytes, format_seconds};
 use crate::matrix::{Matrix, Uplo};
+use crate::ops::{Plan, Report};
 use crate::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
 use input::Inputs;
 use serde::Serialize;
@@ -27,7 +28,7 @@ use std::time::Instant;
 #[derive(Serialize)]
 struct RanksReport<'a> {
     #[serde(flatten)]
-    cluster: &'a ClusterReport,
+    operation: &'a Report,
     result_rows: usize,
     result_cols: usize,
     result_precision_bits: u32,
@@ -65,7 +66,7 @@ pub fn run(session: &mut Session, config: &Product, world: &dyn Transport) -> Re
     let (outcome, _) = trace.span("write", || Ok(write()))?;
     agree(world, outcome)?;
     let all = RanksReport {
-        cluster: &report,
+        operation: &report,
         result_rows: result.map().rows,
         result_cols: result.map().cols,
         result_precision_bits: result.precision_bits(),
@@ -83,18 +84,11 @@ pub fn run(session: &mut Session, config: &Product, world: &dyn Transport) -> Re
 }
 
 fn refuse_what_needs_one_process(config: &Product) -> Result<()> {
-    config.engine.refuse_devices("a product on several ranks, or with --trace,")?;
-    let option = match config {
-        Product { accumulate: Some(_), .. } => "--accumulate",
-        Product { freivalds: true, .. } => "--freivalds",
-        _ => return Ok(()),
-    };
-    let message = format!("{option} works in one process only, not on several ranks or with --trace or --window");
-    Err(Error::InvalidArgument(message))
+    config.engine.refuse_devices("a product on several ranks, or with --trace,")
 }
 
 fn compute(session: &Session, config: &Product, inputs: &Inputs, team: &mut Team) -> Result<Computed> {
-    let builder = session.context(&config.engine)?.self_check(config.self_check);
+    let builder = session.context(&config.engine)?.self_check(config.self_check).freivalds(config.freivalds);
     let budget = node_budget(config, inputs, team)?;
     let builder = match &budget {
         Some(budget) => builder.memory_bytes(budget.left()),
@@ -123,12 +117,13 @@ fn multiply(
     inputs: &Inputs,
     team: &mut Team,
 ) -> Result<DistOutcome> {
-    let tell = |plan: &ClusterPlan| plan.per_node.iter().for_each(|node| session.note(&plan_line(plan, node)));
+    let nodes = |plan: &Plan| plan.team.iter().flat_map(|team| team.per_node.clone()).collect::<Vec<_>>();
+    let tell = |plan: &Plan| nodes(plan).iter().for_each(|node| session.note(&plan_line(plan, node)));
     let on_plan = Some(PlanHook(&tell));
-    let alpha = inputs.alpha.as_ref();
+    let (alpha, beta, accumulate) = (inputs.alpha.as_ref(), inputs.beta.as_ref(), inputs.accumulate.as_ref());
     let uplo = if let Operands::Syrk { uplo, .. } = config.operands { uplo } else { Uplo::Lower };
     let exact_integers = config.exact_integers;
-    let options = DistOptions { uplo, exact_integers, alpha, on_plan, ..DistOptions::default() };
+    let options = DistOptions { uplo, exact_integers, alpha, beta, accumulate, on_plan, ..DistOptions::default() };
     match inputs.operands.as_slice() {
         [p] => syrk(ctx, team, &[p.view()], inputs.precision_bits, &options),
         [a, b] => gemm_rows(ctx, team, (&[a.view()], &[b.view()]), inputs.precision_bits, &options),
@@ -137,7 +132,7 @@ fn multiply(
 }
 
 /// What a node is about to take.
-fn plan_line(plan: &ClusterPlan, node: &NodePlan) -> String {
+fn plan_line(plan: &Plan, node: &NodePlan) -> String {
     let nodes = match node.count {
         1 => format!("node {}", node.first_node),
         count => format!("{count} nodes like {}", node.first_node),
@@ -171,22 +166,24 @@ fn node_budget(config: &Product, inputs: &Inputs, team: &Team) -> Result<Option<
 }
 
 fn summary(config: &Product, shape: &str, all: &RanksReport<'_>) -> String {
-    let RanksReport { cluster, input_seconds, output_seconds, .. } = all;
+    let RanksReport { operation, input_seconds, output_seconds, .. } = all;
+    let team = operation.team.as_ref().map(|team| &team.plan);
+    let (ranks, nodes) = team.map_or((1, 1), |team| (team.ranks, team.nodes));
     let plural = |count: usize| if count == 1 { "" } else { "s" };
     format!(
         "{}: {shape} ({}, {} primes, {} rank{} on {} node{}, {} thread{}, {} planned a node{}) in {} (files {})",
         config.output.path.display(),
-        cluster.plan.kernel,
-        cluster.plan.primes,
-        cluster.plan.ranks,
-        plural(cluster.plan.ranks),
-        cluster.plan.nodes,
-        plural(cluster.plan.nodes),
-        cluster.threads,
-        plural(cluster.threads),
-        format_bytes(cluster.plan.planned_bytes),
-        if cluster.checked { ", self-checked" } else { "" },
-        format_seconds(cluster.seconds),
+        operation.kernel,
+        operation.primes,
+        ranks,
+        plural(ranks),
+        nodes,
+        plural(nodes),
+        operation.threads,
+        plural(operation.threads),
+        format_bytes(operation.planned_bytes),
+        if operation.checked { ", self-checked" } else { "" },
+        format_seconds(operation.seconds),
         format_seconds(input_seconds + output_seconds),
     )
 }

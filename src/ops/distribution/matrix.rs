@@ -1,0 +1,225 @@
+//! `DistMatrix`: a matrix in tiles, each on the rank that owns it.
+
+use crate::comm::{Transport, agree, agreed};
+use crate::error::{Error, Result};
+use crate::math::float::FloatRef;
+use crate::matrix::Matrix;
+use crate::ops::distribution::place::{Place, receive, send, store, unpack};
+use crate::plan::BLOCK;
+use crate::tile::{TileId, TileMap};
+
+/// A matrix in tiles, 2D block-cyclic over the ranks of a team: one rank's part of it.
+///
+/// Of a triangle only the tiles that touch it exist, and the entries of the diagonal tiles outside it are 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DistMatrix {
+    map: TileMap,
+    rank: usize,
+    precision_bits: u32,
+    /// The rank's tiles, column by column.
+    tiles: Vec<(TileId, Matrix)>,
+}
+
+impl DistMatrix {
+    /// The zero matrix: the tiles of `rank`.
+    ///
+    /// # Errors
+    /// [`crate::Error::OutOfMemory`], [`crate::Error::Precision`]; [`crate::Error::InvalidArgument`] for a grid without
+    /// ranks and for tiles that are not a multiple of 8 high.
+    pub fn zeros(map: TileMap, rank: usize, precision_bits: u32) -> Result<DistMatrix> {
+        check_tile_size(map.tile_size)?;
+        if map.grid.size() == 0 {
+            return Err(Error::InvalidArgument(format!("a grid of {} x {} ranks", map.grid.rows, map.grid.cols)));
+        }
+        let tile = |id: TileId| {
+            let (rows, cols) = (map.row_range(id.row).len(), map.col_range(id.col).len());
+            Ok((id, Matrix::zeros(rows, cols, precision_bits)?))
+        };
+        let tiles = map.tiles_of(rank).map(tile).collect::<Result<_>>()?;
+        Ok(DistMatrix { map, rank, precision_bits, tiles })
+    }
+
+    /// Shape, tiles and owners.
+    pub fn map(&self) -> &TileMap {
+        &self.map
+    }
+
+    /// The rank whose part this is.
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// Bits of every significand.
+    pub fn precision_bits(&self) -> u32 {
+        self.precision_bits
+    }
+
+    /// The tiles of this rank, column by column.
+    pub fn tiles(&self) -> &[(TileId, Matrix)] {
+        &self.tiles
+    }
+
+    /// The tiles of this rank, to be changed.
+    pub fn tiles_mut(&mut self) -> &mut [(TileId, Matrix)] {
+        &mut self.tiles
+    }
+
+    /// A tile of this rank; `None` where another has it.
+    pub fn tile(&self, id: TileId) -> Option<&Matrix> {
+        self.find(id).map(|at| &self.tiles[at].1)
+    }
+
+    /// A tile of this rank, to be changed.
+    pub fn tile_mut(&mut self, id: TileId) -> Option<&mut Matrix> {
+        self.find(id).map(|at| &mut self.tiles[at].1)
+    }
+
+    /// Entry `(row, col)` of the whole matrix, which must lie in a tile of this rank (asserted).
+    pub(crate) fn entry(&self, row: usize, col: usize) -> FloatRef<'_> {
+        let size = self.map.tile_size;
+        let tile = self.tile(TileId { row: row / size, col: col / size }).expect("an entry of this rank");
+        tile.get(row % size, col % size)
+    }
+
+    fn find(&self, id: TileId) -> Option<usize> {
+        self.tiles.binary_search_by_key(&(id.col, id.row), |(tile, _)| (tile.col, tile.row)).ok()
+    }
+
+    /// Bytes of this rank's tiles.
+    pub fn bytes(&self) -> u64 {
+        self.tiles.iter().map(|(_, tile)| tile.bytes()).sum()
+    }
+
+    /// Bytes of the tiles of any rank.
+    pub fn bytes_for(map: &TileMap, rank: usize, precision_bits: u32) -> u64 {
+        let tile =
+            |id: TileId| Matrix::bytes_for(map.row_range(id.row).len(), map.col_range(id.col).len(), precision_bits);
+        map.tiles_of(rank).map(tile).sum()
+    }
+
+    /// Refuses a group other than the one that the matrix is distributed over. Collective.
+    pub(crate) fn check_group(&self, group: &dyn Transport) -> Result<()> {
+        let (grid, own) = (self.map.grid, (self.rank, group.rank(), group.size()));
+        let fits = grid.size() <= own.2 && own.0 == own.1;
+        let refusal = || {
+            let message = format!(
+                "a matrix of rank {} in a grid of {} x {} on rank {} of {}",
+                own.0, grid.rows, grid.cols, own.1, own.2
+            );
+            Error::InvalidArgument(message)
+        };
+        agree(group, if fits { Ok(()) } else { Err(refusal()) })
+    }
+
+    /// The whole matrix on rank `root`, `None` on the others. Entries outside the triangle are 0. Collective.
+    ///
+    /// # Errors
+    /// [`crate::Error::Transport`]; [`crate::Error::OutOfMemory`] on every rank where the root cannot hold it.
+    pub fn gather(&self, group: &dyn Transport, root: usize) -> Result<Option<Matrix>> {
+        self.check_group(group)?;
+        let made = match group.rank() == root {
+            true => Matrix::zeros(self.map.rows, self.map.cols, self.precision_bits).map(Some),
+            false => Ok(None),
+        };
+        let mut whole = agreed(group, made)?;
+        let mut own = self.tiles.iter();
+        let mut words = Vec::new();
+        for id in self.map.tiles() {
+            let owner = self.map.owner(id);
+            let place = Place::of_tile(&self.map, id);
+            let tile = if owner == self.rank { own.next().map(|(_, tile)| tile) } else { None };
+            match (&mut whole, tile) {
+                (Some(whole), Some(tile)) => store(tile.parts(), &place, whole),
+                (None, Some(tile)) => send(group, root, tile)?,
+                (Some(whole), None) => {
+                    words.resize(place.entries() * (1 + whole.limbs_per_element()), 0);
+                    receive(group, owner, words.split_at_mut(place.entries()))?;
+                    unpack(&words, &place, whole);
+                }
+                (None, None) => {}
+            }
+        }
+        Ok(whole)
+    }
+
+    /// The tiles of `whole`, which rank `root` has and all others pass as `None`, as `map` distributes them.
+    /// Collective.
+    ///
+    /// # Errors
+    /// [`crate::Error::Transport`]; [`crate::Error::OutOfMemory`] on every rank where one cannot hold its tiles.
+    pub fn scatter(
+        group: &dyn Transport,
+        root: usize,
+        whole: Option<&Matrix>,
+        map: TileMap,
+        precision_bits: u32,
+    ) -> Result<DistMatrix> {
+        let mut part = agreed(group, DistMatrix::zeros(map, group.rank(), precision_bits))?;
+        let mut own = part.tiles.iter_mut();
+        for id in map.tiles() {
+            let owner = map.owner(id);
+            let tile = if owner == group.rank() { own.next().map(|(_, tile)| tile) } else { None };
+            // A tile that the root cannot hold is the error of all.
+            let sent = agreed(group, whole.map(|whole| cut(whole, &map, id)).transpose())?;
+            match (sent, tile) {
+                (Some(sent), Some(tile)) => *tile = sent,
+                (Some(sent), None) => send(group, owner, &sent)?,
+                (None, Some(tile)) => receive(group, root, tile.parts_mut())?,
+                (None, None) => {}
+            }
+        }
+        Ok(part)
+    }
+}
+
+impl DistMatrix {
+    /// The whole matrix on every rank. Entries outside the triangle are 0. Collective.
+    ///
+    /// # Errors
+    /// [`crate::Error::Transport`]; [`crate::Error::OutOfMemory`] on every rank where one cannot hold it.
+    pub(crate) fn everywhere(&self, group: &dyn Transport) -> Result<Matrix> {
+        let mut whole = agreed(group, Matrix::zeros(self.map.rows, self.map.cols, self.precision_bits))?;
+        let width = 1 + whole.limbs_per_element();
+        for rank in 0..self.map.grid.size() {
+            let mut words = match rank == self.rank {
+                true => self.tiles.iter().flat_map(|(_, tile)| [tile.parts().0, tile.parts().1].concat()).collect(),
+                false => vec![0; self.map.entries_of(rank) * width],
+            };
+            if words.is_empty() {
+                continue;
+            }
+            group.broadcast(rank, &mut words)?;
+            let mut rest = &words[..];
+            for id in self.map.tiles_of(rank) {
+                let place = Place::of_tile(&self.map, id);
+                let (tile, others) = rest.split_at(place.entries() * width);
+                unpack(tile, &place, &mut whole);
+                rest = others;
+            }
+        }
+        Ok(whole)
+    }
+
+    /// This rank's tiles of a matrix that every rank has whole, of the map's shape.
+    ///
+    /// # Errors
+    /// [`crate::Error::OutOfMemory`].
+    pub(crate) fn of_whole(whole: &Matrix, map: TileMap, rank: usize) -> Result<DistMatrix> {
+        let tiles = map.tiles_of(rank).map(|id| Ok((id, cut(whole, &map, id)?))).collect::<Result<_>>()?;
+        Ok(DistMatrix { map, rank, precision_bits: whole.precision_bits(), tiles })
+    }
+}
+
+/// Refuses tiles that are not whole blocks.
+pub(crate) fn check_tile_size(tile_size: usize) -> Result<()> {
+    if tile_size == 0 || !tile_size.is_multiple_of(BLOCK) {
+        return Err(Error::InvalidArgument(format!("tiles of {tile_size} rows: choose a multiple of {BLOCK}")));
+    }
+    Ok(())
+}
+
+/// A tile of a whole matrix.
+fn cut(whole: &Matrix, map: &TileMap, id: TileId) -> Result<Matrix> {
+    let Place { rows, cols } = Place::of_tile(map, id);
+    whole.view().block(rows, cols)?.to_matrix()
+}

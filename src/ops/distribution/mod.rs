@@ -1,0 +1,9 @@
+//! Matrices over the ranks of a team: who computes together, who owns what, and how entries travel.
+//!
+//! Knows: tiles and ranks. Does not know: products, factorisations.
+
+pub(crate) mod matrix;
+pub(crate) mod place;
+mod redistribute;
+pub(crate) mod slices;
+pub(crate) mod team;

@@ -1,0 +1,83 @@
+//! A product inside another operation: `C := A B` or `C := C0 - A B`, on views, within what the operation leaves of
+//! the memory limit.
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::math::bound;
+use crate::matrix::{Matrix, MatrixView, Op};
+use crate::ops::product::call;
+use crate::ops::product::combine::{Addend, Combination};
+use crate::ops::product::path::plan_request;
+use crate::ops::product::plan::{Plan, PlanRequest};
+use crate::ops::product::problem::{Inner, Problem, Target};
+use rug::Float;
+
+pub(crate) use crate::ops::product::size::BlockShape;
+
+/// One product of two views.
+#[derive(Clone, Copy)]
+pub(crate) struct BlockProduct<'a> {
+    /// `A`.
+    pub left: MatrixView<'a>,
+    /// `B`.
+    pub right: MatrixView<'a>,
+    /// `C0`; `None` gives `A B` itself.
+    pub minuend: Option<MatrixView<'a>>,
+    /// Precision of the result.
+    pub precision_bits: u32,
+    /// Bits of the scaled integers, and bytes held.
+    pub inner: Inner,
+}
+
+impl BlockProduct<'_> {
+    /// Computes the product into `result`, which is replaced where its shape or precision do not fit.
+    ///
+    /// # Errors
+    /// As [`crate::gemm_into`]; the place in [`Error::ExponentRange`] is one of `result`.
+    pub fn run(&self, ctx: &Context, result: &mut Matrix) -> Result<()> {
+        let minus = Float::with_val(2, -1);
+        let alpha = self.minuend.map(|_| &minus);
+        let combination = Combination::new(alpha, None, self.minuend.map(Addend::Whole));
+        let problem = Problem::gemm((self.left, Op::NoTranspose), (self.right, Op::NoTranspose), self.precision_bits);
+        call::run(ctx, &Problem { combination, inner: self.inner, ..problem }, Target::Into(result)).map(|_| ())
+    }
+}
+
+/// The plan of a product of that shape.
+///
+/// # Errors
+/// [`Error::MemoryLimit`] with what is held and the least that the product needs.
+pub(crate) fn plan(ctx: &Context, shape: BlockShape, precision_bits: u32, inner: Inner) -> Result<Plan> {
+    plan_request(ctx, &PlanRequest::inner(shape, precision_bits, inner))
+}
+
+/// Both results as one: the first error, or of two memory limits the larger need.
+///
+/// # Errors
+/// Those of the results.
+pub(crate) fn largest_need<T>(first: Result<T>, second: Result<()>) -> Result<T> {
+    match (first, second) {
+        (
+            Err(Error::MemoryLimit { limit_bytes, minimum_bytes: one }),
+            Err(Error::MemoryLimit { minimum_bytes: other, .. }),
+        ) => Err(Error::MemoryLimit { limit_bytes, minimum_bytes: one.max(other) }),
+        (Ok(_), Err(error)) => Err(error),
+        (first, _) => first,
+    }
+}
+
+/// The error that names `place` moved by so many rows and columns, where it names one.
+pub(crate) fn moved(error: Error, rows: usize, cols: usize) -> Error {
+    match error {
+        Error::ExponentRange { row, column, exponent, limit } => {
+            Error::ExponentRange { row: row + rows, column: column + cols, exponent, limit }
+        }
+        Error::SelfCheck { row, column } => Error::SelfCheck { row: row + rows, column: column + cols },
+        other => other,
+    }
+}
+
+/// Largest number of bits that scaled integers can have on the context's kernel.
+pub(crate) fn maximum_working_bits(ctx: &Context) -> u32 {
+    (ctx.kernel().maximum_modulus_bits() - bound::modulus_bits(0, 0)) / 2
+}

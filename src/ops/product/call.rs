@@ -1,0 +1,276 @@
+//! Runs a product: norms, plan, the direct path or the planes, the result and its report.
+
+use crate::comm::window::NodeWindow;
+use crate::context::{Context, Workspace, WorkspaceNeeds};
+use crate::error::Result;
+use crate::matrix::{Matrix, Uplo};
+use crate::ops::distribution::team::Ranks;
+use crate::ops::product::clock::{PhaseClock, RankPhase};
+use crate::ops::product::device::{CutCounts, DeviceRun};
+use crate::ops::product::direct;
+use crate::ops::product::path::{Path, choose_path};
+use crate::ops::product::plan::{Plan, PlanRequest, PlannedRun, plan_planes};
+use crate::ops::product::problem::{Bits, IntegerBits, Operand, OperandRows, Problem, Target, fits};
+use crate::ops::product::recover::RecoveryTime;
+use crate::ops::product::report::{Outcome, Phases, Report};
+use crate::ops::product::run::{ProductRun, RunState};
+use crate::ops::product::scale;
+use crate::ops::product::space::worker_spaces;
+use crate::plan::NodeShape;
+use std::time::Instant;
+
+/// Computes `problem` as a new matrix.
+///
+/// # Errors
+/// Those of [`crate::syrk_with`].
+pub(crate) fn outcome(ctx: &Context, problem: &Problem<'_>) -> Result<Outcome> {
+    let (result, report) = run(ctx, problem, Target::New)?;
+    Ok(Outcome { result: result.expect("a new target gives a matrix"), report })
+}
+
+/// Computes `problem`; the matrix is returned where the target is a new one.
+///
+/// # Errors
+/// Those of [`crate::syrk_with`].
+pub(crate) fn run(ctx: &Context, problem: &Problem<'_>, target: Target<'_>) -> Result<(Option<Matrix>, Report)> {
+    let start = Instant::now();
+    problem.check(ctx.kernel())?;
+    let mut workspace = ctx.workspace();
+    let (result, mut report) = match choose_path(ctx, &problem.size(), problem.expected_operand_bits()) {
+        Path::Direct => run_direct(ctx, problem, target, &mut workspace)?,
+        Path::Planes(_) if ctx.devices().serve(problem.inner.working_bits) => {
+            run_devices(ctx, problem, target, &mut workspace)?
+        }
+        Path::Planes(1) => run_planes((ctx, 1), problem, target, &mut workspace)?,
+        Path::Planes(workers) => ctx.install(|| run_planes((ctx, workers), problem, target, &mut workspace))?,
+    };
+    report.seconds = start.elapsed().as_secs_f64();
+    Ok((result, report))
+}
+
+fn run_direct(
+    ctx: &Context,
+    problem: &Problem<'_>,
+    target: Target<'_>,
+    workspace: &mut Workspace,
+) -> Result<(Option<Matrix>, Report)> {
+    let start = Instant::now();
+    let bits = scale_operands(ctx, 1, problem, workspace)?;
+    let scaled = Instant::now();
+    let plan = direct::plan(ctx, &request(problem, bits))?;
+    workspace.trim(ctx, &needs(&plan, problem.inner.held_bytes));
+    let fill = |result: &mut Matrix| direct::run(ctx, problem, &bits, workspace, result);
+    let (made, ()) = with_result(target, problem, bits.result, fill)?;
+    let (scale, product) = ((scaled - start).as_secs_f64(), scaled.elapsed().as_secs_f64());
+    Ok((made, Report::new(&plan, problem.precision_bits, Phases { scale, product, ..Phases::default() })))
+}
+
+fn run_planes(
+    (ctx, workers): (&Context, usize),
+    problem: &Problem<'_>,
+    target: Target<'_>,
+    workspace: &mut Workspace,
+) -> Result<(Option<Matrix>, Report)> {
+    let mut clock = PhaseClock::alone();
+    let bits = clock.time(RankPhase::Scale, || scale_operands(ctx, workers, problem, workspace))?;
+    let planned = plan_planes(ctx, &request(problem, bits), workers, workspace.bytes())?;
+    workspace.trim(ctx, &needs(&planned.plan, problem.inner.held_bytes));
+    let fill = |result: &mut Matrix| fill_planes(ctx, (problem, bits), &planned, (workspace, &mut clock), result);
+    let (made, recovery) = with_result(target, problem, bits.result, fill)?;
+    let mut report = Report::new(&planned.plan, problem.precision_bits, Phases::new(&clock, &recovery));
+    report.checked = ctx.self_check() || ctx.freivalds();
+    Ok((made, report))
+}
+
+/// Runs the product as the only rank of a team, in the windows of the workspace.
+fn fill_planes(
+    ctx: &Context,
+    (problem, bits): (&Problem<'_>, Bits),
+    planned: &PlannedRun,
+    (workspace, clock): (&mut Workspace, &mut PhaseClock),
+    result: &mut Matrix,
+) -> Result<RecoveryTime> {
+    let PlannedRun { engine, cutting, words, plan } = planned;
+    workspace.hire(plan.threads);
+    let Workspace { operands, products, workers, left_shifts, right_shifts, .. } = workspace;
+    let spaces = worker_spaces(&mut workers[..plan.threads], engine.magnitude_limbs(), words.scratch)?;
+    let blocks = [problem.left, problem.right_operand()].map(|operand| [operand.view]);
+    let shape = NodeShape::alone(problem.contracted(), plan.threads);
+    let run = ProductRun {
+        ctx,
+        ranks: Ranks::alone(),
+        shape: &shape,
+        engine: &**engine,
+        cutting: *cutting,
+        left: OperandRows { blocks: &blocks[0], shifts: left_shifts },
+        right: problem.right.map(|_| OperandRows { blocks: &blocks[1], shifts: right_shifts }),
+        uplo: problem.uplo,
+        bits,
+        combination: problem.combination,
+        owners: None,
+        fault: problem.fault,
+    };
+    let operands = NodeWindow::Alone(operands.words(words.operands)?);
+    let products = NodeWindow::Alone(products.words(words.products)?);
+    run.run(&mut RunState { operands, products, spaces, clock }, result)
+}
+
+fn run_devices(
+    ctx: &Context,
+    problem: &Problem<'_>,
+    target: Target<'_>,
+    workspace: &mut Workspace,
+) -> Result<(Option<Matrix>, Report)> {
+    let start = Instant::now();
+    let workers = ctx.threads();
+    let bits = ctx.install(|| scale_operands(ctx, workers, problem, workspace))?;
+    let scale = start.elapsed().as_secs_f64();
+    let run = DeviceRun { ctx, problem, bits };
+    let plan = run.plan()?;
+    let (rows, cols) = problem.result_shape();
+    let planned_bytes = Matrix::bytes_for(rows, cols, bits.result)
+        .saturating_add(plan.pinned_bytes)
+        .saturating_add(problem.inner.held_bytes);
+    ctx.admit(planned_bytes)?;
+    let none = WorkspaceNeeds { operand_bytes: 0, product_bytes: 0, workers: 0, worker_bytes: 0, planned_bytes };
+    workspace.trim(ctx, &none);
+    let start = Instant::now();
+    let fill = |result: &mut Matrix| run.run(plan, workspace, result);
+    let (made, (plan, devices)) = with_result(target, problem, bits.result, fill)?;
+    let CutCounts { batches, bands, chunks } = plan.cuts();
+    let report = Report {
+        operation: problem.operation,
+        rows: problem.contracted(),
+        cols,
+        precision_bits: problem.precision_bits,
+        working_bits: bits.working,
+        threads: workers,
+        kernel: plan.kernel(),
+        primes: plan.moduli(),
+        batches,
+        bands,
+        chunks,
+        phases: Phases { scale, product: start.elapsed().as_secs_f64(), ..Phases::default() },
+        planned_bytes,
+        checked: ctx.self_check() || ctx.freivalds(),
+        devices,
+        ..Report::default()
+    };
+    Ok((made, report))
+}
+
+fn request(problem: &Problem<'_>, bits: Bits) -> PlanRequest {
+    let (rows, cols) = problem.result_shape();
+    let result_bytes = Matrix::bytes_for(rows, cols, bits.result);
+    let held_bytes = problem.inner.held_bytes;
+    PlanRequest {
+        operation: problem.operation,
+        size: problem.size(),
+        bits,
+        result_bytes,
+        held_bytes,
+        cut: problem.cut,
+        on_cpu: true,
+    }
+}
+
+/// Makes or prepares the result matrix and lets `fill` write it.
+fn with_result<R>(
+    target: Target<'_>,
+    problem: &Problem<'_>,
+    precision_bits: u32,
+    fill: impl FnOnce(&mut Matrix) -> Result<R>,
+) -> Result<(Option<Matrix>, R)> {
+    let shape = problem.result_shape();
+    let make = || Matrix::zeros(shape.0, shape.1, precision_bits);
+    match target {
+        Target::New => {
+            let mut matrix = make()?;
+            let filled = fill(&mut matrix)?;
+            Ok((Some(matrix), filled))
+        }
+        Target::Into(matrix) => {
+            if !fits(matrix, shape, precision_bits) {
+                *matrix = Matrix::zeros(0, 0, 2)?; // give the old memory back before asking for the new
+                *matrix = make()?;
+            } else if problem.triangle() {
+                clear_other_triangle(matrix, problem.uplo);
+            }
+            Ok((None, fill(matrix)?))
+        }
+    }
+}
+
+/// Zeroes what the wanted triangle does not write.
+fn clear_other_triangle(matrix: &mut Matrix, uplo: Uplo) {
+    let (rows, width) = (matrix.rows().max(1), matrix.limbs_per_element());
+    let (heads, limbs) = matrix.parts_mut();
+    for (col, (heads, limbs)) in heads.chunks_mut(rows).zip(limbs.chunks_mut(rows * width)).enumerate() {
+        let other = match uplo {
+            Uplo::Lower => 0..col,
+            Uplo::Upper => col + 1..rows,
+        };
+        for row in other.filter(|&row| std::mem::take(&mut heads[row]) != 0) {
+            limbs[row * width..(row + 1) * width].fill(0); // a zero head has zero limbs already
+        }
+    }
+}
+
+/// Fills the workspace with the scale shifts of all columns.
+fn scale_operands(ctx: &Context, workers: usize, problem: &Problem<'_>, workspace: &mut Workspace) -> Result<Bits> {
+    if problem.size().is_empty() {
+        return match problem.exact_integers {
+            true => integer_bits(ctx, problem, 0, 0),
+            false => Ok(problem.scaled_bits()),
+        };
+    }
+    let walkers = scale::Walkers::alone(ctx, workers);
+    let left = operand_exponents(&walkers, problem, &problem.left, &mut workspace.left_shifts)?;
+    let right = match &problem.right {
+        Some(right) => operand_exponents(&walkers, problem, right, &mut workspace.right_shifts)?,
+        None => {
+            workspace.right_shifts.clear();
+            left
+        }
+    };
+    let bits = match problem.exact_integers {
+        true => integer_bits(ctx, problem, left, right)?,
+        false => problem.scaled_bits(),
+    };
+    for exponent in workspace.left_shifts.iter_mut().chain(&mut workspace.right_shifts) {
+        *exponent = if problem.exact_integers { 0 } else { i64::from(bits.working) - *exponent };
+    }
+    Ok(bits)
+}
+
+fn integer_bits(ctx: &Context, problem: &Problem<'_>, left: i64, right: i64) -> Result<Bits> {
+    let bits = IntegerBits { left, right, addend: problem.combination.addend_bits() };
+    Bits::integers(ctx.kernel(), bits, &problem.combination, problem.precision_bits)
+}
+
+/// The norm exponents of one operand into `shifts`; returns the largest, at least 0.
+fn operand_exponents(
+    walkers: &scale::Walkers<'_>,
+    problem: &Problem<'_>,
+    operand: &Operand<'_>,
+    shifts: &mut Vec<i64>,
+) -> Result<i64> {
+    if problem.exact_integers {
+        scale::check_operand_integers(walkers.workers, operand)?;
+    }
+    shifts.clear();
+    shifts.resize(operand.view.cols(), 0);
+    scale::norm_exponents(walkers, &[operand.view], operand.transposed, shifts)?;
+    Ok(shifts.iter().copied().max().unwrap_or(0).max(0))
+}
+
+fn needs(plan: &Plan, held_bytes: u64) -> WorkspaceNeeds {
+    let bytes = &plan.bytes;
+    WorkspaceNeeds {
+        operand_bytes: bytes.operand_window,
+        product_bytes: bytes.product_window,
+        workers: plan.threads,
+        worker_bytes: (bytes.scratch + bytes.integers) / plan.threads.max(1) as u64,
+        planned_bytes: plan.planned_bytes.saturating_add(held_bytes),
+    }
+}

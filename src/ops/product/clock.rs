@@ -1,0 +1,164 @@
+//! The time of each phase of a product, on one rank and over all ranks.
+
+use crate::comm::Transport;
+use crate::error::Result;
+use serde::Serialize;
+use std::time::{Duration, Instant};
+
+/// What a rank does at a time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(usize)]
+pub enum RankPhase {
+    /// Norms and scale exponents, the all-reduces included.
+    Scale,
+    /// Opening windows and placing their pages.
+    Windows,
+    /// Scaled integers and their residues.
+    ToResidues,
+    /// Plane products.
+    Product,
+    /// Residues sent to other nodes, received and added.
+    Exchange,
+    /// Residues back to integers, rounded and stored.
+    Reconstruct,
+    /// Waiting for other ranks.
+    Wait,
+}
+
+/// All phases, in the order of their numbers.
+pub const RANK_PHASES: [(RankPhase, &str); 7] = [
+    (RankPhase::Scale, "scale"),
+    (RankPhase::Windows, "windows"),
+    (RankPhase::ToResidues, "to_residues"),
+    (RankPhase::Product, "product"),
+    (RankPhase::Exchange, "exchange"),
+    (RankPhase::Reconstruct, "reconstruct"),
+    (RankPhase::Wait, "wait"),
+];
+
+/// One stretch of work of a rank, in nanoseconds since all ranks began the call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RankSpan {
+    /// What was done.
+    pub phase: RankPhase,
+    /// Its start.
+    pub start_ns: u64,
+    /// Its end.
+    pub end_ns: u64,
+}
+
+/// Keeps the time of one rank.
+pub(crate) struct PhaseClock {
+    epoch: Instant,
+    totals: [f64; RANK_PHASES.len()],
+    /// What was done when; `None` for a process by itself, where nobody asks and nobody waits.
+    spans: Option<Vec<RankSpan>>,
+}
+
+impl PhaseClock {
+    /// A clock that starts now: right after a fence of all ranks, so that their times can be compared.
+    pub fn new() -> PhaseClock {
+        PhaseClock { spans: Some(Vec::new()), ..PhaseClock::alone() }
+    }
+
+    /// The clock of a process by itself.
+    pub fn alone() -> PhaseClock {
+        PhaseClock { epoch: Instant::now(), totals: [0.0; RANK_PHASES.len()], spans: None }
+    }
+
+    /// Runs `work` as `phase`.
+    pub fn time<R>(&mut self, phase: RankPhase, work: impl FnOnce() -> R) -> R {
+        let start = self.epoch.elapsed();
+        let result = work();
+        self.add(phase, start, self.epoch.elapsed());
+        result
+    }
+
+    /// Runs `work`, which waits for other ranks where there are any.
+    pub fn wait<R>(&mut self, work: impl FnOnce() -> R) -> R {
+        if self.spans.is_none() { work() } else { self.time(RankPhase::Wait, work) }
+    }
+
+    fn add(&mut self, phase: RankPhase, start: Duration, end: Duration) {
+        self.totals[phase as usize] += (end - start).as_secs_f64();
+        if let Some(spans) = &mut self.spans {
+            let (start_ns, end_ns) = (start.as_nanos() as u64, end.as_nanos() as u64);
+            spans.push(RankSpan { phase, start_ns, end_ns });
+        }
+    }
+
+    /// Seconds since the start.
+    pub fn seconds(&self) -> f64 {
+        self.epoch.elapsed().as_secs_f64()
+    }
+
+    /// Seconds in each phase, in the order of [`RANK_PHASES`].
+    pub fn totals(&self) -> [f64; RANK_PHASES.len()] {
+        self.totals
+    }
+
+    /// The seconds of `phase`.
+    pub fn seconds_in(&self, phase: RankPhase) -> f64 {
+        self.totals[phase as usize]
+    }
+
+    /// All spans.
+    pub fn into_spans(self) -> Vec<RankSpan> {
+        self.spans.unwrap_or_default()
+    }
+}
+
+/// Seconds over ranks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Spread {
+    /// Least.
+    pub min: f64,
+    /// Median.
+    pub median: f64,
+    /// Most.
+    pub max: f64,
+}
+
+/// Seconds of each phase over all ranks; waiting is counted apart from work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct RankPhases {
+    /// Norms and scale exponents.
+    pub scale: Spread,
+    /// Opening windows and placing their pages.
+    pub windows: Spread,
+    /// Scaled integers and their residues.
+    pub to_residues: Spread,
+    /// Plane products.
+    pub product: Spread,
+    /// Residues sent, received and added.
+    pub exchange: Spread,
+    /// Residues back to integers, rounded and stored.
+    pub reconstruct: Spread,
+    /// Waiting for other ranks.
+    pub wait: Spread,
+}
+
+/// Gathers the totals of all ranks. Collective.
+///
+/// # Errors
+/// [`crate::Error::Transport`].
+pub(crate) fn spread_over_ranks(world: &dyn Transport, totals: &[f64; RANK_PHASES.len()]) -> Result<RankPhases> {
+    let own = totals.map(f64::to_bits);
+    let mut all = vec![0; own.len() * world.size()];
+    world.all_gather(&own, &mut all)?;
+    let spread = |phase: RankPhase| {
+        let of_rank = all.iter().skip(phase as usize).step_by(own.len());
+        let mut seconds = of_rank.map(|&bits| f64::from_bits(bits)).collect::<Vec<_>>();
+        seconds.sort_by(f64::total_cmp);
+        Spread { min: seconds[0], median: seconds[seconds.len() / 2], max: seconds[seconds.len() - 1] }
+    };
+    Ok(RankPhases {
+        scale: spread(RankPhase::Scale),
+        windows: spread(RankPhase::Windows),
+        to_residues: spread(RankPhase::ToResidues),
+        product: spread(RankPhase::Product),
+        exchange: spread(RankPhase::Exchange),
+        reconstruct: spread(RankPhase::Reconstruct),
+        wait: spread(RankPhase::Wait),
+    })
+}

@@ -1,0 +1,260 @@
+//! The last step of an entry: the exact product, times alpha, plus beta times an entry of the matrix added,
+//! rounded once.
+
+use crate::error::{Error, Result};
+use crate::math::float::{FloatRef, Head, bit_length, round_integer};
+use crate::matrix::{MAXIMUM_EXPONENT, MatrixView};
+use crate::ops::distribution::matrix::DistMatrix;
+use crate::ops::product::integers::check_integers;
+use crate::ops::product::sum::{self, ExactEntry};
+use rug::integer::Order;
+use rug::{Float, Integer};
+
+/// `alpha * product + beta * addend`; absent scalars are 1, an absent matrix is 0.
+#[derive(Clone, Copy)]
+pub(crate) struct Combination<'a> {
+    /// Scalar of the product.
+    alpha: Option<&'a Float>,
+    /// Scalar of the matrix added.
+    beta: Option<&'a Float>,
+    /// The matrix added.
+    addend: Option<Addend<'a>>,
+    /// The least that computes it.
+    form: Form,
+}
+
+/// The matrix that a product is added to.
+#[derive(Clone, Copy)]
+pub(crate) enum Addend<'a> {
+    /// All of it.
+    Whole(MatrixView<'a>),
+    /// The tiles of one rank, which asks for entries of these alone.
+    Tiles(&'a DistMatrix),
+}
+
+impl<'a> Addend<'a> {
+    #[inline]
+    fn get(&self, place: Place) -> FloatRef<'a> {
+        match self {
+            Addend::Whole(view) => view.get(place.row, place.col),
+            Addend::Tiles(matrix) => matrix.entry(place.row, place.col),
+        }
+    }
+
+    fn precision_bits(&self) -> u32 {
+        match self {
+            Addend::Whole(view) => view.precision_bits(),
+            Addend::Tiles(matrix) => matrix.precision_bits(),
+        }
+    }
+
+    fn shape(&self) -> (usize, usize) {
+        match self {
+            Addend::Whole(view) => (view.rows(), view.cols()),
+            Addend::Tiles(matrix) => (matrix.map().rows, matrix.map().cols),
+        }
+    }
+
+    /// What is held here, as views.
+    fn try_each(&self, mut visit: impl FnMut(MatrixView<'a>) -> Result<()>) -> Result<()> {
+        match self {
+            Addend::Whole(view) => visit(*view),
+            Addend::Tiles(matrix) => matrix.tiles().iter().try_for_each(|(_, tile)| visit(tile.view())),
+        }
+    }
+}
+
+/// What a combination comes down to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// The product itself.
+    Plain,
+    /// The product and the matrix, either with the other sign.
+    Sum { negate_product: bool, negate_added: bool },
+    /// Scalars other than 1 and -1.
+    General,
+}
+
+/// Place of an entry in the result.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    /// Row of the result.
+    pub row: usize,
+    /// Column of the result.
+    pub col: usize,
+}
+
+impl<'a> Combination<'a> {
+    /// `alpha * product + beta * addend`.
+    pub fn new(alpha: Option<&'a Float>, beta: Option<&'a Float>, addend: Option<Addend<'a>>) -> Self {
+        let is = |scalar: Option<&Float>, value: i32| scalar.map_or(value == 1, |scalar| *scalar == value);
+        let is_sign = |scalar| is(scalar, 1) || is(scalar, -1);
+        let form = match addend {
+            None if is(alpha, 1) => Form::Plain,
+            Some(_) if is_sign(alpha) && is_sign(beta) => {
+                Form::Sum { negate_product: is(alpha, -1), negate_added: is(beta, -1) }
+            }
+            _ => Form::General,
+        };
+        Combination { alpha, beta, addend, form }
+    }
+
+    /// Whether the result is the product itself.
+    pub fn is_plain(&self) -> bool {
+        self.form == Form::Plain
+    }
+
+    /// Refuses an added matrix of another shape, scalars that are not finite, and, for exact integers, scalars and
+    /// entries that are not integers.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`], [`Error::ShapeMismatch`], [`Error::NotInteger`].
+    pub fn check(&self, (rows, cols): (usize, usize), exact_integers: bool) -> Result<()> {
+        self.check_scalars(exact_integers)?;
+        let Some(addend) = self.addend else { return Ok(()) };
+        if addend.shape() != (rows, cols) {
+            return Err(Error::ShapeMismatch {
+                operation: "accumulate",
+                left_rows: rows,
+                left_cols: cols,
+                right_rows: addend.shape().0,
+                right_cols: addend.shape().1,
+            });
+        }
+        if exact_integers { addend.try_each(check_integers) } else { Ok(()) }
+    }
+
+    /// Refuses scalars that are not finite or, for exact integers, not integers.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`].
+    pub fn check_scalars(&self, exact_integers: bool) -> Result<()> {
+        for (name, scalar) in [("alpha", self.alpha), ("beta", self.beta)] {
+            let Some(scalar) = scalar else { continue };
+            if !scalar.is_finite() {
+                return Err(Error::InvalidArgument(format!("{name} is {scalar}: it must be finite")));
+            }
+            if exact_integers && !scalar.is_integer() {
+                return Err(Error::InvalidArgument(format!("{name} is not an integer, as exact integers need")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Bits of the largest integer among the entries added that are held here.
+    pub fn addend_bits(&self) -> u64 {
+        let mut largest = 0;
+        let each = |view: MatrixView<'_>| {
+            let heads = (0..view.cols()).flat_map(|col| (0..view.rows()).map(move |row| view.get(row, col).head));
+            largest = heads.fold(largest, |largest, head| head.exponent().max(0).max(largest));
+            Ok(())
+        };
+        self.addend.map_or(Ok(()), |addend| addend.try_each(each)).expect("no visit fails");
+        largest as u64
+    }
+
+    /// Bits that hold `alpha * q + beta * c` exactly, for integers `|q| < 2^product_bits` and `|c| < 2^addend_bits`.
+    pub fn exact_bits(&self, product_bits: u32, addend_bits: u64) -> u64 {
+        let bits = |scalar: Option<&Float>| {
+            scalar.map_or(0, |value| value.get_exp().map_or(0, |exponent| exponent.max(0) as u64))
+        };
+        let product = u64::from(product_bits) + bits(self.alpha);
+        if self.addend.is_none() {
+            return product;
+        }
+        product.max(addend_bits + bits(self.beta)) + 1
+    }
+
+    /// Rounds one entry of the result to `precision_bits` into `limbs`.
+    ///
+    /// # Errors
+    /// [`Error::ExponentRange`] where the result leaves the exponent range.
+    #[inline]
+    pub fn finish(&self, exact: ExactEntry<'_>, place: Place, precision_bits: u32, limbs: &mut [u64]) -> Result<Head> {
+        let head = match self.form {
+            Form::Plain => round_integer(exact.negative, exact.magnitude, exact.exponent, precision_bits, limbs),
+            Form::Sum { negate_product, negate_added } => {
+                let product = ExactEntry { negative: exact.negative != negate_product, ..exact };
+                let added = self.addend.map_or(ExactEntry::ZERO, |addend| addend.get(place).into());
+                let added = ExactEntry { negative: added.negative != negate_added, ..added };
+                match sum::round_sum(&product, &added, precision_bits, limbs) {
+                    Some(head) => head,
+                    None => self.combine(exact, place, precision_bits, limbs)?,
+                }
+            }
+            Form::General => self.combine(exact, place, precision_bits, limbs)?,
+        };
+        check_range(head.exponent(), place)?;
+        Ok(head)
+    }
+
+    /// The general case, through MPFR's correctly rounded sum of two products.
+    ///
+    /// Exponents are taken out first, so that no intermediate leaves MPFR's range.
+    fn combine(&self, exact: ExactEntry<'_>, place: Place, precision_bits: u32, limbs: &mut [u64]) -> Result<Head> {
+        let one = Float::with_val(2, 1);
+        let zero = Float::new(2);
+        let [alpha, beta] = [self.alpha, self.beta].map(|scalar| Normalized::new(scalar.unwrap_or(&one)));
+        let added = self.addend.map_or(zero, |addend| addend.get(place).to_float(addend.precision_bits()));
+        let (mut product, mut added) = (Normalized::exact(exact), Normalized::new(&added));
+        let left = alpha.exponent + product.exponent;
+        let right = beta.exponent + added.exponent;
+        let common = match (alpha.is_zero() || product.is_zero(), beta.is_zero() || added.is_zero()) {
+            (true, _) => right,
+            (_, true) => left,
+            _ => left.max(right),
+        };
+        // A part that lies 2^29 bits below the other only decides on which side of a tie the sum is.
+        let shift = |exponent: i64| (exponent - common).clamp(-(1 << 29), 0) as i32;
+        product.fraction <<= shift(left);
+        added.fraction <<= shift(right);
+        let sum = alpha.fraction.mul_add_mul_ref(&product.fraction, &beta.fraction, &added.fraction);
+        let sum = Normalized::new(&Float::with_val(precision_bits, sum));
+        if sum.is_zero() {
+            limbs.fill(0);
+            return Ok(Head::ZERO);
+        }
+        let (integer, exponent) = sum.fraction.to_integer_exp().expect("a sum of finite products is finite");
+        let exponent = i64::from(exponent) + sum.exponent + common;
+        check_range(exponent + i64::from(integer.significant_bits()), place)?;
+        Ok(round_integer(integer < 0, integer.as_limbs(), exponent, precision_bits, limbs))
+    }
+}
+
+/// A number as a fraction in `[1/2, 1)` and a power of two, or 0.
+struct Normalized {
+    fraction: Float,
+    exponent: i64,
+}
+
+impl Normalized {
+    fn new(value: &Float) -> Normalized {
+        let exponent = value.get_exp().unwrap_or(0);
+        Normalized { fraction: Float::with_val(value.prec(), value >> exponent), exponent: exponent.into() }
+    }
+
+    /// An exact number, without rounding.
+    fn exact(value: ExactEntry<'_>) -> Normalized {
+        let bits = bit_length(value.magnitude);
+        let integer = Integer::from_digits(value.magnitude, Order::Lsf);
+        let mut normalized = Normalized::new(&Float::with_val(bits.max(2) as u32, &integer));
+        normalized.exponent += value.exponent;
+        if value.negative {
+            normalized.fraction = -normalized.fraction;
+        }
+        normalized
+    }
+
+    fn is_zero(&self) -> bool {
+        self.fraction.is_zero()
+    }
+}
+
+/// Refuses an exponent that a matrix cannot hold.
+fn check_range(exponent: i64, place: Place) -> Result<()> {
+    if exponent.unsigned_abs() > MAXIMUM_EXPONENT as u64 {
+        let (row, column) = (place.row, place.col);
+        return Err(Error::ExponentRange { row, column, exponent, limit: MAXIMUM_EXPONENT });
+    }
+    Ok(())
+}

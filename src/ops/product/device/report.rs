@@ -1,0 +1,53 @@
+//! What a device did in a call.
+
+use crate::device::Traffic;
+use crate::error::Result;
+use crate::ops::product::device::lane::Lane;
+use crate::ops::product::device::timer::{DeviceSeconds, Timer};
+use crate::plan::DeviceCut;
+use serde::Serialize;
+
+/// One device in one call.
+#[derive(Clone, Debug, Serialize)]
+pub struct DeviceReport {
+    /// As its maker calls it.
+    pub name: String,
+    /// `cuda`, `soft` or `host`.
+    pub kind: &'static str,
+    /// Number among the devices of its kind.
+    pub index: usize,
+    /// Moduli of its share.
+    pub moduli: usize,
+    /// Operand planes of its share.
+    pub planes: usize,
+    /// Columns of a strip, rows of a chunk, moduli of a batch, ...
+    pub cut: DeviceCut,
+    /// Bytes allocated on it.
+    pub device_bytes: u64,
+    /// Multiply-adds of planes issued, those included that pad and those beside a triangle.
+    pub multiply_adds: u64,
+    /// Bytes over the bus.
+    pub traffic: Traffic,
+    /// Its own time.
+    pub seconds: DeviceSeconds,
+}
+
+impl DeviceReport {
+    /// Of a lane that is done.
+    pub(super) fn new(lane: &Lane, timer: Timer, before: &Traffic) -> Result<DeviceReport> {
+        let description = lane.device.description();
+        let seconds = timer.finish(lane)?;
+        Ok(DeviceReport {
+            name: description.name,
+            kind: description.kind,
+            index: description.index,
+            moduli: lane.moduli.len(),
+            planes: lane.engine.planes(lane.moduli.clone()).len(),
+            cut: lane.cut,
+            device_bytes: lane.bytes,
+            multiply_adds: lane.multiply_adds,
+            traffic: lane.device.traffic().since(before),
+            seconds,
+        })
+    }
+}

@@ -1,0 +1,82 @@
+//! Device seconds of the parts of a call, from events around them.
+
+use crate::device::Event;
+use crate::error::Result;
+use crate::ops::product::device::lane::Lane;
+use serde::Serialize;
+
+/// A part of a call whose device time is reported.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Part {
+    /// Digits to operand planes.
+    ToResidues,
+    /// Products of planes, with the reductions that do not overlap them.
+    Product,
+    /// Residues to integers.
+    Reconstruct,
+    /// Integers to big floats.
+    Round,
+}
+
+/// Seconds of a device's clock; copies and scaling overlap them and are not in them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct DeviceSeconds {
+    /// Digits to operand planes.
+    pub to_residues: f64,
+    /// Products of planes, with the reductions that do not overlap them.
+    pub product: f64,
+    /// Residues to integers.
+    pub reconstruct: f64,
+    /// Integers to big floats.
+    pub round: f64,
+    /// From the first copy in to the last copy out.
+    pub total: f64,
+}
+
+/// Intervals of the compute stream.
+#[derive(Default)]
+pub(super) struct Timer {
+    open: Option<(Part, Event)>,
+    closed: Vec<(Part, Event, Event)>,
+    first: Option<Event>,
+}
+
+impl Timer {
+    /// Begins with a call.
+    pub fn begin(lane: &Lane) -> Result<Timer> {
+        Ok(Timer { first: Some(lane.device.record(lane.streams.load)?), ..Timer::default() })
+    }
+
+    /// A part begins on the compute stream.
+    pub fn start(&mut self, part: Part, lane: &Lane) -> Result<()> {
+        self.open = Some((part, lane.device.record(lane.streams.compute)?));
+        Ok(())
+    }
+
+    /// The part that began last ends.
+    pub fn stop(&mut self, lane: &Lane) -> Result<()> {
+        let (part, start) = self.open.take().expect("a part that began");
+        self.closed.push((part, start, lane.device.record(lane.streams.compute)?));
+        Ok(())
+    }
+
+    /// Sums, once everything is done.
+    pub fn finish(self, lane: &Lane) -> Result<DeviceSeconds> {
+        let last = lane.device.record(lane.streams.store)?;
+        lane.device.synchronize(&last)?;
+        let mut seconds = DeviceSeconds::default();
+        if let Some(first) = &self.first {
+            seconds.total = lane.device.seconds_between(first, &last)?;
+        }
+        for (part, start, end) in &self.closed {
+            let sum = match part {
+                Part::ToResidues => &mut seconds.to_residues,
+                Part::Product => &mut seconds.product,
+                Part::Reconstruct => &mut seconds.reconstruct,
+                Part::Round => &mut seconds.round,
+            };
+            *sum += lane.device.seconds_between(start, end)?;
+        }
+        Ok(seconds)
+    }
+}

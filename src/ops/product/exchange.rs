@@ -1,0 +1,108 @@
+//! Sums of residues over nodes: each rank gets the blocks that it owns from all other nodes, and adds them up.
+//!
+//! Node by node: in round `s` every node sends to the node `s` places further and receives from the one `s` places
+//! before. A rank receives from the rank of equal number within the sending node (modulo that node's ranks), so that
+//! every link carries each residue once. Sums modulo primes are exact: no order of nodes can change a bit.
+
+use crate::comm::window::{Level, Partition, Rest, Run, Shares, Walk};
+use crate::comm::{Incoming, Outgoing};
+use crate::error::Result;
+use crate::kernels::PlaneEngine;
+use crate::ops::distribution::team::Ranks;
+use crate::ops::product::segments::Region;
+use crate::ops::product::shares::{OwnedBlocks, ShareStream, block_owners};
+use crate::plan::{BLOCK_WORDS, pieces};
+use crate::tile::TileMap;
+use std::ops::Range;
+
+/// Words of the largest message between two ranks; each rank has room for one that it sends to each partner of a node
+/// and one that it receives.
+pub(crate) const MESSAGE_WORDS: usize = 1 << 16;
+
+/// The exchange of one pair of bands.
+pub(crate) struct Exchange<'a> {
+    ranks: Ranks<'a>,
+    engine: &'a dyn PlaneEngine,
+    owners: Vec<OwnedBlocks>,
+    plane_words: usize,
+}
+
+impl<'a> Exchange<'a> {
+    /// The exchange of the planes of `region` of a result that `map` distributes.
+    pub fn new(ranks: Ranks<'a>, engine: &'a dyn PlaneEngine, map: &TileMap, region: &Region) -> Exchange<'a> {
+        let owners = block_owners(map, region);
+        Exchange { ranks, engine, owners, plane_words: region.grid.words() }
+    }
+
+    fn planes(&self) -> usize {
+        self.engine.moduli().len()
+    }
+
+    /// The blocks of each rank of this node belong to that rank; those of other nodes are only read.
+    pub fn partition(&self) -> Partition {
+        let node = self.ranks.layout.node_of[self.ranks.world.rank()];
+        let own = self.owners.iter().filter(|run| self.ranks.layout.node_of[run.owner] == node);
+        let runs = own.map(|run| Run {
+            words: run.blocks.start * BLOCK_WORDS..run.blocks.end * BLOCK_WORDS,
+            rank: self.ranks.layout.local_of[run.owner],
+        });
+        let outer = Level { count: self.planes(), stride: self.plane_words };
+        Partition::new(self.ranks.layout.nodes[node].len(), outer, Level::ONCE, runs.collect())
+    }
+
+    /// Sends what other nodes' ranks own and adds what comes for this rank. Collective over all nodes.
+    ///
+    /// # Errors
+    /// [`crate::Error::Transport`].
+    pub fn run(&self, shares: Shares<'_>) -> Result<()> {
+        let (walks, rest) = shares.with_rest();
+        let mut own = walks.into_iter().map(Walk::collect).collect::<Vec<Vec<&mut [u64]>>>();
+        let rank = self.ranks.world.rank();
+        let stream = ShareStream::new(&self.owners, rank, self.planes());
+        let (nodes, node) = (self.ranks.layout.nodes.len(), self.ranks.layout.node_of[rank]);
+        let mut received = vec![0; MESSAGE_WORDS.min(stream.len())];
+        for step in 1..nodes {
+            let to = &self.ranks.layout.nodes[(node + step) % nodes];
+            let from = &self.ranks.layout.nodes[(node + nodes - step) % nodes];
+            let local = self.ranks.layout.local_of[rank];
+            let mine = self.ranks.layout.nodes[node].len();
+            let served = to.iter().copied().skip(local).step_by(mine);
+            let streams = served.map(|other| (other, ShareStream::new(&self.owners, other, self.planes())));
+            let streams = streams.collect::<Vec<_>>();
+            let sender = from[local % from.len()];
+            let longest = streams.iter().map(|(_, stream)| stream.len()).max().unwrap_or(0).max(stream.len());
+            for range in pieces(longest, MESSAGE_WORDS) {
+                let messages = streams.iter().map(|(to, stream)| (*to, pack(stream, &range, &rest)));
+                let messages = messages.filter(|(_, words)| !words.is_empty()).collect::<Vec<_>>();
+                let sends = messages.iter().map(|(to, words)| Outgoing { to: *to, words }).collect::<Vec<_>>();
+                let wanted = range.start.min(stream.len())..range.end.min(stream.len());
+                let words = &mut received[..wanted.len()];
+                let mut receives = Vec::new();
+                if !words.is_empty() {
+                    receives.push(Incoming { from: sender, words });
+                }
+                self.ranks.world.exchange(&sends, &mut receives)?;
+                self.add(&stream, wanted, &received, &mut own);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a message to this rank's blocks.
+    fn add(&self, stream: &ShareStream, range: Range<usize>, message: &[u64], own: &mut [Vec<&mut [u64]>]) {
+        let mut at = 0;
+        stream.for_each(range, |piece| {
+            let words = &message[at..at + piece.words.len()];
+            self.engine.add(piece.plane, &mut own[piece.plane][piece.run][piece.within], words);
+            at += piece.words.len();
+        });
+    }
+}
+
+/// The words `range` of a stream, as far as it goes.
+fn pack(stream: &ShareStream, range: &Range<usize>, rest: &Rest<'_>) -> Vec<u64> {
+    let range = range.start.min(stream.len())..range.end.min(stream.len());
+    let mut words = Vec::with_capacity(range.len());
+    stream.for_each(range, |piece| words.extend_from_slice(rest.words((piece.plane, 0), piece.words)));
+    words
+}

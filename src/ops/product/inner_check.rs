@@ -1,0 +1,137 @@
+//! Freivalds' test inside a product: is the integer product what the scaled operands give, before it is rounded?
+//!
+//! With `X` and `Y` the scaled integer operands and `Q'` the reconstructed product, tests `Q' v = X^T (Y v)` for one
+//! random vector modulo one random 61-bit prime. The operands are scaled anew, without the kernels' code, so the test
+//! covers conversions, products and reconstruction. Source: docs/ALGORITHM.md, "Range check".
+
+use crate::comm::{Reduction, Transport};
+use crate::context::Context;
+use crate::drive::map_indices;
+use crate::error::{Error, Result};
+use crate::math::check_field::CheckField;
+use crate::matrix::MatrixView;
+use crate::ops::product::combine::Place;
+use crate::ops::product::problem::OperandRows;
+use crate::ops::seed::fresh_seed;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+use std::sync::{Mutex, PoisonError};
+
+/// The vector, what it must give, and what the product has given so far.
+pub(crate) struct InnerCheck {
+    field: CheckField,
+    seed: u64,
+    vector: Vec<u64>,
+    wanted: Vec<u64>,
+    /// Whether each entry stands for its mirror image too.
+    symmetric: bool,
+    found: Mutex<Vec<u64>>,
+}
+
+/// What the entries of one worker have added to each row.
+pub(crate) struct RowSums(Vec<u64>);
+
+impl InnerCheck {
+    /// Draws the vector and multiplies it by the scaled operands, of which every rank of `world` has some rows.
+    /// Collective.
+    ///
+    /// Cost: every entry of the operands is read twice, on the context's threads.
+    ///
+    /// # Errors
+    /// [`Error::Transport`].
+    pub fn new(
+        ctx: &Context,
+        world: &dyn Transport,
+        left: OperandRows<'_>,
+        right: Option<OperandRows<'_>>,
+    ) -> Result<InnerCheck> {
+        let mut seed = [fresh_seed()];
+        world.broadcast(0, &mut seed)?;
+        let mut rng = ChaCha8Rng::seed_from_u64(seed[0]);
+        let field = CheckField::random(&mut rng);
+        let symmetric = right.is_none();
+        let right = right.unwrap_or(left);
+        let vector = right.shifts.iter().map(|_| field.draw(&mut rng)).collect::<Vec<_>>();
+        let entry = |view: &MatrixView<'_>, row, col, shifts: &[i64]| field.scaled(view.get(row, col), shifts[col]);
+        let image_of = |view: &MatrixView<'_>| {
+            map_indices(ctx, view.rows(), |row| {
+                let mut sum = field.product_sum();
+                vector.iter().enumerate().for_each(|(col, &v)| sum.add(entry(view, row, col, right.shifts), v));
+                sum.residue()
+            })
+        };
+        let images = right.blocks.iter().map(image_of).collect::<Vec<_>>();
+        let mut wanted = map_indices(ctx, left.shifts.len(), |col| {
+            let mut sum = field.product_sum();
+            for (view, image) in left.blocks.iter().zip(&images) {
+                image.iter().enumerate().for_each(|(row, &v)| sum.add(entry(view, row, col, left.shifts), v));
+            }
+            sum.residue()
+        });
+        sum_over_ranks(world, &field, &mut wanted)?;
+        let found = Mutex::new(vec![0; wanted.len()]);
+        Ok(InnerCheck { field, seed: seed[0], vector, wanted, symmetric, found })
+    }
+
+    /// Bytes that the check takes beside the product, for a `rows x cols` result.
+    ///
+    /// The field's table; for each row what is wanted, what is found and the sums of every worker; the random vector;
+    /// its image under the right operand.
+    pub fn bytes(rows: usize, cols: usize, contracted: usize, workers: usize) -> u64 {
+        CheckField::TABLE_BYTES + 8 * (rows * (workers + 2) + cols + contracted) as u64
+    }
+
+    /// Sums for one worker to begin with.
+    pub fn row_sums(&self) -> RowSums {
+        RowSums(vec![0; self.wanted.len()])
+    }
+
+    /// Adds entry `(-1)^negative * magnitude` of the product.
+    #[inline]
+    pub fn add(&self, sums: &mut RowSums, place: Place, negative: bool, magnitude: &[u64]) {
+        let residue = self.field.integer(negative, magnitude);
+        let mut add = |row: usize, col: usize| {
+            sums.0[row] = self.field.add(sums.0[row], self.field.multiply(residue, self.vector[col]));
+        };
+        add(place.row, place.col);
+        if self.symmetric && place.row != place.col {
+            add(place.col, place.row);
+        }
+    }
+
+    /// Takes over what one worker has added.
+    pub fn collect(&self, sums: RowSums) {
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        found.iter_mut().zip(sums.0).for_each(|(total, sum)| *total = self.field.add(*total, sum));
+    }
+
+    /// The verdict, once all ranks of `world` have added all their entries. Collective.
+    ///
+    /// # Errors
+    /// [`Error::Verification`] names the first wrong row, the prime and the seed; [`Error::Transport`].
+    pub fn finish(self, world: &dyn Transport) -> Result<()> {
+        let mut found = self.found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        sum_over_ranks(world, &self.field, &mut found)?;
+        match self.wanted.iter().zip(&found).position(|(want, got)| want != got) {
+            None => Ok(()),
+            Some(row) => Err(Error::Verification(format!(
+                "row {row} (from 0) of the scaled product is wrong (Freivalds modulo {}, seed {})",
+                self.field.prime(),
+                self.seed
+            ))),
+        }
+    }
+}
+
+/// Each residue becomes the sum of those that all ranks have, in two halves that cannot overflow. Collective.
+fn sum_over_ranks(world: &dyn Transport, field: &CheckField, residues: &mut [u64]) -> Result<()> {
+    if world.size() == 1 {
+        return Ok(());
+    }
+    let mut halves = residues.iter().map(|&residue| [residue & u64::from(u32::MAX), residue >> 32]).collect::<Vec<_>>();
+    world.all_reduce(Reduction::Sum, halves.as_flattened_mut())?;
+    for (residue, [low, high]) in residues.iter_mut().zip(halves) {
+        *residue = field.add(low % field.prime(), field.multiply(high % field.prime(), 1 << 32));
+    }
+    Ok(())
+}

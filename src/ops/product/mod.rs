@@ -1,0 +1,29 @@
+//! The product of residue planes behind `syrk` and `gemm`: `C := alpha * X^T Y + beta * C0`.
+//!
+//! `problem` is what is asked, `plan` how it will run, `run` runs it, `report` says how it went; `ranks` is the same on
+//! many ranks, `device` on devices. Source: docs/ALGORITHM.md.
+
+pub(crate) mod block;
+pub(crate) mod call;
+pub(crate) mod clock;
+pub(crate) mod combine;
+mod convert;
+pub mod device;
+mod direct;
+mod exchange;
+mod inner_check;
+mod integers;
+mod multiply;
+pub(crate) mod path;
+pub(crate) mod plan;
+pub(crate) mod problem;
+pub(crate) mod ranks;
+mod recover;
+pub(crate) mod report;
+pub(crate) mod run;
+pub(crate) mod scale;
+pub(crate) mod segments;
+mod shares;
+mod size;
+mod space;
+pub(crate) mod sum;

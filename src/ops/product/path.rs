@@ -1,0 +1,140 @@
+//! Which path a product takes, and its plan on that path: exact sums on limbs, residue planes, devices.
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::math::float::limbs_for;
+use crate::matrix::Matrix;
+use crate::ops::product::device::{CutCounts, DevicePlan, DeviceRequest};
+use crate::ops::product::direct;
+use crate::ops::product::plan::{Plan, PlanRequest, plan_planes};
+use crate::ops::product::problem::{Bits, check_precision};
+use crate::ops::product::size::ProductSize;
+use crate::plan::PlanBytes;
+
+/// Below this estimate a product on planes stays on the calling thread: handing work over costs more than it saves.
+const ONE_WORKER_NANOSECONDS: f64 = 200_000.0;
+
+/// The path a product takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Path {
+    /// Sums of products on limbs.
+    Direct,
+    /// Residue planes on so many workers.
+    Planes(usize),
+}
+
+/// Chooses the direct path where the model of its time is below that of the planes.
+///
+/// `operand_bits` need only be about right. A forced kernel and the self-check, which needs a redundant prime, keep
+/// the planes, unless there is nothing to multiply; a forced kernel also keeps all threads.
+pub(crate) fn choose_path(ctx: &Context, size: &ProductSize, operand_bits: u32) -> Path {
+    if size.is_empty() {
+        return Path::Direct;
+    }
+    if ctx.forced_kernel().is_some() || ctx.devices().family.is_some() {
+        return Path::Planes(ctx.threads());
+    }
+    // Two planes of the narrower primes do the work of one, and small matrix products have their own overhead.
+    let slowdown = if ctx.kernel().family() == "ifma52" { 1.0 } else { 2.5 };
+    let planes = slowdown * plane_nanoseconds(size, operand_bits);
+    if !ctx.self_check() && !ctx.freivalds() && direct_nanoseconds(size, operand_bits) < planes {
+        return Path::Direct;
+    }
+    Path::Planes(if planes < ONE_WORKER_NANOSECONDS { 1 } else { ctx.threads() })
+}
+
+/// Estimate for the direct path, fitted to measurements from 64 to 4000 bits.
+fn direct_nanoseconds(size: &ProductSize, operand_bits: u32) -> f64 {
+    let limbs = limbs_for(operand_bits + 1) as f64;
+    // Schoolbook products, then Karatsuba's.
+    let product = 3.0 + if limbs <= 20.0 { 0.9 * limbs * limbs } else { 360.0 * (limbs / 20.0).powf(1.58) };
+    let convert = (size.contracted * size.operand_columns()) as f64 * (15.0 + 2.0 * limbs);
+    convert + size.entries() * (30.0 + 5.0 * limbs + size.contracted as f64 * product)
+}
+
+/// Estimate for the planes of a kernel with 52-bit primes on one worker, columns padded to blocks of 8.
+fn plane_nanoseconds(size: &ProductSize, operand_bits: u32) -> f64 {
+    let primes = f64::from(operand_bits) / 26.0 + 1.0;
+    let (rows, cols) = (size.rows.next_multiple_of(8) as f64, size.cols.next_multiple_of(8) as f64);
+    let entries = if size.triangle { cols * (cols + 8.0) / 2.0 } else { rows * cols };
+    let converted = size.contracted as f64 * if size.triangle { cols } else { rows + cols };
+    let products = size.contracted as f64 * 0.06;
+    let fixed = 1500.0 + 200.0 * primes;
+    fixed + primes * (converted * (0.4 + 0.018 * primes) + entries * (1.0 + 0.04 * primes + products))
+}
+
+/// The plan of [`crate::syrk`] for a `rows x cols` operand: bytes of every part, batches, bands, chunks, jobs.
+///
+/// Nothing is computed and no window allocated; the kernel's tables are made and kept in the context.
+///
+/// # Errors
+/// [`Error::Precision`]; [`Error::MemoryLimit`] names the least limit that would do.
+pub fn plan_syrk(ctx: &Context, rows: usize, cols: usize, precision_bits: u32) -> Result<Plan> {
+    let size = ProductSize { contracted: rows, rows: cols, cols, triangle: true };
+    plan_size(ctx, "syrk", size, precision_bits)
+}
+
+/// The plan of [`crate::gemm`] for an `rows x contracted` by `contracted x cols` product; see [`plan_syrk`].
+///
+/// # Errors
+/// As [`plan_syrk`].
+pub fn plan_gemm(ctx: &Context, rows: usize, cols: usize, contracted: usize, precision_bits: u32) -> Result<Plan> {
+    let size = ProductSize { contracted, rows, cols, triangle: false };
+    plan_size(ctx, "gemm", size, precision_bits)
+}
+
+fn plan_size(ctx: &Context, operation: &'static str, size: ProductSize, precision_bits: u32) -> Result<Plan> {
+    check_precision(ctx.kernel(), precision_bits, size.contracted)?;
+    size.check(precision_bits)?;
+    let request = PlanRequest {
+        operation,
+        size,
+        bits: Bits::scaled(precision_bits, size.contracted),
+        result_bytes: Matrix::bytes_for(size.rows, size.cols, precision_bits),
+        held_bytes: 0,
+        cut: None,
+        on_cpu: false,
+    };
+    plan_request(ctx, &request)
+}
+
+/// The plan of any product.
+///
+/// # Errors
+/// As [`plan_syrk`].
+pub(crate) fn plan_request(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
+    match choose_path(ctx, &request.size, request.bits.operand) {
+        Path::Direct => direct::plan(ctx, request),
+        Path::Planes(_) if !request.on_cpu && ctx.devices().serve(None) => plan_devices(ctx, request),
+        Path::Planes(workers) => Ok(plan_planes(ctx, request, workers, 0)?.plan),
+    }
+}
+
+/// Plans a product on the context's devices.
+fn plan_devices(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
+    let size = request.size;
+    let input_limbs = limbs_for(request.bits.result);
+    let device_request = DeviceRequest { size, upper: false, plain: true, input_limbs, bits: request.bits, cut: None };
+    let planned = DevicePlan::new(ctx, &device_request, None)?;
+    let CutCounts { batches, bands, chunks } = planned.cuts();
+    let bytes = PlanBytes { result: request.result_bytes, scratch: planned.pinned_bytes, ..PlanBytes::default() };
+    Ok(Plan {
+        operation: request.operation,
+        contracted: size.contracted,
+        rows: size.rows,
+        cols: size.cols,
+        precision_bits: request.bits.result,
+        working_bits: request.bits.working,
+        kernel: planned.kernel(),
+        threads: ctx.threads(),
+        primes: planned.moduli(),
+        batches,
+        bands,
+        chunks,
+        bytes,
+        planned_bytes: bytes.total(),
+        load_max_over_mean: 1.0,
+        devices: planned.describe(),
+        ..Plan::default()
+    })
+}

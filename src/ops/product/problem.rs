@@ -1,0 +1,238 @@
+//! What is to be computed, in one form for SYRK and GEMM: `C = alpha * X^T Y + beta * C0`.
+//!
+//! Every `op` becomes a transposed view here, so that all later steps contract rows. Checks shapes, precision and
+//! factors before any work.
+
+use crate::error::{Error, Result};
+use crate::kernels::PlaneKernel;
+use crate::math::bound;
+use crate::matrix::{Matrix, MatrixView, Op, Uplo};
+use crate::ops::product::combine::Combination;
+use crate::ops::product::size::ProductSize;
+use crate::plan::{Cut, DeviceCut};
+
+/// One operand: its columns are contracted with those of the other.
+#[derive(Clone, Copy)]
+pub(crate) struct Operand<'a> {
+    /// The operand as a `contracted x columns` view.
+    pub view: MatrixView<'a>,
+    /// Whether the view is the transpose of what the caller passed, for the indices in errors.
+    pub transposed: bool,
+}
+
+impl<'a> Operand<'a> {
+    /// The caller's view, transposed where `op` says so.
+    pub fn new(view: MatrixView<'a>, op: Op) -> Operand<'a> {
+        match op {
+            Op::NoTranspose => Operand { view, transposed: false },
+            Op::Transpose => Operand { view: view.transposed(), transposed: true },
+        }
+    }
+}
+
+/// The rows of one operand that a rank holds, as blocks one above the other, and the scale shifts of its columns.
+#[derive(Clone, Copy)]
+pub(crate) struct OperandRows<'a> {
+    /// The rows.
+    pub blocks: &'a [MatrixView<'a>],
+    /// One for each column.
+    pub shifts: &'a [i64],
+}
+
+/// Shown the product window and the words of a plane between products and reconstruction; for fault tests.
+pub type FaultHook<'a> = dyn Fn(&mut [u64], usize) + Sync + 'a;
+
+/// A product to compute.
+pub(crate) struct Problem<'a> {
+    /// `syrk` or `gemm`.
+    pub operation: &'static str,
+    /// Its columns give the rows of the result.
+    pub left: Operand<'a>,
+    /// Its columns give the columns of the result; `None` for SYRK, where both operands are the left one.
+    pub right: Option<Operand<'a>>,
+    /// The triangle wanted of a SYRK.
+    pub uplo: Uplo,
+    /// Precision asked for.
+    pub precision_bits: u32,
+    /// Whether operands are integers and the result exact.
+    pub exact_integers: bool,
+    /// What is done with the product.
+    pub combination: Combination<'a>,
+    /// Called between products and reconstruction.
+    pub fault: Option<&'a FaultHook<'a>>,
+    /// A cut to run instead of the one the memory limit asks for.
+    pub cut: Option<Cut>,
+    /// The same for devices.
+    pub device_cut: Option<DeviceCut>,
+    /// What another operation asks of a product inside it.
+    pub inner: Inner,
+}
+
+/// What an operation asks of a product that is a part of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Inner {
+    /// Bits of the scaled integers, at least those that the precision needs; `None` takes just those.
+    pub working_bits: Option<u32>,
+    /// Bytes of the memory limit that the operation itself holds.
+    pub held_bytes: u64,
+}
+
+/// How large the integers of an exact product are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IntegerBits {
+    /// Norms of the left columns are at most 2 to this power.
+    pub left: i64,
+    /// The same of the right columns.
+    pub right: i64,
+    /// Entries of the matrix added are below 2 to this power.
+    pub addend: u64,
+}
+
+/// The bit counts of a product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bits {
+    /// Precision of the scaled integers; 0 in exact integer arithmetic, where nothing is scaled.
+    pub working: u32,
+    /// Scaled entries are at most `2^operand`.
+    pub operand: u32,
+    /// The moduli's product exceeds `2^modulus`.
+    pub modulus: u32,
+    /// Precision of the result.
+    pub result: u32,
+}
+
+impl<'a> Problem<'a> {
+    /// The lower triangle of `P^T P`, or of `P P^T` where `op` says so.
+    pub fn syrk(p: MatrixView<'a>, op: Op, precision_bits: u32) -> Problem<'a> {
+        Problem {
+            operation: "syrk",
+            left: Operand::new(p, op),
+            right: None,
+            uplo: Uplo::Lower,
+            precision_bits,
+            exact_integers: false,
+            combination: Combination::new(None, None, None),
+            fault: None,
+            cut: None,
+            device_cut: None,
+            inner: Inner::default(),
+        }
+    }
+
+    /// `op(A) op(B)`.
+    pub fn gemm((a, op_a): (MatrixView<'a>, Op), (b, op_b): (MatrixView<'a>, Op), precision_bits: u32) -> Problem<'a> {
+        // The columns of the left operand are the rows of op(A).
+        let op = match op_a {
+            Op::NoTranspose => Op::Transpose,
+            Op::Transpose => Op::NoTranspose,
+        };
+        let right = Some(Operand::new(b, op_b));
+        Problem { operation: "gemm", right, ..Problem::syrk(a, op, precision_bits) }
+    }
+
+    /// Rows contracted (K).
+    pub fn contracted(&self) -> usize {
+        self.left.view.rows()
+    }
+
+    /// Rows and columns of the result.
+    pub fn result_shape(&self) -> (usize, usize) {
+        (self.left.view.cols(), self.right_operand().view.cols())
+    }
+
+    /// The operand that gives the result's columns.
+    pub fn right_operand(&self) -> Operand<'a> {
+        self.right.unwrap_or(self.left)
+    }
+
+    /// Whether the result is one triangle.
+    pub fn triangle(&self) -> bool {
+        self.right.is_none()
+    }
+
+    /// The sizes of the product.
+    pub fn size(&self) -> ProductSize {
+        let (rows, cols) = self.result_shape();
+        ProductSize { contracted: self.contracted(), rows, cols, triangle: self.triangle() }
+    }
+
+    /// About how many bits the scaled entries will have, before the norms are known.
+    pub fn expected_operand_bits(&self) -> u32 {
+        match self.exact_integers {
+            true => self.left.view.precision_bits().max(self.right_operand().view.precision_bits()),
+            false => self.scaled_bits().working,
+        }
+    }
+
+    /// Bit counts of a product whose columns are scaled.
+    pub fn scaled_bits(&self) -> Bits {
+        Bits::scaled(self.precision_bits, self.contracted()).widened(self.inner.working_bits)
+    }
+
+    /// Refuses shapes, precisions and factors that cannot work.
+    pub fn check(&self, kernel: &dyn PlaneKernel) -> Result<()> {
+        let right = self.right_operand();
+        if self.contracted() != right.view.rows() {
+            return Err(Error::ShapeMismatch {
+                operation: self.operation,
+                left_rows: self.left.view.cols(),
+                left_cols: self.contracted(),
+                right_rows: right.view.rows(),
+                right_cols: right.view.cols(),
+            });
+        }
+        check_precision(kernel, self.precision_bits, self.contracted())?;
+        self.size().check(self.precision_bits)?;
+        self.combination.check(self.result_shape(), self.exact_integers)
+    }
+}
+
+impl Bits {
+    /// Bit counts of an exact product of integers of so many bits.
+    ///
+    /// # Errors
+    /// [`Error::Precision`] where the kernel has not enough primes or the result cannot be stored.
+    pub fn integers(
+        kernel: &dyn PlaneKernel,
+        IntegerBits { left: left_bits, right: right_bits, addend }: IntegerBits,
+        combination: &Combination<'_>,
+        precision_bits: u32,
+    ) -> Result<Bits> {
+        let needed = left_bits + right_bits + 2;
+        let maximum_bits = u64::from(kernel.maximum_modulus_bits());
+        let (Ok(left), Ok(right)) = (u32::try_from(left_bits), u32::try_from(right_bits)) else {
+            return Err(Error::Precision { precision_bits: needed.unsigned_abs(), maximum_bits });
+        };
+        if needed as u64 > maximum_bits {
+            return Err(Error::Precision { precision_bits: needed as u64, maximum_bits });
+        }
+        let modulus = bound::modulus_bits(left, right);
+        let result = combination.exact_bits(modulus, addend).max(u64::from(precision_bits));
+        let result = u32::try_from(result)
+            .map_err(|_| Error::Precision { precision_bits: result, maximum_bits: u64::from(u32::MAX) })?;
+        Ok(Bits { working: 0, operand: left.max(right), modulus, result })
+    }
+}
+
+/// Refuses a precision below 2 bits or above what the kernel's primes reach for so many contracted rows.
+pub(crate) fn check_precision(kernel: &dyn PlaneKernel, precision_bits: u32, contracted: usize) -> Result<()> {
+    let working = (kernel.maximum_modulus_bits() - bound::modulus_bits(0, 0)) / 2;
+    let maximum_bits = working.saturating_sub(bound::guard_bits(contracted));
+    if !(2..=maximum_bits).contains(&precision_bits) {
+        return Err(Error::Precision { precision_bits: precision_bits.into(), maximum_bits: maximum_bits.into() });
+    }
+    Ok(())
+}
+
+/// Where a result goes: a new matrix, or an existing one that is replaced where shape or precision differ.
+pub(crate) enum Target<'a> {
+    /// A new matrix.
+    New,
+    /// The caller's matrix.
+    Into(&'a mut Matrix),
+}
+
+/// Whether `matrix` can take a result of this shape as it is.
+pub(crate) fn fits(matrix: &Matrix, shape: (usize, usize), precision_bits: u32) -> bool {
+    (matrix.rows(), matrix.cols()) == shape && matrix.precision_bits() == precision_bits
+}

@@ -1,0 +1,157 @@
+//! Products of matrices whose rows lie on many ranks: the verbs, their options, their contract.
+
+pub(crate) mod plan;
+mod request;
+mod tiles;
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::matrix::{MatrixView, Op, Uplo};
+use crate::ops::distribution::matrix::DistMatrix;
+use crate::ops::distribution::team::Team;
+use crate::ops::product::clock::RankSpan;
+use crate::ops::product::plan::Plan;
+use crate::ops::product::problem::FaultHook;
+use crate::ops::product::report::Report;
+use crate::plan::Cut;
+use crate::tile::RankGrid;
+use request::RankProblem;
+use rug::Float;
+
+/// Choices of a distributed product; the same on all ranks.
+#[derive(Clone, Debug, Default)]
+pub struct DistOptions<'a> {
+    /// The triangle of a SYRK's result that is computed.
+    pub uplo: Uplo,
+    /// Operands hold integers and the result is exact; `precision_bits` is then only a lower bound for the bits stored.
+    pub exact_integers: bool,
+    /// Scalar of the product; `None` is 1.
+    pub alpha: Option<&'a Float>,
+    /// Scalar of `accumulate`; `None` is 1.
+    pub beta: Option<&'a Float>,
+    /// A matrix to add, of the ranks of the team: the result is `alpha * product + beta * accumulate`, rounded once.
+    /// Of a SYRK the wanted triangle is read; where the other one is held, its mirror image. A matrix in other tiles
+    /// than those of the result is first redistributed, which takes memory beside the limit.
+    pub accumulate: Option<&'a DistMatrix>,
+    /// Rows and columns of a tile of the result, a multiple of 8; `None` chooses. Does not change a bit.
+    pub tile_size: Option<usize>,
+    /// The grid of ranks that owns the result; `None` chooses. Does not change a bit.
+    pub grid: Option<RankGrid>,
+    /// Told the plan before anything is allocated; may differ between ranks.
+    pub on_plan: Option<PlanHook<'a>>,
+    /// A cut to run instead of the one the memory limit asks for, so that tests can try every one.
+    #[doc(hidden)]
+    pub cut: Option<Cut>,
+    /// Shown the product window of each node before residues of nodes are summed, so that tests can damage it.
+    #[doc(hidden)]
+    pub fault: Option<Fault<'a>>,
+}
+
+/// A function that may damage a product window; see [`FaultHook`].
+#[derive(Clone, Copy)]
+pub struct Fault<'a>(pub &'a FaultHook<'a>);
+
+impl std::fmt::Debug for Fault<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Fault")
+    }
+}
+
+/// A function that is told the plan of a call.
+#[derive(Clone, Copy)]
+pub struct PlanHook<'a>(pub &'a dyn Fn(&Plan));
+
+impl std::fmt::Debug for PlanHook<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("PlanHook")
+    }
+}
+
+/// One rank's part of a result, with the report of all.
+#[derive(Debug)]
+pub struct DistOutcome {
+    /// The tiles of this rank.
+    pub result: DistMatrix,
+    /// How it was computed; the same on all ranks.
+    pub report: Report,
+    /// What this rank did when, in nanoseconds since all ranks began.
+    pub spans: Vec<RankSpan>,
+}
+
+/// One triangle of `Q := alpha * P^T P + beta * C` for a matrix `P` whose rows lie on the ranks of `team`. Collective.
+///
+/// Shapes: `blocks` are this rank's rows of P, `K_i x N` each; their order and that of the ranks do not matter. A rank
+/// may have none, and a block no rows. The result is `N x N`, in tiles over all ranks.
+/// Accuracy and bits: as [`crate::syrk_with`] on all the rows.
+/// Memory: the context's limit is that of each node, all its ranks together; without one, what the machine has free.
+/// Cost: as [`crate::syrk_with`], shared by all workers; each node sends the residues of the result once to the others.
+///
+/// # Errors
+/// As [`crate::syrk_with`], on every rank, as [`crate::Error::Rank`] where one rank met it: rows and columns are those
+/// of the block that this rank passed. [`crate::Error::InvalidArgument`] where ranks differ in columns, precision,
+/// options or kernel; [`crate::Error::Transport`].
+pub fn syrk(
+    ctx: &Context,
+    team: &mut Team,
+    blocks: &[MatrixView<'_>],
+    precision_bits: u32,
+    options: &DistOptions<'_>,
+) -> Result<DistOutcome> {
+    let problem = RankProblem { operation: "syrk", left: blocks, right: None, precision_bits, options };
+    request::run(ctx, team, &problem)
+}
+
+/// `C := alpha * A^T B + beta * C0` for matrices whose rows lie on the ranks of `team`, the same rows of both on a
+/// rank. Collective.
+///
+/// Shapes: `blocks.0` are this rank's rows of A, `blocks.1` its rows of B; the heights of each pair of blocks agree.
+/// The rest is as in [`syrk`].
+///
+/// # Errors
+/// As [`syrk`]; [`crate::Error::ShapeMismatch`] where the blocks do not fit each other.
+pub fn gemm_rows(
+    ctx: &Context,
+    team: &mut Team,
+    blocks: (&[MatrixView<'_>], &[MatrixView<'_>]),
+    precision_bits: u32,
+    options: &DistOptions<'_>,
+) -> Result<DistOutcome> {
+    let (left, right) = (blocks.0, Some(blocks.1));
+    let problem = RankProblem { operation: "gemm", left, right, precision_bits, options };
+    request::run(ctx, team, &problem)
+}
+
+/// `C := alpha * op(A) op(B) + beta * C0` for matrices in tiles over the ranks of `team`. Collective.
+///
+/// Each operand is first shared out by the contracted index (every entry travels once), then multiplied as in
+/// [`gemm_rows`]; the shares, and messages of up to a rank's tiles, come on top of the memory limit. Entries outside
+/// the triangle of an operand are 0.
+///
+/// # Errors
+/// As [`gemm_rows`].
+pub fn gemm(
+    ctx: &Context,
+    team: &mut Team,
+    (a, op_a): (&DistMatrix, Op),
+    (b, op_b): (&DistMatrix, Op),
+    precision_bits: u32,
+    options: &DistOptions<'_>,
+) -> Result<DistOutcome> {
+    let shape = |matrix: &DistMatrix, op: Op| match op {
+        Op::NoTranspose => (matrix.map().rows, matrix.map().cols),
+        Op::Transpose => (matrix.map().cols, matrix.map().rows),
+    };
+    let ((left_rows, left_cols), (right_rows, right_cols)) = (shape(a, op_a), shape(b, op_b));
+    if left_cols != right_rows {
+        return Err(Error::ShapeMismatch { operation: "gemm", left_rows, left_cols, right_rows, right_cols });
+    }
+    let slice = |matrix: &DistMatrix, by_rows: bool| match by_rows {
+        true => matrix.row_slice(team.world()),
+        false => matrix.col_slice(team.world()),
+    };
+    let left = slice(a, op_a == Op::Transpose)?;
+    let right = slice(b, op_b == Op::NoTranspose)?;
+    let left = if op_a == Op::Transpose { left.view() } else { left.transposed() };
+    let right = if op_b == Op::NoTranspose { right.view() } else { right.transposed() };
+    gemm_rows(ctx, team, (&[left], &[right]), precision_bits, options)
+}

@@ -1,0 +1,347 @@
+//! One plan for all ranks: the same batches, bands and chunks everywhere, within the memory of every node.
+
+use crate::comm::window::SharedWindow;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::kernels::PlaneEngine;
+use crate::math::float::limbs_for;
+use crate::matrix::{Matrix, Uplo};
+use crate::ops::distribution::matrix::DistMatrix;
+use crate::ops::product::exchange::MESSAGE_WORDS;
+use crate::ops::product::inner_check::InnerCheck;
+use crate::ops::product::plan::{NodePlan, Plan, PlannedRun, TeamPlan, describe};
+use crate::ops::product::problem::{Bits, check_precision};
+use crate::ops::product::run::Cutting;
+use crate::ops::product::size::ProductSize;
+use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid, Cut, JobList, NodeShape, PlanInput, even_share};
+use crate::store::Buffer;
+use crate::tile::{RankGrid, TileId, TileMap};
+
+/// Bytes of the lists of one rank that do not grow with anything, beside those that a call in one process has.
+const RANK_BYTES: u64 = 64 << 10;
+
+/// Bytes of a rank's lists for each rank of all nodes: facts, layout, shapes of the nodes, times.
+const PEER_BYTES: u64 = 256;
+
+/// Bytes of a rank's lists for each rank of its node: runs of words in the windows, and their order.
+const NEIGHBOUR_BYTES: u64 = 512;
+
+/// Bytes of a rank's lists for each job of its node: the job, its cost, worker and words.
+const JOB_BYTES: u64 = 256;
+
+/// Bytes of the slices that a worker fills, for each prime: up to 8 of a panel, and their pieces.
+const SLICE_BYTES: u64 = 512;
+
+/// Most ranks of a cluster that is planned for.
+const MOST_RANKS: usize = 1 << 20;
+
+/// Most worker threads of a node of such a cluster.
+const MOST_WORKERS: usize = 1 << 16;
+
+/// The ranks a product runs on, and what it computes.
+pub(crate) struct ClusterRequest<'a> {
+    pub operation: &'static str,
+    pub size: ProductSize,
+    pub bits: Bits,
+    /// The ranks of each node.
+    pub nodes: &'a [NodeShape],
+    /// World ranks of each node, in the order of its shape.
+    pub ranks: &'a [Vec<usize>],
+    /// Tiles of the result.
+    pub map: TileMap,
+    /// Bytes that each node may take.
+    pub node_bytes: &'a [u64],
+    /// A cut to run instead of the one the memory asks for.
+    pub cut: Option<Cut>,
+}
+
+/// Plans a product on many ranks, with the windows of node number `own_node`. The same plan on all ranks that pass the
+/// same request.
+///
+/// # Errors
+/// [`Error::MemoryLimit`] names the least memory per node that would do; [`Error::Precision`].
+pub(crate) fn plan_cluster(ctx: &Context, request: &ClusterRequest<'_>, own_node: usize) -> Result<PlannedRun> {
+    let engine = ctx.engine(ctx.kernel(), request.bits.spec(ctx.self_check()))?;
+    let shapes = distinct_shapes(request);
+    let contracted = shapes.iter().map(|shape| shape.shape.total_rows()).max().unwrap_or(0).max(1);
+    let cut = choose(ctx, request, &*engine, &shapes, contracted)?;
+    let chunks = contracted.div_ceil(cut.chunk_rows);
+    let (mut plan, slot_panels) = with_input(ctx, request, &*engine, &shapes, contracted, |input| {
+        (describe(ctx, request.operation, (&request.size, &request.bits), input, &cut), input.slot_panels(&cut))
+    });
+    let mut team = describe_team(request);
+    team.sent_bytes = sent_bytes(request, &shapes, plan.primes);
+    (plan.planned_bytes, plan.load_max_over_mean) = (0, 0.0);
+    let mut words = None;
+    for shape in &shapes {
+        let (own_words, node, jobs) = with_input(ctx, request, &*engine, &[*shape], contracted, |input| {
+            let jobs = input.jobs(&cut);
+            (input.window_words(&cut), describe_node(shape, input, &cut, &jobs), jobs)
+        });
+        plan.load_max_over_mean = plan.load_max_over_mean.max(jobs.assignment.max_over_mean());
+        if node.planned_bytes > plan.planned_bytes {
+            (plan.planned_bytes, plan.bytes) = (node.planned_bytes, node.bytes);
+            (plan.chunk_rows, plan.jobs_per_worker) = (node.chunk_rows, jobs.per_worker());
+        }
+        team.per_node.push(node);
+        if shape.shape == &request.nodes[own_node] {
+            words = Some(own_words);
+        }
+    }
+    plan.threads = request.nodes.iter().map(NodeShape::workers).sum();
+    plan.team = Some(team);
+    let words = words.expect("every node has a shape");
+    Ok(PlannedRun { engine, cutting: Cutting { cut, chunks, slot_panels }, words, plan })
+}
+
+/// Nodes that are alike.
+#[derive(Clone, Copy)]
+struct Shape<'a> {
+    shape: &'a NodeShape,
+    count: usize,
+    first_node: usize,
+    /// Most bytes of results on one of them.
+    result_bytes: u64,
+    /// Fewest blocks of the result that one of them owns.
+    owned_blocks: usize,
+    /// Fewest bytes that one of them may take.
+    node_bytes: u64,
+}
+
+fn distinct_shapes<'a>(request: &ClusterRequest<'a>) -> Vec<Shape<'a>> {
+    let mut shapes: Vec<Shape<'a>> = Vec::new();
+    let mut known = std::collections::HashMap::new();
+    for (node, shape) in request.nodes.iter().enumerate() {
+        let tiles = |&rank: &usize| DistMatrix::bytes_for(&request.map, rank, request.bits.result);
+        let result_bytes = request.ranks[node].iter().map(tiles).sum();
+        let owned_blocks = request.ranks[node].iter().map(|&rank| owned_blocks(&request.map, rank)).sum();
+        let index = *known.entry(shape).or_insert_with(|| {
+            let (result_bytes, owned_blocks, node_bytes) = (0, usize::MAX, u64::MAX);
+            shapes.push(Shape { shape, count: 0, first_node: node, result_bytes, owned_blocks, node_bytes });
+            shapes.len() - 1
+        });
+        let entry = &mut shapes[index];
+        entry.count += 1;
+        entry.result_bytes = entry.result_bytes.max(result_bytes);
+        entry.owned_blocks = entry.owned_blocks.min(owned_blocks);
+        entry.node_bytes = entry.node_bytes.min(request.node_bytes[node]);
+    }
+    shapes
+}
+
+/// The cut whose bytes fit every node: that of a node which has the most of everything and the least memory.
+fn choose(
+    ctx: &Context,
+    request: &ClusterRequest<'_>,
+    engine: &dyn PlaneEngine,
+    shapes: &[Shape<'_>],
+    contracted: usize,
+) -> Result<Cut> {
+    let limit_bytes = shapes.iter().map(|shape| shape.node_bytes).min().unwrap_or(u64::MAX);
+    with_input(ctx, request, engine, shapes, contracted, |input| match request.cut {
+        Some(cut) => Ok(cut.within(&input.whole())),
+        None => input.choose(limit_bytes).map_err(|minimum_bytes| Error::MemoryLimit { limit_bytes, minimum_bytes }),
+    })
+}
+
+/// Runs `use_input` with the plan input of a node that has at least as much of everything as each of `shapes`.
+fn with_input<R>(
+    ctx: &Context,
+    request: &ClusterRequest<'_>,
+    engine: &dyn PlaneEngine,
+    shapes: &[Shape<'_>],
+    contracted: usize,
+    use_input: impl FnOnce(&PlanInput<'_>) -> R,
+) -> R {
+    let size = &request.size;
+    let most = |of: &dyn Fn(&Shape<'_>) -> u64| shapes.iter().map(of).max().unwrap_or(0);
+    let ranks = most(&|shape| shape.shape.ranks() as u64);
+    let workers = most(&|shape| shape.shape.workers() as u64).max(1);
+    let messages = if request.nodes.len() > 1 { message_buffers(request) as u64 } else { 0 };
+    // A plan counts chunks in rows of the tallest node; what a node then has in its window depends on its ranks.
+    let rows_of = |rows: usize| {
+        let chunks = contracted.div_ceil(rows.max(1));
+        let chunk_rows = |shape: &Shape<'_>| shape.shape.chunk_rows(chunks, 0);
+        shapes.iter().map(chunk_rows).max().unwrap_or(0)
+    };
+    let columns = (size.rows + size.cols) as u64;
+    let primes = engine.moduli().len() as u64;
+    let peers = request.nodes.iter().map(|node| node.ranks() as u64).sum::<u64>();
+    let rank_bytes = RANK_BYTES
+        + 8 * 8 * columns // exponents, their largest and their sums on the way to all ranks
+        + PEER_BYTES * peers
+        + NEIGHBOUR_BYTES * ranks
+        + JOB_BYTES * (primes + workers)
+        + messages * Buffer::bytes_for(MESSAGE_WORDS)
+        + run_bytes(request, primes);
+    let check_bytes = if ctx.freivalds() { most(&|shape| check_bytes(size, shape.shape)) } else { 0 };
+    let list_bytes =
+        (ranks.saturating_mul(rank_bytes)).saturating_add(SLICE_BYTES * primes * workers).saturating_add(check_bytes);
+    let input = PlanInput {
+        contracted,
+        left_panels: size.rows.div_ceil(BLOCK).max(1),
+        right_panels: size.cols.div_ceil(BLOCK).max(1),
+        triangle: size.triangle,
+        primes: engine.moduli().len(),
+        workers: workers as usize,
+        least_workers: shapes.iter().map(|shape| shape.shape.workers()).min().unwrap_or(0).max(1),
+        result_bytes: most(&|shape| shape.result_bytes),
+        table_bytes: ranks * engine.table_bytes(),
+        list_bytes,
+        integer_bytes: (BLOCK_WORDS * engine.magnitude_limbs() * 8) as u64,
+        operand_limbs: limbs_for(request.bits.operand.max(1)),
+        panel_words: &|rows| engine.panel_words(rows_of(rows)),
+        scratch_words: &|rows, grid| engine.scratch_words(rows_of(rows), grid),
+        part_scratch_words: &|rows, grid| engine.part_scratch_words(rows_of(rows), grid),
+        call_bytes: &|rows, grid| engine.call_bytes(rows_of(rows), grid),
+        window_bytes: &SharedWindow::bytes_for,
+        scratch_bytes: &Buffer::bytes_for,
+    };
+    use_input(&input)
+}
+
+/// Bytes of Freivalds' test on all ranks of a node: sums over ranks travel in two words each.
+fn check_bytes(size: &ProductSize, node: &NodeShape) -> u64 {
+    let ranks = node.rows.iter().zip(&node.threads);
+    let sums = 2 * 8 * size.rows as u64;
+    ranks.map(|(&rows, &threads)| InnerCheck::bytes(size.rows, size.cols, rows, threads) + sums).sum()
+}
+
+/// Messages that a rank holds at the same time: one that it receives, and one for each rank of another node that it
+/// serves.
+fn message_buffers(request: &ClusterRequest<'_>) -> usize {
+    let sizes = request.nodes.iter().map(NodeShape::ranks);
+    let (least, most) = (sizes.clone().min().unwrap_or(1), sizes.max().unwrap_or(1));
+    1 + most.div_ceil(least)
+}
+
+/// Bytes of the list of a rank's tiles, and of those that an exchange makes: the owners of all blocks, the slices of
+/// the blocks of a rank.
+fn run_bytes(request: &ClusterRequest<'_>, primes: u64) -> u64 {
+    let map = &request.map;
+    let tiles = map.tile_rows().div_ceil(map.grid.rows) * map.tile_cols().div_ceil(map.grid.cols);
+    let tile_bytes = 2 * (size_of::<(TileId, Matrix)>() * tiles) as u64; // lists grow by doubling
+    if request.nodes.len() == 1 {
+        return tile_bytes;
+    }
+    let (blocks, tile_blocks) = (request.size.cols.div_ceil(BLOCK), map.tile_size / BLOCK);
+    let runs = blocks * request.size.rows.div_ceil(BLOCK).div_ceil(tile_blocks);
+    let runs = if request.size.triangle { runs / 2 + blocks } else { runs };
+    let owned = runs.min(tiles * tile_blocks);
+    tile_bytes + 160 * runs as u64 + 40 * owned as u64 * primes
+}
+
+/// Blocks of a product plane whose entries `rank` owns.
+fn owned_blocks(map: &TileMap, rank: usize) -> usize {
+    let blocks = |tile: TileId| {
+        let (rows, cols) =
+            (map.row_range(tile.row).len().div_ceil(BLOCK), map.col_range(tile.col).len().div_ceil(BLOCK));
+        BlockGrid { rows, cols, triangle: map.triangle.is_some() && tile.row == tile.col }.len()
+    };
+    map.tiles_of(rank).map(blocks).sum()
+}
+
+/// Every block that a node does not own goes to its owner, in all planes.
+fn sent_bytes(request: &ClusterRequest<'_>, shapes: &[Shape<'_>], primes: usize) -> u64 {
+    if request.nodes.len() == 1 {
+        return 0;
+    }
+    let (rows, cols) = (request.size.rows.div_ceil(BLOCK), request.size.cols.div_ceil(BLOCK));
+    let grid = BlockGrid { rows, cols, triangle: request.size.triangle };
+    let owned = shapes.iter().map(|shape| shape.owned_blocks).min().unwrap_or(0);
+    ((grid.len() - owned) * BLOCK_WORDS) as u64 * 8 * primes as u64
+}
+
+fn describe_node(shape: &Shape<'_>, input: &PlanInput<'_>, cut: &Cut, jobs: &JobList) -> NodePlan {
+    let by_worker = jobs.per_worker();
+    let bytes = input.bytes(cut);
+    NodePlan {
+        count: shape.count,
+        first_node: shape.first_node,
+        ranks: shape.shape.ranks(),
+        workers: shape.shape.workers(),
+        rows: shape.shape.total_rows(),
+        chunk_rows: shape.shape.chunk_rows(input.chunks(cut), 0),
+        jobs: jobs.jobs.len(),
+        jobs_per_worker: (by_worker.iter().min().copied().unwrap_or(0), by_worker.iter().max().copied().unwrap_or(0)),
+        bytes,
+        planned_bytes: bytes.total(),
+    }
+}
+
+/// What the ranks of all nodes are.
+fn describe_team(request: &ClusterRequest<'_>) -> TeamPlan {
+    TeamPlan {
+        nodes: request.nodes.len(),
+        ranks: request.nodes.iter().map(NodeShape::ranks).sum(),
+        grid: (request.map.grid.rows, request.map.grid.cols),
+        tile_size: request.map.tile_size,
+        ..TeamPlan::default()
+    }
+}
+
+/// A cluster that one does not have: `nodes` nodes of `ranks_per_node` ranks with `threads` threads each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClusterShape {
+    /// Nodes.
+    pub nodes: usize,
+    /// Ranks of each node.
+    pub ranks_per_node: usize,
+    /// Worker threads of each rank.
+    pub threads: usize,
+}
+
+/// The plan of a distributed [`crate::ops::distributed::syrk`] of a `rows x cols` matrix whose rows are shared out
+/// evenly over a cluster; the context's memory limit is that of a node, the kernel that of this machine. Nothing is
+/// computed. A cluster has up to 2^20 ranks, a node up to 2^16 threads.
+///
+/// # Errors
+/// As [`crate::plan_syrk`]; [`Error::InvalidArgument`] for an empty cluster or one that is too large.
+pub fn plan_syrk_cluster(
+    ctx: &Context,
+    cluster: ClusterShape,
+    rows: usize,
+    cols: usize,
+    precision_bits: u32,
+) -> Result<Plan> {
+    let ClusterShape { nodes, ranks_per_node, threads } = cluster;
+    let ranks = nodes.saturating_mul(ranks_per_node);
+    let workers = ranks_per_node.saturating_mul(threads);
+    if !(1..=MOST_RANKS).contains(&ranks) || !(1..=MOST_WORKERS).contains(&workers) {
+        return Err(Error::InvalidArgument(format!(
+            "{nodes} nodes with {ranks_per_node} ranks of {threads} threads: choose 1 to {MOST_RANKS} ranks in all and \
+             1 to {MOST_WORKERS} threads on a node"
+        )));
+    }
+    let size = ProductSize { contracted: rows, rows: cols, cols, triangle: true };
+    check_precision(ctx.kernel(), precision_bits, rows)?;
+    size.check(precision_bits)?;
+    let shape = |node: usize| NodeShape {
+        rows: (0..ranks_per_node).map(|local| even_share(rows, ranks, node * ranks_per_node + local).len()).collect(),
+        threads: vec![threads; ranks_per_node],
+    };
+    let node_shapes = (0..nodes).map(shape).collect::<Vec<_>>();
+    let members = (0..nodes).map(|node| (node * ranks_per_node..(node + 1) * ranks_per_node).collect());
+    let grid = RankGrid::for_ranks(ranks);
+    let tile_size = default_tile_size(cols, grid);
+    let planned = plan_cluster(
+        ctx,
+        &ClusterRequest {
+            operation: "syrk",
+            size,
+            bits: Bits::scaled(precision_bits, rows),
+            nodes: &node_shapes,
+            ranks: &members.collect::<Vec<_>>(),
+            map: TileMap { rows: cols, cols, tile_size, grid, triangle: Some(Uplo::Lower) },
+            node_bytes: &vec![ctx.memory_bytes().unwrap_or(u64::MAX); nodes],
+            cut: None,
+        },
+        0,
+    )?;
+    Ok(planned.plan)
+}
+
+/// Bytes of the rows that each rank of an even cluster holds, at most.
+pub fn even_operand_bytes(rows: usize, ranks: usize, cols: usize, precision_bits: u32) -> u64 {
+    Matrix::bytes_for(rows.div_ceil(ranks), cols, precision_bits)
+}

@@ -1,0 +1,418 @@
+//! From the call of one rank to a plan that all ranks share: what each rank has is gathered, compared, planned for.
+
+use crate::comm::window::NodeWindow;
+use crate::comm::{Reduction, Transport, agree, agreed};
+use crate::context::{Context, WorkspaceNeeds};
+use crate::error::{Error, Result};
+use crate::matrix::{MatrixView, Op, Uplo};
+use crate::ops::distribution::matrix::{DistMatrix, check_tile_size};
+use crate::ops::distribution::team::{NodeLayout, Team, Windows};
+use crate::ops::product::clock::{PhaseClock, RankPhase, spread_over_ranks};
+use crate::ops::product::combine::{Addend, Combination, Place};
+use crate::ops::product::plan::PlannedRun;
+use crate::ops::product::problem::{Bits, IntegerBits, Operand, OperandRows, check_precision};
+use crate::ops::product::ranks::plan::{ClusterRequest, plan_cluster};
+use crate::ops::product::ranks::{DistOptions, DistOutcome, Fault, PlanHook};
+use crate::ops::product::report::{Phases, Report, TeamReport};
+use crate::ops::product::run::{ProductRun, RunState};
+use crate::ops::product::scale;
+use crate::ops::product::segments::in_triangle;
+use crate::ops::product::size::ProductSize;
+use crate::ops::product::space::worker_spaces;
+use crate::ops::product::sum::ExactEntry;
+use crate::plan::NodeShape;
+use crate::tile::{RankGrid, TileMap};
+use std::borrow::Cow;
+
+/// A product as one rank calls for it.
+pub(crate) struct RankProblem<'a> {
+    pub operation: &'static str,
+    /// Rows of the operand whose columns are the rows of the result.
+    pub left: &'a [MatrixView<'a>],
+    /// The same rows of the other operand; `None` for SYRK.
+    pub right: Option<&'a [MatrixView<'a>]>,
+    pub precision_bits: u32,
+    pub options: &'a DistOptions<'a>,
+}
+
+/// What the ranks have together.
+struct Shared {
+    /// Contracted rows of each rank.
+    rows: Vec<usize>,
+    /// Threads of each rank.
+    threads: Vec<usize>,
+    /// Columns of the left and of the right operand.
+    cols: [usize; 2],
+    /// Bytes that each node may take.
+    node_bytes: Vec<u64>,
+    /// Whether some rank of each node has a memory limit.
+    limited: Vec<bool>,
+}
+
+/// What a rank tells the others, one word each.
+#[derive(Clone, Copy)]
+#[repr(usize)]
+enum Fact {
+    Rows,
+    LeftCols,
+    RightCols,
+    Threads,
+    NodeBytes,
+    Precision,
+    Options,
+    Kernel,
+    Limited,
+}
+
+const FACTS: usize = 9;
+
+/// In place of the number of columns: this rank has no block to tell it.
+const UNKNOWN: u64 = u64::MAX;
+
+/// Computes `problem`. Collective.
+///
+/// # Errors
+/// Those of [`super::syrk`].
+pub(crate) fn run(ctx: &Context, team: &mut Team, problem: &RankProblem<'_>) -> Result<DistOutcome> {
+    agree(team.world(), problem.check(team.size()))?;
+    let mut clock = PhaseClock::new();
+    let shared = problem.share(ctx, team)?;
+    let operands = [Some(problem.left), problem.right];
+    let mut exponents = [Vec::new(), Vec::new()];
+    for ((exponents, blocks), cols) in exponents.iter_mut().zip(operands).zip(shared.cols) {
+        if let Some(blocks) = blocks {
+            exponents.resize(cols, 0);
+            clock.time(RankPhase::Scale, || problem.norm_exponents(ctx, team.world(), blocks, exponents))?;
+        }
+    }
+    let map = problem.map(team, &shared);
+    let addend = problem.addend(team.world(), map)?;
+    let combination = problem.combination(addend.as_deref());
+    let bits = problem.bits((ctx, team.world()), &shared, &exponents, &combination)?;
+    for exponent in exponents.iter_mut().flatten() {
+        *exponent = if problem.options.exact_integers { 0 } else { i64::from(bits.working) - *exponent };
+    }
+    let [left_shifts, right_shifts] = exponents;
+    let made = || DistMatrix::zeros(map, team.rank(), bits.result);
+    let size = problem.size(&shared);
+    if size.is_empty() {
+        let (mut result, report) =
+            (agreed(team.world(), made())?, Report { team: Some(TeamReport::default()), ..Report::default() });
+        agree(team.world(), fill_without_product(&combination, &mut result))?;
+        return Ok(DistOutcome { result, report, spans: Vec::new() });
+    }
+    let layout = team.layout().clone();
+    let (nodes, own_node) = (shared.shapes(&layout), layout.node_of[team.rank()]);
+    let planned = plan_cluster(
+        ctx,
+        &ClusterRequest {
+            operation: problem.operation,
+            size,
+            bits,
+            nodes: &nodes,
+            ranks: &layout.nodes,
+            map,
+            node_bytes: &shared.node_bytes,
+            cut: problem.options.cut,
+        },
+        own_node,
+    )?;
+    if let Some(PlanHook(tell)) = problem.options.on_plan {
+        tell(&planned.plan);
+    }
+    let mut result = agreed(team.world(), made())?;
+    let left = OperandRows { blocks: problem.left, shifts: &left_shifts };
+    let right = problem.right.map(|blocks| OperandRows { blocks, shifts: &right_shifts });
+    let limited = shared.limited[own_node];
+    let part = Part { problem, planned: &planned, shape: &nodes[own_node], left, right, bits, combination, limited };
+    part.compute(ctx, team, &mut clock, &mut result)?;
+    let report = make_report(ctx, team, &planned, problem.precision_bits, &clock)?;
+    Ok(DistOutcome { result, report, spans: clock.into_spans() })
+}
+
+impl Shared {
+    /// The ranks of each node.
+    fn shapes(&self, layout: &NodeLayout) -> Vec<NodeShape> {
+        let shape = |ranks: &Vec<usize>| NodeShape {
+            rows: ranks.iter().map(|&rank| self.rows[rank]).collect(),
+            threads: ranks.iter().map(|&rank| self.threads[rank]).collect(),
+        };
+        layout.nodes.iter().map(shape).collect()
+    }
+}
+
+/// What one rank computes.
+struct Part<'a> {
+    problem: &'a RankProblem<'a>,
+    planned: &'a PlannedRun,
+    /// The ranks of this node.
+    shape: &'a NodeShape,
+    left: OperandRows<'a>,
+    right: Option<OperandRows<'a>>,
+    bits: Bits,
+    combination: Combination<'a>,
+    /// Whether some rank of the node has a memory limit.
+    limited: bool,
+}
+
+impl Part<'_> {
+    /// Opens windows, takes scratch, runs. Collective.
+    fn compute(&self, ctx: &Context, team: &mut Team, clock: &mut PhaseClock, result: &mut DistMatrix) -> Result<()> {
+        let words = &self.planned.words;
+        let exact = self.limited;
+        let opened = clock.time(RankPhase::Windows, || team.open_windows((words.operands, words.products), exact));
+        let mut workspace = ctx.workspace();
+        let needs = WorkspaceNeeds {
+            operand_bytes: 0,
+            product_bytes: 0,
+            workers: ctx.threads(),
+            worker_bytes: words.scratch as u64 * 8 + words.call_bytes,
+            // What other ranks of the node keep is not known here: under a limit of all of them nobody keeps anything.
+            planned_bytes: if self.shape.ranks() > 1 { u64::MAX } else { self.planned.plan.planned_bytes },
+        };
+        workspace.trim(ctx, &needs);
+        workspace.hire(ctx.threads());
+        let limbs = self.planned.engine.magnitude_limbs();
+        let spaces = worker_spaces(&mut workspace.workers[..ctx.threads()], limbs, words.scratch);
+        let outcome = opened.and(match &spaces {
+            Ok(_) => Ok(()),
+            Err(_) => Err(Error::OutOfMemory { bytes: needs.worker_bytes * ctx.threads() as u64 }),
+        });
+        agree(team.world(), team.in_world(outcome))?;
+        let (ranks, Windows { operands, products }) = team.parts();
+        let map = *result.map();
+        let run = ProductRun {
+            ctx,
+            ranks,
+            shape: self.shape,
+            engine: &*self.planned.engine,
+            cutting: self.planned.cutting,
+            left: self.left,
+            right: self.right,
+            // A general product has no triangle to transpose.
+            uplo: if self.right.is_some() { Uplo::Lower } else { self.problem.options.uplo },
+            bits: self.bits,
+            combination: self.combination,
+            owners: Some(&map),
+            fault: self.problem.options.fault.map(|Fault(fault)| fault),
+        };
+        let (operands, products) = (NodeWindow::Shared(operands), NodeWindow::Shared(products));
+        run.run(&mut RunState { operands, products, spaces: spaces?, clock }, result).map(drop)
+    }
+}
+
+impl RankProblem<'_> {
+    /// What this rank can say alone about its arguments.
+    fn check(&self, ranks: usize) -> Result<()> {
+        let same_cols = |blocks: &[MatrixView<'_>]| {
+            let first = blocks.first().map_or(0, MatrixView::cols);
+            match blocks.iter().position(|block| block.cols() != first) {
+                Some(index) => Err(mismatch(self.operation, &blocks[0], &blocks[index])),
+                None => Ok(()),
+            }
+        };
+        same_cols(self.left)?;
+        if let Some(right) = self.right {
+            same_cols(right)?;
+            if right.len() != self.left.len() {
+                let message = format!("{} blocks of A against {} blocks of B", self.left.len(), right.len());
+                return Err(Error::InvalidArgument(message));
+            }
+            let pairs = self.left.iter().zip(right);
+            if let Some((a, b)) = pairs.into_iter().find(|(a, b)| a.rows() != b.rows()) {
+                return Err(mismatch(self.operation, a, b));
+            }
+        }
+        if let Some(grid) = self.options.grid.filter(|grid| !(1..=ranks).contains(&grid.size())) {
+            return Err(Error::InvalidArgument(format!("a grid of {} x {} ranks for {ranks}", grid.rows, grid.cols)));
+        }
+        self.options.tile_size.map_or(Ok(()), check_tile_size)?;
+        self.combination(None).check_scalars(self.options.exact_integers)
+    }
+
+    /// Gathers what all ranks have, and compares what must agree. Collective.
+    fn share(&self, ctx: &Context, team: &Team) -> Result<Shared> {
+        let cols = |blocks: &[MatrixView<'_>]| blocks.first().map_or(UNKNOWN, |block| block.cols() as u64);
+        let mut own = [0; FACTS];
+        let mut tell = |fact: Fact, word: u64| own[fact as usize] = word;
+        tell(Fact::Rows, self.left.iter().map(|block| block.rows() as u64).sum());
+        tell(Fact::LeftCols, cols(self.left));
+        tell(Fact::RightCols, self.right.map_or(UNKNOWN, cols));
+        tell(Fact::Threads, ctx.threads() as u64);
+        tell(Fact::NodeBytes, team.node_bytes(ctx.memory_bytes())?);
+        tell(Fact::Precision, self.precision_bits.into());
+        tell(Fact::Options, self.options_hash(ctx));
+        tell(Fact::Kernel, hash(ctx.kernel().name()));
+        tell(Fact::Limited, ctx.memory_bytes().is_some().into());
+        let mut all = vec![0; FACTS * team.size()];
+        team.world().all_gather(&own, &mut all)?;
+        let facts = all.chunks_exact(FACTS).collect::<Vec<_>>();
+        let column = |fact: Fact| facts.iter().map(move |words| words[fact as usize]);
+        let agreed = [(Fact::Precision, "precisions"), (Fact::Options, "options"), (Fact::Kernel, "kernels")];
+        for (fact, what) in agreed {
+            same(column(fact), what)?;
+        }
+        let cols = [(Fact::LeftCols, "numbers of columns"), (Fact::RightCols, "numbers of columns of B")];
+        let cols = cols.map(|(fact, what)| same(column(fact), what).map(|cols| cols.map_or(0, |cols| cols as usize)));
+        let [left, right] = cols;
+        let left = left?;
+        let nodes = &team.layout().nodes;
+        let limited = |&rank: &usize| facts[rank][Fact::Limited as usize] != 0;
+        Ok(Shared {
+            rows: column(Fact::Rows).map(|word| word as usize).collect(),
+            threads: column(Fact::Threads).map(|word| word as usize).collect(),
+            cols: [left, if self.right.is_some() { right? } else { left }],
+            node_bytes: nodes.iter().map(|ranks| facts[ranks[0]][Fact::NodeBytes as usize]).collect(),
+            limited: nodes.iter().map(|ranks| ranks.iter().any(limited)).collect(),
+        })
+    }
+
+    fn options_hash(&self, ctx: &Context) -> u64 {
+        let DistOptions { uplo, exact_integers, alpha, beta, accumulate, .. } = self.options;
+        let DistOptions { tile_size, grid, cut, fault, on_plan: _, .. } = self.options;
+        let scalars = [alpha, beta].map(|scalar| scalar.map(|scalar| scalar.to_string_radix(16, None)));
+        let added = accumulate.map(|matrix| (matrix.map(), matrix.precision_bits()));
+        let checks = [ctx.self_check(), ctx.freivalds(), fault.is_some()];
+        let choices = format!("{uplo:?} {exact_integers} {scalars:?} {added:?} {tile_size:?} {grid:?} {cut:?}");
+        hash(&format!("{} {choices} {checks:?}", self.operation))
+    }
+
+    fn size(&self, shared: &Shared) -> ProductSize {
+        let [rows, cols] = shared.cols;
+        ProductSize { contracted: shared.rows.iter().sum(), rows, cols, triangle: self.right.is_none() }
+    }
+
+    /// The norm exponents of one operand; in exact arithmetic its entries must be integers. Collective.
+    fn norm_exponents(
+        &self,
+        ctx: &Context,
+        world: &dyn Transport,
+        blocks: &[MatrixView<'_>],
+        exponents: &mut [i64],
+    ) -> Result<()> {
+        if self.options.exact_integers {
+            let mut operands = blocks.iter().map(|&block| Operand::new(block, Op::NoTranspose));
+            let check = || operands.try_for_each(|operand| scale::check_operand_integers(ctx.threads(), &operand));
+            agree(world, ctx.install(check))?;
+        }
+        scale::norm_exponents(&scale::Walkers::of_ranks(ctx, world), blocks, false, exponents)
+    }
+
+    /// `alpha * product + beta * addend`.
+    fn combination<'c>(&'c self, addend: Option<&'c DistMatrix>) -> Combination<'c> {
+        Combination::new(self.options.alpha, self.options.beta, addend.map(Addend::Tiles))
+    }
+
+    /// The matrix to add in the tiles of the result. Collective.
+    ///
+    /// # Errors
+    /// [`Error::ShapeMismatch`], [`Error::NotInteger`], those of [`DistMatrix::redistribute`].
+    fn addend(&self, world: &dyn Transport, map: TileMap) -> Result<Option<Cow<'_, DistMatrix>>> {
+        let Some(matrix) = self.options.accumulate else { return Ok(None) };
+        let checked = self.combination(Some(matrix)).check((map.rows, map.cols), self.options.exact_integers);
+        agree(world, checked)?;
+        matrix.check_group(world)?;
+        if *matrix.map() == map {
+            return Ok(Some(Cow::Borrowed(matrix)));
+        }
+        Ok(Some(Cow::Owned(matrix.redistribute(world, map)?)))
+    }
+
+    /// The bit counts, from the exponents of all columns. Collective.
+    fn bits(
+        &self,
+        (ctx, world): (&Context, &dyn Transport),
+        shared: &Shared,
+        exponents: &[Vec<i64>; 2],
+        combination: &Combination<'_>,
+    ) -> Result<Bits> {
+        let size = self.size(shared);
+        check_precision(ctx.kernel(), self.precision_bits, size.contracted)?;
+        size.check(self.precision_bits)?;
+        if !self.options.exact_integers {
+            return Ok(Bits::scaled(self.precision_bits, size.contracted));
+        }
+        let largest = |exponents: &[i64]| exponents.iter().copied().max().unwrap_or(0).max(0);
+        let left = largest(&exponents[0]);
+        let right = if self.right.is_some() { largest(&exponents[1]) } else { left };
+        let mut addend = [combination.addend_bits()];
+        world.all_reduce(Reduction::Max, &mut addend)?;
+        let bits = IntegerBits { left, right, addend: addend[0] };
+        Bits::integers(ctx.kernel(), bits, combination, self.precision_bits)
+    }
+
+    /// Tiles of the result and their owners.
+    fn map(&self, team: &Team, shared: &Shared) -> TileMap {
+        let [rows, cols] = shared.cols;
+        let grid = self.options.grid.unwrap_or_else(|| RankGrid::for_ranks(team.size()));
+        let tile_size = self.options.tile_size.unwrap_or_else(|| default_tile_size(rows.max(cols), grid));
+        let triangle = if self.right.is_none() { Some(self.options.uplo) } else { None };
+        TileMap { rows, cols, tile_size, grid, triangle }
+    }
+}
+
+/// Fills a rank's tiles where no row is contracted: the product is 0.
+fn fill_without_product(combination: &Combination<'_>, result: &mut DistMatrix) -> Result<()> {
+    let (map, precision_bits) = (*result.map(), result.precision_bits());
+    for (id, tile) in result.tiles_mut() {
+        let (rows, cols, width) = (map.row_range(id.row), map.col_range(id.col), tile.limbs_per_element());
+        let (heads, limbs) = tile.parts_mut();
+        let mut entries = heads.iter_mut().zip(limbs.chunks_exact_mut(width));
+        for (col, row) in cols.flat_map(|col| rows.clone().map(move |row| (col, row))) {
+            let (head, limbs) = entries.next().expect("an entry for each place");
+            if map.triangle.is_none_or(|uplo| in_triangle(uplo, row, col)) {
+                *head = combination.finish(ExactEntry::ZERO, Place { row, col }, precision_bits, limbs)?.0;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The value that all ranks which know it agree on.
+fn same(words: impl Iterator<Item = u64>, what: &str) -> Result<Option<u64>> {
+    let known = words.enumerate().filter(|(_, word)| *word != UNKNOWN).collect::<Vec<_>>();
+    let Some(&(first, value)) = known.first() else { return Ok(None) };
+    match known.iter().find(|(_, word)| *word != value) {
+        None => Ok(Some(value)),
+        // Only counts mean something as numbers.
+        Some((other, word)) if value.max(*word) < 1 << 48 => Err(Error::InvalidArgument(format!(
+            "ranks have different {what}: {value} on rank {first}, {word} on rank {other}"
+        ))),
+        Some((other, _)) => Err(Error::InvalidArgument(format!("ranks {first} and {other} have different {what}"))),
+    }
+}
+
+fn hash(text: &str) -> u64 {
+    // The top bit keeps hashes apart from counts and from `UNKNOWN`.
+    xxhash_rust::xxh3::xxh3_64(text.as_bytes()) >> 1 | 1 << 62
+}
+
+fn mismatch(operation: &'static str, left: &MatrixView<'_>, right: &MatrixView<'_>) -> Error {
+    Error::ShapeMismatch {
+        operation,
+        left_rows: left.rows(),
+        left_cols: left.cols(),
+        right_rows: right.rows(),
+        right_cols: right.cols(),
+    }
+}
+
+/// The report, the same on all ranks. Collective.
+fn make_report(
+    ctx: &Context,
+    team: &Team,
+    planned: &PlannedRun,
+    precision_bits: u32,
+    clock: &PhaseClock,
+) -> Result<Report> {
+    let mut most = [clock.seconds().to_bits(), team.window_bytes()];
+    team.world().all_reduce(Reduction::Max, &mut most)?; // positive doubles are ordered like their bits
+    let rank_phases = spread_over_ranks(team.world(), &clock.totals())?;
+    let plan = planned.plan.team.clone().unwrap_or_default();
+    Ok(Report {
+        seconds: f64::from_bits(most[0]),
+        checked: ctx.self_check() || ctx.freivalds(),
+        team: Some(TeamReport { plan, rank_phases, window: team.window_kind(), window_bytes: most[1] }),
+        ..Report::new(&planned.plan, precision_bits, Phases::longest(&rank_phases))
+    })
+}

@@ -1,0 +1,136 @@
+//! What a call tells about itself: the plan it ran, the time of each phase, the memory it took.
+
+use crate::matrix::Matrix;
+use crate::ops::product::clock::{PhaseClock, RankPhase, RankPhases};
+use crate::ops::product::device::DeviceReport;
+use crate::ops::product::plan::{Plan, TeamPlan};
+use crate::ops::product::recover::RecoveryTime;
+use serde::Serialize;
+
+/// Seconds spent in each phase of a product.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Phases {
+    /// Norms and scale exponents.
+    pub scale: f64,
+    /// Scaled integers and their residues.
+    pub to_residues: f64,
+    /// Plane products.
+    pub product: f64,
+    /// Residues back to integers, the range check included.
+    pub reconstruct: f64,
+    /// Rounding and storing the result.
+    pub unscale: f64,
+}
+
+impl Phases {
+    /// The phases of a process by itself; the workers' times say how much of the last step was rounding.
+    pub(crate) fn new(clock: &PhaseClock, recovery: &RecoveryTime) -> Phases {
+        let last = clock.seconds_in(RankPhase::Reconstruct);
+        let share = last / (recovery.reconstruct + recovery.unscale).as_secs_f64().max(1e-9);
+        Phases {
+            scale: clock.seconds_in(RankPhase::Scale),
+            to_residues: clock.seconds_in(RankPhase::ToResidues),
+            product: clock.seconds_in(RankPhase::Product),
+            reconstruct: share * recovery.reconstruct.as_secs_f64(),
+            unscale: share * recovery.unscale.as_secs_f64(),
+        }
+    }
+
+    /// The longest of each phase over the ranks of a team; what nodes exchange counts as reconstruction.
+    pub(crate) fn longest(ranks: &RankPhases) -> Phases {
+        Phases {
+            scale: ranks.scale.max,
+            to_residues: ranks.to_residues.max,
+            product: ranks.product.max,
+            reconstruct: ranks.exchange.max + ranks.reconstruct.max,
+            unscale: 0.0,
+        }
+    }
+}
+
+/// What the ranks of a team tell of one call; the same on all of them.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct TeamReport {
+    /// How they shared it.
+    #[serde(flatten)]
+    pub plan: TeamPlan,
+    /// Seconds of the phases over the ranks.
+    pub rank_phases: RankPhases,
+    /// `heap`, `mpi` or `posix`.
+    pub window: &'static str,
+    /// Bytes of the windows of the node that has most of them.
+    pub window_bytes: u64,
+}
+
+/// The plan and the timings of one call.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Report {
+    /// `syrk` or `gemm`.
+    pub operation: &'static str,
+    /// Rows contracted (K).
+    pub rows: usize,
+    /// Columns of the result.
+    pub cols: usize,
+    /// Precision asked for.
+    pub precision_bits: u32,
+    /// Precision of the scaled integers.
+    pub working_bits: u32,
+    /// Worker threads.
+    pub threads: usize,
+    /// Name of the kernel, or `direct` for the path of tiny sizes.
+    pub kernel: &'static str,
+    /// Planes, a redundant one included.
+    pub primes: usize,
+    /// Groups of primes whose operand planes were in memory at the same time.
+    pub batches: usize,
+    /// Bands of columns of the result.
+    pub bands: usize,
+    /// Chunks of contracted rows.
+    pub chunks: usize,
+    /// Wall-clock seconds of the call.
+    pub seconds: f64,
+    /// Wall-clock seconds of its phases.
+    pub phases: Phases,
+    /// Bytes the plan allows for: windows, scratch, tables and the result.
+    pub planned_bytes: u64,
+    /// Whether a redundant prime or Freivalds' test checked the product.
+    pub checked: bool,
+    /// What the ranks of a team did; `None` in one process. The times above are then those of the slowest rank, the
+    /// bytes those of the node that takes most.
+    #[serde(flatten)]
+    pub team: Option<TeamReport>,
+    /// What each device did; empty on the CPU.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<DeviceReport>,
+}
+
+impl Report {
+    /// A report of `plan`, for a result that was asked for with `precision_bits`.
+    pub(crate) fn new(plan: &Plan, precision_bits: u32, phases: Phases) -> Report {
+        Report {
+            operation: plan.operation,
+            rows: plan.contracted,
+            cols: plan.cols,
+            precision_bits,
+            working_bits: plan.working_bits,
+            threads: plan.threads,
+            kernel: plan.kernel,
+            primes: plan.primes,
+            batches: plan.batches,
+            bands: plan.bands,
+            chunks: plan.chunks,
+            phases,
+            planned_bytes: plan.planned_bytes,
+            ..Report::default()
+        }
+    }
+}
+
+/// A result with its report.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The matrix computed.
+    pub result: Matrix,
+    /// How it was computed.
+    pub report: Report,
+}

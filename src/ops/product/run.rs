@@ -1,0 +1,379 @@
+//! The runner of a product on residue planes, on one rank of a team: convert own rows, multiply own jobs, add up over
+//! nodes, reconstruct own entries. One process is a team of one rank.
+//!
+//! For each pair of bands all batches of primes, and within each all chunks of rows. The product window holds all
+//! primes of one pair of bands. The operand window holds one batch of primes of two bands and one chunk; what it holds
+//! is remembered, so that a band that stays is not converted again.
+//! All ranks of a node go through the same phases; each begins with a fence of the node, at which an error of one rank
+//! becomes that of all. Nodes meet only where residues are exchanged, once for each pair of bands. A rank that is alone
+//! on its node has no fence to wait at, and its windows are plain memory.
+
+use crate::comm::window::{Level, NodeWindow, Partition, Run};
+use crate::comm::{Fence, agree};
+use crate::context::Context;
+use crate::drive::Meter;
+use crate::error::Result;
+use crate::kernels::PlaneEngine;
+use crate::math::bound::range_check_bits;
+use crate::matrix::Uplo;
+use crate::ops::distribution::team::Ranks;
+use crate::ops::product::clock::{PhaseClock, RankPhase};
+use crate::ops::product::combine::Combination;
+use crate::ops::product::convert::{CONVERT_UNITS, Conversion, Part};
+use crate::ops::product::exchange::Exchange;
+use crate::ops::product::inner_check::InnerCheck;
+use crate::ops::product::multiply::{Multiplication, Task};
+use crate::ops::product::problem::{Bits, FaultHook, OperandRows};
+use crate::ops::product::recover::{RECOVER_UNITS, Recovery, RecoveryTime};
+use crate::ops::product::segments::{Region, ResultEntries};
+use crate::ops::product::space::Space;
+use crate::plan::rank_chunk;
+use crate::plan::{BLOCK, BLOCK_WORDS, BandPair, Cut, JobList, NodeShape, band_pairs, pieces, plan_jobs};
+use crate::tile::TileMap;
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// How a product is cut, the same on all ranks.
+#[derive(Clone, Copy)]
+pub(crate) struct Cutting {
+    /// Batches and bands.
+    pub cut: Cut,
+    /// Chunks of rows, of which every rank cuts its own.
+    pub chunks: usize,
+    /// Panels that the operand window has room for, of the left and of the right operand.
+    pub slot_panels: (usize, usize),
+}
+
+/// One rank's part of a product, ready to run.
+pub(crate) struct ProductRun<'a> {
+    pub ctx: &'a Context,
+    pub ranks: Ranks<'a>,
+    /// The ranks of this node.
+    pub shape: &'a NodeShape,
+    pub engine: &'a dyn PlaneEngine,
+    pub cutting: Cutting,
+    pub left: OperandRows<'a>,
+    /// `None` for SYRK.
+    pub right: Option<OperandRows<'a>>,
+    pub uplo: Uplo,
+    pub bits: Bits,
+    pub combination: Combination<'a>,
+    /// Who owns the entries of the result, where there are several nodes.
+    pub owners: Option<&'a TileMap>,
+    pub fault: Option<&'a FaultHook<'a>>,
+}
+
+/// What changes while a rank runs: the windows of its node, and its own.
+pub(crate) struct RunState<'s> {
+    pub operands: NodeWindow<'s>,
+    pub products: NodeWindow<'s>,
+    pub spaces: Vec<Space<'s>>,
+    pub clock: &'s mut PhaseClock,
+}
+
+/// One batch of primes and one chunk of rows.
+#[derive(Clone, PartialEq, Eq)]
+struct Step {
+    primes: Range<usize>,
+    chunk: usize,
+}
+
+/// What a slot of the operand window holds: its panels and the step they were made for.
+type Held = Option<(Range<usize>, Step)>;
+
+/// Panels of one operand, and the panel of the operand window where the first of them goes.
+struct Slot<'a> {
+    operand: OperandRows<'a>,
+    panels: Range<usize>,
+    first: usize,
+}
+
+impl<'a> ProductRun<'a> {
+    fn rank(&self) -> usize {
+        self.ranks.node.rank()
+    }
+
+    fn fence(&self) -> Fence<'a> {
+        Fence::new(self.ranks.node)
+    }
+
+    fn right(&self) -> OperandRows<'a> {
+        self.right.unwrap_or(self.left)
+    }
+
+    /// Fills this rank's entries of `result`. Collective.
+    ///
+    /// # Errors
+    /// Those of [`crate::syrk_with`], the same on all ranks.
+    pub fn run(&self, state: &mut RunState<'_>, result: &mut impl ResultEntries) -> Result<RecoveryTime> {
+        let check = (self.ctx.freivalds()).then(|| InnerCheck::new(self.ctx, self.ranks.world, self.left, self.right));
+        let check = check.transpose()?;
+        let meter = Meter::new(self.ctx, self.total_units());
+        let (mut left_held, mut right_held) = (None, None);
+        let mut time = RecoveryTime::default();
+        for pair in self.band_pairs() {
+            let done = self.products(&pair, (&mut left_held, &mut right_held), state, &meter);
+            self.meet(done, state)?;
+            let done = self.results(&pair, state, (result, &mut time), &meter, check.as_ref());
+            self.meet(done, state)?;
+        }
+        check.map_or(Ok(()), |check| check.finish(self.ranks.world))?;
+        Ok(time)
+    }
+
+    /// Waits for all ranks of all nodes and agrees with them.
+    fn meet(&self, outcome: Result<()>, state: &mut RunState<'_>) -> Result<()> {
+        state.clock.wait(|| agree(self.ranks.world, self.ranks.in_world(outcome)))
+    }
+
+    fn band_pairs(&self) -> impl Iterator<Item = BandPair> + use<> {
+        let [left, right] = [self.left, self.right()].map(|operand| operand.shifts.len().div_ceil(BLOCK));
+        band_pairs((left, right), self.right.is_none(), self.cutting.cut.band_panels)
+    }
+
+    /// All batches of primes, and within each all chunks of rows.
+    fn steps(&self) -> impl Iterator<Item = Step> + use<> {
+        let (primes, batch, chunks) = (self.engine.moduli().len(), self.cutting.cut.batch_primes, self.cutting.chunks);
+        pieces(primes, batch)
+            .flat_map(move |primes| (0..chunks).map(move |chunk| Step { primes: primes.clone(), chunk }))
+    }
+
+    /// Runs `work` on this rank's workers.
+    fn on_workers<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        if self.shape.threads[self.rank()] == 1 { work() } else { self.ctx.install(work) }
+    }
+
+    /// The planes of one pair of bands, from the rows of this node.
+    ///
+    /// An error between two fences travels with the next one, so that all ranks of the node leave together.
+    fn products(
+        &self,
+        pair: &BandPair,
+        (left_held, right_held): (&mut Held, &mut Held),
+        state: &mut RunState<'_>,
+        meter: &Meter<'_>,
+    ) -> Result<()> {
+        let mut outcome = Ok(());
+        for step in self.steps() {
+            let wanted = Some((pair.left.clone(), step.clone()));
+            if *left_held != wanted {
+                let slot = Slot { operand: self.left, panels: pair.left.clone(), first: 0 };
+                outcome = self.convert(slot, &step, state, (meter, outcome))?;
+                *left_held = wanted;
+            }
+            let wanted = Some((pair.right.clone(), step.clone()));
+            if !pair.grid.triangle && *right_held != wanted {
+                let first = self.cutting.slot_panels.0;
+                let slot = Slot { operand: self.right(), panels: pair.right.clone(), first };
+                outcome = self.convert(slot, &step, state, (meter, outcome))?;
+                *right_held = wanted;
+            }
+            outcome = self.multiply(pair, &step, state, (meter, outcome))?;
+        }
+        match self.fault {
+            None => outcome,
+            Some(fault) => self.damage(fault, pair, state, outcome),
+        }
+    }
+
+    /// Shows all planes of a pair of bands to `fault`, on the first rank of each node.
+    fn damage(
+        &self,
+        fault: &FaultHook<'_>,
+        pair: &BandPair,
+        state: &mut RunState<'_>,
+        outcome: Result<()>,
+    ) -> Result<()> {
+        let plane_words = pair.grid.words();
+        let all = Run { words: 0..self.engine.moduli().len() * plane_words, rank: 0 };
+        let partition = Partition::new(self.shape.ranks(), Level::ONCE, Level::ONCE, vec![all]);
+        let shares = state.products.write(&self.fence(), outcome, &partition)?;
+        shares.all().into_iter().for_each(|words| fault(words, plane_words));
+        Ok(())
+    }
+
+    /// Words of a panel of the chunk, and of one operand plane in the window.
+    fn operand_words(&self, chunk: usize) -> (usize, usize) {
+        let panel = self.engine.panel_words(self.shape.chunk_rows(self.cutting.chunks, chunk));
+        let (left, right) = self.cutting.slot_panels;
+        (panel, (left + right) * panel)
+    }
+
+    /// Which rank writes which words of a slot; `parts` are the rows of this rank.
+    fn operand_partition(&self, slot: &Slot<'_>, step: &Step, parts: &[Part<'_>]) -> Partition {
+        let ranks = self.shape.ranks();
+        let (panel_words, plane_words) = self.operand_words(step.chunk);
+        let mut runs = Vec::new();
+        if ranks == 1 && parts.len() == 1 {
+            // A kernel that is given all rows of a panel at once needs no runs of them.
+            runs.push(Run { words: 0..panel_words, rank: 0 });
+        } else {
+            let starts = self.shape.chunk_starts(self.cutting.chunks, step.chunk);
+            let of_rank = |rank: usize| self.engine.row_runs(starts[ranks], starts[rank]..starts[rank + 1]);
+            for index in 0..of_rank(0).count {
+                for rank in 0..ranks {
+                    let of = of_rank(rank);
+                    let first = of.first + index * of.stride;
+                    runs.push(Run { words: first..first + of.words, rank });
+                }
+            }
+        }
+        let outer = Level { count: step.primes.len(), stride: plane_words };
+        let inner = Level { count: slot.panels.len(), stride: panel_words };
+        Partition::new(ranks, outer, inner, runs).at(slot.first * panel_words)
+    }
+
+    /// Writes the residues of this rank's rows. The outer error is the node's, the inner one this rank's own.
+    fn convert(
+        &self,
+        slot: Slot<'_>,
+        step: &Step,
+        state: &mut RunState<'_>,
+        (meter, outcome): (&Meter<'_>, Result<()>),
+    ) -> Result<Result<()>> {
+        let parts = chunk_parts(&slot.operand, self.shape.rows[self.rank()], self.cutting.chunks, step.chunk);
+        let partition = self.operand_partition(&slot, step, &parts);
+        let RunState { operands, spaces, clock, .. } = state;
+        let shares = clock.wait(|| operands.write(&self.fence(), outcome, &partition))?;
+        if parts.is_empty() {
+            return Ok(Ok(()));
+        }
+        let conversion = Conversion {
+            engine: self.engine,
+            parts: &parts,
+            shifts: slot.operand.shifts,
+            panels: slot.panels,
+            primes: step.primes.clone(),
+            runs: partition.runs_of(self.rank()).len(),
+        };
+        let run = || conversion.run(shares.walks(), spaces, meter);
+        Ok(clock.time(RankPhase::ToResidues, || self.on_workers(run)))
+    }
+
+    /// Which rank writes which words of the product window.
+    fn product_partition(&self, list: &JobList, first_prime: usize, plane_words: usize) -> Partition {
+        let rank_of = (0..self.shape.workers()).map(|worker| self.shape.rank_of(worker)).collect::<Vec<_>>();
+        let runs = list.jobs.iter().zip(&list.assignment.worker).map(|(job, &worker)| {
+            let plane = (first_prime + job.prime) * plane_words;
+            let words = plane + job.blocks.start * BLOCK_WORDS..plane + job.blocks.end * BLOCK_WORDS;
+            Run { words, rank: rank_of[worker] }
+        });
+        Partition::new(self.shape.ranks(), Level::ONCE, Level::ONCE, runs.collect())
+    }
+
+    /// Runs this rank's jobs. The outer error is the node's, the inner one this rank's own.
+    fn multiply(
+        &self,
+        pair: &BandPair,
+        step: &Step,
+        state: &mut RunState<'_>,
+        (meter, outcome): (&Meter<'_>, Result<()>),
+    ) -> Result<Result<()>> {
+        let list = plan_jobs(step.primes.len(), pair.grid.len(), self.shape.workers());
+        let partition = self.product_partition(&list, step.primes.start, pair.grid.words());
+        let RunState { operands, products, spaces, clock } = state;
+        let (operands, shares) = clock.wait(|| products.write_from(operands, &self.fence(), outcome, &partition))?;
+        let own = self.shape.workers_of(self.rank());
+        let mut queues = own.clone().map(|_| VecDeque::new()).collect::<Vec<_>>();
+        let jobs = list.jobs.into_iter().zip(list.assignment.worker).filter(|(_, worker)| own.contains(worker));
+        for ((job, worker), words) in jobs.zip(shares.all()) {
+            queues[worker - own.start].push_back(Task { job, words });
+        }
+        let (panel, plane_words) = self.operand_words(step.chunk);
+        let left = 0..pair.left.len() * panel;
+        let first = self.cutting.slot_panels.0;
+        let right = first * panel..(first + pair.right.len()) * panel;
+        let multiplication = Multiplication {
+            engine: self.engine,
+            primes: step.primes.clone(),
+            grid: pair.grid,
+            rows: self.shape.chunk_rows(self.cutting.chunks, step.chunk),
+            operands,
+            plane_words,
+            right: if pair.grid.triangle { left.clone() } else { right },
+            left,
+            accumulate: step.chunk > 0,
+        };
+        let run = || multiplication.run(queues, spaces, meter);
+        Ok(clock.time(RankPhase::Product, || self.on_workers(run)))
+    }
+
+    /// Adds the planes of all nodes and reconstructs this rank's entries.
+    fn results(
+        &self,
+        pair: &BandPair,
+        state: &mut RunState<'_>,
+        (result, time): (&mut impl ResultEntries, &mut RecoveryTime),
+        meter: &Meter<'_>,
+        check: Option<&InnerCheck>,
+    ) -> Result<()> {
+        let region =
+            Region { grid: pair.grid, first_left: pair.left.start, first_right: pair.right.start, uplo: self.uplo };
+        let RunState { products, spaces, clock, .. } = state;
+        let mut outcome = Ok(());
+        if let Some(owners) = self.owners.filter(|_| self.ranks.layout.nodes.len() > 1) {
+            let exchange = Exchange::new(self.ranks, self.engine, owners, &region);
+            let partition = exchange.partition();
+            let shares = clock.wait(|| products.write(&self.fence(), Ok(()), &partition))?;
+            outcome = clock.time(RankPhase::Exchange, || exchange.run(shares));
+        }
+        let window = clock.wait(|| products.read(&self.fence(), outcome))?;
+        let recovery = Recovery {
+            engine: self.engine,
+            window,
+            region,
+            left_shifts: self.left.shifts,
+            right_shifts: self.right().shifts,
+            combination: self.combination,
+            largest_bits: self.ctx.self_check().then(|| range_check_bits(self.bits.modulus)),
+            precision_bits: self.bits.result,
+            check,
+        };
+        let run = || recovery.run(result.segments(region), spaces, meter);
+        let found = clock.time(RankPhase::Reconstruct, || self.on_workers(run))?;
+        time.add(found);
+        Ok(())
+    }
+
+    /// Units of work of this rank: its own rows to convert, its share of the node's jobs and of the result.
+    fn total_units(&self) -> u64 {
+        let (own_rows, node_rows) = (self.shape.rows[self.rank()] as u64, self.shape.total_rows() as u64);
+        let (primes, threads) = (self.engine.moduli().len() as u64, self.shape.threads[self.rank()] as u64);
+        let (workers, ranks) = (self.shape.workers().max(1) as u64, self.ranks.world.size() as u64);
+        let single_step = self.steps().nth(1).is_none();
+        let (mut left, mut right) = (None, None);
+        let mut units = 0;
+        for pair in self.band_pairs() {
+            let mut panels = 0;
+            if !(single_step && left.as_ref() == Some(&pair.left)) {
+                panels += pair.left.len() as u64;
+            }
+            if !(pair.grid.triangle || single_step && right.as_ref() == Some(&pair.right)) {
+                panels += pair.right.len() as u64;
+                right = Some(pair.right.clone());
+            }
+            left = Some(pair.left.clone());
+            let blocks = pair.grid.len() as u64;
+            units += CONVERT_UNITS * panels * own_rows * primes;
+            units += blocks * primes * node_rows * threads / workers;
+            units += blocks * primes * RECOVER_UNITS * primes / ranks;
+        }
+        units
+    }
+}
+
+/// The rows of chunk `chunk` out of `chunks` among the `rows` rows of all blocks of an operand.
+fn chunk_parts<'a>(operand: &OperandRows<'a>, rows: usize, chunks: usize, chunk: usize) -> Vec<Part<'a>> {
+    let wanted = rank_chunk(rows, chunks, chunk);
+    let mut parts = Vec::new();
+    let mut first = 0;
+    for &view in operand.blocks {
+        let last = first + view.rows();
+        let (start, end) = (wanted.start.clamp(first, last), wanted.end.clamp(first, last));
+        if start < end {
+            parts.push(Part { view, rows: start - first..end - first });
+        }
+        first = last;
+    }
+    parts
+}

@@ -1,0 +1,28 @@
+//! What a worker has for itself during a product.
+
+use crate::context::WorkerSpace;
+use crate::error::Result;
+use crate::kernels::IntegerBlock;
+
+/// What one worker has for itself during a call.
+pub(crate) struct Space<'a> {
+    /// Scratch for the kernel.
+    pub scratch: &'a mut [u64],
+    /// The integers of one block.
+    pub integers: &'a mut IntegerBlock,
+}
+
+/// What each of `workers` has for itself: integers of so many limbs, and so many words of scratch.
+///
+/// # Errors
+/// [`crate::Error::OutOfMemory`].
+pub(crate) fn worker_spaces(workers: &mut [WorkerSpace], limbs: usize, scratch_words: usize) -> Result<Vec<Space<'_>>> {
+    let mut spaces = Vec::with_capacity(workers.len());
+    for WorkerSpace { scratch, integers } in workers {
+        if integers.limbs != limbs {
+            *integers = IntegerBlock::new(limbs);
+        }
+        spaces.push(Space { scratch: scratch.words(scratch_words)?, integers });
+    }
+    Ok(spaces)
+}
