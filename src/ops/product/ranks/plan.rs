@@ -13,6 +13,7 @@ use crate::ops::product::plan::{NodePlan, Plan, PlannedRun, TeamPlan, describe};
 use crate::ops::product::problem::{Bits, check_precision};
 use crate::ops::product::run::Cutting;
 use crate::ops::product::size::ProductSize;
+use crate::plan::default_tile_size;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid, Cut, JobList, NodeShape, PlanInput, even_share};
 use crate::store::Buffer;
 use crate::tile::{RankGrid, TileId, TileMap};

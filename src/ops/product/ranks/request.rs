@@ -21,6 +21,7 @@ use crate::ops::product::size::ProductSize;
 use crate::ops::product::space::worker_spaces;
 use crate::ops::product::sum::ExactEntry;
 use crate::plan::NodeShape;
+use crate::plan::default_tile_size;
 use crate::tile::{RankGrid, TileMap};
 use std::borrow::Cow;
 

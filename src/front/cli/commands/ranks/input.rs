@@ -126,7 +126,7 @@ impl Reader<'_> {
         self.world.broadcast(ROOT, &mut words)?;
         let [rows, cols] = words.map(|word| word as usize);
         let grid = RankGrid::for_ranks(self.world.size());
-        let tile_size = TileMap::default_tile_size(rows.max(cols), grid);
+        let tile_size = crate::plan::default_tile_size(rows.max(cols), grid);
         let triangle = match self.config.operands {
             Operands::Syrk { uplo, .. } if rows == cols => Some(uplo),
             _ => None,
