@@ -1,24 +1,23 @@
 //! Dense linear algebra on big floats (about 100 to 4000 bits) through word-size residues.
 //!
-//! Layers, each knowing only those below it: `front` (files, command line), `rivals` (other implementations), `ops`
-//! (the public verbs), `drive` (threads) beside `simulate` (a virtual clock), `context` (what a caller chooses),
-//! `kernels` (mechanisms), `plan` and `runtime` (decisions), `tile` (indices and owners), `matrix` (storage), `store`
-//! (memory) beside `math` (numbers), and `error`.
+//! Layers, each knowing only those below it: `io` (matrices in files) and `gallery` (test matrices), `ops` (the public
+//! verbs), `drive` (threads), `context` (what a caller chooses), `kernels` (mechanisms), `plan` and `runtime`
+//! (decisions), `tile` (indices and owners), `matrix` (storage), `store` (memory) beside `math` (numbers), and
+//! `error`.
 
 pub mod comm;
 pub mod context;
 pub mod device;
 pub mod drive;
 pub mod error;
-pub mod front;
+pub mod gallery;
+pub mod io;
 pub mod kernels;
 pub mod math;
 pub mod matrix;
 pub mod ops;
 pub mod plan;
-pub mod rivals;
 pub mod runtime;
-pub mod simulate;
 pub mod store;
 pub mod tile;
 

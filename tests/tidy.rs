@@ -14,8 +14,12 @@ mod scan;
 
 use scan::{File, Word};
 
-/// The layers, lowest first; modules of one row do not know each other, and a module knows only the rows above it here.
-const LAYERS: &[&[&str]] = &[
+/// The modules of a package, lowest first; those of one row do not know each other, and a module knows only the rows
+/// above it here.
+type Layers = &'static [&'static [&'static str]];
+
+/// The layers of the library.
+const LIBRARY: Layers = &[
     &["error"],
     &["math", "store"],
     &["matrix", "device"],
@@ -23,11 +27,31 @@ const LAYERS: &[&[&str]] = &[
     &["plan", "runtime"],
     &["kernels", "comm"],
     &["context"],
-    &["drive", "simulate"],
+    &["drive", "io", "gallery"],
     &["ops"],
-    &["rivals"],
-    &["front"],
 ];
+
+/// The layers of the laboratory, which knows the library.
+const LAB: Layers = &[
+    &["baselines", "report", "plot", "units"],
+    &["devices", "memory", "machine"],
+    &["engine"],
+    &["session"],
+    &["trace"],
+    &["bench", "simulate"],
+    &["gpu_check"],
+];
+
+/// The layers of the program, which knows both.
+const PROGRAM: Layers =
+    &[&["args", "number", "output"], &["config", "ranks", "signals"], &["progress"], &["session"], &["commands"]];
+
+/// The folder of each package with its layers.
+const ROOMS: [(&str, Layers); 3] = [("src/", LIBRARY), ("lab/src/", LAB), ("cli/src/", PROGRAM)];
+
+/// Crates that are the program's and the laboratory's alone: command lines, terminals, pictures, signals, baselines.
+const OUTSIDE_THE_LIBRARY: [&str; 8] =
+    ["clap", "console", "indicatif", "plotters", "signal-hook", "toml", "flint3-sys", "sunzi-lab"];
 
 /// Where `unsafe` may stand. A C interface is unsafe through and through, and so are its tests, which call it.
 const UNSAFE_FOLDERS: &[&str] = &[
@@ -35,7 +59,7 @@ const UNSAFE_FOLDERS: &[&str] = &[
     "src/device/",
     "src/store/",
     "src/comm/",
-    "src/rivals/",
+    "lab/src/baselines/",
     "bindings/c/",
     "bindings/python/src/native/",
 ];
@@ -70,7 +94,7 @@ fn relative(path: &Path) -> String {
 }
 
 fn rust_files() -> Vec<File> {
-    let folders = ["src", "tests", "benches", "fuzz", "bindings", "build.rs"];
+    let folders = ["src", "lab", "cli", "tests", "benches", "fuzz", "bindings", "build.rs"];
     let paths = folders.iter().flat_map(|folder| files_under(folder, "rs"));
     let files: Vec<File> = paths.map(|path| File::new(&relative(&path), &fs::read_to_string(&path).unwrap())).collect();
     assert!(files.len() > 20, "the tree was not found: {} files", files.len());
@@ -83,8 +107,8 @@ fn enforce(rule: impl Fn(&File) -> Vec<String>) {
     assert!(found.is_empty(), "{} violations:\n{}", found.len(), found.join("\n"));
 }
 
-fn layer_of(module: &str) -> Option<usize> {
-    LAYERS.iter().position(|row| row.contains(&module))
+fn layer_of(layers: Layers, module: &str) -> Option<usize> {
+    layers.iter().position(|row| row.contains(&module))
 }
 
 /// Names that `lib.rs` re-exports, with the module each comes from.
@@ -99,20 +123,21 @@ fn reexports() -> Vec<(String, String)> {
     .collect()
 }
 
-/// Every `crate::` path of a library file must lead to a lower layer or stay in its own top module.
+/// Every `crate::` path of a file must lead to a lower layer or stay in its own top module.
 fn layer_violations(file: &File, reexports: &[(String, String)]) -> Vec<String> {
-    let Some(inside) = file.path.strip_prefix("src/") else { return Vec::new() };
+    let room = ROOMS.iter().find_map(|(folder, layers)| Some((file.path.strip_prefix(folder)?, *layers)));
+    let Some((inside, layers)) = room else { return Vec::new() };
     let own = inside.split(['/', '.']).next().unwrap();
     if ["lib", "main"].contains(&own) {
         return Vec::new();
     }
-    let Some(own_layer) = layer_of(own) else {
+    let Some(own_layer) = layer_of(layers, own) else {
         return vec![format!("{}: module '{own}' has no place in the layer list", file.path)];
     };
     let mut found = Vec::new();
     for (line, name) in file.crate_paths() {
         let module = reexports.iter().find(|(known, _)| *known == name).map_or(name.as_str(), |(_, module)| module);
-        let fine = module == own || layer_of(module).is_some_and(|layer| layer < own_layer);
+        let fine = module == own || layer_of(layers, module).is_some_and(|layer| layer < own_layer);
         if !fine {
             found.push(format!("{}:{line}: layer '{own}' must not know 'crate::{name}'", file.path));
         }
@@ -201,6 +226,34 @@ fn layers_know_only_lower_layers() {
     enforce(|file| layer_violations(file, &reexports));
 }
 
+/// What `Cargo.lock` says each package needs, directly and through others, for tests and optional features too.
+fn needs(package: &str, lock: &str) -> BTreeSet<String> {
+    let entries = lock.split("[[package]]\n").filter_map(|entry| {
+        let name = entry.strip_prefix("name = \"")?.split_once('"')?.0;
+        let list = entry.split_once("dependencies = [").map_or("", |(_, list)| list);
+        let needed = list.split('"').skip(1).step_by(2).map(|name| name.split(' ').next().unwrap());
+        Some((name, needed.collect::<Vec<_>>()))
+    });
+    let entries = entries.collect::<Vec<_>>();
+    let (mut found, mut open) = (BTreeSet::new(), vec![package]);
+    while let Some(next) = open.pop() {
+        for (_, needed) in entries.iter().filter(|(name, _)| *name == next) {
+            open.extend(needed.iter().filter(|name| found.insert(name.to_string())));
+        }
+    }
+    found
+}
+
+#[test]
+fn the_library_stands_without_the_program() {
+    let lock = fs::read_to_string(root().join("Cargo.lock")).unwrap();
+    let (library, program) = (needs("sunzi", &lock), needs("sunzi-cli", &lock));
+    for outside in OUTSIDE_THE_LIBRARY {
+        assert!(program.contains(outside), "{outside} is needed by nothing: is it still called so?");
+        assert!(!library.contains(outside), "the library needs {outside}");
+    }
+}
+
 #[test]
 fn files_have_headers_and_stay_small() {
     enforce(size_violations);
@@ -246,11 +299,9 @@ fn every_file_is_reached_by_a_mod_line() {
     let mut reached: BTreeSet<String> = BTreeSet::new();
     // Cargo finds these files of a package, and those directly in these folders, by itself.
     let is_target = |path: &str| {
-        let path = match path.strip_prefix("bindings/") {
-            Some(inside) => inside.split_once('/').map_or(inside, |(_, inside)| inside),
-            None => path,
-        };
-        let inside = path.strip_prefix("tests/").or(path.strip_prefix("benches/"));
+        let package = ["lab/", "cli/", "bindings/c/", "bindings/python/"].into_iter();
+        let path = package.filter_map(|package| path.strip_prefix(package)).next().unwrap_or(path);
+        let inside = ["tests/", "benches/", "examples/"].iter().find_map(|folder| path.strip_prefix(folder));
         ["src/lib.rs", "src/main.rs", "build.rs", "fuzz/src/lib.rs"].contains(&path)
             || inside.is_some_and(|inside| !inside.trim_end_matches("/main.rs").contains('/'))
     };
@@ -377,6 +428,9 @@ fn the_rules_find_planted_violations() {
     assert_eq!(layers("src/store/a.rs", "fn f() { crate::kernels::f() }\n"), 1);
     assert_eq!(layers("src/math/a.rs", "use super::super::plan;\n"), 1);
     assert_eq!(layers("src/newcomer.rs", ""), 1);
+    assert_eq!(layers("lab/src/units.rs", "use crate::bench::run;\n"), 1);
+    assert_eq!(layers("cli/src/commands/a.rs", "use crate::session::Session;\nuse super::b;\n"), 0);
+    assert_eq!(layers("cli/src/session.rs", "use crate::commands::run;\n"), 1);
     let tested = "// crate::ops\n#[cfg(test)]\nmod tests {\n    use crate::ops::syrk;\n}\n";
     assert_eq!(layers("src/math/a.rs", &format!("use crate::error::Error;\nuse super::b;\n{tested}")), 0);
 

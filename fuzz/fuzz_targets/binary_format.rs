@@ -6,7 +6,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use sunzi::Error;
-use sunzi::front::formats::{FileFormat, NumberForm, ReadOptions, Symmetry, WriteOptions, read_stream};
+use sunzi::io::{FileFormat, NumberForm, ReadOptions, Symmetry, WriteOptions, read_stream};
 use sunzi_fuzz::{round_trips, source, written};
 use xxhash_rust::xxh3::xxh3_64;
 

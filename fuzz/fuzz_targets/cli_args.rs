@@ -6,7 +6,7 @@ use libfuzzer_sys::fuzz_target;
 use rug::{Integer, Rational};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
-use sunzi::front::cli::check_arguments;
+use sunzi_cli::check_arguments;
 
 const WORDS: [&str; 32] = [
     "syrk",

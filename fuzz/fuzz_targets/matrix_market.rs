@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use sunzi::Error;
-use sunzi::front::formats::{FileFormat, ReadOptions, SymmetricStorage, read_stream, read_stream_info};
+use sunzi::io::{FileFormat, ReadOptions, SymmetricStorage, read_stream, read_stream_info};
 use sunzi_fuzz::{oracle, round_trips, source};
 
 const PRECISIONS: [u32; 8] = [2, 3, 53, 64, 65, 128, 200, 1000];

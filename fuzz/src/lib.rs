@@ -3,7 +3,7 @@
 pub mod oracle;
 
 use sunzi::Matrix;
-use sunzi::front::formats::{
+use sunzi::io::{
     FileFormat, NumberForm, ReadOptions, Source, SymmetricStorage, Symmetry, WriteOptions, read_stream, write_stream,
 };
 

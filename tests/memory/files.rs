@@ -5,7 +5,7 @@
 use crate::alone;
 use std::fs;
 use sunzi::Matrix;
-use sunzi::front::formats::{NumberForm, ReadOptions, WriteOptions, read, write};
+use sunzi::io::{NumberForm, ReadOptions, WriteOptions, read, write};
 
 /// A line of `/proc/self/status`, in bytes.
 fn status_bytes(name: &str) -> u64 {

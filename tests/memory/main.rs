@@ -10,7 +10,7 @@ mod solves;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use sunzi::Matrix;
-use sunzi::front::generate::{Kind, Size, generate};
+use sunzi::gallery::{Kind, Size, generate};
 use sunzi::store::{CountingAllocator, allocated_bytes, peak_bytes, reset_peak_bytes};
 
 #[global_allocator]

@@ -1,142 +1,23 @@
-//! Ranks under MPI: every case is a job of processes that `mpirun` starts from this very program.
-//!
-//! Started by `cargo test` it looks for `mpirun` (variable `MPIRUN`, else the path), runs each case on several numbers
-//! of ranks with a limit on its time, and reports as cargo's own harness does; arguments are parts of names to choose
-//! by. Started by a launcher it is one rank of the case that its arguments name. Without `mpirun` it says so, and
-//! passes.
-//! Jobs leave nothing behind: their files live in folders of their own, which go after each job.
+//! Ranks under MPI: the library's transport, windows, messages and operations on processes of their own.
 
 mod doubles;
-mod factors;
 mod failures;
+mod harness;
 mod hosts;
 mod job;
 mod messages;
 mod posts;
 mod products;
-mod program;
-mod rivals;
 #[path = "../suite/common/traffic.rs"]
 mod traffic;
 mod windows;
 
-use job::{Job, Launcher};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Instant;
-use sunzi::comm::mpi::{Environment, MpiRank};
-use sunzi::comm::{Transport, barrier};
-
-/// One thing to be tested.
-pub struct Case {
-    /// What cargo's harness would call it.
-    pub name: &'static str,
-    /// The numbers of ranks to run it on.
-    pub ranks: &'static [usize],
-    /// How it runs.
-    pub run: Run,
-}
-
-/// How a case runs.
-pub enum Run {
-    /// On every rank; a panic fails it.
-    Group(fn(MpiRank)),
-    /// On every rank, without MPI initialised before.
-    Process(fn(usize)),
-    /// In the program that launches, for jobs that must end in a certain way.
-    Launcher(fn(&Launcher, usize)),
-    /// On every rank of a job that a `Launcher` case starts; not a case by itself.
-    Part(fn(MpiRank)),
-}
+use harness::{Case, Run};
 
 const ALL: &[usize] = &[1, 2, 3, 4, 6];
 
-fn cases() -> Vec<&'static Case> {
-    let all: [&[Case]; 10] = [
-        messages::CASES,
-        posts::CASES,
-        windows::CASES,
-        failures::CASES,
-        hosts::CASES,
-        products::CASES,
-        program::CASES,
-        factors::CASES,
-        rivals::CASES,
-        doubles::CASES,
-    ];
-    all.into_iter().flatten().collect()
-}
-
 fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match arguments.first().map(String::as_str) {
-        Some(job::RANK_FLAG) => be_a_rank(&arguments[1], arguments[2].parse().expect("a number of ranks")),
-        _ => launch_all(&arguments),
-    }
-}
-
-fn be_a_rank(name: &str, ranks: usize) {
-    job::end_with_parent();
-    assert_eq!(sunzi::comm::launched(), Some(ranks), "the launcher's variables");
-    let all = cases();
-    let case = all.iter().find(|case| case.name == name).expect("a case of this program");
-    match case.run {
-        Run::Group(check) | Run::Part(check) => {
-            let environment = Environment::start().unwrap();
-            let world = environment.world().unwrap();
-            assert_eq!(
-                world.size(),
-                ranks,
-                "this program was built for {}, not for this mpirun",
-                environment.library()
-            );
-            if catch_unwind(AssertUnwindSafe(|| check(environment.world().unwrap()))).is_err() {
-                world.abort(101);
-            }
-            barrier(&world).unwrap();
-            drop(world);
-            environment.finish().unwrap();
-        }
-        Run::Process(check) => check(ranks),
-        Run::Launcher(_) => panic!("'{name}' does not run on ranks"),
-    }
-}
-
-fn launch_all(arguments: &[String]) {
-    let launcher = match Launcher::find() {
-        Ok(launcher) => launcher,
-        Err(reason) => {
-            println!("\nskipped: {reason}\n\ntest result: ok. 0 passed; 0 failed; 0 ignored");
-            return;
-        }
-    };
-    let filters: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
-    let wanted = |case: &Case| filters.is_empty() || filters.iter().any(|part| case.name.contains(part.as_str()));
-    let (mut passed, mut failed, start) = (0, Vec::new(), Instant::now());
-    println!("\nrunning under {}", launcher.name());
-    for case in cases().into_iter().filter(|case| wanted(case)) {
-        if matches!(case.run, Run::Part(_)) {
-            continue;
-        }
-        let begin = Instant::now();
-        let outcome = catch_unwind(AssertUnwindSafe(|| run_on_all_sizes(&launcher, case)));
-        let word = if outcome.is_ok() { "ok" } else { "FAILED" };
-        println!("test {} ... {word} ({:.1} s)", case.name, begin.elapsed().as_secs_f64());
-        if outcome.is_ok() { passed += 1 } else { failed.push(case.name) }
-    }
-    let word = if failed.is_empty() { "ok" } else { "FAILED" };
-    failed.iter().for_each(|name| println!("    {name}"));
-    let seconds = start.elapsed().as_secs_f64();
-    println!("\ntest result: {word}. {passed} passed; {} failed; 0 ignored; finished in {seconds:.2}s", failed.len());
-    if !failed.is_empty() {
-        std::process::exit(101);
-    }
-}
-
-fn run_on_all_sizes(launcher: &Launcher, case: &Case) {
-    for &ranks in case.ranks {
-        match case.run {
-            Run::Launcher(check) => check(launcher, ranks),
-            _ => launcher.run(&Job::of_case(case.name, ranks)).expect_success(),
-        }
-    }
+    let all: [&[Case]; 7] =
+        [messages::CASES, posts::CASES, windows::CASES, failures::CASES, hosts::CASES, products::CASES, doubles::CASES];
+    harness::run(&all.into_iter().flatten().collect::<Vec<_>>());
 }

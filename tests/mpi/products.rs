@@ -10,7 +10,7 @@ use sunzi::comm::{Transport, local};
 use sunzi::distributed::{
     DistMatrix, DistOptions, Team, TeamOptions, cholesky, even_share, gemm, scatter_rows, solve, syrk, trsm,
 };
-use sunzi::front::generate::{Kind, Size, generate};
+use sunzi::gallery::{Kind, Size, generate};
 use sunzi::plan::Cut;
 use sunzi::tile::{RankGrid, TileMap};
 use sunzi::{Context, GemmOptions, Matrix, MatrixView, Op, SyrkOptions, TrsmOptions, Uplo, gemm_with, syrk_with};

@@ -65,7 +65,7 @@ impl<'a> Package<'a> {
             }
         };
         while let Some(name) = rest.first() {
-            let child = [&at[..], &[name.clone()]].concat();
+            let child = [&at[..], std::slice::from_ref(name)].concat();
             if name == "super" {
                 at.pop()?;
             } else if self.modules.contains_key(&child) {

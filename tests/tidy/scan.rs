@@ -216,7 +216,9 @@ impl File {
         let folder = match self.path.rsplit_once('/') {
             Some((folder, "mod.rs" | "lib.rs" | "main.rs")) => folder.to_string(),
             // Roots of a program each: their modules lie beside them.
-            Some((folder, _)) if ["tests", "benches", "fuzz_targets"].iter().any(|root| folder.ends_with(root)) => {
+            Some((folder, _))
+                if ["tests", "benches", "examples", "fuzz_targets"].iter().any(|root| folder.ends_with(root)) =>
+            {
                 folder.to_string()
             }
             _ => self.path.trim_end_matches(".rs").to_string(),
@@ -229,15 +231,19 @@ impl File {
             let above = text[..word.line - 1].last().copied().unwrap_or("");
             let renamed = above.trim().strip_prefix("#[path = \"").and_then(|rest| rest.strip_suffix("\"]"));
             found.push(match renamed {
-                Some(path) => match path.strip_prefix("../") {
-                    Some(path) => vec![format!("{}/{path}", own_folder.rsplit_once('/').unwrap().0)],
-                    None => vec![format!("{own_folder}/{path}")],
-                },
+                Some(path) => vec![joined(own_folder, path)],
                 None => vec![format!("{folder}/{name}.rs"), format!("{folder}/{name}/mod.rs")],
             });
         }
         found
     }
+}
+
+/// `path` as seen from `folder`, without its steps upward.
+fn joined(folder: &str, path: &str) -> String {
+    let steps = path.matches("../").count();
+    let kept = folder.rsplitn(steps + 1, '/').nth(steps).map_or(String::new(), |kept| format!("{kept}/"));
+    kept + &path[3 * steps..]
 }
 
 /// Length of the function at the start of `code` up to its closing brace; `None` for a declaration without a body.

@@ -16,7 +16,7 @@ use rug::Integer;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use sunzi::Error;
-use sunzi::front::formats::{self, FileFormat, ReadOptions, Source, WriteOptions};
+use sunzi::io::{self, FileFormat, ReadOptions, Source, WriteOptions};
 use sunzi::math::float::{FloatRef, Head};
 
 /// Entries of sums and multiples between two looks for signals.
@@ -394,7 +394,7 @@ impl Matrix {
         let write = || {
             let mut bytes = Vec::new();
             let (path, options) = (Path::new("bytes"), WriteOptions::default());
-            formats::write_stream(&mut bytes, path, FileFormat::Binary, self.window.view(), &options)?;
+            io::write_stream(&mut bytes, path, FileFormat::Binary, self.window.view(), &options)?;
             Ok(bytes)
         };
         Ok(PyBytes::new(py, &py.detach(write).or_raise(py)?))
@@ -406,13 +406,13 @@ impl Matrix {
     fn from_bytes(py: Python<'_>, data: &[u8], numbers: &str) -> PyResult<Matrix> {
         let kind = number_kind(numbers)?;
         let source = Source { path: Path::new("bytes"), format: FileFormat::Binary, bytes: Some(data.len() as u64) };
-        let read = || formats::read_stream(data, &source, &ReadOptions::new(2));
+        let read = || io::read_stream(data, &source, &ReadOptions::new(2));
         Ok(Matrix { window: py.detach(read).or_raise(py)?.matrix.into(), kind })
     }
 
     /// Writes a file, Matrix Market (`.mtx`) or binary (`.bin`), which appears complete or not at all.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        py.detach(|| formats::write(path, self.window.view(), &WriteOptions::default())).or_raise(py)
+        py.detach(|| io::write(path, self.window.view(), &WriteOptions::default())).or_raise(py)
     }
 
     /// Reads a file. Decimals are rounded to `precision` bits, by default those that the file names.
@@ -420,11 +420,11 @@ impl Matrix {
     #[pyo3(signature = (path, *, precision=None, numbers="fraction"))]
     fn load(py: Python<'_>, path: PathBuf, precision: Option<i64>, numbers: &str) -> PyResult<Matrix> {
         let (asked, kind) = (checked_bits(py, precision)?, number_kind(numbers)?);
-        let named = py.detach(|| formats::read_info(&path)).or_raise(py)?.precision_bits_comment;
+        let named = py.detach(|| io::read_info(&path)).or_raise(py)?.precision_bits_comment;
         let bits = asked.or(named).ok_or_else(|| {
             PyValueError::new_err(format!("{}: the file names no precision: pass precision= in bits", path.display()))
         })?;
-        let loaded = py.detach(|| formats::read(&path, &ReadOptions::new(bits))).or_raise(py)?;
+        let loaded = py.detach(|| io::read(&path, &ReadOptions::new(bits))).or_raise(py)?;
         Ok(Matrix { window: loaded.matrix.into(), kind })
     }
 

@@ -2,7 +2,7 @@
 
 use super::Rng;
 use rug::{Float, Integer, Rational};
-use sunzi::front::generate::{self, Size, generate};
+use sunzi::gallery::{self, Size, generate};
 use sunzi::ops::verify::{Verification, VerifyOptions, verify_cholesky};
 use sunzi::{Context, Matrix};
 
@@ -34,13 +34,13 @@ impl Known {
     /// The matrix, each entry exact or rounded once.
     pub fn matrix(self, n: usize, precision_bits: u32) -> Matrix {
         let kind = match self {
-            Known::Minij => generate::Kind::Minij,
-            Known::Pascal => generate::Kind::Pascal,
-            Known::Moler => generate::Kind::Moler,
-            Known::Kms => generate::Kind::Kms,
-            Known::Lehmer => generate::Kind::Lehmer,
-            Known::Hilbert => generate::Kind::Hilbert,
-            Known::Cauchy => generate::Kind::Cauchy,
+            Known::Minij => gallery::Kind::Minij,
+            Known::Pascal => gallery::Kind::Pascal,
+            Known::Moler => gallery::Kind::Moler,
+            Known::Kms => gallery::Kind::Kms,
+            Known::Lehmer => gallery::Kind::Lehmer,
+            Known::Hilbert => gallery::Kind::Hilbert,
+            Known::Cauchy => gallery::Kind::Cauchy,
             Known::Gcd => {
                 let gcd = |at: usize| Integer::from(at % n + 1).gcd(&Integer::from(at / n + 1));
                 let entries = (0..n * n).map(gcd).collect::<Vec<_>>();

@@ -1,7 +1,7 @@
 //! Cholesky factorisations against their definition: the same bits, and the same failure, on every path.
 
 use rug::{Float, Integer, rand::RandState};
-use sunzi::front::generate::{Kind, Size, generate};
+use sunzi::gallery::{Kind, Size, generate};
 use sunzi::ops::cholesky::cholesky_reference;
 use sunzi::{CholeskyOptions, Context, Error, Matrix, Uplo, cholesky_with};
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Read;
 use std::path::Path;
-use sunzi::front::formats::{
+use sunzi::io::{
     FileFormat, NumberForm, ReadOptions, Source, Symmetry, WriteOptions, read, read_stream, write, write_stream,
 };
 use sunzi::{Error, Matrix};

@@ -10,10 +10,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use sunzi::front::compare::compare;
-use sunzi::front::formats::{
-    FileFormat, Loaded, NumberForm, ReadOptions, Source, SymmetricStorage, Symmetry, WriteOptions, read, read_info,
-    read_stream, write, write_stream,
+use sunzi::io::{
+    FileFormat, Loaded, NumberForm, ReadOptions, Source, SymmetricStorage, Symmetry, WriteOptions, compare, read,
+    read_info, read_stream, write, write_stream,
 };
 use sunzi::{Error, Matrix};
 

@@ -1,0 +1,31 @@
+//! `sunzi convert`: copies a matrix into another format or number form; the numbers stay the same.
+
+use crate::config::Convert;
+use crate::session::{Session, check_output, header, stated_precision};
+use serde_json::json;
+use std::time::Instant;
+use sunzi::error::Result;
+use sunzi::io::{ReadOptions, SymmetricStorage, Symmetry};
+use sunzi_lab::session::Session as _;
+use sunzi_lab::units::describe;
+
+pub fn run(session: &mut Session, config: &Convert) -> Result<()> {
+    check_output(&config.output)?;
+    let start = Instant::now();
+    let info = header(&config.input)?;
+    let precision_bits = stated_precision(config.precision_bits, &config.input, info.as_ref())?;
+    let options = ReadOptions { symmetric: SymmetricStorage::KeepLower, ..ReadOptions::new(precision_bits) };
+    let loaded = session.read(&config.input, options)?;
+    let symmetry = if loaded.symmetric { Symmetry::SymmetricLower } else { Symmetry::General };
+    session.write(&config.output, &loaded.matrix, symmetry)?;
+    session.finish_report(&json!({
+        "operation": "convert",
+        "rows": loaded.matrix.rows(),
+        "cols": loaded.matrix.cols(),
+        "precision_bits": loaded.matrix.precision_bits(),
+        "symmetric": loaded.symmetric,
+        "seconds": start.elapsed().as_secs_f64(),
+    }))?;
+    let form = if loaded.symmetric { "symmetric" } else { "general" };
+    session.say(&format!("{}: {form}, {}", config.output.path.display(), describe(&loaded.matrix)))
+}

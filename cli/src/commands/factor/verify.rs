@@ -1,0 +1,50 @@
+//! `sunzi verify cholesky`: checks a stored factor. It succeeds if and only if every residual is within its bound.
+
+use super::symmetric::read_symmetric;
+use crate::config::VerifyCholesky;
+use crate::session::{Session, header, read_within, stated_precision};
+use crate::signals::{Mode, in_mode};
+use serde_json::json;
+use std::time::Instant;
+use sunzi::error::Result;
+use sunzi::io::ReadOptions;
+use sunzi::matrix::Uplo;
+use sunzi::ops::verify::{Verification, VerifyOptions, verify_cholesky};
+use sunzi_lab::engine::limited;
+use sunzi_lab::session::Session as _;
+
+pub fn run(session: &mut Session, config: &VerifyCholesky) -> Result<()> {
+    let start = Instant::now();
+    let precision_bits = stated_precision(config.precision.bits, &config.l, header(&config.l)?.as_ref())?;
+    let options =
+        || ReadOptions { input_precision_bits: config.precision.input_bits, ..ReadOptions::new(precision_bits) };
+    let a = read_symmetric(session, &config.engine, &config.a, config.uplo, options())?;
+    let l = read_within(session, &config.engine, &config.l, options())?.matrix;
+    let (builder, restate) = limited(session.context(&config.engine)?, config.engine.budget());
+    let ctx = builder.build()?;
+    let uplo = config.uplo.unwrap_or_default();
+    let options = VerifyOptions { uplo, seed: config.seed, ..VerifyOptions::default() };
+    let verification =
+        in_mode(Mode::Computing, || verify_cholesky(&ctx, &a, &l, precision_bits, &options).map_err(&restate))?;
+    session.finish_report(&json!({
+        "operation": "verify",
+        "product": "cholesky",
+        "precision_bits": precision_bits,
+        "verification": verification,
+        "seconds": start.elapsed().as_secs_f64(),
+    }))?;
+    session.say(&describe(config, precision_bits, &verification))
+}
+
+fn describe(config: &VerifyCholesky, precision_bits: u32, found: &Verification) -> String {
+    let product = if config.uplo == Some(Uplo::Upper) { "U^T U" } else { "L L^T" };
+    let place = found.worst_place.map_or(String::new(), |(row, col)| format!(" at row {row}, column {col} (from 0)"));
+    format!(
+        "{}: A = {product} to {precision_bits} bits (all {} entries; largest residual {:.3} of the bound{place}; \
+         seed {})",
+        config.l.display(),
+        found.entry_count,
+        found.worst_entry,
+        found.seed
+    )
+}

@@ -1,0 +1,34 @@
+//! `sunzi gen`: writes a test matrix.
+
+use crate::config::Gen;
+use crate::session::{Session, admit, check_output};
+use serde_json::json;
+use std::time::Instant;
+use sunzi::error::Result;
+use sunzi::gallery::{KINDS, Size, generate};
+use sunzi::io::Symmetry;
+use sunzi::matrix::Matrix;
+use sunzi_lab::session::Session as _;
+use sunzi_lab::units::describe;
+
+pub fn run(session: &mut Session, config: &Gen) -> Result<()> {
+    check_output(&config.output)?;
+    let Size { rows, cols, precision_bits } = config.size;
+    admit(Matrix::bytes_for(rows, cols, precision_bits))?;
+    let start = Instant::now();
+    let matrix = generate(config.kind, config.size, config.seed)?;
+    let generated = start.elapsed().as_secs_f64();
+    session.write(&config.output, &matrix, Symmetry::General)?;
+    let kind = KINDS.iter().find(|(_, kind)| *kind == config.kind).map_or("", |(name, _)| name);
+    session.finish_report(&json!({
+        "operation": "gen",
+        "kind": kind,
+        "rows": matrix.rows(),
+        "cols": matrix.cols(),
+        "precision_bits": matrix.precision_bits(),
+        "seed": config.seed,
+        "seconds": generated,
+        "output_seconds": start.elapsed().as_secs_f64() - generated,
+    }))?;
+    session.say(&format!("{}: {kind}, {}", config.output.path.display(), describe(&matrix)))
+}

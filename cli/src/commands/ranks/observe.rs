@@ -1,0 +1,147 @@
+//! What all ranks did when, at the root: tasks and transfers for the trace, ready tiles and memory for the picture.
+
+use std::path::Path;
+use sunzi::comm::Transport;
+use sunzi::drive::{RankReport, Sample, Span, SpanKind};
+use sunzi::error::Result;
+use sunzi_lab::plot::{self, Figure, Point};
+use sunzi_lab::session::ROOT;
+use sunzi_lab::trace::Trace;
+
+/// Words of a span.
+const SPAN_WORDS: usize = 7;
+
+/// Words of a sample.
+const SAMPLE_WORDS: usize = 4;
+
+/// Times of the picture.
+const TIMES: usize = 500;
+
+const MEBIBYTE: f64 = (1u64 << 20) as f64;
+
+/// The words of all ranks, in their order, on the root. Collective.
+fn gather(world: &dyn Transport, own: Vec<u64>) -> Result<Vec<Vec<u64>>> {
+    let mut counts = vec![0; world.size()];
+    world.all_gather(&[own.len() as u64], &mut counts)?;
+    let most = counts.iter().copied().max().unwrap_or(0) as usize;
+    let (mut padded, mut all) = (own, vec![0; most * world.size()]);
+    padded.resize(most, 0);
+    world.all_gather(&padded, &mut all)?;
+    if world.rank() != ROOT || most == 0 {
+        return Ok(Vec::new());
+    }
+    let ranks = all.chunks_exact(most).zip(&counts);
+    Ok(ranks.map(|(words, &count)| words[..count as usize].to_vec()).collect())
+}
+
+fn span_words(thread: usize, span: &Span) -> [u64; SPAN_WORDS] {
+    let (kind, what) = match span.kind {
+        SpanKind::Updates(count) => (0, count),
+        SpanKind::Finish(count) => (1, count),
+        SpanKind::Pack => (2, 0),
+        SpanKind::Unpack => (3, 0),
+        SpanKind::Receive { from } => (4, from),
+        SpanKind::Send { to } => (5, to),
+    };
+    [kind, what.into(), span.row.into(), span.col.into(), span.start_ns, span.end_ns, thread as u64]
+}
+
+fn name([kind, what, row, col, ..]: [u64; SPAN_WORDS]) -> String {
+    let on_diagonal = row == col;
+    let last = if on_diagonal { "potrf" } else { "trsm" };
+    let updates = if on_diagonal { "syrk" } else { "gemm" };
+    let step = match (kind, what) {
+        (0, count) => format!("{count} {updates}"),
+        (1, 0) => last.into(),
+        (1, count) => format!("{count} {updates}, {last}"),
+        (2, _) => "pack".into(),
+        (3, _) => "unpack".into(),
+        (4, from) => format!("receive from {from}"),
+        (_, to) => format!("send to {to}"),
+    };
+    format!("{step} ({row}, {col})")
+}
+
+/// Adds the tasks and transfers of all ranks to the latest step of the root's trace. Collective.
+///
+/// # Errors
+/// [`sunzi::Error::Transport`].
+pub fn add_tasks(trace: &mut Trace, world: &dyn Transport, own: &RankReport) -> Result<()> {
+    let workers = own.workers.iter().enumerate();
+    let tasks = workers.flat_map(|(worker, report)| report.spans.iter().map(move |span| (worker + 1, span)));
+    let transfers = own.transfers.iter().map(|span| (own.workers.len() + 1, span));
+    let words = tasks.chain(transfers).flat_map(|(thread, span)| span_words(thread, span)).collect();
+    for (rank, words) in gather(world, words)?.iter().enumerate() {
+        let spans = words.as_chunks::<SPAN_WORDS>().0.iter();
+        trace.add_rank_tasks(
+            rank,
+            spans.map(|&span| (name(span), span[6] as usize, [span[4] as f64 * 1e-9, span[5] as f64 * 1e-9])),
+        );
+    }
+    Ok(())
+}
+
+/// Draws ready tiles, busy workers and held bytes of all ranks over time, on the root, which passes the path.
+/// Collective; the outer error is that of the messages, the inner one that of the picture.
+///
+/// # Errors
+/// [`sunzi::Error::Transport`].
+pub fn draw(world: &dyn Transport, own: &RankReport, path: Option<&Path>) -> Result<Result<()>> {
+    let words = own.samples.iter().flat_map(|sample| {
+        let Sample { at_ns, ready, busy, held_bytes } = *sample;
+        [at_ns, ready.into(), busy.into(), held_bytes]
+    });
+    let all = gather(world, words.collect())?;
+    let ranks = all.iter().map(|words| words.as_chunks::<SAMPLE_WORDS>().0).collect::<Vec<_>>();
+    let figure = |caption, column, unit| Figure { caption, points: points(&ranks, column, unit) };
+    let figures = [
+        figure("ready tiles of a rank", 1, 1.0),
+        figure("busy workers of a rank", 2, 1.0),
+        figure("MiB of tiles of other ranks, and of own ones to be sent", 3, MEBIBYTE),
+    ];
+    Ok(path.map_or(Ok(()), |path| plot::draw(&figures, path)))
+}
+
+/// Mean and most over the ranks at evenly spaced times, of what each rank had last noted.
+fn points(ranks: &[&[[u64; SAMPLE_WORDS]]], column: usize, unit: f64) -> Vec<Point> {
+    let end = ranks.iter().filter_map(|samples| samples.last()).map(|sample| sample[0]).max().unwrap_or(0);
+    let at = |time: u64| {
+        let last = |samples: &&[[u64; SAMPLE_WORDS]]| {
+            let count = samples.partition_point(|sample| sample[0] <= time);
+            count.checked_sub(1).map_or(0.0, |index| samples[index][column] as f64 / unit)
+        };
+        let all = ranks.iter().map(last).collect::<Vec<_>>();
+        let mean = all.iter().sum::<f64>() / all.len().max(1) as f64;
+        Point { seconds: time as f64 * 1e-9, mean, most: all.iter().copied().fold(0.0, f64::max) }
+    };
+    (0..=TIMES as u64).map(|step| at(end / TIMES as u64 * step)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_are_what_each_rank_noted_last() {
+        let (first, second) = ([[0, 4, 0, 0], [500, 2, 0, 0]], [[250, 8, 0, 0], [1000, 0, 0, 0]]);
+        let points = points(&[&first, &second], 1, 2.0);
+        let near = |time: f64| points.iter().find(|point| point.seconds >= time * 1e-9).unwrap();
+        assert_eq!((points[0].mean, points[0].most), (1.0, 2.0));
+        assert_eq!((near(300.0).mean, near(300.0).most), (3.0, 4.0));
+        assert_eq!((near(600.0).mean, near(600.0).most), (2.5, 4.0));
+        assert_eq!((near(1000.0).mean, near(1000.0).most), (0.5, 1.0));
+    }
+
+    #[test]
+    fn spans_have_names() {
+        let span = |kind, row, col| Span { kind, row, col, start_ns: 1, end_ns: 2 };
+        for (kind, row, want) in [
+            (SpanKind::Updates(3), 5, "3 gemm (5, 2)"),
+            (SpanKind::Finish(0), 2, "potrf (2, 2)"),
+            (SpanKind::Finish(2), 5, "2 gemm, trsm (5, 2)"),
+            (SpanKind::Receive { from: 7 }, 5, "receive from 7 (5, 2)"),
+        ] {
+            assert_eq!(name(span_words(1, &span(kind, row, 2))), want);
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! The program `sunzi`: arguments to configuration to command, and one line for whatever goes wrong.
+//!
+//! Promise: an error is one line on standard error that starts with `sunzi: error: `, with the exit code of
+//! [`Error::exit_code`]; a result file is complete or absent. Even a bug ends that way, with code 70.
+//! Does not know: how anything is computed.
+
+mod args;
+mod commands;
+mod config;
+mod number;
+mod output;
+mod progress;
+mod ranks;
+mod session;
+mod signals;
+
+use args::Arguments;
+use clap::Parser;
+use clap::error::ErrorKind;
+use output::{one_line, print_error, print_note};
+use ranks::Ranks;
+use std::ffi::OsString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use sunzi::comm::agreed;
+use sunzi::error::{Error, Result};
+use sunzi_lab::machine;
+
+/// Exit code of a bug in the program itself (`EX_SOFTWARE`).
+const BUG: u8 = 70;
+
+/// Runs the program on `arguments` (the first is its name) and returns its exit code.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    std::panic::set_hook(Box::new(|info| {
+        output::set_speaking(true); // a bug of any rank is worth a line
+        let place = info.location().map_or(String::new(), |at| format!(" at {}:{}", at.file(), at.line()));
+        print_error(&format!("bug in sunzi, please report it: {}{place}", panic_text(info.payload())));
+    }));
+    let arguments = arguments.into_iter().collect::<Vec<_>>();
+    catch_unwind(AssertUnwindSafe(|| run_command(arguments))).unwrap_or(BUG)
+}
+
+/// Checks a command line without carrying it out: for tests and fuzzing. The text of a refusal is one line.
+///
+/// # Errors
+/// The refusal that [`run`] would print, where there is one; a request for help counts as accepted.
+pub fn check_arguments(arguments: impl IntoIterator<Item = OsString>) -> std::result::Result<(), String> {
+    match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments.resolve().map(drop).map_err(|error| one_line(&error.to_string())),
+        Err(error) if is_help(&error) => Ok(()),
+        Err(error) => Err(usage_text(&error)),
+    }
+}
+
+fn run_command(arguments: Vec<OsString>) -> u8 {
+    let typed = format!("{:?}", arguments.get(1..));
+    let arguments = Arguments::try_parse_from(arguments);
+    if arguments.as_ref().is_ok_and(Arguments::is_bench) {
+        machine::restart_with_strong_blas(print_note); // before MPI, which survives no restart
+    }
+    let ranks = match Ranks::find() {
+        Ok(ranks) => ranks,
+        Err(error) => {
+            print_error(&error.to_string());
+            return error.exit_code();
+        }
+    };
+    output::set_speaking(ranks.is_root());
+    let outcome = ranks.compare(&typed).and_then(|()| match arguments {
+        Ok(arguments) => {
+            signals::install();
+            let resolved = match ranks.several() {
+                Some(world) => agreed(world, arguments.resolve()),
+                None => arguments.resolve(),
+            };
+            resolved.and_then(|(global, command)| run_resolved(global, command, &ranks))
+        }
+        Err(error) if is_help(&error) => {
+            if ranks.is_root() {
+                // A closed pipe (`sunzi --help | head -1`) is no error.
+                let _ = error.print();
+            }
+            Ok(0)
+        }
+        Err(error) => Err(Error::InvalidArgument(usage_text(&error))),
+    });
+    ranks.finish(outcome, |error| {
+        print_error(&error.to_string());
+        // The launcher may send signals as soon as another rank has left.
+        output::set_speaking(false);
+    })
+}
+
+/// Runs a command; a bug on one of several ranks ends them all.
+fn run_resolved(global: config::Global, command: config::Command, ranks: &Ranks) -> Result<u8> {
+    let Some(world) = ranks.several() else { return commands::run(global, command, ranks) };
+    catch_unwind(AssertUnwindSafe(|| commands::run(global, command, ranks))).unwrap_or_else(|_| world.abort(BUG))
+}
+
+fn is_help(error: &clap::Error) -> bool {
+    matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion)
+}
+
+/// The first paragraph of a message that goes on with usage and hints.
+fn usage_text(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let paragraph = text.lines().take_while(|line| !line.trim().is_empty()).collect::<Vec<_>>().join("\n");
+    one_line(paragraph.strip_prefix("error: ").unwrap_or(&paragraph))
+}
+
+fn panic_text(payload: &dyn std::any::Any) -> &str {
+    let text = payload.downcast_ref::<&str>().copied();
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("unknown reason")
+}

@@ -1,0 +1,48 @@
+//! What the program says: results on standard output, errors and remarks on standard error, each of one line.
+
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+use sunzi::error::{Error, Result};
+
+/// Whether this process may print: of several ranks only the root.
+static SPEAKS: AtomicBool = AtomicBool::new(true);
+
+/// Lets this process print errors and remarks, or forbids it.
+pub fn set_speaking(speaks: bool) {
+    SPEAKS.store(speaks, Ordering::Relaxed);
+}
+
+/// Writes text to standard output. A reader that went away is no error.
+///
+/// # Errors
+/// [`Error::Io`], such as on a full disk.
+pub fn print(text: &str) -> Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(source) if source.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Error::Io { path: "standard output".into(), action: "write", source })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes the one line of an error; where standard error is closed there is nobody to tell.
+pub fn print_error(message: &str) {
+    if !SPEAKS.load(Ordering::Relaxed) {
+        return;
+    }
+    let _ = writeln!(std::io::stderr(), "sunzi: error: {}", one_line(message));
+}
+
+/// Writes a remark that is no error.
+pub fn print_note(message: &str) {
+    if !SPEAKS.load(Ordering::Relaxed) {
+        return;
+    }
+    let _ = writeln!(std::io::stderr(), "sunzi: {}", one_line(message));
+}
+
+/// The lines of a text as one.
+pub fn one_line(text: &str) -> String {
+    text.split(['\n', '\r']).map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+}

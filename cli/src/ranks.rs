@@ -1,0 +1,139 @@
+//! The ranks that the program runs on: itself alone, or all processes that an MPI launcher started.
+//!
+//! Of several ranks only the first, the root, prints, reads files that are not per rank, and writes. Whatever ends one
+//! of them ends all, with the same error and exit code.
+
+use sunzi::comm::{Reduction, Transport, agree, barrier, launched};
+use sunzi::error::{Error, Result};
+use sunzi_lab::bench::World;
+use sunzi_lab::session::ROOT;
+
+/// Set in the environment, it makes a process run alone that a launcher, or a program under one, has started.
+const ALONE: &str = "SUNZI_ALONE";
+
+/// The ranks of this run.
+pub struct Ranks {
+    world: Option<Box<dyn Transport>>,
+    #[cfg(feature = "mpi")]
+    environment: Option<sunzi::comm::mpi::Environment>,
+}
+
+impl Ranks {
+    /// This process alone.
+    fn alone() -> Ranks {
+        Ranks {
+            world: None,
+            #[cfg(feature = "mpi")]
+            environment: None,
+        }
+    }
+
+    /// Looks whether a launcher started several processes; only then MPI is initialised.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where there are several but this build has no MPI; [`Error::Transport`].
+    pub fn find() -> Result<Ranks> {
+        let asked = std::env::var_os(ALONE).is_some_and(|value| !value.is_empty());
+        match launched() {
+            Some(count) if count > 1 && !asked => Ranks::start(count),
+            _ => Ok(Ranks::alone()),
+        }
+    }
+
+    #[cfg(feature = "mpi")]
+    fn start(count: usize) -> Result<Ranks> {
+        let environment = sunzi::comm::mpi::Environment::start()?;
+        let world = environment.world()?;
+        if world.size() == 1 {
+            // Each process would do the whole work, and write the same file.
+            let message = format!(
+                "started as one of {count} ranks, but {} sees one: use its own launcher, or set {ALONE}=1 to run alone",
+                environment.library()
+            );
+            return Err(Error::InvalidArgument(message));
+        }
+        Ok(Ranks { world: Some(Box::new(world)), environment: Some(environment) })
+    }
+
+    #[cfg(not(feature = "mpi"))]
+    fn start(count: usize) -> Result<Ranks> {
+        let message = format!(
+            "started as one of {count} ranks, but this build has no MPI: build it with the feature mpi, or set \
+             {ALONE}=1 to run alone"
+        );
+        Err(Error::InvalidArgument(message))
+    }
+
+    /// All ranks, where there are several.
+    pub fn several(&self) -> Option<&dyn Transport> {
+        self.world.as_deref()
+    }
+
+    /// What a benchmark on `ranks` needs to know of them.
+    ///
+    /// # Errors
+    /// [`Error::Transport`].
+    pub fn world<'a>(&self, ranks: &'a dyn Transport) -> Result<World<'a>> {
+        Ok(World {
+            ranks,
+            #[cfg(feature = "scalapack")]
+            mpi: self.environment.as_ref().map(|environment| environment.world()).transpose()?,
+        })
+    }
+
+    /// Whether this rank speaks.
+    pub fn is_root(&self) -> bool {
+        self.world.as_ref().is_none_or(|world| world.rank() == ROOT)
+    }
+
+    /// Refuses ranks that were started with different arguments: they would not make the same calls. Collective.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] on all ranks.
+    pub fn compare(&self, arguments: &str) -> Result<()> {
+        let Some(world) = &self.world else { return Ok(()) };
+        let hash = xxhash_rust::xxh3::xxh3_64(arguments.as_bytes());
+        let mut extremes = [hash, !hash];
+        world.all_reduce(Reduction::Max, &mut extremes)?;
+        if extremes[0] == !extremes[1] {
+            return Ok(());
+        }
+        Err(Error::InvalidArgument(
+            "ranks were started with different arguments: they work on one task together".into(),
+        ))
+    }
+
+    /// Agrees on how all ranks end: with the exit code of the root, or with the first error, which `say` tells.
+    ///
+    /// No rank leaves before the root has spoken: a launcher ends all ranks as soon as one of them fails.
+    pub fn finish(self, outcome: Result<u8>, say: impl FnOnce(&Error)) -> u8 {
+        let Some(world) = &self.world else { return code(&outcome, say) };
+        let (own, outcome) = match outcome {
+            Ok(code) => (code, Ok(())),
+            Err(error) => (0, Err(error)),
+        };
+        let mut codes = [u64::from(own)];
+        let ended = agree(&**world, outcome).and_then(|()| world.broadcast(ROOT, &mut codes));
+        let broken = matches!(ended, Err(Error::Transport(_)));
+        let code = code(&ended.map(|()| codes[0] as u8), say);
+        if broken || barrier(&**world).is_err() {
+            world.abort(code.max(1)); // nothing that takes all ranks would end
+        }
+        #[cfg(feature = "mpi")]
+        if let Some(environment) = self.environment {
+            drop(self.world);
+            let _ = environment.finish(); // the work is done, and nobody could do anything about it
+        }
+        code
+    }
+}
+
+fn code(outcome: &Result<u8>, say: impl FnOnce(&Error)) -> u8 {
+    match outcome {
+        Ok(code) => *code,
+        Err(error) => {
+            say(error);
+            error.exit_code()
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! A command under way: where it may speak, its report, and reading and writing matrices with a bar.
+
+use crate::config::{Global, Output};
+use crate::progress::{Bar, Visibility};
+use crate::signals::{Mode, in_mode, stop_requested};
+use serde::Serialize;
+use std::path::Path;
+use std::sync::Arc;
+use sunzi::comm::{Transport, agreed};
+use sunzi::context::{ContextBuilder, ProgressCallback};
+use sunzi::error::{Error, Result};
+use sunzi::io::{self, FileInfo, Loaded, ReadOptions, Symmetry, WriteOptions, is_device};
+use sunzi::matrix::{Matrix, MatrixView};
+use sunzi::store::available_bytes;
+use sunzi_lab::engine::Engine;
+use sunzi_lab::report::{ReportFile, check_writable};
+use sunzi_lab::session::{self as lab, Session as _};
+
+/// What a command needs beside its choices: where it may speak, and its report.
+pub struct Session {
+    quiet: bool,
+    report: Option<ReportFile>,
+    bar: Bar,
+}
+
+impl Session {
+    /// The session of one rank; only the root speaks. Collective where ranks work `together`.
+    pub fn begin(global: Global, root: bool, together: Option<&dyn Transport>) -> Result<Session> {
+        let quiet = global.quiet || !root;
+        let report = global.report.as_deref().filter(|_| root).map(ReportFile::new).transpose();
+        let report = match together {
+            Some(world) => agreed(world, report)?,
+            None => report?,
+        };
+        let visibility = if quiet { Visibility::Hidden } else { Visibility::Auto };
+        Ok(Session { quiet, report, bar: Bar::new(visibility) })
+    }
+
+    /// Writes a remark to standard error, unless this session is quiet.
+    pub fn note(&self, text: &str) {
+        if !self.quiet {
+            self.bar.finish();
+            crate::output::print_note(text);
+        }
+    }
+
+    /// Writes the report, where one was asked for.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn finish_report(&mut self, report: &impl Serialize) -> Result<()> {
+        (self as &mut dyn lab::Session).finish_report(report)
+    }
+
+    /// A builder with the choices of the command line but the memory limit, and the command's progress.
+    ///
+    /// # Errors
+    /// [`Error::NoDevice`].
+    pub fn context(&self, engine: &Engine) -> Result<ContextBuilder> {
+        (self as &dyn lab::Session).context(engine)
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// Those of [`io::read`]; [`Error::OutOfMemory`] where the header announces more than the machine has.
+    pub fn read(&self, path: &Path, options: ReadOptions) -> Result<Loaded> {
+        if let Some(info) = header(path)? {
+            let bits = options.precision_bits.max(options.input_precision_bits.unwrap_or(0));
+            admit(Matrix::bytes_for(info.rows, info.cols, bits))?;
+        }
+        let loaded = io::read(path, &ReadOptions { progress: Some(self.progress()), ..options });
+        self.bar.finish();
+        loaded
+    }
+
+    /// Writes a matrix to the place of `output`.
+    ///
+    /// # Errors
+    /// Those of [`io::write`].
+    pub fn write<'a>(&self, output: &Output, matrix: impl Into<MatrixView<'a>>, symmetry: Symmetry) -> Result<()> {
+        let options = WriteOptions { symmetry, number_form: output.number_form, progress: Some(self.progress()) };
+        let written = in_mode(Mode::Writing, || io::write(&output.path, matrix, &options));
+        self.bar.finish();
+        written
+    }
+}
+
+impl lab::Session for Session {
+    fn say(&self, text: &str) -> Result<()> {
+        self.bar.finish();
+        if self.quiet { Ok(()) } else { crate::output::print(&format!("{text}\n")) }
+    }
+
+    fn progress(&self) -> Arc<ProgressCallback> {
+        let bar = self.bar.clone();
+        Arc::new(move |progress| bar.advance(progress))
+    }
+
+    fn hide_progress(&mut self) {
+        self.bar = Bar::new(Visibility::Hidden);
+    }
+
+    fn stop_requested(&self) -> bool {
+        stop_requested()
+    }
+
+    fn write_file(&self, write: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        in_mode(Mode::Writing, write)
+    }
+
+    fn take_report(&mut self) -> Option<ReportFile> {
+        self.report.take()
+    }
+}
+
+/// Refuses, before any work, an output that could not be written.
+pub fn check_output(output: &Output) -> Result<()> {
+    check_writable(&output.path)
+}
+
+/// What the header of a file says; `None` for a pipe or device, which can be read only once.
+///
+/// # Errors
+/// Those of [`io::read_info`].
+pub fn header(path: &Path) -> Result<Option<FileInfo>> {
+    if is_device(path) { Ok(None) } else { io::read_info(path).map(Some) }
+}
+
+/// Reads a matrix; one that would pass the memory limit of the process is refused by its header.
+///
+/// # Errors
+/// [`Error::MemoryLimit`], and those of [`Session::read`].
+pub fn read_within(session: &Session, engine: &Engine, path: &Path, options: ReadOptions) -> Result<Loaded> {
+    if let (Some(budget), Some(info)) = (engine.budget(), header(path)?) {
+        let bits = options.precision_bits.max(options.input_precision_bits.unwrap_or(0));
+        budget.admit(Matrix::bytes_for(info.rows, info.cols, bits))?;
+    }
+    session.read(path, options)
+}
+
+/// Refuses a matrix that the machine's free memory cannot hold, rather than be killed while it is filled.
+///
+/// # Errors
+/// [`Error::OutOfMemory`].
+pub fn admit(bytes: u64) -> Result<()> {
+    match available_bytes() {
+        // A size beyond all addresses has an error of its own, from the matrix.
+        Some(available) if bytes > available && bytes < i64::MAX as u64 => Err(Error::OutOfMemory { bytes }),
+        _ => Ok(()),
+    }
+}
+
+/// The precision given, else the one that the file states.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] where neither is there.
+pub fn stated_precision(given: Option<u32>, path: &Path, info: Option<&FileInfo>) -> Result<u32> {
+    given.or(info.and_then(|info| info.precision_bits_comment)).ok_or_else(|| {
+        Error::InvalidArgument(format!("{} does not state its precision: give --precision", path.display()))
+    })
+}

@@ -1,0 +1,121 @@
+//! Any words at all as arguments: accepted, or refused in one line; never a panic.
+
+use proptest::prelude::*;
+use std::ffi::OsString;
+use sunzi_cli::check_arguments;
+
+/// Words that lead deep into the parser, and some that lead nowhere.
+const KNOWN: &[&str] = &[
+    "info",
+    "gen",
+    "syrk",
+    "gemm",
+    "cholesky",
+    "solve",
+    "inverse",
+    "trsm",
+    "verify",
+    "convert",
+    "compare",
+    "plan",
+    "bench",
+    "demo",
+    "gpu-check",
+    "--device",
+    "--device-memory",
+    "soft",
+    "soft:1K",
+    "cuda-i8",
+    "kernel",
+    "random",
+    "bootstrap1d",
+    "P.mtx",
+    "Q.bin",
+    "-o",
+    "--output",
+    "--rows",
+    "--cols",
+    "--precision",
+    "-p",
+    "--seed",
+    "--threads",
+    "--memory",
+    "--kernel",
+    "--alpha",
+    "--beta",
+    "--accumulate",
+    "--rivals",
+    "--runs",
+    "--report",
+    "--quiet",
+    "--transpose",
+    "--transpose-a",
+    "--upper",
+    "--exact-integers",
+    "--self-check",
+    "--hex",
+    "--lower",
+    "--tile",
+    "--nodes",
+    "--ranks-per-node",
+    "--result-rows",
+    "--trace",
+    "--log-det",
+    "--condition",
+    "--refine-from",
+    "--side",
+    "--uplo",
+    "--unit",
+    "right",
+    "--help",
+    "--version",
+    "auto",
+    "reference",
+    "0",
+    "1",
+    "64",
+    "1e5",
+    "1e19",
+    "1e40",
+    "-1",
+    "2G",
+    "100.1K",
+    "1.5",
+    "nan",
+    "--",
+    "-",
+    "",
+    "--rows=7",
+    "--memory=1e30T",
+    "-p0",
+    "-p1e7",
+];
+
+fn word() -> impl Strategy<Value = String> {
+    prop_oneof![8 => prop::sample::select(KNOWN).prop_map(String::from), 1 => ".{0,12}", 1 => "[0-9.eEpx+-]{1,40}"]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn words_are_accepted_or_refused_in_one_line(words in prop::collection::vec(word(), 0..10)) {
+        let arguments = std::iter::once("sunzi").chain(words.iter().map(String::as_str)).map(OsString::from);
+        if let Err(text) = check_arguments(arguments) {
+            prop_assert!(!text.is_empty() && !text.contains('\n'), "{words:?}: {text:?}");
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn bytes_that_are_no_text_are_refused_or_taken_as_a_name() {
+    use std::os::unix::ffi::OsStringExt;
+    let odd = || OsString::from_vec(vec![b'P', 0xff, 0xfe]);
+    let line = |words: [OsString; 5]| std::iter::once(OsString::from("sunzi")).chain(words);
+    let [syrk, output, name] = ["syrk", "-o", "Q.mtx"].map(OsString::from);
+    let quiet = || OsString::from("-q");
+    assert!(check_arguments(line([syrk.clone(), odd(), output.clone(), name.clone(), quiet()])).is_ok());
+    assert!(check_arguments(line([syrk, odd(), output, odd(), quiet()])).is_err());
+    assert!(check_arguments(line([odd(), name.clone(), name.clone(), name, quiet()])).is_err());
+}

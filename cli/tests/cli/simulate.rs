@@ -1,0 +1,71 @@
+//! `simulate`: tables, reports, traces, pictures, machines from files, and refusals that name their numbers.
+
+use super::sandbox::Sandbox;
+
+const SMALL: &str = "simulate cholesky --processes 6 --tiles 12";
+
+#[test]
+fn a_factorisation_is_simulated_in_full_and_in_a_table() {
+    let sandbox = Sandbox::new();
+    let text = sandbox.run(&format!("{SMALL} --report r.json --trace t.json --plot p.svg"));
+    assert!(text.contains("2 x 3 processes of tsubame2.5") && text.contains("at least "), "{text}");
+    let report = sandbox.json("r.json");
+    let simulation = &report["simulations"][0];
+    assert_eq!(simulation["tasks"].as_u64(), Some(364));
+    assert!(simulation["makespan_seconds"].as_f64() >= simulation["critical_path_seconds"].as_f64());
+    assert_eq!(report["machine"]["tiles"]["rows"].as_u64(), Some(2048));
+    let spans = sandbox.json("t.json")["traceEvents"].as_array().unwrap().len();
+    assert!(spans > 364, "{spans}");
+    assert!(sandbox.text("p.svg").contains("slots in use"));
+
+    let table = sandbox.run(&format!("{SMALL} --delivery cs_list,synchronous --termination lists,all_to_all"));
+    assert_eq!(table.lines().count(), 6, "{table}");
+    assert!(table.lines().last().unwrap().starts_with("synchronous     all_to_all"), "{table}");
+}
+
+#[test]
+fn machines_come_from_files_and_seeds_repeat() {
+    let sandbox = Sandbox::new();
+    let text =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../lab/machines/tsubame2.5.toml")).unwrap();
+    sandbox.write("m.toml", text.replace("gemm = 1.05e12", "gemm = 0.5e12"));
+    sandbox.write("bad.toml", text.replace("latency = 3e-6", "latency = -3.0"));
+    sandbox.write("unknown.toml", text.replace("[rates]", "[rates]\nlu = 1.0"));
+    let seconds = |options: &str| {
+        sandbox.run(&format!("{SMALL} {options} --report r.json"));
+        sandbox.json("r.json")["simulations"][0]["makespan_seconds"].as_f64().unwrap()
+    };
+    assert!(seconds("--machine m.toml") > seconds(""));
+    assert_eq!(seconds("--seed 3 --jitter 0.5 --slow 3:10"), seconds("--seed 3 --jitter 0.5 --slow 3:10"));
+    assert!(sandbox.fail(&format!("{SMALL} --machine bad.toml"), 2).contains("network.latency = -3"));
+    assert!(sandbox.fail(&format!("{SMALL} --machine unknown.toml"), 2).contains("lu"));
+    assert!(sandbox.fail(&format!("{SMALL} --machine cray"), 2).contains("tsubame2.5"));
+    assert!(sandbox.run("simulate soak --seeds 5 --first 90").starts_with("5 seeds: "));
+}
+
+#[test]
+fn what_cannot_be_simulated_is_refused() {
+    let sandbox = Sandbox::new();
+    let cases = [
+        ("--slots 1", "need at least"),
+        ("--host-memory 200M", "need at least"),
+        ("--grid 2x2", "has 4 processes, not 6"),
+        ("--grid 23", "--grid"),
+        ("--delivery telegraph", "unknown delivery 'telegraph'"),
+        ("--policy lottery", "unknown policy 'lottery'"),
+        ("--victim all", "unknown eviction 'all'"),
+        ("--termination never", "unknown termination 'never'"),
+        ("--slow 6:2", "--slow: '6:2'"),
+        ("--jitter -1", "--jitter: '-1'"),
+        ("--workers 0", "--workers: 0"),
+        ("--victim fifo,lru --plot p.svg", "here are 2"),
+    ];
+    for (options, expected) in cases {
+        let error = sandbox.fail(&format!("{SMALL} {options}"), 2);
+        assert!(error.contains(expected), "{options}: {error}");
+    }
+    assert!(sandbox.fail("simulate cholesky --processes 4", 2).contains("give --order"));
+    assert!(sandbox.fail("simulate cholesky --tiles 4", 2).contains("give --processes"));
+    assert!(sandbox.fail("simulate cholesky --processes 4 --problem QAP99", 2).contains("QAP10"));
+    assert!(sandbox.fail("simulate cholesky --processes 4 --order 1e9", 2).contains("tile rows"));
+}

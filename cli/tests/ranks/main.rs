@@ -1,0 +1,18 @@
+//! The program, and the baselines that need ranks, under MPI.
+
+mod baselines;
+mod factors;
+// Other tests have cases of the other kinds.
+#[allow(dead_code)]
+#[path = "../../../tests/mpi/harness.rs"]
+mod harness;
+#[path = "../../../tests/mpi/job.rs"]
+mod job;
+mod program;
+
+use harness::{Case, Run};
+
+fn main() {
+    let all: [&[Case]; 3] = [program::CASES, factors::CASES, baselines::CASES];
+    harness::run(&all.into_iter().flatten().collect::<Vec<_>>());
+}

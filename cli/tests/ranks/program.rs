@@ -1,0 +1,242 @@
+//! The program `sunzi` under a launcher: files in, the file of one process out, one voice, one exit code.
+
+use crate::job::{Ended, Job, Launcher};
+use crate::{Case, Run};
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+use sunzi::io::{self, ReadOptions, WriteOptions};
+
+/// The cases of this file.
+pub const CASES: &[Case] = &[
+    Case { name: "program::syrk_writes_the_file_of_one_process", ranks: &[2, 3, 4], run: Run::Launcher(products) },
+    Case { name: "program::each_rank_reads_its_own_file", ranks: &[3], run: Run::Launcher(own_files) },
+    Case { name: "program::an_error_is_one_line_and_one_code", ranks: &[2, 4], run: Run::Launcher(errors) },
+    Case { name: "program::different_arguments_are_refused", ranks: &[2], run: Run::Launcher(different) },
+    Case { name: "program::a_killed_rank_ends_the_job", ranks: &[3], run: Run::Launcher(killed) },
+    Case { name: "program::other_commands_run_once", ranks: &[2], run: Run::Launcher(others) },
+    Case { name: "program::doubles_run_on_devices", ranks: &[2], run: Run::Launcher(doubles_on_devices) },
+    Case { name: "program::bench_compares_with_one_process", ranks: &[2], run: Run::Launcher(bench) },
+];
+
+/// The program.
+pub const SUNZI: &str = env!("CARGO_BIN_EXE_sunzi");
+
+/// How soon a job must end after an error.
+pub const SOON: Duration = Duration::from_secs(20);
+
+/// Runs the program alone in `folder`.
+pub fn alone(folder: &Path, line: &str) {
+    let done = Command::new(SUNZI).current_dir(folder).args(line.split(' ')).arg("-q").status().unwrap();
+    assert!(done.success(), "{line}");
+}
+
+/// Runs it on ranks; `@` in a line stands for the folder.
+pub fn on_ranks(launcher: &Launcher, ranks: usize, per_node: usize, folder: &Path, line: &str) -> Ended {
+    let line = line.replace('@', &folder.display().to_string());
+    let mut job = Job::of_program(SUNZI, ranks, &line.split(' ').collect::<Vec<_>>());
+    job.variables.push(("SUNZI_RANKS_PER_NODE".into(), per_node.to_string()));
+    launcher.run(&job)
+}
+
+/// Two files of `folder` have the same bytes.
+pub fn same(folder: &Path, left: &str, right: &str) {
+    let read = |name: &str| std::fs::read(folder.join(name)).unwrap();
+    assert!(read(left) == read(right), "{left} and {right} differ");
+}
+
+fn products(launcher: &Launcher, ranks: usize) {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    alone(at, "gen random --rows 300 --cols 67 --precision 300 -o P.bin");
+    alone(at, "gen random --rows 300 --cols 20 --precision 300 --seed 5 -o B.bin");
+    alone(at, "syrk P.bin -o Q1.mtx --hex");
+    alone(at, "syrk P.bin --transpose --upper -o T1.mtx --hex --alpha -2.5");
+    alone(at, "gemm P.bin B.bin --transpose-a -o C1.bin");
+    for (per_node, window) in [(ranks, "auto"), (2, "posix"), (1, "mpi")] {
+        let options = format!("--threads 1 --window {window} --report @/r.json --trace @/t.json");
+        for line in [
+            format!("syrk @/P.bin -o @/Q.mtx --hex --self-check {options}"),
+            format!("syrk @/P.bin --transpose --upper -o @/T.mtx --hex --alpha -2.5 --memory 200M {options}"),
+            format!("gemm @/P.bin @/B.bin --transpose-a -o @/C.bin {options}"),
+        ] {
+            let ended = on_ranks(launcher, ranks, per_node, at, &line);
+            ended.expect_success();
+            assert_eq!(ended.output.lines().count(), 1, "{}", ended.report());
+            let report = json(&at.join("r.json"));
+            let count = |name: &str| report[name].as_u64().unwrap();
+            assert_eq!((count("ranks"), count("nodes")), (ranks as u64, ranks.div_ceil(per_node) as u64));
+            let windows = report["per_node"].as_array().unwrap().iter().map(|node| {
+                let part = |name: &str| node["bytes"][name].as_u64().unwrap();
+                part("operand_window") + part("product_window")
+            });
+            assert_eq!(windows.max(), Some(count("window_bytes")), "windows as planned");
+            for peak in report["node_peak_bytes"].as_array().unwrap() {
+                assert!(peak.as_u64().unwrap() <= count("planned_bytes"), "{line}: {report}");
+            }
+            let trace = json(&at.join("t.json"));
+            let threads = trace["traceEvents"].as_array().unwrap().iter().map(|span| span["tid"].as_u64().unwrap());
+            assert_eq!(threads.max(), Some(ranks as u64), "a line for each rank");
+        }
+        same(at, "Q1.mtx", "Q.mtx");
+        same(at, "T1.mtx", "T.mtx");
+        same(at, "C1.bin", "C.bin");
+    }
+}
+
+/// Doubles on devices of every rank, which hold fewer tiles than it has.
+fn doubles_on_devices(launcher: &Launcher, ranks: usize) {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let line = "bench cholesky --element double --rows 300 --tile 25 --threads 1 --runs 1 --report @/r.json";
+    let devices = "--device soft,soft:30K --device-memory 28K --policy greedy --victim fifo";
+    on_ranks(launcher, ranks, 2, at, &format!("{line} {devices}")).expect_success();
+    let report = json(&at.join("r.json"));
+    let moved = |name: &str| report["moved"][name].as_u64().unwrap();
+    assert_eq!(moved("devices"), 2 * ranks as u64, "{report}");
+    assert!(moved("h2d_bytes") > 0 && moved("h2d_bytes") < moved("baseline_h2d_bytes"), "{report}");
+    let factor = &report["factor"];
+    assert_eq!((&factor["policy"], &factor["eviction"]), (&"greedy".into(), &"fifo".into()), "{report}");
+    assert_eq!(factor["devices"]["devices"][1]["room_tiles"], 5, "28 KB hold so many tiles of 5000 bytes");
+    on_ranks(launcher, ranks, 2, at, line).expect_success();
+    assert!(json(&at.join("r.json"))["moved"].is_null(), "the processors factor where no device is named");
+}
+
+/// What a file of JSON holds.
+pub fn json(path: &Path) -> serde_json::Value {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+fn own_files(launcher: &Launcher, ranks: usize) {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    // The binary file of all rows is made of those of the ranks by a product with rows of the identity.
+    alone(at, "gen random --rows 90 --cols 15 --precision 120 -o P.bin");
+    let whole = io::read(at.join("P.bin"), &ReadOptions::new(120)).unwrap();
+    for (rank, rows) in [0..10, 10..10, 10..90].into_iter().enumerate() {
+        let block = whole.matrix.view().block(rows, 0..15).unwrap();
+        let options = WriteOptions::default();
+        io::write(at.join(format!("P.{rank}.bin")), block, &options).unwrap();
+    }
+    alone(at, "syrk P.bin -o Q1.bin");
+    on_ranks(launcher, ranks, 2, at, "syrk @/P.{rank}.bin -o @/Q.bin --threads 1").expect_success();
+    same(at, "Q1.bin", "Q.bin");
+    std::fs::remove_file(at.join("P.2.bin")).unwrap();
+    let ended = on_ranks(launcher, ranks, 2, at, "syrk @/P.{rank}.bin -o @/none.bin --threads 1");
+    refused(&ended, 3, "rank 2: ");
+    assert!(!at.join("none.bin").exists());
+}
+
+/// One line of error, the exit code, no hang.
+pub fn refused(ended: &Ended, code: i32, text: &str) {
+    assert_eq!(ended.status.and_then(|status| status.code()), Some(code), "{}", ended.report());
+    let said = ended.errors.lines().filter(|line| line.contains("sunzi: error")).collect::<Vec<_>>();
+    assert!(said.len() == 1 && said[0].contains(text) && ended.took < SOON, "{}", ended.report());
+    assert!(ended.left.is_empty());
+}
+
+fn errors(launcher: &Launcher, ranks: usize) {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    alone(at, "gen random --rows 300 --cols 67 --precision 300 -o P.bin");
+    for (line, code, text) in [
+        ("syrk @/missing.bin -o @/Q.mtx", 3, "missing.bin: cannot open"),
+        ("syrk @/P.bin -o @/none/Q.mtx", 3, "none/Q.mtx: cannot create"),
+        ("syrk @/P.bin -o @/Q.mtx --threads 0", 2, "choose 1 to 4096"),
+        ("syrk @/P.bin -o @/Q.mtx --exact-integers", 3, "is not an integer"),
+        ("syrk @/P.bin -o @/Q.mtx --window heap", 2, "heap"),
+        ("syrk @/P.bin -o @/Q.mtx --freivalds", 2, "--freivalds works in one process only"),
+        ("syrk @/P.bin -o @/Q.mtx --device soft", 2, "--device: a product on several ranks"),
+        ("gemm @/P.bin @/P.bin -o @/Q.mtx --transpose-a --kernel cuda-f64", 2, "--kernel cuda-f64: a product on"),
+        ("bench syrk --rows 9 --cols 9 --device soft", 2, "--device: a product on several ranks"),
+        ("bench cholesky --element double --rows 9 --victim fifo", 2, "--victim: doubles on several ranks"),
+        ("bench cholesky --element double --rows 300 --tile 25 --device soft:1K", 4, "at least"),
+        ("bench cholesky --element double --rows 2000 --memory 40M", 4, "this operation needs at least"),
+        ("syrk @/P.bin -o @/Q.mtx --memory 40M --threads 1", 4, "this operation needs at least"),
+        ("nonsense", 2, "nonsense"),
+    ] {
+        refused(&on_ranks(launcher, ranks, 2, at, line), code, text);
+        assert!(!at.join("Q.mtx").exists());
+    }
+}
+
+/// Ranks that are asked for different things, as in a farm of tasks, are refused rather than joined to one.
+fn different(launcher: &Launcher, ranks: usize) {
+    let script = format!("{SUNZI} gen hilbert --rows 3 --cols 3 --precision 64 -o $OMPI_COMM_WORLD_RANK$PMI_RANK.mtx");
+    let folder = tempfile::tempdir().unwrap();
+    let line = format!("cd {} && {script}", folder.path().display());
+    let ended = launcher.run(&Job::of_program("/bin/sh", ranks, &["-c", &line]));
+    refused(&ended, 2, "ranks were started with different arguments");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    let ended = launcher.run(&Job::of_program(
+        "/bin/sh",
+        ranks,
+        &["-c", &line.replace(SUNZI, &format!("SUNZI_ALONE=1 {SUNZI}"))],
+    ));
+    ended.expect_success();
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), ranks);
+}
+
+fn killed(launcher: &Launcher, ranks: usize) {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    alone(at, "gen random --rows 3000 --cols 400 --precision 1024 -o P.bin");
+    for window in ["posix", "mpi"] {
+        let mark = format!("to-be-killed-{window}.bin");
+        let line = format!("syrk @/P.bin -o @/{mark} --threads 1 --window {window}");
+        let ended = std::thread::scope(|scope| {
+            scope.spawn(|| kill_one(&mark));
+            on_ranks(launcher, ranks, ranks, at, &line)
+        });
+        assert!(ended.status.is_some_and(|status| !status.success()) && ended.took < SOON, "{}", ended.report());
+        // Open MPI tells it on one stream, MPICH on the other.
+        assert!((ended.output.clone() + &ended.errors).contains("signal"), "{}", ended.report());
+        assert!(ended.left.is_empty() && !at.join(&mark).exists());
+    }
+}
+
+/// Kills one process whose command line contains `mark`, but not the launcher, once it is at work.
+pub fn kill_one(mark: &str) {
+    for _ in 0..500 {
+        std::thread::sleep(Duration::from_millis(20));
+        let processes = std::fs::read_dir("/proc").unwrap().flatten();
+        let ranks = processes.filter_map(|entry| {
+            let pid = entry.file_name().to_str()?.parse::<i32>().ok()?;
+            let line = std::fs::read(entry.path().join("cmdline")).ok()?;
+            let line = String::from_utf8_lossy(&line).into_owned();
+            (line.starts_with(SUNZI) && line.contains(mark)).then_some(pid)
+        });
+        if let Some(pid) = ranks.max().and_then(rustix::process::Pid::from_raw) {
+            std::thread::sleep(Duration::from_millis(700));
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+            return;
+        }
+    }
+}
+
+fn others(launcher: &Launcher, ranks: usize) {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let made = on_ranks(launcher, ranks, 2, at, "gen hilbert --rows 20 --cols 20 --precision 300 -o @/A.mtx");
+    made.expect_success();
+    assert_eq!(made.output.lines().count(), 1, "{}", made.report());
+    let line = "cholesky @/A.mtx -o @/L.mtx --precision 300 --condition";
+    let factored = on_ranks(launcher, ranks, 2, at, line);
+    factored.expect_success();
+    assert!(factored.errors.contains("runs on the first of 2 ranks alone"), "{}", factored.report());
+    on_ranks(launcher, ranks, 2, at, "verify cholesky @/A.mtx @/L.mtx").expect_success();
+    let different = on_ranks(launcher, ranks, 2, at, "compare @/A.mtx @/L.mtx");
+    assert_eq!(different.status.and_then(|status| status.code()), Some(1), "{}", different.report());
+    assert_eq!(on_ranks(launcher, ranks, 2, at, "--version").output.lines().count(), 1);
+}
+
+fn bench(launcher: &Launcher, ranks: usize) {
+    let folder = tempfile::tempdir().unwrap();
+    let line =
+        "bench syrk --rows 2000 --cols 67 --precision 128 --runs 1 --threads 1 --memory-parts 2 --report @/r.json";
+    on_ranks(launcher, ranks, 1, folder.path(), line).expect_success();
+    let report = json(&folder.path().join("r.json"));
+    let contests = report["contests"].as_array().unwrap();
+    assert_eq!(contests.len(), 3, "as they are, as one node, in half the memory");
+    assert!(contests.iter().all(|contest| contest["same_bits"] == true), "{report}");
+}

@@ -1,0 +1,197 @@
+//! The sides of a benchmark, each with its measured times.
+
+use super::check::Judge;
+use super::spread::Spread;
+use super::task::{Account, Task};
+use crate::baselines::{self, Problem, Rival};
+use rug::Float;
+use std::time::Instant;
+use sunzi::context::Context;
+use sunzi::error::{Error, Result};
+use sunzi::matrix::Matrix;
+use sunzi::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
+use xxhash_rust::xxh3::Xxh3;
+
+/// A single run shorter than this is repeated inside the clock.
+const LEAST_SECONDS: f64 = 0.01;
+/// A warm-up that takes longer than this is not repeated to have its time.
+const SLOW_SECONDS: f64 = 1.0;
+/// A rival's warm-up that takes longer than this counts as its first run.
+const LONG_SECONDS: f64 = 20.0;
+
+/// Our operation, its result and times.
+pub struct Ours<'a> {
+    ctx: &'a Context,
+    task: Box<dyn Task + 'a>,
+    repeats: usize,
+    peak_bytes: u64,
+    planned_bytes: Option<u64>,
+    first_hash: u128,
+    runs: Vec<(f64, Account)>,
+}
+
+impl<'a> Ours<'a> {
+    /// Runs once or twice outside the clock, and notes the most bytes that the first call held.
+    ///
+    /// # Errors
+    /// Those of the operation.
+    pub fn new(ctx: &'a Context, mut task: Box<dyn Task + 'a>) -> Result<Ours<'a>> {
+        let before = allocated_bytes();
+        reset_peak_bytes();
+        let start = Instant::now();
+        // Only the first call allocates all that it needs, so its plan is the one to hold against the peak.
+        let planned_bytes = task.run(ctx)?.planned_bytes;
+        let peak_bytes = peak_bytes() - before;
+        let mut seconds = start.elapsed().as_secs_f64();
+        if seconds < SLOW_SECONDS {
+            let start = Instant::now();
+            task.run(ctx)?;
+            seconds = start.elapsed().as_secs_f64();
+        }
+        let first_hash = hash(task.result());
+        Ok(Ours { ctx, task, repeats: repeats(seconds), peak_bytes, planned_bytes, first_hash, runs: Vec::new() })
+    }
+
+    /// One timed run; its result must have the bits of the first.
+    ///
+    /// # Errors
+    /// Those of the operation; [`Error::Verification`] where bits changed.
+    pub fn run(&mut self) -> Result<()> {
+        self.task.clear();
+        let start = Instant::now();
+        let mut account = self.task.run(self.ctx)?;
+        for _ in 1..self.repeats {
+            account = self.task.run(self.ctx)?;
+        }
+        self.runs.push((start.elapsed().as_secs_f64() / self.repeats as f64, account));
+        if hash(self.task.result()) == self.first_hash {
+            return Ok(());
+        }
+        Err(Error::Verification(format!("run {} gave other bits than the first", self.runs.len())))
+    }
+
+    /// Verifies the whole result, as far as the operation can.
+    ///
+    /// # Errors
+    /// [`Error::Verification`].
+    pub fn verify(&self) -> Result<()> {
+        self.task.verify(self.ctx)
+    }
+
+    /// Entry (i, j) of the result.
+    pub fn entry(&self, i: usize, j: usize) -> Float {
+        self.task.entry(i, j)
+    }
+
+    pub fn threads(&self) -> usize {
+        self.ctx.threads()
+    }
+
+    pub fn peak_bytes(&self) -> u64 {
+        self.peak_bytes
+    }
+
+    pub fn planned_bytes(&self) -> Option<u64> {
+        self.planned_bytes
+    }
+
+    pub fn seconds(&self) -> Spread {
+        Spread::of(&self.runs.iter().map(|(seconds, _)| *seconds).collect::<Vec<_>>())
+    }
+
+    /// What the run nearest to the median told.
+    pub fn median_account(&self) -> &Account {
+        let median = self.seconds().median;
+        let distance = |run: &&(f64, Account)| (run.0 - median).abs();
+        let nearest = self.runs.iter().min_by(|x, y| distance(x).total_cmp(&distance(y)));
+        &nearest.expect("at least one run").1
+    }
+}
+
+/// One rival and its times.
+pub struct Theirs {
+    rival: Box<dyn Rival>,
+    repeats: usize,
+    seconds: Vec<f64>,
+    phases: Vec<Vec<(&'static str, f64)>>,
+    /// Whether the next run's time is known already: a long warm-up.
+    counted: bool,
+    right: bool,
+}
+
+impl Theirs {
+    /// Prepares a rival and runs it once outside the clock.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where this build lacks it or the problem is not one it takes.
+    pub fn new(name: &str, problem: Problem<'_>) -> Result<Theirs> {
+        let rival = baselines::by_name(name, problem).map_err(Error::InvalidArgument)?;
+        let (seconds, phases) = (Vec::new(), Vec::new());
+        let mut theirs = Theirs { rival, repeats: 1, seconds, phases, counted: false, right: true };
+        let warm_up = theirs.time();
+        if warm_up > LONG_SECONDS {
+            theirs.seconds.push(warm_up);
+            theirs.phases.push(theirs.rival.phases());
+            theirs.counted = true;
+        } else {
+            let seconds = if warm_up < SLOW_SECONDS { theirs.time() } else { warm_up };
+            theirs.repeats = repeats(seconds);
+        }
+        Ok(theirs)
+    }
+
+    fn time(&mut self) -> f64 {
+        let start = Instant::now();
+        for _ in 0..self.repeats {
+            self.rival.run();
+        }
+        start.elapsed().as_secs_f64() / self.repeats as f64
+    }
+
+    /// One timed run, and its result before the judge.
+    pub fn run(&mut self, judge: &dyn Judge) {
+        if !std::mem::take(&mut self.counted) {
+            let seconds = self.time();
+            self.seconds.push(seconds);
+            self.phases.push(self.rival.phases());
+        }
+        // A NaN compares false, and so counts as wrong.
+        self.right &= judge.worst_error(&|i, j| self.rival.entry(i, j)) <= judge.rival_allowance();
+    }
+
+    pub fn name(&self) -> &'static str {
+        self.rival.name()
+    }
+
+    pub fn form(&self) -> String {
+        self.rival.form()
+    }
+
+    pub fn seconds(&self) -> Spread {
+        Spread::of(&self.seconds)
+    }
+
+    /// Phases of the run nearest to the median.
+    pub fn phases(&self) -> Vec<(&'static str, f64)> {
+        let median = self.seconds().median;
+        let distance = |index: &usize| (self.seconds[*index] - median).abs();
+        let nearest = (0..self.seconds.len()).min_by(|x, y| distance(x).total_cmp(&distance(y)));
+        nearest.map(|index| self.phases[index].clone()).unwrap_or_default()
+    }
+
+    pub fn is_right(&self) -> bool {
+        self.right
+    }
+}
+
+fn repeats(seconds: f64) -> usize {
+    (LEAST_SECONDS / seconds.max(1e-7)).ceil().clamp(1.0, 100_000.0) as usize
+}
+
+fn hash(matrix: &Matrix) -> u128 {
+    let (heads, limbs) = matrix.parts();
+    let mut hasher = Xxh3::new();
+    hasher.update(bytemuck::cast_slice(heads));
+    hasher.update(bytemuck::cast_slice(limbs));
+    hasher.digest128()
+}

@@ -1,0 +1,171 @@
+//! The operations with a triangular factor as tasks: `A = L L^T`, `L X = B`, and `L L^T X = B` with the factor given.
+//!
+//! Each is one call of the library; what the call reports becomes an account in one place per operation.
+
+use super::task::{Account, Cut, Phases, Task};
+use rug::Float;
+use sunzi::context::Context;
+use sunzi::error::Result;
+use sunzi::matrix::Matrix;
+use sunzi::ops::trsm::{TrsmOptions, trsm_into};
+use sunzi::ops::{Cholesky, CholeskyOptions, CholeskyReport, cholesky_into};
+
+/// A factorisation.
+pub struct Factorisation<'a> {
+    a: &'a Matrix,
+    options: CholeskyOptions,
+    factor: Matrix,
+}
+
+impl<'a> Factorisation<'a> {
+    /// `A = L L^T` with tiles of so many rows, or as many as the library chooses.
+    ///
+    /// # Errors
+    /// Those of [`Matrix::zeros`].
+    pub fn new(a: &'a Matrix, tile_rows: Option<usize>) -> Result<Factorisation<'a>> {
+        let options = CholeskyOptions { tile_rows, ..CholeskyOptions::default() };
+        Ok(Factorisation { a, options, factor: Matrix::zeros(0, 0, a.precision_bits())? })
+    }
+}
+
+impl Task for Factorisation<'_> {
+    fn run(&mut self, ctx: &Context) -> Result<Account> {
+        let memory = std::mem::replace(&mut self.factor, Matrix::zeros(0, 0, 2)?);
+        let cholesky = cholesky_into(ctx, self.a, self.a.precision_bits(), &self.options, memory)?;
+        let (factor, report) = cholesky.into_parts();
+        self.factor = factor;
+        Ok(account(&report))
+    }
+
+    fn result(&self) -> &Matrix {
+        &self.factor
+    }
+
+    fn clear(&mut self) {
+        self.factor.clear();
+    }
+
+    fn entry(&self, i: usize, j: usize) -> Float {
+        self.factor.float(i.max(j), i.min(j))
+    }
+}
+
+/// What a factorisation reports. One that ran by its definition, for want of a kernel with tiles, reports nothing.
+fn account(report: &CholeskyReport) -> Account {
+    if report.operation.is_empty() {
+        return Account::of_kernel("definition");
+    }
+    let tasks = &report.tasks;
+    Account {
+        kernel: report.kernel,
+        working_bits: Some(report.working_bits),
+        primes: Some(report.primes),
+        cut: Cut::Tiles { tile_rows: report.tile_rows, tiles: report.tiles },
+        phases: Phases(vec![
+            ("load", tasks.load),
+            ("update", tasks.update),
+            ("potrf", tasks.potrf),
+            ("trsm", tasks.trsm),
+            ("store", tasks.store),
+        ]),
+        planned_bytes: Some(report.planned_bytes),
+        devices: Vec::new(),
+        tiles: report.devices.clone(),
+    }
+}
+
+/// Systems with a triangular matrix, or with the matrix whose factor it is.
+pub struct System<'a> {
+    method: Method<'a>,
+    b: &'a Matrix,
+    solution: Matrix,
+}
+
+enum Method<'a> {
+    /// `L X = B`.
+    Triangular(&'a Matrix),
+    /// `L L^T X = B`.
+    Factored(Box<Cholesky>),
+}
+
+impl<'a> System<'a> {
+    /// `L X = B`.
+    ///
+    /// # Errors
+    /// Those of [`Matrix::zeros`].
+    pub fn triangular(l: &'a Matrix, b: &'a Matrix) -> Result<System<'a>> {
+        System::new(Method::Triangular(l), b)
+    }
+
+    /// `L L^T X = B`; the factor is taken over outside the clock.
+    ///
+    /// # Errors
+    /// Those of [`Cholesky::from_factor`] and [`Matrix::zeros`].
+    pub fn factored(l: &Matrix, b: &'a Matrix) -> Result<System<'a>> {
+        System::new(Method::Factored(Box::new(Cholesky::from_factor(l.clone())?)), b)
+    }
+
+    fn new(method: Method<'a>, b: &'a Matrix) -> Result<System<'a>> {
+        Ok(System { method, b, solution: Matrix::zeros(0, 0, b.precision_bits())? })
+    }
+}
+
+impl Task for System<'_> {
+    /// Neither call reports anything yet but its result.
+    fn run(&mut self, ctx: &Context) -> Result<Account> {
+        let bits = self.b.precision_bits();
+        match &self.method {
+            Method::Triangular(l) => {
+                trsm_into(ctx, (*l, self.b), bits, &TrsmOptions::default(), &mut self.solution)?;
+            }
+            Method::Factored(cholesky) => self.solution = cholesky.solve(ctx, self.b, bits)?,
+        }
+        Ok(Account::of_kernel(ctx.kernel().name()))
+    }
+
+    fn result(&self) -> &Matrix {
+        &self.solution
+    }
+
+    fn clear(&mut self) {
+        self.solution.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::baselines::{Operation, Problem, admit, by_name, names};
+    use crate::bench::operands::Operands;
+    use sunzi::gallery::Size;
+
+    /// All matrices have small condition numbers and entries below 2^4, so answers agree nearly to their last bits.
+    #[test]
+    fn rivals_give_our_answer() {
+        let (bits, ctx) = (256, Context::builder().threads(1).build().unwrap());
+        for operation in [Operation::Cholesky, Operation::Trsm, Operation::Solve] {
+            for (rows, cols) in [(0, 0), (1, 1), (20, 20), (20, 1)] {
+                let cols = if operation == Operation::Cholesky { rows } else { cols };
+                let operands = Operands::new(operation, Size { rows, cols, precision_bits: bits }).unwrap();
+                let (a, b) = (operands.a.view().to_floats(), operands.b.as_ref().map(|b| b.view().to_floats()));
+                let right = || operands.b.as_ref().unwrap();
+                let mut ours: Box<dyn Task> = match operation {
+                    Operation::Cholesky => Box::new(Factorisation::new(&operands.a, None).unwrap()),
+                    Operation::Trsm => Box::new(System::triangular(&operands.a, right()).unwrap()),
+                    _ => Box::new(System::factored(&operands.a, right()).unwrap()),
+                };
+                ours.run(&ctx).unwrap();
+                for name in names(operation).iter().filter(|name| admit(name, operation, bits).is_ok()) {
+                    let b = b.as_deref();
+                    let problem = Problem { operation, rows, cols, precision_bits: bits, a: &a, b, threads: 1 };
+                    let mut rival = by_name(name, problem).unwrap();
+                    rival.run();
+                    for (i, j) in (0..rows).flat_map(|i| (0..cols).map(move |j| (i, j))) {
+                        let error = Float::with_val(400, rival.entry(i, j) - ours.entry(i, j)).abs();
+                        assert!(error <= Float::with_val(64, 1) >> 240, "{name} {operation:?} {rows} ({i}, {j})");
+                    }
+                }
+            }
+        }
+    }
+}

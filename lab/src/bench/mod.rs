@@ -1,0 +1,226 @@
+//! `sunzi bench`: our operation beside others and beside the machine's limit, in one process, every answer checked.
+//!
+//! Runs are interleaved: in each round the instruction rate, ours, then each rival. Figures are medians over the
+//! rounds. Each side is warmed up once outside the clock, with its input in its own number type and its memory in
+//! place; ours writes a product into a result that it keeps, as the rivals do.
+
+mod check;
+mod contest;
+mod double;
+mod factor;
+mod kernel;
+mod limit;
+mod operands;
+mod product;
+mod ranks;
+mod reading;
+mod report;
+mod residual;
+mod spread;
+mod task;
+
+pub use double::{BenchDouble, World};
+pub(crate) use double::{RESIDUAL_BOUND, System, largest_residual};
+pub use double::{run as run_double, run_on_ranks as run_double_on_ranks};
+pub use kernel::{BenchKernel, run as run_kernel};
+pub use ranks::run as run_on_ranks;
+
+use crate::baselines::{self, Operation};
+use crate::engine::{Engine, limited};
+use crate::machine::Machine;
+use crate::session::Session;
+use check::{Judge, Samples};
+use contest::{Ours, Theirs};
+use limit::{Limit, Rates, instruction_rate};
+use operands::Operands;
+use reading::Reading;
+use report::{BenchReport, RivalReport, table};
+use residual::Residual;
+use spread::Spread;
+use sunzi::comm::window::WindowKind;
+use sunzi::error::{Error, Result};
+use sunzi::gallery::Size;
+use task::Task;
+
+/// An operation to time.
+#[derive(Clone, Debug)]
+pub struct Bench {
+    /// Which operation.
+    pub operation: Operation,
+    /// Rows of each operand.
+    pub rows: usize,
+    /// Columns of each operand of a product, right-hand sides of a system; as `rows` for a factorisation.
+    pub cols: usize,
+    /// Precision.
+    pub precision_bits: u32,
+    /// Names of the rivals.
+    pub rivals: Vec<String>,
+    /// Timed runs of each.
+    pub runs: usize,
+    /// With the redundant prime.
+    pub self_check: bool,
+    /// Rows of a tile of a factorisation; `None` for the library's choice.
+    pub tile_rows: Option<usize>,
+    /// Divisors of the memory that a product on several ranks takes.
+    pub memory_parts: Vec<u64>,
+    /// Where the memory that ranks share comes from.
+    pub window: WindowKind,
+    /// The engine.
+    pub engine: Engine,
+}
+
+/// Times an operation in this process and says what was found.
+///
+/// # Errors
+/// [`Error::Verification`] for a wrong result on either side, [`Error::InvalidArgument`], and those of the operation.
+pub fn run(session: &mut dyn Session, config: &Bench) -> Result<()> {
+    let needs_ranks =
+        [("--memory-parts", !config.memory_parts.is_empty()), ("--window", config.window != WindowKind::Auto)];
+    if let Some((option, _)) = needs_ranks.iter().find(|(_, given)| *given) {
+        return Err(Error::InvalidArgument(format!("{option} needs several ranks: start them with mpirun")));
+    }
+    for name in &config.rivals {
+        baselines::admit(name, config.operation, config.precision_bits).map_err(Error::InvalidArgument)?;
+    }
+    session.hide_progress();
+    let size = Size { rows: config.rows, cols: config.cols, precision_bits: config.precision_bits };
+    let operands = Operands::new(config.operation, size)?;
+    let builder = session.context(&config.engine)?.self_check(config.self_check);
+    let (builder, restate) = limited(builder, config.engine.budget());
+    let ctx = builder.build()?;
+    let mut ours = Ours::new(&ctx, task(config, &operands)?).map_err(restate)?;
+    let judge = judge(config.operation, &operands);
+    let mut theirs = prepare_rivals(config, &operands, ctx.threads())?;
+    let limit = limit(config);
+    let reading = (config.operation == Operation::Solve).then(|| Reading::new(limit.factor_bytes(), ctx.threads()));
+    let (mut instructions, mut reads) = (Vec::new(), Vec::new());
+    for _ in 0..config.runs {
+        instructions.extend(instruction_rate(ctx.threads()));
+        reads.extend(reading.as_ref().map(Reading::rate));
+        ours.run()?;
+        for rival in &mut theirs {
+            rival.run(&*judge);
+        }
+    }
+    let worst_error = judge.worst_error(&|i, j| ours.entry(i, j));
+    let verified = ours.verify();
+    let measured = Measured {
+        instructions: spread(&instructions),
+        reads: spread(&reads),
+        worst_error,
+        verified: verified.is_ok(),
+    };
+    let report = summarise(config, &ours, &theirs, measured);
+    session.finish_report(&report)?;
+    session.say(&table(&report))?;
+    verified?;
+    match report.rivals.iter().find(|rival| !rival.checked) {
+        _ if !report.checked => {
+            Err(Error::Verification(format!("an entry has {worst_error:.3} times its error bound")))
+        }
+        Some(rival) => Err(Error::Verification(format!("rival {} gave a wrong result", rival.name))),
+        None => Ok(()),
+    }
+}
+
+/// Our side of an operation.
+fn task<'a>(config: &Bench, operands: &'a Operands) -> Result<Box<dyn Task + 'a>> {
+    let Operands { a, b } = operands;
+    let second = || b.as_ref().expect("systems have right-hand sides");
+    Ok(match config.operation {
+        Operation::Syrk | Operation::Gemm => Box::new(product::Product::new(a, b.as_ref())?),
+        Operation::Cholesky => Box::new(factor::Factorisation::new(a, config.tile_rows)?),
+        Operation::Trsm => Box::new(factor::System::triangular(a, second())?),
+        Operation::Solve => Box::new(factor::System::factored(a, second())?),
+    })
+}
+
+fn judge<'a>(operation: Operation, operands: &'a Operands) -> Box<dyn Judge + 'a> {
+    let Operands { a, b } = operands;
+    match operation {
+        Operation::Syrk | Operation::Gemm => Box::new(Samples::new(a, b.as_ref())),
+        _ => Box::new(Residual::new(operation, a, b.as_ref())),
+    }
+}
+
+fn prepare_rivals(config: &Bench, operands: &Operands, threads: usize) -> Result<Vec<Theirs>> {
+    if config.rivals.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (a, b) = (operands.a.view().to_floats(), operands.b.as_ref().map(|b| b.view().to_floats()));
+    let problem = baselines::Problem {
+        operation: config.operation,
+        rows: config.rows,
+        cols: config.cols,
+        precision_bits: config.precision_bits,
+        a: &a,
+        b: b.as_deref(),
+        threads,
+    };
+    config.rivals.iter().map(|name| Theirs::new(name, problem)).collect()
+}
+
+fn limit(config: &Bench) -> Limit {
+    let Bench { operation, rows, cols, precision_bits, .. } = *config;
+    Limit { operation, rows, cols, precision_bits }
+}
+
+fn spread(values: &[f64]) -> Option<Spread> {
+    (!values.is_empty()).then(|| Spread::of(values))
+}
+
+/// What was measured beside the times.
+struct Measured {
+    instructions: Option<Spread>,
+    reads: Option<Spread>,
+    worst_error: f64,
+    verified: bool,
+}
+
+fn summarise(config: &Bench, ours: &Ours<'_>, theirs: &[Theirs], measured: Measured) -> BenchReport {
+    let (account, seconds) = (ours.median_account(), ours.seconds());
+    let rates = measured.instructions.map(|rate| Rates {
+        instructions: rate.median,
+        read_bytes: measured.reads.map_or(f64::INFINITY, |rate| rate.median),
+    });
+    // An empty operation has no limit to speak of, and that of this CPU's instructions says nothing about devices.
+    let on_devices = config.engine.wants_devices();
+    let rates = rates.filter(|_| !on_devices);
+    let limit_seconds = rates.map(|rates| limit(config).seconds(rates)).filter(|&seconds| seconds > 0.0);
+    let rivals = theirs.iter().map(|rival| RivalReport {
+        name: rival.name(),
+        form: rival.form(),
+        seconds: rival.seconds(),
+        ratio: rival.seconds().median / seconds.median,
+        phases: rival.phases(),
+        checked: rival.is_right(),
+    });
+    BenchReport {
+        operation: config.operation.name(),
+        rows: config.rows,
+        cols: config.cols,
+        precision_bits: config.precision_bits,
+        working_bits: account.working_bits,
+        threads: ours.threads(),
+        kernel: account.kernel,
+        self_check: config.self_check,
+        primes: account.primes,
+        cut: account.cut,
+        runs: config.runs,
+        seconds,
+        phases: account.phases.clone(),
+        limit_seconds,
+        limit_ratio: limit_seconds.map(|limit| seconds.median / limit),
+        instructions_per_second: measured.instructions,
+        read_bytes_per_second: measured.reads,
+        planned_bytes: ours.planned_bytes(),
+        peak_bytes: ours.peak_bytes(),
+        checked: measured.verified && measured.worst_error <= 1.0,
+        worst_error: measured.worst_error,
+        rivals: rivals.collect(),
+        devices: account.devices.clone(),
+        tiles: account.tiles.clone(),
+        on_devices,
+        machine: Machine::look(),
+    }
+}

@@ -1,0 +1,84 @@
+//! The products as tasks: `P^T P` and `A^T B`, into a result that is kept, as the rivals keep theirs.
+
+use super::task::{Account, Cut, Phases, Task};
+use sunzi::context::Context;
+use sunzi::error::Result;
+use sunzi::matrix::{Matrix, Op};
+use sunzi::ops::verify::{VerifyOptions, verify_gemm, verify_syrk};
+use sunzi::ops::{GemmOptions, Report, SyrkOptions, gemm_into, syrk_into};
+
+/// Random vectors of the verification of our result.
+const VECTORS: usize = 3;
+
+/// A product of one operand with itself, or of two.
+pub struct Product<'a> {
+    a: &'a Matrix,
+    b: Option<&'a Matrix>,
+    result: Matrix,
+}
+
+impl<'a> Product<'a> {
+    /// `A^T A`, or `A^T B`.
+    ///
+    /// # Errors
+    /// Those of [`Matrix::zeros`].
+    pub fn new(a: &'a Matrix, b: Option<&'a Matrix>) -> Result<Product<'a>> {
+        Ok(Product { a, b, result: Matrix::zeros(0, 0, a.precision_bits())? })
+    }
+}
+
+impl Task for Product<'_> {
+    fn run(&mut self, ctx: &Context) -> Result<Account> {
+        let (bits, result) = (self.a.precision_bits(), &mut self.result);
+        let report = match self.b {
+            None => syrk_into(ctx, self.a, bits, &SyrkOptions::default(), result)?,
+            Some(b) => {
+                let options = GemmOptions { op_a: Op::Transpose, ..GemmOptions::default() };
+                gemm_into(ctx, (self.a, b), bits, &options, result)?
+            }
+        };
+        Ok(account(&report))
+    }
+
+    fn result(&self) -> &Matrix {
+        &self.result
+    }
+
+    fn clear(&mut self) {
+        self.result.clear();
+    }
+
+    /// Exact residuals.
+    fn verify(&self, ctx: &Context) -> Result<()> {
+        let options = VerifyOptions { vector_count: VECTORS, ..VerifyOptions::default() };
+        let bits = self.a.precision_bits();
+        match self.b {
+            None => verify_syrk(ctx, self.a, &self.result, bits, &options),
+            Some(b) => {
+                let options = VerifyOptions { op: Op::Transpose, ..options };
+                verify_gemm(ctx, (self.a, b), &self.result, bits, &options)
+            }
+        }
+        .map(drop)
+    }
+}
+
+fn account(report: &Report) -> Account {
+    let phases = &report.phases;
+    Account {
+        kernel: report.kernel,
+        working_bits: Some(report.working_bits),
+        primes: Some(report.primes),
+        cut: Cut::Windows { batches: report.batches, bands: report.bands, chunks: report.chunks },
+        phases: Phases(vec![
+            ("scale", phases.scale),
+            ("to_residues", phases.to_residues),
+            ("product", phases.product),
+            ("reconstruct", phases.reconstruct),
+            ("unscale", phases.unscale),
+        ]),
+        planned_bytes: Some(report.planned_bytes),
+        devices: report.devices.clone(),
+        tiles: Vec::new(),
+    }
+}

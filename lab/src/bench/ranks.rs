@@ -1,0 +1,324 @@
+//! `sunzi bench syrk` on several ranks: the ranks beside one process with as many threads, in the same run.
+//!
+//! In each round: the instruction rate of all ranks at once; one process on the root with the threads of all ranks,
+//! while they wait; the ranks as they are; where nodes are emulated, the ranks as one node; the ranks within parts of
+//! the memory. Every result is compared with that of the one process, bit by bit, once.
+
+use super::Bench;
+use super::limit::{Limit, Rates, instruction_rate};
+use super::operands::Operands;
+use super::spread::Spread;
+use crate::baselines::Operation;
+use crate::machine::Machine;
+use crate::session::ROOT;
+use crate::session::Session;
+use crate::units::{format_bytes, format_seconds};
+use serde::Serialize;
+use std::time::Instant;
+use sunzi::comm::{Reduction, Transport, agree, agreed, barrier};
+use sunzi::context::Context;
+use sunzi::distributed::{DistOptions, DistOutcome, RankPhases, Team, TeamOptions, scatter_rows, syrk};
+use sunzi::error::{Error, Result};
+use sunzi::gallery::Size;
+use sunzi::matrix::Matrix;
+use sunzi::ops::{Report, SyrkOptions, syrk_into};
+
+/// The report.
+#[derive(Serialize)]
+struct RanksBench {
+    operation: &'static str,
+    rows: usize,
+    cols: usize,
+    precision_bits: u32,
+    runs: usize,
+    ranks: usize,
+    nodes: usize,
+    threads: usize,
+    window: &'static str,
+    instructions_per_second: Option<Spread>,
+    limit_seconds: Option<f64>,
+    /// One process with the threads of all ranks.
+    one_process: Spread,
+    contests: Vec<ContestReport>,
+    machine: Machine,
+}
+
+/// One way of running on the ranks.
+#[derive(Serialize)]
+struct ContestReport {
+    name: String,
+    seconds: Spread,
+    /// Over one process, of the medians and of the least times.
+    ratio: f64,
+    ratio_of_least: f64,
+    /// Over the first contest, of the medians and of the least times.
+    over_first: f64,
+    over_first_of_least: f64,
+    limit_ratio: Option<f64>,
+    cluster: Report,
+    /// Whether the result had the bits of one process.
+    same_bits: bool,
+}
+
+/// One way of running, with its measurements.
+struct Contest {
+    name: String,
+    team: Team,
+    ctx: Context,
+    seconds: Vec<f64>,
+    last: Option<Report>,
+    same_bits: bool,
+}
+
+/// Times a product on all ranks and says what was found. Collective.
+///
+/// # Errors
+/// [`Error::Verification`] for other bits than those of one process, [`Error::InvalidArgument`], and those of the
+/// product.
+pub fn run(session: &mut dyn Session, config: &Bench, world: &dyn Transport) -> Result<()> {
+    if !config.rivals.is_empty() {
+        return Err(Error::InvalidArgument("--rivals run in one process only: start sunzi without mpirun".into()));
+    }
+    config.engine.refuse_devices("a product on several ranks")?;
+    session.hide_progress();
+    let size = Size { rows: config.rows, cols: config.cols, precision_bits: config.precision_bits };
+    let root = world.rank() == ROOT;
+    let made = if root { Operands::new(Operation::Syrk, size).map(|operands| Some(operands.a)) } else { Ok(None) };
+    let whole = agreed(world, made)?;
+    let own = scatter_rows(world, ROOT, whole.as_ref().map(Matrix::view))?;
+    let options = TeamOptions { window: config.window, ..agreed(world, TeamOptions::from_environment())? };
+    let mut contests = vec![Contest::new(session, config, world, "ranks", options, None)?];
+    let threads = total_threads(&contests[0])?;
+    let builder = session.context(&config.engine)?.threads(threads);
+    let alone = agreed(world, if root { builder.build().map(Some) } else { Ok(None) })?;
+    let mut reference = OneProcess { ctx: alone, result: Matrix::zeros(0, 0, config.precision_bits)?, seconds: vec![] };
+    reference.run(world, whole.as_ref(), config)?; // warm, and the answer for all others
+    add_contests(session, config, world, options, &mut contests, &own)?;
+    for contest in &mut contests {
+        contest.warm(&own, config, &reference)?;
+    }
+    let mut rates = Vec::new();
+    for _ in 0..config.runs {
+        rates.extend(all_rates(world, contests[0].ctx.threads())?);
+        let seconds = reference.run(world, whole.as_ref(), config)?;
+        reference.seconds.extend(seconds);
+        for contest in &mut contests {
+            contest.run(&own, config)?;
+        }
+    }
+    let report = summarise(config, &contests, &reference, &rates, threads);
+    let right = contests.iter().all(|contest| contest.same_bits);
+    contests.into_iter().try_for_each(|contest| contest.team.close())?;
+    if let Some(report) = report {
+        let said = session.finish_report(&report).and_then(|()| session.say(&table(&report)));
+        agree(world, said)?;
+    } else {
+        agree(world, Ok(()))?;
+    }
+    let wrong = Error::Verification("the ranks gave other bits than one process".into());
+    agree(world, if right { Ok(()) } else { Err(wrong) })
+}
+
+/// Where nodes are emulated, all ranks as the nodes that they are; and the parts of the memory.
+fn add_contests(
+    session: &dyn Session,
+    config: &Bench,
+    world: &dyn Transport,
+    options: TeamOptions,
+    contests: &mut Vec<Contest>,
+    own: &Matrix,
+) -> Result<()> {
+    if options.ranks_per_node.is_some() && contests[0].team.layout().nodes.len() > 1 {
+        let whole = TeamOptions { ranks_per_node: None, ..options };
+        let contest = Contest::new(session, config, world, "as one node", whole, None)?;
+        if contest.team.layout().nodes.len() < contests[0].team.layout().nodes.len() {
+            contests.push(contest);
+        } else {
+            contest.team.close()?;
+        }
+    }
+    if !config.memory_parts.is_empty() {
+        let planned = contests[0].once(own, config)?.report.planned_bytes;
+        for part in &config.memory_parts {
+            let name = format!("in 1/{part} of {}", format_bytes(planned));
+            contests.push(Contest::new(session, config, world, &name, options, Some(planned / part))?);
+        }
+    }
+    Ok(())
+}
+
+impl Contest {
+    fn new(
+        session: &dyn Session,
+        config: &Bench,
+        world: &dyn Transport,
+        name: &str,
+        options: TeamOptions,
+        limit_bytes: Option<u64>,
+    ) -> Result<Contest> {
+        let builder = session.context(&config.engine)?.self_check(config.self_check);
+        let builder = match limit_bytes.or(config.engine.memory_bytes) {
+            Some(bytes) => builder.memory_bytes(bytes),
+            None => builder,
+        };
+        let team = Team::new(world.split(0)?, options)?;
+        let ctx = agreed(world, builder.build())?;
+        Ok(Contest { name: name.to_string(), team, ctx, seconds: Vec::new(), last: None, same_bits: false })
+    }
+
+    fn once(&mut self, own: &Matrix, config: &Bench) -> Result<DistOutcome> {
+        syrk(&self.ctx, &mut self.team, &[own.view()], config.precision_bits, &DistOptions::default())
+    }
+
+    /// Runs once outside the clock and compares the bits.
+    fn warm(&mut self, own: &Matrix, config: &Bench, reference: &OneProcess) -> Result<()> {
+        let outcome = self.once(own, config)?;
+        let whole = outcome.result.gather(self.team.world(), ROOT)?;
+        let mut different = [u64::from(whole.is_some_and(|whole| whole != reference.result))];
+        self.team.world().all_reduce(Reduction::Max, &mut different)?;
+        self.same_bits = different[0] == 0;
+        Ok(())
+    }
+
+    fn run(&mut self, own: &Matrix, config: &Bench) -> Result<()> {
+        barrier(self.team.world())?;
+        let report = self.once(own, config)?.report;
+        self.seconds.push(report.seconds);
+        self.last = Some(report);
+        Ok(())
+    }
+}
+
+/// The product in one process, on the root.
+struct OneProcess {
+    ctx: Option<Context>,
+    result: Matrix,
+    seconds: Vec<f64>,
+}
+
+impl OneProcess {
+    /// Computes on the root while the others wait; the seconds on the root.
+    fn run(&mut self, world: &dyn Transport, whole: Option<&Matrix>, config: &Bench) -> Result<Option<f64>> {
+        let (Some(ctx), Some(whole)) = (&self.ctx, whole) else {
+            agree(world, Ok(()))?;
+            return Ok(None);
+        };
+        let start = Instant::now();
+        let done = syrk_into(ctx, whole, config.precision_bits, &SyrkOptions::default(), &mut self.result);
+        let seconds = start.elapsed().as_secs_f64();
+        agree(world, done.map(drop))?;
+        Ok(Some(seconds))
+    }
+}
+
+fn total_threads(contest: &Contest) -> Result<usize> {
+    let mut threads = [contest.ctx.threads() as u64];
+    contest.team.world().all_reduce(Reduction::Sum, &mut threads)?;
+    Ok(threads[0] as usize)
+}
+
+/// The instruction rate of all threads of all ranks, measured at the same time; on every rank.
+fn all_rates(world: &dyn Transport, threads: usize) -> Result<Option<f64>> {
+    barrier(world)?;
+    let mut rate = [instruction_rate(threads).unwrap_or(0.0) as u64];
+    world.all_reduce(Reduction::Sum, &mut rate)?;
+    Ok((rate[0] > 0).then_some(rate[0] as f64))
+}
+
+/// The report, on the root.
+fn summarise(
+    config: &Bench,
+    contests: &[Contest],
+    reference: &OneProcess,
+    rates: &[f64],
+    threads: usize,
+) -> Option<RanksBench> {
+    reference.ctx.as_ref()?;
+    let Bench { rows, cols, precision_bits, runs, .. } = *config;
+    let rate = (!rates.is_empty()).then(|| Spread::of(rates));
+    let limit = Limit { operation: Operation::Syrk, rows, cols, precision_bits };
+    let seconds = |rate: Spread| limit.seconds(Rates { instructions: rate.median, read_bytes: f64::INFINITY });
+    let limit_seconds = rate.map(seconds).filter(|&seconds| seconds > 0.0);
+    let one_process = Spread::of(&reference.seconds);
+    let first = Spread::of(&contests[0].seconds);
+    let report = |contest: &Contest| {
+        let seconds = Spread::of(&contest.seconds);
+        ContestReport {
+            name: contest.name.clone(),
+            ratio: seconds.median / one_process.median,
+            ratio_of_least: seconds.min / one_process.min,
+            over_first: seconds.median / first.median,
+            over_first_of_least: seconds.min / first.min,
+            limit_ratio: limit_seconds.map(|limit| seconds.median / limit),
+            cluster: contest.last.clone().unwrap_or_default(),
+            same_bits: contest.same_bits,
+            seconds,
+        }
+    };
+    Some(RanksBench {
+        operation: "syrk",
+        rows,
+        cols,
+        precision_bits,
+        runs,
+        ranks: contests[0].team.size(),
+        nodes: contests[0].team.layout().nodes.len(),
+        threads,
+        window: contests[0].team.window_kind(),
+        instructions_per_second: rate,
+        limit_seconds,
+        one_process,
+        contests: contests.iter().map(report).collect(),
+        machine: Machine::look(),
+    })
+}
+
+/// The report for people.
+fn table(report: &RanksBench) -> String {
+    let RanksBench { rows, cols, precision_bits, runs, ranks, nodes, threads, window, .. } = report;
+    let row = |name: &str, seconds: &Spread, last: String| {
+        let [min, median, max] = [seconds.min, seconds.median, seconds.max].map(format_seconds);
+        format!("{name:<24} {min:>10} {median:>10} {max:>10}  {last}").trim_end().to_string()
+    };
+    let mut lines = vec![
+        format!(
+            "syrk {rows} x {cols}, {precision_bits} bits, {ranks} ranks on {nodes} nodes, {threads} threads, \
+             {window} windows, {runs} runs"
+        ),
+        format!("{:<24} {:>10} {:>10} {:>10}  over one process, over the limit", "", "least", "median", "most"),
+        row("one process", &report.one_process, String::new()),
+    ];
+    for contest in &report.contests {
+        let limit = contest.limit_ratio.map_or(String::new(), |ratio| format!(", {ratio:.2}"));
+        let bits = if contest.same_bits { "" } else { ", OTHER BITS" };
+        let ratios = format!("{:.3} (least {:.3}){limit}{bits}", contest.ratio, contest.ratio_of_least);
+        lines.push(row(&contest.name, &contest.seconds, ratios));
+        let plan = &contest.cluster;
+        lines.push(format!(
+            "    {} batches, {} bands, {} chunks, {} planned a node; {}",
+            plan.batches,
+            plan.bands,
+            plan.chunks,
+            format_bytes(plan.planned_bytes),
+            plan.team.as_ref().map_or(String::new(), |team| phases(&team.rank_phases))
+        ));
+    }
+    lines.join("\n")
+}
+
+/// The longest of each phase over the ranks.
+fn phases(phases: &RankPhases) -> String {
+    let RankPhases { scale, windows, to_residues, product, exchange, reconstruct, wait } = phases;
+    let all = [
+        ("scale", scale),
+        ("windows", windows),
+        ("to_residues", to_residues),
+        ("product", product),
+        ("exchange", exchange),
+        ("reconstruct", reconstruct),
+        ("wait", wait),
+    ];
+    let text =
+        |(name, seconds): &(&str, &sunzi::distributed::Spread)| format!("{name} {}", format_seconds(seconds.max));
+    all.iter().map(text).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,156 @@
+//! What a contest is written and printed as.
+
+use super::spread::Spread;
+use super::task::{Cut, Phases};
+use crate::baselines::openblas_core;
+use crate::machine::Machine;
+use crate::units::{format_bytes, format_seconds};
+use serde::Serialize;
+use sunzi::kernels::tiles::TileTraffic;
+use sunzi::ops::device::DeviceReport;
+
+/// What is written by `--report`. What an operation does not tell is null.
+#[derive(Serialize)]
+pub struct BenchReport {
+    pub operation: &'static str,
+    pub rows: usize,
+    pub cols: usize,
+    pub precision_bits: u32,
+    pub working_bits: Option<u32>,
+    pub threads: usize,
+    pub kernel: &'static str,
+    pub self_check: bool,
+    pub primes: Option<usize>,
+    #[serde(flatten)]
+    pub cut: Cut,
+    pub runs: usize,
+    pub seconds: Spread,
+    pub phases: Phases,
+    pub limit_seconds: Option<f64>,
+    pub limit_ratio: Option<f64>,
+    pub instructions_per_second: Option<Spread>,
+    pub read_bytes_per_second: Option<Spread>,
+    pub planned_bytes: Option<u64>,
+    pub peak_bytes: u64,
+    pub checked: bool,
+    pub worst_error: f64,
+    pub rivals: Vec<RivalReport>,
+    /// What each device did in that run; empty on the CPU.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<DeviceReport>,
+    /// What each device of a factorisation has moved in that run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tiles: Vec<TileTraffic>,
+    /// Whether any were asked for.
+    #[serde(skip)]
+    pub on_devices: bool,
+    pub machine: Machine,
+}
+
+/// What is written of a rival.
+#[derive(Serialize)]
+pub struct RivalReport {
+    pub name: &'static str,
+    pub form: String,
+    pub seconds: Spread,
+    pub ratio: f64,
+    pub phases: Vec<(&'static str, f64)>,
+    pub checked: bool,
+}
+
+/// The report for people.
+pub fn table(report: &BenchReport) -> String {
+    let row = |name: &str, seconds: &Spread, last: String| {
+        let [min, median, max] = [seconds.min, seconds.median, seconds.max].map(format_seconds);
+        format!("{name:<10} {min:>10} {median:>10} {max:>10}  {last}").trim_end().to_string()
+    };
+    let mut lines = vec![
+        heading(report),
+        format!("{:<10} {:>10} {:>10} {:>10}  over ours", "", "least", "median", "most"),
+        row("sunzi", &report.seconds, String::new()),
+    ];
+    for rival in &report.rivals {
+        let wrong = if rival.checked { "" } else { "  WRONG RESULT" };
+        lines.push(row(rival.name, &rival.seconds, format!("{:.2}{wrong}  {}", rival.ratio, rival.form)));
+    }
+    let parts = report.phases.0.iter().map(|(name, seconds)| format!("{name} {}", format_seconds(*seconds)));
+    let parts = parts.collect::<Vec<_>>();
+    if !parts.is_empty() {
+        lines.push(format!("phases     {}", parts.join(", ")));
+    }
+    lines.extend(report.devices.iter().map(device));
+    lines.extend(report.tiles.iter().map(tiles));
+    lines.push(limit(report));
+    if let Some(core) = openblas_core() {
+        lines.push(format!("openblas   {core} kernels"));
+    }
+    let planned = report.planned_bytes.map_or(String::new(), |bytes| format!("planned {}, ", format_bytes(bytes)));
+    lines.push(format!("memory     {planned}peak {}", format_bytes(report.peak_bytes)));
+    let verdict = if report.checked { "every run right" } else { "WRONG" };
+    lines
+        .push(format!("answers    {verdict}: largest error {:.3} of the bound in sampled entries", report.worst_error));
+    lines.join("\n")
+}
+
+fn heading(report: &BenchReport) -> String {
+    let primes = report.primes.map_or(String::new(), |primes| format!(": {primes} primes"));
+    format!(
+        "{} {} x {}, {} bits, {} thread(s), kernel {}{primes}{}",
+        report.operation,
+        report.rows,
+        report.cols,
+        report.precision_bits,
+        report.threads,
+        report.kernel,
+        report.cut.describe()
+    )
+}
+
+/// What a device did.
+fn device(report: &DeviceReport) -> String {
+    let DeviceReport { kind, index, planes, device_bytes, traffic, seconds, .. } = report;
+    format!(
+        "{kind} {index:<5} {planes} planes in {}: products {}, conversions {}, reconstruction and rounding {}; {} \
+         taken, {} to it, {} from it",
+        format_seconds(seconds.total),
+        format_seconds(seconds.product),
+        format_seconds(seconds.to_residues),
+        format_seconds(seconds.reconstruct + seconds.round),
+        format_bytes(*device_bytes),
+        format_bytes(traffic.h2d_bytes),
+        format_bytes(traffic.d2h_bytes),
+    )
+}
+
+/// What the device of a factorisation has moved.
+fn tiles(report: &TileTraffic) -> String {
+    let moved = report.traffic.h2d_bytes + report.traffic.d2h_bytes;
+    let spared = 100.0 * (1.0 - moved as f64 / report.baseline_bytes.max(1) as f64);
+    format!(
+        "{} {:<5} updates by {}, {} moduli: {} to it, {} from it, {spared:.1} % less than without tiles that stay; {} \
+         taken",
+        report.device.kind,
+        report.device.index,
+        report.kernel,
+        report.moduli,
+        format_bytes(report.traffic.h2d_bytes),
+        format_bytes(report.traffic.d2h_bytes),
+        format_bytes(report.device_bytes),
+    )
+}
+
+fn limit(report: &BenchReport) -> String {
+    if report.on_devices {
+        return "limit      not known on devices: sunzi gpu-check compares with plain products".into();
+    }
+    let (Some(seconds), Some(ratio), Some(rate)) =
+        (report.limit_seconds, report.limit_ratio, &report.instructions_per_second)
+    else {
+        return "limit      not known: no work, or no IFMA instructions to measure".into();
+    };
+    let reading = report
+        .read_bytes_per_second
+        .map_or(String::new(), |rate| format!(" and {}/s read", format_bytes(rate.median as u64)));
+    let (limit, giga) = (format_seconds(seconds), rate.median / 1e9);
+    format!("limit      {limit} at {giga:.2} G IFMA instructions a second{reading}: ours takes {ratio:.3} times that")
+}

@@ -1,0 +1,123 @@
+//! What a contest runs of ours, and what each run tells of itself, whatever the operation.
+//!
+//! Knows: the results of runs. Does not know: clocks, rivals.
+
+use rug::Float;
+use serde::{Serialize, Serializer};
+use sunzi::context::Context;
+use sunzi::error::Result;
+use sunzi::kernels::tiles::TileTraffic;
+use sunzi::matrix::Matrix;
+use sunzi::ops::device::DeviceReport;
+
+/// One operation of ours with its operands; it keeps its result.
+pub trait Task {
+    /// Does the whole operation once, from operands in memory to the result.
+    ///
+    /// # Errors
+    /// Those of the operation.
+    fn run(&mut self, ctx: &Context) -> Result<Account>;
+
+    /// The result of the last run.
+    fn result(&self) -> &Matrix;
+
+    /// Forgets the numbers of the last result, so that a run that writes nothing cannot pass.
+    fn clear(&mut self);
+
+    /// Entry (i, j) of the last result, in the sense of [`crate::baselines::Operation`].
+    fn entry(&self, i: usize, j: usize) -> Float {
+        self.result().float(i, j)
+    }
+
+    /// Tests of the whole last result, beyond the sampled entries.
+    ///
+    /// # Errors
+    /// [`sunzi::Error::Verification`].
+    fn verify(&self, _ctx: &Context) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// What one run tells of itself. An operation that does not say leaves `None`.
+#[derive(Clone, Debug)]
+pub struct Account {
+    /// Name of the kernel.
+    pub kernel: &'static str,
+    /// Precision of the scaled integers.
+    pub working_bits: Option<u32>,
+    /// Planes.
+    pub primes: Option<usize>,
+    /// How the work was cut.
+    pub cut: Cut,
+    /// Where the time went.
+    pub phases: Phases,
+    /// Bytes the plan allowed for.
+    pub planned_bytes: Option<u64>,
+    /// What each device did; empty on the CPU.
+    pub devices: Vec<DeviceReport>,
+    /// What the device of a factorisation has moved.
+    pub tiles: Vec<TileTraffic>,
+}
+
+impl Account {
+    /// Nothing but the kernel is known.
+    pub fn of_kernel(kernel: &'static str) -> Account {
+        Account {
+            kernel,
+            working_bits: None,
+            primes: None,
+            cut: Cut::Unknown {},
+            phases: Phases::default(),
+            planned_bytes: None,
+            devices: Vec::new(),
+            tiles: Vec::new(),
+        }
+    }
+}
+
+/// How an operation was cut; its fields are fields of the report.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Cut {
+    /// A product.
+    Windows {
+        /// Groups of primes.
+        batches: usize,
+        /// Bands of columns of the result.
+        bands: usize,
+        /// Chunks of contracted rows.
+        chunks: usize,
+    },
+    /// A factorisation.
+    Tiles {
+        /// Rows of a tile.
+        tile_rows: usize,
+        /// Tile rows.
+        tiles: usize,
+    },
+    /// The operation does not say.
+    Unknown {},
+}
+
+impl Cut {
+    /// A phrase that follows the number of primes.
+    pub fn describe(&self) -> String {
+        match self {
+            Cut::Windows { batches, bands, chunks } => {
+                format!(" in {batches} batch(es), {bands} band(s), {chunks} chunk(s)")
+            }
+            Cut::Tiles { tile_rows, tiles } => format!(" in {tiles} tile row(s) of {tile_rows} rows"),
+            Cut::Unknown {} => String::new(),
+        }
+    }
+}
+
+/// Seconds of phases, in order; an object in the report.
+#[derive(Clone, Debug, Default)]
+pub struct Phases(pub Vec<(&'static str, f64)>);
+
+impl Serialize for Phases {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().copied())
+    }
+}

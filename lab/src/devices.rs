@@ -1,0 +1,109 @@
+//! The devices that a command line names.
+
+use crate::units::parse_size;
+use std::sync::Arc;
+use sunzi::device::soft::{Clock, SoftDevice, SoftOptions};
+use sunzi::device::{Device, cuda_devices, open_cuda};
+use sunzi::error::{Error, Result};
+use sunzi::store::available_bytes;
+
+/// Memory of a software device where nothing else is said.
+const SOFT_BYTES: u64 = 1 << 30;
+
+/// One item of `--device`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DeviceChoice {
+    /// The CUDA device of this number.
+    Cuda(usize),
+    /// All CUDA devices.
+    AllCuda,
+    /// A software device with so many bytes.
+    Soft(u64),
+    /// The processors of this machine.
+    Host,
+}
+
+impl DeviceChoice {
+    /// Reads the items of a list.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`].
+    pub fn list(text: &str) -> Result<Vec<DeviceChoice>> {
+        text.split(',').map(DeviceChoice::parse).collect()
+    }
+
+    fn parse(item: &str) -> Result<DeviceChoice> {
+        match item.split_once(':').unwrap_or((item, "")) {
+            ("all", "") => Ok(DeviceChoice::AllCuda),
+            ("host", "") => Ok(DeviceChoice::Host),
+            ("soft", "") => Ok(DeviceChoice::Soft(SOFT_BYTES)),
+            ("soft", size) => Ok(DeviceChoice::Soft(parse_size("--device", size)?)),
+            (number, "") if number.bytes().all(|byte| byte.is_ascii_digit()) && !number.is_empty() => {
+                let refused = |_| Error::NoDevice(format!("{number}: no machine has so many"));
+                Ok(DeviceChoice::Cuda(number.parse().map_err(refused)?))
+            }
+            _ => {
+                let forms = "a number of a CUDA device, all, soft, soft:SIZE, host";
+                Err(Error::InvalidArgument(format!("--device: '{item}' is none of: {forms}")))
+            }
+        }
+    }
+}
+
+/// Opens the devices; software devices are numbered in order, and the host's own takes so many threads.
+///
+/// # Errors
+/// [`Error::NoDevice`], [`Error::InvalidArgument`] for a device named twice.
+pub fn open(choices: &[DeviceChoice], threads: Option<usize>) -> Result<Vec<Arc<dyn Device>>> {
+    let mut devices: Vec<Arc<dyn Device>> = Vec::new();
+    let mut soft = 0;
+    for (at, choice) in choices.iter().enumerate() {
+        if !matches!(choice, DeviceChoice::Soft(_)) && choices[..at].contains(choice) {
+            return Err(Error::InvalidArgument(format!("--device: {choice:?} is named twice")));
+        }
+        match *choice {
+            DeviceChoice::Cuda(index) => devices.push(open_cuda(index)?),
+            DeviceChoice::AllCuda => {
+                for description in cuda_devices()? {
+                    devices.push(open_cuda(description.index)?);
+                }
+            }
+            DeviceChoice::Soft(capacity_bytes) => {
+                let options = SoftOptions { capacity_bytes, index: soft, ..SoftOptions::default() };
+                devices.push(Arc::new(SoftDevice::new(options)));
+                soft += 1;
+            }
+            DeviceChoice::Host => {
+                let capacity_bytes = available_bytes().unwrap_or(u64::MAX) / 2;
+                let options = SoftOptions {
+                    capacity_bytes,
+                    clock: Clock::Wall,
+                    threads: threads.unwrap_or(0),
+                    ..SoftOptions::default()
+                };
+                devices.push(Arc::new(SoftDevice::new(options)));
+            }
+        }
+    }
+    Ok(devices)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_read_and_nonsense_is_refused() {
+        let list = DeviceChoice::list("0,soft,soft:64K,host,all,12").unwrap();
+        let soft = [DeviceChoice::Soft(SOFT_BYTES), DeviceChoice::Soft(65536)];
+        let want = [DeviceChoice::Cuda(0), soft[0], soft[1], DeviceChoice::Host, DeviceChoice::AllCuda];
+        assert_eq!((&list[..5], list[5]), (&want[..], DeviceChoice::Cuda(12)));
+        for bad in ["", "gpu", "-1", "0,", "soft:", "soft:x", "1:2", "0x1", "99999999999999999999999"] {
+            if bad != "soft:" {
+                assert!(DeviceChoice::list(bad).is_err(), "{bad}");
+            }
+        }
+        assert!(open(&[DeviceChoice::Host, DeviceChoice::Host], None).is_err());
+        assert_eq!(open(&[DeviceChoice::Soft(1), DeviceChoice::Soft(2)], None).unwrap()[1].description().index, 1);
+    }
+}

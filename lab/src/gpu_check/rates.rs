@@ -1,0 +1,379 @@
+//! The rates of `sunzi gpu-check`: products of planes beside plain products, transfers, and the processors.
+//!
+//! Times on a device are between events on its own clock, of the run with the median time; the comparison with the
+//! processors takes the time that passes, of whole calls. All operands are random: zeros multiply faster.
+
+use super::factor_rates::{self, FactorRates};
+use super::table::{Table, Target, Unit};
+use super::{GpuCheck, Setup, is_card, label, plain};
+use crate::session::Session;
+use crate::units::{format_bytes, format_seconds};
+use rayon::prelude::*;
+use serde::Serialize;
+use std::sync::Arc;
+use std::time::Instant;
+use sunzi::context::Context;
+use sunzi::device::{Device, Element, Gemm, Operand, Pinned};
+use sunzi::error::{Error, Result};
+use sunzi::gallery::{Size, counter_random};
+use sunzi::kernels::device::DeviceFamily;
+use sunzi::matrix::{Matrix, MatrixView, Op};
+use sunzi::ops::verify::{VerifyOptions, verify_gemm, verify_syrk};
+use sunzi::ops::{Report, SyrkOptions, plan_syrk, syrk_into};
+use sunzi::store::available_bytes;
+use xxhash_rust::xxh3::Xxh3;
+
+/// Sizes on a card, and on other devices.
+const CARD: Sizes = Sizes { rows: 16_384, cols: 8192, precision_bits: 1024, plain: 8192, copy_bytes: 1 << 28 };
+const TINY: Sizes = Sizes { rows: 160, cols: 48, precision_bits: 192, plain: 64, copy_bytes: 1 << 16 };
+
+/// Timed runs of everything.
+const RUNS: usize = 5;
+
+/// Timed runs of a whole product.
+const PRODUCT_RUNS: usize = 3;
+
+/// Columns of the product that compiles kernels and makes tables before anything is timed, and of verified blocks.
+const FEW_COLUMNS: usize = 48;
+
+/// Host memory left to all else.
+const RESERVE_BYTES: u64 = 2 << 30;
+
+/// The product on the processors has so many times fewer rows and columns.
+const CPU_ROWS: usize = 4;
+const CPU_COLS: usize = 8;
+
+/// What is aimed at for each family: the rate of the plain product, and the whole call over its products.
+const TARGETS: [(f64, f64); 2] = [(0.85, 1.5), (0.75, 2.5)];
+
+/// What is aimed at for signed bytes against doubles, and for devices against the processors.
+const BYTES_OVER_DOUBLES: f64 = 4.0;
+const DEVICE_OVER_CPU: f64 = 50.0;
+
+struct Sizes {
+    rows: usize,
+    cols: usize,
+    precision_bits: u32,
+    /// Rows and columns of a plain product.
+    plain: usize,
+    /// Bytes of a plain copy.
+    copy_bytes: usize,
+}
+
+/// Plain products and copies of one device.
+#[derive(Debug, Serialize)]
+pub struct PlainRates {
+    pub device: String,
+    /// `m = n = k` of both products.
+    pub size: usize,
+    /// Multiply-adds a second of doubles, and of bytes.
+    pub f64_per_second: f64,
+    pub i8_per_second: f64,
+    /// Bytes a second.
+    pub h2d_per_second: f64,
+    pub d2h_per_second: f64,
+}
+
+/// A SYRK that was timed.
+#[derive(Debug, Serialize)]
+pub struct ProductRates {
+    pub devices: String,
+    /// Seconds of each call, as they passed.
+    pub all_seconds: Vec<f64>,
+    /// Big-float multiply-adds a second, of the run reported.
+    pub per_second: f64,
+    /// The run with the median time.
+    pub report: Report,
+    #[serde(skip)]
+    hash: u128,
+}
+
+impl ProductRates {
+    /// Multiply-adds of planes a second on the first device.
+    pub fn plane_rate(&self) -> Option<f64> {
+        let device = self.report.devices.first()?;
+        Some(device.multiply_adds as f64 / device.seconds.product.max(1e-12))
+    }
+}
+
+/// All that was measured.
+#[derive(Debug, Serialize)]
+pub struct RatesReport {
+    pub rows: usize,
+    pub cols: usize,
+    pub precision_bits: u32,
+    /// What was lowered, and why.
+    pub notes: Vec<String>,
+    pub plain: Vec<PlainRates>,
+    pub products: Vec<ProductRates>,
+    pub cpu: ProductRates,
+    pub factors: FactorRates,
+    pub table: Table,
+}
+
+/// Measures and prints.
+///
+/// # Errors
+/// Those of products, and [`Error::Verification`] where a large result is wrong.
+pub fn measure(session: &dyn Session, setup: &Setup, config: &GpuCheck) -> Result<RatesReport> {
+    let first = &setup.devices[0];
+    let sizes = if is_card(&**first) { CARD } else { TINY };
+    let precision_bits = config.precision_bits.unwrap_or(sizes.precision_bits);
+    let wanted = (config.rows.unwrap_or(sizes.rows), config.cols.unwrap_or(sizes.cols));
+    let cpu = setup.builder().build()?;
+    let plain = setup.devices.iter().map(|device| plain_rates(&cpu, &**device, &sizes)).collect::<Result<Vec<_>>>()?;
+    let (rows, cols, notes) = fit(setup, wanted, precision_bits)?;
+    notes.iter().try_for_each(|note| session.say(note))?;
+    let start = Instant::now();
+    let p = cpu.install(|| counter_random(Size { rows, cols, precision_bits }, 0, 1))?;
+    let (bytes, seconds) = (format_bytes(p.bytes()), format_seconds(start.elapsed().as_secs_f64()));
+    session.say(&format!("operand: {rows} x {cols}, {precision_bits} bits, {bytes}, made in {seconds}"))?;
+    let mut products = Vec::new();
+    for family in DeviceFamily::ALL {
+        products.push(on_devices(setup, &cpu, &p, (std::slice::from_ref(first), family))?);
+    }
+    if setup.devices.len() > 1 {
+        let faster = products[1].report.seconds < products[0].report.seconds;
+        let family = if faster { DeviceFamily::I8 } else { DeviceFamily::F64 };
+        products.push(on_devices(setup, &cpu, &p, (&setup.devices, family))?);
+    }
+    if products.iter().any(|product| product.hash != products[0].hash) {
+        return Err(Error::Verification("the families gave different bits of the large product".into()));
+    }
+    let part = p.view().block(0..rows.div_ceil(CPU_ROWS), 0..cols.div_ceil(CPU_COLS))?;
+    let on_cpu = timed(&cpu, part, "processors".into())?.0;
+    drop((p, cpu)); // factorisations need the memory
+    let mut table = tabulate(is_card(&**first), &plain, &products, &on_cpu);
+    let product = if products[1].report.seconds < products[0].report.seconds { &products[1] } else { &products[0] };
+    let plain_rate = plain[0].f64_per_second;
+    let factors = factor_rates::measure(session, setup, (product, precision_bits), plain_rate, &mut table);
+    session.say(&table.text())?;
+    let factors = factors?; // what was measured before is printed all the same
+    Ok(RatesReport { rows, cols, precision_bits, notes, plain, products, cpu: on_cpu, factors, table })
+}
+
+/// The size asked for, halved until operand and result fit the memory of the host and any cut that of the device.
+fn fit(setup: &Setup, wanted: (usize, usize), precision_bits: u32) -> Result<(usize, usize, Vec<String>)> {
+    let ((mut rows, mut cols), mut notes) = (wanted, Vec::new());
+    let available = available_bytes().unwrap_or(u64::MAX).saturating_sub(RESERVE_BYTES);
+    let contexts = DeviceFamily::ALL
+        .map(|family| setup.builder().devices(vec![setup.devices[0].clone()]).kernel(family.name()).build());
+    let contexts = contexts.into_iter().collect::<Result<Vec<_>>>()?;
+    loop {
+        let bytes = Matrix::bytes_for(rows, cols, precision_bits);
+        let bytes = bytes.saturating_add(Matrix::bytes_for(cols, cols, precision_bits));
+        let plans = contexts.iter().map(|ctx| plan_syrk(ctx, rows, cols, precision_bits).map(drop));
+        let why = match plans.collect::<Result<()>>() {
+            _ if bytes > available => format!("{} of host memory, of {}", format_bytes(bytes), format_bytes(available)),
+            Ok(()) => return Ok((rows, cols, notes)),
+            Err(Error::DeviceLimit { limit_bytes, minimum_bytes }) => {
+                format!("{} of device memory, of {}", format_bytes(minimum_bytes), format_bytes(limit_bytes))
+            }
+            Err(other) => return Err(other),
+        };
+        if rows.max(cols) == 1 {
+            return Err(Error::OutOfMemory { bytes });
+        }
+        notes.push(format!("lowered: {rows} x {cols} takes {why}"));
+        (rows, cols) = if rows >= cols { (rows.div_ceil(2), cols) } else { (rows, cols.div_ceil(2)) };
+    }
+}
+
+/// Plain products and copies, each the median of several after one that is not counted.
+fn plain_rates(ctx: &Context, device: &dyn Device, sizes: &Sizes) -> Result<PlainRates> {
+    let free = device.capacity_bytes().saturating_sub(device.used_bytes()) / 2;
+    let mut size = sizes.plain;
+    while size > 16 && (24 * size * size) as u64 > free {
+        size /= 2;
+    }
+    let pinned = device.allocate_pinned(8 * size * size)?;
+    let mut rates = DeviceFamily::ALL.map(|_| 0.0);
+    for (rate, family) in rates.iter_mut().zip(DeviceFamily::ALL) {
+        let element = family.element();
+        ctx.install(|| fill(element, &pinned))?;
+        *rate = plain_product(device, element, size, &pinned)?;
+    }
+    let bytes = sizes.copy_bytes.min(free as usize);
+    let desk = plain::Desk::new(device)?;
+    let (host, region) = (device.allocate_pinned(bytes)?, device.allocate(bytes)?.whole());
+    let up = median_seconds(&desk, || device.upload(desk.stream, &host, 0, &region))?;
+    let down = median_seconds(&desk, || device.download(desk.stream, &region, &host, 0))?;
+    Ok(PlainRates {
+        device: label(device),
+        size,
+        f64_per_second: rates[0],
+        i8_per_second: rates[1],
+        h2d_per_second: bytes as f64 / up,
+        d2h_per_second: bytes as f64 / down,
+    })
+}
+
+fn plain_product(device: &dyn Device, element: Element, size: usize, pinned: &Pinned) -> Result<f64> {
+    let desk = plain::Desk::new(device)?;
+    let operand = || -> Result<Operand> {
+        let region = device.allocate(size * size * element.operand_bytes())?.whole();
+        device.upload(desk.stream, pinned, 0, &region)?;
+        Ok(Operand { region, ld: size, stride: 0 })
+    };
+    let c = device.allocate(size * size * element.product_bytes())?.whole();
+    let gemm = Gemm { element, a: operand()?, b: operand()?, ..plain::square(size, &c) };
+    Ok(gemm.work() as f64 / median_seconds(&desk, || device.multiply(desk.stream, &gemm))?)
+}
+
+/// Seconds on the device's clock of what is submitted to the desk's stream.
+fn median_seconds(desk: &plain::Desk<'_>, submit: impl Fn() -> Result<()>) -> Result<f64> {
+    let mut seconds = Vec::new();
+    for run in 0..=RUNS {
+        let start = desk.device.record(desk.stream)?;
+        submit()?;
+        let end = desk.device.record(desk.stream)?;
+        desk.device.synchronize(&end)?;
+        if run > 0 {
+            seconds.push(desk.device.seconds_between(&start, &end)?);
+        }
+    }
+    seconds.sort_by(f64::total_cmp);
+    Ok(seconds[RUNS / 2].max(1e-12))
+}
+
+/// Integers as large as balanced residues of either family, at random.
+fn fill(element: Element, pinned: &Pinned) -> Result<()> {
+    let mix = |at: usize| {
+        let word = (at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (word ^ (word >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9)
+    };
+    let mut bytes = pinned.lock()?;
+    bytes.par_chunks_mut(8).enumerate().with_min_len(1 << 14).for_each(|(at, chunk)| match element {
+        Element::I8 => chunk.copy_from_slice(&mix(at).to_le_bytes()[..chunk.len()]),
+        // 21 bits and a sign.
+        Element::F64 => chunk.copy_from_slice(&(((mix(at) as i64) >> 42) as f64).to_le_bytes()[..chunk.len()]),
+    });
+    Ok(())
+}
+
+/// Times the product on some devices, and verifies blocks of the result.
+fn on_devices(
+    setup: &Setup,
+    cpu: &Context,
+    p: &Matrix,
+    (devices, family): (&[Arc<dyn Device>], DeviceFamily),
+) -> Result<ProductRates> {
+    let ctx = setup.builder().devices(devices.to_vec()).kernel(family.name()).build()?;
+    let names = devices.iter().map(|device| label(&**device)).collect::<Vec<_>>().join(", ");
+    let (rates, result) = timed(&ctx, p.view(), names)?;
+    verify(cpu, p, &result)?;
+    Ok(rates)
+}
+
+/// Runs the product a few times; the report is that of the run with the median time.
+fn timed(ctx: &Context, p: MatrixView<'_>, devices: String) -> Result<(ProductRates, Matrix)> {
+    let (bits, options) = (p.precision_bits(), SyrkOptions::default());
+    let few = p.block(0..p.rows(), 0..p.cols().min(FEW_COLUMNS))?;
+    let mut result = Matrix::zeros(0, 0, bits)?;
+    syrk_into(ctx, few, bits, &options, &mut result)?;
+    let mut reports = Vec::new();
+    for _ in 0..PRODUCT_RUNS {
+        reports.push(syrk_into(ctx, p, bits, &options, &mut result)?);
+    }
+    let all_seconds = reports.iter().map(|report| report.seconds).collect();
+    reports.sort_by(|one, other| one.seconds.total_cmp(&other.seconds));
+    let report = reports.swap_remove(PRODUCT_RUNS / 2);
+    let work = p.rows() as f64 * p.cols() as f64 * (p.cols() as f64 + 1.0) / 2.0;
+    let per_second = work / report.seconds.max(1e-9);
+    Ok((ProductRates { devices, all_seconds, per_second, report, hash: hash(&result) }, result))
+}
+
+fn hash(matrix: &Matrix) -> u128 {
+    let (heads, limbs) = matrix.parts();
+    let mut hasher = Xxh3::new();
+    hasher.update(bytemuck::cast_slice(heads));
+    hasher.update(bytemuck::cast_slice(limbs));
+    hasher.digest128()
+}
+
+/// Holds three blocks of the result, at two ends of the diagonal and in the far corner, against exact arithmetic.
+fn verify(cpu: &Context, p: &Matrix, q: &Matrix) -> Result<()> {
+    let (rows, cols, bits) = (0..p.rows(), p.cols(), p.precision_bits());
+    let options = VerifyOptions { vector_count: 2, sample_count: 64, ..VerifyOptions::default() };
+    let (first, last) = (0..cols.min(FEW_COLUMNS), cols.saturating_sub(FEW_COLUMNS)..cols);
+    let operand = |block: &std::ops::Range<usize>| p.view().block(rows.clone(), block.clone());
+    for block in [&first, &last] {
+        let result = q.view().block(block.clone(), block.clone())?;
+        verify_syrk(cpu, operand(block)?, result, bits, &options)?;
+    }
+    let result = q.view().block(last.clone(), first.clone())?;
+    if last.start < first.end {
+        return Ok(()); // the corner reaches into the other triangle, and the diagonal blocks cover it
+    }
+    let options = VerifyOptions { op: Op::Transpose, ..options };
+    verify_gemm(cpu, (operand(&last)?, operand(&first)?), result, bits, &options).map(drop)
+}
+
+/// All figures beside their targets.
+fn tabulate(on_card: bool, plain: &[PlainRates], products: &[ProductRates], cpu: &ProductRates) -> Table {
+    let mut table = Table::new(on_card);
+    for PlainRates { device, size, f64_per_second, i8_per_second, h2d_per_second, d2h_per_second } in plain {
+        table.figure(format!("{device}: plain dgemm, {size}^3"), *f64_per_second, Unit::MultiplyAddsPerSecond);
+        table.figure(format!("{device}: plain int8 gemm, {size}^3"), *i8_per_second, Unit::MultiplyAddsPerSecond);
+        table.figure(format!("{device}: plain copies to it"), *h2d_per_second, Unit::BytesPerSecond);
+        table.figure(format!("{device}: plain copies from it"), *d2h_per_second, Unit::BytesPerSecond);
+    }
+    let rates = [plain[0].f64_per_second, plain[0].i8_per_second];
+    for ((product, rate), targets) in products.iter().zip(rates).zip(TARGETS) {
+        tabulate_family(&mut table, product, rate, targets);
+    }
+    let [f64_seconds, i8_seconds] = [0, 1].map(|at| busy_seconds(&products[at].report));
+    let ratio = f64_seconds / i8_seconds.max(1e-12);
+    table.aim(
+        "cuda-i8 over cuda-f64: products and conversions, times faster".into(),
+        ratio,
+        Unit::Ratio,
+        Target::AtLeast(BYTES_OVER_DOUBLES),
+    );
+    for product in products {
+        let what = format!("{}, {}: big-float multiply-adds", product.devices, product.report.kernel);
+        table.figure(what, product.per_second, Unit::MultiplyAddsPerSecond);
+    }
+    let (threads, kernel) = (cpu.report.threads, cpu.report.kernel);
+    let what = format!("{threads} thread(s), {kernel}: big-float multiply-adds");
+    table.figure(what, cpu.per_second, Unit::MultiplyAddsPerSecond);
+    let best = products[..2].iter().map(|product| product.per_second).fold(0.0, f64::max);
+    let what = format!("one device over {threads} thread(s), times faster");
+    table.aim(what, best / cpu.per_second, Unit::Ratio, Target::AtLeast(DEVICE_OVER_CPU));
+    table
+}
+
+/// Seconds in which the device of a report converted and multiplied.
+fn busy_seconds(report: &Report) -> f64 {
+    let sum = |seconds: &sunzi::ops::device::DeviceSeconds| {
+        seconds.to_residues + seconds.product + seconds.reconstruct + seconds.round
+    };
+    report.devices.first().map_or(0.0, |device| sum(&device.seconds))
+}
+
+fn tabulate_family(table: &mut Table, product: &ProductRates, plain: f64, (share, over): (f64, f64)) {
+    let (report, Some(device)) = (&product.report, product.report.devices.first()) else { return };
+    let Some(rate) = product.plane_rate() else { return };
+    let name = |what: &str| format!("{}: {what}", report.kernel);
+    let seconds = device.seconds;
+    table.figure(name("products of planes"), rate, Unit::MultiplyAddsPerSecond);
+    table.aim(name("products of planes, of the plain rate"), rate / plain, Unit::Share, Target::AtLeast(share));
+    let parts = [
+        ("time in products", seconds.product),
+        ("time in conversion to residues", seconds.to_residues),
+        ("time in reconstruction", seconds.reconstruct),
+        ("time in rounding", seconds.round),
+        ("first copy in to last copy out", seconds.total),
+        ("the whole call, as time passes", report.seconds),
+    ];
+    for (what, seconds) in parts {
+        table.figure(name(what), seconds, Unit::Seconds);
+    }
+    let ratio = seconds.total / seconds.product.max(1e-12);
+    table.aim(name("first copy to last copy, over products"), ratio, Unit::Ratio, Target::AtMost(over));
+    for (way, bytes) in [("to", device.traffic.h2d_bytes), ("from", device.traffic.d2h_bytes)] {
+        table.figure(name(&format!("bytes {way} the device")), bytes as f64, Unit::Bytes);
+        let rate = bytes as f64 / seconds.total.max(1e-12);
+        table.figure(name(&format!("bytes {way} the device, in that time")), rate, Unit::BytesPerSecond);
+    }
+}

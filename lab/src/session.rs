@@ -1,0 +1,89 @@
+//! What the laboratory asks of the program around it: a voice, a progress bar, a report file, and whether to go on.
+
+use crate::engine::Engine;
+use crate::report::ReportFile;
+use serde::Serialize;
+use std::sync::Arc;
+use sunzi::context::{Context, ContextBuilder, ProgressCallback};
+use sunzi::error::Result;
+
+/// The rank that speaks, where there are several.
+pub const ROOT: usize = 0;
+
+/// A command under way, as the program sees it.
+pub trait Session {
+    /// Prints a line, or several, for people.
+    ///
+    /// # Errors
+    /// [`sunzi::Error::Io`].
+    fn say(&self, text: &str) -> Result<()>;
+
+    /// The callback of all that takes time: draws a bar, passes on the wish to stop.
+    fn progress(&self) -> Arc<ProgressCallback>;
+
+    /// Draws no bar from now on: drawing would be timed.
+    fn hide_progress(&mut self);
+
+    /// Whether the user asked to stop.
+    fn stop_requested(&self) -> bool;
+
+    /// Runs `write`, which a wish to stop does not interrupt.
+    ///
+    /// # Errors
+    /// Those of `write`; [`sunzi::Error::Cancelled`] where the wish came before.
+    fn write_file(&self, write: &mut dyn FnMut() -> Result<()>) -> Result<()>;
+
+    /// The report that was asked for, once.
+    fn take_report(&mut self) -> Option<ReportFile>;
+}
+
+impl dyn Session + '_ {
+    /// Writes the report, where one was asked for.
+    ///
+    /// # Errors
+    /// [`sunzi::Error::Io`].
+    pub fn finish_report(&mut self, report: &impl Serialize) -> Result<()> {
+        match self.take_report() {
+            Some(file) => self.write_file(&mut || file.finish(report)),
+            None => Ok(()),
+        }
+    }
+
+    /// A builder with the choices of `engine` but the memory limit, and the session's progress.
+    ///
+    /// # Errors
+    /// [`sunzi::Error::NoDevice`].
+    pub fn context(&self, engine: &Engine) -> Result<ContextBuilder> {
+        let callback = self.progress();
+        engine.apply(Context::builder().progress(move |progress| callback(progress)))
+    }
+}
+
+/// A session that says nothing and never stops.
+#[cfg(test)]
+pub struct Silent;
+
+#[cfg(test)]
+impl Session for Silent {
+    fn say(&self, _text: &str) -> Result<()> {
+        Ok(())
+    }
+
+    fn progress(&self) -> Arc<ProgressCallback> {
+        Arc::new(|_| true)
+    }
+
+    fn hide_progress(&mut self) {}
+
+    fn stop_requested(&self) -> bool {
+        false
+    }
+
+    fn write_file(&self, write: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        write()
+    }
+
+    fn take_report(&mut self) -> Option<ReportFile> {
+        None
+    }
+}

@@ -1,0 +1,54 @@
+//! A tiled Cholesky factorisation over many processes in virtual time: the protocol that threads and MPI run as well,
+//! on a machine that is described by numbers.
+//!
+//! Promise: the same options give the same figures; a run in which a task is lost, done twice or starved is an error.
+//! Knows: the protocol, the memory of devices, the model of the machine. Does not know: what tiles hold, files, how
+//! figures are shown. The model is in docs/SIMULATION.md.
+#![forbid(unsafe_code)]
+
+mod accelerator;
+mod clock;
+mod jobs;
+mod links;
+mod machine;
+mod mail;
+mod options;
+mod record;
+mod report;
+mod soak;
+mod study;
+mod table;
+mod tally;
+#[cfg(test)]
+mod tests;
+mod watch;
+mod world;
+
+pub use machine::{Device, Layout, Machine, Network, Rates, Tiles};
+pub use options::SimulationOptions;
+pub use record::{Level, Recorder, Sample, TraceSpan, Track};
+pub use report::{Busy, MessageCounts, Messages, Simulation};
+pub use soak::{SoakCase, soak_case};
+pub use study::{MatrixSize, SimulateCholesky, Soak, cholesky, soak};
+
+use std::time::Instant;
+use sunzi::error::Result;
+use world::World;
+
+/// Simulates a factorisation; `proceed` is asked now and then whether to go on.
+///
+/// # Errors
+/// [`sunzi::Error::InvalidArgument`] for what cannot be simulated, such as too few slots;
+/// [`sunzi::Error::Verification`] where the protocol fails; [`sunzi::Error::Cancelled`] where `proceed` says no.
+pub fn simulate(
+    machine: &Machine,
+    options: &SimulationOptions,
+    recorder: &mut Recorder,
+    proceed: &dyn Fn() -> bool,
+) -> Result<Simulation> {
+    options.check(machine)?;
+    let begin = Instant::now();
+    let mut world = World::new(machine, options, recorder);
+    world.run(proceed)?;
+    Ok(world.report(begin))
+}

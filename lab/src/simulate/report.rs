@@ -1,0 +1,262 @@
+//! What came of a simulation.
+
+use super::SimulationOptions;
+use super::world::World;
+use serde::Serialize;
+use std::time::Instant;
+use sunzi::runtime::protocol::{Counters, DeliveryKind, Termination};
+use sunzi::runtime::{BottomLevels, CholeskyGraph, Eviction, Task, Weights};
+use sunzi::tile::{RankGrid, TileId};
+
+/// Units of the critical path.
+const NANOSECONDS: f64 = 1e9;
+
+/// Messages of one kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Messages {
+    /// Of all processes.
+    pub total: u64,
+    /// Of the process that sent most.
+    pub most: u64,
+}
+
+/// Messages by kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct MessageCounts {
+    /// Notices.
+    pub notices: Messages,
+    /// Requests, forwarded ones not counted.
+    pub requests: Messages,
+    /// Forwarded requests.
+    pub forwards: Messages,
+    /// Tiles.
+    pub tiles: Messages,
+    /// For termination alone.
+    pub finished: Messages,
+}
+
+/// Parts of the makespan that something was busy on average, from 0 to 1.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+pub struct Busy {
+    /// Kernels of devices, or workers without devices.
+    pub devices: f64,
+    /// Processors of processes with devices.
+    pub processors: f64,
+    /// Copies to devices.
+    pub copies_up: f64,
+    /// Copies from devices.
+    pub copies_down: f64,
+    /// Links out of nodes.
+    pub out_links: f64,
+    /// The busiest of them.
+    pub busiest_out_link: f64,
+    /// Links into nodes.
+    pub in_links: f64,
+    /// Copies inside nodes.
+    pub local_links: f64,
+    /// Progress threads.
+    pub progress_threads: f64,
+    /// Workers that wait for tiles on their way to the device.
+    pub workers_loading: f64,
+    /// Workers that wait for the device.
+    pub workers_queueing: f64,
+}
+
+/// The figures of one simulation. Seconds, bytes, TFLOP/s.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Simulation {
+    /// Name of the machine.
+    pub machine: String,
+    /// Processes.
+    pub grid: RankGrid,
+    /// Rows of the matrix.
+    pub order: u64,
+    /// Tile rows.
+    pub tiles: usize,
+    /// Who sends a tile to whom.
+    pub delivery: DeliveryKind,
+    /// When a process may end.
+    pub termination: Termination,
+    /// Which ready tile is worked on next.
+    pub policy: String,
+    /// Which tile leaves a full device.
+    pub victim: Eviction,
+    /// Slots of a process.
+    pub slots: usize,
+    /// Workers of a process.
+    pub workers: usize,
+    /// Until the last process has ended.
+    pub makespan_seconds: f64,
+    /// `order^3 / 3` in this time.
+    pub tflops: f64,
+    /// The longest path of the task graph, without any transfer.
+    pub critical_path_seconds: f64,
+    /// All tasks on all devices or workers, without any pause.
+    pub work_seconds: f64,
+    /// Tasks.
+    pub tasks: u64,
+    /// Messages.
+    pub messages: MessageCounts,
+    /// Most times that one process sent one of its own tiles.
+    pub most_sends: u32,
+    /// Most transfers between the owner of a tile and a reader.
+    pub tree_depth: u32,
+    /// Most times that a request was forwarded.
+    pub hops: u32,
+    /// Most slots in use in a process.
+    pub peak_slots: u64,
+    /// Their bytes.
+    pub peak_slot_bytes: u64,
+    /// Most ready tasks in a process.
+    pub peak_ready: u64,
+    /// Most bytes of tiles on a device.
+    pub peak_device_bytes: u64,
+    /// Bytes to devices.
+    pub up_bytes: u64,
+    /// Bytes from devices.
+    pub down_bytes: u64,
+    /// Bytes if every task took all its operands there and its result back.
+    pub baseline_bytes: u64,
+    /// What was busy.
+    pub busy: Busy,
+    /// Events of the simulation.
+    pub events: u64,
+    /// Seconds that the simulation took.
+    pub wall_seconds: f64,
+}
+
+impl World<'_> {
+    /// The figures, at the end.
+    pub(super) fn report(&self, begin: Instant) -> Simulation {
+        let (machine, options) = (self.machine, self.options);
+        let makespan = self.hosts.iter().filter_map(|host| host.finished).fold(0.0, f64::max);
+        let counters = self.processes.iter().map(|process| process.counters()).collect::<Vec<_>>();
+        let most = |of: &dyn Fn(&Counters) -> u64| counters.iter().map(of).max().unwrap_or(0);
+        let devices = || self.hosts.iter().flat_map(|host| &host.devices);
+        let moved = devices().map(|device| device.counters());
+        let (up_bytes, down_bytes) = moved.fold((0, 0), |(up, down), one| (up + one.up_bytes, down + one.down_bytes));
+        let peak_slots = most(&|one| one.peak_slots);
+        let bounds = Bounds::new(self);
+        Simulation {
+            machine: machine.name.clone(),
+            grid: options.grid,
+            order: options.order,
+            tiles: self.graph.tiles,
+            delivery: options.delivery,
+            termination: options.termination,
+            policy: options.policy.name().to_string(),
+            victim: options.victim,
+            slots: options.slots(machine),
+            workers: machine.layout.workers,
+            makespan_seconds: makespan,
+            tflops: (options.order as f64).powi(3) / 3.0 / makespan / 1e12,
+            critical_path_seconds: bounds.critical_path_seconds,
+            work_seconds: bounds.work_seconds,
+            tasks: counters.iter().map(|one| one.tasks).sum(),
+            messages: messages(&counters),
+            most_sends: most(&|one| u64::from(one.most_sends)) as u32,
+            tree_depth: most(&|one| u64::from(one.depth)) as u32,
+            hops: most(&|one| u64::from(one.hops)) as u32,
+            peak_slots,
+            peak_slot_bytes: peak_slots * machine.tile_bytes(),
+            peak_ready: most(&|one| one.peak_ready),
+            peak_device_bytes: devices().map(|device| device.peak_bytes).max().unwrap_or(0),
+            up_bytes,
+            down_bytes,
+            baseline_bytes: bounds.baseline_tiles * machine.tile_bytes(),
+            busy: self.busy(makespan),
+            events: self.clock.count(),
+            wall_seconds: begin.elapsed().as_secs_f64(),
+        }
+    }
+
+    fn busy(&self, makespan: f64) -> Busy {
+        let processes = self.hosts.len() as f64;
+        let part = |seconds: f64, count: f64| if seconds == 0.0 { 0.0 } else { seconds / (makespan * count) };
+        let devices = || self.hosts.iter().flat_map(|host| &host.devices);
+        let count = devices().count() as f64;
+        let kernels = devices().map(|device| device.kernels.busy).sum::<f64>();
+        let copies = |way: usize| devices().map(|device| device.copying()[way]).sum::<f64>();
+        let [out_links, in_links, local_links] = self.links.busy(makespan);
+        let workers = processes * self.machine.layout.workers as f64;
+        Busy {
+            devices: part(kernels, count) + part(self.tally.worker_seconds, workers),
+            processors: part(self.hosts.iter().map(|host| host.processor.busy).sum(), processes),
+            copies_up: part(copies(0), count),
+            copies_down: part(copies(1), count),
+            out_links,
+            busiest_out_link: self.links.busiest_out(makespan),
+            in_links,
+            local_links,
+            progress_threads: part(self.tally.progress_seconds, processes),
+            workers_loading: part(self.tally.loading_seconds, workers),
+            workers_queueing: part(self.tally.queueing_seconds, workers),
+        }
+    }
+}
+
+fn messages(counters: &[Counters]) -> MessageCounts {
+    let count = |of: &dyn Fn(&Counters) -> u64| Messages {
+        total: counters.iter().map(of).sum(),
+        most: counters.iter().map(of).max().unwrap_or(0),
+    };
+    MessageCounts {
+        notices: count(&|one| one.notices),
+        requests: count(&|one| one.requests),
+        forwards: count(&|one| one.forwards),
+        tiles: count(&|one| one.tiles),
+        finished: count(&|one| one.finished),
+    }
+}
+
+/// What no run can be faster than, and what a run without memory would move.
+struct Bounds {
+    critical_path_seconds: f64,
+    work_seconds: f64,
+    baseline_tiles: u64,
+}
+
+impl Bounds {
+    /// From the times of whole tiles; the last tile row may be shorter, and so counts as nothing.
+    fn new(world: &World<'_>) -> Bounds {
+        let n = world.graph.tiles as u64;
+        let times = [Task::Potrf { k: 0 }, Task::Trsm { i: 1, k: 0 }, Task::Syrk { i: 1, k: 0 }];
+        let whole = world.graph.tiles - usize::from(world.last_rows < world.machine.tiles.rows);
+        let large = CholeskyGraph { tiles: whole };
+        let seconds = |task: Task| world.whole_seconds(task);
+        let [potrf, trsm, syrk] = times.map(seconds);
+        let gemm = seconds(Task::Gemm { i: 2, j: 1, k: 0 });
+        let fastest = world.hosts.iter().map(|host| host.slowness).fold(f64::INFINITY, f64::min);
+        let units = |seconds: f64| (seconds * NANOSECONDS).floor() as u64;
+        let weights = Weights { potrf: units(potrf), trsm: units(trsm), syrk: units(syrk), gemm: units(gemm) };
+        let path = match whole {
+            0 => 0,
+            _ => BottomLevels::weighted(large, weights).of(large.finish(TileId { row: 0, col: 0 })),
+        };
+        let (w, devices) = (whole as f64, world.hosts.iter().map(|host| host.devices.len()).sum::<usize>());
+        let (pairs, triples) = (w * (w - 1.0) / 2.0, w * (w - 1.0) * (w - 2.0) / 6.0);
+        let work = match devices {
+            0 => {
+                let workers = world.hosts.len() * world.machine.layout.workers;
+                (w * potrf + pairs * (trsm + syrk) + triples * gemm) / workers as f64
+            }
+            _ => (pairs * (trsm + syrk) + triples * gemm) / devices as f64,
+        };
+        let pairs = n * n.saturating_sub(1) / 2;
+        // A product takes three tiles up and one down, the others two and one.
+        let moved = if devices == 0 { 0 } else { 4 * (pairs * n.saturating_sub(2) / 3) + 3 * 2 * pairs };
+        Bounds {
+            critical_path_seconds: path as f64 / NANOSECONDS * fastest,
+            work_seconds: work * fastest,
+            baseline_tiles: moved,
+        }
+    }
+}
+
+impl SimulationOptions {
+    /// A short name of the choices: delivery, termination, policy, victim.
+    pub fn label(&self) -> String {
+        let termination = if self.termination == Termination::Lists { "lists" } else { "all_to_all" };
+        format!("{} {termination} {} {}", self.delivery.name(), self.policy.name(), self.victim.name())
+    }
+}

@@ -1,0 +1,148 @@
+//! Simulations drawn from seeds, as adverse as they can be: few slots, slow processes, times that differ a thousandfold
+//! and so messages that overtake each other, every rule of delivery, choice, eviction and termination.
+
+use super::machine::{Device, Layout, Network, Rates, Tiles};
+use super::{Machine, Recorder, Simulation, SimulationOptions, simulate};
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use sunzi::error::{Error, Result};
+use sunzi::runtime::protocol::{DeliveryKind, Termination};
+use sunzi::runtime::{CholeskyGraph, Eviction, Policy};
+use sunzi::tile::RankGrid;
+
+/// Most processes of a case.
+const MOST_PROCESSES: usize = 64;
+
+/// Most tile rows of a case.
+const MOST_TILES: usize = 22;
+
+/// Rows of a tile: times are what matters.
+const TILE_ROWS: usize = 64;
+
+/// Factors of jitter: none, some, and enough for any order of events.
+const JITTERS: [f64; 4] = [0.0, 0.5, 20.0, 2000.0];
+
+/// A simulation drawn from a seed.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SoakCase {
+    /// The seed.
+    pub seed: u64,
+    /// The machine.
+    pub machine: Machine,
+    /// The choices.
+    pub options: SimulationOptions,
+}
+
+/// The simulation of a seed.
+pub fn soak_case(seed: u64) -> SoakCase {
+    let mut draw = ChaCha8Rng::seed_from_u64(seed);
+    let machine = machine(&mut draw);
+    let processes = draw.random_range(1..=MOST_PROCESSES);
+    let divisors = (1..=processes).filter(|rows| processes.is_multiple_of(*rows)).collect::<Vec<_>>();
+    let rows = pick(&mut draw, &divisors);
+    let grid = RankGrid { rows, cols: processes / rows };
+    let tiles = draw.random_range(1..=MOST_TILES);
+    let last_rows = draw.random_range(1..=TILE_ROWS);
+    let mut options = SimulationOptions::new(grid, ((tiles - 1) * TILE_ROWS + last_rows) as u64);
+    options.delivery = pick(&mut draw, &DeliveryKind::ALL);
+    options.termination = pick(&mut draw, &[Termination::Lists, Termination::AllToAll]);
+    options.policy = match pick(&mut draw, &Policy::ALL) {
+        Policy::Random(_) => Policy::Random(seed),
+        policy => policy,
+    };
+    options.victim = pick(&mut draw, &Eviction::ALL);
+    options.slots = Some(grid.least_slots(tiles) + pick(&mut draw, &[0, 0, 1, 2, 10]));
+    options.most_updates = if machine.device.is_some() { 1 } else { pick(&mut draw, &[1, 3, usize::MAX]) };
+    options.seed = seed;
+    options.jitter = pick(&mut draw, &JITTERS);
+    let slow = pick(&mut draw, &[0, 0, 1, 3]);
+    options.slow = (0..slow).map(|_| (draw.random_range(0..processes), draw.random_range(2.0..500.0))).collect();
+    options.watch = true;
+    SoakCase { seed, machine, options }
+}
+
+fn pick<T: Copy>(draw: &mut ChaCha8Rng, values: &[T]) -> T {
+    *values.choose(draw).expect("there is a value")
+}
+
+/// A machine with every ratio of computing, latency and bandwidth, with and without devices.
+fn machine(draw: &mut ChaCha8Rng) -> Machine {
+    let tiles = Tiles { rows: TILE_ROWS, element_bytes: 8 };
+    let bytes = (TILE_ROWS * TILE_ROWS * 8) as u64;
+    let bandwidth = |draw: &mut ChaCha8Rng| 10f64.powf(draw.random_range(5.0..11.0));
+    let latency = |draw: &mut ChaCha8Rng| 10f64.powf(draw.random_range(-9.0..-2.0));
+    let layout = Layout {
+        processes_per_node: draw.random_range(1..=4),
+        nodes_per_rack: draw.random_range(1..=4),
+        workers: draw.random_range(1..=5),
+        host_memory_bytes: bytes << 20,
+    };
+    let network = Network {
+        latency: latency(draw),
+        bandwidth: bandwidth(draw),
+        local_latency: latency(draw),
+        local_bandwidth: bandwidth(draw),
+        rack_bandwidth: draw.random_bool(0.5).then(|| bandwidth(draw)),
+        message_seconds: pick(draw, &[0.0, 1e-7, 1e-4]),
+    };
+    let device = draw.random_bool(0.7).then(|| Device {
+        count: draw.random_range(1..=3),
+        memory_bytes: bytes * draw.random_range(3..=12),
+        launch_seconds: 1e-6,
+        up_bandwidth: bandwidth(draw),
+        down_bandwidth: bandwidth(draw),
+        latency: latency(draw),
+        node_bandwidth: draw.random_bool(0.5).then(|| bandwidth(draw)),
+    });
+    let rates = Rates { potrf: bandwidth(draw), trsm: bandwidth(draw), syrk: bandwidth(draw), gemm: bandwidth(draw) };
+    Machine { name: "soak".into(), layout, network, device, rates, tiles }
+}
+
+impl SoakCase {
+    /// Runs it and looks at what came of it.
+    ///
+    /// # Errors
+    /// [`Error::Verification`] with the case, where the protocol or a figure fails; those of [`simulate`].
+    pub fn run(&self) -> Result<Simulation> {
+        let named = |error: Error| match error {
+            Error::Verification(message) => Error::Verification(format!("{}: {message}", self.describe())),
+            other => other,
+        };
+        let simulation = simulate(&self.machine, &self.options, &mut Recorder::none(), &|| true).map_err(named)?;
+        self.check(&simulation).map_err(|message| named(Error::Verification(message)))?;
+        Ok(simulation)
+    }
+
+    /// The choices in a line.
+    pub fn describe(&self) -> String {
+        let SimulationOptions { grid, order, slots, jitter, slow, .. } = &self.options;
+        let (rows, cols, label) = (grid.rows, grid.cols, self.options.label());
+        let slots = slots.unwrap_or(0);
+        format!(
+            "seed {}: {rows} x {cols} processes, order {order} in tiles of {TILE_ROWS}, {label}, {slots} slots, jitter \
+             {jitter}, slow {slow:?}",
+            self.seed
+        )
+    }
+
+    fn check(&self, simulation: &Simulation) -> std::result::Result<(), String> {
+        let tiles = simulation.tiles as u64;
+        let tasks = CholeskyGraph { tiles: simulation.tiles }.tile_count() as u64
+            + (0..tiles).map(|col| (tiles - col) * col).sum::<u64>();
+        let readers = CholeskyGraph { tiles: simulation.tiles }.all_tiles();
+        let readers = readers.map(|tile| self.options.grid.clients(simulation.tiles, tile).len() as u64).sum::<u64>();
+        let (sent, asked) = (simulation.messages.tiles.total, simulation.messages.requests.total);
+        let (makespan, path, work) =
+            (simulation.makespan_seconds, simulation.critical_path_seconds, simulation.work_seconds);
+        let slots = self.options.slots.unwrap_or(usize::MAX) as u64;
+        let rules = [
+            (simulation.tasks == tasks, format!("{} tasks done, not {tasks}", simulation.tasks)),
+            (sent == readers && asked == readers, format!("{sent} tiles and {asked} requests for {readers} readers")),
+            (simulation.peak_slots <= slots, format!("{} slots in use of {slots}", simulation.peak_slots)),
+            (makespan >= path * (1.0 - 1e-6), format!("{makespan} s are shorter than the critical path of {path} s")),
+            (makespan >= work * (1.0 - 1e-6), format!("{makespan} s are shorter than the work of {work} s")),
+        ];
+        rules.into_iter().find(|(holds, _)| !holds).map_or(Ok(()), |(_, message)| Err(message))
+    }
+}

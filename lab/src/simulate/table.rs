@@ -1,0 +1,130 @@
+//! Figures of simulations as text: one in full, or several in a table.
+
+use super::{Messages, Simulation};
+use crate::units::{format_bytes, format_seconds};
+use sunzi::runtime::protocol::Termination;
+
+fn termination(simulation: &Simulation) -> &'static str {
+    if simulation.termination == Termination::Lists { "lists" } else { "all_to_all" }
+}
+
+/// The head of a table.
+pub fn heading(simulation: &Simulation) -> String {
+    let columns = format!(
+        "{:<15} {:<10} {:<13} {:<6} {:>10} {:>9} {:>7} {:>6} {:>6} {:>6} {:>6} {:>5} {:>6} {:>11} {:>11}",
+        "delivery",
+        "end",
+        "policy",
+        "victim",
+        "seconds",
+        "TFLOP/s",
+        "devices",
+        "up",
+        "down",
+        "out",
+        "in",
+        "sends",
+        "slots",
+        "up bytes",
+        "down bytes"
+    );
+    format!("{}\n{columns}", shape(simulation))
+}
+
+/// A line of a table.
+pub fn row(simulation: &Simulation) -> String {
+    let busy = &simulation.busy;
+    let percent = |part: f64| format!("{:.1}%", 100.0 * part);
+    format!(
+        "{:<15} {:<10} {:<13} {:<6} {:>10.1} {:>9.1} {:>7} {:>6} {:>6} {:>6} {:>6} {:>5} {:>6} {:>11} {:>11}",
+        simulation.delivery.name(),
+        termination(simulation),
+        simulation.policy,
+        simulation.victim.name(),
+        simulation.makespan_seconds,
+        simulation.tflops,
+        percent(busy.devices),
+        percent(busy.copies_up),
+        percent(busy.copies_down),
+        percent(busy.out_links),
+        percent(busy.in_links),
+        simulation.most_sends,
+        simulation.peak_slots,
+        format_bytes(simulation.up_bytes),
+        format_bytes(simulation.down_bytes)
+    )
+}
+
+fn shape(simulation: &Simulation) -> String {
+    let Simulation { machine, grid, order, tiles, slots, workers, .. } = simulation;
+    format!(
+        "A = L L^T: {order} x {order}, {tiles} tile rows, on {} x {} processes of {machine}, {workers} workers, \
+         {slots} slots",
+        grid.rows, grid.cols
+    )
+}
+
+/// One simulation.
+pub fn describe(simulation: &Simulation) -> String {
+    let (messages, busy) = (&simulation.messages, &simulation.busy);
+    let percent = |part: f64| format!("{:.1} %", 100.0 * part);
+    let count = |name: &str, one: Messages| format!("  {name:<13} {:>13}  most of one process {}", one.total, one.most);
+    let part = |name: &str, part: f64| format!("  {name:<20} {:>7}", percent(part));
+    let moved = simulation.up_bytes + simulation.down_bytes;
+    let saved = 1.0 - moved as f64 / simulation.baseline_bytes.max(1) as f64;
+    let seconds = format_seconds;
+    let lines = [
+        shape(simulation),
+        format!(
+            "choices         {}, end by {}, policy {}, victims {}",
+            simulation.delivery.name(),
+            termination(simulation),
+            simulation.policy,
+            simulation.victim.name()
+        ),
+        format!("time            {}, {:.1} TFLOP/s", seconds(simulation.makespan_seconds), simulation.tflops),
+        format!(
+            "at least        {} by the critical path, {} by the work",
+            seconds(simulation.critical_path_seconds),
+            seconds(simulation.work_seconds)
+        ),
+        format!("messages        {} tasks", simulation.tasks),
+        count("notices", messages.notices),
+        count("requests", messages.requests),
+        count("forwards", messages.forwards),
+        count("tiles", messages.tiles),
+        count("finished", messages.finished),
+        format!(
+            "trees           at most {} sends of a tile by its owner, depth {}, {} hops of a request",
+            simulation.most_sends, simulation.tree_depth, simulation.hops
+        ),
+        format!(
+            "at most         {} slots ({}), {} ready tasks, {} on a device",
+            simulation.peak_slots,
+            format_bytes(simulation.peak_slot_bytes),
+            simulation.peak_ready,
+            format_bytes(simulation.peak_device_bytes)
+        ),
+        format!(
+            "copies          {} up, {} down: {} less than all operands for every task ({})",
+            format_bytes(simulation.up_bytes),
+            format_bytes(simulation.down_bytes),
+            percent(saved),
+            format_bytes(simulation.baseline_bytes)
+        ),
+        "busy".to_string(),
+        part("devices", busy.devices),
+        part("processors", busy.processors),
+        part("copies up", busy.copies_up),
+        part("copies down", busy.copies_down),
+        part("links out", busy.out_links),
+        part("busiest link out", busy.busiest_out_link),
+        part("links in", busy.in_links),
+        part("copies in nodes", busy.local_links),
+        part("progress threads", busy.progress_threads),
+        part("workers loading", busy.workers_loading),
+        part("workers queueing", busy.workers_queueing),
+        format!("simulation      {} events in {}", simulation.events, seconds(simulation.wall_seconds)),
+    ];
+    lines.join("\n")
+}

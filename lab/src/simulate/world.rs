@@ -1,0 +1,201 @@
+//! The loop over events: processes of the protocol, their devices and links, one virtual clock.
+//!
+//! The third driver of [`sunzi::runtime::protocol`]: every action of a process becomes events to come, every event is
+//! handled by its process. Does not know: what is made of the figures.
+
+use super::accelerator::{Accelerator, Copies, Engine};
+use super::clock::{Clock, Happening, Noise, Slab, What};
+use super::links::Links;
+use super::record::{Recorder, Track};
+use super::tally::Tally;
+use super::watch::Watch;
+use super::{Machine, SimulationOptions};
+use sunzi::error::{Error, Result};
+use sunzi::runtime::protocol::{Action, Event, Message, TaskMachine, TileRun};
+use sunzi::runtime::{CholeskyGraph, Lease};
+use sunzi::tile::TileId;
+
+/// A message on its way.
+pub(super) struct Letter {
+    pub from: u32,
+    /// Factor of the time of its tile.
+    pub factor: f64,
+    pub message: Message,
+}
+
+/// A run of a worker.
+pub(super) struct Job {
+    pub process: usize,
+    pub device: usize,
+    pub run: TileRun,
+    /// While it holds tiles on the device.
+    pub lease: Option<Lease<u32>>,
+    /// When the worker took it.
+    pub begun: f64,
+    /// When it began to compute.
+    pub started: f64,
+}
+
+/// What a process has.
+pub(super) struct Host {
+    pub devices: Vec<Accelerator>,
+    /// The processors, where there are devices: one task at a time.
+    pub processor: Engine,
+    /// When the progress thread will have dealt with the last letter before it.
+    pub promised: f64,
+    /// Factor of its times.
+    pub slowness: f64,
+    /// When it was done.
+    pub finished: Option<f64>,
+}
+
+/// Everything.
+pub(super) struct World<'a> {
+    pub machine: &'a Machine,
+    pub options: &'a SimulationOptions,
+    pub graph: CholeskyGraph,
+    pub processes: Vec<TaskMachine>,
+    pub hosts: Vec<Host>,
+    pub clock: Clock,
+    pub now: f64,
+    pub letters: Slab<Letter>,
+    pub jobs: Slab<Job>,
+    pub links: Links,
+    pub copies: Option<Copies>,
+    pub noise: Noise,
+    pub tally: Tally,
+    pub watch: Watch,
+    pub recorder: &'a mut Recorder,
+    /// Rows of the last tile.
+    pub last_rows: usize,
+    in_steps: bool,
+}
+
+/// A tile in 32 bits.
+pub(super) fn code(tile: TileId) -> u32 {
+    (tile.row as u32) << 16 | tile.col as u32
+}
+
+/// The tile of a code.
+pub(super) fn tile_of(code: u32) -> TileId {
+    TileId { row: (code >> 16) as usize, col: (code & 0xFFFF) as usize }
+}
+
+impl<'a> World<'a> {
+    /// Nothing done; the options are sound.
+    pub fn new(machine: &'a Machine, options: &'a SimulationOptions, recorder: &'a mut Recorder) -> World<'a> {
+        let (graph, size) = (CholeskyGraph { tiles: options.tiles(machine) }, options.grid.size());
+        let protocol = options.protocol(machine);
+        let processes = (0..size).map(|rank| TaskMachine::unchecked(options.grid, graph, rank, protocol)).collect();
+        let devices = machine.device.as_ref().map_or(0, |device| device.count);
+        let memory = machine.device.as_ref().map_or(0, |device| device.memory_bytes);
+        let host = |rank: usize| Host {
+            devices: (0..devices).map(|_| Accelerator::new(memory, options.victim)).collect(),
+            processor: Engine::default(),
+            promised: 0.0,
+            slowness: options.slow.iter().filter(|(slow, _)| *slow == rank).map(|(_, factor)| factor).product(),
+            finished: None,
+        };
+        World {
+            machine,
+            options,
+            graph,
+            processes,
+            hosts: (0..size).map(host).collect(),
+            clock: Clock::default(),
+            now: 0.0,
+            letters: Slab::new(),
+            jobs: Slab::new(),
+            links: Links::new(machine, size),
+            copies: Copies::new(machine, size),
+            noise: Noise::new(options.jitter, options.seed),
+            tally: Tally::default(),
+            watch: Watch::new(graph, options.grid, options.watch),
+            recorder,
+            last_rows: (options.order - (graph.tiles as u64 - 1) * machine.tiles.rows as u64) as usize,
+            in_steps: options.delivery.rule().in_steps(),
+        }
+    }
+
+    /// Whether updates go column by column, and nothing stays on a device.
+    pub fn in_steps(&self) -> bool {
+        self.in_steps
+    }
+
+    /// Runs to the end.
+    ///
+    /// # Errors
+    /// [`Error::Verification`] where a task is lost, done twice or before its operands, or a process never ends: a
+    /// mistake of the protocol; [`Error::Cancelled`] where `proceed` says so.
+    pub fn run(&mut self, proceed: &dyn Fn() -> bool) -> Result<()> {
+        (0..self.processes.len()).try_for_each(|process| self.poll(process))?;
+        while let Some(happening) = self.clock.next() {
+            if self.clock.count() & 0xFFFF == 0 && !proceed() {
+                return Err(Error::Cancelled);
+            }
+            self.recorder.advance(happening.time, &self.processes, &self.hosts);
+            self.now = happening.time;
+            self.happen(happening)?;
+        }
+        self.watch.finish(&self.processes)
+    }
+
+    fn happen(&mut self, Happening { what, process, value, .. }: Happening) -> Result<()> {
+        match what {
+            What::Arrive => self.arrive(process, value),
+            What::Take => self.take(process, value),
+            What::Depart => {
+                self.depart(process, value);
+                Ok(())
+            }
+            What::Sent => {
+                self.processes[process].handle(Event::Sent(tile_of(value)));
+                self.poll(process)
+            }
+            What::Loaded => {
+                self.compute(value);
+                Ok(())
+            }
+            What::Computed => self.computed(value),
+            What::Done => self.done(value),
+        }
+    }
+
+    /// Carries out what a process wants.
+    pub fn poll(&mut self, process: usize) -> Result<()> {
+        loop {
+            let devices = &self.hosts[process].devices;
+            let near = |_: usize, tile: TileId| devices.iter().any(|device| device.holds(code(tile)));
+            let Some(action) = self.processes[process].poll_near(&near) else { return Ok(()) };
+            match action {
+                Action::Send { to, message } => self.send(process, to, message)?,
+                Action::Run(run) => self.start(process, run)?,
+                Action::Release(tile) => self.forget(process, tile),
+                Action::Finished => self.finish(process),
+            }
+        }
+    }
+
+    fn forget(&mut self, process: usize, tile: TileId) {
+        if self.options.grid.owner(tile) != process {
+            self.watch.gone(process, tile);
+            self.hosts[process].devices.iter_mut().for_each(|device| device.forget(code(tile)));
+        }
+    }
+
+    /// The end of a process: what is newer on its devices goes to the host.
+    fn finish(&mut self, process: usize) {
+        let (noise, now) = (&mut self.noise, self.now);
+        let mut end = now;
+        if let Some(copies) = &mut self.copies {
+            let flush = |device: &mut Accelerator| device.flush(now, process, copies, noise);
+            end = self.hosts[process].devices.iter_mut().map(flush).fold(now, f64::max);
+        }
+        self.hosts[process].finished = Some(end);
+    }
+
+    /// Notes a span of the trace.
+    pub fn record(&mut self, process: usize, track: Track, tile: TileId, start: f64, end: f64) {
+        self.recorder.span(process, track, tile, start, end);
+    }
+}

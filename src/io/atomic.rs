@@ -1,0 +1,183 @@
+//! Files that appear under their final name complete or not at all.
+//!
+//! Promise: the bytes go to a temporary file in the same folder, which is synced and then renamed; whatever fails,
+//! nothing new stands under the final name and the temporary file is removed. Devices and pipes are written directly.
+//! Does not know: what the bytes mean.
+
+use crate::error::{Error, Result};
+use crate::io::progress::Reporter;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// Bytes collected before each call of the system.
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// A buffered output that turns a failure into an [`Error`] with the file's name, and reports progress.
+pub(super) struct Sink<'a, W: Write> {
+    writer: W,
+    buffer: Vec<u8>,
+    path: &'a Path,
+    reporter: Reporter,
+}
+
+impl<'a, W: Write> Sink<'a, W> {
+    /// An output to `writer`, called `path` in messages.
+    pub fn new(writer: W, path: &'a Path, reporter: Reporter) -> Self {
+        Sink { writer, buffer: Vec::with_capacity(BUFFER_BYTES + 4096), path, reporter }
+    }
+
+    /// The buffer, to append to; [`Sink::advance`] empties it when it is full.
+    pub fn buffer(&mut self) -> &mut Vec<u8> {
+        &mut self.buffer
+    }
+
+    /// Reports `units` more units of work, and passes a full buffer on.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where writing fails, [`Error::Cancelled`] where the callback says so.
+    pub fn advance(&mut self, units: u64) -> Result<()> {
+        if self.buffer.len() >= BUFFER_BYTES {
+            self.flush()?;
+        }
+        self.reporter.advance(units)
+    }
+
+    /// Writes what is left.
+    ///
+    /// # Errors
+    /// As [`Sink::advance`].
+    pub fn finish(mut self) -> Result<()> {
+        self.flush()?;
+        self.writer.flush().map_err(|source| self.error(source))?;
+        self.reporter.finish()
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.writer.write_all(&self.buffer).map_err(|source| self.error(source))?;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    fn error(&self, source: io::Error) -> Error {
+        Error::Io { path: self.path.to_path_buf(), action: "write", source }
+    }
+}
+
+/// Whether `path` names a device or a pipe, which cannot be replaced by renaming.
+pub fn is_device(path: &Path) -> bool {
+    let is_special = fs::metadata(path).is_ok_and(|data| !data.is_file() && !data.is_dir());
+    // A redirected /dev/stdout can be a regular file; it must still be written through its descriptor.
+    is_special || ((path.starts_with("/dev") || path.starts_with("/proc")) && path.exists())
+}
+
+/// Lets `body` write the file `path`, atomically where `path` is not a device.
+///
+/// A file of that name is replaced and keeps its permissions; a symbolic link is followed.
+///
+/// # Errors
+/// [`Error::Io`] with the step that failed, and those of `body`.
+pub fn write_atomically(path: &Path, body: impl FnOnce(&File) -> Result<()>) -> Result<()> {
+    let fail = |action| move |source| Error::Io { path: path.to_path_buf(), action, source };
+    if is_device(path) {
+        let file = OpenOptions::new().write(true).open(path).map_err(fail("open"))?;
+        return body(&file);
+    }
+    if path.is_dir() {
+        return Err(fail("write")(io::Error::from(io::ErrorKind::IsADirectory)));
+    }
+    let target = link_target(path);
+    let folder = match target.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let old = fs::metadata(&target).ok();
+    let mut refusal = None;
+    let temporary = tempfile::Builder::new().prefix(".sunzi-").suffix(".tmp").make_in(folder, |name| {
+        let opened = OpenOptions::new().write(true).create_new(true).mode(0o666).open(name);
+        refusal = opened.as_ref().err().and_then(io::Error::raw_os_error);
+        opened
+    });
+    // The system's own error does not show the name of the temporary file.
+    let temporary = temporary.map_err(|error| fail("create")(refusal.map_or(error, io::Error::from_raw_os_error)))?;
+    body(temporary.as_file())?;
+    if let Some(old) = old {
+        temporary.as_file().set_permissions(old.permissions()).map_err(fail("write"))?;
+    }
+    temporary.as_file().sync_all().map_err(fail("write"))?;
+    temporary.persist(&target).map_err(|error| fail("rename")(error.error))?;
+    // The rename is done; some file systems refuse to sync a folder, which is no failure of this write.
+    let _ = File::open(folder).and_then(|folder| folder.sync_all());
+    Ok(())
+}
+
+/// Where a chain of symbolic links ends, whether or not that file exists; `path` itself where it is no link.
+fn link_target(path: &Path) -> PathBuf {
+    let mut target = path.to_path_buf();
+    // The system follows at most 40 links too; a longer chain is a loop, and opening it will say so.
+    for _ in 0..40 {
+        match fs::read_link(&target) {
+            Ok(next) => target = target.parent().unwrap_or(Path::new("")).join(next),
+            Err(_) => break,
+        }
+    }
+    target
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> =
+            fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_failed_body_leaves_the_folder_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.mtx");
+        fs::write(&path, "before").unwrap();
+        let result = write_atomically(&path, |mut file| {
+            file.write_all(b"half").unwrap();
+            assert_eq!(names(folder.path()).len(), 2, "a temporary file stands beside the old one");
+            Err(Error::Cancelled)
+        });
+        assert!(matches!(result, Err(Error::Cancelled)));
+        assert_eq!(names(folder.path()), ["a.mtx"]);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "before");
+    }
+
+    #[test]
+    fn success_replaces_the_file_behind_a_link_and_keeps_its_permissions() {
+        let folder = tempfile::tempdir().unwrap();
+        let (real, link) = (folder.path().join("real.mtx"), folder.path().join("link.mtx"));
+        fs::write(&real, "before").unwrap();
+        fs::set_permissions(&real, Permissions::from_mode(0o666)).unwrap();
+        std::os::unix::fs::symlink("real.mtx", &link).unwrap();
+        write_atomically(&link, |mut file| {
+            file.write_all(b"after").unwrap();
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(names(folder.path()), ["link.mtx", "real.mtx"]);
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read_to_string(&real).unwrap(), "after");
+        assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o666);
+    }
+
+    #[test]
+    fn refusals_name_the_file_and_the_step() {
+        let folder = tempfile::tempdir().unwrap();
+        let missing = folder.path().join("none").join("a.mtx");
+        let message = write_atomically(&missing, |_| Ok(())).unwrap_err().to_string();
+        assert_eq!(message, format!("{}: cannot create: No such file or directory (os error 2)", missing.display()));
+        let message = write_atomically(folder.path(), |_| Ok(())).unwrap_err().to_string();
+        assert!(message.contains("cannot write: is a directory"), "{message}");
+    }
+}

@@ -1,0 +1,135 @@
+//! Numbers collected in the order of a file, before the precision of their matrix is known.
+//!
+//! Promise: the words held never exceed those of the finished matrix plus one per placed element; no page is touched
+//! for elements that have not come. The finished matrix has the least precision that holds all exact
+//! numbers, at least the one asked for. Does not know: files, text.
+
+use crate::error::Error;
+use crate::io::number::{Number, NumberReader, Refusal};
+use crate::math::float::{FloatRef, Head, limbs_for};
+use crate::matrix::Matrix;
+
+/// Words of one block: 33 MiB. The C library maps blocks above 32 MiB one by one, so that each goes back to the system
+/// when it is dropped; smaller ones might stay in the process. Pages that no element has reached are not touched.
+const BLOCK_WORDS: usize = 33 << 17;
+
+/// Elements of one width: for each a place (where places are kept), a head and `limbs` limbs.
+struct Block {
+    limbs: usize,
+    words: Vec<u64>,
+}
+
+/// Where the elements of a file belong in the matrix.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Order {
+    /// All elements, column by column.
+    Columns,
+    /// The lower triangle, column by column.
+    LowerColumns,
+    /// Each element comes with its place.
+    Placed,
+}
+
+/// A growing list of numbers. When a longer number comes, a new block of wider elements is opened.
+pub(super) struct Elements {
+    order: Order,
+    precision_bits: u32,
+    expected: u64,
+    count: u64,
+    blocks: Vec<Block>,
+}
+
+/// What the finished matrix looks like.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Layout {
+    pub rows: usize,
+    pub cols: usize,
+    /// Whether each element below the diagonal is copied to the other side.
+    pub mirrored: bool,
+}
+
+impl Elements {
+    /// An empty list for `expected` elements of at least `precision_bits` bits.
+    pub fn new(order: Order, precision_bits: u32, expected: u64) -> Self {
+        Elements { order, precision_bits, expected, count: 0, blocks: Vec::new() }
+    }
+
+    /// Number of elements so far.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Words in front of the limbs of each element.
+    fn prefix(&self) -> usize {
+        if self.order == Order::Placed { 2 } else { 1 }
+    }
+
+    /// Appends the number that `reader` has just read; `place` is its column-major index, ignored unless placed.
+    ///
+    /// # Errors
+    /// [`Refusal::ExponentRange`], [`Refusal::OutOfMemory`].
+    pub fn push(&mut self, reader: &NumberReader, number: Number, place: u64) -> Result<(), Refusal> {
+        if number.exact {
+            self.precision_bits = self.precision_bits.max(number.bits);
+        }
+        let prefix = self.prefix();
+        let block = self.block_for(limbs_for(self.precision_bits))?;
+        let start = block.words.len();
+        block.words.resize(start + prefix + block.limbs, 0);
+        let (words, out) = block.words[start..].split_at_mut(prefix);
+        words[0] = reader.store(number, out)?.0;
+        if let Some(word) = words.get_mut(1) {
+            *word = place;
+        }
+        self.count += 1;
+        Ok(())
+    }
+
+    /// The last block, or a new one where that is full or its elements have fewer than `limbs` limbs.
+    fn block_for(&mut self, limbs: usize) -> Result<&mut Block, Refusal> {
+        let words_each = self.prefix() + limbs;
+        let fits = |block: &Block| block.limbs >= limbs && block.words.len() + words_each <= block.words.capacity();
+        if !self.blocks.last().is_some_and(fits) {
+            let elements = (BLOCK_WORDS / words_each).max(1) as u64;
+            let elements = elements.min(self.expected.saturating_sub(self.count).max(1)) as usize;
+            let mut words = Vec::new();
+            let bytes = (elements * words_each) as u64 * 8;
+            words.try_reserve_exact(elements * words_each).map_err(|_| Refusal::OutOfMemory(bytes))?;
+            self.blocks.push(Block { limbs, words });
+        }
+        self.blocks.last_mut().ok_or(Refusal::OutOfMemory(0))
+    }
+
+    /// The matrix of all elements, each given back as soon as it is copied.
+    ///
+    /// # Errors
+    /// Those of [`Matrix::zeros`].
+    pub fn finish(self, layout: Layout) -> Result<Matrix, Error> {
+        let mut matrix = Matrix::zeros(layout.rows, layout.cols, self.precision_bits)?;
+        let width = matrix.limbs_per_element();
+        let mut wide = vec![0; width];
+        let (prefix, order) = (self.prefix(), self.order);
+        let (mut row, mut col) = (0, 0);
+        for block in self.blocks {
+            for element in block.words.chunks_exact(prefix + block.limbs) {
+                if order == Order::Placed {
+                    (row, col) = (element[1] as usize % layout.rows, element[1] as usize / layout.rows);
+                }
+                let (low, high) = wide.split_at_mut(width - block.limbs);
+                low.fill(0);
+                high.copy_from_slice(&element[prefix..]);
+                let value = FloatRef { head: Head(element[0]), limbs: &wide };
+                matrix.set(row, col, value);
+                if layout.mirrored && row != col {
+                    matrix.set(col, row, value);
+                }
+                row += 1;
+                if row == layout.rows {
+                    col += 1;
+                    row = if order == Order::LowerColumns { col } else { 0 };
+                }
+            }
+        }
+        Ok(matrix)
+    }
+}

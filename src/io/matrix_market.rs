@@ -1,0 +1,209 @@
+//! Reads Matrix Market text.
+//!
+//! Format: R. Boisvert, R. Pozo, K. Remington, "The Matrix Market exchange formats: initial design", NISTIR 5935,
+//! 1996; here with numbers of any length. Array files may have any number of entries on a line, coordinate files
+//! have one. Promise: see [`super::read`]. Rows and columns in messages count from 1, as in the files.
+//! Does not know: how a number is read, how files are opened.
+
+use crate::error::{Error, Result};
+use crate::io::elements::{Elements, Layout, Order};
+use crate::io::matrix_market_header::{Arrangement, Header, parse_count};
+use crate::io::number::{NumberReader, Refusal};
+use crate::io::progress::Reporter;
+use crate::io::scan::{Scanner, Span, shown};
+use crate::io::{FileInfo, Loaded, ReadOptions, Source, SymmetricStorage, Symmetry};
+use crate::matrix::{MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS, Matrix};
+use std::io::Read;
+
+/// Reads the header alone.
+pub(super) fn read_info(reader: impl Read, source: &Source<'_>) -> Result<FileInfo> {
+    let mut scanner = Scanner::new(reader, source.path, Reporter::new(None, "read", 0));
+    Ok(Header::read(&mut scanner, 2)?.info())
+}
+
+/// Reads the whole file; see [`super::read`].
+pub(super) fn read(reader: impl Read, source: &Source<'_>, options: &ReadOptions) -> Result<Loaded> {
+    let reporter = Reporter::new(options.progress.clone(), "read", source.bytes.unwrap_or(0));
+    let mut scanner = Scanner::new(reader, source.path, reporter);
+    let header = Header::read(&mut scanner, options.least_bits())?;
+    let order = match (header.arrangement, header.symmetry) {
+        (Arrangement::Coordinate, _) => Order::Placed,
+        (Arrangement::Array, Symmetry::General) => Order::Columns,
+        (Arrangement::Array, Symmetry::SymmetricLower) => Order::LowerColumns,
+    };
+    let mut body = Body {
+        scanner,
+        header,
+        numbers: NumberReader::new(options.decimal_bits()),
+        elements: Elements::new(order, options.least_bits(), header.entries),
+    };
+    match header.arrangement {
+        Arrangement::Array => body.read_array()?,
+        Arrangement::Coordinate => body.read_coordinates(options.least_bits())?,
+    }
+    body.scanner.finish()?;
+    let symmetric = header.symmetry == Symmetry::SymmetricLower;
+    let mirrored = symmetric && options.symmetric == SymmetricStorage::Expand;
+    let matrix = body.elements.finish(Layout { rows: header.rows, cols: header.cols, mirrored })?;
+    Ok(Loaded { matrix, symmetric, precision_bits_comment: header.precision_bits_comment })
+}
+
+/// The entries of one file on their way into memory.
+struct Body<'a, R> {
+    scanner: Scanner<'a, R>,
+    header: Header,
+    numbers: NumberReader,
+    elements: Elements,
+}
+
+impl<R: Read> Body<'_, R> {
+    /// Words, column by column.
+    fn read_array(&mut self) -> Result<()> {
+        let Header { rows, symmetry, entries, .. } = self.header;
+        let (mut row, mut col) = (0, 0);
+        while self.elements.count() < entries {
+            let Some(word) = self.scanner.next_word()? else { return Err(self.truncated()) };
+            self.push(word, (row, col))?;
+            row += 1;
+            if row == rows {
+                col += 1;
+                row = if symmetry == Symmetry::SymmetricLower { col } else { 0 };
+            }
+        }
+        match self.scanner.next_word()? {
+            None => Ok(()),
+            Some(word) => Err(self.extra(word)),
+        }
+    }
+
+    /// Lines `row column value`.
+    fn read_coordinates(&mut self, least_bits: u32) -> Result<()> {
+        let Header { rows, cols, entries, .. } = self.header;
+        // The matrix itself has to fit; its pages are not touched here.
+        drop(Matrix::zeros(rows, cols, least_bits)?);
+        let mut seen = Places::new(rows * cols)?;
+        while self.elements.count() < entries {
+            let Some(line) = self.next_entry_line()? else { return Err(self.truncated()) };
+            let [row, col, value] = self.split_entry(line)?;
+            let place = self.place(row, col)?;
+            if !seen.insert(place.0 + place.1 * rows) {
+                let (row, col) = (place.0 + 1, place.1 + 1);
+                return Err(self.scanner.error(format_args!("a second entry for row {row}, column {col}")));
+            }
+            self.push(value, place)?;
+            self.scanner.end_line();
+        }
+        match self.next_entry_line()? {
+            None => Ok(()),
+            Some(line) => Err(self.extra(line)),
+        }
+    }
+
+    /// The next line that is not blank.
+    fn next_entry_line(&mut self) -> Result<Option<Span>> {
+        while let Some(line) = self.scanner.next_line()? {
+            if !self.scanner.bytes(line).trim_ascii().is_empty() {
+                return Ok(Some(line));
+            }
+            self.scanner.end_line();
+        }
+        Ok(None)
+    }
+
+    /// The three words of a line.
+    fn split_entry(&self, line: Span) -> Result<[Span; 3]> {
+        let bytes = self.scanner.bytes(line);
+        let mut parts = [line.part(0..0); 3];
+        let (mut count, mut at) = (0, 0);
+        for word in bytes.split(u8::is_ascii_whitespace) {
+            if !word.is_empty() {
+                if let Some(part) = parts.get_mut(count) {
+                    *part = line.part(at..at + word.len());
+                }
+                count += 1;
+            }
+            at += word.len() + 1;
+        }
+        if count == 3 {
+            return Ok(parts);
+        }
+        let found = shown(bytes.trim_ascii());
+        Err(self.scanner.error(format_args!("an entry must read 'row column value', found {found}")))
+    }
+
+    /// Row and column from 0.
+    fn place(&self, row: Span, col: Span) -> Result<(usize, usize)> {
+        let Header { rows, cols, symmetry, .. } = self.header;
+        let index = |word, name, size| {
+            let index = parse_count(self.scanner.bytes(word), name).map_err(|message| self.scanner.error(message))?;
+            if (1..=size).contains(&index) {
+                return Ok(index - 1);
+            }
+            Err(self.scanner.error(format_args!("{name} {index} is outside 1 to {size}")))
+        };
+        let (row, col) = (index(row, "row index", rows)?, index(col, "column index", cols)?);
+        if symmetry == Symmetry::SymmetricLower && row < col {
+            let (row, col) = (row + 1, col + 1);
+            let message =
+                format!("row {row}, column {col} is above the diagonal: symmetric files hold the lower triangle");
+            return Err(self.scanner.error(message));
+        }
+        Ok((row, col))
+    }
+
+    /// Takes in one number.
+    fn push(&mut self, word: Span, (row, col): (usize, usize)) -> Result<()> {
+        let place = row as u64 + col as u64 * self.header.rows as u64;
+        self.numbers
+            .read(self.scanner.bytes(word), self.header.field)
+            .and_then(|number| self.elements.push(&self.numbers, number, place))
+            .map_err(|refusal| self.refused(refusal, word, (row + 1, col + 1)))
+    }
+
+    fn refused(&self, refusal: Refusal, word: Span, (row, col): (usize, usize)) -> Error {
+        let found = shown(self.scanner.bytes(word));
+        let at = format!("entry at row {row}, column {col} (counted from 1)");
+        self.scanner.error(match refusal {
+            Refusal::OutOfMemory(bytes) => return Error::OutOfMemory { bytes },
+            Refusal::NotFinite(kind) => format!("{at} is {kind}: every entry must be finite"),
+            Refusal::NotANumber => format!("{at} is not a number: {found}"),
+            Refusal::NotAnInteger => format!("{at} is not an integer, as the first line promises: {found}"),
+            Refusal::ExponentRange => format!("{at} has a binary exponent outside +-{MAXIMUM_EXPONENT}: {found}"),
+            Refusal::TooLong(bits) => {
+                format!("{at} has {bits} significant bits, more than {MAXIMUM_PRECISION_BITS}: {found}")
+            }
+        })
+    }
+
+    fn truncated(&self) -> Error {
+        let (count, entries) = (self.elements.count(), self.header.entries);
+        self.scanner.error(format_args!("the file ends after {count} of {entries} entries"))
+    }
+
+    fn extra(&self, span: Span) -> Error {
+        let found = shown(self.scanner.bytes(span).trim_ascii());
+        self.scanner.error(format_args!("{found} follows after all {} entries", self.header.entries))
+    }
+}
+
+/// A set of places of a matrix, one bit each.
+struct Places {
+    words: Vec<u64>,
+}
+
+impl Places {
+    fn new(count: usize) -> Result<Places> {
+        let words = count.div_ceil(64);
+        // A failed reservation is an error; the pages of zeroed memory are handed out lazily.
+        Vec::<u64>::new().try_reserve_exact(words).map_err(|_| Error::OutOfMemory { bytes: words as u64 * 8 })?;
+        Ok(Places { words: vec![0; words] })
+    }
+
+    /// Adds a place; `false` where it was there already.
+    fn insert(&mut self, place: usize) -> bool {
+        let (word, bit) = (&mut self.words[place / 64], 1 << (place % 64));
+        let is_new = *word & bit == 0;
+        *word |= bit;
+        is_new
+    }
+}
