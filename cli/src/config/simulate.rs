@@ -109,9 +109,7 @@ impl RawSimulateCholesky {
                     _ => refused(format!("--grid {text}: choose 1 to {MOST_PROCESSES} processes")),
                 }
             }
-            (None, Some(count)) => {
-                Ok(RankGrid::for_ranks(count))
-            }
+            (None, Some(count)) => Ok(RankGrid::for_ranks(count)),
             (None, None) => refused("no processes: give --processes or --grid".into()),
         }
     }
