@@ -55,9 +55,9 @@ impl DeviceSet {
         Ok(engine)
     }
 
-    /// Whether products run on devices: those inside other operations, which fix their working bits, stay on the CPU.
-    pub fn serve(&self, working_bits: Option<u32>) -> bool {
-        !self.devices.is_empty() && working_bits.is_none()
+    /// Whether there is no device.
+    pub fn is_empty(&self) -> bool {
+        self.devices.is_empty()
     }
 
     /// Tile kernels over the devices, or those of the CPU where there is none.

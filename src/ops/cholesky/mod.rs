@@ -2,12 +2,6 @@
 //!
 //! Promise: the bits of the factor, and the index at which it fails, depend on the matrix and the precision alone.
 
-mod condition;
-mod invert;
-mod solve;
-pub(crate) mod unknowns;
-pub(crate) mod vector;
-
 use crate::context::Context;
 use crate::error::Result;
 use crate::matrix::{Matrix, MatrixView, Uplo};
@@ -21,7 +15,6 @@ use crate::ops::factor::run::{Ending, run};
 use crate::ops::factor::{diagnose, reference};
 use crate::ops::product::problem::fits;
 use rug::Float;
-pub(crate) use solve::VECTOR_COLUMNS;
 use std::sync::OnceLock;
 
 /// A factor `L` with `A = L L^T`.
@@ -30,7 +23,7 @@ pub struct Cholesky {
     factor: Matrix,
     report: CholeskyReport,
     /// Found by the first solve that needs them.
-    row_norms: OnceLock<Vec<i64>>,
+    pub(crate) row_norms: OnceLock<Vec<i64>>,
 }
 
 /// `A = L L^T`; see [`cholesky_with`].

@@ -6,13 +6,12 @@
 //! by all. Source: docs/ALGORITHM.md, "Many ranks".
 
 mod double;
-mod solve;
 
 pub use crate::ops::factor::ranks::{
     DistCholesky, DistCholeskyOptions, DistCholeskyReport, RankSummary, cholesky, cholesky_with,
 };
+pub use crate::ops::solve::ranks::{DistSolution, solve, trsm};
 pub use double::{DoubleMatrix, DoubleRankOptions, DoubleRankReport, RankDevices, double_cholesky_ranks};
-pub use solve::{DistSolution, solve, trsm};
 
 pub use crate::ops::distribution::matrix::DistMatrix;
 pub use crate::ops::distribution::slices::{CyclicBlock, GridOrder, scatter_rows};
