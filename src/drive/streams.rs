@@ -2,7 +2,8 @@
 //!
 //! What a cache decided in order is submitted in order, to up to three streams: uploads, work, downloads. Each slot
 //! knows when it was last filled, worked on and saved, and every command waits for the events that it depends on and
-//! for no others, so that copies both ways and work overlap. Nothing here waits on the host but [`TileStreams::finish`].
+//! for no others, so that copies both ways and work overlap. Nothing here waits on the host but
+//! [`TileStreams::finish`].
 //! Knows: slots and events. Does not know: which tile is where and why (the cache does), what the work is.
 #![forbid(unsafe_code)]
 

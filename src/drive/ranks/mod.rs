@@ -2,8 +2,9 @@
 //!
 //! Over several ranks the calling thread alone calls the post, as MPI may want it; it sleeps while nothing moves, and
 //! workers are threads of their own. Where one process owns all tiles there are no messages, and the workers are those
-//! of the context's pool. They share one [`TaskMachine`], which says what to do, under a lock that nobody holds while it computes,
-//! copies or sends. Knows: threads, locks, messages, buffers. Does not know: numbers, what a task computes.
+//! of the context's pool. They share one [`TaskMachine`], which says what to do, under a lock that nobody holds while
+//! it computes, copies or sends. Knows: threads, locks, messages, buffers. Does not know: numbers, what a task
+//! computes.
 //! Promise: all ranks come to an end, and with the same outcome, whichever of them fails.
 
 mod mover;

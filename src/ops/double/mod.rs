@@ -1,8 +1,8 @@
 //! Cholesky factorisation of matrices of doubles on devices whose memory is smaller than the matrix.
 //!
 //! The tile algorithm of SDPARA on the task graph that big floats use: tiles live on the host, a device's memory is a
-//! cache of them. Joins `runtime` (what to do next, what to move) and `drive` (streams and threads): one process is a grid of
-//! one rank.
+//! cache of them. Joins `runtime` (what to do next, what to move) and `drive` (streams and threads): one process is a
+//! grid of one rank.
 //! Promise: a small residual; a double has no fixed bits here, since devices sum in orders of their own.
 
 mod devices;

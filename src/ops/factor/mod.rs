@@ -1,8 +1,9 @@
 //! Factorisations in tiles, in one process or on many ranks: what is factored, how it is cut, how it runs.
 //!
-//! `problem` scales the matrix, `plan` cuts it into tiles and counts the memory, `run` carries it out in one process and
-//! `ranks` on many, both with the tiles of `tile_store` and the protocol of `runtime`. `tile_work` is the arithmetic of
-//! one tile, `payload` the words in which a finished one travels. Does not know: what is solved with a factor.
+//! `problem` scales the matrix, `plan` cuts it into tiles and counts the memory, `run` carries it out in one process
+//! and `ranks` on many, both with the tiles of `tile_store` and the protocol of `runtime`. `tile_work` is the
+//! arithmetic of one tile, `payload` the words in which a finished one travels. Does not know: what is solved with a
+//! factor.
 
 pub(crate) mod diagnose;
 mod payload;

@@ -88,8 +88,8 @@ impl ProtocolOptions {
     }
 }
 
-/// Work on a strip of own tiles, neighbours in a tile column: on each the updates by some columns, in order, then perhaps
-/// its last task, from the first tile to the last. The tiles share the right operands of their updates.
+/// Work on a strip of own tiles, neighbours in a tile column: on each the updates by some columns, in order, then
+/// perhaps its last task, from the first tile to the last. The tiles share the right operands of their updates.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TileRun {
     /// The first tile.

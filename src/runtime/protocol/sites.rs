@@ -1,7 +1,7 @@
 //! Where the runs of a rank are done: on its host, or on one of its devices.
 //!
-//! A tile belongs to one device, which runs its updates and its TRSM; POTRF is computed on the host, as a run of its own,
-//! by workers of the host or by those of the device.
+//! A tile belongs to one device, which runs its updates and its TRSM; POTRF is computed on the host, as a run of its
+//! own, by workers of the host or by those of the device.
 //! Knows: numbers. Does not know: what a device is.
 
 use super::{ProtocolOptions, TileRun};

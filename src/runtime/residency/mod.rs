@@ -1,12 +1,13 @@
-//! Tiles on one of two levels of memory: which of them have copies on the upper level, what each copy is worth, and what
-//! must move before a task can run there.
+//! Tiles on one of two levels of memory: which of them have copies on the upper level, what each copy is worth, and
+//! what must move before a task can run there.
 //!
-//! Every tile has its home on the lower level: a device stands above the host, the host above a disk. Per tile there is a
-//! state, `Invalid` (not here), `Shared` (as at home) or `Modified` (newer than at home), and how often it is held.
+//! Every tile has its home on the lower level: a device stands above the host, the host above a disk. Per tile there
+//! is a state, `Invalid` (not here), `Shared` (as at home) or `Modified` (newer than at home), and how often it is
+//! held.
 //! Promise: the limits are never exceeded; a held tile never leaves; a `Modified` tile is written back before it
 //! leaves, so no write is lost; a reader always finds the last write. A request that cannot be met changes nothing.
-//! Knows: ids and bytes. Does not know: which levels these are, what tiles are made of, when moves are carried out. They
-//! must be carried out in order, or so that nobody can tell the difference.
+//! Knows: ids and bytes. Does not know: which levels these are, what tiles are made of, when moves are carried out.
+//! They must be carried out in order, or so that nobody can tell the difference.
 
 mod eviction;
 mod tasks;

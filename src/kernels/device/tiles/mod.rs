@@ -1,9 +1,9 @@
 //! Tile kernels whose updates run on devices: products of tiles there, factors and triangles on the CPU.
 //!
 //! A tile's home is the host, as integers; its updates belong to one device. Each device keeps operand planes of
-//! finished tiles as a cache of them ([`crate::runtime::Residency`]), so that a tile crosses the bus once as long as there
-//! is room for it. Every finished tile carries a number of its own, and copies of its words carry the same: the number is what the cache knows it by.
-//! All products are exact, so the bits are those of any other tile kernel.
+//! finished tiles as a cache of them ([`crate::runtime::Residency`]), so that a tile crosses the bus once as long as
+//! there is room for it. Every finished tile carries a number of its own, and copies of its words carry the same: the
+//! number is what the cache knows it by. All products are exact, so the bits are those of any other tile kernel.
 //!
 //! Layout of a tile: eight words, the first of them its number (0 while it is not finished); integers
 //! `[row][column][sign, limbs]`; for a tile on the diagonal also the words of the CPU's tile kernel.
