@@ -186,7 +186,7 @@ fn the_best_choice_moves_at_least_85_percent_less_than_every_task_for_itself() {
             for victim in Eviction::ALL {
                 let mut case = case(4 * tiles, grid, 1, room as u64);
                 (case.tile_rows, case.seed) = (4, None);
-                case.options = DoubleRankOptions { policy: Some(policy), victim, ..case.options };
+                case.options = DoubleRankOptions { policy: Some(policy), eviction: victim, ..case.options };
                 let (_, ranks) = case.run();
                 let sum = |of: &dyn Fn(&RankDevices) -> u64| ranks.iter().map(of).sum::<u64>() / 128;
                 let (up, down) = (sum(&|own| own.h2d_bytes), sum(&|own| own.d2h_bytes));
