@@ -50,7 +50,7 @@ pub fn run_cholesky(session: &mut Session, config: &PlanCholesky) -> Result<()> 
     let operand_bytes = Matrix::bytes_for(order, order, precision_bits);
     let budget = config.engine.budget().map(|budget| budget.with_held(operand_bytes));
     let (builder, restate) = limited(session.context(&config.engine)?, budget);
-    let options = CholeskyOptions { tile_rows, ..CholeskyOptions::default() };
+    let options = CholeskyOptions { tile_rows };
     let plan = plan_cholesky(&builder.build()?, order, precision_bits, &options).map_err(restate)?;
     session.finish_report(&PlanReport { plan: &plan, operand_bytes })?;
     if let Some(budget) = &budget {
@@ -75,7 +75,7 @@ fn describe_cholesky(plan: &CholeskyPlan, operand_bytes: u64) -> String {
         format!("tiles           {:>11}  residues and integers", format_bytes(plan.tile_bytes)),
         format!("rest            {:>11}  scratch, tables, lists", format_bytes(rest)),
     ];
-    lines.extend(plan.device.iter().map(|UpdatePlan { device, kernel, moduli, tile_bytes }| {
+    lines.extend(plan.devices.iter().map(|UpdatePlan { device, kernel, moduli, tile_bytes }| {
         let name = format!("{} {}", device.kind, device.index);
         let bytes = format_bytes(*tile_bytes);
         format!("{name:<15} {}: updates by {kernel}, {moduli} moduli, {bytes} of its memory for a tile", device.name)

@@ -18,10 +18,10 @@ use sunzi::error::{Error, Result};
 use sunzi::kernels::EngineSpec;
 use sunzi::kernels::device::DeviceFamily;
 use sunzi::math::bound::cholesky_modulus_bits;
-use sunzi::matrix::{Matrix, Op};
+use sunzi::matrix::{Matrix, Op, Symmetric};
 use sunzi::ops::double::{DoubleOptions, DoubleReport, double_cholesky};
 use sunzi::ops::{CholeskyOptions, CholeskyReport, GemmOptions, cholesky_with, gemm_with, plan_cholesky};
-use sunzi::runtime::Victim;
+use sunzi::runtime::Eviction;
 use sunzi::store::available_bytes;
 
 /// What is aimed at: the rate of the products of planes, and that of the plain product of doubles.
@@ -153,7 +153,7 @@ fn big(
     let device = &setup.devices[0];
     let ctx = setup.builder().devices(vec![device.clone()]).kernel(family.name()).build()?;
     let tile_rows = (!is_card(&**device)).then_some(TINY_TILE_ROWS);
-    let options = CholeskyOptions { tile_rows, ..CholeskyOptions::default() };
+    let options = CholeskyOptions { tile_rows };
     let (mut order, free) = (wanted, free_bytes());
     let plan = loop {
         let plan = plan_cholesky(&ctx, order, bits, &options)?;
@@ -169,11 +169,11 @@ fn big(
         }
     };
     let a = ctx.install(|| dominant(order, bits))?;
-    let options = CholeskyOptions { tile_rows: Some(plan.tile_rows), ..options };
+    let options = CholeskyOptions { tile_rows: Some(plan.tile_rows) };
     // Compiles kernels, and takes the device's memory for tiles of this size.
     let few = order.min(2 * plan.tile_rows);
-    cholesky_with(&ctx, a.view().block(0..few, 0..few)?, bits, &options)?;
-    let (factor, report) = cholesky_with(&ctx, &a, bits, &options)?.into_parts();
+    cholesky_with(&ctx, Symmetric::lower(a.view().block(0..few, 0..few)?), bits, &options)?;
+    let (factor, report) = cholesky_with(&ctx, Symmetric::lower(&a), bits, &options)?.into_parts();
     let working_bits = report.working_bits;
     let modulus_bits = cholesky_modulus_bits(working_bits);
     let planes = family.plane_count(&EngineSpec { operand_bits: working_bits, modulus_bits, redundant: false });
@@ -227,7 +227,7 @@ fn tabulate_big(table: &mut Table, measured: &CholeskyRates) {
     }
     // This one is of all threads together.
     table.figure(name("store"), report.tasks.store, Unit::Seconds);
-    let Some(device) = &report.device else { return };
+    let [device] = &report.devices[..] else { return };
     table.figure(name("bytes to the device"), device.traffic.h2d_bytes as f64, Unit::Bytes);
     table.figure(name("bytes from the device"), device.traffic.d2h_bytes as f64, Unit::Bytes);
     table.figure(name("bytes if no tile stayed"), device.baseline_bytes as f64, Unit::Bytes);
@@ -262,9 +262,10 @@ fn double(session: &dyn Session, setup: &Setup, plain_per_second: f64, rates: &m
     let (mut l, mut residual, mut seconds) = (system.a.clone(), 0.0f64, Vec::new());
     let mut reports = Vec::new();
     // The rule that is timed comes last, when everything is warm.
-    let others = Victim::ALL.into_iter().filter(|&rule| rule != Victim::default()).map(|rule| (rule, 1));
-    for (victim, runs) in others.chain([(Victim::default(), DOUBLE_RUNS)]) {
-        let options = DoubleOptions { tile_rows, victim, device_bytes: Some(limit), ..DoubleOptions::default() };
+    let others = Eviction::ALL.into_iter().filter(|&rule| rule != Eviction::default()).map(|rule| (rule, 1));
+    for (victim, runs) in others.chain([(Eviction::default(), DOUBLE_RUNS)]) {
+        let options =
+            DoubleOptions { tile_rows, eviction: victim, device_bytes: Some(limit), ..DoubleOptions::default() };
         seconds.clear();
         for run in 0..runs {
             l.copy_from_slice(&system.a);
@@ -303,7 +304,7 @@ fn tabulate_double(table: &mut Table, measured: &DoubleRates) {
     for report in &measured.reports {
         let sum = report.devices.iter().fold(Traffic::default(), |sum, share| sum.plus(&share.traffic));
         for (way, bytes) in [("to", sum.h2d_bytes), ("from", sum.d2h_bytes)] {
-            let what = name(&format!("{}, bytes {way} the device", report.victim.name()));
+            let what = name(&format!("{}, bytes {way} the device", report.eviction.name()));
             table.figure(what, bytes as f64, Unit::Bytes);
         }
     }

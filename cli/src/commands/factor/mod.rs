@@ -13,7 +13,7 @@ use compute::{Outcome, Refinement, compute};
 use serde::Serialize;
 use sunzi::error::{Error, Result};
 use sunzi::io::{ReadOptions, Symmetry};
-use sunzi::matrix::{Matrix, Uplo};
+use sunzi::matrix::{Matrix, SymmetricMatrix, Uplo};
 use sunzi::ops::CholeskyReport;
 use sunzi_lab::memory::peak_resident_bytes;
 use sunzi_lab::session::Session as _;
@@ -54,7 +54,7 @@ struct FactorReport<'a> {
 
 /// What was read.
 pub(super) struct Inputs {
-    pub a: Matrix,
+    pub a: SymmetricMatrix,
     pub b: Option<Matrix>,
     pub precision_bits: u32,
 }

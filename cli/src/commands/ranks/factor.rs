@@ -17,8 +17,9 @@ use sunzi::error::{Error, Result};
 use sunzi::io::Symmetry;
 use sunzi::matrix::{Matrix, Uplo};
 use sunzi::ops::Cholesky;
-use sunzi::plan::{RankGrid, TileMap};
+use sunzi::plan::default_tile_size;
 use sunzi::runtime::Policy;
+use sunzi::tile::{RankGrid, TileMap};
 use sunzi_lab::engine::limited;
 use sunzi_lab::report::check_writable;
 use sunzi_lab::session::ROOT;
@@ -143,9 +144,9 @@ fn read(session: &Session, config: &Factoring, world: &dyn Transport) -> Result<
     };
     agree(world, if fits { Ok(()) } else { Err(refusal()) })?;
     let triangle = Some(config.factor.uplo.unwrap_or(Uplo::Lower));
-    let tile_size = TileMap::default_tile_size(rows, grid);
+    let tile_size = default_tile_size(rows, grid);
     let map = TileMap { rows, cols: rows, tile_size, grid, triangle };
-    let whole = inputs.as_ref().map(|inputs| &inputs.a);
+    let whole = inputs.as_ref().map(|inputs| inputs.a.as_matrix());
     let a = DistMatrix::scatter(world, ROOT, whole, map, a_bits as u32)?;
     let b = match &config.task {
         Task::Solve { .. } => {

@@ -18,7 +18,7 @@ use crate::ops::solve::factored::Factored;
 use crate::ops::solve::path::Path;
 use crate::ops::solve::problem::{CHOLESKY, LOWER, Substitution, UPPER, triangle_working_bits, working_bits};
 use crate::ops::solve::triangular::TriangularSystem;
-use crate::plan::TileMap;
+use crate::tile::TileMap;
 use columns::{panel_place, panel_share};
 use factor::FactorTiles;
 use rest::{Shares, solve_gathered};
@@ -151,6 +151,9 @@ impl Call<'_> {
         let (map, right) = (factor.map(), b.map());
         if map.rows != map.cols || map.rows != right.rows {
             return Err(Error::shape_mismatch(operation, (map.rows, map.cols), (right.rows, right.cols)));
+        }
+        if factor.is_symmetric() {
+            return Err(Error::InvalidArgument(format!("{operation}: a symmetric matrix is no triangular factor")));
         }
         if map.triangle == Some(Uplo::Upper) {
             return Err(Error::InvalidArgument(format!("{operation}: a factor in tiles is lower triangular")));
