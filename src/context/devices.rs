@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::kernels::EngineSpec;
 use crate::kernels::device::{DeviceEngine, DeviceFamily, DeviceTiles, TileDevice};
 use crate::kernels::tiles::TileEngine;
-use crate::runtime::Victim;
+use crate::runtime::Eviction;
 use std::sync::Arc;
 
 /// The devices that products run on, and what is kept for them.
@@ -63,7 +63,7 @@ impl DeviceSet {
             TileDevice { device: device.clone(), family, memory_bytes: self.memory_bytes.unwrap_or(u64::MAX) }
         };
         let devices = self.devices.iter().map(of).collect();
-        Ok(Arc::new(DeviceTiles::new(devices, (working_bits, self_check), Victim::Lru, on_cpu)?))
+        Ok(Arc::new(DeviceTiles::new(devices, (working_bits, self_check), Eviction::Lru, on_cpu)?))
     }
 
     /// What `measure` finds for device number `index` and `family`, kept after the first time.

@@ -55,6 +55,18 @@ impl RankGrid {
         RankPlace { row: rank / self.cols, col: rank % self.cols }
     }
 
+    /// The grid of all owners where each rank of this one deals its tiles out to a grid of its own.
+    pub fn refined(&self, inner: RankGrid) -> RankGrid {
+        RankGrid { rows: self.rows * inner.rows, cols: self.cols * inner.cols }
+    }
+
+    /// The number in [`RankGrid::refined`] of owner `number` of `inner` on rank `rank`.
+    pub fn refined_number(&self, inner: RankGrid, rank: usize, number: usize) -> usize {
+        let (outer, inner_place) = (self.place(rank), inner.place(number));
+        let (row, col) = (outer.row + self.rows * inner_place.row, outer.col + self.cols * inner_place.col);
+        row * self.refined(inner).cols + col
+    }
+
     /// A tile counted among those of its owner only: the tile from which a grid within one rank tells its owner.
     pub fn within(&self, tile: TileId) -> TileId {
         TileId { row: tile.row / self.rows, col: tile.col / self.cols }
@@ -86,6 +98,17 @@ mod tests {
             let grid = RankGrid::for_ranks(ranks);
             assert!(grid.rows <= grid.cols && grid.cols <= 4 * grid.rows, "{ranks}: {grid:?}");
             assert!(grid.size() <= ranks && grid.size() * 100 >= ranks * 88, "{ranks}: {grid:?}");
+        }
+    }
+
+    #[test]
+    fn a_refined_grid_names_the_owners_within_ranks() {
+        let sizes = [(1, 1), (1, 3), (2, 2), (3, 2)].map(|(rows, cols)| RankGrid { rows, cols });
+        for (outer, inner) in sizes.into_iter().flat_map(|outer| sizes.map(|inner| (outer, inner))) {
+            for tile in (0..20).flat_map(|row| (0..20).map(move |col| TileId { row, col })) {
+                let number = outer.refined_number(inner, outer.owner(tile), inner.owner(outer.within(tile)));
+                assert_eq!(outer.refined(inner).owner(tile), number, "{tile:?}, {outer:?}, {inner:?}");
+            }
         }
     }
 }

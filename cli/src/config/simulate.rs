@@ -4,7 +4,7 @@ use super::{Command, optional, size};
 use crate::args::{RawSimulate, RawSimulateCholesky, RawSimulation, RawSoak};
 use sunzi::error::{Error, Result};
 use sunzi::runtime::protocol::{DeliveryKind, Termination};
-use sunzi::runtime::{Policy, Victim};
+use sunzi::runtime::{Eviction, Policy};
 use sunzi::tile::RankGrid;
 use sunzi_lab::simulate::{MatrixSize, SimulateCholesky, Soak};
 use sunzi_lab::units::{parse_count, parse_size};
@@ -58,7 +58,7 @@ impl RawSimulateCholesky {
             deliveries: all(&self.delivery, DeliveryKind::by_name)?,
             terminations: all(&self.termination, termination)?,
             policies: all(&self.policy, Policy::by_name)?,
-            victims: all(&self.victim, Victim::by_name)?,
+            victims: all(&self.victim, Eviction::by_name)?,
             slots: optional(self.slots, |text| size("--slots", text))?,
             host_memory_bytes: optional(self.host_memory, |text| parse_size("--host-memory", text))?,
             workers: optional(self.workers, positive("--workers"))?,
@@ -109,10 +109,7 @@ impl RawSimulateCholesky {
                     _ => refused(format!("--grid {text}: choose 1 to {MOST_PROCESSES} processes")),
                 }
             }
-            (None, Some(count)) => {
-                let RankGrid { rows, cols } = RankGrid::for_ranks(count);
-                Ok(RankGrid { rows, cols })
-            }
+            (None, Some(count)) => Ok(RankGrid::for_ranks(count)),
             (None, None) => refused("no processes: give --processes or --grid".into()),
         }
     }

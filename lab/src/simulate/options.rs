@@ -4,7 +4,7 @@ use super::Machine;
 use super::clock::MOST_PROCESSES;
 use sunzi::error::{Error, Result};
 use sunzi::runtime::protocol::{DeliveryKind, ProtocolOptions, Termination};
-use sunzi::runtime::{Policy, Victim};
+use sunzi::runtime::{Eviction, Policy};
 use sunzi::tile::RankGrid;
 
 /// Largest factor of slow processes, and largest jitter.
@@ -27,7 +27,7 @@ pub struct SimulationOptions {
     /// Which ready tile is worked on next.
     pub policy: Policy,
     /// Which tile leaves a full device.
-    pub victim: Victim,
+    pub victim: Eviction,
     /// Tiles of other processes that have room at a time; `None` for what host memory leaves.
     pub slots: Option<usize>,
     /// Updates that a task may bring to a tile at once: one, as in the paper, for times; more only without devices.
@@ -51,7 +51,7 @@ impl SimulationOptions {
             delivery: DeliveryKind::CsList,
             termination: Termination::Lists,
             policy: Policy::Random(0),
-            victim: Victim::Fifo,
+            victim: Eviction::Fifo,
             slots: None,
             most_updates: 1,
             seed: 0,

@@ -5,9 +5,8 @@ use super::world::World;
 use serde::Serialize;
 use std::time::Instant;
 use sunzi::runtime::protocol::{Counters, DeliveryKind, Termination};
-use sunzi::runtime::{BottomLevels, CholeskyGraph, Task, Victim, Weights};
-use sunzi::tile::RankGrid;
-use sunzi::tile::TileId;
+use sunzi::runtime::{BottomLevels, CholeskyGraph, Eviction, Task, Weights};
+use sunzi::tile::{RankGrid, TileId};
 
 /// Units of the critical path.
 const NANOSECONDS: f64 = 1e9;
@@ -81,7 +80,7 @@ pub struct Simulation {
     /// Which ready tile is worked on next.
     pub policy: String,
     /// Which tile leaves a full device.
-    pub victim: Victim,
+    pub victim: Eviction,
     /// Slots of a process.
     pub slots: usize,
     /// Workers of a process.

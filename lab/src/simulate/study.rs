@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use sunzi::error::{Error, Result};
 use sunzi::runtime::protocol::{DeliveryKind, Termination};
-use sunzi::runtime::{Policy, Victim};
+use sunzi::runtime::{Eviction, Policy};
 use sunzi::tile::RankGrid;
 
 /// Most spans of a trace: viewers read no more.
@@ -46,7 +46,7 @@ pub struct SimulateCholesky {
     /// Which task runs next.
     pub policies: Vec<Policy>,
     /// Which tile leaves.
-    pub victims: Vec<Victim>,
+    pub victims: Vec<Eviction>,
     /// Tiles of others that a process has room for.
     pub slots: Option<usize>,
     /// Host memory of a process, where it is not the machine's.

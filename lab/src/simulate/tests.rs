@@ -2,7 +2,7 @@
 
 use super::*;
 use sunzi::runtime::protocol::DeliveryKind;
-use sunzi::runtime::{Policy, Victim};
+use sunzi::runtime::{Eviction, Policy};
 use sunzi::tile::RankGrid;
 
 /// Seeds of the ordinary run, times the effort asked for.
@@ -126,5 +126,5 @@ fn victims_and_policies_change_what_is_moved() {
             run(&tsubame(), &SimulationOptions { policy, victim, ..SimulationOptions::new(grid, 30 * 2048) });
         simulation.up_bytes + simulation.down_bytes
     };
-    assert!(moved(Policy::Panels, Victim::Lru) < moved(Policy::Random(1), Victim::Fifo));
+    assert!(moved(Policy::Panels, Eviction::Lru) < moved(Policy::Random(1), Eviction::Fifo));
 }

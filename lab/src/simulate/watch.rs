@@ -4,8 +4,7 @@ use rustc_hash::FxHashSet;
 use sunzi::error::{Error, Result};
 use sunzi::runtime::CholeskyGraph;
 use sunzi::runtime::protocol::{TaskMachine, TileRun};
-use sunzi::tile::RankGrid;
-use sunzi::tile::TileId;
+use sunzi::tile::{RankGrid, TileId};
 
 /// What is known about all tiles.
 pub(super) struct Watch {

@@ -1,10 +1,11 @@
 //! Carries out one rank of a tiled factorisation: workers compute, one thread moves messages.
 //!
 //! Over several ranks the calling thread alone calls the post, as MPI may want it; it sleeps while nothing moves, and
-//! workers are threads of their own. Where one process owns all tiles there are no messages, and the workers are
-//! those of the context's pool. They share one [`TaskMachine`], which says what to do, under a lock that nobody holds
-//! while it computes, copies or sends. Knows: threads, locks, messages, buffers. Does not know: numbers, what a task
-//! computes. Promise: all ranks come to an end, and with the same outcome, whichever of them fails.
+//! workers are threads of their own. Where one process owns all tiles there are no messages, and the workers are those
+//! of the context's pool. They share one [`TaskMachine`], which says what to do, under a lock that nobody holds while
+//! it computes, copies or sends. Knows: threads, locks, messages, buffers. Does not know: numbers, what a task
+//! computes.
+//! Promise: all ranks come to an end, and with the same outcome, whichever of them fails.
 
 mod mover;
 mod report;
@@ -120,9 +121,23 @@ pub fn run_alone<W: RankTiles>(plan: &RankPlan, tiles: &W, locals: &mut [W::Loca
     let machine = TaskMachine::new(plan.grid, plan.graph, 0, plan.protocol)?;
     let stage = Stage::new(machine, tiles, plan, locals.len(), None);
     let mut pairs = locals.iter_mut().map(|local| (local, WorkerReport::default())).collect::<Vec<_>>();
-    run_workers(&mut pairs, |_, (local, report)| *report = stage.work(local));
+    match plan.protocol.devices {
+        None => run_workers(&mut pairs, |_, (local, report)| *report = stage.work(local)),
+        // Workers of a device wait for it, which threads of the pool must not: they share the work of the host.
+        Some(_) => run_on_threads(&mut pairs, |(local, report)| *report = stage.work(local)),
+    }
     let workers = pairs.into_iter().map(|(_, report)| report).collect();
     stage.into_report(workers, Moves::default())
+}
+
+/// Runs `worker(local)` once for each local, the first one here and each other on a thread of its own.
+fn run_on_threads<L: Send>(locals: &mut [L], worker: impl Fn(&mut L) + Sync) {
+    let Some((first, others)) = locals.split_first_mut() else { return };
+    let worker = &worker;
+    std::thread::scope(|scope| {
+        others.iter_mut().for_each(|local| drop(scope.spawn(move || worker(local))));
+        worker(first);
+    });
 }
 
 /// Carries out all tasks of `plan`, those on own tiles by a worker for each local. Collective.
@@ -173,7 +188,8 @@ fn check(ranks: usize, plan: &RankPlan, workers: &[usize]) -> Result<()> {
         let message = format!("a grid of {rows} x {cols} ranks, of which there are {ranks}");
         return Err(Error::InvalidArgument(message));
     }
-    if workers.contains(&0) {
+    let sites = Sites::new(plan.grid, &plan.protocol);
+    if (0..sites.count()).any(|site| sites.has_runs(site) && workers[site] == 0) {
         return Err(Error::InvalidArgument("a rank without workers".into()));
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use super::tiles::most_tile_bytes;
 use crate::device::{Device, Element, Gemm, Operand, Region, Stream, Trsm};
-use crate::drive::{Lane, slot_bytes};
+use crate::drive::{TileStreams, slot_bytes};
 use crate::error::{Error, Result};
 use crate::runtime::CholeskyGraph;
 use crate::runtime::{Task, least_room_tiles};
@@ -17,16 +17,16 @@ const SYRK_STRIPS: usize = 4;
 /// Narrower strips are not worth a product of their own.
 const LEAST_STRIP_COLUMNS: usize = 32;
 
-/// A lane with as much room as the limit and the device's memory allow, and at most for all tiles.
+/// Streams with as much room as the limit and the device's memory allow, and at most for all tiles.
 ///
 /// # Errors
 /// [`Error::DeviceLimit`] with the least bytes that would do; [`Error::DeviceLost`].
-pub(in crate::ops) fn lane(
+pub(in crate::ops) fn streams_of(
     device: &Arc<dyn Device>,
     tiling: &TileMap,
     device_bytes: Option<u64>,
     streams: usize,
-) -> Result<Lane<TileId>> {
+) -> Result<TileStreams<TileId>> {
     let slot = slot_bytes(most_tile_bytes(tiling)).max(1) as u64;
     let least = least_room_tiles(CholeskyGraph::of(tiling));
     let free_bytes = device.capacity_bytes().saturating_sub(device.used_bytes());
@@ -36,7 +36,7 @@ pub(in crate::ops) fn lane(
     if most < least {
         return Err(Error::DeviceLimit { limit_bytes, minimum_bytes: least as u64 * slot });
     }
-    Lane::new(device.clone(), most_tile_bytes(tiling), (least, most), streams)
+    TileStreams::new(device.clone(), most_tile_bytes(tiling), (least, most), streams)
 }
 
 /// Submits TRSM, SYRK or GEMM; the regions hold the inputs of the task in the graph's order, then its output.

@@ -5,7 +5,7 @@
 
 use crate::context::Context;
 use crate::device::{Device, Pinned};
-use crate::drive::{self, Home};
+use crate::drive::{self, HostCopy};
 use crate::error::{Error, Result};
 use crate::tile::{TileId, TileMap};
 use rustc_hash::FxHashMap;
@@ -98,10 +98,10 @@ impl HostTiles {
     ///
     /// # Errors
     /// [`Error::DeviceLost`].
-    pub fn home(&self, device: usize, tile: TileId) -> Result<Home> {
+    pub fn home(&self, device: usize, tile: TileId) -> Result<HostCopy> {
         let home = self.homes.get(&tile).expect("the tile has its home here");
         if home.owner == device {
-            return Ok(Home { pinned: home.pinned.clone(), bytes: tile_bytes(&self.tiling, tile) });
+            return Ok(HostCopy { pinned: home.pinned.clone(), bytes: tile_bytes(&self.tiling, tile) });
         }
         self.stage(device, &home.pinned.lock()?)
     }
@@ -110,13 +110,13 @@ impl HostTiles {
     ///
     /// # Errors
     /// [`Error::DeviceLost`].
-    pub fn stage(&self, device: usize, tile: &[u8]) -> Result<Home> {
+    pub fn stage(&self, device: usize, tile: &[u8]) -> Result<HostCopy> {
         let mut staging = lock(&self.staging[device]);
         staging.next = (staging.next + 1) % STAGING_BUFFERS;
         staging.bytes += tile.len() as u64;
         let pinned = staging.buffers[staging.next].clone();
         pinned.lock()?[..tile.len()].copy_from_slice(tile);
-        Ok(Home { pinned, bytes: tile.len() })
+        Ok(HostCopy { pinned, bytes: tile.len() })
     }
 
     /// Copies the lower triangle in; above the diagonal of the matrix tiles get zeros.

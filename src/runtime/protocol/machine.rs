@@ -101,7 +101,7 @@ impl TaskMachine {
                 true => Priorities::Steps,
                 false => Priorities::new(options.policy, graph, options.room_tiles, owns),
             };
-            Ready::new(options.policy, graph, priorities)
+            Ready::new(options.policy, graph, priorities, sites.lookahead(site))
         };
         let unheard = if options.termination == Termination::AllToAll { grid.size() - 1 } else { 0 };
         let mut machine = TaskMachine {

@@ -25,7 +25,7 @@ pub use machine::{Counters, TaskMachine};
 pub use message::{Client, Message};
 pub use sites::{DeviceSites, Sites};
 
-use crate::runtime::Policy;
+use crate::runtime::{CholeskyGraph, Policy, Task};
 use crate::tile::TileId;
 use serde::Serialize;
 use std::ops::Range;
@@ -69,6 +69,25 @@ pub struct ProtocolOptions {
     pub room_tiles: usize,
 }
 
+impl ProtocolOptions {
+    /// Choices of a rank that owns all tiles, with so many workers: nothing is sent.
+    pub fn alone(policy: Policy, workers: usize) -> ProtocolOptions {
+        ProtocolOptions {
+            delivery: DeliveryKind::default(),
+            termination: Termination::default(),
+            policy,
+            slots: 0,
+            workers,
+            devices: None,
+            most_updates: 1,
+            strip_tiles: 1,
+            updates_at_once: false,
+            imports: false,
+            room_tiles: usize::MAX,
+        }
+    }
+}
+
 /// Work on a strip of own tiles, neighbours in a tile column: on each the updates by some columns, in order, then
 /// perhaps its last task, from the first tile to the last. The tiles share the right operands of their updates.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -90,6 +109,15 @@ impl TileRun {
     pub fn tiles(&self) -> impl Iterator<Item = TileId> + use<> {
         let (TileId { row, col }, step) = (self.tile, self.row_step);
         (0..self.count).map(move |at| TileId { row: row + at * step, col })
+    }
+
+    /// Its tasks, in order.
+    pub fn tasks(&self, graph: CholeskyGraph) -> impl Iterator<Item = Task> + use<> {
+        let (updates, finish) = (self.updates.clone(), self.finish);
+        self.tiles().flat_map(move |tile| {
+            let own = updates.clone().map(move |k| graph.update(tile, k));
+            own.chain(finish.then(|| graph.finish(tile)))
+        })
     }
 
     /// Whether nothing was done on the tiles before.

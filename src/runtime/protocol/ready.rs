@@ -32,19 +32,36 @@ pub(super) struct Ready {
     last: Option<TileId>,
     draw: Draw,
     count: u64,
+    /// Runs that come before a tile on the diagonal is factored, where that waits for other runs.
+    lookahead: Option<usize>,
+    diagonals: VecDeque<Diagonal>,
+    /// Tiles taken.
+    taken: usize,
+}
+
+/// A tile on the diagonal that can be factored.
+#[derive(Clone, Copy, Debug)]
+struct Diagonal {
+    tile: TileId,
+    /// Tiles taken when it became ready.
+    since: usize,
 }
 
 impl Ready {
     /// Nothing ready.
-    pub fn new(policy: Policy, graph: CholeskyGraph, priorities: Priorities) -> Ready {
+    pub fn new(policy: Policy, graph: CholeskyGraph, priorities: Priorities, lookahead: Option<usize>) -> Ready {
         let draw = Draw::new(if let Policy::Random(seed) = policy { seed } else { 0 });
         let (heap, columns, queue) = (BinaryHeap::new(), BTreeSet::new(), VecDeque::new());
-        Ready { policy, graph, priorities, heap, columns, queue, last: None, draw, count: 0 }
+        let (last, count, taken, diagonals) = (None, 0, 0, VecDeque::new());
+        Ready { policy, graph, priorities, heap, columns, queue, last, draw, count, lookahead, diagonals, taken }
     }
 
     /// Takes in that `task` is the next one on its tile and can run.
     pub fn push(&mut self, task: Task) {
         let tile = self.graph.output(task);
+        if self.lookahead.is_some() && matches!(task, Task::Potrf { .. }) {
+            return self.diagonals.push_back(Diagonal { tile, since: self.taken });
+        }
         match self.priorities.rank(task) {
             Some(rank) => {
                 self.count += 1;
@@ -65,6 +82,12 @@ impl Ready {
     /// Takes the next tile; `resident` tells which tiles lie where the work is done, `is_whole` for which tiles all
     /// updates are ready.
     pub fn pop(&mut self, resident: &dyn Fn(TileId) -> bool, is_whole: impl Fn(TileId) -> bool) -> Option<TileId> {
+        let others = self.heap.len() + self.columns.len() + self.queue.len();
+        let is_due = |since: usize| others == 0 || self.taken >= since + self.lookahead.unwrap_or(0);
+        if let Some(diagonal) = self.diagonals.pop_front_if(|diagonal| is_due(diagonal.since)) {
+            return Some(diagonal.tile);
+        }
+        self.taken += usize::from(others > 0);
         if let Some((.., row, col)) = self.heap.pop() {
             return Some(TileId { row, col });
         }

@@ -183,8 +183,11 @@ fn every_run_ends_with_all_tasks_done_and_the_fewest_slots_are_enough() {
                     options.strip_tiles = [1, 8, 2][(seed + tiles) % 3];
                     options.updates_at_once = seed % 4 == 3;
                     options.imports = seed % 2 == 1;
-                    let devices = [(1, 1), (1, 2), (2, 2)]
-                        .map(|(rows, cols)| DeviceSites { grid: RankGrid { rows, cols }, workers: 2 });
+                    let devices = [(1, 1), (1, 2), (2, 2)].map(|(rows, cols)| DeviceSites {
+                        grid: RankGrid { rows, cols },
+                        workers: 2,
+                        lookahead: None,
+                    });
                     options.devices = devices.get((seed + tiles) % 4).copied();
                     options.termination = [Termination::Lists, Termination::AllToAll][seed / 2 % 2];
                     let world = World::new(grid, tiles, options, seed as u64 + tiles as u64).run();

@@ -178,7 +178,7 @@ pub fn run(session: &mut dyn Session, config: &BenchDouble, all: &World<'_>) -> 
     let (builder, restate) = limited(agreed(world, context(config))?, budget);
     let ctx = agreed(world, builder.build())?;
     let options = DoubleRankOptions::default();
-    let options = DoubleRankOptions { policy: config.policy, victim: config.victim.unwrap_or_default(), ..options };
+    let options = DoubleRankOptions { policy: config.policy, eviction: config.victim.unwrap_or_default(), ..options };
     let mut ours = Ours { ctx: &ctx, world, matrix, last: None, options, seconds: Vec::new(), best: None };
     ours.once().map_err(restate)?; // warm
     (ours.seconds, ours.best) = (Vec::new(), None);

@@ -1,7 +1,7 @@
 //! Tile kernels whose updates run on devices: products of tiles there, factors and triangles on the CPU.
 //!
 //! A tile's home is the host, as integers; its updates belong to one device. Each device keeps operand planes of
-//! finished tiles as a cache of them ([`crate::runtime::TileCache`]), so that a tile crosses the bus once as long as
+//! finished tiles as a cache of them ([`crate::runtime::Residency`]), so that a tile crosses the bus once as long as
 //! there is room for it. Every finished tile carries a number of its own, and copies of its words carry the same: the
 //! number is what the cache knows it by. All products are exact, so the bits are those of any other tile kernel.
 //!
@@ -27,7 +27,7 @@ use crate::math::bound::{TILE_SPARE_BITS, cholesky_modulus_bits};
 use crate::math::float::{limbs_for, round_integer};
 use crate::math::pivot::RowWeight;
 use crate::matrix::Matrix;
-use crate::runtime::Victim;
+use crate::runtime::Eviction;
 use integers::{add_signed, round_into};
 use products::Operand;
 use rug::Integer;
@@ -68,7 +68,7 @@ impl DeviceTiles {
     pub fn new(
         devices: Vec<TileDevice>,
         (working_bits, redundant): (u32, bool),
-        victim: Victim,
+        victim: Eviction,
         inner: Arc<dyn TileEngine>,
     ) -> Result<DeviceTiles> {
         let spec =

@@ -71,6 +71,11 @@ impl DoubleMatrix {
         &self.map
     }
 
+    /// The rank whose tiles these are.
+    pub(super) fn rank(&self) -> usize {
+        self.rank
+    }
+
     /// This rank's tiles, column by column.
     pub fn tiles(&self) -> impl Iterator<Item = (TileId, &[f64])> {
         self.map.tiles_of(self.rank).map(|tile| (tile, bytemuck::cast_slice::<u64, f64>(&self.own[&tile])))

@@ -12,7 +12,7 @@ use std::hash::Hash;
 /// Rule of eviction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Victim {
+pub enum Eviction {
     /// The tile that came first.
     Fifo,
     /// The tile that was not used for longest.
@@ -20,15 +20,15 @@ pub enum Victim {
     Lru,
 }
 
-impl Victim {
+impl Eviction {
     /// All rules.
-    pub const ALL: [Victim; 2] = [Victim::Fifo, Victim::Lru];
+    pub const ALL: [Eviction; 2] = [Eviction::Fifo, Eviction::Lru];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
-            Victim::Fifo => "fifo",
-            Victim::Lru => "lru",
+            Eviction::Fifo => "fifo",
+            Eviction::Lru => "lru",
         }
     }
 
@@ -36,17 +36,17 @@ impl Victim {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] lists the names.
-    pub fn by_name(name: &str) -> Result<Victim> {
-        let names = || Victim::ALL.map(Victim::name).join(", ");
-        let unknown = || Error::InvalidArgument(format!("unknown victim '{name}': choose one of {}", names()));
-        Victim::ALL.into_iter().find(|victim| victim.name() == name).ok_or_else(unknown)
+    pub fn by_name(name: &str) -> Result<Eviction> {
+        let names = || Eviction::ALL.map(Eviction::name).join(", ");
+        let unknown = || Error::InvalidArgument(format!("unknown eviction '{name}': choose one of {}", names()));
+        Eviction::ALL.into_iter().find(|eviction| eviction.name() == name).ok_or_else(unknown)
     }
 }
 
 /// Tiles in the order in which they would leave.
 #[derive(Clone, Debug)]
 pub struct EvictionOrder<T> {
-    victim: Victim,
+    eviction: Eviction,
     clock: u64,
     order: BTreeMap<u64, T>,
     places: FxHashMap<T, u64>,
@@ -54,14 +54,14 @@ pub struct EvictionOrder<T> {
 
 impl<T: Copy + Eq + Hash + Debug> EvictionOrder<T> {
     /// No tiles.
-    pub fn new(victim: Victim) -> EvictionOrder<T> {
-        EvictionOrder { victim, clock: 0, order: BTreeMap::new(), places: FxHashMap::default() }
+    pub fn new(eviction: Eviction) -> EvictionOrder<T> {
+        EvictionOrder { eviction, clock: 0, order: BTreeMap::new(), places: FxHashMap::default() }
     }
 
     /// Takes in that `tile` is used: a new tile comes last.
     pub fn used(&mut self, tile: T) {
         match self.places.get(&tile) {
-            Some(_) if self.victim == Victim::Fifo => return,
+            Some(_) if self.eviction == Eviction::Fifo => return,
             Some(place) => drop(self.order.remove(place)),
             None => {}
         }
@@ -89,14 +89,14 @@ mod tests {
 
     #[test]
     fn use_moves_a_tile_back_under_lru_alone() {
-        for (victim, expected) in [(Victim::Fifo, [1, 2, 4]), (Victim::Lru, [2, 4, 1])] {
-            let mut order = EvictionOrder::new(victim);
+        for (eviction, expected) in [(Eviction::Fifo, [1, 2, 4]), (Eviction::Lru, [2, 4, 1])] {
+            let mut order = EvictionOrder::new(eviction);
             for tile in [1, 2, 3, 4, 1] {
                 order.used(tile);
             }
             order.gone(3);
             order.gone(9);
-            assert_eq!(order.iter().collect::<Vec<_>>(), expected, "{victim:?}");
+            assert_eq!(order.iter().collect::<Vec<_>>(), expected, "{eviction:?}");
             order.gone(1);
             order.used(1);
             assert_eq!(order.iter().last(), Some(1));
@@ -105,9 +105,12 @@ mod tests {
 
     #[test]
     fn names_lead_back() {
-        for victim in Victim::ALL {
-            assert_eq!(Victim::by_name(victim.name()).unwrap(), victim);
+        for eviction in Eviction::ALL {
+            assert_eq!(Eviction::by_name(eviction.name()).unwrap(), eviction);
         }
-        assert_eq!(Victim::by_name("mru").unwrap_err().to_string(), "unknown victim 'mru': choose one of fifo, lru");
+        assert_eq!(
+            Eviction::by_name("mru").unwrap_err().to_string(),
+            "unknown eviction 'mru': choose one of fifo, lru"
+        );
     }
 }

@@ -1,13 +1,22 @@
-//! A memory that holds copies of tiles whose home is elsewhere: the state of each tile, and what must move before a
-//! task can run.
+//! Tiles on one of two levels of memory: which of them have copies on the upper level, what each copy is worth, and
+//! what must move before a task can run there.
 //!
-//! Per tile: `Invalid` (not here), `Shared` (as at home), `Modified` (newer than at home), and how often it is held.
+//! Every tile has its home on the lower level: a device stands above the host, the host above a disk. Per tile there
+//! is a state, `Invalid` (not here), `Shared` (as at home) or `Modified` (newer than at home), and how often it is
+//! held.
 //! Promise: the limits are never exceeded; a held tile never leaves; a `Modified` tile is written back before it
 //! leaves, so no write is lost; a reader always finds the last write. A request that cannot be met changes nothing.
-//! Knows: ids and bytes. Does not know: devices, what tiles are made of, when moves are carried out. They must be
-//! carried out in order, or so that nobody can tell the difference.
+//! Knows: ids and bytes. Does not know: which levels these are, what tiles are made of, when moves are carried out.
+//! They must be carried out in order, or so that nobody can tell the difference.
 
-use crate::runtime::{EvictionOrder, Victim};
+mod eviction;
+mod tasks;
+#[cfg(test)]
+mod tests;
+
+pub use eviction::{Eviction, EvictionOrder};
+pub use tasks::{Owner, TaskMoves, least_room_tiles};
+
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::collections::hash_map::Entry as Slot;
@@ -55,7 +64,7 @@ pub enum Move<T> {
     /// Forget the tile: its place is free.
     Drop(T),
     /// Find a place for the tile and copy it from its home.
-    Upload(T),
+    Fetch(T),
     /// Find a place for the tile, whatever it holds.
     Allocate(T),
 }
@@ -69,7 +78,7 @@ pub struct Limits {
     pub tiles: usize,
 }
 
-/// The holds of one task; [`TileCache::release`] ends them.
+/// The holds of one task; [`Residency::release`] ends them.
 #[must_use = "tiles stay held until the lease is released"]
 #[derive(Debug)]
 pub struct Lease<T>(Vec<T>);
@@ -136,9 +145,9 @@ struct Entry {
     hold_count: usize,
 }
 
-/// The memory.
+/// The copies on the upper level.
 #[derive(Clone, Debug)]
-pub struct TileCache<T> {
+pub struct Residency<T> {
     limits: Limits,
     used_bytes: u64,
     entries: FxHashMap<T, Entry>,
@@ -146,11 +155,11 @@ pub struct TileCache<T> {
     counters: CacheCounters,
 }
 
-impl<T: Copy + Eq + Hash + Debug> TileCache<T> {
+impl<T: Copy + Eq + Hash + Debug> Residency<T> {
     /// An empty memory.
-    pub fn new(limits: Limits, victim: Victim) -> TileCache<T> {
-        let (entries, order) = (FxHashMap::default(), EvictionOrder::new(victim));
-        TileCache { limits, used_bytes: 0, entries, order, counters: CacheCounters::default() }
+    pub fn new(limits: Limits, eviction: Eviction) -> Residency<T> {
+        let (entries, order) = (FxHashMap::default(), EvictionOrder::new(eviction));
+        Residency { limits, used_bytes: 0, entries, order, counters: CacheCounters::default() }
     }
 
     /// Allows so many tiles from now on, at least as many as before.
@@ -219,6 +228,19 @@ impl<T: Copy + Eq + Hash + Debug> TileCache<T> {
         Admission::Granted { moves, lease: Lease(uses.iter().map(|one| one.tile).collect()) }
     }
 
+    /// Fetches a tile that is to be read later, where there is room for it now: nothing leaves for it, and nothing
+    /// holds it. `None` where it is here already or has no room.
+    pub fn prefetch(&mut self, tile: T, bytes: u64) -> Option<Move<T>> {
+        let has_room = self.used_bytes + bytes <= self.limits.bytes && self.entries.len() < self.limits.tiles;
+        if self.entries.contains_key(&tile) || !has_room {
+            return None;
+        }
+        self.entries.insert(tile, Entry { bytes, modified: false, hold_count: 0 });
+        self.used_bytes += bytes;
+        self.order.used(tile);
+        Some(self.arrival(tile, bytes, Access::Read))
+    }
+
     /// Ends the holds of a task.
     pub fn release(&mut self, lease: Lease<T>) {
         for tile in lease.0 {
@@ -259,7 +281,7 @@ impl<T: Copy + Eq + Hash + Debug> TileCache<T> {
         }
         self.counters.up_bytes += bytes;
         self.counters.uploads += 1;
-        Move::Upload(tile)
+        Move::Fetch(tile)
     }
 
     /// Tiles that must leave so that those of `uses` that are missing find room; `None` where too many are held.
@@ -294,7 +316,3 @@ fn merged<T: Copy + Eq + Debug>(uses: &[TileUse<T>]) -> Vec<TileUse<T>> {
     }
     all
 }
-
-#[cfg(test)]
-#[path = "coherence_tests.rs"]
-mod tests;

@@ -2,7 +2,8 @@
 //!
 //! What a cache decided in order is submitted in order, to up to three streams: uploads, work, downloads. Each slot
 //! knows when it was last filled, worked on and saved, and every command waits for the events that it depends on and
-//! for no others, so that copies both ways and work overlap. Nothing here waits on the host but [`Lane::finish`].
+//! for no others, so that copies both ways and work overlap. Nothing here waits on the host but
+//! [`TileStreams::finish`].
 //! Knows: slots and events. Does not know: which tile is where and why (the cache does), what the work is.
 #![forbid(unsafe_code)]
 
@@ -17,8 +18,8 @@ use std::sync::Arc;
 /// Slots start at multiples of so many bytes.
 const ALIGN_BYTES: usize = 256;
 
-/// A tile at its home: host memory of this device that holds its bytes from the first on.
-pub struct Home {
+/// The copy of a tile in host memory of this device that holds its bytes from the first on.
+pub struct HostCopy {
     /// The memory.
     pub pinned: Pinned,
     /// Bytes of the tile.
@@ -41,7 +42,7 @@ struct Slot {
 }
 
 /// One device with its slots and streams.
-pub struct Lane<T> {
+pub struct TileStreams<T> {
     device: Arc<dyn Device>,
     uploads: Stream,
     work: Stream,
@@ -63,7 +64,7 @@ pub fn slot_bytes(tile_bytes: usize) -> usize {
     tile_bytes.next_multiple_of(ALIGN_BYTES)
 }
 
-impl<T: Copy + Eq + Hash + Debug> Lane<T> {
+impl<T: Copy + Eq + Hash + Debug> TileStreams<T> {
     /// Slots for `most` tiles, or for as many as there is memory for, at least `least`; 1 to 3 streams.
     ///
     /// # Errors
@@ -73,7 +74,7 @@ impl<T: Copy + Eq + Hash + Debug> Lane<T> {
         tile_bytes: usize,
         (least, most): (usize, usize),
         streams: usize,
-    ) -> Result<Lane<T>> {
+    ) -> Result<TileStreams<T>> {
         let slot_bytes = slot_bytes(tile_bytes);
         let (memory, count) = allocate(&*device, slot_bytes, (least, most))?;
         let mut lease = Streams::of(&device);
@@ -81,7 +82,7 @@ impl<T: Copy + Eq + Hash + Debug> Lane<T> {
         let uploads = if streams > 1 { lease.take()? } else { work };
         let downloads = if streams > 2 { lease.take()? } else { uploads };
         let begun = device.record(work)?;
-        Ok(Lane {
+        Ok(TileStreams {
             device,
             uploads,
             work,
@@ -111,10 +112,10 @@ impl<T: Copy + Eq + Hash + Debug> Lane<T> {
     ///
     /// # Errors
     /// [`Error::DeviceLost`], and those of `home`.
-    pub fn carry_out(&mut self, moves: &[Move<T>], mut home: impl FnMut(T) -> Result<Home>) -> Result<()> {
+    pub fn carry_out(&mut self, moves: &[Move<T>], mut home: impl FnMut(T) -> Result<HostCopy>) -> Result<()> {
         for step in moves {
             match *step {
-                Move::Upload(tile) => {
+                Move::Fetch(tile) => {
                     let home = home(tile)?;
                     let slot = self.settle(tile);
                     let Slot { worked, saved, filled } = self.slots[slot].clone();
@@ -171,7 +172,7 @@ impl<T: Copy + Eq + Hash + Debug> Lane<T> {
         Ok(stamp.event)
     }
 
-    /// Waits for everything; seconds of the device's clock since the lane was made.
+    /// Waits for everything; seconds of the device's clock since the streams were made.
     ///
     /// # Errors
     /// [`Error::DeviceLost`].

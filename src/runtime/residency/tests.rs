@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// Homes and copies as numbers of the last write that they hold.
 #[derive(Clone)]
 struct World {
-    cache: TileCache<u8>,
+    cache: Residency<u8>,
     sizes: Vec<u64>,
     homes: BTreeMap<u8, u64>,
     copies: BTreeMap<u8, Option<u64>>,
@@ -17,10 +17,10 @@ struct World {
 }
 
 impl World {
-    fn new(sizes: &[u64], limits: Limits, victim: Victim) -> World {
+    fn new(sizes: &[u64], limits: Limits, victim: Eviction) -> World {
         let each = || (0..sizes.len() as u8).map(|tile| (tile, 0));
         World {
-            cache: TileCache::new(limits, victim),
+            cache: Residency::new(limits, victim),
             sizes: sizes.to_vec(),
             homes: each().collect(),
             copies: BTreeMap::new(),
@@ -47,7 +47,7 @@ impl World {
                     assert_eq!(self.holds[&tile], 0, "a held tile leaves");
                     self.copies.remove(&tile).expect("what leaves was here");
                 }
-                Move::Upload(tile) => {
+                Move::Fetch(tile) => {
                     assert!(self.copies.insert(tile, Some(self.homes[&tile])).is_none());
                     self.traffic.0 += self.sizes[usize::from(tile)];
                 }
@@ -169,7 +169,7 @@ fn explore(world: &World, leases: &[Vec<u8>], requests: &[Vec<(u8, Access)>], de
 #[test]
 fn every_short_history_of_small_memories_keeps_the_promises() {
     let mut seen = 0;
-    for victim in Victim::ALL {
+    for victim in Eviction::ALL {
         for tiles in 1..=3 {
             let limits = Limits { bytes: u64::MAX, tiles };
             explore(&World::new(&[8, 8, 8], limits, victim), &[], &requests(3), 2, &mut seen);
@@ -196,7 +196,7 @@ fn long_random_histories_keep_the_promises() {
         };
         let sizes = (0..12).map(|_| 1 + draw(4) as u64).collect::<Vec<_>>();
         let limits = Limits { bytes: 4 + draw(20) as u64, tiles: 3 + draw(8) };
-        let mut world = World::new(&sizes, limits, Victim::ALL[draw(2)]);
+        let mut world = World::new(&sizes, limits, Eviction::ALL[draw(2)]);
         let mut leases = Vec::new();
         let (mut granted, mut refused) = (0, 0);
         for _ in 0..600 {
@@ -222,7 +222,7 @@ fn long_random_histories_keep_the_promises() {
 
 #[test]
 fn a_modified_victim_is_written_back_before_it_leaves() {
-    let mut cache = TileCache::new(Limits { bytes: 2, tiles: 9 }, Victim::Lru);
+    let mut cache = Residency::new(Limits { bytes: 2, tiles: 9 }, Eviction::Lru);
     let one = |tile: char, access| TileUse { tile, bytes: 1, access };
     let mut run = |uses: &[TileUse<char>]| match cache.acquire(uses) {
         Admission::Granted { moves, lease } => {
@@ -232,9 +232,9 @@ fn a_modified_victim_is_written_back_before_it_leaves() {
         other => panic!("{other:?}"),
     };
     assert_eq!(run(&[one('a', Access::Overwrite)]), [Move::Allocate('a')]);
-    assert_eq!(run(&[one('b', Access::Read)]), [Move::Upload('b')]);
-    assert_eq!(run(&[one('c', Access::Read)]), [Move::WriteBack('a'), Move::Drop('a'), Move::Upload('c')]);
-    assert_eq!(run(&[one('a', Access::Update)]), [Move::Drop('b'), Move::Upload('a')]);
+    assert_eq!(run(&[one('b', Access::Read)]), [Move::Fetch('b')]);
+    assert_eq!(run(&[one('c', Access::Read)]), [Move::WriteBack('a'), Move::Drop('a'), Move::Fetch('c')]);
+    assert_eq!(run(&[one('a', Access::Update)]), [Move::Drop('b'), Move::Fetch('a')]);
     assert_eq!(cache.flush(), [Move::WriteBack('a')]);
     assert_eq!(cache.flush(), []);
     let counters = cache.counters();
@@ -244,11 +244,27 @@ fn a_modified_victim_is_written_back_before_it_leaves() {
 
 #[test]
 fn a_request_beyond_the_limits_is_named() {
-    let mut cache = TileCache::new(Limits { bytes: 10, tiles: 2 }, Victim::Fifo);
+    let mut cache = Residency::new(Limits { bytes: 10, tiles: 2 }, Eviction::Fifo);
     let uses = [1, 2, 3].map(|tile| TileUse { tile, bytes: 5, access: Access::Read });
     assert!(matches!(cache.acquire(&uses), Admission::TooLarge { bytes: 15, tiles: 3 }));
     let Admission::Granted { lease, .. } = cache.acquire(&uses[..2]) else { panic!() };
     assert!(matches!(cache.acquire(&uses[2..]), Admission::Busy));
     cache.release(lease);
     assert!(matches!(cache.acquire(&uses[2..]), Admission::Granted { .. }));
+}
+
+#[test]
+fn what_is_fetched_ahead_takes_free_room_alone_and_is_found_later() {
+    let mut cache = Residency::new(Limits { bytes: 3, tiles: 2 }, Eviction::Lru);
+    assert_eq!(cache.prefetch('a', 2), Some(Move::Fetch('a')));
+    assert_eq!(cache.prefetch('a', 2), None, "it is here");
+    assert_eq!(cache.prefetch('b', 2), None, "4 bytes of 3");
+    assert_eq!(cache.prefetch('c', 1), Some(Move::Fetch('c')));
+    assert_eq!(cache.prefetch('d', 0), None, "3 tiles of 2");
+    let uses = [('a', 2), ('c', 1)].map(|(tile, bytes)| TileUse { tile, bytes, access: Access::Update });
+    let Admission::Granted { moves, lease } = cache.acquire(&uses) else { panic!() };
+    assert_eq!((moves, cache.counters().hits), (vec![], 2));
+    cache.release(lease);
+    assert_eq!(cache.flush(), [Move::WriteBack('a'), Move::WriteBack('c')]);
+    assert_eq!((cache.counters().up_bytes, cache.counters().down_bytes), (3, 3));
 }
