@@ -1,4 +1,4 @@
-//! Letters: on links, and before the progress threads.
+//! Envelopes: on links, and before the progress threads.
 
 use super::clock::What;
 use super::record::Track;
