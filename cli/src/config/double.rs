@@ -3,7 +3,7 @@
 use super::{Command, optional, size};
 use crate::args::{RawBench, RawDouble};
 use sunzi::error::{Error, Result};
-use sunzi::runtime::{Policy, Victim};
+use sunzi::runtime::{Eviction, Policy};
 use sunzi_lab::bench::BenchDouble;
 use sunzi_lab::devices::DeviceChoice;
 use sunzi_lab::engine::Engine;
@@ -53,7 +53,7 @@ impl RawBench {
             tile_rows,
             policy: optional(policy, Policy::by_name)?,
             devices_given,
-            victim: optional(victim, Victim::by_name)?,
+            victim: optional(victim, Eviction::by_name)?,
             runs,
             engine,
         }))

@@ -7,9 +7,9 @@ use crate::args::{
 use std::path::PathBuf;
 use sunzi::error::{Error, Result};
 use sunzi::matrix::{Diag, Op, Side, Uplo};
-use sunzi::plan::RankGrid;
 use sunzi::runtime::Policy;
 use sunzi::runtime::protocol::{DeliveryKind, Termination};
+use sunzi::tile::RankGrid;
 use sunzi_lab::engine::{Engine, check_reach};
 use sunzi_lab::units::parse_count;
 

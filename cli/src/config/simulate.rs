@@ -3,9 +3,9 @@
 use super::{Command, optional, size};
 use crate::args::{RawSimulate, RawSimulateCholesky, RawSimulation, RawSoak};
 use sunzi::error::{Error, Result};
-use sunzi::plan::RankGrid;
-use sunzi::runtime::protocol::{DeliveryKind, ProcessGrid, Termination};
-use sunzi::runtime::{Policy, Victim};
+use sunzi::runtime::protocol::{DeliveryKind, Termination};
+use sunzi::runtime::{Eviction, Policy};
+use sunzi::tile::RankGrid;
 use sunzi_lab::simulate::{MatrixSize, SimulateCholesky, Soak};
 use sunzi_lab::units::{parse_count, parse_size};
 
@@ -58,7 +58,7 @@ impl RawSimulateCholesky {
             deliveries: all(&self.delivery, DeliveryKind::by_name)?,
             terminations: all(&self.termination, termination)?,
             policies: all(&self.policy, Policy::by_name)?,
-            victims: all(&self.victim, Victim::by_name)?,
+            victims: all(&self.victim, Eviction::by_name)?,
             slots: optional(self.slots, |text| size("--slots", text))?,
             host_memory_bytes: optional(self.host_memory, |text| parse_size("--host-memory", text))?,
             workers: optional(self.workers, positive("--workers"))?,
@@ -91,7 +91,7 @@ impl RawSimulateCholesky {
         }
     }
 
-    fn process_grid(&self) -> Result<ProcessGrid> {
+    fn process_grid(&self) -> Result<RankGrid> {
         let processes = optional(self.processes.clone(), |text| size("--processes", text))?;
         let in_range = |count: usize| (1..=MOST_PROCESSES).contains(&count);
         match (&self.grid, processes) {
@@ -100,7 +100,7 @@ impl RawSimulateCholesky {
             }
             (Some(text), processes) => {
                 let sides = text.split_once(['x', 'X']).unwrap_or((text, ""));
-                let grid = ProcessGrid { rows: size("--grid", sides.0)?, cols: size("--grid", sides.1)? };
+                let grid = RankGrid { rows: size("--grid", sides.0)?, cols: size("--grid", sides.1)? };
                 match grid.rows.checked_mul(grid.cols) {
                     Some(count) if in_range(count) && processes.is_none_or(|processes| processes == count) => Ok(grid),
                     Some(count) if in_range(count) => {
@@ -109,10 +109,7 @@ impl RawSimulateCholesky {
                     _ => refused(format!("--grid {text}: choose 1 to {MOST_PROCESSES} processes")),
                 }
             }
-            (None, Some(count)) => {
-                let RankGrid { rows, cols } = RankGrid::for_ranks(count);
-                Ok(ProcessGrid { rows, cols })
-            }
+            (None, Some(count)) => Ok(RankGrid::for_ranks(count)),
             (None, None) => refused("no processes: give --processes or --grid".into()),
         }
     }

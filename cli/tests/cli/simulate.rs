@@ -53,7 +53,7 @@ fn what_cannot_be_simulated_is_refused() {
         ("--grid 23", "--grid"),
         ("--delivery telegraph", "unknown delivery 'telegraph'"),
         ("--policy lottery", "unknown policy 'lottery'"),
-        ("--victim all", "unknown victim 'all'"),
+        ("--victim all", "unknown eviction 'all'"),
         ("--termination never", "unknown termination 'never'"),
         ("--slow 6:2", "--slow: '6:2'"),
         ("--jitter -1", "--jitter: '-1'"),
