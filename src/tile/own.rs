@@ -15,9 +15,10 @@ pub struct OwnTiles {
 }
 
 impl OwnTiles {
-    /// Those of `rank`, of `tiles x tiles`.
+    /// Those of `rank`, of `tiles x tiles`; none for a rank beyond the grid.
     pub fn new(grid: RankGrid, tiles: usize, rank: usize) -> OwnTiles {
         let place @ RankPlace { row: grid_row, col: grid_col } = grid.place(rank);
+        let tiles = if grid_row < grid.rows { tiles } else { 0 };
         let (mut starts, mut count) = (Vec::with_capacity(count_in(0..tiles, grid_col, grid.cols)), 0);
         for col in (grid_col..tiles).step_by(grid.cols) {
             starts.push(count as u32);
@@ -79,6 +80,8 @@ mod tests {
                     all += own.count();
                 }
                 assert_eq!(all, tiles * (tiles + 1) / 2, "{grid:?} {tiles}");
+                let beyond = OwnTiles::new(grid, tiles, grid.size());
+                assert_eq!((beyond.count(), beyond.in_columns(0..tiles).count()), (0, 0));
             }
         }
     }
