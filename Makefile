@@ -58,7 +58,7 @@ soak:
 # One line of a table: problem, processes, deliveries, ways to end.
 define SIMULATE
 	mkdir -p target/simulate
-	$(SUNZI) simulate cholesky --problem $(1) --processes $(2) --delivery $(3) --termination $(4) \
+	$(SUNZI) simulate cholesky --problem $(1) --processes $(2) --broadcast $(3) --termination $(4) \
 		--report target/simulate/$(1)-$(2)-$(firstword $(subst $(COMMA), ,$(3)))-$(firstword $(subst $(COMMA), ,$(4))).json
 
 endef

@@ -43,7 +43,7 @@ const LAB: Layers = &[
 
 /// The layers of the program, which knows both.
 const PROGRAM: Layers =
-    &[&["args", "number", "output"], &["config", "ranks", "signals"], &["progress"], &["session"], &["commands"]];
+    &[&["args", "number", "output"], &["ranks", "signals"], &["progress"], &["session"], &["commands"]];
 
 /// The folder of each package with its layers.
 const ROOMS: [(&str, Layers); 3] = [("src/", LIBRARY), ("lab/src/", LAB), ("cli/src/", PROGRAM)];

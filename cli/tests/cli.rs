@@ -228,7 +228,7 @@ fn info_and_plan_tell_what_they_promise() {
 #[test]
 fn bench_writes_the_report_that_scripts_read() {
     let sandbox = Sandbox::new();
-    let line = "--rows 40 --cols 20 --precision 128 --threads 1 --rivals mpfr --runs 3 --report r.json";
+    let line = "--rows 40 --cols 20 --precision 128 --threads 1 --against mpfr --runs 3 --report r.json";
     for (operation, flags) in [("syrk", ""), ("gemm", "--kernel reference"), ("syrk", "--kernel f64 --self-check")] {
         sandbox.run(&format!("bench {operation} {line} {flags}"));
         let report = sandbox.json("r.json");

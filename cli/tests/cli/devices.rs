@@ -74,7 +74,7 @@ fn devices_that_are_not_there_are_one_line() {
     }
     for line in ["gpu-check --device nonsense", "syrk P.bin -o Q.bin --device nonsense"] {
         let error = sandbox.fail(line, 2);
-        assert!(error.contains("--device: 'nonsense' is none of"), "{error}");
+        assert!(error.contains("invalid value 'nonsense' for '--device <LIST>': none of"), "{error}");
     }
     let error = sandbox.fail("gpu-check --device host,host", 2);
     assert!(error.contains("named twice"), "{error}");
@@ -158,7 +158,7 @@ fn bench_runs_on_devices_and_claims_no_limit_of_the_cpu() {
     let sandbox = Sandbox::new();
     for (operation, kernel) in [("syrk", "cuda-i8"), ("gemm", "cuda-f64")] {
         let size = "--rows 60 --cols 20 --precision 128 --runs 2";
-        let line = format!("bench {operation} {size} --device soft --kernel {kernel} --rivals mpfr --report r.json");
+        let line = format!("bench {operation} {size} --device soft --kernel {kernel} --against mpfr --report r.json");
         let text = sandbox.run(&line);
         let report = sandbox.json("r.json");
         assert_eq!((&report["kernel"], &report["checked"]), (&kernel.into(), &true.into()), "{text}");

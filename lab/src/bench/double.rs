@@ -1,4 +1,4 @@
-//! `sunzi bench cholesky --element double`: a tiled factorisation on devices beside their plain rate of products.
+//! `sunzi bench cholesky --element-type double`: a tiled factorisation on devices beside their plain rate of products.
 
 mod ranks;
 mod rate;

@@ -75,7 +75,7 @@ pub struct Bench {
 /// [`Error::Verification`] for a wrong result on either side, [`Error::InvalidArgument`], and those of the operation.
 pub fn run(session: &mut dyn Session, config: &Bench) -> Result<()> {
     let needs_ranks =
-        [("--memory-parts", !config.memory_parts.is_empty()), ("--window", config.window != WindowKind::Auto)];
+        [("--memory-fractions", !config.memory_parts.is_empty()), ("--window", config.window != WindowKind::Auto)];
     if let Some((option, _)) = needs_ranks.iter().find(|(_, given)| *given) {
         return Err(Error::InvalidArgument(format!("{option} needs several ranks: start them with mpirun")));
     }

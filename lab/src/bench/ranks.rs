@@ -77,7 +77,7 @@ struct Contest {
 /// product.
 pub fn run(session: &mut dyn Session, config: &Bench, world: &dyn Transport) -> Result<()> {
     if !config.rivals.is_empty() {
-        return Err(Error::InvalidArgument("--rivals run in one process only: start sunzi without mpirun".into()));
+        return Err(Error::InvalidArgument("--against run in one process only: start sunzi without mpirun".into()));
     }
     config.engine.refuse_devices("a product on several ranks")?;
     session.hide_progress();

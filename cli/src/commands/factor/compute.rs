@@ -1,7 +1,6 @@
 //! The steps between reading and writing: the factor, and what is made of it. Each is a span of the trace.
 
-use super::Inputs;
-use crate::config::{Factoring, Task};
+use super::{Factoring, Inputs, Task};
 use crate::session::Session;
 use rug::Float;
 use serde::Serialize;
@@ -56,7 +55,7 @@ fn carry_out(ctx: &Context, config: &Factoring, inputs: &Inputs, trace: &mut Tra
     if let (Task::Solve { refine_from_bits: Some(factor_bits), .. }, Some(b)) = (&config.task, &inputs.b) {
         return refine(ctx, config, (&inputs.a, b, bits), *factor_bits, trace);
     }
-    let uplo = config.factor.uplo.unwrap_or_default();
+    let uplo = config.factor.triangle.uplo().unwrap_or_default();
     let options = CholeskyOptions { uplo, tile_rows: config.factor.tile_rows };
     let (factor, _) = trace.span("factor", || cholesky_with(ctx, &inputs.a, bits, &options))?;
     trace.add_tasks(&factor.report().spans);
@@ -83,7 +82,7 @@ fn refine(
     factor_bits: u32,
     trace: &mut Trace,
 ) -> Result<Outcome> {
-    let a = if config.factor.uplo == Some(Uplo::Upper) { a.transposed() } else { a.view() };
+    let a = if config.factor.triangle.uplo() == Some(Uplo::Upper) { a.transposed() } else { a.view() };
     let options = RefineOptions { factor_bits, ..RefineOptions::default() };
     let (refined, _) = trace.span("refine", || solve_refined(ctx, a, b, bits, &options))?;
     let log2 = refined.backward_error_log2;

@@ -1,4 +1,4 @@
-//! `sunzi bench cholesky --element double` on several ranks: the factorisation driven by data, beside ScaLAPACK where
+//! `sunzi bench cholesky --element-type double` on several ranks: the factorisation driven by data, beside ScaLAPACK where
 //! it is built in, in turns in the same run.
 
 use crate::bench::double::BenchDouble;
@@ -146,7 +146,7 @@ impl Ours<'_> {
 /// Refuses options that mean nothing where no device is asked for.
 fn refuse_device_options(config: &BenchDouble) -> Result<()> {
     if config.victim.is_some() && !config.devices_given {
-        let message = "--victim: doubles on several ranks are factored by the CPUs where no device is named";
+        let message = "--eviction: doubles on several ranks are factored by the CPUs where no device is named";
         return Err(Error::InvalidArgument(message.into()));
     }
     Ok(())
