@@ -4,10 +4,12 @@
 //! operations. Calls on one context may overlap, but only one of them uses the kept windows; each keeps the memory
 //! limit for itself.
 
+mod cache;
 mod devices;
 
 pub use devices::DeviceSet;
 
+use crate::context::cache::KeyedCache;
 use crate::device::{Device, open_cuda};
 use crate::error::{Error, Result};
 use crate::kernels::device::DeviceFamily;
@@ -52,25 +54,12 @@ pub struct Context {
 /// What calls leave for the next ones.
 #[derive(Default)]
 struct Kept {
-    engines: Mutex<Vec<KeptEngine>>,
-    tile_engines: Mutex<Vec<KeptTileEngine>>,
+    /// By kernel.
+    engines: KeyedCache<(&'static str, EngineSpec), Arc<dyn PlaneEngine>>,
+    /// By kernel and working bits.
+    tile_engines: KeyedCache<(&'static str, u32), Arc<dyn TileEngine>>,
     workspace: Mutex<Workspace>,
 }
-
-struct KeptEngine {
-    kernel: &'static str,
-    spec: EngineSpec,
-    engine: Arc<dyn PlaneEngine>,
-}
-
-struct KeptTileEngine {
-    kernel: &'static str,
-    working_bits: u32,
-    engine: Arc<dyn TileEngine>,
-}
-
-/// Engines kept at the same time; the one used longest ago goes first.
-const KEPT_ENGINES: usize = 8;
 
 /// Memory kept between calls.
 #[derive(Default)]
@@ -397,18 +386,7 @@ impl Context {
     /// # Errors
     /// Those of [`PlaneKernel::prepare`].
     pub fn engine(&self, kernel: &'static dyn PlaneKernel, spec: EngineSpec) -> Result<Arc<dyn PlaneEngine>> {
-        let mut engines = self.kept.engines.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(at) = engines.iter().position(|kept| kept.kernel == kernel.name() && kept.spec == spec) {
-            let kept = engines.remove(at);
-            engines.push(kept); // the last place is the most recent use
-            return Ok(engines[engines.len() - 1].engine.clone());
-        }
-        let engine = kernel.prepare(&spec)?;
-        if engines.len() == KEPT_ENGINES {
-            engines.remove(0);
-        }
-        engines.push(KeptEngine { kernel: kernel.name(), spec, engine: engine.clone() });
-        Ok(engine)
+        self.kept.engines.get_or_make((kernel.name(), spec), || kernel.prepare(&spec))
     }
 
     /// The tile kernels of `kernel` for `working_bits`, made at the first call and kept.
@@ -418,22 +396,13 @@ impl Context {
     /// # Errors
     /// Those of [`PlaneKernel::tile_engine`].
     pub fn tile_engine(&self, kernel: &'static dyn PlaneKernel, working_bits: u32) -> Result<Arc<dyn TileEngine>> {
-        let mut engines = self.kept.tile_engines.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = |kept: &KeptTileEngine| kept.kernel == kernel.name() && kept.working_bits == working_bits;
-        if let Some(at) = engines.iter().position(known) {
-            let kept = engines.remove(at);
-            engines.push(kept); // the last place is the most recent use
-            return Ok(engines[engines.len() - 1].engine.clone());
+        let (key, kept) = ((kernel.name(), working_bits), &self.kept.tile_engines);
+        let make = || self.devices.tile_engine((working_bits, self.self_check), kernel.tile_engine(working_bits)?);
+        // Plans count the tables of the engine that runs, and a device's memory is for one engine.
+        match self.memory_bytes.is_some() || !self.devices.is_empty() {
+            true => kept.get_or_replace(key, make),
+            false => kept.get_or_make(key, make),
         }
-        let on_cpu = kernel.tile_engine(working_bits)?;
-        let engine = self.devices.tile_engine((working_bits, self.self_check), on_cpu)?;
-        if self.memory_bytes.is_some() || !self.devices.devices.is_empty() {
-            engines.clear(); // plans count the tables of the engine that runs, and a device's memory is for one engine
-        } else if engines.len() == KEPT_ENGINES {
-            engines.remove(0);
-        }
-        engines.push(KeptTileEngine { kernel: kernel.name(), working_bits, engine: engine.clone() });
-        Ok(engine)
     }
 
     /// Gives the memory kept between calls back where there is a limit: for a step that needs it for other things.

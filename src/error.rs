@@ -221,6 +221,17 @@ pub enum Error {
 }
 
 impl Error {
+    /// Two shapes, rows and columns each, that do not fit each other.
+    pub(crate) fn shape_mismatch(operation: &'static str, left: (usize, usize), right: (usize, usize)) -> Error {
+        let ((left_rows, left_cols), (right_rows, right_cols)) = (left, right);
+        Error::ShapeMismatch { operation, left_rows, left_cols, right_rows, right_cols }
+    }
+
+    /// A precision that is not between 2 and a maximum.
+    pub(crate) fn precision(precision_bits: impl Into<u64>, maximum_bits: impl Into<u64>) -> Error {
+        Error::Precision { precision_bits: precision_bits.into(), maximum_bits: maximum_bits.into() }
+    }
+
     /// Exit code of the program for this error: 2 for arguments, 3 for input, 4 for limits, 5 for a failed check, 6 for
     /// failed communication, 7 for a failed device, 130 for a stop.
     pub fn exit_code(&self) -> u8 {

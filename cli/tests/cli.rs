@@ -314,8 +314,11 @@ fn bench_starts_again_where_openblas_is_held_back() {
     let output = program.output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let core = &sandbox.json("r.json")["machine"]["openblas_core"];
-    assert_eq!(core.is_null(), machine["openblas_core"].is_null());
-    if has_avx512 && core.is_string() {
+    assert_eq!(core.is_string(), machine["openblas_core"].is_string());
+    assert!(core.is_string() || !cfg!(feature = "blas"), "a build with OpenBLAS names its kernels: {machine}");
+    if core.is_null() || !has_avx512 {
+        println!("skipped: no OpenBLAS in this build, or no kernels of this CPU that it could be held back from");
+    } else {
         assert_ne!(core, "Haswell");
         assert!(
             String::from_utf8_lossy(&output.stdout).contains(&format!("openblas   {} kernels", core.as_str().unwrap()))

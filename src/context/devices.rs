@@ -1,15 +1,13 @@
 //! The devices of a context, and the engines and rates kept for them.
 
+use crate::context::cache::KeyedCache;
 use crate::device::Device;
 use crate::error::Result;
 use crate::kernels::EngineSpec;
 use crate::kernels::device::{DeviceEngine, DeviceFamily, DeviceTiles};
 use crate::kernels::tiles::TileEngine;
 use crate::runtime::Victim;
-use std::sync::{Arc, Mutex, PoisonError};
-
-/// Engines kept at the same time; the one used longest ago goes first.
-const KEPT_ENGINES: usize = 8;
+use std::sync::Arc;
 
 /// The devices that products run on, and what is kept for them.
 #[derive(Default)]
@@ -20,14 +18,9 @@ pub struct DeviceSet {
     pub family: Option<DeviceFamily>,
     /// Bytes that may be used of each; `None` for all it has.
     pub memory_bytes: Option<u64>,
-    engines: Mutex<Vec<KeptDeviceEngine>>,
-    rates: Mutex<Vec<(usize, DeviceFamily, f64)>>,
-}
-
-struct KeptDeviceEngine {
-    family: DeviceFamily,
-    spec: EngineSpec,
-    engine: Arc<DeviceEngine>,
+    engines: KeyedCache<(DeviceFamily, EngineSpec), Arc<DeviceEngine>>,
+    /// Those of every device there can be.
+    rates: KeyedCache<(usize, DeviceFamily), f64, 1024>,
 }
 
 impl DeviceSet {
@@ -41,23 +34,12 @@ impl DeviceSet {
     /// # Errors
     /// [`crate::Error::Precision`].
     pub fn engine(&self, family: DeviceFamily, spec: EngineSpec) -> Result<Arc<DeviceEngine>> {
-        let mut engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(at) = engines.iter().position(|kept| kept.family == family && kept.spec == spec) {
-            let kept = engines.remove(at);
-            engines.push(kept); // the last place is the most recent use
-            return Ok(engines[engines.len() - 1].engine.clone());
-        }
-        let engine = Arc::new(DeviceEngine::new(family, &spec)?);
-        if engines.len() == KEPT_ENGINES {
-            engines.remove(0);
-        }
-        engines.push(KeptDeviceEngine { family, spec, engine: engine.clone() });
-        Ok(engine)
+        self.engines.get_or_make((family, spec), || DeviceEngine::new(family, &spec).map(Arc::new))
     }
 
-    /// Whether products run on devices: those inside other operations, which fix their working bits, stay on the CPU.
-    pub fn serve(&self, working_bits: Option<u32>) -> bool {
-        !self.devices.is_empty() && working_bits.is_none()
+    /// Whether there is no device.
+    pub fn is_empty(&self) -> bool {
+        self.devices.is_empty()
     }
 
     /// Tile kernels over the first device, or those of the CPU where there is none.
@@ -84,13 +66,7 @@ impl DeviceSet {
     /// # Errors
     /// Those of `measure`.
     pub fn rate(&self, index: usize, family: DeviceFamily, measure: impl FnOnce() -> Result<f64>) -> Result<f64> {
-        let rates = || self.rates.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((.., rate)) = rates().iter().find(|known| (known.0, known.1) == (index, family)) {
-            return Ok(*rate);
-        }
         // Unlocked meanwhile: measuring may wait for threads that ask for a rate themselves.
-        let rate = measure()?;
-        rates().push((index, family, rate));
-        Ok(rate)
+        self.rates.get_or_make_unlocked((index, family), measure)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::math::float::Head;
-use crate::matrix::{MAXIMUM_EXPONENT, Matrix, MatrixView, Uplo};
+use crate::matrix::{Matrix, MatrixView, Uplo, check_exponent};
 use rug::Float;
 use rug::ops::CompleteRound;
 use std::fmt;
@@ -75,10 +75,8 @@ impl Matrix {
     pub fn shift_exponents(&mut self, shift: i64) -> Result<()> {
         let rows = self.rows();
         for (index, &word) in self.parts().0.iter().enumerate() {
-            let exponent = Head(word).exponent().saturating_add(shift);
-            if word != 0 && exponent.unsigned_abs() > MAXIMUM_EXPONENT as u64 {
-                let (row, column) = (index % rows, index / rows);
-                return Err(Error::ExponentRange { row, column, exponent, limit: MAXIMUM_EXPONENT });
+            if word != 0 {
+                check_exponent(Head(word).exponent().saturating_add(shift), index % rows, index / rows)?;
             }
         }
         for word in self.parts_mut().0.iter_mut().filter(|word| **word != 0) {

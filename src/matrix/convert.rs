@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::math::float::{FloatRef, Head, round_integer};
-use crate::matrix::{MAXIMUM_EXPONENT, Matrix, MatrixView};
+use crate::matrix::{Matrix, MatrixView, check_exponent};
 use rug::integer::Order;
 use rug::{Float, Integer};
 
@@ -60,14 +60,12 @@ impl Matrix {
     /// Writes `integer * 2^exponent`, rounded to nearest even at the matrix's precision.
     ///
     /// # Errors
-    /// [`Error::ExponentRange`] where the result's exponent lies outside +-[`MAXIMUM_EXPONENT`].
+    /// [`Error::ExponentRange`] where the result's exponent lies outside +-[`crate::matrix::MAXIMUM_EXPONENT`].
     pub fn set_integer_exponent(&mut self, row: usize, col: usize, integer: &Integer, exponent: i64) -> Result<()> {
         let mut limbs = vec![0; self.limbs_per_element()];
         let negative = *integer < 0;
         let head = round_integer(negative, integer.as_limbs(), exponent, self.precision_bits(), &mut limbs);
-        if head.exponent().abs() > MAXIMUM_EXPONENT {
-            return Err(Error::ExponentRange { row, column: col, exponent: head.exponent(), limit: MAXIMUM_EXPONENT });
-        }
+        check_exponent(head.exponent(), row, col)?;
         self.set(row, col, FloatRef { head, limbs: &limbs });
         Ok(())
     }

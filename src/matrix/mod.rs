@@ -10,5 +10,6 @@ mod storage;
 mod view;
 
 pub use shape::{Diag, Op, Side, Uplo};
+pub(crate) use storage::check_exponent;
 pub use storage::{MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS, Matrix};
 pub use view::MatrixView;

@@ -11,6 +11,18 @@ use crate::store::advise_huge_pages;
 /// Largest magnitude of an exponent that conversions accept (MPFR's default range).
 pub const MAXIMUM_EXPONENT: i64 = (1 << 30) - 1;
 
+/// Refuses an exponent that a matrix cannot hold.
+///
+/// # Errors
+/// [`Error::ExponentRange`] with the place of the entry.
+#[inline]
+pub(crate) fn check_exponent(exponent: i64, row: usize, column: usize) -> Result<()> {
+    if exponent.unsigned_abs() > MAXIMUM_EXPONENT as u64 {
+        return Err(Error::ExponentRange { row, column, exponent, limit: MAXIMUM_EXPONENT });
+    }
+    Ok(())
+}
+
 /// Largest number of bits that a significand can have.
 pub const MAXIMUM_PRECISION_BITS: u32 = 1 << 24;
 

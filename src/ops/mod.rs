@@ -9,6 +9,7 @@ mod distribution;
 pub mod double;
 mod fixed_sum;
 mod gemm;
+mod inverse;
 pub mod ldlt;
 mod product;
 mod seed;
@@ -28,7 +29,7 @@ pub use product::path::{plan_gemm, plan_syrk};
 pub use product::plan::Plan;
 pub use product::problem::FaultHook;
 pub use product::report::{Outcome, Phases, Report};
-pub use solve::{RefineOptions, Refined, solve, solve_refined};
+pub use solve::{Path, RefineOptions, Refined, SolvePlan, plan_solve, plan_trsm, solve, solve_refined};
 pub use syrk::{SyrkOptions, syrk, syrk_into, syrk_with};
 #[doc(hidden)]
 pub use syrk::{syrk_with_cut, syrk_with_device_cut, syrk_with_fault};

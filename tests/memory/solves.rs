@@ -2,8 +2,9 @@
 //! at the least limit that they name and above it.
 
 use crate::{alone, matrix, rise};
+use sunzi::ops::{SolvePlan, plan_solve, plan_trsm};
 use sunzi::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
-use sunzi::{Cholesky, Context, Error, LdltOptions, Matrix, Result, TrsmOptions, cholesky, ldlt, syrk, trsm};
+use sunzi::{Cholesky, Context, Error, LdltOptions, Matrix, Result, TrsmOptions, cholesky, ldlt, solve, syrk, trsm};
 
 /// Bytes that the bookkeeping of threads and lists may add.
 const SLACK_BYTES: u64 = 64 << 10;
@@ -74,9 +75,56 @@ fn check_after_a_product(order: usize, bits: u32) {
     }
 }
 
+/// A symmetric matrix with a heavy diagonal.
+fn definite(order: usize, bits: u32) -> Matrix {
+    let mut a = matrix(order, order, bits, 4);
+    for col in 0..order {
+        (col + 1..order).for_each(|row| a.set_float(col, row, &a.float(row, col)).unwrap());
+        a.set_f64(col, col, 1e4).unwrap();
+    }
+    a
+}
+
+/// A plan is what a call takes on a new context: never less, and at most a twentieth more.
+fn check_plan(label: &str, plan: &dyn Fn(&Context) -> Result<SolvePlan>, run: &dyn Fn(&Context) -> Result<Matrix>) {
+    for threads in [1, 2] {
+        let builder = || Context::builder().threads(threads);
+        let least = plan(&builder().build().unwrap()).unwrap().least_bytes;
+        for limit in [None, Some(least), Some(least * 3 / 2)] {
+            let ctx = builder().build().unwrap().with_memory_bytes(limit);
+            let before = allocated_bytes();
+            reset_peak_bytes();
+            let planned = plan(&ctx).unwrap().planned_bytes;
+            drop(run(&ctx).unwrap());
+            let rise = peak_bytes() - before;
+            let what = format!("{label}, {threads} threads, limit {limit:?}: planned {planned}, taken {rise}");
+            assert!(rise <= planned + SLACK_BYTES && limit.is_none_or(|limit| planned <= limit), "{what}");
+            assert!(planned <= rise + rise / 20 + SLACK_BYTES || limit.is_some(), "{what}");
+        }
+        let short = builder().memory_bytes(least - 1).build().unwrap();
+        match plan(&short) {
+            Err(Error::MemoryLimit { minimum_bytes, .. }) => assert_eq!(minimum_bytes, least, "{label}"),
+            other => panic!("{label}: {other:?}"),
+        }
+    }
+}
+
 #[test]
 fn solves_keep_the_memory_limit() {
     let _alone = alone();
+    for (order, columns, bits) in [(300, 200, 500), (400, 5, 800), (200, 600, 300), (300, 64, 1024)] {
+        let (t, b) = (lower(order, bits), matrix(order, columns, bits, 5));
+        let label = format!("plan of trsm {order} x {columns}");
+        check_plan(&label, &|ctx| plan_trsm(ctx, order, columns, bits), &|ctx| {
+            trsm(ctx, &t, &b, bits, &TrsmOptions::default())
+        });
+    }
+    for (order, columns, bits) in [(300, 2, 500), (200, 400, 300)] {
+        let (a, b) = (definite(order, bits), matrix(order, columns, bits, 5));
+        let label = format!("solve {order} x {columns}");
+        check_plan(&label, &|ctx| plan_solve(ctx, order, columns, bits), &|ctx| solve(ctx, &a, &b, bits));
+        check(&label, &|ctx| solve(ctx, &a, &b, bits));
+    }
     for (order, columns, bits) in [(300, 200, 200), (100, 3, 300), (40, 500, 1000)] {
         let (t, b) = (lower(order, bits), matrix(order, columns, bits, 5));
         let factor = Cholesky::from_factor(t.clone()).unwrap();

@@ -448,6 +448,30 @@ enum sunzi_status sunzi_plan_cholesky(const struct sunzi_context *ctx,
                                       int64_t precision_bits,
                                       struct sunzi_plan *plan);
 
+// What `sunzi_trsm` would take for a triangle of order n with entries of `operand_bits`, and m right sides with
+// entries of `precision_bits`; the rest as in `sunzi_plan_syrk`.
+//
+// The pivots are taken to lie within 2^-21 of the norms of their rows; with smaller ones a call takes some more, or
+// goes in smaller steps where a memory limit says so.
+enum sunzi_status sunzi_plan_trsm(const struct sunzi_context *ctx,
+                                  int32_t format,
+                                  int64_t n,
+                                  int64_t m,
+                                  int64_t operand_bits,
+                                  int64_t precision_bits,
+                                  struct sunzi_plan *plan);
+
+// What `sunzi_solve` would take at most for A of order n with entries of `operand_bits`, and m right sides with
+// entries of `precision_bits`: the factorisation, then the solve, beside copies of both; the rest as in
+// `sunzi_plan_trsm`.
+enum sunzi_status sunzi_plan_solve(const struct sunzi_context *ctx,
+                                   int32_t format,
+                                   int64_t n,
+                                   int64_t m,
+                                   int64_t operand_bits,
+                                   int64_t precision_bits,
+                                   struct sunzi_plan *plan);
+
 // One triangle of `C := alpha * A A^T + beta * C` (`SUNZI_NO_TRANS`, A is n x k) or `alpha * A^T A + beta * C`
 // (`SUNZI_TRANS`, A is k x n).
 //

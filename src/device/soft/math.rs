@@ -42,7 +42,7 @@ fn multiply_f64(gemm: &Gemm, index: usize) {
     // SAFETY: `Gemm::check` found that all matrices lie in their regions; C overlaps neither operand, as on any BLAS;
     // what C holds is read only where it is added to.
     unsafe {
-        ::gemm::gemm(
+        gemm_f64::gemm::f64::get_gemm_fn()(
             *m,
             *n,
             *k,
@@ -61,7 +61,7 @@ fn multiply_f64(gemm: &Gemm, index: usize) {
             false,
             false,
             false,
-            ::gemm::Parallelism::None,
+            gemm_common::Parallelism::None,
         );
     }
 }

@@ -99,7 +99,7 @@ impl Dgemm for GemmCrate {
             // slice; here `k` runs from `first` to at most `rows`. `out` holds `x.count() * y.count()` words and is
             // borrowed mutably, so it overlaps neither operand. Its old contents are read only where `first > 0`.
             unsafe {
-                gemm::gemm(
+                gemm_f64::gemm::f64::get_gemm_fn()(
                     x.count(),
                     y.count(),
                     depth.min(x.rows() - first),
@@ -118,7 +118,7 @@ impl Dgemm for GemmCrate {
                     false,
                     false,
                     false,
-                    gemm::Parallelism::None,
+                    gemm_common::Parallelism::None,
                 );
             }
         }

@@ -17,6 +17,9 @@ fn small_values_are_exact() {
 
 #[test]
 fn the_largest_f64_modulus_is_the_largest() {
+    // kc h^2 + 2 (h + 2), where the second summand decides.
+    assert_eq!([(10, 7), (1, 0)].map(|(rows, half)| f64_chunk_sum(rows, half)), [508, 4]);
+    assert_eq!(f64_largest_modulus(1), 2 * 94_906_264 + 1);
     for rows in [1usize, 2, 256, 1000, 4096, 100_000] {
         let half = (f64_largest_modulus(rows) - 1) / 2;
         assert!(f64_chunk_sum(rows, half) <= 1 << 53 && f64_chunk_sum(rows, half + 1) > 1 << 53, "rows {rows}");

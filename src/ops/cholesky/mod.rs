@@ -2,9 +2,7 @@
 //!
 //! Promise: the bits of the factor, and the index at which it fails, depend on the matrix and the precision alone.
 
-mod condition;
 pub(crate) mod diagnose;
-mod invert;
 pub(crate) mod payload;
 pub(crate) mod plan;
 pub(crate) mod problem;
@@ -12,12 +10,9 @@ mod reference;
 mod report;
 mod run;
 pub(crate) mod scaling;
-mod solve;
 pub(crate) mod tile_work;
 #[cfg(test)]
 mod tile_work_tests;
-pub(crate) mod unknowns;
-pub(crate) mod vector;
 
 use crate::context::Context;
 use crate::error::Result;
@@ -30,7 +25,6 @@ use report::Clock;
 pub use report::{CholeskyReport, Span, TaskKind, TaskTimes};
 use rug::Float;
 use run::Ending;
-pub(crate) use solve::VECTOR_COLUMNS;
 use std::sync::OnceLock;
 
 /// Choices of a factorisation beyond the matrix and the precision.
@@ -48,7 +42,7 @@ pub struct Cholesky {
     factor: Matrix,
     report: CholeskyReport,
     /// Found by the first solve that needs them.
-    row_norms: OnceLock<Vec<i64>>,
+    pub(crate) row_norms: OnceLock<Vec<i64>>,
 }
 
 /// `A = L L^T`; see [`cholesky_with`].

@@ -8,11 +8,10 @@
 mod cholesky;
 mod double;
 mod problem;
-mod solve;
 
+pub use crate::ops::solve::ranks::{DistSolution, solve, trsm};
 pub use cholesky::{DistCholesky, DistCholeskyOptions, DistCholeskyReport, RankSummary, cholesky, cholesky_with};
 pub use double::{DoubleMatrix, DoubleRankOptions, DoubleRankReport, RankDevices, double_cholesky_ranks};
-pub use solve::{DistSolution, solve, trsm};
 
 pub use crate::ops::distribution::matrix::DistMatrix;
 pub use crate::ops::distribution::slices::{CyclicBlock, GridOrder, scatter_rows};

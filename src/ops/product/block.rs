@@ -51,21 +51,6 @@ pub(crate) fn plan(ctx: &Context, shape: BlockShape, precision_bits: u32, inner:
     plan_request(ctx, &PlanRequest::inner(shape, precision_bits, inner))
 }
 
-/// Both results as one: the first error, or of two memory limits the larger need.
-///
-/// # Errors
-/// Those of the results.
-pub(crate) fn largest_need<T>(first: Result<T>, second: Result<()>) -> Result<T> {
-    match (first, second) {
-        (
-            Err(Error::MemoryLimit { limit_bytes, minimum_bytes: one }),
-            Err(Error::MemoryLimit { minimum_bytes: other, .. }),
-        ) => Err(Error::MemoryLimit { limit_bytes, minimum_bytes: one.max(other) }),
-        (Ok(_), Err(error)) => Err(error),
-        (first, _) => first,
-    }
-}
-
 /// The error that names `place` moved by so many rows and columns, where it names one.
 pub(crate) fn moved(error: Error, rows: usize, cols: usize) -> Error {
     match error {

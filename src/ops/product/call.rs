@@ -2,13 +2,13 @@
 
 use crate::comm::window::NodeWindow;
 use crate::context::{Context, Workspace, WorkspaceNeeds};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::matrix::{Matrix, Uplo};
 use crate::ops::distribution::team::Ranks;
 use crate::ops::product::clock::{PhaseClock, RankPhase};
-use crate::ops::product::device::{CutCounts, DeviceRun};
+use crate::ops::product::device::{CutCounts, DevicePlan, DeviceRun};
 use crate::ops::product::direct;
-use crate::ops::product::path::{Path, choose_path};
+use crate::ops::product::path::{Path, choose_path, is_worth_a_device};
 use crate::ops::product::plan::{Plan, PlanRequest, PlannedRun, plan_planes};
 use crate::ops::product::problem::{Bits, IntegerBits, Operand, OperandRows, Problem, Target, fits};
 use crate::ops::product::recover::RecoveryTime;
@@ -38,9 +38,7 @@ pub(crate) fn run(ctx: &Context, problem: &Problem<'_>, target: Target<'_>) -> R
     let mut workspace = ctx.workspace();
     let (result, mut report) = match choose_path(ctx, &problem.size(), problem.expected_operand_bits()) {
         Path::Direct => run_direct(ctx, problem, target, &mut workspace)?,
-        Path::Planes(_) if ctx.devices().serve(problem.inner.working_bits) => {
-            run_devices(ctx, problem, target, &mut workspace)?
-        }
+        Path::Planes(_) if devices_take(ctx, problem)? => run_devices(ctx, problem, target, &mut workspace)?,
         Path::Planes(1) => run_planes((ctx, 1), problem, target, &mut workspace)?,
         Path::Planes(workers) => ctx.install(|| run_planes((ctx, workers), problem, target, &mut workspace))?,
     };
@@ -115,6 +113,30 @@ fn fill_planes(
     run.run(&mut RunState { operands, products, spaces, clock }, result)
 }
 
+/// Whether a product runs on devices. One inside another operation, which has planned for the CPU, does where it is
+/// worth the way, and where devices and the memory limit have room for it.
+fn devices_take(ctx: &Context, problem: &Problem<'_>) -> Result<bool> {
+    if ctx.devices().is_empty() || problem.inner.working_bits.is_none() {
+        return Ok(!ctx.devices().is_empty());
+    }
+    if !is_worth_a_device(ctx, &problem.size(), problem.expected_operand_bits()) {
+        return Ok(false);
+    }
+    let bits = problem.scaled_bits();
+    match (DeviceRun { ctx, problem, bits }).plan() {
+        Ok(plan) => Ok(ctx.admit(device_host_bytes(problem, bits, &plan)).is_ok()),
+        Err(Error::DeviceLimit { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Bytes on the host of a product on devices.
+fn device_host_bytes(problem: &Problem<'_>, bits: Bits, plan: &DevicePlan) -> u64 {
+    let (rows, cols) = problem.result_shape();
+    let parts = [Matrix::bytes_for(rows, cols, bits.result), plan.pinned_bytes, problem.inner.held_bytes];
+    parts.into_iter().fold(0, u64::saturating_add)
+}
+
 fn run_devices(
     ctx: &Context,
     problem: &Problem<'_>,
@@ -127,10 +149,7 @@ fn run_devices(
     let scale = start.elapsed().as_secs_f64();
     let run = DeviceRun { ctx, problem, bits };
     let plan = run.plan()?;
-    let (rows, cols) = problem.result_shape();
-    let planned_bytes = Matrix::bytes_for(rows, cols, bits.result)
-        .saturating_add(plan.pinned_bytes)
-        .saturating_add(problem.inner.held_bytes);
+    let planned_bytes = device_host_bytes(problem, bits, &plan);
     ctx.admit(planned_bytes)?;
     let none = WorkspaceNeeds { operand_bytes: 0, product_bytes: 0, workers: 0, worker_bytes: 0, planned_bytes };
     workspace.trim(ctx, &none);
@@ -141,7 +160,7 @@ fn run_devices(
     let report = Report {
         operation: problem.operation,
         rows: problem.contracted(),
-        cols,
+        cols: problem.result_shape().1,
         precision_bits: problem.precision_bits,
         working_bits: bits.working,
         threads: workers,

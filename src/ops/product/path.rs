@@ -14,6 +14,9 @@ use crate::plan::PlanBytes;
 /// Below this estimate a product on planes stays on the calling thread: handing work over costs more than it saves.
 const ONE_WORKER_NANOSECONDS: f64 = 200_000.0;
 
+/// Below this estimate a product inside another operation stays on the CPU: memory and copies of a device cost as much.
+const DEVICE_NANOSECONDS: f64 = 20e6;
+
 /// The path a product takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Path {
@@ -41,6 +44,11 @@ pub(crate) fn choose_path(ctx: &Context, size: &ProductSize, operand_bits: u32) 
         return Path::Direct;
     }
     Path::Planes(if planes < ONE_WORKER_NANOSECONDS { 1 } else { ctx.threads() })
+}
+
+/// Whether a product inside another operation is worth the copies to a device; a forced family always is.
+pub(crate) fn is_worth_a_device(ctx: &Context, size: &ProductSize, operand_bits: u32) -> bool {
+    ctx.devices().family.is_some() || plane_nanoseconds(size, operand_bits) > DEVICE_NANOSECONDS
 }
 
 /// Estimate for the direct path, fitted to measurements from 64 to 4000 bits.
@@ -105,7 +113,7 @@ fn plan_size(ctx: &Context, operation: &'static str, size: ProductSize, precisio
 pub(crate) fn plan_request(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
     match choose_path(ctx, &request.size, request.bits.operand) {
         Path::Direct => direct::plan(ctx, request),
-        Path::Planes(_) if !request.on_cpu && ctx.devices().serve(None) => plan_devices(ctx, request),
+        Path::Planes(_) if !request.on_cpu && !ctx.devices().is_empty() => plan_devices(ctx, request),
         Path::Planes(workers) => Ok(plan_planes(ctx, request, workers, 0)?.plan),
     }
 }

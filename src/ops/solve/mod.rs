@@ -1,12 +1,36 @@
 //! Linear systems with a symmetric positive definite matrix: by one factorisation, or refined from a cheaper one.
 
+pub(crate) mod agreement;
+pub(crate) mod band;
+mod cholesky;
+mod condition;
+pub(crate) mod cut;
+mod dots;
+pub(crate) mod factored;
+mod fixed;
+pub(crate) mod ldlt;
+pub(crate) mod memory;
+mod parts;
+pub(crate) mod path;
+mod plan;
+pub(crate) mod problem;
+pub(crate) mod ranks;
 mod refine;
 mod residual;
+pub(crate) mod run;
+mod scalar;
+pub(crate) mod spaces;
+pub(crate) mod step;
+mod tiles;
+pub(crate) mod triangle;
+pub(crate) mod triangular;
 
 use crate::context::Context;
 use crate::error::Result;
 use crate::matrix::{Matrix, MatrixView};
 use crate::ops::cholesky::cholesky;
+pub use path::Path;
+pub use plan::{SolvePlan, plan_solve, plan_trsm};
 
 /// Choices of [`solve_refined`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,7 +78,11 @@ pub fn solve<'a, 'b>(
 ) -> Result<Matrix> {
     let (a, b) = (a.into(), b.into());
     refine::check_shapes(&a, &b)?;
-    cholesky(ctx, a, precision_bits)?.solve(ctx, b, precision_bits)
+    if ctx.memory_bytes().is_some() {
+        plan_solve(ctx, a.rows(), b.cols(), precision_bits)?; // before the work of a factorisation
+    }
+    let factor = cholesky(ctx, a, precision_bits)?;
+    factor.solve_beside(ctx, b, precision_bits, factor.factor().bytes())
 }
 
 /// [`solve`] with a factor of few bits, refined to the full precision.

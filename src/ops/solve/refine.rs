@@ -4,15 +4,15 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::math::bound::{REFINE_GUARD_BITS, guard_bits, residual_bits};
 use crate::math::float::{FloatRef, round_integer};
-use crate::matrix::{MAXIMUM_EXPONENT, Matrix, MatrixView};
+use crate::matrix::{Matrix, MatrixView, check_exponent};
 use crate::ops::cholesky::{Cholesky, cholesky};
 use crate::ops::columns::each_column;
 use crate::ops::product::block::maximum_working_bits;
 use crate::ops::product::sum::ExactEntry;
 use crate::ops::product::sum::round_sum;
-use crate::ops::solve::residual::{Residual, Sizes, System};
+use crate::ops::solve::residual::{Residual, ResidualSizes, SymmetricSystem};
+use crate::ops::solve::run::{SolutionPlace, store};
 use crate::ops::solve::{RefineOptions, Refined};
-use crate::ops::trsm::system::{Target, store};
 
 /// Corrections in a row that may gain less than a bit.
 const IDLE_CORRECTIONS: usize = 2;
@@ -22,13 +22,7 @@ pub(super) fn check_shapes(a: &MatrixView<'_>, b: &MatrixView<'_>) -> Result<()>
     if a.rows() == a.cols() && a.rows() == b.rows() {
         return Ok(());
     }
-    Err(Error::ShapeMismatch {
-        operation: "solve",
-        left_rows: a.rows(),
-        left_cols: a.cols(),
-        right_rows: b.rows(),
-        right_cols: b.cols(),
-    })
+    Err(Error::shape_mismatch("solve", (a.rows(), a.cols()), (b.rows(), b.cols())))
 }
 
 /// See [`crate::solve_refined`].
@@ -47,14 +41,14 @@ pub(super) fn refine(
     let maximum = maximum_working_bits(ctx);
     if precision_bits < 2 || most > maximum {
         let maximum_bits = maximum.saturating_sub(residual_bits(REFINE_GUARD_BITS) + guard_bits(order));
-        return Err(Error::Precision { precision_bits: precision_bits.into(), maximum_bits: maximum_bits.into() });
+        return Err(Error::precision(precision_bits, maximum_bits));
     }
     let factor = cholesky(ctx, a, options.factor_bits)?;
     let solution = Matrix::zeros(order, b.cols(), precision_bits)?;
     if order == 0 || b.cols() == 0 {
         return Ok(Refined { solution, iterations: 0, backward_error_log2: i64::MIN });
     }
-    let system = System::new(a, b)?;
+    let system = SymmetricSystem::new(a, b)?;
     let x = Matrix::zeros(order, b.cols(), precision_bits + REFINE_GUARD_BITS)?;
     let held_bytes = system.bytes() + solution.bytes() + factor.factor().bytes() + 2 * x.bytes();
     let mut refinement = Refinement { ctx, factor, system, options: *options, precision_bits, held_bytes, x };
@@ -65,7 +59,7 @@ pub(super) fn refine(
 struct Refinement<'a> {
     ctx: &'a Context,
     factor: Cholesky,
-    system: System<'a>,
+    system: SymmetricSystem<'a>,
     options: RefineOptions,
     precision_bits: u32,
     held_bytes: u64,
@@ -77,7 +71,7 @@ impl Refinement<'_> {
     fn iterate(&mut self, b: MatrixView<'_>) -> Result<usize> {
         let target = -i64::from(self.precision_bits) - 1;
         let full = self.precision_bits + REFINE_GUARD_BITS;
-        let mut best = Sizes { componentwise_log2: 0, normwise_log2: 0 };
+        let mut best = ResidualSizes { componentwise_log2: 0, normwise_log2: 0 };
         let (mut idle, mut residual) = (0, None::<Residual>);
         for iteration in 1..=self.options.max_iterations {
             let right = residual.as_ref().map_or(b, |residual| residual.matrix.view());
@@ -104,7 +98,7 @@ impl Refinement<'_> {
         Err(self.stalled(self.options.max_iterations, best))
     }
 
-    fn stalled(&self, iterations: usize, best: Sizes) -> Error {
+    fn stalled(&self, iterations: usize, best: ResidualSizes) -> Error {
         Error::RefinementStalls {
             iterations,
             reached_log2: best.componentwise_log2,
@@ -133,10 +127,7 @@ impl Refinement<'_> {
                         round_integer(larger.negative, larger.magnitude, larger.exponent, precision_bits, limbs)
                     })
                 });
-                let exponent = column.get(row).head.exponent();
-                if exponent.abs() > MAXIMUM_EXPONENT {
-                    return Err(Error::ExponentRange { row, column: column.index, exponent, limit: MAXIMUM_EXPONENT });
-                }
+                check_exponent(column.get(row).head.exponent(), row, column.index)?;
             }
             Ok(())
         })
@@ -144,8 +135,8 @@ impl Refinement<'_> {
 
     /// Rounds `x` into `solution` and measures it.
     fn finish(self, mut solution: Matrix, iterations: usize) -> Result<Refined> {
-        let target = Target { columns: 0..solution.cols(), flipped: false };
-        store(self.ctx, &self.x, &target, &mut solution)?;
+        let place = SolutionPlace { columns: 0..solution.cols(), transposed: false };
+        store(self.ctx, &self.x, &place, &mut solution)?;
         let bits = self.precision_bits + REFINE_GUARD_BITS;
         let residual = self.system.residual(self.ctx, &solution, (bits, self.held_bytes))?;
         let backward_error_log2 = residual.size.componentwise_log2;

@@ -18,7 +18,7 @@ use crate::ops::product::problem::Inner;
 use std::sync::{Mutex, PoisonError};
 
 /// A symmetric matrix and right sides, ready for residuals.
-pub(super) struct System<'a> {
+pub(super) struct SymmetricSystem<'a> {
     a: Matrix,
     b: MatrixView<'a>,
     /// Column `j` of `A` is scaled by `2^-exponents[j]`.
@@ -39,35 +39,35 @@ pub(super) struct Residual {
     /// `B - A X`; each entry is off by at most `2^-bits (|A| |X| + |B|)` for the bits asked for, and by one rounding.
     pub matrix: Matrix,
     /// How large it is.
-    pub size: Sizes,
+    pub size: ResidualSizes,
 }
 
 /// Two measures of a residual.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Sizes {
+pub(super) struct ResidualSizes {
     /// At least `log2` of the largest `|r| / (|A| |x| + |b|)`; `i64::MIN` where all are 0.
     pub componentwise_log2: i64,
     /// About `log2` of the largest residual beside the norms of its row and column.
     pub normwise_log2: i64,
 }
 
-impl Sizes {
-    const LEAST: Sizes = Sizes { componentwise_log2: i64::MIN, normwise_log2: i64::MIN };
+impl ResidualSizes {
+    const LEAST: ResidualSizes = ResidualSizes { componentwise_log2: i64::MIN, normwise_log2: i64::MIN };
 
-    fn max(self, other: Sizes) -> Sizes {
-        Sizes {
+    fn max(self, other: ResidualSizes) -> ResidualSizes {
+        ResidualSizes {
             componentwise_log2: self.componentwise_log2.max(other.componentwise_log2),
             normwise_log2: self.normwise_log2.max(other.normwise_log2),
         }
     }
 }
 
-impl<'a> System<'a> {
+impl<'a> SymmetricSystem<'a> {
     /// Copies the lower triangle of `a` into both.
     ///
     /// # Errors
     /// [`crate::Error::OutOfMemory`].
-    pub fn new(a: MatrixView<'_>, b: MatrixView<'a>) -> Result<System<'a>> {
+    pub fn new(a: MatrixView<'_>, b: MatrixView<'a>) -> Result<SymmetricSystem<'a>> {
         let order = a.rows();
         let mut full = Matrix::zeros(order, order, a.precision_bits())?;
         for col in 0..order {
@@ -80,7 +80,7 @@ impl<'a> System<'a> {
         let scaled = Heads::new(&full, |_, col| -exponents[col]);
         let row_heads = |row: usize| scaled.signed[row..].iter().step_by(order).map(|&head| Head(head));
         let norms = (0..order).map(|row| column_exponent(row_heads(row))).collect();
-        Ok(System { a: full, b, exponents, scaled, norms })
+        Ok(SymmetricSystem { a: full, b, exponents, scaled, norms })
     }
 
     /// Bytes held.
@@ -108,16 +108,16 @@ impl<'a> System<'a> {
         let matrix = product(&self.scaled.signed, &scaled.signed, Some(self.b), (residual_bits(bits), held_bytes))?;
         let held_bytes = held_bytes + matrix.bytes();
         let products = product(&self.scaled.sizes, &scaled.sizes, None, (RESIDUAL_SIZE_BITS, held_bytes))?;
-        self.measure(ctx, (x, bits), Parts { matrix, products, norms })
+        self.measure(ctx, (x, bits), ResidualParts { matrix, products, norms })
     }
 
     /// Compares each entry with its size, after a second look at those that a norm covers.
-    fn measure(&self, ctx: &Context, (x, bits): (&Matrix, u32), parts: Parts) -> Result<Residual> {
-        let Parts { mut matrix, products, norms } = parts;
-        let (worst, precision_bits) = (Mutex::new(Sizes::LEAST), matrix.precision_bits());
+    fn measure(&self, ctx: &Context, (x, bits): (&Matrix, u32), parts: ResidualParts) -> Result<Residual> {
+        let ResidualParts { mut matrix, products, norms } = parts;
+        let (worst, precision_bits) = (Mutex::new(ResidualSizes::LEAST), matrix.precision_bits());
         let sums = || (FixedSum::new(precision_bits), FixedSum::new(RESIDUAL_SIZE_BITS));
         each_column(ctx, &mut matrix, sums, |(sum, size_sum), mut column| {
-            let mut largest = Sizes::LEAST;
+            let mut largest = ResidualSizes::LEAST;
             for row in 0..self.a.rows() {
                 let entry = Entry { system: self, x, row, col: column.index };
                 let norm = self.norms[row] + norms[entry.col];
@@ -131,7 +131,7 @@ impl<'a> System<'a> {
                     let residual = Magnitude::of(column.get(row));
                     let componentwise_log2 = residual.log2_over(&whole, -i64::from(bits) - 1);
                     let normwise_log2 = residual.exponent().saturating_sub(norm.max(whole.exponent()));
-                    largest = largest.max(Sizes { componentwise_log2, normwise_log2 });
+                    largest = largest.max(ResidualSizes { componentwise_log2, normwise_log2 });
                 }
             }
             let mut worst = worst.lock().unwrap_or_else(PoisonError::into_inner);
@@ -167,7 +167,7 @@ fn size(head: Head) -> Head {
 }
 
 /// What the products of a residual gave.
-struct Parts {
+struct ResidualParts {
     matrix: Matrix,
     /// `|A| |X|`, up to a part of the norms.
     products: Matrix,
@@ -177,7 +177,7 @@ struct Parts {
 
 /// One entry of a residual, to be summed term by term.
 struct Entry<'a> {
-    system: &'a System<'a>,
+    system: &'a SymmetricSystem<'a>,
     x: &'a Matrix,
     row: usize,
     col: usize,

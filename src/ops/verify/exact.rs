@@ -1,6 +1,7 @@
 //! Exact sums of big floats of any exponents, and upper bounds of norms in one word.
 //!
-//! Promise: [`Accumulator`] loses no bit; every operation of [`Upper`] rounds up, by less than `2^-62` of the result.
+//! Promise: [`Accumulator`] loses no bit; every operation of [`UpperBound`] rounds up, by less than `2^-62` of the
+//! result.
 //! Does not know: matrices of results, random vectors, threads.
 
 use crate::math::float::FloatRef;
@@ -176,34 +177,34 @@ pub fn compare((x, e): (&Integer, i64), (y, f): (&Integer, i64)) -> Ordering {
 
 /// An upper bound `significand * 2^exponent`: the top bit of the significand is set, or the bound is 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Upper {
+pub struct UpperBound {
     significand: u64,
     exponent: i64,
 }
 
-impl Upper {
+impl UpperBound {
     /// The bound 0.
-    pub const ZERO: Upper = Upper { significand: 0, exponent: 0 };
+    pub const ZERO: UpperBound = UpperBound { significand: 0, exponent: 0 };
 
     /// `2^exponent`, exactly.
-    pub fn power_of_two(exponent: i64) -> Upper {
-        Upper { significand: 1 << 63, exponent: exponent - 63 }
+    pub fn power_of_two(exponent: i64) -> UpperBound {
+        UpperBound { significand: 1 << 63, exponent: exponent - 63 }
     }
 
     /// The least bound at or above `value * 2^exponent`.
-    pub fn new(value: u128, exponent: i64) -> Upper {
+    pub fn new(value: u128, exponent: i64) -> UpperBound {
         if value == 0 {
-            return Upper::ZERO;
+            return UpperBound::ZERO;
         }
         let drop = 64 - value.leading_zeros() as i64;
         if drop <= 0 {
-            return Upper { significand: (value as u64) << -drop, exponent: exponent + drop };
+            return UpperBound { significand: (value as u64) << -drop, exponent: exponent + drop };
         }
         let kept = value >> drop;
         let rounded = kept + u128::from(kept << drop != value);
         match u64::try_from(rounded) {
-            Ok(significand) => Upper { significand, exponent: exponent + drop },
-            Err(_) => Upper { significand: 1 << 63, exponent: exponent + drop + 1 },
+            Ok(significand) => UpperBound { significand, exponent: exponent + drop },
+            Err(_) => UpperBound { significand: 1 << 63, exponent: exponent + drop + 1 },
         }
     }
 
@@ -218,13 +219,13 @@ impl Upper {
     }
 
     /// A bound of the product.
-    pub fn times(self, other: Upper) -> Upper {
+    pub fn times(self, other: UpperBound) -> UpperBound {
         let product = u128::from(self.significand) * u128::from(other.significand);
-        Upper::new(product, self.exponent + other.exponent)
+        UpperBound::new(product, self.exponent + other.exponent)
     }
 
     /// A bound of the sum.
-    pub fn plus(self, other: Upper) -> Upper {
+    pub fn plus(self, other: UpperBound) -> UpperBound {
         let (high, low) = if self.top_exponent() >= other.top_exponent() { (self, other) } else { (other, self) };
         match (high.is_zero(), low.is_zero()) {
             (true, _) => low,
@@ -235,18 +236,18 @@ impl Upper {
                 let scaled = u128::from(low.significand) << 63;
                 let moved = scaled >> shift;
                 let lost = u128::from(moved << shift != scaled);
-                Upper::new((u128::from(high.significand) << 63) + moved + lost, high.exponent - 63)
+                UpperBound::new((u128::from(high.significand) << 63) + moved + lost, high.exponent - 63)
             }
         }
     }
 
     /// A bound of the square root.
-    pub fn square_root(self) -> Upper {
+    pub fn square_root(self) -> UpperBound {
         let odd = self.exponent.rem_euclid(2);
         let value = u128::from(self.significand) << (62 + odd);
         let root = value.isqrt();
         let ceiling = root + u128::from(root * root != value);
-        Upper::new(ceiling, (self.exponent - 62 - odd) / 2)
+        UpperBound::new(ceiling, (self.exponent - 62 - odd) / 2)
     }
 
     /// How `|integer| * 2^exponent` compares with the bound, exactly.
@@ -281,7 +282,7 @@ const NORM_BITS: i64 = 63;
 #[derive(Clone, Copy, Debug)]
 pub struct ColumnSize {
     /// At least the column's Euclidean norm, above it by less than `(rows + 8) * 2^-61` of it.
-    pub norm: Upper,
+    pub norm: UpperBound,
     /// Largest exponent of an entry; 0 for a zero column.
     pub top: i64,
     /// Exponent of the lowest bit of a nonzero limb; 0 for a zero column.
@@ -293,7 +294,7 @@ pub fn column_size(view: MatrixView<'_>, col: usize) -> ColumnSize {
     let terms = || (0..view.rows()).filter_map(|row| Some((view.get(row, col), term(view.get(row, col), KEEP_ALL)?)));
     let extent = terms().map(|(value, term)| (term.low, value.head.exponent()));
     let Some((low, top)) = extent.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1))) else {
-        return ColumnSize { norm: Upper::ZERO, top: 0, low: 0 };
+        return ColumnSize { norm: UpperBound::ZERO, top: 0, low: 0 };
     };
     // Entries rounded up to integers in units of 2^(top - 63): at most 2^63, squares at most 2^126.
     let (mut sum, mut overflows) = (0u128, 0u64);
@@ -308,7 +309,7 @@ pub fn column_size(view: MatrixView<'_>, col: usize) -> ColumnSize {
         overflows += u64::from(over);
     }
     let unit = 2 * (top - NORM_BITS);
-    let square = Upper::new(sum, unit).plus(Upper::new(u128::from(overflows), unit + 128));
+    let square = UpperBound::new(sum, unit).plus(UpperBound::new(u128::from(overflows), unit + 128));
     ColumnSize { norm: square.square_root(), top, low }
 }
 
@@ -372,7 +373,7 @@ mod tests {
     #[test]
     fn bounds_round_up_and_stay_close() {
         let mut rng = random(3);
-        let exact = |bound: Upper| Float::with_val(400, bound.significand) << bound.exponent as i32;
+        let exact = |bound: UpperBound| Float::with_val(400, bound.significand) << bound.exponent as i32;
         for case in 0..2000 {
             let mut draw = || {
                 let shift = rng.below(128);
@@ -380,9 +381,9 @@ mod tests {
                 (value, i64::from(rng.below(300)) - 150)
             };
             let ((a, ea), (b, eb)) = (draw(), draw());
-            let (x, y) = (Upper::new(a, ea), Upper::new(b, eb));
+            let (x, y) = (UpperBound::new(a, ea), UpperBound::new(b, eb));
             let value = |v: u128, e: i64| Float::with_val(400, v) << e as i32;
-            let check = |bound: Upper, want: Float| {
+            let check = |bound: UpperBound, want: Float| {
                 let slack = Float::with_val(400, &want >> 62);
                 assert!(exact(bound) >= want && exact(bound) <= want + slack, "case {case}: {a} {ea} {b} {eb}");
             };
@@ -395,7 +396,7 @@ mod tests {
 
     #[test]
     fn comparisons_are_exact_at_the_bound() {
-        let bound = Upper::new(12_345, -40);
+        let bound = UpperBound::new(12_345, -40);
         for (integer, exponent, want) in [
             (12_345, -40, Ordering::Equal),
             (-12_345, -40, Ordering::Equal),
@@ -407,10 +408,10 @@ mod tests {
         ] {
             assert_eq!(bound.compare(&Integer::from(integer), exponent), want, "{integer} * 2^{exponent}");
         }
-        assert_eq!(Upper::ZERO.compare(&Integer::new(), 3), Ordering::Equal);
-        assert_eq!(Upper::ZERO.compare(&Integer::from(1), -3000), Ordering::Greater);
+        assert_eq!(UpperBound::ZERO.compare(&Integer::new(), 3), Ordering::Equal);
+        assert_eq!(UpperBound::ZERO.compare(&Integer::from(1), -3000), Ordering::Greater);
         assert!((bound.ratio(&Integer::from(49_380), -41) - 2.0).abs() < 1e-12);
-        assert!(Upper::ZERO.ratio(&Integer::from(1), 0).is_infinite());
+        assert!(UpperBound::ZERO.ratio(&Integer::from(1), 0).is_infinite());
     }
 
     #[test]

@@ -23,7 +23,7 @@ use crate::math::bound::ceil_log2;
 use crate::math::float::FloatRef;
 use crate::matrix::{MatrixView, Op, Uplo};
 use crate::ops::seed::fresh_seed;
-use exact::{ColumnSize, KEEP_ALL, Upper, column_size};
+use exact::{ColumnSize, KEEP_ALL, UpperBound, column_size};
 use serde::Serialize;
 
 /// Choices of a verification; the first four say what was computed, the others how hard to look.
@@ -244,9 +244,9 @@ impl Bounds {
     }
 
     /// `size * 2^(1-b)`, with `2^-60` of it for what was cut.
-    fn allowance(&self, size: Upper) -> Upper {
-        let bound = size.times(Upper::power_of_two(1 - i64::from(self.precision_bits)));
-        bound.plus(bound.times(Upper::power_of_two(-60)))
+    fn allowance(&self, size: UpperBound) -> UpperBound {
+        let bound = size.times(UpperBound::power_of_two(1 - i64::from(self.precision_bits)));
+        bound.plus(bound.times(UpperBound::power_of_two(-60)))
     }
 }
 

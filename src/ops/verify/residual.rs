@@ -3,7 +3,7 @@
 //! Promise: every `r_i` is the exact value (or within the allowance that [`Bounds::floor`] proves), for any exponents.
 //! Does not know: which operation is judged.
 
-use super::exact::{Accumulator, ProductSum, Upper, term};
+use super::exact::{Accumulator, ProductSum, UpperBound, term};
 use super::{Bounds, Problem, Verification, VerifyOptions, entries, map_indices};
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -20,7 +20,7 @@ struct Signs {
     negative: Vec<bool>,
     shifts: Vec<i64>,
     /// `sum_j ||r_j|| |x_j|`.
-    weighted_norm: Upper,
+    weighted_norm: UpperBound,
     /// Floor of the terms `r_kj x_j`.
     floor: i64,
     /// Largest exponent of such a term.
@@ -31,11 +31,11 @@ impl Signs {
     fn draw(bounds: &Bounds, scaled: bool, rng: &mut ChaCha8Rng) -> Signs {
         let count = bounds.right.len();
         let negative = (0..count).map(|_| rng.next_u32() & 1 == 1).collect();
-        let shift = |norm: Upper| if scaled { -norm.top_exponent() } else { 0 };
+        let shift = |norm: UpperBound| if scaled { -norm.top_exponent() } else { 0 };
         let shifts = bounds.right.iter().map(|size| shift(size.norm)).collect::<Vec<_>>();
-        let (mut weighted_norm, mut low, mut top) = (Upper::ZERO, i64::MAX, i64::MIN);
+        let (mut weighted_norm, mut low, mut top) = (UpperBound::ZERO, i64::MAX, i64::MIN);
         for (size, &shift) in bounds.right.iter().zip(&shifts).filter(|(size, _)| !size.norm.is_zero()) {
-            weighted_norm = weighted_norm.plus(size.norm.times(Upper::power_of_two(shift)));
+            weighted_norm = weighted_norm.plus(size.norm.times(UpperBound::power_of_two(shift)));
             low = low.min(size.low + shift);
             top = top.max(size.top + shift);
         }

@@ -6,7 +6,9 @@ use rug::Float;
 use std::sync::Arc;
 use sunzi::device::Device;
 use sunzi::device::soft::{Fault, SoftDevice, SoftOptions};
-use sunzi::{CholeskyOptions, Context, Error, Matrix, TrsmOptions, cholesky_with, solve, trsm};
+use sunzi::{
+    CholeskyOptions, Context, Error, LdltOptions, Matrix, TrsmOptions, cholesky, cholesky_with, ldlt, solve, trsm,
+};
 
 const FAMILIES: [&str; 2] = ["cuda-f64", "cuda-i8"];
 
@@ -176,4 +178,28 @@ fn faults_are_noticed() {
         let result = cholesky_with(&builder.self_check(true).build().unwrap(), &a, bits, &tiles(8));
         assert!(matches!(result, Err(Error::SelfCheck { .. })), "{family}");
     }
+}
+
+#[test]
+fn products_inside_solves_run_on_the_device_with_the_bits_of_the_cpu() {
+    let (order, bits) = (72, 128);
+    let (a, cpu) = (definite(order, bits), Context::builder().threads(2).build().unwrap());
+    let factor = cholesky(&cpu, &a, bits).unwrap();
+    let mut b = Matrix::zeros(order, 5, bits).unwrap();
+    (0..order * 5).for_each(|at| b.set_f64(at % order, at / order, (at * 7 % 11) as f64 - 5.0).unwrap());
+    let check = |name: &str, operation: &dyn Fn(&Context) -> Matrix| {
+        let want = operation(&cpu);
+        for family in FAMILIES {
+            let device: Arc<dyn Device> = Arc::new(SoftDevice::new(SoftOptions::default()));
+            let builder = Context::builder().threads(2).devices(vec![device.clone()]).kernel(family);
+            let before = device.traffic().h2d_bytes;
+            assert!(operation(&builder.build().unwrap()) == want, "{name}, {family}");
+            assert!(device.traffic().h2d_bytes > before, "{name}, {family}: nothing went to the device");
+        }
+    };
+    // Four to seven right sides go by parts, with a product for each part; an inverse and L D L^T multiply as well.
+    check("trsm", &|ctx| trsm(ctx, factor.factor(), &b, bits, &TrsmOptions::default()).unwrap());
+    check("solve", &|ctx| factor.solve(ctx, &b, bits).unwrap());
+    check("inverse", &|ctx| factor.inverse(ctx, bits).unwrap());
+    check("ldlt", &|ctx| ldlt(ctx, &a, bits, &LdltOptions::default()).unwrap().lower().clone());
 }

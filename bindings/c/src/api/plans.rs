@@ -94,6 +94,70 @@ pub unsafe extern "C" fn sunzi_plan_cholesky(
     unsafe { enter(ctx, work) }
 }
 
+/// What `sunzi_trsm` would take for a triangle of order n with entries of `operand_bits`, and m right sides with
+/// entries of `precision_bits`; the rest as in `sunzi_plan_syrk`.
+///
+/// The pivots are taken to lie within 2^-21 of the norms of their rows; with smaller ones a call takes some more, or
+/// goes in smaller steps where a memory limit says so.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_plan_trsm(
+    ctx: *const sunzi_context,
+    format: i32,
+    n: i64,
+    m: i64,
+    operand_bits: i64,
+    precision_bits: i64,
+    plan: *mut sunzi_plan,
+) -> sunzi_status {
+    let work = |call: &Call<'_>| {
+        let [n, m] = sizes([("n", n), ("m", m)])?;
+        let [operand, bits] = precisions([operand_bits, precision_bits])?;
+        let copies = copies(format, &[(n, n, operand), (n, m, bits)])?;
+        // SAFETY: by contract.
+        unsafe {
+            write(call, plan, copies, Matrix::bytes_for(n, m, bits), |ctx| {
+                Ok(sunzi::ops::plan_trsm(ctx, n, m, bits)?.planned_bytes)
+            })
+        }
+    };
+    // SAFETY: by contract.
+    unsafe { enter(ctx, work) }
+}
+
+/// What `sunzi_solve` would take at most for A of order n with entries of `operand_bits`, and m right sides with
+/// entries of `precision_bits`: the factorisation, then the solve, beside copies of both; the rest as in
+/// `sunzi_plan_trsm`.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_plan_solve(
+    ctx: *const sunzi_context,
+    format: i32,
+    n: i64,
+    m: i64,
+    operand_bits: i64,
+    precision_bits: i64,
+    plan: *mut sunzi_plan,
+) -> sunzi_status {
+    let work = |call: &Call<'_>| {
+        let [n, m] = sizes([("n", n), ("m", m)])?;
+        let [operand, bits] = precisions([operand_bits, precision_bits])?;
+        let copies = copies(format, &[(n, n, operand), (n, m, bits)])?;
+        // SAFETY: by contract.
+        unsafe {
+            write(call, plan, copies, Matrix::bytes_for(n, m, bits), |ctx| {
+                Ok(sunzi::ops::plan_solve(ctx, n, m, bits)?.planned_bytes)
+            })
+        }
+    };
+    // SAFETY: by contract.
+    unsafe { enter(ctx, work) }
+}
+
 /// Fills the plan, the operation's own part being made beside the copies.
 ///
 /// # Safety

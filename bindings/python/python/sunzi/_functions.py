@@ -200,7 +200,8 @@ def log_det(
 def plan(operation: str, *sizes: int, precision: int, context: Context | None = None) -> dict[str, Any]:
     """What a call would take: bytes in all (`planned_bytes`) and by part, kernel, primes, tiles.
 
-    `plan("syrk", rows, cols)`, `plan("gemm", rows, cols, contracted)`, `plan("cholesky", order)`. Nothing is computed.
+    `plan("syrk", rows, cols)`, `plan("gemm", rows, cols, contracted)`, `plan("cholesky", order)`,
+    `plan("trsm", order, columns)`, `plan("solve", order, columns)`. Nothing is computed.
     The bytes are those beside the operands in the library's form, the result included; a call on Python numbers also
     takes 8 (1 + ceil(bits / 64)) bytes for each entry of an operand while it lasts.
 

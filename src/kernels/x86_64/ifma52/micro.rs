@@ -90,10 +90,10 @@ impl Fold {
 ///
 /// # Safety
 /// `tile.x` and `tile.y` point to at least `rows <= 4092` rows of 8 words, `c` to a block of 64 words, each below
-/// `2^52` for [`Into::Add`].
+/// `2^52` for [`Store::Add`].
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-pub unsafe fn tile(fold: &Fold, tile: Tile, rows: usize, c: *mut u64, into: Into) {
+pub unsafe fn tile(fold: &Fold, tile: Tile, rows: usize, c: *mut u64, into: Store) {
     debug_assert!(rows <= IFMA52_CHUNK_ROWS);
     let mut lo = [_mm512_setzero_si512(); BLOCK];
     let mut hi = [_mm512_setzero_si512(); BLOCK];
@@ -133,7 +133,7 @@ pub unsafe fn tile(fold: &Fold, tile: Tile, rows: usize, c: *mut u64, into: Into
         }
         for column in 0..BLOCK {
             let at = c.add(column * BLOCK);
-            let start = if into == Into::Add { _mm512_loadu_si512(at.cast()) } else { _mm512_setzero_si512() };
+            let start = if into == Store::Add { _mm512_loadu_si512(at.cast()) } else { _mm512_setzero_si512() };
             _mm512_storeu_si512(at.cast(), fold.fold(_mm512_add_epi64(lo[column], start), hi[column]));
         }
     }
@@ -154,7 +154,7 @@ pub struct Tile {
 
 /// What happens to the words that C holds.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Into {
+pub enum Store {
     /// They are overwritten, dirty or not.
     Overwrite,
     /// They are least residues, to be added to.
@@ -184,7 +184,7 @@ mod tests {
                 let operands =
                     Tile { x: left.as_ptr(), y: right.as_ptr(), next_x: left.as_ptr(), next_y: right.as_ptr() };
                 // SAFETY: `probe` found the instructions; both operands have `rows` rows of 8 words, `c` has 64 words.
-                unsafe { tile(&Fold::new(prime), operands, rows, c.as_mut_ptr(), Into::Add) };
+                unsafe { tile(&Fold::new(prime), operands, rows, c.as_mut_ptr(), Store::Add) };
                 let product = u128::from(x) * u128::from(y) % u128::from(prime);
                 let wanted = (u128::from(MOST) + rows as u128 * product) % u128::from(prime);
                 assert!(c.iter().all(|&word| u128::from(word) == wanted), "{x} times {y} modulo {prime}");

@@ -28,7 +28,7 @@ use crate::math::family::{ifma52_maximum_modulus_bits, ifma52_primes};
 use crate::plan::{BLOCK, BlockGrid};
 use levels::{Area, Field, Work};
 use micro::Fold;
-use product::{Into, Next, Operands, Panels, Target};
+use product::{Next, Operands, Panels, Store, Target};
 use rug::Integer;
 use std::ops::Range;
 use std::sync::Arc;
@@ -147,7 +147,7 @@ impl PlaneEngine for Engine {
         let stride = self.panel_words(rows);
         let (x, y) = (Panels { words: x, stride }, Panels { words: y, stride });
         let operands = Operands { x, y, rows, next: Some(Next::following(x, &grid, rows)) };
-        let into = if product.accumulate { Into::Add } else { Into::Overwrite };
+        let into = if product.accumulate { Store::Add } else { Store::Overwrite };
         // SAFETY: an engine exists only where `probe` found the instructions.
         unsafe {
             let fold = Fold::new(self.tables.primes[prime]);

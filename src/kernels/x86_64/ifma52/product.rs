@@ -3,7 +3,7 @@
 //! Loop order: chunks of rows (K), then groups of X panels that stay in the second-level cache, then columns of
 //! blocks, whose panel of Y stays in the first-level cache while the group's panels stream past it.
 
-pub use super::micro::Into;
+pub use super::micro::Store;
 use super::micro::{Fold, Tile, tile};
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
 use std::ops::Range;
@@ -123,14 +123,14 @@ pub fn depth_of_passes(rows: usize, most: usize) -> usize {
 /// # Panics
 /// Where the slices are shorter than the shape says.
 #[target_feature(enable = "avx512f,avx512ifma")]
-pub fn multiply(fold: &Fold, operands: &Operands<'_>, target: &Target, c: &mut [u64], into: Into) {
+pub fn multiply(fold: &Fold, operands: &Operands<'_>, target: &Target, c: &mut [u64], into: Store) {
     let Operands { x, y, rows, next } = *operands;
     let Target { grid, blocks, row_window, col_window, origin } = target;
     assert!(row_window.end <= grid.rows && col_window.end <= grid.cols && blocks.end <= grid.len());
     assert!(row_window.start >= origin.0 && col_window.start >= origin.1);
     assert!(x.holds(row_window.end - origin.0, rows) && y.holds(col_window.end - origin.1, rows));
     assert!(c.len() == blocks.len() * BLOCK_WORDS);
-    if rows == 0 && into == Into::Overwrite {
+    if rows == 0 && into == Store::Overwrite {
         for col in col_window.clone() {
             let (run, offset) = target.run(col, row_window);
             c[offset..][..run.len() * BLOCK_WORDS].fill(0);
@@ -145,7 +145,7 @@ pub fn multiply(fold: &Fold, operands: &Operands<'_>, target: &Target, c: &mut [
     let group_panels = row_window.len().div_ceil(row_window.len().div_ceil(MC_PANELS).max(1)).max(1);
     for first in (0..rows).step_by(step) {
         let depth = step.min(rows - first);
-        let into = if first > 0 { Into::Add } else { into };
+        let into = if first > 0 { Store::Add } else { into };
         for group in row_window.clone().step_by(group_panels) {
             let group = group..(group + group_panels).min(row_window.end);
             let later = first + depth;
@@ -224,7 +224,7 @@ impl Ahead {
 /// # Safety
 /// As [`tile`], for as many panels of X as `c` has blocks.
 #[target_feature(enable = "avx512f,avx512ifma")]
-unsafe fn block_column(fold: &Fold, strip: Strip, c: &mut [u64], into: Into, next_group: &mut Ahead) {
+unsafe fn block_column(fold: &Fold, strip: Strip, c: &mut [u64], into: Store, next_group: &mut Ahead) {
     let Strip { x, x_stride, y, y_stride, rows } = strip;
     for (panel, block) in c.chunks_exact_mut(BLOCK_WORDS).enumerate() {
         let next_rows = (panel * (rows / 4)).min(rows);

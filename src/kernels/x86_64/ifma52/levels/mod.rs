@@ -6,7 +6,7 @@ mod symmetric;
 mod winograd;
 
 use crate::kernels::x86_64::ifma52::micro::Fold;
-use crate::kernels::x86_64::ifma52::product::{Into, KC, Operands, Target, depth_of_passes, multiply};
+use crate::kernels::x86_64::ifma52::product::{KC, Operands, Store, Target, depth_of_passes, multiply};
 use crate::plan::BlockGrid;
 use std::ops::Range;
 
@@ -64,7 +64,7 @@ pub struct Work<'a> {
     /// The plane.
     pub c: &'a mut [u64],
     /// What happens to its old words.
-    pub into: Into,
+    pub into: Store,
     /// At least [`scratch_words`] words.
     pub scratch: &'a mut [u64],
 }

@@ -10,7 +10,7 @@
 use super::{Area, Field, Work, inner_scratch_words, multiply_part, slab_rows};
 use crate::kernels::x86_64::ifma52::blocks::{Block, add_blocks, load_block, store_block};
 use crate::kernels::x86_64::ifma52::micro::Fold;
-use crate::kernels::x86_64::ifma52::product::{Into, MC_PANELS, Next, Operands, multiply};
+use crate::kernels::x86_64::ifma52::product::{MC_PANELS, Next, Operands, Store, multiply};
 use crate::kernels::x86_64::ifma52::sums::{form_sums, sum};
 use crate::kernels::x86_64::ifma52::transpose::transpose;
 use crate::plan::{BLOCK, BlockGrid};
@@ -77,7 +77,7 @@ pub fn multiply_triangle(field: Field<'_>, operands: &Operands<'_>, area: &Area,
     let wide_root = _mm512_set1_epi64(field.root as i64);
     for first in (0..half.rows).step_by(half.slab) {
         let depth = half.slab.min(half.rows - first);
-        let (own, shared) = if first > 0 { (Into::Add, Into::Add) } else { (Into::Overwrite, into) };
+        let (own, shared) = if first > 0 { (Store::Add, Store::Add) } else { (Store::Overwrite, into) };
         let (a11, a12) = (x.from(0, first), x.from(0, half.rows + first));
         let (a21, a22) = (x.from(h, first), x.from(h, half.rows + first));
         let words = &mut words[..4 * h * depth * BLOCK];
@@ -111,18 +111,18 @@ pub fn multiply_triangle(field: Field<'_>, operands: &Operands<'_>, area: &Area,
     if !rows.is_multiple_of(2) {
         let end = x.from(0, rows - 1);
         let last = Operands { x: end, y: end, rows: 1, next: None };
-        multiply(fold, &last, &area.target(0..done, 0..done), c, Into::Add);
+        multiply(fold, &last, &area.target(0..done, 0..done), c, Store::Add);
     }
 }
 
 /// Adds to C what the products in scratch hold: C11 and C21 have P2 and P3 already.
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn combine(fold: &Fold, half: &Halves, products: [&mut [u64]; 3], area: &Area, (c, into): (&mut [u64], Into)) {
+fn combine(fold: &Fold, half: &Halves, products: [&mut [u64]; 3], area: &Area, (c, into): (&mut [u64], Store)) {
     let [p1, p4, p5] = products.map(|product| &*product);
     let h = half.panels;
-    let mut store = |row: usize, col: usize, value: Block, into: Into| {
+    let mut store = |row: usize, col: usize, value: Block, into: Store| {
         let index = area.index(row, col);
-        let value = if into == Into::Add { add_blocks(fold, load_block(c, index), value) } else { value };
+        let value = if into == Store::Add { add_blocks(fold, load_block(c, index), value) } else { value };
         store_block(c, index, value);
     };
     for col in 0..h {
@@ -132,11 +132,11 @@ fn combine(fold: &Fold, half: &Halves, products: [&mut [u64]; 3], area: &Area, (
             let symmetric = add_blocks(fold, first, load_block(p5, lower));
             let mirrored = if row < col { transpose(symmetric) } else { symmetric };
             let both = add_blocks(fold, mirrored, load_block(p4, half.square.index(row, col)));
-            store(h + row, col, both, Into::Add);
+            store(h + row, col, both, Store::Add);
             if row >= col {
                 let across = transpose(load_block(p4, half.square.index(col, row)));
                 store(h + row, h + col, add_blocks(fold, both, across), into);
-                store(row, col, first, Into::Add);
+                store(row, col, first, Store::Add);
             }
         }
     }

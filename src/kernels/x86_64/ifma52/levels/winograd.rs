@@ -10,7 +10,7 @@
 use super::{Area, Field, Work, inner_scratch_words, multiply_part, slab_rows};
 use crate::kernels::x86_64::ifma52::blocks::{Block, add_blocks, load_block, store_block};
 use crate::kernels::x86_64::ifma52::micro::Fold;
-use crate::kernels::x86_64::ifma52::product::{Into, MC_PANELS, Next, Operands, multiply};
+use crate::kernels::x86_64::ifma52::product::{MC_PANELS, Next, Operands, Store, multiply};
 use crate::kernels::x86_64::ifma52::sums::{form_sums, sum};
 use crate::plan::{BLOCK, BlockGrid};
 
@@ -64,7 +64,7 @@ pub fn multiply_rectangle(field: Field<'_>, operands: &Operands<'_>, area: &Area
     let corner = |row: usize, col: usize| area.part(row * m..(row + 1) * m, col * n..(col + 1) * n);
     for first in (0..half.rows).step_by(half.slab) {
         let depth = half.slab.min(half.rows - first);
-        let (own, shared) = if first > 0 { (Into::Add, Into::Add) } else { (Into::Overwrite, into) };
+        let (own, shared) = if first > 0 { (Store::Add, Store::Add) } else { (Store::Overwrite, into) };
         let second = half.rows + first;
         let a = [x.from(0, first), x.from(0, second), x.from(m, first), x.from(m, second)];
         let b = [y.from(0, first), y.from(n, first), y.from(0, second), y.from(n, second)];
@@ -107,17 +107,17 @@ pub fn multiply_rectangle(field: Field<'_>, operands: &Operands<'_>, area: &Area
     multiply(fold, operands, &area.target(0..rows_done, cols_done..n), c, into);
     if !rows.is_multiple_of(2) {
         let last = Operands { x: x.from(0, rows - 1), y: y.from(0, rows - 1), rows: 1, next: None };
-        multiply(fold, &last, &area.target(0..rows_done, 0..cols_done), c, Into::Add);
+        multiply(fold, &last, &area.target(0..rows_done, 0..cols_done), c, Store::Add);
     }
 }
 
 /// Adds to C what the products in scratch hold: three of its quarters have P2, P3 and P4 already.
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn combine(fold: &Fold, half: &Halves, products: &[u64], area: &Area, (c, into): (&mut [u64], Into)) {
+fn combine(fold: &Fold, half: &Halves, products: &[u64], area: &Area, (c, into): (&mut [u64], Store)) {
     let words = half.quarter.words();
-    let mut store = |row: usize, col: usize, value: Block, into: Into| {
+    let mut store = |row: usize, col: usize, value: Block, into: Store| {
         let index = area.index(row, col);
-        let value = if into == Into::Add { add_blocks(fold, load_block(c, index), value) } else { value };
+        let value = if into == Store::Add { add_blocks(fold, load_block(c, index), value) } else { value };
         store_block(c, index, value);
     };
     for col in 0..half.y_panels {
@@ -127,9 +127,9 @@ fn combine(fold: &Fold, half: &Halves, products: &[u64], area: &Area, (c, into):
                 std::array::from_fn(|number| load_block(&products[number * words..][..words], index));
             let u2 = add_blocks(fold, p1, p6);
             let u3 = add_blocks(fold, u2, p7);
-            store(row, col, p1, Into::Add);
-            store(row, half.y_panels + col, add_blocks(fold, u2, p5), Into::Add);
-            store(half.x_panels + row, col, u3, Into::Add);
+            store(row, col, p1, Store::Add);
+            store(row, half.y_panels + col, add_blocks(fold, u2, p5), Store::Add);
+            store(half.x_panels + row, col, u3, Store::Add);
             store(half.x_panels + row, half.y_panels + col, add_blocks(fold, u3, p5), into);
         }
     }

@@ -1,0 +1,103 @@
+//! Values that are made at the first call that asks for them, and kept for the next ones.
+
+use crate::error::Result;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The values used last, `CAPACITY` of them, by their keys; the one used longest ago goes first.
+pub(super) struct KeyedCache<K, V, const CAPACITY: usize = 8> {
+    /// The last place is the most recent use.
+    entries: Mutex<Vec<(K, V)>>,
+}
+
+impl<K, V, const CAPACITY: usize> Default for KeyedCache<K, V, CAPACITY> {
+    fn default() -> Self {
+        KeyedCache { entries: Mutex::new(Vec::new()) }
+    }
+}
+
+impl<K: PartialEq, V: Clone, const CAPACITY: usize> KeyedCache<K, V, CAPACITY> {
+    /// The value of `key`, made where it is not known; nobody else is served meanwhile, so that none is made twice.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub fn get_or_make(&self, key: K, make: impl FnOnce() -> Result<V>) -> Result<V> {
+        let mut entries = self.lock();
+        if let Some(known) = use_again(&mut entries, &key) {
+            return Ok(known);
+        }
+        let made = make()?;
+        Self::keep(&mut entries, key, made.clone());
+        Ok(made)
+    }
+
+    /// [`KeyedCache::get_or_make`] where a new value takes the place of all others.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub fn get_or_replace(&self, key: K, make: impl FnOnce() -> Result<V>) -> Result<V> {
+        let mut entries = self.lock();
+        if let Some(known) = use_again(&mut entries, &key) {
+            return Ok(known);
+        }
+        let made = make()?;
+        entries.clear();
+        Self::keep(&mut entries, key, made.clone());
+        Ok(made)
+    }
+
+    /// [`KeyedCache::get_or_make`] that serves others while a value is made: for one whose making waits for threads
+    /// that may ask for a value themselves.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub fn get_or_make_unlocked(&self, key: K, make: impl FnOnce() -> Result<V>) -> Result<V> {
+        if let Some(known) = use_again(&mut self.lock(), &key) {
+            return Ok(known);
+        }
+        let made = make()?;
+        Self::keep(&mut self.lock(), key, made.clone());
+        Ok(made)
+    }
+
+    fn keep(entries: &mut Vec<(K, V)>, key: K, value: V) {
+        if entries.len() == CAPACITY {
+            entries.remove(0);
+        }
+        entries.push((key, value));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<(K, V)>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn use_again<K: PartialEq, V: Clone>(entries: &mut Vec<(K, V)>, key: &K) -> Option<V> {
+    let at = entries.iter().position(|(known, _)| known == key)?;
+    let entry = entries.remove(at);
+    let value = entry.1.clone();
+    entries.push(entry);
+    Some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Error;
+
+    #[test]
+    fn the_value_used_longest_ago_goes_first() {
+        const CAPACITY: usize = 5;
+        let cache = KeyedCache::<usize, usize, CAPACITY>::default();
+        let made = |key: usize| cache.get_or_make(key, || Ok(10 * key)).unwrap();
+        let is_known = |key: usize| cache.get_or_make(key, || Err(Error::Cancelled)).is_ok();
+        for key in 0..CAPACITY {
+            assert_eq!(made(key), 10 * key);
+        }
+        assert!(is_known(0), "used again, so 1 goes first");
+        made(CAPACITY);
+        assert!(!is_known(1) && is_known(0) && is_known(CAPACITY));
+        assert_eq!(cache.get_or_make_unlocked(2, || Err(Error::Cancelled)).unwrap(), 20);
+        assert_eq!(cache.get_or_replace(99, || Ok(5)).unwrap(), 5);
+        assert!(is_known(99) && !is_known(0));
+    }
+}

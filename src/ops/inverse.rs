@@ -1,0 +1,173 @@
+//! The inverse of the matrix behind a factor: the inverse of the row-scaled factor, and the product with its transpose.
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::math::bound::{cholesky_inverse_guard_bits, guard_bits};
+use crate::math::float::Head;
+use crate::math::scale::column_exponent;
+use crate::matrix::{Matrix, check_exponent};
+use crate::ops::cholesky::Cholesky;
+use crate::ops::columns::{Column, ColumnRef, each_column};
+use crate::ops::product::block::{BlockProduct, BlockShape, maximum_working_bits, plan};
+use crate::ops::product::problem::Inner;
+use crate::ops::solve::agreement::Agreement;
+use crate::ops::solve::band::Band;
+use crate::ops::solve::cut::larger;
+use crate::ops::solve::memory::{Bands, SolveMemory};
+use crate::ops::solve::path::Path;
+use crate::ops::solve::problem::{LOWER, ScaledRows};
+use crate::ops::solve::run::make_room;
+use crate::ops::solve::spaces::Spaces;
+use crate::ops::solve::step::TriangleSolver;
+use crate::ops::solve::triangle::scaled;
+use std::ops::Range;
+
+/// Columns of the inverse factor that are found together: rows above the first are known to be 0. Fixed, as it shows in
+/// the last bits.
+const STRIP_COLUMNS: usize = 256;
+
+impl Cholesky {
+    /// The inverse of `L L^T`, rounded to `precision_bits` bits: symmetric, both triangles filled.
+    ///
+    /// Accuracy: with `Z = (L L^T)^-1` for the factor as it is, `|computed - Z|_ij <= 2^(2 - precision_bits) sqrt(z_ii
+    /// z_jj)`, whatever the condition. The bits depend on the factor and the precision alone.
+    /// Cost: about `n^3 / 3` word products for each prime, at a precision raised by half the bits of the condition.
+    /// Source: docs/ALGORITHM.md, "Solves with a Cholesky factor".
+    ///
+    /// # Errors
+    /// As [`crate::trsm()`]; [`Error::Precision`] also where the condition asks for more bits than the kernel has.
+    pub fn inverse(&self, ctx: &Context, precision_bits: u32) -> Result<Matrix> {
+        let order = self.factor().rows();
+        let mut result = Matrix::zeros(order, order, precision_bits)?;
+        if order == 0 {
+            return Ok(result);
+        }
+        let scaled = ScaledRows::new(self.factor(), &[]);
+        let held_bytes = result.bytes().saturating_add(ScaledRows::bytes(order));
+        // A diagonal entry of the inverse factor is the reciprocal of the factor's; a guess too low is corrected once.
+        let head = |i: usize| self.factor().get(i, i).head.exponent() - scaled.exponents[i];
+        let mut norm_exponent = (0..order).map(|i| 1 - head(i)).max().unwrap_or(0).max(0) + 4;
+        loop {
+            let working_bits = working_bits(ctx, precision_bits, order, norm_exponent)?;
+            let mut work = Inversion::plan(ctx, &scaled, (working_bits, precision_bits), held_bytes)?;
+            let inverse = work.invert()?;
+            let found = column_exponent(inverse.parts().0.iter().map(|&head| Head(head)));
+            if found <= norm_exponent {
+                work.multiply(&inverse, &scaled.exponents, &mut result)?;
+                return Ok(result);
+            }
+            norm_exponent = found + 1;
+        }
+    }
+}
+
+fn working_bits(ctx: &Context, precision_bits: u32, order: usize, norm_exponent: i64) -> Result<u32> {
+    let guards = cholesky_inverse_guard_bits(order, norm_exponent) + i64::from(guard_bits(order));
+    let maximum_bits = (i64::from(maximum_working_bits(ctx)) - guards).max(0) as u64;
+    if !(2..=maximum_bits).contains(&u64::from(precision_bits)) {
+        return Err(Error::precision(precision_bits, maximum_bits));
+    }
+    Ok(precision_bits + cholesky_inverse_guard_bits(order, norm_exponent) as u32)
+}
+
+/// What one try works with.
+struct Inversion<'a> {
+    solver: TriangleSolver<'a>,
+    memory: SolveMemory<'a>,
+    bands: Bands,
+    precision_bits: u32,
+}
+
+impl<'a> Inversion<'a> {
+    /// Plans the strips of the inverse factor and the products of its rows.
+    fn plan(
+        ctx: &'a Context,
+        scaled: &'a ScaledRows<'_>,
+        (working_bits, precision_bits): (u32, u32),
+        held_bytes: u64,
+    ) -> Result<Inversion<'a>> {
+        let order = scaled.exponents.len();
+        let columns = order.min(STRIP_COLUMNS);
+        let solver = TriangleSolver::new(scaled.lower()?, working_bits, Path::choose(LOWER, order, columns));
+        let base_bytes = held_bytes.saturating_add(Matrix::bytes_for(order, order, working_bits));
+        let memory = SolveMemory { ctx, cuts: vec![solver.cut()], base_bytes, piece_row_bytes: 0, by_parts: true };
+        let mut bands = Bands::widest(columns);
+        if ctx.memory_bytes().is_some() {
+            let mut products = Ok(0);
+            for rows in strips(order) {
+                let shape = BlockShape { rows: rows.len(), cols: rows.end, contracted: order - rows.start };
+                let need = plan(ctx, shape, precision_bits, inner(precision_bits, order, base_bytes));
+                products = larger(products, need.map(|plan| plan.planned_bytes.saturating_add(base_bytes)));
+            }
+            let planned = memory.plan(columns);
+            bands = planned.as_ref().map_or(bands, |planned| planned.0);
+            make_room(ctx, larger(planned.map(|planned| planned.1), products)?);
+        }
+        Ok(Inversion { solver, memory, bands, precision_bits })
+    }
+
+    /// `L'^-1`, lower triangular: the solution for the identity, strip by strip.
+    fn invert(&mut self) -> Result<Matrix> {
+        let (ctx, cut) = (self.memory.ctx, self.solver.cut());
+        let order = cut.order;
+        let mut inverse = Matrix::zeros(order, order, cut.working_bits)?;
+        let mut spaces = Spaces::take(ctx)?;
+        for strip in strips(order) {
+            let bands = Bands { total: strip.len(), ..self.bands };
+            for index in 0..bands.count() {
+                let band = bands.band(index);
+                let columns = strip.start + band.start..strip.start + band.end;
+                spaces.w.reshape(order, columns.len(), cut.working_bits)?;
+                spaces.w.clear();
+                let unit = |(): &mut (), mut column: Column<'_>| {
+                    column.set_one(columns.start + column.index);
+                    Ok(())
+                };
+                each_column(ctx, &mut spaces.w, || (), unit)?;
+                let memory = &self.memory;
+                let band = Band { memory, agreement: Agreement(None), first_column: 0, transposed: false };
+                self.solver.run(&band, ((0..columns.len()).collect(), strip.start), &mut spaces)?;
+                let copy = |(): &mut (), mut column: Column<'_>| {
+                    if columns.contains(&column.index) {
+                        column.copy_from(0, ColumnRef::of(&spaces.w, 0..order, column.index - columns.start));
+                    }
+                    Ok(())
+                };
+                each_column(ctx, &mut inverse, || (), copy)?;
+            }
+        }
+        spaces.give_back(ctx);
+        Ok(inverse)
+    }
+
+    /// `D^-1 V^T V D^-1` for a lower triangular `V` and `D` with the powers `exponents`, into `result`.
+    fn multiply(&self, v: &Matrix, exponents: &[i64], result: &mut Matrix) -> Result<()> {
+        let (ctx, order, precision_bits) = (self.memory.ctx, v.rows(), self.precision_bits);
+        let inner = inner(precision_bits, order, self.memory.base_bytes);
+        ctx.release();
+        for rows in strips(order) {
+            let below = |columns: Range<usize>| v.view().block(rows.start..order, columns);
+            let (left, right) = (below(rows.clone())?.transposed(), below(0..rows.end)?);
+            let mut product = Matrix::zeros(rows.len(), rows.end, precision_bits)?;
+            BlockProduct { left, right, minuend: None, precision_bits, inner }.run(ctx, &mut product)?;
+            for col in 0..rows.end {
+                for row in rows.start.max(col)..rows.end {
+                    let value = scaled(product.get(row - rows.start, col), -exponents[row] - exponents[col]);
+                    check_exponent(value.head.exponent(), row, col)?;
+                    result.set(row, col, value);
+                    result.set(col, row, value);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn strips(order: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..order).step_by(STRIP_COLUMNS).map(move |start| start..(start + STRIP_COLUMNS).min(order))
+}
+
+/// The bits of all products of rows, the same so that one engine serves all.
+fn inner(precision_bits: u32, order: usize, held_bytes: u64) -> Inner {
+    Inner { working_bits: Some(precision_bits + guard_bits(order)), held_bytes }
+}

@@ -1,0 +1,135 @@
+//! `A = L D L^T` without pivoting, for symmetric quasi-definite matrices.
+//!
+//! Promise: the bits of the factors depend on the matrix and the precision alone.
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::math::bound::ldlt_solve_guard_bits;
+use crate::math::magnitude::Magnitude;
+use crate::matrix::{Matrix, MatrixView, Uplo};
+use crate::ops::solve::{self, factored::Factored};
+use rug::Float;
+use std::sync::OnceLock;
+
+/// Choices of [`ldlt`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LdltOptions {
+    /// The triangle of `A` that is read; the other may hold anything.
+    pub uplo: Uplo,
+}
+
+/// Numbers of positive and negative eigenvalues.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Inertia {
+    /// Positive ones.
+    pub positive: usize,
+    /// Negative ones.
+    pub negative: usize,
+}
+
+/// Factors `L`, unit lower triangular, and `D`, diagonal, with `A = L D L^T`.
+#[derive(Clone, Debug)]
+pub struct Ldlt {
+    lower: Matrix,
+    pivots: Matrix,
+    growth: Float,
+}
+
+/// Factors a symmetric `A = L D L^T` without pivoting, at `precision_bits` bits.
+///
+/// Shapes: `a` is `n x n` (n may be 0), of which one triangle is read.
+/// Accuracy: with `g_i = (|L| |D| |L^T|)_ii`, `|A - L D L^T|_ij <= 2^(3 - precision_bits) sqrt(g_i g_j)`. For positive
+/// definite matrices `g_i` is about `a_ii`; for quasi-definite ones, `[H B^T; B -K]` with `H` and `K` positive
+/// definite, it is moderate unless `B` is large beside them; for others it may be of any size, see [`Ldlt::growth`].
+/// The bits depend on `A` and the precision alone.
+/// Cost: `n^3 / 6` word products for each of about `2 precision_bits / 52` primes.
+/// Source: docs/ALGORITHM.md, "LDL^T without pivoting".
+///
+/// # Errors
+/// [`crate::Error::Singular`] with the index of a pivot that is 0; [`crate::Error::ShapeMismatch`] where `A` is not
+/// square; [`crate::Error::Precision`]; [`crate::Error::ExponentRange`]; [`crate::Error::MemoryLimit`];
+/// [`crate::Error::Cancelled`]; [`crate::Error::OutOfMemory`].
+pub fn ldlt<'a>(
+    ctx: &Context,
+    a: impl Into<MatrixView<'a>>,
+    precision_bits: u32,
+    options: &LdltOptions,
+) -> Result<Ldlt> {
+    let a = a.into();
+    let a = if options.uplo == Uplo::Lower { a } else { a.transposed() };
+    let (lower, pivots) = solve::ldlt::factor(ctx, a, precision_bits)?;
+    let growth = growth(&a, &lower, &pivots);
+    Ok(Ldlt { lower, pivots, growth })
+}
+
+/// The largest `(|L| |D| |L^T|)_ii` over the largest `|a_ij|` of the lower triangle.
+///
+/// `|L| |D| |L^T|` is a Gram matrix, so its largest entry lies on the diagonal.
+fn growth(a: &MatrixView<'_>, lower: &Matrix, pivots: &Matrix) -> Float {
+    let order = lower.rows();
+    let mut rows = vec![Magnitude::ZERO; order];
+    let mut largest = Magnitude::ZERO;
+    for col in 0..order {
+        let pivot = Magnitude::of(pivots.get(col, 0));
+        for (row, sum) in rows.iter_mut().enumerate().skip(col) {
+            let entry = Magnitude::of(lower.get(row, col));
+            *sum = sum.plus(entry.times(entry).times(pivot));
+            largest = largest.max(Magnitude::of(a.get(row, col)));
+        }
+    }
+    let whole = rows.into_iter().fold(Magnitude::ZERO, Magnitude::max);
+    if largest.is_zero() { Float::with_val(53, 1) } else { whole.over(largest).to_float() }
+}
+
+impl Ldlt {
+    /// `L`: unit lower triangular, zeros above the diagonal.
+    pub fn lower(&self) -> &Matrix {
+        &self.lower
+    }
+
+    /// The diagonal of `D`, an `n x 1` matrix; no entry is 0.
+    pub fn pivots(&self) -> &Matrix {
+        &self.pivots
+    }
+
+    /// Whether each pivot is below 0.
+    pub fn signs(&self) -> Vec<bool> {
+        (0..self.pivots.rows()).map(|i| self.pivots.get(i, 0).head.is_negative()).collect()
+    }
+
+    /// Numbers of positive and negative pivots: by Sylvester's law those of the eigenvalues of `L D L^T`.
+    pub fn inertia(&self) -> Inertia {
+        let negative = self.signs().into_iter().filter(|&negative| negative).count();
+        Inertia { positive: self.pivots.rows() - negative, negative }
+    }
+
+    /// Element growth: the largest entry of `|L| |D| |L^T|` over the largest of `|A|`, 53 bits; 1 for an empty matrix.
+    ///
+    /// `log2` of it is how many bits of the precision the missing pivoting costs.
+    pub fn growth(&self) -> &Float {
+        &self.growth
+    }
+
+    /// The solution `X` of `A X = B`, rounded to `precision_bits` bits.
+    ///
+    /// Shapes: `b` and the result are `n x m`.
+    /// Accuracy: `|b - A x|_i <= 2^(4 - p) (sqrt(g_i) sum_j sqrt(g_j) |x_j| + |b_i|)` for each column, with the `g_i`
+    /// of [`ldlt`] and `p` the smaller of `precision_bits` and the precision of the factors.
+    /// Cost: `n^2 m` word products for each prime. Source: docs/ALGORITHM.md, "LDL^T without pivoting".
+    ///
+    /// # Errors
+    /// As [`crate::trsm()`].
+    pub fn solve<'b>(&self, ctx: &Context, b: impl Into<MatrixView<'b>>, precision_bits: u32) -> Result<Matrix> {
+        let b = b.into();
+        let factored = Factored {
+            lower: &self.lower,
+            pivots: Some(&self.pivots),
+            precision_bits,
+            guard_bits: ldlt_solve_guard_bits(self.lower.rows()),
+            total_columns: b.cols(),
+            held_bytes: 0,
+            row_norms: &OnceLock::new(),
+        };
+        factored.solve(ctx, b)
+    }
+}

@@ -1,0 +1,69 @@
+//! A band of right sides under way, and some of its columns by themselves.
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::matrix::Matrix;
+use crate::ops::solve::agreement::Agreement;
+use crate::ops::solve::memory::SolveMemory;
+
+/// A band of right sides under way.
+pub(crate) struct Band<'a> {
+    pub memory: &'a SolveMemory<'a>,
+    pub agreement: Agreement<'a>,
+    /// Column of the call that is the first of the band.
+    pub first_column: usize,
+    /// Whether the caller's right sides are the transposes.
+    pub transposed: bool,
+}
+
+impl Band<'_> {
+    /// The context of the call.
+    pub fn ctx(&self) -> &Context {
+        self.memory.ctx
+    }
+
+    /// The error with its place in the caller's right sides.
+    pub fn placed(&self, error: Error) -> Error {
+        match error {
+            Error::ExponentRange { row, column, exponent, limit } => {
+                let (row, column) = match self.transposed {
+                    false => (row, column + self.first_column),
+                    true => (column + self.first_column, row),
+                };
+                Error::ExponentRange { row, column, exponent, limit }
+            }
+            Error::SelfCheck { row, column } => Error::SelfCheck { row, column: column + self.first_column },
+            other => other,
+        }
+    }
+}
+
+/// Copies columns of `source` side by side.
+pub(crate) fn gather(source: &Matrix, columns: &[usize], target: &mut Matrix) -> Result<()> {
+    target.reshape(source.rows(), columns.len(), source.precision_bits())?;
+    for (at, &col) in columns.iter().enumerate() {
+        for row in 0..source.rows() {
+            target.set(row, at, source.get(row, col));
+        }
+    }
+    Ok(())
+}
+
+/// Copies the columns of `source`, but for those in `without`, to their places in `target`.
+pub(crate) fn scatter(source: &Matrix, columns: &[usize], without: &[usize], target: &mut Matrix) {
+    for (at, &col) in columns.iter().enumerate().filter(|(at, _)| !without.contains(at)) {
+        for row in 0..source.rows() {
+            target.set(row, col, source.get(row, at));
+        }
+    }
+}
+
+/// The error with the column that `columns` gives for the one it names.
+pub(crate) fn with_column(error: Error, columns: &[usize]) -> Error {
+    match error {
+        Error::ExponentRange { row, column, exponent, limit } => {
+            Error::ExponentRange { row, column: columns[column], exponent, limit }
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,47 @@
+//! Solutions of `A X = B` from a Cholesky factor of `A`.
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::math::bound::cholesky_solve_guard_bits;
+use crate::matrix::{Matrix, MatrixView};
+use crate::ops::cholesky::Cholesky;
+use crate::ops::solve::factored::Factored;
+
+impl Cholesky {
+    /// The solution `X` of `A X = B`, rounded to `precision_bits` bits.
+    ///
+    /// Shapes: `b` and the result are `n x m`.
+    /// Accuracy: `|b - A x|_i <= 2^(4 - p) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)` for each column, where `p` is
+    /// the smaller of `precision_bits` and the precision of the factor. The bits depend on the factor, `b` and the
+    /// precision alone.
+    /// Cost: `n^2 m` word products for each prime. Source: docs/ALGORITHM.md, "Solves with a Cholesky factor".
+    ///
+    /// # Errors
+    /// As [`crate::trsm()`].
+    pub fn solve<'b>(&self, ctx: &Context, b: impl Into<MatrixView<'b>>, precision_bits: u32) -> Result<Matrix> {
+        self.solve_beside(ctx, b.into(), precision_bits, 0)
+    }
+
+    /// [`Cholesky::solve`] where `held_bytes` of the memory limit are taken.
+    ///
+    /// # Errors
+    /// As [`Cholesky::solve`].
+    pub(crate) fn solve_beside(
+        &self,
+        ctx: &Context,
+        b: MatrixView<'_>,
+        precision_bits: u32,
+        held_bytes: u64,
+    ) -> Result<Matrix> {
+        let factored = Factored {
+            lower: self.factor(),
+            pivots: None,
+            precision_bits,
+            guard_bits: cholesky_solve_guard_bits(self.factor().rows()),
+            total_columns: b.cols(),
+            held_bytes,
+            row_norms: &self.row_norms,
+        };
+        factored.solve(ctx, b)
+    }
+}

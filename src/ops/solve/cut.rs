@@ -1,0 +1,172 @@
+//! How a triangle is cut, from numbers alone: what a solve holds, and the products that it may run.
+//!
+//! The plan takes the worst that the entries can ask for, so a limit that it accepts is enough whatever they are.
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::math::bound::{TRSM_FIXED_BITS, guard_bits};
+use crate::math::float::limbs_for;
+use crate::matrix::Matrix;
+use crate::ops::product::block::{BlockShape, plan};
+use crate::ops::product::problem::{Bits, Inner};
+use crate::ops::solve::path::{Path, SCALAR_ROWS};
+use crate::ops::solve::tiles::tries;
+use std::ops::Range;
+
+/// Rows of a part that is not cut further by more than two.
+const GROUP_ROWS: usize = 256;
+
+/// Parts into which a larger range of rows is cut.
+const PARTS: usize = 4;
+
+/// The numbers that decide how a triangle is cut.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TriangleCut {
+    /// Rows of the triangle.
+    pub order: usize,
+    /// Bits of right sides and solutions.
+    pub working_bits: u32,
+    /// Bits after the point at which columns are first tried in fixed point; `None` where they are solved by parts.
+    pub first_try_bits: Option<u32>,
+}
+
+impl TriangleCut {
+    /// The cut of a triangle of which no entry is known: its pivots are taken to lie within `2^-21` of the norms of
+    /// their rows, so that the first try is the one of fewest bits.
+    pub fn expected(order: usize, working_bits: u32, path: Path) -> TriangleCut {
+        let first = || tries(working_bits, TRSM_FIXED_BITS.into()).next().map(|bits| working_bits + bits);
+        let first_try_bits = if path == Path::Tiles { first() } else { None };
+        TriangleCut { order, working_bits, first_try_bits }
+    }
+
+    /// Bits of the scaled integers in all products off the diagonal blocks, the same so that one engine serves all.
+    pub fn product_bits(&self) -> u32 {
+        self.working_bits + guard_bits(self.order)
+    }
+
+    /// The parts into which a range of rows is cut, first to last; `None` where it is solved scalar by scalar.
+    pub fn parts(&self, rows: &Range<usize>) -> Option<impl DoubleEndedIterator<Item = Range<usize>> + Clone> {
+        let count = match rows.len() {
+            0..=SCALAR_ROWS => return None,
+            count if count <= GROUP_ROWS => rows.len().div_ceil(2).next_multiple_of(8),
+            _ => rows.len().div_ceil(GROUP_ROWS).div_ceil(PARTS) * GROUP_ROWS,
+        };
+        Some(pieces(rows, count))
+    }
+
+    /// Bytes of so many right sides on their way.
+    pub fn right_bytes(&self, columns: usize) -> u64 {
+        Matrix::bytes_for(self.order, columns, self.working_bits)
+    }
+
+    /// Most bytes that a solve of so many columns by parts holds: reciprocals, and the result of a product.
+    pub fn parts_bytes(&self, columns: usize) -> u64 {
+        let prepared = (self.order * (limbs_for(self.working_bits) + 9) * 8) as u64;
+        prepared.saturating_add(Matrix::bytes_for(self.scratch_rows(), columns, self.working_bits))
+    }
+
+    /// Rows of the largest result of a product.
+    pub fn scratch_rows(&self) -> usize {
+        let mut rows = 0;
+        self.visit(&(0..self.order), &mut |shape, _| rows = rows.max(shape.rows));
+        rows
+    }
+
+    /// Bytes of the tables of these products.
+    ///
+    /// # Errors
+    /// Those of [`Context::engine`].
+    pub fn table_bytes(&self, ctx: &Context) -> Result<u64> {
+        let bits = Bits::scaled(self.working_bits, 0).widened(Some(self.product_bits()));
+        Ok(ctx.engine(ctx.kernel(), bits.spec(ctx.self_check()))?.table_bytes())
+    }
+
+    /// Most bytes while the products of a solve by parts run, on so many columns; `held_bytes` include the result of a
+    /// product.
+    ///
+    /// # Errors
+    /// [`crate::Error::MemoryLimit`] with the least that the most demanding product needs.
+    pub fn product_bytes(&self, ctx: &Context, columns: usize, held_bytes: u64) -> Result<u64> {
+        let mut most = ctx.admit(held_bytes).map(|()| held_bytes);
+        self.visit(&(0..self.order), &mut |shape, bits| {
+            // The result of the product lies in the scratch, which is held.
+            let result_bytes = Matrix::bytes_for(shape.rows, columns, self.working_bits);
+            let inner = Inner { working_bits: Some(bits), held_bytes: held_bytes.saturating_sub(result_bytes) };
+            let planned = plan(ctx, BlockShape { cols: columns, ..shape }, self.working_bits, inner);
+            let bytes = planned.map(|plan| plan.planned_bytes.saturating_add(inner.held_bytes));
+            most = larger(std::mem::replace(&mut most, Ok(0)), bytes);
+        });
+        most
+    }
+
+    /// Shows the shape of each product that may run, but for its columns, to `see`, and the bits of its integers.
+    fn visit(&self, rows: &Range<usize>, see: &mut impl FnMut(BlockShape, u32)) {
+        let Some(parts) = self.parts(rows) else { return };
+        for part in parts {
+            // From the first row down in a lower triangle, from the last one up in an upper one: the larger of the two.
+            let contracted = (part.start - rows.start).max(rows.end - part.end);
+            see(BlockShape { rows: part.len(), cols: 0, contracted }, self.product_bits());
+            self.visit(&part, see);
+        }
+    }
+}
+
+/// The larger need of two: of bytes, or of limits that would do; the first error otherwise.
+pub(crate) fn larger(first: Result<u64>, second: Result<u64>) -> Result<u64> {
+    match (first, second) {
+        (Ok(one), Ok(other)) => Ok(one.max(other)),
+        (
+            Err(Error::MemoryLimit { limit_bytes, minimum_bytes: one }),
+            Err(Error::MemoryLimit { minimum_bytes: other, .. }),
+        ) => Err(Error::MemoryLimit { limit_bytes, minimum_bytes: one.max(other) }),
+        (Ok(_), Err(error)) => Err(error),
+        (first, _) => first,
+    }
+}
+
+/// Pieces of `count` rows each, the last with what is left.
+fn pieces(rows: &Range<usize>, count: usize) -> impl DoubleEndedIterator<Item = Range<usize>> + Clone {
+    let rows = rows.clone();
+    rows.clone().step_by(count).map(move |start| start..(start + count).min(rows.end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::bound::ceil_log2;
+
+    /// Most cuts above any row, by the rule of the tree without groups.
+    fn depth(cut: &TriangleCut, rows: Range<usize>) -> u32 {
+        let Some(parts) = cut.parts(&rows) else { return 0 };
+        let mut next = rows.start;
+        let mut deepest = 0;
+        for part in parts {
+            assert_eq!(part.start, next, "parts of {rows:?} follow each other");
+            assert!(!part.is_empty() && part.len() < rows.len(), "{part:?} of {rows:?}");
+            next = part.end;
+            deepest = deepest.max(depth(cut, part));
+        }
+        assert_eq!(next, rows.end);
+        1 + deepest
+    }
+
+    #[test]
+    fn no_row_is_updated_more_often_than_the_bound_allows() {
+        for order in (0..1200).chain([4097, 10_000, 16_384, 16_385, 100_001]) {
+            let cut = TriangleCut { order, working_bits: 100, first_try_bits: None };
+            assert!(depth(&cut, 0..order) <= ceil_log2(order), "order {order}");
+        }
+    }
+
+    #[test]
+    fn larger_solves_hold_more() {
+        let cut = |order| TriangleCut { order, working_bits: 200, first_try_bits: None };
+        for (small, large) in [((10, 5), (11, 5)), ((100, 50), (101, 50)), ((300, 50), (600, 50)), ((70, 5), (70, 50))]
+        {
+            let bytes = |(order, columns)| cut(order).right_bytes(columns) + cut(order).parts_bytes(columns);
+            assert!(bytes(small) < bytes(large), "{small:?}");
+            assert!(cut(small.0).scratch_rows() <= cut(large.0).scratch_rows(), "{small:?}");
+        }
+        assert_eq!(cut(0).scratch_rows(), 0);
+    }
+}

@@ -1,0 +1,91 @@
+//! A solve with a factored symmetric matrix: `L L^T X = B` or `L D L^T X = B`.
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::matrix::{Matrix, MatrixView};
+use crate::ops::solve::agreement::Agreement;
+use crate::ops::solve::dots;
+use crate::ops::solve::memory::SolveMemory;
+use crate::ops::solve::path::Path;
+use crate::ops::solve::problem::{CHOLESKY, LDLT, ScaledRows, half_exponents, reciprocals, working_bits};
+use crate::ops::solve::run::{Right, Solve};
+use crate::ops::solve::step::{Step, TriangleSolver};
+use std::sync::OnceLock;
+
+/// A factored matrix and the choices of a solve with it.
+pub(crate) struct Factored<'a> {
+    /// `L`.
+    pub lower: &'a Matrix,
+    /// `D`, an `n x 1` matrix without zeros.
+    pub pivots: Option<&'a Matrix>,
+    /// Bits of the solution.
+    pub precision_bits: u32,
+    /// Bits beyond them that the solve takes.
+    pub guard_bits: u32,
+    /// Column count of the whole call; it selects the algorithm, hence the bits.
+    pub total_columns: usize,
+    /// Bytes of the memory limit that are taken.
+    pub held_bytes: u64,
+    /// Norms of the rows of `L`, found by the first solve that asks for them.
+    pub row_norms: &'a OnceLock<Vec<i64>>,
+}
+
+impl Factored<'_> {
+    /// The solution of `L D L^T X = B`.
+    ///
+    /// # Errors
+    /// Those of [`crate::trsm()`].
+    pub fn solve(&self, ctx: &Context, b: MatrixView<'_>) -> Result<Matrix> {
+        let order = self.lower.rows();
+        if b.rows() != order {
+            return Err(Error::shape_mismatch("solve with a factor", (order, order), (b.rows(), b.cols())));
+        }
+        let working_bits = working_bits(ctx, self.precision_bits, self.guard_bits, order)?;
+        if order == 0 || b.cols() == 0 {
+            return Matrix::zeros(order, b.cols(), self.precision_bits);
+        }
+        let substitutions = if self.pivots.is_some() { LDLT } else { CHOLESKY };
+        match Path::choose(substitutions, order, self.total_columns) {
+            Path::Dots => {
+                let norms = match self.row_norms.get() {
+                    Some(norms) => norms,
+                    None => {
+                        let norms = dots::row_norms(ctx, self.lower)?;
+                        self.row_norms.get_or_init(|| norms)
+                    }
+                };
+                dots::solve_columns(ctx, (self.lower, norms), b, (self.precision_bits, self.held_bytes))
+            }
+            path => self.solve_by_bands(ctx, b, working_bits, path),
+        }
+    }
+
+    fn solve_by_bands(&self, ctx: &Context, b: MatrixView<'_>, working_bits: u32, path: Path) -> Result<Matrix> {
+        let order = self.lower.rows();
+        let halves = self.pivots.map_or(Vec::new(), half_exponents);
+        let scaled = ScaledRows::new(self.lower, &halves);
+        let lower = TriangleSolver::new(scaled.lower()?, working_bits, path);
+        let upper = TriangleSolver::new(scaled.upper()?, working_bits, path);
+        let result_bytes = Matrix::bytes_for(order, b.cols(), self.precision_bits);
+        let middle_bytes = self.pivots.map_or(0, |_| lower.cut().right_bytes(1) + 64 * order as u64);
+        let memory = SolveMemory {
+            ctx,
+            cuts: vec![lower.cut(), upper.cut()],
+            base_bytes: [self.held_bytes, result_bytes, ScaledRows::bytes(order), middle_bytes]
+                .into_iter()
+                .fold(0, u64::saturating_add),
+            piece_row_bytes: 0,
+            by_parts: true,
+        };
+        let mut steps = vec![Step::Triangle(lower)];
+        steps.extend(self.pivots.map(|pivots| Step::Diagonal(reciprocals(pivots, &halves, working_bits))));
+        steps.push(Step::Triangle(upper));
+        let scale = Some(&scaled.exponents[..]);
+        let mut solve = Solve { memory, agreement: Agreement(None), steps, scale, order, working_bits };
+        let bands = solve.bands(b.cols())?;
+        let mut result = Matrix::zeros(order, b.cols(), self.precision_bits)?;
+        let right = Right { b, alpha: None, first_column: 0, transposed: false };
+        solve.run(bands, &right, &mut result)?;
+        Ok(result)
+    }
+}

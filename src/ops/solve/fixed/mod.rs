@@ -1,0 +1,286 @@
+//! Triangular solves in fixed point: exact updates on tiles of residues, one rounding per unknown.
+//!
+//! Each right side has one power of two for all of its unknowns. How far they may outgrow their right side is a guess
+//! from the diagonal; a column that outgrows it is found out exactly, and tried again with more bits or left to the
+//! solve by parts. Promise: what becomes of a column depends on the triangle, the column and the precision alone.
+//! Proof: docs/ALGORITHM.md, "Solves in fixed point".
+
+mod rows;
+mod run;
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::math::bound::TRSM_FIXED_BITS;
+use crate::math::pivot::round_shift;
+use crate::matrix::{Matrix, MatrixView};
+use crate::ops::solve::band::{Band, gather, scatter, with_column};
+use crate::ops::solve::cut::TriangleCut;
+use crate::ops::solve::memory::Retry;
+use crate::ops::solve::spaces::Spaces;
+use crate::ops::solve::tiles::{Allowance, TilePlan, TrySize, tries};
+use crate::ops::solve::triangle::Triangle;
+pub(crate) use rows::{RowPiece, TriangleRows};
+use rug::Integer;
+
+/// A triangle whose rows are scaled by powers of two to norms of about 1, its unknowns in the order in which they are
+/// found. Its entries come from [`TriangleRows`].
+pub(crate) struct FixedPoint {
+    /// Whether rows and columns of the caller's triangle run backwards in the one that is lower.
+    reversed: bool,
+    /// Whether the diagonal is ones.
+    unit: bool,
+    /// Row `i` is scaled by `2^-exponents[i]`.
+    exponents: Vec<i64>,
+    working_bits: u32,
+    /// Bits beyond those of the unknowns at which the first try is made.
+    first_bits: i64,
+}
+
+impl FixedPoint {
+    /// Scales `triangle` for unknowns of `working_bits`; beside it the triangle reversed so that it is lower.
+    pub fn new<'a>(triangle: &Triangle<'a>, working_bits: u32) -> (FixedPoint, MatrixView<'a>) {
+        let reversed = !triangle.is_lower();
+        let view = triangle.view();
+        let lower = if reversed { view.reversed_rows().transposed().reversed_rows().transposed() } else { view };
+        let mut exponents = triangle.row_exponents(&(0..triangle.order()));
+        if reversed {
+            exponents.reverse();
+        }
+        (FixedPoint::of_rows(&lower, exponents, (reversed, triangle.is_unit()), working_bits), lower)
+    }
+
+    /// A lower triangle whose row `i` has a norm of about `2^exponents[i]`; whether it is a reversed upper one, and
+    /// whether its diagonal is ones.
+    pub fn of_rows(
+        rows: &dyn TriangleRows,
+        exponents: Vec<i64>,
+        (reversed, unit): (bool, bool),
+        working_bits: u32,
+    ) -> FixedPoint {
+        let mut fixed = FixedPoint { reversed, unit, exponents, working_bits, first_bits: 0 };
+        // Unknowns are about as large as the reciprocal of the least pivot.
+        let growth = (0..fixed.exponents.len()).map(|i| -fixed.pivot_exponent(rows, i)).max().unwrap_or(0);
+        let step = i64::from(TRSM_FIXED_BITS);
+        fixed.first_bits = ((growth + 10).max(0) / step + 1) * step;
+        fixed
+    }
+
+    /// Power of two below the scaled pivot `i`.
+    fn pivot_exponent(&self, rows: &dyn TriangleRows, i: usize) -> i64 {
+        let exponent = if self.unit { 1 } else { rows.pivot(i).head.exponent() };
+        exponent - 1 - self.exponents[i]
+    }
+
+    /// The scaled pivots as integers with `fixed_bits` after the point.
+    fn pivots(&self, rows: &dyn TriangleRows, fixed_bits: u32) -> Vec<Integer> {
+        let pivot = |i: usize| {
+            let (integer, exponent) = match self.unit {
+                true => (Integer::from(1), 0),
+                false => rows.pivot(i).to_integer_exponent(),
+            };
+            round_shift(&integer, exponent + i64::from(fixed_bits) - self.exponents[i])
+        };
+        (0..self.exponents.len()).map(pivot).collect()
+    }
+
+    /// Rows of the triangle.
+    pub fn order(&self) -> usize {
+        self.exponents.len()
+    }
+
+    /// The bits after the point that are tried, one after the other.
+    pub fn tries(&self) -> impl Iterator<Item = u32> + use<> {
+        let working_bits = self.working_bits;
+        tries(working_bits, self.first_bits).map(move |extra_bits| working_bits + extra_bits)
+    }
+
+    /// Replaces the columns `live` of `spaces.w` by their solutions where some try holds them; gives the numbers of
+    /// those that are left, unchanged. Right sides are 0 above row `first` of a lower triangle, which is not reversed.
+    /// Collective.
+    ///
+    /// # Errors
+    /// [`crate::Error::ExponentRange`] with a place in the call; [`crate::Error::Cancelled`];
+    /// [`crate::Error::OutOfMemory`]; those of `rows`.
+    pub fn run(
+        &self,
+        band: &Band<'_>,
+        (cut, rows): (&TriangleCut, &mut dyn TriangleRows),
+        (live, first): (Vec<usize>, usize),
+        spaces: &mut Spaces,
+    ) -> Result<Vec<usize>> {
+        let (columns, agreement) = (spaces.w.cols(), band.agreement);
+        let mut left = live;
+        for (index, fixed_bits) in self.tries().enumerate() {
+            let whole = index == 0 && left.len() == columns;
+            let in_place =
+                if whole { band.memory.tries_in_place(cut, columns, fixed_bits) } else { Ok(left.is_empty()) };
+            let retry = in_place.and_then(|in_place| match in_place {
+                true => Ok(None),
+                false => band.memory.retry(columns).map(Some),
+            });
+            let retry = agreement.on(retry)?;
+            let together = retry.map_or(columns.max(1), |retry| retry.columns);
+            let rounds = agreement.largest(left.len().div_ceil(together) as u64)?;
+            if rounds == 0 {
+                break;
+            }
+            let mut rest = Vec::new();
+            for round in 0..rounds as usize {
+                let end = left.len().min((round + 1) * together);
+                let some = &left[end.min(round * together)..end];
+                rest.extend(self.attempt(band, (cut, rows), Try { fixed_bits, first, retry, some }, spaces)?);
+            }
+            left = rest;
+            if retry.is_some() {
+                spaces.again = Matrix::zeros(0, 0, 2)?; // the next step counts on its memory
+            }
+        }
+        Ok(left)
+    }
+
+    /// One try on some columns; those that it does not hold. Collective.
+    fn attempt(
+        &self,
+        band: &Band<'_>,
+        (cut, rows): (&TriangleCut, &mut dyn TriangleRows),
+        attempt: Try<'_>,
+        spaces: &mut Spaces,
+    ) -> Result<Vec<usize>> {
+        let Try { fixed_bits, first, retry, some } = attempt;
+        let (ctx, memory, agreement) = (band.ctx(), band.memory, band.agreement);
+        let columns = spaces.w.cols();
+        let size = TrySize { order: self.order(), columns: some.len(), fixed_bits };
+        let copied = if retry.is_some() { some.len() } else { 0 };
+        let limit_bytes = retry.map_or(ctx.memory_bytes(), |retry| Some(retry.limit_bytes));
+        let made = match some.is_empty() {
+            true => Ok(None),
+            false => memory.held_by_try(cut, (columns, copied)).and_then(|held_bytes| {
+                let allowance = Allowance { limit_bytes, held_bytes, piece_row_bytes: memory.piece_row_bytes };
+                TilePlan::new(ctx, size, allowance).map(Some)
+            }),
+        };
+        let plan = agreement.on(made)?;
+        // All take the pieces of the rank that has the least memory for them.
+        let tile_rows = agreement.smallest(plan.as_ref().map_or(u64::MAX, |plan| plan.tile_rows as u64))? as usize;
+        agreement.on(rows.begin(tile_rows))?;
+        let left = match plan.map(|plan| plan.with_tile_rows(tile_rows)) {
+            None => Ok(Vec::new()),
+            Some(plan) if retry.is_none() => run::run(ctx, (self, rows), &plan, &mut spaces.w, first),
+            Some(plan) => self.attempt_copies((ctx, rows), &plan, (some, first), spaces),
+        };
+        let finished = rows.finish();
+        agreement.on(finished.and(left).map_err(|error| band.placed(error)))
+    }
+
+    /// One try on copies of some columns.
+    fn attempt_copies(
+        &self,
+        (ctx, rows): (&Context, &mut dyn TriangleRows),
+        plan: &TilePlan,
+        (some, first): (&[usize], usize),
+        spaces: &mut Spaces,
+    ) -> Result<Vec<usize>> {
+        let Spaces { w, again, .. } = spaces;
+        gather(w, some, again)?;
+        let rest = run::run(ctx, (self, rows), plan, again, first).map_err(|error| with_column(error, some))?;
+        scatter(again, some, &rest, w);
+        Ok(rest.into_iter().map(|at| some[at]).collect())
+    }
+}
+
+/// A try on some columns.
+struct Try<'a> {
+    fixed_bits: u32,
+    /// Right sides are 0 above this row.
+    first: usize,
+    /// How it is made after the first one on all columns of a band, which runs in place.
+    retry: Option<Retry>,
+    some: &'a [usize],
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Error;
+    use crate::kernels;
+    use crate::matrix::{Diag, MAXIMUM_EXPONENT, Uplo};
+    use crate::ops::solve::agreement::Agreement;
+    use crate::ops::solve::memory::SolveMemory;
+
+    const ORDER: usize = 80;
+
+    /// 1 on the diagonal, -8 below it: a right side `e_s` has the unknowns `8^(i - s)`.
+    fn growing() -> Matrix {
+        let mut t = Matrix::zeros(ORDER, ORDER, 90).unwrap();
+        for i in 0..ORDER {
+            t.set_f64(i, i, 1.0).unwrap();
+            if i > 0 {
+                t.set_f64(i, i - 1, -8.0).unwrap();
+            }
+        }
+        t
+    }
+
+    /// All columns of `w` in one band of a solve without parts; those that are left.
+    fn run(ctx: &Context, (triangle, diag): (MatrixView<'_>, Diag), uplo: Uplo, w: &mut Matrix) -> Result<Vec<usize>> {
+        let (fixed, mut rows) = FixedPoint::new(&Triangle::new(triangle, uplo, diag).unwrap(), 100);
+        let cut = TriangleCut { order: ORDER, working_bits: 100, first_try_bits: fixed.tries().next() };
+        let memory = SolveMemory { ctx, cuts: vec![cut], base_bytes: 0, piece_row_bytes: 0, by_parts: false };
+        let band = Band { memory: &memory, agreement: Agreement(None), first_column: 0, transposed: false };
+        let empty = || Matrix::zeros(0, 0, 2).unwrap();
+        let mut spaces = Spaces { w: std::mem::replace(w, empty()), result: empty(), again: empty() };
+        let left = fixed.run(&band, (&cut, &mut rows), ((0..9).collect(), 0), &mut spaces);
+        *w = spaces.w;
+        left
+    }
+
+    #[test]
+    fn columns_that_outgrow_every_try_are_left_alone() {
+        let t = growing();
+        // How often the unknowns of each column grow; the tries hold 29 and 61 bits of growth.
+        let growths = [79usize, 0, 5, 12, 8, 30, 15, 1, 17];
+        for (kernel, uplo) in kernels::available().into_iter().flat_map(|k| [(k, Uplo::Lower), (k, Uplo::Upper)]) {
+            let ctx = Context::builder().threads(2).kernel(kernel.name()).build().unwrap();
+            let view = if uplo == Uplo::Lower { t.view() } else { t.transposed() };
+            let place = |step: usize| if uplo == Uplo::Lower { ORDER - 1 - step } else { step };
+            for diag in [Diag::NonUnit, Diag::Unit] {
+                let mut w = Matrix::zeros(ORDER, 9, 100).unwrap();
+                for (col, &growth) in growths.iter().enumerate() {
+                    w.set_f64(place(growth), col, -3.0).unwrap();
+                }
+                let before = w.clone();
+                assert_eq!(run(&ctx, (view, diag), uplo, &mut w).unwrap(), [0, 5], "{}", kernel.name());
+                for (col, &growth) in growths.iter().enumerate() {
+                    for step in 0..ORDER {
+                        let got = w.float(place(step), col).to_f64();
+                        let want = match [0, 5].contains(&col) {
+                            true => before.float(place(step), col).to_f64(),
+                            false if step <= growth => -3.0 * 8f64.powi((growth - step) as i32),
+                            false => 0.0,
+                        };
+                        assert_eq!(got, want, "{} {uplo:?} {diag:?} column {col}, step {step}", kernel.name());
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn unknowns_beyond_the_exponent_range_are_named_by_their_column_of_the_right_sides() {
+        let (t, ctx) = (growing(), Context::builder().threads(1).build().unwrap());
+        let mut w = Matrix::zeros(ORDER, 9, 100).unwrap();
+        for col in 0..9 {
+            // Columns 4 and 7 take a second try; one of them ends beyond the range.
+            let (row, exponent) = match col {
+                4 => (ORDER - 16, MAXIMUM_EXPONENT - 10),
+                7 => (ORDER - 16, 0),
+                _ => (ORDER - 1, 0),
+            };
+            w.set_integer_exponent(row, col, &Integer::from(1), exponent).unwrap();
+        }
+        match run(&ctx, (t.view(), Diag::NonUnit), Uplo::Lower, &mut w) {
+            Err(Error::ExponentRange { column: 4, row, .. }) => assert!(row > ORDER - 16),
+            other => panic!("{other:?}"),
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! Carries out one try: tile row by tile row of the triangle, all right sides of a strip at once.
+
+use super::{FixedPoint, RowPiece, TriangleRows};
+use crate::context::{Context, Workspace};
+use crate::drive::{self, Meter};
+use crate::error::Result;
+use crate::kernels::tiles::{
+    DiagonalData, PANEL_ROWS, SolveTile, TileEngine, TilePart, TileShape, TileSource, UpdateTile,
+};
+use crate::math::bound::TRSM_FIXED_SPARE_BITS;
+use crate::math::float::round_integer;
+use crate::math::pivot::RowWeight;
+use crate::matrix::{Matrix, MatrixView, check_exponent};
+use crate::ops::solve::tiles::TilePlan;
+use rug::Integer;
+
+/// Most strips of right sides that share the triangle's tiles in one step.
+const STEP_STRIPS: usize = 8;
+
+/// One try.
+struct FixedRun<'a> {
+    fixed: &'a FixedPoint,
+    plan: &'a TilePlan,
+    engine: &'a dyn TileEngine,
+    /// The right sides as rows, in the order of the unknowns.
+    right: MatrixView<'a>,
+    /// The unknowns of right side `j` are integers times `2^(exponents[j] - fixed_bits)`.
+    exponents: Vec<i64>,
+    pivots: Vec<Integer>,
+    /// Shifts of the rows of the triangle, and of its columns.
+    triangle_shifts: (Vec<i64>, Vec<i64>),
+    /// Shifts of the right sides, and of their entries.
+    right_shifts: (Vec<i64>, Vec<i64>),
+    /// First row of tiles in which a right side is not 0.
+    first: usize,
+}
+
+/// The tiles of some right sides.
+struct Strip<'w> {
+    index: usize,
+    /// One for each tile row of the triangle.
+    tiles: Vec<&'w mut [u64]>,
+    weights: Vec<RowWeight>,
+}
+
+/// A tile row of the triangle, loaded.
+struct RowTiles<'a> {
+    /// Its tiles before the one on the diagonal.
+    others: &'a [&'a mut [u64]],
+    diagonal: &'a [u64],
+    data: &'a dyn DiagonalData,
+}
+
+/// Replaces the columns of `w` that fit by their solutions; the numbers of the others.
+///
+/// # Errors
+/// Those of [`FixedPoint::run`].
+pub fn run(
+    ctx: &Context,
+    (fixed, rows): (&FixedPoint, &mut dyn TriangleRows),
+    plan: &TilePlan,
+    w: &mut Matrix,
+    first: usize,
+) -> Result<Vec<usize>> {
+    let mut workspace = ctx.workspace();
+    let workspace = &mut *workspace;
+    plan.trim(ctx, workspace);
+    workspace.hire(plan.threads);
+    let Workspace { operands, products, workers, .. } = workspace;
+    let mut scratch = Vec::with_capacity(plan.threads);
+    for worker in &mut workers[..plan.threads] {
+        scratch.push(worker.scratch.words(plan.scratch_words())?);
+    }
+    let windows = (operands.words(plan.solution_words())?, products.words(plan.largest_row_words())?);
+    let run = FixedRun::new((fixed, &*rows), plan, w, first);
+    let meter = Meter::new(ctx, ((plan.tiles() - run.first) * plan.strips()) as u64);
+    let strips = run.solve((ctx, &meter), rows, windows, &mut scratch);
+    run.engine.rest();
+    let strips = strips?;
+    let (exponents, first) = (run.exponents, run.first);
+    let solved = Solved { fixed, plan, first_tile: first, strips: &strips, exponents: &exponents };
+    solved.store((ctx, &meter), w, &mut scratch)?;
+    let weights = strips.iter().flat_map(|strip| &strip.weights).enumerate();
+    Ok(weights.filter(|(_, weight)| weight.is_rejected()).map(|(at, _)| at).collect())
+}
+
+impl<'a> FixedRun<'a> {
+    fn new(
+        (fixed, rows): (&'a FixedPoint, &dyn TriangleRows),
+        plan: &'a TilePlan,
+        w: &'a Matrix,
+        first: usize,
+    ) -> FixedRun<'a> {
+        let bits = i64::from(plan.fixed_bits);
+        let right = if fixed.reversed { w.view().reversed_rows() } else { w.view() }.transposed();
+        let spare = bits - i64::from(fixed.working_bits) - i64::from(TRSM_FIXED_SPARE_BITS);
+        let largest = |col: usize| {
+            let sizes = fixed.exponents.iter().enumerate().map(|(row, exponent)| (right.get(col, row).head, exponent));
+            sizes.filter(|(head, _)| !head.is_zero()).map(|(head, exponent)| head.exponent() - exponent).max()
+        };
+        let exponents = (0..w.cols()).map(|col| largest(col).unwrap_or(0) + spare).collect::<Vec<_>>();
+        FixedRun {
+            fixed,
+            plan,
+            engine: &*plan.engine,
+            right,
+            pivots: fixed.pivots(rows, plan.fixed_bits),
+            triangle_shifts: (fixed.exponents.iter().map(|exponent| bits - exponent).collect(), vec![0; plan.order]),
+            right_shifts: (
+                exponents.iter().map(|exponent| 2 * bits - exponent).collect(),
+                fixed.exponents.iter().map(|exponent| -exponent).collect(),
+            ),
+            exponents,
+            first: first / plan.tile_rows,
+        }
+    }
+
+    /// All unknowns that fit, tile row by tile row.
+    fn solve<'w>(
+        &self,
+        (ctx, meter): (&Context, &Meter<'_>),
+        rows: &mut dyn TriangleRows,
+        (mut words, row_words): (&'w mut [u64], &mut [u64]),
+        scratch: &mut [&mut [u64]],
+    ) -> Result<Vec<Strip<'w>>> {
+        let plan = self.plan;
+        // An entry of B is 1 at most, and so is the sum of squares of a row that is not rejected.
+        let one = RowWeight::new(&(Integer::from(1) << (2 * plan.fixed_bits)), plan.fixed_bits);
+        let mut strips = Vec::with_capacity(plan.strips());
+        for index in 0..plan.strips() {
+            let mut tiles = Vec::with_capacity(plan.tiles());
+            for row in 0..plan.tiles() {
+                let (own, rest) = words.split_at_mut(self.engine.tile_words(plan.solution_shape(index, row)));
+                tiles.push(own);
+                words = rest;
+            }
+            strips.push(Strip { index, tiles, weights: vec![one; plan.rights(index).len()] });
+        }
+        let together = plan.strips().div_ceil(plan.threads).min(STEP_STRIPS);
+        for row in self.first..plan.tiles() {
+            let mut operands = self.load_row(ctx, (row, &mut *rows), row_words, scratch)?;
+            let (diagonal, others) = operands.split_last_mut().expect("the tile on the diagonal");
+            let shape = plan.triangle_shape(row, row);
+            let data = self.engine.triangle(shape, diagonal, &self.pivots[plan.rows(row)]);
+            let row_tiles = RowTiles { others, diagonal, data: &*data };
+            let mut steps = strips.chunks_mut(together);
+            let step = |scratch: &mut &mut [u64], step: &mut [Strip<'w>]| {
+                self.step(row, step, &row_tiles, scratch)?;
+                meter.add("solve", step.len() as u64)
+            };
+            ctx.install(|| drive::share(scratch, |_| steps.next(), step))?;
+            if strips.iter().all(|strip| strip.weights.iter().all(|weight| weight.is_rejected())) {
+                break;
+            }
+        }
+        Ok(strips)
+    }
+
+    /// Loads tile row `row` of the triangle, from the first tile with an unknown on.
+    fn load_row<'w>(
+        &self,
+        ctx: &Context,
+        (row, rows): (usize, &mut dyn TriangleRows),
+        mut words: &'w mut [u64],
+        scratch: &mut [&mut [u64]],
+    ) -> Result<Vec<&'w mut [u64]>> {
+        let (plan, engine) = (self.plan, self.engine);
+        let mut tiles = Vec::with_capacity(row + 1);
+        for col in self.first..=row {
+            let (own, rest) = words.split_at_mut(engine.operand_words(plan.triangle_shape(row, col)));
+            tiles.push(own);
+            words = rest;
+        }
+        let own = plan.rows(row);
+        let RowPiece { view, first } = rows.rows(own.clone())?;
+        let own = own.start - first..own.end - first;
+        let diagonal = if self.fixed.unit { TilePart::StrictlyLower } else { TilePart::Lower };
+        let load = |scratch: &mut &mut [u64], (col, words): (usize, &mut &mut [u64])| {
+            let cols = plan.rows(col);
+            let source = TileSource {
+                matrix: view.block(own.clone(), cols.clone())?,
+                part: if col == row { diagonal } else { TilePart::Whole },
+                rows: 0..own.len(),
+                cols: 0..cols.len(),
+                row_shifts: &self.triangle_shifts.0[plan.rows(row)],
+                col_shifts: &self.triangle_shifts.1[cols],
+            };
+            engine.load_operand(&source, words, scratch);
+            Ok(())
+        };
+        let mut items = (self.first..).zip(tiles.iter_mut());
+        ctx.install(|| drive::share(scratch, |_| items.next(), load))?;
+        Ok(tiles)
+    }
+
+    /// Tile `row` of some strips: loaded, updated by the tiles before it, and solved.
+    fn step(
+        &self,
+        row: usize,
+        strips: &mut [Strip<'_>],
+        &RowTiles { others, diagonal, data }: &RowTiles<'_>,
+        scratch: &mut [u64],
+    ) -> Result<()> {
+        let (plan, engine) = (self.plan, self.engine);
+        let mut tiles = Vec::with_capacity(strips.len());
+        let mut weights = Vec::with_capacity(strips.len());
+        for strip in strips {
+            let shape = plan.solution_shape(strip.index, row);
+            let (before, own) = strip.tiles.split_at_mut(row);
+            let words = &mut *own[0];
+            let source = TileSource {
+                matrix: self.right,
+                part: TilePart::Whole,
+                rows: plan.rights(strip.index),
+                cols: plan.rows(row),
+                row_shifts: &self.right_shifts.0,
+                col_shifts: &self.right_shifts.1,
+            };
+            engine.load(&source, words, scratch);
+            tiles.push(UpdateTile { shape, words, x: before[self.first..].iter().map(|tile| &**tile).collect() });
+            weights.push(&mut strip.weights);
+        }
+        let y = others.iter().map(|tile| &**tile).collect::<Vec<_>>();
+        engine.update(&mut tiles, &y, plan.tile_rows, scratch)?;
+        for (UpdateTile { shape, words, .. }, weights) in tiles.into_iter().zip(weights) {
+            engine.solve(SolveTile { shape, words, weights }, (diagonal, data), scratch);
+        }
+        Ok(())
+    }
+}
+
+/// The unknowns of all right sides.
+struct Solved<'a> {
+    fixed: &'a FixedPoint,
+    plan: &'a TilePlan,
+    /// Unknowns before this tile are 0, and are so already.
+    first_tile: usize,
+    strips: &'a [Strip<'a>],
+    exponents: &'a [i64],
+}
+
+impl Solved<'_> {
+    /// Rounds the unknowns of all right sides that are not rejected into their columns of `w`.
+    ///
+    /// # Errors
+    /// [`crate::Error::ExponentRange`] with the place in `w`; [`crate::Error::Cancelled`].
+    fn store(&self, (ctx, meter): (&Context, &Meter<'_>), w: &mut Matrix, scratch: &mut [&mut [u64]]) -> Result<()> {
+        let (rows, width) = (w.rows(), w.limbs_per_element());
+        let (heads, limbs) = w.parts_mut();
+        let panels = heads.chunks_mut(PANEL_ROWS * rows).zip(limbs.chunks_mut(PANEL_ROWS * rows * width));
+        let mut panels = panels.enumerate();
+        let work = |scratch: &mut &mut [u64], (panel, (heads, limbs)): (usize, (&mut [u64], &mut [u64]))| {
+            let first = panel * PANEL_ROWS;
+            let strip = &self.strips[first / self.plan.right_rows];
+            let inside = (first - self.plan.rights(strip.index).start) / PANEL_ROWS;
+            Columns { solved: self, rows, first, heads, limbs }.store(strip, inside, scratch)?;
+            meter.add("unscale", 0)
+        };
+        ctx.install(|| drive::share(scratch, |_| panels.next(), work))
+    }
+}
+
+/// Up to 8 neighbouring columns of the result.
+struct Columns<'a> {
+    solved: &'a Solved<'a>,
+    rows: usize,
+    first: usize,
+    heads: &'a mut [u64],
+    limbs: &'a mut [u64],
+}
+
+impl Columns<'_> {
+    /// Fills the columns with the unknowns of a panel of a strip.
+    fn store(self, strip: &Strip<'_>, panel: usize, scratch: &mut [u64]) -> Result<()> {
+        let Columns { solved, rows, first, heads, limbs } = self;
+        let Solved { fixed, plan, first_tile, exponents, .. } = *solved;
+        let exponents = &exponents[first..];
+        let (width, each) = (limbs.len() / heads.len(), plan.engine.entry_limbs());
+        let magnitudes = &mut scratch[..PANEL_ROWS * each];
+        let weights = strip.weights[panel * PANEL_ROWS..].iter().take(PANEL_ROWS).enumerate();
+        let live = weights.filter(|(_, weight)| !weight.is_rejected()).map(|(lane, _)| lane).collect::<Vec<_>>();
+        for (index, words) in strip.tiles.iter().enumerate().skip(first_tile) {
+            let shape: TileShape = plan.solution_shape(strip.index, index);
+            for (col, unknown) in plan.rows(index).enumerate() {
+                let signs = plan.engine.entries(shape, words, (panel, col), magnitudes);
+                let row = if fixed.reversed { rows - 1 - unknown } else { unknown };
+                for &lane in &live {
+                    let magnitude = &magnitudes[lane * each..][..each];
+                    let exponent = exponents[lane] - i64::from(plan.fixed_bits);
+                    let at = lane * rows + row;
+                    let out = &mut limbs[at * width..][..width];
+                    let head = round_integer(signs >> lane & 1 == 1, magnitude, exponent, fixed.working_bits, out);
+                    check_exponent(head.exponent(), row, first + lane)?;
+                    heads[at] = head.0;
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,277 @@
+//! The blocked factorisation: halves, a triangular solve for the panel between them, and products for what is left.
+//!
+//! Where `|d| 2^(-2 h)` lies in `[1/4, 1)` for the pivots found so far, columns are scaled by `2^h`, so that the norms
+//! in the products' bounds are those of the rows of `|L| |D|^(1/2)`.
+
+mod block;
+
+use crate::context::{Context, Progress};
+use crate::error::{Error, Result};
+use crate::math::bound::{guard_bits, ldlt_guard_bits};
+use crate::math::float::Head;
+use crate::matrix::{Diag, Matrix, MatrixView, Uplo, check_exponent};
+use crate::ops::columns::{ColumnRef, each_column};
+use crate::ops::fixed_sum::{FixedSum, OwnFloat};
+use crate::ops::product::block::{BlockProduct, BlockShape, moved, plan};
+use crate::ops::product::problem::Inner;
+use crate::ops::solve::agreement::Agreement;
+use crate::ops::solve::band::Band;
+use crate::ops::solve::cut::{TriangleCut, larger};
+use crate::ops::solve::memory::SolveMemory;
+use crate::ops::solve::path::Path;
+use crate::ops::solve::problem::{LOWER, half_exponent, working_bits};
+use crate::ops::solve::run::{SolutionPlace, load, make_room, store};
+use crate::ops::solve::spaces::Spaces;
+use crate::ops::solve::step::TriangleSolver;
+use crate::ops::solve::triangle::{Triangle, scaled};
+use std::ops::Range;
+
+/// Rows of the blocks that are factored scalar by scalar.
+const BLOCK_ROWS: usize = 64;
+
+/// Columns of a strip of what is left: the products of a strip begin at its diagonal.
+const STRIP_COLUMNS: usize = 128;
+
+/// Factors `a`, whose lower triangle is read; returns `L` and `D`.
+///
+/// # Errors
+/// Those of [`crate::ldlt()`].
+pub(crate) fn factor(ctx: &Context, a: MatrixView<'_>, precision_bits: u32) -> Result<(Matrix, Matrix)> {
+    let order = a.rows();
+    if order != a.cols() {
+        return Err(Error::shape_mismatch("ldlt of a square matrix", (order, a.cols()), (a.cols(), order)));
+    }
+    let working_bits = working_bits(ctx, precision_bits, ldlt_guard_bits(order), order)?;
+    let bytes = |cols, bits| Matrix::bytes_for(order, cols, bits);
+    let heads_bytes = 8 * order as u64 * order as u64;
+    let parts = [
+        bytes(order, precision_bits),
+        bytes(1, precision_bits),
+        bytes(1, working_bits),
+        bytes(order, working_bits),
+        heads_bytes,
+    ];
+    let held_bytes = parts.iter().fold(0, |sum: u64, &part| sum.saturating_add(part));
+    if ctx.memory_bytes().is_some() {
+        make_room(ctx, plan_range(ctx, &(0..order), FactoringSizes { order, working_bits, base_bytes: held_bytes })?);
+    }
+    let mut lower = Matrix::zeros(order, order, precision_bits)?;
+    let mut pivots = Matrix::zeros(order, 1, precision_bits)?;
+    let work = Matrix::zeros(order, 1, working_bits)?;
+    let mut l = Matrix::zeros(order, order, working_bits)?;
+    load(ctx, (&a, 0), None, &mut l)?;
+    let heads = vec![0; order * order];
+    let mut factoring = Factoring { ctx, l, heads, pivots: work, working_bits, held_bytes };
+    factoring.clear_upper(); // what may hold anything
+    factoring.factor(0..order)?;
+    factoring.clear_upper(); // what strips left there
+    store(ctx, &factoring.l, &SolutionPlace { columns: 0..order, transposed: false }, &mut lower)?;
+    store(ctx, &factoring.pivots, &SolutionPlace { columns: 0..1, transposed: false }, &mut pivots)?;
+    Ok((lower, pivots))
+}
+
+/// The numbers of a factorisation that its memory depends on.
+#[derive(Clone, Copy)]
+struct FactoringSizes {
+    order: usize,
+    working_bits: u32,
+    /// Bytes that it holds all the time.
+    base_bytes: u64,
+}
+
+/// A range of rows and columns cut in two.
+struct Halves {
+    /// The part that is factored first.
+    done: Range<usize>,
+    /// The part that the first one changes.
+    left: Range<usize>,
+}
+
+impl Halves {
+    /// The two halves of a range, in whole blocks; `None` for a single block.
+    fn of(range: &Range<usize>) -> Option<Halves> {
+        let blocks = range.len().div_ceil(BLOCK_ROWS);
+        let middle = range.start + blocks.div_ceil(2) * BLOCK_ROWS;
+        (blocks > 1).then_some(Halves { done: range.start..middle, left: middle..range.end })
+    }
+
+    /// The path of the panel between them.
+    fn path(&self) -> Path {
+        Path::choose(LOWER, self.done.len(), self.left.len())
+    }
+
+    /// The memory of the panel's solve, beside `base_bytes` and a strip of what is left.
+    fn memory<'a>(&self, ctx: &'a Context, cut: TriangleCut, base_bytes: u64) -> SolveMemory<'a> {
+        let strip = Matrix::bytes_for(self.left.len(), STRIP_COLUMNS, cut.working_bits);
+        let base_bytes = base_bytes.saturating_add(strip);
+        SolveMemory { ctx, cuts: vec![cut], base_bytes, piece_row_bytes: 0, by_parts: true }
+    }
+
+    /// What the products of [`Factoring::update`] take.
+    fn inner(&self, FactoringSizes { order, working_bits, base_bytes }: FactoringSizes) -> Inner {
+        let cut = TriangleCut::expected(self.done.len(), working_bits, self.path());
+        let columns = self.left.len();
+        let strip = Matrix::bytes_for(columns, STRIP_COLUMNS, working_bits);
+        let held = [strip, cut.right_bytes(columns), cut.parts_bytes(columns)];
+        let held_bytes = held.into_iter().fold(base_bytes, u64::saturating_add);
+        Inner { working_bits: Some(working_bits + guard_bits(order)), held_bytes }
+    }
+}
+
+/// Bytes of all that a factorisation runs within `range`.
+///
+/// # Errors
+/// [`Error::MemoryLimit`] with the least limit that would do.
+fn plan_range(ctx: &Context, range: &Range<usize>, sizes: FactoringSizes) -> Result<u64> {
+    let FactoringSizes { working_bits, base_bytes, .. } = sizes;
+    let Some(halves) = Halves::of(range) else { return ctx.admit(base_bytes).map(|()| base_bytes) };
+    let columns = STRIP_COLUMNS.min(halves.left.len());
+    let shape = BlockShape { rows: halves.left.len(), cols: columns, contracted: halves.done.len() };
+    let inner = halves.inner(sizes);
+    let update = plan(ctx, shape, working_bits, inner).map(|plan| plan.planned_bytes + inner.held_bytes);
+    let cut = TriangleCut::expected(halves.done.len(), working_bits, halves.path());
+    let memory = halves.memory(ctx, cut, base_bytes);
+    let here = larger(memory.bytes(ctx.memory_bytes(), halves.left.len()), update);
+    [halves.done, halves.left].iter().fold(here, |most, part| larger(most, plan_range(ctx, part, sizes)))
+}
+
+/// A factorisation under way.
+struct Factoring<'a> {
+    ctx: &'a Context,
+    /// What is left of `A`, and the columns of `L` found so far.
+    l: Matrix,
+    /// Heads of `L H` for the columns found so far; zero above the diagonal.
+    heads: Vec<u64>,
+    pivots: Matrix,
+    working_bits: u32,
+    held_bytes: u64,
+}
+
+impl Factoring<'_> {
+    fn factor(&mut self, range: Range<usize>) -> Result<()> {
+        let Some(halves) = Halves::of(&range) else {
+            let (done, total) = (range.start as u64, self.l.rows() as u64);
+            self.ctx.report_progress(Progress { phase: "factor", done, total })?;
+            block::factor(&mut self.l, &mut self.pivots, &range)?;
+            self.scale_columns(&range, range.clone());
+            return Ok(());
+        };
+        self.factor(halves.done.clone())?;
+        let mut spaces = self.solve_panel(&halves)?;
+        self.divide_panel(&spaces.w, &halves)?;
+        self.update(&mut spaces, &halves)?;
+        spaces.give_back(self.ctx);
+        self.factor(halves.left)
+    }
+
+    /// Fills in the heads of `L H` for the given columns and rows, on and below the diagonal.
+    fn scale_columns(&mut self, columns: &Range<usize>, rows: Range<usize>) {
+        let order = self.l.rows();
+        for col in columns.clone() {
+            let half = half_exponent(self.pivots.get(col, 0).head);
+            for row in rows.start.max(col)..rows.end {
+                self.heads[row + col * order] = scaled(self.l.get(row, col), half).head.0;
+            }
+        }
+    }
+
+    /// `(L D H^-1)^T` for the rows `left` and the columns `done`: the solution of `L H X = A^T` there.
+    fn solve_panel(&self, halves: &Halves) -> Result<Spaces> {
+        let Halves { done, left } = halves;
+        let scaled = self.l.view().with_heads(&self.heads);
+        let triangle = Triangle::new(scaled.block(done.clone(), done.clone())?, Uplo::Lower, Diag::NonUnit)?;
+        let mut solver = TriangleSolver::new(triangle, self.working_bits, halves.path());
+        let memory = halves.memory(self.ctx, solver.cut(), self.held_bytes);
+        let band = Band { memory: &memory, agreement: Agreement(None), first_column: 0, transposed: false };
+        let right = self.l.transposed().block(done.clone(), left.clone())?;
+        let mut spaces = Spaces::take(self.ctx)?;
+        spaces.w.reshape(done.len(), left.len(), self.working_bits)?;
+        load(self.ctx, (&right, 0), None, &mut spaces.w)?;
+        let place = |error| transposed(moved(error, done.start, left.start));
+        solver.run(&band, ((0..left.len()).collect(), 0), &mut spaces).map_err(place)?;
+        Ok(spaces)
+    }
+
+    /// Writes `L` for the rows `left` and the columns `done`, and its scaled heads.
+    fn divide_panel(&mut self, panel: &Matrix, Halves { done, left }: &Halves) -> Result<()> {
+        let bits = self.working_bits;
+        let factor = |col: usize| {
+            let pivot = self.pivots.get(col, 0);
+            OwnFloat::reciprocal(pivot, bits).shifted(half_exponent(pivot.head))
+        };
+        let factors: Vec<OwnFloat> = done.clone().map(factor).collect();
+        each_column(
+            self.ctx,
+            &mut self.l,
+            || FixedSum::new(bits),
+            |sum, mut column| {
+                let col = column.index;
+                if !done.contains(&col) {
+                    return Ok(());
+                }
+                for row in left.clone() {
+                    let value = panel.get(col - done.start, row - left.start);
+                    column.set(row, |limbs| sum.multiply(value, &factors[col - done.start], limbs));
+                    check_exponent(column.get(row).head.exponent(), row, col)?;
+                }
+                Ok(())
+            },
+        )?;
+        self.scale_columns(done, left.clone());
+        Ok(())
+    }
+
+    /// Subtracts the products of the columns `done` from the lower triangle of what is left.
+    fn update(&mut self, spaces: &mut Spaces, halves: &Halves) -> Result<()> {
+        let Halves { done, left } = halves;
+        let (order, working_bits, base_bytes) = (self.l.rows(), self.working_bits, self.held_bytes);
+        let inner = halves.inner(FactoringSizes { order, working_bits, base_bytes });
+        let Spaces { w: panel, result: product, .. } = spaces;
+        for start in left.clone().step_by(STRIP_COLUMNS) {
+            let columns = start..(start + STRIP_COLUMNS).min(left.end);
+            let rows = start..left.end;
+            let strip = BlockProduct {
+                left: panel.view().block(0..done.len(), rows.start - left.start..rows.end - left.start)?.transposed(),
+                right: self.l.view().with_heads(&self.heads).block(columns.clone(), done.clone())?.transposed(),
+                minuend: Some(self.l.view().block(rows.clone(), columns.clone())?),
+                precision_bits: self.working_bits,
+                inner,
+            };
+            product.reshape(rows.len(), columns.len(), self.working_bits)?;
+            strip.run(self.ctx, product).map_err(|error| moved(error, rows.start, columns.start))?;
+            each_column(
+                self.ctx,
+                &mut self.l,
+                || (),
+                |(), mut column| {
+                    if columns.contains(&column.index) {
+                        let source = ColumnRef::of(product, 0..rows.len(), column.index - columns.start);
+                        column.copy_from(rows.start, source);
+                    }
+                    Ok(())
+                },
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Zeros above the diagonal.
+    fn clear_upper(&mut self) {
+        let (order, width) = (self.l.rows().max(1), self.l.limbs_per_element());
+        let (heads, limbs) = self.l.parts_mut();
+        for (col, (heads, limbs)) in heads.chunks_mut(order).zip(limbs.chunks_mut(order * width)).enumerate() {
+            heads[..col].fill(Head::ZERO.0);
+            limbs[..col * width].fill(0);
+        }
+    }
+}
+
+/// The error with row and column exchanged.
+fn transposed(error: Error) -> Error {
+    match error {
+        Error::ExponentRange { row, column, exponent, limit } => {
+            Error::ExponentRange { row: column, column: row, exponent, limit }
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,279 @@
+//! What a solve takes: the bands of right sides that it runs in, and its bytes, from numbers alone.
+//!
+//! Columns do not know of each other, so bands never show in the result. Columns that a try does not hold are tried
+//! again, or solved by parts, in narrower bands that take no more memory than the first try; so the plan does not
+//! depend on the entries of the right sides.
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::ops::solve::cut::{TriangleCut, larger};
+use crate::ops::solve::tiles::{Allowance, TilePlan, TrySize, most_fixed_bits};
+use std::ops::Range;
+
+/// Most right sides in a band: the conversions of the triangle then cost some hundredths of the products, and more
+/// right sides would only take memory, which is slow to get.
+const BAND_COLUMNS: usize = 512;
+
+/// Fewest right sides worth a band: products pad to as many.
+pub(crate) const LEAST_COLUMNS: usize = 8;
+
+/// From so many right sides on, any later try on the fewest takes less than the first one on all.
+const ROOMY_COLUMNS: usize = 64;
+
+/// All that the memory of a solve depends on.
+pub(crate) struct SolveMemory<'a> {
+    pub ctx: &'a Context,
+    /// The triangles of the solve, one after the other.
+    pub cuts: Vec<TriangleCut>,
+    /// Bytes held beside the bands: results, scaled heads, what the caller holds.
+    pub base_bytes: u64,
+    /// Bytes that each row of a tile of the triangle costs where its rows come in pieces.
+    pub piece_row_bytes: u64,
+    /// Whether columns that no try holds are solved by parts; else they are left alone.
+    pub by_parts: bool,
+}
+
+/// The bands of a solve.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bands {
+    /// Right sides in all.
+    pub total: usize,
+    /// Right sides of a band; the last may have fewer.
+    pub columns: usize,
+}
+
+/// How columns are tried again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Retry {
+    /// Most columns at a time.
+    pub columns: usize,
+    /// Bytes of the whole call meanwhile.
+    pub limit_bytes: u64,
+}
+
+impl Bands {
+    /// The widest bands that are worth their memory.
+    pub fn widest(total: usize) -> Bands {
+        let even = total.div_ceil(total.div_ceil(BAND_COLUMNS).max(1));
+        Bands { total, columns: even.next_multiple_of(LEAST_COLUMNS).min(total) }
+    }
+
+    /// Half as wide; `None` where that is not worth it.
+    fn narrower(self) -> Option<Bands> {
+        let columns = (self.columns / 2).next_multiple_of(LEAST_COLUMNS).min(self.columns.saturating_sub(1));
+        (self.columns > LEAST_COLUMNS).then_some(Bands { columns, ..self })
+    }
+
+    /// Number of bands.
+    pub fn count(&self) -> usize {
+        self.total.div_ceil(self.columns.max(1))
+    }
+
+    /// The columns of a band; none beyond the last.
+    pub fn band(&self, index: usize) -> Range<usize> {
+        (index * self.columns).min(self.total)..((index + 1) * self.columns).min(self.total)
+    }
+}
+
+impl SolveMemory<'_> {
+    /// The widest bands that fit the context's limit, and the bytes that the whole solve takes with them.
+    ///
+    /// # Errors
+    /// [`Error::MemoryLimit`] with the least limit that would do.
+    pub fn plan(&self, total: usize) -> Result<(Bands, u64)> {
+        let limit = self.ctx.memory_bytes();
+        self.widest_within(Bands::widest(total), |bands| self.bytes(limit, bands.columns))
+    }
+
+    /// The least limit that would do.
+    ///
+    /// # Errors
+    /// Those of planning, beside [`Error::MemoryLimit`].
+    pub fn least_bytes(&self, total: usize) -> Result<u64> {
+        match self.widest_within(Bands::widest(total), |bands| self.bytes(Some(0), bands.columns)) {
+            Err(Error::MemoryLimit { minimum_bytes, .. }) => Ok(minimum_bytes),
+            other => other.map(|(_, bytes)| bytes),
+        }
+    }
+
+    /// How columns of a band are tried again within what the first try takes, or as little more as it takes to try.
+    ///
+    /// # Errors
+    /// Those of [`SolveMemory::plan`].
+    pub fn retry(&self, columns: usize) -> Result<Retry> {
+        let limit_bytes = match (self.bytes(self.ctx.memory_bytes(), columns), self.ctx.memory_bytes()) {
+            (Err(Error::MemoryLimit { .. }), Some(limit_bytes)) => limit_bytes,
+            (bytes, _) => bytes?,
+        };
+        let fits = |some: &Bands| self.retry_bytes(Some(limit_bytes), columns, some.columns).is_ok();
+        let widths = std::iter::successors(Some(Bands { total: columns, columns }), |bands| bands.narrower());
+        let columns = widths.filter(fits).map(|bands| bands.columns).next();
+        Ok(Retry { columns: columns.unwrap_or(LEAST_COLUMNS), limit_bytes })
+    }
+
+    fn widest_within(&self, widest: Bands, bytes: impl Fn(&Bands) -> Result<u64>) -> Result<(Bands, u64)> {
+        let mut bands = widest;
+        loop {
+            match (bytes(&bands), bands.narrower()) {
+                (Err(Error::MemoryLimit { .. }), Some(narrower)) => bands = narrower,
+                (needed, _) => return needed.map(|needed| (bands, needed)),
+            }
+        }
+    }
+
+    /// Bytes of a solve in bands of so many columns, with room for every later try.
+    ///
+    /// # Errors
+    /// [`Error::MemoryLimit`] with the least limit that would do.
+    pub fn bytes(&self, limit_bytes: Option<u64>, columns: usize) -> Result<u64> {
+        let first = self.first_bytes(limit_bytes, columns);
+        let tries = self.cuts.iter().any(|cut| cut.first_try_bits.is_some());
+        if !tries || !plans_retry(limit_bytes, columns) {
+            return first;
+        }
+        match (first, self.retry_bytes(Some(0), columns, columns.min(LEAST_COLUMNS))) {
+            (first, Err(Error::MemoryLimit { minimum_bytes, .. })) => larger(first, admit(limit_bytes, minimum_bytes)),
+            (first, retry) => larger(first, retry),
+        }
+    }
+
+    /// Bytes of the first try on all columns of a band, or of the solve by parts where there is no try.
+    fn first_bytes(&self, limit_bytes: Option<u64>, columns: usize) -> Result<u64> {
+        let each = self.cuts.iter().map(|cut| {
+            let held_bytes = self.base_bytes.saturating_add(cut.right_bytes(columns));
+            match cut.first_try_bits {
+                Some(bits) => {
+                    let held_bytes = held_bytes.saturating_add(self.kept_bytes(limit_bytes, columns)?);
+                    self.try_bytes(limit_bytes, cut, (columns, bits), held_bytes)
+                }
+                None if self.by_parts => self.parts_bytes(limit_bytes, cut, columns, held_bytes),
+                None => admit(limit_bytes, held_bytes),
+            }
+        });
+        each.fold(Ok(0), larger)
+    }
+
+    /// Whether a first try on all columns of a band fits the context's limit.
+    ///
+    /// # Errors
+    /// Those of planning, beside [`Error::MemoryLimit`].
+    pub fn tries_in_place(&self, cut: &TriangleCut, columns: usize, fixed_bits: u32) -> Result<bool> {
+        let limit_bytes = self.ctx.memory_bytes();
+        if limit_bytes.is_none() {
+            return Ok(true);
+        }
+        match self.try_bytes(limit_bytes, cut, (columns, fixed_bits), self.held_by_try(cut, (columns, 0))?) {
+            Err(Error::MemoryLimit { .. }) => Ok(false),
+            other => other.map(|_| true),
+        }
+    }
+
+    /// Bytes while some columns of a band are tried again with the most bits, or solved by parts.
+    fn retry_bytes(&self, limit_bytes: Option<u64>, columns: usize, some: usize) -> Result<u64> {
+        let each = self.cuts.iter().map(|cut| {
+            let held_bytes = self.base_bytes.saturating_add(cut.right_bytes(columns));
+            let held_bytes = held_bytes.saturating_add(cut.right_bytes(some));
+            let kept_bytes = self.kept_bytes(limit_bytes, columns)?;
+            let again = match most_fixed_bits(cut.working_bits) {
+                Some(bits) => self.try_bytes(limit_bytes, cut, (some, bits), held_bytes.saturating_add(kept_bytes)),
+                None => admit(limit_bytes, held_bytes),
+            };
+            match self.by_parts {
+                true => larger(again, self.parts_bytes(limit_bytes, cut, some, held_bytes)),
+                false => again,
+            }
+        });
+        each.fold(Ok(0), larger)
+    }
+
+    fn try_bytes(
+        &self,
+        limit_bytes: Option<u64>,
+        cut: &TriangleCut,
+        (columns, fixed_bits): (usize, u32),
+        held_bytes: u64,
+    ) -> Result<u64> {
+        let size = TrySize { order: cut.order, columns, fixed_bits };
+        let allowance = Allowance { limit_bytes, held_bytes, piece_row_bytes: self.piece_row_bytes };
+        let plan = TilePlan::new(self.ctx, size, allowance)?;
+        admit(limit_bytes, plan.bytes().saturating_add(held_bytes))
+    }
+
+    fn parts_bytes(&self, limit_bytes: Option<u64>, cut: &TriangleCut, columns: usize, held_bytes: u64) -> Result<u64> {
+        let held_bytes = held_bytes.saturating_add(cut.parts_bytes(columns));
+        cut.product_bytes(&self.ctx.with_memory_bytes(limit_bytes), columns, held_bytes)
+    }
+
+    /// What products by parts on so many columns of a band must leave to others.
+    pub fn held_by_parts(&self, cut: &TriangleCut, (columns, some): (usize, usize)) -> u64 {
+        let copies = if some < columns { cut.right_bytes(some) } else { 0 };
+        let parts = [cut.right_bytes(columns), copies, cut.parts_bytes(some)];
+        parts.into_iter().fold(self.base_bytes, u64::saturating_add)
+    }
+
+    /// What a try on so many columns of a band must leave to others.
+    ///
+    /// # Errors
+    /// Those of making the tables of products.
+    pub fn held_by_try(&self, cut: &TriangleCut, (columns, copied): (usize, usize)) -> Result<u64> {
+        let kept_bytes = self.kept_bytes(self.ctx.memory_bytes(), columns)?;
+        let held = [cut.right_bytes(columns), cut.right_bytes(copied), kept_bytes];
+        Ok(held.into_iter().fold(self.base_bytes, u64::saturating_add))
+    }
+
+    /// Bytes of the tables that the context keeps for products by parts, from planning them on.
+    fn kept_bytes(&self, limit_bytes: Option<u64>, columns: usize) -> Result<u64> {
+        if !self.by_parts || !plans_retry(limit_bytes, columns) {
+            return Ok(0);
+        }
+        let each = self.cuts.iter().map(|cut| cut.table_bytes(self.ctx));
+        each.fold(Ok(0), larger)
+    }
+}
+
+/// Whether a plan looks at later tries: without a limit they count only for few columns.
+fn plans_retry(limit_bytes: Option<u64>, columns: usize) -> bool {
+    limit_bytes.is_some() || columns < ROOMY_COLUMNS
+}
+
+/// The bytes, where a limit admits them.
+fn admit(limit_bytes: Option<u64>, bytes: u64) -> Result<u64> {
+    match limit_bytes {
+        Some(limit_bytes) if bytes > limit_bytes => Err(Error::MemoryLimit { limit_bytes, minimum_bytes: bytes }),
+        _ => Ok(bytes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::solve::path::Path;
+
+    #[test]
+    fn bands_cover_all_columns_and_narrow_until_they_fit() {
+        for total in [0usize, 1, 7, 100, 513, 3000] {
+            let path = Path::choose(&[], 300, total);
+            let context = |limit| Context::builder().threads(1).build().unwrap().with_memory_bytes(limit);
+            let plan = |limit| {
+                let cuts = vec![TriangleCut::expected(300, 200, path)];
+                let ctx = &context(limit);
+                SolveMemory { ctx, cuts, base_bytes: 1000, piece_row_bytes: 0, by_parts: true }.plan(total)
+            };
+            let (bands, most) = plan(None).unwrap();
+            assert!(bands.columns <= BAND_COLUMNS);
+            let mut next = 0;
+            for band in (0..bands.count()).map(|index| bands.band(index)) {
+                assert_eq!(band.start, next);
+                next = band.end;
+            }
+            assert_eq!((next, bands.band(bands.count()).len()), (total, 0));
+            let least = match plan(Some(1)) {
+                Err(Error::MemoryLimit { minimum_bytes, limit_bytes: 1 }) => minimum_bytes,
+                other => panic!("{other:?}"),
+            };
+            let (narrow, bytes) = plan(Some(least)).unwrap();
+            assert!(narrow.columns <= bands.columns && bytes <= least && bytes <= most, "{total} columns");
+            assert!(plan(Some(least - 1)).is_err(), "{total} columns");
+        }
+    }
+}

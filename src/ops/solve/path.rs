@@ -1,0 +1,37 @@
+//! The path of a solve: how its unknowns are found. Chosen once, from the substitutions and the shape.
+
+use crate::ops::solve::problem::{CHOLESKY, Substitution};
+use serde::Serialize;
+
+/// Most right sides that are solved for one by one: the residues of the factor would cost more.
+const DOTS_COLUMNS: usize = 3;
+
+/// From this many right sides on, and for triangles larger than a block, tiles cost less than parts.
+const TILE_COLUMNS: usize = 8;
+
+/// Rows of the blocks that are solved scalar by scalar.
+pub(crate) const SCALAR_ROWS: usize = 16;
+
+/// How the unknowns of a solve are found; the path decides the bits of the solution.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Path {
+    /// One right side after the other, with exact dot products of fixed-point digits.
+    Dots,
+    /// The triangle cut recursively: products off the diagonal blocks, scalar by scalar within them.
+    Parts,
+    /// In fixed point on tiles of residues; columns that outgrow it go by parts.
+    Tiles,
+}
+
+impl Path {
+    /// The path of a solve by `substitutions` with a factor of `order` rows, for `total_columns` right sides in the
+    /// whole call.
+    pub(crate) fn choose(substitutions: &[Substitution], order: usize, total_columns: usize) -> Path {
+        match total_columns {
+            1..=DOTS_COLUMNS if substitutions == CHOLESKY => Path::Dots,
+            TILE_COLUMNS.. if order > SCALAR_ROWS => Path::Tiles,
+            _ => Path::Parts,
+        }
+    }
+}

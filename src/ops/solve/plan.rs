@@ -1,0 +1,129 @@
+//! The plan of a solve as numbers a user can read, made before anything is allocated.
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::math::bound::cholesky_solve_guard_bits;
+use crate::matrix::Matrix;
+use crate::ops::cholesky::{CholeskyOptions, plan_cholesky};
+use crate::ops::solve::cut::TriangleCut;
+use crate::ops::solve::dots;
+use crate::ops::solve::memory::{Bands, SolveMemory};
+use crate::ops::solve::path::Path;
+use crate::ops::solve::problem::{CHOLESKY, LOWER, ScaledRows, Substitution, triangle_working_bits, working_bits};
+use serde::Serialize;
+
+/// How a solve will run: its path, its bands and its bytes.
+#[derive(Clone, Debug, Serialize)]
+pub struct SolvePlan {
+    /// `trsm` or `solve`.
+    pub operation: &'static str,
+    /// Rows of the triangle, or of the matrix.
+    pub order: usize,
+    /// Right sides.
+    pub columns: usize,
+    /// Precision of the solution.
+    pub precision_bits: u32,
+    /// Bits of right sides and unknowns on the way.
+    pub working_bits: u32,
+    /// How the unknowns are found.
+    pub path: Path,
+    /// Name of the kernel.
+    pub kernel: &'static str,
+    /// Worker threads.
+    pub threads: usize,
+    /// Bands of right sides that are solved one after the other.
+    pub bands: usize,
+    /// Right sides of a band; the last may have fewer.
+    pub band_columns: usize,
+    /// Bytes of the factorisation before the solve, the factor included; 0 for a triangle that is given.
+    pub factorisation_bytes: u64,
+    /// The least limit that would do, whatever the entries are.
+    pub least_bytes: u64,
+    /// Most bytes of the call, the solution included.
+    pub planned_bytes: u64,
+}
+
+/// The plan of [`crate::trsm()`] for a triangle of `order` rows and so many right sides.
+///
+/// Nothing is computed; the kernel's tables are made and kept in the context. The pivots are taken to lie within
+/// `2^-21` of the norms of their rows: with smaller ones a call without a memory limit takes some more, one under a
+/// limit takes narrower bands.
+///
+/// # Errors
+/// [`crate::Error::Precision`]; [`crate::Error::MemoryLimit`] names the least limit that would do.
+pub fn plan_trsm(ctx: &Context, order: usize, columns: usize, precision_bits: u32) -> Result<SolvePlan> {
+    let working_bits = triangle_working_bits(ctx, precision_bits, order)?;
+    let shape = SolveShape { operation: "trsm", substitutions: LOWER, order, columns, precision_bits };
+    shape.plan(ctx, working_bits, (0, 0))
+}
+
+/// The plan of [`crate::solve()`] for a matrix of `order` rows and so many right sides: the factorisation, then the
+/// solve beside the factor; see [`plan_trsm`].
+///
+/// # Errors
+/// As [`plan_trsm`].
+pub fn plan_solve(ctx: &Context, order: usize, columns: usize, precision_bits: u32) -> Result<SolvePlan> {
+    let working_bits = working_bits(ctx, precision_bits, cholesky_solve_guard_bits(order), order)?;
+    let unlimited = ctx.with_memory_bytes(None);
+    let factorisation = plan_cholesky(&unlimited, order, precision_bits, &CholeskyOptions::default())?;
+    let factor_bytes = Matrix::bytes_for(order, order, precision_bits);
+    let shape = SolveShape { operation: "solve", substitutions: CHOLESKY, order, columns, precision_bits };
+    shape.plan(ctx, working_bits, (factorisation.planned_bytes, factor_bytes))
+}
+
+/// What is planned.
+struct SolveShape {
+    operation: &'static str,
+    substitutions: &'static [Substitution],
+    order: usize,
+    columns: usize,
+    precision_bits: u32,
+}
+
+impl SolveShape {
+    /// The plan of a call that takes `factorisation_bytes` first, and holds `held_bytes` of them while it solves.
+    fn plan(
+        &self,
+        ctx: &Context,
+        working_bits: u32,
+        (factorisation_bytes, held_bytes): (u64, u64),
+    ) -> Result<SolvePlan> {
+        let SolveShape { operation, substitutions, order, columns, precision_bits } = *self;
+        let path = Path::choose(substitutions, order, columns);
+        let scaled_bytes = if substitutions == CHOLESKY { ScaledRows::bytes(order) } else { 0 };
+        let result_bytes = Matrix::bytes_for(order, columns, precision_bits);
+        let memory = SolveMemory {
+            ctx,
+            cuts: vec![TriangleCut::expected(order, working_bits, path); substitutions.len()],
+            base_bytes: [held_bytes, scaled_bytes, result_bytes].into_iter().fold(0, u64::saturating_add),
+            piece_row_bytes: 0,
+            by_parts: true,
+        };
+        let dots_bytes = || dots::bytes(ctx, (order, columns), precision_bits).saturating_add(held_bytes);
+        let least_bytes = match path {
+            Path::Dots => dots_bytes(),
+            _ => memory.least_bytes(columns)?,
+        };
+        let least_bytes = least_bytes.max(factorisation_bytes);
+        ctx.admit(least_bytes)?;
+        let (bands, solve_bytes) = match path {
+            Path::Dots => (Bands { total: columns, columns }, dots_bytes()),
+            _ => memory.plan(columns)?,
+        };
+        Ok(SolvePlan {
+            operation,
+            order,
+            columns,
+            precision_bits,
+            working_bits,
+            path,
+            kernel: ctx.kernel().name(),
+            threads: ctx.threads(),
+            bands: bands.count(),
+            band_columns: bands.columns,
+            factorisation_bytes,
+            least_bytes,
+            planned_bytes: solve_bytes.max(factorisation_bytes),
+        })
+    }
+}

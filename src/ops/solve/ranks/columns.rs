@@ -1,0 +1,66 @@
+//! Many right-hand sides: whole columns on each rank, solved there in fixed point while the factor's rows stream by.
+
+use crate::comm::agreed;
+use crate::context::Context;
+use crate::error::Result;
+use crate::kernels::tiles::PANEL_ROWS;
+use crate::matrix::Matrix;
+use crate::ops::distribution::place::Place;
+use crate::ops::solve::agreement::Agreement;
+use crate::ops::solve::fixed::FixedPoint;
+use crate::ops::solve::memory::SolveMemory;
+use crate::ops::solve::problem::Substitution;
+use crate::ops::solve::ranks::factor::FactorTiles;
+use crate::ops::solve::ranks::stream::{Stream, StreamSource};
+use crate::ops::solve::run::{Right, Solve};
+use crate::ops::solve::step::{Step, TriangleSolver};
+use crate::plan::even_share;
+use std::ops::Range;
+
+/// The columns of `rank`: whole panels, evenly.
+pub(super) fn panel_share(cols: usize, ranks: usize, rank: usize) -> Range<usize> {
+    let panels = even_share(cols.div_ceil(PANEL_ROWS), ranks, rank);
+    panels.start * PANEL_ROWS..(panels.end * PANEL_ROWS).min(cols)
+}
+
+/// The place of a rank's columns in a matrix of this shape.
+pub(super) fn panel_place((rows, cols): (usize, usize), ranks: usize, rank: usize) -> Place {
+    Place { rows: 0..rows, cols: panel_share(cols, ranks, rank) }
+}
+
+/// Solves for the columns of `b`, this rank's own from column `first` of all on, into `x`, by `substitutions` with the
+/// factor that `source` streams; the columns that outgrow every try are left alone, and returned. Collective.
+///
+/// # Errors
+/// As [`crate::distributed::solve`].
+pub(super) fn solve_columns(
+    ctx: &Context,
+    (source, tiles): (StreamSource<'_>, &FactorTiles<'_>),
+    (substitutions, working_bits): (&[Substitution], u32),
+    (b, first): (&Matrix, usize),
+    x: &mut Matrix,
+) -> Result<Vec<usize>> {
+    let (world, order) = (source.world, tiles.order());
+    let (mut steps, mut cuts) = (Vec::new(), Vec::new());
+    for &substitution in substitutions {
+        let reversed = substitution == Substitution::Upper;
+        let exponents = match (reversed, source.scale) {
+            (false, Some(_)) => vec![0; order], // the scale is that of these norms
+            (false, None) => tiles.row_exponents(ctx, world)?,
+            (true, scale) => tiles.col_exponents(ctx, world, scale)?.into_iter().rev().collect(),
+        };
+        let stream = agreed(world, Stream::new(source, reversed))?;
+        let fixed = FixedPoint::of_rows(&stream, exponents, (reversed, false), working_bits);
+        let solver = TriangleSolver::of_rows(fixed, Box::new(stream), working_bits);
+        cuts.push(solver.cut());
+        steps.push(Step::Triangle(solver));
+    }
+    let base_bytes = b.bytes().saturating_add(x.bytes());
+    let piece_row_bytes = Stream::row_bytes(source.factor);
+    let memory = SolveMemory { ctx, cuts, base_bytes, piece_row_bytes, by_parts: false };
+    let agreement = Agreement(Some(world));
+    let mut solve = Solve { memory, agreement, steps, scale: source.scale, order, working_bits };
+    let bands = agreed(world, solve.bands(b.cols()))?;
+    let right = Right { b: b.view(), alpha: None, first_column: first, transposed: false };
+    solve.run(bands, &right, x)
+}

@@ -1,0 +1,155 @@
+//! What all ranks know of a factor in tiles: the norms of its rows and columns, and its diagonal.
+
+use crate::comm::{Reduction, Transport, agree, agreed};
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::math::float::{FloatRef, Head};
+use crate::matrix::{MAXIMUM_EXPONENT, Matrix, check_exponent};
+use crate::ops::distributed::DistMatrix;
+use crate::ops::product::scale::exponents_over_ranks;
+use crate::plan::{TileId, TileMap};
+
+/// The tiles of one rank on and below the diagonal of a factor.
+pub(super) struct FactorTiles<'a> {
+    pub map: TileMap,
+    precision_bits: u32,
+    rank: usize,
+    /// Of each row of tiles, from the left, with their columns of tiles.
+    pub rows: Vec<Vec<(usize, &'a Matrix)>>,
+    /// Of each column of tiles, from the top, with their rows of tiles.
+    pub cols: Vec<Vec<(usize, &'a Matrix)>>,
+}
+
+impl<'a> FactorTiles<'a> {
+    /// The tiles of a square matrix; what lies above the diagonal is not looked at.
+    pub fn new(factor: &'a DistMatrix) -> FactorTiles<'a> {
+        let map = *factor.map();
+        let (mut rows, mut cols) = (vec![Vec::new(); map.tile_rows()], vec![Vec::new(); map.tile_cols()]);
+        for (TileId { row, col }, tile) in factor.tiles().iter().filter(|(id, _)| id.col <= id.row) {
+            rows[*row].push((*col, tile));
+            cols[*col].push((*row, tile));
+        }
+        FactorTiles { map, precision_bits: factor.precision_bits(), rank: factor.rank(), rows, cols }
+    }
+
+    /// Rows of the factor.
+    pub fn order(&self) -> usize {
+        self.map.rows
+    }
+
+    /// This rank's tile on the diagonal in row `row` of tiles.
+    pub fn diagonal(&self, row: usize) -> Option<&'a Matrix> {
+        self.rows[row].last().filter(|(col, _)| *col == row).map(|(_, tile)| *tile)
+    }
+
+    /// The first zero on the diagonal, on all ranks. Collective.
+    ///
+    /// # Errors
+    /// [`Error::Singular`], [`Error::Transport`].
+    pub fn check_diagonal(&self, world: &dyn Transport) -> Result<()> {
+        let is_zero = |(_, pivot): &(usize, Option<FloatRef<'_>>)| pivot.is_some_and(|pivot| pivot.head.is_zero());
+        let first = self.pivots_of(self.rank).find(is_zero);
+        // The largest distance from the end belongs to the first.
+        let mut distance = [first.map_or(0, |(row, _)| (self.order() - row) as u64)];
+        world.all_reduce(Reduction::Max, &mut distance)?;
+        match distance[0] {
+            0 => Ok(()),
+            distance => Err(Error::Singular { index: self.order() - distance as usize }),
+        }
+    }
+
+    /// Rows whose diagonal entries `rank` has, with the entries where it is this rank.
+    fn pivots_of(&self, rank: usize) -> impl Iterator<Item = (usize, Option<FloatRef<'a>>)> + '_ {
+        let tiles = (0..self.map.tile_rows()).filter(move |&at| self.map.owner(TileId { row: at, col: at }) == rank);
+        tiles.flat_map(|tile| {
+            let own = self.diagonal(tile);
+            self.map.row_range(tile).enumerate().map(move |(at, row)| (row, own.map(|tile| tile.get(at, at))))
+        })
+    }
+
+    /// The diagonal as a column, on all ranks. Collective.
+    ///
+    /// # Errors
+    /// [`Error::Transport`], [`Error::OutOfMemory`].
+    pub fn pivots(&self, world: &dyn Transport) -> Result<Matrix> {
+        let mut pivots = agreed(world, Matrix::zeros(self.order(), 1, self.precision_bits))?;
+        let width = pivots.limbs_per_element();
+        for rank in 0..self.map.grid.size() {
+            let places = self.pivots_of(rank).collect::<Vec<_>>();
+            if places.is_empty() {
+                continue;
+            }
+            let mut words = Vec::with_capacity(places.len() * (1 + width));
+            for value in places.iter().filter_map(|(_, pivot)| *pivot) {
+                words.push(value.head.0);
+                words.extend_from_slice(value.limbs);
+            }
+            words.resize(places.len() * (1 + width), 0);
+            world.broadcast(rank, &mut words)?;
+            let (heads, limbs) = pivots.parts_mut();
+            for ((row, _), value) in places.iter().zip(words.chunks_exact(1 + width)) {
+                heads[*row] = value[0];
+                limbs[row * width..][..width].copy_from_slice(&value[1..]);
+            }
+        }
+        Ok(pivots)
+    }
+
+    /// For each row the exponent of its norm. Collective.
+    ///
+    /// # Errors
+    /// [`Error::Rank`] around [`Error::ExponentRange`] for an entry beyond what any conversion makes, with its place
+    /// in the factor; [`Error::Transport`].
+    pub fn row_exponents(&self, ctx: &Context, world: &dyn Transport) -> Result<Vec<i64>> {
+        let exponents = exponents_over_ranks(ctx, world, self.order(), |row| self.row_heads(row))?;
+        let in_range = exponents.iter().all(|exponent| exponent.unsigned_abs() <= 2 * MAXIMUM_EXPONENT as u64);
+        agree(world, if in_range { Ok(()) } else { self.check_range() })?;
+        Ok(exponents)
+    }
+
+    /// For each column the exponent of its norm, where row `i` is scaled by `2^-scale[i]`. Collective.
+    ///
+    /// # Errors
+    /// [`Error::Transport`].
+    pub fn col_exponents(&self, ctx: &Context, world: &dyn Transport, scale: Option<&[i64]>) -> Result<Vec<i64>> {
+        exponents_over_ranks(ctx, world, self.order(), |col| self.col_heads(col, scale))
+    }
+
+    fn row_heads(&self, row: usize) -> impl Iterator<Item = Head> + '_ {
+        let size = self.map.tile_size;
+        self.rows[row / size].iter().flat_map(move |&(col, tile)| {
+            let known = tile.cols().min(row + 1 - col * size);
+            (0..known).map(move |at| tile.get(row % size, at).head)
+        })
+    }
+
+    fn col_heads<'s>(&'s self, col: usize, scale: Option<&'s [i64]>) -> impl Iterator<Item = Head> + 's {
+        let size = self.map.tile_size;
+        self.cols[col / size].iter().flat_map(move |&(row, tile)| {
+            let first = col.saturating_sub(row * size);
+            (first..tile.rows()).map(move |at| {
+                let head = tile.get(at, col % size).head;
+                scale.map_or(head, |scale| scaled_head(head, -scale[row * size + at]))
+            })
+        })
+    }
+
+    /// Refuses the first entry of this rank, row by row, beyond what any conversion makes.
+    fn check_range(&self) -> Result<()> {
+        let size = self.map.tile_size;
+        for row in 0..self.order() {
+            for &(tile_col, tile) in &self.rows[row / size] {
+                let known = tile.cols().min(row + 1 - tile_col * size);
+                for at in 0..known {
+                    check_exponent(tile.get(row % size, at).head.exponent(), row, tile_col * size + at)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The head of a number times `2^shift`.
+pub(super) fn scaled_head(head: Head, shift: i64) -> Head {
+    if head.is_zero() { head } else { Head::new(head.is_negative(), head.exponent() + shift) }
+}

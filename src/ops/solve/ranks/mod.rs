@@ -1,0 +1,219 @@
+//! Solves with a triangular factor in tiles over many ranks, which stays where it is.
+
+mod columns;
+mod factor;
+mod rest;
+mod stream;
+mod vector;
+
+use crate::comm::{Reduction, Transport, agree, agreed};
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::math::bound::cholesky_solve_guard_bits;
+use crate::matrix::{Diag, Matrix, Op, Uplo};
+use crate::ops::distributed::{DistMatrix, Team};
+use crate::ops::solve::dots::unknowns::{Scaling, Sweep};
+use crate::ops::solve::dots::{bytes, rounded};
+use crate::ops::solve::factored::Factored;
+use crate::ops::solve::path::Path;
+use crate::ops::solve::problem::{CHOLESKY, LOWER, Substitution, UPPER, triangle_working_bits, working_bits};
+use crate::ops::solve::triangular::TriangularSystem;
+use crate::plan::TileMap;
+use columns::{panel_place, panel_share};
+use factor::FactorTiles;
+use rest::{Shares, solve_gathered};
+use std::sync::OnceLock;
+use stream::StreamSource;
+use vector::Pass;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// A solution in tiles over the ranks.
+#[derive(Clone, Debug)]
+pub struct DistSolution {
+    /// This rank's tiles of `X`, distributed like the right sides, all of them.
+    pub solution: DistMatrix,
+    /// Right sides that rank 0 solved for, with the whole factor gathered on it; the same on all ranks. 0 where the
+    /// factor stayed where it is.
+    pub gathered_columns: usize,
+}
+
+/// `X` with `L L^T X = B`, rounded to `precision_bits` bits, for a factor `L` in tiles over the ranks of `team`.
+/// Collective.
+///
+/// Shapes: `factor` is `n x n`, of which the lower triangle is read, such as [`crate::distributed::cholesky`] gives it;
+/// `b` and the result are `n x m`, in tiles and grids of their own.
+/// Accuracy and bits: as [`crate::Cholesky::solve`] in one process, for any grid, tile size and number of threads.
+///
+/// One to three right sides: each rank multiplies its own tiles with the unknowns, which all ranks know. For each row
+/// of tiles, in both substitutions, the ranks that own it send the sums to the owner of the diagonal tile, and that one
+/// sends the unknowns to all; again where the common exponent of the unknowns grows. Memory: the unknowns on each rank,
+/// as numbers and as digits.
+/// Eight and more: each rank takes whole columns of `B`, and the factor is sent to all ranks by rows of tiles, twice
+/// for every 512 right sides of a rank, and again for columns that need another try. Memory: a row of tiles, beside
+/// what one process takes for these columns.
+/// Four to seven, orders up to 16, and columns that no try holds: the factor is gathered on rank 0, which solves for
+/// them alone, within its memory limit: [`DistSolution::gathered_columns`].
+/// Source: docs/ALGORITHM.md, "Many ranks".
+///
+/// # Errors
+/// As [`crate::Cholesky::solve`], on every rank, as [`Error::Rank`] where one rank met it; places are those in `B`.
+/// [`Error::Singular`] for a zero on the diagonal; [`Error::InvalidArgument`] for an upper triangle and where ranks
+/// differ in shapes, tiles or precision; [`Error::Transport`].
+pub fn solve(
+    ctx: &Context,
+    team: &Team,
+    factor: &DistMatrix,
+    b: &DistMatrix,
+    precision_bits: u32,
+) -> Result<DistSolution> {
+    let call = Call { ctx, world: team.world(), factor, b, precision_bits };
+    let order = call.check("solve with a factor")?;
+    let guard_bits = cholesky_solve_guard_bits(order);
+    let working_bits = agreed(call.world, working_bits(ctx, precision_bits, guard_bits, order))?;
+    let tiles = FactorTiles::new(factor);
+    tiles.check_diagonal(call.world)?;
+    let total_columns = b.map().cols;
+    call.solve(&tiles, (CHOLESKY, working_bits), |lower, right, held_bytes| {
+        let factored = Factored {
+            lower,
+            pivots: None,
+            precision_bits,
+            guard_bits,
+            total_columns,
+            held_bytes,
+            row_norms: &OnceLock::new(),
+        };
+        factored.solve(ctx, right.view())
+    })
+}
+
+/// `X` with `L X = B`, or `L^T X = B` for [`Op::Transpose`], rounded to `precision_bits` bits, for a lower triangular
+/// `L` in tiles over the ranks of `team`. Collective.
+///
+/// Shapes: `factor` is `n x n`, of which the lower triangle is read; `b` and the result are `n x m`.
+/// Accuracy and bits: as [`crate::trsm()`] in one process, for any grid, tile size and number of threads.
+/// Cost and memory: as [`solve`], the factor being sent once where that sends it twice; with fewer than eight right
+/// sides, it is gathered on rank 0.
+///
+/// # Errors
+/// As [`crate::trsm()`] and [`solve`].
+pub fn trsm(
+    ctx: &Context,
+    team: &Team,
+    factor: &DistMatrix,
+    b: &DistMatrix,
+    precision_bits: u32,
+    op: Op,
+) -> Result<DistSolution> {
+    let call = Call { ctx, world: team.world(), factor, b, precision_bits };
+    let order = call.check("trsm")?;
+    let working_bits = agreed(call.world, triangle_working_bits(ctx, precision_bits, order))?;
+    let tiles = FactorTiles::new(factor);
+    tiles.check_diagonal(call.world)?;
+    let substitutions = if op == Op::NoTranspose { LOWER } else { UPPER };
+    let total_columns = b.map().cols;
+    call.solve(&tiles, (substitutions, working_bits), |lower, right, held_bytes| {
+        let (t, uplo) = match op {
+            Op::NoTranspose => (lower.view(), Uplo::Lower),
+            Op::Transpose => (lower.transposed(), Uplo::Upper),
+        };
+        let (diag, b, alpha) = (Diag::NonUnit, right.view(), None);
+        let system =
+            TriangularSystem { t, uplo, diag, b, alpha, transposed: false, precision_bits, total_columns, held_bytes };
+        let mut result = Matrix::zeros(0, 0, 2)?;
+        system.solve(ctx, &mut result)?;
+        Ok(result)
+    })
+}
+
+/// What a call asks for.
+struct Call<'a> {
+    ctx: &'a Context,
+    world: &'a dyn Transport,
+    factor: &'a DistMatrix,
+    b: &'a DistMatrix,
+    precision_bits: u32,
+}
+
+impl Call<'_> {
+    /// Checks what is said, and that all ranks say the same; the order of the factor. Collective.
+    fn check(&self, operation: &'static str) -> Result<usize> {
+        let Call { world, factor, b, precision_bits, .. } = *self;
+        factor.check_group(world)?;
+        b.check_group(world)?;
+        let bits = [factor.precision_bits(), b.precision_bits(), precision_bits];
+        let said = xxh3_64(format!("{operation} {:?} {:?} {bits:?}", factor.map(), b.map()).as_bytes());
+        let mut words = [said, !said];
+        world.all_reduce(Reduction::Max, &mut words)?;
+        if words[0] != !words[1] {
+            return Err(Error::InvalidArgument(format!("{operation}: ranks differ in shapes, tiles or precision")));
+        }
+        let (map, right) = (factor.map(), b.map());
+        if map.rows != map.cols || map.rows != right.rows {
+            return Err(Error::shape_mismatch(operation, (map.rows, map.cols), (right.rows, right.cols)));
+        }
+        if map.triangle == Some(Uplo::Upper) {
+            return Err(Error::InvalidArgument(format!("{operation}: a factor in tiles is lower triangular")));
+        }
+        Ok(map.rows)
+    }
+
+    /// The tiles of a solution: those of B, without a triangle.
+    fn target(&self) -> TileMap {
+        TileMap { triangle: None, ..*self.b.map() }
+    }
+
+    /// All right sides by substitution. Collective.
+    fn solve_vectors(&self, tiles: &FactorTiles<'_>) -> Result<DistMatrix> {
+        let (order, columns) = (tiles.order(), self.b.map().cols);
+        let right_bytes = Matrix::bytes_for(order, columns, self.b.precision_bits());
+        // Each right side has its unknowns at the same time, and sums that are twice as long.
+        let needed = 3 * bytes(self.ctx, (order, columns), self.precision_bits) + right_bytes;
+        agree(self.world, self.ctx.admit(needed))?;
+        let scaling = Scaling::new(self.precision_bits, &tiles.row_exponents(self.ctx, self.world)?);
+        let right = self.b.everywhere(self.world)?;
+        let pass = |sweep| Pass::new((self.ctx, self.world), (tiles, &scaling), sweep, columns);
+        let middle = pass(Sweep::Forward).run(&|column, row| right.float(row, column))?;
+        let solution = pass(Sweep::Backward).run(&|column, row| middle[column][row].clone())?;
+        let whole = agreed(self.world, rounded(order, &solution, self.precision_bits))?;
+        agreed(self.world, DistMatrix::of_whole(&whole, self.target(), self.world.rank()))
+    }
+
+    /// All right sides by the path that one process takes; `alone` solves for those that one rank must. Collective.
+    fn solve(
+        &self,
+        tiles: &FactorTiles<'_>,
+        (substitutions, working_bits): (&[Substitution], u32),
+        alone: impl FnOnce(&Matrix, &Matrix, u64) -> Result<Matrix>,
+    ) -> Result<DistSolution> {
+        let (ctx, world, factor) = (self.ctx, self.world, self.factor);
+        let (order, total, ranks) = (tiles.order(), self.b.map().cols, world.size());
+        if order == 0 || total == 0 {
+            let solution = agreed(world, DistMatrix::zeros(self.target(), world.rank(), self.precision_bits))?;
+            return Ok(DistSolution { solution, gathered_columns: 0 });
+        }
+        let path = Path::choose(substitutions, order, total);
+        if path == Path::Dots {
+            return Ok(DistSolution { solution: self.solve_vectors(tiles)?, gathered_columns: 0 });
+        }
+        let share = |rank: usize| panel_place((order, total), ranks, rank);
+        let own = panel_share(total, ranks, world.rank());
+        let b = self.b.slice(world, share)?;
+        let mut x = agreed(world, Matrix::zeros(order, own.len(), self.precision_bits))?;
+        let left = match path {
+            Path::Tiles => {
+                let scale = (substitutions == CHOLESKY).then(|| tiles.row_exponents(ctx, world)).transpose()?;
+                let pivots = tiles.pivots(world)?;
+                let source = StreamSource { world, factor, pivots: &pivots, scale: scale.as_deref() };
+                let how = (substitutions, working_bits);
+                columns::solve_columns(ctx, (source, tiles), how, (&b, own.start), &mut x)?
+            }
+            _ => (0..own.len()).collect(),
+        };
+        let of_rank = |rank: usize| panel_share(total, ranks, rank);
+        let shares = Shares { b: &b, x: &mut x, of_rank: &of_rank, total };
+        let gathered_columns = solve_gathered((ctx, world), factor, shares, &left, alone)?;
+        let solution = DistMatrix::from_slices(world, self.target(), &x, share)?;
+        Ok(DistSolution { solution, gathered_columns })
+    }
+}

@@ -1,0 +1,152 @@
+//! The rows of a factor in tiles, brought to all ranks one piece after the other.
+
+use crate::comm::Transport;
+use crate::error::Result;
+use crate::math::float::{FloatRef, Head};
+use crate::matrix::Matrix;
+use crate::ops::distributed::DistMatrix;
+use crate::ops::distribution::place::{Place, store};
+use crate::ops::solve::fixed::{RowPiece, TriangleRows};
+use crate::ops::solve::ranks::factor::scaled_head;
+use crate::plan::TileId;
+use std::ops::Range;
+
+/// What the pieces are taken from.
+#[derive(Clone, Copy)]
+pub(super) struct StreamSource<'a> {
+    pub world: &'a dyn Transport,
+    pub factor: &'a DistMatrix,
+    /// Its diagonal, as a column.
+    pub pivots: &'a Matrix,
+    /// Row `i` of the factor is scaled by `2^-scale[i]`.
+    pub scale: Option<&'a [i64]>,
+}
+
+/// The rows of `L`, or of `L^T` reversed so that it is lower: all ranks ask for the same rows, in order.
+///
+/// Each piece is sent once to every rank, by those that own parts of it. Memory: twice the largest piece.
+pub(super) struct Stream<'a> {
+    source: StreamSource<'a>,
+    reversed: bool,
+    /// The pivots, scaled as the rows are.
+    pivot_heads: Vec<u64>,
+    piece: Matrix,
+    /// Rows asked for so far, and rows of a piece.
+    next: usize,
+    piece_rows: usize,
+}
+
+impl<'a> Stream<'a> {
+    /// The rows of `L`, or of `L^T` reversed.
+    ///
+    /// # Errors
+    /// [`crate::Error::OutOfMemory`].
+    pub fn new(source: StreamSource<'a>, reversed: bool) -> Result<Stream<'a>> {
+        let scale = |row: usize| source.scale.map_or(0, |scale| -scale[row]);
+        let heads = source.pivots.parts().0.iter().enumerate();
+        Ok(Stream {
+            source,
+            reversed,
+            pivot_heads: heads.map(|(row, &head)| scaled_head(Head(head), scale(row)).0).collect(),
+            piece: Matrix::zeros(0, 0, 2)?,
+            next: 0,
+            piece_rows: 0,
+        })
+    }
+
+    /// Bytes that a stream holds at most for each row of a piece: the piece, and what travels.
+    pub fn row_bytes(factor: &DistMatrix) -> u64 {
+        2 * Matrix::bytes_for(1, factor.map().rows, factor.precision_bits())
+    }
+
+    /// The part of the factor that rows of the triangle lie in.
+    fn place(&self, rows: &Range<usize>) -> Place {
+        let order = self.source.factor.map().rows;
+        match self.reversed {
+            false => Place { rows: rows.clone(), cols: 0..rows.end },
+            true => Place { rows: order - rows.end..order, cols: order - rows.end..order - rows.start },
+        }
+    }
+
+    /// Brings some rows into `piece`. Collective.
+    fn fetch(&mut self, rows: Range<usize>) -> Result<()> {
+        assert_eq!(rows.start, self.next, "the rows come in order");
+        self.next = rows.end;
+        let (place, factor) = (self.place(&rows), self.source.factor);
+        self.piece.reshape(place.rows.len(), place.cols.len(), factor.precision_bits())?;
+        let width = 1 + self.piece.limbs_per_element();
+        let map = factor.map();
+        let common = |id: TileId| Place::of_tile(map, id).intersect(&place);
+        for rank in 0..map.grid.size() {
+            let ids = map.tiles_of(rank).filter(|&id| id.col <= id.row && !common(id).is_empty()).collect::<Vec<_>>();
+            if ids.is_empty() {
+                continue;
+            }
+            let mut words = Vec::new();
+            if rank == factor.rank() {
+                for (id, tile) in factor.tiles().iter().filter(|(id, _)| ids.contains(id)) {
+                    self.pack(tile, &common(*id), &Place::of_tile(map, *id), &mut words);
+                }
+            }
+            words.resize(ids.iter().map(|&id| common(id).entries() * width).sum(), 0);
+            self.source.world.broadcast(rank, &mut words)?;
+            let mut rest = &words[..];
+            for id in ids {
+                let part = common(id);
+                let (own, others) = rest.split_at(part.entries() * width);
+                store(own.split_at(part.entries()), &part.within(&place), &mut self.piece);
+                rest = others;
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends heads, scaled, and limbs of a part of a tile, column by column.
+    fn pack(&self, tile: &Matrix, part: &Place, of_tile: &Place, words: &mut Vec<u64>) {
+        let ((heads, limbs), width) = (tile.parts(), tile.limbs_per_element());
+        let inside = part.within(of_tile);
+        let column = |col: usize| inside.rows.start + col * tile.rows()..inside.rows.end + col * tile.rows();
+        for col in inside.cols.clone() {
+            let rows = part.rows.clone().zip(&heads[column(col)]);
+            words.extend(
+                rows.map(|(row, &head)| self.source.scale.map_or(head, |scale| scaled_head(Head(head), -scale[row]).0)),
+            );
+        }
+        for col in inside.cols.clone() {
+            let at = column(col);
+            words.extend_from_slice(&limbs[at.start * width..at.end * width]);
+        }
+    }
+}
+
+impl TriangleRows for Stream<'_> {
+    fn pivot(&self, row: usize) -> FloatRef<'_> {
+        let at = if self.reversed { self.pivot_heads.len() - 1 - row } else { row };
+        FloatRef { head: Head(self.pivot_heads[at]), limbs: self.source.pivots.get(at, 0).limbs }
+    }
+
+    fn begin(&mut self, piece_rows: usize) -> Result<()> {
+        let (order, precision_bits) = (self.source.factor.map().rows, self.source.factor.precision_bits());
+        (self.next, self.piece_rows) = (0, piece_rows);
+        self.piece = Matrix::zeros(piece_rows.min(order), order, precision_bits)?;
+        Ok(())
+    }
+
+    fn rows(&mut self, rows: Range<usize>) -> Result<RowPiece<'_>> {
+        let first = rows.start;
+        self.fetch(rows)?;
+        let view = self.piece.view();
+        let view = if self.reversed { view.reversed_rows().transposed().reversed_rows() } else { view };
+        Ok(RowPiece { view, first })
+    }
+
+    /// Takes part in what is left, so that the ranks that still need it have it.
+    fn finish(&mut self) -> Result<()> {
+        let order = self.source.factor.map().rows;
+        while self.next < order {
+            self.fetch(self.next..(self.next + self.piece_rows).min(order))?;
+        }
+        self.piece = Matrix::zeros(0, 0, 2)?; // the other triangle's pieces count on its memory
+        Ok(())
+    }
+}

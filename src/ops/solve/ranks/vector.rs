@@ -1,0 +1,362 @@
+//! A few right-hand sides: one substitution over the ranks, tile row by tile row of the factor.
+//!
+//! The unknowns are known to all ranks. Each rank adds up the products with its own tiles, as exact integers; the owner
+//! of the diagonal tile takes these sums, solves the blocks of 8 rows within it and tells all ranks. Where an unknown
+//! makes the common exponent grow, all sums are made again with the unknowns as they are cut now, as in one process: so
+//! the bits are the same. Between its own turns a rank adds up products that it will be asked for later.
+
+use crate::comm::{Incoming, Outgoing, Transport, agree};
+use crate::context::{Context, Progress};
+use crate::drive;
+use crate::error::Result;
+use crate::kernels::dots::DIGIT_BITS;
+use crate::math::float::{FloatRef, Head, limbs_for, round_integer};
+use crate::matrix::Matrix;
+use crate::ops::solve::dots::unknowns::{BlockSums, FactorPiece, Scaling, Sweep, Unknowns};
+use crate::ops::solve::ranks::factor::FactorTiles;
+use crate::plan::{BLOCK, TileId};
+use rug::integer::Order;
+use rug::{Float, Integer};
+use std::ops::Range;
+
+/// In place of a head: an unknown that is not finite.
+const NOT_FINITE: u64 = 1;
+
+/// Bits by which a sum may be longer than its products: any order fits.
+const SUM_BITS: u32 = 64;
+
+/// The sums of a block of 8 rows over the first `taken` of this rank's tiles, for each right-hand side.
+struct Partial {
+    taken: usize,
+    sums: Vec<BlockSums>,
+}
+
+impl Partial {
+    fn new(columns: usize) -> Partial {
+        Partial { taken: 0, sums: vec![[Integer::ZERO; BLOCK]; columns] }
+    }
+}
+
+/// One substitution. A step is a row of tiles (forward) or a column of them (backward).
+pub(super) struct Pass<'a> {
+    ctx: &'a Context,
+    world: &'a dyn Transport,
+    tiles: &'a FactorTiles<'a>,
+    scaling: &'a Scaling,
+    sweep: Sweep,
+    /// For each step this rank's tiles off the diagonal, with the steps that find their unknowns, in their order.
+    own: Vec<Vec<(usize, &'a Matrix)>>,
+    /// For each step and each of its blocks, in the order in which they are solved.
+    partial: Vec<Vec<Partial>>,
+    /// For each right-hand side.
+    unknowns: Vec<Unknowns<'a>>,
+    /// Words of a sum that travels: its sign and its limbs.
+    sum_words: usize,
+}
+
+impl<'a> Pass<'a> {
+    pub fn new(
+        (ctx, world): (&'a Context, &'a dyn Transport),
+        (tiles, scaling): (&'a FactorTiles<'a>, &'a Scaling),
+        sweep: Sweep,
+        columns: usize,
+    ) -> Pass<'a> {
+        let (map, count) = (&tiles.map, tiles.map.tile_rows());
+        let step_of = |tile: usize| if sweep == Sweep::Forward { tile } else { count - 1 - tile };
+        let lists = if sweep == Sweep::Forward { &tiles.rows } else { &tiles.cols };
+        let own = (0..count).map(|step| {
+            let before = lists[step_of(step)].iter().map(|&(other, tile)| (step_of(other), tile));
+            let mut before = before.filter(|(other, _)| *other < step).collect::<Vec<_>>();
+            before.sort_by_key(|(other, _)| *other);
+            before
+        });
+        let own = own.collect::<Vec<_>>();
+        let blocks = |step: usize| map.row_range(step_of(step)).len().div_ceil(BLOCK);
+        let partial = own.iter().enumerate().map(|(step, own)| match own.is_empty() {
+            true => Vec::new(),
+            false => (0..blocks(step)).map(|_| Partial::new(columns)).collect(),
+        });
+        let digits = scaling.bits.div_ceil(DIGIT_BITS);
+        Pass {
+            ctx,
+            world,
+            tiles,
+            scaling,
+            sweep,
+            partial: partial.collect(),
+            own,
+            unknowns: (0..columns).map(|_| Unknowns::new(scaling, sweep, map.tile_size)).collect(),
+            sum_words: 1 + limbs_for(2 * digits * DIGIT_BITS + SUM_BITS),
+        }
+    }
+
+    /// All unknowns, on all ranks; `right(column, row)` is the right side. Collective.
+    ///
+    /// # Errors
+    /// [`crate::Error::Cancelled`], [`crate::Error::Transport`].
+    pub fn run(mut self, right: &dyn Fn(usize, usize) -> Float) -> Result<Vec<Vec<Float>>> {
+        let count = self.tiles.map.tile_rows();
+        let mut told = Ok(());
+        // So many blocks are asked for at a time; sums that come to nothing are then at most about twice the others.
+        let mut ahead = usize::MAX;
+        for step in 0..count {
+            let blocks = self.blocks(step);
+            let mut next = 0;
+            while next < blocks {
+                let end = blocks.min(next.saturating_add(ahead));
+                let (solved, grown) = self.round(step, next..end, right)?;
+                next += solved;
+                ahead = if grown { solved } else { ahead.saturating_mul(2) };
+                if grown {
+                    self.invalidate();
+                }
+            }
+            self.partial[step] = Vec::new();
+            let progress = Progress { phase: "solve", done: step as u64 + 1, total: count as u64 };
+            told = told.and_then(|()| self.ctx.report_progress(progress));
+        }
+        agree(self.world, told)?;
+        Ok(self.unknowns.into_iter().map(Unknowns::into_values).collect())
+    }
+
+    /// The row and column of tiles that a step solves for.
+    fn tile(&self, step: usize) -> usize {
+        if self.sweep == Sweep::Forward { step } else { self.tiles.map.tile_rows() - 1 - step }
+    }
+
+    /// Blocks of 8 rows of a step.
+    fn blocks(&self, step: usize) -> usize {
+        self.tiles.map.row_range(self.tile(step)).len().div_ceil(BLOCK)
+    }
+
+    /// The rows of block `block` of a step.
+    fn block_rows(&self, step: usize, block: usize) -> Range<usize> {
+        let rows = self.tiles.map.row_range(self.tile(step));
+        let at = if self.sweep == Sweep::Forward { block } else { self.blocks(step) - 1 - block };
+        rows.start + at * BLOCK..(rows.start + (at + 1) * BLOCK).min(rows.end)
+    }
+
+    /// The tile that multiplies the unknowns of step `known` in step `step`.
+    fn place(&self, step: usize, known: usize) -> TileId {
+        let (row, col) = (self.tile(step), self.tile(known));
+        if self.sweep == Sweep::Forward { TileId { row, col } } else { TileId { row: col, col: row } }
+    }
+
+    fn owner(&self, step: usize, known: usize) -> usize {
+        self.tiles.map.owner(self.place(step, known))
+    }
+
+    fn piece(&self, id: TileId, tile: &'a Matrix) -> FactorPiece<'a> {
+        let size = self.tiles.map.tile_size;
+        FactorPiece { view: tile.view(), first_row: id.row * size, first_col: id.col * size }
+    }
+
+    /// Solves some blocks of a step: how many, and whether the common exponent of some right side has grown. Where it
+    /// has, the last of them made it grow, unless no sums were taken.
+    fn round(
+        &mut self,
+        step: usize,
+        blocks: Range<usize>,
+        right: &dyn Fn(usize, usize) -> Float,
+    ) -> Result<(usize, bool)> {
+        let owner = self.owner(step, step);
+        self.advance(step, blocks.clone(), (step, 1));
+        let sums = self.collect(step, blocks.clone(), owner)?;
+        let is_whole = blocks.len() == self.blocks(step);
+        let mut answer = vec![0; 1 + blocks.len() * BLOCK * self.unknowns.len() * self.value_words()];
+        let is_owner = self.world.rank() == owner;
+        let (mut solved, mut grown) = (0, false);
+        if is_owner {
+            (solved, grown) = self.solve_blocks(step, blocks.clone(), sums, right);
+            self.write_answer(step, blocks.start..blocks.start + solved, &mut answer);
+        } else if is_whole {
+            self.look_ahead(step, step);
+        }
+        self.world.broadcast(owner, &mut answer)?;
+        if is_owner && is_whole && !grown {
+            self.look_ahead(step, step + 1);
+        } else if !is_owner {
+            solved = answer[0] as usize;
+            grown = self.read_answer(step, blocks.start..blocks.start + solved, &answer);
+        }
+        Ok((solved, grown))
+    }
+
+    /// Adds to the sums of some blocks of a step the products with a part, one out of `parts`, of the tiles that wait,
+    /// of those whose unknowns are found before step `known`.
+    fn advance(&mut self, step: usize, blocks: Range<usize>, (known, parts): (usize, usize)) {
+        let ready = self.own[step].partition_point(|(other, _)| *other < known);
+        let mut partial = std::mem::take(&mut self.partial[step]);
+        if ready > 0 {
+            let waiting = partial.iter_mut().enumerate().take(blocks.end).skip(blocks.start);
+            let mut waiting = waiting.filter(|(_, partial)| partial.taken < ready);
+            let mut locals = vec![(); self.ctx.threads().min(blocks.len()).max(1)];
+            let work = |(): &mut (), (block, partial): (usize, &mut Partial)| {
+                let end = partial.taken + (ready - partial.taken).div_ceil(parts);
+                self.add_tiles(step, block, &self.own[step][partial.taken..end], &mut partial.sums);
+                partial.taken = end;
+                Ok(())
+            };
+            self.ctx.install(|| drive::share(&mut locals, |()| waiting.next(), work)).expect("the work cannot fail");
+        }
+        self.partial[step] = partial;
+    }
+
+    /// Adds the products of a block with some tiles and the unknowns of their steps.
+    fn add_tiles(&self, step: usize, block: usize, tiles: &[(usize, &'a Matrix)], sums: &mut [BlockSums]) {
+        let rows = self.block_rows(step, block);
+        for &(known, tile) in tiles {
+            let piece = self.piece(self.place(step, known), tile);
+            for (unknowns, sums) in self.unknowns.iter().zip(sums.iter_mut()) {
+                let vector = unknowns.fixed(self.tile(known));
+                self.scaling.add_sums(self.ctx.kernel(), (self.sweep, &rows), (&piece, vector), sums);
+            }
+        }
+    }
+
+    /// While others solve `step`: adds up what a later step of this rank's will ask for, shared out evenly over the
+    /// steps until then.
+    fn look_ahead(&mut self, step: usize, known: usize) {
+        let grid = self.tiles.map.grid;
+        let cycle = if self.sweep == Sweep::Forward { grid.rows } else { grid.cols };
+        let last = (step + cycle).min(self.own.len().saturating_sub(1));
+        if let Some(next) = (step + 1..=last).find(|&next| !self.own[next].is_empty()) {
+            self.advance(next, 0..self.blocks(next), (known, next - step));
+        }
+    }
+
+    /// All sums were made with unknowns that are cut anew.
+    fn invalidate(&mut self) {
+        for partial in self.partial.iter_mut().flatten() {
+            *partial = Partial::new(self.unknowns.len());
+        }
+    }
+
+    /// The sums of some blocks over all ranks' tiles, on the owner of the diagonal tile: block by block, in each for
+    /// one right side after the other; nothing on the others.
+    fn collect(&mut self, step: usize, blocks: Range<usize>, owner: usize) -> Result<Vec<BlockSums>> {
+        let (rank, columns) = (self.world.rank(), self.unknowns.len());
+        let own = self.partial[step].get(blocks.clone()).into_iter().flatten();
+        let mut sums = own.flat_map(|partial| partial.sums.iter().cloned()).collect::<Vec<_>>();
+        let count = blocks.len() * columns;
+        let mut others = (0..step).map(|known| self.owner(step, known)).filter(|&of| of != owner).collect::<Vec<_>>();
+        others.sort_unstable();
+        others.dedup();
+        if rank == owner {
+            sums.resize(count, [Integer::ZERO; BLOCK]);
+            let words = count * BLOCK * self.sum_words;
+            let mut messages = vec![vec![0; words]; others.len()];
+            let incoming = others.iter().zip(&mut messages).map(|(&from, words)| Incoming { from, words });
+            self.world.exchange(&[], &mut incoming.collect::<Vec<_>>())?;
+            for message in &messages {
+                for (sum, words) in sums.as_flattened_mut().iter_mut().zip(message.chunks_exact(self.sum_words)) {
+                    let size = Integer::from_digits(&words[1..], Order::Lsf);
+                    if words[0] == 1 { *sum -= size } else { *sum += size }
+                }
+            }
+            return Ok(sums);
+        }
+        if others.contains(&rank) {
+            let mut words = vec![0; count * BLOCK * self.sum_words];
+            for (sum, words) in sums.as_flattened().iter().zip(words.chunks_exact_mut(self.sum_words)) {
+                let limbs = sum.as_limbs();
+                words[0] = u64::from(*sum < 0);
+                words[1..1 + limbs.len()].copy_from_slice(limbs);
+            }
+            self.world.exchange(&[Outgoing { to: owner, words: &words }], &mut [])?;
+        }
+        Ok(Vec::new())
+    }
+
+    /// The owner's part of a step: the blocks one after the other, until the sums of the next one are no longer right.
+    fn solve_blocks(
+        &mut self,
+        step: usize,
+        blocks: Range<usize>,
+        mut sums: Vec<BlockSums>,
+        right: &dyn Fn(usize, usize) -> Float,
+    ) -> (usize, bool) {
+        let tile = self.tiles.diagonal(self.tile(step)).expect("the owner of the diagonal tile has it");
+        let (piece, columns) = (self.piece(self.place(step, step), tile), self.unknowns.len());
+        let mut grown = false;
+        for (at, sums) in sums.chunks_mut(columns).enumerate() {
+            let rows = self.block_rows(step, blocks.start + at);
+            for (column, (unknowns, sums)) in self.unknowns.iter_mut().zip(sums).enumerate() {
+                let right = rows.clone().map(|row| right(column, row)).collect::<Vec<_>>();
+                grown |= unknowns.solve_rows(self.ctx.kernel(), (&piece, &rows), &right, sums);
+            }
+            if grown && step > 0 {
+                return (at + 1, grown);
+            }
+        }
+        (blocks.len(), grown)
+    }
+
+    /// Words of an unknown that travels.
+    fn value_words(&self) -> usize {
+        1 + limbs_for(self.scaling.bits)
+    }
+
+    /// The rows of some blocks and the right sides, in the order in which the unknowns travel.
+    fn answer_places(&self, step: usize, blocks: Range<usize>) -> Vec<(usize, usize)> {
+        let rows = blocks.flat_map(|block| self.block_rows(step, block));
+        rows.flat_map(|row| (0..self.unknowns.len()).map(move |column| (row, column))).collect()
+    }
+
+    fn write_answer(&self, step: usize, blocks: Range<usize>, words: &mut [u64]) {
+        words[0] = blocks.len() as u64;
+        let places = self.answer_places(step, blocks);
+        for ((row, column), words) in places.into_iter().zip(words[1..].chunks_exact_mut(self.value_words())) {
+            write_value(&self.unknowns[column].values()[row], self.scaling.bits, words);
+        }
+    }
+
+    /// Takes the unknowns of some blocks; whether the common exponent of some right side has grown.
+    fn read_answer(&mut self, step: usize, blocks: Range<usize>, words: &[u64]) -> bool {
+        let places = self.answer_places(step, blocks.clone());
+        for ((row, column), words) in places.into_iter().zip(words[1..].chunks_exact(self.value_words())) {
+            self.unknowns[column].set(row, read_value(words, self.scaling.bits));
+        }
+        let ends = [blocks.start, blocks.end - 1].map(|block| self.block_rows(step, block));
+        let rows = ends[0].start.min(ends[1].start)..ends[0].end.max(ends[1].end);
+        self.unknowns.iter_mut().fold(false, |grown, unknowns| unknowns.commit(rows.clone()) | grown)
+    }
+}
+
+/// A number as its head and its limbs.
+fn write_value(value: &Float, bits: u32, words: &mut [u64]) {
+    match value.to_integer_exp() {
+        Some((integer, exponent)) => {
+            words[0] = round_integer(integer < 0, integer.as_limbs(), exponent.into(), bits, &mut words[1..]).0;
+        }
+        None => words[0] = NOT_FINITE,
+    }
+}
+
+/// The number that [`write_value`] wrote.
+fn read_value(words: &[u64], bits: u32) -> Float {
+    match words[0] {
+        NOT_FINITE => Float::with_val(bits, rug::float::Special::Nan),
+        head => FloatRef { head: Head(head), limbs: &words[1..] }.to_float(bits),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknowns_travel_without_a_change() {
+        for bits in [2, 53, 64, 65, 200] {
+            let third: Float = Float::with_val(bits, 1) / 3;
+            for value in [third.clone(), -third.clone() << 1_000_000, Float::new(bits), third >> 900_000_000] {
+                let mut words = vec![7; 1 + limbs_for(bits)];
+                write_value(&value, bits, &mut words);
+                assert_eq!(read_value(&words, bits), value, "{bits} bits");
+            }
+            let mut words = vec![7; 1 + limbs_for(bits)];
+            write_value(&Float::with_val(bits, rug::float::Special::Infinity), bits, &mut words);
+            assert!(!read_value(&words, bits).is_finite());
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Runs a solve: right sides go in by bands, pass through the list of substitutions, and come out rounded.
+//!
+//! The same for one process, which has the whole factor, and for a rank that has some columns of the right sides while
+//! the rows of the factor stream by: what differs is where the rows of a triangle come from, and who agrees on it.
+
+use crate::context::{Context, WorkspaceNeeds};
+use crate::error::Result;
+use crate::kernels::limbs;
+use crate::math::float::{FloatRef, Head, round_integer};
+use crate::matrix::{Matrix, MatrixView, check_exponent};
+use crate::ops::columns::each_column;
+use crate::ops::fixed_sum::OwnFloat;
+use crate::ops::product::block::moved;
+use crate::ops::product::sum::ExactEntry;
+use crate::ops::solve::agreement::Agreement;
+use crate::ops::solve::band::Band;
+use crate::ops::solve::memory::{Bands, SolveMemory};
+use crate::ops::solve::spaces::Spaces;
+use crate::ops::solve::step::{Step, multiply_rows};
+use std::ops::Range;
+
+/// A solve, prepared.
+pub(crate) struct Solve<'a> {
+    /// Its context and its memory.
+    pub memory: SolveMemory<'a>,
+    pub agreement: Agreement<'a>,
+    /// The substitutions, in their order.
+    pub steps: Vec<Step<'a>>,
+    /// Row `i` of the system is scaled by `2^-scale[i]`, and so is that of its unknowns.
+    pub scale: Option<&'a [i64]>,
+    /// Rows of the factor.
+    pub order: usize,
+    /// Bits of right sides and unknowns on the way.
+    pub working_bits: u32,
+}
+
+/// The right sides of a solve.
+pub(crate) struct Right<'a> {
+    pub b: MatrixView<'a>,
+    /// Scalar of `b`; `None` is 1.
+    pub alpha: Option<OwnFloat>,
+    /// Column of the call that is the first of `b`.
+    pub first_column: usize,
+    /// Whether the caller's right sides and solution are the transposes.
+    pub transposed: bool,
+}
+
+impl Solve<'_> {
+    /// The bands in which so many right sides fit the memory limit; gives back kept memory that is in their way.
+    ///
+    /// # Errors
+    /// [`crate::Error::MemoryLimit`] with the least limit that would do.
+    pub fn bands(&self, total: usize) -> Result<Bands> {
+        if self.memory.ctx.memory_bytes().is_none() {
+            return Ok(Bands::widest(total));
+        }
+        let (bands, planned_bytes) = self.memory.plan(total)?;
+        make_room(self.memory.ctx, planned_bytes);
+        Ok(bands)
+    }
+
+    /// Solves for all columns of `right` into `solution`; gives those that no step holds, whose solutions are 0: none
+    /// where the whole factor is at hand. Collective.
+    ///
+    /// # Errors
+    /// Those of [`crate::trsm()`], with places in the call.
+    pub fn run(&mut self, bands: Bands, right: &Right<'_>, solution: &mut Matrix) -> Result<Vec<usize>> {
+        let (ctx, agreement) = (self.memory.ctx, self.agreement);
+        let count = agreement.largest(bands.count() as u64)?;
+        let mut spaces = agreement.on(Spaces::take(ctx))?;
+        let mut outgrown = Vec::new();
+        for index in 0..count as usize {
+            let columns = bands.band(index);
+            agreement.on(self.load(right, &columns, &mut spaces.w))?;
+            let live = self.substitute(right, &columns, &mut spaces)?;
+            let gone = (0..columns.len()).filter(|col| !live.contains(col)).collect::<Vec<_>>();
+            clear_columns(&mut spaces.w, &gone);
+            outgrown.extend(gone.iter().map(|col| columns.start + col));
+            let place = SolutionPlace { columns, transposed: right.transposed };
+            let stored = self.store(&mut spaces.w, &place, solution);
+            agreement.on(stored.map_err(|error| moved(error, 0, right.first_column)))?;
+        }
+        spaces.give_back(ctx);
+        Ok(outgrown)
+    }
+
+    /// Fills `w` with a band of right sides.
+    fn load(&self, right: &Right<'_>, columns: &Range<usize>, w: &mut Matrix) -> Result<()> {
+        w.reshape(self.order, columns.len(), self.working_bits)?;
+        load(self.memory.ctx, (&right.b, columns.start), right.alpha.as_ref(), w)?;
+        self.scale.map_or(Ok(()), |scale| unscale(self.memory.ctx, w, scale))
+    }
+
+    /// Rounds a band of unknowns into the solution.
+    fn store(&self, w: &mut Matrix, place: &SolutionPlace, solution: &mut Matrix) -> Result<()> {
+        if let Some(scale) = self.scale {
+            unscale(self.memory.ctx, w, scale)?;
+        }
+        store(self.memory.ctx, w, place, solution)
+    }
+
+    /// All substitutions on a band; the columns that went through.
+    fn substitute(&mut self, right: &Right<'_>, columns: &Range<usize>, spaces: &mut Spaces) -> Result<Vec<usize>> {
+        let (memory, agreement) = (&self.memory, self.agreement);
+        let first_column = right.first_column + columns.start;
+        let band = Band { memory, agreement, first_column, transposed: right.transposed };
+        let mut live = (0..columns.len()).collect::<Vec<_>>();
+        for step in &mut self.steps {
+            match step {
+                Step::Triangle(solver) => {
+                    let gone = solver.run(&band, (live.clone(), 0), spaces)?;
+                    live.retain(|col| !gone.contains(col));
+                }
+                Step::Diagonal(factors) => {
+                    let done = multiply_rows(memory.ctx, &mut spaces.w, factors);
+                    agreement.on(done.map_err(|error| band.placed(error)))?;
+                }
+            }
+        }
+        Ok(live)
+    }
+}
+
+/// Gives back memory kept between calls that a call of so many bytes leaves no room for.
+pub(crate) fn make_room(ctx: &Context, planned_bytes: u64) {
+    let needs = WorkspaceNeeds { operand_bytes: 0, product_bytes: 0, workers: 0, worker_bytes: 0, planned_bytes };
+    ctx.workspace().trim(ctx, &needs);
+}
+
+/// Zeros in some columns.
+fn clear_columns(w: &mut Matrix, columns: &[usize]) {
+    let (rows, width) = (w.rows(), w.limbs_per_element());
+    let (heads, limbs) = w.parts_mut();
+    for col in columns {
+        heads[col * rows..(col + 1) * rows].fill(Head::ZERO.0);
+        limbs[col * rows * width..(col + 1) * rows * width].fill(0);
+    }
+}
+
+/// Fills `w` with `alpha b`, the columns of `b` from `first` on, each entry rounded once.
+///
+/// # Errors
+/// [`crate::Error::Cancelled`].
+pub(crate) fn load(
+    ctx: &Context,
+    (b, first): (&MatrixView<'_>, usize),
+    alpha: Option<&OwnFloat>,
+    w: &mut Matrix,
+) -> Result<()> {
+    let precision_bits = w.precision_bits();
+    each_column(ctx, w, Vec::new, |space: &mut Vec<u64>, mut column| {
+        for row in 0..b.rows() {
+            let value = b.get(row, first + column.index);
+            column.set(row, |limbs| round_scaled(value, alpha, precision_bits, (space, limbs)));
+        }
+        Ok(())
+    })
+}
+
+/// `scalar * value`, rounded.
+fn round_scaled(
+    value: FloatRef<'_>,
+    scalar: Option<&OwnFloat>,
+    precision_bits: u32,
+    (space, out): (&mut Vec<u64>, &mut [u64]),
+) -> Head {
+    let entry = ExactEntry::from(value);
+    let Some(scalar) = scalar else {
+        return round_integer(entry.negative, entry.magnitude, entry.exponent, precision_bits, out);
+    };
+    let scalar = ExactEntry::from(scalar.get());
+    space.resize(entry.magnitude.len() + scalar.magnitude.len(), 0);
+    limbs::multiply_any(space, entry.magnitude, scalar.magnitude);
+    let negative = entry.negative != scalar.negative;
+    round_integer(negative, space, entry.exponent + scalar.exponent, precision_bits, out)
+}
+
+/// Where a band of solutions goes in a result.
+pub(crate) struct SolutionPlace {
+    /// Columns of the solution that the band holds.
+    pub columns: Range<usize>,
+    /// Whether the result is the transpose of the solution.
+    pub transposed: bool,
+}
+
+/// Rounds a band of solutions into the result.
+///
+/// # Errors
+/// [`crate::Error::ExponentRange`] with the place in the result; [`crate::Error::Cancelled`].
+pub(crate) fn store(ctx: &Context, w: &Matrix, place: &SolutionPlace, result: &mut Matrix) -> Result<()> {
+    let precision_bits = result.precision_bits();
+    let SolutionPlace { columns, transposed } = place;
+    each_column(
+        ctx,
+        result,
+        || (),
+        |(), mut column| {
+            let at = column.index;
+            let rows = match (transposed, columns.contains(&at)) {
+                (true, _) => columns.clone(),
+                (false, true) => 0..w.rows(),
+                (false, false) => return Ok(()),
+            };
+            for row in rows {
+                let value = if *transposed { w.get(at, row - columns.start) } else { w.get(row, at - columns.start) };
+                let entry = ExactEntry::from(value);
+                column.set(row, |limbs| {
+                    round_integer(entry.negative, entry.magnitude, entry.exponent, precision_bits, limbs)
+                });
+                check_exponent(column.get(row).head.exponent(), row, at)?;
+            }
+            Ok(())
+        },
+    )
+}
+
+/// Row `i` times `2^-exponents[i]`.
+pub(crate) fn unscale(ctx: &Context, w: &mut Matrix, exponents: &[i64]) -> Result<()> {
+    each_column(
+        ctx,
+        w,
+        || (),
+        |(), mut column| {
+            column.shift(0, exponents);
+            Ok(())
+        },
+    )
+}

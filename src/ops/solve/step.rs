@@ -1,0 +1,98 @@
+//! One substitution of a solve, prepared: a triangle, solved in fixed point or by parts, or a diagonal.
+//!
+//! What becomes of a column depends on the triangle, the precision, the column and the path alone.
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::matrix::{Matrix, check_exponent};
+use crate::ops::columns::each_column;
+use crate::ops::fixed_sum::{FixedSum, OwnFloat, Sign};
+use crate::ops::solve::band::Band;
+use crate::ops::solve::cut::TriangleCut;
+use crate::ops::solve::fixed::{FixedPoint, TriangleRows};
+use crate::ops::solve::parts::Parts;
+use crate::ops::solve::path::Path;
+use crate::ops::solve::spaces::Spaces;
+use crate::ops::solve::triangle::Triangle;
+
+/// A substitution.
+pub(crate) enum Step<'a> {
+    /// A lower or an upper triangle.
+    Triangle(TriangleSolver<'a>),
+    /// A diagonal, by its reciprocals.
+    Diagonal(Vec<OwnFloat>),
+}
+
+/// A triangle prepared for solves at one working precision.
+pub(crate) struct TriangleSolver<'a> {
+    cut: TriangleCut,
+    /// In fixed point, and the rows that it asks for.
+    fixed: Option<(FixedPoint, Box<dyn TriangleRows + 'a>)>,
+    /// Solves for the columns that are left; without it they stay left.
+    parts: Option<Parts<'a>>,
+}
+
+impl<'a> TriangleSolver<'a> {
+    /// Prepares a triangle that is at hand.
+    pub fn new(triangle: Triangle<'a>, working_bits: u32, path: Path) -> TriangleSolver<'a> {
+        let fixed = (path == Path::Tiles).then(|| FixedPoint::new(&triangle, working_bits));
+        let first_try_bits = fixed.as_ref().and_then(|(fixed, _)| fixed.tries().next());
+        let cut = TriangleCut { order: triangle.order(), working_bits, first_try_bits };
+        let fixed = fixed.map(|(fixed, lower)| (fixed, Box::new(lower) as Box<dyn TriangleRows>));
+        TriangleSolver { cut, fixed, parts: Some(Parts { triangle, cut }) }
+    }
+
+    /// A triangle in fixed point alone, whose rows come from elsewhere.
+    pub fn of_rows(fixed: FixedPoint, rows: Box<dyn TriangleRows + 'a>, working_bits: u32) -> TriangleSolver<'a> {
+        let cut = TriangleCut { order: fixed.order(), working_bits, first_try_bits: fixed.tries().next() };
+        TriangleSolver { cut, fixed: Some((fixed, rows)), parts: None }
+    }
+
+    /// What its memory depends on.
+    pub fn cut(&self) -> TriangleCut {
+        self.cut
+    }
+
+    /// Replaces the right sides `live` in `spaces.w`, of the working precision, by the solutions; gives those that
+    /// nothing holds, unchanged. They are 0 above row `first`, for a lower triangle. Collective.
+    ///
+    /// # Errors
+    /// [`crate::Error::ExponentRange`] with a place in the call; [`crate::Error::MemoryLimit`];
+    /// [`crate::Error::Cancelled`]; [`crate::Error::SelfCheck`]; [`crate::Error::OutOfMemory`]; those of the rows.
+    pub fn run(
+        &mut self,
+        band: &Band<'_>,
+        (live, first): (Vec<usize>, usize),
+        spaces: &mut Spaces,
+    ) -> Result<Vec<usize>> {
+        let left = match &mut self.fixed {
+            Some((fixed, rows)) => fixed.run(band, (&self.cut, &mut **rows), (live, first), spaces)?,
+            None => live,
+        };
+        match &self.parts {
+            Some(parts) => parts.run(band, (left, first), spaces).map(|()| Vec::new()),
+            None => Ok(left),
+        }
+    }
+}
+
+/// Row `i` times `factors[i]`, each entry rounded once.
+///
+/// # Errors
+/// [`crate::Error::ExponentRange`] with the place in `w`.
+pub(crate) fn multiply_rows(ctx: &Context, w: &mut Matrix, factors: &[OwnFloat]) -> Result<()> {
+    let precision_bits = w.precision_bits();
+    each_column(
+        ctx,
+        w,
+        || FixedSum::new(precision_bits),
+        |sum, mut column| {
+            for (row, factor) in factors.iter().enumerate() {
+                sum.set(column.get(row), std::iter::empty(), Sign::Plus);
+                column.set(row, |limbs| sum.round_product(factor, limbs));
+                check_exponent(column.get(row).head.exponent(), row, column.index)?;
+            }
+            Ok(())
+        },
+    )
+}

@@ -1,0 +1,210 @@
+//! How a solve in fixed point is cut into tiles, and the memory it takes.
+
+use crate::context::{Context, Workspace, WorkspaceNeeds};
+use crate::error::Result;
+use crate::kernels::tiles::{PANEL_ROWS, TileEngine, TileShape};
+use crate::math::bound::{COMMON_WORKING_BITS, TRSM_FIXED_BITS};
+use crate::store::Buffer;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Bytes that a call takes beside what is counted one by one: lists of tiles.
+const CALL_BYTES: u64 = 16 << 10;
+
+/// What a try is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TrySize {
+    /// Rows of the triangle.
+    pub order: usize,
+    /// Right sides.
+    pub columns: usize,
+    /// Bits after the point.
+    pub fixed_bits: u32,
+}
+
+/// The memory that a try may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Allowance {
+    /// Bytes of the whole call.
+    pub limit_bytes: Option<u64>,
+    /// Bytes of them that are taken.
+    pub held_bytes: u64,
+    /// Bytes that each row of a tile of the triangle costs where its rows come in pieces.
+    pub piece_row_bytes: u64,
+}
+
+/// Tiles of one solve. Those of the solution are transposed: their rows are right sides.
+pub(crate) struct TilePlan {
+    /// Rows of the triangle.
+    pub order: usize,
+    /// Right sides.
+    pub columns: usize,
+    /// Bits after the point.
+    pub fixed_bits: u32,
+    /// The kernels.
+    pub engine: Arc<dyn TileEngine>,
+    /// Rows and columns of a tile of the triangle, a multiple of 8.
+    pub tile_rows: usize,
+    /// Right sides in a tile of the solution, a multiple of 8.
+    pub right_rows: usize,
+    /// Workers.
+    pub threads: usize,
+    allowance: Allowance,
+}
+
+impl TilePlan {
+    /// Tiles as large as the kernels prefer, or smaller where the allowance asks for it; they never show in the
+    /// solution.
+    ///
+    /// # Errors
+    /// Those of [`Context::tile_engine`].
+    pub fn new(ctx: &Context, size: TrySize, allowance: Allowance) -> Result<TilePlan> {
+        let TrySize { order, columns, fixed_bits } = size;
+        let engine = ctx.tile_engine(ctx.kernel(), fixed_bits)?;
+        let largest = whole_panels(engine.preferred_rows().min(order));
+        let threads = ctx.threads().min(columns.div_ceil(PANEL_ROWS)).max(1);
+        let plan =
+            TilePlan { order, columns, fixed_bits, engine, tile_rows: largest, right_rows: 0, threads, allowance };
+        let mut plan = plan.with_tile_rows(largest);
+        let limit_bytes = allowance.limit_bytes.unwrap_or(u64::MAX);
+        while plan.tile_rows > PANEL_ROWS && plan.bytes().saturating_add(allowance.held_bytes) > limit_bytes {
+            let smaller = whole_panels(plan.tile_rows / 2);
+            plan = plan.with_tile_rows(smaller);
+        }
+        Ok(plan)
+    }
+
+    /// The same with tiles of so many rows of the triangle, a multiple of 8.
+    pub fn with_tile_rows(self, tile_rows: usize) -> TilePlan {
+        // As many right sides for each worker, in tiles of about the same size.
+        let each = self.columns.div_ceil(self.threads).max(1);
+        let right_rows = whole_panels(each.div_ceil(each.div_ceil(tile_rows)));
+        TilePlan { tile_rows, right_rows, ..self }
+    }
+
+    /// Rows of the triangle in tile row `index`.
+    pub fn rows(&self, index: usize) -> Range<usize> {
+        index * self.tile_rows..((index + 1) * self.tile_rows).min(self.order)
+    }
+
+    /// Tile rows of the triangle.
+    pub fn tiles(&self) -> usize {
+        self.order.div_ceil(self.tile_rows)
+    }
+
+    /// Right sides in tile row `index` of the solution.
+    pub fn rights(&self, index: usize) -> Range<usize> {
+        index * self.right_rows..((index + 1) * self.right_rows).min(self.columns)
+    }
+
+    /// Tile rows of the solution.
+    pub fn strips(&self) -> usize {
+        self.columns.div_ceil(self.right_rows)
+    }
+
+    /// Shape of a tile of the triangle.
+    pub fn triangle_shape(&self, row: usize, col: usize) -> TileShape {
+        TileShape { rows: self.rows(row).len(), cols: self.rows(col).len(), diagonal: row == col }
+    }
+
+    /// Shape of a tile of the solution: right sides by rows of the triangle.
+    pub fn solution_shape(&self, strip: usize, row: usize) -> TileShape {
+        TileShape { rows: self.rights(strip).len(), cols: self.rows(row).len(), diagonal: false }
+    }
+
+    /// Words of the tiles of a strip of right sides.
+    pub fn strip_words(&self, strip: usize) -> usize {
+        (0..self.tiles()).map(|row| self.engine.tile_words(self.solution_shape(strip, row))).sum()
+    }
+
+    /// Words of the solution.
+    pub fn solution_words(&self) -> usize {
+        (0..self.strips()).map(|strip| self.strip_words(strip)).sum()
+    }
+
+    /// Words of the tiles of a tile row of the triangle.
+    pub fn row_words(&self, row: usize) -> usize {
+        (0..=row).map(|col| self.engine.operand_words(self.triangle_shape(row, col))).sum()
+    }
+
+    /// Words of the largest tile row.
+    pub fn largest_row_words(&self) -> usize {
+        // The last row may have fewer rows, but more tiles, than the one before it.
+        let tiles = self.tiles();
+        (tiles.saturating_sub(2)..tiles).map(|row| self.row_words(row)).max().unwrap_or(0)
+    }
+
+    /// Words of scratch of one worker.
+    pub fn scratch_words(&self) -> usize {
+        self.engine.scratch_words(self.tile_rows)
+    }
+
+    /// Gives back kept memory that the allowance leaves no room for.
+    pub fn trim(&self, ctx: &Context, workspace: &mut Workspace) {
+        workspace.trim(&ctx.with_memory_bytes(self.allowance.limit_bytes), &self.needs());
+    }
+
+    /// What the call takes of kept memory.
+    fn needs(&self) -> WorkspaceNeeds {
+        WorkspaceNeeds {
+            operand_bytes: Buffer::bytes_for(self.solution_words()),
+            product_bytes: Buffer::bytes_for(self.largest_row_words()),
+            workers: self.threads,
+            worker_bytes: Buffer::bytes_for(self.scratch_words()),
+            planned_bytes: self.bytes().saturating_add(self.allowance.held_bytes),
+        }
+    }
+
+    /// Bytes of everything.
+    pub fn bytes(&self) -> u64 {
+        let tiles = (self.tiles() * (self.strips() + 1)) as u64;
+        let numbers = self.order as u64 * (100 + u64::from(self.fixed_bits) / 8) + self.columns as u64 * 64;
+        let scratch = Buffer::bytes_for(self.scratch_words()) + self.engine.call_bytes(self.tile_rows);
+        Buffer::bytes_for(self.solution_words())
+            + Buffer::bytes_for(self.largest_row_words())
+            + self.threads as u64 * scratch
+            + self.engine.diagonal_bytes(self.tile_rows)
+            + self.engine.table_bytes()
+            + self.tile_rows as u64 * self.allowance.piece_row_bytes
+            + numbers
+            + tiles * 80
+            + CALL_BYTES
+    }
+}
+
+fn whole_panels(rows: usize) -> usize {
+    rows.next_multiple_of(PANEL_ROWS).max(PANEL_ROWS)
+}
+
+/// The bits beyond those of the unknowns that are tried: each twice as many as before, up to half as many bits more
+/// than the unknowns have. Beyond that the solve by parts costs less.
+pub(crate) fn tries(working_bits: u32, first_bits: i64) -> impl Iterator<Item = u32> {
+    let most = (working_bits / 2).max(2 * TRSM_FIXED_BITS);
+    let fits = move |&bits: &u32| bits <= most && working_bits + bits <= COMMON_WORKING_BITS;
+    let first = u32::try_from(first_bits).ok();
+    std::iter::successors(first, |bits| bits.checked_mul(2)).take_while(fits)
+}
+
+/// The most bits after the point that a solve may try; `None` where it tries none.
+pub(crate) fn most_fixed_bits(working_bits: u32) -> Option<u32> {
+    let all =
+        (1..).map(|step| step * TRSM_FIXED_BITS).take_while(|&bits| tries(working_bits, bits.into()).next().is_some());
+    all.last().map(|bits| working_bits + bits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tries_double_up_to_half_the_precision() {
+        assert_eq!(tries(1031, 32).collect::<Vec<_>>(), [32, 64, 128, 256, 512]);
+        assert_eq!(tries(60, 32).collect::<Vec<_>>(), [32, 64]);
+        assert_eq!(tries(1031, 320).collect::<Vec<_>>(), [320]);
+        assert_eq!(tries(5030, 32).count() + tries(100, 1 << 40).count(), 0);
+        for bits in [60, 1031, 4000, 5000, 5030] {
+            let all = (1..200).flat_map(|step| tries(bits, step * 32));
+            assert_eq!(most_fixed_bits(bits), all.max().map(|extra| bits + extra), "{bits} bits");
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! A solve with one triangle as it stands: `T X = alpha B`.
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::matrix::{Diag, Matrix, MatrixView, Uplo};
+use crate::ops::fixed_sum::OwnFloat;
+use crate::ops::product::problem::fits;
+use crate::ops::solve::agreement::Agreement;
+use crate::ops::solve::memory::SolveMemory;
+use crate::ops::solve::path::Path;
+use crate::ops::solve::problem::{LOWER, UPPER, triangle_working_bits};
+use crate::ops::solve::run::{Right, Solve};
+use crate::ops::solve::step::{Step, TriangleSolver};
+use crate::ops::solve::triangle::Triangle;
+
+/// `T X = alpha B`, or the transpose of that, in the form that the solve takes.
+pub(crate) struct TriangularSystem<'a> {
+    /// A square view, of which the triangle `uplo` counts.
+    pub t: MatrixView<'a>,
+    pub uplo: Uplo,
+    pub diag: Diag,
+    /// As many rows as `t`.
+    pub b: MatrixView<'a>,
+    pub alpha: Option<OwnFloat>,
+    /// Whether the caller's right sides and solution are the transposes.
+    pub transposed: bool,
+    pub precision_bits: u32,
+    /// Column count of the whole call; it selects the algorithm, hence the bits.
+    pub total_columns: usize,
+    /// Bytes of the memory limit that are taken.
+    pub held_bytes: u64,
+}
+
+impl TriangularSystem<'_> {
+    /// Solves into `result`, which is replaced where its shape or precision do not fit.
+    ///
+    /// # Errors
+    /// Those of [`crate::trsm()`].
+    pub fn solve(self, ctx: &Context, result: &mut Matrix) -> Result<()> {
+        let (order, columns) = (self.b.rows(), self.b.cols());
+        let working_bits = triangle_working_bits(ctx, self.precision_bits, order)?;
+        let triangle = Triangle::new(self.t, self.uplo, self.diag)?;
+        let shape = if self.transposed { (columns, order) } else { (order, columns) };
+        let replaced = !fits(result, shape, self.precision_bits);
+        if replaced {
+            *result = Matrix::zeros(0, 0, 2)?; // give the old memory back before asking for the new
+        }
+        let make = || Matrix::zeros(shape.0, shape.1, self.precision_bits);
+        if order == 0 || columns == 0 {
+            return if replaced { make().map(|made| *result = made) } else { Ok(()) };
+        }
+        let substitutions = if self.uplo == Uplo::Lower { LOWER } else { UPPER };
+        let path = Path::choose(substitutions, order, self.total_columns);
+        let solver = TriangleSolver::new(triangle, working_bits, path);
+        let result_bytes = Matrix::bytes_for(shape.0, shape.1, self.precision_bits);
+        let memory = SolveMemory {
+            ctx,
+            cuts: vec![solver.cut()],
+            base_bytes: self.held_bytes.saturating_add(result_bytes),
+            piece_row_bytes: 0,
+            by_parts: true,
+        };
+        let steps = vec![Step::Triangle(solver)];
+        let mut solve = Solve { memory, agreement: Agreement(None), steps, scale: None, order, working_bits };
+        let bands = solve.bands(columns)?;
+        if replaced {
+            *result = make()?;
+        }
+        let right = Right { b: self.b, alpha: self.alpha, first_column: 0, transposed: self.transposed };
+        solve.run(bands, &right, result).map(|_| ())
+    }
+}

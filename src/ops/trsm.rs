@@ -1,0 +1,107 @@
+//! Triangular solves `op(T) X = alpha B` and `X op(T) = alpha B` in big floats.
+//!
+//! Promise: the bits of the solution depend on the operands, the precision, the options and the shape alone.
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::matrix::{Diag, Matrix, MatrixView, Op, Side, Uplo};
+use crate::ops::fixed_sum::OwnFloat;
+use crate::ops::solve::triangular::TriangularSystem;
+use rug::Float;
+
+/// Choices of a triangular solve beyond the operands and the precision.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TrsmOptions<'a> {
+    /// `Left` solves `op(T) X = alpha B` (the default), `Right` solves `X op(T) = alpha B`.
+    pub side: Side,
+    /// The triangle of `T` that is read; the other may hold anything.
+    pub uplo: Uplo,
+    /// Whether `T` is used transposed.
+    pub op: Op,
+    /// Whether the diagonal of `T` is read or taken as ones.
+    pub diag: Diag,
+    /// Scalar of `B`; `None` is 1.
+    pub alpha: Option<&'a Float>,
+}
+
+/// The solution `X` of `op(T) X = alpha B` or `X op(T) = alpha B` for a triangular `T`, rounded to `precision_bits`
+/// bits.
+///
+/// Shapes: `t` is `n x n`, of which one triangle is read (with [`Diag::Unit`] without its diagonal); `b` and the
+/// result are `n x m` on the left side, `m x n` on the right. Any of them may be empty.
+/// Accuracy, on the left side, for row `t_i` of `op(T)` and column `x_j` of the result:
+/// `|alpha b - op(T) x|_ij <= 2^(1 - precision_bits) (||t_i|| ||x_j|| + |alpha b_ij|)`, whatever the condition of `T`;
+/// on the right side the same for `op(T)^T X^T = alpha B^T`. The bits depend on the operands, the precision and the
+/// options alone: not on threads, kernel or memory limit.
+/// Cost: `n^2 m / 2` word products for each of about `2 precision_bits / 52` primes.
+/// Source: docs/ALGORITHM.md, "Triangular solves".
+///
+/// # Errors
+/// [`crate::Error::ShapeMismatch`]; [`crate::Error::Singular`] with the first zero on the diagonal;
+/// [`crate::Error::Precision`]; [`crate::Error::InvalidArgument`] where alpha is not finite;
+/// [`crate::Error::ExponentRange`] where an entry of the solution, or a product on the way to it, leaves the exponent
+/// range; [`crate::Error::MemoryLimit`]; [`crate::Error::Cancelled`]; [`crate::Error::OutOfMemory`].
+pub fn trsm<'a, 'b>(
+    ctx: &Context,
+    t: impl Into<MatrixView<'a>>,
+    b: impl Into<MatrixView<'b>>,
+    precision_bits: u32,
+    options: &TrsmOptions<'_>,
+) -> Result<Matrix> {
+    let mut result = Matrix::zeros(0, 0, 2)?;
+    trsm_into(ctx, (t, b), precision_bits, options, &mut result)?;
+    Ok(result)
+}
+
+/// [`trsm`] into a matrix of the caller, which is replaced where its shape or precision do not fit.
+///
+/// `operands` are T and B. After an error the contents of `result` are unspecified numbers.
+///
+/// # Errors
+/// As [`trsm`].
+pub fn trsm_into<'a, 'b>(
+    ctx: &Context,
+    operands: (impl Into<MatrixView<'a>>, impl Into<MatrixView<'b>>),
+    precision_bits: u32,
+    options: &TrsmOptions<'_>,
+    result: &mut Matrix,
+) -> Result<()> {
+    let transposed = options.side == Side::Right;
+    // X op(T) = B is op(T)^T X^T = B^T.
+    let other = (options.op == Op::Transpose) != transposed;
+    let (t, b) = (operands.0.into(), operands.1.into());
+    let (t, b) = (if other { t.transposed() } else { t }, if transposed { b.transposed() } else { b });
+    let lower = (options.uplo == Uplo::Lower) != other;
+    check_shapes(options.side, &t, &b)?;
+    let alpha = options.alpha.map(check_scalar).transpose()?;
+    let system = TriangularSystem {
+        t,
+        uplo: if lower { Uplo::Lower } else { Uplo::Upper },
+        diag: options.diag,
+        b,
+        alpha,
+        transposed,
+        precision_bits,
+        total_columns: b.cols(),
+        held_bytes: 0,
+    };
+    system.solve(ctx, result)
+}
+
+fn check_shapes(side: Side, t: &MatrixView<'_>, b: &MatrixView<'_>) -> Result<()> {
+    if t.rows() == t.cols() && t.cols() == b.rows() {
+        return Ok(());
+    }
+    let (t, b) = ((t.rows(), t.cols()), (b.rows(), b.cols()));
+    Err(match side {
+        Side::Left => Error::shape_mismatch("trsm", t, b),
+        Side::Right => Error::shape_mismatch("trsm", (b.1, b.0), (t.1, t.0)),
+    })
+}
+
+fn check_scalar(alpha: &Float) -> Result<OwnFloat> {
+    if alpha.is_finite() {
+        return Ok(OwnFloat::new(alpha));
+    }
+    Err(Error::InvalidArgument(format!("alpha is {alpha}: it must be finite")))
+}
