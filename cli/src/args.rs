@@ -1,6 +1,6 @@
 //! The command line, typed: names, help texts, examples, and values that are right by the time a command sees them.
 //!
-//! One definition makes the parser, the help, the completions and the manual. What no single option can be judged by
+//! One definition makes the parser, the help, the completions and the manual. What no single option can be checked by
 //! is in [`Arguments::check`]. Touches no file.
 
 mod bench;
@@ -132,7 +132,7 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> std::result::Result<A
 }
 
 impl Arguments {
-    /// Judges what several options say together.
+    /// Checks what several options say together.
     ///
     /// # Errors
     /// [`sunzi::Error::InvalidArgument`], [`sunzi::Error::Precision`].

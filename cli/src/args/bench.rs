@@ -179,7 +179,7 @@ pub struct BenchKernel {
 }
 
 impl Bench {
-    /// Judges precision and kernel together, and the options of one element type.
+    /// Checks precision and kernel together, and the options of one element type.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`], [`Error::Precision`].

@@ -61,7 +61,7 @@ pub struct Factor {
 }
 
 impl Factor {
-    /// Judges precision and kernel together.
+    /// Checks precision and kernel together.
     ///
     /// # Errors
     /// [`sunzi::Error::Precision`].

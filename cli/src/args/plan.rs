@@ -103,7 +103,7 @@ impl Plan {
         self.operation.clone().or_else(|| self.syrk.clone().map(PlanOperation::Syrk))
     }
 
-    /// Judges precision and kernel together, and devices on a cluster.
+    /// Checks precision and kernel together, and devices on a cluster.
     ///
     /// # Errors
     /// [`sunzi::Error::InvalidArgument`], [`sunzi::Error::Precision`].

@@ -43,7 +43,7 @@ pub struct ProductArgs {
 }
 
 impl ProductArgs {
-    /// Judges precision and kernel together.
+    /// Checks precision and kernel together.
     ///
     /// # Errors
     /// [`sunzi::Error::Precision`].
@@ -111,7 +111,7 @@ pub enum VerifyOperation {
 }
 
 impl Verify {
-    /// Judges precision and kernel together.
+    /// Checks precision and kernel together.
     ///
     /// # Errors
     /// [`sunzi::Error::Precision`].

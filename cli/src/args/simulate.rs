@@ -126,7 +126,7 @@ pub struct Soak {
 }
 
 impl Simulate {
-    /// Judges counts that must agree.
+    /// Checks counts that must agree.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`].

@@ -73,7 +73,7 @@ fn options(operation: Operation, rows: usize, comparison: Comparison) -> bench::
         cols: rows,
         precision_bits: comparison.precision_bits(),
         engine: Engine::clone(&comparison.engine),
-        rivals: comparison.against.into_iter().filter(|name| !name.is_empty()).collect(),
+        baselines: comparison.against.into_iter().filter(|name| !name.is_empty()).collect(),
         runs: comparison.runs,
         self_check: false,
         tile_rows: None,

@@ -3,8 +3,8 @@
 use super::sandbox::Sandbox;
 use serde_json::Value;
 
-/// The rivals of an operation that this build has, by comma.
-fn rivals(operation: &str) -> &'static str {
+/// The baselines of an operation that this build has, by comma.
+fn baselines(operation: &str) -> &'static str {
     match (operation, cfg!(feature = "flint")) {
         (_, false) => "mpfr",
         ("cholesky", true) => "flint,nfloat,mpfr",
@@ -14,14 +14,14 @@ fn rivals(operation: &str) -> &'static str {
 
 /// Runs a benchmark with a report, whose answers must all have been found right.
 fn bench(sandbox: &Sandbox, operation: &str, flags: &str) -> (String, Value) {
-    let rivals = rivals(operation);
-    let text = sandbox.run(&format!("bench {operation} {flags} --against {rivals} --report r.json"));
+    let baselines = baselines(operation);
+    let text = sandbox.run(&format!("bench {operation} {flags} --against {baselines} --report r.json"));
     let report = sandbox.json("r.json");
     assert_eq!((&report["operation"], &report["checked"]), (&operation.into(), &true.into()), "{text}");
-    let names = report["rivals"].as_array().unwrap().iter().map(|rival| rival["name"].as_str().unwrap());
-    assert_eq!(names.collect::<Vec<_>>().join(","), rivals);
-    for rival in report["rivals"].as_array().unwrap() {
-        assert_eq!(rival["checked"], true, "{text}");
+    let names = report["baselines"].as_array().unwrap().iter().map(|baseline| baseline["name"].as_str().unwrap());
+    assert_eq!(names.collect::<Vec<_>>().join(","), baselines);
+    for baseline in report["baselines"].as_array().unwrap() {
+        assert_eq!(baseline["checked"], true, "{text}");
     }
     (text, report)
 }
@@ -44,10 +44,10 @@ fn operations_with_a_factor_write_the_report_of_products() {
         assert!(report["kernel"].is_string() && report["phases"].is_object());
         for key in ["min", "median", "max"] {
             assert!(report["seconds"][key].as_f64().unwrap() > 0.0);
-            assert!(report["rivals"][0]["seconds"][key].as_f64().unwrap() > 0.0);
+            assert!(report["baselines"][0]["seconds"][key].as_f64().unwrap() > 0.0);
         }
-        let [ours, theirs] = [&report, &report["rivals"][0]].map(|side| side["seconds"]["median"].as_f64().unwrap());
-        assert!((report["rivals"][0]["ratio"].as_f64().unwrap() / (theirs / ours) - 1.0).abs() < 1e-9);
+        let [ours, timed] = [&report, &report["baselines"][0]].map(|side| side["seconds"]["median"].as_f64().unwrap());
+        assert!((report["baselines"][0]["ratio"].as_f64().unwrap() / (timed / ours) - 1.0).abs() < 1e-9);
         // Where the CPU has no IFMA instructions all are null.
         assert_eq!(report["limit_seconds"].is_number(), report["instructions_per_second"].is_object());
         assert_eq!(report["limit_ratio"].is_number(), report["limit_seconds"].is_number());
@@ -102,11 +102,11 @@ fn packed_floats_are_refused_where_they_do_not_exist() {
 
 #[cfg(not(feature = "flint"))]
 #[test]
-fn rivals_that_are_not_built_say_so() {
+fn baselines_that_are_not_built_say_so() {
     let sandbox = Sandbox::new();
     for name in ["flint", "nfloat"] {
         let error = sandbox.fail(&format!("bench cholesky --rows 4 --against {name}"), 2);
-        assert!(error.contains(&format!("rival {name} needs the feature `flint`")), "{error}");
+        assert!(error.contains(&format!("baseline {name} needs the feature `flint`")), "{error}");
     }
 }
 
@@ -142,7 +142,7 @@ fn doubles_are_factored_on_devices() {
 }
 
 #[test]
-fn options_of_doubles_are_judged() {
+fn options_of_doubles_are_checked() {
     let sandbox = Sandbox::new();
     for (flags, code, word) in [
         ("cholesky --element-type quad", 2, "[possible values: big, double]"),

@@ -236,7 +236,7 @@ fn bench(launcher: &Launcher, ranks: usize) {
         "bench syrk --rows 2000 --cols 67 --precision 128 --runs 1 --threads 1 --memory-fractions 2 --report @/r.json";
     on_ranks(launcher, ranks, 1, folder.path(), line).expect_success();
     let report = json(&folder.path().join("r.json"));
-    let contests = report["contests"].as_array().unwrap();
-    assert_eq!(contests.len(), 3, "as they are, as one node, in half the memory");
-    assert!(contests.iter().all(|contest| contest["same_bits"] == true), "{report}");
+    let comparisons = report["comparisons"].as_array().unwrap();
+    assert_eq!(comparisons.len(), 3, "as they are, as one node, in half the memory");
+    assert!(comparisons.iter().all(|comparison| comparison["same_bits"] == true), "{report}");
 }
