@@ -142,12 +142,13 @@ unsafe impl Transport for LocalRank {
     fn all_reduce(&self, reduction: Reduction, words: &mut [u64]) -> Result<()> {
         let own = words.to_vec();
         self.meet(&own, |all| {
-            words.fill(0);
+            words.fill(if reduction == Reduction::Min { u64::MAX } else { 0 });
             for other in all.iter().flatten() {
                 assert_eq!(other.len(), words.len(), "as many words on each rank");
                 for (word, other) in words.iter_mut().zip(other) {
                     *word = match reduction {
                         Reduction::Max => (*word).max(*other),
+                        Reduction::Min => (*word).min(*other),
                         Reduction::Sum => word.wrapping_add(*other),
                     };
                 }

@@ -26,6 +26,8 @@ use window::{Backing, WindowKind};
 pub enum Reduction {
     /// The largest.
     Max,
+    /// The least.
+    Min,
     /// The sum modulo `2^64`.
     Sum,
 }

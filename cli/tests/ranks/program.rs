@@ -82,6 +82,13 @@ fn products(launcher: &Launcher, ranks: usize) {
         same(at, "T1.mtx", "T.mtx");
         same(at, "C1.bin", "C.bin");
     }
+    alone(at, "syrk P.bin -o D.bin");
+    alone(at, "syrk P.bin -o A1.bin --accumulate D.bin --beta 3");
+    for devices in ["", "--device soft", "--device soft,soft --kernel cuda-i8"] {
+        let line = format!("syrk @/P.bin -o @/A.bin --accumulate @/D.bin --beta 3 --freivalds --threads 1 {devices}");
+        on_ranks(launcher, ranks, 2, at, &line).expect_success();
+        same(at, "A1.bin", "A.bin");
+    }
 }
 
 /// Doubles on devices of every rank, which hold fewer tiles than it has.
@@ -145,9 +152,6 @@ fn errors(launcher: &Launcher, ranks: usize) {
         ("syrk @/P.bin -o @/Q.mtx --threads 0", 2, "choose 1 to 4096"),
         ("syrk @/P.bin -o @/Q.mtx --exact-integers", 3, "is not an integer"),
         ("syrk @/P.bin -o @/Q.mtx --window heap", 2, "heap"),
-        ("syrk @/P.bin -o @/Q.mtx --freivalds", 2, "--freivalds works in one process only"),
-        ("syrk @/P.bin -o @/Q.mtx --device soft", 2, "--device: a product on several ranks"),
-        ("gemm @/P.bin @/P.bin -o @/Q.mtx --transpose-a --kernel cuda-f64", 2, "--kernel cuda-f64: a product on"),
         ("bench syrk --rows 9 --cols 9 --device soft", 2, "--device: a product on several ranks"),
         ("bench cholesky --element-type double --rows 9 --eviction fifo", 2, "--eviction: doubles on several ranks"),
         ("bench cholesky --element-type double --rows 300 --tile 25 --device soft:1K", 4, "at least"),

@@ -173,8 +173,8 @@ unsafe impl Transport for MpiRank {
 
     fn all_reduce(&self, reduction: Reduction, words: &mut [u64]) -> Result<()> {
         let (turn, patience) = (self.turn()?, Patience::for_words(words.len()));
-        // MPICH compares unsigned words as signed ones: so maxima go as signed words in the same order.
-        let flip = if reduction == Reduction::Max { 1 << 63 } else { 0 };
+        // MPICH compares unsigned words as signed ones: so extremes go as signed words in the same order.
+        let flip = if reduction == Reduction::Sum { 0 } else { 1 << 63 };
         for piece in words.chunks_mut(self.piece_words) {
             let own = piece.iter().map(|word| word ^ flip).collect::<Vec<u64>>();
             let start = || {

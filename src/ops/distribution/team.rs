@@ -186,9 +186,9 @@ impl Team {
         let available = [available_bytes(), shared].into_iter().flatten().min();
         let share = || available.map(|bytes| bytes / self.nodes_on_machine as u64 + held);
         let bytes = limit_bytes.or_else(share).unwrap_or(u64::MAX);
-        let mut least = [!bytes];
-        self.node.all_reduce(Reduction::Max, &mut least)?;
-        Ok(!least[0])
+        let mut least = [bytes];
+        self.node.all_reduce(Reduction::Min, &mut least)?;
+        Ok(least[0])
     }
 
     /// Bytes of the windows kept on this node.
@@ -231,6 +231,11 @@ impl Team {
         };
         self.windows = Some(Windows { operands, products });
         Ok(())
+    }
+
+    /// All ranks, those of this node, and the layout.
+    pub(crate) fn ranks(&self) -> Ranks<'_> {
+        Ranks { world: &*self.world, node: &*self.node, layout: &self.layout }
     }
 
     /// The ranks, and the node's windows, which are open.

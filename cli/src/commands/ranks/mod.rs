@@ -49,7 +49,6 @@ struct Computed {
 
 /// Runs on all ranks of `world`.
 pub fn run(session: &mut Session, config: &Product, world: &dyn Transport) -> Result<()> {
-    refuse_what_needs_one_process(config)?;
     let root = world.rank() == ROOT;
     agree(world, if root { check_output(&config.output) } else { Ok(()) })?;
     let options = TeamOptions { window: config.choices.window, ..agreed(world, TeamOptions::from_environment())? };
@@ -84,10 +83,6 @@ pub fn run(session: &mut Session, config: &Product, world: &dyn Transport) -> Re
         Some(shape) => session.say(&summary(config, &shape, &all)),
         None => Ok(()),
     }
-}
-
-fn refuse_what_needs_one_process(config: &Product) -> Result<()> {
-    config.choices.engine.refuse_devices("a product on several ranks, or with --trace,")
 }
 
 fn compute(session: &Session, config: &Product, inputs: &Inputs, team: &mut Team) -> Result<Computed> {

@@ -210,6 +210,7 @@ pub unsafe fn start_all_reduce(
     let code = unsafe {
         let (operation, kind) = match reduction {
             Reduction::Max => (sys::RSMPI_MAX, sys::RSMPI_INT64_T),
+            Reduction::Min => (sys::RSMPI_MIN, sys::RSMPI_INT64_T),
             Reduction::Sum => (sys::RSMPI_SUM, sys::RSMPI_UINT64_T),
         };
         let (own, all) = (own.as_ptr().cast::<c_void>(), all.as_mut_ptr().cast::<c_void>());

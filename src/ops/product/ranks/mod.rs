@@ -1,5 +1,6 @@
 //! Products of matrices whose rows lie on many ranks: the verbs, their options, their contract.
 
+mod devices;
 pub(crate) mod plan;
 mod request;
 mod tiles;

@@ -9,8 +9,9 @@ use crate::ops::distribution::matrix::{DistMatrix, check_tile_size};
 use crate::ops::distribution::team::{NodeLayout, Team, Windows};
 use crate::ops::product::clock::{PhaseClock, RankPhase, spread_over_ranks};
 use crate::ops::product::combine::{Addend, Combination, Place};
-use crate::ops::product::plan::PlannedRun;
+use crate::ops::product::plan::{Plan, PlannedRun};
 use crate::ops::product::problem::{Bits, IntegerBits, Operand, OperandRows, check_precision};
+use crate::ops::product::ranks::devices::DeviceProduct;
 use crate::ops::product::ranks::plan::{ClusterRequest, plan_cluster};
 use crate::ops::product::ranks::{DistOptions, DistOutcome, Fault, PlanHook};
 use crate::ops::product::report::{Phases, Report, TeamReport};
@@ -61,9 +62,10 @@ enum Fact {
     Options,
     Kernel,
     Limited,
+    Devices,
 }
 
-const FACTS: usize = 9;
+const FACTS: usize = 10;
 
 /// In place of the number of columns: this rank has no block to tell it.
 const UNKNOWN: u64 = u64::MAX;
@@ -97,8 +99,14 @@ pub(crate) fn run(ctx: &Context, team: &mut Team, problem: &RankProblem<'_>) -> 
     if size.is_empty() {
         let (mut result, report) =
             (agreed(team.world(), made())?, Report { team: Some(TeamReport::default()), ..Report::default() });
-        agree(team.world(), fill_without_product(&combination, &mut result))?;
+        agree(team.world(), finish_tiles(&combination, None, &mut result))?;
         return Ok(DistOutcome { result, report, spans: Vec::new() });
+    }
+    let left = OperandRows { blocks: problem.left, shifts: &left_shifts };
+    let right = problem.right.map(|blocks| OperandRows { blocks, shifts: &right_shifts });
+    if !ctx.devices().is_empty() {
+        let product = DeviceProduct { operation: problem.operation, left, right, size, bits, map };
+        return run_on_devices(ctx, team, (problem, &shared), &product, (&combination, clock));
     }
     let layout = team.layout().clone();
     let (nodes, own_node) = (shared.shapes(&layout), layout.node_of[team.rank()]);
@@ -120,12 +128,31 @@ pub(crate) fn run(ctx: &Context, team: &mut Team, problem: &RankProblem<'_>) -> 
         tell(&planned.plan);
     }
     let mut result = agreed(team.world(), made())?;
-    let left = OperandRows { blocks: problem.left, shifts: &left_shifts };
-    let right = problem.right.map(|blocks| OperandRows { blocks, shifts: &right_shifts });
     let limited = shared.limited[own_node];
     let part = Part { problem, planned: &planned, shape: &nodes[own_node], left, right, bits, combination, limited };
     part.compute(ctx, team, &mut clock, &mut result)?;
-    let report = make_report(ctx, team, &planned, problem.precision_bits, &clock)?;
+    let report = make_report(ctx, team, &planned.plan, problem.precision_bits, &clock)?;
+    Ok(DistOutcome { result, report, spans: clock.into_spans() })
+}
+
+/// The rest of a call on ranks with devices. Collective.
+fn run_on_devices(
+    ctx: &Context,
+    team: &Team,
+    (problem, shared): (&RankProblem<'_>, &Shared),
+    product: &DeviceProduct<'_>,
+    (combination, mut clock): (&Combination<'_>, PhaseClock),
+) -> Result<DistOutcome> {
+    let (world, node) = (team.world(), team.layout().node_of[team.rank()]);
+    let plan = product.plan(ctx, team.ranks(), shared.node_bytes[node], shared.threads.iter().sum())?;
+    if let Some(PlanHook(tell)) = problem.options.on_plan {
+        tell(&plan);
+    }
+    let mut result = agreed(world, DistMatrix::zeros(product.map, team.rank(), product.bits.result))?;
+    let (sum, devices) = product.compute((ctx, world), plan.planned_bytes, &mut clock)?;
+    let finish = || finish_tiles(combination, Some(&sum), &mut result);
+    agree(world, clock.time(RankPhase::Reconstruct, finish))?;
+    let report = Report { devices, ..make_report(ctx, team, &plan, problem.precision_bits, &clock)? };
     Ok(DistOutcome { result, report, spans: clock.into_spans() })
 }
 
@@ -243,12 +270,13 @@ impl RankProblem<'_> {
         tell(Fact::Options, self.options_hash(ctx));
         tell(Fact::Kernel, hash(ctx.kernel().name()));
         tell(Fact::Limited, ctx.memory_bytes().is_some().into());
+        tell(Fact::Devices, (!ctx.devices().is_empty()).into());
         let mut all = vec![0; FACTS * team.size()];
         team.world().all_gather(&own, &mut all)?;
         let facts = all.chunks_exact(FACTS).collect::<Vec<_>>();
         let column = |fact: Fact| facts.iter().map(move |words| words[fact as usize]);
         let agreed = [(Fact::Precision, "precisions"), (Fact::Options, "options"), (Fact::Kernel, "kernels")];
-        for (fact, what) in agreed {
+        for (fact, what) in agreed.into_iter().chain([(Fact::Devices, "choices of devices (0 without, 1 with)")]) {
             same(column(fact), what)?;
         }
         let cols = [(Fact::LeftCols, "numbers of columns"), (Fact::RightCols, "numbers of columns of B")];
@@ -350,8 +378,8 @@ impl RankProblem<'_> {
     }
 }
 
-/// Fills a rank's tiles where no row is contracted: the product is 0.
-fn fill_without_product(combination: &Combination<'_>, result: &mut DistMatrix) -> Result<()> {
+/// Fills a rank's tiles from those of the exact product; without any, where no row is contracted, it is 0.
+fn finish_tiles(combination: &Combination<'_>, product: Option<&DistMatrix>, result: &mut DistMatrix) -> Result<()> {
     let (map, precision_bits) = (*result.map(), result.precision_bits());
     for (id, tile) in result.tiles_mut() {
         let (rows, cols, width) = (map.row_range(id.row), map.col_range(id.col), tile.limbs_per_element());
@@ -360,7 +388,8 @@ fn fill_without_product(combination: &Combination<'_>, result: &mut DistMatrix) 
         for (col, row) in cols.flat_map(|col| rows.clone().map(move |row| (col, row))) {
             let (head, limbs) = entries.next().expect("an entry for each place");
             if map.triangle.is_none_or(|uplo| in_triangle(uplo, row, col)) {
-                *head = combination.finish(ExactEntry::ZERO, Place { row, col }, precision_bits, limbs)?.0;
+                let exact = product.map_or(ExactEntry::ZERO, |product| product.entry(row, col).into());
+                *head = combination.finish(exact, Place { row, col }, precision_bits, limbs)?.0;
             }
         }
     }
@@ -397,21 +426,15 @@ fn mismatch(operation: &'static str, left: &MatrixView<'_>, right: &MatrixView<'
 }
 
 /// The report, the same on all ranks. Collective.
-fn make_report(
-    ctx: &Context,
-    team: &Team,
-    planned: &PlannedRun,
-    precision_bits: u32,
-    clock: &PhaseClock,
-) -> Result<Report> {
+fn make_report(ctx: &Context, team: &Team, plan: &Plan, precision_bits: u32, clock: &PhaseClock) -> Result<Report> {
     let mut most = [clock.seconds().to_bits(), team.window_bytes()];
     team.world().all_reduce(Reduction::Max, &mut most)?; // positive doubles are ordered like their bits
     let rank_phases = spread_over_ranks(team.world(), &clock.totals())?;
-    let plan = planned.plan.team.clone().unwrap_or_default();
+    let team_plan = plan.team.clone().unwrap_or_default();
     Ok(Report {
         seconds: f64::from_bits(most[0]),
         checked: ctx.self_check() || ctx.freivalds(),
-        team: Some(TeamReport { plan, rank_phases, window: team.window_kind(), window_bytes: most[1] }),
-        ..Report::new(&planned.plan, precision_bits, Phases::longest(&rank_phases))
+        team: Some(TeamReport { plan: team_plan, rank_phases, window: team.window_kind(), window_bytes: most[1] }),
+        ..Report::new(plan, precision_bits, Phases::longest(&rank_phases))
     })
 }
