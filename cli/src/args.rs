@@ -105,11 +105,11 @@ pub enum Command {
     },
 }
 
-/// The definition of the command line.
+/// The definition of the command line, for what describes it.
 pub fn definition() -> Parser {
     let mut parser = Arguments::command();
     parser.build();
-    with_signs(parser)
+    parser
 }
 
 /// Numbers with a sign are values, so that they are refused by name; a name of a file never begins with a dash.
