@@ -154,6 +154,17 @@ pub enum Error {
         /// that rounding can explain.
         more_bits: Option<u32>,
     },
+    /// A matrix that has to be symmetric is not.
+    #[error(
+        "the matrix is not symmetric: the entries at row {row}, column {column} and at row {column}, column {row} \
+         differ; name the triangle that counts, or mirror it"
+    )]
+    NotSymmetric {
+        /// Row, from 0, of the first entry below the diagonal, column by column, that differs from its mirror image.
+        row: usize,
+        /// Its column.
+        column: usize,
+    },
     /// A triangular matrix has a zero on its diagonal.
     #[error("the triangular matrix is singular: zero on the diagonal at index {index}")]
     Singular {
@@ -247,6 +258,7 @@ impl Error {
             | Error::ShapeMismatch { .. }
             | Error::DimensionOverflow { .. }
             | Error::NotPositiveDefinite { .. }
+            | Error::NotSymmetric { .. }
             | Error::Singular { .. }
             | Error::RefinementStalls { .. }
             | Error::Format { .. }

@@ -21,14 +21,12 @@ pub mod store;
 
 pub use context::{Context, ContextBuilder, Progress};
 pub use error::{Error, Result};
-pub use matrix::{Diag, Matrix, MatrixView, Op, Side, Uplo};
+pub use matrix::{Diag, Matrix, MatrixView, Op, Side, Symmetric, SymmetricMatrix, Uplo};
 pub use ops::distributed;
 pub use ops::{Cholesky, CholeskyOptions, CholeskyReport, Span, TaskKind, cholesky, cholesky_into, cholesky_with};
 pub use ops::{CholeskyPlan, log_det_of, plan_cholesky, verify_cholesky};
 pub use ops::{GemmOptions, Outcome, Plan, Report, SyrkOptions};
-pub use ops::{
-    Inertia, Ldlt, LdltOptions, RefineOptions, Refined, TrsmOptions, ldlt, solve, solve_refined, trsm, trsm_into,
-};
+pub use ops::{Inertia, Ldlt, RefineOptions, Refined, TrsmOptions, ldlt, solve, solve_refined, trsm, trsm_into};
 pub use ops::{gemm, gemm_into, gemm_with, plan_gemm, plan_syrk, syrk, syrk_into, syrk_with};
 
 /// Runs the examples of the README as tests.

@@ -11,8 +11,8 @@ use rug::Float;
 use std::fmt::Write as _;
 use std::path::Path;
 use sunzi::{
-    Context, Diag, GemmOptions, LdltOptions, Matrix, Op, RefineOptions, Side, SyrkOptions, TrsmOptions, Uplo, cholesky,
-    gemm_with, kernels, ldlt, solve_refined, syrk_with, trsm,
+    Context, Diag, GemmOptions, Matrix, Op, RefineOptions, Side, SyrkOptions, TrsmOptions, Uplo, cholesky, gemm_with,
+    kernels, ldlt, solve_refined, syrk_with, trsm,
 };
 use xxhash_rust::xxh3::Xxh3;
 
@@ -141,8 +141,12 @@ fn syrk_case(ctx: &Context, rows: usize, cols: usize, bits: u32, sum: &mut Sum) 
         let upper = SyrkOptions { op: Op::Transpose, uplo: Uplo::Upper, ..SyrkOptions::default() };
         let q = syrk_with(ctx, &p.transposed().to_matrix().unwrap(), bits, &upper).unwrap().result;
         sum.add_where(&q, |row, col| row <= col);
-        let scaled =
-            SyrkOptions { alpha: Some(&alpha), beta: Some(&beta), accumulate: Some(&c), ..SyrkOptions::default() };
+        let scaled = SyrkOptions {
+            alpha: Some(&alpha),
+            beta: Some(&beta),
+            accumulate: Some((&c).into()),
+            ..SyrkOptions::default()
+        };
         sum.add_lower(&syrk_with(ctx, &p, bits, &scaled).unwrap().result);
     }
 }
@@ -223,7 +227,7 @@ fn ldlt_case(ctx: &Context, _rows: usize, cols: usize, bits: u32, sum: &mut Sum)
         let pivot = -a.float(index, index);
         a.set_float(index, index, &pivot).unwrap();
     }
-    let factors = ldlt(ctx, &a, bits, &LdltOptions::default()).unwrap();
+    let factors = ldlt(ctx, &a, bits).unwrap();
     sum.add_lower(factors.lower());
     sum.add(factors.pivots());
     sum.add(&factors.solve(ctx, &matrix(cols, 3, bits, (17, 2)), bits).unwrap());

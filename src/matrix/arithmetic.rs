@@ -2,28 +2,30 @@
 
 use crate::error::{Error, Result};
 use crate::math::float::Head;
-use crate::matrix::{Matrix, MatrixView, Uplo, check_exponent};
+use crate::matrix::{Matrix, MatrixView, Symmetric, check_exponent};
 use rug::Float;
 use rug::ops::CompleteRound;
 use std::fmt;
 
-impl MatrixView<'_> {
-    /// Largest column sum of `|a_ij|` (the 1-norm) of the symmetric matrix whose triangle `uplo` this view holds; the
-    /// other triangle is not read. To about `precision_bits - log2(rows)` bits. The view must be square.
-    pub fn symmetric_one_norm(&self, uplo: Uplo) -> Float {
-        assert_eq!(self.rows(), self.cols(), "a symmetric matrix is square");
-        let lower = if uplo == Uplo::Lower { *self } else { self.transposed() };
-        let mut sums = vec![Float::new(self.precision_bits()); self.rows()];
+impl Symmetric<'_> {
+    /// Largest column sum of `|a_ij|` (the 1-norm), to about `precision_bits - log2(rows)` bits.
+    ///
+    /// # Errors
+    /// Those of [`Symmetric::triangle_view`].
+    pub fn one_norm(&self) -> Result<Float> {
+        let lower = self.lower_view("the norm of a symmetric matrix")?;
+        let bits = lower.precision_bits();
+        let mut sums = vec![Float::new(bits); lower.rows()];
         for col in 0..lower.cols() {
             for row in col..lower.rows() {
-                let size = lower.get(row, col).to_float(self.precision_bits()).abs();
+                let size = lower.get(row, col).to_float(bits).abs();
                 sums[col] += &size;
                 if row != col {
                     sums[row] += size;
                 }
             }
         }
-        sums.into_iter().fold(Float::new(self.precision_bits()), |largest, sum| largest.max(&sum))
+        Ok(sums.into_iter().fold(Float::new(bits), |largest, sum| largest.max(&sum)))
     }
 }
 

@@ -1,15 +1,19 @@
 //! Dense big-float matrices: one flat block of heads and limbs, and strided views of it.
 //!
-//! Knows: `math::float`, rug for exchange. Does not know: residues, threads, files.
+//! Knows: `math::float`, rug for exchange; threads only where a caller that stands on a pool asks for them. Does not
+//! know: residues, files.
 #![forbid(unsafe_code)]
 
 mod arithmetic;
 mod convert;
+pub(crate) mod mirror;
 mod shape;
 mod storage;
+mod symmetric;
 mod view;
 
 pub use shape::{Diag, Op, Side, Uplo};
 pub(crate) use storage::check_exponent;
 pub use storage::{MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS, Matrix};
+pub use symmetric::{Symmetric, SymmetricMatrix};
 pub use view::MatrixView;

@@ -37,7 +37,19 @@ pub struct Matrix {
     words: Vec<u64>,
 }
 
+impl Default for Matrix {
+    /// [`Matrix::empty`].
+    fn default() -> Matrix {
+        Matrix::empty()
+    }
+}
+
 impl Matrix {
+    /// The 0 x 0 matrix, which takes no memory: a place for a result that replaces it.
+    pub const fn empty() -> Matrix {
+        Matrix { rows: 0, cols: 0, precision_bits: 2, words: Vec::new() }
+    }
+
     /// The zero matrix. Pages are touched only when written.
     ///
     /// # Errors

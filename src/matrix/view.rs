@@ -19,6 +19,13 @@ pub struct MatrixView<'a> {
     col_stride: usize,
 }
 
+/// Shape and precision only: a matrix can be huge.
+impl std::fmt::Debug for MatrixView<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "MatrixView({} x {}, {} bits)", self.rows, self.cols, self.precision_bits)
+    }
+}
+
 impl<'a> From<&'a Matrix> for MatrixView<'a> {
     fn from(matrix: &'a Matrix) -> Self {
         MatrixView::new(matrix)

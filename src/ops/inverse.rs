@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::math::bound::{cholesky_inverse_guard_bits, guard_bits};
 use crate::math::float::Head;
 use crate::math::scale::column_exponent;
-use crate::matrix::{Matrix, check_exponent};
+use crate::matrix::{Matrix, SymmetricMatrix, check_exponent};
 use crate::ops::cholesky::Cholesky;
 use crate::ops::columns::{Column, ColumnRef, each_column};
 use crate::ops::product::block::{BlockProduct, BlockShape, maximum_working_bits, plan};
@@ -27,7 +27,7 @@ use std::ops::Range;
 const STRIP_COLUMNS: usize = 256;
 
 impl Cholesky {
-    /// The inverse of `L L^T`, rounded to `precision_bits` bits: symmetric, both triangles filled.
+    /// The inverse of `L L^T`, rounded to `precision_bits` bits.
     ///
     /// Accuracy: with `Z = (L L^T)^-1` for the factor as it is, `|computed - Z|_ij <= 2^(2 - precision_bits) sqrt(z_ii
     /// z_jj)`, whatever the condition. The bits depend on the factor and the precision alone.
@@ -36,11 +36,11 @@ impl Cholesky {
     ///
     /// # Errors
     /// As [`crate::trsm()`]; [`Error::Precision`] also where the condition asks for more bits than the kernel has.
-    pub fn inverse(&self, ctx: &Context, precision_bits: u32) -> Result<Matrix> {
+    pub fn inverse(&self, ctx: &Context, precision_bits: u32) -> Result<SymmetricMatrix> {
         let order = self.factor().rows();
         let mut result = Matrix::zeros(order, order, precision_bits)?;
         if order == 0 {
-            return Ok(result);
+            return Ok(SymmetricMatrix::trusted(result));
         }
         let scaled = ScaledRows::new(self.factor(), &[]);
         let held_bytes = result.bytes().saturating_add(ScaledRows::bytes(order));
@@ -54,7 +54,7 @@ impl Cholesky {
             let found = column_exponent(inverse.parts().0.iter().map(|&head| Head(head)));
             if found <= norm_exponent {
                 work.multiply(&inverse, &scaled.exponents, &mut result)?;
-                return Ok(result);
+                return Ok(SymmetricMatrix::trusted(result));
             }
             norm_exponent = found + 1;
         }
@@ -125,7 +125,8 @@ impl<'a> Inversion<'a> {
                 };
                 each_column(ctx, &mut spaces.w, || (), unit)?;
                 let memory = &self.memory;
-                let band = Band { memory, agreement: Agreement(None), first_column: 0, transposed: false };
+                let (agreement, widest) = (Agreement(None), self.bands.columns);
+                let band = Band { memory, agreement, columns: widest, first_column: 0, transposed: false };
                 self.solver.run(&band, ((0..columns.len()).collect(), strip.start), &mut spaces)?;
                 let copy = |(): &mut (), mut column: Column<'_>| {
                     if columns.contains(&column.index) {

@@ -6,17 +6,10 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::math::bound::ldlt_solve_guard_bits;
 use crate::math::magnitude::Magnitude;
-use crate::matrix::{Matrix, MatrixView, Uplo};
+use crate::matrix::{Matrix, MatrixView, Symmetric};
 use crate::ops::solve::{self, factored::Factored};
 use rug::Float;
 use std::sync::OnceLock;
-
-/// Choices of [`ldlt`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct LdltOptions {
-    /// The triangle of `A` that is read; the other may hold anything.
-    pub uplo: Uplo,
-}
 
 /// Numbers of positive and negative eigenvalues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -37,7 +30,7 @@ pub struct Ldlt {
 
 /// Factors a symmetric `A = L D L^T` without pivoting, at `precision_bits` bits.
 ///
-/// Shapes: `a` is `n x n` (n may be 0), of which one triangle is read.
+/// Shapes: `a` is `n x n` (n may be 0), plain, known to be symmetric or a named triangle, see [`Symmetric`].
 /// Accuracy: with `g_i = (|L| |D| |L^T|)_ii`, `|A - L D L^T|_ij <= 2^(3 - precision_bits) sqrt(g_i g_j)`. For positive
 /// definite matrices `g_i` is about `a_ii`; for quasi-definite ones, `[H B^T; B -K]` with `H` and `K` positive
 /// definite, it is moderate unless `B` is large beside them; for others it may be of any size, see [`Ldlt::growth`].
@@ -46,17 +39,12 @@ pub struct Ldlt {
 /// Source: docs/ALGORITHM.md, "LDL^T without pivoting".
 ///
 /// # Errors
-/// [`crate::Error::Singular`] with the index of a pivot that is 0; [`crate::Error::ShapeMismatch`] where `A` is not
-/// square; [`crate::Error::Precision`]; [`crate::Error::ExponentRange`]; [`crate::Error::MemoryLimit`];
-/// [`crate::Error::Cancelled`]; [`crate::Error::OutOfMemory`].
-pub fn ldlt<'a>(
-    ctx: &Context,
-    a: impl Into<MatrixView<'a>>,
-    precision_bits: u32,
-    options: &LdltOptions,
-) -> Result<Ldlt> {
-    let a = a.into();
-    let a = if options.uplo == Uplo::Lower { a } else { a.transposed() };
+/// [`crate::Error::Singular`] with the index of a pivot that is 0; [`crate::Error::NotSymmetric`];
+/// [`crate::Error::ShapeMismatch`] where `A` is not square; [`crate::Error::Precision`];
+/// [`crate::Error::ExponentRange`]; [`crate::Error::MemoryLimit`]; [`crate::Error::Cancelled`];
+/// [`crate::Error::OutOfMemory`].
+pub fn ldlt<'a>(ctx: &Context, a: impl Into<Symmetric<'a>>, precision_bits: u32) -> Result<Ldlt> {
+    let a = a.into().lower_view("ldlt of a square matrix")?;
     let (lower, pivots) = solve::ldlt::factor(ctx, a, precision_bits)?;
     let growth = growth(&a, &lower, &pivots);
     Ok(Ldlt { lower, pivots, growth })

@@ -125,7 +125,7 @@ fn factorisations_keep_their_plan() {
     for kernel in sunzi::kernels::available() {
         for (threads, tile_rows) in [(1, None), (1, Some(64)), (2, Some(40))] {
             let ctx = Context::builder().threads(threads).kernel(kernel.name()).build().unwrap();
-            let options = CholeskyOptions { tile_rows, ..CholeskyOptions::default() };
+            let options = CholeskyOptions { tile_rows };
             let what = format!("cholesky, {}, {threads} threads, tiles {tile_rows:?}", kernel.name());
             let (peak, first) = rise(|| cholesky_with(&ctx, &a, precision_bits, &options).unwrap());
             let planned = first.report().planned_bytes;
@@ -150,7 +150,7 @@ fn factorisations_keep_their_plan() {
 fn factorisations_in_many_strips_keep_their_plan() {
     let _alone = alone();
     let order = 300;
-    let options = CholeskyOptions { tile_rows: Some(8), ..CholeskyOptions::default() };
+    let options = CholeskyOptions { tile_rows: Some(8) };
     for precision_bits in [64, 200] {
         let mut a = matrix(order, order, precision_bits, 1);
         (0..order).for_each(|i| a.set_f64(i, i, 300.0).unwrap());

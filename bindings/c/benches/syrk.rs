@@ -31,7 +31,7 @@ fn measure((rows, cols): (usize, usize), bits: u32, threads: usize, runs: usize)
     let target = vec![Float::new(bits); cols * cols];
 
     let rust_ctx = Context::builder().threads(threads).build().expect("a context");
-    let mut result = Matrix::zeros(cols, cols, bits).expect("memory");
+    let mut result = sunzi::SymmetricMatrix::default();
     let mut ctx = ptr::null_mut();
     let options = sunzi_options { threads: threads as i64, ..sunzi_options_default() };
     // SAFETY: both are live.

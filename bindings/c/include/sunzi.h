@@ -8,8 +8,9 @@
 // its own copies and does not touch the caller's.
 //
 // Choices. `layout` is SUNZI_ROW_MAJOR or SUNZI_COL_MAJOR, `trans` SUNZI_NO_TRANS or SUNZI_TRANS, `uplo` SUNZI_UPPER or
-// SUNZI_LOWER, `diag` SUNZI_NON_UNIT or SUNZI_UNIT, `side` SUNZI_LEFT or SUNZI_RIGHT, `format` SUNZI_MPFR, SUNZI_MPF or
-// SUNZI_LIMBS. Factors (`alpha`, `beta`) are matrices of one entry, of any format.
+// SUNZI_LOWER, for a symmetric matrix also SUNZI_BOTH, `diag` SUNZI_NON_UNIT or SUNZI_UNIT, `side` SUNZI_LEFT or
+// SUNZI_RIGHT, `format` SUNZI_MPFR, SUNZI_MPF or SUNZI_LIMBS. Factors (`alpha`, `beta`) are matrices of one entry, of
+// any format.
 //
 // Precision. Operands are taken exactly, also where their precisions differ. A result is computed at the largest
 // precision of the entries that it goes to (for mpf_t what mpf_get_prec says; at least 2 bits), then each entry is
@@ -59,6 +60,9 @@
 
 // Entries with `row >= column` (the number of `CblasLower`).
 #define SUNZI_LOWER 122
+
+// Both triangles of a symmetric matrix: of an operand they must hold the same numbers, of a result both are written.
+#define SUNZI_BOTH 123
 
 // The diagonal is read (the number of `CblasNonUnit`).
 #define SUNZI_NON_UNIT 131
@@ -111,6 +115,9 @@ typedef enum sunzi_status {
     SUNZI_DEVICE = 16,
     // A defect of the library.
     SUNZI_INTERNAL = 17,
+    // Both triangles of a matrix were to count, and they differ; `sunzi_last_place` has the first entry below the
+    // diagonal, column by column, that is not its mirror image.
+    SUNZI_NOT_SYMMETRIC = 18,
 } sunzi_status;
 
 // Choices and kept state of all calls; made by `sunzi_context_new`, freed by `sunzi_context_free`.
@@ -226,14 +233,16 @@ uint64_t sunzi_head(int negative, int64_t exponent);
 int64_t sunzi_head_exponent(uint64_t head);
 
 // The Cholesky factor of a symmetric positive definite A, in place: L with `A = L L^T` in the lower triangle, or
-// `U = L^T` in the upper one. The other triangle is neither read nor written.
+// `U = L^T` in the upper one. The other triangle is neither read nor written. With `SUNZI_BOTH` A must hold the same
+// numbers in both triangles, and becomes L with zeros above the diagonal.
 //
 // Accuracy: `|A - L L^T|_ij <= 2^(2 - p) sqrt(a_ii a_jj)` with p the largest precision of the triangle's entries, for
 // any order and condition; then each entry is rounded to its own. Cost: n^3 / 6 word products for each of about 2 p /
 // 52 primes. After `SUNZI_NOT_POSITIVE_DEFINITE` A is as it was.
 enum sunzi_status sunzi_cholesky(const struct sunzi_context *ctx, int32_t uplo, const struct sunzi_matrix *a);
 
-// `B := A^-1 B` for a symmetric positive definite A, of which one triangle is read; A is not changed.
+// `B := A^-1 B` for a symmetric positive definite A, of which one triangle is read, or with `SUNZI_BOTH` both, which
+// must hold the same numbers; A is not changed.
 //
 // Accuracy: `|b - A x|_i <= 2^(4 - p) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)` for each column, with p the largest
 // precision of B's entries, at which A is factored as well; then each entry is rounded to its own.
@@ -299,8 +308,8 @@ void sunzi_last_place(const struct sunzi_context *ctx, int64_t *row, int64_t *co
 // Fills `report` with what the context's last call that went well took, whichever thread made it.
 enum sunzi_status sunzi_last_report(const struct sunzi_context *ctx, struct sunzi_report *report);
 
-// Factors a symmetric positive definite A, of which one triangle is read, and puts a handle of the factor into
-// `*factor` (null where it fails).
+// Factors a symmetric positive definite A, of which one triangle is read, or with `SUNZI_BOTH` both, which must hold
+// the same numbers, and puts a handle of the factor into `*factor` (null where it fails).
 //
 // `precision_bits` is the precision of the factor; 0 takes the largest of the triangle's entries. Accuracy as
 // `sunzi_cholesky`.
@@ -472,10 +481,11 @@ enum sunzi_status sunzi_plan_solve(const struct sunzi_context *ctx,
                                    int64_t precision_bits,
                                    struct sunzi_plan *plan);
 
-// One triangle of `C := alpha * A A^T + beta * C` (`SUNZI_NO_TRANS`, A is n x k) or `alpha * A^T A + beta * C`
-// (`SUNZI_TRANS`, A is k x n).
+// `C := alpha * A A^T + beta * C` (`SUNZI_NO_TRANS`, A is n x k) or `alpha * A^T A + beta * C`
+// (`SUNZI_TRANS`, A is k x n): one triangle of C, or both.
 //
-// C is n x n; its other triangle is neither read nor written, nor is the whole of C read where beta is 0.
+// C is n x n; its other triangle is neither read nor written, nor is the whole of C read where beta is 0. With
+// `SUNZI_BOTH` the whole symmetric result is written, and what is added must be symmetric.
 // `alpha` and `beta` are matrices of one entry; null stands for 1 and 0. Where alpha is 0, A is not looked at.
 // Accuracy: without factors `|computed - exact|_ij <= 2^(1 - p) norm(a_i) norm(a_j)`, where p is the largest precision
 // of the triangle's entries; with them the same product, times alpha, plus beta C, rounded once; then each entry is
@@ -502,8 +512,9 @@ enum sunzi_status sunzi_gemm(const struct sunzi_context *ctx,
                              const struct sunzi_matrix *beta,
                              const struct sunzi_matrix *c);
 
-// One triangle of `C := alpha * A^T A` for a matrix A whose rows lie on the ranks of a communicator. Collective: all
-// ranks of the context's communicator call it, with the same `root`, `uplo`, `precision_bits` and `alpha`.
+// `C := alpha * A^T A`, one triangle or both, for a matrix A whose rows lie on the ranks of a communicator.
+// Collective: all ranks of the context's communicator call it, with the same `root`, `uplo`, `precision_bits` and
+// `alpha`.
 //
 // `rows` are this rank's rows of A, k_i x n; a rank may have none (k_i = 0). C, n x n, is looked at on rank `root`
 // alone and may be null elsewhere. The result has `precision_bits` bits before each entry is rounded to its own

@@ -55,6 +55,7 @@ impl From<Error> for Failure {
             }
             Error::SelfCheck { .. } | Error::Verification(_) => SUNZI_SELF_CHECK,
             Error::NotPositiveDefinite { .. } => SUNZI_NOT_POSITIVE_DEFINITE,
+            Error::NotSymmetric { .. } => SUNZI_NOT_SYMMETRIC,
             Error::Singular { .. } => SUNZI_SINGULAR,
             Error::Cancelled => SUNZI_CANCELLED,
             Error::Transport(_) | Error::Rank { .. } => SUNZI_COMMUNICATION,
@@ -63,6 +64,7 @@ impl From<Error> for Failure {
         let place = match error {
             Error::NotFinite { row, column, .. }
             | Error::NotInteger { row, column }
+            | Error::NotSymmetric { row, column }
             | Error::ExponentRange { row, column, .. }
             | Error::SelfCheck { row, column } => Some((row, column)),
             Error::NotPositiveDefinite { index, .. } | Error::Singular { index } => Some((index, index)),

@@ -45,6 +45,9 @@ pub enum sunzi_status {
     SUNZI_DEVICE = 16,
     /// A defect of the library.
     SUNZI_INTERNAL = 17,
+    /// Both triangles of a matrix were to count, and they differ; `sunzi_last_place` has the first entry below the
+    /// diagonal, column by column, that is not its mirror image.
+    SUNZI_NOT_SYMMETRIC = 18,
 }
 
 /// Entries are `mpfr_t`.
@@ -66,6 +69,8 @@ pub const SUNZI_TRANS: i32 = 112;
 pub const SUNZI_UPPER: i32 = 121;
 /// Entries with `row >= column` (the number of `CblasLower`).
 pub const SUNZI_LOWER: i32 = 122;
+/// Both triangles of a symmetric matrix: of an operand they must hold the same numbers, of a result both are written.
+pub const SUNZI_BOTH: i32 = 123;
 /// The diagonal is read (the number of `CblasNonUnit`).
 pub const SUNZI_NON_UNIT: i32 = 131;
 /// The diagonal is ones and not read (the number of `CblasUnit`).

@@ -228,3 +228,24 @@ fn bad_pivots_are_named_and_leave_the_matrix_as_it_was() {
     assert_eq!(statuses, [sunzi_status::SUNZI_SINGULAR; 3]);
     assert_eq!(ctx.place(), (3, 3));
 }
+
+/// Both triangles: the result of SYRK is whole, a factor of it has zeros above the diagonal, and products agree.
+#[test]
+fn both_triangles_are_read_and_written() {
+    let (ctx, rust) = (Ctx::new(1), rust());
+    for (kind, layout) in KINDS.into_iter().flat_map(|kind| LAYOUTS.map(|layout| (kind, layout))) {
+        let p = Array::new(kind, layout, (9, 5), |row, col| number((row * 31 + col) as u64, 200));
+        let blank = || Array::new(kind, layout, (5, 5), |row, col| number((row + 7 * col) as u64, 200));
+        let (q, none) = (blank(), ptr::null());
+        // SAFETY: all arrays are live.
+        ctx.ok(unsafe { sunzi_syrk(ctx.0, SUNZI_BOTH, SUNZI_TRANS, none, &p.describe(), none, &q.describe()) }, "syrk");
+        let want = sunzi::syrk(&rust, &p.matrix(all), q.result_bits(all)).unwrap();
+        q.check(&want, &want, all, "syrk");
+        let matrix = q.matrix(all);
+        // SAFETY: all arrays are live.
+        ctx.ok(unsafe { sunzi_cholesky(ctx.0, SUNZI_BOTH, &q.describe()) }, "cholesky");
+        let factor = sunzi::cholesky(&rust, &matrix, q.result_bits(all)).unwrap().into_factor();
+        q.check(&factor, &factor, all, "cholesky");
+        assert_eq!(q.get(0, 4), 0);
+    }
+}

@@ -5,7 +5,7 @@ mod common;
 use common::{Array, Ctx, KINDS, Kind, LAYOUTS, number, scalar, within};
 use rug::Float;
 use std::ptr;
-use sunzi::{Context, GemmOptions, Matrix, Op, SyrkOptions, Uplo};
+use sunzi::{Context, GemmOptions, Matrix, Op, Symmetric, SyrkOptions, Uplo};
 use sunzi_c::*;
 
 /// Precisions of the entries of an array: all the same, or mixed.
@@ -50,6 +50,15 @@ fn syrk_has_the_bits_of_rust() {
     }
 }
 
+/// The triangle of `c` that counts, or both.
+fn symmetric(c: &Matrix, uplo: i32) -> Symmetric<'_> {
+    match uplo {
+        SUNZI_LOWER => Symmetric::lower(c),
+        SUNZI_UPPER => Symmetric::upper(c),
+        _ => c.into(),
+    }
+}
+
 fn syrk_case(
     ctx: &Ctx,
     rust: &Context,
@@ -74,7 +83,7 @@ fn syrk_case(
         uplo: if uplo == SUNZI_LOWER { Uplo::Lower } else { Uplo::Upper },
         alpha: alpha.as_ref(),
         beta: added.as_ref().and(beta.as_ref()),
-        accumulate: added.as_ref(),
+        accumulate: added.as_ref().map(|c| symmetric(c, uplo)),
         ..SyrkOptions::default()
     };
     let want = sunzi::syrk_with(rust, &a.matrix(|_, _| true), bits, &options).unwrap().result;

@@ -265,3 +265,39 @@ fn what_this_build_lacks_is_named() {
         }
     }
 }
+
+/// `[[4, 1], [2, 5]]` where both triangles count, in every format and layout; one triangle alone is taken.
+#[test]
+fn matrices_that_are_not_symmetric() {
+    let ctx = Ctx::new(1);
+    let value = |row: usize, col: usize| Float::with_val(100, [[4, 1], [2, 5]][row][col]);
+    for (kind, layout) in KINDS.into_iter().flat_map(|kind| LAYOUTS.map(|layout| (kind, layout))) {
+        let make = || Array::new(kind, layout, (2, 2), value);
+        let (a, c, b) = (make(), make(), Array::new(kind, layout, (2, 1), |_, _| Float::with_val(100, 1)));
+        let (a_matrix, c_matrix, b_matrix) = (a.describe(), c.describe(), b.describe());
+        let one = Float::with_val(53, 1);
+        let (beta, mut factor) = (scalar(&one), ptr::null_mut());
+        let refused = |status: sunzi_status, argument: &str| {
+            let (message, mut place) = (ctx.message(), (-1i64, -1i64));
+            // SAFETY: the places can be written.
+            unsafe { sunzi_last_place(ctx.0, &mut place.0, &mut place.1) };
+            assert_eq!((status, place), (SUNZI_NOT_SYMMETRIC, (1, 0)), "{kind:?}, {layout}: {message}");
+            assert!(message.starts_with(argument), "{message}");
+        };
+        // SAFETY: all arrays are live.
+        unsafe {
+            refused(sunzi_cholesky(ctx.0, SUNZI_BOTH, &a_matrix), "a: ");
+            refused(sunzi_solve(ctx.0, SUNZI_BOTH, &a_matrix, &b_matrix), "a: ");
+            refused(sunzi_factor_new(ctx.0, SUNZI_BOTH, 0, &a_matrix, &mut factor), "a: ");
+            refused(sunzi_syrk(ctx.0, SUNZI_BOTH, NO, ptr::null(), &b_matrix, &beta, &c_matrix), "c: ");
+            assert!(factor.is_null());
+            for uplo in [SUNZI_LOWER, SUNZI_UPPER] {
+                ctx.ok(sunzi_solve(ctx.0, uplo, &a_matrix, &b_matrix), "solve");
+                ctx.ok(sunzi_syrk(ctx.0, uplo, NO, ptr::null(), &b_matrix, &beta, &c_matrix), "syrk");
+            }
+        }
+        for (row, col) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            assert_eq!(a.get(row, col), value(row, col));
+        }
+    }
+}

@@ -14,6 +14,13 @@ create_exception!(
 );
 create_exception!(
     sunzi,
+    NotSymmetricError,
+    PyValueError,
+    "A matrix that has to be symmetric is not, and no triangle is named.\n\n`place` is the row and column, from 0, of \
+     the first entry below the diagonal, column by column, that differs from its mirror image."
+);
+create_exception!(
+    sunzi,
     SingularError,
     PyValueError,
     "A triangular matrix has a zero on its diagonal, at `index` (from 0)."
@@ -37,6 +44,7 @@ create_exception!(sunzi, CancelledError, PyRuntimeError, "The call was cancelled
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("NotPositiveDefiniteError", py.get_type::<NotPositiveDefiniteError>())?;
+    module.add("NotSymmetricError", py.get_type::<NotSymmetricError>())?;
     module.add("SingularError", py.get_type::<SingularError>())?;
     module.add("MemoryLimitError", py.get_type::<MemoryLimitError>())?;
     module.add("CheckError", py.get_type::<CheckError>())?;
@@ -53,6 +61,9 @@ pub fn exception(py: Python<'_>, error: Error) -> PyErr {
                 value.setattr("index", index)?;
                 value.setattr("more_bits", more_bits)
             })
+        }
+        Error::NotSymmetric { row, column } => {
+            with(py, NotSymmetricError::new_err(text), |value| value.setattr("place", (row, column)))
         }
         Error::Singular { index } => with(py, SingularError::new_err(text), |value| value.setattr("index", index)),
         Error::MemoryLimit { limit_bytes, minimum_bytes } | Error::DeviceLimit { limit_bytes, minimum_bytes } => {

@@ -12,8 +12,8 @@ use pyo3::prelude::*;
 
 /// The factor `L` of `A = L Lᵀ`, kept for solves with several right sides.
 ///
-/// `Cholesky(a, *, uplo="lower", precision=None, context=None, progress=None)` reads one triangle of the symmetric
-/// positive definite `a`. Accuracy, cost and errors as `sunzi.cholesky`.
+/// `Cholesky(a, *, uplo=None, precision=None, context=None, progress=None)` of the symmetric positive definite `a`.
+/// Arguments, accuracy, cost and errors as `sunzi.cholesky`.
 ///
 /// >>> import sunzi
 /// >>> factor = sunzi.Cholesky([["4", "2"], ["2", "10"]], precision=100)
@@ -36,10 +36,10 @@ impl Cholesky {
 #[pymethods]
 impl Cholesky {
     #[new]
-    #[pyo3(signature = (a, *, uplo="lower", precision=None, context=None, progress=None))]
+    #[pyo3(signature = (a, *, uplo=None, precision=None, context=None, progress=None))]
     fn new<'py>(
         a: &Bound<'py, PyAny>,
-        uplo: &str,
+        uplo: Option<&str>,
         precision: Option<i64>,
         context: Option<Bound<'py, Context>>,
         progress: Option<Bound<'py, PyAny>>,
@@ -99,7 +99,12 @@ impl Cholesky {
         let mut job = Job::new(&options(py, precision, context, progress)?)?;
         let bits = job.precision_bits(&[Some(self.bits())])?;
         let inverse = job.run(|ctx| self.factor.inverse(ctx, bits))?;
-        job.finish(inverse, Form::General, Shape { container: Container::Matrix, kind: self.kind }, None)
+        job.finish(
+            inverse.into_matrix(),
+            Form::Symmetric,
+            Shape { container: Container::Matrix, kind: self.kind },
+            None,
+        )
     }
 
     /// `log det A = 2 sum log l_ii`, to nearly the factor's precision.

@@ -19,6 +19,21 @@ use sunzi::{
 
 const TRIANGLES: &[(&str, Uplo)] = &[("lower", Uplo::Lower), ("upper", Uplo::Upper)];
 
+/// Which triangle of a symmetric matrix counts: both, which must agree, unless one is named.
+const SYMMETRIC: &[(&str, Option<Uplo>)] =
+    &[("full", None), ("lower", Some(Uplo::Lower)), ("upper", Some(Uplo::Upper))];
+
+fn part_of(uplo: Option<Uplo>) -> Part {
+    uplo.map_or(Part::Whole, Part::Triangle)
+}
+
+fn symmetric(window: &Window, uplo: Option<Uplo>) -> sunzi::Symmetric<'_> {
+    match uplo {
+        Some(uplo) => sunzi::Symmetric::triangle(window.view(), uplo),
+        None => window.view().into(),
+    }
+}
+
 fn op(transpose: bool) -> Op {
     if transpose { Op::Transpose } else { Op::NoTranspose }
 }
@@ -62,31 +77,32 @@ impl Terms {
 pub fn syrk<'py>(p: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
     let mut job = Job::new(options)?;
     let py = job.py();
-    let words = [("full", None), ("lower", Some(Uplo::Lower)), ("upper", Some(Uplo::Upper))];
-    let triangle = job.choice("uplo", &words)?;
-    let uplo = triangle.unwrap_or_default();
+    let uplo = job.choice("uplo", SYMMETRIC)?;
     let transpose = job.flag("transpose")?;
     let p = Survey::of(p, "p", Part::Whole)?;
     let order = if transpose { p.rows } else { p.cols };
     job.expect(order, order)?;
     let shape = Shape { container: p.container, kind: p.kind };
-    let terms = Terms::of(&job, &[p.natural_bits], Part::Triangle(uplo))?;
+    let terms = Terms::of(&job, &[p.natural_bits], part_of(uplo))?;
     let p = p.window(py, terms.bits)?;
     let exact_integers = job.flag("exact")?;
     let outcome = job.run(|ctx| {
-        let accumulate = terms.accumulate.as_ref().map(Window::to_whole).transpose()?;
         let options = SyrkOptions {
             op: op(transpose),
-            uplo,
             exact_integers,
             alpha: terms.alpha.as_ref(),
             beta: terms.beta.as_ref(),
-            accumulate: accumulate.as_deref(),
+            accumulate: terms.accumulate.as_ref().map(|c| symmetric(c, uplo)),
+            ..SyrkOptions::default()
         };
         sunzi::syrk_with(ctx, p.view(), terms.precision_bits, &options)
     })?;
-    let form = if triangle.is_none() { Form::Symmetric } else { Form::General };
-    give_product(job, outcome, form, shape)
+    give_product(job, general(outcome), Form::Symmetric, shape)
+}
+
+/// The outcome with its result as a matrix like any other.
+fn general(outcome: Outcome<sunzi::SymmetricMatrix>) -> Outcome {
+    Outcome { result: outcome.result.into_matrix(), report: outcome.report }
 }
 
 fn give_product<'py>(job: Job<'py>, outcome: Outcome, form: Form, shape: Shape) -> PyResult<Bound<'py, PyAny>> {
@@ -127,7 +143,7 @@ fn multiply(
     let (alpha, beta, bits) = (terms.alpha.as_ref(), terms.beta.as_ref(), terms.precision_bits);
     if a.is_transpose_of(b) && terms.accumulate.is_none() {
         let options = SyrkOptions { exact_integers, alpha, ..SyrkOptions::default() };
-        return Ok((sunzi::syrk_with(ctx, b.view(), bits, &options)?, Form::Symmetric));
+        return Ok((general(sunzi::syrk_with(ctx, b.view(), bits, &options)?), Form::Symmetric));
     }
     let accumulate = terms.accumulate.as_ref().map(Window::to_whole).transpose()?;
     let options =
@@ -160,10 +176,10 @@ pub fn trsm<'py>(
     job.finish(result, Form::General, shape, None)
 }
 
-/// A symmetric matrix of which one triangle is read, and the precision of what is computed from it.
+/// A symmetric matrix, the triangle that counts where one is named, and the precision of what is computed from it.
 pub struct Symmetric {
     pub window: Window,
-    pub uplo: Uplo,
+    pub uplo: Option<Uplo>,
     pub precision_bits: u32,
     pub shape: Shape,
 }
@@ -174,21 +190,25 @@ impl Symmetric {
     /// # Errors
     /// As [`Survey::of`].
     pub fn of(job: &Job<'_>, a: &Bound<'_, PyAny>, others: &[Option<u32>]) -> PyResult<Symmetric> {
-        let uplo = job.choice("uplo", TRIANGLES)?;
-        let a = Survey::of(a, "a", Part::Triangle(uplo))?;
+        let uplo = job.choice("uplo", SYMMETRIC)?;
+        let a = Survey::of(a, "a", part_of(uplo))?;
         let all: Vec<Option<u32>> = others.iter().copied().chain([a.natural_bits]).collect();
         let precision_bits = job.precision_bits(&all)?;
         let shape = Shape { container: a.container, kind: a.kind };
         Ok(Symmetric { window: a.window(job.py(), Bits::Round(precision_bits))?, uplo, precision_bits, shape })
     }
 
+    /// The operand.
+    fn operand(&self) -> sunzi::Symmetric<'_> {
+        symmetric(&self.window, self.uplo)
+    }
+
     /// The factor.
     ///
     /// # Errors
-    /// As [`sunzi::cholesky_with`].
+    /// As [`sunzi::cholesky()`].
     pub fn factor(&self, ctx: &sunzi::Context) -> sunzi::Result<sunzi::Cholesky> {
-        let options = CholeskyOptions { uplo: self.uplo, ..CholeskyOptions::default() };
-        sunzi::cholesky_with(ctx, self.window.view(), self.precision_bits, &options)
+        sunzi::cholesky(ctx, self.operand(), self.precision_bits)
     }
 }
 
@@ -223,10 +243,8 @@ pub fn solve<'py>(
             let factor = a.factor(ctx)?;
             return Ok((solve_beside(ctx, &factor, &b, bits)?, serde_json::to_string(factor.report()).ok()));
         };
-        // The lower triangle is read; the upper one is the lower one of the transpose.
-        let lower = if a.uplo == Uplo::Lower { a.window.clone() } else { a.window.transpose() };
         let options = RefineOptions { factor_bits, ..RefineOptions::default() };
-        let refined = sunzi::solve_refined(ctx, lower.view(), b.view(), bits, &options)?;
+        let refined = sunzi::solve_refined(ctx, a.operand(), b.view(), bits, &options)?;
         let log2 = refined.backward_error_log2;
         let report = format!("{{\"iterations\": {}, \"backward_error_log2\": {log2}}}", refined.iterations);
         Ok((refined.solution, Some(report)))

@@ -309,10 +309,10 @@ impl Matrix {
     }
 
     /// The lower triangular factor, a `Matrix`; see `sunzi.cholesky`. `sunzi.Cholesky` is for several solves.
-    #[pyo3(signature = (*, uplo="lower", precision=None, context=None, progress=None))]
+    #[pyo3(signature = (*, uplo=None, precision=None, context=None, progress=None))]
     fn cholesky<'py>(
         slf: &Bound<'py, Self>,
-        uplo: &str,
+        uplo: Option<&str>,
         precision: Option<i64>,
         context: Option<Bound<'py, Context>>,
         progress: Option<Bound<'py, PyAny>>,

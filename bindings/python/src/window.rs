@@ -114,19 +114,4 @@ impl Window {
         }
         Ok(copy.into())
     }
-
-    /// Both triangles of a symmetric matrix of which the lower one is there.
-    pub fn mirrored(mut matrix: sunzi::Matrix) -> sunzi::Matrix {
-        let order = matrix.rows();
-        let limbs = matrix.limbs_per_element();
-        let (heads, all_limbs) = matrix.parts_mut();
-        for col in 0..order {
-            for row in col + 1..order {
-                let (from, to) = (row + col * order, col + row * order);
-                heads[to] = heads[from];
-                all_limbs.copy_within(from * limbs..(from + 1) * limbs, to * limbs);
-            }
-        }
-        matrix
-    }
 }

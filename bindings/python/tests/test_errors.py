@@ -227,7 +227,7 @@ def test_matrices_beyond_all_memory(rows: int, cols: int) -> None:
 
 
 def test_options() -> None:
-    with pytest.raises(ValueError, match="uplo is 'left': use one of lower, upper"):
+    with pytest.raises(ValueError, match="uplo is 'left': use one of full, lower, upper"):
         sunzi.cholesky(GOOD, uplo="left")
     with pytest.raises(ValueError, match="uplo is 'both': use one of full, lower, upper"):
         sunzi.syrk(GOOD, uplo="both")

@@ -31,8 +31,6 @@ def integers(rows: int, cols: int, seed: int) -> list[list[int]]:
 def test_exact_syrk(shape: tuple[int, int], uplo: str, transpose: bool) -> None:
     p = integers(*shape, seed=7)
     want = product(p, transposed(p)) if transpose else product(transposed(p), p)
-    kept = {"full": lambda i, j: True, "lower": lambda i, j: i >= j, "upper": lambda i, j: i <= j}[uplo]
-    want = [[x if kept(i, j) else 0 for j, x in enumerate(row)] for i, row in enumerate(want)]
     assert sunzi.syrk(p, transpose=transpose, uplo=uplo, exact=True) == want
 
 
@@ -96,11 +94,40 @@ def test_cholesky_of_either_triangle(order: int) -> None:
     lower = [[x if j <= i else "not read" for j, x in enumerate(row)] for i, row in enumerate(a)]
     upper = [[x if j >= i else None for j, x in enumerate(row)] for i, row in enumerate(a)]
     whole = sunzi.cholesky(a, precision=BITS)
-    assert whole == sunzi.cholesky(lower, precision=BITS) == sunzi.cholesky(upper, uplo="upper", precision=BITS)
+    assert whole == sunzi.cholesky(lower, uplo="lower", precision=BITS)
+    assert whole == sunzi.cholesky(upper, uplo="upper", precision=BITS)
     squares = product(whole, transposed(whole))
     for i, j in itertools.product(range(order), repeat=2):
         assert (squares[i][j] - a[i][j]) ** 2 <= Fraction(4) ** (2 - BITS) * a[i][i] * a[j][j]
         assert j <= i or whole[i][j] == 0
+
+
+def test_symmetric_operands_are_checked_or_named() -> None:
+    a, b = [[4, 1], [2, 5]], [1, 1]
+    calls = [
+        lambda **named: sunzi.cholesky(a, precision=BITS, **named),
+        lambda **named: sunzi.solve(a, b, precision=BITS, **named),
+        lambda **named: sunzi.solve(a, b, precision=BITS, factor_precision=60, **named),
+        lambda **named: sunzi.log_det(a, precision=BITS, **named),
+        lambda **named: sunzi.Cholesky(a, precision=BITS, **named).L,
+        lambda **named: sunzi.Matrix(a, precision=BITS).cholesky(**named),
+        lambda **named: sunzi.syrk([b], c=a, exact=True, **named),
+    ]
+    for call in calls:
+        for named in ({}, {"uplo": "full"}):
+            with pytest.raises(sunzi.NotSymmetricError, match="row 1, column 0 and at row 0, column 1 differ") as caught:
+                call(**named)
+            assert caught.value.place == (1, 0) and isinstance(caught.value, ValueError)
+        assert call(uplo="lower") != call(uplo="upper")
+    assert sunzi.syrk([b], c=a, uplo="lower", exact=True) == [[5, 3], [3, 6]]
+
+
+def test_results_of_syrk_are_full() -> None:
+    p = sunzi.Matrix(random_rows(9, 5, 60, seed=3), precision=BITS)
+    for uplo in (None, "full", "lower", "upper"):
+        q = sunzi.syrk(p, uplo=uplo)
+        assert q == p.T @ p == q.T and q @ p.T == (p.T @ p) @ p.T
+        assert sunzi.cholesky(q[:3, :3]) == sunzi.cholesky(q)[:3, :3]
 
 
 def test_solve_refined() -> None:

@@ -70,7 +70,7 @@ fn cholesky(session: &mut Session, config: &PlanCholesky) -> Result<()> {
     let operand_bytes = Matrix::bytes_for(order, order, precision_bits);
     let budget = config.engine.budget().map(|budget| budget.with_held(operand_bytes));
     let (builder, restate) = limited(session.context(&config.engine)?, budget);
-    let options = CholeskyOptions { tile_rows, ..CholeskyOptions::default() };
+    let options = CholeskyOptions { tile_rows };
     let plan = plan_cholesky(&builder.build()?, order, precision_bits, &options).map_err(restate)?;
     session.finish_report(&PlanReport { plan: &plan, operand_bytes })?;
     if let Some(budget) = &budget {

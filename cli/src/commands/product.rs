@@ -11,7 +11,7 @@ use std::time::Instant;
 use sunzi::context::Context;
 use sunzi::error::{Error, Result};
 use sunzi::io::{ReadOptions, Symmetry};
-use sunzi::matrix::{Matrix, Op, Uplo};
+use sunzi::matrix::{Matrix, Op, Symmetric, Uplo};
 use sunzi::ops::{GemmOptions, Outcome, Report, SyrkOptions, gemm_with, syrk_with};
 use sunzi_lab::engine::limited;
 use sunzi_lab::memory::peak_resident_bytes;
@@ -202,8 +202,10 @@ fn multiply(ctx: &Context, config: &Product, inputs: &Inputs) -> Result<Outcome>
     let (accumulate, exact_integers) = (inputs.accumulate.as_ref(), config.choices.exact_integers);
     match (&config.operands, inputs.matrices.as_slice()) {
         (Operands::Syrk { op, uplo, .. }, [p]) => {
+            let accumulate = accumulate.map(Symmetric::from);
             let options = SyrkOptions { op: *op, uplo: *uplo, exact_integers, alpha, beta, accumulate };
-            syrk_with(ctx, p, inputs.precision_bits, &options)
+            let Outcome { result, report } = syrk_with(ctx, p, inputs.precision_bits, &options)?;
+            Ok(Outcome { result: result.into_matrix(), report })
         }
         (Operands::Gemm { op_a, op_b, .. }, [a, b]) => {
             let options = GemmOptions { op_a: *op_a, op_b: *op_b, exact_integers, alpha, beta, accumulate };

@@ -6,7 +6,7 @@ use super::task::{Account, Cut, Phases, Task};
 use rug::Float;
 use sunzi::context::Context;
 use sunzi::error::Result;
-use sunzi::matrix::Matrix;
+use sunzi::matrix::{Matrix, Symmetric};
 use sunzi::ops::trsm::{TrsmOptions, trsm_into};
 use sunzi::ops::{Cholesky, CholeskyOptions, CholeskyReport, cholesky_into};
 
@@ -23,7 +23,7 @@ impl<'a> Factorisation<'a> {
     /// # Errors
     /// Those of [`Matrix::zeros`].
     pub fn new(a: &'a Matrix, tile_rows: Option<usize>) -> Result<Factorisation<'a>> {
-        let options = CholeskyOptions { tile_rows, ..CholeskyOptions::default() };
+        let options = CholeskyOptions { tile_rows };
         Ok(Factorisation { a, options, factor: Matrix::zeros(0, 0, a.precision_bits())? })
     }
 }
@@ -31,7 +31,7 @@ impl<'a> Factorisation<'a> {
 impl Task for Factorisation<'_> {
     fn run(&mut self, ctx: &Context) -> Result<Account> {
         let memory = std::mem::replace(&mut self.factor, Matrix::zeros(0, 0, 2)?);
-        let cholesky = cholesky_into(ctx, self.a, self.a.precision_bits(), &self.options, memory)?;
+        let cholesky = cholesky_into(ctx, Symmetric::lower(self.a), self.a.precision_bits(), &self.options, memory)?;
         let (factor, report) = cholesky.into_parts();
         self.factor = factor;
         Ok(account(&report))

@@ -3,7 +3,7 @@
 use super::task::{Account, Cut, Phases, Task};
 use sunzi::context::Context;
 use sunzi::error::Result;
-use sunzi::matrix::{Matrix, Op};
+use sunzi::matrix::{Matrix, Op, SymmetricMatrix};
 use sunzi::ops::verify::{VerifyOptions, verify_gemm, verify_syrk};
 use sunzi::ops::{GemmOptions, Report, SyrkOptions, gemm_into, syrk_into};
 
@@ -15,37 +15,37 @@ pub struct Product<'a> {
     a: &'a Matrix,
     b: Option<&'a Matrix>,
     result: Matrix,
+    /// The result of a product of one operand with itself.
+    gram: SymmetricMatrix,
 }
 
 impl<'a> Product<'a> {
     /// `A^T A`, or `A^T B`.
-    ///
-    /// # Errors
-    /// Those of [`Matrix::zeros`].
-    pub fn new(a: &'a Matrix, b: Option<&'a Matrix>) -> Result<Product<'a>> {
-        Ok(Product { a, b, result: Matrix::zeros(0, 0, a.precision_bits())? })
+    pub fn new(a: &'a Matrix, b: Option<&'a Matrix>) -> Product<'a> {
+        Product { a, b, result: Matrix::empty(), gram: SymmetricMatrix::default() }
     }
 }
 
 impl Task for Product<'_> {
     fn run(&mut self, ctx: &Context) -> Result<Account> {
-        let (bits, result) = (self.a.precision_bits(), &mut self.result);
+        let bits = self.a.precision_bits();
         let report = match self.b {
-            None => syrk_into(ctx, self.a, bits, &SyrkOptions::default(), result)?,
+            None => syrk_into(ctx, self.a, bits, &SyrkOptions::default(), &mut self.gram)?,
             Some(b) => {
                 let options = GemmOptions { op_a: Op::Transpose, ..GemmOptions::default() };
-                gemm_into(ctx, (self.a, b), bits, &options, result)?
+                gemm_into(ctx, (self.a, b), bits, &options, &mut self.result)?
             }
         };
         Ok(account(&report))
     }
 
     fn result(&self) -> &Matrix {
-        &self.result
+        if self.b.is_none() { &self.gram } else { &self.result }
     }
 
     fn clear(&mut self) {
         self.result.clear();
+        self.gram.clear();
     }
 
     /// Exact residuals.
@@ -53,7 +53,7 @@ impl Task for Product<'_> {
         let options = VerifyOptions { vector_count: VECTORS, ..VerifyOptions::default() };
         let bits = self.a.precision_bits();
         match self.b {
-            None => verify_syrk(ctx, self.a, &self.result, bits, &options),
+            None => verify_syrk(ctx, self.a, &self.gram, bits, &options),
             Some(b) => {
                 let options = VerifyOptions { op: Op::Transpose, ..options };
                 verify_gemm(ctx, (self.a, b), &self.result, bits, &options)

@@ -20,7 +20,7 @@ use sunzi::context::Context;
 use sunzi::distributed::{DistOptions, DistOutcome, RankPhases, Team, TeamOptions, scatter_rows, syrk};
 use sunzi::error::{Error, Result};
 use sunzi::gallery::Size;
-use sunzi::matrix::Matrix;
+use sunzi::matrix::{Matrix, SymmetricMatrix};
 use sunzi::ops::{Report, SyrkOptions, syrk_into};
 
 /// The report.
@@ -91,7 +91,7 @@ pub fn run(session: &mut dyn Session, config: &Bench, world: &dyn Transport) -> 
     let threads = total_threads(&comparisons[0])?;
     let builder = session.context(&config.engine)?.threads(threads);
     let alone = agreed(world, if root { builder.build().map(Some) } else { Ok(None) })?;
-    let mut reference = OneProcess { ctx: alone, result: Matrix::zeros(0, 0, config.precision_bits)?, seconds: vec![] };
+    let mut reference = OneProcess { ctx: alone, result: SymmetricMatrix::default(), seconds: vec![] };
     reference.run(world, whole.as_ref(), config)?; // warm, and the answer for all others
     add_comparisons(session, config, world, options, &mut comparisons, &own)?;
     for comparison in &mut comparisons {
@@ -192,7 +192,7 @@ impl Comparison {
 /// The product in one process, on the root.
 struct OneProcess {
     ctx: Option<Context>,
-    result: Matrix,
+    result: SymmetricMatrix,
     seconds: Vec<f64>,
 }
 

@@ -18,7 +18,7 @@ use sunzi::error::{Error, Result};
 use sunzi::kernels::EngineSpec;
 use sunzi::kernels::device::DeviceFamily;
 use sunzi::math::bound::cholesky_modulus_bits;
-use sunzi::matrix::{Matrix, Op};
+use sunzi::matrix::{Matrix, Op, Symmetric};
 use sunzi::ops::double::{DoubleOptions, DoubleReport, double_cholesky};
 use sunzi::ops::{CholeskyOptions, CholeskyReport, GemmOptions, cholesky_with, gemm_with, plan_cholesky};
 use sunzi::runtime::Victim;
@@ -153,7 +153,7 @@ fn big(
     let device = &setup.devices[0];
     let ctx = setup.builder().devices(vec![device.clone()]).kernel(family.name()).build()?;
     let tile_rows = (!is_card(&**device)).then_some(TINY_TILE_ROWS);
-    let options = CholeskyOptions { tile_rows, ..CholeskyOptions::default() };
+    let options = CholeskyOptions { tile_rows };
     let (mut order, free) = (wanted, free_bytes());
     let plan = loop {
         let plan = plan_cholesky(&ctx, order, bits, &options)?;
@@ -169,11 +169,11 @@ fn big(
         }
     };
     let a = ctx.install(|| dominant(order, bits))?;
-    let options = CholeskyOptions { tile_rows: Some(plan.tile_rows), ..options };
+    let options = CholeskyOptions { tile_rows: Some(plan.tile_rows) };
     // Compiles kernels, and takes the device's memory for tiles of this size.
     let few = order.min(2 * plan.tile_rows);
-    cholesky_with(&ctx, a.view().block(0..few, 0..few)?, bits, &options)?;
-    let (factor, report) = cholesky_with(&ctx, &a, bits, &options)?.into_parts();
+    cholesky_with(&ctx, Symmetric::lower(a.view().block(0..few, 0..few)?), bits, &options)?;
+    let (factor, report) = cholesky_with(&ctx, Symmetric::lower(&a), bits, &options)?.into_parts();
     let working_bits = report.working_bits;
     let modulus_bits = cholesky_modulus_bits(working_bits);
     let planes = family.plane_count(&EngineSpec { operand_bits: working_bits, modulus_bits, redundant: false });

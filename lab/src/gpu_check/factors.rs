@@ -17,7 +17,7 @@ use sunzi::distributed::{DoubleMatrix, DoubleRankOptions, double_cholesky_ranks}
 use sunzi::error::{Error, Result};
 use sunzi::gallery::{Size, counter_random};
 use sunzi::math::float::Head;
-use sunzi::matrix::Matrix;
+use sunzi::matrix::{Matrix, Symmetric};
 use sunzi::ops::double::{DoubleOptions, double_cholesky};
 use sunzi::ops::{CholeskyOptions, TrsmOptions, cholesky_with, solve, trsm};
 use sunzi::plan::RankGrid;
@@ -64,8 +64,8 @@ fn failed<T>(why: String) -> Result<T> {
 
 /// One factorisation on the device, and whether its factor is `want`; the number of tiles that had to leave comes back.
 fn compare(ctx: &Context, a: &Matrix, want: &Matrix, tile_rows: Option<usize>) -> Result<u64> {
-    let options = CholeskyOptions { tile_rows, ..CholeskyOptions::default() };
-    let (factor, report) = cholesky_with(ctx, a, a.precision_bits(), &options)?.into_parts();
+    let options = CholeskyOptions { tile_rows };
+    let (factor, report) = cholesky_with(ctx, Symmetric::lower(a), a.precision_bits(), &options)?.into_parts();
     let what = format!("{}, tiles of {} rows", describe(a), report.tile_rows);
     let Some(device) = report.device else { return failed(format!("{what}: no device was used")) };
     if report.tiles > 1 && device.traffic.h2d_bytes == 0 {
@@ -87,14 +87,15 @@ pub fn cholesky(subject: &Subject<'_>) -> Result<()> {
             let ctx = builder.self_check(self_check).build()?;
             for (order, bits) in [1, 8, 15, 65].into_iter().flat_map(|order| PRECISIONS.map(|bits| (order, bits))) {
                 let a = dominant(order, bits)?;
-                let want = cholesky_with(subject.cpu, &a, bits, &CholeskyOptions::default())?.into_factor();
+                let want =
+                    cholesky_with(subject.cpu, Symmetric::lower(&a), bits, &CholeskyOptions::default())?.into_factor();
                 compare(&ctx, &a, &want, Some(rows))?;
             }
         }
     }
     if subject.large {
         let a = dominant(1700, 512)?;
-        let want = cholesky_with(subject.cpu, &a, 512, &CholeskyOptions::default())?.into_factor();
+        let want = cholesky_with(subject.cpu, Symmetric::lower(&a), 512, &CholeskyOptions::default())?.into_factor();
         for tile_rows in [None, Some(256)] {
             compare(&subject.builder().build()?, &a, &want, tile_rows)?;
         }
@@ -106,7 +107,7 @@ pub fn cholesky(subject: &Subject<'_>) -> Result<()> {
 pub fn little_memory(subject: &Subject<'_>) -> Result<()> {
     let (order, bits, rows) = if subject.large { (1000, 512, 64) } else { (72, 256, 8) };
     let a = dominant(order, bits)?;
-    let want = cholesky_with(subject.cpu, &a, bits, &CholeskyOptions::default())?.into_factor();
+    let want = cholesky_with(subject.cpu, Symmetric::lower(&a), bits, &CholeskyOptions::default())?.into_factor();
     let within = |bytes: u64| -> Result<u64> {
         compare(&subject.builder().device_memory_bytes(bytes).build()?, &a, &want, Some(rows))
     };
@@ -129,8 +130,8 @@ pub fn little_memory(subject: &Subject<'_>) -> Result<()> {
 /// Matrices that have no factor: the same index as on the CPU, and the device goes on.
 pub fn not_positive_definite(subject: &Subject<'_>) -> Result<()> {
     let (order, bits) = (60, 150);
-    let options = CholeskyOptions { tile_rows: Some(8), ..CholeskyOptions::default() };
-    let index = |ctx: &Context, a: &Matrix| match cholesky_with(ctx, a, bits, &options) {
+    let options = CholeskyOptions { tile_rows: Some(8) };
+    let index = |ctx: &Context, a: &Matrix| match cholesky_with(ctx, Symmetric::lower(a), bits, &options) {
         Err(Error::NotPositiveDefinite { index, .. }) => Ok(index),
         Err(other) => Err(other),
         Ok(_) => failed("a matrix that is not positive definite was factored".into()),
@@ -155,7 +156,7 @@ pub fn solves(subject: &Subject<'_>) -> Result<()> {
     let ctx = subject.builder().build()?;
     let order = 2 * ctx.tile_engine(ctx.kernel(), bits)?.preferred_rows() + 9;
     let (a, b) = (dominant(order, bits)?, random(order, 40, bits, 5)?);
-    let l = cholesky_with(subject.cpu, &a, bits, &CholeskyOptions::default())?.into_factor();
+    let l = cholesky_with(subject.cpu, Symmetric::lower(&a), bits, &CholeskyOptions::default())?.into_factor();
     let sent = || subject.devices[0].traffic().h2d_bytes;
     let compare = |what: &str, run: &dyn Fn(&Context) -> Result<Matrix>| {
         let before = sent();
@@ -169,7 +170,7 @@ pub fn solves(subject: &Subject<'_>) -> Result<()> {
         }
     };
     compare("a triangular system", &|ctx| trsm(ctx, &l, &b, bits, &TrsmOptions::default()))?;
-    compare("a system", &|ctx| solve(ctx, &a, &b, bits))
+    compare("a system", &|ctx| solve(ctx, Symmetric::lower(&a), &b, bits))
 }
 
 /// Doubles in tiles, on one device: little memory, every rule of eviction, a small residual.

@@ -13,7 +13,7 @@ use sunzi::error::{Error, Result};
 use sunzi::gallery::{Size, counter_random};
 use sunzi::kernels::device::DeviceFamily;
 use sunzi::math::float::limbs_for;
-use sunzi::matrix::{Matrix, Op, Uplo};
+use sunzi::matrix::{Matrix, Op, Symmetric, Uplo};
 use sunzi::ops::{GemmOptions, Outcome, SyrkOptions, gemm_with, syrk_with};
 
 /// Precisions at which products are compared.
@@ -41,7 +41,8 @@ impl Subject<'_> {
     /// Compares a SYRK in a context with the CPU's; returns what the devices gave.
     fn syrk(&self, ctx: &Context, p: &Matrix, options: &SyrkOptions<'_>) -> Result<Outcome> {
         let bits = p.precision_bits();
-        let outcome = syrk_with(ctx, p, bits, options)?;
+        let Outcome { result, report } = syrk_with(ctx, p, bits, options)?;
+        let outcome = Outcome { result: result.into_matrix(), report };
         self.same(outcome, &syrk_with(self.cpu, p, bits, options)?.result, p)
     }
 
@@ -171,7 +172,8 @@ pub fn factors(subject: &Subject<'_>) -> Result<()> {
         let (alpha, beta) = (alpha.as_ref(), beta.as_ref());
         let options = GemmOptions { alpha, beta, accumulate: add.then_some(&c), ..GemmOptions::default() };
         subject.gemm(&ctx, (&a, &b), &options)?;
-        let options = SyrkOptions { alpha, beta, accumulate: add.then_some(&square), ..SyrkOptions::default() };
+        let options =
+            SyrkOptions { alpha, beta, accumulate: add.then(|| Symmetric::lower(&square)), ..SyrkOptions::default() };
         subject.syrk(&ctx, &b, &options)?;
     }
     Ok(())

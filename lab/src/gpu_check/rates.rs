@@ -17,7 +17,7 @@ use sunzi::device::{Device, Element, Gemm, Operand, Pinned};
 use sunzi::error::{Error, Result};
 use sunzi::gallery::{Size, counter_random};
 use sunzi::kernels::device::DeviceFamily;
-use sunzi::matrix::{Matrix, MatrixView, Op};
+use sunzi::matrix::{Matrix, MatrixView, Op, SymmetricMatrix};
 use sunzi::ops::verify::{VerifyOptions, verify_gemm, verify_syrk};
 use sunzi::ops::{Report, SyrkOptions, plan_syrk, syrk_into};
 use sunzi::store::available_bytes;
@@ -266,10 +266,10 @@ fn on_devices(
 }
 
 /// Runs the product a few times; the report is that of the run with the median time.
-fn timed(ctx: &Context, p: MatrixView<'_>, devices: String) -> Result<(ProductRates, Matrix)> {
+fn timed(ctx: &Context, p: MatrixView<'_>, devices: String) -> Result<(ProductRates, SymmetricMatrix)> {
     let (bits, options) = (p.precision_bits(), SyrkOptions::default());
     let few = p.block(0..p.rows(), 0..p.cols().min(FEW_COLUMNS))?;
-    let mut result = Matrix::zeros(0, 0, bits)?;
+    let mut result = SymmetricMatrix::default();
     syrk_into(ctx, few, bits, &options, &mut result)?;
     let mut reports = Vec::new();
     for _ in 0..PRODUCT_RUNS {

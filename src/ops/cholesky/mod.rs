@@ -16,11 +16,11 @@ mod tile_work_tests;
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::matrix::{Matrix, MatrixView, Uplo};
+use crate::matrix::{Matrix, MatrixView, Symmetric};
 use crate::ops::product::problem::fits;
 use plan::Plan;
 pub use plan::{CholeskyPlan, UpdatePlan, plan_cholesky};
-use problem::Problem;
+use problem::{Problem, SQUARE};
 use report::Clock;
 pub use report::{CholeskyReport, Span, TaskKind, TaskTimes};
 use rug::Float;
@@ -30,8 +30,6 @@ use std::sync::OnceLock;
 /// Choices of a factorisation beyond the matrix and the precision.
 #[derive(Clone, Debug, Default)]
 pub struct CholeskyOptions {
-    /// The triangle of `A` that is read; the other may hold anything.
-    pub uplo: Uplo,
     /// Rows of a tile; `None` chooses by size and precision. It never shows in the result.
     pub tile_rows: Option<usize>,
 }
@@ -49,13 +47,14 @@ pub struct Cholesky {
 ///
 /// # Errors
 /// As [`cholesky_with`].
-pub fn cholesky<'a>(ctx: &Context, a: impl Into<MatrixView<'a>>, precision_bits: u32) -> Result<Cholesky> {
+pub fn cholesky<'a>(ctx: &Context, a: impl Into<Symmetric<'a>>, precision_bits: u32) -> Result<Cholesky> {
     cholesky_with(ctx, a, precision_bits, &CholeskyOptions::default())
 }
 
 /// The lower triangular `L` with `A = L L^T` for a symmetric positive definite `A`, rounded to `precision_bits` bits.
 ///
-/// Shapes: `a` is `n x n` (n may be 0), of which one triangle is read.
+/// Shapes: `a` is `n x n` (n may be 0): a [`SymmetricMatrix`](crate::SymmetricMatrix), a plain matrix, which is
+/// checked, or a triangle that the caller names, see [`Symmetric`].
 /// Accuracy: `|A - L L^T|_ij <= 2^(2 - precision_bits) sqrt(a_ii a_jj)`, whatever n and the condition of `A`. The bits
 /// depend on `A` and the precision alone: not on threads, tiles, kernel or memory limit.
 /// Cost: `n^3 / 6` word products for each of about `2 precision_bits / 52` primes, and `n^2 / 2` conversions.
@@ -63,11 +62,12 @@ pub fn cholesky<'a>(ctx: &Context, a: impl Into<MatrixView<'a>>, precision_bits:
 ///
 /// # Errors
 /// [`crate::Error::NotPositiveDefinite`] with the first leading minor that is not positive;
-/// [`crate::Error::ShapeMismatch`] where `A` is not square; [`crate::Error::Precision`];
-/// [`crate::Error::MemoryLimit`]; [`crate::Error::Cancelled`]; [`crate::Error::OutOfMemory`].
+/// [`crate::Error::NotSymmetric`]; [`crate::Error::ShapeMismatch`] where `A` is not square;
+/// [`crate::Error::Precision`]; [`crate::Error::MemoryLimit`]; [`crate::Error::Cancelled`];
+/// [`crate::Error::OutOfMemory`].
 pub fn cholesky_with<'a>(
     ctx: &Context,
-    a: impl Into<MatrixView<'a>>,
+    a: impl Into<Symmetric<'a>>,
     precision_bits: u32,
     options: &CholeskyOptions,
 ) -> Result<Cholesky> {
@@ -83,14 +83,15 @@ pub fn cholesky_with<'a>(
 /// As [`cholesky_with`].
 pub fn cholesky_into<'a>(
     ctx: &Context,
-    a: impl Into<MatrixView<'a>>,
+    a: impl Into<Symmetric<'a>>,
     precision_bits: u32,
     options: &CholeskyOptions,
     memory: Matrix,
 ) -> Result<Cholesky> {
     let mut clock = Clock::new();
     let kernel = ctx.kernel();
-    let problem = Problem::new(a.into(), options.uplo, precision_bits, kernel.maximum_modulus_bits())?;
+    let lower = a.into().lower_view(SQUARE)?;
+    let problem = Problem::new(lower, precision_bits, kernel.maximum_modulus_bits())?;
     let memory = Some(memory).filter(|memory| fits(memory, (problem.order, problem.order), precision_bits));
     let engine = ctx.tile_engine(kernel, problem.working_bits)?;
     let plan = Plan::new(ctx, (problem.order, precision_bits), options.tile_rows, &*engine)?;
@@ -128,8 +129,8 @@ pub fn cholesky_into<'a>(
 /// # Errors
 /// As [`cholesky_with`].
 #[doc(hidden)]
-pub fn cholesky_reference<'a>(a: impl Into<MatrixView<'a>>, precision_bits: u32, uplo: Uplo) -> Result<Cholesky> {
-    by_definition(&Problem::new(a.into(), uplo, precision_bits, 11_000)?)
+pub fn cholesky_reference<'a>(a: impl Into<Symmetric<'a>>, precision_bits: u32) -> Result<Cholesky> {
+    by_definition(&Problem::new(a.into().lower_view(SQUARE)?, precision_bits, 11_000)?)
 }
 
 fn by_definition(problem: &Problem<'_>) -> Result<Cholesky> {

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::math::bound::{cholesky_modulus_bits, cholesky_working_bits};
 use crate::math::pivot::RowWeight;
-use crate::matrix::{MatrixView, Uplo};
+use crate::matrix::MatrixView;
 use crate::ops::cholesky::scaling::{is_beyond_one, row_exponent, scaled_entry};
 use rug::Integer;
 
@@ -24,15 +24,14 @@ pub(crate) struct Problem<'a> {
 }
 
 impl<'a> Problem<'a> {
-    /// Checks shape and precision and scales the diagonal.
+    /// Checks shape and precision and scales the diagonal of the matrix whose lower triangle is that of `lower`.
     ///
     /// # Errors
-    /// [`Error::ShapeMismatch`] where `a` is not square, [`Error::Precision`].
-    pub fn new(a: MatrixView<'a>, uplo: Uplo, precision_bits: u32, maximum_modulus_bits: u32) -> Result<Problem<'a>> {
-        let (rows, cols) = (a.rows(), a.cols());
+    /// [`Error::ShapeMismatch`] where it is not square, [`Error::Precision`].
+    pub fn new(lower: MatrixView<'a>, precision_bits: u32, maximum_modulus_bits: u32) -> Result<Problem<'a>> {
+        let (rows, cols) = (lower.rows(), lower.cols());
         check_square(rows, cols)?;
         let working_bits = working_bits(precision_bits, maximum_modulus_bits)?;
-        let lower = if uplo == Uplo::Lower { a } else { a.transposed() };
         let mut problem = Problem { lower, rows, order: rows, precision_bits, working_bits, exponents: Vec::new() };
         problem.scale();
         Ok(problem)
@@ -72,6 +71,9 @@ impl<'a> Problem<'a> {
     }
 }
 
+/// The operation that a matrix which is not square is refused for.
+pub(crate) const SQUARE: &str = "cholesky of a square matrix";
+
 /// Refuses a matrix that is not square.
 ///
 /// # Errors
@@ -80,7 +82,7 @@ pub(crate) fn check_square(rows: usize, cols: usize) -> Result<()> {
     if rows == cols {
         return Ok(());
     }
-    let operation = "cholesky of a square matrix";
+    let operation = SQUARE;
     Err(Error::ShapeMismatch { operation, left_rows: rows, left_cols: cols, right_rows: cols, right_cols: rows })
 }
 

@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::kernels::tiles::{DiagonalData, TileEngine, UpdateTile};
 use crate::math::bound::cholesky_working_bits;
 use crate::math::pivot::RowWeight;
-use crate::matrix::{Matrix, Uplo};
+use crate::matrix::Matrix;
 use crate::ops::cholesky::plan::Tiling;
 use crate::ops::cholesky::problem::Problem;
 use crate::ops::cholesky::reference;
@@ -152,7 +152,7 @@ fn agree_on(a: &Matrix, precision_bits: u32, what: &str) -> Option<usize> {
 fn agree_with(ctx: &Context, a: &Matrix, precision_bits: u32, what: &str) -> Option<usize> {
     let kernel = ctx.kernel();
     let what = format!("{what}, {precision_bits} bits: kernel {}", kernel.name());
-    let problem = Problem::new(a.view(), Uplo::Lower, precision_bits, kernel.maximum_modulus_bits()).unwrap();
+    let problem = Problem::new(a.view(), precision_bits, kernel.maximum_modulus_bits()).unwrap();
     let engine = ctx.tile_engine(kernel, problem.working_bits).unwrap();
     let (rows, ending) = match reference::factor(&problem) {
         Ok(rows) => (rows, Ok(())),
@@ -235,7 +235,7 @@ fn rejected_rows_stay_rejected_on_the_way() {
                 let value = if col % 3 == 1 { -root } else { root };
                 a.set_float(row, col, &value).unwrap();
             }
-            let problem = Problem::new(a.view(), Uplo::Lower, bits, 11_000).unwrap();
+            let problem = Problem::new(a.view(), bits, 11_000).unwrap();
             let (index, _, pivot) = reference::factor(&problem).err().unwrap();
             assert_eq!((index, pivot), (row, None), "the row is rejected before its pivot is computed");
             assert_eq!(agree_on(&a, bits, &format!("row {row} of {n}")), Some(row));

@@ -132,7 +132,7 @@ mod tests {
     }
 
     fn check(a: &Matrix, precision_bits: u32, what: &str) -> usize {
-        let want = Problem::new(a.view(), Uplo::Lower, precision_bits, MODULUS_BITS).unwrap();
+        let want = Problem::new(a.view(), precision_bits, MODULUS_BITS).unwrap();
         for ranks in 1..=7 {
             for (tile_size, triangle) in [(8, Some(Uplo::Lower)), (16, None), (40, Some(Uplo::Lower))] {
                 let grid = RankGrid::for_ranks(ranks);

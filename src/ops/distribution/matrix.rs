@@ -3,18 +3,22 @@
 use crate::comm::{Transport, agree, agreed};
 use crate::error::{Error, Result};
 use crate::math::float::FloatRef;
-use crate::matrix::Matrix;
+use crate::matrix::mirror::{Workers, mirror};
+use crate::matrix::{Matrix, MatrixView};
 use crate::ops::distribution::place::{Place, receive, send, store, unpack};
 use crate::plan::{BLOCK, TileId, TileMap};
 
 /// A matrix in tiles, 2D block-cyclic over the ranks of a team: one rank's part of it.
 ///
-/// Of a triangle only the tiles that touch it exist, and the entries of the diagonal tiles outside it are 0.
+/// Of a triangle only the tiles that touch it exist. What lies outside of it is 0, as in a factor, or the mirror image
+/// of what lies inside, as in the result of a SYRK: [`DistMatrix::is_symmetric`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DistMatrix {
     map: TileMap,
     rank: usize,
     precision_bits: u32,
+    /// Whether what lies outside the triangle mirrors it. The tiles on the diagonal are whole then.
+    symmetric: bool,
     /// The rank's tiles, column by column.
     tiles: Vec<(TileId, Matrix)>,
 }
@@ -35,12 +39,53 @@ impl DistMatrix {
             Ok((id, Matrix::zeros(rows, cols, precision_bits)?))
         };
         let tiles = map.tiles_of(rank).map(tile).collect::<Result<_>>()?;
-        Ok(DistMatrix { map, rank, precision_bits, tiles })
+        Ok(DistMatrix { map, rank, precision_bits, symmetric: false, tiles })
     }
 
     /// Shape, tiles and owners.
     pub fn map(&self) -> &TileMap {
         &self.map
+    }
+
+    /// Whether this is the triangle of a symmetric matrix, which acts as the whole of it; else what lies outside a
+    /// triangle is 0.
+    pub fn is_symmetric(&self) -> bool {
+        self.symmetric
+    }
+
+    /// The symmetric matrix whose triangle this is; what the tiles on the diagonal hold outside of it is replaced.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where the map names no triangle, [`Error::ShapeMismatch`] where it is not square.
+    pub fn into_symmetric(mut self) -> Result<DistMatrix> {
+        let (rows, cols) = (self.map.rows, self.map.cols);
+        if rows != cols {
+            let operation = "a symmetric matrix in tiles";
+            let (left_rows, left_cols, right_rows, right_cols) = (rows, cols, cols, rows);
+            return Err(Error::ShapeMismatch { operation, left_rows, left_cols, right_rows, right_cols });
+        }
+        let Some(uplo) = self.map.triangle else {
+            return Err(Error::InvalidArgument("a matrix in tiles is whole where a triangle was expected".into()));
+        };
+        let on_diagonal = self.tiles.iter_mut().filter(|(id, _)| id.row == id.col);
+        on_diagonal.for_each(|(_, tile)| mirror(tile, uplo, Workers::One));
+        self.symmetric = true;
+        Ok(self)
+    }
+
+    /// Where in the matrix a tile stands, and the tile as it stands there: once, or for a symmetric matrix also
+    /// transposed on the other side of the diagonal.
+    pub(crate) fn images<'m>(&self, id: TileId, tile: &'m Matrix) -> impl Iterator<Item = (Place, MatrixView<'m>)> {
+        let views = [tile.view(), tile.transposed()];
+        self.places(id).zip(views)
+    }
+
+    /// The places of [`DistMatrix::images`].
+    pub(crate) fn places(&self, id: TileId) -> impl Iterator<Item = Place> + use<> {
+        let place = Place::of_tile(&self.map, id);
+        let other = Place { rows: place.cols.clone(), cols: place.rows.clone() };
+        let mirrored = (self.symmetric && id.row != id.col).then_some(other);
+        std::iter::once(place).chain(mirrored)
     }
 
     /// The rank whose part this is.
@@ -110,7 +155,7 @@ impl DistMatrix {
         agree(group, if fits { Ok(()) } else { Err(refusal()) })
     }
 
-    /// The whole matrix on rank `root`, `None` on the others. Entries outside the triangle are 0. Collective.
+    /// The whole matrix on rank `root`, `None` on the others; see [`DistMatrix::is_symmetric`]. Collective.
     ///
     /// # Errors
     /// [`crate::Error::Transport`]; [`crate::Error::OutOfMemory`] on every rank where the root cannot hold it.
@@ -138,11 +183,19 @@ impl DistMatrix {
                 (None, None) => {}
             }
         }
+        whole.iter_mut().for_each(|whole| self.complete(whole));
         Ok(whole)
     }
 
-    /// The tiles of `whole`, which rank `root` has and all others pass as `None`, as `map` distributes them.
-    /// Collective.
+    /// Fills the other triangle of a symmetric matrix of which all tiles have come.
+    fn complete(&self, whole: &mut Matrix) {
+        if let (true, Some(uplo)) = (self.symmetric, self.map.triangle) {
+            mirror(whole, uplo, Workers::One);
+        }
+    }
+
+    /// The tiles of `whole`, which rank `root` has and all others pass as `None`, as `map` distributes them. Where the
+    /// map names a triangle, the result is that triangle: see [`DistMatrix::into_symmetric`]. Collective.
     ///
     /// # Errors
     /// [`crate::Error::Transport`]; [`crate::Error::OutOfMemory`] on every rank where one cannot hold its tiles.
@@ -172,7 +225,7 @@ impl DistMatrix {
 }
 
 impl DistMatrix {
-    /// The whole matrix on every rank. Entries outside the triangle are 0. Collective.
+    /// The whole matrix on every rank; see [`DistMatrix::is_symmetric`]. Collective.
     ///
     /// # Errors
     /// [`crate::Error::Transport`]; [`crate::Error::OutOfMemory`] on every rank where one cannot hold it.
@@ -196,6 +249,7 @@ impl DistMatrix {
                 rest = others;
             }
         }
+        self.complete(&mut whole);
         Ok(whole)
     }
 
@@ -205,7 +259,7 @@ impl DistMatrix {
     /// [`crate::Error::OutOfMemory`].
     pub(crate) fn of_whole(whole: &Matrix, map: TileMap, rank: usize) -> Result<DistMatrix> {
         let tiles = map.tiles_of(rank).map(|id| Ok((id, cut(whole, &map, id)?))).collect::<Result<_>>()?;
-        Ok(DistMatrix { map, rank, precision_bits: whole.precision_bits(), tiles })
+        Ok(DistMatrix { map, rank, precision_bits: whole.precision_bits(), symmetric: false, tiles })
     }
 }
 

@@ -62,7 +62,8 @@ impl DistMatrix {
     /// `group`, whose ranks all pass the same map.
     ///
     /// One triangle made of the other is that of a symmetric matrix: the entries are transposed. A whole matrix made of
-    /// a triangle has zeros elsewhere, and a triangle made of a whole matrix leaves the other out.
+    /// a triangle has zeros elsewhere, or the mirror image where it is symmetric ([`DistMatrix::is_symmetric`]); a
+    /// triangle made of a whole matrix leaves the other out.
     /// Memory: the new tiles; at a time, messages for one of this rank's columns of them, and with what it has for such
     /// a column of every other rank. Each entry travels once.
     ///
@@ -77,17 +78,48 @@ impl DistMatrix {
         check_map(group, &from, &map)?;
         let mut target = agreed(group, DistMatrix::zeros(map, group.rank(), self.precision_bits()))?;
         let flipped = from.triangle.is_some() && map.triangle.is_some() && from.triangle != map.triangle;
-        let route = Route { from, to: map, flipped };
-        // A column of tiles for each column of the new grid: every rank receives at a time.
-        for start in (0..map.tile_cols()).step_by(map.grid.cols) {
-            let cols = start..(start + map.grid.cols).min(map.tile_cols());
-            self.send_columns(group, &route, cols, &mut target)?;
+        let mirrored = self.is_symmetric() && map.triangle.is_none();
+        for flipped in std::iter::once(flipped).chain(mirrored.then_some(true)) {
+            let route = Route { from, to: map, flipped };
+            // A column of tiles for each column of the new grid: every rank receives at a time.
+            for start in (0..map.tile_cols()).step_by(map.grid.cols) {
+                let cols = start..(start + map.grid.cols).min(map.tile_cols());
+                self.send_columns(group, &route, cols, &mut target)?;
+            }
         }
         if let (None, Some(uplo)) = (from.triangle, map.triangle) {
             let on_diagonal = target.tiles_mut().iter_mut().filter(|(id, _)| id.row == id.col);
             on_diagonal.for_each(|(_, tile)| clear_outside(tile, uplo));
         }
-        Ok(target)
+        if self.is_symmetric() && map.triangle.is_some() { target.into_symmetric() } else { Ok(target) }
+    }
+
+    /// Refuses a whole square matrix that is not its own transpose. Collective; memory: three triangles of it.
+    ///
+    /// # Errors
+    /// [`Error::NotSymmetric`] with the first entry below the diagonal, column by column, that differs from its mirror
+    /// image; [`Error::OutOfMemory`], [`Error::Transport`]; on every rank.
+    pub(crate) fn check_symmetric(&self, group: &dyn Transport) -> Result<()> {
+        let triangle = |uplo| TileMap { triangle: Some(uplo), ..*self.map() };
+        let lower = self.redistribute(group, triangle(Uplo::Lower))?;
+        let mirrored = self.redistribute(group, triangle(Uplo::Upper))?.redistribute(group, triangle(Uplo::Lower))?;
+        let differs = |((id, one), (_, other)): (&(TileId, Matrix), &(TileId, Matrix))| {
+            let places = (0..one.cols()).flat_map(|col| (0..one.rows()).map(move |row| (row, col)));
+            let (rows, cols) = (self.map().row_range(id.row).start, self.map().col_range(id.col).start);
+            let first = places.into_iter().find(|&(row, col)| one.get(row, col) != other.get(row, col));
+            first.map(|(row, col)| ((col + cols) * self.map().rows + row + rows) as u64)
+        };
+        let own = lower.tiles().iter().zip(mirrored.tiles()).filter_map(differs).min();
+        // The least of all is the complement of the largest complement.
+        let mut first = [!own.unwrap_or(u64::MAX)];
+        group.all_reduce(Reduction::Max, &mut first)?;
+        match !first[0] {
+            u64::MAX => Ok(()),
+            place => {
+                let (row, column) = (place as usize % self.map().rows, place as usize / self.map().rows);
+                Err(Error::NotSymmetric { row, column })
+            }
+        }
     }
 
     /// Moves the entries of some columns of new tiles.

@@ -10,8 +10,8 @@ use crate::plan::{RankGrid, TileId, TileMap, even_share};
 impl DistMatrix {
     /// This rank's even share of the rows, all columns. Collective over `group`, the ranks of the matrix.
     ///
-    /// Each entry travels once. Memory: the share, and messages of up to a rank's tiles. Entries outside a triangle
-    /// are 0.
+    /// Each entry travels once. Memory: the share, and messages of up to a rank's tiles. What lies
+    /// outside a triangle is 0, or its mirror image: see [`DistMatrix::is_symmetric`].
     ///
     /// # Errors
     /// [`Error::Transport`], [`Error::OutOfMemory`].
@@ -44,13 +44,14 @@ impl DistMatrix {
         let width = 1 + slice.limbs_per_element();
         for step in 0..size {
             let (to, from) = ((rank + step) % size, (rank + size - step) % size);
-            let pack_tile = |mut message: Vec<u64>, (id, tile): &(TileId, Matrix)| {
-                let place = Place::of_tile(self.map(), *id);
+            let pack_image = |mut message: Vec<u64>, (place, view): (Place, MatrixView<'_>)| {
                 let common = place.intersect(&share(to));
-                pack(tile.view(), &common.within(&place), &mut message).map(|()| message)
+                pack(view, &common.within(&place), &mut message).map(|()| message)
             };
-            let message = agreed(group, self.tiles().iter().try_fold(Vec::new(), pack_tile))?;
-            let pieces = self.map().tiles_of(from).map(|id| Place::of_tile(self.map(), id).intersect(&own));
+            let mut images = self.tiles().iter().flat_map(|(id, tile)| self.images(*id, tile));
+            let message = agreed(group, images.try_fold(Vec::new(), pack_image))?;
+            let places = self.map().tiles_of(from).flat_map(|id| self.places(id));
+            let pieces = places.map(|place| place.intersect(&own));
             let pieces = pieces.filter(|piece| !piece.is_empty()).collect::<Vec<_>>();
             let words = pieces.iter().map(Place::entries).sum::<usize>() * width;
             let received = if step == 0 { message } else { trade(group, (to, &message), (from, words))? };

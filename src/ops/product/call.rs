@@ -3,7 +3,7 @@
 use crate::comm::window::NodeWindow;
 use crate::context::{Context, Workspace, WorkspaceNeeds};
 use crate::error::{Error, Result};
-use crate::matrix::{Matrix, Uplo};
+use crate::matrix::Matrix;
 use crate::ops::distribution::team::Ranks;
 use crate::ops::product::clock::{PhaseClock, RankPhase};
 use crate::ops::product::device::{CutCounts, DevicePlan, DeviceRun};
@@ -210,27 +210,10 @@ fn with_result<R>(
         }
         Target::Into(matrix) => {
             if !fits(matrix, shape, precision_bits) {
-                *matrix = Matrix::zeros(0, 0, 2)?; // give the old memory back before asking for the new
+                *matrix = Matrix::empty(); // give the old memory back before asking for the new
                 *matrix = make()?;
-            } else if problem.triangle() {
-                clear_other_triangle(matrix, problem.uplo);
             }
             Ok((None, fill(matrix)?))
-        }
-    }
-}
-
-/// Zeroes what the wanted triangle does not write.
-fn clear_other_triangle(matrix: &mut Matrix, uplo: Uplo) {
-    let (rows, width) = (matrix.rows().max(1), matrix.limbs_per_element());
-    let (heads, limbs) = matrix.parts_mut();
-    for (col, (heads, limbs)) in heads.chunks_mut(rows).zip(limbs.chunks_mut(rows * width)).enumerate() {
-        let other = match uplo {
-            Uplo::Lower => 0..col,
-            Uplo::Upper => col + 1..rows,
-        };
-        for row in other.filter(|&row| std::mem::take(&mut heads[row]) != 0) {
-            limbs[row * width..(row + 1) * width].fill(0); // a zero head has zero limbs already
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::math::float::{FloatRef, Head, bit_length, round_integer};
-use crate::matrix::{MAXIMUM_EXPONENT, MatrixView};
+use crate::matrix::{MAXIMUM_EXPONENT, MatrixView, Uplo};
 use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::product::integers::check_integers;
 use crate::ops::product::sum::{self, ExactEntry};
@@ -28,6 +28,8 @@ pub(crate) struct Combination<'a> {
 pub(crate) enum Addend<'a> {
     /// All of it.
     Whole(MatrixView<'a>),
+    /// The one triangle that is computed; the other may hold anything.
+    Triangle(MatrixView<'a>, Uplo),
     /// The tiles of one rank, which asks for entries of these alone.
     Tiles(&'a DistMatrix),
 }
@@ -36,21 +38,21 @@ impl<'a> Addend<'a> {
     #[inline]
     fn get(&self, place: Place) -> FloatRef<'a> {
         match self {
-            Addend::Whole(view) => view.get(place.row, place.col),
+            Addend::Whole(view) | Addend::Triangle(view, _) => view.get(place.row, place.col),
             Addend::Tiles(matrix) => matrix.entry(place.row, place.col),
         }
     }
 
     fn precision_bits(&self) -> u32 {
         match self {
-            Addend::Whole(view) => view.precision_bits(),
+            Addend::Whole(view) | Addend::Triangle(view, _) => view.precision_bits(),
             Addend::Tiles(matrix) => matrix.precision_bits(),
         }
     }
 
     fn shape(&self) -> (usize, usize) {
         match self {
-            Addend::Whole(view) => (view.rows(), view.cols()),
+            Addend::Whole(view) | Addend::Triangle(view, _) => (view.rows(), view.cols()),
             Addend::Tiles(matrix) => (matrix.map().rows, matrix.map().cols),
         }
     }
@@ -59,6 +61,14 @@ impl<'a> Addend<'a> {
     fn try_each(&self, mut visit: impl FnMut(MatrixView<'a>) -> Result<()>) -> Result<()> {
         match self {
             Addend::Whole(view) => visit(*view),
+            Addend::Triangle(view, uplo) => (0..view.cols()).try_for_each(|col| {
+                let rows = if *uplo == Uplo::Lower { col..view.rows() } else { 0..col + 1 };
+                let first = rows.start;
+                visit(view.block(rows, col..col + 1)?).map_err(|error| match error {
+                    Error::NotInteger { row, column } => Error::NotInteger { row: row + first, column: column + col },
+                    other => other,
+                })
+            }),
             Addend::Tiles(matrix) => matrix.tiles().iter().try_for_each(|(_, tile)| visit(tile.view())),
         }
     }

@@ -128,9 +128,9 @@ impl Report {
 
 /// A result with its report.
 #[derive(Debug)]
-pub struct Outcome {
-    /// The matrix computed.
-    pub result: Matrix,
+pub struct Outcome<R = Matrix> {
+    /// What was computed.
+    pub result: R,
     /// How it was computed.
     pub report: Report,
 }

@@ -10,6 +10,8 @@ use crate::ops::solve::memory::SolveMemory;
 pub(crate) struct Band<'a> {
     pub memory: &'a SolveMemory<'a>,
     pub agreement: Agreement<'a>,
+    /// Columns of the widest band of the call: the memory of this one too.
+    pub columns: usize,
     /// Column of the call that is the first of the band.
     pub first_column: usize,
     /// Whether the caller's right sides are the transposes.

@@ -204,10 +204,10 @@ impl SolveMemory<'_> {
         cut.product_bytes(&self.ctx.with_memory_bytes(limit_bytes), columns, held_bytes)
     }
 
-    /// What products by parts on so many columns of a band must leave to others.
-    pub fn held_by_parts(&self, cut: &TriangleCut, (columns, some): (usize, usize)) -> u64 {
-        let copies = if some < columns { cut.right_bytes(some) } else { 0 };
-        let parts = [cut.right_bytes(columns), copies, cut.parts_bytes(some)];
+    /// What products by parts must leave to others: on all columns of a band, or on copies of some of them.
+    pub fn held_by_parts(&self, cut: &TriangleCut, columns: usize, copied: Option<usize>) -> u64 {
+        let copies = copied.map_or(0, |some| cut.right_bytes(some));
+        let parts = [cut.right_bytes(columns), copies, cut.parts_bytes(copied.unwrap_or(columns))];
         parts.into_iter().fold(self.base_bytes, u64::saturating_add)
     }
 

@@ -27,7 +27,7 @@ pub(crate) mod triangular;
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::matrix::{Matrix, MatrixView};
+use crate::matrix::{Matrix, MatrixView, Symmetric};
 use crate::ops::cholesky::cholesky;
 pub use path::Path;
 pub use plan::{SolvePlan, plan_solve, plan_trsm};
@@ -62,7 +62,8 @@ pub struct Refined {
 
 /// The solution `X` of `A X = B` for a symmetric positive definite `A`, rounded to `precision_bits` bits.
 ///
-/// Shapes: `a` is `n x n`, of which the lower triangle is read; `b` and the result are `n x m`.
+/// Shapes: `a` is `n x n`, plain, known to be symmetric or a named triangle, see [`Symmetric`]; `b` and the result are
+/// `n x m`.
 /// Accuracy: `|b - A x|_i <= 2^(4 - precision_bits) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)` for each column. The
 /// bits depend on `A`, `B` and the precision alone.
 /// Cost: one factorisation, `n^3 / 6` word products for each prime, and `n^2 m`.
@@ -72,16 +73,16 @@ pub struct Refined {
 /// Those of [`crate::cholesky()`] and [`crate::Cholesky::solve`].
 pub fn solve<'a, 'b>(
     ctx: &Context,
-    a: impl Into<MatrixView<'a>>,
+    a: impl Into<Symmetric<'a>>,
     b: impl Into<MatrixView<'b>>,
     precision_bits: u32,
 ) -> Result<Matrix> {
-    let (a, b) = (a.into(), b.into());
+    let (a, b) = (a.into().lower_view("solve")?, b.into());
     refine::check_shapes(&a, &b)?;
     if ctx.memory_bytes().is_some() {
         plan_solve(ctx, a.rows(), b.cols(), precision_bits)?; // before the work of a factorisation
     }
-    let factor = cholesky(ctx, a, precision_bits)?;
+    let factor = cholesky(ctx, Symmetric::lower(a), precision_bits)?;
     factor.solve_beside(ctx, b, precision_bits, factor.factor().bytes())
 }
 
@@ -99,10 +100,10 @@ pub fn solve<'a, 'b>(
 /// [`crate::Error::RefinementStalls`] where the corrections do not converge.
 pub fn solve_refined<'a, 'b>(
     ctx: &Context,
-    a: impl Into<MatrixView<'a>>,
+    a: impl Into<Symmetric<'a>>,
     b: impl Into<MatrixView<'b>>,
     precision_bits: u32,
     options: &RefineOptions,
 ) -> Result<Refined> {
-    refine::refine(ctx, (a.into(), b.into()), precision_bits, options)
+    refine::refine(ctx, (a.into().lower_view("solve")?, b.into()), precision_bits, options)
 }

@@ -47,15 +47,15 @@ impl Parts<'_> {
         }
         let (columns, root) = (w.cols(), self.node(0..self.cut.order));
         if self.cut.first_try_bits.is_none() && left.len() == columns {
-            let held_bytes = band.memory.held_by_parts(&self.cut, (columns, columns));
+            let held_bytes = band.memory.held_by_parts(&self.cut, band.columns, None);
             let solved = self.solve_columns((band.ctx(), &root), first, (w, result), held_bytes);
             return solved.map_err(|error| band.placed(error));
         }
-        let retry = band.memory.retry(columns)?;
+        let retry = band.memory.retry(band.columns)?;
         let ctx = band.ctx().with_memory_bytes(Some(retry.limit_bytes));
         for some in left.chunks(retry.columns) {
             gather(w, some, again)?;
-            let held_bytes = band.memory.held_by_parts(&self.cut, (columns, some.len()));
+            let held_bytes = band.memory.held_by_parts(&self.cut, band.columns, Some(some.len()));
             let solved = self.solve_columns((&ctx, &root), first, (again, result), held_bytes);
             solved.map_err(|error| band.placed(with_column(error, some)))?;
             scatter(again, some, &[], w);

@@ -35,3 +35,26 @@ impl Path {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::solve::problem::{LDLT, LOWER};
+
+    #[test]
+    fn the_path_depends_on_substitutions_order_and_columns_alone() {
+        let path = |substitutions, order, columns| Path::choose(substitutions, order, columns);
+        for order in [1, 16, 17, 1000] {
+            let many = if order > 16 { Path::Tiles } else { Path::Parts };
+            for (columns, alone, cholesky) in [(0, Path::Parts, Path::Parts), (1, Path::Parts, Path::Dots)] {
+                assert_eq!((path(LOWER, order, columns), path(CHOLESKY, order, columns)), (alone, cholesky));
+                assert_eq!(path(LDLT, order, columns), Path::Parts);
+            }
+            assert_eq!((path(CHOLESKY, order, 3), path(CHOLESKY, order, 4)), (Path::Dots, Path::Parts));
+            for substitutions in [LOWER, CHOLESKY, LDLT] {
+                assert_eq!(path(substitutions, order, 7), Path::Parts);
+                assert_eq!((path(substitutions, order, 8), path(substitutions, order, 5000)), (many, many));
+            }
+        }
+    }
+}

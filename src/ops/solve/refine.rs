@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::math::bound::{REFINE_GUARD_BITS, guard_bits, residual_bits};
 use crate::math::float::{FloatRef, round_integer};
-use crate::matrix::{Matrix, MatrixView, check_exponent};
+use crate::matrix::{Matrix, MatrixView, Symmetric, check_exponent};
 use crate::ops::cholesky::{Cholesky, cholesky};
 use crate::ops::columns::each_column;
 use crate::ops::product::block::maximum_working_bits;
@@ -25,7 +25,7 @@ pub(super) fn check_shapes(a: &MatrixView<'_>, b: &MatrixView<'_>) -> Result<()>
     Err(Error::shape_mismatch("solve", (a.rows(), a.cols()), (b.rows(), b.cols())))
 }
 
-/// See [`crate::solve_refined`].
+/// See [`crate::solve_refined`]; of `a` the lower triangle is read.
 ///
 /// # Errors
 /// Those of [`crate::solve_refined`].
@@ -43,7 +43,7 @@ pub(super) fn refine(
         let maximum_bits = maximum.saturating_sub(residual_bits(REFINE_GUARD_BITS) + guard_bits(order));
         return Err(Error::precision(precision_bits, maximum_bits));
     }
-    let factor = cholesky(ctx, a, options.factor_bits)?;
+    let factor = cholesky(ctx, Symmetric::lower(a), options.factor_bits)?;
     let solution = Matrix::zeros(order, b.cols(), precision_bits)?;
     if order == 0 || b.cols() == 0 {
         return Ok(Refined { solution, iterations: 0, backward_error_log2: i64::MIN });

@@ -72,7 +72,7 @@ impl Solve<'_> {
         for index in 0..count as usize {
             let columns = bands.band(index);
             agreement.on(self.load(right, &columns, &mut spaces.w))?;
-            let live = self.substitute(right, &columns, &mut spaces)?;
+            let live = self.substitute((bands, right), &columns, &mut spaces)?;
             let gone = (0..columns.len()).filter(|col| !live.contains(col)).collect::<Vec<_>>();
             clear_columns(&mut spaces.w, &gone);
             outgrown.extend(gone.iter().map(|col| columns.start + col));
@@ -100,10 +100,15 @@ impl Solve<'_> {
     }
 
     /// All substitutions on a band; the columns that went through.
-    fn substitute(&mut self, right: &Right<'_>, columns: &Range<usize>, spaces: &mut Spaces) -> Result<Vec<usize>> {
+    fn substitute(
+        &mut self,
+        (bands, right): (Bands, &Right<'_>),
+        columns: &Range<usize>,
+        spaces: &mut Spaces,
+    ) -> Result<Vec<usize>> {
         let (memory, agreement) = (&self.memory, self.agreement);
         let first_column = right.first_column + columns.start;
-        let band = Band { memory, agreement, first_column, transposed: right.transposed };
+        let band = Band { memory, agreement, columns: bands.columns, first_column, transposed: right.transposed };
         let mut live = (0..columns.len()).collect::<Vec<_>>();
         for step in &mut self.steps {
             match step {

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::math::bound::ceil_log2;
 use crate::math::float::{FloatRef, Head};
 use crate::math::pivot::diagonal_exponent;
-use crate::matrix::{Matrix, MatrixView, Op, Uplo};
+use crate::matrix::{Matrix, MatrixView, Op, Symmetric, Uplo};
 use crate::ops::{GemmOptions, SyrkOptions, gemm_with, syrk_with};
 use rug::Integer;
 use std::cmp::Ordering;
@@ -27,21 +27,23 @@ const SPARE_BITS: i64 = 96;
 /// Checks that `l` is a Cholesky factor of `a` to `precision_bits` bits: lower triangular, with a positive diagonal,
 /// and `|A - L L^T|_ij <= 2^(2 - precision_bits) sqrt(a_ii a_jj)` for all `i >= j`.
 ///
-/// With [`Uplo::Upper`] in `options` the matrix `l` holds `U` with `A = U^T U`, and the upper triangle of `a` is read;
-/// else the lower one. Of the other options the seed alone matters, which is that of Freivalds' test.
+/// With [`Uplo::Upper`] in `options` the matrix `l` holds `U` with `A = U^T U`. Of the other options the seed alone
+/// matters, which is that of Freivalds' test.
 /// [`Verification::worst_entry`] is the largest residual in units of its bound, [`Verification::worst_place`] where.
-/// Shapes: both `n x n`, of any two precisions. Entries of a [`Matrix`] are finite.
+/// Shapes: both `n x n`, of any two precisions; `a` is plain, known to be symmetric, or a named triangle, see
+/// [`Symmetric`]. Entries of a [`Matrix`] are finite.
 /// Accuracy: the decision is exact, whatever the exponents.
 /// Cost: an exact product in tiles, `n^3 / 6` word products for each of about `2 precision_bits / 52` primes, and two
 /// products of big integers for each entry; rows whose exponents spread over more than about three times their
 /// precision, `n^2 / 2` big products each. Memory beside the plan of a product: `512 n` numbers.
 ///
 /// # Errors
-/// [`Error::Verification`] names the worst entry, or what else is wrong; [`Error::ShapeMismatch`];
+/// [`Error::Verification`] names the worst entry, or what else is wrong; [`Error::NotSymmetric`] for `a`;
+/// [`Error::ShapeMismatch`];
 /// [`Error::Precision`] for fewer than 2 bits; those of [`gemm_with`].
 pub fn verify_cholesky<'a, 'b>(
     ctx: &Context,
-    a: impl Into<MatrixView<'a>>,
+    a: impl Into<Symmetric<'a>>,
     l: impl Into<MatrixView<'b>>,
     precision_bits: u32,
     options: &VerifyOptions,
@@ -49,7 +51,7 @@ pub fn verify_cholesky<'a, 'b>(
     if precision_bits < 2 {
         return Err(Error::Precision { precision_bits: precision_bits.into(), maximum_bits: 1 << 24 });
     }
-    let (a, l, uplo) = (a.into(), l.into(), options.uplo);
+    let (a, l, uplo) = (a.into().lower_view("verify cholesky")?, l.into(), options.uplo);
     let shapes = Error::ShapeMismatch {
         operation: "verify cholesky",
         left_rows: a.rows(),
@@ -60,7 +62,7 @@ pub fn verify_cholesky<'a, 'b>(
     if a.rows() != a.cols() || (l.rows(), l.cols()) != (a.rows(), a.cols()) {
         return Err(shapes);
     }
-    let (a, l) = if uplo == Uplo::Lower { (a, l) } else { (a.transposed(), l.transposed()) };
+    let l = if uplo == Uplo::Lower { l } else { l.transposed() };
     let question = Question { a, l, uplo, precision_bits };
     let rows = question.look_at_rows(ctx)?;
     Judge { question, rows, tile_rows: TILE_ROWS }.decide(ctx, options)
@@ -246,7 +248,7 @@ impl Judge<'_> {
             let choices = SyrkOptions { exact_integers: true, ..SyrkOptions::default() };
             let product = syrk_with(ctx, left, least_bits, &choices)?.result;
             let tested = freivalds_syrk(ctx, left, &product, options)?;
-            (product, tested)
+            (product.into_matrix(), tested)
         } else {
             // Rows of the factor end at the diagonal, so the columns' last row bounds the contraction.
             let left = left.view().block(0..cols.end, 0..left.cols())?;

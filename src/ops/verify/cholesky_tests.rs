@@ -68,8 +68,8 @@ fn tiles_and_single_sums_agree() {
     for (seed, n) in [0, 1, 2, 5, 6, 7, 13].into_iter().enumerate() {
         for spread in [0, 400] {
             let a = gram(n, 130, spread, &mut random(seed as u32));
-            let l = cholesky(&context(1), &a, 100).unwrap().into_factor();
-            let whole = verify_cholesky(&context(1), &a, &l, 100, &VerifyOptions::default()).unwrap();
+            let l = cholesky(&context(1), Symmetric::lower(&a), 100).unwrap().into_factor();
+            let whole = verify_cholesky(&context(1), Symmetric::lower(&a), &l, 100, &VerifyOptions::default()).unwrap();
             assert_eq!(whole.entry_count, n * (n + 1) / 2);
             for tile_rows in [1, 3, 6, 100] {
                 for planar in [Some(true), Some(false), None] {
@@ -89,7 +89,7 @@ fn decisions_are_those_of_fractions() {
         let mut rng = random(1000 + seed);
         let (n, bits) = (1 + rng.below(5) as usize, 20 + rng.below(70));
         let a = gram(n, 3 * bits, 30, &mut rng);
-        let mut l = cholesky(&context(1), &a, bits).unwrap().into_factor();
+        let mut l = cholesky(&context(1), Symmetric::lower(&a), bits).unwrap().into_factor();
         // Some entries are moved by about the bound.
         for _ in 0..rng.below(3) {
             let i = rng.below(n as u32) as usize;
@@ -105,7 +105,7 @@ fn decisions_are_those_of_fractions() {
             l = wider;
         }
         let wanted = oracle(&a, &l, bits);
-        let found = verify_cholesky(&context(1), &a, &l, bits, &VerifyOptions::default());
+        let found = verify_cholesky(&context(1), Symmetric::lower(&a), &l, bits, &VerifyOptions::default());
         assert_eq!(found.is_ok(), wanted, "seed {seed}: {found:?}");
         assert_eq!(judge(&a, &l, bits, 2, Some(false)).is_ok(), wanted, "seed {seed}");
         *(if wanted { &mut passed } else { &mut failed }) += 1;
@@ -142,20 +142,20 @@ fn the_bound_itself_passes_and_nothing_above() {
 fn a_wrong_entry_is_named() {
     let ctx = context(1);
     let a = gram(9, 160, 50, &mut random(7));
-    let l = cholesky(&ctx, &a, 100).unwrap().into_factor();
+    let l = cholesky(&ctx, Symmetric::lower(&a), 100).unwrap().into_factor();
     for (i, j) in [(0, 0), (8, 0), (8, 8), (5, 2)] {
         let mut wrong = l.clone();
         let step = Float::with_val(100, a.float(i, i).sqrt()) >> 90;
         wrong.set_float(i, j, &(l.float(i, j) + step)).unwrap();
-        let text = message(verify_cholesky(&ctx, &a, &wrong, 100, &VerifyOptions::default()));
+        let text = message(verify_cholesky(&ctx, Symmetric::lower(&a), &wrong, 100, &VerifyOptions::default()));
         assert!(text.contains(&format!("row {i}")), "{text}");
         // The same factor transposed, in the other triangle; row and column change places in the message.
         let (upper, wrong) = (a.transposed().to_matrix().unwrap(), wrong.transposed().to_matrix().unwrap());
         let options = VerifyOptions { uplo: Uplo::Upper, ..VerifyOptions::default() };
-        let text = message(verify_cholesky(&ctx, &upper, &wrong, 100, &options));
+        let text = message(verify_cholesky(&ctx, Symmetric::upper(&upper), &wrong, 100, &options));
         assert!(text.contains("A - U^T U") && text.contains(&format!("column {i}")), "{text}");
         let right = l.transposed().to_matrix().unwrap();
-        verify_cholesky(&ctx, &upper, &right, 100, &options).unwrap();
+        verify_cholesky(&ctx, Symmetric::upper(&upper), &right, 100, &options).unwrap();
     }
 }
 
@@ -164,7 +164,7 @@ fn what_cannot_be_a_factor_is_refused() {
     let ctx = context(1);
     let a = Matrix::from_f64s(2, 2, 60, &[4.0, 2.0, 77.0, 10.0]).unwrap(); // the unread triangle may hold anything
     let l = Matrix::from_f64s(2, 2, 60, &[2.0, 1.0, 0.0, 3.0]).unwrap();
-    let run = |a: &Matrix, l: &Matrix| verify_cholesky(&ctx, a, l, 60, &VerifyOptions::default());
+    let run = |a: &Matrix, l: &Matrix| verify_cholesky(&ctx, Symmetric::lower(a), l, 60, &VerifyOptions::default());
     assert_eq!(run(&a, &l).unwrap().worst_entry, 0.0);
     let with = |matrix: &Matrix, row: usize, col: usize, value: f64| {
         let mut changed = matrix.clone();
@@ -193,6 +193,6 @@ fn what_cannot_be_a_factor_is_refused() {
     let wide = Matrix::zeros(2, 3, 60).unwrap();
     assert!(matches!(run(&a, &wide), Err(Error::ShapeMismatch { right_cols: 3, .. })));
     assert!(matches!(run(&wide, &l), Err(Error::ShapeMismatch { left_cols: 3, .. })));
-    let few = verify_cholesky(&ctx, &a, &l, 1, &VerifyOptions::default());
+    let few = verify_cholesky(&ctx, Symmetric::lower(&a), &l, 1, &VerifyOptions::default());
     assert!(matches!(few, Err(Error::Precision { precision_bits: 1, .. })));
 }

@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::math::check_field::CheckField;
 use crate::math::float::FloatRef;
-use crate::matrix::MatrixView;
+use crate::matrix::{MatrixView, Symmetric};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
@@ -27,7 +27,7 @@ use rand_chacha::rand_core::SeedableRng;
 pub fn freivalds_syrk<'a, 'b>(
     ctx: &Context,
     p: impl Into<MatrixView<'a>>,
-    q: impl Into<MatrixView<'b>>,
+    q: impl Into<Symmetric<'b>>,
     options: &VerifyOptions,
 ) -> Result<Verification> {
     run(ctx, &Problem::syrk(p.into(), q.into(), options)?, options)

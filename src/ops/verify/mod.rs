@@ -21,7 +21,7 @@ use crate::drive::map_indices;
 use crate::error::{Error, Result};
 use crate::math::bound::ceil_log2;
 use crate::math::float::FloatRef;
-use crate::matrix::{MatrixView, Op, Uplo};
+use crate::matrix::{MatrixView, Op, Symmetric, Uplo};
 use crate::ops::seed::fresh_seed;
 use exact::{ColumnSize, KEEP_ALL, UpperBound, column_size};
 use serde::Serialize;
@@ -33,7 +33,7 @@ pub struct VerifyOptions {
     pub op: Op,
     /// GEMM: how `B` was used. SYRK ignores it.
     pub op_b: Op,
-    /// SYRK: the triangle of `Q` that is read; the other is taken to mirror it. GEMM ignores it.
+    /// Cholesky: whether the factor is `L` with `A = L L^T` or `U` with `A = U^T U`. Products ignore it.
     pub uplo: Uplo,
     /// Operands and result are integers and the result must be exact.
     pub exact_integers: bool,
@@ -93,16 +93,18 @@ pub struct Verification {
 /// Norms are rounded up, by less than one part in 2^40 for up to a million rows. Where the exponents of one column
 /// spread over more than 2^20 bits, bits that cannot matter are cut off and their sum, below `2^-60` of the bound, is
 /// allowed for.
-/// Shapes: `p` is `K x N` (`N x K` for `Transpose`), `q` is `N x N` and only the triangle `uplo` is read.
+/// Shapes: `p` is `K x N` (`N x K` for `Transpose`), `q` is `N x N`: plain, known to be symmetric, or a named triangle,
+/// see [`Symmetric`].
 /// Cost: `K N` big multiplications for each vector and `K` for each compared entry, on the context's threads.
 ///
 /// # Errors
-/// [`Error::Verification`] names the worst entry or row, its error and the bound; [`Error::ShapeMismatch`];
+/// [`Error::Verification`] names the worst entry or row, its error and the bound, or says that `q` is not symmetric;
+/// [`Error::ShapeMismatch`];
 /// [`Error::Precision`] for fewer than 2 bits; [`Error::NotInteger`] in exact mode.
 pub fn verify_syrk<'a, 'b>(
     ctx: &Context,
     p: impl Into<MatrixView<'a>>,
-    q: impl Into<MatrixView<'b>>,
+    q: impl Into<Symmetric<'b>>,
     precision_bits: u32,
     options: &VerifyOptions,
 ) -> Result<Verification> {
@@ -157,10 +159,15 @@ pub(crate) struct Problem<'a> {
 }
 
 impl<'a> Problem<'a> {
-    fn syrk(p: MatrixView<'a>, q: MatrixView<'a>, options: &VerifyOptions) -> Result<Problem<'a>> {
+    fn syrk(p: MatrixView<'a>, q: Symmetric<'a>, options: &VerifyOptions) -> Result<Problem<'a>> {
+        let operation = "verify syrk";
         let p = if options.op == Op::NoTranspose { p } else { p.transposed() };
-        let triangle = Some(options.uplo);
-        Problem { operation: "verify syrk", left: p, right: p, result: q, triangle }.checked()
+        let uplo = q.named().unwrap_or_default();
+        let result = q.triangle_view(uplo, operation).map_err(|error| match error {
+            Error::NotSymmetric { .. } => Error::Verification(format!("{operation}: {error}")),
+            other => other,
+        })?;
+        Problem { operation, left: p, right: p, result, triangle: Some(uplo) }.checked()
     }
 
     fn gemm(

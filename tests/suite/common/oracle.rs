@@ -181,17 +181,18 @@ pub fn expected_integers(left: &MatrixView<'_>, right: &MatrixView<'_>, like: &M
     result
 }
 
-/// One triangle of a square matrix, zero elsewhere.
-pub fn triangle(full: &Matrix, uplo: Uplo) -> Matrix {
-    let mut kept = Matrix::zeros(full.rows(), full.cols(), full.precision_bits()).unwrap();
+/// A square matrix whose other triangle is made the mirror image of one.
+pub fn mirrored(full: &Matrix, uplo: Uplo) -> Matrix {
+    let mut whole = full.clone();
     for col in 0..full.cols() {
         for row in 0..full.rows() {
             if (uplo == Uplo::Lower && row >= col) || (uplo == Uplo::Upper && row <= col) {
-                kept.set(row, col, full.get(row, col));
+                whole.set(row, col, full.get(row, col));
+                whole.set(col, row, full.get(row, col));
             }
         }
     }
-    kept
+    whole
 }
 
 /// Asserts `|result_ij - (left^T right)_ij| <= 2^(1-b) ||l_i|| ||r_j||` for all entries, by exact integers.

@@ -4,7 +4,7 @@ use crate::common::oracle::Exact;
 use crate::common::solves::{assert_within, dot, power, rows_of, size, symmetric, transposed};
 use crate::common::{Kind, Rng, forced, kernel_names, matrix};
 use rug::Float;
-use sunzi::{Context, Error, Inertia, Ldlt, LdltOptions, Matrix, Uplo, ldlt};
+use sunzi::{Context, Error, Inertia, Ldlt, Matrix, Symmetric, ldlt};
 
 fn context(threads: usize) -> Context {
     Context::builder().threads(threads).build().unwrap()
@@ -69,13 +69,13 @@ fn factors_meet_the_bound_at_every_size() {
         for (bits, spread) in [(53, 0), (150, 2000)] {
             let label = format!("{positive} + {negative}, {bits} bits, spread {spread}");
             let a = quasi_definite((positive, negative), bits, spread, 3);
-            let factors = ldlt(&ctx, &a, bits, &LdltOptions::default()).unwrap();
+            let factors = ldlt(&ctx, Symmetric::lower(&a), bits).unwrap();
             assert_factors(&a, &factors, &label);
             assert_eq!(factors.inertia(), Inertia { positive, negative }, "{label}");
             let signs: Vec<bool> = (0..positive + negative).map(|i| i >= positive).collect();
             assert_eq!(factors.signs(), signs, "{label}");
             let flipped = a.transposed().to_matrix().unwrap();
-            let upper = ldlt(&ctx, &flipped, bits, &LdltOptions { uplo: Uplo::Upper }).unwrap();
+            let upper = ldlt(&ctx, Symmetric::upper(&flipped), bits).unwrap();
             assert!(upper.lower() == factors.lower() && upper.pivots() == factors.pivots(), "{label}");
         }
     }
@@ -88,7 +88,7 @@ fn the_bound_holds_where_elements_grow() {
         // A tiny first pivot makes all that follows large; random symmetric matrices grow by chance.
         let mut a = matrix(Kind::Unit, order, order, 200, 5);
         a.set_float(0, 0, &(Float::with_val(200, 1) >> 70)).unwrap();
-        let factors = ldlt(&ctx, &a, 200, &LdltOptions::default()).unwrap();
+        let factors = ldlt(&ctx, Symmetric::lower(&a), 200).unwrap();
         assert_factors(&a, &factors, &format!("order {order}"));
         let g = sizes(&factors);
         let rows = symmetric(&a);
@@ -106,7 +106,7 @@ fn solutions_meet_the_bound() {
         for (bits, spread) in [(100, 0), (80, 1500)] {
             let a = quasi_definite((positive, negative), bits, spread, 6);
             let b = matrix(Kind::Graded, positive + negative, columns, 90, 7);
-            let factors = ldlt(&ctx, &a, bits, &LdltOptions::default()).unwrap();
+            let factors = ldlt(&ctx, Symmetric::lower(&a), bits).unwrap();
             let (rows, g) = (symmetric(&a), sizes(&factors));
             let roots: Vec<Float> = g.into_iter().map(Float::sqrt).collect();
             for (precision_bits, held) in [(bits, bits), (bits / 2, bits / 2), (2 * bits, bits)] {
@@ -128,14 +128,13 @@ fn solutions_meet_the_bound() {
 #[test]
 fn the_bits_do_not_depend_on_threads_kernel_or_memory() {
     let (a, bits) = (quasi_definite((90, 60), 120, 300, 8), 120);
-    let options = LdltOptions::default();
-    let want = ldlt(&context(1), &a, bits, &options).unwrap();
+    let want = ldlt(&context(1), Symmetric::lower(&a), bits).unwrap();
     for kernel in kernel_names() {
         for threads in [1, 2, 3] {
             let mut limits = vec![None];
             if threads == 2 {
                 let tiny = forced(kernel, threads).memory_bytes(1).build().unwrap();
-                let limit = match ldlt(&tiny, &a, bits, &options) {
+                let limit = match ldlt(&tiny, Symmetric::lower(&a), bits) {
                     Err(Error::MemoryLimit { minimum_bytes, .. }) => minimum_bytes,
                     other => panic!("one byte cannot be enough: {other:?}"),
                 };
@@ -144,7 +143,7 @@ fn the_bits_do_not_depend_on_threads_kernel_or_memory() {
             for limit in limits {
                 let builder = forced(kernel, threads);
                 let ctx = limit.map_or(builder.clone(), |limit| builder.memory_bytes(limit)).build().unwrap();
-                let factors = ldlt(&ctx, &a, bits, &options).unwrap();
+                let factors = ldlt(&ctx, Symmetric::lower(&a), bits).unwrap();
                 let same = factors.lower() == want.lower() && factors.pivots() == want.pivots();
                 assert!(same, "{kernel}, {threads} threads, limit {limit:?}");
                 assert_eq!(factors.growth(), want.growth());
@@ -156,7 +155,7 @@ fn the_bits_do_not_depend_on_threads_kernel_or_memory() {
 #[test]
 fn a_small_factorisation_is_exact() {
     let a = Matrix::from_f64s(2, 2, 60, &[2.0, 6.0, f64::MAX, 1.0]).unwrap();
-    let factors = ldlt(&context(1), &a, 60, &LdltOptions::default()).unwrap();
+    let factors = ldlt(&context(1), Symmetric::lower(&a), 60).unwrap();
     assert_eq!(*factors.lower(), Matrix::from_f64s(2, 2, 60, &[1.0, 3.0, 0.0, 1.0]).unwrap());
     assert_eq!(*factors.pivots(), Matrix::from_f64s(2, 1, 60, &[2.0, -17.0]).unwrap());
     assert_eq!(*factors.growth(), Float::with_val(53, 35) / 6u32); // 3 * 2 * 3 + 17 over 6
@@ -166,32 +165,32 @@ fn a_small_factorisation_is_exact() {
 
 #[test]
 fn refusals_carry_the_numbers() {
-    let (ctx, options) = (context(1), LdltOptions::default());
+    let ctx = context(1);
     let wide = matrix(Kind::Unit, 3, 4, 60, 1);
-    assert!(matches!(ldlt(&ctx, &wide, 60, &options), Err(Error::ShapeMismatch { left_rows: 3, left_cols: 4, .. })));
+    assert!(matches!(ldlt(&ctx, &wide, 60), Err(Error::ShapeMismatch { left_rows: 3, left_cols: 4, .. })));
     for (order, index) in [(5, 3), (100, 70)] {
         let mut a = quasi_definite((order, 0), 60, 0, 2);
         for k in 0..order {
             let (row, col) = (k.max(index), k.min(index));
             a.set_f64(row, col, 0.0).unwrap();
         }
-        match ldlt(&ctx, &a, 60, &options) {
+        match ldlt(&ctx, Symmetric::lower(&a), 60) {
             Err(Error::Singular { index: found }) => assert_eq!(found, index),
             other => panic!("{other:?}"),
         }
     }
     let a = quasi_definite((3, 2), 60, 0, 2);
     for precision_bits in [0, 1, 100_000, u32::MAX] {
-        assert!(matches!(ldlt(&ctx, &a, precision_bits, &options), Err(Error::Precision { .. })));
+        assert!(matches!(ldlt(&ctx, Symmetric::lower(&a), precision_bits), Err(Error::Precision { .. })));
     }
-    let factors = ldlt(&ctx, &a, 60, &options).unwrap();
+    let factors = ldlt(&ctx, Symmetric::lower(&a), 60).unwrap();
     let b = matrix(Kind::Unit, 4, 1, 60, 1);
     assert!(matches!(factors.solve(&ctx, &b, 60), Err(Error::ShapeMismatch { left_rows: 5, right_rows: 4, .. })));
     let stop = Context::builder().threads(1).progress(|_| false).build().unwrap();
-    assert!(matches!(ldlt(&stop, &a, 60, &options), Err(Error::Cancelled)));
+    assert!(matches!(ldlt(&stop, Symmetric::lower(&a), 60), Err(Error::Cancelled)));
     let limit = sunzi::matrix::MAXIMUM_EXPONENT;
     let mut far = Matrix::zeros(2, 2, 60).unwrap();
     far.set_integer_exponent(0, 0, &1.into(), 5 - limit).unwrap();
     far.set_integer_exponent(1, 0, &1.into(), limit - 5).unwrap();
-    assert!(matches!(ldlt(&ctx, &far, 60, &options), Err(Error::ExponentRange { row: 1, column: 0, .. })));
+    assert!(matches!(ldlt(&ctx, Symmetric::lower(&far), 60), Err(Error::ExponentRange { row: 1, column: 0, .. })));
 }

@@ -4,4 +4,5 @@ mod cholesky;
 mod known;
 mod ldlt;
 mod solve;
+mod symmetric;
 mod trsm;

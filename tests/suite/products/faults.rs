@@ -10,7 +10,7 @@ use crate::common::{KINDS, Rng, effort, forced, integer_matrix, kernel_names, ma
 use rug::{Float, Integer};
 use std::sync::Mutex;
 use sunzi::ops::{VerifyOptions, freivalds_gemm, freivalds_syrk, gemm_with_fault, syrk_with_fault, verify_syrk};
-use sunzi::{Context, Error, GemmOptions, Matrix, Op, SyrkOptions, Uplo, gemm_with, syrk_with};
+use sunzi::{Context, Error, GemmOptions, Matrix, Op, Symmetric, SyrkOptions, Uplo, gemm_with, syrk_with};
 
 /// What is done to one word, or to all words of a plane.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -92,7 +92,7 @@ fn cases(ctx: &Context) -> Vec<Case> {
                 false => matrix(KINDS[index as usize % KINDS.len()], rows, cols, precision_bits, index),
             };
             let mut case = Case { p, precision_bits, exact_integers, clean: Matrix::zeros(0, 0, 2).unwrap() };
-            case.clean = syrk_with(ctx, &case.p, precision_bits, &case.options()).unwrap().result;
+            case.clean = syrk_with(ctx, &case.p, precision_bits, &case.options()).unwrap().result.into_matrix();
             case
         })
         .collect()
@@ -275,13 +275,13 @@ fn freivalds_catches_a_change_of_one_in_any_entry() {
         let exact = SyrkOptions { op: Op::Transpose, exact_integers: true, ..SyrkOptions::default() };
         let q = syrk_with(&ctx, &p, 64, &exact).unwrap().result;
         freivalds_syrk(&ctx, &p, &q, &options).unwrap();
-        let mut wrong = q.clone();
+        let mut wrong = q.clone().into_matrix();
         for col in 0..rows {
             for row in col..rows {
                 let value = q.get(row, col).to_integer().unwrap();
                 for step in [-1, 1] {
                     wrong.set_integer_exponent(row, col, &Integer::from(&value + step), 0).unwrap();
-                    let outcome = freivalds_syrk(&ctx, &p, &wrong, &options);
+                    let outcome = freivalds_syrk(&ctx, &p, Symmetric::lower(&wrong), &options);
                     assert!(matches!(outcome, Err(Error::Verification(_))), "seed {seed}, ({row}, {col}) {step}");
                 }
                 wrong.set_integer_exponent(row, col, &value, 0).unwrap();
@@ -318,7 +318,7 @@ fn verify_accepts_every_result_and_catches_an_entry_beyond_its_bound() {
             let step = Float::with_val(200, unit * 2.01);
             let value = Float::with_val(900, full.float(row, col) + &step);
             wide.set_float(row, col, &value).unwrap();
-            let outcome = verify_syrk(&ctx, &p, &wide, 80, &options);
+            let outcome = verify_syrk(&ctx, &p, Symmetric::lower(&wide), 80, &options);
             let zero = squares[row].integer == 0 || squares[col].integer == 0;
             assert_eq!(outcome.is_ok(), zero, "{kind:?}, seed {seed}, ({row}, {col}): {outcome:?}");
             if !zero {

@@ -11,7 +11,8 @@ use sunzi::math::scale::{column_exponent, scaled_integer};
 use sunzi::ops::{GemmOptions, SyrkOptions, gemm_into, plan_gemm, plan_syrk, syrk_into};
 use sunzi::ops::{gemm_with_cut, syrk_with_cut, syrk_with_fault};
 use sunzi::plan::Cut;
-use sunzi::{Context, ContextBuilder, Error, Matrix, MatrixView, Op, Uplo, gemm_with, syrk_with};
+use sunzi::{Context, ContextBuilder, Error, Matrix, MatrixView, Op, Symmetric, SymmetricMatrix, Uplo};
+use sunzi::{gemm_with, syrk_with};
 
 fn reference() -> ContextBuilder {
     Context::builder().kernel("reference")
@@ -88,16 +89,17 @@ fn oracle(x: MatrixView<'_>, y: MatrixView<'_>, precision_bits: u32, factors: Fa
 }
 
 /// Keeps one triangle.
-fn triangle(full: &Matrix, uplo: Uplo) -> Matrix {
-    let mut kept = Matrix::zeros(full.rows(), full.cols(), full.precision_bits()).unwrap();
+fn mirrored(full: &Matrix, uplo: Uplo) -> Matrix {
+    let mut whole = full.clone();
     for col in 0..full.cols() {
         for row in 0..full.rows() {
             if (uplo == Uplo::Lower && row >= col) || (uplo == Uplo::Upper && row <= col) {
-                kept.set(row, col, full.get(row, col));
+                whole.set(row, col, full.get(row, col));
+                whole.set(col, row, full.get(row, col));
             }
         }
     }
-    kept
+    whole
 }
 
 #[test]
@@ -115,7 +117,7 @@ fn syrk_equals_the_oracle_for_all_options() {
             for uplo in [Uplo::Lower, Uplo::Upper] {
                 let options = SyrkOptions { op, uplo, ..SyrkOptions::default() };
                 let outcome = syrk_with(&ctx, &stored, precision_bits, &options).unwrap();
-                assert_eq!(outcome.result, triangle(&full, uplo), "case {case}, {op:?}, {uplo:?}");
+                assert_eq!(outcome.result, mirrored(&full, uplo), "case {case}, {op:?}, {uplo:?}");
             }
         }
     }
@@ -156,8 +158,9 @@ fn factors_and_an_accumulated_matrix_are_rounded_once() {
                 let factors = Factors { alpha, beta, accumulate };
                 let want = oracle(p.view(), p.view(), 150, factors);
                 for uplo in [Uplo::Lower, Uplo::Upper] {
+                    let accumulate = accumulate.map(|c| Symmetric::triangle(c, uplo));
                     let options = SyrkOptions { uplo, alpha, beta, accumulate, ..SyrkOptions::default() };
-                    assert_eq!(syrk_with(&ctx, &p, 150, &options).unwrap().result, triangle(&want, uplo));
+                    assert_eq!(syrk_with(&ctx, &p, 150, &options).unwrap().result, mirrored(&want, uplo));
                 }
                 let options = GemmOptions { op_a: Op::Transpose, alpha, beta, accumulate, ..GemmOptions::default() };
                 assert_eq!(gemm_with(&ctx, &p, &p, 150, &options).unwrap().result, want);
@@ -171,9 +174,10 @@ fn an_accumulated_matrix_is_scaled_also_where_there_is_no_product() {
     let ctx = reference().threads(1).build().unwrap();
     let (empty, c) = (Matrix::zeros(0, 5, 100).unwrap(), random(5, 5, 100, 10, 3));
     let beta = Float::with_val(20, 2.5);
-    let options = SyrkOptions { beta: Some(&beta), accumulate: Some(&c), ..SyrkOptions::default() };
+    let accumulate = Some(Symmetric::lower(&c));
+    let options = SyrkOptions { beta: Some(&beta), accumulate, ..SyrkOptions::default() };
     let result = syrk_with(&ctx, &empty, 100, &options).unwrap().result;
-    assert_eq!(result, triangle(&c.scale(&beta).unwrap(), Uplo::Lower));
+    assert_eq!(result, mirrored(&c.scale(&beta).unwrap(), Uplo::Lower));
 }
 
 #[test]
@@ -190,7 +194,7 @@ fn extreme_exponents_of_factors_do_not_overflow_between() {
     let c = Matrix::from_floats(1, 1, 80, &[Float::with_val(80, 1) >> 900_000_000]).unwrap();
     let p = Matrix::from_floats(1, 1, 64, &[Float::with_val(64, 1)]).unwrap();
     let tie = Float::with_val(80, 1) + (Float::with_val(80, 1) >> 64);
-    let options = SyrkOptions { alpha: Some(&tie), accumulate: Some(&c), ..SyrkOptions::default() };
+    let options = SyrkOptions { alpha: Some(&tie), accumulate: Some((&c).into()), ..SyrkOptions::default() };
     let result = syrk_with(&ctx, &p, 64, &options).unwrap().result;
     assert_eq!(result.float(0, 0), Float::with_val(64, 1) + (Float::with_val(64, 1) >> 63));
 }
@@ -261,9 +265,7 @@ fn batches_bands_chunks_and_threads_give_the_same_bits() {
                 let got = syrk_with(&ctx, &p, precision_bits, &options).unwrap();
                 assert!(got.report.planned_bytes <= limit);
                 seen.insert((got.report.batches, got.report.bands, got.report.chunks));
-                let stored =
-                    if uplo == Uplo::Upper { got.result.transposed().to_matrix().unwrap() } else { got.result };
-                assert_eq!(stored, want.result, "{threads} threads, {limit} bytes, {uplo:?}");
+                assert_eq!(got.result, want.result, "{threads} threads, {limit} bytes, {uplo:?}");
             }
         }
         let minimum = least(plan_gemm(&make(0), cols, 20, rows, precision_bits).unwrap_err());
@@ -294,9 +296,7 @@ fn every_cut_gives_the_same_bits() {
                 let got = syrk_with_cut(&ctx, &p, 90, &options, cut).unwrap();
                 assert_eq!(got.report.bands, 6usize.div_ceil(band_panels));
                 assert_eq!(got.report.chunks, 50usize.div_ceil(chunk_rows));
-                let stored =
-                    if uplo == Uplo::Upper { got.result.transposed().to_matrix().unwrap() } else { got.result };
-                assert_eq!(stored, want, "{kernel}, {threads} threads, {cut:?}, {uplo:?}");
+                assert_eq!(got.result, want, "{kernel}, {threads} threads, {cut:?}, {uplo:?}");
             }
             let got = gemm_with_cut(&ctx, (&p, &b), 90, &transposed, cut).unwrap();
             assert_eq!(got.result, want_gemm, "{kernel}, {threads} threads, {cut:?}");
@@ -330,7 +330,7 @@ fn misfits_are_errors_with_the_numbers() {
     let (a, b) = (Matrix::zeros(3, 4, 64).unwrap(), Matrix::zeros(5, 2, 64).unwrap());
     let error = gemm_with(&ctx, &a, &b, 64, &GemmOptions::default()).unwrap_err();
     assert!(error.to_string().contains("3 x 4 against 5 x 2"), "{error}");
-    let options = SyrkOptions { accumulate: Some(&b), ..SyrkOptions::default() };
+    let options = SyrkOptions { accumulate: Some((&b).into()), ..SyrkOptions::default() };
     assert!(matches!(syrk_with(&ctx, &a, 64, &options), Err(Error::ShapeMismatch { .. })));
     let infinite = Float::with_val(53, f64::INFINITY);
     let options = SyrkOptions { alpha: Some(&infinite), ..SyrkOptions::default() };
@@ -454,7 +454,8 @@ fn the_direct_path_gives_the_same_bits() {
         let (p, b) = (random(rows, cols, precision_bits, 60, seed), random(rows, 4, 90, 5000, seed));
         let c = random(cols, cols, precision_bits, 60, seed);
         for uplo in [Uplo::Lower, Uplo::Upper] {
-            let options = SyrkOptions { uplo, beta: Some(&beta), accumulate: Some(&c), ..SyrkOptions::default() };
+            let accumulate = Some(Symmetric::triangle(&c, uplo));
+            let options = SyrkOptions { uplo, beta: Some(&beta), accumulate, ..SyrkOptions::default() };
             let direct = syrk_with(&auto, &p, precision_bits, &options).unwrap();
             assert_eq!(direct.report.kernel, "direct", "case {case}");
             assert_eq!(direct.result, syrk_with(&planes, &p, precision_bits, &options).unwrap().result, "case {case}");
@@ -478,7 +479,7 @@ fn the_direct_path_gives_the_same_bits() {
 fn a_result_is_reused_where_it_fits_and_replaced_where_not() {
     let ctx = reference().threads(2).build().unwrap();
     let p = random(30, 20, 100, 10, 10);
-    let mut result = random(20, 20, 100, 5, 11);
+    let mut result = SymmetricMatrix::from_triangle(random(20, 20, 100, 5, 11), Uplo::Lower).unwrap();
     for uplo in [Uplo::Lower, Uplo::Upper] {
         let options = SyrkOptions { uplo, ..SyrkOptions::default() };
         syrk_into(&ctx, &p, 100, &options, &mut result).unwrap();

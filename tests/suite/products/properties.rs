@@ -29,7 +29,7 @@ fn contexts() -> Vec<(&'static str, Context)> {
 }
 
 fn syrk(ctx: &Context, p: MatrixView<'_>, bits: u32) -> Matrix {
-    syrk_with(ctx, p, bits, &SyrkOptions::default()).unwrap().result
+    syrk_with(ctx, p, bits, &SyrkOptions::default()).unwrap().result.into_matrix()
 }
 
 /// The matrix whose entry `(i, j)` is entry `(rows[i], cols[j])` of the old one.

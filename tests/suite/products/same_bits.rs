@@ -3,12 +3,13 @@
 //! Memory limits are taken from the plan: none, the whole, between, and the least one that is accepted, so that prime
 //! batches, bands and chunks all occur; the tests count the combinations and assert that each cut was met.
 
-use crate::common::oracle::{Factors, expected, expected_integers, triangle};
+use crate::common::oracle::{Factors, expected, expected_integers, mirrored};
 use crate::common::{KINDS, Kind, forced, integer_matrix, kernel_names, matrix};
 use rug::Float;
 use std::collections::BTreeSet;
 use sunzi::ops::{VerifyOptions, freivalds_syrk, plan_gemm, plan_syrk, syrk_into, verify_syrk};
-use sunzi::{Context, Error, GemmOptions, Matrix, Op, Report, SyrkOptions, Uplo, gemm_with, syrk_with};
+use sunzi::{Context, Error, GemmOptions, Matrix, Op, Report, Symmetric, SymmetricMatrix, SyrkOptions, Uplo};
+use sunzi::{gemm_with, syrk_with};
 
 const THREADS: [usize; 4] = [1, 2, 3, 7];
 
@@ -72,7 +73,7 @@ fn syrk_gives_the_same_bits_in_every_combination() {
                             let outcome = syrk_with(&ctx, stored, precision_bits, &options).unwrap();
                             cuts.note(&outcome.report);
                             assert!(
-                                outcome.result == triangle(&full, uplo),
+                                outcome.result == mirrored(&full, uplo),
                                 "{kernel}, {threads} threads, limit {limit:?}, {op:?}, {uplo:?}, {kind:?}"
                             );
                             assert!(outcome.report.planned_bytes <= limit.unwrap_or(u64::MAX));
@@ -122,24 +123,25 @@ fn factors_and_exact_integers_give_the_same_bits_under_every_limit() {
     let whole_beta = Float::with_val(9, 3);
     let (p, c) = (matrix(Kind::Unit, rows, cols, 90, 4), matrix(Kind::Graded, cols, cols, 70, 5));
     let (integers, added) = (integer_matrix(rows, cols, 40, 6), integer_matrix(cols, cols, 90, 7));
-    let scaled = SyrkOptions { alpha: Some(&alpha), beta: Some(&beta), accumulate: Some(&c), ..SyrkOptions::default() };
+    let accumulate = Some(Symmetric::lower(&c));
+    let scaled = SyrkOptions { alpha: Some(&alpha), beta: Some(&beta), accumulate, ..SyrkOptions::default() };
     let exact = SyrkOptions {
         exact_integers: true,
         beta: Some(&whole_beta),
-        accumulate: Some(&added),
+        accumulate: Some(Symmetric::upper(&added)),
         uplo: Uplo::Upper,
         ..SyrkOptions::default()
     };
     let mut cuts = Cuts::default();
-    for (operand, options) in [(&p, &scaled), (&integers, &exact)] {
+    for (operand, options, c) in [(&p, &scaled, &c), (&integers, &exact, &added)] {
         let free = context("reference", 1, None);
         let first = syrk_with(&free, operand, precision_bits, options).unwrap().result;
-        let factors = Factors { alpha: options.alpha, beta: options.beta, accumulate: options.accumulate };
+        let factors = Factors { alpha: options.alpha, beta: options.beta, accumulate: Some(c) };
         let full = match options.exact_integers {
             true => expected_integers(&operand.view(), &operand.view(), &first, factors),
             false => expected(&operand.view(), &operand.view(), precision_bits, factors),
         };
-        let want = triangle(&full, options.uplo);
+        let want = mirrored(&full, options.uplo);
         for kernel in kernel_names() {
             for threads in [1, 3] {
                 let plain = context(kernel, threads, None);
@@ -164,7 +166,7 @@ fn self_check_and_kept_windows_change_no_bit() {
         for threads in [1, 3] {
             let checked = forced(kernel, threads).self_check(true).build().unwrap();
             let plain = forced(kernel, threads).build().unwrap();
-            let mut target = Matrix::from_f64s(2, 2, 60, &[1.0, 2.0, 3.0, 4.0]).unwrap();
+            let mut target = SymmetricMatrix::new(Matrix::from_f64s(2, 2, 60, &[1.0, 2.0, 2.0, 4.0]).unwrap()).unwrap();
             // The windows of one shape are dirty when the next one runs, and the target keeps its last result.
             for (index, (rows, cols, bits)) in
                 [(30, 17, 300), (9, 40, 100), (64, 8, 128), (64, 8, 128), (3, 2, 60)].into_iter().enumerate()
@@ -174,9 +176,9 @@ fn self_check_and_kept_windows_change_no_bit() {
                 let uplo = if index % 2 == 0 { Uplo::Lower } else { Uplo::Upper };
                 let options = SyrkOptions { uplo, ..SyrkOptions::default() };
                 let outcome = syrk_with(&checked, &p, bits, &options).unwrap();
-                assert!(outcome.result == triangle(&want, uplo), "{kernel}, {threads} threads, case {index}, checked");
+                assert!(outcome.result == mirrored(&want, uplo), "{kernel}, {threads} threads, case {index}, checked");
                 syrk_into(&plain, &p, bits, &options, &mut target).unwrap();
-                assert!(target == triangle(&want, uplo), "{kernel}, {threads} threads, case {index}, into");
+                assert!(target == mirrored(&want, uplo), "{kernel}, {threads} threads, case {index}, into");
             }
         }
     }

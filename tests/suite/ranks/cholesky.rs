@@ -15,7 +15,7 @@ use sunzi::math::float::limbs_for;
 use sunzi::plan::{RankGrid, TileMap};
 use sunzi::runtime::Policy;
 use sunzi::runtime::protocol::{DeliveryKind, ProcessGrid, Termination};
-use sunzi::{Context, Error, Matrix, Uplo, kernels};
+use sunzi::{Context, Error, Matrix, Symmetric, Uplo, kernels};
 
 const POLICIES: [Policy; 5] = [Policy::Fifo, Policy::Lifo, Policy::ByIj, Policy::Greedy, Policy::CriticalPath];
 
@@ -182,7 +182,7 @@ fn the_first_bad_minor_is_the_same_error_on_all_ranks_as_in_one_process() {
             a.set_f64(i, 0, if i == 0 { 1.0 } else { 0.01 }).unwrap();
         }
         a.set_f64(index, index, value).unwrap();
-        let want = sunzi::cholesky(&context(1), &a, 100).map(drop).unwrap_err();
+        let want = sunzi::cholesky(&context(1), Symmetric::lower(&a), 100).map(drop).unwrap_err();
         for ranks in [1, 2, 3, 4, 6] {
             let errors = local::run(ranks, |rank| {
                 let from = map(n, 8, RankGrid::for_ranks(ranks), Some(Uplo::Lower));

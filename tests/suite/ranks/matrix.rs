@@ -6,7 +6,7 @@ use sunzi::distributed::{
     CyclicBlock, DistMatrix, DistOptions, GridOrder, Team, TeamOptions, cholesky, even_share, gemm, solve, syrk,
 };
 use sunzi::plan::{RankGrid, TileMap};
-use sunzi::{Context, Error, GemmOptions, Matrix, MatrixView, Op, gemm_with};
+use sunzi::{Context, Error, GemmOptions, Matrix, MatrixView, Op, Uplo, gemm_with};
 
 fn one_thread() -> Context {
     Context::builder().threads(1).build().unwrap()
@@ -201,5 +201,69 @@ fn rows_go_on_to_a_solution() {
             x.map(|x| assert!(x == want, "the solution of {ranks} ranks")).is_some()
         });
         assert_eq!(roots.iter().filter(|&&is_root| is_root).count(), 1);
+    }
+}
+
+/// The result of a SYRK is one triangle on the ranks and the full matrix to everything that reads it.
+#[test]
+fn a_symmetric_result_acts_as_the_full_matrix() {
+    for (ranks, cols, uplo) in [(1, 20, Uplo::Upper), (3, 50, Uplo::Lower), (4, 67, Uplo::Upper), (6, 41, Uplo::Lower)]
+    {
+        let (p, b) = (matrix(Kind::Graded, 90, cols, 130, 8), matrix(Kind::Unit, cols, 9, 130, 9));
+        let ctx = one_thread();
+        let full = sunzi::syrk(&ctx, &p, 130).unwrap().into_matrix();
+        let want = gemm_with(&ctx, &full, &b, 130, &GemmOptions::default()).unwrap().result;
+        let definite = sunzi::syrk(&ctx, &matrix(Kind::Unit, 90, cols, 130, 10), 130).unwrap();
+        let factor = sunzi::cholesky(&ctx, &definite, 130).unwrap().into_factor();
+        local::run(ranks, |rank| {
+            let (ctx, mut team) = (one_thread(), team(rank, 2));
+            let own = even_share(90, ranks, rank.rank());
+            let rows = p.view().block(own.clone(), 0..cols).unwrap();
+            let options = DistOptions { uplo, tile_size: Some(8), ..DistOptions::default() };
+            let q = syrk(&ctx, &mut team, &[rows], 130, &options).unwrap().result;
+            assert!(q.is_symmetric() && q.map().triangle == Some(uplo));
+            let is_full = |part: &DistMatrix| part.gather(rank, 0).unwrap().is_none_or(|whole| whole == full);
+            assert!(is_full(&q), "{ranks} ranks, {uplo:?}: gathered");
+            let share = even_share(cols, ranks, rank.rank());
+            let want_rows = full.view().block(share.clone(), 0..cols).unwrap().to_matrix().unwrap();
+            assert!(q.row_slice(rank).unwrap() == want_rows);
+            assert!(q.col_slice(rank).unwrap() == full.view().block(0..cols, share).unwrap().to_matrix().unwrap());
+            // Other tiles and grids, either triangle, and all of it.
+            let wide = RankGrid { rows: 1, cols: ranks };
+            for triangle in [None, Some(Uplo::Lower), Some(Uplo::Upper)] {
+                for (tile_size, grid) in [(16, q.map().grid), (24, wide), (8, wide)] {
+                    let map = TileMap { tile_size, grid, triangle, ..*q.map() };
+                    let moved = q.redistribute(rank, map).unwrap();
+                    assert!(moved.is_symmetric() == triangle.is_some() && is_full(&moved), "{uplo:?} to {triangle:?}");
+                }
+            }
+            let b = tiles(rank, &b, 16);
+            for op in [Op::NoTranspose, Op::Transpose] {
+                let options = DistOptions::default();
+                let product = gemm(&ctx, &mut team, (&q, op), (&b, Op::NoTranspose), 130, &options).unwrap().result;
+                assert!(product.gather(rank, 0).unwrap().is_none_or(|got| got == want), "{ranks} ranks, {op:?}");
+            }
+            assert!(solve(&ctx, &team, &q, &b, 130).is_err(), "a symmetric matrix is no factor");
+            let root = (rank.rank() == 0).then_some(definite.as_matrix());
+            let a = DistMatrix::scatter(rank, 0, root, *q.map(), 130).unwrap();
+            let got = cholesky(&ctx, &team, &a.into_symmetric().unwrap(), 130).unwrap().factor;
+            assert!(!got.is_symmetric() && got.gather(rank, 0).unwrap().is_none_or(|got| got == factor));
+        });
+    }
+}
+
+#[test]
+fn a_whole_matrix_that_is_not_symmetric_is_refused_on_all_ranks() {
+    let good = sunzi::syrk(&one_thread(), &matrix(Kind::Unit, 60, 40, 130, 3), 130).unwrap();
+    for (row, col, found) in [(39, 0, (39, 0)), (3, 17, (17, 3)), (20, 19, (20, 19))] {
+        let mut whole = good.as_matrix().clone();
+        whole.set_f64(row, col, 0.5).unwrap();
+        let errors = local::run(4, |rank| {
+            let (ctx, team) = (one_thread(), team(rank, 2));
+            assert!(cholesky(&ctx, &team, &tiles(rank, &good, 8), 130).is_ok());
+            cholesky(&ctx, &team, &tiles(rank, &whole, 8), 130).map(drop).unwrap_err()
+        });
+        let same = |error: &Error| matches!(error, Error::NotSymmetric { row, column } if (*row, *column) == found);
+        assert!(errors.iter().all(same), "{errors:?}");
     }
 }

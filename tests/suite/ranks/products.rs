@@ -318,7 +318,8 @@ fn a_matrix_is_added_as_in_one_process() {
         let (p, c) = (of(rows, cols, seed), mirrored(&of(cols, cols, seed + 100)));
         let [alpha, beta] = [0, 1].map(|_| scalars[rng.below(3)].as_ref());
         let uplo = [Uplo::Lower, Uplo::Upper][rng.below(2)];
-        let options = SyrkOptions { uplo, exact_integers, alpha, beta, accumulate: Some(&c), ..SyrkOptions::default() };
+        let accumulate = Some((&c).into());
+        let options = SyrkOptions { uplo, exact_integers, alpha, beta, accumulate, ..SyrkOptions::default() };
         let want = syrk_with(&one, &p, 90, &options).unwrap().result;
         let triangle = [None, Some(Uplo::Lower), Some(Uplo::Upper)][rng.below(3)];
         let (tile_size, grid) = (8 * (1 + rng.below(4)), RankGrid { rows: 1, cols: 1 + rng.below(ranks) });

@@ -1,6 +1,6 @@
 //! Cholesky factorisation, solves and log-determinants on arrays.
 
-use crate::api::{operands, triangle, uplo_of};
+use crate::api::{operands, part_of, symmetric, symmetric_of, uplo_of};
 use crate::array::{Array, Operand, Part};
 use crate::call::{Call, enter};
 use crate::context::sunzi_context;
@@ -11,7 +11,8 @@ use rug::float::{FreeCache, free_cache};
 use sunzi::{Cholesky, CholeskyOptions, Matrix, MatrixView, Uplo, cholesky_into, log_det_of};
 
 /// The Cholesky factor of a symmetric positive definite A, in place: L with `A = L L^T` in the lower triangle, or
-/// `U = L^T` in the upper one. The other triangle is neither read nor written.
+/// `U = L^T` in the upper one. The other triangle is neither read nor written. With `SUNZI_BOTH` A must hold the same
+/// numbers in both triangles, and becomes L with zeros above the diagonal.
 ///
 /// Accuracy: `|A - L L^T|_ij <= 2^(2 - p) sqrt(a_ii a_jj)` with p the largest precision of the triangle's entries, for
 /// any order and condition; then each entry is rounded to its own. Cost: n^3 / 6 word products for each of about 2 p /
@@ -22,7 +23,7 @@ use sunzi::{Cholesky, CholeskyOptions, Matrix, MatrixView, Uplo, cholesky_into, 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sunzi_cholesky(ctx: *const sunzi_context, uplo: i32, a: *const sunzi_matrix) -> sunzi_status {
     let work = |call: &Call<'_>| {
-        let uplo = uplo_of(uplo)?;
+        let uplo = symmetric_of(uplo)?;
         // SAFETY: by contract.
         unsafe {
             let [a] = operands([("a", a)])?;
@@ -33,7 +34,8 @@ pub unsafe extern "C" fn sunzi_cholesky(ctx: *const sunzi_context, uplo: i32, a:
     unsafe { enter(ctx, work) }
 }
 
-/// `B := A^-1 B` for a symmetric positive definite A, of which one triangle is read; A is not changed.
+/// `B := A^-1 B` for a symmetric positive definite A, of which one triangle is read, or with `SUNZI_BOTH` both, which
+/// must hold the same numbers; A is not changed.
 ///
 /// Accuracy: `|b - A x|_i <= 2^(4 - p) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)` for each column, with p the largest
 /// precision of B's entries, at which A is factored as well; then each entry is rounded to its own.
@@ -48,7 +50,7 @@ pub unsafe extern "C" fn sunzi_solve(
     b: *const sunzi_matrix,
 ) -> sunzi_status {
     let work = |call: &Call<'_>| {
-        let uplo = uplo_of(uplo)?;
+        let uplo = symmetric_of(uplo)?;
         // SAFETY: by contract, for all below.
         unsafe {
             let [a, b] = operands([("a", a), ("b", b)])?;
@@ -167,17 +169,17 @@ pub(crate) unsafe fn write_number(call: &Call<'_>, result: &Operand, value: &Flo
     unsafe { call.write(result, Part::All, matrix) }
 }
 
-/// The factor of a triangle at a precision.
+/// The factor, at a precision, of the matrix in one triangle or in both.
 ///
 /// # Safety
 /// The header's rules.
-pub(crate) unsafe fn factor(call: &Call<'_>, uplo: Uplo, a: &Operand, bits: u32) -> Outcome<Cholesky> {
+pub(crate) unsafe fn factor(call: &Call<'_>, uplo: Option<Uplo>, a: &Operand, bits: u32) -> Outcome<Cholesky> {
     a.check_square()?;
     // SAFETY: by contract.
-    let input = unsafe { call.read(a, triangle(uplo)) }?;
-    let options = CholeskyOptions { uplo, ..CholeskyOptions::default() };
+    let input = unsafe { call.read(a, part_of(uplo)) }?;
+    let operand = symmetric(a.name, input.view(), uplo)?;
     let memory = call.result(a.rows(), a.rows(), bits)?;
-    let factor = call.done(cholesky_into(&call.context(), input.view(), bits, &options, memory))?;
+    let factor = call.done(cholesky_into(&call.context(), operand, bits, &CholeskyOptions::default(), memory))?;
     call.note_plan(factor.report().planned_bytes);
     // Of a factorisation before a solve nothing but the factor is needed any more.
     call.let_go(input);
@@ -188,11 +190,11 @@ pub(crate) unsafe fn factor(call: &Call<'_>, uplo: Uplo, a: &Operand, bits: u32)
 ///
 /// # Safety
 /// The header's rules.
-pub(crate) unsafe fn factor_in_place(call: &Call<'_>, uplo: Uplo, a: &Operand) -> Outcome<()> {
+pub(crate) unsafe fn factor_in_place(call: &Call<'_>, uplo: Option<Uplo>, a: &Operand) -> Outcome<()> {
     a.check_square()?;
     // SAFETY: by contract, for all below.
     unsafe {
-        let bits = call.result_bits(a, triangle(uplo))?;
+        let bits = call.result_bits(a, part_of(uplo))?;
         let factor = factor(call, uplo, a, bits)?;
         store_factor(call, uplo, a, factor.factor())?;
         call.keep(factor.into_factor());
@@ -200,14 +202,15 @@ pub(crate) unsafe fn factor_in_place(call: &Call<'_>, uplo: Uplo, a: &Operand) -
     }
 }
 
-/// Stores a factor in one triangle.
+/// Stores a factor in one triangle, or as the whole matrix L.
 ///
 /// # Safety
 /// The header's rules.
-pub(crate) unsafe fn store_factor(call: &Call<'_>, uplo: Uplo, a: &Operand, factor: &Matrix) -> Outcome<()> {
-    let target = if uplo == Uplo::Lower { *a } else { a.transposed() };
+pub(crate) unsafe fn store_factor(call: &Call<'_>, uplo: Option<Uplo>, a: &Operand, factor: &Matrix) -> Outcome<()> {
+    let target = if uplo == Some(Uplo::Upper) { a.transposed() } else { *a };
+    let part = if uplo.is_none() { Part::All } else { Part::Lower };
     // SAFETY: by contract.
-    unsafe { call.store(&target, Part::Lower, factor) }
+    unsafe { call.store(&target, part, factor) }
 }
 
 /// `b := a^-1 b` with a factor in one triangle.

@@ -1,7 +1,7 @@
 //! A factor that is kept: factored once, solved with many times, without conversions in between.
 
 use crate::api::cholesky::{factor, log_det, solve_with, store_factor, write_number};
-use crate::api::{operands, triangle, uplo_of};
+use crate::api::{operands, part_of, symmetric_of, triangle, uplo_of};
 use crate::array::Part;
 use crate::call::{Call, enter};
 use crate::context::sunzi_context;
@@ -15,8 +15,8 @@ pub struct sunzi_factor {
     cholesky: Cholesky,
 }
 
-/// Factors a symmetric positive definite A, of which one triangle is read, and puts a handle of the factor into
-/// `*factor` (null where it fails).
+/// Factors a symmetric positive definite A, of which one triangle is read, or with `SUNZI_BOTH` both, which must hold
+/// the same numbers, and puts a handle of the factor into `*factor` (null where it fails).
 ///
 /// `precision_bits` is the precision of the factor; 0 takes the largest of the triangle's entries. Accuracy as
 /// `sunzi_cholesky`.
@@ -41,10 +41,10 @@ pub unsafe extern "C" fn sunzi_factor_new(
         }
         // SAFETY: by contract, for all below.
         unsafe {
-            let uplo = uplo_of(uplo)?;
+            let uplo = symmetric_of(uplo)?;
             let [a] = operands([("a", a)])?;
             let bits = match u32::try_from(precision_bits) {
-                Ok(0) => call.result_bits(&a, triangle(uplo))?,
+                Ok(0) => call.result_bits(&a, part_of(uplo))?,
                 Ok(bits) => bits,
                 Err(_) => {
                     let message = format!("{precision_bits} bits");
@@ -160,7 +160,7 @@ pub unsafe extern "C" fn sunzi_factor_get(
             let lower = factor.cholesky.factor();
             a.check_shape(lower.rows(), lower.rows())?;
             call.result_bits(&a, triangle(uplo))?; // all of them are initialised
-            store_factor(call, uplo, &a, lower)
+            store_factor(call, Some(uplo), &a, lower)
         }
     };
     // SAFETY: by contract.

@@ -42,7 +42,7 @@ pub unsafe extern "C" fn sunzi_rsyrk(
             let a = a.operand(rows, cols)?;
             let beta = Some(products::factor_at(call, "beta", &one_by_one(beta))?);
             let c = Array { name: "c", entries: c, ld: ("ldc", ldc) }.operand(n, n)?;
-            products::syrk(call, (uplo, op), &a, &products::Factors { alpha, beta }, &c)
+            products::syrk(call, (Some(uplo), op), &a, &products::Factors { alpha, beta }, &c)
         }
     };
     let names = ["uplo", "trans", "n", "k", "alpha", "a", "lda", "beta", "c", "ldc"];
@@ -151,7 +151,7 @@ pub unsafe extern "C" fn sunzi_rpotrf(
             let uplo = uplo_of(uplo)?;
             let [n] = sizes([("n", n)])?;
             let a = Array { name: "a", entries: a, ld: ("lda", lda) }.operand(n, n)?;
-            cholesky::factor_in_place(call, uplo, &a)
+            cholesky::factor_in_place(call, Some(uplo), &a)
         }
     };
     // SAFETY: by contract.

@@ -19,7 +19,7 @@ use crate::call::Call;
 use crate::failure::{Failure, Outcome};
 use crate::types::*;
 use rug::Float;
-use sunzi::{Diag, Op, Side, Uplo};
+use sunzi::{Diag, MatrixView, Op, Side, Symmetric, Uplo};
 
 /// The operands that a call needs, by their names in the header.
 ///
@@ -72,6 +72,27 @@ fn uplo_of(value: i32) -> Outcome<Uplo> {
     }
 }
 
+/// The triangle of a symmetric matrix that counts; `None` for both.
+fn symmetric_of(value: i32) -> Outcome<Option<Uplo>> {
+    match value {
+        SUNZI_LOWER => Ok(Some(Uplo::Lower)),
+        SUNZI_UPPER => Ok(Some(Uplo::Upper)),
+        SUNZI_BOTH => Ok(None),
+        other => Err(unknown("uplo", other, "SUNZI_UPPER (121), SUNZI_LOWER (122) or SUNZI_BOTH (123)")),
+    }
+}
+
+/// A symmetric operand of which the triangle `uplo` counts; both must hold the same numbers where it is `None`.
+fn symmetric<'a>(name: &'static str, view: MatrixView<'a>, uplo: Option<Uplo>) -> Outcome<Symmetric<'a>> {
+    match uplo {
+        Some(uplo) => Ok(Symmetric::triangle(view, uplo)),
+        None => {
+            let checked = Symmetric::from(view).lower_view("a symmetric matrix");
+            checked.map(Symmetric::lower).map_err(|error| Failure::about(name, error))
+        }
+    }
+}
+
 fn op_of(name: &'static str, value: i32) -> Outcome<Op> {
     match value {
         SUNZI_NO_TRANS => Ok(Op::NoTranspose),
@@ -102,6 +123,11 @@ fn triangle(uplo: Uplo) -> Part {
         Uplo::Lower => Part::Lower,
         Uplo::Upper => Part::Upper,
     }
+}
+
+/// The entries that count of a symmetric matrix.
+fn part_of(uplo: Option<Uplo>) -> Part {
+    uplo.map_or(Part::All, triangle)
 }
 
 /// The rows and columns of `op(a)`.

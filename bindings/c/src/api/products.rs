@@ -1,18 +1,20 @@
 //! SYRK and GEMM.
 
-use crate::api::{op_of, operands, scalar, shape_of, triangle, uplo_of};
+use crate::api::{op_of, operands, part_of, scalar, shape_of, symmetric, symmetric_of};
 use crate::array::{Operand, Part, invalid};
 use crate::call::{Call, Input, enter};
 use crate::context::sunzi_context;
 use crate::failure::{Failure, Outcome};
 use crate::types::{sunzi_matrix, sunzi_status};
 use rug::Float;
-use sunzi::{GemmOptions, Matrix, Op, SyrkOptions, Uplo};
+use sunzi::ops::syrk_triangle_into;
+use sunzi::{GemmOptions, Matrix, Op, SymmetricMatrix, SyrkOptions, Uplo};
 
-/// One triangle of `C := alpha * A A^T + beta * C` (`SUNZI_NO_TRANS`, A is n x k) or `alpha * A^T A + beta * C`
-/// (`SUNZI_TRANS`, A is k x n).
+/// `C := alpha * A A^T + beta * C` (`SUNZI_NO_TRANS`, A is n x k) or `alpha * A^T A + beta * C`
+/// (`SUNZI_TRANS`, A is k x n): one triangle of C, or both.
 ///
-/// C is n x n; its other triangle is neither read nor written, nor is the whole of C read where beta is 0.
+/// C is n x n; its other triangle is neither read nor written, nor is the whole of C read where beta is 0. With
+/// `SUNZI_BOTH` the whole symmetric result is written, and what is added must be symmetric.
 /// `alpha` and `beta` are matrices of one entry; null stands for 1 and 0. Where alpha is 0, A is not looked at.
 /// Accuracy: without factors `|computed - exact|_ij <= 2^(1 - p) norm(a_i) norm(a_j)`, where p is the largest precision
 /// of the triangle's entries; with them the same product, times alpha, plus beta C, rounded once; then each entry is
@@ -32,7 +34,7 @@ pub unsafe extern "C" fn sunzi_syrk(
     c: *const sunzi_matrix,
 ) -> sunzi_status {
     let work = |call: &Call<'_>| {
-        let (uplo, op) = (uplo_of(uplo)?, op_of("trans", trans)?);
+        let (uplo, op) = (symmetric_of(uplo)?, op_of("trans", trans)?);
         // SAFETY: by contract.
         unsafe {
             let [a, c] = operands([("a", a), ("c", c)])?;
@@ -102,13 +104,13 @@ impl Factors {
     }
 }
 
-/// `c := alpha op(a) op(a)^T + beta c` on a triangle.
+/// `c := alpha op(a) op(a)^T + beta c` on a triangle, or on both.
 ///
 /// # Safety
 /// The header's rules.
 pub(crate) unsafe fn syrk(
     call: &Call<'_>,
-    (uplo, op): (Uplo, Op),
+    (uplo, op): (Option<Uplo>, Op),
     a: &Operand,
     factors: &Factors,
     c: &Operand,
@@ -117,7 +119,7 @@ pub(crate) unsafe fn syrk(
     c.check_shape(order, order)?;
     // SAFETY: by contract, for all below.
     unsafe {
-        let bits = call.result_bits(c, triangle(uplo))?;
+        let bits = call.result_bits(c, part_of(uplo))?;
         let nothing = Matrix::zeros(0, order, 2)?;
         // The library's own op says what is contracted: rows for `NoTranspose`.
         let (input, op) = match op {
@@ -125,20 +127,25 @@ pub(crate) unsafe fn syrk(
             Op::NoTranspose => (call.read(a, Part::All)?, Op::Transpose),
             Op::Transpose => (call.read(a, Part::All)?, Op::NoTranspose),
         };
-        let added = factors.added(call, c, triangle(uplo))?;
+        let added = factors.added(call, c, part_of(uplo))?;
+        let accumulate = added.as_ref().map(|added| symmetric(c.name, added.view(), uplo)).transpose()?;
         let options = SyrkOptions {
             op,
-            uplo,
+            uplo: uplo.unwrap_or_default(),
             alpha: factors.alpha.as_ref(),
             beta: added.as_ref().and(factors.beta.as_ref()),
-            accumulate: added.as_ref(),
+            accumulate,
             ..SyrkOptions::default()
         };
         let mut result = call.result(order, order, bits)?;
-        let done = sunzi::syrk_into(&call.context(), input.view(), bits, &options, &mut result);
+        let done = syrk_triangle_into(&call.context(), input.view(), bits, &options, &mut result);
         call.note_plan(call.done(done)?.planned_bytes);
         finish(call, [Some(input), None], added);
-        call.write(c, triangle(uplo), result)
+        let result = match uplo {
+            Some(_) => result,
+            None => SymmetricMatrix::from_triangle(result, Uplo::Lower)?.into_matrix(),
+        };
+        call.write(c, part_of(uplo), result)
     }
 }
 

@@ -1,14 +1,15 @@
 //! Calls that all ranks of a communicator make together.
 
-use crate::api::{scalar, uplo_of};
+use crate::api::{part_of, scalar, symmetric_of};
 use crate::array::{Operand, Part};
 use crate::call::{Call, enter};
 use crate::context::sunzi_context;
 use crate::failure::{Failure, Outcome};
 use crate::types::{sunzi_matrix, sunzi_status};
 
-/// One triangle of `C := alpha * A^T A` for a matrix A whose rows lie on the ranks of a communicator. Collective: all
-/// ranks of the context's communicator call it, with the same `root`, `uplo`, `precision_bits` and `alpha`.
+/// `C := alpha * A^T A`, one triangle or both, for a matrix A whose rows lie on the ranks of a communicator.
+/// Collective: all ranks of the context's communicator call it, with the same `root`, `uplo`, `precision_bits` and
+/// `alpha`.
 ///
 /// `rows` are this rank's rows of A, k_i x n; a rank may have none (k_i = 0). C, n x n, is looked at on rank `root`
 /// alone and may be null elsewhere. The result has `precision_bits` bits before each entry is rounded to its own
@@ -99,7 +100,7 @@ unsafe fn team_syrk(call: &Call<'_>, asked: &Asked) -> Outcome<()> {
     // SAFETY: by contract.
     let ready = unsafe { Ready::new(call, asked, (team.rank(), team.size())) };
     let Ready { uplo, bits, alpha, rows, result } = together(team.world(), ready)?;
-    let options = DistOptions { uplo, alpha: alpha.as_ref(), ..DistOptions::default() };
+    let options = DistOptions { uplo: uplo.unwrap_or_default(), alpha: alpha.as_ref(), ..DistOptions::default() };
     let done = syrk(&call.context(), team, &[rows.view()], bits, &options);
     let outcome = call.done(done)?;
     call.note(|report| report.precision_bits = bits.into());
@@ -109,7 +110,7 @@ unsafe fn team_syrk(call: &Call<'_>, asked: &Asked) -> Outcome<()> {
         (Some(matrix), Some(c)) => {
             let fits = c.check_shape(matrix.rows(), matrix.cols());
             // SAFETY: by contract.
-            fits.and_then(|()| unsafe { call.write(&c, crate::api::triangle(uplo), matrix) })
+            fits.and_then(|()| unsafe { call.write(&c, part_of(uplo), matrix) })
         }
         _ => Ok(()),
     };
@@ -130,7 +131,7 @@ pub(crate) fn together<T>(world: &dyn sunzi::comm::Transport, own: Outcome<T>) -
 /// A call whose arguments make sense.
 #[cfg_attr(not(feature = "mpi"), allow(dead_code))]
 struct Ready<'a> {
-    uplo: sunzi::Uplo,
+    uplo: Option<sunzi::Uplo>,
     bits: u32,
     alpha: Option<rug::Float>,
     rows: crate::call::Input<'a>,
@@ -142,7 +143,7 @@ impl Ready<'_> {
     /// # Safety
     /// The header's rules.
     unsafe fn new(call: &Call<'_>, asked: &Asked, (rank, size): (usize, usize)) -> Outcome<Self> {
-        let uplo = uplo_of(asked.uplo)?;
+        let uplo = symmetric_of(asked.uplo)?;
         let root = usize::try_from(asked.root).ok().filter(|&root| root < size);
         let root = root.ok_or_else(|| crate::array::invalid("root", format!("{} of {size} ranks", asked.root)))?;
         let bits = u32::try_from(asked.precision_bits).map_err(|_| {
@@ -154,7 +155,7 @@ impl Ready<'_> {
             let result = if rank == root { Some(Operand::new("c", asked.c)?) } else { None };
             if let Some(c) = &result {
                 c.check_shape(own.cols(), own.cols())?;
-                call.result_bits(c, crate::api::triangle(uplo))?; // all of them are initialised
+                call.result_bits(c, part_of(uplo))?; // all of them are initialised
             }
             let alpha = scalar(call, "alpha", asked.alpha)?;
             Ok(Ready { uplo, bits, alpha, rows: call.read(&own, Part::All)?, result })

@@ -303,5 +303,5 @@ pub fn scalar(value: &Float) -> sunzi_matrix {
 
 /// Whether an entry belongs to a triangle.
 pub fn within(uplo: i32, row: usize, col: usize) -> bool {
-    if uplo == SUNZI_LOWER { row >= col } else { row <= col }
+    uplo == SUNZI_BOTH || if uplo == SUNZI_LOWER { row >= col } else { row <= col }
 }

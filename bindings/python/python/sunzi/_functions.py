@@ -32,7 +32,7 @@ def syrk(
     p: Any,
     *,
     transpose: bool = False,
-    uplo: Literal["full", "lower", "upper"] = "full",
+    uplo: Literal["full", "lower", "upper"] | None = None,
     alpha: Any = None,
     beta: Any = None,
     c: Any = None,
@@ -45,8 +45,8 @@ def syrk(
 ) -> Any:
     """`alpha PᵀP + beta C` (with `transpose` `alpha P Pᵀ + beta C`), of the same kind as `p`.
 
-    Shapes: `p` is K x N, the result and `c` are N x N. `uplo` says which triangle is filled, and read of `c`; the other
-    is 0. With `full`, the lower triangle of `c` is read.
+    Shapes: `p` is K x N, the result and `c` are N x N. `c` is symmetric: both of its triangles are
+    read and must agree, unless `uplo` names the one that counts.
     Accuracy: `|computed - exact| <= 2^(1 - precision) ||p_i|| ||p_j||`; with `exact` the entries are integers and the
     result is exact, at a precision that holds it: strings and fractions are read exactly, and have to be integers.
     Cost: K N (N + 1) / 2 word products for each of about (2 precision + log2 K) / 52 primes.
@@ -54,8 +54,8 @@ def syrk(
     >>> import sunzi
     >>> sunzi.syrk([[1, 2], [3, 4]], exact=True)
     [[Fraction(10, 1), Fraction(14, 1)], [Fraction(14, 1), Fraction(20, 1)]]
-    >>> sunzi.syrk([[1.0, 2.0], [3.0, 4.0]], uplo="lower")
-    [[10.0, 0.0], [14.0, 20.0]]
+    >>> sunzi.syrk([[1.0, 2.0]], c=[[1.0, 0.0], [5.0, 1.0]], uplo="lower")
+    [[2.0, 7.0], [7.0, 5.0]]
     """
     options = {"transpose": transpose, "uplo": uplo, "alpha": alpha, "beta": beta, "c": c, "exact": exact}
     return _sunzi.syrk(p, options | _shared(precision, context, progress, out, report))
@@ -126,7 +126,7 @@ def trsm(
 def cholesky(
     a: Any,
     *,
-    uplo: Literal["lower", "upper"] = "lower",
+    uplo: Literal["full", "lower", "upper"] | None = None,
     precision: int | None = None,
     context: Context | None = None,
     progress: Progress | None = None,
@@ -135,10 +135,12 @@ def cholesky(
 ) -> Any:
     """The lower triangular `L` with `A = L Lᵀ` for a symmetric positive definite `A`, of the same kind as `a`.
 
-    Shapes: `a` is n x n, of which one triangle is read: the other is not even looked at.
+    Shapes: `a` is n x n: both triangles are read and must agree, unless `uplo` names the one that counts; the other is
+    then not even looked at.
     Accuracy: `|A - L Lᵀ|_ij <= 2^(2 - precision) sqrt(a_ii a_jj)`, whatever n and the condition of `A`.
     Cost: n³ / 6 word products for each of about 2 precision / 52 primes.
-    Raises `NotPositiveDefiniteError` with the `index` of the first leading minor that is not positive.
+    Raises `NotPositiveDefiniteError` with the `index` of the first leading minor that is not positive;
+    `NotSymmetricError` with the `place` of the first entry that differs from its mirror image.
 
     >>> import sunzi
     >>> sunzi.cholesky([[4.0, 2.0], [2.0, 10.0]])
@@ -155,7 +157,7 @@ def solve(
     a: Any,
     b: Any,
     *,
-    uplo: Literal["lower", "upper"] = "lower",
+    uplo: Literal["full", "lower", "upper"] | None = None,
     factor_precision: int | None = None,
     precision: int | None = None,
     context: Context | None = None,
@@ -165,12 +167,13 @@ def solve(
 ) -> Any:
     """The solution `X` of `A X = B` for a symmetric positive definite `A`, of the same kind as `b`.
 
-    Shapes: `a` is n x n, of which one triangle is read; `b` and the result are n x m, or flat with n entries.
+    Shapes: `a` is n x n, symmetric or with one triangle named by `uplo`, as in `cholesky`; `b` and the result are
+    n x m, or flat with n entries.
     Accuracy: `|b - A x|_i <= 2^(4 - precision) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)` for each column. With
     `factor_precision`, fewer bits, the factor is cheaper and the solution refined until
     `|b - A x| <= 2^(1 - precision) (|A| |x| + |b|)` for every entry.
     Cost: one factorisation and n² m. `Cholesky` keeps the factor for several calls.
-    Raises `NotPositiveDefiniteError`; `ValueError` where the refinement does not converge.
+    Raises `NotPositiveDefiniteError`, `NotSymmetricError`; `ValueError` where the refinement does not converge.
 
     >>> import sunzi
     >>> sunzi.solve([[4.0, 2.0], [2.0, 10.0]], [8.0, 22.0])
@@ -183,7 +186,7 @@ def solve(
 def log_det(
     a: Any,
     *,
-    uplo: Literal["lower", "upper"] = "lower",
+    uplo: Literal["full", "lower", "upper"] | None = None,
     precision: int | None = None,
     context: Context | None = None,
     progress: Progress | None = None,

@@ -14,6 +14,7 @@ __all__ = [
     "Matrix",
     "MemoryLimitError",
     "NotPositiveDefiniteError",
+    "NotSymmetricError",
     "SingularError",
     "__version__",
     "cholesky",
@@ -33,6 +34,9 @@ _Numbers = Literal["gmpy2", "mpmath", "flint", "float", "str", "fraction"]
 class NotPositiveDefiniteError(ValueError):
     index: int
     more_bits: int | None
+
+class NotSymmetricError(ValueError):
+    place: tuple[int, int]
 
 class SingularError(ValueError):
     index: int
@@ -96,7 +100,7 @@ class Matrix:
     def cholesky(
         self,
         *,
-        uplo: _Triangle = "lower",
+        uplo: _Triangle | None = None,
         precision: int | None = None,
         context: Context | None = None,
         progress: _Progress | None = None,
@@ -144,7 +148,7 @@ class Cholesky:
         cls,
         a: Any,
         *,
-        uplo: _Triangle = "lower",
+        uplo: _Triangle | None = None,
         precision: int | None = None,
         context: Context | None = None,
         progress: _Progress | None = None,

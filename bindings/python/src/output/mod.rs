@@ -5,7 +5,6 @@ mod numbers;
 use crate::input::{is_array, look_for_signals};
 use crate::kind::{Container, NumberKind};
 use crate::matrix::Matrix;
-use crate::window::Window;
 pub use numbers::{Maker, double};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -17,7 +16,7 @@ use sunzi::MatrixView;
 pub enum Form {
     /// Every entry is its own.
     General,
-    /// Symmetric, of which the lower triangle has been computed.
+    /// Symmetric: objects of the lower triangle serve for the upper one.
     Symmetric,
 }
 
@@ -39,8 +38,7 @@ pub fn give<'py>(py: Python<'py>, result: sunzi::Matrix, form: Form, shape: Shap
     let container = shape.container.holding(kind);
     let container = if result.cols() == 1 { container } else { container.of_two_dimensions() };
     if container == Container::Matrix {
-        let whole = if form == Form::Symmetric { Window::mirrored(result) } else { result };
-        return Ok(Bound::new(py, Matrix::new(whole.into(), shape.kind))?.into_any());
+        return Ok(Bound::new(py, Matrix::new(result.into(), shape.kind))?.into_any());
     }
     assemble(py, &result.view(), form, Shape { container, kind })
 }

@@ -9,7 +9,7 @@ use sunzi::context::Context;
 use sunzi::error::{Error, Result};
 use sunzi::math::bound::ceil_log2;
 use sunzi::math::pivot::diagonal_exponent;
-use sunzi::matrix::Matrix;
+use sunzi::matrix::{Matrix, SymmetricMatrix};
 use sunzi::ops::verify::{VerifyOptions, verify_cholesky};
 use sunzi::ops::{Cholesky, cholesky};
 use sunzi_lab::units::format_seconds;
@@ -82,7 +82,7 @@ pub struct InBigFloats {
 }
 
 /// Factors `q`, verifies every entry of the residual, and solves a system.
-pub fn in_big_floats(ctx: &Context, q: &Matrix) -> Result<InBigFloats> {
+pub fn in_big_floats(ctx: &Context, q: &SymmetricMatrix) -> Result<InBigFloats> {
     let bits = q.precision_bits();
     let start = Instant::now();
     let factor = cholesky(ctx, q, bits)?;
@@ -167,10 +167,10 @@ mod tests {
         let (well, ill) = (generate(Kind::Minij, size, 0).unwrap(), generate(Kind::Hilbert, size, 0).unwrap());
         assert_eq!((in_doubles(&well).failed_index, in_doubles(&well).pivot), (None, 1.0 / 64.0));
         assert!(in_doubles(&ill).failed_index.is_some_and(|index| (10..20).contains(&index)));
-        let well = in_big_floats(&ctx, &well).unwrap();
+        let well = in_big_floats(&ctx, &SymmetricMatrix::new(well).unwrap()).unwrap();
         assert_eq!((well.worst_residual, well.backward_error_log2), (0.0, None));
         assert_eq!(well.at_double_precision(), "no failure");
-        let ill = in_big_floats(&ctx, &ill).unwrap();
+        let ill = in_big_floats(&ctx, &SymmetricMatrix::new(ill).unwrap()).unwrap();
         assert!(ill.worst_residual <= 1.0 && ill.backward_error_log2.is_some_and(|log2| log2 < -240), "{ill}");
         assert!(ill.at_double_precision().contains("index 1"), "{}", ill.at_double_precision());
     }

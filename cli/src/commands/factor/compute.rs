@@ -7,7 +7,7 @@ use serde::Serialize;
 use std::time::Instant;
 use sunzi::context::Context;
 use sunzi::error::Result;
-use sunzi::matrix::{Matrix, Uplo};
+use sunzi::matrix::{Matrix, Symmetric, SymmetricMatrix};
 use sunzi::ops::{Cholesky, CholeskyOptions, CholeskyReport, RefineOptions, cholesky_with, solve_refined};
 use sunzi_lab::engine::limited;
 use sunzi_lab::trace::Trace;
@@ -53,20 +53,19 @@ pub fn compute(session: &Session, config: &Factoring, inputs: &Inputs, trace: &m
 fn carry_out(ctx: &Context, config: &Factoring, inputs: &Inputs, trace: &mut Trace) -> Result<Outcome> {
     let bits = inputs.precision_bits;
     if let (Task::Solve { refine_from_bits: Some(factor_bits), .. }, Some(b)) = (&config.task, &inputs.b) {
-        return refine(ctx, config, (&inputs.a, b, bits), *factor_bits, trace);
+        return refine(ctx, (&inputs.a, b, bits), *factor_bits, trace);
     }
-    let uplo = config.factor.triangle.uplo().unwrap_or_default();
-    let options = CholeskyOptions { uplo, tile_rows: config.factor.tile_rows };
+    let options = CholeskyOptions { tile_rows: config.factor.tile_rows };
     let (factor, _) = trace.span("factor", || cholesky_with(ctx, &inputs.a, bits, &options))?;
     trace.add_tasks(&factor.report().spans);
     let log_det = config.factor.log_det.then(|| factor.log_det());
     let condition = match config.factor.condition {
-        true => Some(trace.span("condition", || condition(ctx, &factor, inputs, uplo))?.0),
+        true => Some(trace.span("condition", || condition(ctx, &factor, inputs))?.0),
         false => None,
     };
     let result = match (&config.task, &inputs.b) {
         (Task::Solve { .. }, Some(b)) => Some(trace.span("solve", || factor.solve(ctx, b, bits))?.0),
-        (Task::Inverse, _) => Some(trace.span("inverse", || factor.inverse(ctx, bits))?.0),
+        (Task::Inverse, _) => Some(trace.span("inverse", || factor.inverse(ctx, bits))?.0.into_matrix()),
         _ => None,
     };
     let (lower, report) = factor.into_parts();
@@ -74,15 +73,13 @@ fn carry_out(ctx: &Context, config: &Factoring, inputs: &Inputs, trace: &mut Tra
     Ok(Outcome { log_det, condition, factorisation, ..Outcome::new(ctx, result.unwrap_or(lower)) })
 }
 
-/// The solution by a factor of few bits. It reads the lower triangle, so the other one is shown transposed.
+/// The solution by a factor of few bits.
 fn refine(
     ctx: &Context,
-    config: &Factoring,
-    (a, b, bits): (&Matrix, &Matrix, u32),
+    (a, b, bits): (&SymmetricMatrix, &Matrix, u32),
     factor_bits: u32,
     trace: &mut Trace,
 ) -> Result<Outcome> {
-    let a = if config.factor.triangle.uplo() == Some(Uplo::Upper) { a.transposed() } else { a.view() };
     let options = RefineOptions { factor_bits, ..RefineOptions::default() };
     let (refined, _) = trace.span("refine", || solve_refined(ctx, a, b, bits, &options))?;
     let log2 = refined.backward_error_log2;
@@ -94,8 +91,8 @@ fn refine(
     Ok(Outcome { refinement: Some(refinement), ..Outcome::new(ctx, refined.solution) })
 }
 
-fn condition(ctx: &Context, factor: &Cholesky, inputs: &Inputs, uplo: Uplo) -> Result<Float> {
-    factor.condition_estimate(ctx, &inputs.a.view().symmetric_one_norm(uplo))
+fn condition(ctx: &Context, factor: &Cholesky, inputs: &Inputs) -> Result<Float> {
+    factor.condition_estimate(ctx, &Symmetric::from(&inputs.a).one_norm()?)
 }
 
 impl Outcome {

@@ -14,7 +14,7 @@ use serde::Serialize;
 use std::path::PathBuf;
 use sunzi::error::{Error, Result};
 use sunzi::io::{ReadOptions, Symmetry};
-use sunzi::matrix::{Matrix, Uplo};
+use sunzi::matrix::{Matrix, SymmetricMatrix, Uplo};
 use sunzi::ops::CholeskyReport;
 use sunzi_lab::memory::peak_resident_bytes;
 use sunzi_lab::session::Session as _;
@@ -98,7 +98,7 @@ struct FactorReport<'a> {
 
 /// What was read.
 pub(super) struct Inputs {
-    pub a: Matrix,
+    pub a: SymmetricMatrix,
     pub b: Option<Matrix>,
     pub precision_bits: u32,
 }

@@ -5,7 +5,7 @@ use rug::Float;
 use std::path::Path;
 use sunzi::error::{Error, Result};
 use sunzi::io::ReadOptions;
-use sunzi::matrix::{Matrix, Uplo};
+use sunzi::matrix::{Matrix, SymmetricMatrix, Uplo};
 use sunzi_lab::engine::Engine;
 
 /// Reads the matrix in `path`, of which the triangle `uplo` counts; without one both must hold the same numbers.
@@ -21,7 +21,7 @@ pub fn read_symmetric(
     path: &Path,
     uplo: Option<Uplo>,
     options: ReadOptions,
-) -> Result<Matrix> {
+) -> Result<SymmetricMatrix> {
     if let Some(info) = header(path)? {
         check_square(info.rows, info.cols)?;
     }
@@ -30,7 +30,7 @@ pub fn read_symmetric(
     if uplo.is_none() && !loaded.symmetric {
         check_triangles(path, &loaded.matrix)?;
     }
-    Ok(loaded.matrix)
+    SymmetricMatrix::from_triangle(loaded.matrix, uplo.unwrap_or_default())
 }
 
 /// Refuses a shape that no factorisation takes, by the header already.

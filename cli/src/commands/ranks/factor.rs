@@ -140,7 +140,7 @@ fn read(session: &Session, config: &Factoring, world: &dyn Transport) -> Result<
     let triangle = Some(config.factor.triangle.uplo().unwrap_or(Uplo::Lower));
     let tile_size = TileMap::default_tile_size(rows, grid);
     let map = TileMap { rows, cols: rows, tile_size, grid, triangle };
-    let whole = inputs.as_ref().map(|inputs| &inputs.a);
+    let whole = inputs.as_ref().map(|inputs| inputs.a.as_matrix());
     let a = DistMatrix::scatter(world, ROOT, whole, map, a_bits as u32)?;
     let b = match &config.task {
         Task::Solve { .. } => {

@@ -80,7 +80,7 @@ impl Failure<'_> {
         let (whole, factor) = (a.gather(group, ROOT)?, factor.gather(group, ROOT)?);
         let kernel_bits = ctx.kernel().maximum_modulus_bits();
         let said = whole.zip(factor).map(|(whole, factor)| {
-            let problem = Problem::new(whole.view(), Uplo::Lower, problem.precision_bits, kernel_bits)?;
+            let problem = Problem::new(whole.view(), problem.precision_bits, kernel_bits)?;
             Err(diagnose::failure(&problem, index, &factor, pivot))
         });
         agree(group, said.unwrap_or(Ok(())))

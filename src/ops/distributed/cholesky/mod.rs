@@ -84,7 +84,7 @@ pub fn cholesky(ctx: &Context, team: &Team, a: &DistMatrix, precision_bits: u32)
 
 /// `A = L L^T` for a symmetric positive definite matrix in tiles over the ranks of `team`. Collective.
 ///
-/// Shapes: `a` is `n x n`; of a whole matrix the lower triangle is read, an upper one is transposed on the way. The
+/// Shapes: `a` is `n x n`: a triangle, which is that of a symmetric matrix, or a whole matrix, which is checked. The
 /// factor has the tiles that the factorisation chose, which `factor.map()` tells.
 /// Accuracy and bits: those of [`crate::cholesky_with`] in one process, for any number of ranks and threads, grid,
 /// tiles, delivery, order of tasks and kernel.
@@ -98,7 +98,8 @@ pub fn cholesky(ctx: &Context, team: &Team, a: &DistMatrix, precision_bits: u32)
 ///
 /// # Errors
 /// On every rank the same. [`crate::Error::NotPositiveDefinite`] with the first leading minor that is not positive, as
-/// in one process; [`crate::Error::ShapeMismatch`] for a matrix that is not square; [`crate::Error::Precision`];
+/// in one process; [`crate::Error::NotSymmetric`]; [`crate::Error::ShapeMismatch`] for a matrix that is not square;
+/// [`crate::Error::Precision`];
 /// [`crate::Error::MemoryLimit`] with the least limit that would do; [`crate::Error::InvalidArgument`] for too few
 /// slots, a grid of more ranks than there are, and tiles that are not a multiple of 8 high;
 /// [`crate::Error::Cancelled`]; [`crate::Error::OutOfMemory`]; [`crate::Error::Transport`].
@@ -115,6 +116,11 @@ pub fn cholesky_with(
     let working_bits = agreed(world, working_bits(precision_bits, kernel.maximum_modulus_bits()))?;
     let engine = agreed(world, ctx.tile_engine(kernel, working_bits))?;
     let map = tiles_for(world, a, &*engine, options)?;
+    if a.map().triangle.is_none() && a.map().rows == a.map().cols {
+        let bytes = 3 * DistMatrix::bytes_for(&map, team.rank(), a.precision_bits());
+        agree(world, ctx.admit(bytes * plan::ranks_here(team)))?;
+        a.check_symmetric(world)?;
+    }
     let held_bytes = if map == *a.map() { 0 } else { DistMatrix::bytes_for(&map, team.rank(), a.precision_bits()) };
     agree(world, ctx.admit(held_bytes * plan::ranks_here(team)))?;
     let moved = if map == *a.map() { None } else { Some(a.redistribute(world, map)?) };

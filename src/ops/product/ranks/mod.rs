@@ -5,6 +5,7 @@ pub(crate) mod plan;
 mod request;
 mod tiles;
 
+use crate::comm::{Reduction, Transport};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::{MatrixView, Op, Uplo};
@@ -21,7 +22,7 @@ use rug::Float;
 /// Choices of a distributed product; the same on all ranks.
 #[derive(Clone, Debug, Default)]
 pub struct DistOptions<'a> {
-    /// The triangle of a SYRK's result that is computed.
+    /// The triangle of a SYRK's result that is computed, and that the ranks hold.
     pub uplo: Uplo,
     /// Operands hold integers and the result is exact; `precision_bits` is then only a lower bound for the bits stored.
     pub exact_integers: bool,
@@ -30,8 +31,8 @@ pub struct DistOptions<'a> {
     /// Scalar of `accumulate`; `None` is 1.
     pub beta: Option<&'a Float>,
     /// A matrix to add, of the ranks of the team: the result is `alpha * product + beta * accumulate`, rounded once.
-    /// Of a SYRK the wanted triangle is read; where the other one is held, its mirror image. A matrix in other tiles
-    /// than those of the result is first redistributed, which takes memory beside the limit.
+    /// For a SYRK it is symmetric: a triangle, or a whole matrix, which is checked. A matrix in other tiles than those
+    /// of the result is first redistributed, which takes memory beside the limit.
     pub accumulate: Option<&'a DistMatrix>,
     /// Rows and columns of a tile of the result, a multiple of 8; `None` chooses. Does not change a bit.
     pub tile_size: Option<usize>,
@@ -78,10 +79,11 @@ pub struct DistOutcome {
     pub spans: Vec<RankSpan>,
 }
 
-/// One triangle of `Q := alpha * P^T P + beta * C` for a matrix `P` whose rows lie on the ranks of `team`. Collective.
+/// `Q := alpha * P^T P + beta * C` for a matrix `P` whose rows lie on the ranks of `team`. Collective.
 ///
 /// Shapes: `blocks` are this rank's rows of P, `K_i x N` each; their order and that of the ranks do not matter. A rank
-/// may have none, and a block no rows. The result is `N x N`, in tiles over all ranks.
+/// may have none, and a block no rows. The result is `N x N`, a triangle in tiles over all ranks that acts as the whole
+/// symmetric matrix.
 /// Accuracy and bits: as [`crate::syrk_with`] on all the rows.
 /// Memory: the context's limit is that of each node, all its ranks together; without one, what the machine has free.
 /// Cost: as [`crate::syrk_with`], shared by all workers; each node sends the residues of the result once to the others.
@@ -97,8 +99,22 @@ pub fn syrk(
     precision_bits: u32,
     options: &DistOptions<'_>,
 ) -> Result<DistOutcome> {
+    check_addend(team.world(), options.accumulate)?;
     let problem = RankProblem { operation: "syrk", left: blocks, right: None, precision_bits, options };
-    request::run(ctx, team, &problem)
+    let outcome = request::run(ctx, team, &problem)?;
+    Ok(DistOutcome { result: outcome.result.into_symmetric()?, ..outcome })
+}
+
+/// Refuses a whole matrix to add that is not symmetric. Collective; where ranks do not pass the same, what comes after
+/// says so.
+fn check_addend(world: &dyn Transport, addend: Option<&DistMatrix>) -> Result<()> {
+    let whole = addend.filter(|matrix| matrix.map().triangle.is_none() && matrix.map().rows == matrix.map().cols);
+    let mut lacks = [u64::from(whole.is_none())];
+    world.all_reduce(Reduction::Max, &mut lacks)?;
+    match whole {
+        Some(matrix) if lacks[0] == 0 => matrix.check_symmetric(world),
+        _ => Ok(()),
+    }
 }
 
 /// `C := alpha * A^T B + beta * C0` for matrices whose rows lie on the ranks of `team`, the same rows of both on a
@@ -124,8 +140,8 @@ pub fn gemm_rows(
 /// `C := alpha * op(A) op(B) + beta * C0` for matrices in tiles over the ranks of `team`. Collective.
 ///
 /// Each operand is first shared out by the contracted index (every entry travels once), then multiplied as in
-/// [`gemm_rows`]; the shares, and messages of up to a rank's tiles, come on top of the memory limit. Entries outside
-/// the triangle of an operand are 0.
+/// [`gemm_rows`]; the shares, and messages of up to a rank's tiles, come on top of the memory limit. What lies
+/// outside the triangle of an operand is 0, or its mirror image: see [`DistMatrix::is_symmetric`].
 ///
 /// # Errors
 /// As [`gemm_rows`].

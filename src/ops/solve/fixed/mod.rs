@@ -113,10 +113,10 @@ impl FixedPoint {
         for (index, fixed_bits) in self.tries().enumerate() {
             let whole = index == 0 && left.len() == columns;
             let in_place =
-                if whole { band.memory.tries_in_place(cut, columns, fixed_bits) } else { Ok(left.is_empty()) };
+                if whole { band.memory.tries_in_place(cut, band.columns, fixed_bits) } else { Ok(left.is_empty()) };
             let retry = in_place.and_then(|in_place| match in_place {
                 true => Ok(None),
-                false => band.memory.retry(columns).map(Some),
+                false => band.memory.retry(band.columns).map(Some),
             });
             let retry = agreement.on(retry)?;
             let together = retry.map_or(columns.max(1), |retry| retry.columns);
@@ -148,13 +148,12 @@ impl FixedPoint {
     ) -> Result<Vec<usize>> {
         let Try { fixed_bits, first, retry, some } = attempt;
         let (ctx, memory, agreement) = (band.ctx(), band.memory, band.agreement);
-        let columns = spaces.w.cols();
         let size = TrySize { order: self.order(), columns: some.len(), fixed_bits };
         let copied = if retry.is_some() { some.len() } else { 0 };
         let limit_bytes = retry.map_or(ctx.memory_bytes(), |retry| Some(retry.limit_bytes));
         let made = match some.is_empty() {
             true => Ok(None),
-            false => memory.held_by_try(cut, (columns, copied)).and_then(|held_bytes| {
+            false => memory.held_by_try(cut, (band.columns, copied)).and_then(|held_bytes| {
                 let allowance = Allowance { limit_bytes, held_bytes, piece_row_bytes: memory.piece_row_bytes };
                 TilePlan::new(ctx, size, allowance).map(Some)
             }),
@@ -226,7 +225,7 @@ mod tests {
         let (fixed, mut rows) = FixedPoint::new(&Triangle::new(triangle, uplo, diag).unwrap(), 100);
         let cut = TriangleCut { order: ORDER, working_bits: 100, first_try_bits: fixed.tries().next() };
         let memory = SolveMemory { ctx, cuts: vec![cut], base_bytes: 0, piece_row_bytes: 0, by_parts: false };
-        let band = Band { memory: &memory, agreement: Agreement(None), first_column: 0, transposed: false };
+        let band = Band { memory: &memory, agreement: Agreement(None), columns: 9, first_column: 0, transposed: false };
         let empty = || Matrix::zeros(0, 0, 2).unwrap();
         let mut spaces = Spaces { w: std::mem::replace(w, empty()), result: empty(), again: empty() };
         let left = fixed.run(&band, (&cut, &mut rows), ((0..9).collect(), 0), &mut spaces);

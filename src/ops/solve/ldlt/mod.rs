@@ -182,7 +182,8 @@ impl Factoring<'_> {
         let triangle = Triangle::new(scaled.block(done.clone(), done.clone())?, Uplo::Lower, Diag::NonUnit)?;
         let mut solver = TriangleSolver::new(triangle, self.working_bits, halves.path());
         let memory = halves.memory(self.ctx, solver.cut(), self.held_bytes);
-        let band = Band { memory: &memory, agreement: Agreement(None), first_column: 0, transposed: false };
+        let columns = left.len();
+        let band = Band { memory: &memory, agreement: Agreement(None), columns, first_column: 0, transposed: false };
         let right = self.l.transposed().block(done.clone(), left.clone())?;
         let mut spaces = Spaces::take(self.ctx)?;
         spaces.w.reshape(done.len(), left.len(), self.working_bits)?;

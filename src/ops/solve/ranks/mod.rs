@@ -152,6 +152,9 @@ impl Call<'_> {
         if map.rows != map.cols || map.rows != right.rows {
             return Err(Error::shape_mismatch(operation, (map.rows, map.cols), (right.rows, right.cols)));
         }
+        if factor.is_symmetric() {
+            return Err(Error::InvalidArgument(format!("{operation}: a symmetric matrix is no triangular factor")));
+        }
         if map.triangle == Some(Uplo::Upper) {
             return Err(Error::InvalidArgument(format!("{operation}: a factor in tiles is lower triangular")));
         }
