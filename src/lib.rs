@@ -2,7 +2,8 @@
 //!
 //! Layers, each knowing only those below it: `io` (matrices in files) and `gallery` (test matrices), `ops` (the public
 //! verbs), `drive` (threads), `context` (what a caller chooses), `kernels` (mechanisms), `plan` and `runtime`
-//! (decisions), `matrix` (storage), `store` (memory) beside `math` (numbers), and `error`.
+//! (decisions), `tile` (indices and owners), `matrix` (storage), `store` (memory) beside `math` (numbers), and
+//! `error`.
 
 pub mod comm;
 pub mod context;
@@ -18,6 +19,7 @@ pub mod ops;
 pub mod plan;
 pub mod runtime;
 pub mod store;
+pub mod tile;
 
 pub use context::{Context, ContextBuilder, Progress};
 pub use error::{Error, Result};

@@ -23,6 +23,7 @@ const LIBRARY: Layers = &[
     &["error"],
     &["math", "store"],
     &["matrix", "device"],
+    &["tile"],
     &["plan", "runtime"],
     &["kernels", "comm"],
     &["context"],

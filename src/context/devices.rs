@@ -4,9 +4,9 @@ use crate::context::cache::KeyedCache;
 use crate::device::Device;
 use crate::error::Result;
 use crate::kernels::EngineSpec;
-use crate::kernels::device::{DeviceEngine, DeviceFamily, DeviceTiles};
+use crate::kernels::device::{DeviceEngine, DeviceFamily, DeviceTiles, TileDevice};
 use crate::kernels::tiles::TileEngine;
-use crate::runtime::Victim;
+use crate::runtime::Eviction;
 use std::sync::Arc;
 
 /// The devices that products run on, and what is kept for them.
@@ -42,7 +42,7 @@ impl DeviceSet {
         self.devices.is_empty()
     }
 
-    /// Tile kernels over the first device, or those of the CPU where there is none.
+    /// Tile kernels over the devices, or those of the CPU where there is none.
     ///
     /// # Errors
     /// [`crate::Error::Precision`].
@@ -51,14 +51,19 @@ impl DeviceSet {
         (working_bits, self_check): (u32, bool),
         on_cpu: Arc<dyn TileEngine>,
     ) -> Result<Arc<dyn TileEngine>> {
-        let Some(device) = self.devices.first() else { return Ok(on_cpu) };
-        // The CPU multiplies doubles as fast as bytes, or faster.
-        let family = self.family.unwrap_or(match device.description().kind {
-            "cuda" => DeviceFamily::I8,
-            _ => DeviceFamily::F64,
-        });
-        let memory = (device.clone(), self.memory_bytes.unwrap_or(u64::MAX));
-        Ok(Arc::new(DeviceTiles::new(memory, family, (working_bits, self_check), Victim::Lru, on_cpu)?))
+        if self.devices.is_empty() {
+            return Ok(on_cpu);
+        }
+        let of = |device: &Arc<dyn Device>| {
+            // The CPU multiplies doubles as fast as bytes, or faster.
+            let family = self.family.unwrap_or(match device.description().kind {
+                "cuda" => DeviceFamily::I8,
+                _ => DeviceFamily::F64,
+            });
+            TileDevice { device: device.clone(), family, memory_bytes: self.memory_bytes.unwrap_or(u64::MAX) }
+        };
+        let devices = self.devices.iter().map(of).collect();
+        Ok(Arc::new(DeviceTiles::new(devices, (working_bits, self_check), Eviction::Lru, on_cpu)?))
     }
 
     /// What `measure` finds for device number `index` and `family`, kept after the first time.

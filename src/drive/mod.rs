@@ -5,19 +5,15 @@
 //! write. Must be called inside [`crate::Context::install`] where there is more than one worker.
 #![forbid(unsafe_code)]
 
-mod conduct;
-mod device;
-mod graph;
 mod meter;
 mod ranks;
-mod shared_lane;
+mod shared_streams;
+mod streams;
 
-pub use conduct::{Player, TileTasks, conduct};
-pub use device::{Home, Lane, slot_bytes};
-pub use graph::run_graph;
 pub use meter::Meter;
-pub use ranks::{RankPlan, RankReport, RankTiles, Sample, Span, SpanKind, WorkerReport, run_ranks};
-pub use shared_lane::{SharedLane, Turn};
+pub use ranks::{RankPlan, RankReport, RankTiles, Sample, Span, SpanKind, WorkerReport, run_alone, run_ranks};
+pub use shared_streams::{SharedStreams, Submission};
+pub use streams::{HostCopy, TileStreams, slot_bytes};
 
 use crate::context::Context;
 use crate::error::{Error, Result};

@@ -256,7 +256,7 @@ impl TileEngine for LimbTiles {
 
 impl LimbTiles {
     fn update_tile(&self, tile: &mut UpdateTile<'_>, y: &[&[u64]], depth: usize, scratch: &mut [u64]) {
-        let UpdateTile { shape, words, x } = tile;
+        let UpdateTile { shape, words, x, .. } = tile;
         let grid = match shape.diagonal {
             true => BlockGrid::triangle(shape.cols),
             false => BlockGrid::rectangle(shape.rows, shape.cols),

@@ -158,6 +158,8 @@ pub struct UpdateTile<'a> {
     pub words: &'a mut [u64],
     /// The X, one for each Y; the Y themselves for a tile on the diagonal.
     pub x: Vec<&'a [u64]>,
+    /// The device that the updates of this tile belong to, below [`TileEngine::device_count`]; it never shows in a bit.
+    pub device: usize,
 }
 
 /// A pivot that is not positive, or whose row was rejected before.
@@ -200,12 +202,16 @@ pub trait TileEngine: Send + Sync {
     }
     /// Gives memory back that is kept between calls of one operation: it has ended.
     fn rest(&self) {}
-    /// What a device has moved since the engine was made, where one works for it.
-    fn traffic(&self) -> Option<TileTraffic> {
-        None
+    /// Devices that work for the engine, or 1 where none does.
+    fn device_count(&self) -> usize {
+        1
     }
-    /// Bytes that a finished tile of `tile_rows` rows takes on a device, where one works for it.
-    fn device_tile_bytes(&self, _tile_rows: usize) -> u64 {
+    /// What each device has moved since the engine was made.
+    fn traffic(&self) -> Vec<TileTraffic> {
+        Vec::new()
+    }
+    /// Bytes that a finished tile of `tile_rows` rows takes on a device, where there are any.
+    fn device_tile_bytes(&self, _device: usize, _tile_rows: usize) -> u64 {
         0
     }
     /// `T := round(a_ij 2^(row_shifts[i] + col_shifts[j]))`, to nearest, ties to even.

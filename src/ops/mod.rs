@@ -7,6 +7,7 @@ mod columns;
 pub mod distributed;
 mod distribution;
 pub mod double;
+pub(crate) mod factor;
 mod fixed_sum;
 mod gemm;
 mod inverse;

@@ -3,7 +3,9 @@
 //! In units of a third of the multiply-adds of a product of tiles, or in others that a caller gives. Knows: the
 //! graph. Does not know: devices.
 
-use crate::runtime::{CholeskyGraph, Task, TileId};
+use crate::runtime::{CholeskyGraph, Task};
+
+use crate::tile::TileId;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// The work of each kind of task.
@@ -30,7 +32,7 @@ pub struct BottomLevels {
     finish: Vec<u64>,
 }
 
-/// The table made last, as long as somebody uses it: all processes of a simulation share it.
+/// The table made last, as long as somebody uses it: all ranks of a simulation share it.
 static LAST: Mutex<Weak<BottomLevels>> = Mutex::new(Weak::new());
 
 impl BottomLevels {

@@ -4,14 +4,7 @@
 //! `Potrf(k)` factors tile `(k, k)`; `Trsm(i, k)` solves `(i, k)` with it; `Syrk(i, k)` takes `(i, k)` off `(i, i)`;
 //! `Gemm(i, j, k)` takes `(i, k) (j, k)^T` off `(i, j)`. Updates of one tile are exact, so their order is free.
 
-/// A tile by its row and column.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
-pub struct TileId {
-    /// Tile row.
-    pub row: usize,
-    /// Tile column, at most the row.
-    pub col: usize,
-}
+use crate::tile::{TileId, TileMap};
 
 /// One task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -54,6 +47,11 @@ pub struct CholeskyGraph {
 }
 
 impl CholeskyGraph {
+    /// The graph of the lower triangle that `map` cuts into tiles.
+    pub fn of(map: &TileMap) -> CholeskyGraph {
+        CholeskyGraph { tiles: map.tile_rows() }
+    }
+
     /// Tiles of the lower triangle.
     pub fn tile_count(&self) -> usize {
         self.tiles * (self.tiles + 1) / 2

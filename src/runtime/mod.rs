@@ -6,19 +6,16 @@
 
 mod bottom_level;
 mod cholesky_graph;
-mod coherence;
-mod conductor;
-mod evict;
+mod count;
 mod policy;
 pub mod protocol;
-mod scheduler;
-mod task_queue;
+mod residency;
 
 pub use bottom_level::{BottomLevels, Weights};
-pub use cholesky_graph::{CholeskyGraph, Task, TileId};
-pub use coherence::{Access, Admission, CacheCounters, Lease, Limits, Move, TileCache, TileState, TileUse};
-pub use conductor::{Conductor, ConductorOptions, Step, baseline_bytes, baseline_traffic, least_room_tiles, simulate};
-pub use evict::{EvictionOrder, Victim};
-pub use policy::{Chooser, Policy};
-pub use scheduler::{Scheduler, Work};
-pub use task_queue::TaskQueue;
+pub use cholesky_graph::{CholeskyGraph, Task};
+pub use count::{Baseline, CountOptions, baseline_bytes, baseline_traffic, count_moves};
+pub use policy::Policy;
+pub use residency::{
+    Access, Admission, CacheCounters, Eviction, EvictionOrder, Lease, Limits, Move, Owner, Residency, TaskMoves,
+    TileState, TileUse, least_room_tiles,
+};

@@ -4,7 +4,8 @@
 //! only in bytes moved and in time. Knows: tasks, which tiles are resident. Does not know: bytes of memory, clocks.
 
 use crate::error::{Error, Result};
-use crate::runtime::{BottomLevels, CholeskyGraph, Task, TileId};
+use crate::runtime::{BottomLevels, CholeskyGraph, Task};
+use crate::tile::TileId;
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -27,11 +28,13 @@ pub enum Policy {
     /// Columns in panels that fit the memory, left to right; earlier columns pass by each panel once.
     #[default]
     Panels,
+    /// The leftmost tile that all its updates are ready for, else the leftmost tile.
+    Leftmost,
 }
 
 impl Policy {
     /// All rules, `Random` with seed 0.
-    pub const ALL: [Policy; 7] = [
+    pub const ALL: [Policy; 8] = [
         Policy::Fifo,
         Policy::Lifo,
         Policy::Random(0),
@@ -39,6 +42,7 @@ impl Policy {
         Policy::Greedy,
         Policy::CriticalPath,
         Policy::Panels,
+        Policy::Leftmost,
     ];
 
     /// Its name on the command line.
@@ -51,6 +55,7 @@ impl Policy {
             Policy::Greedy => "greedy",
             Policy::CriticalPath => "critical_path",
             Policy::Panels => "panels",
+            Policy::Leftmost => "leftmost",
         }
     }
 
@@ -65,44 +70,6 @@ impl Policy {
         let names = || Policy::ALL.map(Policy::name).join(", ");
         let unknown = || Error::InvalidArgument(format!("unknown policy '{name}': choose one of {}", names()));
         Policy::ALL.into_iter().find(|policy| policy.name() == name).ok_or_else(unknown)
-    }
-}
-
-/// Makes the choices of one device.
-pub struct Chooser {
-    policy: Policy,
-    graph: CholeskyGraph,
-    last: Option<TileId>,
-    draw: Draw,
-    priorities: Priorities,
-}
-
-impl Chooser {
-    /// A chooser for a device that has room for `room_tiles` tiles and owns those that `owns` names.
-    pub fn new(policy: Policy, graph: CholeskyGraph, room_tiles: usize, owns: impl Fn(TileId) -> bool) -> Chooser {
-        let draw = Draw::new(if let Policy::Random(seed) = policy { seed } else { 0 });
-        Chooser { policy, graph, last: None, draw, priorities: Priorities::new(policy, graph, room_tiles, owns) }
-    }
-
-    /// The place of the best of `ready`, which is not empty.
-    pub fn choose(&mut self, ready: &[Task], resident: impl Fn(TileId) -> bool) -> usize {
-        assert!(!ready.is_empty(), "nothing to choose from");
-        let place = match self.policy {
-            Policy::Fifo => 0,
-            Policy::Lifo => ready.len() - 1,
-            Policy::Random(_) => self.draw.below(ready.len()),
-            Policy::ByIj => self.in_row_or_column(ready),
-            Policy::Greedy => best(ready, |task| self.graph.missing_key(task, &resident)),
-            Policy::CriticalPath | Policy::Panels => best(ready, |task| self.priorities.rank(task)),
-        };
-        self.last = Some(self.graph.output(ready[place]));
-        place
-    }
-
-    fn in_row_or_column(&self, ready: &[Task]) -> usize {
-        let Some(last) = self.last else { return 0 };
-        let find = |fits: &dyn Fn(TileId) -> bool| ready.iter().position(|&task| fits(self.graph.output(task)));
-        find(&|tile| tile.row == last.row).or_else(|| find(&|tile| tile.col == last.col)).unwrap_or(0)
     }
 }
 
@@ -175,10 +142,6 @@ fn step(task: Task) -> usize {
     match task {
         Task::Potrf { k } | Task::Trsm { k, .. } | Task::Syrk { k, .. } | Task::Gemm { k, .. } => k,
     }
-}
-
-fn best<K: Ord>(ready: &[Task], key: impl Fn(Task) -> K) -> usize {
-    (0..ready.len()).min_by_key(|&at| key(ready[at])).expect("there is a task")
 }
 
 /// Cuts the columns into panels: the tiles of a panel stay while all columns before it pass by, one after the other.

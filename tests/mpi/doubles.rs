@@ -7,9 +7,9 @@ use sunzi::comm::{Transport, local};
 use sunzi::device::Device;
 use sunzi::device::soft::{SoftDevice, SoftOptions};
 use sunzi::distributed::{DoubleMatrix, DoubleRankOptions, double_cholesky_ranks};
-use sunzi::plan::RankGrid;
 use sunzi::runtime::protocol::DeliveryKind;
-use sunzi::runtime::{Policy, Victim};
+use sunzi::runtime::{Eviction, Policy};
+use sunzi::tile::RankGrid;
 use sunzi::{Context, Error};
 
 /// The cases of this file.
@@ -66,9 +66,9 @@ fn on_devices(rank: &dyn Transport, grid: RankGrid, options: &DoubleRankOptions)
 fn devices(rank: MpiRank) {
     let expected = local::run(1, |alone| on_devices(alone, RankGrid { rows: 1, cols: 1 }, &Default::default()));
     for (policy, victim) in
-        [(None, Victim::Lru), (Some(Policy::Panels), Victim::Fifo), (Some(Policy::Random(3)), Victim::Lru)]
+        [(None, Eviction::Lru), (Some(Policy::Panels), Eviction::Fifo), (Some(Policy::Random(3)), Eviction::Lru)]
     {
-        let options = DoubleRankOptions { policy, victim, ..DoubleRankOptions::default() };
+        let options = DoubleRankOptions { policy, eviction: victim, ..DoubleRankOptions::default() };
         let found = on_devices(&rank, RankGrid::for_ranks(rank.size()), &options);
         assert_eq!(found, expected[0].clone().filter(|_| rank.rank() == 0), "{policy:?}, {victim:?}");
     }

@@ -11,7 +11,8 @@ use sunzi::distributed::{
     DistMatrix, DistOptions, Team, TeamOptions, cholesky, even_share, gemm, scatter_rows, solve, syrk, trsm,
 };
 use sunzi::gallery::{Kind, Size, generate};
-use sunzi::plan::{Cut, RankGrid, TileMap};
+use sunzi::plan::Cut;
+use sunzi::tile::{RankGrid, TileMap};
 use sunzi::{Context, GemmOptions, Matrix, MatrixView, Op, SyrkOptions, TrsmOptions, Uplo, gemm_with, syrk_with};
 
 /// The cases of this file.

@@ -6,13 +6,14 @@ use clap::{Args, Subcommand, ValueEnum};
 use sunzi::comm::window::WindowKind;
 use sunzi::error::{Error, Result};
 use sunzi::kernels::device::DeviceFamily;
-use sunzi::runtime::{Policy, Victim};
+use sunzi::runtime::{Eviction, Policy};
 use sunzi_lab::devices::DeviceChoice;
 use sunzi_lab::engine::check_reach;
 
 /// `sunzi bench`.
 #[derive(Args, Debug)]
 #[command(
+    arg_required_else_help = false,
     after_help = "Examples:\n  sunzi bench syrk --rows 4000 --cols 1000 --precision 1024 --against sdpb,flint\n  \
                         sunzi bench cholesky --rows 500 --precision 512 --threads 1 --report r.json"
 )]
@@ -125,13 +126,13 @@ pub struct BenchCholesky {
     /// What the entries are.
     #[arg(long, value_name = "TYPE", value_enum, default_value = "big")]
     pub element_type: ElementType,
-    /// Which task runs next: fifo, lifo, random, by_ij, greedy, critical_path, panels [default: panels; on several
-    /// ranks greedy on devices, else critical_path].
+    /// Which task runs next: fifo, lifo, random, by_ij, greedy, critical_path, panels, leftmost [default:
+    /// panels; on several ranks greedy on devices, else critical_path].
     #[arg(long, value_name = "NAME", value_parser = Policy::by_name, help_heading = "With --element-type double")]
     pub policy: Option<Policy>,
     /// Which tile leaves a full device [default: lru].
     #[arg(long, value_name = "NAME", value_parser = eviction(), help_heading = "With --element-type double")]
-    pub eviction: Option<Victim>,
+    pub eviction: Option<Eviction>,
     #[command(flatten)]
     pub comparison: Comparison,
 }

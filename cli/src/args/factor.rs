@@ -6,9 +6,9 @@ use clap::Args;
 use std::path::PathBuf;
 use sunzi::error::Result;
 use sunzi::matrix::{Side, Uplo};
-use sunzi::plan::RankGrid;
 use sunzi::runtime::Policy;
 use sunzi::runtime::protocol::{DeliveryKind, Termination};
+use sunzi::tile::RankGrid;
 use sunzi_lab::units::parse_count;
 
 /// Which triangle of a symmetric matrix counts.
@@ -80,8 +80,8 @@ pub struct RankChoices {
     /// Who sends a finished tile to whom [default: cs_list_ahead].
     #[arg(long, value_name = "WAY", value_parser = broadcast())]
     pub broadcast: Option<DeliveryKind>,
-    /// Which tile is worked on next: fifo, lifo, random, random:SEED, by_ij, greedy, critical_path, panels [default:
-    /// critical_path].
+    /// Which tile is worked on next: fifo, lifo, random, random:SEED, by_ij, greedy, critical_path, panels,
+    /// leftmost [default: critical_path].
     #[arg(long, value_name = "NAME", value_parser = Policy::by_name)]
     pub policy: Option<Policy>,
     /// How a rank finds out that it will not be asked any more [default: lists].

@@ -2,25 +2,43 @@
 
 use super::EngineArgs;
 use super::values::{positive, precision, size};
-use clap::{Args, Subcommand};
+use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use sunzi::error::Result;
 use sunzi::ops::distributed::ClusterShape;
 use sunzi_lab::engine::check_reach;
 
+/// What `sunzi plan --help` ends with.
+const EXAMPLES: &str = "Without an operation a syrk is planned, with the options of `sunzi plan syrk`.\n\nExamples:\n  \
+    sunzi plan cholesky --rows 1e4 --precision 512 --memory 8G\n  \
+    sunzi plan --nodes 8 --ranks-per-node 128 --rows 1e5 --cols 1e4 --precision 1024 --memory 200G";
+
 /// `sunzi plan`: a syrk unless another operation is named.
-#[derive(Args, Debug)]
-#[command(
-    args_conflicts_with_subcommands = true,
-    subcommand_negates_reqs = true,
-    after_help = "Examples:\n  sunzi plan cholesky --rows 1e4 --precision 512 --memory 8G\n  \
-                  sunzi plan --nodes 8 --ranks-per-node 128 --rows 1e5 --cols 1e4 --precision 1024 --memory 200G"
-)]
-pub struct Plan {
-    /// What is planned.
-    #[command(subcommand)]
-    operation: Option<PlanOperation>,
-    #[command(flatten)]
-    syrk: Option<PlanSyrk>,
+#[derive(Debug)]
+pub struct Plan(pub PlanOperation);
+
+impl Args for Plan {
+    fn augment_args(command: Command) -> Command {
+        let command = PlanOperation::augment_subcommands(PlanSyrk::augment_args(command));
+        command.args_conflicts_with_subcommands(true).subcommand_negates_reqs(true).after_help(EXAMPLES)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Plan::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Plan {
+    fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Plan, clap::Error> {
+        match matches.subcommand_name() {
+            Some(_) => PlanOperation::from_arg_matches(matches).map(Plan),
+            None => PlanSyrk::from_arg_matches(matches).map(|args| Plan(PlanOperation::Syrk(args))),
+        }
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> std::result::Result<(), clap::Error> {
+        *self = Plan::from_arg_matches(matches)?;
+        Ok(())
+    }
 }
 
 /// What is planned.
@@ -98,25 +116,20 @@ pub struct PlanCholesky {
 }
 
 impl Plan {
-    /// What is planned.
-    pub fn operation(&self) -> Option<PlanOperation> {
-        self.operation.clone().or_else(|| self.syrk.clone().map(PlanOperation::Syrk))
-    }
-
     /// Checks precision and kernel together, and devices on a cluster.
     ///
     /// # Errors
     /// [`sunzi::Error::InvalidArgument`], [`sunzi::Error::Precision`].
     pub fn check(&self) -> Result<()> {
-        match self.operation() {
-            Some(PlanOperation::Syrk(args)) => {
+        match &self.0 {
+            PlanOperation::Syrk(args) => {
                 if args.cluster().is_some() {
                     args.engine.refuse_devices("a product on a cluster")?;
                 }
                 check_reach(args.precision, args.engine.kernel)
             }
-            Some(PlanOperation::Gemm(args)) => check_reach(args.precision, args.engine.kernel),
-            Some(PlanOperation::Cholesky(_)) | None => Ok(()),
+            PlanOperation::Gemm(args) => check_reach(args.precision, args.engine.kernel),
+            PlanOperation::Cholesky(_) => Ok(()),
         }
     }
 }

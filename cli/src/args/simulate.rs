@@ -6,15 +6,16 @@ use super::values::{
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use sunzi::error::{Error, Result};
-use sunzi::plan::RankGrid;
-use sunzi::runtime::protocol::{DeliveryKind, ProcessGrid, Termination};
-use sunzi::runtime::{Policy, Victim};
+use sunzi::runtime::protocol::{DeliveryKind, Termination};
+use sunzi::runtime::{Eviction, Policy};
+use sunzi::tile::RankGrid;
 use sunzi_lab::simulate::MatrixSize;
 use sunzi_lab::units::{parse_count, parse_size};
 
 /// `sunzi simulate`.
 #[derive(Args, Debug)]
 #[command(
+    arg_required_else_help = false,
     after_help = "Examples:\n  sunzi simulate cholesky --problem QAP5 --processes 1200 --broadcast synchronous,cs_list\n  \
                         sunzi simulate soak --seeds 100"
 )]
@@ -76,12 +77,13 @@ pub struct SimulateCholesky {
     /// Who sends a tile to whom.
     #[arg(long, value_name = "LIST", default_value = "cs_list", value_delimiter = ',', value_parser = broadcast())]
     broadcast: Vec<DeliveryKind>,
-    /// Which task runs next: fifo, lifo, random (or random:SEED), by_ij, greedy, critical_path, panels.
+    /// Which task runs next: fifo, lifo, random (or random:SEED), by_ij, greedy, critical_path, panels,
+    /// leftmost.
     #[arg(long, value_name = "LIST", default_value = "random:1", value_delimiter = ',', value_parser = Policy::by_name)]
     policy: Vec<Policy>,
     /// Which tile leaves a full device.
     #[arg(long, value_name = "LIST", default_value = "fifo", value_delimiter = ',', value_parser = eviction())]
-    eviction: Vec<Victim>,
+    eviction: Vec<Eviction>,
     /// When a process may end.
     #[arg(long, value_name = "LIST", default_value = "lists", value_delimiter = ',', value_parser = termination())]
     termination: Vec<Termination>,
@@ -142,7 +144,7 @@ impl Simulate {
 }
 
 impl Processes {
-    fn grid(&self) -> Result<ProcessGrid> {
+    fn grid(&self) -> Result<RankGrid> {
         let count = self.processes.unwrap_or_else(|| self.grid.map_or(1, |grid| grid.rows * grid.cols));
         let RankGrid { rows, cols } = self.grid.unwrap_or_else(|| RankGrid::for_ranks(count));
         if rows * cols != count {
@@ -150,7 +152,7 @@ impl Processes {
             return Err(Error::InvalidArgument(message));
         }
         processes(&count.to_string()).map_err(|why| Error::InvalidArgument(format!("--grid {rows}x{cols}: {why}")))?;
-        Ok(ProcessGrid { rows, cols })
+        Ok(RankGrid { rows, cols })
     }
 }
 

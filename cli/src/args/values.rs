@@ -10,9 +10,9 @@ use sunzi::io::FileFormat;
 use sunzi::kernels;
 use sunzi::kernels::device::DeviceFamily;
 use sunzi::matrix::{MAXIMUM_PRECISION_BITS, Side, Uplo};
-use sunzi::plan::RankGrid;
-use sunzi::runtime::Victim;
+use sunzi::runtime::Eviction;
 use sunzi::runtime::protocol::{DeliveryKind, Termination};
+use sunzi::tile::RankGrid;
 use sunzi_lab::units::parse_count;
 
 /// A value, or why it is refused.
@@ -141,8 +141,8 @@ pub fn termination() -> impl TypedValueParser<Value = Termination> {
 }
 
 /// Which tile leaves a full device.
-pub fn eviction() -> impl TypedValueParser<Value = Victim> {
-    named(Victim::ALL.map(|rule| (rule.name(), rule)).to_vec())
+pub fn eviction() -> impl TypedValueParser<Value = Eviction> {
+    named(Eviction::ALL.map(|rule| (rule.name(), rule)).to_vec())
 }
 
 /// The side on which a triangle stands.

@@ -55,10 +55,7 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
             VerifyOperation::Cholesky(args) => factor::verify::run(session, &args),
         },
         Command::Convert(args) => convert::run(session, &args),
-        Command::Plan(args) => match args.operation() {
-            Some(operation) => plan::run(session, &operation),
-            None => Err(Error::InvalidArgument("nothing to plan: give --rows, --cols and --precision".into())),
-        },
+        Command::Plan(args) => plan::run(session, &args.0),
         Command::Bench(args) => bench::run(session, args, all, together),
         Command::GpuCheck(args) => in_mode(Mode::Computing, || gpu_check::run(session, &devices_to_check(args))),
         Command::Simulate(args) => match args.what {

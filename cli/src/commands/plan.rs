@@ -95,7 +95,7 @@ fn describe_cholesky(plan: &CholeskyPlan, operand_bytes: u64) -> String {
         format!("tiles           {:>11}  residues and integers", format_bytes(plan.tile_bytes)),
         format!("rest            {:>11}  scratch, tables, lists", format_bytes(rest)),
     ];
-    lines.extend(plan.device.iter().map(|UpdatePlan { device, kernel, moduli, tile_bytes }| {
+    lines.extend(plan.devices.iter().map(|UpdatePlan { device, kernel, moduli, tile_bytes }| {
         let name = format!("{} {}", device.kind, device.index);
         let bytes = format_bytes(*tile_bytes);
         format!("{name:<15} {}: updates by {kernel}, {moduli} moduli, {bytes} of its memory for a tile", device.name)

@@ -134,7 +134,7 @@ fn completions_and_pages_come_from_the_same_definition() {
     let sandbox = Sandbox::new();
     for shell in ["bash", "zsh", "fish"] {
         let script = sandbox.run(&format!("completions {shell}"));
-        assert!(script.contains("remote-tiles") && script.contains("bootstrap1d"), "{shell}");
+        assert!(script.contains("remote-tiles") && script.contains("cs_list_ahead"), "{shell}");
     }
     assert!(sandbox.run("man").contains("gpu\\-check"));
     let page = sandbox.run("man bench syrk");

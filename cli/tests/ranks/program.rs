@@ -103,7 +103,7 @@ fn doubles_on_devices(launcher: &Launcher, ranks: usize) {
     assert_eq!(moved("devices"), 2 * ranks as u64, "{report}");
     assert!(moved("h2d_bytes") > 0 && moved("h2d_bytes") < moved("baseline_h2d_bytes"), "{report}");
     let factor = &report["factor"];
-    assert_eq!((&factor["policy"], &factor["victim"]), (&"greedy".into(), &"fifo".into()), "{report}");
+    assert_eq!((&factor["policy"], &factor["eviction"]), (&"greedy".into(), &"fifo".into()), "{report}");
     assert_eq!(factor["devices"]["devices"][1]["room_tiles"], 5, "28 KB hold so many tiles of 5000 bytes");
     on_ranks(launcher, ranks, 2, at, line).expect_success();
     assert!(json(&at.join("r.json"))["moved"].is_null(), "the processors factor where no device is named");

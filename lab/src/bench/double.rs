@@ -16,7 +16,7 @@ use sunzi::context::Context;
 use sunzi::device::{Device, Traffic, cuda_devices};
 use sunzi::error::{Error, Result};
 use sunzi::ops::double::{DoubleOptions, DoubleReport, double_cholesky};
-use sunzi::runtime::{CholeskyGraph, ConductorOptions, Policy, Victim, baseline_bytes, simulate};
+use sunzi::runtime::{CholeskyGraph, CountOptions, Eviction, Policy, baseline_bytes, count_moves};
 pub use system::{System, largest_residual};
 
 /// Residuals above this are wrong: those of a sound factorisation are far below 1.
@@ -35,7 +35,7 @@ pub struct BenchDouble {
     /// Which task runs next; `None` for the library's choice.
     pub policy: Option<Policy>,
     /// Which tile leaves a full device; `None` for the library's choice.
-    pub victim: Option<Victim>,
+    pub victim: Option<Eviction>,
     /// Timed runs.
     pub runs: usize,
     /// Whether devices were asked for.
@@ -56,7 +56,7 @@ pub fn run(session: &mut dyn Session, config: &BenchDouble) -> Result<()> {
     let system = System::new(&ctx, config.rows)?;
     let mut work = system.a.clone();
     let chosen = config.victim.unwrap_or_default();
-    let others = Victim::ALL.into_iter().filter(|&victim| victim != chosen);
+    let others = Eviction::ALL.into_iter().filter(|&victim| victim != chosen);
     let mut moved = Vec::new();
     for victim in others {
         let report = once(&ctx, devices, config, victim, (&system, &mut work)).map_err(&restate)?;
@@ -90,14 +90,14 @@ fn once(
     ctx: &Context,
     devices: &[Arc<dyn Device>],
     config: &BenchDouble,
-    victim: Victim,
+    victim: Eviction,
     (system, work): (&System, &mut Vec<f64>),
 ) -> Result<DoubleReport> {
     work.copy_from_slice(&system.a);
     let options = DoubleOptions {
         tile_rows: config.tile_rows,
         policy: config.policy.unwrap_or_default(),
-        victim,
+        eviction: victim,
         device_bytes: config.engine.device_memory_bytes,
         ..DoubleOptions::default()
     };
@@ -150,14 +150,15 @@ fn counted(factor: &DoubleReport) -> Vec<Counted> {
     if factor.tiles > COUNTED_TILES {
         return Vec::new();
     }
-    let side = |index: usize| rows.min(factor.order - index * rows) as u64;
-    let bytes = |tile: sunzi::runtime::TileId| 8 * side(tile.row) * side(tile.col);
+    let order = factor.order;
+    let side = move |index: usize| rows.min(order - index * rows) as u64;
+    let bytes = move |tile: sunzi::tile::TileId| 8 * side(tile.row) * side(tile.col);
     let baseline = baseline_bytes(graph, bytes);
-    let choices = Policy::ALL.into_iter().flat_map(|policy| Victim::ALL.map(|victim| (policy, victim)));
-    let count = |(policy, victim): (Policy, Victim)| {
+    let choices = Policy::ALL.into_iter().flat_map(|policy| Eviction::ALL.map(|victim| (policy, victim)));
+    let count = |(policy, victim): (Policy, Eviction)| {
         let (room_tiles, lookahead) = (only.room_tiles, DoubleOptions::default().lookahead);
-        let options = ConductorOptions { device: 0, policy, victim, room_tiles, lookahead };
-        let counters = simulate(graph, options, bytes);
+        let options = CountOptions { policy, eviction: victim, room_tiles, lookahead };
+        let counters = count_moves(graph, options, bytes);
         let (h2d_bytes, d2h_bytes) = (counters.up_bytes, counters.down_bytes);
         let saved = if baseline == 0 { 0.0 } else { 1.0 - (h2d_bytes + d2h_bytes) as f64 / baseline as f64 };
         Counted { policy: policy.name(), traffic: Moved { victim: victim.name(), h2d_bytes, d2h_bytes, saved } }
@@ -169,6 +170,6 @@ impl Moved {
     fn of(report: &DoubleReport) -> Moved {
         let sum = report.devices.iter().fold(Traffic::default(), |sum, share| sum.plus(&share.traffic));
         let (h2d_bytes, d2h_bytes) = (sum.h2d_bytes, sum.d2h_bytes);
-        Moved { victim: report.victim.name(), h2d_bytes, d2h_bytes, saved: report.saved }
+        Moved { victim: report.eviction.name(), h2d_bytes, d2h_bytes, saved: report.saved }
     }
 }

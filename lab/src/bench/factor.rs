@@ -70,7 +70,7 @@ fn account(report: &CholeskyReport) -> Account {
         ]),
         planned_bytes: Some(report.planned_bytes),
         devices: Vec::new(),
-        tiles: report.device.clone(),
+        tiles: report.devices.clone(),
     }
 }
 

@@ -79,6 +79,6 @@ fn account(report: &Report) -> Account {
         ]),
         planned_bytes: Some(report.planned_bytes),
         devices: report.devices.clone(),
-        tiles: None,
+        tiles: Vec::new(),
     }
 }

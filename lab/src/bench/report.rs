@@ -38,9 +38,9 @@ pub struct BenchReport {
     /// What each device did in that run; empty on the CPU.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<DeviceReport>,
-    /// What the device of a factorisation has moved in that run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tiles: Option<TileTraffic>,
+    /// What each device of a factorisation has moved in that run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tiles: Vec<TileTraffic>,
     /// Whether any were asked for.
     #[serde(skip)]
     pub on_devices: bool,

@@ -56,7 +56,7 @@ pub struct Account {
     /// What each device did; empty on the CPU.
     pub devices: Vec<DeviceReport>,
     /// What the device of a factorisation has moved.
-    pub tiles: Option<TileTraffic>,
+    pub tiles: Vec<TileTraffic>,
 }
 
 impl Account {
@@ -70,7 +70,7 @@ impl Account {
             phases: Phases::default(),
             planned_bytes: None,
             devices: Vec::new(),
-            tiles: None,
+            tiles: Vec::new(),
         }
     }
 }

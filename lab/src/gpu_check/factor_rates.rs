@@ -21,7 +21,7 @@ use sunzi::math::bound::cholesky_modulus_bits;
 use sunzi::matrix::{Matrix, Op, Symmetric};
 use sunzi::ops::double::{DoubleOptions, DoubleReport, double_cholesky};
 use sunzi::ops::{CholeskyOptions, CholeskyReport, GemmOptions, cholesky_with, gemm_with, plan_cholesky};
-use sunzi::runtime::Victim;
+use sunzi::runtime::Eviction;
 use sunzi::store::available_bytes;
 
 /// What is aimed at: the rate of the products of planes, and that of the plain product of doubles.
@@ -227,7 +227,7 @@ fn tabulate_big(table: &mut Table, measured: &CholeskyRates) {
     }
     // This one is of all threads together.
     table.figure(name("store"), report.tasks.store, Unit::Seconds);
-    let Some(device) = &report.device else { return };
+    let [device] = &report.devices[..] else { return };
     table.figure(name("bytes to the device"), device.traffic.h2d_bytes as f64, Unit::Bytes);
     table.figure(name("bytes from the device"), device.traffic.d2h_bytes as f64, Unit::Bytes);
     table.figure(name("bytes if no tile stayed"), device.baseline_bytes as f64, Unit::Bytes);
@@ -262,9 +262,10 @@ fn double(session: &dyn Session, setup: &Setup, plain_per_second: f64, rates: &m
     let (mut l, mut residual, mut seconds) = (system.a.clone(), 0.0f64, Vec::new());
     let mut reports = Vec::new();
     // The rule that is timed comes last, when everything is warm.
-    let others = Victim::ALL.into_iter().filter(|&rule| rule != Victim::default()).map(|rule| (rule, 1));
-    for (victim, runs) in others.chain([(Victim::default(), DOUBLE_RUNS)]) {
-        let options = DoubleOptions { tile_rows, victim, device_bytes: Some(limit), ..DoubleOptions::default() };
+    let others = Eviction::ALL.into_iter().filter(|&rule| rule != Eviction::default()).map(|rule| (rule, 1));
+    for (victim, runs) in others.chain([(Eviction::default(), DOUBLE_RUNS)]) {
+        let options =
+            DoubleOptions { tile_rows, eviction: victim, device_bytes: Some(limit), ..DoubleOptions::default() };
         seconds.clear();
         for run in 0..runs {
             l.copy_from_slice(&system.a);
@@ -303,7 +304,7 @@ fn tabulate_double(table: &mut Table, measured: &DoubleRates) {
     for report in &measured.reports {
         let sum = report.devices.iter().fold(Traffic::default(), |sum, share| sum.plus(&share.traffic));
         for (way, bytes) in [("to", sum.h2d_bytes), ("from", sum.d2h_bytes)] {
-            let what = name(&format!("{}, bytes {way} the device", report.victim.name()));
+            let what = name(&format!("{}, bytes {way} the device", report.eviction.name()));
             table.figure(what, bytes as f64, Unit::Bytes);
         }
     }

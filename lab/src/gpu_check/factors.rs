@@ -20,8 +20,8 @@ use sunzi::math::float::Head;
 use sunzi::matrix::{Matrix, Symmetric};
 use sunzi::ops::double::{DoubleOptions, double_cholesky};
 use sunzi::ops::{CholeskyOptions, TrsmOptions, cholesky_with, solve, trsm};
-use sunzi::plan::RankGrid;
-use sunzi::runtime::Victim;
+use sunzi::runtime::Eviction;
+use sunzi::tile::RankGrid;
 
 /// Precisions at which factors are compared.
 const PRECISIONS: [u32; 3] = [64, 512, 1024];
@@ -67,7 +67,7 @@ fn compare(ctx: &Context, a: &Matrix, want: &Matrix, tile_rows: Option<usize>) -
     let options = CholeskyOptions { tile_rows };
     let (factor, report) = cholesky_with(ctx, Symmetric::lower(a), a.precision_bits(), &options)?.into_parts();
     let what = format!("{}, tiles of {} rows", describe(a), report.tile_rows);
-    let Some(device) = report.device else { return failed(format!("{what}: no device was used")) };
+    let [device] = &report.devices[..] else { return failed(format!("{what}: no device was used")) };
     if report.tiles > 1 && device.traffic.h2d_bytes == 0 {
         return failed(format!("{what}: nothing was sent to the device"));
     }
@@ -179,18 +179,19 @@ pub fn doubles(setup: &Setup, cpu: &Context, device: &Arc<dyn Device>, large: bo
     let (order, rows) = if large { (3000, 250) } else { (200, 32) };
     let ctx = setup.builder().build()?;
     let system = System::new(cpu, order)?;
-    let factor = |device_bytes: Option<u64>, victim: Victim| {
+    let factor = |device_bytes: Option<u64>, victim: Eviction| {
         let mut l = system.a.clone();
-        let options = DoubleOptions { tile_rows: Some(rows), victim, device_bytes, ..DoubleOptions::default() };
+        let options =
+            DoubleOptions { tile_rows: Some(rows), eviction: victim, device_bytes, ..DoubleOptions::default() };
         double_cholesky(&ctx, devices, order, &mut l, &options).map(|report| (l, report))
     };
-    let least_bytes = match factor(Some(1), Victim::default()) {
+    let least_bytes = match factor(Some(1), Eviction::default()) {
         Err(Error::DeviceLimit { minimum_bytes, .. }) => minimum_bytes,
         Err(other) => return failed(format!("one byte of memory was refused with: {other}")),
         Ok(_) => return failed("one byte of memory was enough".into()),
     };
     for device_bytes in [Some(least_bytes), Some(3 * least_bytes), None] {
-        for victim in Victim::ALL {
+        for victim in Eviction::ALL {
             let (l, report) = factor(device_bytes, victim)?;
             let (residual, name) = (largest_residual(&system, &l), victim.name());
             if residual > RESIDUAL_BOUND {

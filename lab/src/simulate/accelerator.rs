@@ -4,7 +4,7 @@ use super::Machine;
 use super::clock::Noise;
 use super::links::Span;
 use std::collections::VecDeque;
-use sunzi::runtime::{Admission, CacheCounters, Lease, Limits, Move, TileCache, TileState, TileUse, Victim};
+use sunzi::runtime::{Admission, CacheCounters, Eviction, Lease, Limits, Move, Residency, TileState, TileUse};
 
 /// Copies between hosts and devices.
 pub(super) struct Copies {
@@ -59,7 +59,7 @@ pub(super) struct Engine {
 
 /// A device.
 pub(super) struct Accelerator {
-    cache: TileCache<u32>,
+    cache: Residency<u32>,
     up: Engine,
     down: Engine,
     /// Its kernels.
@@ -92,10 +92,10 @@ fn joined(span: Option<Span>, other: Span) -> Option<Span> {
 
 impl Accelerator {
     /// An empty device.
-    pub fn new(memory_bytes: u64, victim: Victim) -> Accelerator {
+    pub fn new(memory_bytes: u64, victim: Eviction) -> Accelerator {
         let limits = Limits { bytes: memory_bytes, tiles: usize::MAX };
         Accelerator {
-            cache: TileCache::new(limits, victim),
+            cache: Residency::new(limits, victim),
             up: Engine::default(),
             down: Engine::default(),
             kernels: Engine::default(),
@@ -149,7 +149,7 @@ impl Accelerator {
                     room = room.max(span.end);
                     spans[1] = joined(spans[1], span);
                 }
-                Move::Upload(code) => {
+                Move::Fetch(code) => {
                     let at_home = self.going.iter().find(|(tile, _)| *tile == code).map_or(now, |&(_, end)| end);
                     let (bandwidth, begin) = (copies.up_bandwidth, room.max(at_home));
                     let span = copies.copy(process, &mut self.up, bandwidth, begin, noise.factor());

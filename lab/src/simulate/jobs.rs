@@ -5,7 +5,8 @@ use super::record::Track;
 use super::world::{Job, World, code};
 use sunzi::error::Result;
 use sunzi::runtime::protocol::{Event, TileRun};
-use sunzi::runtime::{Access, Task, TileId, TileUse};
+use sunzi::runtime::{Access, Task, TileUse};
+use sunzi::tile::TileId;
 
 impl World<'_> {
     /// A worker takes a run.

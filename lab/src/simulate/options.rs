@@ -3,8 +3,9 @@
 use super::Machine;
 use super::clock::MOST_PROCESSES;
 use sunzi::error::{Error, Result};
-use sunzi::runtime::protocol::{DeliveryKind, ProcessGrid, ProtocolOptions, Termination};
-use sunzi::runtime::{Policy, Victim};
+use sunzi::runtime::protocol::{DeliveryKind, ProtocolOptions, Termination};
+use sunzi::runtime::{Eviction, Policy};
+use sunzi::tile::RankGrid;
 
 /// Largest factor of slow processes, and largest jitter.
 const MOST_FACTOR: f64 = 1e6;
@@ -16,7 +17,7 @@ const MOST_TILES: usize = u16::MAX as usize;
 #[derive(Clone, PartialEq, Debug)]
 pub struct SimulationOptions {
     /// Processes.
-    pub grid: ProcessGrid,
+    pub grid: RankGrid,
     /// Rows of the matrix.
     pub order: u64,
     /// Who sends a tile to whom.
@@ -26,7 +27,7 @@ pub struct SimulationOptions {
     /// Which ready tile is worked on next.
     pub policy: Policy,
     /// Which tile leaves a full device.
-    pub victim: Victim,
+    pub victim: Eviction,
     /// Tiles of other processes that have room at a time; `None` for what host memory leaves.
     pub slots: Option<usize>,
     /// Updates that a task may bring to a tile at once: one, as in the paper, for times; more only without devices.
@@ -43,14 +44,14 @@ pub struct SimulationOptions {
 
 impl SimulationOptions {
     /// The choices of the paper, for a grid and an order.
-    pub fn new(grid: ProcessGrid, order: u64) -> SimulationOptions {
+    pub fn new(grid: RankGrid, order: u64) -> SimulationOptions {
         SimulationOptions {
             grid,
             order,
             delivery: DeliveryKind::CsList,
             termination: Termination::Lists,
             policy: Policy::Random(0),
-            victim: Victim::Fifo,
+            victim: Eviction::Fifo,
             slots: None,
             most_updates: 1,
             seed: 0,
@@ -84,6 +85,8 @@ impl SimulationOptions {
             workers: machine.layout.workers,
             devices: None,
             most_updates: self.most_updates,
+            strip_tiles: 1,
+            updates_at_once: false,
             imports: false,
             room_tiles: machine.room_tiles(),
         }

@@ -1,8 +1,8 @@
 //! Recordings of a run: spans for a trace, and figures over time. Both keep to a size.
 
 use super::world::Host;
-use sunzi::runtime::TileId;
-use sunzi::runtime::protocol::Process;
+use sunzi::runtime::protocol::TaskMachine;
+use sunzi::tile::TileId;
 
 /// Figures over time that are kept: where twice as many would be, every second one goes.
 const SAMPLES: usize = 512;
@@ -120,7 +120,7 @@ impl Recorder {
     }
 
     /// Takes in that nothing happens before `time`.
-    pub(super) fn advance(&mut self, time: f64, processes: &[Process], hosts: &[Host]) {
+    pub(super) fn advance(&mut self, time: f64, processes: &[TaskMachine], hosts: &[Host]) {
         let Some(interval) = self.interval else { return };
         if time < self.next {
             return;

@@ -4,8 +4,9 @@ use super::SimulationOptions;
 use super::world::World;
 use serde::Serialize;
 use std::time::Instant;
-use sunzi::runtime::protocol::{Counters, DeliveryKind, ProcessGrid, Termination};
-use sunzi::runtime::{BottomLevels, CholeskyGraph, Task, TileId, Victim, Weights};
+use sunzi::runtime::protocol::{Counters, DeliveryKind, Termination};
+use sunzi::runtime::{BottomLevels, CholeskyGraph, Eviction, Task, Weights};
+use sunzi::tile::{RankGrid, TileId};
 
 /// Units of the critical path.
 const NANOSECONDS: f64 = 1e9;
@@ -67,7 +68,7 @@ pub struct Simulation {
     /// Name of the machine.
     pub machine: String,
     /// Processes.
-    pub grid: ProcessGrid,
+    pub grid: RankGrid,
     /// Rows of the matrix.
     pub order: u64,
     /// Tile rows.
@@ -79,7 +80,7 @@ pub struct Simulation {
     /// Which ready tile is worked on next.
     pub policy: String,
     /// Which tile leaves a full device.
-    pub victim: Victim,
+    pub victim: Eviction,
     /// Slots of a process.
     pub slots: usize,
     /// Workers of a process.

@@ -7,8 +7,9 @@ use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use sunzi::error::{Error, Result};
-use sunzi::runtime::protocol::{DeliveryKind, ProcessGrid, Termination};
-use sunzi::runtime::{CholeskyGraph, Policy, Victim};
+use sunzi::runtime::protocol::{DeliveryKind, Termination};
+use sunzi::runtime::{CholeskyGraph, Eviction, Policy};
+use sunzi::tile::RankGrid;
 
 /// Most processes of a case.
 const MOST_PROCESSES: usize = 64;
@@ -40,7 +41,7 @@ pub fn soak_case(seed: u64) -> SoakCase {
     let processes = draw.random_range(1..=MOST_PROCESSES);
     let divisors = (1..=processes).filter(|rows| processes.is_multiple_of(*rows)).collect::<Vec<_>>();
     let rows = pick(&mut draw, &divisors);
-    let grid = ProcessGrid { rows, cols: processes / rows };
+    let grid = RankGrid { rows, cols: processes / rows };
     let tiles = draw.random_range(1..=MOST_TILES);
     let last_rows = draw.random_range(1..=TILE_ROWS);
     let mut options = SimulationOptions::new(grid, ((tiles - 1) * TILE_ROWS + last_rows) as u64);
@@ -50,7 +51,7 @@ pub fn soak_case(seed: u64) -> SoakCase {
         Policy::Random(_) => Policy::Random(seed),
         policy => policy,
     };
-    options.victim = pick(&mut draw, &Victim::ALL);
+    options.victim = pick(&mut draw, &Eviction::ALL);
     options.slots = Some(grid.least_slots(tiles) + pick(&mut draw, &[0, 0, 1, 2, 10]));
     options.most_updates = if machine.device.is_some() { 1 } else { pick(&mut draw, &[1, 3, usize::MAX]) };
     options.seed = seed;

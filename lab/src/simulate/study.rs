@@ -10,8 +10,9 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use sunzi::error::{Error, Result};
-use sunzi::runtime::protocol::{DeliveryKind, ProcessGrid, Termination};
-use sunzi::runtime::{Policy, Victim};
+use sunzi::runtime::protocol::{DeliveryKind, Termination};
+use sunzi::runtime::{Eviction, Policy};
+use sunzi::tile::RankGrid;
 
 /// Most spans of a trace: viewers read no more.
 const TRACE_SPANS: usize = 1_000_000;
@@ -37,7 +38,7 @@ pub struct SimulateCholesky {
     /// The matrix.
     pub size: MatrixSize,
     /// Processes.
-    pub grid: ProcessGrid,
+    pub grid: RankGrid,
     /// Who sends a tile to whom.
     pub deliveries: Vec<DeliveryKind>,
     /// When a process may end.
@@ -45,7 +46,7 @@ pub struct SimulateCholesky {
     /// Which task runs next.
     pub policies: Vec<Policy>,
     /// Which tile leaves.
-    pub victims: Vec<Victim>,
+    pub victims: Vec<Eviction>,
     /// Tiles of others that a process has room for.
     pub slots: Option<usize>,
     /// Host memory of a process, where it is not the machine's.

@@ -1,8 +1,9 @@
 //! Figures that must hold: the same again, bounds, fewer bytes than without memory, and many seeds.
 
 use super::*;
-use sunzi::runtime::protocol::{DeliveryKind, ProcessGrid};
-use sunzi::runtime::{Policy, Victim};
+use sunzi::runtime::protocol::DeliveryKind;
+use sunzi::runtime::{Eviction, Policy};
+use sunzi::tile::RankGrid;
 
 /// Seeds of the ordinary run, times the effort asked for.
 fn seeds() -> u64 {
@@ -20,7 +21,7 @@ fn run(machine: &Machine, options: &SimulationOptions) -> Simulation {
 
 /// 40 tile rows on 12 processes.
 fn options() -> SimulationOptions {
-    SimulationOptions { watch: true, ..SimulationOptions::new(ProcessGrid { rows: 3, cols: 4 }, 40 * 2048) }
+    SimulationOptions { watch: true, ..SimulationOptions::new(RankGrid { rows: 3, cols: 4 }, 40 * 2048) }
 }
 
 #[test]
@@ -60,7 +61,7 @@ fn memory_saves_copies_and_steps_do_not() {
 
 #[test]
 fn one_device_of_one_process_is_busy_all_the_time() {
-    let grid = ProcessGrid { rows: 1, cols: 1 };
+    let grid = RankGrid { rows: 1, cols: 1 };
     let mut machine = tsubame();
     let large = SimulationOptions { policy: Policy::Panels, ..SimulationOptions::new(grid, 24 * 2048) };
     let simulation = run(&machine, &large);
@@ -120,10 +121,10 @@ fn what_cannot_be_simulated_is_refused_with_numbers() {
 #[test]
 fn victims_and_policies_change_what_is_moved() {
     let moved = |policy, victim| {
-        let grid = ProcessGrid { rows: 1, cols: 1 };
+        let grid = RankGrid { rows: 1, cols: 1 };
         let simulation =
             run(&tsubame(), &SimulationOptions { policy, victim, ..SimulationOptions::new(grid, 30 * 2048) });
         simulation.up_bytes + simulation.down_bytes
     };
-    assert!(moved(Policy::Panels, Victim::Lru) < moved(Policy::Random(1), Victim::Fifo));
+    assert!(moved(Policy::Panels, Eviction::Lru) < moved(Policy::Random(1), Eviction::Fifo));
 }

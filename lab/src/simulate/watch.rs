@@ -2,13 +2,14 @@
 
 use rustc_hash::FxHashSet;
 use sunzi::error::{Error, Result};
-use sunzi::runtime::protocol::{Process, ProcessGrid, TileRun};
-use sunzi::runtime::{CholeskyGraph, TileId};
+use sunzi::runtime::CholeskyGraph;
+use sunzi::runtime::protocol::{TaskMachine, TileRun};
+use sunzi::tile::{RankGrid, TileId};
 
 /// What is known about all tiles.
 pub(super) struct Watch {
     graph: CholeskyGraph,
-    grid: ProcessGrid,
+    grid: RankGrid,
     /// Updates done on each tile, and one more for its last task.
     done: Vec<u16>,
     /// Finished tiles that each process has, where that is looked up.
@@ -17,7 +18,7 @@ pub(super) struct Watch {
 
 impl Watch {
     /// Nothing done; `closely` looks up every operand.
-    pub fn new(graph: CholeskyGraph, grid: ProcessGrid, closely: bool) -> Watch {
+    pub fn new(graph: CholeskyGraph, grid: RankGrid, closely: bool) -> Watch {
         Watch { graph, grid, done: vec![0; graph.tile_count()], held: closely.then(FxHashSet::default) }
     }
 
@@ -53,7 +54,7 @@ impl Watch {
 
     /// A run is handed out.
     pub fn start(&self, process: usize, run: &TileRun) -> Result<()> {
-        let TileRun { tile, updates, finish } = run;
+        let TileRun { tile, updates, finish, .. } = run;
         let done = self.done[self.graph.index(*tile)] as usize;
         let whole = updates.end <= tile.col && (!finish || updates.end == tile.col) && (*finish || !updates.is_empty());
         if done != updates.start || !whole || self.grid.owner(*tile) != process {
@@ -76,7 +77,7 @@ impl Watch {
     }
 
     /// Nothing will happen any more.
-    pub fn finish(&self, processes: &[Process]) -> Result<()> {
+    pub fn finish(&self, processes: &[TaskMachine]) -> Result<()> {
         let lost = self.graph.all_tiles().zip(&self.done).find(|(tile, done)| **done as usize != tile.col + 1);
         if let Some((TileId { row, col }, done)) = lost {
             let all = processes.iter().filter(|process| process.is_finished()).count();

@@ -11,8 +11,9 @@ use super::tally::Tally;
 use super::watch::Watch;
 use super::{Machine, SimulationOptions};
 use sunzi::error::{Error, Result};
-use sunzi::runtime::protocol::{Action, Event, Message, Process, TileRun};
-use sunzi::runtime::{CholeskyGraph, Lease, TileId};
+use sunzi::runtime::protocol::{Action, Event, Message, TaskMachine, TileRun};
+use sunzi::runtime::{CholeskyGraph, Lease};
+use sunzi::tile::TileId;
 
 /// A message on its way.
 pub(super) struct Letter {
@@ -53,7 +54,7 @@ pub(super) struct World<'a> {
     pub machine: &'a Machine,
     pub options: &'a SimulationOptions,
     pub graph: CholeskyGraph,
-    pub processes: Vec<Process>,
+    pub processes: Vec<TaskMachine>,
     pub hosts: Vec<Host>,
     pub clock: Clock,
     pub now: f64,
@@ -85,7 +86,7 @@ impl<'a> World<'a> {
     pub fn new(machine: &'a Machine, options: &'a SimulationOptions, recorder: &'a mut Recorder) -> World<'a> {
         let (graph, size) = (CholeskyGraph { tiles: options.tiles(machine) }, options.grid.size());
         let protocol = options.protocol(machine);
-        let processes = (0..size).map(|rank| Process::unchecked(options.grid, graph, rank, protocol)).collect();
+        let processes = (0..size).map(|rank| TaskMachine::unchecked(options.grid, graph, rank, protocol)).collect();
         let devices = machine.device.as_ref().map_or(0, |device| device.count);
         let memory = machine.device.as_ref().map_or(0, |device| device.memory_bytes);
         let host = |rank: usize| Host {

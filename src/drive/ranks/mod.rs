@@ -1,8 +1,10 @@
-//! Carries out one process of the protocol of a tiled factorisation: workers compute, one thread moves messages.
+//! Carries out one rank of a tiled factorisation: workers compute, one thread moves messages.
 //!
-//! The calling thread alone calls the post, as MPI may want it; it sleeps while nothing moves. Workers are threads of
-//! their own. They share one [`Process`], which says what to do, under a lock that nobody holds while it computes,
-//! copies or sends. Knows: threads, locks, messages, buffers. Does not know: numbers, what a task computes.
+//! Over several ranks the calling thread alone calls the post, as MPI may want it; it sleeps while nothing moves, and
+//! workers are threads of their own. Where one process owns all tiles there are no messages, and the workers are those
+//! of the context's pool. They share one [`TaskMachine`], which says what to do, under a lock that nobody holds while
+//! it computes, copies or sends. Knows: threads, locks, messages, buffers. Does not know: numbers, what a task
+//! computes.
 //! Promise: all ranks come to an end, and with the same outcome, whichever of them fails.
 
 mod mover;
@@ -14,13 +16,15 @@ mod worker;
 
 pub use report::{RankReport, Sample, Span, SpanKind, WorkerReport};
 
+use super::run_workers;
 use crate::comm::post::{Body, Post, drain};
 use crate::comm::{Transport, agree};
 use crate::error::{Error, Result};
-use crate::runtime::protocol::{DeviceSites, Process, ProcessGrid, ProtocolOptions, Sites, TileRun};
-use crate::runtime::{CholeskyGraph, TileId};
+use crate::runtime::CholeskyGraph;
+use crate::runtime::protocol::{DeviceSites, ProtocolOptions, Sites, TaskMachine, TileRun};
+use crate::tile::{RankGrid, TileId};
 use mover::Mover;
-use state::Stage;
+use state::{Moves, Stage};
 use std::panic::resume_unwind;
 use worker::Alarm;
 
@@ -36,7 +40,7 @@ pub trait RankTiles: Sync {
     /// Whether tiles that come must be converted by [`RankTiles::unpack`] before tasks can read them.
     const UNPACKS: bool;
 
-    /// Carries out a run on an own tile: updates by the columns `run.updates`, then POTRF or TRSM where `run.finish`.
+    /// Carries out a run on own tiles: updates by the columns `run.updates`, then POTRF or TRSM where `run.finish`.
     ///
     /// # Errors
     /// [`Error::NotPositiveDefinite`], and whatever else is to end the factorisation on all ranks.
@@ -83,24 +87,57 @@ pub trait RankTiles: Sync {
         true
     }
 
-    /// Takes in that a run is done.
+    /// Takes in that a run is done, and its tiles are packed.
     ///
     /// # Errors
     /// [`Error::Cancelled`].
-    fn advanced(&self, run: &TileRun) -> Result<()>;
+    fn advanced(&self, _run: &TileRun) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// What is factored, and how; the same on all ranks, but for what [`ProtocolOptions`] lets differ.
 #[derive(Clone, Copy, Debug)]
 pub struct RankPlan {
     /// Who owns which tile; ranks beyond the grid own nothing.
-    pub grid: ProcessGrid,
+    pub grid: RankGrid,
     /// The tiles.
     pub graph: CholeskyGraph,
     /// Choices of the protocol. `imports` and the numbers of workers do not count: the driver knows them.
     pub protocol: ProtocolOptions,
     /// Whether the report has the spans of all tasks and transfers.
     pub spans: bool,
+}
+
+/// Carries out all tasks of `plan` where its grid has one rank, by a worker for each local. Must be called inside
+/// [`crate::Context::install`] where there is more than one.
+///
+/// # Errors
+/// The first one of `tiles`; [`Error::InvalidArgument`] for a larger grid, or no locals.
+pub fn run_alone<W: RankTiles>(plan: &RankPlan, tiles: &W, locals: &mut [W::Local]) -> Result<RankReport> {
+    let (protocol, workers) = staffed::<W>(plan, locals);
+    let plan = &RankPlan { protocol, ..*plan };
+    check(1, plan, &workers)?;
+    let machine = TaskMachine::new(plan.grid, plan.graph, 0, plan.protocol)?;
+    let stage = Stage::new(machine, tiles, plan, locals.len(), None);
+    let mut pairs = locals.iter_mut().map(|local| (local, WorkerReport::default())).collect::<Vec<_>>();
+    match plan.protocol.devices {
+        None => run_workers(&mut pairs, |_, (local, report)| *report = stage.work(local)),
+        // Workers of a device wait for it, which threads of the pool must not: they share the work of the host.
+        Some(_) => run_on_threads(&mut pairs, |(local, report)| *report = stage.work(local)),
+    }
+    let workers = pairs.into_iter().map(|(_, report)| report).collect();
+    stage.into_report(workers, Moves::default())
+}
+
+/// Runs `worker(local)` once for each local, the first one here and each other on a thread of its own.
+fn run_on_threads<L: Send>(locals: &mut [L], worker: impl Fn(&mut L) + Sync) {
+    let Some((first, others)) = locals.split_first_mut() else { return };
+    let worker = &worker;
+    std::thread::scope(|scope| {
+        others.iter_mut().for_each(|local| drop(scope.spawn(move || worker(local))));
+        worker(first);
+    });
 }
 
 /// Carries out all tasks of `plan`, those on own tiles by a worker for each local. Collective.
@@ -121,7 +158,7 @@ pub fn run_ranks<W: RankTiles>(
 ) -> Result<RankReport> {
     let (protocol, workers) = staffed::<W>(plan, locals);
     let plan = &RankPlan { protocol, ..*plan };
-    agree(group, check(group, plan, &workers))?;
+    agree(group, check(group.size(), plan, &workers))?;
     let outcome = match group.rank() < plan.grid.size() {
         true => work(group.rank(), post, plan, tiles, locals),
         false => Ok(RankReport::default()),
@@ -144,14 +181,15 @@ fn staffed<W: RankTiles>(plan: &RankPlan, locals: &[W::Local]) -> (ProtocolOptio
     (ProtocolOptions { workers: workers[Sites::HOST], imports: W::UNPACKS, devices, ..plan.protocol }, workers)
 }
 
-fn check(group: &dyn Transport, plan: &RankPlan, workers: &[usize]) -> Result<()> {
+fn check(ranks: usize, plan: &RankPlan, workers: &[usize]) -> Result<()> {
     plan.grid.check(plan.graph.tiles, plan.protocol.slots)?;
-    if plan.grid.size() > group.size() {
-        let ProcessGrid { rows, cols } = plan.grid;
-        let message = format!("a grid of {rows} x {cols} ranks, of which there are {}", group.size());
+    if plan.grid.size() > ranks {
+        let RankGrid { rows, cols } = plan.grid;
+        let message = format!("a grid of {rows} x {cols} ranks, of which there are {ranks}");
         return Err(Error::InvalidArgument(message));
     }
-    if workers.contains(&0) {
+    let sites = Sites::new(plan.grid, &plan.protocol);
+    if (0..sites.count()).any(|site| sites.has_runs(site) && workers[site] == 0) {
         return Err(Error::InvalidArgument("a rank without workers".into()));
     }
     Ok(())
@@ -165,8 +203,8 @@ fn work<W: RankTiles>(
     tiles: &W,
     locals: &mut [W::Local],
 ) -> Result<RankReport> {
-    let process = Process::new(plan.grid, plan.graph, rank, plan.protocol)?;
-    let stage = Stage::new(process, tiles, plan, locals.len(), post.waker());
+    let machine = TaskMachine::new(plan.grid, plan.graph, rank, plan.protocol)?;
+    let stage = Stage::new(machine, tiles, plan, locals.len(), Some(post.waker()));
     let (workers, moves) = std::thread::scope(|scope| {
         let stage = &stage;
         let _alarm = Alarm(stage);

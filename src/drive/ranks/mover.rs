@@ -5,8 +5,8 @@ use super::state::{Letter, Moves, Stage, bytes_of};
 use super::{RankTiles, SpanKind};
 use crate::comm::post::{Arrival, Post};
 use crate::error::{Error, Result};
-use crate::runtime::TileId;
 use crate::runtime::protocol::{Event, Message};
+use crate::tile::TileId;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
@@ -46,7 +46,7 @@ impl<'a, 's, W: RankTiles> Mover<'a, 's, W> {
         Mover { stage, post, incoming, outgoing, token: 0, moves: Moves::default(), log }
     }
 
-    /// Moves messages until the process is done, or a worker has panicked.
+    /// Moves messages until the rank is done, or a worker has panicked.
     ///
     /// An error of the post, or a message that makes no sense, is one of this rank: the others are told to stop, as far
     /// as the post still carries it.

@@ -1,7 +1,7 @@
 //! What a rank tells about its part of a factorisation: times, messages, bytes, and what happened when.
 
-use crate::runtime::TileId;
 use crate::runtime::protocol::Counters;
+use crate::tile::TileId;
 use serde::Serialize;
 use std::time::Instant;
 
@@ -34,7 +34,7 @@ pub enum SpanKind {
 pub struct Span {
     /// What was done.
     pub kind: SpanKind,
-    /// Tile row.
+    /// Tile row; of a strip that of its first tile.
     pub row: u32,
     /// Tile column.
     pub col: u32,
@@ -73,7 +73,7 @@ pub struct WorkerReport {
 /// What one rank did.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct RankReport {
-    /// What its process said and held.
+    /// What its task machine said and held.
     pub counters: Counters,
     /// Its workers.
     pub workers: Vec<WorkerReport>,

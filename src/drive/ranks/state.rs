@@ -1,12 +1,13 @@
-//! What the threads of a rank share: the process, its jobs, the words of tiles, letters to be sent.
+//! What the threads of a rank share: its task machine, the jobs, the words of tiles, letters to be sent.
 
 use super::report::{SampleLog, SpanLog};
 use super::{RankPlan, RankReport, RankTiles, Sample, WorkerReport};
 use crate::comm::post::{Body, Waker};
 use crate::error::{Error, Result};
-use crate::runtime::TileId;
-use crate::runtime::protocol::{Action, Event, Message, Process, ProcessGrid, Sites, TileRun};
-use std::collections::{HashMap, VecDeque};
+use crate::runtime::protocol::{Action, Event, Message, Sites, TaskMachine, TileRun};
+use crate::tile::{RankGrid, TileId};
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -27,21 +28,21 @@ pub(super) struct Letter {
 
 /// Everything under the lock.
 pub(super) struct State {
-    process: Process,
+    machine: TaskMachine,
     /// Conversions come first: what others have sent may be what this rank waits for.
     unpacks: VecDeque<(TileId, Body)>,
     /// By site.
     runs: Vec<VecDeque<TileRun>>,
     letters: Vec<Letter>,
     /// Finished own tiles in words, while somebody is to get them.
-    packed: HashMap<TileId, Body>,
+    packed: FxHashMap<TileId, Body>,
     /// Tiles that came.
-    received: HashMap<TileId, Body>,
+    received: FxHashMap<TileId, Body>,
     /// Buffers of tiles that are not needed any more.
     spare: Vec<Vec<u64>>,
     /// How many of these, the first ones, nothing has been written to: they do not count as memory yet.
     untouched: usize,
-    /// The process is done.
+    /// The machine is done.
     finished: bool,
     /// Workers are to leave.
     ended: bool,
@@ -55,19 +56,21 @@ pub(super) struct State {
     /// Buffers for tiles of others that have been written to: given out, in use, spare.
     buffer_bytes: u64,
     peak_buffer_bytes: u64,
-    samples: SampleLog,
+    /// Where there are other ranks, or spans are noted.
+    samples: Option<SampleLog>,
 }
 
 /// What the threads of a rank share.
 pub(super) struct Stage<'a, W> {
     pub tiles: &'a W,
-    grid: ProcessGrid,
+    grid: RankGrid,
     tile_rows: usize,
     sites: Sites,
     spans: bool,
     epoch: Instant,
     workers: usize,
-    waker: Waker,
+    /// Of who moves messages, where there are other ranks.
+    waker: Option<Waker>,
     /// By site.
     changed: Vec<Condvar>,
     state: Mutex<State>,
@@ -86,16 +89,22 @@ pub(super) fn bytes_of(words: usize) -> u64 {
 }
 
 impl<'a, W: RankTiles> Stage<'a, W> {
-    pub fn new(process: Process, tiles: &'a W, plan: &RankPlan, workers: usize, waker: Waker) -> Stage<'a, W> {
+    pub fn new(
+        machine: TaskMachine,
+        tiles: &'a W,
+        plan: &RankPlan,
+        workers: usize,
+        waker: Option<Waker>,
+    ) -> Stage<'a, W> {
         let sites = Sites::new(plan.grid, &plan.protocol);
         let spare = tiles.buffers();
         let state = State {
-            process,
+            machine,
             unpacks: VecDeque::new(),
             runs: vec![VecDeque::new(); sites.count()],
             letters: Vec::new(),
-            packed: HashMap::new(),
-            received: HashMap::new(),
+            packed: FxHashMap::default(),
+            received: FxHashMap::default(),
             untouched: spare.len(),
             spare,
             finished: false,
@@ -107,7 +116,7 @@ impl<'a, W: RankTiles> Stage<'a, W> {
             peak_packed_bytes: 0,
             buffer_bytes: 0,
             peak_buffer_bytes: 0,
-            samples: SampleLog::new(),
+            samples: (waker.is_some() || plan.spans).then(SampleLog::new),
         };
         let stage = Stage {
             tiles,
@@ -133,7 +142,7 @@ impl<'a, W: RankTiles> Stage<'a, W> {
     pub fn wait<'s>(&self, site: usize, mut state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
         state.idle[site] += 1;
         if std::mem::take(&mut state.patient) {
-            self.waker.wake();
+            self.wake_mover();
         }
         let mut state = self.changed[site].wait(state).unwrap_or_else(PoisonError::into_inner);
         state.idle[site] -= 1;
@@ -147,38 +156,52 @@ impl<'a, W: RankTiles> Stage<'a, W> {
 
     /// Whether other ranks read a tile.
     pub fn is_read_elsewhere(&self, tile: TileId) -> bool {
-        !self.grid.clients(self.tile_rows, tile).is_empty()
+        self.grid.size() > 1 && !self.grid.clients(self.tile_rows, tile).is_empty()
     }
 
-    /// Takes in an event, and what the process wants done then; wakes who is to do it.
+    /// Takes in an event, and what the machine wants done then; wakes who is to do it.
     pub fn handle(&self, state: &mut State, event: Event) {
-        state.process.handle(event);
+        state.machine.handle(event);
         self.advance(state);
     }
 
     fn advance(&self, state: &mut State) {
-        while let Some(action) = state.process.poll_near(&|site, tile| self.tiles.is_near(site, tile)) {
+        while let Some(action) = state.machine.poll_near(&|site, tile| self.tiles.is_near(site, tile)) {
             match action {
                 Action::Send { to, message } => state.post(to, &message),
                 Action::Run(run) => state.runs[self.sites.of_run(&run)].push_back(run),
                 Action::Release(tile) => self.release(state, tile),
-                Action::Finished => state.finished = true,
+                Action::Finished => self.finished(state),
             }
         }
         for (site, changed) in self.changed.iter().enumerate() {
             (0..state.idle[site].min(state.jobs(site))).for_each(|_| changed.notify_one());
         }
         if state.finished || !state.letters.is_empty() {
-            self.waker.wake();
+            self.wake_mover();
         }
         let (workers, epoch) = (self.workers, self.epoch);
-        let State { process, samples, idle, packed_bytes, buffer_bytes, .. } = state;
+        let State { machine, samples, idle, packed_bytes, buffer_bytes, .. } = state;
+        let Some(samples) = samples else { return };
         samples.event(|| Sample {
             at_ns: epoch.elapsed().as_nanos() as u64,
-            ready: process.ready() as u32,
+            ready: machine.ready() as u32,
             busy: (workers - idle.iter().sum::<usize>()) as u32,
             held_bytes: *packed_bytes + *buffer_bytes,
         });
+    }
+
+    fn wake_mover(&self) {
+        self.waker.iter().for_each(Waker::wake);
+    }
+
+    /// The process is done. Where there are other ranks, whoever moves messages lets the workers go.
+    fn finished(&self, state: &mut State) {
+        state.finished = true;
+        if self.waker.is_none() {
+            state.ended = true;
+            self.changed.iter().for_each(Condvar::notify_all);
+        }
     }
 
     fn release(&self, state: &mut State, tile: TileId) {
@@ -206,7 +229,7 @@ impl<'a, W: RankTiles> Stage<'a, W> {
     pub fn came(&self, state: &mut State, from: usize, message: Message, tile: TileId, words: Vec<u64>) {
         state.buffer_bytes += bytes_of(words.capacity());
         state.peak_buffer_bytes = state.peak_buffer_bytes.max(state.buffer_bytes);
-        if state.process.is_stopped() {
+        if state.machine.is_stopped() {
             state.buffer_bytes -= bytes_of(words.capacity());
             return;
         }
@@ -229,7 +252,7 @@ impl<'a, W: RankTiles> Stage<'a, W> {
     pub fn end(&self) {
         self.lock().ended = true;
         self.changed.iter().for_each(Condvar::notify_all);
-        self.waker.wake();
+        self.wake_mover();
     }
 
     /// The report, or the error of this rank.
@@ -238,7 +261,7 @@ impl<'a, W: RankTiles> Stage<'a, W> {
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         state.error.map_or(Ok(()), Err)?;
         Ok(RankReport {
-            counters: state.process.counters(),
+            counters: state.machine.counters(),
             workers,
             seconds,
             sent_bytes: moves.sent_bytes,
@@ -246,7 +269,7 @@ impl<'a, W: RankTiles> Stage<'a, W> {
             peak_buffer_bytes: state.peak_buffer_bytes,
             peak_packed_bytes: state.peak_packed_bytes,
             transfers: moves.transfers,
-            samples: state.samples.into_samples(),
+            samples: state.samples.map_or(Vec::new(), SampleLog::into_samples),
         })
     }
 }
@@ -260,8 +283,8 @@ impl State {
     /// Whether all workers are busy and find more when they are done; the first one that does not ends the pause.
     pub fn is_patient(&mut self) -> bool {
         let has_jobs = (0..self.runs.len()).any(|site| self.jobs(site) > 0);
-        let has_more = has_jobs || self.process.ready() > 0;
-        self.patient = has_more && !self.process.is_stopped() && self.idle.iter().all(|&idle| idle == 0);
+        let has_more = has_jobs || self.machine.ready() > 0;
+        self.patient = has_more && !self.machine.is_stopped() && self.idle.iter().all(|&idle| idle == 0);
         self.patient
     }
 
@@ -277,9 +300,9 @@ impl State {
         self.ended
     }
 
-    /// Whether the process or another one has met an error.
+    /// Whether this rank or another one has met an error.
     pub fn is_stopped(&self) -> bool {
-        self.process.is_stopped()
+        self.machine.is_stopped()
     }
 
     /// What is to be sent, and whether nothing comes after it.

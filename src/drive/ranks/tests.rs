@@ -33,24 +33,23 @@ impl RankTiles for Names {
     const UNPACKS: bool = true;
 
     fn run(&self, local: &mut usize, run: &TileRun) -> Result<()> {
-        let present = self.present.lock().unwrap().clone();
-        let tasks = run.updates.clone().map(|k| self.graph.update(run.tile, k));
-        for task in tasks.chain(run.finish.then(|| self.graph.finish(run.tile))) {
-            assert!(self.graph.inputs(task).iter().all(|input| present.contains(input)), "{task:?}");
-            *local += 1;
-        }
-        match self.fault {
-            Some((tile, panics)) if run.finish && tile == run.tile => {
-                assert!(!panics, "planted");
-                Err(Error::Verification(format!("planted at {}, {}", tile.row, tile.col)))
+        for own in run.tiles() {
+            let present = self.present.lock().unwrap().clone();
+            let tasks = run.updates.clone().map(|k| self.graph.update(own, k));
+            for task in tasks.chain(run.finish.then(|| self.graph.finish(own))) {
+                assert!(self.graph.inputs(task).iter().all(|input| present.contains(input)), "{task:?}");
+                *local += 1;
             }
-            _ => {
-                if run.finish {
-                    self.present.lock().unwrap().insert(run.tile);
+            match self.fault {
+                Some((tile, panics)) if run.finish && tile == own => {
+                    assert!(!panics, "planted");
+                    return Err(Error::Verification(format!("planted at {}, {}", tile.row, tile.col)));
                 }
-                Ok(())
+                _ if run.finish => drop(self.present.lock().unwrap().insert(own)),
+                _ => {}
             }
         }
+        Ok(())
     }
 
     fn pack(&self, _local: &mut usize, tile: TileId) -> Result<Body> {
@@ -76,7 +75,7 @@ impl RankTiles for Names {
     }
 }
 
-fn plan(grid: ProcessGrid, tiles: usize, delivery: DeliveryKind) -> RankPlan {
+fn plan(grid: RankGrid, tiles: usize, delivery: DeliveryKind) -> RankPlan {
     let protocol = ProtocolOptions {
         delivery,
         termination: Termination::default(),
@@ -85,6 +84,8 @@ fn plan(grid: ProcessGrid, tiles: usize, delivery: DeliveryKind) -> RankPlan {
         workers: 0,
         devices: None,
         most_updates: 1,
+        strip_tiles: 1,
+        updates_at_once: false,
         imports: false,
         room_tiles: 8,
     };
@@ -113,7 +114,7 @@ fn run_with(
 fn tiles_that_are_unpacked_are_there_when_they_are_read() {
     for (rows, cols) in [(1, 1), (2, 2), (1, 3), (3, 2), (5, 1)] {
         for delivery in DeliveryKind::ALL {
-            let plan = plan(ProcessGrid { rows, cols }, 9, delivery);
+            let plan = plan(RankGrid { rows, cols }, 9, delivery);
             let reports = local::run(rows * cols, |rank| run(rank, &plan, None).unwrap());
             let done = reports.iter().map(|(_, tasks)| tasks).sum::<usize>();
             assert_eq!(done, plan.graph.tasks().count(), "{rows} x {cols}, {delivery:?}");
@@ -133,11 +134,47 @@ fn tiles_that_are_unpacked_are_there_when_they_are_read() {
     }
 }
 
+/// A process that owns all tiles, with strips.
+fn run_one(tiles: usize, workers: usize, fault: Option<(TileId, bool)>) -> Result<(RankReport, usize)> {
+    let mut plan = plan(RankGrid { rows: 1, cols: 1 }, tiles, DeliveryKind::default());
+    let protocol = &mut plan.protocol;
+    (protocol.policy, protocol.most_updates, protocol.strip_tiles) = (Policy::Leftmost, usize::MAX, 8);
+    let names = Names { graph: plan.graph, present: Mutex::default(), fault };
+    let ctx = crate::Context::builder().threads(workers).build().unwrap();
+    let mut locals = vec![0; workers];
+    let report = ctx.install(|| run_alone(&plan, &names, &mut locals))?;
+    Ok((report, locals.iter().sum()))
+}
+
+#[test]
+fn one_process_needs_no_messages() {
+    for tiles in [0, 1, 2, 9, 21] {
+        for workers in [1, 2, 4] {
+            let (report, tasks) = run_one(tiles, workers, None).unwrap();
+            assert_eq!(tasks, CholeskyGraph { tiles }.tasks().count(), "{tiles} tiles, {workers} workers");
+            assert_eq!((report.workers.len(), report.sent_bytes), (workers, 0));
+        }
+    }
+}
+
+#[test]
+fn an_error_or_a_panic_ends_all_workers_of_one_process() {
+    for workers in [1, 2, 4] {
+        for (row, col) in [(0, 0), (2, 2), (5, 3)] {
+            let fault = |panics| Some((TileId { row, col }, panics));
+            let error = run_one(6, workers, fault(false)).unwrap_err();
+            assert!(error.to_string().contains("planted"), "{error}");
+            let panicked = catch_unwind(AssertUnwindSafe(|| run_one(6, workers, fault(true)).is_ok()));
+            assert!(panicked.is_err(), "{workers} workers");
+        }
+    }
+}
+
 #[test]
 fn an_error_of_one_rank_is_that_of_all() {
     for delivery in DeliveryKind::ALL {
         for (row, col) in [(0, 0), (3, 1), (6, 6)] {
-            let plan = plan(ProcessGrid { rows: 2, cols: 3 }, 7, delivery);
+            let plan = plan(RankGrid { rows: 2, cols: 3 }, 7, delivery);
             let fault = Some((TileId { row, col }, false));
             let errors = local::run(6, |rank| run(rank, &plan, fault).map(|_| ()).unwrap_err());
             assert!(errors.iter().all(|error| error.to_string().contains("planted")), "{errors:?}");
@@ -148,7 +185,7 @@ fn an_error_of_one_rank_is_that_of_all() {
 #[test]
 fn a_panic_of_one_worker_ends_all_ranks() {
     for (row, col) in [(0, 0), (4, 2)] {
-        let plan = plan(ProcessGrid { rows: 2, cols: 2 }, 7, DeliveryKind::default());
+        let plan = plan(RankGrid { rows: 2, cols: 2 }, 7, DeliveryKind::default());
         let fault = Some((TileId { row, col }, true));
         let owner = plan.grid.owner(TileId { row, col });
         let ends = std::thread::scope(|scope| {
@@ -192,7 +229,7 @@ fn an_error_of_a_post_ends_all_ranks() {
     let kinds = [Call::Send, Call::Receive, Call::Poll].map(|call| (call, false));
     for (call, lasts) in kinds.into_iter().chain([(Call::Receive, true), (Call::Poll, true)]) {
         for (at, delivery) in DeliveryKind::ALL.into_iter().enumerate() {
-            let (plan, broken) = (plan(ProcessGrid { rows: 2, cols: 3 }, tiles, delivery), [0, 4, 5, 1, 2][at]);
+            let (plan, broken) = (plan(RankGrid { rows: 2, cols: 3 }, tiles, delivery), [0, 4, 5, 1, 2][at]);
             let reads = |tile: &TileId| plan.grid.clients(tiles, *tile).contains(&(broken as u32));
             // So many bodies come in a sound run, each after a request, so that there are no fewer sends and polls.
             let bodies = plan.graph.all_tiles().filter(reads).count();

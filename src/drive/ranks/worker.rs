@@ -1,12 +1,12 @@
-//! A worker of a rank: takes jobs, tells the process, sleeps while there are none.
+//! A worker of a rank: takes jobs, tells the task machine, sleeps while there are none.
 
 use super::report::SpanLog;
 use super::state::{Job, Stage, State};
 use super::{RankTiles, SpanKind, WorkerReport};
 use crate::comm::post::Body;
 use crate::error::{Error, Result};
-use crate::runtime::TileId;
 use crate::runtime::protocol::{Event, TileRun};
+use crate::tile::TileId;
 use std::time::Instant;
 
 /// Ends the other threads, and the other ranks, where one panics: they would wait for it for ever.
@@ -24,7 +24,8 @@ impl<W: RankTiles> Drop for Alarm<'_, '_, W> {
 /// A job that is done.
 enum Done {
     Imported(TileId),
-    Run(TileRun, Option<Body>),
+    /// With the words of the tiles that others read.
+    Run(TileRun, Vec<(TileId, Body)>),
 }
 
 impl<W: RankTiles> Stage<'_, W> {
@@ -65,39 +66,38 @@ impl<W: RankTiles> Stage<'_, W> {
             }
             Job::Run(run) => {
                 let outcome = self.run(local, &run, log);
-                (Some(run.clone()), outcome.map(|body| Done::Run(run, body)))
+                (Some(run.clone()), outcome.map(|packed| Done::Run(run, packed)))
             }
         }
     }
 
-    /// The words of the tile where it is finished and others read it.
-    fn run(&self, local: &mut W::Local, run: &TileRun, log: &mut SpanLog) -> Result<Option<Body>> {
+    /// The words of the tiles that are finished and read by others.
+    fn run(&self, local: &mut W::Local, run: &TileRun, log: &mut SpanLog) -> Result<Vec<(TileId, Body)>> {
         let start = Instant::now();
         self.tiles.run(local, run)?;
         let updates = run.updates.len() as u32;
         let kind = if run.finish { SpanKind::Finish(updates) } else { SpanKind::Updates(updates) };
-        let end = Instant::now();
-        log.add(kind, run.tile, start, end);
-        let packed = (run.finish && self.is_read_elsewhere(run.tile)).then(|| self.tiles.pack(local, run.tile));
-        if packed.is_some() {
-            log.add(SpanKind::Pack, run.tile, end, Instant::now());
+        log.add(kind, run.tile, start, Instant::now());
+        let mut packed = Vec::new();
+        for tile in run.tiles().filter(|&tile| run.finish && self.is_read_elsewhere(tile)) {
+            let start = Instant::now();
+            packed.push((tile, self.tiles.pack(local, tile)?));
+            log.add(SpanKind::Pack, tile, start, Instant::now());
         }
         self.tiles.advanced(run)?;
-        packed.transpose()
+        Ok(packed)
     }
 
     fn take_in(&self, state: &mut State, (run, outcome): (Option<TileRun>, Result<Done>)) {
         match outcome {
             Ok(Done::Imported(tile)) => self.handle(state, Event::Imported(tile)),
-            Ok(Done::Run(run, body)) => {
-                if let Some(body) = body {
-                    self.packed(state, run.tile, body);
-                }
+            Ok(Done::Run(run, packed)) => {
+                packed.into_iter().for_each(|(tile, body)| self.packed(state, tile, body));
                 self.handle(state, Event::Done(run));
             }
             Err(error) => {
                 self.fail(state, error);
-                // The process ends when no run is under way.
+                // The machine ends when no run is under way.
                 if let Some(run) = run {
                     self.handle(state, Event::Done(run));
                 }

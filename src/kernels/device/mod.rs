@@ -39,4 +39,4 @@ pub use launch::{Integers, Launcher, Residues};
 pub use prepare::{Digits, Scale, ToPlanes, ToResidues, Unpack};
 pub use source::kernels;
 pub use tables::DeviceTables;
-pub use tiles::DeviceTiles;
+pub use tiles::{DeviceTiles, TileDevice};

@@ -6,7 +6,8 @@ use crate::math::float::FloatRef;
 use crate::matrix::mirror::{Workers, mirror};
 use crate::matrix::{Matrix, MatrixView};
 use crate::ops::distribution::place::{Place, receive, send, store, unpack};
-use crate::plan::{BLOCK, TileId, TileMap};
+use crate::plan::BLOCK;
+use crate::tile::{TileId, TileMap};
 
 /// A matrix in tiles, 2D block-cyclic over the ranks of a team: one rank's part of it.
 ///

@@ -3,7 +3,7 @@
 use crate::comm::{Incoming, Outgoing, Transport};
 use crate::error::Result;
 use crate::matrix::{Matrix, MatrixView};
-use crate::plan::{TileId, TileMap};
+use crate::tile::{TileId, TileMap};
 use std::ops::Range;
 
 /// A rectangle of a matrix.

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::matrix::{Matrix, Uplo};
 use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::distribution::place::{Place, pack, unpack};
-use crate::plan::{TileId, TileMap};
+use crate::tile::{TileId, TileMap};
 use std::ops::Range;
 
 /// Two distributions of one matrix.
@@ -221,7 +221,7 @@ fn clear_outside(tile: &mut Matrix, uplo: Uplo) {
 mod tests {
     use super::*;
     use crate::comm::local;
-    use crate::plan::RankGrid;
+    use crate::tile::RankGrid;
 
     /// Entry `(i, j)` is `100 i + j + 1`.
     fn numbered(rows: usize, cols: usize) -> Matrix {

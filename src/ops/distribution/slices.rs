@@ -5,7 +5,8 @@ use crate::error::{Error, Result};
 use crate::matrix::{Matrix, MatrixView};
 use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::distribution::place::{Place, pack, receive, send, store, trade, unpack};
-use crate::plan::{RankGrid, TileId, TileMap, even_share};
+use crate::plan::even_share;
+use crate::tile::{RankGrid, TileId, TileMap};
 
 impl DistMatrix {
     /// This rank's even share of the rows, all columns. Collective over `group`, the ranks of the matrix.

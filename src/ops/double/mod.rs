@@ -1,25 +1,27 @@
 //! Cholesky factorisation of matrices of doubles on devices whose memory is smaller than the matrix.
 //!
 //! The tile algorithm of SDPARA on the task graph that big floats use: tiles live on the host, a device's memory is a
-//! cache of them. Joins `runtime` (what to do next, what to move) and `drive` (streams and threads).
+//! cache of them. Joins `runtime` (what to do next, what to move) and `drive` (streams and threads): one process is a
+//! grid of one rank.
 //! Promise: a small residual; a double has no fixed bits here, since devices sum in orders of their own.
 
-mod factor;
+mod devices;
 mod on_device;
+mod potrf;
 mod report;
 mod run;
 mod tiles;
 
-pub(in crate::ops) use factor::factor;
-pub(in crate::ops) use on_device::{lane, submit};
+pub(in crate::ops) use devices::{DeviceChoices, DeviceTiles, UnderWay};
 pub use report::{DeviceShare, DoubleReport};
 pub(in crate::ops) use run::failure;
-pub(in crate::ops) use tiles::{HostTiles, Tiling};
+pub(in crate::ops) use tiles::HostTiles;
 
 use crate::context::Context;
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::runtime::{Policy, Victim};
+use crate::runtime::{Eviction, Policy};
+use crate::tile::TileMap;
 use std::sync::Arc;
 
 /// Choices of a factorisation of doubles.
@@ -30,7 +32,7 @@ pub struct DoubleOptions {
     /// Which task a device takes next.
     pub policy: Policy,
     /// Which tile leaves a device's memory.
-    pub victim: Victim,
+    pub eviction: Eviction,
     /// Bytes of each device's memory that tiles may take; `None` for nearly all that is free.
     pub device_bytes: Option<u64>,
     /// Streams of each device: 3 overlap uploads, work and downloads; 2 overlap copies and work; 1 overlaps nothing.
@@ -46,7 +48,7 @@ impl Default for DoubleOptions {
         DoubleOptions {
             tile_rows: None,
             policy: Policy::default(),
-            victim: Victim::default(),
+            eviction: Eviction::default(),
             device_bytes: None,
             streams: 3,
             lookahead: 16,
@@ -102,5 +104,5 @@ pub fn double_cholesky(
     if tile_rows == 0 {
         return Err(Error::InvalidArgument("a tile of 0 rows: choose 1 or more".into()));
     }
-    run::run(ctx, devices, a, Tiling::new(order, tile_rows.min(order.max(1))), options)
+    run::run(ctx, devices, a, TileMap::symmetric(order, tile_rows.min(order.max(1))), options)
 }

@@ -1,10 +1,13 @@
 //! What a device does for a factorisation of doubles: its room for tiles, and the calls for each task.
 
-use super::tiles::Tiling;
+use super::tiles::most_tile_bytes;
 use crate::device::{Device, Element, Gemm, Operand, Region, Stream, Trsm};
-use crate::drive::{Lane, slot_bytes};
+use crate::drive::{TileStreams, slot_bytes};
 use crate::error::{Error, Result};
-use crate::runtime::{Task, TileId, least_room_tiles};
+use crate::runtime::CholeskyGraph;
+use crate::runtime::{Task, least_room_tiles};
+use crate::tile::TileId;
+use crate::tile::TileMap;
 use std::sync::Arc;
 
 /// Strips of a tile on the diagonal that are updated each from its own diagonal on: of the product only
@@ -14,26 +17,26 @@ const SYRK_STRIPS: usize = 4;
 /// Narrower strips are not worth a product of their own.
 const LEAST_STRIP_COLUMNS: usize = 32;
 
-/// A lane with as much room as the limit and the device's memory allow, and at most for all tiles.
+/// Streams with as much room as the limit and the device's memory allow, and at most for all tiles.
 ///
 /// # Errors
 /// [`Error::DeviceLimit`] with the least bytes that would do; [`Error::DeviceLost`].
-pub(in crate::ops) fn lane(
+pub(in crate::ops) fn streams_of(
     device: &Arc<dyn Device>,
-    tiling: &Tiling,
+    tiling: &TileMap,
     device_bytes: Option<u64>,
     streams: usize,
-) -> Result<Lane<TileId>> {
-    let slot = slot_bytes(tiling.most_bytes()).max(1) as u64;
-    let least = least_room_tiles(tiling.graph);
+) -> Result<TileStreams<TileId>> {
+    let slot = slot_bytes(most_tile_bytes(tiling)).max(1) as u64;
+    let least = least_room_tiles(CholeskyGraph::of(tiling));
     let free_bytes = device.capacity_bytes().saturating_sub(device.used_bytes());
     // A library that the device's driver loads takes some memory of its own.
     let limit_bytes = device_bytes.unwrap_or(free_bytes - free_bytes / 16);
-    let most = (limit_bytes / slot).min(tiling.graph.tile_count() as u64) as usize;
+    let most = (limit_bytes / slot).min(CholeskyGraph::of(tiling).tile_count() as u64) as usize;
     if most < least {
         return Err(Error::DeviceLimit { limit_bytes, minimum_bytes: least as u64 * slot });
     }
-    Lane::new(device.clone(), tiling.most_bytes(), (least, most), streams)
+    TileStreams::new(device.clone(), most_tile_bytes(tiling), (least, most), streams)
 }
 
 /// Submits TRSM, SYRK or GEMM; the regions hold the inputs of the task in the graph's order, then its output.
@@ -41,22 +44,22 @@ pub(in crate::ops) fn lane(
 /// # Errors
 /// [`Error::DeviceLost`].
 pub(in crate::ops) fn submit(
-    tiling: &Tiling,
+    tiling: &TileMap,
     device: &dyn Device,
     stream: Stream,
     task: Task,
     regions: &[Region],
 ) -> Result<()> {
-    let (m, n) = tiling.shape(tiling.graph.output(task));
+    let (m, n) = tiling.shape(CholeskyGraph::of(tiling).output(task));
     let operand = |region: &Region, ld: usize| Operand { region: region.clone(), ld, stride: 0 };
     match (task, regions) {
         (Task::Trsm { .. }, [l, b]) => device.solve(stream, &Trsm { m, n, l: operand(l, n), b: operand(b, m) }),
         (Task::Gemm { k, .. }, [x, y, c]) => {
-            let depth = tiling.rows(k).len();
+            let depth = tiling.row_range(k).len();
             device.multiply(stream, &take_off((m, n, depth), operand(x, m), operand(y, n), operand(c, m)))
         }
         (Task::Syrk { k, .. }, [x, c]) => {
-            let depth = tiling.rows(k).len();
+            let depth = tiling.row_range(k).len();
             let width = n.div_ceil(SYRK_STRIPS).max(LEAST_STRIP_COLUMNS);
             for first in (0..n).step_by(width) {
                 let x = operand(&x.from(first * size_of::<f64>()), m);

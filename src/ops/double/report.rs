@@ -1,7 +1,7 @@
 //! What a factorisation of doubles on devices tells about itself: times, bytes moved, memory.
 
 use crate::device::{Description, Device, Traffic};
-use crate::runtime::{CacheCounters, Policy, Victim};
+use crate::runtime::{CacheCounters, Eviction, Policy};
 use serde::Serialize;
 
 /// What one device did.
@@ -57,7 +57,7 @@ pub struct DoubleReport {
     /// Which task ran next.
     pub policy: Policy,
     /// Which tile left.
-    pub victim: Victim,
+    pub eviction: Eviction,
     /// Streams of each device.
     pub streams: usize,
     /// Threads of the host.

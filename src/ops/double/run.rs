@@ -1,17 +1,18 @@
-//! Carries a factorisation of doubles out: tiles to their homes, tasks as the conductors say, the factor at the end.
+//! Carries out a factorisation of doubles in one process: a grid of one rank, whose devices have all tiles.
 
-use super::factor::factor;
-use super::on_device::{lane, submit};
-use super::report::{DeviceShare, DoubleReport};
-use super::tiles::{HostTiles, Tiling};
+use super::devices::{DeviceChoices, DeviceTiles, UnderWay};
+use super::report::DoubleReport;
+use super::tiles::HostTiles;
 use super::{DeviceLayout, DoubleOptions};
+use crate::comm::post::Body;
 use crate::context::Context;
-use crate::device::{Device, Region, Stream, Traffic};
-use crate::drive::{Home, Meter, Player, TileTasks, conduct};
+use crate::device::Device;
+use crate::drive::{Meter, RankPlan, RankTiles, run_alone};
 use crate::error::{Error, Result};
 use crate::kernels::f64::tile::TileKernels;
-use crate::plan::RankGrid;
-use crate::runtime::{Conductor, ConductorOptions, Task, TaskQueue, TileId, baseline_bytes};
+use crate::runtime::CholeskyGraph;
+use crate::runtime::protocol::{DeviceSites, ProtocolOptions, Sites, TileRun};
+use crate::tile::{RankGrid, TileId, TileMap};
 use rug::Float;
 use rug::float::Special;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,7 +22,7 @@ use std::time::Instant;
 /// One factorisation under way.
 struct Run<'a> {
     ctx: &'a Context,
-    host: HostTiles,
+    devices: DeviceTiles,
     /// The diagonal of the matrix, for what an error says.
     diagonal: Vec<f64>,
     meter: Meter<'a>,
@@ -34,51 +35,56 @@ pub(super) fn run(
     ctx: &Context,
     devices: &[Arc<dyn Device>],
     a: &mut [f64],
-    tiling: Tiling,
+    tiling: TileMap,
     options: &DoubleOptions,
 ) -> Result<DoubleReport> {
     let start = Instant::now();
     let seconds = |since: Instant| since.elapsed().as_secs_f64();
+    let grid = match options.layout {
+        DeviceLayout::Grid => RankGrid::for_ranks(devices.len()),
+        DeviceLayout::Columns => RankGrid { rows: 1, cols: devices.len() },
+    };
     // One device alone reads nothing of others.
-    let staged = if devices.len() > 1 { devices.len() } else { 0 };
+    let staged = grid.size() > 1;
     let kernel_bytes = ctx.threads() as u64 * TileKernels::BYTES;
-    let host_bytes = HostTiles::planned_bytes(&tiling, tiling.graph.all_tiles(), staged) + kernel_bytes;
+    let buffers = if staged { grid.size() } else { 0 };
+    let host_bytes = HostTiles::planned_bytes(&tiling, tiling.tiles(), buffers) + kernel_bytes;
     ctx.admit(host_bytes)?;
-    let owner = owner(devices.len(), options.layout);
-    let queue = TaskQueue::new(tiling.graph, devices.len(), &owner);
-    let before = devices.iter().map(|device| device.traffic()).collect::<Vec<_>>();
-    let mut players = Vec::with_capacity(devices.len());
-    for (index, device) in devices.iter().enumerate() {
-        players.push(player(device, index, &tiling, options, &queue)?);
-    }
-    let owners = tiling.graph.all_tiles().map(|tile| (tile, owner(tile)));
-    let host = HostTiles::new(tiling, devices, owners, staged)?;
-    host.load(ctx, a)?;
+    let (eviction, bytes, streams) = (options.eviction, options.device_bytes, options.streams);
+    let choices = DeviceChoices { grid, eviction, bytes, stream_count: streams, staged };
+    let devices = DeviceTiles::open(devices, tiling, 0, &choices)?;
+    devices.host.load(ctx, a)?;
     let load_seconds = seconds(start);
-    let tasks = tiling.graph.tasks().count() as u64;
-    let diagonal = (0..tiling.order).map(|index| a[index * tiling.order + index]).collect();
+    let graph = CholeskyGraph::of(&tiling);
+    let tasks = graph.tasks().count() as u64;
+    let diagonal = (0..tiling.rows).map(|index| a[index * tiling.rows + index]).collect();
     let (meter, potrf_nanoseconds) = (Meter::new(ctx, tasks), AtomicU64::new(0));
     let kernels = Mutex::new((0..ctx.threads()).map(|_| TileKernels::new()).collect());
-    let run = Run { ctx, host, diagonal, meter, potrf_nanoseconds, kernels };
+    let sites = DeviceSites { grid, workers: 1, lookahead: Some(options.lookahead) };
+    let room_tiles = devices.room_tiles();
+    let protocol = ProtocolOptions { devices: Some(sites), room_tiles, ..ProtocolOptions::alone(options.policy, 0) };
+    let plan = RankPlan { grid: tiling.grid, graph, protocol, spans: false };
+    let run = Run { ctx, devices, diagonal, meter, potrf_nanoseconds, kernels };
     let factoring = Instant::now();
-    ctx.install(|| conduct(&mut players, queue, &run))?;
-    run.host.settle()?;
+    let local = |device| Local { device, under_way: UnderWay::new(2 * options.lookahead + 2) };
+    let mut locals = (0..grid.size()).map(local).collect::<Vec<_>>();
+    run_alone(&plan, &run, &mut locals)?;
+    let shares = run.devices.shares()?;
+    run.devices.host.settle()?;
     let factor_seconds = seconds(factoring);
     let storing = Instant::now();
-    run.host.store(ctx, a)?;
-    let shares = players.iter().zip(&before).enumerate();
-    let shares = shares.map(|(index, (player, before))| share(player, before, run.host.staged_bytes(index)));
-    let shares = shares.collect::<Vec<_>>();
-    let baseline_bytes = baseline_bytes(tiling.graph, |tile| tiling.bytes(tile) as u64);
+    run.devices.host.store(ctx, a)?;
+    let baseline = run.devices.baseline();
+    let baseline_bytes = baseline.up_bytes + baseline.down_bytes;
     let moved_bytes = shares.iter().map(|share| share.traffic.h2d_bytes + share.traffic.d2h_bytes).sum::<u64>();
     Ok(DoubleReport {
         operation: "cholesky",
         element: "double",
-        order: tiling.order,
-        tile_rows: tiling.tile_rows,
-        tiles: tiling.graph.tiles,
+        order: tiling.rows,
+        tile_rows: tiling.tile_size,
+        tiles: tiling.tile_rows(),
         policy: options.policy,
-        victim: options.victim,
+        eviction: options.eviction,
         streams: options.streams,
         threads: ctx.threads(),
         seconds: seconds(start),
@@ -86,7 +92,7 @@ pub(super) fn run(
         factor_seconds,
         store_seconds: seconds(storing),
         potrf_seconds: run.potrf_nanoseconds.into_inner() as f64 * 1e-9,
-        gflops: (tiling.order as f64).powi(3) / 3.0 / factor_seconds.max(1e-9) * 1e-9,
+        gflops: (tiling.rows as f64).powi(3) / 3.0 / factor_seconds.max(1e-9) * 1e-9,
         tasks,
         baseline_bytes,
         moved_bytes,
@@ -96,75 +102,58 @@ pub(super) fn run(
     })
 }
 
-/// The owner of each tile.
-fn owner(devices: usize, layout: DeviceLayout) -> impl Fn(TileId) -> usize {
-    let grid = match layout {
-        DeviceLayout::Grid => RankGrid::for_ranks(devices),
-        DeviceLayout::Columns => RankGrid { rows: 1, cols: devices },
-    };
-    move |tile| tile.row % grid.rows * grid.cols + tile.col % grid.cols
+/// The worker of one device.
+struct Local {
+    device: usize,
+    under_way: UnderWay,
 }
 
-/// A device with its decisions.
-fn player(
-    device: &Arc<dyn Device>,
-    index: usize,
-    tiling: &Tiling,
-    options: &DoubleOptions,
-    queue: &TaskQueue,
-) -> Result<Player<impl Fn(TileId) -> u64 + Send + use<>>> {
-    let lane = lane(device, tiling, options.device_bytes, options.streams)?;
-    let choices = ConductorOptions {
-        device: index,
-        policy: options.policy,
-        victim: options.victim,
-        room_tiles: lane.room_tiles(),
-        lookahead: options.lookahead,
-    };
-    let own = *tiling;
-    let conductor = Conductor::new(choices, queue, move |tile| own.bytes(tile) as u64);
-    Ok(Player::new(lane, conductor, 2 * options.lookahead + 2))
-}
-
-fn share<B: Fn(TileId) -> u64>(player: &Player<B>, before: &Traffic, staged_bytes: u64) -> DeviceShare {
-    let device = player.lane.device();
-    DeviceShare {
-        room_tiles: player.lane.room_tiles(),
-        tasks: player.task_count,
-        cache: player.conductor.counters(),
-        staged_bytes,
-        device_seconds: player.seconds,
-        ..DeviceShare::of(&**device, before)
-    }
-}
-
-impl TileTasks for Run<'_> {
-    fn home(&self, device: usize, tile: TileId) -> Result<Home> {
-        self.host.home(device, tile)
-    }
-
-    fn submit(&self, device: &dyn Device, stream: Stream, task: Task, regions: &[Region]) -> Result<()> {
-        submit(&self.host.tiling, device, stream, task, regions)
-    }
-
-    fn factor(&self, k: usize) -> Result<()> {
+impl Run<'_> {
+    fn factor(&self, tile: TileId) -> Result<()> {
         let start = Instant::now();
-        let tiling = &self.host.tiling;
-        let (rows, tile) = (tiling.rows(k), TileId { row: k, col: k });
-        let mut home = self.host.own(tile).lock()?;
-        let words = bytemuck::cast_slice_mut::<u8, f64>(&mut home);
         let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
-        let kernels = &mut kernels[..];
-        let done = self.ctx.install(|| factor(words, rows.len(), kernels));
-        self.potrf_nanoseconds.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
-        done.map_err(|bad| {
-            let index = rows.start + bad.index;
+        let done = self.devices.factor(self.ctx, &mut kernels, tile, |bad| {
+            let index = self.devices.host.tiling.row_range(tile.row).start + bad.index;
             failure(index, bad.pivot, self.diagonal[index])
-        })
+        });
+        self.potrf_nanoseconds.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        done
+    }
+}
+
+impl RankTiles for Run<'_> {
+    type Local = Local;
+
+    const UNPACKS: bool = false;
+
+    fn run(&self, local: &mut Local, run: &TileRun) -> Result<()> {
+        if run.finish && run.tile.row == run.tile.col {
+            return self.factor(run.tile);
+        }
+        let Local { device, under_way } = local;
+        self.devices.run(*device, run, under_way, |tile| self.devices.host.home(*device, tile))
     }
 
-    fn advanced(&self, _task: Task) -> Result<()> {
-        self.meter.add("factor", 1)
+    fn pack(&self, _local: &mut Local, tile: TileId) -> Result<Body> {
+        Ok(Arc::new(bytemuck::cast_slice(&self.devices.host.own(tile).lock()?).to_vec()))
+    }
+
+    fn payload_words(&self, tile: TileId) -> usize {
+        self.devices.host.tiling.entries(tile)
+    }
+
+    fn release(&self, _tile: TileId) {}
+
+    fn site(local: &Local) -> usize {
+        Sites::FIRST_DEVICE + local.device
+    }
+
+    fn is_near(&self, site: usize, tile: TileId) -> bool {
+        site.checked_sub(Sites::FIRST_DEVICE).is_none_or(|device| self.devices.holds(device, tile))
+    }
+
+    fn advanced(&self, run: &TileRun) -> Result<()> {
+        self.meter.add("factor", run.updates.len() as u64 + u64::from(run.finish))
     }
 }
 

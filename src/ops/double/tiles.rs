@@ -5,49 +5,23 @@
 
 use crate::context::Context;
 use crate::device::{Device, Pinned};
-use crate::drive::{self, Home};
+use crate::drive::{self, HostCopy};
 use crate::error::{Error, Result};
-use crate::runtime::{CholeskyGraph, TileId};
+use crate::tile::{TileId, TileMap};
 use rustc_hash::FxHashMap;
-use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Staging buffers of a device that reads what lies elsewhere: one is filled while another is copied from.
 const STAGING_BUFFERS: usize = 3;
 
-/// How a matrix is cut.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::ops) struct Tiling {
-    pub order: usize,
-    pub tile_rows: usize,
-    pub graph: CholeskyGraph,
+/// Bytes of a tile.
+pub(in crate::ops) fn tile_bytes(tiling: &TileMap, tile: TileId) -> usize {
+    tiling.entries(tile) * size_of::<f64>()
 }
 
-impl Tiling {
-    pub fn new(order: usize, tile_rows: usize) -> Tiling {
-        Tiling { order, tile_rows, graph: CholeskyGraph { tiles: order.div_ceil(tile_rows) } }
-    }
-
-    /// Rows of the matrix in a tile row.
-    pub fn rows(&self, index: usize) -> Range<usize> {
-        index * self.tile_rows..((index + 1) * self.tile_rows).min(self.order)
-    }
-
-    /// Rows and columns of a tile.
-    pub fn shape(&self, tile: TileId) -> (usize, usize) {
-        (self.rows(tile.row).len(), self.rows(tile.col).len())
-    }
-
-    pub fn bytes(&self, tile: TileId) -> usize {
-        let (rows, cols) = self.shape(tile);
-        rows * cols * size_of::<f64>()
-    }
-
-    /// Bytes of the largest tile.
-    pub fn most_bytes(&self) -> usize {
-        let rows = self.tile_rows.min(self.order);
-        rows * rows * size_of::<f64>()
-    }
+/// Bytes of the largest tile.
+pub(in crate::ops) fn most_tile_bytes(tiling: &TileMap) -> usize {
+    tiling.most_entries() * size_of::<f64>()
 }
 
 /// Buffers that are used in turn.
@@ -70,7 +44,7 @@ struct OwnHome {
 
 /// The homes of some tiles: all of a matrix, or those of one rank.
 pub(in crate::ops) struct HostTiles {
-    pub tiling: Tiling,
+    pub tiling: TileMap,
     homes: FxHashMap<TileId, OwnHome>,
     staging: Vec<Mutex<Staging>>,
 }
@@ -81,18 +55,18 @@ impl HostTiles {
     /// # Errors
     /// [`Error::OutOfMemory`], [`Error::DeviceLost`].
     pub fn new(
-        tiling: Tiling,
+        tiling: TileMap,
         devices: &[Arc<dyn Device>],
         owners: impl Iterator<Item = (TileId, usize)>,
         staged: usize,
     ) -> Result<HostTiles> {
         let home = |(tile, owner): (TileId, usize)| {
-            let pinned = devices[owner].allocate_pinned(tiling.bytes(tile))?;
+            let pinned = devices[owner].allocate_pinned(tile_bytes(&tiling, tile))?;
             Ok((tile, OwnHome { pinned, owner }))
         };
         let homes = owners.map(home).collect::<Result<_>>()?;
         let staging = |device: &Arc<dyn Device>| {
-            let buffers = (0..STAGING_BUFFERS).map(|_| device.allocate_pinned(tiling.most_bytes()));
+            let buffers = (0..STAGING_BUFFERS).map(|_| device.allocate_pinned(most_tile_bytes(&tiling)));
             Ok(Mutex::new(Staging { buffers: buffers.collect::<Result<_>>()?, next: 0, bytes: 0 }))
         };
         let staging = devices[..staged].iter().map(staging).collect::<Result<_>>()?;
@@ -100,9 +74,9 @@ impl HostTiles {
     }
 
     /// Bytes of host memory for these tiles, and for staging buffers of so many devices.
-    pub fn planned_bytes(tiling: &Tiling, tiles: impl Iterator<Item = TileId>, staged: usize) -> u64 {
-        let homes = tiles.map(|tile| tiling.bytes(tile) as u64).sum::<u64>();
-        homes + (staged * STAGING_BUFFERS * tiling.most_bytes()) as u64
+    pub fn planned_bytes(tiling: &TileMap, tiles: impl Iterator<Item = TileId>, staged: usize) -> u64 {
+        let homes = tiles.map(|tile| tile_bytes(tiling, tile) as u64).sum::<u64>();
+        homes + (staged * STAGING_BUFFERS * most_tile_bytes(tiling)) as u64
     }
 
     /// The home of a tile at its owner.
@@ -124,10 +98,10 @@ impl HostTiles {
     ///
     /// # Errors
     /// [`Error::DeviceLost`].
-    pub fn home(&self, device: usize, tile: TileId) -> Result<Home> {
+    pub fn home(&self, device: usize, tile: TileId) -> Result<HostCopy> {
         let home = self.homes.get(&tile).expect("the tile has its home here");
         if home.owner == device {
-            return Ok(Home { pinned: home.pinned.clone(), bytes: self.tiling.bytes(tile) });
+            return Ok(HostCopy { pinned: home.pinned.clone(), bytes: tile_bytes(&self.tiling, tile) });
         }
         self.stage(device, &home.pinned.lock()?)
     }
@@ -136,13 +110,13 @@ impl HostTiles {
     ///
     /// # Errors
     /// [`Error::DeviceLost`].
-    pub fn stage(&self, device: usize, tile: &[u8]) -> Result<Home> {
+    pub fn stage(&self, device: usize, tile: &[u8]) -> Result<HostCopy> {
         let mut staging = lock(&self.staging[device]);
         staging.next = (staging.next + 1) % STAGING_BUFFERS;
         staging.bytes += tile.len() as u64;
         let pinned = staging.buffers[staging.next].clone();
         pinned.lock()?[..tile.len()].copy_from_slice(tile);
-        Ok(Home { pinned, bytes: tile.len() })
+        Ok(HostCopy { pinned, bytes: tile.len() })
     }
 
     /// Copies the lower triangle in; above the diagonal of the matrix tiles get zeros.
@@ -152,13 +126,13 @@ impl HostTiles {
     pub fn load(&self, ctx: &Context, a: &[f64]) -> Result<()> {
         let first_bad = Mutex::new(None::<(usize, usize)>);
         self.each_column(ctx, |col| {
-            for row in col..self.tiling.graph.tiles {
+            for row in col..self.tiling.tile_rows() {
                 let tile = TileId { row, col };
                 let mut home = self.own(tile).lock()?;
                 let words = bytemuck::cast_slice_mut::<u8, f64>(&mut home);
-                let (rows, cols) = (self.tiling.rows(row), self.tiling.rows(col));
+                let (rows, cols) = (self.tiling.row_range(row), self.tiling.row_range(col));
                 for (j, column) in cols.zip(words.chunks_exact_mut(rows.len().max(1))) {
-                    column.copy_from_slice(&a[j * self.tiling.order..][rows.clone()]);
+                    column.copy_from_slice(&a[j * self.tiling.rows..][rows.clone()]);
                     let above = if row == col { j - rows.start } else { 0 };
                     column[..above].fill(0.0);
                     if let Some(at) = column.iter().position(|entry| !entry.is_finite()) {
@@ -173,7 +147,7 @@ impl HostTiles {
         match first_bad.into_inner().unwrap_or_else(PoisonError::into_inner) {
             None => Ok(()),
             Some((column, row)) => {
-                let kind = if a[column * self.tiling.order + row].is_nan() { "NaN" } else { "infinite" };
+                let kind = if a[column * self.tiling.rows + row].is_nan() { "NaN" } else { "infinite" };
                 Err(Error::NotFinite { row, column, kind })
             }
         }
@@ -192,13 +166,13 @@ impl HostTiles {
     /// # Errors
     /// [`Error::DeviceLost`] only where [`HostTiles::settle`] would say so too.
     pub fn store(&self, ctx: &Context, a: &mut [f64]) -> Result<()> {
-        let order = self.tiling.order;
-        let mut columns = a.chunks_mut((order * self.tiling.tile_rows).max(1)).enumerate();
+        let order = self.tiling.rows;
+        let mut columns = a.chunks_mut((order * self.tiling.tile_size).max(1)).enumerate();
         let mut workers = vec![(); ctx.threads()];
         let work = |(): &mut (), (col, out): (usize, &mut [f64])| {
-            for row in col..self.tiling.graph.tiles {
+            for row in col..self.tiling.tile_rows() {
                 let home = self.own(TileId { row, col }).lock()?;
-                let rows = self.tiling.rows(row);
+                let rows = self.tiling.row_range(row);
                 let words = bytemuck::cast_slice::<u8, f64>(&home).chunks_exact(rows.len());
                 for (j, (column, out)) in words.zip(out.chunks_exact_mut(order)).enumerate() {
                     let above = if row == col { j } else { 0 };
@@ -212,7 +186,7 @@ impl HostTiles {
 
     /// Works on all tile columns, on the context's threads.
     fn each_column(&self, ctx: &Context, work: impl Fn(usize) -> Result<()> + Sync) -> Result<()> {
-        let mut columns = 0..self.tiling.graph.tiles;
+        let mut columns = 0..self.tiling.tile_rows();
         let mut workers = vec![(); ctx.threads()];
         ctx.install(|| drive::share(&mut workers, |()| columns.next(), |(), col| work(col)))
     }

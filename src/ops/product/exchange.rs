@@ -11,7 +11,8 @@ use crate::kernels::PlaneEngine;
 use crate::ops::distribution::team::Ranks;
 use crate::ops::product::segments::Region;
 use crate::ops::product::shares::{OwnedBlocks, ShareStream, block_owners};
-use crate::plan::{BLOCK_WORDS, TileMap, pieces};
+use crate::plan::{BLOCK_WORDS, pieces};
+use crate::tile::TileMap;
 use std::ops::Range;
 
 /// Words of the largest message between two ranks; each rank has room for one that it sends to each partner of a node

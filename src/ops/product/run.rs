@@ -28,7 +28,8 @@ use crate::ops::product::recover::{RECOVER_UNITS, Recovery, RecoveryTime};
 use crate::ops::product::segments::{Region, ResultEntries};
 use crate::ops::product::space::Space;
 use crate::plan::rank_chunk;
-use crate::plan::{BLOCK, BLOCK_WORDS, BandPair, Cut, JobList, NodeShape, TileMap, band_pairs, pieces, plan_jobs};
+use crate::plan::{BLOCK, BLOCK_WORDS, BandPair, Cut, JobList, NodeShape, band_pairs, pieces, plan_jobs};
+use crate::tile::TileMap;
 use std::collections::VecDeque;
 use std::ops::Range;
 

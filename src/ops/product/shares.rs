@@ -2,7 +2,8 @@
 
 use crate::matrix::Uplo;
 use crate::ops::product::segments::Region;
-use crate::plan::{BLOCK, BLOCK_WORDS, TileId, TileMap};
+use crate::plan::{BLOCK, BLOCK_WORDS};
+use crate::tile::{TileId, TileMap};
 use std::ops::Range;
 
 /// Neighbouring blocks of a plane, by linear index, whose entries live on one rank.
@@ -102,7 +103,8 @@ impl ShareStream {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{BlockGrid, RankGrid, band_pairs};
+    use crate::plan::{BlockGrid, band_pairs};
+    use crate::tile::RankGrid;
 
     #[test]
     fn owners_of_all_bands_agree_with_the_tiles() {

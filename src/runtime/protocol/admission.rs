@@ -1,15 +1,14 @@
-//! Room for tiles of other processes: slots, given out column by column.
+//! Room for tiles of other ranks: slots, given out column by column.
 //!
-//! A process asks for a tile only when it has a slot for it, and gives slots out in one order: by tile column, then by
+//! A rank asks for a tile only when it has a slot for it, and gives slots out in one order: by tile column, then by
 //! row. So the tiles of the first column that is not done everywhere always have their slots, which is what the proof
-//! that no process waits for ever rests on (docs/decisions/017-one-protocol.md).
+//! that no rank waits for ever rests on (docs/decisions/017-one-protocol.md).
 
-use super::ProcessGrid;
 use super::lists::ClientList;
-use crate::runtime::TileId;
+use crate::tile::{RankGrid, TileId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// A tile of another process, from the time that a slot is set aside for it.
+/// A tile of another rank, from the time that a slot is set aside for it.
 #[derive(Clone, Debug)]
 pub(super) struct Slot {
     /// The tile.
@@ -18,7 +17,7 @@ pub(super) struct Slot {
     pub consumers: usize,
     /// Transfers since its owner, once it is here.
     pub depth: Option<u32>,
-    /// Whom this process is to send it to.
+    /// Whom this rank is to send it to.
     pub list: ClientList,
     /// Transfers that have begun and not ended.
     pub sending: usize,
@@ -31,11 +30,11 @@ impl Slot {
     }
 }
 
-/// The slots of one process.
+/// The slots of one rank.
 pub(super) struct Admission {
-    grid: ProcessGrid,
+    grid: RankGrid,
     tiles: usize,
-    process: usize,
+    rank: usize,
     /// The next tile that may be wanted.
     next: Option<TileId>,
     slots: Vec<Option<Slot>>,
@@ -43,18 +42,18 @@ pub(super) struct Admission {
     places: FxHashMap<TileId, usize>,
     /// Finished tiles without a slot yet.
     announced: FxHashSet<TileId>,
-    /// Who asked for tiles that this process is to serve and that are not here yet.
+    /// Who asked for tiles that this rank is to serve and that are not here yet.
     early: FxHashMap<TileId, Vec<u32>>,
     peak: usize,
 }
 
 impl Admission {
     /// `slots` free slots.
-    pub fn new(grid: ProcessGrid, tiles: usize, process: usize, slots: usize) -> Admission {
+    pub fn new(grid: RankGrid, tiles: usize, rank: usize, slots: usize) -> Admission {
         Admission {
             grid,
             tiles,
-            process,
+            rank,
             next: (tiles > 0).then_some(TileId { row: 0, col: 0 }),
             slots: vec![None; slots],
             free: (0..slots).rev().collect(),
@@ -85,7 +84,7 @@ impl Admission {
         while !self.free.is_empty() {
             let Some(tile) = self.next_need() else { break };
             let slot = self.free.pop().expect("there is one");
-            let (list, consumers) = (ClientList::default(), self.grid.consumers(self.tiles, self.process, tile));
+            let (list, consumers) = (ClientList::default(), self.grid.consumers(self.tiles, self.rank, tile));
             let new = Slot { tile, consumers, depth: None, list, sending: 0 };
             self.places.insert(tile, slot);
             self.slots[slot] = Some(new);
@@ -101,7 +100,7 @@ impl Admission {
     fn peek(&self) -> Option<TileId> {
         let mut from = self.next?;
         loop {
-            match self.grid.next_need(self.tiles, self.process, from) {
+            match self.grid.next_need(self.tiles, self.rank, from) {
                 Some(tile) => return Some(tile),
                 None if from.col + 1 < self.tiles => from = TileId { row: from.col + 1, col: from.col + 1 },
                 None => return None,
@@ -131,9 +130,9 @@ impl Admission {
         self.announced.insert(tile);
     }
 
-    /// Notes that a process wants a tile that is not here yet.
-    pub fn ask_early(&mut self, tile: TileId, process: u32) {
-        self.early.entry(tile).or_default().push(process);
+    /// Notes that a rank wants a tile that is not here yet.
+    pub fn ask_early(&mut self, tile: TileId, rank: u32) {
+        self.early.entry(tile).or_default().push(rank);
     }
 
     /// Who wanted a tile before it came.

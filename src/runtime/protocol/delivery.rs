@@ -1,6 +1,6 @@
 //! Who sends a finished tile to whom.
 //!
-//! A tile and the processes that read it, its owner first, are numbered from 0; a rule knows these numbers only.
+//! A tile and the ranks that read it, its owner first, are numbered from 0; a rule knows these numbers only.
 
 use crate::error::{Error, Result};
 use serde::Serialize;

@@ -37,9 +37,9 @@ impl ClientList {
     }
 
     /// Takes in a request.
-    pub fn request(&mut self, process: u32) -> Route {
-        let place = self.entries.iter().position(|entry| entry.client.process == process);
-        let place = place.unwrap_or_else(|| panic!("process {process} asks for a tile that it has or never reads"));
+    pub fn request(&mut self, rank: u32) -> Route {
+        let place = self.entries.iter().position(|entry| entry.client.rank == rank);
+        let place = place.unwrap_or_else(|| panic!("rank {rank} asks for a tile that it has or never reads"));
         match self.entries[place].server {
             Some(server) => {
                 self.entries.swap_remove(place);
@@ -56,7 +56,7 @@ impl ClientList {
     pub fn serve(&mut self, delivery: &dyn Delivery) -> Option<(u32, Vec<Client>)> {
         let waits = |entry: &Entry| entry.server.is_none() && entry.client.asked;
         let place = self.entries.iter().position(waits)?;
-        let process = self.entries.remove(place).client.process;
+        let rank = self.entries.remove(place).client.rank;
         let unserved = self.entries.iter().filter(|entry| entry.server.is_none()).count();
         let mut wanted = delivery.delegated(unserved);
         let mut clients = Vec::with_capacity(wanted);
@@ -67,12 +67,12 @@ impl ClientList {
             }
             wanted -= 1;
             clients.push(entry.client);
-            entry.server = Some(process);
+            entry.server = Some(rank);
         }
         clients.reverse();
         // Who has asked already does not ask again: nothing is left to forward.
         self.entries.retain(|entry| entry.server.is_none() || !entry.client.asked);
-        Some((process, clients))
+        Some((rank, clients))
     }
 }
 
@@ -82,7 +82,7 @@ mod tests {
     use crate::runtime::protocol::{CsList, PointToPoint};
 
     fn list(count: u32, asked: bool) -> ClientList {
-        ClientList::new((1..=count).map(|process| Client { process, asked }))
+        ClientList::new((1..=count).map(|rank| Client { rank, asked }))
     }
 
     #[test]
@@ -92,10 +92,10 @@ mod tests {
         assert!(list.serve(&rule).is_none(), "nobody has asked");
         assert_eq!(list.request(3), Route::Here);
         let (first, clients) = list.serve(&rule).unwrap();
-        assert_eq!((first, clients.iter().map(|client| client.process).collect::<Vec<_>>()), (3, vec![4, 5]));
+        assert_eq!((first, clients.iter().map(|client| client.rank).collect::<Vec<_>>()), (3, vec![4, 5]));
         assert_eq!(list.request(5), Route::Forward(3));
         assert_eq!(list.request(1), Route::Here);
-        assert_eq!(list.serve(&rule).unwrap(), (1, vec![Client { process: 2, asked: false }]));
+        assert_eq!(list.serve(&rule).unwrap(), (1, vec![Client { rank: 2, asked: false }]));
         assert_eq!((list.request(2), list.is_empty()), (Route::Forward(1), false));
         assert_eq!((list.request(4), list.is_empty()), (Route::Forward(3), true));
     }
@@ -106,8 +106,8 @@ mod tests {
             for asked in [true, false] {
                 let mut list = list(count, asked);
                 let mut sends = 0;
-                for process in 1..=count {
-                    if !asked && list.request(process) != Route::Here {
+                for rank in 1..=count {
+                    if !asked && list.request(rank) != Route::Here {
                         continue;
                     }
                     while list.serve(&CsList { notices: true }).is_some() {
@@ -123,7 +123,7 @@ mod tests {
     fn point_to_point_delegates_nobody() {
         let mut list = list(4, true);
         let served = std::iter::from_fn(|| list.serve(&PointToPoint)).collect::<Vec<_>>();
-        assert_eq!(served, (1..=4).map(|process| (process, Vec::new())).collect::<Vec<_>>());
+        assert_eq!(served, (1..=4).map(|rank| (rank, Vec::new())).collect::<Vec<_>>());
         assert!(list.is_empty());
     }
 }

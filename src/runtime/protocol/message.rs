@@ -1,18 +1,18 @@
-//! What processes say to each other, and how it is put into words.
+//! What ranks say to each other, and how it is put into words.
 
 use crate::error::{Error, Result};
-use crate::runtime::TileId;
+use crate::tile::TileId;
 
-/// A process that is to get a tile.
+/// A rank that is to get a tile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Client {
-    /// The process.
-    pub process: u32,
+    /// The rank.
+    pub rank: u32,
     /// Whether it has asked already: its request will not be forwarded.
     pub asked: bool,
 }
 
-/// A message between processes.
+/// A message between ranks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Message {
     /// The sender has finished a tile that the receiver reads.
@@ -47,7 +47,7 @@ const TILE: u64 = 2;
 const FINISHED: u64 = 3;
 const STOP: u64 = 4;
 
-/// A flag beside the number of a process.
+/// A flag beside the number of a rank.
 const ASKED: u64 = 1 << 32;
 
 impl Message {
@@ -61,7 +61,7 @@ impl Message {
             }
             Message::Tile { tile, clients, depth } => {
                 let clients =
-                    clients.iter().map(|client| u64::from(client.process) | if client.asked { ASKED } else { 0 });
+                    clients.iter().map(|client| u64::from(client.rank) | if client.asked { ASKED } else { 0 });
                 let head = [&[TILE][..], &place(tile), &[u64::from(*depth)]].concat();
                 head.into_iter().chain(clients).collect()
             }
@@ -82,7 +82,7 @@ impl Message {
                 Ok(Message::Request { tile: tile(row, col), client: client as u32, hops: hops as u32 })
             }
             [TILE, row, col, depth, ref clients @ ..] => {
-                let client = |&word: &u64| Client { process: word as u32, asked: word & ASKED != 0 };
+                let client = |&word: &u64| Client { rank: word as u32, asked: word & ASKED != 0 };
                 let clients = clients.iter().map(client).collect();
                 Ok(Message::Tile { tile: tile(row, col), clients, depth: depth as u32 })
             }
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn messages_come_back_from_words() {
         let tile = TileId { row: 70_000, col: 3 };
-        let clients = vec![Client { process: 4079, asked: true }, Client { process: 0, asked: false }];
+        let clients = vec![Client { rank: 4079, asked: true }, Client { rank: 0, asked: false }];
         for message in [
             Message::Notice(tile),
             Message::Request { tile, client: 17, hops: 3 },

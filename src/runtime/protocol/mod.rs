@@ -1,10 +1,10 @@
-//! One process of a tiled Cholesky factorisation over many processes, without I/O, threads or clocks.
+//! One rank of a tiled Cholesky factorisation over many ranks, without I/O, threads or clocks.
 //!
-//! The owner of a tile runs its tasks. A finished tile goes to the processes that read it on request; what a process
-//! holds of others lies in a fixed number of slots. [`Process::handle`] takes in what has happened, [`Process::poll`]
+//! The owner of a tile runs its tasks. A finished tile goes to the ranks that read it on request; what a rank holds of
+//! others lies in a fixed number of slots. [`TaskMachine::handle`] takes in what has happened, [`TaskMachine::poll`]
 //! says what to do next; drivers move messages and compute. Every driver (threads, MPI, simulator) runs this code.
-//! Promise: with at least [`ProcessGrid::least_slots`] slots, and drivers that deliver every message and run every
-//! task, every process comes to an end, in whatever order messages arrive (docs/decisions/017-one-protocol.md).
+//! Promise: with at least [`RankGrid::least_slots`] slots, and drivers that deliver every message and run every
+//! task, every rank comes to an end, in whatever order messages arrive (docs/decisions/017-one-protocol.md).
 //! Source: Tsujita, Endo, Fujisawa, "The Scalable Petascale Data-Driven Approach for the Cholesky Factorization with
 //! multiple GPUs", ESPM2 2015.
 
@@ -12,8 +12,8 @@ mod admission;
 mod delivery;
 mod grid;
 mod lists;
+mod machine;
 mod message;
-mod process;
 mod progress;
 mod ready;
 mod sites;
@@ -21,58 +21,114 @@ mod sites;
 mod tests;
 
 pub use delivery::{Binomial, CsList, Delivery, DeliveryKind, PointToPoint, Synchronous};
-pub use grid::ProcessGrid;
+pub use machine::{Counters, TaskMachine};
 pub use message::{Client, Message};
-pub use process::{Counters, Process};
 pub use sites::{DeviceSites, Sites};
 
-use crate::runtime::{Policy, TileId};
+use crate::runtime::{CholeskyGraph, Policy, Task};
+use crate::tile::TileId;
 use serde::Serialize;
 use std::ops::Range;
 
-/// How a process finds out that nobody will ask it for anything.
+/// How a rank finds out that nobody will ask it for anything.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Termination {
     /// Its lists of clients are empty: no messages.
     #[default]
     Lists,
-    /// Every process tells every other that it has finished.
+    /// Every rank tells every other that it has finished.
     AllToAll,
 }
 
-/// Choices of a process; the same on all of them but for the policy and what belongs to workers and devices.
+/// Choices of a rank; the same on all of them but for the policy and what belongs to workers and devices.
 #[derive(Clone, Copy, Debug)]
 pub struct ProtocolOptions {
     /// Who sends a tile to whom.
     pub delivery: DeliveryKind,
-    /// When a process may end.
+    /// When a rank may end.
     pub termination: Termination,
     /// Which ready tile is worked on next.
     pub policy: Policy,
-    /// Tiles of other processes that have room at a time.
+    /// Tiles of other ranks that have room at a time.
     pub slots: usize,
     /// Runs that may be under way at a time; on the host, where there are devices.
     pub workers: usize,
-    /// The devices of this process, where it has any; every process may have others.
+    /// The devices of this rank, where it has any; every rank may have others.
     pub devices: Option<DeviceSites>,
-    /// Most updates of a run; with more than one, a run may also finish its tile.
+    /// Most updates of a run on each of its tiles; with more than one, a run may also finish its tiles.
     pub most_updates: usize,
+    /// Most tiles of a run.
+    pub strip_tiles: usize,
+    /// Whether a run waits until all updates of its tiles are ready. Only where there is one process: over several, an
+    /// update that waits would keep the slots of its operands.
+    pub updates_at_once: bool,
     /// Whether a tile that came must be converted before tasks can read it ([`Event::Imported`]).
     pub imports: bool,
     /// Tiles that each device has room for, for the policies that ask.
     pub room_tiles: usize,
 }
 
-/// Work on one own tile: updates by some columns, in order, then perhaps its last task.
+impl ProtocolOptions {
+    /// Choices of a rank that owns all tiles, with so many workers: nothing is sent.
+    pub fn alone(policy: Policy, workers: usize) -> ProtocolOptions {
+        ProtocolOptions {
+            delivery: DeliveryKind::default(),
+            termination: Termination::default(),
+            policy,
+            slots: 0,
+            workers,
+            devices: None,
+            most_updates: 1,
+            strip_tiles: 1,
+            updates_at_once: false,
+            imports: false,
+            room_tiles: usize::MAX,
+        }
+    }
+}
+
+/// Work on a strip of own tiles, neighbours in a tile column: on each the updates by some columns, in order, then
+/// perhaps its last task, from the first tile to the last. The tiles share the right operands of their updates.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TileRun {
-    /// The tile.
+    /// The first tile.
     pub tile: TileId,
+    /// How many there are.
+    pub count: usize,
+    /// Tile rows from one to the next.
+    pub row_step: usize,
     /// Tile columns whose updates (SYRK, GEMM) are applied.
     pub updates: Range<usize>,
-    /// Whether the tile is finished after them (POTRF, TRSM).
+    /// Whether the tiles are finished after them (POTRF, TRSM).
     pub finish: bool,
+}
+
+impl TileRun {
+    /// The tiles, from the first to the last.
+    pub fn tiles(&self) -> impl Iterator<Item = TileId> + use<> {
+        let (TileId { row, col }, step) = (self.tile, self.row_step);
+        (0..self.count).map(move |at| TileId { row: row + at * step, col })
+    }
+
+    /// Its tasks, in order.
+    pub fn tasks(&self, graph: CholeskyGraph) -> impl Iterator<Item = Task> + use<> {
+        let (updates, finish) = (self.updates.clone(), self.finish);
+        self.tiles().flat_map(move |tile| {
+            let own = updates.clone().map(move |k| graph.update(tile, k));
+            own.chain(finish.then(|| graph.finish(tile)))
+        })
+    }
+
+    /// Whether nothing was done on the tiles before.
+    pub fn is_first(&self) -> bool {
+        self.updates.start == 0 && (self.tile.col == 0 || !self.updates.is_empty())
+    }
+
+    /// Tasks on each tile.
+    pub fn tasks_each(&self) -> usize {
+        self.updates.len() + usize::from(self.finish)
+    }
 }
 
 /// What has happened.
@@ -85,14 +141,14 @@ pub enum Event {
         /// The message.
         message: Message,
     },
-    /// The tile of another process can be read by tasks, where [`ProtocolOptions::imports`] says that it must be
+    /// The tile of another rank can be read by tasks, where [`ProtocolOptions::imports`] says that it must be
     /// prepared first.
     Imported(TileId),
     /// The data of a tile sent by [`Action::Send`] has left: one event for each such message.
     Sent(TileId),
     /// A run is done.
     Done(TileRun),
-    /// This process must stop for an error of its own.
+    /// This rank must stop for an error of its own.
     Failed,
 }
 
@@ -108,8 +164,8 @@ pub enum Action {
     },
     /// Do some work.
     Run(TileRun),
-    /// The data of a tile of another process, or what was kept for sending of an own one, is not needed again.
+    /// The data of a tile of another rank, or what was kept for sending of an own one, is not needed again.
     Release(TileId),
-    /// This process is done: said once, and nothing comes after it.
+    /// This rank is done: said once, and nothing comes after it.
     Finished,
 }

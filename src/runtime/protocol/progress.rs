@@ -1,8 +1,8 @@
-//! The own tiles of a process: how far each is, and which operands are there.
+//! The own tiles of a rank: how far each is, and which operands are there.
 
-use super::{ProcessGrid, TileRun};
-use crate::runtime::{CholeskyGraph, TileId};
-use std::ops::Range;
+use super::TileRun;
+use crate::runtime::CholeskyGraph;
+use crate::tile::{OwnTiles, RankGrid, RankPlace, TileId, count_in, first_from};
 
 /// An operand that is not there.
 const ABSENT: u16 = 0;
@@ -14,31 +14,64 @@ const FIRST_SLOT: u16 = 2;
 /// Most slots: their numbers are kept in 16 bits.
 pub(super) const MOST_SLOTS: usize = (u16::MAX - FIRST_SLOT) as usize;
 
+/// What happens to an own tile.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Stage {
+    /// Something is missing.
+    #[default]
+    Waiting,
+    /// It is in the ready queue.
+    Ready,
+    /// A run works on it.
+    Running,
+    Finished,
+}
+
 #[derive(Clone, Copy, Default)]
 struct Own {
     /// Updates done.
     applied: u32,
-    /// Whether the tile waits in the ready queue or is worked on.
-    taken: bool,
-    finished: bool,
+    stage: Stage,
 }
 
-/// Where a finished tile lies for the tasks of this process.
+/// Where a finished tile lies for the tasks of this rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Operand {
     /// It is an own tile.
     Own,
-    /// It came from another process.
+    /// It came from another rank.
     Slot(usize),
+}
+
+/// In which order the updates of a tile go.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct UpdateOrder {
+    /// Updates by a column wait for all by the columns before it.
+    pub in_steps: bool,
+    /// A tile waits until all its updates are ready.
+    pub at_once: bool,
+}
+
+/// The largest run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RunLimits {
+    /// Most updates on each tile; with more than one, a run may also finish its tiles.
+    pub updates: usize,
+    /// Whether the last task runs apart from the updates.
+    pub apart: bool,
+    /// Most tiles.
+    pub strip: usize,
+    /// Most tiles where the first lies on the diagonal.
+    pub strip_on_diagonal: usize,
 }
 
 /// Progress of the own tiles.
 pub(super) struct Progress {
-    grid: ProcessGrid,
+    grid: RankGrid,
     graph: CholeskyGraph,
-    place: (usize, usize),
-    /// Number of own tiles left of each own column.
-    starts: Vec<u32>,
+    place: RankPlace,
+    own: OwnTiles,
+    /// By the numbers of own tiles.
     tiles: Vec<Own>,
     /// By tile column and own row, or own column: the finished tile that is the left, or right, operand.
     left: Vec<u16>,
@@ -47,31 +80,34 @@ pub(super) struct Progress {
     rows: usize,
     cols: usize,
     unfinished: usize,
+    /// Tiles in the ready queue.
+    ready: usize,
+    /// A tile waits until all its updates are ready.
+    at_once: bool,
     /// Under the synchronous algorithm: updates by each column still to be done, and the first column with any.
     pending: Option<Vec<usize>>,
     step: usize,
 }
 
 impl Progress {
-    /// Nothing done; `in_steps` lets updates by a column wait for all by the columns before it.
-    pub fn new(grid: ProcessGrid, graph: CholeskyGraph, process: usize, in_steps: bool) -> Progress {
-        let place @ (grid_row, grid_col) = grid.place(process);
+    /// Nothing done.
+    pub fn new(grid: RankGrid, graph: CholeskyGraph, rank: usize, order: UpdateOrder) -> Progress {
+        let place @ RankPlace { row: grid_row, col: grid_col } = grid.place(rank);
         let n = graph.tiles;
-        let rows = ProcessGrid::count_of(0..n, grid_row, grid.rows);
-        let cols = ProcessGrid::count_of(0..n, grid_col, grid.cols);
-        let (mut starts, mut count) = (Vec::with_capacity(cols), 0);
-        let mut pending = vec![0; n];
-        for col in (grid_col..n).step_by(grid.cols) {
-            starts.push(count as u32);
-            let own = ProcessGrid::count_of(col..n, grid_row, grid.rows);
-            count += own;
-            pending[..col].iter_mut().for_each(|updates| *updates += own);
-        }
+        let rows = count_in(0..n, grid_row, grid.rows);
+        let cols = count_in(0..n, grid_col, grid.cols);
+        let own = OwnTiles::new(grid, n, rank);
+        let pending = order.in_steps.then(|| {
+            let mut pending = vec![0; n];
+            own.in_columns(0..n).for_each(|tile| pending[..tile.col].iter_mut().for_each(|updates| *updates += 1));
+            pending
+        });
+        let count = own.count();
         let mut progress = Progress {
             grid,
             graph,
             place,
-            starts,
+            own,
             tiles: vec![Own::default(); count],
             left: vec![ABSENT; n * rows],
             right: vec![ABSENT; n * cols],
@@ -79,7 +115,9 @@ impl Progress {
             rows,
             cols,
             unfinished: count,
-            pending: in_steps.then_some(pending),
+            ready: 0,
+            at_once: order.at_once,
+            pending,
             step: 0,
         };
         progress.advance();
@@ -91,20 +129,25 @@ impl Progress {
         self.unfinished
     }
 
+    /// Own tiles on which something can be done and that no run has taken.
+    pub fn ready(&self) -> usize {
+        self.ready
+    }
+
     fn index(&self, tile: TileId) -> usize {
-        let first = ProcessGrid::next_of(tile.col, self.place.0, self.grid.rows);
-        self.starts[tile.col / self.grid.cols] as usize + (tile.row - first) / self.grid.rows
+        self.own.index(tile)
     }
 
     /// Notes that a finished tile can be read, and calls `offer` with every own tile that may have waited for it.
     pub fn arrived(&mut self, tile: TileId, operand: Operand, mut offer: impl FnMut(TileId)) {
-        let ((grid_row, grid_col), TileId { row, col }) = (self.place, tile);
+        let RankPlace { row: grid_row, col: grid_col } = self.place;
+        let TileId { row, col } = tile;
         let code = match operand {
             Operand::Own => OWN,
             Operand::Slot(slot) => FIRST_SLOT + slot as u16,
         };
         let n = self.graph.tiles;
-        let below = || (ProcessGrid::next_of(row + 1, grid_row, self.grid.rows)..n).step_by(self.grid.rows);
+        let below = || (first_from(row + 1, grid_row, self.grid.rows)..n).step_by(self.grid.rows);
         if row == col {
             if col % self.grid.cols == grid_col {
                 self.diagonal[col / self.grid.cols] = code;
@@ -114,7 +157,7 @@ impl Progress {
         }
         if row % self.grid.rows == grid_row {
             self.left[col * self.rows + row / self.grid.rows] = code;
-            let first = ProcessGrid::next_of(col + 1, grid_col, self.grid.cols);
+            let first = first_from(col + 1, grid_col, self.grid.cols);
             (first..=row).step_by(self.grid.cols).for_each(|col| offer(TileId { row, col }));
         }
         if row % self.grid.cols == grid_col {
@@ -159,44 +202,97 @@ impl Progress {
     /// task.
     pub fn take(&mut self, tile: TileId) -> Option<usize> {
         let index = self.index(tile);
-        let Own { applied, taken, finished } = self.tiles[index];
+        let Own { applied, stage } = self.tiles[index];
         let applied = applied as usize;
-        if taken || finished {
+        if stage != Stage::Waiting {
             return None;
         }
         let ready = match applied < tile.col {
+            true if self.at_once => self.is_whole(tile),
             true => self.is_due(applied) && self.operands(tile, applied).is_some(),
             false => self.can_finish(tile),
         };
-        self.tiles[index].taken = ready;
-        ready.then_some(applied)
+        if !ready {
+            return None;
+        }
+        self.tiles[index].stage = Stage::Ready;
+        self.ready += 1;
+        Some(applied)
     }
 
-    /// What can be done now on a tile that was taken: at most so many updates, and its last task with them if several
-    /// are allowed and it need not run apart from them.
-    pub fn run(&self, tile: TileId, most_updates: usize, apart: bool) -> TileRun {
+    /// Whether a tile is in the ready queue still.
+    pub fn is_ready(&self, tile: TileId) -> bool {
+        self.tiles[self.index(tile)].stage == Stage::Ready
+    }
+
+    /// Whether all updates of a tile that are not done can be done now.
+    pub fn is_whole(&self, tile: TileId) -> bool {
+        let applied = self.tiles[self.index(tile)].applied as usize;
+        // The last operands are those that come last.
+        (applied..tile.col).rev().all(|k| self.is_due(k) && self.operands(tile, k).is_some())
+    }
+
+    /// What can be done now on a ready tile, and on the tiles below it where that is the same; they are worked on from
+    /// now on.
+    pub fn start(&mut self, tile: TileId, limits: &RunLimits) -> TileRun {
+        let mut run = self.run(tile, limits, false);
+        let on_diagonal = tile.row == tile.col;
+        let strip = if on_diagonal { limits.strip_on_diagonal } else { limits.strip };
+        while run.count < strip {
+            let next = TileId { row: tile.row + run.count * run.row_step, ..tile };
+            if next.row >= self.graph.tiles || !self.joins(&run, next, limits) {
+                break;
+            }
+            run.count += 1;
+        }
+        for tile in run.tiles() {
+            let index = self.index(tile);
+            self.ready -= usize::from(self.tiles[index].stage == Stage::Ready);
+            self.tiles[index].stage = Stage::Running;
+        }
+        run
+    }
+
+    /// Whether a run can take the next tile below its strip.
+    fn joins(&self, run: &TileRun, next: TileId, limits: &RunLimits) -> bool {
+        let Own { applied, stage } = self.tiles[self.index(next)];
+        let is_free = matches!(stage, Stage::Waiting | Stage::Ready) && applied as usize == run.updates.start;
+        // A tile on the diagonal is finished before those below it in the strip.
+        let below_finished = run.finish && run.tile.row == run.tile.col;
+        is_free && {
+            let own = self.run(next, limits, below_finished);
+            own.updates == run.updates && own.finish == run.finish
+        }
+    }
+
+    /// What can be done now on one tile, or once the tile on its diagonal is finished.
+    fn run(&self, tile: TileId, limits: &RunLimits, below_finished: bool) -> TileRun {
         let start = self.tiles[self.index(tile)].applied as usize;
-        let most = tile.col.min(start.saturating_add(most_updates));
+        let most = tile.col.min(start.saturating_add(limits.updates));
         let is_ready = |&k: &usize| self.is_due(k) && self.operands(tile, k).is_some();
         let end = start + (start..most).take_while(is_ready).count();
-        let joins = start == end || (most_updates > 1 && !apart);
-        let finish = end == tile.col && joins && self.can_finish(tile);
-        TileRun { tile, updates: start..end, finish }
+        let joins = start == end || (limits.updates > 1 && !limits.apart);
+        let finish = end == tile.col && joins && (below_finished || self.can_finish(tile));
+        TileRun { tile, count: 1, row_step: self.grid.rows, updates: start..end, finish }
     }
 
     /// Takes in that a run is done; `offer` is called with other tiles that may have waited for it.
     pub fn done(&mut self, run: &TileRun, offer: impl FnMut(TileId)) {
-        let index = self.index(run.tile);
-        let own = &mut self.tiles[index];
-        assert!(own.taken && own.applied as usize == run.updates.start, "{run:?} was not handed out");
-        (own.taken, own.applied, own.finished) = (false, run.updates.end as u32, run.finish);
-        self.unfinished -= usize::from(run.finish);
+        for tile in run.tiles() {
+            let index = self.index(tile);
+            let own = &mut self.tiles[index];
+            let is_under_way = own.stage == Stage::Running && own.applied as usize == run.updates.start;
+            assert!(is_under_way, "{run:?} was not handed out");
+            own.applied = run.updates.end as u32;
+            own.stage = if run.finish { Stage::Finished } else { Stage::Waiting };
+        }
+        self.unfinished -= if run.finish { run.count } else { 0 };
         if let Some(pending) = &mut self.pending {
-            pending[run.updates.clone()].iter_mut().for_each(|updates| *updates -= 1);
+            pending[run.updates.clone()].iter_mut().for_each(|updates| *updates -= run.count);
             let before = self.step;
             self.advance();
             if self.step > before {
-                self.own_tiles(self.step + 1..self.graph.tiles).for_each(offer);
+                self.own.in_columns(self.step + 1..self.graph.tiles).for_each(offer);
             }
         }
     }
@@ -204,15 +300,5 @@ impl Progress {
     fn advance(&mut self) {
         let Some(pending) = &self.pending else { return };
         self.step += pending[self.step.min(pending.len())..].iter().take_while(|&&updates| updates == 0).count();
-    }
-
-    /// The own tiles in some tile columns.
-    pub fn own_tiles(&self, cols: Range<usize>) -> impl Iterator<Item = TileId> + use<> {
-        let (grid, (grid_row, grid_col), n) = (self.grid, self.place, self.graph.tiles);
-        let cols = (ProcessGrid::next_of(cols.start, grid_col, grid.cols)..cols.end).step_by(grid.cols);
-        cols.flat_map(move |col| {
-            let rows = (ProcessGrid::next_of(col, grid_row, grid.rows)..n).step_by(grid.rows);
-            rows.map(move |row| TileId { row, col })
-        })
     }
 }

@@ -1,9 +1,12 @@
 //! The own tiles on which something can be done, and which of them is taken next.
+//!
+//! A run may take tiles beside the one that was next; where that is cheap they leave, else whoever asks drops them.
 
 use crate::runtime::policy::{Draw, Priorities};
-use crate::runtime::{CholeskyGraph, Policy, Task, TileId};
+use crate::runtime::{CholeskyGraph, Policy, Task};
+use crate::tile::TileId;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
 /// A tile with something to do, and its next task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,42 +25,77 @@ pub(super) struct Ready {
     priorities: Priorities,
     /// Under policies that rank tasks once and for all.
     heap: BinaryHeap<Ranked>,
+    /// Under [`Policy::Leftmost`]: columns and rows.
+    columns: BTreeSet<(usize, usize)>,
     /// Under the others, in the order in which tiles became ready.
     queue: VecDeque<Item>,
     last: Option<TileId>,
     draw: Draw,
     count: u64,
+    /// Runs that come before a tile on the diagonal is factored, where that waits for other runs.
+    lookahead: Option<usize>,
+    diagonals: VecDeque<Diagonal>,
+    /// Tiles taken.
+    taken: usize,
+}
+
+/// A tile on the diagonal that can be factored.
+#[derive(Clone, Copy, Debug)]
+struct Diagonal {
+    tile: TileId,
+    /// Tiles taken when it became ready.
+    since: usize,
 }
 
 impl Ready {
     /// Nothing ready.
-    pub fn new(policy: Policy, graph: CholeskyGraph, priorities: Priorities) -> Ready {
+    pub fn new(policy: Policy, graph: CholeskyGraph, priorities: Priorities, lookahead: Option<usize>) -> Ready {
         let draw = Draw::new(if let Policy::Random(seed) = policy { seed } else { 0 });
-        let (heap, queue) = (BinaryHeap::new(), VecDeque::new());
-        Ready { policy, graph, priorities, heap, queue, last: None, draw, count: 0 }
-    }
-
-    /// Tiles that are ready.
-    pub fn len(&self) -> usize {
-        self.heap.len() + self.queue.len()
+        let (heap, columns, queue) = (BinaryHeap::new(), BTreeSet::new(), VecDeque::new());
+        let (last, count, taken, diagonals) = (None, 0, 0, VecDeque::new());
+        Ready { policy, graph, priorities, heap, columns, queue, last, draw, count, lookahead, diagonals, taken }
     }
 
     /// Takes in that `task` is the next one on its tile and can run.
     pub fn push(&mut self, task: Task) {
         let tile = self.graph.output(task);
+        if self.lookahead.is_some() && matches!(task, Task::Potrf { .. }) {
+            return self.diagonals.push_back(Diagonal { tile, since: self.taken });
+        }
         match self.priorities.rank(task) {
             Some(rank) => {
                 self.count += 1;
                 self.heap.push((Reverse(rank), Reverse(self.count), tile.row, tile.col));
             }
+            None if self.policy == Policy::Leftmost => {
+                self.columns.insert((tile.col, tile.row));
+            }
             None => self.queue.push_back(Item { tile, task }),
         }
     }
 
-    /// Takes the next tile; `resident` tells which tiles lie where the work is done.
-    pub fn pop(&mut self, resident: &dyn Fn(TileId) -> bool) -> Option<TileId> {
+    /// Takes a tile out that a run has taken, where that is cheap.
+    pub fn remove(&mut self, tile: TileId) {
+        self.columns.remove(&(tile.col, tile.row));
+    }
+
+    /// Takes the next tile; `resident` tells which tiles lie where the work is done, `is_whole` for which tiles all
+    /// updates are ready.
+    pub fn pop(&mut self, resident: &dyn Fn(TileId) -> bool, is_whole: impl Fn(TileId) -> bool) -> Option<TileId> {
+        let others = self.heap.len() + self.columns.len() + self.queue.len();
+        let is_due = |since: usize| others == 0 || self.taken >= since + self.lookahead.unwrap_or(0);
+        if let Some(diagonal) = self.diagonals.pop_front_if(|diagonal| is_due(diagonal.since)) {
+            return Some(diagonal.tile);
+        }
+        self.taken += usize::from(others > 0);
         if let Some((.., row, col)) = self.heap.pop() {
             return Some(TileId { row, col });
+        }
+        let tile = |&(col, row): &(usize, usize)| TileId { row, col };
+        let mut columns = self.columns.iter().map(tile);
+        if let Some(tile) = columns.clone().find(|&tile| is_whole(tile)).or_else(|| columns.next()) {
+            self.remove(tile);
+            return Some(tile);
         }
         let last = self.queue.len().checked_sub(1)?;
         let item = match self.policy {
@@ -65,7 +103,7 @@ impl Ready {
             Policy::Random(_) => self.queue.swap_remove_back(self.draw.below(last + 1)),
             Policy::ByIj => self.queue.remove(self.in_row_or_column()),
             Policy::Greedy => self.queue.remove(self.least_missing(resident)),
-            Policy::Fifo | Policy::CriticalPath | Policy::Panels => self.queue.pop_front(),
+            Policy::Fifo | Policy::CriticalPath | Policy::Panels | Policy::Leftmost => self.queue.pop_front(),
         };
         let tile = item.expect("the place is in the queue").tile;
         self.last = Some(tile);

@@ -1,26 +1,29 @@
-//! Where the runs of a process are done: on its host, or on one of its devices.
+//! Where the runs of a rank are done: on its host, or on one of its devices.
 //!
-//! A tile belongs to one device, which runs its updates and its TRSM; POTRF runs on the host, as a run of its own.
+//! A tile belongs to one device, which runs its updates and its TRSM; POTRF is computed on the host, as a run of its
+//! own, by workers of the host or by those of the device.
 //! Knows: numbers. Does not know: what a device is.
 
-use super::{ProcessGrid, ProtocolOptions, TileRun};
-use crate::runtime::{Task, TileId};
+use super::{ProtocolOptions, TileRun};
+use crate::runtime::Task;
+use crate::tile::{RankGrid, TileId};
 
-/// The devices of a process, a grid over its own tiles.
+/// The devices of a rank, a grid over its own tiles.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DeviceSites {
-    /// Rows of devices.
-    pub rows: usize,
-    /// Columns of devices.
-    pub cols: usize,
+    /// Their grid.
+    pub grid: RankGrid,
     /// Runs that may be under way on each at a time.
     pub workers: usize,
+    /// Who factors the tiles on the diagonal: `None` for workers of the host; else a worker of the device that owns the
+    /// tile, when so many runs were begun there since the last update, or nothing else is ready.
+    pub lookahead: Option<usize>,
 }
 
-/// The sites of a process, by number: the host, then its devices.
+/// The sites of a rank, by number: the host, then its devices.
 #[derive(Clone, Copy, Debug)]
 pub struct Sites {
-    grid: ProcessGrid,
+    grid: RankGrid,
     host_workers: usize,
     devices: Option<DeviceSites>,
 }
@@ -33,13 +36,13 @@ impl Sites {
     pub const FIRST_DEVICE: usize = 1;
 
     /// The sites under some choices.
-    pub fn new(grid: ProcessGrid, options: &ProtocolOptions) -> Sites {
+    pub fn new(grid: RankGrid, options: &ProtocolOptions) -> Sites {
         Sites { grid, host_workers: options.workers, devices: options.devices }
     }
 
     /// How many there are.
     pub fn count(&self) -> usize {
-        Sites::FIRST_DEVICE + self.devices.map_or(0, |devices| devices.rows * devices.cols)
+        Sites::FIRST_DEVICE + self.devices.map_or(0, |devices| devices.grid.size())
     }
 
     /// Runs that may be under way at a site.
@@ -52,26 +55,41 @@ impl Sites {
 
     /// Where an own tile is worked on, but for POTRF.
     pub fn of_tile(&self, tile: TileId) -> usize {
-        self.devices.map_or(Sites::HOST, |DeviceSites { rows, cols, .. }| {
-            let (row, col) = (tile.row / self.grid.rows % rows, tile.col / self.grid.cols % cols);
-            Sites::FIRST_DEVICE + row * cols + col
-        })
+        self.devices.map_or(Sites::HOST, |devices| Sites::FIRST_DEVICE + devices.grid.owner(self.grid.within(tile)))
     }
 
     /// Where a task on an own tile runs.
     pub fn of_task(&self, task: Task, tile: TileId) -> usize {
         match task {
-            Task::Potrf { .. } => Sites::HOST,
+            Task::Potrf { .. } if self.host_factors() => Sites::HOST,
             _ => self.of_tile(tile),
         }
     }
 
     /// Where a run is done.
     pub fn of_run(&self, run: &TileRun) -> usize {
-        if run.finish && self.finishes_apart(run.tile) { Sites::HOST } else { self.of_tile(run.tile) }
+        if run.finish && self.finishes_apart(run.tile) && self.host_factors() {
+            Sites::HOST
+        } else {
+            self.of_tile(run.tile)
+        }
     }
 
-    /// Whether the last task on a tile runs elsewhere than its updates, and so is a run of its own.
+    /// Runs that come before a tile on the diagonal is factored at a site, where it is.
+    pub fn lookahead(&self, site: usize) -> Option<usize> {
+        self.devices.filter(|_| site != Sites::HOST)?.lookahead
+    }
+
+    fn host_factors(&self) -> bool {
+        self.devices.is_none_or(|devices| devices.lookahead.is_none())
+    }
+
+    /// Whether a site has runs: without workers nothing there would come to an end.
+    pub fn has_runs(&self, site: usize) -> bool {
+        site != Sites::HOST || self.host_factors()
+    }
+
+    /// Whether the last task on a tile is computed elsewhere than its updates, and so is a run of its own.
     pub fn finishes_apart(&self, tile: TileId) -> bool {
         tile.row == tile.col && self.devices.is_some()
     }

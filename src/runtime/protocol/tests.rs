@@ -2,23 +2,24 @@
 
 use super::*;
 use crate::runtime::{CholeskyGraph, Task};
+use crate::tile::RankGrid;
 use std::collections::HashSet;
 
 /// What is on its way.
 enum Flight {
     Message { from: usize, to: usize, message: Message },
-    Work { process: usize, run: TileRun },
-    Sent { process: usize, tile: TileId },
-    Import { process: usize, tile: TileId },
+    Work { rank: usize, run: TileRun },
+    Sent { rank: usize, tile: TileId },
+    Import { rank: usize, tile: TileId },
 }
 
 struct World {
-    grid: ProcessGrid,
+    grid: RankGrid,
     graph: CholeskyGraph,
     options: ProtocolOptions,
-    processes: Vec<Process>,
+    machines: Vec<TaskMachine>,
     flights: Vec<Flight>,
-    /// Data that each process holds.
+    /// Data that each rank holds.
     data: Vec<HashSet<TileId>>,
     done: HashSet<Task>,
     finished: usize,
@@ -34,19 +35,21 @@ fn options(delivery: DeliveryKind, policy: Policy, slots: usize) -> ProtocolOpti
         workers: 2,
         devices: None,
         most_updates: 1,
+        strip_tiles: 1,
+        updates_at_once: false,
         imports: false,
         room_tiles: 8,
     }
 }
 
 impl World {
-    fn new(grid: ProcessGrid, tiles: usize, options: ProtocolOptions, seed: u64) -> World {
+    fn new(grid: RankGrid, tiles: usize, options: ProtocolOptions, seed: u64) -> World {
         grid.check(tiles, options.slots).unwrap();
         let graph = CholeskyGraph { tiles };
-        let processes = (0..grid.size()).map(|rank| Process::unchecked(grid, graph, rank, options)).collect();
+        let machines = (0..grid.size()).map(|rank| TaskMachine::unchecked(grid, graph, rank, options)).collect();
         let data = vec![HashSet::new(); grid.size()];
         let (flights, done) = (Vec::new(), HashSet::new());
-        World { grid, graph, options, processes, flights, data, done, finished: 0, seed }
+        World { grid, graph, options, machines, flights, data, done, finished: 0, seed }
     }
 
     fn draw(&mut self, limit: usize) -> usize {
@@ -54,56 +57,62 @@ impl World {
         (self.seed >> 33) as usize % limit
     }
 
-    fn poll(&mut self, process: usize) {
-        while let Some(action) = self.processes[process].poll() {
+    fn poll(&mut self, rank: usize) {
+        while let Some(action) = self.machines[rank].poll() {
             match action {
                 Action::Send { to, message } => {
                     if let Message::Tile { tile, .. } = message {
-                        assert!(self.data[process].contains(&tile), "{process} sends {tile:?}, which it has not");
-                        self.flights.push(Flight::Sent { process, tile });
+                        assert!(self.data[rank].contains(&tile), "{rank} sends {tile:?}, which it has not");
+                        self.flights.push(Flight::Sent { rank, tile });
                     }
-                    self.flights.push(Flight::Message { from: process, to, message });
+                    self.flights.push(Flight::Message { from: rank, to, message });
                 }
                 Action::Run(run) => {
-                    self.check(process, &run);
-                    self.flights.push(Flight::Work { process, run });
-                    self.check_sites(process);
+                    self.check(rank, &run);
+                    self.flights.push(Flight::Work { rank, run });
+                    self.check_sites(rank);
                 }
                 Action::Release(tile) => {
-                    let held = self.data[process].contains(&tile);
-                    assert!(held, "{process} releases {tile:?}, which it has not");
-                    if self.grid.owner(tile) != process {
-                        self.data[process].remove(&tile);
+                    let held = self.data[rank].contains(&tile);
+                    assert!(held, "{rank} releases {tile:?}, which it has not");
+                    if self.grid.owner(tile) != rank {
+                        self.data[rank].remove(&tile);
                     }
                 }
                 Action::Finished => self.finished += 1,
             }
-            let held = self.data[process].iter().filter(|&&tile| self.grid.owner(tile) != process).count();
-            assert!(held <= self.options.slots, "{process} holds {held} tiles");
+            let held = self.data[rank].iter().filter(|&&tile| self.grid.owner(tile) != rank).count();
+            assert!(held <= self.options.slots, "{rank} holds {held} tiles");
         }
     }
 
     /// Every operand is there, every task comes once and in order.
-    fn check(&mut self, process: usize, run: &TileRun) {
-        assert_eq!(self.grid.owner(run.tile), process);
+    fn check(&mut self, rank: usize, run: &TileRun) {
         assert!(!run.updates.is_empty() || run.finish);
-        let updates = run.updates.clone().map(|k| self.graph.update(run.tile, k));
-        for task in updates.chain(run.finish.then(|| self.graph.finish(run.tile))) {
-            for input in self.graph.inputs(task) {
-                assert!(self.data[process].contains(&input), "{task:?} lacks {input:?}");
+        assert!(run.count <= self.options.strip_tiles, "{run:?}");
+        let mut own = HashSet::new();
+        for tile in run.tiles() {
+            assert_eq!(self.grid.owner(tile), rank);
+            let updates = run.updates.clone().map(|k| self.graph.update(tile, k));
+            for task in updates.chain(run.finish.then(|| self.graph.finish(tile))) {
+                for input in self.graph.inputs(task) {
+                    let is_here = self.data[rank].contains(&input) || own.contains(&input);
+                    assert!(is_here, "{task:?} lacks {input:?}");
+                }
+                assert!(self.graph.predecessors(task).iter().all(|last| self.done.contains(last)), "{task:?}");
+                assert!(self.done.insert(task), "{task:?} came twice");
             }
-            assert!(self.graph.predecessors(task).iter().all(|last| self.done.contains(last)), "{task:?}");
-            assert!(self.done.insert(task), "{task:?} came twice");
+            own.extend(run.finish.then_some(tile));
         }
     }
 
     /// No site does more than it has workers for, and POTRF is a run of its own where it has a site of its own.
-    fn check_sites(&self, process: usize) {
+    fn check_sites(&self, rank: usize) {
         let sites = Sites::new(self.grid, &self.options);
         let mut running = vec![0; sites.count()];
         for flight in &self.flights {
-            if let Flight::Work { process: owner, run } = flight
-                && *owner == process
+            if let Flight::Work { rank: owner, run } = flight
+                && *owner == rank
             {
                 running[sites.of_run(run)] += 1;
                 let joined = run.finish && !run.updates.is_empty() && run.tile.row == run.tile.col;
@@ -115,39 +124,39 @@ impl World {
 
     fn step(&mut self) {
         let at = self.draw(self.flights.len());
-        let process = match self.flights.swap_remove(at) {
+        let rank = match self.flights.swap_remove(at) {
             Flight::Message { from, to, message } => {
                 let tile = if let Message::Tile { tile, .. } = message { Some(tile) } else { None };
                 if let Some(tile) = tile {
                     assert!(self.data[to].insert(tile), "{to} gets {tile:?} twice");
                 }
-                self.processes[to].handle(Event::Message { from, message });
+                self.machines[to].handle(Event::Message { from, message });
                 if let Some(tile) = tile.filter(|_| self.options.imports) {
-                    self.flights.push(Flight::Import { process: to, tile });
+                    self.flights.push(Flight::Import { rank: to, tile });
                 }
                 to
             }
-            Flight::Work { process, run } => {
+            Flight::Work { rank, run } => {
                 if run.finish {
-                    self.data[process].insert(run.tile);
+                    self.data[rank].extend(run.tiles());
                 }
-                self.processes[process].handle(Event::Done(run));
-                process
+                self.machines[rank].handle(Event::Done(run));
+                rank
             }
-            Flight::Sent { process, tile } => {
-                self.processes[process].handle(Event::Sent(tile));
-                process
+            Flight::Sent { rank, tile } => {
+                self.machines[rank].handle(Event::Sent(tile));
+                rank
             }
-            Flight::Import { process, tile } => {
-                self.processes[process].handle(Event::Imported(tile));
-                process
+            Flight::Import { rank, tile } => {
+                self.machines[rank].handle(Event::Imported(tile));
+                rank
             }
         };
-        self.poll(process);
+        self.poll(rank);
     }
 
     fn run(mut self) -> World {
-        (0..self.grid.size()).for_each(|process| self.poll(process));
+        (0..self.grid.size()).for_each(|rank| self.poll(rank));
         while !self.flights.is_empty() {
             self.step();
         }
@@ -155,34 +164,40 @@ impl World {
     }
 }
 
-fn all_grids(most: usize) -> impl Iterator<Item = ProcessGrid> {
-    (1..=most).flat_map(move |rows| (1..=most / rows).map(move |cols| ProcessGrid { rows, cols }))
+fn all_grids(most: usize) -> impl Iterator<Item = RankGrid> {
+    (1..=most).flat_map(move |rows| (1..=most / rows).map(move |cols| RankGrid { rows, cols }))
 }
 
 #[test]
 fn every_run_ends_with_all_tasks_done_and_the_fewest_slots_are_enough() {
-    let policies = [Policy::Fifo, Policy::Lifo, Policy::Random(3), Policy::ByIj, Policy::Greedy, Policy::CriticalPath];
+    let others = [Policy::Fifo, Policy::Lifo, Policy::Random(3), Policy::ByIj, Policy::Greedy, Policy::CriticalPath];
+    let policies = others.into_iter().chain([Policy::Leftmost; 6]).collect::<Vec<_>>();
     for grid in all_grids(8) {
         for tiles in [0, 1, 2, 3, 5, 8, 13] {
             for delivery in DeliveryKind::ALL {
-                for (seed, policy) in policies.into_iter().enumerate() {
+                for (seed, &policy) in policies.iter().enumerate() {
                     let slots = grid.least_slots(tiles) + seed % 2 * 3;
                     let mut options = options(delivery, policy, slots);
                     options.workers = 1 + seed % 3;
                     options.most_updates = [1, usize::MAX, 3][seed % 3];
+                    options.strip_tiles = [1, 8, 2][(seed + tiles) % 3];
+                    options.updates_at_once = seed % 4 == 3;
                     options.imports = seed % 2 == 1;
-                    let devices = [(1, 1), (1, 2), (2, 2)].map(|(rows, cols)| DeviceSites { rows, cols, workers: 2 });
+                    let devices = [(1, 1), (1, 2), (2, 2)].map(|(rows, cols)| DeviceSites {
+                        grid: RankGrid { rows, cols },
+                        workers: 2,
+                        lookahead: None,
+                    });
                     options.devices = devices.get((seed + tiles) % 4).copied();
                     options.termination = [Termination::Lists, Termination::AllToAll][seed / 2 % 2];
                     let world = World::new(grid, tiles, options, seed as u64 + tiles as u64).run();
                     let place = format!("{grid:?}, {tiles} tiles, {} {policy:?}", delivery.name());
                     assert_eq!(world.done.len(), world.graph.tasks().count(), "{place}");
                     assert_eq!(world.finished, grid.size(), "{place}");
-                    let foreign = |(process, data): (usize, &HashSet<TileId>)| {
-                        data.iter().any(|&tile| grid.owner(tile) != process)
-                    };
+                    let foreign =
+                        |(rank, data): (usize, &HashSet<TileId>)| data.iter().any(|&tile| grid.owner(tile) != rank);
                     assert!(!world.data.iter().enumerate().any(foreign), "{place}: tiles are kept");
-                    let finished = world.processes.iter().map(|process| process.counters().finished).sum::<u64>();
+                    let finished = world.machines.iter().map(|machine| machine.counters().finished).sum::<u64>();
                     let all = (grid.size() * (grid.size() - 1)) as u64;
                     let expected = if options.termination == Termination::Lists { 0 } else { all };
                     assert_eq!(finished, expected, "{place}");
@@ -193,14 +208,30 @@ fn every_run_ends_with_all_tasks_done_and_the_fewest_slots_are_enough() {
 }
 
 #[test]
+fn one_worker_takes_strips_of_a_column_at_once() {
+    let (grid, graph) = (RankGrid { rows: 1, cols: 1 }, CholeskyGraph { tiles: 10 });
+    let base = options(DeliveryKind::CsListAhead, Policy::Leftmost, 0);
+    let options = ProtocolOptions { workers: 1, most_updates: usize::MAX, strip_tiles: 8, ..base };
+    let mut machine = TaskMachine::new(grid, graph, 0, options).unwrap();
+    let mut strips = Vec::new();
+    while let Some(Action::Run(run)) = machine.poll() {
+        assert!(run.is_first() && run.finish && run.updates == (0..run.tile.col));
+        strips.push((run.tile.col, run.tile.row..run.tile.row + run.count));
+        machine.handle(Event::Done(run));
+    }
+    assert_eq!(strips[..4], [(0, 0..8), (0, 8..10), (1, 1..9), (1, 9..10)]);
+    assert!(machine.is_finished() && strips.len() == 12);
+}
+
+#[test]
 fn a_tree_keeps_an_owner_to_the_logarithm_of_its_readers() {
-    // 128 readers of a tile, as on 64 x 64 processes.
-    let grid = ProcessGrid { rows: 64, cols: 64 };
+    // 128 readers of a tile, as on 64 x 64 ranks.
+    let grid = RankGrid { rows: 64, cols: 64 };
     let tiles = 134;
     assert!(grid.clients(tiles, TileId { row: 68, col: 2 }).len() >= 120);
     for delivery in [DeliveryKind::CsList, DeliveryKind::CsListAhead] {
         let world = World::new(grid, tiles, options(delivery, Policy::Fifo, grid.least_slots(tiles)), 7).run();
-        let most = world.processes.iter().map(|process| process.counters().most_sends).max().unwrap();
+        let most = world.machines.iter().map(|machine| machine.counters().most_sends).max().unwrap();
         assert!(most <= 9, "{}: {most} sends", delivery.name());
         assert_eq!(world.finished, grid.size());
     }
@@ -208,14 +239,14 @@ fn a_tree_keeps_an_owner_to_the_logarithm_of_its_readers() {
 
 #[test]
 fn one_slot_too_few_is_refused_with_the_number() {
-    let grid = ProcessGrid { rows: 2, cols: 3 };
+    let grid = RankGrid { rows: 2, cols: 3 };
     let least = grid.least_slots(9);
     assert!(least > 0);
     let graph = CholeskyGraph { tiles: 9 };
-    let new = |slots| Process::new(grid, graph, 0, options(DeliveryKind::CsList, Policy::Fifo, slots)).map(|_| ());
+    let new = |slots| TaskMachine::new(grid, graph, 0, options(DeliveryKind::CsList, Policy::Fifo, slots)).map(|_| ());
     assert!(new(least).is_ok());
     assert!(new(least - 1).unwrap_err().to_string().contains(&format!("at least {least}")));
-    let empty = ProcessGrid { rows: 0, cols: 3 };
+    let empty = RankGrid { rows: 0, cols: 3 };
     assert!(empty.check(9, 100).is_err());
 }
 
@@ -224,19 +255,18 @@ fn the_fewest_slots_are_those_of_the_worst_column() {
     for grid in all_grids(9) {
         for tiles in 0..14 {
             let graph = CholeskyGraph { tiles };
-            let reads = |process: usize, tile: TileId| {
-                let own = |task: &Task| grid.owner(graph.output(*task)) == process;
-                grid.owner(tile) != process && graph.successors(graph.finish(tile)).iter().any(own)
+            let reads = |rank: usize, tile: TileId| {
+                let own = |task: &Task| grid.owner(graph.output(*task)) == rank;
+                grid.owner(tile) != rank && graph.successors(graph.finish(tile)).iter().any(own)
             };
-            let count =
-                |process: usize, col: usize| (col..tiles).filter(|&row| reads(process, TileId { row, col })).count();
-            let most = (0..grid.size()).flat_map(|process| (0..tiles).map(move |col| (process, col)));
-            let most = most.map(|(process, col)| count(process, col)).max().unwrap_or(0);
+            let count = |rank: usize, col: usize| (col..tiles).filter(|&row| reads(rank, TileId { row, col })).count();
+            let most = (0..grid.size()).flat_map(|rank| (0..tiles).map(move |col| (rank, col)));
+            let most = most.map(|(rank, col)| count(rank, col)).max().unwrap_or(0);
             assert_eq!(grid.least_slots(tiles), most, "{grid:?} {tiles}");
             for tile in graph.all_tiles() {
                 let mut clients = grid.clients(tiles, tile);
                 clients.sort_unstable();
-                let expected = (0..grid.size()).filter(|&process| reads(process, tile)).map(|process| process as u32);
+                let expected = (0..grid.size()).filter(|&rank| reads(rank, tile)).map(|rank| rank as u32);
                 assert_eq!(clients, expected.collect::<Vec<_>>(), "{grid:?} {tiles} {tile:?}");
             }
         }
@@ -251,23 +281,23 @@ fn all_processes_end_when_one_fails() {
             for delivery in DeliveryKind::ALL {
                 let slots = grid.least_slots(7);
                 let mut world = World::new(grid, 7, options(delivery, Policy::Fifo, slots), seed);
-                (0..grid.size()).for_each(|process| world.poll(process));
+                (0..grid.size()).for_each(|rank| world.poll(rank));
                 for _ in 0..seed * 5 {
                     if !world.flights.is_empty() {
                         world.step();
                     }
                 }
                 let failing = seed as usize % grid.size();
-                let fails = !world.processes[failing].is_finished();
+                let fails = !world.machines[failing].is_finished();
                 if fails {
-                    world.processes[failing].handle(Event::Failed);
+                    world.machines[failing].handle(Event::Failed);
                     world.poll(failing);
                 }
                 while !world.flights.is_empty() {
                     world.step();
                 }
                 assert_eq!(world.finished, grid.size(), "{grid:?} {seed} {}", delivery.name());
-                assert!(world.processes.iter().all(|process| process.is_stopped() == fails), "{grid:?} {seed}");
+                assert!(world.machines.iter().all(|machine| machine.is_stopped() == fails), "{grid:?} {seed}");
                 failed += usize::from(fails);
             }
         }

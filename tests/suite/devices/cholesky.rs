@@ -51,7 +51,7 @@ fn factors_have_the_bits_of_the_cpu() {
                     for _ in 0..2 {
                         let factor = cholesky_with(&ctx, &a, bits, &tiles(rows)).unwrap();
                         assert!(factor.factor() == &want, "{order}, {bits} bits, {family}, tiles of {rows}");
-                        let device = factor.report().device.as_ref().unwrap();
+                        let device = &factor.report().devices[0];
                         assert!(order <= rows || device.traffic.h2d_bytes > 0);
                     }
                 }
@@ -92,8 +92,33 @@ fn orders_of_execution_and_little_memory_change_nothing() {
             for capacity in [minimum_bytes, minimum_bytes * 3, 1 << 28] {
                 let factor = with(capacity, Some(seed)).unwrap();
                 assert!(factor.factor() == &want, "{family}, {capacity} bytes, seed {seed}");
-                assert!(factor.report().device.as_ref().unwrap().device_bytes <= capacity);
+                assert!(factor.report().devices[0].device_bytes <= capacity);
             }
+        }
+    }
+}
+
+#[test]
+fn each_of_several_devices_updates_tiles_of_its_own() {
+    let (order, bits) = (120, 128);
+    let a = definite(order, bits);
+    let cpu = Context::builder().threads(1).build().unwrap();
+    let want = cholesky_with(&cpu, &a, bits, &CholeskyOptions::default()).unwrap().into_factor();
+    for count in 1..=4 {
+        for threads in [1, 3] {
+            let device = |seed| {
+                let options = SoftOptions { seed: Some(seed), ..SoftOptions::default() };
+                Arc::new(SoftDevice::new(options)) as Arc<dyn Device>
+            };
+            let devices = (0..count).map(device).collect();
+            let ctx = Context::builder().threads(threads).devices(devices).kernel("cuda-i8").build().unwrap();
+            let factor = cholesky_with(&ctx, &a, bits, &tiles(16)).unwrap();
+            assert!(factor.factor() == &want, "{count} devices, {threads} threads");
+            let devices = &factor.report().devices;
+            assert_eq!(devices.len(), count as usize);
+            assert!(devices.iter().all(|device| device.products > 0), "{devices:?}");
+            // Updates of 8 x 8 tiles: each is the product of two finished ones.
+            assert_eq!(devices.iter().map(|device| device.products).sum::<u64>(), 84);
         }
     }
 }
@@ -105,7 +130,7 @@ fn residency_spares_most_of_the_bytes() {
     for family in FAMILIES {
         let factor = |capacity_bytes| {
             let ctx = context(family, 1, SoftOptions { capacity_bytes, ..SoftOptions::default() });
-            cholesky_with(&ctx, &a, bits, &tiles(rows)).unwrap().report().device.clone().unwrap()
+            cholesky_with(&ctx, &a, bits, &tiles(rows)).unwrap().report().devices[0].clone()
         };
         let roomy = factor(1 << 30);
         assert_eq!(roomy.cache.evictions, 0);

@@ -7,7 +7,7 @@ use sunzi::device::Device;
 use sunzi::device::soft::{Clock, Fault, Rates, SoftDevice, SoftOptions};
 use sunzi::kernels::f64::tile::TileKernels;
 use sunzi::ops::double::{DeviceLayout, DoubleOptions, DoubleReport, double_cholesky};
-use sunzi::runtime::{CholeskyGraph, ConductorOptions, Policy, Victim, least_room_tiles, simulate};
+use sunzi::runtime::{CholeskyGraph, CountOptions, Eviction, Policy, count_moves, least_room_tiles};
 use sunzi::{Context, Error};
 
 /// Bytes of a slot for the tiles of these tests, of at most 5 rows.
@@ -74,7 +74,7 @@ fn every_choice_and_every_order_of_execution_gives_the_same_factor() {
         let (graph, a) = (CholeskyGraph { tiles }, matrix(order));
         let mut expected: Option<Vec<f64>> = None;
         for policy in Policy::ALL {
-            for victim in Victim::ALL {
+            for victim in Eviction::ALL {
                 for seed in 0..20u64 {
                     // From the least room upward, to room for all.
                     let least = least_room_tiles(graph);
@@ -86,7 +86,7 @@ fn every_choice_and_every_order_of_execution_gives_the_same_factor() {
                     let options = DoubleOptions {
                         tile_rows,
                         policy,
-                        victim,
+                        eviction: victim,
                         device_bytes,
                         streams,
                         lookahead,
@@ -99,9 +99,9 @@ fn every_choice_and_every_order_of_execution_gives_the_same_factor() {
                     check_traffic(&report, &what);
                     // Updates come in one order, so that not even the bits depend on any of this.
                     assert_eq!(*expected.get_or_insert_with(|| l.clone()), l, "{what}");
-                    let rows = |index: usize| 5.min(order - 5 * index) as u64;
-                    let choices = ConductorOptions { device: 0, policy, victim, room_tiles, lookahead };
-                    let counted = simulate(graph, choices, |tile| 8 * rows(tile.row) * rows(tile.col));
+                    let rows = move |index: usize| 5.min(order - 5 * index) as u64;
+                    let choices = CountOptions { policy, eviction: victim, room_tiles, lookahead };
+                    let counted = count_moves(graph, choices, move |tile| 8 * rows(tile.row) * rows(tile.col));
                     assert_eq!(report.devices[0].cache, counted, "{what}");
                     assert_eq!(report.devices[0].room_tiles, room_tiles, "{what}");
                     assert_eq!(report.tasks - tiles as u64, report.devices[0].tasks, "{what}");
@@ -151,11 +151,11 @@ fn the_best_choice_moves_at_least_85_percent_less_than_every_task_for_itself() {
         let mut best = 0.0f64;
         println!("{tiles} x {tiles} tiles, room for {room_tiles}: bytes in tiles");
         for policy in Policy::ALL {
-            for victim in Victim::ALL {
+            for victim in Eviction::ALL {
                 let options = DoubleOptions {
                     tile_rows: Some(4),
                     policy,
-                    victim,
+                    eviction: victim,
                     device_bytes: Some(capacity),
                     ..DoubleOptions::default()
                 };

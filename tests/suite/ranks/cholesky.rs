@@ -12,9 +12,9 @@ use sunzi::distributed::{DistCholesky, DistCholeskyOptions, DistMatrix, Team, Te
 use sunzi::kernels::tiles::TileTraffic;
 use sunzi::math::bound::cholesky_working_bits;
 use sunzi::math::float::limbs_for;
-use sunzi::plan::{RankGrid, TileMap};
 use sunzi::runtime::Policy;
-use sunzi::runtime::protocol::{DeliveryKind, ProcessGrid, Termination};
+use sunzi::runtime::protocol::{DeliveryKind, Termination};
+use sunzi::tile::{RankGrid, TileMap};
 use sunzi::{Context, Error, Matrix, Symmetric, Uplo, kernels};
 
 const POLICIES: [Policy; 5] = [Policy::Fifo, Policy::Lifo, Policy::ByIj, Policy::Greedy, Policy::CriticalPath];
@@ -141,7 +141,7 @@ fn an_upper_triangle_and_the_fewest_slots_do() {
     let upper = a.transposed().to_matrix().unwrap();
     for (rows, cols) in [(1, 5), (5, 1), (2, 2), (3, 2), (7, 1)] {
         let ranks = rows * cols;
-        let least = ProcessGrid { rows, cols }.least_slots(n.div_ceil(8));
+        let least = RankGrid { rows, cols }.least_slots(n.div_ceil(8));
         local::run(ranks, |rank| {
             let from = map(n, 16, RankGrid { rows, cols }, Some(Uplo::Upper));
             let options =
@@ -281,7 +281,7 @@ fn uploads(family: &str, tile_count: usize, grid: RankGrid) -> Uploads {
         let options = DistCholeskyOptions { tile_rows: Some(rows), ..DistCholeskyOptions::default() };
         let (got, _) = factor(&ctx, rank, (&a, from), bits, &options).unwrap();
         assert!(got.is_none_or(|got| got == want), "{family}, {grid:?}");
-        let moved = ctx.tile_engine(ctx.kernel(), working_bits).unwrap().traffic().unwrap();
+        let moved = ctx.tile_engine(ctx.kernel(), working_bits).unwrap().traffic().remove(0);
         assert!(moved.device_bytes <= capacity_bytes);
         moved
     });

@@ -6,7 +6,7 @@ use sunzi::comm::{Transport, local};
 use sunzi::device::Device;
 use sunzi::device::soft::{SoftDevice, SoftOptions};
 use sunzi::distributed::{DistMatrix, DistOptions, Team, TeamOptions, gemm_rows, syrk};
-use sunzi::plan::{RankGrid, TileMap};
+use sunzi::tile::{RankGrid, TileMap};
 use sunzi::{
     Context, ContextBuilder, Error, GemmOptions, Matrix, MatrixView, Op, SyrkOptions, Uplo, gemm_with, syrk_with,
 };

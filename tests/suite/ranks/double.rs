@@ -9,9 +9,9 @@ use sunzi::device::{Device, Traffic};
 use sunzi::distributed::{DoubleMatrix, DoubleRankOptions, RankDevices, double_cholesky_ranks};
 use sunzi::kernels::f64::tile::TileKernels;
 use sunzi::ops::double::{DoubleOptions, double_cholesky};
-use sunzi::plan::RankGrid;
-use sunzi::runtime::protocol::{DeliveryKind, ProcessGrid};
-use sunzi::runtime::{Policy, Victim};
+use sunzi::runtime::protocol::DeliveryKind;
+use sunzi::runtime::{Eviction, Policy};
+use sunzi::tile::RankGrid;
 use sunzi::{Context, Error};
 
 /// Bytes of a slot for the tiles of these tests, of at most 5 rows.
@@ -134,7 +134,8 @@ fn every_choice_and_every_order_of_execution_gives_the_factor_of_one_device() {
         let (expected, near) = (by_one_device(order, 5), by_processors(order, 5));
         let close = expected.iter().zip(&near).all(|(one, other)| (one - other).abs() <= 1e-13 * order as f64);
         assert!(close, "{order} rows");
-        for (policy, victim) in Policy::ALL.into_iter().flat_map(|policy| Victim::ALL.map(|victim| (policy, victim))) {
+        for (policy, victim) in Policy::ALL.into_iter().flat_map(|policy| Eviction::ALL.map(|victim| (policy, victim)))
+        {
             for (grid, devices) in [((1, 1), 1), ((1, 1), 2), ((1, 2), 1), ((2, 1), 2), ((2, 2), 1), ((2, 2), 2)] {
                 count += 1;
                 let policy = if let Policy::Random(_) = policy { Policy::Random(count) } else { policy };
@@ -144,14 +145,14 @@ fn every_choice_and_every_order_of_execution_gives_the_factor_of_one_device() {
                     let hash = (count * 8 + axis).wrapping_mul(0x9e37_79b9_7f4a_7c15);
                     ((hash ^ hash >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 40) % choices
                 };
-                let least_slots = ProcessGrid { rows: grid.0, cols: grid.1 }.least_slots(tiles);
+                let least_slots = RankGrid { rows: grid.0, cols: grid.1 }.least_slots(tiles);
                 // From the least room to half of the own tiles.
                 let room = 3.max(own / [2, 4, 100][draw(0, 3) as usize]);
                 let mut case = case(order, grid, devices, room);
                 case.seed = Some(count);
                 case.options = DoubleRankOptions {
                     policy: Some(policy),
-                    victim,
+                    eviction: victim,
                     delivery: DeliveryKind::ALL[draw(1, 5) as usize],
                     device_workers: 1 + draw(2, 3) as usize,
                     most_updates: [4, 1, usize::MAX][draw(3, 3) as usize],
@@ -182,10 +183,10 @@ fn the_best_choice_moves_at_least_85_percent_less_than_every_task_for_itself() {
         println!("{tiles} x {tiles} tiles, {} x {} ranks, room for {room} tiles, {what}:", grid.0, grid.1);
         let mut best = 0.0f64;
         for policy in Policy::ALL {
-            for victim in Victim::ALL {
+            for victim in Eviction::ALL {
                 let mut case = case(4 * tiles, grid, 1, room as u64);
                 (case.tile_rows, case.seed) = (4, None);
-                case.options = DoubleRankOptions { policy: Some(policy), victim, ..case.options };
+                case.options = DoubleRankOptions { policy: Some(policy), eviction: victim, ..case.options };
                 let (_, ranks) = case.run();
                 let sum = |of: &dyn Fn(&RankDevices) -> u64| ranks.iter().map(of).sum::<u64>() / 128;
                 let (up, down) = (sum(&|own| own.h2d_bytes), sum(&|own| own.d2h_bytes));

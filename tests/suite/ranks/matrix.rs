@@ -5,7 +5,7 @@ use sunzi::comm::{Transport, local};
 use sunzi::distributed::{
     CyclicBlock, DistMatrix, DistOptions, GridOrder, Team, TeamOptions, cholesky, even_share, gemm, solve, syrk,
 };
-use sunzi::plan::{RankGrid, TileMap};
+use sunzi::tile::{RankGrid, TileMap};
 use sunzi::{Context, Error, GemmOptions, Matrix, MatrixView, Op, Uplo, gemm_with};
 
 fn one_thread() -> Context {

@@ -5,7 +5,8 @@
 use crate::common::{Kind, Rng, forced, integer_matrix, kernel_names, matrix, seeds};
 use sunzi::comm::{Transport, local};
 use sunzi::distributed::{DistMatrix, DistOptions, Fault, Team, TeamOptions, TeamPlan, gemm_rows, syrk};
-use sunzi::plan::{Cut, RankGrid, TileMap};
+use sunzi::plan::Cut;
+use sunzi::tile::{RankGrid, TileMap};
 use sunzi::{
     Context, Error, GemmOptions, Matrix, MatrixView, Op, Report, Result, SyrkOptions, Uplo, gemm_with, syrk_with,
 };

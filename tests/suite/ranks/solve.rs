@@ -3,7 +3,7 @@
 use crate::common::{Kind, Rng, kernel_names, matrix, seeds};
 use sunzi::comm::{Transport, local};
 use sunzi::distributed::{DistMatrix, Team, TeamOptions, solve, trsm};
-use sunzi::plan::{RankGrid, TileMap};
+use sunzi::tile::{RankGrid, TileMap};
 use sunzi::{Cholesky, Context, Error, Matrix, Op, TrsmOptions, Uplo};
 
 fn threads(count: usize) -> Context {

@@ -16,7 +16,7 @@ use sunzi::comm::{Reduction, Transport, agree, agreed};
 use sunzi::context::{Context, ContextBuilder};
 use sunzi::distributed::{DoubleMatrix, DoubleRankOptions, DoubleRankReport, RankDevices, double_cholesky_ranks};
 use sunzi::error::{Error, Result};
-use sunzi::plan::RankGrid;
+use sunzi::tile::RankGrid;
 
 /// Rows of a tile by default: on fewer, messages and packing cost more than they hide; on more, ranks wait at the end.
 fn default_tile_rows(rows: usize) -> usize {
@@ -178,7 +178,7 @@ pub fn run(session: &mut dyn Session, config: &BenchDouble, all: &World<'_>) -> 
     let (builder, restate) = limited(agreed(world, context(config))?, budget);
     let ctx = agreed(world, builder.build())?;
     let options = DoubleRankOptions::default();
-    let options = DoubleRankOptions { policy: config.policy, victim: config.victim.unwrap_or_default(), ..options };
+    let options = DoubleRankOptions { policy: config.policy, eviction: config.victim.unwrap_or_default(), ..options };
     let mut ours = Ours { ctx: &ctx, world, matrix, last: None, options, seconds: Vec::new(), best: None };
     ours.once().map_err(restate)?; // warm
     (ours.seconds, ours.best) = (Vec::new(), None);

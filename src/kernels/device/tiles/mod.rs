@@ -1,9 +1,9 @@
-//! Tile kernels whose updates run on a device: products of tiles there, factors and triangles on the CPU.
+//! Tile kernels whose updates run on devices: products of tiles there, factors and triangles on the CPU.
 //!
-//! A tile's home is the host, as integers. A device keeps operand planes of finished tiles as a cache of them
-//! ([`crate::runtime::TileCache`]), so that a tile crosses the bus once as long as there is room for it. Every finished
-//! tile carries a number of its own, and copies of its words carry the same: the number is what the cache knows it by.
-//! All products are exact, so the bits are those of any other tile kernel.
+//! A tile's home is the host, as integers; its updates belong to one device. Each device keeps operand planes of
+//! finished tiles as a cache of them ([`crate::runtime::Residency`]), so that a tile crosses the bus once as long as
+//! there is room for it. Every finished tile carries a number of its own, and copies of its words carry the same: the
+//! number is what the cache knows it by. All products are exact, so the bits are those of any other tile kernel.
 //!
 //! Layout of a tile: eight words, the first of them its number (0 while it is not finished); integers
 //! `[row][column][sign, limbs]`; for a tile on the diagonal also the words of the CPU's tile kernel.
@@ -27,7 +27,7 @@ use crate::math::bound::{TILE_SPARE_BITS, cholesky_modulus_bits};
 use crate::math::float::{limbs_for, round_integer};
 use crate::math::pivot::RowWeight;
 use crate::matrix::Matrix;
-use crate::runtime::Victim;
+use crate::runtime::Eviction;
 use integers::{add_signed, round_into};
 use products::Operand;
 use rug::Integer;
@@ -40,9 +40,20 @@ const HEADER_WORDS: usize = 8;
 /// The next number of a finished tile; none is given twice while the process runs.
 static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
 
-/// Tile kernels over a device and the CPU's own.
+/// A device, the family of moduli that it multiplies for, and how much of its memory may be used.
+pub struct TileDevice {
+    /// The device.
+    pub device: Arc<dyn Device>,
+    /// The family.
+    pub family: DeviceFamily,
+    /// Bytes of its memory.
+    pub memory_bytes: u64,
+}
+
+/// Tile kernels over devices and the CPU's own.
 pub struct DeviceTiles {
-    products: DeviceProducts,
+    /// Of each device; there is at least one.
+    products: Vec<DeviceProducts>,
     inner: Arc<dyn TileEngine>,
     working_bits: u32,
     /// Limbs of an integer of a tile, its sign not counted.
@@ -50,22 +61,28 @@ pub struct DeviceTiles {
 }
 
 impl DeviceTiles {
-    /// Over `device`, of which `memory_bytes` may be used, and `inner`, the CPU's kernels for the same bits.
+    /// Over `devices` and `inner`, the CPU's kernels for the same bits; each device may have a family of its own.
     ///
     /// # Errors
     /// [`crate::Error::Precision`]; [`crate::Error::DeviceLost`].
     pub fn new(
-        (device, memory_bytes): (Arc<dyn Device>, u64),
-        family: DeviceFamily,
+        devices: Vec<TileDevice>,
         (working_bits, redundant): (u32, bool),
-        victim: Victim,
+        victim: Eviction,
         inner: Arc<dyn TileEngine>,
     ) -> Result<DeviceTiles> {
         let spec =
             EngineSpec { operand_bits: working_bits, modulus_bits: cholesky_modulus_bits(working_bits), redundant };
-        let engine = DeviceEngine::new(family, &spec)?;
-        let products = DeviceProducts::new(device, engine, memory_bytes, victim)?;
+        let products = |TileDevice { device, family, memory_bytes }| {
+            DeviceProducts::new(device, DeviceEngine::new(family, &spec)?, memory_bytes, victim)
+        };
+        let products = devices.into_iter().map(products).collect::<Result<Vec<_>>>()?;
         Ok(DeviceTiles { products, inner, working_bits, limbs: limbs_for(2 * working_bits + TILE_SPARE_BITS) })
+    }
+
+    /// The most of something that any device takes.
+    fn most<T: Ord>(&self, of: impl Fn(&DeviceProducts) -> T) -> T {
+        self.products.iter().map(of).max().expect("there is a device")
     }
 
     /// Words of the integers of a tile.
@@ -164,10 +181,11 @@ impl DeviceTiles {
         let pairs =
             tile.x.iter().zip(y).map(|(x, y)| (self.operand(x, shape.rows, depth), self.operand(y, shape.cols, depth)));
         let pairs = pairs.collect::<Vec<_>>();
-        let sums = &mut scratch[..self.products.sum_words(shape.rows, shape.cols)];
-        self.products.multiply(&pairs, depth, (1 + self.limbs, self.working_bits), sums)?;
+        let products = &self.products[tile.device];
+        let sums = &mut scratch[..products.sum_words(shape.rows, shape.cols)];
+        products.multiply(&pairs, depth, (1 + self.limbs, self.working_bits), sums)?;
         // The sums come column by column.
-        let (each, slot_words) = (self.products.sum_limbs() + 1, 1 + self.limbs);
+        let (each, slot_words) = (products.sum_limbs() + 1, 1 + self.limbs);
         let integers = &mut tile.words[HEADER_WORDS..];
         for (at, sum) in sums.chunks_exact(each).enumerate() {
             let (row, col) = (at % shape.rows, at / shape.rows);
@@ -182,7 +200,7 @@ impl DeviceTiles {
 
 impl TileEngine for DeviceTiles {
     fn primes(&self) -> usize {
-        self.products.engine().moduli().len()
+        self.products[0].engine().moduli().len()
     }
 
     fn tile_words(&self, shape: TileShape) -> usize {
@@ -192,7 +210,7 @@ impl TileEngine for DeviceTiles {
 
     fn scratch_words(&self, tile_rows: usize) -> usize {
         let inner = self.inner_words(tile_rows) + self.inner.scratch_words(tile_rows);
-        inner.max(self.products.sum_words(tile_rows, tile_rows))
+        inner.max(self.most(|products| products.sum_words(tile_rows, tile_rows)))
     }
 
     fn diagonal_bytes(&self, cols: usize) -> u64 {
@@ -200,16 +218,18 @@ impl TileEngine for DeviceTiles {
     }
 
     fn table_bytes(&self) -> u64 {
-        self.inner.table_bytes() + self.products.engine().table_bytes() as u64
+        let tables = self.products.iter().map(|products| products.engine().table_bytes() as u64);
+        self.inner.table_bytes() + tables.sum::<u64>()
     }
 
     fn call_bytes(&self, tile_rows: usize) -> u64 {
         let matrix = Matrix::bytes_for(tile_rows, tile_rows, self.limbs as u32 * 64);
-        self.inner.call_bytes(tile_rows) + matrix + self.products.pinned_bytes(tile_rows)
+        let pinned = self.products.iter().map(|products| products.pinned_bytes(tile_rows)).sum::<u64>();
+        self.inner.call_bytes(tile_rows) + matrix + pinned
     }
 
     fn preferred_rows(&self) -> usize {
-        self.products.preferred_rows(self.inner.preferred_rows())
+        self.most(|products| products.preferred_rows(self.inner.preferred_rows()))
     }
 
     fn updates_at_once(&self) -> bool {
@@ -308,14 +328,18 @@ impl TileEngine for DeviceTiles {
     }
 
     fn rest(&self) {
-        self.products.rest();
+        self.products.iter().for_each(DeviceProducts::rest);
     }
 
-    fn traffic(&self) -> Option<TileTraffic> {
-        Some(self.products.traffic())
+    fn device_count(&self) -> usize {
+        self.products.len()
     }
 
-    fn device_tile_bytes(&self, tile_rows: usize) -> u64 {
-        self.products.tile_bytes(tile_rows)
+    fn traffic(&self) -> Vec<TileTraffic> {
+        self.products.iter().map(DeviceProducts::traffic).collect()
+    }
+
+    fn device_tile_bytes(&self, device: usize, tile_rows: usize) -> u64 {
+        self.products[device].tile_bytes(tile_rows)
     }
 }

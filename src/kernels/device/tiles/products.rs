@@ -12,7 +12,7 @@ use crate::kernels::device::{
 };
 use crate::kernels::tiles::TileTraffic;
 use crate::math::float::{bit_length, limbs_for};
-use crate::runtime::Victim;
+use crate::runtime::Eviction;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -38,7 +38,7 @@ pub struct DeviceProducts {
     pub(super) device: Arc<dyn Device>,
     pub(super) engine: DeviceEngine,
     pub(super) memory_bytes: u64,
-    pub(super) victim: Victim,
+    pub(super) victim: Eviction,
     /// Rows that are summed before they are reduced.
     chunk_rows: usize,
     setup: Mutex<Option<Arc<Setup>>>,
@@ -54,7 +54,7 @@ impl DeviceProducts {
         device: Arc<dyn Device>,
         engine: DeviceEngine,
         memory_bytes: u64,
-        victim: Victim,
+        victim: Eviction,
     ) -> Result<Self> {
         let (start, chunk_rows) = (device.traffic(), engine.largest_chunk_rows());
         Ok(DeviceProducts {

@@ -2,7 +2,7 @@
 
 use crate::device::{Event, Region};
 use crate::error::{Error, Result};
-use crate::runtime::{Access, Admission, CacheCounters, Lease, Limits, Move, TileCache, TileUse, Victim};
+use crate::runtime::{Access, Admission, CacheCounters, Eviction, Lease, Limits, Move, Residency, TileUse};
 use std::collections::HashMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -42,7 +42,7 @@ impl Failure {
 }
 
 struct State {
-    cache: TileCache<u64>,
+    cache: Residency<u64>,
     free: Vec<usize>,
     places: HashMap<u64, usize>,
     slots: Vec<Slot>,
@@ -79,11 +79,11 @@ impl Slots {
     /// No tile anywhere: `least` to `most` slots, made by `grow` when they are first needed.
     pub fn new(
         (least, most): (usize, usize),
-        victim: Victim,
+        victim: Eviction,
         grow: impl Fn() -> Result<Region> + Send + Sync + 'static,
     ) -> Slots {
         let state = State {
-            cache: TileCache::new(Limits { bytes: u64::MAX, tiles: 0 }, victim),
+            cache: Residency::new(Limits { bytes: u64::MAX, tiles: 0 }, victim),
             free: Vec::new(),
             places: HashMap::new(),
             slots: Vec::new(),
@@ -212,7 +212,7 @@ impl State {
                     self.slots[slot].before = self.slots[slot].ready.take();
                     self.free.push(slot);
                 }
-                Move::Upload(tile) | Move::Allocate(tile) => {
+                Move::Fetch(tile) | Move::Allocate(tile) => {
                     let slot = self.free.pop().expect("the cache counts the slots");
                     self.places.insert(tile, slot);
                     brought.push((tile, slot));

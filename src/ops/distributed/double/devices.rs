@@ -9,17 +9,13 @@ use super::work::Work;
 use super::{DoubleMatrix, DoubleRankOptions};
 use crate::comm::post::Body;
 use crate::context::Context;
-use crate::device::{Device, Traffic};
-use crate::drive::{Home, RankTiles, SharedLane};
+use crate::drive::{HostCopy, RankTiles};
 use crate::error::{Error, Result};
 use crate::kernels::f64::tile::TileKernels;
-use crate::ops::double::{DeviceShare, HostTiles, Tiling, factor, lane, submit};
-use crate::plan::RankGrid;
+use crate::ops::double::{DeviceChoices, DeviceShare, DeviceTiles, HostTiles, UnderWay};
 use crate::runtime::protocol::{DeviceSites, Sites, TileRun};
-use crate::runtime::{Access, TileId, TileUse, baseline_traffic};
-use rustc_hash::FxHashMap;
+use crate::tile::{RankGrid, TileId};
 use serde::Serialize;
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// Streams of each device: uploads, work and downloads.
 const STREAMS: usize = 3;
@@ -41,20 +37,10 @@ pub struct RankDevices {
     pub devices: Vec<DeviceShare>,
 }
 
-/// The devices of one rank with all of its tiles.
-pub(super) struct Fleet {
-    lanes: Vec<SharedLane>,
-    /// By device: tasks that are still to read a finished tile, from the first of them on.
-    readers: Vec<Mutex<FxHashMap<TileId, usize>>>,
-    before: Vec<Traffic>,
-    host: HostTiles,
-    grid: RankGrid,
+/// The devices of one rank, and who works for them.
+pub(super) struct RankWorkers {
+    devices: DeviceTiles,
     workers: usize,
-}
-
-/// How the tiles of a matrix are cut.
-fn tiling_of(a: &DoubleMatrix) -> Tiling {
-    Tiling::new(a.map().rows, a.map().tile_size)
 }
 
 /// The grid of the context's devices over the tiles of a rank; `None` where there are no devices, or no tiles for
@@ -67,95 +53,59 @@ fn grid_of(ctx: &Context, a: &DoubleMatrix) -> Option<RankGrid> {
 /// Bytes of host memory for the devices, beside the matrix and its slots.
 pub(super) fn planned_bytes(ctx: &Context, a: &DoubleMatrix) -> u64 {
     let tiles = a.tiles().map(|(tile, _)| tile);
-    grid_of(ctx, a).map_or(0, |grid| HostTiles::planned_bytes(&tiling_of(a), tiles, grid.size()))
+    grid_of(ctx, a).map_or(0, |grid| HostTiles::planned_bytes(a.map(), tiles, grid.size()))
 }
 
-impl Fleet {
+impl RankWorkers {
     /// The devices of the context, with the tiles at home in their memory; `None` where there are no devices, or no
     /// tiles for them.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for 0 workers; [`Error::DeviceLimit`] with the least bytes that would do;
     /// [`Error::OutOfMemory`]; [`Error::DeviceLost`].
-    pub fn open(ctx: &Context, a: &DoubleMatrix, options: &DoubleRankOptions) -> Result<Option<Fleet>> {
+    pub fn open(ctx: &Context, a: &DoubleMatrix, options: &DoubleRankOptions) -> Result<Option<RankWorkers>> {
         let Some(grid) = grid_of(ctx, a) else { return Ok(None) };
-        let devices = &ctx.devices().devices[..grid.size()];
         let workers = options.device_workers;
         if workers == 0 {
             return Err(Error::InvalidArgument("a device without workers: choose 1 or more".into()));
         }
-        let tiling = tiling_of(a);
-        let before = devices.iter().map(|device| device.traffic()).collect();
-        let lane = |device: &Arc<dyn Device>| {
-            let lane = lane(device, &tiling, ctx.devices().memory_bytes, STREAMS)?;
-            Ok(SharedLane::new(lane, tiling.graph, options.victim))
-        };
-        let lanes = devices.iter().map(lane).collect::<Result<_>>()?;
-        let ranks = a.map().grid;
-        let owner = |tile: TileId| tile.row / ranks.rows % grid.rows * grid.cols + tile.col / ranks.cols % grid.cols;
-        let owners = a.tiles().map(|(tile, _)| (tile, owner(tile)));
-        let host = HostTiles::new(tiling, devices, owners, devices.len())?;
+        let bytes = ctx.devices().memory_bytes;
+        let choices = DeviceChoices { grid, eviction: options.eviction, bytes, stream_count: STREAMS, staged: true };
+        let devices = DeviceTiles::open(&ctx.devices().devices, *a.map(), a.rank(), &choices)?;
         for (tile, entries) in a.tiles() {
-            host.own(tile).lock()?.copy_from_slice(bytemuck::cast_slice(entries));
+            devices.host.own(tile).lock()?.copy_from_slice(bytemuck::cast_slice(entries));
         }
-        let readers = devices.iter().map(|_| Mutex::default()).collect();
-        Ok(Some(Fleet { lanes, readers, before, host, grid, workers }))
+        Ok(Some(RankWorkers { devices, workers }))
     }
 
     /// What the protocol is told of them.
     pub fn sites(&self) -> DeviceSites {
-        DeviceSites { rows: self.grid.rows, cols: self.grid.cols, workers: self.workers }
+        DeviceSites { grid: self.devices.grid, workers: self.workers, lookahead: None }
     }
 
     /// Tiles that there is room for on the device with the fewest.
     pub fn room_tiles(&self) -> usize {
-        self.lanes.iter().map(SharedLane::room_tiles).min().unwrap_or(0)
+        self.devices.room_tiles()
     }
 
-    /// One worker for the host, with all threads, and those of the devices.
+    /// One worker for the host, with all threads, and those of the devices, which wait for each of their runs.
     pub fn locals(&self, ctx: &Context) -> Vec<Local> {
         let host = Local::Host((0..ctx.threads()).map(|_| TileKernels::new()).collect());
-        let devices = (0..self.lanes.len()).flat_map(|device| (0..self.workers).map(move |_| Local::Device(device)));
+        let worker = |device| Local::Device { device, under_way: UnderWay::new(0) };
+        let devices = (0..self.devices.grid.size()).flat_map(|device| (0..self.workers).map(move |_| worker(device)));
         std::iter::once(host).chain(devices).collect()
-    }
-
-    /// Tasks of a device that read a finished tile.
-    fn count_readers(&self, device: usize, tile: TileId) -> usize {
-        let graph = self.host.tiling.graph;
-        let readers = graph.successors(graph.finish(tile)).into_iter().map(|task| graph.output(task));
-        readers.filter(|&output| self.host.owner(output) == Some(device)).count()
-    }
-
-    /// Takes in that a task of a device has read a finished tile: after the last one its place is wanted for others.
-    fn has_read(&self, device: usize, tile: TileId) {
-        let mut readers = self.readers[device].lock().unwrap_or_else(PoisonError::into_inner);
-        let left = readers.entry(tile).or_insert_with(|| self.count_readers(device, tile));
-        *left -= 1;
-        if *left == 0 {
-            readers.remove(&tile);
-            self.lanes[device].forget(tile);
-        }
     }
 
     /// What the devices did, once all is done.
     ///
     /// # Errors
     /// [`Error::DeviceLost`].
-    pub fn report(&self, a: &DoubleMatrix) -> Result<RankDevices> {
-        let share = |(index, (lane, before)): (usize, (&SharedLane, &Traffic))| {
-            let (device_seconds, (cache, tasks)) = (lane.finish()?, lane.counters());
-            let (room_tiles, staged_bytes) = (lane.room_tiles(), self.host.staged_bytes(index));
-            let own = DeviceShare::of(lane.device(), before);
-            Ok(DeviceShare { room_tiles, tasks, cache, staged_bytes, device_seconds, ..own })
-        };
-        let devices = self.lanes.iter().zip(&self.before).enumerate().map(share).collect::<Result<Vec<_>>>()?;
-        let tiling = &self.host.tiling;
-        let owns = |tile: TileId| a.own.contains_key(&tile);
-        let (up, down) = baseline_traffic(tiling.graph, owns, |tile| tiling.bytes(tile) as u64);
+    pub fn report(&self) -> Result<RankDevices> {
+        let (devices, baseline) = (self.devices.shares()?, self.devices.baseline());
         Ok(RankDevices {
             workers: self.workers,
-            baseline_h2d_bytes: up,
-            baseline_d2h_bytes: down,
+            baseline_h2d_bytes: baseline.up_bytes,
+            baseline_d2h_bytes: baseline.down_bytes,
             h2d_bytes: devices.iter().map(|share| share.cache.up_bytes).sum(),
             d2h_bytes: devices.iter().map(|share| share.cache.down_bytes).sum(),
             devices,
@@ -167,68 +117,47 @@ impl Fleet {
 pub(super) enum Local {
     /// The worker that factors tiles on the diagonal, with kernels for each thread.
     Host(Vec<TileKernels>),
-    /// A worker of the device of that number.
-    Device(usize),
+    /// A worker of a device.
+    Device {
+        /// Its number.
+        device: usize,
+        /// What it waits for.
+        under_way: UnderWay,
+    },
 }
 
 /// One factorisation under way, on devices.
 pub(super) struct DeviceWork<'a> {
     pub ctx: &'a Context,
     pub work: Work<'a>,
-    pub fleet: &'a Fleet,
+    pub fleet: &'a RankWorkers,
 }
 
 impl DeviceWork<'_> {
     /// Host memory of a device that holds a tile.
-    fn home(&self, device: usize, tile: TileId) -> Result<Home> {
-        let host = &self.fleet.host;
+    fn home(&self, device: usize, tile: TileId) -> Result<HostCopy> {
+        let host = &self.fleet.devices.host;
         match host.owner(tile) {
             Some(_) => host.home(device, tile),
             None => host.stage(device, bytemuck::cast_slice(&self.work.operand(tile))),
         }
     }
 
-    /// Updates, and TRSM with them; a tile on the diagonal goes home after its last update.
-    fn on_device(&self, device: usize, run: &TileRun) -> Result<()> {
-        let Fleet { lanes, host, .. } = self.fleet;
-        let (lane, tile, graph) = (&lanes[device], run.tile, host.tiling.graph);
-        let home = |tile| self.home(device, tile);
-        let one = |tile, access| TileUse { tile, bytes: host.tiling.bytes(tile) as u64, access };
-        let mut turn = lane.turn();
-        let mut end = None;
-        let updates = run.updates.clone().map(|k| graph.update(tile, k));
-        for task in updates.chain(run.finish.then(|| graph.finish(tile))) {
-            let reads = graph.inputs(task).into_iter().map(|tile| one(tile, Access::Read));
-            let uses = reads.chain([one(tile, Access::Update)]).collect::<Vec<_>>();
-            end = Some(
-                turn.run(&uses, home, |device, stream, regions| submit(&host.tiling, device, stream, task, regions))?,
-            );
-            graph.inputs(task).into_iter().for_each(|input| self.fleet.has_read(device, input));
-        }
+    /// Updates, and TRSM with them.
+    fn on_device(&self, device: usize, under_way: &mut UnderWay, run: &TileRun) -> Result<()> {
+        let devices = &self.fleet.devices;
+        devices.run(device, run, under_way, |tile| self.home(device, tile))?;
         if run.finish {
-            turn.write_back(tile, home)?;
-            if self.fleet.count_readers(device, tile) == 0 {
-                lane.forget(tile);
-            }
-        } else if tile.row == tile.col && run.updates.end == tile.col {
-            turn.send_home(tile, home)?;
-        }
-        drop(turn);
-        end.map_or(Ok(()), |end| lane.device().synchronize(&end))?;
-        if run.finish {
-            self.work.put(tile, bytemuck::cast_slice(&host.own(tile).lock()?));
+            self.work.put(run.tile, bytemuck::cast_slice(&devices.host.own(run.tile).lock()?));
         }
         Ok(())
     }
 
     /// POTRF, at the tile's home.
     fn on_host(&self, kernels: &mut [TileKernels], tile: TileId) -> Result<()> {
-        let (rows, _) = self.fleet.host.tiling.shape(tile);
-        let mut home = self.fleet.host.own(tile).lock()?;
-        let entries = bytemuck::cast_slice_mut::<u8, f64>(&mut home);
-        let done = self.ctx.install(|| factor(entries, rows, kernels));
-        done.map_err(|bad| self.work.failure(tile.row, bad))?;
-        self.work.put(tile, bytemuck::cast_slice(&home));
+        let devices = &self.fleet.devices;
+        devices.factor(self.ctx, kernels, tile, |bad| self.work.failure(tile.row, bad))?;
+        self.work.put(tile, bytemuck::cast_slice(&devices.host.own(tile).lock()?));
         Ok(())
     }
 }
@@ -241,14 +170,14 @@ impl RankTiles for DeviceWork<'_> {
     fn site(local: &Local) -> usize {
         match local {
             Local::Host(_) => Sites::HOST,
-            Local::Device(device) => Sites::FIRST_DEVICE + device,
+            Local::Device { device, .. } => Sites::FIRST_DEVICE + device,
         }
     }
 
     fn run(&self, local: &mut Local, run: &TileRun) -> Result<()> {
         match local {
             Local::Host(kernels) => self.on_host(kernels, run.tile),
-            Local::Device(device) => self.on_device(*device, run),
+            Local::Device { device, under_way } => self.on_device(*device, under_way, run),
         }
     }
 
@@ -274,7 +203,7 @@ impl RankTiles for DeviceWork<'_> {
     }
 
     fn is_near(&self, site: usize, tile: TileId) -> bool {
-        site.checked_sub(Sites::FIRST_DEVICE).is_none_or(|device| self.fleet.lanes[device].holds(tile))
+        site.checked_sub(Sites::FIRST_DEVICE).is_none_or(|device| self.fleet.devices.holds(device, tile))
     }
 
     fn advanced(&self, run: &TileRun) -> Result<()> {

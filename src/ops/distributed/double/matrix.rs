@@ -3,9 +3,8 @@
 use crate::comm::{Incoming, Outgoing, Transport};
 use crate::error::{Error, Result};
 use crate::matrix::Uplo;
-use crate::plan::{RankGrid, TileMap};
-use crate::runtime::TileId;
 use crate::store::vectors_on_huge_pages;
+use crate::tile::{RankGrid, TileId, TileMap};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -56,9 +55,9 @@ impl DoubleMatrix {
         let triangle = Some(Uplo::Lower);
         let map = TileMap { rows: order, cols: order, tile_size: tile_rows.min(order.max(1)), grid, triangle };
         let mut own = HashMap::new();
-        let count = |tile: TileId| map.row_range(tile.row).len() * map.col_range(tile.col).len();
-        let rooms = vectors_on_huge_pages(&tiles_of(&map, rank).map(count).collect::<Vec<_>>())?;
-        for (tile, mut words) in tiles_of(&map, rank).zip(rooms) {
+        let count = |tile: TileId| map.entries(tile);
+        let rooms = vectors_on_huge_pages(&map.tiles_of(rank).map(count).collect::<Vec<_>>())?;
+        for (tile, mut words) in map.tiles_of(rank).zip(rooms) {
             let (rows, cols) = (map.row_range(tile.row), map.col_range(tile.col));
             let lower = |i: usize, j: usize| if i < j { 0.0 } else { entry(i, j) };
             words.extend(cols.flat_map(|j| rows.clone().map(move |i| (i, j))).map(|(i, j)| lower(i, j).to_bits()));
@@ -72,9 +71,14 @@ impl DoubleMatrix {
         &self.map
     }
 
+    /// The rank whose tiles these are.
+    pub(super) fn rank(&self) -> usize {
+        self.rank
+    }
+
     /// This rank's tiles, column by column.
     pub fn tiles(&self) -> impl Iterator<Item = (TileId, &[f64])> {
-        tiles_of(&self.map, self.rank).map(|tile| (tile, bytemuck::cast_slice::<u64, f64>(&self.own[&tile])))
+        self.map.tiles_of(self.rank).map(|tile| (tile, bytemuck::cast_slice::<u64, f64>(&self.own[&tile])))
     }
 
     /// Bytes of the largest tile of any rank.
@@ -114,7 +118,7 @@ impl DoubleMatrix {
     /// # Errors
     /// [`Error::Transport`].
     pub fn gather(&self, world: &dyn Transport, root: usize) -> Result<Option<Vec<f64>>> {
-        let own = tiles_of(&self.map, self.rank).flat_map(|tile| self.own[&tile].iter().copied()).collect::<Vec<_>>();
+        let own = self.map.tiles_of(self.rank).flat_map(|tile| self.own[&tile].iter().copied()).collect::<Vec<_>>();
         let of_rank = |rank: usize| if rank < self.map.grid.size() { self.map.entries_of(rank) } else { 0 };
         let is_root = world.rank() == root;
         let senders = if is_root { world.size() } else { 0 };
@@ -130,7 +134,7 @@ impl DoubleMatrix {
         let mut whole = vec![0.0; order * order];
         for (rank, words) in parts.iter().enumerate().take(self.map.grid.size()) {
             let mut words = words.iter();
-            for tile in tiles_of(&self.map, rank) {
+            for tile in self.map.tiles_of(rank) {
                 for j in self.map.col_range(tile.col) {
                     for (i, &word) in self.map.row_range(tile.row).zip(words.by_ref()) {
                         whole[j * order + i] = if i < j { 0.0 } else { f64::from_bits(word) };
@@ -199,11 +203,6 @@ impl DoubleMatrix {
             }
         }
     }
-}
-
-/// The tiles of a rank, column by column.
-fn tiles_of(map: &TileMap, rank: usize) -> impl Iterator<Item = TileId> + use<> {
-    map.tiles_of(rank).map(|tile| TileId { row: tile.row, col: tile.col })
 }
 
 /// The sums of all ranks' numbers, in the order of the ranks.

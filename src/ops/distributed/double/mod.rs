@@ -19,9 +19,9 @@ use crate::context::Context;
 use crate::drive::{Meter, RankPlan, RankReport, run_ranks};
 use crate::error::{Error, Result};
 use crate::kernels::f64::tile::TileKernels;
-use crate::runtime::protocol::{DeliveryKind, ProcessGrid, ProtocolOptions, Termination};
-use crate::runtime::{CholeskyGraph, Policy, Victim};
-use devices::{DeviceWork, Fleet};
+use crate::runtime::protocol::{DeliveryKind, ProtocolOptions, Termination};
+use crate::runtime::{CholeskyGraph, Eviction, Policy};
+use devices::{DeviceWork, RankWorkers};
 use serde::Serialize;
 use work::Work;
 
@@ -36,7 +36,7 @@ pub struct DoubleRankOptions {
     /// devices.
     pub policy: Option<Policy>,
     /// Which tile leaves a device's memory.
-    pub victim: Victim,
+    pub eviction: Eviction,
     /// Workers of each device: several overlap copies of one run with the work of another.
     pub device_workers: usize,
     /// Tiles of other ranks that a rank has room for at a time; `None` for some columns of them.
@@ -53,7 +53,7 @@ impl Default for DoubleRankOptions {
             delivery: DeliveryKind::default(),
             termination: Termination::default(),
             policy: None,
-            victim: Victim::default(),
+            eviction: Eviction::default(),
             device_workers: 3,
             slots: None,
             most_updates: 4,
@@ -88,7 +88,7 @@ pub struct DoubleRankReport {
     /// Which ready tile was worked on next.
     pub policy: Policy,
     /// Which tile left a device's memory.
-    pub victim: Victim,
+    pub eviction: Eviction,
     /// What this rank did.
     pub rank: RankReport,
     /// What its devices did, where it has any.
@@ -116,7 +116,7 @@ pub fn double_cholesky_ranks(
     options: &DoubleRankOptions,
 ) -> Result<DoubleRankReport> {
     let map = *a.map();
-    let grid = ProcessGrid { rows: map.grid.rows, cols: map.grid.cols };
+    let grid = map.grid;
     let graph = CholeskyGraph { tiles: map.tile_rows() };
     let wanted = options.slots.unwrap_or(DEFAULT_COLUMNS * grid.least_slots(graph.tiles));
     let slots = grid.useful_slots(graph.tiles, wanted);
@@ -124,7 +124,7 @@ pub fn double_cholesky_ranks(
     let prepared = check(options)
         .and_then(|()| a.check_finite())
         .and_then(|()| ctx.admit(slots as u64 * a.most_bytes() + kernel_bytes + devices::planned_bytes(ctx, a)))
-        .and_then(|()| Ok((Fleet::open(ctx, a, options)?, a.rooms(slots)?)));
+        .and_then(|()| Ok((RankWorkers::open(ctx, a, options)?, a.rooms(slots)?)));
     let (fleet, rooms) = agreed(world, prepared)?;
     let mut post = world.open_post()?;
     let policy = options.policy.unwrap_or(if fleet.is_some() { DEVICE_POLICY } else { Policy::CriticalPath });
@@ -134,10 +134,12 @@ pub fn double_cholesky_ranks(
         policy,
         slots,
         workers: ctx.threads(),
-        devices: fleet.as_ref().map(Fleet::sites),
+        devices: fleet.as_ref().map(RankWorkers::sites),
         most_updates: options.most_updates,
+        strip_tiles: 1,
+        updates_at_once: false,
         imports: false,
-        room_tiles: fleet.as_ref().map_or(graph.tile_count(), Fleet::room_tiles),
+        room_tiles: fleet.as_ref().map_or(graph.tile_count(), RankWorkers::room_tiles),
     };
     let plan = RankPlan { grid, graph, protocol, spans: options.spans };
     let tasks = a.tiles().map(|(tile, _)| tile.col as u64 + 1).sum();
@@ -152,7 +154,7 @@ pub fn double_cholesky_ranks(
             run_ranks(world, &mut *post, &plan, &DeviceWork { ctx, work, fleet }, &mut locals)
         }
     }?;
-    let devices = agreed(world, fleet.as_ref().map(|fleet| fleet.report(a)).transpose())?;
+    let devices = agreed(world, fleet.as_ref().map(|fleet| fleet.report()).transpose())?;
     let mut nanoseconds = [(report.seconds * 1e9) as u64];
     world.all_reduce(Reduction::Max, &mut nanoseconds)?;
     let seconds = nanoseconds[0] as f64 * 1e-9;
@@ -165,7 +167,7 @@ pub fn double_cholesky_ranks(
         seconds,
         gflops: (map.rows as f64).powi(3) / 3.0 / seconds.max(1e-9) * 1e-9,
         policy,
-        victim: options.victim,
+        eviction: options.eviction,
         rank: report,
         devices,
     })

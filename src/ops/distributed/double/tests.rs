@@ -3,7 +3,7 @@
 use super::*;
 use crate::comm::local;
 use crate::kernels::f64::tile::TileMut;
-use crate::plan::RankGrid;
+use crate::tile::RankGrid;
 
 /// A positive definite matrix whose entries look random.
 fn entry(order: usize) -> impl Fn(usize, usize) -> f64 + Sync + Copy {
@@ -72,7 +72,7 @@ fn every_grid_gives_the_same_bits_under_every_choice() {
             for (index, grid) in grids(ranks).enumerate() {
                 let delivery = DeliveryKind::ALL[(ranks + index) % 5];
                 let termination = [Termination::Lists, Termination::AllToAll][(ranks + index) % 2];
-                let process_grid = ProcessGrid { rows: grid.rows, cols: grid.cols };
+                let process_grid = RankGrid { rows: grid.rows, cols: grid.cols };
                 let least = process_grid.least_slots(usize::div_ceil(shape.0, shape.1));
                 let options = DoubleRankOptions {
                     delivery,
@@ -99,7 +99,7 @@ fn ranks_beyond_the_grid_stand_by() {
 fn all_deliveries_end_at_the_fewest_slots() {
     for (seed, delivery) in DeliveryKind::ALL.into_iter().enumerate() {
         for (rows, cols) in [(2, 3), (1, 4), (4, 1)] {
-            let slots = Some(ProcessGrid { rows, cols }.least_slots(12));
+            let slots = Some(RankGrid { rows, cols }.least_slots(12));
             let policy = Some(Policy::Random(seed as u64));
             let options = DoubleRankOptions { delivery, slots, policy, ..DoubleRankOptions::default() };
             check(rows * cols, (95, 8), RankGrid { rows, cols }, options);
@@ -143,7 +143,7 @@ fn entries_that_are_not_finite_are_refused_before_anything_is_sent() {
 
 #[test]
 fn one_slot_too_few_is_refused_on_all_ranks() {
-    let least = ProcessGrid { rows: 2, cols: 2 }.least_slots(5);
+    let least = RankGrid { rows: 2, cols: 2 }.least_slots(5);
     let options = DoubleRankOptions { slots: Some(least - 1), ..DoubleRankOptions::default() };
     let errors = local::run(4, |rank| {
         let ctx = Context::builder().threads(1).build().unwrap();

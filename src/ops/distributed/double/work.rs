@@ -7,9 +7,8 @@ use crate::drive::{Meter, RankTiles};
 use crate::error::{Error, Result};
 use crate::kernels::f64::tile::{BadPivot, Tile, TileKernels, TileMut};
 use crate::ops::double::failure;
-use crate::plan::TileMap;
-use crate::runtime::TileId;
 use crate::runtime::protocol::TileRun;
+use crate::tile::{TileId, TileMap};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -104,7 +103,7 @@ impl RankTiles for Work<'_> {
     const UNPACKS: bool = false;
 
     fn run(&self, kernels: &mut TileKernels, run: &TileRun) -> Result<()> {
-        let TileRun { tile, updates, finish } = run;
+        let TileRun { tile, updates, finish, .. } = run;
         let (rows, cols) = self.shape(*tile);
         let mut own = self.own(*tile);
         // Nobody else has a handle before the tile is finished, so nothing is copied.

@@ -20,7 +20,8 @@ use crate::ops::product::plan::{Plan, TeamPlan};
 use crate::ops::product::problem::{Bits, OperandRows, Problem};
 use crate::ops::product::size::ProductSize;
 use crate::ops::product::sum::ExactEntry;
-use crate::plan::{PlanBytes, TileId, TileMap};
+use crate::plan::PlanBytes;
+use crate::tile::{TileId, TileMap};
 
 /// One rank's part of a product on devices.
 pub(super) struct DeviceProduct<'a> {

@@ -15,7 +15,8 @@ use crate::ops::product::clock::RankSpan;
 use crate::ops::product::plan::Plan;
 use crate::ops::product::problem::FaultHook;
 use crate::ops::product::report::Report;
-use crate::plan::{Cut, RankGrid};
+use crate::plan::Cut;
+use crate::tile::RankGrid;
 use request::RankProblem;
 use rug::Float;
 

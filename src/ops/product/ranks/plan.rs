@@ -13,10 +13,10 @@ use crate::ops::product::plan::{NodePlan, Plan, PlannedRun, TeamPlan, describe};
 use crate::ops::product::problem::{Bits, check_precision};
 use crate::ops::product::run::Cutting;
 use crate::ops::product::size::ProductSize;
-use crate::plan::{
-    BLOCK, BLOCK_WORDS, BlockGrid, Cut, JobList, NodeShape, PlanInput, RankGrid, TileId, TileMap, even_share,
-};
+use crate::plan::default_tile_size;
+use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid, Cut, JobList, NodeShape, PlanInput, even_share};
 use crate::store::Buffer;
+use crate::tile::{RankGrid, TileId, TileMap};
 
 /// Bytes of the lists of one rank that do not grow with anything, beside those that a call in one process has.
 const RANK_BYTES: u64 = 64 << 10;
@@ -324,7 +324,7 @@ pub fn plan_syrk_cluster(
     let node_shapes = (0..nodes).map(shape).collect::<Vec<_>>();
     let members = (0..nodes).map(|node| (node * ranks_per_node..(node + 1) * ranks_per_node).collect());
     let grid = RankGrid::for_ranks(ranks);
-    let tile_size = TileMap::default_tile_size(cols, grid);
+    let tile_size = default_tile_size(cols, grid);
     let planned = plan_cluster(
         ctx,
         &ClusterRequest {

@@ -21,7 +21,9 @@ use crate::ops::product::segments::in_triangle;
 use crate::ops::product::size::ProductSize;
 use crate::ops::product::space::worker_spaces;
 use crate::ops::product::sum::ExactEntry;
-use crate::plan::{NodeShape, RankGrid, TileMap};
+use crate::plan::NodeShape;
+use crate::plan::default_tile_size;
+use crate::tile::{RankGrid, TileMap};
 use std::borrow::Cow;
 
 /// A product as one rank calls for it.
@@ -372,7 +374,7 @@ impl RankProblem<'_> {
     fn map(&self, team: &Team, shared: &Shared) -> TileMap {
         let [rows, cols] = shared.cols;
         let grid = self.options.grid.unwrap_or_else(|| RankGrid::for_ranks(team.size()));
-        let tile_size = self.options.tile_size.unwrap_or_else(|| TileMap::default_tile_size(rows.max(cols), grid));
+        let tile_size = self.options.tile_size.unwrap_or_else(|| default_tile_size(rows.max(cols), grid));
         let triangle = if self.right.is_none() { Some(self.options.uplo) } else { None };
         TileMap { rows, cols, tile_size, grid, triangle }
     }

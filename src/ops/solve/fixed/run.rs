@@ -217,7 +217,9 @@ impl<'a> FixedRun<'a> {
                 col_shifts: &self.right_shifts.1,
             };
             engine.load(&source, words, scratch);
-            tiles.push(UpdateTile { shape, words, x: before[self.first..].iter().map(|tile| &**tile).collect() });
+            let x = before[self.first..].iter().map(|tile| &**tile).collect();
+            // A device keeps the strips whose tiles it updates.
+            tiles.push(UpdateTile { shape, words, x, device: strip.index % engine.device_count() });
             weights.push(&mut strip.weights);
         }
         let y = others.iter().map(|tile| &**tile).collect::<Vec<_>>();

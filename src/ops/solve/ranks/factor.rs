@@ -7,7 +7,7 @@ use crate::math::float::{FloatRef, Head};
 use crate::matrix::{MAXIMUM_EXPONENT, Matrix, check_exponent};
 use crate::ops::distributed::DistMatrix;
 use crate::ops::product::scale::exponents_over_ranks;
-use crate::plan::{TileId, TileMap};
+use crate::tile::{TileId, TileMap};
 
 /// The tiles of one rank on and below the diagonal of a factor.
 pub(super) struct FactorTiles<'a> {

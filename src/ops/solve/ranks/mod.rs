@@ -18,7 +18,7 @@ use crate::ops::solve::factored::Factored;
 use crate::ops::solve::path::Path;
 use crate::ops::solve::problem::{CHOLESKY, LOWER, Substitution, UPPER, triangle_working_bits, working_bits};
 use crate::ops::solve::triangular::TriangularSystem;
-use crate::plan::TileMap;
+use crate::tile::TileMap;
 use columns::{panel_place, panel_share};
 use factor::FactorTiles;
 use rest::{Shares, solve_gathered};

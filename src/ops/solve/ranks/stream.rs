@@ -8,7 +8,7 @@ use crate::ops::distributed::DistMatrix;
 use crate::ops::distribution::place::{Place, store};
 use crate::ops::solve::fixed::{RowPiece, TriangleRows};
 use crate::ops::solve::ranks::factor::scaled_head;
-use crate::plan::TileId;
+use crate::tile::TileId;
 use std::ops::Range;
 
 /// What the pieces are taken from.

@@ -166,7 +166,7 @@ pub fn update(primes: &[u64], tiles: &mut [UpdateTile<'_>], y: &[&[u64]], depth:
                     }
                 }
             }
-            let UpdateTile { shape, words, x } = &mut tiles[step.tile];
+            let UpdateTile { shape, words, x, .. } = &mut tiles[step.tile];
             let (own, left) = (Layout::new(primes.len(), 0, *shape), left(*shape));
             let mut segments = [Segment { x: std::ptr::null(), y: std::ptr::null() }; SEGMENTS];
             for block in 0..cols.div_ceil(BLOCK) {

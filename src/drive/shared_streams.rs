@@ -1,0 +1,165 @@
+//! One device for its workers: its streams, and what says which tiles must move.
+//!
+//! A worker takes a submission guard, with which it submits all that its run needs; then the next one may, while the
+//! first waits for its own work to be done. So copies of one run overlap with the work of another, and a tile that a
+//! run updates more than once stays for it. What is submitted is ordered by the events of the streams, so holds end
+//! with the submission.
+//! Knows: moves, events. Does not know: what the work is, who owns a tile.
+#![forbid(unsafe_code)]
+
+use super::streams::{HostCopy, TileStreams};
+use crate::device::{Device, Event, Region, Stream};
+use crate::error::{Error, Result};
+use crate::runtime::{Access, CacheCounters, CholeskyGraph, Move, Task, TaskMoves};
+use crate::tile::TileId;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What a submission works with.
+struct Inner {
+    streams: TileStreams<TileId>,
+    moves: TaskMoves,
+    tasks: u64,
+    /// Set by the first error: what is where is not known after it.
+    broken: Option<Broken>,
+}
+
+/// Why a device is of no use any more.
+enum Broken {
+    Lost(String),
+    DeviceMemory { bytes: u64, used_bytes: u64, capacity_bytes: u64 },
+    OutOfMemory { bytes: u64 },
+    Other(String),
+}
+
+impl Broken {
+    fn by(error: &Error) -> Broken {
+        match error {
+            Error::DeviceLost(reason) => Broken::Lost(reason.clone()),
+            &Error::DeviceMemory { bytes, used_bytes, capacity_bytes } => {
+                Broken::DeviceMemory { bytes, used_bytes, capacity_bytes }
+            }
+            &Error::OutOfMemory { bytes } => Broken::OutOfMemory { bytes },
+            other => Broken::Other(other.to_string()),
+        }
+    }
+
+    fn again(&self) -> Result<()> {
+        Err(match self {
+            Broken::Lost(reason) => Error::DeviceLost(reason.clone()),
+            &Broken::DeviceMemory { bytes, used_bytes, capacity_bytes } => {
+                Error::DeviceMemory { bytes, used_bytes, capacity_bytes }
+            }
+            &Broken::OutOfMemory { bytes } => Error::OutOfMemory { bytes },
+            Broken::Other(reason) => Error::Device(reason.clone()),
+        })
+    }
+}
+
+/// Streams with what says which tiles move.
+pub struct SharedStreams {
+    device: Arc<dyn Device>,
+    graph: CholeskyGraph,
+    inner: Mutex<Inner>,
+    /// By tile number: whether the tile is there, or about to come. Asked without a lock, for choices alone.
+    resident: Vec<AtomicBool>,
+}
+
+/// The device for one worker: what it submits comes after all that was submitted before.
+pub struct Submission<'a> {
+    shared: &'a SharedStreams,
+    inner: MutexGuard<'a, Inner>,
+}
+
+impl SharedStreams {
+    /// With no tiles on the device; `moves` has room for those of the streams.
+    pub fn new(streams: TileStreams<TileId>, graph: CholeskyGraph, moves: TaskMoves) -> SharedStreams {
+        let resident = (0..graph.tile_count()).map(|_| AtomicBool::new(false)).collect();
+        let device = streams.device().clone();
+        SharedStreams { device, graph, inner: Mutex::new(Inner { streams, moves, tasks: 0, broken: None }), resident }
+    }
+
+    /// The device.
+    pub fn device(&self) -> &dyn Device {
+        &*self.device
+    }
+
+    /// Whether a tile is on the device.
+    pub fn holds(&self, tile: TileId) -> bool {
+        self.resident[self.graph.index(tile)].load(Ordering::Relaxed)
+    }
+
+    /// The device for the calling worker alone, until the guard is dropped.
+    pub fn submission(&self) -> Submission<'_> {
+        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        Submission { shared: self, inner }
+    }
+
+    /// Tiles that there is room for.
+    pub fn room_tiles(&self) -> usize {
+        self.submission().inner.streams.room_tiles()
+    }
+
+    /// What was moved, and the tasks run.
+    pub fn counters(&self) -> (CacheCounters, u64) {
+        let guard = self.submission();
+        (guard.inner.moves.counters(), guard.inner.tasks)
+    }
+
+    /// Waits for everything; seconds of the device's clock since the streams were made.
+    ///
+    /// # Errors
+    /// [`crate::Error::DeviceLost`].
+    pub fn finish(&self) -> Result<f64> {
+        self.submission().inner.streams.finish()
+    }
+}
+
+impl Submission<'_> {
+    /// Submits a task, the moves that it needs before it, and those that may follow it. `home` finds host memory for a
+    /// tile; `submit` gets the places of the tiles in the order of the graph's inputs, then its output. Returns the end
+    /// of the task.
+    ///
+    /// # Errors
+    /// [`crate::Error::DeviceLost`], and those of `home` and `submit`; the same again for every guard after that.
+    pub fn run(
+        &mut self,
+        task: Task,
+        home: impl Fn(TileId) -> Result<HostCopy>,
+        submit: impl FnOnce(&dyn Device, Stream, &[Region]) -> Result<()>,
+    ) -> Result<Event> {
+        self.inner.broken.as_ref().map_or(Ok(()), Broken::again)?;
+        self.submit(task, home, submit).inspect_err(|error| self.inner.broken = Some(Broken::by(error)))
+    }
+
+    fn submit(
+        &mut self,
+        task: Task,
+        home: impl Fn(TileId) -> Result<HostCopy>,
+        submit: impl FnOnce(&dyn Device, Stream, &[Region]) -> Result<()>,
+    ) -> Result<Event> {
+        let before = self.inner.moves.begin(task);
+        self.note(&before);
+        let Inner { streams, moves, tasks, .. } = &mut *self.inner;
+        streams.carry_out(&before, &home)?;
+        let inputs = self.shared.graph.inputs(task).into_iter().map(|tile| (tile, Access::Read));
+        let tiles = inputs.chain([(self.shared.graph.output(task), Access::Update)]).collect::<Vec<_>>();
+        let end = streams.work(&tiles, submit)?;
+        let after = moves.end(task);
+        streams.carry_out(&after, &home)?;
+        *tasks += 1;
+        self.note(&after);
+        Ok(end)
+    }
+
+    fn note(&self, moves: &[Move<TileId>]) {
+        let set = |tile, here| self.shared.resident[self.shared.graph.index(tile)].store(here, Ordering::Relaxed);
+        for step in moves {
+            match *step {
+                Move::Fetch(tile) | Move::Allocate(tile) => set(tile, true),
+                Move::Drop(tile) => set(tile, false),
+                Move::WriteBack(_) => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Carries out moves of tiles and work on them on one device: slots of one allocation, streams, events.
+//!
+//! What a cache decided in order is submitted in order, to up to three streams: uploads, work, downloads. Each slot
+//! knows when it was last filled, worked on and saved, and every command waits for the events that it depends on and
+//! for no others, so that copies both ways and work overlap. Nothing here waits on the host but
+//! [`TileStreams::finish`].
+//! Knows: slots and events. Does not know: which tile is where and why (the cache does), what the work is.
+#![forbid(unsafe_code)]
+
+use crate::device::{Device, Event, Memory, Pinned, Region, Stream, Streams};
+use crate::error::{Error, Result};
+use crate::runtime::{Access, Move};
+use std::collections::{HashMap, VecDeque};
+use std::fmt::Debug;
+use std::hash::Hash;
+use std::sync::Arc;
+
+/// Slots start at multiples of so many bytes.
+const ALIGN_BYTES: usize = 256;
+
+/// The copy of a tile in host memory of this device that holds its bytes from the first on.
+pub struct HostCopy {
+    /// The memory.
+    pub pinned: Pinned,
+    /// Bytes of the tile.
+    pub bytes: usize,
+}
+
+/// The end of a command, and its stream: later commands of that stream need not wait for it.
+#[derive(Clone)]
+struct Stamp {
+    stream: Stream,
+    event: Event,
+}
+
+/// When a slot was last written by a copy, used by work, and read by a copy.
+#[derive(Clone, Default)]
+struct Slot {
+    filled: Option<Stamp>,
+    worked: Option<Stamp>,
+    saved: Option<Stamp>,
+}
+
+/// One device with its slots and streams.
+pub struct TileStreams<T> {
+    device: Arc<dyn Device>,
+    uploads: Stream,
+    work: Stream,
+    downloads: Stream,
+    memory: Memory,
+    slot_bytes: usize,
+    slots: Vec<Slot>,
+    /// Slots without a tile, the one free for longest first.
+    free: VecDeque<usize>,
+    places: HashMap<T, usize>,
+    /// When each tile was last copied to its home.
+    saved: HashMap<T, Stamp>,
+    begun: Event,
+    _lease: Streams,
+}
+
+/// Bytes of a slot for tiles of at most so many bytes.
+pub fn slot_bytes(tile_bytes: usize) -> usize {
+    tile_bytes.next_multiple_of(ALIGN_BYTES)
+}
+
+impl<T: Copy + Eq + Hash + Debug> TileStreams<T> {
+    /// Slots for `most` tiles, or for as many as there is memory for, at least `least`; 1 to 3 streams.
+    ///
+    /// # Errors
+    /// [`Error::DeviceLimit`] where `least` slots do not fit; [`Error::DeviceLost`].
+    pub fn new(
+        device: Arc<dyn Device>,
+        tile_bytes: usize,
+        (least, most): (usize, usize),
+        streams: usize,
+    ) -> Result<TileStreams<T>> {
+        let slot_bytes = slot_bytes(tile_bytes);
+        let (memory, count) = allocate(&*device, slot_bytes, (least, most))?;
+        let mut lease = Streams::of(&device);
+        let work = lease.take()?;
+        let uploads = if streams > 1 { lease.take()? } else { work };
+        let downloads = if streams > 2 { lease.take()? } else { uploads };
+        let begun = device.record(work)?;
+        Ok(TileStreams {
+            device,
+            uploads,
+            work,
+            downloads,
+            memory,
+            slot_bytes,
+            slots: vec![Slot::default(); count],
+            free: (0..count).collect(),
+            places: HashMap::new(),
+            saved: HashMap::new(),
+            begun,
+            _lease: lease,
+        })
+    }
+
+    /// The device.
+    pub fn device(&self) -> &Arc<dyn Device> {
+        &self.device
+    }
+
+    /// Slots.
+    pub fn room_tiles(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Submits moves in order; `home` finds host memory of this device for a tile.
+    ///
+    /// # Errors
+    /// [`Error::DeviceLost`], and those of `home`.
+    pub fn carry_out(&mut self, moves: &[Move<T>], mut home: impl FnMut(T) -> Result<HostCopy>) -> Result<()> {
+        for step in moves {
+            match *step {
+                Move::Fetch(tile) => {
+                    let home = home(tile)?;
+                    let slot = self.settle(tile);
+                    let Slot { worked, saved, filled } = self.slots[slot].clone();
+                    let at_home = self.saved.get(&tile).cloned();
+                    self.wait_for(self.uploads, [worked, saved, filled, at_home])?;
+                    self.device.upload(self.uploads, &home.pinned, 0, &self.region(slot, home.bytes))?;
+                    self.slots[slot].filled = Some(self.stamp(self.uploads)?);
+                }
+                Move::Allocate(tile) => drop(self.settle(tile)),
+                Move::WriteBack(tile) => {
+                    let home = home(tile)?;
+                    let slot = self.place(tile);
+                    let Slot { worked, filled, .. } = self.slots[slot].clone();
+                    let at_home = self.saved.get(&tile).cloned();
+                    self.wait_for(self.downloads, [worked, filled, at_home])?;
+                    self.device.download(self.downloads, &self.region(slot, home.bytes), &home.pinned, 0)?;
+                    let stamp = self.stamp(self.downloads)?;
+                    self.slots[slot].saved = Some(stamp.clone());
+                    self.saved.insert(tile, stamp);
+                }
+                Move::Drop(tile) => {
+                    let slot = self.places.remove(&tile).expect("what is dropped is here");
+                    self.free.push_back(slot);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Submits work on tiles that are here: `submit` gets their slots in the order given. Returns its end.
+    ///
+    /// # Errors
+    /// [`Error::DeviceLost`], and those of `submit`.
+    pub fn work(
+        &mut self,
+        tiles: &[(T, Access)],
+        submit: impl FnOnce(&dyn Device, Stream, &[Region]) -> Result<()>,
+    ) -> Result<Event> {
+        let mut regions = Vec::with_capacity(tiles.len());
+        for &(tile, access) in tiles {
+            let slot = self.place(tile);
+            let Slot { filled, worked, saved } = self.slots[slot].clone();
+            // A tile that is still being copied home must not change before that is done.
+            let saved = saved.filter(|_| access != Access::Read);
+            self.wait_for(self.work, [filled, worked, saved])?;
+            regions.push(self.region(slot, self.slot_bytes));
+        }
+        submit(&*self.device, self.work, &regions)?;
+        let stamp = self.stamp(self.work)?;
+        for (tile, _) in tiles {
+            let slot = self.place(*tile);
+            self.slots[slot].worked = Some(stamp.clone());
+        }
+        Ok(stamp.event)
+    }
+
+    /// Waits for everything; seconds of the device's clock since the streams were made.
+    ///
+    /// # Errors
+    /// [`Error::DeviceLost`].
+    pub fn finish(&mut self) -> Result<f64> {
+        for stream in [self.uploads, self.downloads] {
+            let last = self.stamp(stream)?;
+            self.wait_for(self.work, [Some(last)])?;
+        }
+        let end = self.device.record(self.work)?;
+        self.device.synchronize(&end)?;
+        self.device.seconds_between(&self.begun, &end)
+    }
+
+    fn place(&self, tile: T) -> usize {
+        *self.places.get(&tile).unwrap_or_else(|| panic!("{tile:?} is not here"))
+    }
+
+    /// A slot for a tile that comes.
+    fn settle(&mut self, tile: T) -> usize {
+        let slot = self.free.pop_front().expect("the cache keeps to its limit");
+        assert!(self.places.insert(tile, slot).is_none(), "{tile:?} is here already");
+        slot
+    }
+
+    fn region(&self, slot: usize, bytes: usize) -> Region {
+        let start = slot * self.slot_bytes;
+        self.memory.region(start..start + bytes)
+    }
+
+    fn stamp(&self, stream: Stream) -> Result<Stamp> {
+        Ok(Stamp { stream, event: self.device.record(stream)? })
+    }
+
+    fn wait_for(&self, stream: Stream, stamps: impl IntoIterator<Item = Option<Stamp>>) -> Result<()> {
+        let other = stamps.into_iter().flatten().filter(|stamp| stamp.stream != stream);
+        other.into_iter().try_for_each(|stamp| self.device.wait(stream, &stamp.event))
+    }
+}
+
+/// One allocation of as many slots as fit, from `most` down to `least`.
+fn allocate(device: &dyn Device, slot_bytes: usize, (least, most): (usize, usize)) -> Result<(Memory, usize)> {
+    let mut count = most.max(least);
+    loop {
+        // Some devices refuse an allocation of nothing.
+        match device.allocate((count * slot_bytes).max(ALIGN_BYTES)) {
+            Ok(memory) => return Ok((memory, count)),
+            Err(Error::DeviceMemory { .. } | Error::OutOfMemory { .. }) if count > least => {
+                // An eighth less each time: what others hold of the memory is not known.
+                count = (count - count.div_ceil(8)).max(least);
+            }
+            Err(Error::DeviceMemory { used_bytes, capacity_bytes, .. }) => {
+                let limit_bytes = capacity_bytes.saturating_sub(used_bytes);
+                return Err(Error::DeviceLimit { limit_bytes, minimum_bytes: (least * slot_bytes) as u64 });
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Factorisations in tiles, in one process or on many ranks: what is factored, how it is cut, how it runs.
+//!
+//! `problem` scales the matrix, `plan` cuts it into tiles and counts the memory, `run` carries it out in one process
+//! and `ranks` on many, both with the tiles of `tile_store` and the protocol of `runtime`. `tile_work` is the
+//! arithmetic of one tile, `payload` the words in which a finished one travels. Does not know: what is solved with a
+//! factor.
+
+pub(crate) mod diagnose;
+mod payload;
+pub(crate) mod plan;
+pub(crate) mod problem;
+pub mod ranks;
+pub(crate) mod reference;
+pub(crate) mod report;
+pub(crate) mod run;
+mod scaling;
+mod tile_store;
+mod tile_work;
+#[cfg(test)]
+mod tile_work_tests;

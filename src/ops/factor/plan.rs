@@ -1,0 +1,287 @@
+//! How a factorisation is cut into tiles, and the memory it takes.
+
+use crate::context::{Context, WorkspaceNeeds};
+use crate::device::Description;
+use crate::drive::RankPlan;
+use crate::error::{Error, Result};
+use crate::kernels::tiles::{PANEL_ROWS, TileEngine, TileShape, TileTraffic};
+use crate::math::bound::IFMA52_CHUNK_ROWS;
+use crate::matrix::Matrix;
+use crate::ops::factor::problem::{CholeskyOptions, working_bits};
+use crate::ops::factor::report::Span;
+use crate::runtime::protocol::{DeliveryKind, ProtocolOptions, Termination};
+use crate::runtime::{CholeskyGraph, Policy};
+use crate::store::Buffer;
+use crate::tile::{TileId, TileMap};
+use serde::Serialize;
+
+/// Bytes that a call takes beside what is counted one by one: lists of tiles and their locks, weights, spans.
+const CALL_BYTES: u64 = 16 << 10;
+
+/// Larger parts could not be addressed, nor their sums counted.
+const MAXIMUM_BYTES: u64 = 1 << 62;
+
+/// Most tiles of a strip: reading what they share costs little beside them, and progress is reported between strips.
+pub(crate) const STRIP_TILES: usize = 8;
+
+/// Bytes of the locks on one column of operands of a strip.
+const STRIP_BYTES: u64 = 512;
+
+/// Smaller tiles are not made to have several in a small matrix: they leave more of its work to whole updates.
+const LEAST_SIZED_ROWS: usize = 64;
+
+/// Smaller tiles are not made to keep threads busy.
+const LEAST_SHARED_ROWS: usize = 48;
+
+/// The tiles of a factorisation of `order` rows: `tile_rows` rows each, rounded up to whole panels; `None` takes what
+/// the kernel prefers, or less where that leaves threads without work.
+pub(crate) fn tiles_for(order: usize, tile_rows: Option<usize>, engine: &dyn TileEngine, threads: usize) -> TileMap {
+    let by_threads = if threads > 1 { (order / (4 * threads)).max(LEAST_SHARED_ROWS) } else { order };
+    let by_size = (order / 5).max(LEAST_SIZED_ROWS);
+    let wanted = tile_rows.unwrap_or_else(|| engine.preferred_rows().min(by_threads).min(by_size));
+    let largest = IFMA52_CHUNK_ROWS / PANEL_ROWS * PANEL_ROWS;
+    TileMap::symmetric(order, wanted.clamp(1, largest).next_multiple_of(PANEL_ROWS))
+}
+
+/// What the kernels are told of a tile.
+pub(crate) fn shape_of(tiling: &TileMap, tile: TileId) -> TileShape {
+    let (rows, cols) = tiling.shape(tile);
+    TileShape { rows, cols, diagonal: tile.row == tile.col }
+}
+
+/// Units of work of `tasks` tasks on a tile.
+pub(crate) fn units(tiling: &TileMap, tile: TileId, tasks: usize) -> u64 {
+    (tiling.entries(tile) * tasks) as u64
+}
+
+/// A tile of each shape, and how many there are: the last tile row may be lower than the others.
+fn kinds(tiling: &TileMap) -> impl Iterator<Item = (TileId, usize)> + use<> {
+    let whole = tiling.tile_rows().saturating_sub(1);
+    let tile = |row, col, count| (TileId { row, col }, count);
+    let last = usize::from(tiling.tile_rows() > 0);
+    [
+        tile(0, 0, whole),
+        tile(1, 0, whole * whole.saturating_sub(1) / 2),
+        tile(whole, 0, whole),
+        tile(whole, whole, last),
+    ]
+    .into_iter()
+    .filter(|(_, count)| *count > 0)
+}
+
+/// Most bytes of the recorded times: with several threads the updates of a tile may come one by one.
+fn span_bytes(tiling: &TileMap, threads: usize) -> u64 {
+    let tiles = tiling.tile_rows() as u128;
+    // The sum of 1, or of `col + 1`, over all tiles.
+    let pieces = if threads == 1 { tiles * (tiles + 1) / 2 } else { tiles * (tiles + 1) * (tiles + 2) / 6 };
+    u64::try_from(pieces * 3 * 2 * size_of::<Span>() as u128).unwrap_or(u64::MAX) // lists grow by doubling
+}
+
+/// What a call needs.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    /// The tiles.
+    pub tiling: TileMap,
+    /// Words of all tiles.
+    pub tile_words: usize,
+    /// Words of scratch of one worker.
+    pub scratch_words: usize,
+    /// Workers.
+    pub threads: usize,
+    /// Bytes of everything, the result included.
+    pub bytes: u64,
+}
+
+impl Plan {
+    /// Plans the factorisation of `order` rows at a precision.
+    ///
+    /// # Errors
+    /// [`Error::MemoryLimit`], [`Error::DimensionOverflow`].
+    pub fn new(
+        ctx: &Context,
+        (order, precision_bits): (usize, u32),
+        tile_rows: Option<usize>,
+        engine: &dyn TileEngine,
+    ) -> Result<Plan> {
+        let overflow = Error::DimensionOverflow { rows: order, cols: order, precision_bits };
+        if Matrix::bytes_for(order, order, precision_bits) > MAXIMUM_BYTES {
+            return Err(overflow);
+        }
+        let tiling = tiles_for(order, tile_rows, engine, ctx.threads());
+        let words = |(tile, count)| engine.tile_words(shape_of(&tiling, tile)) as u128 * count as u128;
+        let tile_words = usize::try_from(kinds(&tiling).map(words).sum::<u128>());
+        let tile_words = tile_words.ok().filter(|&words| words as u64 <= MAXIMUM_BYTES / 8).ok_or(overflow)?;
+        let scratch_words = engine.scratch_words(tiling.tile_size);
+        let threads = ctx.threads().min(CholeskyGraph::of(&tiling).tile_count()).max(1);
+        let tiles = CholeskyGraph::of(&tiling).tile_count() as u64;
+        let diagonal_bytes = |tile: TileId| match tile.row == tile.col {
+            true => engine.diagonal_bytes(tiling.row_range(tile.row).len()),
+            false => 0,
+        };
+        let exponents = 8 * 8 * order as u64; // exponents, shifts and weights of the rows
+        let bytes = Buffer::bytes_for(tile_words)
+            + Matrix::bytes_for(order, order, precision_bits)
+            + threads as u64 * (Buffer::bytes_for(scratch_words) + engine.call_bytes(tiling.tile_size))
+            + kinds(&tiling).map(|(tile, count)| diagonal_bytes(tile) * count as u64).sum::<u64>()
+            + engine.table_bytes()
+            + exponents
+            + tiles * 160
+            + threads as u64 * STRIP_BYTES * tiling.tile_rows() as u64
+            + CALL_BYTES;
+        let bytes = bytes.saturating_add(span_bytes(&tiling, threads));
+        ctx.admit(bytes)?;
+        Ok(Plan { tiling, tile_words, scratch_words, threads, bytes })
+    }
+
+    /// What the driver is told: one process owns all tiles.
+    pub fn rank_plan(&self, engine: &dyn TileEngine) -> RankPlan {
+        let graph = CholeskyGraph::of(&self.tiling);
+        let protocol = ProtocolOptions {
+            delivery: DeliveryKind::default(),
+            termination: Termination::default(),
+            policy: Policy::Leftmost,
+            slots: 0,
+            workers: self.threads,
+            devices: None,
+            most_updates: usize::MAX,
+            strip_tiles: STRIP_TILES,
+            updates_at_once: engine.updates_at_once(),
+            imports: true,
+            room_tiles: graph.tile_count().max(1),
+        };
+        RankPlan { grid: self.tiling.grid, graph, protocol, spans: false }
+    }
+
+    /// What the call takes of kept memory.
+    pub fn needs(&self) -> WorkspaceNeeds {
+        WorkspaceNeeds {
+            operand_bytes: Buffer::bytes_for(self.tile_words),
+            product_bytes: 0,
+            workers: self.threads,
+            worker_bytes: Buffer::bytes_for(self.scratch_words),
+            planned_bytes: self.bytes,
+        }
+    }
+}
+
+/// A device that will run updates of a factorisation.
+#[derive(Clone, Debug, Serialize)]
+pub struct UpdatePlan {
+    /// The device.
+    pub device: Description,
+    /// Name of the kernel that multiplies there.
+    pub kernel: &'static str,
+    /// Moduli there.
+    pub moduli: usize,
+    /// Bytes of a finished tile there, which stays as long as there is room.
+    pub tile_bytes: u64,
+}
+
+/// How a factorisation will run: tiles and bytes.
+#[derive(Clone, Debug, Serialize)]
+pub struct CholeskyPlan {
+    /// `cholesky`.
+    pub operation: &'static str,
+    /// Rows of the matrix.
+    pub order: usize,
+    /// Precision of the factor.
+    pub precision_bits: u32,
+    /// Fixed-point bits inside.
+    pub working_bits: u32,
+    /// Name of the kernel.
+    pub kernel: &'static str,
+    /// Worker threads.
+    pub threads: usize,
+    /// Planes.
+    pub primes: usize,
+    /// Rows of a tile.
+    pub tile_rows: usize,
+    /// Tile rows.
+    pub tiles: usize,
+    /// Bytes of the tiles, residues and integers.
+    pub tile_bytes: u64,
+    /// Bytes of the factor.
+    pub factor_bytes: u64,
+    /// Bytes of everything on the host, the factor included, the matrix not.
+    pub planned_bytes: u64,
+    /// The devices that will run the updates, where any will.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<UpdatePlan>,
+}
+
+/// The plan of [`crate::cholesky_with`] for `order` rows: tiles and bytes.
+///
+/// Nothing is computed; the kernel's tables are made and kept in the context. A matrix that is not positive definite
+/// takes no more.
+///
+/// # Errors
+/// [`Error::Precision`]; [`Error::MemoryLimit`] names the least limit that would do; [`Error::DimensionOverflow`].
+pub fn plan_cholesky(
+    ctx: &Context,
+    order: usize,
+    precision_bits: u32,
+    options: &CholeskyOptions,
+) -> Result<CholeskyPlan> {
+    let kernel = ctx.kernel();
+    let working_bits = working_bits(precision_bits, kernel.maximum_modulus_bits())?;
+    let engine = ctx.tile_engine(kernel, working_bits)?;
+    let plan = Plan::new(ctx, (order, precision_bits), options.tile_rows, &*engine)?;
+    let update_plan = |(index, known): (usize, TileTraffic)| UpdatePlan {
+        device: known.device,
+        kernel: known.kernel,
+        moduli: known.moduli,
+        tile_bytes: engine.device_tile_bytes(index, plan.tiling.tile_size),
+    };
+    Ok(CholeskyPlan {
+        operation: "cholesky",
+        order,
+        precision_bits,
+        working_bits,
+        kernel: kernel.name(),
+        threads: plan.threads,
+        primes: engine.primes(),
+        tile_rows: plan.tiling.tile_size,
+        tiles: plan.tiling.tile_rows(),
+        tile_bytes: Buffer::bytes_for(plan.tile_words),
+        factor_bytes: Matrix::bytes_for(order, order, precision_bits),
+        planned_bytes: plan.bytes,
+        devices: engine.traffic().into_iter().enumerate().map(update_plan).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counted tile by tile.
+    fn counted(tiling: &TileMap, engine: &dyn TileEngine, threads: usize) -> (usize, u64) {
+        let words = tiling.tiles().map(|tile| engine.tile_words(shape_of(tiling, tile))).sum();
+        let pieces = tiling.tiles().map(|tile| if threads == 1 { 1 } else { tile.col as u64 + 1 }).sum::<u64>();
+        (words, pieces * 6 * size_of::<Span>() as u64)
+    }
+
+    #[test]
+    fn sums_over_tiles_are_those_of_each_tile() {
+        for threads in [1, 2] {
+            let ctx = Context::builder().threads(threads).build().unwrap();
+            let engine = ctx.tile_engine(ctx.kernel(), working_bits(300, 1 << 20).unwrap()).unwrap();
+            for (order, rows) in [(0, 8), (1, 8), (8, 8), (9, 8), (16, 8), (17, 8), (100, 24), (96, 24)] {
+                let plan = Plan::new(&ctx, (order, 300), Some(rows), &*engine).unwrap();
+                let (words, span_bytes_each) = counted(&plan.tiling, &*engine, threads);
+                assert_eq!(plan.tile_words, words, "{order} in tiles of {rows}");
+                assert_eq!(span_bytes(&plan.tiling, threads), span_bytes_each, "{order} in tiles of {rows}");
+            }
+        }
+    }
+
+    #[test]
+    fn orders_beyond_all_memory_are_refused_at_once() {
+        let ctx = Context::new().unwrap();
+        for order in [1 << 30, 1 << 33, usize::MAX / 2, usize::MAX] {
+            let refused = plan_cholesky(&ctx, order, 1000, &CholeskyOptions::default());
+            assert!(matches!(refused, Err(Error::DimensionOverflow { .. })), "{order}: {}", refused.is_ok());
+        }
+        let planned = plan_cholesky(&ctx, 1 << 26, 1000, &CholeskyOptions::default()).unwrap();
+        assert!(planned.planned_bytes > 1 << 59);
+    }
+}

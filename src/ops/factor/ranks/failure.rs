@@ -1,0 +1,115 @@
+//! The error for a matrix that is not positive definite: the same on all ranks, with what one process would say.
+//!
+//! Only here something is gathered: the matrix and the rows of the factor before the failed one go to one rank, which
+//! finds out whether more precision might help. Where they do not fit its memory limit, the error does not say so.
+
+use crate::comm::{Reduction, Transport, agree, agreed, broadcast_bytes};
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::matrix::{Matrix, Uplo};
+use crate::ops::distribution::matrix::DistMatrix;
+use crate::ops::factor::diagnose;
+use crate::ops::factor::problem::Problem;
+use crate::ops::factor::ranks::problem::DistProblem;
+use crate::ops::factor::tile_work::FailedRow;
+use crate::tile::TileMap;
+use rug::integer::Order;
+use rug::{Float, Integer};
+
+/// The rank that looks into the failure.
+const ROOT: usize = 0;
+
+/// Bits of the numbers in the error.
+const SHOWN_BITS: u32 = 53;
+
+/// What is known about a factorisation that failed.
+pub(super) struct Failure<'a> {
+    pub ctx: &'a Context,
+    pub group: &'a dyn Transport,
+    pub a: &'a DistMatrix,
+    pub problem: &'a DistProblem,
+}
+
+impl Failure<'_> {
+    /// The row at which the factorisation ends, if it does; `own` where this rank met it. Collective.
+    ///
+    /// A matrix that was cut from the start ends at the cut where all rows before it are `factored`; what else may have
+    /// gone wrong is another error.
+    ///
+    /// # Errors
+    /// [`Error::Transport`].
+    pub fn first(&self, own: Option<&FailedRow>, factored: bool) -> Result<Option<usize>> {
+        let mut word = [own.map_or(0, |failed| failed.index as u64 + 1)];
+        self.group.all_reduce(Reduction::Max, &mut word)?;
+        Ok(match word[0] {
+            0 => (factored && !self.problem.is_whole()).then_some(self.problem.order),
+            index => Some(index as usize - 1),
+        })
+    }
+
+    /// The error for row `index`; `store` fills tiles of the factor with the rows that were finished. Collective.
+    pub fn explain(
+        &self,
+        index: usize,
+        own: Option<FailedRow>,
+        store: impl FnOnce(&mut DistMatrix) -> Result<()>,
+    ) -> Error {
+        self.look_into(index, own, store).expect_err("the root has an error")
+    }
+
+    /// Fails with the error of the root, or with what kept it from looking.
+    fn look_into(
+        &self,
+        index: usize,
+        own: Option<FailedRow>,
+        store: impl FnOnce(&mut DistMatrix) -> Result<()>,
+    ) -> Result<()> {
+        let Failure { ctx, group, a, problem } = *self;
+        let pivot = self.pivot(own)?;
+        let rows = TileMap { rows: index, cols: index, triangle: Some(Uplo::Lower), ..*a.map() };
+        let gathered_bytes = Matrix::bytes_for(a.map().rows, a.map().cols, a.precision_bits())
+            + Matrix::bytes_for(index, index, problem.precision_bits);
+        let mut refused = [u64::from(group.rank() == ROOT && ctx.admit(gathered_bytes).is_err())];
+        group.all_reduce(Reduction::Max, &mut refused)?;
+        if refused[0] == 1 {
+            let bare = (group.rank() == ROOT).then(|| self.bare(index, pivot.as_ref()));
+            return agree(group, bare.map_or(Ok(()), Err));
+        }
+        let made = DistMatrix::zeros(rows, group.rank(), problem.precision_bits);
+        let factor = agreed(group, made.and_then(|mut made| store(&mut made).map(|()| made)))?;
+        let (whole, factor) = (a.gather(group, ROOT)?, factor.gather(group, ROOT)?);
+        let kernel_bits = ctx.kernel().maximum_modulus_bits();
+        let said = whole.zip(factor).map(|(whole, factor)| {
+            let problem = Problem::new(whole.view(), problem.precision_bits, kernel_bits)?;
+            Err(diagnose::failure(&problem, index, &factor, pivot))
+        });
+        agree(group, said.unwrap_or(Ok(())))
+    }
+
+    /// The scaled pivot that some rank met, on all ranks. Collective.
+    fn pivot(&self, own: Option<FailedRow>) -> Result<Option<Integer>> {
+        let pivot = own.and_then(|failed| failed.pivot);
+        let mut holder = [pivot.as_ref().map_or(0, |_| self.group.rank() as u64 + 1)];
+        self.group.all_reduce(Reduction::Max, &mut holder)?;
+        if holder[0] == 0 {
+            return Ok(None);
+        }
+        let bytes = pivot.map_or(Vec::new(), |pivot| {
+            let sign = u8::from(pivot < 0);
+            [&[sign][..], &pivot.to_digits::<u8>(Order::Lsf)].concat()
+        });
+        let bytes = broadcast_bytes(self.group, holder[0] as usize - 1, &bytes)?;
+        let size = Integer::from_digits(&bytes[1..], Order::Lsf);
+        Ok(Some(if bytes[0] == 1 { -size } else { size }))
+    }
+
+    /// The error without a look at the matrix as a whole: the pivot below its diagonal's scale.
+    fn bare(&self, index: usize, pivot: Option<&Integer>) -> Error {
+        let scale = self.problem.exponents.get(index).map_or(0, |exponent| 2 * exponent);
+        let shown = |value: &Integer, exponent: i64| {
+            Float::with_val(SHOWN_BITS, value) << exponent.clamp(i32::MIN.into(), i32::MAX.into()) as i32
+        };
+        let pivot = shown(pivot.unwrap_or(&Integer::ZERO), scale - 2 * i64::from(self.problem.working_bits));
+        Error::NotPositiveDefinite { index, pivot, diagonal: shown(&Integer::from(1), scale), more_bits: None }
+    }
+}

@@ -1,0 +1,180 @@
+//! How a rank's part of a factorisation is cut, and the memory it takes.
+
+use crate::comm::{Reduction, agree};
+use crate::context::{Context, WorkspaceNeeds};
+use crate::error::{Error, Result};
+use crate::kernels::tiles::{PANEL_ROWS, TileEngine};
+use crate::matrix::Matrix;
+use crate::ops::distribution::matrix::DistMatrix;
+use crate::ops::distribution::team::Team;
+use crate::ops::factor::plan::{STRIP_TILES, shape_of, units};
+use crate::ops::factor::ranks::DistCholeskyOptions;
+use crate::ops::factor::ranks::problem::DistProblem;
+use crate::ops::factor::tile_work::TileWork;
+use crate::runtime::CholeskyGraph;
+use crate::runtime::protocol::ProtocolOptions;
+use crate::store::Buffer;
+use crate::tile::{RankGrid, TileId, TileMap};
+
+/// Bytes that a call takes beside what is counted one by one: lists of tiles, weights, messages.
+const CALL_BYTES: u64 = 64 << 10;
+
+/// Bytes of lists and locks for a tile, own or not.
+const TILE_BYTES: u64 = 512;
+
+/// Tiles for each row or column of ranks, so that all of them stay busy.
+const TILES_EACH: usize = 10;
+
+/// Smaller tiles are not made to keep ranks busy.
+const LEAST_ROWS: usize = 48;
+
+/// Tile columns that a rank has room for where memory is plenty: readers ask ahead for that many.
+const COLUMNS_AHEAD: usize = 4;
+
+/// Rows of a tile for a matrix of `order` rows on `grid`.
+pub(super) fn tile_rows(order: usize, grid: RankGrid, engine: &dyn TileEngine) -> usize {
+    let by_ranks = (order / (TILES_EACH * grid.rows.max(grid.cols)).max(1)).max(LEAST_ROWS);
+    engine.preferred_rows().min(by_ranks).next_multiple_of(PANEL_ROWS)
+}
+
+/// What one rank's part takes.
+pub(super) struct Plan {
+    pub tiling: TileMap,
+    pub grid: RankGrid,
+    /// This rank.
+    pub rank: usize,
+    /// Slots of every rank.
+    pub slots: usize,
+    /// Words of all own tiles.
+    pub tile_words: usize,
+    /// Words of the operand in a slot.
+    pub operand_words: usize,
+    /// Words of scratch of one worker.
+    pub scratch_words: usize,
+    /// Workers.
+    pub threads: usize,
+    /// Units of work on own tiles.
+    pub units: u64,
+    /// Bytes of everything, the result included.
+    pub bytes: u64,
+}
+
+impl Plan {
+    /// Plans this rank's part; all ranks have the same slots. Collective.
+    ///
+    /// # Errors
+    /// [`Error::MemoryLimit`] with the least limit of a node; [`Error::InvalidArgument`] for too few slots or a grid
+    /// of more ranks than there are; on every rank.
+    pub fn new(
+        ctx: &Context,
+        team: &Team,
+        (problem, map, held_bytes): (&DistProblem, TileMap, u64),
+        options: &DistCholeskyOptions,
+        engine: &dyn TileEngine,
+    ) -> Result<Plan> {
+        let (world, rank) = (team.world(), team.rank());
+        let tiling = TileMap { rows: problem.order, cols: problem.order, ..map };
+        let (graph, grid) = (CholeskyGraph::of(&tiling), map.grid);
+        let (least, wanted) = (grid.least_slots(graph.tiles), options.slots);
+        let own = || graph.all_tiles().filter(|&tile| grid.owner(tile) == rank);
+        let work = TileWork::new(engine, &tiling, problem.working_bits, &problem.exponents);
+        let first = TileId { row: graph.tiles.min(2).saturating_sub(1), col: 0 };
+        let (operand_words, payload_words) = match graph.tiles {
+            0 => (0, 0),
+            _ => (
+                work.operand_words(first).max(work.operand_words(TileId { row: 0, col: 0 })),
+                work.payload_words(first),
+            ),
+        };
+        let mut plan = Plan {
+            grid,
+            rank,
+            slots: grid.useful_slots(graph.tiles, wanted.unwrap_or(least * COLUMNS_AHEAD)),
+            tile_words: own().map(|tile| engine.tile_words(shape_of(&tiling, tile))).sum(),
+            operand_words,
+            scratch_words: engine.scratch_words(tiling.tile_size),
+            threads: ctx.threads(),
+            units: own().map(|tile| units(&tiling, tile, tile.col + 1)).sum(),
+            bytes: 0,
+            tiling,
+        };
+        let fixed =
+            plan.fixed_bytes(engine, (&map, problem), own().map(|tile| work.payload_words(tile) as u64 * 8).sum());
+        let each = 8 * (operand_words + payload_words) as u64 + TILE_BYTES;
+        let (fixed, ranks_here) = (fixed + held_bytes, ranks_here(team));
+        // The largest number of slots that fits the limit, at least the least.
+        let fits = |slots: usize| ctx.admit((fixed + slots as u64 * each) * ranks_here);
+        while wanted.is_none() && plan.slots > least && fits(plan.slots).is_err() {
+            plan.slots = (plan.slots - plan.slots.div_ceil(8)).max(least);
+        }
+        agree(world, fits(plan.slots))?;
+        let mut fewest = [!(plan.slots as u64)];
+        world.all_reduce(Reduction::Max, &mut fewest)?;
+        plan.slots = !fewest[0] as usize;
+        plan.bytes = fixed + plan.slots as u64 * each;
+        agree(world, plan.check(world.size()))?;
+        Ok(plan)
+    }
+
+    fn check(&self, ranks: usize) -> Result<()> {
+        let RankGrid { rows, cols } = self.grid;
+        if rows.saturating_mul(cols) > ranks {
+            return Err(Error::InvalidArgument(format!("a grid of {rows} x {cols} ranks for {ranks}")));
+        }
+        self.grid.check(self.tiling.tile_rows(), self.slots)
+    }
+
+    /// Bytes of all but the slots.
+    fn fixed_bytes(&self, engine: &dyn TileEngine, (map, problem): (&TileMap, &DistProblem), packed_bytes: u64) -> u64 {
+        let threads = self.threads as u64;
+        let own_tiles = map.tiles_of(self.rank).count() as u64;
+        Buffer::bytes_for(self.tile_words)
+            + packed_bytes
+            + DistMatrix::bytes_for(map, self.rank, problem.precision_bits)
+            + threads * (Buffer::bytes_for(self.scratch_words) + engine.call_bytes(self.tiling.tile_size))
+            + (0..self.tiling.tile_rows()).map(|at| engine.diagonal_bytes(self.tiling.row_range(at).len())).sum::<u64>()
+            + engine.table_bytes()
+            + 8 * 8 * problem.order as u64
+            + own_tiles * TILE_BYTES
+            + Matrix::bytes_for(self.tiling.tile_size, self.tiling.tile_size, problem.precision_bits)
+            + CALL_BYTES
+    }
+
+    /// Words of all slots.
+    pub fn slot_words(&self) -> usize {
+        self.slots * self.operand_words
+    }
+
+    /// What the call takes of kept memory.
+    pub fn needs(&self) -> WorkspaceNeeds {
+        WorkspaceNeeds {
+            operand_bytes: Buffer::bytes_for(self.tile_words + self.slot_words()),
+            product_bytes: 0,
+            workers: self.threads,
+            worker_bytes: Buffer::bytes_for(self.scratch_words),
+            planned_bytes: self.bytes,
+        }
+    }
+
+    /// The choices of the protocol.
+    pub fn protocol(&self, options: &DistCholeskyOptions) -> ProtocolOptions {
+        ProtocolOptions {
+            delivery: options.delivery,
+            termination: options.termination,
+            policy: options.policy,
+            slots: self.slots,
+            workers: self.threads,
+            devices: None,
+            most_updates: usize::MAX,
+            strip_tiles: STRIP_TILES,
+            updates_at_once: false,
+            imports: true,
+            room_tiles: CholeskyGraph::of(&self.tiling).tile_count().max(1),
+        }
+    }
+}
+
+/// Ranks of this rank's node, which share its memory limit.
+pub(super) fn ranks_here(team: &Team) -> u64 {
+    team.layout().nodes[team.layout().node_of[team.rank()]].len() as u64
+}

@@ -1,0 +1,161 @@
+//! What a distributed factorisation tells about itself.
+
+use crate::comm::Transport;
+use crate::drive::RankReport;
+use crate::error::Result;
+use crate::runtime::Policy;
+use crate::runtime::protocol::{DeliveryKind, Termination};
+use crate::tile::RankGrid;
+use serde::Serialize;
+
+/// What one rank did, in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct RankSummary {
+    /// Tasks of its tiles.
+    pub tasks: u64,
+    /// Seconds that its workers worked, together.
+    pub busy_seconds: f64,
+    /// Seconds that its workers waited, together.
+    pub wait_seconds: f64,
+    /// Messages that it sent, tiles included.
+    pub messages: u64,
+    /// Of these, messages for termination alone.
+    pub termination_messages: u64,
+    /// Requests that it forwarded.
+    pub forwards: u64,
+    /// Most times that it sent one of its own tiles.
+    pub most_sends: u64,
+    /// Most transfers between the owner of a tile and this rank.
+    pub depth: u64,
+    /// Bytes of tiles that it sent.
+    pub sent_bytes: u64,
+    /// Bytes of tiles that it received.
+    pub received_bytes: u64,
+    /// Most slots that it used.
+    pub peak_slots: u64,
+    /// Most bytes of buffers for tiles of other ranks.
+    pub peak_buffer_bytes: u64,
+    /// Most bytes of own tiles that waited to be sent.
+    pub peak_packed_bytes: u64,
+}
+
+const WORDS: usize = 13;
+
+impl RankSummary {
+    fn to_words(self) -> [u64; WORDS] {
+        [
+            self.tasks,
+            self.busy_seconds.to_bits(),
+            self.wait_seconds.to_bits(),
+            self.messages,
+            self.termination_messages,
+            self.forwards,
+            self.most_sends,
+            self.depth,
+            self.sent_bytes,
+            self.received_bytes,
+            self.peak_slots,
+            self.peak_buffer_bytes,
+            self.peak_packed_bytes,
+        ]
+    }
+
+    fn from_words(words: [u64; WORDS]) -> RankSummary {
+        RankSummary {
+            tasks: words[0],
+            busy_seconds: f64::from_bits(words[1]),
+            wait_seconds: f64::from_bits(words[2]),
+            messages: words[3],
+            termination_messages: words[4],
+            forwards: words[5],
+            most_sends: words[6],
+            depth: words[7],
+            sent_bytes: words[8],
+            received_bytes: words[9],
+            peak_slots: words[10],
+            peak_buffer_bytes: words[11],
+            peak_packed_bytes: words[12],
+        }
+    }
+
+    fn of(report: &RankReport) -> RankSummary {
+        let counters = &report.counters;
+        RankSummary {
+            tasks: counters.tasks,
+            busy_seconds: report.busy_seconds(),
+            wait_seconds: report.wait_seconds(),
+            messages: counters.notices + counters.requests + counters.forwards + counters.tiles + counters.finished,
+            termination_messages: counters.finished,
+            forwards: counters.forwards,
+            most_sends: counters.most_sends.into(),
+            depth: counters.depth.into(),
+            sent_bytes: report.sent_bytes,
+            received_bytes: report.received_bytes,
+            peak_slots: counters.peak_slots,
+            peak_buffer_bytes: report.peak_buffer_bytes,
+            peak_packed_bytes: report.peak_packed_bytes,
+        }
+    }
+
+    /// The summaries of all ranks, in their order. Collective.
+    ///
+    /// # Errors
+    /// [`crate::Error::Transport`].
+    pub(crate) fn gather(world: &dyn Transport, own: &RankReport) -> Result<Vec<RankSummary>> {
+        let mut all = vec![[0; WORDS]; world.size()];
+        world.all_gather(&RankSummary::of(own).to_words(), all.as_flattened_mut())?;
+        Ok(all.into_iter().map(RankSummary::from_words).collect())
+    }
+}
+
+/// How a factorisation over ranks ran; the same on all of them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DistCholeskyReport {
+    /// `cholesky`.
+    pub operation: &'static str,
+    /// Rows of the matrix.
+    pub order: usize,
+    /// Precision of the factor.
+    pub precision_bits: u32,
+    /// Fixed-point bits inside.
+    pub working_bits: u32,
+    /// Name of this rank's kernel.
+    pub kernel: &'static str,
+    /// Planes.
+    pub primes: usize,
+    /// Rows of a tile.
+    pub tile_rows: usize,
+    /// Tile rows.
+    pub tiles: usize,
+    /// Rows and columns of ranks that own tiles.
+    pub grid: RankGrid,
+    /// All ranks.
+    pub ranks: usize,
+    /// Worker threads of all ranks.
+    pub threads: usize,
+    /// Who sent tiles to whom.
+    pub delivery: DeliveryKind,
+    /// How ranks ended.
+    pub termination: Termination,
+    /// Which ready tile came next.
+    pub policy: Policy,
+    /// Tiles of other ranks that each had room for.
+    pub slots: usize,
+    /// Bytes of the rank that takes most, the factor included, the matrix not.
+    pub planned_bytes: u64,
+    /// Wall-clock seconds of the call, on the slowest rank.
+    pub seconds: f64,
+    /// What each rank did.
+    pub per_rank: Vec<RankSummary>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn summaries_come_back_from_words() {
+        let words = std::array::from_fn(|at| (at as u64 + 1) << 50 | 7);
+        assert_eq!(RankSummary::from_words(words).to_words(), words);
+    }
+}

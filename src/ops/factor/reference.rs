@@ -1,0 +1,63 @@
+//! The factorisation as it is defined: one integer after the other, column by column.
+//!
+//! Slow, complete and free of residues: every other path is tested against it, bit for bit.
+
+use crate::error::Result;
+use crate::math::pivot::{round_quotient, round_root};
+use crate::matrix::Matrix;
+use crate::ops::factor::problem::Problem;
+use rug::Integer;
+
+/// The integers of a factor: `L_ij = entries[i][j] * 2^(s_i - working_bits)`, `j <= i`.
+pub(crate) struct Rows(pub Vec<Vec<Integer>>);
+
+/// Factors the leading `problem.order` rows; `Err` holds the failing index and the pivot, if it was computed.
+pub(crate) fn factor(problem: &Problem<'_>) -> std::result::Result<Rows, (usize, Rows, Option<Integer>)> {
+    let order = problem.order;
+    let mut rows = Vec::<Vec<Integer>>::with_capacity(order);
+    let mut weights = problem.weights();
+    for i in 0..order {
+        rows.push((0..=i).map(|j| problem.scaled_entry(i, j)).collect());
+    }
+    for j in 0..order {
+        let pivot = dot_subtracted(&rows[j], &rows[j], j);
+        if weights[j].is_rejected() || pivot <= 0 {
+            let known = (!weights[j].is_rejected()).then_some(pivot);
+            rows.truncate(j);
+            return Err((j, Rows(rows), known));
+        }
+        let root = round_root(&pivot);
+        rows[j][j] = root.clone();
+        let (upper, lower) = rows.split_at_mut(j + 1);
+        for (row, weight) in lower.iter_mut().zip(&mut weights[j + 1..]) {
+            let value = dot_subtracted(row, &upper[j], j);
+            let entry = if weight.is_rejected() { Integer::new() } else { round_quotient(&value, &root) };
+            weight.add(&Integer::from(entry.abs_ref()), problem.working_bits);
+            row[j] = if weight.is_rejected() { Integer::new() } else { entry };
+        }
+    }
+    Ok(Rows(rows))
+}
+
+/// `x[j] - sum over k < j of x[k] y[k]`.
+fn dot_subtracted(x: &[Integer], y: &[Integer], j: usize) -> Integer {
+    let mut sum = x[j].clone();
+    for (left, right) in x[..j].iter().zip(&y[..j]) {
+        sum -= left * right;
+    }
+    sum
+}
+
+impl Rows {
+    /// The factor at `precision_bits`, zeros above the diagonal.
+    pub fn to_matrix(&self, problem: &Problem<'_>) -> Result<Matrix> {
+        let mut factor = Matrix::zeros(self.0.len(), self.0.len(), problem.precision_bits)?;
+        for (i, row) in self.0.iter().enumerate() {
+            let exponent = problem.exponents[i] - i64::from(problem.working_bits);
+            for (j, entry) in row[..=i].iter().enumerate() {
+                factor.set_integer_exponent(i, j, entry, exponent)?;
+            }
+        }
+        Ok(factor)
+    }
+}

@@ -1,0 +1,326 @@
+//! The tiles of one rank under factorisation: own ones under work or finished, and those that came from other ranks.
+//!
+//! One process is a grid of one rank, which owns all tiles. What is done next the protocol says (`runtime::protocol`),
+//! `drive` brings it here.
+
+use crate::comm::post::Body;
+use crate::context::Context;
+use crate::drive::{self, Meter, RankTiles};
+use crate::error::{Error, Result};
+use crate::kernels::tiles::{DiagonalData, UpdateTile};
+use crate::math::pivot::RowWeight;
+use crate::matrix::{Matrix, MatrixView};
+use crate::ops::factor::plan::units;
+use crate::ops::factor::report::{TaskKind, TaskLog};
+use crate::ops::factor::tile_work::{ColumnOfTile, FailedRow, TileWork};
+use crate::runtime::protocol::TileRun;
+use crate::tile::{OwnTiles, RankGrid, TileId};
+use rustc_hash::FxHashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// The entries of a tile that is to be factored.
+pub(crate) type Entries<'a> = dyn Fn(TileId) -> Result<MatrixView<'a>> + Sync + 'a;
+
+/// What one worker has for itself.
+pub(crate) struct Local<'w> {
+    pub scratch: &'w mut [u64],
+    pub log: TaskLog,
+}
+
+/// A tile that came.
+struct RemoteTile<'w> {
+    words: &'w mut [u64],
+    weights: Vec<RowWeight>,
+    data: Option<Box<dyn DiagonalData>>,
+}
+
+/// Tiles that came, and room for more.
+#[derive(Default)]
+struct RemoteTiles<'w> {
+    tiles: RwLock<FxHashMap<TileId, Arc<RemoteTile<'w>>>>,
+    free: Mutex<Vec<&'w mut [u64]>>,
+}
+
+/// A finished tile that is read.
+enum Operand<'t, 'w> {
+    Own(RwLockReadGuard<'t, &'w mut [u64]>),
+    Remote(Arc<RemoteTile<'w>>),
+}
+
+/// Memory of the tiles of one rank.
+pub(crate) struct TileMemory<'w> {
+    /// Words of the own tiles, one after the other.
+    pub own: &'w mut [u64],
+    /// Words for tiles of other ranks.
+    pub remote: &'w mut [u64],
+    /// Words of one of these.
+    pub remote_words: usize,
+}
+
+/// The tiles of one rank.
+pub(crate) struct TileStore<'a, 'w> {
+    work: TileWork<'a>,
+    entries: &'a Entries<'a>,
+    own: OwnTiles,
+    /// The devices of this rank, as a grid over its own tiles.
+    devices: RankGrid,
+    /// By the numbers of own tiles.
+    words: Vec<RwLock<&'w mut [u64]>>,
+    /// Of finished own tiles on the diagonal, by tile column.
+    diagonals: Vec<OnceLock<Box<dyn DiagonalData>>>,
+    /// By tile row: the running sums that the tile finished last in it has left, or the first ones.
+    weights: Vec<Mutex<Vec<RowWeight>>>,
+    remote: RemoteTiles<'w>,
+    failed: OnceLock<FailedRow>,
+    meter: Meter<'a>,
+}
+
+/// What a lock guards is whole also where its holder panicked: such a call ends with the panic.
+fn unpoisoned<G>(locked: std::result::Result<G, PoisonError<G>>) -> G {
+    locked.unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Operand<'_, '_> {
+    fn words(&self) -> &[u64] {
+        match self {
+            Operand::Own(words) => words,
+            Operand::Remote(tile) => tile.words,
+        }
+    }
+}
+
+impl<'w> RemoteTiles<'w> {
+    fn get(&self, tile: TileId) -> Arc<RemoteTile<'w>> {
+        unpoisoned(self.tiles.read()).get(&tile).expect("an operand is here before its task").clone()
+    }
+}
+
+impl<'a, 'w> TileStore<'a, 'w> {
+    /// The tiles `own` in `memory`, none of them loaded; `weights` are the first ones of all rows.
+    pub fn new(
+        work: TileWork<'a>,
+        (own, memory): (OwnTiles, TileMemory<'w>),
+        entries: &'a Entries<'a>,
+        weights: &[RowWeight],
+        meter: Meter<'a>,
+    ) -> TileStore<'a, 'w> {
+        let (tiling, tiles) = (work.tiling, work.tiling.tile_rows());
+        let (mut rest, mut words) = (memory.own, Vec::with_capacity(own.count()));
+        for tile in own.in_columns(0..tiles) {
+            let (first, others) = rest.split_at_mut(work.engine.tile_words(work.shape(tile)));
+            words.push(RwLock::new(first));
+            rest = others;
+        }
+        let free = memory.remote.chunks_exact_mut(memory.remote_words.max(1)).collect();
+        TileStore {
+            entries,
+            devices: RankGrid::for_ranks(work.engine.device_count()),
+            words,
+            diagonals: (0..tiles).map(|_| OnceLock::new()).collect(),
+            weights: (0..tiles).map(|row| Mutex::new(weights[tiling.row_range(row)].to_vec())).collect(),
+            remote: RemoteTiles { free: Mutex::new(free), ..RemoteTiles::default() },
+            failed: OnceLock::new(),
+            meter,
+            own,
+            work,
+        }
+    }
+
+    /// The row that ended the factorisation, where this rank found it.
+    pub fn failed(&self) -> Option<&FailedRow> {
+        self.failed.get()
+    }
+
+    /// The row that ended the factorisation, by value.
+    pub fn into_failed(self) -> Option<FailedRow> {
+        self.failed.into_inner()
+    }
+
+    fn own(&self, tile: TileId) -> &RwLock<&'w mut [u64]> {
+        &self.words[self.own.index(tile)]
+    }
+
+    fn operand(&self, tile: TileId) -> Operand<'_, 'w> {
+        match self.own.contains(tile) {
+            true => Operand::Own(unpoisoned(self.own(tile).read())),
+            false => Operand::Remote(self.remote.get(tile)),
+        }
+    }
+
+    fn load(&self, local: &mut Local<'_>, run: &TileRun, own: &mut [RwLockWriteGuard<'_, &mut [u64]>]) -> Result<()> {
+        let start = local.log.now();
+        for (tile, words) in run.tiles().zip(own) {
+            self.work.load(tile, (self.entries)(tile)?, words, local.scratch);
+        }
+        local.log.add(TaskKind::Load, run.tile, start);
+        Ok(())
+    }
+
+    /// SYRK and GEMM.
+    fn update(&self, local: &mut Local<'_>, run: &TileRun, own: &mut [RwLockWriteGuard<'_, &mut [u64]>]) -> Result<()> {
+        let start = local.log.now();
+        let of_row = |row: usize| run.updates.clone().map(|col| self.operand(TileId { row, col })).collect::<Vec<_>>();
+        let is_right = |row: usize| row == run.tile.col;
+        let left = run.tiles().map(|tile| if is_right(tile.row) { Vec::new() } else { of_row(tile.row) });
+        let (left, right) = (left.collect::<Vec<_>>(), of_row(run.tile.col));
+        let y = right.iter().map(Operand::words).collect::<Vec<_>>();
+        let mut tiles = Vec::with_capacity(run.count);
+        for ((tile, words), left) in run.tiles().zip(own).zip(&left) {
+            let x = if is_right(tile.row) { y.clone() } else { left.iter().map(Operand::words).collect() };
+            let device = self.devices.owner(self.own.grid().within(tile));
+            tiles.push(UpdateTile { shape: self.work.shape(tile), words, x, device });
+        }
+        self.work.update(run.tile, &mut tiles, &y, local.scratch)?;
+        let kind = if is_right(run.tile.row) && run.count == 1 { TaskKind::Syrk } else { TaskKind::Gemm };
+        local.log.add(kind, run.tile, start);
+        Ok(())
+    }
+
+    /// Takes over the weights that the tile before this one in its row has left, where that one came; it was just read.
+    fn inherit(&self, tile: TileId) {
+        let before = TileId { col: tile.col - 1, ..tile };
+        if !self.own.contains(before) {
+            unpoisoned(self.weights[tile.row].lock()).clone_from(&self.remote.get(before).weights);
+        }
+    }
+
+    /// POTRF or TRSM.
+    fn finish(&self, local: &mut Local<'_>, tile: TileId, words: &mut [u64]) -> Result<()> {
+        let start = local.log.now();
+        let mut weights = unpoisoned(self.weights[tile.row].lock());
+        if tile.row == tile.col {
+            let factored = self.work.factor(tile, words, &mut weights, local.scratch);
+            local.log.add(TaskKind::Potrf, tile, start);
+            return match factored {
+                Ok(data) => {
+                    let _ = self.diagonals[tile.col].set(data); // each diagonal tile is finished once
+                    Ok(())
+                }
+                Err(failed) => {
+                    let _ = self.failed.set(failed);
+                    Err(Error::Cancelled) // ends the others; the caller says what happened
+                }
+            };
+        }
+        let above = self.operand(TileId { row: tile.col, col: tile.col });
+        let data = match &above {
+            Operand::Own(_) => self.diagonals[tile.col].get(),
+            Operand::Remote(remote) => remote.data.as_ref(),
+        };
+        let data = data.expect("the diagonal tile is finished");
+        self.work.solve(tile, words, &mut weights, (above.words(), &**data), local.scratch);
+        local.log.add(TaskKind::Trsm, tile, start);
+        Ok(())
+    }
+
+    /// Rounds the rows of the factor into `factor`, whose order says how many there are; all tiles are own ones.
+    ///
+    /// # Errors
+    /// [`Error::ExponentRange`], with the place in the matrix; [`Error::Cancelled`].
+    pub fn store_whole(&self, factor: &mut Matrix, locals: &mut [Local<'_>]) -> Result<()> {
+        let (order, precision_bits, width) = (factor.rows(), factor.precision_bits(), factor.limbs_per_element());
+        if order == 0 {
+            return Ok(());
+        }
+        let tiles = self.words.iter().map(|tile| unpoisoned(tile.read())).collect::<Vec<_>>();
+        let (heads, limbs) = factor.parts_mut();
+        let mut columns = heads.chunks_exact_mut(order).zip(limbs.chunks_exact_mut(order * width)).enumerate();
+        let (start, tiling) = (locals[0].log.now(), self.work.tiling);
+        drive::share(
+            locals,
+            |_| columns.next(),
+            |local, (col, (heads, limbs))| {
+                let tile_col = col / tiling.tile_size;
+                for tile_row in tile_col..order.div_ceil(tiling.tile_size) {
+                    let tile = TileId { row: tile_row, col: tile_col };
+                    let rows = tiling.row_range(tile_row).start..tiling.row_range(tile_row).end.min(order);
+                    let column = ColumnOfTile {
+                        col: col - tiling.col_range(tile_col).start,
+                        heads: &mut heads[rows.clone()],
+                        limbs: &mut limbs[rows.start * width..rows.end * width],
+                        precision_bits,
+                    };
+                    self.work.store_column(tile, &tiles[self.own.index(tile)], column, local.scratch)?;
+                }
+                self.meter.add("unscale", 0)
+            },
+        )?;
+        locals[0].log.add(TaskKind::Store, TileId { row: 0, col: 0 }, start);
+        Ok(())
+    }
+
+    /// Rounds the finished own tiles into `tiles` of the factor, as many rows as each has.
+    ///
+    /// # Errors
+    /// [`Error::ExponentRange`], with the place in the whole matrix; [`Error::Cancelled`].
+    pub fn store_tiles<'m>(
+        &self,
+        ctx: &Context,
+        mut tiles: impl Iterator<Item = (TileId, &'m mut Matrix)> + Send,
+        locals: &mut [Local<'_>],
+    ) -> Result<()> {
+        let work = |local: &mut Local<'_>, (tile, matrix): (TileId, &mut Matrix)| {
+            self.work.store(tile, &unpoisoned(self.own(tile).read()), matrix, local.scratch)?;
+            self.meter.add("unscale", 0)
+        };
+        ctx.install(|| drive::share(locals, |_| tiles.next(), work))
+    }
+}
+
+impl<'w> RankTiles for TileStore<'_, 'w> {
+    type Local = Local<'w>;
+
+    const UNPACKS: bool = true;
+
+    fn run(&self, local: &mut Local<'w>, run: &TileRun) -> Result<()> {
+        let mut own = run.tiles().map(|tile| unpoisoned(self.own(tile).write())).collect::<Vec<_>>();
+        if run.is_first() {
+            self.load(local, run, &mut own)?;
+        }
+        if !run.updates.is_empty() {
+            self.update(local, run, &mut own)?;
+        }
+        for (tile, mut words) in run.tiles().zip(own) {
+            if !run.updates.is_empty() && run.updates.end == tile.col {
+                self.inherit(tile);
+            }
+            // The guard of a tile on the diagonal ends here: the tiles below read it.
+            if run.finish {
+                self.finish(local, tile, &mut words)?;
+            }
+            self.meter.add("factor", units(self.work.tiling, tile, run.tasks_each()))?;
+        }
+        Ok(())
+    }
+
+    fn pack(&self, local: &mut Local<'w>, tile: TileId) -> Result<Body> {
+        let mut payload = vec![0; self.payload_words(tile)];
+        // No other tile of the row is finished before this one is known to be.
+        let weights = unpoisoned(self.weights[tile.row].lock());
+        let words = unpoisoned(self.own(tile).read());
+        self.work.pack(tile, (&words, &weights), &mut payload, local.scratch);
+        Ok(Arc::new(payload))
+    }
+
+    fn payload_words(&self, tile: TileId) -> usize {
+        self.work.payload_words(tile)
+    }
+
+    fn unpack(&self, local: &mut Local<'w>, tile: TileId, body: &Body) -> Result<()> {
+        let slot = unpoisoned(self.remote.free.lock()).pop().expect("a tile comes only where a slot is free");
+        let words = &mut slot[..self.work.operand_words(tile)];
+        let data = self.work.unpack(tile, body, words, local.scratch);
+        let weights = self.work.unpack_weights(tile, body);
+        let remote = Arc::new(RemoteTile { words: slot, weights, data });
+        unpoisoned(self.remote.tiles.write()).insert(tile, remote);
+        Ok(())
+    }
+
+    fn release(&self, tile: TileId) {
+        let gone = unpoisoned(self.remote.tiles.write()).remove(&tile);
+        // Its readers are done, so this is the last handle.
+        if let Some(remote) = gone.and_then(Arc::into_inner) {
+            unpoisoned(self.remote.free.lock()).push(remote.words);
+        }
+    }
+}

@@ -1,0 +1,491 @@
+//! The state machine of one rank.
+
+use super::admission::Admission;
+use super::lists::{ClientList, Route};
+use super::progress::{MOST_SLOTS, Operand, Progress, RunLimits, UpdateOrder};
+use super::ready::Ready;
+use super::{Action, Client, Delivery, Event, Message, ProtocolOptions, Sites, Termination, TileRun};
+use crate::error::Result;
+use crate::runtime::CholeskyGraph;
+use crate::runtime::policy::Priorities;
+use crate::tile::{RankGrid, TileId, count_in};
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+use std::collections::VecDeque;
+
+/// What a rank has said and held.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Counters {
+    /// Notices sent.
+    pub notices: u64,
+    /// Requests sent, forwarded ones not counted.
+    pub requests: u64,
+    /// Requests forwarded.
+    pub forwards: u64,
+    /// Tiles sent.
+    pub tiles: u64,
+    /// Messages sent for termination alone.
+    pub finished: u64,
+    /// Most times that this rank sent one of its own tiles.
+    pub most_sends: u32,
+    /// Most transfers between the owner of a tile and this rank.
+    pub depth: u32,
+    /// Most times that a request answered here was forwarded.
+    pub hops: u32,
+    /// Most slots in use.
+    pub peak_slots: u64,
+    /// Most ready tiles.
+    pub peak_ready: u64,
+    /// Tasks done.
+    pub tasks: u64,
+}
+
+/// What is known about sending an own tile.
+#[derive(Default)]
+struct Outbox {
+    list: ClientList,
+    finished: bool,
+    sending: usize,
+    sends: u32,
+}
+
+/// One rank's part of the factorisation: events in, actions out.
+pub struct TaskMachine {
+    grid: RankGrid,
+    graph: CholeskyGraph,
+    rank: usize,
+    options: ProtocolOptions,
+    delivery: &'static dyn Delivery,
+    progress: Progress,
+    admission: Admission,
+    sites: Sites,
+    /// By site.
+    ready: Vec<Ready>,
+    /// Own tiles that somebody is still to get.
+    outboxes: FxHashMap<TileId, Outbox>,
+    actions: VecDeque<Action>,
+    /// Runs under way, by site.
+    running: Vec<usize>,
+    /// Ranks that are not known to have finished, under all-to-all termination.
+    unheard: usize,
+    told: bool,
+    stopped: bool,
+    finished: bool,
+    counters: Counters,
+}
+
+impl TaskMachine {
+    /// Rank `rank` of `grid`, for `graph.tiles` tile rows.
+    ///
+    /// # Errors
+    /// [`crate::Error::InvalidArgument`] for an empty grid and for fewer slots than [`RankGrid::least_slots`].
+    pub fn new(grid: RankGrid, graph: CholeskyGraph, rank: usize, options: ProtocolOptions) -> Result<TaskMachine> {
+        grid.check(graph.tiles, options.slots)?;
+        Ok(TaskMachine::unchecked(grid, graph, rank, options))
+    }
+
+    /// [`TaskMachine::new`] for a grid and a number of slots that [`RankGrid::check`] has passed: a simulation has
+    /// thousands of ranks.
+    pub fn unchecked(grid: RankGrid, graph: CholeskyGraph, rank: usize, options: ProtocolOptions) -> TaskMachine {
+        assert!(rank < grid.size(), "rank {rank} of {}", grid.size());
+        let delivery = options.delivery.rule();
+        let order = UpdateOrder {
+            in_steps: delivery.in_steps(),
+            at_once: options.updates_at_once && grid.size() == 1 && !delivery.in_steps(),
+        };
+        let progress = Progress::new(grid, graph, rank, order);
+        let sites = Sites::new(grid, &options);
+        let ready = |site: usize| {
+            let owns = |tile| grid.owner(tile) == rank && sites.of_tile(tile) == site;
+            let priorities = match delivery.in_steps() {
+                true => Priorities::Steps,
+                false => Priorities::new(options.policy, graph, options.room_tiles, owns),
+            };
+            Ready::new(options.policy, graph, priorities, sites.lookahead(site))
+        };
+        let unheard = if options.termination == Termination::AllToAll { grid.size() - 1 } else { 0 };
+        let mut machine = TaskMachine {
+            grid,
+            graph,
+            rank,
+            options,
+            delivery,
+            progress,
+            admission: Admission::new(grid, graph.tiles, rank, options.slots.min(MOST_SLOTS)),
+            sites,
+            ready: (0..sites.count()).map(ready).collect(),
+            outboxes: FxHashMap::default(),
+            actions: VecDeque::new(),
+            running: vec![0; sites.count()],
+            unheard,
+            told: false,
+            stopped: false,
+            finished: false,
+            counters: Counters::default(),
+        };
+        if graph.tiles > 0 && grid.owner(TileId { row: 0, col: 0 }) == rank {
+            machine.offer(TileId { row: 0, col: 0 });
+        }
+        machine.admit();
+        machine
+    }
+
+    /// What has been said and held so far.
+    pub fn counters(&self) -> Counters {
+        Counters { peak_slots: self.admission.peak() as u64, ..self.counters }
+    }
+
+    /// Ready tiles that no worker has taken.
+    pub fn ready(&self) -> usize {
+        self.progress.ready()
+    }
+
+    /// Slots in use.
+    pub fn slots_in_use(&self) -> usize {
+        self.admission.in_use()
+    }
+
+    /// Whether [`Action::Finished`] was said.
+    pub fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    /// Whether this rank or another one has met an error.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped
+    }
+
+    /// The next action, where all tiles are equally near.
+    pub fn poll(&mut self) -> Option<Action> {
+        self.poll_near(&|_, _| true)
+    }
+
+    /// The next action; `resident` tells which tiles lie at a site.
+    pub fn poll_near(&mut self, resident: &dyn Fn(usize, TileId) -> bool) -> Option<Action> {
+        if let Some(action) = self.actions.pop_front() {
+            return Some(action);
+        }
+        if !self.stopped
+            && let Some(run) = (0..self.sites.count()).find_map(|site| self.next_run(site, resident))
+        {
+            return Some(Action::Run(run));
+        }
+        if !self.finished && self.running.iter().all(|&running| running == 0) && (self.stopped || self.is_complete()) {
+            self.finished = true;
+            return Some(Action::Finished);
+        }
+        // What has just been said about the end.
+        self.actions.pop_front()
+    }
+
+    /// A run at a site that has a worker for it.
+    fn next_run(&mut self, site: usize, resident: &dyn Fn(usize, TileId) -> bool) -> Option<TileRun> {
+        if self.running[site] >= self.sites.workers(site) {
+            return None;
+        }
+        let (ready, progress) = (&mut self.ready[site], &self.progress);
+        let tile = loop {
+            let tile = ready.pop(&|tile| resident(site, tile), |tile| progress.is_whole(tile))?;
+            // Others have gone with a run on a tile above them.
+            if progress.is_ready(tile) {
+                break tile;
+            }
+        };
+        self.running[site] += 1;
+        let run = self.progress.start(tile, &self.limits(site, tile));
+        run.tiles().skip(1).for_each(|tile| self.ready[site].remove(tile));
+        Some(run)
+    }
+
+    /// The largest run that begins with a tile: several workers share a column, and wait for its diagonal tile.
+    fn limits(&self, site: usize, tile: TileId) -> RunLimits {
+        let (grid, most) = (self.grid, self.options.strip_tiles);
+        let is_alone = grid.size() == 1 && self.sites.workers(site) == 1;
+        let (strip, strip_on_diagonal) = match is_alone {
+            _ if self.options.devices.is_some() => (1, 1), // neighbours belong to other devices
+            true => (most, most),
+            false => {
+                let tiles = count_in(tile.col..self.graph.tiles, tile.row % grid.rows, grid.rows);
+                ((tiles / (2 * self.sites.workers(site))).clamp(1, most), 1)
+            }
+        };
+        let apart = self.sites.finishes_apart(tile);
+        RunLimits { updates: self.options.most_updates, apart, strip, strip_on_diagonal }
+    }
+
+    fn is_complete(&mut self) -> bool {
+        let tasks_done = self.progress.unfinished() == 0 && self.admission.is_done() && self.outboxes.is_empty();
+        if tasks_done && !self.told && self.options.termination == Termination::AllToAll {
+            self.told = true;
+            self.counters.finished = self.say_to_all(&Message::Finished);
+        }
+        tasks_done && self.unheard == 0 && self.actions.is_empty()
+    }
+
+    fn say_to_all(&mut self, message: &Message) -> u64 {
+        let others = (0..self.grid.size()).filter(|&to| to != self.rank);
+        self.actions.extend(others.map(|to| Action::Send { to, message: message.clone() }));
+        self.grid.size() as u64 - 1
+    }
+
+    /// Takes in what has happened.
+    pub fn handle(&mut self, event: Event) {
+        match event {
+            Event::Done(run) => self.done(&run),
+            Event::Failed => self.fail(),
+            Event::Message { message: Message::Stop, .. } => self.stop(),
+            _ if self.stopped => {}
+            Event::Imported(tile) => {
+                let (slot, _) = self.admission.find(tile).expect("a tile that came has a slot");
+                self.arrive(tile, Operand::Slot(slot));
+            }
+            Event::Sent(tile) => self.sent(tile),
+            Event::Message { message, .. } => self.receive(message),
+        }
+    }
+
+    /// An error of this rank: all others are told, once.
+    fn fail(&mut self) {
+        if !self.stopped {
+            self.stop();
+            self.say_to_all(&Message::Stop);
+        }
+    }
+
+    fn stop(&mut self) {
+        self.stopped = true;
+        self.actions.clear();
+    }
+
+    fn receive(&mut self, message: Message) {
+        match message {
+            Message::Notice(tile) => match self.admission.find(tile) {
+                Some(_) => self.request(tile),
+                None => self.admission.announce(tile),
+            },
+            Message::Request { tile, client, hops } => self.requested(tile, client, hops),
+            Message::Tile { tile, clients, depth } => self.tile_came(tile, clients, depth),
+            Message::Finished => self.unheard -= 1,
+            Message::Stop => self.stop(),
+        }
+    }
+
+    /// Asks for a tile that has a slot.
+    fn request(&mut self, tile: TileId) {
+        // Where owners send notices, the one that sent it is asked.
+        let to = if self.delivery.sends_notices() { self.grid.owner(tile) } else { self.server(tile) };
+        self.counters.requests += 1;
+        let message = Message::Request { tile, client: self.rank as u32, hops: 0 };
+        self.actions.push_back(Action::Send { to, message });
+    }
+
+    /// Whom this rank asks by the rule.
+    fn server(&self, tile: TileId) -> usize {
+        let (clients, own) = self.readers(tile);
+        match self.delivery.server(clients.len() + 1, own) {
+            0 => self.grid.owner(tile),
+            number => clients[number - 1] as usize,
+        }
+    }
+
+    /// Gives free slots out and asks for what is known to be finished.
+    fn admit(&mut self) {
+        let ahead = !self.delivery.sends_notices();
+        let mut wanted = Vec::new();
+        self.admission.admit(|tile, announced| wanted.extend((ahead || announced).then_some(tile)));
+        wanted.into_iter().for_each(|tile| self.request(tile));
+    }
+
+    fn requested(&mut self, tile: TileId, client: u32, hops: u32) {
+        if self.grid.owner(tile) != self.rank {
+            let found = self.admission.find(tile).filter(|(_, slot)| slot.depth.is_some());
+            let Some((place, slot)) = found else {
+                // It will be answered here: what is forwarded waits for who got the tile before.
+                self.counters.hops = self.counters.hops.max(hops);
+                return self.admission.ask_early(tile, client);
+            };
+            match slot.list.request(client) {
+                Route::Here => self.counters.hops = self.counters.hops.max(hops),
+                Route::Forward(server) => self.forward(tile, client, hops, server),
+            }
+            return self.serve_slot(place);
+        }
+        let outbox = TaskMachine::outbox(&mut self.outboxes, self.delivery, (self.grid, self.graph.tiles), tile);
+        match outbox.list.request(client) {
+            Route::Here => self.counters.hops = self.counters.hops.max(hops),
+            Route::Forward(server) => self.forward(tile, client, hops, server),
+        }
+        self.serve_own(tile);
+    }
+
+    fn forward(&mut self, tile: TileId, client: u32, hops: u32, server: u32) {
+        self.counters.forwards += 1;
+        let message = Message::Request { tile, client, hops: hops + 1 };
+        self.actions.push_back(Action::Send { to: server as usize, message });
+    }
+
+    /// What is to be sent of an own tile; made when it is first needed.
+    fn outbox<'a>(
+        outboxes: &'a mut FxHashMap<TileId, Outbox>,
+        delivery: &dyn Delivery,
+        (grid, tiles): (RankGrid, usize),
+        tile: TileId,
+    ) -> &'a mut Outbox {
+        outboxes.entry(tile).or_insert_with(|| {
+            let clients = grid.clients(tiles, tile);
+            let served = delivery.served_by(clients.len() + 1, 0).into_iter();
+            let list = ClientList::new(served.map(|number| Client { rank: clients[number - 1], asked: false }));
+            Outbox { list, ..Outbox::default() }
+        })
+    }
+
+    /// Sends an own tile to those who have asked, once it is finished.
+    fn serve_own(&mut self, tile: TileId) {
+        let Some(outbox) = self.outboxes.get_mut(&tile) else { return };
+        if outbox.finished {
+            while let Some((client, clients)) = outbox.list.serve(self.delivery) {
+                outbox.sending += 1;
+                outbox.sends += 1;
+                self.counters.tiles += 1;
+                self.counters.most_sends = self.counters.most_sends.max(outbox.sends);
+                let message = Message::Tile { tile, clients, depth: 1 };
+                self.actions.push_back(Action::Send { to: client as usize, message });
+            }
+            if outbox.sending == 0 && outbox.list.is_empty() {
+                self.outboxes.remove(&tile);
+                self.actions.push_back(Action::Release(tile));
+            }
+        }
+    }
+
+    /// Sends a tile on to those who have asked, and frees its slot if nobody needs it any more.
+    fn serve_slot(&mut self, place: usize) {
+        let slot = self.admission.slot(place);
+        let tile = slot.tile;
+        let Some(depth) = slot.depth else { return };
+        while let Some((client, clients)) = slot.list.serve(self.delivery) {
+            slot.sending += 1;
+            self.counters.tiles += 1;
+            let message = Message::Tile { tile, clients, depth: depth + 1 };
+            self.actions.push_back(Action::Send { to: client as usize, message });
+        }
+        if slot.is_done() {
+            self.admission.free(place);
+            self.actions.push_back(Action::Release(tile));
+            self.admit();
+        }
+    }
+
+    fn sent(&mut self, tile: TileId) {
+        if self.grid.owner(tile) == self.rank {
+            self.outboxes.get_mut(&tile).expect("it is being sent").sending -= 1;
+            self.serve_own(tile);
+        } else {
+            let (place, slot) = self.admission.find(tile).expect("a tile that is sent stays");
+            slot.sending -= 1;
+            self.serve_slot(place);
+        }
+    }
+
+    fn tile_came(&mut self, tile: TileId, mut clients: Vec<Client>, depth: u32) {
+        let early = self.admission.take_early(tile);
+        let served = self.served_here(tile);
+        clients.extend(served.into_iter().map(|rank| Client { rank, asked: false }));
+        for client in &mut clients {
+            client.asked |= early.contains(&client.rank);
+        }
+        let (place, slot) = self.admission.find(tile).expect("a tile comes only where it was asked for");
+        slot.depth = Some(depth);
+        slot.list = ClientList::new(clients);
+        self.counters.depth = self.counters.depth.max(depth);
+        self.serve_slot(place);
+        if !self.options.imports {
+            self.arrive(tile, Operand::Slot(place));
+        }
+    }
+
+    /// The readers of a tile, and the number of this rank, which is one of them; the owner has number 0.
+    fn readers(&self, tile: TileId) -> (Vec<u32>, usize) {
+        let clients = self.grid.clients(self.graph.tiles, tile);
+        let place = clients.iter().position(|&client| client as usize == self.rank).expect("a reader");
+        (clients, 1 + place)
+    }
+
+    /// Whom this rank serves by a rule known in advance.
+    fn served_here(&self, tile: TileId) -> Vec<u32> {
+        if self.delivery.sends_notices() || self.delivery.delegated(1) > 0 {
+            return Vec::new(); // the list comes with the tile
+        }
+        let (clients, own) = self.readers(tile);
+        let served = self.delivery.served_by(clients.len() + 1, own);
+        served.into_iter().map(|number| clients[number - 1]).collect()
+    }
+
+    /// Lets tasks read a finished tile.
+    fn arrive(&mut self, tile: TileId, operand: Operand) {
+        let mut offered = Vec::new();
+        self.progress.arrived(tile, operand, |waiting| offered.push(waiting));
+        offered.into_iter().for_each(|waiting| self.offer(waiting));
+    }
+
+    /// Puts a tile into the ready queue, if something can be done on it.
+    fn offer(&mut self, tile: TileId) {
+        if let Some(k) = self.progress.take(tile) {
+            let task = if k < tile.col { self.graph.update(tile, k) } else { self.graph.finish(tile) };
+            self.ready[self.sites.of_task(task, tile)].push(task);
+            self.counters.peak_ready = self.counters.peak_ready.max(self.ready() as u64);
+        }
+    }
+
+    fn done(&mut self, run: &TileRun) {
+        self.running[self.sites.of_run(run)] -= 1;
+        if self.stopped {
+            return;
+        }
+        self.counters.tasks += (run.count * run.tasks_each()) as u64;
+        let mut offered = Vec::new();
+        self.progress.done(run, |tile| offered.push(tile));
+        for tile in run.tiles() {
+            for k in run.updates.clone() {
+                let (left, right) = self.progress.operands(tile, k).expect("they were read");
+                self.consumed(left);
+                if tile.row != tile.col {
+                    self.consumed(right);
+                }
+            }
+        }
+        for tile in run.tiles() {
+            if run.finish { self.tile_finished(tile) } else { self.offer(tile) }
+        }
+        offered.into_iter().for_each(|tile| self.offer(tile));
+    }
+
+    fn tile_finished(&mut self, tile: TileId) {
+        if tile.row != tile.col {
+            let above = self.progress.above(tile).expect("it was read");
+            self.consumed(above);
+        }
+        let clients = self.grid.clients(self.graph.tiles, tile);
+        if !clients.is_empty() {
+            let context = (self.grid, self.graph.tiles);
+            TaskMachine::outbox(&mut self.outboxes, self.delivery, context, tile).finished = true;
+            if self.delivery.sends_notices() {
+                self.counters.notices += clients.len() as u64;
+                let notice = |to: u32| Action::Send { to: to as usize, message: Message::Notice(tile) };
+                self.actions.extend(clients.into_iter().map(notice));
+            }
+            self.serve_own(tile);
+        }
+        self.arrive(tile, Operand::Own);
+    }
+
+    fn consumed(&mut self, operand: Operand) {
+        if let Operand::Slot(place) = operand {
+            let slot = self.admission.slot(place);
+            slot.consumers -= 1;
+            if slot.consumers == 0 {
+                self.serve_slot(place);
+            }
+        }
+    }
+}

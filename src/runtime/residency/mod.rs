@@ -1,0 +1,318 @@
+//! Tiles on one of two levels of memory: which of them have copies on the upper level, what each copy is worth, and
+//! what must move before a task can run there.
+//!
+//! Every tile has its home on the lower level: a device stands above the host, the host above a disk. Per tile there
+//! is a state, `Invalid` (not here), `Shared` (as at home) or `Modified` (newer than at home), and how often it is
+//! held.
+//! Promise: the limits are never exceeded; a held tile never leaves; a `Modified` tile is written back before it
+//! leaves, so no write is lost; a reader always finds the last write. A request that cannot be met changes nothing.
+//! Knows: ids and bytes. Does not know: which levels these are, what tiles are made of, when moves are carried out.
+//! They must be carried out in order, or so that nobody can tell the difference.
+
+mod eviction;
+mod tasks;
+#[cfg(test)]
+mod tests;
+
+pub use eviction::{Eviction, EvictionOrder};
+pub use tasks::{Owner, TaskMoves, least_room_tiles};
+
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+use std::collections::hash_map::Entry as Slot;
+use std::fmt::Debug;
+use std::hash::Hash;
+
+/// What the copy of a tile is worth.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TileState {
+    /// There is none.
+    Invalid,
+    /// It is as at home.
+    Shared,
+    /// It is newer than at home.
+    Modified,
+}
+
+/// What a task does with a tile.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// Reads it.
+    Read,
+    /// Reads and writes it.
+    Update,
+    /// Writes all of it, whatever it held.
+    Overwrite,
+}
+
+/// A tile that a task needs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TileUse<T> {
+    /// The tile.
+    pub tile: T,
+    /// Its size, the same in every request.
+    pub bytes: u64,
+    /// What is done with it.
+    pub access: Access,
+}
+
+/// Something to be carried out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Move<T> {
+    /// Copy the tile to its home.
+    WriteBack(T),
+    /// Forget the tile: its place is free.
+    Drop(T),
+    /// Find a place for the tile and copy it from its home.
+    Fetch(T),
+    /// Find a place for the tile, whatever it holds.
+    Allocate(T),
+}
+
+/// What the memory can hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Bytes of all tiles.
+    pub bytes: u64,
+    /// Tiles, where they lie in slots of one size.
+    pub tiles: usize,
+}
+
+/// The holds of one task; [`Residency::release`] ends them.
+#[must_use = "tiles stay held until the lease is released"]
+#[derive(Debug)]
+pub struct Lease<T>(Vec<T>);
+
+/// Answer to a request.
+#[derive(Debug)]
+pub enum Admission<T> {
+    /// The task can run after these moves.
+    Granted {
+        /// In this order.
+        moves: Vec<Move<T>>,
+        /// To be released after the task.
+        lease: Lease<T>,
+    },
+    /// Too much is held by other tasks now.
+    Busy,
+    /// The tiles exceed the limits even if nothing else is there.
+    TooLarge {
+        /// Bytes of the tiles.
+        bytes: u64,
+        /// Number of the tiles.
+        tiles: usize,
+    },
+}
+
+/// What was moved and what was not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct CacheCounters {
+    /// Bytes copied from their homes.
+    pub up_bytes: u64,
+    /// Bytes written back.
+    pub down_bytes: u64,
+    /// Tiles copied from their homes.
+    pub uploads: u64,
+    /// Tiles written back.
+    pub write_backs: u64,
+    /// Tiles found where they were needed.
+    pub hits: u64,
+    /// Tiles that had to leave for others.
+    pub evictions: u64,
+}
+
+impl CacheCounters {
+    /// What was counted since `earlier`; everything where a new memory has been counting since.
+    pub fn since(&self, earlier: &CacheCounters) -> CacheCounters {
+        if earlier.up_bytes > self.up_bytes {
+            return *self;
+        }
+        CacheCounters {
+            up_bytes: self.up_bytes - earlier.up_bytes,
+            down_bytes: self.down_bytes.saturating_sub(earlier.down_bytes),
+            uploads: self.uploads.saturating_sub(earlier.uploads),
+            write_backs: self.write_backs.saturating_sub(earlier.write_backs),
+            hits: self.hits.saturating_sub(earlier.hits),
+            evictions: self.evictions.saturating_sub(earlier.evictions),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    bytes: u64,
+    modified: bool,
+    hold_count: usize,
+}
+
+/// The copies on the upper level.
+#[derive(Clone, Debug)]
+pub struct Residency<T> {
+    limits: Limits,
+    used_bytes: u64,
+    entries: FxHashMap<T, Entry>,
+    order: EvictionOrder<T>,
+    counters: CacheCounters,
+}
+
+impl<T: Copy + Eq + Hash + Debug> Residency<T> {
+    /// An empty memory.
+    pub fn new(limits: Limits, eviction: Eviction) -> Residency<T> {
+        let (entries, order) = (FxHashMap::default(), EvictionOrder::new(eviction));
+        Residency { limits, used_bytes: 0, entries, order, counters: CacheCounters::default() }
+    }
+
+    /// Allows so many tiles from now on, at least as many as before.
+    pub fn allow(&mut self, tiles: usize) {
+        assert!(tiles >= self.limits.tiles, "a memory does not shrink: {tiles} of {}", self.limits.tiles);
+        self.limits.tiles = tiles;
+    }
+
+    /// State of a tile.
+    pub fn state(&self, tile: T) -> TileState {
+        match self.entries.get(&tile) {
+            None => TileState::Invalid,
+            Some(entry) if entry.modified => TileState::Modified,
+            Some(_) => TileState::Shared,
+        }
+    }
+
+    /// How many tasks hold a tile.
+    pub fn hold_count(&self, tile: T) -> usize {
+        self.entries.get(&tile).map_or(0, |entry| entry.hold_count)
+    }
+
+    /// Bytes of all tiles here.
+    pub fn used_bytes(&self) -> u64 {
+        self.used_bytes
+    }
+
+    /// Tiles here.
+    pub fn tile_count(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// All moves so far.
+    pub fn counters(&self) -> CacheCounters {
+        self.counters
+    }
+
+    /// Asks for all tiles of a task at once; a tile may be named more than once.
+    pub fn acquire(&mut self, uses: &[TileUse<T>]) -> Admission<T> {
+        let uses = merged(uses);
+        let (bytes, tiles) = (uses.iter().map(|one| one.bytes).sum::<u64>(), uses.len());
+        if bytes > self.limits.bytes || tiles > self.limits.tiles {
+            return Admission::TooLarge { bytes, tiles };
+        }
+        let Some(victims) = self.victims(&uses) else { return Admission::Busy };
+        let mut moves = Vec::new();
+        for victim in victims {
+            moves.extend(self.write_back(victim));
+            moves.extend(self.discard(victim));
+            self.counters.evictions += 1;
+        }
+        for &TileUse { tile, bytes, access } in &uses {
+            if let Slot::Vacant(place) = self.entries.entry(tile) {
+                place.insert(Entry { bytes, modified: false, hold_count: 0 });
+                self.used_bytes += bytes;
+                moves.push(self.arrival(tile, bytes, access));
+            } else {
+                self.counters.hits += 1;
+            }
+            let entry = self.entries.get_mut(&tile).expect("the tile is here");
+            assert_eq!(entry.bytes, bytes, "{tile:?} changed its size");
+            entry.modified |= access != Access::Read;
+            entry.hold_count += 1;
+            self.order.used(tile);
+        }
+        Admission::Granted { moves, lease: Lease(uses.iter().map(|one| one.tile).collect()) }
+    }
+
+    /// Fetches a tile that is to be read later, where there is room for it now: nothing leaves for it, and nothing
+    /// holds it. `None` where it is here already or has no room.
+    pub fn prefetch(&mut self, tile: T, bytes: u64) -> Option<Move<T>> {
+        let has_room = self.used_bytes + bytes <= self.limits.bytes && self.entries.len() < self.limits.tiles;
+        if self.entries.contains_key(&tile) || !has_room {
+            return None;
+        }
+        self.entries.insert(tile, Entry { bytes, modified: false, hold_count: 0 });
+        self.used_bytes += bytes;
+        self.order.used(tile);
+        Some(self.arrival(tile, bytes, Access::Read))
+    }
+
+    /// Ends the holds of a task.
+    pub fn release(&mut self, lease: Lease<T>) {
+        for tile in lease.0 {
+            let entry = self.entries.get_mut(&tile).expect("a held tile is here");
+            assert!(entry.hold_count > 0, "{tile:?} is not held");
+            entry.hold_count -= 1;
+        }
+    }
+
+    /// Writes a tile back where it is modified; it stays.
+    pub fn write_back(&mut self, tile: T) -> Option<Move<T>> {
+        let entry = self.entries.get_mut(&tile).filter(|entry| entry.modified)?;
+        entry.modified = false;
+        self.counters.down_bytes += entry.bytes;
+        self.counters.write_backs += 1;
+        Some(Move::WriteBack(tile))
+    }
+
+    /// Forgets a tile, because its home changes or because it is not needed again. It must not be held or modified.
+    pub fn discard(&mut self, tile: T) -> Option<Move<T>> {
+        let entry = self.entries.get(&tile)?;
+        assert!(!entry.modified && entry.hold_count == 0, "{tile:?} cannot go: {entry:?}");
+        self.used_bytes -= entry.bytes;
+        self.entries.remove(&tile);
+        self.order.gone(tile);
+        Some(Move::Drop(tile))
+    }
+
+    /// Writes everything back that is modified, in the order of eviction.
+    pub fn flush(&mut self) -> Vec<Move<T>> {
+        let tiles = self.order.iter().collect::<Vec<_>>();
+        tiles.into_iter().filter_map(|tile| self.write_back(tile)).collect()
+    }
+
+    fn arrival(&mut self, tile: T, bytes: u64, access: Access) -> Move<T> {
+        if access == Access::Overwrite {
+            return Move::Allocate(tile);
+        }
+        self.counters.up_bytes += bytes;
+        self.counters.uploads += 1;
+        Move::Fetch(tile)
+    }
+
+    /// Tiles that must leave so that those of `uses` that are missing find room; `None` where too many are held.
+    fn victims(&self, uses: &[TileUse<T>]) -> Option<Vec<T>> {
+        let missing = || uses.iter().filter(|one| !self.entries.contains_key(&one.tile));
+        let bytes = self.used_bytes + missing().map(|one| one.bytes).sum::<u64>();
+        let tiles = self.entries.len() + missing().count();
+        let (mut bytes, mut tiles) = (bytes.saturating_sub(self.limits.bytes), tiles.saturating_sub(self.limits.tiles));
+        let mut victims = Vec::new();
+        let mut order = self.order.iter();
+        while bytes > 0 || tiles > 0 {
+            let tile = order.next()?;
+            let entry = &self.entries[&tile];
+            if entry.hold_count == 0 && uses.iter().all(|one| one.tile != tile) {
+                (bytes, tiles) = (bytes.saturating_sub(entry.bytes), tiles.saturating_sub(1));
+                victims.push(tile);
+            }
+        }
+        Some(victims)
+    }
+}
+
+/// The uses with each tile once: what is both read and written is updated.
+fn merged<T: Copy + Eq + Debug>(uses: &[TileUse<T>]) -> Vec<TileUse<T>> {
+    let mut all: Vec<TileUse<T>> = Vec::with_capacity(uses.len());
+    for one in uses {
+        match all.iter_mut().find(|known| known.tile == one.tile) {
+            Some(known) if known.access == one.access => {}
+            Some(known) => known.access = Access::Update,
+            None => all.push(*one),
+        }
+    }
+    all
+}

@@ -1,0 +1,129 @@
+//! How a matrix is cut into tiles, and which rank owns which of them: a 2D block-cyclic distribution, as in ScaLAPACK.
+
+use super::grid::first_from;
+use super::{RankGrid, RankPlace, TileId};
+use crate::matrix::Uplo;
+use std::ops::Range;
+
+/// The tiles of a `rows x cols` matrix and their owners.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TileMap {
+    /// Rows of the matrix.
+    pub rows: usize,
+    /// Columns of the matrix.
+    pub cols: usize,
+    /// Rows and columns of a tile; the last ones may have fewer.
+    pub tile_size: usize,
+    /// The grid of ranks.
+    pub grid: RankGrid,
+    /// The triangle that exists, diagonal tiles included; `None` for all tiles.
+    pub triangle: Option<Uplo>,
+}
+
+impl TileMap {
+    /// The lower triangle of a symmetric `order x order` matrix on one rank, in tiles of at least one row.
+    pub fn symmetric(order: usize, tile_size: usize) -> TileMap {
+        let grid = RankGrid { rows: 1, cols: 1 };
+        TileMap { rows: order, cols: order, tile_size: tile_size.max(1), grid, triangle: Some(Uplo::Lower) }
+    }
+
+    /// Rows of tiles.
+    pub fn tile_rows(&self) -> usize {
+        self.rows.div_ceil(self.tile_size)
+    }
+
+    /// Columns of tiles.
+    pub fn tile_cols(&self) -> usize {
+        self.cols.div_ceil(self.tile_size)
+    }
+
+    /// The rank that owns a tile.
+    pub fn owner(&self, tile: TileId) -> usize {
+        self.grid.owner(tile)
+    }
+
+    /// Rows of the matrix in row `row` of tiles.
+    pub fn row_range(&self, row: usize) -> Range<usize> {
+        row * self.tile_size..((row + 1) * self.tile_size).min(self.rows)
+    }
+
+    /// Columns of the matrix in column `col` of tiles.
+    pub fn col_range(&self, col: usize) -> Range<usize> {
+        col * self.tile_size..((col + 1) * self.tile_size).min(self.cols)
+    }
+
+    /// Rows and columns of the matrix in a tile.
+    pub fn shape(&self, tile: TileId) -> (usize, usize) {
+        (self.row_range(tile.row).len(), self.col_range(tile.col).len())
+    }
+
+    /// Entries of the matrix in a tile.
+    pub fn entries(&self, tile: TileId) -> usize {
+        let (rows, cols) = self.shape(tile);
+        rows * cols
+    }
+
+    /// Entries of the largest tile there can be.
+    pub fn most_entries(&self) -> usize {
+        self.tile_size.min(self.rows) * self.tile_size.min(self.cols)
+    }
+
+    /// Rows of tiles that exist in column `col` of tiles.
+    pub fn tile_rows_of(&self, col: usize) -> Range<usize> {
+        match self.triangle {
+            None => 0..self.tile_rows(),
+            Some(Uplo::Lower) => col..self.tile_rows(),
+            Some(Uplo::Upper) => 0..(col + 1).min(self.tile_rows()),
+        }
+    }
+
+    /// All tiles that exist, column by column.
+    pub fn tiles(&self) -> impl Iterator<Item = TileId> + use<> {
+        let map = *self;
+        (0..map.tile_cols()).flat_map(move |col| map.tile_rows_of(col).map(move |row| TileId { row, col }))
+    }
+
+    /// The tiles of `rank`, column by column.
+    pub fn tiles_of(&self, rank: usize) -> impl Iterator<Item = TileId> + use<> {
+        let map = *self;
+        let RankPlace { row, col } = map.grid.place(rank);
+        let cols = (col..map.tile_cols()).step_by(map.grid.cols).filter(move |_| row < map.grid.rows);
+        cols.flat_map(move |col| {
+            let rows = map.tile_rows_of(col);
+            (first_from(rows.start, row, map.grid.rows)..rows.end)
+                .step_by(map.grid.rows)
+                .map(move |row| TileId { row, col })
+        })
+    }
+
+    /// Entries that `rank` stores.
+    pub fn entries_of(&self, rank: usize) -> usize {
+        self.tiles_of(rank).map(|tile| self.entries(tile)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tile_has_one_owner_who_lists_it() {
+        for ranks in [1, 2, 3, 4, 6, 7, 13, 16] {
+            let (lower, upper) = (Some(Uplo::Lower), Some(Uplo::Upper));
+            let cases = [(0, 0, lower), (1, 1, lower), (67, 67, lower), (67, 67, upper), (40, 100, None), (9, 0, None)];
+            for (rows, cols, triangle) in cases {
+                let map = TileMap { rows, cols, tile_size: 8, grid: RankGrid::for_ranks(ranks), triangle };
+                let mut listed = (0..ranks).flat_map(|rank| map.tiles_of(rank)).collect::<Vec<_>>();
+                for rank in 0..ranks {
+                    assert!(map.tiles_of(rank).all(|tile| map.owner(tile) == rank));
+                }
+                listed.sort_by_key(|tile| (tile.col, tile.row));
+                assert_eq!(listed, map.tiles().collect::<Vec<_>>());
+                let entries: usize = (0..ranks).map(|rank| map.entries_of(rank)).sum();
+                if triangle.is_none() {
+                    assert_eq!(entries, rows * cols);
+                }
+            }
+        }
+    }
+}
