@@ -1,6 +1,6 @@
 //! Numbers as people type and read them: counts such as `1e5`, sizes such as `100.1K`, and the way back.
 //!
-//! Promise: parsing is exact decimal arithmetic (no double in between); a refusal says what the number should have been.
+//! Promise: parsing is exact decimal arithmetic (no double in between); a refusal says what it should have been.
 
 use sunzi::Matrix;
 

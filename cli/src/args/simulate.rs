@@ -16,7 +16,7 @@ use sunzi_lab::units::{parse_count, parse_size};
 #[derive(Args, Debug)]
 #[command(
     arg_required_else_help = false,
-    after_help = "Examples:\n  sunzi simulate cholesky --problem QAP5 --processes 1200 --broadcast synchronous,cs_list\n  \
+    after_help = "Examples:\n  sunzi simulate cholesky --problem QAP5 --processes 1200 --broadcast cs_list,binomial\n  \
                         sunzi simulate soak --seeds 100"
 )]
 pub struct Simulate {

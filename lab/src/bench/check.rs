@@ -1,4 +1,4 @@
-//! Sampled entries to hold every answer against: what a verifier is, and the one of products, which computes them exactly.
+//! Sampled entries to hold every answer against: what a verifier is, and that of products, which is exact.
 
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;

@@ -106,8 +106,8 @@ pub(super) struct Inputs {
 pub fn run(session: &mut Session, config: &Factoring) -> Result<()> {
     if config.factor.ranks != RankChoices::default() {
         let message = "--grid, --broadcast, --policy, --termination, --remote-tiles and --plot are for a factor or a \
-                       solution on several ranks: start them with mpirun, without --condition, --refine-from and, for a \
-                       solution, --log-det";
+                       solution on several ranks: start them with mpirun, without --condition, --refine-from and, for \
+                       a solution, --log-det";
         return Err(Error::InvalidArgument(message.into()));
     }
     check_output(&config.output)?;

@@ -1,5 +1,5 @@
-//! `sunzi bench cholesky --element-type double` on several ranks: the factorisation driven by data, beside ScaLAPACK where
-//! it is built in, in turns in the same run.
+//! `sunzi bench cholesky --element-type double` on several ranks: the factorisation driven by data, beside
+//! ScaLAPACK where it is built in, in turns in the same run.
 
 use crate::bench::double::BenchDouble;
 use crate::bench::double::RESIDUAL_BOUND;
