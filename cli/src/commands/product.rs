@@ -202,7 +202,7 @@ fn multiply(ctx: &Context, config: &Product, inputs: &Inputs) -> Result<Outcome>
     let (accumulate, exact_integers) = (inputs.accumulate.as_ref(), config.choices.exact_integers);
     match (&config.operands, inputs.matrices.as_slice()) {
         (Operands::Syrk { op, uplo, .. }, [p]) => {
-            let accumulate = accumulate.map(Symmetric::from);
+            let accumulate = accumulate.map(|matrix| Symmetric::triangle(matrix, *uplo));
             let options = SyrkOptions { op: *op, uplo: *uplo, exact_integers, alpha, beta, accumulate };
             let Outcome { result, report } = syrk_with(ctx, p, inputs.precision_bits, &options)?;
             Ok(Outcome { result: result.into_matrix(), report })
