@@ -191,7 +191,7 @@ fn the_plan_of_a_factorisation_names_its_device() {
     let sandbox = Sandbox::new();
     let line = "plan cholesky --rows 300 --precision 200 --tile 64 --report p.json";
     assert!(!sandbox.run(line).contains("updates by"));
-    assert_eq!(sandbox.json("p.json")["devices"].as_array().unwrap().len(), 0);
+    assert!(sandbox.json("p.json")["devices"].is_null());
     for kernel in ["cuda-f64", "cuda-i8"] {
         let text = sandbox.run(&format!("{line} --device soft --kernel {kernel}"));
         let plan = sandbox.json("p.json");
