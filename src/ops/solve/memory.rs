@@ -204,6 +204,15 @@ impl SolveMemory<'_> {
         cut.product_bytes(&self.ctx.with_memory_bytes(limit_bytes), columns, held_bytes)
     }
 
+    /// Bytes of a first try, or of a solve by parts, that do not lie in the windows of the context.
+    pub fn held_beside_windows(&self, columns: usize) -> u64 {
+        let each = self.cuts.iter().map(|cut| match cut.first_try_bits {
+            Some(_) => cut.right_bytes(columns),
+            None => cut.right_bytes(columns).saturating_add(cut.parts_bytes(columns)),
+        });
+        self.base_bytes.saturating_add(each.max().unwrap_or(0))
+    }
+
     /// What products by parts must leave to others: on all columns of a band, or on copies of some of them.
     pub fn held_by_parts(&self, cut: &TriangleCut, columns: usize, copied: Option<usize>) -> u64 {
         let copies = copied.map_or(0, |some| cut.right_bytes(some));
