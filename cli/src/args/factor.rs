@@ -64,8 +64,8 @@ pub struct RawRanks {
     /// cs_list_ahead].
     #[arg(long, value_name = "WAY")]
     pub delivery: Option<String>,
-    /// Which tile is worked on next: fifo, lifo, random, random:SEED, by_ij, greedy, critical_path, panels [default:
-    /// critical_path].
+    /// Which tile is worked on next: fifo, lifo, random, random:SEED, by_ij, greedy, critical_path, panels,
+    /// leftmost [default: critical_path].
     #[arg(long, value_name = "NAME")]
     pub policy: Option<String>,
     /// How a rank finds out that it will not be asked any more: lists, all_to_all [default: lists].

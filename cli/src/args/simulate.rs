@@ -46,7 +46,8 @@ pub struct RawSimulateCholesky {
     /// Who sends a tile to whom: point_to_point, cs_list, cs_list_ahead, binomial, synchronous.
     #[arg(long, value_name = "LIST", default_value = "cs_list", value_delimiter = ',')]
     pub delivery: Vec<String>,
-    /// Which task runs next: fifo, lifo, random (or random:SEED), by_ij, greedy, critical_path, panels.
+    /// Which task runs next: fifo, lifo, random (or random:SEED), by_ij, greedy, critical_path, panels,
+    /// leftmost.
     #[arg(long, value_name = "LIST", default_value = "random:1", value_delimiter = ',')]
     pub policy: Vec<String>,
     /// Which tile leaves a full device: fifo, lru.
