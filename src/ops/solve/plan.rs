@@ -107,7 +107,7 @@ impl SolveShape {
         let least_bytes = least_bytes.max(factorisation_bytes);
         ctx.admit(least_bytes)?;
         let (bands, solve_bytes) = match path {
-            Path::Dots => (Bands { total: columns, columns }, dots_bytes()),
+            Path::Dots => (Bands::widest(columns), dots_bytes()),
             _ => memory.plan(columns)?,
         };
         // Without a limit the context keeps the tiles of the factorisation, and the windows of the solve lie in them.
