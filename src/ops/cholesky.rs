@@ -81,7 +81,7 @@ pub fn cholesky_into<'a>(
     let before = engine.traffic();
     let ending = run(ctx, &problem, (&plan, &*engine), memory, &mut clock);
     let devices = engine.traffic().into_iter().zip(&before).map(|(after, before)| after.since(before)).collect();
-    engine.rest();
+    engine.end_operation();
     match ending? {
         Ending::Factor(factor) if problem.is_whole() => {
             let report = CholeskyReport {

@@ -329,8 +329,8 @@ impl TileEngine for DeviceTiles {
         self.limbs
     }
 
-    fn rest(&self) {
-        self.products.iter().for_each(DeviceProducts::rest);
+    fn end_operation(&self) {
+        self.products.iter().for_each(DeviceProducts::end_operation);
     }
 
     fn device_count(&self) -> usize {

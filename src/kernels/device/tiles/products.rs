@@ -133,7 +133,7 @@ impl DeviceProducts {
     }
 
     /// Gives the device's memory back, unless a call is still at work on it.
-    pub(super) fn rest(&self) {
+    pub(super) fn end_operation(&self) {
         let mut setup = self.setup.lock().unwrap_or_else(PoisonError::into_inner);
         if setup.as_ref().is_some_and(|setup| Arc::strong_count(setup) == 1) {
             *setup = None;

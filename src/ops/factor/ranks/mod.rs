@@ -129,7 +129,7 @@ pub fn cholesky_with(
     let plan = Plan::new(ctx, team, &PlanInput { problem: &problem, map, held_bytes }, options, &*engine)?;
     let run = Run { ctx, team, a, problem: &problem, plan: &plan, engine: &*engine, options, start };
     let done = run.factor();
-    engine.rest();
+    engine.end_operation();
     done
 }
 
@@ -167,7 +167,7 @@ impl Run<'_> {
         let mut workspace = ctx.workspace();
         let workspace = &mut *workspace;
         workspace.trim(ctx, &plan.needs());
-        workspace.hire(plan.threads);
+        workspace.reserve_workers(plan.threads);
         let scratch = workspace.workers[..plan.threads].iter_mut().map(|space| space.scratch.words(plan.scratch_words));
         let log = |worker| TaskLog::new(self.start, worker);
         let locals =
