@@ -4,7 +4,7 @@ pub mod oracle;
 
 use sunzi::Matrix;
 use sunzi::io::{
-    FileFormat, NumberForm, ReadOptions, Source, SymmetricStorage, Symmetry, WriteOptions, read_stream, write_stream,
+    FileFormat, NumberForm, ReadOptions, Source, Symmetry, WriteOptions, read_stream, write_stream,
 };
 
 /// A source without length, called `input`.
@@ -30,7 +30,7 @@ pub fn round_trips(matrix: &Matrix, symmetric: bool) {
     for (format, number_form) in forms {
         let options = WriteOptions { symmetry, number_form, progress: None };
         let bytes = written(matrix, format, &options);
-        let reading = ReadOptions { symmetric: SymmetricStorage::Expand, ..ReadOptions::new(matrix.precision_bits()) };
+        let reading = ReadOptions::new(matrix.precision_bits());
         let loaded = read_stream(&bytes[..], &source(format), &reading).expect("what was written can be read");
         assert!(loaded.matrix == *matrix, "{format:?} {number_form:?} changed {matrix} to {}", loaded.matrix);
         assert_eq!(loaded.precision_bits_comment, Some(matrix.precision_bits()));

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::io::atomic::Sink;
 use crate::io::binary_header::{CHECKSUM_BYTES, HEADER_BYTES, Header};
 use crate::io::progress::Reporter;
-use crate::io::{FileInfo, Loaded, ReadOptions, Source, SymmetricStorage, Symmetry};
+use crate::io::{FileInfo, Loaded, ReadOptions, Source, Symmetry};
 use crate::math::float::{FloatRef, Head};
 use crate::matrix::{MAXIMUM_EXPONENT, Matrix, MatrixView};
 use std::io::{ErrorKind, Read, Write};
@@ -81,10 +81,9 @@ pub(super) fn read(mut reader: impl Read, source: &Source<'_>, options: &ReadOpt
         matrix.parts_mut().0[row + col * header.rows] = head;
         left -= 1;
     }
-    let mirrored = header.symmetry == Symmetry::SymmetricLower && options.symmetric == SymmetricStorage::Expand;
-    read_limbs(&mut words, &header, &mut matrix, mirrored)?;
-    words.finish()?;
     let symmetric = header.symmetry == Symmetry::SymmetricLower;
+    read_limbs(&mut words, &header, &mut matrix, symmetric)?;
+    words.finish()?;
     Ok(Loaded { matrix, symmetric, precision_bits_comment: Some(header.precision_bits) })
 }
 

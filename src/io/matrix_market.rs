@@ -11,7 +11,7 @@ use crate::io::matrix_market_header::{Arrangement, Header, parse_count};
 use crate::io::number::{NumberReader, Refusal};
 use crate::io::progress::Reporter;
 use crate::io::scan::{Scanner, Span, shown};
-use crate::io::{FileInfo, Loaded, ReadOptions, Source, SymmetricStorage, Symmetry};
+use crate::io::{FileInfo, Loaded, ReadOptions, Source, Symmetry};
 use crate::matrix::{MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS, Matrix};
 use std::io::Read;
 
@@ -43,8 +43,7 @@ pub(super) fn read(reader: impl Read, source: &Source<'_>, options: &ReadOptions
     }
     body.scanner.finish()?;
     let symmetric = header.symmetry == Symmetry::SymmetricLower;
-    let mirrored = symmetric && options.symmetric == SymmetricStorage::Expand;
-    let matrix = body.elements.finish(Layout { rows: header.rows, cols: header.cols, mirrored })?;
+    let matrix = body.elements.finish(Layout { rows: header.rows, cols: header.cols, mirrored: symmetric })?;
     Ok(Loaded { matrix, symmetric, precision_bits_comment: header.precision_bits_comment })
 }
 

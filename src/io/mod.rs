@@ -32,7 +32,7 @@ mod text;
 
 use crate::context::ProgressCallback;
 use crate::error::{Error, Result};
-use crate::matrix::{MAXIMUM_PRECISION_BITS, Matrix, MatrixView};
+use crate::matrix::{MAXIMUM_PRECISION_BITS, Matrix, MatrixView, Symmetric, SymmetricMatrix, Uplo};
 use atomic::Sink;
 pub use atomic::{is_device, write_atomically};
 pub use compare::{Comparison, Difference, compare};
@@ -70,16 +70,6 @@ impl FileFormat {
     }
 }
 
-/// What becomes of a matrix that the file stores as symmetric.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum SymmetricStorage {
-    /// The stored triangle is copied to the other side.
-    #[default]
-    Expand,
-    /// The lower triangle alone is filled; the upper one stays 0.
-    KeepLower,
-}
-
 /// How a file is read.
 #[derive(Clone)]
 pub struct ReadOptions {
@@ -87,8 +77,6 @@ pub struct ReadOptions {
     pub precision_bits: u32,
     /// Bits to which decimals are rounded instead, where given.
     pub input_precision_bits: Option<u32>,
-    /// What becomes of symmetric storage.
-    pub symmetric: SymmetricStorage,
     /// Told the bytes read (phase `read`; the total is 0 for a stream), may cancel.
     pub progress: Option<Arc<ProgressCallback>>,
 }
@@ -96,12 +84,7 @@ pub struct ReadOptions {
 impl ReadOptions {
     /// Reading at `precision_bits` bits, everything else as usual.
     pub fn new(precision_bits: u32) -> ReadOptions {
-        ReadOptions {
-            precision_bits,
-            input_precision_bits: None,
-            symmetric: SymmetricStorage::default(),
-            progress: None,
-        }
+        ReadOptions { precision_bits, input_precision_bits: None, progress: None }
     }
 
     /// Bits to which decimals are rounded.
@@ -131,7 +114,8 @@ pub enum Symmetry {
     /// All of them.
     #[default]
     General,
-    /// The lower triangle, which stands for the whole; the upper one is not looked at.
+    /// The lower triangle, which stands for the whole. A matrix that is not symmetric is refused; what one triangle
+    /// alone holds is written by way of [`crate::Symmetric::to_symmetric`].
     SymmetricLower,
 }
 
@@ -159,12 +143,25 @@ pub struct WriteOptions {
 /// A matrix from a file, with what the file says about it.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// The matrix.
+    /// The matrix, all of it: of a file that stores one triangle, both are filled.
     pub matrix: Matrix,
     /// Whether the file stores it as symmetric.
     pub symmetric: bool,
     /// Precision from the comment `%sunzi precision_bits=N`, or from the header of a binary file.
     pub precision_bits_comment: Option<u32>,
+}
+
+impl Loaded {
+    /// The matrix as one that is known to be symmetric: the file says so, or it is checked.
+    ///
+    /// # Errors
+    /// Those of [`SymmetricMatrix::new`].
+    pub fn into_symmetric(self) -> Result<SymmetricMatrix> {
+        match self.symmetric {
+            true => SymmetricMatrix::from_triangle(self.matrix, Uplo::Lower),
+            false => SymmetricMatrix::new(self.matrix),
+        }
+    }
 }
 
 /// What the header of a file says.
@@ -263,7 +260,8 @@ fn open(path: &Path) -> Result<(File, Option<u64>)> {
 /// # Errors
 /// [`Error::Io`] with the system's reason (a folder that cannot be written, a full disk);
 /// [`Error::InvalidArgument`] for the file name, or a symmetric matrix that is not square;
-/// [`Error::ExponentRange`] for an entry that could not be read back; [`Error::Cancelled`].
+/// [`Error::NotSymmetric`] for one that is to be written as symmetric and is not; [`Error::ExponentRange`] for an entry
+/// that could not be read back; [`Error::Cancelled`].
 pub fn write<'a>(path: impl AsRef<Path>, matrix: impl Into<MatrixView<'a>>, options: &WriteOptions) -> Result<()> {
     let (path, matrix) = (path.as_ref(), matrix.into());
     let format = FileFormat::of(path)?;
@@ -282,9 +280,12 @@ pub fn write_stream<'a>(
     options: &WriteOptions,
 ) -> Result<()> {
     let matrix = matrix.into();
-    if options.symmetry == Symmetry::SymmetricLower && matrix.rows() != matrix.cols() {
+    if options.symmetry == Symmetry::SymmetricLower {
         let (rows, cols) = (matrix.rows(), matrix.cols());
-        return Err(Error::InvalidArgument(format!("a {rows} x {cols} matrix cannot be written as symmetric")));
+        if rows != cols {
+            return Err(Error::InvalidArgument(format!("a {rows} x {cols} matrix cannot be written as symmetric")));
+        }
+        Symmetric::from(matrix).lower_view("a symmetric file")?;
     }
     let entries = stored_entries(matrix.rows(), matrix.cols(), options.symmetry);
     let sink = Sink::new(writer, path, Reporter::new(options.progress.clone(), "write", entries));

@@ -5,7 +5,7 @@ use crate::session::{Session, check_output, header, stated_precision};
 use serde_json::json;
 use std::time::Instant;
 use sunzi::error::Result;
-use sunzi::io::{ReadOptions, SymmetricStorage, Symmetry};
+use sunzi::io::{ReadOptions, Symmetry};
 use sunzi_lab::session::Session as _;
 use sunzi_lab::units::describe;
 
@@ -14,8 +14,7 @@ pub fn run(session: &mut Session, config: &Convert) -> Result<()> {
     let start = Instant::now();
     let info = header(&config.input)?;
     let precision_bits = stated_precision(config.precision_bits, &config.input, info.as_ref())?;
-    let options = ReadOptions { symmetric: SymmetricStorage::KeepLower, ..ReadOptions::new(precision_bits) };
-    let loaded = session.read(&config.input, options)?;
+    let loaded = session.read(&config.input, ReadOptions::new(precision_bits))?;
     let symmetry = if loaded.symmetric { Symmetry::SymmetricLower } else { Symmetry::General };
     session.write(&config.output, &loaded.matrix, symmetry)?;
     session.finish_report(&json!({
