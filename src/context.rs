@@ -129,7 +129,7 @@ impl Workspace {
     }
 
     /// Makes room for so many workers.
-    pub fn hire(&mut self, workers: usize) {
+    pub fn reserve_workers(&mut self, workers: usize) {
         let space = || WorkerSpace { scratch: Buffer::default(), integers: IntegerBlock::new(0) };
         self.workers.resize_with(self.workers.len().max(workers), space);
     }

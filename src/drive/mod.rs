@@ -63,7 +63,7 @@ fn run_workers<L: Send>(locals: &mut [L], worker: impl Fn(usize, &mut L) + Sync)
 ///
 /// # Errors
 /// The first error of `work`; no new item is started after it.
-pub fn share<L: Send, T>(
+pub fn parallel_for<L: Send, T>(
     locals: &mut [L],
     next: impl FnMut(&mut L) -> Option<T> + Send,
     work: impl Fn(&mut L, T) -> Result<()> + Sync,
@@ -86,7 +86,7 @@ pub fn share<L: Send, T>(
 ///
 /// # Errors
 /// The first error of `work`; no new item is started after it.
-pub fn drain<L: Send, T: Send>(
+pub fn parallel_queues<L: Send, T: Send>(
     locals: &mut [L],
     lists: Vec<VecDeque<T>>,
     work: impl Fn(&mut L, T) -> Result<()> + Sync,
@@ -130,7 +130,7 @@ mod tests {
             let mut locals = vec![0usize; workers];
             let mut items = counts.iter_mut();
             ctx.install(|| {
-                share(
+                parallel_for(
                     &mut locals,
                     |_| items.next(),
                     |local, item| {
@@ -148,7 +148,7 @@ mod tests {
                 *item += 1;
                 Ok(())
             };
-            ctx.install(|| drain(&mut locals, lists, add)).unwrap();
+            ctx.install(|| parallel_queues(&mut locals, lists, add)).unwrap();
             assert!(counts.iter().all(|&count| count == 2));
         }
     }
@@ -158,7 +158,11 @@ mod tests {
         let ctx = Context::builder().threads(3).build().unwrap();
         let mut items = 0..1_000_000u32;
         let result = ctx.install(|| {
-            share(&mut [(); 3], |_| items.next(), |_, item| if item == 10 { Err(Error::Cancelled) } else { Ok(()) })
+            parallel_for(
+                &mut [(); 3],
+                |_| items.next(),
+                |_, item| if item == 10 { Err(Error::Cancelled) } else { Ok(()) },
+            )
         });
         assert!(matches!(result, Err(Error::Cancelled)));
         assert!(items.start < 1_000_000);

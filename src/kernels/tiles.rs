@@ -201,7 +201,7 @@ pub trait TileEngine: Send + Sync {
         false
     }
     /// Gives memory back that is kept between calls of one operation: it has ended.
-    fn rest(&self) {}
+    fn end_operation(&self) {}
     /// Devices that work for the engine, or 1 where none does.
     fn device_count(&self) -> usize {
         1

@@ -81,7 +81,7 @@ pub fn cholesky_into<'a>(
     let before = engine.traffic();
     let ending = run(ctx, &problem, (&plan, &*engine), memory, &mut clock);
     let devices = engine.traffic().into_iter().zip(&before).map(|(after, before)| after.since(before)).collect();
-    engine.rest();
+    engine.end_operation();
     match ending? {
         Ending::Factor(factor) if problem.is_whole() => {
             let report = CholeskyReport {
@@ -120,7 +120,9 @@ fn by_definition(problem: &Problem<'_>) -> Result<Cholesky> {
     match reference::factor(problem) {
         Ok(rows) if problem.is_whole() => Ok(Cholesky::new(rows.to_matrix(problem)?, CholeskyReport::default())),
         Ok(rows) => Err(diagnose::failure(problem, problem.order, &rows.to_matrix(problem)?, None)),
-        Err((index, rows, pivot)) => Err(diagnose::failure(problem, index, &rows.to_matrix(problem)?, pivot)),
+        Err(reference::Failed { index, rows, pivot }) => {
+            Err(diagnose::failure(problem, index, &rows.to_matrix(problem)?, pivot))
+        }
     }
 }
 

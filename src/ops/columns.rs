@@ -97,6 +97,6 @@ pub(crate) fn each_column<L: Send>(
     let (heads, limbs) = matrix.parts_mut();
     let mut columns = heads.chunks_mut(rows).zip(limbs.chunks_mut(rows * width)).enumerate();
     let next = |_: &mut L| columns.next().map(|(index, (heads, limbs))| Column { index, heads, limbs, width });
-    let run = || drive::share(&mut locals, next, &work);
+    let run = || drive::parallel_for(&mut locals, next, &work);
     if workers == 1 { run() } else { ctx.install(run) }
 }

@@ -53,6 +53,7 @@ mod tests {
     fn no_job_and_more_workers_than_jobs_work() {
         assert_eq!(assign(&[], 3).max_over_mean(), 1.0);
         let assignment = assign(&[5, 9], 4);
+        assert_eq!(assignment.max_over_mean(), 9.0 / (14.0 / 4.0));
         assert_eq!((assignment.worker, assignment.loads), (vec![1, 0], vec![9, 5, 0, 0]));
     }
 }

@@ -6,7 +6,7 @@
 use crate::array::{Entry, Flaw, Grid, LimbArray, Part, Value};
 use crate::failure::{Failure, Outcome};
 use std::sync::Mutex;
-use sunzi::drive::share;
+use sunzi::drive::parallel_for;
 use sunzi::{Context, Error, Matrix, MatrixView};
 
 /// Entries that are worth a thread of their own.
@@ -207,7 +207,7 @@ fn each<T>(
         })
     };
     let mut locals = vec![(); workers];
-    let mut run = || share(&mut locals, |()| items.next(), one);
+    let mut run = || parallel_for(&mut locals, |()| items.next(), one);
     let done = if workers == 1 { run() } else { ctx.install(run) };
     match (done, failed.into_inner()) {
         (Ok(()), _) => Ok(()),

@@ -11,11 +11,11 @@ use std::collections::BinaryHeap;
 /// What happens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum What {
-    /// A letter lies before the progress thread of a process.
+    /// A envelope lies before the progress thread of a process.
     Arrive,
-    /// The progress thread takes a letter that had to wait.
+    /// The progress thread takes a envelope that had to wait.
     Take,
-    /// A letter with a tile gets its turn on the link out.
+    /// A envelope with a tile gets its turn on the link out.
     Depart,
     /// A tile, by its code, has left a process.
     Sent,
@@ -53,7 +53,7 @@ pub(super) struct Happening {
     pub what: What,
     /// To whom.
     pub process: usize,
-    /// Number of a letter or a job, or code of a tile.
+    /// Number of a envelope or a job, or code of a tile.
     pub value: u32,
 }
 

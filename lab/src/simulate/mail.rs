@@ -1,8 +1,8 @@
-//! Letters: on links, and before the progress threads.
+//! Envelopes: on links, and before the progress threads.
 
 use super::clock::What;
 use super::record::Track;
-use super::world::{Letter, World, code};
+use super::world::{Envelope, World, code};
 use sunzi::error::Result;
 use sunzi::runtime::protocol::{Event, Message};
 
@@ -11,68 +11,68 @@ impl World<'_> {
     pub(super) fn send(&mut self, from: usize, to: usize, message: Message) -> Result<()> {
         let factor = self.noise.factor() * self.hosts[from].slowness;
         let Message::Tile { tile, .. } = message else {
-            let letter = self.letters.put(Letter { from: from as u32, factor, message });
-            self.post(to, self.now + self.links.latency(from, to) * factor, letter);
+            let envelope = self.envelopes.put(Envelope { from: from as u32, factor, message });
+            self.post(to, self.now + self.links.latency(from, to) * factor, envelope);
             return Ok(());
         };
         self.watch.read(from, tile)?;
-        let letter = self.letters.put(Letter { from: from as u32, factor, message });
+        let envelope = self.envelopes.put(Envelope { from: from as u32, factor, message });
         if self.links.is_local(from, to) {
             let span = self.links.copy(from, self.now, factor);
             self.record(from, Track::Out, tile, span.start, span.end);
             self.clock.set(span.end, What::Sent, from, code(tile));
-            self.post(to, span.end, letter);
+            self.post(to, span.end, envelope);
             return Ok(());
         }
         let span = self.links.leave(from, self.now, factor);
         self.record(from, Track::Out, tile, span.start, span.end);
         self.clock.set(span.end, What::Sent, from, code(tile));
         if span.start > self.now {
-            self.clock.set(span.start, What::Depart, to, letter);
+            self.clock.set(span.start, What::Depart, to, envelope);
         } else {
-            self.depart(to, letter);
+            self.depart(to, envelope);
         }
         Ok(())
     }
 
     /// The first bytes of a tile leave.
-    pub(super) fn depart(&mut self, to: usize, letter: u32) {
-        let Letter { from, factor, message } = self.letters.get(letter);
+    pub(super) fn depart(&mut self, to: usize, envelope: u32) {
+        let Envelope { from, factor, message } = self.envelopes.get(envelope);
         let (from, factor) = (*from as usize, *factor);
         let Message::Tile { tile, .. } = message else { return };
         let tile = *tile;
         let span = self.links.enter(from, to, self.now, factor);
         self.record(to, Track::In, tile, span.start, span.end);
-        self.post(to, span.end, letter);
+        self.post(to, span.end, envelope);
     }
 
-    /// Lays a letter before the progress thread of a process; the time that this one takes is added at once.
-    fn post(&mut self, to: usize, time: f64, letter: u32) {
+    /// Lays a envelope before the progress thread of a process; the time that this one takes is added at once.
+    fn post(&mut self, to: usize, time: f64, envelope: u32) {
         let time = time + self.handling(to);
-        self.clock.set(time, What::Arrive, to, letter);
+        self.clock.set(time, What::Arrive, to, envelope);
     }
 
     fn handling(&self, process: usize) -> f64 {
         self.machine.network.message_seconds * self.hosts[process].slowness
     }
 
-    /// A letter has come; the progress thread takes one after the other.
-    pub(super) fn arrive(&mut self, process: usize, letter: u32) -> Result<()> {
+    /// A envelope has come; the progress thread takes one after the other.
+    pub(super) fn arrive(&mut self, process: usize, envelope: u32) -> Result<()> {
         let handling = self.handling(process);
         let host = &mut self.hosts[process];
         let time = self.now.max(host.promised + handling);
         host.promised = time;
         self.tally.progress_seconds += handling;
         if time > self.now {
-            self.clock.set(time, What::Take, process, letter);
+            self.clock.set(time, What::Take, process, envelope);
             return Ok(());
         }
-        self.take(process, letter)
+        self.take(process, envelope)
     }
 
-    /// The progress thread has dealt with a letter.
-    pub(super) fn take(&mut self, process: usize, letter: u32) -> Result<()> {
-        let Letter { from, message, .. } = self.letters.take(letter);
+    /// The progress thread has dealt with a envelope.
+    pub(super) fn take(&mut self, process: usize, envelope: u32) -> Result<()> {
+        let Envelope { from, message, .. } = self.envelopes.take(envelope);
         if let Message::Tile { tile, .. } = message {
             self.watch.came(process, tile)?;
         }

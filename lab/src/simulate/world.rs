@@ -16,7 +16,7 @@ use sunzi::runtime::{CholeskyGraph, Lease};
 use sunzi::tile::TileId;
 
 /// A message on its way.
-pub(super) struct Letter {
+pub(super) struct Envelope {
     pub from: u32,
     /// Factor of the time of its tile.
     pub factor: f64,
@@ -41,7 +41,7 @@ pub(super) struct Host {
     pub devices: Vec<Accelerator>,
     /// The processors, where there are devices: one task at a time.
     pub processor: Engine,
-    /// When the progress thread will have dealt with the last letter before it.
+    /// When the progress thread will have dealt with the last envelope before it.
     pub promised: f64,
     /// Factor of its times.
     pub slowness: f64,
@@ -58,7 +58,7 @@ pub(super) struct World<'a> {
     pub hosts: Vec<Host>,
     pub clock: Clock,
     pub now: f64,
-    pub letters: Slab<Letter>,
+    pub envelopes: Slab<Envelope>,
     pub jobs: Slab<Job>,
     pub links: Links,
     pub copies: Option<Copies>,
@@ -104,7 +104,7 @@ impl<'a> World<'a> {
             hosts: (0..size).map(host).collect(),
             clock: Clock::default(),
             now: 0.0,
-            letters: Slab::new(),
+            envelopes: Slab::new(),
             jobs: Slab::new(),
             links: Links::new(machine, size),
             copies: Copies::new(machine, size),

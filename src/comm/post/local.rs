@@ -25,14 +25,14 @@ struct Mailbox {
 
 #[derive(Default)]
 struct Inside {
-    letters: VecDeque<Letter>,
+    envelopes: VecDeque<Envelope>,
     /// Tokens of the owner's bodies that have left.
     left: VecDeque<u64>,
     /// Whether the owner is gone.
     closed: bool,
 }
 
-struct Letter {
+struct Envelope {
     from: usize,
     head: Vec<u64>,
     body: Option<(Body, u64)>,
@@ -63,7 +63,7 @@ impl Mailbox {
 
 impl Inside {
     fn is_empty(&self) -> bool {
-        self.letters.is_empty() && self.left.is_empty()
+        self.envelopes.is_empty() && self.left.is_empty()
     }
 }
 
@@ -98,13 +98,13 @@ impl Post for LocalPost {
     fn send(&mut self, to: usize, head: &[u64], body: Option<(Body, u64)>) -> Result<()> {
         check_message(to, self.size(), head)?;
         let bodies = usize::from(body.is_some());
-        let letter = Letter { from: self.rank, head: head.to_vec(), body };
+        let envelope = Envelope { from: self.rank, head: head.to_vec(), body };
         let other = &self.mailboxes.boxes[to];
         let mut inside = other.lock();
         if inside.closed {
             return Err(left(to));
         }
-        inside.letters.push_back(letter);
+        inside.envelopes.push_back(envelope);
         drop(inside);
         other.waker.wake();
         self.counts.sent += 1;
@@ -134,16 +134,16 @@ impl Post for LocalPost {
             self.counts.arriving -= 1;
             return Ok(Some(Arrival::Body { token, body }));
         }
-        let (left, letter) = {
+        let (left, envelope) = {
             let mut inside = self.own().lock();
             let left = inside.left.pop_front();
-            (left, if left.is_none() { inside.letters.pop_front() } else { None })
+            (left, if left.is_none() { inside.envelopes.pop_front() } else { None })
         };
         if let Some(token) = left {
             self.counts.leaving -= 1;
             return Ok(Some(Arrival::Sent { token }));
         }
-        let Some(Letter { from, head, body }) = letter else { return self.check_others().map(|()| None) };
+        let Some(Envelope { from, head, body }) = envelope else { return self.check_others().map(|()| None) };
         self.counts.received += 1;
         let body_words = body.as_ref().map(|(body, _)| body.len());
         self.announced[from].extend(body);
@@ -170,14 +170,14 @@ impl Post for LocalPost {
 }
 
 impl Drop for LocalPost {
-    /// Nobody takes the letters any more; a rank that panics tells those that may wait for it.
+    /// Nobody takes the envelopes any more; a rank that panics tells those that may wait for it.
     fn drop(&mut self) {
-        let letters = {
+        let envelopes = {
             let mut inside = self.own().lock();
             inside.closed = true;
-            std::mem::take(&mut inside.letters)
+            std::mem::take(&mut inside.envelopes)
         };
-        drop(letters);
+        drop(envelopes);
         if std::thread::panicking() {
             self.mailboxes.panicked.store(self.rank, Ordering::Release);
             self.mailboxes.boxes.iter().for_each(|other| other.waker.wake());

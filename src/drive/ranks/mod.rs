@@ -7,7 +7,7 @@
 //! computes.
 //! Promise: all ranks come to an end, and with the same outcome, whichever of them fails.
 
-mod mover;
+mod progress_thread;
 mod report;
 mod state;
 #[cfg(test)]
@@ -23,10 +23,10 @@ use crate::error::{Error, Result};
 use crate::runtime::CholeskyGraph;
 use crate::runtime::protocol::{DeviceSites, ProtocolOptions, Sites, TaskMachine, TileRun};
 use crate::tile::{RankGrid, TileId};
-use mover::Mover;
-use state::{Moves, Stage};
+use progress_thread::ProgressThread;
+use state::{Moves, SharedState};
 use std::panic::resume_unwind;
-use worker::Alarm;
+use worker::PanicGuard;
 
 /// The tiles of one rank, and what is done with them.
 ///
@@ -118,16 +118,16 @@ pub fn run_alone<W: RankTiles>(plan: &RankPlan, tiles: &W, locals: &mut [W::Loca
     let (protocol, workers) = staffed::<W>(plan, locals);
     let plan = &RankPlan { protocol, ..*plan };
     check(1, plan, &workers)?;
-    let machine = TaskMachine::new(plan.grid, plan.graph, 0, plan.protocol)?;
-    let stage = Stage::new(machine, tiles, plan, locals.len(), None);
+    let machine = TaskMachine::unchecked(plan.grid, plan.graph, 0, plan.protocol);
+    let shared = SharedState::new(machine, tiles, plan, locals.len(), None);
     let mut pairs = locals.iter_mut().map(|local| (local, WorkerReport::default())).collect::<Vec<_>>();
     match plan.protocol.devices {
-        None => run_workers(&mut pairs, |_, (local, report)| *report = stage.work(local)),
+        None => run_workers(&mut pairs, |_, (local, report)| *report = shared.work(local)),
         // Workers of a device wait for it, which threads of the pool must not: they share the work of the host.
-        Some(_) => run_on_threads(&mut pairs, |(local, report)| *report = stage.work(local)),
+        Some(_) => run_on_threads(&mut pairs, |(local, report)| *report = shared.work(local)),
     }
     let workers = pairs.into_iter().map(|(_, report)| report).collect();
-    stage.into_report(workers, Moves::default())
+    shared.into_report(workers, Moves::default())
 }
 
 /// Runs `worker(local)` once for each local, the first one here and each other on a thread of its own.
@@ -204,17 +204,17 @@ fn work<W: RankTiles>(
     locals: &mut [W::Local],
 ) -> Result<RankReport> {
     let machine = TaskMachine::new(plan.grid, plan.graph, rank, plan.protocol)?;
-    let stage = Stage::new(machine, tiles, plan, locals.len(), Some(post.waker()));
+    let shared = SharedState::new(machine, tiles, plan, locals.len(), Some(post.waker()));
     let (workers, moves) = std::thread::scope(|scope| {
-        let stage = &stage;
-        let _alarm = Alarm(stage);
-        let workers = locals.iter_mut().map(|local| scope.spawn(move || stage.work(local))).collect::<Vec<_>>();
-        let mut mover = Mover::new(stage, post);
-        mover.run();
-        stage.end();
+        let shared = &shared;
+        let _guard = PanicGuard(shared);
+        let workers = locals.iter_mut().map(|local| scope.spawn(move || shared.work(local))).collect::<Vec<_>>();
+        let mut progress = ProgressThread::new(shared, post);
+        progress.run();
+        shared.end();
         let joined = workers.into_iter().map(|worker| worker.join());
         let workers = joined.map(|joined| joined.unwrap_or_else(|panic| resume_unwind(panic))).collect::<Vec<_>>();
-        (workers, mover.into_moves())
+        (workers, progress.into_moves())
     });
-    stage.into_report(workers, moves)
+    shared.into_report(workers, moves)
 }

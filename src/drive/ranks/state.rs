@@ -1,4 +1,4 @@
-//! What the threads of a rank share: its task machine, the jobs, the words of tiles, letters to be sent.
+//! What the threads of a rank share: its task machine, the jobs, the words of tiles, envelopes to be sent.
 
 use super::report::{SampleLog, SpanLog};
 use super::{RankPlan, RankReport, RankTiles, Sample, WorkerReport};
@@ -19,8 +19,8 @@ pub(super) enum Job {
     Run(TileRun),
 }
 
-/// A message that the mover is to send.
-pub(super) struct Letter {
+/// A message that the progress thread is to send.
+pub(super) struct Envelope {
     pub to: usize,
     pub head: Vec<u64>,
     pub body: Option<(TileId, Body)>,
@@ -33,7 +33,7 @@ pub(super) struct State {
     unpacks: VecDeque<(TileId, Body)>,
     /// By site.
     runs: Vec<VecDeque<TileRun>>,
-    letters: Vec<Letter>,
+    envelopes: Vec<Envelope>,
     /// Finished own tiles in words, while somebody is to get them.
     packed: FxHashMap<TileId, Body>,
     /// Tiles that came.
@@ -49,7 +49,7 @@ pub(super) struct State {
     error: Option<Error>,
     /// By site.
     idle: Vec<usize>,
-    /// The mover looks for messages seldom.
+    /// The progress thread looks for messages seldom.
     patient: bool,
     packed_bytes: u64,
     peak_packed_bytes: u64,
@@ -61,7 +61,7 @@ pub(super) struct State {
 }
 
 /// What the threads of a rank share.
-pub(super) struct Stage<'a, W> {
+pub(super) struct SharedState<'a, W> {
     pub tiles: &'a W,
     grid: RankGrid,
     tile_rows: usize,
@@ -76,7 +76,7 @@ pub(super) struct Stage<'a, W> {
     state: Mutex<State>,
 }
 
-/// The transfers of a rank, as the mover reports them.
+/// The transfers of a rank, as the progress thread reports them.
 #[derive(Default)]
 pub(super) struct Moves {
     pub sent_bytes: u64,
@@ -88,21 +88,21 @@ pub(super) fn bytes_of(words: usize) -> u64 {
     (words * size_of::<u64>()) as u64
 }
 
-impl<'a, W: RankTiles> Stage<'a, W> {
+impl<'a, W: RankTiles> SharedState<'a, W> {
     pub fn new(
         machine: TaskMachine,
         tiles: &'a W,
         plan: &RankPlan,
         workers: usize,
         waker: Option<Waker>,
-    ) -> Stage<'a, W> {
+    ) -> SharedState<'a, W> {
         let sites = Sites::new(plan.grid, &plan.protocol);
         let spare = tiles.buffers();
         let state = State {
             machine,
             unpacks: VecDeque::new(),
             runs: vec![VecDeque::new(); sites.count()],
-            letters: Vec::new(),
+            envelopes: Vec::new(),
             packed: FxHashMap::default(),
             received: FxHashMap::default(),
             untouched: spare.len(),
@@ -118,7 +118,7 @@ impl<'a, W: RankTiles> Stage<'a, W> {
             peak_buffer_bytes: 0,
             samples: (waker.is_some() || plan.spans).then(SampleLog::new),
         };
-        let stage = Stage {
+        let shared = SharedState {
             tiles,
             grid: plan.grid,
             tile_rows: plan.graph.tiles,
@@ -130,8 +130,8 @@ impl<'a, W: RankTiles> Stage<'a, W> {
             changed: (0..sites.count()).map(|_| Condvar::new()).collect(),
             state: Mutex::new(state),
         };
-        stage.advance(&mut stage.lock());
-        stage
+        shared.advance(&mut shared.lock());
+        shared
     }
 
     pub fn lock(&self) -> MutexGuard<'_, State> {
@@ -142,7 +142,7 @@ impl<'a, W: RankTiles> Stage<'a, W> {
     pub fn wait<'s>(&self, site: usize, mut state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
         state.idle[site] += 1;
         if std::mem::take(&mut state.patient) {
-            self.wake_mover();
+            self.wake_progress_thread();
         }
         let mut state = self.changed[site].wait(state).unwrap_or_else(PoisonError::into_inner);
         state.idle[site] -= 1;
@@ -177,8 +177,8 @@ impl<'a, W: RankTiles> Stage<'a, W> {
         for (site, changed) in self.changed.iter().enumerate() {
             (0..state.idle[site].min(state.jobs(site))).for_each(|_| changed.notify_one());
         }
-        if state.finished || !state.letters.is_empty() {
-            self.wake_mover();
+        if state.finished || !state.envelopes.is_empty() {
+            self.wake_progress_thread();
         }
         let (workers, epoch) = (self.workers, self.epoch);
         let State { machine, samples, idle, packed_bytes, buffer_bytes, .. } = state;
@@ -191,7 +191,7 @@ impl<'a, W: RankTiles> Stage<'a, W> {
         });
     }
 
-    fn wake_mover(&self) {
+    fn wake_progress_thread(&self) {
         self.waker.iter().for_each(Waker::wake);
     }
 
@@ -252,7 +252,7 @@ impl<'a, W: RankTiles> Stage<'a, W> {
     pub fn end(&self) {
         self.lock().ended = true;
         self.changed.iter().for_each(Condvar::notify_all);
-        self.wake_mover();
+        self.wake_progress_thread();
     }
 
     /// The report, or the error of this rank.
@@ -306,8 +306,8 @@ impl State {
     }
 
     /// What is to be sent, and whether nothing comes after it.
-    pub fn take_letters(&mut self) -> (Vec<Letter>, bool) {
-        (std::mem::take(&mut self.letters), self.finished || self.ended)
+    pub fn take_envelopes(&mut self) -> (Vec<Envelope>, bool) {
+        (std::mem::take(&mut self.envelopes), self.finished || self.ended)
     }
 
     /// A buffer for a tile of another rank.
@@ -329,6 +329,6 @@ impl State {
             }
             _ => None,
         };
-        self.letters.push(Letter { to, head: message.to_words(), body });
+        self.envelopes.push(Envelope { to, head: message.to_words(), body });
     }
 }

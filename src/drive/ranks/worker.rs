@@ -1,7 +1,7 @@
 //! A worker of a rank: takes jobs, tells the task machine, sleeps while there are none.
 
 use super::report::SpanLog;
-use super::state::{Job, Stage, State};
+use super::state::{Job, SharedState, State};
 use super::{RankTiles, SpanKind, WorkerReport};
 use crate::comm::post::Body;
 use crate::error::{Error, Result};
@@ -10,9 +10,9 @@ use crate::tile::TileId;
 use std::time::Instant;
 
 /// Ends the other threads, and the other ranks, where one panics: they would wait for it for ever.
-pub(super) struct Alarm<'a, 's, W: RankTiles>(pub &'a Stage<'s, W>);
+pub(super) struct PanicGuard<'a, 's, W: RankTiles>(pub &'a SharedState<'s, W>);
 
-impl<W: RankTiles> Drop for Alarm<'_, '_, W> {
+impl<W: RankTiles> Drop for PanicGuard<'_, '_, W> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.fail(&mut self.0.lock(), Error::Cancelled);
@@ -28,10 +28,10 @@ enum Done {
     Run(TileRun, Vec<(TileId, Body)>),
 }
 
-impl<W: RankTiles> Stage<'_, W> {
+impl<W: RankTiles> SharedState<'_, W> {
     /// Works until the rank is done.
     pub fn work(&self, local: &mut W::Local) -> WorkerReport {
-        let _alarm = Alarm(self);
+        let _guard = PanicGuard(self);
         let (mut report, mut log, site) = (WorkerReport::default(), self.span_log(), W::site(local));
         let mut since = Instant::now();
         let mut state = self.lock();

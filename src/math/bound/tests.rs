@@ -13,6 +13,10 @@ fn small_values_are_exact() {
     assert_eq!([0, 1, 2, 1000, usize::MAX].map(trsm_guard_bits), [5, 5, 6, 7, 9]);
     assert_eq!([1, 2, 1000].map(cholesky_solve_guard_bits), [9, 10, 15]);
     assert_eq!([1, 1000].map(ldlt_guard_bits), [7, 9]);
+    assert_eq!(cholesky_solve_guard_bits(1 << 27), 25);
+    // Choices, which the bits of results depend on.
+    assert_eq!([TRSM_FIXED_BITS, RESIDUAL_COVERED_BITS, RESIDUAL_SIZE_BITS, REFINE_GUARD_BITS], [32, 10, 24, 8]);
+    assert_eq!(COMMON_WORKING_BITS, 5040);
 }
 
 #[test]
@@ -28,6 +32,9 @@ fn the_largest_f64_modulus_is_the_largest() {
 
 #[test]
 fn f64_digits_are_as_wide_as_their_sums_allow() {
+    // 32 bits at most; a sum of exactly 2^51 is too long.
+    assert_eq!([(1, 3), (1, (1 << 21) + 1), (1, (1 << 21) - 1)].map(|(n, p)| f64_digit_bits(n, p)), [32, 31, 32]);
+    assert_eq!(f64_digit_bits((1 << 26) - 1, 1 << 26), 1);
     for (terms, modulus) in [(1, 8_388_593u64), (45, 8_388_593), (480, 5_931_641)] {
         let bits = f64_digit_bits(terms, modulus);
         let sum = |bits: u32| (terms as u64 * (modulus / 2)) << (bits - 1);

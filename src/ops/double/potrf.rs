@@ -60,7 +60,7 @@ fn columns(
     if (order - middle) * (end - middle) * depth < SHARED_WORK {
         strips.for_each(|strip| take_off(&mut kernels[0], strip));
     } else {
-        let shared: Result<()> = drive::share(
+        let shared: Result<()> = drive::parallel_for(
             kernels,
             |_| strips.next(),
             |kernels, strip| {

@@ -181,13 +181,13 @@ impl HostTiles {
             }
             Ok(())
         };
-        ctx.install(|| drive::share(&mut workers, |()| columns.next(), work))
+        ctx.install(|| drive::parallel_for(&mut workers, |()| columns.next(), work))
     }
 
     /// Works on all tile columns, on the context's threads.
     fn each_column(&self, ctx: &Context, work: impl Fn(usize) -> Result<()> + Sync) -> Result<()> {
         let mut columns = 0..self.tiling.tile_rows();
         let mut workers = vec![(); ctx.threads()];
-        ctx.install(|| drive::share(&mut workers, |()| columns.next(), |(), col| work(col)))
+        ctx.install(|| drive::parallel_for(&mut workers, |()| columns.next(), |(), col| work(col)))
     }
 }

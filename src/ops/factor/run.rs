@@ -34,7 +34,7 @@ pub(crate) fn run(
     let mut workspace = ctx.workspace();
     let workspace = &mut *workspace;
     workspace.trim(ctx, &plan.needs());
-    workspace.hire(plan.threads);
+    workspace.reserve_workers(plan.threads);
     let mut locals = Vec::with_capacity(plan.threads);
     for (worker, space) in workspace.workers[..plan.threads].iter_mut().enumerate() {
         let log = TaskLog::with_spans(clock.start, worker);

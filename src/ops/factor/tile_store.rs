@@ -226,7 +226,7 @@ impl<'a, 'w> TileStore<'a, 'w> {
         let (heads, limbs) = factor.parts_mut();
         let mut columns = heads.chunks_exact_mut(order).zip(limbs.chunks_exact_mut(order * width)).enumerate();
         let (start, tiling) = (locals[0].log.now(), self.work.tiling);
-        drive::share(
+        drive::parallel_for(
             locals,
             |_| columns.next(),
             |local, (col, (heads, limbs))| {
@@ -263,7 +263,7 @@ impl<'a, 'w> TileStore<'a, 'w> {
             self.work.store(tile, &unpoisoned(self.own(tile).read()), matrix, local.scratch)?;
             self.meter.add("unscale", 0)
         };
-        ctx.install(|| drive::share(locals, |_| tiles.next(), work))
+        ctx.install(|| drive::parallel_for(locals, |_| tiles.next(), work))
     }
 }
 

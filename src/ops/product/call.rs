@@ -89,7 +89,7 @@ fn fill_planes(
     result: &mut Matrix,
 ) -> Result<RecoveryTime> {
     let PlannedRun { engine, cutting, words, plan } = planned;
-    workspace.hire(plan.threads);
+    workspace.reserve_workers(plan.threads);
     let Workspace { operands, products, workers, left_shifts, right_shifts, .. } = workspace;
     let spaces = worker_spaces(&mut workers[..plan.threads], engine.magnitude_limbs(), words.scratch)?;
     let blocks = [problem.left, problem.right_operand()].map(|operand| [operand.view]);

@@ -76,7 +76,7 @@ impl<'a> Conversion<'a> {
             assert_eq!(runs.len(), primes.len() * self.runs, "a place for each panel");
             Some((panel, self.primes.start + primes.start..self.primes.start + primes.end))
         };
-        drive::share(
+        drive::parallel_for(
             &mut locals,
             |local| next(&mut local.runs),
             |local, (panel, primes)| {

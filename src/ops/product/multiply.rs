@@ -44,7 +44,7 @@ impl Multiplication<'_> {
     /// # Errors
     /// [`crate::Error::Cancelled`].
     pub fn run(&self, queues: Vec<VecDeque<Task<'_>>>, spaces: &mut [Space<'_>], meter: &Meter<'_>) -> Result<()> {
-        drive::drain(spaces, queues, |space, Task { job, words }| {
+        drive::parallel_queues(spaces, queues, |space, Task { job, words }| {
             let units = (self.rows * job.blocks.len()) as u64;
             if self.rows == 0 {
                 if !self.accumulate {

@@ -74,7 +74,7 @@ impl Recovery<'_> {
         let sums = || self.check.map(InnerCheck::row_sums);
         let local = |space| Local { space, time: RecoveryTime::default(), sums: sums() };
         let mut locals = spaces.iter_mut().map(local).collect::<Vec<_>>();
-        drive::share(&mut locals, |_| segments.next(), |local, segment| self.fill(local, segment, meter))?;
+        drive::parallel_for(&mut locals, |_| segments.next(), |local, segment| self.fill(local, segment, meter))?;
         if let Some(check) = self.check {
             locals.iter_mut().filter_map(|local| local.sums.take()).for_each(|sums| check.collect(sums));
         }

@@ -142,7 +142,7 @@ impl<'a> Walkers<'a> {
         let mut groups = items.chunks_mut(group).enumerate();
         let mut locals = vec![(); self.workers];
         let mut run = || {
-            drive::share(
+            drive::parallel_for(
                 &mut locals,
                 |()| groups.next(),
                 |(), (index, items)| {
@@ -276,7 +276,7 @@ pub(crate) fn check_operand_integers(workers: usize, operand: &Operand<'_>) -> R
     let caller = if operand.transposed { operand.view.transposed() } else { operand.view };
     let mut columns = 0..caller.cols();
     let mut locals = vec![(); workers];
-    let done = drive::share(
+    let done = drive::parallel_for(
         &mut locals,
         |()| columns.next(),
         |(), col| check_integers(caller.block(0..caller.rows(), col..col + 1)?),

@@ -16,7 +16,7 @@ pub(super) const MOST_SLOTS: usize = (u16::MAX - FIRST_SLOT) as usize;
 
 /// What happens to an own tile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Stage {
+enum TileStage {
     /// Something is missing.
     #[default]
     Waiting,
@@ -31,7 +31,7 @@ enum Stage {
 struct Own {
     /// Updates done.
     applied: u32,
-    stage: Stage,
+    stage: TileStage,
 }
 
 /// Where a finished tile lies for the tasks of this rank.
@@ -204,7 +204,7 @@ impl Progress {
         let index = self.index(tile);
         let Own { applied, stage } = self.tiles[index];
         let applied = applied as usize;
-        if stage != Stage::Waiting {
+        if stage != TileStage::Waiting {
             return None;
         }
         let ready = match applied < tile.col {
@@ -215,14 +215,14 @@ impl Progress {
         if !ready {
             return None;
         }
-        self.tiles[index].stage = Stage::Ready;
+        self.tiles[index].stage = TileStage::Ready;
         self.ready += 1;
         Some(applied)
     }
 
     /// Whether a tile is in the ready queue still.
     pub fn is_ready(&self, tile: TileId) -> bool {
-        self.tiles[self.index(tile)].stage == Stage::Ready
+        self.tiles[self.index(tile)].stage == TileStage::Ready
     }
 
     /// Whether all updates of a tile that are not done can be done now.
@@ -247,8 +247,8 @@ impl Progress {
         }
         for tile in run.tiles() {
             let index = self.index(tile);
-            self.ready -= usize::from(self.tiles[index].stage == Stage::Ready);
-            self.tiles[index].stage = Stage::Running;
+            self.ready -= usize::from(self.tiles[index].stage == TileStage::Ready);
+            self.tiles[index].stage = TileStage::Running;
         }
         run
     }
@@ -256,7 +256,7 @@ impl Progress {
     /// Whether a run can take the next tile below its strip.
     fn joins(&self, run: &TileRun, next: TileId, limits: &RunLimits) -> bool {
         let Own { applied, stage } = self.tiles[self.index(next)];
-        let is_free = matches!(stage, Stage::Waiting | Stage::Ready) && applied as usize == run.updates.start;
+        let is_free = matches!(stage, TileStage::Waiting | TileStage::Ready) && applied as usize == run.updates.start;
         // A tile on the diagonal is finished before those below it in the strip.
         let below_finished = run.finish && run.tile.row == run.tile.col;
         is_free && {
@@ -281,10 +281,10 @@ impl Progress {
         for tile in run.tiles() {
             let index = self.index(tile);
             let own = &mut self.tiles[index];
-            let is_under_way = own.stage == Stage::Running && own.applied as usize == run.updates.start;
+            let is_under_way = own.stage == TileStage::Running && own.applied as usize == run.updates.start;
             assert!(is_under_way, "{run:?} was not handed out");
             own.applied = run.updates.end as u32;
-            own.stage = if run.finish { Stage::Finished } else { Stage::Waiting };
+            own.stage = if run.finish { TileStage::Finished } else { TileStage::Waiting };
         }
         self.unfinished -= if run.finish { run.count } else { 0 };
         if let Some(pending) = &mut self.pending {

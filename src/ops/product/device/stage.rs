@@ -44,7 +44,7 @@ pub(super) fn gather(ctx: &Context, view: MatrixView<'_>, piece: &Piece, bytes: 
         gather_column(view, rows.clone(), col, heads, limbs);
         Ok(())
     };
-    ctx.install(|| drive::share(&mut locals, |_| columns.next(), work))
+    ctx.install(|| drive::parallel_for(&mut locals, |_| columns.next(), work))
 }
 
 fn gather_column(view: MatrixView<'_>, rows: Range<usize>, col: usize, heads: &mut [u64], limbs: &mut [u64]) {
@@ -126,7 +126,7 @@ impl Sink<'_> {
             let limbs = &mut limbs[rows.start * width..rows.end * width];
             Column { col, first, heads: &mut heads[rows.clone()], limbs, rows }
         });
-        self.ctx.install(|| drive::share(locals, |_| columns.next(), work))
+        self.ctx.install(|| drive::parallel_for(locals, |_| columns.next(), work))
     }
 
     /// Copies rounded entries, heads first and then limbs, into the result.

@@ -199,7 +199,7 @@ impl Part<'_> {
             planned_bytes: if self.shape.ranks() > 1 { u64::MAX } else { self.planned.plan.planned_bytes },
         };
         workspace.trim(ctx, &needs);
-        workspace.hire(ctx.threads());
+        workspace.reserve_workers(ctx.threads());
         let limbs = self.planned.engine.magnitude_limbs();
         let spaces = worker_spaces(&mut workspace.workers[..ctx.threads()], limbs, words.scratch);
         let outcome = opened.and(match &spaces {

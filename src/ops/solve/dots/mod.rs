@@ -50,7 +50,7 @@ pub(crate) fn solve_columns(
     let mut locals = vec![(); workers];
     let mut items = columns.iter_mut().enumerate();
     ctx.install(|| {
-        drive::share(
+        drive::parallel_for(
             &mut locals,
             |()| items.next(),
             |(), (col, solution)| {

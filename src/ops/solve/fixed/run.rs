@@ -65,7 +65,7 @@ pub fn run(
     let mut workspace = ctx.workspace();
     let workspace = &mut *workspace;
     plan.trim(ctx, workspace);
-    workspace.hire(plan.threads);
+    workspace.reserve_workers(plan.threads);
     let Workspace { operands, products, workers, .. } = workspace;
     let mut scratch = Vec::with_capacity(plan.threads);
     for worker in &mut workers[..plan.threads] {
@@ -75,7 +75,7 @@ pub fn run(
     let run = FixedRun::new((fixed, &*rows), plan, w, first);
     let meter = Meter::new(ctx, ((plan.tiles() - run.first) * plan.strips()) as u64);
     let strips = run.solve((ctx, &meter), rows, windows, &mut scratch);
-    run.engine.rest();
+    run.engine.end_operation();
     let strips = strips?;
     let (exponents, first) = (run.exponents, run.first);
     let solved = Solved { fixed, plan, first_tile: first, strips: &strips, exponents: &exponents };
@@ -148,7 +148,7 @@ impl<'a> FixedRun<'a> {
                 self.step(row, step, &row_tiles, scratch)?;
                 meter.add("solve", step.len() as u64)
             };
-            ctx.install(|| drive::share(scratch, |_| steps.next(), step))?;
+            ctx.install(|| drive::parallel_for(scratch, |_| steps.next(), step))?;
             if strips.iter().all(|strip| strip.weights.iter().all(|weight| weight.is_rejected())) {
                 break;
             }
@@ -189,7 +189,7 @@ impl<'a> FixedRun<'a> {
             Ok(())
         };
         let mut items = (self.first..).zip(tiles.iter_mut());
-        ctx.install(|| drive::share(scratch, |_| items.next(), load))?;
+        ctx.install(|| drive::parallel_for(scratch, |_| items.next(), load))?;
         Ok(tiles)
     }
 
@@ -258,7 +258,7 @@ impl Solved<'_> {
             Columns { solved: self, rows, first, heads, limbs }.store(strip, inside, scratch)?;
             meter.add("unscale", 0)
         };
-        ctx.install(|| drive::share(scratch, |_| panels.next(), work))
+        ctx.install(|| drive::parallel_for(scratch, |_| panels.next(), work))
     }
 }
 

@@ -198,7 +198,9 @@ impl<'a> Pass<'a> {
                 partial.taken = end;
                 Ok(())
             };
-            self.ctx.install(|| drive::share(&mut locals, |()| waiting.next(), work)).expect("the work cannot fail");
+            self.ctx
+                .install(|| drive::parallel_for(&mut locals, |()| waiting.next(), work))
+                .expect("the work cannot fail");
         }
         self.partial[step] = partial;
     }

@@ -1,7 +1,7 @@
 //! The thread of a rank that moves messages: the only one that calls the post.
 
 use super::report::SpanLog;
-use super::state::{Letter, Moves, Stage, bytes_of};
+use super::state::{Envelope, Moves, SharedState, bytes_of};
 use super::{RankTiles, SpanKind};
 use crate::comm::post::{Arrival, Post};
 use crate::error::{Error, Result};
@@ -29,8 +29,8 @@ struct Outgoing {
 }
 
 /// Moves the messages of one rank.
-pub(super) struct Mover<'a, 's, W> {
-    stage: &'a Stage<'s, W>,
+pub(super) struct ProgressThread<'a, 's, W> {
+    shared: &'a SharedState<'s, W>,
     post: &'a mut dyn Post,
     incoming: HashMap<u64, Incoming>,
     outgoing: HashMap<u64, Outgoing>,
@@ -40,10 +40,10 @@ pub(super) struct Mover<'a, 's, W> {
     log: SpanLog,
 }
 
-impl<'a, 's, W: RankTiles> Mover<'a, 's, W> {
-    pub fn new(stage: &'a Stage<'s, W>, post: &'a mut dyn Post) -> Mover<'a, 's, W> {
-        let (incoming, outgoing, log) = (HashMap::new(), HashMap::new(), stage.span_log());
-        Mover { stage, post, incoming, outgoing, token: 0, moves: Moves::default(), log }
+impl<'a, 's, W: RankTiles> ProgressThread<'a, 's, W> {
+    pub fn new(shared: &'a SharedState<'s, W>, post: &'a mut dyn Post) -> ProgressThread<'a, 's, W> {
+        let (incoming, outgoing, log) = (HashMap::new(), HashMap::new(), shared.span_log());
+        ProgressThread { shared, post, incoming, outgoing, token: 0, moves: Moves::default(), log }
     }
 
     /// Moves messages until the rank is done, or a worker has panicked.
@@ -54,19 +54,19 @@ impl<'a, 's, W: RankTiles> Mover<'a, 's, W> {
         let mut failed = false;
         loop {
             let moved = self.poll();
-            let (letters, over, patient) = {
-                let mut state = self.stage.lock();
-                let (letters, over) = state.take_letters();
-                (letters, over, state.is_patient())
+            let (envelopes, over, patient) = {
+                let mut state = self.shared.lock();
+                let (envelopes, over) = state.take_envelopes();
+                (envelopes, over, state.is_patient())
             };
             self.post.set_patient(patient);
-            let is_quiet = !matches!(moved, Ok(true)) && letters.is_empty();
+            let is_quiet = !matches!(moved, Ok(true)) && envelopes.is_empty();
             // Each is tried: the others wait for what they are told.
-            let sent = letters.into_iter().map(|letter| self.send(letter)).fold(Ok(()), Result::and);
+            let sent = envelopes.into_iter().map(|envelope| self.send(envelope)).fold(Ok(()), Result::and);
             match moved.and(sent) {
                 Err(error) if !failed => {
                     failed = true;
-                    self.stage.fail(&mut self.stage.lock(), error);
+                    self.shared.fail(&mut self.shared.lock(), error);
                 }
                 _ if over => return self.post.set_patient(false),
                 _ if is_quiet => self.post.pause(PAUSE),
@@ -95,14 +95,14 @@ impl<'a, 's, W: RankTiles> Mover<'a, 's, W> {
                 let Incoming { from, message, tile, start } = known.expect("a body comes as it was asked for");
                 self.moves.received_bytes += bytes_of(body.len());
                 self.log.add(SpanKind::Receive { from: from as u32 }, tile, start, Instant::now());
-                self.stage.came(&mut self.stage.lock(), from, message, tile, body);
+                self.shared.came(&mut self.shared.lock(), from, message, tile, body);
                 Ok(())
             }
             Arrival::Sent { token } => {
                 let known = self.outgoing.remove(&token);
                 let Outgoing { to, tile, start } = known.expect("a body leaves as it was sent");
                 self.log.add(SpanKind::Send { to: to as u32 }, tile, start, Instant::now());
-                self.stage.handle(&mut self.stage.lock(), Event::Sent(tile));
+                self.shared.handle(&mut self.shared.lock(), Event::Sent(tile));
                 Ok(())
             }
         }
@@ -111,16 +111,16 @@ impl<'a, 's, W: RankTiles> Mover<'a, 's, W> {
     /// Takes in a message, or asks for the tile that it announces.
     fn head(&mut self, from: usize, message: Message, body_words: Option<usize>) -> Result<()> {
         let Message::Tile { tile, .. } = message else {
-            self.stage.handle(&mut self.stage.lock(), Event::Message { from, message });
+            self.shared.handle(&mut self.shared.lock(), Event::Message { from, message });
             return Ok(());
         };
-        let expected = self.stage.tiles.payload_words(tile);
+        let expected = self.shared.tiles.payload_words(tile);
         if body_words != Some(expected) {
             let text = format!("rank {from} sends {body_words:?} words of a tile of {expected}");
             return Err(Error::Transport(text));
         }
         let buffer = {
-            let mut state = self.stage.lock();
+            let mut state = self.shared.lock();
             if state.is_stopped() {
                 return Ok(()); // nobody needs it: it is thrown away at the end
             }
@@ -132,8 +132,8 @@ impl<'a, 's, W: RankTiles> Mover<'a, 's, W> {
         Ok(())
     }
 
-    fn send(&mut self, letter: Letter) -> Result<()> {
-        let Letter { to, head, body } = letter;
+    fn send(&mut self, envelope: Envelope) -> Result<()> {
+        let Envelope { to, head, body } = envelope;
         let token = self.next_token();
         if let Some((tile, body)) = &body {
             self.moves.sent_bytes += bytes_of(body.len());
