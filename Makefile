@@ -16,7 +16,7 @@ help:
 	@echo "make wheel              the Python package, into target/wheels (PROFILE=$(PROFILE))"
 	@echo "make test               the whole suite (FEATURES='blas flint mpi scalapack cuda'; FEATURES= for the default build alone)"
 	@echo "make nvrtc              only: the CUDA kernels compile (fetches NVIDIA's compiler where it is missing)"
-	@echo "make bench              the table of docs/BENCHMARKS.md, beside the rivals (needs OpenBLAS, builds FLINT)"
+	@echo "make bench              the table of docs/BENCHMARKS.md, beside the baselines (needs OpenBLAS, builds FLINT)"
 	@echo "make fuzz               each fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS)"
 	@echo "make soak               all tests with EFFORT=$(EFFORT) times the seeds and cases, in release mode"
 	@echo "make simulate           the tables of docs/SIMULATION.md: 1,200 and 4,080 processes (an hour)"
@@ -58,16 +58,16 @@ soak:
 # One line of a table: problem, processes, deliveries, ways to end.
 define SIMULATE
 	mkdir -p target/simulate
-	$(SUNZI) simulate cholesky --problem $(1) --processes $(2) --delivery $(3) --termination $(4) \
+	$(SUNZI) simulate cholesky --problem $(1) --processes $(2) --broadcast $(3) --termination $(4) \
 		--report target/simulate/$(1)-$(2)-$(firstword $(subst $(COMMA), ,$(3)))-$(firstword $(subst $(COMMA), ,$(4))).json
 
 endef
 COMMA := ,
-RIVALRY = synchronous$(COMMA)point_to_point$(COMMA)cs_list
+WAYS = synchronous$(COMMA)point_to_point$(COMMA)cs_list
 
 simulate: build
 	$(foreach problem,QAP5 QAP6 QAP7,$(foreach processes,1200 4080,\
-		$(call SIMULATE,$(problem),$(processes),$(RIVALRY),lists)))
+		$(call SIMULATE,$(problem),$(processes),$(WAYS),lists)))
 
 simulate-large: build
 	$(foreach problem,QAP8 QAP9 QAP10,$(call SIMULATE,$(problem),4080,synchronous$(COMMA)cs_list,lists))

@@ -44,7 +44,7 @@ const LAB: Layers = &[
 
 /// The layers of the program, which knows both.
 const PROGRAM: Layers =
-    &[&["args", "number", "output"], &["config", "ranks", "signals"], &["progress"], &["session"], &["commands"]];
+    &[&["args", "number", "output"], &["ranks", "signals"], &["progress"], &["session"], &["commands"]];
 
 /// The folder of each package with its layers.
 const ROOMS: [(&str, Layers); 3] = [("src/", LIBRARY), ("lab/src/", LAB), ("cli/src/", PROGRAM)];
@@ -270,7 +270,7 @@ fn nothing_is_left_behind() {
 }
 
 /// Circles that are still to be opened; the number may only fall.
-const CIRCLES: usize = 5;
+const CIRCLES: usize = 0;
 
 #[test]
 fn neighbours_do_not_use_each_other_in_circles() {
@@ -280,7 +280,7 @@ fn neighbours_do_not_use_each_other_in_circles() {
 }
 
 /// Tuple types of three parts or more in the heads of functions under `src`; the number may only fall.
-const WIDE_TUPLES: usize = 20;
+const WIDE_TUPLES: usize = 0;
 
 #[test]
 fn parameters_have_names_and_few_are_tuples() {

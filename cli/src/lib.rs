@@ -6,7 +6,6 @@
 
 mod args;
 mod commands;
-mod config;
 mod number;
 mod output;
 mod progress;
@@ -14,8 +13,7 @@ mod ranks;
 mod session;
 mod signals;
 
-use args::Arguments;
-use clap::Parser;
+use args::{Arguments, Command, Global};
 use clap::error::ErrorKind;
 use output::{one_line, print_error, print_note};
 use ranks::Ranks;
@@ -44,8 +42,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 /// # Errors
 /// The refusal that [`run`] would print, where there is one; a request for help counts as accepted.
 pub fn check_arguments(arguments: impl IntoIterator<Item = OsString>) -> std::result::Result<(), String> {
-    match Arguments::try_parse_from(arguments) {
-        Ok(arguments) => arguments.resolve().map(drop).map_err(|error| one_line(&error.to_string())),
+    match args::parse(arguments) {
+        Ok(arguments) => arguments.check().map_err(|error| one_line(&error.to_string())),
         Err(error) if is_help(&error) => Ok(()),
         Err(error) => Err(usage_text(&error)),
     }
@@ -53,8 +51,8 @@ pub fn check_arguments(arguments: impl IntoIterator<Item = OsString>) -> std::re
 
 fn run_command(arguments: Vec<OsString>) -> u8 {
     let typed = format!("{:?}", arguments.get(1..));
-    let arguments = Arguments::try_parse_from(arguments);
-    if arguments.as_ref().is_ok_and(Arguments::is_bench) {
+    let arguments = args::parse(arguments);
+    if arguments.as_ref().is_ok_and(|arguments| matches!(arguments.command, Command::Bench(_))) {
         machine::restart_with_strong_blas(print_note); // before MPI, which survives no restart
     }
     let ranks = match Ranks::find() {
@@ -68,11 +66,12 @@ fn run_command(arguments: Vec<OsString>) -> u8 {
     let outcome = ranks.compare(&typed).and_then(|()| match arguments {
         Ok(arguments) => {
             signals::install();
-            let resolved = match ranks.several() {
-                Some(world) => agreed(world, arguments.resolve()),
-                None => arguments.resolve(),
+            let checked = match ranks.several() {
+                Some(world) => agreed(world, arguments.check()),
+                None => arguments.check(),
             };
-            resolved.and_then(|(global, command)| run_resolved(global, command, &ranks))
+            let Arguments { command, global } = arguments;
+            checked.and_then(|()| run_checked(global, command, &ranks))
         }
         Err(error) if is_help(&error) => {
             if ranks.is_root() {
@@ -91,7 +90,7 @@ fn run_command(arguments: Vec<OsString>) -> u8 {
 }
 
 /// Runs a command; a bug on one of several ranks ends them all.
-fn run_resolved(global: config::Global, command: config::Command, ranks: &Ranks) -> Result<u8> {
+fn run_checked(global: Global, command: Command, ranks: &Ranks) -> Result<u8> {
     let Some(world) = ranks.several() else { return commands::run(global, command, ranks) };
     catch_unwind(AssertUnwindSafe(|| commands::run(global, command, ranks))).unwrap_or_else(|_| world.abort(BUG))
 }

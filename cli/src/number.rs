@@ -1,4 +1,4 @@
-//! A factor such as `--alpha 0.1`, `-3`, `2.5e10` or `0x1.8p-3` as a big float.
+//! A scalar such as `--alpha 0.1`, `-3`, `2.5e10` or `0x1.8p-3` as a big float.
 //!
 //! Promise: integers, hexadecimal floats and decimals that are integers are exact; other decimals are rounded once, to
 //! nearest even, at the precision of the product.
@@ -14,7 +14,7 @@ const LARGEST_EXACT_EXPONENT: i32 = 20_000;
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] for anything that is no finite number.
-pub fn parse_factor(what: &str, text: &str, precision_bits: u32) -> Result<Float> {
+pub fn parse_scalar(what: &str, text: &str, precision_bits: u32) -> Result<Float> {
     let (negative, size) = match text.as_bytes().first() {
         Some(b'-') => (true, &text[1..]),
         Some(b'+') => (false, &text[1..]),
@@ -83,19 +83,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn factors_are_exact_or_rounded_once() {
+    fn scalars_are_exact_or_rounded_once() {
         let exact = [("0", 0.0), ("-3", -3.0), ("+2.5e1", 25.0), ("0x1.8p-3", 0.1875), ("-0X.8", -0.5), ("1e22", 1e22)];
         for (text, value) in exact {
-            assert_eq!(parse_factor("--alpha", text, 2).unwrap(), value, "{text}");
+            assert_eq!(parse_scalar("--alpha", text, 2).unwrap(), value, "{text}");
         }
-        let third = parse_factor("--alpha", "0.1", 100).unwrap();
+        let third = parse_scalar("--alpha", "0.1", 100).unwrap();
         assert_eq!(third, Float::with_val(100, &Rational::from((1, 10))));
-        let large = parse_factor("--alpha", "1e100000", 64).unwrap();
+        let large = parse_scalar("--alpha", "1e100000", 64).unwrap();
         assert_eq!(large, Float::with_val(64, Float::parse("1e100000").unwrap()));
         for text in
             ["", "-", "nan", "inf", "1e", "0x", "1e999999999", "0x1p2000000000", "ten", "1 2", "0x1.g", "--1", "."]
         {
-            assert!(parse_factor("--alpha", text, 64).is_err(), "{text}");
+            assert!(parse_scalar("--alpha", text, 64).is_err(), "{text}");
         }
     }
 }

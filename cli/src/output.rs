@@ -17,8 +17,16 @@ pub fn set_speaking(speaks: bool) {
 /// # Errors
 /// [`Error::Io`], such as on a full disk.
 pub fn print(text: &str) -> Result<()> {
+    print_bytes(text.as_bytes())
+}
+
+/// Writes bytes to standard output. A reader that went away is no error.
+///
+/// # Errors
+/// [`Error::Io`], such as on a full disk.
+pub fn print_bytes(bytes: &[u8]) -> Result<()> {
     let mut stdout = std::io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Err(source) if source.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(Error::Io { path: "standard output".into(), action: "write", source })
         }

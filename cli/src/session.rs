@@ -1,6 +1,6 @@
 //! A command under way: where it may speak, its report, and reading and writing matrices with a bar.
 
-use crate::config::{Global, Output};
+use crate::args::{Global, Output};
 use crate::progress::{Bar, Visibility};
 use crate::signals::{Mode, in_mode, stop_requested};
 use serde::Serialize;
@@ -79,7 +79,7 @@ impl Session {
     /// # Errors
     /// Those of [`io::write`].
     pub fn write<'a>(&self, output: &Output, matrix: impl Into<MatrixView<'a>>, symmetry: Symmetry) -> Result<()> {
-        let options = WriteOptions { symmetry, number_form: output.number_form, progress: Some(self.progress()) };
+        let options = WriteOptions { symmetry, number_form: output.number_form(), progress: Some(self.progress()) };
         let written = in_mode(Mode::Writing, || io::write(&output.path, matrix, &options));
         self.bar.finish();
         written

@@ -232,7 +232,7 @@ fn info_and_plan_tell_what_they_promise() {
 #[test]
 fn bench_writes_the_report_that_scripts_read() {
     let sandbox = Sandbox::new();
-    let line = "--rows 40 --cols 20 --precision 128 --threads 1 --rivals mpfr --runs 3 --report r.json";
+    let line = "--rows 40 --cols 20 --precision 128 --threads 1 --against mpfr --runs 3 --report r.json";
     for (operation, flags) in [("syrk", ""), ("gemm", "--kernel reference"), ("syrk", "--kernel f64 --self-check")] {
         sandbox.run(&format!("bench {operation} {line} {flags}"));
         let report = sandbox.json("r.json");
@@ -254,17 +254,17 @@ fn bench_writes_the_report_that_scripts_read() {
         assert!(report["kernel"].is_string());
         for key in ["min", "median", "max"] {
             assert!(report["seconds"][key].as_f64().unwrap() > 0.0);
-            assert!(report["rivals"][0]["seconds"][key].as_f64().unwrap() > 0.0);
+            assert!(report["baselines"][0]["seconds"][key].as_f64().unwrap() > 0.0);
         }
         for key in ["scale", "to_residues", "product", "reconstruct", "unscale"] {
             assert!(report["phases"][key].is_number(), "{key}");
         }
         // Where the CPU has no IFMA instructions both are null.
         assert_eq!(report["limit_seconds"].is_number(), report["limit_ratio"].is_number());
-        let ratio =
-            report["rivals"][0]["seconds"]["median"].as_f64().unwrap() / report["seconds"]["median"].as_f64().unwrap();
-        assert!((report["rivals"][0]["ratio"].as_f64().unwrap() / ratio - 1.0).abs() < 1e-9);
-        assert_eq!(report["rivals"][0]["name"], "mpfr");
+        let ratio = report["baselines"][0]["seconds"]["median"].as_f64().unwrap()
+            / report["seconds"]["median"].as_f64().unwrap();
+        assert!((report["baselines"][0]["ratio"].as_f64().unwrap() / ratio - 1.0).abs() < 1e-9);
+        assert_eq!(report["baselines"][0]["name"], "mpfr");
     }
     let line = sandbox.run("bench kernel --rows 100 --cols 40 --runs 2 --kernel reference --report k.json");
     assert!(line.contains("result checked"), "{line}");

@@ -1,19 +1,19 @@
-//! Draws the reports of `make bench` as one picture: how many times faster than each rival, row by row.
+//! Draws the reports of `make bench` as one picture: how many times faster than each baseline, row by row.
 //!
 //! `cargo run --release --example bench_plot -- target/bench docs/benchmarks.svg`. Reads every `syrk-*-1.json` there
-//! (one thread) that has rivals; a bar is the ratio of medians, on a logarithmic scale.
+//! (one thread) that has baselines; a bar is the ratio of medians, on a logarithmic scale.
 
 use plotters::prelude::*;
 use serde_json::Value;
 use std::error::Error;
 
-/// One report: its label and the ratio over each rival.
+/// One report: its label and the ratio over each baseline.
 struct Row {
     label: String,
     ratios: Vec<(String, f64)>,
 }
 
-const RIVALS: [(&str, RGBColor); 3] =
+const BASELINES: [(&str, RGBColor); 3] =
     [("sdpb", RGBColor(31, 119, 180)), ("flint", RGBColor(255, 127, 14)), ("mpfr", RGBColor(44, 160, 44))];
 
 /// Pixels of a row of the picture.
@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let rows = read(folder)?;
     if rows.is_empty() {
-        return Err(format!("no report of one thread with rivals in {folder}").into());
+        return Err(format!("no report of one thread with baselines in {folder}").into());
     }
     draw(&rows, output)
 }
@@ -41,8 +41,9 @@ fn read(folder: &str) -> Result<Vec<Row>, Box<dyn Error>> {
             continue;
         }
         let report: Value = serde_json::from_str(&std::fs::read_to_string(&path)?)?;
-        let rivals = report["rivals"].as_array().into_iter().flatten();
-        let ratios = rivals.filter_map(|rival| Some((rival["name"].as_str()?.to_string(), rival["ratio"].as_f64()?)));
+        let baselines = report["baselines"].as_array().into_iter().flatten();
+        let ratios = baselines
+            .filter_map(|baseline| Some((baseline["name"].as_str()?.to_string(), baseline["ratio"].as_f64()?)));
         let ratios = ratios.collect::<Vec<_>>();
         let label = format!("{} x {}, {} bits", report["rows"], report["cols"], report["precision_bits"]);
         if !ratios.is_empty() {
@@ -60,7 +61,7 @@ fn draw(rows: &[Row], output: &str) -> Result<(), Box<dyn Error>> {
     let largest = rows.iter().flat_map(|row| &row.ratios).fold(2.0f64, |most, (_, ratio)| most.max(*ratio));
     let mut chart = ChartBuilder::on(&root)
         .margin(10)
-        .caption("SYRK, one thread: times faster than each rival", ("sans-serif", 18))
+        .caption("SYRK, one thread: times faster than each baseline", ("sans-serif", 18))
         .x_label_area_size(36)
         .y_label_area_size(170)
         .build_cartesian_2d((1.0..largest * 1.3).log_scale(), (rows.len() as f64)..0.0)?;
@@ -71,9 +72,9 @@ fn draw(rows: &[Row], output: &str) -> Result<(), Box<dyn Error>> {
         .x_label_formatter(&|x| format!("{x:.0}"))
         .x_desc("ratio of medians")
         .draw()?;
-    for (name, color) in RIVALS {
+    for (name, color) in BASELINES {
         let bars = rows.iter().enumerate().flat_map(|(index, row)| {
-            let slot = row.ratios.iter().position(|(rival, _)| rival == name);
+            let slot = row.ratios.iter().position(|(baseline, _)| baseline == name);
             slot.map(|slot| {
                 let height = 0.8 / row.ratios.len() as f64;
                 let top = index as f64 + 0.1 + slot as f64 * height;

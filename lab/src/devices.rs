@@ -24,30 +24,25 @@ pub enum DeviceChoice {
 }
 
 impl DeviceChoice {
-    /// Reads the items of a list.
+    /// Reads an item of the list.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`].
-    pub fn list(text: &str) -> Result<Vec<DeviceChoice>> {
-        text.split(',').map(DeviceChoice::parse).collect()
-    }
-
-    fn parse(item: &str) -> Result<DeviceChoice> {
+    /// What it should have been.
+    pub fn parse(item: &str) -> std::result::Result<DeviceChoice, String> {
         match item.split_once(':').unwrap_or((item, "")) {
             ("all", "") => Ok(DeviceChoice::AllCuda),
             ("host", "") => Ok(DeviceChoice::Host),
-            ("soft", "") => Ok(DeviceChoice::Soft(SOFT_BYTES)),
-            ("soft", size) => Ok(DeviceChoice::Soft(parse_size("--device", size)?)),
+            ("soft", "") => Ok(DeviceChoice::SOFT),
+            ("soft", size) => Ok(DeviceChoice::Soft(parse_size(size)?)),
             (number, "") if number.bytes().all(|byte| byte.is_ascii_digit()) && !number.is_empty() => {
-                let refused = |_| Error::NoDevice(format!("{number}: no machine has so many"));
-                Ok(DeviceChoice::Cuda(number.parse().map_err(refused)?))
+                number.parse().map(DeviceChoice::Cuda).map_err(|_| "no machine has so many devices".into())
             }
-            _ => {
-                let forms = "a number of a CUDA device, all, soft, soft:SIZE, host";
-                Err(Error::InvalidArgument(format!("--device: '{item}' is none of: {forms}")))
-            }
+            _ => Err("none of: a number of a CUDA device, all, soft, soft:SIZE, host".into()),
         }
     }
+
+    /// A software device with the memory that it has where nothing else is said.
+    pub const SOFT: DeviceChoice = DeviceChoice::Soft(SOFT_BYTES);
 }
 
 /// Opens the devices; software devices are numbered in order, and the host's own takes so many threads.
@@ -94,14 +89,13 @@ mod tests {
 
     #[test]
     fn lists_are_read_and_nonsense_is_refused() {
-        let list = DeviceChoice::list("0,soft,soft:64K,host,all,12").unwrap();
+        let list = "0,soft,soft:64K,host,all,12".split(',').map(|item| DeviceChoice::parse(item).unwrap());
+        let list = list.collect::<Vec<_>>();
         let soft = [DeviceChoice::Soft(SOFT_BYTES), DeviceChoice::Soft(65536)];
         let want = [DeviceChoice::Cuda(0), soft[0], soft[1], DeviceChoice::Host, DeviceChoice::AllCuda];
         assert_eq!((&list[..5], list[5]), (&want[..], DeviceChoice::Cuda(12)));
-        for bad in ["", "gpu", "-1", "0,", "soft:", "soft:x", "1:2", "0x1", "99999999999999999999999"] {
-            if bad != "soft:" {
-                assert!(DeviceChoice::list(bad).is_err(), "{bad}");
-            }
+        for bad in ["", "gpu", "-1", "soft:x", "1:2", "0x1", "99999999999999999999999"] {
+            assert!(DeviceChoice::parse(bad).is_err(), "{bad}");
         }
         assert!(open(&[DeviceChoice::Host, DeviceChoice::Host], None).is_err());
         assert_eq!(open(&[DeviceChoice::Soft(1), DeviceChoice::Soft(2)], None).unwrap()[1].description().index, 1);

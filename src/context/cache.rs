@@ -30,7 +30,8 @@ impl<K: PartialEq, V: Clone, const CAPACITY: usize> KeyedCache<K, V, CAPACITY> {
         Ok(made)
     }
 
-    /// [`KeyedCache::get_or_make`] where a new value takes the place of all others.
+    /// [`KeyedCache::get_or_make`] where a new value takes the place of all others, which are given back before it is
+    /// made.
     ///
     /// # Errors
     /// Those of `make`.
@@ -39,8 +40,8 @@ impl<K: PartialEq, V: Clone, const CAPACITY: usize> KeyedCache<K, V, CAPACITY> {
         if let Some(known) = use_again(&mut entries, &key) {
             return Ok(known);
         }
-        let made = make()?;
         entries.clear();
+        let made = make()?;
         Self::keep(&mut entries, key, made.clone());
         Ok(made)
     }

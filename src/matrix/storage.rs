@@ -5,7 +5,6 @@
 
 use crate::error::{Error, Result};
 use crate::math::float::{FloatRef, Head, limbs_for};
-use crate::matrix::MatrixView;
 use crate::store::advise_huge_pages;
 
 /// Largest magnitude of an exponent that conversions accept (MPFR's default range).
@@ -171,15 +170,5 @@ impl Matrix {
                 all_limbs[start * limbs..end * limbs].fill(0);
             }
         }
-    }
-
-    /// The whole matrix as a view.
-    pub fn view(&self) -> MatrixView<'_> {
-        MatrixView::new(self)
-    }
-
-    /// The transpose, as a view: nothing is copied.
-    pub fn transposed(&self) -> MatrixView<'_> {
-        self.view().transposed()
     }
 }

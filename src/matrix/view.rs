@@ -26,6 +26,18 @@ impl std::fmt::Debug for MatrixView<'_> {
     }
 }
 
+impl Matrix {
+    /// The whole matrix as a view.
+    pub fn view(&self) -> MatrixView<'_> {
+        MatrixView::new(self)
+    }
+
+    /// The transpose, as a view: nothing is copied.
+    pub fn transposed(&self) -> MatrixView<'_> {
+        self.view().transposed()
+    }
+}
+
 impl<'a> From<&'a Matrix> for MatrixView<'a> {
     fn from(matrix: &'a Matrix) -> Self {
         MatrixView::new(matrix)

@@ -120,7 +120,9 @@ fn by_definition(problem: &Problem<'_>) -> Result<Cholesky> {
     match reference::factor(problem) {
         Ok(rows) if problem.is_whole() => Ok(Cholesky::new(rows.to_matrix(problem)?, CholeskyReport::default())),
         Ok(rows) => Err(diagnose::failure(problem, problem.order, &rows.to_matrix(problem)?, None)),
-        Err((index, rows, pivot)) => Err(diagnose::failure(problem, index, &rows.to_matrix(problem)?, pivot)),
+        Err(reference::Failed { index, rows, pivot }) => {
+            Err(diagnose::failure(problem, index, &rows.to_matrix(problem)?, pivot))
+        }
     }
 }
 

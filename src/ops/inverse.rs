@@ -125,8 +125,15 @@ impl<'a> Inversion<'a> {
                 };
                 each_column(ctx, &mut spaces.w, || (), unit)?;
                 let memory = &self.memory;
-                let (agreement, widest) = (Agreement(None), self.bands.columns);
-                let band = Band { memory, agreement, columns: widest, first_column: 0, transposed: false };
+                let Bands { columns: widest, limit_bytes, .. } = self.bands;
+                let band = Band {
+                    memory,
+                    agreement: Agreement(None),
+                    columns: widest,
+                    limit_bytes,
+                    first_column: 0,
+                    transposed: false,
+                };
                 self.solver.run(&band, ((0..columns.len()).collect(), strip.start), &mut spaces)?;
                 let copy = |(): &mut (), mut column: Column<'_>| {
                     if columns.contains(&column.index) {

@@ -46,6 +46,19 @@ pub struct CholeskyGraph {
     pub tiles: usize,
 }
 
+/// Where a ready task stands in the order of the fewest missing tiles; the fields are compared in this order.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct MissingKey {
+    /// Its tiles that are not where it would run.
+    missing: usize,
+    /// Column of the tile that it writes.
+    col: usize,
+    /// The column that it reads.
+    k: usize,
+    /// Row of the tile that it writes.
+    row: usize,
+}
+
 impl CholeskyGraph {
     /// The graph of the lower triangle that `map` cuts into tiles.
     pub fn of(map: &TileMap) -> CholeskyGraph {
@@ -100,7 +113,7 @@ impl CholeskyGraph {
     }
 
     /// Orders ready tasks by how many of their tiles are missing where they would run; of those the leftmost first.
-    pub(super) fn missing_key(&self, task: Task, resident: &dyn Fn(TileId) -> bool) -> (usize, usize, usize, usize) {
+    pub(super) fn missing_key(&self, task: Task, resident: &dyn Fn(TileId) -> bool) -> MissingKey {
         let tile = self.output(task);
         let absent = |row, col| usize::from(!resident(TileId { row, col }));
         let (inputs, k) = match task {
@@ -109,7 +122,8 @@ impl CholeskyGraph {
             Task::Trsm { k, .. } => (absent(k, k), k),
             Task::Potrf { k } => (0, k),
         };
-        (inputs + absent(tile.row, tile.col), tile.col, k, tile.row)
+        let missing = inputs + absent(tile.row, tile.col);
+        MissingKey { missing, col: tile.col, k, row: tile.row }
     }
 
     /// The tasks that must be done before `task`, where the updates of a tile are taken in the order of their columns.

@@ -353,7 +353,7 @@ enum sunzi_status sunzi_factor_get(const struct sunzi_context *ctx,
 // The version of the library, as `"0.1.0"`.
 const char *sunzi_version(void);
 
-// 1 where this build has the feature `name` (`"mpi"`, `"blas"`, `"flint"`, `"cuda"`) or this machine the kernel `name`
+// 1 where this build has the feature `name` (`"mpi"`, `"blas"`, `"cuda"`) or this machine the kernel `name`
 // (`"ifma52"`, `"f64"`, `"blas"`, `"reference"`), else 0; 0 for null.
 //
 // `name` is null or ends with a zero.

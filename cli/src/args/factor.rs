@@ -1,43 +1,50 @@
-//! What is typed after `cholesky`, `solve`, `inverse`, `trsm` and `verify cholesky`: names, help texts and strings.
+//! Options of `cholesky`, `solve`, `inverse`, `trsm` and `verify cholesky`.
 
-use super::{RawEngine, RawOutput};
+use super::values::{broadcast, grid, positive, precision, side, size, termination, uplo};
+use super::{EngineArgs, Output, Precision};
 use clap::Args;
 use std::path::PathBuf;
+use sunzi::error::Result;
+use sunzi::matrix::{Side, Uplo};
+use sunzi::runtime::Policy;
+use sunzi::runtime::protocol::{DeliveryKind, Termination};
+use sunzi::tile::RankGrid;
+use sunzi_lab::units::parse_count;
 
 /// Which triangle of a symmetric matrix counts.
-#[derive(Args, Debug)]
-pub struct RawTriangle {
+#[derive(Args, Clone, Debug)]
+pub struct Triangle {
     /// Read the lower triangle of A only [default: both, which must agree].
     #[arg(long, conflicts_with = "upper")]
-    pub lower: bool,
+    lower: bool,
     /// Read the upper triangle of A only; a factor is then U with A = U^T U.
     #[arg(long)]
-    pub upper: bool,
+    upper: bool,
 }
 
-/// Precision of a result and of its input.
-#[derive(Args, Debug)]
-pub struct RawPrecision {
-    /// Bits of every significand [default: what the first input file states].
-    #[arg(long, short, value_name = "B", allow_hyphen_values = true)]
-    pub precision: Option<String>,
-    /// Bits to which decimal input is rounded [default: the precision].
-    #[arg(long, value_name = "B", allow_hyphen_values = true)]
-    pub input_precision: Option<String>,
+impl Triangle {
+    /// The triangle that is read; `None` for both, which must agree.
+    pub fn uplo(&self) -> Option<Uplo> {
+        match (self.lower, self.upper) {
+            (_, true) => Some(Uplo::Upper),
+            (true, _) => Some(Uplo::Lower),
+            _ => None,
+        }
+    }
 }
 
 /// A symmetric positive definite matrix and how it is factored.
-#[derive(Args, Debug)]
-pub struct RawFactor {
+#[derive(Args, Clone, Debug)]
+pub struct Factor {
     /// The symmetric positive definite matrix A.
     pub a: PathBuf,
     #[command(flatten)]
-    pub triangle: RawTriangle,
+    pub triangle: Triangle,
     #[command(flatten)]
-    pub precision: RawPrecision,
+    pub precision: Precision,
     /// Rows of a tile; any number gives the same bits [default: by size and precision].
-    #[arg(long, value_name = "NB", allow_hyphen_values = true)]
-    pub tile: Option<String>,
+    #[arg(long = "tile", value_name = "NB", value_parser = positive)]
+    pub tile_rows: Option<usize>,
     /// Also print the logarithm of the determinant.
     #[arg(long)]
     pub log_det: bool,
@@ -48,117 +55,127 @@ pub struct RawFactor {
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
     #[command(flatten)]
-    pub ranks: RawRanks,
+    pub ranks: RankChoices,
     #[command(flatten)]
-    pub engine: RawEngine,
+    pub engine: EngineArgs,
+}
+
+impl Factor {
+    /// Checks precision and kernel together.
+    ///
+    /// # Errors
+    /// [`sunzi::Error::Precision`].
+    pub fn check(&self) -> Result<()> {
+        self.precision.check(&self.engine)
+    }
 }
 
 /// How a factorisation runs on several ranks.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[command(next_help_heading = "On several ranks (mpirun)")]
-pub struct RawRanks {
+pub struct RankChoices {
     /// Rows and columns of ranks, such as 2x3 [default: nearly square].
-    #[arg(long, value_name = "PxQ")]
-    pub grid: Option<String>,
-    /// Who sends a finished tile to whom: point_to_point, cs_list, cs_list_ahead, binomial, synchronous [default:
-    /// cs_list_ahead].
-    #[arg(long, value_name = "WAY")]
-    pub delivery: Option<String>,
+    #[arg(long, value_name = "PxQ", value_parser = grid)]
+    pub grid: Option<RankGrid>,
+    /// Who sends a finished tile to whom [default: cs_list_ahead].
+    #[arg(long, value_name = "WAY", value_parser = broadcast())]
+    pub broadcast: Option<DeliveryKind>,
     /// Which tile is worked on next: fifo, lifo, random, random:SEED, by_ij, greedy, critical_path, panels,
     /// leftmost [default: critical_path].
-    #[arg(long, value_name = "NAME")]
-    pub policy: Option<String>,
-    /// How a rank finds out that it will not be asked any more: lists, all_to_all [default: lists].
-    #[arg(long, value_name = "WAY")]
-    pub termination: Option<String>,
+    #[arg(long, value_name = "NAME", value_parser = Policy::by_name)]
+    pub policy: Option<Policy>,
+    /// How a rank finds out that it will not be asked any more [default: lists].
+    #[arg(long, value_name = "WAY", value_parser = termination())]
+    pub termination: Option<Termination>,
     /// Tiles of other ranks that a rank has room for [default: within the memory limit].
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    pub slots: Option<String>,
+    #[arg(long, value_name = "N", value_parser = size)]
+    pub remote_tiles: Option<usize>,
     /// Also draw ready tiles, busy workers and held bytes over time.
     #[arg(long, value_name = "FILE.svg")]
     pub plot: Option<PathBuf>,
 }
 
 /// `sunzi cholesky`.
-#[derive(Args, Debug)]
-pub struct RawCholesky {
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:\n  sunzi cholesky A.mtx -o L.mtx --precision 512 --log-det\n  \
+                        mpirun -n 4 sunzi cholesky A.bin -o L.bin --threads 1 --grid 2x2")]
+pub struct Cholesky {
     #[command(flatten)]
-    pub factor: RawFactor,
+    pub factor: Factor,
     #[command(flatten)]
-    pub output: RawOutput,
+    pub output: Output,
 }
 
 /// `sunzi solve`.
-#[derive(Args, Debug)]
-pub struct RawSolve {
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Example:\n  sunzi solve A.mtx B.mtx -o X.mtx --refine-from 200")]
+pub struct Solve {
     #[command(flatten)]
-    pub factor: RawFactor,
+    pub factor: Factor,
     /// The right-hand sides B.
     pub b: PathBuf,
     /// Factor at so many bits and refine the solution to the full precision.
-    #[arg(long, value_name = "BITS", allow_hyphen_values = true, conflicts_with_all = ["log_det", "condition", "tile"])]
-    pub refine_from: Option<String>,
+    #[arg(long, value_name = "BITS", value_parser = precision,
+        conflicts_with_all = ["log_det", "condition", "tile_rows"])]
+    pub refine_from: Option<u32>,
     #[command(flatten)]
-    pub output: RawOutput,
+    pub output: Output,
 }
 
 /// `sunzi inverse`.
-#[derive(Args, Debug)]
-pub struct RawInverse {
+#[derive(Args, Clone, Debug)]
+pub struct Inverse {
     #[command(flatten)]
-    pub factor: RawFactor,
+    pub factor: Factor,
     #[command(flatten)]
-    pub output: RawOutput,
+    pub output: Output,
 }
 
 /// `sunzi trsm`.
-#[derive(Args, Debug)]
-pub struct RawTrsm {
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Example:\n  sunzi trsm L.mtx B.mtx -o X.mtx --transpose")]
+pub struct Trsm {
     /// The triangular matrix T.
     pub t: PathBuf,
     /// The right-hand sides B.
     pub b: PathBuf,
     /// left solves op(T) X = alpha B, right solves X op(T) = alpha B.
-    #[arg(long, value_name = "SIDE", default_value = "left")]
-    pub side: String,
-    /// The triangle of T that is read: lower or upper.
-    #[arg(long, value_name = "TRIANGLE", default_value = "lower")]
-    pub uplo: String,
+    #[arg(long, value_name = "SIDE", default_value = "left", value_parser = side())]
+    pub side: Side,
+    /// The triangle of T that is read.
+    #[arg(long, value_name = "TRIANGLE", default_value = "lower", value_parser = uplo())]
+    pub uplo: Uplo,
     /// Use T transposed.
     #[arg(long)]
     pub transpose: bool,
     /// Take the diagonal of T as ones.
     #[arg(long)]
     pub unit: bool,
-    /// Factor of B: decimal, integer or hexadecimal float [default: 1].
-    #[arg(long, value_name = "X", allow_hyphen_values = true)]
+    /// Scalar of B: decimal, integer or hexadecimal float [default: 1].
+    #[arg(long, value_name = "X")]
     pub alpha: Option<String>,
     #[command(flatten)]
-    pub precision: RawPrecision,
+    pub precision: Precision,
     #[command(flatten)]
-    pub engine: RawEngine,
+    pub engine: EngineArgs,
     #[command(flatten)]
-    pub output: RawOutput,
+    pub output: Output,
 }
 
 /// `sunzi verify cholesky`.
-#[derive(Args, Debug)]
-pub struct RawVerifyCholesky {
+#[derive(Args, Clone, Debug)]
+pub struct VerifyCholesky {
     /// The symmetric matrix A.
     pub a: PathBuf,
     /// Its factor L, or U with --upper.
     pub l: PathBuf,
     #[command(flatten)]
-    pub triangle: RawTriangle,
-    /// Precision of the bound [default: what the factor's file states].
-    #[arg(long, short, value_name = "B", allow_hyphen_values = true)]
-    pub precision: Option<String>,
-    /// Bits to which decimal input was rounded [default: the precision].
-    #[arg(long, value_name = "B", allow_hyphen_values = true)]
-    pub input_precision: Option<String>,
-    /// Seed of the random test of the product [default: fresh].
-    #[arg(long, value_name = "S", allow_hyphen_values = true)]
-    pub seed: Option<String>,
+    pub triangle: Triangle,
     #[command(flatten)]
-    pub engine: RawEngine,
+    pub precision: Precision,
+    /// Seed of the random test of the product [default: fresh].
+    #[arg(long, value_name = "S", value_parser = parse_count)]
+    pub seed: Option<u64>,
+    #[command(flatten)]
+    pub engine: EngineArgs,
 }

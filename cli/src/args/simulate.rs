@@ -1,97 +1,197 @@
-//! Options of `sunzi simulate`.
+//! Options of `simulate`.
 
+use super::values::{
+    broadcast, eviction, grid, jitter, positive, positive_count, problem, processes, size, slow, termination,
+};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
+use sunzi::error::{Error, Result};
+use sunzi::runtime::protocol::{DeliveryKind, Termination};
+use sunzi::runtime::{Eviction, Policy};
+use sunzi::tile::RankGrid;
+use sunzi_lab::simulate::MatrixSize;
+use sunzi_lab::units::{parse_count, parse_size};
 
 /// `sunzi simulate`.
 #[derive(Args, Debug)]
-pub struct RawSimulate {
+#[command(
+    arg_required_else_help = false,
+    after_help = "Examples:\n  sunzi simulate cholesky --problem QAP5 --processes 1200 --broadcast cs_list,binomial\n  \
+                        sunzi simulate soak --seeds 100"
+)]
+pub struct Simulate {
+    /// What is simulated.
     #[command(subcommand)]
-    pub what: RawSimulation,
+    pub what: Simulation,
 }
 
 /// What is simulated.
 #[derive(Subcommand, Debug)]
-pub enum RawSimulation {
-    /// A = L L^T in tiles on a cluster. Several deliveries, policies, victims or terminations make a table.
-    Cholesky(Box<RawSimulateCholesky>),
+pub enum Simulation {
+    /// A = L L^T in tiles on a cluster. Several broadcasts, policies, evictions or terminations make a table.
+    Cholesky(Box<SimulateCholesky>),
     /// Many small factorisations drawn from seeds, under the worst conditions; exit code 5 if any goes wrong.
-    Soak(RawSoak),
+    Soak(Soak),
+}
+
+/// How many processes, and where.
+#[derive(Args, Clone, Debug)]
+#[group(required = true, multiple = true)]
+pub struct Processes {
+    /// Processes [default: those of --grid].
+    #[arg(long, value_name = "P", value_parser = processes)]
+    processes: Option<usize>,
+    /// Rows and columns of processes, such as 60x68 [default: nearly square].
+    #[arg(long, value_name = "PxQ", value_parser = grid)]
+    grid: Option<RankGrid>,
+}
+
+/// How large the matrix is.
+#[derive(Args, Clone, Debug)]
+#[group(required = true, multiple = false)]
+pub struct Size {
+    /// Rows of the matrix.
+    #[arg(long, value_name = "N", value_parser = parse_count)]
+    order: Option<u64>,
+    /// Tile rows of the matrix.
+    #[arg(long, value_name = "T", value_parser = parse_count)]
+    tiles: Option<u64>,
+    /// A matrix of the literature.
+    #[arg(long, value_name = "NAME", ignore_case = true, value_parser = problem())]
+    problem: Option<u64>,
 }
 
 /// `sunzi simulate cholesky`.
-#[derive(Args, Debug)]
-pub struct RawSimulateCholesky {
-    /// Processes [default: those of --grid].
-    #[arg(long, value_name = "P", allow_hyphen_values = true)]
-    pub processes: Option<String>,
-    /// Rows and columns of processes, such as 60x68 [default: nearly square].
-    #[arg(long, value_name = "PxQ", allow_hyphen_values = true)]
-    pub grid: Option<String>,
-    /// Rows of the matrix.
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    pub order: Option<String>,
-    /// Tile rows of the matrix, in place of --order.
-    #[arg(long, value_name = "T", allow_hyphen_values = true, conflicts_with = "order")]
-    pub tiles: Option<String>,
-    /// A matrix of the literature, in place of --order: QAP5 to QAP10.
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["order", "tiles"])]
-    pub problem: Option<String>,
+#[derive(Args, Clone, Debug)]
+pub struct SimulateCholesky {
+    #[command(flatten)]
+    processes: Processes,
+    #[command(flatten)]
+    size: Size,
     /// Rows of a tile [default: the machine's].
-    #[arg(long, value_name = "NB", allow_hyphen_values = true)]
-    pub tile_rows: Option<String>,
-    /// A machine: tsubame2.5, or a TOML file like machines/tsubame2.5.toml.
+    #[arg(long, value_name = "NB", value_parser = positive)]
+    tile_rows: Option<usize>,
+    /// A machine: tsubame2.5, or a TOML file like lab/machines/tsubame2.5.toml.
     #[arg(long, value_name = "NAME|FILE", default_value = "tsubame2.5")]
-    pub machine: String,
-    /// Who sends a tile to whom: point_to_point, cs_list, cs_list_ahead, binomial, synchronous.
-    #[arg(long, value_name = "LIST", default_value = "cs_list", value_delimiter = ',')]
-    pub delivery: Vec<String>,
+    machine: String,
+    /// Who sends a tile to whom.
+    #[arg(long, value_name = "LIST", default_value = "cs_list", value_delimiter = ',', value_parser = broadcast())]
+    broadcast: Vec<DeliveryKind>,
     /// Which task runs next: fifo, lifo, random (or random:SEED), by_ij, greedy, critical_path, panels,
     /// leftmost.
-    #[arg(long, value_name = "LIST", default_value = "random:1", value_delimiter = ',')]
-    pub policy: Vec<String>,
-    /// Which tile leaves a full device: fifo, lru.
-    #[arg(long, value_name = "LIST", default_value = "fifo", value_delimiter = ',')]
-    pub victim: Vec<String>,
-    /// When a process may end: lists, all_to_all.
-    #[arg(long, value_name = "LIST", default_value = "lists", value_delimiter = ',')]
-    pub termination: Vec<String>,
+    #[arg(long, value_name = "LIST", default_value = "random:1", value_delimiter = ',', value_parser = Policy::by_name)]
+    policy: Vec<Policy>,
+    /// Which tile leaves a full device.
+    #[arg(long, value_name = "LIST", default_value = "fifo", value_delimiter = ',', value_parser = eviction())]
+    eviction: Vec<Eviction>,
+    /// When a process may end.
+    #[arg(long, value_name = "LIST", default_value = "lists", value_delimiter = ',', value_parser = termination())]
+    termination: Vec<Termination>,
     /// Tiles of others that a process has room for [default: what host memory leaves].
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    pub slots: Option<String>,
+    #[arg(long, value_name = "N", value_parser = size)]
+    remote_tiles: Option<usize>,
     /// Host memory of a process, for its own tiles and those of others [default: the machine's].
-    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, conflicts_with = "slots")]
-    pub host_memory: Option<String>,
+    #[arg(long, value_name = "SIZE", conflicts_with = "remote_tiles", value_parser = parse_size)]
+    host_memory: Option<u64>,
     /// Workers of a process [default: the machine's].
-    #[arg(long, value_name = "W", allow_hyphen_values = true)]
-    pub workers: Option<String>,
+    #[arg(long, value_name = "W", value_parser = positive)]
+    workers: Option<usize>,
     /// Seed of all times.
-    #[arg(long, value_name = "S", default_value = "0", allow_hyphen_values = true)]
-    pub seed: String,
+    #[arg(long, value_name = "S", default_value = "0", value_parser = parse_count)]
+    seed: u64,
     /// Every time is multiplied by 1 to 1 + J.
-    #[arg(long, value_name = "J", default_value = "0", allow_hyphen_values = true)]
-    pub jitter: String,
+    #[arg(long, value_name = "J", default_value = "0", value_parser = jitter)]
+    jitter: f64,
     /// Slow processes and the factors of their times, such as 3:10,7:2.
-    #[arg(long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true)]
-    pub slow: Vec<String>,
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = slow)]
+    slow: Vec<(usize, f64)>,
     /// Also write what the first processes did when, as JSON for a trace viewer.
     #[arg(long, value_name = "FILE")]
-    pub trace: Option<PathBuf>,
+    trace: Option<PathBuf>,
     /// Processes in the trace.
-    #[arg(long, value_name = "N", default_value = "16", allow_hyphen_values = true)]
-    pub trace_processes: String,
-    /// Also draw ready tasks, slots and device memory over time, as SVG.
+    #[arg(long, value_name = "N", default_value = "16", value_parser = positive)]
+    trace_processes: usize,
+    /// Also draw ready tasks, remote tiles and device memory over time, as SVG.
     #[arg(long, value_name = "FILE")]
-    pub plot: Option<PathBuf>,
+    plot: Option<PathBuf>,
 }
 
 /// `sunzi simulate soak`.
-#[derive(Args, Debug)]
-pub struct RawSoak {
+#[derive(Args, Clone, Copy, Debug)]
+pub struct Soak {
     /// How many seeds.
-    #[arg(long, value_name = "N", default_value = "1000", allow_hyphen_values = true)]
-    pub seeds: String,
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = positive_count)]
+    pub seeds: u64,
     /// The first seed.
-    #[arg(long, value_name = "S", default_value = "0", allow_hyphen_values = true)]
-    pub first: String,
+    #[arg(long, value_name = "S", default_value = "0", value_parser = parse_count)]
+    pub first: u64,
+}
+
+impl Simulate {
+    /// Checks counts that must agree.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`].
+    pub fn check(&self) -> Result<()> {
+        match &self.what {
+            Simulation::Cholesky(args) => args.options().map(drop),
+            Simulation::Soak(Soak { seeds, first }) => match first.checked_add(*seeds) {
+                Some(_) => Ok(()),
+                None => Err(Error::InvalidArgument(format!("--seeds: {seeds} seeds from {first} on"))),
+            },
+        }
+    }
+}
+
+impl Processes {
+    fn grid(&self) -> Result<RankGrid> {
+        let count = self.processes.unwrap_or_else(|| self.grid.map_or(1, |grid| grid.rows * grid.cols));
+        let RankGrid { rows, cols } = self.grid.unwrap_or_else(|| RankGrid::for_ranks(count));
+        if rows * cols != count {
+            let message = format!("--grid {rows}x{cols} has {} processes, not {count}", rows * cols);
+            return Err(Error::InvalidArgument(message));
+        }
+        processes(&count.to_string()).map_err(|why| Error::InvalidArgument(format!("--grid {rows}x{cols}: {why}")))?;
+        Ok(RankGrid { rows, cols })
+    }
+}
+
+impl SimulateCholesky {
+    /// What is simulated, one for each combination of choices.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where options contradict each other.
+    pub fn options(&self) -> Result<sunzi_lab::simulate::SimulateCholesky> {
+        let refused = |message: String| Err(Error::InvalidArgument(message));
+        let (grid, args) = (self.processes.grid()?, self.clone());
+        if let Some((process, _)) = args.slow.iter().find(|(process, _)| *process >= grid.size()) {
+            return refused(format!("--slow: process {process} is not below {}", grid.size()));
+        }
+        let options = sunzi_lab::simulate::SimulateCholesky {
+            machine: args.machine,
+            tile_rows: args.tile_rows,
+            size: match (args.size.order.or(args.size.problem), args.size.tiles) {
+                (Some(order), _) => MatrixSize::Order(order),
+                (None, tiles) => MatrixSize::Tiles(tiles.unwrap_or_default()),
+            },
+            grid,
+            deliveries: args.broadcast,
+            terminations: args.termination,
+            policies: args.policy,
+            victims: args.eviction,
+            slots: args.remote_tiles,
+            host_memory_bytes: args.host_memory,
+            workers: args.workers,
+            seed: args.seed,
+            jitter: args.jitter,
+            slow: args.slow,
+            trace: args.trace,
+            trace_processes: args.trace_processes,
+            plot: args.plot,
+        };
+        if options.runs() > 1 && (options.trace.is_some() || options.plot.is_some()) {
+            return refused(format!("--trace and --plot show one simulation, and here are {}", options.runs()));
+        }
+        Ok(options)
+    }
 }

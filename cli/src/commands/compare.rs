@@ -1,6 +1,6 @@
 //! `sunzi compare`: whether two files hold the same numbers, and where they differ. Exit code 1 where they do.
 
-use crate::config::Compare;
+use crate::args::Compare;
 use crate::session::{Session, header, stated_precision};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -17,7 +17,7 @@ pub fn run(session: &mut Session, config: &Compare) -> Result<u8> {
     let read = |path: &Path, own: Option<FileInfo>, other: Option<FileInfo>| {
         // Decimals of a file that states no precision are taken as the other file's are.
         let stated = own.filter(|info| info.precision_bits_comment.is_some()).or(other);
-        let precision_bits = stated_precision(config.precision_bits, path, stated.as_ref())?;
+        let precision_bits = stated_precision(config.precision, path, stated.as_ref())?;
         session.read(path, ReadOptions::new(precision_bits))
     };
     let left = read(&config.left, infos.0, infos.1)?.matrix;

@@ -1,6 +1,6 @@
 //! `sunzi convert`: copies a matrix into another format or number form; the numbers stay the same.
 
-use crate::config::Convert;
+use crate::args::Convert;
 use crate::session::{Session, check_output, header, stated_precision};
 use serde_json::json;
 use std::time::Instant;
@@ -10,13 +10,14 @@ use sunzi_lab::session::Session as _;
 use sunzi_lab::units::describe;
 
 pub fn run(session: &mut Session, config: &Convert) -> Result<()> {
-    check_output(&config.output)?;
+    let output = config.output();
+    check_output(&output)?;
     let start = Instant::now();
     let info = header(&config.input)?;
-    let precision_bits = stated_precision(config.precision_bits, &config.input, info.as_ref())?;
+    let precision_bits = stated_precision(config.precision, &config.input, info.as_ref())?;
     let loaded = session.read(&config.input, ReadOptions::new(precision_bits))?;
     let symmetry = if loaded.symmetric { Symmetry::SymmetricLower } else { Symmetry::General };
-    session.write(&config.output, &loaded.matrix, symmetry)?;
+    session.write(&output, &loaded.matrix, symmetry)?;
     session.finish_report(&json!({
         "operation": "convert",
         "rows": loaded.matrix.rows(),
@@ -26,5 +27,5 @@ pub fn run(session: &mut Session, config: &Convert) -> Result<()> {
         "seconds": start.elapsed().as_secs_f64(),
     }))?;
     let form = if loaded.symmetric { "symmetric" } else { "general" };
-    session.say(&format!("{}: {form}, {}", config.output.path.display(), describe(&loaded.matrix)))
+    session.say(&format!("{}: {form}, {}", output.path.display(), describe(&loaded.matrix)))
 }

@@ -1,6 +1,6 @@
 //! `sunzi gen`: writes a test matrix.
 
-use crate::config::Gen;
+use crate::args::Gen;
 use crate::session::{Session, admit, check_output};
 use serde_json::json;
 use std::time::Instant;
@@ -13,10 +13,10 @@ use sunzi_lab::units::describe;
 
 pub fn run(session: &mut Session, config: &Gen) -> Result<()> {
     check_output(&config.output)?;
-    let Size { rows, cols, precision_bits } = config.size;
+    let Size { rows, cols, precision_bits } = config.size();
     admit(Matrix::bytes_for(rows, cols, precision_bits))?;
     let start = Instant::now();
-    let matrix = generate(config.kind, config.size, config.seed)?;
+    let matrix = generate(config.kind, config.size(), config.seed)?;
     let generated = start.elapsed().as_secs_f64();
     session.write(&config.output, &matrix, Symmetry::General)?;
     let kind = KINDS.iter().find(|(_, kind)| *kind == config.kind).map_or("", |(name, _)| name);

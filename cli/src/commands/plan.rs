@@ -1,14 +1,15 @@
 //! `sunzi plan`: how a product or a factorisation would run, without computing it.
 
-pub mod cluster;
+mod cluster;
 
-use crate::config::{Operation, Plan, PlanCholesky};
+use crate::args::{PlanCholesky, PlanGemm, PlanOperation, PlanSyrk};
 use crate::session::Session;
 use serde::Serialize;
+use sunzi::context::Context;
 use sunzi::error::Result;
 use sunzi::matrix::Matrix;
 use sunzi::ops::{self, CholeskyOptions, CholeskyPlan, UpdatePlan, plan_cholesky, plan_gemm, plan_syrk};
-use sunzi_lab::engine::limited;
+use sunzi_lab::engine::{Engine, limited};
 use sunzi_lab::session::Session as _;
 use sunzi_lab::units::format_bytes;
 
@@ -20,23 +21,42 @@ struct PlanReport<'a, P> {
     operand_bytes: u64,
 }
 
-pub fn run(session: &mut Session, config: &Plan) -> Result<()> {
-    let left_bytes = Matrix::bytes_for(config.contracted, config.rows, config.precision_bits);
-    let operand_bytes = match config.operation {
-        Operation::Syrk => left_bytes,
-        Operation::Gemm => {
-            left_bytes.saturating_add(Matrix::bytes_for(config.contracted, config.cols, config.precision_bits))
-        }
-    };
-    let budget = config.engine.budget().map(|budget| budget.with_held(operand_bytes));
-    let (builder, restate) = limited(session.context(&config.engine)?.self_check(config.self_check), budget);
-    let ctx = builder.build()?;
-    let Plan { contracted, rows, cols, precision_bits, .. } = *config;
-    let plan = match config.operation {
-        Operation::Syrk => plan_syrk(&ctx, contracted, cols, precision_bits),
-        Operation::Gemm => plan_gemm(&ctx, rows, cols, contracted, precision_bits),
-    };
-    let plan = plan.map_err(restate)?;
+/// Plans what was asked for.
+pub fn run(session: &mut Session, operation: &PlanOperation) -> Result<()> {
+    match operation {
+        PlanOperation::Syrk(args) => match args.cluster() {
+            Some(shape) => cluster::run(session, args, shape),
+            None => syrk(session, args),
+        },
+        PlanOperation::Gemm(args) => gemm(session, args),
+        PlanOperation::Cholesky(args) => cholesky(session, args),
+    }
+}
+
+fn syrk(session: &mut Session, args: &PlanSyrk) -> Result<()> {
+    let PlanSyrk { rows, cols, precision, self_check, ref engine, .. } = *args;
+    let operand_bytes = Matrix::bytes_for(rows, cols, precision);
+    product(session, engine, self_check, operand_bytes, |ctx| plan_syrk(ctx, rows, cols, precision))
+}
+
+fn gemm(session: &mut Session, args: &PlanGemm) -> Result<()> {
+    let PlanGemm { rows: contracted, cols, result_rows, precision, self_check, ref engine } = *args;
+    let rows = result_rows.unwrap_or(cols);
+    let bytes = |cols| Matrix::bytes_for(contracted, cols, precision);
+    let operand_bytes = bytes(rows).saturating_add(bytes(cols));
+    product(session, engine, self_check, operand_bytes, |ctx| plan_gemm(ctx, rows, cols, contracted, precision))
+}
+
+fn product(
+    session: &mut Session,
+    engine: &Engine,
+    self_check: bool,
+    operand_bytes: u64,
+    make: impl Fn(&Context) -> Result<ops::Plan>,
+) -> Result<()> {
+    let budget = engine.budget().map(|budget| budget.with_held(operand_bytes));
+    let (builder, restate) = limited(session.context(engine)?.self_check(self_check), budget);
+    let plan = make(&builder.build()?).map_err(restate)?;
     session.finish_report(&PlanReport { plan: &plan, operand_bytes })?;
     if let Some(budget) = &budget {
         session.say(&format!("memory          {}", budget.describe()))?;
@@ -45,8 +65,8 @@ pub fn run(session: &mut Session, config: &Plan) -> Result<()> {
 }
 
 /// The plan of a factorisation.
-pub fn run_cholesky(session: &mut Session, config: &PlanCholesky) -> Result<()> {
-    let PlanCholesky { order, precision_bits, tile_rows, .. } = *config;
+fn cholesky(session: &mut Session, config: &PlanCholesky) -> Result<()> {
+    let PlanCholesky { rows: order, precision: precision_bits, tile: tile_rows, .. } = *config;
     let operand_bytes = Matrix::bytes_for(order, order, precision_bits);
     let budget = config.engine.budget().map(|budget| budget.with_held(operand_bytes));
     let (builder, restate) = limited(session.context(&config.engine)?, budget);

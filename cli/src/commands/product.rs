@@ -1,7 +1,7 @@
 //! `sunzi syrk` and `sunzi gemm`: files in, product out, within the memory limit of the process.
 
-use crate::config::{Operands, Product};
-use crate::number::parse_factor;
+use crate::args::{Gemm, Output, ProductArgs, Syrk};
+use crate::number::parse_scalar;
 use crate::session::{Session, check_output, header, read_within, stated_precision};
 use crate::signals::{Mode, in_mode};
 use rug::Float;
@@ -11,13 +11,68 @@ use std::time::Instant;
 use sunzi::context::Context;
 use sunzi::error::{Error, Result};
 use sunzi::io::{ReadOptions, Symmetry};
-use sunzi::matrix::{Matrix, Symmetric, Uplo};
+use sunzi::matrix::{Matrix, Op, Symmetric, Uplo};
 use sunzi::ops::{GemmOptions, Outcome, Report, SyrkOptions, gemm_with, syrk_with};
 use sunzi_lab::engine::limited;
 use sunzi_lab::memory::peak_resident_bytes;
 use sunzi_lab::session::Session as _;
 use sunzi_lab::units::describe;
 use sunzi_lab::units::{format_bytes, format_seconds};
+
+/// The two products, with what they read.
+pub enum Operands {
+    /// `P^T P`, or `P P^T` with [`Op::Transpose`].
+    Syrk {
+        /// The file of P.
+        p: PathBuf,
+        /// Which of the two.
+        op: Op,
+        /// The triangle computed.
+        uplo: Uplo,
+    },
+    /// `op(A) op(B)`.
+    Gemm {
+        /// The file of A.
+        a: PathBuf,
+        /// The file of B.
+        b: PathBuf,
+        /// How A is used.
+        op_a: Op,
+        /// How B is used.
+        op_b: Op,
+    },
+}
+
+/// A product to compute.
+pub struct Product {
+    /// Which product of which files.
+    pub operands: Operands,
+    /// How.
+    pub choices: ProductArgs,
+    /// Where the result goes.
+    pub output: Output,
+}
+
+impl From<Syrk> for Product {
+    fn from(args: Syrk) -> Product {
+        let uplo = if args.upper { Uplo::Upper } else { Uplo::Lower };
+        let operands = Operands::Syrk { p: args.p, op: op(args.transpose), uplo };
+        Product { operands, choices: args.choices, output: args.output }
+    }
+}
+
+impl From<Gemm> for Product {
+    fn from(args: Gemm) -> Product {
+        let (op_a, op_b) = (op(args.transpose_a), op(args.transpose_b));
+        let operands = Operands::Gemm { a: args.a, b: args.b, op_a, op_b };
+        Product { operands, choices: args.choices, output: args.output }
+    }
+}
+
+/// How an operand is used.
+pub fn op(transpose: bool) -> Op {
+    if transpose { Op::Transpose } else { Op::NoTranspose }
+}
 
 /// Precision to which decimals are read where the result is exact: integers take what they need.
 const EXACT_BITS: u32 = 64;
@@ -88,11 +143,12 @@ fn read_inputs(session: &Session, config: &Product) -> Result<Inputs> {
         Operands::Gemm { a, b, .. } => vec![a, b],
     };
     let precision_bits = precision_bits(config, paths[0])?;
-    let factor =
-        |what, text: &Option<String>| text.as_ref().map(|text| parse_factor(what, text, precision_bits)).transpose();
-    let (alpha, beta) = (factor("--alpha", &config.alpha)?, factor("--beta", &config.beta)?);
+    let scalar =
+        |what, text: &Option<String>| text.as_ref().map(|text| parse_scalar(what, text, precision_bits)).transpose();
+    let (alpha, beta) = (scalar("--alpha", &config.choices.alpha)?, scalar("--beta", &config.choices.beta)?);
     let matrices = paths.iter().map(|path| read(session, config, path, precision_bits)).collect::<Result<_>>()?;
-    let accumulate = config.accumulate.as_ref().map(|path| read(session, config, path, precision_bits)).transpose()?;
+    let accumulate =
+        config.choices.accumulate.as_ref().map(|path| read(session, config, path, precision_bits)).transpose()?;
     Ok(Inputs { matrices, accumulate, alpha, beta, precision_bits })
 }
 
@@ -102,8 +158,10 @@ fn read_inputs(session: &Session, config: &Product) -> Result<Inputs> {
 /// Those of [`header`] and [`stated_precision`].
 pub(super) fn precision_bits(config: &Product, first: &Path) -> Result<u32> {
     let info = header(first)?;
-    match config.precision.bits {
-        None if config.exact_integers => Ok(info.and_then(|info| info.precision_bits_comment).unwrap_or(EXACT_BITS)),
+    match config.choices.precision.bits {
+        None if config.choices.exact_integers => {
+            Ok(info.and_then(|info| info.precision_bits_comment).unwrap_or(EXACT_BITS))
+        }
         given => stated_precision(given, first, info.as_ref()),
     }
 }
@@ -113,9 +171,9 @@ pub(super) fn precision_bits(config: &Product, first: &Path) -> Result<u32> {
 /// # Errors
 /// Those of [`read_within`].
 pub(super) fn read(session: &Session, config: &Product, path: &Path, precision_bits: u32) -> Result<Matrix> {
-    let input_precision_bits = config.precision.input_bits;
+    let input_precision_bits = config.choices.precision.input_bits;
     let options = ReadOptions { input_precision_bits, ..ReadOptions::new(precision_bits) };
-    Ok(read_within(session, &config.engine, path, options)?.matrix)
+    Ok(read_within(session, &config.choices.engine, path, options)?.matrix)
 }
 
 /// Writes the result, of a SYRK the triangle that was computed.
@@ -131,17 +189,20 @@ pub(super) fn write(session: &Session, config: &Product, result: &Matrix) -> Res
 }
 
 fn compute(session: &Session, config: &Product, inputs: &Inputs) -> Result<Outcome> {
-    let builder = session.context(&config.engine)?.self_check(config.self_check).freivalds(config.freivalds);
-    let (builder, restate) = limited(builder, config.engine.budget());
+    let builder = session
+        .context(&config.choices.engine)?
+        .self_check(config.choices.self_check)
+        .freivalds(config.choices.freivalds);
+    let (builder, restate) = limited(builder, config.choices.engine.budget());
     multiply(&builder.build()?, config, inputs).map_err(restate)
 }
 
 fn multiply(ctx: &Context, config: &Product, inputs: &Inputs) -> Result<Outcome> {
     let (alpha, beta) = (inputs.alpha.as_ref(), inputs.beta.as_ref());
-    let (accumulate, exact_integers) = (inputs.accumulate.as_ref(), config.exact_integers);
+    let (accumulate, exact_integers) = (inputs.accumulate.as_ref(), config.choices.exact_integers);
     match (&config.operands, inputs.matrices.as_slice()) {
         (Operands::Syrk { op, uplo, .. }, [p]) => {
-            let accumulate = accumulate.map(Symmetric::from);
+            let accumulate = accumulate.map(|matrix| Symmetric::triangle(matrix, *uplo));
             let options = SyrkOptions { op: *op, uplo: *uplo, exact_integers, alpha, beta, accumulate };
             let Outcome { result, report } = syrk_with(ctx, p, inputs.precision_bits, &options)?;
             Ok(Outcome { result: result.into_matrix(), report })

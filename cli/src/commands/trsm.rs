@@ -1,7 +1,8 @@
 //! `sunzi trsm`: a triangular system in, its solution out.
 
-use crate::config::Trsm;
-use crate::number::parse_factor;
+use crate::args::Trsm;
+use crate::commands::product::op;
+use crate::number::parse_scalar;
 use crate::session::{Session, check_output, header, read_within, stated_precision};
 use crate::signals::{Mode, in_mode};
 use serde_json::json;
@@ -9,6 +10,7 @@ use std::path::Path;
 use std::time::Instant;
 use sunzi::error::Result;
 use sunzi::io::{ReadOptions, Symmetry};
+use sunzi::matrix::Diag;
 use sunzi::ops::{TrsmOptions, trsm};
 use sunzi_lab::engine::limited;
 use sunzi_lab::memory::peak_resident_bytes;
@@ -20,7 +22,7 @@ pub fn run(session: &mut Session, config: &Trsm) -> Result<()> {
     check_output(&config.output)?;
     let start = Instant::now();
     let precision_bits = stated_precision(config.precision.bits, &config.t, header(&config.t)?.as_ref())?;
-    let alpha = config.alpha.as_ref().map(|text| parse_factor("--alpha", text, precision_bits)).transpose()?;
+    let alpha = config.alpha.as_ref().map(|text| parse_scalar("--alpha", text, precision_bits)).transpose()?;
     let read = |path: &Path| {
         let input_precision_bits = config.precision.input_bits;
         let options = ReadOptions { input_precision_bits, ..ReadOptions::new(precision_bits) };
@@ -30,8 +32,9 @@ pub fn run(session: &mut Session, config: &Trsm) -> Result<()> {
     let input_seconds = start.elapsed().as_secs_f64();
     let (builder, restate) = limited(session.context(&config.engine)?, config.engine.budget());
     let ctx = builder.build()?;
-    let options =
-        TrsmOptions { side: config.side, uplo: config.uplo, op: config.op, diag: config.diag, alpha: alpha.as_ref() };
+    let diag = if config.unit { Diag::Unit } else { Diag::NonUnit };
+    let (side, uplo, op) = (config.side, config.uplo, op(config.transpose));
+    let options = TrsmOptions { side, uplo, op, diag, alpha: alpha.as_ref() };
     let start = Instant::now();
     let x = in_mode(Mode::Computing, || trsm(&ctx, &t, &b, precision_bits, &options).map_err(&restate))?;
     let seconds = start.elapsed().as_secs_f64();

@@ -1,16 +1,42 @@
 //! `sunzi verify`: checks a stored result against its bound. It succeeds if and only if the bound holds.
 
-use crate::config::{Operands, Verify};
+use crate::args::{Check, VerifyGemm, VerifySyrk};
+use crate::commands::product::{Operands, op};
 use crate::session::{Session, header, stated_precision};
 use serde_json::json;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 use sunzi::context::Context;
 use sunzi::error::Result;
 use sunzi::io::ReadOptions;
-use sunzi::matrix::{Matrix, Op};
+use sunzi::matrix::{Matrix, Op, Uplo};
 use sunzi::ops::verify::{Verification, VerifyOptions, verify_gemm, verify_syrk};
 use sunzi_lab::session::Session as _;
+
+/// A stored product to check.
+pub struct Verify {
+    /// Which product of which files.
+    operands: Operands,
+    /// The file of the result.
+    result: PathBuf,
+    /// How.
+    check: Check,
+}
+
+impl From<VerifySyrk> for Verify {
+    fn from(args: VerifySyrk) -> Verify {
+        let operands = Operands::Syrk { p: args.p, op: op(args.transpose), uplo: Uplo::Lower };
+        Verify { operands, result: args.q, check: args.check }
+    }
+}
+
+impl From<VerifyGemm> for Verify {
+    fn from(args: VerifyGemm) -> Verify {
+        let (op_a, op_b) = (op(args.transpose_a), op(args.transpose_b));
+        let operands = Operands::Gemm { a: args.a, b: args.b, op_a, op_b };
+        Verify { operands, result: args.c, check: args.check }
+    }
+}
 
 /// Precision to which decimals are read where results must be exact: integers take what they need.
 const EXACT_BITS: u32 = 64;
@@ -18,24 +44,27 @@ const EXACT_BITS: u32 = 64;
 pub fn run(session: &mut Session, config: &Verify) -> Result<()> {
     let start = Instant::now();
     let info = header(&config.result)?;
-    let precision_bits = match config.precision.bits {
-        None if config.exact_integers => info.and_then(|info| info.precision_bits_comment).unwrap_or(EXACT_BITS),
+    let precision_bits = match config.check.bits {
+        None if config.check.exact_integers => info.and_then(|info| info.precision_bits_comment).unwrap_or(EXACT_BITS),
         given => stated_precision(given, &config.result, info.as_ref())?,
     };
     let read = |path: &Path| -> Result<Matrix> {
-        let input_precision_bits = config.precision.input_bits;
+        let input_precision_bits = config.check.input_bits;
         Ok(session.read(path, ReadOptions { input_precision_bits, ..ReadOptions::new(precision_bits) })?.matrix)
     };
     let mut builder = Context::builder().progress({
         let callback = session.progress();
         move |progress| callback(progress)
     });
-    if let Some(threads) = config.threads {
+    if let Some(threads) = config.check.threads {
         builder = builder.threads(threads);
     }
     let ctx = builder.build()?;
-    let options =
-        VerifyOptions { exact_integers: config.exact_integers, seed: config.seed, ..VerifyOptions::default() };
+    let options = VerifyOptions {
+        exact_integers: config.check.exact_integers,
+        seed: config.check.seed,
+        ..VerifyOptions::default()
+    };
     let (operation, verification) = match &config.operands {
         Operands::Syrk { p, op, .. } => {
             let (p, q) = (read(p)?, read(&config.result)?);
@@ -52,7 +81,7 @@ pub fn run(session: &mut Session, config: &Verify) -> Result<()> {
         "operation": "verify",
         "product": operation,
         "precision_bits": precision_bits,
-        "exact_integers": config.exact_integers,
+        "exact_integers": config.check.exact_integers,
         "verification": verification,
         "seconds": start.elapsed().as_secs_f64(),
     }))?;
@@ -67,7 +96,7 @@ fn describe(config: &Verify, precision_bits: u32, found: &Verification) -> Strin
     };
     let name = config.result.display();
     let tests = format!("{} random vectors, {} entries", found.vector_count, found.entry_count);
-    if config.exact_integers {
+    if config.check.exact_integers {
         return format!("{name}: exactly {product} ({tests}; seed {})", found.seed);
     }
     format!(

@@ -1,5 +1,6 @@
 //! Any words at all as arguments: accepted, or refused in one line; never a panic.
 
+use super::sandbox::Sandbox;
 use proptest::prelude::*;
 use std::ffi::OsString;
 use sunzi_cli::check_arguments;
@@ -21,6 +22,10 @@ const KNOWN: &[&str] = &[
     "bench",
     "demo",
     "gpu-check",
+    "simulate",
+    "soak",
+    "completions",
+    "man",
     "--device",
     "--device-memory",
     "soft",
@@ -44,7 +49,11 @@ const KNOWN: &[&str] = &[
     "--alpha",
     "--beta",
     "--accumulate",
-    "--rivals",
+    "--against",
+    "--broadcast",
+    "--remote-tiles",
+    "--element-type",
+    "--eviction",
     "--runs",
     "--report",
     "--quiet",
@@ -118,4 +127,18 @@ fn bytes_that_are_no_text_are_refused_or_taken_as_a_name() {
     assert!(check_arguments(line([syrk.clone(), odd(), output.clone(), name.clone(), quiet()])).is_ok());
     assert!(check_arguments(line([syrk, odd(), output, odd(), quiet()])).is_err());
     assert!(check_arguments(line([odd(), name.clone(), name.clone(), name, quiet()])).is_err());
+}
+
+#[test]
+fn completions_and_pages_come_from_the_same_definition() {
+    let sandbox = Sandbox::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = sandbox.run(&format!("completions {shell}"));
+        assert!(script.contains("remote-tiles") && script.contains("cs_list_ahead"), "{shell}");
+    }
+    assert!(sandbox.run("man").contains("gpu\\-check"));
+    let page = sandbox.run("man bench syrk");
+    assert!(page.contains(".TH") && page.contains("memory\\-fractions") && !page.contains("eviction"), "{page}");
+    assert!(sandbox.fail("man bench nothing", 2).contains("no command 'nothing'"));
+    assert!(sandbox.fail("completions dos", 2).contains("[possible values: bash"));
 }

@@ -266,8 +266,14 @@ fn choices_that_make_no_sense() {
         ("solve A.mtx A.mtx -o Q.mtx --precision 64 --refine-from 1", "precision of 1 bits"),
         ("solve A.mtx A.mtx -o Q.mtx --precision 64 --refine-from 60 --log-det", "--log-det"),
         ("inverse A.mtx -o Q.mtx --precision 64 --refine-from 60", "--refine-from"),
-        ("trsm A.mtx A.mtx -o Q.mtx --precision 64 --side top", "--side: 'top' is not left or right"),
-        ("trsm A.mtx A.mtx -o Q.mtx --precision 64 --uplo both", "--uplo: 'both' is not lower or upper"),
+        (
+            "trsm A.mtx A.mtx -o Q.mtx --precision 64 --side top",
+            "'top' for '--side <SIDE>' [possible values: left, right]",
+        ),
+        (
+            "trsm A.mtx A.mtx -o Q.mtx --precision 64 --uplo both",
+            "'both' for '--uplo <TRIANGLE>' [possible values: lower, upper]",
+        ),
         ("trsm A.mtx A.mtx -o Q.mtx --precision 64 --alpha ten", "ten"),
         ("verify cholesky A.mtx", "<L>"),
         ("verify cholesky A.mtx A.mtx --precision 64 --seed -1", "-1"),

@@ -18,7 +18,7 @@ fn a_factorisation_is_simulated_in_full_and_in_a_table() {
     assert!(spans > 364, "{spans}");
     assert!(sandbox.text("p.svg").contains("slots in use"));
 
-    let table = sandbox.run(&format!("{SMALL} --delivery cs_list,synchronous --termination lists,all_to_all"));
+    let table = sandbox.run(&format!("{SMALL} --broadcast cs_list,synchronous --termination lists,all_to_all"));
     assert_eq!(table.lines().count(), 6, "{table}");
     assert!(table.lines().last().unwrap().starts_with("synchronous     all_to_all"), "{table}");
 }
@@ -47,25 +47,26 @@ fn machines_come_from_files_and_seeds_repeat() {
 fn what_cannot_be_simulated_is_refused() {
     let sandbox = Sandbox::new();
     let cases = [
-        ("--slots 1", "need at least"),
+        ("--remote-tiles 1", "need at least"),
         ("--host-memory 200M", "need at least"),
         ("--grid 2x2", "has 4 processes, not 6"),
         ("--grid 23", "--grid"),
-        ("--delivery telegraph", "unknown delivery 'telegraph'"),
+        ("--broadcast telegraph", "[possible values: point_to_point, cs_list,"),
         ("--policy lottery", "unknown policy 'lottery'"),
-        ("--victim all", "unknown eviction 'all'"),
-        ("--termination never", "unknown termination 'never'"),
-        ("--slow 6:2", "--slow: '6:2'"),
-        ("--jitter -1", "--jitter: '-1'"),
-        ("--workers 0", "--workers: 0"),
-        ("--victim fifo,lru --plot p.svg", "here are 2"),
+        ("--eviction all", "[possible values: fifo, lru]"),
+        ("--termination never", "[possible values: lists, all_to_all]"),
+        ("--slow 6:2", "--slow: process 6 is not below 6"),
+        ("--slow 6", "'6' for '--slow <LIST>': not PROCESS:FACTOR"),
+        ("--jitter -1", "'-1' for '--jitter <J>'"),
+        ("--workers 0", "'0' for '--workers <W>'"),
+        ("--eviction fifo,lru --plot p.svg", "here are 2"),
     ];
     for (options, expected) in cases {
         let error = sandbox.fail(&format!("{SMALL} {options}"), 2);
         assert!(error.contains(expected), "{options}: {error}");
     }
-    assert!(sandbox.fail("simulate cholesky --processes 4", 2).contains("give --order"));
-    assert!(sandbox.fail("simulate cholesky --tiles 4", 2).contains("give --processes"));
+    assert!(sandbox.fail("simulate cholesky --processes 4", 2).contains("--order <N>"));
+    assert!(sandbox.fail("simulate cholesky --tiles 4", 2).contains("--processes <P>"));
     assert!(sandbox.fail("simulate cholesky --processes 4 --problem QAP99", 2).contains("QAP10"));
     assert!(sandbox.fail("simulate cholesky --processes 4 --order 1e9", 2).contains("tile rows"));
 }

@@ -1,4 +1,4 @@
-//! ScaLAPACK as a rival: its factors on every grid against a plain loop.
+//! ScaLAPACK as a baseline: its factors on every grid against a plain loop.
 
 use crate::Case;
 #[cfg(feature = "scalapack")]
@@ -41,13 +41,13 @@ mod scalapack {
         for grid_rows in (1..=rank.size()).filter(|rows| rank.size().is_multiple_of(*rows)) {
             for (order, block_rows) in [(0, 4), (1, 4), (17, 4), (100, 16), (150, 64), (30, 64)] {
                 let layout = Layout { order, block_rows, grid_rows, grid_cols: rank.size() / grid_rows };
-                let mut rival = Pdpotrf::new(&rank, layout).unwrap();
-                let seconds = rival.measure(2, gram).unwrap();
+                let mut baseline = Pdpotrf::new(&rank, layout).unwrap();
+                let seconds = baseline.measure(2, gram).unwrap();
                 assert!(0.0 < seconds.min && seconds.min <= seconds.median);
                 let mut found = vec![0u64; order * order];
                 for (at, owners) in found.iter_mut().enumerate() {
                     let (i, j) = (at % order, at / order);
-                    let Some(entry) = rival.entry(i, j) else { continue };
+                    let Some(entry) = baseline.entry(i, j) else { continue };
                     *owners = 1;
                     assert!(i < j || (entry - factor(i, j)).abs() < TOLERANCE, "{layout:?}: ({i}, {j}) is {entry}");
                 }
@@ -65,10 +65,10 @@ mod scalapack {
         {
             assert!(Pdpotrf::new(&rank, bad).is_err(), "{bad:?}");
         }
-        let mut rival = Pdpotrf::new(&rank, good).unwrap();
-        rival.fill(|i, j| if i == j && i == 25 { -1.0 } else { gram(i, j) });
-        assert!(rival.factor().unwrap_err().to_string().contains("info = 26"));
-        assert!(rival.measure(0, gram).is_err());
-        assert!(rival.measure(1, gram).is_ok());
+        let mut baseline = Pdpotrf::new(&rank, good).unwrap();
+        baseline.fill(|i, j| if i == j && i == 25 { -1.0 } else { gram(i, j) });
+        assert!(baseline.factor().unwrap_err().to_string().contains("info = 26"));
+        assert!(baseline.measure(0, gram).is_err());
+        assert!(baseline.measure(1, gram).is_ok());
     }
 }

@@ -29,7 +29,7 @@ fn factors(launcher: &Launcher, ranks: usize) {
     for (grid, delivery) in ["1x4", "2x2"].into_iter().flat_map(|grid| DeliveryKind::ALL.map(|kind| (grid, kind))) {
         let name = delivery.name();
         let line = format!(
-            "cholesky @/A.bin -o @/L.bin --grid {grid} --delivery {name} --tile 8 --threads 1 --log-det \
+            "cholesky @/A.bin -o @/L.bin --grid {grid} --broadcast {name} --tile 8 --threads 1 --log-det \
              --report @/r.json --trace @/t.json --plot @/p.svg"
         );
         let ended = on_ranks(launcher, ranks, 2, at, &line);
@@ -113,12 +113,12 @@ fn errors(launcher: &Launcher, ranks: usize) {
     };
     for (options, text) in [
         ("--grid 5x5", "--grid 5x5 has 25 ranks: there are 4"),
-        ("--grid 2x0", "rows and columns of at least 1 rank"),
-        ("--slots 0", "0 slots for tiles of other processes"),
-        ("--slots -1", "--slots"),
-        ("--delivery nonsense", "unknown delivery 'nonsense'"),
-        ("--delivery nonsense --plot @/p.svg", "unknown delivery 'nonsense'"),
-        ("--plot @/p.svg --condition", "--slots and --plot are for a factor"),
+        ("--grid 2x0", "'2x0' for '--grid <PxQ>': choose 1 or more"),
+        ("--remote-tiles 0", "0 slots for tiles of other processes"),
+        ("--remote-tiles -1", "--remote-tiles"),
+        ("--broadcast nonsense", "invalid value 'nonsense' for '--broadcast <WAY>'"),
+        ("--broadcast nonsense --plot @/p.svg", "invalid value 'nonsense' for '--broadcast <WAY>'"),
+        ("--plot @/p.svg --condition", "--remote-tiles and --plot are for a factor"),
     ] {
         let line = format!("cholesky @/A.bin -o @/L.bin --tile 8 --threads 1 {options}");
         expect(&on_ranks(launcher, ranks, 2, at, &line), text);

@@ -95,8 +95,8 @@ fn products(launcher: &Launcher, ranks: usize) {
 fn doubles_on_devices(launcher: &Launcher, ranks: usize) {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
-    let line = "bench cholesky --element double --rows 300 --tile 25 --threads 1 --runs 1 --report @/r.json";
-    let devices = "--device soft,soft:30K --device-memory 28K --policy greedy --victim fifo";
+    let line = "bench cholesky --element-type double --rows 300 --tile 25 --threads 1 --runs 1 --report @/r.json";
+    let devices = "--device soft,soft:30K --device-memory 28K --policy greedy --eviction fifo";
     on_ranks(launcher, ranks, 2, at, &format!("{line} {devices}")).expect_success();
     let report = json(&at.join("r.json"));
     let moved = |name: &str| report["moved"][name].as_u64().unwrap();
@@ -153,9 +153,9 @@ fn errors(launcher: &Launcher, ranks: usize) {
         ("syrk @/P.bin -o @/Q.mtx --exact-integers", 3, "is not an integer"),
         ("syrk @/P.bin -o @/Q.mtx --window heap", 2, "heap"),
         ("bench syrk --rows 9 --cols 9 --device soft", 2, "--device: a product on several ranks"),
-        ("bench cholesky --element double --rows 9 --victim fifo", 2, "--victim: doubles on several ranks"),
-        ("bench cholesky --element double --rows 300 --tile 25 --device soft:1K", 4, "at least"),
-        ("bench cholesky --element double --rows 2000 --memory 40M", 4, "this operation needs at least"),
+        ("bench cholesky --element-type double --rows 9 --eviction fifo", 2, "--eviction: doubles on several ranks"),
+        ("bench cholesky --element-type double --rows 300 --tile 25 --device soft:1K", 4, "at least"),
+        ("bench cholesky --element-type double --rows 2000 --memory 40M", 4, "this operation needs at least"),
         ("syrk @/P.bin -o @/Q.mtx --memory 40M --threads 1", 4, "this operation needs at least"),
         ("nonsense", 2, "nonsense"),
     ] {
@@ -237,10 +237,10 @@ fn others(launcher: &Launcher, ranks: usize) {
 fn bench(launcher: &Launcher, ranks: usize) {
     let folder = tempfile::tempdir().unwrap();
     let line =
-        "bench syrk --rows 2000 --cols 67 --precision 128 --runs 1 --threads 1 --memory-parts 2 --report @/r.json";
+        "bench syrk --rows 2000 --cols 67 --precision 128 --runs 1 --threads 1 --memory-fractions 2 --report @/r.json";
     on_ranks(launcher, ranks, 1, folder.path(), line).expect_success();
     let report = json(&folder.path().join("r.json"));
-    let contests = report["contests"].as_array().unwrap();
-    assert_eq!(contests.len(), 3, "as they are, as one node, in half the memory");
-    assert!(contests.iter().all(|contest| contest["same_bits"] == true), "{report}");
+    let comparisons = report["comparisons"].as_array().unwrap();
+    assert_eq!(comparisons.len(), 3, "as they are, as one node, in half the memory");
+    assert!(comparisons.iter().all(|comparison| comparison["same_bits"] == true), "{report}");
 }

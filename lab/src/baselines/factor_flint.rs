@@ -11,9 +11,9 @@ use rug::Float;
 use rug::float::Special;
 
 use super::sys::{self, arb_mat_struct, arb_struct};
-use super::{Operation, Problem, Rival, flint_version, process_settings, set_openblas_threads};
+use super::{Baseline, Operation, Problem, flint_version, process_settings, set_openblas_threads};
 
-/// The rival `flint` for operations with a triangular factor.
+/// The baseline `flint` for operations with a triangular factor.
 pub(super) struct FactorFlint {
     operation: Operation,
     precision_bits: u32,
@@ -62,7 +62,7 @@ impl FactorFlint {
     }
 }
 
-impl Rival for FactorFlint {
+impl Baseline for FactorFlint {
     fn name(&self) -> &'static str {
         "flint"
     }

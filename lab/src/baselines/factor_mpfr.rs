@@ -14,7 +14,7 @@ use gmp_mpfr_sys::mpfr;
 use rug::float::Special;
 use rug::{Assign, Float};
 
-use super::{Operation, Problem, Rival, Workers};
+use super::{Baseline, Operation, Problem, Workers};
 
 /// Rows of the factor per block, and rows or right-hand sides that go through it together.
 const BLOCK_ROWS: usize = 16;
@@ -22,7 +22,7 @@ const BLOCK_ROWS: usize = 16;
 /// Terms per block: two blocks of rows at 512 bits then take a quarter of a megabyte.
 const BLOCK_TERMS: usize = 64;
 
-/// The rival `mpfr` for operations with a triangular factor.
+/// The baseline `mpfr` for operations with a triangular factor.
 pub(super) struct FactorMpfr {
     operation: Operation,
     precision_bits: u32,
@@ -105,7 +105,7 @@ impl FactorMpfr {
     }
 }
 
-impl Rival for FactorMpfr {
+impl Baseline for FactorMpfr {
     fn name(&self) -> &'static str {
         "mpfr"
     }

@@ -1,9 +1,9 @@
-//! Rivals of operations with a triangular factor: residuals in far more bits, and rivals against one another.
+//! Baselines of operations with a triangular factor: residuals in far more bits, and baselines against one another.
 
 use rug::rand::RandState;
 use rug::{Assign, Float};
 
-use super::{Operation, Problem, Rival, admit, by_name, names};
+use super::{Baseline, Operation, Problem, admit, by_name, names};
 
 const OPERATIONS: [Operation; 3] = [Operation::Cholesky, Operation::Trsm, Operation::Solve];
 
@@ -45,13 +45,13 @@ impl Case {
         Problem { operation, rows, cols, precision_bits, a: &self.a, b, threads }
     }
 
-    fn rival(&self, name: &str, threads: usize) -> Box<dyn Rival> {
-        let mut rival = by_name(name, self.problem(threads)).unwrap();
-        rival.run();
-        rival
+    fn baseline(&self, name: &str, threads: usize) -> Box<dyn Baseline> {
+        let mut baseline = by_name(name, self.problem(threads)).unwrap();
+        baseline.run();
+        baseline
     }
 
-    /// The rivals that this build has for the operation and precision.
+    /// The baselines that this build has for the operation and precision.
     fn built(&self) -> impl Iterator<Item = &'static str> {
         let (operation, bits) = (self.operation, self.precision_bits);
         names(operation).iter().copied().filter(move |name| admit(name, operation, bits).is_ok())
@@ -75,11 +75,11 @@ impl Case {
     }
 
     /// Error of the last run at (i, j) and the size that its bound multiplies by `2^(8-b) rows`.
-    fn error_and_size(&self, rival: &dyn Rival, i: usize, j: usize) -> (Float, Float) {
+    fn error_and_size(&self, baseline: &dyn Baseline, i: usize, j: usize) -> (Float, Float) {
         let high = |value: Float| Float::with_val(self.bits(), value);
-        let x = |k: usize| high(rival.entry(k, j));
+        let x = |k: usize| high(baseline.entry(k, j));
         if self.operation == Operation::Cholesky {
-            let product = self.sum(i.min(j) + 1, |k| high(rival.entry(i, k)), x);
+            let product = self.sum(i.min(j) + 1, |k| high(baseline.entry(i, k)), x);
             return (product - self.left(i, j), (self.left(i, i) * self.left(j, j)).sqrt());
         }
         let wanted = high(self.b[j * self.rows + i].clone());
@@ -95,13 +95,13 @@ impl Case {
         (product - wanted, size)
     }
 
-    fn check(&self, rival: &dyn Rival) {
+    fn check(&self, baseline: &dyn Baseline) {
         let factor = Float::with_val(64, self.rows) >> (self.precision_bits - 8);
         for i in 0..self.rows {
             for j in 0..self.cols {
-                let (error, size) = self.error_and_size(rival, i, j);
+                let (error, size) = self.error_and_size(baseline, i, j);
                 let shape = (self.rows, self.cols, self.precision_bits);
-                let name = rival.name();
+                let name = baseline.name();
                 let bound = Float::with_val(64, size) * &factor;
                 assert!(error.clone().abs() <= bound, "{name} {:?} {shape:?} ({i}, {j}): {error}", self.operation);
             }
@@ -116,7 +116,7 @@ fn small_systems_meet_the_bound() {
             for cols in [0, 1, 5] {
                 for precision_bits in [64, 100, 256] {
                     let case = Case::new(operation, (rows, cols, precision_bits), 1);
-                    case.built().for_each(|name| case.check(&*case.rival(name, 1)));
+                    case.built().for_each(|name| case.check(&*case.baseline(name, 1)));
                 }
             }
         }
@@ -130,22 +130,22 @@ fn blocks_and_recursions_meet_the_bound() {
         [(Operation::Cholesky, (90, 90, 192)), (Operation::Trsm, (85, 45, 192)), (Operation::Solve, (85, 3, 192))]
     {
         let case = Case::new(operation, shape, 2);
-        case.built().for_each(|name| case.check(&*case.rival(name, 1)));
+        case.built().for_each(|name| case.check(&*case.baseline(name, 1)));
     }
 }
 
 #[test]
-fn rivals_agree_with_one_another() {
+fn baselines_agree_with_one_another() {
     for operation in OPERATIONS {
         let case = Case::new(operation, (40, 4, 512), 3);
-        let rivals = case.built().map(|name| case.rival(name, 1)).collect::<Vec<_>>();
+        let baselines = case.built().map(|name| case.baseline(name, 1)).collect::<Vec<_>>();
         for i in 0..case.rows {
             for j in 0..case.cols.min(i + 1) {
                 // All matrices have condition numbers far below 2^20, and entries below 2^4.
                 let bound = Float::with_val(64, 1) >> (512 - 40);
-                for rival in &rivals[1..] {
-                    let error = Float::with_val(600, rival.entry(i, j) - rivals[0].entry(i, j));
-                    assert!(error.abs() <= bound, "{} {operation:?} ({i}, {j})", rival.name());
+                for baseline in &baselines[1..] {
+                    let error = Float::with_val(600, baseline.entry(i, j) - baselines[0].entry(i, j));
+                    assert!(error.abs() <= bound, "{} {operation:?} ({i}, {j})", baseline.name());
                 }
             }
         }
@@ -157,7 +157,7 @@ fn threads_and_repetition_change_nothing() {
     for operation in OPERATIONS {
         let case = Case::new(operation, (70, 45, 320), 4);
         for name in case.built() {
-            let (one, mut three) = (case.rival(name, 1), case.rival(name, 3));
+            let (one, mut three) = (case.baseline(name, 1), case.baseline(name, 3));
             three.run();
             for i in 0..case.rows {
                 for j in 0..case.cols {
@@ -174,7 +174,7 @@ fn a_matrix_that_is_not_positive_definite_has_no_answer() {
     let mut case = Case::new(Operation::Cholesky, (5, 5, 128), 5);
     case.a[4 * 6] -= 20;
     for name in case.built() {
-        assert!(case.rival(name, 1).entry(4, 4).is_nan(), "{name}");
+        assert!(case.baseline(name, 1).entry(4, 4).is_nan(), "{name}");
     }
 }
 
@@ -192,7 +192,7 @@ fn unfit_problems_are_refused() {
     let error = by_name("mpfr", Problem { a: &singular, ..good }).err().unwrap();
     assert!(error.contains("zero on its diagonal, at index 1"), "{error}");
     let error = admit("sdpb", Operation::Solve, 128).unwrap_err();
-    assert_eq!(error, "unknown rival 'sdpb' of solve: choose from flint, mpfr");
+    assert_eq!(error, "unknown baseline 'sdpb' of solve: choose from flint, mpfr");
 }
 
 #[cfg(feature = "flint")]
@@ -205,7 +205,7 @@ fn packed_floats_have_whole_limbs() {
     for precision_bits in [64, 1024, 4224] {
         assert_eq!(admit("nfloat", Operation::Cholesky, precision_bits), Ok(()));
         let case = Case::new(Operation::Cholesky, (3, 3, precision_bits), 7);
-        case.check(&*case.rival("nfloat", 1));
+        case.check(&*case.baseline("nfloat", 1));
     }
 }
 
@@ -216,7 +216,7 @@ fn balls_are_as_small_as_the_precision_asks() {
     for operation in OPERATIONS {
         for rows in [1, 3, 20, 60, 200] {
             let case = Case::new(operation, (rows, 3, 128), 8);
-            let form = case.rival("flint", 1).form();
+            let form = case.baseline("flint", 1).form();
             let radius = form.split("radii below 2^").nth(1).map(|text| text.split(' ').next().unwrap());
             let radius = radius.map_or(i32::MIN, |text| text.parse::<i32>().unwrap());
             assert!(radius <= -128, "{operation:?} of {rows} rows: {form}");

@@ -13,9 +13,9 @@ use rug::Float;
 use super::native::{Arf, Fmpz};
 use super::problem::entry_index;
 use super::sys::{self, fmpz, fmpz_mat_struct};
-use super::{Operation, Problem, Rival, Workers, flint_version, process_settings, set_openblas_threads};
+use super::{Baseline, Operation, Problem, Workers, flint_version, process_settings, set_openblas_threads};
 
-/// The rival `flint`.
+/// The baseline `flint`.
 pub(super) struct Flint {
     operation: Operation,
     rows: usize,
@@ -84,7 +84,7 @@ impl Flint {
     }
 }
 
-impl Rival for Flint {
+impl Baseline for Flint {
     fn name(&self) -> &'static str {
         "flint"
     }

@@ -1,16 +1,16 @@
 //! The other ways to do our operations on big floats, kept to be measured against.
 //!
-//! A [`Rival`] takes its input in the number type native to it, prepared outside the clock, and
-//! turns it into a result in that same type: all that a user of the rival would wait for. Products
+//! A [`Baseline`] takes its input in the number type native to it, prepared outside the clock, and
+//! turns it into a result in that same type: all that a user of the baseline would wait for. Products
 //! have three: `sdpb` (one BLAS product per prime, as SDPB does it), `flint` (`fmpz_mat_mul`) and
 //! `mpfr` (a blocked triple loop). Operations with a triangular factor have `flint` (`arb_mat`),
 //! `mpfr` (blocked loops again), and for the factorisation `nfloat` (FLINT's LU of packed floats).
 //! Beside the trait stands `scalapack` (cargo feature of that name): doubles on ranks under MPI.
 //! Nothing in the library depends on this module; its only promises are that results are right to
-//! the bound that [`Operation`] states and that the rivals are as fast as their own methods allow.
+//! the bound that [`Operation`] states and that the baselines are as fast as their own methods allow.
 //!
 //! The thread counts of FLINT and of OpenBLAS are properties of the process. Each run sets them
-//! under a lock, so runs of the rivals that use them never overlap.
+//! under a lock, so runs of the baselines that use them never overlap.
 
 #[cfg(all(feature = "blas", feature = "flint"))]
 mod comb;
@@ -45,7 +45,7 @@ use rayon::prelude::*;
 use rug::Float;
 
 /// One other implementation, bound to one problem.
-pub trait Rival {
+pub trait Baseline {
     /// The name [`by_name`] knows it by.
     fn name(&self) -> &'static str;
 
@@ -56,14 +56,14 @@ pub trait Rival {
     fn run(&mut self);
 
     /// Entry (i, j) of the last run's result, as [`Operation`] describes it; no number after a run
-    /// that failed, and whatever the rival holds before the first.
+    /// that failed, and whatever the baseline holds before the first.
     ///
     /// # Panics
     /// When an index lies outside the result.
     fn entry(&self, i: usize, j: usize) -> Float;
 
     /// The phases of the last run in order, each with its wall time in seconds; empty where the
-    /// rival has no phases worth telling apart.
+    /// baseline has no phases worth telling apart.
     fn phases(&self) -> Vec<(&'static str, f64)> {
         Vec::new()
     }
@@ -78,21 +78,21 @@ pub fn names(operation: Operation) -> &'static [&'static str] {
     }
 }
 
-/// Refuses a rival that [`by_name`] could not make for any problem of that operation and precision.
+/// Refuses a baseline that [`by_name`] could not make for any problem of that operation and precision.
 ///
 /// # Errors
-/// When the operation has no rival of that name, the feature it needs was not built, or the
-/// precision is not one that the rival has; the text is one line for the user.
+/// When the operation has no baseline of that name, the feature it needs was not built, or the
+/// precision is not one that the baseline has; the text is one line for the user.
 pub fn admit(name: &str, operation: Operation, precision_bits: u32) -> Result<(), String> {
     let known = names(operation);
     if !known.contains(&name) {
-        return Err(format!("unknown rival '{name}' of {}: choose from {}", operation.name(), known.join(", ")));
+        return Err(format!("unknown baseline '{name}' of {}: choose from {}", operation.name(), known.join(", ")));
     }
     match name {
         "sdpb" if !cfg!(all(feature = "blas", feature = "flint")) => {
-            Err("rival sdpb needs the features `blas` and `flint`".into())
+            Err("baseline sdpb needs the features `blas` and `flint`".into())
         }
-        "flint" | "nfloat" if !cfg!(feature = "flint") => Err(format!("rival {name} needs the feature `flint`")),
+        "flint" | "nfloat" if !cfg!(feature = "flint") => Err(format!("baseline {name} needs the feature `flint`")),
         #[cfg(feature = "flint")]
         "nfloat" => nfloat::check_precision(precision_bits),
         _ => {
@@ -102,12 +102,12 @@ pub fn admit(name: &str, operation: Operation, precision_bits: u32) -> Result<()
     }
 }
 
-/// Prepares the rival of that name for a problem; the native copy of the input is made here.
+/// Prepares the baseline of that name for a problem; the native copy of the input is made here.
 ///
 /// # Errors
-/// Those of [`admit`], or when the problem is not one that the rivals take; the text is one line
+/// Those of [`admit`], or when the problem is not one that the baselines take; the text is one line
 /// for the user.
-pub fn by_name(name: &str, problem: Problem) -> Result<Box<dyn Rival>, String> {
+pub fn by_name(name: &str, problem: Problem) -> Result<Box<dyn Baseline>, String> {
     admit(name, problem.operation, problem.precision_bits)?;
     problem.check()?;
     let is_product = matches!(problem.operation, Operation::Syrk | Operation::Gemm);
@@ -203,7 +203,7 @@ fn process_settings() -> std::sync::MutexGuard<'static, ()> {
     LOCK.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// The threads of one rival: its own pool, or none at all for a single thread.
+/// The threads of one baseline: its own pool, or none at all for a single thread.
 struct Workers {
     pool: Option<rayon::ThreadPool>,
 }

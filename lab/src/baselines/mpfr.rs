@@ -8,7 +8,7 @@ use gmp_mpfr_sys::mpfr;
 use rug::{Assign, Float};
 
 use super::problem::entry_index;
-use super::{Operation, Problem, Rival, Workers};
+use super::{Baseline, Operation, Problem, Workers};
 
 /// Columns of the result per block, in both directions.
 const BLOCK_COLS: usize = 16;
@@ -16,7 +16,7 @@ const BLOCK_COLS: usize = 16;
 /// Terms per block: two blocks of operands at 512 bits then take a quarter of a megabyte.
 const BLOCK_ROWS: usize = 64;
 
-/// The rival `mpfr`.
+/// The baseline `mpfr`.
 pub(super) struct Mpfr {
     shape: Shape,
     precision_bits: u32,
@@ -44,7 +44,7 @@ impl Mpfr {
     }
 }
 
-impl Rival for Mpfr {
+impl Baseline for Mpfr {
     fn name(&self) -> &'static str {
         "mpfr"
     }

@@ -1,7 +1,7 @@
 //! Numbers of the C libraries as Rust values that free themselves: `fmpz`, `arf` and `mpf`.
 //!
 //! Each type promises that its number is initialised as long as it lives; the operations are the
-//! few that the rivals need.
+//! few that the baselines need.
 
 use std::ffi::c_long;
 #[cfg(feature = "blas")]

@@ -17,7 +17,7 @@ use rug::float::Special;
 
 use super::native::Arf;
 use super::sys::{self, gr_ctx_struct, gr_mat_struct};
-use super::{Problem, Rival, flint_version, process_settings, set_openblas_threads};
+use super::{Baseline, Problem, flint_version, process_settings, set_openblas_threads};
 
 /// Bits of a limb, of which every precision is a multiple.
 const LIMB_BITS: u32 = 64;
@@ -33,10 +33,10 @@ pub(super) fn check_precision(precision_bits: u32) -> Result<(), String> {
     if precision_bits.is_multiple_of(LIMB_BITS) && (LIMB_BITS..=MAXIMUM_BITS).contains(&precision_bits) {
         return Ok(());
     }
-    Err(format!("rival nfloat has no precision of {precision_bits} bits: only multiples of 64 up to {MAXIMUM_BITS}"))
+    Err(format!("baseline nfloat has no precision of {precision_bits} bits: only multiples of 64 up to {MAXIMUM_BITS}"))
 }
 
-/// The rival `nfloat`.
+/// The baseline `nfloat`.
 pub(super) struct Nfloat {
     dimension: usize,
     precision_bits: u32,
@@ -69,7 +69,7 @@ impl Nfloat {
     }
 }
 
-impl Rival for Nfloat {
+impl Baseline for Nfloat {
     fn name(&self) -> &'static str {
         "nfloat"
     }

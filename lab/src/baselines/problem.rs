@@ -1,10 +1,10 @@
-//! What a rival is given: an operation, its operands, and the checks that they fit.
+//! What a baseline is given: an operation, its operands, and the checks that they fit.
 //!
-//! Knows: shapes and values. Does not know: any rival.
+//! Knows: shapes and values. Does not know: any baseline.
 
 use rug::Float;
 
-/// What a rival computes. Each error bound is what rivals promise at `precision_bits = b`.
+/// What a baseline computes. Each error bound is what baselines promise at `precision_bits = b`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// `Q = P^T P` of a `rows x cols` matrix P; either triangle of the result may be asked for.
@@ -38,7 +38,7 @@ impl Operation {
     }
 }
 
-/// Input of one rival: column-major entries, all of `precision_bits`.
+/// Input of one baseline: column-major entries, all of `precision_bits`.
 #[derive(Clone, Copy, Debug)]
 pub struct Problem<'a> {
     /// What is asked for.
@@ -58,13 +58,13 @@ pub struct Problem<'a> {
 }
 
 impl Problem<'_> {
-    /// Refuses shapes, precisions and values that the rivals cannot take.
+    /// Refuses shapes, precisions and values that the baselines cannot take.
     pub(super) fn check(&self) -> Result<(), String> {
         if self.threads == 0 {
-            return Err("a rival needs at least one thread".into());
+            return Err("a baseline needs at least one thread".into());
         }
         if i32::try_from(self.rows).is_err() || i32::try_from(self.cols).is_err() {
-            return Err(format!("{} x {} is too large for the rivals", self.rows, self.cols));
+            return Err(format!("{} x {} is too large for the baselines", self.rows, self.cols));
         }
         let (left_cols, has_right) = match self.operation {
             Operation::Syrk => (self.cols, false),

@@ -137,7 +137,7 @@ impl<'a> Pdpotrf<'a> {
         let (order, one, mut info) = (self.descriptor[2], 1, 0);
         let (words, descriptor, context) = (self.words.as_mut_ptr(), &self.descriptor, self.context);
         let seconds = self.rank.lend(|_| {
-            // SAFETY: no other code changes the number of threads of OpenBLAS while a rival runs.
+            // SAFETY: no other code changes the number of threads of OpenBLAS while a baseline runs.
             unsafe { sys::openblas_set_num_threads(1) };
             let lower = c"L".as_ptr();
             let all = c"A".as_ptr();

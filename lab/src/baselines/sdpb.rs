@@ -19,9 +19,9 @@ use rug::Float;
 use super::comb::{BLOCK_ENTRIES, Block, Comb};
 use super::native::{Fmpz, Mpf};
 use super::problem::entry_index;
-use super::{Operation, Problem, Rival, Workers, process_settings, sys};
+use super::{Baseline, Operation, Problem, Workers, process_settings, sys};
 
-/// The rival `sdpb`.
+/// The baseline `sdpb`.
 pub(super) struct Sdpb {
     operation: Operation,
     rows: usize,
@@ -49,7 +49,7 @@ impl Sdpb {
         // SAFETY: the function takes nothing and returns a number.
         let openmp = unsafe { sys::openblas_get_parallel() } == 2;
         if openmp && threads > 1 && std::env::var("OMP_NUM_THREADS").as_deref() != Ok("1") {
-            return Err("rival sdpb on an OpenMP build of OpenBLAS needs OMP_NUM_THREADS=1".into());
+            return Err("baseline sdpb on an OpenMP build of OpenBLAS needs OMP_NUM_THREADS=1".into());
         }
         let terms = rows.max(1) as u64;
         let length_bits = u64::from(u64::BITS - terms.leading_zeros());
@@ -152,7 +152,7 @@ impl Sdpb {
     }
 }
 
-impl Rival for Sdpb {
+impl Baseline for Sdpb {
     fn name(&self) -> &'static str {
         "sdpb"
     }

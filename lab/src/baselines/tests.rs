@@ -1,9 +1,9 @@
-//! Rivals of products against exact rational arithmetic, and against one another.
+//! Baselines of products against exact rational arithmetic, and against one another.
 
 use rug::rand::RandState;
 use rug::{Assign, Float, Integer};
 
-use super::{Operation, Problem, Rival, admit, by_name, names, openblas_core};
+use super::{Baseline, Operation, Problem, admit, by_name, names, openblas_core};
 
 /// Over how many bits the exponents of test entries spread.
 const SPREAD: u32 = 20;
@@ -26,13 +26,18 @@ fn random_matrix(rows: usize, cols: usize, precision_bits: u32, spread: u32, see
     entries
 }
 
-/// The rivals of products that this build has.
+/// The baselines of products that this build has.
 fn built() -> impl Iterator<Item = &'static str> {
     names(Operation::Syrk).iter().copied().filter(|name| admit(name, Operation::Syrk, 64).is_ok())
 }
 
-/// A rival for two operands, of which `Syrk` uses the first, after one run.
-fn after_run(name: &str, operation: Operation, shape: (usize, usize, u32), operands: [&[Float]; 2]) -> Box<dyn Rival> {
+/// A baseline for two operands, of which `Syrk` uses the first, after one run.
+fn after_run(
+    name: &str,
+    operation: Operation,
+    shape: (usize, usize, u32),
+    operands: [&[Float]; 2],
+) -> Box<dyn Baseline> {
     after_run_on(1, name, operation, shape, operands)
 }
 
@@ -43,13 +48,13 @@ fn after_run_on(
     operation: Operation,
     shape: (usize, usize, u32),
     operands: [&[Float]; 2],
-) -> Box<dyn Rival> {
+) -> Box<dyn Baseline> {
     let (rows, cols, precision_bits) = shape;
     let [a, b] = operands;
     let b = (operation == Operation::Gemm).then_some(b);
-    let mut rival = by_name(name, Problem { operation, rows, cols, precision_bits, a, b, threads }).unwrap();
-    rival.run();
-    rival
+    let mut baseline = by_name(name, Problem { operation, rows, cols, precision_bits, a, b, threads }).unwrap();
+    baseline.run();
+    baseline
 }
 
 /// The entries times `2^(b + SPREAD)`, which makes integers of all that `random_matrix` gives.
@@ -74,14 +79,14 @@ fn check_against_exact(name: &str, operation: Operation, shape: (usize, usize, u
     let (rows, cols, precision_bits) = shape;
     let a = random_matrix(rows, cols, precision_bits, SPREAD, 1);
     let b = random_matrix(rows, cols, precision_bits, SPREAD, 2);
-    let rival = after_run(name, operation, shape, [&a, &b]);
+    let baseline = after_run(name, operation, shape, [&a, &b]);
     let left = to_integers(&a, precision_bits);
     let right = to_integers(if operation == Operation::Syrk { &a } else { &b }, precision_bits);
     let (left_norms, right_norms) = (norms(&left, rows, cols), norms(&right, rows, cols));
     let factor = Float::with_val(64, 16 * rows.max(1)) >> precision_bits;
     for (i, j) in (0..cols).flat_map(|i| (0..cols).map(move |j| (i, j))) {
         let exact = exact_dot(&left[i * rows..][..rows], &right[j * rows..][..rows]);
-        let scaled = rival.entry(i, j) << (2 * (precision_bits + SPREAD));
+        let scaled = baseline.entry(i, j) << (2 * (precision_bits + SPREAD));
         let error = Float::with_val(64, (scaled.to_rational().unwrap() - exact).abs());
         let bound = Float::with_val(64, &left_norms[i] * &right_norms[j]) * &factor;
         assert!(error <= bound, "{name} {operation:?} {shape:?} entry ({i}, {j}): {error} above {bound}");
@@ -111,19 +116,19 @@ fn blocks_and_blas_forms_meet_the_bound() {
 }
 
 #[test]
-fn rivals_agree_with_one_another() {
+fn baselines_agree_with_one_another() {
     let shape = (200, 40, 512);
     let a = random_matrix(200, 40, 512, 0, 3);
     let b = random_matrix(200, 40, 512, 0, 4);
     for operation in [Operation::Syrk, Operation::Gemm] {
-        let rivals: Vec<_> = built().map(|name| after_run(name, operation, shape, [&a, &b])).collect();
+        let baselines: Vec<_> = built().map(|name| after_run(name, operation, shape, [&a, &b])).collect();
         for i in 0..40 {
             for j in 0..40 {
-                for rival in &rivals {
-                    let error = rival.entry(i, j) - rivals[0].entry(i, j);
+                for baseline in &baselines {
+                    let error = baseline.entry(i, j) - baselines[0].entry(i, j);
                     // The norms are below 8 each.
                     let bound = Float::with_val(64, 64 * 200 * 32) >> 512;
-                    assert!(error.abs() <= bound, "{} against {} at ({i}, {j})", rival.name(), rivals[0].name());
+                    assert!(error.abs() <= bound, "{} against {} at ({i}, {j})", baseline.name(), baselines[0].name());
                 }
             }
         }
@@ -153,9 +158,9 @@ fn threads_and_repetition_change_nothing() {
 fn forms_name_their_libraries() {
     let a = random_matrix(3, 2, 128, 0, 7);
     for name in built() {
-        let rival = after_run(name, Operation::Syrk, (3, 2, 128), [&a, &a]);
-        assert_eq!(rival.name(), name);
-        assert!(rival.form().contains("thread(s)"), "{}", rival.form());
+        let baseline = after_run(name, Operation::Syrk, (3, 2, 128), [&a, &a]);
+        assert_eq!(baseline.name(), name);
+        assert!(baseline.form().contains("thread(s)"), "{}", baseline.form());
     }
     assert!(openblas_core().is_none_or(|core| !core.is_empty()));
 }
@@ -167,7 +172,10 @@ fn unfit_problems_are_refused() {
         Problem { operation: Operation::Syrk, rows: 3, cols: 2, precision_bits: 128, a: &a, b: None, threads: 1 };
     let refuse = |problem: Problem| assert!(by_name("mpfr", problem).is_err(), "{problem:?}");
     assert!(by_name("mpfr", good).is_ok());
-    assert_eq!(by_name("nfloat", good).err().unwrap(), "unknown rival 'nfloat' of syrk: choose from sdpb, flint, mpfr");
+    assert_eq!(
+        by_name("nfloat", good).err().unwrap(),
+        "unknown baseline 'nfloat' of syrk: choose from sdpb, flint, mpfr"
+    );
     refuse(Problem { threads: 0, ..good });
     refuse(Problem { rows: 4, ..good });
     refuse(Problem { b: Some(&a), ..good });
@@ -182,8 +190,8 @@ fn unfit_problems_are_refused() {
 
 #[cfg(not(feature = "flint"))]
 #[test]
-fn rivals_that_are_not_built_say_so() {
+fn baselines_that_are_not_built_say_so() {
     let problem =
         Problem { operation: Operation::Syrk, rows: 0, cols: 0, precision_bits: 64, a: &[], b: None, threads: 1 };
-    assert_eq!(by_name("flint", problem).err().unwrap(), "rival flint needs the feature `flint`");
+    assert_eq!(by_name("flint", problem).err().unwrap(), "baseline flint needs the feature `flint`");
 }

@@ -1,4 +1,4 @@
-//! Sampled entries to hold every answer against: what a judge is, and the one of products, which computes them exactly.
+//! Sampled entries to hold every answer against: what a verifier is, and that of products, which is exact.
 
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -11,13 +11,13 @@ use sunzi::matrix::Matrix;
 const SAMPLES: usize = 64;
 
 /// Who decides whether a result is right.
-pub trait Judge {
+pub trait Verifier {
     /// Largest error of the sampled entries of a result in units of our bound; 0 where there are none, and not a
     /// number where an entry is none.
     fn worst_error(&self, entry: &dyn Fn(usize, usize) -> Float) -> f64;
 
-    /// The bound of the rivals in units of ours.
-    fn rival_allowance(&self) -> f64;
+    /// The bound of the baselines in units of ours.
+    fn baseline_allowance(&self) -> f64;
 }
 
 /// Places in a matrix that is not empty, without end, always the same.
@@ -59,7 +59,7 @@ impl Samples {
     }
 }
 
-impl Judge for Samples {
+impl Verifier for Samples {
     fn worst_error(&self, entry: &dyn Fn(usize, usize) -> Float) -> f64 {
         worst(self.samples.iter().map(|sample| {
             let error = (&sample.value - &entry(sample.row, sample.col)).complete(64).abs();
@@ -68,7 +68,7 @@ impl Judge for Samples {
     }
 
     /// `2^(4 - b) K ||a|| ||b||`.
-    fn rival_allowance(&self) -> f64 {
+    fn baseline_allowance(&self) -> f64 {
         8.0 * self.contracted as f64
     }
 }

@@ -1,4 +1,4 @@
-//! `sunzi bench cholesky --element double`: a tiled factorisation on devices beside their plain rate of products.
+//! `sunzi bench cholesky --element-type double`: a tiled factorisation on devices beside their plain rate of products.
 
 mod ranks;
 mod rate;
@@ -56,9 +56,9 @@ pub fn run(session: &mut dyn Session, config: &BenchDouble) -> Result<()> {
     let system = System::new(&ctx, config.rows)?;
     let mut work = system.a.clone();
     let chosen = config.victim.unwrap_or_default();
-    let rivals = Eviction::ALL.into_iter().filter(|&victim| victim != chosen);
+    let others = Eviction::ALL.into_iter().filter(|&victim| victim != chosen);
     let mut moved = Vec::new();
-    for victim in rivals {
+    for victim in others {
         let report = once(&ctx, devices, config, victim, (&system, &mut work)).map_err(&restate)?;
         moved.push(Moved::of(&report));
     }

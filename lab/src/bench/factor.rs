@@ -141,7 +141,7 @@ mod tests {
 
     /// All matrices have small condition numbers and entries below 2^4, so answers agree nearly to their last bits.
     #[test]
-    fn rivals_give_our_answer() {
+    fn baselines_give_our_answer() {
         let (bits, ctx) = (256, Context::builder().threads(1).build().unwrap());
         for operation in [Operation::Cholesky, Operation::Trsm, Operation::Solve] {
             for (rows, cols) in [(0, 0), (1, 1), (20, 20), (20, 1)] {
@@ -158,10 +158,10 @@ mod tests {
                 for name in names(operation).iter().filter(|name| admit(name, operation, bits).is_ok()) {
                     let b = b.as_deref();
                     let problem = Problem { operation, rows, cols, precision_bits: bits, a: &a, b, threads: 1 };
-                    let mut rival = by_name(name, problem).unwrap();
-                    rival.run();
+                    let mut baseline = by_name(name, problem).unwrap();
+                    baseline.run();
                     for (i, j) in (0..rows).flat_map(|i| (0..cols).map(move |j| (i, j))) {
-                        let error = Float::with_val(400, rival.entry(i, j) - ours.entry(i, j)).abs();
+                        let error = Float::with_val(400, baseline.entry(i, j) - ours.entry(i, j)).abs();
                         assert!(error <= Float::with_val(64, 1) >> 240, "{name} {operation:?} {rows} ({i}, {j})");
                     }
                 }

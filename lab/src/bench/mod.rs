@@ -1,11 +1,10 @@
 //! `sunzi bench`: our operation beside others and beside the machine's limit, in one process, every answer checked.
 //!
-//! Runs are interleaved: in each round the instruction rate, ours, then each rival. Figures are medians over the
+//! Runs are interleaved: in each round the instruction rate, ours, then each baseline. Figures are medians over the
 //! rounds. Each side is warmed up once outside the clock, with its input in its own number type and its memory in
-//! place; ours writes a product into a result that it keeps, as the rivals do.
+//! place; ours writes a product into a result that it keeps, as the baselines do.
 
 mod check;
-mod contest;
 mod double;
 mod factor;
 mod kernel;
@@ -16,6 +15,7 @@ mod ranks;
 mod reading;
 mod report;
 mod residual;
+mod sides;
 mod spread;
 mod task;
 
@@ -29,13 +29,13 @@ use crate::baselines::{self, Operation};
 use crate::engine::{Engine, limited};
 use crate::machine::Machine;
 use crate::session::Session;
-use check::{Judge, Samples};
-use contest::{Ours, Theirs};
+use check::{Samples, Verifier};
 use limit::{Limit, Rates, instruction_rate};
 use operands::Operands;
 use reading::Reading;
-use report::{BenchReport, RivalReport, table};
+use report::{BaselineReport, BenchReport, table};
 use residual::Residual;
+use sides::{Ours, TimedBaseline};
 use spread::Spread;
 use sunzi::comm::window::WindowKind;
 use sunzi::error::{Error, Result};
@@ -53,8 +53,8 @@ pub struct Bench {
     pub cols: usize,
     /// Precision.
     pub precision_bits: u32,
-    /// Names of the rivals.
-    pub rivals: Vec<String>,
+    /// Names of the baselines.
+    pub baselines: Vec<String>,
     /// Timed runs of each.
     pub runs: usize,
     /// With the redundant prime.
@@ -75,11 +75,11 @@ pub struct Bench {
 /// [`Error::Verification`] for a wrong result on either side, [`Error::InvalidArgument`], and those of the operation.
 pub fn run(session: &mut dyn Session, config: &Bench) -> Result<()> {
     let needs_ranks =
-        [("--memory-parts", !config.memory_parts.is_empty()), ("--window", config.window != WindowKind::Auto)];
+        [("--memory-fractions", !config.memory_parts.is_empty()), ("--window", config.window != WindowKind::Auto)];
     if let Some((option, _)) = needs_ranks.iter().find(|(_, given)| *given) {
         return Err(Error::InvalidArgument(format!("{option} needs several ranks: start them with mpirun")));
     }
-    for name in &config.rivals {
+    for name in &config.baselines {
         baselines::admit(name, config.operation, config.precision_bits).map_err(Error::InvalidArgument)?;
     }
     session.hide_progress();
@@ -89,8 +89,8 @@ pub fn run(session: &mut dyn Session, config: &Bench) -> Result<()> {
     let (builder, restate) = limited(builder, config.engine.budget());
     let ctx = builder.build()?;
     let mut ours = Ours::new(&ctx, task(config, &operands)?).map_err(restate)?;
-    let judge = judge(config.operation, &operands);
-    let mut theirs = prepare_rivals(config, &operands, ctx.threads())?;
+    let verifier = verifier(config.operation, &operands);
+    let mut timed = prepare_baselines(config, &operands, ctx.threads())?;
     let limit = limit(config);
     let reading = (config.operation == Operation::Solve).then(|| Reading::new(limit.factor_bytes(), ctx.threads()));
     let (mut instructions, mut reads) = (Vec::new(), Vec::new());
@@ -98,11 +98,11 @@ pub fn run(session: &mut dyn Session, config: &Bench) -> Result<()> {
         instructions.extend(instruction_rate(ctx.threads()));
         reads.extend(reading.as_ref().map(Reading::rate));
         ours.run()?;
-        for rival in &mut theirs {
-            rival.run(&*judge);
+        for baseline in &mut timed {
+            baseline.run(&*verifier);
         }
     }
-    let worst_error = judge.worst_error(&|i, j| ours.entry(i, j));
+    let worst_error = verifier.worst_error(&|i, j| ours.entry(i, j));
     let verified = ours.verify();
     let measured = Measured {
         instructions: spread(&instructions),
@@ -110,15 +110,15 @@ pub fn run(session: &mut dyn Session, config: &Bench) -> Result<()> {
         worst_error,
         verified: verified.is_ok(),
     };
-    let report = summarise(config, &ours, &theirs, measured);
+    let report = summarise(config, &ours, &timed, measured);
     session.finish_report(&report)?;
     session.say(&table(&report))?;
     verified?;
-    match report.rivals.iter().find(|rival| !rival.checked) {
+    match report.baselines.iter().find(|baseline| !baseline.checked) {
         _ if !report.checked => {
             Err(Error::Verification(format!("an entry has {worst_error:.3} times its error bound")))
         }
-        Some(rival) => Err(Error::Verification(format!("rival {} gave a wrong result", rival.name))),
+        Some(baseline) => Err(Error::Verification(format!("baseline {} gave a wrong result", baseline.name))),
         None => Ok(()),
     }
 }
@@ -135,7 +135,7 @@ fn task<'a>(config: &Bench, operands: &'a Operands) -> Result<Box<dyn Task + 'a>
     })
 }
 
-fn judge<'a>(operation: Operation, operands: &'a Operands) -> Box<dyn Judge + 'a> {
+fn verifier<'a>(operation: Operation, operands: &'a Operands) -> Box<dyn Verifier + 'a> {
     let Operands { a, b } = operands;
     match operation {
         Operation::Syrk | Operation::Gemm => Box::new(Samples::new(a, b.as_ref())),
@@ -143,8 +143,8 @@ fn judge<'a>(operation: Operation, operands: &'a Operands) -> Box<dyn Judge + 'a
     }
 }
 
-fn prepare_rivals(config: &Bench, operands: &Operands, threads: usize) -> Result<Vec<Theirs>> {
-    if config.rivals.is_empty() {
+fn prepare_baselines(config: &Bench, operands: &Operands, threads: usize) -> Result<Vec<TimedBaseline>> {
+    if config.baselines.is_empty() {
         return Ok(Vec::new());
     }
     let (a, b) = (operands.a.view().to_floats(), operands.b.as_ref().map(|b| b.view().to_floats()));
@@ -157,7 +157,7 @@ fn prepare_rivals(config: &Bench, operands: &Operands, threads: usize) -> Result
         b: b.as_deref(),
         threads,
     };
-    config.rivals.iter().map(|name| Theirs::new(name, problem)).collect()
+    config.baselines.iter().map(|name| TimedBaseline::new(name, problem)).collect()
 }
 
 fn limit(config: &Bench) -> Limit {
@@ -177,7 +177,7 @@ struct Measured {
     verified: bool,
 }
 
-fn summarise(config: &Bench, ours: &Ours<'_>, theirs: &[Theirs], measured: Measured) -> BenchReport {
+fn summarise(config: &Bench, ours: &Ours<'_>, timed: &[TimedBaseline], measured: Measured) -> BenchReport {
     let (account, seconds) = (ours.median_account(), ours.seconds());
     let rates = measured.instructions.map(|rate| Rates {
         instructions: rate.median,
@@ -187,13 +187,13 @@ fn summarise(config: &Bench, ours: &Ours<'_>, theirs: &[Theirs], measured: Measu
     let on_devices = config.engine.wants_devices();
     let rates = rates.filter(|_| !on_devices);
     let limit_seconds = rates.map(|rates| limit(config).seconds(rates)).filter(|&seconds| seconds > 0.0);
-    let rivals = theirs.iter().map(|rival| RivalReport {
-        name: rival.name(),
-        form: rival.form(),
-        seconds: rival.seconds(),
-        ratio: rival.seconds().median / seconds.median,
-        phases: rival.phases(),
-        checked: rival.is_right(),
+    let baselines = timed.iter().map(|baseline| BaselineReport {
+        name: baseline.name(),
+        form: baseline.form(),
+        seconds: baseline.seconds(),
+        ratio: baseline.seconds().median / seconds.median,
+        phases: baseline.phases(),
+        checked: baseline.is_right(),
     });
     BenchReport {
         operation: config.operation.name(),
@@ -217,7 +217,7 @@ fn summarise(config: &Bench, ours: &Ours<'_>, theirs: &[Theirs], measured: Measu
         peak_bytes: ours.peak_bytes(),
         checked: measured.verified && measured.worst_error <= 1.0,
         worst_error: measured.worst_error,
-        rivals: rivals.collect(),
+        baselines: baselines.collect(),
         devices: account.devices.clone(),
         tiles: account.tiles.clone(),
         on_devices,

@@ -1,4 +1,4 @@
-//! The products as tasks: `P^T P` and `A^T B`, into a result that is kept, as the rivals keep theirs.
+//! The products as tasks: `P^T P` and `A^T B`, into a result that is kept, as the baselines keep theirs.
 
 use super::task::{Account, Cut, Phases, Task};
 use sunzi::context::Context;

@@ -39,19 +39,19 @@ struct RanksBench {
     limit_seconds: Option<f64>,
     /// One process with the threads of all ranks.
     one_process: Spread,
-    contests: Vec<ContestReport>,
+    comparisons: Vec<ComparisonReport>,
     machine: Machine,
 }
 
 /// One way of running on the ranks.
 #[derive(Serialize)]
-struct ContestReport {
+struct ComparisonReport {
     name: String,
     seconds: Spread,
     /// Over one process, of the medians and of the least times.
     ratio: f64,
     ratio_of_least: f64,
-    /// Over the first contest, of the medians and of the least times.
+    /// Over the first comparison, of the medians and of the least times.
     over_first: f64,
     over_first_of_least: f64,
     limit_ratio: Option<f64>,
@@ -61,7 +61,7 @@ struct ContestReport {
 }
 
 /// One way of running, with its measurements.
-struct Contest {
+struct Comparison {
     name: String,
     team: Team,
     ctx: Context,
@@ -76,8 +76,8 @@ struct Contest {
 /// [`Error::Verification`] for other bits than those of one process, [`Error::InvalidArgument`], and those of the
 /// product.
 pub fn run(session: &mut dyn Session, config: &Bench, world: &dyn Transport) -> Result<()> {
-    if !config.rivals.is_empty() {
-        return Err(Error::InvalidArgument("--rivals run in one process only: start sunzi without mpirun".into()));
+    if !config.baselines.is_empty() {
+        return Err(Error::InvalidArgument("--against run in one process only: start sunzi without mpirun".into()));
     }
     config.engine.refuse_devices("a product on several ranks")?;
     session.hide_progress();
@@ -87,28 +87,28 @@ pub fn run(session: &mut dyn Session, config: &Bench, world: &dyn Transport) -> 
     let whole = agreed(world, made)?;
     let own = scatter_rows(world, ROOT, whole.as_ref().map(Matrix::view))?;
     let options = TeamOptions { window: config.window, ..agreed(world, TeamOptions::from_environment())? };
-    let mut contests = vec![Contest::new(session, config, world, "ranks", options, None)?];
-    let threads = total_threads(&contests[0])?;
+    let mut comparisons = vec![Comparison::new(session, config, world, "ranks", options, None)?];
+    let threads = total_threads(&comparisons[0])?;
     let builder = session.context(&config.engine)?.threads(threads);
     let alone = agreed(world, if root { builder.build().map(Some) } else { Ok(None) })?;
     let mut reference = OneProcess { ctx: alone, result: SymmetricMatrix::default(), seconds: vec![] };
     reference.run(world, whole.as_ref(), config)?; // warm, and the answer for all others
-    add_contests(session, config, world, options, &mut contests, &own)?;
-    for contest in &mut contests {
-        contest.warm(&own, config, &reference)?;
+    add_comparisons(session, config, world, options, &mut comparisons, &own)?;
+    for comparison in &mut comparisons {
+        comparison.warm(&own, config, &reference)?;
     }
     let mut rates = Vec::new();
     for _ in 0..config.runs {
-        rates.extend(all_rates(world, contests[0].ctx.threads())?);
+        rates.extend(all_rates(world, comparisons[0].ctx.threads())?);
         let seconds = reference.run(world, whole.as_ref(), config)?;
         reference.seconds.extend(seconds);
-        for contest in &mut contests {
-            contest.run(&own, config)?;
+        for comparison in &mut comparisons {
+            comparison.run(&own, config)?;
         }
     }
-    let report = summarise(config, &contests, &reference, &rates, threads);
-    let right = contests.iter().all(|contest| contest.same_bits);
-    contests.into_iter().try_for_each(|contest| contest.team.close())?;
+    let report = summarise(config, &comparisons, &reference, &rates, threads);
+    let right = comparisons.iter().all(|comparison| comparison.same_bits);
+    comparisons.into_iter().try_for_each(|comparison| comparison.team.close())?;
     if let Some(report) = report {
         let said = session.finish_report(&report).and_then(|()| session.say(&table(&report)));
         agree(world, said)?;
@@ -120,34 +120,34 @@ pub fn run(session: &mut dyn Session, config: &Bench, world: &dyn Transport) -> 
 }
 
 /// Where nodes are emulated, all ranks as the nodes that they are; and the parts of the memory.
-fn add_contests(
+fn add_comparisons(
     session: &dyn Session,
     config: &Bench,
     world: &dyn Transport,
     options: TeamOptions,
-    contests: &mut Vec<Contest>,
+    comparisons: &mut Vec<Comparison>,
     own: &Matrix,
 ) -> Result<()> {
-    if options.ranks_per_node.is_some() && contests[0].team.layout().nodes.len() > 1 {
+    if options.ranks_per_node.is_some() && comparisons[0].team.layout().nodes.len() > 1 {
         let whole = TeamOptions { ranks_per_node: None, ..options };
-        let contest = Contest::new(session, config, world, "as one node", whole, None)?;
-        if contest.team.layout().nodes.len() < contests[0].team.layout().nodes.len() {
-            contests.push(contest);
+        let comparison = Comparison::new(session, config, world, "as one node", whole, None)?;
+        if comparison.team.layout().nodes.len() < comparisons[0].team.layout().nodes.len() {
+            comparisons.push(comparison);
         } else {
-            contest.team.close()?;
+            comparison.team.close()?;
         }
     }
     if !config.memory_parts.is_empty() {
-        let planned = contests[0].once(own, config)?.report.planned_bytes;
+        let planned = comparisons[0].once(own, config)?.report.planned_bytes;
         for part in &config.memory_parts {
             let name = format!("in 1/{part} of {}", format_bytes(planned));
-            contests.push(Contest::new(session, config, world, &name, options, Some(planned / part))?);
+            comparisons.push(Comparison::new(session, config, world, &name, options, Some(planned / part))?);
         }
     }
     Ok(())
 }
 
-impl Contest {
+impl Comparison {
     fn new(
         session: &dyn Session,
         config: &Bench,
@@ -155,7 +155,7 @@ impl Contest {
         name: &str,
         options: TeamOptions,
         limit_bytes: Option<u64>,
-    ) -> Result<Contest> {
+    ) -> Result<Comparison> {
         let builder = session.context(&config.engine)?.self_check(config.self_check);
         let builder = match limit_bytes.or(config.engine.memory_bytes) {
             Some(bytes) => builder.memory_bytes(bytes),
@@ -163,7 +163,7 @@ impl Contest {
         };
         let team = Team::new(world.split(0)?, options)?;
         let ctx = agreed(world, builder.build())?;
-        Ok(Contest { name: name.to_string(), team, ctx, seconds: Vec::new(), last: None, same_bits: false })
+        Ok(Comparison { name: name.to_string(), team, ctx, seconds: Vec::new(), last: None, same_bits: false })
     }
 
     fn once(&mut self, own: &Matrix, config: &Bench) -> Result<DistOutcome> {
@@ -211,9 +211,9 @@ impl OneProcess {
     }
 }
 
-fn total_threads(contest: &Contest) -> Result<usize> {
-    let mut threads = [contest.ctx.threads() as u64];
-    contest.team.world().all_reduce(Reduction::Sum, &mut threads)?;
+fn total_threads(comparison: &Comparison) -> Result<usize> {
+    let mut threads = [comparison.ctx.threads() as u64];
+    comparison.team.world().all_reduce(Reduction::Sum, &mut threads)?;
     Ok(threads[0] as usize)
 }
 
@@ -228,7 +228,7 @@ fn all_rates(world: &dyn Transport, threads: usize) -> Result<Option<f64>> {
 /// The report, on the root.
 fn summarise(
     config: &Bench,
-    contests: &[Contest],
+    comparisons: &[Comparison],
     reference: &OneProcess,
     rates: &[f64],
     threads: usize,
@@ -240,18 +240,18 @@ fn summarise(
     let seconds = |rate: Spread| limit.seconds(Rates { instructions: rate.median, read_bytes: f64::INFINITY });
     let limit_seconds = rate.map(seconds).filter(|&seconds| seconds > 0.0);
     let one_process = Spread::of(&reference.seconds);
-    let first = Spread::of(&contests[0].seconds);
-    let report = |contest: &Contest| {
-        let seconds = Spread::of(&contest.seconds);
-        ContestReport {
-            name: contest.name.clone(),
+    let first = Spread::of(&comparisons[0].seconds);
+    let report = |comparison: &Comparison| {
+        let seconds = Spread::of(&comparison.seconds);
+        ComparisonReport {
+            name: comparison.name.clone(),
             ratio: seconds.median / one_process.median,
             ratio_of_least: seconds.min / one_process.min,
             over_first: seconds.median / first.median,
             over_first_of_least: seconds.min / first.min,
             limit_ratio: limit_seconds.map(|limit| seconds.median / limit),
-            cluster: contest.last.clone().unwrap_or_default(),
-            same_bits: contest.same_bits,
+            cluster: comparison.last.clone().unwrap_or_default(),
+            same_bits: comparison.same_bits,
             seconds,
         }
     };
@@ -261,14 +261,14 @@ fn summarise(
         cols,
         precision_bits,
         runs,
-        ranks: contests[0].team.size(),
-        nodes: contests[0].team.layout().nodes.len(),
+        ranks: comparisons[0].team.size(),
+        nodes: comparisons[0].team.layout().nodes.len(),
         threads,
-        window: contests[0].team.window_kind(),
+        window: comparisons[0].team.window_kind(),
         instructions_per_second: rate,
         limit_seconds,
         one_process,
-        contests: contests.iter().map(report).collect(),
+        comparisons: comparisons.iter().map(report).collect(),
         machine: Machine::look(),
     })
 }
@@ -288,12 +288,12 @@ fn table(report: &RanksBench) -> String {
         format!("{:<24} {:>10} {:>10} {:>10}  over one process, over the limit", "", "least", "median", "most"),
         row("one process", &report.one_process, String::new()),
     ];
-    for contest in &report.contests {
-        let limit = contest.limit_ratio.map_or(String::new(), |ratio| format!(", {ratio:.2}"));
-        let bits = if contest.same_bits { "" } else { ", OTHER BITS" };
-        let ratios = format!("{:.3} (least {:.3}){limit}{bits}", contest.ratio, contest.ratio_of_least);
-        lines.push(row(&contest.name, &contest.seconds, ratios));
-        let plan = &contest.cluster;
+    for comparison in &report.comparisons {
+        let limit = comparison.limit_ratio.map_or(String::new(), |ratio| format!(", {ratio:.2}"));
+        let bits = if comparison.same_bits { "" } else { ", OTHER BITS" };
+        let ratios = format!("{:.3} (least {:.3}){limit}{bits}", comparison.ratio, comparison.ratio_of_least);
+        lines.push(row(&comparison.name, &comparison.seconds, ratios));
+        let plan = &comparison.cluster;
         lines.push(format!(
             "    {} batches, {} bands, {} chunks, {} planned a node; {}",
             plan.batches,

@@ -1,4 +1,4 @@
-//! What a contest is written and printed as.
+//! What a comparison is written and printed as.
 
 use super::spread::Spread;
 use super::task::{Cut, Phases};
@@ -34,7 +34,7 @@ pub struct BenchReport {
     pub peak_bytes: u64,
     pub checked: bool,
     pub worst_error: f64,
-    pub rivals: Vec<RivalReport>,
+    pub baselines: Vec<BaselineReport>,
     /// What each device did in that run; empty on the CPU.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<DeviceReport>,
@@ -47,9 +47,9 @@ pub struct BenchReport {
     pub machine: Machine,
 }
 
-/// What is written of a rival.
+/// What is written of a baseline.
 #[derive(Serialize)]
-pub struct RivalReport {
+pub struct BaselineReport {
     pub name: &'static str,
     pub form: String,
     pub seconds: Spread,
@@ -69,9 +69,9 @@ pub fn table(report: &BenchReport) -> String {
         format!("{:<10} {:>10} {:>10} {:>10}  over ours", "", "least", "median", "most"),
         row("sunzi", &report.seconds, String::new()),
     ];
-    for rival in &report.rivals {
-        let wrong = if rival.checked { "" } else { "  WRONG RESULT" };
-        lines.push(row(rival.name, &rival.seconds, format!("{:.2}{wrong}  {}", rival.ratio, rival.form)));
+    for baseline in &report.baselines {
+        let wrong = if baseline.checked { "" } else { "  WRONG RESULT" };
+        lines.push(row(baseline.name, &baseline.seconds, format!("{:.2}{wrong}  {}", baseline.ratio, baseline.form)));
     }
     let parts = report.phases.0.iter().map(|(name, seconds)| format!("{name} {}", format_seconds(*seconds)));
     let parts = parts.collect::<Vec<_>>();

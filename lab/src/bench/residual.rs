@@ -1,10 +1,10 @@
-//! Sampled entries of residuals, formed in far more bits than the answers have: the judge of operations with a factor.
+//! Sampled entries of residuals, in far more bits than the answers have: the verifier of operations with a factor.
 //!
 //! The unit is our own bound: `2^(2-b) sqrt(a_ii a_jj)` for `A - L L^T`, `2^(1-b) (||l_i|| ||x_j|| + |b_ij|)` for
 //! `L X - B`, and `2^(4-b) (sqrt(a_ii) sum_k sqrt(a_kk) |x_kj| + |b_ij|)` for `L L^T X - B`, where `a_kk` is the square
-//! of the norm of row k of L. Rivals may have `n` times `2^(8-b)` in place of these powers.
+//! of the norm of row k of L. Baselines may have `n` times `2^(8-b)` in place of these powers.
 
-use super::check::{Judge, draw, worst};
+use super::check::{Verifier, draw, worst};
 use crate::baselines::Operation;
 use rug::Float;
 use rug::ops::CompleteRound;
@@ -36,7 +36,7 @@ impl<'a> Residual<'a> {
             let drawn = draw(rows, cols).take(SAMPLES - 1);
             places.extend(drawn.map(|(i, j)| match operation {
                 Operation::Cholesky => (i.max(j), i.min(j)),
-                // The last columns, which the recursions of a rival come to last.
+                // The last columns, which the recursions of a baseline come to last.
                 Operation::Solve => (i, cols - 1 - j % SOLVE_COLUMNS.min(cols)),
                 _ => (i, j),
             }));
@@ -124,7 +124,7 @@ fn quotient(error: Float, size: Float) -> Float {
     if error.is_zero() { error } else { error.abs() / size }
 }
 
-impl Judge for Residual<'_> {
+impl Verifier for Residual<'_> {
     fn worst_error(&self, entry: &dyn Fn(usize, usize) -> Float) -> f64 {
         let ratios = match self.operation {
             Operation::Cholesky => self.factorisation(entry),
@@ -134,7 +134,7 @@ impl Judge for Residual<'_> {
         worst(ratios.iter().map(Float::to_f64))
     }
 
-    fn rival_allowance(&self) -> f64 {
+    fn baseline_allowance(&self) -> f64 {
         let ours_log2 = match self.operation {
             Operation::Cholesky => 2,
             Operation::Trsm => 1,
@@ -160,26 +160,26 @@ mod tests {
     #[test]
     fn an_error_is_seen_in_units_of_the_bound() {
         let Operands { a, .. } = operands(Operation::Cholesky);
-        let judge = Residual::new(Operation::Cholesky, &a, None);
+        let verifier = Residual::new(Operation::Cholesky, &a, None);
         let factor = sunzi::cholesky(&sunzi::Context::builder().threads(1).build().unwrap(), &a, 300).unwrap();
         let exact = |i: usize, j: usize| factor.factor().float(i.max(j), i.min(j));
-        assert!(judge.worst_error(&exact) < 1e-9);
+        assert!(verifier.worst_error(&exact) < 1e-9);
         // l^2 moves by 2 l d, so d = 2^(1-b) l is one bound, as l^2 is nearly a_ii here.
         let off = |i: usize, j: usize| {
             let value = exact(i, j);
             if (i, j) == (11, 11) { value.clone() + (value >> (BITS - 1)) } else { value }
         };
-        assert!((0.9..1.1).contains(&judge.worst_error(&off)), "{}", judge.worst_error(&off));
+        assert!((0.9..1.1).contains(&verifier.worst_error(&off)), "{}", verifier.worst_error(&off));
     }
 
     #[test]
-    fn systems_are_judged_by_their_residuals() {
+    fn systems_are_checked_by_their_residuals() {
         for (operation, power) in [(Operation::Trsm, 1), (Operation::Solve, 4)] {
             let Operands { a: l, b } = operands(operation);
             let b = b.unwrap();
-            let judge = Residual::new(operation, &l, Some(&b));
+            let verifier = Residual::new(operation, &l, Some(&b));
             // No answer at all: the residual is B, and the bound is `2^(power-b)` times B.
-            let ratio = judge.worst_error(&|_, _| Float::new(BITS)) * f64::exp2(f64::from(power) - f64::from(BITS));
+            let ratio = verifier.worst_error(&|_, _| Float::new(BITS)) * f64::exp2(f64::from(power) - f64::from(BITS));
             assert!((ratio - 1.0).abs() < 1e-12, "{operation:?}: {ratio}");
         }
     }
@@ -188,8 +188,8 @@ mod tests {
     fn what_is_no_number_is_wrong() {
         for operation in [Operation::Cholesky, Operation::Trsm, Operation::Solve] {
             let Operands { a, b } = operands(operation);
-            let judge = Residual::new(operation, &a, b.as_ref());
-            let worst = judge.worst_error(&|i, _| Float::with_val(64, if i == 3 { f64::NAN } else { 1.0 }));
+            let verifier = Residual::new(operation, &a, b.as_ref());
+            let worst = verifier.worst_error(&|i, _| Float::with_val(64, if i == 3 { f64::NAN } else { 1.0 }));
             assert!(worst.is_nan(), "{operation:?}: {worst}");
         }
     }

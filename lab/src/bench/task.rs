@@ -1,6 +1,6 @@
-//! What a contest runs of ours, and what each run tells of itself, whatever the operation.
+//! What a comparison runs of ours, and what each run tells of itself, whatever the operation.
 //!
-//! Knows: the results of runs. Does not know: clocks, rivals.
+//! Knows: the results of runs. Does not know: clocks, baselines.
 
 use rug::Float;
 use serde::{Serialize, Serializer};

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn targets_are_judged_on_cards_only() {
+    fn targets_are_checked_on_cards_only() {
         for (on_card, words) in [(true, ["met", "NOT MET"]), (false, ["not measured on a card"; 2])] {
             let mut table = Table::new(on_card);
             table.aim("a".into(), 0.9, Unit::Share, Target::AtLeast(0.85));

@@ -56,7 +56,7 @@ pub(in crate::ops) fn submit(
         (Task::Trsm { .. }, [l, b]) => device.solve(stream, &Trsm { m, n, l: operand(l, n), b: operand(b, m) }),
         (Task::Gemm { k, .. }, [x, y, c]) => {
             let depth = tiling.row_range(k).len();
-            device.multiply(stream, &take_off((m, n, depth), operand(x, m), operand(y, n), operand(c, m)))
+            device.multiply(stream, &take_off([m, n, depth], operand(x, m), operand(y, n), operand(c, m)))
         }
         (Task::Syrk { k, .. }, [x, c]) => {
             let depth = tiling.row_range(k).len();
@@ -64,7 +64,7 @@ pub(in crate::ops) fn submit(
             for first in (0..n).step_by(width) {
                 let x = operand(&x.from(first * size_of::<f64>()), m);
                 let c = operand(&c.from((first * m + first) * size_of::<f64>()), m);
-                let shape = (m - first, width.min(n - first), depth);
+                let shape = [m - first, width.min(n - first), depth];
                 device.multiply(stream, &take_off(shape, x.clone(), x, c))?;
             }
             Ok(())
@@ -73,8 +73,8 @@ pub(in crate::ops) fn submit(
     }
 }
 
-/// `C := C - X Y^T`.
-fn take_off((m, n, k): (usize, usize, usize), a: Operand, b: Operand, c: Operand) -> Gemm {
+/// `C := C - X Y^T` for `C` of `m x n` and the depth `k`.
+fn take_off([m, n, k]: [usize; 3], a: Operand, b: Operand, c: Operand) -> Gemm {
     let (batch, element) = (1, Element::F64);
     Gemm { element, m, n, k, a, b, c, batch, negate: true, accumulate: true, by_rows: true }
 }

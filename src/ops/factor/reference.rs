@@ -11,8 +11,18 @@ use rug::Integer;
 /// The integers of a factor: `L_ij = entries[i][j] * 2^(s_i - working_bits)`, `j <= i`.
 pub(crate) struct Rows(pub Vec<Vec<Integer>>);
 
-/// Factors the leading `problem.order` rows; `Err` holds the failing index and the pivot, if it was computed.
-pub(crate) fn factor(problem: &Problem<'_>) -> std::result::Result<Rows, (usize, Rows, Option<Integer>)> {
+/// A factorisation that came to no end.
+pub(crate) struct Failed {
+    /// The row whose pivot is not positive, or which is rejected.
+    pub index: usize,
+    /// The rows before it.
+    pub rows: Rows,
+    /// The pivot, where it was computed.
+    pub pivot: Option<Integer>,
+}
+
+/// Factors the leading `problem.order` rows.
+pub(crate) fn factor(problem: &Problem<'_>) -> std::result::Result<Rows, Failed> {
     let order = problem.order;
     let mut rows = Vec::<Vec<Integer>>::with_capacity(order);
     let mut weights = problem.weights();
@@ -24,7 +34,7 @@ pub(crate) fn factor(problem: &Problem<'_>) -> std::result::Result<Rows, (usize,
         if weights[j].is_rejected() || pivot <= 0 {
             let known = (!weights[j].is_rejected()).then_some(pivot);
             rows.truncate(j);
-            return Err((j, Rows(rows), known));
+            return Err(Failed { index: j, rows: Rows(rows), pivot: known });
         }
         let root = round_root(&pivot);
         rows[j][j] = root.clone();

@@ -12,6 +12,8 @@ pub(crate) struct Band<'a> {
     pub agreement: Agreement<'a>,
     /// Columns of the widest band of the call: the memory of this one too.
     pub columns: usize,
+    /// Bytes of the call that its bands were planned for; `None` without a memory limit.
+    pub limit_bytes: Option<u64>,
     /// Column of the call that is the first of the band.
     pub first_column: usize,
     /// Whether the caller's right sides are the transposes.

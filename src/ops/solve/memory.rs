@@ -40,6 +40,8 @@ pub(crate) struct Bands {
     pub total: usize,
     /// Right sides of a band; the last may have fewer.
     pub columns: usize,
+    /// Bytes of the call that they were planned for; `None` without a memory limit.
+    pub limit_bytes: Option<u64>,
 }
 
 /// How columns are tried again.
@@ -55,7 +57,7 @@ impl Bands {
     /// The widest bands that are worth their memory.
     pub fn widest(total: usize) -> Bands {
         let even = total.div_ceil(total.div_ceil(BAND_COLUMNS).max(1));
-        Bands { total, columns: even.next_multiple_of(LEAST_COLUMNS).min(total) }
+        Bands { total, columns: even.next_multiple_of(LEAST_COLUMNS).min(total), limit_bytes: None }
     }
 
     /// Half as wide; `None` where that is not worth it.
@@ -106,7 +108,7 @@ impl SolveMemory<'_> {
             (bytes, _) => bytes?,
         };
         let fits = |some: &Bands| self.retry_bytes(Some(limit_bytes), columns, some.columns).is_ok();
-        let widths = std::iter::successors(Some(Bands { total: columns, columns }), |bands| bands.narrower());
+        let widths = std::iter::successors(Some(Bands { columns, ..Bands::widest(columns) }), |bands| bands.narrower());
         let columns = widths.filter(fits).map(|bands| bands.columns).next();
         Ok(Retry { columns: columns.unwrap_or(LEAST_COLUMNS), limit_bytes })
     }
@@ -116,7 +118,10 @@ impl SolveMemory<'_> {
         loop {
             match (bytes(&bands), bands.narrower()) {
                 (Err(Error::MemoryLimit { .. }), Some(narrower)) => bands = narrower,
-                (needed, _) => return needed.map(|needed| (bands, needed)),
+                (needed, _) => {
+                    let limit_bytes = |needed| self.ctx.memory_bytes().map(|_| needed);
+                    return needed.map(|needed| (Bands { limit_bytes: limit_bytes(needed), ..bands }, needed));
+                }
             }
         }
     }
@@ -202,6 +207,15 @@ impl SolveMemory<'_> {
     fn parts_bytes(&self, limit_bytes: Option<u64>, cut: &TriangleCut, columns: usize, held_bytes: u64) -> Result<u64> {
         let held_bytes = held_bytes.saturating_add(cut.parts_bytes(columns));
         cut.product_bytes(&self.ctx.with_memory_bytes(limit_bytes), columns, held_bytes)
+    }
+
+    /// Bytes of a first try, or of a solve by parts, that do not lie in the windows of the context.
+    pub fn held_beside_windows(&self, columns: usize) -> u64 {
+        let each = self.cuts.iter().map(|cut| match cut.first_try_bits {
+            Some(_) => cut.right_bytes(columns),
+            None => cut.right_bytes(columns).saturating_add(cut.parts_bytes(columns)),
+        });
+        self.base_bytes.saturating_add(each.max().unwrap_or(0))
     }
 
     /// What products by parts must leave to others: on all columns of a band, or on copies of some of them.

@@ -83,6 +83,7 @@ pub fn solve<'a, 'b>(
         plan_solve(ctx, a.rows(), b.cols(), precision_bits)?; // before the work of a factorisation
     }
     let factor = cholesky(ctx, Symmetric::lower(a), precision_bits)?;
+    ctx.release(); // under a limit the tiles of the factorisation are in the way
     factor.solve_beside(ctx, b, precision_bits, factor.factor().bytes())
 }
 

@@ -107,9 +107,17 @@ impl SolveShape {
         let least_bytes = least_bytes.max(factorisation_bytes);
         ctx.admit(least_bytes)?;
         let (bands, solve_bytes) = match path {
-            Path::Dots => (Bands { total: columns, columns }, dots_bytes()),
+            Path::Dots => (Bands::widest(columns), dots_bytes()),
             _ => memory.plan(columns)?,
         };
+        // Without a limit the context keeps the tiles of the factorisation, and the windows of the solve lie in them.
+        let kept_bytes = match (ctx.memory_bytes(), path) {
+            (Some(_), _) => 0,
+            (None, Path::Dots) => dots_bytes(),
+            (None, _) => memory.held_beside_windows(bands.columns),
+        };
+        let beside_tiles = factorisation_bytes.saturating_add(kept_bytes.saturating_sub(held_bytes));
+        let planned_bytes = if factorisation_bytes == 0 { solve_bytes } else { solve_bytes.max(beside_tiles) };
         Ok(SolvePlan {
             operation,
             order,
@@ -123,7 +131,7 @@ impl SolveShape {
             band_columns: bands.columns,
             factorisation_bytes,
             least_bytes,
-            planned_bytes: solve_bytes.max(factorisation_bytes),
+            planned_bytes,
         })
     }
 }

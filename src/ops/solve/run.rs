@@ -103,13 +103,15 @@ impl Solve<'_> {
     fn substitute(
         &mut self,
         (bands, right): (Bands, &Right<'_>),
-        columns: &Range<usize>,
+        own: &Range<usize>,
         spaces: &mut Spaces,
     ) -> Result<Vec<usize>> {
         let (memory, agreement) = (&self.memory, self.agreement);
-        let first_column = right.first_column + columns.start;
-        let band = Band { memory, agreement, columns: bands.columns, first_column, transposed: right.transposed };
-        let mut live = (0..columns.len()).collect::<Vec<_>>();
+        let first_column = right.first_column + own.start;
+        let Bands { columns, limit_bytes, .. } = bands;
+        let transposed = right.transposed;
+        let band = Band { memory, agreement, columns, limit_bytes, first_column, transposed };
+        let mut live = (0..own.len()).collect::<Vec<_>>();
         for step in &mut self.steps {
             match step {
                 Step::Triangle(solver) => {

@@ -84,8 +84,9 @@ impl Ready {
     pub fn pop(&mut self, resident: &dyn Fn(TileId) -> bool, is_whole: impl Fn(TileId) -> bool) -> Option<TileId> {
         let others = self.heap.len() + self.columns.len() + self.queue.len();
         let is_due = |since: usize| others == 0 || self.taken >= since + self.lookahead.unwrap_or(0);
-        if let Some(diagonal) = self.diagonals.pop_front_if(|diagonal| is_due(diagonal.since)) {
-            return Some(diagonal.tile);
+        if let Some(&Diagonal { tile, .. }) = self.diagonals.front().filter(|diagonal| is_due(diagonal.since)) {
+            self.diagonals.pop_front();
+            return Some(tile);
         }
         self.taken += usize::from(others > 0);
         if let Some((.., row, col)) = self.heap.pop() {

@@ -12,7 +12,7 @@ pub extern "C" fn sunzi_version() -> *const c_char {
     VERSION.as_ptr()
 }
 
-/// 1 where this build has the feature `name` (`"mpi"`, `"blas"`, `"flint"`, `"cuda"`) or this machine the kernel `name`
+/// 1 where this build has the feature `name` (`"mpi"`, `"blas"`, `"cuda"`) or this machine the kernel `name`
 /// (`"ifma52"`, `"f64"`, `"blas"`, `"reference"`), else 0; 0 for null.
 ///
 /// # Safety
@@ -24,12 +24,7 @@ pub unsafe extern "C" fn sunzi_has(name: *const c_char) -> c_int {
     }
     // SAFETY: ends with a zero by contract.
     let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
-    let features = [
-        ("mpi", cfg!(feature = "mpi")),
-        ("blas", cfg!(feature = "blas")),
-        ("flint", cfg!(feature = "flint")),
-        ("cuda", cfg!(feature = "cuda")),
-    ];
+    let features = [("mpi", cfg!(feature = "mpi")), ("blas", cfg!(feature = "blas")), ("cuda", cfg!(feature = "cuda"))];
     let built = features.iter().any(|(feature, on)| *on && *feature == name);
     (built || sunzi::kernels::available().iter().any(|kernel| kernel.name() == name)).into()
 }

@@ -1,7 +1,6 @@
 //! The steps between reading and writing: the factor, and what is made of it. Each is a span of the trace.
 
-use super::Inputs;
-use crate::config::{Factoring, Task};
+use super::{Factoring, Inputs, Task};
 use crate::session::Session;
 use rug::Float;
 use serde::Serialize;

@@ -6,11 +6,12 @@ mod compute;
 mod symmetric;
 pub(super) mod verify;
 
-use crate::config::{Factoring, RankChoices, Task};
+use crate::args::{Cholesky, Factor, Inverse, Output, RankChoices, Solve};
 use crate::session::{Session, check_output, header, read_within, stated_precision};
 use crate::signals::{Mode, in_mode};
 use compute::{Outcome, Refinement, compute};
 use serde::Serialize;
+use std::path::PathBuf;
 use sunzi::error::{Error, Result};
 use sunzi::io::{ReadOptions, Symmetry};
 use sunzi::matrix::{Matrix, SymmetricMatrix, Uplo};
@@ -21,6 +22,49 @@ use sunzi_lab::trace::Trace;
 use sunzi_lab::units::describe;
 use sunzi_lab::units::{format_bytes, format_seconds};
 use symmetric::read_symmetric;
+
+/// What is made of a factor.
+pub enum Task {
+    /// The factor itself.
+    Cholesky,
+    /// The solution of `A X = B`.
+    Solve {
+        /// The file of B.
+        b: PathBuf,
+        /// Precision of the factor, where the solution is refined from it.
+        refine_from_bits: Option<u32>,
+    },
+    /// The inverse.
+    Inverse,
+}
+
+/// A factorisation to compute, and what follows from it.
+pub struct Factoring {
+    /// What is factored and how.
+    pub factor: Factor,
+    /// What is made of it.
+    pub task: Task,
+    /// Where the result goes.
+    pub output: Output,
+}
+
+impl From<Cholesky> for Factoring {
+    fn from(Cholesky { factor, output }: Cholesky) -> Factoring {
+        Factoring { factor, task: Task::Cholesky, output }
+    }
+}
+
+impl From<Solve> for Factoring {
+    fn from(Solve { factor, b, refine_from, output }: Solve) -> Factoring {
+        Factoring { factor, task: Task::Solve { b, refine_from_bits: refine_from }, output }
+    }
+}
+
+impl From<Inverse> for Factoring {
+    fn from(Inverse { factor, output }: Inverse) -> Factoring {
+        Factoring { factor, task: Task::Inverse, output }
+    }
+}
 
 /// Digits of the logarithm that are printed; the report has all.
 const SHOWN_DIGITS: usize = 30;
@@ -61,9 +105,9 @@ pub(super) struct Inputs {
 
 pub fn run(session: &mut Session, config: &Factoring) -> Result<()> {
     if config.factor.ranks != RankChoices::default() {
-        let message = "--grid, --delivery, --policy, --termination, --slots and --plot are for a factor or a solution \
-                       on several ranks: start them with mpirun, without --condition, --refine-from and, for a \
-                       solution, --log-det";
+        let message = "--grid, --broadcast, --policy, --termination, --remote-tiles and --plot are for a factor or a \
+                       solution on several ranks: start them with mpirun, without --condition, --refine-from and, for \
+                       a solution, --log-det";
         return Err(Error::InvalidArgument(message.into()));
     }
     check_output(&config.output)?;
@@ -72,7 +116,7 @@ pub fn run(session: &mut Session, config: &Factoring) -> Result<()> {
     let outcome = in_mode(Mode::Computing, || compute(session, config, &inputs, &mut trace))?;
     drop(inputs);
     let result = &outcome.result;
-    let ((), output_seconds) = trace.span("write", || match (&config.task, config.factor.uplo) {
+    let ((), output_seconds) = trace.span("write", || match (&config.task, config.factor.triangle.uplo()) {
         (Task::Cholesky, Some(Uplo::Upper)) => session.write(&config.output, result.transposed(), Symmetry::General),
         (Task::Inverse, _) => session.write(&config.output, result, Symmetry::SymmetricLower),
         _ => session.write(&config.output, result, Symmetry::General),
@@ -87,7 +131,7 @@ pub fn run(session: &mut Session, config: &Factoring) -> Result<()> {
         rows: result.rows(),
         cols: result.cols(),
         precision_bits: result.precision_bits(),
-        triangle: if config.factor.uplo == Some(Uplo::Upper) { "upper" } else { "lower" },
+        triangle: if config.factor.triangle.uplo() == Some(Uplo::Upper) { "upper" } else { "lower" },
         kernel: outcome.kernel,
         threads: outcome.threads,
         seconds: outcome.seconds,
@@ -137,7 +181,7 @@ pub(super) fn read_inputs(session: &Session, config: &Factoring) -> Result<Input
     let precision_bits = stated_precision(choices.precision.bits, &choices.a, header(&choices.a)?.as_ref())?;
     let options =
         || ReadOptions { input_precision_bits: choices.precision.input_bits, ..ReadOptions::new(precision_bits) };
-    let a = read_symmetric(session, &choices.engine, &choices.a, choices.uplo, options())?;
+    let a = read_symmetric(session, &choices.engine, &choices.a, choices.triangle.uplo(), options())?;
     let b = match &config.task {
         Task::Solve { b, .. } => Some(read_within(session, &choices.engine, b, options())?.matrix),
         _ => None,

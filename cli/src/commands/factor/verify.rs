@@ -1,7 +1,7 @@
 //! `sunzi verify cholesky`: checks a stored factor. It succeeds if and only if every residual is within its bound.
 
 use super::symmetric::read_symmetric;
-use crate::config::VerifyCholesky;
+use crate::args::VerifyCholesky;
 use crate::session::{Session, header, read_within, stated_precision};
 use crate::signals::{Mode, in_mode};
 use serde_json::json;
@@ -18,11 +18,11 @@ pub fn run(session: &mut Session, config: &VerifyCholesky) -> Result<()> {
     let precision_bits = stated_precision(config.precision.bits, &config.l, header(&config.l)?.as_ref())?;
     let options =
         || ReadOptions { input_precision_bits: config.precision.input_bits, ..ReadOptions::new(precision_bits) };
-    let a = read_symmetric(session, &config.engine, &config.a, config.uplo, options())?;
+    let a = read_symmetric(session, &config.engine, &config.a, config.triangle.uplo(), options())?;
     let l = read_within(session, &config.engine, &config.l, options())?.matrix;
     let (builder, restate) = limited(session.context(&config.engine)?, config.engine.budget());
     let ctx = builder.build()?;
-    let uplo = config.uplo.unwrap_or_default();
+    let uplo = config.triangle.uplo().unwrap_or_default();
     let options = VerifyOptions { uplo, seed: config.seed, ..VerifyOptions::default() };
     let verification =
         in_mode(Mode::Computing, || verify_cholesky(&ctx, &a, &l, precision_bits, &options).map_err(&restate))?;
@@ -37,7 +37,7 @@ pub fn run(session: &mut Session, config: &VerifyCholesky) -> Result<()> {
 }
 
 fn describe(config: &VerifyCholesky, precision_bits: u32, found: &Verification) -> String {
-    let product = if config.uplo == Some(Uplo::Upper) { "U^T U" } else { "L L^T" };
+    let product = if config.triangle.uplo() == Some(Uplo::Upper) { "U^T U" } else { "L L^T" };
     let place = found.worst_place.map_or(String::new(), |(row, col)| format!(" at row {row}, column {col} (from 0)"));
     format!(
         "{}: A = {product} to {precision_bits} bits (all {} entries; largest residual {:.3} of the bound{place}; \

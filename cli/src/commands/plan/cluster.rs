@@ -1,11 +1,11 @@
 //! `sunzi plan --nodes N --ranks-per-node R`: how a SYRK would run on a cluster that need not be there.
 
-use crate::config::PlanCluster;
+use crate::args::PlanSyrk;
 use crate::session::Session;
 use serde::Serialize;
 use sunzi::error::Result;
 use sunzi::ops::Plan;
-use sunzi::ops::distributed::{NodePlan, TeamPlan, even_operand_bytes, plan_syrk_cluster};
+use sunzi::ops::distributed::{ClusterShape, NodePlan, TeamPlan, even_operand_bytes, plan_syrk_cluster};
 use sunzi_lab::engine::Engine;
 use sunzi_lab::engine::limited;
 use sunzi_lab::memory::Budget;
@@ -24,14 +24,14 @@ struct ClusterPlanReport<'a> {
 
 /// Plans for the cluster. The limit is that of a node, and covers the operands of its ranks too; what this process
 /// holds does not count.
-pub fn run(session: &mut Session, config: &PlanCluster) -> Result<()> {
-    let PlanCluster { cluster, rows, cols, precision_bits, .. } = *config;
+pub fn run(session: &mut Session, config: &PlanSyrk, cluster: ClusterShape) -> Result<()> {
+    let PlanSyrk { rows, cols, precision: precision_bits, .. } = *config;
     let rank_bytes =
         even_operand_bytes(rows, cluster.nodes.saturating_mul(cluster.ranks_per_node), cols, precision_bits);
     let operand_bytes = rank_bytes.saturating_mul(cluster.ranks_per_node as u64);
     let budget = config.engine.memory_bytes.map(|limit| Budget::of_absent_node(limit).with_held(operand_bytes));
     // Planning takes one thread here, however many a rank has there.
-    let engine = Engine { threads: Some(1), ..config.engine.clone() };
+    let engine = Engine { threads: Some(1), ..Engine::clone(&config.engine) };
     let (builder, restate) = limited(session.context(&engine)?.self_check(config.self_check), budget);
     let plan = plan_syrk_cluster(&builder.build()?, cluster, rows, cols, precision_bits).map_err(restate)?;
     session.finish_report(&ClusterPlanReport {
@@ -43,11 +43,10 @@ pub fn run(session: &mut Session, config: &PlanCluster) -> Result<()> {
     if let Some(budget) = &budget {
         session.say(&format!("memory          {}", budget.describe()))?;
     }
-    session.say(&describe(&plan, config, operand_bytes))
+    session.say(&describe(&plan, cluster, operand_bytes))
 }
 
-fn describe(plan: &Plan, config: &PlanCluster, operand_bytes: u64) -> String {
-    let cluster = &config.cluster;
+fn describe(plan: &Plan, cluster: ClusterShape, operand_bytes: u64) -> String {
     // The node that takes most; the others differ by a few rows and tiles.
     let Some(team) = &plan.team else { return String::new() };
     let Some(node) = team.per_node.iter().max_by_key(|node| node.planned_bytes) else { return String::new() };

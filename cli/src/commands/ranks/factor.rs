@@ -1,8 +1,8 @@
 //! `sunzi cholesky` and `sunzi solve` on several ranks: the root reads and shares out, all factor, the root writes.
 
 use super::observe;
-use crate::commands::factor::{Inputs, read_inputs};
-use crate::config::{Factoring, RankChoices, Task};
+use crate::args::{Factor, RankChoices};
+use crate::commands::factor::{Factoring, Inputs, Task, read_inputs};
 use crate::session::{Session, check_output};
 use crate::signals::while_computing;
 use rug::Float;
@@ -53,14 +53,9 @@ struct Report<'a> {
     output_seconds: f64,
 }
 
-/// Whether ranks share the work of this command; else the root does it alone.
-pub fn is_shared(config: &Factoring) -> bool {
-    let factor = &config.factor;
-    match &config.task {
-        Task::Cholesky => !factor.condition,
-        Task::Solve { refine_from_bits: None, .. } => !factor.condition && !factor.log_det,
-        _ => false,
-    }
+/// Whether ranks share the work on such a factor; else the root does it alone.
+pub fn is_shared(factor: &Factor) -> bool {
+    !factor.condition
 }
 
 /// The operands in tiles over the ranks.
@@ -143,7 +138,7 @@ fn read(session: &Session, config: &Factoring, world: &dyn Transport) -> Result<
         Error::InvalidArgument(format!("--grid {}x{} has {count} ranks: there are {ranks}", grid.rows, grid.cols))
     };
     agree(world, if fits { Ok(()) } else { Err(refusal()) })?;
-    let triangle = Some(config.factor.uplo.unwrap_or(Uplo::Lower));
+    let triangle = Some(config.factor.triangle.uplo().unwrap_or(Uplo::Lower));
     let tile_size = default_tile_size(rows, grid);
     let map = TileMap { rows, cols: rows, tile_size, grid, triangle };
     let whole = inputs.as_ref().map(|inputs| inputs.a.as_matrix());
@@ -167,14 +162,14 @@ fn compute(session: &Session, config: &Factoring, operands: &Operands, team: &Te
 }
 
 fn factor_and_solve(ctx: &Context, config: &Factoring, operands: &Operands, team: &Team) -> Result<Computed> {
-    let RankChoices { grid, delivery, policy, termination, slots, plot } = &config.factor.ranks;
+    let RankChoices { grid, broadcast, policy, termination, remote_tiles, plot } = &config.factor.ranks;
     let options = DistCholeskyOptions {
         tile_rows: config.factor.tile_rows,
         grid: *grid,
-        delivery: delivery.unwrap_or_default(),
+        delivery: broadcast.unwrap_or_default(),
         termination: termination.unwrap_or_default(),
         policy: policy.unwrap_or(Policy::CriticalPath),
-        slots: *slots,
+        slots: *remote_tiles,
         spans: config.factor.trace.is_some() || plot.is_some(),
     };
     let bits = operands.precision_bits;
@@ -188,7 +183,7 @@ fn factor_and_solve(ctx: &Context, config: &Factoring, operands: &Operands, team
 /// Writes the whole result, which the root has; gives the logarithm of the determinant where it was asked for.
 fn finish(session: &Session, config: &Factoring, whole: Option<Matrix>) -> Result<Option<Float>> {
     let Some(whole) = whole else { return Ok(None) };
-    match (&config.task, config.factor.uplo) {
+    match (&config.task, config.factor.triangle.uplo()) {
         (Task::Cholesky, Some(Uplo::Upper)) => session.write(&config.output, whole.transposed(), Symmetry::General)?,
         _ => session.write(&config.output, &whole, Symmetry::General)?,
     }

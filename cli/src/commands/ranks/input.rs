@@ -1,8 +1,8 @@
 //! The operands of a product on several ranks: read by the root and shared out by rows, or a file for each rank.
 
 use crate::commands::product;
-use crate::config::{Operands, Product};
-use crate::number::parse_factor;
+use crate::commands::product::{Operands, Product};
+use crate::number::parse_scalar;
 use crate::session::Session;
 use rug::Float;
 use std::path::{Path, PathBuf};
@@ -54,17 +54,17 @@ impl Inputs {
             return Err(Error::InvalidArgument(message));
         }
         let precision_bits = precision(config, &sources[0], world, per_rank[0])?;
-        let factor = |name: &str, text: &Option<String>| {
-            text.as_ref().map(|text| parse_factor(name, text, precision_bits)).transpose()
+        let scalar = |name: &str, text: &Option<String>| {
+            text.as_ref().map(|text| parse_scalar(name, text, precision_bits)).transpose()
         };
-        let (alpha, beta) = (factor("--alpha", &config.alpha)?, factor("--beta", &config.beta)?);
+        let (alpha, beta) = (scalar("--alpha", &config.choices.alpha)?, scalar("--beta", &config.choices.beta)?);
         let reader = Reader { session, config, world, precision_bits };
         let read = |source: &Source<'_>| match per_rank[0] {
             true => reader.own_rows(source),
             false => reader.shared_rows(source),
         };
         let operands = sources.iter().map(read).collect::<Result<Vec<_>>>()?;
-        let accumulate = config.accumulate.as_ref().map(|path| reader.tiles(path)).transpose()?;
+        let accumulate = config.choices.accumulate.as_ref().map(|path| reader.tiles(path)).transpose()?;
         Ok(Inputs { operands, alpha, beta, accumulate, precision_bits })
     }
 }

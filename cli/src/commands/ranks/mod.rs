@@ -6,7 +6,7 @@ mod observe;
 mod trace;
 
 use crate::commands::product;
-use crate::config::{Operands, Product};
+use crate::commands::product::{Operands, Product};
 use crate::session::{Session, check_output};
 use crate::signals::while_computing;
 use input::Inputs;
@@ -51,13 +51,13 @@ struct Computed {
 pub fn run(session: &mut Session, config: &Product, world: &dyn Transport) -> Result<()> {
     let root = world.rank() == ROOT;
     agree(world, if root { check_output(&config.output) } else { Ok(()) })?;
-    let options = TeamOptions { window: config.window, ..agreed(world, TeamOptions::from_environment())? };
+    let options = TeamOptions { window: config.choices.window, ..agreed(world, TeamOptions::from_environment())? };
     let mut team = Team::new(world.split(0)?, options)?;
-    let mut trace = agreed(world, Trace::begin(config.trace.as_deref().filter(|_| root)))?;
+    let mut trace = agreed(world, Trace::begin(config.choices.trace.as_deref().filter(|_| root)))?;
     let (inputs, input_seconds) = trace.span("read", || Inputs::read(session, config, &team))?;
     let (computed, _) = trace.span("compute", || while_computing(|| compute(session, config, &inputs, &mut team)))?;
     let Computed { outcome: DistOutcome { result, report, spans }, node_peak_bytes } = computed;
-    if config.trace.is_some() {
+    if config.choices.trace.is_some() {
         trace::add(&mut trace, &team, &spans)?;
     }
     drop(inputs);
@@ -86,7 +86,10 @@ pub fn run(session: &mut Session, config: &Product, world: &dyn Transport) -> Re
 }
 
 fn compute(session: &Session, config: &Product, inputs: &Inputs, team: &mut Team) -> Result<Computed> {
-    let builder = session.context(&config.engine)?.self_check(config.self_check).freivalds(config.freivalds);
+    let builder = session
+        .context(&config.choices.engine)?
+        .self_check(config.choices.self_check)
+        .freivalds(config.choices.freivalds);
     let budget = node_budget(config, inputs, team)?;
     let builder = match &budget {
         Some(budget) => builder.memory_bytes(budget.left()),
@@ -120,7 +123,7 @@ fn multiply(
     let on_plan = Some(PlanHook(&tell));
     let (alpha, beta, accumulate) = (inputs.alpha.as_ref(), inputs.beta.as_ref(), inputs.accumulate.as_ref());
     let uplo = if let Operands::Syrk { uplo, .. } = config.operands { uplo } else { Uplo::Lower };
-    let exact_integers = config.exact_integers;
+    let exact_integers = config.choices.exact_integers;
     let options = DistOptions { uplo, exact_integers, alpha, beta, accumulate, on_plan, ..DistOptions::default() };
     match inputs.operands.as_slice() {
         [p] => syrk(ctx, team, &[p.view()], inputs.precision_bits, &options),
@@ -152,14 +155,14 @@ fn plan_line(plan: &Plan, node: &NodePlan) -> String {
 
 /// What is left of the limit of a node, all its ranks together, and the whole result beside its tiles on the root's.
 fn node_budget(config: &Product, inputs: &Inputs, team: &Team) -> Result<Option<Budget>> {
-    let Some(limit) = config.engine.memory_bytes else { return Ok(None) };
+    let Some(limit) = config.choices.engine.memory_bytes else { return Ok(None) };
     let shape = match inputs.operands.as_slice() {
         [p] => (p.cols(), p.cols()),
         [a, b] => (a.cols(), b.cols()),
         _ => (0, 0),
     };
     let gathered = Matrix::bytes_for(shape.0, shape.1, inputs.precision_bits);
-    let budget = Budget::now(limit, config.engine.thread_count()).of_node(team.node())?;
+    let budget = Budget::now(limit, config.choices.engine.thread_count()).of_node(team.node())?;
     Ok(Some(if team.layout().node_of[team.rank()] == 0 { budget.with_held(gathered) } else { budget }))
 }
 

@@ -1,5 +1,5 @@
-//! `sunzi bench cholesky --element double` on several ranks: the factorisation driven by data, beside ScaLAPACK where
-//! it is built in, in turns in the same run.
+//! `sunzi bench cholesky --element-type double` on several ranks: the factorisation driven by data, beside
+//! ScaLAPACK where it is built in, in turns in the same run.
 
 use crate::bench::double::BenchDouble;
 use crate::bench::double::RESIDUAL_BOUND;
@@ -28,7 +28,7 @@ const VECTORS: u64 = 2;
 
 /// Another implementation, beside ours.
 #[derive(Serialize)]
-pub struct RivalTimes {
+pub struct BaselineTimes {
     /// Its name and its choices.
     pub name: String,
     /// Of the slowest rank.
@@ -89,9 +89,9 @@ struct RanksReport {
     runs: usize,
     seconds: Spread,
     gflops: f64,
-    /// Over the rival, of the medians: above 1 ours is faster.
+    /// Over the baseline, of the medians: above 1 ours is faster.
     ratio: Option<f64>,
-    rival: Option<RivalTimes>,
+    baseline: Option<BaselineTimes>,
     residual: f64,
     checked: bool,
     /// Seconds of all workers of all ranks.
@@ -146,7 +146,7 @@ impl Ours<'_> {
 /// Refuses options that mean nothing where no device is asked for.
 fn refuse_device_options(config: &BenchDouble) -> Result<()> {
     if config.victim.is_some() && !config.devices_given {
-        let message = "--victim: doubles on several ranks are factored by the CPUs where no device is named";
+        let message = "--eviction: doubles on several ranks are factored by the CPUs where no device is named";
         return Err(Error::InvalidArgument(message.into()));
     }
     Ok(())
@@ -182,7 +182,7 @@ pub fn run(session: &mut dyn Session, config: &BenchDouble, all: &World<'_>) -> 
     let mut ours = Ours { ctx: &ctx, world, matrix, last: None, options, seconds: Vec::new(), best: None };
     ours.once().map_err(restate)?; // warm
     (ours.seconds, ours.best) = (Vec::new(), None);
-    let rival = in_turns(all, config, &mut || ours.once())?;
+    let baseline = in_turns(all, config, &mut || ours.once())?;
     let random = |seed| {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         (0..rows).map(|_| if random.random::<bool>() { 1.0 } else { -1.0 }).collect::<Vec<f64>>()
@@ -190,7 +190,7 @@ pub fn run(session: &mut dyn Session, config: &BenchDouble, all: &World<'_>) -> 
     let vectors = (0..VECTORS).map(random).collect::<Vec<_>>();
     let factor = ours.last.take().expect("there is a run");
     let residual = factor.residual(world, entry(rows), &vectors)?;
-    let report = summarise(config, &ctx, world, ours, (rival, residual))?;
+    let report = summarise(config, &ctx, world, ours, (baseline, residual))?;
     let checked = report.checked;
     let said = session.finish_report(&report).and_then(|()| session.say(&describe(&report)));
     agree(world, said)?;
@@ -218,14 +218,18 @@ fn in_turns(
     _all: &World<'_>,
     config: &BenchDouble,
     ours: &mut dyn FnMut() -> Result<()>,
-) -> Result<Option<RivalTimes>> {
+) -> Result<Option<BaselineTimes>> {
     (0..config.runs).try_for_each(|_| ours())?;
     Ok(None)
 }
 
 /// Runs both sides in turns, ScaLAPACK with the grid and the blocks that are best for it.
 #[cfg(feature = "scalapack")]
-fn in_turns(all: &World<'_>, config: &BenchDouble, ours: &mut dyn FnMut() -> Result<()>) -> Result<Option<RivalTimes>> {
+fn in_turns(
+    all: &World<'_>,
+    config: &BenchDouble,
+    ours: &mut dyn FnMut() -> Result<()>,
+) -> Result<Option<BaselineTimes>> {
     use crate::baselines::scalapack::{Layout, Pdpotrf};
     let Some(rank) = &all.mpi else {
         (0..config.runs).try_for_each(|_| ours())?;
@@ -245,15 +249,15 @@ fn in_turns(all: &World<'_>, config: &BenchDouble, ours: &mut dyn FnMut() -> Res
         best = best.filter(|(least, _)| *least <= seconds).or(Some((seconds, layout)));
     }
     let (_, layout) = best.expect("there is a grid");
-    let mut rival = Pdpotrf::new(rank, layout)?;
+    let mut baseline = Pdpotrf::new(rank, layout)?;
     let mut seconds = Vec::new();
     for _ in 0..config.runs {
         ours()?;
-        seconds.push(rival.measure(1, entry)?.min);
+        seconds.push(baseline.measure(1, entry)?.min);
     }
     let seconds = Spread::of(&seconds);
     let name = format!("pdpotrf {} x {} blocks of {}", layout.grid_rows, layout.grid_cols, layout.block_rows);
-    Ok(Some(RivalTimes { name, gflops: gflops(config.rows, seconds.median), seconds }))
+    Ok(Some(BaselineTimes { name, gflops: gflops(config.rows, seconds.median), seconds }))
 }
 
 fn gflops(rows: usize, seconds: f64) -> f64 {
@@ -265,7 +269,7 @@ fn summarise(
     ctx: &Context,
     world: &dyn Transport,
     ours: Ours<'_>,
-    (rival, residual): (Option<RivalTimes>, f64),
+    (baseline, residual): (Option<BaselineTimes>, f64),
 ) -> Result<RanksReport> {
     let factor = ours.best.expect("there is a run");
     let nanoseconds = |seconds: f64| (seconds * 1e9) as u64;
@@ -282,9 +286,9 @@ fn summarise(
         threads: ctx.threads(),
         runs: config.runs,
         gflops: gflops(config.rows, seconds.median),
-        ratio: rival.as_ref().map(|rival| rival.seconds.median / seconds.median),
+        ratio: baseline.as_ref().map(|baseline| baseline.seconds.median / seconds.median),
         seconds,
-        rival,
+        baseline,
         residual,
         checked: residual <= RESIDUAL_BOUND,
         busy_seconds: sums[0] as f64 * 1e-9,
@@ -310,7 +314,7 @@ fn describe(report: &RanksReport) -> String {
         ),
         row("factor", &report.seconds, report.gflops),
     ];
-    lines.extend(report.rival.iter().map(|rival| row(&rival.name, &rival.seconds, rival.gflops)));
+    lines.extend(report.baseline.iter().map(|baseline| row(&baseline.name, &baseline.seconds, baseline.gflops)));
     lines.extend(report.ratio.map(|ratio| format!("ours is {ratio:.3} times as fast")));
     lines.push(format!(
         "workers of all ranks busy for {}, waiting for {}; {} sent",

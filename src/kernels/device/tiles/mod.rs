@@ -14,6 +14,7 @@ mod setup;
 mod slots;
 
 use products::DeviceProducts;
+use setup::Site;
 
 use crate::device::Device;
 use crate::error::Result;
@@ -74,7 +75,8 @@ impl DeviceTiles {
         let spec =
             EngineSpec { operand_bits: working_bits, modulus_bits: cholesky_modulus_bits(working_bits), redundant };
         let products = |TileDevice { device, family, memory_bytes }| {
-            DeviceProducts::new(device, DeviceEngine::new(family, &spec)?, memory_bytes, victim)
+            let engine = DeviceEngine::new(family, &spec)?;
+            Ok(DeviceProducts::new(Site { device, engine, memory_bytes, eviction: victim }))
         };
         let products = devices.into_iter().map(products).collect::<Result<Vec<_>>>()?;
         Ok(DeviceTiles { products, inner, working_bits, limbs: limbs_for(2 * working_bits + TILE_SPARE_BITS) })
@@ -340,6 +342,6 @@ impl TileEngine for DeviceTiles {
     }
 
     fn device_tile_bytes(&self, device: usize, tile_rows: usize) -> u64 {
-        self.products[device].tile_bytes(tile_rows)
+        self.products[device].site().tile_bytes(tile_rows)
     }
 }

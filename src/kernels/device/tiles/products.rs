@@ -3,24 +3,20 @@
 //! A lane takes a tile to update, brings the operands that are not there, multiplies, reconstructs, and sends the sums
 //! to the host. Lanes overlap one another: one copies while another multiplies and a third's caller works on the CPU.
 
-use super::setup::{Lane, Setup, Sizes};
+use super::setup::{ALIGN, Lane, Setup, Site};
 use super::slots::Place;
-use crate::device::{Device, Gemm, Operand as Plane, Region, Traffic};
+use crate::device::{Gemm, Operand as Plane, Region, Traffic};
 use crate::error::{Error, Result};
 use crate::kernels::device::{
     DeviceEngine, Digits, Integers, Launcher, Pack, Reconstruct, Reduce, ReduceInto, Residues, ToPlanes, Unpack,
 };
 use crate::kernels::tiles::TileTraffic;
 use crate::math::float::{bit_length, limbs_for};
-use crate::runtime::Eviction;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Rows of a tile on a card: its products are then large enough for full rates.
 const CARD_ROWS: usize = 512;
-
-/// Rows and columns are padded to a multiple of this.
-const ALIGN: usize = 16;
 
 /// A finished tile as an operand.
 #[derive(Clone, Copy)]
@@ -35,10 +31,7 @@ pub(super) struct Operand<'a> {
 
 /// Products of tiles on one device.
 pub struct DeviceProducts {
-    pub(super) device: Arc<dyn Device>,
-    pub(super) engine: DeviceEngine,
-    pub(super) memory_bytes: u64,
-    pub(super) victim: Eviction,
+    site: Site,
     /// Rows that are summed before they are reduced.
     chunk_rows: usize,
     setup: Mutex<Option<Arc<Setup>>>,
@@ -49,35 +42,32 @@ pub struct DeviceProducts {
 }
 
 impl DeviceProducts {
-    /// Over `device`, of which `memory_bytes` may be used; nothing is allocated before the first product.
-    pub(super) fn new(
-        device: Arc<dyn Device>,
-        engine: DeviceEngine,
-        memory_bytes: u64,
-        victim: Eviction,
-    ) -> Result<Self> {
-        let (start, chunk_rows) = (device.traffic(), engine.largest_chunk_rows());
-        Ok(DeviceProducts {
+    /// Over a device; nothing is allocated before the first product.
+    pub(super) fn new(site: Site) -> DeviceProducts {
+        let (start, chunk_rows) = (site.device.traffic(), site.engine.largest_chunk_rows());
+        DeviceProducts {
             chunk_rows,
-            device,
-            engine,
-            memory_bytes,
-            victim,
+            site,
             setup: Mutex::default(),
             start,
             baseline_bytes: AtomicU64::new(0),
             products: AtomicU64::new(0),
             device_bytes: AtomicU64::new(0),
-        })
+        }
+    }
+
+    /// The device and what multiplies there.
+    pub(super) fn site(&self) -> &Site {
+        &self.site
     }
 
     pub(super) fn engine(&self) -> &DeviceEngine {
-        &self.engine
+        &self.site.engine
     }
 
     /// Limbs of a sum.
     pub(super) fn sum_limbs(&self) -> usize {
-        self.engine.limbs()
+        self.site.engine.limbs()
     }
 
     /// Words of the sums of a tile.
@@ -87,23 +77,25 @@ impl DeviceProducts {
 
     /// Rows of a tile at which the device is fast.
     pub(super) fn preferred_rows(&self, on_cpu: usize) -> usize {
-        if self.device.description().kind == "cuda" { CARD_ROWS } else { on_cpu }
+        if self.site.device.description().kind == "cuda" { CARD_ROWS } else { on_cpu }
     }
 
     /// Bytes of pinned host memory that a worker takes at most.
     pub(super) fn pinned_bytes(&self, tile_rows: usize) -> u64 {
         let rows = tile_rows.next_multiple_of(ALIGN) as u64;
-        rows * rows * 8 * (2 + self.engine.limbs() as u64 + limbs_for(self.engine.spec().operand_bits + 1) as u64)
+        rows * rows
+            * 8
+            * (2 + self.site.engine.limbs() as u64 + limbs_for(self.site.engine.spec().operand_bits + 1) as u64)
     }
 
     /// What was moved so far.
     pub(super) fn traffic(&self) -> TileTraffic {
         let setup = self.setup.lock().unwrap_or_else(PoisonError::into_inner);
         TileTraffic {
-            device: self.device.description(),
-            kernel: self.engine.family().name(),
-            moduli: self.engine.moduli().len(),
-            traffic: self.device.traffic().since(&self.start),
+            device: self.site.device.description(),
+            kernel: self.site.engine.family().name(),
+            moduli: self.site.engine.moduli().len(),
+            traffic: self.site.device.traffic().since(&self.start),
             baseline_bytes: self.baseline_bytes.load(Ordering::Relaxed),
             products: self.products.load(Ordering::Relaxed),
             cache: setup.as_ref().map(|setup| setup.slots.counters()).unwrap_or_default(),
@@ -131,7 +123,7 @@ impl DeviceProducts {
         let lane = guard.lane.as_mut().expect("it was just taken");
         let job = Job { products: self, setup: &setup, depth, rows, cols, slot_words };
         let result = job.run(lane, pairs, working_bits, out);
-        self.device_bytes.fetch_max(self.device.used_bytes(), Ordering::Relaxed);
+        self.device_bytes.fetch_max(self.site.device.used_bytes(), Ordering::Relaxed);
         if let Err(error) = &result {
             // Lanes that wait for what this one should have brought must not wait for ever.
             setup.slots.fail(error);
@@ -148,11 +140,6 @@ impl DeviceProducts {
         }
     }
 
-    /// Sizes of everything for tiles of so many rows.
-    pub(super) fn sizes(&self, rows: usize) -> Sizes {
-        Sizes { rows: rows.next_multiple_of(ALIGN), operand_limbs: limbs_for(self.engine.spec().operand_bits + 1) }
-    }
-
     /// Memory for tiles of so many rows, made anew where they are larger than before.
     fn setup(&self, rows: usize) -> Result<Arc<Setup>> {
         let mut held = self.setup.lock().unwrap_or_else(PoisonError::into_inner);
@@ -165,8 +152,8 @@ impl DeviceProducts {
             }
         }
         *held = None; // give the old memory back before asking for the new
-        let setup = Arc::new(self.allocate(self.sizes(rows))?);
-        self.device_bytes.fetch_max(self.device.used_bytes(), Ordering::Relaxed);
+        let setup = Arc::new(self.site.allocate(self.site.sizes(rows))?);
+        self.device_bytes.fetch_max(self.site.device.used_bytes(), Ordering::Relaxed);
         *held = Some(setup.clone());
         Ok(setup)
     }
@@ -226,7 +213,7 @@ impl Job<'_> {
                 self.product(lane, planes, (start, length), summed > 0)?;
                 (start, summed) = (start + length, summed + length.next_multiple_of(ALIGN));
             }
-            let done = self.products.device.record(lane.stream)?;
+            let done = self.products.site.device.record(lane.stream)?;
             self.setup.slots.release(lease, &places, (lane.index, &done));
             self.count(x, y);
         }
@@ -252,12 +239,12 @@ impl Job<'_> {
     }
 
     fn launcher<'l>(&'l self, lane: &Lane) -> Launcher<'l> {
-        Launcher::new(&*self.products.device, lane.stream, &self.products.engine, &self.setup.tables)
+        Launcher::new(&*self.products.site.device, lane.stream, &self.products.site.engine, &self.setup.tables)
     }
 
     /// Brings the operands that are not there, then waits for those that others bring.
     fn bring(&self, lane: &mut Lane, places: &[Place], operands: &[&Operand<'_>]) -> Result<()> {
-        let device = &self.products.device;
+        let device = &self.products.site.device;
         for (place, operand) in places.iter().zip(operands).filter(|(place, _)| place.bring) {
             place.after.iter().try_for_each(|event| device.wait(lane.stream, event))?;
             self.upload(lane, operand, &place.region)?;
@@ -271,7 +258,7 @@ impl Job<'_> {
 
     /// Sends an operand and makes its planes: a row of the tile becomes a column, for the contracted index runs down.
     fn upload(&self, lane: &mut Lane, operand: &Operand<'_>, planes: &Region) -> Result<()> {
-        let (device, limbs) = (&self.products.device, self.setup.sizes.operand_limbs);
+        let (device, limbs) = (&self.products.site.device, self.setup.sizes.operand_limbs);
         let bytes = self.home_bytes(operand) as usize;
         {
             let mut pinned = lane.pinned_in.lock()?;
@@ -284,7 +271,7 @@ impl Job<'_> {
         let packed = lane.packed_in.region(0..bytes);
         device.upload(lane.stream, &lane.pinned_in, 0, &packed)?;
         let entries = self.ld() * operand.rows.next_multiple_of(ALIGN);
-        let count = self.products.engine.digits();
+        let count = self.products.site.engine.digits();
         let region = lane.digits.region(0..entries * 4 * (1 + count));
         device.clear(lane.stream, &region)?; // rows that pad are not written
         let digits = Digits { region: &region, count, stride: entries };
@@ -297,7 +284,7 @@ impl Job<'_> {
             ld: self.ld(),
             first_col: 0,
         })?;
-        let moduli = 0..self.products.engine.moduli().len();
+        let moduli = 0..self.products.site.engine.moduli().len();
         self.launcher(lane).to_planes(&ToPlanes { digits, entries, moduli, planes, stride: entries })
     }
 
@@ -309,14 +296,14 @@ impl Job<'_> {
         (start, length): (usize, usize),
         accumulate: bool,
     ) -> Result<()> {
-        let engine = &self.products.engine;
+        let engine = &self.products.site.engine;
         let (m, n) = (self.rows.next_multiple_of(ALIGN), self.cols.next_multiple_of(ALIGN));
         let plane = |place: &Place, rows: usize| Plane {
             region: place.region.from(start * engine.element().operand_bytes()),
             ld: self.ld(),
             stride: self.ld() * rows,
         };
-        self.products.device.multiply(
+        self.products.site.device.multiply(
             lane.stream,
             &Gemm {
                 element: engine.element(),
@@ -348,7 +335,7 @@ impl Job<'_> {
             sums: &lane.sums,
             sum_stride: self.entries(),
             entries: self.entries(),
-            moduli: 0..self.products.engine.moduli().len(),
+            moduli: 0..self.products.site.engine.moduli().len(),
             residues: self.residues(lane),
             into,
         })
@@ -356,7 +343,7 @@ impl Job<'_> {
 
     /// Integers, and the way home.
     fn recover(&self, lane: &Lane, working_bits: u32, out: &mut [u64]) -> Result<()> {
-        let (device, entries) = (&self.products.device, self.entries());
+        let (device, entries) = (&self.products.site.device, self.entries());
         let integers = Integers { region: &lane.integers, entries };
         self.launcher(lane).reconstruct(&Reconstruct { residues: self.residues(lane), integers })?;
         let each = 1 + self.products.sum_limbs();
@@ -368,7 +355,7 @@ impl Job<'_> {
         let height = self.rows.next_multiple_of(ALIGN) * each;
         for (col, (out, column)) in out.chunks_exact_mut(self.rows * each).zip(words.chunks_exact(height)).enumerate() {
             out.copy_from_slice(&column[..self.rows * each]);
-            if self.products.engine.spec().redundant {
+            if self.products.site.engine.spec().redundant {
                 check_column(out, each, working_bits, col)?;
             }
         }

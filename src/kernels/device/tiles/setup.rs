@@ -1,14 +1,18 @@
 //! The memory of a device for tiles of one size: lanes, and slots with what is left.
 
-use super::products::DeviceProducts;
 use super::slots::Slots;
-use crate::device::{Pinned, Region, Stream, Streams};
+use crate::device::{Device, Pinned, Region, Stream, Streams};
 use crate::error::{Error, Result};
-use crate::kernels::device::DeviceTables;
-use std::sync::{Condvar, Mutex, PoisonError};
+use crate::kernels::device::{DeviceEngine, DeviceTables};
+use crate::math::float::limbs_for;
+use crate::runtime::Eviction;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 /// Lanes of a device, where its memory allows.
 const LANES: usize = 3;
+
+/// Rows and columns are padded to a multiple of this.
+pub(super) const ALIGN: usize = 16;
 
 /// One stream with its memory.
 pub(super) struct Lane {
@@ -41,7 +45,20 @@ pub(super) struct Setup {
     pub given_back: Condvar,
 }
 
-impl DeviceProducts {
+/// A device, what multiplies there, and how much of its memory may be used.
+pub(super) struct Site {
+    pub device: Arc<dyn Device>,
+    pub engine: DeviceEngine,
+    pub memory_bytes: u64,
+    pub eviction: Eviction,
+}
+
+impl Site {
+    /// Sizes for tiles of so many rows.
+    pub fn sizes(&self, rows: usize) -> Sizes {
+        Sizes { rows: rows.next_multiple_of(ALIGN), operand_limbs: limbs_for(self.engine.spec().operand_bits + 1) }
+    }
+
     /// Lanes as many as find room, and slots in the rest.
     ///
     /// # Errors
@@ -66,7 +83,7 @@ impl DeviceProducts {
         Ok(Setup {
             sizes,
             tables,
-            slots: Slots::new((2 * lanes as usize, most), self.victim, grow),
+            slots: Slots::new((2 * lanes as usize, most), self.eviction, grow),
             lanes: Mutex::new(made),
             given_back: Condvar::new(),
         })

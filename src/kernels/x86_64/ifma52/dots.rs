@@ -83,6 +83,16 @@ fn complement(cut: &mut [u64], digits: usize, lanes: u8) {
     }
 }
 
+/// Some rows, and columns of their products that are formed together.
+struct Group {
+    /// The first row.
+    first: usize,
+    /// Number of rows.
+    rows: usize,
+    /// The first of the columns.
+    column: usize,
+}
+
 impl Sums {
     /// Adds the rows from `first` on, one for each of `lanes`.
     #[inline]
@@ -94,7 +104,7 @@ impl Sums {
         }
         self.rows += lanes.len();
         for group in (first_column(self.digits)..2 * self.digits).step_by(GROUP) {
-            self.add_group(cut, step, (first, lanes.len(), group), vector);
+            self.add_group(cut, step, &Group { first, rows: lanes.len(), column: group }, vector);
         }
         for at in 0..self.digits {
             let raised = at.saturating_sub(first_column(self.digits));
@@ -117,14 +127,8 @@ impl Sums {
     /// The columns `group .. group + GROUP` of the products of some rows.
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]
-    fn add_group(
-        &mut self,
-        cut: &[u64],
-        step: usize,
-        (first, rows, group): (usize, usize, usize),
-        vector: &FixedVector,
-    ) {
-        let digits = self.digits;
+    fn add_group(&mut self, cut: &[u64], step: usize, group: &Group, vector: &FixedVector) {
+        let (&Group { first, rows, column: group }, digits) = (group, self.digits);
         let zero = _mm512_setzero_si512();
         let (mut lo, mut hi) = ([zero; GROUP], [zero; GROUP]);
         let range = (group + 1).saturating_sub(digits)..(group + GROUP).min(digits);

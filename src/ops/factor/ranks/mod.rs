@@ -26,7 +26,7 @@ use crate::runtime::protocol::{DeliveryKind, Termination};
 use crate::runtime::{CholeskyGraph, Policy};
 use crate::tile::{OwnTiles, RankGrid, TileId, TileMap};
 use failure::Failure;
-use plan::Plan;
+use plan::{Plan, PlanInput};
 pub use report::{DistCholeskyReport, RankSummary};
 use std::time::Instant;
 
@@ -126,7 +126,7 @@ pub fn cholesky_with(
     let moved = if map == *a.map() { None } else { Some(a.redistribute(world, map)?) };
     let a = moved.as_ref().unwrap_or(a);
     let problem = DistProblem::new(world, a, precision_bits, working_bits)?;
-    let plan = Plan::new(ctx, team, (&problem, map, held_bytes), options, &*engine)?;
+    let plan = Plan::new(ctx, team, &PlanInput { problem: &problem, map, held_bytes }, options, &*engine)?;
     let run = Run { ctx, team, a, problem: &problem, plan: &plan, engine: &*engine, options, start };
     let done = run.factor();
     engine.end_operation();
@@ -142,9 +142,9 @@ fn tiles_for(
 ) -> Result<TileMap> {
     let grid = options.grid.unwrap_or(a.map().grid);
     // Ranks may have different kernels, which prefer different tiles: the smallest is right for all.
-    let mut wanted = [!(plan::tile_rows(a.map().rows, grid, engine) as u64)];
-    world.all_reduce(Reduction::Max, &mut wanted)?;
-    let tile_size = options.tile_rows.unwrap_or(!wanted[0] as usize);
+    let mut wanted = [plan::tile_rows(a.map().rows, grid, engine) as u64];
+    world.all_reduce(Reduction::Min, &mut wanted)?;
+    let tile_size = options.tile_rows.unwrap_or(wanted[0] as usize);
     Ok(TileMap { tile_size, grid, triangle: Some(Uplo::Lower), ..*a.map() })
 }
 

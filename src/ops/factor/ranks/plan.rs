@@ -37,6 +37,16 @@ pub(super) fn tile_rows(order: usize, grid: RankGrid, engine: &dyn TileEngine) -
     engine.preferred_rows().min(by_ranks).next_multiple_of(PANEL_ROWS)
 }
 
+/// What a plan is made from.
+#[derive(Clone, Copy)]
+pub(super) struct PlanInput<'a> {
+    pub problem: &'a DistProblem,
+    /// The tiles to work in.
+    pub map: TileMap,
+    /// Bytes that this rank holds beside the factorisation.
+    pub held_bytes: u64,
+}
+
 /// What one rank's part takes.
 pub(super) struct Plan {
     pub tiling: TileMap,
@@ -68,10 +78,11 @@ impl Plan {
     pub fn new(
         ctx: &Context,
         team: &Team,
-        (problem, map, held_bytes): (&DistProblem, TileMap, u64),
+        input: &PlanInput<'_>,
         options: &DistCholeskyOptions,
         engine: &dyn TileEngine,
     ) -> Result<Plan> {
+        let PlanInput { problem, map, held_bytes } = *input;
         let (world, rank) = (team.world(), team.rank());
         let tiling = TileMap { rows: problem.order, cols: problem.order, ..map };
         let (graph, grid) = (CholeskyGraph::of(&tiling), map.grid);
@@ -108,9 +119,9 @@ impl Plan {
             plan.slots = (plan.slots - plan.slots.div_ceil(8)).max(least);
         }
         agree(world, fits(plan.slots))?;
-        let mut fewest = [!(plan.slots as u64)];
-        world.all_reduce(Reduction::Max, &mut fewest)?;
-        plan.slots = !fewest[0] as usize;
+        let mut fewest = [plan.slots as u64];
+        world.all_reduce(Reduction::Min, &mut fewest)?;
+        plan.slots = fewest[0] as usize;
         plan.bytes = fixed + plan.slots as u64 * each;
         agree(world, plan.check(world.size()))?;
         Ok(plan)

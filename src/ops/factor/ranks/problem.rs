@@ -50,9 +50,9 @@ impl DistProblem {
         let mut problem =
             DistProblem { rows, order: rows, precision_bits, working_bits, exponents: Vec::new(), weights: Vec::new() };
         problem.share_diagonal(group, a)?;
-        let mut least = [!(problem.first_beyond_one(a) as u64)];
-        group.all_reduce(Reduction::Max, &mut least)?;
-        problem.cut(!least[0] as usize);
+        let mut least = [problem.first_beyond_one(a) as u64];
+        group.all_reduce(Reduction::Min, &mut least)?;
+        problem.cut(least[0] as usize);
         Ok(problem)
     }
 

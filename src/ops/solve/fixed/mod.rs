@@ -150,7 +150,10 @@ impl FixedPoint {
         let (ctx, memory, agreement) = (band.ctx(), band.memory, band.agreement);
         let size = TrySize { order: self.order(), columns: some.len(), fixed_bits };
         let copied = if retry.is_some() { some.len() } else { 0 };
-        let limit_bytes = retry.map_or(ctx.memory_bytes(), |retry| Some(retry.limit_bytes));
+        let limit_bytes = retry.map_or(band.limit_bytes, |retry| Some(retry.limit_bytes));
+        if retry.is_some() {
+            ctx.release(); // under a limit the tables of the next engine take the room of the last try's windows
+        }
         let made = match some.is_empty() {
             true => Ok(None),
             false => memory.held_by_try(cut, (band.columns, copied)).and_then(|held_bytes| {
@@ -225,7 +228,14 @@ mod tests {
         let (fixed, mut rows) = FixedPoint::new(&Triangle::new(triangle, uplo, diag).unwrap(), 100);
         let cut = TriangleCut { order: ORDER, working_bits: 100, first_try_bits: fixed.tries().next() };
         let memory = SolveMemory { ctx, cuts: vec![cut], base_bytes: 0, piece_row_bytes: 0, by_parts: false };
-        let band = Band { memory: &memory, agreement: Agreement(None), columns: 9, first_column: 0, transposed: false };
+        let band = Band {
+            memory: &memory,
+            agreement: Agreement(None),
+            columns: 9,
+            limit_bytes: None,
+            first_column: 0,
+            transposed: false,
+        };
         let empty = || Matrix::zeros(0, 0, 2).unwrap();
         let mut spaces = Spaces { w: std::mem::replace(w, empty()), result: empty(), again: empty() };
         let left = fixed.run(&band, (&cut, &mut rows), ((0..9).collect(), 0), &mut spaces);

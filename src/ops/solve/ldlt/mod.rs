@@ -183,7 +183,14 @@ impl Factoring<'_> {
         let mut solver = TriangleSolver::new(triangle, self.working_bits, halves.path());
         let memory = halves.memory(self.ctx, solver.cut(), self.held_bytes);
         let columns = left.len();
-        let band = Band { memory: &memory, agreement: Agreement(None), columns, first_column: 0, transposed: false };
+        let band = Band {
+            memory: &memory,
+            agreement: Agreement(None),
+            columns,
+            limit_bytes: self.ctx.memory_bytes(),
+            first_column: 0,
+            transposed: false,
+        };
         let right = self.l.transposed().block(done.clone(), left.clone())?;
         let mut spaces = Spaces::take(self.ctx)?;
         spaces.w.reshape(done.len(), left.len(), self.working_bits)?;

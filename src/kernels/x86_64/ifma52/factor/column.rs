@@ -33,6 +33,15 @@ pub struct Column<'a> {
     pub couplings: &'a [u64],
 }
 
+/// Which lanes of a vector count.
+#[derive(Clone, Copy)]
+struct Live {
+    /// Those whose quotient does not fit its digits.
+    beyond: u8,
+    /// Those whose squares are added.
+    live: u8,
+}
+
 /// Running sums of the rows of some panels, by lanes.
 pub struct LaneWeights<'a> {
     /// `sum h^2`.
@@ -104,9 +113,11 @@ impl Column<'_> {
                     First::Diagonal(lane) if v == 0 => 0xfeu8.checked_shl(lane as u32).unwrap_or(0),
                     _ => u8::MAX,
                 };
-                let sums = weights.sums[v * BLOCK..].as_mut_ptr();
-                let rejected =
-                    self.weigh_rows::<V>(quotients, v, beyond, (live, sums, weights.limits[v * BLOCK..].as_ptr()));
+                let lanes = LaneWeights {
+                    sums: &mut weights.sums[v * BLOCK..][..BLOCK],
+                    limits: &weights.limits[v * BLOCK..][..BLOCK],
+                };
+                let rejected = self.weigh_rows::<V>(quotients, v, Live { beyond, live }, lanes);
                 let clear = rejected | !live;
                 if clear != 0 {
                     *sign &= !clear;
@@ -310,9 +321,10 @@ impl Column<'_> {
         &self,
         quotients: *const u64,
         v: usize,
-        beyond: u8,
-        (live, sums, limits): (u8, *mut u64, *const u64),
+        Live { beyond, live }: Live,
+        LaneWeights { sums, limits }: LaneWeights<'_>,
     ) -> u8 {
+        assert!(sums.len() == BLOCK && limits.len() == BLOCK);
         let (at, shift) = self.factor.weight_digit;
         let digits = self.factor.digits;
         // SAFETY: digits below `digits` are read; sums and limits have 8 lanes.
@@ -339,14 +351,14 @@ impl Column<'_> {
                 above = _mm512_or_si512(above, digit(at));
             }
             let too_large = _mm512_test_epi64_mask(above, above);
-            let before = _mm512_loadu_si512(sums.cast());
-            let limit = _mm512_loadu_si512(limits.cast());
+            let before = _mm512_loadu_si512(sums.as_ptr().cast());
+            let limit = _mm512_loadu_si512(limits.as_ptr().cast());
             let square = _mm512_mullo_epi64(weight, weight);
             let open = _mm512_cmple_epu64_mask(before, limit);
             let sum = _mm512_mask_add_epi64(before, open & live, before, square);
             let lost = (beyond | too_large) & live;
             let sum = _mm512_mask_mov_epi64(sum, lost, _mm512_set1_epi64(-1));
-            _mm512_storeu_si512(sums.cast(), sum);
+            _mm512_storeu_si512(sums.as_mut_ptr().cast(), sum);
             _mm512_cmpgt_epu64_mask(sum, limit)
         }
     }

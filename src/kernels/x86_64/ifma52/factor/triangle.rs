@@ -57,7 +57,8 @@ pub fn factor(
         let (block, lane) = (col / BLOCK, col % BLOCK);
         if lane == 0 {
             for panel in block..layout.panels {
-                subtract_earlier(factor, (layout, words.as_mut_ptr(), panel, 1), (layout, words.as_ptr()), block);
+                let own = Panels { layout, words: words.as_mut_ptr(), first: panel, count: 1 };
+                subtract_earlier(factor, own, (layout, words.as_ptr()), block);
             }
         }
         let couplings = &mut diagonal.couplings[col * per_column..][..per_column];
@@ -111,7 +112,7 @@ pub fn solve(factor: &Factor, tile: SolveTile<'_>, diagonal: (&[u64], &dyn Diago
         let panels = start..(start + VECTORS).min(layout.panels);
         for col in 0..shape.cols {
             if col % BLOCK == 0 {
-                let own = (layout, words.as_mut_ptr(), panels.start, panels.len());
+                let own = Panels { layout, words: words.as_mut_ptr(), first: panels.start, count: panels.len() };
                 subtract_earlier(factor, own, (above, diagonal.0.as_ptr()), col / BLOCK);
             }
             let column = Column { factor, layout, col, couplings: &data.couplings[col * per_column..][..per_column] };
@@ -175,13 +176,21 @@ fn clear_above(layout: &Layout, words: &mut [u64]) {
     }
 }
 
-/// `T := T - sum over earlier blocks` in block column `block`, for `count` panels from `panel` on of the tile `own`;
-/// `above` is the diagonal tile (which may be the same).
+/// Panels of a tile that is worked on.
+struct Panels {
+    layout: Layout,
+    words: *mut u64,
+    first: usize,
+    count: usize,
+}
+
+/// `T := T - sum over earlier blocks` in block column `block` of some panels of a tile; `above` is the diagonal tile
+/// (which may be the same).
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn subtract_earlier(
     factor: &Factor,
-    (layout, words, panel, count): (Layout, *mut u64, usize, usize),
+    Panels { layout, words, first, count }: Panels,
     (above, diagonal): (Layout, *const u64),
     block: usize,
 ) {
@@ -190,7 +199,7 @@ fn subtract_earlier(
     }
     for (index, &prime) in factor.tables.primes.iter().enumerate() {
         let fold = Fold::new(prime);
-        for panel in panel..panel + count {
+        for panel in first..first + count {
             // SAFETY: the callers pass whole tiles, whose panels and blocks these are; columns before the block are
             // read, and the block itself written. A tile has at most 4092 columns (asserted where tiles are cut).
             unsafe {

@@ -1,9 +1,9 @@
 //! The sides of a benchmark, each with its measured times.
 
-use super::check::Judge;
+use super::check::Verifier;
 use super::spread::Spread;
 use super::task::{Account, Task};
-use crate::baselines::{self, Problem, Rival};
+use crate::baselines::{self, Baseline, Problem};
 use rug::Float;
 use std::time::Instant;
 use sunzi::context::Context;
@@ -16,7 +16,7 @@ use xxhash_rust::xxh3::Xxh3;
 const LEAST_SECONDS: f64 = 0.01;
 /// A warm-up that takes longer than this is not repeated to have its time.
 const SLOW_SECONDS: f64 = 1.0;
-/// A rival's warm-up that takes longer than this counts as its first run.
+/// A baseline's warm-up that takes longer than this counts as its first run.
 const LONG_SECONDS: f64 = 20.0;
 
 /// Our operation, its result and times.
@@ -108,9 +108,9 @@ impl<'a> Ours<'a> {
     }
 }
 
-/// One rival and its times.
-pub struct Theirs {
-    rival: Box<dyn Rival>,
+/// One baseline and its times.
+pub struct TimedBaseline {
+    baseline: Box<dyn Baseline>,
     repeats: usize,
     seconds: Vec<f64>,
     phases: Vec<Vec<(&'static str, f64)>>,
@@ -119,52 +119,52 @@ pub struct Theirs {
     right: bool,
 }
 
-impl Theirs {
-    /// Prepares a rival and runs it once outside the clock.
+impl TimedBaseline {
+    /// Prepares a baseline and runs it once outside the clock.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] where this build lacks it or the problem is not one it takes.
-    pub fn new(name: &str, problem: Problem<'_>) -> Result<Theirs> {
-        let rival = baselines::by_name(name, problem).map_err(Error::InvalidArgument)?;
+    pub fn new(name: &str, problem: Problem<'_>) -> Result<TimedBaseline> {
+        let baseline = baselines::by_name(name, problem).map_err(Error::InvalidArgument)?;
         let (seconds, phases) = (Vec::new(), Vec::new());
-        let mut theirs = Theirs { rival, repeats: 1, seconds, phases, counted: false, right: true };
-        let warm_up = theirs.time();
+        let mut timed = TimedBaseline { baseline, repeats: 1, seconds, phases, counted: false, right: true };
+        let warm_up = timed.time();
         if warm_up > LONG_SECONDS {
-            theirs.seconds.push(warm_up);
-            theirs.phases.push(theirs.rival.phases());
-            theirs.counted = true;
+            timed.seconds.push(warm_up);
+            timed.phases.push(timed.baseline.phases());
+            timed.counted = true;
         } else {
-            let seconds = if warm_up < SLOW_SECONDS { theirs.time() } else { warm_up };
-            theirs.repeats = repeats(seconds);
+            let seconds = if warm_up < SLOW_SECONDS { timed.time() } else { warm_up };
+            timed.repeats = repeats(seconds);
         }
-        Ok(theirs)
+        Ok(timed)
     }
 
     fn time(&mut self) -> f64 {
         let start = Instant::now();
         for _ in 0..self.repeats {
-            self.rival.run();
+            self.baseline.run();
         }
         start.elapsed().as_secs_f64() / self.repeats as f64
     }
 
-    /// One timed run, and its result before the judge.
-    pub fn run(&mut self, judge: &dyn Judge) {
+    /// One timed run, and its result before the verifier.
+    pub fn run(&mut self, verifier: &dyn Verifier) {
         if !std::mem::take(&mut self.counted) {
             let seconds = self.time();
             self.seconds.push(seconds);
-            self.phases.push(self.rival.phases());
+            self.phases.push(self.baseline.phases());
         }
         // A NaN compares false, and so counts as wrong.
-        self.right &= judge.worst_error(&|i, j| self.rival.entry(i, j)) <= judge.rival_allowance();
+        self.right &= verifier.worst_error(&|i, j| self.baseline.entry(i, j)) <= verifier.baseline_allowance();
     }
 
     pub fn name(&self) -> &'static str {
-        self.rival.name()
+        self.baseline.name()
     }
 
     pub fn form(&self) -> String {
-        self.rival.form()
+        self.baseline.form()
     }
 
     pub fn seconds(&self) -> Spread {

@@ -1,0 +1,266 @@
+//! Options of `bench` and `gpu-check`.
+
+use super::EngineArgs;
+use super::values::{eviction, positive, precision, runs, size, threads, window};
+use clap::{Args, Subcommand, ValueEnum};
+use sunzi::comm::window::WindowKind;
+use sunzi::error::{Error, Result};
+use sunzi::kernels::device::DeviceFamily;
+use sunzi::runtime::{Eviction, Policy};
+use sunzi_lab::devices::DeviceChoice;
+use sunzi_lab::engine::check_reach;
+
+/// `sunzi bench`.
+#[derive(Args, Debug)]
+#[command(
+    arg_required_else_help = false,
+    after_help = "Examples:\n  sunzi bench syrk --rows 4000 --cols 1000 --precision 1024 --against sdpb,flint\n  \
+                        sunzi bench cholesky --rows 500 --precision 512 --threads 1 --report r.json"
+)]
+pub struct Bench {
+    /// What is timed.
+    #[command(subcommand)]
+    pub operation: BenchOperation,
+}
+
+/// What is timed.
+#[derive(Subcommand, Debug)]
+pub enum BenchOperation {
+    /// P^T P.
+    Syrk(BenchSyrk),
+    /// A^T B, both K x N.
+    Gemm(BenchGemm),
+    /// A = L L^T.
+    Cholesky(BenchCholesky),
+    /// L X = B.
+    Trsm(BenchTrsm),
+    /// L L^T X = B, L given.
+    Solve(BenchSolve),
+    /// One plane product against the instruction rate.
+    Kernel(BenchKernel),
+}
+
+/// How an operation on big floats is timed, and beside what.
+#[derive(Args, Clone, Debug)]
+pub struct Comparison {
+    /// Bits of every significand [default: 1024].
+    #[arg(long, short, value_name = "B", value_parser = precision)]
+    pub precision: Option<u32>,
+    /// Other implementations to time in the same run, by comma: for products sdpb, flint, mpfr; for cholesky flint,
+    /// nfloat (FLINT's LU of packed floats), mpfr; for trsm and solve flint, mpfr.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub against: Vec<String>,
+    /// Timed runs of each, interleaved.
+    #[arg(long, value_name = "R", default_value = "5", value_parser = runs)]
+    pub runs: usize,
+    #[command(flatten)]
+    pub engine: EngineArgs,
+}
+
+impl Comparison {
+    /// The precision given, else 1024 bits.
+    pub fn precision_bits(&self) -> u32 {
+        self.precision.unwrap_or(1024)
+    }
+}
+
+/// `sunzi bench syrk`.
+#[derive(Args, Clone, Debug)]
+pub struct BenchSyrk {
+    /// Rows (K).
+    #[arg(long, value_name = "K", default_value = "4000", value_parser = size)]
+    pub rows: usize,
+    /// Columns (N).
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = size)]
+    pub cols: usize,
+    /// With the redundant prime of the self-check.
+    #[arg(long)]
+    pub self_check: bool,
+    /// Also time the product within these fractions of the memory it takes without limit, such as 3,10 for a third and
+    /// a tenth.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = super::values::positive_count,
+        help_heading = "On several ranks (mpirun)")]
+    pub memory_fractions: Vec<u64>,
+    /// Memory shared by the ranks of a node.
+    #[arg(long, value_name = "KIND", default_value = "auto", value_parser = window(),
+        help_heading = "On several ranks (mpirun)")]
+    pub window: WindowKind,
+    #[command(flatten)]
+    pub comparison: Comparison,
+}
+
+/// `sunzi bench gemm`.
+#[derive(Args, Clone, Debug)]
+pub struct BenchGemm {
+    /// Rows of both operands (K).
+    #[arg(long, value_name = "K", default_value = "4000", value_parser = size)]
+    pub rows: usize,
+    /// Columns of both operands (N).
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = size)]
+    pub cols: usize,
+    /// With the redundant prime of the self-check.
+    #[arg(long)]
+    pub self_check: bool,
+    #[command(flatten)]
+    pub comparison: Comparison,
+}
+
+/// What the entries of a matrix are.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ElementType {
+    /// Big floats.
+    Big,
+    /// Doubles, in tiles, on the devices named by --device [soft; on several ranks the CPUs].
+    Double,
+}
+
+/// `sunzi bench cholesky`.
+#[derive(Args, Clone, Debug)]
+pub struct BenchCholesky {
+    /// Rows of the matrix [default: 1000; of doubles 2000].
+    #[arg(long, value_name = "K", value_parser = size)]
+    pub rows: Option<usize>,
+    /// Rows of a tile [default: chosen by size and precision].
+    #[arg(long, value_name = "NB", value_parser = positive)]
+    pub tile: Option<usize>,
+    /// What the entries are.
+    #[arg(long, value_name = "TYPE", value_enum, default_value = "big")]
+    pub element_type: ElementType,
+    /// Which task runs next: fifo, lifo, random, by_ij, greedy, critical_path, panels, leftmost [default:
+    /// panels; on several ranks greedy on devices, else critical_path].
+    #[arg(long, value_name = "NAME", value_parser = Policy::by_name, help_heading = "With --element-type double")]
+    pub policy: Option<Policy>,
+    /// Which tile leaves a full device [default: lru].
+    #[arg(long, value_name = "NAME", value_parser = eviction(), help_heading = "With --element-type double")]
+    pub eviction: Option<Eviction>,
+    #[command(flatten)]
+    pub comparison: Comparison,
+}
+
+/// `sunzi bench trsm`.
+#[derive(Args, Clone, Debug)]
+pub struct BenchTrsm {
+    /// Rows of the triangle.
+    #[arg(long, value_name = "K", default_value = "1000", value_parser = size)]
+    pub rows: usize,
+    /// Right-hand sides [default: as --rows].
+    #[arg(long, value_name = "N", value_parser = size)]
+    pub cols: Option<usize>,
+    #[command(flatten)]
+    pub comparison: Comparison,
+}
+
+/// `sunzi bench solve`.
+#[derive(Args, Clone, Debug)]
+pub struct BenchSolve {
+    /// Rows of the factor.
+    #[arg(long, value_name = "K", default_value = "1000", value_parser = size)]
+    pub rows: usize,
+    /// Right-hand sides.
+    #[arg(long, value_name = "N", default_value = "1", value_parser = size)]
+    pub cols: usize,
+    #[command(flatten)]
+    pub comparison: Comparison,
+}
+
+/// `sunzi bench kernel`.
+#[derive(Args, Clone, Debug)]
+pub struct BenchKernel {
+    /// Rows contracted.
+    #[arg(long, value_name = "K", default_value = "4096", value_parser = positive)]
+    pub rows: usize,
+    /// Rows and columns of the product.
+    #[arg(long, value_name = "N", default_value = "960", value_parser = positive)]
+    pub cols: usize,
+    /// Timed runs.
+    #[arg(long, value_name = "R", default_value = "5", value_parser = runs)]
+    pub runs: usize,
+    #[command(flatten)]
+    pub engine: EngineArgs,
+}
+
+impl Bench {
+    /// Checks precision and kernel together, and the options of one element type.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`], [`Error::Precision`].
+    pub fn check(&self) -> Result<()> {
+        let comparison = match &self.operation {
+            BenchOperation::Syrk(args) => &args.comparison,
+            BenchOperation::Gemm(args) => &args.comparison,
+            BenchOperation::Cholesky(args) => {
+                args.check()?;
+                &args.comparison
+            }
+            BenchOperation::Trsm(args) => &args.comparison,
+            BenchOperation::Solve(args) => &args.comparison,
+            BenchOperation::Kernel(args) => {
+                let what = "a plane product to time (sunzi gpu-check times those of devices)";
+                return args.engine.refuse_devices(what);
+            }
+        };
+        check_reach(comparison.precision_bits(), comparison.engine.kernel)
+    }
+}
+
+impl BenchCholesky {
+    fn check(&self) -> Result<()> {
+        let (comparison, kernel) = (&self.comparison, self.comparison.engine.kernel);
+        let (other, given) = match self.element_type {
+            ElementType::Big => {
+                let given = [("--policy", self.policy.is_some()), ("--eviction", self.eviction.is_some())];
+                ("big", given.into_iter().find(|(_, given)| *given))
+            }
+            ElementType::Double => {
+                let given = [
+                    ("--precision", comparison.precision.is_some()),
+                    ("--against", !comparison.against.is_empty()),
+                    ("--kernel", kernel.is_some()),
+                ];
+                ("double", given.into_iter().find(|(_, given)| *given))
+            }
+        };
+        match given {
+            Some((option, _)) => {
+                Err(Error::InvalidArgument(format!("{option} means nothing to --element-type {other}")))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// `sunzi gpu-check`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Example:\n  sunzi gpu-check --device soft --quick")]
+pub struct GpuCheck {
+    /// Devices to check: numbers of CUDA devices, `all` of them, `soft` or `soft:SIZE`, `host`; several with commas.
+    /// Rates are those of the first, beside all together.
+    #[arg(long, value_name = "LIST", default_value = "all", value_delimiter = ',', value_parser = DeviceChoice::parse)]
+    pub device: Vec<DeviceChoice>,
+    /// Worker threads [default: all processors].
+    #[arg(long, value_name = "T", value_parser = threads)]
+    pub threads: Option<usize>,
+    /// Check small sizes only, and measure no rates.
+    #[arg(long, conflicts_with_all = ["rows", "cols", "precision"])]
+    pub quick: bool,
+    /// Rows of the product that is timed (K) [default: 16384 on a GPU; lowered to what memory takes].
+    #[arg(long, value_name = "K", value_parser = positive)]
+    pub rows: Option<usize>,
+    /// Its columns (N) [default: 8192 on a GPU; lowered to what memory takes].
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub cols: Option<usize>,
+    /// Bits of its significands [default: 1024 on a GPU].
+    #[arg(long, short, value_name = "B", value_parser = precision)]
+    pub precision: Option<u32>,
+}
+
+impl GpuCheck {
+    /// Refuses a precision that a kernel of devices could not serve.
+    ///
+    /// # Errors
+    /// [`Error::Precision`].
+    pub fn check(&self) -> Result<()> {
+        let Some(bits) = self.precision else { return Ok(()) };
+        DeviceFamily::ALL.iter().try_for_each(|family| check_reach(bits, Some(family.name())))
+    }
+}

@@ -1,0 +1,92 @@
+//! Options of the engine and of precision, which most commands share.
+
+use super::values::{Kernel, kernel, precision, threads};
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+use std::ops::Deref;
+use sunzi::error::Result;
+use sunzi_lab::devices::DeviceChoice;
+use sunzi_lab::engine::{Engine, check_reach};
+use sunzi_lab::units::parse_size;
+
+/// Choices of the engine as typed.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Engine")]
+struct Typed {
+    /// Worker threads [default: all processors].
+    #[arg(long, value_name = "T", value_parser = threads)]
+    threads: Option<usize>,
+    /// Memory limit for the whole process, such as 2G [default: none].
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    memory: Option<u64>,
+    /// Kernel: auto, or a name that `sunzi info` lists.
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = kernel)]
+    kernel: Kernel,
+    /// Devices for products and factorisations: numbers of CUDA devices, `all` of them, `soft` or `soft:SIZE` (plain
+    /// memory behind the same code), `host` (the CPU as one more device); several with commas [default: none].
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = DeviceChoice::parse)]
+    device: Vec<DeviceChoice>,
+    /// Most memory to use of each device, such as 5000M [default: all it has].
+    #[arg(long, value_name = "SIZE", requires = "device", value_parser = parse_size)]
+    device_memory: Option<u64>,
+}
+
+/// The engine that a command line asks for.
+#[derive(Clone, Debug)]
+pub struct EngineArgs(Engine);
+
+impl Deref for EngineArgs {
+    type Target = Engine;
+
+    fn deref(&self) -> &Engine {
+        &self.0
+    }
+}
+
+impl FromArgMatches for EngineArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<EngineArgs, clap::Error> {
+        let Typed { threads, memory, kernel, device, device_memory } = Typed::from_arg_matches(matches)?;
+        Ok(EngineArgs(Engine {
+            threads,
+            memory_bytes: memory,
+            kernel: kernel.0,
+            devices: device,
+            device_memory_bytes: device_memory,
+        }))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> std::result::Result<(), clap::Error> {
+        *self = EngineArgs::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for EngineArgs {
+    fn augment_args(command: Command) -> Command {
+        Typed::augment_args(command)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Typed::augment_args_for_update(command)
+    }
+}
+
+/// Precision of a result and of its input.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct Precision {
+    /// Bits of every significand [default: what the first input file states].
+    #[arg(long = "precision", short = 'p', value_name = "B", value_parser = precision)]
+    pub bits: Option<u32>,
+    /// Bits to which decimal input is rounded [default: the precision].
+    #[arg(long = "input-precision", value_name = "B", value_parser = precision)]
+    pub input_bits: Option<u32>,
+}
+
+impl Precision {
+    /// Refuses a precision that the kernel cannot serve, before any file is read at it.
+    ///
+    /// # Errors
+    /// [`sunzi::Error::Precision`].
+    pub fn check(&self, engine: &Engine) -> Result<()> {
+        self.bits.map_or(Ok(()), |bits| check_reach(bits, engine.kernel))
+    }
+}

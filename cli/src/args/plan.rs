@@ -1,0 +1,146 @@
+//! Options of `plan`.
+
+use super::EngineArgs;
+use super::values::{positive, precision, size};
+use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
+use sunzi::error::Result;
+use sunzi::ops::distributed::ClusterShape;
+use sunzi_lab::engine::check_reach;
+
+/// What `sunzi plan --help` ends with.
+const EXAMPLES: &str = "Without an operation a syrk is planned, with the options of `sunzi plan syrk`.\n\nExamples:\n  \
+    sunzi plan cholesky --rows 1e4 --precision 512 --memory 8G\n  \
+    sunzi plan --nodes 8 --ranks-per-node 128 --rows 1e5 --cols 1e4 --precision 1024 --memory 200G";
+
+/// `sunzi plan`: a syrk unless another operation is named.
+#[derive(Debug)]
+pub struct Plan(pub PlanOperation);
+
+impl Args for Plan {
+    fn augment_args(command: Command) -> Command {
+        let command = PlanOperation::augment_subcommands(PlanSyrk::augment_args(command));
+        command.args_conflicts_with_subcommands(true).subcommand_negates_reqs(true).after_help(EXAMPLES)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Plan::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Plan {
+    fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Plan, clap::Error> {
+        match matches.subcommand_name() {
+            Some(_) => PlanOperation::from_arg_matches(matches).map(Plan),
+            None => PlanSyrk::from_arg_matches(matches).map(|args| Plan(PlanOperation::Syrk(args))),
+        }
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> std::result::Result<(), clap::Error> {
+        *self = Plan::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// What is planned.
+#[derive(Subcommand, Clone, Debug)]
+pub enum PlanOperation {
+    /// P^T P, here or on a cluster.
+    Syrk(PlanSyrk),
+    /// A^T B.
+    Gemm(PlanGemm),
+    /// A = L L^T.
+    Cholesky(PlanCholesky),
+}
+
+/// `sunzi plan syrk`.
+#[derive(Args, Clone, Debug)]
+pub struct PlanSyrk {
+    /// Rows contracted (K).
+    #[arg(long, value_name = "K", value_parser = size)]
+    pub rows: usize,
+    /// Columns (N).
+    #[arg(long, value_name = "N", value_parser = size)]
+    pub cols: usize,
+    /// Bits of every significand.
+    #[arg(long, short, value_name = "B", value_parser = precision)]
+    pub precision: u32,
+    /// With the redundant prime of the self-check.
+    #[arg(long)]
+    pub self_check: bool,
+    /// Nodes of a cluster; --memory is then the limit of a node [default: 1 with --ranks-per-node].
+    #[arg(long, value_name = "N", value_parser = positive, help_heading = "On a cluster")]
+    pub nodes: Option<usize>,
+    /// Ranks of each node; --threads are then those of a rank [default: 1 rank with --nodes; 1 thread].
+    #[arg(long, value_name = "R", value_parser = positive, help_heading = "On a cluster")]
+    pub ranks_per_node: Option<usize>,
+    #[command(flatten)]
+    pub engine: EngineArgs,
+}
+
+/// `sunzi plan gemm`.
+#[derive(Args, Clone, Debug)]
+pub struct PlanGemm {
+    /// Rows contracted (K).
+    #[arg(long, value_name = "K", value_parser = size)]
+    pub rows: usize,
+    /// Columns of the result (N).
+    #[arg(long, value_name = "N", value_parser = size)]
+    pub cols: usize,
+    /// Rows of the result [default: as --cols].
+    #[arg(long, value_name = "M", value_parser = size)]
+    pub result_rows: Option<usize>,
+    /// Bits of every significand.
+    #[arg(long, short, value_name = "B", value_parser = precision)]
+    pub precision: u32,
+    /// With the redundant prime of the self-check.
+    #[arg(long)]
+    pub self_check: bool,
+    #[command(flatten)]
+    pub engine: EngineArgs,
+}
+
+/// `sunzi plan cholesky`.
+#[derive(Args, Clone, Debug)]
+pub struct PlanCholesky {
+    /// Rows of the matrix.
+    #[arg(long, value_name = "K", value_parser = size)]
+    pub rows: usize,
+    /// Bits of every significand.
+    #[arg(long, short, value_name = "B", value_parser = precision)]
+    pub precision: u32,
+    /// Rows of a tile [default: chosen by size and precision].
+    #[arg(long, value_name = "NB", value_parser = positive)]
+    pub tile: Option<usize>,
+    #[command(flatten)]
+    pub engine: EngineArgs,
+}
+
+impl Plan {
+    /// Checks precision and kernel together, and devices on a cluster.
+    ///
+    /// # Errors
+    /// [`sunzi::Error::InvalidArgument`], [`sunzi::Error::Precision`].
+    pub fn check(&self) -> Result<()> {
+        match &self.0 {
+            PlanOperation::Syrk(args) => {
+                if args.cluster().is_some() {
+                    args.engine.refuse_devices("a product on a cluster")?;
+                }
+                check_reach(args.precision, args.engine.kernel)
+            }
+            PlanOperation::Gemm(args) => check_reach(args.precision, args.engine.kernel),
+            PlanOperation::Cholesky(_) => Ok(()),
+        }
+    }
+}
+
+impl PlanSyrk {
+    /// The cluster that is planned for, where one is.
+    pub fn cluster(&self) -> Option<ClusterShape> {
+        (self.nodes.is_some() || self.ranks_per_node.is_some()).then(|| ClusterShape {
+            nodes: self.nodes.unwrap_or(1),
+            ranks_per_node: self.ranks_per_node.unwrap_or(1),
+            threads: self.engine.threads.unwrap_or(1),
+        })
+    }
+}

@@ -1,0 +1,171 @@
+//! What a typed value may be: one function for each kind of value. Each refusal says what the value should have been;
+//! the parser adds the option and what was typed.
+
+use clap::builder::{PathBufValueParser, PossibleValuesParser, TypedValueParser};
+use std::path::PathBuf;
+use sunzi::comm::window::WindowKind;
+use sunzi::error::{Error, Result};
+use sunzi::gallery::{KINDS, Kind};
+use sunzi::io::FileFormat;
+use sunzi::kernels;
+use sunzi::kernels::device::DeviceFamily;
+use sunzi::matrix::{MAXIMUM_PRECISION_BITS, Side, Uplo};
+use sunzi::runtime::Eviction;
+use sunzi::runtime::protocol::{DeliveryKind, Termination};
+use sunzi::tile::RankGrid;
+use sunzi_lab::units::parse_count;
+
+/// A value, or why it is refused.
+type Parsed<T> = std::result::Result<T, String>;
+
+/// A number of rows, columns or other things, 0 included.
+pub fn size(text: &str) -> Parsed<usize> {
+    usize::try_from(parse_count(text)?).map_err(|_| "too large".into())
+}
+
+/// A number of at least 1.
+pub fn positive(text: &str) -> Parsed<usize> {
+    match size(text)? {
+        0 => Err("choose 1 or more".into()),
+        count => Ok(count),
+    }
+}
+
+/// A number of at least 1, of any size.
+pub fn positive_count(text: &str) -> Parsed<u64> {
+    match parse_count(text)? {
+        0 => Err("choose 1 or more".into()),
+        count => Ok(count),
+    }
+}
+
+/// A number of at least 1 and at most `most`.
+fn up_to(most: usize, what: &str, text: &str) -> Parsed<usize> {
+    match size(text)? {
+        count if (1..=most).contains(&count) => Ok(count),
+        count => Err(format!("{count} {what}: choose 1 to {most}")),
+    }
+}
+
+/// Worker threads.
+pub fn threads(text: &str) -> Parsed<usize> {
+    up_to(4096, "threads", text)
+}
+
+/// Timed runs.
+pub fn runs(text: &str) -> Parsed<usize> {
+    up_to(1000, "runs", text)
+}
+
+/// Simulated processes.
+pub fn processes(text: &str) -> Parsed<usize> {
+    up_to(1 << 20, "processes", text)
+}
+
+/// Bits of a significand.
+pub fn precision(text: &str) -> Parsed<u32> {
+    let (precision_bits, maximum_bits) = (parse_count(text)?, u64::from(MAXIMUM_PRECISION_BITS));
+    match precision_bits {
+        bits if (2..=maximum_bits).contains(&bits) => Ok(bits as u32),
+        _ => Err(Error::Precision { precision_bits, maximum_bits }.to_string()),
+    }
+}
+
+/// A kernel that is known and available; `None` for the fastest.
+#[derive(Clone, Copy, Debug)]
+pub struct Kernel(pub Option<&'static str>);
+
+/// The name of a kernel, or `auto`.
+///
+/// # Errors
+/// [`Error::UnknownKernel`], [`Error::KernelUnavailable`].
+pub fn kernel(text: &str) -> Result<Kernel> {
+    let name = match (text, DeviceFamily::by_name(text)) {
+        ("auto", _) => return Ok(Kernel(None)),
+        (_, Some(family)) => family.name(),
+        _ => kernels::by_name(text)?.name(),
+    };
+    Ok(Kernel(Some(name)))
+}
+
+/// A file to be written, whose name says its format.
+pub fn output() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| FileFormat::of(&path).map(|_| path))
+}
+
+/// Rows and columns of ranks or processes, such as `2x3`.
+pub fn grid(text: &str) -> Parsed<RankGrid> {
+    let (rows, cols) = text.split_once(['x', 'X']).ok_or("not rows and columns such as 2x3")?;
+    let grid = RankGrid { rows: positive(rows)?, cols: positive(cols)? };
+    grid.rows.checked_mul(grid.cols).map(|_| grid).ok_or_else(|| "too large".into())
+}
+
+/// A process and the factor of its times, such as `3:10`.
+pub fn slow(text: &str) -> Parsed<(usize, f64)> {
+    let pair = text.split_once(':').and_then(|(process, factor)| Some((process.parse().ok()?, factor.parse().ok()?)));
+    let fits = |&(_, factor): &(usize, f64)| factor.is_finite() && factor > 0.0;
+    pair.filter(fits).ok_or_else(|| "not PROCESS:FACTOR, such as 0:10".into())
+}
+
+/// A number of at least 0.
+pub fn jitter(text: &str) -> Parsed<f64> {
+    let value = text.parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0);
+    value.ok_or_else(|| "not a number of 0 or more".into())
+}
+
+/// One of a list of names, each with its value.
+fn named<T: Clone + Send + Sync + 'static>(known: Vec<(&'static str, T)>) -> impl TypedValueParser<Value = T> {
+    let names = PossibleValuesParser::new(known.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+    names.map(move |typed| known.iter().find(|(name, _)| *name == typed).expect("a listed name").1.clone())
+}
+
+/// A kind of test matrix.
+pub fn kind() -> impl TypedValueParser<Value = Kind> {
+    named(KINDS.to_vec())
+}
+
+/// Where the memory that ranks share comes from.
+pub fn window() -> impl TypedValueParser<Value = WindowKind> {
+    let names = ["auto", "mpi", "posix", "heap"];
+    named(names.into_iter().filter_map(|name| Some((name, WindowKind::by_name(name)?))).collect())
+}
+
+/// Who sends a finished tile to whom.
+pub fn broadcast() -> impl TypedValueParser<Value = DeliveryKind> {
+    named(DeliveryKind::ALL.map(|kind| (kind.name(), kind)).to_vec())
+}
+
+/// How a process finds out that it may end.
+pub fn termination() -> impl TypedValueParser<Value = Termination> {
+    named(vec![("lists", Termination::Lists), ("all_to_all", Termination::AllToAll)])
+}
+
+/// Which tile leaves a full device.
+pub fn eviction() -> impl TypedValueParser<Value = Eviction> {
+    named(Eviction::ALL.map(|rule| (rule.name(), rule)).to_vec())
+}
+
+/// The side on which a triangle stands.
+pub fn side() -> impl TypedValueParser<Value = Side> {
+    named(vec![("left", Side::Left), ("right", Side::Right)])
+}
+
+/// A triangle of a matrix.
+pub fn uplo() -> impl TypedValueParser<Value = Uplo> {
+    named(vec![("lower", Uplo::Lower), ("upper", Uplo::Upper)])
+}
+
+/// Schur complement matrices of quadratic assignment problems, as in the papers that docs/SIMULATION.md names.
+const PROBLEMS: [(&str, u64); 6] = [
+    ("QAP5", 379_350),
+    ("QAP6", 709_275),
+    ("QAP7", 1_218_400),
+    ("QAP8", 1_484_406),
+    ("QAP9", 1_962_225),
+    ("QAP10", 2_339_331),
+];
+
+/// The order of a matrix of the literature.
+pub fn problem() -> impl TypedValueParser<Value = u64> {
+    named(PROBLEMS.to_vec())
+}

@@ -1,0 +1,101 @@
+//! `sunzi bench`: hands what was typed to the laboratory.
+
+use crate::args::{Bench, BenchCholesky, BenchOperation, Comparison, ElementType};
+use crate::ranks::Ranks;
+use crate::session::Session;
+use sunzi::comm::Transport;
+use sunzi::comm::window::WindowKind;
+use sunzi::error::Result;
+use sunzi_lab::baselines::Operation;
+use sunzi_lab::bench;
+use sunzi_lab::devices::DeviceChoice;
+use sunzi_lab::engine::Engine;
+
+/// Whether ranks work on it together.
+pub fn is_shared(args: &Bench) -> bool {
+    match &args.operation {
+        BenchOperation::Syrk(_) => true,
+        BenchOperation::Cholesky(args) => args.element_type == ElementType::Double,
+        _ => false,
+    }
+}
+
+/// Runs a benchmark, `together` with other ranks or alone.
+pub fn run(session: &mut Session, args: Bench, all: &Ranks, together: Option<&dyn Transport>) -> Result<()> {
+    let options = match args.operation {
+        BenchOperation::Syrk(args) => bench::Bench {
+            cols: args.cols,
+            self_check: args.self_check,
+            memory_parts: args.memory_fractions,
+            window: args.window,
+            ..options(Operation::Syrk, args.rows, args.comparison)
+        },
+        BenchOperation::Gemm(args) => bench::Bench {
+            cols: args.cols,
+            self_check: args.self_check,
+            ..options(Operation::Gemm, args.rows, args.comparison)
+        },
+        BenchOperation::Cholesky(args) if args.element_type == ElementType::Double => {
+            let options = doubles(args);
+            return match together {
+                Some(world) => bench::run_double_on_ranks(session, &options, &all.world(world)?),
+                None => bench::run_double(session, &options),
+            };
+        }
+        BenchOperation::Cholesky(args) => bench::Bench {
+            tile_rows: args.tile,
+            ..options(Operation::Cholesky, args.rows.unwrap_or(1000), args.comparison)
+        },
+        BenchOperation::Trsm(args) => {
+            let rows = args.rows;
+            bench::Bench { cols: args.cols.unwrap_or(rows), ..options(Operation::Trsm, rows, args.comparison) }
+        }
+        BenchOperation::Solve(args) => {
+            bench::Bench { cols: args.cols, ..options(Operation::Solve, args.rows, args.comparison) }
+        }
+        BenchOperation::Kernel(args) => {
+            let engine = Engine::clone(&args.engine);
+            let options = bench::BenchKernel { rows: args.rows, cols: args.cols, runs: args.runs, engine };
+            return bench::run_kernel(session, &options);
+        }
+    };
+    match together {
+        Some(world) => bench::run_on_ranks(session, &options, world),
+        None => bench::run(session, &options),
+    }
+}
+
+/// An operation on square operands of `rows` rows.
+fn options(operation: Operation, rows: usize, comparison: Comparison) -> bench::Bench {
+    bench::Bench {
+        operation,
+        rows,
+        cols: rows,
+        precision_bits: comparison.precision_bits(),
+        engine: Engine::clone(&comparison.engine),
+        baselines: comparison.against.into_iter().filter(|name| !name.is_empty()).collect(),
+        runs: comparison.runs,
+        self_check: false,
+        tile_rows: None,
+        memory_parts: Vec::new(),
+        window: WindowKind::Auto,
+    }
+}
+
+/// A factorisation of doubles, on the software device where none is named.
+fn doubles(args: BenchCholesky) -> bench::BenchDouble {
+    let mut engine = Engine::clone(&args.comparison.engine);
+    let devices_given = !engine.devices.is_empty();
+    if !devices_given {
+        engine.devices = vec![DeviceChoice::SOFT];
+    }
+    bench::BenchDouble {
+        rows: args.rows.unwrap_or(2000),
+        tile_rows: args.tile,
+        policy: args.policy,
+        victim: args.eviction,
+        runs: args.comparison.runs,
+        devices_given,
+        engine,
+    }
+}
