@@ -165,7 +165,7 @@ fn agree_with(ctx: &Context, a: &Matrix, precision_bits: u32, what: &str) -> Opt
     let engine = ctx.tile_engine(kernel, problem.working_bits).unwrap();
     let (rows, ending) = match reference::factor(&problem) {
         Ok(rows) => (rows, Ok(())),
-        Err(Failed { index, rows, pivot }) => (rows, Err(FailedRow { index, pivot })),
+        Err(reference::Failed { index, rows, pivot }) => (rows, Err(FailedRow { index, pivot })),
     };
     let want = rows.to_matrix(&problem).unwrap();
     for tile_rows in [8, 16, 40] {
@@ -245,7 +245,7 @@ fn rejected_rows_stay_rejected_on_the_way() {
                 a.set_float(row, col, &value).unwrap();
             }
             let problem = Problem::new(a.view(), bits, 11_000).unwrap();
-            let Failed { index, pivot, .. } = reference::factor(&problem).err().unwrap();
+            let reference::Failed { index, pivot, .. } = reference::factor(&problem).err().unwrap();
             assert_eq!((index, pivot), (row, None), "the row is rejected before its pivot is computed");
             assert_eq!(agree_on(&a, bits, &format!("row {row} of {n}")), Some(row));
         }

@@ -106,7 +106,8 @@ fn an_unsymmetric_matrix_is_refused_with_the_first_entry_that_differs() {
         syrk_with(&ctx, b.transposed(), BITS, &SyrkOptions { accumulate: Some(c), ..SyrkOptions::default() })
     };
     let verify = |a: Symmetric<'_>| verify_cholesky(&ctx, a, &l, BITS, &VerifyOptions::default()).map(drop);
-    let calls: [(&str, &dyn Fn(Symmetric<'_>) -> Result<(), Error>); 7] = [
+    type Call<'c> = &'c dyn Fn(Symmetric<'_>) -> Result<(), Error>;
+    let calls: [(&str, Call<'_>); 7] = [
         ("cholesky", &|a| cholesky(&ctx, a, BITS).map(drop)),
         ("solve", &|a| solve(&ctx, a, &b, BITS).map(drop)),
         ("solve_refined", &refined),
