@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::kernels::tiles::{DiagonalData, TileEngine, UpdateTile};
 use crate::math::bound::cholesky_working_bits;
 use crate::math::pivot::RowWeight;
-use crate::matrix::Matrix;
+use crate::matrix::{Matrix, Symmetric};
 use crate::ops::cholesky::{CholeskyOptions, cholesky_with};
 use crate::ops::factor::plan::tiles_for;
 use crate::ops::factor::problem::Problem;
@@ -177,7 +177,7 @@ fn agree_with(ctx: &Context, a: &Matrix, precision_bits: u32, what: &str) -> Opt
         assert!(factor == want, "{what}, tiles of {tile_rows}: another factor");
     }
     let failing = ending.as_ref().err().map(|row| row.index).or((!problem.is_whole()).then_some(problem.order));
-    let failed = match cholesky_with(ctx, a, precision_bits, &CholeskyOptions::default()) {
+    let failed = match cholesky_with(ctx, Symmetric::lower(a), precision_bits, &CholeskyOptions::default()) {
         Ok(of_process) => {
             assert!(of_process.factor() == &want, "{what}: another factor in one process");
             None
