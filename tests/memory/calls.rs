@@ -3,7 +3,7 @@
 
 use crate::{alone, matrix, rise};
 use sunzi::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
-use sunzi::{CholeskyOptions, Context, GemmOptions, Matrix, Op, SyrkOptions, cholesky_with};
+use sunzi::{CholeskyOptions, Context, GemmOptions, Matrix, Op, Symmetric, SyrkOptions, cholesky_with};
 use sunzi::{gemm_into, gemm_with, plan_cholesky, plan_gemm, plan_syrk, syrk_into, syrk_with};
 
 fn assert_close(peak_bytes: u64, planned_bytes: u64, what: &str) {
@@ -127,14 +127,14 @@ fn factorisations_keep_their_plan() {
             let ctx = Context::builder().threads(threads).kernel(kernel.name()).build().unwrap();
             let options = CholeskyOptions { tile_rows };
             let what = format!("cholesky, {}, {threads} threads, tiles {tile_rows:?}", kernel.name());
-            let (peak, first) = rise(|| cholesky_with(&ctx, &a, precision_bits, &options).unwrap());
+            let (peak, first) = rise(|| cholesky_with(&ctx, Symmetric::lower(&a), precision_bits, &options).unwrap());
             let planned = first.report().planned_bytes;
             match kernel.name() {
                 "ifma52" => assert_close(peak, planned, &what),
                 // The general tile kernels count the integers of two tiles at their longest.
                 _ => assert!(peak <= planned && peak * 5 >= planned * 4, "{what}: peak {peak}, planned {planned}"),
             }
-            let (peak, second) = rise(|| cholesky_with(&ctx, &a, precision_bits, &options).unwrap());
+            let (peak, second) = rise(|| cholesky_with(&ctx, Symmetric::lower(&a), precision_bits, &options).unwrap());
             assert_eq!(first.factor(), second.factor());
             if kernel.name() == "ifma52" {
                 let extra = peak - second.factor().bytes();
@@ -157,7 +157,8 @@ fn factorisations_in_many_strips_keep_their_plan() {
         for kernel in sunzi::kernels::available() {
             for threads in [1, 2, 3] {
                 let ctx = Context::builder().threads(threads).kernel(kernel.name()).build().unwrap();
-                let (peak, factor) = rise(|| cholesky_with(&ctx, &a, precision_bits, &options).unwrap());
+                let (peak, factor) =
+                    rise(|| cholesky_with(&ctx, Symmetric::lower(&a), precision_bits, &options).unwrap());
                 let what = format!("{}, {threads} threads, {precision_bits} bits", kernel.name());
                 let report = factor.report();
                 assert_eq!(report.tiles, 38, "{what}");
