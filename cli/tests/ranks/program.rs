@@ -84,8 +84,8 @@ fn products(launcher: &Launcher, ranks: usize) {
     }
     alone(at, "syrk P.bin -o D.bin");
     alone(at, "syrk P.bin -o A1.bin --accumulate D.bin --beta 3");
-    for devices in ["", "--device soft", "--device soft,soft --kernel cuda-i8"] {
-        let line = format!("syrk @/P.bin -o @/A.bin --accumulate @/D.bin --beta 3 --freivalds --threads 1 {devices}");
+    for devices in ["", " --device soft", " --device soft,soft --kernel cuda-i8"] {
+        let line = format!("syrk @/P.bin -o @/A.bin --accumulate @/D.bin --beta 3 --freivalds --threads 1{devices}");
         on_ranks(launcher, ranks, 2, at, &line).expect_success();
         same(at, "A1.bin", "A.bin");
     }

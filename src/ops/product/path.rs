@@ -76,7 +76,7 @@ fn plane_nanoseconds(size: &ProductSize, operand_bits: u32) -> f64 {
 /// Nothing is computed and no window allocated; the kernel's tables are made and kept in the context.
 ///
 /// # Errors
-/// [`Error::Precision`]; [`Error::MemoryLimit`] names the least limit that would do.
+/// [`crate::Error::Precision`]; [`crate::Error::MemoryLimit`] names the least limit that would do.
 pub fn plan_syrk(ctx: &Context, rows: usize, cols: usize, precision_bits: u32) -> Result<Plan> {
     let size = ProductSize { contracted: rows, rows: cols, cols, triangle: true };
     plan_size(ctx, "syrk", size, precision_bits)
