@@ -1,6 +1,6 @@
 //! The laboratory: what measures and proves `sunzi`, for the program that calls it and for people who develop it.
 //!
-//! - [`bench`]: our operations beside other implementations and beside the machine's limit, every answer checked;
+//! - [`mod@bench`]: our operations beside other implementations and beside the machine's limit, every answer checked;
 //! - [`baselines`]: those other implementations;
 //! - [`gpu_check`]: whether devices compute what they must, and how fast;
 //! - [`simulate`]: a factorisation on a cluster in virtual time;

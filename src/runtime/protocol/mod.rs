@@ -3,8 +3,8 @@
 //! The owner of a tile runs its tasks. A finished tile goes to the ranks that read it on request; what a rank holds of
 //! others lies in a fixed number of slots. [`TaskMachine::handle`] takes in what has happened, [`TaskMachine::poll`]
 //! says what to do next; drivers move messages and compute. Every driver (threads, MPI, simulator) runs this code.
-//! Promise: with at least [`crate::tile::RankGrid::least_slots`] slots, and drivers that deliver every message and run every
-//! task, every rank comes to an end, in whatever order messages arrive (docs/decisions/017-one-protocol.md).
+//! Promise: with at least [`crate::tile::RankGrid::least_slots`] slots, and drivers that deliver every message and run
+//! every task, every rank comes to an end, in whatever order messages arrive (docs/decisions/017-one-protocol.md).
 //! Source: Tsujita, Endo, Fujisawa, "The Scalable Petascale Data-Driven Approach for the Cholesky Factorization with
 //! multiple GPUs", ESPM2 2015.
 
