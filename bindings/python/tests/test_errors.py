@@ -152,7 +152,7 @@ def test_shapes() -> None:
     with pytest.raises(ValueError, match="3 x 3"):
         sunzi.trsm(GOOD, three)
     with pytest.raises(ValueError, match="2 x 2.*3 x 3|3 x 3.*2 x 2"):
-        sunzi.syrk(GOOD, c=three)
+        sunzi.syrk(GOOD, c=[[1.0] * 3] * 3)
     with pytest.raises(ValueError, match="2 x 2 against 3 x 1"):
         sunzi.Cholesky(GOOD).solve([1.0, 2.0, 3.0])
     with pytest.raises(ValueError, match="3 x 1"):

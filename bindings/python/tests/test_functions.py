@@ -64,9 +64,11 @@ def test_alpha_beta_and_c() -> None:
     q = [[Fraction(1)] * 4 for _ in range(4)]
     want = [[2 * x + 3 for x in row] for row in product(transposed(p), p)]
     assert sunzi.syrk(p, alpha=2, beta=3, c=q, exact=True) == want
-    # The triangle that is not read may hold anything.
+    # The triangle that is not read may hold anything, where the other one is named.
     ragged = [[1, "x", "x", None], [1, 1, "x", None], [1, 1, 1, None], [1, 1, 1, 1]]
-    assert sunzi.syrk(p, alpha=2, beta=3, c=ragged, exact=True) == want
+    assert sunzi.syrk(p, alpha=2, beta=3, c=ragged, uplo="lower", exact=True) == want
+    with pytest.raises(ValueError, match="row 0, column 1"):
+        sunzi.syrk(p, alpha=2, beta=3, c=ragged, exact=True)
 
 
 @pytest.mark.parametrize("side", ["left", "right"])

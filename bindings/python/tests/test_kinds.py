@@ -252,7 +252,9 @@ def test_matrices_of_numpy() -> None:
 
 def test_triangles_of_arrays_of_doubles() -> None:
     a = np.array([[4.0, np.nan], [2.0, 10.0]])
-    assert sunzi.cholesky(a).tolist() == [[2.0, 0.0], [1.0, 3.0]]
+    assert sunzi.cholesky(a, uplo="lower").tolist() == [[2.0, 0.0], [1.0, 3.0]]
+    with pytest.raises(ValueError, match="row 0, column 1 is NaN"):
+        sunzi.cholesky(a)
 
 
 def test_unit_triangles_have_no_diagonal_to_read() -> None:
