@@ -12,7 +12,7 @@ pub struct Run {
     pub rank: usize,
 }
 
-/// A repetition of cells at equal distances.
+/// A repetition of cells at equal distances; of the two levels of a partition either may have the greater ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Level {
     /// How many.
@@ -36,9 +36,9 @@ pub struct Partition {
     outer: Level,
     inner: Level,
     runs: Vec<Run>,
-    /// Indices into `runs` of each rank, and where each rank's begin.
-    of_rank: Vec<u32>,
-    first_of_rank: Vec<usize>,
+    /// Indices into `runs`, those of the first rank first.
+    by_rank: Vec<u32>,
+    ranks: usize,
 }
 
 impl Partition {
@@ -51,25 +51,21 @@ impl Partition {
         let in_order = runs.windows(2).all(|pair| pair[0].words.end <= pair[1].words.start);
         assert!(in_order && runs.iter().all(|run| run.rank < ranks), "runs overlap or have no rank");
         let cell = runs.last().map_or(0, |run| run.words.end);
-        assert!(inner.count <= 1 || cell <= inner.stride, "cells of {cell} words, {} apart", inner.stride);
-        let end = |first: Option<usize>, size: usize| first.and_then(|first| first.checked_add(size));
-        let row = if inner.count == 0 { Some(0) } else { end((inner.count - 1).checked_mul(inner.stride), cell) };
-        let row = row.expect("cells within the address space");
-        assert!(outer.count <= 1 || row <= outer.stride, "rows of cells of {row} words, {} apart", outer.stride);
-        let last = if outer.count == 0 { Some(0) } else { end((outer.count - 1).checked_mul(outer.stride), row) };
-        last.expect("rows of cells within the address space");
+        let (near, far) = by_stride(outer, inner);
+        assert!(near.count <= 1 || cell <= near.stride, "cells of {cell} words, {} apart", near.stride);
+        let end = |level: Level, size: usize| match level.count.checked_sub(1) {
+            None => Some(0),
+            Some(last) => last.checked_mul(level.stride)?.checked_add(size),
+        };
+        let row = end(near, cell).expect("cells within the address space");
+        assert!(far.count <= 1 || row <= far.stride, "rows of cells of {row} words, {} apart", far.stride);
+        end(far, row).expect("rows of cells within the address space");
         assert!(runs.len() <= u32::MAX as usize);
-        let mut first_of_rank = vec![0; ranks + 1];
-        runs.iter().for_each(|run| first_of_rank[run.rank + 1] += 1);
-        for rank in 0..ranks {
-            first_of_rank[rank + 1] += first_of_rank[rank];
+        let mut by_rank = (0..runs.len() as u32).collect::<Vec<_>>();
+        if ranks > 1 {
+            by_rank.sort_by_key(|&index| runs[index as usize].rank); // stable: in order within a rank
         }
-        let (mut next, mut of_rank) = (first_of_rank.clone(), vec![0; runs.len()]);
-        for (index, run) in runs.iter().enumerate() {
-            of_rank[next[run.rank]] = index as u32;
-            next[run.rank] += 1;
-        }
-        Partition { base: 0, outer, inner, runs, of_rank, first_of_rank }
+        Partition { base: 0, outer, inner, runs, by_rank, ranks }
     }
 
     /// The same partition with its first cell at word `base`.
@@ -95,7 +91,7 @@ impl Partition {
 
     /// Number of ranks.
     pub fn ranks(&self) -> usize {
-        self.first_of_rank.len() - 1
+        self.ranks
     }
 
     /// All runs of a cell, in order.
@@ -105,7 +101,8 @@ impl Partition {
 
     /// Indices in [`Partition::runs`] of what belongs to `rank`.
     pub fn runs_of(&self, rank: usize) -> &[u32] {
-        &self.of_rank[self.first_of_rank[rank]..self.first_of_rank[rank + 1]]
+        let first = |rank: usize| self.by_rank.partition_point(|&index| self.runs[index as usize].rank < rank);
+        &self.by_rank[first(rank)..first(rank + 1)]
     }
 
     /// Words of a window that holds all cells.
@@ -122,10 +119,11 @@ impl Partition {
         let next = self.runs.partition_point(|run| run.words.end <= range.start);
         let free = self.runs.get(next).is_none_or(|run| run.words.start >= range.end);
         // A cell ends where the next one begins, the last of a row of cells where the next row begins.
-        let inner = if self.inner.count > 1 { self.inner.stride } else { usize::MAX };
-        let before_last = self.inner.count.saturating_sub(1) * self.inner.stride;
-        let outer = if self.outer.count > 1 { self.outer.stride - before_last } else { usize::MAX };
-        free && range.end <= inner.min(outer) && range.start <= range.end
+        let (near, far) = by_stride(self.outer, self.inner);
+        let next_cell = if near.count > 1 { near.stride } else { usize::MAX };
+        let before_last = near.count.saturating_sub(1) * near.stride;
+        let next_row = if far.count > 1 { far.stride - before_last } else { usize::MAX };
+        free && range.end <= next_cell.min(next_row) && range.start <= range.end
     }
 
     /// The same on all ranks that made the same partition.
@@ -139,6 +137,11 @@ impl Partition {
         }
         state.digest()
     }
+}
+
+/// The two levels, the one whose cells are nearer to each other first.
+fn by_stride(outer: Level, inner: Level) -> (Level, Level) {
+    if inner.stride <= outer.stride { (inner, outer) } else { (outer, inner) }
 }
 
 #[cfg(test)]
@@ -191,8 +194,13 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "apart")]
-    fn overlapping_cells_are_refused() {
-        Partition::new(1, Level::ONCE, Level { count: 2, stride: 7 }, vec![run(0..8, 0)]);
+    fn cells_that_overlap_are_refused_whichever_level_is_the_outer_one() {
+        let make = |one, other| std::panic::catch_unwind(|| Partition::new(1, one, other, vec![run(0..8, 0)])).is_ok();
+        let far = |stride| Level { count: 3, stride };
+        for (near, stride, fits) in [(7, 100, false), (8, 32, true), (10, 38, true), (10, 37, false)] {
+            let near = Level { count: 4, stride: near };
+            assert_eq!((make(near, far(stride)), make(far(stride), near)), (fits, fits), "{near:?} {stride}");
+        }
+        assert!(make(Level::ONCE, far(8)) && !make(Level::ONCE, far(7)) && !make(far(7), Level::ONCE));
     }
 }
