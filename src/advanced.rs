@@ -1,4 +1,4 @@
-//! What lies behind the verbs, for those who measure, prove or extend the library: kernels, plans, task graphs, devices.
+//! What lies behind the verbs, for those who measure, prove or extend the library: kernels, plans, task graphs.
 //!
 //! Each module is that of the same name in the source. Nothing here is needed to call a verb, and all of it may change
 //! from one version to the next.

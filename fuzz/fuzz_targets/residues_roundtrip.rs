@@ -5,9 +5,10 @@ use libfuzzer_sys::fuzz_target;
 use rug::Integer;
 use rug::integer::Order;
 use std::sync::Arc;
-use sunzi::{Matrix, MatrixView};
-use sunzi::advanced::kernels::{BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneProduct, available};
+use sunzi::advanced::kernels::{BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneProduct};
+use sunzi::advanced::kernels::available;
 use sunzi::advanced::plan::{BLOCK, BlockGrid};
+use sunzi::{Matrix, MatrixView};
 
 /// Operand bits that straddle the widths of limbs, digits and moduli.
 const OPERAND_BITS: [u32; 16] = [2, 3, 24, 25, 51, 52, 53, 63, 64, 65, 104, 128, 208, 300, 777, 1500];

@@ -47,7 +47,7 @@ pub trait Entry: Copy + Send + Sync {
     /// Bits of a result that is stored here.
     fn result_bits(self) -> Result<u32, Flaw>;
 
-    /// Copies the number into `limbs`, in the form of `sunzi::advanced::math::float` at `precision_bits`, all of them written.
+    /// Copies the number into `limbs`, in the form of [`sunzi::FloatRef`] at `precision_bits`, all of them written.
     ///
     /// # Safety
     /// The pointer to the limbs is null, or points to as many as the head says.
