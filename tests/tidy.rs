@@ -29,6 +29,7 @@ const LIBRARY: Layers = &[
     &["context"],
     &["drive", "io", "gallery"],
     &["ops"],
+    &["advanced"],
 ];
 
 /// The layers of the laboratory, which knows the library.
@@ -114,9 +115,8 @@ fn layer_of(layers: Layers, module: &str) -> Option<usize> {
 /// Names that `lib.rs` re-exports, with the module each comes from.
 fn reexports() -> Vec<(String, String)> {
     let text = fs::read_to_string(root().join("src/lib.rs")).unwrap();
-    let uses = text.lines().filter_map(|line| line.strip_prefix("pub use ")?.strip_suffix(';'));
-    uses.flat_map(|path| {
-        let (module, names) = path.split_once("::").unwrap();
+    let uses = text.lines().filter_map(|line| line.strip_prefix("pub use ")?.strip_suffix(';')?.split_once("::"));
+    uses.flat_map(|(module, names)| {
         let names = names.trim_matches(['{', '}']).split(',').map(str::trim);
         names.map(|name| (name.to_string(), module.to_string())).collect::<Vec<_>>()
     })

@@ -5,8 +5,8 @@ use super::values::{precision, threads, window};
 use super::{EngineArgs, Output, Precision};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
+use sunzi::Result;
 use sunzi::comm::window::WindowKind;
-use sunzi::error::Result;
 use sunzi_lab::units::parse_count;
 
 /// What both products can do.

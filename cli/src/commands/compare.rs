@@ -4,9 +4,8 @@ use crate::args::Compare;
 use crate::session::{Session, header, stated_precision};
 use serde_json::{Value, json};
 use std::path::Path;
-use sunzi::error::Result;
-use sunzi::io::{Difference, compare};
-use sunzi::io::{FileInfo, ReadOptions};
+use sunzi::Result;
+use sunzi::io::{Difference, FileInfo, ReadOptions, compare};
 use sunzi_lab::session::Session as _;
 
 /// Exit code for matrices that differ, as `cmp` has it.

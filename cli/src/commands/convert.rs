@@ -4,7 +4,7 @@ use crate::args::Convert;
 use crate::session::{Session, check_output, header, stated_precision};
 use serde_json::json;
 use std::time::Instant;
-use sunzi::error::Result;
+use sunzi::Result;
 use sunzi::io::{ReadOptions, Symmetry};
 use sunzi_lab::session::Session as _;
 use sunzi_lab::units::describe;

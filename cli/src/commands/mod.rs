@@ -22,7 +22,7 @@ use factor::Factoring;
 use product::Product;
 use sunzi::comm::window::WindowKind;
 use sunzi::comm::{Transport, local};
-use sunzi::error::{Error, Result};
+use sunzi::{Error, Result};
 use sunzi_lab::{gpu_check, simulate};
 
 /// Carries out a command; the exit code is 0 unless the command says otherwise.

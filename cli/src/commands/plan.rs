@@ -5,10 +5,9 @@ mod cluster;
 use crate::args::{PlanCholesky, PlanGemm, PlanOperation, PlanSyrk};
 use crate::session::Session;
 use serde::Serialize;
-use sunzi::context::Context;
-use sunzi::error::Result;
-use sunzi::matrix::Matrix;
-use sunzi::ops::{self, CholeskyOptions, CholeskyPlan, UpdatePlan, plan_cholesky, plan_gemm, plan_syrk};
+use sunzi::{
+    CholeskyOptions, CholeskyPlan, Context, Matrix, Plan, Result, UpdatePlan, plan_cholesky, plan_gemm, plan_syrk,
+};
 use sunzi_lab::engine::{Engine, limited};
 use sunzi_lab::session::Session as _;
 use sunzi_lab::units::format_bytes;
@@ -52,7 +51,7 @@ fn product(
     engine: &Engine,
     self_check: bool,
     operand_bytes: u64,
-    make: impl Fn(&Context) -> Result<ops::Plan>,
+    make: impl Fn(&Context) -> Result<Plan>,
 ) -> Result<()> {
     let budget = engine.budget().map(|budget| budget.with_held(operand_bytes));
     let (builder, restate) = limited(session.context(engine)?.self_check(self_check), budget);
@@ -105,7 +104,7 @@ fn describe_cholesky(plan: &CholeskyPlan, operand_bytes: u64) -> String {
 }
 
 /// The shape of a product and what it runs on.
-fn heading(plan: &ops::Plan) -> String {
+fn heading(plan: &Plan) -> String {
     let name = if plan.operation == "syrk" { "Q := P^T P" } else { "C := A B" };
     format!(
         "{name}: {} x {} from {} contracted rows at {} bits (working {}), kernel {}, {} thread{}",
@@ -121,7 +120,7 @@ fn heading(plan: &ops::Plan) -> String {
 }
 
 /// A product on devices: how each is cut, and what it takes there and here.
-fn describe_devices(plan: &ops::Plan, operand_bytes: u64) -> String {
+fn describe_devices(plan: &Plan, operand_bytes: u64) -> String {
     let line = |part: &str, bytes: u64, remark: &str| {
         format!("{part:<15} {:>11}  {remark}", format_bytes(bytes)).trim_end().to_string()
     };
@@ -157,7 +156,7 @@ fn describe_devices(plan: &ops::Plan, operand_bytes: u64) -> String {
     lines.join("\n")
 }
 
-fn describe(plan: &ops::Plan, operand_bytes: u64) -> String {
+fn describe(plan: &Plan, operand_bytes: u64) -> String {
     if !plan.devices.is_empty() {
         return describe_devices(plan, operand_bytes);
     }
@@ -192,7 +191,7 @@ fn planned_line(bytes: u64) -> String {
 }
 
 /// Jobs of each worker; where there are many workers, the range only.
-fn jobs(plan: &ops::Plan) -> String {
+fn jobs(plan: &Plan) -> String {
     let counts = &plan.jobs_per_worker;
     if counts.len() <= 16 {
         return format!("{counts:?}");

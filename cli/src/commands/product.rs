@@ -8,11 +8,11 @@ use rug::Float;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use sunzi::context::Context;
-use sunzi::error::{Error, Result};
 use sunzi::io::{ReadOptions, Symmetry};
-use sunzi::matrix::{Matrix, Op, Symmetric, Uplo};
-use sunzi::ops::{GemmOptions, Outcome, Report, SyrkOptions, gemm_with, syrk_with};
+use sunzi::{
+    Context, Error, GemmOptions, Matrix, Op, Outcome, Report, Result, Symmetric, SyrkOptions, Uplo, gemm_with,
+    syrk_with,
+};
 use sunzi_lab::engine::limited;
 use sunzi_lab::memory::peak_resident_bytes;
 use sunzi_lab::session::Session as _;

@@ -6,11 +6,9 @@ use crate::session::{Session, header, stated_precision};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use sunzi::context::Context;
-use sunzi::error::Result;
 use sunzi::io::ReadOptions;
-use sunzi::matrix::{Matrix, Op, Uplo};
-use sunzi::ops::verify::{Verification, VerifyOptions, verify_gemm, verify_syrk};
+use sunzi::verify::{Verification, VerifyOptions, verify_gemm, verify_syrk};
+use sunzi::{Context, Matrix, Op, Result, Uplo};
 use sunzi_lab::session::Session as _;
 
 /// A stored product to check.

@@ -5,10 +5,10 @@ use crate::session::Session;
 use rug::Float;
 use serde::Serialize;
 use std::time::Instant;
-use sunzi::context::Context;
-use sunzi::error::Result;
-use sunzi::matrix::{Matrix, Symmetric, SymmetricMatrix};
-use sunzi::ops::{Cholesky, CholeskyOptions, CholeskyReport, RefineOptions, cholesky_with, solve_refined};
+use sunzi::{
+    Cholesky, CholeskyOptions, CholeskyReport, Context, Matrix, RefineOptions, Result, Symmetric, SymmetricMatrix,
+    cholesky_with, solve_refined,
+};
 use sunzi_lab::engine::limited;
 use sunzi_lab::trace::Trace;
 

@@ -3,9 +3,8 @@
 use crate::session::{Session, header, read_within};
 use rug::Float;
 use std::path::Path;
-use sunzi::error::{Error, Result};
 use sunzi::io::ReadOptions;
-use sunzi::matrix::{Matrix, SymmetricMatrix, Uplo};
+use sunzi::{Error, Matrix, Result, SymmetricMatrix, Uplo};
 use sunzi_lab::engine::Engine;
 
 /// Reads the matrix in `path`, of which the triangle `uplo` counts; without one both must hold the same numbers.

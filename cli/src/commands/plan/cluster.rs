@@ -3,9 +3,8 @@
 use crate::args::PlanSyrk;
 use crate::session::Session;
 use serde::Serialize;
-use sunzi::error::Result;
-use sunzi::ops::Plan;
-use sunzi::ops::distributed::{ClusterShape, NodePlan, TeamPlan, even_operand_bytes, plan_syrk_cluster};
+use sunzi::distributed::{ClusterShape, NodePlan, TeamPlan, even_operand_bytes, plan_syrk_cluster};
+use sunzi::{Plan, Result};
 use sunzi_lab::engine::Engine;
 use sunzi_lab::engine::limited;
 use sunzi_lab::memory::Budget;

@@ -8,18 +8,15 @@ use crate::signals::while_computing;
 use rug::Float;
 use serde::Serialize;
 use std::time::Instant;
+use sunzi::advanced::plan::default_tile_size;
+use sunzi::advanced::runtime::Policy;
+use sunzi::advanced::tile::TileMap;
 use sunzi::comm::{Transport, agree, agreed};
-use sunzi::context::Context;
 use sunzi::distributed::{
-    self, DistCholesky, DistCholeskyOptions, DistCholeskyReport, DistMatrix, Team, TeamOptions, cholesky_with,
+    self, DistCholesky, DistCholeskyOptions, DistCholeskyReport, DistMatrix, RankGrid, Team, TeamOptions, cholesky_with,
 };
-use sunzi::error::{Error, Result};
 use sunzi::io::Symmetry;
-use sunzi::matrix::{Matrix, Uplo};
-use sunzi::ops::Cholesky;
-use sunzi::plan::default_tile_size;
-use sunzi::runtime::Policy;
-use sunzi::tile::{RankGrid, TileMap};
+use sunzi::{Cholesky, Context, Error, Matrix, Result, Uplo};
 use sunzi_lab::engine::limited;
 use sunzi_lab::report::check_writable;
 use sunzi_lab::session::ROOT;

@@ -6,11 +6,10 @@ use crate::number::parse_scalar;
 use crate::session::Session;
 use rug::Float;
 use std::path::{Path, PathBuf};
+use sunzi::advanced::tile::TileMap;
 use sunzi::comm::{Transport, agreed};
-use sunzi::distributed::{DistMatrix, Team, scatter_rows};
-use sunzi::error::{Error, Result};
-use sunzi::matrix::{Matrix, MatrixView, Op};
-use sunzi::tile::{RankGrid, TileMap};
+use sunzi::distributed::{DistMatrix, RankGrid, Team, scatter_rows};
+use sunzi::{Error, Matrix, MatrixView, Op, Result};
 use sunzi_lab::session::ROOT;
 
 /// What in the name of a file stands for the number of the rank that reads it.
@@ -127,7 +126,7 @@ impl Reader<'_> {
         self.world.broadcast(ROOT, &mut words)?;
         let [rows, cols] = words.map(|word| word as usize);
         let grid = RankGrid::for_ranks(self.world.size());
-        let tile_size = sunzi::plan::default_tile_size(rows.max(cols), grid);
+        let tile_size = sunzi::advanced::plan::default_tile_size(rows.max(cols), grid);
         let triangle = match self.config.operands {
             Operands::Syrk { uplo, .. } if rows == cols => Some(uplo),
             _ => None,

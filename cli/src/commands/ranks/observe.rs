@@ -1,9 +1,9 @@
 //! What all ranks did when, at the root: tasks and transfers for the trace, ready tiles and memory for the picture.
 
 use std::path::Path;
+use sunzi::Result;
+use sunzi::advanced::drive::{RankReport, Sample, Span, SpanKind};
 use sunzi::comm::Transport;
-use sunzi::drive::{RankReport, Sample, Span, SpanKind};
-use sunzi::error::Result;
 use sunzi_lab::plot::{self, Figure, Point};
 use sunzi_lab::session::ROOT;
 use sunzi_lab::trace::Trace;

@@ -1,7 +1,7 @@
 //! The phases of every rank in the trace of the root, on one time axis: all ranks begin a call at the same fence.
 
+use sunzi::Result;
 use sunzi::distributed::{RANK_PHASES, RankSpan, Team};
-use sunzi::error::Result;
 use sunzi_lab::session::ROOT;
 use sunzi_lab::trace::{RankStep, Trace};
 
