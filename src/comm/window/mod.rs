@@ -262,7 +262,7 @@ impl<'w> IntoIterator for Shares<'w> {
     /// The rank's runs in order: all those of a cell, cells of the inner level, then of the outer one.
     fn into_iter(self) -> Walk<'w> {
         let Shares { start, len, partition, rank, window } = self;
-        Walk { start, len, partition, runs: partition.runs_of(rank), outer: 0, inner: 0, run: 0, window }
+        Walk { start, len, partition, runs: partition.positions(rank), outer: 0, inner: 0, run: 0, window }
     }
 }
 
@@ -271,8 +271,9 @@ pub struct Walk<'w> {
     start: *mut u64,
     len: usize,
     partition: &'w Partition,
-    /// Indices of the rank's runs.
-    runs: &'w [u32],
+    /// Positions of the rank's runs.
+    runs: Range<usize>,
+    /// The place of the next run.
     outer: usize,
     inner: usize,
     run: usize,
@@ -293,10 +294,10 @@ impl<'w> Iterator for Walk<'w> {
         if self.inner >= inner.count {
             (self.inner, self.outer) = (0, self.outer + 1);
         }
-        if self.outer >= outer.count || inner.count == 0 {
+        if self.outer >= outer.count || inner.count == 0 || self.runs.is_empty() {
             return None;
         }
-        let run = &self.partition.runs()[*self.runs.get(self.run)? as usize].words;
+        let run = &self.partition.run(self.runs.start + self.run).words;
         let first = self.partition.base() + self.outer * outer.stride + self.inner * inner.stride + run.start;
         self.run += 1;
         assert!(first.checked_add(run.len()).is_some_and(|end| end <= self.len));

@@ -36,7 +36,7 @@ pub struct Partition {
     outer: Level,
     inner: Level,
     runs: Vec<Run>,
-    /// Indices into `runs`, those of the first rank first.
+    /// Indices into `runs`, those of the first rank first; empty for a single rank, which has them all.
     by_rank: Vec<u32>,
     ranks: usize,
 }
@@ -61,10 +61,8 @@ impl Partition {
         assert!(far.count <= 1 || row <= far.stride, "rows of cells of {row} words, {} apart", far.stride);
         end(far, row).expect("rows of cells within the address space");
         assert!(runs.len() <= u32::MAX as usize);
-        let mut by_rank = (0..runs.len() as u32).collect::<Vec<_>>();
-        if ranks > 1 {
-            by_rank.sort_by_key(|&index| runs[index as usize].rank); // stable: in order within a rank
-        }
+        let mut by_rank = if ranks > 1 { (0..runs.len() as u32).collect() } else { Vec::new() };
+        by_rank.sort_by_key(|&index: &u32| runs[index as usize].rank); // stable: in order within a rank
         Partition { base: 0, outer, inner, runs, by_rank, ranks }
     }
 
@@ -94,15 +92,18 @@ impl Partition {
         self.ranks
     }
 
-    /// All runs of a cell, in order.
-    pub fn runs(&self) -> &[Run] {
-        &self.runs
+    /// Positions of the runs of `rank` in the order of the ranks, for [`Partition::run`].
+    pub fn positions(&self, rank: usize) -> Range<usize> {
+        if self.ranks == 1 {
+            return 0..self.runs.len();
+        }
+        let first = |rank: usize| self.by_rank.partition_point(|&index| self.runs[index as usize].rank < rank);
+        first(rank)..first(rank + 1)
     }
 
-    /// Indices in [`Partition::runs`] of what belongs to `rank`.
-    pub fn runs_of(&self, rank: usize) -> &[u32] {
-        let first = |rank: usize| self.by_rank.partition_point(|&index| self.runs[index as usize].rank < rank);
-        &self.by_rank[first(rank)..first(rank + 1)]
+    /// The run at a position in the order of the ranks, in ascending order for each of them.
+    pub fn run(&self, position: usize) -> &Run {
+        &self.runs[self.by_rank.get(position).map_or(position, |&index| index as usize)]
     }
 
     /// Words of a window that holds all cells.
@@ -156,9 +157,10 @@ mod tests {
     fn runs_are_found_by_rank_and_gaps_are_free() {
         let runs = vec![run(0..3, 1), run(3..3, 0), run(4..6, 0), run(6..7, 1)];
         let partition = Partition::new(3, Level { count: 4, stride: 100 }, Level { count: 5, stride: 10 }, runs);
-        assert_eq!(partition.runs_of(0), [1]);
-        assert_eq!(partition.runs_of(1), [0, 2]);
-        assert!(partition.runs_of(2).is_empty());
+        let words = |rank| partition.positions(rank).map(|position| partition.run(position).words.clone());
+        assert_eq!(words(0).collect::<Vec<_>>(), [4..6]);
+        assert_eq!(words(1).collect::<Vec<_>>(), [0..3, 6..7]);
+        assert_eq!(words(2).count(), 0);
         assert_eq!(partition.end(), 300 + 40 + 7);
         for (range, free) in [(3..4, true), (2..4, false), (7..10, true), (7..11, false), (6..7, false), (5..5, false)]
         {

@@ -39,8 +39,10 @@ pub(crate) fn run(ctx: &Context, problem: &Problem<'_>, target: Target<'_>) -> R
     let (result, mut report) = match choose_path(ctx, &problem.size(), problem.expected_operand_bits()) {
         Path::Direct => run_direct(ctx, problem, target, &mut workspace)?,
         Path::Planes(_) if devices_take(ctx, problem)? => run_devices(ctx, problem, target, &mut workspace)?,
-        Path::Planes(1) => run_planes((ctx, 1), problem, target, &mut workspace)?,
-        Path::Planes(workers) => ctx.install(|| run_planes((ctx, workers), problem, target, &mut workspace))?,
+        Path::Planes(1) => run_planes((ctx, 1), (problem, start), target, &mut workspace)?,
+        Path::Planes(workers) => {
+            ctx.install(|| run_planes((ctx, workers), (problem, start), target, &mut workspace))?
+        }
     };
     report.seconds = start.elapsed().as_secs_f64();
     Ok((result, report))
@@ -65,11 +67,11 @@ fn run_direct(
 
 fn run_planes(
     (ctx, workers): (&Context, usize),
-    problem: &Problem<'_>,
+    (problem, start): (&Problem<'_>, Instant),
     target: Target<'_>,
     workspace: &mut Workspace,
 ) -> Result<(Option<Matrix>, Report)> {
-    let mut clock = PhaseClock::alone();
+    let mut clock = PhaseClock::alone(start);
     let bits = clock.time(RankPhase::Scale, || scale_operands(ctx, workers, problem, workspace))?;
     let planned = plan_planes(ctx, &request(problem, bits), workers, workspace.bytes())?;
     workspace.trim(ctx, &needs(&planned.plan, problem.inner.held_bytes));
@@ -110,6 +112,7 @@ fn fill_planes(
     };
     let operands = NodeWindow::Alone(operands.words(words.operands)?);
     let products = NodeWindow::Alone(products.words(words.products)?);
+    clock.skip();
     run.run(&mut RunState { operands, products, spaces, clock }, result)
 }
 

@@ -244,7 +244,7 @@ impl<'a> ProductRun<'a> {
             shifts: slot.operand.shifts,
             panels: slot.panels,
             primes: step.primes.clone(),
-            runs: partition.runs_of(self.rank()).len(),
+            runs: partition.positions(self.rank()).len(),
         };
         let run = || conversion.run(shares.into_iter(), spaces, meter);
         Ok(clock.time(RankPhase::ToResidues, || self.on_workers(run)))
@@ -278,7 +278,8 @@ impl<'a> ProductRun<'a> {
         let RunState { operands, products, spaces, clock } = state;
         let (operands, shares) = clock.wait(|| products.write_from(operands, &self.fence(), outcome, &partition))?;
         let own = self.shape.workers_of(self.rank());
-        let mut queues = own.clone().map(|_| VecDeque::new()).collect::<Vec<_>>();
+        let queue = || VecDeque::with_capacity(list.jobs.len() / self.shape.workers() + 2);
+        let mut queues = own.clone().map(|_| queue()).collect::<Vec<_>>();
         let jobs = list.jobs.into_iter().zip(list.assignment.worker).filter(|(_, worker)| own.contains(worker));
         let (mut runs, mut run) = (shares.into_iter(), &mut [][..]);
         for (job, worker) in jobs {
