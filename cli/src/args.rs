@@ -24,7 +24,7 @@ use clap::{ArgAction, Args, Command as Parser, CommandFactory, FromArgMatches, S
 use clap_complete::Shell;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use sunzi::error::Result;
+use sunzi::Result;
 
 /// Big-float linear algebra through word-size residues: fast, and the same bits on every machine.
 ///

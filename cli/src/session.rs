@@ -1,17 +1,15 @@
 //! A command under way: where it may speak, its report, and reading and writing matrices with a bar.
 
 use crate::args::{Global, Output};
-use crate::input::{admit, bytes, header};
+use crate::files::{admit, bytes, header};
 use crate::progress::{Bar, Visibility};
 use crate::signals::{Mode, in_mode, stop_requested};
 use serde::Serialize;
 use std::path::Path;
 use std::sync::Arc;
-use sunzi::Result;
 use sunzi::comm::{Transport, agreed};
-use sunzi::context::{ContextBuilder, ProgressCallback};
 use sunzi::io::{self, Loaded, ReadOptions, Symmetry, WriteOptions};
-use sunzi::matrix::MatrixView;
+use sunzi::{ContextBuilder, MatrixView, ProgressCallback, Result};
 use sunzi_lab::engine::Engine;
 use sunzi_lab::report::{ReportFile, check_writable};
 use sunzi_lab::session::{self as lab, Session as _};

@@ -8,8 +8,7 @@ use crate::session::Session;
 use serde::Serialize;
 use std::path::Path;
 use std::time::Instant;
-use sunzi::error::Result;
-use sunzi::ops;
+use sunzi::Result;
 
 /// One step: what ran on which thread, from when for how long.
 #[derive(Serialize)]
@@ -76,7 +75,7 @@ impl Trace {
     }
 
     /// Adds the tasks of a factorisation that ran in the latest step.
-    pub fn add_tasks(&mut self, tasks: &[ops::Span]) {
+    pub fn add_tasks(&mut self, tasks: &[sunzi::Span]) {
         let begin = self.spans.last().map_or(0.0, |step| step.ts / 1e6);
         if self.file.is_none() {
             return;

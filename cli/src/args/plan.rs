@@ -3,8 +3,8 @@
 use super::EngineArgs;
 use super::values::{positive, precision, size};
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
-use sunzi::error::Result;
-use sunzi::ops::distributed::ClusterShape;
+use sunzi::Result;
+use sunzi::distributed::ClusterShape;
 use sunzi_lab::engine::check_reach;
 
 /// What `sunzi plan --help` ends with.

@@ -2,10 +2,10 @@
 //! picture.
 
 use std::path::Path;
+use sunzi::Result;
+use sunzi::advanced::drive::{RankReport, Sample, Span, SpanKind};
 use sunzi::comm::Transport;
 use sunzi::distributed::{RANK_PHASES, RankSpan, Team};
-use sunzi::drive::{RankReport, Sample, Span, SpanKind};
-use sunzi::error::Result;
 use sunzi_lab::plot::{self, Figure, Point};
 use sunzi_lab::session::ROOT;
 use sunzi_lab::trace::{Timed, Trace};

@@ -4,10 +4,12 @@
 use crate::args::{PlanCholesky, PlanGemm, PlanOperation, PlanSolve, PlanSyrk};
 use crate::session::Session;
 use serde::Serialize;
-use sunzi::device::Description;
+use sunzi::advanced::device::Description;
 use sunzi::distributed::{ClusterShape, even_operand_bytes, plan_syrk_cluster};
-use sunzi::ops::{Path, SolvePlan, UpdatePlan, plan_solve, plan_trsm};
-use sunzi::{CholeskyOptions, CholeskyPlan, Context, Matrix, Plan, Result, plan_cholesky, plan_gemm, plan_syrk};
+use sunzi::{
+    CholeskyOptions, CholeskyPlan, Context, Matrix, Path, Plan, Result, SolvePlan, UpdatePlan, plan_cholesky,
+    plan_gemm, plan_solve, plan_syrk, plan_trsm,
+};
 use sunzi_lab::engine::{Engine, limited};
 use sunzi_lab::memory::Budget;
 use sunzi_lab::session::Session as _;
@@ -179,8 +181,8 @@ fn describe_solve(plan: &SolvePlan, request: &Request<'_>) -> Vec<String> {
     };
     let mut lines = vec![
         format!(
-            "{name}: {order} x {order} and {columns} at {precision_bits} bits (working {working_bits}), kernel {kernel}, \
-             {threads}"
+            "{name}: {order} x {order} and {columns} at {precision_bits} bits (working {working_bits}), kernel \
+             {kernel}, {threads}"
         ),
         format!("path            {path}"),
         format!("bands           {} of {}", plan.bands, counted(plan.band_columns, "right side")),

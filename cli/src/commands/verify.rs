@@ -2,16 +2,14 @@
 
 use crate::args::{Check, VerifyGemm, VerifySyrk};
 use crate::commands::product::{Operands, op};
-use crate::input::product_precision;
+use crate::files::product_precision;
 use crate::session::Session;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use sunzi::context::Context;
-use sunzi::error::Result;
 use sunzi::io::ReadOptions;
-use sunzi::matrix::{Matrix, Op, Uplo};
-use sunzi::ops::verify::{Verification, VerifyOptions, verify_gemm, verify_syrk};
+use sunzi::verify::{Verification, VerifyOptions, verify_gemm, verify_syrk};
+use sunzi::{Context, Matrix, Op, Result, Uplo};
 use sunzi_lab::session::Session as _;
 
 /// A stored product to check.

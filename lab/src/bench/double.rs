@@ -12,11 +12,10 @@ use crate::session::Session;
 pub use ranks::{World, run as run_on_ranks};
 use report::{Counted, DoubleBenchReport, Moved, describe};
 use std::sync::Arc;
-use sunzi::context::Context;
-use sunzi::device::{Device, Traffic, cuda_devices};
-use sunzi::error::{Error, Result};
-use sunzi::ops::double::{DoubleOptions, DoubleReport, double_cholesky};
-use sunzi::runtime::{CholeskyGraph, CountOptions, Eviction, Policy, baseline_bytes, count_moves};
+use sunzi::advanced::device::Traffic;
+use sunzi::advanced::runtime::{CholeskyGraph, CountOptions, Eviction, Policy, baseline_bytes, count_moves};
+use sunzi::double::{DoubleOptions, DoubleReport, double_cholesky};
+use sunzi::{Context, Device, Error, Result, cuda_devices};
 pub use system::{System, largest_residual};
 
 /// Residuals above this are wrong: those of a sound factorisation are far below 1.
@@ -152,7 +151,7 @@ fn counted(factor: &DoubleReport) -> Vec<Counted> {
     }
     let order = factor.order;
     let side = move |index: usize| rows.min(order - index * rows) as u64;
-    let bytes = move |tile: sunzi::tile::TileId| 8 * side(tile.row) * side(tile.col);
+    let bytes = move |tile: sunzi::advanced::tile::TileId| 8 * side(tile.row) * side(tile.col);
     let baseline = baseline_bytes(graph, bytes);
     let choices = Policy::ALL.into_iter().flat_map(|policy| Eviction::ALL.map(|victim| (policy, victim)));
     let count = |(policy, victim): (Policy, Eviction)| {

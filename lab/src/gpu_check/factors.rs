@@ -9,19 +9,15 @@ use crate::bench::{RESIDUAL_BOUND, System, largest_residual};
 use crate::units::describe;
 use rayon::prelude::*;
 use std::sync::Arc;
+use sunzi::advanced::runtime::Eviction;
 use sunzi::comm::local::{self, LocalRank};
 use sunzi::comm::{Transport, agreed};
-use sunzi::context::Context;
-use sunzi::device::Device;
-use sunzi::distributed::{DoubleMatrix, DoubleRankOptions, double_cholesky_ranks};
-use sunzi::error::{Error, Result};
+use sunzi::distributed::{DoubleMatrix, DoubleRankOptions, RankGrid, double_cholesky_ranks};
+use sunzi::double::{DoubleOptions, double_cholesky};
 use sunzi::gallery::{Size, counter_random};
-use sunzi::math::float::Head;
-use sunzi::matrix::{Matrix, Symmetric};
-use sunzi::ops::double::{DoubleOptions, double_cholesky};
-use sunzi::ops::{CholeskyOptions, TrsmOptions, cholesky_with, solve, trsm};
-use sunzi::runtime::Eviction;
-use sunzi::tile::RankGrid;
+use sunzi::{
+    CholeskyOptions, Context, Device, Error, Head, Matrix, Result, Symmetric, TrsmOptions, cholesky_with, solve, trsm,
+};
 
 /// Precisions at which factors are compared.
 const PRECISIONS: [u32; 3] = [64, 512, 1024];

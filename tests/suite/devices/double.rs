@@ -3,12 +3,11 @@
 
 use crate::common::residency::counted_traffic;
 use std::sync::Arc;
-use sunzi::device::Device;
-use sunzi::device::soft::{Clock, Fault, Rates, SoftDevice, SoftOptions};
-use sunzi::kernels::f64::tile::TileKernels;
-use sunzi::ops::double::{DeviceLayout, DoubleOptions, DoubleReport, double_cholesky};
-use sunzi::runtime::{CholeskyGraph, CountOptions, Eviction, Policy, count_moves, least_room_tiles};
-use sunzi::{Context, Error};
+use sunzi::advanced::device::soft::{Clock, Fault, Rates, SoftDevice, SoftOptions};
+use sunzi::advanced::kernels::f64::tile::TileKernels;
+use sunzi::advanced::runtime::{CholeskyGraph, CountOptions, Eviction, Policy, count_moves, least_room_tiles};
+use sunzi::double::{DeviceLayout, DoubleOptions, DoubleReport, double_cholesky};
+use sunzi::{Context, Device, Error};
 
 /// Bytes of a slot for the tiles of these tests, of at most 5 rows.
 const SLOT_BYTES: u64 = 256;

@@ -3,16 +3,15 @@
 
 use crate::common::residency::counted_traffic;
 use std::sync::Arc;
+use sunzi::advanced::device::Traffic;
+use sunzi::advanced::device::soft::{Fault, SoftDevice, SoftOptions};
+use sunzi::advanced::kernels::f64::tile::TileKernels;
+use sunzi::advanced::runtime::protocol::DeliveryKind;
+use sunzi::advanced::runtime::{Eviction, Policy};
 use sunzi::comm::{Transport, local};
-use sunzi::device::soft::{Fault, SoftDevice, SoftOptions};
-use sunzi::device::{Device, Traffic};
-use sunzi::distributed::{DoubleMatrix, DoubleRankOptions, RankDevices, double_cholesky_ranks};
-use sunzi::kernels::f64::tile::TileKernels;
-use sunzi::ops::double::{DoubleOptions, double_cholesky};
-use sunzi::runtime::protocol::DeliveryKind;
-use sunzi::runtime::{Eviction, Policy};
-use sunzi::tile::RankGrid;
-use sunzi::{Context, Error};
+use sunzi::distributed::{DoubleMatrix, DoubleRankOptions, RankDevices, RankGrid, double_cholesky_ranks};
+use sunzi::double::{DoubleOptions, double_cholesky};
+use sunzi::{Context, Device, Error};
 
 /// Bytes of a slot for the tiles of these tests, of at most 5 rows.
 const SLOT_BYTES: u64 = 256;

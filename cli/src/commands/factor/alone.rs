@@ -4,9 +4,10 @@ use super::{Computed, Factoring, Factorisation, Figures, Inputs, Refinement, Tas
 use crate::session::Session;
 use crate::signals::{Mode, in_mode};
 use std::time::Instant;
-use sunzi::ops::plan_solve;
-use sunzi::{CholeskyOptions, Context, Matrix, RefineOptions, Result, Symmetric, SymmetricMatrix};
-use sunzi::{cholesky_with, solve_refined};
+use sunzi::{
+    CholeskyOptions, Context, Matrix, RefineOptions, Result, Symmetric, SymmetricMatrix, cholesky_with, plan_solve,
+    solve_refined,
+};
 use sunzi_lab::engine::limited;
 use sunzi_lab::trace::Trace;
 

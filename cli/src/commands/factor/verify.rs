@@ -7,9 +7,8 @@ use crate::session::Session;
 use crate::signals::{Mode, in_mode};
 use serde_json::json;
 use std::time::Instant;
-use sunzi::error::Result;
-use sunzi::matrix::Uplo;
-use sunzi::ops::verify::{Verification, VerifyOptions, verify_cholesky};
+use sunzi::verify::{Verification, VerifyOptions, verify_cholesky};
+use sunzi::{Result, Uplo};
 use sunzi_lab::engine::limited;
 use sunzi_lab::session::Session as _;
 

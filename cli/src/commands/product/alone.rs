@@ -1,15 +1,12 @@
 //! A product in this process.
 
 use super::{Computed, Operands, Product};
-use crate::input::product_precision;
+use crate::files::product_precision;
 use crate::session::Session;
 use crate::signals::{Mode, in_mode};
 use rug::Float;
 use std::time::Instant;
-use sunzi::context::Context;
-use sunzi::error::Result;
-use sunzi::matrix::{Matrix, Symmetric};
-use sunzi::ops::{GemmOptions, Outcome, SyrkOptions, gemm_with, syrk_with};
+use sunzi::{Context, GemmOptions, Matrix, Outcome, Result, Symmetric, SyrkOptions, gemm_with, syrk_with};
 use sunzi_lab::engine::limited;
 
 /// What a product works on, all in memory.

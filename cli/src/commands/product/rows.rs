@@ -1,15 +1,15 @@
 //! The operands of a product on several ranks: read by the root and shared out by rows, or a file for each rank.
 
 use super::{Operands, Product};
-use crate::input::{Reader, product_precision};
+use crate::files::product_precision;
+use crate::input::Reader;
 use crate::session::Session;
 use rug::Float;
 use std::path::{Path, PathBuf};
+use sunzi::advanced::tile::{RankGrid, TileMap};
 use sunzi::comm::{Transport, agreed};
 use sunzi::distributed::{DistMatrix, Team, scatter_rows};
-use sunzi::error::{Error, Result};
-use sunzi::matrix::{Matrix, MatrixView, Op};
-use sunzi::tile::{RankGrid, TileMap};
+use sunzi::{Error, Matrix, MatrixView, Op, Result};
 use sunzi_lab::session::ROOT;
 
 /// What in the name of a file stands for the number of the rank that reads it.
@@ -117,7 +117,7 @@ impl Rows<'_> {
         self.world.broadcast(ROOT, &mut words)?;
         let [rows, cols] = words.map(|word| word as usize);
         let grid = RankGrid::for_ranks(self.world.size());
-        let tile_size = sunzi::plan::default_tile_size(rows.max(cols), grid);
+        let tile_size = sunzi::advanced::plan::default_tile_size(rows.max(cols), grid);
         let triangle = match config.operands {
             Operands::Syrk { uplo, .. } => Some(uplo),
             Operands::Gemm { .. } => None,

@@ -13,10 +13,10 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 use sunzi::comm::{Reduction, Transport, agree, agreed};
-use sunzi::context::{Context, ContextBuilder};
-use sunzi::distributed::{DoubleMatrix, DoubleRankOptions, DoubleRankReport, RankDevices, double_cholesky_ranks};
-use sunzi::error::{Error, Result};
-use sunzi::tile::RankGrid;
+use sunzi::distributed::{
+    DoubleMatrix, DoubleRankOptions, DoubleRankReport, RankDevices, RankGrid, double_cholesky_ranks,
+};
+use sunzi::{Context, ContextBuilder, Error, Result};
 
 /// Rows of a tile by default: on fewer, messages and packing cost more than they hide; on more, ranks wait at the end.
 fn default_tile_rows(rows: usize) -> usize {

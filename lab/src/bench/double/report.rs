@@ -4,7 +4,7 @@ use crate::bench::spread::Spread;
 use crate::machine::Machine;
 use crate::units::{format_bytes, format_seconds};
 use serde::Serialize;
-use sunzi::ops::double::DoubleReport;
+use sunzi::double::DoubleReport;
 
 /// Bytes moved under one rule of eviction.
 #[derive(Serialize)]

@@ -3,8 +3,7 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
-use sunzi::context::Context;
-use sunzi::error::{Error, Result};
+use sunzi::{Context, Error, Result};
 
 /// Random vectors.
 const VECTORS: u64 = 3;
