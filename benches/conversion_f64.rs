@@ -11,13 +11,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use sunzi::Matrix;
-use sunzi::kernels::f64::F64Kernel;
-use sunzi::kernels::f64::dgemm::{Columns, Dgemm, GemmCrate, TileShape};
-use sunzi::kernels::{BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneKernel, PlaneProduct};
-use sunzi::math::bound;
-use sunzi::math::scale::scaled_integer;
-use sunzi::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
-use sunzi::store::Buffer;
+use sunzi::advanced::kernels::f64::F64Kernel;
+use sunzi::advanced::kernels::f64::dgemm::{Columns, Dgemm, GemmCrate, TileShape};
+use sunzi::advanced::kernels::{
+    BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneKernel, PlaneProduct,
+};
+use sunzi::advanced::math::bound;
+use sunzi::advanced::math::scale::scaled_integer;
+use sunzi::advanced::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
+use sunzi::advanced::store::Buffer;
 
 /// Nanoseconds spent inside dgemm calls.
 static DGEMM_NS: AtomicU64 = AtomicU64::new(0);
@@ -67,7 +69,7 @@ fn main() {
         }
         #[cfg(feature = "blas")]
         if wanted("blas") {
-            let blas = sunzi::kernels::blas::safe::OpenBlas::probe().expect("OpenBLAS can run on one thread");
+            let blas = sunzi::advanced::kernels::blas::safe::OpenBlas::probe().expect("OpenBLAS can run on one thread");
             measure(&F64Kernel::new("blas", Timed(blas)), shape, runs);
         }
     }

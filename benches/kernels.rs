@@ -7,12 +7,12 @@
 use std::sync::Arc;
 use std::time::Instant;
 use sunzi::Matrix;
-use sunzi::kernels::{
+use sunzi::advanced::kernels::{
     self, BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneKernel, PlaneProduct,
 };
-use sunzi::math::bound;
-use sunzi::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
-use sunzi::store::Buffer;
+use sunzi::advanced::math::bound;
+use sunzi::advanced::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
+use sunzi::advanced::store::Buffer;
 
 /// Shape of a plane product: rows of C, columns of C, rows contracted; a triangle where the first two are one matrix.
 type Shape = (usize, usize, usize, bool);

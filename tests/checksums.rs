@@ -10,9 +10,10 @@
 use rug::Float;
 use std::fmt::Write as _;
 use std::path::Path;
+use sunzi::advanced::kernels;
 use sunzi::{
     Context, Diag, GemmOptions, Matrix, Op, RefineOptions, Side, SyrkOptions, TrsmOptions, Uplo, cholesky, gemm_with,
-    kernels, ldlt, solve_refined, syrk_with, trsm,
+    ldlt, solve_refined, syrk_with, trsm,
 };
 use xxhash_rust::xxh3::Xxh3;
 

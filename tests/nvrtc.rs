@@ -2,9 +2,8 @@
 //!
 //! Skips, saying so, where no NVRTC library is found.
 
-use sunzi::device::cuda;
-use sunzi::device::{Defines, Kernel};
-use sunzi::kernels::device::kernels;
+use sunzi::advanced::device::{Defines, Kernel, cuda};
+use sunzi::advanced::kernels::device::kernels;
 use sunzi::{Error, Result};
 
 /// Cards of three generations: A100, H100 and H200, B200.

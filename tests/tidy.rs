@@ -29,6 +29,7 @@ const LIBRARY: Layers = &[
     &["context"],
     &["drive", "io", "gallery"],
     &["ops"],
+    &["advanced"],
 ];
 
 /// The layers of the laboratory, which knows the library.
@@ -43,8 +44,14 @@ const LAB: Layers = &[
 ];
 
 /// The layers of the program, which knows both.
-const PROGRAM: Layers =
-    &[&["args", "number", "output"], &["ranks", "signals"], &["progress"], &["session"], &["commands"]];
+const PROGRAM: Layers = &[
+    &["args", "files", "number", "output"],
+    &["ranks", "signals"],
+    &["progress"],
+    &["session"],
+    &["input"],
+    &["commands"],
+];
 
 /// The folder of each package with its layers.
 const ROOMS: [(&str, Layers); 3] = [("src/", LIBRARY), ("lab/src/", LAB), ("cli/src/", PROGRAM)];
@@ -114,9 +121,8 @@ fn layer_of(layers: Layers, module: &str) -> Option<usize> {
 /// Names that `lib.rs` re-exports, with the module each comes from.
 fn reexports() -> Vec<(String, String)> {
     let text = fs::read_to_string(root().join("src/lib.rs")).unwrap();
-    let uses = text.lines().filter_map(|line| line.strip_prefix("pub use ")?.strip_suffix(';'));
-    uses.flat_map(|path| {
-        let (module, names) = path.split_once("::").unwrap();
+    let uses = text.lines().filter_map(|line| line.strip_prefix("pub use ")?.strip_suffix(';')?.split_once("::"));
+    uses.flat_map(|(module, names)| {
         let names = names.trim_matches(['{', '}']).split(',').map(str::trim);
         names.map(|name| (name.to_string(), module.to_string())).collect::<Vec<_>>()
     })

@@ -6,6 +6,8 @@
 
 mod args;
 mod commands;
+mod files;
+mod input;
 mod number;
 mod output;
 mod progress;
@@ -20,7 +22,7 @@ use ranks::Ranks;
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use sunzi::comm::agreed;
-use sunzi::error::{Error, Result};
+use sunzi::{Error, Result};
 use sunzi_lab::machine;
 
 /// Exit code of a bug in the program itself (`EX_SOFTWARE`).

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 /// Counts bytes, so that `bench` can say what a call took at its peak.
 #[global_allocator]
-static ALLOCATOR: sunzi::store::CountingAllocator = sunzi::store::CountingAllocator;
+static ALLOCATOR: sunzi::advanced::store::CountingAllocator = sunzi::advanced::store::CountingAllocator;
 
 fn main() -> ExitCode {
     ExitCode::from(sunzi_cli::run(std::env::args_os()))

@@ -4,8 +4,7 @@
 //! nearest even, at the precision of the product.
 
 use rug::{Float, Integer, Rational};
-use sunzi::error::{Error, Result};
-use sunzi::matrix::MAXIMUM_EXPONENT;
+use sunzi::{Error, MAXIMUM_EXPONENT, Result};
 
 /// Largest decimal exponent that is worked out exactly.
 const LARGEST_EXACT_EXPONENT: i32 = 20_000;

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
-use sunzi::error::{Error, Result};
+use sunzi::{Error, Result};
 
 /// Whether this process may print: of several ranks only the root.
 static SPEAKS: AtomicBool = AtomicBool::new(true);

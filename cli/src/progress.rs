@@ -6,7 +6,7 @@ use crate::signals;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::Arc;
-use sunzi::context::Progress;
+use sunzi::Progress;
 
 /// A bar that may be invisible.
 #[derive(Clone)]

@@ -4,7 +4,7 @@
 //! of them ends all, with the same error and exit code.
 
 use sunzi::comm::{Reduction, Transport, agree, barrier, launched};
-use sunzi::error::{Error, Result};
+use sunzi::{Error, Result};
 use sunzi_lab::bench::World;
 use sunzi_lab::session::ROOT;
 

@@ -9,7 +9,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
-use sunzi::error::{Error, Result};
+use sunzi::{Error, Result};
 
 /// What a signal may do now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

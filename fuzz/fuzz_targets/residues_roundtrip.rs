@@ -5,8 +5,9 @@ use libfuzzer_sys::fuzz_target;
 use rug::Integer;
 use rug::integer::Order;
 use std::sync::Arc;
-use sunzi::kernels::{BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneProduct, available};
-use sunzi::plan::{BLOCK, BlockGrid};
+use sunzi::advanced::kernels::{BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneProduct};
+use sunzi::advanced::kernels::available;
+use sunzi::advanced::plan::{BLOCK, BlockGrid};
 use sunzi::{Matrix, MatrixView};
 
 /// Operand bits that straddle the widths of limbs, digits and moduli.

@@ -191,7 +191,7 @@ impl Value {
     }
 
     /// Whether `found`, stored after rounding decimals to `decimal_bits`, is this number.
-    pub fn equals(&self, found: sunzi::math::float::FloatRef<'_>, decimal_bits: u32) -> bool {
+    pub fn equals(&self, found: sunzi::FloatRef<'_>, decimal_bits: u32) -> bool {
         let (mut found, mut found_exponent) = found.to_integer_exponent();
         let (mut wanted, mut wanted_exponent) = match self {
             Value::Exact(integer, exponent) => (integer.clone(), *exponent),

@@ -2,10 +2,9 @@
 
 use crate::units::parse_size;
 use std::sync::Arc;
-use sunzi::device::soft::{Clock, SoftDevice, SoftOptions};
-use sunzi::device::{Device, cuda_devices, open_cuda};
-use sunzi::error::{Error, Result};
-use sunzi::store::available_bytes;
+use sunzi::advanced::device::soft::{Clock, SoftDevice, SoftOptions};
+use sunzi::advanced::store::available_bytes;
+use sunzi::{Device, Error, Result, cuda_devices, open_cuda};
 
 /// Memory of a software device where nothing else is said.
 const SOFT_BYTES: u64 = 1 << 30;

@@ -2,12 +2,10 @@
 
 use crate::devices::{self, DeviceChoice};
 use crate::memory::Budget;
-use sunzi::context::ContextBuilder;
-use sunzi::error::{Error, Result};
-use sunzi::kernels;
-use sunzi::kernels::device::DeviceFamily;
-use sunzi::math::bound::{guard_bits, working_bits};
-use sunzi::matrix::MAXIMUM_PRECISION_BITS;
+use sunzi::advanced::kernels;
+use sunzi::advanced::kernels::device::DeviceFamily;
+use sunzi::advanced::math::bound::{guard_bits, working_bits};
+use sunzi::{ContextBuilder, Error, MAXIMUM_PRECISION_BITS, Result};
 
 /// Choices of the engine.
 #[derive(Clone, Debug, Default)]

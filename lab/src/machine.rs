@@ -2,7 +2,7 @@
 
 use crate::baselines::openblas_core;
 use serde::Serialize;
-use sunzi::store::available_bytes;
+use sunzi::advanced::store::available_bytes;
 
 /// Environment variable that overrides OpenBLAS's own choice of kernels, read before `main`.
 pub const OPENBLAS_CORE_VARIABLE: &str = "OPENBLAS_CORETYPE";

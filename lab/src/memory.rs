@@ -4,7 +4,7 @@
 
 use crate::units::format_bytes;
 use sunzi::comm::{Reduction, Transport};
-use sunzi::error::{Error, Result};
+use sunzi::{Error, Result};
 
 /// Left free for what cannot be planned: stacks, the allocator's own books, buffers of files.
 const RESERVE_BYTES: u64 = 4 << 20;

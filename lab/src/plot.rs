@@ -4,8 +4,8 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use std::io::Write;
 use std::path::Path;
-use sunzi::error::{Error, Result};
 use sunzi::io::write_atomically;
+use sunzi::{Error, Result};
 
 /// Pixels of the picture.
 const SIZE: (u32, u32) = (900, 840);

@@ -6,8 +6,8 @@
 use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use sunzi::error::{Error, Result};
 use sunzi::io::{is_device, write_atomically};
+use sunzi::{Error, Result};
 
 /// A report that can be written when the work is done.
 pub struct ReportFile {

@@ -4,8 +4,7 @@ use crate::engine::Engine;
 use crate::report::ReportFile;
 use serde::Serialize;
 use std::sync::Arc;
-use sunzi::context::{Context, ContextBuilder, ProgressCallback};
-use sunzi::error::Result;
+use sunzi::{Context, ContextBuilder, ProgressCallback, Result};
 
 /// The rank that speaks, where there are several.
 pub const ROOT: usize = 0;

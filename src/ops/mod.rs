@@ -35,5 +35,3 @@ pub use syrk::{SyrkOptions, syrk, syrk_into, syrk_triangle_into, syrk_with};
 #[doc(hidden)]
 pub use syrk::{syrk_with_cut, syrk_with_device_cut, syrk_with_fault};
 pub use trsm::{TrsmOptions, trsm, trsm_into};
-pub use verify::{Verification, VerifyOptions, freivalds_gemm, freivalds_syrk};
-pub use verify::{verify_cholesky, verify_gemm, verify_syrk};

@@ -2,9 +2,11 @@
 //! new but its result.
 
 use crate::{alone, matrix, rise};
-use sunzi::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
-use sunzi::{CholeskyOptions, Context, GemmOptions, Matrix, Op, Symmetric, SyrkOptions, cholesky_with};
-use sunzi::{gemm_into, gemm_with, plan_cholesky, plan_gemm, plan_syrk, syrk_into, syrk_with};
+use sunzi::advanced::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
+use sunzi::{
+    CholeskyOptions, Context, GemmOptions, Matrix, Op, Symmetric, SyrkOptions, cholesky_with, gemm_into, gemm_with,
+    plan_cholesky, plan_gemm, plan_syrk, syrk_into, syrk_with,
+};
 
 fn assert_close(peak_bytes: u64, planned_bytes: u64, what: &str) {
     assert!(peak_bytes <= planned_bytes, "{what}: peak {peak_bytes} above planned {planned_bytes}");
@@ -61,7 +63,7 @@ fn every_kernel_keeps_its_plan() {
     let _alone = alone();
     let (tall, b) = (matrix(500, 64, 300, 1), matrix(500, 72, 300, 1));
     let transposed = GemmOptions { op_a: Op::Transpose, ..GemmOptions::default() };
-    for kernel in sunzi::kernels::available() {
+    for kernel in sunzi::advanced::kernels::available() {
         let ctx = Context::builder().threads(2).kernel(kernel.name()).build().unwrap();
         let (peak, outcome) = rise(|| syrk_with(&ctx, &tall, 300, &SyrkOptions::default()).unwrap());
         assert_close(peak, outcome.report.planned_bytes, kernel.name());
@@ -85,7 +87,7 @@ fn checked_products_of_many_primes_keep_their_plan() {
     let (rows, precision_bits) = (300, 2048);
     let (p, b) = (matrix(rows, 64, precision_bits, 1), matrix(rows, 72, precision_bits, 1));
     let transposed = GemmOptions { op_a: Op::Transpose, ..GemmOptions::default() };
-    for kernel in sunzi::kernels::available() {
+    for kernel in sunzi::advanced::kernels::available() {
         let context = |threads| Context::builder().threads(threads).kernel(kernel.name()).freivalds(true);
         let ctx = context(1).build().unwrap();
         let (peak, outcome) = rise(|| syrk_with(&ctx, &p, precision_bits, &SyrkOptions::default()).unwrap());
@@ -122,7 +124,7 @@ fn factorisations_keep_their_plan() {
     let (order, precision_bits) = (210, 300);
     let mut a = matrix(order, order, precision_bits, 1);
     (0..order).for_each(|i| a.set_f64(i, i, 200.0).unwrap());
-    for kernel in sunzi::kernels::available() {
+    for kernel in sunzi::advanced::kernels::available() {
         for (threads, tile_rows) in [(1, None), (1, Some(64)), (2, Some(40))] {
             let ctx = Context::builder().threads(threads).kernel(kernel.name()).build().unwrap();
             let options = CholeskyOptions { tile_rows };
@@ -154,7 +156,7 @@ fn factorisations_in_many_strips_keep_their_plan() {
     for precision_bits in [64, 200] {
         let mut a = matrix(order, order, precision_bits, 1);
         (0..order).for_each(|i| a.set_f64(i, i, 300.0).unwrap());
-        for kernel in sunzi::kernels::available() {
+        for kernel in sunzi::advanced::kernels::available() {
             for threads in [1, 2, 3] {
                 let ctx = Context::builder().threads(threads).kernel(kernel.name()).build().unwrap();
                 let (peak, factor) =

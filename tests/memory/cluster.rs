@@ -3,9 +3,10 @@
 //! The ranks are threads here, so that their windows and messages are on the one heap that is counted.
 
 use crate::{alone, matrix, rise};
+use sunzi::Context;
+use sunzi::advanced::kernels;
 use sunzi::comm::{Transport, local};
 use sunzi::distributed::{ClusterShape, DistOptions, Team, TeamOptions, even_share, plan_syrk_cluster, syrk};
-use sunzi::{Context, kernels};
 
 /// Bytes of the longest message between nodes.
 const MESSAGE_BYTES: u64 = 8 << 16;

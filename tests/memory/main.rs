@@ -10,8 +10,8 @@ mod solves;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use sunzi::Matrix;
+use sunzi::advanced::store::{CountingAllocator, allocated_bytes, peak_bytes, reset_peak_bytes};
 use sunzi::gallery::{Kind, Size, generate};
-use sunzi::store::{CountingAllocator, allocated_bytes, peak_bytes, reset_peak_bytes};
 
 #[global_allocator]
 static COUNTER: CountingAllocator = CountingAllocator;

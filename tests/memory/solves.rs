@@ -2,9 +2,11 @@
 //! at the least limit that they name and above it.
 
 use crate::{alone, matrix, rise};
-use sunzi::ops::{SolvePlan, plan_solve, plan_trsm};
-use sunzi::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
-use sunzi::{Cholesky, Context, Error, Matrix, Result, Symmetric, TrsmOptions, cholesky, ldlt, solve, syrk, trsm};
+use sunzi::advanced::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
+use sunzi::{
+    Cholesky, Context, Error, Matrix, Result, SolvePlan, Symmetric, TrsmOptions, cholesky, ldlt, plan_solve, plan_trsm,
+    solve, syrk, trsm,
+};
 
 /// Bytes that the bookkeeping of threads and lists may add.
 const SLACK_BYTES: u64 = 64 << 10;

@@ -2,15 +2,13 @@
 
 use crate::{ALL, Case, Run};
 use std::sync::Arc;
+use sunzi::advanced::device::soft::{SoftDevice, SoftOptions};
+use sunzi::advanced::runtime::protocol::DeliveryKind;
+use sunzi::advanced::runtime::{Eviction, Policy};
 use sunzi::comm::mpi::MpiRank;
 use sunzi::comm::{Transport, local};
-use sunzi::device::Device;
-use sunzi::device::soft::{SoftDevice, SoftOptions};
-use sunzi::ops::double::{DoubleMatrix, DoubleOptions, double_cholesky};
-use sunzi::runtime::protocol::DeliveryKind;
-use sunzi::runtime::{Eviction, Policy};
-use sunzi::tile::RankGrid;
-use sunzi::{Context, Error};
+use sunzi::double::{DoubleMatrix, DoubleOptions, RankGrid, double_cholesky};
+use sunzi::{Context, Device, Error};
 
 /// The cases of this file.
 pub const CASES: &[Case] = &[

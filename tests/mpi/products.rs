@@ -4,15 +4,15 @@ use crate::{Case, Run};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::ops::Range;
+use sunzi::advanced::plan::Cut;
+use sunzi::advanced::tile::TileMap;
 use sunzi::comm::mpi::MpiRank;
 use sunzi::comm::window::WindowKind;
 use sunzi::comm::{Transport, local};
 use sunzi::distributed::{
-    DistMatrix, DistOptions, Team, TeamOptions, cholesky, even_share, gemm, scatter_rows, solve, syrk, trsm,
+    DistMatrix, DistOptions, RankGrid, Team, TeamOptions, cholesky, even_share, gemm, scatter_rows, solve, syrk, trsm,
 };
 use sunzi::gallery::{Kind, Size, generate};
-use sunzi::plan::Cut;
-use sunzi::tile::{RankGrid, TileMap};
 use sunzi::{Context, GemmOptions, Matrix, MatrixView, Op, SyrkOptions, TrsmOptions, Uplo, gemm_with, syrk_with};
 
 /// The cases of this file.

@@ -9,7 +9,7 @@ use crate::types::{sunzi_report, sunzi_status};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
-use sunzi::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
+use sunzi::advanced::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
 use sunzi::{Context, Error, Matrix, MatrixView};
 
 /// One call under way.

@@ -145,7 +145,7 @@ impl sunzi_context {
     pub fn release(&self) {
         lock(&self.kept).clear();
         if let Ok(ctx) = &self.made {
-            *ctx.workspace() = sunzi::context::Workspace::default();
+            *ctx.workspace() = sunzi::advanced::context::Workspace::default();
         }
     }
 }

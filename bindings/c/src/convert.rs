@@ -6,7 +6,7 @@
 use crate::array::{Entry, Flaw, Grid, LimbArray, Part, Value};
 use crate::failure::{Failure, Outcome};
 use std::sync::Mutex;
-use sunzi::drive::parallel_for;
+use sunzi::advanced::drive::parallel_for;
 use sunzi::{Context, Error, Matrix, MatrixView};
 
 /// Entries that are worth a thread of their own.

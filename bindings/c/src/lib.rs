@@ -32,4 +32,4 @@ pub use types::*;
 
 /// Counts what the library allocates, for `sunzi_report`.
 #[global_allocator]
-static COUNTER: sunzi::store::CountingAllocator = sunzi::store::CountingAllocator;
+static COUNTER: sunzi::advanced::store::CountingAllocator = sunzi::advanced::store::CountingAllocator;

@@ -6,9 +6,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use std::sync::{Arc, Mutex, PoisonError};
-use sunzi::ContextBuilder;
-use sunzi::device::soft::{SoftDevice, SoftOptions};
-use sunzi::device::{Device, cuda_devices, open_cuda};
+use sunzi::advanced::device::soft::{SoftDevice, SoftOptions};
+use sunzi::{ContextBuilder, Device, cuda_devices, open_cuda};
 
 /// Choices for calls, and what is kept between them: threads, tables, memory.
 ///

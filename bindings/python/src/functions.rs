@@ -312,8 +312,8 @@ pub fn plan<'py>(
         ("cholesky", &[order]) => {
             json(&sunzi::plan_cholesky(&ctx, order, bits, &CholeskyOptions::default()).or_raise(py)?)?
         }
-        ("trsm", &[order, columns]) => json(&sunzi::ops::plan_trsm(&ctx, order, columns, bits).or_raise(py)?)?,
-        ("solve", &[order, columns]) => json(&sunzi::ops::plan_solve(&ctx, order, columns, bits).or_raise(py)?)?,
+        ("trsm", &[order, columns]) => json(&sunzi::plan_trsm(&ctx, order, columns, bits).or_raise(py)?)?,
+        ("solve", &[order, columns]) => json(&sunzi::plan_solve(&ctx, order, columns, bits).or_raise(py)?)?,
         _ => {
             return Err(PyValueError::new_err(format!(
                 "no plan of '{operation}' with {} sizes: use ('syrk', rows, cols), ('gemm', rows, cols, contracted), \

@@ -10,8 +10,7 @@ use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::time::Instant;
-use sunzi::Error;
-use sunzi::matrix::MAXIMUM_PRECISION_BITS;
+use sunzi::{Error, MAXIMUM_PRECISION_BITS};
 
 /// One call of a function, from its options to its result.
 pub struct Job<'py> {

@@ -25,7 +25,7 @@ use pyo3::types::PyModule;
 /// Names of the kernels that run here, the fastest first.
 #[pyfunction]
 fn kernels() -> Vec<&'static str> {
-    sunzi::kernels::available().into_iter().map(|kernel| kernel.name()).collect()
+    sunzi::advanced::kernels::available().into_iter().map(|kernel| kernel.name()).collect()
 }
 
 /// The native half of the package.

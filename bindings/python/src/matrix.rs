@@ -15,9 +15,8 @@ use pyo3::types::{PyBytes, PyDict, PyTuple};
 use rug::Integer;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use sunzi::Error;
 use sunzi::io::{self, FileFormat, ReadOptions, Source, WriteOptions};
-use sunzi::math::float::{FloatRef, Head};
+use sunzi::{Error, FloatRef, Head};
 
 /// Entries of sums and multiples between two looks for signals.
 const ENTRIES_AT_A_TIME: usize = 1 << 14;

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use sunzi::math::float::{FloatRef, round_integer};
-use sunzi::{MatrixView, Result};
+use sunzi::advanced::math::float::round_integer;
+use sunzi::{FloatRef, MatrixView, Result};
 
 /// A rectangle of a matrix that never changes.
 #[derive(Clone)]

@@ -3,10 +3,10 @@
 use super::EngineArgs;
 use super::values::{eviction, positive, precision, runs, size, threads, window};
 use clap::{Args, Subcommand, ValueEnum};
+use sunzi::advanced::kernels::device::DeviceFamily;
+use sunzi::advanced::runtime::{Eviction, Policy};
 use sunzi::comm::window::WindowKind;
-use sunzi::error::{Error, Result};
-use sunzi::kernels::device::DeviceFamily;
-use sunzi::runtime::{Eviction, Policy};
+use sunzi::{Error, Result};
 use sunzi_lab::devices::DeviceChoice;
 use sunzi_lab::engine::check_reach;
 

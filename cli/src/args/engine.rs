@@ -3,7 +3,7 @@
 use super::values::{Kernel, kernel, precision, threads};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use std::ops::Deref;
-use sunzi::error::Result;
+use sunzi::Result;
 use sunzi_lab::devices::DeviceChoice;
 use sunzi_lab::engine::{Engine, check_reach};
 use sunzi_lab::units::parse_size;

@@ -4,11 +4,10 @@ use super::values::{broadcast, grid, positive, precision, side, size, terminatio
 use super::{EngineArgs, Output, Precision};
 use clap::Args;
 use std::path::PathBuf;
-use sunzi::error::Result;
-use sunzi::matrix::{Side, Uplo};
-use sunzi::runtime::Policy;
-use sunzi::runtime::protocol::{DeliveryKind, Termination};
-use sunzi::tile::RankGrid;
+use sunzi::advanced::runtime::Policy;
+use sunzi::advanced::runtime::protocol::{DeliveryKind, Termination};
+use sunzi::distributed::RankGrid;
+use sunzi::{Result, Side, Uplo};
 use sunzi_lab::units::parse_count;
 
 /// Which triangle of a symmetric matrix counts.

@@ -5,10 +5,10 @@ use super::values::{
 };
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
-use sunzi::error::{Error, Result};
-use sunzi::runtime::protocol::{DeliveryKind, Termination};
-use sunzi::runtime::{Eviction, Policy};
-use sunzi::tile::RankGrid;
+use sunzi::advanced::runtime::protocol::{DeliveryKind, Termination};
+use sunzi::advanced::runtime::{Eviction, Policy};
+use sunzi::distributed::RankGrid;
+use sunzi::{Error, Result};
 use sunzi_lab::simulate::MatrixSize;
 use sunzi_lab::units::{parse_count, parse_size};
 

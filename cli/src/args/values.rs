@@ -3,16 +3,15 @@
 
 use clap::builder::{PathBufValueParser, PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
+use sunzi::advanced::kernels;
+use sunzi::advanced::kernels::device::DeviceFamily;
+use sunzi::advanced::runtime::Eviction;
+use sunzi::advanced::runtime::protocol::{DeliveryKind, Termination};
 use sunzi::comm::window::WindowKind;
-use sunzi::error::{Error, Result};
+use sunzi::distributed::RankGrid;
 use sunzi::gallery::{KINDS, Kind};
 use sunzi::io::FileFormat;
-use sunzi::kernels;
-use sunzi::kernels::device::DeviceFamily;
-use sunzi::matrix::{MAXIMUM_PRECISION_BITS, Side, Uplo};
-use sunzi::runtime::Eviction;
-use sunzi::runtime::protocol::{DeliveryKind, Termination};
-use sunzi::tile::RankGrid;
+use sunzi::{Error, MAXIMUM_PRECISION_BITS, Result, Side, Uplo};
 use sunzi_lab::units::parse_count;
 
 /// A value, or why it is refused.

@@ -3,9 +3,9 @@
 use crate::args::{Bench, BenchCholesky, BenchOperation, Comparison, ElementType};
 use crate::ranks::Ranks;
 use crate::session::Session;
+use sunzi::Result;
 use sunzi::comm::Transport;
 use sunzi::comm::window::WindowKind;
-use sunzi::error::Result;
 use sunzi_lab::baselines::Operation;
 use sunzi_lab::bench;
 use sunzi_lab::devices::DeviceChoice;

@@ -1,12 +1,12 @@
 //! `sunzi compare`: whether two files hold the same numbers, and where they differ. Exit code 1 where they do.
 
 use crate::args::Compare;
-use crate::session::{Session, header, stated_precision};
+use crate::files::{header, stated_precision};
+use crate::session::Session;
 use serde_json::{Value, json};
 use std::path::Path;
-use sunzi::error::Result;
-use sunzi::io::{Difference, compare};
-use sunzi::io::{FileInfo, ReadOptions};
+use sunzi::Result;
+use sunzi::io::{Difference, FileInfo, ReadOptions, compare};
 use sunzi_lab::session::Session as _;
 
 /// Exit code for matrices that differ, as `cmp` has it.

@@ -1,10 +1,11 @@
 //! `sunzi convert`: copies a matrix into another format or number form; the numbers stay the same.
 
 use crate::args::Convert;
-use crate::session::{Session, check_output, header, stated_precision};
+use crate::files::{header, stated_precision};
+use crate::session::{Session, check_output};
 use serde_json::json;
 use std::time::Instant;
-use sunzi::error::Result;
+use sunzi::Result;
 use sunzi::io::{ReadOptions, Symmetry};
 use sunzi_lab::session::Session as _;
 use sunzi_lab::units::describe;

@@ -1,13 +1,13 @@
 //! `sunzi gen`: writes a test matrix.
 
 use crate::args::Gen;
-use crate::session::{Session, admit, check_output};
+use crate::files::admit;
+use crate::session::{Session, check_output};
 use serde_json::json;
 use std::time::Instant;
-use sunzi::error::Result;
 use sunzi::gallery::{KINDS, Size, generate};
 use sunzi::io::Symmetry;
-use sunzi::matrix::Matrix;
+use sunzi::{Matrix, Result};
 use sunzi_lab::session::Session as _;
 use sunzi_lab::units::describe;
 

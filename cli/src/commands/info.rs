@@ -2,10 +2,10 @@
 
 use crate::session::Session;
 use serde::Serialize;
-use sunzi::device::{Description, cuda_devices};
-use sunzi::error::Result;
-use sunzi::kernels;
-use sunzi::kernels::device::DeviceFamily;
+use sunzi::advanced::device::Description;
+use sunzi::advanced::kernels;
+use sunzi::advanced::kernels::device::DeviceFamily;
+use sunzi::{Result, cuda_devices};
 use sunzi_lab::engine::largest_precision_bits;
 use sunzi_lab::machine::Machine;
 use sunzi_lab::session::Session as _;

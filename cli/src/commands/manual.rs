@@ -3,7 +3,7 @@
 use crate::args::definition;
 use crate::output::print_bytes;
 use clap_complete::Shell;
-use sunzi::error::{Error, Result};
+use sunzi::{Error, Result};
 
 /// Prints the script that completes words for `shell`.
 ///

@@ -6,8 +6,8 @@ use crate::{Case, Run};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
+use sunzi::advanced::runtime::protocol::DeliveryKind;
 use sunzi::io::{self, ReadOptions, WriteOptions};
-use sunzi::runtime::protocol::DeliveryKind;
 
 /// The cases of this file.
 pub const CASES: &[Case] = &[

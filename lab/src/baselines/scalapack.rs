@@ -7,7 +7,7 @@ use std::ffi::{c_char, c_int};
 use std::time::Instant;
 use sunzi::comm::mpi::{MPI_Comm, MpiRank};
 use sunzi::comm::{Reduction, Transport, agreed};
-use sunzi::error::{Error, Result};
+use sunzi::{Error, Result};
 
 use super::sys;
 

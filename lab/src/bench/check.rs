@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 use rug::float::Round;
 use rug::ops::{AssignRound, CompleteRound};
 use rug::{Assign, Float};
-use sunzi::matrix::Matrix;
+use sunzi::Matrix;
 
 /// Entries sampled.
 const SAMPLES: usize = 64;

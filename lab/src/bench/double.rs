@@ -13,12 +13,10 @@ use crate::machine::Machine;
 use crate::session::Session;
 use baseline::{BaselineTimes, in_turns};
 use report::{Counted, DoubleBenchReport, Moved, describe};
+use sunzi::advanced::runtime::{CholeskyGraph, CountOptions, Eviction, Policy, baseline_bytes, count_moves};
 use sunzi::comm::{Reduction, Transport, agree, agreed};
-use sunzi::context::{Context, ContextBuilder};
-use sunzi::device::cuda_devices;
-use sunzi::error::{Error, Result};
-use sunzi::ops::double::{DoubleMatrix, DoubleOptions, DoubleReport, double_cholesky};
-use sunzi::runtime::{CholeskyGraph, CountOptions, Eviction, Policy, baseline_bytes, count_moves};
+use sunzi::double::{DoubleMatrix, DoubleOptions, DoubleReport, double_cholesky};
+use sunzi::{Context, ContextBuilder, Error, Result, cuda_devices};
 pub use system::{largest_residual, matrix};
 
 /// Residuals above this are wrong: those of a sound factorisation are far below 1.
@@ -237,7 +235,7 @@ fn counted(factor: &DoubleReport) -> Vec<Counted> {
     }
     let order = factor.order;
     let side = move |index: usize| rows.min(order - index * rows) as u64;
-    let bytes = move |tile: sunzi::tile::TileId| 8 * side(tile.row) * side(tile.col);
+    let bytes = move |tile: sunzi::advanced::tile::TileId| 8 * side(tile.row) * side(tile.col);
     let baseline = baseline_bytes(graph, bytes);
     let choices = Policy::ALL.into_iter().flat_map(|policy| Eviction::ALL.map(|eviction| (policy, eviction)));
     let count = |(policy, eviction): (Policy, Eviction)| {

@@ -4,11 +4,10 @@
 
 use super::task::{Account, Cut, Phases, Task};
 use rug::Float;
-use sunzi::context::Context;
-use sunzi::error::Result;
-use sunzi::matrix::{Matrix, Symmetric};
-use sunzi::ops::trsm::{TrsmOptions, trsm_into};
-use sunzi::ops::{Cholesky, CholeskyOptions, CholeskyReport, cholesky_into};
+use sunzi::{
+    Cholesky, CholeskyOptions, CholeskyReport, Context, Matrix, Result, Symmetric, TrsmOptions, cholesky_into,
+    trsm_into,
+};
 
 /// A factorisation.
 pub struct Factorisation<'a> {

@@ -8,13 +8,12 @@ use crate::units::format_seconds;
 use rug::{Integer, integer::Order};
 use serde::Serialize;
 use std::time::Instant;
-use sunzi::error::{Error, Result};
+use sunzi::advanced::kernels::{self, BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneProduct};
+use sunzi::advanced::math::bound::{ceil_log2, modulus_bits};
+use sunzi::advanced::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
+use sunzi::advanced::store::Buffer;
 use sunzi::gallery::{Kind, Size, generate};
-use sunzi::kernels::{self, BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneProduct};
-use sunzi::math::bound::{ceil_log2, modulus_bits};
-use sunzi::matrix::Matrix;
-use sunzi::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
-use sunzi::store::Buffer;
+use sunzi::{Error, Matrix, Result};
 
 /// Bits of the integers multiplied: one digit.
 const ENTRY_BITS: u32 = 50;

@@ -5,8 +5,8 @@
 //! used, measured beside the runs.
 
 use crate::baselines::Operation;
-use sunzi::kernels;
-use sunzi::math::bound::{
+use sunzi::advanced::kernels;
+use sunzi::advanced::math::bound::{
     cholesky_modulus_bits, cholesky_working_bits, ifma52_prime_count, modulus_bits, working_bits,
 };
 

@@ -38,8 +38,8 @@ use residual::Residual;
 use sides::{Ours, TimedBaseline};
 use spread::Spread;
 use sunzi::comm::window::WindowKind;
-use sunzi::error::{Error, Result};
 use sunzi::gallery::Size;
+use sunzi::{Error, Result};
 use task::Task;
 
 /// An operation to time.

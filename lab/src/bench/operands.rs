@@ -6,9 +6,8 @@
 
 use crate::baselines::Operation;
 use rug::Float;
-use sunzi::error::Result;
 use sunzi::gallery::{Kind, Size, generate};
-use sunzi::matrix::Matrix;
+use sunzi::{Matrix, Result};
 
 /// Seed of the first operand; the second has the next.
 const SEED: u64 = 1;

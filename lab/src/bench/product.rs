@@ -1,11 +1,8 @@
 //! The products as tasks: `P^T P` and `A^T B`, into a result that is kept, as the baselines keep theirs.
 
 use super::task::{Account, Cut, Phases, Task};
-use sunzi::context::Context;
-use sunzi::error::Result;
-use sunzi::matrix::{Matrix, Op, SymmetricMatrix};
-use sunzi::ops::verify::{VerifyOptions, verify_gemm, verify_syrk};
-use sunzi::ops::{GemmOptions, Report, SyrkOptions, gemm_into, syrk_into};
+use sunzi::verify::{VerifyOptions, verify_gemm, verify_syrk};
+use sunzi::{Context, GemmOptions, Matrix, Op, Report, Result, SymmetricMatrix, SyrkOptions, gemm_into, syrk_into};
 
 /// Random vectors of the verification of our result.
 const VECTORS: usize = 3;

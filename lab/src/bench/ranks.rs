@@ -16,12 +16,9 @@ use crate::units::{format_bytes, format_seconds};
 use serde::Serialize;
 use std::time::Instant;
 use sunzi::comm::{Reduction, Transport, agree, agreed, barrier};
-use sunzi::context::Context;
 use sunzi::distributed::{DistOptions, DistOutcome, RankPhases, Team, TeamOptions, scatter_rows, syrk};
-use sunzi::error::{Error, Result};
 use sunzi::gallery::Size;
-use sunzi::matrix::{Matrix, SymmetricMatrix};
-use sunzi::ops::{Report, SyrkOptions, syrk_into};
+use sunzi::{Context, Error, Matrix, Report, Result, SymmetricMatrix, SyrkOptions, syrk_into};
 
 /// The report.
 #[derive(Serialize)]

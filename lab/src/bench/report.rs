@@ -6,8 +6,8 @@ use crate::baselines::openblas_core;
 use crate::machine::Machine;
 use crate::units::{format_bytes, format_seconds};
 use serde::Serialize;
-use sunzi::kernels::tiles::TileTraffic;
-use sunzi::ops::device::DeviceReport;
+use sunzi::DeviceReport;
+use sunzi::advanced::kernels::tiles::TileTraffic;
 
 /// What is written by `--report`. What an operation does not tell is null.
 #[derive(Serialize)]

@@ -8,7 +8,7 @@ use super::check::{Verifier, draw, worst};
 use crate::baselines::Operation;
 use rug::Float;
 use rug::ops::CompleteRound;
-use sunzi::matrix::Matrix;
+use sunzi::Matrix;
 
 /// Entries sampled.
 const SAMPLES: usize = 64;

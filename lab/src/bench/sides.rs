@@ -6,10 +6,8 @@ use super::task::{Account, Task};
 use crate::baselines::{self, Baseline, Problem};
 use rug::Float;
 use std::time::Instant;
-use sunzi::context::Context;
-use sunzi::error::{Error, Result};
-use sunzi::matrix::Matrix;
-use sunzi::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
+use sunzi::advanced::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
+use sunzi::{Context, Error, Matrix, Result};
 use xxhash_rust::xxh3::Xxh3;
 
 /// A single run shorter than this is repeated inside the clock.

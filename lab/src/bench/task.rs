@@ -4,11 +4,8 @@
 
 use rug::Float;
 use serde::{Serialize, Serializer};
-use sunzi::context::Context;
-use sunzi::error::Result;
-use sunzi::kernels::tiles::TileTraffic;
-use sunzi::matrix::Matrix;
-use sunzi::ops::device::DeviceReport;
+use sunzi::advanced::kernels::tiles::TileTraffic;
+use sunzi::{Context, DeviceReport, Matrix, Result};
 
 /// One operation of ours with its operands; it keeps its result.
 pub trait Task {

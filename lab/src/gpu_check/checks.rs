@@ -6,12 +6,10 @@ use crate::session::Session;
 use serde::Serialize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use sunzi::context::Context;
-use sunzi::device::Device;
-use sunzi::device::soft::{Clock, SoftDevice, SoftOptions};
-use sunzi::error::{Error, Result};
-use sunzi::kernels::device::DeviceFamily;
-use sunzi::store::available_bytes;
+use sunzi::advanced::device::soft::{Clock, SoftDevice, SoftOptions};
+use sunzi::advanced::kernels::device::DeviceFamily;
+use sunzi::advanced::store::available_bytes;
+use sunzi::{Context, Device, Error, Result};
 
 /// A check of a device's own operations, on sizes of a card where the flag says so.
 type DeviceCheck = (&'static str, fn(&dyn Device, bool) -> Result<()>);
@@ -155,7 +153,7 @@ pub fn verdict(checks: &[CheckReport]) -> Result<()> {
 mod tests {
     use super::*;
     use crate::session::Silent;
-    use sunzi::device::soft::Fault;
+    use sunzi::advanced::device::soft::Fault;
 
     /// The checks of a faulty device, as named.
     fn failed_with(fault: Fault) -> Vec<&'static str> {

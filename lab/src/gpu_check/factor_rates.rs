@@ -12,18 +12,18 @@ use crate::units::{format_bytes, format_seconds};
 use rug::Float;
 use serde::Serialize;
 use std::ops::Range;
+use sunzi::advanced::device::Traffic;
+use sunzi::advanced::kernels::EngineSpec;
+use sunzi::advanced::kernels::device::DeviceFamily;
+use sunzi::advanced::math::bound::cholesky_modulus_bits;
+use sunzi::advanced::runtime::Eviction;
+use sunzi::advanced::store::available_bytes;
 use sunzi::comm::local;
-use sunzi::context::Context;
-use sunzi::device::Traffic;
-use sunzi::error::{Error, Result};
-use sunzi::kernels::EngineSpec;
-use sunzi::kernels::device::DeviceFamily;
-use sunzi::math::bound::cholesky_modulus_bits;
-use sunzi::matrix::{Matrix, Op, Symmetric};
-use sunzi::ops::double::{DoubleMatrix, DoubleOptions, DoubleReport, double_cholesky};
-use sunzi::ops::{CholeskyOptions, CholeskyReport, GemmOptions, cholesky_with, gemm_with, plan_cholesky};
-use sunzi::runtime::Eviction;
-use sunzi::store::available_bytes;
+use sunzi::double::{DoubleMatrix, DoubleOptions, DoubleReport, double_cholesky};
+use sunzi::{
+    CholeskyOptions, CholeskyReport, Context, Error, GemmOptions, Matrix, Op, Result, Symmetric, cholesky_with,
+    gemm_with, plan_cholesky,
+};
 
 /// What is aimed at: the rate of the products of planes, and that of the plain product of doubles.
 const CHOLESKY_SHARE: f64 = 0.30;

@@ -9,18 +9,15 @@ use crate::bench::{RESIDUAL_BOUND, double_matrix, largest_residual};
 use crate::units::describe;
 use rayon::prelude::*;
 use std::sync::Arc;
+use sunzi::advanced::runtime::Eviction;
+use sunzi::advanced::tile::RankGrid;
 use sunzi::comm::local::{self, LocalRank};
 use sunzi::comm::{Transport, agreed};
-use sunzi::context::Context;
-use sunzi::device::Device;
-use sunzi::error::{Error, Result};
+use sunzi::double::{DoubleMatrix, DoubleOptions, double_cholesky};
 use sunzi::gallery::{Size, counter_random};
-use sunzi::math::float::Head;
-use sunzi::matrix::{Matrix, Symmetric};
-use sunzi::ops::double::{DoubleMatrix, DoubleOptions, double_cholesky};
-use sunzi::ops::{CholeskyOptions, TrsmOptions, cholesky_with, solve, trsm};
-use sunzi::runtime::Eviction;
-use sunzi::tile::RankGrid;
+use sunzi::{
+    CholeskyOptions, Context, Device, Error, Head, Matrix, Result, Symmetric, TrsmOptions, cholesky_with, solve, trsm,
+};
 
 /// Precisions at which factors are compared.
 const PRECISIONS: [u32; 3] = [64, 512, 1024];

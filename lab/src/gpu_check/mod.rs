@@ -22,9 +22,8 @@ use rates::RatesReport;
 use serde::Serialize;
 use std::sync::Arc;
 use std::time::Instant;
-use sunzi::context::{Context, ContextBuilder, ProgressCallback};
-use sunzi::device::{Description, Device};
-use sunzi::error::Result;
+use sunzi::advanced::device::Description;
+use sunzi::{Context, ContextBuilder, Device, ProgressCallback, Result};
 
 /// Devices to check and to measure.
 #[derive(Clone, Debug)]

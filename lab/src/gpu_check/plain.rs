@@ -5,8 +5,8 @@
 
 use rand::{Rng, RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use sunzi::device::{Device, Element, Gemm, Operand, Region, Stream, Trsm};
-use sunzi::error::{Error, Result};
+use sunzi::advanced::device::{Element, Gemm, Operand, Region, Stream, Trsm};
+use sunzi::{Device, Error, Result};
 
 /// Relative error that a triangular solve of a well-conditioned matrix may have, far above what rounding explains.
 const SOLVE_ERROR: f64 = 1e-11;

@@ -7,14 +7,13 @@ use crate::engine::largest_precision_bits;
 use crate::units::describe;
 use rug::{Float, Integer, integer::Order};
 use std::sync::Arc;
-use sunzi::context::{Context, ContextBuilder};
-use sunzi::device::Device;
-use sunzi::error::{Error, Result};
+use sunzi::advanced::kernels::device::DeviceFamily;
+use sunzi::advanced::math::float::limbs_for;
 use sunzi::gallery::{Size, counter_random};
-use sunzi::kernels::device::DeviceFamily;
-use sunzi::math::float::limbs_for;
-use sunzi::matrix::{Matrix, Op, Symmetric, Uplo};
-use sunzi::ops::{GemmOptions, Outcome, SyrkOptions, gemm_with, syrk_with};
+use sunzi::{
+    Context, ContextBuilder, Device, Error, GemmOptions, Matrix, Op, Outcome, Result, Symmetric, SyrkOptions, Uplo,
+    gemm_with, syrk_with,
+};
 
 /// Precisions at which products are compared.
 const PRECISIONS: [u32; 5] = [64, 113, 512, 1024, 4000];

@@ -12,15 +12,14 @@ use rayon::prelude::*;
 use serde::Serialize;
 use std::sync::Arc;
 use std::time::Instant;
-use sunzi::context::Context;
-use sunzi::device::{Device, Element, Gemm, Operand, Pinned};
-use sunzi::error::{Error, Result};
+use sunzi::advanced::device::{Element, Gemm, Operand, Pinned};
+use sunzi::advanced::kernels::device::DeviceFamily;
+use sunzi::advanced::store::available_bytes;
 use sunzi::gallery::{Size, counter_random};
-use sunzi::kernels::device::DeviceFamily;
-use sunzi::matrix::{Matrix, MatrixView, Op, SymmetricMatrix};
-use sunzi::ops::verify::{VerifyOptions, verify_gemm, verify_syrk};
-use sunzi::ops::{Report, SyrkOptions, plan_syrk, syrk_into};
-use sunzi::store::available_bytes;
+use sunzi::verify::{VerifyOptions, verify_gemm, verify_syrk};
+use sunzi::{
+    Context, Device, Error, Matrix, MatrixView, Op, Report, Result, SymmetricMatrix, SyrkOptions, plan_syrk, syrk_into,
+};
 use xxhash_rust::xxh3::Xxh3;
 
 /// Sizes on a card, and on other devices.
@@ -345,9 +344,8 @@ fn tabulate(on_card: bool, plain: &[PlainRates], products: &[ProductRates], cpu:
 
 /// Seconds in which the device of a report converted and multiplied.
 fn busy_seconds(report: &Report) -> f64 {
-    let sum = |seconds: &sunzi::ops::device::DeviceSeconds| {
-        seconds.to_residues + seconds.product + seconds.reconstruct + seconds.round
-    };
+    let sum =
+        |seconds: &sunzi::DeviceSeconds| seconds.to_residues + seconds.product + seconds.reconstruct + seconds.round;
     report.devices.first().map_or(0.0, |device| sum(&device.seconds))
 }
 

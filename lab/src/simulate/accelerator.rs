@@ -4,7 +4,9 @@ use super::Machine;
 use super::clock::Noise;
 use super::links::Span;
 use std::collections::VecDeque;
-use sunzi::runtime::{Admission, CacheCounters, Eviction, Lease, Limits, Move, Residency, TileState, TileUse};
+use sunzi::advanced::runtime::{
+    Admission, CacheCounters, Eviction, Lease, Limits, Move, Residency, TileState, TileUse,
+};
 
 /// Copies between hosts and devices.
 pub(super) struct Copies {

@@ -3,10 +3,10 @@
 use super::clock::What;
 use super::record::Track;
 use super::world::{Job, World, code};
-use sunzi::error::Result;
-use sunzi::runtime::protocol::{Event, TileRun};
-use sunzi::runtime::{Access, Task, TileUse};
-use sunzi::tile::TileId;
+use sunzi::Result;
+use sunzi::advanced::runtime::protocol::{Event, TileRun};
+use sunzi::advanced::runtime::{Access, Task, TileUse};
+use sunzi::advanced::tile::TileId;
 
 impl World<'_> {
     /// A worker takes a run.

@@ -3,8 +3,8 @@
 //! Knows: numbers. Does not know: where a file lies, what the numbers are used for.
 
 use serde::{Deserialize, Serialize};
-use sunzi::error::{Error, Result};
-use sunzi::runtime::Task;
+use sunzi::advanced::runtime::Task;
+use sunzi::{Error, Result};
 
 /// The TSUBAME 2.5 of 2013 to 2017, with a source for each value.
 const TSUBAME: &str = include_str!("../../machines/tsubame2.5.toml");

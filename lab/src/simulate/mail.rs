@@ -3,8 +3,8 @@
 use super::clock::What;
 use super::record::Track;
 use super::world::{Envelope, World, code};
-use sunzi::error::Result;
-use sunzi::runtime::protocol::{Event, Message};
+use sunzi::Result;
+use sunzi::advanced::runtime::protocol::{Event, Message};
 
 impl World<'_> {
     /// Sends a message; a tile waits for its turn on the link out of its node.

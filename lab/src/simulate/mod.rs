@@ -32,7 +32,7 @@ pub use soak::{SoakCase, soak_case};
 pub use study::{MatrixSize, SimulateCholesky, Soak, cholesky, soak};
 
 use std::time::Instant;
-use sunzi::error::Result;
+use sunzi::Result;
 use world::World;
 
 /// Simulates a factorisation; `proceed` is asked now and then whether to go on.

@@ -2,10 +2,10 @@
 
 use super::Machine;
 use super::clock::MOST_PROCESSES;
-use sunzi::error::{Error, Result};
-use sunzi::runtime::protocol::{DeliveryKind, ProtocolOptions, Termination};
-use sunzi::runtime::{Eviction, Policy};
-use sunzi::tile::RankGrid;
+use sunzi::advanced::runtime::protocol::{DeliveryKind, ProtocolOptions, Termination};
+use sunzi::advanced::runtime::{Eviction, Policy};
+use sunzi::distributed::RankGrid;
+use sunzi::{Error, Result};
 
 /// Largest factor of slow processes, and largest jitter.
 const MOST_FACTOR: f64 = 1e6;

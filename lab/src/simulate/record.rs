@@ -1,8 +1,8 @@
 //! Recordings of a run: spans for a trace, and figures over time. Both keep to a size.
 
 use super::world::Host;
-use sunzi::runtime::protocol::TaskMachine;
-use sunzi::tile::TileId;
+use sunzi::advanced::runtime::protocol::TaskMachine;
+use sunzi::advanced::tile::TileId;
 
 /// Figures over time that are kept: where twice as many would be, every second one goes.
 const SAMPLES: usize = 512;

@@ -4,9 +4,10 @@ use super::SimulationOptions;
 use super::world::World;
 use serde::Serialize;
 use std::time::Instant;
-use sunzi::runtime::protocol::{Counters, DeliveryKind, Termination};
-use sunzi::runtime::{BottomLevels, CholeskyGraph, Eviction, Task, Weights};
-use sunzi::tile::{RankGrid, TileId};
+use sunzi::advanced::runtime::protocol::{Counters, DeliveryKind, Termination};
+use sunzi::advanced::runtime::{BottomLevels, CholeskyGraph, Eviction, Task, Weights};
+use sunzi::advanced::tile::TileId;
+use sunzi::distributed::RankGrid;
 
 /// Units of the critical path.
 const NANOSECONDS: f64 = 1e9;

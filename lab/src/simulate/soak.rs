@@ -6,10 +6,10 @@ use super::{Machine, Recorder, Simulation, SimulationOptions, simulate};
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use sunzi::error::{Error, Result};
-use sunzi::runtime::protocol::{DeliveryKind, Termination};
-use sunzi::runtime::{CholeskyGraph, Eviction, Policy};
-use sunzi::tile::RankGrid;
+use sunzi::advanced::runtime::protocol::{DeliveryKind, Termination};
+use sunzi::advanced::runtime::{CholeskyGraph, Eviction, Policy};
+use sunzi::distributed::RankGrid;
+use sunzi::{Error, Result};
 
 /// Most processes of a case.
 const MOST_PROCESSES: usize = 64;

@@ -9,10 +9,10 @@ use crate::trace::{Timed, Trace};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use sunzi::error::{Error, Result};
-use sunzi::runtime::protocol::{DeliveryKind, Termination};
-use sunzi::runtime::{Eviction, Policy};
-use sunzi::tile::RankGrid;
+use sunzi::advanced::runtime::protocol::{DeliveryKind, Termination};
+use sunzi::advanced::runtime::{Eviction, Policy};
+use sunzi::distributed::RankGrid;
+use sunzi::{Error, Result};
 
 /// Most spans of a trace: viewers read no more.
 const TRACE_SPANS: usize = 1_000_000;

@@ -2,7 +2,7 @@
 
 use super::{Messages, Simulation};
 use crate::units::{format_bytes, format_seconds};
-use sunzi::runtime::protocol::Termination;
+use sunzi::advanced::runtime::protocol::Termination;
 
 fn termination(simulation: &Simulation) -> &'static str {
     if simulation.termination == Termination::Lists { "lists" } else { "all_to_all" }

@@ -1,9 +1,9 @@
 //! Figures that must hold: the same again, bounds, fewer bytes than without memory, and many seeds.
 
 use super::*;
-use sunzi::runtime::protocol::DeliveryKind;
-use sunzi::runtime::{Eviction, Policy};
-use sunzi::tile::RankGrid;
+use sunzi::advanced::runtime::protocol::DeliveryKind;
+use sunzi::advanced::runtime::{Eviction, Policy};
+use sunzi::distributed::RankGrid;
 
 /// Seeds of the ordinary run, times the effort asked for.
 fn seeds() -> u64 {

@@ -1,10 +1,11 @@
 //! What must hold in every run: each task once, in order, with its operands at hand; every process ends.
 
 use rustc_hash::FxHashSet;
-use sunzi::error::{Error, Result};
-use sunzi::runtime::CholeskyGraph;
-use sunzi::runtime::protocol::{TaskMachine, TileRun};
-use sunzi::tile::{RankGrid, TileId};
+use sunzi::advanced::runtime::CholeskyGraph;
+use sunzi::advanced::runtime::protocol::{TaskMachine, TileRun};
+use sunzi::advanced::tile::TileId;
+use sunzi::distributed::RankGrid;
+use sunzi::{Error, Result};
 
 /// What is known about all tiles.
 pub(super) struct Watch {

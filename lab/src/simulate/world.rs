@@ -1,7 +1,7 @@
 //! The loop over events: processes of the protocol, their devices and links, one virtual clock.
 //!
-//! The third driver of [`sunzi::runtime::protocol`]: every action of a process becomes events to come, every event is
-//! handled by its process. Does not know: what is made of the figures.
+//! The third driver of [`sunzi::advanced::runtime::protocol`]: every action of a process becomes events
+//! to come, every event is handled by its process. Does not know: what is made of the figures.
 
 use super::accelerator::{Accelerator, Copies, Engine};
 use super::clock::{Clock, Happening, Noise, Slab, What};
@@ -10,10 +10,10 @@ use super::record::{Recorder, Track};
 use super::tally::Tally;
 use super::watch::Watch;
 use super::{Machine, SimulationOptions};
-use sunzi::error::{Error, Result};
-use sunzi::runtime::protocol::{Action, Event, Message, TaskMachine, TileRun};
-use sunzi::runtime::{CholeskyGraph, Lease};
-use sunzi::tile::TileId;
+use sunzi::advanced::runtime::protocol::{Action, Event, Message, TaskMachine, TileRun};
+use sunzi::advanced::runtime::{CholeskyGraph, Lease};
+use sunzi::advanced::tile::TileId;
+use sunzi::{Error, Result};
 
 /// A message on its way.
 pub(super) struct Envelope {

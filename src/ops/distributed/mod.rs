@@ -19,3 +19,4 @@ pub use crate::ops::product::ranks::plan::{ClusterShape, even_operand_bytes, pla
 pub use crate::ops::product::ranks::{DistOptions, DistOutcome, Fault, PlanHook, gemm, gemm_rows, syrk};
 pub use crate::ops::product::report::TeamReport;
 pub use crate::plan::even_share;
+pub use crate::tile::RankGrid;

@@ -3,7 +3,7 @@
 use super::Rng;
 use rug::{Float, Integer, Rational};
 use sunzi::gallery::{self, Size, generate};
-use sunzi::ops::verify::{Verification, VerifyOptions, verify_cholesky};
+use sunzi::verify::{Verification, VerifyOptions, verify_cholesky};
 use sunzi::{Context, Matrix};
 
 /// Matrices with a formula for the factor; rows and columns count from 1 in the formulas.

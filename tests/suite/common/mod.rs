@@ -15,7 +15,8 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rug::Integer;
 use rug::integer::Order;
-use sunzi::{Context, ContextBuilder, Matrix, kernels};
+use sunzi::advanced::kernels;
+use sunzi::{Context, ContextBuilder, Matrix};
 
 /// Multiplier of seeds and cases.
 pub fn effort() -> u64 {

@@ -2,8 +2,8 @@
 
 use rug::{Float, Integer};
 use std::cmp::Ordering;
-use sunzi::math::bound::working_bits;
-use sunzi::math::scale::column_exponent;
+use sunzi::advanced::math::bound::working_bits;
+use sunzi::advanced::math::scale::column_exponent;
 use sunzi::{Matrix, MatrixView, Uplo};
 
 /// The number `integer * 2^exponent`.

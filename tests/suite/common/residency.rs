@@ -1,13 +1,13 @@
 //! How much memory a device needs to keep tiles of a factorisation, and what its cache says of its traffic.
 
 use std::sync::Arc;
-use sunzi::device::soft::{SoftDevice, SoftOptions};
-use sunzi::device::{Device, Traffic};
-use sunzi::kernels::EngineSpec;
-use sunzi::kernels::device::DeviceFamily;
-use sunzi::math::bound::{cholesky_modulus_bits, cholesky_working_bits};
-use sunzi::runtime::CacheCounters;
-use sunzi::{CholeskyOptions, Context, Error, Matrix, cholesky_with};
+use sunzi::advanced::device::Traffic;
+use sunzi::advanced::device::soft::{SoftDevice, SoftOptions};
+use sunzi::advanced::kernels::EngineSpec;
+use sunzi::advanced::kernels::device::DeviceFamily;
+use sunzi::advanced::math::bound::{cholesky_modulus_bits, cholesky_working_bits};
+use sunzi::advanced::runtime::CacheCounters;
+use sunzi::{CholeskyOptions, Context, Device, Error, Matrix, cholesky_with};
 
 /// Lanes of a device that is not short of memory.
 const LANES: u64 = 3;

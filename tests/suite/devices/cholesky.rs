@@ -4,9 +4,8 @@ use crate::common::effort;
 use crate::common::residency::room_for_tiles;
 use rug::Float;
 use std::sync::Arc;
-use sunzi::device::Device;
-use sunzi::device::soft::{Fault, SoftDevice, SoftOptions};
-use sunzi::{CholeskyOptions, Context, Error, Matrix, TrsmOptions, cholesky, cholesky_with, ldlt, solve, trsm};
+use sunzi::advanced::device::soft::{Fault, SoftDevice, SoftOptions};
+use sunzi::{CholeskyOptions, Context, Device, Error, Matrix, TrsmOptions, cholesky, cholesky_with, ldlt, solve, trsm};
 
 const FAMILIES: [&str; 2] = ["cuda-f64", "cuda-i8"];
 

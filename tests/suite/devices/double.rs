@@ -3,15 +3,12 @@
 
 use crate::common::residency::counted_traffic;
 use std::sync::Arc;
+use sunzi::advanced::device::soft::{Clock, Fault, Rates, SoftDevice, SoftOptions};
+use sunzi::advanced::kernels::f64::tile::TileKernels;
+use sunzi::advanced::runtime::{CholeskyGraph, CountOptions, Eviction, Policy, count_moves, least_room_tiles};
 use sunzi::comm::local;
-use sunzi::context::ContextBuilder;
-use sunzi::device::Device;
-use sunzi::device::soft::{Clock, Fault, Rates, SoftDevice, SoftOptions};
-use sunzi::kernels::f64::tile::TileKernels;
-use sunzi::ops::double::{self, DeviceLayout, DoubleMatrix, DoubleReport};
-use sunzi::runtime::{CholeskyGraph, CountOptions, Eviction, Policy, count_moves, least_room_tiles};
-use sunzi::tile::RankGrid;
-use sunzi::{Context, Error};
+use sunzi::double::{self, DeviceLayout, DoubleMatrix, DoubleReport, RankGrid};
+use sunzi::{Context, ContextBuilder, Device, Error};
 
 /// Bytes of a slot for the tiles of these tests, of at most 5 rows.
 const SLOT_BYTES: u64 = 256;

@@ -3,11 +3,10 @@
 use crate::common::{effort, integer_matrix};
 use rug::Float;
 use std::sync::Arc;
-use sunzi::device::Device;
-use sunzi::device::soft::{Clock, Fault, Rates, SoftDevice, SoftOptions};
-use sunzi::ops::{gemm_with_device_cut, syrk_with_device_cut};
-use sunzi::plan::DeviceCut;
-use sunzi::{Context, Error, GemmOptions, Matrix, Op, SyrkOptions, Uplo, gemm_with, syrk, syrk_with};
+use sunzi::advanced::device::soft::{Clock, Fault, Rates, SoftDevice, SoftOptions};
+use sunzi::advanced::plan::DeviceCut;
+use sunzi::advanced::{gemm_with_device_cut, syrk_with_device_cut};
+use sunzi::{Context, Device, Error, GemmOptions, Matrix, Op, SyrkOptions, Uplo, gemm_with, syrk, syrk_with};
 
 const FAMILIES: [&str; 2] = ["cuda-f64", "cuda-i8"];
 

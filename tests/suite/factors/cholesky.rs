@@ -1,8 +1,8 @@
 //! Cholesky factorisations against their definition: the same bits, and the same failure, on every path.
 
 use rug::{Float, Integer, rand::RandState};
+use sunzi::advanced::cholesky_reference;
 use sunzi::gallery::{Kind, Size, generate};
-use sunzi::ops::cholesky::cholesky_reference;
 use sunzi::{CholeskyOptions, Context, Error, Matrix, Symmetric, cholesky_with};
 
 fn ctx(threads: usize, kernel: &str) -> Context {
@@ -49,7 +49,7 @@ fn outcome(result: Result<sunzi::Cholesky, Error>) -> Result<Matrix, String> {
 fn agree_on<'a>(a: impl Into<Symmetric<'a>>, bits: u32, what: &str) {
     let a = a.into();
     let want = outcome(cholesky_reference(a, bits));
-    for kernel in sunzi::kernels::available() {
+    for kernel in sunzi::advanced::kernels::available() {
         for (threads, tile_rows) in [(1, None), (1, Some(8)), (3, Some(16)), (2, Some(40)), (1, Some(1000))] {
             let options = CholeskyOptions { tile_rows };
             let got = outcome(cholesky_with(&ctx(threads, kernel.name()), a, bits, &options));
@@ -233,7 +233,7 @@ fn one_solution_is_the_same_on_every_path_and_meets_its_bound() {
             let b = Matrix::from_f64s(n, 2, bits, &values).unwrap();
             let factor = sunzi::cholesky(&ctx(1, "auto"), &a, bits).unwrap();
             let x = factor.solve(&ctx(1, "auto"), &b, bits).unwrap();
-            for kernel in sunzi::kernels::available() {
+            for kernel in sunzi::advanced::kernels::available() {
                 let other = factor.solve(&ctx(2, kernel.name()), &b, bits).unwrap();
                 assert!(other == x, "n = {n}, {bits} bits, kernel {}", kernel.name());
             }

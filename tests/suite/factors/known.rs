@@ -5,7 +5,7 @@ mod indefinite;
 use crate::common::definite::{KNOWN, Known, check_factor, ill_conditioned, integer_gram, rounded};
 use crate::common::{Rng, sdplib, seeds};
 use rug::Float;
-use sunzi::math::bound::ceil_log2;
+use sunzi::advanced::math::bound::ceil_log2;
 use sunzi::{CholeskyOptions, Context, Error, Matrix, Symmetric, Uplo, cholesky, cholesky_with};
 
 /// The edges of tiles and panels.

@@ -188,7 +188,7 @@ fn refusals_carry_the_numbers() {
     assert!(matches!(factors.solve(&ctx, &b, 60), Err(Error::ShapeMismatch { left_rows: 5, right_rows: 4, .. })));
     let stop = Context::builder().threads(1).progress(|_| false).build().unwrap();
     assert!(matches!(ldlt(&stop, Symmetric::lower(&a), 60), Err(Error::Cancelled)));
-    let limit = sunzi::matrix::MAXIMUM_EXPONENT;
+    let limit = sunzi::MAXIMUM_EXPONENT;
     let mut far = Matrix::zeros(2, 2, 60).unwrap();
     far.set_integer_exponent(0, 0, &1.into(), 5 - limit).unwrap();
     far.set_integer_exponent(1, 0, &1.into(), limit - 5).unwrap();

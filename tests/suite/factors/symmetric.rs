@@ -3,9 +3,11 @@
 
 use crate::common::{Kind, matrix};
 use rug::Float;
-use sunzi::ops::{GemmOptions, VerifyOptions, gemm_with, verify_cholesky, verify_syrk};
-use sunzi::{Cholesky, Context, Error, Matrix, MatrixView, Op, RefineOptions, Symmetric, SymmetricMatrix, SyrkOptions};
-use sunzi::{Uplo, cholesky, gemm, ldlt, solve, solve_refined, syrk, syrk_into, syrk_with};
+use sunzi::verify::{VerifyOptions, verify_cholesky, verify_syrk};
+use sunzi::{
+    Cholesky, Context, Error, GemmOptions, Matrix, MatrixView, Op, RefineOptions, Symmetric, SymmetricMatrix,
+    SyrkOptions, Uplo, cholesky, gemm, gemm_with, ldlt, solve, solve_refined, syrk, syrk_into, syrk_with,
+};
 
 const BITS: u32 = 150;
 const BOTH: [Uplo; 2] = [Uplo::Lower, Uplo::Upper];

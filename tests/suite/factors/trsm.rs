@@ -251,7 +251,7 @@ fn refusals_carry_the_numbers() {
 #[test]
 fn solutions_beyond_the_exponent_range_are_named() {
     let ctx = context(1);
-    let limit = sunzi::matrix::MAXIMUM_EXPONENT;
+    let limit = sunzi::MAXIMUM_EXPONENT;
     for (columns, side) in [(3, Side::Left), (3, Side::Right), (50, Side::Left)] {
         let mut t = square(Kind::Unit, 80, 60, 3, 3);
         t.set_integer_exponent(70, 70, &1.into(), 10 - limit).unwrap();

@@ -280,8 +280,8 @@ fn files_that_cannot_be_opened_or_made() {
     // Exponents that could not be read back are not written.
     let mut matrix = Matrix::zeros(2, 2, 64).unwrap();
     let limbs = [1 << 63];
-    let head = sunzi::math::float::Head::new(false, 1 << 31);
-    matrix.set(1, 0, sunzi::math::float::FloatRef { head, limbs: &limbs });
+    let head = sunzi::Head::new(false, 1 << 31);
+    matrix.set(1, 0, sunzi::FloatRef { head, limbs: &limbs });
     for (format, number_form) in [(FileFormat::Binary, NumberForm::Hex), (FileFormat::MatrixMarket, NumberForm::Hex)] {
         let options = WriteOptions { number_form, ..Default::default() };
         let error = write_stream(std::io::sink(), Path::new("x"), format, &matrix, &options).unwrap_err();

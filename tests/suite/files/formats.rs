@@ -307,14 +307,14 @@ fn progress_is_told_and_cancels() {
             total_seen.store(progress.total, Ordering::Relaxed);
             true
         };
-        let watch: Arc<sunzi::context::ProgressCallback> = Arc::new(watch);
+        let watch: Arc<sunzi::ProgressCallback> = Arc::new(watch);
         write(&path, &matrix, &WriteOptions { progress: Some(watch.clone()), ..Default::default() }).unwrap();
         assert_eq!((last.swap(0, Ordering::Relaxed), total.load(Ordering::Relaxed)), (2000, 2000));
         read(&path, &ReadOptions { progress: Some(watch), ..ReadOptions::new(300) }).unwrap();
         let bytes = fs::metadata(&path).unwrap().len();
         assert_eq!((last.load(Ordering::Relaxed), total.load(Ordering::Relaxed)), (bytes, bytes));
         let before = fs::read(&path).unwrap();
-        let stop: Arc<sunzi::context::ProgressCallback> = Arc::new(|progress: sunzi::Progress| progress.done < 100);
+        let stop: Arc<sunzi::ProgressCallback> = Arc::new(|progress: sunzi::Progress| progress.done < 100);
         let options = WriteOptions { progress: Some(stop.clone()), ..Default::default() };
         assert!(matches!(write(&path, matrix.transposed(), &options), Err(Error::Cancelled)));
         assert!(before == fs::read(&path).unwrap(), "the old file stands");
@@ -346,7 +346,7 @@ fn comparison_prints_places_from_one() {
     // The largest exponents: the difference leaves MPFR's range, the ratio does not.
     let extreme = |value: i32| {
         let mut matrix = Matrix::from_f64s(1, 1, 64, &[f64::from(value)]).unwrap();
-        matrix.shift_exponents(sunzi::matrix::MAXIMUM_EXPONENT - 1).unwrap();
+        matrix.shift_exponents(sunzi::MAXIMUM_EXPONENT - 1).unwrap();
         matrix
     };
     let found = compare(&extreme(1), &extreme(-1)).unwrap();

@@ -9,7 +9,8 @@ use crate::common::oracle::{Factors, expected, expected_integers, squared_norms}
 use crate::common::{KINDS, Rng, effort, forced, integer_matrix, kernel_names, matrix};
 use rug::{Float, Integer};
 use std::sync::Mutex;
-use sunzi::ops::{VerifyOptions, freivalds_gemm, freivalds_syrk, gemm_with_fault, syrk_with_fault, verify_syrk};
+use sunzi::advanced::{gemm_with_fault, syrk_with_fault};
+use sunzi::verify::{VerifyOptions, freivalds_gemm, freivalds_syrk, verify_syrk};
 use sunzi::{Context, Error, GemmOptions, Matrix, Op, Symmetric, SyrkOptions, Uplo, gemm_with, syrk_with};
 
 /// What is done to one word, or to all words of a plane.

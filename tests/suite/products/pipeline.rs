@@ -6,13 +6,14 @@
 use rug::{Float, Integer, rand::RandState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use sunzi::math::bound::working_bits;
-use sunzi::math::scale::{column_exponent, scaled_integer};
-use sunzi::ops::{GemmOptions, SyrkOptions, gemm_into, plan_gemm, plan_syrk, syrk_into};
-use sunzi::ops::{gemm_with_cut, syrk_with_cut, syrk_with_fault};
-use sunzi::plan::Cut;
-use sunzi::{Context, ContextBuilder, Error, Matrix, MatrixView, Op, Symmetric, SymmetricMatrix, Uplo};
-use sunzi::{gemm_with, syrk_with};
+use sunzi::advanced::math::bound::working_bits;
+use sunzi::advanced::math::scale::{column_exponent, scaled_integer};
+use sunzi::advanced::plan::Cut;
+use sunzi::advanced::{gemm_with_cut, syrk_with_cut, syrk_with_fault};
+use sunzi::{
+    Context, ContextBuilder, Error, GemmOptions, Matrix, MatrixView, Op, Symmetric, SymmetricMatrix, SyrkOptions, Uplo,
+    gemm_into, gemm_with, plan_gemm, plan_syrk, syrk_into, syrk_with,
+};
 
 fn reference() -> ContextBuilder {
     Context::builder().kernel("reference")
@@ -286,7 +287,7 @@ fn every_cut_gives_the_same_bits() {
     let planes = reference().threads(1).build().unwrap();
     let want = syrk_with(&planes, &p, 90, &SyrkOptions::default()).unwrap().result;
     let want_gemm = gemm_with(&planes, &p, &b, 90, &transposed).unwrap().result;
-    let fast = sunzi::kernels::available()[0].name();
+    let fast = sunzi::advanced::kernels::available()[0].name();
     for (kernel, threads) in [("reference", 2), (fast, 1), (fast, 3)] {
         let ctx = Context::builder().kernel(kernel).threads(threads).build().unwrap();
         for (batch_primes, band_panels, chunk_rows) in cuts() {

@@ -8,11 +8,12 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use rug::Integer;
 use rug::integer::Order;
-use sunzi::kernels::{BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneProduct, by_name};
-use sunzi::math::bound::{guard_bits, range_check_bits};
-use sunzi::math::float::FloatRef;
-use sunzi::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
-use sunzi::{Context, GemmOptions, Matrix, MatrixView, Op, SyrkOptions, Uplo, gemm_with, syrk_with};
+use sunzi::advanced::kernels::{
+    BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneProduct, by_name,
+};
+use sunzi::advanced::math::bound::{guard_bits, range_check_bits};
+use sunzi::advanced::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
+use sunzi::{Context, FloatRef, GemmOptions, Matrix, MatrixView, Op, SyrkOptions, Uplo, gemm_with, syrk_with};
 
 fn config() -> ProptestConfig {
     let set = std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok());

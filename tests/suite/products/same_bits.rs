@@ -7,9 +7,11 @@ use crate::common::oracle::{Factors, expected, expected_integers, mirrored};
 use crate::common::{KINDS, Kind, forced, integer_matrix, kernel_names, matrix};
 use rug::Float;
 use std::collections::BTreeSet;
-use sunzi::ops::{VerifyOptions, freivalds_syrk, plan_gemm, plan_syrk, syrk_into, verify_syrk};
-use sunzi::{Context, Error, GemmOptions, Matrix, Op, Report, Symmetric, SymmetricMatrix, SyrkOptions, Uplo};
-use sunzi::{gemm_with, syrk_with};
+use sunzi::verify::{VerifyOptions, freivalds_syrk, verify_syrk};
+use sunzi::{
+    Context, Error, GemmOptions, Matrix, Op, Report, Symmetric, SymmetricMatrix, SyrkOptions, Uplo, gemm_with,
+    plan_gemm, plan_syrk, syrk_into, syrk_with,
+};
 
 const THREADS: [usize; 4] = [1, 2, 3, 7];
 

@@ -5,17 +5,17 @@ use crate::common::residency::room_for_tiles;
 use crate::common::seeds;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use sunzi::advanced::device::soft::{SoftDevice, SoftOptions};
+use sunzi::advanced::kernels;
+use sunzi::advanced::kernels::tiles::TileTraffic;
+use sunzi::advanced::math::bound::cholesky_working_bits;
+use sunzi::advanced::math::float::limbs_for;
+use sunzi::advanced::runtime::Policy;
+use sunzi::advanced::runtime::protocol::{DeliveryKind, Termination};
+use sunzi::advanced::tile::TileMap;
 use sunzi::comm::{Transport, local};
-use sunzi::device::Device;
-use sunzi::device::soft::{SoftDevice, SoftOptions};
-use sunzi::distributed::{DistCholesky, DistCholeskyOptions, DistMatrix, Team, TeamOptions, cholesky_with};
-use sunzi::kernels::tiles::TileTraffic;
-use sunzi::math::bound::cholesky_working_bits;
-use sunzi::math::float::limbs_for;
-use sunzi::runtime::Policy;
-use sunzi::runtime::protocol::{DeliveryKind, Termination};
-use sunzi::tile::{RankGrid, TileMap};
-use sunzi::{Context, Error, Matrix, Symmetric, Uplo, kernels};
+use sunzi::distributed::{DistCholesky, DistCholeskyOptions, DistMatrix, RankGrid, Team, TeamOptions, cholesky_with};
+use sunzi::{Context, Device, Error, Matrix, Symmetric, Uplo};
 
 const POLICIES: [Policy; 5] = [Policy::Fifo, Policy::Lifo, Policy::ByIj, Policy::Greedy, Policy::CriticalPath];
 

@@ -2,13 +2,13 @@
 
 use crate::common::{Kind, integer_matrix, matrix};
 use std::sync::Arc;
+use sunzi::advanced::device::soft::{SoftDevice, SoftOptions};
+use sunzi::advanced::tile::TileMap;
 use sunzi::comm::{Transport, local};
-use sunzi::device::Device;
-use sunzi::device::soft::{SoftDevice, SoftOptions};
-use sunzi::distributed::{DistMatrix, DistOptions, Team, TeamOptions, gemm_rows, syrk};
-use sunzi::tile::{RankGrid, TileMap};
+use sunzi::distributed::{DistMatrix, DistOptions, RankGrid, Team, TeamOptions, gemm_rows, syrk};
 use sunzi::{
-    Context, ContextBuilder, Error, GemmOptions, Matrix, MatrixView, Op, SyrkOptions, Uplo, gemm_with, syrk_with,
+    Context, ContextBuilder, Device, Error, GemmOptions, Matrix, MatrixView, Op, SyrkOptions, Uplo, gemm_with,
+    syrk_with,
 };
 
 /// Rank `rank` has one device more than the rank before, of one family or the other.

@@ -3,15 +3,14 @@
 
 use crate::common::residency::counted_traffic;
 use std::sync::Arc;
+use sunzi::advanced::device::Traffic;
+use sunzi::advanced::device::soft::{Fault, SoftDevice, SoftOptions};
+use sunzi::advanced::kernels::f64::tile::TileKernels;
+use sunzi::advanced::runtime::protocol::DeliveryKind;
+use sunzi::advanced::runtime::{Eviction, Policy};
 use sunzi::comm::{Transport, local};
-use sunzi::device::soft::{Fault, SoftDevice, SoftOptions};
-use sunzi::device::{Device, Traffic};
-use sunzi::kernels::f64::tile::TileKernels;
-use sunzi::ops::double::{DoubleMatrix, DoubleOptions, DoubleReport, double_cholesky};
-use sunzi::runtime::protocol::DeliveryKind;
-use sunzi::runtime::{Eviction, Policy};
-use sunzi::tile::RankGrid;
-use sunzi::{Context, Error};
+use sunzi::double::{DoubleMatrix, DoubleOptions, DoubleReport, RankGrid, double_cholesky};
+use sunzi::{Context, Device, Error};
 
 /// Bytes of a slot for the tiles of these tests, of at most 5 rows.
 const SLOT_BYTES: u64 = 256;

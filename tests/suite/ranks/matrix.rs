@@ -1,11 +1,12 @@
 //! Matrices in tiles over many ranks: redistribution, general products, and on to a factor.
 
 use crate::common::{Kind, Rng, matrix, seeds};
+use sunzi::advanced::tile::TileMap;
 use sunzi::comm::{Transport, local};
 use sunzi::distributed::{
-    CyclicBlock, DistMatrix, DistOptions, GridOrder, Team, TeamOptions, cholesky, even_share, gemm, solve, syrk,
+    CyclicBlock, DistMatrix, DistOptions, GridOrder, RankGrid, Team, TeamOptions, cholesky, even_share, gemm, solve,
+    syrk,
 };
-use sunzi::tile::{RankGrid, TileMap};
 use sunzi::{Context, Error, GemmOptions, Matrix, MatrixView, Op, Uplo, gemm_with};
 
 fn one_thread() -> Context {

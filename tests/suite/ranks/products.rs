@@ -3,10 +3,10 @@
 //! The ranks are threads here; the same cases run under MPI in `mpi.rs`.
 
 use crate::common::{Kind, Rng, forced, integer_matrix, kernel_names, matrix, seeds};
+use sunzi::advanced::plan::Cut;
+use sunzi::advanced::tile::TileMap;
 use sunzi::comm::{Transport, local};
-use sunzi::distributed::{DistMatrix, DistOptions, Fault, Team, TeamOptions, TeamPlan, gemm_rows, syrk};
-use sunzi::plan::Cut;
-use sunzi::tile::{RankGrid, TileMap};
+use sunzi::distributed::{DistMatrix, DistOptions, Fault, RankGrid, Team, TeamOptions, TeamPlan, gemm_rows, syrk};
 use sunzi::{
     Context, Error, GemmOptions, Matrix, MatrixView, Op, Report, Result, SyrkOptions, Uplo, gemm_with, syrk_with,
 };

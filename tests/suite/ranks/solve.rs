@@ -1,9 +1,9 @@
 //! Solves with a factor in tiles over many ranks: the bits of one process, whatever the grid, tiles and threads.
 
 use crate::common::{Kind, Rng, kernel_names, matrix, seeds};
+use sunzi::advanced::tile::TileMap;
 use sunzi::comm::{Transport, local};
-use sunzi::distributed::{DistMatrix, Team, TeamOptions, solve, trsm};
-use sunzi::tile::{RankGrid, TileMap};
+use sunzi::distributed::{DistMatrix, RankGrid, Team, TeamOptions, solve, trsm};
 use sunzi::{Cholesky, Context, Error, Matrix, Op, TrsmOptions, Uplo};
 
 fn threads(count: usize) -> Context {

@@ -2,7 +2,8 @@
 
 use crate::types::*;
 use std::ffi::{c_int, c_void};
-use sunzi::math::float::{Head, limbs_for};
+use sunzi::Head;
+use sunzi::advanced::math::float::limbs_for;
 
 /// A matrix whose entries are `mpfr_t`, the first at `entries`.
 #[unsafe(no_mangle)]
@@ -56,7 +57,7 @@ pub extern "C" fn sunzi_limbs_for(precision_bits: i64) -> i64 {
 /// The head of a number other than 0: `exponent << 2 | 2 | negative`; 0 where the exponent is beyond +-(2^30 - 1).
 #[unsafe(no_mangle)]
 pub extern "C" fn sunzi_head(negative: c_int, exponent: i64) -> u64 {
-    let fits = exponent.unsigned_abs() <= sunzi::matrix::MAXIMUM_EXPONENT as u64;
+    let fits = exponent.unsigned_abs() <= sunzi::MAXIMUM_EXPONENT as u64;
     if fits { Head::new(negative != 0, exponent).0 } else { 0 }
 }
 

@@ -26,7 +26,7 @@ pub unsafe extern "C" fn sunzi_has(name: *const c_char) -> c_int {
     let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
     let features = [("mpi", cfg!(feature = "mpi")), ("blas", cfg!(feature = "blas")), ("cuda", cfg!(feature = "cuda"))];
     let built = features.iter().any(|(feature, on)| *on && *feature == name);
-    (built || sunzi::kernels::available().iter().any(|kernel| kernel.name() == name)).into()
+    (built || sunzi::advanced::kernels::available().iter().any(|kernel| kernel.name() == name)).into()
 }
 
 /// What a status means, in a few words.

@@ -119,7 +119,7 @@ pub unsafe extern "C" fn sunzi_plan_trsm(
         // SAFETY: by contract.
         unsafe {
             write(call, plan, copies, Matrix::bytes_for(n, m, bits), |ctx| {
-                Ok(sunzi::ops::plan_trsm(ctx, n, m, bits)?.planned_bytes)
+                Ok(sunzi::plan_trsm(ctx, n, m, bits)?.planned_bytes)
             })
         }
     };
@@ -150,7 +150,7 @@ pub unsafe extern "C" fn sunzi_plan_solve(
         // SAFETY: by contract.
         unsafe {
             write(call, plan, copies, Matrix::bytes_for(n, m, bits), |ctx| {
-                Ok(sunzi::ops::plan_solve(ctx, n, m, bits)?.planned_bytes)
+                Ok(sunzi::plan_solve(ctx, n, m, bits)?.planned_bytes)
             })
         }
     };

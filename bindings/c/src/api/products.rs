@@ -7,7 +7,7 @@ use crate::context::sunzi_context;
 use crate::failure::{Failure, Outcome};
 use crate::types::{sunzi_matrix, sunzi_status};
 use rug::Float;
-use sunzi::ops::syrk_triangle_into;
+use sunzi::advanced::syrk_triangle_into;
 use sunzi::{GemmOptions, Matrix, Op, SymmetricMatrix, SyrkOptions, Uplo};
 
 /// `C := alpha * A A^T + beta * C` (`SUNZI_NO_TRANS`, A is n x k) or `alpha * A^T A + beta * C`

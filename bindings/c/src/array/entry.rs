@@ -2,9 +2,8 @@
 
 use crate::failure::Failure;
 use crate::types::sunzi_status::{SUNZI_INVALID_ENTRY, SUNZI_NOT_FINITE};
-use sunzi::Error;
-use sunzi::math::float::{FloatRef, Head, round_integer};
-use sunzi::matrix::MAXIMUM_EXPONENT;
+use sunzi::advanced::math::float::round_integer;
+use sunzi::{Error, FloatRef, Head, MAXIMUM_EXPONENT};
 
 /// Why an entry cannot be read or written.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,7 +47,7 @@ pub trait Entry: Copy + Send + Sync {
     /// Bits of a result that is stored here.
     fn result_bits(self) -> Result<u32, Flaw>;
 
-    /// Copies the number into `limbs`, in the form of `sunzi::math::float` at `precision_bits`, all of them written.
+    /// Copies the number into `limbs`, in the form of [`sunzi::FloatRef`] at `precision_bits`, all of them written.
     ///
     /// # Safety
     /// The pointer to the limbs is null, or points to as many as the head says.

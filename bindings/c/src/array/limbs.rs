@@ -4,9 +4,8 @@ use crate::array::entry::{Flaw, Value, check_exponent};
 use crate::array::grid::{Grid, Part};
 use crate::failure::{Failure, Outcome};
 use crate::types::{sunzi_matrix, sunzi_status};
-use sunzi::math::float::{FloatRef, Head, limbs_for};
-use sunzi::matrix::MAXIMUM_PRECISION_BITS;
-use sunzi::{Matrix, MatrixView};
+use sunzi::advanced::math::float::limbs_for;
+use sunzi::{FloatRef, Head, MAXIMUM_PRECISION_BITS, Matrix, MatrixView};
 
 /// Heads, and at the same index so many limbs of each.
 #[derive(Clone, Copy)]
@@ -138,7 +137,7 @@ impl LimbArray {
     }
 }
 
-/// Refuses what breaks the form of `sunzi::math::float`.
+/// Refuses what breaks the form of `sunzi::advanced::math::float`.
 fn check(number: FloatRef<'_>, precision_bits: u32) -> Result<(), Flaw> {
     let FloatRef { head, limbs } = number;
     if head.is_zero() {

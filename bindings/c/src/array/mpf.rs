@@ -3,8 +3,8 @@
 
 use crate::array::entry::{Entry, Flaw, Value, check_exponent};
 use std::ffi::{c_int, c_long};
-use sunzi::math::float::{Head, limbs_for};
-use sunzi::matrix::MAXIMUM_PRECISION_BITS;
+use sunzi::advanced::math::float::limbs_for;
+use sunzi::{Head, MAXIMUM_PRECISION_BITS};
 
 /// The members of `mpf_t`, which are part of GMP's binary interface.
 #[repr(C)]

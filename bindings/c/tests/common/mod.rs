@@ -108,8 +108,8 @@ impl Array {
             }
             Store::Limbs { heads, limbs, bits } => {
                 let width = bits.div_ceil(64) as usize;
-                let head = sunzi::math::float::Head(heads[at]);
-                let number = sunzi::math::float::FloatRef { head, limbs: &limbs[at * width..(at + 1) * width] };
+                let head = sunzi::Head(heads[at]);
+                let number = sunzi::FloatRef { head, limbs: &limbs[at * width..(at + 1) * width] };
                 number.to_float(*bits)
             }
         }

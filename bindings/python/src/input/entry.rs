@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt, PyString, PyTuple, PyType};
 use rug::{Float, Rational};
 use sunzi::Error;
-use sunzi::math::float::{LIMB_BITS, bit_length};
+use sunzi::advanced::math::float::{LIMB_BITS, bit_length};
 
 /// One number, as it was found.
 pub enum Entry<'py> {

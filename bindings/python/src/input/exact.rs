@@ -8,7 +8,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use rug::Integer;
 use rug::ops::Pow;
-use sunzi::matrix::MAXIMUM_PRECISION_BITS;
+use sunzi::MAXIMUM_PRECISION_BITS;
 
 impl<'py> Source<'py> {
     /// The same with every decimal and fraction as the integer that it is.

@@ -20,9 +20,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use rug::Float;
 use rug::float::Round;
-use sunzi::math::float::{FloatRef, Head, round_integer};
-use sunzi::matrix::MAXIMUM_EXPONENT;
-use sunzi::{Error, Uplo};
+use sunzi::advanced::math::float::round_integer;
+use sunzi::{Error, FloatRef, Head, MAXIMUM_EXPONENT, Uplo};
 
 /// Which entries of an operand are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -250,7 +249,7 @@ impl Store<'_> {
         row: usize,
         col: usize,
     ) -> sunzi::Result<()> {
-        let top = exponent.saturating_add(sunzi::math::float::bit_length(limbs) as i64);
+        let top = exponent.saturating_add(sunzi::advanced::math::float::bit_length(limbs) as i64);
         self.check(top, row, col)?;
         self.scratch.resize(self.matrix.limbs_per_element(), 0);
         let head = round_integer(negative, limbs, exponent, self.matrix.precision_bits(), &mut self.scratch);

@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
 use std::ffi::{c_int, c_long, c_void};
-use sunzi::math::float::limbs_for;
+use sunzi::advanced::math::float::limbs_for;
 
 /// `exp` of a zero, a NaN and an infinity in an `mpfr_t`.
 const EXPONENT_ZERO: i64 = i64::MIN + 1;

@@ -6,7 +6,8 @@ use pyo3::exceptions::PyOverflowError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyFloat, PyInt, PyString};
-use sunzi::math::float::{FloatRef, LIMB_BITS, bit_length, shift_down};
+use sunzi::FloatRef;
+use sunzi::advanced::math::float::{LIMB_BITS, bit_length, shift_down};
 
 /// Makes numbers of one type and precision.
 pub struct Maker<'py> {

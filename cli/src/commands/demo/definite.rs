@@ -5,13 +5,10 @@ use rug::{Float, Integer};
 use serde::Serialize;
 use std::fmt;
 use std::time::Instant;
-use sunzi::context::Context;
-use sunzi::error::{Error, Result};
-use sunzi::math::bound::ceil_log2;
-use sunzi::math::pivot::diagonal_exponent;
-use sunzi::matrix::{Matrix, SymmetricMatrix};
-use sunzi::ops::verify::{VerifyOptions, verify_cholesky};
-use sunzi::ops::{Cholesky, cholesky};
+use sunzi::advanced::math::bound::ceil_log2;
+use sunzi::advanced::math::pivot::diagonal_exponent;
+use sunzi::verify::{VerifyOptions, verify_cholesky};
+use sunzi::{Cholesky, Context, Error, Matrix, Result, SymmetricMatrix, cholesky};
 use sunzi_lab::units::format_seconds;
 
 /// Bits of a double.

@@ -4,7 +4,7 @@ use rug::{Assign, Float};
 use serde::Serialize;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use sunzi::matrix::Matrix;
+use sunzi::Matrix;
 use sunzi_lab::units::format_seconds;
 
 /// What was measured of the loop.

@@ -3,7 +3,7 @@
 use super::{BenchDouble, World};
 use crate::bench::spread::Spread;
 use serde::Serialize;
-use sunzi::error::Result;
+use sunzi::Result;
 
 /// What was measured of it.
 #[derive(Serialize)]

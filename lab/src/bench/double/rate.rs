@@ -4,8 +4,8 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::sync::Arc;
 use std::time::Instant;
-use sunzi::device::{Device, Element, Gemm, Operand, Region};
-use sunzi::error::Result;
+use sunzi::advanced::device::{Element, Gemm, Operand, Region};
+use sunzi::{Device, Result};
 
 /// Most rows of the operands on a card, and in plain memory.
 const CARD_ROWS: usize = 8192;

@@ -5,9 +5,9 @@ use crate::bench::spread::Spread;
 use crate::machine::Machine;
 use crate::units::{format_bytes, format_seconds};
 use serde::Serialize;
+use sunzi::Result;
 use sunzi::comm::{Reduction, Transport};
-use sunzi::error::Result;
-use sunzi::ops::double::DoubleReport;
+use sunzi::double::DoubleReport;
 
 /// Bytes moved under one rule of eviction, by the devices of all ranks.
 #[derive(Serialize)]

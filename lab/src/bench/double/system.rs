@@ -2,11 +2,10 @@
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use sunzi::advanced::store::available_bytes;
 use sunzi::comm::Transport;
-use sunzi::error::{Error, Result};
-use sunzi::ops::double::DoubleMatrix;
-use sunzi::store::available_bytes;
-use sunzi::tile::RankGrid;
+use sunzi::double::{DoubleMatrix, RankGrid};
+use sunzi::{Error, Result};
 
 /// Random vectors.
 const VECTORS: u64 = 2;

@@ -28,7 +28,7 @@ use crate::error::{Error, Result};
 use crate::kernels::f64::tile::TileKernels;
 use crate::runtime::protocol::{DeliveryKind, DeviceSites, ProtocolOptions, Termination};
 use crate::runtime::{CholeskyGraph, Eviction, Policy};
-use crate::tile::RankGrid;
+pub use crate::tile::RankGrid;
 use devices::{DeviceChoices, DeviceTiles, UnderWay};
 use homes::TileHomes;
 use std::time::Instant;

@@ -1,0 +1,53 @@
+//! What lies behind the verbs, for those who measure, prove or extend the library: kernels, plans, task graphs.
+//!
+//! Each module is that of the same name in the source. Nothing here is needed to call a verb, and all of it may change
+//! from one version to the next.
+
+/// Choices of a caller and the memory kept between calls.
+pub mod context {
+    pub use crate::context::*;
+}
+
+/// Buffers, streams, events and products of a device, CUDA's or a simulated one.
+pub mod device {
+    pub use crate::device::*;
+}
+
+/// Lists of work on threads, on devices and on ranks.
+pub mod drive {
+    pub use crate::drive::*;
+}
+
+/// Products of residues: one trait, one table of implementations.
+pub mod kernels {
+    pub use crate::kernels::*;
+}
+
+/// Bounds, primes, floats on limbs.
+pub mod math {
+    pub use crate::math::*;
+}
+
+/// How work is cut and shared, as pure functions of numbers.
+pub mod plan {
+    pub use crate::plan::*;
+}
+
+/// The task graph, and the machine that says what each rank does next.
+pub mod runtime {
+    pub use crate::runtime::*;
+}
+
+/// Blocks of words, and how much memory there is.
+pub mod store {
+    pub use crate::store::*;
+}
+
+/// Indices of tiles and who owns them.
+pub mod tile {
+    pub use crate::tile::*;
+}
+
+pub use crate::ops::cholesky::cholesky_reference;
+pub use crate::ops::{FaultHook, gemm_with_cut, gemm_with_device_cut, gemm_with_fault};
+pub use crate::ops::{syrk_triangle_into, syrk_with_cut, syrk_with_device_cut, syrk_with_fault};
