@@ -73,8 +73,8 @@ pub(super) struct Progress {
     own: OwnTiles,
     /// By the numbers of own tiles.
     tiles: Vec<Own>,
-    /// Finished tiles: left operands by tile column and own row, right ones by tile column and own column, then those on
-    /// the diagonal by own column.
+    /// Finished tiles: left operands by tile column and own row, right ones by tile column and own column, those on the
+    /// diagonal by own column.
     operands: Vec<u16>,
     rows: usize,
     cols: usize,

@@ -106,8 +106,8 @@ pub fn describe(report: &DoubleBenchReport) -> String {
     };
     let mut lines = vec![
         format!(
-            "cholesky of doubles {0} x {0} on {1} x {2} rank(s) of {3} thread(s): {4} x {4} tiles of {5} rows, {6} slots, \
-             policy {7}",
+            "cholesky of doubles {0} x {0} on {1} x {2} rank(s) of {3} thread(s): {4} x {4} tiles of {5} rows, \
+             {6} slots, policy {7}",
             report.rows,
             factor.grid.rows,
             factor.grid.cols,
