@@ -79,31 +79,16 @@ pub fn cholesky_into<'a>(
     let engine = ctx.tile_engine(kernel, problem.working_bits)?;
     let plan = Plan::new(ctx, (problem.order, precision_bits), options.tile_rows, &*engine)?;
     let before = engine.traffic();
-    let ending = run(ctx, &problem, (&plan, &*engine), memory, &mut clock);
+    let ending = run(ctx, (&problem, lower), (&plan, &*engine), memory, &mut clock);
     let devices = engine.traffic().into_iter().zip(&before).map(|(after, before)| after.since(before)).collect();
     engine.end_operation();
     match ending? {
         Ending::Factor(factor) if problem.is_whole() => {
-            let report = CholeskyReport {
-                operation: "cholesky",
-                order: problem.order,
-                precision_bits,
-                working_bits: problem.working_bits,
-                threads: plan.threads,
-                kernel: kernel.name(),
-                primes: engine.primes(),
-                tile_rows: plan.tiling.tile_size,
-                tiles: plan.tiling.tile_rows(),
-                seconds: clock.now(),
-                tasks: clock.times,
-                planned_bytes: plan.bytes,
-                devices,
-                spans: clock.spans,
-            };
-            Ok(Cholesky::new(factor, report))
+            let report = CholeskyReport::new(&problem, &plan, &*engine, clock);
+            Ok(Cholesky::new(factor, CholeskyReport { kernel: kernel.name(), devices, ..report }))
         }
-        Ending::Factor(factor) => Err(diagnose::failure(&problem, problem.order, &factor, None)),
-        Ending::Failed(index, factor, pivot) => Err(diagnose::failure(&problem, index, &factor, pivot)),
+        Ending::Factor(factor) => Err(diagnose::failure((&problem, lower), problem.order, &factor, None)),
+        Ending::Failed(index, factor, pivot) => Err(diagnose::failure((&problem, lower), index, &factor, pivot)),
     }
 }
 
@@ -113,15 +98,13 @@ pub fn cholesky_into<'a>(
 /// As [`cholesky_with`].
 #[doc(hidden)]
 pub fn cholesky_reference<'a>(a: impl Into<Symmetric<'a>>, precision_bits: u32) -> Result<Cholesky> {
-    by_definition(&Problem::new(a.into().lower_view(SQUARE)?, precision_bits, 11_000)?)
-}
-
-fn by_definition(problem: &Problem<'_>) -> Result<Cholesky> {
-    match reference::factor(problem) {
+    let lower = a.into().lower_view(SQUARE)?;
+    let problem = &Problem::new(lower, precision_bits, 11_000)?;
+    match reference::factor(problem, lower) {
         Ok(rows) if problem.is_whole() => Ok(Cholesky::new(rows.to_matrix(problem)?, CholeskyReport::default())),
-        Ok(rows) => Err(diagnose::failure(problem, problem.order, &rows.to_matrix(problem)?, None)),
+        Ok(rows) => Err(diagnose::failure((problem, lower), problem.order, &rows.to_matrix(problem)?, None)),
         Err(reference::Failed { index, rows, pivot }) => {
-            Err(diagnose::failure(problem, index, &rows.to_matrix(problem)?, pivot))
+            Err(diagnose::failure((problem, lower), index, &rows.to_matrix(problem)?, pivot))
         }
     }
 }

@@ -6,7 +6,7 @@
 //! by all. Source: docs/ALGORITHM.md, "Many ranks".
 
 pub use crate::ops::factor::ranks::{
-    DistCholesky, DistCholeskyOptions, DistCholeskyReport, RankSummary, cholesky, cholesky_with,
+    DistCholesky, DistCholeskyOptions, RankSummary, RanksReport, cholesky, cholesky_with,
 };
 pub use crate::ops::solve::ranks::{DistSolution, solve, trsm};
 

@@ -1,6 +1,9 @@
 //! What a factorisation tells about itself: tiles, times of the tasks, memory.
 
-use crate::kernels::tiles::TileTraffic;
+use crate::kernels::tiles::{TileEngine, TileTraffic};
+use crate::ops::factor::plan::Plan;
+use crate::ops::factor::problem::Problem;
+use crate::ops::factor::ranks::RanksReport;
 use crate::tile::TileId;
 use serde::Serialize;
 use std::time::Instant;
@@ -55,7 +58,8 @@ pub struct TaskTimes {
     pub store: f64,
 }
 
-/// The plan and the timings of one factorisation.
+/// The plan and the timings of one factorisation; over ranks the same on all of them, but for the kernel, the devices
+/// and the spans.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct CholeskyReport {
     /// `cholesky`.
@@ -66,9 +70,9 @@ pub struct CholeskyReport {
     pub precision_bits: u32,
     /// Fixed-point bits inside.
     pub working_bits: u32,
-    /// Worker threads used.
+    /// Worker threads used, on all ranks together.
     pub threads: usize,
-    /// Name of the kernel.
+    /// Name of this rank's kernel.
     pub kernel: &'static str,
     /// Planes.
     pub primes: usize,
@@ -76,18 +80,42 @@ pub struct CholeskyReport {
     pub tile_rows: usize,
     /// Tile rows.
     pub tiles: usize,
-    /// Wall-clock seconds of the call.
+    /// Wall-clock seconds of the call, on the slowest rank.
     pub seconds: f64,
-    /// Seconds of the tasks, summed over the workers.
+    /// Seconds of the tasks, summed over all workers.
     pub tasks: TaskTimes,
-    /// Bytes the plan allows for: tiles, scratch, tables and the factor.
+    /// Bytes the plan allows for: tiles, scratch, tables and the factor; of the rank that takes most.
     pub planned_bytes: u64,
-    /// What each device has moved that ran updates.
+    /// Who shared the work, and how; `None` in one process.
+    #[serde(flatten)]
+    pub ranks: Option<RanksReport>,
+    /// What each device of this rank has moved that ran updates.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<TileTraffic>,
     /// Every task with its time; for a trace, not part of a report.
     #[serde(skip)]
     pub spans: Vec<Span>,
+}
+
+impl CholeskyReport {
+    /// What a rank knows by itself, or one process.
+    pub(crate) fn new(problem: &Problem, plan: &Plan, engine: &dyn TileEngine, clock: Clock) -> CholeskyReport {
+        CholeskyReport {
+            operation: "cholesky",
+            order: problem.rows,
+            precision_bits: problem.precision_bits,
+            working_bits: problem.working_bits,
+            threads: plan.threads,
+            primes: engine.primes(),
+            tile_rows: plan.tiling.tile_size,
+            tiles: plan.tiling.tile_rows(),
+            seconds: clock.now(),
+            tasks: clock.times,
+            planned_bytes: plan.bytes,
+            spans: clock.spans,
+            ..CholeskyReport::default()
+        }
+    }
 }
 
 impl TaskTimes {
@@ -99,6 +127,16 @@ impl TaskTimes {
             TaskKind::Trsm => &mut self.trsm,
             TaskKind::Store => &mut self.store,
         }
+    }
+
+    /// By kind, in seconds.
+    pub(crate) fn to_array(self) -> [f64; 5] {
+        [self.load, self.update, self.potrf, self.trsm, self.store]
+    }
+
+    /// The times of [`TaskTimes::to_array`].
+    pub(crate) fn from_array([load, update, potrf, trsm, store]: [f64; 5]) -> TaskTimes {
+        TaskTimes { load, update, potrf, trsm, store }
     }
 
     fn add(&mut self, other: &TaskTimes) {
@@ -119,14 +157,9 @@ pub(crate) struct TaskLog {
 }
 
 impl TaskLog {
-    /// Sums alone.
-    pub fn new(start: Instant, worker: usize) -> TaskLog {
-        TaskLog { start, worker, times: TaskTimes::default(), spans: None }
-    }
-
-    /// Sums, and every task.
-    pub fn with_spans(start: Instant, worker: usize) -> TaskLog {
-        TaskLog { spans: Some(Vec::new()), ..TaskLog::new(start, worker) }
+    /// Sums, and every task where `spans` are wanted.
+    pub fn new(start: Instant, worker: usize, spans: bool) -> TaskLog {
+        TaskLog { start, worker, times: TaskTimes::default(), spans: spans.then(Vec::new) }
     }
 
     /// Seconds since the call began.

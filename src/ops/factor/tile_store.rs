@@ -131,11 +131,6 @@ impl<'a, 'w> TileStore<'a, 'w> {
         self.failed.get()
     }
 
-    /// The row that ended the factorisation, by value.
-    pub fn into_failed(self) -> Option<FailedRow> {
-        self.failed.into_inner()
-    }
-
     fn own(&self, tile: TileId) -> &RwLock<&'w mut [u64]> {
         &self.words[self.own.index(tile)]
     }
