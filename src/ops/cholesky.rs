@@ -5,13 +5,14 @@
 use crate::context::Context;
 use crate::error::Result;
 use crate::matrix::{Matrix, MatrixView, Symmetric};
+pub use crate::ops::factor::options::CholeskyOptions;
 use crate::ops::factor::plan::Plan;
 pub use crate::ops::factor::plan::{CholeskyPlan, UpdatePlan, plan_cholesky};
-pub use crate::ops::factor::problem::CholeskyOptions;
 use crate::ops::factor::problem::{Problem, SQUARE};
-use crate::ops::factor::report::Clock;
-pub use crate::ops::factor::report::{CholeskyReport, Span, TaskKind, TaskTimes};
+pub use crate::ops::factor::report::CholeskyReport;
 use crate::ops::factor::run::{Ending, run};
+use crate::ops::factor::spans::Clock;
+pub use crate::ops::factor::spans::{Span, TaskKind, TaskTimes};
 use crate::ops::factor::{diagnose, reference};
 use crate::ops::product::problem::fits;
 use rug::Float;

@@ -1,4 +1,4 @@
-//! EventKind `sunzi simulate` runs: one factorisation in virtual time, a table of several, or many small ones drawn from
+//! What `sunzi simulate` runs: one factorisation in virtual time, a table of several, or many small ones drawn from
 //! seeds.
 
 use super::{Level, Machine, Recorder, Sample, Simulation, SimulationOptions, TraceSpan, simulate, soak_case, table};

@@ -9,7 +9,8 @@ use rug::{Float, Integer};
 /// Bits of the numbers shown.
 const SHOWN_BITS: u32 = 53;
 
-/// The error for a failure at `index` of the matrix with this lower triangle, given the factor of the rows before it and the scaled pivot, if it is known.
+/// The error for a failure at `index` of the matrix with this lower triangle, given the factor of the rows before it
+/// and the scaled pivot, if it is known.
 ///
 /// The pivot of the exact matrix is `a - a_i^T w` with `w = A_11^-1 a_i`; an error `E` in the matrix, within the
 /// residual bound `|E_ij| <= 2^(2 - b) sqrt(a_ii a_jj)`, moves it by at most

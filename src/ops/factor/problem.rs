@@ -7,13 +7,6 @@ use crate::matrix::MatrixView;
 use crate::ops::factor::scaling::{is_beyond_one, row_exponent, scaled_entry};
 use rug::Integer;
 
-/// Choices of a factorisation beyond the matrix and the precision.
-#[derive(Clone, Debug, Default)]
-pub struct CholeskyOptions {
-    /// Rows of a tile; `None` chooses by size and precision. It never shows in the result.
-    pub tile_rows: Option<usize>,
-}
-
 /// A symmetric matrix to factor at one precision; the same on all ranks that share it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Problem {

@@ -1,5 +1,5 @@
-//! Carries out one rank's part of a factorisation: tiles in one block of memory, work as the protocol hands it out, then
-//! whatever is made of the finished tiles.
+//! Carries out one rank's part of a factorisation: tiles in one block of memory, work as the protocol hands it out,
+//! then whatever is made of the finished tiles.
 
 use crate::comm::{Transport, agreed};
 use crate::context::Context;
@@ -7,10 +7,10 @@ use crate::drive::{self, Meter, RankReport};
 use crate::error::Result;
 use crate::kernels::tiles::TileEngine;
 use crate::matrix::{Matrix, MatrixView};
+use crate::ops::factor::options::DistCholeskyOptions;
 use crate::ops::factor::plan::{Plan, units};
 use crate::ops::factor::problem::Problem;
-use crate::ops::factor::ranks::DistCholeskyOptions;
-use crate::ops::factor::report::{Clock, TaskLog};
+use crate::ops::factor::spans::{Clock, TaskLog};
 use crate::ops::factor::tile_store::{Entries, Local, TileMemory, TileStore};
 use crate::ops::factor::tile_work::{FailedRow, TileWork};
 use crate::runtime::Policy;

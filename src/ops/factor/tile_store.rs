@@ -11,7 +11,7 @@ use crate::kernels::tiles::{DiagonalData, UpdateTile};
 use crate::math::pivot::RowWeight;
 use crate::matrix::{Matrix, MatrixView};
 use crate::ops::factor::plan::units;
-use crate::ops::factor::report::{TaskKind, TaskLog};
+use crate::ops::factor::spans::{TaskKind, TaskLog};
 use crate::ops::factor::tile_work::{ColumnOfTile, FailedRow, TileWork};
 use crate::runtime::protocol::TileRun;
 use crate::tile::{OwnTiles, RankGrid, TileId};

@@ -1,6 +1,6 @@
 //! Sums of products of tiles on one device: a few streams, each with memory of its own, over shared slots.
 //!
-//! A stream takes a tile to update, brings the operands that are not there, multiplies, reconstructs, and sends the sums
+//! A stream takes a tile to update, brings the operands that are not there, multiplies, reconstructs, sends the sums
 //! to the host. Streams overlap one another: one copies while another multiplies and a third's caller works on the CPU.
 
 use super::setup::{ALIGN, Setup, Site, WorkStream};

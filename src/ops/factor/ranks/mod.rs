@@ -7,7 +7,6 @@
 mod failure;
 mod plan;
 mod problem;
-mod report;
 
 use crate::comm::{Reduction, Transport, agree, agreed};
 use crate::context::Context;
@@ -17,49 +16,16 @@ use crate::kernels::tiles::TileEngine;
 use crate::matrix::Uplo;
 use crate::ops::distribution::matrix::{DistMatrix, check_tile_size};
 use crate::ops::distribution::team::Team;
+use crate::ops::factor::options::DistCholeskyOptions;
 use crate::ops::factor::plan::Plan;
 use crate::ops::factor::problem::{Problem, working_bits};
-use crate::ops::factor::report::{CholeskyReport, Clock, TaskTimes};
+use crate::ops::factor::rank_report::{RankSummary, RanksReport};
+use crate::ops::factor::report::CholeskyReport;
 use crate::ops::factor::run::{Factored, Factorisation};
-use crate::runtime::Policy;
-use crate::runtime::protocol::{DeliveryKind, Termination};
-use crate::tile::{RankGrid, TileId, TileMap};
+use crate::ops::factor::spans::{Clock, TaskTimes};
+use crate::tile::{TileId, TileMap};
 use failure::Failure;
 use plan::PlanInput;
-pub use report::{RankSummary, RanksReport};
-
-/// Choices of a distributed factorisation; the same on all ranks, but for `policy`. None of them shows in a bit.
-#[derive(Clone, Copy, Debug)]
-pub struct DistCholeskyOptions {
-    /// Rows of a tile, a multiple of 8; `None` chooses by order, grid and kernel.
-    pub tile_rows: Option<usize>,
-    /// The grid of ranks; `None` keeps that of the matrix.
-    pub grid: Option<RankGrid>,
-    /// Who sends a finished tile to whom.
-    pub delivery: DeliveryKind,
-    /// How a rank finds out that it will not be asked any more.
-    pub termination: Termination,
-    /// Which ready tile is worked on next.
-    pub policy: Policy,
-    /// Tiles of other ranks that a rank has room for; `None` chooses within the memory limit.
-    pub slots: Option<usize>,
-    /// Whether to note what each rank did when.
-    pub spans: bool,
-}
-
-impl Default for DistCholeskyOptions {
-    fn default() -> DistCholeskyOptions {
-        DistCholeskyOptions {
-            tile_rows: None,
-            grid: None,
-            delivery: DeliveryKind::default(),
-            termination: Termination::default(),
-            policy: Policy::CriticalPath,
-            slots: None,
-            spans: false,
-        }
-    }
-}
 
 /// The factor of a distributed matrix.
 #[derive(Debug)]
