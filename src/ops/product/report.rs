@@ -126,11 +126,11 @@ impl Report {
     }
 }
 
-/// A result with its report.
-#[derive(Debug)]
-pub struct Outcome<R = Matrix> {
+/// A result with its report: what every verb gives that is called with options.
+#[derive(Clone, Debug)]
+pub struct Outcome<R = Matrix, T = Report> {
     /// What was computed.
     pub result: R,
     /// How it was computed.
-    pub report: Report,
+    pub report: T,
 }
