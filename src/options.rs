@@ -4,7 +4,7 @@
 /// One setter for each field named, and where it begins with `new` that for the defaults; a field that may be absent
 /// takes its value with or without `Some`.
 macro_rules! setters {
-    (new $name:ident $(<$life:lifetime>)? $fields:tt) => {
+    (new $name:ident $(<$life:lifetime>)? { $($fields:tt)* }) => {
         impl $(<$life>)? $name $(<$life>)? {
             /// The defaults.
             pub fn new() -> Self {
@@ -12,7 +12,7 @@ macro_rules! setters {
             }
         }
 
-        setters! { $name $(<$life>)? $fields }
+        setters! { $name $(<$life>)? { $($fields)* } }
     };
     ($name:ident $(<$life:lifetime>)? { $($field:ident: $type:ty),* $(,)? }) => {
         impl $(<$life>)? $name $(<$life>)? {

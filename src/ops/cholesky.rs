@@ -133,6 +133,12 @@ impl Cholesky {
         Cholesky { factor, row_norms: OnceLock::new() }
     }
 
+    /// A place for a factor in the memory of a matrix that is no longer needed, for [`cholesky_into`]. Until then it is
+    /// not the factor of anything.
+    pub fn with_memory(memory: Matrix) -> Cholesky {
+        Cholesky::new(memory)
+    }
+
     /// Takes a factor made elsewhere; what lies above its diagonal is not looked at.
     ///
     /// # Errors

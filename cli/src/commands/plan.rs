@@ -119,7 +119,7 @@ fn gemm(session: &mut Session, args: &PlanGemm) -> Result<()> {
 fn cholesky(session: &mut Session, args: &PlanCholesky) -> Result<()> {
     let PlanCholesky { rows: order, precision, tile: tile_rows, ref engine } = *args;
     let request = Request::new(engine, Matrix::bytes_for(order, order, precision));
-    let make = |ctx: &Context| plan_cholesky(ctx, order, precision, &CholeskyOptions { tile_rows });
+    let make = |ctx: &Context| plan_cholesky(ctx, order, precision, &CholeskyOptions::new().tile_rows(tile_rows));
     request.show(session, make, describe_cholesky)
 }
 

@@ -53,6 +53,23 @@ pub struct Hooks<'a> {
     pub device_cut: Option<DeviceCut>,
 }
 
+impl<'a> Hooks<'a> {
+    /// A function that sees the product window, and nothing else.
+    pub fn fault(fault: &'a FaultHook<'a>) -> Hooks<'a> {
+        Hooks { fault: Some(fault), ..Hooks::default() }
+    }
+
+    /// A cut, and nothing else.
+    pub fn cut(cut: impl Into<Option<Cut>>) -> Hooks<'a> {
+        Hooks { cut: cut.into(), ..Hooks::default() }
+    }
+
+    /// A cut for devices, and nothing else.
+    pub fn device_cut(cut: DeviceCut) -> Hooks<'a> {
+        Hooks { device_cut: Some(cut), ..Hooks::default() }
+    }
+}
+
 /// The cuts; a closure has nothing to show.
 impl std::fmt::Debug for Hooks<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -178,9 +178,9 @@ pub(crate) unsafe fn factor(call: &Call<'_>, uplo: Option<Uplo>, a: &Operand, bi
     // SAFETY: by contract.
     let input = unsafe { call.read(a, part_of(uplo)) }?;
     let operand = symmetric(a.name, input.view(), uplo)?;
-    let memory = call.result(a.rows(), a.rows(), bits)?;
-    let factor = call.done(cholesky_into(&call.context(), operand, bits, &CholeskyOptions::default(), memory))?;
-    call.note_plan(factor.report().planned_bytes);
+    let mut factor = Cholesky::with_memory(call.result(a.rows(), a.rows(), bits)?);
+    let done = cholesky_into(&call.context(), operand, bits, &CholeskyOptions::default(), &mut factor);
+    call.note_plan(call.done(done)?.planned_bytes);
     // Of a factorisation before a solve nothing but the factor is needed any more.
     call.let_go(input);
     Ok(factor)

@@ -298,10 +298,11 @@ impl RankProblem<'_> {
 
     fn options_hash(&self, ctx: &Context) -> u64 {
         let DistOptions { uplo, exact_integers, alpha, beta, accumulate, .. } = self.options;
-        let DistOptions { tile_size, grid, cut, fault, on_plan: _, .. } = self.options;
+        let DistOptions { tile_size, grid, hooks, on_plan: _, .. } = self.options;
         let scalars = [alpha, beta].map(|scalar| scalar.map(|scalar| scalar.to_string_radix(16, None)));
         let added = accumulate.map(|matrix| (matrix.map(), matrix.precision_bits()));
-        let checks = [ctx.self_check(), ctx.freivalds(), fault.is_some()];
+        let checks = [ctx.self_check(), ctx.freivalds(), hooks.fault.is_some()];
+        let cut = hooks.cut;
         let choices = format!("{uplo:?} {exact_integers} {scalars:?} {added:?} {tile_size:?} {grid:?} {cut:?}");
         hash(&format!("{} {choices} {checks:?}", self.operation))
     }
