@@ -22,6 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a progress callback is told.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Progress {
     /// The phase at work: `scale`, `to_residues`, `product`, `reconstruct`.
     pub phase: &'static str,

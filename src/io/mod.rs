@@ -156,6 +156,7 @@ setters! { new WriteOptions {
 
 /// A matrix from a file, with what the file says about it.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Loaded {
     /// The matrix, all of it: of a file that stores one triangle, both are filled.
     pub matrix: Matrix,
@@ -180,6 +181,7 @@ impl Loaded {
 
 /// What the header of a file says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct FileInfo {
     /// The format.
     pub format: FileFormat,

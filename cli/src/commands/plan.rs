@@ -162,7 +162,7 @@ fn describe_cholesky(plan: &CholeskyPlan, request: &Request<'_>) -> Vec<String> 
         part("tiles", plan.tile_bytes, "residues and integers"),
         part("rest", plan.planned_bytes - plan.tile_bytes - plan.factor_bytes, "scratch, tables, lists"),
     ];
-    lines.extend(plan.devices.iter().map(|UpdatePlan { device, kernel, moduli, tile_bytes }| {
+    lines.extend(plan.devices.iter().map(|UpdatePlan { device, kernel, moduli, tile_bytes, .. }| {
         let (name, bytes) = (device_name(device), format_bytes(*tile_bytes));
         format!("{name:<15} {}: updates by {kernel}, {moduli} moduli, {bytes} of its memory for a tile", device.name)
     }));

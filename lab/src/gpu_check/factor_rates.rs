@@ -266,7 +266,7 @@ fn double(session: &dyn Session, setup: &Setup, plain_per_second: f64, rates: &m
     // The rule that is timed comes last, when everything is warm.
     let others = Eviction::ALL.into_iter().filter(|&rule| rule != Eviction::default()).map(|rule| (rule, 1));
     for (eviction, runs) in others.chain([(Eviction::default(), DOUBLE_RUNS)]) {
-        let options = DoubleOptions { eviction, ..DoubleOptions::default() };
+        let options = DoubleOptions::new().eviction(eviction);
         seconds.clear();
         for run in 0..runs {
             let mut l = matrix.clone();

@@ -180,7 +180,7 @@ pub fn doubles(setup: &Setup, device: &Arc<dyn Device>, large: bool) -> Result<(
         let builder = setup.builder().devices(vec![device.clone()]);
         let builder = device_bytes.into_iter().fold(builder, |builder, bytes| builder.device_memory_bytes(bytes));
         let (ctx, mut l) = (builder.build()?, matrix.clone());
-        let options = DoubleOptions { eviction, ..DoubleOptions::default() };
+        let options = DoubleOptions::new().eviction(eviction);
         double_cholesky(&ctx, local::alone(), &mut l, &options).map(|report| (l, report))
     };
     let least_bytes = match factor(Some(1), Eviction::default()) {

@@ -73,6 +73,7 @@ setters! { new VerifyOptions {
 
 /// What a successful verification has looked at, and how close to the bounds the result came.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+#[non_exhaustive]
 pub struct Verification {
     /// Random vectors multiplied.
     pub vector_count: usize,

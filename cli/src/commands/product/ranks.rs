@@ -26,7 +26,7 @@ pub fn compute(session: &Session, config: &Product, world: &dyn Transport, trace
     let (inputs, input_seconds) = trace.span("read", || Inputs::read(session, config, &team))?;
     let (made, _) =
         trace.span("compute", || while_computing(|| multiply_counted(session, config, &inputs, &mut team)))?;
-    let (DistOutcome { result, report, spans }, node_peak_bytes) = made;
+    let (DistOutcome { result, report, spans, .. }, node_peak_bytes) = made;
     if config.choices.trace.is_some() {
         observe::add_phases(trace, &team, &spans)?;
     }

@@ -85,6 +85,7 @@ pub(crate) struct CutCounts {
 
 /// One device in a plan, as numbers a user can read.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct DevicePart {
     /// As its maker calls it.
     pub name: String,

@@ -71,6 +71,7 @@ impl std::fmt::Debug for PlanHook<'_> {
 
 /// One rank's part of a result, with the report of all.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct DistOutcome {
     /// The tiles of this rank.
     pub result: DistMatrix,

@@ -29,6 +29,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// A solution in tiles over the ranks.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct DistSolution {
     /// This rank's tiles of `X`, distributed like the right sides, all of them.
     pub solution: DistMatrix,
