@@ -78,8 +78,8 @@ pub fn solve_with<'a, 'b>(
 /// After an error the contents of `result` are unspecified numbers.
 ///
 /// # Errors
-/// As [`solve_with`]; [`crate::Error::ShapeMismatch`] and [`crate::Error::InvalidArgument`] for a block of another shape
-/// or precision.
+/// As [`solve_with`]; [`crate::Error::ShapeMismatch`] and [`crate::Error::InvalidArgument`] for a block of another
+/// shape or precision.
 pub fn solve_into<'a, 'b, 'r>(
     ctx: &Context,
     a: impl Into<Symmetric<'a>>,

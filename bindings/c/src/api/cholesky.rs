@@ -240,13 +240,14 @@ pub(crate) unsafe fn solve_with(call: &Call<'_>, factor: &Cholesky, b: &Operand,
     // SAFETY: by contract, for all below.
     unsafe {
         let right = call.read(b, Part::All)?;
-        let solution = call.done(factor.solve(&call.context(), right.view(), bits))?;
+        let mut solution = Matrix::empty();
+        let solved = call.done(factor.solve_into(&call.context(), right.view(), bits, &mut solution))?;
         call.keep_input(right);
         call.note(|report| {
             report.copied_bytes += solution.bytes();
-            report.planned_bytes = 0;
             report.precision_bits = bits.into();
         });
+        call.note_plan(solved.planned_bytes);
         call.write(b, Part::All, solution)
     }
 }

@@ -33,11 +33,18 @@ const BLOCK_ROWS: usize = 64;
 /// Columns of a strip of what is left: the products of a strip begin at its diagonal.
 const STRIP_COLUMNS: usize = 128;
 
-/// Factors `a`, whose lower triangle is read; returns `L` and `D`, and all of the report but its time.
+/// `L`, `D`, and all of the report but its time.
+pub(crate) struct Factors {
+    pub lower: Matrix,
+    pub pivots: Matrix,
+    pub report: SolveReport,
+}
+
+/// Factors `a`, whose lower triangle is read.
 ///
 /// # Errors
 /// Those of [`crate::ldlt()`].
-pub(crate) fn factor(ctx: &Context, a: MatrixView<'_>, precision_bits: u32) -> Result<(Matrix, Matrix, SolveReport)> {
+pub(crate) fn factor(ctx: &Context, a: MatrixView<'_>, precision_bits: u32) -> Result<Factors> {
     let order = a.rows();
     if order != a.cols() {
         return Err(Error::shape_mismatch("ldlt of a square matrix", (order, a.cols()), (a.cols(), order)));
@@ -74,7 +81,7 @@ pub(crate) fn factor(ctx: &Context, a: MatrixView<'_>, precision_bits: u32) -> R
     factoring.clear_upper(); // what strips left there
     store(ctx, &factoring.l, &SolutionPlace { columns: 0..order, transposed: false }, &mut lower)?;
     store(ctx, &factoring.pivots, &SolutionPlace { columns: 0..1, transposed: false }, &mut pivots)?;
-    Ok((lower, pivots, report))
+    Ok(Factors { lower, pivots, report })
 }
 
 /// The numbers of a factorisation that its memory depends on.
