@@ -131,7 +131,7 @@ impl<'a> MatrixView<'a> {
         layout.view(matrix.parts())
     }
 
-    /// A matrix that lies in memory of the caller, column-major as [`crate::matrix`] states: element `(i, j)` has the
+    /// A matrix that lies in memory of the caller, column-major: element `(i, j)` has the
     /// head `heads[i + j * leading_dimension]` and, at the same index, `ceil(precision_bits / 64)` of `limbs`.
     ///
     /// Nothing is copied, and the numbers are not looked at: each must have the form of [`crate::math::float`].

@@ -104,7 +104,7 @@ impl<'a> MatrixViewMut<'a> {
     /// The rectangle of the given rows and columns.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where a range is reversed or leaves the view.
+    /// [`crate::Error::InvalidArgument`] where a range is reversed or leaves the view.
     pub fn block(self, rows: Range<usize>, cols: Range<usize>) -> Result<Self> {
         check_block(&rows, &cols, (self.rows(), self.cols()))?;
         let width = self.limbs_per_element();
