@@ -1,18 +1,23 @@
 //! Choices of a factorisation, in one process and over ranks. None of them shows in a bit.
 
+use crate::options::setters;
 use crate::runtime::Policy;
 use crate::runtime::protocol::{DeliveryKind, Termination};
 use crate::tile::RankGrid;
 
 /// Choices of a factorisation beyond the matrix and the precision.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct CholeskyOptions {
     /// Rows of a tile; `None` chooses by size and precision. It never shows in the result.
     pub tile_rows: Option<usize>,
 }
 
+setters! { new CholeskyOptions { tile_rows: impl Into<Option<usize>> } }
+
 /// Choices of a distributed factorisation; the same on all ranks, but for `policy`. None of them shows in a bit.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct DistCholeskyOptions {
     /// Rows of a tile, a multiple of 8; `None` chooses by order, grid and kernel.
     pub tile_rows: Option<usize>,
@@ -43,3 +48,13 @@ impl Default for DistCholeskyOptions {
         }
     }
 }
+
+setters! { new DistCholeskyOptions {
+    tile_rows: impl Into<Option<usize>>,
+    grid: impl Into<Option<RankGrid>>,
+    delivery: DeliveryKind,
+    termination: Termination,
+    policy: Policy,
+    slots: impl Into<Option<usize>>,
+    spans: bool,
+} }

@@ -10,6 +10,7 @@ use serde::Serialize;
 /// The plan and the timings of one factorisation; over ranks the same on all of them, but for the kernel, the devices
 /// and the spans.
 #[derive(Clone, Debug, Default, Serialize)]
+#[non_exhaustive]
 pub struct CholeskyReport {
     /// `cholesky`.
     pub operation: &'static str,

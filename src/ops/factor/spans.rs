@@ -24,6 +24,7 @@ pub enum TaskKind {
 
 /// One task in time.
 #[derive(Clone, Copy, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Span {
     /// The worker that ran it.
     pub worker: usize,
@@ -41,6 +42,7 @@ pub struct Span {
 
 /// Seconds of all workers, by kind of task.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
+#[non_exhaustive]
 pub struct TaskTimes {
     /// Entries of the matrix to residues.
     pub load: f64,
