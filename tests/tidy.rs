@@ -20,7 +20,7 @@ type Layers = &'static [&'static [&'static str]];
 
 /// The layers of the library.
 const LIBRARY: Layers = &[
-    &["error"],
+    &["error", "options"],
     &["math", "store"],
     &["matrix", "device"],
     &["tile"],
@@ -44,8 +44,14 @@ const LAB: Layers = &[
 ];
 
 /// The layers of the program, which knows both.
-const PROGRAM: Layers =
-    &[&["args", "number", "output"], &["ranks", "signals"], &["progress"], &["session"], &["commands"]];
+const PROGRAM: Layers = &[
+    &["args", "files", "number", "output"],
+    &["ranks", "signals"],
+    &["progress"],
+    &["session"],
+    &["input"],
+    &["commands"],
+];
 
 /// The folder of each package with its layers.
 const ROOMS: [(&str, Layers); 3] = [("src/", LIBRARY), ("lab/src/", LAB), ("cli/src/", PROGRAM)];

@@ -16,7 +16,7 @@ pub use bench::{Bench, BenchCholesky, BenchOperation, Comparison, ElementType, G
 pub use engine::{EngineArgs, Precision};
 pub use factor::{Cholesky, Factor, Inverse, RankChoices, Solve, Trsm, VerifyCholesky};
 pub use files::{Compare, Convert, Gen, Output};
-pub use plan::{Plan, PlanCholesky, PlanGemm, PlanOperation, PlanSyrk};
+pub use plan::{Plan, PlanCholesky, PlanGemm, PlanOperation, PlanSolve, PlanSyrk};
 pub use product::{Check, Gemm, ProductArgs, Syrk, Verify, VerifyGemm, VerifyOperation, VerifySyrk};
 pub use simulate::{Simulate, Simulation, Soak};
 
@@ -84,7 +84,7 @@ pub enum Command {
     Convert(Convert),
     /// Show the first and the largest difference of two matrices; exit code 1 where they differ.
     Compare(Compare),
-    /// Show how a product or a factorisation would run, here or on a cluster: bytes, cuts, jobs. Computes nothing.
+    /// Show how an operation would run, here or (a syrk) on a cluster: bytes, cuts, jobs. Computes nothing.
     Plan(Plan),
     /// Time an operation beside other implementations, check every answer, compare with the machine's limit.
     Bench(Bench),

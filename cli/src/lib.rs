@@ -6,6 +6,8 @@
 
 mod args;
 mod commands;
+mod files;
+mod input;
 mod number;
 mod output;
 mod progress;

@@ -1,15 +1,15 @@
 //! A command under way: where it may speak, its report, and reading and writing matrices with a bar.
 
 use crate::args::{Global, Output};
+use crate::files::{admit, bytes, header};
 use crate::progress::{Bar, Visibility};
 use crate::signals::{Mode, in_mode, stop_requested};
 use serde::Serialize;
 use std::path::Path;
 use std::sync::Arc;
-use sunzi::advanced::store::available_bytes;
 use sunzi::comm::{Transport, agreed};
-use sunzi::io::{self, FileInfo, Loaded, ReadOptions, Symmetry, WriteOptions, is_device};
-use sunzi::{ContextBuilder, Error, Matrix, MatrixView, ProgressCallback, Result};
+use sunzi::io::{self, Loaded, ReadOptions, Symmetry, WriteOptions};
+use sunzi::{ContextBuilder, MatrixView, ProgressCallback, Result};
 use sunzi_lab::engine::Engine;
 use sunzi_lab::report::{ReportFile, check_writable};
 use sunzi_lab::session::{self as lab, Session as _};
@@ -64,10 +64,9 @@ impl Session {
     /// Those of [`io::read`]; [`Error::OutOfMemory`] where the header announces more than the machine has.
     pub fn read(&self, path: &Path, options: ReadOptions) -> Result<Loaded> {
         if let Some(info) = header(path)? {
-            let bits = options.precision_bits.max(options.input_precision_bits.unwrap_or(0));
-            admit(Matrix::bytes_for(info.rows, info.cols, bits))?;
+            admit(bytes(&info, &options))?;
         }
-        let loaded = io::read(path, &ReadOptions { progress: Some(self.progress()), ..options });
+        let loaded = io::read(path, &options.progress(self.progress()));
         self.bar.finish();
         loaded
     }
@@ -77,7 +76,8 @@ impl Session {
     /// # Errors
     /// Those of [`io::write`].
     pub fn write<'a>(&self, output: &Output, matrix: impl Into<MatrixView<'a>>, symmetry: Symmetry) -> Result<()> {
-        let options = WriteOptions { symmetry, number_form: output.number_form(), progress: Some(self.progress()) };
+        let options =
+            WriteOptions::new().symmetry(symmetry).number_form(output.number_form()).progress(self.progress());
         let written = in_mode(Mode::Writing, || io::write(&output.path, matrix, &options));
         self.bar.finish();
         written
@@ -115,46 +115,4 @@ impl lab::Session for Session {
 /// Refuses, before any work, an output that could not be written.
 pub fn check_output(output: &Output) -> Result<()> {
     check_writable(&output.path)
-}
-
-/// What the header of a file says; `None` for a pipe or device, which can be read only once.
-///
-/// # Errors
-/// Those of [`io::read_info`].
-pub fn header(path: &Path) -> Result<Option<FileInfo>> {
-    if is_device(path) { Ok(None) } else { io::read_info(path).map(Some) }
-}
-
-/// Reads a matrix; one that would pass the memory limit of the process is refused by its header.
-///
-/// # Errors
-/// [`Error::MemoryLimit`], and those of [`Session::read`].
-pub fn read_within(session: &Session, engine: &Engine, path: &Path, options: ReadOptions) -> Result<Loaded> {
-    if let (Some(budget), Some(info)) = (engine.budget(), header(path)?) {
-        let bits = options.precision_bits.max(options.input_precision_bits.unwrap_or(0));
-        budget.admit(Matrix::bytes_for(info.rows, info.cols, bits))?;
-    }
-    session.read(path, options)
-}
-
-/// Refuses a matrix that the machine's free memory cannot hold, rather than be killed while it is filled.
-///
-/// # Errors
-/// [`Error::OutOfMemory`].
-pub fn admit(bytes: u64) -> Result<()> {
-    match available_bytes() {
-        // A size beyond all addresses has an error of its own, from the matrix.
-        Some(available) if bytes > available && bytes < i64::MAX as u64 => Err(Error::OutOfMemory { bytes }),
-        _ => Ok(()),
-    }
-}
-
-/// The precision given, else the one that the file states.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] where neither is there.
-pub fn stated_precision(given: Option<u32>, path: &Path, info: Option<&FileInfo>) -> Result<u32> {
-    given.or(info.and_then(|info| info.precision_bits_comment)).ok_or_else(|| {
-        Error::InvalidArgument(format!("{} does not state its precision: give --precision", path.display()))
-    })
 }

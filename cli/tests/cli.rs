@@ -106,7 +106,7 @@ fn one_process_takes_the_window_that_is_asked_for() {
     for (product, kind) in [
         ("syrk P.bin".to_string(), "heap"),
         ("gemm P.bin P.bin --transpose-a".to_string(), "posix"),
-        (format!("syrk P.bin --upper {more}"), "heap"),
+        (format!("syrk P.bin --upper {more} --accumulate-triangle upper"), "heap"),
         (format!("gemm P.bin P.bin --transpose-a {more}"), "posix"),
     ] {
         sandbox.run(&format!("{product} -o Q.mtx --precision 150"));
@@ -160,6 +160,38 @@ fn exact_integers_scale_and_accumulate() {
     sandbox.run("gemm P.mtx P.mtx --transpose-a -o F.mtx -p 200 --alpha 0x1p-1");
     sandbox.run("gemm P.mtx P.mtx --transpose-a -o G.mtx -p 200 --alpha 0.25 --beta 0.5 --accumulate F.mtx");
     assert!(sandbox.run("compare F.mtx G.mtx").starts_with("equal"));
+}
+
+#[test]
+fn a_matrix_added_to_a_syrk_is_symmetric_or_has_a_triangle_named() {
+    let sandbox = Sandbox::new();
+    let entries = |upper: i32| format!("%%MatrixMarket matrix array real general\n2 2\n4\n1\n{upper}\n5\n");
+    sandbox.write("A.mtx", entries(2));
+    sandbox.write("L.mtx", entries(1));
+    sandbox.write("U.mtx", entries(2).replace("\n1\n", "\n2\n"));
+    sandbox.write("P.mtx", entries(7));
+    let syrk = |options: &str| format!("syrk P.mtx --precision 64 -o Q.mtx {options}");
+    for more in ["", "--upper", "--trace t.json --quiet", "--window heap --exact-integers --quiet"] {
+        let error = sandbox.fail(&syrk(&format!("--accumulate A.mtx {more}")), 3);
+        for part in [
+            "A.mtx: not symmetric: entry (2, 1) is 1.00",
+            "entry (1, 2) is 2.00",
+            "give --accumulate-triangle to say which triangle counts",
+        ] {
+            assert!(error.contains(part), "{error}");
+        }
+        for (triangle, same) in [("lower", "L"), ("upper", "U")] {
+            sandbox.run(&syrk(&format!("--accumulate A.mtx --accumulate-triangle {triangle} {more}")));
+            let found = sandbox.bytes("Q.mtx");
+            sandbox.run(&syrk(&format!("--accumulate {same}.mtx {more}")));
+            assert_eq!(found, sandbox.bytes("Q.mtx"), "{triangle} {more}");
+        }
+    }
+    // P P^T + A: what is added to a general product may be any matrix.
+    sandbox.run("gemm P.mtx P.mtx --transpose-b --precision 64 -o C.mtx --accumulate A.mtx");
+    assert!(sandbox.text("C.mtx").ends_with("2 2\n6.9e1\n4e1\n4.1e1\n3.1e1\n"), "{}", sandbox.text("C.mtx"));
+    let error = sandbox.fail(&syrk("--accumulate-triangle lower"), 2);
+    assert!(error.contains("--accumulate"), "{error}");
 }
 
 #[test]

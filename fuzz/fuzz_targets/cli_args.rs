@@ -36,6 +36,7 @@ const WORDS: [&str; 32] = [
     "--alpha",
     "--beta",
     "--accumulate",
+    "--accumulate-triangle",
     "--input-precision",
     "random",
     "--seed",

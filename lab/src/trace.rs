@@ -25,17 +25,7 @@ struct Span {
     dur: f64,
 }
 
-/// What a rank did, in seconds since all ranks began the call.
-pub struct RankStep {
-    /// Its phase.
-    pub name: &'static str,
-    /// Its start.
-    pub start: f64,
-    /// Its end.
-    pub end: f64,
-}
-
-/// What took a while in a time of its own, in seconds since that began.
+/// What took a while, in seconds since something that began before it.
 pub struct Timed {
     /// What it was.
     pub name: String,
@@ -60,8 +50,6 @@ pub struct Trace {
     file: Option<ReportFile>,
     begin: Instant,
     spans: Vec<Span>,
-    /// When the step began that ranks are added to.
-    rank_epoch: Option<f64>,
 }
 
 impl Trace {
@@ -71,7 +59,7 @@ impl Trace {
     /// [`sunzi::Error::Io`] where the folder cannot be written.
     pub fn begin(path: Option<&Path>) -> Result<Trace> {
         let file = path.map(ReportFile::new).transpose()?;
-        Ok(Trace { file, begin: Instant::now(), spans: Vec::new(), rank_epoch: None })
+        Ok(Trace { file, begin: Instant::now(), spans: Vec::new() })
     }
 
     /// Runs `step` and notes how long it took; returns the seconds too.
@@ -98,32 +86,20 @@ impl Trace {
         }
     }
 
-    /// Adds what a rank did in the latest step: its node as the process, itself as the thread.
-    pub fn add_rank(&mut self, node: usize, rank: usize, steps: impl Iterator<Item = RankStep>) {
-        let begin = self.rank_epoch.get_or_insert(self.spans.last().map_or(0.0, |step| step.ts));
-        let begin = *begin;
-        for step in steps {
-            let (name, pid) = (step.name.to_string(), node as u32);
-            let (ts, dur) = (begin + step.start * 1e6, (step.end - step.start) * 1e6);
-            self.spans.push(Span { name, ph: "X", pid, tid: rank + 1, ts, dur });
-        }
-    }
-
-    /// Adds what the workers of a rank did in the latest step, and its transfers: the rank as the process.
-    ///
-    /// Each is a name, a thread, and its start and end in seconds since the rank began.
-    pub fn add_rank_tasks(&mut self, rank: usize, tasks: impl Iterator<Item = (String, usize, [f64; 2])>) {
-        let begin = *self.rank_epoch.get_or_insert(self.spans.last().map_or(0.0, |step| step.ts));
-        for (name, tid, [start, end]) in tasks {
-            let (ts, dur) = (begin + start * 1e6, (end - start) * 1e6);
-            self.spans.push(Span { name, ph: "X", pid: rank as u32, tid, ts, dur });
-        }
+    /// Adds what ranks did in the latest step, which began for all of them at once.
+    pub fn add_ranks(&mut self, spans: impl Iterator<Item = Timed>) {
+        let begin = self.spans.last().map_or(0.0, |step| step.ts);
+        self.extend(begin, spans);
     }
 
     /// Adds spans of a time of their own, such as a simulation's.
     pub fn add_timed(&mut self, spans: impl Iterator<Item = Timed>) {
+        self.extend(0.0, spans);
+    }
+
+    fn extend(&mut self, begin: f64, spans: impl Iterator<Item = Timed>) {
         self.spans.extend(spans.map(|Timed { name, process, thread, start, end }| {
-            let (ts, dur) = (start * 1e6, (end - start) * 1e6);
+            let (ts, dur) = (begin + start * 1e6, (end - start) * 1e6);
             Span { name, ph: "X", pid: process as u32, tid: thread, ts, dur }
         }));
     }

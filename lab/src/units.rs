@@ -119,6 +119,11 @@ pub fn format_seconds(seconds: f64) -> String {
     format!("{value:.decimals$} {unit}")
 }
 
+/// A number of things for people: `1 thread`, `2 threads`.
+pub fn counted(count: usize, thing: &str) -> String {
+    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
+}
+
 /// A matrix for people: `400 x 50, 256 bits`.
 pub fn describe(matrix: &Matrix) -> String {
     format!("{} x {}, {} bits", matrix.rows(), matrix.cols(), matrix.precision_bits())

@@ -5,23 +5,23 @@
 use crate::context::Context;
 use crate::error::Result;
 use crate::matrix::{Matrix, MatrixView, Symmetric};
+pub use crate::ops::factor::options::CholeskyOptions;
 use crate::ops::factor::plan::Plan;
 pub use crate::ops::factor::plan::{CholeskyPlan, UpdatePlan, plan_cholesky};
-pub use crate::ops::factor::problem::CholeskyOptions;
 use crate::ops::factor::problem::{Problem, SQUARE};
-use crate::ops::factor::report::Clock;
-pub use crate::ops::factor::report::{CholeskyReport, Span, TaskKind, TaskTimes};
+pub use crate::ops::factor::report::CholeskyReport;
 use crate::ops::factor::run::{Ending, run};
+use crate::ops::factor::spans::Clock;
+pub use crate::ops::factor::spans::{Span, TaskKind, TaskTimes};
 use crate::ops::factor::{diagnose, reference};
-use crate::ops::product::problem::fits;
+use crate::ops::product::report::Outcome;
 use rug::Float;
 use std::sync::OnceLock;
 
-/// A factor `L` with `A = L L^T`.
-#[derive(Clone, Debug)]
+/// A factor `L` with `A = L L^T`; by default that of the 0 x 0 matrix.
+#[derive(Clone, Debug, Default)]
 pub struct Cholesky {
     factor: Matrix,
-    report: CholeskyReport,
     /// Found by the first solve that needs them.
     pub(crate) row_norms: OnceLock<Vec<i64>>,
 }
@@ -31,7 +31,7 @@ pub struct Cholesky {
 /// # Errors
 /// As [`cholesky_with`].
 pub fn cholesky<'a>(ctx: &Context, a: impl Into<Symmetric<'a>>, precision_bits: u32) -> Result<Cholesky> {
-    cholesky_with(ctx, a, precision_bits, &CholeskyOptions::default())
+    Ok(cholesky_with(ctx, a, precision_bits, &CholeskyOptions::default())?.result)
 }
 
 /// The lower triangular `L` with `A = L L^T` for a symmetric positive definite `A`, rounded to `precision_bits` bits.
@@ -53,14 +53,16 @@ pub fn cholesky_with<'a>(
     a: impl Into<Symmetric<'a>>,
     precision_bits: u32,
     options: &CholeskyOptions,
-) -> Result<Cholesky> {
-    cholesky_into(ctx, a, precision_bits, options, Matrix::zeros(0, 0, 2)?)
+) -> Result<Outcome<Cholesky, CholeskyReport>> {
+    let mut result = Cholesky::default();
+    let report = cholesky_into(ctx, a, precision_bits, options, &mut result)?;
+    Ok(Outcome { result, report })
 }
 
-/// [`cholesky_with`] in the memory of a matrix that is no longer needed, such as the factor of an earlier call.
+/// [`cholesky_with`] in the memory of a factor that is no longer needed, such as that of an earlier call.
 ///
-/// Fresh memory is slow to get, so repeated factorisations of one size gain from this. Where its shape or precision do
-/// not fit, `memory` is given back.
+/// Fresh memory is slow to get, so repeated factorisations of one size gain from this. Where its order or precision do
+/// not fit, it is given back. After an error `result` is the factor of the 0 x 0 matrix.
 ///
 /// # Errors
 /// As [`cholesky_with`].
@@ -69,41 +71,28 @@ pub fn cholesky_into<'a>(
     a: impl Into<Symmetric<'a>>,
     precision_bits: u32,
     options: &CholeskyOptions,
-    memory: Matrix,
-) -> Result<Cholesky> {
+    result: &mut Cholesky,
+) -> Result<CholeskyReport> {
+    let memory = std::mem::take(result).factor;
     let mut clock = Clock::new();
     let kernel = ctx.kernel();
     let lower = a.into().lower_view(SQUARE)?;
     let problem = Problem::new(lower, precision_bits, kernel.maximum_modulus_bits())?;
-    let memory = Some(memory).filter(|memory| fits(memory, (problem.order, problem.order), precision_bits));
+    let memory = Some(memory).filter(|memory| memory.fits((problem.order, problem.order), precision_bits));
     let engine = ctx.tile_engine(kernel, problem.working_bits)?;
     let plan = Plan::new(ctx, (problem.order, precision_bits), options.tile_rows, &*engine)?;
     let before = engine.traffic();
-    let ending = run(ctx, &problem, (&plan, &*engine), memory, &mut clock);
+    let ending = run(ctx, (&problem, lower), (&plan, &*engine), memory, &mut clock);
     let devices = engine.traffic().into_iter().zip(&before).map(|(after, before)| after.since(before)).collect();
     engine.end_operation();
     match ending? {
         Ending::Factor(factor) if problem.is_whole() => {
-            let report = CholeskyReport {
-                operation: "cholesky",
-                order: problem.order,
-                precision_bits,
-                working_bits: problem.working_bits,
-                threads: plan.threads,
-                kernel: kernel.name(),
-                primes: engine.primes(),
-                tile_rows: plan.tiling.tile_size,
-                tiles: plan.tiling.tile_rows(),
-                seconds: clock.now(),
-                tasks: clock.times,
-                planned_bytes: plan.bytes,
-                devices,
-                spans: clock.spans,
-            };
-            Ok(Cholesky::new(factor, report))
+            *result = Cholesky::new(factor);
+            let report = CholeskyReport::new(&problem, &plan, &*engine, clock);
+            Ok(CholeskyReport { kernel: kernel.name(), devices, ..report })
         }
-        Ending::Factor(factor) => Err(diagnose::failure(&problem, problem.order, &factor, None)),
-        Ending::Failed(index, factor, pivot) => Err(diagnose::failure(&problem, index, &factor, pivot)),
+        Ending::Factor(factor) => Err(diagnose::failure((&problem, lower), problem.order, &factor, None)),
+        Ending::Failed(index, factor, pivot) => Err(diagnose::failure((&problem, lower), index, &factor, pivot)),
     }
 }
 
@@ -113,22 +102,26 @@ pub fn cholesky_into<'a>(
 /// As [`cholesky_with`].
 #[doc(hidden)]
 pub fn cholesky_reference<'a>(a: impl Into<Symmetric<'a>>, precision_bits: u32) -> Result<Cholesky> {
-    by_definition(&Problem::new(a.into().lower_view(SQUARE)?, precision_bits, 11_000)?)
-}
-
-fn by_definition(problem: &Problem<'_>) -> Result<Cholesky> {
-    match reference::factor(problem) {
-        Ok(rows) if problem.is_whole() => Ok(Cholesky::new(rows.to_matrix(problem)?, CholeskyReport::default())),
-        Ok(rows) => Err(diagnose::failure(problem, problem.order, &rows.to_matrix(problem)?, None)),
+    let lower = a.into().lower_view(SQUARE)?;
+    let problem = &Problem::new(lower, precision_bits, 11_000)?;
+    match reference::factor(problem, lower) {
+        Ok(rows) if problem.is_whole() => Ok(Cholesky::new(rows.to_matrix(problem)?)),
+        Ok(rows) => Err(diagnose::failure((problem, lower), problem.order, &rows.to_matrix(problem)?, None)),
         Err(reference::Failed { index, rows, pivot }) => {
-            Err(diagnose::failure(problem, index, &rows.to_matrix(problem)?, pivot))
+            Err(diagnose::failure((problem, lower), index, &rows.to_matrix(problem)?, pivot))
         }
     }
 }
 
 impl Cholesky {
-    fn new(factor: Matrix, report: CholeskyReport) -> Cholesky {
-        Cholesky { factor, report, row_norms: OnceLock::new() }
+    fn new(factor: Matrix) -> Cholesky {
+        Cholesky { factor, row_norms: OnceLock::new() }
+    }
+
+    /// A place for a factor in the memory of a matrix that is no longer needed, for [`cholesky_into`]. Until then it is
+    /// not the factor of anything.
+    pub fn with_memory(memory: Matrix) -> Cholesky {
+        Cholesky::new(memory)
     }
 
     /// Takes a factor made elsewhere; what lies above its diagonal is not looked at.
@@ -150,7 +143,7 @@ impl Cholesky {
             Some(index) => Err(crate::Error::Singular { index }),
             None => {
                 factor.clear_above_diagonal();
-                Ok(Cholesky::new(factor, CholeskyReport::default()))
+                Ok(Cholesky::new(factor))
             }
         }
     }
@@ -160,19 +153,9 @@ impl Cholesky {
         &self.factor
     }
 
-    /// How the factor was computed; empty for a factor made elsewhere.
-    pub fn report(&self) -> &CholeskyReport {
-        &self.report
-    }
-
     /// The factor, by value.
     pub fn into_factor(self) -> Matrix {
         self.factor
-    }
-
-    /// The factor and how it was computed, by value.
-    pub fn into_parts(self) -> (Matrix, CholeskyReport) {
-        (self.factor, self.report)
     }
 
     /// `log det A = 2 sum log l_ii`, to nearly the factor's precision; see [`log_det_of`].

@@ -10,6 +10,7 @@ use sunzi_lab::engine::check_reach;
 /// What `sunzi plan --help` ends with.
 const EXAMPLES: &str = "Without an operation a syrk is planned, with the options of `sunzi plan syrk`.\n\nExamples:\n  \
     sunzi plan cholesky --rows 1e4 --precision 512 --memory 8G\n  \
+    sunzi plan solve --rows 1e4 --cols 100 --precision 512\n  \
     sunzi plan --nodes 8 --ranks-per-node 128 --rows 1e5 --cols 1e4 --precision 1024 --memory 200G";
 
 /// `sunzi plan`: a syrk unless another operation is named.
@@ -50,6 +51,10 @@ pub enum PlanOperation {
     Gemm(PlanGemm),
     /// A = L L^T.
     Cholesky(PlanCholesky),
+    /// T X = B for a triangular T.
+    Trsm(PlanSolve),
+    /// A X = B for a symmetric positive definite A, its factorisation included.
+    Solve(PlanSolve),
 }
 
 /// `sunzi plan syrk`.
@@ -115,6 +120,22 @@ pub struct PlanCholesky {
     pub engine: EngineArgs,
 }
 
+/// `sunzi plan trsm` and `sunzi plan solve`.
+#[derive(Args, Clone, Debug)]
+pub struct PlanSolve {
+    /// Rows of the matrix.
+    #[arg(long, value_name = "K", value_parser = size)]
+    pub rows: usize,
+    /// Right sides.
+    #[arg(long, value_name = "M", value_parser = size)]
+    pub cols: usize,
+    /// Bits of every significand.
+    #[arg(long, short, value_name = "B", value_parser = precision)]
+    pub precision: u32,
+    #[command(flatten)]
+    pub engine: EngineArgs,
+}
+
 impl Plan {
     /// Checks precision and kernel together, and devices on a cluster.
     ///
@@ -129,7 +150,7 @@ impl Plan {
                 check_reach(args.precision, args.engine.kernel)
             }
             PlanOperation::Gemm(args) => check_reach(args.precision, args.engine.kernel),
-            PlanOperation::Cholesky(_) => Ok(()),
+            PlanOperation::Cholesky(_) | PlanOperation::Trsm(_) | PlanOperation::Solve(_) => Ok(()),
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Options of `syrk` and `gemm`, and of their verification.
 
 use super::factor::VerifyCholesky;
-use super::values::{precision, threads, window};
+use super::values::{precision, threads, uplo, window};
 use super::{EngineArgs, Output, Precision};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
-use sunzi::Result;
 use sunzi::comm::window::WindowKind;
+use sunzi::{Result, Uplo};
 use sunzi_lab::units::parse_count;
 
 /// What both products can do.
@@ -29,7 +29,7 @@ pub struct ProductArgs {
     /// Scalar of the matrix given by --accumulate [default: 1].
     #[arg(long, value_name = "X", requires = "accumulate")]
     pub beta: Option<String>,
-    /// A matrix to add to the product.
+    /// A matrix to add to the product; to that of syrk, a symmetric one.
     #[arg(long, value_name = "FILE")]
     pub accumulate: Option<PathBuf>,
     /// Also write when each step ran, on all ranks, as JSON for a trace viewer.
@@ -64,6 +64,9 @@ pub struct Syrk {
     /// Compute the upper triangle; it is written as the lower triangle of a symmetric file all the same.
     #[arg(long)]
     pub upper: bool,
+    /// The triangle of the matrix to add that is read [default: both, which must agree].
+    #[arg(long, value_name = "TRIANGLE", requires = "accumulate", value_parser = uplo())]
+    pub accumulate_triangle: Option<Uplo>,
     #[command(flatten)]
     pub choices: ProductArgs,
     #[command(flatten)]

@@ -1,7 +1,8 @@
 //! `sunzi compare`: whether two files hold the same numbers, and where they differ. Exit code 1 where they do.
 
 use crate::args::Compare;
-use crate::session::{Session, header, stated_precision};
+use crate::files::{header, stated_precision};
+use crate::session::Session;
 use serde_json::{Value, json};
 use std::path::Path;
 use sunzi::Result;

@@ -1,7 +1,8 @@
 //! `sunzi convert`: copies a matrix into another format or number form; the numbers stay the same.
 
 use crate::args::Convert;
-use crate::session::{Session, check_output, header, stated_precision};
+use crate::files::{header, stated_precision};
+use crate::session::{Session, check_output};
 use serde_json::json;
 use std::time::Instant;
 use sunzi::Result;

@@ -1,7 +1,8 @@
 //! `sunzi gen`: writes a test matrix.
 
 use crate::args::Gen;
-use crate::session::{Session, admit, check_output};
+use crate::files::admit;
+use crate::session::{Session, check_output};
 use serde_json::json;
 use std::time::Instant;
 use sunzi::gallery::{KINDS, Size, generate};

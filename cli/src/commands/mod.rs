@@ -8,9 +8,9 @@ mod factor;
 mod gen_matrix;
 mod info;
 mod manual;
+mod observe;
 mod plan;
 mod product;
-mod ranks;
 mod trsm;
 mod verify;
 
@@ -18,11 +18,8 @@ use crate::args::{Command, Global, GpuCheck, Simulation, Soak, VerifyOperation};
 use crate::ranks::Ranks;
 use crate::session::Session;
 use crate::signals::{Mode, in_mode};
-use factor::Factoring;
-use product::Product;
-use sunzi::comm::window::WindowKind;
-use sunzi::comm::{Transport, local};
-use sunzi::{Error, Result};
+use sunzi::Result;
+
 use sunzi_lab::{gpu_check, simulate};
 
 /// Carries out a command; the exit code is 0 unless the command says otherwise.
@@ -41,13 +38,13 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
     let session = &mut session;
     let outcome = match command {
         Command::Compare(args) => return compare::run(session, &args),
-        Command::Syrk(args) => multiply(session, &args.into(), together),
-        Command::Gemm(args) => multiply(session, &args.into(), together),
+        Command::Syrk(args) => product::run(session, &args.into(), together),
+        Command::Gemm(args) => product::run(session, &args.into(), together),
         Command::Info => info::run(session),
         Command::Gen(args) => gen_matrix::run(session, &args),
-        Command::Cholesky(args) => factorise(session, &args.into(), together),
-        Command::Solve(args) => factorise(session, &args.into(), together),
-        Command::Inverse(args) => factorise(session, &args.into(), together),
+        Command::Cholesky(args) => factor::run(session, &args.into(), together),
+        Command::Solve(args) => factor::run(session, &args.into(), together),
+        Command::Inverse(args) => factor::run(session, &args.into(), together),
         Command::Trsm(args) => trsm::run(session, &args),
         Command::Verify(args) => match args.operation {
             VerifyOperation::Syrk(args) => verify::run(session, &args.into()),
@@ -73,37 +70,10 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
 fn is_shared(command: &Command) -> bool {
     match command {
         Command::Syrk(_) | Command::Gemm(_) => true,
-        Command::Cholesky(args) => ranks::factor::is_shared(&args.factor),
-        Command::Solve(args) => {
-            args.refine_from.is_none() && !args.factor.log_det && ranks::factor::is_shared(&args.factor)
-        }
+        Command::Cholesky(args) => !args.factor.condition,
+        Command::Solve(args) => args.refine_from.is_none() && !args.factor.log_det && !args.factor.condition,
         Command::Bench(args) => bench::is_shared(args),
         _ => false,
-    }
-}
-
-fn multiply(session: &mut Session, config: &Product, together: Option<&dyn Transport>) -> Result<()> {
-    match together {
-        Some(world) => ranks::run(session, config, world),
-        None => multiply_alone(session, config),
-    }
-}
-
-/// A product in this process: by one rank where a trace or a window is asked for, which only ranks have.
-fn multiply_alone(session: &mut Session, config: &Product) -> Result<()> {
-    match (&config.choices.trace, config.choices.window) {
-        (None, WindowKind::Auto) => product::run(session, config),
-        (_, WindowKind::Mpi) => {
-            Err(Error::InvalidArgument("--window mpi needs several ranks: start them with mpirun".into()))
-        }
-        _ => ranks::run(session, config, &local::group(1)[0]),
-    }
-}
-
-fn factorise(session: &mut Session, config: &Factoring, together: Option<&dyn Transport>) -> Result<()> {
-    match together {
-        Some(world) => ranks::factor::run(session, config, world),
-        None => factor::run(session, config),
     }
 }
 

@@ -1,16 +1,19 @@
-//! `sunzi plan`: how a product or a factorisation would run, without computing it.
+//! `sunzi plan`: how an operation would run, here or (a product) on a cluster that need not be there, without
+//! computing it.
 
-mod cluster;
-
-use crate::args::{PlanCholesky, PlanGemm, PlanOperation, PlanSyrk};
+use crate::args::{PlanCholesky, PlanGemm, PlanOperation, PlanSolve, PlanSyrk};
 use crate::session::Session;
 use serde::Serialize;
+use sunzi::advanced::device::Description;
+use sunzi::distributed::{ClusterShape, even_operand_bytes, plan_syrk_cluster};
 use sunzi::{
-    CholeskyOptions, CholeskyPlan, Context, Matrix, Plan, Result, UpdatePlan, plan_cholesky, plan_gemm, plan_syrk,
+    CholeskyOptions, CholeskyPlan, Context, Matrix, Path, Plan, Result, SolvePlan, UpdatePlan, plan_cholesky,
+    plan_gemm, plan_solve, plan_syrk, plan_trsm,
 };
 use sunzi_lab::engine::{Engine, limited};
+use sunzi_lab::memory::Budget;
 use sunzi_lab::session::Session as _;
-use sunzi_lab::units::format_bytes;
+use sunzi_lab::units::{counted, format_bytes};
 
 /// The report: the plan, and what the operands take beside it.
 #[derive(Serialize)]
@@ -18,113 +21,240 @@ struct PlanReport<'a, P> {
     #[serde(flatten)]
     plan: &'a P,
     operand_bytes: u64,
+    #[serde(flatten)]
+    cluster: Option<ClusterReport>,
+}
+
+#[derive(Serialize)]
+struct ClusterReport {
+    ranks_per_node: usize,
+    threads_per_rank: usize,
+}
+
+/// What a plan is made for.
+struct Request<'a> {
+    engine: &'a Engine,
+    operand_bytes: u64,
+    /// Without a cluster the limit is that of this process.
+    cluster: Option<ClusterShape>,
+    self_check: bool,
+}
+
+impl<'a> Request<'a> {
+    fn new(engine: &'a Engine, operand_bytes: u64) -> Request<'a> {
+        Request { engine, operand_bytes, cluster: None, self_check: false }
+    }
+
+    /// Makes the plan beside the operands, reports it, and shows it.
+    fn show<P: Serialize>(
+        &self,
+        session: &mut Session,
+        make: impl FnOnce(&Context) -> Result<P>,
+        describe: impl FnOnce(&P, &Request<'_>) -> Vec<String>,
+    ) -> Result<()> {
+        let Request { engine, operand_bytes, cluster, self_check } = *self;
+        let budget = match cluster {
+            // The limit of a node covers the operands of its ranks; what this process holds does not count.
+            Some(_) => engine.memory_bytes.map(Budget::of_absent_node),
+            None => engine.budget(),
+        };
+        let budget = budget.map(|budget| budget.with_held(operand_bytes));
+        let (builder, restate) = limited(session.context(engine)?.self_check(self_check), budget);
+        let plan = make(&builder.build()?).map_err(restate)?;
+        let cluster = cluster.map(|ClusterShape { ranks_per_node, threads, .. }| ClusterReport {
+            ranks_per_node,
+            threads_per_rank: threads,
+        });
+        session.finish_report(&PlanReport { plan: &plan, operand_bytes, cluster })?;
+        let limit = budget.map(|budget| format!("memory          {}", budget.describe()));
+        let lines = limit.into_iter().chain(describe(&plan, self)).collect::<Vec<_>>();
+        session.say(&lines.join("\n"))
+    }
 }
 
 /// Plans what was asked for.
 pub fn run(session: &mut Session, operation: &PlanOperation) -> Result<()> {
     match operation {
         PlanOperation::Syrk(args) => match args.cluster() {
-            Some(shape) => cluster::run(session, args, shape),
+            Some(shape) => syrk_on_cluster(session, args, shape),
             None => syrk(session, args),
         },
         PlanOperation::Gemm(args) => gemm(session, args),
         PlanOperation::Cholesky(args) => cholesky(session, args),
+        PlanOperation::Trsm(args) => {
+            let PlanSolve { rows, cols, precision, .. } = *args;
+            solve(session, args, |ctx| plan_trsm(ctx, rows, cols, precision))
+        }
+        PlanOperation::Solve(args) => {
+            let PlanSolve { rows, cols, precision, .. } = *args;
+            solve(session, args, |ctx| plan_solve(ctx, rows, cols, precision))
+        }
     }
 }
 
 fn syrk(session: &mut Session, args: &PlanSyrk) -> Result<()> {
     let PlanSyrk { rows, cols, precision, self_check, ref engine, .. } = *args;
-    let operand_bytes = Matrix::bytes_for(rows, cols, precision);
-    product(session, engine, self_check, operand_bytes, |ctx| plan_syrk(ctx, rows, cols, precision))
+    let request = Request { self_check, ..Request::new(engine, Matrix::bytes_for(rows, cols, precision)) };
+    request.show(session, |ctx| plan_syrk(ctx, rows, cols, precision), describe)
+}
+
+fn syrk_on_cluster(session: &mut Session, args: &PlanSyrk, shape: ClusterShape) -> Result<()> {
+    let PlanSyrk { rows, cols, precision, self_check, .. } = *args;
+    let rank_bytes = even_operand_bytes(rows, shape.nodes.saturating_mul(shape.ranks_per_node), cols, precision);
+    // Planning takes one thread here, however many a rank has there.
+    let engine = Engine { threads: Some(1), ..Engine::clone(&args.engine) };
+    let operand_bytes = rank_bytes.saturating_mul(shape.ranks_per_node as u64);
+    let request = Request { cluster: Some(shape), self_check, ..Request::new(&engine, operand_bytes) };
+    request.show(session, |ctx| plan_syrk_cluster(ctx, shape, rows, cols, precision), describe)
 }
 
 fn gemm(session: &mut Session, args: &PlanGemm) -> Result<()> {
     let PlanGemm { rows: contracted, cols, result_rows, precision, self_check, ref engine } = *args;
     let rows = result_rows.unwrap_or(cols);
     let bytes = |cols| Matrix::bytes_for(contracted, cols, precision);
-    let operand_bytes = bytes(rows).saturating_add(bytes(cols));
-    product(session, engine, self_check, operand_bytes, |ctx| plan_gemm(ctx, rows, cols, contracted, precision))
+    let request = Request { self_check, ..Request::new(engine, bytes(rows).saturating_add(bytes(cols))) };
+    request.show(session, |ctx| plan_gemm(ctx, rows, cols, contracted, precision), describe)
 }
 
-fn product(
-    session: &mut Session,
-    engine: &Engine,
-    self_check: bool,
-    operand_bytes: u64,
-    make: impl Fn(&Context) -> Result<Plan>,
-) -> Result<()> {
-    let budget = engine.budget().map(|budget| budget.with_held(operand_bytes));
-    let (builder, restate) = limited(session.context(engine)?.self_check(self_check), budget);
-    let plan = make(&builder.build()?).map_err(restate)?;
-    session.finish_report(&PlanReport { plan: &plan, operand_bytes })?;
-    if let Some(budget) = &budget {
-        session.say(&format!("memory          {}", budget.describe()))?;
-    }
-    session.say(&describe(&plan, operand_bytes))
+fn cholesky(session: &mut Session, args: &PlanCholesky) -> Result<()> {
+    let PlanCholesky { rows: order, precision, tile: tile_rows, ref engine } = *args;
+    let request = Request::new(engine, Matrix::bytes_for(order, order, precision));
+    let make = |ctx: &Context| plan_cholesky(ctx, order, precision, &CholeskyOptions::new().tile_rows(tile_rows));
+    request.show(session, make, describe_cholesky)
 }
 
-/// The plan of a factorisation.
-fn cholesky(session: &mut Session, config: &PlanCholesky) -> Result<()> {
-    let PlanCholesky { rows: order, precision: precision_bits, tile: tile_rows, .. } = *config;
-    let operand_bytes = Matrix::bytes_for(order, order, precision_bits);
-    let budget = config.engine.budget().map(|budget| budget.with_held(operand_bytes));
-    let (builder, restate) = limited(session.context(&config.engine)?, budget);
-    let options = CholeskyOptions { tile_rows };
-    let plan = plan_cholesky(&builder.build()?, order, precision_bits, &options).map_err(restate)?;
-    session.finish_report(&PlanReport { plan: &plan, operand_bytes })?;
-    if let Some(budget) = &budget {
-        session.say(&format!("memory          {}", budget.describe()))?;
-    }
-    session.say(&describe_cholesky(&plan, operand_bytes))
+fn solve(session: &mut Session, args: &PlanSolve, make: impl FnOnce(&Context) -> Result<SolvePlan>) -> Result<()> {
+    let PlanSolve { rows: order, cols, precision, ref engine } = *args;
+    let bytes = |cols| Matrix::bytes_for(order, cols, precision);
+    Request::new(engine, bytes(order).saturating_add(bytes(cols))).show(session, make, describe_solve)
 }
 
-fn describe_cholesky(plan: &CholeskyPlan, operand_bytes: u64) -> String {
+/// A line of the table of bytes.
+fn part(name: &str, bytes: u64, remark: &str) -> String {
+    format!("{name:<15} {:>11}  {remark}", format_bytes(bytes)).trim_end().to_string()
+}
+
+fn operands(request: &Request<'_>) -> String {
+    let whose = if request.cluster.is_some() { "held by the ranks of a node" } else { "given" };
+    part("operands", request.operand_bytes, &format!("{whose}, not planned"))
+}
+
+fn planned(bytes: u64, request: &Request<'_>) -> String {
+    let place = if request.cluster.is_some() { " on a node" } else { "" };
+    part("planned", bytes, &format!("({bytes} bytes{place}, operands excluded)"))
+}
+
+fn device_name(device: &Description) -> String {
+    format!("{} {}", device.kind, device.index)
+}
+
+fn describe_cholesky(plan: &CholeskyPlan, request: &Request<'_>) -> Vec<String> {
     let CholeskyPlan { order, precision_bits, working_bits, kernel, threads, primes, tile_rows, tiles, .. } = plan;
-    let rest = plan.planned_bytes - plan.tile_bytes - plan.factor_bytes;
+    let threads = counted(*threads, "thread");
     let mut lines = vec![
         format!(
-            "A = L L^T: {order} x {order} at {precision_bits} bits (working {working_bits}), kernel {kernel}, \
-             {threads} thread{}",
-            if *threads == 1 { "" } else { "s" }
+            "A = L L^T: {order} x {order} at {precision_bits} bits (working {working_bits}), kernel {kernel}, {threads}"
         ),
         format!("primes          {primes}"),
         format!("tiles           {tiles} tile row(s) of {tile_rows} rows"),
-        format!("operands        {:>11}  given, not planned", format_bytes(operand_bytes)),
-        format!("result          {:>11}", format_bytes(plan.factor_bytes)),
-        format!("tiles           {:>11}  residues and integers", format_bytes(plan.tile_bytes)),
-        format!("rest            {:>11}  scratch, tables, lists", format_bytes(rest)),
+        operands(request),
+        part("result", plan.factor_bytes, ""),
+        part("tiles", plan.tile_bytes, "residues and integers"),
+        part("rest", plan.planned_bytes - plan.tile_bytes - plan.factor_bytes, "scratch, tables, lists"),
     ];
-    lines.extend(plan.devices.iter().map(|UpdatePlan { device, kernel, moduli, tile_bytes }| {
-        let name = format!("{} {}", device.kind, device.index);
-        let bytes = format_bytes(*tile_bytes);
+    lines.extend(plan.devices.iter().map(|UpdatePlan { device, kernel, moduli, tile_bytes, .. }| {
+        let (name, bytes) = (device_name(device), format_bytes(*tile_bytes));
         format!("{name:<15} {}: updates by {kernel}, {moduli} moduli, {bytes} of its memory for a tile", device.name)
     }));
-    lines.push(planned_line(plan.planned_bytes));
-    lines.join("\n")
+    lines.push(planned(plan.planned_bytes, request));
+    lines
+}
+
+fn describe_solve(plan: &SolvePlan, request: &Request<'_>) -> Vec<String> {
+    let SolvePlan { order, columns, precision_bits, working_bits, kernel, threads, .. } = plan;
+    let name = if plan.operation == "trsm" { "T X = B" } else { "A X = B" };
+    let (columns, threads) = (counted(*columns, "right side"), counted(*threads, "thread"));
+    let path = match plan.path {
+        Path::Dots => "dot products in fixed point, one right side after the other",
+        Path::Parts => "the triangle cut recursively",
+        Path::Tiles => "tiles in fixed point",
+    };
+    let mut lines = vec![
+        format!(
+            "{name}: {order} x {order} and {columns} at {precision_bits} bits (working {working_bits}), kernel \
+             {kernel}, {threads}"
+        ),
+        format!("path            {path}"),
+        format!("bands           {} of {}", plan.bands, counted(plan.band_columns, "right side")),
+        operands(request),
+        part("result", Matrix::bytes_for(plan.order, plan.columns, *precision_bits), ""),
+    ];
+    if plan.factorisation_bytes > 0 {
+        lines.push(part("factorisation", plan.factorisation_bytes, "before the solve, the factor included"));
+    }
+    lines.push(part("least", plan.least_bytes, "would do"));
+    lines.push(planned(plan.planned_bytes, request));
+    lines
 }
 
 /// The shape of a product and what it runs on.
 fn heading(plan: &Plan) -> String {
     let name = if plan.operation == "syrk" { "Q := P^T P" } else { "C := A B" };
+    let Plan { rows, cols, contracted, precision_bits, working_bits, kernel, .. } = plan;
+    let threads = if plan.team.is_some() { String::new() } else { format!(", {}", counted(plan.threads, "thread")) };
     format!(
-        "{name}: {} x {} from {} contracted rows at {} bits (working {}), kernel {}, {} thread{}",
-        plan.rows,
-        plan.cols,
-        plan.contracted,
-        plan.precision_bits,
-        plan.working_bits,
-        plan.kernel,
-        plan.threads,
-        if plan.threads == 1 { "" } else { "s" }
+        "{name}: {rows} x {cols} from {contracted} contracted rows at {precision_bits} bits (working {working_bits}), \
+         kernel {kernel}{threads}"
     )
 }
 
-/// A product on devices: how each is cut, and what it takes there and here.
-fn describe_devices(plan: &Plan, operand_bytes: u64) -> String {
-    let line = |part: &str, bytes: u64, remark: &str| {
-        format!("{part:<15} {:>11}  {remark}", format_bytes(bytes)).trim_end().to_string()
+fn describe(plan: &Plan, request: &Request<'_>) -> Vec<String> {
+    let mut lines = vec![heading(plan)];
+    match plan.devices.is_empty() {
+        true => lines.extend(describe_cuts(plan, request)),
+        false => lines.extend(describe_devices(plan)),
+    }
+    lines.push(operands(request));
+    lines.extend(describe_bytes(plan));
+    lines.push(planned(plan.planned_bytes, request));
+    lines
+}
+
+/// How the CPU cuts a product; on a cluster the node that takes most, as the others differ by a few rows and tiles.
+fn describe_cuts(plan: &Plan, request: &Request<'_>) -> Vec<String> {
+    let mut lines = Vec::new();
+    let team = plan.team.as_ref();
+    let node = team.and_then(|team| team.per_node.iter().max_by_key(|node| node.planned_bytes));
+    if let (Some(team), Some(node), Some(cluster)) = (team, node, request.cluster) {
+        lines.extend([
+            format!(
+                "cluster         {} node(s) of {} rank(s) of {} thread(s): {} ranks, {} workers",
+                team.nodes, cluster.ranks_per_node, cluster.threads, team.ranks, plan.threads
+            ),
+            format!("rows            {} on a node", node.rows),
+            format!("grid            {} x {} ranks own the result", team.grid.0, team.grid.1),
+            format!("tiles           {0} x {0}", team.tile_size),
+        ]);
+    }
+    let (on, and, of) = if node.is_some() { (" on a node", " and node", " of a node") } else { ("", "", "") };
+    let (chunk_rows, jobs, workers) = match node {
+        Some(node) => (node.chunk_rows, node.jobs, range(node.jobs_per_worker)),
+        None => (plan.chunk_rows, plan.jobs_per_worker.iter().sum(), each(&plan.jobs_per_worker)),
     };
-    let mut lines = vec![heading(plan), format!("moduli          {}", plan.primes)];
+    lines.extend([
+        format!("primes          {}", plan.primes),
+        format!("batches         {} of {} primes", plan.batches, plan.batch_primes),
+        format!("bands           {} of {} columns", plan.bands, plan.band_columns),
+        format!("chunks          {} of {chunk_rows} rows{on}", plan.chunks),
+        format!("jobs            {jobs} per batch{and}, by worker {workers}"),
+        format!("balance         largest load {:.4} of the mean{of}", plan.load_max_over_mean),
+    ]);
+    lines
+}
+
+/// How devices cut a product, and what it takes there.
+fn describe_devices(plan: &Plan) -> Vec<String> {
+    let mut lines = vec![format!("moduli          {}", plan.primes)];
     for device in &plan.devices {
         let (cut, bytes) = (&device.cut, &device.bytes);
         lines.push(format!(
@@ -137,65 +267,51 @@ fn describe_devices(plan: &Plan, operand_bytes: u64) -> String {
             cut.band_cols,
             cut.chunk_rows
         ));
-        let parts = [
-            ("  input", bytes.input, "big floats on their way in"),
-            ("  digits", bytes.digits, "scaled entries of a chunk"),
-            ("  to_residues", bytes.planes, "operand planes of a batch"),
-            ("  product", bytes.sums, "sums of a strip"),
-            ("  residues", bytes.residues, "of the product, of a band"),
-            ("  output", bytes.output, "integers and big floats on their way out"),
-            ("  tables", bytes.tables, "moduli, conversion tables, shifts"),
-            ("  on the device", device.planned_bytes, "in all"),
-        ];
-        lines.extend(parts.map(|(part, bytes, remark)| line(part, bytes, remark)));
+        lines.extend([
+            part("  input", bytes.input, "big floats on their way in"),
+            part("  digits", bytes.digits, "scaled entries of a chunk"),
+            part("  to_residues", bytes.planes, "operand planes of a batch"),
+            part("  product", bytes.sums, "sums of a strip"),
+            part("  residues", bytes.residues, "of the product, of a band"),
+            part("  output", bytes.output, "integers and big floats on their way out"),
+            part("  tables", bytes.tables, "moduli, conversion tables, shifts"),
+            part("  on the device", device.planned_bytes, "in all"),
+        ]);
     }
-    lines.push(line("operands", operand_bytes, "given, not planned"));
-    lines.push(line("result", plan.bytes.result, ""));
-    lines.push(line("copies", plan.bytes.scratch, "host memory that copies run to and from"));
-    lines.push(planned_line(plan.planned_bytes));
-    lines.join("\n")
+    lines
 }
 
-fn describe(plan: &Plan, operand_bytes: u64) -> String {
+/// The parts of the host's memory; those of the node that takes most where there are several.
+fn describe_bytes(plan: &Plan) -> Vec<String> {
+    let bytes = &plan.bytes;
     if !plan.devices.is_empty() {
-        return describe_devices(plan, operand_bytes);
+        let copies = part("copies", bytes.scratch, "host memory that copies run to and from");
+        return vec![part("result", bytes.result, ""), copies];
     }
+    let team = plan.team.as_ref();
+    let on_nodes = |text: &'static str| if team.is_some() { text } else { "" };
+    let (shared, node) = (on_nodes(", shared by the node"), on_nodes(" of a node"));
     let mut lines = vec![
-        heading(plan),
-        format!("primes          {}", plan.primes),
-        format!("batches         {} of {} primes", plan.batches, plan.batch_primes),
-        format!("bands           {} of {} columns", plan.bands, plan.band_columns),
-        format!("chunks          {} of {} rows", plan.chunks, plan.chunk_rows),
-        format!("jobs            {} per batch, by worker {}", plan.jobs_per_worker.iter().sum::<usize>(), jobs(plan)),
-        format!("balance         largest load {:.4} of the mean", plan.load_max_over_mean),
+        part("result", bytes.result, on_nodes("tiles of the ranks of a node, at most")),
+        part("to_residues", bytes.operand_window, &format!("residues of the operands, one batch{shared}")),
+        part("product", bytes.product_window, &format!("residues of the product, all primes{shared}")),
+        part("scratch", bytes.scratch, &format!("kernel scratch of all workers{node}")),
+        part("reconstruct", bytes.integers, &format!("integers of all workers{node}")),
+        part("tables", bytes.tables, &format!("moduli and conversion tables{}", on_nodes(" of each rank"))),
+        part("lists", bytes.lists, &format!("shifts, jobs{}", on_nodes(", messages"))),
     ];
-    let parts = [
-        ("operands", operand_bytes, "given, not planned"),
-        ("result", plan.bytes.result, ""),
-        ("to_residues", plan.bytes.operand_window, "residues of the operands, one batch"),
-        ("product", plan.bytes.product_window, "residues of the product, all primes"),
-        ("scratch", plan.bytes.scratch, "kernel scratch of all workers"),
-        ("reconstruct", plan.bytes.integers, "integers of all workers"),
-        ("tables", plan.bytes.tables, "moduli and conversion tables"),
-        ("lists", plan.bytes.lists, "shifts, jobs"),
-    ];
-    for (part, bytes, remark) in parts {
-        lines.push(format!("{part:<15} {:>11}  {remark}", format_bytes(bytes)).trim_end().to_string());
-    }
-    lines.push(planned_line(plan.planned_bytes));
-    lines.join("\n")
-}
-
-fn planned_line(bytes: u64) -> String {
-    format!("planned         {:>11}  ({bytes} bytes, operands excluded)", format_bytes(bytes))
+    lines.extend(team.map(|team| part("sent", team.sent_bytes, "from a node to the others, at most")));
+    lines
 }
 
 /// Jobs of each worker; where there are many workers, the range only.
-fn jobs(plan: &Plan) -> String {
-    let counts = &plan.jobs_per_worker;
+fn each(counts: &[usize]) -> String {
     if counts.len() <= 16 {
         return format!("{counts:?}");
     }
-    let (least, most) = (counts.iter().min().copied().unwrap_or(0), counts.iter().max().copied().unwrap_or(0));
+    range((counts.iter().min().copied().unwrap_or(0), counts.iter().max().copied().unwrap_or(0)))
+}
+
+fn range((least, most): (usize, usize)) -> String {
     format!("{least} to {most}")
 }

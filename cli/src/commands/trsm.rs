@@ -2,39 +2,38 @@
 
 use crate::args::Trsm;
 use crate::commands::product::op;
+use crate::input::Reader;
 use crate::number::parse_scalar;
-use crate::session::{Session, check_output, header, read_within, stated_precision};
+use crate::session::{Session, check_output};
 use crate::signals::{Mode, in_mode};
 use serde_json::json;
-use std::path::Path;
 use std::time::Instant;
-use sunzi::io::{ReadOptions, Symmetry};
-use sunzi::{Diag, Result, TrsmOptions, trsm};
+use sunzi::io::Symmetry;
+use sunzi::{Diag, Result, Side, TrsmOptions, plan_trsm, trsm_with};
 use sunzi_lab::engine::limited;
 use sunzi_lab::memory::peak_resident_bytes;
 use sunzi_lab::session::Session as _;
-use sunzi_lab::units::describe;
-use sunzi_lab::units::format_seconds;
+use sunzi_lab::units::{counted, describe, format_bytes, format_seconds};
 
 pub fn run(session: &mut Session, config: &Trsm) -> Result<()> {
     check_output(&config.output)?;
     let start = Instant::now();
-    let precision_bits = stated_precision(config.precision.bits, &config.t, header(&config.t)?.as_ref())?;
+    let reader = Reader::new(session, &config.engine, &config.precision, &config.t)?;
+    let precision_bits = reader.precision_bits();
     let alpha = config.alpha.as_ref().map(|text| parse_scalar("--alpha", text, precision_bits)).transpose()?;
-    let read = |path: &Path| {
-        let input_precision_bits = config.precision.input_bits;
-        let options = ReadOptions { input_precision_bits, ..ReadOptions::new(precision_bits) };
-        read_within(session, &config.engine, path, options).map(|loaded| loaded.matrix)
-    };
-    let (t, b) = (read(&config.t)?, read(&config.b)?);
+    let (t, b) = (reader.matrix(&config.t)?, reader.matrix(&config.b)?);
     let input_seconds = start.elapsed().as_secs_f64();
     let (builder, restate) = limited(session.context(&config.engine)?, config.engine.budget());
     let ctx = builder.build()?;
     let diag = if config.unit { Diag::Unit } else { Diag::NonUnit };
     let (side, uplo, op) = (config.side, config.uplo, op(config.transpose));
-    let options = TrsmOptions { side, uplo, op, diag, alpha: alpha.as_ref() };
+    let options = TrsmOptions::new().side(side).uplo(uplo).op(op).diag(diag).alpha(alpha.as_ref());
+    let columns = if side == Side::Left { b.cols() } else { b.rows() };
+    let plan = plan_trsm(&ctx, t.rows(), columns, precision_bits).map_err(&restate)?;
     let start = Instant::now();
-    let x = in_mode(Mode::Computing, || trsm(&ctx, &t, &b, precision_bits, &options).map_err(&restate))?;
+    let x = in_mode(Mode::Computing, || {
+        trsm_with(&ctx, &t, &b, precision_bits, &options).map(|outcome| outcome.result).map_err(&restate)
+    })?;
     let seconds = start.elapsed().as_secs_f64();
     drop((t, b));
     let start = Instant::now();
@@ -47,15 +46,19 @@ pub fn run(session: &mut Session, config: &Trsm) -> Result<()> {
         "precision_bits": x.precision_bits(),
         "kernel": ctx.kernel().name(),
         "threads": ctx.threads(),
+        "planned_bytes": plan.planned_bytes,
         "seconds": seconds,
         "input_seconds": input_seconds,
         "output_seconds": output_seconds,
         "peak_resident_bytes": peak_resident_bytes(),
     }))?;
     session.say(&format!(
-        "{}: {} in {} (files {})",
+        "{}: {} ({}, {}, {} planned) in {} (files {})",
         config.output.path.display(),
         describe(&x),
+        ctx.kernel().name(),
+        counted(ctx.threads(), "thread"),
+        format_bytes(plan.planned_bytes),
         format_seconds(seconds),
         format_seconds(input_seconds + output_seconds),
     ))

@@ -49,6 +49,7 @@ const KNOWN: &[&str] = &[
     "--alpha",
     "--beta",
     "--accumulate",
+    "--accumulate-triangle",
     "--against",
     "--broadcast",
     "--remote-tiles",

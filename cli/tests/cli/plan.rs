@@ -35,6 +35,38 @@ fn the_plan_of_a_factorisation_is_what_a_run_takes() {
 }
 
 #[test]
+fn the_plan_of_a_solve_is_what_a_run_reports_and_its_limit_is_the_least() {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen random --rows 80 --cols 70 --precision 200 --seed 3 -o P.bin");
+    sandbox.run("gen random --rows 70 --cols 12 --precision 200 --seed 5 -o B.bin");
+    sandbox.run("syrk P.bin -o A.bin");
+    sandbox.run("cholesky A.bin -o L.bin");
+    for (operation, matrix) in [("trsm", "L"), ("solve", "A")] {
+        for (choice, path) in [("--cols 12", "tiles in fixed point"), ("--cols 2", "")] {
+            let line = format!("plan {operation} --rows 70 {choice} --precision 200 --threads 1");
+            let text = sandbox.run(&format!("{line} --report p.json"));
+            let plan = sandbox.json("p.json");
+            let planned = number(&plan, "planned_bytes");
+            assert!(text.contains(&format!("({planned} bytes, operands excluded)")) && text.contains(path), "{text}");
+            assert!(number(&plan, "least_bytes") <= planned && number(&plan, "operand_bytes") > 0);
+            let factors = number(&plan, "factorisation_bytes") > 0;
+            assert_eq!((factors, text.contains("factorisation")), (operation == "solve", operation == "solve"));
+            let least = named_minimum(&sandbox.fail(&format!("{line} --memory 1K"), 4));
+            sandbox.run(&format!("{line} --memory {least} --report p.json"));
+            assert!(number(&sandbox.json("p.json"), "planned_bytes") < least);
+        }
+        let run = format!("{operation} {matrix}.bin B.bin -o X.bin --threads 1 --report r.json");
+        let said = sandbox.run(&run);
+        sandbox.run(&format!("plan {operation} --rows 70 --cols 12 -p 200 --threads 1 --report p.json"));
+        let (plan, run) = (sandbox.json("p.json"), sandbox.json("r.json"));
+        assert_eq!(plan["planned_bytes"], run["planned_bytes"], "{operation}");
+        assert!(said.contains(" planned) in "), "{said}");
+    }
+    let error = sandbox.fail("plan solve --rows 1e4 --cols 100 --precision 200 --memory 100M", 4);
+    sandbox.run(&format!("plan solve --rows 1e4 --cols 100 --precision 200 --memory {}", named_minimum(&error)));
+}
+
+#[test]
 fn options_of_other_operations_are_refused() {
     let sandbox = Sandbox::new();
     let cases = [
@@ -57,8 +89,10 @@ fn options_of_other_operations_are_refused() {
         ("--nodes 1e7 --rows 10 --cols 10 -p 64", "10000000 nodes"),
         ("--nodes 1e19 --ranks-per-node 1e19 --rows 10 --cols 10 -p 64", "nodes"),
         ("--nodes two --rows 10 --cols 10 -p 64", "'two'"),
-        ("trsm --rows 10 --cols 10 -p 64", "'trsm'"),
-        ("trsm --nodes 2 --rows 10 --cols 10 -p 64", "'trsm'"),
+        ("trsm --rows 10 -p 64", "--cols"),
+        ("trsm --nodes 2 --rows 10 --cols 10 -p 64", "unexpected argument '--nodes'"),
+        ("solve --rows 10 --cols 10 -p 64 --tile 8", "unexpected argument '--tile'"),
+        ("inverse --rows 10 -p 64", "'inverse'"),
     ];
     for (line, needle) in cases {
         let error = sandbox.fail(&format!("plan {line}"), 2);

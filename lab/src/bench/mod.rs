@@ -19,9 +19,9 @@ mod sides;
 mod spread;
 mod task;
 
+pub use double::run as run_double;
 pub use double::{BenchDouble, World};
-pub(crate) use double::{RESIDUAL_BOUND, System, largest_residual};
-pub use double::{run as run_double, run_on_ranks as run_double_on_ranks};
+pub(crate) use double::{RESIDUAL_BOUND, largest_residual, matrix as double_matrix};
 pub use kernel::{BenchKernel, run as run_kernel};
 pub use ranks::run as run_on_ranks;
 
@@ -129,7 +129,7 @@ fn task<'a>(config: &Bench, operands: &'a Operands) -> Result<Box<dyn Task + 'a>
     let second = || b.as_ref().expect("systems have right-hand sides");
     Ok(match config.operation {
         Operation::Syrk | Operation::Gemm => Box::new(product::Product::new(a, b.as_ref())),
-        Operation::Cholesky => Box::new(factor::Factorisation::new(a, config.tile_rows)?),
+        Operation::Cholesky => Box::new(factor::Factorisation::new(a, config.tile_rows)),
         Operation::Trsm => Box::new(factor::System::triangular(a, second())?),
         Operation::Solve => Box::new(factor::System::factored(a, second())?),
     })

@@ -72,7 +72,7 @@ pub fn run_all(session: &dyn Session, setup: &Setup) -> Result<Vec<CheckReport>>
             run.check((label(&**device), None, check), || work(&**device, large))?;
         }
         let large = is_card(&**device) && !setup.quick;
-        let work = || factors::doubles(setup, &cpu, device, large);
+        let work = || factors::doubles(setup, device, large);
         run.check((label(&**device), None, "cholesky of doubles"), work)?;
         let work = || factors::doubles_over_ranks(setup, device, large);
         run.check((label(&**device), None, "cholesky of doubles over ranks"), work)?;

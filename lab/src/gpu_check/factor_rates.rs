@@ -6,7 +6,7 @@ use super::factors::dominant;
 use super::rates::ProductRates;
 use super::table::{Table, Target, Unit};
 use super::{Setup, is_card};
-use crate::bench::{RESIDUAL_BOUND, System, largest_residual};
+use crate::bench::{RESIDUAL_BOUND, double_matrix, largest_residual};
 use crate::session::Session;
 use crate::units::{format_bytes, format_seconds};
 use rug::Float;
@@ -18,10 +18,11 @@ use sunzi::advanced::kernels::device::DeviceFamily;
 use sunzi::advanced::math::bound::cholesky_modulus_bits;
 use sunzi::advanced::runtime::Eviction;
 use sunzi::advanced::store::available_bytes;
-use sunzi::double::{DoubleOptions, DoubleReport, double_cholesky};
+use sunzi::comm::local;
+use sunzi::double::{DoubleMatrix, DoubleOptions, DoubleReport, double_cholesky};
 use sunzi::{
-    CholeskyOptions, CholeskyReport, Context, Error, GemmOptions, Matrix, Op, Result, Symmetric, cholesky_with,
-    gemm_with, plan_cholesky,
+    CholeskyOptions, CholeskyReport, Context, Error, GemmOptions, Matrix, Op, Outcome, Result, Symmetric,
+    cholesky_with, gemm_with, plan_cholesky,
 };
 
 /// What is aimed at: the rate of the products of planes, and that of the plain product of doubles.
@@ -153,7 +154,7 @@ fn big(
     let device = &setup.devices[0];
     let ctx = setup.builder().devices(vec![device.clone()]).kernel(family.name()).build()?;
     let tile_rows = (!is_card(&**device)).then_some(TINY_TILE_ROWS);
-    let options = CholeskyOptions { tile_rows };
+    let options = CholeskyOptions::new().tile_rows(tile_rows);
     let (mut order, free) = (wanted, free_bytes());
     let plan = loop {
         let plan = plan_cholesky(&ctx, order, bits, &options)?;
@@ -169,16 +170,16 @@ fn big(
         }
     };
     let a = ctx.install(|| dominant(order, bits))?;
-    let options = CholeskyOptions { tile_rows: Some(plan.tile_rows) };
+    let options = CholeskyOptions::new().tile_rows(plan.tile_rows);
     // Compiles kernels, and takes the device's memory for tiles of this size.
     let few = order.min(2 * plan.tile_rows);
     cholesky_with(&ctx, Symmetric::lower(a.view().block(0..few, 0..few)?), bits, &options)?;
-    let (factor, report) = cholesky_with(&ctx, Symmetric::lower(&a), bits, &options)?.into_parts();
+    let Outcome { result: factor, report } = cholesky_with(&ctx, Symmetric::lower(&a), bits, &options)?;
     let working_bits = report.working_bits;
     let modulus_bits = cholesky_modulus_bits(working_bits);
     let planes = family.plane_count(&EngineSpec { operand_bits: working_bits, modulus_bits, redundant: false });
     drop(ctx); // the check below takes memory of its own
-    verify(&setup.builder().build()?, &a, &factor)?;
+    verify(&setup.builder().build()?, &a, factor.factor())?;
     let per_second = (order as f64).powi(3) / 6.0 * planes as f64 / report.seconds.max(1e-9);
     Ok(Some(CholeskyRates { planes, per_second, share: per_second / plane_rate, report }))
 }
@@ -192,7 +193,7 @@ fn verify(cpu: &Context, a: &Matrix, l: &Matrix) -> Result<()> {
     let bound = Float::with_val(64, Float::i_exp(1, 2 - bits as i32)) * 1.01f64; // and what the product is rounded by
     for (at, left) in blocks.iter().enumerate() {
         for right in &blocks[..=at] {
-            let options = GemmOptions { op_b: Op::Transpose, ..GemmOptions::default() };
+            let options = GemmOptions::new().op_b(Op::Transpose);
             let product = gemm_with(cpu, rows(left)?, rows(right)?, bits + 64, &options)?.result;
             for (row, i) in left.clone().enumerate() {
                 for (col, j) in right.clone().enumerate().filter(|&(_, j)| j <= i) {
@@ -243,8 +244,8 @@ fn double(session: &dyn Session, setup: &Setup, plain_per_second: f64, rates: &m
     // Half of `8 order^2` bytes.
     let order_for = |limit: u64| ((OVER_LIMIT * limit as f64 / 4.0).sqrt() as usize).next_multiple_of(64);
     loop {
-        // The matrix, the copy that is factored, and its tiles.
-        let host = 24 * (order_for(limit) as u64).pow(2);
+        // The lower triangles of the matrix, of the copy that is factored, and of its tiles at home.
+        let host = 12 * (order_for(limit) as u64).pow(2);
         let (free, room) = (free_bytes(), device.capacity_bytes().saturating_sub(device.used_bytes()));
         let why = match () {
             () if host > free => format!("{} of host memory, of {}", format_bytes(host), format_bytes(free)),
@@ -257,22 +258,22 @@ fn double(session: &dyn Session, setup: &Setup, plain_per_second: f64, rates: &m
         rates.note(session, format!("lowered: double cholesky n = {} takes {why}", order_for(limit)))?;
         limit /= 2;
     }
-    let (order, ctx) = (order_for(limit), setup.builder().build()?);
-    let system = System::new(&ctx, order)?;
-    let (mut l, mut residual, mut seconds) = (system.a.clone(), 0.0f64, Vec::new());
+    let order = order_for(limit);
+    let ctx = setup.builder().devices(vec![device.clone()]).device_memory_bytes(limit).build()?;
+    let matrix = double_matrix(local::alone(), order, tile_rows.unwrap_or_else(|| DoubleMatrix::tile_rows_for(order)))?;
+    let (mut residual, mut seconds) = (0.0f64, Vec::new());
     let mut reports = Vec::new();
     // The rule that is timed comes last, when everything is warm.
     let others = Eviction::ALL.into_iter().filter(|&rule| rule != Eviction::default()).map(|rule| (rule, 1));
-    for (victim, runs) in others.chain([(Eviction::default(), DOUBLE_RUNS)]) {
-        let options =
-            DoubleOptions { tile_rows, eviction: victim, device_bytes: Some(limit), ..DoubleOptions::default() };
+    for (eviction, runs) in others.chain([(Eviction::default(), DOUBLE_RUNS)]) {
+        let options = DoubleOptions::new().eviction(eviction);
         seconds.clear();
         for run in 0..runs {
-            l.copy_from_slice(&system.a);
-            let report = double_cholesky(&ctx, std::slice::from_ref(device), order, &mut l, &options)?;
+            let mut l = matrix.clone();
+            let report = double_cholesky(&ctx, local::alone(), &mut l, &options)?;
             seconds.push(report.factor_seconds);
             if run + 1 == runs {
-                residual = residual.max(largest_residual(&system, &l));
+                residual = residual.max(largest_residual(local::alone(), &l)?);
                 reports.push(report);
             }
         }
@@ -309,7 +310,11 @@ fn tabulate_double(table: &mut Table, measured: &DoubleRates) {
         }
     }
     let Some(report) = measured.reports.last() else { return };
-    table.figure(name("bytes if no tile stayed"), report.baseline_bytes as f64, Unit::Bytes);
+    table.figure(
+        name("bytes if no tile stayed"),
+        (report.baseline_h2d_bytes + report.baseline_d2h_bytes) as f64,
+        Unit::Bytes,
+    );
     table.figure(name("diagonal tiles on the host"), report.potrf_seconds, Unit::Seconds);
     table.figure(name("tiles to tiles"), report.factor_seconds, Unit::Seconds);
 }

@@ -5,18 +5,18 @@
 
 use super::Setup;
 use super::products::{Subject, random};
-use crate::bench::{RESIDUAL_BOUND, System, largest_residual};
+use crate::bench::{RESIDUAL_BOUND, double_matrix, largest_residual};
 use crate::units::describe;
 use rayon::prelude::*;
 use std::sync::Arc;
 use sunzi::advanced::runtime::Eviction;
+use sunzi::advanced::tile::RankGrid;
 use sunzi::comm::local::{self, LocalRank};
 use sunzi::comm::{Transport, agreed};
-use sunzi::distributed::{DoubleMatrix, DoubleRankOptions, RankGrid, double_cholesky_ranks};
-use sunzi::double::{DoubleOptions, double_cholesky};
+use sunzi::double::{DoubleMatrix, DoubleOptions, double_cholesky};
 use sunzi::gallery::{Size, counter_random};
 use sunzi::{
-    CholeskyOptions, Context, Device, Error, Head, Matrix, Result, Symmetric, TrsmOptions, cholesky_with, solve, trsm,
+    CholeskyOptions, Context, Device, Error, Head, Matrix, Outcome, Result, Symmetric, cholesky_with, solve, trsm,
 };
 
 /// Precisions at which factors are compared.
@@ -60,8 +60,8 @@ fn failed<T>(why: String) -> Result<T> {
 
 /// One factorisation on the device, and whether its factor is `want`; the number of tiles that had to leave comes back.
 fn compare(ctx: &Context, a: &Matrix, want: &Matrix, tile_rows: Option<usize>) -> Result<u64> {
-    let options = CholeskyOptions { tile_rows };
-    let (factor, report) = cholesky_with(ctx, Symmetric::lower(a), a.precision_bits(), &options)?.into_parts();
+    let options = CholeskyOptions::new().tile_rows(tile_rows);
+    let Outcome { result: factor, report } = cholesky_with(ctx, Symmetric::lower(a), a.precision_bits(), &options)?;
     let what = format!("{}, tiles of {} rows", describe(a), report.tile_rows);
     let [device] = &report.devices[..] else { return failed(format!("{what}: no device was used")) };
     if report.tiles > 1 && device.traffic.h2d_bytes == 0 {
@@ -69,7 +69,7 @@ fn compare(ctx: &Context, a: &Matrix, want: &Matrix, tile_rows: Option<usize>) -
     }
     let order = a.rows();
     let places = (0..order).flat_map(|col| (0..order).map(move |row| (row, col)));
-    match places.into_iter().find(|&(row, col)| factor.get(row, col) != want.get(row, col)) {
+    match places.into_iter().find(|&(row, col)| factor.factor().get(row, col) != want.get(row, col)) {
         None => Ok(device.cache.evictions),
         Some(place) => failed(format!("{what}: other bits than on the CPU, the first at {place:?}")),
     }
@@ -83,15 +83,17 @@ pub fn cholesky(subject: &Subject<'_>) -> Result<()> {
             let ctx = builder.self_check(self_check).build()?;
             for (order, bits) in [1, 8, 15, 65].into_iter().flat_map(|order| PRECISIONS.map(|bits| (order, bits))) {
                 let a = dominant(order, bits)?;
-                let want =
-                    cholesky_with(subject.cpu, Symmetric::lower(&a), bits, &CholeskyOptions::default())?.into_factor();
+                let want = cholesky_with(subject.cpu, Symmetric::lower(&a), bits, &CholeskyOptions::default())?
+                    .result
+                    .into_factor();
                 compare(&ctx, &a, &want, Some(rows))?;
             }
         }
     }
     if subject.large {
         let a = dominant(1700, 512)?;
-        let want = cholesky_with(subject.cpu, Symmetric::lower(&a), 512, &CholeskyOptions::default())?.into_factor();
+        let want =
+            cholesky_with(subject.cpu, Symmetric::lower(&a), 512, &CholeskyOptions::default())?.result.into_factor();
         for tile_rows in [None, Some(256)] {
             compare(&subject.builder().build()?, &a, &want, tile_rows)?;
         }
@@ -103,7 +105,8 @@ pub fn cholesky(subject: &Subject<'_>) -> Result<()> {
 pub fn little_memory(subject: &Subject<'_>) -> Result<()> {
     let (order, bits, rows) = if subject.large { (1000, 512, 64) } else { (72, 256, 8) };
     let a = dominant(order, bits)?;
-    let want = cholesky_with(subject.cpu, Symmetric::lower(&a), bits, &CholeskyOptions::default())?.into_factor();
+    let want =
+        cholesky_with(subject.cpu, Symmetric::lower(&a), bits, &CholeskyOptions::default())?.result.into_factor();
     let within = |bytes: u64| -> Result<u64> {
         compare(&subject.builder().device_memory_bytes(bytes).build()?, &a, &want, Some(rows))
     };
@@ -126,7 +129,7 @@ pub fn little_memory(subject: &Subject<'_>) -> Result<()> {
 /// Matrices that have no factor: the same index as on the CPU, and the device goes on.
 pub fn not_positive_definite(subject: &Subject<'_>) -> Result<()> {
     let (order, bits) = (60, 150);
-    let options = CholeskyOptions { tile_rows: Some(8) };
+    let options = CholeskyOptions::new().tile_rows(8);
     let index = |ctx: &Context, a: &Matrix| match cholesky_with(ctx, Symmetric::lower(a), bits, &options) {
         Err(Error::NotPositiveDefinite { index, .. }) => Ok(index),
         Err(other) => Err(other),
@@ -152,7 +155,7 @@ pub fn solves(subject: &Subject<'_>) -> Result<()> {
     let ctx = subject.builder().build()?;
     let order = 2 * ctx.tile_engine(ctx.kernel(), bits)?.preferred_rows() + 9;
     let (a, b) = (dominant(order, bits)?, random(order, 40, bits, 5)?);
-    let l = cholesky_with(subject.cpu, Symmetric::lower(&a), bits, &CholeskyOptions::default())?.into_factor();
+    let l = cholesky_with(subject.cpu, Symmetric::lower(&a), bits, &CholeskyOptions::default())?.result.into_factor();
     let sent = || subject.devices[0].traffic().h2d_bytes;
     let compare = |what: &str, run: &dyn Fn(&Context) -> Result<Matrix>| {
         let before = sent();
@@ -165,21 +168,20 @@ pub fn solves(subject: &Subject<'_>) -> Result<()> {
             false => failed(format!("{what} of {order} rows: other bits than on the CPU")),
         }
     };
-    compare("a triangular system", &|ctx| trsm(ctx, &l, &b, bits, &TrsmOptions::default()))?;
+    compare("a triangular system", &|ctx| trsm(ctx, &l, &b, bits))?;
     compare("a system", &|ctx| solve(ctx, Symmetric::lower(&a), &b, bits))
 }
 
 /// Doubles in tiles, on one device: little memory, every rule of eviction, a small residual.
-pub fn doubles(setup: &Setup, cpu: &Context, device: &Arc<dyn Device>, large: bool) -> Result<()> {
-    let devices = std::slice::from_ref(device);
+pub fn doubles(setup: &Setup, device: &Arc<dyn Device>, large: bool) -> Result<()> {
     let (order, rows) = if large { (3000, 250) } else { (200, 32) };
-    let ctx = setup.builder().build()?;
-    let system = System::new(cpu, order)?;
-    let factor = |device_bytes: Option<u64>, victim: Eviction| {
-        let mut l = system.a.clone();
-        let options =
-            DoubleOptions { tile_rows: Some(rows), eviction: victim, device_bytes, ..DoubleOptions::default() };
-        double_cholesky(&ctx, devices, order, &mut l, &options).map(|report| (l, report))
+    let matrix = double_matrix(local::alone(), order, rows)?;
+    let factor = |device_bytes: Option<u64>, eviction: Eviction| {
+        let builder = setup.builder().devices(vec![device.clone()]);
+        let builder = device_bytes.into_iter().fold(builder, |builder, bytes| builder.device_memory_bytes(bytes));
+        let (ctx, mut l) = (builder.build()?, matrix.clone());
+        let options = DoubleOptions::new().eviction(eviction);
+        double_cholesky(&ctx, local::alone(), &mut l, &options).map(|report| (l, report))
     };
     let least_bytes = match factor(Some(1), Eviction::default()) {
         Err(Error::DeviceLimit { minimum_bytes, .. }) => minimum_bytes,
@@ -187,9 +189,9 @@ pub fn doubles(setup: &Setup, cpu: &Context, device: &Arc<dyn Device>, large: bo
         Ok(_) => return failed("one byte of memory was enough".into()),
     };
     for device_bytes in [Some(least_bytes), Some(3 * least_bytes), None] {
-        for victim in Eviction::ALL {
-            let (l, report) = factor(device_bytes, victim)?;
-            let (residual, name) = (largest_residual(&system, &l), victim.name());
+        for eviction in Eviction::ALL {
+            let (l, report) = factor(device_bytes, eviction)?;
+            let (residual, name) = (largest_residual(local::alone(), &l)?, eviction.name());
             if residual > RESIDUAL_BOUND {
                 return failed(format!("{order} rows, {name}: the residual is {residual:.3} times rows eps |A|"));
             }
@@ -218,8 +220,8 @@ pub fn doubles_over_ranks(setup: &Setup, device: &Arc<dyn Device>, large: bool) 
         let ctx = setup.builder().threads(1).devices(vec![device.clone()]).device_memory_bytes(bytes).build();
         let ctx = agreed(rank, ctx)?;
         let mut a = agreed(rank, DoubleMatrix::from_fn(rank.rank(), order, rows, grid, entry))?;
-        let report = double_cholesky_ranks(&ctx, rank, &mut a, &DoubleRankOptions::default())?;
-        let moved = report.devices.is_some_and(|own| own.h2d_bytes > 0 && own.d2h_bytes > 0);
+        let report = double_cholesky(&ctx, rank, &mut a, &DoubleOptions::default())?;
+        let moved = report.h2d_bytes > 0 && report.d2h_bytes > 0;
         Ok((a.residual(rank, entry, &vectors)?, moved))
     };
     for outcome in local::run(grid.size(), on_rank) {

@@ -5,13 +5,10 @@
 //! ranks and nodes, any distribution of the rows, any memory limit and kernel. An error that one rank meets is returned
 //! by all. Source: docs/ALGORITHM.md, "Many ranks".
 
-mod double;
-
-pub use crate::ops::factor::ranks::{
-    DistCholesky, DistCholeskyOptions, DistCholeskyReport, RankSummary, cholesky, cholesky_with,
-};
+pub use crate::ops::factor::options::DistCholeskyOptions;
+pub use crate::ops::factor::rank_report::{RankSummary, RanksReport};
+pub use crate::ops::factor::ranks::{DistCholesky, cholesky, cholesky_with};
 pub use crate::ops::solve::ranks::{DistSolution, solve, trsm};
-pub use double::{DoubleMatrix, DoubleRankOptions, DoubleRankReport, RankDevices, double_cholesky_ranks};
 
 pub use crate::ops::distribution::matrix::DistMatrix;
 pub use crate::ops::distribution::slices::{CyclicBlock, GridOrder, scatter_rows};
@@ -19,7 +16,7 @@ pub use crate::ops::distribution::team::{NodeLayout, Team, TeamOptions};
 pub use crate::ops::product::clock::{RANK_PHASES, RankPhase, RankPhases, RankSpan, Spread};
 pub use crate::ops::product::plan::{NodePlan, TeamPlan};
 pub use crate::ops::product::ranks::plan::{ClusterShape, even_operand_bytes, plan_syrk_cluster};
-pub use crate::ops::product::ranks::{DistOptions, DistOutcome, Fault, PlanHook, gemm, gemm_rows, syrk};
+pub use crate::ops::product::ranks::{DistOptions, DistOutcome, PlanHook, gemm, gemm_rows, syrk};
 pub use crate::ops::product::report::TeamReport;
 pub use crate::plan::even_share;
 pub use crate::tile::RankGrid;

@@ -3,13 +3,18 @@
 //! Every `op` becomes a transposed view here, so that all later steps contract rows. Checks shapes, precision and
 //! factors before any work.
 
+use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::kernels::PlaneKernel;
 use crate::math::bound;
-use crate::matrix::{Matrix, MatrixView, Op, Uplo};
+use crate::matrix::mirror::{Workers, mirror};
+use crate::matrix::{MatrixView, MatrixViewMut, Op, Uplo};
 use crate::ops::product::combine::Combination;
 use crate::ops::product::size::ProductSize;
 use crate::plan::{Cut, DeviceCut};
+
+/// Rows from which the triangle of a result is mirrored by all threads: below, waking them takes longer.
+const MIRROR_ROWS_OF_THREADS: usize = 256;
 
 /// One operand: its columns are contracted with those of the other.
 #[derive(Clone, Copy)]
@@ -42,6 +47,42 @@ pub(crate) struct OperandRows<'a> {
 /// Shown the product window and the words of a plane between products and reconstruction; for fault tests.
 pub type FaultHook<'a> = dyn Fn(&mut [u64], usize) + Sync + 'a;
 
+/// What a test does to a product under way, through the options of the verb; by default nothing.
+#[derive(Clone, Copy, Default)]
+pub struct Hooks<'a> {
+    /// Sees the product window before reconstruction, and may damage it.
+    pub fault: Option<&'a FaultHook<'a>>,
+    /// A cut to run instead of the one the memory limit asks for.
+    pub cut: Option<Cut>,
+    /// The same for devices.
+    pub device_cut: Option<DeviceCut>,
+}
+
+impl<'a> Hooks<'a> {
+    /// A function that sees the product window, and nothing else.
+    pub fn fault(fault: &'a FaultHook<'a>) -> Hooks<'a> {
+        Hooks { fault: Some(fault), ..Hooks::default() }
+    }
+
+    /// A cut, and nothing else.
+    pub fn cut(cut: impl Into<Option<Cut>>) -> Hooks<'a> {
+        Hooks { cut: cut.into(), ..Hooks::default() }
+    }
+
+    /// A cut for devices, and nothing else.
+    pub fn device_cut(cut: DeviceCut) -> Hooks<'a> {
+        Hooks { device_cut: Some(cut), ..Hooks::default() }
+    }
+}
+
+/// The cuts; a closure has nothing to show.
+impl std::fmt::Debug for Hooks<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Hooks { fault, cut, device_cut } = self;
+        write!(f, "Hooks(fault: {}, cut: {cut:?}, device cut: {device_cut:?})", fault.is_some())
+    }
+}
+
 /// A product to compute.
 pub(crate) struct Problem<'a> {
     /// `syrk` or `gemm`.
@@ -52,18 +93,16 @@ pub(crate) struct Problem<'a> {
     pub right: Option<Operand<'a>>,
     /// The triangle wanted of a SYRK.
     pub uplo: Uplo,
+    /// Whether the other triangle becomes its mirror image.
+    pub mirrored: bool,
     /// Precision asked for.
     pub precision_bits: u32,
     /// Whether operands are integers and the result exact.
     pub exact_integers: bool,
     /// What is done with the product.
     pub combination: Combination<'a>,
-    /// Called between products and reconstruction.
-    pub fault: Option<&'a FaultHook<'a>>,
-    /// A cut to run instead of the one the memory limit asks for.
-    pub cut: Option<Cut>,
-    /// The same for devices.
-    pub device_cut: Option<DeviceCut>,
+    /// What tests ask for.
+    pub hooks: Hooks<'a>,
     /// What another operation asks of a product inside it.
     pub inner: Inner,
 }
@@ -102,6 +141,16 @@ pub(crate) struct Bits {
 }
 
 impl<'a> Problem<'a> {
+    /// Makes `result` symmetric where that is asked for.
+    pub fn complete(&self, ctx: &Context, result: MatrixViewMut<'_>) {
+        if self.mirrored {
+            match ctx.threads() > 1 && result.rows() >= MIRROR_ROWS_OF_THREADS {
+                true => ctx.install(|| mirror(result, self.uplo, Workers::Pool)),
+                false => mirror(result, self.uplo, Workers::One),
+            }
+        }
+    }
+
     /// The lower triangle of `P^T P`, or of `P P^T` where `op` says so.
     pub fn syrk(p: MatrixView<'a>, op: Op, precision_bits: u32) -> Problem<'a> {
         Problem {
@@ -109,12 +158,11 @@ impl<'a> Problem<'a> {
             left: Operand::new(p, op),
             right: None,
             uplo: Uplo::Lower,
+            mirrored: false,
             precision_bits,
             exact_integers: false,
             combination: Combination::new(None, None, None),
-            fault: None,
-            cut: None,
-            device_cut: None,
+            hooks: Hooks::default(),
             inner: Inner::default(),
         }
     }
@@ -222,17 +270,4 @@ pub(crate) fn check_precision(kernel: &dyn PlaneKernel, precision_bits: u32, con
         return Err(Error::Precision { precision_bits: precision_bits.into(), maximum_bits: maximum_bits.into() });
     }
     Ok(())
-}
-
-/// Where a result goes: a new matrix, or an existing one that is replaced where shape or precision differ.
-pub(crate) enum Target<'a> {
-    /// A new matrix.
-    New,
-    /// The caller's matrix.
-    Into(&'a mut Matrix),
-}
-
-/// Whether `matrix` can take a result of this shape as it is.
-pub(crate) fn fits(matrix: &Matrix, shape: (usize, usize), precision_bits: u32) -> bool {
-    (matrix.rows(), matrix.cols()) == shape && matrix.precision_bits() == precision_bits
 }

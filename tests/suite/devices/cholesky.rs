@@ -5,7 +5,7 @@ use crate::common::residency::room_for_tiles;
 use rug::Float;
 use std::sync::Arc;
 use sunzi::advanced::device::soft::{Fault, SoftDevice, SoftOptions};
-use sunzi::{CholeskyOptions, Context, Device, Error, Matrix, TrsmOptions, cholesky, cholesky_with, ldlt, solve, trsm};
+use sunzi::{CholeskyOptions, Context, Device, Error, Matrix, cholesky, cholesky_with, ldlt, solve, trsm};
 
 const FAMILIES: [&str; 2] = ["cuda-f64", "cuda-i8"];
 
@@ -33,7 +33,7 @@ fn definite(order: usize, bits: u32) -> Matrix {
 }
 
 fn tiles(rows: usize) -> CholeskyOptions {
-    CholeskyOptions { tile_rows: Some(rows) }
+    CholeskyOptions::new().tile_rows(rows)
 }
 
 #[test]
@@ -42,15 +42,15 @@ fn factors_have_the_bits_of_the_cpu() {
     for (case, order) in [1usize, 8, 15, 40, 65].into_iter().enumerate() {
         for bits in [64, 1024] {
             let a = definite(order, bits);
-            let want = cholesky_with(&cpu, &a, bits, &CholeskyOptions::default()).unwrap().into_factor();
+            let want = cholesky_with(&cpu, &a, bits, &CholeskyOptions::default()).unwrap().result.into_factor();
             for family in FAMILIES {
                 for (threads, rows) in [(1, 8), (3, 16), (2, 24), (2, 104)] {
                     let seed = Some((case * 10 + threads) as u64);
                     let ctx = context(family, threads, SoftOptions { seed, ..SoftOptions::default() });
                     for _ in 0..2 {
                         let factor = cholesky_with(&ctx, &a, bits, &tiles(rows)).unwrap();
-                        assert!(factor.factor() == &want, "{order}, {bits} bits, {family}, tiles of {rows}");
-                        let device = &factor.report().devices[0];
+                        assert!(factor.result.factor() == &want, "{order}, {bits} bits, {family}, tiles of {rows}");
+                        let device = &factor.report.devices[0];
                         assert!(order <= rows || device.traffic.h2d_bytes > 0);
                     }
                 }
@@ -65,10 +65,10 @@ fn tiles_that_end_between_reductions_are_summed_once() {
     let (rows, bits) = (104, 64);
     let a = definite(11 * rows, bits);
     let cpu = Context::builder().threads(2).build().unwrap();
-    let want = cholesky_with(&cpu, &a, bits, &CholeskyOptions::default()).unwrap().into_factor();
+    let want = cholesky_with(&cpu, &a, bits, &CholeskyOptions::default()).unwrap().result.into_factor();
     for family in FAMILIES {
         let ctx = context(family, 2, SoftOptions::default());
-        assert!(cholesky_with(&ctx, &a, bits, &tiles(rows)).unwrap().factor() == &want, "{family}");
+        assert!(cholesky_with(&ctx, &a, bits, &tiles(rows)).unwrap().result.factor() == &want, "{family}");
         // The memory of a factorisation is given back when it ends.
         assert_eq!(ctx.devices().devices[0].used_bytes(), 0);
     }
@@ -79,7 +79,7 @@ fn orders_of_execution_and_little_memory_change_nothing() {
     let (order, bits) = (72, 128);
     let a = definite(order, bits);
     let cpu = Context::builder().threads(1).build().unwrap();
-    let want = cholesky_with(&cpu, &a, bits, &CholeskyOptions::default()).unwrap().into_factor();
+    let want = cholesky_with(&cpu, &a, bits, &CholeskyOptions::default()).unwrap().result.into_factor();
     for family in FAMILIES {
         let with = |capacity_bytes: u64, seed: Option<u64>| {
             let options = SoftOptions { capacity_bytes, seed, ..SoftOptions::default() };
@@ -90,8 +90,8 @@ fn orders_of_execution_and_little_memory_change_nothing() {
         for seed in 0..20 * effort() {
             for capacity in [minimum_bytes, minimum_bytes * 3, 1 << 28] {
                 let factor = with(capacity, Some(seed)).unwrap();
-                assert!(factor.factor() == &want, "{family}, {capacity} bytes, seed {seed}");
-                assert!(factor.report().devices[0].device_bytes <= capacity);
+                assert!(factor.result.factor() == &want, "{family}, {capacity} bytes, seed {seed}");
+                assert!(factor.report.devices[0].device_bytes <= capacity);
             }
         }
     }
@@ -102,7 +102,7 @@ fn each_of_several_devices_updates_tiles_of_its_own() {
     let (order, bits) = (120, 128);
     let a = definite(order, bits);
     let cpu = Context::builder().threads(1).build().unwrap();
-    let want = cholesky_with(&cpu, &a, bits, &CholeskyOptions::default()).unwrap().into_factor();
+    let want = cholesky_with(&cpu, &a, bits, &CholeskyOptions::default()).unwrap().result.into_factor();
     for count in 1..=4 {
         for threads in [1, 3] {
             let device = |seed| {
@@ -112,8 +112,8 @@ fn each_of_several_devices_updates_tiles_of_its_own() {
             let devices = (0..count).map(device).collect();
             let ctx = Context::builder().threads(threads).devices(devices).kernel("cuda-i8").build().unwrap();
             let factor = cholesky_with(&ctx, &a, bits, &tiles(16)).unwrap();
-            assert!(factor.factor() == &want, "{count} devices, {threads} threads");
-            let devices = &factor.report().devices;
+            assert!(factor.result.factor() == &want, "{count} devices, {threads} threads");
+            let devices = &factor.report.devices;
             assert_eq!(devices.len(), count as usize);
             assert!(devices.iter().all(|device| device.products > 0), "{devices:?}");
             // Updates of 8 x 8 tiles: each is the product of two finished ones.
@@ -129,7 +129,7 @@ fn residency_spares_most_of_the_bytes() {
     for family in FAMILIES {
         let factor = |capacity_bytes| {
             let ctx = context(family, 1, SoftOptions { capacity_bytes, ..SoftOptions::default() });
-            cholesky_with(&ctx, &a, bits, &tiles(rows)).unwrap().report().devices[0].clone()
+            cholesky_with(&ctx, &a, bits, &tiles(rows)).unwrap().report.devices[0].clone()
         };
         let roomy = factor(1 << 30);
         assert_eq!(roomy.cache.evictions, 0);
@@ -173,13 +173,13 @@ fn triangular_solves_have_the_bits_of_the_cpu() {
     let cpu = Context::builder().threads(2).build().unwrap();
     let (order, bits) = (150, 192);
     let a = definite(order, bits);
-    let factor = cholesky_with(&cpu, &a, bits, &CholeskyOptions::default()).unwrap();
+    let factor = cholesky_with(&cpu, &a, bits, &CholeskyOptions::default()).unwrap().result;
     let b = definite(order, bits).view().block(0..order, 0..40).unwrap().to_matrix().unwrap();
-    let want = trsm(&cpu, factor.factor(), &b, bits, &TrsmOptions::default()).unwrap();
+    let want = trsm(&cpu, factor.factor(), &b, bits).unwrap();
     let want_solution = solve(&cpu, &a, &b, bits).unwrap();
     for family in FAMILIES {
         let ctx = context(family, 2, SoftOptions { seed: Some(3), ..SoftOptions::default() });
-        assert!(trsm(&ctx, factor.factor(), &b, bits, &TrsmOptions::default()).unwrap() == want, "{family}");
+        assert!(trsm(&ctx, factor.factor(), &b, bits).unwrap() == want, "{family}");
         assert!(solve(&ctx, &a, &b, bits).unwrap() == want_solution, "{family}");
     }
 }
@@ -192,14 +192,16 @@ fn faults_are_noticed() {
         for threads in [1, 4] {
             for after in [0, 3, 30, 100] {
                 let options = SoftOptions { fault: Some(Fault::LostAfter(after)), ..SoftOptions::default() };
-                let result = cholesky_with(&context(family, threads, options), &a, bits, &tiles(8));
+                let result = cholesky_with(&context(family, threads, options), &a, bits, &tiles(8))
+                    .map(|outcome| outcome.result);
                 assert!(matches!(result, Err(Error::DeviceLost(_))), "{family}, {threads} threads, after {after}");
             }
         }
         let fault = Some(Fault::FlipInProduct(5));
         let device: Arc<dyn Device> = Arc::new(SoftDevice::new(SoftOptions { fault, ..SoftOptions::default() }));
         let builder = Context::builder().threads(2).devices(vec![device]).kernel(family);
-        let result = cholesky_with(&builder.self_check(true).build().unwrap(), &a, bits, &tiles(8));
+        let result = cholesky_with(&builder.self_check(true).build().unwrap(), &a, bits, &tiles(8))
+            .map(|outcome| outcome.result);
         assert!(matches!(result, Err(Error::SelfCheck { .. })), "{family}");
     }
 }
@@ -222,7 +224,7 @@ fn products_inside_solves_run_on_the_device_with_the_bits_of_the_cpu() {
         }
     };
     // Four to seven right sides go by parts, with a product for each part; an inverse and L D L^T multiply as well.
-    check("trsm", &|ctx| trsm(ctx, factor.factor(), &b, bits, &TrsmOptions::default()).unwrap());
+    check("trsm", &|ctx| trsm(ctx, factor.factor(), &b, bits).unwrap());
     check("solve", &|ctx| factor.solve(ctx, &b, bits).unwrap());
     check("inverse", &|ctx| factor.inverse(ctx, bits).unwrap().into_matrix());
     check("ldlt", &|ctx| ldlt(ctx, &a, bits).unwrap().lower().clone());

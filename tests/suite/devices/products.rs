@@ -3,9 +3,9 @@
 use crate::common::{effort, integer_matrix};
 use rug::Float;
 use std::sync::Arc;
+use sunzi::advanced::Hooks;
 use sunzi::advanced::device::soft::{Clock, Fault, Rates, SoftDevice, SoftOptions};
 use sunzi::advanced::plan::DeviceCut;
-use sunzi::advanced::{gemm_with_device_cut, syrk_with_device_cut};
 use sunzi::{Context, Device, Error, GemmOptions, Matrix, Op, SyrkOptions, Uplo, gemm_with, syrk, syrk_with};
 
 const FAMILIES: [&str; 2] = ["cuda-f64", "cuda-i8"];
@@ -50,7 +50,7 @@ fn syrk_has_the_bits_of_the_cpu() {
         for (bits, spread) in [(64, 0), (113, 4000), (300, 60), (1024, 10)] {
             let p = matrix(rows, cols, bits, spread, case as u64);
             for uplo in [Uplo::Lower, Uplo::Upper] {
-                let options = SyrkOptions { uplo, ..SyrkOptions::default() };
+                let options = SyrkOptions::new().uplo(uplo);
                 let want = syrk_with(&cpu, &p, bits, &options).unwrap().result;
                 for family in FAMILIES {
                     let ctx = context(family, vec![seeded(case as u64)]);
@@ -71,7 +71,7 @@ fn every_cut_and_order_gives_the_same_bits() {
     let p = matrix(rows, cols, bits, 100, 7);
     let b = matrix(rows, 37, bits, 100, 8);
     let want = syrk(&cpu, &p, bits).unwrap();
-    let gemm_options = GemmOptions { op_a: Op::Transpose, ..GemmOptions::default() };
+    let gemm_options = GemmOptions::new().op_a(Op::Transpose);
     let want_gemm = gemm_with(&cpu, &p, &b, bits, &gemm_options).unwrap().result;
     let mut seed = 0;
     for family in FAMILIES {
@@ -86,9 +86,12 @@ fn every_cut_and_order_gives_the_same_bits() {
                         let cut = DeviceCut { band_cols, strip_cols, chunk_rows, batch_moduli, piece_entries };
                         let ctx = context(family, vec![seeded(seed)]);
                         let options = SyrkOptions::default();
-                        let got = syrk_with_device_cut(&ctx, &p, bits, &options, cut).unwrap().result;
+                        let got =
+                            syrk_with(&ctx, &p, bits, &options.clone().hooks(Hooks::device_cut(cut))).unwrap().result;
                         assert!(got == want, "{family}, {cut:?}, seed {seed}");
-                        let got = gemm_with_device_cut(&ctx, (&p, &b), bits, &gemm_options, cut).unwrap().result;
+                        let got = gemm_with(&ctx, &p, &b, bits, &gemm_options.clone().hooks(Hooks::device_cut(cut)))
+                            .unwrap()
+                            .result;
                         assert!(got == want_gemm, "gemm, {family}, {cut:?}, seed {seed}");
                     }
                 }
@@ -106,7 +109,7 @@ fn many_orders_of_execution_give_the_same_bits() {
     for seed in 0..40 * effort() {
         for family in FAMILIES {
             let ctx = context(family, vec![seeded(seed)]);
-            let got = syrk_with_device_cut(&ctx, &p, 128, &SyrkOptions::default(), cut).unwrap().result;
+            let got = syrk_with(&ctx, &p, 128, &SyrkOptions::default().hooks(Hooks::device_cut(cut))).unwrap().result;
             assert!(got == want, "{family}, seed {seed}");
         }
     }
@@ -133,7 +136,8 @@ fn several_devices_and_the_host_share_the_moduli() {
                 }
                 let cut =
                     DeviceCut { band_cols: 32, strip_cols: 16, chunk_rows: 40, batch_moduli: 4, piece_entries: 50 };
-                let got = syrk_with_device_cut(&ctx, &p, 256, &SyrkOptions::default(), cut).unwrap().result;
+                let got =
+                    syrk_with(&ctx, &p, 256, &SyrkOptions::default().hooks(Hooks::device_cut(cut))).unwrap().result;
                 assert!(got == want, "{family}, {count} devices, host {host}, {cut:?}");
             }
         }
@@ -150,7 +154,7 @@ fn a_device_that_is_too_slow_has_no_share() {
         let slow = soft(SoftOptions { clock: Clock::Virtual(slow), ..SoftOptions::default() });
         let ctx = context(family, vec![slow, seeded(3)]);
         let cut = DeviceCut { band_cols: 32, strip_cols: 16, chunk_rows: 40, batch_moduli: 4, piece_entries: 7 };
-        let outcome = syrk_with_device_cut(&ctx, &p, 60, &SyrkOptions::default(), cut).unwrap();
+        let outcome = syrk_with(&ctx, &p, 60, &SyrkOptions::default().hooks(Hooks::device_cut(cut))).unwrap();
         assert!(outcome.result == want, "{family}");
         assert_eq!(outcome.report.devices.len(), 1, "{family}");
     }
@@ -163,7 +167,7 @@ fn factors_transposes_integers_and_checks_work() {
     let c = matrix(30, 21, 192, 40, 3);
     let (alpha, beta) = (Float::with_val(60, 1.75), Float::with_val(60, -3));
     let mut all = vec![GemmOptions::default()];
-    all.push(GemmOptions { alpha: Some(&alpha), beta: Some(&beta), accumulate: Some(&c), ..GemmOptions::default() });
+    all.push(GemmOptions::new().alpha(&alpha).beta(&beta).accumulate(c.view()));
     for family in FAMILIES {
         for (self_check, freivalds) in [(false, false), (true, false), (false, true), (true, true)] {
             let device = vec![seeded(9)];
@@ -175,11 +179,11 @@ fn factors_transposes_integers_and_checks_work() {
             }
         }
         let ctx = context(family, vec![seeded(4)]);
-        let options = SyrkOptions { op: Op::Transpose, uplo: Uplo::Upper, ..SyrkOptions::default() };
+        let options = SyrkOptions::new().op(Op::Transpose).uplo(Uplo::Upper);
         let want = syrk_with(&cpu, &a, 192, &options).unwrap().result;
         assert!(syrk_with(&ctx, &a, 192, &options).unwrap().result == want);
         let integers = integer_matrix(40, 13, 90, 4);
-        let options = SyrkOptions { exact_integers: true, ..SyrkOptions::default() };
+        let options = SyrkOptions::new().exact_integers(true);
         let want = syrk_with(&cpu, &integers, 64, &options).unwrap().result;
         assert!(syrk_with(&ctx, &integers, 64, &options).unwrap().result == want);
     }

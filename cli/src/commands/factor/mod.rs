@@ -1,25 +1,26 @@
-//! `sunzi cholesky`, `sunzi solve` and `sunzi inverse`: a symmetric matrix in, its factor or what follows from it out.
+//! `sunzi cholesky`, `sunzi solve` and `sunzi inverse`: a symmetric matrix in, its factor or what follows from it out;
+//! on several ranks the root reads, shares out, gathers and writes.
 //!
 //! Nothing is written unless all went well. Does not know: how a matrix is factored.
 
-mod compute;
-mod symmetric;
+mod alone;
+mod ranks;
 pub(super) mod verify;
 
 use crate::args::{Cholesky, Factor, Inverse, Output, RankChoices, Solve};
-use crate::session::{Session, check_output, header, read_within, stated_precision};
-use crate::signals::{Mode, in_mode};
-use compute::{Outcome, Refinement, compute};
+use crate::input::Reader;
+use crate::session::{Session, check_output};
+use rug::Float;
 use serde::Serialize;
 use std::path::PathBuf;
-use sunzi::io::{ReadOptions, Symmetry};
+use sunzi::comm::{Transport, agree, agreed, local};
+use sunzi::distributed::RankSummary;
+use sunzi::io::Symmetry;
 use sunzi::{CholeskyReport, Error, Matrix, Result, SymmetricMatrix, Uplo};
 use sunzi_lab::memory::peak_resident_bytes;
-use sunzi_lab::session::Session as _;
+use sunzi_lab::session::{ROOT, Session as _};
 use sunzi_lab::trace::Trace;
-use sunzi_lab::units::describe;
-use sunzi_lab::units::{format_bytes, format_seconds};
-use symmetric::read_symmetric;
+use sunzi_lab::units::{counted, describe, format_bytes, format_seconds};
 
 /// What is made of a factor.
 pub enum Task {
@@ -64,6 +65,9 @@ impl From<Inverse> for Factoring {
     }
 }
 
+/// The options that name the triangle of a matrix that is factored.
+const TRIANGLE_FLAGS: &str = "--lower or --upper";
+
 /// Digits of the logarithm that are printed; the report has all.
 const SHOWN_DIGITS: usize = 30;
 
@@ -77,111 +81,92 @@ struct FactorReport<'a> {
     precision_bits: u32,
     /// The triangle that was read.
     triangle: &'static str,
-    kernel: &'static str,
-    threads: usize,
-    /// Without files.
-    seconds: f64,
-    /// Of a factorisation at the full precision: tiles, primes, times of its tasks, planned memory.
-    factorisation: Option<&'a CholeskyReport>,
-    refinement: Option<Refinement>,
+    #[serde(flatten)]
+    figures: &'a Figures,
     /// `log det A` in decimals, where it was asked for.
     log_det: Option<String>,
     /// Estimate of the condition in the 1-norm, where it was asked for.
     condition: Option<String>,
-    input_seconds: f64,
+    /// From gathering to the end of writing.
     output_seconds: f64,
     /// The most memory that the process occupied, files and result included.
     peak_resident_bytes: u64,
 }
 
-/// What was read.
-pub(super) struct Inputs {
-    pub a: SymmetricMatrix,
-    pub b: Option<Matrix>,
-    pub precision_bits: u32,
+/// How a refined solution was reached.
+#[derive(Clone, Copy, Serialize)]
+struct Refinement {
+    /// Precision of the factor.
+    factor_bits: u32,
+    /// Corrections made.
+    iterations: usize,
+    /// An upper bound of `log2` of the componentwise backward error; `None` for an error of 0.
+    backward_error_log2: Option<i64>,
 }
 
-pub fn run(session: &mut Session, config: &Factoring) -> Result<()> {
-    if config.factor.ranks != RankChoices::default() {
+/// What the computation says of itself.
+#[derive(Default, Serialize)]
+struct Figures {
+    kernel: &'static str,
+    threads: usize,
+    /// Without files.
+    seconds: f64,
+    /// Most bytes that the whole call may take, the result included, where that is planned.
+    planned_bytes: Option<u64>,
+    /// Of a factorisation at the full precision: tiles, primes, times of tasks, planned memory, messages of ranks.
+    factorisation: Option<CholeskyReport>,
+    refinement: Option<Refinement>,
+    /// Seconds of a solve on ranks.
+    solve_seconds: Option<f64>,
+    /// Right-hand sides that one rank solved alone.
+    gathered_columns: Option<usize>,
+    input_seconds: f64,
+}
+
+/// What was computed.
+#[derive(Default)]
+struct Computed {
+    /// The matrix that is written, on the root.
+    result: Option<Matrix>,
+    log_det: Option<Float>,
+    condition: Option<Float>,
+    gather_seconds: f64,
+    figures: Figures,
+}
+
+/// What was read.
+struct Inputs {
+    a: SymmetricMatrix,
+    b: Option<Matrix>,
+    precision_bits: u32,
+}
+
+/// Runs in this process, or on the ranks that work `together`.
+pub fn run(session: &mut Session, config: &Factoring, together: Option<&dyn Transport>) -> Result<()> {
+    if together.is_none() && config.factor.ranks != RankChoices::default() {
         let message = "--grid, --broadcast, --policy, --termination, --remote-tiles and --plot are for a factor or a \
                        solution on several ranks: start them with mpirun, without --condition, --refine-from and, for \
                        a solution, --log-det";
         return Err(Error::InvalidArgument(message.into()));
     }
-    check_output(&config.output)?;
-    let mut trace = Trace::begin(config.factor.trace.as_deref())?;
-    let (inputs, input_seconds) = trace.span("read", || read_inputs(session, config))?;
-    let outcome = in_mode(Mode::Computing, || compute(session, config, &inputs, &mut trace))?;
-    drop(inputs);
-    let result = &outcome.result;
-    let ((), output_seconds) = trace.span("write", || match (&config.task, config.factor.triangle.uplo()) {
-        (Task::Cholesky, Some(Uplo::Upper)) => session.write(&config.output, result.transposed(), Symmetry::General),
-        (Task::Inverse, _) => session.write(&config.output, result, Symmetry::SymmetricLower),
-        _ => session.write(&config.output, result, Symmetry::General),
-    })?;
-    trace.finish(session)?;
-    session.finish_report(&FactorReport {
-        operation: match config.task {
-            Task::Cholesky => "cholesky",
-            Task::Solve { .. } => "solve",
-            Task::Inverse => "inverse",
-        },
-        rows: result.rows(),
-        cols: result.cols(),
-        precision_bits: result.precision_bits(),
-        triangle: if config.factor.triangle.uplo() == Some(Uplo::Upper) { "upper" } else { "lower" },
-        kernel: outcome.kernel,
-        threads: outcome.threads,
-        seconds: outcome.seconds,
-        factorisation: outcome.factorisation.as_ref(),
-        refinement: outcome.refinement,
-        log_det: outcome.log_det.as_ref().map(|value| format!("{value:e}")),
-        condition: outcome.condition.as_ref().map(|value| format!("{value:.6e}")),
-        input_seconds,
-        output_seconds,
-        peak_resident_bytes: peak_resident_bytes(),
-    })?;
-    session.say(&lines(config, &outcome, input_seconds + output_seconds))
+    let own = local::group(1);
+    let world = together.unwrap_or(&own[0]);
+    let root = world.rank() == ROOT;
+    agree(world, if root { check_output(&config.output) } else { Ok(()) })?;
+    let mut trace = agreed(world, Trace::begin(config.factor.trace.as_deref().filter(|_| root)))?;
+    let computed = match together {
+        Some(world) => ranks::compute(session, config, world, &mut trace)?,
+        None => alone::compute(session, config, &mut trace)?,
+    };
+    agree(world, finish(session, config, &computed, trace))
 }
 
-fn lines(config: &Factoring, outcome: &Outcome, file_seconds: f64) -> String {
-    let tiles = outcome.factorisation.as_ref().map_or(String::new(), |report| {
-        let CholeskyReport { primes, tile_rows, planned_bytes, .. } = report;
-        format!(", {primes} primes, tiles of {tile_rows} rows, {} planned", format_bytes(*planned_bytes))
-    });
-    let mut lines = vec![format!(
-        "{}: {} ({}, {} thread{}{tiles}) in {} (files {})",
-        config.output.path.display(),
-        describe(&outcome.result),
-        outcome.kernel,
-        outcome.threads,
-        if outcome.threads == 1 { "" } else { "s" },
-        format_seconds(outcome.seconds),
-        format_seconds(file_seconds),
-    )];
-    if let Some(Refinement { factor_bits, iterations, backward_error_log2 }) = &outcome.refinement {
-        let reached = backward_error_log2.map_or("0".into(), |exponent| format!("at most 2^{exponent}"));
-        lines.push(format!(
-            "refined from a factor of {factor_bits} bits in {iterations} iterations: backward error {reached}"
-        ));
-    }
-    if let Some(value) = &outcome.log_det {
-        lines.push(format!("log det A = {value:.SHOWN_DIGITS$e}"));
-    }
-    if let Some(value) = &outcome.condition {
-        lines.push(format!("condition of A in the 1-norm: about {value:.3e}"));
-    }
-    lines.join("\n")
-}
-
-pub(super) fn read_inputs(session: &Session, config: &Factoring) -> Result<Inputs> {
+fn read(session: &Session, config: &Factoring) -> Result<Inputs> {
     let choices = &config.factor;
-    let precision_bits = stated_precision(choices.precision.bits, &choices.a, header(&choices.a)?.as_ref())?;
-    let options =
-        || ReadOptions { input_precision_bits: choices.precision.input_bits, ..ReadOptions::new(precision_bits) };
-    let a = read_symmetric(session, &choices.engine, &choices.a, choices.triangle.uplo(), options())?;
+    let reader = Reader::new(session, &choices.engine, &choices.precision, &choices.a)?;
+    let a = reader.symmetric(&choices.a, choices.triangle.uplo(), TRIANGLE_FLAGS)?;
     let b = match &config.task {
-        Task::Solve { b, .. } => Some(read_within(session, &choices.engine, b, options())?.matrix),
+        Task::Solve { b, .. } => Some(reader.matrix(b)?),
         _ => None,
     };
     match &b {
@@ -193,6 +178,82 @@ pub(super) fn read_inputs(session: &Session, config: &Factoring) -> Result<Input
             right_rows: b.rows(),
             right_cols: b.cols(),
         }),
-        _ => Ok(Inputs { a, b, precision_bits }),
+        _ => Ok(Inputs { a, b, precision_bits: reader.precision_bits() }),
     }
+}
+
+/// Writes the result and what is said of it, where the result is.
+fn finish(session: &mut Session, config: &Factoring, computed: &Computed, mut trace: Trace) -> Result<()> {
+    let Some(result) = &computed.result else { return Ok(()) };
+    let upper = config.factor.triangle.uplo() == Some(Uplo::Upper);
+    let (operation, view, symmetry) = match config.task {
+        Task::Cholesky if upper => ("cholesky", result.transposed(), Symmetry::General),
+        Task::Cholesky => ("cholesky", result.view(), Symmetry::General),
+        Task::Solve { .. } => ("solve", result.view(), Symmetry::General),
+        Task::Inverse => ("inverse", result.view(), Symmetry::SymmetricLower),
+    };
+    let ((), write_seconds) = trace.span("write", || session.write(&config.output, view, symmetry))?;
+    trace.finish(session)?;
+    let report = FactorReport {
+        operation,
+        rows: result.rows(),
+        cols: result.cols(),
+        precision_bits: result.precision_bits(),
+        triangle: if upper { "upper" } else { "lower" },
+        figures: &computed.figures,
+        log_det: computed.log_det.as_ref().map(|value| format!("{value:e}")),
+        condition: computed.condition.as_ref().map(|value| format!("{value:.6e}")),
+        output_seconds: computed.gather_seconds + write_seconds,
+        peak_resident_bytes: peak_resident_bytes(),
+    };
+    session.finish_report(&report)?;
+    session.say(&lines(config, computed, &report, &describe(result)))
+}
+
+fn lines(config: &Factoring, computed: &Computed, report: &FactorReport<'_>, shape: &str) -> String {
+    let figures = &computed.figures;
+    let mut lines = vec![format!(
+        "{}: {shape} ({}, {}{}) in {} (files {})",
+        config.output.path.display(),
+        figures.kernel,
+        counted(figures.threads, "thread"),
+        figures.factorisation.as_ref().map_or(String::new(), describe_factorisation),
+        format_seconds(figures.seconds),
+        format_seconds(figures.input_seconds + report.output_seconds),
+    )];
+    lines.extend(figures.factorisation.as_ref().and_then(messages));
+    if let Some(Refinement { factor_bits, iterations, backward_error_log2 }) = &figures.refinement {
+        let reached = backward_error_log2.map_or("0".into(), |exponent| format!("at most 2^{exponent}"));
+        lines.push(format!(
+            "refined from a factor of {factor_bits} bits in {iterations} iterations: backward error {reached}"
+        ));
+    }
+    if let Some(value) = &computed.log_det {
+        lines.push(format!("log det A = {value:.SHOWN_DIGITS$e}"));
+    }
+    if let Some(value) = &computed.condition {
+        lines.push(format!("condition of A in the 1-norm: about {value:.3e}"));
+    }
+    lines.join("\n")
+}
+
+fn describe_factorisation(report: &CholeskyReport) -> String {
+    let ranks = report.ranks.as_ref().map_or(String::new(), |ranks| {
+        format!(" a rank, {} ranks as {} x {}", ranks.ranks, ranks.grid.rows, ranks.grid.cols)
+    });
+    let CholeskyReport { primes, tile_rows, planned_bytes, .. } = report;
+    format!(", {primes} primes, tiles of {tile_rows} rows, {} planned{ranks}", format_bytes(*planned_bytes))
+}
+
+fn messages(report: &CholeskyReport) -> Option<String> {
+    let per_rank = &report.ranks.as_ref()?.per_rank;
+    let total = |count: fn(&RankSummary) -> u64| per_rank.iter().map(count).sum::<u64>();
+    let wait_seconds = per_rank.iter().map(|rank| rank.wait_seconds).sum::<f64>();
+    Some(format!(
+        "{} messages, {} sent, workers waited for {} of {}",
+        total(|rank| rank.messages),
+        format_bytes(total(|rank| rank.sent_bytes)),
+        format_seconds(wait_seconds),
+        format_seconds(report.seconds * report.threads as f64),
+    ))
 }

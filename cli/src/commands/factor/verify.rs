@@ -1,12 +1,12 @@
 //! `sunzi verify cholesky`: checks a stored factor. It succeeds if and only if every residual is within its bound.
 
-use super::symmetric::read_symmetric;
+use super::TRIANGLE_FLAGS;
 use crate::args::VerifyCholesky;
-use crate::session::{Session, header, read_within, stated_precision};
+use crate::input::Reader;
+use crate::session::Session;
 use crate::signals::{Mode, in_mode};
 use serde_json::json;
 use std::time::Instant;
-use sunzi::io::ReadOptions;
 use sunzi::verify::{Verification, VerifyOptions, verify_cholesky};
 use sunzi::{Result, Uplo};
 use sunzi_lab::engine::limited;
@@ -14,15 +14,14 @@ use sunzi_lab::session::Session as _;
 
 pub fn run(session: &mut Session, config: &VerifyCholesky) -> Result<()> {
     let start = Instant::now();
-    let precision_bits = stated_precision(config.precision.bits, &config.l, header(&config.l)?.as_ref())?;
-    let options =
-        || ReadOptions { input_precision_bits: config.precision.input_bits, ..ReadOptions::new(precision_bits) };
-    let a = read_symmetric(session, &config.engine, &config.a, config.triangle.uplo(), options())?;
-    let l = read_within(session, &config.engine, &config.l, options())?.matrix;
+    let reader = Reader::new(session, &config.engine, &config.precision, &config.l)?;
+    let precision_bits = reader.precision_bits();
+    let a = reader.symmetric(&config.a, config.triangle.uplo(), TRIANGLE_FLAGS)?;
+    let l = reader.matrix(&config.l)?;
     let (builder, restate) = limited(session.context(&config.engine)?, config.engine.budget());
     let ctx = builder.build()?;
     let uplo = config.triangle.uplo().unwrap_or_default();
-    let options = VerifyOptions { uplo, seed: config.seed, ..VerifyOptions::default() };
+    let options = VerifyOptions::new().uplo(uplo).seed(config.seed);
     let verification =
         in_mode(Mode::Computing, || verify_cholesky(&ctx, &a, &l, precision_bits, &options).map_err(&restate))?;
     session.finish_report(&json!({

@@ -1,12 +1,14 @@
-//! What all ranks did when, at the root: tasks and transfers for the trace, ready tiles and memory for the picture.
+//! What all ranks did when, at the root: phases, tasks and transfers for the trace, ready tiles and memory for the
+//! picture.
 
 use std::path::Path;
 use sunzi::Result;
 use sunzi::advanced::drive::{RankReport, Sample, Span, SpanKind};
 use sunzi::comm::Transport;
+use sunzi::distributed::{RANK_PHASES, RankSpan, Team};
 use sunzi_lab::plot::{self, Figure, Point};
 use sunzi_lab::session::ROOT;
-use sunzi_lab::trace::Trace;
+use sunzi_lab::trace::{Timed, Trace};
 
 /// Words of a span.
 const SPAN_WORDS: usize = 7;
@@ -71,14 +73,37 @@ pub fn add_tasks(trace: &mut Trace, world: &dyn Transport, own: &RankReport) -> 
     let tasks = workers.flat_map(|(worker, report)| report.spans.iter().map(move |span| (worker + 1, span)));
     let transfers = own.transfers.iter().map(|span| (own.workers.len() + 1, span));
     let words = tasks.chain(transfers).flat_map(|(thread, span)| span_words(thread, span)).collect();
-    for (rank, words) in gather(world, words)?.iter().enumerate() {
-        let spans = words.as_chunks::<SPAN_WORDS>().0.iter();
-        trace.add_rank_tasks(
-            rank,
-            spans.map(|&span| (name(span), span[6] as usize, [span[4] as f64 * 1e-9, span[5] as f64 * 1e-9])),
-        );
-    }
+    let all = gather(world, words)?;
+    let ranks = all.iter().map(|words| words.as_chunks::<SPAN_WORDS>().0).enumerate();
+    trace.add_ranks(ranks.flat_map(|(process, spans)| {
+        spans.iter().map(move |&span| {
+            let [.., start_ns, end_ns, thread] = span;
+            timed(name(span), (process, thread as usize), (start_ns, end_ns))
+        })
+    }));
     Ok(())
+}
+
+/// Adds the phases of all ranks to the latest step of the root's trace: all begin a call at the same fence. Collective.
+///
+/// # Errors
+/// [`sunzi::Error::Transport`].
+pub fn add_phases(trace: &mut Trace, team: &Team, own: &[RankSpan]) -> Result<()> {
+    let words = own.iter().flat_map(|span| [span.phase as u64, span.start_ns, span.end_ns]).collect();
+    let all = gather(team.world(), words)?;
+    let ranks = all.iter().map(|words| words.as_chunks::<3>().0).enumerate();
+    trace.add_ranks(ranks.flat_map(|(rank, spans)| {
+        let node = team.layout().node_of[rank];
+        spans.iter().map(move |&[phase, start_ns, end_ns]| {
+            timed(RANK_PHASES[phase as usize].1.into(), (node, rank + 1), (start_ns, end_ns))
+        })
+    }));
+    Ok(())
+}
+
+fn timed(name: String, (process, thread): (usize, usize), (start_ns, end_ns): (u64, u64)) -> Timed {
+    let seconds = |ns: u64| ns as f64 * 1e-9;
+    Timed { name, process, thread, start: seconds(start_ns), end: seconds(end_ns) }
 }
 
 /// Draws ready tiles, busy workers and held bytes of all ranks over time, on the root, which passes the path.

@@ -1,14 +1,14 @@
 //! The operands of a product on several ranks: read by the root and shared out by rows, or a file for each rank.
 
-use crate::commands::product;
-use crate::commands::product::{Operands, Product};
-use crate::number::parse_scalar;
+use super::{Operands, Product};
+use crate::files::product_precision;
+use crate::input::Reader;
 use crate::session::Session;
 use rug::Float;
 use std::path::{Path, PathBuf};
-use sunzi::advanced::tile::TileMap;
+use sunzi::advanced::tile::{RankGrid, TileMap};
 use sunzi::comm::{Transport, agreed};
-use sunzi::distributed::{DistMatrix, RankGrid, Team, scatter_rows};
+use sunzi::distributed::{DistMatrix, Team, scatter_rows};
 use sunzi::{Error, Matrix, MatrixView, Op, Result};
 use sunzi_lab::session::ROOT;
 
@@ -53,17 +53,11 @@ impl Inputs {
             return Err(Error::InvalidArgument(message));
         }
         let precision_bits = precision(config, &sources[0], world, per_rank[0])?;
-        let scalar = |name: &str, text: &Option<String>| {
-            text.as_ref().map(|text| parse_scalar(name, text, precision_bits)).transpose()
-        };
-        let (alpha, beta) = (scalar("--alpha", &config.choices.alpha)?, scalar("--beta", &config.choices.beta)?);
-        let reader = Reader { session, config, world, precision_bits };
-        let read = |source: &Source<'_>| match per_rank[0] {
-            true => reader.own_rows(source),
-            false => reader.shared_rows(source),
-        };
+        let (alpha, beta) = config.scalars(precision_bits)?;
+        let rows = Rows { world, files: config.reader(session, precision_bits) };
+        let read = |source: &Source<'_>| if per_rank[0] { rows.own(source) } else { rows.shared(source) };
         let operands = sources.iter().map(read).collect::<Result<Vec<_>>>()?;
-        let accumulate = config.choices.accumulate.as_ref().map(|path| reader.tiles(path)).transpose()?;
+        let accumulate = config.choices.accumulate.as_ref().map(|path| rows.tiles(path, config)).transpose()?;
         Ok(Inputs { operands, alpha, beta, accumulate, precision_bits })
     }
 }
@@ -86,7 +80,8 @@ impl Source<'_> {
 
 /// The precision given, else the one that the first file states: that of the root, or all ranks' own.
 fn precision(config: &Product, source: &Source<'_>, world: &dyn Transport, per_rank: bool) -> Result<u32> {
-    let look = || product::precision_bits(config, &source.of_rank(world.rank()));
+    let (given, exact_integers) = (config.choices.precision.bits, config.choices.exact_integers);
+    let look = || product_precision(given, &source.of_rank(world.rank()), exact_integers);
     let found = if per_rank || world.rank() == ROOT { look() } else { Ok(0) };
     let bits = agreed(world, found)?;
     let mut of_root = [u64::from(bits)];
@@ -95,47 +90,43 @@ fn precision(config: &Product, source: &Source<'_>, world: &dyn Transport, per_r
     Ok(if per_rank { bits } else { of_root[0] as u32 })
 }
 
-/// Reads operands on all ranks.
-struct Reader<'a> {
-    session: &'a Session,
-    config: &'a Product,
+/// Reads operands on all ranks, each function collectively.
+struct Rows<'a> {
     world: &'a dyn Transport,
-    precision_bits: u32,
+    files: Reader<'a>,
 }
 
-impl Reader<'_> {
-    /// The rows in this rank's own file. Collective.
-    fn own_rows(&self, source: &Source<'_>) -> Result<Matrix> {
-        let read = self.file(&source.of_rank(self.world.rank()));
+impl Rows<'_> {
+    /// The rows in this rank's own file.
+    fn own(&self, source: &Source<'_>) -> Result<Matrix> {
+        let read = self.files.matrix(&source.of_rank(self.world.rank()));
         let rows = read.and_then(|matrix| if source.transposed { matrix.transposed().to_matrix() } else { Ok(matrix) });
         agreed(self.world, rows)
     }
 
-    /// This rank's even share of the rows of a file that the root reads. Collective.
-    fn shared_rows(&self, source: &Source<'_>) -> Result<Matrix> {
-        let read = (self.world.rank() == ROOT).then(|| self.file(source.path)).transpose();
-        let whole = agreed(self.world, read)?;
+    /// This rank's even share of the rows of a file that the root reads.
+    fn shared(&self, source: &Source<'_>) -> Result<Matrix> {
+        let whole = self.on_root(|| self.files.matrix(source.path))?;
         scatter_rows(self.world, ROOT, whole.as_ref().map(|matrix| source.by_rows(matrix)))
     }
 
-    /// This rank's tiles of a matrix that the root reads, as the result of a product has them by default. Collective.
-    fn tiles(&self, path: &Path) -> Result<DistMatrix> {
-        let read = (self.world.rank() == ROOT).then(|| self.file(path)).transpose();
-        let whole = agreed(self.world, read)?;
+    /// This rank's tiles of a matrix that the root reads, as the result of a product has them by default.
+    fn tiles(&self, path: &Path, config: &Product) -> Result<DistMatrix> {
+        let whole = self.on_root(|| config.addend(&self.files, path))?;
         let mut words = whole.as_ref().map_or([0; 2], |matrix| [matrix.rows() as u64, matrix.cols() as u64]);
         self.world.broadcast(ROOT, &mut words)?;
         let [rows, cols] = words.map(|word| word as usize);
         let grid = RankGrid::for_ranks(self.world.size());
         let tile_size = sunzi::advanced::plan::default_tile_size(rows.max(cols), grid);
-        let triangle = match self.config.operands {
-            Operands::Syrk { uplo, .. } if rows == cols => Some(uplo),
-            _ => None,
+        let triangle = match config.operands {
+            Operands::Syrk { uplo, .. } => Some(uplo),
+            Operands::Gemm { .. } => None,
         };
         let map = TileMap { rows, cols, tile_size, grid, triangle };
-        DistMatrix::scatter(self.world, ROOT, whole.as_ref(), map, self.precision_bits)
+        DistMatrix::scatter(self.world, ROOT, whole.as_ref(), map, self.files.precision_bits())
     }
 
-    fn file(&self, path: &Path) -> Result<Matrix> {
-        product::read(self.session, self.config, path, self.precision_bits)
+    fn on_root(&self, read: impl FnOnce() -> Result<Matrix>) -> Result<Option<Matrix>> {
+        agreed(self.world, (self.world.rank() == ROOT).then(read).transpose())
     }
 }

@@ -1,0 +1,135 @@
+//! A factorisation and a solve on several ranks: the root reads and shares out, all factor, the root gathers.
+
+use super::{Computed, Factoring, Figures, Inputs, Task, read};
+use crate::args::RankChoices;
+use crate::commands::observe;
+use crate::session::Session;
+use crate::signals::while_computing;
+use std::time::Instant;
+use sunzi::advanced::plan::default_tile_size;
+use sunzi::advanced::runtime::Policy;
+use sunzi::advanced::tile::{RankGrid, TileMap};
+use sunzi::comm::{Transport, agree, agreed};
+use sunzi::distributed::{self, DistCholesky, DistCholeskyOptions, DistMatrix, Team, TeamOptions, cholesky_with};
+use sunzi::{Context, Error, Result, Uplo, log_det_of};
+use sunzi_lab::engine::limited;
+use sunzi_lab::report::check_writable;
+use sunzi_lab::session::ROOT;
+use sunzi_lab::trace::Trace;
+
+/// Columns of right-hand sides in a tile.
+const RIGHT_TILE: usize = 64;
+
+/// The operands in tiles over the ranks.
+struct Operands {
+    a: DistMatrix,
+    b: Option<DistMatrix>,
+    precision_bits: u32,
+}
+
+/// The factor, and a solution with the columns that one rank solved and its seconds.
+struct Made {
+    factor: DistCholesky,
+    solution: Option<(DistMatrix, usize, f64)>,
+}
+
+/// Reads, factors, solves and gathers. Collective.
+///
+/// # Errors
+/// Those of reading, and of the operations; the same on all ranks.
+pub fn compute(session: &Session, config: &Factoring, world: &dyn Transport, trace: &mut Trace) -> Result<Computed> {
+    let plot = config.factor.ranks.plot.as_deref().filter(|_| world.rank() == ROOT);
+    agree(world, plot.map_or(Ok(()), check_writable))?;
+    let options = agreed(world, TeamOptions::from_environment())?;
+    let team = Team::new(world.split(0)?, options)?;
+    let (operands, input_seconds) = trace.span("read", || share_out(session, config, world))?;
+    let (made, _) = trace.span("compute", || while_computing(|| factor(session, config, &operands, &team)))?;
+    drop(operands);
+    let Made { factor: DistCholesky { factor, report, own }, solution } = made;
+    if config.factor.trace.is_some() {
+        observe::add_tasks(trace, world, &own)?;
+    }
+    if config.factor.ranks.plot.is_some() {
+        let drawn = observe::draw(world, &own, plot)?;
+        agree(world, drawn)?;
+    }
+    let gathered = solution.as_ref().map_or(&factor, |(solution, ..)| solution);
+    let (result, gather_seconds) = trace.span("gather", || gathered.gather(world, ROOT))?;
+    team.close()?;
+    let wanted = result.as_ref().filter(|_| config.factor.log_det);
+    let log_det = wanted.map(|factor| log_det_of(factor, factor.precision_bits()));
+    let solve_seconds = solution.as_ref().map(|(.., seconds)| *seconds);
+    let figures = Figures {
+        kernel: report.kernel,
+        threads: report.threads,
+        seconds: report.seconds + solve_seconds.unwrap_or(0.0),
+        planned_bytes: solution.is_none().then_some(report.planned_bytes),
+        factorisation: Some(report),
+        solve_seconds,
+        gathered_columns: solution.as_ref().map(|(_, columns, _)| *columns),
+        input_seconds,
+        ..Figures::default()
+    };
+    Ok(Computed { result, log_det, gather_seconds, figures, ..Computed::default() })
+}
+
+/// Reads on the root and shares out. Collective.
+fn share_out(session: &Session, config: &Factoring, world: &dyn Transport) -> Result<Operands> {
+    let read = (world.rank() == ROOT).then(|| read(session, config)).transpose();
+    let inputs = agreed(world, read)?;
+    let of_b = |inputs: &Inputs| inputs.b.as_ref().map_or([0; 2], |b| [b.cols() as u64, b.precision_bits().into()]);
+    let mut facts = inputs.as_ref().map_or([0; 5], |inputs| {
+        let [cols, bits] = of_b(inputs);
+        [inputs.a.rows() as u64, inputs.a.precision_bits().into(), inputs.precision_bits.into(), cols, bits]
+    });
+    world.broadcast(ROOT, &mut facts)?;
+    let [rows, a_bits, bits, cols, b_bits] = facts;
+    let (rows, cols) = (rows as usize, cols as usize);
+    let choices = &config.factor.ranks;
+    let grid = choices.grid.unwrap_or_else(|| RankGrid::for_ranks(world.size()));
+    let fits = grid.size() <= world.size();
+    let refusal = || {
+        let (count, ranks) = (grid.size(), world.size());
+        Error::InvalidArgument(format!("--grid {}x{} has {count} ranks: there are {ranks}", grid.rows, grid.cols))
+    };
+    agree(world, if fits { Ok(()) } else { Err(refusal()) })?;
+    let triangle = Some(config.factor.triangle.uplo().unwrap_or(Uplo::Lower));
+    let tile_size = default_tile_size(rows, grid);
+    let map = TileMap { rows, cols: rows, tile_size, grid, triangle };
+    let whole = inputs.as_ref().map(|inputs| inputs.a.as_matrix());
+    let a = DistMatrix::scatter(world, ROOT, whole, map, a_bits as u32)?;
+    let b = match &config.task {
+        Task::Solve { .. } => {
+            let map = TileMap { rows, cols, tile_size: RIGHT_TILE, grid, triangle: None };
+            let whole = inputs.as_ref().and_then(|inputs| inputs.b.as_ref());
+            Some(DistMatrix::scatter(world, ROOT, whole, map, b_bits as u32)?)
+        }
+        _ => None,
+    };
+    Ok(Operands { a, b, precision_bits: bits as u32 })
+}
+
+fn factor(session: &Session, config: &Factoring, operands: &Operands, team: &Team) -> Result<Made> {
+    let engine = &config.factor.engine;
+    let (builder, restate) = limited(session.context(engine)?, engine.budget());
+    let ctx = agreed(team.world(), builder.build())?;
+    factor_and_solve(&ctx, config, operands, team).map_err(restate)
+}
+
+fn factor_and_solve(ctx: &Context, config: &Factoring, operands: &Operands, team: &Team) -> Result<Made> {
+    let RankChoices { grid, broadcast, policy, termination, remote_tiles, plot } = &config.factor.ranks;
+    let options = DistCholeskyOptions::new()
+        .tile_rows(config.factor.tile_rows)
+        .grid(*grid)
+        .delivery(broadcast.unwrap_or_default())
+        .termination(termination.unwrap_or_default())
+        .policy(policy.unwrap_or(Policy::CriticalPath))
+        .slots(*remote_tiles)
+        .spans(config.factor.trace.is_some() || plot.is_some());
+    let bits = operands.precision_bits;
+    let factor = cholesky_with(ctx, team, &operands.a, bits, &options)?;
+    let start = Instant::now();
+    let solved = operands.b.as_ref().map(|b| distributed::solve(ctx, team, &factor.factor, b, bits)).transpose()?;
+    let solution = solved.map(|found| (found.solution, found.gathered_columns, start.elapsed().as_secs_f64()));
+    Ok(Made { factor, solution })
+}

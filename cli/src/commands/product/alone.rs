@@ -1,0 +1,74 @@
+//! A product in this process.
+
+use super::{Computed, Operands, Product};
+use crate::files::product_precision;
+use crate::session::Session;
+use crate::signals::{Mode, in_mode};
+use rug::Float;
+use std::time::Instant;
+use sunzi::{Context, GemmOptions, Matrix, Outcome, Result, Symmetric, SyrkOptions, gemm_with, syrk_with};
+use sunzi_lab::engine::limited;
+
+/// What a product works on, all in memory.
+struct Inputs {
+    /// P, or A and B.
+    operands: Vec<Matrix>,
+    accumulate: Option<Matrix>,
+    alpha: Option<Float>,
+    beta: Option<Float>,
+    precision_bits: u32,
+}
+
+/// Reads and multiplies.
+///
+/// # Errors
+/// Those of reading, and of the operation.
+pub fn compute(session: &Session, config: &Product) -> Result<Computed> {
+    let start = Instant::now();
+    let inputs = read(session, config)?;
+    let input_seconds = start.elapsed().as_secs_f64();
+    let (builder, restate) = limited(config.context(session)?, config.choices.engine.budget());
+    let outcome = in_mode(Mode::Computing, || multiply(&builder.build()?, config, &inputs).map_err(restate));
+    let Outcome { result, report } = outcome?;
+    Ok(Computed { result: Some(result), report, input_seconds, gather_seconds: 0.0, node_peak_bytes: None })
+}
+
+fn read(session: &Session, config: &Product) -> Result<Inputs> {
+    let (files, choices) = (config.operands.files(), &config.choices);
+    let precision_bits = product_precision(choices.precision.bits, files[0], choices.exact_integers)?;
+    let (alpha, beta) = config.scalars(precision_bits)?;
+    let reader = config.reader(session, precision_bits);
+    let operands = files.into_iter().map(|path| reader.matrix(path)).collect::<Result<_>>()?;
+    let accumulate = choices.accumulate.as_ref().map(|path| config.addend(&reader, path)).transpose()?;
+    Ok(Inputs { operands, accumulate, alpha, beta, precision_bits })
+}
+
+fn multiply(ctx: &Context, config: &Product, inputs: &Inputs) -> Result<Outcome> {
+    let Inputs { operands, precision_bits: bits, .. } = inputs;
+    let (alpha, beta, accumulate) = (inputs.alpha.as_ref(), inputs.beta.as_ref(), inputs.accumulate.as_ref());
+    let exact_integers = config.choices.exact_integers;
+    match config.operands {
+        Operands::Syrk { op, uplo, .. } => {
+            let accumulate = accumulate.map(|matrix| Symmetric::triangle(matrix, uplo));
+            let options = SyrkOptions::new()
+                .op(op)
+                .uplo(uplo)
+                .exact_integers(exact_integers)
+                .alpha(alpha)
+                .beta(beta)
+                .accumulate(accumulate);
+            let Outcome { result, report } = syrk_with(ctx, &operands[0], *bits, &options)?;
+            Ok(Outcome { result: result.into_matrix(), report })
+        }
+        Operands::Gemm { op_a, op_b, .. } => {
+            let options = GemmOptions::new()
+                .op_a(op_a)
+                .op_b(op_b)
+                .exact_integers(exact_integers)
+                .alpha(alpha)
+                .beta(beta)
+                .accumulate(accumulate.map(Matrix::view));
+            gemm_with(ctx, &operands[0], &operands[1], *bits, &options)
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! `sunzi syrk` and `sunzi gemm`: files in, product out, within the memory limit of the process; on several ranks the
+//! root reads, shares out, gathers and writes.
+
+mod alone;
+mod ranks;
+mod rows;
+
+use crate::args::{Gemm, Output, ProductArgs, Syrk};
+use crate::input::Reader;
+use crate::number::parse_scalar;
+use crate::session::{Session, check_output};
+use rug::Float;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use sunzi::comm::window::WindowKind;
+use sunzi::comm::{Transport, agree, agreed, local};
+use sunzi::io::Symmetry;
+use sunzi::{ContextBuilder, Error, Matrix, Op, Report, Result, Uplo};
+use sunzi_lab::memory::peak_resident_bytes;
+use sunzi_lab::session::{ROOT, Session as _};
+use sunzi_lab::trace::Trace;
+use sunzi_lab::units::{counted, describe, format_bytes, format_seconds};
+
+/// The two products, with what they read.
+pub enum Operands {
+    /// `P^T P`, or `P P^T` with [`Op::Transpose`].
+    Syrk {
+        /// The file of P.
+        p: PathBuf,
+        /// Which of the two.
+        op: Op,
+        /// The triangle computed.
+        uplo: Uplo,
+    },
+    /// `op(A) op(B)`.
+    Gemm {
+        /// The file of A.
+        a: PathBuf,
+        /// The file of B.
+        b: PathBuf,
+        /// How A is used.
+        op_a: Op,
+        /// How B is used.
+        op_b: Op,
+    },
+}
+
+impl Operands {
+    /// The files of the operands: one of a SYRK, two of a GEMM.
+    pub fn files(&self) -> Vec<&Path> {
+        match self {
+            Operands::Syrk { p, .. } => vec![p],
+            Operands::Gemm { a, b, .. } => vec![a, b],
+        }
+    }
+}
+
+/// A product to compute.
+pub struct Product {
+    /// Which product of which files.
+    pub operands: Operands,
+    /// The triangle that is read of the matrix to add to a SYRK; `None` for both, which must agree.
+    pub accumulate_triangle: Option<Uplo>,
+    /// How.
+    pub choices: ProductArgs,
+    /// Where the result goes.
+    pub output: Output,
+}
+
+impl From<Syrk> for Product {
+    fn from(args: Syrk) -> Product {
+        let Syrk { p, transpose, upper, accumulate_triangle, choices, output } = args;
+        let uplo = if upper { Uplo::Upper } else { Uplo::Lower };
+        Product { operands: Operands::Syrk { p, op: op(transpose), uplo }, accumulate_triangle, choices, output }
+    }
+}
+
+impl From<Gemm> for Product {
+    fn from(args: Gemm) -> Product {
+        let Gemm { a, b, transpose_a, transpose_b, choices, output } = args;
+        let operands = Operands::Gemm { a, b, op_a: op(transpose_a), op_b: op(transpose_b) };
+        Product { operands, accumulate_triangle: None, choices, output }
+    }
+}
+
+/// How an operand is used.
+pub fn op(transpose: bool) -> Op {
+    if transpose { Op::Transpose } else { Op::NoTranspose }
+}
+
+/// The report of a product: that of the operation, the time of the files, and the memory.
+#[derive(Serialize)]
+struct ProductReport<'a> {
+    #[serde(flatten)]
+    operation: &'a Report,
+    result_rows: usize,
+    result_cols: usize,
+    result_precision_bits: u32,
+    input_seconds: f64,
+    /// From gathering to the end of writing.
+    output_seconds: f64,
+    /// The most memory that the process occupied, files and result included.
+    peak_resident_bytes: u64,
+    /// The most bytes that each node's ranks had allocated during the call, windows included, operands not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node_peak_bytes: Option<Vec<u64>>,
+}
+
+/// What was computed, and what it took on the way.
+struct Computed {
+    /// The whole result, on the root.
+    result: Option<Matrix>,
+    report: Report,
+    input_seconds: f64,
+    gather_seconds: f64,
+    /// Of a product by ranks.
+    node_peak_bytes: Option<Vec<u64>>,
+}
+
+/// Runs in this process, or on the ranks that work `together`.
+pub fn run(session: &mut Session, config: &Product, together: Option<&dyn Transport>) -> Result<()> {
+    let (own, choices) = (local::group(1), &config.choices);
+    let world = together.unwrap_or(&own[0]);
+    if together.is_none() && choices.window == WindowKind::Mpi {
+        return Err(Error::InvalidArgument("--window mpi needs several ranks: start them with mpirun".into()));
+    }
+    let root = world.rank() == ROOT;
+    agree(world, if root { check_output(&config.output) } else { Ok(()) })?;
+    let mut trace = agreed(world, Trace::begin(choices.trace.as_deref().filter(|_| root)))?;
+    // Traces and windows are those of ranks, of which there may be one.
+    let by_ranks = together.is_some() || choices.trace.is_some() || choices.window != WindowKind::Auto;
+    let computed = match by_ranks {
+        true => ranks::compute(session, config, world, &mut trace)?,
+        false => alone::compute(session, config)?,
+    };
+    agree(world, finish(session, config, &computed, trace))
+}
+
+/// Writes the result and what is said of it, where the result is.
+fn finish(session: &mut Session, config: &Product, computed: &Computed, mut trace: Trace) -> Result<()> {
+    let Some(result) = &computed.result else { return Ok(()) };
+    // The result of a SYRK holds both triangles.
+    let symmetry = match config.operands {
+        Operands::Syrk { .. } => Symmetry::SymmetricLower,
+        Operands::Gemm { .. } => Symmetry::General,
+    };
+    let ((), write_seconds) = trace.span("write", || session.write(&config.output, result, symmetry))?;
+    trace.finish(session)?;
+    let report = ProductReport {
+        operation: &computed.report,
+        result_rows: result.rows(),
+        result_cols: result.cols(),
+        result_precision_bits: result.precision_bits(),
+        input_seconds: computed.input_seconds,
+        output_seconds: computed.gather_seconds + write_seconds,
+        peak_resident_bytes: peak_resident_bytes(),
+        node_peak_bytes: computed.node_peak_bytes.clone(),
+    };
+    session.finish_report(&report)?;
+    session.say(&summary(config, &describe(result), &report))
+}
+
+fn summary(config: &Product, shape: &str, all: &ProductReport<'_>) -> String {
+    let ProductReport { operation, input_seconds, output_seconds, .. } = all;
+    let team = operation.team.as_ref().map(|team| &team.plan);
+    let ranks = team
+        .map_or(String::new(), |team| format!("{} on {}, ", counted(team.ranks, "rank"), counted(team.nodes, "node")));
+    format!(
+        "{}: {shape} ({}, {} primes, {ranks}{}, {} planned{}{}) in {} (files {})",
+        config.output.path.display(),
+        operation.kernel,
+        operation.primes,
+        counted(operation.threads, "thread"),
+        format_bytes(operation.planned_bytes),
+        if team.is_some() { " a node" } else { "" },
+        if operation.checked { ", self-checked" } else { "" },
+        format_seconds(operation.seconds),
+        format_seconds(input_seconds + output_seconds),
+    )
+}
+
+impl Product {
+    /// How the files of the command are read.
+    fn reader<'a>(&'a self, session: &'a Session, precision_bits: u32) -> Reader<'a> {
+        Reader::at(session, &self.choices.engine, &self.choices.precision, precision_bits)
+    }
+
+    /// Alpha and beta at `precision_bits`.
+    fn scalars(&self, precision_bits: u32) -> Result<(Option<Float>, Option<Float>)> {
+        let scalar = |name: &str, text: &Option<String>| {
+            text.as_ref().map(|text| parse_scalar(name, text, precision_bits)).transpose()
+        };
+        Ok((scalar("--alpha", &self.choices.alpha)?, scalar("--beta", &self.choices.beta)?))
+    }
+
+    /// The matrix to add, which is symmetric where the product is.
+    fn addend(&self, reader: &Reader<'_>, path: &Path) -> Result<Matrix> {
+        match self.operands {
+            Operands::Syrk { .. } => {
+                Ok(reader.symmetric(path, self.accumulate_triangle, "--accumulate-triangle")?.into_matrix())
+            }
+            Operands::Gemm { .. } => reader.matrix(path),
+        }
+    }
+
+    /// A builder with the choices of the command line but the memory limit.
+    fn context(&self, session: &Session) -> Result<ContextBuilder> {
+        let ProductArgs { engine, self_check, freivalds, .. } = &self.choices;
+        Ok(session.context(engine)?.self_check(*self_check).freivalds(*freivalds))
+    }
+}

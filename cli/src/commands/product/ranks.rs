@@ -1,0 +1,117 @@
+//! A product on several ranks: rows shared out, product, result gathered by the root.
+
+use super::rows::Inputs;
+use super::{Computed, Operands, Product};
+use crate::commands::observe;
+use crate::session::Session;
+use crate::signals::while_computing;
+use sunzi::advanced::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
+use sunzi::comm::{Transport, agreed};
+use sunzi::distributed::{DistOptions, DistOutcome, NodePlan, PlanHook};
+use sunzi::distributed::{Team, TeamOptions, gemm_rows, syrk};
+use sunzi::{Context, Matrix, Plan, Result, Uplo};
+use sunzi_lab::engine::limited;
+use sunzi_lab::memory::Budget;
+use sunzi_lab::session::ROOT;
+use sunzi_lab::trace::Trace;
+use sunzi_lab::units::format_bytes;
+
+/// Reads, multiplies and gathers. Collective.
+///
+/// # Errors
+/// Those of reading, and of the operation; the same on all ranks.
+pub fn compute(session: &Session, config: &Product, world: &dyn Transport, trace: &mut Trace) -> Result<Computed> {
+    let options = agreed(world, TeamOptions::from_environment())?.window(config.choices.window);
+    let mut team = Team::new(world.split(0)?, options)?;
+    let (inputs, input_seconds) = trace.span("read", || Inputs::read(session, config, &team))?;
+    let (made, _) =
+        trace.span("compute", || while_computing(|| multiply_counted(session, config, &inputs, &mut team)))?;
+    let (DistOutcome { result, report, spans, .. }, node_peak_bytes) = made;
+    if config.choices.trace.is_some() {
+        observe::add_phases(trace, &team, &spans)?;
+    }
+    drop(inputs);
+    let (result, gather_seconds) = trace.span("gather", || result.gather(world, ROOT))?;
+    team.close()?;
+    Ok(Computed { result, report, input_seconds, gather_seconds, node_peak_bytes: Some(node_peak_bytes) })
+}
+
+/// The product, and the most bytes that the ranks of each node had allocated meanwhile.
+fn multiply_counted(
+    session: &Session,
+    config: &Product,
+    inputs: &Inputs,
+    team: &mut Team,
+) -> Result<(DistOutcome, Vec<u64>)> {
+    let (builder, restate) = limited(config.context(session)?, node_budget(config, inputs, team)?);
+    let ctx = agreed(team.world(), builder.build())?;
+    let before = allocated_bytes();
+    reset_peak_bytes();
+    let outcome = multiply(session, &ctx, config, inputs, team).map_err(restate)?;
+    let own = [peak_bytes().saturating_sub(before), team.window_bytes()];
+    let mut all = vec![[0; 2]; team.size()];
+    team.world().all_gather(&own, all.as_flattened_mut())?;
+    // Each rank of a node says the bytes of the node's windows.
+    let of_node = |ranks: &Vec<usize>| ranks.iter().map(|&rank| all[rank][0]).sum::<u64>() + all[ranks[0]][1];
+    let node_peak_bytes = team.layout().nodes.iter().map(of_node).collect();
+    Ok((outcome, node_peak_bytes))
+}
+
+fn multiply(
+    session: &Session,
+    ctx: &Context,
+    config: &Product,
+    inputs: &Inputs,
+    team: &mut Team,
+) -> Result<DistOutcome> {
+    let nodes = |plan: &Plan| plan.team.iter().flat_map(|team| team.per_node.clone()).collect::<Vec<_>>();
+    let tell = |plan: &Plan| nodes(plan).iter().for_each(|node| session.note(&plan_line(plan, node)));
+    let on_plan = Some(PlanHook(&tell));
+    let (alpha, beta, accumulate) = (inputs.alpha.as_ref(), inputs.beta.as_ref(), inputs.accumulate.as_ref());
+    let uplo = if let Operands::Syrk { uplo, .. } = config.operands { uplo } else { Uplo::Lower };
+    let exact_integers = config.choices.exact_integers;
+    let options = DistOptions::new()
+        .uplo(uplo)
+        .exact_integers(exact_integers)
+        .alpha(alpha)
+        .beta(beta)
+        .accumulate(accumulate)
+        .on_plan(on_plan);
+    let (rows, bits) = (inputs.operands.iter().map(Matrix::view).collect::<Vec<_>>(), inputs.precision_bits);
+    match config.operands {
+        Operands::Syrk { .. } => syrk(ctx, team, &rows, bits, &options),
+        Operands::Gemm { .. } => gemm_rows(ctx, team, (&rows[..1], &rows[1..]), bits, &options),
+    }
+}
+
+/// What a node is about to take.
+fn plan_line(plan: &Plan, node: &NodePlan) -> String {
+    let nodes = match node.count {
+        1 => format!("node {}", node.first_node),
+        count => format!("{count} nodes like {}", node.first_node),
+    };
+    format!(
+        "{nodes}: {} ranks, {} workers, {} rows; {} planned (operands {}, products {}); \
+         batches {}, bands {}, chunks {}",
+        node.ranks,
+        node.workers,
+        node.rows,
+        format_bytes(node.planned_bytes),
+        format_bytes(node.bytes.operand_window),
+        format_bytes(node.bytes.product_window),
+        plan.batches,
+        plan.bands,
+        plan.chunks,
+    )
+}
+
+/// What is left of the limit of a node, all its ranks together, and the whole result beside its tiles on the root's.
+fn node_budget(config: &Product, inputs: &Inputs, team: &Team) -> Result<Option<Budget>> {
+    let Some(limit) = config.choices.engine.memory_bytes else { return Ok(None) };
+    // P^T P has as many rows as P has columns, A^T B as A; both have the columns of the last operand.
+    let cols = |operand: Option<&Matrix>| operand.map_or(0, Matrix::cols);
+    let (first, last) = (inputs.operands.first(), inputs.operands.last());
+    let gathered = Matrix::bytes_for(cols(first), cols(last), inputs.precision_bits);
+    let budget = Budget::now(limit, config.choices.engine.thread_count()).of_node(team.node())?;
+    Ok(Some(if team.layout().node_of[team.rank()] == 0 { budget.with_held(gathered) } else { budget }))
+}

@@ -1,0 +1,105 @@
+//! The operands of a command, read from files: at one precision, within one memory limit, symmetric where they must be.
+
+use crate::args::Precision;
+use crate::files::{bytes, header, stated_precision};
+use crate::session::Session;
+use rug::Float;
+use std::path::Path;
+use sunzi::io::{Loaded, ReadOptions};
+use sunzi::{Error, Matrix, Result, Symmetric, SymmetricMatrix, Uplo};
+use sunzi_lab::engine::Engine;
+
+/// How the operands of a command are read.
+pub struct Reader<'a> {
+    session: &'a Session,
+    engine: &'a Engine,
+    options: ReadOptions,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads within the memory limit of `engine`, at the precision given, else the one that `first` states.
+    ///
+    /// # Errors
+    /// Those of [`header`] and [`stated_precision`].
+    pub fn new(session: &'a Session, engine: &'a Engine, typed: &Precision, first: &Path) -> Result<Reader<'a>> {
+        let precision_bits = stated_precision(typed.bits, first, header(first)?.as_ref())?;
+        Ok(Reader::at(session, engine, typed, precision_bits))
+    }
+
+    /// Reads within the memory limit of `engine`, at `precision_bits`.
+    pub fn at(session: &'a Session, engine: &'a Engine, typed: &Precision, precision_bits: u32) -> Reader<'a> {
+        let options = ReadOptions::new(precision_bits).input_precision_bits(typed.input_bits);
+        Reader { session, engine, options }
+    }
+
+    /// The precision of all that is read.
+    pub fn precision_bits(&self) -> u32 {
+        self.options.precision_bits
+    }
+
+    /// A matrix.
+    ///
+    /// # Errors
+    /// [`Error::MemoryLimit`] by its header, and those of [`Session::read`].
+    pub fn matrix(&self, path: &Path) -> Result<Matrix> {
+        self.load(path).map(|loaded| loaded.matrix)
+    }
+
+    /// A symmetric matrix, of which the triangle `uplo` counts; without one both must hold the same numbers. `flags`
+    /// are the options that name a triangle.
+    ///
+    /// # Errors
+    /// [`Error::ShapeMismatch`] where it is not square, before it is read where that is possible; [`Error::Format`]
+    /// with the first pair of entries that differ; those of [`Reader::matrix`].
+    pub fn symmetric(&self, path: &Path, uplo: Option<Uplo>, flags: &str) -> Result<SymmetricMatrix> {
+        if let Some(info) = header(path)? {
+            check_square(info.rows, info.cols)?;
+        }
+        let Loaded { matrix, symmetric, .. } = self.load(path)?;
+        check_square(matrix.rows(), matrix.cols())?;
+        if uplo.is_none() && !symmetric {
+            check_triangles(path, &matrix, flags)?;
+        }
+        SymmetricMatrix::from_triangle(matrix, uplo.unwrap_or_default())
+    }
+
+    fn load(&self, path: &Path) -> Result<Loaded> {
+        if let (Some(budget), Some(info)) = (self.engine.budget(), header(path)?) {
+            budget.admit(bytes(&info, &self.options))?;
+        }
+        self.session.read(path, self.options.clone())
+    }
+}
+
+/// Refuses a shape that no symmetric matrix has.
+fn check_square(rows: usize, cols: usize) -> Result<()> {
+    if rows == cols {
+        return Ok(());
+    }
+    let operation = "a symmetric matrix";
+    Err(Error::ShapeMismatch { operation, left_rows: rows, left_cols: cols, right_rows: cols, right_cols: rows })
+}
+
+/// Refuses a matrix that is not its own transpose; rows and columns in the message count from 1, as in the file.
+fn check_triangles(path: &Path, matrix: &Matrix, flags: &str) -> Result<()> {
+    let Err(error) = Symmetric::from(matrix).lower_view("a symmetric matrix") else { return Ok(()) };
+    let Error::NotSymmetric { row, column } = error else { return Err(error) };
+    let (lower, upper) = show_both(matrix.float(row, column), matrix.float(column, row));
+    let (i, j) = (row + 1, column + 1);
+    let message = format!(
+        "not symmetric: entry ({i}, {j}) is {lower}, entry ({j}, {i}) is {upper}; give {flags} to say which triangle \
+         counts"
+    );
+    Err(Error::Format { path: path.to_path_buf(), message })
+}
+
+/// Both numbers with digits enough to tell them apart, where 200 are.
+fn show_both(left: Float, right: Float) -> (String, String) {
+    for digits in [6, 20, 60, 200] {
+        let both = (format!("{left:.digits$e}"), format!("{right:.digits$e}"));
+        if both.0 != both.1 {
+            return both;
+        }
+    }
+    (format!("{left:e}"), format!("{right:e}"))
+}
