@@ -35,7 +35,7 @@ const LIBRARY: Layers = &[
 /// The layers of the laboratory, which knows the library.
 const LAB: Layers = &[
     &["baselines", "report", "plot", "units"],
-    &["devices", "memory", "machine"],
+    &["memory", "machine"],
     &["engine"],
     &["session"],
     &["trace"],

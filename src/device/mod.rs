@@ -12,6 +12,7 @@
 
 mod gemm;
 mod memory;
+mod names;
 pub mod soft;
 
 #[cfg(feature = "cuda")]
@@ -19,6 +20,7 @@ pub mod cuda;
 
 pub use gemm::{Element, Gemm, Operand, Trsm};
 pub use memory::{Memory, Pinned, PinnedGuard, RawMemory, RawPinned, Region};
+pub use names::{DeviceKind, DeviceName};
 
 use crate::error::{Error, Result};
 use serde::Serialize;
@@ -91,14 +93,21 @@ impl Traffic {
 pub struct Description {
     /// As its maker calls it.
     pub name: String,
-    /// `cuda` or `soft`.
-    pub kind: &'static str,
+    /// What runs its work.
+    pub kind: DeviceKind,
     /// Number among the devices of its kind.
     pub index: usize,
     /// Version of the driver, and of the libraries; empty for a software device.
     pub driver: String,
     /// Bytes of memory, whatever part of it may be used.
     pub memory_bytes: u64,
+}
+
+impl Description {
+    /// Kind and number, such as `cuda 0`.
+    pub fn label(&self) -> String {
+        format!("{} {}", self.kind, self.index)
+    }
 }
 
 /// A sequence of work; made by [`Device::stream`].

@@ -12,7 +12,7 @@ use crate::session::Session;
 pub use ranks::{World, run as run_on_ranks};
 use report::{Counted, DoubleBenchReport, Moved, describe};
 use std::sync::Arc;
-use sunzi::advanced::device::Traffic;
+use sunzi::advanced::device::{DeviceKind, Traffic};
 use sunzi::advanced::runtime::{CholeskyGraph, CountOptions, Eviction, Policy, baseline_bytes, count_moves};
 use sunzi::double::{DoubleOptions, DoubleReport, double_cholesky};
 use sunzi::{Context, Device, Error, Result, cuda_devices};
@@ -118,7 +118,7 @@ fn summarise(config: &BenchDouble, factor: DoubleReport, measured: Measured) -> 
     let products = (!measured.products.is_empty()).then(|| Spread::of(&measured.products));
     let kinds = factor.devices.iter().map(|share| share.device.kind).collect::<Vec<_>>();
     let reason = match cuda_devices() {
-        _ if kinds.contains(&"cuda") => None,
+        _ if kinds.contains(&DeviceKind::Cuda) => None,
         Ok(_) => Some("cards: there are some, but none was chosen".to_string()),
         Err(error) => Some(format!("cards: {error}")),
     };
@@ -131,7 +131,7 @@ fn summarise(config: &BenchDouble, factor: DoubleReport, measured: Measured) -> 
         gflops,
         product_gflops: products,
         product_ratio: products.map(|rate| gflops / rate.median),
-        product_clock: if kinds.contains(&"soft") { "host" } else { "device" },
+        product_clock: if kinds.contains(&DeviceKind::Soft) { "host" } else { "device" },
         moved: measured.moved,
         counted: counted(&factor),
         checked: measured.residual <= RESIDUAL_BOUND,

@@ -1,14 +1,13 @@
 //! The checks of `sunzi gpu-check`: the lists, and the loop that runs all of them, whatever fails.
 
 use super::products::{self, Subject};
-use super::{Setup, factors, is_card, label, plain};
+use super::{Setup, factors, is_card, plain};
 use crate::session::Session;
 use serde::Serialize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use sunzi::advanced::device::soft::{Clock, SoftDevice, SoftOptions};
+use sunzi::advanced::device::{DeviceKind, DeviceName};
 use sunzi::advanced::kernels::device::DeviceFamily;
-use sunzi::advanced::store::available_bytes;
 use sunzi::{Context, Device, Error, Result};
 
 /// A check of a device's own operations, on sizes of a card where the flag says so.
@@ -69,29 +68,24 @@ pub fn run_all(session: &dyn Session, setup: &Setup) -> Result<Vec<CheckReport>>
     for device in &setup.devices {
         for &(check, work) in DEVICE_CHECKS {
             let large = is_card(&**device) && !setup.quick;
-            run.check((label(&**device), None, check), || work(&**device, large))?;
+            run.check((device.description().label(), None, check), || work(&**device, large))?;
         }
         let large = is_card(&**device) && !setup.quick;
         let work = || factors::doubles(setup, &cpu, device, large);
-        run.check((label(&**device), None, "cholesky of doubles"), work)?;
+        run.check((device.description().label(), None, "cholesky of doubles"), work)?;
         let work = || factors::doubles_over_ranks(setup, device, large);
-        run.check((label(&**device), None, "cholesky of doubles over ranks"), work)?;
-        run.operations(&label(&**device), std::slice::from_ref(device), FAMILY_CHECKS)?;
+        run.check((device.description().label(), None, "cholesky of doubles over ranks"), work)?;
+        run.operations(&device.description().label(), std::slice::from_ref(device), FAMILY_CHECKS)?;
     }
     if setup.devices.len() > 1 {
         run.operations("all together", &setup.devices, TOGETHER_CHECKS)?;
     }
-    for device in setup.devices.iter().filter(|device| device.description().kind != "host") {
-        let pair = [device.clone(), host()];
-        run.operations(&format!("{} and host", label(&**device)), &pair, TOGETHER_CHECKS)?;
+    for device in setup.devices.iter().filter(|device| device.description().kind != DeviceKind::Host) {
+        let mut pair = DeviceName::open(&[DeviceName::Host], setup.threads)?;
+        pair.insert(0, device.clone());
+        run.operations(&format!("{} and host", device.description().label()), &pair, TOGETHER_CHECKS)?;
     }
     Ok(run.done)
-}
-
-/// The processors as one more device.
-fn host() -> Arc<dyn Device> {
-    let capacity_bytes = available_bytes().unwrap_or(u64::MAX) / 2;
-    Arc::new(SoftDevice::new(SoftOptions { capacity_bytes, clock: Clock::Wall, ..SoftOptions::default() }))
 }
 
 struct Run<'a> {
@@ -153,7 +147,7 @@ pub fn verdict(checks: &[CheckReport]) -> Result<()> {
 mod tests {
     use super::*;
     use crate::session::Silent;
-    use sunzi::advanced::device::soft::Fault;
+    use sunzi::advanced::device::soft::{Fault, SoftDevice, SoftOptions};
 
     /// The checks of a faulty device, as named.
     fn failed_with(fault: Fault) -> Vec<&'static str> {

@@ -12,8 +12,6 @@ mod products;
 mod rates;
 mod table;
 
-use crate::devices;
-use crate::devices::DeviceChoice;
 use crate::machine::Machine;
 use crate::session::Session;
 use crate::units::{format_bytes, format_seconds};
@@ -22,14 +20,14 @@ use rates::RatesReport;
 use serde::Serialize;
 use std::sync::Arc;
 use std::time::Instant;
-use sunzi::advanced::device::Description;
+use sunzi::advanced::device::{Description, DeviceKind, DeviceName};
 use sunzi::{Context, ContextBuilder, Device, ProgressCallback, Result};
 
 /// Devices to check and to measure.
 #[derive(Clone, Debug)]
 pub struct GpuCheck {
     /// In order.
-    pub devices: Vec<DeviceChoice>,
+    pub devices: Vec<DeviceName>,
     /// Worker threads; `None` for all processors.
     pub threads: Option<usize>,
     /// Small checks, no rates.
@@ -66,13 +64,7 @@ impl Setup {
 
 /// Whether a device is a card, whose times mean something.
 fn is_card(device: &dyn Device) -> bool {
-    device.description().kind == "cuda"
-}
-
-/// `cuda 0`, `soft 1`, `host`.
-fn label(device: &dyn Device) -> String {
-    let Description { kind, index, .. } = device.description();
-    if kind == "host" { kind.into() } else { format!("{kind} {index}") }
+    device.description().kind == DeviceKind::Cuda
 }
 
 /// The report.
@@ -99,7 +91,7 @@ struct GpuCheckReport {
 pub fn run(session: &mut dyn Session, config: &GpuCheck) -> Result<()> {
     session.hide_progress();
     let start = Instant::now();
-    let devices = devices::open(&config.devices, config.threads)?;
+    let devices = DeviceName::open(&config.devices, config.threads)?;
     let setup = Setup { devices, threads: config.threads, quick: config.quick, progress: session.progress() };
     let machine = Machine::look();
     let descriptions = setup.devices.iter().map(|device| device.description()).collect::<Vec<_>>();
@@ -149,7 +141,7 @@ fn header(machine: &Machine, setup: &Setup) -> String {
         let driver = if driver.is_empty() { String::new() } else { format!(", {driver}") };
         format!(
             "{:<10} {name}, {}, of which {usable} may be used{driver}",
-            label(&**device),
+            device.description().label(),
             format_bytes(memory_bytes)
         )
     }));

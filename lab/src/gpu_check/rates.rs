@@ -5,7 +5,7 @@
 
 use super::factor_rates::{self, FactorRates};
 use super::table::{Table, Target, Unit};
-use super::{GpuCheck, Setup, is_card, label, plain};
+use super::{GpuCheck, Setup, is_card, plain};
 use crate::session::Session;
 use crate::units::{format_bytes, format_seconds};
 use rayon::prelude::*;
@@ -198,7 +198,7 @@ fn plain_rates(ctx: &Context, device: &dyn Device, sizes: &Sizes) -> Result<Plai
     let up = median_seconds(&desk, || device.upload(desk.stream, &host, 0, &region))?;
     let down = median_seconds(&desk, || device.download(desk.stream, &region, &host, 0))?;
     Ok(PlainRates {
-        device: label(device),
+        device: device.description().label(),
         size,
         f64_per_second: rates[0],
         i8_per_second: rates[1],
@@ -258,7 +258,7 @@ fn on_devices(
     (devices, family): (&[Arc<dyn Device>], DeviceFamily),
 ) -> Result<ProductRates> {
     let ctx = setup.builder().devices(devices.to_vec()).kernel(family.name()).build()?;
-    let names = devices.iter().map(|device| label(&**device)).collect::<Vec<_>>().join(", ");
+    let names = devices.iter().map(|device| device.description().label()).collect::<Vec<_>>().join(", ");
     let (rates, result) = timed(&ctx, p.view(), names)?;
     verify(cpu, p, &result)?;
     Ok(rates)

@@ -4,7 +4,6 @@
 use crate::bench::double::BenchDouble;
 use crate::bench::double::RESIDUAL_BOUND;
 use crate::bench::spread::Spread;
-use crate::devices;
 use crate::engine::limited;
 use crate::machine::Machine;
 use crate::session::Session;
@@ -12,6 +11,7 @@ use crate::units::{format_bytes, format_seconds};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
+use sunzi::advanced::device::DeviceName;
 use sunzi::comm::{Reduction, Transport, agree, agreed};
 use sunzi::distributed::{
     DoubleMatrix, DoubleRankOptions, DoubleRankReport, RankDevices, RankGrid, double_cholesky_ranks,
@@ -209,7 +209,7 @@ fn context(config: &BenchDouble) -> Result<ContextBuilder> {
         None => builder,
     };
     let wanted = if config.devices_given { &engine.devices[..] } else { &[] };
-    Ok(builder.devices(devices::open(wanted, engine.threads)?))
+    Ok(builder.devices(DeviceName::open(wanted, engine.threads)?))
 }
 
 /// Runs both sides in turns.
