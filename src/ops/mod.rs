@@ -6,7 +6,6 @@ pub mod cholesky;
 mod columns;
 pub mod distributed;
 mod distribution;
-pub mod double;
 pub(crate) mod factor;
 mod fixed_sum;
 mod gemm;
@@ -21,6 +20,7 @@ pub mod verify;
 
 pub use cholesky::{Cholesky, CholeskyOptions, CholeskyReport, Span, TaskKind, cholesky, cholesky_into, cholesky_with};
 pub use cholesky::{CholeskyPlan, UpdatePlan, log_det_of, plan_cholesky};
+pub use factor::double;
 pub use gemm::{GemmOptions, gemm, gemm_into, gemm_with};
 #[doc(hidden)]
 pub use gemm::{gemm_with_cut, gemm_with_device_cut, gemm_with_fault};

@@ -7,7 +7,7 @@ use sunzi::advanced::runtime::protocol::DeliveryKind;
 use sunzi::advanced::runtime::{Eviction, Policy};
 use sunzi::comm::mpi::MpiRank;
 use sunzi::comm::{Transport, local};
-use sunzi::distributed::{DoubleMatrix, DoubleRankOptions, RankGrid, double_cholesky_ranks};
+use sunzi::double::{DoubleMatrix, DoubleOptions, RankGrid, double_cholesky};
 use sunzi::{Context, Device, Error};
 
 /// The cases of this file.
@@ -25,10 +25,10 @@ fn entry(i: usize, j: usize) -> f64 {
     if i == j { ROWS as f64 + noise } else { noise }
 }
 
-fn factor(rank: &dyn Transport, grid: RankGrid, options: &DoubleRankOptions) -> Option<Vec<f64>> {
+fn factor(rank: &dyn Transport, grid: RankGrid, options: &DoubleOptions) -> Option<Vec<f64>> {
     let ctx = Context::builder().threads(2).build().unwrap();
     let mut a = DoubleMatrix::from_fn(rank.rank(), ROWS, 16, grid, entry).unwrap();
-    double_cholesky_ranks(&ctx, rank, &mut a, options).unwrap();
+    double_cholesky(&ctx, rank, &mut a, options).unwrap();
     a.gather(rank, 0).unwrap()
 }
 
@@ -37,7 +37,7 @@ fn factors(rank: MpiRank) {
     for grid_rows in (1..=rank.size()).filter(|rows| rank.size().is_multiple_of(*rows)) {
         for (seed, delivery) in DeliveryKind::ALL.into_iter().enumerate() {
             let policy = if seed % 2 == 0 { None } else { Some(Policy::Random(seed as u64)) };
-            let options = DoubleRankOptions { delivery, policy, ..DoubleRankOptions::default() };
+            let options = DoubleOptions { delivery, policy, ..DoubleOptions::default() };
             let grid = RankGrid { rows: grid_rows, cols: rank.size() / grid_rows };
             let found = factor(&rank, grid, &options);
             assert_eq!(found, expected[0].clone().filter(|_| rank.rank() == 0), "{grid:?}, {delivery:?}");
@@ -46,7 +46,7 @@ fn factors(rank: MpiRank) {
 }
 
 /// Two software devices of each rank, which hold fewer tiles than it has.
-fn on_devices(rank: &dyn Transport, grid: RankGrid, options: &DoubleRankOptions) -> Option<Vec<f64>> {
+fn on_devices(rank: &dyn Transport, grid: RankGrid, options: &DoubleOptions) -> Option<Vec<f64>> {
     let soft = |index: usize| {
         let seed = Some((rank.rank() * 2 + index) as u64);
         Arc::new(SoftDevice::new(SoftOptions { index, seed, ..SoftOptions::default() })) as Arc<dyn Device>
@@ -55,20 +55,19 @@ fn on_devices(rank: &dyn Transport, grid: RankGrid, options: &DoubleRankOptions)
     let builder = Context::builder().threads(1).devices(vec![soft(0), soft(1)]).device_memory_bytes(bytes);
     let ctx = builder.build().unwrap();
     let mut a = DoubleMatrix::from_fn(rank.rank(), ROWS, 16, grid, entry).unwrap();
-    let report = double_cholesky_ranks(&ctx, rank, &mut a, options).unwrap();
-    let devices = report.devices.unwrap();
-    assert!(devices.h2d_bytes > 0 && devices.devices.iter().all(|share| share.room_tiles == 5));
+    let report = double_cholesky(&ctx, rank, &mut a, options).unwrap();
+    assert!(report.h2d_bytes > 0 && report.devices.iter().all(|share| share.room_tiles == 5));
     a.gather(rank, 0).unwrap()
 }
 
 fn devices(rank: MpiRank) {
     let expected = local::run(1, |alone| on_devices(alone, RankGrid { rows: 1, cols: 1 }, &Default::default()));
-    for (policy, victim) in
+    for (policy, eviction) in
         [(None, Eviction::Lru), (Some(Policy::Panels), Eviction::Fifo), (Some(Policy::Random(3)), Eviction::Lru)]
     {
-        let options = DoubleRankOptions { policy, eviction: victim, ..DoubleRankOptions::default() };
+        let options = DoubleOptions { policy, eviction, ..DoubleOptions::default() };
         let found = on_devices(&rank, RankGrid::for_ranks(rank.size()), &options);
-        assert_eq!(found, expected[0].clone().filter(|_| rank.rank() == 0), "{policy:?}, {victim:?}");
+        assert_eq!(found, expected[0].clone().filter(|_| rank.rank() == 0), "{policy:?}, {eviction:?}");
     }
 }
 
@@ -78,7 +77,7 @@ fn failures(rank: MpiRank) {
     for bad in [0, 77, ROWS - 1] {
         let entry = |i, j| if (i, j) == (bad, bad) { -1.0 } else { entry(i, j) };
         let mut a = DoubleMatrix::from_fn(rank.rank(), ROWS, 16, grid, entry).unwrap();
-        let error = double_cholesky_ranks(&ctx, &rank, &mut a, &DoubleRankOptions::default()).unwrap_err();
+        let error = double_cholesky(&ctx, &rank, &mut a, &DoubleOptions::default()).unwrap_err();
         assert!(matches!(error, Error::NotPositiveDefinite { index, .. } if index == bad), "{error}");
     }
 }

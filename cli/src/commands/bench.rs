@@ -37,10 +37,8 @@ pub fn run(session: &mut Session, args: Bench, all: &Ranks, together: Option<&dy
         },
         BenchOperation::Cholesky(args) if args.element_type == ElementType::Double => {
             let options = doubles(args);
-            return match together {
-                Some(world) => bench::run_double_on_ranks(session, &options, &all.world(world)?),
-                None => bench::run_double(session, &options),
-            };
+            let world = together.map_or(Ok(bench::World::alone()), |world| all.world(world))?;
+            return bench::run_double(session, &options, &world);
         }
         BenchOperation::Cholesky(args) => bench::Bench {
             tile_rows: args.tile,
@@ -93,7 +91,7 @@ fn doubles(args: BenchCholesky) -> bench::BenchDouble {
         rows: args.rows.unwrap_or(2000),
         tile_rows: args.tile,
         policy: args.policy,
-        victim: args.eviction,
+        eviction: args.eviction,
         runs: args.comparison.runs,
         devices_given,
         engine,

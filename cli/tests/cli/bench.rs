@@ -121,11 +121,11 @@ fn doubles_are_factored_on_devices() {
     assert!(report["checked"] == true && report["residual"].as_f64().unwrap() < 0.1, "{text}");
     assert!(report["gflops"].as_f64().unwrap() > 0.0 && report["product_ratio"].as_f64().unwrap() > 0.0);
     let moved = report["moved"].as_array().unwrap();
-    assert_eq!(moved.iter().map(|row| row["victim"].as_str().unwrap()).collect::<Vec<_>>(), ["lru", "fifo"]);
+    assert_eq!(moved.iter().map(|row| row["eviction"].as_str().unwrap()).collect::<Vec<_>>(), ["lru", "fifo"]);
     // What was counted without running is what the device moved.
     let counted = report["counted"].as_array().unwrap();
     for row in moved {
-        let same = |other: &&Value| other["policy"] == "panels" && other["victim"] == row["victim"];
+        let same = |other: &&Value| other["policy"] == "panels" && other["eviction"] == row["eviction"];
         let other = counted.iter().find(same).unwrap();
         assert_eq!((&row["h2d_bytes"], &row["d2h_bytes"]), (&other["h2d_bytes"], &other["d2h_bytes"]));
     }

@@ -1,6 +1,7 @@
-//! `sunzi bench cholesky --element-type double`: a tiled factorisation on devices beside their plain rate of products.
+//! `sunzi bench cholesky --element-type double`: a tiled factorisation of doubles in one process or driven by data over
+//! ranks, beside the plain rate of products of its devices, and ScaLAPACK.
 
-mod ranks;
+mod baseline;
 mod rate;
 mod report;
 mod system;
@@ -9,14 +10,14 @@ use super::spread::Spread;
 use crate::engine::{Engine, limited};
 use crate::machine::Machine;
 use crate::session::Session;
-pub use ranks::{World, run as run_on_ranks};
+use baseline::{BaselineTimes, in_turns};
 use report::{Counted, DoubleBenchReport, Moved, describe};
-use std::sync::Arc;
-use sunzi::advanced::device::{DeviceKind, Traffic};
+use sunzi::advanced::device::{DeviceKind, DeviceName};
 use sunzi::advanced::runtime::{CholeskyGraph, CountOptions, Eviction, Policy, baseline_bytes, count_moves};
-use sunzi::double::{DoubleOptions, DoubleReport, double_cholesky};
-use sunzi::{Context, Device, Error, Result, cuda_devices};
-pub use system::{System, largest_residual};
+use sunzi::comm::{Reduction, Transport, agree, agreed};
+use sunzi::double::{DoubleMatrix, DoubleOptions, DoubleReport, double_cholesky};
+use sunzi::{Context, ContextBuilder, Error, Result, cuda_devices};
+pub use system::{largest_residual, matrix};
 
 /// Residuals above this are wrong: those of a sound factorisation are far below 1.
 pub const RESIDUAL_BOUND: f64 = 1.0;
@@ -24,7 +25,7 @@ pub const RESIDUAL_BOUND: f64 = 1.0;
 /// Tile rows up to which every choice is counted without running it.
 const COUNTED_TILES: usize = 64;
 
-/// A factorisation of doubles on devices.
+/// A factorisation of doubles.
 #[derive(Clone, Debug)]
 pub struct BenchDouble {
     /// Rows of the matrix.
@@ -34,7 +35,7 @@ pub struct BenchDouble {
     /// Which task runs next; `None` for the library's choice.
     pub policy: Option<Policy>,
     /// Which tile leaves a full device; `None` for the library's choice.
-    pub victim: Option<Eviction>,
+    pub eviction: Option<Eviction>,
     /// Timed runs.
     pub runs: usize,
     /// Whether devices were asked for.
@@ -43,103 +44,186 @@ pub struct BenchDouble {
     pub engine: Engine,
 }
 
-/// Times a factorisation of doubles in this process and says what was found.
-///
-/// # Errors
-/// [`Error::Verification`] for a wrong factor, and those of the factorisation.
-pub fn run(session: &mut dyn Session, config: &BenchDouble) -> Result<()> {
-    session.hide_progress();
-    let (builder, restate) = limited(session.context(&config.engine)?, config.engine.budget());
-    let ctx = builder.build()?;
-    let devices = &ctx.devices().devices[..];
-    let system = System::new(&ctx, config.rows)?;
-    let mut work = system.a.clone();
-    let chosen = config.victim.unwrap_or_default();
-    let others = Eviction::ALL.into_iter().filter(|&victim| victim != chosen);
-    let mut moved = Vec::new();
-    for victim in others {
-        let report = once(&ctx, devices, config, victim, (&system, &mut work)).map_err(&restate)?;
-        moved.push(Moved::of(&report));
-    }
-    let (mut seconds, mut products, mut factor) = (Vec::new(), Vec::new(), None::<DoubleReport>);
-    let mut residual = largest_residual(&system, &work);
-    for _ in 0..config.runs {
-        let rates = devices.iter().map(rate::products).collect::<Result<Vec<_>>>()?;
-        products.extend(rates.into_iter().collect::<Option<Vec<_>>>().map(|rates| rates.iter().sum::<f64>()));
-        let report = once(&ctx, devices, config, chosen, (&system, &mut work)).map_err(&restate)?;
-        seconds.push(report.factor_seconds);
-        residual = residual.max(largest_residual(&system, &work));
-        if factor.as_ref().is_none_or(|best| report.factor_seconds < best.factor_seconds) {
-            factor = Some(report);
+/// The ranks of a benchmark.
+pub struct World<'a> {
+    /// All that take part.
+    pub ranks: &'a dyn Transport,
+    /// The same as MPI sees them, for a baseline that speaks MPI itself; `None` on ranks that are threads.
+    #[cfg(feature = "scalapack")]
+    pub mpi: Option<sunzi::comm::mpi::MpiRank>,
+}
+
+impl World<'_> {
+    /// One process by itself.
+    pub fn alone() -> World<'static> {
+        World {
+            ranks: sunzi::comm::local::alone(),
+            #[cfg(feature = "scalapack")]
+            mpi: None,
         }
     }
-    let factor = factor.expect("there is a run");
-    moved.insert(0, Moved::of(&factor));
-    let report = summarise(config, factor, Measured { seconds, products, moved, residual });
-    session.finish_report(&report)?;
-    session.say(&describe(&report))?;
-    match report.checked {
-        true => Ok(()),
-        false => Err(Error::Verification(format!("the residual is {residual:.3} times rows eps |A|"))),
+}
+
+/// Our side: the seconds of each run, and the fastest.
+struct Ours<'a> {
+    ctx: &'a Context,
+    world: &'a dyn Transport,
+    matrix: DoubleMatrix,
+    seconds: Vec<f64>,
+    residual: f64,
+    best: Option<DoubleReport>,
+}
+
+impl Ours<'_> {
+    /// One factorisation of a fresh copy.
+    fn once(&mut self, options: &DoubleOptions) -> Result<DoubleReport> {
+        let mut work = self.matrix.clone();
+        let report = double_cholesky(self.ctx, self.world, &mut work, options)?;
+        self.residual = self.residual.max(largest_residual(self.world, &work)?);
+        Ok(report)
+    }
+
+    /// One that is timed.
+    fn timed(&mut self, options: &DoubleOptions) -> Result<()> {
+        let report = self.once(options)?;
+        self.seconds.push(report.factor_seconds);
+        if self.best.as_ref().is_none_or(|best| report.factor_seconds < best.factor_seconds) {
+            self.best = Some(report);
+        }
+        Ok(())
     }
 }
 
-/// One factorisation of a fresh copy.
-fn once(
-    ctx: &Context,
-    devices: &[Arc<dyn Device>],
-    config: &BenchDouble,
-    victim: Eviction,
-    (system, work): (&System, &mut Vec<f64>),
-) -> Result<DoubleReport> {
-    work.copy_from_slice(&system.a);
-    let options = DoubleOptions {
-        tile_rows: config.tile_rows,
-        policy: config.policy.unwrap_or_default(),
-        eviction: victim,
-        device_bytes: config.engine.device_memory_bytes,
-        ..DoubleOptions::default()
-    };
-    double_cholesky(ctx, devices, config.rows, work, &options)
+/// Times a factorisation of doubles on all ranks and says what was found. Collective.
+///
+/// # Errors
+/// [`Error::Verification`] for a wrong factor, [`Error::InvalidArgument`], and those of the factorisation.
+pub fn run(session: &mut dyn Session, config: &BenchDouble, all: &World<'_>) -> Result<()> {
+    let world = all.ranks;
+    let is_alone = world.size() == 1;
+    refuse_device_options(config, is_alone)?;
+    session.hide_progress();
+    let tile_rows = config.tile_rows.unwrap_or_else(|| default_tile_rows(config.rows, is_alone));
+    let matrix = agreed(world, matrix(world, config.rows, tile_rows))?;
+    // Each run works on a copy.
+    let copy_bytes = matrix.tiles().map(|(_, entries)| size_of_val(entries) as u64).sum();
+    let budget = config.engine.budget().map(|budget| budget.with_held(copy_bytes));
+    let builder = if is_alone { session.context(&config.engine) } else { context(config) };
+    let (builder, restate) = limited(agreed(world, builder)?, budget);
+    let ctx = agreed(world, builder.build())?;
+    let devices = &ctx.devices().devices[..];
+    let chosen = config.eviction.unwrap_or_default();
+    let options = DoubleOptions { policy: config.policy, eviction: chosen, ..DoubleOptions::default() };
+    let mut ours = Ours { ctx: &ctx, world, matrix, seconds: Vec::new(), residual: 0.0, best: None };
+    // What comes first warms everything up.
+    let mut moved = Vec::new();
+    for eviction in Eviction::ALL.into_iter().filter(|&eviction| eviction != chosen) {
+        let report = ours.once(&DoubleOptions { eviction, ..options }).map_err(&restate)?;
+        moved.extend(Moved::of(world, &report)?);
+    }
+    let mut products = Vec::new();
+    let baseline = in_turns(all, config, &mut || {
+        let rates = devices.iter().filter(|_| is_alone).map(rate::products).collect::<Result<Vec<_>>>()?;
+        let rates = rates.into_iter().collect::<Option<Vec<_>>>().filter(|rates| !rates.is_empty());
+        products.extend(rates.map(|rates| rates.iter().sum::<f64>()));
+        ours.timed(&options)
+    })?;
+    let best = ours.best.as_ref().expect("there is a run");
+    if let Some(timed) = Moved::of(world, best)? {
+        moved.insert(0, timed);
+    }
+    let report = summarise(config, ours, Measured { baseline, products, moved })?;
+    let said = session.finish_report(&report).and_then(|()| session.say(&describe(&report)));
+    agree(world, said)?;
+    match report.checked {
+        true => Ok(()),
+        false => Err(Error::Verification(format!("the residual is {:.3} times rows eps |A|", report.residual))),
+    }
 }
 
-/// What was measured beside the report of the best run.
+/// Rows of a tile. Over ranks, on fewer, messages and packing cost more than they hide; on more, ranks wait at the end.
+fn default_tile_rows(rows: usize, is_alone: bool) -> usize {
+    match is_alone {
+        true => DoubleMatrix::tile_rows_for(rows),
+        false => (rows / 20).next_multiple_of(64).clamp(192, 448),
+    }
+}
+
+/// Refuses options that mean nothing where no device is asked for.
+fn refuse_device_options(config: &BenchDouble, is_alone: bool) -> Result<()> {
+    if config.eviction.is_some() && !config.devices_given && !is_alone {
+        let message = "--eviction: doubles on several ranks are factored by the CPUs where no device is named";
+        return Err(Error::InvalidArgument(message.into()));
+    }
+    Ok(())
+}
+
+/// On several ranks: one thread where nothing else is said, and the devices that were asked for. Every rank opens them
+/// all.
+fn context(config: &BenchDouble) -> Result<ContextBuilder> {
+    let engine = &config.engine;
+    let builder = Context::builder().threads(engine.threads.unwrap_or(1));
+    let builder = match engine.device_memory_bytes {
+        Some(bytes) => builder.device_memory_bytes(bytes),
+        None => builder,
+    };
+    let wanted = if config.devices_given { &engine.devices[..] } else { &[] };
+    Ok(builder.devices(DeviceName::open(wanted, engine.threads)?))
+}
+
+fn gflops(rows: usize, seconds: f64) -> f64 {
+    (rows as f64).powi(3) / 3.0 / seconds.max(1e-9) * 1e-9
+}
+
+/// What was measured beside our own runs.
 struct Measured {
-    seconds: Vec<f64>,
+    baseline: Option<BaselineTimes>,
     products: Vec<f64>,
     moved: Vec<Moved>,
-    residual: f64,
 }
 
-fn summarise(config: &BenchDouble, factor: DoubleReport, measured: Measured) -> DoubleBenchReport {
-    let seconds = Spread::of(&measured.seconds);
-    let flops = (config.rows as f64).powi(3) / 3.0 * 1e-9;
-    let gflops = flops / seconds.median.max(1e-9);
-    let products = (!measured.products.is_empty()).then(|| Spread::of(&measured.products));
+/// Collective.
+fn summarise(config: &BenchDouble, ours: Ours<'_>, measured: Measured) -> Result<DoubleBenchReport> {
+    let Measured { baseline, products, moved } = measured;
+    let factor = ours.best.expect("there is a run");
+    let nanoseconds = |seconds: f64| (seconds * 1e9) as u64;
+    let mut sums =
+        [nanoseconds(factor.rank.busy_seconds()), nanoseconds(factor.rank.wait_seconds()), factor.rank.sent_bytes];
+    ours.world.all_reduce(Reduction::Sum, &mut sums)?;
+    let seconds = Spread::of(&ours.seconds);
+    let gflops = gflops(config.rows, seconds.median);
+    let products = (!products.is_empty()).then(|| Spread::of(&products));
     let kinds = factor.devices.iter().map(|share| share.device.kind).collect::<Vec<_>>();
     let reason = match cuda_devices() {
-        _ if kinds.contains(&DeviceKind::Cuda) => None,
+        _ if kinds.is_empty() || kinds.contains(&DeviceKind::Cuda) => None,
         Ok(_) => Some("cards: there are some, but none was chosen".to_string()),
         Err(error) => Some(format!("cards: {error}")),
     };
-    DoubleBenchReport {
+    Ok(DoubleBenchReport {
         operation: "cholesky",
         element: "double",
         rows: config.rows,
+        ranks: ours.world.size(),
+        threads: ours.ctx.threads(),
         runs: config.runs,
+        ratio: baseline.as_ref().map(|baseline| baseline.seconds.median / seconds.median),
         seconds,
         gflops,
+        baseline,
         product_gflops: products,
         product_ratio: products.map(|rate| gflops / rate.median),
         product_clock: if kinds.contains(&DeviceKind::Soft) { "host" } else { "device" },
-        moved: measured.moved,
-        counted: counted(&factor),
-        checked: measured.residual <= RESIDUAL_BOUND,
-        residual: measured.residual,
+        moved,
+        counted: if ours.world.size() == 1 { counted(&factor) } else { Vec::new() },
+        checked: ours.residual <= RESIDUAL_BOUND,
+        residual: ours.residual,
+        busy_seconds: sums[0] as f64 * 1e-9,
+        wait_seconds: sums[1] as f64 * 1e-9,
+        sent_bytes: sums[2],
         not_measured: reason.into_iter().collect(),
         factor,
         machine: Machine::look(),
-    }
+    })
 }
 
 /// The bytes of all choices on one device with the room of this one, counted without running them.
@@ -153,22 +237,14 @@ fn counted(factor: &DoubleReport) -> Vec<Counted> {
     let side = move |index: usize| rows.min(order - index * rows) as u64;
     let bytes = move |tile: sunzi::advanced::tile::TileId| 8 * side(tile.row) * side(tile.col);
     let baseline = baseline_bytes(graph, bytes);
-    let choices = Policy::ALL.into_iter().flat_map(|policy| Eviction::ALL.map(|victim| (policy, victim)));
-    let count = |(policy, victim): (Policy, Eviction)| {
+    let choices = Policy::ALL.into_iter().flat_map(|policy| Eviction::ALL.map(|eviction| (policy, eviction)));
+    let count = |(policy, eviction): (Policy, Eviction)| {
         let (room_tiles, lookahead) = (only.room_tiles, DoubleOptions::default().lookahead);
-        let options = CountOptions { policy, eviction: victim, room_tiles, lookahead };
+        let options = CountOptions { policy, eviction, room_tiles, lookahead };
         let counters = count_moves(graph, options, bytes);
         let (h2d_bytes, d2h_bytes) = (counters.up_bytes, counters.down_bytes);
         let saved = if baseline == 0 { 0.0 } else { 1.0 - (h2d_bytes + d2h_bytes) as f64 / baseline as f64 };
-        Counted { policy: policy.name(), traffic: Moved { victim: victim.name(), h2d_bytes, d2h_bytes, saved } }
+        Counted { policy: policy.name(), eviction: eviction.name(), h2d_bytes, d2h_bytes, saved }
     };
     choices.map(count).collect()
-}
-
-impl Moved {
-    fn of(report: &DoubleReport) -> Moved {
-        let sum = report.devices.iter().fold(Traffic::default(), |sum, share| sum.plus(&share.traffic));
-        let (h2d_bytes, d2h_bytes) = (sum.h2d_bytes, sum.d2h_bytes);
-        Moved { victim: report.eviction.name(), h2d_bytes, d2h_bytes, saved: report.saved }
-    }
 }

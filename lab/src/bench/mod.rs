@@ -19,9 +19,9 @@ mod sides;
 mod spread;
 mod task;
 
+pub use double::run as run_double;
 pub use double::{BenchDouble, World};
-pub(crate) use double::{RESIDUAL_BOUND, System, largest_residual};
-pub use double::{run as run_double, run_on_ranks as run_double_on_ranks};
+pub(crate) use double::{RESIDUAL_BOUND, largest_residual, matrix as double_matrix};
 pub use kernel::{BenchKernel, run as run_kernel};
 pub use ranks::run as run_on_ranks;
 

@@ -71,7 +71,7 @@ pub fn run_all(session: &dyn Session, setup: &Setup) -> Result<Vec<CheckReport>>
             run.check((device.description().label(), None, check), || work(&**device, large))?;
         }
         let large = is_card(&**device) && !setup.quick;
-        let work = || factors::doubles(setup, &cpu, device, large);
+        let work = || factors::doubles(setup, device, large);
         run.check((device.description().label(), None, "cholesky of doubles"), work)?;
         let work = || factors::doubles_over_ranks(setup, device, large);
         run.check((device.description().label(), None, "cholesky of doubles over ranks"), work)?;

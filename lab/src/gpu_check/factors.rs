@@ -5,15 +5,15 @@
 
 use super::Setup;
 use super::products::{Subject, random};
-use crate::bench::{RESIDUAL_BOUND, System, largest_residual};
+use crate::bench::{RESIDUAL_BOUND, double_matrix, largest_residual};
 use crate::units::describe;
 use rayon::prelude::*;
 use std::sync::Arc;
 use sunzi::advanced::runtime::Eviction;
+use sunzi::advanced::tile::RankGrid;
 use sunzi::comm::local::{self, LocalRank};
 use sunzi::comm::{Transport, agreed};
-use sunzi::distributed::{DoubleMatrix, DoubleRankOptions, RankGrid, double_cholesky_ranks};
-use sunzi::double::{DoubleOptions, double_cholesky};
+use sunzi::double::{DoubleMatrix, DoubleOptions, double_cholesky};
 use sunzi::gallery::{Size, counter_random};
 use sunzi::{
     CholeskyOptions, Context, Device, Error, Head, Matrix, Result, Symmetric, TrsmOptions, cholesky_with, solve, trsm,
@@ -170,16 +170,15 @@ pub fn solves(subject: &Subject<'_>) -> Result<()> {
 }
 
 /// Doubles in tiles, on one device: little memory, every rule of eviction, a small residual.
-pub fn doubles(setup: &Setup, cpu: &Context, device: &Arc<dyn Device>, large: bool) -> Result<()> {
-    let devices = std::slice::from_ref(device);
+pub fn doubles(setup: &Setup, device: &Arc<dyn Device>, large: bool) -> Result<()> {
     let (order, rows) = if large { (3000, 250) } else { (200, 32) };
-    let ctx = setup.builder().build()?;
-    let system = System::new(cpu, order)?;
-    let factor = |device_bytes: Option<u64>, victim: Eviction| {
-        let mut l = system.a.clone();
-        let options =
-            DoubleOptions { tile_rows: Some(rows), eviction: victim, device_bytes, ..DoubleOptions::default() };
-        double_cholesky(&ctx, devices, order, &mut l, &options).map(|report| (l, report))
+    let matrix = double_matrix(local::alone(), order, rows)?;
+    let factor = |device_bytes: Option<u64>, eviction: Eviction| {
+        let builder = setup.builder().devices(vec![device.clone()]);
+        let builder = device_bytes.into_iter().fold(builder, |builder, bytes| builder.device_memory_bytes(bytes));
+        let (ctx, mut l) = (builder.build()?, matrix.clone());
+        let options = DoubleOptions { eviction, ..DoubleOptions::default() };
+        double_cholesky(&ctx, local::alone(), &mut l, &options).map(|report| (l, report))
     };
     let least_bytes = match factor(Some(1), Eviction::default()) {
         Err(Error::DeviceLimit { minimum_bytes, .. }) => minimum_bytes,
@@ -187,9 +186,9 @@ pub fn doubles(setup: &Setup, cpu: &Context, device: &Arc<dyn Device>, large: bo
         Ok(_) => return failed("one byte of memory was enough".into()),
     };
     for device_bytes in [Some(least_bytes), Some(3 * least_bytes), None] {
-        for victim in Eviction::ALL {
-            let (l, report) = factor(device_bytes, victim)?;
-            let (residual, name) = (largest_residual(&system, &l), victim.name());
+        for eviction in Eviction::ALL {
+            let (l, report) = factor(device_bytes, eviction)?;
+            let (residual, name) = (largest_residual(local::alone(), &l)?, eviction.name());
             if residual > RESIDUAL_BOUND {
                 return failed(format!("{order} rows, {name}: the residual is {residual:.3} times rows eps |A|"));
             }
@@ -218,8 +217,8 @@ pub fn doubles_over_ranks(setup: &Setup, device: &Arc<dyn Device>, large: bool) 
         let ctx = setup.builder().threads(1).devices(vec![device.clone()]).device_memory_bytes(bytes).build();
         let ctx = agreed(rank, ctx)?;
         let mut a = agreed(rank, DoubleMatrix::from_fn(rank.rank(), order, rows, grid, entry))?;
-        let report = double_cholesky_ranks(&ctx, rank, &mut a, &DoubleRankOptions::default())?;
-        let moved = report.devices.is_some_and(|own| own.h2d_bytes > 0 && own.d2h_bytes > 0);
+        let report = double_cholesky(&ctx, rank, &mut a, &DoubleOptions::default())?;
+        let moved = report.h2d_bytes > 0 && report.d2h_bytes > 0;
         Ok((a.residual(rank, entry, &vectors)?, moved))
     };
     for outcome in local::run(grid.size(), on_rank) {

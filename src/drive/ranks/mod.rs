@@ -19,6 +19,7 @@ pub use report::{RankReport, Sample, Span, SpanKind, WorkerReport};
 use super::run_workers;
 use crate::comm::post::{Body, Post, drain};
 use crate::comm::{Transport, agree};
+use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::runtime::CholeskyGraph;
 use crate::runtime::protocol::{DeviceSites, ProtocolOptions, Sites, TaskMachine, TileRun};
@@ -109,12 +110,31 @@ pub struct RankPlan {
     pub spans: bool,
 }
 
-/// Carries out all tasks of `plan` where its grid has one rank, by a worker for each local. Must be called inside
-/// [`crate::Context::install`] where there is more than one.
+/// Carries out all tasks of `plan`, those on own tiles by a worker for each local. Collective over `group`.
+///
+/// One rank by itself takes the threads of the context's pool; beside others workers are threads of their own, while
+/// the calling thread moves messages until all is done.
 ///
 /// # Errors
-/// The first one of `tiles`; [`Error::InvalidArgument`] for a larger grid, or no locals.
-pub fn run_alone<W: RankTiles>(plan: &RankPlan, tiles: &W, locals: &mut [W::Local]) -> Result<RankReport> {
+/// On every rank the same: those of `tiles`, of the first rank that met one, as [`agree`] gives them;
+/// [`Error::InvalidArgument`] for fewer slots than the grid needs, a grid of more ranks than there are, or no locals;
+/// [`Error::Transport`].
+pub fn run_tiles<W: RankTiles>(
+    ctx: &Context,
+    group: &dyn Transport,
+    plan: &RankPlan,
+    tiles: &W,
+    locals: &mut [W::Local],
+) -> Result<RankReport> {
+    if group.size() == 1 {
+        return run_alone(ctx, plan, tiles, locals);
+    }
+    let mut post = group.open_post()?;
+    run_ranks(group, &mut *post, plan, tiles, locals)
+}
+
+/// [`run_tiles`] where there is one rank.
+fn run_alone<W: RankTiles>(ctx: &Context, plan: &RankPlan, tiles: &W, locals: &mut [W::Local]) -> Result<RankReport> {
     let (protocol, workers) = staffed::<W>(plan, locals);
     let plan = &RankPlan { protocol, ..*plan };
     check(1, plan, &workers)?;
@@ -122,7 +142,7 @@ pub fn run_alone<W: RankTiles>(plan: &RankPlan, tiles: &W, locals: &mut [W::Loca
     let shared = SharedState::new(machine, tiles, plan, locals.len(), None);
     let mut pairs = locals.iter_mut().map(|local| (local, WorkerReport::default())).collect::<Vec<_>>();
     match plan.protocol.devices {
-        None => run_workers(&mut pairs, |_, (local, report)| *report = shared.work(local)),
+        None => ctx.install(|| run_workers(&mut pairs, |_, (local, report)| *report = shared.work(local))),
         // Workers of a device wait for it, which threads of the pool must not: they share the work of the host.
         Some(_) => run_on_threads(&mut pairs, |(local, report)| *report = shared.work(local)),
     }
@@ -140,16 +160,8 @@ fn run_on_threads<L: Send>(locals: &mut [L], worker: impl Fn(&mut L) + Sync) {
     });
 }
 
-/// Carries out all tasks of `plan`, those on own tiles by a worker for each local. Collective.
-///
-/// `post` belongs to the ranks of `group`; no message is left on it. The calling thread moves messages until all is
-/// done.
-///
-/// # Errors
-/// On every rank the same: those of `tiles`, of the first rank that met one, as [`agree`] gives them;
-/// [`Error::InvalidArgument`] for fewer slots than the grid needs, a grid of more ranks than there are, or no locals;
-/// [`Error::Transport`].
-pub fn run_ranks<W: RankTiles>(
+/// [`run_tiles`] over the ranks of `group`, to which `post` belongs; no message is left on it.
+fn run_ranks<W: RankTiles>(
     group: &dyn Transport,
     post: &mut dyn Post,
     plan: &RankPlan,
@@ -182,7 +194,9 @@ fn staffed<W: RankTiles>(plan: &RankPlan, locals: &[W::Local]) -> (ProtocolOptio
 }
 
 fn check(ranks: usize, plan: &RankPlan, workers: &[usize]) -> Result<()> {
-    plan.grid.check(plan.graph.tiles, plan.protocol.slots)?;
+    if plan.grid.size() != 1 {
+        plan.grid.check(plan.graph.tiles, plan.protocol.slots)?;
+    }
     if plan.grid.size() > ranks {
         let RankGrid { rows, cols } = plan.grid;
         let message = format!("a grid of {rows} x {cols} ranks, of which there are {ranks}");

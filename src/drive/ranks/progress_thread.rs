@@ -18,14 +18,14 @@ struct Incoming {
     from: usize,
     message: Message,
     tile: TileId,
-    start: Instant,
+    start: Option<Instant>,
 }
 
 /// A tile on its way to another rank.
 struct Outgoing {
     to: usize,
     tile: TileId,
-    start: Instant,
+    start: Option<Instant>,
 }
 
 /// Moves the messages of one rank.
@@ -94,14 +94,14 @@ impl<'a, 's, W: RankTiles> ProgressThread<'a, 's, W> {
                 let known = self.incoming.remove(&token);
                 let Incoming { from, message, tile, start } = known.expect("a body comes as it was asked for");
                 self.moves.received_bytes += bytes_of(body.len());
-                self.log.add(SpanKind::Receive { from: from as u32 }, tile, start, Instant::now());
+                self.log.add(SpanKind::Receive { from: from as u32 }, tile, start);
                 self.shared.came(&mut self.shared.lock(), from, message, tile, body);
                 Ok(())
             }
             Arrival::Sent { token } => {
                 let known = self.outgoing.remove(&token);
                 let Outgoing { to, tile, start } = known.expect("a body leaves as it was sent");
-                self.log.add(SpanKind::Send { to: to as u32 }, tile, start, Instant::now());
+                self.log.add(SpanKind::Send { to: to as u32 }, tile, start);
                 self.shared.handle(&mut self.shared.lock(), Event::Sent(tile));
                 Ok(())
             }
@@ -128,7 +128,7 @@ impl<'a, 's, W: RankTiles> ProgressThread<'a, 's, W> {
         };
         let token = self.next_token();
         self.post.receive(from, token, buffer)?;
-        self.incoming.insert(token, Incoming { from, message, tile, start: Instant::now() });
+        self.incoming.insert(token, Incoming { from, message, tile, start: self.log.now() });
         Ok(())
     }
 
@@ -137,7 +137,7 @@ impl<'a, 's, W: RankTiles> ProgressThread<'a, 's, W> {
         let token = self.next_token();
         if let Some((tile, body)) = &body {
             self.moves.sent_bytes += bytes_of(body.len());
-            self.outgoing.insert(token, Outgoing { to, tile: *tile, start: Instant::now() });
+            self.outgoing.insert(token, Outgoing { to, tile: *tile, start: self.log.now() });
         }
         self.post.send(to, &head, body.map(|(_, body)| (body, token)))
     }

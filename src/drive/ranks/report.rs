@@ -117,11 +117,17 @@ impl SpanLog {
         SpanLog { epoch, spans: wanted.then(Vec::new) }
     }
 
-    pub fn add(&mut self, kind: SpanKind, tile: TileId, start: Instant, end: Instant) {
+    /// The time now, where it is to be noted.
+    pub fn now(&self) -> Option<Instant> {
+        self.spans.is_some().then(Instant::now)
+    }
+
+    /// Notes what ends now, where `start` was noted.
+    pub fn add(&mut self, kind: SpanKind, tile: TileId, start: Option<Instant>) {
+        let Some((spans, start)) = self.spans.as_mut().zip(start) else { return };
         let nanoseconds = |time: Instant| time.duration_since(self.epoch).as_nanos() as u64;
         let (row, col) = (tile.row as u32, tile.col as u32);
-        let span = Span { kind, row, col, start_ns: nanoseconds(start), end_ns: nanoseconds(end) };
-        self.spans.iter_mut().for_each(|spans| spans.push(span));
+        spans.push(Span { kind, row, col, start_ns: nanoseconds(start), end_ns: nanoseconds(Instant::now()) });
     }
 
     pub fn into_spans(self) -> Vec<Span> {

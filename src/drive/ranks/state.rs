@@ -26,13 +26,20 @@ pub(super) struct Envelope {
     pub body: Option<(TileId, Body)>,
 }
 
+/// What there is to do at a site.
+#[derive(Default)]
+struct SiteState {
+    runs: VecDeque<TileRun>,
+    /// Workers that sleep.
+    idle: usize,
+}
+
 /// Everything under the lock.
 pub(super) struct State {
     machine: TaskMachine,
     /// Conversions come first: what others have sent may be what this rank waits for.
     unpacks: VecDeque<(TileId, Body)>,
-    /// By site.
-    runs: Vec<VecDeque<TileRun>>,
+    sites: Vec<SiteState>,
     envelopes: Vec<Envelope>,
     /// Finished own tiles in words, while somebody is to get them.
     packed: FxHashMap<TileId, Body>,
@@ -47,8 +54,6 @@ pub(super) struct State {
     /// Workers are to leave.
     ended: bool,
     error: Option<Error>,
-    /// By site.
-    idle: Vec<usize>,
     /// The progress thread looks for messages seldom.
     patient: bool,
     packed_bytes: u64,
@@ -101,7 +106,7 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
         let state = State {
             machine,
             unpacks: VecDeque::new(),
-            runs: vec![VecDeque::new(); sites.count()],
+            sites: (0..sites.count()).map(|_| SiteState::default()).collect(),
             envelopes: Vec::new(),
             packed: FxHashMap::default(),
             received: FxHashMap::default(),
@@ -110,7 +115,6 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
             finished: false,
             ended: false,
             error: None,
-            idle: vec![0; sites.count()],
             patient: false,
             packed_bytes: 0,
             peak_packed_bytes: 0,
@@ -140,12 +144,12 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
 
     /// Sleeps until something has changed for the workers of a site.
     pub fn wait<'s>(&self, site: usize, mut state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
-        state.idle[site] += 1;
+        state.sites[site].idle += 1;
         if std::mem::take(&mut state.patient) {
             self.wake_progress_thread();
         }
         let mut state = self.changed[site].wait(state).unwrap_or_else(PoisonError::into_inner);
-        state.idle[site] -= 1;
+        state.sites[site].idle -= 1;
         state
     }
 
@@ -169,24 +173,24 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
         while let Some(action) = state.machine.poll_near(&|site, tile| self.tiles.is_near(site, tile)) {
             match action {
                 Action::Send { to, message } => state.post(to, &message),
-                Action::Run(run) => state.runs[self.sites.of_run(&run)].push_back(run),
+                Action::Run(run) => state.sites[self.sites.of_run(&run)].runs.push_back(run),
                 Action::Release(tile) => self.release(state, tile),
                 Action::Finished => self.finished(state),
             }
         }
         for (site, changed) in self.changed.iter().enumerate() {
-            (0..state.idle[site].min(state.jobs(site))).for_each(|_| changed.notify_one());
+            (0..state.sites[site].idle.min(state.jobs(site))).for_each(|_| changed.notify_one());
         }
         if state.finished || !state.envelopes.is_empty() {
             self.wake_progress_thread();
         }
         let (workers, epoch) = (self.workers, self.epoch);
-        let State { machine, samples, idle, packed_bytes, buffer_bytes, .. } = state;
+        let State { machine, samples, sites, packed_bytes, buffer_bytes, .. } = state;
         let Some(samples) = samples else { return };
         samples.event(|| Sample {
             at_ns: epoch.elapsed().as_nanos() as u64,
             ready: machine.ready() as u32,
-            busy: (workers - idle.iter().sum::<usize>()) as u32,
+            busy: (workers - sites.iter().map(|site| site.idle).sum::<usize>()) as u32,
             held_bytes: *packed_bytes + *buffer_bytes,
         });
     }
@@ -277,14 +281,14 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
 impl State {
     fn jobs(&self, site: usize) -> usize {
         let unpacks = if site == Sites::HOST { self.unpacks.len() } else { 0 };
-        unpacks + self.runs[site].len()
+        unpacks + self.sites[site].runs.len()
     }
 
     /// Whether all workers are busy and find more when they are done; the first one that does not ends the pause.
     pub fn is_patient(&mut self) -> bool {
-        let has_jobs = (0..self.runs.len()).any(|site| self.jobs(site) > 0);
+        let has_jobs = (0..self.sites.len()).any(|site| self.jobs(site) > 0);
         let has_more = has_jobs || self.machine.ready() > 0;
-        self.patient = has_more && !self.machine.is_stopped() && self.idle.iter().all(|&idle| idle == 0);
+        self.patient = has_more && !self.machine.is_stopped() && self.sites.iter().all(|site| site.idle == 0);
         self.patient
     }
 
@@ -292,7 +296,7 @@ impl State {
     pub fn next_job(&mut self, site: usize) -> Option<Job> {
         let unpack = if site == Sites::HOST { self.unpacks.pop_front() } else { None };
         let unpack = unpack.map(|(tile, body)| Job::Unpack(tile, body));
-        unpack.or_else(|| self.runs[site].pop_front().map(Job::Run))
+        unpack.or_else(|| self.sites[site].runs.pop_front().map(Job::Run))
     }
 
     /// Whether workers are to leave.

@@ -140,9 +140,9 @@ fn run_one(tiles: usize, workers: usize, fault: Option<(TileId, bool)>) -> Resul
     let protocol = &mut plan.protocol;
     (protocol.policy, protocol.most_updates, protocol.strip_tiles) = (Policy::Leftmost, usize::MAX, 8);
     let names = Names { graph: plan.graph, present: Mutex::default(), fault };
-    let ctx = crate::Context::builder().threads(workers).build().unwrap();
+    let ctx = Context::builder().threads(workers).build().unwrap();
     let mut locals = vec![0; workers];
-    let report = ctx.install(|| run_alone(&plan, &names, &mut locals))?;
+    let report = run_alone(&ctx, &plan, &names, &mut locals)?;
     Ok((report, locals.iter().sum()))
 }
 

@@ -57,11 +57,11 @@ impl<W: RankTiles> SharedState<'_, W> {
     }
 
     fn carry_out(&self, local: &mut W::Local, job: Job, log: &mut SpanLog) -> (Option<TileRun>, Result<Done>) {
-        let start = Instant::now();
         match job {
             Job::Unpack(tile, body) => {
+                let start = log.now();
                 let outcome = self.tiles.unpack(local, tile, &body);
-                log.add(SpanKind::Unpack, tile, start, Instant::now());
+                log.add(SpanKind::Unpack, tile, start);
                 (None, outcome.map(|()| Done::Imported(tile)))
             }
             Job::Run(run) => {
@@ -73,16 +73,16 @@ impl<W: RankTiles> SharedState<'_, W> {
 
     /// The words of the tiles that are finished and read by others.
     fn run(&self, local: &mut W::Local, run: &TileRun, log: &mut SpanLog) -> Result<Vec<(TileId, Body)>> {
-        let start = Instant::now();
+        let start = log.now();
         self.tiles.run(local, run)?;
         let updates = run.updates.len() as u32;
         let kind = if run.finish { SpanKind::Finish(updates) } else { SpanKind::Updates(updates) };
-        log.add(kind, run.tile, start, Instant::now());
+        log.add(kind, run.tile, start);
         let mut packed = Vec::new();
         for tile in run.tiles().filter(|&tile| run.finish && self.is_read_elsewhere(tile)) {
-            let start = Instant::now();
+            let start = log.now();
             packed.push((tile, self.tiles.pack(local, tile)?));
-            log.add(SpanKind::Pack, tile, start, Instant::now());
+            log.add(SpanKind::Pack, tile, start);
         }
         self.tiles.advanced(run)?;
         Ok(packed)

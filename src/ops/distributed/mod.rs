@@ -5,13 +5,10 @@
 //! ranks and nodes, any distribution of the rows, any memory limit and kernel. An error that one rank meets is returned
 //! by all. Source: docs/ALGORITHM.md, "Many ranks".
 
-mod double;
-
 pub use crate::ops::factor::ranks::{
     DistCholesky, DistCholeskyOptions, DistCholeskyReport, RankSummary, cholesky, cholesky_with,
 };
 pub use crate::ops::solve::ranks::{DistSolution, solve, trsm};
-pub use double::{DoubleMatrix, DoubleRankOptions, DoubleRankReport, RankDevices, double_cholesky_ranks};
 
 pub use crate::ops::distribution::matrix::DistMatrix;
 pub use crate::ops::distribution::slices::{CyclicBlock, GridOrder, scatter_rows};

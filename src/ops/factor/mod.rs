@@ -6,6 +6,7 @@
 //! factor.
 
 pub(crate) mod diagnose;
+pub mod double;
 mod payload;
 pub(crate) mod plan;
 pub(crate) mod problem;

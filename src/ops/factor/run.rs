@@ -1,6 +1,7 @@
 //! Carries a factorisation out in one process: tiles in one block of memory, work as the protocol hands it out, then
 //! the factor.
 
+use crate::comm::local;
 use crate::context::Context;
 use crate::drive::{self, Meter};
 use crate::error::Result;
@@ -49,7 +50,7 @@ pub(crate) fn run(
     let entries = |tile: TileId| problem.lower.block(tiling.row_range(tile.row), tiling.col_range(tile.col));
     let work = TileWork::new(engine, tiling, problem.working_bits, &problem.exponents);
     let tiles = TileStore::new(work, (own, memory_of_tiles), &entries, &problem.weights(), Meter::new(ctx, total));
-    let finished = ctx.install(|| drive::run_alone(&rank_plan, &tiles, &mut locals));
+    let finished = drive::run_tiles(ctx, local::alone(), &rank_plan, &tiles, &mut locals);
     let order = match (tiles.failed(), finished) {
         (Some(failed), _) => failed.index,
         (None, result) => result.map(|_| problem.order)?,

@@ -54,7 +54,8 @@ impl Admission {
             grid,
             tiles,
             rank,
-            next: (tiles > 0).then_some(TileId { row: 0, col: 0 }),
+            // One rank owns all tiles.
+            next: (tiles > 0 && grid.size() > 1).then_some(TileId { row: 0, col: 0 }),
             slots: vec![None; slots],
             free: (0..slots).rev().collect(),
             places: FxHashMap::default(),

@@ -1,6 +1,7 @@
 //! The state machine of one rank.
 
 use super::admission::Admission;
+use super::counters::Counters;
 use super::lists::{ClientList, Route};
 use super::progress::{MOST_SLOTS, Operand, Progress, RunLimits, UpdateOrder};
 use super::ready::Ready;
@@ -10,35 +11,7 @@ use crate::runtime::CholeskyGraph;
 use crate::runtime::policy::Priorities;
 use crate::tile::{RankGrid, TileId, count_in};
 use rustc_hash::FxHashMap;
-use serde::Serialize;
 use std::collections::VecDeque;
-
-/// What a rank has said and held.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct Counters {
-    /// Notices sent.
-    pub notices: u64,
-    /// Requests sent, forwarded ones not counted.
-    pub requests: u64,
-    /// Requests forwarded.
-    pub forwards: u64,
-    /// Tiles sent.
-    pub tiles: u64,
-    /// Messages sent for termination alone.
-    pub finished: u64,
-    /// Most times that this rank sent one of its own tiles.
-    pub most_sends: u32,
-    /// Most transfers between the owner of a tile and this rank.
-    pub depth: u32,
-    /// Most times that a request answered here was forwarded.
-    pub hops: u32,
-    /// Most slots in use.
-    pub peak_slots: u64,
-    /// Most ready tiles.
-    pub peak_ready: u64,
-    /// Tasks done.
-    pub tasks: u64,
-}
 
 /// What is known about sending an own tile.
 #[derive(Default)]
@@ -47,6 +20,13 @@ struct Outbox {
     finished: bool,
     sending: usize,
     sends: u32,
+}
+
+/// The work at one site.
+struct AtSite {
+    ready: Ready,
+    /// Runs under way.
+    running: usize,
 }
 
 /// One rank's part of the factorisation: events in, actions out.
@@ -59,13 +39,10 @@ pub struct TaskMachine {
     progress: Progress,
     admission: Admission,
     sites: Sites,
-    /// By site.
-    ready: Vec<Ready>,
+    at_sites: Vec<AtSite>,
     /// Own tiles that somebody is still to get.
     outboxes: FxHashMap<TileId, Outbox>,
     actions: VecDeque<Action>,
-    /// Runs under way, by site.
-    running: Vec<usize>,
     /// Ranks that are not known to have finished, under all-to-all termination.
     unheard: usize,
     told: bool,
@@ -95,13 +72,14 @@ impl TaskMachine {
         };
         let progress = Progress::new(grid, graph, rank, order);
         let sites = Sites::new(grid, &options);
-        let ready = |site: usize| {
+        let at_site = |site: usize| {
             let owns = |tile| grid.owner(tile) == rank && sites.of_tile(tile) == site;
             let priorities = match delivery.in_steps() {
                 true => Priorities::Steps,
                 false => Priorities::new(options.policy, graph, options.room_tiles, owns),
             };
-            Ready::new(options.policy, graph, priorities, sites.lookahead(site))
+            let ready = Ready::new(options.policy, graph, priorities, sites.lookahead(site));
+            AtSite { ready, running: 0 }
         };
         let unheard = if options.termination == Termination::AllToAll { grid.size() - 1 } else { 0 };
         let mut machine = TaskMachine {
@@ -113,10 +91,9 @@ impl TaskMachine {
             progress,
             admission: Admission::new(grid, graph.tiles, rank, options.slots.min(MOST_SLOTS)),
             sites,
-            ready: (0..sites.count()).map(ready).collect(),
+            at_sites: (0..sites.count()).map(at_site).collect(),
             outboxes: FxHashMap::default(),
             actions: VecDeque::new(),
-            running: vec![0; sites.count()],
             unheard,
             told: false,
             stopped: false,
@@ -170,7 +147,8 @@ impl TaskMachine {
         {
             return Some(Action::Run(run));
         }
-        if !self.finished && self.running.iter().all(|&running| running == 0) && (self.stopped || self.is_complete()) {
+        if !self.finished && self.at_sites.iter().all(|site| site.running == 0) && (self.stopped || self.is_complete())
+        {
             self.finished = true;
             return Some(Action::Finished);
         }
@@ -180,10 +158,10 @@ impl TaskMachine {
 
     /// A run at a site that has a worker for it.
     fn next_run(&mut self, site: usize, resident: &dyn Fn(usize, TileId) -> bool) -> Option<TileRun> {
-        if self.running[site] >= self.sites.workers(site) {
+        if self.at_sites[site].running >= self.sites.workers(site) {
             return None;
         }
-        let (ready, progress) = (&mut self.ready[site], &self.progress);
+        let (ready, progress) = (&mut self.at_sites[site].ready, &self.progress);
         let tile = loop {
             let tile = ready.pop(&|tile| resident(site, tile), |tile| progress.is_whole(tile))?;
             // Others have gone with a run on a tile above them.
@@ -191,9 +169,9 @@ impl TaskMachine {
                 break tile;
             }
         };
-        self.running[site] += 1;
+        self.at_sites[site].running += 1;
         let run = self.progress.start(tile, &self.limits(site, tile));
-        run.tiles().skip(1).for_each(|tile| self.ready[site].remove(tile));
+        run.tiles().skip(1).for_each(|tile| self.at_sites[site].ready.remove(tile));
         Some(run)
     }
 
@@ -432,19 +410,30 @@ impl TaskMachine {
     fn offer(&mut self, tile: TileId) {
         if let Some(k) = self.progress.take(tile) {
             let task = if k < tile.col { self.graph.update(tile, k) } else { self.graph.finish(tile) };
-            self.ready[self.sites.of_task(task, tile)].push(task);
+            self.at_sites[self.sites.of_task(task, tile)].ready.push(task);
             self.counters.peak_ready = self.counters.peak_ready.max(self.ready() as u64);
         }
     }
 
     fn done(&mut self, run: &TileRun) {
-        self.running[self.sites.of_run(run)] -= 1;
+        self.at_sites[self.sites.of_run(run)].running -= 1;
         if self.stopped {
             return;
         }
         self.counters.tasks += (run.count * run.tasks_each()) as u64;
         let mut offered = Vec::new();
         self.progress.done(run, |tile| offered.push(tile));
+        if self.grid.size() > 1 {
+            self.operands_read(run);
+        }
+        for tile in run.tiles() {
+            if run.finish { self.tile_finished(tile) } else { self.offer(tile) }
+        }
+        offered.into_iter().for_each(|tile| self.offer(tile));
+    }
+
+    /// Takes in that a run has read its operands: those of other ranks may go.
+    fn operands_read(&mut self, run: &TileRun) {
         for tile in run.tiles() {
             for k in run.updates.clone() {
                 let (left, right) = self.progress.operands(tile, k).expect("they were read");
@@ -453,18 +442,22 @@ impl TaskMachine {
                     self.consumed(right);
                 }
             }
+            if run.finish && tile.row != tile.col {
+                let above = self.progress.above(tile).expect("it was read");
+                self.consumed(above);
+            }
         }
-        for tile in run.tiles() {
-            if run.finish { self.tile_finished(tile) } else { self.offer(tile) }
-        }
-        offered.into_iter().for_each(|tile| self.offer(tile));
     }
 
     fn tile_finished(&mut self, tile: TileId) {
-        if tile.row != tile.col {
-            let above = self.progress.above(tile).expect("it was read");
-            self.consumed(above);
+        if self.grid.size() > 1 {
+            self.tell_clients(tile);
         }
+        self.arrive(tile, Operand::Own);
+    }
+
+    /// Lets the ranks that read a finished tile have it.
+    fn tell_clients(&mut self, tile: TileId) {
         let clients = self.grid.clients(self.graph.tiles, tile);
         if !clients.is_empty() {
             let context = (self.grid, self.graph.tiles);
@@ -476,7 +469,6 @@ impl TaskMachine {
             }
             self.serve_own(tile);
         }
-        self.arrive(tile, Operand::Own);
     }
 
     fn consumed(&mut self, operand: Operand) {

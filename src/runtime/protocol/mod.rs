@@ -9,6 +9,7 @@
 //! multiple GPUs", ESPM2 2015.
 
 mod admission;
+mod counters;
 mod delivery;
 mod grid;
 mod lists;
@@ -20,8 +21,9 @@ mod sites;
 #[cfg(test)]
 mod tests;
 
+pub use counters::Counters;
 pub use delivery::{Binomial, CsList, Delivery, DeliveryKind, PointToPoint, Synchronous};
-pub use machine::{Counters, TaskMachine};
+pub use machine::TaskMachine;
 pub use message::{Client, Message};
 pub use sites::{DeviceSites, Sites};
 

@@ -73,10 +73,9 @@ pub(super) struct Progress {
     own: OwnTiles,
     /// By the numbers of own tiles.
     tiles: Vec<Own>,
-    /// By tile column and own row, or own column: the finished tile that is the left, or right, operand.
-    left: Vec<u16>,
-    right: Vec<u16>,
-    diagonal: Vec<u16>,
+    /// Finished tiles: left operands by tile column and own row, right ones by tile column and own column, those on the
+    /// diagonal by own column.
+    operands: Vec<u16>,
     rows: usize,
     cols: usize,
     unfinished: usize,
@@ -109,9 +108,7 @@ impl Progress {
             place,
             own,
             tiles: vec![Own::default(); count],
-            left: vec![ABSENT; n * rows],
-            right: vec![ABSENT; n * cols],
-            diagonal: vec![ABSENT; cols],
+            operands: vec![ABSENT; n * (rows + cols) + cols],
             rows,
             cols,
             unfinished: count,
@@ -138,6 +135,21 @@ impl Progress {
         self.own.index(tile)
     }
 
+    /// Where the left operand of updates by column `k` stands for the own tiles of a tile row.
+    fn left_at(&self, k: usize, row: usize) -> usize {
+        k * self.rows + row / self.grid.rows
+    }
+
+    /// Where the right operand of updates by column `k` stands for the own tiles of a tile column.
+    fn right_at(&self, k: usize, col: usize) -> usize {
+        self.graph.tiles * self.rows + k * self.cols + col / self.grid.cols
+    }
+
+    /// Where the tile on the diagonal stands for the own tiles of a tile column.
+    fn diagonal_at(&self, col: usize) -> usize {
+        self.right_at(self.graph.tiles, col)
+    }
+
     /// Notes that a finished tile can be read, and calls `offer` with every own tile that may have waited for it.
     pub fn arrived(&mut self, tile: TileId, operand: Operand, mut offer: impl FnMut(TileId)) {
         let RankPlace { row: grid_row, col: grid_col } = self.place;
@@ -150,18 +162,21 @@ impl Progress {
         let below = || (first_from(row + 1, grid_row, self.grid.rows)..n).step_by(self.grid.rows);
         if row == col {
             if col % self.grid.cols == grid_col {
-                self.diagonal[col / self.grid.cols] = code;
+                let place = self.diagonal_at(col);
+                self.operands[place] = code;
                 below().for_each(|row| offer(TileId { row, col }));
             }
             return;
         }
         if row % self.grid.rows == grid_row {
-            self.left[col * self.rows + row / self.grid.rows] = code;
+            let place = self.left_at(col, row);
+            self.operands[place] = code;
             let first = first_from(col + 1, grid_col, self.grid.cols);
             (first..=row).step_by(self.grid.cols).for_each(|col| offer(TileId { row, col }));
         }
         if row % self.grid.cols == grid_col {
-            self.right[col * self.cols + row / self.grid.cols] = code;
+            let place = self.right_at(col, row);
+            self.operands[place] = code;
             below().for_each(|below| offer(TileId { row: below, col: row }));
         }
     }
@@ -176,17 +191,17 @@ impl Progress {
 
     /// The operands of the update of an own tile by column `k`; both are the same for a diagonal tile.
     pub fn operands(&self, tile: TileId, k: usize) -> Option<(Operand, Operand)> {
-        let left = self.left[k * self.rows + tile.row / self.grid.rows];
+        let left = self.operands[self.left_at(k, tile.row)];
         if tile.row == tile.col {
             return Progress::operand(left).map(|both| (both, both));
         }
-        let right = self.right[k * self.cols + tile.col / self.grid.cols];
+        let right = self.operands[self.right_at(k, tile.col)];
         Progress::operand(left).zip(Progress::operand(right))
     }
 
     /// The finished diagonal tile above an own tile.
     pub fn above(&self, tile: TileId) -> Option<Operand> {
-        Progress::operand(self.diagonal[tile.col / self.grid.cols])
+        Progress::operand(self.operands[self.diagonal_at(tile.col)])
     }
 
     fn can_finish(&self, tile: TileId) -> bool {

@@ -9,8 +9,7 @@ use sunzi::advanced::kernels::f64::tile::TileKernels;
 use sunzi::advanced::runtime::protocol::DeliveryKind;
 use sunzi::advanced::runtime::{Eviction, Policy};
 use sunzi::comm::{Transport, local};
-use sunzi::distributed::{DoubleMatrix, DoubleRankOptions, RankDevices, RankGrid, double_cholesky_ranks};
-use sunzi::double::{DoubleOptions, double_cholesky};
+use sunzi::double::{DoubleMatrix, DoubleOptions, DoubleReport, RankGrid, double_cholesky};
 use sunzi::{Context, Device, Error};
 
 /// Bytes of a slot for the tiles of these tests, of at most 5 rows.
@@ -39,24 +38,25 @@ struct Case {
     /// Tiles that each device has room for.
     room_tiles: u64,
     seed: Option<u64>,
-    options: DoubleRankOptions,
+    options: DoubleOptions,
 }
 
 impl Case {
-    fn run(&self) -> (Vec<f64>, Vec<RankDevices>) {
+    fn run(&self) -> (Vec<f64>, Vec<DoubleReport>) {
         let Case { order, tile_rows, grid, options, .. } = self;
         let mut results = local::run(grid.size(), |rank| {
             let ctx = self.context(rank.rank(), None);
             let mut a = DoubleMatrix::from_fn(rank.rank(), *order, *tile_rows, *grid, entry(*order)).unwrap();
-            let report = double_cholesky_ranks(&ctx, rank, &mut a, options).unwrap();
+            let report = double_cholesky(&ctx, rank, &mut a, options).unwrap();
             assert!(ctx.devices().devices.iter().all(|device| device.used_bytes() == 0), "memory is given back");
-            let tasks = report.devices.iter().flat_map(|own| &own.devices).map(|share| share.tasks).sum::<u64>();
+            let tasks = report.devices.iter().map(|share| share.tasks).sum::<u64>();
             let factored = a.tiles().filter(|(tile, _)| tile.row == tile.col).count() as u64;
             assert_eq!(tasks + factored, report.rank.counters.tasks, "POTRF alone runs on the host");
-            (a.gather(rank, 0).unwrap(), report.devices)
+            (a.gather(rank, 0).unwrap(), report)
         });
         let l = results[0].0.take().unwrap();
-        let devices = results.into_iter().filter_map(|(_, devices)| devices).collect::<Vec<_>>();
+        let devices =
+            results.into_iter().map(|(_, report)| report).filter(|own| !own.devices.is_empty()).collect::<Vec<_>>();
         devices.iter().for_each(|own| check_traffic(own, self.room_tiles));
         (l, devices)
     }
@@ -81,17 +81,17 @@ impl Case {
         local::run(self.grid.size(), |rank| {
             let ctx = self.context(rank.rank(), fault(rank.rank()));
             let mut a = DoubleMatrix::from_fn(rank.rank(), self.order, self.tile_rows, self.grid, &entry).unwrap();
-            double_cholesky_ranks(&ctx, rank, &mut a, &self.options).err()
+            double_cholesky(&ctx, rank, &mut a, &self.options).err()
         })
     }
 }
 
 fn case(order: usize, (rows, cols): (usize, usize), devices: usize, room_tiles: u64) -> Case {
-    let options = DoubleRankOptions::default();
+    let options = DoubleOptions::default();
     Case { order, tile_rows: 5, grid: RankGrid { rows, cols }, devices, room_tiles, seed: Some(1), options }
 }
 
-fn check_traffic(own: &RankDevices, room_tiles: u64) {
+fn check_traffic(own: &DoubleReport, room_tiles: u64) {
     for share in &own.devices {
         assert_eq!(share.traffic, counted_traffic(&share.cache));
         assert!(share.peak_bytes <= room_tiles * SLOT_BYTES);
@@ -102,14 +102,11 @@ fn check_traffic(own: &RankDevices, room_tiles: u64) {
 
 /// The factor by one device in one process, with zeros above the diagonal.
 fn by_one_device(order: usize, tile_rows: usize) -> Vec<f64> {
-    let entry = entry(order);
-    let mut l =
-        (0..order * order).map(|at| (at % order, at / order)).map(|(i, j)| if i < j { 0.0 } else { entry(i, j) });
-    let mut l = l.by_ref().collect::<Vec<_>>();
-    let options = DoubleOptions { tile_rows: Some(tile_rows), ..DoubleOptions::default() };
-    let ctx = Context::builder().threads(1).build().unwrap();
-    double_cholesky(&ctx, &[soft(1 << 20, None, None)], order, &mut l, &options).unwrap();
-    l
+    let device = soft(1 << 20, None, None);
+    let ctx = Context::builder().threads(1).devices(vec![device]).build().unwrap();
+    let mut a = DoubleMatrix::from_fn(0, order, tile_rows, RankGrid { rows: 1, cols: 1 }, entry(order)).unwrap();
+    double_cholesky(&ctx, local::alone(), &mut a, &DoubleOptions::default()).unwrap();
+    a.gather(local::alone(), 0).unwrap().unwrap()
 }
 
 /// The factor by the CPUs of two ranks.
@@ -118,8 +115,8 @@ fn by_processors(order: usize, tile_rows: usize) -> Vec<f64> {
         let ctx = Context::builder().threads(1).build().unwrap();
         let grid = RankGrid { rows: 1, cols: 2 };
         let mut a = DoubleMatrix::from_fn(rank.rank(), order, tile_rows, grid, entry(order)).unwrap();
-        let report = double_cholesky_ranks(&ctx, rank, &mut a, &DoubleRankOptions::default()).unwrap();
-        assert!(report.devices.is_none());
+        let report = double_cholesky(&ctx, rank, &mut a, &DoubleOptions::default()).unwrap();
+        assert!(report.devices.is_empty());
         a.gather(rank, 0).unwrap()
     });
     factors[0].take().unwrap()
@@ -133,7 +130,8 @@ fn every_choice_and_every_order_of_execution_gives_the_factor_of_one_device() {
         let (expected, near) = (by_one_device(order, 5), by_processors(order, 5));
         let close = expected.iter().zip(&near).all(|(one, other)| (one - other).abs() <= 1e-13 * order as f64);
         assert!(close, "{order} rows");
-        for (policy, victim) in Policy::ALL.into_iter().flat_map(|policy| Eviction::ALL.map(|victim| (policy, victim)))
+        for (policy, eviction) in
+            Policy::ALL.into_iter().flat_map(|policy| Eviction::ALL.map(|eviction| (policy, eviction)))
         {
             for (grid, devices) in [((1, 1), 1), ((1, 1), 2), ((1, 2), 1), ((2, 1), 2), ((2, 2), 1), ((2, 2), 2)] {
                 count += 1;
@@ -149,14 +147,14 @@ fn every_choice_and_every_order_of_execution_gives_the_factor_of_one_device() {
                 let room = 3.max(own / [2, 4, 100][draw(0, 3) as usize]);
                 let mut case = case(order, grid, devices, room);
                 case.seed = Some(count);
-                case.options = DoubleRankOptions {
+                case.options = DoubleOptions {
                     policy: Some(policy),
-                    eviction: victim,
+                    eviction,
                     delivery: DeliveryKind::ALL[draw(1, 5) as usize],
                     device_workers: 1 + draw(2, 3) as usize,
                     most_updates: [4, 1, usize::MAX][draw(3, 3) as usize],
                     slots: [None, Some(least_slots), Some(tiles * tiles)][draw(4, 3) as usize],
-                    ..DoubleRankOptions::default()
+                    ..DoubleOptions::default()
                 };
                 let (l, ranks) = case.run();
                 assert_eq!(l, expected, "{tiles} tiles, {grid:?}, {devices} devices, room {room}, {:?}", case.options);
@@ -182,19 +180,19 @@ fn the_best_choice_moves_at_least_85_percent_less_than_every_task_for_itself() {
         println!("{tiles} x {tiles} tiles, {} x {} ranks, room for {room} tiles, {what}:", grid.0, grid.1);
         let mut best = 0.0f64;
         for policy in Policy::ALL {
-            for victim in Eviction::ALL {
+            for eviction in Eviction::ALL {
                 let mut case = case(4 * tiles, grid, 1, room as u64);
                 (case.tile_rows, case.seed) = (4, None);
-                case.options = DoubleRankOptions { policy: Some(policy), eviction: victim, ..case.options };
+                case.options = DoubleOptions { policy: Some(policy), eviction, ..case.options };
                 let (_, ranks) = case.run();
-                let sum = |of: &dyn Fn(&RankDevices) -> u64| ranks.iter().map(of).sum::<u64>() / 128;
+                let sum = |of: &dyn Fn(&DoubleReport) -> u64| ranks.iter().map(of).sum::<u64>() / 128;
                 let (up, down) = (sum(&|own| own.h2d_bytes), sum(&|own| own.d2h_bytes));
                 let (all_up, all_down) = (sum(&|own| own.baseline_h2d_bytes), sum(&|own| own.baseline_d2h_bytes));
                 let saved = |moved: u64, all: u64| 1.0 - moved as f64 / all as f64;
                 println!(
                     "{:>14} {:5} h2d {up:6} of {all_up}, {:.1} % less; d2h {down:6} of {all_down}; both {:.1} % less",
                     policy.name(),
-                    victim.name(),
+                    eviction.name(),
                     100.0 * saved(up, all_up),
                     100.0 * saved(up + down, all_up + all_down)
                 );
@@ -223,7 +221,7 @@ fn memory_is_planned_for_the_devices_of_the_grid_alone() {
         let mut errors = local::run(1, |rank| {
             let grid = RankGrid { rows: 1, cols: 1 };
             let mut a = DoubleMatrix::from_fn(0, 58, 5, grid, entry(58)).unwrap();
-            double_cholesky_ranks(&ctx, rank, &mut a, &DoubleRankOptions::default()).err()
+            double_cholesky(&ctx, rank, &mut a, &DoubleOptions::default()).err()
         });
         match errors.pop().flatten() {
             Some(Error::MemoryLimit { minimum_bytes, .. }) => minimum_bytes,
@@ -292,10 +290,10 @@ fn a_memory_that_is_too_small_names_the_least_on_all_ranks() {
         let ctx = case(33, (1, 2), 1, if rank.rank() == 2 { 0 } else { 3 }).context(rank.rank(), None);
         let grid = RankGrid { rows: 1, cols: 2 };
         let mut a = DoubleMatrix::from_fn(rank.rank(), 33, 5, grid, entry(33)).unwrap();
-        let report = double_cholesky_ranks(&ctx, rank, &mut a, &DoubleRankOptions::default()).unwrap();
-        assert_eq!(report.devices.is_some(), rank.rank() < 2);
-        let no_workers = DoubleRankOptions { device_workers: 0, ..DoubleRankOptions::default() };
-        double_cholesky_ranks(&ctx, rank, &mut a, &no_workers).unwrap_err().to_string()
+        let report = double_cholesky(&ctx, rank, &mut a, &DoubleOptions::default()).unwrap();
+        assert_eq!(report.devices.is_empty(), rank.rank() == 2);
+        let no_workers = DoubleOptions { device_workers: 0, ..DoubleOptions::default() };
+        double_cholesky(&ctx, rank, &mut a, &no_workers).unwrap_err().to_string()
     });
     assert!(errors.iter().all(|error| error.contains("a device without workers")), "{errors:?}");
 }

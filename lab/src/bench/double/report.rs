@@ -1,26 +1,64 @@
-//! What a factorisation of doubles on devices is written and printed as.
+//! What a factorisation of doubles is written and printed as.
 
+use super::baseline::BaselineTimes;
 use crate::bench::spread::Spread;
 use crate::machine::Machine;
 use crate::units::{format_bytes, format_seconds};
 use serde::Serialize;
+use sunzi::Result;
+use sunzi::comm::{Reduction, Transport};
 use sunzi::double::DoubleReport;
 
-/// Bytes moved under one rule of eviction.
+/// Bytes moved under one rule of eviction, by the devices of all ranks.
 #[derive(Serialize)]
 pub struct Moved {
-    pub victim: &'static str,
+    pub eviction: &'static str,
+    pub devices: u64,
     pub h2d_bytes: u64,
     pub d2h_bytes: u64,
-    pub saved: f64,
+    /// Bytes that would move if each task moved all of its tiles.
+    pub baseline_h2d_bytes: u64,
+    pub baseline_d2h_bytes: u64,
+    /// Tiles found where they were needed.
+    pub hits: u64,
+}
+
+impl Moved {
+    /// The sums over all ranks; `None` where none has a device. Collective.
+    pub fn of(world: &dyn Transport, own: &DoubleReport) -> Result<Option<Moved>> {
+        let hits = own.devices.iter().map(|share| share.cache.hits).sum();
+        let baseline = [own.baseline_h2d_bytes, own.baseline_d2h_bytes];
+        let mut sums = [own.devices.len() as u64, own.h2d_bytes, own.d2h_bytes, baseline[0], baseline[1], hits];
+        world.all_reduce(Reduction::Sum, &mut sums)?;
+        let [devices, h2d_bytes, d2h_bytes, baseline_h2d_bytes, baseline_d2h_bytes, hits] = sums;
+        let eviction = own.eviction.name();
+        let moved = Moved { eviction, devices, h2d_bytes, d2h_bytes, baseline_h2d_bytes, baseline_d2h_bytes, hits };
+        Ok((devices > 0).then_some(moved))
+    }
+
+    fn describe(&self, policy: &str) -> String {
+        let less = |bytes: u64, baseline: u64| 100.0 * (1.0 - bytes as f64 / baseline.max(1) as f64);
+        let both = (self.h2d_bytes + self.d2h_bytes, self.baseline_h2d_bytes + self.baseline_d2h_bytes);
+        format!(
+            "{policy:<13} {:<4} h2d {:>10}, d2h {:>10}: {:.1} % and {:.1} % less, together {:.1} % less (measured)",
+            self.eviction,
+            format_bytes(self.h2d_bytes),
+            format_bytes(self.d2h_bytes),
+            less(self.h2d_bytes, self.baseline_h2d_bytes),
+            less(self.d2h_bytes, self.baseline_d2h_bytes),
+            less(both.0, both.1)
+        )
+    }
 }
 
 /// Bytes that would move under one choice.
 #[derive(Serialize)]
 pub struct Counted {
     pub policy: &'static str,
-    #[serde(flatten)]
-    pub traffic: Moved,
+    pub eviction: &'static str,
+    pub h2d_bytes: u64,
+    pub d2h_bytes: u64,
+    pub saved: f64,
 }
 
 /// What is written by `--report`.
@@ -29,22 +67,32 @@ pub struct DoubleBenchReport {
     pub operation: &'static str,
     pub element: &'static str,
     pub rows: usize,
+    pub ranks: usize,
+    pub threads: usize,
     pub runs: usize,
-    /// From tiles to tiles.
+    /// From tiles to tiles, of the slowest rank.
     pub seconds: Spread,
     pub gflops: f64,
-    /// Of one large product, summed over the devices; null where there is no room for one.
+    /// Over the baseline, of the medians: above 1 ours is faster.
+    pub ratio: Option<f64>,
+    pub baseline: Option<BaselineTimes>,
+    /// Of one large product, summed over the devices of this rank; null where there is no room for one.
     pub product_gflops: Option<Spread>,
     pub product_ratio: Option<f64>,
     pub product_clock: &'static str,
-    /// Measured, the rule that was timed first.
+    /// Measured, the rule that was timed first; empty where no device works.
     pub moved: Vec<Moved>,
     /// Counted without running, for one device.
     pub counted: Vec<Counted>,
     pub checked: bool,
     pub residual: f64,
+    /// Seconds of all workers of all ranks.
+    pub busy_seconds: f64,
+    pub wait_seconds: f64,
+    /// Bytes of tiles sent by all ranks.
+    pub sent_bytes: u64,
     pub not_measured: Vec<String>,
-    /// The fastest run.
+    /// The fastest run, as the root saw it.
     pub factor: DoubleReport,
     pub machine: Machine,
 }
@@ -52,25 +100,53 @@ pub struct DoubleBenchReport {
 /// The report for people.
 pub fn describe(report: &DoubleBenchReport) -> String {
     let factor = &report.factor;
-    let [min, median, max] = [report.seconds.min, report.seconds.median, report.seconds.max].map(format_seconds);
+    let row = |name: &str, seconds: &Spread, gflops: f64| {
+        let [min, median, max] = [seconds.min, seconds.median, seconds.max].map(format_seconds);
+        format!("{name:<10} {median} ({min} to {max}): {gflops:.2} GFLOP/s")
+    };
     let mut lines = vec![
         format!(
-            "cholesky of doubles {0} x {0}: {1} x {1} tiles of {2} rows, policy {3}, {4} stream(s), {5} thread(s)",
+            "cholesky of doubles {0} x {0} on {1} x {2} rank(s) of {3} thread(s): {4} x {4} tiles of {5} rows, \
+             {6} slots, policy {7}",
             report.rows,
+            factor.grid.rows,
+            factor.grid.cols,
+            report.threads,
             factor.tiles,
             factor.tile_rows,
-            factor.policy.name(),
-            factor.streams,
-            factor.threads
+            factor.slots,
+            factor.policy.name()
         ),
-        format!("factor     {median} ({min} to {max}): {:.2} GFLOP/s", report.gflops),
+        row("factor", &report.seconds, report.gflops),
+    ];
+    lines.extend(report.baseline.iter().map(|baseline| row(&baseline.name, &baseline.seconds, baseline.gflops)));
+    lines.extend(report.ratio.map(|ratio| format!("ours is {ratio:.3} times as fast")));
+    lines.push(format!(
+        "workers    busy for {}, waiting for {}, on all ranks; {} sent",
+        format_seconds(report.busy_seconds),
+        format_seconds(report.wait_seconds),
+        format_bytes(report.sent_bytes)
+    ));
+    if !factor.devices.is_empty() {
+        lines.extend(on_devices(report));
+    }
+    let verdict = if report.checked { "right" } else { "WRONG" };
+    lines.push(format!("answer     {verdict}: residual {:.3e} of rows eps |A|", report.residual));
+    lines.extend(report.not_measured.iter().map(|reason| format!("not measured: {reason}")));
+    lines.join("\n")
+}
+
+fn on_devices(report: &DoubleBenchReport) -> Vec<String> {
+    let factor = &report.factor;
+    let mut lines = vec![
         products(report),
         format!(
-            "host       tiles in {}, diagonal tiles {}, tiles out {}, {} for tiles",
+            "host       tiles in {}, diagonal tiles {}, tiles out {}, {} beside the matrix; {} stream(s) a device",
             format_seconds(factor.load_seconds),
             format_seconds(factor.potrf_seconds),
             format_seconds(factor.store_seconds),
-            format_bytes(factor.host_bytes)
+            format_bytes(factor.host_bytes),
+            factor.streams
         ),
     ];
     for share in &factor.devices {
@@ -85,14 +161,15 @@ pub fn describe(report: &DoubleBenchReport) -> String {
             format_bytes(share.peak_bytes)
         ));
     }
-    lines.push(format!("moved      every task for itself {}", format_bytes(factor.baseline_bytes)));
+    let baseline = factor.baseline_h2d_bytes + factor.baseline_d2h_bytes;
+    lines.push(format!("moved      every task for itself {}", format_bytes(baseline)));
+    lines.extend(report.moved.iter().map(|moved| format!("           {}", moved.describe(factor.policy.name()))));
+    lines.extend(report.counted.iter().map(|counted| {
+        let Counted { policy, eviction, h2d_bytes, d2h_bytes, saved } = counted;
+        let (h2d, d2h) = (format_bytes(*h2d_bytes), format_bytes(*d2h_bytes));
+        format!("           {policy:<13} {eviction:<4} h2d {h2d:>10}, d2h {d2h:>10}: {:.1} % less", 100.0 * saved)
+    }));
     lines
-        .extend(report.moved.iter().map(|moved| format!("           {} (measured)", row(factor.policy.name(), moved))));
-    lines.extend(report.counted.iter().map(|counted| format!("           {}", row(counted.policy, &counted.traffic))));
-    let verdict = if report.checked { "right" } else { "WRONG" };
-    lines.push(format!("answer     {verdict}: residual {:.3e} of rows eps |A|", report.residual));
-    lines.extend(report.not_measured.iter().map(|reason| format!("not measured: {reason}")));
-    lines.join("\n")
 }
 
 fn products(report: &DoubleBenchReport) -> String {
@@ -105,9 +182,4 @@ fn products(report: &DoubleBenchReport) -> String {
         ),
         _ => "dgemm      not measured: no room on the device for operands worth timing".into(),
     }
-}
-
-fn row(policy: &str, moved: &Moved) -> String {
-    let (h2d, d2h) = (format_bytes(moved.h2d_bytes), format_bytes(moved.d2h_bytes));
-    format!("{policy:<13} {:<4} h2d {h2d:>10}, d2h {d2h:>10}: {:.1} % less", moved.victim, 100.0 * moved.saved)
 }

@@ -11,7 +11,7 @@ mod report;
 
 use crate::comm::{Reduction, Transport, agree, agreed};
 use crate::context::Context;
-use crate::drive::{self, Meter, RankPlan, run_ranks};
+use crate::drive::{self, Meter, RankPlan, run_tiles};
 use crate::error::Result;
 use crate::kernels::tiles::TileEngine;
 use crate::matrix::Uplo;
@@ -190,9 +190,7 @@ impl Run<'_> {
             protocol: plan.protocol(self.options),
             spans: self.options.spans,
         };
-        let mut post = world.open_post()?;
-        let outcome = run_ranks(world, &mut *post, &rank_plan, &tiles, &mut locals);
-        drop(post);
+        let outcome = run_tiles(ctx, world, &rank_plan, &tiles, &mut locals);
         let failed = tiles.failed().cloned();
         let failure = Failure { ctx, group: world, a: self.a, problem };
         // Whoever met the pivot knows it; the others were told to stop.

@@ -3,41 +3,38 @@
 //! Each device owns some tiles of the rank, and its memory is a cache of what its tasks read. Updates and TRSM run on
 //! the device that owns the tile, POTRF on the host. A tile's home is page-locked memory of its device.
 
+use super::homes::{TileHomes, tile_bytes};
+use super::matrix::DoubleMatrix;
 use super::on_device::{streams_of, submit};
 use super::potrf::factor;
 use super::report::DeviceShare;
-use super::tiles::{HostTiles, tile_bytes};
 use crate::context::Context;
 use crate::device::{Device, Event, Traffic};
-use crate::drive::{HostCopy, SharedStreams};
+use crate::drive::{self, HostCopy, SharedStreams};
 use crate::error::Result;
 use crate::kernels::f64::tile::{BadPivot, TileKernels};
 use crate::runtime::protocol::TileRun;
 use crate::runtime::{Baseline, CholeskyGraph, Eviction, Owner, TaskMoves, baseline_traffic};
-use crate::tile::{RankGrid, TileId, TileMap};
+use crate::tile::{RankGrid, TileId};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Choices for the devices of a rank.
-pub(in crate::ops) struct DeviceChoices {
+pub(super) struct DeviceChoices {
     /// Their grid over the tiles of the rank.
     pub grid: RankGrid,
     /// Which tile leaves a full memory.
     pub eviction: Eviction,
-    /// Bytes of each device's memory that tiles may take; `None` for nearly all that is free.
-    pub bytes: Option<u64>,
     /// Streams of each device.
     pub stream_count: usize,
-    /// Whether a device copies tiles whose home is not its own memory.
-    pub staged: bool,
+    /// How many of them copy tiles whose home is not their own memory.
+    pub staged: usize,
 }
 
 /// The devices of one rank with all of its tiles.
-pub(in crate::ops) struct DeviceTiles {
+pub(super) struct DeviceTiles {
     /// The tiles at home.
-    pub host: HostTiles,
-    /// The grid of the devices over the tiles of the rank.
-    pub grid: RankGrid,
+    pub homes: TileHomes,
     rank: usize,
     streams: Vec<SharedStreams>,
     before: Vec<Traffic>,
@@ -45,26 +42,22 @@ pub(in crate::ops) struct DeviceTiles {
 
 /// Work on a device that may not be done yet.
 #[derive(Default)]
-pub(in crate::ops) struct UnderWay {
+pub(super) struct UnderWay {
     /// Runs that may be submitted and not done.
     pub most: usize,
     ends: VecDeque<Event>,
 }
 
 impl DeviceTiles {
-    /// Memory on the first devices of `devices` and for the tiles of rank `rank` at home.
+    /// Memory on the first devices of `ctx`, and the tiles of `a` at their homes.
     ///
     /// # Errors
     /// [`crate::Error::DeviceLimit`] with the least bytes that would do; [`crate::Error::OutOfMemory`];
     /// [`crate::Error::DeviceLost`].
-    pub fn open(
-        devices: &[Arc<dyn Device>],
-        tiling: TileMap,
-        rank: usize,
-        choices: &DeviceChoices,
-    ) -> Result<DeviceTiles> {
-        let &DeviceChoices { grid, eviction, bytes, stream_count, staged } = choices;
-        let devices = &devices[..grid.size()];
+    pub fn open(ctx: &Context, a: &DoubleMatrix, choices: &DeviceChoices) -> Result<DeviceTiles> {
+        let &DeviceChoices { grid, eviction, stream_count, staged } = choices;
+        let (devices, bytes) = (&ctx.devices().devices[..grid.size()], ctx.devices().memory_bytes);
+        let (tiling, rank) = (*a.map(), a.rank());
         let before = devices.iter().map(|device| device.traffic()).collect();
         let (ranks, graph) = (tiling.grid, CholeskyGraph::of(&tiling));
         let shared = |(number, device): (usize, &Arc<dyn Device>)| {
@@ -76,8 +69,14 @@ impl DeviceTiles {
         };
         let all = devices.iter().enumerate().map(shared).collect::<Result<_>>()?;
         let owners = tiling.tiles_of(rank).map(|tile| (tile, grid.owner(ranks.within(tile))));
-        let host = HostTiles::new(tiling, devices, owners, if staged { devices.len() } else { 0 })?;
-        Ok(DeviceTiles { host, grid, rank, streams: all, before })
+        let homes = TileHomes::new(tiling, devices, owners, staged)?;
+        let (mut tiles, mut workers) = (a.tiles(), vec![(); ctx.threads()]);
+        let load = |(): &mut (), (tile, entries): (TileId, &[f64])| {
+            homes.own(tile).lock()?.copy_from_slice(bytemuck::cast_slice(entries));
+            Ok(())
+        };
+        ctx.install(|| drive::parallel_for(&mut workers, |()| tiles.next(), load))?;
+        Ok(DeviceTiles { homes, rank, streams: all, before })
     }
 
     /// Tiles that there is room for on the device with the fewest.
@@ -102,7 +101,7 @@ impl DeviceTiles {
         under_way: &mut UnderWay,
         home: impl Fn(TileId) -> Result<HostCopy>,
     ) -> Result<()> {
-        let (streams, tiling) = (&self.streams[device], &self.host.tiling);
+        let (streams, tiling) = (&self.streams[device], &self.homes.tiling);
         let mut guard = streams.submission();
         for task in run.tasks(CholeskyGraph::of(tiling)) {
             let end =
@@ -124,8 +123,8 @@ impl DeviceTiles {
         tile: TileId,
         failure: impl FnOnce(BadPivot) -> crate::error::Error,
     ) -> Result<()> {
-        let (rows, _) = self.host.tiling.shape(tile);
-        let mut home = self.host.own(tile).lock()?;
+        let (rows, _) = self.homes.tiling.shape(tile);
+        let mut home = self.homes.own(tile).lock()?;
         let entries = bytemuck::cast_slice_mut::<u8, f64>(&mut home);
         ctx.install(|| factor(entries, rows, kernels)).map_err(failure)
     }
@@ -138,7 +137,7 @@ impl DeviceTiles {
         let seconds = self.streams.iter().map(SharedStreams::finish).collect::<Result<Vec<_>>>()?;
         let share = |((index, streams), (before, device_seconds)): ((usize, &SharedStreams), (&Traffic, f64))| {
             let (cache, tasks) = streams.counters();
-            let (room_tiles, staged_bytes) = (streams.room_tiles(), self.host.staged_bytes(index));
+            let (room_tiles, staged_bytes) = (streams.room_tiles(), self.homes.staged_bytes(index));
             let own = DeviceShare::of(streams.device(), before);
             DeviceShare { room_tiles, tasks, cache, staged_bytes, device_seconds, ..own }
         };
@@ -147,7 +146,7 @@ impl DeviceTiles {
 
     /// The bytes that would move if each task of these devices uploaded its operands and downloaded its result.
     pub fn baseline(&self) -> Baseline {
-        let tiling = &self.host.tiling;
+        let tiling = &self.homes.tiling;
         let owns = |tile| tiling.owner(tile) == self.rank;
         baseline_traffic(CholeskyGraph::of(tiling), owns, |tile| tile_bytes(tiling, tile) as u64)
     }

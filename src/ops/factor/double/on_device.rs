@@ -1,13 +1,11 @@
 //! What a device does for a factorisation of doubles: its room for tiles, and the calls for each task.
 
-use super::tiles::most_tile_bytes;
+use super::homes::most_tile_bytes;
 use crate::device::{Device, Element, Gemm, Operand, Region, Stream, Trsm};
 use crate::drive::{TileStreams, slot_bytes};
 use crate::error::{Error, Result};
-use crate::runtime::CholeskyGraph;
-use crate::runtime::{Task, least_room_tiles};
-use crate::tile::TileId;
-use crate::tile::TileMap;
+use crate::runtime::{CholeskyGraph, Task, least_room_tiles};
+use crate::tile::{TileId, TileMap};
 use std::sync::Arc;
 
 /// Strips of a tile on the diagonal that are updated each from its own diagonal on: of the product only
@@ -21,7 +19,7 @@ const LEAST_STRIP_COLUMNS: usize = 32;
 ///
 /// # Errors
 /// [`Error::DeviceLimit`] with the least bytes that would do; [`Error::DeviceLost`].
-pub(in crate::ops) fn streams_of(
+pub(super) fn streams_of(
     device: &Arc<dyn Device>,
     tiling: &TileMap,
     device_bytes: Option<u64>,
@@ -43,7 +41,7 @@ pub(in crate::ops) fn streams_of(
 ///
 /// # Errors
 /// [`Error::DeviceLost`].
-pub(in crate::ops) fn submit(
+pub(super) fn submit(
     tiling: &TileMap,
     device: &dyn Device,
     stream: Stream,

@@ -28,11 +28,11 @@ fn factored(
     tile_rows: usize,
     grid: RankGrid,
     threads: usize,
-    options: &DoubleRankOptions,
-) -> (DoubleMatrix, DoubleRankReport) {
+    options: &DoubleOptions,
+) -> (DoubleMatrix, DoubleReport) {
     let ctx = Context::builder().threads(threads).build().unwrap();
     let mut a = DoubleMatrix::from_fn(rank.rank(), order, tile_rows, grid, entry(order)).unwrap();
-    let report = double_cholesky_ranks(&ctx, rank, &mut a, options).unwrap();
+    let report = double_cholesky(&ctx, rank, &mut a, options).unwrap();
     (a, report)
 }
 
@@ -41,7 +41,7 @@ fn grids(ranks: usize) -> impl Iterator<Item = RankGrid> {
 }
 
 /// Runs on a grid and compares with the reference; returns the bits on the root.
-fn check(ranks: usize, (order, tile_rows): (usize, usize), grid: RankGrid, options: DoubleRankOptions) -> Vec<u64> {
+fn check(ranks: usize, (order, tile_rows): (usize, usize), grid: RankGrid, options: DoubleOptions) -> Vec<u64> {
     let expected = reference(order);
     let tasks = CholeskyGraph { tiles: order.div_ceil(tile_rows) }.tasks().count() as u64;
     let place = format!("{order} rows in tiles of {tile_rows}, {grid:?} of {ranks}, {options:?}");
@@ -74,14 +74,14 @@ fn every_grid_gives_the_same_bits_under_every_choice() {
                 let termination = [Termination::Lists, Termination::AllToAll][(ranks + index) % 2];
                 let process_grid = RankGrid { rows: grid.rows, cols: grid.cols };
                 let least = process_grid.least_slots(usize::div_ceil(shape.0, shape.1));
-                let options = DoubleRankOptions {
+                let options = DoubleOptions {
                     delivery,
                     termination,
                     policy: Some(policies[(ranks * 2 + index) % 6]),
                     slots: [Some(least), None][index % 2],
                     most_updates: [1, usize::MAX, 3][ranks % 3],
                     spans: ranks % 2 == 0,
-                    ..DoubleRankOptions::default()
+                    ..DoubleOptions::default()
                 };
                 let found = check(ranks, shape, grid, options);
                 assert_eq!(bits.get_or_insert(found.clone()), &found, "{shape:?} on {grid:?}");
@@ -92,7 +92,7 @@ fn every_grid_gives_the_same_bits_under_every_choice() {
 
 #[test]
 fn ranks_beyond_the_grid_stand_by() {
-    check(5, (50, 8), RankGrid { rows: 2, cols: 2 }, DoubleRankOptions::default());
+    check(5, (50, 8), RankGrid { rows: 2, cols: 2 }, DoubleOptions::default());
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn all_deliveries_end_at_the_fewest_slots() {
         for (rows, cols) in [(2, 3), (1, 4), (4, 1)] {
             let slots = Some(RankGrid { rows, cols }.least_slots(12));
             let policy = Some(Policy::Random(seed as u64));
-            let options = DoubleRankOptions { delivery, slots, policy, ..DoubleRankOptions::default() };
+            let options = DoubleOptions { delivery, slots, policy, ..DoubleOptions::default() };
             check(rows * cols, (95, 8), RankGrid { rows, cols }, options);
         }
     }
@@ -112,12 +112,12 @@ fn a_matrix_that_is_not_definite_fails_alike_on_all_ranks() {
     for (bad, ranks) in [(0, 4), (33, 3), (57, 6), (20, 1)] {
         let grid = RankGrid::for_ranks(ranks);
         for delivery in DeliveryKind::ALL {
-            let options = DoubleRankOptions { delivery, ..DoubleRankOptions::default() };
+            let options = DoubleOptions { delivery, ..DoubleOptions::default() };
             let errors = local::run(ranks, |rank| {
                 let ctx = Context::builder().threads(2).build().unwrap();
                 let entry = |i, j| if (i, j) == (bad, bad) { -3.0 } else { entry(58)(i, j) };
                 let mut a = DoubleMatrix::from_fn(rank.rank(), 58, 6, grid, entry).unwrap();
-                double_cholesky_ranks(&ctx, rank, &mut a, &options).unwrap_err()
+                double_cholesky(&ctx, rank, &mut a, &options).unwrap_err()
             });
             let first = errors[0].to_string();
             for error in errors {
@@ -134,7 +134,7 @@ fn entries_that_are_not_finite_are_refused_before_anything_is_sent() {
         let ctx = Context::builder().threads(1).build().unwrap();
         let entry = |i, j| if (i, j) == (30, 12) { f64::INFINITY } else { entry(40)(i, j) };
         let mut a = DoubleMatrix::from_fn(rank.rank(), 40, 8, RankGrid { rows: 3, cols: 1 }, entry).unwrap();
-        double_cholesky_ranks(&ctx, rank, &mut a, &DoubleRankOptions::default()).unwrap_err()
+        double_cholesky(&ctx, rank, &mut a, &DoubleOptions::default()).unwrap_err()
     });
     for error in errors {
         assert!(error.to_string().contains("entry at row 30, column 12 is infinite"), "{error}");
@@ -144,11 +144,11 @@ fn entries_that_are_not_finite_are_refused_before_anything_is_sent() {
 #[test]
 fn one_slot_too_few_is_refused_on_all_ranks() {
     let least = RankGrid { rows: 2, cols: 2 }.least_slots(5);
-    let options = DoubleRankOptions { slots: Some(least - 1), ..DoubleRankOptions::default() };
+    let options = DoubleOptions { slots: Some(least - 1), ..DoubleOptions::default() };
     let errors = local::run(4, |rank| {
         let ctx = Context::builder().threads(1).build().unwrap();
         let mut a = DoubleMatrix::from_fn(rank.rank(), 40, 8, RankGrid { rows: 2, cols: 2 }, entry(40)).unwrap();
-        double_cholesky_ranks(&ctx, rank, &mut a, &options).unwrap_err().to_string()
+        double_cholesky(&ctx, rank, &mut a, &options).unwrap_err().to_string()
     });
     assert!(errors.iter().all(|error| error.contains(&format!("at least {least}"))), "{errors:?}");
 }
@@ -161,7 +161,7 @@ fn one_rank_that_cancels_ends_all() {
             let builder = Context::builder().threads(1);
             let ctx = builder.progress(move |progress| own != 2 || progress.done < after).build().unwrap();
             let mut a = DoubleMatrix::from_fn(own, 64, 8, RankGrid { rows: 2, cols: 2 }, entry(64)).unwrap();
-            double_cholesky_ranks(&ctx, rank, &mut a, &DoubleRankOptions::default()).unwrap_err()
+            double_cholesky(&ctx, rank, &mut a, &DoubleOptions::default()).unwrap_err()
         });
         assert!(errors.iter().all(|error| matches!(error, Error::Cancelled)), "{errors:?}");
     }
@@ -172,7 +172,7 @@ fn residuals_tell_a_factor_from_another() {
     let entry = entry(70);
     let residuals = local::run(3, |rank| {
         let grid = RankGrid { rows: 1, cols: 3 };
-        let (l, _) = factored(rank, 70, 16, grid, 1, &DoubleRankOptions::default());
+        let (l, _) = factored(rank, 70, 16, grid, 1, &DoubleOptions::default());
         let x = (0..70).map(|i| if i % 3 == 0 { 1.0 } else { -1.0 }).collect::<Vec<_>>();
         let other = |i, j| if (i, j) == (50, 2) { entry(i, j) + 1e-6 } else { entry(i, j) };
         let vectors = [x];

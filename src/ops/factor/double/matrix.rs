@@ -1,6 +1,8 @@
 //! `DoubleMatrix`: the lower triangle of a symmetric matrix of doubles, in tiles over ranks.
 
 use crate::comm::{Incoming, Outgoing, Transport};
+use crate::context::Context;
+use crate::drive;
 use crate::error::{Error, Result};
 use crate::matrix::Uplo;
 use crate::store::vectors_on_huge_pages;
@@ -26,13 +28,13 @@ impl Clone for DoubleMatrix {
     /// A copy with words of its own: a factorisation would copy what it shares.
     fn clone(&self) -> DoubleMatrix {
         let lengths = self.own.values().map(|words| words.len()).collect::<Vec<_>>();
-        // Too little memory for the rooms is too little for the copies: those say so.
-        let rooms = vectors_on_huge_pages(&lengths).unwrap_or_else(|_| vec![Vec::new(); lengths.len()]);
-        let copy = |((&tile, words), mut room): ((&TileId, &Words), Vec<u64>)| {
-            room.extend_from_slice(words);
-            (tile, Arc::new(room))
+        // Too little memory for the buffers is too little for the copies: those say so.
+        let buffers = vectors_on_huge_pages(&lengths).unwrap_or_else(|_| vec![Vec::new(); lengths.len()]);
+        let copy = |((&tile, words), mut buffer): ((&TileId, &Words), Vec<u64>)| {
+            buffer.extend_from_slice(words);
+            (tile, Arc::new(buffer))
         };
-        DoubleMatrix { map: self.map, rank: self.rank, own: self.own.iter().zip(rooms).map(copy).collect() }
+        DoubleMatrix { map: self.map, rank: self.rank, own: self.own.iter().zip(buffers).map(copy).collect() }
     }
 }
 
@@ -56,8 +58,8 @@ impl DoubleMatrix {
         let map = TileMap { rows: order, cols: order, tile_size: tile_rows.min(order.max(1)), grid, triangle };
         let mut own = HashMap::new();
         let count = |tile: TileId| map.entries(tile);
-        let rooms = vectors_on_huge_pages(&map.tiles_of(rank).map(count).collect::<Vec<_>>())?;
-        for (tile, mut words) in map.tiles_of(rank).zip(rooms) {
+        let buffers = vectors_on_huge_pages(&map.tiles_of(rank).map(count).collect::<Vec<_>>())?;
+        for (tile, mut words) in map.tiles_of(rank).zip(buffers) {
             let (rows, cols) = (map.row_range(tile.row), map.col_range(tile.col));
             let lower = |i: usize, j: usize| if i < j { 0.0 } else { entry(i, j) };
             words.extend(cols.flat_map(|j| rows.clone().map(move |i| (i, j))).map(|(i, j)| lower(i, j).to_bits()));
@@ -69,6 +71,11 @@ impl DoubleMatrix {
     /// How the matrix is cut, and who owns what.
     pub fn map(&self) -> &TileMap {
         &self.map
+    }
+
+    /// Rows of a tile for a matrix of `order` rows on one device: about 24 tiles a side, of 64 to 2048 rows.
+    pub fn tile_rows_for(order: usize) -> usize {
+        order.div_ceil(24).next_multiple_of(64).clamp(64, 2048)
     }
 
     /// The rank whose tiles these are.
@@ -90,26 +97,37 @@ impl DoubleMatrix {
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
-    pub(super) fn rooms(&self, slots: usize) -> Result<Vec<Vec<u64>>> {
+    pub(super) fn buffers(&self, slots: usize) -> Result<Vec<Vec<u64>>> {
         let tiles = self.map.tile_rows();
         let others = tiles * (tiles + 1) / 2 - self.own.len();
         vectors_on_huge_pages(&vec![self.map.tile_size * self.map.tile_size; slots.min(others)])
     }
 
-    /// Refuses entries that are not finite.
-    pub(super) fn check_finite(&self) -> Result<()> {
-        for (tile, entries) in self.tiles() {
+    /// Refuses entries that are not finite: the first one here, column by column.
+    pub(super) fn check_finite(&self, ctx: &Context) -> Result<()> {
+        let (mut tiles, mut workers) = (self.tiles(), vec![None::<(usize, usize)>; ctx.threads()]);
+        let look = |first: &mut Option<(usize, usize)>, (tile, entries): (TileId, &[f64])| {
             let (rows, cols) = (self.map.row_range(tile.row), self.map.col_range(tile.col));
             for (column, entries) in cols.zip(entries.chunks_exact(rows.len().max(1))) {
                 let above = column.saturating_sub(rows.start);
                 if let Some(at) = entries.iter().skip(above).position(|entry| !entry.is_finite()) {
-                    let at = above + at;
-                    let kind = if entries[at].is_nan() { "NaN" } else { "infinite" };
-                    return Err(Error::NotFinite { row: rows.start + at, column, kind });
+                    let found = (column, rows.start + above + at);
+                    *first = Some(first.map_or(found, |known| known.min(found)));
+                    break;
                 }
             }
-        }
-        Ok(())
+            Ok(())
+        };
+        ctx.install(|| drive::parallel_for(&mut workers, |_| tiles.next(), look))?;
+        let Some((column, row)) = workers.into_iter().flatten().min() else { return Ok(()) };
+        Err(Error::NotFinite { row, column, kind: if self.entry(row, column).is_nan() { "NaN" } else { "infinite" } })
+    }
+
+    /// An entry of this rank's tiles.
+    fn entry(&self, row: usize, column: usize) -> f64 {
+        let tile = TileId { row: row / self.map.tile_size, col: column / self.map.tile_size };
+        let (rows, cols) = (self.map.row_range(tile.row), self.map.col_range(tile.col));
+        f64::from_bits(self.own[&tile][(column - cols.start) * rows.len() + row - rows.start])
     }
 
     /// The whole lower triangle on rank `root`, column-major with zeros above the diagonal; `None` on the others.
@@ -158,39 +176,29 @@ impl DoubleMatrix {
     ) -> Result<f64> {
         let order = self.map.rows;
         let mut worst = 0.0f64;
-        for x in vectors {
-            let transposed = sum_over_ranks(world, self.apply(x, true, &|_, _, value| value))?;
-            let product = sum_over_ranks(world, self.apply(&transposed, false, &|_, _, value| value))?;
-            // Both halves of the symmetric matrix, its diagonal once.
-            let matrix = |i: usize, j: usize, _: f64| entry(i, j);
-            let strict = |i: usize, j: usize, _: f64| if i == j { 0.0 } else { entry(i, j) };
-            let below = sum_over_ranks(world, self.apply(x, false, &matrix))?;
-            let above = sum_over_ranks(world, self.apply(x, true, &strict))?;
-            let squares = self.squares(&entry);
-            let norm = sum_over_ranks(world, vec![squares])?[0].sqrt();
-            let rest = product.iter().zip(below.iter().zip(&above)).map(|(l, (b, a))| (b + a - l).powi(2));
+        for x in vectors.iter().filter(|_| order > 0) {
+            // `A x`, then `L^T x`, then the square of `|A|_F`.
+            let mut sums = vec![0.0; 2 * order + 1];
+            self.each_entry(|i, j, l| {
+                let a = entry(i, j);
+                sums[i] += a * x[j];
+                sums[order + j] += l * x[i];
+                sums[2 * order] += a * a;
+                if i != j {
+                    sums[j] += a * x[i];
+                    sums[2 * order] += a * a;
+                }
+            });
+            let sums = sum_over_ranks(world, sums)?;
+            let (transposed, mut product) = (&sums[order..], vec![0.0; order]);
+            self.each_entry(|i, j, l| product[i] += l * transposed[j]);
+            let product = sum_over_ranks(world, product)?;
+            let rest = product.iter().zip(&sums).map(|(l, a)| (a - l).powi(2)).sum::<f64>().sqrt();
             let length = x.iter().map(|x| x * x).sum::<f64>().sqrt();
-            let residual = rest.sum::<f64>().sqrt() / (order as f64 * f64::EPSILON * norm * length);
+            let residual = rest / (order as f64 * f64::EPSILON * sums[2 * order].sqrt() * length);
             worst = if residual.is_nan() { f64::INFINITY } else { worst.max(residual) };
         }
         Ok(worst)
-    }
-
-    /// This rank's part of `T x`, or of `T^T x`, for a lower triangular `T` made of the entries here.
-    fn apply(&self, x: &[f64], transposed: bool, value: &dyn Fn(usize, usize, f64) -> f64) -> Vec<f64> {
-        let mut sums = vec![0.0; self.map.rows];
-        self.each_entry(|i, j, entry| {
-            let entry = value(i, j, entry);
-            let (to, from) = if transposed { (j, i) } else { (i, j) };
-            sums[to] += entry * x[from];
-        });
-        sums
-    }
-
-    fn squares(&self, entry: &impl Fn(usize, usize) -> f64) -> f64 {
-        let mut sum = 0.0;
-        self.each_entry(|i, j, _| sum += entry(i, j).powi(2) * if i == j { 1.0 } else { 2.0 });
-        sum
     }
 
     fn each_entry(&self, mut visit: impl FnMut(usize, usize, f64)) {

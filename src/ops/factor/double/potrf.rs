@@ -21,11 +21,7 @@ const SHARED_WORK: usize = 1 << 21;
 
 /// `A = L L^T` in place of the lower triangle of the column-major `order x order` matrix `a`; what lies above the
 /// diagonal stays. Runs on as many threads of the pool it is called in as there are `kernels`, at least one (asserted).
-pub(in crate::ops) fn factor(
-    a: &mut [f64],
-    order: usize,
-    kernels: &mut [TileKernels],
-) -> std::result::Result<(), BadPivot> {
+pub(super) fn factor(a: &mut [f64], order: usize, kernels: &mut [TileKernels]) -> std::result::Result<(), BadPivot> {
     assert_eq!(a.len(), order * order);
     assert!(!kernels.is_empty());
     match kernels {

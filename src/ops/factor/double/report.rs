@@ -1,7 +1,9 @@
-//! What a factorisation of doubles on devices tells about itself: times, bytes moved, memory.
+//! What a factorisation of doubles tells about itself: times, bytes moved, memory.
 
 use crate::device::{Description, Device, Traffic};
+use crate::drive::RankReport;
 use crate::runtime::{CacheCounters, Eviction, Policy};
+use crate::tile::RankGrid;
 use serde::Serialize;
 
 /// What one device did.
@@ -27,7 +29,7 @@ pub struct DeviceShare {
 
 impl DeviceShare {
     /// What a device itself tells, since it told `before`.
-    pub(in crate::ops) fn of(device: &dyn Device, before: &Traffic) -> DeviceShare {
+    pub(super) fn of(device: &dyn Device, before: &Traffic) -> DeviceShare {
         DeviceShare {
             device: device.description(),
             room_tiles: 0,
@@ -41,7 +43,7 @@ impl DeviceShare {
     }
 }
 
-/// The plan, the times and the traffic of one factorisation.
+/// The plan, the times and the traffic of one factorisation; the traffic is that of this rank.
 #[derive(Clone, Debug, Serialize)]
 pub struct DoubleReport {
     /// `cholesky`.
@@ -54,36 +56,46 @@ pub struct DoubleReport {
     pub tile_rows: usize,
     /// Tile rows.
     pub tiles: usize,
+    /// Rows and columns of ranks that own tiles.
+    pub grid: RankGrid,
+    /// Tiles of other ranks that each rank has room for.
+    pub slots: usize,
     /// Which task ran next.
     pub policy: Policy,
-    /// Which tile left.
+    /// Which tile left a device's memory.
     pub eviction: Eviction,
     /// Streams of each device.
     pub streams: usize,
-    /// Threads of the host.
+    /// Threads of this rank's host.
     pub threads: usize,
     /// Wall-clock seconds of the call.
     pub seconds: f64,
-    /// Of these: memory, and the matrix cut into tiles.
+    /// Of these: memory, and tiles copied to where devices reach them.
     pub load_seconds: f64,
-    /// Of these: from tiles to tiles.
+    /// Of these, on the slowest rank: from the first task to the last message, and until the devices are done.
     pub factor_seconds: f64,
-    /// Of these: tiles put together.
+    /// Of these: tiles copied back where that was left for the end.
     pub store_seconds: f64,
-    /// Seconds in which the host factored diagonal tiles, its waiting for them included; of all devices together.
+    /// Seconds in which the host factored diagonal tiles for its devices, its waiting for them included.
     pub potrf_seconds: f64,
     /// `order^3 / 3` operations over `factor_seconds`, in units of 1e9.
     pub gflops: f64,
-    /// Tasks, the host's included.
+    /// Tasks of this rank, its host's included.
     pub tasks: u64,
-    /// Bytes that would move if each task of a device uploaded its operands and downloaded its result.
-    pub baseline_bytes: u64,
-    /// Bytes moved both ways by all devices.
-    pub moved_bytes: u64,
-    /// `1 - moved_bytes / baseline_bytes`.
+    /// Bytes that would go to the devices if each of their tasks uploaded its operands.
+    pub baseline_h2d_bytes: u64,
+    /// Bytes that would come back if each of their tasks downloaded its result.
+    pub baseline_d2h_bytes: u64,
+    /// Bytes to all devices.
+    pub h2d_bytes: u64,
+    /// Bytes back.
+    pub d2h_bytes: u64,
+    /// `1 - moved / baseline`, both ways together; 0 where no device works.
     pub saved: f64,
-    /// Bytes of host memory for tiles.
+    /// Bytes of host memory beside the matrix.
     pub host_bytes: u64,
-    /// What each device did.
+    /// What each device did; the traffic counted by a device is that of all ranks that share it.
     pub devices: Vec<DeviceShare>,
+    /// What this rank did.
+    pub rank: RankReport,
 }

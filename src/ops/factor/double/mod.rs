@@ -1,0 +1,275 @@
+//! Cholesky factorisation of a matrix of doubles in tiles: on CPUs, or on devices whose memory is smaller than the
+//! matrix; in one process, or over ranks that send each other finished tiles.
+//!
+//! The tile algorithm of SDPARA on the task graph that big floats use. Joins the protocol (`runtime::protocol`), its
+//! driver (`drive`), what devices keep in their memory (`runtime::residency`) and the tile kernels of doubles: one
+//! process is a grid of one rank.
+//! Promise: a small residual. On CPUs of one kind the bits depend on the size of tiles alone: not on the grid, threads,
+//! delivery or policy, since the updates of a tile are applied in the order of their columns. Devices sum in orders of
+//! their own.
+
+mod devices;
+mod homes;
+mod matrix;
+mod on_device;
+mod potrf;
+mod report;
+#[cfg(test)]
+mod tests;
+mod tiles;
+
+pub use matrix::DoubleMatrix;
+pub use report::{DeviceShare, DoubleReport};
+
+use crate::comm::{Reduction, Transport, agreed};
+use crate::context::Context;
+use crate::drive::{RankPlan, run_tiles};
+use crate::error::{Error, Result};
+use crate::kernels::f64::tile::TileKernels;
+use crate::runtime::protocol::{DeliveryKind, DeviceSites, ProtocolOptions, Termination};
+use crate::runtime::{CholeskyGraph, Eviction, Policy};
+pub use crate::tile::RankGrid;
+use devices::{DeviceChoices, DeviceTiles, UnderWay};
+use homes::TileHomes;
+use std::time::Instant;
+use tiles::{DoubleTiles, Worker};
+
+/// Choices of a factorisation of doubles; the same on all ranks, but for `policy`.
+#[derive(Clone, Copy, Debug)]
+pub struct DoubleOptions {
+    /// Which ready task is next; `None` for the critical path on CPUs, and for what moves few bytes on devices.
+    pub policy: Option<Policy>,
+    /// Which tile leaves a device's memory.
+    pub eviction: Eviction,
+    /// Streams of each device: 3 overlap uploads, work and downloads; 2 overlap copies and work; 1 overlaps nothing.
+    pub streams: usize,
+    /// Who owns a tile, where a rank has several devices.
+    pub layout: DeviceLayout,
+    /// In one process: tasks that a device has to work on while the host factors a diagonal tile.
+    pub lookahead: usize,
+    /// Over ranks: workers of each device; several overlap copies of one run with the work of another.
+    pub device_workers: usize,
+    /// Most updates that a worker applies to a tile in a row, where it waits for what it submits to a device.
+    pub most_updates: usize,
+    /// Who sends a tile to whom.
+    pub delivery: DeliveryKind,
+    /// When a rank may end.
+    pub termination: Termination,
+    /// Tiles of other ranks that a rank has room for at a time; `None` for some columns of them.
+    pub slots: Option<usize>,
+    /// Whether the report has the spans of all tasks and transfers.
+    pub spans: bool,
+}
+
+impl Default for DoubleOptions {
+    fn default() -> DoubleOptions {
+        DoubleOptions {
+            policy: None,
+            eviction: Eviction::default(),
+            streams: 3,
+            layout: DeviceLayout::default(),
+            lookahead: 16,
+            device_workers: 3,
+            most_updates: 4,
+            delivery: DeliveryKind::default(),
+            termination: Termination::default(),
+            slots: None,
+            spans: false,
+        }
+    }
+}
+
+/// Who owns a tile.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum DeviceLayout {
+    /// 2D block-cyclic on a grid of devices.
+    #[default]
+    Grid,
+    /// Tile column `j` belongs to device `j` modulo their number.
+    Columns,
+}
+
+/// Columns of tiles of other ranks that have room by default: so far may one rank be ahead of another.
+const DEFAULT_COLUMNS: usize = 4;
+
+/// `A = L L^T` in place of the lower triangle of a symmetric positive definite matrix in tiles over the ranks of
+/// `world`, of which there may be one ([`crate::comm::local::alone`]). Collective.
+///
+/// The devices of the context do all but POTRF, or the CPUs do everything where there are none. Over several ranks the
+/// calling thread moves messages, so it must be one that may call MPI, and as many workers as the context has threads
+/// compute. What lies above the diagonal is neither read nor written.
+/// Accuracy: `|A - L L^T| <= c order eps |A|` with a small constant c, as any Cholesky factorisation in doubles.
+/// Cost: `order^3 / 6` multiply-adds over all ranks; memory for the slots beside the tiles, and with devices a second
+/// copy of the tiles; device memory for at least 3 tiles. Source: docs/decisions/014-tiles-on-devices.md.
+///
+/// # Errors
+/// On every rank alike; the matrix is then of no use, but with devices in one process it is as it was:
+/// [`Error::NotPositiveDefinite`] with the first leading minor that is not positive; [`Error::NotFinite`] for an entry
+/// of the first rank that has one, as [`Error::Rank`] beside other ranks; [`Error::InvalidArgument`] for too few slots,
+/// 0 updates, 0 workers of a device, and 0 or more than 3 streams; [`Error::MemoryLimit`]; [`Error::OutOfMemory`];
+/// [`Error::DeviceLimit`] with the least device memory that would do; [`Error::DeviceLost`]; [`Error::Device`];
+/// [`Error::Transport`]; [`Error::Cancelled`].
+pub fn double_cholesky(
+    ctx: &Context,
+    world: &dyn Transport,
+    a: &mut DoubleMatrix,
+    options: &DoubleOptions,
+) -> Result<DoubleReport> {
+    let start = Instant::now();
+    let plan = Plan::new(ctx, world, a, options);
+    let prepared = options
+        .check(plan.devices)
+        .and_then(|()| a.check_finite(ctx))
+        .and_then(|()| ctx.admit(plan.host_bytes))
+        .and_then(|()| Ok((plan.open(ctx, a, options)?, a.buffers(plan.slots)?)));
+    let (devices, buffers) = agreed(world, prepared)?;
+    let (map, load_seconds) = (*a.map(), start.elapsed().as_secs_f64());
+    let room_tiles = devices.as_ref().map(DeviceTiles::room_tiles);
+    let tiles = DoubleTiles::new(ctx, a, devices, (plan.shared, buffers));
+    let rank_plan = plan.rank_plan(room_tiles, map.grid, options);
+    let rank = run_tiles(ctx, world, &rank_plan, &tiles, &mut plan.workers(ctx, options))?;
+    let done = Instant::now();
+    let shares = agreed(world, tiles.devices().map_or(Ok(Vec::new()), DeviceTiles::shares))?;
+    let mut nanoseconds = [((rank.seconds + done.elapsed().as_secs_f64()) * 1e9) as u64];
+    world.all_reduce(Reduction::Max, &mut nanoseconds)?;
+    let storing = Instant::now();
+    agreed(world, tiles.take_all_home())?;
+    let store_seconds = storing.elapsed().as_secs_f64();
+    let baseline = tiles.devices().map(DeviceTiles::baseline).unwrap_or_default();
+    let sum = |of: fn(&DeviceShare) -> u64| shares.iter().map(of).sum::<u64>();
+    let (h2d_bytes, d2h_bytes) = (sum(|share| share.cache.up_bytes), sum(|share| share.cache.down_bytes));
+    let baseline_bytes = baseline.up_bytes + baseline.down_bytes;
+    let factor_seconds = nanoseconds[0] as f64 * 1e-9;
+    Ok(DoubleReport {
+        operation: "cholesky",
+        element: "double",
+        order: map.rows,
+        tile_rows: map.tile_size,
+        tiles: map.tile_rows(),
+        grid: map.grid,
+        slots: plan.slots,
+        policy: rank_plan.protocol.policy,
+        eviction: options.eviction,
+        streams: options.streams,
+        threads: ctx.threads(),
+        seconds: start.elapsed().as_secs_f64(),
+        load_seconds,
+        factor_seconds,
+        store_seconds,
+        potrf_seconds: tiles.potrf_seconds(),
+        gflops: (map.rows as f64).powi(3) / 3.0 / factor_seconds.max(1e-9) * 1e-9,
+        tasks: rank.counters.tasks,
+        baseline_h2d_bytes: baseline.up_bytes,
+        baseline_d2h_bytes: baseline.down_bytes,
+        h2d_bytes,
+        d2h_bytes,
+        saved: if baseline_bytes == 0 { 0.0 } else { 1.0 - (h2d_bytes + d2h_bytes) as f64 / baseline_bytes as f64 },
+        host_bytes: plan.host_bytes,
+        devices: shares,
+        rank,
+    })
+}
+
+impl DoubleOptions {
+    fn check(&self, devices: Option<RankGrid>) -> Result<()> {
+        let refused = |message: String| Err(Error::InvalidArgument(message));
+        match self {
+            DoubleOptions { most_updates: 0, .. } => refused("0 updates in a row: choose 1 or more".into()),
+            DoubleOptions { device_workers: 0, .. } if devices.is_some() => {
+                refused("a device without workers: choose 1 or more".into())
+            }
+            DoubleOptions { streams: 1..=3, .. } => Ok(()),
+            DoubleOptions { streams, .. } => refused(format!("{streams} streams: choose 1 to 3")),
+        }
+    }
+}
+
+/// How one rank's part will run.
+struct Plan {
+    graph: CholeskyGraph,
+    /// Tiles of other ranks that this one has room for.
+    slots: usize,
+    /// The devices, as a grid over the tiles of the rank; `None` where there are none, or no tiles for them. As ranks
+    /// beyond their grid, devices beyond theirs have nothing to do.
+    devices: Option<RankGrid>,
+    /// Whether other ranks read finished tiles, so that each must be in host memory when its run ends.
+    shared: bool,
+    /// Bytes of host memory beside the matrix.
+    host_bytes: u64,
+}
+
+impl Plan {
+    fn new(ctx: &Context, world: &dyn Transport, a: &DoubleMatrix, options: &DoubleOptions) -> Plan {
+        let (map, count) = (*a.map(), ctx.devices().devices.len());
+        let graph = CholeskyGraph::of(&map);
+        let wanted = options.slots.unwrap_or(DEFAULT_COLUMNS * map.grid.least_slots(graph.tiles));
+        let slots = map.grid.useful_slots(graph.tiles, wanted);
+        let devices = (count > 0 && a.tiles().next().is_some()).then(|| match options.layout {
+            DeviceLayout::Grid => RankGrid::for_ranks(count),
+            DeviceLayout::Columns => RankGrid { rows: 1, cols: count },
+        });
+        let shared = world.size() > 1;
+        let own = a.tiles().map(|(tile, _)| tile);
+        let homes = devices.map_or(0, |grid| TileHomes::planned_bytes(&map, own, Plan::staged(grid, shared)));
+        let host_bytes = slots as u64 * a.most_bytes() + ctx.threads() as u64 * TileKernels::BYTES + homes;
+        Plan { graph, slots, devices, shared, host_bytes }
+    }
+
+    /// Devices of a grid that copy tiles whose home is not their own memory: one device alone reads nothing of others.
+    fn staged(grid: RankGrid, shared: bool) -> usize {
+        if shared || grid.size() > 1 { grid.size() } else { 0 }
+    }
+
+    /// The devices with the tiles at home, where there are any.
+    fn open(&self, ctx: &Context, a: &DoubleMatrix, options: &DoubleOptions) -> Result<Option<DeviceTiles>> {
+        let open = |grid| {
+            let (eviction, stream_count) = (options.eviction, options.streams);
+            DeviceTiles::open(
+                ctx,
+                a,
+                &DeviceChoices { grid, eviction, stream_count, staged: Plan::staged(grid, self.shared) },
+            )
+        };
+        self.devices.map(open).transpose()
+    }
+
+    /// What the driver is told. In one process decisions run ahead of the devices, so that one worker of each is enough
+    /// and each update is a decision of its own.
+    fn rank_plan(&self, room_tiles: Option<usize>, grid: RankGrid, options: &DoubleOptions) -> RankPlan {
+        let ahead = self.devices.is_some() && !self.shared;
+        let policy = match (self.devices, self.shared) {
+            (None, _) => Policy::CriticalPath,
+            (Some(_), false) => Policy::Panels,
+            (Some(_), true) => Policy::Greedy,
+        };
+        let lookahead = ahead.then_some(options.lookahead);
+        let protocol = ProtocolOptions {
+            delivery: options.delivery,
+            termination: options.termination,
+            policy: options.policy.unwrap_or(policy),
+            slots: self.slots,
+            workers: 0,
+            devices: self.devices.map(|grid| DeviceSites { grid, workers: 0, lookahead }),
+            most_updates: if ahead { 1 } else { options.most_updates },
+            strip_tiles: 1,
+            updates_at_once: false,
+            imports: false,
+            room_tiles: room_tiles.unwrap_or(self.graph.tile_count()),
+        };
+        RankPlan { grid, graph: self.graph, protocol, spans: options.spans }
+    }
+
+    /// The workers: one for each thread; or for each device, and one for the host where they wait for their devices.
+    fn workers(&self, ctx: &Context, options: &DoubleOptions) -> Vec<Worker> {
+        let Some(grid) = self.devices else {
+            return (0..ctx.threads()).map(|_| Worker::Cpu(TileKernels::new())).collect();
+        };
+        let (host, each, most) = match self.shared {
+            true => (Some(Worker::Factor), options.device_workers, 0),
+            false => (None, 1, 2 * options.lookahead + 2),
+        };
+        let worker = |device| Worker::Device { device, under_way: UnderWay::new(most) };
+        let of_devices = (0..grid.size()).flat_map(|device| (0..each).map(move |_| worker(device)));
+        host.into_iter().chain(of_devices).collect()
+    }
+}

@@ -1,0 +1,266 @@
+//! The tiles of one rank of a matrix of doubles under factorisation, on its CPUs or on its devices.
+//!
+//! A finished tile travels as it lies in memory. On devices own tiles have their homes in page-locked memory; where
+//! other ranks read them, each is copied into the matrix when it is finished, else all are at the very end, so that no
+//! error changes the matrix.
+
+use super::devices::{DeviceTiles, UnderWay};
+use super::matrix::{DoubleMatrix, Words};
+use crate::comm::post::Body;
+use crate::context::Context;
+use crate::drive::{self, HostCopy, Meter, RankTiles};
+use crate::error::{Error, Result};
+use crate::kernels::f64::tile::{BadPivot, Tile, TileKernels, TileMut};
+use crate::runtime::protocol::{Sites, TileRun};
+use crate::tile::{TileId, TileMap};
+use rug::Float;
+use rug::float::Special;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+/// What a worker has for itself.
+pub(super) enum Worker {
+    /// Works on tiles on a CPU.
+    Cpu(TileKernels),
+    /// Factors tiles on the diagonal for the devices, with all threads.
+    Factor,
+    /// Works for a device.
+    Device {
+        /// Its number.
+        device: usize,
+        /// What it waits for.
+        under_way: UnderWay,
+    },
+}
+
+/// One factorisation under way.
+pub(super) struct DoubleTiles<'a> {
+    ctx: &'a Context,
+    map: TileMap,
+    own: HashMap<TileId, Mutex<&'a mut Words>>,
+    /// Finished tiles of other ranks.
+    received: RwLock<HashMap<TileId, Body>>,
+    /// The diagonal of the matrix in the own tiles, for what an error says.
+    diagonals: HashMap<usize, Vec<f64>>,
+    /// For tiles of other ranks.
+    buffers: Mutex<Vec<Vec<u64>>>,
+    devices: Option<DeviceTiles>,
+    /// Whether other ranks read finished tiles.
+    shared: bool,
+    /// Of each thread, for tiles on the diagonal at their homes.
+    kernels: Mutex<Vec<TileKernels>>,
+    potrf_nanoseconds: AtomicU64,
+    meter: Meter<'a>,
+}
+
+/// What a lock guards is whole also where its holder panicked: such a call ends with the panic.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<'a> DoubleTiles<'a> {
+    /// The tiles of `a`, at their homes too where there are `devices`; `buffers` are for tiles of other ranks, if
+    /// `shared`.
+    pub fn new(
+        ctx: &'a Context,
+        a: &'a mut DoubleMatrix,
+        devices: Option<DeviceTiles>,
+        (shared, buffers): (bool, Vec<Vec<u64>>),
+    ) -> DoubleTiles<'a> {
+        let map = *a.map();
+        let on_diagonal = a.tiles().filter(|(tile, _)| tile.row == tile.col);
+        let diagonal = |(tile, entries): (TileId, &[f64])| {
+            let step = map.row_range(tile.row).len() + 1;
+            (tile.row, entries.iter().step_by(step).copied().collect())
+        };
+        let diagonals = on_diagonal.map(diagonal).collect();
+        let tasks = a.tiles().map(|(tile, _)| tile.col as u64 + 1).sum();
+        let kernels = if devices.is_some() { ctx.threads() } else { 0 };
+        DoubleTiles {
+            ctx,
+            map,
+            own: a.own.iter_mut().map(|(&tile, words)| (tile, Mutex::new(words))).collect(),
+            received: RwLock::default(),
+            diagonals,
+            buffers: Mutex::new(buffers),
+            devices,
+            shared,
+            kernels: Mutex::new((0..kernels).map(|_| TileKernels::new()).collect()),
+            potrf_nanoseconds: AtomicU64::new(0),
+            meter: Meter::new(ctx, tasks),
+        }
+    }
+
+    /// The devices with the tiles at home.
+    pub fn devices(&self) -> Option<&DeviceTiles> {
+        self.devices.as_ref()
+    }
+
+    /// Seconds in which tiles on the diagonal were factored at their homes, waiting for them included.
+    pub fn potrf_seconds(&self) -> f64 {
+        self.potrf_nanoseconds.load(Ordering::Relaxed) as f64 * 1e-9
+    }
+
+    fn own(&self, tile: TileId) -> MutexGuard<'_, &'a mut Words> {
+        locked(&self.own[&tile])
+    }
+
+    /// A finished tile.
+    fn operand(&self, tile: TileId) -> Words {
+        if self.own.contains_key(&tile) {
+            return self.own(tile).clone();
+        }
+        let received = self.received.read().unwrap_or_else(PoisonError::into_inner);
+        received.get(&tile).expect("a task runs when its operands are here").clone()
+    }
+
+    fn view<'w>(&self, tile: TileId, words: &'w Words) -> Tile<'w> {
+        let (rows, cols) = self.map.shape(tile);
+        Tile::new(bytemuck::cast_slice(words), rows, cols, rows)
+    }
+
+    /// Takes off the products of some columns, the next operands read ahead meanwhile.
+    fn update(&self, kernels: &mut TileKernels, tile: TileId, updates: Range<usize>, own: TileMut<'_>) {
+        let of_row = |row: usize| updates.clone().map(move |col| TileId { row, col });
+        let held = |row: usize| of_row(row).map(|tile| (tile, self.operand(tile))).collect::<Vec<_>>();
+        let left = held(tile.row);
+        let x = left.iter().map(|(tile, words)| self.view(*tile, words));
+        if tile.row == tile.col {
+            return kernels.syrks(&x.collect::<Vec<_>>(), own);
+        }
+        let right = held(tile.col);
+        let y = right.iter().map(|(tile, words)| self.view(*tile, words));
+        kernels.gemms_nt(&x.zip(y).collect::<Vec<_>>(), own);
+    }
+
+    /// A run on a CPU.
+    fn on_cpu(&self, kernels: &mut TileKernels, run: &TileRun) -> Result<()> {
+        let (tile, (rows, cols)) = (run.tile, self.map.shape(run.tile));
+        let mut own = self.own(tile);
+        // Nobody else has a handle before the tile is finished, so nothing is copied.
+        let words: &mut Vec<u64> = Arc::make_mut(&mut own);
+        let words = bytemuck::cast_slice_mut::<u64, f64>(words);
+        self.update(kernels, tile, run.updates.clone(), TileMut::new(words, rows, cols, rows));
+        let own = TileMut::new(words, rows, cols, rows);
+        if run.finish && tile.row == tile.col {
+            return kernels.potrf(own).map_err(|bad| self.failure(tile, bad));
+        }
+        if run.finish {
+            let diagonal = TileId { row: tile.col, col: tile.col };
+            kernels.trsm(self.view(diagonal, &self.operand(diagonal)), own);
+        }
+        Ok(())
+    }
+
+    /// Updates on a device, and TRSM with them.
+    fn on_device(&self, devices: &DeviceTiles, device: usize, under_way: &mut UnderWay, run: &TileRun) -> Result<()> {
+        let home = |tile| -> Result<HostCopy> {
+            match devices.homes.owner(tile) {
+                Some(_) => devices.homes.home(device, tile),
+                None => devices.homes.stage(device, bytemuck::cast_slice(&self.operand(tile))),
+            }
+        };
+        devices.run(device, run, under_way, home)?;
+        if run.finish && self.shared { self.take_home(devices, run.tile) } else { Ok(()) }
+    }
+
+    /// POTRF of a tile at its home.
+    fn factor_at_home(&self, devices: &DeviceTiles, tile: TileId) -> Result<()> {
+        let start = std::time::Instant::now();
+        let factored = devices.factor(self.ctx, &mut locked(&self.kernels), tile, |bad| self.failure(tile, bad));
+        self.potrf_nanoseconds.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        factored?;
+        if self.shared { self.take_home(devices, tile) } else { Ok(()) }
+    }
+
+    /// Copies a finished own tile from its home into the matrix.
+    fn take_home(&self, devices: &DeviceTiles, tile: TileId) -> Result<()> {
+        let home = devices.homes.own(tile).lock()?;
+        // Nobody else has a handle before the tile is finished, so nothing is copied but the words.
+        Arc::make_mut(*self.own(tile)).copy_from_slice(bytemuck::cast_slice(&home));
+        Ok(())
+    }
+
+    /// Copies all tiles from their homes into the matrix, where that was left for the end.
+    ///
+    /// # Errors
+    /// [`Error::DeviceLost`], before the first is copied.
+    pub fn take_all_home(&self) -> Result<()> {
+        let Some(devices) = self.devices.as_ref().filter(|_| !self.shared) else { return Ok(()) };
+        devices.homes.settle()?;
+        let mut tiles = self.own.keys();
+        let mut workers = vec![(); self.ctx.threads()];
+        let work = |(): &mut (), &tile: &TileId| self.take_home(devices, tile);
+        self.ctx.install(|| drive::parallel_for(&mut workers, |()| tiles.next(), work))
+    }
+
+    /// The error for a pivot in a tile on the diagonal.
+    fn failure(&self, tile: TileId, BadPivot { index, pivot }: BadPivot) -> Error {
+        failure(self.map.row_range(tile.row).start + index, pivot, self.diagonals[&tile.row][index])
+    }
+}
+
+impl RankTiles for DoubleTiles<'_> {
+    type Local = Worker;
+
+    const UNPACKS: bool = false;
+
+    fn site(worker: &Worker) -> usize {
+        match worker {
+            Worker::Cpu(_) | Worker::Factor => Sites::HOST,
+            Worker::Device { device, .. } => Sites::FIRST_DEVICE + device,
+        }
+    }
+
+    fn run(&self, worker: &mut Worker, run: &TileRun) -> Result<()> {
+        match (worker, &self.devices) {
+            (Worker::Cpu(kernels), _) => self.on_cpu(kernels, run),
+            (Worker::Device { device, under_way }, Some(devices)) if !(run.finish && run.tile.row == run.tile.col) => {
+                self.on_device(devices, *device, under_way, run)
+            }
+            (_, devices) => self.factor_at_home(devices.as_ref().expect("the worker is that of a device"), run.tile),
+        }
+    }
+
+    fn pack(&self, _worker: &mut Worker, tile: TileId) -> Result<Body> {
+        Ok(self.own(tile).clone())
+    }
+
+    fn payload_words(&self, tile: TileId) -> usize {
+        self.map.entries(tile)
+    }
+
+    fn buffers(&self) -> Vec<Vec<u64>> {
+        std::mem::take(&mut locked(&self.buffers))
+    }
+
+    fn arrived(&self, tile: TileId, body: &Body) {
+        self.received.write().unwrap_or_else(PoisonError::into_inner).insert(tile, body.clone());
+    }
+
+    /// No task reads the tile again, so no copy of it is under way, and the devices have dropped it.
+    fn release(&self, tile: TileId) {
+        self.received.write().unwrap_or_else(PoisonError::into_inner).remove(&tile);
+    }
+
+    fn is_near(&self, site: usize, tile: TileId) -> bool {
+        let device = site.checked_sub(Sites::FIRST_DEVICE).zip(self.devices.as_ref());
+        device.is_none_or(|(device, devices)| devices.holds(device, tile))
+    }
+
+    fn advanced(&self, run: &TileRun) -> Result<()> {
+        self.meter.add("factor", run.tasks_each() as u64)
+    }
+}
+
+/// The error for a pivot that is not positive: rounding moves it by about `index eps` of the diagonal entry.
+fn failure(index: usize, pivot: f64, diagonal: f64) -> Error {
+    let shown = |value: f64| Float::with_val(f64::MANTISSA_DIGITS, value);
+    let noise = 4.0 * (index + 1) as f64 * f64::EPSILON * diagonal.abs();
+    let hidden = (noise / pivot.abs().max(f64::MIN_POSITIVE)).log2().ceil();
+    let more_bits = (pivot.abs() <= noise && diagonal > 0.0).then(|| hidden.clamp(0.0, 2000.0) as u32 + 8);
+    let pivot = if pivot.is_nan() { Float::with_val(53, Special::NegInfinity) } else { shown(pivot) };
+    Error::NotPositiveDefinite { index, pivot, diagonal: shown(diagonal), more_bits }
+}

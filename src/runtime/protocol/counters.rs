@@ -1,0 +1,30 @@
+//! What the state machine of a rank counts.
+
+use serde::Serialize;
+
+/// What a rank has said and held.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Counters {
+    /// Notices sent.
+    pub notices: u64,
+    /// Requests sent, forwarded ones not counted.
+    pub requests: u64,
+    /// Requests forwarded.
+    pub forwards: u64,
+    /// Tiles sent.
+    pub tiles: u64,
+    /// Messages sent for termination alone.
+    pub finished: u64,
+    /// Most times that this rank sent one of its own tiles.
+    pub most_sends: u32,
+    /// Most transfers between the owner of a tile and this rank.
+    pub depth: u32,
+    /// Most times that a request answered here was forwarded.
+    pub hops: u32,
+    /// Most slots in use.
+    pub peak_slots: u64,
+    /// Most ready tiles.
+    pub peak_ready: u64,
+    /// Tasks done.
+    pub tasks: u64,
+}
