@@ -40,6 +40,7 @@ const LAB: Layers = &[
     &["session"],
     &["trace"],
     &["bench", "simulate"],
+    &["conformance"],
     &["gpu_check"],
 ];
 

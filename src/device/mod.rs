@@ -20,11 +20,12 @@ pub mod cuda;
 
 pub use gemm::{Element, Gemm, Operand, Trsm};
 pub use memory::{Memory, Pinned, PinnedGuard, RawMemory, RawPinned, Region};
-pub use names::{DeviceKind, DeviceName};
+pub use names::DeviceName;
 
 use crate::error::{Error, Result};
 use serde::Serialize;
 use std::any::Any;
+use std::fmt;
 use std::sync::Arc;
 
 /// CUDA device number `index`.
@@ -85,6 +86,29 @@ impl Traffic {
             h2d_copies: self.h2d_copies + other.h2d_copies,
             d2h_copies: self.d2h_copies + other.d2h_copies,
         }
+    }
+}
+
+/// What runs the work of a device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DeviceKind {
+    /// A GPU through CUDA.
+    Cuda,
+    /// Plain memory with a virtual clock.
+    #[default]
+    Soft,
+    /// The CPU as one more device: plain memory with the host's clock.
+    Host,
+}
+
+impl fmt::Display for DeviceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            DeviceKind::Cuda => "cuda",
+            DeviceKind::Soft => "soft",
+            DeviceKind::Host => "host",
+        })
     }
 }
 

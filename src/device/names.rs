@@ -4,32 +4,7 @@ use crate::device::soft::{Clock, SoftDevice, SoftOptions};
 use crate::device::{Device, cuda_devices, open_cuda};
 use crate::error::{Error, Result};
 use crate::store::available_bytes;
-use serde::Serialize;
-use std::fmt;
 use std::sync::Arc;
-
-/// What runs the work of a device.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum DeviceKind {
-    /// A GPU through CUDA.
-    Cuda,
-    /// Plain memory with a virtual clock.
-    #[default]
-    Soft,
-    /// The CPU as one more device: plain memory with the host's clock.
-    Host,
-}
-
-impl fmt::Display for DeviceKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            DeviceKind::Cuda => "cuda",
-            DeviceKind::Soft => "soft",
-            DeviceKind::Host => "host",
-        })
-    }
-}
 
 /// Memory of a software device where nothing else is said.
 const SOFT_BYTES: u64 = 1 << 30;

@@ -6,22 +6,19 @@
 
 mod checks;
 mod factor_rates;
-mod factors;
-mod plain;
-mod products;
 mod rates;
 mod table;
 
+use crate::conformance::Setup;
 use crate::machine::Machine;
 use crate::session::Session;
 use crate::units::{format_bytes, format_seconds};
 use checks::CheckReport;
 use rates::RatesReport;
 use serde::Serialize;
-use std::sync::Arc;
 use std::time::Instant;
-use sunzi::advanced::device::{Description, DeviceKind, DeviceName};
-use sunzi::{Context, ContextBuilder, Device, ProgressCallback, Result};
+use sunzi::Result;
+use sunzi::advanced::device::{Description, DeviceName};
 
 /// Devices to check and to measure.
 #[derive(Clone, Debug)]
@@ -38,33 +35,6 @@ pub struct GpuCheck {
     pub cols: Option<usize>,
     /// Its precision.
     pub precision_bits: Option<u32>,
-}
-
-/// What all checks and measurements share.
-struct Setup {
-    pub devices: Vec<Arc<dyn Device>>,
-    pub threads: Option<usize>,
-    /// Fewer and smaller cases.
-    pub quick: bool,
-    /// Whether to go on.
-    pub progress: Arc<ProgressCallback>,
-}
-
-impl Setup {
-    /// A builder with the threads asked for; a signal stops what its contexts do.
-    fn builder(&self) -> ContextBuilder {
-        let callback = self.progress.clone();
-        let builder = Context::builder().progress(move |progress| callback(progress));
-        match self.threads {
-            Some(threads) => builder.threads(threads),
-            None => builder,
-        }
-    }
-}
-
-/// Whether a device is a card, whose times mean something.
-fn is_card(device: &dyn Device) -> bool {
-    device.description().kind == DeviceKind::Cuda
 }
 
 /// The report.
