@@ -151,7 +151,7 @@ pub fn little_memory(subject: &Subject<'_>) -> Result<()> {
             _ => Ok(own.cache.evictions),
         }
     };
-    let least_bytes = least_bytes(&within)?;
+    let least_bytes = least_bytes(within)?;
     for bytes in [least_bytes, 3 * least_bytes] {
         if within(bytes)? == 0 && bytes == least_bytes {
             return failed(format!("{bytes} bytes: no tile left, though there is no room for all"));

@@ -106,6 +106,9 @@ impl Check<'_> {
     }
 }
 
+/// What is done with each check.
+pub type Run<'a> = dyn FnMut(Check<'_>) -> Result<()> + 'a;
+
 /// Whether a device is a GPU, whose times mean something.
 pub fn is_gpu(device: &dyn Device) -> bool {
     device.description().kind == DeviceKind::Cuda
@@ -115,7 +118,7 @@ pub fn is_gpu(device: &dyn Device) -> bool {
 ///
 /// # Errors
 /// Those of `run`, and of a context on the CPU.
-pub fn each(setup: &Setup, run: &mut dyn FnMut(Check<'_>) -> Result<()>) -> Result<()> {
+pub fn each(setup: &Setup, run: &mut Run<'_>) -> Result<()> {
     let cpu = setup.builder().build()?;
     for device in &setup.devices {
         let large = is_gpu(&**device) && !setup.quick;
@@ -143,7 +146,7 @@ fn operations(
     setup: &Setup,
     (cpu, devices): (&Context, Vec<Arc<dyn Device>>),
     device: String,
-    (checks, run): (&[OperationCheck], &mut dyn FnMut(Check<'_>) -> Result<()>),
+    (checks, run): (&[OperationCheck], &mut Run<'_>),
 ) -> Result<()> {
     let large = is_gpu(&*devices[0]) && !setup.quick;
     for family in DeviceFamily::ALL {
