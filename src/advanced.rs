@@ -49,5 +49,4 @@ pub mod tile {
 }
 
 pub use crate::ops::cholesky::cholesky_reference;
-pub use crate::ops::{FaultHook, gemm_with_cut, gemm_with_device_cut, gemm_with_fault};
-pub use crate::ops::{syrk_triangle_into, syrk_with_cut, syrk_with_device_cut, syrk_with_fault};
+pub use crate::ops::{FaultHook, Hooks};

@@ -22,6 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a progress callback is told.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Progress {
     /// The phase at work: `scale`, `to_residues`, `product`, `reconstruct`.
     pub phase: &'static str,
@@ -217,7 +218,7 @@ impl ContextBuilder {
     /// Whether each product is checked by a redundant prime; off by default, costs about one part in the prime count.
     ///
     /// Factorisations and triangular solves are not, but for the products of a solve by parts:
-    /// [`crate::verify_cholesky`] checks all of a factor.
+    /// [`crate::verify::verify_cholesky`] checks all of a factor.
     pub fn self_check(mut self, on: bool) -> Self {
         self.self_check = on;
         self

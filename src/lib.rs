@@ -1,4 +1,71 @@
-//! Dense linear algebra on big floats (about 100 to 4000 bits) through word-size residues.
+//! Dense linear algebra on big floats, of about 50 to 5000 bits, through word-size residues.
+//!
+//! Numbers are scaled to integers, split into residues modulo many word-size primes, and multiplied prime by prime on
+//! the vector units of the CPU or on GPUs; each entry of a result is put together and rounded once.
+//!
+//! ```
+//! use sunzi::{Context, Matrix, rug::Float};
+//!
+//! let ctx = Context::new()?; // keeps threads, tables and memory between calls
+//! let p = Matrix::from_fn(40, 3, 512, |row, col| Float::with_val(512, row + 1).sqrt() + 5 * col as u32)?;
+//! let q = sunzi::syrk(&ctx, &p, 512)?; // Q = P^T P, a SymmetricMatrix
+//! let l = sunzi::cholesky(&ctx, &q, 512)?; // Q = L L^T
+//! let b = Matrix::from_f64s(3, 1, 512, &[1.0, 2.0, 3.0])?;
+//! let x = l.solve(&ctx, &b, 512)?; // Q x = b
+//!
+//! // The other two forms: options and a report; memory of the caller, here a block of a larger matrix.
+//! let minus = Float::with_val(2, -1);
+//! let options = sunzi::GemmOptions::new().alpha(&minus).accumulate(b.view());
+//! let residual = sunzi::gemm_with(&ctx, &q, &x, 512, &options)?; // b - Q x
+//! assert!(residual.result.max_norm() < 1e-140);
+//! println!("{} in {} s", residual.report.kernel, residual.report.seconds);
+//! let mut both = Matrix::zeros(3, 2, 512)?;
+//! let second = both.view_mut().block(0..3, 1..2)?;
+//! sunzi::solve_into(&ctx, &q, &b, 512, &Default::default(), second)?;
+//! assert!(both.float(2, 1) == x.float(2, 0)); // the same bits
+//! # Ok::<(), sunzi::Error>(())
+//! ```
+//!
+//! # Verbs
+//!
+//! | verb | computes | of |
+//! |---|---|---|
+//! | [`syrk`](syrk()) | `alpha P^T P + beta C`, or `P P^T` | any matrix |
+//! | [`gemm`](gemm()) | `alpha op(A) op(B) + beta C` | any matrices |
+//! | [`cholesky`](cholesky()) | `L` with `A = L L^T` | symmetric positive definite |
+//! | [`trsm`](trsm()) | `X` with `op(T) X = alpha B` or `X op(T) = alpha B` | triangular |
+//! | [`solve`](solve()), [`solve_refined`] | `X` with `A X = B` | symmetric positive definite |
+//! | [`ldlt`](ldlt()) | `L`, `D` with `A = L D L^T`, without pivoting | symmetric quasi-definite |
+//! | [`inverse`](inverse()) | `A^-1` | symmetric positive definite |
+//!
+//! Each has three forms:
+//! - `verb(ctx, operands, precision)` gives the result,
+//! - `verb_with(ctx, operands, precision, &options)` gives an [`Outcome`]: the result, and a report of time and memory,
+//! - `verb_into(ctx, operands, precision, &options, result)` writes into memory of the caller, a matrix or a block of
+//!   one ([`Destination`], [`SymmetricDestination`]), and gives the report.
+//!
+//! A [`Cholesky`] is made in the memory of another one, so is an inverse or a refined solution; `ldlt` has no `_into`.
+//! A [`Cholesky`] or an [`Ldlt`] solves again and again. `plan_*` tell beforehand how a call would run and what it
+//! takes. Results are judged by [`verify`].
+//!
+//! Operands are borrowed [`Matrix`]es or views: blocks and transposes cost nothing ([`MatrixView`]). Where a symmetric
+//! operand is wanted, it is a [`SymmetricMatrix`], a plain matrix, which is checked, or a triangle that is named
+//! ([`Symmetric`]).
+//!
+//! # Accuracy
+//!
+//! All that lies between the operands and the one rounding of an entry is exact or has guard bits enough: for products
+//! `|computed - exact| <= 2^(1 - precision_bits)` times the norms of the row and the column, for any number of rows.
+//! The page of each verb states its bound, docs/ALGORITHM.md proves it. The bits of a result depend on the operands,
+//! the precision and the options alone: not on threads, memory limit, kernel, devices or the number of ranks.
+//!
+//! # Features and modules
+//!
+//! - `blas`: a kernel on OpenBLAS. `mpi`: ranks that are processes under MPI. `cuda`: NVIDIA GPUs, found at run time.
+//!   Without any, all verbs run on the CPU, and on ranks that are threads.
+//! - [`distributed`]: the verbs over many ranks, which talk through a [`comm::Transport`].
+//! - [`io`], [`gallery`]: matrices in files, test matrices. [`double`]: Cholesky factors of doubles.
+//! - [`advanced`]: kernels, plans and task graphs, for those who measure or extend the library.
 
 pub mod advanced;
 pub mod comm;
@@ -12,6 +79,7 @@ mod kernels;
 mod math;
 mod matrix;
 mod ops;
+mod options;
 mod plan;
 mod runtime;
 mod store;
@@ -21,16 +89,18 @@ pub use context::{Context, ContextBuilder, Progress, ProgressCallback};
 pub use device::{Device, cuda_devices, open_cuda};
 pub use error::{Error, Result};
 pub use math::float::{FloatRef, Head};
+pub use matrix::{Destination, MatrixViewMut, Symmetric, SymmetricDestination, SymmetricMatrix};
 pub use matrix::{Diag, MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS, Matrix, MatrixView, Op, Side, Uplo};
-pub use matrix::{Symmetric, SymmetricMatrix};
 pub use ops::device::{DeviceReport, DeviceSeconds};
 pub use ops::{Cholesky, CholeskyOptions, CholeskyReport, Span, TaskKind, cholesky, cholesky_into, cholesky_with};
 pub use ops::{CholeskyPlan, Plan, SolvePlan, UpdatePlan};
 pub use ops::{GemmOptions, SyrkOptions, gemm, gemm_into, gemm_with, syrk, syrk_into, syrk_with};
-pub use ops::{Inertia, Ldlt, RefineOptions, Refined, TrsmOptions, ldlt, solve, solve_refined, trsm, trsm_into};
+pub use ops::{Inertia, Ldlt, LdltOptions, RefineOptions, RefineReport, SolveReport, TrsmOptions};
 pub use ops::{Outcome, Path, Phases, Report};
 pub use ops::{distributed, double, log_det_of, verify};
+pub use ops::{inverse, inverse_into, inverse_with, ldlt, ldlt_with, trsm, trsm_into, trsm_with};
 pub use ops::{plan_cholesky, plan_gemm, plan_solve, plan_syrk, plan_trsm};
+pub use ops::{solve, solve_into, solve_refined, solve_refined_into, solve_refined_with, solve_with};
 pub use rug;
 
 /// Runs the examples of the README as tests.

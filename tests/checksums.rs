@@ -13,7 +13,7 @@ use std::path::Path;
 use sunzi::advanced::kernels;
 use sunzi::{
     Context, Diag, GemmOptions, Matrix, Op, RefineOptions, Side, SyrkOptions, TrsmOptions, Uplo, cholesky, gemm_with,
-    ldlt, solve_refined, syrk_with, trsm,
+    ldlt, solve_refined_with, syrk_with, trsm, trsm_with,
 };
 use xxhash_rust::xxh3::Xxh3;
 
@@ -139,15 +139,10 @@ fn syrk_case(ctx: &Context, rows: usize, cols: usize, bits: u32, sum: &mut Sum) 
         let p = matrix(rows, cols, bits, (1, spread));
         let c = definite(cols, bits, (2, 3));
         sum.add_lower(&syrk_with(ctx, &p, bits, &SyrkOptions::default()).unwrap().result);
-        let upper = SyrkOptions { op: Op::Transpose, uplo: Uplo::Upper, ..SyrkOptions::default() };
+        let upper = SyrkOptions::new().op(Op::Transpose).uplo(Uplo::Upper);
         let q = syrk_with(ctx, &p.transposed().to_matrix().unwrap(), bits, &upper).unwrap().result;
         sum.add_where(&q, |row, col| row <= col);
-        let scaled = SyrkOptions {
-            alpha: Some(&alpha),
-            beta: Some(&beta),
-            accumulate: Some((&c).into()),
-            ..SyrkOptions::default()
-        };
+        let scaled = SyrkOptions::new().alpha(&alpha).beta(&beta).accumulate(sunzi::Symmetric::from(&c));
         sum.add_lower(&syrk_with(ctx, &p, bits, &scaled).unwrap().result);
     }
 }
@@ -159,23 +154,17 @@ fn gemm_case(ctx: &Context, rows: usize, cols: usize, bits: u32, sum: &mut Sum) 
         let c = matrix(cols, cols + 2, bits, (5, 4));
         sum.add(&gemm_with(ctx, &a, &b, bits, &GemmOptions::default()).unwrap().result);
         let (a, b) = (a.transposed().to_matrix().unwrap(), b.transposed().to_matrix().unwrap());
-        let options = GemmOptions {
-            op_a: Op::Transpose,
-            op_b: Op::Transpose,
-            alpha: Some(&alpha),
-            beta: Some(&beta),
-            accumulate: Some(&c),
-            ..GemmOptions::default()
-        };
+        let options =
+            GemmOptions::new().op_a(Op::Transpose).op_b(Op::Transpose).alpha(&alpha).beta(&beta).accumulate(c.view());
         sum.add(&gemm_with(ctx, &a, &b, bits, &options).unwrap().result);
     }
 }
 
 fn integer_case(ctx: &Context, rows: usize, cols: usize, bits: u32, sum: &mut Sum) {
     let p = integers(rows, cols, bits.min(60), 6);
-    let options = SyrkOptions { exact_integers: true, ..SyrkOptions::default() };
+    let options = SyrkOptions::new().exact_integers(true);
     sum.add_lower(&syrk_with(ctx, &p, bits, &options).unwrap().result);
-    let options = GemmOptions { op_a: Op::Transpose, exact_integers: true, ..GemmOptions::default() };
+    let options = GemmOptions::new().op_a(Op::Transpose).exact_integers(true);
     sum.add(&gemm_with(ctx, &p, &integers(rows, 5, 33, 7), bits, &options).unwrap().result);
 }
 
@@ -192,14 +181,24 @@ fn trsm_case(ctx: &Context, rows: usize, cols: usize, bits: u32, sum: &mut Sum) 
                         Side::Right => matrix(rows.min(40), cols, bits, seed),
                     };
                     let alpha = (at == 1).then_some(&alpha);
-                    sum.add(&trsm(ctx, &t, &b, bits, &TrsmOptions { side, uplo, op, diag, alpha }).unwrap());
+                    sum.add(
+                        &trsm_with(
+                            ctx,
+                            &t,
+                            &b,
+                            bits,
+                            &TrsmOptions::new().side(side).uplo(uplo).op(op).diag(diag).alpha(alpha),
+                        )
+                        .unwrap()
+                        .result,
+                    );
                 }
             }
         }
     }
     // One right-hand side, and columns whose exponents lie far apart.
-    sum.add(&trsm(ctx, &t, &matrix(cols, 1, bits, (10, 2)), bits, &TrsmOptions::default()).unwrap());
-    sum.add(&trsm(ctx, &t, &matrix(cols, 12, bits, (11, 9000)), bits, &TrsmOptions::default()).unwrap());
+    sum.add(&trsm(ctx, &t, &matrix(cols, 1, bits, (10, 2)), bits).unwrap());
+    sum.add(&trsm(ctx, &t, &matrix(cols, 12, bits, (11, 9000)), bits).unwrap());
 }
 
 fn cholesky_case(ctx: &Context, rows: usize, cols: usize, bits: u32, sum: &mut Sum) {
@@ -217,8 +216,9 @@ fn solve_case(ctx: &Context, _rows: usize, cols: usize, bits: u32, sum: &mut Sum
         sum.add(&factor.solve(ctx, &matrix(cols, right_sides, bits, (14, spread)), bits).unwrap());
     }
     sum.add(&factor.inverse(ctx, bits).unwrap());
-    let refined = solve_refined(ctx, &a, &matrix(cols, 2, bits, (15, 2)), bits, &RefineOptions::default()).unwrap();
-    sum.add(&refined.solution);
+    let refined =
+        solve_refined_with(ctx, &a, &matrix(cols, 2, bits, (15, 2)), bits, &RefineOptions::default()).unwrap();
+    sum.add(&refined.result);
 }
 
 fn ldlt_case(ctx: &Context, _rows: usize, cols: usize, bits: u32, sum: &mut Sum) {

@@ -20,7 +20,7 @@ type Layers = &'static [&'static [&'static str]];
 
 /// The layers of the library.
 const LIBRARY: Layers = &[
-    &["error"],
+    &["error", "options"],
     &["math", "store"],
     &["matrix", "device"],
     &["tile"],

@@ -28,7 +28,7 @@ impl<'a> Reader<'a> {
 
     /// Reads within the memory limit of `engine`, at `precision_bits`.
     pub fn at(session: &'a Session, engine: &'a Engine, typed: &Precision, precision_bits: u32) -> Reader<'a> {
-        let options = ReadOptions { input_precision_bits: typed.input_bits, ..ReadOptions::new(precision_bits) };
+        let options = ReadOptions::new(precision_bits).input_precision_bits(typed.input_bits);
         Reader { session, engine, options }
     }
 

@@ -66,7 +66,7 @@ impl Session {
         if let Some(info) = header(path)? {
             admit(bytes(&info, &options))?;
         }
-        let loaded = io::read(path, &ReadOptions { progress: Some(self.progress()), ..options });
+        let loaded = io::read(path, &options.progress(self.progress()));
         self.bar.finish();
         loaded
     }
@@ -76,7 +76,8 @@ impl Session {
     /// # Errors
     /// Those of [`io::write`].
     pub fn write<'a>(&self, output: &Output, matrix: impl Into<MatrixView<'a>>, symmetry: Symmetry) -> Result<()> {
-        let options = WriteOptions { symmetry, number_form: output.number_form(), progress: Some(self.progress()) };
+        let options =
+            WriteOptions::new().symmetry(symmetry).number_form(output.number_form()).progress(self.progress());
         let written = in_mode(Mode::Writing, || io::write(&output.path, matrix, &options));
         self.bar.finish();
         written

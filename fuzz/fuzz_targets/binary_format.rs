@@ -28,7 +28,7 @@ fuzz_target!(|data: &[u8]| {
         Ok(loaded) => {
             assert_ne!(valid, Some(false), "an invalid file was accepted as {}", loaded.matrix);
             let symmetry = if loaded.symmetric { Symmetry::SymmetricLower } else { Symmetry::General };
-            let options = WriteOptions { symmetry, number_form: NumberForm::Hex, progress: None };
+            let options = WriteOptions::new().symmetry(symmetry).number_form(NumberForm::Hex);
             assert!(written(&loaded.matrix, FileFormat::Binary, &options) == bytes, "two files for {}", loaded.matrix);
             round_trips(&loaded.matrix, loaded.symmetric);
         }

@@ -14,7 +14,7 @@ fuzz_target!(|data: &[u8]| {
     let (choice, text) = (*choice, [first_line(*start), rest].concat());
     let text = text.as_slice();
     let input_precision_bits = (choice & 8 != 0).then(|| PRECISIONS[usize::from(choice >> 5)]);
-    let options = ReadOptions { input_precision_bits, ..ReadOptions::new(PRECISIONS[usize::from(choice & 7)]) };
+    let options = ReadOptions::new(PRECISIONS[usize::from(choice & 7)]).input_precision_bits(input_precision_bits);
     let source = source(FileFormat::MatrixMarket);
     // Shapes that take long are left to other tests.
     if read_stream_info(text, &source).is_ok_and(|info| info.rows as u128 * info.cols as u128 > 4096) {

@@ -28,7 +28,7 @@ pub fn round_trips(matrix: &Matrix, symmetric: bool) {
         (FileFormat::Binary, NumberForm::Hex),
     ];
     for (format, number_form) in forms {
-        let options = WriteOptions { symmetry, number_form, progress: None };
+        let options = WriteOptions::new().symmetry(symmetry).number_form(number_form);
         let bytes = written(matrix, format, &options);
         let reading = ReadOptions::new(matrix.precision_bits());
         let loaded = read_stream(&bytes[..], &source(format), &reading).expect("what was written can be read");

@@ -9,7 +9,7 @@
 //! let folder = tempfile::tempdir().unwrap();
 //! let path = folder.path().join("a.mtx");
 //! let matrix = Matrix::from_f64s(2, 1, 256, &[0.5, -3.0])?;
-//! io::write(&path, &matrix, &WriteOptions { number_form: NumberForm::Hex, ..Default::default() })?;
+//! io::write(&path, &matrix, &WriteOptions::new().number_form(NumberForm::Hex))?;
 //! assert!(io::read(&path, &ReadOptions::new(256))?.matrix == matrix);
 //! # Ok::<(), sunzi::Error>(())
 //! ```
@@ -33,6 +33,7 @@ mod text;
 use crate::context::ProgressCallback;
 use crate::error::{Error, Result};
 use crate::matrix::{MAXIMUM_PRECISION_BITS, Matrix, MatrixView, Symmetric, SymmetricMatrix, Uplo};
+use crate::options::setters;
 use atomic::Sink;
 pub use atomic::{is_device, write_atomically};
 pub use compare::{Comparison, Difference, compare};
@@ -72,6 +73,7 @@ impl FileFormat {
 
 /// How a file is read.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct ReadOptions {
     /// Bits to which decimals are rounded, and the least precision of the matrix.
     pub precision_bits: u32,
@@ -80,6 +82,11 @@ pub struct ReadOptions {
     /// Told the bytes read (phase `read`; the total is 0 for a stream), may cancel.
     pub progress: Option<Arc<ProgressCallback>>,
 }
+
+setters! { ReadOptions {
+    input_precision_bits: impl Into<Option<u32>>,
+    progress: impl Into<Option<Arc<ProgressCallback>>>,
+} }
 
 impl ReadOptions {
     /// Reading at `precision_bits` bits, everything else as usual.
@@ -131,6 +138,7 @@ pub enum NumberForm {
 
 /// How a file is written.
 #[derive(Clone, Default)]
+#[non_exhaustive]
 pub struct WriteOptions {
     /// Which entries.
     pub symmetry: Symmetry,
@@ -140,8 +148,15 @@ pub struct WriteOptions {
     pub progress: Option<Arc<ProgressCallback>>,
 }
 
+setters! { new WriteOptions {
+    symmetry: Symmetry,
+    number_form: NumberForm,
+    progress: impl Into<Option<Arc<ProgressCallback>>>,
+} }
+
 /// A matrix from a file, with what the file says about it.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Loaded {
     /// The matrix, all of it: of a file that stores one triangle, both are filled.
     pub matrix: Matrix,
@@ -166,6 +181,7 @@ impl Loaded {
 
 /// What the header of a file says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct FileInfo {
     /// The format.
     pub format: FileFormat,

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::math::float::{FloatRef, Head, round_integer};
-use crate::matrix::{Matrix, MatrixView, check_exponent};
+use crate::matrix::{Matrix, MatrixView, MatrixViewMut, check_exponent};
 use rug::integer::Order;
 use rug::{Float, Integer};
 
@@ -41,8 +41,8 @@ impl FloatRef<'_> {
     }
 }
 
-impl Matrix {
-    /// Writes `value`, rounded to nearest even at the matrix's precision.
+impl MatrixViewMut<'_> {
+    /// Writes `value`, rounded to nearest even at the view's precision.
     ///
     /// # Errors
     /// [`Error::NotFinite`] for NaN and infinities.
@@ -57,7 +57,7 @@ impl Matrix {
         }
     }
 
-    /// Writes `integer * 2^exponent`, rounded to nearest even at the matrix's precision.
+    /// Writes `integer * 2^exponent`, rounded to nearest even at the view's precision.
     ///
     /// # Errors
     /// [`Error::ExponentRange`] where the result's exponent lies outside +-[`crate::matrix::MAXIMUM_EXPONENT`].
@@ -68,6 +68,24 @@ impl Matrix {
         check_exponent(head.exponent(), row, col)?;
         self.set(row, col, FloatRef { head, limbs: &limbs });
         Ok(())
+    }
+}
+
+impl Matrix {
+    /// Writes `value`, rounded to nearest even at the matrix's precision.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`] for NaN and infinities.
+    pub fn set_float(&mut self, row: usize, col: usize, value: &Float) -> Result<()> {
+        self.view_mut().set_float(row, col, value)
+    }
+
+    /// Writes `integer * 2^exponent`, rounded to nearest even at the matrix's precision.
+    ///
+    /// # Errors
+    /// [`Error::ExponentRange`] where the result's exponent lies outside +-[`crate::MAXIMUM_EXPONENT`].
+    pub fn set_integer_exponent(&mut self, row: usize, col: usize, integer: &Integer, exponent: i64) -> Result<()> {
+        self.view_mut().set_integer_exponent(row, col, integer, exponent)
     }
 
     /// Writes an `f64`, rounded to nearest even at the matrix's precision.

@@ -3,7 +3,7 @@
 //! The columns are halved again and again: the rectangle between the two halves is copied from one to the other, and
 //! the halves, which share no memory, are mirrored on their own, at the same time where the caller stands on threads.
 
-use crate::matrix::{Matrix, Uplo};
+use crate::matrix::{MatrixViewMut, Uplo};
 
 /// Columns below which nothing is halved any more: the heads of so many neighbours fill two cache lines.
 const BLOCK: usize = 16;
@@ -20,39 +20,39 @@ pub(crate) enum Workers {
     Pool,
 }
 
-/// Columns `first..` of a matrix with so many rows and limbs for each element.
+/// Columns `first..` of a matrix with so many elements from one column to the next, and limbs for each element.
 struct Columns<'a> {
     heads: &'a mut [u64],
     limbs: &'a mut [u64],
     first: usize,
-    rows: usize,
+    stride: usize,
     width: usize,
 }
 
 impl<'a> Columns<'a> {
     fn count(&self) -> usize {
-        self.heads.len() / self.rows
+        self.heads.len().div_ceil(self.stride) // a block ends with the last row of its last column
     }
 
     /// The first `count` columns and the others.
     fn split(self, count: usize) -> (Columns<'a>, Columns<'a>) {
-        let Columns { heads, limbs, first, rows, width } = self;
-        let (left_heads, right_heads) = heads.split_at_mut(count * rows);
-        let (left_limbs, right_limbs) = limbs.split_at_mut(count * rows * width);
-        let left = Columns { heads: left_heads, limbs: left_limbs, first, rows, width };
-        (left, Columns { heads: right_heads, limbs: right_limbs, first: first + count, rows, width })
+        let Columns { heads, limbs, first, stride, width } = self;
+        let (left_heads, right_heads) = heads.split_at_mut(count * stride);
+        let (left_limbs, right_limbs) = limbs.split_at_mut(count * stride * width);
+        let left = Columns { heads: left_heads, limbs: left_limbs, first, stride, width };
+        (left, Columns { heads: right_heads, limbs: right_limbs, first: first + count, stride, width })
     }
 }
 
 /// Sets every element outside the triangle `uplo` of a square matrix to its mirror image inside.
 ///
 /// Cost: one pass over the matrix; nothing is allocated.
-pub(crate) fn mirror(matrix: &mut Matrix, uplo: Uplo, workers: Workers) {
-    let (rows, width) = (matrix.rows(), matrix.limbs_per_element());
-    assert_eq!(rows, matrix.cols(), "only a square matrix has a mirror image of a triangle");
-    if rows > 0 {
-        let (heads, limbs) = matrix.parts_mut();
-        mirror_columns(Columns { heads, limbs, first: 0, rows, width }, uplo, workers);
+pub(crate) fn mirror(matrix: MatrixViewMut<'_>, uplo: Uplo, workers: Workers) {
+    let (stride, width) = (matrix.leading_dimension(), matrix.limbs_per_element());
+    assert_eq!(matrix.rows(), matrix.cols(), "only a square matrix has a mirror image of a triangle");
+    if matrix.rows() > 0 {
+        let (heads, limbs) = matrix.into_parts();
+        mirror_columns(Columns { heads, limbs, first: 0, stride, width }, uplo, workers);
     }
 }
 
@@ -81,11 +81,11 @@ fn both(workers: Workers, elements: usize, left: impl FnOnce() + Send, right: im
 }
 
 fn mirror_block(columns: Columns<'_>, uplo: Uplo) {
-    let Columns { heads, limbs, first, rows, width } = columns;
-    let count = heads.len() / rows;
+    let Columns { heads, limbs, first, stride, width } = columns;
+    let count = heads.len().div_ceil(stride);
     for col in 0..count {
         for row in col + 1..count {
-            let (below, above) = (first + row + col * rows, first + col + row * rows);
+            let (below, above) = (first + row + col * stride, first + col + row * stride);
             let (from, to) = if uplo == Uplo::Lower { (below, above) } else { (above, below) };
             heads[to] = heads[from];
             limbs.copy_within(from * width..(from + 1) * width, to * width);
@@ -97,8 +97,8 @@ fn mirror_block(columns: Columns<'_>, uplo: Uplo) {
 fn copy_rectangle(from: &Columns<'_>, to: &mut Columns<'_>, workers: Workers) {
     let count = to.count();
     if count > BLOCK {
-        let Columns { heads, limbs, first, rows, width } = to;
-        let whole = Columns { heads, limbs, first: *first, rows: *rows, width: *width };
+        let Columns { heads, limbs, first, stride, width } = to;
+        let whole = Columns { heads, limbs, first: *first, stride: *stride, width: *width };
         let (mut left, mut right) = whole.split((count / 2).next_multiple_of(BLOCK));
         let elements = count * from.count();
         return both(
@@ -108,13 +108,13 @@ fn copy_rectangle(from: &Columns<'_>, to: &mut Columns<'_>, workers: Workers) {
             || copy_rectangle(from, &mut right, workers),
         );
     }
-    let (rows, width) = (to.rows, to.width);
+    let (stride, width) = (to.stride, to.width);
     for i in 0..from.count() {
-        let start = i * rows + to.first;
+        let start = i * stride + to.first;
         let heads = &from.heads[start..start + count];
         let limbs = from.limbs[start * width..(start + count) * width].chunks_exact(width);
         for (j, (head, limbs)) in heads.iter().zip(limbs).enumerate() {
-            let at = from.first + i + j * rows;
+            let at = from.first + i + j * stride;
             to.heads[at] = *head;
             to.limbs[at * width..(at + 1) * width].copy_from_slice(limbs);
         }
@@ -124,6 +124,7 @@ fn copy_rectangle(from: &Columns<'_>, to: &mut Columns<'_>, workers: Workers) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::matrix::Matrix;
 
     #[test]
     fn every_size_becomes_its_own_transpose_and_keeps_the_triangle() {
@@ -133,15 +134,19 @@ mod tests {
             let whole = Matrix::from_f64s(order, order, bits, &entries).unwrap();
             for uplo in [Uplo::Lower, Uplo::Upper] {
                 let mut alone = whole.clone();
-                mirror(&mut alone, uplo, Workers::One);
+                mirror(alone.view_mut(), uplo, Workers::One);
                 for (row, col) in (0..order).flat_map(|row| (0..order).map(move |col| (row, col))) {
                     let inside = (row >= col) == (uplo == Uplo::Lower) || row == col;
                     let want = if inside { whole.get(row, col) } else { whole.get(col, row) };
                     assert_eq!(alone.get(row, col), want, "{uplo:?} {order} ({row}, {col})");
                 }
                 let mut together = whole.clone();
-                pool.install(|| mirror(&mut together, uplo, Workers::Pool));
+                pool.install(|| mirror(together.view_mut(), uplo, Workers::Pool));
                 assert!(together == alone);
+                let mut large = Matrix::zeros(order + 3, order + 2, bits).unwrap();
+                large.view_mut().block(1..order + 1, 2..order + 2).unwrap().copy_from(&whole);
+                mirror(large.view_mut().block(1..order + 1, 2..order + 2).unwrap(), uplo, Workers::One);
+                assert!(large.view().block(1..order + 1, 2..order + 2).unwrap().to_matrix().unwrap() == alone);
             }
         }
     }

@@ -6,14 +6,18 @@
 
 mod arithmetic;
 mod convert;
+mod destination;
 pub(crate) mod mirror;
 mod shape;
 mod storage;
 mod symmetric;
 mod view;
+mod view_mut;
 
+pub use destination::{Destination, SymmetricDestination};
 pub use shape::{Diag, Op, Side, Uplo};
 pub(crate) use storage::check_exponent;
 pub use storage::{MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS, Matrix};
 pub use symmetric::{Symmetric, SymmetricMatrix};
 pub use view::MatrixView;
+pub use view_mut::MatrixViewMut;

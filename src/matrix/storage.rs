@@ -6,6 +6,7 @@
 use crate::error::{Error, Result};
 use crate::math::float::{FloatRef, Head, limbs_for};
 use crate::store::advise_huge_pages;
+use rug::Float;
 
 /// Largest magnitude of an exponent that conversions accept (MPFR's default range).
 pub const MAXIMUM_EXPONENT: i64 = (1 << 30) - 1;
@@ -70,6 +71,38 @@ impl Matrix {
         Ok(Matrix { rows, cols, precision_bits, words })
     }
 
+    /// The matrix of `entry(row, column)`, each rounded to nearest even at `precision_bits`; called column by column.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`] for the first NaN or infinity, and those of [`Matrix::zeros`].
+    pub fn from_fn(
+        rows: usize,
+        cols: usize,
+        precision_bits: u32,
+        mut entry: impl FnMut(usize, usize) -> Float,
+    ) -> Result<Matrix> {
+        let mut matrix = Matrix::zeros(rows, cols, precision_bits)?;
+        for (col, row) in (0..cols).flat_map(|col| (0..rows).map(move |row| (col, row))) {
+            matrix.set_float(row, col, &entry(row, col))?;
+        }
+        Ok(matrix)
+    }
+
+    /// Ones on the diagonal of `order` rows and columns.
+    ///
+    /// # Errors
+    /// Those of [`Matrix::zeros`].
+    pub fn identity(order: usize, precision_bits: u32) -> Result<Matrix> {
+        let mut matrix = Matrix::zeros(order, order, precision_bits)?;
+        (0..order).try_for_each(|at| matrix.set_f64(at, at, 1.0))?;
+        Ok(matrix)
+    }
+
+    /// Whether it can take a result of this shape and precision as it is.
+    pub(crate) fn fits(&self, shape: (usize, usize), precision_bits: u32) -> bool {
+        (self.rows, self.cols) == shape && self.precision_bits == precision_bits
+    }
+
     /// Gives the matrix another shape and precision within its memory, or new memory where that is too small.
     ///
     /// Its elements are then arbitrary words, not numbers, until each has been written: for scratch that products fill.
@@ -126,7 +159,10 @@ impl Matrix {
         row + col * self.rows
     }
 
-    /// The element at `(row, col)`, borrowed. Panics outside the shape.
+    /// The element at `(row, col)`, borrowed; [`Matrix::float`] gives it as an MPFR number. Panics outside the shape.
+    ///
+    /// There is no `matrix[(row, col)]`: it would have to lend a number, and there is none in memory to lend, as head
+    /// and limbs lie apart.
     pub fn get(&self, row: usize, col: usize) -> FloatRef<'_> {
         let index = self.index(row, col);
         let limbs = self.limbs_per_element();

@@ -55,15 +55,10 @@ impl SymmetricMatrix {
     ///
     /// # Errors
     /// [`Error::ShapeMismatch`] where the matrix is not square.
-    pub fn from_triangle(matrix: Matrix, uplo: Uplo) -> Result<SymmetricMatrix> {
+    pub fn from_triangle(mut matrix: Matrix, uplo: Uplo) -> Result<SymmetricMatrix> {
         check_square("a symmetric matrix", &matrix.view())?;
-        Ok(SymmetricMatrix::mirrored(matrix, uplo, Workers::One))
-    }
-
-    /// [`SymmetricMatrix::from_triangle`] of a matrix that is known to be square (asserted).
-    pub(crate) fn mirrored(mut matrix: Matrix, uplo: Uplo, workers: Workers) -> SymmetricMatrix {
-        mirror(&mut matrix, uplo, workers);
-        SymmetricMatrix { whole: matrix }
+        mirror(matrix.view_mut(), uplo, Workers::One);
+        Ok(SymmetricMatrix { whole: matrix })
     }
 
     /// Takes a matrix that an operation has made symmetric.

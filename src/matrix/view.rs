@@ -26,6 +26,81 @@ impl std::fmt::Debug for MatrixView<'_> {
     }
 }
 
+/// A matrix in memory, column by column.
+#[derive(Clone, Copy)]
+pub(super) struct ColumnMajor {
+    pub rows: usize,
+    pub cols: usize,
+    /// Elements from one column to the next.
+    pub leading_dimension: usize,
+    pub precision_bits: u32,
+}
+
+impl ColumnMajor {
+    /// Heads and limbs from the first element to the last, where so many are there.
+    ///
+    /// # Errors
+    /// Those of [`MatrixView::from_parts`].
+    pub fn checked_words(&self, heads: usize, limbs: usize) -> Result<(usize, usize)> {
+        let ColumnMajor { rows, cols, leading_dimension, precision_bits } = *self;
+        if !(2..=MAXIMUM_PRECISION_BITS).contains(&precision_bits) {
+            return Err(Error::precision(precision_bits, MAXIMUM_PRECISION_BITS));
+        }
+        if leading_dimension < rows {
+            let message = format!("leading dimension {leading_dimension} is below the {rows} rows of the matrix");
+            return Err(Error::InvalidArgument(message));
+        }
+        let count = match rows.min(cols) {
+            0 => Some(0),
+            _ => leading_dimension.checked_mul(cols - 1).and_then(|last| last.checked_add(rows)),
+        };
+        let needed = count.and_then(|count| Some((count, count.checked_mul(limbs_for(precision_bits))?)));
+        let (count, words) = needed.ok_or(Error::DimensionOverflow { rows, cols, precision_bits })?;
+        if count > heads || words > limbs {
+            return Err(Error::InvalidArgument(format!(
+                "{heads} heads and {limbs} limbs are too few for a {rows} x {cols} matrix of {precision_bits} bits \
+                 with leading dimension {leading_dimension}, which takes {count} and {words}"
+            )));
+        }
+        Ok((count, words))
+    }
+
+    /// Index of an element.
+    pub fn index(&self, row: usize, col: usize) -> usize {
+        assert!(row < self.rows && col < self.cols, "({row}, {col}) outside {} x {}", self.rows, self.cols);
+        row + col * self.leading_dimension
+    }
+
+    /// The matrix in this memory.
+    pub fn view<'a>(&self, (heads, limbs): (&'a [u64], &'a [u64])) -> MatrixView<'a> {
+        MatrixView {
+            heads,
+            limbs,
+            precision_bits: self.precision_bits,
+            limbs_per_element: limbs_for(self.precision_bits),
+            rows: self.rows,
+            cols: self.cols,
+            offset: 0,
+            row_stride: 1,
+            col_stride: self.leading_dimension,
+        }
+    }
+}
+
+/// Refuses a block of rows and columns that leaves a matrix of so many.
+///
+/// # Errors
+/// [`Error::InvalidArgument`].
+pub(super) fn check_block(rows: &Range<usize>, cols: &Range<usize>, (height, width): (usize, usize)) -> Result<()> {
+    let fits = |range: &Range<usize>, size: usize| range.start <= range.end && range.end <= size;
+    if fits(rows, height) && fits(cols, width) {
+        return Ok(());
+    }
+    Err(Error::InvalidArgument(format!(
+        "block of rows {rows:?}, columns {cols:?} leaves the {height} x {width} matrix"
+    )))
+}
+
 impl Matrix {
     /// The whole matrix as a view.
     pub fn view(&self) -> MatrixView<'_> {
@@ -47,21 +122,16 @@ impl<'a> From<&'a Matrix> for MatrixView<'a> {
 impl<'a> MatrixView<'a> {
     /// The whole of `matrix`.
     pub fn new(matrix: &'a Matrix) -> Self {
-        let (heads, limbs) = matrix.parts();
-        MatrixView {
-            heads,
-            limbs,
-            precision_bits: matrix.precision_bits(),
-            limbs_per_element: matrix.limbs_per_element(),
+        let layout = ColumnMajor {
             rows: matrix.rows(),
             cols: matrix.cols(),
-            offset: 0,
-            row_stride: 1,
-            col_stride: matrix.rows(),
-        }
+            leading_dimension: matrix.rows(),
+            precision_bits: matrix.precision_bits(),
+        };
+        layout.view(matrix.parts())
     }
 
-    /// A matrix that lies in memory of the caller, column-major as [`crate::matrix`] states: element `(i, j)` has the
+    /// A matrix that lies in memory of the caller, column-major: element `(i, j)` has the
     /// head `heads[i + j * leading_dimension]` and, at the same index, `ceil(precision_bits / 64)` of `limbs`.
     ///
     /// Nothing is copied, and the numbers are not looked at: each must have the form of [`crate::math::float`].
@@ -76,42 +146,9 @@ impl<'a> MatrixView<'a> {
         leading_dimension: usize,
         precision_bits: u32,
     ) -> Result<Self> {
-        if !(2..=MAXIMUM_PRECISION_BITS).contains(&precision_bits) {
-            let maximum_bits = MAXIMUM_PRECISION_BITS.into();
-            return Err(Error::Precision { precision_bits: precision_bits.into(), maximum_bits });
-        }
-        if leading_dimension < rows {
-            let message = format!("leading dimension {leading_dimension} is below the {rows} rows of the matrix");
-            return Err(Error::InvalidArgument(message));
-        }
-        let limbs_per_element = limbs_for(precision_bits);
-        let overflow = Error::DimensionOverflow { rows, cols, precision_bits };
-        let count = match rows.min(cols) {
-            0 => Some(0),
-            _ => leading_dimension.checked_mul(cols - 1).and_then(|last| last.checked_add(rows)),
-        };
-        let needed = count.and_then(|count| Some((count, count.checked_mul(limbs_per_element)?)));
-        let (count, words) = needed.ok_or(overflow)?;
-        let (Some(heads), Some(limbs)) = (heads.get(..count), limbs.get(..words)) else {
-            return Err(Error::InvalidArgument(format!(
-                "{} heads and {} limbs are too few for a {rows} x {cols} matrix of {precision_bits} bits with leading \
-                 dimension {leading_dimension}, which takes {count} and {words}",
-                heads.len(),
-                limbs.len()
-            )));
-        };
-        let (row_stride, col_stride) = (1, leading_dimension);
-        Ok(MatrixView {
-            heads,
-            limbs,
-            precision_bits,
-            limbs_per_element,
-            rows,
-            cols,
-            offset: 0,
-            row_stride,
-            col_stride,
-        })
+        let layout = ColumnMajor { rows, cols, leading_dimension, precision_bits };
+        let (count, words) = layout.checked_words(heads.len(), limbs.len())?;
+        Ok(layout.view((&heads[..count], &limbs[..words])))
     }
 
     /// Rows of the view.
@@ -164,13 +201,7 @@ impl<'a> MatrixView<'a> {
     /// # Errors
     /// [`Error::InvalidArgument`] where a range is reversed or leaves the view.
     pub fn block(self, rows: Range<usize>, cols: Range<usize>) -> Result<Self> {
-        let fits = |range: &Range<usize>, size: usize| range.start <= range.end && range.end <= size;
-        if !fits(&rows, self.rows) || !fits(&cols, self.cols) {
-            return Err(Error::InvalidArgument(format!(
-                "block of rows {rows:?}, columns {cols:?} leaves the {} x {} matrix",
-                self.rows, self.cols
-            )));
-        }
+        check_block(&rows, &cols, (self.rows, self.cols))?;
         Ok(MatrixView { offset: self.place(rows.start, cols.start), rows: rows.len(), cols: cols.len(), ..self })
     }
 

@@ -13,15 +13,14 @@ use crate::ops::factor::report::Clock;
 pub use crate::ops::factor::report::{CholeskyReport, Span, TaskKind, TaskTimes};
 use crate::ops::factor::run::{Ending, run};
 use crate::ops::factor::{diagnose, reference};
-use crate::ops::product::problem::fits;
+use crate::ops::product::report::Outcome;
 use rug::Float;
 use std::sync::OnceLock;
 
-/// A factor `L` with `A = L L^T`.
-#[derive(Clone, Debug)]
+/// A factor `L` with `A = L L^T`; by default that of the 0 x 0 matrix.
+#[derive(Clone, Debug, Default)]
 pub struct Cholesky {
     factor: Matrix,
-    report: CholeskyReport,
     /// Found by the first solve that needs them.
     pub(crate) row_norms: OnceLock<Vec<i64>>,
 }
@@ -31,7 +30,7 @@ pub struct Cholesky {
 /// # Errors
 /// As [`cholesky_with`].
 pub fn cholesky<'a>(ctx: &Context, a: impl Into<Symmetric<'a>>, precision_bits: u32) -> Result<Cholesky> {
-    cholesky_with(ctx, a, precision_bits, &CholeskyOptions::default())
+    Ok(cholesky_with(ctx, a, precision_bits, &CholeskyOptions::default())?.result)
 }
 
 /// The lower triangular `L` with `A = L L^T` for a symmetric positive definite `A`, rounded to `precision_bits` bits.
@@ -53,14 +52,16 @@ pub fn cholesky_with<'a>(
     a: impl Into<Symmetric<'a>>,
     precision_bits: u32,
     options: &CholeskyOptions,
-) -> Result<Cholesky> {
-    cholesky_into(ctx, a, precision_bits, options, Matrix::zeros(0, 0, 2)?)
+) -> Result<Outcome<Cholesky, CholeskyReport>> {
+    let mut result = Cholesky::default();
+    let report = cholesky_into(ctx, a, precision_bits, options, &mut result)?;
+    Ok(Outcome { result, report })
 }
 
-/// [`cholesky_with`] in the memory of a matrix that is no longer needed, such as the factor of an earlier call.
+/// [`cholesky_with`] in the memory of a factor that is no longer needed, such as that of an earlier call.
 ///
-/// Fresh memory is slow to get, so repeated factorisations of one size gain from this. Where its shape or precision do
-/// not fit, `memory` is given back.
+/// Fresh memory is slow to get, so repeated factorisations of one size gain from this. Where its order or precision do
+/// not fit, it is given back. After an error `result` is the factor of the 0 x 0 matrix.
 ///
 /// # Errors
 /// As [`cholesky_with`].
@@ -69,13 +70,14 @@ pub fn cholesky_into<'a>(
     a: impl Into<Symmetric<'a>>,
     precision_bits: u32,
     options: &CholeskyOptions,
-    memory: Matrix,
-) -> Result<Cholesky> {
+    result: &mut Cholesky,
+) -> Result<CholeskyReport> {
+    let memory = std::mem::take(result).factor;
     let mut clock = Clock::new();
     let kernel = ctx.kernel();
     let lower = a.into().lower_view(SQUARE)?;
     let problem = Problem::new(lower, precision_bits, kernel.maximum_modulus_bits())?;
-    let memory = Some(memory).filter(|memory| fits(memory, (problem.order, problem.order), precision_bits));
+    let memory = Some(memory).filter(|memory| memory.fits((problem.order, problem.order), precision_bits));
     let engine = ctx.tile_engine(kernel, problem.working_bits)?;
     let plan = Plan::new(ctx, (problem.order, precision_bits), options.tile_rows, &*engine)?;
     let before = engine.traffic();
@@ -84,7 +86,8 @@ pub fn cholesky_into<'a>(
     engine.end_operation();
     match ending? {
         Ending::Factor(factor) if problem.is_whole() => {
-            let report = CholeskyReport {
+            *result = Cholesky::new(factor);
+            Ok(CholeskyReport {
                 operation: "cholesky",
                 order: problem.order,
                 precision_bits,
@@ -99,8 +102,7 @@ pub fn cholesky_into<'a>(
                 planned_bytes: plan.bytes,
                 devices,
                 spans: clock.spans,
-            };
-            Ok(Cholesky::new(factor, report))
+            })
         }
         Ending::Factor(factor) => Err(diagnose::failure(&problem, problem.order, &factor, None)),
         Ending::Failed(index, factor, pivot) => Err(diagnose::failure(&problem, index, &factor, pivot)),
@@ -118,7 +120,7 @@ pub fn cholesky_reference<'a>(a: impl Into<Symmetric<'a>>, precision_bits: u32) 
 
 fn by_definition(problem: &Problem<'_>) -> Result<Cholesky> {
     match reference::factor(problem) {
-        Ok(rows) if problem.is_whole() => Ok(Cholesky::new(rows.to_matrix(problem)?, CholeskyReport::default())),
+        Ok(rows) if problem.is_whole() => Ok(Cholesky::new(rows.to_matrix(problem)?)),
         Ok(rows) => Err(diagnose::failure(problem, problem.order, &rows.to_matrix(problem)?, None)),
         Err(reference::Failed { index, rows, pivot }) => {
             Err(diagnose::failure(problem, index, &rows.to_matrix(problem)?, pivot))
@@ -127,8 +129,14 @@ fn by_definition(problem: &Problem<'_>) -> Result<Cholesky> {
 }
 
 impl Cholesky {
-    fn new(factor: Matrix, report: CholeskyReport) -> Cholesky {
-        Cholesky { factor, report, row_norms: OnceLock::new() }
+    fn new(factor: Matrix) -> Cholesky {
+        Cholesky { factor, row_norms: OnceLock::new() }
+    }
+
+    /// A place for a factor in the memory of a matrix that is no longer needed, for [`cholesky_into`]. Until then it is
+    /// not the factor of anything.
+    pub fn with_memory(memory: Matrix) -> Cholesky {
+        Cholesky::new(memory)
     }
 
     /// Takes a factor made elsewhere; what lies above its diagonal is not looked at.
@@ -150,7 +158,7 @@ impl Cholesky {
             Some(index) => Err(crate::Error::Singular { index }),
             None => {
                 factor.clear_above_diagonal();
-                Ok(Cholesky::new(factor, CholeskyReport::default()))
+                Ok(Cholesky::new(factor))
             }
         }
     }
@@ -160,19 +168,9 @@ impl Cholesky {
         &self.factor
     }
 
-    /// How the factor was computed; empty for a factor made elsewhere.
-    pub fn report(&self) -> &CholeskyReport {
-        &self.report
-    }
-
     /// The factor, by value.
     pub fn into_factor(self) -> Matrix {
         self.factor
-    }
-
-    /// The factor and how it was computed, by value.
-    pub fn into_parts(self) -> (Matrix, CholeskyReport) {
-        (self.factor, self.report)
     }
 
     /// `log det A = 2 sum log l_ii`, to nearly the factor's precision; see [`log_det_of`].

@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::drive;
 use crate::error::Result;
 use crate::math::float::{FloatRef, Head};
-use crate::matrix::Matrix;
+use crate::matrix::{Matrix, MatrixViewMut};
 
 /// One column of a matrix, for writing.
 pub(crate) struct Column<'a> {
@@ -82,20 +82,20 @@ const ELEMENTS_PER_WORKER: usize = 1024;
 ///
 /// # Errors
 /// The first error of `work`, or [`crate::Error::Cancelled`].
-pub(crate) fn each_column<L: Send>(
+pub(crate) fn each_column<'a, L: Send>(
     ctx: &Context,
-    matrix: &mut Matrix,
+    matrix: impl Into<MatrixViewMut<'a>>,
     local: impl Fn() -> L,
     work: impl Fn(&mut L, Column<'_>) -> Result<()> + Sync,
 ) -> Result<()> {
+    let matrix = matrix.into();
     let (rows, cols, width) = (matrix.rows(), matrix.cols(), matrix.limbs_per_element());
     if rows == 0 || cols == 0 {
         return Ok(());
     }
     let workers = ctx.threads().min(cols).min((rows * cols).div_ceil(ELEMENTS_PER_WORKER));
     let mut locals = (0..workers).map(|_| local()).collect::<Vec<_>>();
-    let (heads, limbs) = matrix.parts_mut();
-    let mut columns = heads.chunks_mut(rows).zip(limbs.chunks_mut(rows * width)).enumerate();
+    let mut columns = matrix.into_columns().enumerate();
     let next = |_: &mut L| columns.next().map(|(index, (heads, limbs))| Column { index, heads, limbs, width });
     let run = || drive::parallel_for(&mut locals, next, &work);
     if workers == 1 { run() } else { ctx.install(run) }

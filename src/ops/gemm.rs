@@ -4,16 +4,17 @@
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::matrix::{Matrix, MatrixView, Op};
+use crate::matrix::{Destination, Matrix, MatrixView, Op};
 use crate::ops::product::call;
 use crate::ops::product::combine::{Addend, Combination};
-use crate::ops::product::problem::{FaultHook, Problem, Target};
+use crate::ops::product::problem::{Hooks, Problem};
 use crate::ops::product::report::{Outcome, Report};
-use crate::plan::{Cut, DeviceCut};
+use crate::options::setters;
 use rug::Float;
 
 /// Choices of a GEMM beyond the operands and the precision.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct GemmOptions<'a> {
     /// Whether `A` is used transposed.
     pub op_a: Op,
@@ -26,8 +27,21 @@ pub struct GemmOptions<'a> {
     /// Scalar of `accumulate`; `None` is 1.
     pub beta: Option<&'a Float>,
     /// A matrix to add: the result is `alpha * op(A) op(B) + beta * accumulate`, rounded once.
-    pub accumulate: Option<&'a Matrix>,
+    pub accumulate: Option<MatrixView<'a>>,
+    /// What tests do to the product.
+    #[doc(hidden)]
+    pub hooks: Hooks<'a>,
 }
+
+setters! { new GemmOptions<'a> {
+    op_a: Op,
+    op_b: Op,
+    exact_integers: bool,
+    alpha: impl Into<Option<&'a Float>>,
+    beta: impl Into<Option<&'a Float>>,
+    accumulate: impl Into<Option<MatrixView<'a>>>,
+    hooks: Hooks<'a>,
+} }
 
 /// `C := A B`; see [`gemm_with`].
 ///
@@ -58,77 +72,29 @@ pub fn gemm_with<'a, 'b>(
     precision_bits: u32,
     options: &GemmOptions<'_>,
 ) -> Result<Outcome> {
-    call::outcome(ctx, &problem(a.into(), b.into(), precision_bits, options))
+    let mut result = Matrix::empty();
+    let report = gemm_into(ctx, a, b, precision_bits, options, &mut result)?;
+    Ok(Outcome { result, report })
 }
 
-/// [`gemm_with`] into a matrix of the caller, which is replaced where its shape or precision do not fit.
+/// [`gemm_with`] into memory of the caller: a matrix, which is replaced where its shape or precision do not fit, or a
+/// block of a larger one, see [`Destination`].
 ///
-/// `operands` are A and B. After an error the contents of `result` are unspecified numbers.
+/// After an error the contents of `result` are unspecified numbers.
 ///
 /// # Errors
-/// As [`gemm_with`].
-pub fn gemm_into<'a, 'b>(
+/// As [`gemm_with`]; [`crate::Error::ShapeMismatch`] and [`crate::Error::InvalidArgument`] for a block of another shape
+/// or precision.
+pub fn gemm_into<'a, 'b, 'r>(
     ctx: &Context,
-    operands: (impl Into<MatrixView<'a>>, impl Into<MatrixView<'b>>),
+    a: impl Into<MatrixView<'a>>,
+    b: impl Into<MatrixView<'b>>,
     precision_bits: u32,
     options: &GemmOptions<'_>,
-    result: &mut Matrix,
+    result: impl Into<Destination<'r>>,
 ) -> Result<Report> {
-    let (a, b) = (operands.0.into(), operands.1.into());
-    Ok(call::run(ctx, &problem(a, b, precision_bits, options), Target::Into(result))?.1)
-}
-
-/// [`gemm_with`] of `operands` A and B on devices under a given cut; see [`crate::ops::syrk_with_device_cut`].
-///
-/// # Errors
-/// As [`gemm_with`].
-#[doc(hidden)]
-pub fn gemm_with_device_cut<'a, 'b>(
-    ctx: &Context,
-    operands: (impl Into<MatrixView<'a>>, impl Into<MatrixView<'b>>),
-    precision_bits: u32,
-    options: &GemmOptions<'_>,
-    cut: DeviceCut,
-) -> Result<Outcome> {
-    let problem = problem(operands.0.into(), operands.1.into(), precision_bits, options);
-    call::outcome(ctx, &Problem { device_cut: Some(cut), ..problem })
-}
-
-/// [`gemm_with`] of `operands` A and B that shows the product window to `fault`; see [`crate::ops::syrk_with_fault`].
-///
-/// # Errors
-/// As [`gemm_with`].
-#[doc(hidden)]
-pub fn gemm_with_fault<'a, 'b>(
-    ctx: &Context,
-    operands: (impl Into<MatrixView<'a>>, impl Into<MatrixView<'b>>),
-    precision_bits: u32,
-    options: &GemmOptions<'_>,
-    fault: &FaultHook<'_>,
-) -> Result<Outcome> {
-    let problem = problem(operands.0.into(), operands.1.into(), precision_bits, options);
-    call::outcome(ctx, &Problem { fault: Some(fault), ..problem })
-}
-
-/// [`gemm_with`] of `operands` A and B under a given cut; see [`crate::ops::syrk_with_cut`].
-///
-/// # Errors
-/// As [`gemm_with`].
-#[doc(hidden)]
-pub fn gemm_with_cut<'a, 'b>(
-    ctx: &Context,
-    operands: (impl Into<MatrixView<'a>>, impl Into<MatrixView<'b>>),
-    precision_bits: u32,
-    options: &GemmOptions<'_>,
-    cut: Cut,
-) -> Result<Outcome> {
-    let problem = problem(operands.0.into(), operands.1.into(), precision_bits, options);
-    call::outcome(ctx, &Problem { cut: Some(cut), ..problem })
-}
-
-fn problem<'a>(a: MatrixView<'a>, b: MatrixView<'a>, precision_bits: u32, options: &GemmOptions<'a>) -> Problem<'a> {
-    let combination =
-        Combination::new(options.alpha, options.beta, options.accumulate.map(|matrix| Addend::Whole(matrix.view())));
-    let exact_integers = options.exact_integers;
-    Problem { combination, exact_integers, ..Problem::gemm((a, options.op_a), (b, options.op_b), precision_bits) }
+    let GemmOptions { op_a, op_b, exact_integers, alpha, beta, hooks, .. } = *options;
+    let combination = Combination::new(alpha, beta, options.accumulate.map(Addend::Whole));
+    let product = Problem::gemm((a.into(), op_a), (b.into(), op_b), precision_bits);
+    call::run(ctx, &Problem { combination, exact_integers, hooks, ..product }, result.into())
 }

@@ -5,26 +5,74 @@ use crate::error::{Error, Result};
 use crate::math::bound::{cholesky_inverse_guard_bits, guard_bits};
 use crate::math::float::Head;
 use crate::math::scale::column_exponent;
-use crate::matrix::{Matrix, SymmetricMatrix, check_exponent};
-use crate::ops::cholesky::Cholesky;
+use crate::matrix::{Destination, Matrix, Symmetric, SymmetricMatrix, check_exponent};
+use crate::ops::cholesky::{Cholesky, CholeskyOptions, cholesky_with};
 use crate::ops::columns::{Column, ColumnRef, each_column};
 use crate::ops::product::block::{BlockProduct, BlockShape, maximum_working_bits, plan};
 use crate::ops::product::problem::Inner;
+use crate::ops::product::report::Outcome;
 use crate::ops::solve::agreement::Agreement;
 use crate::ops::solve::band::Band;
 use crate::ops::solve::cut::larger;
 use crate::ops::solve::memory::{Bands, SolveMemory};
 use crate::ops::solve::path::Path;
 use crate::ops::solve::problem::{LOWER, ScaledRows};
+use crate::ops::solve::report::{SolveBits, SolveReport, SystemShape};
 use crate::ops::solve::run::make_room;
 use crate::ops::solve::spaces::Spaces;
 use crate::ops::solve::step::TriangleSolver;
 use crate::ops::solve::triangle::scaled;
 use std::ops::Range;
+use std::time::Instant;
 
 /// Columns of the inverse factor that are found together: rows above the first are known to be 0. Fixed, as it shows in
 /// the last bits.
 const STRIP_COLUMNS: usize = 256;
+
+/// `A^-1`; see [`inverse_with`].
+///
+/// # Errors
+/// As [`inverse_with`].
+pub fn inverse<'a>(ctx: &Context, a: impl Into<Symmetric<'a>>, precision_bits: u32) -> Result<SymmetricMatrix> {
+    Ok(inverse_with(ctx, a, precision_bits, &CholeskyOptions::default())?.result)
+}
+
+/// The inverse of a symmetric positive definite `A`, from its Cholesky factor at `precision_bits` bits.
+///
+/// Accuracy: that of [`crate::cholesky_with`], then of [`Cholesky::inverse`]. The options are those of the
+/// factorisation.
+/// Cost: about `n^3 / 2` word products for each prime.
+///
+/// # Errors
+/// Those of [`crate::cholesky_with`] and [`Cholesky::inverse`].
+pub fn inverse_with<'a>(
+    ctx: &Context,
+    a: impl Into<Symmetric<'a>>,
+    precision_bits: u32,
+    options: &CholeskyOptions,
+) -> Result<Outcome<SymmetricMatrix, SolveReport>> {
+    let mut result = SymmetricMatrix::default();
+    let report = inverse_into(ctx, a, precision_bits, options, &mut result)?;
+    Ok(Outcome { result, report })
+}
+
+/// [`inverse_with`] into a matrix of the caller, as [`Cholesky::inverse_into`].
+///
+/// # Errors
+/// As [`inverse_with`].
+pub fn inverse_into<'a>(
+    ctx: &Context,
+    a: impl Into<Symmetric<'a>>,
+    precision_bits: u32,
+    options: &CholeskyOptions,
+    result: &mut SymmetricMatrix,
+) -> Result<SolveReport> {
+    let start = Instant::now();
+    let Outcome { result: factor, report } = cholesky_with(ctx, a, precision_bits, options)?;
+    ctx.release(); // under a limit the tiles of the factorisation are in the way
+    let inverted = factor.inverse_beside(ctx, (precision_bits, factor.factor().bytes()), result)?;
+    Ok(inverted.after(report, start))
+}
 
 impl Cholesky {
     /// The inverse of `L L^T`, rounded to `precision_bits` bits.
@@ -37,13 +85,49 @@ impl Cholesky {
     /// # Errors
     /// As [`crate::trsm()`]; [`Error::Precision`] also where the condition asks for more bits than the kernel has.
     pub fn inverse(&self, ctx: &Context, precision_bits: u32) -> Result<SymmetricMatrix> {
+        let mut result = SymmetricMatrix::default();
+        self.inverse_into(ctx, precision_bits, &mut result)?;
+        Ok(result)
+    }
+
+    /// [`Cholesky::inverse`] into a matrix of the caller, which is replaced where its order or precision do not fit.
+    ///
+    /// After an error it is empty.
+    ///
+    /// # Errors
+    /// As [`Cholesky::inverse`].
+    pub fn inverse_into(
+        &self,
+        ctx: &Context,
+        precision_bits: u32,
+        result: &mut SymmetricMatrix,
+    ) -> Result<SolveReport> {
+        self.inverse_beside(ctx, (precision_bits, 0), result)
+    }
+
+    /// [`Cholesky::inverse_into`] where `held_bytes` of the memory limit are taken.
+    fn inverse_beside(
+        &self,
+        ctx: &Context,
+        (precision_bits, held_bytes): (u32, u64),
+        result: &mut SymmetricMatrix,
+    ) -> Result<SolveReport> {
+        let start = Instant::now();
         let order = self.factor().rows();
-        let mut result = Matrix::zeros(order, order, precision_bits)?;
+        // While it is half written it is not symmetric: nobody sees it then.
+        let mut matrix = std::mem::take(result).into_matrix();
+        Destination::Matrix(&mut matrix).prepare((order, order), precision_bits)?;
+        let shape = SystemShape { order, columns: order };
+        let path = Path::choose(LOWER, order, order.min(STRIP_COLUMNS));
+        let bits = SolveBits { precision: precision_bits, working: precision_bits };
+        let mut report = SolveReport::new(ctx, "inverse", shape, bits, path);
         if order == 0 {
-            return Ok(SymmetricMatrix::trusted(result));
+            *result = SymmetricMatrix::trusted(matrix);
+            return Ok(report);
         }
         let scaled = ScaledRows::new(self.factor(), &[]);
-        let held_bytes = result.bytes().saturating_add(ScaledRows::bytes(order));
+        let parts = [held_bytes, matrix.bytes(), ScaledRows::bytes(order)];
+        let held_bytes = parts.into_iter().fold(0, u64::saturating_add);
         // A diagonal entry of the inverse factor is the reciprocal of the factor's; a guess too low is corrected once.
         let head = |i: usize| self.factor().get(i, i).head.exponent() - scaled.exponents[i];
         let mut norm_exponent = (0..order).map(|i| 1 - head(i)).max().unwrap_or(0).max(0) + 4;
@@ -53,8 +137,12 @@ impl Cholesky {
             let inverse = work.invert()?;
             let found = column_exponent(inverse.parts().0.iter().map(|&head| Head(head)));
             if found <= norm_exponent {
-                work.multiply(&inverse, &scaled.exponents, &mut result)?;
-                return Ok(SymmetricMatrix::trusted(result));
+                work.multiply(&inverse, &scaled.exponents, &mut matrix)?;
+                *result = SymmetricMatrix::trusted(matrix);
+                (report.working_bits, report.planned_bytes) = (working_bits, work.planned_bytes);
+                report.bands = work.bands.count() * strips(order).count();
+                report.seconds = start.elapsed().as_secs_f64();
+                return Ok(report);
             }
             norm_exponent = found + 1;
         }
@@ -76,6 +164,7 @@ struct Inversion<'a> {
     memory: SolveMemory<'a>,
     bands: Bands,
     precision_bits: u32,
+    planned_bytes: u64,
 }
 
 impl<'a> Inversion<'a> {
@@ -92,6 +181,7 @@ impl<'a> Inversion<'a> {
         let base_bytes = held_bytes.saturating_add(Matrix::bytes_for(order, order, working_bits));
         let memory = SolveMemory { ctx, cuts: vec![solver.cut()], base_bytes, piece_row_bytes: 0, by_parts: true };
         let mut bands = Bands::widest(columns);
+        let mut planned_bytes = memory.unlimited_bytes(bands.columns)?;
         if ctx.memory_bytes().is_some() {
             let mut products = Ok(0);
             for rows in strips(order) {
@@ -101,9 +191,10 @@ impl<'a> Inversion<'a> {
             }
             let planned = memory.plan(columns);
             bands = planned.as_ref().map_or(bands, |planned| planned.0);
-            make_room(ctx, larger(planned.map(|planned| planned.1), products)?);
+            planned_bytes = larger(planned.map(|planned| planned.1), products)?;
+            make_room(ctx, planned_bytes);
         }
-        Ok(Inversion { solver, memory, bands, precision_bits })
+        Ok(Inversion { solver, memory, bands, precision_bits, planned_bytes })
     }
 
     /// `L'^-1`, lower triangular: the solution for the identity, strip by strip.

@@ -6,10 +6,15 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::math::bound::ldlt_solve_guard_bits;
 use crate::math::magnitude::Magnitude;
-use crate::matrix::{Matrix, MatrixView, Symmetric};
+use crate::matrix::{Destination, Matrix, MatrixView, Symmetric};
+use crate::ops::product::report::Outcome;
+use crate::ops::solve::ldlt::Factors;
+use crate::ops::solve::report::SolveReport;
 use crate::ops::solve::{self, factored::Factored};
+use crate::options::setters;
 use rug::Float;
 use std::sync::OnceLock;
+use std::time::Instant;
 
 /// Numbers of positive and negative eigenvalues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -28,6 +33,21 @@ pub struct Ldlt {
     growth: Float,
 }
 
+/// Choices of an `L D L^T` beyond the matrix and the precision: there are none yet.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct LdltOptions {}
+
+setters! { new LdltOptions {} }
+
+/// `A = L D L^T`; see [`ldlt_with`].
+///
+/// # Errors
+/// As [`ldlt_with`].
+pub fn ldlt<'a>(ctx: &Context, a: impl Into<Symmetric<'a>>, precision_bits: u32) -> Result<Ldlt> {
+    Ok(ldlt_with(ctx, a, precision_bits, &LdltOptions::default())?.result)
+}
+
 /// Factors a symmetric `A = L D L^T` without pivoting, at `precision_bits` bits.
 ///
 /// Shapes: `a` is `n x n` (n may be 0), plain, known to be symmetric or a named triangle, see [`Symmetric`].
@@ -43,11 +63,18 @@ pub struct Ldlt {
 /// [`crate::Error::ShapeMismatch`] where `A` is not square; [`crate::Error::Precision`];
 /// [`crate::Error::ExponentRange`]; [`crate::Error::MemoryLimit`]; [`crate::Error::Cancelled`];
 /// [`crate::Error::OutOfMemory`].
-pub fn ldlt<'a>(ctx: &Context, a: impl Into<Symmetric<'a>>, precision_bits: u32) -> Result<Ldlt> {
+pub fn ldlt_with<'a>(
+    ctx: &Context,
+    a: impl Into<Symmetric<'a>>,
+    precision_bits: u32,
+    _options: &LdltOptions,
+) -> Result<Outcome<Ldlt, SolveReport>> {
+    let start = Instant::now();
     let a = a.into().lower_view("ldlt of a square matrix")?;
-    let (lower, pivots) = solve::ldlt::factor(ctx, a, precision_bits)?;
+    let Factors { lower, pivots, mut report } = solve::ldlt::factor(ctx, a, precision_bits)?;
     let growth = growth(&a, &lower, &pivots);
-    Ok(Ldlt { lower, pivots, growth })
+    report.seconds = start.elapsed().as_secs_f64();
+    Ok(Outcome { result: Ldlt { lower, pivots, growth }, report })
 }
 
 /// The largest `(|L| |D| |L^T|)_ii` over the largest `|a_ij|` of the lower triangle.
@@ -108,6 +135,22 @@ impl Ldlt {
     /// # Errors
     /// As [`crate::trsm()`].
     pub fn solve<'b>(&self, ctx: &Context, b: impl Into<MatrixView<'b>>, precision_bits: u32) -> Result<Matrix> {
+        let mut result = Matrix::empty();
+        self.solve_into(ctx, b, precision_bits, &mut result)?;
+        Ok(result)
+    }
+
+    /// [`Ldlt::solve`] into a matrix of the caller or a block of one.
+    ///
+    /// # Errors
+    /// As [`crate::trsm_into`].
+    pub fn solve_into<'b, 'r>(
+        &self,
+        ctx: &Context,
+        b: impl Into<MatrixView<'b>>,
+        precision_bits: u32,
+        result: impl Into<Destination<'r>>,
+    ) -> Result<SolveReport> {
         let b = b.into();
         let factored = Factored {
             lower: &self.lower,
@@ -118,6 +161,6 @@ impl Ldlt {
             held_bytes: 0,
             row_norms: &OnceLock::new(),
         };
-        factored.solve(ctx, b)
+        factored.solve(ctx, b, result.into())
     }
 }

@@ -22,16 +22,14 @@ pub use cholesky::{Cholesky, CholeskyOptions, CholeskyReport, Span, TaskKind, ch
 pub use cholesky::{CholeskyPlan, UpdatePlan, log_det_of, plan_cholesky};
 pub use factor::double;
 pub use gemm::{GemmOptions, gemm, gemm_into, gemm_with};
-#[doc(hidden)]
-pub use gemm::{gemm_with_cut, gemm_with_device_cut, gemm_with_fault};
-pub use ldlt::{Inertia, Ldlt, ldlt};
+pub use inverse::{inverse, inverse_into, inverse_with};
+pub use ldlt::{Inertia, Ldlt, LdltOptions, ldlt, ldlt_with};
 pub use product::device;
 pub use product::path::{plan_gemm, plan_syrk};
 pub use product::plan::Plan;
-pub use product::problem::FaultHook;
+pub use product::problem::{FaultHook, Hooks};
 pub use product::report::{Outcome, Phases, Report};
-pub use solve::{Path, RefineOptions, Refined, SolvePlan, plan_solve, plan_trsm, solve, solve_refined};
-pub use syrk::{SyrkOptions, syrk, syrk_into, syrk_triangle_into, syrk_with};
-#[doc(hidden)]
-pub use syrk::{syrk_with_cut, syrk_with_device_cut, syrk_with_fault};
-pub use trsm::{TrsmOptions, trsm, trsm_into};
+pub use solve::{Path, RefineOptions, RefineReport, SolvePlan, SolveReport, plan_solve, plan_trsm};
+pub use solve::{solve, solve_into, solve_refined, solve_refined_into, solve_refined_with, solve_with};
+pub use syrk::{SyrkOptions, syrk, syrk_into, syrk_with};
+pub use trsm::{TrsmOptions, trsm, trsm_into, trsm_with};

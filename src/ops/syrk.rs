@@ -4,13 +4,15 @@
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::matrix::mirror::Workers;
-use crate::matrix::{Matrix, MatrixView, Op, Symmetric, SymmetricMatrix, Uplo};
+use crate::matrix::mirror::{Workers, mirror};
+use crate::matrix::{
+    Destination, MatrixView, MatrixViewMut, Op, Symmetric, SymmetricDestination, SymmetricMatrix, Uplo,
+};
 use crate::ops::product::call;
 use crate::ops::product::combine::{Addend, Combination};
-use crate::ops::product::problem::{FaultHook, Problem, Target};
+use crate::ops::product::problem::{Hooks, Problem};
 use crate::ops::product::report::{Outcome, Report};
-use crate::plan::{Cut, DeviceCut};
+use crate::options::setters;
 use rug::Float;
 use std::time::Instant;
 
@@ -19,6 +21,7 @@ const MIRROR_ROWS_OF_THREADS: usize = 256;
 
 /// Choices of a SYRK beyond the operand and the precision.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct SyrkOptions<'a> {
     /// `NoTranspose` gives `P^T P` (the default), `Transpose` gives `P P^T`.
     pub op: Op,
@@ -33,7 +36,20 @@ pub struct SyrkOptions<'a> {
     /// A symmetric matrix to add: the result is `alpha * P^T P + beta * accumulate`, rounded once. A plain matrix is
     /// checked, see [`Symmetric`].
     pub accumulate: Option<Symmetric<'a>>,
+    /// What tests do to the product.
+    #[doc(hidden)]
+    pub hooks: Hooks<'a>,
 }
+
+setters! { new SyrkOptions<'a> {
+    op: Op,
+    uplo: Uplo,
+    exact_integers: bool,
+    alpha: impl Into<Option<&'a Float>>,
+    beta: impl Into<Option<&'a Float>>,
+    accumulate: impl Into<Option<Symmetric<'a>>>,
+    hooks: Hooks<'a>,
+} }
 
 /// `Q := P^T P`; see [`syrk_with`].
 ///
@@ -65,112 +81,59 @@ pub fn syrk_with<'a>(
     precision_bits: u32,
     options: &SyrkOptions<'_>,
 ) -> Result<Outcome<SymmetricMatrix>> {
-    symmetric_outcome(ctx, &problem(p.into(), precision_bits, options)?)
+    let mut result = SymmetricMatrix::default();
+    let report = syrk_into(ctx, p, precision_bits, options, &mut result)?;
+    Ok(Outcome { result, report })
 }
 
-/// [`syrk_with`] into a matrix of the caller, which is replaced where its order or precision do not fit.
+/// [`syrk_with`] into memory of the caller: a symmetric matrix, which is replaced where its order or precision do not
+/// fit, a block of a larger matrix, or one triangle of either, see [`SymmetricDestination`].
 ///
-/// After an error it is empty.
+/// After an error a symmetric matrix is empty, and a block holds unspecified numbers.
 ///
 /// # Errors
-/// As [`syrk_with`].
-pub fn syrk_into<'a>(
+/// As [`syrk_with`]; [`crate::Error::ShapeMismatch`] and [`crate::Error::InvalidArgument`] for a block of another shape
+/// or precision.
+pub fn syrk_into<'a, 'r>(
     ctx: &Context,
     p: impl Into<MatrixView<'a>>,
     precision_bits: u32,
     options: &SyrkOptions<'_>,
-    result: &mut SymmetricMatrix,
+    result: impl Into<SymmetricDestination<'r>>,
 ) -> Result<Report> {
-    // While it is half written it is not symmetric: nobody sees it then.
-    let mut matrix = std::mem::take(result).into_matrix();
-    let mut report = syrk_triangle_into(ctx, p, precision_bits, options, &mut matrix)?;
-    *result = mirrored(ctx, matrix, options.uplo, &mut report);
-    Ok(report)
+    let problem = problem(p.into(), precision_bits, options)?;
+    match result.into() {
+        SymmetricDestination::Matrix(result) => {
+            // While it is half written it is not symmetric: nobody sees it then.
+            let mut matrix = std::mem::take(result).into_matrix();
+            let mut report = call::run(ctx, &problem, Destination::Matrix(&mut matrix))?;
+            complete(ctx, matrix.view_mut(), options.uplo, &mut report);
+            *result = SymmetricMatrix::trusted(matrix);
+            Ok(report)
+        }
+        SymmetricDestination::Block(mut block) => {
+            let mut report = call::run(ctx, &problem, Destination::Block(block.reborrow()))?;
+            complete(ctx, block, options.uplo, &mut report);
+            Ok(report)
+        }
+        SymmetricDestination::Triangle(triangle) => call::run(ctx, &problem, triangle),
+    }
 }
 
-/// [`syrk_with`] of one triangle into a plain matrix, as the BLAS has it; the other triangle may hold anything
-/// afterwards.
-///
-/// For interfaces that hand out one triangle alone. After an error the contents of `result` are unspecified numbers.
-///
-/// # Errors
-/// As [`syrk_with`].
-pub fn syrk_triangle_into<'a>(
-    ctx: &Context,
-    p: impl Into<MatrixView<'a>>,
-    precision_bits: u32,
-    options: &SyrkOptions<'_>,
-    result: &mut Matrix,
-) -> Result<Report> {
-    Ok(call::run(ctx, &problem(p.into(), precision_bits, options)?, Target::Into(result))?.1)
-}
-
-/// [`syrk_with`] that shows the product window to `fault` before reconstruction, so that tests can damage it.
-///
-/// # Errors
-/// As [`syrk_with`].
-#[doc(hidden)]
-pub fn syrk_with_fault<'a>(
-    ctx: &Context,
-    p: impl Into<MatrixView<'a>>,
-    precision_bits: u32,
-    options: &SyrkOptions<'_>,
-    fault: &FaultHook<'_>,
-) -> Result<Outcome<SymmetricMatrix>> {
-    symmetric_outcome(ctx, &Problem { fault: Some(fault), ..problem(p.into(), precision_bits, options)? })
-}
-
-/// [`syrk_with`] under a given cut, whatever the memory limit, so that tests can try every one.
-///
-/// # Errors
-/// As [`syrk_with`].
-#[doc(hidden)]
-pub fn syrk_with_cut<'a>(
-    ctx: &Context,
-    p: impl Into<MatrixView<'a>>,
-    precision_bits: u32,
-    options: &SyrkOptions<'_>,
-    cut: Cut,
-) -> Result<Outcome<SymmetricMatrix>> {
-    symmetric_outcome(ctx, &Problem { cut: Some(cut), ..problem(p.into(), precision_bits, options)? })
-}
-
-/// [`syrk_with`] on devices under a given cut, so that tests can try every one.
-///
-/// # Errors
-/// As [`syrk_with`].
-#[doc(hidden)]
-pub fn syrk_with_device_cut<'a>(
-    ctx: &Context,
-    p: impl Into<MatrixView<'a>>,
-    precision_bits: u32,
-    options: &SyrkOptions<'_>,
-    cut: DeviceCut,
-) -> Result<Outcome<SymmetricMatrix>> {
-    symmetric_outcome(ctx, &Problem { device_cut: Some(cut), ..problem(p.into(), precision_bits, options)? })
-}
-
-fn symmetric_outcome(ctx: &Context, problem: &Problem<'_>) -> Result<Outcome<SymmetricMatrix>> {
-    let Outcome { result, mut report } = call::outcome(ctx, problem)?;
-    Ok(Outcome { result: mirrored(ctx, result, problem.uplo, &mut report), report })
-}
-
-/// The symmetric matrix of which `triangle` holds the triangle `uplo`; adds its time to the report.
-fn mirrored(ctx: &Context, triangle: Matrix, uplo: Uplo, report: &mut Report) -> SymmetricMatrix {
+/// Mirrors the triangle `uplo`; adds the time to the report.
+fn complete(ctx: &Context, triangle: MatrixViewMut<'_>, uplo: Uplo, report: &mut Report) {
     let start = Instant::now();
-    let result = match ctx.threads() > 1 && triangle.rows() >= MIRROR_ROWS_OF_THREADS {
-        true => ctx.install(|| SymmetricMatrix::mirrored(triangle, uplo, Workers::Pool)),
-        false => SymmetricMatrix::mirrored(triangle, uplo, Workers::One),
-    };
+    match ctx.threads() > 1 && triangle.rows() >= MIRROR_ROWS_OF_THREADS {
+        true => ctx.install(|| mirror(triangle, uplo, Workers::Pool)),
+        false => mirror(triangle, uplo, Workers::One),
+    }
     report.seconds += start.elapsed().as_secs_f64();
-    result
 }
 
 fn problem<'a>(p: MatrixView<'a>, precision_bits: u32, options: &SyrkOptions<'a>) -> Result<Problem<'a>> {
-    let uplo = options.uplo;
+    let SyrkOptions { uplo, exact_integers, hooks, .. } = *options;
     let view = options.accumulate.map(|matrix| matrix.triangle_view(uplo, "accumulate")).transpose()?;
     let addend = view.map(|view| Addend::Triangle(view, uplo));
     let combination = Combination::new(options.alpha, options.beta, addend);
-    let exact_integers = options.exact_integers;
-    Ok(Problem { uplo, combination, exact_integers, ..Problem::syrk(p, options.op, precision_bits) })
+    Ok(Problem { uplo, combination, exact_integers, hooks, ..Problem::syrk(p, options.op, precision_bits) })
 }

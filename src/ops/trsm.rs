@@ -4,13 +4,17 @@
 
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::matrix::{Diag, Matrix, MatrixView, Op, Side, Uplo};
+use crate::matrix::{Destination, Diag, Matrix, MatrixView, Op, Side, Uplo};
 use crate::ops::fixed_sum::OwnFloat;
+use crate::ops::product::report::Outcome;
+use crate::ops::solve::report::SolveReport;
 use crate::ops::solve::triangular::TriangularSystem;
+use crate::options::setters;
 use rug::Float;
 
 /// Choices of a triangular solve beyond the operands and the precision.
 #[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
 pub struct TrsmOptions<'a> {
     /// `Left` solves `op(T) X = alpha B` (the default), `Right` solves `X op(T) = alpha B`.
     pub side: Side,
@@ -22,6 +26,27 @@ pub struct TrsmOptions<'a> {
     pub diag: Diag,
     /// Scalar of `B`; `None` is 1.
     pub alpha: Option<&'a Float>,
+}
+
+setters! { new TrsmOptions<'a> {
+    side: Side,
+    uplo: Uplo,
+    op: Op,
+    diag: Diag,
+    alpha: impl Into<Option<&'a Float>>,
+} }
+
+/// The solution `X` of `L X = B` for a lower triangular `L`; see [`trsm_with`].
+///
+/// # Errors
+/// As [`trsm_with`].
+pub fn trsm<'a, 'b>(
+    ctx: &Context,
+    t: impl Into<MatrixView<'a>>,
+    b: impl Into<MatrixView<'b>>,
+    precision_bits: u32,
+) -> Result<Matrix> {
+    Ok(trsm_with(ctx, t, b, precision_bits, &TrsmOptions::default())?.result)
 }
 
 /// The solution `X` of `op(T) X = alpha B` or `X op(T) = alpha B` for a triangular `T`, rounded to `precision_bits`
@@ -41,35 +66,38 @@ pub struct TrsmOptions<'a> {
 /// [`crate::Error::Precision`]; [`crate::Error::InvalidArgument`] where alpha is not finite;
 /// [`crate::Error::ExponentRange`] where an entry of the solution, or a product on the way to it, leaves the exponent
 /// range; [`crate::Error::MemoryLimit`]; [`crate::Error::Cancelled`]; [`crate::Error::OutOfMemory`].
-pub fn trsm<'a, 'b>(
+pub fn trsm_with<'a, 'b>(
     ctx: &Context,
     t: impl Into<MatrixView<'a>>,
     b: impl Into<MatrixView<'b>>,
     precision_bits: u32,
     options: &TrsmOptions<'_>,
-) -> Result<Matrix> {
-    let mut result = Matrix::zeros(0, 0, 2)?;
-    trsm_into(ctx, (t, b), precision_bits, options, &mut result)?;
-    Ok(result)
+) -> Result<Outcome<Matrix, SolveReport>> {
+    let mut result = Matrix::empty();
+    let report = trsm_into(ctx, t, b, precision_bits, options, &mut result)?;
+    Ok(Outcome { result, report })
 }
 
-/// [`trsm`] into a matrix of the caller, which is replaced where its shape or precision do not fit.
+/// [`trsm_with`] into memory of the caller: a matrix, which is replaced where its shape or precision do not fit, or a
+/// block of a larger one, see [`Destination`].
 ///
-/// `operands` are T and B. After an error the contents of `result` are unspecified numbers.
+/// After an error the contents of `result` are unspecified numbers.
 ///
 /// # Errors
-/// As [`trsm`].
-pub fn trsm_into<'a, 'b>(
+/// As [`trsm_with`]; [`crate::Error::ShapeMismatch`] and [`crate::Error::InvalidArgument`] for a block of another shape
+/// or precision.
+pub fn trsm_into<'a, 'b, 'r>(
     ctx: &Context,
-    operands: (impl Into<MatrixView<'a>>, impl Into<MatrixView<'b>>),
+    t: impl Into<MatrixView<'a>>,
+    b: impl Into<MatrixView<'b>>,
     precision_bits: u32,
     options: &TrsmOptions<'_>,
-    result: &mut Matrix,
-) -> Result<()> {
+    result: impl Into<Destination<'r>>,
+) -> Result<SolveReport> {
     let transposed = options.side == Side::Right;
     // X op(T) = B is op(T)^T X^T = B^T.
     let other = (options.op == Op::Transpose) != transposed;
-    let (t, b) = (operands.0.into(), operands.1.into());
+    let (t, b) = (t.into(), b.into());
     let (t, b) = (if other { t.transposed() } else { t }, if transposed { b.transposed() } else { b });
     let lower = (options.uplo == Uplo::Lower) != other;
     check_shapes(options.side, &t, &b)?;
@@ -85,7 +113,7 @@ pub fn trsm_into<'a, 'b>(
         total_columns: b.cols(),
         held_bytes: 0,
     };
-    system.solve(ctx, result)
+    system.solve(ctx, result.into())
 }
 
 fn check_shapes(side: Side, t: &MatrixView<'_>, b: &MatrixView<'_>) -> Result<()> {

@@ -20,7 +20,7 @@ fn plans_cover_what_is_allocated_and_second_calls_allocate_only_the_result() {
     let p = matrix(rows, cols, precision_bits, 1);
     let options = SyrkOptions::default();
     let (whole, least) = limits(rows, cols, precision_bits);
-    let transposed = GemmOptions { op_a: Op::Transpose, ..GemmOptions::default() };
+    let transposed = GemmOptions::new().op_a(Op::Transpose);
     for (threads, limit) in
         [(1, None), (2, None), (2, Some(whole * 2 / 3)), (1, Some(least * 5 / 4)), (3, Some(least * 3 / 2))]
     {
@@ -44,7 +44,7 @@ fn plans_cover_what_is_allocated_and_second_calls_allocate_only_the_result() {
     assert_close(peak, first.report.planned_bytes, "gemm");
     assert_eq!(first.report.planned_bytes, plan_gemm(&ctx, 200, 90, 500, 300).unwrap().planned_bytes);
     let mut result = first.result;
-    let (peak, _) = rise(|| gemm_into(&ctx, (&a, &b), 300, &transposed, &mut result).unwrap());
+    let (peak, _) = rise(|| gemm_into(&ctx, &a, &b, 300, &transposed, &mut result).unwrap());
     assert!(peak < 64 << 10, "gemm into a result allocates {peak} bytes");
 }
 
@@ -62,7 +62,7 @@ fn limits(rows: usize, cols: usize, precision_bits: u32) -> (u64, u64) {
 fn every_kernel_keeps_its_plan() {
     let _alone = alone();
     let (tall, b) = (matrix(500, 64, 300, 1), matrix(500, 72, 300, 1));
-    let transposed = GemmOptions { op_a: Op::Transpose, ..GemmOptions::default() };
+    let transposed = GemmOptions::new().op_a(Op::Transpose);
     for kernel in sunzi::advanced::kernels::available() {
         let ctx = Context::builder().threads(2).kernel(kernel.name()).build().unwrap();
         let (peak, outcome) = rise(|| syrk_with(&ctx, &tall, 300, &SyrkOptions::default()).unwrap());
@@ -86,7 +86,7 @@ fn checked_products_of_many_primes_keep_their_plan() {
     let _alone = alone();
     let (rows, precision_bits) = (300, 2048);
     let (p, b) = (matrix(rows, 64, precision_bits, 1), matrix(rows, 72, precision_bits, 1));
-    let transposed = GemmOptions { op_a: Op::Transpose, ..GemmOptions::default() };
+    let transposed = GemmOptions::new().op_a(Op::Transpose);
     for kernel in sunzi::advanced::kernels::available() {
         let context = |threads| Context::builder().threads(threads).kernel(kernel.name()).freivalds(true);
         let ctx = context(1).build().unwrap();
@@ -127,17 +127,18 @@ fn factorisations_keep_their_plan() {
     for kernel in sunzi::advanced::kernels::available() {
         for (threads, tile_rows) in [(1, None), (1, Some(64)), (2, Some(40))] {
             let ctx = Context::builder().threads(threads).kernel(kernel.name()).build().unwrap();
-            let options = CholeskyOptions { tile_rows };
+            let options = CholeskyOptions::new().tile_rows(tile_rows);
             let what = format!("cholesky, {}, {threads} threads, tiles {tile_rows:?}", kernel.name());
             let (peak, first) = rise(|| cholesky_with(&ctx, Symmetric::lower(&a), precision_bits, &options).unwrap());
-            let planned = first.report().planned_bytes;
+            let planned = first.report.planned_bytes;
             match kernel.name() {
                 "ifma52" => assert_close(peak, planned, &what),
                 // The general tile kernels count the integers of two tiles at their longest.
                 _ => assert!(peak <= planned && peak * 5 >= planned * 4, "{what}: peak {peak}, planned {planned}"),
             }
-            let (peak, second) = rise(|| cholesky_with(&ctx, Symmetric::lower(&a), precision_bits, &options).unwrap());
-            assert_eq!(first.factor(), second.factor());
+            let (peak, second) =
+                rise(|| cholesky_with(&ctx, Symmetric::lower(&a), precision_bits, &options).unwrap().result);
+            assert_eq!(first.result.factor(), second.factor());
             if kernel.name() == "ifma52" {
                 let extra = peak - second.factor().bytes();
                 let diagonals = order as u64 * 2000; // made anew in each call: pivots and couplings
@@ -152,7 +153,7 @@ fn factorisations_keep_their_plan() {
 fn factorisations_in_many_strips_keep_their_plan() {
     let _alone = alone();
     let order = 300;
-    let options = CholeskyOptions { tile_rows: Some(8) };
+    let options = CholeskyOptions::new().tile_rows(8);
     for precision_bits in [64, 200] {
         let mut a = matrix(order, order, precision_bits, 1);
         (0..order).for_each(|i| a.set_f64(i, i, 300.0).unwrap());
@@ -162,7 +163,7 @@ fn factorisations_in_many_strips_keep_their_plan() {
                 let (peak, factor) =
                     rise(|| cholesky_with(&ctx, Symmetric::lower(&a), precision_bits, &options).unwrap());
                 let what = format!("{}, {threads} threads, {precision_bits} bits", kernel.name());
-                let report = factor.report();
+                let report = &factor.report;
                 assert_eq!(report.tiles, 38, "{what}");
                 assert!(peak <= report.planned_bytes, "{what}: peak {peak} above planned {}", report.planned_bytes);
                 let planned = plan_cholesky(&ctx, order, precision_bits, &options).unwrap();

@@ -23,7 +23,7 @@ fn nodes_keep_their_plan() {
             let whole = plan_syrk_cluster(&free, cluster, rows, cols, bits).unwrap().planned_bytes;
             for limit in [None, Some(whole * 3 / 4)] {
                 let on_rank = |rank: &local::LocalRank| {
-                    let options = TeamOptions { ranks_per_node: Some(ranks_per_node), ..TeamOptions::default() };
+                    let options = TeamOptions::new().ranks_per_node(ranks_per_node);
                     let mut team = Team::new(rank.split(0).unwrap(), options).unwrap();
                     let builder = Context::builder().threads(threads).kernel(kernel);
                     let ctx = limit.map_or(builder.clone(), |limit| builder.memory_bytes(limit)).build().unwrap();

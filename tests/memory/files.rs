@@ -28,7 +28,7 @@ fn reading_takes_little_more_than_the_matrix() {
     }
     let bytes = matrix.bytes();
     for name in ["a.mtx", "b.bin"] {
-        let options = WriteOptions { number_form: NumberForm::Hex, ..Default::default() };
+        let options = WriteOptions::new().number_form(NumberForm::Hex);
         write(folder.path().join(name), &matrix, &options).unwrap();
     }
     drop(matrix);

@@ -4,8 +4,8 @@
 use crate::{alone, matrix, rise};
 use sunzi::advanced::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
 use sunzi::{
-    Cholesky, Context, Error, Matrix, Result, SolvePlan, Symmetric, TrsmOptions, cholesky, ldlt, plan_solve, plan_trsm,
-    solve, syrk, trsm,
+    Cholesky, Context, Error, Matrix, Result, SolvePlan, Symmetric, cholesky, ldlt, plan_solve, plan_trsm, solve, syrk,
+    trsm,
 };
 
 /// Bytes that the bookkeeping of threads and lists may add.
@@ -117,9 +117,7 @@ fn solves_keep_the_memory_limit() {
     for (order, columns, bits) in [(300, 200, 500), (400, 5, 800), (200, 600, 300), (300, 64, 1024)] {
         let (t, b) = (lower(order, bits), matrix(order, columns, bits, 5));
         let label = format!("plan of trsm {order} x {columns}");
-        check_plan(&label, &|ctx| plan_trsm(ctx, order, columns, bits), &|ctx| {
-            trsm(ctx, &t, &b, bits, &TrsmOptions::default())
-        });
+        check_plan(&label, &|ctx| plan_trsm(ctx, order, columns, bits), &|ctx| trsm(ctx, &t, &b, bits));
     }
     for (order, columns, bits) in [(300, 2, 500), (200, 400, 300)] {
         let (a, b) = (definite(order, bits), matrix(order, columns, bits, 5));
@@ -133,13 +131,13 @@ fn solves_keep_the_memory_limit() {
         let (t, b) = (lower(order, bits), matrix(order, columns, bits, 5));
         let factor = Cholesky::from_factor(t.clone()).unwrap();
         let label = |what: &str| format!("{what} {order} x {columns}");
-        check(&label("trsm"), &|ctx| trsm(ctx, &t, &b, bits, &TrsmOptions::default()));
+        check(&label("trsm"), &|ctx| trsm(ctx, &t, &b, bits));
         check(&label("cholesky solve"), &|ctx| factor.solve(ctx, &b, bits));
     }
     // Unknowns that grow: tries with more and more bits, then by parts.
     let (mut t, b) = (lower(60, 3000), matrix(60, 20, 3000, 6));
     (1..60).for_each(|i| t.set_f64(i, i - 1, -1e12).unwrap());
-    check("trsm of growing unknowns", &|ctx| trsm(ctx, &t, &b, 3000, &TrsmOptions::default()));
+    check("trsm of growing unknowns", &|ctx| trsm(ctx, &t, &b, 3000));
     let factor = Cholesky::from_factor(lower(300, 150)).unwrap();
     check("inverse", &|ctx| Ok(factor.inverse(ctx, 150)?.into_matrix()));
     check_after_a_product(300, 300);

@@ -37,7 +37,7 @@ fn factors(rank: MpiRank) {
     for grid_rows in (1..=rank.size()).filter(|rows| rank.size().is_multiple_of(*rows)) {
         for (seed, delivery) in DeliveryKind::ALL.into_iter().enumerate() {
             let policy = if seed % 2 == 0 { None } else { Some(Policy::Random(seed as u64)) };
-            let options = DoubleOptions { delivery, policy, ..DoubleOptions::default() };
+            let options = DoubleOptions::new().delivery(delivery).policy(policy);
             let grid = RankGrid { rows: grid_rows, cols: rank.size() / grid_rows };
             let found = factor(&rank, grid, &options);
             assert_eq!(found, expected[0].clone().filter(|_| rank.rank() == 0), "{grid:?}, {delivery:?}");
@@ -65,7 +65,7 @@ fn devices(rank: MpiRank) {
     for (policy, eviction) in
         [(None, Eviction::Lru), (Some(Policy::Panels), Eviction::Fifo), (Some(Policy::Random(3)), Eviction::Lru)]
     {
-        let options = DoubleOptions { policy, eviction, ..DoubleOptions::default() };
+        let options = DoubleOptions::new().policy(policy).eviction(eviction);
         let found = on_devices(&rank, RankGrid::for_ranks(rank.size()), &options);
         assert_eq!(found, expected[0].clone().filter(|_| rank.rank() == 0), "{policy:?}, {eviction:?}");
     }

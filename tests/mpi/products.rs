@@ -4,6 +4,7 @@ use crate::{Case, Run};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::ops::Range;
+use sunzi::advanced::Hooks;
 use sunzi::advanced::plan::Cut;
 use sunzi::advanced::tile::TileMap;
 use sunzi::comm::mpi::MpiRank;
@@ -62,7 +63,7 @@ fn grid(rank: MpiRank) {
     let mut combination = rank.size();
     for ranks_per_node in [1, 2, 3, 6] {
         for window in [WindowKind::Mpi, WindowKind::Posix] {
-            let options = TeamOptions { ranks_per_node: Some(ranks_per_node), window };
+            let options = TeamOptions::new().ranks_per_node(ranks_per_node).window(window);
             let mut team = Team::new(rank.split(0).unwrap(), options).unwrap();
             for cols in [1, 10, 67] {
                 for rows in [0, 1, 10, 100, 1000] {
@@ -71,11 +72,11 @@ fn grid(rank: MpiRank) {
                     let (cut, seed) = (cuts()[combination % 5], combination as u64);
                     let p = matrix([Kind::Graded, Kind::Random][combination % 2], rows, cols, 200, seed);
                     let blocks = random_blocks(rows, rank.size(), rank.rank(), seed);
-                    let options = DistOptions { uplo, cut, ..DistOptions::default() };
+                    let options = DistOptions::new().uplo(uplo).hooks(Hooks::cut(cut));
                     let ctx = Context::builder().threads(1 + rank.rank() % 2).build().unwrap();
                     let outcome = syrk(&ctx, &mut team, &views(&p, &blocks), 200, &options).unwrap();
                     if let Some(got) = outcome.result.gather(&rank, 0).unwrap() {
-                        let options = SyrkOptions { uplo, ..SyrkOptions::default() };
+                        let options = SyrkOptions::new().uplo(uplo);
                         let want = syrk_with(&one_thread(), &p, 200, &options).unwrap().result;
                         assert!(
                             got == want,
@@ -91,7 +92,7 @@ fn grid(rank: MpiRank) {
 
 /// Windows, groups and tables are kept, shrink and grow; the plan's bytes are those of the windows.
 fn many_calls(rank: MpiRank) {
-    let options = TeamOptions { ranks_per_node: Some(2), ..TeamOptions::default() };
+    let options = TeamOptions::new().ranks_per_node(2);
     let mut team = Team::new(rank.split(0).unwrap(), options).unwrap();
     let ctx = Context::builder().threads(1).memory_bytes(64 << 20).build().unwrap();
     for (rows, cols, bits) in [(50, 20, 100), (300, 67, 300), (10, 5, 60), (300, 67, 300), (300, 67, 300)] {
@@ -123,7 +124,7 @@ fn factor(rank: MpiRank) {
     if let (Some(factor), Some(product)) = (factor, product) {
         let want = sunzi::cholesky(&ctx, &sunzi::syrk(&ctx, &p, 160).unwrap(), 160).unwrap().into_factor();
         assert!(factor == want);
-        let options = GemmOptions { op_b: Op::Transpose, ..GemmOptions::default() };
+        let options = GemmOptions::new().op_b(Op::Transpose);
         assert!(product == gemm_with(&ctx, &want, &want, 160, &options).unwrap().result);
     }
     team.close().unwrap();
@@ -149,8 +150,10 @@ fn solves(rank: MpiRank) {
         assert_eq!(solved.gathered_columns, if cols == 5 { 5 } else { 0 });
         for op in [Op::NoTranspose, Op::Transpose] {
             let got = trsm(&ctx, &team, &factor, &right, 200, op).unwrap().solution.gather(&rank, 0).unwrap();
-            let options = TrsmOptions { op, ..TrsmOptions::default() };
-            assert!(got.is_none_or(|got| got == sunzi::trsm(&ctx, one.factor(), &b, 200, &options).unwrap()));
+            let options = TrsmOptions::new().op(op);
+            assert!(
+                got.is_none_or(|got| got == sunzi::trsm_with(&ctx, one.factor(), &b, 200, &options).unwrap().result)
+            );
         }
         let stop = rank.rank() == rank.size() - 1;
         let ctx = Context::builder().threads(1).progress(move |_| !stop).build().unwrap();

@@ -175,8 +175,8 @@ typedef struct sunzi_options {
 typedef struct sunzi_report {
     // Bytes that copies of operands and results took, beside the caller's arrays.
     uint64_t copied_bytes;
-    // Bytes that the plan allows for, copies included. 0 where the operation has no plan (solves): only the memory
-    // limit binds it.
+    // Bytes that the plan allows for, copies included. Without a memory limit, right sides of a solve that outgrow its
+    // first try take more.
     uint64_t planned_bytes;
     // Most bytes that the library had allocated at one time of the call, beyond those at its start. Memory that the
     // context had kept is not among them. Exact where calls of the process do not overlap.

@@ -109,7 +109,7 @@ impl<'a> Call<'a> {
     /// Notes the plan of the operation itself, in bytes.
     pub fn note_plan(&self, planned_bytes: u64) {
         let held = self.held_bytes.get();
-        self.note(|report| report.planned_bytes = planned_bytes.saturating_add(held));
+        self.note(|report| report.planned_bytes = report.planned_bytes.max(planned_bytes.saturating_add(held)));
     }
 
     /// A result of the library on the reduced limit, its limits in terms of the whole one.

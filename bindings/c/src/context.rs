@@ -189,7 +189,7 @@ pub unsafe fn make(options: *const sunzi_options) -> Outcome<Context> {
     }
     if let Some(progress) = options.progress {
         let user = User(options.user);
-        builder = builder.progress(move |Progress { phase, done, total }| {
+        builder = builder.progress(move |Progress { phase, done, total, .. }| {
             let phase = CString::new(phase).unwrap_or_default();
             // SAFETY: a function of the caller's, with the arguments that the header promises it.
             unsafe { progress(user.pointer(), phase.as_ptr(), done, total) == 0 }

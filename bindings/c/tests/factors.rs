@@ -5,7 +5,9 @@ mod common;
 use common::{Array, Ctx, KINDS, Kind, LAYOUTS, definite, number, scalar, within};
 use rug::Float;
 use std::ptr;
-use sunzi::{CholeskyOptions, Context, Diag, Matrix, Op, Side, TrsmOptions, Uplo, cholesky_with, log_det_of, trsm};
+use sunzi::{
+    CholeskyOptions, Context, Diag, Matrix, Op, Side, TrsmOptions, Uplo, cholesky_with, log_det_of, trsm_with,
+};
 use sunzi_c::*;
 
 fn rust() -> Context {
@@ -66,14 +68,14 @@ fn factor_case(ctx: &Ctx, rust: &Context, order: usize, (kind, layout, uplo): (K
     let a = triangle(kind, layout, uplo, &matrix);
     let bits = a.result_bits(|row, col| within(uplo, row, col));
     let options = CholeskyOptions::default();
-    let want = cholesky_with(rust, &matrix, bits, &options).unwrap();
+    let want = cholesky_with(rust, &matrix, bits, &options).unwrap().result;
     let a_matrix = a.describe();
 
     // One call: the factor at the right side's precision.
     let b = Array::new(kind, layout, (order, 5), |row, col| number((row * 7 + col) as u64, 320));
     let (before, b_matrix) = (b.matrix(all), b.describe());
     let b_bits = b.result_bits(all);
-    let solution = cholesky_with(rust, &matrix, b_bits, &options).unwrap().solve(rust, &before, b_bits).unwrap();
+    let solution = cholesky_with(rust, &matrix, b_bits, &options).unwrap().result.solve(rust, &before, b_bits).unwrap();
     // SAFETY: all arrays are live.
     ctx.ok(unsafe { sunzi_solve(ctx.0, uplo, &a_matrix, &b_matrix) }, &what);
     b.check(&solution, &before, all, &what);
@@ -105,7 +107,7 @@ fn kept_factors_solve_as_often_as_asked() {
         let matrix = definite(order, 256, 8);
         let a = Array::of(Kind::Mpfr, SUNZI_ROW_MAJOR, &matrix);
         let bits = if precision_bits == 0 { a.result_bits(all) } else { precision_bits as u32 };
-        let want = cholesky_with(&rust, &matrix, bits, &CholeskyOptions::default()).unwrap();
+        let want = cholesky_with(&rust, &matrix, bits, &CholeskyOptions::default()).unwrap().result;
         let mut factor = ptr::null_mut();
         // SAFETY: all arrays are live.
         let made = unsafe { sunzi_factor_new(ctx.0, SUNZI_UPPER, precision_bits, &a.describe(), &mut factor) };
@@ -180,15 +182,14 @@ fn trsm_case(
     let shape = if side == SUNZI_LEFT { (order, columns) } else { (columns, order) };
     let b = Array::new(KINDS[case / 2 % 3], layout, shape, |row, col| number((row * 31 + col) as u64, 256));
     let alpha = (!case.is_multiple_of(3)).then(|| number(4, 100));
-    let options = TrsmOptions {
-        side: if side == SUNZI_LEFT { Side::Left } else { Side::Right },
-        uplo: uplo_of(uplo),
-        op: if trans == SUNZI_TRANS { Op::Transpose } else { Op::NoTranspose },
-        diag: if diag == SUNZI_UNIT { Diag::Unit } else { Diag::NonUnit },
-        alpha: alpha.as_ref(),
-    };
+    let options = TrsmOptions::new()
+        .side(if side == SUNZI_LEFT { Side::Left } else { Side::Right })
+        .uplo(uplo_of(uplo))
+        .op(if trans == SUNZI_TRANS { Op::Transpose } else { Op::NoTranspose })
+        .diag(if diag == SUNZI_UNIT { Diag::Unit } else { Diag::NonUnit })
+        .alpha(alpha.as_ref());
     let (before, bits) = (b.matrix(all), b.result_bits(all));
-    let want = trsm(rust, &t.matrix(counts), &before, bits, &options).unwrap();
+    let want = trsm_with(rust, &t.matrix(counts), &before, bits, &options).unwrap().result;
     let (t_matrix, b_matrix) = (t.describe(), b.describe());
     let pointed = alpha.as_ref().map(scalar);
     let alpha = pointed.as_ref().map_or(ptr::null(), ptr::from_ref);

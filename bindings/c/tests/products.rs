@@ -78,14 +78,12 @@ fn syrk_case(
     let before = c.matrix(|_, _| true);
     let added = beta.as_ref().is_some_and(|beta| !beta.is_zero()).then(|| c.matrix(|row, col| within(uplo, row, col)));
     let bits = c.result_bits(|row, col| within(uplo, row, col));
-    let options = SyrkOptions {
-        op: if trans == SUNZI_TRANS { Op::NoTranspose } else { Op::Transpose },
-        uplo: if uplo == SUNZI_LOWER { Uplo::Lower } else { Uplo::Upper },
-        alpha: alpha.as_ref(),
-        beta: added.as_ref().and(beta.as_ref()),
-        accumulate: added.as_ref().map(|c| symmetric(c, uplo)),
-        ..SyrkOptions::default()
-    };
+    let options = SyrkOptions::new()
+        .op(if trans == SUNZI_TRANS { Op::NoTranspose } else { Op::Transpose })
+        .uplo(if uplo == SUNZI_LOWER { Uplo::Lower } else { Uplo::Upper })
+        .alpha(alpha.as_ref())
+        .beta(added.as_ref().and(beta.as_ref()))
+        .accumulate(added.as_ref().map(|c| symmetric(c, uplo)));
     let want = sunzi::syrk_with(rust, &a.matrix(|_, _| true), bits, &options).unwrap().result;
     let (a_matrix, c_matrix) = (a.describe(), c.describe());
     let pointers = [&alpha, &beta].map(|factor| factor.as_ref().map(scalar));
@@ -129,14 +127,12 @@ fn gemm_case(
     let before = c.matrix(|_, _| true);
     let added = beta.as_ref().is_some_and(|beta| !beta.is_zero()).then_some(&before);
     let op = |turn: bool| if turn { Op::Transpose } else { Op::NoTranspose };
-    let options = GemmOptions {
-        op_a: op(turn_a),
-        op_b: op(turn_b),
-        alpha: alpha.as_ref(),
-        beta: added.and(beta.as_ref()),
-        accumulate: added,
-        ..GemmOptions::default()
-    };
+    let options = GemmOptions::new()
+        .op_a(op(turn_a))
+        .op_b(op(turn_b))
+        .alpha(alpha.as_ref())
+        .beta(added.and(beta.as_ref()))
+        .accumulate(added.map(Matrix::view));
     let all = |_: usize, _: usize| true;
     let (left, right): (Matrix, Matrix) = (a.matrix(all), b.matrix(all));
     let want = sunzi::gemm_with(rust, &left, &right, c.result_bits(all), &options).unwrap().result;

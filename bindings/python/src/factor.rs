@@ -48,7 +48,7 @@ impl Cholesky {
         given.set_item("uplo", uplo)?;
         let mut job = Job::new(&given)?;
         let a = Symmetric::of(&job, a, &[])?;
-        Ok(Cholesky { factor: job.run(|ctx| a.factor(ctx))?, kind: a.shape.kind })
+        Ok(Cholesky { factor: job.run(|ctx| a.factor(ctx))?.result, kind: a.shape.kind })
     }
 
     /// The lower triangular factor, a `Matrix`.

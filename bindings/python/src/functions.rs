@@ -87,14 +87,12 @@ pub fn syrk<'py>(p: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResul
     let p = p.window(py, terms.bits)?;
     let exact_integers = job.flag("exact")?;
     let outcome = job.run(|ctx| {
-        let options = SyrkOptions {
-            op: op(transpose),
-            exact_integers,
-            alpha: terms.alpha.as_ref(),
-            beta: terms.beta.as_ref(),
-            accumulate: terms.accumulate.as_ref().map(|c| symmetric(c, uplo)),
-            ..SyrkOptions::default()
-        };
+        let options = SyrkOptions::new()
+            .op(op(transpose))
+            .exact_integers(exact_integers)
+            .alpha(terms.alpha.as_ref())
+            .beta(terms.beta.as_ref())
+            .accumulate(terms.accumulate.as_ref().map(|c| symmetric(c, uplo)));
         sunzi::syrk_with(ctx, p.view(), terms.precision_bits, &options)
     })?;
     give_product(job, general(outcome), Form::Symmetric, shape)
@@ -142,12 +140,15 @@ fn multiply(
 ) -> sunzi::Result<(Outcome, Form)> {
     let (alpha, beta, bits) = (terms.alpha.as_ref(), terms.beta.as_ref(), terms.precision_bits);
     if a.is_transpose_of(b) && terms.accumulate.is_none() {
-        let options = SyrkOptions { exact_integers, alpha, ..SyrkOptions::default() };
+        let options = SyrkOptions::new().exact_integers(exact_integers).alpha(alpha);
         return Ok((general(sunzi::syrk_with(ctx, b.view(), bits, &options)?), Form::Symmetric));
     }
     let accumulate = terms.accumulate.as_ref().map(Window::to_whole).transpose()?;
-    let options =
-        GemmOptions { exact_integers, alpha, beta, accumulate: accumulate.as_deref(), ..GemmOptions::default() };
+    let options = GemmOptions::new()
+        .exact_integers(exact_integers)
+        .alpha(alpha)
+        .beta(beta)
+        .accumulate(accumulate.as_ref().map(|c| c.view()));
     Ok((sunzi::gemm_with(ctx, a.view(), b.view(), bits, &options)?, Form::General))
 }
 
@@ -171,8 +172,9 @@ pub fn trsm<'py>(
     let alpha = factor(job.object("alpha")?.as_ref(), "alpha", Bits::Round(bits))?;
     let shape = Shape { container: b.container, kind: b.kind.min(t.kind) };
     let (t, b) = (t.window(py, Bits::Round(bits))?, b.window(py, Bits::Round(bits))?);
-    let options = TrsmOptions { side, uplo, op, diag, alpha: alpha.as_ref() };
-    let result = job.run(|ctx| sunzi::trsm(ctx, t.view(), b.view(), bits, &options))?;
+    let options = TrsmOptions::new().side(side).uplo(uplo).op(op).diag(diag).alpha(alpha.as_ref());
+    let result =
+        job.run(|ctx| sunzi::trsm_with(ctx, t.view(), b.view(), bits, &options).map(|outcome| outcome.result))?;
     job.finish(result, Form::General, shape, None)
 }
 
@@ -207,8 +209,8 @@ impl Symmetric {
     ///
     /// # Errors
     /// As [`sunzi::cholesky()`].
-    pub fn factor(&self, ctx: &sunzi::Context) -> sunzi::Result<sunzi::Cholesky> {
-        sunzi::cholesky(ctx, self.operand(), self.precision_bits)
+    pub fn factor(&self, ctx: &sunzi::Context) -> sunzi::Result<Outcome<sunzi::Cholesky, sunzi::CholeskyReport>> {
+        sunzi::cholesky_with(ctx, self.operand(), self.precision_bits, &CholeskyOptions::default())
     }
 }
 
@@ -218,8 +220,8 @@ pub fn cholesky<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyR
     let mut job = Job::new(options)?;
     let a = Symmetric::of(&job, a, &[])?;
     job.expect(a.window.rows(), a.window.cols())?;
-    let (factor, report) = job.run(|ctx| a.factor(ctx))?.into_parts();
-    job.finish(factor, Form::General, a.shape, json(&report)?)
+    let Outcome { result: factor, report } = job.run(|ctx| a.factor(ctx))?;
+    job.finish(factor.into_factor(), Form::General, a.shape, json(&report)?)
 }
 
 /// See the Python layer.
@@ -240,14 +242,14 @@ pub fn solve<'py>(
     let (solution, report) = job.run(|ctx| {
         let Some(factor_bits) = factor_bits else {
             check_right_side(&a.window, &b)?;
-            let factor = a.factor(ctx)?;
-            return Ok((solve_beside(ctx, &factor, &b, bits)?, serde_json::to_string(factor.report()).ok()));
+            let Outcome { result: factor, report } = a.factor(ctx)?;
+            return Ok((solve_beside(ctx, &factor, &b, bits)?, serde_json::to_string(&report).ok()));
         };
-        let options = RefineOptions { factor_bits, ..RefineOptions::default() };
-        let refined = sunzi::solve_refined(ctx, a.operand(), b.view(), bits, &options)?;
-        let log2 = refined.backward_error_log2;
-        let report = format!("{{\"iterations\": {}, \"backward_error_log2\": {log2}}}", refined.iterations);
-        Ok((refined.solution, Some(report)))
+        let options = RefineOptions::new().factor_bits(factor_bits);
+        let refined = sunzi::solve_refined_with(ctx, a.operand(), b.view(), bits, &options)?;
+        let log2 = refined.report.backward_error_log2;
+        let report = format!("{{\"iterations\": {}, \"backward_error_log2\": {log2}}}", refined.report.iterations);
+        Ok((refined.result, Some(report)))
     })?;
     job.finish(solution, Form::General, shape, report)
 }
@@ -278,7 +280,7 @@ fn check_right_side(a: &Window, b: &Window) -> sunzi::Result<()> {
 pub fn log_det<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
     let mut job = Job::new(options)?;
     let a = Symmetric::of(&job, a, &[])?;
-    let value = job.run(|ctx| Ok(a.factor(ctx)?.log_det()))?;
+    let value = job.run(|ctx| Ok(a.factor(ctx)?.result.log_det()))?;
     number(job.py(), &value, a.shape)
 }
 

@@ -118,7 +118,7 @@ fn gemm(session: &mut Session, args: &PlanGemm) -> Result<()> {
 fn cholesky(session: &mut Session, args: &PlanCholesky) -> Result<()> {
     let PlanCholesky { rows: order, precision, tile: tile_rows, ref engine } = *args;
     let request = Request::new(engine, Matrix::bytes_for(order, order, precision));
-    let make = |ctx: &Context| plan_cholesky(ctx, order, precision, &CholeskyOptions { tile_rows });
+    let make = |ctx: &Context| plan_cholesky(ctx, order, precision, &CholeskyOptions::new().tile_rows(tile_rows));
     request.show(session, make, describe_cholesky)
 }
 
@@ -157,7 +157,7 @@ fn describe_cholesky(plan: &CholeskyPlan, request: &Request<'_>) -> Vec<String> 
         part("tiles", plan.tile_bytes, "residues and integers"),
         part("rest", plan.planned_bytes - plan.tile_bytes - plan.factor_bytes, "scratch, tables, lists"),
     ];
-    lines.extend(plan.devices.iter().map(|UpdatePlan { device, kernel, moduli, tile_bytes }| {
+    lines.extend(plan.devices.iter().map(|UpdatePlan { device, kernel, moduli, tile_bytes, .. }| {
         let (name, bytes) = (device.label(), format_bytes(*tile_bytes));
         format!("{name:<15} {}: updates by {kernel}, {moduli} moduli, {bytes} of its memory for a tile", device.name)
     }));

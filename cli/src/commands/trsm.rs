@@ -9,7 +9,7 @@ use crate::signals::{Mode, in_mode};
 use serde_json::json;
 use std::time::Instant;
 use sunzi::io::Symmetry;
-use sunzi::{Diag, Result, Side, TrsmOptions, plan_trsm, trsm};
+use sunzi::{Diag, Result, Side, TrsmOptions, plan_trsm, trsm_with};
 use sunzi_lab::engine::limited;
 use sunzi_lab::memory::peak_resident_bytes;
 use sunzi_lab::session::Session as _;
@@ -27,11 +27,13 @@ pub fn run(session: &mut Session, config: &Trsm) -> Result<()> {
     let ctx = builder.build()?;
     let diag = if config.unit { Diag::Unit } else { Diag::NonUnit };
     let (side, uplo, op) = (config.side, config.uplo, op(config.transpose));
-    let options = TrsmOptions { side, uplo, op, diag, alpha: alpha.as_ref() };
+    let options = TrsmOptions::new().side(side).uplo(uplo).op(op).diag(diag).alpha(alpha.as_ref());
     let columns = if side == Side::Left { b.cols() } else { b.rows() };
     let plan = plan_trsm(&ctx, t.rows(), columns, precision_bits).map_err(&restate)?;
     let start = Instant::now();
-    let x = in_mode(Mode::Computing, || trsm(&ctx, &t, &b, precision_bits, &options).map_err(&restate))?;
+    let x = in_mode(Mode::Computing, || {
+        trsm_with(&ctx, &t, &b, precision_bits, &options).map(|outcome| outcome.result).map_err(&restate)
+    })?;
     let seconds = start.elapsed().as_secs_f64();
     drop((t, b));
     let start = Instant::now();

@@ -42,7 +42,7 @@ pub fn run(session: &mut Session, config: &Verify) -> Result<()> {
     let precision_bits = product_precision(config.check.bits, &config.result, config.check.exact_integers)?;
     let read = |path: &Path| -> Result<Matrix> {
         let input_precision_bits = config.check.input_bits;
-        Ok(session.read(path, ReadOptions { input_precision_bits, ..ReadOptions::new(precision_bits) })?.matrix)
+        Ok(session.read(path, ReadOptions::new(precision_bits).input_precision_bits(input_precision_bits))?.matrix)
     };
     let mut builder = Context::builder().progress({
         let callback = session.progress();
@@ -52,20 +52,16 @@ pub fn run(session: &mut Session, config: &Verify) -> Result<()> {
         builder = builder.threads(threads);
     }
     let ctx = builder.build()?;
-    let options = VerifyOptions {
-        exact_integers: config.check.exact_integers,
-        seed: config.check.seed,
-        ..VerifyOptions::default()
-    };
+    let options = VerifyOptions::new().exact_integers(config.check.exact_integers).seed(config.check.seed);
     let (operation, verification) = match &config.operands {
         Operands::Syrk { p, op, .. } => {
             let (p, q) = (read(p)?, read(&config.result)?);
-            let options = VerifyOptions { op: *op, ..options };
+            let options = options.op(*op);
             ("syrk", verify_syrk(&ctx, &p, &q, precision_bits, &options)?)
         }
         Operands::Gemm { a, b, op_a, op_b } => {
             let (a, b, c) = (read(a)?, read(b)?, read(&config.result)?);
-            let options = VerifyOptions { op: *op_a, op_b: *op_b, ..options };
+            let options = options.op(*op_a).op_b(*op_b);
             ("gemm", verify_gemm(&ctx, (&a, &b), &c, precision_bits, &options)?)
         }
     };

@@ -113,12 +113,12 @@ pub fn run(session: &mut dyn Session, config: &BenchDouble, all: &World<'_>) -> 
     let ctx = agreed(world, builder.build())?;
     let devices = &ctx.devices().devices[..];
     let chosen = config.eviction.unwrap_or_default();
-    let options = DoubleOptions { policy: config.policy, eviction: chosen, ..DoubleOptions::default() };
+    let options = DoubleOptions::new().policy(config.policy).eviction(chosen);
     let mut ours = Ours { ctx: &ctx, world, matrix, seconds: Vec::new(), residual: 0.0, best: None };
     // What comes first warms everything up.
     let mut moved = Vec::new();
     for eviction in Eviction::ALL.into_iter().filter(|&eviction| eviction != chosen) {
-        let report = ours.once(&DoubleOptions { eviction, ..options }).map_err(&restate)?;
+        let report = ours.once(&options.eviction(eviction)).map_err(&restate)?;
         moved.extend(Moved::of(world, &report)?);
     }
     let mut products = Vec::new();

@@ -13,39 +13,34 @@ use sunzi::{
 pub struct Factorisation<'a> {
     a: &'a Matrix,
     options: CholeskyOptions,
-    factor: Matrix,
+    factor: Cholesky,
 }
 
 impl<'a> Factorisation<'a> {
     /// `A = L L^T` with tiles of so many rows, or as many as the library chooses.
-    ///
-    /// # Errors
-    /// Those of [`Matrix::zeros`].
-    pub fn new(a: &'a Matrix, tile_rows: Option<usize>) -> Result<Factorisation<'a>> {
-        let options = CholeskyOptions { tile_rows };
-        Ok(Factorisation { a, options, factor: Matrix::zeros(0, 0, a.precision_bits())? })
+    pub fn new(a: &'a Matrix, tile_rows: Option<usize>) -> Factorisation<'a> {
+        Factorisation { a, options: CholeskyOptions::new().tile_rows(tile_rows), factor: Cholesky::default() }
     }
 }
 
 impl Task for Factorisation<'_> {
     fn run(&mut self, ctx: &Context) -> Result<Account> {
-        let memory = std::mem::replace(&mut self.factor, Matrix::zeros(0, 0, 2)?);
-        let cholesky = cholesky_into(ctx, Symmetric::lower(self.a), self.a.precision_bits(), &self.options, memory)?;
-        let (factor, report) = cholesky.into_parts();
-        self.factor = factor;
-        Ok(account(&report))
+        let (a, bits) = (Symmetric::lower(self.a), self.a.precision_bits());
+        Ok(account(&cholesky_into(ctx, a, bits, &self.options, &mut self.factor)?))
     }
 
     fn result(&self) -> &Matrix {
-        &self.factor
+        self.factor.factor()
     }
 
     fn clear(&mut self) {
-        self.factor.clear();
+        let mut memory = std::mem::take(&mut self.factor).into_factor();
+        memory.clear();
+        self.factor = Cholesky::with_memory(memory);
     }
 
     fn entry(&self, i: usize, j: usize) -> Float {
-        self.factor.float(i.max(j), i.min(j))
+        self.factor.factor().float(i.max(j), i.min(j))
     }
 }
 
@@ -115,7 +110,7 @@ impl Task for System<'_> {
         let bits = self.b.precision_bits();
         match &self.method {
             Method::Triangular(l) => {
-                trsm_into(ctx, (*l, self.b), bits, &TrsmOptions::default(), &mut self.solution)?;
+                trsm_into(ctx, *l, self.b, bits, &TrsmOptions::default(), &mut self.solution)?;
             }
             Method::Factored(cholesky) => self.solution = cholesky.solve(ctx, self.b, bits)?,
         }
@@ -149,7 +144,7 @@ mod tests {
                 let (a, b) = (operands.a.view().to_floats(), operands.b.as_ref().map(|b| b.view().to_floats()));
                 let right = || operands.b.as_ref().unwrap();
                 let mut ours: Box<dyn Task> = match operation {
-                    Operation::Cholesky => Box::new(Factorisation::new(&operands.a, None).unwrap()),
+                    Operation::Cholesky => Box::new(Factorisation::new(&operands.a, None)),
                     Operation::Trsm => Box::new(System::triangular(&operands.a, right()).unwrap()),
                     _ => Box::new(System::factored(&operands.a, right()).unwrap()),
                 };

@@ -29,8 +29,8 @@ impl Task for Product<'_> {
         let report = match self.b {
             None => syrk_into(ctx, self.a, bits, &SyrkOptions::default(), &mut self.gram)?,
             Some(b) => {
-                let options = GemmOptions { op_a: Op::Transpose, ..GemmOptions::default() };
-                gemm_into(ctx, (self.a, b), bits, &options, &mut self.result)?
+                let options = GemmOptions::new().op_a(Op::Transpose);
+                gemm_into(ctx, self.a, b, bits, &options, &mut self.result)?
             }
         };
         Ok(account(&report))
@@ -47,12 +47,12 @@ impl Task for Product<'_> {
 
     /// Exact residuals.
     fn verify(&self, ctx: &Context) -> Result<()> {
-        let options = VerifyOptions { vector_count: VECTORS, ..VerifyOptions::default() };
+        let options = VerifyOptions::new().vector_count(VECTORS);
         let bits = self.a.precision_bits();
         match self.b {
             None => verify_syrk(ctx, self.a, &self.gram, bits, &options),
             Some(b) => {
-                let options = VerifyOptions { op: Op::Transpose, ..options };
+                let options = options.op(Op::Transpose);
                 verify_gemm(ctx, (self.a, b), &self.result, bits, &options)
             }
         }

@@ -83,7 +83,7 @@ pub fn run(session: &mut dyn Session, config: &Bench, world: &dyn Transport) -> 
     let made = if root { Operands::new(Operation::Syrk, size).map(|operands| Some(operands.a)) } else { Ok(None) };
     let whole = agreed(world, made)?;
     let own = scatter_rows(world, ROOT, whole.as_ref().map(Matrix::view))?;
-    let options = TeamOptions { window: config.window, ..agreed(world, TeamOptions::from_environment())? };
+    let options = agreed(world, TeamOptions::from_environment())?.window(config.window);
     let mut comparisons = vec![Comparison::new(session, config, world, "ranks", options, None)?];
     let threads = total_threads(&comparisons[0])?;
     let builder = session.context(&config.engine)?.threads(threads);
@@ -126,7 +126,7 @@ fn add_comparisons(
     own: &Matrix,
 ) -> Result<()> {
     if options.ranks_per_node.is_some() && comparisons[0].team.layout().nodes.len() > 1 {
-        let whole = TeamOptions { ranks_per_node: None, ..options };
+        let whole = options;
         let comparison = Comparison::new(session, config, world, "as one node", whole, None)?;
         if comparison.team.layout().nodes.len() < comparisons[0].team.layout().nodes.len() {
             comparisons.push(comparison);

@@ -15,8 +15,8 @@ use sunzi::comm::agreed;
 use sunzi::comm::local::{self, LocalRank};
 use sunzi::double::{DoubleOptions, double_cholesky};
 use sunzi::gallery::{Size, counter_random};
-use sunzi::{CholeskyOptions, Context, Device, Head, Matrix, Result, Symmetric, TrsmOptions};
-use sunzi::{Error, cholesky_with, ldlt, solve, trsm};
+use sunzi::{CholeskyOptions, Context, Device, Error, Head, Matrix, Outcome, Result, Symmetric};
+use sunzi::{cholesky_with, ldlt, solve, trsm};
 
 /// Precisions at which factors are compared.
 const PRECISIONS: [u32; 3] = [64, 512, 1024];
@@ -67,13 +67,14 @@ fn uneven(order: usize, precision_bits: u32) -> Result<Matrix> {
 
 fn on_cpu(subject: &Subject<'_>, a: &Matrix) -> Result<Matrix> {
     let options = CholeskyOptions::default();
-    Ok(cholesky_with(subject.cpu, Symmetric::lower(a), a.precision_bits(), &options)?.into_factor())
+    Ok(cholesky_with(subject.cpu, Symmetric::lower(a), a.precision_bits(), &options)?.result.into_factor())
 }
 
 /// One factorisation on the devices, and whether its factor is `want`; returns what each device did.
 fn compare(ctx: &Context, a: &Matrix, want: &Matrix, tile_rows: Option<usize>) -> Result<Vec<TileTraffic>> {
-    let options = CholeskyOptions { tile_rows };
-    let (factor, report) = cholesky_with(ctx, Symmetric::lower(a), a.precision_bits(), &options)?.into_parts();
+    let options = CholeskyOptions::new().tile_rows(tile_rows);
+    let Outcome { result, report } = cholesky_with(ctx, Symmetric::lower(a), a.precision_bits(), &options)?;
+    let factor = result.factor();
     let what = format!("{}, tiles of {} rows", describe(a), report.tile_rows);
     if report.devices.is_empty() || report.tiles > 1 && report.devices.iter().all(|own| own.traffic.h2d_bytes == 0) {
         return failed(format!("{what}: no device was used"));
@@ -163,7 +164,7 @@ pub fn little_memory(subject: &Subject<'_>) -> Result<()> {
 /// Matrices that have no factor: the same index as on the CPU, and the device goes on.
 pub fn not_positive_definite(subject: &Subject<'_>) -> Result<()> {
     let (order, bits) = (60, 150);
-    let options = CholeskyOptions { tile_rows: Some(8) };
+    let options = CholeskyOptions::new().tile_rows(8);
     let index = |ctx: &Context, a: &Matrix| match cholesky_with(ctx, Symmetric::lower(a), bits, &options) {
         Err(Error::NotPositiveDefinite { index, .. }) => Ok(index),
         Err(other) => Err(other),
@@ -190,7 +191,7 @@ pub fn solves(subject: &Subject<'_>) -> Result<()> {
     let order = 2 * ctx.tile_engine(ctx.kernel(), bits)?.preferred_rows() + 9;
     let (a, b) = (dominant(order, bits)?, random(order, 40, bits, 5)?);
     let l = on_cpu(subject, &a)?;
-    same(subject, &ctx, "a triangular system", &|ctx| trsm(ctx, &l, &b, bits, &TrsmOptions::default()))?;
+    same(subject, &ctx, "a triangular system", &|ctx| trsm(ctx, &l, &b, bits))?;
     same(subject, &ctx, "a system", &|ctx| solve(ctx, Symmetric::lower(&a), &b, bits))
 }
 
@@ -199,8 +200,8 @@ pub fn products_in_solves(subject: &Subject<'_>) -> Result<()> {
     let (order, bits) = (72, 128);
     let (a, b) = (dominant(order, bits)?, random(order, 5, bits, 5)?);
     let ctx = subject.builder().build()?;
-    let factor = cholesky_with(subject.cpu, Symmetric::lower(&a), bits, &CholeskyOptions::default())?;
-    same(subject, &ctx, "trsm", &|ctx| trsm(ctx, factor.factor(), &b, bits, &TrsmOptions::default()))?;
+    let factor = sunzi::cholesky(subject.cpu, Symmetric::lower(&a), bits)?;
+    same(subject, &ctx, "trsm", &|ctx| trsm(ctx, factor.factor(), &b, bits))?;
     same(subject, &ctx, "solve", &|ctx| factor.solve(ctx, &b, bits))?;
     same(subject, &ctx, "inverse", &|ctx| Ok(factor.inverse(ctx, bits)?.into_matrix()))?;
     same(subject, &ctx, "ldlt", &|ctx| Ok(ldlt(ctx, Symmetric::lower(&a), bits)?.lower().clone()))
@@ -228,7 +229,7 @@ pub fn doubles(setup: &Setup, device: &Arc<dyn Device>, large: bool) -> Result<(
         let builder = setup.builder().devices(vec![device.clone()]);
         let builder = device_bytes.into_iter().fold(builder, |builder, bytes| builder.device_memory_bytes(bytes));
         let (ctx, mut l) = (builder.build()?, matrix.clone());
-        let options = DoubleOptions { eviction, ..DoubleOptions::default() };
+        let options = DoubleOptions::new().eviction(eviction);
         double_cholesky(&ctx, local::alone(), &mut l, &options).map(|report| (l, report))
     };
     let least_bytes = least_bytes(|bytes| factor(Some(bytes), Eviction::default()))?;

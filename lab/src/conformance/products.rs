@@ -98,7 +98,7 @@ pub fn syrk_shapes(subject: &Subject<'_>) -> Result<()> {
     }
     for (rows, cols) in shapes {
         for uplo in [Uplo::Lower, Uplo::Upper] {
-            let options = SyrkOptions { uplo, ..SyrkOptions::default() };
+            let options = SyrkOptions::new().uplo(uplo);
             // The larger the shape, the fewer bits.
             for bits in if rows * cols <= 1 << 16 { &[64, 300][..] } else { &[64] } {
                 subject.syrk(&ctx, &random(rows, cols, *bits, SPREAD_BITS)?, &options)?;
@@ -142,13 +142,13 @@ pub fn transposes(subject: &Subject<'_>) -> Result<()> {
     let ctx = subject.builder().build()?;
     let p = random(35, 50, 192, SPREAD_BITS)?;
     for uplo in [Uplo::Lower, Uplo::Upper] {
-        subject.syrk(&ctx, &p, &SyrkOptions { op: Op::Transpose, uplo, ..SyrkOptions::default() })?;
+        subject.syrk(&ctx, &p, &SyrkOptions::new().op(Op::Transpose).uplo(uplo))?;
     }
     for op_a in [Op::NoTranspose, Op::Transpose] {
         for op_b in [Op::NoTranspose, Op::Transpose] {
             let (rows, cols) = if op_b == Op::Transpose { (21, 35) } else { (35, 21) };
             let a = if op_a == Op::Transpose { random(35, 18, 192, 3)? } else { random(18, 35, 192, 3)? };
-            let options = GemmOptions { op_a, op_b, ..GemmOptions::default() };
+            let options = GemmOptions::new().op_a(op_a).op_b(op_b);
             subject.gemm(&ctx, (&a, &random(rows, cols, 150, SPREAD_BITS)?), &options)?;
         }
     }
@@ -168,7 +168,7 @@ pub fn integers(subject: &Subject<'_>) -> Result<()> {
         };
         let values = (0..40 * 13).map(integer).collect::<Vec<_>>();
         let p = Matrix::from_integers(40, 13, bits.max(2), &values)?;
-        let options = SyrkOptions { exact_integers: true, ..SyrkOptions::default() };
+        let options = SyrkOptions::new().exact_integers(true);
         subject.syrk(&ctx, &p, &options)?;
     }
     Ok(())
@@ -182,10 +182,9 @@ pub fn factors(subject: &Subject<'_>) -> Result<()> {
     let (alpha, beta) = (Some(Float::with_val(60, 1.75)), Some(Float::with_val(60, -3)));
     for (alpha, beta, add) in [(&alpha, &None, false), (&None, &None, true), (&alpha, &beta, true)] {
         let (alpha, beta) = (alpha.as_ref(), beta.as_ref());
-        let options = GemmOptions { alpha, beta, accumulate: add.then_some(&c), ..GemmOptions::default() };
+        let options = GemmOptions::new().alpha(alpha).beta(beta).accumulate(add.then(|| c.view()));
         subject.gemm(&ctx, (&a, &b), &options)?;
-        let options =
-            SyrkOptions { alpha, beta, accumulate: add.then(|| Symmetric::lower(&square)), ..SyrkOptions::default() };
+        let options = SyrkOptions::new().alpha(alpha).beta(beta).accumulate(add.then(|| Symmetric::lower(&square)));
         subject.syrk(&ctx, &b, &options)?;
     }
     Ok(())
@@ -197,7 +196,7 @@ pub fn self_checks(subject: &Subject<'_>) -> Result<()> {
     let alpha = Float::with_val(60, -1.75);
     for (self_check, freivalds) in [(true, false), (false, true), (true, true)] {
         let ctx = subject.builder().self_check(self_check).freivalds(freivalds).build()?;
-        let options = GemmOptions { op_a: Op::Transpose, alpha: Some(&alpha), ..GemmOptions::default() };
+        let options = GemmOptions::new().op_a(Op::Transpose).alpha(&alpha);
         subject.gemm(&ctx, (&p, &p), &options)?;
         let outcome = subject.syrk(&ctx, &p, &SyrkOptions::default())?;
         if !outcome.report.checked {
@@ -231,7 +230,7 @@ pub fn shares(subject: &Subject<'_>) -> Result<()> {
     let p = random(if subject.large { 3000 } else { 90 }, if subject.large { 300 } else { 45 }, 512, SPREAD_BITS)?;
     let ctx = subject.builder().build()?;
     for uplo in [Uplo::Lower, Uplo::Upper] {
-        let options = SyrkOptions { uplo, ..SyrkOptions::default() };
+        let options = SyrkOptions::new().uplo(uplo);
         let report = subject.syrk(&ctx, &p, &options)?.report;
         let moduli = report.devices.iter().map(|device| device.moduli).collect::<Vec<_>>();
         // A device that is far slower than the others may have no share.

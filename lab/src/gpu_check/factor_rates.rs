@@ -20,8 +20,8 @@ use sunzi::advanced::store::available_bytes;
 use sunzi::comm::local;
 use sunzi::double::{DoubleMatrix, DoubleOptions, DoubleReport, double_cholesky};
 use sunzi::{
-    CholeskyOptions, CholeskyReport, Context, Error, GemmOptions, Matrix, Op, Result, Symmetric, cholesky_with,
-    gemm_with, plan_cholesky,
+    CholeskyOptions, CholeskyReport, Context, Error, GemmOptions, Matrix, Op, Outcome, Result, Symmetric,
+    cholesky_with, gemm_with, plan_cholesky,
 };
 
 /// What is aimed at: the rate of the products of planes, and that of the plain product of doubles.
@@ -153,7 +153,7 @@ fn big(
     let device = &setup.devices[0];
     let ctx = setup.builder().devices(vec![device.clone()]).kernel(family.name()).build()?;
     let tile_rows = (!is_gpu(&**device)).then_some(TINY_TILE_ROWS);
-    let options = CholeskyOptions { tile_rows };
+    let options = CholeskyOptions::new().tile_rows(tile_rows);
     let (mut order, free) = (wanted, free_bytes());
     let plan = loop {
         let plan = plan_cholesky(&ctx, order, bits, &options)?;
@@ -169,16 +169,16 @@ fn big(
         }
     };
     let a = ctx.install(|| dominant(order, bits))?;
-    let options = CholeskyOptions { tile_rows: Some(plan.tile_rows) };
+    let options = CholeskyOptions::new().tile_rows(plan.tile_rows);
     // Compiles kernels, and takes the device's memory for tiles of this size.
     let few = order.min(2 * plan.tile_rows);
     cholesky_with(&ctx, Symmetric::lower(a.view().block(0..few, 0..few)?), bits, &options)?;
-    let (factor, report) = cholesky_with(&ctx, Symmetric::lower(&a), bits, &options)?.into_parts();
+    let Outcome { result: factor, report } = cholesky_with(&ctx, Symmetric::lower(&a), bits, &options)?;
     let working_bits = report.working_bits;
     let modulus_bits = cholesky_modulus_bits(working_bits);
     let planes = family.plane_count(&EngineSpec { operand_bits: working_bits, modulus_bits, redundant: false });
     drop(ctx); // the check below takes memory of its own
-    verify(&setup.builder().build()?, &a, &factor)?;
+    verify(&setup.builder().build()?, &a, factor.factor())?;
     let per_second = (order as f64).powi(3) / 6.0 * planes as f64 / report.seconds.max(1e-9);
     Ok(Some(CholeskyRates { planes, per_second, share: per_second / plane_rate, report }))
 }
@@ -192,7 +192,7 @@ fn verify(cpu: &Context, a: &Matrix, l: &Matrix) -> Result<()> {
     let bound = Float::with_val(64, Float::i_exp(1, 2 - bits as i32)) * 1.01f64; // and what the product is rounded by
     for (at, left) in blocks.iter().enumerate() {
         for right in &blocks[..=at] {
-            let options = GemmOptions { op_b: Op::Transpose, ..GemmOptions::default() };
+            let options = GemmOptions::new().op_b(Op::Transpose);
             let product = gemm_with(cpu, rows(left)?, rows(right)?, bits + 64, &options)?.result;
             for (row, i) in left.clone().enumerate() {
                 for (col, j) in right.clone().enumerate().filter(|&(_, j)| j <= i) {
@@ -265,7 +265,7 @@ fn double(session: &dyn Session, setup: &Setup, plain_per_second: f64, rates: &m
     // The rule that is timed comes last, when everything is warm.
     let others = Eviction::ALL.into_iter().filter(|&rule| rule != Eviction::default()).map(|rule| (rule, 1));
     for (eviction, runs) in others.chain([(Eviction::default(), DOUBLE_RUNS)]) {
-        let options = DoubleOptions { eviction, ..DoubleOptions::default() };
+        let options = DoubleOptions::new().eviction(eviction);
         seconds.clear();
         for run in 0..runs {
             let mut l = matrix.clone();

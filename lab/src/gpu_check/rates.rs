@@ -294,7 +294,7 @@ fn hash(matrix: &Matrix) -> u128 {
 /// Holds three blocks of the result, at two ends of the diagonal and in the far corner, against exact arithmetic.
 fn verify(cpu: &Context, p: &Matrix, q: &Matrix) -> Result<()> {
     let (rows, cols, bits) = (0..p.rows(), p.cols(), p.precision_bits());
-    let options = VerifyOptions { vector_count: 2, sample_count: 64, ..VerifyOptions::default() };
+    let options = VerifyOptions::new().vector_count(2).sample_count(64);
     let (first, last) = (0..cols.min(FEW_COLUMNS), cols.saturating_sub(FEW_COLUMNS)..cols);
     let operand = |block: &std::ops::Range<usize>| p.view().block(rows.clone(), block.clone());
     for block in [&first, &last] {
@@ -305,7 +305,7 @@ fn verify(cpu: &Context, p: &Matrix, q: &Matrix) -> Result<()> {
     if last.start < first.end {
         return Ok(()); // the corner reaches into the other triangle, and the diagonal blocks cover it
     }
-    let options = VerifyOptions { op: Op::Transpose, ..options };
+    let options = options.op(Op::Transpose);
     verify_gemm(cpu, (operand(&last)?, operand(&first)?), result, bits, &options).map(drop)
 }
 

@@ -69,7 +69,7 @@ impl DistMatrix {
             return Err(Error::InvalidArgument("a matrix in tiles is whole where a triangle was expected".into()));
         };
         let on_diagonal = self.tiles.iter_mut().filter(|(id, _)| id.row == id.col);
-        on_diagonal.for_each(|(_, tile)| mirror(tile, uplo, Workers::One));
+        on_diagonal.for_each(|(_, tile)| mirror(tile.view_mut(), uplo, Workers::One));
         self.symmetric = true;
         Ok(self)
     }
@@ -191,7 +191,7 @@ impl DistMatrix {
     /// Fills the other triangle of a symmetric matrix of which all tiles have come.
     fn complete(&self, whole: &mut Matrix) {
         if let (true, Some(uplo)) = (self.symmetric, self.map.triangle) {
-            mirror(whole, uplo, Workers::One);
+            mirror(whole.view_mut(), uplo, Workers::One);
         }
     }
 

@@ -3,11 +3,13 @@
 use crate::comm::window::{SharedWindow, WindowKind};
 use crate::comm::{Reduction, Transport, agree, local};
 use crate::error::{Error, Result};
+use crate::options::setters;
 use crate::store::{available_bytes, shared_memory_bytes};
 use std::sync::LazyLock;
 
 /// Choices of a [`Team`].
 #[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
 pub struct TeamOptions {
     /// Treats every so many ranks of a machine as a node of their own, for tests of many nodes on one machine;
     /// `None` makes a node of each machine.
@@ -15,6 +17,8 @@ pub struct TeamOptions {
     /// Where the memory that ranks share comes from.
     pub window: WindowKind,
 }
+
+setters! { new TeamOptions { ranks_per_node: impl Into<Option<usize>>, window: WindowKind } }
 
 impl TeamOptions {
     /// The default, but with as many ranks per node as `SUNZI_RANKS_PER_NODE` says where it is set.

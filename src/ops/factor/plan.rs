@@ -166,6 +166,7 @@ impl Plan {
 
 /// A device that will run updates of a factorisation.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct UpdatePlan {
     /// The device.
     pub device: Description,
@@ -179,6 +180,7 @@ pub struct UpdatePlan {
 
 /// How a factorisation will run: tiles and bytes.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct CholeskyPlan {
     /// `cholesky`.
     pub operation: &'static str,

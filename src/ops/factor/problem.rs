@@ -5,14 +5,18 @@ use crate::math::bound::{cholesky_modulus_bits, cholesky_working_bits};
 use crate::math::pivot::RowWeight;
 use crate::matrix::MatrixView;
 use crate::ops::factor::scaling::{is_beyond_one, row_exponent, scaled_entry};
+use crate::options::setters;
 use rug::Integer;
 
 /// Choices of a factorisation beyond the matrix and the precision.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct CholeskyOptions {
     /// Rows of a tile; `None` chooses by size and precision. It never shows in the result.
     pub tile_rows: Option<usize>,
 }
+
+setters! { new CholeskyOptions { tile_rows: impl Into<Option<usize>> } }
 
 /// A symmetric matrix to factor at one precision.
 pub(crate) struct Problem<'a> {

@@ -25,6 +25,7 @@ pub enum TaskKind {
 
 /// One task in time.
 #[derive(Clone, Copy, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Span {
     /// The worker that ran it.
     pub worker: usize,
@@ -42,6 +43,7 @@ pub struct Span {
 
 /// Seconds of all workers, by kind of task.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
+#[non_exhaustive]
 pub struct TaskTimes {
     /// Entries of the matrix to residues.
     pub load: f64,
@@ -57,6 +59,7 @@ pub struct TaskTimes {
 
 /// The plan and the timings of one factorisation.
 #[derive(Clone, Debug, Default, Serialize)]
+#[non_exhaustive]
 pub struct CholeskyReport {
     /// `cholesky`.
     pub operation: &'static str,

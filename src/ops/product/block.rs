@@ -4,12 +4,12 @@
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::math::bound;
-use crate::matrix::{Matrix, MatrixView, Op};
+use crate::matrix::{Destination, Matrix, MatrixView, Op};
 use crate::ops::product::call;
 use crate::ops::product::combine::{Addend, Combination};
 use crate::ops::product::path::plan_request;
 use crate::ops::product::plan::{Plan, PlanRequest};
-use crate::ops::product::problem::{Inner, Problem, Target};
+use crate::ops::product::problem::{Inner, Problem};
 use rug::Float;
 
 pub(crate) use crate::ops::product::size::BlockShape;
@@ -39,7 +39,7 @@ impl BlockProduct<'_> {
         let alpha = self.minuend.map(|_| &minus);
         let combination = Combination::new(alpha, None, self.minuend.map(Addend::Whole));
         let problem = Problem::gemm((self.left, Op::NoTranspose), (self.right, Op::NoTranspose), self.precision_bits);
-        call::run(ctx, &Problem { combination, inner: self.inner, ..problem }, Target::Into(result)).map(|_| ())
+        call::run(ctx, &Problem { combination, inner: self.inner, ..problem }, Destination::Matrix(result)).map(drop)
     }
 }
 

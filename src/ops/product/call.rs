@@ -3,81 +3,72 @@
 use crate::comm::window::NodeWindow;
 use crate::context::{Context, Workspace, WorkspaceNeeds};
 use crate::error::{Error, Result};
-use crate::matrix::Matrix;
+use crate::matrix::{Destination, Matrix, MatrixViewMut};
 use crate::ops::distribution::team::Ranks;
 use crate::ops::product::clock::{PhaseClock, RankPhase};
 use crate::ops::product::device::{CutCounts, DevicePlan, DeviceRun};
 use crate::ops::product::direct;
 use crate::ops::product::path::{Path, choose_path, is_worth_a_device};
 use crate::ops::product::plan::{Plan, PlanRequest, PlannedRun, plan_planes};
-use crate::ops::product::problem::{Bits, IntegerBits, Operand, OperandRows, Problem, Target, fits};
+use crate::ops::product::problem::{Bits, IntegerBits, Operand, OperandRows, Problem};
 use crate::ops::product::recover::RecoveryTime;
-use crate::ops::product::report::{Outcome, Phases, Report};
+use crate::ops::product::report::{Phases, Report};
 use crate::ops::product::run::{ProductRun, RunState};
 use crate::ops::product::scale;
 use crate::ops::product::space::worker_spaces;
 use crate::plan::NodeShape;
 use std::time::Instant;
 
-/// Computes `problem` as a new matrix.
+/// Computes `problem` into `result`.
 ///
 /// # Errors
 /// Those of [`crate::syrk_with`].
-pub(crate) fn outcome(ctx: &Context, problem: &Problem<'_>) -> Result<Outcome> {
-    let (result, report) = run(ctx, problem, Target::New)?;
-    Ok(Outcome { result: result.expect("a new target gives a matrix"), report })
-}
-
-/// Computes `problem`; the matrix is returned where the target is a new one.
-///
-/// # Errors
-/// Those of [`crate::syrk_with`].
-pub(crate) fn run(ctx: &Context, problem: &Problem<'_>, target: Target<'_>) -> Result<(Option<Matrix>, Report)> {
+pub(crate) fn run(ctx: &Context, problem: &Problem<'_>, result: Destination<'_>) -> Result<Report> {
     let start = Instant::now();
     problem.check(ctx.kernel())?;
     let mut workspace = ctx.workspace();
-    let (result, mut report) = match choose_path(ctx, &problem.size(), problem.expected_operand_bits()) {
-        Path::Direct => run_direct(ctx, problem, target, &mut workspace)?,
-        Path::Planes(_) if devices_take(ctx, problem)? => run_devices(ctx, problem, target, &mut workspace)?,
-        Path::Planes(1) => run_planes((ctx, 1), problem, target, &mut workspace)?,
-        Path::Planes(workers) => ctx.install(|| run_planes((ctx, workers), problem, target, &mut workspace))?,
+    let mut report = match choose_path(ctx, &problem.size(), problem.expected_operand_bits()) {
+        Path::Direct => run_direct(ctx, problem, result, &mut workspace)?,
+        Path::Planes(_) if devices_take(ctx, problem)? => run_devices(ctx, problem, result, &mut workspace)?,
+        Path::Planes(1) => run_planes((ctx, 1), problem, result, &mut workspace)?,
+        Path::Planes(workers) => ctx.install(|| run_planes((ctx, workers), problem, result, &mut workspace))?,
     };
     report.seconds = start.elapsed().as_secs_f64();
-    Ok((result, report))
+    Ok(report)
 }
 
 fn run_direct(
     ctx: &Context,
     problem: &Problem<'_>,
-    target: Target<'_>,
+    result: Destination<'_>,
     workspace: &mut Workspace,
-) -> Result<(Option<Matrix>, Report)> {
+) -> Result<Report> {
     let start = Instant::now();
     let bits = scale_operands(ctx, 1, problem, workspace)?;
     let scaled = Instant::now();
     let plan = direct::plan(ctx, &request(problem, bits))?;
     workspace.trim(ctx, &needs(&plan, problem.inner.held_bytes));
-    let fill = |result: &mut Matrix| direct::run(ctx, problem, &bits, workspace, result);
-    let (made, ()) = with_result(target, problem, bits.result, fill)?;
+    let result = result.prepare(problem.result_shape(), bits.result)?;
+    direct::run(ctx, problem, &bits, workspace, result)?;
     let (scale, product) = ((scaled - start).as_secs_f64(), scaled.elapsed().as_secs_f64());
-    Ok((made, Report::new(&plan, problem.precision_bits, Phases { scale, product, ..Phases::default() })))
+    Ok(Report::new(&plan, problem.precision_bits, Phases { scale, product, ..Phases::default() }))
 }
 
 fn run_planes(
     (ctx, workers): (&Context, usize),
     problem: &Problem<'_>,
-    target: Target<'_>,
+    result: Destination<'_>,
     workspace: &mut Workspace,
-) -> Result<(Option<Matrix>, Report)> {
+) -> Result<Report> {
     let mut clock = PhaseClock::alone();
     let bits = clock.time(RankPhase::Scale, || scale_operands(ctx, workers, problem, workspace))?;
     let planned = plan_planes(ctx, &request(problem, bits), workers, workspace.bytes())?;
     workspace.trim(ctx, &needs(&planned.plan, problem.inner.held_bytes));
-    let fill = |result: &mut Matrix| fill_planes(ctx, (problem, bits), &planned, (workspace, &mut clock), result);
-    let (made, recovery) = with_result(target, problem, bits.result, fill)?;
+    let mut result = result.prepare(problem.result_shape(), bits.result)?;
+    let recovery = fill_planes(ctx, (problem, bits), &planned, (workspace, &mut clock), &mut result)?;
     let mut report = Report::new(&planned.plan, problem.precision_bits, Phases::new(&clock, &recovery));
     report.checked = ctx.self_check() || ctx.freivalds();
-    Ok((made, report))
+    Ok(report)
 }
 
 /// Runs the product as the only rank of a team, in the windows of the workspace.
@@ -86,7 +77,7 @@ fn fill_planes(
     (problem, bits): (&Problem<'_>, Bits),
     planned: &PlannedRun,
     (workspace, clock): (&mut Workspace, &mut PhaseClock),
-    result: &mut Matrix,
+    result: &mut MatrixViewMut<'_>,
 ) -> Result<RecoveryTime> {
     let PlannedRun { engine, cutting, words, plan } = planned;
     workspace.reserve_workers(plan.threads);
@@ -106,7 +97,7 @@ fn fill_planes(
         bits,
         combination: problem.combination,
         owners: None,
-        fault: problem.fault,
+        fault: problem.hooks.fault,
     };
     let operands = NodeWindow::Alone(operands.words(words.operands)?);
     let products = NodeWindow::Alone(products.words(words.products)?);
@@ -140,9 +131,9 @@ fn device_host_bytes(problem: &Problem<'_>, bits: Bits, plan: &DevicePlan) -> u6
 fn run_devices(
     ctx: &Context,
     problem: &Problem<'_>,
-    target: Target<'_>,
+    result: Destination<'_>,
     workspace: &mut Workspace,
-) -> Result<(Option<Matrix>, Report)> {
+) -> Result<Report> {
     let start = Instant::now();
     let workers = ctx.threads();
     let bits = ctx.install(|| scale_operands(ctx, workers, problem, workspace))?;
@@ -154,8 +145,8 @@ fn run_devices(
     let none = WorkspaceNeeds { operand_bytes: 0, product_bytes: 0, workers: 0, worker_bytes: 0, planned_bytes };
     workspace.trim(ctx, &none);
     let start = Instant::now();
-    let fill = |result: &mut Matrix| run.run(plan, workspace, result);
-    let (made, (plan, devices)) = with_result(target, problem, bits.result, fill)?;
+    let result = result.prepare(problem.result_shape(), bits.result)?;
+    let (plan, devices) = run.run(plan, workspace, result)?;
     let CutCounts { batches, bands, chunks } = plan.cuts();
     let report = Report {
         operation: problem.operation,
@@ -175,7 +166,7 @@ fn run_devices(
         devices,
         ..Report::default()
     };
-    Ok((made, report))
+    Ok(report)
 }
 
 fn request(problem: &Problem<'_>, bits: Bits) -> PlanRequest {
@@ -188,33 +179,8 @@ fn request(problem: &Problem<'_>, bits: Bits) -> PlanRequest {
         bits,
         result_bytes,
         held_bytes,
-        cut: problem.cut,
+        cut: problem.hooks.cut,
         on_cpu: true,
-    }
-}
-
-/// Makes or prepares the result matrix and lets `fill` write it.
-fn with_result<R>(
-    target: Target<'_>,
-    problem: &Problem<'_>,
-    precision_bits: u32,
-    fill: impl FnOnce(&mut Matrix) -> Result<R>,
-) -> Result<(Option<Matrix>, R)> {
-    let shape = problem.result_shape();
-    let make = || Matrix::zeros(shape.0, shape.1, precision_bits);
-    match target {
-        Target::New => {
-            let mut matrix = make()?;
-            let filled = fill(&mut matrix)?;
-            Ok((Some(matrix), filled))
-        }
-        Target::Into(matrix) => {
-            if !fits(matrix, shape, precision_bits) {
-                *matrix = Matrix::empty(); // give the old memory back before asking for the new
-                *matrix = make()?;
-            }
-            Ok((None, fill(matrix)?))
-        }
     }
 }
 

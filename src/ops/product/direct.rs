@@ -8,7 +8,7 @@ use crate::drive::Meter;
 use crate::error::Result;
 use crate::kernels::limbs;
 use crate::math::float::{limbs_for, round_shifted};
-use crate::matrix::{Matrix, MatrixView};
+use crate::matrix::{MatrixView, MatrixViewMut};
 use crate::ops::product::combine::Place;
 use crate::ops::product::plan::{Plan, PlanRequest};
 use crate::ops::product::problem::{Bits, Problem};
@@ -93,7 +93,7 @@ pub(crate) fn run(
     problem: &Problem<'_>,
     bits: &Bits,
     workspace: &mut Workspace,
-    result: &mut Matrix,
+    result: MatrixViewMut<'_>,
 ) -> Result<()> {
     if problem.size().is_empty() {
         return fill(ctx, problem, result, |_, finish| finish(ExactEntry::ZERO));
@@ -121,17 +121,18 @@ pub(crate) fn run(
 fn fill(
     ctx: &Context,
     problem: &Problem<'_>,
-    result: &mut Matrix,
+    result: MatrixViewMut<'_>,
     mut entry: impl FnMut(Place, &mut dyn FnMut(ExactEntry<'_>) -> Result<()>) -> Result<()>,
 ) -> Result<()> {
     let (rows, cols) = problem.result_shape();
     let meter = Meter::new(ctx, cols as u64);
     let (precision_bits, width) = (result.precision_bits(), result.limbs_per_element());
-    let (heads, significands) = result.parts_mut();
+    let stride = result.leading_dimension();
+    let (heads, significands) = result.into_parts();
     for col in 0..if rows == 0 { 0 } else { cols } {
         meter.add("product", 1)?;
         for row in (0..rows).filter(|&row| !problem.triangle() || in_triangle(problem.uplo, row, col)) {
-            let (at, place) = (row + col * rows, Place { row, col });
+            let (at, place) = (row + col * stride, Place { row, col });
             let limbs = &mut significands[at * width..][..width];
             entry(place, &mut |exact| {
                 heads[at] = problem.combination.finish(exact, place, precision_bits, limbs)?.0;

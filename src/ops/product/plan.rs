@@ -22,6 +22,7 @@ const ASK_SYSTEM_BYTES: u64 = 64 << 20;
 
 /// How a product will run: cuts, bytes and jobs.
 #[derive(Clone, Debug, Default, Serialize)]
+#[non_exhaustive]
 pub struct Plan {
     /// `syrk` or `gemm`.
     pub operation: &'static str,
@@ -72,6 +73,7 @@ pub struct Plan {
 
 /// How the ranks of a team share a product.
 #[derive(Clone, Debug, Default, Serialize)]
+#[non_exhaustive]
 pub struct TeamPlan {
     /// Nodes.
     pub nodes: usize,
@@ -89,6 +91,7 @@ pub struct TeamPlan {
 
 /// What some nodes, which are alike, take.
 #[derive(Clone, Debug, Default, Serialize)]
+#[non_exhaustive]
 pub struct NodePlan {
     /// The nodes.
     pub count: usize,

@@ -6,7 +6,7 @@
 use crate::error::{Error, Result};
 use crate::kernels::PlaneKernel;
 use crate::math::bound;
-use crate::matrix::{Matrix, MatrixView, Op, Uplo};
+use crate::matrix::{MatrixView, Op, Uplo};
 use crate::ops::product::combine::Combination;
 use crate::ops::product::size::ProductSize;
 use crate::plan::{Cut, DeviceCut};
@@ -42,6 +42,42 @@ pub(crate) struct OperandRows<'a> {
 /// Shown the product window and the words of a plane between products and reconstruction; for fault tests.
 pub type FaultHook<'a> = dyn Fn(&mut [u64], usize) + Sync + 'a;
 
+/// What a test does to a product under way, through the options of the verb; by default nothing.
+#[derive(Clone, Copy, Default)]
+pub struct Hooks<'a> {
+    /// Sees the product window before reconstruction, and may damage it.
+    pub fault: Option<&'a FaultHook<'a>>,
+    /// A cut to run instead of the one the memory limit asks for.
+    pub cut: Option<Cut>,
+    /// The same for devices.
+    pub device_cut: Option<DeviceCut>,
+}
+
+impl<'a> Hooks<'a> {
+    /// A function that sees the product window, and nothing else.
+    pub fn fault(fault: &'a FaultHook<'a>) -> Hooks<'a> {
+        Hooks { fault: Some(fault), ..Hooks::default() }
+    }
+
+    /// A cut, and nothing else.
+    pub fn cut(cut: impl Into<Option<Cut>>) -> Hooks<'a> {
+        Hooks { cut: cut.into(), ..Hooks::default() }
+    }
+
+    /// A cut for devices, and nothing else.
+    pub fn device_cut(cut: DeviceCut) -> Hooks<'a> {
+        Hooks { device_cut: Some(cut), ..Hooks::default() }
+    }
+}
+
+/// The cuts; a closure has nothing to show.
+impl std::fmt::Debug for Hooks<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Hooks { fault, cut, device_cut } = self;
+        write!(f, "Hooks(fault: {}, cut: {cut:?}, device cut: {device_cut:?})", fault.is_some())
+    }
+}
+
 /// A product to compute.
 pub(crate) struct Problem<'a> {
     /// `syrk` or `gemm`.
@@ -58,12 +94,8 @@ pub(crate) struct Problem<'a> {
     pub exact_integers: bool,
     /// What is done with the product.
     pub combination: Combination<'a>,
-    /// Called between products and reconstruction.
-    pub fault: Option<&'a FaultHook<'a>>,
-    /// A cut to run instead of the one the memory limit asks for.
-    pub cut: Option<Cut>,
-    /// The same for devices.
-    pub device_cut: Option<DeviceCut>,
+    /// What tests ask for.
+    pub hooks: Hooks<'a>,
     /// What another operation asks of a product inside it.
     pub inner: Inner,
 }
@@ -112,9 +144,7 @@ impl<'a> Problem<'a> {
             precision_bits,
             exact_integers: false,
             combination: Combination::new(None, None, None),
-            fault: None,
-            cut: None,
-            device_cut: None,
+            hooks: Hooks::default(),
             inner: Inner::default(),
         }
     }
@@ -222,17 +252,4 @@ pub(crate) fn check_precision(kernel: &dyn PlaneKernel, precision_bits: u32, con
         return Err(Error::Precision { precision_bits: precision_bits.into(), maximum_bits: maximum_bits.into() });
     }
     Ok(())
-}
-
-/// Where a result goes: a new matrix, or an existing one that is replaced where shape or precision differ.
-pub(crate) enum Target<'a> {
-    /// A new matrix.
-    New,
-    /// The caller's matrix.
-    Into(&'a mut Matrix),
-}
-
-/// Whether `matrix` can take a result of this shape as it is.
-pub(crate) fn fits(matrix: &Matrix, shape: (usize, usize), precision_bits: u32) -> bool {
-    (matrix.rows(), matrix.cols()) == shape && matrix.precision_bits() == precision_bits
 }

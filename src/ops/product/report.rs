@@ -9,6 +9,7 @@ use serde::Serialize;
 
 /// Seconds spent in each phase of a product.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
+#[non_exhaustive]
 pub struct Phases {
     /// Norms and scale exponents.
     pub scale: f64,
@@ -50,6 +51,7 @@ impl Phases {
 
 /// What the ranks of a team tell of one call; the same on all of them.
 #[derive(Clone, Debug, Default, Serialize)]
+#[non_exhaustive]
 pub struct TeamReport {
     /// How they shared it.
     #[serde(flatten)]
@@ -64,6 +66,7 @@ pub struct TeamReport {
 
 /// The plan and the timings of one call.
 #[derive(Clone, Debug, Default, Serialize)]
+#[non_exhaustive]
 pub struct Report {
     /// `syrk` or `gemm`.
     pub operation: &'static str,
@@ -126,11 +129,11 @@ impl Report {
     }
 }
 
-/// A result with its report.
-#[derive(Debug)]
-pub struct Outcome<R = Matrix> {
+/// A result with its report: what every verb gives that is called with options.
+#[derive(Clone, Debug)]
+pub struct Outcome<R = Matrix, T = Report> {
     /// What was computed.
     pub result: R,
     /// How it was computed.
-    pub report: Report,
+    pub report: T,
 }

@@ -2,7 +2,7 @@
 //!
 //! A segment is up to 8 neighbouring columns of the result and some blocks of rows of them.
 
-use crate::matrix::{Matrix, Uplo};
+use crate::matrix::{MatrixViewMut, Uplo};
 use crate::plan::{BLOCK, BlockGrid};
 use std::ops::Range;
 use std::slice::ChunksMut;
@@ -100,9 +100,9 @@ pub(crate) trait ResultEntries: Send {
     fn segments<'w>(&'w mut self, region: Region) -> impl Iterator<Item = Segment<'w>> + Send;
 }
 
-impl ResultEntries for Matrix {
+impl ResultEntries for MatrixViewMut<'_> {
     fn segments<'w>(&'w mut self, region: Region) -> impl Iterator<Item = Segment<'w>> + Send {
-        Segments::new(region, self)
+        Segments::new(region, self.reborrow())
     }
 }
 
@@ -112,6 +112,8 @@ pub(crate) struct Segments<'w> {
     heads: ChunksMut<'w, u64>,
     limbs: ChunksMut<'w, u64>,
     matrix_rows: usize,
+    /// Elements from one column to the next.
+    stride: usize,
     width: usize,
     next_col: usize,
     cols: usize,
@@ -120,16 +122,17 @@ pub(crate) struct Segments<'w> {
 
 impl<'w> Segments<'w> {
     /// The segments of `region` in `result`, which is not empty.
-    pub fn new(region: Region, result: &'w mut Matrix) -> Segments<'w> {
-        let (matrix_rows, width) = (result.rows(), result.limbs_per_element());
+    pub fn new(region: Region, result: MatrixViewMut<'w>) -> Segments<'w> {
+        let (matrix_rows, stride, width) = (result.rows(), result.leading_dimension(), result.limbs_per_element());
         let (first, cols) = region.columns();
-        let (heads, limbs) = result.parts_mut();
-        let skipped = first * BLOCK * matrix_rows;
+        let (heads, limbs) = result.into_parts();
+        let skipped = first * BLOCK * stride;
         Segments {
             region,
-            heads: heads[skipped..].chunks_mut(BLOCK * matrix_rows),
-            limbs: limbs[skipped * width..].chunks_mut(BLOCK * matrix_rows * width),
+            heads: heads[skipped..].chunks_mut(BLOCK * stride),
+            limbs: limbs[skipped * width..].chunks_mut(BLOCK * stride * width),
             matrix_rows,
+            stride,
             width,
             next_col: 0,
             cols,
@@ -146,7 +149,7 @@ impl<'w> Segments<'w> {
         let rows = self.region.rows(self.next_col);
         let elements = rows.start * BLOCK..(rows.end * BLOCK).min(self.matrix_rows);
         let mut columns: [ColumnPiece<'w>; BLOCK] = Default::default();
-        let pieces = heads.chunks_mut(self.matrix_rows).zip(limbs.chunks_mut(self.matrix_rows * self.width));
+        let pieces = heads.chunks_mut(self.stride).zip(limbs.chunks_mut(self.stride * self.width));
         for (column, (heads, limbs)) in columns.iter_mut().zip(pieces) {
             column.heads = &mut heads[elements.clone()];
             column.limbs = &mut limbs[elements.start * self.width..elements.end * self.width];
@@ -180,6 +183,7 @@ impl<'w> Iterator for Segments<'w> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::matrix::Matrix;
 
     #[test]
     fn segments_cover_each_entry_of_the_triangle_once() {
@@ -189,7 +193,7 @@ mod tests {
                 let grid = BlockGrid::triangle(size);
                 let region = Region { grid, first_left: 0, first_right: 0, uplo };
                 let mut seen = vec![false; grid.len()];
-                for segment in Segments::new(region, &mut matrix) {
+                for segment in Segments::new(region, matrix.view_mut()) {
                     for row in segment.rows.clone() {
                         assert!(!std::mem::replace(&mut seen[region.block_index(row, segment.col)], true));
                     }

@@ -3,9 +3,10 @@
 use crate::context::Context;
 use crate::error::Result;
 use crate::math::bound::cholesky_solve_guard_bits;
-use crate::matrix::{Matrix, MatrixView};
+use crate::matrix::{Destination, Matrix, MatrixView};
 use crate::ops::cholesky::Cholesky;
 use crate::ops::solve::factored::Factored;
+use crate::ops::solve::report::SolveReport;
 
 impl Cholesky {
     /// The solution `X` of `A X = B`, rounded to `precision_bits` bits.
@@ -19,20 +20,36 @@ impl Cholesky {
     /// # Errors
     /// As [`crate::trsm()`].
     pub fn solve<'b>(&self, ctx: &Context, b: impl Into<MatrixView<'b>>, precision_bits: u32) -> Result<Matrix> {
-        self.solve_beside(ctx, b.into(), precision_bits, 0)
+        let mut result = Matrix::empty();
+        self.solve_into(ctx, b, precision_bits, &mut result)?;
+        Ok(result)
     }
 
-    /// [`Cholesky::solve`] where `held_bytes` of the memory limit are taken.
+    /// [`Cholesky::solve`] into a matrix of the caller or a block of one.
     ///
     /// # Errors
-    /// As [`Cholesky::solve`].
+    /// As [`crate::trsm_into`].
+    pub fn solve_into<'b, 'r>(
+        &self,
+        ctx: &Context,
+        b: impl Into<MatrixView<'b>>,
+        precision_bits: u32,
+        result: impl Into<Destination<'r>>,
+    ) -> Result<SolveReport> {
+        self.solve_beside(ctx, b.into(), (precision_bits, 0), result.into())
+    }
+
+    /// [`Cholesky::solve_into`] where `held_bytes` of the memory limit are taken.
+    ///
+    /// # Errors
+    /// As [`Cholesky::solve_into`].
     pub(crate) fn solve_beside(
         &self,
         ctx: &Context,
         b: MatrixView<'_>,
-        precision_bits: u32,
-        held_bytes: u64,
-    ) -> Result<Matrix> {
+        (precision_bits, held_bytes): (u32, u64),
+        result: Destination<'_>,
+    ) -> Result<SolveReport> {
         let factored = Factored {
             lower: self.factor(),
             pivots: None,
@@ -42,6 +59,6 @@ impl Cholesky {
             held_bytes,
             row_norms: &self.row_norms,
         };
-        factored.solve(ctx, b)
+        factored.solve(ctx, b, result)
     }
 }

@@ -19,6 +19,9 @@ const GROUP_ROWS: usize = 256;
 /// Parts into which a larger range of rows is cut.
 const PARTS: usize = 4;
 
+/// More levels than any triangle is cut into.
+pub(crate) const ALL_LEVELS: u32 = u32::MAX;
+
 /// The numbers that decide how a triangle is cut.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TriangleCut {
@@ -68,7 +71,7 @@ impl TriangleCut {
     /// Rows of the largest result of a product.
     pub fn scratch_rows(&self) -> usize {
         let mut rows = 0;
-        self.visit(&(0..self.order), &mut |shape, _| rows = rows.max(shape.rows));
+        self.visit(&(0..self.order), ALL_LEVELS, &mut |shape, _| rows = rows.max(shape.rows));
         rows
     }
 
@@ -82,13 +85,13 @@ impl TriangleCut {
     }
 
     /// Most bytes while the products of a solve by parts run, on so many columns; `held_bytes` include the result of a
-    /// product.
+    /// product. Looks at so many `levels` of the recursion, from the outermost on.
     ///
     /// # Errors
     /// [`crate::Error::MemoryLimit`] with the least that the most demanding product needs.
-    pub fn product_bytes(&self, ctx: &Context, columns: usize, held_bytes: u64) -> Result<u64> {
+    pub fn product_bytes(&self, ctx: &Context, columns: usize, held_bytes: u64, levels: u32) -> Result<u64> {
         let mut most = ctx.admit(held_bytes).map(|()| held_bytes);
-        self.visit(&(0..self.order), &mut |shape, bits| {
+        self.visit(&(0..self.order), levels, &mut |shape, bits| {
             // The result of the product lies in the scratch, which is held.
             let result_bytes = Matrix::bytes_for(shape.rows, columns, self.working_bits);
             let inner = Inner { working_bits: Some(bits), held_bytes: held_bytes.saturating_sub(result_bytes) };
@@ -99,14 +102,15 @@ impl TriangleCut {
         most
     }
 
-    /// Shows the shape of each product that may run, but for its columns, to `see`, and the bits of its integers.
-    fn visit(&self, rows: &Range<usize>, see: &mut impl FnMut(BlockShape, u32)) {
-        let Some(parts) = self.parts(rows) else { return };
+    /// Shows the shape of each product that may run on the outer `levels`, but for its columns, to `see`, and the bits
+    /// of its integers.
+    fn visit(&self, rows: &Range<usize>, levels: u32, see: &mut impl FnMut(BlockShape, u32)) {
+        let Some(parts) = self.parts(rows).filter(|_| levels > 0) else { return };
         for part in parts {
             // From the first row down in a lower triangle, from the last one up in an upper one: the larger of the two.
             let contracted = (part.start - rows.start).max(rows.end - part.end);
             see(BlockShape { rows: part.len(), cols: 0, contracted }, self.product_bits());
-            self.visit(&part, see);
+            self.visit(&part, levels - 1, see);
         }
     }
 }

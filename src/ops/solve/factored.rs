@@ -2,15 +2,17 @@
 
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::matrix::{Matrix, MatrixView};
+use crate::matrix::{Destination, Matrix, MatrixView};
 use crate::ops::solve::agreement::Agreement;
 use crate::ops::solve::dots;
 use crate::ops::solve::memory::SolveMemory;
 use crate::ops::solve::path::Path;
 use crate::ops::solve::problem::{CHOLESKY, LDLT, ScaledRows, half_exponents, reciprocals, working_bits};
+use crate::ops::solve::report::{SolveBits, SolveReport, SystemShape};
 use crate::ops::solve::run::{Right, Solve};
 use crate::ops::solve::step::{Step, TriangleSolver};
 use std::sync::OnceLock;
+use std::time::Instant;
 
 /// A factored matrix and the choices of a solve with it.
 pub(crate) struct Factored<'a> {
@@ -31,21 +33,26 @@ pub(crate) struct Factored<'a> {
 }
 
 impl Factored<'_> {
-    /// The solution of `L D L^T X = B`.
+    /// The solution of `L D L^T X = B`, into `result`.
     ///
     /// # Errors
-    /// Those of [`crate::trsm()`].
-    pub fn solve(&self, ctx: &Context, b: MatrixView<'_>) -> Result<Matrix> {
+    /// Those of [`crate::trsm_into`].
+    pub fn solve(&self, ctx: &Context, b: MatrixView<'_>, result: Destination<'_>) -> Result<SolveReport> {
+        let start = Instant::now();
         let order = self.lower.rows();
         if b.rows() != order {
             return Err(Error::shape_mismatch("solve with a factor", (order, order), (b.rows(), b.cols())));
         }
-        let working_bits = working_bits(ctx, self.precision_bits, self.guard_bits, order)?;
-        if order == 0 || b.cols() == 0 {
-            return Matrix::zeros(order, b.cols(), self.precision_bits);
-        }
+        let (columns, precision) = (b.cols(), self.precision_bits);
+        let working_bits = working_bits(ctx, precision, self.guard_bits, order)?;
         let substitutions = if self.pivots.is_some() { LDLT } else { CHOLESKY };
-        match Path::choose(substitutions, order, self.total_columns) {
+        let path = Path::choose(substitutions, order, self.total_columns);
+        let bits = SolveBits { precision, working: working_bits };
+        let mut report = SolveReport::new(ctx, "solve", SystemShape { order, columns }, bits, path);
+        if order == 0 || columns == 0 {
+            return result.prepare((order, columns), precision).map(|_| report);
+        }
+        (report.bands, report.planned_bytes) = match path {
             Path::Dots => {
                 let norms = match self.row_norms.get() {
                     Some(norms) => norms,
@@ -54,13 +61,22 @@ impl Factored<'_> {
                         self.row_norms.get_or_init(|| norms)
                     }
                 };
-                dots::solve_columns(ctx, (self.lower, norms), b, (self.precision_bits, self.held_bytes))
+                (1, dots::solve_columns(ctx, (self.lower, norms), b, (precision, self.held_bytes), result)?)
             }
-            path => self.solve_by_bands(ctx, b, working_bits, path),
-        }
+            path => self.solve_by_bands(ctx, b, (working_bits, path), result)?,
+        };
+        report.seconds = start.elapsed().as_secs_f64();
+        Ok(report)
     }
 
-    fn solve_by_bands(&self, ctx: &Context, b: MatrixView<'_>, working_bits: u32, path: Path) -> Result<Matrix> {
+    /// The number of bands, and the bytes that they were planned for.
+    fn solve_by_bands(
+        &self,
+        ctx: &Context,
+        b: MatrixView<'_>,
+        (working_bits, path): (u32, Path),
+        result: Destination<'_>,
+    ) -> Result<(usize, u64)> {
         let order = self.lower.rows();
         let halves = self.pivots.map_or(Vec::new(), half_exponents);
         let scaled = ScaledRows::new(self.lower, &halves);
@@ -82,10 +98,10 @@ impl Factored<'_> {
         steps.push(Step::Triangle(upper));
         let scale = Some(&scaled.exponents[..]);
         let mut solve = Solve { memory, agreement: Agreement(None), steps, scale, order, working_bits };
-        let bands = solve.bands(b.cols())?;
-        let mut result = Matrix::zeros(order, b.cols(), self.precision_bits)?;
+        let (bands, planned_bytes) = solve.bands(b.cols())?;
+        let mut result = result.prepare((order, b.cols()), self.precision_bits)?;
         let right = Right { b, alpha: None, first_column: 0, transposed: false };
         solve.run(bands, &right, &mut result)?;
-        Ok(result)
+        Ok((bands.count(), planned_bytes))
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::ops::solve::cut::{TriangleCut, larger};
+use crate::ops::solve::cut::{ALL_LEVELS, TriangleCut, larger};
 use crate::ops::solve::tiles::{Allowance, TilePlan, TrySize, most_fixed_bits};
 use std::ops::Range;
 
@@ -158,6 +158,26 @@ impl SolveMemory<'_> {
         each.fold(Ok(0), larger)
     }
 
+    /// Bytes without a memory limit, in bands of so many columns: of the first try, or of the outermost products of a
+    /// solve by parts. Costs next to nothing; later tries may take more.
+    ///
+    /// # Errors
+    /// Those of planning.
+    pub fn unlimited_bytes(&self, columns: usize) -> Result<u64> {
+        let each = self.cuts.iter().map(|cut| {
+            let held_bytes = self.base_bytes.saturating_add(cut.right_bytes(columns));
+            match cut.first_try_bits {
+                Some(bits) => self.try_bytes(None, cut, (columns, bits), held_bytes),
+                None if !self.by_parts => Ok(held_bytes),
+                None => {
+                    let held_bytes = held_bytes.saturating_add(cut.parts_bytes(columns));
+                    cut.product_bytes(self.ctx, columns, held_bytes, 1)
+                }
+            }
+        });
+        each.fold(Ok(0), larger)
+    }
+
     /// Whether a first try on all columns of a band fits the context's limit.
     ///
     /// # Errors
@@ -206,7 +226,7 @@ impl SolveMemory<'_> {
 
     fn parts_bytes(&self, limit_bytes: Option<u64>, cut: &TriangleCut, columns: usize, held_bytes: u64) -> Result<u64> {
         let held_bytes = held_bytes.saturating_add(cut.parts_bytes(columns));
-        cut.product_bytes(&self.ctx.with_memory_bytes(limit_bytes), columns, held_bytes)
+        cut.product_bytes(&self.ctx.with_memory_bytes(limit_bytes), columns, held_bytes, ALL_LEVELS)
     }
 
     /// Bytes of a first try, or of a solve by parts, that do not lie in the windows of the context.

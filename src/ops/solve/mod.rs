@@ -16,6 +16,7 @@ mod plan;
 pub(crate) mod problem;
 pub(crate) mod ranks;
 mod refine;
+pub(crate) mod report;
 mod residual;
 pub(crate) mod run;
 mod scalar;
@@ -27,69 +28,94 @@ pub(crate) mod triangular;
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::matrix::{Matrix, MatrixView, Symmetric};
-use crate::ops::cholesky::cholesky;
+use crate::matrix::{Destination, Matrix, MatrixView, Symmetric};
+use crate::ops::cholesky::{CholeskyOptions, cholesky_with};
+use crate::ops::product::report::Outcome;
 pub use path::Path;
 pub use plan::{SolvePlan, plan_solve, plan_trsm};
+pub use refine::{RefineOptions, RefineReport};
+pub use report::SolveReport;
+use std::time::Instant;
 
-/// Choices of [`solve_refined`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RefineOptions {
-    /// Precision of the factorisation, at least 2 bits.
-    pub factor_bits: u32,
-    /// Most corrections that are made, the first solution included.
-    pub max_iterations: usize,
-}
-
-impl Default for RefineOptions {
-    /// A factor of 53 bits and at most 200 corrections.
-    fn default() -> Self {
-        RefineOptions { factor_bits: 53, max_iterations: 200 }
-    }
-}
-
-/// A refined solution.
-#[derive(Clone, Debug)]
-pub struct Refined {
-    /// The solution, rounded to the precision asked for.
-    pub solution: Matrix,
-    /// Corrections made, the first solution included.
-    pub iterations: usize,
-    /// An upper bound of `log2` of the componentwise backward error of `solution`,
-    /// `max_ij |b - A x|_ij / (|A| |x| + |b|)_ij`; `i64::MIN` where there is nothing but zeros.
-    pub backward_error_log2: i64,
-}
-
-/// The solution `X` of `A X = B` for a symmetric positive definite `A`, rounded to `precision_bits` bits.
-///
-/// Shapes: `a` is `n x n`, plain, known to be symmetric or a named triangle, see [`Symmetric`]; `b` and the result are
-/// `n x m`.
-/// Accuracy: `|b - A x|_i <= 2^(4 - precision_bits) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)` for each column. The
-/// bits depend on `A`, `B` and the precision alone.
-/// Cost: one factorisation, `n^3 / 6` word products for each prime, and `n^2 m`.
-/// Source: docs/ALGORITHM.md, "Solves with a Cholesky factor".
+/// `A X = B`; see [`solve_with`].
 ///
 /// # Errors
-/// Those of [`crate::cholesky()`] and [`crate::Cholesky::solve`].
+/// As [`solve_with`].
 pub fn solve<'a, 'b>(
     ctx: &Context,
     a: impl Into<Symmetric<'a>>,
     b: impl Into<MatrixView<'b>>,
     precision_bits: u32,
 ) -> Result<Matrix> {
+    Ok(solve_with(ctx, a, b, precision_bits, &CholeskyOptions::default())?.result)
+}
+
+/// The solution `X` of `A X = B` for a symmetric positive definite `A`, rounded to `precision_bits` bits.
+///
+/// Shapes: `a` is `n x n`, plain, known to be symmetric or a named triangle, see [`Symmetric`]; `b` and the result are
+/// `n x m`. The options are those of the factorisation.
+/// Accuracy: `|b - A x|_i <= 2^(4 - precision_bits) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)` for each column. The
+/// bits depend on `A`, `B` and the precision alone.
+/// Cost: one factorisation, `n^3 / 6` word products for each prime, and `n^2 m`.
+/// Source: docs/ALGORITHM.md, "Solves with a Cholesky factor".
+///
+/// # Errors
+/// Those of [`crate::cholesky_with`] and [`crate::Cholesky::solve`].
+pub fn solve_with<'a, 'b>(
+    ctx: &Context,
+    a: impl Into<Symmetric<'a>>,
+    b: impl Into<MatrixView<'b>>,
+    precision_bits: u32,
+    options: &CholeskyOptions,
+) -> Result<Outcome<Matrix, SolveReport>> {
+    let mut result = Matrix::empty();
+    let report = solve_into(ctx, a, b, precision_bits, options, &mut result)?;
+    Ok(Outcome { result, report })
+}
+
+/// [`solve_with`] into memory of the caller, see [`Destination`].
+///
+/// After an error the contents of `result` are unspecified numbers.
+///
+/// # Errors
+/// As [`solve_with`]; [`crate::Error::ShapeMismatch`] and [`crate::Error::InvalidArgument`] for a block of another
+/// shape or precision.
+pub fn solve_into<'a, 'b, 'r>(
+    ctx: &Context,
+    a: impl Into<Symmetric<'a>>,
+    b: impl Into<MatrixView<'b>>,
+    precision_bits: u32,
+    options: &CholeskyOptions,
+    result: impl Into<Destination<'r>>,
+) -> Result<SolveReport> {
+    let start = Instant::now();
     let (a, b) = (a.into().lower_view("solve")?, b.into());
     refine::check_shapes(&a, &b)?;
     if ctx.memory_bytes().is_some() {
         plan_solve(ctx, a.rows(), b.cols(), precision_bits)?; // before the work of a factorisation
     }
-    let factor = cholesky(ctx, Symmetric::lower(a), precision_bits)?;
+    let Outcome { result: factor, report } = cholesky_with(ctx, Symmetric::lower(a), precision_bits, options)?;
     ctx.release(); // under a limit the tiles of the factorisation are in the way
-    factor.solve_beside(ctx, b, precision_bits, factor.factor().bytes())
+    let solved = factor.solve_beside(ctx, b, (precision_bits, factor.factor().bytes()), result.into())?;
+    Ok(solved.after(report, start))
+}
+
+/// `A X = B`, refined; see [`solve_refined_with`].
+///
+/// # Errors
+/// As [`solve_refined_with`].
+pub fn solve_refined<'a, 'b>(
+    ctx: &Context,
+    a: impl Into<Symmetric<'a>>,
+    b: impl Into<MatrixView<'b>>,
+    precision_bits: u32,
+) -> Result<Matrix> {
+    Ok(solve_refined_with(ctx, a, b, precision_bits, &RefineOptions::default())?.result)
 }
 
 /// [`solve`] with a factor of few bits, refined to the full precision.
 ///
-/// Shapes as in [`solve`].
+/// Shapes as in [`solve_with`].
 /// Accuracy: `|b - A x|_ij <= 2^(1 - precision_bits) (|A| |x| + |b|)_ij` for every entry: a componentwise bound, which
 /// the unrefined solve does not give. The bits depend on `A`, `B`, the precision and the options alone.
 /// Cost: one factorisation at `factor_bits`; each correction takes a product with `A` at as many bits as are known by
@@ -97,14 +123,33 @@ pub fn solve<'a, 'b>(
 /// Source: docs/ALGORITHM.md, "Refinement".
 ///
 /// # Errors
-/// As [`solve`]; [`crate::Error::NotPositiveDefinite`] also where `factor_bits` are too few to factor `A`;
+/// As [`solve_with`]; [`crate::Error::NotPositiveDefinite`] also where `factor_bits` are too few to factor `A`;
 /// [`crate::Error::RefinementStalls`] where the corrections do not converge.
-pub fn solve_refined<'a, 'b>(
+pub fn solve_refined_with<'a, 'b>(
     ctx: &Context,
     a: impl Into<Symmetric<'a>>,
     b: impl Into<MatrixView<'b>>,
     precision_bits: u32,
     options: &RefineOptions,
-) -> Result<Refined> {
-    refine::refine(ctx, (a.into().lower_view("solve")?, b.into()), precision_bits, options)
+) -> Result<Outcome<Matrix, RefineReport>> {
+    let mut result = Matrix::empty();
+    let report = solve_refined_into(ctx, a, b, precision_bits, options, &mut result)?;
+    Ok(Outcome { result, report })
+}
+
+/// [`solve_refined_with`] into a matrix of the caller, which is replaced where its shape or precision do not fit.
+///
+/// After an error the contents of `result` are unspecified numbers.
+///
+/// # Errors
+/// As [`solve_refined_with`].
+pub fn solve_refined_into<'a, 'b>(
+    ctx: &Context,
+    a: impl Into<Symmetric<'a>>,
+    b: impl Into<MatrixView<'b>>,
+    precision_bits: u32,
+    options: &RefineOptions,
+    result: &mut Matrix,
+) -> Result<RefineReport> {
+    refine::refine(ctx, (a.into().lower_view("solve")?, b.into()), (precision_bits, options), result)
 }

@@ -13,12 +13,13 @@ const TILE_COLUMNS: usize = 8;
 pub(crate) const SCALAR_ROWS: usize = 16;
 
 /// How the unknowns of a solve are found; the path decides the bits of the solution.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Path {
     /// One right side after the other, with exact dot products of fixed-point digits.
     Dots,
     /// The triangle cut recursively: products off the diagonal blocks, scalar by scalar within them.
+    #[default]
     Parts,
     /// In fixed point on tiles of residues; columns that outgrow it go by parts.
     Tiles,

@@ -14,6 +14,7 @@ use serde::Serialize;
 
 /// How a solve will run: its path, its bands and its bytes.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct SolvePlan {
     /// `trsm` or `solve`.
     pub operation: &'static str,

@@ -4,15 +4,54 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::math::bound::{REFINE_GUARD_BITS, guard_bits, residual_bits};
 use crate::math::float::{FloatRef, round_integer};
-use crate::matrix::{Matrix, MatrixView, Symmetric, check_exponent};
-use crate::ops::cholesky::{Cholesky, cholesky};
+use crate::matrix::{Destination, Matrix, MatrixView, Symmetric, check_exponent};
+use crate::ops::cholesky::{Cholesky, CholeskyOptions, CholeskyReport, cholesky_with};
 use crate::ops::columns::each_column;
 use crate::ops::product::block::maximum_working_bits;
+use crate::ops::product::report::Outcome;
 use crate::ops::product::sum::ExactEntry;
 use crate::ops::product::sum::round_sum;
 use crate::ops::solve::residual::{Residual, ResidualSizes, SymmetricSystem};
 use crate::ops::solve::run::{SolutionPlace, store};
-use crate::ops::solve::{RefineOptions, Refined};
+use crate::options::setters;
+use serde::Serialize;
+use std::time::Instant;
+
+/// Choices of [`crate::solve_refined_with`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct RefineOptions {
+    /// Precision of the factorisation, at least 2 bits.
+    pub factor_bits: u32,
+    /// Most corrections that are made, the first solution included.
+    pub max_iterations: usize,
+}
+
+impl Default for RefineOptions {
+    /// A factor of 53 bits and at most 200 corrections.
+    fn default() -> Self {
+        RefineOptions { factor_bits: 53, max_iterations: 200 }
+    }
+}
+
+setters! { new RefineOptions { factor_bits: u32, max_iterations: usize } }
+
+/// How a solution was refined.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct RefineReport {
+    /// Corrections made, the first solution included.
+    pub iterations: usize,
+    /// An upper bound of `log2` of the componentwise backward error of the solution,
+    /// `max_ij |b - A x|_ij / (|A| |x| + |b|)_ij`; `i64::MIN` where there is nothing but zeros.
+    pub backward_error_log2: i64,
+    /// Wall-clock seconds of the call.
+    pub seconds: f64,
+    /// Bytes held while corrections are found, beside what the solves with the factor take; the result included.
+    pub planned_bytes: u64,
+    /// The factorisation that the call began with.
+    pub factorisation: CholeskyReport,
+}
 
 /// Corrections in a row that may gain less than a bit.
 const IDLE_CORRECTIONS: usize = 2;
@@ -25,16 +64,17 @@ pub(super) fn check_shapes(a: &MatrixView<'_>, b: &MatrixView<'_>) -> Result<()>
     Err(Error::shape_mismatch("solve", (a.rows(), a.cols()), (b.rows(), b.cols())))
 }
 
-/// See [`crate::solve_refined`]; of `a` the lower triangle is read.
+/// See [`crate::solve_refined_into`]; of `a` the lower triangle is read.
 ///
 /// # Errors
-/// Those of [`crate::solve_refined`].
+/// Those of [`crate::solve_refined_into`].
 pub(super) fn refine(
     ctx: &Context,
     (a, b): (MatrixView<'_>, MatrixView<'_>),
-    precision_bits: u32,
-    options: &RefineOptions,
-) -> Result<Refined> {
+    (precision_bits, options): (u32, &RefineOptions),
+    solution: &mut Matrix,
+) -> Result<RefineReport> {
+    let start = Instant::now();
     check_shapes(&a, &b)?;
     let order = a.rows();
     let most = residual_bits(precision_bits.saturating_add(REFINE_GUARD_BITS)).saturating_add(guard_bits(order));
@@ -43,17 +83,26 @@ pub(super) fn refine(
         let maximum_bits = maximum.saturating_sub(residual_bits(REFINE_GUARD_BITS) + guard_bits(order));
         return Err(Error::precision(precision_bits, maximum_bits));
     }
-    let factor = cholesky(ctx, Symmetric::lower(a), options.factor_bits)?;
-    let solution = Matrix::zeros(order, b.cols(), precision_bits)?;
+    let choices = CholeskyOptions::default();
+    let Outcome { result: factor, report } = cholesky_with(ctx, Symmetric::lower(a), options.factor_bits, &choices)?;
+    Destination::Matrix(solution).prepare((order, b.cols()), precision_bits)?;
+    let planned_bytes = report.planned_bytes;
+    let (iterations, backward_error_log2) = (0, i64::MIN);
+    let mut report =
+        RefineReport { iterations, backward_error_log2, seconds: 0.0, planned_bytes, factorisation: report };
     if order == 0 || b.cols() == 0 {
-        return Ok(Refined { solution, iterations: 0, backward_error_log2: i64::MIN });
+        return Ok(report);
     }
     let system = SymmetricSystem::new(a, b)?;
     let x = Matrix::zeros(order, b.cols(), precision_bits + REFINE_GUARD_BITS)?;
-    let held_bytes = system.bytes() + solution.bytes() + factor.factor().bytes() + 2 * x.bytes();
+    let solution_bytes = Matrix::bytes_for(order, b.cols(), precision_bits);
+    let held_bytes = system.bytes() + solution_bytes + factor.factor().bytes() + 2 * x.bytes();
     let mut refinement = Refinement { ctx, factor, system, options: *options, precision_bits, held_bytes, x };
-    let iterations = refinement.iterate(b)?;
-    refinement.finish(solution, iterations)
+    report.iterations = refinement.iterate(b)?;
+    report.backward_error_log2 = refinement.finish(solution)?;
+    report.planned_bytes = planned_bytes.max(held_bytes);
+    report.seconds = start.elapsed().as_secs_f64();
+    Ok(report)
 }
 
 struct Refinement<'a> {
@@ -75,7 +124,8 @@ impl Refinement<'_> {
         let (mut idle, mut residual) = (0, None::<Residual>);
         for iteration in 1..=self.options.max_iterations {
             let right = residual.as_ref().map_or(b, |residual| residual.matrix.view());
-            let correction = self.factor.solve_beside(self.ctx, right, self.options.factor_bits, self.held_bytes)?;
+            let (bits, mut correction) = (self.options.factor_bits, Matrix::empty());
+            self.factor.solve_beside(self.ctx, right, (bits, self.held_bytes), (&mut correction).into())?;
             drop(residual);
             self.add(&correction)?;
             // The residual to come is as small as this correction makes it; it must be known to the factor's bits.
@@ -133,13 +183,12 @@ impl Refinement<'_> {
         })
     }
 
-    /// Rounds `x` into `solution` and measures it.
-    fn finish(self, mut solution: Matrix, iterations: usize) -> Result<Refined> {
+    /// Rounds `x` into `solution` and measures it: the bound of its backward error.
+    fn finish(self, solution: &mut Matrix) -> Result<i64> {
         let place = SolutionPlace { columns: 0..solution.cols(), transposed: false };
-        store(self.ctx, &self.x, &place, &mut solution)?;
+        store(self.ctx, &self.x, &place, &mut *solution)?;
         let bits = self.precision_bits + REFINE_GUARD_BITS;
-        let residual = self.system.residual(self.ctx, &solution, (bits, self.held_bytes))?;
-        let backward_error_log2 = residual.size.componentwise_log2;
-        Ok(Refined { solution, iterations, backward_error_log2 })
+        let residual = self.system.residual(self.ctx, solution, (bits, self.held_bytes))?;
+        Ok(residual.size.componentwise_log2)
     }
 }

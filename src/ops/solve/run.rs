@@ -7,7 +7,7 @@ use crate::context::{Context, WorkspaceNeeds};
 use crate::error::Result;
 use crate::kernels::limbs;
 use crate::math::float::{FloatRef, Head, round_integer};
-use crate::matrix::{Matrix, MatrixView, check_exponent};
+use crate::matrix::{Matrix, MatrixView, MatrixViewMut, check_exponent};
 use crate::ops::columns::each_column;
 use crate::ops::fixed_sum::OwnFloat;
 use crate::ops::product::block::moved;
@@ -46,17 +46,19 @@ pub(crate) struct Right<'a> {
 }
 
 impl Solve<'_> {
-    /// The bands in which so many right sides fit the memory limit; gives back kept memory that is in their way.
+    /// The bands in which so many right sides fit the memory limit, and the bytes that the call takes with them; gives
+    /// back kept memory that is in their way.
     ///
     /// # Errors
     /// [`crate::Error::MemoryLimit`] with the least limit that would do.
-    pub fn bands(&self, total: usize) -> Result<Bands> {
+    pub fn bands(&self, total: usize) -> Result<(Bands, u64)> {
         if self.memory.ctx.memory_bytes().is_none() {
-            return Ok(Bands::widest(total));
+            let bands = Bands::widest(total);
+            return Ok((bands, self.memory.unlimited_bytes(bands.columns)?));
         }
         let (bands, planned_bytes) = self.memory.plan(total)?;
         make_room(self.memory.ctx, planned_bytes);
-        Ok(bands)
+        Ok((bands, planned_bytes))
     }
 
     /// Solves for all columns of `right` into `solution`; gives those that no step holds, whose solutions are 0: none
@@ -64,7 +66,7 @@ impl Solve<'_> {
     ///
     /// # Errors
     /// Those of [`crate::trsm()`], with places in the call.
-    pub fn run(&mut self, bands: Bands, right: &Right<'_>, solution: &mut Matrix) -> Result<Vec<usize>> {
+    pub fn run(&mut self, bands: Bands, right: &Right<'_>, solution: &mut MatrixViewMut<'_>) -> Result<Vec<usize>> {
         let (ctx, agreement) = (self.memory.ctx, self.agreement);
         let count = agreement.largest(bands.count() as u64)?;
         let mut spaces = agreement.on(Spaces::take(ctx))?;
@@ -77,7 +79,7 @@ impl Solve<'_> {
             clear_columns(&mut spaces.w, &gone);
             outgrown.extend(gone.iter().map(|col| columns.start + col));
             let place = SolutionPlace { columns, transposed: right.transposed };
-            let stored = self.store(&mut spaces.w, &place, solution);
+            let stored = self.store(&mut spaces.w, &place, solution.reborrow());
             agreement.on(stored.map_err(|error| moved(error, 0, right.first_column)))?;
         }
         spaces.give_back(ctx);
@@ -92,7 +94,7 @@ impl Solve<'_> {
     }
 
     /// Rounds a band of unknowns into the solution.
-    fn store(&self, w: &mut Matrix, place: &SolutionPlace, solution: &mut Matrix) -> Result<()> {
+    fn store(&self, w: &mut Matrix, place: &SolutionPlace, solution: MatrixViewMut<'_>) -> Result<()> {
         if let Some(scale) = self.scale {
             unscale(self.memory.ctx, w, scale)?;
         }
@@ -194,7 +196,13 @@ pub(crate) struct SolutionPlace {
 ///
 /// # Errors
 /// [`crate::Error::ExponentRange`] with the place in the result; [`crate::Error::Cancelled`].
-pub(crate) fn store(ctx: &Context, w: &Matrix, place: &SolutionPlace, result: &mut Matrix) -> Result<()> {
+pub(crate) fn store<'a>(
+    ctx: &Context,
+    w: &Matrix,
+    place: &SolutionPlace,
+    result: impl Into<MatrixViewMut<'a>>,
+) -> Result<()> {
+    let result = result.into();
     let precision_bits = result.precision_bits();
     let SolutionPlace { columns, transposed } = place;
     each_column(

@@ -2,16 +2,17 @@
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::matrix::{Diag, Matrix, MatrixView, Uplo};
+use crate::matrix::{Destination, Diag, Matrix, MatrixView, Uplo};
 use crate::ops::fixed_sum::OwnFloat;
-use crate::ops::product::problem::fits;
 use crate::ops::solve::agreement::Agreement;
 use crate::ops::solve::memory::SolveMemory;
 use crate::ops::solve::path::Path;
 use crate::ops::solve::problem::{LOWER, UPPER, triangle_working_bits};
+use crate::ops::solve::report::{SolveBits, SolveReport, SystemShape};
 use crate::ops::solve::run::{Right, Solve};
 use crate::ops::solve::step::{Step, TriangleSolver};
 use crate::ops::solve::triangle::Triangle;
+use std::time::Instant;
 
 /// `T X = alpha B`, or the transpose of that, in the form that the solve takes.
 pub(crate) struct TriangularSystem<'a> {
@@ -32,27 +33,25 @@ pub(crate) struct TriangularSystem<'a> {
 }
 
 impl TriangularSystem<'_> {
-    /// Solves into `result`, which is replaced where its shape or precision do not fit.
+    /// Solves into `result`.
     ///
     /// # Errors
-    /// Those of [`crate::trsm()`].
-    pub fn solve(self, ctx: &Context, result: &mut Matrix) -> Result<()> {
-        let (order, columns) = (self.b.rows(), self.b.cols());
-        let working_bits = triangle_working_bits(ctx, self.precision_bits, order)?;
+    /// Those of [`crate::trsm_into`].
+    pub fn solve(self, ctx: &Context, result: Destination<'_>) -> Result<SolveReport> {
+        let start = Instant::now();
+        let (order, columns, precision) = (self.b.rows(), self.b.cols(), self.precision_bits);
+        let working_bits = triangle_working_bits(ctx, precision, order)?;
         let triangle = Triangle::new(self.t, self.uplo, self.diag)?;
-        let shape = if self.transposed { (columns, order) } else { (order, columns) };
-        let replaced = !fits(result, shape, self.precision_bits);
-        if replaced {
-            *result = Matrix::zeros(0, 0, 2)?; // give the old memory back before asking for the new
-        }
-        let make = || Matrix::zeros(shape.0, shape.1, self.precision_bits);
-        if order == 0 || columns == 0 {
-            return if replaced { make().map(|made| *result = made) } else { Ok(()) };
-        }
         let substitutions = if self.uplo == Uplo::Lower { LOWER } else { UPPER };
         let path = Path::choose(substitutions, order, self.total_columns);
+        let bits = SolveBits { precision, working: working_bits };
+        let mut report = SolveReport::new(ctx, "trsm", SystemShape { order, columns }, bits, path);
+        let shape = if self.transposed { (columns, order) } else { (order, columns) };
+        if order == 0 || columns == 0 {
+            return result.prepare(shape, precision).map(|_| report);
+        }
         let solver = TriangleSolver::new(triangle, working_bits, path);
-        let result_bytes = Matrix::bytes_for(shape.0, shape.1, self.precision_bits);
+        let result_bytes = Matrix::bytes_for(shape.0, shape.1, precision);
         let memory = SolveMemory {
             ctx,
             cuts: vec![solver.cut()],
@@ -62,11 +61,12 @@ impl TriangularSystem<'_> {
         };
         let steps = vec![Step::Triangle(solver)];
         let mut solve = Solve { memory, agreement: Agreement(None), steps, scale: None, order, working_bits };
-        let bands = solve.bands(columns)?;
-        if replaced {
-            *result = make()?;
-        }
+        let (bands, planned_bytes) = solve.bands(columns)?;
+        let mut result = result.prepare(shape, precision)?;
         let right = Right { b: self.b, alpha: self.alpha, first_column: 0, transposed: self.transposed };
-        solve.run(bands, &right, result).map(|_| ())
+        solve.run(bands, &right, &mut result)?;
+        (report.bands, report.planned_bytes) = (bands.count(), planned_bytes);
+        report.seconds = start.elapsed().as_secs_f64();
+        Ok(report)
     }
 }

@@ -23,11 +23,13 @@ use crate::math::bound::ceil_log2;
 use crate::math::float::FloatRef;
 use crate::matrix::{MatrixView, Op, Symmetric, Uplo};
 use crate::ops::seed::fresh_seed;
+use crate::options::setters;
 use exact::{ColumnSize, KEEP_ALL, UpperBound, column_size};
 use serde::Serialize;
 
 /// Choices of a verification; the first four say what was computed, the others how hard to look.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct VerifyOptions {
     /// SYRK: `NoTranspose` for `P^T P`, `Transpose` for `P P^T`. GEMM: how `A` was used.
     pub op: Op,
@@ -59,8 +61,19 @@ impl Default for VerifyOptions {
     }
 }
 
+setters! { new VerifyOptions {
+    op: Op,
+    op_b: Op,
+    uplo: Uplo,
+    exact_integers: bool,
+    vector_count: usize,
+    sample_count: usize,
+    seed: impl Into<Option<u64>>,
+} }
+
 /// What a successful verification has looked at, and how close to the bounds the result came.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+#[non_exhaustive]
 pub struct Verification {
     /// Random vectors multiplied.
     pub vector_count: usize,

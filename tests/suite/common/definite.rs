@@ -134,7 +134,7 @@ pub fn ill_conditioned(n: usize, bits: u32, seed: u64) -> (Matrix, Matrix) {
 /// Judges a factor; the error names `label`.
 pub fn check_factor(a: &Matrix, factor: &Matrix, precision_bits: u32, label: &str) -> Verification {
     let ctx = Context::builder().threads(1).build().unwrap();
-    let options = VerifyOptions { seed: Some(1), ..VerifyOptions::default() };
+    let options = VerifyOptions::new().seed(1);
     let found = verify_cholesky(&ctx, a, factor, precision_bits, &options);
     found.unwrap_or_else(|error| panic!("{label}: {error}"))
 }

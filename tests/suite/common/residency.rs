@@ -34,7 +34,7 @@ fn least_bytes(family: &str, bits: u32, rows: usize) -> u64 {
     let ctx = Context::builder().threads(1).devices(vec![device]).kernel(family).build().unwrap();
     let mut identity = Matrix::zeros(2 * rows, 2 * rows, bits).unwrap();
     (0..2 * rows).for_each(|at| identity.set_f64(at, at, 1.0).unwrap());
-    let options = CholeskyOptions { tile_rows: Some(rows) };
+    let options = CholeskyOptions::new().tile_rows(rows);
     match cholesky_with(&ctx, &identity, bits, &options) {
         Err(Error::DeviceLimit { minimum_bytes, .. }) => minimum_bytes,
         other => panic!("1000 bytes do: {}", other.is_ok()),

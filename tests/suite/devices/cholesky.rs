@@ -33,7 +33,7 @@ fn definite(order: usize, bits: u32) -> Matrix {
 }
 
 fn tiles(rows: usize) -> CholeskyOptions {
-    CholeskyOptions { tile_rows: Some(rows) }
+    CholeskyOptions::new().tile_rows(rows)
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn residency_spares_most_of_the_bytes() {
     for family in FAMILIES {
         let factor = |capacity_bytes| {
             let ctx = context(family, 1, SoftOptions { capacity_bytes, ..SoftOptions::default() });
-            cholesky_with(&ctx, &a, bits, &tiles(rows)).unwrap().report().devices[0].clone()
+            cholesky_with(&ctx, &a, bits, &tiles(rows)).unwrap().report.devices[0].clone()
         };
         let roomy = factor(1 << 30);
         assert_eq!(roomy.cache.evictions, 0);
@@ -66,14 +66,16 @@ fn faults_are_noticed() {
         for threads in [1, 4] {
             for after in [0, 3, 30, 100] {
                 let options = SoftOptions { fault: Some(Fault::LostAfter(after)), ..SoftOptions::default() };
-                let result = cholesky_with(&context(family, threads, options), &a, bits, &tiles(8));
+                let result = cholesky_with(&context(family, threads, options), &a, bits, &tiles(8))
+                    .map(|outcome| outcome.result);
                 assert!(matches!(result, Err(Error::DeviceLost(_))), "{family}, {threads} threads, after {after}");
             }
         }
         let fault = Some(Fault::FlipInProduct(5));
         let device: Arc<dyn Device> = Arc::new(SoftDevice::new(SoftOptions { fault, ..SoftOptions::default() }));
         let builder = Context::builder().threads(2).devices(vec![device]).kernel(family);
-        let result = cholesky_with(&builder.self_check(true).build().unwrap(), &a, bits, &tiles(8));
+        let result = cholesky_with(&builder.self_check(true).build().unwrap(), &a, bits, &tiles(8))
+            .map(|outcome| outcome.result);
         assert!(matches!(result, Err(Error::SelfCheck { .. })), "{family}");
     }
 }

@@ -50,14 +50,12 @@ fn double_cholesky(
     let ctx = device_bytes.into_iter().fold(builder, |builder, bytes| builder.device_memory_bytes(bytes)).build()?;
     let (grid, tile_rows) = (RankGrid { rows: 1, cols: 1 }, tile_rows.unwrap_or(DoubleMatrix::tile_rows_for(order)));
     let mut tiles = DoubleMatrix::from_fn(0, order, tile_rows, grid, |i, j| a[j * order + i])?;
-    let options = double::DoubleOptions {
-        policy: Some(policy),
-        eviction,
-        streams,
-        lookahead,
-        layout,
-        ..double::DoubleOptions::default()
-    };
+    let options = double::DoubleOptions::new()
+        .policy(policy)
+        .eviction(eviction)
+        .streams(streams)
+        .lookahead(lookahead)
+        .layout(layout);
     let outcome = double::double_cholesky(&ctx, local::alone(), &mut tiles, &options);
     let factor = tiles.gather(local::alone(), 0)?.expect("the only rank is the root");
     for (i, j) in (0..order).flat_map(|i| (0..=i).map(move |j| (i, j))) {

@@ -4,9 +4,9 @@
 use crate::common::effort;
 use rug::Float;
 use std::sync::Arc;
+use sunzi::advanced::Hooks;
 use sunzi::advanced::device::soft::{Clock, Fault, Rates, SoftDevice, SoftOptions};
 use sunzi::advanced::plan::DeviceCut;
-use sunzi::advanced::{gemm_with_device_cut, syrk_with_device_cut};
 use sunzi::{Context, Device, Error, GemmOptions, Matrix, Op, SyrkOptions, gemm_with, syrk, syrk_with};
 
 const FAMILIES: [&str; 2] = ["cuda-f64", "cuda-i8"];
@@ -50,7 +50,7 @@ fn every_cut_and_order_gives_the_same_bits() {
     let p = matrix(rows, cols, bits, 100, 7);
     let b = matrix(rows, 37, bits, 100, 8);
     let want = syrk(&cpu, &p, bits).unwrap();
-    let gemm_options = GemmOptions { op_a: Op::Transpose, ..GemmOptions::default() };
+    let gemm_options = GemmOptions::new().op_a(Op::Transpose);
     let want_gemm = gemm_with(&cpu, &p, &b, bits, &gemm_options).unwrap().result;
     let mut seed = 0;
     for family in FAMILIES {
@@ -65,9 +65,12 @@ fn every_cut_and_order_gives_the_same_bits() {
                         let cut = DeviceCut { band_cols, strip_cols, chunk_rows, batch_moduli, piece_entries };
                         let ctx = context(family, vec![seeded(seed)]);
                         let options = SyrkOptions::default();
-                        let got = syrk_with_device_cut(&ctx, &p, bits, &options, cut).unwrap().result;
+                        let got =
+                            syrk_with(&ctx, &p, bits, &options.clone().hooks(Hooks::device_cut(cut))).unwrap().result;
                         assert!(got == want, "{family}, {cut:?}, seed {seed}");
-                        let got = gemm_with_device_cut(&ctx, (&p, &b), bits, &gemm_options, cut).unwrap().result;
+                        let got = gemm_with(&ctx, &p, &b, bits, &gemm_options.clone().hooks(Hooks::device_cut(cut)))
+                            .unwrap()
+                            .result;
                         assert!(got == want_gemm, "gemm, {family}, {cut:?}, seed {seed}");
                     }
                 }
@@ -85,7 +88,7 @@ fn many_orders_of_execution_give_the_same_bits() {
     for seed in 0..40 * effort() {
         for family in FAMILIES {
             let ctx = context(family, vec![seeded(seed)]);
-            let got = syrk_with_device_cut(&ctx, &p, 128, &SyrkOptions::default(), cut).unwrap().result;
+            let got = syrk_with(&ctx, &p, 128, &SyrkOptions::default().hooks(Hooks::device_cut(cut))).unwrap().result;
             assert!(got == want, "{family}, seed {seed}");
         }
     }
@@ -103,8 +106,8 @@ fn several_devices_and_the_host_share_the_moduli_of_any_cut() {
             if host {
                 devices.push(soft(SoftOptions { clock: Clock::Wall, ..SoftOptions::default() }));
             }
-            let ctx = context(family, devices);
-            let got = syrk_with_device_cut(&ctx, &p, 256, &SyrkOptions::default(), cut).unwrap().result;
+            let options = SyrkOptions::default().hooks(Hooks::device_cut(cut));
+            let got = syrk_with(&context(family, devices), &p, 256, &options).unwrap().result;
             assert!(got == want, "{family}, {count} devices, host {host}");
         }
     }
@@ -120,7 +123,7 @@ fn a_device_that_is_too_slow_has_no_share() {
         let slow = soft(SoftOptions { clock: Clock::Virtual(slow), ..SoftOptions::default() });
         let ctx = context(family, vec![slow, seeded(3)]);
         let cut = DeviceCut { band_cols: 32, strip_cols: 16, chunk_rows: 40, batch_moduli: 4, piece_entries: 7 };
-        let outcome = syrk_with_device_cut(&ctx, &p, 60, &SyrkOptions::default(), cut).unwrap();
+        let outcome = syrk_with(&ctx, &p, 60, &SyrkOptions::default().hooks(Hooks::device_cut(cut))).unwrap();
         assert!(outcome.result == want, "{family}");
         assert_eq!(outcome.report.devices.len(), 1, "{family}");
     }

@@ -78,8 +78,8 @@ fn edges_of_every_kind_of_size() {
             assert_eq!((factor.rows(), factor.cols(), factor.precision_bits()), (n, n, bits));
             check_factor(&a, &factor, bits, &format!("{n} rows, {bits} bits"));
             for tile_rows in [1, 5, 64] {
-                let options = CholeskyOptions { tile_rows: Some(tile_rows) };
-                let tiled = cholesky_with(&ctx(), &a, bits, &options).unwrap().into_factor();
+                let options = CholeskyOptions::new().tile_rows(tile_rows);
+                let tiled = cholesky_with(&ctx(), &a, bits, &options).unwrap().result.into_factor();
                 assert_eq!(tiled, factor, "{n} rows, {bits} bits, tiles of {tile_rows}");
             }
         }

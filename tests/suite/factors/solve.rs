@@ -5,7 +5,7 @@ use crate::common::oracle::Exact;
 use crate::common::solves::{assert_within, dot, power, rows_of, size, symmetric, transposed};
 use crate::common::{Kind, Rng, forced, kernel_names, matrix};
 use rug::Float;
-use sunzi::solve_refined;
+use sunzi::solve_refined_with;
 use sunzi::{Cholesky, Context, Error, Matrix, RefineOptions, SymmetricMatrix, Uplo, cholesky, log_det_of, solve};
 
 fn context(threads: usize) -> Context {
@@ -102,11 +102,11 @@ fn the_bits_do_not_depend_on_threads_kernel_or_memory() {
     let (order, bits) = (70, 110);
     let a = definite(Definite::Graded, order, bits, 1);
     let factor = cholesky(&context(1), &a, bits).unwrap();
-    let options = RefineOptions { factor_bits: 40, ..RefineOptions::default() };
+    let options = RefineOptions::new().factor_bits(40);
     for columns in [1, 50] {
         let b = matrix(Kind::Unit, order, columns, bits, 2);
         let want = factor.solve(&context(1), &b, bits).unwrap();
-        let refined = solve_refined(&context(1), &a, &b, bits, &options).unwrap();
+        let refined = solve_refined_with(&context(1), &a, &b, bits, &options).unwrap();
         let inverse = factor.inverse(&context(1), bits).unwrap();
         for kernel in kernel_names() {
             for threads in [1, 2, 3] {
@@ -114,9 +114,9 @@ fn the_bits_do_not_depend_on_threads_kernel_or_memory() {
                 let label = format!("{kernel}, {threads} threads, {columns} columns");
                 assert!(factor.solve(&ctx, &b, bits).unwrap() == want, "{label}");
                 assert!(factor.inverse(&ctx, bits).unwrap() == inverse, "{label}: inverse");
-                let other = solve_refined(&ctx, &a, &b, bits, &options).unwrap();
-                assert!(other.solution == refined.solution, "{label}: refined");
-                assert_eq!(other.backward_error_log2, refined.backward_error_log2, "{label}");
+                let other = solve_refined_with(&ctx, &a, &b, bits, &options).unwrap();
+                assert!(other.result == refined.result, "{label}: refined");
+                assert_eq!(other.report.backward_error_log2, refined.report.backward_error_log2, "{label}");
                 if threads == 2 {
                     same_bits_under_the_least_limit(kernel, &|ctx| factor.solve(ctx, &b, bits), &want);
                     same_bits_under_the_least_limit(
@@ -244,14 +244,18 @@ fn refinement_reaches_full_precision_from_few_bits() {
     ] {
         let (a, b) = (definite(kind, order, precision_bits, 4), matrix(Kind::Graded, order, columns, 100, 5));
         for factor_bits in [53, 128, precision_bits / 2] {
-            let options = RefineOptions { factor_bits, ..RefineOptions::default() };
+            let options = RefineOptions::new().factor_bits(factor_bits);
             let label = format!("{kind:?} {order} x {columns} from {factor_bits} bits");
-            let refined = solve_refined(&ctx, &a, &b, precision_bits, &options).unwrap();
-            assert_eq!(refined.solution.precision_bits(), precision_bits);
-            assert!(refined.backward_error_log2 <= 1 - i64::from(precision_bits), "{label}");
-            assert_componentwise((&a, &b), &refined.solution, refined.backward_error_log2 as i32, &label);
+            let refined = solve_refined_with(&ctx, &a, &b, precision_bits, &options).unwrap();
+            assert_eq!(refined.result.precision_bits(), precision_bits);
+            assert!(refined.report.backward_error_log2 <= 1 - i64::from(precision_bits), "{label}");
+            assert_componentwise((&a, &b), &refined.result, refined.report.backward_error_log2 as i32, &label);
             let gains = (precision_bits / (factor_bits / 2)) as usize + 2;
-            assert!((1..=gains).contains(&refined.iterations), "{label}: {} corrections", refined.iterations);
+            assert!(
+                (1..=gains).contains(&refined.report.iterations),
+                "{label}: {} corrections",
+                refined.report.iterations
+            );
         }
     }
 }
@@ -260,13 +264,14 @@ fn refinement_reaches_full_precision_from_few_bits() {
 fn zeros_are_refined_to_zeros() {
     let ctx = context(1);
     let a = definite(Definite::Lehmer, 12, 90, 1);
-    let refined = solve_refined(&ctx, &a, &Matrix::zeros(12, 2, 90).unwrap(), 90, &RefineOptions::default()).unwrap();
-    assert_eq!(refined.solution, Matrix::zeros(12, 2, 90).unwrap());
-    assert_eq!(refined.backward_error_log2, i64::MIN);
+    let refined =
+        solve_refined_with(&ctx, &a, &Matrix::zeros(12, 2, 90).unwrap(), 90, &RefineOptions::default()).unwrap();
+    assert_eq!(refined.result, Matrix::zeros(12, 2, 90).unwrap());
+    assert_eq!(refined.report.backward_error_log2, i64::MIN);
     for (order, columns) in [(0, 3), (4, 0)] {
         let (a, b) = (definite(Definite::Lehmer, order, 90, 1), Matrix::zeros(order, columns, 90).unwrap());
-        let refined = solve_refined(&ctx, &a, &b, 90, &RefineOptions::default()).unwrap();
-        assert_eq!((refined.solution.rows(), refined.solution.cols(), refined.iterations), (order, columns, 0));
+        let refined = solve_refined_with(&ctx, &a, &b, 90, &RefineOptions::default()).unwrap();
+        assert_eq!((refined.result.rows(), refined.result.cols(), refined.report.iterations), (order, columns, 0));
     }
 }
 
@@ -285,19 +290,19 @@ fn misleading() -> SymmetricMatrix {
 fn refinement_that_does_not_converge_says_how_far_it_came() {
     let (ctx, a) = (context(1), misleading());
     let b = Matrix::from_f64s(2, 1, 53, &[1.0, -1.0]).unwrap();
-    let options = RefineOptions { factor_bits: 40, max_iterations: 100 };
-    match solve_refined(&ctx, &a, &b, 150, &options) {
+    let options = RefineOptions::new().factor_bits(40).max_iterations(100);
+    match solve_refined_with(&ctx, &a, &b, 150, &options) {
         Err(Error::RefinementStalls { iterations, reached_log2, wanted_log2: -149, factor_bits: 40 }) => {
             assert!(iterations < 10 && reached_log2 > -149, "{iterations} corrections, 2^{reached_log2}");
         }
         other => panic!("{other:?}"),
     }
-    let wide = RefineOptions { factor_bits: 70, ..options };
-    let refined = solve_refined(&ctx, &a, &b, 150, &wide).unwrap();
-    assert_componentwise((&a, &b), &refined.solution, -149, "70 bits are enough");
-    let none = RefineOptions { max_iterations: 0, ..wide };
+    let wide = options.factor_bits(70);
+    let refined = solve_refined_with(&ctx, &a, &b, 150, &wide).unwrap();
+    assert_componentwise((&a, &b), &refined.result, -149, "70 bits are enough");
+    let none = wide.max_iterations(0);
     assert!(matches!(
-        solve_refined(&ctx, &a, &b, 150, &none),
+        solve_refined_with(&ctx, &a, &b, 150, &none),
         Err(Error::RefinementStalls { iterations: 0, reached_log2: 0, .. })
     ));
 }
@@ -306,14 +311,16 @@ fn refinement_that_does_not_converge_says_how_far_it_came() {
 fn refusals_carry_the_numbers() {
     let ctx = context(1);
     let (a, b) = (definite(Definite::Hilbert, 30, 300, 1), matrix(Kind::Unit, 30, 1, 60, 2));
-    let few = RefineOptions { factor_bits: 30, ..RefineOptions::default() };
-    assert!(matches!(solve_refined(&ctx, &a, &b, 100, &few), Err(Error::NotPositiveDefinite { .. })));
-    let none = RefineOptions { factor_bits: 1, ..few };
-    assert!(matches!(solve_refined(&ctx, &a, &b, 100, &none), Err(Error::Precision { precision_bits: 1, .. })));
-    assert!(matches!(solve_refined(&ctx, &a, &b, 1, &few), Err(Error::Precision { precision_bits: 1, .. })));
-    assert!(matches!(solve_refined(&ctx, &a, &b, u32::MAX, &few), Err(Error::Precision { .. })));
+    let few = RefineOptions::new().factor_bits(30);
+    assert!(matches!(solve_refined_with(&ctx, &a, &b, 100, &few), Err(Error::NotPositiveDefinite { .. })));
+    let none = few.factor_bits(1);
+    assert!(matches!(solve_refined_with(&ctx, &a, &b, 100, &none), Err(Error::Precision { precision_bits: 1, .. })));
+    assert!(matches!(solve_refined_with(&ctx, &a, &b, 1, &few), Err(Error::Precision { precision_bits: 1, .. })));
+    assert!(matches!(solve_refined_with(&ctx, &a, &b, u32::MAX, &few), Err(Error::Precision { .. })));
     let short = matrix(Kind::Unit, 29, 1, 60, 2);
-    for result in [solve(&ctx, &a, &short, 300).map(|_| ()), solve_refined(&ctx, &a, &short, 300, &few).map(|_| ())] {
+    for result in
+        [solve(&ctx, &a, &short, 300).map(|_| ()), solve_refined_with(&ctx, &a, &short, 300, &few).map(|_| ())]
+    {
         assert!(matches!(result, Err(Error::ShapeMismatch { left_rows: 30, right_rows: 29, .. })));
     }
     let factor = Cholesky::from_factor(Matrix::from_f64s(1, 1, 60, &[2.0]).unwrap()).unwrap();

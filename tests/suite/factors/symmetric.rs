@@ -6,7 +6,7 @@ use rug::Float;
 use sunzi::verify::{VerifyOptions, verify_cholesky, verify_syrk};
 use sunzi::{
     Cholesky, Context, Error, GemmOptions, Matrix, MatrixView, Op, RefineOptions, Symmetric, SymmetricMatrix,
-    SyrkOptions, Uplo, cholesky, gemm, gemm_with, ldlt, solve, solve_refined, syrk, syrk_into, syrk_with,
+    SyrkOptions, Uplo, cholesky, gemm, gemm_with, ldlt, solve, solve_refined_with, syrk, syrk_into, syrk_with,
 };
 
 const BITS: u32 = 150;
@@ -18,11 +18,11 @@ fn ctx(threads: usize) -> Context {
 
 /// `P^T P` entry by entry through the general product, for a positive definite result.
 fn full_product(ctx: &Context, p: &Matrix) -> Matrix {
-    gemm_with(ctx, p, p, BITS, &GemmOptions { op_a: Op::Transpose, ..GemmOptions::default() }).unwrap().result
+    gemm_with(ctx, p, p, BITS, &GemmOptions::new().op_a(Op::Transpose)).unwrap().result
 }
 
 fn results(ctx: &Context, p: &Matrix) -> [SymmetricMatrix; 2] {
-    BOTH.map(|uplo| syrk_with(ctx, p, BITS, &SyrkOptions { uplo, ..SyrkOptions::default() }).unwrap().result)
+    BOTH.map(|uplo| syrk_with(ctx, p, BITS, &SyrkOptions::new().uplo(uplo)).unwrap().result)
 }
 
 #[test]
@@ -103,10 +103,8 @@ fn an_unsymmetric_matrix_is_refused_with_the_first_entry_that_differs() {
     let a = Matrix::from_f64s(2, 2, BITS, &[4.0, 2.0, 1.0, 5.0]).unwrap(); // [[4, 1], [2, 5]]
     let b = Matrix::from_f64s(2, 1, BITS, &[1.0, 1.0]).unwrap();
     let l = Matrix::from_f64s(2, 2, BITS, &[2.0, 1.0, 0.0, 2.0]).unwrap();
-    let refined = |a: Symmetric<'_>| solve_refined(&ctx, a, &b, BITS, &RefineOptions::default()).map(drop);
-    let add = |c: Symmetric<'_>| {
-        syrk_with(&ctx, b.transposed(), BITS, &SyrkOptions { accumulate: Some(c), ..SyrkOptions::default() })
-    };
+    let refined = |a: Symmetric<'_>| solve_refined_with(&ctx, a, &b, BITS, &RefineOptions::default()).map(drop);
+    let add = |c: Symmetric<'_>| syrk_with(&ctx, b.transposed(), BITS, &SyrkOptions::new().accumulate(c));
     let verify = |a: Symmetric<'_>| verify_cholesky(&ctx, a, &l, BITS, &VerifyOptions::default()).map(drop);
     type Call<'c> = &'c dyn Fn(Symmetric<'_>) -> Result<(), Error>;
     let calls: [(&str, Call<'_>); 7] = [
@@ -150,7 +148,7 @@ fn an_accumulated_triangle_gives_the_full_sum_and_its_exact_bits() {
     let c = SymmetricMatrix::from_triangle(matrix(Kind::Unit, 9, 9, BITS, 7), Uplo::Lower).unwrap();
     let beta = Float::with_val(20, -1.5);
     let sum = |uplo, c: Symmetric<'_>| {
-        let options = SyrkOptions { uplo, beta: Some(&beta), accumulate: Some(c), ..SyrkOptions::default() };
+        let options = SyrkOptions::new().uplo(uplo).beta(&beta).accumulate(c);
         syrk_with(&ctx, &p, BITS, &options).unwrap().result
     };
     let want = sum(Uplo::Lower, (&c).into());
@@ -164,7 +162,7 @@ fn an_accumulated_triangle_gives_the_full_sum_and_its_exact_bits() {
     let mut integers = Matrix::from_f64s(2, 2, 64, &[3.0, 2.0, 0.5, 7.0]).unwrap();
     let unit = Matrix::from_f64s(1, 2, 64, &[1.0, 1.0]).unwrap();
     let exact = |c: Symmetric<'_>| {
-        let options = SyrkOptions { exact_integers: true, accumulate: Some(c), ..SyrkOptions::default() };
+        let options = SyrkOptions::new().exact_integers(true).accumulate(c);
         syrk_with(&ctx, &unit, 2, &options).unwrap().result
     };
     let want = exact(Symmetric::lower(&integers));
@@ -179,7 +177,7 @@ fn a_result_that_is_kept_is_replaced_whole_or_emptied() {
     let mut kept = SymmetricMatrix::default();
     for (cols, uplo) in [(4, Uplo::Lower), (4, Uplo::Upper), (3, Uplo::Upper), (20, Uplo::Lower)] {
         let p = matrix(Kind::Unit, 7, cols, BITS, cols as u64);
-        let options = SyrkOptions { uplo, ..SyrkOptions::default() };
+        let options = SyrkOptions::new().uplo(uplo);
         syrk_into(&ctx, &p, BITS, &options, &mut kept).unwrap();
         assert!(kept == full_product(&ctx, &p));
     }

@@ -3,7 +3,7 @@
 use crate::common::solves::assert_trsm_bound;
 use crate::common::{Kind, Rng, forced, kernel_names, matrix, seeds};
 use rug::Float;
-use sunzi::{Context, Diag, Error, Matrix, Op, Side, TrsmOptions, Uplo, trsm};
+use sunzi::{Context, Diag, Error, Matrix, Op, Side, TrsmOptions, Uplo, trsm, trsm_with};
 
 fn context(threads: usize) -> Context {
     Context::builder().threads(threads).build().unwrap()
@@ -28,7 +28,7 @@ fn choices() -> Vec<TrsmOptions<'static>> {
         for uplo in [Uplo::Lower, Uplo::Upper] {
             for op in [Op::NoTranspose, Op::Transpose] {
                 for diag in [Diag::NonUnit, Diag::Unit] {
-                    all.push(TrsmOptions { side, uplo, op, diag, alpha: None });
+                    all.push(TrsmOptions::new().side(side).uplo(uplo).op(op).diag(diag));
                 }
             }
         }
@@ -58,9 +58,9 @@ fn every_choice_meets_the_bound_at_every_size() {
             let (kind, lift) = [(Kind::Unit, 6), (Kind::Graded, 3), (Kind::Unit, 0)][index % 3];
             let t = square(kind, order, 90 + 7 * index as u32, lift, seed);
             let b = right_side(Kind::Graded, (order, columns), 100, (choice.side, seed + 1));
-            let options = TrsmOptions { alpha: (index % 2 == 0).then_some(&alpha), ..choice };
+            let options = choice.alpha((index % 2 == 0).then_some(&alpha));
             let precision_bits = [53, 64, 100, 200][(index + case) % 4];
-            let x = trsm(&ctx, &t, &b, precision_bits, &options).unwrap();
+            let x = trsm_with(&ctx, &t, &b, precision_bits, &options).unwrap().result;
             assert_eq!(x.precision_bits(), precision_bits);
             assert_trsm_bound(&t, &b, &x, &options, &format!("{order} x {columns}, seed {seed}, {options:?}"));
         }
@@ -84,9 +84,9 @@ fn the_bound_holds_whatever_the_condition() {
             }
             let b = matrix(Kind::Unit, order, columns, 150, 8);
             for op in [Op::NoTranspose, Op::Transpose] {
-                let options = TrsmOptions { op, ..TrsmOptions::default() };
+                let options = TrsmOptions::new().op(op);
                 for precision_bits in [53, 150] {
-                    let x = trsm(&ctx, &t, &b, precision_bits, &options).unwrap();
+                    let x = trsm_with(&ctx, &t, &b, precision_bits, &options).unwrap().result;
                     assert_trsm_bound(&t, &b, &x, &options, &format!("{order} x {columns}, fall {fall}, {op:?}"));
                 }
             }
@@ -102,7 +102,7 @@ fn exponents_far_apart_meet_the_bound() {
             let t = square(Kind::Extreme, order, 120, 0, seed);
             let b = matrix(Kind::Extreme, order, columns, 120, seed + 50);
             for choice in choices().into_iter().filter(|choice| choice.side == Side::Left) {
-                let x = trsm(&ctx, &t, &b, 100, &choice).unwrap();
+                let x = trsm_with(&ctx, &t, &b, 100, &choice).unwrap().result;
                 assert_trsm_bound(&t, &b, &x, &choice, &format!("{order} x {columns}, seed {seed}, {choice:?}"));
             }
         }
@@ -126,7 +126,10 @@ fn what_must_not_be_read_may_hold_anything() {
             }
         }
         let b = right_side(Kind::Unit, (order, columns), 90, (choice.side, 6));
-        let (x, y) = (trsm(&ctx, &t, &b, 80, &choice).unwrap(), trsm(&ctx, &other, &b, 80, &choice).unwrap());
+        let (x, y) = (
+            trsm_with(&ctx, &t, &b, 80, &choice).unwrap().result,
+            trsm_with(&ctx, &other, &b, 80, &choice).unwrap().result,
+        );
         assert!(x == y, "{choice:?}");
     }
 }
@@ -142,20 +145,22 @@ fn the_bits_do_not_depend_on_threads_kernel_or_memory() {
         if grows {
             growing(&mut t, &mut b);
         }
-        let want = trsm(&context(1), &t, &b, precision_bits, &options).unwrap();
+        let want = trsm_with(&context(1), &t, &b, precision_bits, &options).unwrap().result;
         assert_trsm_bound(&t, &b, &want, &options, "one thread");
         for kernel in kernel_names() {
             for threads in [1, 2, 3] {
                 let label = format!("{order} x {columns}, {kernel}, {threads} threads");
                 let free = forced(kernel, threads).build().unwrap();
-                assert!(trsm(&free, &t, &b, precision_bits, &options).unwrap() == want, "{label}");
+                assert!(trsm_with(&free, &t, &b, precision_bits, &options).unwrap().result == want, "{label}");
                 if threads == 3 {
                     continue;
                 }
-                let least = least_memory(kernel, threads, |ctx| trsm(ctx, &t, &b, precision_bits, &options));
+                let least = least_memory(kernel, threads, |ctx| {
+                    trsm_with(ctx, &t, &b, precision_bits, &options).map(|outcome| outcome.result)
+                });
                 for limit in [least, least * 5 / 4, least * 2] {
                     let ctx = forced(kernel, threads).memory_bytes(limit).build().unwrap();
-                    let x = trsm(&ctx, &t, &b, precision_bits, &options).unwrap();
+                    let x = trsm_with(&ctx, &t, &b, precision_bits, &options).unwrap().result;
                     assert!(x == want, "{label}, limit {limit}");
                 }
             }
@@ -191,10 +196,10 @@ fn bands_of_right_sides_change_no_bit() {
         let (mut t, ctx) = (square(Kind::Unit, order, 60, 2, 3), context(2));
         let mut b = matrix(Kind::Unit, order, columns, 60, 4);
         growing(&mut t, &mut b);
-        let x = trsm(&ctx, &t, &b, 60, &TrsmOptions::default()).unwrap();
+        let x = trsm(&ctx, &t, &b, 60).unwrap();
         for first in [0, columns / 2, columns - 100] {
             let part = b.view().block(0..order, first..first + 100).unwrap();
-            let y = trsm(&ctx, &t, part, 60, &TrsmOptions::default()).unwrap();
+            let y = trsm(&ctx, &t, part, 60).unwrap();
             let want = x.view().block(0..order, first..first + 100).unwrap().to_matrix().unwrap();
             assert!(want == y, "{order} rows, columns from {first}");
         }
@@ -206,7 +211,7 @@ fn views_and_other_precisions_are_taken_as_they_are() {
     let ctx = context(1);
     let (large, wide) = (square(Kind::Unit, 50, 300, 2, 3), matrix(Kind::Unit, 60, 60, 40, 4));
     let (t, b) = (large.view().block(10..40, 10..40).unwrap(), wide.transposed().block(5..35, 7..12).unwrap());
-    let x = trsm(&ctx, t, b, 90, &TrsmOptions::default()).unwrap();
+    let x = trsm(&ctx, t, b, 90).unwrap();
     assert_trsm_bound(&t.to_matrix().unwrap(), &b.to_matrix().unwrap(), &x, &TrsmOptions::default(), "views");
 }
 
@@ -215,11 +220,11 @@ fn small_solutions_are_exact() {
     let ctx = context(1);
     let t = Matrix::from_f64s(2, 2, 60, &[2.0, 1.0, 0.0, 4.0]).unwrap();
     let b = Matrix::from_f64s(2, 1, 60, &[6.0, 11.0]).unwrap();
-    let x = trsm(&ctx, &t, &b, 60, &TrsmOptions::default()).unwrap();
+    let x = trsm(&ctx, &t, &b, 60).unwrap();
     assert_eq!(x, Matrix::from_f64s(2, 1, 60, &[3.0, 2.0]).unwrap());
     let zero = Float::new(53);
-    let options = TrsmOptions { alpha: Some(&zero), ..TrsmOptions::default() };
-    assert_eq!(trsm(&ctx, &t, &b, 60, &options).unwrap(), Matrix::zeros(2, 1, 60).unwrap());
+    let options = TrsmOptions::new().alpha(&zero);
+    assert_eq!(trsm_with(&ctx, &t, &b, 60, &options).unwrap().result, Matrix::zeros(2, 1, 60).unwrap());
 }
 
 #[test]
@@ -227,25 +232,29 @@ fn refusals_carry_the_numbers() {
     let ctx = context(1);
     let (t, b) = (square(Kind::Unit, 5, 60, 0, 3), matrix(Kind::Unit, 5, 2, 60, 4));
     let plain = TrsmOptions::default();
-    let right = TrsmOptions { side: Side::Right, ..plain };
-    match trsm(&ctx, &t, &b, 60, &right) {
+    let right = plain.side(Side::Right);
+    match trsm_with(&ctx, &t, &b, 60, &right) {
         Err(Error::ShapeMismatch { left_rows: 5, left_cols: 2, right_rows: 5, right_cols: 5, .. }) => {}
         other => panic!("{other:?}"),
     }
     let wide = matrix(Kind::Unit, 5, 6, 60, 3);
-    assert!(matches!(trsm(&ctx, &wide, &b, 60, &plain), Err(Error::ShapeMismatch { .. })));
-    assert!(matches!(trsm(&ctx, &t, &b, 1, &plain), Err(Error::Precision { precision_bits: 1, .. })));
-    let Err(Error::Precision { maximum_bits, .. }) = trsm(&ctx, &t, &b, 100_000, &plain) else { panic!() };
-    assert!(trsm(&ctx, &t, &b, maximum_bits as u32, &plain).is_ok());
+    assert!(matches!(trsm_with(&ctx, &wide, &b, 60, &plain), Err(Error::ShapeMismatch { .. })));
+    assert!(matches!(trsm_with(&ctx, &t, &b, 1, &plain), Err(Error::Precision { precision_bits: 1, .. })));
+    let Err(Error::Precision { maximum_bits, .. }) =
+        trsm_with(&ctx, &t, &b, 100_000, &plain).map(|outcome| outcome.result)
+    else {
+        panic!()
+    };
+    assert!(trsm_with(&ctx, &t, &b, maximum_bits as u32, &plain).map(|outcome| outcome.result).is_ok());
     let mut singular = t.clone();
     singular.set_f64(3, 3, 0.0).unwrap();
-    assert!(matches!(trsm(&ctx, &singular, &b, 60, &plain), Err(Error::Singular { index: 3 })));
-    assert!(trsm(&ctx, &singular, &b, 60, &TrsmOptions { diag: Diag::Unit, ..plain }).is_ok());
+    assert!(matches!(trsm_with(&ctx, &singular, &b, 60, &plain), Err(Error::Singular { index: 3 })));
+    assert!(trsm_with(&ctx, &singular, &b, 60, &plain.diag(Diag::Unit)).map(|outcome| outcome.result).is_ok());
     let infinite = Float::with_val(53, f64::INFINITY);
-    let options = TrsmOptions { alpha: Some(&infinite), ..plain };
-    assert!(matches!(trsm(&ctx, &t, &b, 60, &options), Err(Error::InvalidArgument(_))));
+    let options = plain.alpha(&infinite);
+    assert!(matches!(trsm_with(&ctx, &t, &b, 60, &options), Err(Error::InvalidArgument(_))));
     let stop = Context::builder().threads(1).progress(|_| false).build().unwrap();
-    assert!(matches!(trsm(&stop, &t, &b, 60, &plain), Err(Error::Cancelled)));
+    assert!(matches!(trsm_with(&stop, &t, &b, 60, &plain), Err(Error::Cancelled)));
 }
 
 #[test]
@@ -258,7 +267,7 @@ fn solutions_beyond_the_exponent_range_are_named() {
         let mut b = right_side(Kind::Unit, (80, columns), 60, (side, 4));
         let (row, column) = if side == Side::Left { (70, 2) } else { (2, 70) };
         b.set_integer_exponent(row, column, &1.into(), limit - 10).unwrap();
-        match trsm(&ctx, &t, &b, 60, &TrsmOptions { side, op: Op::NoTranspose, ..TrsmOptions::default() }) {
+        match trsm_with(&ctx, &t, &b, 60, &TrsmOptions::new().side(side).op(Op::NoTranspose)) {
             Err(Error::ExponentRange { exponent, .. }) => assert!(exponent.abs() > limit),
             other => panic!("{columns} columns: {other:?}"),
         }

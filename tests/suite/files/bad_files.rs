@@ -185,7 +185,7 @@ fn every_flipped_bit_and_truncation_of_a_binary_file_is_noticed() {
     let matrix = Matrix::from_f64s(3, 3, 100, &[1.5, -2.25, 3.0, -2.25, 0.0, 0.125, 3.0, 0.125, 9.0]).unwrap();
     for symmetry in [Symmetry::General, Symmetry::SymmetricLower] {
         let mut bytes = Vec::new();
-        let options = WriteOptions { symmetry, ..Default::default() };
+        let options = WriteOptions::new().symmetry(symmetry);
         write_stream(&mut bytes, Path::new("x"), FileFormat::Binary, &matrix, &options).unwrap();
         for length in 0..bytes.len() {
             let message = refusal(&bytes[..length], FileFormat::Binary);
@@ -270,7 +270,7 @@ fn files_that_cannot_be_opened_or_made() {
     let missing = folder.path().join("nowhere").join("a.bin");
     assert!(matches!(write(&missing, &matrix, &WriteOptions::default()), Err(Error::Io { action: "create", .. })));
     for bits in [0, 1, (1 << 24) + 1] {
-        let input = ReadOptions { input_precision_bits: Some(bits), ..ReadOptions::new(64) };
+        let input = ReadOptions::new(64).input_precision_bits(bits);
         for options in [ReadOptions::new(bits), input] {
             let source = Source { path: &path, format: FileFormat::Binary, bytes: None };
             let error = read_stream(&b""[..], &source, &options).unwrap_err();
@@ -283,7 +283,7 @@ fn files_that_cannot_be_opened_or_made() {
     let head = sunzi::Head::new(false, 1 << 31);
     matrix.set(1, 0, sunzi::FloatRef { head, limbs: &limbs });
     for (format, number_form) in [(FileFormat::Binary, NumberForm::Hex), (FileFormat::MatrixMarket, NumberForm::Hex)] {
-        let options = WriteOptions { number_form, ..Default::default() };
+        let options = WriteOptions::new().number_form(number_form);
         let error = write_stream(std::io::sink(), Path::new("x"), format, &matrix, &options).unwrap_err();
         assert!(matches!(error, Error::ExponentRange { row: 1, column: 0, .. }), "{error}");
     }

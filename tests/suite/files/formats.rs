@@ -92,12 +92,12 @@ proptest! {
         let symmetry = if symmetric { Symmetry::SymmetricLower } else { Symmetry::General };
         let want = if symmetric { symmetric_copy(&matrix) } else { matrix.clone() };
         if symmetric && matrix != want {
-            let options = WriteOptions { symmetry, ..Default::default() };
+            let options = WriteOptions::new().symmetry(symmetry);
             let refused = write_stream(std::io::sink(), Path::new("x"), FileFormat::Binary, &matrix, &options);
             prop_assert!(matches!(refused, Err(Error::NotSymmetric { .. })), "seed {seed}");
         }
         for (format, number_form) in FORMS {
-            let options = WriteOptions { symmetry, number_form, ..Default::default() };
+            let options = WriteOptions::new().symmetry(symmetry).number_form(number_form);
             let bytes = bytes_of(&want, format, &options);
             let loaded = load(&bytes[..], format, &ReadOptions::new(bits)).unwrap();
             prop_assert!(loaded.matrix == want, "seed {seed}, {format:?} {number_form:?}: {:?}", loaded.matrix);
@@ -114,7 +114,7 @@ proptest! {
     fn exact_forms_do_not_depend_on_the_precision_asked_for(seed: u64, bits in 2u32..700, asked in 2u32..700) {
         let matrix = random_matrix(&mut Rng::new(seed), (4, 3), bits, 300);
         for (format, number_form) in &FORMS[1..] {
-            let options = WriteOptions { number_form: *number_form, ..Default::default() };
+            let options = WriteOptions::new().number_form(*number_form);
             let loaded = load(&bytes_of(&matrix, *format, &options)[..], *format, &ReadOptions::new(asked)).unwrap();
             prop_assert!(compare(&matrix, &loaded.matrix).unwrap().is_equal(), "seed {seed}, {format:?}");
             let found = loaded.matrix.precision_bits();
@@ -139,7 +139,7 @@ proptest! {
             format!("{digits}e{}", rng.within(500))
         }).collect();
         let file = format!("%%MatrixMarket matrix array real general\n2 3\n{}\n", words.join("\n"));
-        let options = ReadOptions { input_precision_bits: input, ..ReadOptions::new(bits) };
+        let options = ReadOptions::new(bits).input_precision_bits(input);
         let loaded = load(file.as_bytes(), FileFormat::MatrixMarket, &options).unwrap();
         let decimal_bits = input.unwrap_or(bits);
         prop_assert_eq!(loaded.matrix.precision_bits(), bits.max(decimal_bits));
@@ -226,7 +226,7 @@ fn every_arrangement_gives_the_same_matrix() {
         let loaded = text(&format!("%%MatrixMarket matrix {file}"), 64).matrix;
         assert_eq!(loaded.rows() * loaded.cols(), 0);
         for (format, number_form) in FORMS {
-            let bytes = bytes_of(&loaded, format, &WriteOptions { number_form, ..Default::default() });
+            let bytes = bytes_of(&loaded, format, &WriteOptions::new().number_form(number_form));
             assert!(load(&bytes[..], format, &ReadOptions::new(64)).unwrap().matrix == loaded, "{file}");
         }
         assert!(compare(&loaded, &loaded).unwrap().is_equal());
@@ -238,7 +238,7 @@ fn the_text_of_a_file() {
     let matrix = Matrix::from_f64s(2, 2, 60, &[0.1875, -3.0, 0.0, 1e22]).unwrap();
     let header = "%%MatrixMarket matrix array real general\n%sunzi precision_bits=60\n2 2\n";
     let text = |form, symmetry| {
-        let options = WriteOptions { number_form: form, symmetry, ..Default::default() };
+        let options = WriteOptions::new().number_form(form).symmetry(symmetry);
         let whole = if symmetry == Symmetry::General { matrix.clone() } else { symmetric_copy(&matrix) };
         String::from_utf8(bytes_of(&whole, FileFormat::MatrixMarket, &options)).unwrap()
     };
@@ -250,7 +250,7 @@ fn the_text_of_a_file() {
     let lower = header.replace("general", "symmetric");
     assert_eq!(text(NumberForm::Decimal, Symmetry::SymmetricLower), format!("{lower}1.875e-1\n-3\n1e22\n"));
     let wide = Matrix::zeros(2, 3, 60).unwrap();
-    let options = WriteOptions { symmetry: Symmetry::SymmetricLower, ..Default::default() };
+    let options = WriteOptions::new().symmetry(Symmetry::SymmetricLower);
     let refused = write_stream(std::io::sink(), Path::new("x"), FileFormat::Binary, &wide, &options).unwrap_err();
     assert_eq!(refused.to_string(), "a 2 x 3 matrix cannot be written as symmetric");
 }
@@ -261,7 +261,7 @@ fn files_by_name_and_their_headers() {
     let matrix = random_matrix(&mut Rng::new(3), (5, 5), 130, 50);
     for name in ["a.mtx", "A.MTX", "b.bin"] {
         let path = folder.path().join(name);
-        let options = WriteOptions { symmetry: Symmetry::SymmetricLower, ..Default::default() };
+        let options = WriteOptions::new().symmetry(Symmetry::SymmetricLower);
         write(&path, &symmetric_copy(&matrix), &options).unwrap();
         let info = read_info(&path).unwrap();
         assert_eq!((info.rows, info.cols, info.symmetric, info.stored_entries), (5, 5, true, 15));
@@ -308,17 +308,17 @@ fn progress_is_told_and_cancels() {
             true
         };
         let watch: Arc<sunzi::ProgressCallback> = Arc::new(watch);
-        write(&path, &matrix, &WriteOptions { progress: Some(watch.clone()), ..Default::default() }).unwrap();
+        write(&path, &matrix, &WriteOptions::new().progress(watch.clone())).unwrap();
         assert_eq!((last.swap(0, Ordering::Relaxed), total.load(Ordering::Relaxed)), (2000, 2000));
-        read(&path, &ReadOptions { progress: Some(watch), ..ReadOptions::new(300) }).unwrap();
+        read(&path, &ReadOptions::new(300).progress(watch)).unwrap();
         let bytes = fs::metadata(&path).unwrap().len();
         assert_eq!((last.load(Ordering::Relaxed), total.load(Ordering::Relaxed)), (bytes, bytes));
         let before = fs::read(&path).unwrap();
         let stop: Arc<sunzi::ProgressCallback> = Arc::new(|progress: sunzi::Progress| progress.done < 100);
-        let options = WriteOptions { progress: Some(stop.clone()), ..Default::default() };
+        let options = WriteOptions::new().progress(stop.clone());
         assert!(matches!(write(&path, matrix.transposed(), &options), Err(Error::Cancelled)));
         assert!(before == fs::read(&path).unwrap(), "the old file stands");
-        let options = ReadOptions { progress: Some(stop), ..ReadOptions::new(300) };
+        let options = ReadOptions::new(300).progress(stop);
         assert!(matches!(read(&path, &options), Err(Error::Cancelled)));
     }
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);

@@ -9,7 +9,7 @@ use crate::common::oracle::{Factors, expected, expected_integers, squared_norms}
 use crate::common::{KINDS, Rng, effort, forced, integer_matrix, kernel_names, matrix};
 use rug::{Float, Integer};
 use std::sync::Mutex;
-use sunzi::advanced::{gemm_with_fault, syrk_with_fault};
+use sunzi::advanced::Hooks;
 use sunzi::verify::{VerifyOptions, freivalds_gemm, freivalds_syrk, verify_syrk};
 use sunzi::{Context, Error, GemmOptions, Matrix, Op, Symmetric, SyrkOptions, Uplo, gemm_with, syrk_with};
 
@@ -77,7 +77,7 @@ struct Case {
 
 impl Case {
     fn options(&self) -> SyrkOptions<'static> {
-        SyrkOptions { exact_integers: self.exact_integers, ..SyrkOptions::default() }
+        SyrkOptions::new().exact_integers(self.exact_integers)
     }
 }
 
@@ -113,7 +113,7 @@ fn trial(ctx: &Context, cases: &[Case], seed: u64) -> (Fault, bool) {
         let at = rng.below(plane_words);
         fault.strike(&mut window[plane * plane_words..][..plane_words], at, &mut rng);
     };
-    match syrk_with_fault(ctx, &case.p, case.precision_bits, &case.options(), &strike) {
+    match syrk_with(ctx, &case.p, case.precision_bits, &case.options().hooks(Hooks::fault(&strike))) {
         Ok(outcome) => {
             assert!(outcome.report.checked);
             let kernel = outcome.report.kernel;
@@ -174,7 +174,7 @@ fn a_changed_residue_is_caught_at_its_entry() {
                 *changed.lock().unwrap() = other != plane[8 * col + row] && !zeros;
                 plane[8 * col + row] = other;
             };
-            let outcome = syrk_with_fault(&ctx, &p, 120, &SyrkOptions::default(), &strike);
+            let outcome = syrk_with(&ctx, &p, 120, &SyrkOptions::default().hooks(Hooks::fault(&strike)));
             if *changed.lock().unwrap() {
                 let found = matches!(outcome, Err(Error::SelfCheck { row: r, column: c }) if (r, c) == (row, col));
                 assert!(found, "{kernel}, seed {seed}: entry ({row}, {col}): {outcome:?}");
@@ -192,7 +192,7 @@ fn without_the_check_the_same_faults_do_change_results() {
         let p = matrix(KINDS[0], 6, 5, 120, 3);
         let clean = syrk_with(&ctx, &p, 120, &SyrkOptions::default()).unwrap().result;
         let strike = |window: &mut [u64], _: usize| window[0] = window[1];
-        let outcome = syrk_with_fault(&ctx, &p, 120, &SyrkOptions::default(), &strike).unwrap();
+        let outcome = syrk_with(&ctx, &p, 120, &SyrkOptions::default().hooks(Hooks::fault(&strike))).unwrap();
         assert!(!outcome.report.checked && outcome.result != clean, "{kernel}: the hook does not reach the window");
     }
 }
@@ -205,7 +205,7 @@ fn a_fault_in_all_planes_passes_the_redundant_prime_but_not_freivalds() {
         let strike = |window: &mut [u64], plane_words: usize| {
             window.chunks_exact_mut(plane_words).for_each(|plane| plane[3 * 64 + 1] = plane[3 * 64 + 2]);
         };
-        let run = |ctx: &Context| syrk_with_fault(ctx, &p, 200, &SyrkOptions::default(), &strike);
+        let run = |ctx: &Context| syrk_with(ctx, &p, 200, &SyrkOptions::default().hooks(Hooks::fault(&strike)));
         let clean = syrk_with(&forced(kernel, 1).build().unwrap(), &p, 200, &SyrkOptions::default()).unwrap().result;
         let fooled = run(&forced(kernel, 2).self_check(true).build().unwrap()).unwrap().result;
         assert!(fooled != clean && fooled.float(9, 8) == clean.float(10, 8), "{kernel}");
@@ -221,17 +221,17 @@ fn a_fault_in_all_planes_passes_the_redundant_prime_but_not_freivalds() {
 fn faults_in_a_general_product_are_found_too() {
     for kernel in kernel_names() {
         let (a, b) = (matrix(KINDS[0], 50, 21, 150, 7), matrix(KINDS[1], 50, 34, 150, 8));
-        let options = GemmOptions { op_a: Op::Transpose, ..GemmOptions::default() };
+        let options = GemmOptions::new().op_a(Op::Transpose);
         let one_plane = |window: &mut [u64], plane_words: usize| window[plane_words + 10] = window[plane_words + 11];
         let all_planes = |window: &mut [u64], plane_words: usize| {
             window.chunks_exact_mut(plane_words).for_each(|plane| plane[10] = plane[11]);
         };
         let checked = forced(kernel, 2).self_check(true).build().unwrap();
-        let found = gemm_with_fault(&checked, (&a, &b), 150, &options, &one_plane).unwrap_err();
+        let found = gemm_with(&checked, &a, &b, 150, &options.clone().hooks(Hooks::fault(&one_plane))).unwrap_err();
         assert!(matches!(found, Error::SelfCheck { row: 2, column: 1 }), "{kernel}: {found}");
         let tested = forced(kernel, 2).freivalds(true).build().unwrap();
         for fault in [&one_plane as &(dyn Fn(&mut [u64], usize) + Sync), &all_planes] {
-            let found = gemm_with_fault(&tested, (&a, &b), 150, &options, fault).unwrap_err();
+            let found = gemm_with(&tested, &a, &b, 150, &options.clone().hooks(Hooks::fault(fault))).unwrap_err();
             assert!(matches!(&found, Error::Verification(text) if text.starts_with("row 2 ")), "{kernel}: {found}");
         }
     }
@@ -249,17 +249,17 @@ fn freivalds_accepts_every_right_product() {
                 let plain = forced(kernel, threads).build().unwrap();
                 for op in [Op::NoTranspose, Op::Transpose] {
                     for uplo in [Uplo::Lower, Uplo::Upper] {
-                        let options = SyrkOptions { op, uplo, ..SyrkOptions::default() };
+                        let options = SyrkOptions::new().op(op).uplo(uplo);
                         let found = syrk_with(&ctx, &p, 150, &options).unwrap();
                         assert!(
                             found.report.checked
                                 && found.result == syrk_with(&plain, &p, 150, &options).unwrap().result
                         );
-                        let exact = SyrkOptions { exact_integers: true, ..options };
+                        let exact = options.exact_integers(true);
                         syrk_with(&ctx, &integers, 64, &exact).unwrap();
                     }
                 }
-                let transposed = GemmOptions { op_a: Op::Transpose, ..GemmOptions::default() };
+                let transposed = GemmOptions::new().op_a(Op::Transpose);
                 gemm_with(&ctx, &p, &b, 150, &transposed).unwrap();
             }
         }
@@ -269,11 +269,11 @@ fn freivalds_accepts_every_right_product() {
 #[test]
 fn freivalds_catches_a_change_of_one_in_any_entry() {
     let ctx = Context::builder().threads(2).build().unwrap();
-    let options = VerifyOptions { op: Op::Transpose, exact_integers: true, ..VerifyOptions::default() };
+    let options = VerifyOptions::new().op(Op::Transpose).exact_integers(true);
     for seed in 0..6 * effort() {
         let (rows, cols) = (9, 12);
         let p = integer_matrix(rows, cols, 100, seed);
-        let exact = SyrkOptions { op: Op::Transpose, exact_integers: true, ..SyrkOptions::default() };
+        let exact = SyrkOptions::new().op(Op::Transpose).exact_integers(true);
         let q = syrk_with(&ctx, &p, 64, &exact).unwrap().result;
         freivalds_syrk(&ctx, &p, &q, &options).unwrap();
         let mut wrong = q.clone().into_matrix();
@@ -302,7 +302,7 @@ fn verify_accepts_every_result_and_catches_an_entry_beyond_its_bound() {
             let mut rng = Rng::new(seed);
             let p = matrix(kind, 24, 9, 100, seed);
             let full = expected(&p.view(), &p.view(), 80, Factors::default());
-            let options = VerifyOptions { seed: Some(seed), ..VerifyOptions::default() };
+            let options = VerifyOptions::new().seed(seed);
             let result = syrk_with(&ctx, &p, 80, &SyrkOptions::default()).unwrap().result;
             verify_syrk(&ctx, &p, &result, 80, &options).unwrap_or_else(|error| panic!("{kind:?}, {seed}: {error}"));
             let squares = squared_norms(&p.view());

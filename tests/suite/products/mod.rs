@@ -1,5 +1,6 @@
 //! Products on the processors of one machine: SYRK and GEMM, their checks, and the bits of their results.
 
+mod blocks;
 mod faults;
 mod oracle;
 mod pipeline;

@@ -26,7 +26,7 @@ fn check_syrk(contexts: &[(&str, Context)], p: MatrixView<'_>, full: &Matrix, fo
     let stored = if op == Op::Transpose { p.transposed() } else { p };
     let want = mirrored(full, uplo);
     for (kernel, ctx) in contexts {
-        let options = SyrkOptions { op, uplo, ..SyrkOptions::default() };
+        let options = SyrkOptions::new().op(op).uplo(uplo);
         let outcome = syrk_with(ctx, stored, full.precision_bits(), &options);
         let outcome = outcome.unwrap_or_else(|error| panic!("{kernel}, {label}, {form:?}: {error}"));
         assert!(outcome.result == want, "{kernel}, {label}, {form:?}: wrong bits");
@@ -129,7 +129,7 @@ fn gemm_has_the_expected_bits_for_all_transpositions() {
             ] {
                 let a = if op_a == Op::NoTranspose { &left_rows } else { &left };
                 let b = if op_b == Op::NoTranspose { &right } else { &right_rows };
-                let options = GemmOptions { op_a, op_b, ..GemmOptions::default() };
+                let options = GemmOptions::new().op_a(op_a).op_b(op_b);
                 for (kernel, ctx) in &contexts {
                     let result = gemm_with(ctx, a, b, precision_bits, &options).unwrap().result;
                     assert!(result == want, "{kernel}, {label}, {op_a:?}, {op_b:?}: wrong bits");
@@ -164,18 +164,16 @@ fn factors_and_accumulation_are_rounded_once() {
         let want = expected(&p.view(), &p.view(), precision_bits, factors);
         for (kernel, ctx) in &contexts {
             for uplo in [Uplo::Lower, Uplo::Upper] {
-                let options = SyrkOptions {
-                    uplo,
-                    alpha: alpha.as_ref(),
-                    beta: beta.as_ref(),
-                    accumulate: accumulate.map(|c| Symmetric::triangle(c, uplo)),
-                    ..SyrkOptions::default()
-                };
+                let options = SyrkOptions::new()
+                    .uplo(uplo)
+                    .alpha(alpha.as_ref())
+                    .beta(beta.as_ref())
+                    .accumulate(accumulate.map(|c| Symmetric::triangle(c, uplo)));
                 let result = syrk_with(ctx, &p, precision_bits, &options).unwrap().result;
                 assert!(result == mirrored(&want, uplo), "{kernel}, {uplo:?}, {label}: wrong bits");
             }
             let options =
-                GemmOptions { alpha: alpha.as_ref(), beta: beta.as_ref(), accumulate, ..GemmOptions::default() };
+                GemmOptions::new().alpha(alpha.as_ref()).beta(beta.as_ref()).accumulate(accumulate.map(Matrix::view));
             let result = gemm_with(ctx, p.transposed(), &p, precision_bits, &options).unwrap().result;
             assert!(result == want, "{kernel}, gemm, {label}: wrong bits");
         }
@@ -202,18 +200,16 @@ fn exact_integers_are_exact() {
         };
         let label = format!("m {m}, n {n}, k {k}, combined {combined}, seed {seed}");
         for (kernel, ctx) in &contexts {
-            let options = GemmOptions {
-                exact_integers: true,
-                alpha: factors.alpha,
-                beta: factors.beta,
-                accumulate: factors.accumulate,
-                ..GemmOptions::default()
-            };
+            let options = GemmOptions::new()
+                .exact_integers(true)
+                .alpha(factors.alpha)
+                .beta(factors.beta)
+                .accumulate(factors.accumulate.map(Matrix::view));
             let result = gemm_with(ctx, &a, &b, 64, &options).unwrap().result;
             let want = expected_integers(&a.transposed(), &b.view(), &result, factors);
             assert!(result == want, "{kernel}, {label}: wrong integers");
             assert!(result.precision_bits() >= 64);
-            let options = SyrkOptions { exact_integers: true, op: Op::Transpose, ..SyrkOptions::default() };
+            let options = SyrkOptions::new().exact_integers(true).op(Op::Transpose);
             let result = syrk_with(ctx, &a, 64, &options).unwrap().result;
             let want = expected_integers(&a.transposed(), &a.transposed(), &result, Factors::default());
             assert!(result == mirrored(&want, Uplo::Lower), "{kernel}, syrk, {label}: wrong integers");

@@ -6,10 +6,10 @@
 use rug::{Float, Integer, rand::RandState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use sunzi::advanced::Hooks;
 use sunzi::advanced::math::bound::working_bits;
 use sunzi::advanced::math::scale::{column_exponent, scaled_integer};
 use sunzi::advanced::plan::Cut;
-use sunzi::advanced::{gemm_with_cut, syrk_with_cut, syrk_with_fault};
 use sunzi::{
     Context, ContextBuilder, Error, GemmOptions, Matrix, MatrixView, Op, Symmetric, SymmetricMatrix, SyrkOptions, Uplo,
     gemm_into, gemm_with, plan_gemm, plan_syrk, syrk_into, syrk_with,
@@ -116,7 +116,7 @@ fn syrk_equals_the_oracle_for_all_options() {
             let stored = if op == Op::Transpose { p.transposed().to_matrix().unwrap() } else { p.clone() };
             let full = oracle(p.view(), p.view(), precision_bits, Factors::default());
             for uplo in [Uplo::Lower, Uplo::Upper] {
-                let options = SyrkOptions { op, uplo, ..SyrkOptions::default() };
+                let options = SyrkOptions::new().op(op).uplo(uplo);
                 let outcome = syrk_with(&ctx, &stored, precision_bits, &options).unwrap();
                 assert_eq!(outcome.result, mirrored(&full, uplo), "case {case}, {op:?}, {uplo:?}");
             }
@@ -138,7 +138,7 @@ fn gemm_equals_the_oracle_for_all_transpositions() {
                     Op::NoTranspose => matrix.clone(),
                     Op::Transpose => matrix.transposed().to_matrix().unwrap(),
                 };
-                let options = GemmOptions { op_a, op_b, ..GemmOptions::default() };
+                let options = GemmOptions::new().op_a(op_a).op_b(op_b);
                 let outcome = gemm_with(&ctx, &turned(&a, op_a), &turned(&b, op_b), 160, &options).unwrap();
                 assert_eq!(outcome.result, want, "case {case}, {op_a:?}, {op_b:?}");
             }
@@ -160,10 +160,14 @@ fn factors_and_an_accumulated_matrix_are_rounded_once() {
                 let want = oracle(p.view(), p.view(), 150, factors);
                 for uplo in [Uplo::Lower, Uplo::Upper] {
                     let accumulate = accumulate.map(|c| Symmetric::triangle(c, uplo));
-                    let options = SyrkOptions { uplo, alpha, beta, accumulate, ..SyrkOptions::default() };
+                    let options = SyrkOptions::new().uplo(uplo).alpha(alpha).beta(beta).accumulate(accumulate);
                     assert_eq!(syrk_with(&ctx, &p, 150, &options).unwrap().result, mirrored(&want, uplo));
                 }
-                let options = GemmOptions { op_a: Op::Transpose, alpha, beta, accumulate, ..GemmOptions::default() };
+                let options = GemmOptions::new()
+                    .op_a(Op::Transpose)
+                    .alpha(alpha)
+                    .beta(beta)
+                    .accumulate(accumulate.map(Matrix::view));
                 assert_eq!(gemm_with(&ctx, &p, &p, 150, &options).unwrap().result, want);
             }
         }
@@ -176,7 +180,7 @@ fn an_accumulated_matrix_is_scaled_also_where_there_is_no_product() {
     let (empty, c) = (Matrix::zeros(0, 5, 100).unwrap(), random(5, 5, 100, 10, 3));
     let beta = Float::with_val(20, 2.5);
     let accumulate = Some(Symmetric::lower(&c));
-    let options = SyrkOptions { beta: Some(&beta), accumulate, ..SyrkOptions::default() };
+    let options = SyrkOptions::new().beta(&beta).accumulate(accumulate);
     let result = syrk_with(&ctx, &empty, 100, &options).unwrap().result;
     assert_eq!(result, mirrored(&c.scale(&beta).unwrap(), Uplo::Lower));
 }
@@ -188,14 +192,14 @@ fn extreme_exponents_of_factors_do_not_overflow_between() {
     // The square alone is beyond the exponent range; times alpha it is not.
     assert!(matches!(syrk_with(&ctx, &p, 64, &SyrkOptions::default()), Err(Error::ExponentRange { row: 0, .. })));
     let alpha = Float::with_val(64, 1) >> 900_000_000;
-    let options = SyrkOptions { alpha: Some(&alpha), ..SyrkOptions::default() };
+    let options = SyrkOptions::new().alpha(&alpha);
     let result = syrk_with(&ctx, &p, 64, &options).unwrap().result;
     assert_eq!(result.float(0, 0), Float::with_val(64, 9) << 300_000_000);
     // A far smaller term only breaks the tie that the larger one leaves.
     let c = Matrix::from_floats(1, 1, 80, &[Float::with_val(80, 1) >> 900_000_000]).unwrap();
     let p = Matrix::from_floats(1, 1, 64, &[Float::with_val(64, 1)]).unwrap();
     let tie = Float::with_val(80, 1) + (Float::with_val(80, 1) >> 64);
-    let options = SyrkOptions { alpha: Some(&tie), accumulate: Some((&c).into()), ..SyrkOptions::default() };
+    let options = SyrkOptions::new().alpha(&tie).accumulate(Symmetric::from(&c));
     let result = syrk_with(&ctx, &p, 64, &options).unwrap().result;
     assert_eq!(result.float(0, 0), Float::with_val(64, 1) + (Float::with_val(64, 1) >> 63));
 }
@@ -205,7 +209,7 @@ fn integers_are_multiplied_exactly() {
     let ctx = reference().threads(2).build().unwrap();
     for bits in [2, 31, 200] {
         let (a, b) = (random_integers(17, 9, bits, 1), random_integers(17, 12, bits + 3, 2));
-        let options = GemmOptions { op_a: Op::Transpose, exact_integers: true, ..GemmOptions::default() };
+        let options = GemmOptions::new().op_a(Op::Transpose).exact_integers(true);
         let (left, right) = (a.view().to_integers().unwrap(), b.view().to_integers().unwrap());
         let dot = |i: usize, j: usize| {
             (0..17).map(|k| Integer::from(&left[17 * i + k] * &right[17 * j + k])).sum::<Integer>()
@@ -216,13 +220,12 @@ fn integers_are_multiplied_exactly() {
             assert_eq!(got[9 * j + i], dot(i, j), "{bits} bits");
         }
         let (three, minus_seven) = (Float::with_val(53, 3), Float::with_val(53, -7));
-        let options =
-            GemmOptions { alpha: Some(&minus_seven), beta: Some(&three), accumulate: Some(&result), ..options };
+        let options = options.alpha(&minus_seven).beta(&three).accumulate(result.view());
         let combined = gemm_with(&ctx, &a, &b, 2, &options).unwrap().result.view().to_integers().unwrap();
         assert_eq!(combined[10], -4i32 * dot(1, 1), "{bits} bits");
     }
     let wide = random_integers(3, 2, 60, 5);
-    let options = SyrkOptions { exact_integers: true, ..SyrkOptions::default() };
+    let options = SyrkOptions::new().exact_integers(true);
     assert!(syrk_with(&ctx, &wide, 500, &options).unwrap().result.precision_bits() >= 500);
     assert_eq!(syrk_with(&ctx, &Matrix::zeros(4, 4, 64).unwrap(), 64, &options).unwrap().result.max_norm(), 0);
 }
@@ -234,7 +237,7 @@ fn a_fraction_among_integers_is_named_in_the_callers_indices() {
     p.set_f64(4, 2, 0.5).unwrap();
     p.set_f64(1, 3, 0.25).unwrap();
     for op in [Op::NoTranspose, Op::Transpose] {
-        let options = SyrkOptions { op, exact_integers: true, ..SyrkOptions::default() };
+        let options = SyrkOptions::new().op(op).exact_integers(true);
         let error = syrk_with(&ctx, &p, 64, &options).unwrap_err();
         assert!(matches!(error, Error::NotInteger { row: 4, column: 2 }), "{error}");
     }
@@ -247,7 +250,7 @@ fn batches_bands_chunks_and_threads_give_the_same_bits() {
     let whole = reference().threads(1).build().unwrap();
     let want = syrk_with(&whole, &p, precision_bits, &SyrkOptions::default()).unwrap();
     let b = random(rows, 20, precision_bits, 30, 22);
-    let transposed = GemmOptions { op_a: Op::Transpose, ..GemmOptions::default() };
+    let transposed = GemmOptions::new().op_a(Op::Transpose);
     let want_gemm = gemm_with(&whole, &p, &b, precision_bits, &transposed).unwrap();
     let mut seen = std::collections::BTreeSet::new();
     for threads in [1, 2, 3] {
@@ -262,7 +265,7 @@ fn batches_bands_chunks_and_threads_give_the_same_bits() {
             let limit = minimum + (all.planned_bytes - minimum) * part * part / 64;
             let ctx = make(limit);
             for uplo in [Uplo::Lower, Uplo::Upper] {
-                let options = SyrkOptions { uplo, ..SyrkOptions::default() };
+                let options = SyrkOptions::new().uplo(uplo);
                 let got = syrk_with(&ctx, &p, precision_bits, &options).unwrap();
                 assert!(got.report.planned_bytes <= limit);
                 seen.insert((got.report.batches, got.report.bands, got.report.chunks));
@@ -283,7 +286,7 @@ fn batches_bands_chunks_and_threads_give_the_same_bits() {
 fn every_cut_gives_the_same_bits() {
     let p = random(50, 42, 90, 30, 31); // 6 panels, the last with 2 columns
     let b = random(50, 19, 90, 30, 32);
-    let transposed = GemmOptions { op_a: Op::Transpose, ..GemmOptions::default() };
+    let transposed = GemmOptions::new().op_a(Op::Transpose);
     let planes = reference().threads(1).build().unwrap();
     let want = syrk_with(&planes, &p, 90, &SyrkOptions::default()).unwrap().result;
     let want_gemm = gemm_with(&planes, &p, &b, 90, &transposed).unwrap().result;
@@ -293,13 +296,13 @@ fn every_cut_gives_the_same_bits() {
         for (batch_primes, band_panels, chunk_rows) in cuts() {
             let cut = Cut { batch_primes, band_panels, chunk_rows };
             for uplo in [Uplo::Lower, Uplo::Upper] {
-                let options = SyrkOptions { uplo, ..SyrkOptions::default() };
-                let got = syrk_with_cut(&ctx, &p, 90, &options, cut).unwrap();
+                let options = SyrkOptions::new().uplo(uplo);
+                let got = syrk_with(&ctx, &p, 90, &options.clone().hooks(Hooks::cut(cut))).unwrap();
                 assert_eq!(got.report.bands, 6usize.div_ceil(band_panels));
                 assert_eq!(got.report.chunks, 50usize.div_ceil(chunk_rows));
                 assert_eq!(got.result, want, "{kernel}, {threads} threads, {cut:?}, {uplo:?}");
             }
-            let got = gemm_with_cut(&ctx, (&p, &b), 90, &transposed, cut).unwrap();
+            let got = gemm_with(&ctx, &p, &b, 90, &transposed.clone().hooks(Hooks::cut(cut))).unwrap();
             assert_eq!(got.result, want_gemm, "{kernel}, {threads} threads, {cut:?}");
         }
     }
@@ -331,10 +334,10 @@ fn misfits_are_errors_with_the_numbers() {
     let (a, b) = (Matrix::zeros(3, 4, 64).unwrap(), Matrix::zeros(5, 2, 64).unwrap());
     let error = gemm_with(&ctx, &a, &b, 64, &GemmOptions::default()).unwrap_err();
     assert!(error.to_string().contains("3 x 4 against 5 x 2"), "{error}");
-    let options = SyrkOptions { accumulate: Some((&b).into()), ..SyrkOptions::default() };
+    let options = SyrkOptions::new().accumulate(Symmetric::from(&b));
     assert!(matches!(syrk_with(&ctx, &a, 64, &options), Err(Error::ShapeMismatch { .. })));
     let infinite = Float::with_val(53, f64::INFINITY);
-    let options = SyrkOptions { alpha: Some(&infinite), ..SyrkOptions::default() };
+    let options = SyrkOptions::new().alpha(&infinite);
     assert!(matches!(syrk_with(&ctx, &a, 64, &options), Err(Error::InvalidArgument(_))));
     for precision_bits in [0, 1, 100_000, u32::MAX] {
         let Err(Error::Precision { maximum_bits, .. }) = syrk_with(&ctx, &a, precision_bits, &SyrkOptions::default())
@@ -359,7 +362,7 @@ fn sizes_beyond_any_memory_are_errors() {
         assert!(gemm_with(&ctx, &a, &b, 64, &GemmOptions::default()).is_err());
         let none = Matrix::zeros(0, usize::MAX, 64).unwrap();
         assert!(syrk_with(&ctx, &none, 64, &SyrkOptions::default()).is_err());
-        let options = SyrkOptions { op: Op::Transpose, ..SyrkOptions::default() };
+        let options = SyrkOptions::new().op(Op::Transpose);
         assert_eq!(syrk_with(&ctx, &none, 64, &options).unwrap().result.rows(), 0);
     }
 }
@@ -435,9 +438,12 @@ fn the_self_check_finds_every_changed_residue() {
             // Entry (8, 3) of the second block of the plane lies below the diagonal.
             window[(trial % primes) * plane_words + 64 + 3 * 8] ^= 1 << (trial % 40);
         };
-        let error = syrk_with_fault(&checked, &p, 100, &SyrkOptions::default(), &flip).unwrap_err();
+        let error = syrk_with(&checked, &p, 100, &SyrkOptions::default().hooks(Hooks::fault(&flip))).unwrap_err();
         assert!(matches!(error, Error::SelfCheck { row: 8, column: 3 }), "trial {trial}: {error}");
-        assert_ne!(syrk_with_fault(&plain, &p, 100, &SyrkOptions::default(), &flip).unwrap().result, other.result);
+        assert_ne!(
+            syrk_with(&plain, &p, 100, &SyrkOptions::default().hooks(Hooks::fault(&flip))).unwrap().result,
+            other.result
+        );
     }
 }
 
@@ -456,17 +462,17 @@ fn the_direct_path_gives_the_same_bits() {
         let c = random(cols, cols, precision_bits, 60, seed);
         for uplo in [Uplo::Lower, Uplo::Upper] {
             let accumulate = Some(Symmetric::triangle(&c, uplo));
-            let options = SyrkOptions { uplo, beta: Some(&beta), accumulate, ..SyrkOptions::default() };
+            let options = SyrkOptions::new().uplo(uplo).beta(&beta).accumulate(accumulate);
             let direct = syrk_with(&auto, &p, precision_bits, &options).unwrap();
             assert_eq!(direct.report.kernel, "direct", "case {case}");
             assert_eq!(direct.result, syrk_with(&planes, &p, precision_bits, &options).unwrap().result, "case {case}");
         }
-        let options = GemmOptions { op_a: Op::Transpose, ..GemmOptions::default() };
+        let options = GemmOptions::new().op_a(Op::Transpose);
         let direct = gemm_with(&auto, &p, &b, precision_bits, &options).unwrap();
         assert_eq!(direct.report.kernel, "direct", "case {case}");
         assert_eq!(direct.result, gemm_with(&planes, &p, &b, precision_bits, &options).unwrap().result, "case {case}");
         let integers = random_integers(rows, cols, 1 + precision_bits / 3, seed);
-        let options = SyrkOptions { exact_integers: true, ..SyrkOptions::default() };
+        let options = SyrkOptions::new().exact_integers(true);
         let direct = syrk_with(&auto, &integers, 2, &options).unwrap();
         assert_eq!(direct.result, syrk_with(&planes, &integers, 2, &options).unwrap().result, "case {case}");
     }
@@ -482,12 +488,12 @@ fn a_result_is_reused_where_it_fits_and_replaced_where_not() {
     let p = random(30, 20, 100, 10, 10);
     let mut result = SymmetricMatrix::from_triangle(random(20, 20, 100, 5, 11), Uplo::Lower).unwrap();
     for uplo in [Uplo::Lower, Uplo::Upper] {
-        let options = SyrkOptions { uplo, ..SyrkOptions::default() };
+        let options = SyrkOptions::new().uplo(uplo);
         syrk_into(&ctx, &p, 100, &options, &mut result).unwrap();
         assert_eq!(result, syrk_with(&ctx, &p, 100, &options).unwrap().result);
     }
     let mut other = Matrix::zeros(3, 3, 64).unwrap();
-    let options = GemmOptions { op_a: Op::Transpose, ..GemmOptions::default() };
-    gemm_into(&ctx, (&p, &p), 100, &options, &mut other).unwrap();
+    let options = GemmOptions::new().op_a(Op::Transpose);
+    gemm_into(&ctx, &p, &p, 100, &options, &mut other).unwrap();
     assert_eq!(other, gemm_with(&ctx, &p, &p, 100, &options).unwrap().result);
 }

@@ -72,11 +72,11 @@ proptest! {
         let p = matrix(kind, rows, cols, bits.max(53), seed);
         for (kernel, ctx) in contexts() {
             let full = gemm_with(&ctx, p.transposed(), &p, bits, &GemmOptions::default()).unwrap().result;
-            let options = GemmOptions { op_a: Op::Transpose, ..GemmOptions::default() };
+            let options = GemmOptions::new().op_a(Op::Transpose);
             let by_op = gemm_with(&ctx, &p, &p, bits, &options).unwrap().result;
             prop_assert!(full == by_op, "{kernel}: op and view differ");
             let lower = syrk(&ctx, p.view(), bits);
-            let options = SyrkOptions { uplo: Uplo::Upper, ..SyrkOptions::default() };
+            let options = SyrkOptions::new().uplo(Uplo::Upper);
             let upper = syrk_with(&ctx, &p, bits, &options).unwrap().result;
             for col in 0..cols {
                 for row in col..cols {

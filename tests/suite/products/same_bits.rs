@@ -71,7 +71,7 @@ fn syrk_gives_the_same_bits_in_every_combination() {
                     let ctx = context(kernel, threads, limit);
                     for (op, stored) in [(Op::NoTranspose, &p), (Op::Transpose, &flipped)] {
                         for uplo in [Uplo::Lower, Uplo::Upper] {
-                            let options = SyrkOptions { op, uplo, ..SyrkOptions::default() };
+                            let options = SyrkOptions::new().op(op).uplo(uplo);
                             let outcome = syrk_with(&ctx, stored, precision_bits, &options).unwrap();
                             cuts.note(&outcome.report);
                             assert!(
@@ -107,7 +107,7 @@ fn gemm_gives_the_same_bits_in_every_combination() {
                 for (op_a, op_b) in [(Op::NoTranspose, Op::Transpose), (Op::Transpose, Op::NoTranspose)] {
                     let left = if op_a == Op::Transpose { &a_flipped } else { &a };
                     let right = if op_b == Op::Transpose { &b_flipped } else { &b };
-                    let options = GemmOptions { op_a, op_b, ..GemmOptions::default() };
+                    let options = GemmOptions::new().op_a(op_a).op_b(op_b);
                     let outcome = gemm_with(&ctx, left, right, precision_bits, &options).unwrap();
                     cuts.note(&outcome.report);
                     assert!(outcome.result == want, "{kernel}, {threads} threads, limit {limit:?}, {op_a:?}, {op_b:?}");
@@ -126,14 +126,12 @@ fn factors_and_exact_integers_give_the_same_bits_under_every_limit() {
     let (p, c) = (matrix(Kind::Unit, rows, cols, 90, 4), matrix(Kind::Graded, cols, cols, 70, 5));
     let (integers, added) = (integer_matrix(rows, cols, 40, 6), integer_matrix(cols, cols, 90, 7));
     let accumulate = Some(Symmetric::lower(&c));
-    let scaled = SyrkOptions { alpha: Some(&alpha), beta: Some(&beta), accumulate, ..SyrkOptions::default() };
-    let exact = SyrkOptions {
-        exact_integers: true,
-        beta: Some(&whole_beta),
-        accumulate: Some(Symmetric::upper(&added)),
-        uplo: Uplo::Upper,
-        ..SyrkOptions::default()
-    };
+    let scaled = SyrkOptions::new().alpha(&alpha).beta(&beta).accumulate(accumulate);
+    let exact = SyrkOptions::new()
+        .exact_integers(true)
+        .beta(&whole_beta)
+        .accumulate(Symmetric::upper(&added))
+        .uplo(Uplo::Upper);
     let mut cuts = Cuts::default();
     for (operand, options, c) in [(&p, &scaled, &c), (&integers, &exact, &added)] {
         let free = context("reference", 1, None);
@@ -176,7 +174,7 @@ fn self_check_and_kept_windows_change_no_bit() {
                 let p = matrix(KINDS[index], rows, cols, bits, index as u64);
                 let want = expected(&p.view(), &p.view(), bits, Factors::default());
                 let uplo = if index % 2 == 0 { Uplo::Lower } else { Uplo::Upper };
-                let options = SyrkOptions { uplo, ..SyrkOptions::default() };
+                let options = SyrkOptions::new().uplo(uplo);
                 let outcome = syrk_with(&checked, &p, bits, &options).unwrap();
                 assert!(outcome.result == mirrored(&want, uplo), "{kernel}, {threads} threads, case {index}, checked");
                 syrk_into(&plain, &p, bits, &options, &mut target).unwrap();
@@ -193,7 +191,7 @@ fn sizes_where_kernels_save_products_have_the_bits_of_the_reference() {
     let p = matrix(Kind::Unit, rows, cols, 53, 8);
     let b = matrix(Kind::Graded, rows, 450, 53, 9);
     let integers = integer_matrix(rows, cols, 45, 10);
-    let exact = SyrkOptions { exact_integers: true, ..SyrkOptions::default() };
+    let exact = SyrkOptions::new().exact_integers(true);
     let reference = context("reference", 2, None);
     let want = syrk_with(&reference, &p, precision_bits, &SyrkOptions::default()).unwrap().result;
     let want_product =

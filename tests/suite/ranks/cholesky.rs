@@ -59,14 +59,12 @@ fn all_ranks_grids_deliveries_and_policies_give_the_bits_of_one_process() {
             for (at, delivery) in DeliveryKind::ALL.into_iter().enumerate() {
                 let grids = [(1, ranks), (ranks, 1), (2.min(ranks), ranks / 2.min(ranks))];
                 let (rows, cols) = grids[(at + ranks) % 3];
-                let options = DistCholeskyOptions {
-                    tile_rows: Some([8, 16, 24][(at + n) % 3]),
-                    grid: Some(RankGrid { rows, cols }),
-                    delivery,
-                    termination: [Termination::Lists, Termination::AllToAll][(at + ranks) % 2],
-                    policy: POLICIES[(at + ranks) % 5],
-                    ..DistCholeskyOptions::default()
-                };
+                let options = DistCholeskyOptions::new()
+                    .tile_rows([8, 16, 24][(at + n) % 3])
+                    .grid(RankGrid { rows, cols })
+                    .delivery(delivery)
+                    .termination([Termination::Lists, Termination::AllToAll][(at + ranks) % 2])
+                    .policy(POLICIES[(at + ranks) % 5]);
                 local::run(ranks, |rank| {
                     let from = map(n, 16, RankGrid::for_ranks(ranks), [None, Some(Uplo::Lower)][at % 2]);
                     let ctx = context(1 + (at + ranks) % 2);
@@ -93,12 +91,10 @@ fn fifty_seeds_of_random_choices_give_one_factor() {
     let want = want(&a, bits);
     for seed in 0..50 {
         let ranks = 1 + seed as usize % 8;
-        let options = DistCholeskyOptions {
-            tile_rows: Some(8),
-            delivery: DeliveryKind::ALL[seed as usize % 5],
-            policy: Policy::Random(seed),
-            ..DistCholeskyOptions::default()
-        };
+        let options = DistCholeskyOptions::new()
+            .tile_rows(8)
+            .delivery(DeliveryKind::ALL[seed as usize % 5])
+            .policy(Policy::Random(seed));
         local::run(ranks, |rank| {
             let from = map(n, 8, RankGrid::for_ranks(ranks), Some(Uplo::Lower));
             let (got, _) = factor(&context(2), rank, (&a, from), bits, &options).unwrap();
@@ -116,7 +112,7 @@ fn kernels_threads_and_devices_do_not_show() {
         local::run(3, |rank| {
             let ctx = Context::builder().threads(1 + rank.rank() % 2).kernel(kernel.name()).build().unwrap();
             let from = map(n, 16, RankGrid { rows: 1, cols: 3 }, Some(Uplo::Lower));
-            let options = DistCholeskyOptions { tile_rows: Some(16), ..DistCholeskyOptions::default() };
+            let options = DistCholeskyOptions::new().tile_rows(16);
             let (got, _) = factor(&ctx, rank, (&a, from), bits, &options).unwrap();
             assert!(got.is_none_or(|got| got == want), "{}", kernel.name());
         });
@@ -144,12 +140,11 @@ fn an_upper_triangle_and_the_fewest_slots_do() {
         let least = RankGrid { rows, cols }.least_slots(n.div_ceil(8));
         local::run(ranks, |rank| {
             let from = map(n, 16, RankGrid { rows, cols }, Some(Uplo::Upper));
-            let options =
-                DistCholeskyOptions { tile_rows: Some(8), slots: Some(least), ..DistCholeskyOptions::default() };
+            let options = DistCholeskyOptions::new().tile_rows(8).slots(least);
             let (got, made) = factor(&context(1), rank, (&upper, from), bits, &options).unwrap();
             assert!(got.is_none_or(|got| got == want), "{rows} x {cols}");
             assert!(made.report.per_rank.iter().all(|rank| rank.peak_slots <= least as u64));
-            let few = DistCholeskyOptions { slots: Some(least - 1), ..options };
+            let few = options.slots(least - 1);
             let error = factor(&context(1), rank, (&upper, from), bits, &few).map(drop).unwrap_err();
             assert!(error.to_string().contains(&format!("at least {least}")) && error.exit_code() == 2, "{error}");
         });
@@ -163,10 +158,10 @@ fn grids_larger_than_the_tiles_and_ranks_without_tiles_end() {
     for (ranks, rows, cols) in [(8, 1, 8), (8, 8, 1), (8, 2, 2), (7, 7, 1), (6, 2, 3), (5, 1, 1)] {
         local::run(ranks, |rank| {
             let from = map(20, 8, RankGrid { rows, cols }, None);
-            let options = DistCholeskyOptions { tile_rows: Some(16), ..DistCholeskyOptions::default() };
+            let options = DistCholeskyOptions::new().tile_rows(16);
             let (got, _) = factor(&context(1), rank, (&a, from), 150, &options).unwrap();
             assert!(got.is_none_or(|got| got == want), "{ranks} ranks, {rows} x {cols}");
-            let too_many = DistCholeskyOptions { grid: Some(RankGrid { rows: ranks + 1, cols: 1 }), ..options };
+            let too_many = options.grid(RankGrid { rows: ranks + 1, cols: 1 });
             let error = factor(&context(1), rank, (&a, from), 150, &too_many).map(drop).unwrap_err();
             assert!(matches!(error, Error::InvalidArgument(_)), "{error}");
         });
@@ -186,7 +181,7 @@ fn the_first_bad_minor_is_the_same_error_on_all_ranks_as_in_one_process() {
         for ranks in [1, 2, 3, 4, 6] {
             let errors = local::run(ranks, |rank| {
                 let from = map(n, 8, RankGrid::for_ranks(ranks), Some(Uplo::Lower));
-                let options = DistCholeskyOptions { tile_rows: Some(8), ..DistCholeskyOptions::default() };
+                let options = DistCholeskyOptions::new().tile_rows(8);
                 factor(&context(1), rank, (&a, from), 100, &options).map(drop).unwrap_err()
             });
             for error in errors {
@@ -207,7 +202,7 @@ fn a_rank_that_is_cancelled_ends_all() {
             let more = move |_| !stops || calls.fetch_add(1, Ordering::Relaxed) < stop_after;
             let ctx = Context::builder().threads(1).progress(more).build().unwrap();
             let from = map(150, 8, RankGrid { rows: 2, cols: 2 }, Some(Uplo::Lower));
-            let options = DistCholeskyOptions { tile_rows: Some(8), ..DistCholeskyOptions::default() };
+            let options = DistCholeskyOptions::new().tile_rows(8);
             factor(&ctx, rank, (&a, from), 300, &options).map(drop).unwrap_err()
         });
         assert!(errors.iter().all(|error| error.exit_code() == 130), "{errors:?}");
@@ -219,7 +214,7 @@ fn a_memory_limit_takes_slots_away_down_to_the_fewest_and_then_is_named() {
     let a = integer_gram(200, 160, 200, 10);
     let want = want(&a, 300);
     let from = map(160, 8, RankGrid { rows: 2, cols: 2 }, Some(Uplo::Lower));
-    let options = DistCholeskyOptions { tile_rows: Some(8), ..DistCholeskyOptions::default() };
+    let options = DistCholeskyOptions::new().tile_rows(8);
     let limited = |bytes: Option<u64>| {
         local::run(4, |rank| {
             let builder = Context::builder().threads(1);
@@ -256,7 +251,7 @@ fn what_cannot_be_factored_is_refused_on_all_ranks() {
     assert!(matches!(error(TileMap { cols: 21, ..square }, 90, &options), Error::ShapeMismatch { .. }));
     assert!(matches!(error(square, 1, &options), Error::Precision { precision_bits: 1, .. }));
     assert!(matches!(error(square, u32::MAX, &options), Error::Precision { .. }));
-    let odd = DistCholeskyOptions { tile_rows: Some(12), ..options };
+    let odd = options.tile_rows(12);
     assert!(matches!(error(square, 90, &odd), Error::InvalidArgument(_)));
 }
 
@@ -278,7 +273,7 @@ fn uploads(family: &str, tile_count: usize, grid: RankGrid) -> Uploads {
         let capacity_bytes = room_for_tiles(family, (bits, rows), from.tiles_of(rank.rank()).count() / 2);
         let soft: Arc<dyn Device> = Arc::new(SoftDevice::new(SoftOptions { capacity_bytes, ..SoftOptions::default() }));
         let ctx = Context::builder().threads(1).devices(vec![soft]).kernel(family).build().unwrap();
-        let options = DistCholeskyOptions { tile_rows: Some(rows), ..DistCholeskyOptions::default() };
+        let options = DistCholeskyOptions::new().tile_rows(rows);
         let (got, _) = factor(&ctx, rank, (&a, from), bits, &options).unwrap();
         assert!(got.is_none_or(|got| got == want), "{family}, {grid:?}");
         let moved = ctx.tile_engine(ctx.kernel(), working_bits).unwrap().traffic().remove(0);

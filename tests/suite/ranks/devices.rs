@@ -21,7 +21,7 @@ fn with_devices(rank: usize) -> ContextBuilder {
 }
 
 fn team(rank: &local::LocalRank, per_node: usize) -> Team {
-    let options = TeamOptions { ranks_per_node: Some(per_node), ..TeamOptions::default() };
+    let options = TeamOptions::new().ranks_per_node(per_node);
     Team::new(rank.split(0).unwrap(), options).unwrap()
 }
 
@@ -47,18 +47,22 @@ fn devices_of_ranks_give_the_bits_of_one_process() {
         };
         let (p, b, c) = (of(rows, cols, 1), of(rows, 21, 2), of(cols, 21, 3));
         let uplo = [Uplo::Lower, Uplo::Upper][case % 2];
-        let options = SyrkOptions { uplo, exact_integers, alpha: Some(&alpha), ..SyrkOptions::default() };
+        let options = SyrkOptions::new().uplo(uplo).exact_integers(exact_integers).alpha(&alpha);
         let want = syrk_with(&one, &p, 150, &options).unwrap().result;
         let (scalar, added) = (Some(&beta), Some(&c));
         let op_a = Op::Transpose;
-        let options = GemmOptions { op_a, exact_integers, beta: scalar, accumulate: added, ..GemmOptions::default() };
+        let options = GemmOptions::new()
+            .op_a(op_a)
+            .exact_integers(exact_integers)
+            .beta(scalar)
+            .accumulate(added.map(Matrix::view));
         let want_general = gemm_with(&one, &p, &b, 150, &options).unwrap().result;
         local::run(ranks, |rank| {
             let mut team = team(rank, per_node);
             let check = case < 2;
             let ctx = with_devices(rank.rank()).self_check(check).freivalds(check).build().unwrap();
             let own = blocks(&p, rank.rank(), ranks);
-            let options = DistOptions { uplo, exact_integers, alpha: Some(&alpha), ..DistOptions::default() };
+            let options = DistOptions::new().uplo(uplo).exact_integers(exact_integers).alpha(&alpha);
             let outcome = syrk(&ctx, &mut team, &own, 150, &options).unwrap();
             assert!(outcome.report.checked == check && outcome.report.team.is_some());
             assert_eq!(outcome.report.devices.is_empty(), own.iter().all(|block| block.rows() == 0));
@@ -69,7 +73,7 @@ fn devices_of_ranks_give_the_bits_of_one_process() {
             let root = (rank.rank() == 0).then_some(&c);
             let added = DistMatrix::scatter(rank, 0, root, map, c.precision_bits()).unwrap();
             let accumulate = Some(&added);
-            let options = DistOptions { exact_integers, beta: scalar, accumulate, ..DistOptions::default() };
+            let options = DistOptions::new().exact_integers(exact_integers).beta(scalar).accumulate(accumulate);
             let own_b = blocks(&b, rank.rank(), ranks);
             let outcome = gemm_rows(&ctx, &mut team, (&own, &own_b), 150, &options).unwrap();
             let got = outcome.result.gather(rank, 0).unwrap();

@@ -147,15 +147,13 @@ fn every_choice_and_every_order_of_execution_gives_the_factor_of_one_device() {
                 let room = 3.max(own / [2, 4, 100][draw(0, 3) as usize]);
                 let mut case = case(order, grid, devices, room);
                 case.seed = Some(count);
-                case.options = DoubleOptions {
-                    policy: Some(policy),
-                    eviction,
-                    delivery: DeliveryKind::ALL[draw(1, 5) as usize],
-                    device_workers: 1 + draw(2, 3) as usize,
-                    most_updates: [4, 1, usize::MAX][draw(3, 3) as usize],
-                    slots: [None, Some(least_slots), Some(tiles * tiles)][draw(4, 3) as usize],
-                    ..DoubleOptions::default()
-                };
+                case.options = DoubleOptions::new()
+                    .policy(policy)
+                    .eviction(eviction)
+                    .delivery(DeliveryKind::ALL[draw(1, 5) as usize])
+                    .device_workers(1 + draw(2, 3) as usize)
+                    .most_updates([4, 1, usize::MAX][draw(3, 3) as usize])
+                    .slots([None, Some(least_slots), Some(tiles * tiles)][draw(4, 3) as usize]);
                 let (l, ranks) = case.run();
                 assert_eq!(l, expected, "{tiles} tiles, {grid:?}, {devices} devices, room {room}, {:?}", case.options);
                 let busy = ranks.iter().flat_map(|own| &own.devices).filter(|share| share.tasks > 0).count();
@@ -183,7 +181,7 @@ fn the_best_choice_moves_at_least_85_percent_less_than_every_task_for_itself() {
             for eviction in Eviction::ALL {
                 let mut case = case(4 * tiles, grid, 1, room as u64);
                 (case.tile_rows, case.seed) = (4, None);
-                case.options = DoubleOptions { policy: Some(policy), eviction, ..case.options };
+                case.options = case.options.policy(policy).eviction(eviction);
                 let (_, ranks) = case.run();
                 let sum = |of: &dyn Fn(&DoubleReport) -> u64| ranks.iter().map(of).sum::<u64>() / 128;
                 let (up, down) = (sum(&|own| own.h2d_bytes), sum(&|own| own.d2h_bytes));
@@ -292,7 +290,7 @@ fn a_memory_that_is_too_small_names_the_least_on_all_ranks() {
         let mut a = DoubleMatrix::from_fn(rank.rank(), 33, 5, grid, entry(33)).unwrap();
         let report = double_cholesky(&ctx, rank, &mut a, &DoubleOptions::default()).unwrap();
         assert_eq!(report.devices.is_empty(), rank.rank() == 2);
-        let no_workers = DoubleOptions { device_workers: 0, ..DoubleOptions::default() };
+        let no_workers = DoubleOptions::new().device_workers(0);
         double_cholesky(&ctx, rank, &mut a, &no_workers).unwrap_err().to_string()
     });
     assert!(errors.iter().all(|error| error.contains("a device without workers")), "{errors:?}");

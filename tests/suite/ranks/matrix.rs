@@ -14,7 +14,7 @@ fn one_thread() -> Context {
 }
 
 fn team(rank: &local::LocalRank, per_node: usize) -> Team {
-    let options = TeamOptions { ranks_per_node: Some(per_node), ..TeamOptions::default() };
+    let options = TeamOptions::new().ranks_per_node(per_node);
     Team::new(rank.split(0).unwrap(), options).unwrap()
 }
 
@@ -52,7 +52,7 @@ fn gemm_of_tiles_gives_the_bits_of_one_process() {
             Op::Transpose => matrix(kind, cols, rows, 120, seed),
         };
         let (a, b) = (make(op_a, m, k, Kind::Graded), make(op_b, k, n, Kind::ZeroColumns));
-        let options = GemmOptions { op_a, op_b, ..GemmOptions::default() };
+        let options = GemmOptions::new().op_a(op_a).op_b(op_b);
         let want = gemm_with(&one_thread(), &a, &b, 120, &options).unwrap().result;
         local::run(ranks, |rank| {
             let mut team = team(rank, 2);
@@ -220,7 +220,7 @@ fn a_symmetric_result_acts_as_the_full_matrix() {
             let (ctx, mut team) = (one_thread(), team(rank, 2));
             let own = even_share(90, ranks, rank.rank());
             let rows = p.view().block(own.clone(), 0..cols).unwrap();
-            let options = DistOptions { uplo, tile_size: Some(8), ..DistOptions::default() };
+            let options = DistOptions::new().uplo(uplo).tile_size(8);
             let q = syrk(&ctx, &mut team, &[rows], 130, &options).unwrap().result;
             assert!(q.is_symmetric() && q.map().triangle == Some(uplo));
             let is_full = |part: &DistMatrix| part.gather(rank, 0).unwrap().is_none_or(|whole| whole == full);

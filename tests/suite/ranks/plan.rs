@@ -80,7 +80,7 @@ fn a_run_on_such_a_cluster_makes_the_same_plan() {
         for limit in [None, Some(minimum_bytes), Some((minimum_bytes + whole.planned_bytes) / 2)] {
             let want = plan_syrk_cluster(&context(limit), cluster, rows, cols, 128).unwrap();
             let plans = local::run(nodes * ranks_per_node, |rank| {
-                let options = TeamOptions { ranks_per_node: Some(ranks_per_node), ..TeamOptions::default() };
+                let options = TeamOptions::new().ranks_per_node(ranks_per_node);
                 let mut team = Team::new(rank.split(0).unwrap(), options).unwrap();
                 let builder = Context::builder().threads(threads);
                 let ctx = limit.map_or(builder.clone(), |limit| builder.memory_bytes(limit)).build().unwrap();
@@ -90,7 +90,7 @@ fn a_run_on_such_a_cluster_makes_the_same_plan() {
                 assert!(held <= even_operand_bytes(rows, rank.size(), cols, 128));
                 let told = RefCell::new(Plan::default());
                 let tell = |plan: &Plan| *told.borrow_mut() = plan.clone();
-                let options = DistOptions { on_plan: Some(PlanHook(&tell)), ..DistOptions::default() };
+                let options = DistOptions::new().on_plan(PlanHook(&tell));
                 syrk(&ctx, &mut team, &[block], 128, &options).unwrap();
                 told.into_inner()
             });

@@ -3,10 +3,11 @@
 //! The ranks are threads here; the same cases run under MPI in `mpi.rs`.
 
 use crate::common::{Kind, Rng, forced, integer_matrix, kernel_names, matrix, seeds};
+use sunzi::advanced::Hooks;
 use sunzi::advanced::plan::Cut;
 use sunzi::advanced::tile::TileMap;
 use sunzi::comm::{Transport, local};
-use sunzi::distributed::{DistMatrix, DistOptions, Fault, RankGrid, Team, TeamOptions, TeamPlan, gemm_rows, syrk};
+use sunzi::distributed::{DistMatrix, DistOptions, RankGrid, Team, TeamOptions, TeamPlan, gemm_rows, syrk};
 use sunzi::{
     Context, Error, GemmOptions, Matrix, MatrixView, Op, Report, Result, SyrkOptions, Uplo, gemm_with, syrk_with,
 };
@@ -47,7 +48,7 @@ fn on_ranks(
     work: impl Fn(&mut Team) -> Result<(DistMatrix, Report)> + Sync,
 ) -> (Matrix, Report) {
     let results = local::run(ranks, |rank| {
-        let options = TeamOptions { ranks_per_node: Some(per_node), ..TeamOptions::default() };
+        let options = TeamOptions::new().ranks_per_node(per_node);
         let mut team = Team::new(rank.split(0).unwrap(), options).unwrap();
         let (part, report) = work(&mut team).unwrap();
         let whole = part.gather(team.world(), 0).unwrap();
@@ -76,7 +77,7 @@ fn syrk_gives_the_bits_of_one_process() {
             let kind = [Kind::Graded, Kind::Unit, Kind::ZeroColumns][(case + cols) % 3];
             let p = matrix(kind, rows, cols, 200, 7 + rows as u64);
             for uplo in [Uplo::Lower, Uplo::Upper] {
-                let options = SyrkOptions { uplo, ..SyrkOptions::default() };
+                let options = SyrkOptions::new().uplo(uplo);
                 let want = syrk_with(&one, &p, 200, &options).unwrap().result;
                 for ranks in 1..=6 {
                     let per_node = [1, 2, 3, 6][(combinations + ranks) % 4];
@@ -88,7 +89,7 @@ fn syrk_gives_the_bits_of_one_process() {
                     let (got, _) = on_ranks(ranks, per_node, |team| {
                         let ctx = Context::builder().threads(1 + team.rank() % 2).build()?;
                         let blocks = views(&p, &blocks[team.rank()]);
-                        let options = DistOptions { uplo, cut, ..DistOptions::default() };
+                        let options = DistOptions::new().uplo(uplo).hooks(Hooks::cut(cut));
                         let outcome = syrk(&ctx, team, &blocks, 200, &options)?;
                         Ok((outcome.result, outcome.report))
                     });
@@ -118,7 +119,7 @@ fn every_kernel_node_and_cut_gives_the_same_bits() {
                 let blocks = random_blocks(300, ranks, &mut rng);
                 let (got, report) = on_ranks(ranks, per_node, |team| {
                     let ctx = forced(kernel, 1 + index % 2).self_check(index == 1).build()?;
-                    let options = DistOptions { cut, tile_size: Some(8 * (1 + index)), ..DistOptions::default() };
+                    let options = DistOptions::new().hooks(Hooks::cut(cut)).tile_size(8 * (1 + index));
                     let outcome = syrk(&ctx, team, &views(&p, &blocks[team.rank()]), 150, &options)?;
                     Ok((outcome.result, outcome.report))
                 });
@@ -141,7 +142,7 @@ fn a_lower_chunk_may_need_more_scratch_than_the_first() {
     let (got, report) = on_ranks(1, 1, |team| {
         let ctx = Context::builder().threads(1).build()?;
         let cut = Some(Cut { batch_primes: usize::MAX, band_panels: usize::MAX, chunk_rows: 1026 });
-        let options = DistOptions { cut, ..DistOptions::default() };
+        let options = DistOptions::new().hooks(Hooks::cut(cut));
         let outcome = syrk(&ctx, team, &[p.view()], 64, &options)?;
         Ok((outcome.result, outcome.report))
     });
@@ -153,7 +154,7 @@ fn a_lower_chunk_may_need_more_scratch_than_the_first() {
 fn windows_hold_exactly_what_was_planned_and_are_kept() {
     let p = matrix(Kind::Unit, 200, 40, 128, 5);
     local::run(4, |rank| {
-        let options = TeamOptions { ranks_per_node: Some(2), ..TeamOptions::default() };
+        let options = TeamOptions::new().ranks_per_node(2);
         let mut team = Team::new(rank.split(0).unwrap(), options).unwrap();
         let ctx = Context::builder().threads(1).build().unwrap();
         let rows = rank.rank() * 50..rank.rank() * 50 + 50;
@@ -179,7 +180,7 @@ fn memory_limits_of_a_node_choose_the_cut_and_name_the_least() {
     let want = syrk_with(&one, &p, 128, &SyrkOptions::default()).unwrap().result;
     let run = |limit: u64| {
         local::run(4, |rank| {
-            let options = TeamOptions { ranks_per_node: Some(2), ..TeamOptions::default() };
+            let options = TeamOptions::new().ranks_per_node(2);
             let mut team = Team::new(rank.split(0).unwrap(), options).unwrap();
             let ctx = Context::builder().threads(1).memory_bytes(limit).build().unwrap();
             let blocks = views(&p, std::slice::from_ref(&(rank.rank() * 500..rank.rank() * 500 + 500)));
@@ -215,7 +216,7 @@ fn nodes_whose_windows_grow_wait_for_those_that_keep_theirs() {
         sunzi::syrk(&Context::builder().threads(1).build().unwrap(), part, 128).unwrap()
     };
     local::run(2, |rank| {
-        let options = TeamOptions { ranks_per_node: Some(1), ..TeamOptions::default() };
+        let options = TeamOptions::new().ranks_per_node(1);
         let mut team = Team::new(rank.split(0).unwrap(), options).unwrap();
         let ctx = Context::builder().threads(1).build().unwrap();
         // The second node's rows grow, the first node's do not; then the other way round.
@@ -252,7 +253,7 @@ fn a_grid_that_does_not_fit_is_refused() {
     let errors = local::run(3, |rank| {
         let mut team = Team::new(rank.split(0).unwrap(), TeamOptions::default()).unwrap();
         let ctx = Context::builder().threads(1).build().unwrap();
-        let options = DistOptions { grid: Some(RankGrid { rows: 2, cols: 2 }), ..DistOptions::default() };
+        let options = DistOptions::new().grid(RankGrid { rows: 2, cols: 2 });
         syrk(&ctx, &mut team, &[p.view()], 100, &options).map(drop).unwrap_err().to_string()
     });
     assert!(errors.iter().all(|error| error == "a grid of 2 x 2 ranks for 3"), "{errors:?}");
@@ -263,12 +264,12 @@ fn a_grid_that_does_not_fit_is_refused() {
 fn errors_of_later_nodes_name_the_rank() {
     let p = matrix(Kind::Unit, 400, 67, 500, 1);
     let errors = local::run(4, |rank| {
-        let options = TeamOptions { ranks_per_node: Some(2), ..TeamOptions::default() };
+        let options = TeamOptions::new().ranks_per_node(2);
         let mut team = Team::new(rank.split(0).unwrap(), options).unwrap();
         let integers = integer_matrix(20, 10, 50, 1);
         let operand = if rank.rank() == 3 { &p } else { &integers };
         let ctx = Context::builder().threads(1).build().unwrap();
-        let options = DistOptions { exact_integers: true, ..DistOptions::default() };
+        let options = DistOptions::new().exact_integers(true);
         let narrow = operand.view().block(0..20, 0..10).unwrap();
         syrk(&ctx, &mut team, &[narrow], 100, &options).map(drop).unwrap_err().to_string()
     });
@@ -281,12 +282,12 @@ fn exact_integers_and_factors_are_as_in_one_process() {
     let alpha = rug::Float::with_val(64, -3);
     let one = Context::builder().threads(1).build().unwrap();
     for exact_integers in [true, false] {
-        let options = SyrkOptions { exact_integers, alpha: Some(&alpha), ..SyrkOptions::default() };
+        let options = SyrkOptions::new().exact_integers(exact_integers).alpha(&alpha);
         let want = syrk_with(&one, &p, 70, &options).unwrap().result;
         let (got, _) = on_ranks(3, 2, |team| {
             let ctx = Context::builder().threads(1).build()?;
             let blocks = views(&p, std::slice::from_ref(&(team.rank() * 30..team.rank() * 30 + 30)));
-            let options = DistOptions { exact_integers, alpha: Some(&alpha), ..DistOptions::default() };
+            let options = DistOptions::new().exact_integers(exact_integers).alpha(&alpha);
             let outcome = syrk(&ctx, team, &blocks, 70, &options)?;
             Ok((outcome.result, outcome.report))
         });
@@ -320,7 +321,8 @@ fn a_matrix_is_added_as_in_one_process() {
         let [alpha, beta] = [0, 1].map(|_| scalars[rng.below(3)].as_ref());
         let uplo = [Uplo::Lower, Uplo::Upper][rng.below(2)];
         let accumulate = Some((&c).into());
-        let options = SyrkOptions { uplo, exact_integers, alpha, beta, accumulate, ..SyrkOptions::default() };
+        let options =
+            SyrkOptions::new().uplo(uplo).exact_integers(exact_integers).alpha(alpha).beta(beta).accumulate(accumulate);
         let want = syrk_with(&one, &p, 90, &options).unwrap().result;
         let triangle = [None, Some(Uplo::Lower), Some(Uplo::Upper)][rng.below(3)];
         let (tile_size, grid) = (8 * (1 + rng.below(4)), RankGrid { rows: 1, cols: 1 + rng.below(ranks) });
@@ -331,7 +333,12 @@ fn a_matrix_is_added_as_in_one_process() {
             let whole = (team.rank() == 0).then_some(&c);
             let added = DistMatrix::scatter(team.world(), 0, whole, map, c.precision_bits())?;
             let accumulate = Some(&added);
-            let options = DistOptions { uplo, exact_integers, alpha, beta, accumulate, ..DistOptions::default() };
+            let options = DistOptions::new()
+                .uplo(uplo)
+                .exact_integers(exact_integers)
+                .alpha(alpha)
+                .beta(beta)
+                .accumulate(accumulate);
             let outcome = syrk(&ctx, team, &views(&p, &blocks[team.rank()]), 90, &options)?;
             Ok((outcome.result, outcome.report))
         });
@@ -347,14 +354,14 @@ fn a_matrix_is_added_to_a_general_product_and_where_there_is_none() {
         let (a, b) = (matrix(Kind::Unit, rows, m, 130, 1), matrix(Kind::Unit, rows, n, 130, 2));
         let c = matrix(Kind::Graded, m, n, 200, 3);
         let beta = Some(&beta);
-        let options = GemmOptions { op_a: Op::Transpose, beta, accumulate: Some(&c), ..GemmOptions::default() };
+        let options = GemmOptions::new().op_a(Op::Transpose).beta(beta).accumulate(c.view());
         let want = gemm_with(&one, &a, &b, 130, &options).unwrap().result;
         let map = TileMap { rows: m, cols: n, tile_size: 8, grid: RankGrid { rows: 3, cols: 1 }, triangle: None };
         let (got, _) = on_ranks(3, 2, |team| {
             let ctx = Context::builder().threads(1).build()?;
             let added = DistMatrix::scatter(team.world(), 0, (team.rank() == 0).then_some(&c), map, 200)?;
             let own = std::slice::from_ref(&(team.rank() * rows / 3..(team.rank() + 1) * rows / 3)).to_vec();
-            let options = DistOptions { beta, accumulate: Some(&added), ..DistOptions::default() };
+            let options = DistOptions::new().beta(beta).accumulate(&added);
             let outcome = gemm_rows(&ctx, team, (&views(&a, &own), &views(&b, &own)), 130, &options)?;
             let narrow = (&views(&a, &own)[..], &views(&a, &own)[..]);
             let misfit = gemm_rows(&ctx, team, narrow, 130, &options).map(drop);
@@ -379,13 +386,13 @@ fn freivalds_test_judges_products_on_ranks() {
             let run = |team: &mut Team, fault| {
                 let ctx = forced(kernel, 1 + team.rank() % 2).freivalds(true).self_check(true).build().unwrap();
                 let own = std::slice::from_ref(&(team.rank() * 90 / ranks..(team.rank() + 1) * 90 / ranks)).to_vec();
-                let options = DistOptions { fault, ..DistOptions::default() };
+                let options = DistOptions::new().hooks(fault);
                 syrk(&ctx, team, &views(&p, &own), 150, &options)
             };
             let (got, report) = on_ranks(ranks, per_node, |team| {
-                let found = run(team, Some(Fault(&clear))).map(drop).unwrap_err();
+                let found = run(team, Hooks::fault(&clear)).map(drop).unwrap_err();
                 assert!(matches!(&found, Error::Verification(text) if text.starts_with("row 0 ")), "{kernel}: {found}");
-                run(team, None).map(|outcome| (outcome.result, outcome.report))
+                run(team, Hooks::default()).map(|outcome| (outcome.result, outcome.report))
             });
             assert!(got == want && report.checked, "{kernel}, {ranks} ranks");
         }
@@ -400,7 +407,7 @@ fn gemm_of_rows_gives_the_bits_of_one_process() {
         let (rows, m, n) = (rng.below(300), 1 + rng.below(40), 1 + rng.below(90));
         let ranks = 1 + rng.below(6);
         let (a, b) = (matrix(Kind::Graded, rows, m, 130, seed), matrix(Kind::Unit, rows, n, 130, seed + 1));
-        let options = GemmOptions { op_a: Op::Transpose, ..GemmOptions::default() };
+        let options = GemmOptions::new().op_a(Op::Transpose);
         let want = gemm_with(&one, &a, &b, 130, &options).unwrap().result;
         let mut blocks = random_blocks(rows, ranks, &mut rng);
         blocks[0].push(0..0);
@@ -410,7 +417,7 @@ fn gemm_of_rows_gives_the_bits_of_one_process() {
             let own = &blocks[team.rank()];
             // A general product has no triangle: the option must not matter.
             let uplo = if seed % 2 == 0 { Uplo::Upper } else { Uplo::Lower };
-            let options = DistOptions { cut, uplo, ..DistOptions::default() };
+            let options = DistOptions::new().hooks(Hooks::cut(cut)).uplo(uplo);
             let outcome = gemm_rows(&ctx, team, (&views(&a, own), &views(&b, own)), 130, &options)?;
             Ok((outcome.result, outcome.report))
         });
@@ -433,12 +440,12 @@ fn an_error_on_one_rank_is_the_error_of_all() {
     for (odd, exact_integers, precision_bits, code, text) in cases {
         let integers = integer_matrix(20, 10, 50, 1);
         let errors = local::run(4, |rank| {
-            let options = TeamOptions { ranks_per_node: Some(2), ..TeamOptions::default() };
+            let options = TeamOptions::new().ranks_per_node(2);
             let mut team = Team::new(rank.split(0).unwrap(), options).unwrap();
             let ctx = Context::builder().threads(1).build().unwrap();
             let usual = if exact_integers { &integers } else { &good };
             let (p, bits) = if rank.rank() == 2 { (odd, precision_bits) } else { (usual, 100) };
-            let options = DistOptions { exact_integers, ..DistOptions::default() };
+            let options = DistOptions::new().exact_integers(exact_integers);
             let error = syrk(&ctx, &mut team, &[p.view()], bits, &options).map(drop).unwrap_err();
             // The team still works.
             syrk(&ctx, &mut team, &[good.view()], 100, &DistOptions::default()).unwrap();
@@ -456,7 +463,7 @@ fn cancelling_one_rank_ends_all() {
     let p = matrix(Kind::Unit, 400, 67, 500, 1);
     for stop_at in [0, 50, 400] {
         let errors = local::run(4, |rank| {
-            let options = TeamOptions { ranks_per_node: Some(2), ..TeamOptions::default() };
+            let options = TeamOptions::new().ranks_per_node(2);
             let mut team = Team::new(rank.split(0).unwrap(), options).unwrap();
             let calls = std::sync::atomic::AtomicUsize::new(0);
             let cancels = rank.rank() == 3;
@@ -465,7 +472,7 @@ fn cancelling_one_rank_ends_all() {
             };
             let ctx = Context::builder().threads(1).progress(callback).build().unwrap();
             let cut = Some(Cut { batch_primes: 2, band_panels: 4, chunk_rows: 100 });
-            let options = DistOptions { cut, ..DistOptions::default() };
+            let options = DistOptions::new().hooks(Hooks::cut(cut));
             syrk(&ctx, &mut team, &[p.view()], 500, &options).map(drop).unwrap_err()
         });
         assert!(errors.iter().all(|error| matches!(error, Error::Cancelled)), "{errors:?}");

@@ -67,7 +67,9 @@ const TASKS: [Task; 3] = [Task::Solve, Task::Trsm(Op::NoTranspose), Task::Trsm(O
 fn alone(task: Task, l: &Matrix, b: &Matrix, bits: u32) -> Result<Matrix, Error> {
     match task {
         Task::Solve => Cholesky::from_factor(l.clone())?.solve(&threads(1), b, bits),
-        Task::Trsm(op) => sunzi::trsm(&threads(1), l, b, bits, &TrsmOptions { op, ..TrsmOptions::default() }),
+        Task::Trsm(op) => {
+            sunzi::trsm_with(&threads(1), l, b, bits, &TrsmOptions::new().op(op)).map(|outcome| outcome.result)
+        }
     }
 }
 

@@ -170,9 +170,9 @@ pub(crate) unsafe fn factor(call: &Call<'_>, uplo: Option<Uplo>, a: &Operand, bi
     // SAFETY: by contract.
     let input = unsafe { call.read(a, part_of(uplo)) }?;
     let operand = symmetric(a.name, input.view(), uplo)?;
-    let memory = call.result(a.rows(), a.rows(), bits)?;
-    let factor = call.done(cholesky_into(&call.context(), operand, bits, &CholeskyOptions::default(), memory))?;
-    call.note_plan(factor.report().planned_bytes);
+    let mut factor = Cholesky::with_memory(call.result(a.rows(), a.rows(), bits)?);
+    let done = cholesky_into(&call.context(), operand, bits, &CholeskyOptions::default(), &mut factor);
+    call.note_plan(call.done(done)?.planned_bytes);
     // Of a factorisation before a solve nothing but the factor is needed any more.
     call.let_go(input);
     Ok(factor)
@@ -232,13 +232,14 @@ pub(crate) unsafe fn solve_with(call: &Call<'_>, factor: &Cholesky, b: &Operand,
     // SAFETY: by contract, for all below.
     unsafe {
         let right = call.read(b, Part::All)?;
-        let solution = call.done(factor.solve(&call.context(), right.view(), bits))?;
+        let mut solution = Matrix::empty();
+        let solved = call.done(factor.solve_into(&call.context(), right.view(), bits, &mut solution))?;
         call.keep_input(right);
         call.note(|report| {
             report.copied_bytes += solution.bytes();
-            report.planned_bytes = 0;
             report.precision_bits = bits.into();
         });
+        call.note_plan(solved.planned_bytes);
         call.write(b, Part::All, solution)
     }
 }

@@ -100,7 +100,7 @@ unsafe fn mpi_syrk(call: &Call<'_>, asked: &Asked) -> Outcome<()> {
     // SAFETY: by contract.
     let ready = unsafe { Ready::new(call, asked, (team.rank(), team.size())) };
     let Ready { uplo, bits, alpha, rows, result } = together(team.world(), ready)?;
-    let options = DistOptions { uplo: uplo.unwrap_or_default(), alpha: alpha.as_ref(), ..DistOptions::default() };
+    let options = DistOptions::new().uplo(uplo.unwrap_or_default()).alpha(alpha.as_ref());
     let done = syrk(&call.context(), team, &[rows.view()], bits, &options);
     let outcome = call.done(done)?;
     call.note(|report| report.precision_bits = bits.into());

@@ -7,8 +7,7 @@ use crate::context::sunzi_context;
 use crate::failure::{Failure, Outcome};
 use crate::types::{sunzi_matrix, sunzi_status};
 use rug::Float;
-use sunzi::advanced::syrk_triangle_into;
-use sunzi::{GemmOptions, Matrix, Op, SymmetricMatrix, SyrkOptions, Uplo};
+use sunzi::{Destination, GemmOptions, Matrix, Op, SymmetricDestination, SymmetricMatrix, SyrkOptions, Uplo};
 
 /// `C := alpha * A A^T + beta * C` (`SUNZI_NO_TRANS`, A is n x k) or `alpha * A^T A + beta * C`
 /// (`SUNZI_TRANS`, A is k x n): one triangle of C, or both.
@@ -125,16 +124,15 @@ pub(crate) unsafe fn syrk(
         };
         let added = factors.added(call, c, part_of(uplo))?;
         let accumulate = added.as_ref().map(|added| symmetric(c.name, added.view(), uplo)).transpose()?;
-        let options = SyrkOptions {
-            op,
-            uplo: uplo.unwrap_or_default(),
-            alpha: factors.alpha.as_ref(),
-            beta: added.as_ref().and(factors.beta.as_ref()),
-            accumulate,
-            ..SyrkOptions::default()
-        };
+        let options = SyrkOptions::new()
+            .op(op)
+            .uplo(uplo.unwrap_or_default())
+            .alpha(factors.alpha.as_ref())
+            .beta(added.as_ref().and(factors.beta.as_ref()))
+            .accumulate(accumulate);
         let mut result = call.result(order, order, bits)?;
-        let done = syrk_triangle_into(&call.context(), input.view(), bits, &options, &mut result);
+        let triangle = SymmetricDestination::Triangle(Destination::Matrix(&mut result));
+        let done = sunzi::syrk_into(&call.context(), input.view(), bits, &options, triangle);
         call.note_plan(call.done(done)?.planned_bytes);
         finish(call, [Some(input), None], added);
         let result = match uplo {
@@ -173,16 +171,14 @@ pub(crate) unsafe fn gemm(
             (call.read(a, Part::All)?, call.read(b, Part::All)?, op_a, op_b)
         };
         let added = factors.added(call, c, Part::All)?;
-        let options = GemmOptions {
-            op_a,
-            op_b,
-            alpha: factors.alpha.as_ref(),
-            beta: added.as_ref().and(factors.beta.as_ref()),
-            accumulate: added.as_ref(),
-            ..GemmOptions::default()
-        };
+        let options = GemmOptions::new()
+            .op_a(op_a)
+            .op_b(op_b)
+            .alpha(factors.alpha.as_ref())
+            .beta(added.as_ref().and(factors.beta.as_ref()))
+            .accumulate(added.as_ref().map(Matrix::view));
         let mut result = call.result(rows, cols, bits)?;
-        let done = sunzi::gemm_into(&call.context(), (left.view(), right.view()), bits, &options, &mut result);
+        let done = sunzi::gemm_into(&call.context(), left.view(), right.view(), bits, &options, &mut result);
         call.note_plan(call.done(done)?.planned_bytes);
         finish(call, [Some(left), Some(right)], added);
         call.write(c, Part::All, result)

@@ -81,11 +81,10 @@ pub(crate) unsafe fn trsm(
             return call.store(b, Part::All, &Matrix::zeros(b.rows(), b.cols(), bits)?);
         }
         let (triangle, right) = (call.read(t, part)?, call.read(b, Part::All)?);
-        let options = TrsmOptions { side, uplo, op, diag, alpha };
+        let options = TrsmOptions::new().side(side).uplo(uplo).op(op).diag(diag).alpha(alpha);
         let mut result = call.result(b.rows(), b.cols(), bits)?;
-        let views = (triangle.view(), right.view());
-        let done = sunzi::trsm_into(&call.context(), views, bits, &options, &mut result);
-        call.done(done)?;
+        let done = sunzi::trsm_into(&call.context(), triangle.view(), right.view(), bits, &options, &mut result);
+        call.note_plan(call.done(done)?.planned_bytes);
         call.keep_input(triangle);
         call.keep_input(right);
         call.write(b, Part::All, result)

@@ -111,7 +111,7 @@ fn prepare(session: &Session, path: &Path) -> Result<()> {
 /// Stores Q, reads it back, and verifies what was read.
 fn store_and_verify(session: &Session, ctx: &sunzi::Context, pq: (&Matrix, &Matrix), path: &PathBuf) -> Result<()> {
     let (p, q) = pq;
-    let options = WriteOptions { symmetry: Symmetry::SymmetricLower, ..WriteOptions::default() };
+    let options = WriteOptions::new().symmetry(Symmetry::SymmetricLower);
     io::write(path, q, &options)?;
     let stored = io::read(path, &ReadOptions::new(SIZE.precision_bits))?.matrix;
     let found = verify_syrk(ctx, p, &stored, SIZE.precision_bits, &VerifyOptions::default())?;

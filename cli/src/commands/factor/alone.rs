@@ -5,8 +5,8 @@ use crate::session::Session;
 use crate::signals::{Mode, in_mode};
 use std::time::Instant;
 use sunzi::{
-    CholeskyOptions, Context, Matrix, RefineOptions, Result, Symmetric, SymmetricMatrix, cholesky_with, plan_solve,
-    solve_refined,
+    CholeskyOptions, Context, Matrix, Outcome, RefineOptions, Result, Symmetric, SymmetricMatrix, cholesky_with,
+    plan_solve, solve_refined_with,
 };
 use sunzi_lab::engine::limited;
 use sunzi_lab::trace::Trace;
@@ -31,9 +31,10 @@ fn carry_out(ctx: &Context, config: &Factoring, inputs: &Inputs, trace: &mut Tra
     if let (Task::Solve { refine_from_bits: Some(factor_bits), .. }, Some(b)) = (&config.task, &inputs.b) {
         return refine(ctx, (&inputs.a, b, bits), *factor_bits, trace);
     }
-    let options = CholeskyOptions { tile_rows: config.factor.tile_rows };
-    let (factor, _) = trace.span("factor", || cholesky_with(ctx, &inputs.a, bits, &options))?;
-    trace.add_tasks(&factor.report().spans);
+    let options = CholeskyOptions::new().tile_rows(config.factor.tile_rows);
+    let (outcome, _) = trace.span("factor", || cholesky_with(ctx, &inputs.a, bits, &options))?;
+    let Outcome { result: factor, report } = outcome;
+    trace.add_tasks(&report.spans);
     let log_det = config.factor.log_det.then(|| factor.log_det());
     let condition = || factor.condition_estimate(ctx, &Symmetric::from(&inputs.a).one_norm()?);
     let condition = match config.factor.condition {
@@ -46,11 +47,16 @@ fn carry_out(ctx: &Context, config: &Factoring, inputs: &Inputs, trace: &mut Tra
             (Some(trace.span("solve", || factor.solve(ctx, b, bits))?.0), Some(plan.planned_bytes))
         }
         (Task::Inverse, _) => (Some(trace.span("inverse", || factor.inverse(ctx, bits))?.0.into_matrix()), None),
-        _ => (None, Some(factor.report().planned_bytes)),
+        _ => (None, Some(report.planned_bytes)),
     };
-    let (lower, report) = factor.into_parts();
     let figures = Figures { planned_bytes, factorisation: Some(Factorisation::Alone(report)), ..Figures::default() };
-    Ok(Computed { result: Some(made.unwrap_or(lower)), log_det, condition, figures, ..Computed::default() })
+    Ok(Computed {
+        result: Some(made.unwrap_or(factor.into_factor())),
+        log_det,
+        condition,
+        figures,
+        ..Computed::default()
+    })
 }
 
 /// The solution by a factor of few bits.
@@ -60,14 +66,14 @@ fn refine(
     factor_bits: u32,
     trace: &mut Trace,
 ) -> Result<Computed> {
-    let options = RefineOptions { factor_bits, ..RefineOptions::default() };
-    let (refined, _) = trace.span("refine", || solve_refined(ctx, a, b, bits, &options))?;
-    let log2 = refined.backward_error_log2;
+    let options = RefineOptions::new().factor_bits(factor_bits);
+    let (refined, _) = trace.span("refine", || solve_refined_with(ctx, a, b, bits, &options))?;
+    let log2 = refined.report.backward_error_log2;
     let refinement = Refinement {
         factor_bits,
-        iterations: refined.iterations,
+        iterations: refined.report.iterations,
         backward_error_log2: (log2 != i64::MIN).then_some(log2),
     };
     let figures = Figures { refinement: Some(refinement), ..Figures::default() };
-    Ok(Computed { result: Some(refined.solution), figures, ..Computed::default() })
+    Ok(Computed { result: Some(refined.result), figures, ..Computed::default() })
 }

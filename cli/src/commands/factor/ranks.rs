@@ -118,15 +118,14 @@ fn factor(session: &Session, config: &Factoring, operands: &Operands, team: &Tea
 
 fn factor_and_solve(ctx: &Context, config: &Factoring, operands: &Operands, team: &Team) -> Result<Made> {
     let RankChoices { grid, broadcast, policy, termination, remote_tiles, plot } = &config.factor.ranks;
-    let options = DistCholeskyOptions {
-        tile_rows: config.factor.tile_rows,
-        grid: *grid,
-        delivery: broadcast.unwrap_or_default(),
-        termination: termination.unwrap_or_default(),
-        policy: policy.unwrap_or(Policy::CriticalPath),
-        slots: *remote_tiles,
-        spans: config.factor.trace.is_some() || plot.is_some(),
-    };
+    let options = DistCholeskyOptions::new()
+        .tile_rows(config.factor.tile_rows)
+        .grid(*grid)
+        .delivery(broadcast.unwrap_or_default())
+        .termination(termination.unwrap_or_default())
+        .policy(policy.unwrap_or(Policy::CriticalPath))
+        .slots(*remote_tiles)
+        .spans(config.factor.trace.is_some() || plot.is_some());
     let bits = operands.precision_bits;
     let factor = cholesky_with(ctx, team, &operands.a, bits, &options)?;
     let start = Instant::now();

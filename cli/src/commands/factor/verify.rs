@@ -21,7 +21,7 @@ pub fn run(session: &mut Session, config: &VerifyCholesky) -> Result<()> {
     let (builder, restate) = limited(session.context(&config.engine)?, config.engine.budget());
     let ctx = builder.build()?;
     let uplo = config.triangle.uplo().unwrap_or_default();
-    let options = VerifyOptions { uplo, seed: config.seed, ..VerifyOptions::default() };
+    let options = VerifyOptions::new().uplo(uplo).seed(config.seed);
     let verification =
         in_mode(Mode::Computing, || verify_cholesky(&ctx, &a, &l, precision_bits, &options).map_err(&restate))?;
     session.finish_report(&json!({

@@ -50,12 +50,24 @@ fn multiply(ctx: &Context, config: &Product, inputs: &Inputs) -> Result<Outcome>
     match config.operands {
         Operands::Syrk { op, uplo, .. } => {
             let accumulate = accumulate.map(|matrix| Symmetric::triangle(matrix, uplo));
-            let options = SyrkOptions { op, uplo, exact_integers, alpha, beta, accumulate };
+            let options = SyrkOptions::new()
+                .op(op)
+                .uplo(uplo)
+                .exact_integers(exact_integers)
+                .alpha(alpha)
+                .beta(beta)
+                .accumulate(accumulate);
             let Outcome { result, report } = syrk_with(ctx, &operands[0], *bits, &options)?;
             Ok(Outcome { result: result.into_matrix(), report })
         }
         Operands::Gemm { op_a, op_b, .. } => {
-            let options = GemmOptions { op_a, op_b, exact_integers, alpha, beta, accumulate };
+            let options = GemmOptions::new()
+                .op_a(op_a)
+                .op_b(op_b)
+                .exact_integers(exact_integers)
+                .alpha(alpha)
+                .beta(beta)
+                .accumulate(accumulate.map(Matrix::view));
             gemm_with(ctx, &operands[0], &operands[1], *bits, &options)
         }
     }

@@ -21,12 +21,12 @@ use sunzi_lab::units::format_bytes;
 /// # Errors
 /// Those of reading, and of the operation; the same on all ranks.
 pub fn compute(session: &Session, config: &Product, world: &dyn Transport, trace: &mut Trace) -> Result<Computed> {
-    let options = TeamOptions { window: config.choices.window, ..agreed(world, TeamOptions::from_environment())? };
+    let options = agreed(world, TeamOptions::from_environment())?.window(config.choices.window);
     let mut team = Team::new(world.split(0)?, options)?;
     let (inputs, input_seconds) = trace.span("read", || Inputs::read(session, config, &team))?;
     let (made, _) =
         trace.span("compute", || while_computing(|| multiply_counted(session, config, &inputs, &mut team)))?;
-    let (DistOutcome { result, report, spans }, node_peak_bytes) = made;
+    let (DistOutcome { result, report, spans, .. }, node_peak_bytes) = made;
     if config.choices.trace.is_some() {
         observe::add_phases(trace, &team, &spans)?;
     }
@@ -70,7 +70,13 @@ fn multiply(
     let (alpha, beta, accumulate) = (inputs.alpha.as_ref(), inputs.beta.as_ref(), inputs.accumulate.as_ref());
     let uplo = if let Operands::Syrk { uplo, .. } = config.operands { uplo } else { Uplo::Lower };
     let exact_integers = config.choices.exact_integers;
-    let options = DistOptions { uplo, exact_integers, alpha, beta, accumulate, on_plan, ..DistOptions::default() };
+    let options = DistOptions::new()
+        .uplo(uplo)
+        .exact_integers(exact_integers)
+        .alpha(alpha)
+        .beta(beta)
+        .accumulate(accumulate)
+        .on_plan(on_plan);
     let (rows, bits) = (inputs.operands.iter().map(Matrix::view).collect::<Vec<_>>(), inputs.precision_bits);
     match config.operands {
         Operands::Syrk { .. } => syrk(ctx, team, &rows, bits, &options),

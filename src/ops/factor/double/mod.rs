@@ -26,6 +26,7 @@ use crate::context::Context;
 use crate::drive::{RankPlan, run_tiles};
 use crate::error::{Error, Result};
 use crate::kernels::f64::tile::TileKernels;
+use crate::options::setters;
 use crate::runtime::protocol::{DeliveryKind, DeviceSites, ProtocolOptions, Termination};
 use crate::runtime::{CholeskyGraph, Eviction, Policy};
 pub use crate::tile::RankGrid;
@@ -36,6 +37,7 @@ use tiles::{DoubleTiles, Worker};
 
 /// Choices of a factorisation of doubles; the same on all ranks, but for `policy`.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct DoubleOptions {
     /// Which ready task is next; `None` for the critical path on CPUs, and for what moves few bytes on devices.
     pub policy: Option<Policy>,
@@ -78,6 +80,20 @@ impl Default for DoubleOptions {
         }
     }
 }
+
+setters! { new DoubleOptions {
+    policy: impl Into<Option<Policy>>,
+    eviction: Eviction,
+    streams: usize,
+    layout: DeviceLayout,
+    lookahead: usize,
+    device_workers: usize,
+    most_updates: usize,
+    delivery: DeliveryKind,
+    termination: Termination,
+    slots: impl Into<Option<usize>>,
+    spans: bool,
+} }
 
 /// Who owns a tile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

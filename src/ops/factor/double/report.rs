@@ -45,6 +45,7 @@ impl DeviceShare {
 
 /// The plan, the times and the traffic of one factorisation; the traffic is that of this rank.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct DoubleReport {
     /// `cholesky`.
     pub operation: &'static str,

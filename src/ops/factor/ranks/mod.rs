@@ -22,6 +22,7 @@ use crate::ops::factor::ranks::problem::DistProblem;
 use crate::ops::factor::report::TaskLog;
 use crate::ops::factor::tile_store::{Local, TileMemory, TileStore};
 use crate::ops::factor::tile_work::TileWork;
+use crate::options::setters;
 use crate::runtime::protocol::{DeliveryKind, Termination};
 use crate::runtime::{CholeskyGraph, Policy};
 use crate::tile::{OwnTiles, RankGrid, TileId, TileMap};
@@ -32,6 +33,7 @@ use std::time::Instant;
 
 /// Choices of a distributed factorisation; the same on all ranks, but for `policy`. None of them shows in a bit.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct DistCholeskyOptions {
     /// Rows of a tile, a multiple of 8; `None` chooses by order, grid and kernel.
     pub tile_rows: Option<usize>,
@@ -62,6 +64,16 @@ impl Default for DistCholeskyOptions {
         }
     }
 }
+
+setters! { new DistCholeskyOptions {
+    tile_rows: impl Into<Option<usize>>,
+    grid: impl Into<Option<RankGrid>>,
+    delivery: DeliveryKind,
+    termination: Termination,
+    policy: Policy,
+    slots: impl Into<Option<usize>>,
+    spans: bool,
+} }
 
 /// The factor of a distributed matrix.
 #[derive(Debug)]

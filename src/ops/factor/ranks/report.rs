@@ -10,6 +10,7 @@ use serde::Serialize;
 
 /// What one rank did, in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct RankSummary {
     /// Tasks of its tiles.
     pub tasks: u64,
@@ -110,6 +111,7 @@ impl RankSummary {
 
 /// How a factorisation over ranks ran; the same on all of them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct DistCholeskyReport {
     /// `cholesky`.
     pub operation: &'static str,

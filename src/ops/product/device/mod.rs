@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::kernels::device::DeviceEngine;
 use crate::math::bound::range_check_bits;
 use crate::math::float::limbs_for;
-use crate::matrix::{Matrix, Uplo};
+use crate::matrix::{MatrixViewMut, Uplo};
 use crate::ops::product::device::lane::{Lane, LaneParts};
 use crate::ops::product::device::products::{Band, Operands};
 use crate::ops::product::device::recover::Recovery;
@@ -63,7 +63,7 @@ impl DeviceRequest {
             plain: problem.combination.is_plain(),
             input_limbs: limbs(problem.left).max(limbs(problem.right_operand())),
             bits,
-            cut: problem.device_cut,
+            cut: problem.hooks.device_cut,
         }
     }
 }
@@ -85,6 +85,7 @@ pub(crate) struct CutCounts {
 
 /// One device in a plan, as numbers a user can read.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct DevicePart {
     /// As its maker calls it.
     pub name: String,
@@ -265,7 +266,7 @@ impl DeviceRun<'_> {
         &self,
         plan: DevicePlan,
         workspace: &Workspace,
-        result: &mut Matrix,
+        mut result: MatrixViewMut<'_>,
     ) -> Result<(DevicePlan, Vec<DeviceReport>)> {
         let right = if self.problem.right.is_some() { &workspace.right_shifts } else { &workspace.left_shifts };
         let shifts = (&*workspace.left_shifts, &**right);
@@ -275,7 +276,7 @@ impl DeviceRun<'_> {
             let before = plan.parts.iter().map(|part| part.device.traffic()).collect::<Vec<_>>();
             match self.lanes(&plan, shifts) {
                 Ok(lanes) => {
-                    let reports = self.run_lanes(lanes, &before, shifts, result)?;
+                    let reports = self.run_lanes(lanes, &before, shifts, &mut result)?;
                     return Ok((plan, reports));
                 }
                 Err(error @ Error::DeviceMemory { bytes, used_bytes, .. }) => {
@@ -303,7 +304,7 @@ impl DeviceRun<'_> {
         mut lanes: Vec<Lane>,
         before: &[Traffic],
         shifts: (&[i64], &[i64]),
-        result: &mut Matrix,
+        result: &mut MatrixViewMut<'_>,
     ) -> Result<Vec<DeviceReport>> {
         let (ctx, problem) = (self.ctx, self.problem);
         let blocks = [problem.left, problem.right_operand()].map(|operand| [operand.view]);

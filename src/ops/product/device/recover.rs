@@ -6,7 +6,7 @@
 use crate::device::{Event, Region};
 use crate::error::Result;
 use crate::kernels::device::{Integers, Pack, Reconstruct, Residues, Round};
-use crate::matrix::Matrix;
+use crate::matrix::MatrixViewMut;
 use crate::ops::product::device::lane::{FAULT_BYTES, Lane};
 use crate::ops::product::device::stage::{Piece, Sink, float_bytes};
 use crate::ops::product::device::timer::{Part, Timer};
@@ -40,7 +40,13 @@ impl Recovery<'_, '_> {
     ///
     /// # Errors
     /// [`crate::Error::SelfCheck`], [`crate::Error::ExponentRange`], [`crate::Error::DeviceLost`].
-    pub fn run(&self, lanes: &mut [Lane], timers: &mut [Timer], done: &[Event], result: &mut Matrix) -> Result<()> {
+    pub fn run(
+        &self,
+        lanes: &mut [Lane],
+        timers: &mut [Timer],
+        done: &[Event],
+        result: &mut MatrixViewMut<'_>,
+    ) -> Result<()> {
         let largest = lanes.iter().map(|lane| lane.cut.piece_entries).min().expect("a lane");
         let mut pending = VecDeque::new();
         let mut turns = Turns::new(lanes);
@@ -114,7 +120,7 @@ impl Recovery<'_, '_> {
     }
 
     /// Takes a piece that has come out into the result.
-    fn store(&self, lanes: &[Lane], pending: &Pending, result: &mut Matrix) -> Result<()> {
+    fn store(&self, lanes: &[Lane], pending: &Pending, result: &mut MatrixViewMut<'_>) -> Result<()> {
         let lane = &lanes[pending.lane];
         let limbs = lane.input.output_limbs;
         let bytes = lane.outputs[pending.slot].pinned.lock()?;

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 /// One device in one call.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct DeviceReport {
     /// As its maker calls it.
     pub name: String,

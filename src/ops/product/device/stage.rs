@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::drive;
 use crate::error::{Error, Result};
 use crate::math::float::{Head, bit_length};
-use crate::matrix::{MAXIMUM_EXPONENT, Matrix, MatrixView, Uplo};
+use crate::matrix::{MAXIMUM_EXPONENT, MatrixView, MatrixViewMut, Uplo};
 use crate::ops::product::combine::{Combination, Place};
 use crate::ops::product::inner_check::{InnerCheck, RowSums};
 use crate::ops::product::sum::ExactEntry;
@@ -107,7 +107,7 @@ impl Sink<'_> {
     fn for_columns<L: Send>(
         &self,
         piece: &Piece,
-        result: &mut Matrix,
+        result: &mut MatrixViewMut<'_>,
         locals: &mut [L],
         work: impl Fn(&mut L, Column<'_>) -> Result<()> + Send + Sync,
     ) -> Result<()> {
@@ -116,11 +116,8 @@ impl Sink<'_> {
         if count == 0 || inside.is_empty() {
             return Ok(());
         }
-        let (heads, limbs) = result.parts_mut();
-        let heads = &mut heads[inside.start * count..inside.end * count];
-        let limbs = &mut limbs[inside.start * count * width..inside.end * count * width];
-        let both = heads.chunks_exact_mut(count).zip(limbs.chunks_exact_mut(count * width));
-        let mut columns = inside.zip(both).map(|(col, (heads, limbs))| {
+        let columns = result.reborrow().block(0..count, inside.clone())?.into_columns();
+        let mut columns = inside.zip(columns).map(|(col, (heads, limbs))| {
             let rows = self.wanted(&piece.rows, col, count);
             let first = (col - piece.cols.start) * piece.rows.len() + rows.start.saturating_sub(piece.rows.start);
             let limbs = &mut limbs[rows.start * width..rows.end * width];
@@ -130,7 +127,7 @@ impl Sink<'_> {
     }
 
     /// Copies rounded entries, heads first and then limbs, into the result.
-    pub fn store_rounded(&self, piece: &Piece, bytes: &[u8], result: &mut Matrix) -> Result<()> {
+    pub fn store_rounded(&self, piece: &Piece, bytes: &[u8], result: &mut MatrixViewMut<'_>) -> Result<()> {
         let width = result.limbs_per_element();
         let words = bytemuck::cast_slice::<u8, u64>(&bytes[..float_bytes(piece.entries(), width)]);
         let (heads, limbs) = words.split_at(piece.entries());
@@ -147,7 +144,7 @@ impl Sink<'_> {
     ///
     /// # Errors
     /// [`Error::SelfCheck`], [`Error::ExponentRange`].
-    pub fn finish(&self, piece: &Piece, bytes: &[u8], limbs: usize, result: &mut Matrix) -> Result<()> {
+    pub fn finish(&self, piece: &Piece, bytes: &[u8], limbs: usize, result: &mut MatrixViewMut<'_>) -> Result<()> {
         let words = bytemuck::cast_slice::<u8, u64>(&bytes[..float_bytes(piece.entries(), limbs)]);
         let width = result.limbs_per_element();
         let mut sums = (0..self.ctx.threads()).map(|_| self.check.map(InnerCheck::row_sums)).collect::<Vec<_>>();

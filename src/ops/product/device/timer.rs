@@ -20,6 +20,7 @@ pub(super) enum Part {
 
 /// Seconds of a device's clock; copies and scaling overlap them and are not in them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct DeviceSeconds {
     /// Digits to operand planes.
     pub to_residues: f64,

@@ -91,11 +91,11 @@ impl<'a> DeviceProduct<'a> {
             let run = DeviceRun { ctx, problem, bits };
             let plan = run.plan()?;
             if index == 0 {
-                reports = run.run(plan, &workspace, &mut part)?.1;
+                reports = run.run(plan, &workspace, part.view_mut())?.1;
                 continue;
             }
             let mut other = zeros()?;
-            reports.extend(run.run(plan, &workspace, &mut other)?.1);
+            reports.extend(run.run(plan, &workspace, other.view_mut())?.1);
             add_exactly(&mut part, &other)?;
         }
         Ok((part, reports))

@@ -13,15 +13,16 @@ use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::distribution::team::Team;
 use crate::ops::product::clock::RankSpan;
 use crate::ops::product::plan::Plan;
-use crate::ops::product::problem::FaultHook;
+use crate::ops::product::problem::Hooks;
 use crate::ops::product::report::Report;
-use crate::plan::Cut;
+use crate::options::setters;
 use crate::tile::RankGrid;
 use request::RankProblem;
 use rug::Float;
 
 /// Choices of a distributed product; the same on all ranks.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct DistOptions<'a> {
     /// The triangle of a SYRK's result that is computed, and that the ranks hold.
     pub uplo: Uplo,
@@ -41,23 +42,22 @@ pub struct DistOptions<'a> {
     pub grid: Option<RankGrid>,
     /// Told the plan before anything is allocated; may differ between ranks.
     pub on_plan: Option<PlanHook<'a>>,
-    /// A cut to run instead of the one the memory limit asks for, so that tests can try every one.
+    /// What tests do to the product; the window of each node is seen before residues of nodes are summed.
     #[doc(hidden)]
-    pub cut: Option<Cut>,
-    /// Shown the product window of each node before residues of nodes are summed, so that tests can damage it.
-    #[doc(hidden)]
-    pub fault: Option<Fault<'a>>,
+    pub hooks: Hooks<'a>,
 }
 
-/// A function that may damage a product window; see [`FaultHook`].
-#[derive(Clone, Copy)]
-pub struct Fault<'a>(pub &'a FaultHook<'a>);
-
-impl std::fmt::Debug for Fault<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Fault")
-    }
-}
+setters! { new DistOptions<'a> {
+    uplo: Uplo,
+    exact_integers: bool,
+    alpha: impl Into<Option<&'a Float>>,
+    beta: impl Into<Option<&'a Float>>,
+    accumulate: impl Into<Option<&'a DistMatrix>>,
+    tile_size: impl Into<Option<usize>>,
+    grid: impl Into<Option<RankGrid>>,
+    on_plan: impl Into<Option<PlanHook<'a>>>,
+    hooks: Hooks<'a>,
+} }
 
 /// A function that is told the plan of a call.
 #[derive(Clone, Copy)]
@@ -71,6 +71,7 @@ impl std::fmt::Debug for PlanHook<'_> {
 
 /// One rank's part of a result, with the report of all.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct DistOutcome {
     /// The tiles of this rank.
     pub result: DistMatrix,

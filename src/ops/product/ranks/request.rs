@@ -13,7 +13,7 @@ use crate::ops::product::plan::{Plan, PlannedRun};
 use crate::ops::product::problem::{Bits, IntegerBits, Operand, OperandRows, check_precision};
 use crate::ops::product::ranks::devices::DeviceProduct;
 use crate::ops::product::ranks::plan::{ClusterRequest, plan_cluster};
-use crate::ops::product::ranks::{DistOptions, DistOutcome, Fault, PlanHook};
+use crate::ops::product::ranks::{DistOptions, DistOutcome, PlanHook};
 use crate::ops::product::report::{Phases, Report, TeamReport};
 use crate::ops::product::run::{ProductRun, RunState};
 use crate::ops::product::scale;
@@ -122,7 +122,7 @@ pub(crate) fn run(ctx: &Context, team: &mut Team, problem: &RankProblem<'_>) -> 
             ranks: &layout.nodes,
             map,
             node_bytes: &shared.node_bytes,
-            cut: problem.options.cut,
+            cut: problem.options.hooks.cut,
         },
         own_node,
     )?;
@@ -222,7 +222,7 @@ impl Part<'_> {
             bits: self.bits,
             combination: self.combination,
             owners: Some(&map),
-            fault: self.problem.options.fault.map(|Fault(fault)| fault),
+            fault: self.problem.options.hooks.fault,
         };
         let (operands, products) = (NodeWindow::Shared(operands), NodeWindow::Shared(products));
         run.run(&mut RunState { operands, products, spaces: spaces?, clock }, result).map(drop)
@@ -298,10 +298,11 @@ impl RankProblem<'_> {
 
     fn options_hash(&self, ctx: &Context) -> u64 {
         let DistOptions { uplo, exact_integers, alpha, beta, accumulate, .. } = self.options;
-        let DistOptions { tile_size, grid, cut, fault, on_plan: _, .. } = self.options;
+        let DistOptions { tile_size, grid, hooks, on_plan: _, .. } = self.options;
         let scalars = [alpha, beta].map(|scalar| scalar.map(|scalar| scalar.to_string_radix(16, None)));
         let added = accumulate.map(|matrix| (matrix.map(), matrix.precision_bits()));
-        let checks = [ctx.self_check(), ctx.freivalds(), fault.is_some()];
+        let checks = [ctx.self_check(), ctx.freivalds(), hooks.fault.is_some()];
+        let cut = hooks.cut;
         let choices = format!("{uplo:?} {exact_integers} {scalars:?} {added:?} {tile_size:?} {grid:?} {cut:?}");
         hash(&format!("{} {choices} {checks:?}", self.operation))
     }

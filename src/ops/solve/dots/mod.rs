@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::kernels::PlaneKernel;
 use crate::kernels::dots::PADDING;
 use crate::math::bound::vector_solve_bits;
-use crate::matrix::{MAXIMUM_EXPONENT, Matrix, MatrixView};
+use crate::matrix::{Destination, MAXIMUM_EXPONENT, Matrix, MatrixView, MatrixViewMut};
 use crate::ops::product::scale::{Walkers, norm_exponents};
 use crate::ops::solve::dots::unknowns::{FactorPiece, Scaling, Sweep, Unknowns};
 use crate::ops::solve::run::make_room;
@@ -30,7 +30,7 @@ pub(crate) fn row_norms(ctx: &Context, factor: &Matrix) -> Result<Vec<i64>> {
 }
 
 /// Solves `L L^T X = B` column by column; `factor` is `n x n` with zeros above its diagonal and none on it, and its
-/// [`row_norms`]; `b` has `n` rows. Of the memory limit `held_bytes` are taken.
+/// [`row_norms`]; `b` has `n` rows. Of the memory limit `held_bytes` are taken; returns the bytes of the call.
 ///
 /// # Errors
 /// [`Error::ExponentRange`], [`Error::MemoryLimit`], [`Error::Cancelled`], [`Error::OutOfMemory`].
@@ -39,12 +39,14 @@ pub(crate) fn solve_columns(
     (factor, norms): (&Matrix, &[i64]),
     b: MatrixView<'_>,
     (precision_bits, held_bytes): (u32, u64),
-) -> Result<Matrix> {
+    result: Destination<'_>,
+) -> Result<u64> {
     let order = factor.rows();
     let workers = workers(ctx, b.cols());
     let planned_bytes = held_bytes.saturating_add(bytes(ctx, (order, b.cols()), precision_bits));
     ctx.admit(planned_bytes)?;
     make_room(ctx, planned_bytes);
+    let result = result.prepare((order, b.cols()), precision_bits)?;
     let system = DotSystem { kernel: ctx.kernel(), factor, scaling: Scaling::new(precision_bits, norms) };
     let mut columns = vec![Vec::new(); b.cols()];
     let mut locals = vec![(); workers];
@@ -60,15 +62,15 @@ pub(crate) fn solve_columns(
             },
         )
     })?;
-    rounded(order, &columns, precision_bits)
+    store_columns(&columns, result)?;
+    Ok(planned_bytes)
 }
 
-/// Columns of numbers as a matrix.
+/// Rounds columns of numbers into a matrix.
 ///
 /// # Errors
 /// [`Error::ExponentRange`] with the first place, column by column, that leaves the exponent range.
-pub(crate) fn rounded(order: usize, columns: &[Vec<Float>], precision_bits: u32) -> Result<Matrix> {
-    let mut solution = Matrix::zeros(order, columns.len(), precision_bits)?;
+pub(crate) fn store_columns(columns: &[Vec<Float>], mut solution: MatrixViewMut<'_>) -> Result<()> {
     for (column, values) in columns.iter().enumerate() {
         for (row, value) in values.iter().enumerate() {
             if !value.is_finite() {
@@ -78,7 +80,7 @@ pub(crate) fn rounded(order: usize, columns: &[Vec<Float>], precision_bits: u32)
             solution.set_float(row, column, value)?;
         }
     }
-    Ok(solution)
+    Ok(())
 }
 
 /// Most bytes of a call: the solution, unknowns of all columns, those under way as numbers and as digits, exponents.

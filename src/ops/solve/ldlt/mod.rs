@@ -20,6 +20,7 @@ use crate::ops::solve::cut::{TriangleCut, larger};
 use crate::ops::solve::memory::SolveMemory;
 use crate::ops::solve::path::Path;
 use crate::ops::solve::problem::{LOWER, half_exponent, working_bits};
+use crate::ops::solve::report::{SolveBits, SolveReport, SystemShape};
 use crate::ops::solve::run::{SolutionPlace, load, make_room, store};
 use crate::ops::solve::spaces::Spaces;
 use crate::ops::solve::step::TriangleSolver;
@@ -32,11 +33,18 @@ const BLOCK_ROWS: usize = 64;
 /// Columns of a strip of what is left: the products of a strip begin at its diagonal.
 const STRIP_COLUMNS: usize = 128;
 
-/// Factors `a`, whose lower triangle is read; returns `L` and `D`.
+/// `L`, `D`, and all of the report but its time.
+pub(crate) struct Factors {
+    pub lower: Matrix,
+    pub pivots: Matrix,
+    pub report: SolveReport,
+}
+
+/// Factors `a`, whose lower triangle is read.
 ///
 /// # Errors
 /// Those of [`crate::ldlt()`].
-pub(crate) fn factor(ctx: &Context, a: MatrixView<'_>, precision_bits: u32) -> Result<(Matrix, Matrix)> {
+pub(crate) fn factor(ctx: &Context, a: MatrixView<'_>, precision_bits: u32) -> Result<Factors> {
     let order = a.rows();
     if order != a.cols() {
         return Err(Error::shape_mismatch("ldlt of a square matrix", (order, a.cols()), (a.cols(), order)));
@@ -52,9 +60,15 @@ pub(crate) fn factor(ctx: &Context, a: MatrixView<'_>, precision_bits: u32) -> R
         heads_bytes,
     ];
     let held_bytes = parts.iter().fold(0, |sum: u64, &part| sum.saturating_add(part));
+    let sizes = FactoringSizes { order, working_bits, base_bytes: held_bytes };
+    let planned_bytes = plan_range(ctx, &(0..order), sizes)?;
     if ctx.memory_bytes().is_some() {
-        make_room(ctx, plan_range(ctx, &(0..order), FactoringSizes { order, working_bits, base_bytes: held_bytes })?);
+        make_room(ctx, planned_bytes);
     }
+    let (columns, path) = Halves::of(&(0..order)).map_or((0, Path::Parts), |halves| (halves.left.len(), halves.path()));
+    let bits = SolveBits { precision: precision_bits, working: working_bits };
+    let report = SolveReport::new(ctx, "ldlt", SystemShape { order, columns }, bits, path);
+    let report = SolveReport { bands: 1, planned_bytes, ..report };
     let mut lower = Matrix::zeros(order, order, precision_bits)?;
     let mut pivots = Matrix::zeros(order, 1, precision_bits)?;
     let work = Matrix::zeros(order, 1, working_bits)?;
@@ -67,7 +81,7 @@ pub(crate) fn factor(ctx: &Context, a: MatrixView<'_>, precision_bits: u32) -> R
     factoring.clear_upper(); // what strips left there
     store(ctx, &factoring.l, &SolutionPlace { columns: 0..order, transposed: false }, &mut lower)?;
     store(ctx, &factoring.pivots, &SolutionPlace { columns: 0..1, transposed: false }, &mut pivots)?;
-    Ok((lower, pivots))
+    Ok(Factors { lower, pivots, report })
 }
 
 /// The numbers of a factorisation that its memory depends on.
@@ -118,7 +132,7 @@ impl Halves {
     }
 }
 
-/// Bytes of all that a factorisation runs within `range`.
+/// Bytes of all that a factorisation runs within `range`; without a memory limit, of the first panel and its products.
 ///
 /// # Errors
 /// [`Error::MemoryLimit`] with the least limit that would do.
@@ -131,6 +145,9 @@ fn plan_range(ctx: &Context, range: &Range<usize>, sizes: FactoringSizes) -> Res
     let update = plan(ctx, shape, working_bits, inner).map(|plan| plan.planned_bytes + inner.held_bytes);
     let cut = TriangleCut::expected(halves.done.len(), working_bits, halves.path());
     let memory = halves.memory(ctx, cut, base_bytes);
+    if ctx.memory_bytes().is_none() {
+        return larger(memory.unlimited_bytes(halves.left.len()), update);
+    }
     let here = larger(memory.bytes(ctx.memory_bytes(), halves.left.len()), update);
     [halves.done, halves.left].iter().fold(here, |most, part| larger(most, plan_range(ctx, part, sizes)))
 }

@@ -60,7 +60,7 @@ pub(super) fn solve_columns(
     let memory = SolveMemory { ctx, cuts, base_bytes, piece_row_bytes, by_parts: false };
     let agreement = Agreement(Some(world));
     let mut solve = Solve { memory, agreement, steps, scale: source.scale, order, working_bits };
-    let bands = agreed(world, solve.bands(b.cols()))?;
+    let (bands, _) = agreed(world, solve.bands(b.cols()))?;
     let right = Right { b: b.view(), alpha: None, first_column: first, transposed: false };
-    solve.run(bands, &right, x)
+    solve.run(bands, &right, &mut x.view_mut())
 }

@@ -13,7 +13,7 @@ use crate::math::bound::cholesky_solve_guard_bits;
 use crate::matrix::{Diag, Matrix, Op, Uplo};
 use crate::ops::distributed::{DistMatrix, Team};
 use crate::ops::solve::dots::unknowns::{Scaling, Sweep};
-use crate::ops::solve::dots::{bytes, rounded};
+use crate::ops::solve::dots::{bytes, store_columns};
 use crate::ops::solve::factored::Factored;
 use crate::ops::solve::path::Path;
 use crate::ops::solve::problem::{CHOLESKY, LOWER, Substitution, UPPER, triangle_working_bits, working_bits};
@@ -29,6 +29,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// A solution in tiles over the ranks.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct DistSolution {
     /// This rank's tiles of `X`, distributed like the right sides, all of them.
     pub solution: DistMatrix,
@@ -83,7 +84,9 @@ pub fn solve(
             held_bytes,
             row_norms: &OnceLock::new(),
         };
-        factored.solve(ctx, right.view())
+        let mut result = Matrix::empty();
+        factored.solve(ctx, right.view(), (&mut result).into())?;
+        Ok(result)
     })
 }
 
@@ -120,8 +123,8 @@ pub fn trsm(
         let (diag, b, alpha) = (Diag::NonUnit, right.view(), None);
         let system =
             TriangularSystem { t, uplo, diag, b, alpha, transposed: false, precision_bits, total_columns, held_bytes };
-        let mut result = Matrix::zeros(0, 0, 2)?;
-        system.solve(ctx, &mut result)?;
+        let mut result = Matrix::empty();
+        system.solve(ctx, (&mut result).into())?;
         Ok(result)
     })
 }
@@ -178,7 +181,9 @@ impl Call<'_> {
         let pass = |sweep| Pass::new((self.ctx, self.world), (tiles, &scaling), sweep, columns);
         let middle = pass(Sweep::Forward).run(&|column, row| right.float(row, column))?;
         let solution = pass(Sweep::Backward).run(&|column, row| middle[column][row].clone())?;
-        let whole = agreed(self.world, rounded(order, &solution, self.precision_bits))?;
+        let whole = Matrix::zeros(order, solution.len(), self.precision_bits)
+            .and_then(|mut whole| store_columns(&solution, whole.view_mut()).map(|()| whole));
+        let whole = agreed(self.world, whole)?;
         agreed(self.world, DistMatrix::of_whole(&whole, self.target(), self.world.rank()))
     }
 

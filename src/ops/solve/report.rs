@@ -1,0 +1,83 @@
+//! What a solve tells about itself: its path, its bands, its bytes, its time.
+
+use crate::context::Context;
+use crate::ops::factor::report::CholeskyReport;
+use crate::ops::solve::path::Path;
+use serde::Serialize;
+use std::time::Instant;
+
+/// The plan and the time of a triangular solve, of a solve with a factor, or of an operation made of such.
+#[derive(Clone, Debug, Default, Serialize)]
+#[non_exhaustive]
+pub struct SolveReport {
+    /// `trsm`, `solve`, `solve_refined`, `ldlt` or `inverse`.
+    pub operation: &'static str,
+    /// Rows of the triangle, or of the matrix.
+    pub order: usize,
+    /// Right sides; those of the first panel for `ldlt`, the order for `inverse`.
+    pub columns: usize,
+    /// Precision asked for.
+    pub precision_bits: u32,
+    /// Bits of right sides and unknowns on the way.
+    pub working_bits: u32,
+    /// How the unknowns were found.
+    pub path: Path,
+    /// Name of the kernel.
+    pub kernel: &'static str,
+    /// Worker threads.
+    pub threads: usize,
+    /// Bands of right sides that were solved one after the other.
+    pub bands: usize,
+    /// Wall-clock seconds of the call.
+    pub seconds: f64,
+    /// Bytes that the plan allows for under a memory limit, the result included. Without a limit those of the first
+    /// try: right sides that outgrow it take more.
+    pub planned_bytes: u64,
+    /// The factorisation that the call began with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub factorisation: Option<CholeskyReport>,
+}
+
+/// Order, and columns of the right sides.
+#[derive(Clone, Copy)]
+pub(crate) struct SystemShape {
+    pub order: usize,
+    pub columns: usize,
+}
+
+/// Precision asked for, and bits on the way.
+#[derive(Clone, Copy)]
+pub(crate) struct SolveBits {
+    pub precision: u32,
+    pub working: u32,
+}
+
+impl SolveReport {
+    /// The report of a call about to begin.
+    pub(crate) fn new(
+        ctx: &Context,
+        operation: &'static str,
+        shape: SystemShape,
+        bits: SolveBits,
+        path: Path,
+    ) -> SolveReport {
+        SolveReport {
+            operation,
+            order: shape.order,
+            columns: shape.columns,
+            precision_bits: bits.precision,
+            working_bits: bits.working,
+            path,
+            kernel: ctx.kernel().name(),
+            threads: ctx.threads(),
+            ..SolveReport::default()
+        }
+    }
+
+    /// The report of a call that began at `start` with a factorisation.
+    pub(crate) fn after(self, factorisation: CholeskyReport, start: Instant) -> SolveReport {
+        let planned_bytes = self.planned_bytes.max(factorisation.planned_bytes);
+        let seconds = start.elapsed().as_secs_f64();
+        SolveReport { planned_bytes, seconds, factorisation: Some(factorisation), ..self }
+    }
+}
