@@ -156,7 +156,7 @@ impl Submission<'_> {
         let set = |tile, here| self.shared.resident[self.shared.graph.index(tile)].store(here, Ordering::Relaxed);
         for step in moves {
             match *step {
-                Move::Fetch(tile) | Move::Allocate(tile) => set(tile, true),
+                Move::Fetch(tile) => set(tile, true),
                 Move::Drop(tile) => set(tile, false),
                 Move::WriteBack(_) => {}
             }

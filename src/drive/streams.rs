@@ -124,7 +124,6 @@ impl<T: Copy + Eq + Hash + Debug> TileStreams<T> {
                     self.device.upload(self.uploads, &home.pinned, 0, &self.region(slot, home.bytes))?;
                     self.slots[slot].filled = Some(self.stamp(self.uploads)?);
                 }
-                Move::Allocate(tile) => drop(self.settle(tile)),
                 Move::WriteBack(tile) => {
                     let home = home(tile)?;
                     let slot = self.place(tile);

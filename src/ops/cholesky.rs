@@ -5,13 +5,14 @@
 use crate::context::Context;
 use crate::error::Result;
 use crate::matrix::{Matrix, MatrixView, Symmetric};
+pub use crate::ops::factor::options::CholeskyOptions;
 use crate::ops::factor::plan::Plan;
 pub use crate::ops::factor::plan::{CholeskyPlan, UpdatePlan, plan_cholesky};
-pub use crate::ops::factor::problem::CholeskyOptions;
 use crate::ops::factor::problem::{Problem, SQUARE};
-use crate::ops::factor::report::Clock;
-pub use crate::ops::factor::report::{CholeskyReport, Span, TaskKind, TaskTimes};
+pub use crate::ops::factor::report::CholeskyReport;
 use crate::ops::factor::run::{Ending, run};
+use crate::ops::factor::spans::Clock;
+pub use crate::ops::factor::spans::{Span, TaskKind, TaskTimes};
 use crate::ops::factor::{diagnose, reference};
 use crate::ops::product::report::Outcome;
 use rug::Float;
@@ -81,31 +82,17 @@ pub fn cholesky_into<'a>(
     let engine = ctx.tile_engine(kernel, problem.working_bits)?;
     let plan = Plan::new(ctx, (problem.order, precision_bits), options.tile_rows, &*engine)?;
     let before = engine.traffic();
-    let ending = run(ctx, &problem, (&plan, &*engine), memory, &mut clock);
+    let ending = run(ctx, (&problem, lower), (&plan, &*engine), memory, &mut clock);
     let devices = engine.traffic().into_iter().zip(&before).map(|(after, before)| after.since(before)).collect();
     engine.end_operation();
     match ending? {
         Ending::Factor(factor) if problem.is_whole() => {
             *result = Cholesky::new(factor);
-            Ok(CholeskyReport {
-                operation: "cholesky",
-                order: problem.order,
-                precision_bits,
-                working_bits: problem.working_bits,
-                threads: plan.threads,
-                kernel: kernel.name(),
-                primes: engine.primes(),
-                tile_rows: plan.tiling.tile_size,
-                tiles: plan.tiling.tile_rows(),
-                seconds: clock.now(),
-                tasks: clock.times,
-                planned_bytes: plan.bytes,
-                devices,
-                spans: clock.spans,
-            })
+            let report = CholeskyReport::new(&problem, &plan, &*engine, clock);
+            Ok(CholeskyReport { kernel: kernel.name(), devices, ..report })
         }
-        Ending::Factor(factor) => Err(diagnose::failure(&problem, problem.order, &factor, None)),
-        Ending::Failed(index, factor, pivot) => Err(diagnose::failure(&problem, index, &factor, pivot)),
+        Ending::Factor(factor) => Err(diagnose::failure((&problem, lower), problem.order, &factor, None)),
+        Ending::Failed(index, factor, pivot) => Err(diagnose::failure((&problem, lower), index, &factor, pivot)),
     }
 }
 
@@ -115,15 +102,13 @@ pub fn cholesky_into<'a>(
 /// As [`cholesky_with`].
 #[doc(hidden)]
 pub fn cholesky_reference<'a>(a: impl Into<Symmetric<'a>>, precision_bits: u32) -> Result<Cholesky> {
-    by_definition(&Problem::new(a.into().lower_view(SQUARE)?, precision_bits, 11_000)?)
-}
-
-fn by_definition(problem: &Problem<'_>) -> Result<Cholesky> {
-    match reference::factor(problem) {
+    let lower = a.into().lower_view(SQUARE)?;
+    let problem = &Problem::new(lower, precision_bits, 11_000)?;
+    match reference::factor(problem, lower) {
         Ok(rows) if problem.is_whole() => Ok(Cholesky::new(rows.to_matrix(problem)?)),
-        Ok(rows) => Err(diagnose::failure(problem, problem.order, &rows.to_matrix(problem)?, None)),
+        Ok(rows) => Err(diagnose::failure((problem, lower), problem.order, &rows.to_matrix(problem)?, None)),
         Err(reference::Failed { index, rows, pivot }) => {
-            Err(diagnose::failure(problem, index, &rows.to_matrix(problem)?, pivot))
+            Err(diagnose::failure((problem, lower), index, &rows.to_matrix(problem)?, pivot))
         }
     }
 }

@@ -178,7 +178,7 @@ impl SimulateCholesky {
             deliveries: args.broadcast,
             terminations: args.termination,
             policies: args.policy,
-            victims: args.eviction,
+            evictions: args.eviction,
             slots: args.remote_tiles,
             host_memory_bytes: args.host_memory,
             workers: args.workers,

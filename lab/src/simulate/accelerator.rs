@@ -94,10 +94,10 @@ fn joined(span: Option<Span>, other: Span) -> Option<Span> {
 
 impl Accelerator {
     /// An empty device.
-    pub fn new(memory_bytes: u64, victim: Eviction) -> Accelerator {
+    pub fn new(memory_bytes: u64, eviction: Eviction) -> Accelerator {
         let limits = Limits { bytes: memory_bytes, tiles: usize::MAX };
         Accelerator {
-            cache: Residency::new(limits, victim),
+            cache: Residency::new(limits, eviction),
             up: Engine::default(),
             down: Engine::default(),
             kernels: Engine::default(),
@@ -158,7 +158,7 @@ impl Accelerator {
                     self.coming.push((code, span.end));
                     spans[0] = joined(spans[0], span);
                 }
-                Move::Drop(_) | Move::Allocate(_) => {}
+                Move::Drop(_) => {}
             }
         }
         let here = self.coming.iter().filter(|(code, _)| uses.iter().any(|one| one.tile == *code));
@@ -192,7 +192,7 @@ impl Accelerator {
     }
 
     /// Forgets a tile that nobody holds and that the host has.
-    pub fn forget(&mut self, code: u32) {
+    pub fn invalidate(&mut self, code: u32) {
         self.cache.discard(code);
     }
 
@@ -203,7 +203,7 @@ impl Accelerator {
             self.step = step;
             let old = std::mem::take(&mut self.panel);
             let (held, gone) = old.into_iter().partition::<Vec<_>, _>(|&code| self.cache.hold_count(code) > 0);
-            gone.into_iter().for_each(|code| self.forget(code));
+            gone.into_iter().for_each(|code| self.invalidate(code));
             self.panel = held;
         }
         for code in codes.filter(|&code| self.cache.state(code) == TileState::Invalid) {

@@ -10,12 +10,12 @@ use std::collections::BinaryHeap;
 
 /// What happens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum What {
-    /// A envelope lies before the progress thread of a process.
+pub(super) enum EventKind {
+    /// An envelope lies before the progress thread of a process.
     Arrive,
-    /// The progress thread takes a envelope that had to wait.
+    /// The progress thread takes an envelope that had to wait.
     Take,
-    /// A envelope with a tile gets its turn on the link out.
+    /// An envelope with a tile gets its turn on the link out.
     Depart,
     /// A tile, by its code, has left a process.
     Sent,
@@ -27,7 +27,15 @@ pub(super) enum What {
     Done,
 }
 
-const KINDS: [What; 7] = [What::Arrive, What::Take, What::Depart, What::Sent, What::Loaded, What::Computed, What::Done];
+const KINDS: [EventKind; 7] = [
+    EventKind::Arrive,
+    EventKind::Take,
+    EventKind::Depart,
+    EventKind::Sent,
+    EventKind::Loaded,
+    EventKind::Computed,
+    EventKind::Done,
+];
 
 /// Bits of a process in an entry; the kind lies above.
 const PROCESS_BITS: u32 = 28;
@@ -46,14 +54,14 @@ struct Entry {
 
 /// Something that happens now.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Happening {
+pub(super) struct TimedEvent {
     /// When.
     pub time: f64,
     /// What.
-    pub what: What,
+    pub kind: EventKind,
     /// To whom.
     pub process: usize,
-    /// Number of a envelope or a job, or code of a tile.
+    /// Number of an envelope or a job, or code of a tile.
     pub value: u32,
 }
 
@@ -66,19 +74,19 @@ pub(super) struct Clock {
 
 impl Clock {
     /// Sets an event.
-    pub fn set(&mut self, time: f64, what: What, process: usize, value: u32) {
+    pub fn set(&mut self, time: f64, kind: EventKind, process: usize, value: u32) {
         debug_assert!(time >= 0.0 && process < MOST_PROCESSES);
         self.count += 1;
-        let kind_process = (what as u32) << PROCESS_BITS | process as u32;
+        let kind_process = (kind as u32) << PROCESS_BITS | process as u32;
         self.heap.push(Reverse(Entry { time: time.to_bits(), number: self.count, kind_process, value }));
     }
 
     /// The next event.
-    pub fn next(&mut self) -> Option<Happening> {
+    pub fn next(&mut self) -> Option<TimedEvent> {
         let Reverse(Entry { time, kind_process, value, .. }) = self.heap.pop()?;
-        let what = KINDS[(kind_process >> PROCESS_BITS) as usize];
+        let kind = KINDS[(kind_process >> PROCESS_BITS) as usize];
         let process = (kind_process & ((1 << PROCESS_BITS) - 1)) as usize;
-        Some(Happening { time: f64::from_bits(time), what, process, value })
+        Some(TimedEvent { time: f64::from_bits(time), kind, process, value })
     }
 
     /// Events set so far.
@@ -150,11 +158,14 @@ mod tests {
     #[test]
     fn events_come_by_time_and_then_by_age() {
         let mut clock = Clock::default();
-        for (time, what, value) in [(2.0, What::Sent, 1), (0.5, What::Done, 2), (2.0, What::Arrive, 3)] {
-            clock.set(time, what, 77, value);
+        for (time, kind, value) in [(2.0, EventKind::Sent, 1), (0.5, EventKind::Done, 2), (2.0, EventKind::Arrive, 3)] {
+            clock.set(time, kind, 77, value);
         }
-        let all = std::iter::from_fn(|| clock.next()).map(|event| (event.what, event.process, event.value));
-        assert_eq!(all.collect::<Vec<_>>(), [(What::Done, 77, 2), (What::Sent, 77, 1), (What::Arrive, 77, 3)]);
+        let all = std::iter::from_fn(|| clock.next()).map(|event| (event.kind, event.process, event.value));
+        assert_eq!(
+            all.collect::<Vec<_>>(),
+            [(EventKind::Done, 77, 2), (EventKind::Sent, 77, 1), (EventKind::Arrive, 77, 3)]
+        );
     }
 
     #[test]

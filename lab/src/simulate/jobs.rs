@@ -1,10 +1,10 @@
 //! Runs of workers: their tiles are brought to the device, they compute, and the result is made ready for others.
 
-use super::clock::What;
+use super::clock::EventKind;
 use super::record::Track;
 use super::world::{Job, World, code};
 use sunzi::Result;
-use sunzi::advanced::runtime::protocol::{Event, TileRun};
+use sunzi::advanced::runtime::protocol::{Event, Sites, TileRun};
 use sunzi::advanced::runtime::{Access, Task, TileUse};
 use sunzi::advanced::tile::TileId;
 
@@ -12,9 +12,8 @@ impl World<'_> {
     /// A worker takes a run.
     pub(super) fn start(&mut self, process: usize, run: TileRun) -> Result<()> {
         self.watch.start(process, &run)?;
-        let (tile, grid) = (run.tile, self.options.grid);
         let devices = self.hosts[process].devices.len();
-        let device = if devices > 0 { (tile.row / grid.rows + tile.col / grid.cols) % devices } else { 0 };
+        let device = self.sites.of_tile(run.tile).saturating_sub(Sites::FIRST_DEVICE);
         let (begun, started) = (self.now, self.now);
         let job = self.jobs.put(Job { process, device, run, lease: None, begun, started });
         match (devices, self.task(job)) {
@@ -52,9 +51,9 @@ impl World<'_> {
             seconds += self.seconds(self.graph.finish(run.tile));
         }
         let seconds = seconds * self.noise.factor() * self.hosts[process].slowness;
-        self.tally.worker_seconds += seconds;
+        self.statistics.worker_seconds += seconds;
         self.record(process, Track::Kernel, run.tile, self.now, self.now + seconds);
-        self.clock.set(self.now + seconds, What::Done, process, job);
+        self.clock.set(self.now + seconds, EventKind::Done, process, job);
     }
 
     /// A diagonal tile is factored by the processors: its updates must be there, and its copy on the device goes.
@@ -66,7 +65,7 @@ impl World<'_> {
             let device = &mut self.hosts[process].devices[device];
             let written = device.write_back(code(tile), self.now, process, copies, &mut self.noise);
             start = written.map_or(start, |span| span.end);
-            device.forget(code(tile));
+            device.invalidate(code(tile));
         }
         let seconds = self.seconds(Task::Potrf { k: tile.row }) * self.noise.factor() * self.hosts[process].slowness;
         let processor = &mut self.hosts[process].processor;
@@ -74,7 +73,7 @@ impl World<'_> {
         processor.free = start + seconds;
         processor.busy += seconds;
         self.record(process, Track::Processor, tile, start, start + seconds);
-        self.clock.set(start + seconds, What::Done, process, job);
+        self.clock.set(start + seconds, EventKind::Done, process, job);
     }
 
     /// Brings the tiles of a job to its device; where others hold too much, it waits for them.
@@ -109,7 +108,7 @@ impl World<'_> {
             }
         }
         if loading.ready > self.now {
-            self.clock.set(loading.ready, What::Loaded, process, number);
+            self.clock.set(loading.ready, EventKind::Loaded, process, number);
         } else {
             self.compute(number);
         }
@@ -126,8 +125,8 @@ impl World<'_> {
         let start = self.now.max(kernels.free);
         kernels.free = start + seconds;
         kernels.busy += seconds;
-        self.tally.loading_seconds += self.now - begun;
-        self.tally.queueing_seconds += start - self.now;
+        self.statistics.loading_seconds += self.now - begun;
+        self.statistics.queueing_seconds += start - self.now;
         let job = self.jobs.get(number);
         job.started = start;
         let tile = job.run.tile;
@@ -135,7 +134,7 @@ impl World<'_> {
             self.record(process, Track::Wait, tile, begun, start);
         }
         self.record(process, Track::Kernel, tile, start, start + seconds);
-        self.clock.set(start + seconds, What::Computed, process, number);
+        self.clock.set(start + seconds, EventKind::Computed, process, number);
     }
 
     /// A kernel has ended: a finished tile that others read goes to the host, under the synchronous algorithm any.
@@ -157,12 +156,12 @@ impl World<'_> {
         }
         let accelerator = &mut self.hosts[process].devices[device];
         if in_steps {
-            accelerator.forget(code(tile));
+            accelerator.invalidate(code(tile));
         }
         let waiting = std::mem::take(&mut accelerator.waiting);
         waiting.into_iter().for_each(|waiting| self.load(waiting));
         if end > self.now {
-            self.clock.set(end, What::Done, process, number);
+            self.clock.set(end, EventKind::Done, process, number);
             return Ok(());
         }
         self.done(number)

@@ -1,6 +1,6 @@
 //! Envelopes: on links, and before the progress threads.
 
-use super::clock::What;
+use super::clock::EventKind;
 use super::record::Track;
 use super::world::{Envelope, World, code};
 use sunzi::Result;
@@ -20,15 +20,15 @@ impl World<'_> {
         if self.links.is_local(from, to) {
             let span = self.links.copy(from, self.now, factor);
             self.record(from, Track::Out, tile, span.start, span.end);
-            self.clock.set(span.end, What::Sent, from, code(tile));
+            self.clock.set(span.end, EventKind::Sent, from, code(tile));
             self.post(to, span.end, envelope);
             return Ok(());
         }
         let span = self.links.leave(from, self.now, factor);
         self.record(from, Track::Out, tile, span.start, span.end);
-        self.clock.set(span.end, What::Sent, from, code(tile));
+        self.clock.set(span.end, EventKind::Sent, from, code(tile));
         if span.start > self.now {
-            self.clock.set(span.start, What::Depart, to, envelope);
+            self.clock.set(span.start, EventKind::Depart, to, envelope);
         } else {
             self.depart(to, envelope);
         }
@@ -46,31 +46,31 @@ impl World<'_> {
         self.post(to, span.end, envelope);
     }
 
-    /// Lays a envelope before the progress thread of a process; the time that this one takes is added at once.
+    /// Lays an envelope before the progress thread of a process; the time that this one takes is added at once.
     fn post(&mut self, to: usize, time: f64, envelope: u32) {
         let time = time + self.handling(to);
-        self.clock.set(time, What::Arrive, to, envelope);
+        self.clock.set(time, EventKind::Arrive, to, envelope);
     }
 
     fn handling(&self, process: usize) -> f64 {
         self.machine.network.message_seconds * self.hosts[process].slowness
     }
 
-    /// A envelope has come; the progress thread takes one after the other.
+    /// An envelope has come; the progress thread takes one after the other.
     pub(super) fn arrive(&mut self, process: usize, envelope: u32) -> Result<()> {
         let handling = self.handling(process);
         let host = &mut self.hosts[process];
         let time = self.now.max(host.promised + handling);
         host.promised = time;
-        self.tally.progress_seconds += handling;
+        self.statistics.progress_seconds += handling;
         if time > self.now {
-            self.clock.set(time, What::Take, process, envelope);
+            self.clock.set(time, EventKind::Take, process, envelope);
             return Ok(());
         }
         self.take(process, envelope)
     }
 
-    /// The progress thread has dealt with a envelope.
+    /// The progress thread has dealt with an envelope.
     pub(super) fn take(&mut self, process: usize, envelope: u32) -> Result<()> {
         let Envelope { from, message, .. } = self.envelopes.take(envelope);
         if let Message::Tile { tile, .. } = message {

@@ -16,9 +16,9 @@ mod options;
 mod record;
 mod report;
 mod soak;
+mod statistics;
 mod study;
 mod table;
-mod tally;
 #[cfg(test)]
 mod tests;
 mod watch;

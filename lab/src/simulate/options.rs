@@ -2,7 +2,7 @@
 
 use super::Machine;
 use super::clock::MOST_PROCESSES;
-use sunzi::advanced::runtime::protocol::{DeliveryKind, ProtocolOptions, Termination};
+use sunzi::advanced::runtime::protocol::{DeliveryKind, DeviceSites, ProtocolOptions, Termination};
 use sunzi::advanced::runtime::{Eviction, Policy};
 use sunzi::distributed::RankGrid;
 use sunzi::{Error, Result};
@@ -27,7 +27,7 @@ pub struct SimulationOptions {
     /// Which ready tile is worked on next.
     pub policy: Policy,
     /// Which tile leaves a full device.
-    pub victim: Eviction,
+    pub eviction: Eviction,
     /// Tiles of other processes that have room at a time; `None` for what host memory leaves.
     pub slots: Option<usize>,
     /// Updates that a task may bring to a tile at once: one, as in the paper, for times; more only without devices.
@@ -51,7 +51,7 @@ impl SimulationOptions {
             delivery: DeliveryKind::CsList,
             termination: Termination::Lists,
             policy: Policy::Random(0),
-            victim: Eviction::Fifo,
+            eviction: Eviction::Fifo,
             slots: None,
             most_updates: 1,
             seed: 0,
@@ -77,13 +77,19 @@ impl SimulationOptions {
 
     /// What the protocol is told.
     pub(super) fn protocol(&self, machine: &Machine) -> ProtocolOptions {
+        let workers = machine.layout.workers;
+        // The processors factor one tile on the diagonal at a time.
+        let devices = machine.device.as_ref().map(|device| {
+            let grid = RankGrid::for_ranks(device.count);
+            DeviceSites { grid, workers: workers.div_ceil(grid.size()), lookahead: None }
+        });
         ProtocolOptions {
             delivery: self.delivery,
             termination: self.termination,
             policy: self.policy,
             slots: self.slots(machine),
-            workers: machine.layout.workers,
-            devices: None,
+            workers: if devices.is_some() { 1 } else { workers },
+            devices,
             most_updates: self.most_updates,
             strip_tiles: 1,
             updates_at_once: false,

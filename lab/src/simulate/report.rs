@@ -81,7 +81,7 @@ pub struct Simulation {
     /// Which ready tile is worked on next.
     pub policy: String,
     /// Which tile leaves a full device.
-    pub victim: Eviction,
+    pub eviction: Eviction,
     /// Slots of a process.
     pub slots: usize,
     /// Workers of a process.
@@ -146,7 +146,7 @@ impl World<'_> {
             delivery: options.delivery,
             termination: options.termination,
             policy: options.policy.name().to_string(),
-            victim: options.victim,
+            eviction: options.eviction,
             slots: options.slots(machine),
             workers: machine.layout.workers,
             makespan_seconds: makespan,
@@ -181,7 +181,7 @@ impl World<'_> {
         let [out_links, in_links, local_links] = self.links.busy(makespan);
         let workers = processes * self.machine.layout.workers as f64;
         Busy {
-            devices: part(kernels, count) + part(self.tally.worker_seconds, workers),
+            devices: part(kernels, count) + part(self.statistics.worker_seconds, workers),
             processors: part(self.hosts.iter().map(|host| host.processor.busy).sum(), processes),
             copies_up: part(copies(0), count),
             copies_down: part(copies(1), count),
@@ -189,9 +189,9 @@ impl World<'_> {
             busiest_out_link: self.links.busiest_out(makespan),
             in_links,
             local_links,
-            progress_threads: part(self.tally.progress_seconds, processes),
-            workers_loading: part(self.tally.loading_seconds, workers),
-            workers_queueing: part(self.tally.queueing_seconds, workers),
+            progress_threads: part(self.statistics.progress_seconds, processes),
+            workers_loading: part(self.statistics.loading_seconds, workers),
+            workers_queueing: part(self.statistics.queueing_seconds, workers),
         }
     }
 }
@@ -255,9 +255,9 @@ impl Bounds {
 }
 
 impl SimulationOptions {
-    /// A short name of the choices: delivery, termination, policy, victim.
+    /// A short name of the choices: delivery, termination, policy, eviction.
     pub fn label(&self) -> String {
         let termination = if self.termination == Termination::Lists { "lists" } else { "all_to_all" };
-        format!("{} {termination} {} {}", self.delivery.name(), self.policy.name(), self.victim.name())
+        format!("{} {termination} {} {}", self.delivery.name(), self.policy.name(), self.eviction.name())
     }
 }

@@ -51,7 +51,7 @@ pub fn soak_case(seed: u64) -> SoakCase {
         Policy::Random(_) => Policy::Random(seed),
         policy => policy,
     };
-    options.victim = pick(&mut draw, &Eviction::ALL);
+    options.eviction = pick(&mut draw, &Eviction::ALL);
     options.slots = Some(grid.least_slots(tiles) + pick(&mut draw, &[0, 0, 1, 2, 10]));
     options.most_updates = if machine.device.is_some() { 1 } else { pick(&mut draw, &[1, 3, usize::MAX]) };
     options.seed = seed;

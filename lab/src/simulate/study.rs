@@ -28,7 +28,7 @@ pub enum MatrixSize {
     Tiles(u64),
 }
 
-/// Factorisations to simulate: one for each choice of delivery, termination, policy and victim.
+/// Factorisations to simulate: one for each choice of delivery, termination, policy and eviction.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SimulateCholesky {
     /// Name or file of the machine.
@@ -46,7 +46,7 @@ pub struct SimulateCholesky {
     /// Which task runs next.
     pub policies: Vec<Policy>,
     /// Which tile leaves.
-    pub victims: Vec<Eviction>,
+    pub evictions: Vec<Eviction>,
     /// Tiles of others that a process has room for.
     pub slots: Option<usize>,
     /// Host memory of a process, where it is not the machine's.
@@ -79,7 +79,7 @@ pub struct Soak {
 impl SimulateCholesky {
     /// How many simulations there are.
     pub fn runs(&self) -> usize {
-        self.deliveries.len() * self.terminations.len() * self.policies.len() * self.victims.len()
+        self.deliveries.len() * self.terminations.len() * self.policies.len() * self.evictions.len()
     }
 }
 
@@ -168,11 +168,11 @@ fn choices(config: &SimulateCholesky, machine: &Machine) -> Result<Vec<Simulatio
     for &delivery in &config.deliveries {
         for &termination in &config.terminations {
             for &policy in &config.policies {
-                all.extend(config.victims.iter().map(|&victim| SimulationOptions {
+                all.extend(config.evictions.iter().map(|&eviction| SimulationOptions {
                     delivery,
                     termination,
                     policy,
-                    victim,
+                    eviction,
                     slots: config.slots,
                     seed: config.seed,
                     jitter: config.jitter,

@@ -15,7 +15,7 @@ pub fn heading(simulation: &Simulation) -> String {
         "delivery",
         "end",
         "policy",
-        "victim",
+        "eviction",
         "seconds",
         "TFLOP/s",
         "devices",
@@ -40,7 +40,7 @@ pub fn row(simulation: &Simulation) -> String {
         simulation.delivery.name(),
         termination(simulation),
         simulation.policy,
-        simulation.victim.name(),
+        simulation.eviction.name(),
         simulation.makespan_seconds,
         simulation.tflops,
         percent(busy.devices),
@@ -76,11 +76,11 @@ pub fn describe(simulation: &Simulation) -> String {
     let lines = [
         shape(simulation),
         format!(
-            "choices         {}, end by {}, policy {}, victims {}",
+            "choices         {}, end by {}, policy {}, evictions {}",
             simulation.delivery.name(),
             termination(simulation),
             simulation.policy,
-            simulation.victim.name()
+            simulation.eviction.name()
         ),
         format!("time            {}, {:.1} TFLOP/s", seconds(simulation.makespan_seconds), simulation.tflops),
         format!(

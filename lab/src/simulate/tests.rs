@@ -119,11 +119,11 @@ fn what_cannot_be_simulated_is_refused_with_numbers() {
 }
 
 #[test]
-fn victims_and_policies_change_what_is_moved() {
-    let moved = |policy, victim| {
+fn evictions_and_policies_change_what_is_moved() {
+    let moved = |policy, eviction| {
         let grid = RankGrid { rows: 1, cols: 1 };
         let simulation =
-            run(&tsubame(), &SimulationOptions { policy, victim, ..SimulationOptions::new(grid, 30 * 2048) });
+            run(&tsubame(), &SimulationOptions { policy, eviction, ..SimulationOptions::new(grid, 30 * 2048) });
         simulation.up_bytes + simulation.down_bytes
     };
     assert!(moved(Policy::Panels, Eviction::Lru) < moved(Policy::Random(1), Eviction::Fifo));

@@ -4,13 +4,13 @@
 //! to come, every event is handled by its process. Does not know: what is made of the figures.
 
 use super::accelerator::{Accelerator, Copies, Engine};
-use super::clock::{Clock, Happening, Noise, Slab, What};
+use super::clock::{Clock, EventKind, Noise, Slab, TimedEvent};
 use super::links::Links;
 use super::record::{Recorder, Track};
-use super::tally::Tally;
+use super::statistics::Statistics;
 use super::watch::Watch;
 use super::{Machine, SimulationOptions};
-use sunzi::advanced::runtime::protocol::{Action, Event, Message, TaskMachine, TileRun};
+use sunzi::advanced::runtime::protocol::{Action, Event, Message, Sites, TaskMachine, TileRun};
 use sunzi::advanced::runtime::{CholeskyGraph, Lease};
 use sunzi::advanced::tile::TileId;
 use sunzi::{Error, Result};
@@ -63,9 +63,11 @@ pub(super) struct World<'a> {
     pub links: Links,
     pub copies: Option<Copies>,
     pub noise: Noise,
-    pub tally: Tally,
+    pub statistics: Statistics,
     pub watch: Watch,
     pub recorder: &'a mut Recorder,
+    /// Where the runs of a process are done.
+    pub sites: Sites,
     /// Rows of the last tile.
     pub last_rows: usize,
     in_steps: bool,
@@ -87,10 +89,11 @@ impl<'a> World<'a> {
         let (graph, size) = (CholeskyGraph { tiles: options.tiles(machine) }, options.grid.size());
         let protocol = options.protocol(machine);
         let processes = (0..size).map(|rank| TaskMachine::unchecked(options.grid, graph, rank, protocol)).collect();
-        let devices = machine.device.as_ref().map_or(0, |device| device.count);
+        let sites = Sites::new(options.grid, &protocol);
+        let devices = sites.count() - Sites::FIRST_DEVICE;
         let memory = machine.device.as_ref().map_or(0, |device| device.memory_bytes);
         let host = |rank: usize| Host {
-            devices: (0..devices).map(|_| Accelerator::new(memory, options.victim)).collect(),
+            devices: (0..devices).map(|_| Accelerator::new(memory, options.eviction)).collect(),
             processor: Engine::default(),
             promised: 0.0,
             slowness: options.slow.iter().filter(|(slow, _)| *slow == rank).map(|(_, factor)| factor).product(),
@@ -109,9 +112,10 @@ impl<'a> World<'a> {
             links: Links::new(machine, size),
             copies: Copies::new(machine, size),
             noise: Noise::new(options.jitter, options.seed),
-            tally: Tally::default(),
+            statistics: Statistics::default(),
             watch: Watch::new(graph, options.grid, options.watch),
             recorder,
+            sites,
             last_rows: (options.order - (graph.tiles as u64 - 1) * machine.tiles.rows as u64) as usize,
             in_steps: options.delivery.rule().in_steps(),
         }
@@ -129,35 +133,35 @@ impl<'a> World<'a> {
     /// mistake of the protocol; [`Error::Cancelled`] where `proceed` says so.
     pub fn run(&mut self, proceed: &dyn Fn() -> bool) -> Result<()> {
         (0..self.processes.len()).try_for_each(|process| self.poll(process))?;
-        while let Some(happening) = self.clock.next() {
+        while let Some(event) = self.clock.next() {
             if self.clock.count() & 0xFFFF == 0 && !proceed() {
                 return Err(Error::Cancelled);
             }
-            self.recorder.advance(happening.time, &self.processes, &self.hosts);
-            self.now = happening.time;
-            self.happen(happening)?;
+            self.recorder.advance(event.time, &self.processes, &self.hosts);
+            self.now = event.time;
+            self.handle(event)?;
         }
         self.watch.finish(&self.processes)
     }
 
-    fn happen(&mut self, Happening { what, process, value, .. }: Happening) -> Result<()> {
-        match what {
-            What::Arrive => self.arrive(process, value),
-            What::Take => self.take(process, value),
-            What::Depart => {
+    fn handle(&mut self, TimedEvent { kind, process, value, .. }: TimedEvent) -> Result<()> {
+        match kind {
+            EventKind::Arrive => self.arrive(process, value),
+            EventKind::Take => self.take(process, value),
+            EventKind::Depart => {
                 self.depart(process, value);
                 Ok(())
             }
-            What::Sent => {
+            EventKind::Sent => {
                 self.processes[process].handle(Event::Sent(tile_of(value)));
                 self.poll(process)
             }
-            What::Loaded => {
+            EventKind::Loaded => {
                 self.compute(value);
                 Ok(())
             }
-            What::Computed => self.computed(value),
-            What::Done => self.done(value),
+            EventKind::Computed => self.computed(value),
+            EventKind::Done => self.done(value),
         }
     }
 
@@ -165,21 +169,24 @@ impl<'a> World<'a> {
     pub fn poll(&mut self, process: usize) -> Result<()> {
         loop {
             let devices = &self.hosts[process].devices;
-            let near = |_: usize, tile: TileId| devices.iter().any(|device| device.holds(code(tile)));
+            let near = |site: usize, tile: TileId| {
+                let device = site.checked_sub(Sites::FIRST_DEVICE);
+                device.is_none_or(|device| devices[device].holds(code(tile)))
+            };
             let Some(action) = self.processes[process].poll_near(&near) else { return Ok(()) };
             match action {
                 Action::Send { to, message } => self.send(process, to, message)?,
                 Action::Run(run) => self.start(process, run)?,
-                Action::Release(tile) => self.forget(process, tile),
+                Action::Release(tile) => self.release(process, tile),
                 Action::Finished => self.finish(process),
             }
         }
     }
 
-    fn forget(&mut self, process: usize, tile: TileId) {
+    fn release(&mut self, process: usize, tile: TileId) {
         if self.options.grid.owner(tile) != process {
             self.watch.gone(process, tile);
-            self.hosts[process].devices.iter_mut().for_each(|device| device.forget(code(tile)));
+            self.hosts[process].devices.iter_mut().for_each(|device| device.invalidate(code(tile)));
         }
     }
 

@@ -199,7 +199,7 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
         self.waker.iter().for_each(Waker::wake);
     }
 
-    /// The process is done. Where there are other ranks, whoever moves messages lets the workers go.
+    /// The rank is done. Where there are others, whoever moves messages lets the workers go.
     fn finished(&self, state: &mut State) {
         state.finished = true;
         if self.waker.is_none() {

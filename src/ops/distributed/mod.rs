@@ -5,9 +5,9 @@
 //! ranks and nodes, any distribution of the rows, any memory limit and kernel. An error that one rank meets is returned
 //! by all. Source: docs/ALGORITHM.md, "Many ranks".
 
-pub use crate::ops::factor::ranks::{
-    DistCholesky, DistCholeskyOptions, DistCholeskyReport, RankSummary, cholesky, cholesky_with,
-};
+pub use crate::ops::factor::options::DistCholeskyOptions;
+pub use crate::ops::factor::rank_report::{RankSummary, RanksReport};
+pub use crate::ops::factor::ranks::{DistCholesky, cholesky, cholesky_with};
 pub use crate::ops::solve::ranks::{DistSolution, solve, trsm};
 
 pub use crate::ops::distribution::matrix::DistMatrix;

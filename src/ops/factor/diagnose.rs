@@ -1,7 +1,7 @@
 //! What an error says about a failed factorisation: the pivot, and whether more precision might help.
 
 use crate::error::Error;
-use crate::matrix::Matrix;
+use crate::matrix::{Matrix, MatrixView};
 use crate::ops::factor::problem::Problem;
 use rug::float::Special;
 use rug::{Float, Integer};
@@ -9,19 +9,25 @@ use rug::{Float, Integer};
 /// Bits of the numbers shown.
 const SHOWN_BITS: u32 = 53;
 
-/// The error for a failure at `index`, given the factor of the rows before it and the scaled pivot, if it is known.
+/// The error for a failure at `index` of the matrix with this lower triangle, given the factor of the rows before it
+/// and the scaled pivot, if it is known.
 ///
 /// The pivot of the exact matrix is `a - a_i^T w` with `w = A_11^-1 a_i`; an error `E` in the matrix, within the
 /// residual bound `|E_ij| <= 2^(2 - b) sqrt(a_ii a_jj)`, moves it by at most
 /// `2^(2 - b) a (1 + sum |w_k| sqrt(a_kk / a))^2`.
 /// A pivot further below 0 than that proves that the matrix is indefinite. Else more bits than hide the pivot now might
 /// help. Cost: quadratic in `index`, paid on failure only.
-pub(crate) fn failure(problem: &Problem<'_>, index: usize, factor: &Matrix, pivot: Option<Integer>) -> Error {
+pub(crate) fn failure(
+    (problem, lower): (&Problem, MatrixView<'_>),
+    index: usize,
+    factor: &Matrix,
+    pivot: Option<Integer>,
+) -> Error {
     let bits = problem.working_bits + 64;
-    let diagonal = problem.lower.get(index, index).to_float(problem.lower.precision_bits());
+    let diagonal = lower.get(index, index).to_float(lower.precision_bits());
     let mut y = Vec::with_capacity(index);
     for i in 0..index {
-        let mut sum = problem.lower.get(index, i).to_float(bits);
+        let mut sum = lower.get(index, i).to_float(bits);
         for (k, entry) in y.iter().enumerate() {
             sum -= Float::with_val(bits, entry * &factor.float(i, k));
         }
@@ -40,7 +46,7 @@ pub(crate) fn failure(problem: &Problem<'_>, index: usize, factor: &Matrix, pivo
     let pivot = if pivot.is_nan() { Float::with_val(bits, Special::NegInfinity) } else { pivot };
     // A row left out from the start has a diagonal entry or a 2 x 2 minor that is not positive, at any precision.
     let is_certain = index == problem.order;
-    let more_bits = if is_certain { None } else { more_bits(problem, factor, &y, &diagonal, &pivot) };
+    let more_bits = if is_certain { None } else { more_bits((problem, lower), factor, &y, &diagonal, &pivot) };
     Error::NotPositiveDefinite {
         index,
         pivot: Float::with_val(SHOWN_BITS, pivot),
@@ -49,7 +55,13 @@ pub(crate) fn failure(problem: &Problem<'_>, index: usize, factor: &Matrix, pivo
     }
 }
 
-fn more_bits(problem: &Problem<'_>, factor: &Matrix, y: &[Float], diagonal: &Float, pivot: &Float) -> Option<u32> {
+fn more_bits(
+    (problem, lower): (&Problem, MatrixView<'_>),
+    factor: &Matrix,
+    y: &[Float],
+    diagonal: &Float,
+    pivot: &Float,
+) -> Option<u32> {
     let bits = problem.working_bits + 64;
     let mut w = y.to_vec();
     for i in (0..w.len()).rev() {
@@ -59,7 +71,7 @@ fn more_bits(problem: &Problem<'_>, factor: &Matrix, y: &[Float], diagonal: &Flo
             *other -= Float::with_val(bits, &entry * &factor.float(i, k));
         }
     }
-    let root = |i: usize| problem.lower.get(i, i).to_float(SHOWN_BITS).sqrt();
+    let root = |i: usize| lower.get(i, i).to_float(SHOWN_BITS).sqrt();
     let own = Float::with_val(SHOWN_BITS, diagonal).sqrt();
     let sum =
         w.iter().enumerate().fold(own, |sum, (i, entry)| sum + Float::with_val(SHOWN_BITS, entry).abs() * root(i));

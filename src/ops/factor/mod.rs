@@ -7,14 +7,17 @@
 
 pub(crate) mod diagnose;
 pub mod double;
+pub(crate) mod options;
 mod payload;
 pub(crate) mod plan;
 pub(crate) mod problem;
+pub(crate) mod rank_report;
 pub mod ranks;
 pub(crate) mod reference;
 pub(crate) mod report;
 pub(crate) mod run;
 mod scaling;
+pub(crate) mod spans;
 mod tile_store;
 mod tile_work;
 #[cfg(test)]

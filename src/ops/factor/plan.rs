@@ -7,15 +7,17 @@ use crate::error::{Error, Result};
 use crate::kernels::tiles::{PANEL_ROWS, TileEngine, TileShape, TileTraffic};
 use crate::math::bound::IFMA52_CHUNK_ROWS;
 use crate::matrix::Matrix;
-use crate::ops::factor::problem::{CholeskyOptions, working_bits};
-use crate::ops::factor::report::Span;
-use crate::runtime::protocol::{DeliveryKind, ProtocolOptions, Termination};
-use crate::runtime::{CholeskyGraph, Policy};
+use crate::ops::factor::options::{CholeskyOptions, DistCholeskyOptions};
+use crate::ops::factor::problem::working_bits;
+use crate::ops::factor::spans::Span;
+use crate::runtime::CholeskyGraph;
+use crate::runtime::protocol::ProtocolOptions;
 use crate::store::Buffer;
 use crate::tile::{TileId, TileMap};
 use serde::Serialize;
 
-/// Bytes that a call takes beside what is counted one by one: lists of tiles and their locks, weights, spans.
+/// Bytes that a call in one process takes beside what is counted one by one: lists of tiles and their locks, weights,
+/// spans.
 const CALL_BYTES: u64 = 16 << 10;
 
 /// Larger parts could not be addressed, nor their sums counted.
@@ -77,13 +79,19 @@ fn span_bytes(tiling: &TileMap, threads: usize) -> u64 {
     u64::try_from(pieces * 3 * 2 * size_of::<Span>() as u128).unwrap_or(u64::MAX) // lists grow by doubling
 }
 
-/// What a call needs.
+/// What one rank's part of a factorisation takes; one process is a rank by itself.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
-    /// The tiles.
+    /// The tiles, and who owns them.
     pub tiling: TileMap,
-    /// Words of all tiles.
+    /// This rank.
+    pub rank: usize,
+    /// Tiles of other ranks that every rank has room for.
+    pub slots: usize,
+    /// Words of all own tiles.
     pub tile_words: usize,
+    /// Words of the operand in a slot.
+    pub operand_words: usize,
     /// Words of scratch of one worker.
     pub scratch_words: usize,
     /// Workers.
@@ -93,7 +101,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Plans the factorisation of `order` rows at a precision.
+    /// Plans the factorisation of `order` rows at a precision in one process.
     ///
     /// # Errors
     /// [`Error::MemoryLimit`], [`Error::DimensionOverflow`].
@@ -111,36 +119,50 @@ impl Plan {
         let words = |(tile, count)| engine.tile_words(shape_of(&tiling, tile)) as u128 * count as u128;
         let tile_words = usize::try_from(kinds(&tiling).map(words).sum::<u128>());
         let tile_words = tile_words.ok().filter(|&words| words as u64 <= MAXIMUM_BYTES / 8).ok_or(overflow)?;
-        let scratch_words = engine.scratch_words(tiling.tile_size);
-        let threads = ctx.threads().min(CholeskyGraph::of(&tiling).tile_count()).max(1);
-        let tiles = CholeskyGraph::of(&tiling).tile_count() as u64;
-        let diagonal_bytes = |tile: TileId| match tile.row == tile.col {
-            true => engine.diagonal_bytes(tiling.row_range(tile.row).len()),
-            false => 0,
+        let tiles = CholeskyGraph::of(&tiling).tile_count();
+        let threads = ctx.threads().min(tiles).max(1);
+        let mut plan = Plan {
+            tiling,
+            rank: 0,
+            slots: 0,
+            tile_words,
+            operand_words: 0,
+            scratch_words: engine.scratch_words(tiling.tile_size),
+            threads,
+            bytes: 0,
         };
-        let exponents = 8 * 8 * order as u64; // exponents, shifts and weights of the rows
-        let bytes = Buffer::bytes_for(tile_words)
+        let bytes = plan.fixed_bytes(engine)
             + Matrix::bytes_for(order, order, precision_bits)
-            + threads as u64 * (Buffer::bytes_for(scratch_words) + engine.call_bytes(tiling.tile_size))
-            + kinds(&tiling).map(|(tile, count)| diagonal_bytes(tile) * count as u64).sum::<u64>()
-            + engine.table_bytes()
-            + exponents
-            + tiles * 160
+            + tiles as u64 * 160
             + threads as u64 * STRIP_BYTES * tiling.tile_rows() as u64
             + CALL_BYTES;
-        let bytes = bytes.saturating_add(span_bytes(&tiling, threads));
-        ctx.admit(bytes)?;
-        Ok(Plan { tiling, tile_words, scratch_words, threads, bytes })
+        plan.bytes = bytes.saturating_add(span_bytes(&tiling, threads));
+        ctx.admit(plan.bytes)?;
+        Ok(plan)
     }
 
-    /// What the driver is told: one process owns all tiles.
-    pub fn rank_plan(&self, engine: &dyn TileEngine) -> RankPlan {
+    /// Bytes of own tiles, scratch, tables, and of what there is for each row of the matrix.
+    pub fn fixed_bytes(&self, engine: &dyn TileEngine) -> u64 {
+        let (last, whole) = (self.tiling.tile_rows().saturating_sub(1), self.tiling.tile_size.min(self.tiling.rows));
+        let diagonals = match self.tiling.tile_rows() {
+            0 => 0,
+            _ => last as u64 * engine.diagonal_bytes(whole) + engine.diagonal_bytes(self.tiling.row_range(last).len()),
+        };
+        Buffer::bytes_for(self.tile_words)
+            + self.threads as u64 * (Buffer::bytes_for(self.scratch_words) + engine.call_bytes(self.tiling.tile_size))
+            + diagonals
+            + engine.table_bytes()
+            + 8 * 8 * self.tiling.rows as u64 // exponents, shifts and weights of the rows
+    }
+
+    /// What the driver is told.
+    pub fn rank_plan(&self, engine: &dyn TileEngine, options: &DistCholeskyOptions) -> RankPlan {
         let graph = CholeskyGraph::of(&self.tiling);
         let protocol = ProtocolOptions {
-            delivery: DeliveryKind::default(),
-            termination: Termination::default(),
-            policy: Policy::Leftmost,
-            slots: 0,
+            delivery: options.delivery,
+            termination: options.termination,
+            policy: options.policy,
+            slots: self.slots,
             workers: self.threads,
             devices: None,
             most_updates: usize::MAX,
@@ -149,13 +171,18 @@ impl Plan {
             imports: true,
             room_tiles: graph.tile_count().max(1),
         };
-        RankPlan { grid: self.tiling.grid, graph, protocol, spans: false }
+        RankPlan { grid: self.tiling.grid, graph, protocol, spans: options.spans }
+    }
+
+    /// Words of all slots.
+    pub fn slot_words(&self) -> usize {
+        self.slots * self.operand_words
     }
 
     /// What the call takes of kept memory.
     pub fn needs(&self) -> WorkspaceNeeds {
         WorkspaceNeeds {
-            operand_bytes: Buffer::bytes_for(self.tile_words),
+            operand_bytes: Buffer::bytes_for(self.tile_words + self.slot_words()),
             product_bytes: 0,
             workers: self.threads,
             worker_bytes: Buffer::bytes_for(self.scratch_words),

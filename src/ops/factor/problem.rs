@@ -5,23 +5,11 @@ use crate::math::bound::{cholesky_modulus_bits, cholesky_working_bits};
 use crate::math::pivot::RowWeight;
 use crate::matrix::MatrixView;
 use crate::ops::factor::scaling::{is_beyond_one, row_exponent, scaled_entry};
-use crate::options::setters;
 use rug::Integer;
 
-/// Choices of a factorisation beyond the matrix and the precision.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct CholeskyOptions {
-    /// Rows of a tile; `None` chooses by size and precision. It never shows in the result.
-    pub tile_rows: Option<usize>,
-}
-
-setters! { new CholeskyOptions { tile_rows: impl Into<Option<usize>> } }
-
-/// A symmetric matrix to factor at one precision.
-pub(crate) struct Problem<'a> {
-    /// Entry `(i, j)`, `j <= i`, is read; what lies above the diagonal is not.
-    pub lower: MatrixView<'a>,
+/// A symmetric matrix to factor at one precision; the same on all ranks that share it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Problem {
     /// Rows of the whole matrix.
     pub rows: usize,
     /// Rows to factor: all, or those before the first that already shows the matrix to be indefinite.
@@ -32,48 +20,53 @@ pub(crate) struct Problem<'a> {
     pub working_bits: u32,
     /// `s_i`: the scaled matrix is `a_ij 2^(-s_i - s_j)`; one for each row of `order`.
     pub exponents: Vec<i64>,
+    /// Empty running sums of all rows of `order`.
+    pub weights: Vec<RowWeight>,
 }
 
-impl<'a> Problem<'a> {
+impl Problem {
     /// Checks shape and precision and scales the diagonal of the matrix whose lower triangle is that of `lower`.
     ///
     /// # Errors
     /// [`Error::ShapeMismatch`] where it is not square, [`Error::Precision`].
-    pub fn new(lower: MatrixView<'a>, precision_bits: u32, maximum_modulus_bits: u32) -> Result<Problem<'a>> {
-        let (rows, cols) = (lower.rows(), lower.cols());
-        check_square(rows, cols)?;
+    pub fn new(lower: MatrixView<'_>, precision_bits: u32, maximum_modulus_bits: u32) -> Result<Problem> {
+        check_square(lower.rows(), lower.cols())?;
         let working_bits = working_bits(precision_bits, maximum_modulus_bits)?;
-        let mut problem = Problem { lower, rows, order: rows, precision_bits, working_bits, exponents: Vec::new() };
-        problem.scale();
+        let mut problem = Problem::unscaled((lower.rows(), lower.cols()), precision_bits, working_bits)?;
+        for i in 0..problem.rows {
+            let exponent = row_exponent(lower.get(i, i).head);
+            problem.exponents.extend(exponent);
+            let beyond = |j| is_beyond_one(lower.get(i, j), problem.exponents[i] + problem.exponents[j], working_bits);
+            if exponent.is_none() || (0..i).any(beyond) {
+                problem.cut(i);
+                break;
+            }
+        }
+        let weight = |i| RowWeight::new(&problem.scaled_entry(lower, i, i), working_bits);
+        problem.weights = (0..problem.order).map(weight).collect();
         Ok(problem)
     }
 
-    /// Finds the exponents of all rows before the first with a diagonal entry of at most 0, or with an entry whose
-    /// square is beyond its two diagonal entries.
-    fn scale(&mut self) {
-        for i in 0..self.rows {
-            let exponent = row_exponent(self.lower.get(i, i).head);
-            self.exponents.extend(exponent);
-            if exponent.is_none() || (0..i).any(|j| self.is_beyond_one(i, j)) {
-                self.exponents.truncate(i);
-                self.order = i;
-                return;
-            }
-        }
+    /// Nothing known but the shape, which is checked.
+    ///
+    /// # Errors
+    /// [`Error::ShapeMismatch`] where it is not square.
+    pub(super) fn unscaled((rows, cols): (usize, usize), precision_bits: u32, working_bits: u32) -> Result<Problem> {
+        check_square(rows, cols)?;
+        let (exponents, weights) = (Vec::new(), Vec::new());
+        Ok(Problem { rows, order: rows, precision_bits, working_bits, exponents, weights })
     }
 
-    fn is_beyond_one(&self, i: usize, j: usize) -> bool {
-        is_beyond_one(self.lower.get(i, j), self.exponents[i] + self.exponents[j], self.working_bits)
+    /// Leaves the rows from `order` on out.
+    pub(super) fn cut(&mut self, order: usize) {
+        self.order = order;
+        self.exponents.truncate(order);
+        self.weights.truncate(order);
     }
 
-    /// `round(a_ij 2^(2 working_bits - s_i - s_j))`, ties to even; `i`, `j` below `order`.
-    pub fn scaled_entry(&self, i: usize, j: usize) -> Integer {
-        scaled_entry(self.lower.get(i, j), self.exponents[i] + self.exponents[j], self.working_bits)
-    }
-
-    /// Empty running sums of all rows of `order`.
-    pub fn weights(&self) -> Vec<RowWeight> {
-        (0..self.order).map(|i| RowWeight::new(&self.scaled_entry(i, i), self.working_bits)).collect()
+    /// Entry `(i, j)` of the matrix with this lower triangle, as an integer of the scaled matrix.
+    pub fn scaled_entry(&self, lower: MatrixView<'_>, i: usize, j: usize) -> Integer {
+        scaled_entry(lower.get(i, j), self.exponents[i] + self.exponents[j], self.working_bits)
     }
 
     /// Whether all rows can be tried.

@@ -4,7 +4,7 @@
 
 use crate::error::Result;
 use crate::math::pivot::{round_quotient, round_root};
-use crate::matrix::Matrix;
+use crate::matrix::{Matrix, MatrixView};
 use crate::ops::factor::problem::Problem;
 use rug::Integer;
 
@@ -21,13 +21,13 @@ pub(crate) struct Failed {
     pub pivot: Option<Integer>,
 }
 
-/// Factors the leading `problem.order` rows.
-pub(crate) fn factor(problem: &Problem<'_>) -> std::result::Result<Rows, Failed> {
+/// Factors the leading `problem.order` rows of the matrix with this lower triangle.
+pub(crate) fn factor(problem: &Problem, lower: MatrixView<'_>) -> std::result::Result<Rows, Failed> {
     let order = problem.order;
     let mut rows = Vec::<Vec<Integer>>::with_capacity(order);
-    let mut weights = problem.weights();
+    let mut weights = problem.weights.clone();
     for i in 0..order {
-        rows.push((0..=i).map(|j| problem.scaled_entry(i, j)).collect());
+        rows.push((0..=i).map(|j| problem.scaled_entry(lower, i, j)).collect());
     }
     for j in 0..order {
         let pivot = dot_subtracted(&rows[j], &rows[j], j);
@@ -60,7 +60,7 @@ fn dot_subtracted(x: &[Integer], y: &[Integer], j: usize) -> Integer {
 
 impl Rows {
     /// The factor at `precision_bits`, zeros above the diagonal.
-    pub fn to_matrix(&self, problem: &Problem<'_>) -> Result<Matrix> {
+    pub fn to_matrix(&self, problem: &Problem) -> Result<Matrix> {
         let mut factor = Matrix::zeros(self.0.len(), self.0.len(), problem.precision_bits)?;
         for (i, row) in self.0.iter().enumerate() {
             let exponent = problem.exponents[i] - i64::from(problem.working_bits);

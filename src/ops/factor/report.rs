@@ -1,63 +1,14 @@
-//! What a factorisation tells about itself: tiles, times of the tasks, memory.
+//! What a factorisation tells about itself: its plan, times of the tasks, memory.
 
-use crate::kernels::tiles::TileTraffic;
-use crate::tile::TileId;
+use crate::kernels::tiles::{TileEngine, TileTraffic};
+use crate::ops::factor::plan::Plan;
+use crate::ops::factor::problem::Problem;
+use crate::ops::factor::rank_report::RanksReport;
+use crate::ops::factor::spans::{Clock, Span, TaskTimes};
 use serde::Serialize;
-use std::time::Instant;
 
-/// The kinds of tasks in a trace.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum TaskKind {
-    /// Entries of the matrix to residues.
-    Load,
-    /// `C := C - X X^T` for a tile on the diagonal alone.
-    Syrk,
-    /// `C := C - X Y^T` for a strip of tiles.
-    Gemm,
-    /// Factor of a diagonal tile.
-    Potrf,
-    /// A tile below it solved.
-    Trsm,
-    /// Integers to entries of the factor.
-    Store,
-}
-
-/// One task in time.
-#[derive(Clone, Copy, Debug, Serialize)]
-#[non_exhaustive]
-pub struct Span {
-    /// The worker that ran it.
-    pub worker: usize,
-    /// What it was.
-    pub kind: TaskKind,
-    /// Tile row; loads and updates take a strip of a tile column at once, and name its first tile.
-    pub row: usize,
-    /// Tile column.
-    pub col: usize,
-    /// Seconds from the start of the call.
-    pub start: f64,
-    /// Seconds from the start of the call.
-    pub end: f64,
-}
-
-/// Seconds of all workers, by kind of task.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-#[non_exhaustive]
-pub struct TaskTimes {
-    /// Entries of the matrix to residues.
-    pub load: f64,
-    /// Updates of tiles: all the cubic work but that inside a tile column.
-    pub update: f64,
-    /// Diagonal tiles.
-    pub potrf: f64,
-    /// Tiles below them.
-    pub trsm: f64,
-    /// Rounding and storing the factor (wall-clock).
-    pub store: f64,
-}
-
-/// The plan and the timings of one factorisation.
+/// The plan and the timings of one factorisation; over ranks the same on all of them, but for the kernel, the devices
+/// and the spans.
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct CholeskyReport {
@@ -69,9 +20,9 @@ pub struct CholeskyReport {
     pub precision_bits: u32,
     /// Fixed-point bits inside.
     pub working_bits: u32,
-    /// Worker threads used.
+    /// Worker threads used, on all ranks together.
     pub threads: usize,
-    /// Name of the kernel.
+    /// Name of this rank's kernel.
     pub kernel: &'static str,
     /// Planes.
     pub primes: usize,
@@ -79,13 +30,16 @@ pub struct CholeskyReport {
     pub tile_rows: usize,
     /// Tile rows.
     pub tiles: usize,
-    /// Wall-clock seconds of the call.
+    /// Wall-clock seconds of the call, on the slowest rank.
     pub seconds: f64,
-    /// Seconds of the tasks, summed over the workers.
+    /// Seconds of the tasks, summed over all workers.
     pub tasks: TaskTimes,
-    /// Bytes the plan allows for: tiles, scratch, tables and the factor.
+    /// Bytes the plan allows for: tiles, scratch, tables and the factor; of the rank that takes most.
     pub planned_bytes: u64,
-    /// What each device has moved that ran updates.
+    /// Who shared the work, and how; `None` in one process.
+    #[serde(flatten)]
+    pub ranks: Option<RanksReport>,
+    /// What each device of this rank has moved that ran updates.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<TileTraffic>,
     /// Every task with its time; for a trace, not part of a report.
@@ -93,82 +47,23 @@ pub struct CholeskyReport {
     pub spans: Vec<Span>,
 }
 
-impl TaskTimes {
-    fn of(&mut self, kind: TaskKind) -> &mut f64 {
-        match kind {
-            TaskKind::Load => &mut self.load,
-            TaskKind::Syrk | TaskKind::Gemm => &mut self.update,
-            TaskKind::Potrf => &mut self.potrf,
-            TaskKind::Trsm => &mut self.trsm,
-            TaskKind::Store => &mut self.store,
-        }
-    }
-
-    fn add(&mut self, other: &TaskTimes) {
-        self.load += other.load;
-        self.update += other.update;
-        self.potrf += other.potrf;
-        self.trsm += other.trsm;
-        self.store += other.store;
-    }
-}
-
-/// What one worker did when.
-pub(crate) struct TaskLog {
-    start: Instant,
-    worker: usize,
-    times: TaskTimes,
-    spans: Option<Vec<Span>>,
-}
-
-impl TaskLog {
-    /// Sums alone.
-    pub fn new(start: Instant, worker: usize) -> TaskLog {
-        TaskLog { start, worker, times: TaskTimes::default(), spans: None }
-    }
-
-    /// Sums, and every task.
-    pub fn with_spans(start: Instant, worker: usize) -> TaskLog {
-        TaskLog { spans: Some(Vec::new()), ..TaskLog::new(start, worker) }
-    }
-
-    /// Seconds since the call began.
-    pub fn now(&self) -> f64 {
-        self.start.elapsed().as_secs_f64()
-    }
-
-    /// Notes a task on a strip that begins with `tile`, which ends now.
-    pub fn add(&mut self, kind: TaskKind, TileId { row, col }: TileId, start: f64) {
-        let end = self.now();
-        *self.times.of(kind) += end - start;
-        if let Some(spans) = &mut self.spans {
-            spans.push(Span { worker: self.worker, kind, row, col, start, end });
-        }
-    }
-}
-
-/// Times of one call.
-pub(crate) struct Clock {
-    pub start: Instant,
-    pub times: TaskTimes,
-    pub spans: Vec<Span>,
-}
-
-impl Clock {
-    pub fn new() -> Clock {
-        Clock { start: Instant::now(), times: TaskTimes::default(), spans: Vec::new() }
-    }
-
-    /// Seconds since the call began.
-    pub fn now(&self) -> f64 {
-        self.start.elapsed().as_secs_f64()
-    }
-
-    /// Takes in what the workers did.
-    pub fn add(&mut self, logs: impl Iterator<Item = TaskLog>) {
-        for log in logs {
-            self.times.add(&log.times);
-            self.spans.extend(log.spans.into_iter().flatten());
+impl CholeskyReport {
+    /// What a rank knows by itself, or one process.
+    pub(crate) fn new(problem: &Problem, plan: &Plan, engine: &dyn TileEngine, clock: Clock) -> CholeskyReport {
+        CholeskyReport {
+            operation: "cholesky",
+            order: problem.rows,
+            precision_bits: problem.precision_bits,
+            working_bits: problem.working_bits,
+            threads: plan.threads,
+            primes: engine.primes(),
+            tile_rows: plan.tiling.tile_size,
+            tiles: plan.tiling.tile_rows(),
+            seconds: clock.now(),
+            tasks: clock.times,
+            planned_bytes: plan.bytes,
+            spans: clock.spans,
+            ..CholeskyReport::default()
         }
     }
 }

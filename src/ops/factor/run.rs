@@ -1,21 +1,44 @@
-//! Carries a factorisation out in one process: tiles in one block of memory, work as the protocol hands it out, then
-//! the factor.
+//! Carries out one rank's part of a factorisation: tiles in one block of memory, work as the protocol hands it out,
+//! then whatever is made of the finished tiles.
 
-use crate::comm::local;
+use crate::comm::{Transport, agreed};
 use crate::context::Context;
-use crate::drive::{self, Meter};
+use crate::drive::{self, Meter, RankReport};
 use crate::error::Result;
 use crate::kernels::tiles::TileEngine;
-use crate::matrix::Matrix;
+use crate::matrix::{Matrix, MatrixView};
+use crate::ops::factor::options::DistCholeskyOptions;
 use crate::ops::factor::plan::{Plan, units};
 use crate::ops::factor::problem::Problem;
-use crate::ops::factor::report::{Clock, TaskLog};
-use crate::ops::factor::tile_store::{Local, TileMemory, TileStore};
+use crate::ops::factor::spans::{Clock, TaskLog};
+use crate::ops::factor::tile_store::{Entries, Local, TileMemory, TileStore};
 use crate::ops::factor::tile_work::{FailedRow, TileWork};
+use crate::runtime::Policy;
 use crate::tile::{OwnTiles, TileId};
 use rug::Integer;
 
-/// How a factorisation ended, if not with an error.
+/// One factorisation, as one rank sees it; one process is a rank by itself.
+pub(crate) struct Factorisation<'a> {
+    pub ctx: &'a Context,
+    /// The ranks that share it.
+    pub world: &'a dyn Transport,
+    pub problem: &'a Problem,
+    pub plan: &'a Plan,
+    pub engine: &'a dyn TileEngine,
+    pub options: &'a DistCholeskyOptions,
+    /// The entries of own tiles.
+    pub entries: &'a Entries<'a>,
+}
+
+/// Tiles that are finished, or a row that ended it all.
+pub(crate) struct Factored<'t, 'a, 'w> {
+    pub tiles: &'t TileStore<'a, 'w>,
+    pub locals: &'t mut [Local<'w>],
+    /// What the driver says; where a row has failed, an error that means nothing.
+    pub outcome: Result<RankReport>,
+}
+
+/// How a factorisation in one process ended, if not with an error.
 pub(crate) enum Ending {
     /// The factor of all rows that were tried.
     Factor(Matrix),
@@ -23,50 +46,69 @@ pub(crate) enum Ending {
     Failed(usize, Matrix, Option<Integer>),
 }
 
-/// Factors `problem` as planned; the times of all tasks are added to `clock`. The factor of all rows takes the place of
-/// `memory`, which has its shape and precision.
+impl Factorisation<'_> {
+    /// Factors the own tiles and hands them to `finish`; the times of all tasks are added to `clock`. Collective.
+    ///
+    /// # Errors
+    /// [`crate::Error::OutOfMemory`], and those of `finish`.
+    pub fn run<R>(&self, clock: &mut Clock, finish: impl FnOnce(Factored<'_, '_, '_>) -> Result<R>) -> Result<R> {
+        let Factorisation { ctx, world, problem, plan, engine, options, entries } = *self;
+        let mut workspace = ctx.workspace();
+        let workspace = &mut *workspace;
+        workspace.trim(ctx, &plan.needs());
+        workspace.reserve_workers(plan.threads);
+        let scratch = workspace.workers[..plan.threads].iter_mut().map(|space| space.scratch.words(plan.scratch_words));
+        let log = |worker| TaskLog::new(clock.start, worker, world.size() == 1);
+        let locals =
+            scratch.enumerate().map(|(worker, words)| words.map(|scratch| Local { scratch, log: log(worker) }));
+        let locals = locals.collect::<Result<Vec<_>>>();
+        let words = workspace.operands.words(plan.tile_words + plan.slot_words());
+        let both = locals.and_then(|locals| words.map(|words| (locals, words)));
+        let (mut locals, words) = agreed(world, both)?;
+        let tiling = &plan.tiling;
+        let own = OwnTiles::new(tiling.grid, tiling.tile_rows(), plan.rank);
+        let total = own.in_columns(0..tiling.tile_rows()).map(|tile| units(tiling, tile, tile.col + 1)).sum();
+        let (own_words, remote) = words.split_at_mut(plan.tile_words);
+        let memory = TileMemory { own: own_words, remote, remote_words: plan.operand_words };
+        let work = TileWork::new(engine, tiling, problem.working_bits, &problem.exponents);
+        let tiles = TileStore::new(work, (own, memory), entries, &problem.weights, Meter::new(ctx, total));
+        let outcome = drive::run_tiles(ctx, world, &plan.rank_plan(engine, options), &tiles, &mut locals);
+        let finished = finish(Factored { tiles: &tiles, locals: &mut locals, outcome });
+        clock.add(locals.into_iter().map(|local| local.log));
+        finished
+    }
+}
+
+/// Factors `problem` with the lower triangle `lower` in one process, as planned. The factor of all rows takes the place
+/// of `memory`, which has its shape and precision.
 pub(crate) fn run(
     ctx: &Context,
-    problem: &Problem<'_>,
+    (problem, lower): (&Problem, MatrixView<'_>),
     (plan, engine): (&Plan, &dyn TileEngine),
     memory: Option<Matrix>,
     clock: &mut Clock,
 ) -> Result<Ending> {
-    let mut workspace = ctx.workspace();
-    let workspace = &mut *workspace;
-    workspace.trim(ctx, &plan.needs());
-    workspace.reserve_workers(plan.threads);
-    let mut locals = Vec::with_capacity(plan.threads);
-    for (worker, space) in workspace.workers[..plan.threads].iter_mut().enumerate() {
-        let log = TaskLog::with_spans(clock.start, worker);
-        locals.push(Local { scratch: space.scratch.words(plan.scratch_words)?, log });
-    }
+    let options = DistCholeskyOptions { policy: Policy::Leftmost, ..DistCholeskyOptions::default() };
     let tiling = &plan.tiling;
-    let total = tiling.tiles().map(|tile| units(tiling, tile, tile.col + 1)).sum::<u64>();
-    let rank_plan = plan.rank_plan(engine);
-    let own = OwnTiles::new(tiling.grid, tiling.tile_rows(), 0);
-    let memory_of_tiles =
-        TileMemory { own: workspace.operands.words(plan.tile_words)?, remote: &mut [], remote_words: 0 };
-    let entries = |tile: TileId| problem.lower.block(tiling.row_range(tile.row), tiling.col_range(tile.col));
-    let work = TileWork::new(engine, tiling, problem.working_bits, &problem.exponents);
-    let tiles = TileStore::new(work, (own, memory_of_tiles), &entries, &problem.weights(), Meter::new(ctx, total));
-    let finished = drive::run_tiles(ctx, local::alone(), &rank_plan, &tiles, &mut locals);
-    let order = match (tiles.failed(), finished) {
-        (Some(failed), _) => failed.index,
-        (None, result) => result.map(|_| problem.order)?,
-    };
-    let mut factor = match memory.filter(|_| order == problem.order) {
-        Some(mut memory) => {
-            memory.clear_above_diagonal();
-            memory
-        }
-        None => Matrix::zeros(order, order, problem.precision_bits)?,
-    };
-    ctx.install(|| tiles.store_whole(&mut factor, &mut locals))?;
-    let failed = tiles.into_failed();
-    clock.add(locals.into_iter().map(|local| local.log));
-    Ok(match failed {
-        Some(FailedRow { index, pivot }) => Ending::Failed(index, factor, pivot),
-        None => Ending::Factor(factor),
+    let entries = |tile: TileId| lower.block(tiling.row_range(tile.row), tiling.col_range(tile.col));
+    let world = crate::comm::local::alone();
+    let factorisation = Factorisation { ctx, world, problem, plan, engine, options: &options, entries: &entries };
+    factorisation.run(clock, |Factored { tiles, locals, outcome }| {
+        let order = match (tiles.failed(), outcome) {
+            (Some(failed), _) => failed.index,
+            (None, outcome) => outcome.map(|_| problem.order)?,
+        };
+        let mut factor = match memory.filter(|_| order == problem.order) {
+            Some(mut memory) => {
+                memory.clear_above_diagonal();
+                memory
+            }
+            None => Matrix::zeros(order, order, problem.precision_bits)?,
+        };
+        ctx.install(|| tiles.store_whole(&mut factor, locals))?;
+        Ok(match tiles.failed().cloned() {
+            Some(FailedRow { index, pivot }) => Ending::Failed(index, factor, pivot),
+            None => Ending::Factor(factor),
+        })
     })
 }

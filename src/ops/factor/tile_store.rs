@@ -11,7 +11,7 @@ use crate::kernels::tiles::{DiagonalData, UpdateTile};
 use crate::math::pivot::RowWeight;
 use crate::matrix::{Matrix, MatrixView};
 use crate::ops::factor::plan::units;
-use crate::ops::factor::report::{TaskKind, TaskLog};
+use crate::ops::factor::spans::{TaskKind, TaskLog};
 use crate::ops::factor::tile_work::{ColumnOfTile, FailedRow, TileWork};
 use crate::runtime::protocol::TileRun;
 use crate::tile::{OwnTiles, RankGrid, TileId};
@@ -129,11 +129,6 @@ impl<'a, 'w> TileStore<'a, 'w> {
     /// The row that ended the factorisation, where this rank found it.
     pub fn failed(&self) -> Option<&FailedRow> {
         self.failed.get()
-    }
-
-    /// The row that ended the factorisation, by value.
-    pub fn into_failed(self) -> Option<FailedRow> {
-        self.failed.into_inner()
     }
 
     fn own(&self, tile: TileId) -> &RwLock<&'w mut [u64]> {

@@ -43,11 +43,11 @@ struct Travels<'a> {
 }
 
 impl<'a> Travels<'a> {
-    fn new(matrix: &'a Matrix, problem: &Problem<'_>, tiling: &'a TileMap, engine: &'a dyn TileEngine) -> Travels<'a> {
+    fn new(matrix: &'a Matrix, problem: &Problem, tiling: &'a TileMap, engine: &'a dyn TileEngine) -> Travels<'a> {
         Travels {
             work: TileWork::new(engine, tiling, problem.working_bits, &problem.exponents),
             matrix,
-            first_weights: problem.weights(),
+            first_weights: problem.weights.clone(),
             open: HashMap::new(),
             finished: HashMap::new(),
             travelled: HashMap::new(),
@@ -163,7 +163,7 @@ fn agree_with(ctx: &Context, a: &Matrix, precision_bits: u32, what: &str) -> Opt
     let what = format!("{what}, {precision_bits} bits: kernel {}", kernel.name());
     let problem = Problem::new(a.view(), precision_bits, kernel.maximum_modulus_bits()).unwrap();
     let engine = ctx.tile_engine(kernel, problem.working_bits).unwrap();
-    let (rows, ending) = match reference::factor(&problem) {
+    let (rows, ending) = match reference::factor(&problem, a.view()) {
         Ok(rows) => (rows, Ok(())),
         Err(reference::Failed { index, rows, pivot }) => (rows, Err(FailedRow { index, pivot })),
     };
@@ -245,7 +245,7 @@ fn rejected_rows_stay_rejected_on_the_way() {
                 a.set_float(row, col, &value).unwrap();
             }
             let problem = Problem::new(a.view(), bits, 11_000).unwrap();
-            let reference::Failed { index, pivot, .. } = reference::factor(&problem).err().unwrap();
+            let reference::Failed { index, pivot, .. } = reference::factor(&problem, a.view()).err().unwrap();
             assert_eq!((index, pivot), (row, None), "the row is rejected before its pivot is computed");
             assert_eq!(agree_on(&a, bits, &format!("row {row} of {n}")), Some(row));
         }

@@ -41,8 +41,6 @@ pub enum Access {
     Read,
     /// Reads and writes it.
     Update,
-    /// Writes all of it, whatever it held.
-    Overwrite,
 }
 
 /// A tile that a task needs.
@@ -65,8 +63,6 @@ pub enum Move<T> {
     Drop(T),
     /// Find a place for the tile and copy it from its home.
     Fetch(T),
-    /// Find a place for the tile, whatever it holds.
-    Allocate(T),
 }
 
 /// What the memory can hold.
@@ -204,18 +200,20 @@ impl<T: Copy + Eq + Hash + Debug> Residency<T> {
         if bytes > self.limits.bytes || tiles > self.limits.tiles {
             return Admission::TooLarge { bytes, tiles };
         }
-        let Some(victims) = self.victims(&uses) else { return Admission::Busy };
+        let Some(leaving) = self.leaving(&uses) else { return Admission::Busy };
         let mut moves = Vec::new();
-        for victim in victims {
-            moves.extend(self.write_back(victim));
-            moves.extend(self.discard(victim));
+        for tile in leaving {
+            moves.extend(self.write_back(tile));
+            moves.extend(self.discard(tile));
             self.counters.evictions += 1;
         }
         for &TileUse { tile, bytes, access } in &uses {
             if let Slot::Vacant(place) = self.entries.entry(tile) {
                 place.insert(Entry { bytes, modified: false, hold_count: 0 });
                 self.used_bytes += bytes;
-                moves.push(self.arrival(tile, bytes, access));
+                self.counters.up_bytes += bytes;
+                self.counters.uploads += 1;
+                moves.push(Move::Fetch(tile));
             } else {
                 self.counters.hits += 1;
             }
@@ -226,19 +224,6 @@ impl<T: Copy + Eq + Hash + Debug> Residency<T> {
             self.order.used(tile);
         }
         Admission::Granted { moves, lease: Lease(uses.iter().map(|one| one.tile).collect()) }
-    }
-
-    /// Fetches a tile that is to be read later, where there is room for it now: nothing leaves for it, and nothing
-    /// holds it. `None` where it is here already or has no room.
-    pub fn prefetch(&mut self, tile: T, bytes: u64) -> Option<Move<T>> {
-        let has_room = self.used_bytes + bytes <= self.limits.bytes && self.entries.len() < self.limits.tiles;
-        if self.entries.contains_key(&tile) || !has_room {
-            return None;
-        }
-        self.entries.insert(tile, Entry { bytes, modified: false, hold_count: 0 });
-        self.used_bytes += bytes;
-        self.order.used(tile);
-        Some(self.arrival(tile, bytes, Access::Read))
     }
 
     /// Ends the holds of a task.
@@ -275,32 +260,23 @@ impl<T: Copy + Eq + Hash + Debug> Residency<T> {
         tiles.into_iter().filter_map(|tile| self.write_back(tile)).collect()
     }
 
-    fn arrival(&mut self, tile: T, bytes: u64, access: Access) -> Move<T> {
-        if access == Access::Overwrite {
-            return Move::Allocate(tile);
-        }
-        self.counters.up_bytes += bytes;
-        self.counters.uploads += 1;
-        Move::Fetch(tile)
-    }
-
     /// Tiles that must leave so that those of `uses` that are missing find room; `None` where too many are held.
-    fn victims(&self, uses: &[TileUse<T>]) -> Option<Vec<T>> {
+    fn leaving(&self, uses: &[TileUse<T>]) -> Option<Vec<T>> {
         let missing = || uses.iter().filter(|one| !self.entries.contains_key(&one.tile));
         let bytes = self.used_bytes + missing().map(|one| one.bytes).sum::<u64>();
         let tiles = self.entries.len() + missing().count();
         let (mut bytes, mut tiles) = (bytes.saturating_sub(self.limits.bytes), tiles.saturating_sub(self.limits.tiles));
-        let mut victims = Vec::new();
+        let mut leaving = Vec::new();
         let mut order = self.order.iter();
         while bytes > 0 || tiles > 0 {
             let tile = order.next()?;
             let entry = &self.entries[&tile];
             if entry.hold_count == 0 && uses.iter().all(|one| one.tile != tile) {
                 (bytes, tiles) = (bytes.saturating_sub(entry.bytes), tiles.saturating_sub(1));
-                victims.push(tile);
+                leaving.push(tile);
             }
         }
-        Some(victims)
+        Some(leaving)
     }
 }
 

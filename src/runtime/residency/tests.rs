@@ -9,7 +9,7 @@ struct World {
     cache: Residency<u8>,
     sizes: Vec<u64>,
     homes: BTreeMap<u8, u64>,
-    copies: BTreeMap<u8, Option<u64>>,
+    copies: BTreeMap<u8, u64>,
     last_write: BTreeMap<u8, u64>,
     writes: u64,
     traffic: (u64, u64),
@@ -17,10 +17,10 @@ struct World {
 }
 
 impl World {
-    fn new(sizes: &[u64], limits: Limits, victim: Eviction) -> World {
+    fn new(sizes: &[u64], limits: Limits, eviction: Eviction) -> World {
         let each = || (0..sizes.len() as u8).map(|tile| (tile, 0));
         World {
-            cache: Residency::new(limits, victim),
+            cache: Residency::new(limits, eviction),
             sizes: sizes.to_vec(),
             homes: each().collect(),
             copies: BTreeMap::new(),
@@ -40,7 +40,7 @@ impl World {
         for step in moves {
             match *step {
                 Move::WriteBack(tile) => {
-                    self.homes.insert(tile, self.copies[&tile].expect("what is written back was written"));
+                    self.homes.insert(tile, self.copies[&tile]);
                     self.traffic.1 += self.sizes[usize::from(tile)];
                 }
                 Move::Drop(tile) => {
@@ -48,10 +48,9 @@ impl World {
                     self.copies.remove(&tile).expect("what leaves was here");
                 }
                 Move::Fetch(tile) => {
-                    assert!(self.copies.insert(tile, Some(self.homes[&tile])).is_none());
+                    assert!(self.copies.insert(tile, self.homes[&tile]).is_none());
                     self.traffic.0 += self.sizes[usize::from(tile)];
                 }
-                Move::Allocate(tile) => assert!(self.copies.insert(tile, None).is_none()),
             }
             self.check_room();
         }
@@ -71,12 +70,10 @@ impl World {
                 self.carry_out(&moves);
                 for one in merged(&uses) {
                     let copy = self.copies[&one.tile];
-                    if one.access != Access::Overwrite {
-                        assert_eq!(copy, Some(self.last_write[&one.tile]), "a reader sees an older write");
-                    }
+                    assert_eq!(copy, self.last_write[&one.tile], "a reader sees an older write");
                     if one.access != Access::Read {
                         self.writes += 1;
-                        self.copies.insert(one.tile, Some(self.writes));
+                        self.copies.insert(one.tile, self.writes);
                         self.last_write.insert(one.tile, self.writes);
                     }
                     *self.holds.get_mut(&one.tile).unwrap() += 1;
@@ -126,7 +123,7 @@ impl World {
     }
 }
 
-const ACCESSES: [Access; 3] = [Access::Read, Access::Update, Access::Overwrite];
+const ACCESSES: [Access; 2] = [Access::Read, Access::Update];
 
 /// Every request for one or two of `tiles` tiles, in every way.
 fn requests(tiles: u8) -> Vec<Vec<(u8, Access)>> {
@@ -169,19 +166,19 @@ fn explore(world: &World, leases: &[Vec<u8>], requests: &[Vec<(u8, Access)>], de
 #[test]
 fn every_short_history_of_small_memories_keeps_the_promises() {
     let mut seen = 0;
-    for victim in Eviction::ALL {
+    for eviction in Eviction::ALL {
         for tiles in 1..=3 {
             let limits = Limits { bytes: u64::MAX, tiles };
-            explore(&World::new(&[8, 8, 8], limits, victim), &[], &requests(3), 2, &mut seen);
+            explore(&World::new(&[8, 8, 8], limits, eviction), &[], &requests(3), 2, &mut seen);
         }
         for bytes in [3, 5, 6] {
             let limits = Limits { bytes, tiles: usize::MAX };
-            explore(&World::new(&[1, 2, 3], limits, victim), &[], &requests(3), 2, &mut seen);
+            explore(&World::new(&[1, 2, 3], limits, eviction), &[], &requests(3), 2, &mut seen);
         }
         // Two tiles in room for one are enough for every transition, so longer histories can be tried.
         let limits = Limits { bytes: 1, tiles: 1 };
         let single = requests(2).into_iter().filter(|request| request.len() == 1).collect::<Vec<_>>();
-        explore(&World::new(&[1, 1], limits, victim), &[], &single, 5, &mut seen);
+        explore(&World::new(&[1, 1], limits, eviction), &[], &single, 5, &mut seen);
     }
     assert!(seen > 10_000, "{seen}");
 }
@@ -221,7 +218,7 @@ fn long_random_histories_keep_the_promises() {
 }
 
 #[test]
-fn a_modified_victim_is_written_back_before_it_leaves() {
+fn a_modified_tile_is_written_back_before_it_leaves() {
     let mut cache = Residency::new(Limits { bytes: 2, tiles: 9 }, Eviction::Lru);
     let one = |tile: char, access| TileUse { tile, bytes: 1, access };
     let mut run = |uses: &[TileUse<char>]| match cache.acquire(uses) {
@@ -231,15 +228,15 @@ fn a_modified_victim_is_written_back_before_it_leaves() {
         }
         other => panic!("{other:?}"),
     };
-    assert_eq!(run(&[one('a', Access::Overwrite)]), [Move::Allocate('a')]);
+    assert_eq!(run(&[one('a', Access::Update)]), [Move::Fetch('a')]);
     assert_eq!(run(&[one('b', Access::Read)]), [Move::Fetch('b')]);
     assert_eq!(run(&[one('c', Access::Read)]), [Move::WriteBack('a'), Move::Drop('a'), Move::Fetch('c')]);
     assert_eq!(run(&[one('a', Access::Update)]), [Move::Drop('b'), Move::Fetch('a')]);
     assert_eq!(cache.flush(), [Move::WriteBack('a')]);
     assert_eq!(cache.flush(), []);
     let counters = cache.counters();
-    assert_eq!((counters.uploads, counters.write_backs, counters.evictions), (3, 2, 2));
-    assert_eq!((counters.up_bytes, counters.down_bytes), (3, 2));
+    assert_eq!((counters.uploads, counters.write_backs, counters.evictions), (4, 2, 2));
+    assert_eq!((counters.up_bytes, counters.down_bytes), (4, 2));
 }
 
 #[test]
@@ -251,20 +248,4 @@ fn a_request_beyond_the_limits_is_named() {
     assert!(matches!(cache.acquire(&uses[2..]), Admission::Busy));
     cache.release(lease);
     assert!(matches!(cache.acquire(&uses[2..]), Admission::Granted { .. }));
-}
-
-#[test]
-fn what_is_fetched_ahead_takes_free_room_alone_and_is_found_later() {
-    let mut cache = Residency::new(Limits { bytes: 3, tiles: 2 }, Eviction::Lru);
-    assert_eq!(cache.prefetch('a', 2), Some(Move::Fetch('a')));
-    assert_eq!(cache.prefetch('a', 2), None, "it is here");
-    assert_eq!(cache.prefetch('b', 2), None, "4 bytes of 3");
-    assert_eq!(cache.prefetch('c', 1), Some(Move::Fetch('c')));
-    assert_eq!(cache.prefetch('d', 0), None, "3 tiles of 2");
-    let uses = [('a', 2), ('c', 1)].map(|(tile, bytes)| TileUse { tile, bytes, access: Access::Update });
-    let Admission::Granted { moves, lease } = cache.acquire(&uses) else { panic!() };
-    assert_eq!((moves, cache.counters().hits), (vec![], 2));
-    cache.release(lease);
-    assert_eq!(cache.flush(), [Move::WriteBack('a'), Move::WriteBack('c')]);
-    assert_eq!((cache.counters().up_bytes, cache.counters().down_bytes), (3, 3));
 }

@@ -70,7 +70,7 @@ fn all_ranks_grids_deliveries_and_policies_give_the_bits_of_one_process() {
                     let ctx = context(1 + (at + ranks) % 2);
                     let (got, made) = factor(&ctx, rank, (&a, from), bits, &options).unwrap();
                     assert!(got.is_none_or(|got| got == want), "n {n}, {ranks} ranks, {options:?}");
-                    let all = &made.report.per_rank;
+                    let all = &made.report.ranks.as_ref().unwrap().per_rank;
                     assert_eq!(all.len(), ranks);
                     let tiles = made.report.tiles as u64;
                     let tasks = tiles * (tiles + 1) * (tiles + 2) / 6;
@@ -143,7 +143,9 @@ fn an_upper_triangle_and_the_fewest_slots_do() {
             let options = DistCholeskyOptions::new().tile_rows(8).slots(least);
             let (got, made) = factor(&context(1), rank, (&upper, from), bits, &options).unwrap();
             assert!(got.is_none_or(|got| got == want), "{rows} x {cols}");
-            assert!(made.report.per_rank.iter().all(|rank| rank.peak_slots <= least as u64));
+            assert!(
+                made.report.ranks.iter().flat_map(|ranks| &ranks.per_rank).all(|rank| rank.peak_slots <= least as u64)
+            );
             let few = options.slots(least - 1);
             let error = factor(&context(1), rank, (&upper, from), bits, &few).map(drop).unwrap_err();
             assert!(error.to_string().contains(&format!("at least {least}")) && error.exit_code() == 2, "{error}");
@@ -228,9 +230,9 @@ fn a_memory_limit_takes_slots_away_down_to_the_fewest_and_then_is_named() {
     };
     let free = limited(None);
     let planned = free[0].as_ref().unwrap().planned_bytes;
-    let slots = free[0].as_ref().unwrap().slots;
+    let slots = free[0].as_ref().unwrap().ranks.as_ref().unwrap().slots;
     let tight = limited(Some(4 * planned - planned / 50));
-    assert!(tight[0].as_ref().unwrap().slots < slots);
+    assert!(tight[0].as_ref().unwrap().ranks.as_ref().unwrap().slots < slots);
     for error in limited(Some(1 << 20)).into_iter().map(Result::unwrap_err) {
         assert_eq!(error.exit_code(), 4, "{error}");
     }

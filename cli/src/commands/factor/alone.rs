@@ -1,6 +1,6 @@
 //! A factorisation in this process, and what is made of the factor. Each step is a span of the trace.
 
-use super::{Computed, Factoring, Factorisation, Figures, Inputs, Refinement, Task, read};
+use super::{Computed, Factoring, Figures, Inputs, Refinement, Task, read};
 use crate::session::Session;
 use crate::signals::{Mode, in_mode};
 use std::time::Instant;
@@ -49,7 +49,7 @@ fn carry_out(ctx: &Context, config: &Factoring, inputs: &Inputs, trace: &mut Tra
         (Task::Inverse, _) => (Some(trace.span("inverse", || factor.inverse(ctx, bits))?.0.into_matrix()), None),
         _ => (None, Some(report.planned_bytes)),
     };
-    let figures = Figures { planned_bytes, factorisation: Some(Factorisation::Alone(report)), ..Figures::default() };
+    let figures = Figures { planned_bytes, factorisation: Some(report), ..Figures::default() };
     Ok(Computed {
         result: Some(made.unwrap_or(factor.into_factor())),
         log_det,

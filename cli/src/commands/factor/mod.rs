@@ -14,7 +14,7 @@ use rug::Float;
 use serde::Serialize;
 use std::path::PathBuf;
 use sunzi::comm::{Transport, agree, agreed, local};
-use sunzi::distributed::{DistCholeskyReport, RankSummary};
+use sunzi::distributed::RankSummary;
 use sunzi::io::Symmetry;
 use sunzi::{CholeskyReport, Error, Matrix, Result, SymmetricMatrix, Uplo};
 use sunzi_lab::memory::peak_resident_bytes;
@@ -104,14 +104,6 @@ struct Refinement {
     backward_error_log2: Option<i64>,
 }
 
-/// Tiles, primes, times of tasks, planned memory; on ranks also the messages of each.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Factorisation {
-    Alone(CholeskyReport),
-    Ranks(DistCholeskyReport),
-}
-
 /// What the computation says of itself.
 #[derive(Default, Serialize)]
 struct Figures {
@@ -121,8 +113,8 @@ struct Figures {
     seconds: f64,
     /// Most bytes that the whole call may take, the result included, where that is planned.
     planned_bytes: Option<u64>,
-    /// Of a factorisation at the full precision.
-    factorisation: Option<Factorisation>,
+    /// Of a factorisation at the full precision: tiles, primes, times of tasks, planned memory, messages of ranks.
+    factorisation: Option<CholeskyReport>,
     refinement: Option<Refinement>,
     /// Seconds of a solve on ranks.
     solve_seconds: Option<f64>,
@@ -225,13 +217,11 @@ fn lines(config: &Factoring, computed: &Computed, report: &FactorReport<'_>, sha
         config.output.path.display(),
         figures.kernel,
         counted(figures.threads, "thread"),
-        figures.factorisation.as_ref().map_or(String::new(), Factorisation::describe),
+        figures.factorisation.as_ref().map_or(String::new(), describe_factorisation),
         format_seconds(figures.seconds),
         format_seconds(figures.input_seconds + report.output_seconds),
     )];
-    if let Some(Factorisation::Ranks(report)) = &figures.factorisation {
-        lines.push(messages(report));
-    }
+    lines.extend(figures.factorisation.as_ref().and_then(messages));
     if let Some(Refinement { factor_bits, iterations, backward_error_log2 }) = &figures.refinement {
         let reached = backward_error_log2.map_or("0".into(), |exponent| format!("at most 2^{exponent}"));
         lines.push(format!(
@@ -247,30 +237,23 @@ fn lines(config: &Factoring, computed: &Computed, report: &FactorReport<'_>, sha
     lines.join("\n")
 }
 
-impl Factorisation {
-    fn describe(&self) -> String {
-        let (primes, tile_rows, planned_bytes) = match self {
-            Factorisation::Alone(report) => (report.primes, report.tile_rows, report.planned_bytes),
-            Factorisation::Ranks(report) => (report.primes, report.tile_rows, report.planned_bytes),
-        };
-        let ranks = match self {
-            Factorisation::Alone(_) => String::new(),
-            Factorisation::Ranks(report) => {
-                format!(" a rank, {} ranks as {} x {}", report.ranks, report.grid.rows, report.grid.cols)
-            }
-        };
-        format!(", {primes} primes, tiles of {tile_rows} rows, {} planned{ranks}", format_bytes(planned_bytes))
-    }
+fn describe_factorisation(report: &CholeskyReport) -> String {
+    let ranks = report.ranks.as_ref().map_or(String::new(), |ranks| {
+        format!(" a rank, {} ranks as {} x {}", ranks.ranks, ranks.grid.rows, ranks.grid.cols)
+    });
+    let CholeskyReport { primes, tile_rows, planned_bytes, .. } = report;
+    format!(", {primes} primes, tiles of {tile_rows} rows, {} planned{ranks}", format_bytes(*planned_bytes))
 }
 
-fn messages(report: &DistCholeskyReport) -> String {
-    let total = |count: fn(&RankSummary) -> u64| report.per_rank.iter().map(count).sum::<u64>();
-    let wait_seconds = report.per_rank.iter().map(|rank| rank.wait_seconds).sum::<f64>();
-    format!(
+fn messages(report: &CholeskyReport) -> Option<String> {
+    let per_rank = &report.ranks.as_ref()?.per_rank;
+    let total = |count: fn(&RankSummary) -> u64| per_rank.iter().map(count).sum::<u64>();
+    let wait_seconds = per_rank.iter().map(|rank| rank.wait_seconds).sum::<f64>();
+    Some(format!(
         "{} messages, {} sent, workers waited for {} of {}",
         total(|rank| rank.messages),
         format_bytes(total(|rank| rank.sent_bytes)),
         format_seconds(wait_seconds),
         format_seconds(report.seconds * report.threads as f64),
-    )
+    ))
 }

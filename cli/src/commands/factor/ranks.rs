@@ -1,6 +1,6 @@
 //! A factorisation and a solve on several ranks: the root reads and shares out, all factor, the root gathers.
 
-use super::{Computed, Factoring, Factorisation, Figures, Inputs, Task, read};
+use super::{Computed, Factoring, Figures, Inputs, Task, read};
 use crate::args::RankChoices;
 use crate::commands::observe;
 use crate::session::Session;
@@ -64,7 +64,7 @@ pub fn compute(session: &Session, config: &Factoring, world: &dyn Transport, tra
         threads: report.threads,
         seconds: report.seconds + solve_seconds.unwrap_or(0.0),
         planned_bytes: solution.is_none().then_some(report.planned_bytes),
-        factorisation: Some(Factorisation::Ranks(report)),
+        factorisation: Some(report),
         solve_seconds,
         gathered_columns: solution.as_ref().map(|(_, columns, _)| *columns),
         input_seconds,

@@ -69,14 +69,14 @@ impl DeviceTiles {
     pub fn new(
         devices: Vec<TileDevice>,
         (working_bits, redundant): (u32, bool),
-        victim: Eviction,
+        eviction: Eviction,
         inner: Arc<dyn TileEngine>,
     ) -> Result<DeviceTiles> {
         let spec =
             EngineSpec { operand_bits: working_bits, modulus_bits: cholesky_modulus_bits(working_bits), redundant };
         let products = |TileDevice { device, family, memory_bytes }| {
             let engine = DeviceEngine::new(family, &spec)?;
-            Ok(DeviceProducts::new(Site { device, engine, memory_bytes, eviction: victim }))
+            Ok(DeviceProducts::new(Site { device, engine, memory_bytes, eviction }))
         };
         let products = devices.into_iter().map(products).collect::<Result<Vec<_>>>()?;
         Ok(DeviceTiles { products, inner, working_bits, limbs: limbs_for(2 * working_bits + TILE_SPARE_BITS) })

@@ -1,9 +1,9 @@
-//! Sums of products of tiles on one device: a few lanes, each a stream with memory of its own, over shared slots.
+//! Sums of products of tiles on one device: a few streams, each with memory of its own, over shared slots.
 //!
-//! A lane takes a tile to update, brings the operands that are not there, multiplies, reconstructs, and sends the sums
-//! to the host. Lanes overlap one another: one copies while another multiplies and a third's caller works on the CPU.
+//! A stream takes a tile to update, brings the operands that are not there, multiplies, reconstructs, sends the sums
+//! to the host. Streams overlap one another: one copies while another multiplies and a third's caller works on the CPU.
 
-use super::setup::{ALIGN, Lane, Setup, Site};
+use super::setup::{ALIGN, Setup, Site, WorkStream};
 use super::slots::Place;
 use crate::device::{DeviceKind, Gemm, Operand as Plane, Region, Traffic};
 use crate::error::{Error, Result};
@@ -119,13 +119,13 @@ impl DeviceProducts {
     ) -> Result<()> {
         let (rows, cols) = (pairs[0].0.rows, pairs[0].1.rows);
         let setup = self.setup(depth.max(rows).max(cols))?;
-        let mut guard = LaneGuard { lane: Some(setup.take()), setup: &setup, failed: true };
-        let lane = guard.lane.as_mut().expect("it was just taken");
+        let mut guard = StreamGuard { own: Some(setup.take()), setup: &setup, failed: true };
+        let own = guard.own.as_mut().expect("it was just taken");
         let job = Job { products: self, setup: &setup, depth, rows, cols, slot_words };
-        let result = job.run(lane, pairs, working_bits, out);
+        let result = job.run(own, pairs, working_bits, out);
         self.device_bytes.fetch_max(self.site.device.used_bytes(), Ordering::Relaxed);
         if let Err(error) = &result {
-            // Lanes that wait for what this one should have brought must not wait for ever.
+            // Streams that wait for what this one should have brought must not wait for ever.
             setup.slots.fail(error);
         }
         guard.failed = false;
@@ -159,19 +159,19 @@ impl DeviceProducts {
     }
 }
 
-/// Gives a lane back, and says so where its work ended in a panic.
-struct LaneGuard<'a> {
+/// Gives a stream back, and says so where its work ended in a panic.
+struct StreamGuard<'a> {
     setup: &'a Setup,
-    lane: Option<Lane>,
+    own: Option<WorkStream>,
     failed: bool,
 }
 
-impl Drop for LaneGuard<'_> {
+impl Drop for StreamGuard<'_> {
     fn drop(&mut self) {
         if self.failed {
             self.setup.slots.fail(&Error::Cancelled);
         }
-        self.lane.take().into_iter().for_each(|lane| self.setup.give_back(lane));
+        self.own.take().into_iter().for_each(|own| self.setup.give_back(own));
     }
 }
 
@@ -188,7 +188,7 @@ struct Job<'a> {
 impl Job<'_> {
     fn run(
         &self,
-        lane: &mut Lane,
+        own: &mut WorkStream,
         pairs: &[(Operand<'_>, Operand<'_>)],
         working_bits: u32,
         out: &mut [u64],
@@ -199,26 +199,26 @@ impl Job<'_> {
             let tiles = [(x.number, self.home_bytes(x)), (y.number, self.home_bytes(y))];
             let tiles = if x.number == y.number { &tiles[..1] } else { &tiles[..] };
             let (lease, places) = self.setup.slots.acquire(tiles)?;
-            self.bring(lane, &places, &[x, y])?;
+            self.bring(own, &places, &[x, y])?;
             let planes = [&places[0], &places[places.len() - 1]];
             let mut start = 0;
             while start < self.depth {
                 // Only the last part of a tile is padded: the others end at multiples of what products take.
                 let mut room = (largest - summed) / ALIGN * ALIGN;
                 if room == 0 {
-                    self.reduce(lane, &mut reduced)?;
+                    self.reduce(own, &mut reduced)?;
                     (summed, room) = (0, largest / ALIGN * ALIGN);
                 }
                 let length = (self.depth - start).min(room);
-                self.product(lane, planes, (start, length), summed > 0)?;
+                self.product(own, planes, (start, length), summed > 0)?;
                 (start, summed) = (start + length, summed + length.next_multiple_of(ALIGN));
             }
-            let done = self.products.site.device.record(lane.stream)?;
-            self.setup.slots.release(lease, &places, (lane.index, &done));
+            let done = self.products.site.device.record(own.stream)?;
+            self.setup.slots.release(lease, &places, (own.index, &done));
             self.count(x, y);
         }
-        self.reduce(lane, &mut reduced)?;
-        self.recover(lane, working_bits, out)
+        self.reduce(own, &mut reduced)?;
+        self.recover(own, working_bits, out)
     }
 
     /// Bytes of an operand's integers.
@@ -238,44 +238,44 @@ impl Job<'_> {
         self.depth.next_multiple_of(ALIGN)
     }
 
-    fn launcher<'l>(&'l self, lane: &Lane) -> Launcher<'l> {
-        Launcher::new(&*self.products.site.device, lane.stream, &self.products.site.engine, &self.setup.tables)
+    fn launcher<'l>(&'l self, own: &WorkStream) -> Launcher<'l> {
+        Launcher::new(&*self.products.site.device, own.stream, &self.products.site.engine, &self.setup.tables)
     }
 
     /// Brings the operands that are not there, then waits for those that others bring.
-    fn bring(&self, lane: &mut Lane, places: &[Place], operands: &[&Operand<'_>]) -> Result<()> {
+    fn bring(&self, own: &mut WorkStream, places: &[Place], operands: &[&Operand<'_>]) -> Result<()> {
         let device = &self.products.site.device;
         for (place, operand) in places.iter().zip(operands).filter(|(place, _)| place.bring) {
-            place.after.iter().try_for_each(|event| device.wait(lane.stream, event))?;
-            self.upload(lane, operand, &place.region)?;
-            self.setup.slots.brought(place, device.record(lane.stream)?);
+            place.after.iter().try_for_each(|event| device.wait(own.stream, event))?;
+            self.upload(own, operand, &place.region)?;
+            self.setup.slots.brought(place, device.record(own.stream)?);
         }
         for place in places.iter().filter(|place| !place.bring) {
-            device.wait(lane.stream, &self.setup.slots.arrival(place)?)?;
+            device.wait(own.stream, &self.setup.slots.arrival(place)?)?;
         }
         Ok(())
     }
 
     /// Sends an operand and makes its planes: a row of the tile becomes a column, for the contracted index runs down.
-    fn upload(&self, lane: &mut Lane, operand: &Operand<'_>, planes: &Region) -> Result<()> {
+    fn upload(&self, own: &mut WorkStream, operand: &Operand<'_>, planes: &Region) -> Result<()> {
         let (device, limbs) = (&self.products.site.device, self.setup.sizes.operand_limbs);
         let bytes = self.home_bytes(operand) as usize;
         {
-            let mut pinned = lane.pinned_in.lock()?;
+            let mut pinned = own.pinned_in.lock()?;
             let packed = bytemuck::cast_slice_mut::<u8, u64>(&mut pinned[..bytes]);
             let slots = operand.integers.chunks_exact(self.slot_words);
             for (packed, slot) in packed.chunks_exact_mut(1 + limbs).zip(slots) {
                 packed.copy_from_slice(&slot[..1 + limbs]);
             }
         }
-        let packed = lane.packed_in.region(0..bytes);
-        device.upload(lane.stream, &lane.pinned_in, 0, &packed)?;
+        let packed = own.packed_in.region(0..bytes);
+        device.upload(own.stream, &own.pinned_in, 0, &packed)?;
         let entries = self.ld() * operand.rows.next_multiple_of(ALIGN);
         let count = self.products.site.engine.digits();
-        let region = lane.digits.region(0..entries * 4 * (1 + count));
-        device.clear(lane.stream, &region)?; // rows that pad are not written
+        let region = own.digits.region(0..entries * 4 * (1 + count));
+        device.clear(own.stream, &region)?; // rows that pad are not written
         let digits = Digits { region: &region, count, stride: entries };
-        self.launcher(lane).unpack(&Unpack {
+        self.launcher(own).unpack(&Unpack {
             packed: &packed,
             limbs_per_element: limbs,
             rows: self.depth,
@@ -285,13 +285,13 @@ impl Job<'_> {
             first_col: 0,
         })?;
         let moduli = 0..self.products.site.engine.moduli().len();
-        self.launcher(lane).to_planes(&ToPlanes { digits, entries, moduli, planes, stride: entries })
+        self.launcher(own).to_planes(&ToPlanes { digits, entries, moduli, planes, stride: entries })
     }
 
-    /// Adds the products of `length` columns from `start` on to the lane's sums.
+    /// Adds the products of `length` columns from `start` on to the stream's sums.
     fn product(
         &self,
-        lane: &Lane,
+        own: &WorkStream,
         places: [&Place; 2],
         (start, length): (usize, usize),
         accumulate: bool,
@@ -304,7 +304,7 @@ impl Job<'_> {
             stride: self.ld() * rows,
         };
         self.products.site.device.multiply(
-            lane.stream,
+            own.stream,
             &Gemm {
                 element: engine.element(),
                 m,
@@ -312,7 +312,7 @@ impl Job<'_> {
                 k: length.next_multiple_of(ALIGN).min(self.ld() - start), // zeros pad the columns
                 a: plane(places[0], m),
                 b: plane(places[1], n),
-                c: Plane { region: lane.sums.clone(), ld: m, stride: m * n },
+                c: Plane { region: own.sums.clone(), ld: m, stride: m * n },
                 batch: engine.plane_count(),
                 negate: false,
                 accumulate,
@@ -325,32 +325,32 @@ impl Job<'_> {
         self.rows.next_multiple_of(ALIGN) * self.cols.next_multiple_of(ALIGN)
     }
 
-    fn residues<'l>(&self, lane: &'l Lane) -> Residues<'l> {
-        Residues { region: &lane.residues, first_modulus: 0, stride: self.entries(), offset: 0 }
+    fn residues<'l>(&self, own: &'l WorkStream) -> Residues<'l> {
+        Residues { region: &own.residues, first_modulus: 0, stride: self.entries(), offset: 0 }
     }
 
-    fn reduce(&self, lane: &Lane, reduced: &mut bool) -> Result<()> {
+    fn reduce(&self, own: &WorkStream, reduced: &mut bool) -> Result<()> {
         let into = if std::mem::replace(reduced, true) { ReduceInto::Add } else { ReduceInto::Overwrite };
-        self.launcher(lane).reduce(&Reduce {
-            sums: &lane.sums,
+        self.launcher(own).reduce(&Reduce {
+            sums: &own.sums,
             sum_stride: self.entries(),
             entries: self.entries(),
             moduli: 0..self.products.site.engine.moduli().len(),
-            residues: self.residues(lane),
+            residues: self.residues(own),
             into,
         })
     }
 
     /// Integers, and the way home.
-    fn recover(&self, lane: &Lane, working_bits: u32, out: &mut [u64]) -> Result<()> {
+    fn recover(&self, own: &WorkStream, working_bits: u32, out: &mut [u64]) -> Result<()> {
         let (device, entries) = (&self.products.site.device, self.entries());
-        let integers = Integers { region: &lane.integers, entries };
-        self.launcher(lane).reconstruct(&Reconstruct { residues: self.residues(lane), integers })?;
+        let integers = Integers { region: &own.integers, entries };
+        self.launcher(own).reconstruct(&Reconstruct { residues: self.residues(own), integers })?;
         let each = 1 + self.products.sum_limbs();
-        let packed = lane.packed_out.region(0..entries * 8 * each);
-        self.launcher(lane).pack(&Pack { integers, packed: &packed })?;
-        device.download(lane.stream, &packed, &lane.pinned_out, 0)?;
-        let bytes = lane.pinned_out.lock()?;
+        let packed = own.packed_out.region(0..entries * 8 * each);
+        self.launcher(own).pack(&Pack { integers, packed: &packed })?;
+        device.download(own.stream, &packed, &own.pinned_out, 0)?;
+        let bytes = own.pinned_out.lock()?;
         let words = bytemuck::cast_slice::<u8, u64>(&bytes[..entries * 8 * each]);
         let height = self.rows.next_multiple_of(ALIGN) * each;
         for (col, (out, column)) in out.chunks_exact_mut(self.rows * each).zip(words.chunks_exact(height)).enumerate() {

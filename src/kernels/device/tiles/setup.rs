@@ -1,4 +1,4 @@
-//! The memory of a device for tiles of one size: lanes, and slots with what is left.
+//! The memory of a device for tiles of one size: streams, and slots with what is left.
 
 use super::slots::Slots;
 use crate::device::{Device, Pinned, Region, Stream, Streams};
@@ -8,14 +8,14 @@ use crate::math::float::limbs_for;
 use crate::runtime::Eviction;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-/// Lanes of a device, where its memory allows.
-const LANES: usize = 3;
+/// Streams of a device, where its memory allows.
+const STREAMS: usize = 3;
 
 /// Rows and columns are padded to a multiple of this.
 pub(super) const ALIGN: usize = 16;
 
 /// One stream with its memory.
-pub(super) struct Lane {
+pub(super) struct WorkStream {
     pub index: usize,
     pub stream: Stream,
     pub pinned_in: Pinned,
@@ -41,7 +41,7 @@ pub(super) struct Setup {
     pub sizes: Sizes,
     pub tables: DeviceTables,
     pub slots: Slots,
-    pub lanes: Mutex<Vec<Lane>>,
+    pub streams: Mutex<Vec<WorkStream>>,
     pub given_back: Condvar,
 }
 
@@ -59,32 +59,32 @@ impl Site {
         Sizes { rows: rows.next_multiple_of(ALIGN), operand_limbs: limbs_for(self.engine.spec().operand_bits + 1) }
     }
 
-    /// Lanes as many as find room, and slots in the rest.
+    /// As many streams as find room, and slots in the rest.
     ///
     /// # Errors
     /// [`Error::DeviceLimit`] names the least memory that would do; [`Error::DeviceMemory`], [`Error::DeviceLost`].
     pub(super) fn allocate(&self, sizes: Sizes) -> Result<Setup> {
-        let (lane_bytes, slot_bytes) = (self.lane_bytes(&sizes), self.slot_bytes(&sizes));
+        let (stream_bytes, slot_bytes) = (self.stream_bytes(&sizes), self.slot_bytes(&sizes));
         let table_bytes = (self.engine.table_bytes() as u64).next_multiple_of(256);
         let free = self.device.capacity_bytes().saturating_sub(self.device.used_bytes()).min(self.memory_bytes);
-        let room = |lanes: u64| free.saturating_sub(table_bytes + lanes * lane_bytes) / slot_bytes;
-        let lanes = (1..=LANES as u64).rev().find(|&lanes| room(lanes) >= 2 * lanes).ok_or(Error::DeviceLimit {
+        let room = |count: u64| free.saturating_sub(table_bytes + count * stream_bytes) / slot_bytes;
+        let count = (1..=STREAMS as u64).rev().find(|&count| room(count) >= 2 * count).ok_or(Error::DeviceLimit {
             limit_bytes: free,
-            minimum_bytes: table_bytes + lane_bytes + 2 * slot_bytes,
+            minimum_bytes: table_bytes + stream_bytes + 2 * slot_bytes,
         })?;
         let mut streams = Streams::of(&self.device);
         let stream = streams.take()?;
         let tables = self.engine.upload(&*self.device, stream)?;
         self.device.synchronize(&self.device.record(stream)?)?;
-        let made = (0..lanes as usize).map(|index| self.lane(index, &sizes)).collect::<Result<Vec<_>>>()?;
+        let made = (0..count as usize).map(|index| self.stream(index, &sizes)).collect::<Result<Vec<_>>>()?;
         let device = self.device.clone();
         let grow = move || Ok(device.allocate(slot_bytes as usize)?.whole());
-        let most = usize::try_from(room(lanes)).unwrap_or(usize::MAX);
+        let most = usize::try_from(room(count)).unwrap_or(usize::MAX);
         Ok(Setup {
             sizes,
             tables,
-            slots: Slots::new((2 * lanes as usize, most), self.eviction, grow),
-            lanes: Mutex::new(made),
+            slots: Slots::new((2 * count as usize, most), self.eviction, grow),
+            streams: Mutex::new(made),
             given_back: Condvar::new(),
         })
     }
@@ -99,8 +99,8 @@ impl Site {
         ((planes * sizes.rows * sizes.rows) as u64).next_multiple_of(256)
     }
 
-    /// Bytes of each part of a lane: packed in, digits, sums, residues, integers, packed out.
-    fn lane_parts(&self, sizes: &Sizes) -> [usize; 6] {
+    /// Bytes of each part of a stream: packed in, digits, sums, residues, integers, packed out.
+    fn stream_parts(&self, sizes: &Sizes) -> [usize; 6] {
         let (entries, engine) = (sizes.rows * sizes.rows, &self.engine);
         [
             entries * 8 * (1 + sizes.operand_limbs),
@@ -112,15 +112,15 @@ impl Site {
         ]
     }
 
-    fn lane_bytes(&self, sizes: &Sizes) -> u64 {
-        self.lane_parts(sizes).iter().map(|&bytes| (bytes as u64).next_multiple_of(256)).sum()
+    fn stream_bytes(&self, sizes: &Sizes) -> u64 {
+        self.stream_parts(sizes).iter().map(|&bytes| (bytes as u64).next_multiple_of(256)).sum()
     }
 
-    fn lane(&self, index: usize, sizes: &Sizes) -> Result<Lane> {
-        let parts = self.lane_parts(sizes);
+    fn stream(&self, index: usize, sizes: &Sizes) -> Result<WorkStream> {
+        let parts = self.stream_parts(sizes);
         let mut streams = Streams::of(&self.device);
         let region = |part: usize| Ok::<_, Error>(self.device.allocate(parts[part])?.whole());
-        Ok(Lane {
+        Ok(WorkStream {
             index,
             stream: streams.take()?,
             pinned_in: self.device.allocate_pinned(parts[0])?,
@@ -137,19 +137,19 @@ impl Site {
 }
 
 impl Setup {
-    /// A lane that nobody else has; waits for one.
-    pub fn take(&self) -> Lane {
-        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+    /// A stream that nobody else has; waits for one.
+    pub fn take(&self) -> WorkStream {
+        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            match lanes.pop() {
-                Some(lane) => return lane,
-                None => lanes = self.given_back.wait(lanes).unwrap_or_else(PoisonError::into_inner),
+            match streams.pop() {
+                Some(stream) => return stream,
+                None => streams = self.given_back.wait(streams).unwrap_or_else(PoisonError::into_inner),
             }
         }
     }
 
-    pub fn give_back(&self, lane: Lane) {
-        self.lanes.lock().unwrap_or_else(PoisonError::into_inner).push(lane);
+    pub fn give_back(&self, stream: WorkStream) {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner).push(stream);
         self.given_back.notify_one();
     }
 }

@@ -10,13 +10,13 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 struct Slot {
     /// When the tile is there; `None` while somebody brings it.
     ready: Option<Event>,
-    /// The last work of each lane that reads it.
+    /// The last work of each stream that reads it.
     uses: HashMap<usize, Event>,
     /// What was there before, and had to arrive.
     before: Option<Event>,
 }
 
-/// An error that all lanes return.
+/// An error that all streams return.
 enum Failure {
     Lost(String),
     SelfCheck(usize, usize),
@@ -50,28 +50,28 @@ struct State {
     regions: Vec<Region>,
     /// Slots that there may be.
     most: usize,
-    /// A lane has failed: nobody should wait for what it would have brought.
+    /// A stream has failed: nobody should wait for what it would have brought.
     failure: Option<Failure>,
 }
 
-/// Slots of one size, shared by lanes.
+/// Slots of one size, shared by streams.
 pub(super) struct Slots {
     state: Mutex<State>,
     changed: Condvar,
     /// Makes the memory of one more slot.
     grow: Box<dyn Fn() -> Result<Region> + Send + Sync>,
-    /// Slots without which the lanes cannot work.
+    /// Slots without which the streams cannot work.
     least: usize,
 }
 
-/// A tile that a lane may use, and how.
+/// A tile that a stream may use, and how.
 pub(super) struct Place {
     pub region: Region,
     slot: usize,
     number: u64,
-    /// What the lane's stream has to wait for.
+    /// What the stream has to wait for.
     pub after: Vec<Event>,
-    /// Whether the lane has to bring the tile.
+    /// Whether the stream has to bring the tile.
     pub bring: bool,
 }
 
@@ -79,11 +79,11 @@ impl Slots {
     /// No tile anywhere: `least` to `most` slots, made by `grow` when they are first needed.
     pub fn new(
         (least, most): (usize, usize),
-        victim: Eviction,
+        eviction: Eviction,
         grow: impl Fn() -> Result<Region> + Send + Sync + 'static,
     ) -> Slots {
         let state = State {
-            cache: Residency::new(Limits { bytes: u64::MAX, tiles: 0 }, victim),
+            cache: Residency::new(Limits { bytes: u64::MAX, tiles: 0 }, eviction),
             free: Vec::new(),
             places: HashMap::new(),
             slots: Vec::new(),
@@ -103,7 +103,7 @@ impl Slots {
         self.lock().cache.counters()
     }
 
-    /// Holds the tiles of one product, each named with the bytes that bringing it takes; waits while other lanes hold
+    /// Holds the tiles of one product, each named with the bytes that bringing it takes; waits while other streams hold
     /// too many.
     pub fn acquire(&self, tiles: &[(u64, u64)]) -> Result<(Lease<u64>, Vec<Place>)> {
         let uses = tiles.iter().map(|&(tile, bytes)| TileUse { tile, bytes, access: Access::Read }).collect::<Vec<_>>();
@@ -121,7 +121,7 @@ impl Slots {
                     return Ok((lease, places));
                 }
                 Admission::Busy => state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
-                Admission::TooLarge { .. } => unreachable!("a product has two tiles, and a lane has two slots"),
+                Admission::TooLarge { .. } => unreachable!("a product has two tiles, and a stream has two slots"),
             }
         }
     }
@@ -178,24 +178,24 @@ impl Slots {
     }
 
     /// Work that reads the places is done at `event`; their holds end.
-    pub fn release(&self, lease: Lease<u64>, places: &[Place], (lane, event): (usize, &Event)) {
+    pub fn release(&self, lease: Lease<u64>, places: &[Place], (stream, event): (usize, &Event)) {
         let mut state = self.lock();
         for place in places {
             debug_assert_eq!(state.places.get(&place.number), Some(&place.slot));
-            state.slots[place.slot].uses.insert(lane, event.clone());
+            state.slots[place.slot].uses.insert(stream, event.clone());
         }
         state.cache.release(lease);
         drop(state);
         self.changed.notify_all();
     }
 
-    /// Nobody shall wait any more: a lane has failed.
+    /// Nobody shall wait any more: a stream has failed.
     pub fn fail(&self, error: &Error) {
         self.lock().failure.get_or_insert(Failure::of(error));
         self.changed.notify_all();
     }
 
-    /// The error with which a lane has failed, if one has.
+    /// The error with which a stream has failed, if one has.
     pub fn failure(&self) -> Option<Error> {
         self.lock().failure.as_ref().map(Failure::error)
     }
@@ -212,7 +212,7 @@ impl State {
                     self.slots[slot].before = self.slots[slot].ready.take();
                     self.free.push(slot);
                 }
-                Move::Fetch(tile) | Move::Allocate(tile) => {
+                Move::Fetch(tile) => {
                     let slot = self.free.pop().expect("the cache counts the slots");
                     self.places.insert(tile, slot);
                     brought.push((tile, slot));

@@ -10,7 +10,6 @@ use crate::matrix::{Matrix, Uplo};
 use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::factor::diagnose;
 use crate::ops::factor::problem::Problem;
-use crate::ops::factor::ranks::problem::DistProblem;
 use crate::ops::factor::tile_work::FailedRow;
 use crate::tile::TileMap;
 use rug::integer::Order;
@@ -27,7 +26,7 @@ pub(super) struct Failure<'a> {
     pub ctx: &'a Context,
     pub group: &'a dyn Transport,
     pub a: &'a DistMatrix,
-    pub problem: &'a DistProblem,
+    pub problem: &'a Problem,
 }
 
 impl Failure<'_> {
@@ -78,11 +77,9 @@ impl Failure<'_> {
         let made = DistMatrix::zeros(rows, group.rank(), problem.precision_bits);
         let factor = agreed(group, made.and_then(|mut made| store(&mut made).map(|()| made)))?;
         let (whole, factor) = (a.gather(group, ROOT)?, factor.gather(group, ROOT)?);
-        let kernel_bits = ctx.kernel().maximum_modulus_bits();
-        let said = whole.zip(factor).map(|(whole, factor)| {
-            let problem = Problem::new(whole.view(), problem.precision_bits, kernel_bits)?;
-            Err(diagnose::failure(&problem, index, &factor, pivot))
-        });
+        let said = whole
+            .zip(factor)
+            .map(|(whole, factor)| Err(diagnose::failure((problem, whole.view()), index, &factor, pivot)));
         agree(group, said.unwrap_or(Ok(())))
     }
 

@@ -1,79 +1,31 @@
 //! Cholesky factorisation of a matrix in tiles over many ranks, driven by data: nothing is gathered.
 //!
-//! Each rank runs the tasks of its own tiles as operands come (`runtime::protocol`, `drive::run_ranks`); finished tiles
+//! Each rank runs the tasks of its own tiles as operands come (`runtime::protocol`, `drive::run_tiles`); finished tiles
 //! travel as exact integers. Updates are exact and every entry is rounded once, so neither the order of tasks nor who
 //! runs them can show in a bit. Source: docs/ALGORITHM.md, "Cholesky over many ranks".
 
 mod failure;
 mod plan;
-pub(crate) mod problem;
-mod report;
+mod problem;
 
 use crate::comm::{Reduction, Transport, agree, agreed};
 use crate::context::Context;
-use crate::drive::{self, Meter, RankPlan, run_tiles};
+use crate::drive;
 use crate::error::Result;
 use crate::kernels::tiles::TileEngine;
 use crate::matrix::Uplo;
 use crate::ops::distribution::matrix::{DistMatrix, check_tile_size};
 use crate::ops::distribution::team::Team;
-use crate::ops::factor::problem::working_bits;
-use crate::ops::factor::ranks::problem::DistProblem;
-use crate::ops::factor::report::TaskLog;
-use crate::ops::factor::tile_store::{Local, TileMemory, TileStore};
-use crate::ops::factor::tile_work::TileWork;
-use crate::options::setters;
-use crate::runtime::protocol::{DeliveryKind, Termination};
-use crate::runtime::{CholeskyGraph, Policy};
-use crate::tile::{OwnTiles, RankGrid, TileId, TileMap};
+use crate::ops::factor::options::DistCholeskyOptions;
+use crate::ops::factor::plan::Plan;
+use crate::ops::factor::problem::{Problem, working_bits};
+use crate::ops::factor::rank_report::{RankSummary, RanksReport};
+use crate::ops::factor::report::CholeskyReport;
+use crate::ops::factor::run::{Factored, Factorisation};
+use crate::ops::factor::spans::{Clock, TaskTimes};
+use crate::tile::{TileId, TileMap};
 use failure::Failure;
-use plan::{Plan, PlanInput};
-pub use report::{DistCholeskyReport, RankSummary};
-use std::time::Instant;
-
-/// Choices of a distributed factorisation; the same on all ranks, but for `policy`. None of them shows in a bit.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct DistCholeskyOptions {
-    /// Rows of a tile, a multiple of 8; `None` chooses by order, grid and kernel.
-    pub tile_rows: Option<usize>,
-    /// The grid of ranks; `None` keeps that of the matrix.
-    pub grid: Option<RankGrid>,
-    /// Who sends a finished tile to whom.
-    pub delivery: DeliveryKind,
-    /// How a rank finds out that it will not be asked any more.
-    pub termination: Termination,
-    /// Which ready tile is worked on next.
-    pub policy: Policy,
-    /// Tiles of other ranks that a rank has room for; `None` chooses within the memory limit.
-    pub slots: Option<usize>,
-    /// Whether to note what each rank did when.
-    pub spans: bool,
-}
-
-impl Default for DistCholeskyOptions {
-    fn default() -> DistCholeskyOptions {
-        DistCholeskyOptions {
-            tile_rows: None,
-            grid: None,
-            delivery: DeliveryKind::default(),
-            termination: Termination::default(),
-            policy: Policy::CriticalPath,
-            slots: None,
-            spans: false,
-        }
-    }
-}
-
-setters! { new DistCholeskyOptions {
-    tile_rows: impl Into<Option<usize>>,
-    grid: impl Into<Option<RankGrid>>,
-    delivery: DeliveryKind,
-    termination: Termination,
-    policy: Policy,
-    slots: impl Into<Option<usize>>,
-    spans: bool,
-} }
+use plan::PlanInput;
 
 /// The factor of a distributed matrix.
 #[derive(Debug)]
@@ -81,7 +33,7 @@ pub struct DistCholesky {
     /// This rank's tiles of `L`: the lower triangle, in the tiles of the factorisation.
     pub factor: DistMatrix,
     /// How it was computed; the same on all ranks.
-    pub report: DistCholeskyReport,
+    pub report: CholeskyReport,
     /// What this rank did, with its spans and samples.
     pub own: drive::RankReport,
 }
@@ -122,7 +74,7 @@ pub fn cholesky_with(
     precision_bits: u32,
     options: &DistCholeskyOptions,
 ) -> Result<DistCholesky> {
-    let (start, world) = (Instant::now(), team.world());
+    let (mut clock, world): (_, &dyn Transport) = (Clock::new(), team.world());
     agree(world, options.tile_rows.map_or(Ok(()), check_tile_size))?;
     let kernel = ctx.kernel();
     let working_bits = agreed(world, working_bits(precision_bits, kernel.maximum_modulus_bits()))?;
@@ -137,12 +89,20 @@ pub fn cholesky_with(
     agree(world, ctx.admit(held_bytes * plan::ranks_here(team)))?;
     let moved = if map == *a.map() { None } else { Some(a.redistribute(world, map)?) };
     let a = moved.as_ref().unwrap_or(a);
-    let problem = DistProblem::new(world, a, precision_bits, working_bits)?;
-    let plan = Plan::new(ctx, team, &PlanInput { problem: &problem, map, held_bytes }, options, &*engine)?;
-    let run = Run { ctx, team, a, problem: &problem, plan: &plan, engine: &*engine, options, start };
-    let done = run.factor();
+    let problem = Problem::over_ranks(world, a, precision_bits, working_bits)?;
+    let plan = Plan::over_ranks(ctx, team, &PlanInput { problem: &problem, map, held_bytes }, options, &*engine)?;
+    let before = engine.traffic();
+    let entries = |tile: TileId| Ok(a.tile(tile).expect("a rank works on its own tiles").view());
+    let factorisation =
+        Factorisation { ctx, world, problem: &problem, plan: &plan, engine: &*engine, options, entries: &entries };
+    let done = factor(&factorisation, a, &mut clock);
+    let devices = engine.traffic().into_iter().zip(&before).map(|(after, before)| after.since(before)).collect();
     engine.end_operation();
-    done
+    let (factor, own) = done?;
+    let report =
+        CholeskyReport { kernel: kernel.name(), devices, ..CholeskyReport::new(&problem, &plan, &*engine, clock) };
+    let report = over_ranks(&factorisation, report, &own)?;
+    Ok(DistCholesky { factor, report, own })
 }
 
 /// The tiles to work in. Collective.
@@ -160,98 +120,60 @@ fn tiles_for(
     Ok(TileMap { tile_size, grid, triangle: Some(Uplo::Lower), ..*a.map() })
 }
 
-/// One factorisation, as one rank sees it.
-struct Run<'a> {
-    ctx: &'a Context,
-    team: &'a Team,
-    a: &'a DistMatrix,
-    problem: &'a DistProblem,
-    plan: &'a Plan,
-    engine: &'a dyn TileEngine,
-    options: &'a DistCholeskyOptions,
-    start: Instant,
-}
-
-impl Run<'_> {
-    fn factor(&self) -> Result<DistCholesky> {
-        let Run { ctx, problem, plan, engine, .. } = *self;
-        let world = self.team.world();
-        let mut workspace = ctx.workspace();
-        let workspace = &mut *workspace;
-        workspace.trim(ctx, &plan.needs());
-        workspace.reserve_workers(plan.threads);
-        let scratch = workspace.workers[..plan.threads].iter_mut().map(|space| space.scratch.words(plan.scratch_words));
-        let log = |worker| TaskLog::new(self.start, worker);
-        let locals =
-            scratch.enumerate().map(|(worker, words)| words.map(|scratch| Local { scratch, log: log(worker) }));
-        let locals = locals.collect::<Result<Vec<_>>>();
-        let words = workspace.operands.words(plan.tile_words + plan.slot_words());
-        let both = locals.and_then(|locals| words.map(|words| (locals, words)));
-        let (mut locals, words) = agreed(world, both)?;
-        let work = TileWork::new(engine, &plan.tiling, problem.working_bits, &problem.exponents);
-        let meter = Meter::new(ctx, plan.units);
-        let own = OwnTiles::new(plan.grid, plan.tiling.tile_rows(), plan.rank);
-        let (own_words, remote) = words.split_at_mut(plan.tile_words);
-        let memory = TileMemory { own: own_words, remote, remote_words: plan.operand_words };
-        let a = self.a;
-        let entries = |tile: TileId| Ok(a.tile(tile).expect("a rank works on its own tiles").view());
-        let tiles = TileStore::new(work, (own, memory), &entries, &problem.weights, meter);
-        let rank_plan = RankPlan {
-            grid: plan.grid,
-            graph: CholeskyGraph::of(&plan.tiling),
-            protocol: plan.protocol(self.options),
-            spans: self.options.spans,
+/// The factor in the tiles of `a`, and what this rank did. Collective.
+fn factor(
+    factorisation: &Factorisation<'_>,
+    a: &DistMatrix,
+    clock: &mut Clock,
+) -> Result<(DistMatrix, drive::RankReport)> {
+    let Factorisation { ctx, world, problem, plan, .. } = *factorisation;
+    factorisation.run(clock, |Factored { tiles, locals, outcome }| {
+        // Rounds the finished own tiles into those of a matrix.
+        let mut store = |matrix: &mut DistMatrix| {
+            let targets = matrix.tiles_mut().iter_mut().filter(|(tile, _)| tile.row < plan.tiling.tile_rows());
+            tiles.store_tiles(ctx, targets.map(|(tile, matrix)| (*tile, matrix)), locals)
         };
-        let outcome = run_tiles(ctx, world, &rank_plan, &tiles, &mut locals);
-        let failed = tiles.failed().cloned();
-        let failure = Failure { ctx, group: world, a: self.a, problem };
+        let (failed, failure) = (tiles.failed().cloned(), Failure { ctx, group: world, a, problem });
         // Whoever met the pivot knows it; the others were told to stop.
         if let Some(index) = failure.first(failed.as_ref(), outcome.is_ok())? {
-            return Err(failure.explain(index, failed, |matrix| self.store(&tiles, matrix, &mut locals)));
+            return Err(failure.explain(index, failed, store));
         }
         let own = outcome?;
-        let factor = DistMatrix::zeros(*self.a.map(), world.rank(), problem.precision_bits);
+        let factor = DistMatrix::zeros(*a.map(), world.rank(), problem.precision_bits);
         let mut factor = agreed(world, factor)?;
-        agree(world, self.store(&tiles, &mut factor, &mut locals))?;
-        let report = self.report(&own)?;
-        Ok(DistCholesky { factor, report, own })
-    }
+        agree(world, store(&mut factor))?;
+        Ok((factor, own))
+    })
+}
 
-    /// Rounds the finished own tiles into those of `factor`.
-    fn store(&self, tiles: &TileStore<'_, '_>, factor: &mut DistMatrix, locals: &mut [Local<'_>]) -> Result<()> {
-        let known = self.plan.tiling.tile_rows();
-        let targets = factor.tiles_mut().iter_mut().filter(|(tile, _)| tile.row < known);
-        let targets = targets.map(|(tile, matrix)| (*tile, matrix));
-        tiles.store_tiles(self.ctx, targets, locals)
-    }
-
-    /// The report, the same on all ranks. Collective.
-    fn report(&self, own: &drive::RankReport) -> Result<DistCholeskyReport> {
-        let Run { problem, plan, engine, options, .. } = *self;
-        let mut most = [self.start.elapsed().as_secs_f64().to_bits(), plan.bytes, plan.threads as u64];
-        let world: &dyn Transport = self.team.world();
-        let mut threads = [plan.threads as u64];
-        world.all_reduce(Reduction::Sum, &mut threads)?;
-        world.all_reduce(Reduction::Max, &mut most)?; // positive doubles are ordered like their bits
-        Ok(DistCholeskyReport {
-            operation: "cholesky",
-            order: problem.rows,
-            precision_bits: problem.precision_bits,
-            working_bits: problem.working_bits,
-            kernel: self.ctx.kernel().name(),
-            primes: engine.primes(),
-            tile_rows: plan.tiling.tile_size,
-            tiles: plan.tiling.tile_rows(),
-            grid: plan.grid,
-            ranks: self.team.size(),
-            threads: threads[0] as usize,
-            delivery: options.delivery,
-            termination: options.termination,
-            policy: options.policy,
-            slots: plan.slots,
-            planned_bytes: most[1],
-            seconds: f64::from_bits(most[0]),
-            per_rank: RankSummary::gather(world, own)?,
-        })
-    }
+/// The report of one rank with what only all ranks together know. Collective.
+fn over_ranks(
+    factorisation: &Factorisation<'_>,
+    report: CholeskyReport,
+    own: &drive::RankReport,
+) -> Result<CholeskyReport> {
+    let Factorisation { world, plan, options, .. } = *factorisation;
+    let mut most = [report.seconds.to_bits(), report.planned_bytes];
+    world.all_reduce(Reduction::Max, &mut most)?; // positive doubles are ordered like their bits
+    let [load, update, potrf, trsm, store] = report.tasks.to_array().map(|seconds| (seconds * 1e9) as u64);
+    let mut sums = [report.threads as u64, load, update, potrf, trsm, store];
+    world.all_reduce(Reduction::Sum, &mut sums)?;
+    let [threads, tasks @ ..] = sums;
+    let ranks = RanksReport {
+        grid: plan.tiling.grid,
+        ranks: world.size(),
+        delivery: options.delivery,
+        termination: options.termination,
+        policy: options.policy,
+        slots: plan.slots,
+        per_rank: RankSummary::gather(world, own)?,
+    };
+    Ok(CholeskyReport {
+        threads: threads as usize,
+        seconds: f64::from_bits(most[0]),
+        planned_bytes: most[1],
+        tasks: TaskTimes::from_array(tasks.map(|nanoseconds| nanoseconds as f64 * 1e-9)),
+        ranks: Some(ranks),
+        ..report
+    })
 }

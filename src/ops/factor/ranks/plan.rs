@@ -1,19 +1,17 @@
 //! How a rank's part of a factorisation is cut, and the memory it takes.
 
 use crate::comm::{Reduction, agree};
-use crate::context::{Context, WorkspaceNeeds};
+use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::kernels::tiles::{PANEL_ROWS, TileEngine};
 use crate::matrix::Matrix;
 use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::distribution::team::Team;
-use crate::ops::factor::plan::{STRIP_TILES, shape_of, units};
-use crate::ops::factor::ranks::DistCholeskyOptions;
-use crate::ops::factor::ranks::problem::DistProblem;
+use crate::ops::factor::options::DistCholeskyOptions;
+use crate::ops::factor::plan::{Plan, shape_of};
+use crate::ops::factor::problem::Problem;
 use crate::ops::factor::tile_work::TileWork;
 use crate::runtime::CholeskyGraph;
-use crate::runtime::protocol::ProtocolOptions;
-use crate::store::Buffer;
 use crate::tile::{RankGrid, TileId, TileMap};
 
 /// Bytes that a call takes beside what is counted one by one: lists of tiles, weights, messages.
@@ -40,33 +38,11 @@ pub(super) fn tile_rows(order: usize, grid: RankGrid, engine: &dyn TileEngine) -
 /// What a plan is made from.
 #[derive(Clone, Copy)]
 pub(super) struct PlanInput<'a> {
-    pub problem: &'a DistProblem,
+    pub problem: &'a Problem,
     /// The tiles to work in.
     pub map: TileMap,
     /// Bytes that this rank holds beside the factorisation.
     pub held_bytes: u64,
-}
-
-/// What one rank's part takes.
-pub(super) struct Plan {
-    pub tiling: TileMap,
-    pub grid: RankGrid,
-    /// This rank.
-    pub rank: usize,
-    /// Slots of every rank.
-    pub slots: usize,
-    /// Words of all own tiles.
-    pub tile_words: usize,
-    /// Words of the operand in a slot.
-    pub operand_words: usize,
-    /// Words of scratch of one worker.
-    pub scratch_words: usize,
-    /// Workers.
-    pub threads: usize,
-    /// Units of work on own tiles.
-    pub units: u64,
-    /// Bytes of everything, the result included.
-    pub bytes: u64,
 }
 
 impl Plan {
@@ -75,7 +51,7 @@ impl Plan {
     /// # Errors
     /// [`Error::MemoryLimit`] with the least limit of a node; [`Error::InvalidArgument`] for too few slots or a grid
     /// of more ranks than there are; on every rank.
-    pub fn new(
+    pub(super) fn over_ranks(
         ctx: &Context,
         team: &Team,
         input: &PlanInput<'_>,
@@ -98,19 +74,21 @@ impl Plan {
             ),
         };
         let mut plan = Plan {
-            grid,
             rank,
             slots: grid.useful_slots(graph.tiles, wanted.unwrap_or(least * COLUMNS_AHEAD)),
             tile_words: own().map(|tile| engine.tile_words(shape_of(&tiling, tile))).sum(),
             operand_words,
             scratch_words: engine.scratch_words(tiling.tile_size),
             threads: ctx.threads(),
-            units: own().map(|tile| units(&tiling, tile, tile.col + 1)).sum(),
             bytes: 0,
             tiling,
         };
-        let fixed =
-            plan.fixed_bytes(engine, (&map, problem), own().map(|tile| work.payload_words(tile) as u64 * 8).sum());
+        let fixed = plan.fixed_bytes(engine)
+            + own().map(|tile| work.payload_words(tile) as u64 * 8).sum::<u64>()
+            + DistMatrix::bytes_for(&map, rank, problem.precision_bits)
+            + map.tiles_of(rank).count() as u64 * TILE_BYTES
+            + Matrix::bytes_for(tiling.tile_size, tiling.tile_size, problem.precision_bits)
+            + CALL_BYTES;
         let each = 8 * (operand_words + payload_words) as u64 + TILE_BYTES;
         let (fixed, ranks_here) = (fixed + held_bytes, ranks_here(team));
         // The largest number of slots that fits the limit, at least the least.
@@ -123,66 +101,17 @@ impl Plan {
         world.all_reduce(Reduction::Min, &mut fewest)?;
         plan.slots = fewest[0] as usize;
         plan.bytes = fixed + plan.slots as u64 * each;
-        agree(world, plan.check(world.size()))?;
+        agree(world, check(&plan, world.size()))?;
         Ok(plan)
     }
+}
 
-    fn check(&self, ranks: usize) -> Result<()> {
-        let RankGrid { rows, cols } = self.grid;
-        if rows.saturating_mul(cols) > ranks {
-            return Err(Error::InvalidArgument(format!("a grid of {rows} x {cols} ranks for {ranks}")));
-        }
-        self.grid.check(self.tiling.tile_rows(), self.slots)
+fn check(plan: &Plan, ranks: usize) -> Result<()> {
+    let grid @ RankGrid { rows, cols } = plan.tiling.grid;
+    if rows.saturating_mul(cols) > ranks {
+        return Err(Error::InvalidArgument(format!("a grid of {rows} x {cols} ranks for {ranks}")));
     }
-
-    /// Bytes of all but the slots.
-    fn fixed_bytes(&self, engine: &dyn TileEngine, (map, problem): (&TileMap, &DistProblem), packed_bytes: u64) -> u64 {
-        let threads = self.threads as u64;
-        let own_tiles = map.tiles_of(self.rank).count() as u64;
-        Buffer::bytes_for(self.tile_words)
-            + packed_bytes
-            + DistMatrix::bytes_for(map, self.rank, problem.precision_bits)
-            + threads * (Buffer::bytes_for(self.scratch_words) + engine.call_bytes(self.tiling.tile_size))
-            + (0..self.tiling.tile_rows()).map(|at| engine.diagonal_bytes(self.tiling.row_range(at).len())).sum::<u64>()
-            + engine.table_bytes()
-            + 8 * 8 * problem.order as u64
-            + own_tiles * TILE_BYTES
-            + Matrix::bytes_for(self.tiling.tile_size, self.tiling.tile_size, problem.precision_bits)
-            + CALL_BYTES
-    }
-
-    /// Words of all slots.
-    pub fn slot_words(&self) -> usize {
-        self.slots * self.operand_words
-    }
-
-    /// What the call takes of kept memory.
-    pub fn needs(&self) -> WorkspaceNeeds {
-        WorkspaceNeeds {
-            operand_bytes: Buffer::bytes_for(self.tile_words + self.slot_words()),
-            product_bytes: 0,
-            workers: self.threads,
-            worker_bytes: Buffer::bytes_for(self.scratch_words),
-            planned_bytes: self.bytes,
-        }
-    }
-
-    /// The choices of the protocol.
-    pub fn protocol(&self, options: &DistCholeskyOptions) -> ProtocolOptions {
-        ProtocolOptions {
-            delivery: options.delivery,
-            termination: options.termination,
-            policy: options.policy,
-            slots: self.slots,
-            workers: self.threads,
-            devices: None,
-            most_updates: usize::MAX,
-            strip_tiles: STRIP_TILES,
-            updates_at_once: false,
-            imports: true,
-            room_tiles: CholeskyGraph::of(&self.tiling).tile_count().max(1),
-        }
-    }
+    grid.check(plan.tiling.tile_rows(), plan.slots)
 }
 
 /// Ranks of this rank's node, which share its memory limit.

@@ -9,30 +9,13 @@ use crate::math::pivot::RowWeight;
 use crate::matrix::{Matrix, Uplo};
 use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::distribution::place::Place;
-use crate::ops::factor::problem::check_square;
+use crate::ops::factor::problem::Problem;
 use crate::ops::factor::scaling::{is_beyond_one, row_exponent, scaled_entry};
 
 /// Added to exponents that travel: then all are positive, and 0 says that there is none.
 const EXPONENT_BIAS: i64 = 1 << 62;
 
-/// A symmetric matrix over many ranks, to be factored at one precision; the same on all ranks.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct DistProblem {
-    /// Rows of the whole matrix.
-    pub rows: usize,
-    /// Rows to factor: all, or those before the first that already shows the matrix to be indefinite.
-    pub order: usize,
-    /// Precision of the factor.
-    pub precision_bits: u32,
-    /// Fixed-point bits of the scaled factor.
-    pub working_bits: u32,
-    /// `s_i`: the scaled matrix is `a_ij 2^(-s_i - s_j)`; one for each row of `order`.
-    pub exponents: Vec<i64>,
-    /// Empty running sums of all rows of `order`.
-    pub weights: Vec<RowWeight>,
-}
-
-impl DistProblem {
+impl Problem {
     /// Checks the shape of `a` and scales its diagonal, for a factor of `precision_bits` and the `working_bits` that it
     /// takes; the lower triangle is read. Collective over `group`, the ranks of the matrix: two reductions, of 2 words
     /// for each row and of one.
@@ -40,15 +23,17 @@ impl DistProblem {
     /// # Errors
     /// [`Error::ShapeMismatch`] where `a` is not square, [`Error::InvalidArgument`] where its lower triangle is not
     /// held, [`Error::Transport`]; on every rank.
-    pub fn new(group: &dyn Transport, a: &DistMatrix, precision_bits: u32, working_bits: u32) -> Result<DistProblem> {
-        let (rows, cols) = (a.map().rows, a.map().cols);
+    pub fn over_ranks(
+        group: &dyn Transport,
+        a: &DistMatrix,
+        precision_bits: u32,
+        working_bits: u32,
+    ) -> Result<Problem> {
         a.check_group(group)?;
-        check_square(rows, cols)?;
+        let mut problem = Problem::unscaled((a.map().rows, a.map().cols), precision_bits, working_bits)?;
         if a.map().triangle == Some(Uplo::Upper) {
             return Err(Error::InvalidArgument("a factorisation on many ranks reads the lower triangle".to_string()));
         }
-        let mut problem =
-            DistProblem { rows, order: rows, precision_bits, working_bits, exponents: Vec::new(), weights: Vec::new() };
         problem.share_diagonal(group, a)?;
         let mut least = [problem.first_beyond_one(a) as u64];
         group.all_reduce(Reduction::Min, &mut least)?;
@@ -96,24 +81,13 @@ impl DistProblem {
             is_beyond_one(entry, self.exponents[row] + self.exponents[col], self.working_bits)
         })
     }
-
-    fn cut(&mut self, order: usize) {
-        self.order = order;
-        self.exponents.truncate(order);
-        self.weights.truncate(order);
-    }
-
-    /// Whether all rows can be tried.
-    pub fn is_whole(&self) -> bool {
-        self.order == self.rows
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::comm::local;
-    use crate::ops::factor::problem::{Problem, working_bits};
+    use crate::ops::factor::problem::working_bits;
     use crate::tile::{RankGrid, TileMap};
     use rug::{Float, Integer, rand::RandState};
 
@@ -140,11 +114,9 @@ mod tests {
                 local::run(ranks, |rank| {
                     let part = DistMatrix::scatter(rank, 0, (rank.rank() == 0).then_some(a), map, 100).unwrap();
                     let bits = working_bits(precision_bits, MODULUS_BITS).unwrap();
-                    let got = DistProblem::new(rank, &part, precision_bits, bits).unwrap();
+                    let got = Problem::over_ranks(rank, &part, precision_bits, bits).unwrap();
                     let place = format!("{what}: rank {} of {ranks}, tiles of {tile_size}", rank.rank());
-                    assert_eq!((got.order, got.is_whole()), (want.order, want.is_whole()), "{place}");
-                    assert_eq!((got.working_bits, &got.exponents), (want.working_bits, &want.exponents), "{place}");
-                    assert_eq!(got.weights, want.weights(), "{place}");
+                    assert_eq!(got, want, "{place}");
                 });
             }
         }
@@ -191,7 +163,7 @@ mod tests {
         let map = TileMap { rows: 20, cols: 20, tile_size: 8, grid, triangle: None };
         local::run(3, |rank| {
             let of = |map| DistMatrix::zeros(map, rank.rank(), 100).unwrap();
-            let new = |map| DistProblem::new(rank, &of(map), 90, working_bits(90, MODULUS_BITS).unwrap());
+            let new = |map| Problem::over_ranks(rank, &of(map), 90, working_bits(90, MODULUS_BITS).unwrap());
             assert!(matches!(new(TileMap { cols: 21, ..map }), Err(Error::ShapeMismatch { .. })));
             let upper = TileMap { triangle: Some(Uplo::Upper), ..map };
             assert!(matches!(new(upper), Err(Error::InvalidArgument(_))));

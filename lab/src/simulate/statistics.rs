@@ -2,7 +2,7 @@
 
 /// Sums of seconds.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Tally {
+pub(super) struct Statistics {
     /// Of workers without devices, computing.
     pub worker_seconds: f64,
     /// Of progress threads, dealing with messages.

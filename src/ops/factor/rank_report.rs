@@ -1,4 +1,4 @@
-//! What a distributed factorisation tells about itself.
+//! What a factorisation tells about the ranks that shared it.
 
 use crate::comm::Transport;
 use crate::drive::RankReport;
@@ -109,32 +109,14 @@ impl RankSummary {
     }
 }
 
-/// How a factorisation over ranks ran; the same on all of them.
+/// How ranks shared a factorisation; the same on all of them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct DistCholeskyReport {
-    /// `cholesky`.
-    pub operation: &'static str,
-    /// Rows of the matrix.
-    pub order: usize,
-    /// Precision of the factor.
-    pub precision_bits: u32,
-    /// Fixed-point bits inside.
-    pub working_bits: u32,
-    /// Name of this rank's kernel.
-    pub kernel: &'static str,
-    /// Planes.
-    pub primes: usize,
-    /// Rows of a tile.
-    pub tile_rows: usize,
-    /// Tile rows.
-    pub tiles: usize,
+pub struct RanksReport {
     /// Rows and columns of ranks that own tiles.
     pub grid: RankGrid,
     /// All ranks.
     pub ranks: usize,
-    /// Worker threads of all ranks.
-    pub threads: usize,
     /// Who sent tiles to whom.
     pub delivery: DeliveryKind,
     /// How ranks ended.
@@ -143,10 +125,6 @@ pub struct DistCholeskyReport {
     pub policy: Policy,
     /// Tiles of other ranks that each had room for.
     pub slots: usize,
-    /// Bytes of the rank that takes most, the factor included, the matrix not.
-    pub planned_bytes: u64,
-    /// Wall-clock seconds of the call, on the slowest rank.
-    pub seconds: f64,
     /// What each rank did.
     pub per_rank: Vec<RankSummary>,
 }

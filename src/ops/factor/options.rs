@@ -1,0 +1,60 @@
+//! Choices of a factorisation, in one process and over ranks. None of them shows in a bit.
+
+use crate::options::setters;
+use crate::runtime::Policy;
+use crate::runtime::protocol::{DeliveryKind, Termination};
+use crate::tile::RankGrid;
+
+/// Choices of a factorisation beyond the matrix and the precision.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct CholeskyOptions {
+    /// Rows of a tile; `None` chooses by size and precision. It never shows in the result.
+    pub tile_rows: Option<usize>,
+}
+
+setters! { new CholeskyOptions { tile_rows: impl Into<Option<usize>> } }
+
+/// Choices of a distributed factorisation; the same on all ranks, but for `policy`. None of them shows in a bit.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct DistCholeskyOptions {
+    /// Rows of a tile, a multiple of 8; `None` chooses by order, grid and kernel.
+    pub tile_rows: Option<usize>,
+    /// The grid of ranks; `None` keeps that of the matrix.
+    pub grid: Option<RankGrid>,
+    /// Who sends a finished tile to whom.
+    pub delivery: DeliveryKind,
+    /// How a rank finds out that it will not be asked any more.
+    pub termination: Termination,
+    /// Which ready tile is worked on next.
+    pub policy: Policy,
+    /// Tiles of other ranks that a rank has room for; `None` chooses within the memory limit.
+    pub slots: Option<usize>,
+    /// Whether to note what each rank did when.
+    pub spans: bool,
+}
+
+impl Default for DistCholeskyOptions {
+    fn default() -> DistCholeskyOptions {
+        DistCholeskyOptions {
+            tile_rows: None,
+            grid: None,
+            delivery: DeliveryKind::default(),
+            termination: Termination::default(),
+            policy: Policy::CriticalPath,
+            slots: None,
+            spans: false,
+        }
+    }
+}
+
+setters! { new DistCholeskyOptions {
+    tile_rows: impl Into<Option<usize>>,
+    grid: impl Into<Option<RankGrid>>,
+    delivery: DeliveryKind,
+    termination: Termination,
+    policy: Policy,
+    slots: impl Into<Option<usize>>,
+    spans: bool,
+} }
