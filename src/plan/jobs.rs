@@ -2,8 +2,9 @@
 //!
 //! As many primes as possible go whole to workers, evenly, since a kernel is fastest on a whole plane. The left-over
 //! primes are laid end to end and cut into one share for each worker; a share is a piece of one plane, or the end of
-//! one and the start of the next. Longest-processing-time-first finds these shares again: whole shares come first, then the larger parts of the split shares, each to a worker of its own, and the largest smaller part meets
-//! the smallest larger one. So loads differ only by the rounding of the cuts to whole blocks.
+//! one and the start of the next. Longest-processing-time-first finds these shares again: whole shares come first, then
+//! the larger parts of the split shares, each to a worker of its own, and the largest smaller part meets the smallest
+//! larger one. So loads differ only by the rounding of the cuts to whole blocks.
 
 use crate::plan::lpt::{self, Assignment};
 use std::ops::Range;
