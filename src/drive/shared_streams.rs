@@ -85,8 +85,8 @@ impl SharedStreams {
 
 impl Submission<'_> {
     /// Submits a task, the moves that it needs before it, and those that may follow it. `host_copy` finds host memory
-    /// for a tile; `submit` gets the places of the tiles in the order of the graph's inputs, then its output. Returns the
-    /// end of the task.
+    /// for a tile; `submit` gets the places of the tiles in the order of the graph's inputs, then its output. Returns
+    /// the end of the task.
     ///
     /// # Errors
     /// [`crate::Error::DeviceLost`], and those of `host_copy` and `submit`; the same again for every guard after that.

@@ -231,7 +231,7 @@ impl Plan {
         Plan { graph, slots, devices, shared, host_bytes }
     }
 
-    /// Devices of a grid that copy tiles whose host copy is not their own memory: one device alone reads none of others.
+    /// Devices of a grid that copy tiles whose host copy is another's memory: one device alone reads none of others.
     fn staged(grid: RankGrid, shared: bool) -> usize {
         if shared || grid.size() > 1 { grid.size() } else { 0 }
     }
