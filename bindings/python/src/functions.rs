@@ -13,9 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rug::Float;
 use serde::Serialize;
-use sunzi::{
-    CholeskyOptions, Diag, Error, GemmOptions, Op, Outcome, RefineOptions, Side, SyrkOptions, TrsmOptions, Uplo,
-};
+use sunzi::{CholeskyOptions, Diag, GemmOptions, Op, Outcome, RefineOptions, Side, SyrkOptions, TrsmOptions, Uplo};
 
 const TRIANGLES: &[(&str, Uplo)] = &[("lower", Uplo::Lower), ("upper", Uplo::Upper)];
 
@@ -173,9 +171,8 @@ pub fn trsm<'py>(
     let shape = Shape { container: b.container, kind: b.kind.min(t.kind) };
     let (t, b) = (t.window(py, Bits::Round(bits))?, b.window(py, Bits::Round(bits))?);
     let options = TrsmOptions::new().side(side).uplo(uplo).op(op).diag(diag).alpha(alpha.as_ref());
-    let result =
-        job.run(|ctx| sunzi::trsm_with(ctx, t.view(), b.view(), bits, &options).map(|outcome| outcome.result))?;
-    job.finish(result, Form::General, shape, None)
+    let Outcome { result, report } = job.run(|ctx| sunzi::trsm_with(ctx, t.view(), b.view(), bits, &options))?;
+    job.finish(result, Form::General, shape, json(&report)?)
 }
 
 /// A symmetric matrix, the triangle that counts where one is named, and the precision of what is computed from it.
@@ -241,38 +238,15 @@ pub fn solve<'py>(
     let b = b.window(job.py(), Bits::Round(bits))?;
     let (solution, report) = job.run(|ctx| {
         let Some(factor_bits) = factor_bits else {
-            check_right_side(&a.window, &b)?;
-            let Outcome { result: factor, report } = a.factor(ctx)?;
-            return Ok((solve_beside(ctx, &factor, &b, bits)?, serde_json::to_string(&report).ok()));
+            let options = CholeskyOptions::default();
+            let Outcome { result, report } = sunzi::solve_with(ctx, a.operand(), b.view(), bits, &options)?;
+            return Ok((result, serde_json::to_string(&report).ok()));
         };
         let options = RefineOptions::new().factor_bits(factor_bits);
-        let refined = sunzi::solve_refined_with(ctx, a.operand(), b.view(), bits, &options)?;
-        let log2 = refined.report.backward_error_log2;
-        let report = format!("{{\"iterations\": {}, \"backward_error_log2\": {log2}}}", refined.report.iterations);
-        Ok((refined.result, Some(report)))
+        let Outcome { result, report } = sunzi::solve_refined_with(ctx, a.operand(), b.view(), bits, &options)?;
+        Ok((result, serde_json::to_string(&report).ok()))
     })?;
     job.finish(solution, Form::General, shape, report)
-}
-
-/// Solves with a factor that takes a part of the memory limit.
-fn solve_beside(ctx: &sunzi::Context, factor: &sunzi::Cholesky, b: &Window, bits: u32) -> sunzi::Result<sunzi::Matrix> {
-    let held = factor.factor().bytes();
-    let left = ctx.memory_bytes().map(|limit| limit.saturating_sub(held));
-    factor.solve(&ctx.with_memory_bytes(left), b.view(), bits).map_err(|error| match error {
-        Error::MemoryLimit { limit_bytes, minimum_bytes } => Error::MemoryLimit {
-            limit_bytes: ctx.memory_bytes().unwrap_or(limit_bytes),
-            minimum_bytes: minimum_bytes.saturating_add(held),
-        },
-        other => other,
-    })
-}
-
-fn check_right_side(a: &Window, b: &Window) -> sunzi::Result<()> {
-    if a.rows() == b.rows() {
-        return Ok(());
-    }
-    let (left_rows, left_cols, right_rows, right_cols) = (a.rows(), a.cols(), b.rows(), b.cols());
-    Err(Error::ShapeMismatch { operation: "solve", left_rows, left_cols, right_rows, right_cols })
 }
 
 /// See the Python layer.
