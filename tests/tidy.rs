@@ -35,11 +35,12 @@ const LIBRARY: Layers = &[
 /// The layers of the laboratory, which knows the library.
 const LAB: Layers = &[
     &["baselines", "report", "plot", "units"],
-    &["devices", "memory", "machine"],
+    &["memory", "machine"],
     &["engine"],
     &["session"],
     &["trace"],
     &["bench", "simulate"],
+    &["conformance"],
     &["gpu_check"],
 ];
 

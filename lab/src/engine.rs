@@ -1,7 +1,7 @@
 //! The choices that every command of the program has for the engine: threads, memory, kernel, devices.
 
-use crate::devices::{self, DeviceChoice};
 use crate::memory::Budget;
+use sunzi::advanced::device::DeviceName;
 use sunzi::advanced::kernels;
 use sunzi::advanced::kernels::device::DeviceFamily;
 use sunzi::advanced::math::bound::{guard_bits, working_bits};
@@ -17,7 +17,7 @@ pub struct Engine {
     /// A kernel that is known and available; `None` for the fastest.
     pub kernel: Option<&'static str>,
     /// Devices, in order; none for the CPU alone.
-    pub devices: Vec<DeviceChoice>,
+    pub devices: Vec<DeviceName>,
     /// Limit on the memory of each device.
     pub device_memory_bytes: Option<u64>,
 }
@@ -36,7 +36,7 @@ impl Engine {
             Some(bytes) => builder.device_memory_bytes(bytes),
             None => builder,
         };
-        Ok(builder.devices(devices::open(&self.devices, self.threads)?).kernel(self.kernel.unwrap_or("auto")))
+        Ok(builder.devices(DeviceName::open(&self.devices, self.threads)?).kernel(self.kernel.unwrap_or("auto")))
     }
 
     /// Threads that will be used.

@@ -2,17 +2,17 @@
 //!
 //! - [`mod@bench`]: our operations beside other implementations and beside the machine's limit, every answer checked;
 //! - [`baselines`]: those other implementations;
-//! - [`gpu_check`]: whether devices compute what they must, and how fast;
+//! - [`conformance`]: what every device must compute; [`gpu_check`]: whether those of this machine do, and how fast;
 //! - [`simulate`]: a factorisation on a cluster in virtual time;
 //! - [`plot`] and [`trace`]: pictures, and files for trace viewers;
-//! - what these share: the choices of an [`engine`], [`devices`] by name, the [`machine`], the [`memory`] of the
+//! - what these share: the choices of an [`engine`], the [`machine`], the [`memory`] of the
 //!   process, [`units`] and [`report`] files. They speak through a [`session::Session`] of the caller's.
 //!
 //! Knows: the library. Does not know: command lines, terminals, signals.
 
 pub mod baselines;
 pub mod bench;
-pub mod devices;
+pub mod conformance;
 pub mod engine;
 pub mod gpu_check;
 pub mod machine;

@@ -1,7 +1,7 @@
 //! The devices of a context, and the engines and rates kept for them.
 
 use crate::context::cache::KeyedCache;
-use crate::device::Device;
+use crate::device::{Device, DeviceKind};
 use crate::error::Result;
 use crate::kernels::EngineSpec;
 use crate::kernels::device::{DeviceEngine, DeviceFamily, DeviceTiles, TileDevice};
@@ -57,7 +57,7 @@ impl DeviceSet {
         let of = |device: &Arc<dyn Device>| {
             // The CPU multiplies doubles as fast as bytes, or faster.
             let family = self.family.unwrap_or(match device.description().kind {
-                "cuda" => DeviceFamily::I8,
+                DeviceKind::Cuda => DeviceFamily::I8,
                 _ => DeviceFamily::F64,
             });
             TileDevice { device: device.clone(), family, memory_bytes: self.memory_bytes.unwrap_or(u64::MAX) }

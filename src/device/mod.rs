@@ -12,6 +12,7 @@
 
 mod gemm;
 mod memory;
+mod names;
 pub mod soft;
 
 #[cfg(feature = "cuda")]
@@ -19,10 +20,12 @@ pub mod cuda;
 
 pub use gemm::{Element, Gemm, Operand, Trsm};
 pub use memory::{Memory, Pinned, PinnedGuard, RawMemory, RawPinned, Region};
+pub use names::DeviceName;
 
 use crate::error::{Error, Result};
 use serde::Serialize;
 use std::any::Any;
+use std::fmt;
 use std::sync::Arc;
 
 /// CUDA device number `index`.
@@ -86,19 +89,49 @@ impl Traffic {
     }
 }
 
+/// What runs the work of a device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DeviceKind {
+    /// A GPU through CUDA.
+    Cuda,
+    /// Plain memory with a virtual clock.
+    #[default]
+    Soft,
+    /// The CPU as one more device: plain memory with the host's clock.
+    Host,
+}
+
+impl fmt::Display for DeviceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            DeviceKind::Cuda => "cuda",
+            DeviceKind::Soft => "soft",
+            DeviceKind::Host => "host",
+        })
+    }
+}
+
 /// What a device is.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Description {
     /// As its maker calls it.
     pub name: String,
-    /// `cuda` or `soft`.
-    pub kind: &'static str,
+    /// What runs its work.
+    pub kind: DeviceKind,
     /// Number among the devices of its kind.
     pub index: usize,
     /// Version of the driver, and of the libraries; empty for a software device.
     pub driver: String,
     /// Bytes of memory, whatever part of it may be used.
     pub memory_bytes: u64,
+}
+
+impl Description {
+    /// Kind and number, such as `cuda 0`.
+    pub fn label(&self) -> String {
+        format!("{} {}", self.kind, self.index)
+    }
 }
 
 /// A sequence of work; made by [`Device::stream`].

@@ -16,7 +16,7 @@ int main(int argc, char **argv) {
     sunzi_context *ctx = NULL;
     CALL(ctx, sunzi_context_from_mpi(MPI_Comm_c2f(MPI_COMM_WORLD), &options, &ctx));
     int64_t own_rank = -1, own_size = -1;
-    CALL(ctx, sunzi_team_size(ctx, &own_rank, &own_size));
+    CALL(ctx, sunzi_mpi_size(ctx, &own_rank, &own_size));
     EXPECT(own_rank == rank && own_size == size);
 
     // Every rank makes the whole matrix and passes its share of the rows, the last rank none where there are many.
@@ -28,7 +28,7 @@ int main(int argc, char **argv) {
     sunzi_matrix c = sunzi_mpfr_matrix(SUNZI_ROW_MAJOR, COLS, COLS, q, COLS);
     sunzi_matrix of_one = sunzi_mpfr_matrix(SUNZI_ROW_MAJOR, COLS, COLS, want, COLS);
     for (int root = 0; root < size; root++) {
-        CALL(ctx, sunzi_team_syrk(ctx, root, SUNZI_LOWER, BITS, NULL, &rows, rank == root ? &c : NULL));
+        CALL(ctx, sunzi_mpi_syrk(ctx, root, SUNZI_LOWER, BITS, NULL, &rows, rank == root ? &c : NULL));
         if (rank == root) {
             CALL(ctx, sunzi_syrk(ctx, SUNZI_LOWER, SUNZI_TRANS, NULL, &whole, NULL, &of_one));
             for (int i = 0; i < COLS; i++) {
@@ -39,10 +39,10 @@ int main(int argc, char **argv) {
 
     // What fails on one rank fails on all, and the next call works.
     if (rank == size - 1) mpfr_set_nan(all[first * COLS]);
-    EXPECT(sunzi_team_syrk(ctx, 0, SUNZI_LOWER, BITS, NULL, &rows, rank == 0 ? &c : NULL) != SUNZI_OK);
+    EXPECT(sunzi_mpi_syrk(ctx, 0, SUNZI_LOWER, BITS, NULL, &rows, rank == 0 ? &c : NULL) != SUNZI_OK);
     EXPECT(strstr(sunzi_last_error(ctx), "NaN") != NULL);
     if (rank == size - 1) mpfr_set_ui(all[first * COLS], 1, MPFR_RNDN);
-    CALL(ctx, sunzi_team_syrk(ctx, 0, SUNZI_LOWER, BITS, NULL, &rows, rank == 0 ? &c : NULL));
+    CALL(ctx, sunzi_mpi_syrk(ctx, 0, SUNZI_LOWER, BITS, NULL, &rows, rank == 0 ? &c : NULL));
 
     // A handle of no communicator.
     sunzi_context *none = NULL;
@@ -54,7 +54,7 @@ int main(int argc, char **argv) {
     for (int round = 0; round < 3; round++) {
         sunzi_context_free(ctx);
         CALL(ctx, sunzi_context_from_mpi(MPI_Comm_c2f(MPI_COMM_WORLD), &options, &ctx));
-        CALL(ctx, sunzi_team_syrk(ctx, 0, SUNZI_LOWER, BITS, NULL, &rows, rank == 0 ? &c : NULL));
+        CALL(ctx, sunzi_mpi_syrk(ctx, 0, SUNZI_LOWER, BITS, NULL, &rows, rank == 0 ? &c : NULL));
     }
     sunzi_context_free(ctx);
     // MPI is still the program's own.

@@ -276,7 +276,7 @@ struct sunzi_options sunzi_options_default(void);
 enum sunzi_status sunzi_context_new(const struct sunzi_options *options, struct sunzi_context **ctx);
 
 // A context on the communicator with the Fortran handle `communicator` (`MPI_Comm_c2f(comm)`), for the calls named
-// `sunzi_team_...`; all others run on this rank alone. Collective over the communicator, which is duplicated.
+// `sunzi_mpi_...`; all others run on this rank alone. Collective over the communicator, which is duplicated.
 //
 // MPI stays the caller's: it must be initialised before, and finalised after `sunzi_context_free`. Threads of the
 // context never call MPI. Without the feature `mpi` this is `SUNZI_UNAVAILABLE`.
@@ -427,6 +427,26 @@ int64_t sunzi_rpotrs(const struct sunzi_context *ctx,
                      void *b,
                      int64_t ldb);
 
+// `C := alpha * A^T A`, one triangle or both, for a matrix A whose rows lie on the ranks of a communicator.
+// Collective: all ranks of the context's communicator call it, with the same `root`, `uplo`, `precision_bits` and
+// `alpha`.
+//
+// `rows` are this rank's rows of A, k_i x n; a rank may have none (k_i = 0). C, n x n, is looked at on rank `root`
+// alone and may be null elsewhere. The result has `precision_bits` bits before each entry is rounded to its own
+// precision; its bits are those of `sunzi_syrk` on all the rows, for any distribution. `alpha` is a matrix of one
+// entry; null is 1. What fails on one rank fails on all, as `SUNZI_COMMUNICATION` where the cause is another rank's.
+enum sunzi_status sunzi_mpi_syrk(const struct sunzi_context *ctx,
+                                 int64_t root,
+                                 int32_t uplo,
+                                 int64_t precision_bits,
+                                 const struct sunzi_matrix *alpha,
+                                 const struct sunzi_matrix *rows,
+                                 const struct sunzi_matrix *c);
+
+// The ranks of a context's communicator and this one's number, from 0. `SUNZI_UNAVAILABLE` for a context without one.
+// Null pointers are passed over.
+enum sunzi_status sunzi_mpi_size(const struct sunzi_context *ctx, int64_t *rank, int64_t *size);
+
 // What `sunzi_syrk` would take on this context for C of order n and k contracted, with operands of `operand_bits` in
 // the given format and a result of `precision_bits`, without beta; with it, a copy of C comes on top.
 //
@@ -511,26 +531,6 @@ enum sunzi_status sunzi_gemm(const struct sunzi_context *ctx,
                              const struct sunzi_matrix *b,
                              const struct sunzi_matrix *beta,
                              const struct sunzi_matrix *c);
-
-// `C := alpha * A^T A`, one triangle or both, for a matrix A whose rows lie on the ranks of a communicator.
-// Collective: all ranks of the context's communicator call it, with the same `root`, `uplo`, `precision_bits` and
-// `alpha`.
-//
-// `rows` are this rank's rows of A, k_i x n; a rank may have none (k_i = 0). C, n x n, is looked at on rank `root`
-// alone and may be null elsewhere. The result has `precision_bits` bits before each entry is rounded to its own
-// precision; its bits are those of `sunzi_syrk` on all the rows, for any distribution. `alpha` is a matrix of one
-// entry; null is 1. What fails on one rank fails on all, as `SUNZI_COMMUNICATION` where the cause is another rank's.
-enum sunzi_status sunzi_team_syrk(const struct sunzi_context *ctx,
-                                  int64_t root,
-                                  int32_t uplo,
-                                  int64_t precision_bits,
-                                  const struct sunzi_matrix *alpha,
-                                  const struct sunzi_matrix *rows,
-                                  const struct sunzi_matrix *c);
-
-// The ranks of a context's communicator and this one's number, from 0. `SUNZI_UNAVAILABLE` for a context without one.
-// Null pointers are passed over.
-enum sunzi_status sunzi_team_size(const struct sunzi_context *ctx, int64_t *rank, int64_t *size);
 
 // `B := alpha op(T)^-1 B` (`SUNZI_LEFT`) or `alpha B op(T)^-1` (`SUNZI_RIGHT`) for a triangular T, in place.
 //

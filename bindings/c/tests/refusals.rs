@@ -255,8 +255,8 @@ fn what_this_build_lacks_is_named() {
     let (rows, none) = (a.describe(), ptr::null());
     // SAFETY: all arrays are live.
     unsafe {
-        assert_eq!(sunzi_team_syrk(ctx.0, 0, SUNZI_LOWER, 64, none, &rows, &rows), SUNZI_UNAVAILABLE);
-        assert_eq!(sunzi_team_size(ctx.0, ptr::null_mut(), ptr::null_mut()), SUNZI_UNAVAILABLE);
+        assert_eq!(sunzi_mpi_syrk(ctx.0, 0, SUNZI_LOWER, 64, none, &rows, &rows), SUNZI_UNAVAILABLE);
+        assert_eq!(sunzi_mpi_size(ctx.0, ptr::null_mut(), ptr::null_mut()), SUNZI_UNAVAILABLE);
         assert!(ctx.message().contains("sunzi_context_from_mpi"), "{}", ctx.message());
         if !cfg!(feature = "mpi") {
             let mut ctx = ptr::null_mut();

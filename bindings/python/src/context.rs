@@ -6,8 +6,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use std::sync::{Arc, Mutex, PoisonError};
-use sunzi::advanced::device::soft::{SoftDevice, SoftOptions};
-use sunzi::{ContextBuilder, Device, cuda_devices, open_cuda};
+use sunzi::ContextBuilder;
+use sunzi::advanced::device::DeviceName;
 
 /// Choices for calls, and what is kept between them: threads, tables, memory.
 ///
@@ -15,8 +15,8 @@ use sunzi::{ContextBuilder, Device, cuda_devices, open_cuda};
 ///
 /// threads: worker threads, by default all processors that the process may use. memory: limit in bytes on all that a
 /// call works with, its result included and its operands excluded. kernel: a name of `sunzi.kernels()`. device: a name
-/// or a list of names: `cuda` (all cards), `cuda:0`, `soft`, `soft:BYTES`. self_check: a redundant prime checks each
-/// product. freivalds: a random vector checks each product.
+/// or a list of names: `cuda` (all GPUs), `cuda:0`, `soft`, `soft:BYTES`, `host`. self_check: a redundant prime checks
+/// each product. freivalds: a random vector checks each product.
 ///
 /// The choices never change the bits of a result. Calls from several Python threads may share a context. A process
 /// made by `os.fork` gets threads of its own at its first call.
@@ -31,6 +31,7 @@ use sunzi::{ContextBuilder, Device, cuda_devices, open_cuda};
 pub struct Context {
     builder: ContextBuilder,
     device_names: Vec<String>,
+    devices: Vec<DeviceName>,
     /// With the process that made it: threads do not survive a fork.
     open: Mutex<Option<(u32, Arc<sunzi::Context>)>>,
 }
@@ -59,7 +60,13 @@ impl Context {
             None => Vec::new(),
             Some(device) => device.extract::<String>().map(|name| vec![name]).or_else(|_| device.extract())?,
         };
-        let context = Context { builder, device_names, open: Mutex::new(None) };
+        let bytes = |text: &str| text.parse::<u64>().map_err(|_| format!("'{text}' is no number of bytes"));
+        let read = |name: &String| {
+            let refused = |why| PyValueError::new_err(format!("device '{name}' is {why}"));
+            DeviceName::parse(name, bytes).map_err(refused)
+        };
+        let devices = device_names.iter().map(read).collect::<PyResult<_>>()?;
+        let context = Context { builder, device_names, devices, open: Mutex::new(None) };
         context.get(py)?;
         Ok(context)
     }
@@ -116,7 +123,7 @@ impl Context {
         {
             return Ok(context.clone());
         }
-        let devices = open_devices(&self.device_names)?.or_raise(py)?;
+        let devices = DeviceName::open(&self.devices, None).or_raise(py)?;
         let context = Arc::new(self.builder.clone().devices(devices).build().or_raise(py)?);
         // The threads of the parent's context are not in this process: to end them would wait for them.
         std::mem::forget(open.replace((process, context.clone())));
@@ -128,36 +135,8 @@ impl Context {
         static SHARED: PyOnceLock<Py<Context>> = PyOnceLock::new();
         let make = || -> PyResult<Py<Context>> {
             let builder = sunzi::Context::builder();
-            Py::new(py, Context { builder, device_names: Vec::new(), open: Mutex::new(None) })
+            Py::new(py, Context { builder, device_names: Vec::new(), devices: Vec::new(), open: Mutex::new(None) })
         };
         Ok(SHARED.get_or_try_init(py, make)?.bind(py).clone())
     }
-}
-
-/// Opens devices by their names.
-fn open_devices(names: &[String]) -> PyResult<sunzi::Result<Vec<Arc<dyn Device>>>> {
-    let mut devices: Vec<Arc<dyn Device>> = Vec::new();
-    let mut soft_devices = 0;
-    for name in names {
-        let (kind, number) = name.split_once(':').map_or((name.as_str(), None), |(kind, text)| (kind, Some(text)));
-        let refused = || PyValueError::new_err(format!("device '{name}' is none of: cuda, cuda:N, soft, soft:BYTES"));
-        let number = number.map(|text| text.parse::<u64>().map_err(|_| refused())).transpose()?;
-        let found = match (kind, number) {
-            ("cuda", Some(index)) => open_cuda(usize::try_from(index)?).map(|device| vec![device]),
-            ("cuda", None) => cuda_devices().and_then(|all| all.iter().map(|one| open_cuda(one.index)).collect()),
-            ("soft", bytes) => {
-                let index = soft_devices;
-                soft_devices += 1;
-                let capacity_bytes = bytes.unwrap_or(1 << 30);
-                let device = SoftDevice::new(SoftOptions { capacity_bytes, index, ..SoftOptions::default() });
-                Ok(vec![Arc::new(device) as Arc<dyn Device>])
-            }
-            _ => return Err(refused()),
-        };
-        match found {
-            Ok(found) => devices.extend(found),
-            Err(error) => return Ok(Err(error)),
-        }
-    }
-    Ok(Ok(devices))
 }

@@ -1,13 +1,13 @@
 //! Options of `bench` and `gpu-check`.
 
 use super::EngineArgs;
-use super::values::{eviction, positive, precision, runs, size, threads, window};
+use super::values::{device, eviction, positive, precision, runs, size, threads, window};
 use clap::{Args, Subcommand, ValueEnum};
+use sunzi::advanced::device::DeviceName;
 use sunzi::advanced::kernels::device::DeviceFamily;
 use sunzi::advanced::runtime::{Eviction, Policy};
 use sunzi::comm::window::WindowKind;
 use sunzi::{Error, Result};
-use sunzi_lab::devices::DeviceChoice;
 use sunzi_lab::engine::check_reach;
 
 /// `sunzi bench`.
@@ -235,8 +235,8 @@ impl BenchCholesky {
 pub struct GpuCheck {
     /// Devices to check: numbers of CUDA devices, `all` of them, `soft` or `soft:SIZE`, `host`; several with commas.
     /// Rates are those of the first, beside all together.
-    #[arg(long, value_name = "LIST", default_value = "all", value_delimiter = ',', value_parser = DeviceChoice::parse)]
-    pub device: Vec<DeviceChoice>,
+    #[arg(long, value_name = "LIST", default_value = "all", value_delimiter = ',', value_parser = device)]
+    pub device: Vec<DeviceName>,
     /// Worker threads [default: all processors].
     #[arg(long, value_name = "T", value_parser = threads)]
     pub threads: Option<usize>,

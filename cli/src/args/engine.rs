@@ -1,10 +1,10 @@
 //! Options of the engine and of precision, which most commands share.
 
-use super::values::{Kernel, kernel, precision, threads};
+use super::values::{Kernel, device, kernel, precision, threads};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use std::ops::Deref;
 use sunzi::Result;
-use sunzi_lab::devices::DeviceChoice;
+use sunzi::advanced::device::DeviceName;
 use sunzi_lab::engine::{Engine, check_reach};
 use sunzi_lab::units::parse_size;
 
@@ -23,8 +23,8 @@ struct Typed {
     kernel: Kernel,
     /// Devices for products and factorisations: numbers of CUDA devices, `all` of them, `soft` or `soft:SIZE` (plain
     /// memory behind the same code), `host` (the CPU as one more device); several with commas [default: none].
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = DeviceChoice::parse)]
-    device: Vec<DeviceChoice>,
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = device)]
+    device: Vec<DeviceName>,
     /// Most memory to use of each device, such as 5000M [default: all it has].
     #[arg(long, value_name = "SIZE", requires = "device", value_parser = parse_size)]
     device_memory: Option<u64>,

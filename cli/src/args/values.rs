@@ -3,6 +3,7 @@
 
 use clap::builder::{PathBufValueParser, PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
+use sunzi::advanced::device::DeviceName;
 use sunzi::advanced::kernels;
 use sunzi::advanced::kernels::device::DeviceFamily;
 use sunzi::advanced::runtime::Eviction;
@@ -12,7 +13,7 @@ use sunzi::distributed::RankGrid;
 use sunzi::gallery::{KINDS, Kind};
 use sunzi::io::FileFormat;
 use sunzi::{Error, MAXIMUM_PRECISION_BITS, Result, Side, Uplo};
-use sunzi_lab::units::parse_count;
+use sunzi_lab::units::{parse_count, parse_size};
 
 /// A value, or why it is refused.
 type Parsed<T> = std::result::Result<T, String>;
@@ -85,6 +86,11 @@ pub fn kernel(text: &str) -> Result<Kernel> {
         _ => kernels::by_name(text)?.name(),
     };
     Ok(Kernel(Some(name)))
+}
+
+/// A device, or all CUDA devices.
+pub fn device(text: &str) -> Parsed<DeviceName> {
+    DeviceName::parse(text, parse_size)
 }
 
 /// A file to be written, whose name says its format.

@@ -4,11 +4,11 @@ use crate::args::{Bench, BenchCholesky, BenchOperation, Comparison, ElementType}
 use crate::ranks::Ranks;
 use crate::session::Session;
 use sunzi::Result;
+use sunzi::advanced::device::DeviceName;
 use sunzi::comm::Transport;
 use sunzi::comm::window::WindowKind;
 use sunzi_lab::baselines::Operation;
 use sunzi_lab::bench;
-use sunzi_lab::devices::DeviceChoice;
 use sunzi_lab::engine::Engine;
 
 /// Whether ranks work on it together.
@@ -85,7 +85,7 @@ fn doubles(args: BenchCholesky) -> bench::BenchDouble {
     let mut engine = Engine::clone(&args.comparison.engine);
     let devices_given = !engine.devices.is_empty();
     if !devices_given {
-        engine.devices = vec![DeviceChoice::SOFT];
+        engine.devices = vec![DeviceName::SOFT];
     }
     bench::BenchDouble {
         rows: args.rows.unwrap_or(2000),

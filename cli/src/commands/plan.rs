@@ -4,7 +4,6 @@
 use crate::args::{PlanCholesky, PlanGemm, PlanOperation, PlanSolve, PlanSyrk};
 use crate::session::Session;
 use serde::Serialize;
-use sunzi::advanced::device::Description;
 use sunzi::distributed::{ClusterShape, even_operand_bytes, plan_syrk_cluster};
 use sunzi::{
     CholeskyOptions, CholeskyPlan, Context, Matrix, Path, Plan, Result, SolvePlan, UpdatePlan, plan_cholesky,
@@ -144,10 +143,6 @@ fn planned(bytes: u64, request: &Request<'_>) -> String {
     part("planned", bytes, &format!("({bytes} bytes{place}, operands excluded)"))
 }
 
-fn device_name(device: &Description) -> String {
-    format!("{} {}", device.kind, device.index)
-}
-
 fn describe_cholesky(plan: &CholeskyPlan, request: &Request<'_>) -> Vec<String> {
     let CholeskyPlan { order, precision_bits, working_bits, kernel, threads, primes, tile_rows, tiles, .. } = plan;
     let threads = counted(*threads, "thread");
@@ -163,7 +158,7 @@ fn describe_cholesky(plan: &CholeskyPlan, request: &Request<'_>) -> Vec<String> 
         part("rest", plan.planned_bytes - plan.tile_bytes - plan.factor_bytes, "scratch, tables, lists"),
     ];
     lines.extend(plan.devices.iter().map(|UpdatePlan { device, kernel, moduli, tile_bytes, .. }| {
-        let (name, bytes) = (device_name(device), format_bytes(*tile_bytes));
+        let (name, bytes) = (device.label(), format_bytes(*tile_bytes));
         format!("{name:<15} {}: updates by {kernel}, {moduli} moduli, {bytes} of its memory for a tile", device.name)
     }));
     lines.push(planned(plan.planned_bytes, request));

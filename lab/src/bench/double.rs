@@ -7,12 +7,12 @@ mod report;
 mod system;
 
 use super::spread::Spread;
-use crate::devices;
 use crate::engine::{Engine, limited};
 use crate::machine::Machine;
 use crate::session::Session;
 use baseline::{BaselineTimes, in_turns};
 use report::{Counted, DoubleBenchReport, Moved, describe};
+use sunzi::advanced::device::{DeviceKind, DeviceName};
 use sunzi::advanced::runtime::{CholeskyGraph, CountOptions, Eviction, Policy, baseline_bytes, count_moves};
 use sunzi::comm::{Reduction, Transport, agree, agreed};
 use sunzi::double::{DoubleMatrix, DoubleOptions, DoubleReport, double_cholesky};
@@ -168,7 +168,7 @@ fn context(config: &BenchDouble) -> Result<ContextBuilder> {
         None => builder,
     };
     let wanted = if config.devices_given { &engine.devices[..] } else { &[] };
-    Ok(builder.devices(devices::open(wanted, engine.threads)?))
+    Ok(builder.devices(DeviceName::open(wanted, engine.threads)?))
 }
 
 fn gflops(rows: usize, seconds: f64) -> f64 {
@@ -195,7 +195,7 @@ fn summarise(config: &BenchDouble, ours: Ours<'_>, measured: Measured) -> Result
     let products = (!products.is_empty()).then(|| Spread::of(&products));
     let kinds = factor.devices.iter().map(|share| share.device.kind).collect::<Vec<_>>();
     let reason = match cuda_devices() {
-        _ if kinds.is_empty() || kinds.contains(&"cuda") => None,
+        _ if kinds.is_empty() || kinds.contains(&DeviceKind::Cuda) => None,
         Ok(_) => Some("cards: there are some, but none was chosen".to_string()),
         Err(error) => Some(format!("cards: {error}")),
     };
@@ -212,7 +212,7 @@ fn summarise(config: &BenchDouble, ours: Ours<'_>, measured: Measured) -> Result
         baseline,
         product_gflops: products,
         product_ratio: products.map(|rate| gflops / rate.median),
-        product_clock: if kinds.contains(&"soft") { "host" } else { "device" },
+        product_clock: if kinds.contains(&DeviceKind::Soft) { "host" } else { "device" },
         moved,
         counted: if ours.world.size() == 1 { counted(&factor) } else { Vec::new() },
         checked: ours.residual <= RESIDUAL_BOUND,

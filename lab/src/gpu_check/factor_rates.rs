@@ -1,12 +1,11 @@
 //! The rates of factorisations: of big floats beside the products of planes, of doubles beside the plain product.
 //!
-//! Seconds are those of the whole call, as they pass: a factorisation keeps the processors busy as well.
+//! Seconds are those of the whole call, as they pass: a factorisation keeps the CPU busy as well.
 
-use super::factors::dominant;
 use super::rates::ProductRates;
 use super::table::{Table, Target, Unit};
-use super::{Setup, is_card};
 use crate::bench::{RESIDUAL_BOUND, double_matrix, largest_residual};
+use crate::conformance::{Setup, dominant, is_gpu};
 use crate::session::Session;
 use crate::units::{format_bytes, format_seconds};
 use rug::Float;
@@ -29,13 +28,13 @@ use sunzi::{
 const CHOLESKY_SHARE: f64 = 0.30;
 const DOUBLE_SHARE: f64 = 0.66;
 
-/// Orders of big floats on a card, and on other devices.
-const CARD_ORDERS: [usize; 2] = [8192, 16_384];
+/// Orders of big floats on a GPU, and on other devices.
+const GPU_ORDERS: [usize; 2] = [8192, 16_384];
 const TINY_ORDERS: [usize; 2] = [48, 96];
 const TINY_TILE_ROWS: usize = 16;
 
-/// Device memory of doubles on a card, and on other devices.
-const CARD_LIMIT_BYTES: u64 = 5000 << 20;
+/// Device memory of doubles on a GPU, and on other devices.
+const GPU_LIMIT_BYTES: u64 = 5000 << 20;
 const TINY_LIMIT_BYTES: u64 = 12 * 8 * (TINY_DOUBLE_ROWS * TINY_DOUBLE_ROWS) as u64;
 const TINY_DOUBLE_ROWS: usize = 32;
 
@@ -106,9 +105,9 @@ pub fn measure(
     table: &mut Table,
 ) -> Result<FactorRates> {
     let mut rates = FactorRates::default();
-    let on_card = is_card(&*setup.devices[0]);
+    let on_gpu = is_gpu(&*setup.devices[0]);
     let mut last = 0;
-    for order in if on_card { CARD_ORDERS } else { TINY_ORDERS } {
+    for order in if on_gpu { GPU_ORDERS } else { TINY_ORDERS } {
         match big(session, setup, (order, precision_bits), (product, last), &mut rates) {
             Ok(Some(measured)) => {
                 last = measured.report.order;
@@ -153,7 +152,7 @@ fn big(
     };
     let device = &setup.devices[0];
     let ctx = setup.builder().devices(vec![device.clone()]).kernel(family.name()).build()?;
-    let tile_rows = (!is_card(&**device)).then_some(TINY_TILE_ROWS);
+    let tile_rows = (!is_gpu(&**device)).then_some(TINY_TILE_ROWS);
     let options = CholeskyOptions::new().tile_rows(tile_rows);
     let (mut order, free) = (wanted, free_bytes());
     let plan = loop {
@@ -237,8 +236,8 @@ fn tabulate_big(table: &mut Table, measured: &CholeskyRates) {
 /// Factorisations of doubles larger than the device memory they may use.
 fn double(session: &dyn Session, setup: &Setup, plain_per_second: f64, rates: &mut FactorRates) -> Result<DoubleRates> {
     let device = &setup.devices[0];
-    let (mut limit, tile_rows) = match is_card(&**device) {
-        true => (CARD_LIMIT_BYTES, None),
+    let (mut limit, tile_rows) = match is_gpu(&**device) {
+        true => (GPU_LIMIT_BYTES, None),
         false => (TINY_LIMIT_BYTES, Some(TINY_DOUBLE_ROWS)),
     };
     // Half of `8 order^2` bytes.

@@ -6,30 +6,25 @@
 
 mod checks;
 mod factor_rates;
-mod factors;
-mod plain;
-mod products;
 mod rates;
 mod table;
 
-use crate::devices;
-use crate::devices::DeviceChoice;
+use crate::conformance::Setup;
 use crate::machine::Machine;
 use crate::session::Session;
 use crate::units::{format_bytes, format_seconds};
 use checks::CheckReport;
 use rates::RatesReport;
 use serde::Serialize;
-use std::sync::Arc;
 use std::time::Instant;
-use sunzi::advanced::device::Description;
-use sunzi::{Context, ContextBuilder, Device, ProgressCallback, Result};
+use sunzi::Result;
+use sunzi::advanced::device::{Description, DeviceName};
 
 /// Devices to check and to measure.
 #[derive(Clone, Debug)]
 pub struct GpuCheck {
     /// In order.
-    pub devices: Vec<DeviceChoice>,
+    pub devices: Vec<DeviceName>,
     /// Worker threads; `None` for all processors.
     pub threads: Option<usize>,
     /// Small checks, no rates.
@@ -40,39 +35,6 @@ pub struct GpuCheck {
     pub cols: Option<usize>,
     /// Its precision.
     pub precision_bits: Option<u32>,
-}
-
-/// What all checks and measurements share.
-struct Setup {
-    pub devices: Vec<Arc<dyn Device>>,
-    pub threads: Option<usize>,
-    /// Fewer and smaller cases.
-    pub quick: bool,
-    /// Whether to go on.
-    pub progress: Arc<ProgressCallback>,
-}
-
-impl Setup {
-    /// A builder with the threads asked for; a signal stops what its contexts do.
-    fn builder(&self) -> ContextBuilder {
-        let callback = self.progress.clone();
-        let builder = Context::builder().progress(move |progress| callback(progress));
-        match self.threads {
-            Some(threads) => builder.threads(threads),
-            None => builder,
-        }
-    }
-}
-
-/// Whether a device is a card, whose times mean something.
-fn is_card(device: &dyn Device) -> bool {
-    device.description().kind == "cuda"
-}
-
-/// `cuda 0`, `soft 1`, `host`.
-fn label(device: &dyn Device) -> String {
-    let Description { kind, index, .. } = device.description();
-    if kind == "host" { kind.into() } else { format!("{kind} {index}") }
 }
 
 /// The report.
@@ -99,7 +61,7 @@ struct GpuCheckReport {
 pub fn run(session: &mut dyn Session, config: &GpuCheck) -> Result<()> {
     session.hide_progress();
     let start = Instant::now();
-    let devices = devices::open(&config.devices, config.threads)?;
+    let devices = DeviceName::open(&config.devices, config.threads)?;
     let setup = Setup { devices, threads: config.threads, quick: config.quick, progress: session.progress() };
     let machine = Machine::look();
     let descriptions = setup.devices.iter().map(|device| device.description()).collect::<Vec<_>>();
@@ -149,7 +111,7 @@ fn header(machine: &Machine, setup: &Setup) -> String {
         let driver = if driver.is_empty() { String::new() } else { format!(", {driver}") };
         format!(
             "{:<10} {name}, {}, of which {usable} may be used{driver}",
-            label(&**device),
+            device.description().label(),
             format_bytes(memory_bytes)
         )
     }));

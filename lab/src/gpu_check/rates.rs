@@ -1,11 +1,12 @@
-//! The rates of `sunzi gpu-check`: products of planes beside plain products, transfers, and the processors.
+//! The rates of `sunzi gpu-check`: products of planes beside plain products, transfers, and the CPU.
 //!
 //! Times on a device are between events on its own clock, of the run with the median time; the comparison with the
-//! processors takes the time that passes, of whole calls. All operands are random: zeros multiply faster.
+//! CPU takes the time that passes, of whole calls. All operands are random: zeros multiply faster.
 
+use super::GpuCheck;
 use super::factor_rates::{self, FactorRates};
 use super::table::{Table, Target, Unit};
-use super::{GpuCheck, Setup, is_card, label, plain};
+use crate::conformance::{Fixture, Setup, is_gpu, square};
 use crate::session::Session;
 use crate::units::{format_bytes, format_seconds};
 use rayon::prelude::*;
@@ -22,8 +23,8 @@ use sunzi::{
 };
 use xxhash_rust::xxh3::Xxh3;
 
-/// Sizes on a card, and on other devices.
-const CARD: Sizes = Sizes { rows: 16_384, cols: 8192, precision_bits: 1024, plain: 8192, copy_bytes: 1 << 28 };
+/// Sizes on a GPU, and on other devices.
+const GPU: Sizes = Sizes { rows: 16_384, cols: 8192, precision_bits: 1024, plain: 8192, copy_bytes: 1 << 28 };
 const TINY: Sizes = Sizes { rows: 160, cols: 48, precision_bits: 192, plain: 64, copy_bytes: 1 << 16 };
 
 /// Timed runs of everything.
@@ -38,14 +39,14 @@ const FEW_COLUMNS: usize = 48;
 /// Host memory left to all else.
 const RESERVE_BYTES: u64 = 2 << 30;
 
-/// The product on the processors has so many times fewer rows and columns.
+/// The product on the CPU has so many times fewer rows and columns.
 const CPU_ROWS: usize = 4;
 const CPU_COLS: usize = 8;
 
 /// What is aimed at for each family: the rate of the plain product, and the whole call over its products.
 const TARGETS: [(f64, f64); 2] = [(0.85, 1.5), (0.75, 2.5)];
 
-/// What is aimed at for signed bytes against doubles, and for devices against the processors.
+/// What is aimed at for signed bytes against doubles, and for devices against the CPU.
 const BYTES_OVER_DOUBLES: f64 = 4.0;
 const DEVICE_OVER_CPU: f64 = 50.0;
 
@@ -116,7 +117,7 @@ pub struct RatesReport {
 /// Those of products, and [`Error::Verification`] where a large result is wrong.
 pub fn measure(session: &dyn Session, setup: &Setup, config: &GpuCheck) -> Result<RatesReport> {
     let first = &setup.devices[0];
-    let sizes = if is_card(&**first) { CARD } else { TINY };
+    let sizes = if is_gpu(&**first) { GPU } else { TINY };
     let precision_bits = config.precision_bits.unwrap_or(sizes.precision_bits);
     let wanted = (config.rows.unwrap_or(sizes.rows), config.cols.unwrap_or(sizes.cols));
     let cpu = setup.builder().build()?;
@@ -140,9 +141,9 @@ pub fn measure(session: &dyn Session, setup: &Setup, config: &GpuCheck) -> Resul
         return Err(Error::Verification("the families gave different bits of the large product".into()));
     }
     let part = p.view().block(0..rows.div_ceil(CPU_ROWS), 0..cols.div_ceil(CPU_COLS))?;
-    let on_cpu = timed(&cpu, part, "processors".into())?.0;
+    let on_cpu = timed(&cpu, part, "CPU".into())?.0;
     drop((p, cpu)); // factorisations need the memory
-    let mut table = tabulate(is_card(&**first), &plain, &products, &on_cpu);
+    let mut table = tabulate(is_gpu(&**first), &plain, &products, &on_cpu);
     let product = if products[1].report.seconds < products[0].report.seconds { &products[1] } else { &products[0] };
     let plain_rate = plain[0].f64_per_second;
     let factors = factor_rates::measure(session, setup, (product, precision_bits), plain_rate, &mut table);
@@ -193,12 +194,12 @@ fn plain_rates(ctx: &Context, device: &dyn Device, sizes: &Sizes) -> Result<Plai
         *rate = plain_product(device, element, size, &pinned)?;
     }
     let bytes = sizes.copy_bytes.min(free as usize);
-    let desk = plain::Desk::new(device)?;
+    let fixture = Fixture::new(device)?;
     let (host, region) = (device.allocate_pinned(bytes)?, device.allocate(bytes)?.whole());
-    let up = median_seconds(&desk, || device.upload(desk.stream, &host, 0, &region))?;
-    let down = median_seconds(&desk, || device.download(desk.stream, &region, &host, 0))?;
+    let up = median_seconds(&fixture, || device.upload(fixture.stream, &host, 0, &region))?;
+    let down = median_seconds(&fixture, || device.download(fixture.stream, &region, &host, 0))?;
     Ok(PlainRates {
-        device: label(device),
+        device: device.description().label(),
         size,
         f64_per_second: rates[0],
         i8_per_second: rates[1],
@@ -208,27 +209,27 @@ fn plain_rates(ctx: &Context, device: &dyn Device, sizes: &Sizes) -> Result<Plai
 }
 
 fn plain_product(device: &dyn Device, element: Element, size: usize, pinned: &Pinned) -> Result<f64> {
-    let desk = plain::Desk::new(device)?;
+    let fixture = Fixture::new(device)?;
     let operand = || -> Result<Operand> {
         let region = device.allocate(size * size * element.operand_bytes())?.whole();
-        device.upload(desk.stream, pinned, 0, &region)?;
+        device.upload(fixture.stream, pinned, 0, &region)?;
         Ok(Operand { region, ld: size, stride: 0 })
     };
     let c = device.allocate(size * size * element.product_bytes())?.whole();
-    let gemm = Gemm { element, a: operand()?, b: operand()?, ..plain::square(size, &c) };
-    Ok(gemm.work() as f64 / median_seconds(&desk, || device.multiply(desk.stream, &gemm))?)
+    let gemm = Gemm { element, a: operand()?, b: operand()?, ..square(size, &c) };
+    Ok(gemm.work() as f64 / median_seconds(&fixture, || device.multiply(fixture.stream, &gemm))?)
 }
 
-/// Seconds on the device's clock of what is submitted to the desk's stream.
-fn median_seconds(desk: &plain::Desk<'_>, submit: impl Fn() -> Result<()>) -> Result<f64> {
+/// Seconds on the device's clock of what is submitted to the fixture's stream.
+fn median_seconds(fixture: &Fixture<'_>, submit: impl Fn() -> Result<()>) -> Result<f64> {
     let mut seconds = Vec::new();
     for run in 0..=RUNS {
-        let start = desk.device.record(desk.stream)?;
+        let start = fixture.device.record(fixture.stream)?;
         submit()?;
-        let end = desk.device.record(desk.stream)?;
-        desk.device.synchronize(&end)?;
+        let end = fixture.device.record(fixture.stream)?;
+        fixture.device.synchronize(&end)?;
         if run > 0 {
-            seconds.push(desk.device.seconds_between(&start, &end)?);
+            seconds.push(fixture.device.seconds_between(&start, &end)?);
         }
     }
     seconds.sort_by(f64::total_cmp);
@@ -258,7 +259,7 @@ fn on_devices(
     (devices, family): (&[Arc<dyn Device>], DeviceFamily),
 ) -> Result<ProductRates> {
     let ctx = setup.builder().devices(devices.to_vec()).kernel(family.name()).build()?;
-    let names = devices.iter().map(|device| label(&**device)).collect::<Vec<_>>().join(", ");
+    let names = devices.iter().map(|device| device.description().label()).collect::<Vec<_>>().join(", ");
     let (rates, result) = timed(&ctx, p.view(), names)?;
     verify(cpu, p, &result)?;
     Ok(rates)
@@ -309,8 +310,8 @@ fn verify(cpu: &Context, p: &Matrix, q: &Matrix) -> Result<()> {
 }
 
 /// All figures beside their targets.
-fn tabulate(on_card: bool, plain: &[PlainRates], products: &[ProductRates], cpu: &ProductRates) -> Table {
-    let mut table = Table::new(on_card);
+fn tabulate(on_gpu: bool, plain: &[PlainRates], products: &[ProductRates], cpu: &ProductRates) -> Table {
+    let mut table = Table::new(on_gpu);
     for PlainRates { device, size, f64_per_second, i8_per_second, h2d_per_second, d2h_per_second } in plain {
         table.figure(format!("{device}: plain dgemm, {size}^3"), *f64_per_second, Unit::MultiplyAddsPerSecond);
         table.figure(format!("{device}: plain int8 gemm, {size}^3"), *i8_per_second, Unit::MultiplyAddsPerSecond);

@@ -32,20 +32,20 @@ pub struct Row {
     pub measured: f64,
     pub unit: Unit,
     pub target: Option<Target>,
-    /// `None` where there is no target, or nothing was measured on a card.
+    /// `None` where there is no target, or nothing was measured on a GPU.
     pub met: Option<bool>,
 }
 
-/// The lines, and whether they were measured on a card.
+/// The lines, and whether they were measured on a GPU.
 #[derive(Clone, Debug, Serialize)]
 pub struct Table {
-    pub on_card: bool,
+    pub on_gpu: bool,
     pub rows: Vec<Row>,
 }
 
 impl Table {
-    pub fn new(on_card: bool) -> Table {
-        Table { on_card, rows: Vec::new() }
+    pub fn new(on_gpu: bool) -> Table {
+        Table { on_gpu, rows: Vec::new() }
     }
 
     /// A figure without a target.
@@ -59,7 +59,7 @@ impl Table {
             Target::AtLeast(least) => measured >= least,
             Target::AtMost(most) => measured <= most,
         };
-        self.rows.push(Row { what, measured, unit, target: Some(target), met: self.on_card.then_some(met) });
+        self.rows.push(Row { what, measured, unit, target: Some(target), met: self.on_gpu.then_some(met) });
     }
 
     /// The table for people.
@@ -74,7 +74,7 @@ impl Table {
                 (None, _) => "",
                 (_, Some(true)) => "met",
                 (_, Some(false)) => "NOT MET",
-                (_, None) => "not measured on a card",
+                (_, None) => "not measured on a GPU",
             };
             let line = format!("{:<80} {:>12}  {target:<14} {met}", row.what, show(row.measured, row.unit, 0));
             lines.push(line.trim_end().to_string());
@@ -106,9 +106,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn targets_are_checked_on_cards_only() {
-        for (on_card, words) in [(true, ["met", "NOT MET"]), (false, ["not measured on a card"; 2])] {
-            let mut table = Table::new(on_card);
+    fn targets_are_checked_on_gpus_only() {
+        for (on_gpu, words) in [(true, ["met", "NOT MET"]), (false, ["not measured on a GPU"; 2])] {
+            let mut table = Table::new(on_gpu);
             table.aim("a".into(), 0.9, Unit::Share, Target::AtLeast(0.85));
             table.aim("b".into(), 1.6, Unit::Ratio, Target::AtMost(1.5));
             table.figure("c".into(), 2e13, Unit::MultiplyAddsPerSecond);

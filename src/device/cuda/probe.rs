@@ -3,7 +3,7 @@
 use super::compile::compiler_version;
 use super::core::describe;
 use super::sys::{Blas, CUdevice, CUdevice_attribute, Driver, libraryPropertyType};
-use crate::device::Description;
+use crate::device::{Description, DeviceKind};
 use crate::error::{Error, Result};
 use std::ffi::{CStr, c_char, c_int};
 
@@ -73,7 +73,7 @@ impl Installation {
         let mut bytes = 0;
         // SAFETY: the place is for one size.
         ask(driver, unsafe { (driver.device_total_mem)(&mut bytes, device) }, "measure a card's memory")?;
-        Ok(Description { name, kind: "cuda", index, driver: self.versions(), memory_bytes: bytes as u64 })
+        Ok(Description { name, kind: DeviceKind::Cuda, index, driver: self.versions(), memory_bytes: bytes as u64 })
     }
 
     /// Compute capability of a card, `(9, 0)` for 9.0.

@@ -10,8 +10,8 @@ mod queue;
 mod threads;
 
 use crate::device::{
-    Argument, Defines, Description, Device, Event, Gemm, Kernel, Memory, Pinned, RawMemory, RawPinned, Region, Stream,
-    Traffic, Trsm,
+    Argument, Defines, Description, Device, DeviceKind, Event, Gemm, Kernel, Memory, Pinned, RawMemory, RawPinned,
+    Region, Stream, Traffic, Trsm,
 };
 use crate::error::{Error, Result};
 use queue::{Action, Mark, Queues};
@@ -226,8 +226,8 @@ fn mark(event: &Event) -> &Mark {
 impl Device for SoftDevice {
     fn description(&self) -> Description {
         let (name, kind) = match self.options.clock {
-            Clock::Virtual(_) => ("software device", "soft"),
-            Clock::Wall => ("this machine's processors", "host"),
+            Clock::Virtual(_) => ("software device", DeviceKind::Soft),
+            Clock::Wall => ("the CPU of this machine", DeviceKind::Host),
         };
         Description {
             name: name.into(),

@@ -22,16 +22,14 @@ use sunzi::{Cholesky, CholeskyOptions, Matrix, MatrixView, Uplo, cholesky_into, 
 /// The header's rules.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sunzi_cholesky(ctx: *const sunzi_context, uplo: i32, a: *const sunzi_matrix) -> sunzi_status {
-    let work = |call: &Call<'_>| {
-        let uplo = symmetric_of(uplo)?;
-        // SAFETY: by contract.
-        unsafe {
+    // SAFETY: by contract, for all below.
+    unsafe {
+        enter(ctx, |call| {
+            let uplo = symmetric_of(uplo)?;
             let [a] = operands([("a", a)])?;
             factor_in_place(call, uplo, &a)
-        }
-    };
-    // SAFETY: by contract.
-    unsafe { enter(ctx, work) }
+        })
+    }
 }
 
 /// `B := A^-1 B` for a symmetric positive definite A, of which one triangle is read, or with `SUNZI_BOTH` both, which
@@ -49,10 +47,10 @@ pub unsafe extern "C" fn sunzi_solve(
     a: *const sunzi_matrix,
     b: *const sunzi_matrix,
 ) -> sunzi_status {
-    let work = |call: &Call<'_>| {
-        let uplo = symmetric_of(uplo)?;
-        // SAFETY: by contract, for all below.
-        unsafe {
+    // SAFETY: by contract, for all below.
+    unsafe {
+        enter(ctx, |call| {
+            let uplo = symmetric_of(uplo)?;
             let [a, b] = operands([("a", a), ("b", b)])?;
             a.check_square()?;
             b.check_shape(a.rows(), b.cols())?;
@@ -62,11 +60,9 @@ pub unsafe extern "C" fn sunzi_solve(
             call.release_under_a_limit(); // the tiles of the factorisation
             solve_with(call, &factor, &b, bits)?;
             call.keep(factor.into_factor());
-        }
-        Ok(())
-    };
-    // SAFETY: by contract.
-    unsafe { enter(ctx, work) }
+            Ok(())
+        })
+    }
 }
 
 /// `B := A^-1 B` with a factor that `sunzi_cholesky` has left in one triangle of `factor`, which is all that is read of
@@ -83,16 +79,14 @@ pub unsafe extern "C" fn sunzi_cholesky_solve(
     factor: *const sunzi_matrix,
     b: *const sunzi_matrix,
 ) -> sunzi_status {
-    let work = |call: &Call<'_>| {
-        let uplo = uplo_of(uplo)?;
-        // SAFETY: by contract.
-        unsafe {
+    // SAFETY: by contract, for all below.
+    unsafe {
+        enter(ctx, |call| {
+            let uplo = uplo_of(uplo)?;
             let [factor, b] = operands([("factor", factor), ("b", b)])?;
             solve_factored(call, uplo, &factor, &b)
-        }
-    };
-    // SAFETY: by contract.
-    unsafe { enter(ctx, work) }
+        })
+    }
 }
 
 /// `result := log det A = 2 sum log |l_ii|` from a factor of A, of which the diagonal alone is read. `result` is a
@@ -106,9 +100,9 @@ pub unsafe extern "C" fn sunzi_log_det(
     factor: *const sunzi_matrix,
     result: *const sunzi_matrix,
 ) -> sunzi_status {
-    let work = |call: &Call<'_>| {
-        // SAFETY: by contract, for all below.
-        unsafe {
+    // SAFETY: by contract, for all below.
+    unsafe {
+        enter(ctx, |call| {
             let [factor, result] = operands([("factor", factor), ("result", result)])?;
             factor.check_square()?;
             result.check_shape(1, 1)?;
@@ -125,10 +119,8 @@ pub unsafe extern "C" fn sunzi_log_det(
             let value = log_det((&diagonal).into(), bits);
             call.keep(diagonal);
             write_number(call, &result, &value, bits)
-        }
-    };
-    // SAFETY: by contract.
-    unsafe { enter(ctx, work) }
+        })
+    }
 }
 
 /// The logarithm of the determinant. The constants that MPFR keeps for it in each thread are given back: a caller's

@@ -37,7 +37,7 @@ pub unsafe extern "C" fn sunzi_context_new(
 }
 
 /// A context on the communicator with the Fortran handle `communicator` (`MPI_Comm_c2f(comm)`), for the calls named
-/// `sunzi_team_...`; all others run on this rank alone. Collective over the communicator, which is duplicated.
+/// `sunzi_mpi_...`; all others run on this rank alone. Collective over the communicator, which is duplicated.
 ///
 /// MPI stays the caller's: it must be initialised before, and finalised after `sunzi_context_free`. Threads of the
 /// context never call MPI. Without the feature `mpi` this is `SUNZI_UNAVAILABLE`.
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn sunzi_context_from_mpi(
 /// As [`sunzi_context_from_mpi`].
 #[cfg(feature = "mpi")]
 unsafe fn from_mpi(communicator: c_int, options: *const sunzi_options) -> sunzi_context {
-    use crate::api::team::together;
+    use crate::api::mpi::together;
     use sunzi::comm::mpi::MpiRank;
     use sunzi::distributed::{Team, TeamOptions};
     let made = catch(|| {

@@ -3,7 +3,7 @@
 use crate::api::cholesky::{factor, log_det, solve_with, store_factor, write_number};
 use crate::api::{operands, part_of, symmetric_of, triangle, uplo_of};
 use crate::array::Part;
-use crate::call::{Call, enter};
+use crate::call::enter;
 use crate::context::sunzi_context;
 use crate::failure::Failure;
 use crate::types::{sunzi_matrix, sunzi_status};
@@ -35,12 +35,12 @@ pub unsafe extern "C" fn sunzi_factor_new(
         // SAFETY: it can be written by contract; it need not be initialised.
         unsafe { factor.write(std::ptr::null_mut()) };
     }
-    let work = |call: &Call<'_>| {
-        if factor.is_null() {
-            return Err(Failure::null("factor"));
-        }
-        // SAFETY: by contract, for all below.
-        unsafe {
+    // SAFETY: by contract, for all below.
+    unsafe {
+        enter(ctx, |call| {
+            if factor.is_null() {
+                return Err(Failure::null("factor"));
+            }
             let uplo = symmetric_of(uplo)?;
             let [a] = operands([("a", a)])?;
             let bits = match u32::try_from(precision_bits) {
@@ -53,11 +53,9 @@ pub unsafe extern "C" fn sunzi_factor_new(
             };
             let made = Box::new(sunzi_factor { cholesky: self::factor(call, uplo, &a, bits)? });
             factor.write(Box::into_raw(made));
-        }
-        Ok(())
-    };
-    // SAFETY: by contract.
-    unsafe { enter(ctx, work) }
+            Ok(())
+        })
+    }
 }
 
 /// Frees a factor; null does nothing.
@@ -102,18 +100,16 @@ pub unsafe extern "C" fn sunzi_factor_solve(
     factor: *const sunzi_factor,
     b: *const sunzi_matrix,
 ) -> sunzi_status {
-    let work = |call: &Call<'_>| {
-        // SAFETY: by contract, for all below.
-        unsafe {
+    // SAFETY: by contract, for all below.
+    unsafe {
+        enter(ctx, |call| {
             let factor = factor.as_ref().ok_or_else(|| Failure::null("factor"))?;
             let [b] = operands([("b", b)])?;
             b.check_shape(factor.cholesky.factor().rows(), b.cols())?;
             let bits = call.result_bits(&b, Part::All)?;
             solve_with(call, &factor.cholesky, &b, bits)
-        }
-    };
-    // SAFETY: by contract.
-    unsafe { enter(ctx, work) }
+        })
+    }
 }
 
 /// `result := log det A` from a kept factor, at the precision of `result`, a matrix of one entry.
@@ -126,18 +122,16 @@ pub unsafe extern "C" fn sunzi_factor_log_det(
     factor: *const sunzi_factor,
     result: *const sunzi_matrix,
 ) -> sunzi_status {
-    let work = |call: &Call<'_>| {
-        // SAFETY: by contract, for all below.
-        unsafe {
+    // SAFETY: by contract, for all below.
+    unsafe {
+        enter(ctx, |call| {
             let factor = factor.as_ref().ok_or_else(|| Failure::null("factor"))?;
             let [result] = operands([("result", result)])?;
             result.check_shape(1, 1)?;
             let bits = call.result_bits(&result, Part::All)?;
             write_number(call, &result, &log_det(factor.cholesky.factor().into(), bits), bits)
-        }
-    };
-    // SAFETY: by contract.
-    unsafe { enter(ctx, work) }
+        })
+    }
 }
 
 /// Stores a kept factor in one triangle of `a`: L, or `L^T` in the upper one. The other triangle is not written.
@@ -151,18 +145,16 @@ pub unsafe extern "C" fn sunzi_factor_get(
     uplo: i32,
     a: *const sunzi_matrix,
 ) -> sunzi_status {
-    let work = |call: &Call<'_>| {
-        let uplo = uplo_of(uplo)?;
-        // SAFETY: by contract, for all below.
-        unsafe {
+    // SAFETY: by contract, for all below.
+    unsafe {
+        enter(ctx, |call| {
+            let uplo = uplo_of(uplo)?;
             let factor = factor.as_ref().ok_or_else(|| Failure::null("factor"))?;
             let [a] = operands([("a", a)])?;
             let lower = factor.cholesky.factor();
             a.check_shape(lower.rows(), lower.rows())?;
             call.result_bits(&a, triangle(uplo))?; // all of them are initialised
             store_factor(call, Some(uplo), &a, lower)
-        }
-    };
-    // SAFETY: by contract.
-    unsafe { enter(ctx, work) }
+        })
+    }
 }

@@ -32,9 +32,10 @@ pub unsafe extern "C" fn sunzi_rsyrk(
     c: *mut c_void,
     ldc: i64,
 ) -> i64 {
-    let work = |call: &Call<'_>| {
-        // SAFETY: by contract, for all below.
-        unsafe {
+    let names = ["uplo", "trans", "n", "k", "alpha", "a", "lda", "beta", "c", "ldc"];
+    // SAFETY: by contract, for all below.
+    unsafe {
+        info(ctx, &names, |call| {
             let (uplo, op) = (uplo_of(uplo)?, op_of("trans", trans)?);
             let ([n, k], a) = (sizes([("n", n), ("k", k)])?, Array { name: "a", entries: a, ld: ("lda", lda) });
             let alpha = Some(products::factor_at(call, "alpha", &one_by_one(alpha))?);
@@ -43,11 +44,8 @@ pub unsafe extern "C" fn sunzi_rsyrk(
             let beta = Some(products::factor_at(call, "beta", &one_by_one(beta))?);
             let c = Array { name: "c", entries: c, ld: ("ldc", ldc) }.operand(n, n)?;
             products::syrk(call, (Some(uplo), op), &a, &products::Factors { alpha, beta }, &c)
-        }
-    };
-    let names = ["uplo", "trans", "n", "k", "alpha", "a", "lda", "beta", "c", "ldc"];
-    // SAFETY: by contract.
-    info(&unsafe { run(ctx, work) }, &names)
+        })
+    }
 }
 
 /// `sunzi_gemm` with the arguments of `Rgemm`; returns info as `sunzi_rsyrk` does.
@@ -71,9 +69,10 @@ pub unsafe extern "C" fn sunzi_rgemm(
     c: *mut c_void,
     ldc: i64,
 ) -> i64 {
-    let work = |call: &Call<'_>| {
-        // SAFETY: by contract, for all below.
-        unsafe {
+    let names = ["transa", "transb", "m", "n", "k", "alpha", "a", "lda", "b", "ldb", "beta", "c", "ldc"];
+    // SAFETY: by contract, for all below.
+    unsafe {
+        info(ctx, &names, |call| {
             let (op_a, op_b) = (op_of("transa", transa)?, op_of("transb", transb)?);
             let [m, n, k] = sizes([("m", m), ("n", n), ("k", k)])?;
             let alpha = Some(products::factor_at(call, "alpha", &one_by_one(alpha))?);
@@ -84,11 +83,8 @@ pub unsafe extern "C" fn sunzi_rgemm(
             let beta = Some(products::factor_at(call, "beta", &one_by_one(beta))?);
             let c = Array { name: "c", entries: c, ld: ("ldc", ldc) }.operand(m, n)?;
             products::gemm(call, (&a, op_a), (&b, op_b), &products::Factors { alpha, beta }, &c)
-        }
-    };
-    let names = ["transa", "transb", "m", "n", "k", "alpha", "a", "lda", "b", "ldb", "beta", "c", "ldc"];
-    // SAFETY: by contract.
-    info(&unsafe { run(ctx, work) }, &names)
+        })
+    }
 }
 
 /// `sunzi_trsm` with the arguments of `Rtrsm`: `side` "L" or "R", `diag` "N" or "U"; the triangle is `a`, the right
@@ -113,9 +109,10 @@ pub unsafe extern "C" fn sunzi_rtrsm(
     b: *mut c_void,
     ldb: i64,
 ) -> i64 {
-    let work = |call: &Call<'_>| {
-        // SAFETY: by contract, for all below.
-        unsafe {
+    let names = ["side", "uplo", "transa", "diag", "m", "n", "alpha", "a", "lda", "b", "ldb"];
+    // SAFETY: by contract, for all below.
+    unsafe {
+        info(ctx, &names, |call| {
             let side = choice("side", side, &[(b'L', Side::Left), (b'R', Side::Right)])?;
             let (uplo, op) = (uplo_of(uplo)?, op_of("transa", transa)?);
             let diag = choice("diag", diag, &[(b'N', Diag::NonUnit), (b'U', Diag::Unit)])?;
@@ -125,11 +122,8 @@ pub unsafe extern "C" fn sunzi_rtrsm(
             let a = Array { name: "a", entries: a, ld: ("lda", lda) }.operand(order, order)?;
             let b = Array { name: "b", entries: b, ld: ("ldb", ldb) }.operand(m, n)?;
             triangular::trsm(call, triangular::Triangle { side, uplo, op, diag }, Some(&alpha), &a, &b)
-        }
-    };
-    let names = ["side", "uplo", "transa", "diag", "m", "n", "alpha", "a", "lda", "b", "ldb"];
-    // SAFETY: by contract.
-    info(&unsafe { run(ctx, work) }, &names)
+        })
+    }
 }
 
 /// `sunzi_cholesky` with the arguments of `Rpotrf`, info returned: `i > 0` where the leading minor of order i is not
@@ -145,17 +139,16 @@ pub unsafe extern "C" fn sunzi_rpotrf(
     a: *mut c_void,
     lda: i64,
 ) -> i64 {
-    let work = |call: &Call<'_>| {
-        // SAFETY: by contract, for all below.
-        unsafe {
+    let names = ["uplo", "n", "a", "lda"];
+    // SAFETY: by contract, for all below.
+    unsafe {
+        info(ctx, &names, |call| {
             let uplo = uplo_of(uplo)?;
             let [n] = sizes([("n", n)])?;
             let a = Array { name: "a", entries: a, ld: ("lda", lda) }.operand(n, n)?;
             cholesky::factor_in_place(call, Some(uplo), &a)
-        }
-    };
-    // SAFETY: by contract.
-    info(&unsafe { run(ctx, work) }, &["uplo", "n", "a", "lda"])
+        })
+    }
 }
 
 /// `sunzi_cholesky_solve` with the arguments of `Rpotrs`; returns info as `sunzi_rsyrk` does, and `i > 0` where entry
@@ -174,23 +167,26 @@ pub unsafe extern "C" fn sunzi_rpotrs(
     b: *mut c_void,
     ldb: i64,
 ) -> i64 {
-    let work = |call: &Call<'_>| {
-        // SAFETY: by contract, for all below.
-        unsafe {
+    let names = ["uplo", "n", "nrhs", "a", "lda", "b", "ldb"];
+    // SAFETY: by contract, for all below.
+    unsafe {
+        info(ctx, &names, |call| {
             let uplo = uplo_of(uplo)?;
             let [n, columns] = sizes([("n", n), ("nrhs", nrhs)])?;
             let a = Array { name: "a", entries: a, ld: ("lda", lda) }.operand(n, n)?;
             let b = Array { name: "b", entries: b, ld: ("ldb", ldb) }.operand(n, columns)?;
             cholesky::solve_factored(call, uplo, &a, &b)
-        }
-    };
-    // SAFETY: by contract.
-    info(&unsafe { run(ctx, work) }, &["uplo", "n", "nrhs", "a", "lda", "b", "ldb"])
+        })
+    }
 }
 
-/// What LAPACK calls info.
-fn info(outcome: &Outcome<()>, names: &[&str]) -> i64 {
-    let Err(failure) = outcome else { return 0 };
+/// Runs `work` as one call on `ctx`; returns what LAPACK calls info.
+///
+/// # Safety
+/// As [`run`].
+unsafe fn info(ctx: *const sunzi_context, names: &[&str], work: impl FnOnce(&Call<'_>) -> Outcome<()>) -> i64 {
+    // SAFETY: by contract.
+    let Err(failure) = (unsafe { run(ctx, work) }) else { return 0 };
     let minor = matches!(failure.status, sunzi_status::SUNZI_NOT_POSITIVE_DEFINITE | sunzi_status::SUNZI_SINGULAR);
     let position = failure.argument.and_then(|argument| names.iter().position(|name| *name == argument));
     match (failure.place, position) {

@@ -9,9 +9,9 @@ pub mod contexts;
 pub mod factor;
 pub mod info;
 pub mod lapack;
+pub mod mpi;
 pub mod plans;
 pub mod products;
-pub mod team;
 pub mod triangular;
 
 use crate::array::{Operand, Part, invalid};

@@ -1,5 +1,6 @@
 //! What calls would take.
 
+use crate::array::invalid;
 use crate::call::{Call, enter};
 use crate::context::sunzi_context;
 use crate::failure::{Failure, Outcome};
@@ -24,18 +25,14 @@ pub unsafe extern "C" fn sunzi_plan_syrk(
     precision_bits: i64,
     plan: *mut sunzi_plan,
 ) -> sunzi_status {
-    let work = |call: &Call<'_>| {
-        let ([n, k], [operand, bits]) = (sizes([("n", n), ("k", k)])?, precisions([operand_bits, precision_bits])?);
-        let copies = copies(format, &[(k, n, operand)])?;
-        // SAFETY: by contract.
-        unsafe {
-            write(call, plan, copies, Matrix::bytes_for(n, n, bits), |ctx| {
-                Ok(sunzi::plan_syrk(ctx, k, n, bits)?.planned_bytes)
-            })
-        }
-    };
-    // SAFETY: by contract.
-    unsafe { enter(ctx, work) }
+    // SAFETY: by contract, for all below.
+    unsafe {
+        enter(ctx, |call| {
+            let ([n, k], [operand, bits]) = (sizes([("n", n), ("k", k)])?, precisions([operand_bits, precision_bits])?);
+            let shapes = Shapes { format, operands: &[(k, n, operand)], result: (n, n, bits) };
+            write(call, plan, &shapes, |ctx| Ok(sunzi::plan_syrk(ctx, k, n, bits)?.planned_bytes))
+        })
+    }
 }
 
 /// What `sunzi_gemm` would take for C of m x n and k contracted; the rest as in `sunzi_plan_syrk`.
@@ -53,19 +50,15 @@ pub unsafe extern "C" fn sunzi_plan_gemm(
     precision_bits: i64,
     plan: *mut sunzi_plan,
 ) -> sunzi_status {
-    let work = |call: &Call<'_>| {
-        let [m, n, k] = sizes([("m", m), ("n", n), ("k", k)])?;
-        let [operand, bits] = precisions([operand_bits, precision_bits])?;
-        let copies = copies(format, &[(m, k, operand), (k, n, operand)])?;
-        // SAFETY: by contract.
-        unsafe {
-            write(call, plan, copies, Matrix::bytes_for(m, n, bits), |ctx| {
-                Ok(sunzi::plan_gemm(ctx, m, n, k, bits)?.planned_bytes)
-            })
-        }
-    };
-    // SAFETY: by contract.
-    unsafe { enter(ctx, work) }
+    // SAFETY: by contract, for all below.
+    unsafe {
+        enter(ctx, |call| {
+            let [m, n, k] = sizes([("m", m), ("n", n), ("k", k)])?;
+            let [operand, bits] = precisions([operand_bits, precision_bits])?;
+            let shapes = Shapes { format, operands: &[(m, k, operand), (k, n, operand)], result: (m, n, bits) };
+            write(call, plan, &shapes, |ctx| Ok(sunzi::plan_gemm(ctx, m, n, k, bits)?.planned_bytes))
+        })
+    }
 }
 
 /// What `sunzi_cholesky` would take for order n, with entries of `precision_bits`; the rest as in `sunzi_plan_syrk`.
@@ -80,18 +73,15 @@ pub unsafe extern "C" fn sunzi_plan_cholesky(
     precision_bits: i64,
     plan: *mut sunzi_plan,
 ) -> sunzi_status {
-    let work = |call: &Call<'_>| {
-        let ([n], [bits]) = (sizes([("n", n)])?, precisions([precision_bits])?);
-        let copies = copies(format, &[(n, n, bits)])?;
-        // SAFETY: by contract.
-        unsafe {
-            write(call, plan, copies, Matrix::bytes_for(n, n, bits), |ctx| {
-                Ok(sunzi::plan_cholesky(ctx, n, bits, &CholeskyOptions::default())?.planned_bytes)
-            })
-        }
-    };
-    // SAFETY: by contract.
-    unsafe { enter(ctx, work) }
+    // SAFETY: by contract, for all below.
+    unsafe {
+        enter(ctx, |call| {
+            let ([n], [bits]) = (sizes([("n", n)])?, precisions([precision_bits])?);
+            let shapes = Shapes { format, operands: &[(n, n, bits)], result: (n, n, bits) };
+            let options = CholeskyOptions::default();
+            write(call, plan, &shapes, |ctx| Ok(sunzi::plan_cholesky(ctx, n, bits, &options)?.planned_bytes))
+        })
+    }
 }
 
 /// What `sunzi_trsm` would take for a triangle of order n with entries of `operand_bits`, and m right sides with
@@ -112,19 +102,14 @@ pub unsafe extern "C" fn sunzi_plan_trsm(
     precision_bits: i64,
     plan: *mut sunzi_plan,
 ) -> sunzi_status {
-    let work = |call: &Call<'_>| {
-        let [n, m] = sizes([("n", n), ("m", m)])?;
-        let [operand, bits] = precisions([operand_bits, precision_bits])?;
-        let copies = copies(format, &[(n, n, operand), (n, m, bits)])?;
-        // SAFETY: by contract.
-        unsafe {
-            write(call, plan, copies, Matrix::bytes_for(n, m, bits), |ctx| {
-                Ok(sunzi::plan_trsm(ctx, n, m, bits)?.planned_bytes)
-            })
-        }
-    };
-    // SAFETY: by contract.
-    unsafe { enter(ctx, work) }
+    // SAFETY: by contract, for all below.
+    unsafe {
+        enter(ctx, |call| {
+            let ([n, m], [operand, bits]) = (sizes([("n", n), ("m", m)])?, precisions([operand_bits, precision_bits])?);
+            let shapes = Shapes { format, operands: &[(n, n, operand), (n, m, bits)], result: (n, m, bits) };
+            write(call, plan, &shapes, |ctx| Ok(sunzi::plan_trsm(ctx, n, m, bits)?.planned_bytes))
+        })
+    }
 }
 
 /// What `sunzi_solve` would take at most for A of order n with entries of `operand_bits`, and m right sides with
@@ -143,19 +128,39 @@ pub unsafe extern "C" fn sunzi_plan_solve(
     precision_bits: i64,
     plan: *mut sunzi_plan,
 ) -> sunzi_status {
-    let work = |call: &Call<'_>| {
-        let [n, m] = sizes([("n", n), ("m", m)])?;
-        let [operand, bits] = precisions([operand_bits, precision_bits])?;
-        let copies = copies(format, &[(n, n, operand), (n, m, bits)])?;
-        // SAFETY: by contract.
-        unsafe {
-            write(call, plan, copies, Matrix::bytes_for(n, m, bits), |ctx| {
-                Ok(sunzi::plan_solve(ctx, n, m, bits)?.planned_bytes)
-            })
+    // SAFETY: by contract, for all below.
+    unsafe {
+        enter(ctx, |call| {
+            let ([n, m], [operand, bits]) = (sizes([("n", n), ("m", m)])?, precisions([operand_bits, precision_bits])?);
+            let shapes = Shapes { format, operands: &[(n, n, operand), (n, m, bits)], result: (n, m, bits) };
+            write(call, plan, &shapes, |ctx| Ok(sunzi::plan_solve(ctx, n, m, bits)?.planned_bytes))
+        })
+    }
+}
+
+/// Rows, columns and bits of a matrix.
+type Shape = (usize, usize, u32);
+
+/// What a call copies.
+struct Shapes<'a> {
+    format: i32,
+    operands: &'a [Shape],
+    result: Shape,
+}
+
+impl Shapes<'_> {
+    fn bytes(&(rows, cols, bits): &Shape) -> u64 {
+        Matrix::bytes_for(rows, cols, bits)
+    }
+
+    /// Bytes of the copies of operands.
+    fn operand_bytes(&self) -> Outcome<u64> {
+        match self.format {
+            SUNZI_MPFR | SUNZI_MPF => Ok(self.operands.iter().map(Shapes::bytes).fold(0, u64::saturating_add)),
+            SUNZI_LIMBS => Ok(0),
+            other => Err(invalid("format", format!("{other} is no format of entries"))),
         }
-    };
-    // SAFETY: by contract.
-    unsafe { enter(ctx, work) }
+    }
 }
 
 /// Fills the plan, the operation's own part being made beside the copies.
@@ -165,30 +170,20 @@ pub unsafe extern "C" fn sunzi_plan_solve(
 unsafe fn write(
     call: &Call<'_>,
     plan: *mut sunzi_plan,
-    copies: u64,
-    result_bytes: u64,
+    shapes: &Shapes<'_>,
     operation: impl FnOnce(&Context) -> sunzi::Result<u64>,
 ) -> Outcome<()> {
+    let copies = shapes.operand_bytes()?;
     if plan.is_null() {
         return Err(Failure::null("plan"));
     }
     call.hold_bytes(copies)?;
     let planned = call.done(operation(&call.context()))?;
-    let copied_bytes = copies.saturating_add(result_bytes);
+    let copied_bytes = copies.saturating_add(Shapes::bytes(&shapes.result));
     let filled = sunzi_plan { copied_bytes, planned_bytes: planned.saturating_add(copies) };
     // SAFETY: it can be written by contract.
     unsafe { plan.write(filled) };
     Ok(())
-}
-
-/// Bytes of the copies of operands.
-fn copies(format: i32, operands: &[(usize, usize, u32)]) -> Outcome<u64> {
-    let each = |&(rows, cols, bits): &(usize, usize, u32)| Matrix::bytes_for(rows, cols, bits);
-    match format {
-        SUNZI_MPFR | SUNZI_MPF => Ok(operands.iter().map(each).fold(0, u64::saturating_add)),
-        SUNZI_LIMBS => Ok(0),
-        other => Err(crate::array::invalid("format", format!("{other} is no format of entries"))),
-    }
 }
 
 fn sizes<const N: usize>(named: [(&'static str, i64); N]) -> Outcome<[usize; N]> {

@@ -32,17 +32,15 @@ pub unsafe extern "C" fn sunzi_syrk(
     beta: *const sunzi_matrix,
     c: *const sunzi_matrix,
 ) -> sunzi_status {
-    let work = |call: &Call<'_>| {
-        let (uplo, op) = (symmetric_of(uplo)?, op_of("trans", trans)?);
-        // SAFETY: by contract.
-        unsafe {
+    // SAFETY: by contract, for all below.
+    unsafe {
+        enter(ctx, |call| {
+            let (uplo, op) = (symmetric_of(uplo)?, op_of("trans", trans)?);
             let [a, c] = operands([("a", a), ("c", c)])?;
             let factors = Factors { alpha: scalar(call, "alpha", alpha)?, beta: scalar(call, "beta", beta)? };
             syrk(call, (uplo, op), &a, &factors, &c)
-        }
-    };
-    // SAFETY: by contract.
-    unsafe { enter(ctx, work) }
+        })
+    }
 }
 
 /// `C := alpha * op(A) op(B) + beta * C`.
@@ -63,17 +61,15 @@ pub unsafe extern "C" fn sunzi_gemm(
     beta: *const sunzi_matrix,
     c: *const sunzi_matrix,
 ) -> sunzi_status {
-    let work = |call: &Call<'_>| {
-        let (op_a, op_b) = (op_of("trans_a", trans_a)?, op_of("trans_b", trans_b)?);
-        // SAFETY: by contract.
-        unsafe {
+    // SAFETY: by contract, for all below.
+    unsafe {
+        enter(ctx, |call| {
+            let (op_a, op_b) = (op_of("trans_a", trans_a)?, op_of("trans_b", trans_b)?);
             let [a, b, c] = operands([("a", a), ("b", b), ("c", c)])?;
             let factors = Factors { alpha: scalar(call, "alpha", alpha)?, beta: scalar(call, "beta", beta)? };
             gemm(call, (&a, op_a), (&b, op_b), &factors, &c)
-        }
-    };
-    // SAFETY: by contract.
-    unsafe { enter(ctx, work) }
+        })
+    }
 }
 
 /// The factors of a product; `None` is 1 for alpha and 0 for beta.

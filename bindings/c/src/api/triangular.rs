@@ -29,18 +29,16 @@ pub unsafe extern "C" fn sunzi_trsm(
     t: *const sunzi_matrix,
     b: *const sunzi_matrix,
 ) -> sunzi_status {
-    let work = |call: &Call<'_>| {
-        let (side, uplo) = (side_of(side)?, uplo_of(uplo)?);
-        let (op, diag) = (op_of("trans", trans)?, diag_of(diag)?);
-        // SAFETY: by contract.
-        unsafe {
+    // SAFETY: by contract, for all below.
+    unsafe {
+        enter(ctx, |call| {
+            let (side, uplo) = (side_of(side)?, uplo_of(uplo)?);
+            let (op, diag) = (op_of("trans", trans)?, diag_of(diag)?);
             let [t, b] = operands([("t", t), ("b", b)])?;
             let alpha = scalar(call, "alpha", alpha)?;
             trsm(call, Triangle { side, uplo, op, diag }, alpha.as_ref(), &t, &b)
-        }
-    };
-    // SAFETY: by contract.
-    unsafe { enter(ctx, work) }
+        })
+    }
 }
 
 /// How a triangular matrix is used.

@@ -4,7 +4,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::sync::Arc;
 use std::time::Instant;
-use sunzi::advanced::device::{Element, Gemm, Operand, Region};
+use sunzi::advanced::device::{DeviceKind, Element, Gemm, Operand, Region};
 use sunzi::{Device, Result};
 
 /// Most rows of the operands on a card, and in plain memory.
@@ -20,7 +20,7 @@ pub fn products(device: &Arc<dyn Device>) -> Result<Option<f64>> {
     let kind = device.description().kind;
     let free_bytes = device.capacity_bytes().saturating_sub(device.used_bytes());
     let fitting = ((free_bytes / 2 / 24) as f64).sqrt() as usize / 64 * 64;
-    let rows = fitting.min(if kind == "cuda" { CARD_ROWS } else { HOST_ROWS });
+    let rows = fitting.min(if kind == DeviceKind::Cuda { CARD_ROWS } else { HOST_ROWS });
     if rows == 0 {
         return Ok(None);
     }
@@ -61,6 +61,6 @@ pub fn products(device: &Arc<dyn Device>) -> Result<Option<f64>> {
     let last = device.record(stream)?;
     device.synchronize(&last)?;
     let host_seconds = start.elapsed().as_secs_f64();
-    let seconds = if kind == "soft" { host_seconds } else { device.seconds_between(&first, &last)? };
+    let seconds = if kind == DeviceKind::Soft { host_seconds } else { device.seconds_between(&first, &last)? };
     Ok(Some(REPETITIONS as f64 * 2.0 * (rows as f64).powi(3) / seconds.max(1e-9) * 1e-9))
 }

@@ -5,7 +5,7 @@
 
 use super::setup::{ALIGN, Setup, Site, WorkStream};
 use super::slots::Place;
-use crate::device::{Gemm, Operand as Plane, Region, Traffic};
+use crate::device::{DeviceKind, Gemm, Operand as Plane, Region, Traffic};
 use crate::error::{Error, Result};
 use crate::kernels::device::{
     DeviceEngine, Digits, Integers, Launcher, Pack, Reconstruct, Reduce, ReduceInto, Residues, ToPlanes, Unpack,
@@ -77,7 +77,7 @@ impl DeviceProducts {
 
     /// Rows of a tile at which the device is fast.
     pub(super) fn preferred_rows(&self, on_cpu: usize) -> usize {
-        if self.site.device.description().kind == "cuda" { CARD_ROWS } else { on_cpu }
+        if self.site.device.description().kind == DeviceKind::Cuda { CARD_ROWS } else { on_cpu }
     }
 
     /// Bytes of pinned host memory that a worker takes at most.

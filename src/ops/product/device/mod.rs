@@ -17,7 +17,7 @@ pub use timer::DeviceSeconds;
 
 use crate::comm::local;
 use crate::context::{Context, Workspace};
-use crate::device::{Device, Event, Traffic};
+use crate::device::{Device, DeviceKind, Event, Traffic};
 use crate::drive::Meter;
 use crate::error::{Error, Result};
 use crate::kernels::device::DeviceEngine;
@@ -90,7 +90,7 @@ pub struct DevicePart {
     /// As its maker calls it.
     pub name: String,
     /// `cuda`, `soft` or `host`.
-    pub kind: &'static str,
+    pub kind: DeviceKind,
     /// Number among the devices of its kind.
     pub index: usize,
     /// Moduli of its share.
@@ -142,7 +142,7 @@ impl DevicePlan {
             let cut = input.choose(limit_bytes);
             let cut = cut.map_err(|minimum_bytes| Error::DeviceLimit { limit_bytes, minimum_bytes })?;
             // The host reconstructs nothing where a card is there to do it.
-            let weight = if device.description().kind == "host" { speed * 1e-9 } else { speed };
+            let weight = if device.description().kind == DeviceKind::Host { speed * 1e-9 } else { speed };
             parts.push(Part { device: device.clone(), moduli, weight, input, cut });
         }
         join_cuts(&mut parts, request.cut);

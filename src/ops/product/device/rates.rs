@@ -1,7 +1,7 @@
 //! How fast devices multiply planes of either family, measured once for each device and kept in the context.
 
 use crate::context::Context;
-use crate::device::{Device, Element, Gemm, Operand};
+use crate::device::{Device, DeviceKind, Element, Gemm, Operand};
 use crate::error::Result;
 use crate::kernels::EngineSpec;
 use crate::kernels::device::DeviceFamily;
@@ -49,7 +49,7 @@ fn rate(ctx: &Context, index: usize, family: DeviceFamily) -> Result<f64> {
 
 /// Multiply-adds a second of a large product of operands that are not zero.
 pub(crate) fn measure(device: &dyn Device, element: Element) -> Result<f64> {
-    let size = if device.description().kind == "cuda" { CARD_SIZE } else { HOST_SIZE };
+    let size = if device.description().kind == DeviceKind::Cuda { CARD_SIZE } else { HOST_SIZE };
     let (inner, outer) = (size * size * element.operand_bytes(), size * size * element.product_bytes());
     let stream = device.stream()?;
     let pinned = device.allocate_pinned(inner)?;

@@ -1,6 +1,6 @@
 //! What a device did in a call.
 
-use crate::device::Traffic;
+use crate::device::{DeviceKind, Traffic};
 use crate::error::Result;
 use crate::ops::product::device::lane::Lane;
 use crate::ops::product::device::timer::{DeviceSeconds, Timer};
@@ -14,7 +14,7 @@ pub struct DeviceReport {
     /// As its maker calls it.
     pub name: String,
     /// `cuda`, `soft` or `host`.
-    pub kind: &'static str,
+    pub kind: DeviceKind,
     /// Number among the devices of its kind.
     pub index: usize,
     /// Moduli of its share.

@@ -19,7 +19,7 @@ use crate::types::{sunzi_matrix, sunzi_status};
 /// # Safety
 /// The header's rules.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sunzi_team_syrk(
+pub unsafe extern "C" fn sunzi_mpi_syrk(
     ctx: *const sunzi_context,
     root: i64,
     uplo: i32,
@@ -30,7 +30,7 @@ pub unsafe extern "C" fn sunzi_team_syrk(
 ) -> sunzi_status {
     let asked = Asked { root, uplo, precision_bits, alpha, rows, c };
     // SAFETY: by contract.
-    unsafe { enter(ctx, |call| team_syrk(call, &asked)) }
+    unsafe { enter(ctx, |call| mpi_syrk(call, &asked)) }
 }
 
 /// The ranks of a context's communicator and this one's number, from 0. `SUNZI_UNAVAILABLE` for a context without one.
@@ -39,19 +39,19 @@ pub unsafe extern "C" fn sunzi_team_syrk(
 /// # Safety
 /// The header's rules.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sunzi_team_size(ctx: *const sunzi_context, rank: *mut i64, size: *mut i64) -> sunzi_status {
-    let work = |call: &Call<'_>| {
-        let own = team_numbers(call)?;
-        for (target, number) in [(rank, own.0), (size, own.1)] {
-            if !target.is_null() {
-                // SAFETY: it can be written by contract.
-                unsafe { target.write(number as i64) };
+pub unsafe extern "C" fn sunzi_mpi_size(ctx: *const sunzi_context, rank: *mut i64, size: *mut i64) -> sunzi_status {
+    // SAFETY: by contract, for all below.
+    unsafe {
+        enter(ctx, |call| {
+            let own = mpi_numbers(call)?;
+            for (target, number) in [(rank, own.0), (size, own.1)] {
+                if !target.is_null() {
+                    target.write(number as i64);
+                }
             }
-        }
-        Ok(())
-    };
-    // SAFETY: by contract.
-    unsafe { enter(ctx, work) }
+            Ok(())
+        })
+    }
 }
 
 /// The arguments of a call.
@@ -71,12 +71,12 @@ fn no_team() -> Failure {
 }
 
 #[cfg(not(feature = "mpi"))]
-fn team_numbers(_call: &Call<'_>) -> Outcome<(usize, usize)> {
+fn mpi_numbers(_call: &Call<'_>) -> Outcome<(usize, usize)> {
     Err(no_team())
 }
 
 #[cfg(feature = "mpi")]
-fn team_numbers(call: &Call<'_>) -> Outcome<(usize, usize)> {
+fn mpi_numbers(call: &Call<'_>) -> Outcome<(usize, usize)> {
     let team = call.owner().team();
     team.as_ref().map(|team| (team.rank(), team.size())).ok_or_else(no_team)
 }
@@ -84,7 +84,7 @@ fn team_numbers(call: &Call<'_>) -> Outcome<(usize, usize)> {
 /// # Safety
 /// The header's rules.
 #[cfg(not(feature = "mpi"))]
-unsafe fn team_syrk(call: &Call<'_>, asked: &Asked) -> Outcome<()> {
+unsafe fn mpi_syrk(call: &Call<'_>, asked: &Asked) -> Outcome<()> {
     // SAFETY: by contract. Wrong arguments come first, as where there is a communicator.
     unsafe { Ready::new(call, asked, (0, 1)) }?;
     Err(no_team())
@@ -93,7 +93,7 @@ unsafe fn team_syrk(call: &Call<'_>, asked: &Asked) -> Outcome<()> {
 /// # Safety
 /// The header's rules.
 #[cfg(feature = "mpi")]
-unsafe fn team_syrk(call: &Call<'_>, asked: &Asked) -> Outcome<()> {
+unsafe fn mpi_syrk(call: &Call<'_>, asked: &Asked) -> Outcome<()> {
     use sunzi::distributed::{DistOptions, syrk};
     let mut held = call.owner().team();
     let team = held.as_mut().ok_or_else(no_team)?;

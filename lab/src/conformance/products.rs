@@ -2,7 +2,7 @@
 //!
 //! Knows: the public verbs. Does not know: how a product is cut or converted.
 
-use super::Setup;
+use super::{Setup, failed, least_bytes};
 use crate::engine::largest_precision_bits;
 use crate::units::describe;
 use rug::{Float, Integer, integer::Order};
@@ -11,8 +11,8 @@ use sunzi::advanced::kernels::device::DeviceFamily;
 use sunzi::advanced::math::float::limbs_for;
 use sunzi::gallery::{Size, counter_random};
 use sunzi::{
-    Context, ContextBuilder, Device, Error, GemmOptions, Matrix, Op, Outcome, Result, Symmetric, SyrkOptions, Uplo,
-    gemm_with, syrk_with,
+    Context, ContextBuilder, Device, GemmOptions, Matrix, Op, Outcome, Result, Symmetric, SyrkOptions, Uplo, gemm_with,
+    syrk_with,
 };
 
 /// Precisions at which products are compared.
@@ -21,13 +21,20 @@ const PRECISIONS: [u32; 5] = [64, 113, 512, 1024, 4000];
 /// Exponents of most checks are spread over twice as many bits.
 const SPREAD_BITS: u32 = 40;
 
+/// One entry in so many is 1 where exponents are spread.
+const ONE_ENTRIES: usize = 97;
+
 /// Devices that multiply together, the family they use, and the CPU to compare with.
 pub struct Subject<'a> {
+    /// Threads and progress.
     pub setup: &'a Setup,
+    /// A context without devices.
     pub cpu: &'a Context,
+    /// In order.
     pub devices: Vec<Arc<dyn Device>>,
+    /// The family.
     pub family: DeviceFamily,
-    /// Whether sizes may be those of a card.
+    /// Whether sizes may be those of a GPU.
     pub large: bool,
 }
 
@@ -55,7 +62,7 @@ impl Subject<'_> {
     fn same(&self, outcome: Outcome, want: &Matrix, operand: &Matrix) -> Result<Outcome> {
         let (got, report) = (&outcome.result, &outcome.report);
         let what = format!("{} of {}", report.operation, describe(operand));
-        let failed = |why: String| Err(Error::Verification(format!("{what}: {why}")));
+        let failed = |why: String| failed(format!("{what}: {why}"));
         if report.kernel != self.family.name() || report.devices.iter().all(|device| device.traffic.h2d_bytes == 0) {
             return failed(format!("it ran on {}, not on the device", report.kernel));
         }
@@ -71,10 +78,13 @@ impl Subject<'_> {
     }
 }
 
-/// A matrix that only depends on the arguments.
+/// A matrix that only depends on the arguments; where exponents are spread, some entries are 0 and some are 1.
 pub fn random(rows: usize, cols: usize, precision_bits: u32, spread_bits: u32) -> Result<Matrix> {
     let seed = (rows * 1_000_003 + cols) as u64 ^ u64::from(precision_bits) << 40;
-    counter_random(Size { rows, cols, precision_bits }, spread_bits, seed)
+    let mut matrix = counter_random(Size { rows, cols, precision_bits }, spread_bits, seed)?;
+    let ones = if spread_bits > 0 { rows * cols } else { 0 };
+    (5..ones).step_by(ONE_ENTRIES).try_for_each(|at| matrix.set_f64(at % rows, at / rows, 1.0))?;
+    Ok(matrix)
 }
 
 /// One row, one column, both edges of every block, tall and wide.
@@ -89,7 +99,10 @@ pub fn syrk_shapes(subject: &Subject<'_>) -> Result<()> {
     for (rows, cols) in shapes {
         for uplo in [Uplo::Lower, Uplo::Upper] {
             let options = SyrkOptions::new().uplo(uplo);
-            subject.syrk(&ctx, &random(rows, cols, 64, SPREAD_BITS)?, &options)?;
+            // The larger the shape, the fewer bits.
+            for bits in if rows * cols <= 1 << 16 { &[64, 300][..] } else { &[64] } {
+                subject.syrk(&ctx, &random(rows, cols, *bits, SPREAD_BITS)?, &options)?;
+            }
         }
     }
     Ok(())
@@ -180,11 +193,14 @@ pub fn factors(subject: &Subject<'_>) -> Result<()> {
 /// With the redundant modulus, with Freivalds' test, with both.
 pub fn self_checks(subject: &Subject<'_>) -> Result<()> {
     let p = random(if subject.large { 2000 } else { 90 }, 45, 256, SPREAD_BITS)?;
+    let alpha = Float::with_val(60, -1.75);
     for (self_check, freivalds) in [(true, false), (false, true), (true, true)] {
         let ctx = subject.builder().self_check(self_check).freivalds(freivalds).build()?;
+        let options = GemmOptions::new().op_a(Op::Transpose).alpha(&alpha);
+        subject.gemm(&ctx, (&p, &p), &options)?;
         let outcome = subject.syrk(&ctx, &p, &SyrkOptions::default())?;
         if !outcome.report.checked {
-            return Err(Error::Verification("the report does not say that the product was checked".into()));
+            return failed("the report does not say that the product was checked".into());
         }
     }
     Ok(())
@@ -193,17 +209,9 @@ pub fn self_checks(subject: &Subject<'_>) -> Result<()> {
 /// A limit so low that the product comes in chunks, batches and bands; one byte less is refused.
 pub fn little_memory(subject: &Subject<'_>) -> Result<()> {
     let p = random(700, if subject.large { 200 } else { 60 }, 300, SPREAD_BITS)?;
-    let failed = |why: String| Err(Error::Verification(why));
     let within = |bytes: u64| subject.builder().device_memory_bytes(bytes).build();
     let options = SyrkOptions::default();
-    let least_bytes = match syrk_with(&within(1)?, &p, 300, &options) {
-        Err(Error::DeviceLimit { minimum_bytes, .. }) => minimum_bytes,
-        Err(other) => return failed(format!("one byte of memory was refused with: {other}")),
-        Ok(_) => return failed("one byte of memory was enough".into()),
-    };
-    if syrk_with(&within(least_bytes - 1)?, &p, 300, &options).is_ok() {
-        return failed(format!("{least_bytes} bytes were named as the least, and one less is enough"));
-    }
+    let least_bytes = least_bytes(|bytes| syrk_with(&within(bytes)?, &p, 300, &options))?;
     for bytes in [least_bytes, 2 * least_bytes, 6 * least_bytes] {
         let report = subject.syrk(&within(bytes)?, &p, &options)?.report;
         if let Some(device) = report.devices.iter().find(|device| device.device_bytes > bytes) {
@@ -228,7 +236,7 @@ pub fn shares(subject: &Subject<'_>) -> Result<()> {
         // A device that is far slower than the others may have no share.
         if moduli.len() > subject.devices.len() || moduli.contains(&0) || moduli.iter().sum::<usize>() != report.primes
         {
-            return Err(Error::Verification(format!("shares of {moduli:?} moduli, of {}", report.primes)));
+            return failed(format!("shares of {moduli:?} moduli, of {}", report.primes));
         }
     }
     subject.gemm(&ctx, (&random(33, p.rows(), 512, 0)?, &p), &GemmOptions::default()).map(drop)

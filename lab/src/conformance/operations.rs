@@ -3,6 +3,7 @@
 //! Knows: the trait [`Device`]. Does not know: big floats, residues. All numbers are integers small enough for sums to
 //! be exact in any order, but for triangular solves.
 
+use super::failed;
 use rand::{Rng, RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use sunzi::advanced::device::{Element, Gemm, Operand, Region, Stream, Trsm};
@@ -15,18 +16,24 @@ const SOLVE_ERROR: f64 = 1e-11;
 const EVENT_ROUNDS: usize = 10;
 
 /// A device with a stream.
-pub struct Desk<'a> {
+pub struct Fixture<'a> {
+    /// The device.
     pub device: &'a dyn Device,
+    /// Its stream.
     pub stream: Stream,
 }
 
-impl Desk<'_> {
-    pub fn new(device: &dyn Device) -> Result<Desk<'_>> {
-        Ok(Desk { device, stream: device.stream()? })
+impl Fixture<'_> {
+    /// A fixture on a device.
+    ///
+    /// # Errors
+    /// Those of [`Device::stream`].
+    pub fn new(device: &dyn Device) -> Result<Fixture<'_>> {
+        Ok(Fixture { device, stream: device.stream()? })
     }
 
     /// Memory with these bytes, from byte `offset` on.
-    pub fn send(&self, bytes: &[u8], offset: usize) -> Result<Region> {
+    fn send(&self, bytes: &[u8], offset: usize) -> Result<Region> {
         let pinned = self.device.allocate_pinned(bytes.len())?;
         pinned.lock()?.copy_from_slice(bytes);
         let region = self.device.allocate(offset + bytes.len())?.whole().from(offset);
@@ -41,10 +48,6 @@ impl Desk<'_> {
     }
 }
 
-fn failed<T>(why: String) -> Result<T> {
-    Err(Error::Verification(why))
-}
-
 fn random_bytes(count: usize, seed: u64) -> Vec<u8> {
     let mut bytes = vec![0; count];
     ChaCha8Rng::seed_from_u64(seed).fill_bytes(&mut bytes);
@@ -53,7 +56,7 @@ fn random_bytes(count: usize, seed: u64) -> Vec<u8> {
 
 /// Every byte comes back from odd places, through a copy on the device; cleared ones are 0; the traffic is counted.
 pub fn copies(device: &dyn Device, _large: bool) -> Result<()> {
-    let desk = Desk::new(device)?;
+    let fixture = Fixture::new(device)?;
     for bytes in [1usize, 255, 4099, (1 << 20) + 7] {
         let before = device.traffic();
         let data = random_bytes(bytes, bytes as u64);
@@ -61,11 +64,11 @@ pub fn copies(device: &dyn Device, _large: bool) -> Result<()> {
         there.lock()?[3..].copy_from_slice(&data);
         let first = device.allocate(bytes + 5)?.whole().from(5);
         let second = device.allocate(bytes + 9)?.whole().region(1..bytes + 1);
-        device.upload(desk.stream, &there, 3, &first)?;
-        device.copy(desk.stream, &first, &second)?;
+        device.upload(fixture.stream, &there, 3, &first)?;
+        device.copy(fixture.stream, &first, &second)?;
         let cleared = bytes / 3..bytes / 2;
-        device.clear(desk.stream, &second.region(cleared.clone()))?;
-        device.download(desk.stream, &second, &back, 7)?;
+        device.clear(fixture.stream, &second.region(cleared.clone()))?;
+        device.download(fixture.stream, &second, &back, 7)?;
         let mut want = data;
         want[cleared].fill(0);
         let (got, moved) = (back.lock()?[7..].to_vec(), device.traffic().since(&before));
@@ -126,8 +129,8 @@ pub fn products_f64(device: &dyn Device, large: bool) -> Result<()> {
     if large {
         cases.push(Case { m: 513, n: 255, k: 1000, batch: 2, pad_cols: 3, ..PLAIN });
     }
-    let desk = Desk::new(device)?;
-    cases.iter().enumerate().try_for_each(|(seed, case)| check_product(&desk, Element::F64, case, seed as u64))
+    let fixture = Fixture::new(device)?;
+    cases.iter().enumerate().try_for_each(|(seed, case)| check_product(&fixture, Element::F64, case, seed as u64))
 }
 
 /// Products of bytes against a loop: columns and matrices at multiples of 16, sizes of any kind.
@@ -140,8 +143,8 @@ pub fn products_i8(device: &dyn Device, large: bool) -> Result<()> {
     if large {
         cases.push(Case { m: 512, n: 256, k: 2048, batch: 2, pad_cols: 16, ..PLAIN });
     }
-    let desk = Desk::new(device)?;
-    cases.iter().enumerate().try_for_each(|(seed, case)| check_product(&desk, Element::I8, case, seed as u64))
+    let fixture = Fixture::new(device)?;
+    cases.iter().enumerate().try_for_each(|(seed, case)| check_product(&fixture, Element::I8, case, seed as u64))
 }
 
 /// Matrices of a batch on the host: every element of the memory as a number, and where they lie.
@@ -188,7 +191,7 @@ fn decode(bytes: &[u8], element_bytes: usize) -> Vec<f64> {
 }
 
 /// Multiplies on the device and on the host; also what lies between the columns of C must be as before.
-fn check_product(desk: &Desk<'_>, element: Element, case: &Case, seed: u64) -> Result<()> {
+fn check_product(fixture: &Fixture<'_>, element: Element, case: &Case, seed: u64) -> Result<()> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let (bytes, largest) = match element {
         Element::I8 => (true, 127),
@@ -205,7 +208,7 @@ fn check_product(desk: &Desk<'_>, element: Element, case: &Case, seed: u64) -> R
     // What is not added to must not be read either: not a number would spread.
     let dirt = if bytes { 7e6 } else { f64::NAN };
     let mut c = Block::new(case.m, case.n, case, 1, || if case.accumulate { number(1 << 20) } else { dirt });
-    let send = |block: &Block, size: usize| desk.send(&encode(&block.numbers, size), 16 * 3);
+    let send = |block: &Block, size: usize| fixture.send(&encode(&block.numbers, size), 16 * 3);
     let operand = |block: &Block, region: Region| Operand { region, ld: block.ld, stride: block.stride };
     let gemm = Gemm {
         element,
@@ -220,8 +223,8 @@ fn check_product(desk: &Desk<'_>, element: Element, case: &Case, seed: u64) -> R
         accumulate: case.accumulate,
         by_rows: case.by_rows,
     };
-    desk.device.multiply(desk.stream, &gemm)?;
-    let got = decode(&desk.fetch(&gemm.c.region)?, outer);
+    fixture.device.multiply(fixture.stream, &gemm)?;
+    let got = decode(&fixture.fetch(&gemm.c.region)?, outer);
     multiply_here(case, (&a, &b), &mut c);
     let same = |x: f64, y: f64| x == y || (x.is_nan() && y.is_nan());
     match (0..got.len()).find(|&at| !same(got[at], c.numbers[at])) {
@@ -249,7 +252,7 @@ fn multiply_here(case: &Case, (a, b): (&Block, &Block), c: &mut Block) {
 
 /// `B := B L^-T` for `B = X L^T`: X comes back.
 pub fn solves(device: &dyn Device, large: bool) -> Result<()> {
-    let desk = Desk::new(device)?;
+    let fixture = Fixture::new(device)?;
     let sizes: &[(usize, usize)] = &[(1, 1), (17, 16), (3, 65), (100, 33), (300, 257)];
     for (seed, &(m, n)) in sizes[..if large { 5 } else { 4 }].iter().enumerate() {
         let mut rng = ChaCha8Rng::seed_from_u64(seed as u64);
@@ -266,11 +269,11 @@ pub fn solves(device: &dyn Device, large: bool) -> Result<()> {
             }
         }
         let operand = |numbers: &[f64], ld: usize| -> Result<Operand> {
-            Ok(Operand { region: desk.send(&encode(numbers, 8), 24)?, ld, stride: 0 })
+            Ok(Operand { region: fixture.send(&encode(numbers, 8), 24)?, ld, stride: 0 })
         };
         let trsm = Trsm { m, n, l: operand(&l, ld_l)?, b: operand(&b, ld_b)? };
-        device.solve(desk.stream, &trsm)?;
-        let got = decode(&desk.fetch(&trsm.b.region)?, 8);
+        device.solve(fixture.stream, &trsm)?;
+        let got = decode(&fixture.fetch(&trsm.b.region)?, 8);
         // What pads the columns was sent as it is in X.
         if let Some(at) = (0..got.len()).find(|&at| (got[at] - x[at]).abs() > SOLVE_ERROR || got[at].is_nan()) {
             return failed(format!("{m} x {n}: element {at} is {:e}, not {:e}", got[at], x[at]));
@@ -281,7 +284,7 @@ pub fn solves(device: &dyn Device, large: bool) -> Result<()> {
 
 /// One stream copies what another multiplies, over and over in the same memory: only the events keep them apart.
 pub fn events(device: &dyn Device, large: bool) -> Result<()> {
-    let (first, second) = (Desk::new(device)?, Desk::new(device)?);
+    let (first, second) = (Fixture::new(device)?, Fixture::new(device)?);
     let size = if large { 2048 } else { 48 };
     let one = |at: usize| if at.is_multiple_of(size + 1) { 1.0 } else { 0.0 };
     let identity = first.send(&encode(&(0..size * size).map(one).collect::<Vec<_>>(), 8), 0)?;

@@ -3,21 +3,20 @@
 //!
 //! Knows: the public verbs. Does not know: how tiles move.
 
-use super::Setup;
 use super::products::{Subject, random};
+use super::{Setup, failed, least_bytes};
 use crate::bench::{RESIDUAL_BOUND, double_matrix, largest_residual};
 use crate::units::describe;
 use rayon::prelude::*;
 use std::sync::Arc;
+use sunzi::advanced::kernels::tiles::TileTraffic;
 use sunzi::advanced::runtime::Eviction;
-use sunzi::advanced::tile::RankGrid;
+use sunzi::comm::agreed;
 use sunzi::comm::local::{self, LocalRank};
-use sunzi::comm::{Transport, agreed};
-use sunzi::double::{DoubleMatrix, DoubleOptions, double_cholesky};
+use sunzi::double::{DoubleOptions, double_cholesky};
 use sunzi::gallery::{Size, counter_random};
-use sunzi::{
-    CholeskyOptions, Context, Device, Error, Head, Matrix, Outcome, Result, Symmetric, cholesky_with, solve, trsm,
-};
+use sunzi::{CholeskyOptions, Context, Device, Error, Head, Matrix, Outcome, Result, Symmetric};
+use sunzi::{cholesky_with, ldlt, solve, trsm};
 
 /// Precisions at which factors are compared.
 const PRECISIONS: [u32; 3] = [64, 512, 1024];
@@ -54,23 +53,36 @@ pub fn dominant(order: usize, precision_bits: u32) -> Result<Matrix> {
     Ok(matrix)
 }
 
-fn failed<T>(why: String) -> Result<T> {
-    Err(Error::Verification(why))
+/// The same, its rows and columns scaled by powers of two that differ by up to `2^40`.
+fn uneven(order: usize, precision_bits: u32) -> Result<Matrix> {
+    let mut matrix = dominant(order, precision_bits)?;
+    let shift = |index: usize| (index * 7 % 40) as i64 - 20;
+    let (heads, _) = matrix.parts_mut();
+    for (at, head) in heads.iter_mut().enumerate() {
+        let (negative, exponent) = (Head(*head).is_negative(), Head(*head).exponent());
+        *head = Head::new(negative, exponent + shift(at % order) + shift(at / order)).0;
+    }
+    Ok(matrix)
 }
 
-/// One factorisation on the device, and whether its factor is `want`; the number of tiles that had to leave comes back.
-fn compare(ctx: &Context, a: &Matrix, want: &Matrix, tile_rows: Option<usize>) -> Result<u64> {
+fn on_cpu(subject: &Subject<'_>, a: &Matrix) -> Result<Matrix> {
+    let options = CholeskyOptions::default();
+    Ok(cholesky_with(subject.cpu, Symmetric::lower(a), a.precision_bits(), &options)?.result.into_factor())
+}
+
+/// One factorisation on the devices, and whether its factor is `want`; returns what each device did.
+fn compare(ctx: &Context, a: &Matrix, want: &Matrix, tile_rows: Option<usize>) -> Result<Vec<TileTraffic>> {
     let options = CholeskyOptions::new().tile_rows(tile_rows);
-    let Outcome { result: factor, report } = cholesky_with(ctx, Symmetric::lower(a), a.precision_bits(), &options)?;
+    let Outcome { result, report } = cholesky_with(ctx, Symmetric::lower(a), a.precision_bits(), &options)?;
+    let factor = result.factor();
     let what = format!("{}, tiles of {} rows", describe(a), report.tile_rows);
-    let [device] = &report.devices[..] else { return failed(format!("{what}: no device was used")) };
-    if report.tiles > 1 && device.traffic.h2d_bytes == 0 {
-        return failed(format!("{what}: nothing was sent to the device"));
+    if report.devices.is_empty() || report.tiles > 1 && report.devices.iter().all(|own| own.traffic.h2d_bytes == 0) {
+        return failed(format!("{what}: no device was used"));
     }
     let order = a.rows();
     let places = (0..order).flat_map(|col| (0..order).map(move |row| (row, col)));
-    match places.into_iter().find(|&(row, col)| factor.factor().get(row, col) != want.get(row, col)) {
-        None => Ok(device.cache.evictions),
+    match places.into_iter().find(|&(row, col)| factor.get(row, col) != want.get(row, col)) {
+        None => Ok(report.devices),
         Some(place) => failed(format!("{what}: other bits than on the CPU, the first at {place:?}")),
     }
 }
@@ -82,20 +94,46 @@ pub fn cholesky(subject: &Subject<'_>) -> Result<()> {
             let builder = subject.builder().threads(threads).device_memory_bytes(SMALL_BYTES);
             let ctx = builder.self_check(self_check).build()?;
             for (order, bits) in [1, 8, 15, 65].into_iter().flat_map(|order| PRECISIONS.map(|bits| (order, bits))) {
-                let a = dominant(order, bits)?;
-                let want = cholesky_with(subject.cpu, Symmetric::lower(&a), bits, &CholeskyOptions::default())?
-                    .result
-                    .into_factor();
+                let a = uneven(order, bits)?;
+                let want = on_cpu(subject, &a)?;
                 compare(&ctx, &a, &want, Some(rows))?;
             }
         }
     }
     if subject.large {
         let a = dominant(1700, 512)?;
-        let want =
-            cholesky_with(subject.cpu, Symmetric::lower(&a), 512, &CholeskyOptions::default())?.result.into_factor();
+        let want = on_cpu(subject, &a)?;
         for tile_rows in [None, Some(256)] {
             compare(&subject.builder().build()?, &a, &want, tile_rows)?;
+        }
+    }
+    Ok(())
+}
+
+/// Doubles are reduced after 1024 rows at most, which ends inside a tile of 104; padding goes to multiples of 16. The
+/// memory of a factorisation is given back when it ends.
+pub fn long_sums(subject: &Subject<'_>) -> Result<()> {
+    let (rows, bits) = (104, 64);
+    let a = dominant(11 * rows, bits)?;
+    let used_bytes = || subject.devices.iter().map(|device| device.used_bytes()).sum::<u64>();
+    let (ctx, before) = (subject.builder().build()?, used_bytes());
+    compare(&ctx, &a, &on_cpu(subject, &a)?, Some(rows))?;
+    match used_bytes() {
+        after if after == before => Ok(()),
+        after => failed(format!("{after} bytes are taken after a factorisation, {before} were before it")),
+    }
+}
+
+/// Several devices: the bits are the same, each updates tiles of its own, and all updates are made once.
+pub fn shares(subject: &Subject<'_>) -> Result<()> {
+    let a = dominant(120, 128)?;
+    let want = on_cpu(subject, &a)?;
+    for threads in [1, 3] {
+        let ctx = subject.builder().threads(threads).device_memory_bytes(SMALL_BYTES).build()?;
+        let products = compare(&ctx, &a, &want, Some(16))?.iter().map(|own| own.products).collect::<Vec<_>>();
+        // Updates of 8 x 8 tiles: each is the product of two finished ones.
+        if products.len() != subject.devices.len() || products.contains(&0) || products.iter().sum::<u64>() != 84 {
+            return failed(format!("updates {products:?}, of 84"));
         }
     }
     Ok(())
@@ -105,19 +143,16 @@ pub fn cholesky(subject: &Subject<'_>) -> Result<()> {
 pub fn little_memory(subject: &Subject<'_>) -> Result<()> {
     let (order, bits, rows) = if subject.large { (1000, 512, 64) } else { (72, 256, 8) };
     let a = dominant(order, bits)?;
-    let want =
-        cholesky_with(subject.cpu, Symmetric::lower(&a), bits, &CholeskyOptions::default())?.result.into_factor();
+    let want = on_cpu(subject, &a)?;
     let within = |bytes: u64| -> Result<u64> {
-        compare(&subject.builder().device_memory_bytes(bytes).build()?, &a, &want, Some(rows))
+        let ctx = subject.builder().threads(4).device_memory_bytes(bytes).build()?;
+        let [own] = &compare(&ctx, &a, &want, Some(rows))?[..] else { return failed("other devices were used".into()) };
+        match own.device_bytes {
+            taken if taken > bytes => failed(format!("{taken} bytes were taken, of {bytes}")),
+            _ => Ok(own.cache.evictions),
+        }
     };
-    let least_bytes = match within(1) {
-        Err(Error::DeviceLimit { minimum_bytes, .. }) => minimum_bytes,
-        Err(other) => return failed(format!("one byte of memory was refused with: {other}")),
-        Ok(_) => return failed("one byte of memory was enough".into()),
-    };
-    if within(least_bytes - 1).is_ok() {
-        return failed(format!("{least_bytes} bytes were named as the least, and one less is enough"));
-    }
+    let least_bytes = least_bytes(within)?;
     for bytes in [least_bytes, 3 * least_bytes] {
         if within(bytes)? == 0 && bytes == least_bytes {
             return failed(format!("{bytes} bytes: no tile left, though there is no room for all"));
@@ -136,7 +171,7 @@ pub fn not_positive_definite(subject: &Subject<'_>) -> Result<()> {
         Ok(_) => failed("a matrix that is not positive definite was factored".into()),
     };
     let ctx = subject.builder().self_check(true).device_memory_bytes(SMALL_BYTES).build()?;
-    for at in [1, 7, 8, 31, 59] {
+    for at in [0, 1, 7, 8, 31, 59] {
         for pivot in [-1.0, 1e-9] {
             let mut a = dominant(order, bits)?;
             a.set_f64(at, at, pivot)?;
@@ -155,21 +190,35 @@ pub fn solves(subject: &Subject<'_>) -> Result<()> {
     let ctx = subject.builder().build()?;
     let order = 2 * ctx.tile_engine(ctx.kernel(), bits)?.preferred_rows() + 9;
     let (a, b) = (dominant(order, bits)?, random(order, 40, bits, 5)?);
-    let l = cholesky_with(subject.cpu, Symmetric::lower(&a), bits, &CholeskyOptions::default())?.result.into_factor();
+    let l = on_cpu(subject, &a)?;
+    same(subject, &ctx, "a triangular system", &|ctx| trsm(ctx, &l, &b, bits))?;
+    same(subject, &ctx, "a system", &|ctx| solve(ctx, Symmetric::lower(&a), &b, bits))
+}
+
+/// Five right sides go by parts, with a product for each part; an inverse and `L D L^T` multiply as well.
+pub fn products_in_solves(subject: &Subject<'_>) -> Result<()> {
+    let (order, bits) = (72, 128);
+    let (a, b) = (dominant(order, bits)?, random(order, 5, bits, 5)?);
+    let ctx = subject.builder().build()?;
+    let factor = sunzi::cholesky(subject.cpu, Symmetric::lower(&a), bits)?;
+    same(subject, &ctx, "trsm", &|ctx| trsm(ctx, factor.factor(), &b, bits))?;
+    same(subject, &ctx, "solve", &|ctx| factor.solve(ctx, &b, bits))?;
+    same(subject, &ctx, "inverse", &|ctx| Ok(factor.inverse(ctx, bits)?.into_matrix()))?;
+    same(subject, &ctx, "ldlt", &|ctx| Ok(ldlt(ctx, Symmetric::lower(&a), bits)?.lower().clone()))
+}
+
+/// Whether `run` sends something to the first device, and gives the bits of the CPU.
+fn same(subject: &Subject<'_>, ctx: &Context, what: &str, run: &dyn Fn(&Context) -> Result<Matrix>) -> Result<()> {
     let sent = || subject.devices[0].traffic().h2d_bytes;
-    let compare = |what: &str, run: &dyn Fn(&Context) -> Result<Matrix>| {
-        let before = sent();
-        let got = run(&ctx)?;
-        if sent() == before {
-            return failed(format!("{what} of {order} rows: nothing was sent to the device"));
-        }
-        match got == run(subject.cpu)? {
-            true => Ok(()),
-            false => failed(format!("{what} of {order} rows: other bits than on the CPU")),
-        }
-    };
-    compare("a triangular system", &|ctx| trsm(ctx, &l, &b, bits))?;
-    compare("a system", &|ctx| solve(ctx, Symmetric::lower(&a), &b, bits))
+    let before = sent();
+    let got = run(ctx)?;
+    if sent() == before {
+        return failed(format!("{what}: nothing was sent to the device"));
+    }
+    match got == run(subject.cpu)? {
+        true => Ok(()),
+        false => failed(format!("{what}: other bits than on the CPU")),
+    }
 }
 
 /// Doubles in tiles, on one device: little memory, every rule of eviction, a small residual.
@@ -183,11 +232,7 @@ pub fn doubles(setup: &Setup, device: &Arc<dyn Device>, large: bool) -> Result<(
         let options = DoubleOptions::new().eviction(eviction);
         double_cholesky(&ctx, local::alone(), &mut l, &options).map(|report| (l, report))
     };
-    let least_bytes = match factor(Some(1), Eviction::default()) {
-        Err(Error::DeviceLimit { minimum_bytes, .. }) => minimum_bytes,
-        Err(other) => return failed(format!("one byte of memory was refused with: {other}")),
-        Ok(_) => return failed("one byte of memory was enough".into()),
-    };
+    let least_bytes = least_bytes(|bytes| factor(Some(bytes), Eviction::default()))?;
     for device_bytes in [Some(least_bytes), Some(3 * least_bytes), None] {
         for eviction in Eviction::ALL {
             let (l, report) = factor(device_bytes, eviction)?;
@@ -207,24 +252,18 @@ pub fn doubles(setup: &Setup, device: &Arc<dyn Device>, large: bool) -> Result<(
 /// Doubles in tiles over two ranks that share one device, with little memory each: a small residual.
 pub fn doubles_over_ranks(setup: &Setup, device: &Arc<dyn Device>, large: bool) -> Result<()> {
     let (order, rows): (usize, usize) = if large { (3000, 250) } else { (200, 32) };
-    let grid = RankGrid { rows: 2, cols: 1 };
     // Room for a quarter of the tiles of a rank.
     let tiles = order.div_ceil(rows) as u64;
     let bytes = (tiles * tiles / 16).max(4) * (rows * rows * size_of::<f64>()) as u64;
-    let entry = |i: usize, j: usize| {
-        let noise = (((i * 7919 + j * 104_729) % 1009) as f64 / 1009.0) - 0.5;
-        if i == j { order as f64 + noise } else { noise }
-    };
-    let vectors = [(0..order).map(|i| if i % 3 == 0 { 1.0 } else { -1.0 }).collect::<Vec<_>>()];
     let on_rank = |rank: &LocalRank| {
         let ctx = setup.builder().threads(1).devices(vec![device.clone()]).device_memory_bytes(bytes).build();
         let ctx = agreed(rank, ctx)?;
-        let mut a = agreed(rank, DoubleMatrix::from_fn(rank.rank(), order, rows, grid, entry))?;
+        let mut a = agreed(rank, double_matrix(rank, order, rows))?;
         let report = double_cholesky(&ctx, rank, &mut a, &DoubleOptions::default())?;
         let moved = report.h2d_bytes > 0 && report.d2h_bytes > 0;
-        Ok((a.residual(rank, entry, &vectors)?, moved))
+        Ok((largest_residual(rank, &a)?, moved))
     };
-    for outcome in local::run(grid.size(), on_rank) {
+    for outcome in local::run(2, on_rank) {
         let (residual, moved): (f64, bool) = outcome?;
         if !moved {
             return failed(format!("{order} rows: a rank has left its device idle"));
