@@ -243,6 +243,19 @@ impl Error {
         Error::Precision { precision_bits: precision_bits.into(), maximum_bits: maximum_bits.into() }
     }
 
+    /// The same error for others that waited for what has failed on a device: in words where it is of another kind.
+    pub(crate) fn repeated(&self) -> Error {
+        match self {
+            Error::DeviceLost(reason) => Error::DeviceLost(reason.clone()),
+            &Error::DeviceMemory { bytes, used_bytes, capacity_bytes } => {
+                Error::DeviceMemory { bytes, used_bytes, capacity_bytes }
+            }
+            &Error::OutOfMemory { bytes } => Error::OutOfMemory { bytes },
+            &Error::SelfCheck { row, column } => Error::SelfCheck { row, column },
+            other => Error::Device(other.to_string()),
+        }
+    }
+
     /// Exit code of the program for this error: 2 for arguments, 3 for input, 4 for limits, 5 for a failed check, 6 for
     /// failed communication, 7 for a failed device, 130 for a stop.
     pub fn exit_code(&self) -> u8 {

@@ -21,39 +21,7 @@ struct Inner {
     moves: TaskMoves,
     tasks: u64,
     /// Set by the first error: what is where is not known after it.
-    broken: Option<Broken>,
-}
-
-/// Why a device is of no use any more.
-enum Broken {
-    Lost(String),
-    DeviceMemory { bytes: u64, used_bytes: u64, capacity_bytes: u64 },
-    OutOfMemory { bytes: u64 },
-    Other(String),
-}
-
-impl Broken {
-    fn by(error: &Error) -> Broken {
-        match error {
-            Error::DeviceLost(reason) => Broken::Lost(reason.clone()),
-            &Error::DeviceMemory { bytes, used_bytes, capacity_bytes } => {
-                Broken::DeviceMemory { bytes, used_bytes, capacity_bytes }
-            }
-            &Error::OutOfMemory { bytes } => Broken::OutOfMemory { bytes },
-            other => Broken::Other(other.to_string()),
-        }
-    }
-
-    fn again(&self) -> Result<()> {
-        Err(match self {
-            Broken::Lost(reason) => Error::DeviceLost(reason.clone()),
-            &Broken::DeviceMemory { bytes, used_bytes, capacity_bytes } => {
-                Error::DeviceMemory { bytes, used_bytes, capacity_bytes }
-            }
-            &Broken::OutOfMemory { bytes } => Error::OutOfMemory { bytes },
-            Broken::Other(reason) => Error::Device(reason.clone()),
-        })
-    }
+    broken: Option<Error>,
 }
 
 /// Streams with what says which tiles move.
@@ -116,37 +84,37 @@ impl SharedStreams {
 }
 
 impl Submission<'_> {
-    /// Submits a task, the moves that it needs before it, and those that may follow it. `home` finds host memory for a
-    /// tile; `submit` gets the places of the tiles in the order of the graph's inputs, then its output. Returns the end
-    /// of the task.
+    /// Submits a task, the moves that it needs before it, and those that may follow it. `host_copy` finds host memory
+    /// for a tile; `submit` gets the places of the tiles in the order of the graph's inputs, then its output. Returns
+    /// the end of the task.
     ///
     /// # Errors
-    /// [`crate::Error::DeviceLost`], and those of `home` and `submit`; the same again for every guard after that.
+    /// [`crate::Error::DeviceLost`], and those of `host_copy` and `submit`; the same again for every guard after that.
     pub fn run(
         &mut self,
         task: Task,
-        home: impl Fn(TileId) -> Result<HostCopy>,
+        host_copy: impl Fn(TileId) -> Result<HostCopy>,
         submit: impl FnOnce(&dyn Device, Stream, &[Region]) -> Result<()>,
     ) -> Result<Event> {
-        self.inner.broken.as_ref().map_or(Ok(()), Broken::again)?;
-        self.submit(task, home, submit).inspect_err(|error| self.inner.broken = Some(Broken::by(error)))
+        self.inner.broken.as_ref().map_or(Ok(()), |error| Err(error.repeated()))?;
+        self.submit(task, host_copy, submit).inspect_err(|error| self.inner.broken = Some(error.repeated()))
     }
 
     fn submit(
         &mut self,
         task: Task,
-        home: impl Fn(TileId) -> Result<HostCopy>,
+        host_copy: impl Fn(TileId) -> Result<HostCopy>,
         submit: impl FnOnce(&dyn Device, Stream, &[Region]) -> Result<()>,
     ) -> Result<Event> {
         let before = self.inner.moves.begin(task);
         self.note(&before);
         let Inner { streams, moves, tasks, .. } = &mut *self.inner;
-        streams.carry_out(&before, &home)?;
+        streams.carry_out(&before, &host_copy)?;
         let inputs = self.shared.graph.inputs(task).into_iter().map(|tile| (tile, Access::Read));
         let tiles = inputs.chain([(self.shared.graph.output(task), Access::Update)]).collect::<Vec<_>>();
         let end = streams.work(&tiles, submit)?;
         let after = moves.end(task);
-        streams.carry_out(&after, &home)?;
+        streams.carry_out(&after, &host_copy)?;
         *tasks += 1;
         self.note(&after);
         Ok(end)

@@ -53,7 +53,7 @@ pub struct TileStreams<T> {
     /// Slots without a tile, the one free for longest first.
     free: VecDeque<usize>,
     places: HashMap<T, usize>,
-    /// When each tile was last copied to its home.
+    /// When each tile was last copied to the host.
     saved: HashMap<T, Stamp>,
     begun: Event,
     _lease: Streams,
@@ -108,29 +108,29 @@ impl<T: Copy + Eq + Hash + Debug> TileStreams<T> {
         self.slots.len()
     }
 
-    /// Submits moves in order; `home` finds host memory of this device for a tile.
+    /// Submits moves in order; `host_copy` finds host memory of this device for a tile.
     ///
     /// # Errors
-    /// [`Error::DeviceLost`], and those of `home`.
-    pub fn carry_out(&mut self, moves: &[Move<T>], mut home: impl FnMut(T) -> Result<HostCopy>) -> Result<()> {
+    /// [`Error::DeviceLost`], and those of `host_copy`.
+    pub fn carry_out(&mut self, moves: &[Move<T>], mut host_copy: impl FnMut(T) -> Result<HostCopy>) -> Result<()> {
         for step in moves {
             match *step {
                 Move::Fetch(tile) => {
-                    let home = home(tile)?;
+                    let host_copy = host_copy(tile)?;
                     let slot = self.settle(tile);
                     let Slot { worked, saved, filled } = self.slots[slot].clone();
-                    let at_home = self.saved.get(&tile).cloned();
-                    self.wait_for(self.uploads, [worked, saved, filled, at_home])?;
-                    self.device.upload(self.uploads, &home.pinned, 0, &self.region(slot, home.bytes))?;
+                    let on_host = self.saved.get(&tile).cloned();
+                    self.wait_for(self.uploads, [worked, saved, filled, on_host])?;
+                    self.device.upload(self.uploads, &host_copy.pinned, 0, &self.region(slot, host_copy.bytes))?;
                     self.slots[slot].filled = Some(self.stamp(self.uploads)?);
                 }
                 Move::WriteBack(tile) => {
-                    let home = home(tile)?;
+                    let host_copy = host_copy(tile)?;
                     let slot = self.place(tile);
                     let Slot { worked, filled, .. } = self.slots[slot].clone();
-                    let at_home = self.saved.get(&tile).cloned();
-                    self.wait_for(self.downloads, [worked, filled, at_home])?;
-                    self.device.download(self.downloads, &self.region(slot, home.bytes), &home.pinned, 0)?;
+                    let on_host = self.saved.get(&tile).cloned();
+                    self.wait_for(self.downloads, [worked, filled, on_host])?;
+                    self.device.download(self.downloads, &self.region(slot, host_copy.bytes), &host_copy.pinned, 0)?;
                     let stamp = self.stamp(self.downloads)?;
                     self.slots[slot].saved = Some(stamp.clone());
                     self.saved.insert(tile, stamp);
@@ -157,7 +157,7 @@ impl<T: Copy + Eq + Hash + Debug> TileStreams<T> {
         for &(tile, access) in tiles {
             let slot = self.place(tile);
             let Slot { filled, worked, saved } = self.slots[slot].clone();
-            // A tile that is still being copied home must not change before that is done.
+            // A tile that is still being copied to the host must not change before that is done.
             let saved = saved.filter(|_| access != Access::Read);
             self.wait_for(self.work, [filled, worked, saved])?;
             regions.push(self.region(slot, self.slot_bytes));

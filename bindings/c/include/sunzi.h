@@ -507,7 +507,7 @@ enum sunzi_status sunzi_plan_solve(const struct sunzi_context *ctx,
 // C is n x n; its other triangle is neither read nor written, nor is the whole of C read where beta is 0. With
 // `SUNZI_BOTH` the whole symmetric result is written, and what is added must be symmetric.
 // `alpha` and `beta` are matrices of one entry; null stands for 1 and 0. Where alpha is 0, A is not looked at.
-// Accuracy: without factors `|computed - exact|_ij <= 2^(1 - p) norm(a_i) norm(a_j)`, where p is the largest precision
+// Accuracy: without scalars `|computed - exact|_ij <= 2^(1 - p) norm(a_i) norm(a_j)`, where p is the largest precision
 // of the triangle's entries; with them the same product, times alpha, plus beta C, rounded once; then each entry is
 // rounded to its own precision. The same bits on any number of threads and any machine.
 // Cost: n^2 k / 2 word products for each of about 2 p / 52 primes.
@@ -521,7 +521,7 @@ enum sunzi_status sunzi_syrk(const struct sunzi_context *ctx,
 
 // `C := alpha * op(A) op(B) + beta * C`.
 //
-// `op(A)` is m x k, `op(B)` k x n, C m x n. Factors, accuracy and precision as in `sunzi_syrk`, with the norms of row
+// `op(A)` is m x k, `op(B)` k x n, C m x n. Scalars, accuracy and precision as in `sunzi_syrk`, with the norms of row
 // i of `op(A)` and column j of `op(B)`. Cost: m n k word products for each prime.
 enum sunzi_status sunzi_gemm(const struct sunzi_context *ctx,
                              int32_t trans_a,

@@ -152,32 +152,12 @@ impl<'a> Call<'a> {
         self.owner.give_matrix(matrix);
     }
 
-    /// Counts a result that the rest of the call needs among what takes the memory limit.
-    pub fn hold(&self, matrix: &Matrix) {
-        self.held_bytes.set(self.held_bytes.get().saturating_add(matrix.bytes()));
-    }
-
     /// Takes so many bytes of the memory limit.
     pub fn hold_bytes(&self, bytes: u64) -> Outcome<()> {
         let held = self.held_bytes.get().saturating_add(bytes);
         self.ctx.admit(held)?;
         self.held_bytes.set(held);
         Ok(())
-    }
-
-    /// Gives the windows of one step back before the next where there is a memory limit.
-    pub fn release_under_a_limit(&self) {
-        if self.ctx.memory_bytes().is_some() {
-            self.owner.release();
-        }
-    }
-
-    /// Keeps the memory of a copy that the rest of the call does not need; under a memory limit it is given back.
-    pub fn let_go(&self, input: Input<'_>) {
-        if let Input::Copied(matrix, _) = &input {
-            self.held_bytes.set(self.held_bytes.get() - matrix.bytes());
-        }
-        self.keep_input(input);
     }
 
     /// Keeps the memory of a copy for the next call.

@@ -1,131 +1,229 @@
-//! Long calls: without the interpreter's lock, with progress, Ctrl-C and panics turned into exceptions.
-//!
-//! The work runs on a thread of its own, on the context's threads. The caller's thread waits, wakes a few times in a
-//! second, looks for signals and calls the progress callback: so Python code runs only where the call was made.
+//! What all functions have in common: options, precision, the call, the form of the result, the report.
 
 use crate::context::Context;
-use crate::errors::exception;
-use pyo3::exceptions::PyRuntimeError;
+use crate::errors::OrRaise;
+use crate::input::working_bits;
+use crate::kind::NumberKind;
+use crate::output::{Destination, Form, Shape, give};
+use crate::runner::Runner;
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use rug::float::{FreeCache, free_cache};
-use std::any::Any;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
-use std::time::Duration;
+use pyo3::types::PyDict;
+use std::time::Instant;
+use sunzi::{Error, MAXIMUM_PRECISION_BITS};
 
-/// How long a signal, or progress, may wait to be noticed.
-const WAKE: Duration = Duration::from_millis(20);
-
-/// The work's own stack; the main thread of a process usually has as much.
-const STACK_BYTES: usize = 8 << 20;
-
-/// Where and how a call runs.
-pub struct Caller<'py> {
-    /// The context; the shared one where the caller named none.
-    pub context: Bound<'py, Context>,
-    /// Called with `(done, total)`; an exception in it cancels the call.
-    pub progress: Option<Bound<'py, PyAny>>,
+/// One call of a function, from its options to its result.
+pub struct Call<'py> {
+    py: Python<'py>,
+    options: Bound<'py, PyDict>,
+    asked_bits: Option<u32>,
+    runner: Runner<'py>,
+    out: Option<Bound<'py, PyAny>>,
+    report: Option<Bound<'py, PyDict>>,
+    clock: Clock,
 }
 
-/// Gives back what MPFR keeps for the thread, at its end: MPFR itself would not.
-struct Caches;
-
-impl Drop for Caches {
-    fn drop(&mut self) {
-        free_cache(FreeCache::Local);
-    }
+/// Seconds of the three parts of a call.
+struct Clock {
+    start: Instant,
+    computing: Option<Instant>,
+    computed: Option<Instant>,
 }
 
-/// What the work tells the thread that waits.
-#[derive(Default)]
-struct Signals {
-    cancelled: AtomicBool,
-    done_and_total: Mutex<(u64, u64)>,
-    changes: AtomicU64,
-}
-
-impl<'py> Caller<'py> {
-    /// A call on `context`, or on the shared one.
-    pub fn new(
-        py: Python<'py>,
-        context: Option<Bound<'py, Context>>,
-        progress: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Self> {
-        let context = context.map_or_else(|| Context::shared(py), Ok)?;
-        Ok(Caller { context, progress })
-    }
-
-    /// Runs `work`, and returns what it returns.
+impl<'py> Call<'py> {
+    /// Reads the options that all functions share: `precision`, `context`, `progress`, `out`, `report`.
     ///
     /// # Errors
-    /// The exception for the library's error; what the progress callback or a signal handler raises, once the work has
-    /// ended; `RuntimeError` for a panic.
-    pub fn run<R: Send>(&self, work: impl FnOnce(&sunzi::Context) -> sunzi::Result<R> + Send) -> PyResult<R> {
-        let py = self.context.py();
-        let signals = Arc::new(Signals::default());
-        let hook = signals.clone();
-        let context = self.context.get().get(py)?.with_progress(move |progress| hook.take(&progress));
-        let callback = self.progress.as_ref().map(|callback| callback.clone().unbind());
-        let ended = py.detach(|| {
-            thread::scope(|scope| {
-                let (sender, receiver) = channel::<()>();
-                let worker = thread::Builder::new().name("sunzi".into()).stack_size(STACK_BYTES);
-                let worker = worker.spawn_scoped(scope, move || {
-                    let _open_while_at_work = sender;
-                    let _caches = Caches;
-                    work(&context)
-                });
-                let worker = worker.map_err(|error| {
-                    PyRuntimeError::new_err(format!("cannot start a thread of {STACK_BYTES} bytes: {error}"))
-                })?;
-                let raised = attend(&signals, callback.as_ref(), &receiver);
-                let ended = worker.join();
-                raised.and_then(|()| ended.map_err(|panic| panicked(&*panic)))
-            })
-        });
-        ended?.map_err(|error| exception(py, error))
-    }
-}
-
-impl Signals {
-    /// The work's side of progress.
-    fn take(&self, progress: &sunzi::Progress) -> bool {
-        *self.done_and_total.lock().unwrap_or_else(PoisonError::into_inner) = (progress.done, progress.total);
-        self.changes.fetch_add(1, Ordering::Release);
-        !self.cancelled.load(Ordering::Relaxed)
-    }
-}
-
-/// Looks after signals and progress until the work ends. After an exception it asks the work to stop, and waits.
-fn attend(signals: &Signals, callback: Option<&Py<PyAny>>, ended: &Receiver<()>) -> PyResult<()> {
-    let mut seen = 0;
-    let mut outcome = Ok(());
-    loop {
-        let at_work = ended.recv_timeout(WAKE) == Err(RecvTimeoutError::Timeout);
-        if outcome.is_ok() {
-            outcome = Python::attach(|py| -> PyResult<()> {
-                py.check_signals()?;
-                let changes = signals.changes.load(Ordering::Acquire);
-                if let Some(callback) = callback.filter(|_| changes != seen) {
-                    seen = changes;
-                    let (done, total) = *signals.done_and_total.lock().unwrap_or_else(PoisonError::into_inner);
-                    callback.bind(py).call1((done, total))?;
-                }
-                Ok(())
-            });
-            signals.cancelled.store(outcome.is_err(), Ordering::Relaxed);
-        }
-        if !at_work {
-            return outcome;
+    /// `TypeError`, `ValueError`.
+    pub fn new(options: &Bound<'py, PyDict>) -> PyResult<Call<'py>> {
+        let py = options.py();
+        let call = Call {
+            py,
+            asked_bits: checked_bits(py, given(options, "precision")?)?,
+            runner: Runner::new(py, given(options, "context")?, given(options, "progress")?)?,
+            out: given(options, "out")?,
+            report: given(options, "report")?,
+            options: options.clone(),
+            clock: Clock { start: Instant::now(), computing: None, computed: None },
+        };
+        match call.runner.progress.as_ref().filter(|progress| !progress.is_callable()) {
+            Some(other) => {
+                let name = other.get_type().fully_qualified_name()?;
+                Err(PyTypeError::new_err(format!("progress is of type {name}: it must be callable with (done, total)")))
+            }
+            None => Ok(call),
         }
     }
+
+    /// The interpreter.
+    pub fn py(&self) -> Python<'py> {
+        self.py
+    }
+
+    /// An option that is a flag.
+    ///
+    /// # Errors
+    /// `TypeError`.
+    pub fn flag(&self, name: &str) -> PyResult<bool> {
+        Ok(given(&self.options, name)?.unwrap_or(false))
+    }
+
+    /// An option that is a word, as its place among `words`; the first where it is absent.
+    ///
+    /// # Errors
+    /// `ValueError` that lists the words.
+    pub fn choice<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> PyResult<T> {
+        let Some(word) = given::<String>(&self.options, name)? else { return Ok(words[0].1) };
+        words.iter().find(|(known, _)| *known == word).map(|(_, value)| *value).ok_or_else(|| {
+            let known: Vec<&str> = words.iter().map(|(known, _)| *known).collect();
+            PyValueError::new_err(format!("{name} is '{word}': use one of {}", known.join(", ")))
+        })
+    }
+
+    /// An option that is any object.
+    ///
+    /// # Errors
+    /// Never, but for what a dictionary raises.
+    pub fn object(&self, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+        given(&self.options, name)
+    }
+
+    /// An option that is a precision.
+    ///
+    /// # Errors
+    /// `ValueError`.
+    pub fn bits(&self, name: &str) -> PyResult<Option<u32>> {
+        checked_bits(self.py, given(&self.options, name)?)
+    }
+
+    /// The precision of the result.
+    ///
+    /// # Errors
+    /// `ValueError` where neither the caller nor an operand says one.
+    pub fn precision_bits(&self, operands: &[Option<u32>]) -> PyResult<u32> {
+        working_bits(self.asked_bits, operands)
+    }
+
+    /// The precision of an exact result: no more than a lower bound.
+    pub fn least_bits(&self) -> u32 {
+        self.asked_bits.unwrap_or(2)
+    }
+
+    /// Looks at `out` before anything is computed.
+    ///
+    /// # Errors
+    /// As [`Destination::new`].
+    pub fn expect(&self, rows: usize, cols: usize) -> PyResult<()> {
+        self.out.as_ref().map_or(Ok(()), |out| Destination::new(out.clone(), rows, cols).map(drop))
+    }
+
+    /// Runs the work; see [`Runner::run`].
+    ///
+    /// # Errors
+    /// As [`Runner::run`].
+    pub fn run<R: Send>(&mut self, work: impl FnOnce(&sunzi::Context) -> sunzi::Result<R> + Send) -> PyResult<R> {
+        self.clock.computing = Some(Instant::now());
+        let result = self.runner.run(work);
+        self.clock.computed = Some(Instant::now());
+        result
+    }
+
+    /// The result as the caller wants it, and the report: `numbers` is that of the library, as JSON.
+    ///
+    /// # Errors
+    /// As [`give`] and [`Destination::fill`].
+    pub fn finish(
+        self,
+        result: sunzi::Matrix,
+        form: Form,
+        shape: Shape,
+        numbers: Option<String>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (rows, cols, bits) = (result.rows(), result.cols(), result.precision_bits());
+        let object = match self.out {
+            Some(out) => Destination::new(out, rows, cols)?.fill(&result, form, shape.kind)?,
+            None => give(self.py, result, form, shape)?,
+        };
+        if let Some(report) = self.report {
+            let json = self.py.import("json")?;
+            if let Some(numbers) = numbers {
+                report.update(json.call_method1("loads", (numbers,))?.cast::<PyDict>()?.as_mapping())?;
+            }
+            let Clock { start, computing, computed } = self.clock;
+            let computing = computing.unwrap_or(start);
+            let computed = computed.unwrap_or(computing);
+            report.set_item("precision_bits", bits)?;
+            report.set_item("input_seconds", (computing - start).as_secs_f64())?;
+            report.set_item("compute_seconds", (computed - computing).as_secs_f64())?;
+            report.set_item("output_seconds", computed.elapsed().as_secs_f64())?;
+        }
+        Ok(object)
+    }
 }
 
-/// The exception for a panic: a bug of the library, which the caller's process survives.
-fn panicked(panic: &(dyn Any + Send)) -> PyErr {
-    let text = panic.downcast_ref::<&str>().map(|text| text.to_string());
-    let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-    PyRuntimeError::new_err(format!("internal error (please report it): {text}"))
+/// An entry of a dictionary; absent and `None` are the same.
+fn given<'py, T: for<'a> FromPyObject<'a, 'py>>(options: &Bound<'py, PyDict>, name: &str) -> PyResult<Option<T>> {
+    match options.get_item(name)?.filter(|value| !value.is_none()) {
+        None => Ok(None),
+        Some(value) => argument(name, &value).map(Some),
+    }
+}
+
+/// An argument as a value of Rust.
+///
+/// # Errors
+/// `TypeError` for another type; `ValueError` for a number that is out of reach.
+pub fn argument<'py, T: for<'a> FromPyObject<'a, 'py>>(name: &str, value: &Bound<'py, PyAny>) -> PyResult<T> {
+    value.extract::<T>().map_err(|error| {
+        let error: PyErr = error.into();
+        if error.is_instance_of::<PyOverflowError>(value.py()) {
+            return PyValueError::new_err(format!("{name}={value} is out of range"));
+        }
+        let kind = value.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string());
+        PyTypeError::new_err(format!("{name} cannot be {value} of type {kind}"))
+    })
+}
+
+/// A number of bits that a matrix can have.
+///
+/// # Errors
+/// `ValueError`.
+pub fn checked_bits(py: Python<'_>, bits: Option<i64>) -> PyResult<Option<u32>> {
+    let maximum_bits = u64::from(MAXIMUM_PRECISION_BITS);
+    match bits {
+        None => Ok(None),
+        Some(bits) if bits < 0 => Err(PyValueError::new_err(format!("precision of {bits} bits is negative"))),
+        Some(bits) => match u32::try_from(bits).ok().filter(|bits| (2..=MAXIMUM_PRECISION_BITS).contains(bits)) {
+            Some(bits) => Ok(Some(bits)),
+            None => Err(Error::Precision { precision_bits: bits.unsigned_abs(), maximum_bits }).or_raise(py),
+        },
+    }
+}
+
+/// The number type of this name.
+///
+/// # Errors
+/// `ValueError` that lists the names.
+pub fn number_kind(name: &str) -> PyResult<NumberKind> {
+    NumberKind::by_name(name).ok_or_else(|| {
+        let message = format!("numbers is '{name}': use gmpy2, mpmath, flint, float, str or fraction");
+        PyValueError::new_err(message)
+    })
+}
+
+/// The context and the progress callback of a method.
+///
+/// # Errors
+/// As [`Runner::new`].
+pub fn options<'py>(
+    py: Python<'py>,
+    precision: Option<i64>,
+    context: Option<Bound<'py, Context>>,
+    progress: Option<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let options = PyDict::new(py);
+    options.set_item("precision", precision)?;
+    options.set_item("context", context)?;
+    options.set_item("progress", progress)?;
+    Ok(options)
 }

@@ -1,7 +1,7 @@
 //! `Context`: threads, memory limit, kernel, devices and checks, kept between calls and made anew after a fork.
 
+use crate::call::argument;
 use crate::errors::OrRaise;
-use crate::job::argument;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;

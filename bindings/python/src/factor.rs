@@ -1,13 +1,13 @@
 //! `Cholesky`: a factor that stays in Rust, for several solves and the log-determinant.
 
-use crate::call::Caller;
+use crate::call::{Call, options};
 use crate::context::Context;
 use crate::functions::{Symmetric, number};
-use crate::input::{Bits, Part, Survey};
-use crate::job::{Job, options};
+use crate::input::{Bits, Operand, Part};
 use crate::kind::{Container, NumberKind};
 use crate::matrix::Matrix;
 use crate::output::{Form, Shape};
+use crate::runner::Runner;
 use pyo3::prelude::*;
 
 /// The factor `L` of `A = L Lᵀ`, kept for solves with several right sides.
@@ -46,9 +46,9 @@ impl Cholesky {
     ) -> PyResult<Cholesky> {
         let given = options(a.py(), precision, context, progress)?;
         given.set_item("uplo", uplo)?;
-        let mut job = Job::new(&given)?;
-        let a = Symmetric::of(&job, a, &[])?;
-        Ok(Cholesky { factor: job.run(|ctx| a.factor(ctx))?.result, kind: a.shape.kind })
+        let mut call = Call::new(&given)?;
+        let a = Symmetric::of(&call, a, &[])?;
+        Ok(Cholesky { factor: call.run(|ctx| a.factor(ctx))?.result, kind: a.shape.kind })
     }
 
     /// The lower triangular factor, a `Matrix`.
@@ -78,13 +78,13 @@ impl Cholesky {
         context: Option<Bound<'py, Context>>,
         progress: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let mut job = Job::new(&options(b.py(), precision, context, progress)?)?;
-        let b = Survey::of(b, "b", Part::Whole)?;
-        let bits = job.precision_bits(&[b.natural_bits, Some(self.bits())])?;
+        let mut call = Call::new(&options(b.py(), precision, context, progress)?)?;
+        let b = Operand::of(b, "b", Part::Whole)?;
+        let bits = call.precision_bits(&[b.natural_bits, Some(self.bits())])?;
         let shape = Shape { container: b.container, kind: b.kind.min(self.kind) };
-        let b = b.window(job.py(), Bits::Round(bits))?;
-        let solution = job.run(|ctx| self.factor.solve(ctx, b.view(), bits))?;
-        job.finish(solution, Form::General, shape, None)
+        let b = b.view(call.py(), Bits::Round(bits))?;
+        let solution = call.run(|ctx| self.factor.solve(ctx, b.entries(), bits))?;
+        call.finish(solution, Form::General, shape, None)
     }
 
     /// The inverse of `A`, a symmetric `Matrix`; `|computed - Z|_ij <= 2^(2 - precision) sqrt(z_ii z_jj)`.
@@ -96,10 +96,10 @@ impl Cholesky {
         context: Option<Bound<'py, Context>>,
         progress: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let mut job = Job::new(&options(py, precision, context, progress)?)?;
-        let bits = job.precision_bits(&[Some(self.bits())])?;
-        let inverse = job.run(|ctx| self.factor.inverse(ctx, bits))?;
-        job.finish(
+        let mut call = Call::new(&options(py, precision, context, progress)?)?;
+        let bits = call.precision_bits(&[Some(self.bits())])?;
+        let inverse = call.run(|ctx| self.factor.inverse(ctx, bits))?;
+        call.finish(
             inverse.into_matrix(),
             Form::Symmetric,
             Shape { container: Container::Matrix, kind: self.kind },
@@ -109,7 +109,7 @@ impl Cholesky {
 
     /// `log det A = 2 sum log l_ii`, to nearly the factor's precision.
     fn log_det<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let value = Caller::new(py, None, None)?.run(|_| Ok(self.factor.log_det()))?;
+        let value = Runner::new(py, None, None)?.run(|_| Ok(self.factor.log_det()))?;
         number(py, &value, Shape { container: Container::Flat, kind: self.kind })
     }
 

@@ -1,6 +1,6 @@
 //! The Python package `sunzi`: the library's functions on numbers of mpmath, gmpy2, python-flint, NumPy and Python.
 //!
-//! A function looks at its operands (`input`), settles the precision (`job`), runs without the interpreter's lock
+//! A function looks at its operands (`input`), settles the precision (`call`), runs without the interpreter's lock
 //! (`call`), and gives the result the form of the operands (`output`). `matrix` and `factor` are the classes that
 //! stay in Rust. `unsafe` stands in `native` alone.
 
@@ -11,13 +11,13 @@ mod factor;
 mod functions;
 mod index;
 mod input;
-mod job;
 mod kind;
 mod matrix;
 mod native;
 mod output;
 mod packages;
-mod window;
+mod runner;
+mod view;
 
 use pyo3::prelude::*;
 use pyo3::types::PyModule;

@@ -1,14 +1,14 @@
 //! `Matrix`: big floats that stay in Rust between calls.
 
+use crate::call::{checked_bits, number_kind, options};
 use crate::context::Context;
 use crate::errors::OrRaise;
 use crate::functions;
 use crate::index::{Selection, selections};
-use crate::input::{Bits, Part, Survey, factor, look_for_signals, working_bits};
-use crate::job::{checked_bits, number_kind, options};
+use crate::input::{Bits, Operand, Part, look_for_signals, scalar, working_bits};
 use crate::kind::{Container, NumberKind};
-use crate::output::{Form, Maker, Shape, assemble};
-use crate::window::Window;
+use crate::output::{Builder, Form, Shape, assemble};
+use crate::view::View;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
@@ -42,19 +42,19 @@ const ENTRIES_AT_A_TIME: usize = 1 << 14;
 /// (Fraction(3, 1), [[4.0, 3.0], [6.0, 5.0]])
 #[pyclass(frozen, module = "sunzi")]
 pub struct Matrix {
-    window: Window,
+    view: View,
     kind: NumberKind,
 }
 
 impl Matrix {
     /// A matrix whose entries are shown as numbers of this kind.
-    pub fn new(window: Window, kind: NumberKind) -> Matrix {
-        Matrix { window, kind }
+    pub fn new(view: View, kind: NumberKind) -> Matrix {
+        Matrix { view, kind }
     }
 
     /// The numbers.
-    pub fn window(&self) -> &Window {
-        &self.window
+    pub fn view(&self) -> &View {
+        &self.view
     }
 
     /// The type of single entries.
@@ -62,8 +62,8 @@ impl Matrix {
         self.kind
     }
 
-    fn like(&self, window: Window) -> Matrix {
-        Matrix { window, kind: self.kind }
+    fn like(&self, view: View) -> Matrix {
+        Matrix { view, kind: self.kind }
     }
 
     fn kind_or(&self, name: Option<&str>) -> PyResult<NumberKind> {
@@ -71,16 +71,16 @@ impl Matrix {
     }
 
     fn assemble<'py>(&self, py: Python<'py>, container: Container, kind: NumberKind) -> PyResult<Bound<'py, PyAny>> {
-        assemble(py, &self.window.view(), Form::General, Shape { container, kind })
+        assemble(py, &self.view.entries(), Form::General, Shape { container, kind })
     }
 
     /// `self + other`, or `self - other`.
     fn sum<'py>(&self, other: &Bound<'py, PyAny>, minus: bool) -> PyResult<Matrix> {
         let py = other.py();
-        let other = Survey::of(other, "the other operand", Part::Whole)?;
-        let bits = working_bits(None, &[Some(self.window.precision_bits()), other.natural_bits])?;
+        let other = Operand::of(other, "the other operand", Part::Whole)?;
+        let bits = working_bits(None, &[Some(self.view.precision_bits()), other.natural_bits])?;
         let kind = self.kind.min(other.kind);
-        let other = other.window(py, Bits::Round(bits))?;
+        let other = other.view(py, Bits::Round(bits))?;
         let other = if minus { negated(&other).or_raise(py)? } else { other };
         let (shape, addends) = (self.shape(), (other.rows(), other.cols()));
         if shape != addends {
@@ -88,9 +88,10 @@ impl Matrix {
             return Err(Error::ShapeMismatch { operation: "add", left_rows, left_cols, right_rows, right_cols })
                 .or_raise(py);
         }
-        let sum = self
-            .by_columns(py, bits, |part, cols| part.to_whole()?.add(other.block(0..other.rows(), cols).view(), bits));
-        Ok(Matrix { window: sum?.into(), kind })
+        let sum = self.by_columns(py, bits, |part, cols| {
+            part.to_whole()?.add(other.block(0..other.rows(), cols).entries(), bits)
+        });
+        Ok(Matrix { view: sum?.into(), kind })
     }
 
     /// A matrix of this shape and of `bits` bits, made from some columns at a time; looks for signals in between.
@@ -98,7 +99,7 @@ impl Matrix {
         &self,
         py: Python<'_>,
         bits: u32,
-        make: impl Fn(&Window, Range<usize>) -> sunzi::Result<sunzi::Matrix> + Sync,
+        make: impl Fn(&View, Range<usize>) -> sunzi::Result<sunzi::Matrix> + Sync,
     ) -> PyResult<sunzi::Matrix> {
         let (rows, cols) = self.shape();
         let step = (ENTRIES_AT_A_TIME / rows.max(1)).max(1);
@@ -106,7 +107,7 @@ impl Matrix {
         let limbs = whole.limbs_per_element();
         for start in (0..cols).step_by(step) {
             let end = cols.min(start.saturating_add(step));
-            let part = py.detach(|| make(&self.window.block(0..rows, start..end), start..end)).or_raise(py)?;
+            let part = py.detach(|| make(&self.view.block(0..rows, start..end), start..end)).or_raise(py)?;
             let (heads, all_limbs) = whole.parts_mut();
             heads[start * rows..end * rows].copy_from_slice(part.parts().0);
             all_limbs[start * rows * limbs..end * rows * limbs].copy_from_slice(part.parts().1);
@@ -125,8 +126,8 @@ fn odd(value: FloatRef<'_>) -> (Integer, i64) {
     }
 }
 
-fn negated(window: &Window) -> sunzi::Result<Window> {
-    let mut copy = window.view().to_matrix()?;
+fn negated(view: &View) -> sunzi::Result<View> {
+    let mut copy = view.entries().to_matrix()?;
     for head in copy.parts_mut().0 {
         *head = Head(*head).negated().0;
     }
@@ -147,12 +148,12 @@ impl Matrix {
     fn of(data: &Bound<'_, PyAny>, precision: Option<i64>, numbers: Option<&str>) -> PyResult<Matrix> {
         let py = data.py();
         let asked = checked_bits(py, precision)?;
-        let survey = Survey::of(data, "data", Part::Whole)?;
-        let kind = numbers.map_or(Ok(survey.kind), number_kind)?;
-        let bits = working_bits(asked, &[survey.natural_bits])?;
-        let window = survey.window(py, Bits::Round(bits))?;
-        let bits = asked.unwrap_or(bits.max(window.precision_bits()));
-        Ok(Matrix { window: py.detach(|| window.rounded(bits)).or_raise(py)?, kind })
+        let operand = Operand::of(data, "data", Part::Whole)?;
+        let kind = numbers.map_or(Ok(operand.kind), number_kind)?;
+        let bits = working_bits(asked, &[operand.natural_bits])?;
+        let view = operand.view(py, Bits::Round(bits))?;
+        let bits = asked.unwrap_or(bits.max(view.precision_bits()));
+        Ok(Matrix { view: py.detach(|| view.rounded(bits)).or_raise(py)?, kind })
     }
 
     /// The zero matrix.
@@ -160,7 +161,7 @@ impl Matrix {
     #[pyo3(signature = (rows, cols, *, precision, numbers="fraction"))]
     fn zeros(py: Python<'_>, rows: usize, cols: usize, precision: i64, numbers: &str) -> PyResult<Matrix> {
         let bits = checked_bits(py, Some(precision))?.unwrap_or(2);
-        Ok(Matrix { window: sunzi::Matrix::zeros(rows, cols, bits).or_raise(py)?.into(), kind: number_kind(numbers)? })
+        Ok(Matrix { view: sunzi::Matrix::zeros(rows, cols, bits).or_raise(py)?.into(), kind: number_kind(numbers)? })
     }
 
     /// The identity of so many rows.
@@ -169,19 +170,19 @@ impl Matrix {
     fn identity(py: Python<'_>, order: usize, precision: i64, numbers: &str) -> PyResult<Matrix> {
         let bits = checked_bits(py, Some(precision))?.unwrap_or(2);
         let matrix = sunzi::Matrix::identity(order, bits).or_raise(py)?;
-        Ok(Matrix { window: matrix.into(), kind: number_kind(numbers)? })
+        Ok(Matrix { view: matrix.into(), kind: number_kind(numbers)? })
     }
 
     /// `(rows, columns)`.
     #[getter]
     fn shape(&self) -> (usize, usize) {
-        (self.window.rows(), self.window.cols())
+        (self.view.rows(), self.view.cols())
     }
 
     /// Bits of every entry.
     #[getter]
     fn precision(&self) -> u32 {
-        self.window.precision_bits()
+        self.view.precision_bits()
     }
 
     /// The type of single entries: `gmpy2`, `mpmath`, `flint`, `float`, `str` or `fraction`.
@@ -193,44 +194,44 @@ impl Matrix {
     /// Bytes of the numbers, those outside a view included.
     #[getter]
     fn nbytes(&self) -> u64 {
-        self.window.bytes()
+        self.view.bytes()
     }
 
     /// The transpose, a view.
     #[getter(T)]
     fn transposed(&self) -> Matrix {
-        self.like(self.window.transpose())
+        self.like(self.view.transpose())
     }
 
     /// The same numbers, shown as another type.
     fn astype(&self, numbers: &str) -> PyResult<Matrix> {
-        Ok(Matrix { window: self.window.clone(), kind: number_kind(numbers)? })
+        Ok(Matrix { view: self.view.clone(), kind: number_kind(numbers)? })
     }
 
     /// The same numbers at another precision, rounded to nearest where it is less.
     fn round(&self, py: Python<'_>, precision: i64) -> PyResult<Matrix> {
         let bits = checked_bits(py, Some(precision))?.unwrap_or(2);
-        Ok(self.like(py.detach(|| self.window.rounded(bits)).or_raise(py)?))
+        Ok(self.like(py.detach(|| self.view.rounded(bits)).or_raise(py)?))
     }
 
     /// The numbers in memory of their own: a view keeps all that it is a part of.
     fn copy(&self, py: Python<'_>) -> PyResult<Matrix> {
-        Ok(self.like(py.detach(|| self.window.view().to_matrix()).or_raise(py)?.into()))
+        Ok(self.like(py.detach(|| self.view.entries().to_matrix()).or_raise(py)?.into()))
     }
 
     fn __len__(&self) -> usize {
-        self.window.rows()
+        self.view.rows()
     }
 
     fn __getitem__<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let (rows, cols) = selections(key, self.shape())?;
         if let (Selection::One(row), Selection::One(col)) = (&rows, &cols) {
-            let maker = Maker::new(py, self.kind, self.window.precision_bits());
-            return maker?.number(self.window.view().get(*row, *col), (*row, *col));
+            let builder = Builder::new(py, self.kind, self.view.precision_bits());
+            return builder?.number(self.view.entries().get(*row, *col), (*row, *col));
         }
         let part = match (rows.range(), cols.range()) {
-            (Some(rows), Some(cols)) => self.window.block(rows, cols),
-            _ => self.window.gather(&rows.list(), &cols.list()).or_raise(py)?,
+            (Some(rows), Some(cols)) => self.view.block(rows, cols),
+            _ => self.view.gather(&rows.list(), &cols.list()).or_raise(py)?,
         };
         Ok(Bound::new(py, self.like(part))?.into_any())
     }
@@ -242,10 +243,10 @@ impl Matrix {
 
     fn __rmatmul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        let survey = Survey::of(other, "the left operand", Part::Whole)?;
-        let kind = survey.kind;
-        let bits = working_bits(None, &[Some(slf.get().window.precision_bits()), survey.natural_bits])?;
-        let left = Bound::new(py, Matrix { window: survey.window(py, Bits::Round(bits))?, kind })?;
+        let operand = Operand::of(other, "the left operand", Part::Whole)?;
+        let kind = operand.kind;
+        let bits = working_bits(None, &[Some(slf.get().view.precision_bits()), operand.natural_bits])?;
+        let left = Bound::new(py, Matrix { view: operand.view(py, Bits::Round(bits))?, kind })?;
         functions::gemm(left.as_any(), slf.as_any(), &PyDict::new(py))
     }
 
@@ -268,7 +269,7 @@ impl Matrix {
     }
 
     fn __neg__(&self, py: Python<'_>) -> PyResult<Matrix> {
-        Ok(self.like(py.detach(|| negated(&self.window)).or_raise(py)?))
+        Ok(self.like(py.detach(|| negated(&self.view)).or_raise(py)?))
     }
 
     /// Every entry times a number, rounded once to the matrix's precision.
@@ -277,9 +278,9 @@ impl Matrix {
         if other.is_instance_of::<Matrix>() {
             return Err(PyTypeError::new_err("a matrix times a matrix is written a @ b"));
         }
-        let number = factor(Some(other), "the factor", Bits::Round(self.window.precision_bits()))?;
+        let number = scalar(Some(other), "the factor", Bits::Round(self.view.precision_bits()))?;
         let number = number.expect("a factor was given");
-        let scaled = self.by_columns(py, self.window.precision_bits(), |part, _| part.to_whole()?.scale(&number));
+        let scaled = self.by_columns(py, self.view.precision_bits(), |part, _| part.to_whole()?.scale(&number));
         Ok(self.like(scaled?.into()))
     }
 
@@ -291,7 +292,7 @@ impl Matrix {
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {
         let py = other.py();
         let Ok(other) = other.cast::<Matrix>() else { return Ok(false) };
-        let (a, b) = (self.window.view(), other.get().window.view());
+        let (a, b) = (self.view.entries(), other.get().view.entries());
         if (a.rows(), a.cols()) != (b.rows(), b.cols()) {
             return Ok(false);
         }
@@ -392,7 +393,7 @@ impl Matrix {
         let write = || {
             let mut bytes = Vec::new();
             let (path, options) = (Path::new("bytes"), WriteOptions::default());
-            io::write_stream(&mut bytes, path, FileFormat::Binary, self.window.view(), &options)?;
+            io::write_stream(&mut bytes, path, FileFormat::Binary, self.view.entries(), &options)?;
             Ok(bytes)
         };
         Ok(PyBytes::new(py, &py.detach(write).or_raise(py)?))
@@ -405,12 +406,12 @@ impl Matrix {
         let kind = number_kind(numbers)?;
         let source = Source { path: Path::new("bytes"), format: FileFormat::Binary, bytes: Some(data.len() as u64) };
         let read = || io::read_stream(data, &source, &ReadOptions::new(2));
-        Ok(Matrix { window: py.detach(read).or_raise(py)?.matrix.into(), kind })
+        Ok(Matrix { view: py.detach(read).or_raise(py)?.matrix.into(), kind })
     }
 
     /// Writes a file, Matrix Market (`.mtx`) or binary (`.bin`), which appears complete or not at all.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        py.detach(|| io::write(path, self.window.view(), &WriteOptions::default())).or_raise(py)
+        py.detach(|| io::write(path, self.view.entries(), &WriteOptions::default())).or_raise(py)
     }
 
     /// Reads a file. Decimals are rounded to `precision` bits, by default those that the file names.
@@ -423,7 +424,7 @@ impl Matrix {
             PyValueError::new_err(format!("{}: the file names no precision: pass precision= in bits", path.display()))
         })?;
         let loaded = py.detach(|| io::read(&path, &ReadOptions::new(bits))).or_raise(py)?;
-        Ok(Matrix { window: loaded.matrix.into(), kind })
+        Ok(Matrix { view: loaded.matrix.into(), kind })
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
@@ -440,7 +441,7 @@ impl Matrix {
     /// At most eight rows and columns, six digits each.
     fn __str__(&self, py: Python<'_>) -> PyResult<String> {
         let (rows, cols) = self.shape();
-        let corner = self.window.block(0..rows.min(9), 0..cols.min(9)).to_whole().or_raise(py)?.to_string();
+        let corner = self.view.block(0..rows.min(9), 0..cols.min(9)).to_whole().or_raise(py)?.to_string();
         let entries = corner.split_once('\n').map_or("", |(_, entries)| entries);
         Ok(format!("{rows} x {cols} matrix of {}-bit floats\n{}", self.precision(), entries.trim_end()))
     }

@@ -234,6 +234,12 @@ def test_report_and_plan() -> None:
     assert all(report[part] >= 0 for part in ("input_seconds", "compute_seconds", "output_seconds"))
     sunzi.cholesky(p.T @ p, context=context, report=report)
     assert report["planned_bytes"] == sunzi.plan("cholesky", 50, precision=BITS, context=context)["planned_bytes"]
+    solved: dict[str, object] = {}
+    sunzi.solve(p.T @ p, p[:50], context=context, report=solved)
+    assert solved["operation"] == "solve" and solved["planned_bytes"] >= report["planned_bytes"]
+    assert solved["factorisation"]["planned_bytes"] == report["planned_bytes"]  # type: ignore[index]
+    sunzi.trsm(sunzi.cholesky(p.T @ p), p[:50], context=context, report=solved)
+    assert solved["operation"] == "trsm" and solved["planned_bytes"] > 0
     assert sunzi.plan("gemm", 10, 20, 30, precision=BITS)["contracted"] == 30
 
 

@@ -9,7 +9,7 @@ use crate::signals::{Mode, in_mode};
 use serde_json::json;
 use std::time::Instant;
 use sunzi::io::Symmetry;
-use sunzi::{Diag, Result, Side, TrsmOptions, plan_trsm, trsm_with};
+use sunzi::{Diag, Outcome, Result, TrsmOptions, trsm_with};
 use sunzi_lab::engine::limited;
 use sunzi_lab::memory::peak_resident_bytes;
 use sunzi_lab::session::Session as _;
@@ -28,12 +28,9 @@ pub fn run(session: &mut Session, config: &Trsm) -> Result<()> {
     let diag = if config.unit { Diag::Unit } else { Diag::NonUnit };
     let (side, uplo, op) = (config.side, config.uplo, op(config.transpose));
     let options = TrsmOptions::new().side(side).uplo(uplo).op(op).diag(diag).alpha(alpha.as_ref());
-    let columns = if side == Side::Left { b.cols() } else { b.rows() };
-    let plan = plan_trsm(&ctx, t.rows(), columns, precision_bits).map_err(&restate)?;
     let start = Instant::now();
-    let x = in_mode(Mode::Computing, || {
-        trsm_with(&ctx, &t, &b, precision_bits, &options).map(|outcome| outcome.result).map_err(&restate)
-    })?;
+    let solve = || trsm_with(&ctx, &t, &b, precision_bits, &options).map_err(&restate);
+    let Outcome { result: x, report } = in_mode(Mode::Computing, solve)?;
     let seconds = start.elapsed().as_secs_f64();
     drop((t, b));
     let start = Instant::now();
@@ -44,9 +41,9 @@ pub fn run(session: &mut Session, config: &Trsm) -> Result<()> {
         "rows": x.rows(),
         "cols": x.cols(),
         "precision_bits": x.precision_bits(),
-        "kernel": ctx.kernel().name(),
-        "threads": ctx.threads(),
-        "planned_bytes": plan.planned_bytes,
+        "kernel": report.kernel,
+        "threads": report.threads,
+        "planned_bytes": report.planned_bytes,
         "seconds": seconds,
         "input_seconds": input_seconds,
         "output_seconds": output_seconds,
@@ -56,9 +53,9 @@ pub fn run(session: &mut Session, config: &Trsm) -> Result<()> {
         "{}: {} ({}, {}, {} planned) in {} (files {})",
         config.output.path.display(),
         describe(&x),
-        ctx.kernel().name(),
-        counted(ctx.threads(), "thread"),
-        format_bytes(plan.planned_bytes),
+        report.kernel,
+        counted(report.threads, "thread"),
+        format_bytes(report.planned_bytes),
         format_seconds(seconds),
         format_seconds(input_seconds + output_seconds),
     ))

@@ -44,7 +44,7 @@ fn a_quick_check_passes_and_reports() {
 fn rates_are_a_table_that_says_what_it_is_worth() {
     let sandbox = Sandbox::new();
     let text = sandbox.run(&format!("gpu-check {SMALL} --report r.json"));
-    assert!(text.contains("not measured on a card") && !text.contains("NOT MET"), "{text}");
+    assert!(text.contains("not measured on a GPU") && !text.contains("NOT MET"), "{text}");
     let rates = &sandbox.json("r.json")["rates"];
     let rows = rates["table"]["rows"].as_array().unwrap();
     let aims = rows.iter().filter(|row| !row["target"].is_null()).collect::<Vec<_>>();
@@ -101,7 +101,7 @@ fn a_product_on_devices_is_the_file_of_the_cpu() {
             sandbox.run(&format!("syrk P.bin -o D.bin --precision 200 --device {list} {choice} --report r.json"));
             assert_eq!(sandbox.bytes("Q.bin"), sandbox.bytes("D.bin"), "{list} {choice}");
             let report = sandbox.json("r.json");
-            // The processors may be too slow, by the clocks of the others, to have a share.
+            // The CPU may be too slow, by the clocks of the others, to have a share.
             let shares = report["devices"].as_array().unwrap().len();
             let soft = list.matches("soft").count();
             assert!((soft..=list.split(',').count()).contains(&shares), "{list}: {shares}");

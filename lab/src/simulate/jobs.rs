@@ -26,8 +26,7 @@ impl World<'_> {
 
     /// The first task of a job.
     fn task(&mut self, job: u32) -> Task {
-        let TileRun { tile, updates, .. } = &self.jobs.get(job).run;
-        if updates.is_empty() { self.graph.finish(*tile) } else { self.graph.update(*tile, updates.start) }
+        self.jobs.get(job).run.tasks(self.graph).next().expect("a run has a task")
     }
 
     /// Seconds of a task, apart from noise.
@@ -46,10 +45,7 @@ impl World<'_> {
     fn compute_on_worker(&mut self, job: u32) {
         let Job { process, run, .. } = self.jobs.get(job);
         let (process, run) = (*process, run.clone());
-        let mut seconds = run.updates.map(|k| self.seconds(self.graph.update(run.tile, k))).sum::<f64>();
-        if run.finish {
-            seconds += self.seconds(self.graph.finish(run.tile));
-        }
+        let seconds = run.tasks(self.graph).map(|task| self.seconds(task)).sum::<f64>();
         let seconds = seconds * self.noise.factor() * self.hosts[process].slowness;
         self.statistics.worker_seconds += seconds;
         self.record(process, Track::Kernel, run.tile, self.now, self.now + seconds);
@@ -81,21 +77,16 @@ impl World<'_> {
         let task = self.task(number);
         let Job { process, device, .. } = *self.jobs.get(number);
         let bytes = self.machine.tile_bytes();
-        let tile = |row: usize, col: usize, access: Access| TileUse { tile: code(TileId { row, col }), bytes, access };
-        let read = |row: usize, col: usize| tile(row, col, Access::Read);
-        let (uses, count) = match task {
-            Task::Potrf { k } => ([tile(k, k, Access::Update); 3], 1),
-            Task::Trsm { i, k } => ([tile(i, k, Access::Update), read(k, k), read(k, k)], 2),
-            Task::Syrk { i, k } => ([tile(i, i, Access::Update), read(i, k), read(i, k)], 2),
-            Task::Gemm { i, j, k } => ([tile(i, j, Access::Update), read(i, k), read(j, k)], 3),
-        };
-        let (uses, in_steps) = (&uses[..count], self.in_steps());
+        let one = |tile: TileId, access: Access| TileUse { tile: code(tile), bytes, access };
+        let mut uses = vec![one(self.graph.output(task), Access::Update)];
+        uses.extend(self.graph.inputs(task).into_iter().map(|tile| one(tile, Access::Read)));
+        let in_steps = self.in_steps();
         let Some(copies) = &mut self.copies else { return };
         let device = &mut self.hosts[process].devices[device];
         if in_steps {
             device.read_in_step(step_of(task), uses[1..].iter().map(|one| one.tile));
         }
-        let Some(loading) = device.load(uses, self.now, process, copies, &mut self.noise) else {
+        let Some(loading) = device.load(&uses, self.now, process, copies, &mut self.noise) else {
             device.waiting.push_back(number);
             return;
         };

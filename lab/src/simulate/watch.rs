@@ -62,9 +62,8 @@ impl Watch {
             return Watch::fail(format!("process {process} runs {run:?} where {done} tasks were done"));
         }
         if self.held.is_some() {
-            let tasks = updates.clone().map(|k| self.graph.update(*tile, k));
-            let tasks = tasks.chain(finish.then(|| self.graph.finish(*tile)));
-            tasks.flat_map(|task| self.graph.inputs(task)).try_for_each(|input| self.read(process, input))?;
+            let mut inputs = run.tasks(self.graph).flat_map(|task| self.graph.inputs(task));
+            inputs.try_for_each(|input| self.read(process, input))?;
         }
         Ok(())
     }

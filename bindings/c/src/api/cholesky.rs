@@ -8,7 +8,7 @@ use crate::failure::{Failure, Outcome};
 use crate::types::{sunzi_matrix, sunzi_status};
 use rug::Float;
 use rug::float::{FreeCache, free_cache};
-use sunzi::{Cholesky, CholeskyOptions, Matrix, MatrixView, Uplo, cholesky_into, log_det_of};
+use sunzi::{Cholesky, CholeskyOptions, Matrix, MatrixView, Uplo, cholesky_into, log_det_of, solve_into};
 
 /// The Cholesky factor of a symmetric positive definite A, in place: L with `A = L L^T` in the lower triangle, or
 /// `U = L^T` in the upper one. The other triangle is neither read nor written. With `SUNZI_BOTH` A must hold the same
@@ -55,12 +55,13 @@ pub unsafe extern "C" fn sunzi_solve(
             a.check_square()?;
             b.check_shape(a.rows(), b.cols())?;
             let bits = call.result_bits(&b, Part::All)?;
-            let factor = factor(call, uplo, &a, bits)?;
-            call.hold(factor.factor());
-            call.release_under_a_limit(); // the tiles of the factorisation
-            solve_with(call, &factor, &b, bits)?;
-            call.keep(factor.into_factor());
-            Ok(())
+            let (left, right) = (call.read(&a, part_of(uplo))?, call.read(&b, Part::All)?);
+            let (operand, options) = (symmetric(a.name, left.view(), uplo)?, CholeskyOptions::default());
+            let mut solution = call.result(b.rows(), b.cols(), bits)?;
+            let done = solve_into(&call.context(), operand, right.view(), bits, &options, &mut solution);
+            call.note_plan(call.done(done)?.planned_bytes);
+            [left, right].into_iter().for_each(|input| call.keep_input(input));
+            call.write(&b, Part::All, solution)
         })
     }
 }
@@ -173,8 +174,7 @@ pub(crate) unsafe fn factor(call: &Call<'_>, uplo: Option<Uplo>, a: &Operand, bi
     let mut factor = Cholesky::with_memory(call.result(a.rows(), a.rows(), bits)?);
     let done = cholesky_into(&call.context(), operand, bits, &CholeskyOptions::default(), &mut factor);
     call.note_plan(call.done(done)?.planned_bytes);
-    // Of a factorisation before a solve nothing but the factor is needed any more.
-    call.let_go(input);
+    call.keep_input(input);
     Ok(factor)
 }
 

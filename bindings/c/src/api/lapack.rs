@@ -38,12 +38,12 @@ pub unsafe extern "C" fn sunzi_rsyrk(
         info(ctx, &names, |call| {
             let (uplo, op) = (uplo_of(uplo)?, op_of("trans", trans)?);
             let ([n, k], a) = (sizes([("n", n), ("k", k)])?, Array { name: "a", entries: a, ld: ("lda", lda) });
-            let alpha = Some(products::factor_at(call, "alpha", &one_by_one(alpha))?);
+            let alpha = Some(products::scalar_at(call, "alpha", &one_by_one(alpha))?);
             let (rows, cols) = if op == Op::NoTranspose { (n, k) } else { (k, n) };
             let a = a.operand(rows, cols)?;
-            let beta = Some(products::factor_at(call, "beta", &one_by_one(beta))?);
+            let beta = Some(products::scalar_at(call, "beta", &one_by_one(beta))?);
             let c = Array { name: "c", entries: c, ld: ("ldc", ldc) }.operand(n, n)?;
-            products::syrk(call, (Some(uplo), op), &a, &products::Factors { alpha, beta }, &c)
+            products::syrk(call, (Some(uplo), op), &a, &products::Scalars { alpha, beta }, &c)
         })
     }
 }
@@ -75,14 +75,14 @@ pub unsafe extern "C" fn sunzi_rgemm(
         info(ctx, &names, |call| {
             let (op_a, op_b) = (op_of("transa", transa)?, op_of("transb", transb)?);
             let [m, n, k] = sizes([("m", m), ("n", n), ("k", k)])?;
-            let alpha = Some(products::factor_at(call, "alpha", &one_by_one(alpha))?);
+            let alpha = Some(products::scalar_at(call, "alpha", &one_by_one(alpha))?);
             let (rows, cols) = if op_a == Op::NoTranspose { (m, k) } else { (k, m) };
             let a = Array { name: "a", entries: a, ld: ("lda", lda) }.operand(rows, cols)?;
             let (rows, cols) = if op_b == Op::NoTranspose { (k, n) } else { (n, k) };
             let b = Array { name: "b", entries: b, ld: ("ldb", ldb) }.operand(rows, cols)?;
-            let beta = Some(products::factor_at(call, "beta", &one_by_one(beta))?);
+            let beta = Some(products::scalar_at(call, "beta", &one_by_one(beta))?);
             let c = Array { name: "c", entries: c, ld: ("ldc", ldc) }.operand(m, n)?;
-            products::gemm(call, (&a, op_a), (&b, op_b), &products::Factors { alpha, beta }, &c)
+            products::gemm(call, (&a, op_a), (&b, op_b), &products::Scalars { alpha, beta }, &c)
         })
     }
 }
@@ -117,7 +117,7 @@ pub unsafe extern "C" fn sunzi_rtrsm(
             let (uplo, op) = (uplo_of(uplo)?, op_of("transa", transa)?);
             let diag = choice("diag", diag, &[(b'N', Diag::NonUnit), (b'U', Diag::Unit)])?;
             let [m, n] = sizes([("m", m), ("n", n)])?;
-            let alpha = products::factor_at(call, "alpha", &one_by_one(alpha))?;
+            let alpha = products::scalar_at(call, "alpha", &one_by_one(alpha))?;
             let order = if side == Side::Left { m } else { n };
             let a = Array { name: "a", entries: a, ld: ("lda", lda) }.operand(order, order)?;
             let b = Array { name: "b", entries: b, ld: ("ldb", ldb) }.operand(m, n)?;

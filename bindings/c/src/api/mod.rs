@@ -34,7 +34,7 @@ unsafe fn operands<const N: usize>(named: [(&'static str, *const sunzi_matrix); 
     Ok(std::array::from_fn(|at| made[at]))
 }
 
-/// A factor: a matrix of one entry; `None` for a null pointer.
+/// A scalar: a matrix of one entry; `None` for a null pointer.
 ///
 /// # Safety
 /// The header's rules.

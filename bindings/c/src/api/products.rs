@@ -15,7 +15,7 @@ use sunzi::{Destination, GemmOptions, Matrix, Op, SymmetricDestination, Symmetri
 /// C is n x n; its other triangle is neither read nor written, nor is the whole of C read where beta is 0. With
 /// `SUNZI_BOTH` the whole symmetric result is written, and what is added must be symmetric.
 /// `alpha` and `beta` are matrices of one entry; null stands for 1 and 0. Where alpha is 0, A is not looked at.
-/// Accuracy: without factors `|computed - exact|_ij <= 2^(1 - p) norm(a_i) norm(a_j)`, where p is the largest precision
+/// Accuracy: without scalars `|computed - exact|_ij <= 2^(1 - p) norm(a_i) norm(a_j)`, where p is the largest precision
 /// of the triangle's entries; with them the same product, times alpha, plus beta C, rounded once; then each entry is
 /// rounded to its own precision. The same bits on any number of threads and any machine.
 /// Cost: n^2 k / 2 word products for each of about 2 p / 52 primes.
@@ -37,15 +37,15 @@ pub unsafe extern "C" fn sunzi_syrk(
         enter(ctx, |call| {
             let (uplo, op) = (symmetric_of(uplo)?, op_of("trans", trans)?);
             let [a, c] = operands([("a", a), ("c", c)])?;
-            let factors = Factors { alpha: scalar(call, "alpha", alpha)?, beta: scalar(call, "beta", beta)? };
-            syrk(call, (uplo, op), &a, &factors, &c)
+            let scalars = Scalars { alpha: scalar(call, "alpha", alpha)?, beta: scalar(call, "beta", beta)? };
+            syrk(call, (uplo, op), &a, &scalars, &c)
         })
     }
 }
 
 /// `C := alpha * op(A) op(B) + beta * C`.
 ///
-/// `op(A)` is m x k, `op(B)` k x n, C m x n. Factors, accuracy and precision as in `sunzi_syrk`, with the norms of row
+/// `op(A)` is m x k, `op(B)` k x n, C m x n. Scalars, accuracy and precision as in `sunzi_syrk`, with the norms of row
 /// i of `op(A)` and column j of `op(B)`. Cost: m n k word products for each prime.
 ///
 /// # Safety
@@ -66,19 +66,19 @@ pub unsafe extern "C" fn sunzi_gemm(
         enter(ctx, |call| {
             let (op_a, op_b) = (op_of("trans_a", trans_a)?, op_of("trans_b", trans_b)?);
             let [a, b, c] = operands([("a", a), ("b", b), ("c", c)])?;
-            let factors = Factors { alpha: scalar(call, "alpha", alpha)?, beta: scalar(call, "beta", beta)? };
-            gemm(call, (&a, op_a), (&b, op_b), &factors, &c)
+            let scalars = Scalars { alpha: scalar(call, "alpha", alpha)?, beta: scalar(call, "beta", beta)? };
+            gemm(call, (&a, op_a), (&b, op_b), &scalars, &c)
         })
     }
 }
 
-/// The factors of a product; `None` is 1 for alpha and 0 for beta.
-pub(crate) struct Factors {
+/// The scalars of a product; `None` is 1 for alpha and 0 for beta.
+pub(crate) struct Scalars {
     pub alpha: Option<Float>,
     pub beta: Option<Float>,
 }
 
-impl Factors {
+impl Scalars {
     /// Whether the product does not count: as in the BLAS, its operands are not looked at then.
     fn without_product(&self) -> bool {
         self.alpha.as_ref().is_some_and(Float::is_zero)
@@ -107,7 +107,7 @@ pub(crate) unsafe fn syrk(
     call: &Call<'_>,
     (uplo, op): (Option<Uplo>, Op),
     a: &Operand,
-    factors: &Factors,
+    scalars: &Scalars,
     c: &Operand,
 ) -> Outcome<()> {
     let (order, _) = shape_of(a, op);
@@ -118,17 +118,17 @@ pub(crate) unsafe fn syrk(
         let nothing = Matrix::zeros(0, order, 2)?;
         // The library's own op says what is contracted: rows for `NoTranspose`.
         let (input, op) = match op {
-            _ if factors.without_product() => (Input::InPlace(nothing.view()), Op::NoTranspose),
+            _ if scalars.without_product() => (Input::InPlace(nothing.view()), Op::NoTranspose),
             Op::NoTranspose => (call.read(a, Part::All)?, Op::Transpose),
             Op::Transpose => (call.read(a, Part::All)?, Op::NoTranspose),
         };
-        let added = factors.added(call, c, part_of(uplo))?;
+        let added = scalars.added(call, c, part_of(uplo))?;
         let accumulate = added.as_ref().map(|added| symmetric(c.name, added.view(), uplo)).transpose()?;
         let options = SyrkOptions::new()
             .op(op)
             .uplo(uplo.unwrap_or_default())
-            .alpha(factors.alpha.as_ref())
-            .beta(added.as_ref().and(factors.beta.as_ref()))
+            .alpha(scalars.alpha.as_ref())
+            .beta(added.as_ref().and(scalars.beta.as_ref()))
             .accumulate(accumulate);
         let mut result = call.result(order, order, bits)?;
         let triangle = SymmetricDestination::Triangle(Destination::Matrix(&mut result));
@@ -151,7 +151,7 @@ pub(crate) unsafe fn gemm(
     call: &Call<'_>,
     (a, op_a): (&Operand, Op),
     (b, op_b): (&Operand, Op),
-    factors: &Factors,
+    scalars: &Scalars,
     c: &Operand,
 ) -> Outcome<()> {
     let ((rows, inner), (right_rows, cols)) = (shape_of(a, op_a), shape_of(b, op_b));
@@ -164,18 +164,18 @@ pub(crate) unsafe fn gemm(
     unsafe {
         let bits = call.result_bits(c, Part::All)?;
         let nothing = (Matrix::zeros(rows, 0, 2)?, Matrix::zeros(0, cols, 2)?);
-        let (left, right, op_a, op_b) = if factors.without_product() {
+        let (left, right, op_a, op_b) = if scalars.without_product() {
             let (left, right) = (Input::InPlace(nothing.0.view()), Input::InPlace(nothing.1.view()));
             (left, right, Op::NoTranspose, Op::NoTranspose)
         } else {
             (call.read(a, Part::All)?, call.read(b, Part::All)?, op_a, op_b)
         };
-        let added = factors.added(call, c, Part::All)?;
+        let added = scalars.added(call, c, Part::All)?;
         let options = GemmOptions::new()
             .op_a(op_a)
             .op_b(op_b)
-            .alpha(factors.alpha.as_ref())
-            .beta(added.as_ref().and(factors.beta.as_ref()))
+            .alpha(scalars.alpha.as_ref())
+            .beta(added.as_ref().and(scalars.beta.as_ref()))
             .accumulate(added.as_ref().map(Matrix::view));
         let mut result = call.result(rows, cols, bits)?;
         let done = sunzi::gemm_into(&call.context(), left.view(), right.view(), bits, &options, &mut result);
@@ -193,11 +193,11 @@ fn finish(call: &Call<'_>, inputs: [Option<Input<'_>>; 2], added: Option<Matrix>
     }
 }
 
-/// A factor that the caller must pass.
+/// A scalar that the caller must pass.
 ///
 /// # Safety
 /// The header's rules.
-pub(crate) unsafe fn factor_at(call: &Call<'_>, name: &'static str, matrix: &sunzi_matrix) -> Outcome<Float> {
+pub(crate) unsafe fn scalar_at(call: &Call<'_>, name: &'static str, matrix: &sunzi_matrix) -> Outcome<Float> {
     if matrix.entries.is_null() {
         return Err(Failure::null(name));
     }

@@ -12,7 +12,7 @@ use crate::errors::OrRaise;
 use crate::kind::{Container, NumberKind};
 use crate::matrix::Matrix;
 use crate::native::gmpy2::{Gmpy2, Parts};
-use crate::window::Window;
+use crate::view::View;
 pub use container::is_array;
 use container::{Items, unpack};
 use entry::{Entry, NumberType, Reader};
@@ -55,7 +55,7 @@ pub enum Bits {
 }
 
 /// An operand whose numbers have been looked at.
-pub struct Survey<'py> {
+pub struct Operand<'py> {
     /// What holds the numbers.
     pub container: Container,
     /// The number type of results.
@@ -70,27 +70,27 @@ pub struct Survey<'py> {
 }
 
 enum Source<'py> {
-    Ready(Window),
+    Ready(View),
     Doubles(Vec<f64>, Part),
     Entries { entries: Vec<Entry<'py>>, limbs: Vec<u64>, exact_bits: u32, rounds: bool },
 }
 
-impl<'py> Survey<'py> {
+impl<'py> Operand<'py> {
     /// Looks at the numbers of `object`; `name` says in errors which operand it is.
     ///
     /// # Errors
     /// `TypeError` and `ValueError` with the place of what cannot be taken.
-    pub fn of(object: &Bound<'py, PyAny>, name: &str, part: Part) -> PyResult<Survey<'py>> {
+    pub fn of(object: &Bound<'py, PyAny>, name: &str, part: Part) -> PyResult<Operand<'py>> {
         if let Ok(matrix) = object.cast::<Matrix>() {
             let matrix = matrix.get();
-            let window = matrix.window().clone();
-            return Ok(Survey {
+            let view = matrix.view().clone();
+            return Ok(Operand {
                 container: Container::Matrix,
                 kind: matrix.number_kind(),
-                natural_bits: Some(window.precision_bits()),
-                rows: window.rows(),
-                cols: window.cols(),
-                source: Source::Ready(window),
+                natural_bits: Some(view.precision_bits()),
+                rows: view.rows(),
+                cols: view.cols(),
+                source: Source::Ready(view),
             });
         }
         let unpacked = unpack(object, name)?;
@@ -99,28 +99,28 @@ impl<'py> Survey<'py> {
             Items::Doubles(values) => (NumberKind::Float, Some(53), Source::Doubles(values, part)),
             Items::Objects(objects) => look_at(object.py(), &objects, cols, part)?,
         };
-        Ok(Survey { container, kind: container.kind_of(kind), natural_bits, rows, cols, source })
+        Ok(Operand { container, kind: container.kind_of(kind), natural_bits, rows, cols, source })
     }
 
     /// One number as an operand of one entry.
     ///
     /// # Errors
-    /// As [`Survey::of`].
-    pub fn number(object: &Bound<'py, PyAny>) -> PyResult<Survey<'py>> {
+    /// As [`Operand::of`].
+    pub fn number(object: &Bound<'py, PyAny>) -> PyResult<Operand<'py>> {
         let (kind, natural_bits, source) = look_at(object.py(), std::slice::from_ref(object), 1, Part::Whole)?;
-        Ok(Survey { container: Container::Flat, kind, natural_bits, rows: 1, cols: 1, source })
+        Ok(Operand { container: Container::Flat, kind, natural_bits, rows: 1, cols: 1, source })
     }
 
     /// The numbers as a matrix; what has to be rounded is rounded to `bits`.
     ///
     /// # Errors
     /// `ValueError` for an exponent out of range and for a fraction where integers are asked for, `MemoryError`.
-    pub fn window(self, py: Python<'py>, bits: Bits) -> PyResult<Window> {
+    pub fn view(self, py: Python<'py>, bits: Bits) -> PyResult<View> {
         let (rows, cols) = (self.rows, self.cols);
         let source = if bits == Bits::Integers { self.source.integers(py, cols)? } else { self.source };
         let precision_bits = if let Bits::Round(bits) = bits { bits } else { 2 };
         match source {
-            Source::Ready(window) => Ok(window),
+            Source::Ready(view) => Ok(view),
             Source::Doubles(values, part) => doubles(py, rows, cols, &values, part),
             Source::Entries { entries, limbs, exact_bits, rounds } => {
                 let bits = if rounds { exact_bits.max(precision_bits) } else { exact_bits };
@@ -182,7 +182,7 @@ fn look_at<'py>(
     Ok((kind, natural_bits, Source::Entries { entries, limbs, exact_bits, rounds }))
 }
 
-fn doubles(py: Python<'_>, rows: usize, cols: usize, values: &[f64], part: Part) -> PyResult<Window> {
+fn doubles(py: Python<'_>, rows: usize, cols: usize, values: &[f64], part: Part) -> PyResult<View> {
     let mut matrix = sunzi::Matrix::zeros(rows, cols, 53).or_raise(py)?;
     for (index, &value) in values.iter().enumerate() {
         let (row, col) = (index / cols, index % cols);
@@ -291,11 +291,11 @@ pub fn working_bits(asked: Option<u32>, operands: &[Option<u32>]) -> PyResult<u3
     })
 }
 
-/// A factor such as alpha, rounded to `bits` where it is a fraction or a decimal.
+/// A scalar such as alpha, rounded to `bits` where it is a fraction or a decimal.
 ///
 /// # Errors
-/// As [`Survey::of`], with the name of the factor.
-pub fn factor(object: Option<&Bound<'_, PyAny>>, name: &str, bits: Bits) -> PyResult<Option<Float>> {
+/// As [`Operand::of`], with the name of the scalar.
+pub fn scalar(object: Option<&Bound<'_, PyAny>>, name: &str, bits: Bits) -> PyResult<Option<Float>> {
     let Some(object) = object else { return Ok(None) };
     let py = object.py();
     let named = |error: PyErr| {
@@ -308,7 +308,7 @@ pub fn factor(object: Option<&Bound<'_, PyAny>>, name: &str, bits: Bits) -> PyRe
             error
         }
     };
-    let survey = Survey::number(object).map_err(named)?;
-    let window = survey.window(py, bits).map_err(named)?;
-    Ok(Some(window.view().get(0, 0).to_float(window.precision_bits())))
+    let operand = Operand::number(object).map_err(named)?;
+    let view = operand.view(py, bits).map_err(named)?;
+    Ok(Some(view.entries().get(0, 0).to_float(view.precision_bits())))
 }

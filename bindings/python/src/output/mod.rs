@@ -5,7 +5,7 @@ mod numbers;
 use crate::input::{is_array, look_for_signals};
 use crate::kind::{Container, NumberKind};
 use crate::matrix::Matrix;
-pub use numbers::{Maker, double};
+pub use numbers::{Builder, double};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyList};
@@ -83,7 +83,7 @@ fn objects<'py>(
     kind: NumberKind,
 ) -> PyResult<Vec<Bound<'py, PyAny>>> {
     let (rows, cols) = (view.rows(), view.cols());
-    let mut maker = Maker::new(py, kind, view.precision_bits())?;
+    let mut builder = Builder::new(py, kind, view.precision_bits())?;
     let mut numbers: Vec<Bound<'py, PyAny>> = Vec::new();
     let refused = |_| pyo3::exceptions::PyMemoryError::new_err(format!("no memory for {rows} x {cols} numbers"));
     numbers.try_reserve_exact(rows * cols).map_err(refused)?;
@@ -92,7 +92,7 @@ fn objects<'py>(
             numbers.push(match form {
                 // Filled in below, when the rows that hold it are there.
                 Form::Symmetric if col > row => py.None().into_bound(py),
-                _ => maker.number(view.get(row, col), (row, col))?,
+                _ => builder.number(view.get(row, col), (row, col))?,
             });
             look_for_signals(py, row * cols + col)?;
         }

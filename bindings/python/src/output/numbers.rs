@@ -10,7 +10,7 @@ use sunzi::FloatRef;
 use sunzi::advanced::math::float::{LIMB_BITS, bit_length, shift_down};
 
 /// Makes numbers of one type and precision.
-pub struct Maker<'py> {
+pub struct Builder<'py> {
     py: Python<'py>,
     precision_bits: u32,
     way: Way<'py>,
@@ -69,12 +69,12 @@ fn little_endian<'py>(head: &[u8], limbs: &[u64], py: Python<'py>) -> Bound<'py,
     PyBytes::new(py, &bytes)
 }
 
-impl<'py> Maker<'py> {
-    /// A maker of numbers with `precision_bits` bits.
+impl<'py> Builder<'py> {
+    /// A builder of numbers with `precision_bits` bits.
     ///
     /// # Errors
     /// `ImportError` where the package of the type is not installed.
-    pub fn new(py: Python<'py>, kind: NumberKind, precision_bits: u32) -> PyResult<Maker<'py>> {
+    pub fn new(py: Python<'py>, kind: NumberKind, precision_bits: u32) -> PyResult<Builder<'py>> {
         let way = match kind {
             NumberKind::Gmpy2 => Way::Mpfr(Gmpy2::import(py)?),
             NumberKind::Mpmath => {
@@ -94,7 +94,7 @@ impl<'py> Maker<'py> {
             NumberKind::Float => Way::Float,
             NumberKind::Text => Way::Text,
         };
-        Ok(Maker { py, precision_bits, way, zero: None })
+        Ok(Builder { py, precision_bits, way, zero: None })
     }
 
     /// The number at `place`, its row and column. All zeros are the same object.

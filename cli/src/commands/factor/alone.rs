@@ -5,10 +5,10 @@ use crate::session::Session;
 use crate::signals::{Mode, in_mode};
 use std::time::Instant;
 use sunzi::{
-    CholeskyOptions, Context, Matrix, Outcome, RefineOptions, Result, Symmetric, SymmetricMatrix, cholesky_with,
-    plan_solve, solve_refined_with,
+    CholeskyOptions, Context, ContextBuilder, Matrix, Outcome, RefineOptions, Result, Symmetric, SymmetricMatrix,
+    cholesky_with, plan_solve, solve_refined_with,
 };
-use sunzi_lab::engine::limited;
+use sunzi_lab::engine::{Engine, limited};
 use sunzi_lab::trace::Trace;
 
 /// Reads and computes the task within the memory limit.
@@ -17,46 +17,69 @@ use sunzi_lab::trace::Trace;
 /// Those of reading, and of the operations.
 pub fn compute(session: &Session, config: &Factoring, trace: &mut Trace) -> Result<Computed> {
     let (inputs, input_seconds) = trace.span("read", || read(session, config))?;
-    let (builder, restate) = limited(session.context(&config.factor.engine)?, config.factor.engine.budget());
-    let ctx = builder.build()?;
+    let engine = Steps { engine: &config.factor.engine, builder: session.context(&config.factor.engine)? };
     let start = Instant::now();
-    let computed = in_mode(Mode::Computing, || carry_out(&ctx, config, &inputs, trace).map_err(restate))?;
-    let (kernel, threads, seconds) = (ctx.kernel().name(), ctx.threads(), start.elapsed().as_secs_f64());
-    let figures = Figures { kernel, threads, seconds, input_seconds, ..computed.figures };
+    let computed = in_mode(Mode::Computing, || carry_out(&engine, config, &inputs, trace))?;
+    let figures = Figures { seconds: start.elapsed().as_secs_f64(), input_seconds, ..computed.figures };
     Ok(Computed { figures, ..computed })
 }
 
-fn carry_out(ctx: &Context, config: &Factoring, inputs: &Inputs, trace: &mut Trace) -> Result<Computed> {
-    let bits = inputs.precision_bits;
-    if let (Task::Solve { refine_from_bits: Some(factor_bits), .. }, Some(b)) = (&config.task, &inputs.b) {
-        return refine(ctx, (&inputs.a, b, bits), *factor_bits, trace);
+/// Runs the steps of a task, each in a context of its own: what a step leaves behind counts against the memory limit
+/// of the next, and what it kept for itself is given back.
+struct Steps<'a> {
+    engine: &'a Engine,
+    builder: ContextBuilder,
+}
+
+impl Steps<'_> {
+    fn run<T>(&self, step: impl FnOnce(&Context) -> Result<T>) -> Result<T> {
+        let (builder, restate) = limited(self.builder.clone(), self.engine.budget());
+        step(&builder.build()?).map_err(restate)
+    }
+}
+
+fn carry_out(steps: &Steps<'_>, config: &Factoring, inputs: &Inputs, trace: &mut Trace) -> Result<Computed> {
+    let Inputs { a, b, precision_bits: bits } = inputs;
+    if let (Task::Solve { refine_from_bits: Some(factor_bits), .. }, Some(b)) = (&config.task, b) {
+        return steps.run(|ctx| refine(ctx, (a, b, *bits), *factor_bits, trace));
     }
     let options = CholeskyOptions::new().tile_rows(config.factor.tile_rows);
-    let (outcome, _) = trace.span("factor", || cholesky_with(ctx, &inputs.a, bits, &options))?;
-    let Outcome { result: factor, report } = outcome;
-    trace.add_tasks(&report.spans);
+    let factored = steps.run(|ctx| {
+        // Refuses a limit before the work of a factorisation.
+        let plan = b.as_ref().map(|b| plan_solve(ctx, b.rows(), b.cols(), *bits)).transpose()?;
+        let (outcome, _) = trace.span("factor", || cholesky_with(ctx, a, *bits, &options))?;
+        trace.add_tasks(&outcome.report.spans);
+        Ok((outcome, plan))
+    });
+    let (Outcome { result: factor, report }, plan) = factored?;
     let log_det = config.factor.log_det.then(|| factor.log_det());
-    let condition = || factor.condition_estimate(ctx, &Symmetric::from(&inputs.a).one_norm()?);
+    let condition = || steps.run(|ctx| factor.condition_estimate(ctx, &Symmetric::from(a).one_norm()?));
     let condition = match config.factor.condition {
         true => Some(trace.span("condition", condition)?.0),
         false => None,
     };
-    let (made, planned_bytes) = match (&config.task, &inputs.b) {
+    let (result, later_bytes) = match (&config.task, b) {
         (Task::Solve { .. }, Some(b)) => {
-            let plan = plan_solve(ctx, b.rows(), b.cols(), bits)?;
-            (Some(trace.span("solve", || factor.solve(ctx, b, bits))?.0), Some(plan.planned_bytes))
+            let mut x = Matrix::empty();
+            trace.span("solve", || steps.run(|ctx| factor.solve_into(ctx, b, *bits, &mut x)))?;
+            (x, plan.map_or(0, |plan| plan.planned_bytes))
         }
-        (Task::Inverse, _) => (Some(trace.span("inverse", || factor.inverse(ctx, bits))?.0.into_matrix()), None),
-        _ => (None, Some(report.planned_bytes)),
+        (Task::Inverse, _) => {
+            let mut inverse = SymmetricMatrix::default();
+            let invert = || steps.run(|ctx| factor.inverse_into(ctx, *bits, &mut inverse));
+            let made = trace.span("inverse", invert)?.0;
+            (inverse.into_matrix(), made.planned_bytes.saturating_add(factor.factor().bytes()))
+        }
+        _ => (factor.into_factor(), 0),
     };
-    let figures = Figures { planned_bytes, factorisation: Some(report), ..Figures::default() };
-    Ok(Computed {
-        result: Some(made.unwrap_or(factor.into_factor())),
-        log_det,
-        condition,
-        figures,
-        ..Computed::default()
-    })
+    let figures = Figures {
+        kernel: report.kernel,
+        threads: report.threads,
+        planned_bytes: Some(report.planned_bytes.max(later_bytes)),
+        factorisation: Some(report),
+        ..Figures::default()
+    };
+    Ok(Computed { result: Some(result), log_det, condition, figures, ..Computed::default() })
 }
 
 /// The solution by a factor of few bits.
@@ -74,6 +97,7 @@ fn refine(
         iterations: refined.report.iterations,
         backward_error_log2: (log2 != i64::MIN).then_some(log2),
     };
-    let figures = Figures { refinement: Some(refinement), ..Figures::default() };
+    let (kernel, threads) = (ctx.kernel().name(), ctx.threads());
+    let figures = Figures { kernel, threads, refinement: Some(refinement), ..Figures::default() };
     Ok(Computed { result: Some(refined.result), figures, ..Computed::default() })
 }

@@ -149,8 +149,7 @@ pub fn run(session: &mut Session, config: &Factoring, together: Option<&dyn Tran
                        a solution, --log-det";
         return Err(Error::InvalidArgument(message.into()));
     }
-    let own = local::group(1);
-    let world = together.unwrap_or(&own[0]);
+    let world = together.unwrap_or(local::alone());
     let root = world.rank() == ROOT;
     agree(world, if root { check_output(&config.output) } else { Ok(()) })?;
     let mut trace = agreed(world, Trace::begin(config.factor.trace.as_deref().filter(|_| root)))?;

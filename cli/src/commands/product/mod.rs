@@ -119,8 +119,7 @@ struct Computed {
 
 /// Runs in this process, or on the ranks that work `together`.
 pub fn run(session: &mut Session, config: &Product, together: Option<&dyn Transport>) -> Result<()> {
-    let (own, choices) = (local::group(1), &config.choices);
-    let world = together.unwrap_or(&own[0]);
+    let (choices, world) = (&config.choices, together.unwrap_or(local::alone()));
     if together.is_none() && choices.window == WindowKind::Mpi {
         return Err(Error::InvalidArgument("--window mpi needs several ranks: start them with mpirun".into()));
     }

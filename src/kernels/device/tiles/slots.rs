@@ -16,31 +16,6 @@ struct Slot {
     before: Option<Event>,
 }
 
-/// An error that all streams return.
-enum Failure {
-    Lost(String),
-    SelfCheck(usize, usize),
-    Other(String),
-}
-
-impl Failure {
-    fn of(error: &Error) -> Failure {
-        match error {
-            Error::DeviceLost(message) => Failure::Lost(message.clone()),
-            &Error::SelfCheck { row, column } => Failure::SelfCheck(row, column),
-            other => Failure::Other(other.to_string()),
-        }
-    }
-
-    fn error(&self) -> Error {
-        match self {
-            Failure::Lost(message) => Error::DeviceLost(message.clone()),
-            &Failure::SelfCheck(row, column) => Error::SelfCheck { row, column },
-            Failure::Other(message) => Error::Device(message.clone()),
-        }
-    }
-}
-
 struct State {
     cache: Residency<u64>,
     free: Vec<usize>,
@@ -51,7 +26,7 @@ struct State {
     /// Slots that there may be.
     most: usize,
     /// A stream has failed: nobody should wait for what it would have brought.
-    failure: Option<Failure>,
+    failure: Option<Error>,
 }
 
 /// Slots of one size, shared by streams.
@@ -110,7 +85,7 @@ impl Slots {
         let mut state = self.lock();
         loop {
             if let Some(failure) = &state.failure {
-                return Err(failure.error());
+                return Err(failure.repeated());
             }
             let missing = tiles.iter().filter(|(tile, _)| !state.places.contains_key(tile)).count();
             self.make_room(&mut state, missing)?;
@@ -165,7 +140,7 @@ impl Slots {
                 return Ok(ready.clone());
             }
             if let Some(failure) = &state.failure {
-                return Err(failure.error());
+                return Err(failure.repeated());
             }
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -191,13 +166,13 @@ impl Slots {
 
     /// Nobody shall wait any more: a stream has failed.
     pub fn fail(&self, error: &Error) {
-        self.lock().failure.get_or_insert(Failure::of(error));
+        self.lock().failure.get_or_insert(error.repeated());
         self.changed.notify_all();
     }
 
     /// The error with which a stream has failed, if one has.
     pub fn failure(&self) -> Option<Error> {
-        self.lock().failure.as_ref().map(Failure::error)
+        self.lock().failure.as_ref().map(Error::repeated)
     }
 }
 

@@ -1,9 +1,9 @@
 //! The devices of one rank with all of its tiles: their room, their moves, and the tasks that run on them.
 //!
 //! Each device owns some tiles of the rank, and its memory is a cache of what its tasks read. Updates and TRSM run on
-//! the device that owns the tile, POTRF on the host. A tile's home is page-locked memory of its device.
+//! the device that owns the tile, POTRF on the host. The host copy of a tile is page-locked memory of its device.
 
-use super::homes::{TileHomes, tile_bytes};
+use super::host::{HostCopies, tile_bytes};
 use super::matrix::DoubleMatrix;
 use super::on_device::{streams_of, submit};
 use super::potrf::factor;
@@ -27,14 +27,14 @@ pub(super) struct DeviceChoices {
     pub eviction: Eviction,
     /// Streams of each device.
     pub stream_count: usize,
-    /// How many of them copy tiles whose home is not their own memory.
+    /// How many of them copy tiles whose host copy is not their own memory.
     pub staged: usize,
 }
 
 /// The devices of one rank with all of its tiles.
 pub(super) struct DeviceTiles {
-    /// The tiles at home.
-    pub homes: TileHomes,
+    /// The tiles on the host.
+    pub host: HostCopies,
     rank: usize,
     streams: Vec<SharedStreams>,
     before: Vec<Traffic>,
@@ -49,7 +49,7 @@ pub(super) struct UnderWay {
 }
 
 impl DeviceTiles {
-    /// Memory on the first devices of `ctx`, and the tiles of `a` at their homes.
+    /// Memory on the first devices of `ctx`, and the tiles of `a` on the host.
     ///
     /// # Errors
     /// [`crate::Error::DeviceLimit`] with the least bytes that would do; [`crate::Error::OutOfMemory`];
@@ -69,14 +69,14 @@ impl DeviceTiles {
         };
         let all = devices.iter().enumerate().map(shared).collect::<Result<_>>()?;
         let owners = tiling.tiles_of(rank).map(|tile| (tile, grid.owner(ranks.within(tile))));
-        let homes = TileHomes::new(tiling, devices, owners, staged)?;
+        let host = HostCopies::new(tiling, devices, owners, staged)?;
         let (mut tiles, mut workers) = (a.tiles(), vec![(); ctx.threads()]);
         let load = |(): &mut (), (tile, entries): (TileId, &[f64])| {
-            homes.own(tile).lock()?.copy_from_slice(bytemuck::cast_slice(entries));
+            host.own(tile).lock()?.copy_from_slice(bytemuck::cast_slice(entries));
             Ok(())
         };
         ctx.install(|| drive::parallel_for(&mut workers, |()| tiles.next(), load))?;
-        Ok(DeviceTiles { homes, rank, streams: all, before })
+        Ok(DeviceTiles { host, rank, streams: all, before })
     }
 
     /// Tiles that there is room for on the device with the fewest.
@@ -89,30 +89,30 @@ impl DeviceTiles {
         self.streams[device].holds(tile)
     }
 
-    /// Submits updates, and TRSM with them, then waits until no more runs are under way than may be. `home` finds host
-    /// memory of the device for a tile.
+    /// Submits updates, and TRSM with them, then waits until no more runs are under way than may be. `host_copy` finds
+    /// host memory of the device for a tile.
     ///
     /// # Errors
-    /// [`crate::Error::DeviceLost`], and those of `home`.
+    /// [`crate::Error::DeviceLost`], and those of `host_copy`.
     pub fn run(
         &self,
         device: usize,
         run: &TileRun,
         under_way: &mut UnderWay,
-        home: impl Fn(TileId) -> Result<HostCopy>,
+        host_copy: impl Fn(TileId) -> Result<HostCopy>,
     ) -> Result<()> {
-        let (streams, tiling) = (&self.streams[device], &self.homes.tiling);
+        let (streams, tiling) = (&self.streams[device], &self.host.tiling);
         let mut guard = streams.submission();
         for task in run.tasks(CholeskyGraph::of(tiling)) {
             let end =
-                guard.run(task, &home, |device, stream, regions| submit(tiling, device, stream, task, regions))?;
+                guard.run(task, &host_copy, |device, stream, regions| submit(tiling, device, stream, task, regions))?;
             under_way.last(end);
         }
         drop(guard);
         under_way.throttle(streams.device())
     }
 
-    /// POTRF of a tile on the diagonal at its home, on as many threads of the context as there are `kernels`.
+    /// POTRF of a tile on the diagonal on the host, on as many threads of the context as there are `kernels`.
     ///
     /// # Errors
     /// [`crate::Error::DeviceLost`]; `failure` of the first pivot that is not positive.
@@ -123,9 +123,9 @@ impl DeviceTiles {
         tile: TileId,
         failure: impl FnOnce(BadPivot) -> crate::error::Error,
     ) -> Result<()> {
-        let (rows, _) = self.homes.tiling.shape(tile);
-        let mut home = self.homes.own(tile).lock()?;
-        let entries = bytemuck::cast_slice_mut::<u8, f64>(&mut home);
+        let (rows, _) = self.host.tiling.shape(tile);
+        let mut host_copy = self.host.own(tile).lock()?;
+        let entries = bytemuck::cast_slice_mut::<u8, f64>(&mut host_copy);
         ctx.install(|| factor(entries, rows, kernels)).map_err(failure)
     }
 
@@ -137,7 +137,7 @@ impl DeviceTiles {
         let seconds = self.streams.iter().map(SharedStreams::finish).collect::<Result<Vec<_>>>()?;
         let share = |((index, streams), (before, device_seconds)): ((usize, &SharedStreams), (&Traffic, f64))| {
             let (cache, tasks) = streams.counters();
-            let (room_tiles, staged_bytes) = (streams.room_tiles(), self.homes.staged_bytes(index));
+            let (room_tiles, staged_bytes) = (streams.room_tiles(), self.host.staged_bytes(index));
             let own = DeviceShare::of(streams.device(), before);
             DeviceShare { room_tiles, tasks, cache, staged_bytes, device_seconds, ..own }
         };
@@ -146,7 +146,7 @@ impl DeviceTiles {
 
     /// The bytes that would move if each task of these devices uploaded its operands and downloaded its result.
     pub fn baseline(&self) -> Baseline {
-        let tiling = &self.homes.tiling;
+        let tiling = &self.host.tiling;
         let owns = |tile| tiling.owner(tile) == self.rank;
         baseline_traffic(CholeskyGraph::of(tiling), owns, |tile| tile_bytes(tiling, tile) as u64)
     }

@@ -9,7 +9,7 @@
 //! their own.
 
 mod devices;
-mod homes;
+mod host;
 mod matrix;
 mod on_device;
 mod potrf;
@@ -31,7 +31,7 @@ use crate::runtime::protocol::{DeliveryKind, DeviceSites, ProtocolOptions, Termi
 use crate::runtime::{CholeskyGraph, Eviction, Policy};
 pub use crate::tile::RankGrid;
 use devices::{DeviceChoices, DeviceTiles, UnderWay};
-use homes::TileHomes;
+use host::HostCopies;
 use std::time::Instant;
 use tiles::{DoubleTiles, Worker};
 
@@ -149,7 +149,7 @@ pub fn double_cholesky(
     let mut nanoseconds = [((rank.seconds + done.elapsed().as_secs_f64()) * 1e9) as u64];
     world.all_reduce(Reduction::Max, &mut nanoseconds)?;
     let storing = Instant::now();
-    agreed(world, tiles.take_all_home())?;
+    agreed(world, tiles.copy_all_back())?;
     let store_seconds = storing.elapsed().as_secs_f64();
     let baseline = tiles.devices().map(DeviceTiles::baseline).unwrap_or_default();
     let sum = |of: fn(&DeviceShare) -> u64| shares.iter().map(of).sum::<u64>();
@@ -226,17 +226,17 @@ impl Plan {
         });
         let shared = world.size() > 1;
         let own = a.tiles().map(|(tile, _)| tile);
-        let homes = devices.map_or(0, |grid| TileHomes::planned_bytes(&map, own, Plan::staged(grid, shared)));
-        let host_bytes = slots as u64 * a.most_bytes() + ctx.threads() as u64 * TileKernels::BYTES + homes;
+        let copies = devices.map_or(0, |grid| HostCopies::planned_bytes(&map, own, Plan::staged(grid, shared)));
+        let host_bytes = slots as u64 * a.most_bytes() + ctx.threads() as u64 * TileKernels::BYTES + copies;
         Plan { graph, slots, devices, shared, host_bytes }
     }
 
-    /// Devices of a grid that copy tiles whose home is not their own memory: one device alone reads nothing of others.
+    /// Devices of a grid that copy tiles whose host copy is another's memory: one device alone reads none of others.
     fn staged(grid: RankGrid, shared: bool) -> usize {
         if shared || grid.size() > 1 { grid.size() } else { 0 }
     }
 
-    /// The devices with the tiles at home, where there are any.
+    /// The devices with the tiles on the host, where there are any.
     fn open(&self, ctx: &Context, a: &DoubleMatrix, options: &DoubleOptions) -> Result<Option<DeviceTiles>> {
         let open = |grid| {
             let (eviction, stream_count) = (options.eviction, options.streams);

@@ -1,6 +1,6 @@
 //! What a device does for a factorisation of doubles: its room for tiles, and the calls for each task.
 
-use super::homes::most_tile_bytes;
+use super::host::most_tile_bytes;
 use crate::device::{Device, Element, Gemm, Operand, Region, Stream, Trsm};
 use crate::drive::{TileStreams, slot_bytes};
 use crate::error::{Error, Result};

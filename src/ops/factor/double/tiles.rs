@@ -1,6 +1,6 @@
 //! The tiles of one rank of a matrix of doubles under factorisation, on its CPUs or on its devices.
 //!
-//! A finished tile travels as it lies in memory. On devices own tiles have their homes in page-locked memory; where
+//! A finished tile travels as it lies in memory. For devices own tiles are copied to page-locked memory; where
 //! other ranks read them, each is copied into the matrix when it is finished, else all are at the very end, so that no
 //! error changes the matrix.
 
@@ -49,7 +49,7 @@ pub(super) struct DoubleTiles<'a> {
     devices: Option<DeviceTiles>,
     /// Whether other ranks read finished tiles.
     shared: bool,
-    /// Of each thread, for tiles on the diagonal at their homes.
+    /// Of each thread, for tiles on the diagonal on the host.
     kernels: Mutex<Vec<TileKernels>>,
     potrf_nanoseconds: AtomicU64,
     meter: Meter<'a>,
@@ -61,8 +61,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl<'a> DoubleTiles<'a> {
-    /// The tiles of `a`, at their homes too where there are `devices`; `buffers` are for tiles of other ranks, if
-    /// `shared`.
+    /// The tiles of `a`, in the host copies of `devices` too where there are any; `buffers` are for tiles of other
+    /// ranks, if `shared`.
     pub fn new(
         ctx: &'a Context,
         a: &'a mut DoubleMatrix,
@@ -93,12 +93,12 @@ impl<'a> DoubleTiles<'a> {
         }
     }
 
-    /// The devices with the tiles at home.
+    /// The devices with their host copies of the tiles.
     pub fn devices(&self) -> Option<&DeviceTiles> {
         self.devices.as_ref()
     }
 
-    /// Seconds in which tiles on the diagonal were factored at their homes, waiting for them included.
+    /// Seconds in which tiles on the diagonal were factored on the host, waiting for them included.
     pub fn potrf_seconds(&self) -> f64 {
         self.potrf_nanoseconds.load(Ordering::Relaxed) as f64 * 1e-9
     }
@@ -156,43 +156,43 @@ impl<'a> DoubleTiles<'a> {
 
     /// Updates on a device, and TRSM with them.
     fn on_device(&self, devices: &DeviceTiles, device: usize, under_way: &mut UnderWay, run: &TileRun) -> Result<()> {
-        let home = |tile| -> Result<HostCopy> {
-            match devices.homes.owner(tile) {
-                Some(_) => devices.homes.home(device, tile),
-                None => devices.homes.stage(device, bytemuck::cast_slice(&self.operand(tile))),
+        let host_copy = |tile| -> Result<HostCopy> {
+            match devices.host.owner(tile) {
+                Some(_) => devices.host.host_copy(device, tile),
+                None => devices.host.stage(device, bytemuck::cast_slice(&self.operand(tile))),
             }
         };
-        devices.run(device, run, under_way, home)?;
-        if run.finish && self.shared { self.take_home(devices, run.tile) } else { Ok(()) }
+        devices.run(device, run, under_way, host_copy)?;
+        if run.finish && self.shared { self.copy_back(devices, run.tile) } else { Ok(()) }
     }
 
-    /// POTRF of a tile at its home.
-    fn factor_at_home(&self, devices: &DeviceTiles, tile: TileId) -> Result<()> {
+    /// POTRF of a tile on the host.
+    fn factor_on_host(&self, devices: &DeviceTiles, tile: TileId) -> Result<()> {
         let start = std::time::Instant::now();
         let factored = devices.factor(self.ctx, &mut locked(&self.kernels), tile, |bad| self.failure(tile, bad));
         self.potrf_nanoseconds.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
         factored?;
-        if self.shared { self.take_home(devices, tile) } else { Ok(()) }
+        if self.shared { self.copy_back(devices, tile) } else { Ok(()) }
     }
 
-    /// Copies a finished own tile from its home into the matrix.
-    fn take_home(&self, devices: &DeviceTiles, tile: TileId) -> Result<()> {
-        let home = devices.homes.own(tile).lock()?;
+    /// Copies a finished own tile from its host copy into the matrix.
+    fn copy_back(&self, devices: &DeviceTiles, tile: TileId) -> Result<()> {
+        let host_copy = devices.host.own(tile).lock()?;
         // Nobody else has a handle before the tile is finished, so nothing is copied but the words.
-        Arc::make_mut(*self.own(tile)).copy_from_slice(bytemuck::cast_slice(&home));
+        Arc::make_mut(*self.own(tile)).copy_from_slice(bytemuck::cast_slice(&host_copy));
         Ok(())
     }
 
-    /// Copies all tiles from their homes into the matrix, where that was left for the end.
+    /// Copies all tiles from their host copies into the matrix, where that was left for the end.
     ///
     /// # Errors
     /// [`Error::DeviceLost`], before the first is copied.
-    pub fn take_all_home(&self) -> Result<()> {
+    pub fn copy_all_back(&self) -> Result<()> {
         let Some(devices) = self.devices.as_ref().filter(|_| !self.shared) else { return Ok(()) };
-        devices.homes.settle()?;
+        devices.host.settle()?;
         let mut tiles = self.own.keys();
         let mut workers = vec![(); self.ctx.threads()];
-        let work = |(): &mut (), &tile: &TileId| self.take_home(devices, tile);
+        let work = |(): &mut (), &tile: &TileId| self.copy_back(devices, tile);
         self.ctx.install(|| drive::parallel_for(&mut workers, |()| tiles.next(), work))
     }
 
@@ -220,7 +220,7 @@ impl RankTiles for DoubleTiles<'_> {
             (Worker::Device { device, under_way }, Some(devices)) if !(run.finish && run.tile.row == run.tile.col) => {
                 self.on_device(devices, *device, under_way, run)
             }
-            (_, devices) => self.factor_at_home(devices.as_ref().expect("the worker is that of a device"), run.tile),
+            (_, devices) => self.factor_on_host(devices.as_ref().expect("the worker is that of a device"), run.tile),
         }
     }
 

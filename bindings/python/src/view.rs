@@ -7,21 +7,21 @@ use sunzi::{FloatRef, MatrixView, Result};
 
 /// A rectangle of a matrix that never changes.
 #[derive(Clone)]
-pub struct Window {
+pub struct View {
     matrix: Arc<sunzi::Matrix>,
     rows: Range<usize>,
     cols: Range<usize>,
     transposed: bool,
 }
 
-impl From<sunzi::Matrix> for Window {
-    fn from(matrix: sunzi::Matrix) -> Window {
+impl From<sunzi::Matrix> for View {
+    fn from(matrix: sunzi::Matrix) -> View {
         let (rows, cols) = (0..matrix.rows(), 0..matrix.cols());
-        Window { matrix: Arc::new(matrix), rows, cols, transposed: false }
+        View { matrix: Arc::new(matrix), rows, cols, transposed: false }
     }
 }
 
-impl Window {
+impl View {
     /// Rows, as seen.
     pub fn rows(&self) -> usize {
         if self.transposed { self.cols.len() } else { self.rows.len() }
@@ -43,36 +43,36 @@ impl Window {
     }
 
     /// The entries.
-    pub fn view(&self) -> MatrixView<'_> {
+    pub fn entries(&self) -> MatrixView<'_> {
         let block = self.matrix.view().block(self.rows.clone(), self.cols.clone());
-        let block = block.expect("a window lies inside its matrix");
+        let block = block.expect("a view lies inside its matrix");
         if self.transposed { block.transposed() } else { block }
     }
 
-    /// The entries as a matrix of their own; nothing is copied where the window is all of one.
+    /// The entries as a matrix of their own; nothing is copied where the view is all of one.
     ///
     /// # Errors
     /// [`sunzi::Error::OutOfMemory`].
     pub fn to_whole(&self) -> Result<Arc<sunzi::Matrix>> {
         let whole = self.rows == (0..self.matrix.rows()) && self.cols == (0..self.matrix.cols());
-        if whole && !self.transposed { Ok(self.matrix.clone()) } else { self.view().to_matrix().map(Arc::new) }
+        if whole && !self.transposed { Ok(self.matrix.clone()) } else { self.entries().to_matrix().map(Arc::new) }
     }
 
     /// The transpose.
-    pub fn transpose(&self) -> Window {
-        Window { transposed: !self.transposed, ..self.clone() }
+    pub fn transpose(&self) -> View {
+        View { transposed: !self.transposed, ..self.clone() }
     }
 
-    /// Rows and columns of this window, which lie inside it (asserted).
-    pub fn block(&self, rows: Range<usize>, cols: Range<usize>) -> Window {
-        assert!(rows.end <= self.rows() && cols.end <= self.cols(), "a block lies inside its window");
+    /// Rows and columns of this view, which lie inside it (asserted).
+    pub fn block(&self, rows: Range<usize>, cols: Range<usize>) -> View {
+        assert!(rows.end <= self.rows() && cols.end <= self.cols(), "a block lies inside its view");
         let (rows, cols) = if self.transposed { (cols, rows) } else { (rows, cols) };
         let within = |whole: &Range<usize>, part: Range<usize>| whole.start + part.start..whole.start + part.end;
-        Window { rows: within(&self.rows, rows), cols: within(&self.cols, cols), ..self.clone() }
+        View { rows: within(&self.rows, rows), cols: within(&self.cols, cols), ..self.clone() }
     }
 
     /// Whether `self` is the transpose of `other`, entry for entry in the same memory.
-    pub fn is_transpose_of(&self, other: &Window) -> bool {
+    pub fn is_transpose_of(&self, other: &View) -> bool {
         let same_place = self.rows == other.rows && self.cols == other.cols;
         Arc::ptr_eq(&self.matrix, &other.matrix) && same_place && self.transposed != other.transposed
     }
@@ -81,8 +81,8 @@ impl Window {
     ///
     /// # Errors
     /// [`sunzi::Error::OutOfMemory`].
-    pub fn gather(&self, rows: &[usize], cols: &[usize]) -> Result<Window> {
-        let view = self.view();
+    pub fn gather(&self, rows: &[usize], cols: &[usize]) -> Result<View> {
+        let view = self.entries();
         let mut copy = sunzi::Matrix::zeros(rows.len(), cols.len(), self.precision_bits())?;
         for (to_col, &col) in cols.iter().enumerate() {
             for (to_row, &row) in rows.iter().enumerate() {
@@ -97,11 +97,11 @@ impl Window {
     ///
     /// # Errors
     /// [`sunzi::Error::Precision`], [`sunzi::Error::OutOfMemory`].
-    pub fn rounded(&self, precision_bits: u32) -> Result<Window> {
+    pub fn rounded(&self, precision_bits: u32) -> Result<View> {
         if precision_bits == self.precision_bits() {
             return Ok(self.clone());
         }
-        let view = self.view();
+        let view = self.entries();
         let mut copy = sunzi::Matrix::zeros(view.rows(), view.cols(), precision_bits)?;
         let mut limbs = vec![0; copy.limbs_per_element()];
         for col in 0..view.cols() {

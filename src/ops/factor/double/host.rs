@@ -1,4 +1,4 @@
-//! Tiles of a matrix of doubles in host memory that devices copy from: their shapes and their homes.
+//! Tiles of a matrix of doubles in host memory that devices copy from: their shapes and their host copies.
 //!
 //! A tile is contiguous, column-major, in page-locked memory of the device that owns it, so that copies to and from
 //! that device need no other buffer. Another device copies it through a staging buffer of its own.
@@ -35,20 +35,20 @@ fn lock(staging: &Mutex<Staging>) -> MutexGuard<'_, Staging> {
     staging.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A tile's home, and the device that owns it.
-struct OwnHome {
+/// The host copy of a tile, and the device that owns it.
+struct OwnCopy {
     pinned: Pinned,
     owner: usize,
 }
 
-/// The homes of some tiles: all of a matrix, or those of one rank.
-pub(super) struct TileHomes {
+/// The host copies of some tiles: all of a matrix, or those of one rank.
+pub(super) struct HostCopies {
     pub tiling: TileMap,
-    homes: FxHashMap<TileId, OwnHome>,
+    copies: FxHashMap<TileId, OwnCopy>,
     staging: Vec<Mutex<Staging>>,
 }
 
-impl TileHomes {
+impl HostCopies {
     /// Memory for tiles, each from the device that owns it; staging buffers for so many of the devices.
     ///
     /// # Errors
@@ -58,51 +58,51 @@ impl TileHomes {
         devices: &[Arc<dyn Device>],
         owners: impl Iterator<Item = (TileId, usize)>,
         staged: usize,
-    ) -> Result<TileHomes> {
-        let home = |(tile, owner): (TileId, usize)| {
+    ) -> Result<HostCopies> {
+        let host_copy = |(tile, owner): (TileId, usize)| {
             let pinned = devices[owner].allocate_pinned(tile_bytes(&tiling, tile))?;
-            Ok((tile, OwnHome { pinned, owner }))
+            Ok((tile, OwnCopy { pinned, owner }))
         };
-        let homes = owners.map(home).collect::<Result<_>>()?;
+        let copies = owners.map(host_copy).collect::<Result<_>>()?;
         let staging = |device: &Arc<dyn Device>| {
             let buffers = (0..STAGING_BUFFERS).map(|_| device.allocate_pinned(most_tile_bytes(&tiling)));
             Ok(Mutex::new(Staging { buffers: buffers.collect::<Result<_>>()?, next: 0, bytes: 0 }))
         };
         let staging = devices[..staged].iter().map(staging).collect::<Result<_>>()?;
-        Ok(TileHomes { tiling, homes, staging })
+        Ok(HostCopies { tiling, copies, staging })
     }
 
     /// Bytes of host memory for these tiles, and for staging buffers of so many devices.
     pub fn planned_bytes(tiling: &TileMap, tiles: impl Iterator<Item = TileId>, staged: usize) -> u64 {
-        let homes = tiles.map(|tile| tile_bytes(tiling, tile) as u64).sum::<u64>();
-        homes + (staged * STAGING_BUFFERS * most_tile_bytes(tiling)) as u64
+        let copies = tiles.map(|tile| tile_bytes(tiling, tile) as u64).sum::<u64>();
+        copies + (staged * STAGING_BUFFERS * most_tile_bytes(tiling)) as u64
     }
 
-    /// The home of a tile at its owner.
+    /// The host copy of a tile at its owner.
     pub fn own(&self, tile: TileId) -> &Pinned {
-        &self.homes.get(&tile).expect("the tile has its home here").pinned
+        &self.copies.get(&tile).expect("the tile has its host copy here").pinned
     }
 
-    /// The device that owns a tile, where its home is here.
+    /// The device that owns a tile, where its host copy is here.
     pub fn owner(&self, tile: TileId) -> Option<usize> {
-        self.homes.get(&tile).map(|home| home.owner)
+        self.copies.get(&tile).map(|host_copy| host_copy.owner)
     }
 
-    /// Bytes that a device copied from the homes of others.
+    /// Bytes that a device copied from the host copies of others.
     pub fn staged_bytes(&self, device: usize) -> u64 {
         self.staging.get(device).map_or(0, |staging| lock(staging).bytes)
     }
 
-    /// Memory of `device` that holds a tile: its home, or a copy where another device owns it.
+    /// Memory of `device` that holds a tile: its host copy, or another where another device owns it.
     ///
     /// # Errors
     /// [`Error::DeviceLost`].
-    pub fn home(&self, device: usize, tile: TileId) -> Result<HostCopy> {
-        let home = self.homes.get(&tile).expect("the tile has its home here");
-        if home.owner == device {
-            return Ok(HostCopy { pinned: home.pinned.clone(), bytes: tile_bytes(&self.tiling, tile) });
+    pub fn host_copy(&self, device: usize, tile: TileId) -> Result<HostCopy> {
+        let host_copy = self.copies.get(&tile).expect("the tile has its host copy here");
+        if host_copy.owner == device {
+            return Ok(HostCopy { pinned: host_copy.pinned.clone(), bytes: tile_bytes(&self.tiling, tile) });
         }
-        self.stage(device, &home.pinned.lock()?)
+        self.stage(device, &host_copy.pinned.lock()?)
     }
 
     /// Memory of `device` with a copy of a tile that lies elsewhere.
@@ -118,11 +118,11 @@ impl TileHomes {
         Ok(HostCopy { pinned, bytes: tile.len() })
     }
 
-    /// Waits until all tiles are at home.
+    /// Waits until all tiles are on the host.
     ///
     /// # Errors
     /// [`Error::DeviceLost`].
     pub fn settle(&self) -> Result<()> {
-        self.homes.values().try_for_each(|home| home.pinned.lock().map(drop))
+        self.copies.values().try_for_each(|host_copy| host_copy.pinned.lock().map(drop))
     }
 }

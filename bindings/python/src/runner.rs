@@ -1,0 +1,131 @@
+//! Long calls: without the interpreter's lock, with progress, Ctrl-C and panics turned into exceptions.
+//!
+//! The work runs on a thread of its own, on the context's threads. The caller's thread waits, wakes a few times in a
+//! second, looks for signals and calls the progress callback: so Python code runs only where the call was made.
+
+use crate::context::Context;
+use crate::errors::exception;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use rug::float::{FreeCache, free_cache};
+use std::any::Any;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// How long a signal, or progress, may wait to be noticed.
+const WAKE: Duration = Duration::from_millis(20);
+
+/// The work's own stack; the main thread of a process usually has as much.
+const STACK_BYTES: usize = 8 << 20;
+
+/// Where and how a call runs.
+pub struct Runner<'py> {
+    /// The context; the shared one where the caller named none.
+    pub context: Bound<'py, Context>,
+    /// Called with `(done, total)`; an exception in it cancels the call.
+    pub progress: Option<Bound<'py, PyAny>>,
+}
+
+/// Gives back what MPFR keeps for the thread, at its end: MPFR itself would not.
+struct Caches;
+
+impl Drop for Caches {
+    fn drop(&mut self) {
+        free_cache(FreeCache::Local);
+    }
+}
+
+/// What the work tells the thread that waits.
+#[derive(Default)]
+struct Signals {
+    cancelled: AtomicBool,
+    done_and_total: Mutex<(u64, u64)>,
+    changes: AtomicU64,
+}
+
+impl<'py> Runner<'py> {
+    /// A call on `context`, or on the shared one.
+    pub fn new(
+        py: Python<'py>,
+        context: Option<Bound<'py, Context>>,
+        progress: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Self> {
+        let context = context.map_or_else(|| Context::shared(py), Ok)?;
+        Ok(Runner { context, progress })
+    }
+
+    /// Runs `work`, and returns what it returns.
+    ///
+    /// # Errors
+    /// The exception for the library's error; what the progress callback or a signal handler raises, once the work has
+    /// ended; `RuntimeError` for a panic.
+    pub fn run<R: Send>(&self, work: impl FnOnce(&sunzi::Context) -> sunzi::Result<R> + Send) -> PyResult<R> {
+        let py = self.context.py();
+        let signals = Arc::new(Signals::default());
+        let hook = signals.clone();
+        let context = self.context.get().get(py)?.with_progress(move |progress| hook.take(&progress));
+        let callback = self.progress.as_ref().map(|callback| callback.clone().unbind());
+        let ended = py.detach(|| {
+            thread::scope(|scope| {
+                let (sender, receiver) = channel::<()>();
+                let worker = thread::Builder::new().name("sunzi".into()).stack_size(STACK_BYTES);
+                let worker = worker.spawn_scoped(scope, move || {
+                    let _open_while_at_work = sender;
+                    let _caches = Caches;
+                    work(&context)
+                });
+                let worker = worker.map_err(|error| {
+                    PyRuntimeError::new_err(format!("cannot start a thread of {STACK_BYTES} bytes: {error}"))
+                })?;
+                let raised = attend(&signals, callback.as_ref(), &receiver);
+                let ended = worker.join();
+                raised.and_then(|()| ended.map_err(|panic| panicked(&*panic)))
+            })
+        });
+        ended?.map_err(|error| exception(py, error))
+    }
+}
+
+impl Signals {
+    /// The work's side of progress.
+    fn take(&self, progress: &sunzi::Progress) -> bool {
+        *self.done_and_total.lock().unwrap_or_else(PoisonError::into_inner) = (progress.done, progress.total);
+        self.changes.fetch_add(1, Ordering::Release);
+        !self.cancelled.load(Ordering::Relaxed)
+    }
+}
+
+/// Looks after signals and progress until the work ends. After an exception it asks the work to stop, and waits.
+fn attend(signals: &Signals, callback: Option<&Py<PyAny>>, ended: &Receiver<()>) -> PyResult<()> {
+    let mut seen = 0;
+    let mut outcome = Ok(());
+    loop {
+        let at_work = ended.recv_timeout(WAKE) == Err(RecvTimeoutError::Timeout);
+        if outcome.is_ok() {
+            outcome = Python::attach(|py| -> PyResult<()> {
+                py.check_signals()?;
+                let changes = signals.changes.load(Ordering::Acquire);
+                if let Some(callback) = callback.filter(|_| changes != seen) {
+                    seen = changes;
+                    let (done, total) = *signals.done_and_total.lock().unwrap_or_else(PoisonError::into_inner);
+                    callback.bind(py).call1((done, total))?;
+                }
+                Ok(())
+            });
+            signals.cancelled.store(outcome.is_err(), Ordering::Relaxed);
+        }
+        if !at_work {
+            return outcome;
+        }
+    }
+}
+
+/// The exception for a panic: a bug of the library, which the caller's process survives.
+fn panicked(panic: &(dyn Any + Send)) -> PyErr {
+    let text = panic.downcast_ref::<&str>().map(|text| text.to_string());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+    PyRuntimeError::new_err(format!("internal error (please report it): {text}"))
+}
