@@ -32,7 +32,8 @@ pub fn install() {
         for _ in signals.forever() {
             // The lock is held while the process ends, so that no file can be begun in between.
             let mode = MODE.lock().unwrap_or_else(PoisonError::into_inner);
-            let second = STOP.swap(true, Ordering::Relaxed);
+            // Where the process ends here, no reader is told to stop, who would say so as well.
+            let second = *mode != Mode::Free && STOP.swap(true, Ordering::Relaxed);
             if *mode == Mode::Free || (*mode == Mode::Computing && second) {
                 crate::output::print_error(&Error::Cancelled.to_string());
                 std::process::exit(Error::Cancelled.exit_code().into());
