@@ -221,13 +221,11 @@ impl<'a> Problem<'a> {
     pub fn check(&self, kernel: &dyn PlaneKernel) -> Result<()> {
         let right = self.right_operand();
         if self.contracted() != right.view.rows() {
-            return Err(Error::ShapeMismatch {
-                operation: self.operation,
-                left_rows: self.left.view.cols(),
-                left_cols: self.contracted(),
-                right_rows: right.view.rows(),
-                right_cols: right.view.cols(),
-            });
+            return Err(Error::shape_mismatch(
+                self.operation,
+                (self.left.view.cols(), self.contracted()),
+                (right.view.rows(), right.view.cols()),
+            ));
         }
         check_precision(kernel, self.precision_bits, self.contracted())?;
         self.size().check(self.precision_bits)?;
