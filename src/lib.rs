@@ -7,7 +7,7 @@
 //! use sunzi::{Context, Matrix, rug::Float};
 //!
 //! let ctx = Context::new()?; // keeps threads, tables and memory between calls
-//! let p = Matrix::from_fn(40, 3, 512, |row, col| Float::with_val(512, row + 1).sqrt() + 5 * col as u32)?;
+//! let p = Matrix::from_fn(40, 3, 512, |row, col| Float::with_val(512, 1 + row + 7 * col).sqrt())?;
 //! let q = sunzi::syrk(&ctx, &p, 512)?; // Q = P^T P, a SymmetricMatrix
 //! let l = sunzi::cholesky(&ctx, &q, 512)?; // Q = L L^T
 //! let b = Matrix::from_f64s(3, 1, 512, &[1.0, 2.0, 3.0])?;

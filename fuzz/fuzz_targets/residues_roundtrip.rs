@@ -5,8 +5,8 @@ use libfuzzer_sys::fuzz_target;
 use rug::Integer;
 use rug::integer::Order;
 use std::sync::Arc;
-use sunzi::advanced::kernels::{BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneProduct};
 use sunzi::advanced::kernels::available;
+use sunzi::advanced::kernels::{BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneProduct};
 use sunzi::advanced::plan::{BLOCK, BlockGrid};
 use sunzi::{Matrix, MatrixView};
 

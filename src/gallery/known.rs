@@ -16,22 +16,17 @@ pub fn known(kind: Kind, size: Size) -> Result<Matrix> {
 
 /// Entries that are a quotient of two small integers, rounded by one division.
 fn fractions(kind: Kind, size: Size) -> Result<Matrix> {
-    let mut matrix = Matrix::zeros(size.rows, size.cols, size.precision_bits)?;
-    for col in 0..size.cols {
-        for row in 0..size.rows {
-            let (i, j) = (row as u128 + 1, col as u128 + 1);
-            let (numerator, denominator) = match kind {
-                Kind::Hilbert => (1, i + j - 1),
-                Kind::Cauchy => (1, i + j),
-                _ => (i.min(j), i.max(j)),
-            };
-            // Both are exact at 128 bits, so the division rounds once.
-            let numerator = Float::with_val(128, numerator);
-            let quotient = Float::with_val(size.precision_bits, &numerator / &Float::with_val(128, denominator));
-            matrix.set_float(row, col, &quotient)?;
-        }
-    }
-    Ok(matrix)
+    Matrix::from_fn(size.rows, size.cols, size.precision_bits, |row, col| {
+        let (i, j) = (row as u128 + 1, col as u128 + 1);
+        let (numerator, denominator) = match kind {
+            Kind::Hilbert => (1, i + j - 1),
+            Kind::Cauchy => (1, i + j),
+            _ => (i.min(j), i.max(j)),
+        };
+        // Both are exact at 128 bits, so the division rounds once.
+        let (numerator, denominator) = (Float::with_val(128, numerator), Float::with_val(128, denominator));
+        Float::with_val(size.precision_bits, &numerator / &denominator)
+    })
 }
 
 /// Entries that are an integer times a power of two.

@@ -74,13 +74,7 @@ impl Comparison {
 pub fn compare<'a, 'b>(left: impl Into<MatrixView<'a>>, right: impl Into<MatrixView<'b>>) -> Result<Comparison> {
     let (left, right) = (left.into(), right.into());
     if (left.rows(), left.cols()) != (right.rows(), right.cols()) {
-        return Err(Error::ShapeMismatch {
-            operation: "compare",
-            left_rows: left.rows(),
-            left_cols: left.cols(),
-            right_rows: right.rows(),
-            right_cols: right.cols(),
-        });
+        return Err(Error::shape_mismatch("compare", (left.rows(), left.cols()), (right.rows(), right.cols())));
     }
     let mut comparison = Comparison { rows: left.rows(), cols: left.cols(), ..Comparison::default() };
     // Without rows there is nothing to visit, however many columns are claimed.

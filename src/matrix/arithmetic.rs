@@ -37,22 +37,12 @@ impl Matrix {
     pub fn add<'a>(&self, other: impl Into<MatrixView<'a>>, precision_bits: u32) -> Result<Matrix> {
         let other = other.into();
         if (self.rows(), self.cols()) != (other.rows(), other.cols()) {
-            return Err(Error::ShapeMismatch {
-                operation: "add",
-                left_rows: self.rows(),
-                left_cols: self.cols(),
-                right_rows: other.rows(),
-                right_cols: other.cols(),
-            });
+            return Err(Error::shape_mismatch("add", (self.rows(), self.cols()), (other.rows(), other.cols())));
         }
-        let mut sum = Matrix::zeros(self.rows(), self.cols(), precision_bits)?;
-        for col in 0..self.cols() {
-            for row in 0..self.rows() {
-                let right = other.get(row, col).to_float(other.precision_bits());
-                sum.set_float(row, col, &(&self.float(row, col) + &right).complete(precision_bits))?;
-            }
-        }
-        Ok(sum)
+        Matrix::from_fn(self.rows(), self.cols(), precision_bits, |row, col| {
+            let right = other.get(row, col).to_float(other.precision_bits());
+            (&self.float(row, col) + &right).complete(precision_bits)
+        })
     }
 
     /// `factor * self`, each entry rounded once to the matrix's own precision.
@@ -60,14 +50,8 @@ impl Matrix {
     /// # Errors
     /// [`Error::NotFinite`] where the factor is not finite or a product overflows.
     pub fn scale(&self, factor: &Float) -> Result<Matrix> {
-        let mut scaled = Matrix::zeros(self.rows(), self.cols(), self.precision_bits())?;
-        for col in 0..self.cols() {
-            for row in 0..self.rows() {
-                let product = (&self.float(row, col) * factor).complete(self.precision_bits());
-                scaled.set_float(row, col, &product)?;
-            }
-        }
-        Ok(scaled)
+        let bits = self.precision_bits();
+        Matrix::from_fn(self.rows(), self.cols(), bits, |row, col| (&self.float(row, col) * factor).complete(bits))
     }
 
     /// Multiplies every entry by `2^shift`, exactly and in place.

@@ -131,13 +131,7 @@ impl Cholesky {
     pub fn from_factor(mut factor: Matrix) -> Result<Cholesky> {
         let (rows, cols) = (factor.rows(), factor.cols());
         if rows != cols {
-            return Err(crate::Error::ShapeMismatch {
-                operation: "a square factor",
-                left_rows: rows,
-                left_cols: cols,
-                right_rows: cols,
-                right_cols: rows,
-            });
+            return Err(crate::Error::shape_mismatch("a square factor", (rows, cols), (cols, rows)));
         }
         match (0..rows).find(|&i| factor.get(i, i).head.is_zero()) {
             Some(index) => Err(crate::Error::Singular { index }),

@@ -243,10 +243,8 @@ pub fn solve<'py>(
             return Ok((result, serde_json::to_string(&report).ok()));
         };
         let options = RefineOptions::new().factor_bits(factor_bits);
-        let refined = sunzi::solve_refined_with(ctx, a.operand(), b.entries(), bits, &options)?;
-        let log2 = refined.report.backward_error_log2;
-        let report = format!("{{\"iterations\": {}, \"backward_error_log2\": {log2}}}", refined.report.iterations);
-        Ok((refined.result, Some(report)))
+        let Outcome { result, report } = sunzi::solve_refined_with(ctx, a.operand(), b.entries(), bits, &options)?;
+        Ok((result, serde_json::to_string(&report).ok()))
     })?;
     call.finish(solution, Form::General, shape, report)
 }

@@ -169,8 +169,7 @@ impl Matrix {
     #[pyo3(signature = (order, *, precision, numbers="fraction"))]
     fn identity(py: Python<'_>, order: usize, precision: i64, numbers: &str) -> PyResult<Matrix> {
         let bits = checked_bits(py, Some(precision))?.unwrap_or(2);
-        let mut matrix = sunzi::Matrix::zeros(order, order, bits).or_raise(py)?;
-        (0..order).try_for_each(|index| matrix.set_f64(index, index, 1.0)).or_raise(py)?;
+        let matrix = sunzi::Matrix::identity(order, bits).or_raise(py)?;
         Ok(Matrix { view: matrix.into(), kind: number_kind(numbers)? })
     }
 

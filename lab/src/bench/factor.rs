@@ -105,16 +105,14 @@ impl<'a> System<'a> {
 }
 
 impl Task for System<'_> {
-    /// Neither call reports anything yet but its result.
     fn run(&mut self, ctx: &Context) -> Result<Account> {
         let bits = self.b.precision_bits();
-        match &self.method {
-            Method::Triangular(l) => {
-                trsm_into(ctx, *l, self.b, bits, &TrsmOptions::default(), &mut self.solution)?;
-            }
-            Method::Factored(cholesky) => self.solution = cholesky.solve(ctx, self.b, bits)?,
-        }
-        Ok(Account::of_kernel(ctx.kernel().name()))
+        let report = match &self.method {
+            Method::Triangular(l) => trsm_into(ctx, *l, self.b, bits, &TrsmOptions::default(), &mut self.solution)?,
+            Method::Factored(cholesky) => cholesky.solve_into(ctx, self.b, bits, &mut self.solution)?,
+        };
+        let (working_bits, planned_bytes) = (Some(report.working_bits), Some(report.planned_bytes));
+        Ok(Account { working_bits, planned_bytes, ..Account::of_kernel(report.kernel) })
     }
 
     fn result(&self) -> &Matrix {

@@ -46,14 +46,11 @@ impl Operands {
 
 /// A square matrix of the given entries, made from those of `random`, plus the dimension times the identity.
 fn dominant(random: &Matrix, entry: impl Fn(&Matrix, usize, usize) -> Float) -> Result<Matrix> {
-    let mut matrix = Matrix::zeros(random.rows(), random.rows(), random.precision_bits())?;
-    for j in 0..random.rows() {
-        for i in 0..random.rows() {
-            let value = entry(random, i, j);
-            matrix.set_float(i, j, &if i == j { value + random.rows() as u64 } else { value })?;
-        }
-    }
-    Ok(matrix)
+    let order = random.rows();
+    Matrix::from_fn(order, order, random.precision_bits(), |i, j| {
+        let value = entry(random, i, j);
+        if i == j { value + order as u64 } else { value }
+    })
 }
 
 fn symmetric(random: &Matrix, i: usize, j: usize) -> Float {

@@ -188,13 +188,7 @@ fn check_alike(group: &dyn Transport, map: &TileMap) -> Result<()> {
 /// Refuses a map of another shape or of more ranks than there are; all ranks have the same one.
 fn check_map(group: &dyn Transport, from: &TileMap, to: &TileMap) -> Result<()> {
     if (from.rows, from.cols) != (to.rows, to.cols) {
-        return Err(Error::ShapeMismatch {
-            operation: "redistribute",
-            left_rows: from.rows,
-            left_cols: from.cols,
-            right_rows: to.rows,
-            right_cols: to.cols,
-        });
+        return Err(Error::shape_mismatch("redistribute", (from.rows, from.cols), (to.rows, to.cols)));
     }
     if to.grid.size() > group.size() {
         let message = format!("a grid of {} x {} for {} ranks", to.grid.rows, to.grid.cols, group.size());

@@ -238,12 +238,6 @@ impl CyclicBlock<'_> {
         if held == (self.local.rows(), self.local.cols()) {
             return Ok(());
         }
-        Err(Error::ShapeMismatch {
-            operation: "cyclic block",
-            left_rows: held.0,
-            left_cols: held.1,
-            right_rows: self.local.rows(),
-            right_cols: self.local.cols(),
-        })
+        Err(Error::shape_mismatch("cyclic block", (held.0, held.1), (self.local.rows(), self.local.cols())))
     }
 }

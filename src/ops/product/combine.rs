@@ -123,13 +123,7 @@ impl<'a> Combination<'a> {
         self.check_scalars(exact_integers)?;
         let Some(addend) = self.addend else { return Ok(()) };
         if addend.shape() != (rows, cols) {
-            return Err(Error::ShapeMismatch {
-                operation: "accumulate",
-                left_rows: rows,
-                left_cols: cols,
-                right_rows: addend.shape().0,
-                right_cols: addend.shape().1,
-            });
+            return Err(Error::shape_mismatch("accumulate", (rows, cols), (addend.shape().0, addend.shape().1)));
         }
         if exact_integers { addend.try_each(check_integers) } else { Ok(()) }
     }

@@ -52,13 +52,7 @@ pub fn verify_cholesky<'a, 'b>(
         return Err(Error::Precision { precision_bits: precision_bits.into(), maximum_bits: 1 << 24 });
     }
     let (a, l, uplo) = (a.into().lower_view("verify cholesky")?, l.into(), options.uplo);
-    let shapes = Error::ShapeMismatch {
-        operation: "verify cholesky",
-        left_rows: a.rows(),
-        left_cols: a.cols(),
-        right_rows: l.rows(),
-        right_cols: l.cols(),
-    };
+    let shapes = Error::shape_mismatch("verify cholesky", (a.rows(), a.cols()), (l.rows(), l.cols()));
     if a.rows() != a.cols() || (l.rows(), l.cols()) != (a.rows(), a.cols()) {
         return Err(shapes);
     }

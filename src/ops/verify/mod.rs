@@ -194,12 +194,8 @@ impl<'a> Problem<'a> {
     }
 
     fn checked(self) -> Result<Problem<'a>> {
-        let mismatch = |left: (usize, usize), right: (usize, usize)| Error::ShapeMismatch {
-            operation: self.operation,
-            left_rows: left.0,
-            left_cols: left.1,
-            right_rows: right.0,
-            right_cols: right.1,
+        let mismatch = |left: (usize, usize), right: (usize, usize)| {
+            Error::shape_mismatch(self.operation, (left.0, left.1), (right.0, right.1))
         };
         if self.left.rows() != self.right.rows() {
             let left = (self.left.cols(), self.left.rows());
