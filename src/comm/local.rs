@@ -3,7 +3,7 @@
 //! For tests of everything above [`Transport`], and for programs that want ranks without MPI. A rank that is dropped
 //! while others wait for it gives them an error, not a deadlock.
 
-use crate::comm::post::{LocalPost, Mailboxes, Post};
+use crate::comm::mailbox::{Inboxes, LocalMailbox, Mailbox};
 use crate::comm::window::{Backing, Heap, Posix, WindowKind, page_share};
 use crate::comm::{Incoming, Outgoing, Reduction, Transport, left};
 use crate::error::{Error, Result};
@@ -35,8 +35,8 @@ struct State {
     /// Groups made by `split`, by call and color, and heaps made by `open_window`, by call.
     hubs: HashMap<(usize, usize), Arc<Hub>>,
     heaps: HashMap<usize, Result<Heap>>,
-    /// What `open_post` makes, by call.
-    mailboxes: HashMap<usize, Arc<Mailboxes>>,
+    /// What `open_mailbox` makes, by call.
+    inboxes: HashMap<usize, Arc<Inboxes>>,
     /// Ranks that are gone.
     gone: Vec<bool>,
 }
@@ -232,13 +232,13 @@ unsafe impl Transport for LocalRank {
         }
     }
 
-    fn open_post(&self) -> Result<Box<dyn Post>> {
+    fn open_mailbox(&self) -> Result<Box<dyn Mailbox>> {
         let call = self.next_call();
-        let make = || Arc::new(Mailboxes::new(self.hub.size));
-        let mailboxes = self.hub.lock().mailboxes.entry(call).or_insert_with(make).clone();
+        let make = || Arc::new(Inboxes::new(self.hub.size));
+        let inboxes = self.hub.lock().inboxes.entry(call).or_insert_with(make).clone();
         self.meet(&[], |_| ())?;
-        self.hub.lock().mailboxes.remove(&call);
-        Ok(Box::new(LocalPost::new(mailboxes, self.rank)))
+        self.hub.lock().inboxes.remove(&call);
+        Ok(Box::new(LocalMailbox::new(inboxes, self.rank)))
     }
 
     fn abort(&self, exit_code: u8) -> ! {

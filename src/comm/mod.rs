@@ -9,16 +9,16 @@
 mod agree;
 mod launch;
 pub mod local;
+pub mod mailbox;
 #[cfg(feature = "mpi")]
 pub mod mpi;
-pub mod post;
 pub mod window;
 
 pub use agree::{Fence, agree, agreed};
 pub use launch::launched;
 
 use crate::error::{Error, Result};
-use post::Post;
+use mailbox::Mailbox;
 use window::{Backing, WindowKind};
 
 /// What an all-reduce does with the words of all ranks, element by element.
@@ -110,12 +110,12 @@ pub unsafe trait Transport: Send + Sync {
     /// later; [`crate::Error::InvalidArgument`] for a kind that this transport does not have.
     fn open_window(&self, kind: WindowKind, words: usize) -> Result<Box<dyn Backing>>;
 
-    /// Opens a post for messages that no rank waits for, apart from all other calls. Under MPI the thread that uses it
-    /// must be one that may call MPI.
+    /// Opens a mailbox for messages that no rank waits for, apart from all other calls. Under MPI the thread that uses
+    /// it must be one that may call MPI.
     ///
     /// # Errors
     /// See [`Transport::all_reduce`].
-    fn open_post(&self) -> Result<Box<dyn Post>>;
+    fn open_mailbox(&self) -> Result<Box<dyn Mailbox>>;
 
     /// Ends the processes of all ranks at once, for failures that no agreement can handle.
     fn abort(&self, exit_code: u8) -> !;

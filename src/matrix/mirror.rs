@@ -82,13 +82,23 @@ fn both(workers: Workers, elements: usize, left: impl FnOnce() + Send, right: im
 
 fn mirror_block(columns: Columns<'_>, uplo: Uplo) {
     let Columns { heads, limbs, first, stride, width } = columns;
-    let count = heads.len().div_ceil(stride);
-    for col in 0..count {
-        for row in col + 1..count {
-            let (below, above) = (first + row + col * stride, first + col + row * stride);
-            let (from, to) = if uplo == Uplo::Lower { (below, above) } else { (above, below) };
-            heads[to] = heads[from];
-            limbs.copy_within(from * width..(from + 1) * width, to * width);
+    // Column `last` of the upper triangle, from its top down to the diagonal, is row `last` of the lower one.
+    for last in 1..heads.len().div_ceil(stride) {
+        let (columns, column) = heads.split_at_mut(last * stride);
+        let along_row = columns[first + last..].iter_mut().step_by(stride);
+        for (row, column) in along_row.zip(&mut column[first..]) {
+            match uplo {
+                Uplo::Lower => *column = *row,
+                Uplo::Upper => *row = *column,
+            }
+        }
+        let (columns, column) = limbs.split_at_mut(last * stride * width);
+        let along_row = columns[(first + last) * width..].chunks_mut(stride * width);
+        for (row, column) in along_row.zip(column[first * width..].chunks_exact_mut(width)) {
+            match uplo {
+                Uplo::Lower => column.copy_from_slice(&row[..width]),
+                Uplo::Upper => row[..width].copy_from_slice(column),
+            }
         }
     }
 }

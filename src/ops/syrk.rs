@@ -4,20 +4,13 @@
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::matrix::mirror::{Workers, mirror};
-use crate::matrix::{
-    Destination, MatrixView, MatrixViewMut, Op, Symmetric, SymmetricDestination, SymmetricMatrix, Uplo,
-};
+use crate::matrix::{Destination, MatrixView, Op, Symmetric, SymmetricDestination, SymmetricMatrix, Uplo};
 use crate::ops::product::call;
 use crate::ops::product::combine::{Addend, Combination};
 use crate::ops::product::problem::{Hooks, Problem};
 use crate::ops::product::report::{Outcome, Report};
 use crate::options::setters;
 use rug::Float;
-use std::time::Instant;
-
-/// Rows from which the triangle of a result is mirrored by all threads: below, waking them takes longer.
-const MIRROR_ROWS_OF_THREADS: usize = 256;
 
 /// Choices of a SYRK beyond the operand and the precision.
 #[derive(Clone, Debug, Default)]
@@ -101,33 +94,19 @@ pub fn syrk_into<'a, 'r>(
     options: &SyrkOptions<'_>,
     result: impl Into<SymmetricDestination<'r>>,
 ) -> Result<Report> {
-    let problem = problem(p.into(), precision_bits, options)?;
+    let triangle = problem(p.into(), precision_bits, options)?;
+    let whole = Problem { mirrored: true, ..triangle };
     match result.into() {
         SymmetricDestination::Matrix(result) => {
             // While it is half written it is not symmetric: nobody sees it then.
             let mut matrix = std::mem::take(result).into_matrix();
-            let mut report = call::run(ctx, &problem, Destination::Matrix(&mut matrix))?;
-            complete(ctx, matrix.view_mut(), options.uplo, &mut report);
+            let report = call::run(ctx, &whole, Destination::Matrix(&mut matrix))?;
             *result = SymmetricMatrix::trusted(matrix);
             Ok(report)
         }
-        SymmetricDestination::Block(mut block) => {
-            let mut report = call::run(ctx, &problem, Destination::Block(block.reborrow()))?;
-            complete(ctx, block, options.uplo, &mut report);
-            Ok(report)
-        }
-        SymmetricDestination::Triangle(triangle) => call::run(ctx, &problem, triangle),
+        SymmetricDestination::Block(block) => call::run(ctx, &whole, Destination::Block(block)),
+        SymmetricDestination::Triangle(result) => call::run(ctx, &triangle, result),
     }
-}
-
-/// Mirrors the triangle `uplo`; adds the time to the report.
-fn complete(ctx: &Context, triangle: MatrixViewMut<'_>, uplo: Uplo, report: &mut Report) {
-    let start = Instant::now();
-    match ctx.threads() > 1 && triangle.rows() >= MIRROR_ROWS_OF_THREADS {
-        true => ctx.install(|| mirror(triangle, uplo, Workers::Pool)),
-        false => mirror(triangle, uplo, Workers::One),
-    }
-    report.seconds += start.elapsed().as_secs_f64();
 }
 
 fn problem<'a>(p: MatrixView<'a>, precision_bits: u32, options: &SyrkOptions<'a>) -> Result<Problem<'a>> {

@@ -2,9 +2,9 @@
 //!
 //! As many primes as possible go whole to workers, evenly, since a kernel is fastest on a whole plane. The left-over
 //! primes are laid end to end and cut into one share for each worker; a share is a piece of one plane, or the end of
-//! one and the start of the next. Longest-processing-time-first then finds these shares again: whole shares come
-//! first, then the larger parts of the split shares, each to a worker of its own, and the largest smaller part meets
-//! the smallest larger one. So loads differ only by the rounding of the cuts to whole blocks.
+//! one and the start of the next. Longest-processing-time-first finds these shares again: whole shares come first, then
+//! the larger parts of the split shares, each to a worker of its own, and the largest smaller part meets the smallest
+//! larger one. So loads differ only by the rounding of the cuts to whole blocks.
 
 use crate::plan::lpt::{self, Assignment};
 use std::ops::Range;
@@ -52,12 +52,14 @@ pub fn plan_jobs(primes: usize, blocks: usize, workers: usize) -> JobList {
             at += (last - first) as u128;
         }
     }
-    let costs = jobs.iter().map(|job| job.blocks.len() as u64).collect::<Vec<_>>();
-    let mut assignment = lpt::assign(&costs, workers);
-    // Whole planes cost the same, so workers may swap them: neighbouring planes then lie in one worker's memory.
-    for (prime, worker) in assignment.worker[..whole].iter_mut().enumerate() {
-        *worker = prime / (whole / workers);
-    }
+    let costs = jobs[whole..].iter().map(|job| job.blocks.len() as u64).collect::<Vec<_>>();
+    let shares = lpt::assign(&costs, workers);
+    // Neighbouring planes go to one worker, in whose memory they then lie.
+    let mut worker = Vec::with_capacity(jobs.len());
+    worker.extend((0..whole).map(|prime| prime / (whole / workers)));
+    worker.extend(shares.worker);
+    let whole_load = (whole / workers * blocks) as u64;
+    let assignment = Assignment { worker, loads: shares.loads.into_iter().map(|load| load + whole_load).collect() };
     JobList { assignment, jobs }
 }
 

@@ -5,8 +5,8 @@ mod failures;
 mod harness;
 mod hosts;
 mod job;
+mod mailboxes;
 mod messages;
-mod posts;
 mod products;
 #[path = "../suite/common/traffic.rs"]
 mod traffic;
@@ -17,7 +17,14 @@ use harness::{Case, Run};
 const ALL: &[usize] = &[1, 2, 3, 4, 6];
 
 fn main() {
-    let all: [&[Case]; 7] =
-        [messages::CASES, posts::CASES, windows::CASES, failures::CASES, hosts::CASES, products::CASES, doubles::CASES];
+    let all: [&[Case]; 7] = [
+        messages::CASES,
+        mailboxes::CASES,
+        windows::CASES,
+        failures::CASES,
+        hosts::CASES,
+        products::CASES,
+        doubles::CASES,
+    ];
     harness::run(&all.into_iter().flatten().collect::<Vec<_>>());
 }

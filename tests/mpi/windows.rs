@@ -31,10 +31,8 @@ fn partition(ranks: usize) -> Partition {
 
 fn write(window: &mut SharedWindow, rank: &dyn Transport, partition: &Partition, round: usize) {
     let shares = window.write(&Fence::new(rank), Ok(()), partition).unwrap();
-    for (i, walk) in shares.walks().into_iter().enumerate() {
-        for (j, run) in walk.enumerate() {
-            run.fill((round * 1000 + i * 100 + j * 10 + rank.rank()) as u64);
-        }
+    for (cell, run) in shares.into_iter().enumerate() {
+        run.fill((round * 1000 + cell / 4 * 100 + cell % 4 * 10 + rank.rank()) as u64);
     }
 }
 
@@ -85,11 +83,9 @@ fn two(rank: MpiRank) {
             write(&mut first, &rank, &partition, round);
             let fence = Fence::new(&rank);
             let (from, shares) = second.write_from(&mut first, &fence, Ok(()), &partition).unwrap();
-            for (i, walk) in shares.walks().into_iter().enumerate() {
-                for (j, run) in walk.enumerate() {
-                    let begin = i * 1000 + j * 100 + rank.rank() * 10;
-                    run.copy_from_slice(&from[begin..begin + 7]);
-                }
+            for (cell, run) in shares.into_iter().enumerate() {
+                let begin = cell / 4 * 1000 + cell % 4 * 100 + rank.rank() * 10;
+                run.copy_from_slice(&from[begin..begin + 7]);
             }
             check(&mut second, &rank, round);
             check(&mut first, &rank, round);

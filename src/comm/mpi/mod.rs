@@ -8,7 +8,7 @@
 
 mod environment;
 mod gate;
-mod post;
+mod mailbox;
 mod rank;
 mod result;
 mod sys;

@@ -1,12 +1,12 @@
 //! A rank that is a process under MPI.
 
+use crate::comm::mailbox::Mailbox;
 use crate::comm::mpi::gate::Gate;
-use crate::comm::mpi::post::MpiPost;
+use crate::comm::mpi::mailbox::MpiMailbox;
 use crate::comm::mpi::result::Tag;
 use crate::comm::mpi::wait::{Patience, wait};
 use crate::comm::mpi::window::MpiWindow;
 use crate::comm::mpi::{result, sys};
-use crate::comm::post::Post;
 use crate::comm::window::{Backing, Heap, Posix, WindowKind};
 use crate::comm::{Incoming, Outgoing, Reduction, Transport};
 use crate::error::{Error, Result};
@@ -277,12 +277,12 @@ unsafe impl Transport for MpiRank {
         }
     }
 
-    fn open_post(&self) -> Result<Box<dyn Post>> {
+    fn open_mailbox(&self) -> Result<Box<dyn Mailbox>> {
         let turn = self.turn()?;
         // SAFETY: the communicator lives as long as `self`.
         let made = turn.gate.call(|| unsafe { result::duplicate(self.comm) })?;
         // SAFETY: it has just been made, for us alone.
-        Ok(Box::new(unsafe { MpiPost::adopt(&turn.gate, made, self.piece_words) }?))
+        Ok(Box::new(unsafe { MpiMailbox::adopt(&turn.gate, made, self.piece_words) }?))
     }
 
     fn abort(&self, exit_code: u8) -> ! {

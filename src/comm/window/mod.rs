@@ -248,47 +248,33 @@ impl<'w> Shares<'w> {
         Shares { start: words.as_mut_ptr(), len: words.len(), partition, rank: 0, window: PhantomData }
     }
 
-    /// For each repetition of the outer level, the rank's runs in the cells of the inner level, in order.
-    pub fn walks(self) -> Vec<Walk<'w>> {
-        (0..self.partition.outer().count).map(|outer| self.walk(outer)).collect()
-    }
-
-    /// All runs of the rank, in order.
-    pub fn all(self) -> Vec<&'w mut [u64]> {
-        self.walks().into_iter().flatten().collect()
-    }
-
-    fn walk(&self, outer: usize) -> Walk<'w> {
-        let runs = self.partition.runs_of(self.rank);
-        let base = self.partition.base() + outer * self.partition.outer().stride;
-        Walk {
-            start: self.start,
-            len: self.len,
-            partition: self.partition,
-            runs,
-            base,
-            inner: 0,
-            run: 0,
-            window: PhantomData,
-        }
-    }
-
-    /// Splits into what the rank may write and what nobody writes, as far as `range` goes: for a phase in which ranks
-    /// read outside all shares.
-    pub fn with_rest(self) -> (Vec<Walk<'w>>, Rest<'w>) {
+    /// Splits into what the rank may write and what nobody writes: for a phase in which ranks read outside all shares.
+    pub fn with_rest(self) -> (Walk<'w>, Rest<'w>) {
         let rest = Rest { start: self.start, len: self.len, partition: self.partition, window: PhantomData };
-        (self.walks(), rest)
+        (self.into_iter(), rest)
     }
 }
 
-/// The runs of one rank within one repetition of the outer level, one after the other.
+impl<'w> IntoIterator for Shares<'w> {
+    type Item = &'w mut [u64];
+    type IntoIter = Walk<'w>;
+
+    /// The rank's runs in order: all those of a cell, cells of the inner level, then of the outer one.
+    fn into_iter(self) -> Walk<'w> {
+        let Shares { start, len, partition, rank, window } = self;
+        Walk { start, len, partition, runs: partition.positions(rank), outer: 0, inner: 0, run: 0, window }
+    }
+}
+
+/// The runs of one rank, one after the other.
 pub struct Walk<'w> {
     start: *mut u64,
     len: usize,
     partition: &'w Partition,
-    /// Indices of the rank's runs.
-    runs: &'w [u32],
-    base: usize,
+    /// Positions of the rank's runs.
+    runs: Range<usize>,
+    /// The place of the next run.
+    outer: usize,
     inner: usize,
     run: usize,
     window: PhantomData<&'w mut [u64]>,
@@ -301,18 +287,22 @@ impl<'w> Iterator for Walk<'w> {
     type Item = &'w mut [u64];
 
     fn next(&mut self) -> Option<&'w mut [u64]> {
+        let (outer, inner) = (self.partition.outer(), self.partition.inner());
         if self.run == self.runs.len() {
             (self.run, self.inner) = (0, self.inner + 1);
         }
-        if self.inner >= self.partition.inner().count || self.runs.is_empty() {
+        if self.inner >= inner.count {
+            (self.inner, self.outer) = (0, self.outer + 1);
+        }
+        if self.outer >= outer.count || inner.count == 0 || self.runs.is_empty() {
             return None;
         }
-        let run = &self.partition.runs()[self.runs[self.run] as usize].words;
-        let first = self.base + self.inner * self.partition.inner().stride + run.start;
+        let run = &self.partition.run(self.runs.start + self.run).words;
+        let first = self.partition.base() + self.outer * outer.stride + self.inner * inner.stride + run.start;
         self.run += 1;
-        assert!(first + run.len() <= self.len);
+        assert!(first.checked_add(run.len()).is_some_and(|end| end <= self.len));
         // SAFETY: inside the window by the assert. `Partition::new` has checked that runs of one cell are disjoint and
-        // that cells do not overlap, each place is handed out once (`Shares` is consumed by the walks, each walk moves
+        // that cells do not overlap, each place is handed out once (`Shares` is consumed by the walk, which moves
         // forward only), and all ranks agreed on this partition in this phase, so no other slice covers these words.
         Some(unsafe { std::slice::from_raw_parts_mut(self.start.add(first), run.len()) })
     }

@@ -12,7 +12,7 @@ pub struct Run {
     pub rank: usize,
 }
 
-/// A repetition of cells at equal distances.
+/// A repetition of cells at equal distances; of the two levels of a partition either may have the greater ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Level {
     /// How many.
@@ -36,9 +36,9 @@ pub struct Partition {
     outer: Level,
     inner: Level,
     runs: Vec<Run>,
-    /// Indices into `runs` of each rank, and where each rank's begin.
-    of_rank: Vec<u32>,
-    first_of_rank: Vec<usize>,
+    /// Indices into `runs`, those of the first rank first; empty for a single rank, which has them all.
+    by_rank: Vec<u32>,
+    ranks: usize,
 }
 
 impl Partition {
@@ -51,25 +51,19 @@ impl Partition {
         let in_order = runs.windows(2).all(|pair| pair[0].words.end <= pair[1].words.start);
         assert!(in_order && runs.iter().all(|run| run.rank < ranks), "runs overlap or have no rank");
         let cell = runs.last().map_or(0, |run| run.words.end);
-        assert!(inner.count <= 1 || cell <= inner.stride, "cells of {cell} words, {} apart", inner.stride);
-        let end = |first: Option<usize>, size: usize| first.and_then(|first| first.checked_add(size));
-        let row = if inner.count == 0 { Some(0) } else { end((inner.count - 1).checked_mul(inner.stride), cell) };
-        let row = row.expect("cells within the address space");
-        assert!(outer.count <= 1 || row <= outer.stride, "rows of cells of {row} words, {} apart", outer.stride);
-        let last = if outer.count == 0 { Some(0) } else { end((outer.count - 1).checked_mul(outer.stride), row) };
-        last.expect("rows of cells within the address space");
+        let (near, far) = by_stride(outer, inner);
+        assert!(near.count <= 1 || cell <= near.stride, "cells of {cell} words, {} apart", near.stride);
+        let end = |level: Level, size: usize| match level.count.checked_sub(1) {
+            None => Some(0),
+            Some(last) => last.checked_mul(level.stride)?.checked_add(size),
+        };
+        let row = end(near, cell).expect("cells within the address space");
+        assert!(far.count <= 1 || row <= far.stride, "rows of cells of {row} words, {} apart", far.stride);
+        end(far, row).expect("rows of cells within the address space");
         assert!(runs.len() <= u32::MAX as usize);
-        let mut first_of_rank = vec![0; ranks + 1];
-        runs.iter().for_each(|run| first_of_rank[run.rank + 1] += 1);
-        for rank in 0..ranks {
-            first_of_rank[rank + 1] += first_of_rank[rank];
-        }
-        let (mut next, mut of_rank) = (first_of_rank.clone(), vec![0; runs.len()]);
-        for (index, run) in runs.iter().enumerate() {
-            of_rank[next[run.rank]] = index as u32;
-            next[run.rank] += 1;
-        }
-        Partition { base: 0, outer, inner, runs, of_rank, first_of_rank }
+        let mut by_rank = if ranks > 1 { (0..runs.len() as u32).collect() } else { Vec::new() };
+        by_rank.sort_by_key(|&index: &u32| runs[index as usize].rank); // stable: in order within a rank
+        Partition { base: 0, outer, inner, runs, by_rank, ranks }
     }
 
     /// The same partition with its first cell at word `base`.
@@ -95,17 +89,21 @@ impl Partition {
 
     /// Number of ranks.
     pub fn ranks(&self) -> usize {
-        self.first_of_rank.len() - 1
+        self.ranks
     }
 
-    /// All runs of a cell, in order.
-    pub fn runs(&self) -> &[Run] {
-        &self.runs
+    /// Positions of the runs of `rank` in the order of the ranks, for [`Partition::run`].
+    pub fn positions(&self, rank: usize) -> Range<usize> {
+        if self.ranks == 1 {
+            return 0..self.runs.len();
+        }
+        let first = |rank: usize| self.by_rank.partition_point(|&index| self.runs[index as usize].rank < rank);
+        first(rank)..first(rank + 1)
     }
 
-    /// Indices in [`Partition::runs`] of what belongs to `rank`.
-    pub fn runs_of(&self, rank: usize) -> &[u32] {
-        &self.of_rank[self.first_of_rank[rank]..self.first_of_rank[rank + 1]]
+    /// The run at a position in the order of the ranks, in ascending order for each of them.
+    pub fn run(&self, position: usize) -> &Run {
+        &self.runs[self.by_rank.get(position).map_or(position, |&index| index as usize)]
     }
 
     /// Words of a window that holds all cells.
@@ -122,10 +120,11 @@ impl Partition {
         let next = self.runs.partition_point(|run| run.words.end <= range.start);
         let free = self.runs.get(next).is_none_or(|run| run.words.start >= range.end);
         // A cell ends where the next one begins, the last of a row of cells where the next row begins.
-        let inner = if self.inner.count > 1 { self.inner.stride } else { usize::MAX };
-        let before_last = self.inner.count.saturating_sub(1) * self.inner.stride;
-        let outer = if self.outer.count > 1 { self.outer.stride - before_last } else { usize::MAX };
-        free && range.end <= inner.min(outer) && range.start <= range.end
+        let (near, far) = by_stride(self.outer, self.inner);
+        let next_cell = if near.count > 1 { near.stride } else { usize::MAX };
+        let before_last = near.count.saturating_sub(1) * near.stride;
+        let next_row = if far.count > 1 { far.stride - before_last } else { usize::MAX };
+        free && range.end <= next_cell.min(next_row) && range.start <= range.end
     }
 
     /// The same on all ranks that made the same partition.
@@ -141,6 +140,11 @@ impl Partition {
     }
 }
 
+/// The two levels, the one whose cells are nearer to each other first.
+fn by_stride(outer: Level, inner: Level) -> (Level, Level) {
+    if inner.stride <= outer.stride { (inner, outer) } else { (outer, inner) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,9 +157,10 @@ mod tests {
     fn runs_are_found_by_rank_and_gaps_are_free() {
         let runs = vec![run(0..3, 1), run(3..3, 0), run(4..6, 0), run(6..7, 1)];
         let partition = Partition::new(3, Level { count: 4, stride: 100 }, Level { count: 5, stride: 10 }, runs);
-        assert_eq!(partition.runs_of(0), [1]);
-        assert_eq!(partition.runs_of(1), [0, 2]);
-        assert!(partition.runs_of(2).is_empty());
+        let words = |rank| partition.positions(rank).map(|position| partition.run(position).words.clone());
+        assert_eq!((words(0).count(), words(0).next()), (1, Some(4..6)));
+        assert_eq!(words(1).collect::<Vec<_>>(), [0..3, 6..7]);
+        assert_eq!(words(2).count(), 0);
         assert_eq!(partition.end(), 300 + 40 + 7);
         for (range, free) in [(3..4, true), (2..4, false), (7..10, true), (7..11, false), (6..7, false), (5..5, false)]
         {
@@ -191,8 +196,13 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "apart")]
-    fn overlapping_cells_are_refused() {
-        Partition::new(1, Level::ONCE, Level { count: 2, stride: 7 }, vec![run(0..8, 0)]);
+    fn cells_that_overlap_are_refused_whichever_level_is_the_outer_one() {
+        let make = |one, other| std::panic::catch_unwind(|| Partition::new(1, one, other, vec![run(0..8, 0)])).is_ok();
+        let far = |stride| Level { count: 3, stride };
+        for (near, stride, fits) in [(7, 100, false), (8, 32, true), (10, 38, true), (10, 37, false)] {
+            let near = Level { count: 4, stride: near };
+            assert_eq!((make(near, far(stride)), make(far(stride), near)), (fits, fits), "{near:?} {stride}");
+        }
+        assert!(make(Level::ONCE, far(8)) && !make(Level::ONCE, far(7)) && !make(far(7), Level::ONCE));
     }
 }

@@ -18,11 +18,9 @@ fn all_ranks_see_what_each_wrote() {
                 let partition = Partition::new(ranks, outer, inner, runs);
                 for round in 0..20 {
                     let shares = window.write(&fence, Ok(()), &partition).unwrap();
-                    for (i, walk) in shares.walks().into_iter().enumerate() {
-                        for (j, run) in walk.enumerate() {
-                            assert_eq!(run.len(), 7);
-                            run.fill((round * 1000 + i * 100 + j * 10 + rank.rank()) as u64);
-                        }
+                    for (cell, run) in shares.into_iter().enumerate() {
+                        assert_eq!(run.len(), 7);
+                        run.fill((round * 1000 + cell / 4 * 100 + cell % 4 * 10 + rank.rank()) as u64);
                     }
                     let words = window.read(&fence, Ok(())).unwrap();
                     for (i, j, owner) in (0..ranks).flat_map(|r| (0..12).map(move |ij| (ij / 4, ij % 4, r))) {
@@ -43,14 +41,32 @@ fn all_ranks_see_what_each_wrote() {
 }
 
 #[test]
+fn the_outer_level_may_have_the_smaller_stride() {
+    local::run(2, |rank| {
+        let mut window = SharedWindow::open(rank, WindowKind::Auto, 300).unwrap();
+        let fence = Fence::new(rank);
+        let runs = vec![Run { words: 0..2, rank: 0 }, Run { words: 3..5, rank: 1 }, Run { words: 5..6, rank: 0 }];
+        let (outer, inner) = (Level { count: 4, stride: 10 }, Level { count: 3, stride: 100 });
+        let partition = Partition::new(2, outer, inner, runs);
+        let shares = window.write(&fence, Ok(()), &partition).unwrap();
+        shares.into_iter().enumerate().for_each(|(at, run)| run.fill(at as u64));
+        let words = window.read(&fence, Ok(())).unwrap();
+        for (i, j) in (0..4).flat_map(|i| (0..3).map(move |j| (i, j))) {
+            let (cell, at) = (i * 10 + j * 100, (i * 3 + j) as u64);
+            assert_eq!(words[cell..cell + 6], [2 * at, 2 * at, 0, at, at, 2 * at + 1]);
+        }
+    });
+}
+
+#[test]
 fn words_outside_all_shares_can_be_read_while_others_write() {
     local::run(3, |rank| {
         let mut window = SharedWindow::open(rank, WindowKind::Auto, 90).unwrap();
         let fence = Fence::new(rank);
         let runs = (0..3).map(|rank| Run { words: rank * 10..rank * 10 + 9, rank }).collect();
         let partition = Partition::new(3, Level { count: 3, stride: 30 }, Level::ONCE, runs);
-        let (walks, rest) = window.write(&fence, Ok(()), &partition).unwrap().with_rest();
-        walks.into_iter().flatten().for_each(|run| run.fill(1));
+        let (walk, rest) = window.write(&fence, Ok(()), &partition).unwrap().with_rest();
+        walk.for_each(|run| run.fill(1));
         assert_eq!(rest.words((2, 0), 9..10), [0]);
         assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| rest.words((0, 0), 8..10))).is_err());
         assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| rest.words((0, 0), 29..31))).is_err());
@@ -76,7 +92,7 @@ fn a_window_without_words_has_no_memory() {
         assert_eq!((window.bytes(), window.kind()), (0, "none"));
         assert!(window.read(&fence, Ok(())).unwrap().is_empty());
         let partition = Partition::new(2, Level::ONCE, Level::ONCE, Vec::new());
-        assert!(window.write(&fence, Ok(()), &partition).unwrap().all().is_empty());
+        assert!(window.write(&fence, Ok(()), &partition).unwrap().into_iter().next().is_none());
         window.close().unwrap();
     });
 }

@@ -1,11 +1,10 @@
 //! Carries out one rank of a tiled factorisation: workers compute, one thread moves messages.
 //!
-//! Over several ranks the calling thread alone calls the post, as MPI may want it; it sleeps while nothing moves, and
-//! workers are threads of their own. Where one process owns all tiles there are no messages, and the workers are those
-//! of the context's pool. They share one [`TaskMachine`], which says what to do, under a lock that nobody holds while
-//! it computes, copies or sends. Knows: threads, locks, messages, buffers. Does not know: numbers, what a task
-//! computes.
-//! Promise: all ranks come to an end, and with the same outcome, whichever of them fails.
+//! Over several ranks the calling thread alone calls the mailbox, as MPI may want it; it sleeps while nothing moves,
+//! and workers are threads of their own. Where one process owns all tiles there are no messages, and the workers are
+//! those of the context's pool. They share one [`TaskMachine`], which says what to do, under a lock that nobody holds
+//! while it computes, copies or sends. Knows: threads, locks, messages, buffers. Does not know: numbers, what a task
+//! computes. Promise: all ranks come to an end, and with the same outcome, whichever of them fails.
 
 mod progress_thread;
 mod report;
@@ -17,7 +16,7 @@ mod worker;
 pub use report::{RankReport, Sample, Span, SpanKind, WorkerReport};
 
 use super::run_workers;
-use crate::comm::post::{Body, Post, drain};
+use crate::comm::mailbox::{Mailbox, Payload, drain};
 use crate::comm::{Transport, agree};
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -52,7 +51,7 @@ pub trait RankTiles: Sync {
     ///
     /// # Errors
     /// As [`RankTiles::run`].
-    fn pack(&self, local: &mut Self::Local, tile: TileId) -> Result<Body>;
+    fn pack(&self, local: &mut Self::Local, tile: TileId) -> Result<Payload>;
 
     /// Words in which a finished tile travels, be it an own one or not.
     fn payload_words(&self, tile: TileId) -> usize;
@@ -64,13 +63,13 @@ pub trait RankTiles: Sync {
 
     /// Takes in that a tile came, before anything is done with it. Called by the thread that moves messages, so it must
     /// be quick: a handle may be kept until [`RankTiles::release`].
-    fn arrived(&self, _tile: TileId, _body: &Body) {}
+    fn arrived(&self, _tile: TileId, _body: &Payload) {}
 
     /// Makes an operand of a tile that came, before any task reads it; called where [`RankTiles::UNPACKS`].
     ///
     /// # Errors
     /// As [`RankTiles::run`].
-    fn unpack(&self, _local: &mut Self::Local, _tile: TileId, _body: &Body) -> Result<()> {
+    fn unpack(&self, _local: &mut Self::Local, _tile: TileId, _body: &Payload) -> Result<()> {
         Ok(())
     }
 
@@ -129,8 +128,8 @@ pub fn run_tiles<W: RankTiles>(
     if group.size() == 1 {
         return run_alone(ctx, plan, tiles, locals);
     }
-    let mut post = group.open_post()?;
-    run_ranks(group, &mut *post, plan, tiles, locals)
+    let mut mailbox = group.open_mailbox()?;
+    run_ranks(group, &mut *mailbox, plan, tiles, locals)
 }
 
 /// [`run_tiles`] where there is one rank.
@@ -160,10 +159,10 @@ fn run_on_threads<L: Send>(locals: &mut [L], worker: impl Fn(&mut L) + Sync) {
     });
 }
 
-/// [`run_tiles`] over the ranks of `group`, to which `post` belongs; no message is left on it.
+/// [`run_tiles`] over the ranks of `group`, to which `mailbox` belongs; no message is left on it.
 fn run_ranks<W: RankTiles>(
     group: &dyn Transport,
-    post: &mut dyn Post,
+    mailbox: &mut dyn Mailbox,
     plan: &RankPlan,
     tiles: &W,
     locals: &mut [W::Local],
@@ -172,10 +171,10 @@ fn run_ranks<W: RankTiles>(
     let plan = &RankPlan { protocol, ..*plan };
     agree(group, check(group.size(), plan, &workers))?;
     let outcome = match group.rank() < plan.grid.size() {
-        true => work(group.rank(), post, plan, tiles, locals),
+        true => work(group.rank(), mailbox, plan, tiles, locals),
         false => Ok(RankReport::default()),
     };
-    let drained = drain(group, post);
+    let drained = drain(group, mailbox);
     let (report, outcome) = match outcome {
         Ok(report) => (report, Ok(())),
         Err(error) => (RankReport::default(), Err(error)),
@@ -212,18 +211,18 @@ fn check(ranks: usize, plan: &RankPlan, workers: &[usize]) -> Result<()> {
 /// The part of one rank of the grid.
 fn work<W: RankTiles>(
     rank: usize,
-    post: &mut dyn Post,
+    mailbox: &mut dyn Mailbox,
     plan: &RankPlan,
     tiles: &W,
     locals: &mut [W::Local],
 ) -> Result<RankReport> {
     let machine = TaskMachine::new(plan.grid, plan.graph, rank, plan.protocol)?;
-    let shared = SharedState::new(machine, tiles, plan, locals.len(), Some(post.waker()));
+    let shared = SharedState::new(machine, tiles, plan, locals.len(), Some(mailbox.waker()));
     let (workers, moves) = std::thread::scope(|scope| {
         let shared = &shared;
         let _guard = PanicGuard(shared);
         let workers = locals.iter_mut().map(|local| scope.spawn(move || shared.work(local))).collect::<Vec<_>>();
-        let mut progress = ProgressThread::new(shared, post);
+        let mut progress = ProgressThread::new(shared, mailbox);
         progress.run();
         shared.end();
         let joined = workers.into_iter().map(|worker| worker.join());

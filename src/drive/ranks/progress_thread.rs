@@ -1,9 +1,9 @@
-//! The thread of a rank that moves messages: the only one that calls the post.
+//! The thread of a rank that moves messages: the only one that calls the mailbox.
 
 use super::report::SpanLog;
 use super::state::{Envelope, Moves, SharedState, bytes_of};
 use super::{RankTiles, SpanKind};
-use crate::comm::post::{Arrival, Post};
+use crate::comm::mailbox::{Arrival, Mailbox};
 use crate::error::{Error, Result};
 use crate::runtime::protocol::{Event, Message};
 use crate::tile::TileId;
@@ -31,7 +31,7 @@ struct Outgoing {
 /// Moves the messages of one rank.
 pub(super) struct ProgressThread<'a, 's, W> {
     shared: &'a SharedState<'s, W>,
-    post: &'a mut dyn Post,
+    mailbox: &'a mut dyn Mailbox,
     incoming: HashMap<u64, Incoming>,
     outgoing: HashMap<u64, Outgoing>,
     /// The next transfer.
@@ -41,15 +41,15 @@ pub(super) struct ProgressThread<'a, 's, W> {
 }
 
 impl<'a, 's, W: RankTiles> ProgressThread<'a, 's, W> {
-    pub fn new(shared: &'a SharedState<'s, W>, post: &'a mut dyn Post) -> ProgressThread<'a, 's, W> {
+    pub fn new(shared: &'a SharedState<'s, W>, mailbox: &'a mut dyn Mailbox) -> ProgressThread<'a, 's, W> {
         let (incoming, outgoing, log) = (HashMap::new(), HashMap::new(), shared.span_log());
-        ProgressThread { shared, post, incoming, outgoing, token: 0, moves: Moves::default(), log }
+        ProgressThread { shared, mailbox, incoming, outgoing, token: 0, moves: Moves::default(), log }
     }
 
     /// Moves messages until the rank is done, or a worker has panicked.
     ///
-    /// An error of the post, or a message that makes no sense, is one of this rank: the others are told to stop, as far
-    /// as the post still carries it.
+    /// An error of the mailbox, or a message that makes no sense, is one of this rank: the others are told to stop, as
+    /// far as the mailbox still carries it.
     pub fn run(&mut self) {
         let mut failed = false;
         loop {
@@ -59,7 +59,7 @@ impl<'a, 's, W: RankTiles> ProgressThread<'a, 's, W> {
                 let (envelopes, over) = state.take_envelopes();
                 (envelopes, over, state.is_patient())
             };
-            self.post.set_patient(patient);
+            self.mailbox.set_patient(patient);
             let is_quiet = !matches!(moved, Ok(true)) && envelopes.is_empty();
             // Each is tried: the others wait for what they are told.
             let sent = envelopes.into_iter().map(|envelope| self.send(envelope)).fold(Ok(()), Result::and);
@@ -68,8 +68,8 @@ impl<'a, 's, W: RankTiles> ProgressThread<'a, 's, W> {
                     failed = true;
                     self.shared.fail(&mut self.shared.lock(), error);
                 }
-                _ if over => return self.post.set_patient(false),
-                _ if is_quiet => self.post.pause(PAUSE),
+                _ if over => return self.mailbox.set_patient(false),
+                _ if is_quiet => self.mailbox.pause(PAUSE),
                 _ => {}
             }
         }
@@ -77,7 +77,7 @@ impl<'a, 's, W: RankTiles> ProgressThread<'a, 's, W> {
 
     /// Takes in what has arrived; whether anything has.
     fn poll(&mut self) -> Result<bool> {
-        match self.post.poll()? {
+        match self.mailbox.poll()? {
             Some(arrival) => self.arrived(arrival).map(|()| true),
             None => Ok(false),
         }
@@ -89,18 +89,20 @@ impl<'a, 's, W: RankTiles> ProgressThread<'a, 's, W> {
 
     fn arrived(&mut self, arrival: Arrival) -> Result<()> {
         match arrival {
-            Arrival::Head { from, head, body_words } => self.head(from, Message::from_words(&head)?, body_words),
-            Arrival::Body { token, body } => {
+            Arrival::Header { from, header, payload_words } => {
+                self.header(from, Message::from_words(&header)?, payload_words)
+            }
+            Arrival::Payload { token, payload } => {
                 let known = self.incoming.remove(&token);
-                let Incoming { from, message, tile, start } = known.expect("a body comes as it was asked for");
-                self.moves.received_bytes += bytes_of(body.len());
+                let Incoming { from, message, tile, start } = known.expect("a payload comes as it was asked for");
+                self.moves.received_bytes += bytes_of(payload.len());
                 self.log.add(SpanKind::Receive { from: from as u32 }, tile, start);
-                self.shared.came(&mut self.shared.lock(), from, message, tile, body);
+                self.shared.came(&mut self.shared.lock(), from, message, tile, payload);
                 Ok(())
             }
             Arrival::Sent { token } => {
                 let known = self.outgoing.remove(&token);
-                let Outgoing { to, tile, start } = known.expect("a body leaves as it was sent");
+                let Outgoing { to, tile, start } = known.expect("a payload leaves as it was sent");
                 self.log.add(SpanKind::Send { to: to as u32 }, tile, start);
                 self.shared.handle(&mut self.shared.lock(), Event::Sent(tile));
                 Ok(())
@@ -109,14 +111,14 @@ impl<'a, 's, W: RankTiles> ProgressThread<'a, 's, W> {
     }
 
     /// Takes in a message, or asks for the tile that it announces.
-    fn head(&mut self, from: usize, message: Message, body_words: Option<usize>) -> Result<()> {
+    fn header(&mut self, from: usize, message: Message, payload_words: Option<usize>) -> Result<()> {
         let Message::Tile { tile, .. } = message else {
             self.shared.handle(&mut self.shared.lock(), Event::Message { from, message });
             return Ok(());
         };
         let expected = self.shared.tiles.payload_words(tile);
-        if body_words != Some(expected) {
-            let text = format!("rank {from} sends {body_words:?} words of a tile of {expected}");
+        if payload_words != Some(expected) {
+            let text = format!("rank {from} sends {payload_words:?} words of a tile of {expected}");
             return Err(Error::Transport(text));
         }
         let buffer = {
@@ -127,19 +129,19 @@ impl<'a, 's, W: RankTiles> ProgressThread<'a, 's, W> {
             state.take_buffer()
         };
         let token = self.next_token();
-        self.post.receive(from, token, buffer)?;
+        self.mailbox.receive(from, token, buffer)?;
         self.incoming.insert(token, Incoming { from, message, tile, start: self.log.now() });
         Ok(())
     }
 
     fn send(&mut self, envelope: Envelope) -> Result<()> {
-        let Envelope { to, head, body } = envelope;
+        let Envelope { to, header, payload } = envelope;
         let token = self.next_token();
-        if let Some((tile, body)) = &body {
-            self.moves.sent_bytes += bytes_of(body.len());
+        if let Some((tile, payload)) = &payload {
+            self.moves.sent_bytes += bytes_of(payload.len());
             self.outgoing.insert(token, Outgoing { to, tile: *tile, start: self.log.now() });
         }
-        self.post.send(to, &head, body.map(|(_, body)| (body, token)))
+        self.mailbox.send(to, &header, payload.map(|(_, payload)| (payload, token)))
     }
 
     fn next_token(&mut self) -> u64 {

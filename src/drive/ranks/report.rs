@@ -17,7 +17,7 @@ pub enum SpanKind {
     Pack,
     /// A tile that came was made an operand.
     Unpack,
-    /// A tile was on its way from another rank, from the time it was asked for at the post.
+    /// A tile was on its way from another rank, from the time it was asked for at the mailbox.
     Receive {
         /// The sender.
         from: u32,

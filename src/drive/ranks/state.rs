@@ -2,7 +2,7 @@
 
 use super::report::{SampleLog, SpanLog};
 use super::{RankPlan, RankReport, RankTiles, Sample, WorkerReport};
-use crate::comm::post::{Body, Waker};
+use crate::comm::mailbox::{Payload, Waker};
 use crate::error::{Error, Result};
 use crate::runtime::protocol::{Action, Event, Message, Sites, TaskMachine, TileRun};
 use crate::tile::{RankGrid, TileId};
@@ -14,7 +14,7 @@ use std::time::Instant;
 /// Work for any worker of a site.
 pub(super) enum Job {
     /// A tile that came is to be made an operand.
-    Unpack(TileId, Body),
+    Unpack(TileId, Payload),
     /// Tasks on an own tile.
     Run(TileRun),
 }
@@ -22,8 +22,8 @@ pub(super) enum Job {
 /// A message that the progress thread is to send.
 pub(super) struct Envelope {
     pub to: usize,
-    pub head: Vec<u64>,
-    pub body: Option<(TileId, Body)>,
+    pub header: Vec<u64>,
+    pub payload: Option<(TileId, Payload)>,
 }
 
 /// What there is to do at a site.
@@ -38,13 +38,13 @@ struct SiteState {
 pub(super) struct State {
     machine: TaskMachine,
     /// Conversions come first: what others have sent may be what this rank waits for.
-    unpacks: VecDeque<(TileId, Body)>,
+    unpacks: VecDeque<(TileId, Payload)>,
     sites: Vec<SiteState>,
     envelopes: Vec<Envelope>,
     /// Finished own tiles in words, while somebody is to get them.
-    packed: FxHashMap<TileId, Body>,
+    packed: FxHashMap<TileId, Payload>,
     /// Tiles that came.
-    received: FxHashMap<TileId, Body>,
+    received: FxHashMap<TileId, Payload>,
     /// Buffers of tiles that are not needed any more.
     spare: Vec<Vec<u64>>,
     /// How many of these, the first ones, nothing has been written to: they do not count as memory yet.
@@ -172,7 +172,7 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
     fn advance(&self, state: &mut State) {
         while let Some(action) = state.machine.poll_near(&|site, tile| self.tiles.is_near(site, tile)) {
             match action {
-                Action::Send { to, message } => state.post(to, &message),
+                Action::Send { to, message } => state.enqueue(to, &message),
                 Action::Run(run) => state.sites[self.sites.of_run(&run)].runs.push_back(run),
                 Action::Release(tile) => self.release(state, tile),
                 Action::Finished => self.finished(state),
@@ -209,13 +209,13 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
     }
 
     fn release(&self, state: &mut State, tile: TileId) {
-        if let Some(body) = state.packed.remove(&tile) {
-            state.packed_bytes -= bytes_of(body.len());
+        if let Some(payload) = state.packed.remove(&tile) {
+            state.packed_bytes -= bytes_of(payload.len());
         }
-        if let Some(body) = state.received.remove(&tile) {
+        if let Some(payload) = state.received.remove(&tile) {
             self.tiles.release(tile);
-            let bytes = bytes_of(body.capacity());
-            match Arc::try_unwrap(body) {
+            let bytes = bytes_of(payload.capacity());
+            match Arc::try_unwrap(payload) {
                 Ok(buffer) => state.spare.push(buffer),
                 Err(_) => state.buffer_bytes -= bytes,
             }
@@ -223,10 +223,10 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
     }
 
     /// Takes in the words of a finished own tile that others read.
-    pub fn packed(&self, state: &mut State, tile: TileId, body: Body) {
-        state.packed_bytes += bytes_of(body.len());
+    pub fn packed(&self, state: &mut State, tile: TileId, payload: Payload) {
+        state.packed_bytes += bytes_of(payload.len());
         state.peak_packed_bytes = state.peak_packed_bytes.max(state.packed_bytes);
-        state.packed.insert(tile, body);
+        state.packed.insert(tile, payload);
     }
 
     /// Takes in a tile that came, with its message.
@@ -237,12 +237,12 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
             state.buffer_bytes -= bytes_of(words.capacity());
             return;
         }
-        let body = Arc::new(words);
-        self.tiles.arrived(tile, &body);
+        let payload = Arc::new(words);
+        self.tiles.arrived(tile, &payload);
         if W::UNPACKS {
-            state.unpacks.push_back((tile, body.clone()));
+            state.unpacks.push_back((tile, payload.clone()));
         }
-        state.received.insert(tile, body);
+        state.received.insert(tile, payload);
         self.handle(state, Event::Message { from, message });
     }
 
@@ -295,7 +295,7 @@ impl State {
     /// Work for a worker of a site; conversions are for the host.
     pub fn next_job(&mut self, site: usize) -> Option<Job> {
         let unpack = if site == Sites::HOST { self.unpacks.pop_front() } else { None };
-        let unpack = unpack.map(|(tile, body)| Job::Unpack(tile, body));
+        let unpack = unpack.map(|(tile, payload)| Job::Unpack(tile, payload));
         unpack.or_else(|| self.sites[site].runs.pop_front().map(Job::Run))
     }
 
@@ -325,14 +325,14 @@ impl State {
         buffer
     }
 
-    fn post(&mut self, to: usize, message: &Message) {
-        let body = match message {
+    fn enqueue(&mut self, to: usize, message: &Message) {
+        let payload = match message {
             Message::Tile { tile, .. } => {
-                let body = self.packed.get(tile).or_else(|| self.received.get(tile));
-                Some((*tile, body.expect("a tile that is sent is here").clone()))
+                let payload = self.packed.get(tile).or_else(|| self.received.get(tile));
+                Some((*tile, payload.expect("a tile that is sent is here").clone()))
             }
             _ => None,
         };
-        self.envelopes.push(Envelope { to, head: message.to_words(), body });
+        self.envelopes.push(Envelope { to, header: message.to_words(), payload });
     }
 }

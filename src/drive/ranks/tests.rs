@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::comm::local;
-use crate::comm::post::faulty::{Call, Faulty, PLANTED};
+use crate::comm::mailbox::faulty::{Call, Faulty, PLANTED};
 use crate::runtime::Policy;
 use crate::runtime::protocol::{DeliveryKind, Termination};
 use std::collections::HashSet;
@@ -52,7 +52,7 @@ impl RankTiles for Names {
         Ok(())
     }
 
-    fn pack(&self, _local: &mut usize, tile: TileId) -> Result<Body> {
+    fn pack(&self, _local: &mut usize, tile: TileId) -> Result<Payload> {
         Ok(Arc::new(words_of(tile)))
     }
 
@@ -60,8 +60,8 @@ impl RankTiles for Names {
         words_of(tile).len()
     }
 
-    fn unpack(&self, _local: &mut usize, tile: TileId, body: &Body) -> Result<()> {
-        assert_eq!(**body, words_of(tile));
+    fn unpack(&self, _local: &mut usize, tile: TileId, payload: &Payload) -> Result<()> {
+        assert_eq!(**payload, words_of(tile));
         assert!(self.present.lock().unwrap().insert(tile), "{tile:?} came twice");
         Ok(())
     }
@@ -93,18 +93,18 @@ fn plan(grid: RankGrid, tiles: usize, delivery: DeliveryKind) -> RankPlan {
 }
 
 fn run(rank: &dyn Transport, plan: &RankPlan, fault: Option<(TileId, bool)>) -> Result<(RankReport, usize)> {
-    run_with(rank, &mut *rank.open_post()?, plan, fault)
+    run_with(rank, &mut *rank.open_mailbox()?, plan, fault)
 }
 
 fn run_with(
     rank: &dyn Transport,
-    post: &mut dyn Post,
+    mailbox: &mut dyn Mailbox,
     plan: &RankPlan,
     fault: Option<(TileId, bool)>,
 ) -> Result<(RankReport, usize)> {
     let names = Names { graph: plan.graph, present: Mutex::default(), fault };
     let mut locals = vec![0; 1 + rank.rank() % 3];
-    let report = run_ranks(rank, post, plan, &names, &mut locals)?;
+    let report = run_ranks(rank, mailbox, plan, &names, &mut locals)?;
     let own = names.present.into_inner().unwrap();
     assert!(own.iter().all(|&tile| plan.grid.owner(tile) == rank.rank()), "all that came is released");
     Ok((report, locals.iter().sum()))
@@ -209,33 +209,33 @@ fn in_time<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
     receiver.recv_timeout(LIMIT).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The errors of all ranks where the post of rank `broken` fails. Where it recovers, nothing of that run is left to
+/// The errors of all ranks where the mailbox of rank `broken` fails. Where it recovers, nothing of that run is left to
 /// disturb the next one.
-fn errors_of_post(plan: RankPlan, broken: usize, call: Call, fails: Range<usize>) -> Vec<Error> {
+fn errors_of_mailbox(plan: RankPlan, broken: usize, call: Call, fails: Range<usize>) -> Vec<Error> {
     local::run(plan.grid.size(), |rank| {
         let own_fails = if rank.rank() == broken { fails.clone() } else { 0..0 };
-        let mut post = Faulty::failing(rank.open_post().unwrap(), call, own_fails);
-        let error = run_with(rank, &mut post, &plan, None).map(drop).unwrap_err();
+        let mut mailbox = Faulty::failing(rank.open_mailbox().unwrap(), call, own_fails);
+        let error = run_with(rank, &mut mailbox, &plan, None).map(drop).unwrap_err();
         if fails.end < usize::MAX {
-            run_with(rank, &mut post, &plan, None).unwrap();
+            run_with(rank, &mut mailbox, &plan, None).unwrap();
         }
         error
     })
 }
 
 #[test]
-fn an_error_of_a_post_ends_all_ranks() {
+fn an_error_of_a_mailbox_ends_all_ranks() {
     let tiles = 7;
     let kinds = [Call::Send, Call::Receive, Call::Poll].map(|call| (call, false));
     for (call, lasts) in kinds.into_iter().chain([(Call::Receive, true), (Call::Poll, true)]) {
         for (at, delivery) in DeliveryKind::ALL.into_iter().enumerate() {
             let (plan, broken) = (plan(RankGrid { rows: 2, cols: 3 }, tiles, delivery), [0, 4, 5, 1, 2][at]);
             let reads = |tile: &TileId| plan.grid.clients(tiles, *tile).contains(&(broken as u32));
-            // So many bodies come in a sound run, each after a request, so that there are no fewer sends and polls.
-            let bodies = plan.graph.all_tiles().filter(reads).count();
-            let first = [0, 1, 2, bodies / 2, bodies - 1][at];
+            // So many payloads come in a sound run, each after a request, so that there are no fewer sends and polls.
+            let payloads = plan.graph.all_tiles().filter(reads).count();
+            let first = [0, 1, 2, payloads / 2, payloads - 1][at];
             let fails = first..if lasts { usize::MAX } else { first + 1 };
-            for error in in_time(move || errors_of_post(plan, broken, call, fails)) {
+            for error in in_time(move || errors_of_mailbox(plan, broken, call, fails)) {
                 let told = match &error {
                     Error::Rank { rank, message, .. } => *rank == broken && message.contains(PLANTED),
                     _ => false,

@@ -3,7 +3,7 @@
 use super::report::SpanLog;
 use super::state::{Job, SharedState, State};
 use super::{RankTiles, SpanKind, WorkerReport};
-use crate::comm::post::Body;
+use crate::comm::mailbox::Payload;
 use crate::error::{Error, Result};
 use crate::runtime::protocol::{Event, TileRun};
 use crate::tile::TileId;
@@ -25,7 +25,7 @@ impl<W: RankTiles> Drop for PanicGuard<'_, '_, W> {
 enum Done {
     Imported(TileId),
     /// With the words of the tiles that others read.
-    Run(TileRun, Vec<(TileId, Body)>),
+    Run(TileRun, Vec<(TileId, Payload)>),
 }
 
 impl<W: RankTiles> SharedState<'_, W> {
@@ -58,9 +58,9 @@ impl<W: RankTiles> SharedState<'_, W> {
 
     fn carry_out(&self, local: &mut W::Local, job: Job, log: &mut SpanLog) -> (Option<TileRun>, Result<Done>) {
         match job {
-            Job::Unpack(tile, body) => {
+            Job::Unpack(tile, payload) => {
                 let start = log.now();
-                let outcome = self.tiles.unpack(local, tile, &body);
+                let outcome = self.tiles.unpack(local, tile, &payload);
                 log.add(SpanKind::Unpack, tile, start);
                 (None, outcome.map(|()| Done::Imported(tile)))
             }
@@ -72,7 +72,7 @@ impl<W: RankTiles> SharedState<'_, W> {
     }
 
     /// The words of the tiles that are finished and read by others.
-    fn run(&self, local: &mut W::Local, run: &TileRun, log: &mut SpanLog) -> Result<Vec<(TileId, Body)>> {
+    fn run(&self, local: &mut W::Local, run: &TileRun, log: &mut SpanLog) -> Result<Vec<(TileId, Payload)>> {
         let start = log.now();
         self.tiles.run(local, run)?;
         let updates = run.updates.len() as u32;
@@ -92,7 +92,7 @@ impl<W: RankTiles> SharedState<'_, W> {
         match outcome {
             Ok(Done::Imported(tile)) => self.handle(state, Event::Imported(tile)),
             Ok(Done::Run(run, packed)) => {
-                packed.into_iter().for_each(|(tile, body)| self.packed(state, tile, body));
+                packed.into_iter().for_each(|(tile, payload)| self.packed(state, tile, payload));
                 self.handle(state, Event::Done(run));
             }
             Err(error) => {

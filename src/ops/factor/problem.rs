@@ -33,13 +33,19 @@ impl Problem {
         check_square(lower.rows(), lower.cols())?;
         let working_bits = working_bits(precision_bits, maximum_modulus_bits)?;
         let mut problem = Problem::unscaled((lower.rows(), lower.cols()), precision_bits, working_bits)?;
+        problem.exponents.reserve(problem.rows);
         for i in 0..problem.rows {
-            let exponent = row_exponent(lower.get(i, i).head);
-            problem.exponents.extend(exponent);
-            let beyond = |j| is_beyond_one(lower.get(i, j), problem.exponents[i] + problem.exponents[j], working_bits);
-            if exponent.is_none() || (0..i).any(beyond) {
-                problem.cut(i);
-                break;
+            let own = row_exponent(lower.get(i, i).head);
+            let beyond = |own: i64| {
+                let mut others = problem.exponents.iter().enumerate();
+                others.any(|(j, &other)| is_beyond_one(lower.get(i, j), own + other, working_bits))
+            };
+            match own {
+                Some(own) if !beyond(own) => problem.exponents.push(own),
+                _ => {
+                    problem.cut(i);
+                    break;
+                }
             }
         }
         let weight = |i| RowWeight::new(&problem.scaled_entry(lower, i, i), working_bits);

@@ -3,7 +3,7 @@
 //! One process is a grid of one rank, which owns all tiles. What is done next the protocol says (`runtime::protocol`),
 //! `drive` brings it here.
 
-use crate::comm::post::Body;
+use crate::comm::mailbox::Payload;
 use crate::context::Context;
 use crate::drive::{self, Meter, RankTiles};
 use crate::error::{Error, Result};
@@ -288,7 +288,7 @@ impl<'w> RankTiles for TileStore<'_, 'w> {
         Ok(())
     }
 
-    fn pack(&self, local: &mut Local<'w>, tile: TileId) -> Result<Body> {
+    fn pack(&self, local: &mut Local<'w>, tile: TileId) -> Result<Payload> {
         let mut payload = vec![0; self.payload_words(tile)];
         // No other tile of the row is finished before this one is known to be.
         let weights = unpoisoned(self.weights[tile.row].lock());
@@ -301,7 +301,7 @@ impl<'w> RankTiles for TileStore<'_, 'w> {
         self.work.payload_words(tile)
     }
 
-    fn unpack(&self, local: &mut Local<'w>, tile: TileId, body: &Body) -> Result<()> {
+    fn unpack(&self, local: &mut Local<'w>, tile: TileId, body: &Payload) -> Result<()> {
         let slot = unpoisoned(self.remote.free.lock()).pop().expect("a tile comes only where a slot is free");
         let words = &mut slot[..self.work.operand_words(tile)];
         let data = self.work.unpack(tile, body, words, local.scratch);

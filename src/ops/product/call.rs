@@ -30,8 +30,10 @@ pub(crate) fn run(ctx: &Context, problem: &Problem<'_>, result: Destination<'_>)
     let mut report = match choose_path(ctx, &problem.size(), problem.expected_operand_bits()) {
         Path::Direct => run_direct(ctx, problem, result, &mut workspace)?,
         Path::Planes(_) if devices_take(ctx, problem)? => run_devices(ctx, problem, result, &mut workspace)?,
-        Path::Planes(1) => run_planes((ctx, 1), problem, result, &mut workspace)?,
-        Path::Planes(workers) => ctx.install(|| run_planes((ctx, workers), problem, result, &mut workspace))?,
+        Path::Planes(1) => run_planes((ctx, 1), (problem, start), result, &mut workspace)?,
+        Path::Planes(workers) => {
+            ctx.install(|| run_planes((ctx, workers), (problem, start), result, &mut workspace))?
+        }
     };
     report.seconds = start.elapsed().as_secs_f64();
     Ok(report)
@@ -48,24 +50,26 @@ fn run_direct(
     let scaled = Instant::now();
     let plan = direct::plan(ctx, &request(problem, bits))?;
     workspace.trim(ctx, &needs(&plan, problem.inner.held_bytes));
-    let result = result.prepare(problem.result_shape(), bits.result)?;
-    direct::run(ctx, problem, &bits, workspace, result)?;
+    let mut result = result.prepare(problem.result_shape(), bits.result)?;
+    direct::run(ctx, problem, &bits, workspace, result.reborrow())?;
+    problem.complete(ctx, result);
     let (scale, product) = ((scaled - start).as_secs_f64(), scaled.elapsed().as_secs_f64());
     Ok(Report::new(&plan, problem.precision_bits, Phases { scale, product, ..Phases::default() }))
 }
 
 fn run_planes(
     (ctx, workers): (&Context, usize),
-    problem: &Problem<'_>,
+    (problem, start): (&Problem<'_>, Instant),
     result: Destination<'_>,
     workspace: &mut Workspace,
 ) -> Result<Report> {
-    let mut clock = PhaseClock::alone();
+    let mut clock = PhaseClock::alone(start);
     let bits = clock.time(RankPhase::Scale, || scale_operands(ctx, workers, problem, workspace))?;
     let planned = plan_planes(ctx, &request(problem, bits), workers, workspace.bytes())?;
     workspace.trim(ctx, &needs(&planned.plan, problem.inner.held_bytes));
     let mut result = result.prepare(problem.result_shape(), bits.result)?;
     let recovery = fill_planes(ctx, (problem, bits), &planned, (workspace, &mut clock), &mut result)?;
+    problem.complete(ctx, result);
     let mut report = Report::new(&planned.plan, problem.precision_bits, Phases::new(&clock, &recovery));
     report.checked = ctx.self_check() || ctx.freivalds();
     Ok(report)
@@ -101,6 +105,7 @@ fn fill_planes(
     };
     let operands = NodeWindow::Alone(operands.words(words.operands)?);
     let products = NodeWindow::Alone(products.words(words.products)?);
+    clock.skip();
     run.run(&mut RunState { operands, products, spaces, clock }, result)
 }
 
@@ -145,8 +150,9 @@ fn run_devices(
     let none = WorkspaceNeeds { operand_bytes: 0, product_bytes: 0, workers: 0, worker_bytes: 0, planned_bytes };
     workspace.trim(ctx, &none);
     let start = Instant::now();
-    let result = result.prepare(problem.result_shape(), bits.result)?;
-    let (plan, devices) = run.run(plan, workspace, result)?;
+    let mut result = result.prepare(problem.result_shape(), bits.result)?;
+    let (plan, devices) = run.run(plan, workspace, result.reborrow())?;
+    problem.complete(ctx, result);
     let CutCounts { batches, bands, chunks } = plan.cuts();
     let report = Report {
         operation: problem.operation,

@@ -51,6 +51,8 @@ pub struct RankSpan {
 pub(crate) struct PhaseClock {
     epoch: Instant,
     totals: [f64; RANK_PHASES.len()],
+    /// End of the last phase.
+    last: Duration,
     /// What was done when; `None` for a process by itself, where nobody asks and nobody waits.
     spans: Option<Vec<RankSpan>>,
 }
@@ -58,19 +60,26 @@ pub(crate) struct PhaseClock {
 impl PhaseClock {
     /// A clock that starts now: right after a fence of all ranks, so that their times can be compared.
     pub fn new() -> PhaseClock {
-        PhaseClock { spans: Some(Vec::new()), ..PhaseClock::alone() }
+        PhaseClock { spans: Some(Vec::new()), ..PhaseClock::alone(Instant::now()) }
     }
 
-    /// The clock of a process by itself.
-    pub fn alone() -> PhaseClock {
-        PhaseClock { epoch: Instant::now(), totals: [0.0; RANK_PHASES.len()], spans: None }
+    /// The clock of a process by itself, which began its call at `start`. Its phases begin where the one before ended,
+    /// or where [`PhaseClock::skip`] says: to read the time is a noticeable part of the smallest calls.
+    pub fn alone(start: Instant) -> PhaseClock {
+        PhaseClock { epoch: start, totals: [0.0; RANK_PHASES.len()], last: Duration::ZERO, spans: None }
+    }
+
+    /// Leaves the time since the last phase out of all phases.
+    pub fn skip(&mut self) {
+        self.last = self.epoch.elapsed();
     }
 
     /// Runs `work` as `phase`.
     pub fn time<R>(&mut self, phase: RankPhase, work: impl FnOnce() -> R) -> R {
-        let start = self.epoch.elapsed();
+        let start = if self.spans.is_none() { self.last } else { self.epoch.elapsed() };
         let result = work();
-        self.add(phase, start, self.epoch.elapsed());
+        self.last = self.epoch.elapsed();
+        self.add(phase, start, self.last);
         result
     }
 

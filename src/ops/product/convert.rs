@@ -23,7 +23,7 @@ pub(crate) struct Conversion<'a> {
     pub panels: Range<usize>,
     /// Primes of the batch.
     pub primes: Range<usize>,
-    /// Slices of a walk for each panel: 1, or the number of runs where the parts are not all rows of the panels.
+    /// Slices for each prime of a panel: 1, or the number of runs where the parts are not all rows of the panels.
     pub runs: usize,
 }
 
@@ -47,13 +47,13 @@ struct Local<'s, 'w> {
 impl<'a> Conversion<'a> {
     /// Writes the residues, panel by panel on all workers.
     ///
-    /// Each of `walks` gives the places of one prime: `runs` slices for the first panel, then for the next.
+    /// `places` gives `runs` slices for each prime, for the first panel, then for the next.
     ///
     /// # Errors
     /// [`crate::Error::Cancelled`].
     pub fn run<'w>(
         &self,
-        mut walks: Vec<impl Iterator<Item = &'w mut [u64]> + Send>,
+        mut places: impl Iterator<Item = &'w mut [u64]> + Send,
         spaces: &mut [Space<'_>],
         meter: &Meter<'_>,
     ) -> Result<()> {
@@ -70,9 +70,7 @@ impl<'a> Conversion<'a> {
             let (panel, group) = items.next()?;
             let primes = group_bounds(group)..group_bounds(group + 1);
             runs.clear();
-            for walk in &mut walks[primes.clone()] {
-                runs.extend(walk.by_ref().take(self.runs));
-            }
+            runs.extend(places.by_ref().take(primes.len() * self.runs));
             assert_eq!(runs.len(), primes.len() * self.runs, "a place for each panel");
             Some((panel, self.primes.start + primes.start..self.primes.start + primes.end))
         };

@@ -4,7 +4,7 @@
 //! before. A rank receives from the rank of equal number within the sending node (modulo that node's ranks), so that
 //! every link carries each residue once. Sums modulo primes are exact: no order of nodes can change a bit.
 
-use crate::comm::window::{Level, Partition, Rest, Run, Shares, Walk};
+use crate::comm::window::{Level, Partition, Rest, Run, Shares};
 use crate::comm::{Incoming, Outgoing};
 use crate::error::Result;
 use crate::kernels::PlaneEngine;
@@ -55,8 +55,8 @@ impl<'a> Exchange<'a> {
     /// # Errors
     /// [`crate::Error::Transport`].
     pub fn run(&self, shares: Shares<'_>) -> Result<()> {
-        let (walks, rest) = shares.with_rest();
-        let mut own = walks.into_iter().map(Walk::collect).collect::<Vec<Vec<&mut [u64]>>>();
+        let (own, rest) = shares.with_rest();
+        let mut own = own.collect::<Vec<_>>();
         let rank = self.ranks.world.rank();
         let stream = ShareStream::new(&self.owners, rank, self.planes());
         let (nodes, node) = (self.ranks.layout.nodes.len(), self.ranks.layout.node_of[rank]);
@@ -89,11 +89,12 @@ impl<'a> Exchange<'a> {
     }
 
     /// Adds a message to this rank's blocks.
-    fn add(&self, stream: &ShareStream, range: Range<usize>, message: &[u64], own: &mut [Vec<&mut [u64]>]) {
+    fn add(&self, stream: &ShareStream, range: Range<usize>, message: &[u64], own: &mut [&mut [u64]]) {
+        let runs = own.len() / self.planes();
         let mut at = 0;
         stream.for_each(range, |piece| {
             let words = &message[at..at + piece.words.len()];
-            self.engine.add(piece.plane, &mut own[piece.plane][piece.run][piece.within], words);
+            self.engine.add(piece.plane, &mut own[piece.plane * runs + piece.run][piece.within], words);
             at += piece.words.len();
         });
     }

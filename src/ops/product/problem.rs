@@ -3,13 +3,18 @@
 //! Every `op` becomes a transposed view here, so that all later steps contract rows. Checks shapes, precision and
 //! factors before any work.
 
+use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::kernels::PlaneKernel;
 use crate::math::bound;
-use crate::matrix::{MatrixView, Op, Uplo};
+use crate::matrix::mirror::{Workers, mirror};
+use crate::matrix::{MatrixView, MatrixViewMut, Op, Uplo};
 use crate::ops::product::combine::Combination;
 use crate::ops::product::size::ProductSize;
 use crate::plan::{Cut, DeviceCut};
+
+/// Rows from which the triangle of a result is mirrored by all threads: below, waking them takes longer.
+const MIRROR_ROWS_OF_THREADS: usize = 256;
 
 /// One operand: its columns are contracted with those of the other.
 #[derive(Clone, Copy)]
@@ -88,6 +93,8 @@ pub(crate) struct Problem<'a> {
     pub right: Option<Operand<'a>>,
     /// The triangle wanted of a SYRK.
     pub uplo: Uplo,
+    /// Whether the other triangle becomes its mirror image.
+    pub mirrored: bool,
     /// Precision asked for.
     pub precision_bits: u32,
     /// Whether operands are integers and the result exact.
@@ -134,6 +141,16 @@ pub(crate) struct Bits {
 }
 
 impl<'a> Problem<'a> {
+    /// Makes `result` symmetric where that is asked for.
+    pub fn complete(&self, ctx: &Context, result: MatrixViewMut<'_>) {
+        if self.mirrored {
+            match ctx.threads() > 1 && result.rows() >= MIRROR_ROWS_OF_THREADS {
+                true => ctx.install(|| mirror(result, self.uplo, Workers::Pool)),
+                false => mirror(result, self.uplo, Workers::One),
+            }
+        }
+    }
+
     /// The lower triangle of `P^T P`, or of `P P^T` where `op` says so.
     pub fn syrk(p: MatrixView<'a>, op: Op, precision_bits: u32) -> Problem<'a> {
         Problem {
@@ -141,6 +158,7 @@ impl<'a> Problem<'a> {
             left: Operand::new(p, op),
             right: None,
             uplo: Uplo::Lower,
+            mirrored: false,
             precision_bits,
             exact_integers: false,
             combination: Combination::new(None, None, None),

@@ -57,6 +57,8 @@ impl RecoveryTime {
 struct Local<'l, 's> {
     space: &'l mut Space<'s>,
     time: RecoveryTime,
+    /// When the last block was stored.
+    last: Instant,
     sums: Option<RowSums>,
 }
 
@@ -72,7 +74,8 @@ impl Recovery<'_> {
         meter: &Meter<'_>,
     ) -> Result<RecoveryTime> {
         let sums = || self.check.map(InnerCheck::row_sums);
-        let local = |space| Local { space, time: RecoveryTime::default(), sums: sums() };
+        let start = Instant::now();
+        let local = |space| Local { space, time: RecoveryTime::default(), last: start, sums: sums() };
         let mut locals = spaces.iter_mut().map(local).collect::<Vec<_>>();
         drive::parallel_for(&mut locals, |_| segments.next(), |local, segment| self.fill(local, segment, meter))?;
         if let Some(check) = self.check {
@@ -85,7 +88,6 @@ impl Recovery<'_> {
     fn fill(&self, local: &mut Local<'_, '_>, mut segment: Segment<'_>, meter: &Meter<'_>) -> Result<()> {
         let plane_words = self.region.grid.words();
         let (integers, scratch) = (&mut *local.space.integers, &mut *local.space.scratch);
-        let mut start = Instant::now();
         for row in segment.rows.clone() {
             let offset = self.region.block_index(row, segment.col) * BLOCK_WORDS;
             let residues = BlockResidues { window: self.window, plane_words, offset };
@@ -93,9 +95,9 @@ impl Recovery<'_> {
             let reconstructed = Instant::now();
             self.store(integers, row, &mut segment, local.sums.as_mut())?;
             let stored = Instant::now();
-            local.time.reconstruct += reconstructed - start;
+            local.time.reconstruct += reconstructed - local.last;
             local.time.unscale += stored - reconstructed;
-            start = stored;
+            local.last = stored;
         }
         let primes = self.engine.moduli().len() as u64;
         meter.add("reconstruct", RECOVER_UNITS * primes * primes * segment.rows.len() as u64)

@@ -188,7 +188,7 @@ impl<'a> ProductRun<'a> {
         let all = Run { words: 0..self.engine.moduli().len() * plane_words, rank: 0 };
         let partition = Partition::new(self.shape.ranks(), Level::ONCE, Level::ONCE, vec![all]);
         let shares = state.products.write(&self.fence(), outcome, &partition)?;
-        shares.all().into_iter().for_each(|words| fault(words, plane_words));
+        shares.into_iter().for_each(|words| fault(words, plane_words));
         Ok(())
     }
 
@@ -218,9 +218,9 @@ impl<'a> ProductRun<'a> {
                 }
             }
         }
-        let outer = Level { count: step.primes.len(), stride: plane_words };
-        let inner = Level { count: slot.panels.len(), stride: panel_words };
-        Partition::new(ranks, outer, inner, runs).at(slot.first * panel_words)
+        let panels = Level { count: slot.panels.len(), stride: panel_words };
+        let planes = Level { count: step.primes.len(), stride: plane_words };
+        Partition::new(ranks, panels, planes, runs).at(slot.first * panel_words)
     }
 
     /// Writes the residues of this rank's rows. The outer error is the node's, the inner one this rank's own.
@@ -244,21 +244,25 @@ impl<'a> ProductRun<'a> {
             shifts: slot.operand.shifts,
             panels: slot.panels,
             primes: step.primes.clone(),
-            runs: partition.runs_of(self.rank()).len(),
+            runs: partition.positions(self.rank()).len(),
         };
-        let run = || conversion.run(shares.walks(), spaces, meter);
+        let run = || conversion.run(shares.into_iter(), spaces, meter);
         Ok(clock.time(RankPhase::ToResidues, || self.on_workers(run)))
     }
 
-    /// Which rank writes which words of the product window.
+    /// Which rank writes which words of the product window: neighbouring jobs of a rank are one run.
     fn product_partition(&self, list: &JobList, first_prime: usize, plane_words: usize) -> Partition {
-        let rank_of = (0..self.shape.workers()).map(|worker| self.shape.rank_of(worker)).collect::<Vec<_>>();
-        let runs = list.jobs.iter().zip(&list.assignment.worker).map(|(job, &worker)| {
+        let mut runs = Vec::<Run>::new();
+        for (job, &worker) in list.jobs.iter().zip(&list.assignment.worker) {
             let plane = (first_prime + job.prime) * plane_words;
             let words = plane + job.blocks.start * BLOCK_WORDS..plane + job.blocks.end * BLOCK_WORDS;
-            Run { words, rank: rank_of[worker] }
-        });
-        Partition::new(self.shape.ranks(), Level::ONCE, Level::ONCE, runs.collect())
+            let rank = if self.shape.ranks() == 1 { 0 } else { self.shape.rank_of(worker) };
+            match runs.last_mut() {
+                Some(last) if last.rank == rank && last.words.end == words.start => last.words.end = words.end,
+                _ => runs.push(Run { words, rank }),
+            }
+        }
+        Partition::new(self.shape.ranks(), Level::ONCE, Level::ONCE, runs)
     }
 
     /// Runs this rank's jobs. The outer error is the node's, the inner one this rank's own.
@@ -274,9 +278,16 @@ impl<'a> ProductRun<'a> {
         let RunState { operands, products, spaces, clock } = state;
         let (operands, shares) = clock.wait(|| products.write_from(operands, &self.fence(), outcome, &partition))?;
         let own = self.shape.workers_of(self.rank());
-        let mut queues = own.clone().map(|_| VecDeque::new()).collect::<Vec<_>>();
+        let queue = || VecDeque::with_capacity(list.jobs.len() / self.shape.workers() + 2);
+        let mut queues = own.clone().map(|_| queue()).collect::<Vec<_>>();
         let jobs = list.jobs.into_iter().zip(list.assignment.worker).filter(|(_, worker)| own.contains(worker));
-        for ((job, worker), words) in jobs.zip(shares.all()) {
+        let (mut runs, mut run) = (shares.into_iter(), &mut [][..]);
+        for (job, worker) in jobs {
+            if run.is_empty() {
+                run = runs.next().expect("words for each job");
+            }
+            let (words, rest) = std::mem::take(&mut run).split_at_mut(job.blocks.len() * BLOCK_WORDS);
+            run = rest;
             queues[worker - own.start].push_back(Task { job, words });
         }
         let (panel, plane_words) = self.operand_words(step.chunk);

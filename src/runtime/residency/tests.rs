@@ -197,7 +197,8 @@ fn long_random_histories_keep_the_promises() {
         let mut leases = Vec::new();
         let (mut granted, mut refused) = (0, 0);
         for _ in 0..600 {
-            let request = (0..1 + draw(3)).map(|_| (draw(12) as u8, ACCESSES[draw(3)])).collect::<Vec<_>>();
+            let request =
+                (0..1 + draw(3)).map(|_| (draw(12) as u8, ACCESSES[draw(ACCESSES.len())])).collect::<Vec<_>>();
             match world.acquire(&request) {
                 Some(lease) => {
                     granted += 1;

@@ -3,8 +3,8 @@
 mod cholesky;
 mod devices;
 mod double;
+mod mailbox;
 mod matrix;
 mod plan;
-mod post;
 mod products;
 mod solve;

@@ -1,6 +1,6 @@
 //! Status codes of MPI turned into errors, one function per call.
 //!
-//! Relies on the caller for what MPI demands (live handles, buffers that stay while a request runs); `rank`, `post`
+//! Relies on the caller for what MPI demands (live handles, buffers that stay while a request runs); `rank`, `mailbox`
 //! and `window` see to it. All but the questions about MPI's own state need MPI to be alive: hold a `Gate`.
 
 use crate::comm::Reduction;
@@ -10,7 +10,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
 
-pub mod post;
+pub mod mailbox;
 pub mod window;
 
 /// An error with the library's own words where `code` is one.
@@ -256,9 +256,9 @@ pub enum Tag {
     /// Of an exchange that all its ranks know.
     Exchange = 1,
     /// The head of a message that its receiver looks for.
-    Head,
+    Header,
     /// A piece of a body that its receiver has asked for.
-    Body,
+    Payload,
 }
 
 /// Starts sending `words` to rank `to`.

@@ -6,7 +6,7 @@
 
 use super::devices::{DeviceTiles, UnderWay};
 use super::matrix::{DoubleMatrix, Words};
-use crate::comm::post::Body;
+use crate::comm::mailbox::Payload;
 use crate::context::Context;
 use crate::drive::{self, HostCopy, Meter, RankTiles};
 use crate::error::{Error, Result};
@@ -41,7 +41,7 @@ pub(super) struct DoubleTiles<'a> {
     map: TileMap,
     own: HashMap<TileId, Mutex<&'a mut Words>>,
     /// Finished tiles of other ranks.
-    received: RwLock<HashMap<TileId, Body>>,
+    received: RwLock<HashMap<TileId, Payload>>,
     /// The diagonal of the matrix in the own tiles, for what an error says.
     diagonals: HashMap<usize, Vec<f64>>,
     /// For tiles of other ranks.
@@ -224,7 +224,7 @@ impl RankTiles for DoubleTiles<'_> {
         }
     }
 
-    fn pack(&self, _worker: &mut Worker, tile: TileId) -> Result<Body> {
+    fn pack(&self, _worker: &mut Worker, tile: TileId) -> Result<Payload> {
         Ok(self.own(tile).clone())
     }
 
@@ -236,7 +236,7 @@ impl RankTiles for DoubleTiles<'_> {
         std::mem::take(&mut locked(&self.buffers))
     }
 
-    fn arrived(&self, tile: TileId, body: &Body) {
+    fn arrived(&self, tile: TileId, body: &Payload) {
         self.received.write().unwrap_or_else(PoisonError::into_inner).insert(tile, body.clone());
     }
 

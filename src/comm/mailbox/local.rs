@@ -1,16 +1,17 @@
-//! Messages between ranks that are threads: a mailbox per rank. A body travels as a handle, and the receiver copies it.
+//! Messages between ranks that are threads: a mailbox per rank. A payload travels as a handle, and the receiver copies
+//! it.
 
 use crate::comm::left;
-use crate::comm::post::{Arrival, Body, Counts, Post, Waker, check_message, make_room, not_announced};
+use crate::comm::mailbox::{Arrival, Counts, Mailbox, Payload, Waker, check_message, make_room, not_announced};
 use crate::error::Result;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The mailboxes of all ranks of a group.
-pub(in crate::comm) struct Mailboxes {
-    boxes: Vec<Mailbox>,
+/// The inboxes of all ranks of a group.
+pub(in crate::comm) struct Inboxes {
+    boxes: Vec<Inbox>,
     /// A rank that has panicked, [`NOBODY`] where none has: the others may wait for it.
     panicked: AtomicUsize,
 }
@@ -18,7 +19,7 @@ pub(in crate::comm) struct Mailboxes {
 const NOBODY: usize = usize::MAX;
 
 #[derive(Default)]
-struct Mailbox {
+struct Inbox {
     inside: Mutex<Inside>,
     waker: Waker,
 }
@@ -26,7 +27,7 @@ struct Mailbox {
 #[derive(Default)]
 struct Inside {
     envelopes: VecDeque<Envelope>,
-    /// Tokens of the owner's bodies that have left.
+    /// Tokens of the owner's payloads that have left.
     left: VecDeque<u64>,
     /// Whether the owner is gone.
     closed: bool,
@@ -34,28 +35,28 @@ struct Inside {
 
 struct Envelope {
     from: usize,
-    head: Vec<u64>,
-    body: Option<(Body, u64)>,
+    header: Vec<u64>,
+    payload: Option<(Payload, u64)>,
 }
 
-/// The post of one thread.
-pub(in crate::comm) struct LocalPost {
-    mailboxes: Arc<Mailboxes>,
+/// The mailbox of one thread.
+pub(in crate::comm) struct LocalMailbox {
+    inboxes: Arc<Inboxes>,
     rank: usize,
-    /// Bodies that have not been asked for, with their senders' tokens, by sender.
-    announced: Vec<VecDeque<(Body, u64)>>,
-    /// Bodies that have been asked for, with tokens of this rank.
+    /// Payloads that have not been asked for, with their senders' tokens, by sender.
+    announced: Vec<VecDeque<(Payload, u64)>>,
+    /// Payloads that have been asked for, with tokens of this rank.
     copied: VecDeque<(u64, Vec<u64>)>,
     counts: Counts,
 }
 
-impl Mailboxes {
-    pub(in crate::comm) fn new(size: usize) -> Mailboxes {
-        Mailboxes { boxes: (0..size).map(|_| Mailbox::default()).collect(), panicked: AtomicUsize::new(NOBODY) }
+impl Inboxes {
+    pub(in crate::comm) fn new(size: usize) -> Inboxes {
+        Inboxes { boxes: (0..size).map(|_| Inbox::default()).collect(), panicked: AtomicUsize::new(NOBODY) }
     }
 }
 
-impl Mailbox {
+impl Inbox {
     fn lock(&self) -> MutexGuard<'_, Inside> {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -67,39 +68,39 @@ impl Inside {
     }
 }
 
-impl LocalPost {
-    pub(in crate::comm) fn new(mailboxes: Arc<Mailboxes>, rank: usize) -> LocalPost {
-        let announced = mailboxes.boxes.iter().map(|_| VecDeque::new()).collect();
-        LocalPost { mailboxes, rank, announced, copied: VecDeque::new(), counts: Counts::default() }
+impl LocalMailbox {
+    pub(in crate::comm) fn new(inboxes: Arc<Inboxes>, rank: usize) -> LocalMailbox {
+        let announced = inboxes.boxes.iter().map(|_| VecDeque::new()).collect();
+        LocalMailbox { inboxes, rank, announced, copied: VecDeque::new(), counts: Counts::default() }
     }
 
-    fn own(&self) -> &Mailbox {
-        &self.mailboxes.boxes[self.rank]
+    fn own(&self) -> &Inbox {
+        &self.inboxes.boxes[self.rank]
     }
 
     /// The error of a rank that has panicked, where there is one.
     fn check_others(&self) -> Result<()> {
-        match self.mailboxes.panicked.load(Ordering::Acquire) {
+        match self.inboxes.panicked.load(Ordering::Acquire) {
             NOBODY => Ok(()),
             rank => Err(left(rank)),
         }
     }
 }
 
-impl Post for LocalPost {
+impl Mailbox for LocalMailbox {
     fn rank(&self) -> usize {
         self.rank
     }
 
     fn size(&self) -> usize {
-        self.mailboxes.boxes.len()
+        self.inboxes.boxes.len()
     }
 
-    fn send(&mut self, to: usize, head: &[u64], body: Option<(Body, u64)>) -> Result<()> {
-        check_message(to, self.size(), head)?;
-        let bodies = usize::from(body.is_some());
-        let envelope = Envelope { from: self.rank, head: head.to_vec(), body };
-        let other = &self.mailboxes.boxes[to];
+    fn send(&mut self, to: usize, header: &[u64], payload: Option<(Payload, u64)>) -> Result<()> {
+        check_message(to, self.size(), header)?;
+        let payloads = usize::from(payload.is_some());
+        let envelope = Envelope { from: self.rank, header: header.to_vec(), payload };
+        let other = &self.inboxes.boxes[to];
         let mut inside = other.lock();
         if inside.closed {
             return Err(left(to));
@@ -108,19 +109,19 @@ impl Post for LocalPost {
         drop(inside);
         other.waker.wake();
         self.counts.sent += 1;
-        self.counts.leaving += bodies;
+        self.counts.leaving += payloads;
         Ok(())
     }
 
     fn receive(&mut self, from: usize, token: u64, mut buffer: Vec<u64>) -> Result<()> {
-        let bodies = self.announced.get_mut(from).ok_or_else(|| not_announced(from))?;
-        let (body, _) = bodies.front().ok_or_else(|| not_announced(from))?;
+        let payloads = self.announced.get_mut(from).ok_or_else(|| not_announced(from))?;
+        let (payload, _) = payloads.front().ok_or_else(|| not_announced(from))?;
         buffer.clear();
-        make_room(&mut buffer, body.len())?;
-        buffer.extend_from_slice(body);
-        if let Some((body, left)) = bodies.pop_front() {
-            drop(body);
-            let sender = &self.mailboxes.boxes[from];
+        make_room(&mut buffer, payload.len())?;
+        buffer.extend_from_slice(payload);
+        if let Some((payload, left)) = payloads.pop_front() {
+            drop(payload);
+            let sender = &self.inboxes.boxes[from];
             sender.lock().left.push_back(left);
             sender.waker.wake();
         }
@@ -130,9 +131,9 @@ impl Post for LocalPost {
     }
 
     fn poll(&mut self) -> Result<Option<Arrival>> {
-        if let Some((token, body)) = self.copied.pop_front() {
+        if let Some((token, payload)) = self.copied.pop_front() {
             self.counts.arriving -= 1;
-            return Ok(Some(Arrival::Body { token, body }));
+            return Ok(Some(Arrival::Payload { token, payload }));
         }
         let (left, envelope) = {
             let mut inside = self.own().lock();
@@ -143,11 +144,11 @@ impl Post for LocalPost {
             self.counts.leaving -= 1;
             return Ok(Some(Arrival::Sent { token }));
         }
-        let Some(Envelope { from, head, body }) = envelope else { return self.check_others().map(|()| None) };
+        let Some(Envelope { from, header, payload }) = envelope else { return self.check_others().map(|()| None) };
         self.counts.received += 1;
-        let body_words = body.as_ref().map(|(body, _)| body.len());
-        self.announced[from].extend(body);
-        Ok(Some(Arrival::Head { from, head, body_words }))
+        let payload_words = payload.as_ref().map(|(payload, _)| payload.len());
+        self.announced[from].extend(payload);
+        Ok(Some(Arrival::Header { from, header, payload_words }))
     }
 
     fn pause(&mut self, most: Duration) {
@@ -165,11 +166,11 @@ impl Post for LocalPost {
     }
 
     fn announced(&self) -> Option<usize> {
-        self.announced.iter().position(|bodies| !bodies.is_empty())
+        self.announced.iter().position(|payloads| !payloads.is_empty())
     }
 }
 
-impl Drop for LocalPost {
+impl Drop for LocalMailbox {
     /// Nobody takes the envelopes any more; a rank that panics tells those that may wait for it.
     fn drop(&mut self) {
         let envelopes = {
@@ -179,8 +180,8 @@ impl Drop for LocalPost {
         };
         drop(envelopes);
         if std::thread::panicking() {
-            self.mailboxes.panicked.store(self.rank, Ordering::Release);
-            self.mailboxes.boxes.iter().for_each(|other| other.waker.wake());
+            self.inboxes.panicked.store(self.rank, Ordering::Release);
+            self.inboxes.boxes.iter().for_each(|other| other.waker.wake());
         }
     }
 }

@@ -1,12 +1,12 @@
-//! A post for tests: some calls of another one fail, or see messages late.
+//! A mailbox for tests: some calls of another one fail, or see messages late.
 
-use super::{Arrival, Body, Counts, Post, Waker};
+use super::{Arrival, Counts, Mailbox, Payload, Waker};
 use crate::error::{Error, Result};
 use std::ops::Range;
 use std::time::Duration;
 
 /// What the error of a call says.
-pub const PLANTED: &str = "planted in a post";
+pub const PLANTED: &str = "planted in a mailbox";
 
 /// Calls that may fail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,9 +16,9 @@ pub enum Call {
     Poll,
 }
 
-/// A post whose calls of one kind fail, before they do anything, while their number, from 0, is in a range.
+/// A mailbox whose calls of one kind fail, before they do anything, while their number, from 0, is in a range.
 pub struct Faulty {
-    inner: Box<dyn Post>,
+    inner: Box<dyn Mailbox>,
     call: Call,
     fails: Range<usize>,
     calls: usize,
@@ -28,12 +28,12 @@ pub struct Faulty {
 
 impl Faulty {
     /// With calls that fail.
-    pub fn failing(inner: Box<dyn Post>, call: Call, fails: Range<usize>) -> Faulty {
+    pub fn failing(inner: Box<dyn Mailbox>, call: Call, fails: Range<usize>) -> Faulty {
         Faulty { inner, call, fails, calls: 0, late_polls: 0 }
     }
 
     /// With messages that are on their way for some time.
-    pub fn late(inner: Box<dyn Post>, polls: usize) -> Faulty {
+    pub fn late(inner: Box<dyn Mailbox>, polls: usize) -> Faulty {
         Faulty { late_polls: polls, ..Faulty::failing(inner, Call::Poll, 0..0) }
     }
 
@@ -47,7 +47,7 @@ impl Faulty {
     }
 }
 
-impl Post for Faulty {
+impl Mailbox for Faulty {
     fn rank(&self) -> usize {
         self.inner.rank()
     }
@@ -56,9 +56,9 @@ impl Post for Faulty {
         self.inner.size()
     }
 
-    fn send(&mut self, to: usize, head: &[u64], body: Option<(Body, u64)>) -> Result<()> {
+    fn send(&mut self, to: usize, header: &[u64], payload: Option<(Payload, u64)>) -> Result<()> {
         self.check(Call::Send)?;
-        self.inner.send(to, head, body)
+        self.inner.send(to, header, payload)
     }
 
     fn receive(&mut self, from: usize, token: u64, buffer: Vec<u64>) -> Result<()> {

@@ -1,15 +1,15 @@
 //! Messages that no rank waits for, between processes under MPI.
 //!
-//! A head goes as one message, its first word saying whether a body follows; a body goes in pieces with a tag of their
-//! own. Heads are found by probing and bodies received when they are asked for, in the order of their heads, so that
-//! MPI matches them by order alone. Each look takes the heads that are there and asks once which requests are done.
-//! MPI moves messages only while it is called: a pause looks, then sleeps for tens of microseconds or more, and so on,
-//! as the core may be the one that a worker needs.
+//! A header goes as one message, its first word saying whether a payload follows; a payload goes in pieces with a tag
+//! of their own. Headers are found by probing and payloads received when they are asked for, in the order of their
+//! headers, so that MPI matches them by order alone. Each look takes the headers that are there and asks once which
+//! requests are done. MPI moves messages only while it is called: a pause looks, then sleeps for tens of microseconds
+//! or more, and so on, as the core may be the one that a worker needs.
 
+use crate::comm::mailbox::{Arrival, Counts, Mailbox, Payload, Waker, check_message, make_room, not_announced};
 use crate::comm::mpi::gate::Gate;
 use crate::comm::mpi::result::{self, Tag};
 use crate::comm::mpi::sys;
-use crate::comm::post::{Arrival, Body, Counts, Post, Waker, check_message, make_room, not_announced};
 use crate::error::{Error, Result};
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -26,11 +26,11 @@ const LONGEST_SLEEP: Duration = Duration::from_micros(200);
 /// meanwhile take longer on their way, but looking more often for them costs more than that, as measured.
 const PATIENT_SLEEP: Duration = Duration::from_millis(1);
 
-/// A look takes in so many heads at most: requests must have their turn, too.
-const HEADS_PER_LOOK: usize = 64;
+/// A look takes in so many headers at most: requests must have their turn, too.
+const HEADERS_PER_LOOK: usize = 64;
 
-/// The post of one process, on a communicator of its own.
-pub(super) struct MpiPost {
+/// The mailbox of one process, on a communicator of its own.
+pub(super) struct MpiMailbox {
     comm: sys::MPI_Comm,
     rank: usize,
     piece_words: usize,
@@ -40,13 +40,13 @@ pub(super) struct MpiPost {
     /// The memory that requests read and write, by number: here until the last of its requests is done.
     transfers: HashMap<u64, Transfer>,
     next_transfer: u64,
-    /// Heads that are being received, as they came.
-    heads: VecDeque<u64>,
-    /// Lengths of the bodies that have not been asked for, by sender.
+    /// Headers that are being received, as they came.
+    headers: VecDeque<u64>,
+    /// Lengths of the payloads that have not been asked for, by sender.
     announced: Vec<VecDeque<usize>>,
     /// What `poll` is to return.
     ready: VecDeque<Arrival>,
-    /// The first error of MPI; from then on the post is of no use.
+    /// The first error of MPI; from then on the mailbox is of no use.
     failed: Option<String>,
     waker: Waker,
     counts: Counts,
@@ -63,7 +63,7 @@ struct Piece {
     expected: Option<usize>,
 }
 
-/// A head or a body on its way.
+/// A header or a payload on its way.
 struct Transfer {
     /// Its requests that are not done.
     open: usize,
@@ -71,25 +71,25 @@ struct Transfer {
 }
 
 enum Content {
-    HeadOut { words: Vec<u64> },
-    BodyOut { body: Body, token: u64 },
-    HeadIn { from: usize, words: Vec<u64> },
-    BodyIn { body: Vec<u64>, token: u64 },
+    HeaderOut { words: Vec<u64> },
+    PayloadOut { payload: Payload, token: u64 },
+    HeaderIn { from: usize, words: Vec<u64> },
+    PayloadIn { payload: Vec<u64>, token: u64 },
 }
 
 // SAFETY: handles of MPI may be used by any thread that MPI allows to call, which `Gate` checks; the memory of requests
-// is owned by the post.
-unsafe impl Send for MpiPost {}
+// is owned by the mailbox.
+unsafe impl Send for MpiMailbox {}
 
-impl MpiPost {
+impl MpiMailbox {
     /// # Safety
     /// `comm` is a live communicator that nobody else uses or frees.
-    pub(super) unsafe fn adopt(gate: &Gate, comm: sys::MPI_Comm, piece_words: usize) -> Result<MpiPost> {
+    pub(super) unsafe fn adopt(gate: &Gate, comm: sys::MPI_Comm, piece_words: usize) -> Result<MpiMailbox> {
         // SAFETY: live by contract.
         gate.call(|| unsafe { result::return_errors(comm) })?;
         // SAFETY: live by contract.
         let (rank, size) = gate.call(|| unsafe { result::rank_and_size(comm) })?;
-        Ok(MpiPost {
+        Ok(MpiMailbox {
             comm,
             rank,
             piece_words,
@@ -97,7 +97,7 @@ impl MpiPost {
             pieces: Vec::new(),
             transfers: HashMap::new(),
             next_transfer: 0,
-            heads: VecDeque::new(),
+            headers: VecDeque::new(),
             announced: vec![VecDeque::new(); size],
             ready: VecDeque::new(),
             failed: None,
@@ -123,29 +123,29 @@ impl MpiPost {
             transfer.open += 1;
         };
         // The words of a transfer stay where they are, and nobody touches them, until all of its requests are done:
-        // only `settle` and `next_head` take a transfer out, after that, and `drop` forgets it before.
+        // only `settle` and `next_header` take a transfer out, after that, and `drop` forgets it before.
         match &mut transfer.content {
-            Content::HeadOut { words } => {
+            Content::HeaderOut { words } => {
                 // SAFETY: the communicator lives as long as `self`; the words stay, as said above.
-                note(gate.call(|| unsafe { result::start_send(comm, other, Tag::Head, words) })?, None);
+                note(gate.call(|| unsafe { result::start_send(comm, other, Tag::Header, words) })?, None);
             }
-            Content::HeadIn { words, .. } => {
+            Content::HeaderIn { words, .. } => {
                 let length = words.len();
                 // SAFETY: as above.
-                let request = gate.call(|| unsafe { result::start_receive(comm, other, Tag::Head, words) })?;
+                let request = gate.call(|| unsafe { result::start_receive(comm, other, Tag::Header, words) })?;
                 note(request, Some(length));
             }
-            Content::BodyOut { body, .. } => {
-                for piece in body.chunks(piece_words) {
+            Content::PayloadOut { payload, .. } => {
+                for piece in payload.chunks(piece_words) {
                     // SAFETY: as above; the handle keeps the words from being written.
-                    note(gate.call(|| unsafe { result::start_send(comm, other, Tag::Body, piece) })?, None);
+                    note(gate.call(|| unsafe { result::start_send(comm, other, Tag::Payload, piece) })?, None);
                 }
             }
-            Content::BodyIn { body, .. } => {
-                for piece in body.chunks_mut(piece_words) {
+            Content::PayloadIn { payload, .. } => {
+                for piece in payload.chunks_mut(piece_words) {
                     let length = piece.len();
                     // SAFETY: as above.
-                    let request = gate.call(|| unsafe { result::start_receive(comm, other, Tag::Body, piece) })?;
+                    let request = gate.call(|| unsafe { result::start_receive(comm, other, Tag::Payload, piece) })?;
                     note(request, Some(length));
                 }
             }
@@ -154,21 +154,21 @@ impl MpiPost {
     }
 }
 
-impl MpiPost {
-    /// Takes in the heads that are there, then what is done; whether anything is ready.
+impl MpiMailbox {
+    /// Takes in the headers that are there, then what is done; whether anything is ready.
     fn look(&mut self) -> Result<bool> {
         let gate = Gate::enter()?;
-        for _ in 0..HEADS_PER_LOOK {
+        for _ in 0..HEADERS_PER_LOOK {
             // SAFETY: the communicator lives as long as `self`.
-            let Some((from, words)) = gate.call(|| unsafe { result::post::probe(self.comm, Tag::Head) })? else {
+            let Some((from, words)) = gate.call(|| unsafe { result::mailbox::probe(self.comm, Tag::Header) })? else {
                 break;
             };
             // The probed message is the oldest, so the receive that follows gets it and no other.
-            let number = self.start(&gate, from, Content::HeadIn { from, words: vec![0; words] })?;
-            self.heads.push_back(number);
+            let number = self.start(&gate, from, Content::HeaderIn { from, words: vec![0; words] })?;
+            self.headers.push_back(number);
         }
         // SAFETY: all in the list have been started and not been found done; those that are now leave it.
-        let done = gate.call(|| unsafe { result::post::test_some(&mut self.requests) })?;
+        let done = gate.call(|| unsafe { result::mailbox::test_some(&mut self.requests) })?;
         let mut outcome = Ok(());
         for (index, status) in done {
             // The indices fall, so what moves here from the end has been found open.
@@ -178,65 +178,65 @@ impl MpiPost {
             self.settle(piece.transfer, 1);
         }
         outcome?;
-        while let Some(arrival) = self.next_head()? {
+        while let Some(arrival) = self.next_header()? {
             self.ready.push_back(arrival);
         }
         Ok(!self.ready.is_empty())
     }
 
-    /// Takes note that `done` requests of a transfer are done. Where none is left it is over; a head that comes in
+    /// Takes note that `done` requests of a transfer are done. Where none is left it is over; a header that comes in
     /// waits for those before it.
     fn settle(&mut self, number: u64, done: usize) {
         let Some(transfer) = self.transfers.get_mut(&number) else { return };
         transfer.open -= done;
-        if transfer.open > 0 || matches!(transfer.content, Content::HeadIn { .. }) {
+        if transfer.open > 0 || matches!(transfer.content, Content::HeaderIn { .. }) {
             return;
         }
         let content = self.transfers.remove(&number).map(|transfer| transfer.content);
         match content {
-            Some(Content::BodyOut { body, token }) => {
-                drop(body);
+            Some(Content::PayloadOut { payload, token }) => {
+                drop(payload);
                 self.ready.push_back(Arrival::Sent { token });
             }
-            Some(Content::BodyIn { body, token }) => self.ready.push_back(Arrival::Body { token, body }),
-            Some(Content::HeadOut { .. }) => self.counts.leaving -= 1,
-            Some(Content::HeadIn { .. }) | None => {}
+            Some(Content::PayloadIn { payload, token }) => self.ready.push_back(Arrival::Payload { token, payload }),
+            Some(Content::HeaderOut { .. }) => self.counts.leaving -= 1,
+            Some(Content::HeaderIn { .. }) | None => {}
         }
     }
 
-    /// The oldest head where it has come in: younger ones, though they may be done, come after it.
-    fn next_head(&mut self) -> Result<Option<Arrival>> {
-        let Some(number) = self.heads.front() else { return Ok(None) };
+    /// The oldest header where it has come in: younger ones, though they may be done, come after it.
+    fn next_header(&mut self) -> Result<Option<Arrival>> {
+        let Some(number) = self.headers.front() else { return Ok(None) };
         if self.transfers.get(number).is_some_and(|transfer| transfer.open > 0) {
             return Ok(None);
         }
         let content = self.transfers.remove(number).map(|transfer| transfer.content);
-        self.heads.pop_front();
-        let Some(Content::HeadIn { from, mut words }) = content else { return Ok(None) };
+        self.headers.pop_front();
+        let Some(Content::HeaderIn { from, mut words }) = content else { return Ok(None) };
         if words.is_empty() {
-            return Err(Error::Transport(format!("a head of no words from rank {from}")));
+            return Err(Error::Transport(format!("a header of no words from rank {from}")));
         }
-        let body_words = words.remove(0).checked_sub(1).map(|length| length as usize);
-        Ok(Some(Arrival::Head { from, head: words, body_words }))
+        let payload_words = words.remove(0).checked_sub(1).map(|length| length as usize);
+        Ok(Some(Arrival::Header { from, header: words, payload_words }))
     }
 
-    /// Starts a body; one of no words is over at once.
-    fn start_body(&mut self, gate: &Gate, other: usize, content: Content) -> Result<()> {
+    /// Starts a payload; one of no words is over at once.
+    fn start_payload(&mut self, gate: &Gate, other: usize, content: Content) -> Result<()> {
         let number = self.start(gate, other, content)?;
         self.settle(number, 0);
         Ok(())
     }
 
-    fn start_message(&mut self, to: usize, head: &[u64], body: Option<(Body, u64)>) -> Result<()> {
+    fn start_message(&mut self, to: usize, header: &[u64], payload: Option<(Payload, u64)>) -> Result<()> {
         let gate = Gate::enter()?;
-        let mark = body.as_ref().map_or(0, |(body, _)| body.len() as u64 + 1);
-        let words = [&[mark], head].concat();
-        self.start(&gate, to, Content::HeadOut { words })?;
+        let mark = payload.as_ref().map_or(0, |(payload, _)| payload.len() as u64 + 1);
+        let words = [&[mark], header].concat();
+        self.start(&gate, to, Content::HeaderOut { words })?;
         self.counts.sent += 1;
         self.counts.leaving += 1;
-        if let Some((body, token)) = body {
+        if let Some((payload, token)) = payload {
             self.counts.leaving += 1;
-            self.start_body(&gate, to, Content::BodyOut { body, token })?;
+            self.start_payload(&gate, to, Content::PayloadOut { payload, token })?;
         }
         Ok(())
     }
@@ -270,7 +270,7 @@ fn check_piece(piece: &Piece, status: &sys::MPI_Status) -> Result<()> {
     if words == expected { Ok(()) } else { Err(Error::Transport(text())) }
 }
 
-impl Post for MpiPost {
+impl Mailbox for MpiMailbox {
     fn rank(&self) -> usize {
         self.rank
     }
@@ -279,10 +279,10 @@ impl Post for MpiPost {
         self.announced.len()
     }
 
-    fn send(&mut self, to: usize, head: &[u64], body: Option<(Body, u64)>) -> Result<()> {
-        check_message(to, self.size(), head)?;
+    fn send(&mut self, to: usize, header: &[u64], payload: Option<(Payload, u64)>) -> Result<()> {
+        check_message(to, self.size(), header)?;
         self.check()?;
-        let outcome = self.start_message(to, head, body);
+        let outcome = self.start_message(to, header, payload);
         self.noted(outcome)
     }
 
@@ -294,7 +294,7 @@ impl Post for MpiPost {
         buffer.resize(words, 0);
         lengths.pop_front();
         self.counts.arriving += 1;
-        let start = |gate| self.start_body(&gate, from, Content::BodyIn { body: buffer, token });
+        let start = |gate| self.start_payload(&gate, from, Content::PayloadIn { payload: buffer, token });
         let outcome = Gate::enter().and_then(start);
         self.noted(outcome)
     }
@@ -310,11 +310,11 @@ impl Post for MpiPost {
             self.active = Instant::now();
         }
         match &arrival {
-            Some(Arrival::Head { from, body_words, .. }) => {
+            Some(Arrival::Header { from, payload_words, .. }) => {
                 self.counts.received += 1;
-                self.announced[*from].extend(*body_words);
+                self.announced[*from].extend(*payload_words);
             }
-            Some(Arrival::Body { .. }) => self.counts.arriving -= 1,
+            Some(Arrival::Payload { .. }) => self.counts.arriving -= 1,
             Some(Arrival::Sent { .. }) => self.counts.leaving -= 1,
             None => {}
         }
@@ -350,7 +350,7 @@ impl Post for MpiPost {
     }
 }
 
-impl Drop for MpiPost {
+impl Drop for MpiMailbox {
     /// Frees the communicator where nothing is under way. Else only other ranks could end what is, and they may have
     /// given up: waiting might be for ever, and MPI may read and write the words until it is finalised. So they stay.
     fn drop(&mut self) {

@@ -1,10 +1,10 @@
-//! Messages that no rank waits for, on ranks that are threads; `tests/mpi/posts.rs` has the same traffic under MPI.
+//! Messages that no rank waits for, on ranks that are threads; `tests/mpi/mailboxes.rs` has the same traffic under MPI.
 
 use crate::common::seeds;
 use crate::common::traffic::{self, Traffic};
 use std::sync::Arc;
 use std::time::Duration;
-use sunzi::comm::post::Arrival;
+use sunzi::comm::mailbox::Arrival;
 use sunzi::comm::{Transport, local};
 
 const LENGTHS: &[usize] = &[0, 1, 7, 8, 1000, 40_000];
@@ -30,7 +30,7 @@ fn drain_takes_what_ranks_that_gave_up_have_left() {
 }
 
 #[test]
-fn posts_refuse_what_cannot_be_sent() {
+fn mailboxes_refuse_what_cannot_be_sent() {
     local::run(3, |rank| traffic::refusals(rank));
 }
 
@@ -40,19 +40,19 @@ fn wakers_end_pauses() {
 }
 
 #[test]
-fn posts_of_one_group_are_apart() {
+fn mailboxes_of_one_group_are_apart() {
     local::run(2, |rank| {
-        let (mut first, mut second) = (rank.open_post().unwrap(), rank.open_post().unwrap());
+        let (mut first, mut second) = (rank.open_mailbox().unwrap(), rank.open_mailbox().unwrap());
         first.send(1 - rank.rank(), &[1], None).unwrap();
         second.send(1 - rank.rank(), &[2], None).unwrap();
-        for (post, number) in [(&mut second, 2), (&mut first, 1)] {
+        for (mailbox, number) in [(&mut second, 2), (&mut first, 1)] {
             let arrival = loop {
-                match post.poll().unwrap() {
+                match mailbox.poll().unwrap() {
                     Some(arrival) => break arrival,
-                    None => post.pause(Duration::from_secs(10)),
+                    None => mailbox.pause(Duration::from_secs(10)),
                 }
             };
-            assert!(matches!(arrival, Arrival::Head { head, .. } if head == [number]));
+            assert!(matches!(arrival, Arrival::Header { header, .. } if header == [number]));
         }
     });
 }
@@ -61,19 +61,19 @@ fn posts_of_one_group_are_apart() {
 fn a_rank_that_is_gone_is_an_error() {
     let mut group = local::group(2);
     let (one, zero) = (group.pop().unwrap(), group.pop().unwrap());
-    let opened = std::thread::spawn(move || one.open_post().unwrap());
-    let mut post = zero.open_post().unwrap();
+    let opened = std::thread::spawn(move || one.open_mailbox().unwrap());
+    let mut mailbox = zero.open_mailbox().unwrap();
     let other = opened.join().unwrap();
-    let body = Arc::new(vec![3; 10]);
-    post.send(1, &[1], Some((body.clone(), 0))).unwrap();
-    assert!(post.poll().unwrap().is_none());
+    let payload = Arc::new(vec![3; 10]);
+    mailbox.send(1, &[1], Some((payload.clone(), 0))).unwrap();
+    assert!(mailbox.poll().unwrap().is_none());
     let _ = std::thread::spawn(move || {
         let _other = other;
         panic!("for the test");
     })
     .join();
-    post.pause(Duration::from_secs(100));
-    assert_eq!(post.poll().unwrap_err().exit_code(), 6);
-    assert_eq!(post.send(1, &[2], None).unwrap_err().exit_code(), 6);
-    assert_eq!(Arc::strong_count(&body), 1, "what nobody will take is given back");
+    mailbox.pause(Duration::from_secs(100));
+    assert_eq!(mailbox.poll().unwrap_err().exit_code(), 6);
+    assert_eq!(mailbox.send(1, &[2], None).unwrap_err().exit_code(), 6);
+    assert_eq!(Arc::strong_count(&payload), 1, "what nobody will take is given back");
 }

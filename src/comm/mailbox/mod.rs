@@ -1,0 +1,212 @@
+//! Messages that no rank waits for: each rank's one thread that moves them starts sends and receives, and learns later
+//! what has arrived and what has left.
+//!
+//! A message is a short *header*, which always travels, and perhaps a *payload*: words that stay with the sender until
+//! the receiver asks for them, so that the receiver chooses where and when they take memory. Knows: words and ranks.
+//! Does not know: what headers say, and threads that work meanwhile, but for the [`Waker`] that they may hold. Promise:
+//! headers from one rank to another arrive in the order in which they were sent, and their payloads are given out in
+//! that order; nothing here but [`drain`] waits for other ranks.
+
+#[cfg(test)]
+pub(crate) mod faulty;
+mod local;
+#[cfg(test)]
+mod tests;
+mod waker;
+
+pub use waker::Waker;
+
+pub(in crate::comm) use local::{Inboxes, LocalMailbox};
+
+use crate::comm::{Reduction, Transport, agree};
+use crate::error::{Error, Result};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Words of a payload. Several messages may carry the same; a handle is given back by dropping it.
+pub type Payload = Arc<Vec<u64>>;
+
+/// The longest header in words.
+pub const HEADER_WORDS: usize = 1 + (1 << 15);
+
+/// What has arrived or ended.
+#[derive(Debug)]
+pub enum Arrival {
+    /// A header.
+    Header {
+        /// The sending rank.
+        from: usize,
+        /// What it sent.
+        header: Vec<u64>,
+        /// Length of the payload that waits for [`Mailbox::receive`], which may be 0; `None` where there is no payload.
+        payload_words: Option<usize>,
+    },
+    /// A payload that was asked for.
+    Payload {
+        /// As it was asked for.
+        token: u64,
+        /// Its words, in the buffer that was given.
+        payload: Vec<u64>,
+    },
+    /// A payload has left: its handle has been dropped.
+    Sent {
+        /// As it was sent.
+        token: u64,
+    },
+}
+
+/// What has been sent and received, and what is under way.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Counts {
+    /// Headers sent since the mailbox was opened.
+    pub sent: u64,
+    /// Headers that [`Mailbox::poll`] has returned since then.
+    pub received: u64,
+    /// Headers and payloads sent that have not left. A payload has left when [`Mailbox::poll`] has said so.
+    pub leaving: usize,
+    /// Payloads asked for that [`Mailbox::poll`] has not returned.
+    pub arriving: usize,
+}
+
+/// Asynchronous messages between the ranks of a group, seen from the one thread of a rank that moves them.
+///
+/// [`Transport::open_mailbox`] makes one. Messages move only while it is called: who has nothing else to do calls
+/// [`Mailbox::pause`]. A rank may send to itself.
+/// Before they drop their mailboxes the ranks call [`drain`]. A mailbox that is dropped while messages are under way
+/// gives up: what MPI may still read or write then stays in memory until the process ends, as only other ranks could
+/// end it. After an error of MPI every [`Mailbox::poll`] returns it.
+pub trait Mailbox: Send {
+    /// This rank within the group, from 0.
+    fn rank(&self) -> usize;
+
+    /// Number of ranks.
+    fn size(&self) -> usize;
+
+    /// Starts sending `header`, and `payload` where there is one; its token comes back in [`Arrival::Sent`].
+    ///
+    /// # Errors
+    /// [`Error::Transport`] where there is no rank `to`, where the header is longer than [`HEADER_WORDS`], or where the
+    /// transport fails.
+    fn send(&mut self, to: usize, header: &[u64], payload: Option<(Payload, u64)>) -> Result<()>;
+
+    /// Asks for the oldest payload that `from` has announced by a header and that has not been asked for. It comes in
+    /// [`Arrival::Payload`] with `token`, in `buffer`, which takes its length.
+    ///
+    /// # Errors
+    /// [`Error::Transport`] where `from` has announced no other payload, or the transport fails;
+    /// [`Error::OutOfMemory`] where the buffer cannot grow: then the payload may be asked for again.
+    fn receive(&mut self, from: usize, token: u64, buffer: Vec<u64>) -> Result<()>;
+
+    /// What has arrived or ended since the last call, one by one; never waits.
+    ///
+    /// # Errors
+    /// [`Error::Transport`], also where a payload is not as long as its header said.
+    fn poll(&mut self) -> Result<Option<Arrival>>;
+
+    /// Waits until something may have happened, somebody has called the waker, or `most` has passed.
+    fn pause(&mut self, most: Duration);
+
+    /// Says whether this rank has work for a while without what may arrive: a transport that has to look for messages
+    /// then looks less often, and leaves the processor to the work.
+    fn set_patient(&mut self, _patient: bool) {}
+
+    /// A handle with which other threads of this process end a pause, this one or, if there is none, the next.
+    fn waker(&self) -> Waker;
+
+    /// What has been sent and received, and what is under way.
+    fn counts(&self) -> Counts;
+
+    /// A rank that has announced a payload which has not been asked for.
+    fn announced(&self) -> Option<usize>;
+
+    /// Headers and payloads sent that have not left.
+    fn in_flight(&self) -> usize {
+        self.counts().leaving
+    }
+}
+
+/// How long a rank that drains sees to its own messages before it asks whether all ranks are done: asking keeps it from
+/// moving them, and each of the other ranks may be what they wait for.
+const DRAIN_ROUND: Duration = Duration::from_millis(10);
+const DRAIN_PAUSE: Duration = Duration::from_millis(1);
+
+/// Rounds that may fail before ranks give up what is still on its way.
+const DRAIN_TRIES: u32 = 20;
+
+/// Receives and throws away all that is still on its way between the ranks of `group`, those of `mailbox`. Collective:
+/// each rank calls it when it sends no more, be it at the end or because it has failed.
+///
+/// Nothing of the messages is left when it returns: all payloads have been given back, whether or not their receivers
+/// had asked for them.
+///
+/// # Errors
+/// On every rank the first rank's error, as [`agree`] gives it; [`Error::Transport`].
+pub fn drain(group: &dyn Transport, mailbox: &mut dyn Mailbox) -> Result<()> {
+    let mut scratch = Vec::new();
+    let mut failed_rounds = 0;
+    loop {
+        let outcome = drain_own(mailbox, &mut scratch);
+        let Counts { sent, received, leaving, arriving } = mailbox.counts();
+        let mut sums = [sent, received, (leaving + arriving) as u64, outcome.is_err().into()];
+        group.all_reduce(Reduction::Sum, &mut sums)?;
+        let [sent, received, open, failed] = sums;
+        // Memory for a payload may be there the next time; what stays broken ends all ranks in the same round.
+        failed_rounds += u32::from(failed > 0);
+        if failed > 0 && failed_rounds == DRAIN_TRIES {
+            return agree(group, outcome);
+        }
+        if failed == 0 && sent == received && open == 0 {
+            return Ok(());
+        }
+    }
+}
+
+/// Throws away what comes until nothing of this rank is under way, or a round is over.
+fn drain_own(mailbox: &mut dyn Mailbox, scratch: &mut Vec<u64>) -> Result<()> {
+    let start = Instant::now();
+    loop {
+        discard(mailbox, scratch)?;
+        let Counts { leaving, arriving, .. } = mailbox.counts();
+        if leaving + arriving == 0 || start.elapsed() >= DRAIN_ROUND {
+            return Ok(());
+        }
+        mailbox.pause(DRAIN_PAUSE);
+    }
+}
+
+/// Throws away what is there. Asks for announced payloads one at a time, so that one `scratch` does; at the end either
+/// none is left or one is on its way.
+fn discard(mailbox: &mut dyn Mailbox, scratch: &mut Vec<u64>) -> Result<()> {
+    loop {
+        match (mailbox.poll()?, mailbox.announced()) {
+            (Some(Arrival::Payload { payload, .. }), _) => *scratch = payload,
+            (Some(_), _) => {}
+            (None, Some(from)) if mailbox.counts().arriving == 0 => {
+                mailbox.receive(from, 0, std::mem::take(scratch))?
+            }
+            (None, _) => return Ok(()),
+        }
+    }
+}
+
+/// Refuses what cannot be sent.
+pub(in crate::comm) fn check_message(to: usize, size: usize, header: &[u64]) -> Result<()> {
+    if to >= size {
+        return Err(Error::Transport(format!("a message to rank {to} of a group of {size}")));
+    }
+    if header.len() > HEADER_WORDS {
+        return Err(Error::Transport(format!("a header of {} words, of at most {HEADER_WORDS}", header.len())));
+    }
+    Ok(())
+}
+
+/// The error where a payload is asked for that nobody has announced.
+pub(in crate::comm) fn not_announced(from: usize) -> Error {
+    Error::Transport(format!("rank {from} has announced no payload that has not been asked for"))
+}
+
+/// Gives `buffer` room for `words` words.
+pub(in crate::comm) fn make_room(buffer: &mut Vec<u64>, words: usize) -> Result<()> {
+    let more = words.saturating_sub(buffer.len());
+    buffer.try_reserve_exact(more).map_err(|_| Error::OutOfMemory { bytes: words as u64 * 8 })
+}
