@@ -139,11 +139,12 @@ impl Arguments {
     /// [`sunzi::Error::InvalidArgument`], [`sunzi::Error::Precision`].
     pub fn check(&self) -> Result<()> {
         match &self.command {
-            Command::Syrk(args) => args.choices.check(),
-            Command::Gemm(args) => args.choices.check(),
-            Command::Cholesky(args) => args.factor.check(),
-            Command::Solve(args) => args.factor.check(),
-            Command::Inverse(args) => args.factor.check(),
+            Command::Syrk(Syrk { choices, .. }) | Command::Gemm(Gemm { choices, .. }) => {
+                choices.precision.check(&choices.engine)
+            }
+            Command::Cholesky(Cholesky { factor, .. })
+            | Command::Solve(Solve { factor, .. })
+            | Command::Inverse(Inverse { factor, .. }) => factor.precision.check(&factor.engine),
             Command::Trsm(args) => args.precision.check(&args.engine),
             Command::Verify(args) => args.check(),
             Command::Plan(args) => args.check(),

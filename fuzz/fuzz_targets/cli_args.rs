@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use sunzi_cli::check_arguments;
 
-const WORDS: [&str; 32] = [
+const WORDS: [&str; 33] = [
     "syrk",
     "gemm",
     "gen",

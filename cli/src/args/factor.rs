@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use sunzi::advanced::runtime::Policy;
 use sunzi::advanced::runtime::protocol::{DeliveryKind, Termination};
 use sunzi::distributed::RankGrid;
-use sunzi::{Result, Side, Uplo};
+use sunzi::{Side, Uplo};
 use sunzi_lab::units::parse_count;
 
 /// Which triangle of a symmetric matrix counts.
@@ -57,16 +57,6 @@ pub struct Factor {
     pub ranks: RankChoices,
     #[command(flatten)]
     pub engine: EngineArgs,
-}
-
-impl Factor {
-    /// Checks precision and kernel together.
-    ///
-    /// # Errors
-    /// [`sunzi::Error::Precision`].
-    pub fn check(&self) -> Result<()> {
-        self.precision.check(&self.engine)
-    }
 }
 
 /// How a factorisation runs on several ranks.

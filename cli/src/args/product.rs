@@ -42,16 +42,6 @@ pub struct ProductArgs {
     pub engine: EngineArgs,
 }
 
-impl ProductArgs {
-    /// Checks precision and kernel together.
-    ///
-    /// # Errors
-    /// [`sunzi::Error::Precision`].
-    pub fn check(&self) -> Result<()> {
-        self.precision.check(&self.engine)
-    }
-}
-
 /// `sunzi syrk`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Example:\n  sunzi syrk P.mtx -o Q.mtx --precision 512 --self-check --memory 2G")]

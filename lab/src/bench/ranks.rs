@@ -126,7 +126,8 @@ fn add_comparisons(
     own: &Matrix,
 ) -> Result<()> {
     if options.ranks_per_node.is_some() && comparisons[0].team.layout().nodes.len() > 1 {
-        let whole = options;
+        let mut whole = options;
+        whole.ranks_per_node = None;
         let comparison = Comparison::new(session, config, world, "as one node", whole, None)?;
         if comparison.team.layout().nodes.len() < comparisons[0].team.layout().nodes.len() {
             comparisons.push(comparison);
