@@ -1,4 +1,4 @@
-//! The CUDA source of every kernel compiles, which needs NVRTC but no card (`docs/TESTING.md`).
+//! The CUDA source of every kernel compiles, which needs NVRTC but no GPU (`docs/TESTING.md`).
 //!
 //! Skips, saying so, where no NVRTC library is found.
 
@@ -6,7 +6,7 @@ use sunzi::advanced::device::{Defines, Kernel, cuda};
 use sunzi::advanced::kernels::device::kernels;
 use sunzi::{Error, Result};
 
-/// Cards of three generations: A100, H100 and H200, B200.
+/// GPUs of three generations: A100, H100 and H200, B200.
 const ARCHITECTURES: &[u32] = &[80, 90, 100];
 
 /// What every source may use: 128-bit products, atomics on 64 bits, doubles, fields by value.
@@ -38,7 +38,7 @@ fn compiler() -> Option<(u32, u32)> {
     }
 }
 
-/// Compiles all of them for all cards that are tested; the failures as text.
+/// Compiles all of them for all GPUs that are tested; the failures as text.
 fn failures(kernels: &[&Kernel], defines: Defines<'_>) -> Vec<String> {
     let pairs = kernels.iter().flat_map(|kernel| ARCHITECTURES.iter().map(move |&number| (*kernel, number)));
     let compile = |(kernel, number): (&Kernel, u32)| -> Result<usize> {
@@ -95,5 +95,5 @@ fn a_source_that_is_wrong_is_an_error_with_the_log() {
     println!("{message}");
     assert!(message.contains("sample.cu(") && message.contains("retrun") && !message.contains('\n'), "{message}");
     assert!(matches!(cuda::compile(SAMPLE, "sample", &[], 90), Err(Error::Device(_))), "a constant is missing");
-    assert!(matches!(cuda::compile(SAMPLE, "sample", &[("MODULUS", 97)], 35), Err(Error::Device(_))), "an old card");
+    assert!(matches!(cuda::compile(SAMPLE, "sample", &[("MODULUS", 97)], 35), Err(Error::Device(_))), "an old GPU");
 }

@@ -131,8 +131,8 @@ fn doubles_are_factored_on_devices() {
     }
     assert_eq!((counted.len(), report["factor"]["devices"][0]["room_tiles"].as_u64()), (16, Some(22)));
     let reason = report["not_measured"][0].as_str().unwrap();
-    assert!(reason.starts_with("cards: "), "{reason}");
-    assert!(text.contains("not measured: cards") && text.contains("% less (measured)"), "{text}");
+    assert!(reason.starts_with("GPUs: "), "{reason}");
+    assert!(text.contains("not measured: GPUs") && text.contains("% less (measured)"), "{text}");
     let several = "--device soft,soft:1M --policy greedy --eviction fifo --rows 100 --tile 16 --runs 1";
     let text = sandbox.run(&format!("bench cholesky --element-type double {several}"));
     assert!(text.contains("device     soft 1"), "{text}");

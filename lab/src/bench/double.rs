@@ -196,8 +196,8 @@ fn summarise(config: &BenchDouble, ours: Ours<'_>, measured: Measured) -> Result
     let kinds = factor.devices.iter().map(|share| share.device.kind).collect::<Vec<_>>();
     let reason = match cuda_devices() {
         _ if kinds.is_empty() || kinds.contains(&DeviceKind::Cuda) => None,
-        Ok(_) => Some("cards: there are some, but none was chosen".to_string()),
-        Err(error) => Some(format!("cards: {error}")),
+        Ok(_) => Some("GPUs: there are some, but none was chosen".to_string()),
+        Err(error) => Some(format!("GPUs: {error}")),
     };
     Ok(DoubleBenchReport {
         operation: "cholesky",

@@ -33,7 +33,7 @@ use crate::error::{Error, Result};
 use std::ffi::{CStr, c_char, c_int, c_longlong};
 use std::sync::Arc;
 
-/// Scratch memory of each handle. cuBLAS itself takes 32 MiB on recent cards, from a pool that it locks.
+/// Scratch memory of each handle. cuBLAS itself takes 32 MiB on recent GPUs, from a pool that it locks.
 const WORKSPACE_BYTES: usize = 64 << 20;
 
 /// cuBLAS has no kernel for this shape.
@@ -42,7 +42,7 @@ const NOT_SUPPORTED: c_int = 15;
 /// cuBLAS refuses an argument.
 const INVALID_VALUE: c_int = 7;
 
-/// cuBLAS has nothing for this card.
+/// cuBLAS has nothing for this GPU.
 const ARCHITECTURE: c_int = 8;
 
 /// The arguments of a batch of products, apart from addresses.
@@ -148,7 +148,7 @@ impl Handle {
         let (alpha, beta) = (f64::from(alpha), f64::from(beta));
         let address = |operand: &Operand| operand.region.address() as *mut f64;
         let (a, b, c) = (address(&gemm.a), address(&gemm.b), address(&gemm.c));
-        // SAFETY: `Gemm::check` found that all matrices lie in their regions, which are memory of this card that is
+        // SAFETY: `Gemm::check` found that all matrices lie in their regions, which are memory of this GPU that is
         // freed after the work submitted; alpha and beta are read before the call returns.
         unsafe {
             (self.blas.dgemm)(
@@ -182,14 +182,14 @@ impl Handle {
         let (l, b) = (trsm.l.region.address() as *const f64, trsm.b.region.address() as *mut f64);
         let (side, lower) = (cublasSideMode_t::CUBLAS_SIDE_RIGHT, cublasFillMode_t::CUBLAS_FILL_MODE_LOWER);
         let (transposed, diagonal) = (cublasOperation_t::CUBLAS_OP_T, cublasDiagType_t::CUBLAS_DIAG_NON_UNIT);
-        // SAFETY: `Trsm::check` found that both matrices lie in their regions, which are memory of this card that is
+        // SAFETY: `Trsm::check` found that both matrices lie in their regions, which are memory of this GPU that is
         // freed after the work submitted; alpha is read before the call returns.
         let status =
             unsafe { (self.blas.dtrsm)(self.raw, side, lower, transposed, diagonal, m, n, &1.0, l, lda, b, ldb) };
         self.check(status, "solve")
     }
 
-    /// An error for a status that is not success. Where the card is lost the driver says so better.
+    /// An error for a status that is not success. Where the GPU is lost the driver says so better.
     fn check(&self, status: c_int, what: &str) -> Result<()> {
         if status == 0 {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Kernels compiled at run time by NVRTC, which needs neither a card nor a driver.
+//! Kernels compiled at run time by NVRTC, which needs neither a GPU nor a driver.
 
 use super::sys::{Nvrtc, nvrtcProgram};
 use crate::device::Defines;
@@ -8,10 +8,10 @@ use std::ffi::{CStr, CString, c_char, c_int};
 /// Lines of the compiler's log that an error quotes.
 const LOG_LINES: usize = 6;
 
-/// Compiles the CUDA source of the kernel `name` for cards of `architecture` (90 stands for compute capability 9.0).
+/// Compiles the CUDA source of the kernel `name` for GPUs of `architecture` (90 stands for compute capability 9.0).
 ///
-/// The answer is machine code where NVRTC knows the architecture. Where the card is newer than NVRTC, it is PTX for the
-/// newest architecture below, which the driver compiles for the card. (Machine code comes first, since a driver refuses
+/// The answer is machine code where NVRTC knows the architecture. Where the GPU is newer than NVRTC, it is PTX for the
+/// newest architecture below, which the driver compiles for the GPU. (Machine code comes first, since a driver refuses
 /// the PTX of a newer NVRTC.)
 ///
 /// Products and sums are not fused unless the source says `fma`, so that a kernel computes what the same source

@@ -1,4 +1,4 @@
-//! One card as all its parts share it: the context, what went wrong, and the account of its memory.
+//! One GPU as all its parts share it: the context, what went wrong, and the account of its memory.
 
 use super::sys::{CUcontext, CUdevice, CUdeviceptr, Driver};
 use crate::device::{Region, Traffic};
@@ -10,10 +10,10 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 /// Statuses of the driver that this module acts on.
 const OUT_OF_MEMORY: c_int = 2;
 
-/// Statuses after which every later call on the context fails: the card, or what it held, is gone.
+/// Statuses after which every later call on the context fails: the GPU, or what it held, is gone.
 /// deinitialized, device unavailable, ECC, NVLink, contained fault, illegal address, time-out, destroyed context,
 /// assert, stack, illegal instruction, misaligned address, address space, program counter, launch failure, tensor
-/// memory, the three ways in which a shared server of the card goes away, and the unknown one.
+/// memory, the three ways in which a shared server of the GPU goes away, and the unknown one.
 const FATAL: &[c_int] =
     &[4, 46, 214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 806, 807, 810, 999];
 
@@ -55,7 +55,7 @@ impl Account {
     }
 }
 
-/// What all parts of an open card share; it lives until the last memory and event of it is dropped.
+/// What all parts of an open GPU share; it lives until the last memory and event of it is dropped.
 pub(super) struct Core {
     pub driver: &'static Driver,
     pub account: Mutex<Account>,
@@ -87,13 +87,13 @@ pub(super) fn describe(driver: &Driver, status: c_int) -> String {
 }
 
 impl Core {
-    /// Makes the card's primary context, which other libraries in the process share.
+    /// Makes the GPU's primary context, which other libraries in the process share.
     pub fn new(driver: &'static Driver, device: CUdevice) -> Result<Core> {
         let mut context = std::ptr::null_mut();
         // SAFETY: the device was named by the driver, and the place is for one handle.
         let status = unsafe { (driver.context_retain)(&mut context, device) };
         if status != 0 {
-            return Err(Error::NoDevice(format!("the card cannot be opened: {}", describe(driver, status))));
+            return Err(Error::NoDevice(format!("the GPU cannot be opened: {}", describe(driver, status))));
         }
         // Once more, never to be given back: cuBLAS keeps state for a context, and must not see it go while loaded.
         // SAFETY: as above.
@@ -102,7 +102,7 @@ impl Core {
         Ok(Core { driver, account, traffic, device, context, lost })
     }
 
-    /// Says that the card is lost, or makes its context the calling thread's.
+    /// Says that the GPU is lost, or makes its context the calling thread's.
     pub fn enter(&self) -> Result<()> {
         if let Some(reason) = self.lost.get() {
             return Err(Error::DeviceLost(reason.clone()));
@@ -126,13 +126,13 @@ impl Core {
         }
     }
 
-    /// The card has not the memory that the account says it has.
+    /// The GPU has not the memory that the account says it has.
     pub fn out_of_memory(&self, bytes: u64) -> Error {
         let Account { used_bytes, capacity_bytes, .. } = *locked(&self.account);
         Error::DeviceMemory { bytes, used_bytes, capacity_bytes }
     }
 
-    /// Memory of the card within the account. No byte is written.
+    /// Memory of the GPU within the account. No byte is written.
     pub fn allocate(&self, bytes: u64) -> Result<CUdeviceptr> {
         self.enter()?;
         locked(&self.account).reserve(bytes)?;
@@ -169,7 +169,7 @@ impl Core {
         Ok(address)
     }
 
-    /// Gives a block back, after all work on the card: the caller's streams may still use it, and which of them do is
+    /// Gives a block back, after all work on the GPU: the caller's streams may still use it, and which of them do is
     /// not kept. Errors are kept for the next call.
     pub fn free(&self, address: CUdeviceptr, bytes: u64) {
         let work_done = self.synchronize().is_ok();
@@ -190,7 +190,7 @@ impl Core {
         }
     }
 
-    /// Waits for all work of the card.
+    /// Waits for all work of the GPU.
     pub fn synchronize(&self) -> Result<()> {
         self.enter()?;
         // SAFETY: the context is current.
@@ -206,7 +206,7 @@ impl Core {
         Ok(free as u64)
     }
 
-    /// Panics where a region is not memory of this card that is in use: handing it over would let the card write
+    /// Panics where a region is not memory of this GPU that is in use: handing it over would let the GPU write
     /// anywhere.
     pub fn check_owner(&self, region: &Region) {
         let (address, bytes) = (region.address(), region.bytes() as u64);

@@ -1,4 +1,4 @@
-//! Device memory, page-locked host memory and events of a card.
+//! Device memory, page-locked host memory and events of a GPU.
 
 use super::core::{Core, locked};
 use super::sys::{CUdeviceptr, CUevent, CUstream};
@@ -17,7 +17,7 @@ const PORTABLE: u32 = 1;
 /// Events that a block of host memory remembers before it looks which have passed.
 const LOOK_EVERY: usize = 64;
 
-/// A block of the card's memory.
+/// A block of the GPU's memory.
 pub(super) struct CudaMemory {
     core: Arc<Core>,
     address: CUdeviceptr,
@@ -31,7 +31,7 @@ impl CudaMemory {
     }
 }
 
-// SAFETY: the driver gave the block with so many bytes, and it is freed by `drop`, after all work of the card.
+// SAFETY: the driver gave the block with so many bytes, and it is freed by `drop`, after all work of the GPU.
 unsafe impl RawMemory for CudaMemory {
     fn address(&self) -> u64 {
         self.address
@@ -182,7 +182,7 @@ unsafe impl RawPinned for CudaPinned {
 
 impl Drop for CudaPinned {
     fn drop(&mut self) {
-        // Where waiting fails the card is lost and copies nothing any more.
+        // Where waiting fails the GPU is lost and copies nothing any more.
         let settled = self.settle();
         if settled.is_ok() && self.core.enter().is_ok() {
             // SAFETY: from `new`, given back once, and no copy that could touch it is left.

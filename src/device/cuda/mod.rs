@@ -1,8 +1,8 @@
 //! CUDA devices, their libraries loaded at run time: absence is an answer, never a panic.
 //!
 //! One build serves CUDA 12 and CUDA 13, whichever libraries the search path has first. All calls may come from any
-//! thread; each makes the card's context current on it. After a failure that leaves nothing usable (an illegal address,
-//! an error of the memory, a card that fell off the bus) every later call says [`Error::DeviceLost`].
+//! thread; each makes the GPU's context current on it. After a failure that leaves nothing usable (an illegal address,
+//! an error of the memory, a GPU that fell off the bus) every later call says [`Error::DeviceLost`].
 
 mod blas;
 mod compile;
@@ -37,7 +37,7 @@ const BLOCK_THREADS: u64 = 256;
 const GRID_BLOCKS: u64 = i32::MAX as u64;
 
 /// Memory left to the libraries' scratch blocks, compiled kernels and other processes where no limit is given, and the
-/// share of a small card that is left at most.
+/// share of a small GPU that is left at most.
 const RESERVE_BYTES: u64 = 1 << 30;
 const RESERVE_SHARE: u64 = 8;
 
@@ -47,7 +47,7 @@ const FALLBACK: (&str, &str) = ("product_i8", include_str!("fallback.cu"));
 /// What tells compiled kernels apart: where the source lies and how long it is, the name, the constants.
 type Key = (usize, usize, &'static str, Vec<(&'static str, u64)>);
 
-/// A compiled kernel on the card.
+/// A compiled kernel on the GPU.
 struct Module {
     core: Arc<Core>,
     raw: CUmodule,
@@ -66,7 +66,7 @@ impl Drop for Module {
     }
 }
 
-/// A CUDA card.
+/// A CUDA GPU.
 pub struct CudaDevice {
     // Dropped in this order: a stream waits for its work, which modules must outlive.
     queues: RwLock<Vec<Arc<Queue>>>,
@@ -79,11 +79,11 @@ pub struct CudaDevice {
 }
 
 impl CudaDevice {
-    /// Opens a card, counted from 0. Of its memory at most `capacity_limit` bytes are used, and never more than is free
+    /// Opens a GPU, counted from 0. Of its memory at most `capacity_limit` bytes are used, and never more than is free
     /// now less a reserve for the libraries.
     ///
     /// # Errors
-    /// [`Error::NoDevice`], as [`probe`], and where there is no such card or it cannot be opened.
+    /// [`Error::NoDevice`], as [`probe`], and where there is no such GPU or it cannot be opened.
     pub fn open(index: usize, capacity_limit: Option<u64>) -> Result<CudaDevice> {
         let installation = Installation::find()?;
         let device = installation.device(index)?;
@@ -106,13 +106,13 @@ impl CudaDevice {
         self.capability
     }
 
-    /// The stream, with the card's context current. Panics on a stream of another device.
+    /// The stream, with the GPU's context current. Panics on a stream of another device.
     fn queue(&self, stream: Stream) -> Result<Arc<Queue>> {
         self.core.enter()?;
         Ok(self.queues.read().unwrap_or_else(PoisonError::into_inner)[stream.0].clone())
     }
 
-    /// A kernel on the card, compiled by the first call for it. Kernels stay for the device's life.
+    /// A kernel on the GPU, compiled by the first call for it. Kernels stay for the device's life.
     fn function(&self, source: &'static str, name: &'static str, defines: Defines<'_>) -> Result<CUfunction> {
         let mut modules = locked(&self.modules);
         let key = (source.as_ptr() as usize, source.len(), name, defines.to_vec());
@@ -243,7 +243,7 @@ impl Device for CudaDevice {
                     return Ok(());
                 }
                 // SAFETY: `Pinned::submit` checked the range; the host stays away until the event has passed, and the
-                // region is memory of this card that is freed after the work submitted.
+                // region is memory of this GPU that is freed after the work submitted.
                 let status = unsafe {
                     let start = from.raw().pointer().add(at).cast();
                     (self.core.driver.copy_to_device)(to.address(), start, to.bytes(), raw)
@@ -287,7 +287,7 @@ impl Device for CudaDevice {
         if to.bytes() == 0 {
             return Ok(());
         }
-        // SAFETY: both regions are memory of this card that is freed after the work submitted.
+        // SAFETY: both regions are memory of this GPU that is freed after the work submitted.
         let status =
             unsafe { (self.core.driver.copy_on_device)(to.address(), from.address(), to.bytes(), queue.raw()) };
         self.core.check(status, "copy on the device")

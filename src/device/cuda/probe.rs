@@ -1,4 +1,4 @@
-//! What is there: driver, libraries and cards. No question panics, and none opens a card.
+//! What is there: driver, libraries and GPUs. No question panics, and none opens a GPU.
 
 use super::compile::compiler_version;
 use super::core::describe;
@@ -41,14 +41,14 @@ impl Installation {
         exact(|name| std::env::var(name).ok())?;
         let mut count = 0;
         // SAFETY: the place is for one number.
-        ask(driver, unsafe { (driver.device_get_count)(&mut count) }, "count its cards")?;
+        ask(driver, unsafe { (driver.device_get_count)(&mut count) }, "count its GPUs")?;
         if count <= 0 {
-            return Err(Error::NoDevice("the CUDA driver finds no card".into()));
+            return Err(Error::NoDevice("the CUDA driver finds no GPU".into()));
         }
         Ok(Installation { driver, driver_version, blas_version, compiler_version, count: count as usize })
     }
 
-    /// The driver's handle of a card.
+    /// The driver's handle of a GPU.
     pub fn device(&self, index: usize) -> Result<CUdevice> {
         let count = self.count;
         let number = c_int::try_from(index).ok().filter(|_| index < count);
@@ -57,32 +57,32 @@ impl Installation {
         })?;
         let mut device = 0;
         // SAFETY: the place is for one handle.
-        ask(self.driver, unsafe { (self.driver.device_get)(&mut device, number) }, "name a card")?;
+        ask(self.driver, unsafe { (self.driver.device_get)(&mut device, number) }, "name a GPU")?;
         Ok(device)
     }
 
-    /// What a card is.
+    /// What a GPU is.
     pub fn describe(&self, index: usize) -> Result<Description> {
         let (driver, device) = (self.driver, self.device(index)?);
         let mut name = [0 as c_char; 256];
         // SAFETY: the places are as many as the call is told.
         let status = unsafe { (driver.device_get_name)(name.as_mut_ptr(), name.len() as c_int - 1, device) };
-        ask(driver, status, "name a card")?;
+        ask(driver, status, "name a GPU")?;
         // SAFETY: the last place was not offered to the call and is zero still.
         let name = unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy().into_owned();
         let mut bytes = 0;
         // SAFETY: the place is for one size.
-        ask(driver, unsafe { (driver.device_total_mem)(&mut bytes, device) }, "measure a card's memory")?;
+        ask(driver, unsafe { (driver.device_total_mem)(&mut bytes, device) }, "measure a GPU's memory")?;
         Ok(Description { name, kind: DeviceKind::Cuda, index, driver: self.versions(), memory_bytes: bytes as u64 })
     }
 
-    /// Compute capability of a card, `(9, 0)` for 9.0.
+    /// Compute capability of a GPU, `(9, 0)` for 9.0.
     pub fn capability(&self, device: CUdevice) -> Result<(u32, u32)> {
         let number = |attribute: CUdevice_attribute| -> Result<u32> {
             let mut number = 0;
             // SAFETY: the place is for one number.
             let status = unsafe { (self.driver.device_get_attribute)(&mut number, attribute, device) };
-            ask(self.driver, status, "tell a card's generation")?;
+            ask(self.driver, status, "tell a GPU's generation")?;
             Ok(number.unsigned_abs())
         };
         Ok((
@@ -98,17 +98,17 @@ impl Installation {
     }
 }
 
-/// All CUDA cards of this machine.
+/// All CUDA GPUs of this machine.
 ///
 /// # Errors
-/// [`Error::NoDevice`] where there is no driver, library or card, or where they do not fit each other; the text names
+/// [`Error::NoDevice`] where there is no driver, library or GPU, or where they do not fit each other; the text names
 /// what is missing.
 pub fn probe() -> Result<Vec<Description>> {
     let installation = Installation::find()?;
     (0..installation.count).map(|index| installation.describe(index)).collect()
 }
 
-/// Before a card is open, every failure means that there is none to use.
+/// Before a GPU is open, every failure means that there is none to use.
 fn ask(driver: &Driver, status: c_int, what: &str) -> Result<()> {
     match status {
         0 => Ok(()),
@@ -180,12 +180,12 @@ mod tests {
         assert!(message(exact(|_| Some("1".into()))).contains("CUBLAS_EMULATE_DOUBLE_PRECISION"));
     }
 
-    /// On a machine without a card this is the whole of what the module does.
+    /// On a machine without a GPU this is the whole of what the module does.
     #[test]
     fn asking_never_panics() {
         match probe() {
-            Ok(cards) => assert!(!cards.is_empty()),
-            Err(Error::NoDevice(message)) => println!("no card: {message}"),
+            Ok(gpus) => assert!(!gpus.is_empty()),
+            Err(Error::NoDevice(message)) => println!("no GPU: {message}"),
             Err(error) => panic!("{error:?}"),
         }
     }

@@ -1,4 +1,4 @@
-//! A stream of a card, with its handle of cuBLAS.
+//! A stream of a GPU, with its handle of cuBLAS.
 
 use super::blas::Handle;
 use super::core::{Core, locked};
@@ -62,7 +62,7 @@ impl Queue {
         if bytes == 0 || count == 0 {
             return Ok(());
         }
-        // SAFETY: the caller's rows lie in a region of this card that is freed after the work submitted.
+        // SAFETY: the caller's rows lie in a region of this GPU that is freed after the work submitted.
         let status = unsafe {
             match count {
                 1 => (self.core.driver.set_bytes)(address, 0, bytes, self.raw),
@@ -114,7 +114,7 @@ impl Queue {
 impl Drop for Queue {
     fn drop(&mut self) {
         if self.core.synchronize().is_err() {
-            // Nothing of a lost card can be freed.
+            // Nothing of a lost GPU can be freed.
             return;
         }
         locked(&self.handle).take();

@@ -1,4 +1,4 @@
-//! A card against the software device, bit for bit; skipped, saying so, where there is no card.
+//! A GPU against the software device, bit for bit; skipped, saying so, where there is no GPU.
 
 use super::{CudaDevice, FALLBACK, GRID_BLOCKS, RESERVE_BYTES, capacity, compile, compiler_version};
 use crate::device::soft::{SoftDevice, SoftOptions};
@@ -8,10 +8,10 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::process::Command;
 
-/// Set for the process that loses its card.
+/// Set for the process that loses its GPU.
 const LOSE: &str = "SUNZI_TEST_LOSE_THE_CARD";
 
-fn card() -> Option<CudaDevice> {
+fn gpu() -> Option<CudaDevice> {
     CudaDevice::open(0, None).inspect_err(|error| println!("skipped: {error}")).ok()
 }
 
@@ -66,7 +66,7 @@ fn product(device: &dyn Device, element: Element, shape: Shape, seed: u64) -> Ve
 
 #[test]
 fn products_have_the_bits_of_the_software_device() {
-    let Some(card) = card() else { return };
+    let Some(gpu) = gpu() else { return };
     let soft = SoftDevice::new(SoftOptions::default());
     let sizes = [(1, 1, 1), (16, 16, 16), (64, 48, 128), (33, 17, 5), (5, 64, 100), (7, 9, 0), (0, 3, 4)];
     for (case, (m, n, k)) in sizes.into_iter().enumerate() {
@@ -76,7 +76,7 @@ fn products_have_the_bits_of_the_software_device() {
                 let shape = (m, n, k, batch, flags);
                 let seed = case as u64;
                 let check = |element| {
-                    let (ours, theirs) = (product(&card, element, shape, seed), product(&soft, element, shape, seed));
+                    let (ours, theirs) = (product(&gpu, element, shape, seed), product(&soft, element, shape, seed));
                     assert!(ours == theirs, "{element:?} {shape:?}");
                 };
                 check(Element::F64);
@@ -90,33 +90,33 @@ fn products_have_the_bits_of_the_software_device() {
 
 #[test]
 fn the_slow_product_has_the_bits_of_the_fast_one() {
-    let Some(card) = card() else { return };
-    let stream = card.stream().unwrap();
+    let Some(gpu) = gpu() else { return };
+    let stream = gpu.stream().unwrap();
     let mut random = ChaCha8Rng::seed_from_u64(5);
     let mut bytes = |count: usize| (0..count).map(|_| random.random::<u8>()).collect::<Vec<_>>();
     let (m, n, k) = (32, 16, 64);
     let operand = |region: Region, ld: usize, cols: usize| Operand { region, ld, stride: ld * cols };
-    let a = operand(write(&card, stream, &bytes(2 * k * m)), k, m);
-    let b = operand(write(&card, stream, &bytes(2 * k * n)), k, n);
+    let a = operand(write(&gpu, stream, &bytes(2 * k * m)), k, m);
+    let b = operand(write(&gpu, stream, &bytes(2 * k * n)), k, n);
     let start = bytes(2 * m * n * 4);
     let [fast, slow] = [false, true].map(|slow| {
-        let c = operand(write(&card, stream, &start), m, n);
+        let c = operand(write(&gpu, stream, &start), m, n);
         let (a, b, region) = (a.clone(), b.clone(), c.region.clone());
         let (element, batch, negate, accumulate, by_rows) = (Element::I8, 2, false, true, false);
         let gemm = Gemm { element, m, n, k, a, b, c, batch, negate, accumulate, by_rows };
         match slow {
-            true => card.multiply_slowly(&card.queue(stream).unwrap(), &gemm).unwrap(),
-            false => card.multiply(stream, &gemm).unwrap(),
+            true => gpu.multiply_slowly(&gpu.queue(stream).unwrap(), &gemm).unwrap(),
+            false => gpu.multiply(stream, &gemm).unwrap(),
         }
-        read(&card, stream, &region)
+        read(&gpu, stream, &region)
     });
     assert!(fast == slow);
 }
 
 #[test]
 fn solves_of_integers_are_exact() {
-    let Some(card) = card() else { return };
-    let (stream, m, n) = (card.stream().unwrap(), 21, 13);
+    let Some(gpu) = gpu() else { return };
+    let (stream, m, n) = (gpu.stream().unwrap(), 21, 13);
     let mut random = ChaCha8Rng::seed_from_u64(2);
     // The inverse of L has small entries too, so that solving by inverted blocks is exact as well.
     let mut small = || f64::from(random.random_range(-9..10));
@@ -131,10 +131,10 @@ fn solves_of_integers_are_exact() {
     let entry = |row: usize, col: usize| (0..=col).map(|t| solution[t * m + row] * l[t * n + col]).sum::<f64>();
     let right = (0..n).flat_map(|col| (0..m).map(move |row| (row, col))).map(|(row, col)| entry(row, col));
     let right = right.collect::<Vec<_>>();
-    let b = write(&card, stream, bytemuck::cast_slice(&right));
-    let l = Operand { region: write(&card, stream, bytemuck::cast_slice(&l)), ld: n, stride: 0 };
-    card.solve(stream, &Trsm { m, n, l, b: Operand { region: b.clone(), ld: m, stride: 0 } }).unwrap();
-    let found = read(&card, stream, &b);
+    let b = write(&gpu, stream, bytemuck::cast_slice(&right));
+    let l = Operand { region: write(&gpu, stream, bytemuck::cast_slice(&l)), ld: n, stride: 0 };
+    gpu.solve(stream, &Trsm { m, n, l, b: Operand { region: b.clone(), ld: m, stride: 0 } }).unwrap();
+    let found = read(&gpu, stream, &b);
     let found = found.chunks_exact(8).map(|bytes| f64::from_ne_bytes(bytes.try_into().unwrap()));
     assert_eq!(found.collect::<Vec<_>>(), solution);
 }
@@ -154,76 +154,76 @@ const ADD: Kernel = Kernel {
 
 #[test]
 fn kernels_get_their_arguments_and_constants() {
-    let Some(card) = card() else { return };
-    let stream = card.stream().unwrap();
-    let region = card.allocate(8 * 1000).unwrap().whole();
-    card.clear(stream, &region).unwrap();
+    let Some(gpu) = gpu() else { return };
+    let stream = gpu.stream().unwrap();
+    let region = gpu.allocate(8 * 1000).unwrap().whole();
+    gpu.clear(stream, &region).unwrap();
     for factor in [3, u64::MAX, 3] {
         let arguments = [Argument::Address(region.region(0..8 * 900)), Argument::Number(10)];
         // SAFETY: these are the kernel's arguments, and 900 threads stay inside 900 words.
-        unsafe { card.launch(stream, &ADD, &[("FACTOR", factor)], 900, &arguments) }.unwrap();
+        unsafe { gpu.launch(stream, &ADD, &[("FACTOR", factor)], 900, &arguments) }.unwrap();
         // SAFETY: no thread runs.
-        unsafe { card.launch(stream, &ADD, &[("FACTOR", factor)], 0, &arguments) }.unwrap();
+        unsafe { gpu.launch(stream, &ADD, &[("FACTOR", factor)], 0, &arguments) }.unwrap();
     }
-    assert_eq!(card.modules.lock().unwrap().len(), 2);
-    let found = read(&card, stream, &region);
+    assert_eq!(gpu.modules.lock().unwrap().len(), 2);
+    let found = read(&gpu, stream, &region);
     let words = found.chunks_exact(8).map(|bytes| u64::from_ne_bytes(bytes.try_into().unwrap()));
     let wanted = (0..1000).map(|index: u64| if index < 900 { 60 - 10 + 3 * index } else { 0 });
     assert!(words.eq(wanted));
     let broken = Kernel { source: "no kernel", ..ADD };
     // SAFETY: what does not compile does not run.
-    let refused = unsafe { card.launch(stream, &broken, &[], 1, &[]) };
+    let refused = unsafe { gpu.launch(stream, &broken, &[], 1, &[]) };
     assert!(matches!(refused, Err(Error::Device(_))), "{refused:?}");
     // SAFETY: more threads than a launch has room for never run.
-    let refused = unsafe { card.launch(stream, &ADD, &[("FACTOR", 3)], (GRID_BLOCKS + 1) * 256, &[]) };
+    let refused = unsafe { gpu.launch(stream, &ADD, &[("FACTOR", 3)], (GRID_BLOCKS + 1) * 256, &[]) };
     assert!(matches!(refused, Err(Error::Device(_))), "{refused:?}");
 }
 
 #[test]
 fn memory_is_counted_and_limited() {
-    if card().is_none() {
+    if gpu().is_none() {
         return;
     }
-    let card = CudaDevice::open(0, Some(1 << 20)).unwrap();
-    assert_eq!(card.capacity_bytes(), 1 << 20);
-    let first = card.allocate(1 << 19).unwrap();
+    let gpu = CudaDevice::open(0, Some(1 << 20)).unwrap();
+    assert_eq!(gpu.capacity_bytes(), 1 << 20);
+    let first = gpu.allocate(1 << 19).unwrap();
     assert_eq!(first.whole().address() % 256, 0);
-    let refused = card.allocate((1 << 19) + 1).map(|_| ());
+    let refused = gpu.allocate((1 << 19) + 1).map(|_| ());
     assert!(matches!(refused, Err(Error::DeviceMemory { used_bytes: 524288, .. })), "{refused:?}");
-    let second = card.allocate(1 << 19).unwrap();
+    let second = gpu.allocate(1 << 19).unwrap();
     drop((first, second));
-    assert_eq!((card.used_bytes(), card.peak_bytes()), (0, 1 << 20));
-    let pinned = card.allocate_pinned(1000).unwrap();
+    assert_eq!((gpu.used_bytes(), gpu.peak_bytes()), (0, 1 << 20));
+    let pinned = gpu.allocate_pinned(1000).unwrap();
     assert!(pinned.lock().unwrap().iter().all(|&byte| byte == 0));
-    let (stream, region) = (card.stream().unwrap(), card.allocate(1000).unwrap().whole());
-    card.upload(stream, &pinned, 8, &region.region(0..992)).unwrap();
-    card.download(stream, &region.region(0..10), &pinned, 0).unwrap();
-    let traffic = card.traffic();
+    let (stream, region) = (gpu.stream().unwrap(), gpu.allocate(1000).unwrap().whole());
+    gpu.upload(stream, &pinned, 8, &region.region(0..992)).unwrap();
+    gpu.download(stream, &region.region(0..10), &pinned, 0).unwrap();
+    let traffic = gpu.traffic();
     assert_eq!((traffic.h2d_bytes, traffic.d2h_bytes, traffic.h2d_copies, traffic.d2h_copies), (992, 10, 1, 1));
-    drop(card);
+    drop(gpu);
     assert!(pinned.lock().is_ok(), "memory outlives the device's value");
 }
 
 #[test]
 fn streams_wait_for_events_and_threads_share_a_card() {
-    let Some(card) = card() else { return };
-    println!("{:?}, compute capability {:?}", card.description(), card.compute_capability());
+    let Some(gpu) = gpu() else { return };
+    println!("{:?}, compute capability {:?}", gpu.description(), gpu.compute_capability());
     std::thread::scope(|scope| {
         for seed in 0..4 {
-            let card = &card;
+            let gpu = &gpu;
             scope.spawn(move || {
-                let (first, second) = (card.stream().unwrap(), card.stream().unwrap());
+                let (first, second) = (gpu.stream().unwrap(), gpu.stream().unwrap());
                 let data = (0..1 << 20).map(|index| (index * 7 + seed) as u8).collect::<Vec<_>>();
-                let start = card.record(first).unwrap();
-                let from = write(card, first, &data);
-                let to = card.allocate(data.len()).unwrap().whole();
-                card.copy(first, &from, &to).unwrap();
-                let copied = card.record(first).unwrap();
+                let start = gpu.record(first).unwrap();
+                let from = write(gpu, first, &data);
+                let to = gpu.allocate(data.len()).unwrap().whole();
+                gpu.copy(first, &from, &to).unwrap();
+                let copied = gpu.record(first).unwrap();
                 drop(from);
-                card.wait(second, &copied).unwrap();
-                assert!(read(card, second, &to) == data);
-                assert!(card.seconds_between(&start, &copied).unwrap() > 0.0);
-                card.synchronize(&copied).unwrap();
+                gpu.wait(second, &copied).unwrap();
+                assert!(read(gpu, second, &to) == data);
+                assert!(gpu.seconds_between(&start, &copied).unwrap() > 0.0);
+                gpu.synchronize(&copied).unwrap();
             });
         }
     });
@@ -231,7 +231,7 @@ fn streams_wait_for_events_and_threads_share_a_card() {
 
 #[test]
 fn a_card_that_is_lost_says_so_ever_after() {
-    let Some(card) = card() else { return };
+    let Some(gpu) = gpu() else { return };
     if std::env::var_os(LOSE).is_none() {
         let name = "device::cuda::tests::a_card_that_is_lost_says_so_ever_after";
         let child = Command::new(std::env::current_exe().unwrap()).args([name, "--exact"]).env(LOSE, "1").output();
@@ -239,25 +239,25 @@ fn a_card_that_is_lost_says_so_ever_after() {
         assert!(child.status.success(), "{}", String::from_utf8_lossy(&child.stdout));
         return;
     }
-    let stream = card.stream().unwrap();
-    let region = card.allocate(8).unwrap().whole();
-    let pinned = card.allocate_pinned(8).unwrap();
+    let stream = gpu.stream().unwrap();
+    let region = gpu.allocate(8).unwrap().whole();
+    let pinned = gpu.allocate_pinned(8).unwrap();
     // SAFETY: there is none: the address is wild on purpose, in a process that ends here and owns no other work.
-    unsafe { card.launch(stream, &ADD, &[("FACTOR", 1)], 1, &[Argument::Number(64), Argument::Number(1)]) }.unwrap();
-    let _ = card.download(stream, &region, &pinned, 0);
+    unsafe { gpu.launch(stream, &ADD, &[("FACTOR", 1)], 1, &[Argument::Number(64), Argument::Number(1)]) }.unwrap();
+    let _ = gpu.download(stream, &region, &pinned, 0);
     let lost = |result: Result<()>| assert!(matches!(result, Err(Error::DeviceLost(_))), "{result:?}");
-    lost(card.record(stream).and_then(|event| card.synchronize(&event)));
-    lost(card.allocate(8).map(drop));
-    lost(card.clear(stream, &region));
-    lost(card.record(stream).map(drop));
+    lost(gpu.record(stream).and_then(|event| gpu.synchronize(&event)));
+    lost(gpu.allocate(8).map(drop));
+    lost(gpu.clear(stream, &region));
+    lost(gpu.record(stream).map(drop));
 }
 
 #[test]
 fn a_card_that_is_not_there_is_an_error_that_says_what_is() {
     let Err(Error::NoDevice(message)) = CudaDevice::open(1000, None) else { panic!("opened") };
     println!("{message}");
-    if let Ok(cards) = super::probe() {
-        assert!(message.contains("1000") && message.contains(&cards.len().to_string()), "{message}");
+    if let Ok(gpus) = super::probe() {
+        assert!(message.contains("1000") && message.contains(&gpus.len().to_string()), "{message}");
     }
 }
 

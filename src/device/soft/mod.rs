@@ -56,7 +56,7 @@ pub enum Clock {
 /// A fault to happen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// Every command from this one on fails, as when a card falls off the bus.
+    /// Every command from this one on fails, as when a GPU falls off the bus.
     LostAfter(u64),
     /// The first entry of the result of this product is off by one, in the first of its batch.
     FlipInProduct(u64),

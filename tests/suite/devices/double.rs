@@ -222,7 +222,7 @@ fn the_best_choice_moves_at_least_85_percent_less_than_every_task_for_itself() {
     }
 }
 
-/// With rates as of a fast card, copies hide behind products on the device's clock.
+/// With rates as of a fast GPU, copies hide behind products on the device's clock.
 #[test]
 fn streams_overlap_copies_and_work() {
     let ctx = context();

@@ -7,7 +7,7 @@ use std::time::Instant;
 use sunzi::advanced::device::{DeviceKind, Element, Gemm, Operand, Region};
 use sunzi::{Device, Result};
 
-/// Most rows of the operands on a card, and in plain memory.
+/// Most rows of the operands on a GPU, and in plain memory.
 const CARD_ROWS: usize = 8192;
 const HOST_ROWS: usize = 1024;
 

@@ -15,7 +15,7 @@ use crate::math::float::{bit_length, limbs_for};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Rows of a tile on a card: its products are then large enough for full rates.
+/// Rows of a tile on a GPU: its products are then large enough for full rates.
 const CARD_ROWS: usize = 512;
 
 /// A finished tile as an operand.

@@ -111,7 +111,7 @@ impl Slots {
                     state.slots.push(Slot { ready: None, uses: HashMap::new(), before: None });
                     state.cache.allow(state.regions.len());
                 }
-                // A card may have less than it says: fewer slots do as well.
+                // A GPU may have less than it says: fewer slots do as well.
                 Err(Error::DeviceMemory { .. }) if state.regions.len() >= self.least => {
                     state.most = state.regions.len();
                 }

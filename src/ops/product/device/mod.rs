@@ -141,7 +141,7 @@ impl DevicePlan {
             let input = device_input(request, &engine, &moduli);
             let cut = input.choose(limit_bytes);
             let cut = cut.map_err(|minimum_bytes| Error::DeviceLimit { limit_bytes, minimum_bytes })?;
-            // The host reconstructs nothing where a card is there to do it.
+            // The host reconstructs nothing where a GPU is there to do it.
             let weight = if device.description().kind == DeviceKind::Host { speed * 1e-9 } else { speed };
             parts.push(Part { device: device.clone(), moduli, weight, input, cut });
         }

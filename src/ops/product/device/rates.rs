@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::kernels::EngineSpec;
 use crate::kernels::device::DeviceFamily;
 
-/// Rows and columns of the products that are timed on a card; on the host and on software devices.
+/// Rows and columns of the products that are timed on a GPU; on the host and on software devices.
 const CARD_SIZE: usize = 4096;
 const HOST_SIZE: usize = 128;
 
@@ -84,7 +84,7 @@ pub(crate) fn measure(device: &dyn Device, element: Element) -> Result<f64> {
     Ok(gemm.work() as f64 / best.max(1e-9))
 }
 
-/// Small numbers without a pattern: a card multiplies zeros faster than anything else.
+/// Small numbers without a pattern: a GPU multiplies zeros faster than anything else.
 fn fill(element: Element, bytes: &mut [u8]) {
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
     let mut next = || {
