@@ -4,6 +4,8 @@ use super::{BenchDouble, World};
 use crate::bench::spread::Spread;
 use serde::Serialize;
 use sunzi::Result;
+#[cfg(feature = "scalapack")]
+use sunzi::comm::Transport;
 
 /// What was measured of it.
 #[derive(Serialize)]
