@@ -35,11 +35,11 @@ impl DeviceName {
         size: impl Fn(&str) -> std::result::Result<u64, String>,
     ) -> std::result::Result<DeviceName, String> {
         let number = text.strip_prefix("cuda:").unwrap_or(text);
-        match text.split_once(':').unwrap_or((text, "")) {
-            ("all" | "cuda", "") => Ok(DeviceName::AllCuda),
-            ("host", "") => Ok(DeviceName::Host),
-            ("soft", "") => Ok(DeviceName::SOFT),
-            ("soft", bytes) => Ok(DeviceName::Soft(size(bytes)?)),
+        match (text, text.strip_prefix("soft:")) {
+            ("all" | "cuda", _) => Ok(DeviceName::AllCuda),
+            ("host", _) => Ok(DeviceName::Host),
+            ("soft", _) => Ok(DeviceName::SOFT),
+            (_, Some(bytes)) => Ok(DeviceName::Soft(size(bytes)?)),
             _ if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => {
                 number.parse().map(DeviceName::Cuda).map_err(|_| "no machine has so many devices".into())
             }
