@@ -57,14 +57,14 @@ pub fn verify_cholesky<'a, 'b>(
         return Err(shapes);
     }
     let l = if uplo == Uplo::Lower { l } else { l.transposed() };
-    let question = Question { a, l, uplo, precision_bits };
-    let rows = question.look_at_rows(ctx)?;
-    Judge { question, rows, tile_rows: TILE_ROWS }.decide(ctx, options)
+    let check = FactorCheck { a, l, uplo, precision_bits };
+    let rows = check.look_at_rows(ctx)?;
+    Verifier { check, rows, tile_rows: TILE_ROWS }.decide(ctx, options)
 }
 
-/// The question: is `A = L L^T`? Both are seen as lower triangles.
+/// What is checked: whether `A = L L^T`. Both are seen as lower triangles.
 #[derive(Clone, Copy)]
-struct Question<'a> {
+struct FactorCheck<'a> {
     a: MatrixView<'a>,
     l: MatrixView<'a>,
     /// The triangle that the caller has.
@@ -101,7 +101,7 @@ impl Residual {
     }
 }
 
-impl Question<'_> {
+impl FactorCheck<'_> {
     /// Refuses what no factor can have, and measures the rows.
     ///
     /// `sum_k l_ik^2 <= a_ii + 2^(2-b) a_ii <= 2 a_ii` bounds every entry of an honest factor by `2^(s_i + 1)`, and
@@ -180,14 +180,14 @@ fn lowest_bit(value: FloatRef<'_>) -> i64 {
     term(value, KEEP_ALL).map_or(0, |term| term.low + i64::from(term.limbs[0].trailing_zeros()))
 }
 
-/// The question with all that is known of the rows.
-struct Judge<'a> {
-    question: Question<'a>,
+/// The check with all that is known of the rows.
+struct Verifier<'a> {
+    check: FactorCheck<'a>,
     rows: Vec<Row>,
     tile_rows: usize,
 }
 
-impl Judge<'_> {
+impl Verifier<'_> {
     fn decide(&self, ctx: &Context, options: &VerifyOptions) -> Result<Verification> {
         let n = self.rows.len();
         let options = VerifyOptions { seed: Some(options.seed.unwrap_or_else(fresh_seed)), ..VerifyOptions::default() };
@@ -204,9 +204,9 @@ impl Judge<'_> {
         }
         outcome.entry_count = n * (n + 1) / 2;
         match worst {
-            Some(worst) if worst.fails => Err(self.question.failure(&worst)),
+            Some(worst) if worst.fails => Err(self.check.failure(&worst)),
             Some(worst) => {
-                let worst_place = Some(self.question.stored_place(worst.place));
+                let worst_place = Some(self.check.stored_place(worst.place));
                 Ok(Verification { worst_entry: worst.ratio.min(1.0), worst_place, ..outcome })
             }
             None => Ok(outcome),
@@ -215,10 +215,10 @@ impl Judge<'_> {
 
     /// The integers `l_ik 2^-low_i` of the planar rows, `k < depth`; a row of `L` is a column here. Other rows are 0.
     fn band(&self, rows: Range<usize>, depth: usize) -> Result<Matrix> {
-        let mut band = Matrix::zeros(depth, rows.len(), self.question.l.precision_bits())?;
+        let mut band = Matrix::zeros(depth, rows.len(), self.check.l.precision_bits())?;
         for (at, i) in rows.enumerate().filter(|&(_, i)| self.rows[i].planar) {
             for k in 0..depth.min(i + 1) {
-                let FloatRef { head, limbs } = self.question.l.get(i, k);
+                let FloatRef { head, limbs } = self.check.l.get(i, k);
                 if !head.is_zero() {
                     let head = Head::new(head.is_negative(), head.exponent() - self.rows[i].low);
                     band.set(k, at, FloatRef { head, limbs });
@@ -274,10 +274,10 @@ impl Judge<'_> {
     /// The residual of entry `(i, j)`; `product` is `(L L^T)_ij 2^(-low_i - low_j)`, where it was computed.
     fn residual(&self, (i, j): (usize, usize), product: Option<FloatRef<'_>>) -> Residual {
         let (row, col) = (&self.rows[i], &self.rows[j]);
-        let two_bits = 4 - 2 * i64::from(self.question.precision_bits);
+        let two_bits = 4 - 2 * i64::from(self.check.precision_bits);
         let bound = (Integer::from(&row.diagonal.0 * &col.diagonal.0), row.diagonal.1 + col.diagonal.1 + two_bits);
         // The bound is at least 2^(s_i + s_j - b).
-        let floor = row.scale + col.scale - i64::from(self.question.precision_bits) - SPARE_BITS;
+        let floor = row.scale + col.scale - i64::from(self.check.precision_bits) - SPARE_BITS;
         let exceeds = |(size, exponent): (Integer, i64)| {
             let square = (size.square(), 2 * exponent);
             compare((&square.0, square.1), (&bound.0, bound.1)) == Ordering::Greater
@@ -304,7 +304,7 @@ impl Judge<'_> {
     /// `a_ij - (L L^T)_ij` as `integer * 2^exponent` without terms below `2^floor`, and how many terms that leaves out.
     fn difference(&self, (i, j): (usize, usize), product: Option<FloatRef<'_>>, floor: i64) -> ((Integer, i64), usize) {
         let (mut sum, mut left_out) = (Accumulator::default(), 0);
-        let own = self.question.a.get(i, j);
+        let own = self.check.a.get(i, j);
         if let Some(term) = term(own, KEEP_ALL) {
             if own.head.exponent() > floor {
                 sum.add(term.negative, term.limbs, term.low);
@@ -320,7 +320,7 @@ impl Judge<'_> {
         }
         let (mut products, mut factor) = (ProductSum::default(), Integer::new());
         for k in 0..=j {
-            let (x, y) = (self.question.l.get(i, k), self.question.l.get(j, k));
+            let (x, y) = (self.check.l.get(i, k), self.check.l.get(j, k));
             let (Some(left), Some(right)) = (term(x, KEEP_ALL), term(y, KEEP_ALL)) else { continue };
             if x.head.exponent() + y.head.exponent() <= floor {
                 left_out += 1;

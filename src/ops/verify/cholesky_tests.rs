@@ -1,4 +1,4 @@
-//! The judge of Cholesky factors against exact fractions, at the bound, and on planted errors.
+//! The verifier of Cholesky factors against exact fractions, at the bound, and on planted errors.
 
 use super::*;
 use crate::ops::cholesky;
@@ -46,14 +46,14 @@ fn gram(n: usize, precision_bits: u32, spread: u32, rng: &mut RandState<'_>) -> 
     a
 }
 
-fn judge(a: &Matrix, l: &Matrix, precision_bits: u32, tile_rows: usize, planar: Option<bool>) -> Result<Verification> {
-    let question = Question { a: a.view(), l: l.view(), uplo: Uplo::Lower, precision_bits };
+fn verify(a: &Matrix, l: &Matrix, precision_bits: u32, tile_rows: usize, planar: Option<bool>) -> Result<Verification> {
+    let check = FactorCheck { a: a.view(), l: l.view(), uplo: Uplo::Lower, precision_bits };
     let ctx = context(2);
-    let mut rows = question.look_at_rows(&ctx)?;
+    let mut rows = check.look_at_rows(&ctx)?;
     for (i, row) in rows.iter_mut().enumerate() {
         row.planar = planar.unwrap_or(i % 3 != 1);
     }
-    Judge { question, rows, tile_rows }.decide(&ctx, &VerifyOptions::default())
+    Verifier { check, rows, tile_rows }.decide(&ctx, &VerifyOptions::default())
 }
 
 fn message(result: Result<Verification>) -> String {
@@ -73,7 +73,7 @@ fn tiles_and_single_sums_agree() {
             assert_eq!(whole.entry_count, n * (n + 1) / 2);
             for tile_rows in [1, 3, 6, 100] {
                 for planar in [Some(true), Some(false), None] {
-                    let found = judge(&a, &l, 100, tile_rows, planar).unwrap();
+                    let found = verify(&a, &l, 100, tile_rows, planar).unwrap();
                     assert_eq!((found.worst_entry, found.worst_place), (whole.worst_entry, whole.worst_place));
                     assert_eq!(found.prime.is_some(), n > 0);
                 }
@@ -107,7 +107,7 @@ fn decisions_are_those_of_fractions() {
         let wanted = oracle(&a, &l, bits);
         let found = verify_cholesky(&context(1), Symmetric::lower(&a), &l, bits, &VerifyOptions::default());
         assert_eq!(found.is_ok(), wanted, "seed {seed}: {found:?}");
-        assert_eq!(judge(&a, &l, bits, 2, Some(false)).is_ok(), wanted, "seed {seed}");
+        assert_eq!(verify(&a, &l, bits, 2, Some(false)).is_ok(), wanted, "seed {seed}");
         *(if wanted { &mut passed } else { &mut failed }) += 1;
     }
     assert!(passed > 50 && failed > 50, "{passed} passed, {failed} failed");
@@ -127,7 +127,7 @@ fn the_bound_itself_passes_and_nothing_above() {
             let mut l = Matrix::from_f64s(2, 2, bits, &[1.0, 0.0, 0.0, 2.0]).unwrap();
             a.set_float(1, 0, &Float::with_val(100, &bound * sign)).unwrap();
             l.set_integer_exponent(1, 0, &Integer::from(-sign * offset), tiny).unwrap();
-            let found = judge(&a, &l, bits, 9, Some(planar));
+            let found = verify(&a, &l, bits, 9, Some(planar));
             assert_eq!(found.is_ok(), passes, "2^{tiny}, {sign}, {planar}, {found:?}");
             if let Ok(found) = found {
                 assert!((found.worst_entry - 1.0).abs() < 1e-12 && found.worst_place == Some((1, 0)));

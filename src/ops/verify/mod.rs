@@ -3,9 +3,8 @@
 //! Promise: a result that meets the bound of [`syrk_with`](crate::syrk_with) or [`gemm_with`](crate::gemm_with) is
 //! never rejected; what is accepted missed its tested bounds by less than one part in 2^40. No product is rounded:
 //! sums of big floats are kept as integers, however far the exponents lie apart.
-//! Shares no code with the pipeline it judges; the judge of Cholesky factors takes products from it, and tests each.
-//! Does not know: files, kernels, residue planes.
-//! Source: docs/ALGORITHM.md, "Verification".
+//! Shares no code with the pipeline that it checks; the verifier of Cholesky factors takes products from it, and tests
+//! each. Does not know: files, kernels, residue planes. Source: docs/ALGORITHM.md, "Verification".
 
 mod cholesky;
 mod entries;
@@ -158,7 +157,7 @@ fn verify(ctx: &Context, problem: &Problem<'_>, precision_bits: u32, options: &V
     entries::compare(ctx, problem, &bounds, options, outcome)
 }
 
-/// The question: is `result` the product `left^T right`?
+/// What is checked: whether `result` is the product `left^T right`.
 pub(crate) struct Problem<'a> {
     operation: &'static str,
     /// `K x M`.
