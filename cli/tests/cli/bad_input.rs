@@ -169,10 +169,9 @@ fn a_memory_limit_below_the_minimum_names_one_that_works() {
     for command in ["syrk P.bin", "gemm P.bin P.bin --transpose-a"] {
         let line = format!("{command} -o Q.mtx --precision 400 --threads 2 --memory 100.1K");
         refused(&sandbox, &line, 4, "102502 bytes is too small");
-        // The first refusal may come from a header; the next ones name what the operation itself needs beside what the
-        // process holds, which grows by some pages when other programs compete with it.
+        // The first refusal may come from a header; the next names what the operation itself needs.
         let mut limit = String::from("100.1K");
-        for _ in 0..5 {
+        for _ in 0..3 {
             let output = sandbox.output(&format!("{command} -o Q.mtx --precision 400 --threads 2 --memory {limit}"));
             if output.code == 0 {
                 break;
