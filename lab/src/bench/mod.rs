@@ -24,6 +24,7 @@ pub use double::{BenchDouble, World};
 pub(crate) use double::{RESIDUAL_BOUND, largest_residual, matrix as double_matrix};
 pub use kernel::{BenchKernel, run as run_kernel};
 pub use ranks::run as run_on_ranks;
+pub(crate) use sides::hash;
 
 use crate::baselines::{self, Operation};
 use crate::engine::{Engine, limited};

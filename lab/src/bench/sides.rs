@@ -186,7 +186,8 @@ fn repeats(seconds: f64) -> usize {
     (LEAST_SECONDS / seconds.max(1e-7)).ceil().clamp(1.0, 100_000.0) as usize
 }
 
-fn hash(matrix: &Matrix) -> u128 {
+/// A hash of all numbers of a matrix: two results of one hash have the same bits.
+pub(crate) fn hash(matrix: &Matrix) -> u128 {
     let (heads, limbs) = matrix.parts();
     let mut hasher = Xxh3::new();
     hasher.update(bytemuck::cast_slice(heads));

@@ -6,6 +6,7 @@
 use super::GpuCheck;
 use super::factor_rates::{self, FactorRates};
 use super::table::{Table, Target, Unit};
+use crate::bench::hash;
 use crate::conformance::{Fixture, Setup, is_gpu, square};
 use crate::session::Session;
 use crate::units::{format_bytes, format_seconds};
@@ -21,7 +22,6 @@ use sunzi::verify::{VerifyOptions, verify_gemm, verify_syrk};
 use sunzi::{
     Context, Device, Error, Matrix, MatrixView, Op, Report, Result, SymmetricMatrix, SyrkOptions, plan_syrk, syrk_into,
 };
-use xxhash_rust::xxh3::Xxh3;
 
 /// Sizes on a GPU, and on other devices.
 const GPU: Sizes = Sizes { rows: 16_384, cols: 8192, precision_bits: 1024, plain: 8192, copy_bytes: 1 << 28 };
@@ -281,14 +281,6 @@ fn timed(ctx: &Context, p: MatrixView<'_>, devices: String) -> Result<(ProductRa
     let work = p.rows() as f64 * p.cols() as f64 * (p.cols() as f64 + 1.0) / 2.0;
     let per_second = work / report.seconds.max(1e-9);
     Ok((ProductRates { devices, all_seconds, per_second, report, hash: hash(&result) }, result))
-}
-
-fn hash(matrix: &Matrix) -> u128 {
-    let (heads, limbs) = matrix.parts();
-    let mut hasher = Xxh3::new();
-    hasher.update(bytemuck::cast_slice(heads));
-    hasher.update(bytemuck::cast_slice(limbs));
-    hasher.digest128()
 }
 
 /// Holds three blocks of the result, at two ends of the diagonal and in the far corner, against exact arithmetic.
