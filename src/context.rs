@@ -4,9 +4,11 @@
 //! operations. Calls on one context may overlap, but only one of them uses the kept windows; each keeps the memory
 //! limit for itself.
 
+mod budget;
 mod cache;
 mod devices;
 
+pub(crate) use budget::MemoryBudget;
 pub use devices::DeviceSet;
 
 use crate::context::cache::KeyedCache;
@@ -42,7 +44,7 @@ pub type ProgressCallback = dyn Fn(Progress) -> bool + Send + Sync;
 #[derive(Clone)]
 pub struct Context {
     threads: usize,
-    memory_bytes: Option<u64>,
+    memory: MemoryBudget,
     kernel: Option<&'static dyn PlaneKernel>,
     devices: Arc<DeviceSet>,
     self_check: bool,
@@ -105,13 +107,13 @@ pub struct WorkspaceNeeds {
     pub workers: usize,
     /// Bytes of each worker.
     pub worker_bytes: u64,
-    /// Bytes of the whole call, the ones above included, and of what goes on around it.
+    /// Bytes of the whole call, the ones above included.
     pub planned_bytes: u64,
 }
 
 impl Workspace {
-    /// Gives the memory back where what is kept beyond `needs` would break the context's limit; shifts stay.
-    pub fn trim(&mut self, ctx: &Context, needs: &WorkspaceNeeds) {
+    /// Gives the memory back where what is kept beyond `needs` would break the limit; shifts stay.
+    pub(crate) fn trim(&mut self, memory: MemoryBudget, needs: &WorkspaceNeeds) {
         let excess = |held: u64, needed: u64| held.saturating_sub(needed);
         let matrices = self.matrices.iter().map(Matrix::bytes).sum::<u64>();
         let mut kept = matrices
@@ -120,7 +122,7 @@ impl Workspace {
         for (index, worker) in self.workers.iter().enumerate() {
             kept += excess(worker.bytes(), if index < needs.workers { needs.worker_bytes } else { 0 });
         }
-        if needs.planned_bytes.saturating_add(kept) > ctx.memory_bytes().unwrap_or(u64::MAX) {
+        if memory.admit(needs.planned_bytes.saturating_add(kept)).is_err() {
             *self = Workspace {
                 left_shifts: std::mem::take(&mut self.left_shifts),
                 right_shifts: std::mem::take(&mut self.right_shifts),
@@ -255,7 +257,7 @@ impl ContextBuilder {
             .map_err(|error| Error::InvalidArgument(format!("cannot start {threads} threads: {error}")))?;
         Ok(Context {
             threads,
-            memory_bytes: self.memory_bytes,
+            memory: MemoryBudget::new(self.memory_bytes),
             kernel,
             devices: Arc::new(devices),
             self_check: self.self_check,
@@ -310,25 +312,37 @@ impl Context {
 
     /// The memory limit in bytes, if there is one.
     pub fn memory_bytes(&self) -> Option<u64> {
-        self.memory_bytes
+        self.memory.limit_bytes()
+    }
+
+    /// The memory limit, and what is held of it around the operation.
+    pub(crate) fn memory(&self) -> MemoryBudget {
+        self.memory
     }
 
     /// A clone under another memory limit.
     ///
     /// For callers that hold a part of a limit themselves, such as copies of their operands, during one call.
     pub fn with_memory_bytes(&self, memory_bytes: Option<u64>) -> Context {
-        Context { memory_bytes, ..self.clone() }
+        self.with_memory(self.memory.within(memory_bytes))
     }
 
-    /// Asks whether a call of so many bytes fits the memory limit.
+    /// A clone for operations inside one that holds so many bytes of the limit itself.
+    pub(crate) fn holding(&self, bytes: u64) -> Context {
+        self.with_memory(self.memory.holding(bytes))
+    }
+
+    /// A clone with another budget.
+    pub(crate) fn with_memory(&self, memory: MemoryBudget) -> Context {
+        Context { memory, ..self.clone() }
+    }
+
+    /// Asks whether a call of so many bytes fits the memory limit, beside what is held.
     ///
     /// # Errors
     /// [`Error::MemoryLimit`].
     pub fn admit(&self, bytes: u64) -> Result<()> {
-        match self.memory_bytes {
-            Some(limit_bytes) if bytes > limit_bytes => Err(Error::MemoryLimit { limit_bytes, minimum_bytes: bytes }),
-            _ => Ok(()),
-        }
+        self.memory.admit(bytes).map(drop)
     }
 
     /// The kernel that was forced, if one was.
@@ -400,7 +414,7 @@ impl Context {
         let (key, kept) = ((kernel.name(), working_bits), &self.kept.tile_engines);
         let make = || self.devices.tile_engine((working_bits, self.self_check), kernel.tile_engine(working_bits)?);
         // Plans count the tables of the engine that runs, and a device's memory is for one engine.
-        match self.memory_bytes.is_some() || !self.devices.is_empty() {
+        match self.memory_bytes().is_some() || !self.devices.is_empty() {
             true => kept.get_or_replace(key, make),
             false => kept.get_or_make(key, make),
         }
@@ -408,7 +422,7 @@ impl Context {
 
     /// Gives the memory kept between calls back where there is a limit: for a step that needs it for other things.
     pub(crate) fn release(&self) {
-        if self.memory_bytes.is_some() {
+        if self.memory_bytes().is_some() {
             *self.workspace() = Workspace::default();
         }
     }
@@ -435,6 +449,9 @@ mod tests {
         assert_eq!(ctx.workspace().left_shifts, [7, 8]);
         assert!(matches!(other.admit(301), Err(Error::MemoryLimit { limit_bytes: 300, minimum_bytes: 301 })));
         assert!(ctx.with_memory_bytes(None).admit(u64::MAX).is_ok() && ctx.admit(301).is_ok());
+        let holding = other.holding(200);
+        assert!(holding.admit(100).is_ok());
+        assert!(matches!(holding.admit(101), Err(Error::MemoryLimit { limit_bytes: 300, minimum_bytes: 301 })));
         drop(ctx);
         assert_eq!(other.install(|| 1), 1);
     }

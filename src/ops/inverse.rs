@@ -9,7 +9,6 @@ use crate::matrix::{Destination, Matrix, Symmetric, SymmetricMatrix, check_expon
 use crate::ops::cholesky::{Cholesky, CholeskyOptions, cholesky_with};
 use crate::ops::columns::{Column, ColumnRef, each_column};
 use crate::ops::product::block::{BlockProduct, BlockShape, maximum_working_bits, plan};
-use crate::ops::product::problem::Inner;
 use crate::ops::product::report::Outcome;
 use crate::ops::solve::agreement::Agreement;
 use crate::ops::solve::band::Band;
@@ -70,7 +69,7 @@ pub fn inverse_into<'a>(
     let start = Instant::now();
     let Outcome { result: factor, report } = cholesky_with(ctx, a, precision_bits, options)?;
     ctx.release(); // under a limit the tiles of the factorisation are in the way
-    let inverted = factor.inverse_beside(ctx, (precision_bits, factor.factor().bytes()), result)?;
+    let inverted = factor.inverse_into(&ctx.holding(factor.factor().bytes()), precision_bits, result)?;
     Ok(inverted.after(report, start))
 }
 
@@ -102,16 +101,6 @@ impl Cholesky {
         precision_bits: u32,
         result: &mut SymmetricMatrix,
     ) -> Result<SolveReport> {
-        self.inverse_beside(ctx, (precision_bits, 0), result)
-    }
-
-    /// [`Cholesky::inverse_into`] where `held_bytes` of the memory limit are taken.
-    fn inverse_beside(
-        &self,
-        ctx: &Context,
-        (precision_bits, held_bytes): (u32, u64),
-        result: &mut SymmetricMatrix,
-    ) -> Result<SolveReport> {
         let start = Instant::now();
         let order = self.factor().rows();
         // While it is half written it is not symmetric: nobody sees it then.
@@ -126,14 +115,13 @@ impl Cholesky {
             return Ok(report);
         }
         let scaled = ScaledRows::new(self.factor(), &[]);
-        let parts = [held_bytes, matrix.bytes(), ScaledRows::bytes(order)];
-        let held_bytes = parts.into_iter().fold(0, u64::saturating_add);
+        let ctx = &ctx.holding(matrix.bytes()).holding(ScaledRows::bytes(order));
         // A diagonal entry of the inverse factor is the reciprocal of the factor's; a guess too low is corrected once.
         let head = |i: usize| self.factor().get(i, i).head.exponent() - scaled.exponents[i];
         let mut norm_exponent = (0..order).map(|i| 1 - head(i)).max().unwrap_or(0).max(0) + 4;
         loop {
             let working_bits = working_bits(ctx, precision_bits, order, norm_exponent)?;
-            let mut work = Inversion::plan(ctx, &scaled, (working_bits, precision_bits), held_bytes)?;
+            let mut work = Inversion::plan(ctx, &scaled, (working_bits, precision_bits))?;
             let inverse = work.invert()?;
             let found = column_exponent(inverse.parts().0.iter().map(|&head| Head(head)));
             if found <= norm_exponent {
@@ -161,7 +149,7 @@ fn working_bits(ctx: &Context, precision_bits: u32, order: usize, norm_exponent:
 /// What one try works with.
 struct Inversion<'a> {
     solver: TriangleSolver<'a>,
-    memory: SolveMemory<'a>,
+    memory: SolveMemory,
     bands: Bands,
     precision_bits: u32,
     planned_bytes: u64,
@@ -170,24 +158,23 @@ struct Inversion<'a> {
 impl<'a> Inversion<'a> {
     /// Plans the strips of the inverse factor and the products of its rows.
     fn plan(
-        ctx: &'a Context,
+        ctx: &Context,
         scaled: &'a ScaledRows<'_>,
         (working_bits, precision_bits): (u32, u32),
-        held_bytes: u64,
     ) -> Result<Inversion<'a>> {
         let order = scaled.exponents.len();
         let columns = order.min(STRIP_COLUMNS);
         let solver = TriangleSolver::new(scaled.lower()?, working_bits, Path::choose(LOWER, order, columns));
-        let base_bytes = held_bytes.saturating_add(Matrix::bytes_for(order, order, working_bits));
-        let memory = SolveMemory { ctx, cuts: vec![solver.cut()], base_bytes, piece_row_bytes: 0, by_parts: true };
+        let holding = ctx.holding(Matrix::bytes_for(order, order, working_bits));
+        let memory = SolveMemory { ctx: holding.clone(), cuts: vec![solver.cut()], piece_row_bytes: 0, by_parts: true };
         let mut bands = Bands::widest(columns);
         let mut planned_bytes = memory.unlimited_bytes(bands.columns)?;
         if ctx.memory_bytes().is_some() {
             let mut products = Ok(0);
             for rows in strips(order) {
                 let shape = BlockShape { rows: rows.len(), cols: rows.end, contracted: order - rows.start };
-                let need = plan(ctx, shape, precision_bits, inner(precision_bits, order, base_bytes));
-                products = larger(products, need.map(|plan| plan.planned_bytes.saturating_add(base_bytes)));
+                let need = plan(&holding, shape, precision_bits, product_bits(precision_bits, order));
+                products = larger(products, need.map(|plan| holding.memory().total(plan.planned_bytes)));
             }
             let planned = memory.plan(columns);
             bands = planned.as_ref().map_or(bands, |planned| planned.0);
@@ -199,7 +186,7 @@ impl<'a> Inversion<'a> {
 
     /// `L'^-1`, lower triangular: the solution for the identity, strip by strip.
     fn invert(&mut self) -> Result<Matrix> {
-        let (ctx, cut) = (self.memory.ctx, self.solver.cut());
+        let (ctx, cut) = (&self.memory.ctx, self.solver.cut());
         let order = cut.order;
         let mut inverse = Matrix::zeros(order, order, cut.working_bits)?;
         let mut spaces = Spaces::take(ctx)?;
@@ -241,14 +228,14 @@ impl<'a> Inversion<'a> {
 
     /// `D^-1 V^T V D^-1` for a lower triangular `V` and `D` with the powers `exponents`, into `result`.
     fn multiply(&self, v: &Matrix, exponents: &[i64], result: &mut Matrix) -> Result<()> {
-        let (ctx, order, precision_bits) = (self.memory.ctx, v.rows(), self.precision_bits);
-        let inner = inner(precision_bits, order, self.memory.base_bytes);
+        let (ctx, order, precision_bits) = (&self.memory.ctx, v.rows(), self.precision_bits);
+        let working_bits = product_bits(precision_bits, order);
         ctx.release();
         for rows in strips(order) {
             let below = |columns: Range<usize>| v.view().block(rows.start..order, columns);
             let (left, right) = (below(rows.clone())?.transposed(), below(0..rows.end)?);
             let mut product = Matrix::zeros(rows.len(), rows.end, precision_bits)?;
-            BlockProduct { left, right, minuend: None, precision_bits, inner }.run(ctx, &mut product)?;
+            BlockProduct { left, right, minuend: None, precision_bits, working_bits }.run(ctx, &mut product)?;
             for col in 0..rows.end {
                 for row in rows.start.max(col)..rows.end {
                     let value = scaled(product.get(row - rows.start, col), -exponents[row] - exponents[col]);
@@ -267,6 +254,6 @@ fn strips(order: usize) -> impl Iterator<Item = Range<usize>> {
 }
 
 /// The bits of all products of rows, the same so that one engine serves all.
-fn inner(precision_bits: u32, order: usize, held_bytes: u64) -> Inner {
-    Inner { working_bits: Some(precision_bits + guard_bits(order)), held_bytes }
+fn product_bits(precision_bits: u32, order: usize) -> u32 {
+    precision_bits + guard_bits(order)
 }

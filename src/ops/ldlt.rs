@@ -158,7 +158,6 @@ impl Ldlt {
             precision_bits,
             guard_bits: ldlt_solve_guard_bits(self.lower.rows()),
             total_columns: b.cols(),
-            held_bytes: 0,
             row_norms: &OnceLock::new(),
         };
         factored.solve(ctx, b, result.into())

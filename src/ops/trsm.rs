@@ -111,7 +111,6 @@ pub fn trsm_into<'a, 'b, 'r>(
         transposed,
         precision_bits,
         total_columns: b.cols(),
-        held_bytes: 0,
     };
     system.solve(ctx, result.into())
 }

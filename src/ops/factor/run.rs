@@ -55,7 +55,7 @@ impl Factorisation<'_> {
         let Factorisation { ctx, world, problem, plan, engine, options, entries } = *self;
         let mut workspace = ctx.workspace();
         let workspace = &mut *workspace;
-        workspace.trim(ctx, &plan.needs());
+        workspace.trim(ctx.memory(), &plan.needs());
         workspace.reserve_workers(plan.threads);
         let scratch = workspace.workers[..plan.threads].iter_mut().map(|space| space.scratch.words(plan.scratch_words));
         let log = |worker| TaskLog::new(clock.start, worker, world.size() == 1);

@@ -1,5 +1,5 @@
-//! A product inside another operation: `C := A B` or `C := C0 - A B`, on views, within what the operation leaves of
-//! the memory limit.
+//! A product inside another operation: `C := A B` or `C := C0 - A B`, on views; its context holds what the operation
+//! takes of the memory limit.
 
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -9,7 +9,7 @@ use crate::ops::product::call;
 use crate::ops::product::combine::{Addend, Combination};
 use crate::ops::product::path::plan_request;
 use crate::ops::product::plan::{Plan, PlanRequest};
-use crate::ops::product::problem::{Inner, Problem};
+use crate::ops::product::problem::Problem;
 use rug::Float;
 
 pub(crate) use crate::ops::product::size::BlockShape;
@@ -25,8 +25,8 @@ pub(crate) struct BlockProduct<'a> {
     pub minuend: Option<MatrixView<'a>>,
     /// Precision of the result.
     pub precision_bits: u32,
-    /// Bits of the scaled integers, and bytes held.
-    pub inner: Inner,
+    /// Bits of the scaled integers, at least those that the precision needs.
+    pub working_bits: u32,
 }
 
 impl BlockProduct<'_> {
@@ -39,7 +39,12 @@ impl BlockProduct<'_> {
         let alpha = self.minuend.map(|_| &minus);
         let combination = Combination::new(alpha, None, self.minuend.map(Addend::Whole));
         let problem = Problem::gemm((self.left, Op::NoTranspose), (self.right, Op::NoTranspose), self.precision_bits);
-        call::run(ctx, &Problem { combination, inner: self.inner, ..problem }, Destination::Matrix(result)).map(drop)
+        call::run(
+            ctx,
+            &Problem { combination, inner_bits: Some(self.working_bits), ..problem },
+            Destination::Matrix(result),
+        )
+        .map(drop)
     }
 }
 
@@ -47,8 +52,8 @@ impl BlockProduct<'_> {
 ///
 /// # Errors
 /// [`Error::MemoryLimit`] with what is held and the least that the product needs.
-pub(crate) fn plan(ctx: &Context, shape: BlockShape, precision_bits: u32, inner: Inner) -> Result<Plan> {
-    plan_request(ctx, &PlanRequest::inner(shape, precision_bits, inner))
+pub(crate) fn plan(ctx: &Context, shape: BlockShape, precision_bits: u32, working_bits: u32) -> Result<Plan> {
+    plan_request(ctx, &PlanRequest::inner(shape, precision_bits, working_bits))
 }
 
 /// The error that names `place` moved by so many rows and columns, where it names one.

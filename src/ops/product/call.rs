@@ -49,7 +49,7 @@ fn run_direct(
     let bits = scale_operands(ctx, 1, problem, workspace)?;
     let scaled = Instant::now();
     let plan = direct::plan(ctx, &request(problem, bits))?;
-    workspace.trim(ctx, &needs(&plan, problem.inner.held_bytes));
+    workspace.trim(ctx.memory(), &needs(&plan));
     let mut result = result.prepare(problem.result_shape(), bits.result)?;
     direct::run(ctx, problem, &bits, workspace, result.reborrow())?;
     problem.complete(ctx, result);
@@ -66,7 +66,7 @@ fn run_planes(
     let mut clock = PhaseClock::alone(start);
     let bits = clock.time(RankPhase::Scale, || scale_operands(ctx, workers, problem, workspace))?;
     let planned = plan_planes(ctx, &request(problem, bits), workers, workspace.bytes())?;
-    workspace.trim(ctx, &needs(&planned.plan, problem.inner.held_bytes));
+    workspace.trim(ctx.memory(), &needs(&planned.plan));
     let mut result = result.prepare(problem.result_shape(), bits.result)?;
     let recovery = fill_planes(ctx, (problem, bits), &planned, (workspace, &mut clock), &mut result)?;
     problem.complete(ctx, result);
@@ -112,7 +112,7 @@ fn fill_planes(
 /// Whether a product runs on devices. One inside another operation, which has planned for the CPU, does where it is
 /// worth the way, and where devices and the memory limit have room for it.
 fn devices_take(ctx: &Context, problem: &Problem<'_>) -> Result<bool> {
-    if ctx.devices().is_empty() || problem.inner.working_bits.is_none() {
+    if ctx.devices().is_empty() || problem.inner_bits.is_none() {
         return Ok(!ctx.devices().is_empty());
     }
     if !is_worth_a_device(ctx, &problem.size(), problem.expected_operand_bits()) {
@@ -129,8 +129,7 @@ fn devices_take(ctx: &Context, problem: &Problem<'_>) -> Result<bool> {
 /// Bytes on the host of a product on devices.
 fn device_host_bytes(problem: &Problem<'_>, bits: Bits, plan: &DevicePlan) -> u64 {
     let (rows, cols) = problem.result_shape();
-    let parts = [Matrix::bytes_for(rows, cols, bits.result), plan.pinned_bytes, problem.inner.held_bytes];
-    parts.into_iter().fold(0, u64::saturating_add)
+    Matrix::bytes_for(rows, cols, bits.result).saturating_add(plan.pinned_bytes)
 }
 
 fn run_devices(
@@ -148,7 +147,7 @@ fn run_devices(
     let planned_bytes = device_host_bytes(problem, bits, &plan);
     ctx.admit(planned_bytes)?;
     let none = WorkspaceNeeds { operand_bytes: 0, product_bytes: 0, workers: 0, worker_bytes: 0, planned_bytes };
-    workspace.trim(ctx, &none);
+    workspace.trim(ctx.memory(), &none);
     let start = Instant::now();
     let mut result = result.prepare(problem.result_shape(), bits.result)?;
     let (plan, devices) = run.run(plan, workspace, result.reborrow())?;
@@ -178,13 +177,11 @@ fn run_devices(
 fn request(problem: &Problem<'_>, bits: Bits) -> PlanRequest {
     let (rows, cols) = problem.result_shape();
     let result_bytes = Matrix::bytes_for(rows, cols, bits.result);
-    let held_bytes = problem.inner.held_bytes;
     PlanRequest {
         operation: problem.operation,
         size: problem.size(),
         bits,
         result_bytes,
-        held_bytes,
         cut: problem.hooks.cut,
         on_cpu: true,
     }
@@ -238,13 +235,13 @@ fn operand_exponents(
     Ok(shifts.iter().copied().max().unwrap_or(0).max(0))
 }
 
-fn needs(plan: &Plan, held_bytes: u64) -> WorkspaceNeeds {
+fn needs(plan: &Plan) -> WorkspaceNeeds {
     let bytes = &plan.bytes;
     WorkspaceNeeds {
         operand_bytes: bytes.operand_window,
         product_bytes: bytes.product_window,
         workers: plan.threads,
         worker_bytes: (bytes.scratch + bytes.integers) / plan.threads.max(1) as u64,
-        planned_bytes: plan.planned_bytes.saturating_add(held_bytes),
+        planned_bytes: plan.planned_bytes,
     }
 }

@@ -61,7 +61,7 @@ pub(crate) fn plan(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
         bytes.operand_window = Buffer::bytes_for(Layout::new(size, request.bits.operand).words());
         bytes.lists = (size.operand_columns() * size_of::<i64>()) as u64;
     }
-    ctx.admit(bytes.total().saturating_add(request.held_bytes))?;
+    ctx.admit(bytes.total())?;
     Ok(Plan {
         operation: request.operation,
         contracted: size.contracted,

@@ -99,7 +99,6 @@ fn plan_size(ctx: &Context, operation: &'static str, size: ProductSize, precisio
         size,
         bits: Bits::scaled(precision_bits, size.contracted),
         result_bytes: Matrix::bytes_for(size.rows, size.cols, precision_bits),
-        held_bytes: 0,
         cut: None,
         on_cpu: false,
     };

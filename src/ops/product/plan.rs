@@ -8,7 +8,7 @@ use crate::math::float::limbs_for;
 use crate::matrix::Matrix;
 use crate::ops::product::device::DevicePart;
 use crate::ops::product::inner_check::InnerCheck;
-use crate::ops::product::problem::{Bits, Inner};
+use crate::ops::product::problem::Bits;
 use crate::ops::product::run::Cutting;
 use crate::ops::product::size::{BlockShape, ProductSize};
 use crate::plan::{BLOCK, BLOCK_WORDS, Cut, PlanBytes, PlanInput, WindowWords};
@@ -123,8 +123,6 @@ pub(crate) struct PlanRequest {
     pub bits: Bits,
     /// Bytes of the result, new or the caller's.
     pub result_bytes: u64,
-    /// Bytes of the limit that are taken by the operation around the product.
-    pub held_bytes: u64,
     /// A cut to run instead of the one the memory limit asks for.
     pub cut: Option<Cut>,
     /// Whether it is part of another operation that keeps it on the CPU.
@@ -133,16 +131,15 @@ pub(crate) struct PlanRequest {
 
 impl PlanRequest {
     /// A product inside another operation.
-    pub fn inner(shape: BlockShape, precision_bits: u32, inner: Inner) -> PlanRequest {
+    pub fn inner(shape: BlockShape, precision_bits: u32, working_bits: u32) -> PlanRequest {
         let BlockShape { rows, cols, contracted } = shape;
         PlanRequest {
             operation: "gemm",
             size: ProductSize { contracted, rows, cols, triangle: false },
-            bits: Bits::scaled(precision_bits, contracted).widened(inner.working_bits),
+            bits: Bits::scaled(precision_bits, contracted).widened(working_bits),
             result_bytes: Matrix::bytes_for(rows, cols, precision_bits),
-            held_bytes: inner.held_bytes,
             cut: None,
-            on_cpu: inner.working_bits.is_some(),
+            on_cpu: true,
         }
     }
 }
@@ -183,7 +180,7 @@ pub(crate) fn plan_planes(ctx: &Context, request: &PlanRequest, workers: usize, 
     };
     let cut = match request.cut {
         Some(cut) => cut.within(&input.whole()),
-        None => choose(ctx, &input, (held_bytes, request.held_bytes))?,
+        None => choose(ctx, &input, held_bytes)?,
     };
     let plan = describe(ctx, request.operation, (size, &request.bits), &input, &cut);
     let (words, slot_panels) = (input.window_words(&cut), input.slot_panels(&cut));
@@ -193,9 +190,9 @@ pub(crate) fn plan_planes(ctx: &Context, request: &PlanRequest, workers: usize, 
 
 /// The cut for the context's limit, or for the machine's memory where the whole might not fit it.
 ///
-/// `window_bytes` are held by the windows that the product can use, `other_bytes` by the operation around it.
-fn choose(ctx: &Context, input: &PlanInput<'_>, (window_bytes, other_bytes): (u64, u64)) -> Result<Cut> {
-    let whole = input.whole();
+/// `window_bytes` are held by the windows that the product can use.
+fn choose(ctx: &Context, input: &PlanInput<'_>, window_bytes: u64) -> Result<Cut> {
+    let (whole, other_bytes) = (input.whole(), ctx.memory().held_bytes());
     let needed = input.bytes(&whole).total();
     let limit_bytes = match ctx.memory_bytes() {
         Some(limit) => limit,
@@ -251,8 +248,8 @@ impl Bits {
     }
 
     /// The same with `working_bits`, where they are more.
-    pub fn widened(self, working_bits: Option<u32>) -> Bits {
-        let working = working_bits.map_or(self.working, |asked| asked.max(self.working));
+    pub fn widened(self, working_bits: u32) -> Bits {
+        let working = working_bits.max(self.working);
         Bits { working, operand: working, modulus: bound::modulus_bits(working, working), ..self }
     }
 

@@ -103,17 +103,9 @@ pub(crate) struct Problem<'a> {
     pub combination: Combination<'a>,
     /// What tests ask for.
     pub hooks: Hooks<'a>,
-    /// What another operation asks of a product inside it.
-    pub inner: Inner,
-}
-
-/// What an operation asks of a product that is a part of it.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Inner {
-    /// Bits of the scaled integers, at least those that the precision needs; `None` takes just those.
-    pub working_bits: Option<u32>,
-    /// Bytes of the memory limit that the operation itself holds.
-    pub held_bytes: u64,
+    /// Bits of the scaled integers that another operation asks of a product inside it, at least those that the
+    /// precision needs; `None` for a product by itself.
+    pub inner_bits: Option<u32>,
 }
 
 /// How large the integers of an exact product are.
@@ -163,7 +155,7 @@ impl<'a> Problem<'a> {
             exact_integers: false,
             combination: Combination::new(None, None, None),
             hooks: Hooks::default(),
-            inner: Inner::default(),
+            inner_bits: None,
         }
     }
 
@@ -214,7 +206,7 @@ impl<'a> Problem<'a> {
 
     /// Bit counts of a product whose columns are scaled.
     pub fn scaled_bits(&self) -> Bits {
-        Bits::scaled(self.precision_bits, self.contracted()).widened(self.inner.working_bits)
+        Bits::scaled(self.precision_bits, self.contracted()).widened(self.inner_bits.unwrap_or(0))
     }
 
     /// Refuses shapes, precisions and factors that cannot work.

@@ -8,7 +8,7 @@ use crate::ops::solve::memory::SolveMemory;
 
 /// A band of right sides under way.
 pub(crate) struct Band<'a> {
-    pub memory: &'a SolveMemory<'a>,
+    pub memory: &'a SolveMemory,
     pub agreement: Agreement<'a>,
     /// Columns of the widest band of the call: the memory of this one too.
     pub columns: usize,
@@ -23,7 +23,7 @@ pub(crate) struct Band<'a> {
 impl Band<'_> {
     /// The context of the call.
     pub fn ctx(&self) -> &Context {
-        self.memory.ctx
+        &self.memory.ctx
     }
 
     /// The error with its place in the caller's right sides.

@@ -36,29 +36,15 @@ impl Cholesky {
         precision_bits: u32,
         result: impl Into<Destination<'r>>,
     ) -> Result<SolveReport> {
-        self.solve_beside(ctx, b.into(), (precision_bits, 0), result.into())
-    }
-
-    /// [`Cholesky::solve_into`] where `held_bytes` of the memory limit are taken.
-    ///
-    /// # Errors
-    /// As [`Cholesky::solve_into`].
-    pub(crate) fn solve_beside(
-        &self,
-        ctx: &Context,
-        b: MatrixView<'_>,
-        (precision_bits, held_bytes): (u32, u64),
-        result: Destination<'_>,
-    ) -> Result<SolveReport> {
+        let b = b.into();
         let factored = Factored {
             lower: self.factor(),
             pivots: None,
             precision_bits,
             guard_bits: cholesky_solve_guard_bits(self.factor().rows()),
             total_columns: b.cols(),
-            held_bytes,
             row_norms: &self.row_norms,
         };
-        factored.solve(ctx, b, result)
+        factored.solve(ctx, b, result.into())
     }
 }

@@ -8,7 +8,7 @@ use crate::math::bound::{TRSM_FIXED_BITS, guard_bits};
 use crate::math::float::limbs_for;
 use crate::matrix::Matrix;
 use crate::ops::product::block::{BlockShape, plan};
-use crate::ops::product::problem::{Bits, Inner};
+use crate::ops::product::problem::Bits;
 use crate::ops::solve::path::{Path, SCALAR_ROWS};
 use crate::ops::solve::tiles::tries;
 use std::ops::Range;
@@ -80,23 +80,23 @@ impl TriangleCut {
     /// # Errors
     /// Those of [`Context::engine`].
     pub fn table_bytes(&self, ctx: &Context) -> Result<u64> {
-        let bits = Bits::scaled(self.working_bits, 0).widened(Some(self.product_bits()));
+        let bits = Bits::scaled(self.working_bits, 0).widened(self.product_bits());
         Ok(ctx.engine(ctx.kernel(), bits.spec(ctx.self_check()))?.table_bytes())
     }
 
-    /// Most bytes while the products of a solve by parts run, on so many columns; `held_bytes` include the result of a
-    /// product. Looks at so many `levels` of the recursion, from the outermost on.
+    /// Most bytes while the products of a solve by parts run, on so many columns; `ctx` holds the scratch that takes
+    /// the result of a product. Looks at so many `levels` of the recursion, from the outermost on.
     ///
     /// # Errors
     /// [`crate::Error::MemoryLimit`] with the least that the most demanding product needs.
-    pub fn product_bytes(&self, ctx: &Context, columns: usize, held_bytes: u64, levels: u32) -> Result<u64> {
-        let mut most = ctx.admit(held_bytes).map(|()| held_bytes);
+    pub fn product_bytes(&self, ctx: &Context, columns: usize, levels: u32) -> Result<u64> {
+        let mut most = ctx.memory().admit(0);
         self.visit(&(0..self.order), levels, &mut |shape, bits| {
             // The result of the product lies in the scratch, which is held.
-            let result_bytes = Matrix::bytes_for(shape.rows, columns, self.working_bits);
-            let inner = Inner { working_bits: Some(bits), held_bytes: held_bytes.saturating_sub(result_bytes) };
-            let planned = plan(ctx, BlockShape { cols: columns, ..shape }, self.working_bits, inner);
-            let bytes = planned.map(|plan| plan.planned_bytes.saturating_add(inner.held_bytes));
+            let memory = ctx.memory().releasing(Matrix::bytes_for(shape.rows, columns, self.working_bits));
+            let shape = BlockShape { cols: columns, ..shape };
+            let planned = plan(&ctx.with_memory(memory), shape, self.working_bits, bits);
+            let bytes = planned.map(|plan| memory.total(plan.planned_bytes));
             most = larger(std::mem::replace(&mut most, Ok(0)), bytes);
         });
         most

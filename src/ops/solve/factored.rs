@@ -26,8 +26,6 @@ pub(crate) struct Factored<'a> {
     pub guard_bits: u32,
     /// Column count of the whole call; it selects the algorithm, hence the bits.
     pub total_columns: usize,
-    /// Bytes of the memory limit that are taken.
-    pub held_bytes: u64,
     /// Norms of the rows of `L`, found by the first solve that asks for them.
     pub row_norms: &'a OnceLock<Vec<i64>>,
 }
@@ -61,7 +59,7 @@ impl Factored<'_> {
                         self.row_norms.get_or_init(|| norms)
                     }
                 };
-                (1, dots::solve_columns(ctx, (self.lower, norms), b, (precision, self.held_bytes), result)?)
+                (1, dots::solve_columns(ctx, (self.lower, norms), b, precision, result)?)
             }
             path => self.solve_by_bands(ctx, b, (working_bits, path), result)?,
         };
@@ -85,11 +83,8 @@ impl Factored<'_> {
         let result_bytes = Matrix::bytes_for(order, b.cols(), self.precision_bits);
         let middle_bytes = self.pivots.map_or(0, |_| lower.cut().right_bytes(1) + 64 * order as u64);
         let memory = SolveMemory {
-            ctx,
+            ctx: ctx.holding(result_bytes).holding(ScaledRows::bytes(order)).holding(middle_bytes),
             cuts: vec![lower.cut(), upper.cut()],
-            base_bytes: [self.held_bytes, result_bytes, ScaledRows::bytes(order), middle_bytes]
-                .into_iter()
-                .fold(0, u64::saturating_add),
             piece_row_bytes: 0,
             by_parts: true,
         };

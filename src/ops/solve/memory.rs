@@ -4,10 +4,10 @@
 //! again, or solved by parts, in narrower bands that take no more memory than the first try; so the plan does not
 //! depend on the entries of the right sides.
 
-use crate::context::Context;
+use crate::context::{Context, MemoryBudget};
 use crate::error::{Error, Result};
 use crate::ops::solve::cut::{ALL_LEVELS, TriangleCut, larger};
-use crate::ops::solve::tiles::{Allowance, TilePlan, TrySize, most_fixed_bits};
+use crate::ops::solve::tiles::{TilePlan, TrySize, most_fixed_bits};
 use std::ops::Range;
 
 /// Most right sides in a band: the conversions of the triangle then cost some hundredths of the products, and more
@@ -21,12 +21,11 @@ pub(crate) const LEAST_COLUMNS: usize = 8;
 const ROOMY_COLUMNS: usize = 64;
 
 /// All that the memory of a solve depends on.
-pub(crate) struct SolveMemory<'a> {
-    pub ctx: &'a Context,
+pub(crate) struct SolveMemory {
+    /// Holds what is beside the bands: results, scaled heads, what the caller holds.
+    pub ctx: Context,
     /// The triangles of the solve, one after the other.
     pub cuts: Vec<TriangleCut>,
-    /// Bytes held beside the bands: results, scaled heads, what the caller holds.
-    pub base_bytes: u64,
     /// Bytes that each row of a tile of the triangle costs where its rows come in pieces.
     pub piece_row_bytes: u64,
     /// Whether columns that no try holds are solved by parts; else they are left alone.
@@ -77,14 +76,13 @@ impl Bands {
     }
 }
 
-impl SolveMemory<'_> {
+impl SolveMemory {
     /// The widest bands that fit the context's limit, and the bytes that the whole solve takes with them.
     ///
     /// # Errors
     /// [`Error::MemoryLimit`] with the least limit that would do.
     pub fn plan(&self, total: usize) -> Result<(Bands, u64)> {
-        let limit = self.ctx.memory_bytes();
-        self.widest_within(Bands::widest(total), |bands| self.bytes(limit, bands.columns))
+        self.widest_within(Bands::widest(total), |bands| self.bytes(self.ctx.memory(), bands.columns))
     }
 
     /// The least limit that would do.
@@ -92,7 +90,8 @@ impl SolveMemory<'_> {
     /// # Errors
     /// Those of planning, beside [`Error::MemoryLimit`].
     pub fn least_bytes(&self, total: usize) -> Result<u64> {
-        match self.widest_within(Bands::widest(total), |bands| self.bytes(Some(0), bands.columns)) {
+        let none = self.ctx.memory().within(Some(0));
+        match self.widest_within(Bands::widest(total), |bands| self.bytes(none, bands.columns)) {
             Err(Error::MemoryLimit { minimum_bytes, .. }) => Ok(minimum_bytes),
             other => other.map(|(_, bytes)| bytes),
         }
@@ -103,11 +102,12 @@ impl SolveMemory<'_> {
     /// # Errors
     /// Those of [`SolveMemory::plan`].
     pub fn retry(&self, columns: usize) -> Result<Retry> {
-        let limit_bytes = match (self.bytes(self.ctx.memory_bytes(), columns), self.ctx.memory_bytes()) {
+        let limit_bytes = match (self.bytes(self.ctx.memory(), columns), self.ctx.memory_bytes()) {
             (Err(Error::MemoryLimit { .. }), Some(limit_bytes)) => limit_bytes,
             (bytes, _) => bytes?,
         };
-        let fits = |some: &Bands| self.retry_bytes(Some(limit_bytes), columns, some.columns).is_ok();
+        let memory = self.ctx.memory().within(Some(limit_bytes));
+        let fits = |some: &Bands| self.retry_bytes(memory, columns, some.columns).is_ok();
         let widths = std::iter::successors(Some(Bands { columns, ..Bands::widest(columns) }), |bands| bands.narrower());
         let columns = widths.filter(fits).map(|bands| bands.columns).next();
         Ok(Retry { columns: columns.unwrap_or(LEAST_COLUMNS), limit_bytes })
@@ -130,29 +130,26 @@ impl SolveMemory<'_> {
     ///
     /// # Errors
     /// [`Error::MemoryLimit`] with the least limit that would do.
-    pub fn bytes(&self, limit_bytes: Option<u64>, columns: usize) -> Result<u64> {
-        let first = self.first_bytes(limit_bytes, columns);
+    pub fn bytes(&self, memory: MemoryBudget, columns: usize) -> Result<u64> {
+        let first = self.first_bytes(memory, columns);
         let tries = self.cuts.iter().any(|cut| cut.first_try_bits.is_some());
-        if !tries || !plans_retry(limit_bytes, columns) {
+        if !tries || !plans_retry(memory, columns) {
             return first;
         }
-        match (first, self.retry_bytes(Some(0), columns, columns.min(LEAST_COLUMNS))) {
-            (first, Err(Error::MemoryLimit { minimum_bytes, .. })) => larger(first, admit(limit_bytes, minimum_bytes)),
+        match (first, self.retry_bytes(memory.within(Some(0)), columns, columns.min(LEAST_COLUMNS))) {
+            (first, Err(Error::MemoryLimit { minimum_bytes, .. })) => larger(first, memory.admit_total(minimum_bytes)),
             (first, retry) => larger(first, retry),
         }
     }
 
     /// Bytes of the first try on all columns of a band, or of the solve by parts where there is no try.
-    fn first_bytes(&self, limit_bytes: Option<u64>, columns: usize) -> Result<u64> {
+    fn first_bytes(&self, memory: MemoryBudget, columns: usize) -> Result<u64> {
         let each = self.cuts.iter().map(|cut| {
-            let held_bytes = self.base_bytes.saturating_add(cut.right_bytes(columns));
+            let beside = memory.holding(cut.right_bytes(columns));
             match cut.first_try_bits {
-                Some(bits) => {
-                    let held_bytes = held_bytes.saturating_add(self.kept_bytes(limit_bytes, columns)?);
-                    self.try_bytes(limit_bytes, cut, (columns, bits), held_bytes)
-                }
-                None if self.by_parts => self.parts_bytes(limit_bytes, cut, columns, held_bytes),
-                None => admit(limit_bytes, held_bytes),
+                Some(bits) => self.try_bytes(beside.holding(self.kept_bytes(memory, columns)?), cut, (columns, bits)),
+                None if self.by_parts => self.parts_bytes(beside, cut, columns),
+                None => beside.admit(0),
             }
         });
         each.fold(Ok(0), larger)
@@ -165,13 +162,13 @@ impl SolveMemory<'_> {
     /// Those of planning.
     pub fn unlimited_bytes(&self, columns: usize) -> Result<u64> {
         let each = self.cuts.iter().map(|cut| {
-            let held_bytes = self.base_bytes.saturating_add(cut.right_bytes(columns));
+            let beside = self.ctx.memory().holding(cut.right_bytes(columns));
             match cut.first_try_bits {
-                Some(bits) => self.try_bytes(None, cut, (columns, bits), held_bytes),
-                None if !self.by_parts => Ok(held_bytes),
+                Some(bits) => self.try_bytes(beside.within(None), cut, (columns, bits)),
+                None if !self.by_parts => Ok(beside.held_bytes()),
                 None => {
-                    let held_bytes = held_bytes.saturating_add(cut.parts_bytes(columns));
-                    cut.product_bytes(self.ctx, columns, held_bytes, 1)
+                    let ctx = self.ctx.with_memory(beside.holding(cut.parts_bytes(columns)));
+                    cut.product_bytes(&ctx, columns, 1)
                 }
             }
         });
@@ -183,50 +180,41 @@ impl SolveMemory<'_> {
     /// # Errors
     /// Those of planning, beside [`Error::MemoryLimit`].
     pub fn tries_in_place(&self, cut: &TriangleCut, columns: usize, fixed_bits: u32) -> Result<bool> {
-        let limit_bytes = self.ctx.memory_bytes();
-        if limit_bytes.is_none() {
+        if self.ctx.memory_bytes().is_none() {
             return Ok(true);
         }
-        match self.try_bytes(limit_bytes, cut, (columns, fixed_bits), self.held_by_try(cut, (columns, 0))?) {
+        let memory = self.ctx.memory().holding(self.held_by_try(cut, (columns, 0))?);
+        match self.try_bytes(memory, cut, (columns, fixed_bits)) {
             Err(Error::MemoryLimit { .. }) => Ok(false),
             other => other.map(|_| true),
         }
     }
 
     /// Bytes while some columns of a band are tried again with the most bits, or solved by parts.
-    fn retry_bytes(&self, limit_bytes: Option<u64>, columns: usize, some: usize) -> Result<u64> {
+    fn retry_bytes(&self, memory: MemoryBudget, columns: usize, some: usize) -> Result<u64> {
         let each = self.cuts.iter().map(|cut| {
-            let held_bytes = self.base_bytes.saturating_add(cut.right_bytes(columns));
-            let held_bytes = held_bytes.saturating_add(cut.right_bytes(some));
-            let kept_bytes = self.kept_bytes(limit_bytes, columns)?;
+            let beside = memory.holding(cut.right_bytes(columns)).holding(cut.right_bytes(some));
+            let kept_bytes = self.kept_bytes(memory, columns)?;
             let again = match most_fixed_bits(cut.working_bits) {
-                Some(bits) => self.try_bytes(limit_bytes, cut, (some, bits), held_bytes.saturating_add(kept_bytes)),
-                None => admit(limit_bytes, held_bytes),
+                Some(bits) => self.try_bytes(beside.holding(kept_bytes), cut, (some, bits)),
+                None => beside.admit(0),
             };
             match self.by_parts {
-                true => larger(again, self.parts_bytes(limit_bytes, cut, some, held_bytes)),
+                true => larger(again, self.parts_bytes(beside, cut, some)),
                 false => again,
             }
         });
         each.fold(Ok(0), larger)
     }
 
-    fn try_bytes(
-        &self,
-        limit_bytes: Option<u64>,
-        cut: &TriangleCut,
-        (columns, fixed_bits): (usize, u32),
-        held_bytes: u64,
-    ) -> Result<u64> {
-        let size = TrySize { order: cut.order, columns, fixed_bits };
-        let allowance = Allowance { limit_bytes, held_bytes, piece_row_bytes: self.piece_row_bytes };
-        let plan = TilePlan::new(self.ctx, size, allowance)?;
-        admit(limit_bytes, plan.bytes().saturating_add(held_bytes))
+    fn try_bytes(&self, memory: MemoryBudget, cut: &TriangleCut, (columns, fixed_bits): (usize, u32)) -> Result<u64> {
+        let size = TrySize { order: cut.order, columns, fixed_bits, piece_row_bytes: self.piece_row_bytes };
+        memory.admit(TilePlan::new(&self.ctx, memory, size)?.bytes())
     }
 
-    fn parts_bytes(&self, limit_bytes: Option<u64>, cut: &TriangleCut, columns: usize, held_bytes: u64) -> Result<u64> {
-        let held_bytes = held_bytes.saturating_add(cut.parts_bytes(columns));
-        cut.product_bytes(&self.ctx.with_memory_bytes(limit_bytes), columns, held_bytes, ALL_LEVELS)
+    fn parts_bytes(&self, memory: MemoryBudget, cut: &TriangleCut, columns: usize) -> Result<u64> {
+        let ctx = self.ctx.with_memory(memory.holding(cut.parts_bytes(columns)));
+        cut.product_bytes(&ctx, columns, ALL_LEVELS)
     }
 
     /// Bytes of a first try, or of a solve by parts, that do not lie in the windows of the context.
@@ -235,47 +223,39 @@ impl SolveMemory<'_> {
             Some(_) => cut.right_bytes(columns),
             None => cut.right_bytes(columns).saturating_add(cut.parts_bytes(columns)),
         });
-        self.base_bytes.saturating_add(each.max().unwrap_or(0))
+        self.ctx.memory().total(each.max().unwrap_or(0))
     }
 
-    /// What products by parts must leave to others: on all columns of a band, or on copies of some of them.
+    /// Bytes of a band that products by parts work beside: on all its columns, or on copies of some of them.
     pub fn held_by_parts(&self, cut: &TriangleCut, columns: usize, copied: Option<usize>) -> u64 {
         let copies = copied.map_or(0, |some| cut.right_bytes(some));
         let parts = [cut.right_bytes(columns), copies, cut.parts_bytes(copied.unwrap_or(columns))];
-        parts.into_iter().fold(self.base_bytes, u64::saturating_add)
+        parts.into_iter().fold(0, u64::saturating_add)
     }
 
-    /// What a try on so many columns of a band must leave to others.
+    /// Bytes of a band, and of copies of so many of its columns, that a try works beside.
     ///
     /// # Errors
     /// Those of making the tables of products.
     pub fn held_by_try(&self, cut: &TriangleCut, (columns, copied): (usize, usize)) -> Result<u64> {
-        let kept_bytes = self.kept_bytes(self.ctx.memory_bytes(), columns)?;
+        let kept_bytes = self.kept_bytes(self.ctx.memory(), columns)?;
         let held = [cut.right_bytes(columns), cut.right_bytes(copied), kept_bytes];
-        Ok(held.into_iter().fold(self.base_bytes, u64::saturating_add))
+        Ok(held.into_iter().fold(0, u64::saturating_add))
     }
 
     /// Bytes of the tables that the context keeps for products by parts, from planning them on.
-    fn kept_bytes(&self, limit_bytes: Option<u64>, columns: usize) -> Result<u64> {
-        if !self.by_parts || !plans_retry(limit_bytes, columns) {
+    fn kept_bytes(&self, memory: MemoryBudget, columns: usize) -> Result<u64> {
+        if !self.by_parts || !plans_retry(memory, columns) {
             return Ok(0);
         }
-        let each = self.cuts.iter().map(|cut| cut.table_bytes(self.ctx));
+        let each = self.cuts.iter().map(|cut| cut.table_bytes(&self.ctx));
         each.fold(Ok(0), larger)
     }
 }
 
 /// Whether a plan looks at later tries: without a limit they count only for few columns.
-fn plans_retry(limit_bytes: Option<u64>, columns: usize) -> bool {
-    limit_bytes.is_some() || columns < ROOMY_COLUMNS
-}
-
-/// The bytes, where a limit admits them.
-fn admit(limit_bytes: Option<u64>, bytes: u64) -> Result<u64> {
-    match limit_bytes {
-        Some(limit_bytes) if bytes > limit_bytes => Err(Error::MemoryLimit { limit_bytes, minimum_bytes: bytes }),
-        _ => Ok(bytes),
-    }
+fn plans_retry(memory: MemoryBudget, columns: usize) -> bool {
+    memory.limit_bytes().is_some() || columns < ROOMY_COLUMNS
 }
 
 #[cfg(test)]
@@ -290,8 +270,8 @@ mod tests {
             let context = |limit| Context::builder().threads(1).build().unwrap().with_memory_bytes(limit);
             let plan = |limit| {
                 let cuts = vec![TriangleCut::expected(300, 200, path)];
-                let ctx = &context(limit);
-                SolveMemory { ctx, cuts, base_bytes: 1000, piece_row_bytes: 0, by_parts: true }.plan(total)
+                let ctx = context(limit).holding(1000);
+                SolveMemory { ctx, cuts, piece_row_bytes: 0, by_parts: true }.plan(total)
             };
             let (bands, most) = plan(None).unwrap();
             assert!(bands.columns <= BAND_COLUMNS);

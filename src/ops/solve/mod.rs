@@ -96,7 +96,7 @@ pub fn solve_into<'a, 'b, 'r>(
     }
     let Outcome { result: factor, report } = cholesky_with(ctx, Symmetric::lower(a), precision_bits, options)?;
     ctx.release(); // under a limit the tiles of the factorisation are in the way
-    let solved = factor.solve_beside(ctx, b, (precision_bits, factor.factor().bytes()), result.into())?;
+    let solved = factor.solve_into(&ctx.holding(factor.factor().bytes()), b, precision_bits, result)?;
     Ok(solved.after(report, start))
 }
 

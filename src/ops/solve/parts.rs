@@ -9,7 +9,6 @@ use crate::matrix::Matrix;
 use crate::ops::columns::{ColumnRef, each_column};
 use crate::ops::fixed_sum::FixedSum;
 use crate::ops::product::block::{BlockProduct, moved};
-use crate::ops::product::problem::Inner;
 use crate::ops::solve::band::{Band, gather, scatter, with_column};
 use crate::ops::solve::cut::TriangleCut;
 use crate::ops::solve::scalar::ScalarBlock;
@@ -47,16 +46,16 @@ impl Parts<'_> {
         }
         let (columns, root) = (w.cols(), self.node(0..self.cut.order));
         if self.cut.first_try_bits.is_none() && left.len() == columns {
-            let held_bytes = band.memory.held_by_parts(&self.cut, band.columns, None);
-            let solved = self.solve_columns((band.ctx(), &root), first, (w, result), held_bytes);
+            let ctx = band.ctx().holding(band.memory.held_by_parts(&self.cut, band.columns, None));
+            let solved = self.solve_columns((&ctx, &root), first, (w, result));
             return solved.map_err(|error| band.placed(error));
         }
         let retry = band.memory.retry(band.columns)?;
         let ctx = band.ctx().with_memory_bytes(Some(retry.limit_bytes));
         for some in left.chunks(retry.columns) {
             gather(w, some, again)?;
-            let held_bytes = band.memory.held_by_parts(&self.cut, band.columns, Some(some.len()));
-            let solved = self.solve_columns((&ctx, &root), first, (again, result), held_bytes);
+            let ctx = ctx.holding(band.memory.held_by_parts(&self.cut, band.columns, Some(some.len())));
+            let solved = self.solve_columns((&ctx, &root), first, (again, result));
             solved.map_err(|error| band.placed(with_column(error, some)))?;
             scatter(again, some, &[], w);
         }
@@ -70,10 +69,9 @@ impl Parts<'_> {
         (ctx, root): (&Context, &Node),
         first: usize,
         (w, result): (&mut Matrix, &mut Matrix),
-        held_bytes: u64,
     ) -> Result<()> {
         result.reshape(self.cut.scratch_rows(), w.cols(), self.cut.working_bits)?;
-        self.solve(root, &mut Walk { ctx, first, scratch: Scratch { result, held_bytes } }, w)
+        self.solve(root, &mut Walk { ctx, first, result }, w)
     }
 
     /// The block `rows` and all that it is made of.
@@ -122,35 +120,30 @@ impl Parts<'_> {
             right: w.view().block(known.clone(), all.clone())?,
             minuend: Some(w.view().block(rows.clone(), all)?),
             precision_bits: self.cut.working_bits,
-            inner: Inner { working_bits: Some(self.cut.product_bits()), held_bytes: 0 },
+            working_bits: self.cut.product_bits(),
         };
-        walk.scratch.run(walk.ctx, product, rows.start)?;
-        copy_rows(walk.ctx, walk.scratch.result, rows.start, w)
+        walk.run(&product).map_err(|error| moved(error, rows.start, 0))?;
+        copy_rows(walk.ctx, walk.result, rows.start, w)
     }
 }
 
 /// What goes along during one solve.
 struct Walk<'a> {
+    /// Holds the memory for results too.
     ctx: &'a Context,
     /// Rows before this one are 0 on both sides.
     first: usize,
-    /// Takes the products.
-    scratch: Scratch<'a>,
-}
-
-/// Memory for the result of one product at a time.
-struct Scratch<'a> {
+    /// Takes the result of one product at a time.
     result: &'a mut Matrix,
-    /// Bytes of the memory limit that are taken, the scratch included.
-    held_bytes: u64,
 }
 
-impl Scratch<'_> {
-    /// Computes a product; errors name places below row `first`.
-    fn run(&mut self, ctx: &Context, mut product: BlockProduct<'_>, first: usize) -> Result<()> {
+impl Walk<'_> {
+    /// Computes a product.
+    fn run(&mut self, product: &BlockProduct<'_>) -> Result<()> {
         self.result.reshape(product.left.rows(), product.right.cols(), product.precision_bits)?;
-        product.inner.held_bytes = self.held_bytes.saturating_sub(self.result.bytes());
-        product.run(ctx, self.result).map_err(|error| moved(error, first, 0))
+        // The plan of the product counts its result itself.
+        let memory = self.ctx.memory().releasing(self.result.bytes());
+        product.run(&self.ctx.with_memory(memory), self.result)
     }
 }
 

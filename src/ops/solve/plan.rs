@@ -93,20 +93,19 @@ impl SolveShape {
         let path = Path::choose(substitutions, order, columns);
         let scaled_bytes = if substitutions == CHOLESKY { ScaledRows::bytes(order) } else { 0 };
         let result_bytes = Matrix::bytes_for(order, columns, precision_bits);
+        let holding = ctx.holding(held_bytes);
         let memory = SolveMemory {
-            ctx,
+            ctx: holding.holding(scaled_bytes).holding(result_bytes),
             cuts: vec![TriangleCut::expected(order, working_bits, path); substitutions.len()],
-            base_bytes: [held_bytes, scaled_bytes, result_bytes].into_iter().fold(0, u64::saturating_add),
             piece_row_bytes: 0,
             by_parts: true,
         };
-        let dots_bytes = || dots::bytes(ctx, (order, columns), precision_bits).saturating_add(held_bytes);
+        let dots_bytes = || holding.memory().total(dots::bytes(ctx, (order, columns), precision_bits));
         let least_bytes = match path {
             Path::Dots => dots_bytes(),
             _ => memory.least_bytes(columns)?,
         };
-        let least_bytes = least_bytes.max(factorisation_bytes);
-        ctx.admit(least_bytes)?;
+        let least_bytes = ctx.memory().admit_total(least_bytes.max(ctx.memory().total(factorisation_bytes)))?;
         let (bands, solve_bytes) = match path {
             Path::Dots => (Bands::widest(columns), dots_bytes()),
             _ => memory.plan(columns)?,

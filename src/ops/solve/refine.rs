@@ -97,7 +97,8 @@ pub(super) fn refine(
     let x = Matrix::zeros(order, b.cols(), precision_bits + REFINE_GUARD_BITS)?;
     let solution_bytes = Matrix::bytes_for(order, b.cols(), precision_bits);
     let held_bytes = system.bytes() + solution_bytes + factor.factor().bytes() + 2 * x.bytes();
-    let mut refinement = Refinement { ctx, factor, system, options: *options, precision_bits, held_bytes, x };
+    let ctx = ctx.holding(held_bytes);
+    let mut refinement = Refinement { ctx, factor, system, options: *options, precision_bits, x };
     report.iterations = refinement.iterate(b)?;
     report.backward_error_log2 = refinement.finish(solution)?;
     report.planned_bytes = planned_bytes.max(held_bytes);
@@ -106,12 +107,12 @@ pub(super) fn refine(
 }
 
 struct Refinement<'a> {
-    ctx: &'a Context,
+    /// Holds all below, and the solution.
+    ctx: Context,
     factor: Cholesky,
     system: SymmetricSystem<'a>,
     options: RefineOptions,
     precision_bits: u32,
-    held_bytes: u64,
     x: Matrix,
 }
 
@@ -125,13 +126,13 @@ impl Refinement<'_> {
         for iteration in 1..=self.options.max_iterations {
             let right = residual.as_ref().map_or(b, |residual| residual.matrix.view());
             let (bits, mut correction) = (self.options.factor_bits, Matrix::empty());
-            self.factor.solve_beside(self.ctx, right, (bits, self.held_bytes), (&mut correction).into())?;
+            self.factor.solve_into(&self.ctx, right, bits, &mut correction)?;
             drop(residual);
             self.add(&correction)?;
             // The residual to come is as small as this correction makes it; it must be known to the factor's bits.
             let known = best.componentwise_log2.min(0).unsigned_abs() + 2 * u64::from(self.options.factor_bits);
             let bits = u64::from(full).min(known + u64::from(REFINE_GUARD_BITS)) as u32;
-            let next = self.system.residual(self.ctx, &self.x, (bits, self.held_bytes))?;
+            let next = self.system.residual(&self.ctx, &self.x, bits)?;
             let size = next.size;
             if size.componentwise_log2 <= target {
                 return Ok(iteration);
@@ -160,7 +161,7 @@ impl Refinement<'_> {
     /// `x := x + correction`, each entry rounded once.
     fn add(&mut self, correction: &Matrix) -> Result<()> {
         let precision_bits = self.x.precision_bits();
-        each_column(self.ctx, &mut self.x, Vec::new, |old: &mut Vec<u64>, mut column| {
+        each_column(&self.ctx, &mut self.x, Vec::new, |old: &mut Vec<u64>, mut column| {
             for row in 0..correction.rows() {
                 let added = correction.get(row, column.index);
                 if added.head.is_zero() {
@@ -186,9 +187,9 @@ impl Refinement<'_> {
     /// Rounds `x` into `solution` and measures it: the bound of its backward error.
     fn finish(self, solution: &mut Matrix) -> Result<i64> {
         let place = SolutionPlace { columns: 0..solution.cols(), transposed: false };
-        store(self.ctx, &self.x, &place, &mut *solution)?;
+        store(&self.ctx, &self.x, &place, &mut *solution)?;
         let bits = self.precision_bits + REFINE_GUARD_BITS;
-        let residual = self.system.residual(self.ctx, solution, (bits, self.held_bytes))?;
+        let residual = self.system.residual(&self.ctx, solution, bits)?;
         Ok(residual.size.componentwise_log2)
     }
 }

@@ -14,7 +14,6 @@ use crate::matrix::{Matrix, MatrixView};
 use crate::ops::columns::each_column;
 use crate::ops::fixed_sum::{FixedSum, Sign};
 use crate::ops::product::block::BlockProduct;
-use crate::ops::product::problem::Inner;
 use std::sync::{Mutex, PoisonError};
 
 /// A symmetric matrix and right sides, ready for residuals.
@@ -88,26 +87,26 @@ impl<'a> SymmetricSystem<'a> {
         self.a.bytes() + self.scaled.bytes() + 16 * self.norms.len() as u64
     }
 
-    /// The residual of `x`, right to `bits` bits beside `|A| |X| + |B|`; `held_bytes` of the memory limit are taken.
+    /// The residual of `x`, right to `bits` bits beside `|A| |X| + |B|`.
     ///
     /// # Errors
     /// Those of a product.
-    pub fn residual(&self, ctx: &Context, x: &Matrix, (bits, held_bytes): (u32, u64)) -> Result<Residual> {
+    pub fn residual(&self, ctx: &Context, x: &Matrix, bits: u32) -> Result<Residual> {
         let order = self.a.rows();
         let scaled = Heads::new(x, |row, _| self.exponents[row]);
         let column_heads = |column: &[u64]| column_exponent(column.iter().map(|&head| Head(head)));
         let norms: Vec<i64> = scaled.signed.chunks(order.max(1)).map(column_heads).collect();
-        let held_bytes = held_bytes + scaled.bytes() + 8 * norms.len() as u64;
-        let product = |left, right, minuend, (precision_bits, held_bytes)| -> Result<Matrix> {
-            let mut result = Matrix::zeros(0, 0, 2)?;
-            let inner = Inner { working_bits: Some(precision_bits + guard_bits(order)), held_bytes };
+        let holding = ctx.holding(scaled.bytes() + 8 * norms.len() as u64);
+        let product = |ctx: &Context, (left, right), minuend, precision_bits| -> Result<Matrix> {
+            let (mut result, working_bits) = (Matrix::empty(), precision_bits + guard_bits(order));
             let (left, right) = (self.a.view().with_heads(left), x.view().with_heads(right));
-            BlockProduct { left, right, minuend, precision_bits, inner }.run(ctx, &mut result)?;
+            BlockProduct { left, right, minuend, precision_bits, working_bits }.run(ctx, &mut result)?;
             Ok(result)
         };
-        let matrix = product(&self.scaled.signed, &scaled.signed, Some(self.b), (residual_bits(bits), held_bytes))?;
-        let held_bytes = held_bytes + matrix.bytes();
-        let products = product(&self.scaled.sizes, &scaled.sizes, None, (RESIDUAL_SIZE_BITS, held_bytes))?;
+        let signed = (&self.scaled.signed[..], &scaled.signed[..]);
+        let matrix = product(&holding, signed, Some(self.b), residual_bits(bits))?;
+        let sizes = (&self.scaled.sizes[..], &scaled.sizes[..]);
+        let products = product(&holding.holding(matrix.bytes()), sizes, None, RESIDUAL_SIZE_BITS)?;
         self.measure(ctx, (x, bits), ResidualParts { matrix, products, norms })
     }
 

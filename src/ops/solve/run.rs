@@ -3,7 +3,7 @@
 //! The same for one process, which has the whole factor, and for a rank that has some columns of the right sides while
 //! the rows of the factor stream by: what differs is where the rows of a triangle come from, and who agrees on it.
 
-use crate::context::{Context, WorkspaceNeeds};
+use crate::context::{Context, MemoryBudget, WorkspaceNeeds};
 use crate::error::Result;
 use crate::kernels::limbs;
 use crate::math::float::{FloatRef, Head, round_integer};
@@ -22,7 +22,7 @@ use std::ops::Range;
 /// A solve, prepared.
 pub(crate) struct Solve<'a> {
     /// Its context and its memory.
-    pub memory: SolveMemory<'a>,
+    pub memory: SolveMemory,
     pub agreement: Agreement<'a>,
     /// The substitutions, in their order.
     pub steps: Vec<Step<'a>>,
@@ -57,7 +57,7 @@ impl Solve<'_> {
             return Ok((bands, self.memory.unlimited_bytes(bands.columns)?));
         }
         let (bands, planned_bytes) = self.memory.plan(total)?;
-        make_room(self.memory.ctx, planned_bytes);
+        make_room(&self.memory.ctx, planned_bytes);
         Ok((bands, planned_bytes))
     }
 
@@ -67,9 +67,9 @@ impl Solve<'_> {
     /// # Errors
     /// Those of [`crate::trsm()`], with places in the call.
     pub fn run(&mut self, bands: Bands, right: &Right<'_>, solution: &mut MatrixViewMut<'_>) -> Result<Vec<usize>> {
-        let (ctx, agreement) = (self.memory.ctx, self.agreement);
+        let (ctx, agreement) = (self.memory.ctx.clone(), self.agreement);
         let count = agreement.largest(bands.count() as u64)?;
-        let mut spaces = agreement.on(Spaces::take(ctx))?;
+        let mut spaces = agreement.on(Spaces::take(&ctx))?;
         let mut outgrown = Vec::new();
         for index in 0..count as usize {
             let columns = bands.band(index);
@@ -82,23 +82,23 @@ impl Solve<'_> {
             let stored = self.store(&mut spaces.w, &place, solution.reborrow());
             agreement.on(stored.map_err(|error| moved(error, 0, right.first_column)))?;
         }
-        spaces.give_back(ctx);
+        spaces.give_back(&ctx);
         Ok(outgrown)
     }
 
     /// Fills `w` with a band of right sides.
     fn load(&self, right: &Right<'_>, columns: &Range<usize>, w: &mut Matrix) -> Result<()> {
         w.reshape(self.order, columns.len(), self.working_bits)?;
-        load(self.memory.ctx, (&right.b, columns.start), right.alpha.as_ref(), w)?;
-        self.scale.map_or(Ok(()), |scale| unscale(self.memory.ctx, w, scale))
+        load(&self.memory.ctx, (&right.b, columns.start), right.alpha.as_ref(), w)?;
+        self.scale.map_or(Ok(()), |scale| unscale(&self.memory.ctx, w, scale))
     }
 
     /// Rounds a band of unknowns into the solution.
     fn store(&self, w: &mut Matrix, place: &SolutionPlace, solution: MatrixViewMut<'_>) -> Result<()> {
         if let Some(scale) = self.scale {
-            unscale(self.memory.ctx, w, scale)?;
+            unscale(&self.memory.ctx, w, scale)?;
         }
-        store(self.memory.ctx, w, place, solution)
+        store(&self.memory.ctx, w, place, solution)
     }
 
     /// All substitutions on a band; the columns that went through.
@@ -121,7 +121,7 @@ impl Solve<'_> {
                     live.retain(|col| !gone.contains(col));
                 }
                 Step::Diagonal(factors) => {
-                    let done = multiply_rows(memory.ctx, &mut spaces.w, factors);
+                    let done = multiply_rows(&memory.ctx, &mut spaces.w, factors);
                     agreement.on(done.map_err(|error| band.placed(error)))?;
                 }
             }
@@ -130,10 +130,10 @@ impl Solve<'_> {
     }
 }
 
-/// Gives back memory kept between calls that a call of so many bytes leaves no room for.
+/// Gives back memory kept between calls that a call of so many bytes, what is held included, leaves no room for.
 pub(crate) fn make_room(ctx: &Context, planned_bytes: u64) {
     let needs = WorkspaceNeeds { operand_bytes: 0, product_bytes: 0, workers: 0, worker_bytes: 0, planned_bytes };
-    ctx.workspace().trim(ctx, &needs);
+    ctx.workspace().trim(MemoryBudget::new(ctx.memory_bytes()), &needs);
 }
 
 /// Zeros in some columns.

@@ -1,6 +1,6 @@
 //! How a solve in fixed point is cut into tiles, and the memory it takes.
 
-use crate::context::{Context, Workspace, WorkspaceNeeds};
+use crate::context::{Context, MemoryBudget, Workspace, WorkspaceNeeds};
 use crate::error::Result;
 use crate::kernels::tiles::{PANEL_ROWS, TileEngine, TileShape};
 use crate::math::bound::{COMMON_WORKING_BITS, TRSM_FIXED_BITS};
@@ -20,15 +20,6 @@ pub(crate) struct TrySize {
     pub columns: usize,
     /// Bits after the point.
     pub fixed_bits: u32,
-}
-
-/// The memory that a try may take.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Allowance {
-    /// Bytes of the whole call.
-    pub limit_bytes: Option<u64>,
-    /// Bytes of them that are taken.
-    pub held_bytes: u64,
     /// Bytes that each row of a tile of the triangle costs where its rows come in pieces.
     pub piece_row_bytes: u64,
 }
@@ -49,25 +40,28 @@ pub(crate) struct TilePlan {
     pub right_rows: usize,
     /// Workers.
     pub threads: usize,
-    allowance: Allowance,
+    /// Bytes that each row of a tile of the triangle costs where its rows come in pieces.
+    piece_row_bytes: u64,
+    /// The memory that it was planned for.
+    memory: MemoryBudget,
 }
 
 impl TilePlan {
-    /// Tiles as large as the kernels prefer, or smaller where the allowance asks for it; they never show in the
+    /// Tiles as large as the kernels prefer, or smaller where `memory` asks for it; they never show in the
     /// solution.
     ///
     /// # Errors
     /// Those of [`Context::tile_engine`].
-    pub fn new(ctx: &Context, size: TrySize, allowance: Allowance) -> Result<TilePlan> {
-        let TrySize { order, columns, fixed_bits } = size;
+    pub fn new(ctx: &Context, memory: MemoryBudget, size: TrySize) -> Result<TilePlan> {
+        let TrySize { order, columns, fixed_bits, piece_row_bytes } = size;
         let engine = ctx.tile_engine(ctx.kernel(), fixed_bits)?;
         let largest = whole_panels(engine.preferred_rows().min(order));
         let threads = ctx.threads().min(columns.div_ceil(PANEL_ROWS)).max(1);
+        let (tile_rows, right_rows) = (largest, 0);
         let plan =
-            TilePlan { order, columns, fixed_bits, engine, tile_rows: largest, right_rows: 0, threads, allowance };
+            TilePlan { order, columns, fixed_bits, engine, tile_rows, right_rows, threads, piece_row_bytes, memory };
         let mut plan = plan.with_tile_rows(largest);
-        let limit_bytes = allowance.limit_bytes.unwrap_or(u64::MAX);
-        while plan.tile_rows > PANEL_ROWS && plan.bytes().saturating_add(allowance.held_bytes) > limit_bytes {
+        while plan.tile_rows > PANEL_ROWS && memory.admit(plan.bytes()).is_err() {
             let smaller = whole_panels(plan.tile_rows / 2);
             plan = plan.with_tile_rows(smaller);
         }
@@ -139,9 +133,9 @@ impl TilePlan {
         self.engine.scratch_words(self.tile_rows)
     }
 
-    /// Gives back kept memory that the allowance leaves no room for.
-    pub fn trim(&self, ctx: &Context, workspace: &mut Workspace) {
-        workspace.trim(&ctx.with_memory_bytes(self.allowance.limit_bytes), &self.needs());
+    /// Gives back kept memory that the plan leaves no room for.
+    pub fn trim(&self, workspace: &mut Workspace) {
+        workspace.trim(self.memory, &self.needs());
     }
 
     /// What the call takes of kept memory.
@@ -151,7 +145,7 @@ impl TilePlan {
             product_bytes: Buffer::bytes_for(self.largest_row_words()),
             workers: self.threads,
             worker_bytes: Buffer::bytes_for(self.scratch_words()),
-            planned_bytes: self.bytes().saturating_add(self.allowance.held_bytes),
+            planned_bytes: self.bytes(),
         }
     }
 
@@ -165,7 +159,7 @@ impl TilePlan {
             + self.threads as u64 * scratch
             + self.engine.diagonal_bytes(self.tile_rows)
             + self.engine.table_bytes()
-            + self.tile_rows as u64 * self.allowance.piece_row_bytes
+            + self.tile_rows as u64 * self.piece_row_bytes
             + numbers
             + tiles * 80
             + CALL_BYTES

@@ -28,8 +28,6 @@ pub(crate) struct TriangularSystem<'a> {
     pub precision_bits: u32,
     /// Column count of the whole call; it selects the algorithm, hence the bits.
     pub total_columns: usize,
-    /// Bytes of the memory limit that are taken.
-    pub held_bytes: u64,
 }
 
 impl TriangularSystem<'_> {
@@ -53,9 +51,8 @@ impl TriangularSystem<'_> {
         let solver = TriangleSolver::new(triangle, working_bits, path);
         let result_bytes = Matrix::bytes_for(shape.0, shape.1, precision);
         let memory = SolveMemory {
-            ctx,
+            ctx: ctx.holding(result_bytes),
             cuts: vec![solver.cut()],
-            base_bytes: self.held_bytes.saturating_add(result_bytes),
             piece_row_bytes: 0,
             by_parts: true,
         };

@@ -85,12 +85,12 @@ pub fn cholesky_with(
         agree(world, ctx.admit(bytes * plan::ranks_here(team)))?;
         a.check_symmetric(world)?;
     }
-    let held_bytes = if map == *a.map() { 0 } else { DistMatrix::bytes_for(&map, team.rank(), a.precision_bits()) };
-    agree(world, ctx.admit(held_bytes * plan::ranks_here(team)))?;
+    let moved_bytes = if map == *a.map() { 0 } else { DistMatrix::bytes_for(&map, team.rank(), a.precision_bits()) };
+    agree(world, ctx.admit(moved_bytes * plan::ranks_here(team)))?;
     let moved = if map == *a.map() { None } else { Some(a.redistribute(world, map)?) };
     let a = moved.as_ref().unwrap_or(a);
     let problem = Problem::over_ranks(world, a, precision_bits, working_bits)?;
-    let plan = Plan::over_ranks(ctx, team, &PlanInput { problem: &problem, map, held_bytes }, options, &*engine)?;
+    let plan = Plan::over_ranks(ctx, team, &PlanInput { problem: &problem, map, moved_bytes }, options, &*engine)?;
     let before = engine.traffic();
     let entries = |tile: TileId| Ok(a.tile(tile).expect("a rank works on its own tiles").view());
     let factorisation =

@@ -41,8 +41,8 @@ pub(super) struct PlanInput<'a> {
     pub problem: &'a Problem,
     /// The tiles to work in.
     pub map: TileMap,
-    /// Bytes that this rank holds beside the factorisation.
-    pub held_bytes: u64,
+    /// Bytes of this rank's copy of the matrix in those tiles; 0 where it came in them.
+    pub moved_bytes: u64,
 }
 
 impl Plan {
@@ -58,7 +58,7 @@ impl Plan {
         options: &DistCholeskyOptions,
         engine: &dyn TileEngine,
     ) -> Result<Plan> {
-        let PlanInput { problem, map, held_bytes } = *input;
+        let PlanInput { problem, map, moved_bytes } = *input;
         let (world, rank) = (team.world(), team.rank());
         let tiling = TileMap { rows: problem.order, cols: problem.order, ..map };
         let (graph, grid) = (CholeskyGraph::of(&tiling), map.grid);
@@ -90,7 +90,7 @@ impl Plan {
             + Matrix::bytes_for(tiling.tile_size, tiling.tile_size, problem.precision_bits)
             + CALL_BYTES;
         let each = 8 * (operand_words + payload_words) as u64 + TILE_BYTES;
-        let (fixed, ranks_here) = (fixed + held_bytes, ranks_here(team));
+        let (fixed, ranks_here) = (fixed + moved_bytes, ranks_here(team));
         // The largest number of slots that fits the limit, at least the least.
         let fits = |slots: usize| ctx.admit((fixed + slots as u64 * each) * ranks_here);
         while wanted.is_none() && plan.slots > least && fits(plan.slots).is_err() {

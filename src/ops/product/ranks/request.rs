@@ -198,7 +198,7 @@ impl Part<'_> {
             // What other ranks of the node keep is not known here: under a limit of all of them nobody keeps anything.
             planned_bytes: if self.shape.ranks() > 1 { u64::MAX } else { self.planned.plan.planned_bytes },
         };
-        workspace.trim(ctx, &needs);
+        workspace.trim(ctx.memory(), &needs);
         workspace.reserve_workers(ctx.threads());
         let limbs = self.planned.engine.magnitude_limbs();
         let spaces = worker_spaces(&mut workspace.workers[..ctx.threads()], limbs, words.scratch);

@@ -30,7 +30,7 @@ pub(crate) fn row_norms(ctx: &Context, factor: &Matrix) -> Result<Vec<i64>> {
 }
 
 /// Solves `L L^T X = B` column by column; `factor` is `n x n` with zeros above its diagonal and none on it, and its
-/// [`row_norms`]; `b` has `n` rows. Of the memory limit `held_bytes` are taken; returns the bytes of the call.
+/// [`row_norms`]; `b` has `n` rows. Returns the bytes of the call.
 ///
 /// # Errors
 /// [`Error::ExponentRange`], [`Error::MemoryLimit`], [`Error::Cancelled`], [`Error::OutOfMemory`].
@@ -38,13 +38,12 @@ pub(crate) fn solve_columns(
     ctx: &Context,
     (factor, norms): (&Matrix, &[i64]),
     b: MatrixView<'_>,
-    (precision_bits, held_bytes): (u32, u64),
+    precision_bits: u32,
     result: Destination<'_>,
 ) -> Result<u64> {
     let order = factor.rows();
     let workers = workers(ctx, b.cols());
-    let planned_bytes = held_bytes.saturating_add(bytes(ctx, (order, b.cols()), precision_bits));
-    ctx.admit(planned_bytes)?;
+    let planned_bytes = ctx.memory().admit(bytes(ctx, (order, b.cols()), precision_bits))?;
     make_room(ctx, planned_bytes);
     let result = result.prepare((order, b.cols()), precision_bits)?;
     let system = DotSystem { kernel: ctx.kernel(), factor, scaling: Scaling::new(precision_bits, norms) };

@@ -17,7 +17,7 @@ use crate::ops::solve::band::{Band, gather, scatter, with_column};
 use crate::ops::solve::cut::TriangleCut;
 use crate::ops::solve::memory::Retry;
 use crate::ops::solve::spaces::Spaces;
-use crate::ops::solve::tiles::{Allowance, TilePlan, TrySize, tries};
+use crate::ops::solve::tiles::{TilePlan, TrySize, tries};
 use crate::ops::solve::triangle::Triangle;
 pub(crate) use rows::{RowPiece, TriangleRows};
 use rug::Integer;
@@ -148,7 +148,8 @@ impl FixedPoint {
     ) -> Result<Vec<usize>> {
         let Try { fixed_bits, first, retry, some } = attempt;
         let (ctx, memory, agreement) = (band.ctx(), band.memory, band.agreement);
-        let size = TrySize { order: self.order(), columns: some.len(), fixed_bits };
+        let piece_row_bytes = memory.piece_row_bytes;
+        let size = TrySize { order: self.order(), columns: some.len(), fixed_bits, piece_row_bytes };
         let copied = if retry.is_some() { some.len() } else { 0 };
         let limit_bytes = retry.map_or(band.limit_bytes, |retry| Some(retry.limit_bytes));
         if retry.is_some() {
@@ -156,10 +157,9 @@ impl FixedPoint {
         }
         let made = match some.is_empty() {
             true => Ok(None),
-            false => memory.held_by_try(cut, (band.columns, copied)).and_then(|held_bytes| {
-                let allowance = Allowance { limit_bytes, held_bytes, piece_row_bytes: memory.piece_row_bytes };
-                TilePlan::new(ctx, size, allowance).map(Some)
-            }),
+            false => memory
+                .held_by_try(cut, (band.columns, copied))
+                .and_then(|bytes| TilePlan::new(ctx, ctx.memory().within(limit_bytes).holding(bytes), size).map(Some)),
         };
         let plan = agreement.on(made)?;
         // All take the pieces of the rank that has the least memory for them.
@@ -227,7 +227,7 @@ mod tests {
     fn run(ctx: &Context, (triangle, diag): (MatrixView<'_>, Diag), uplo: Uplo, w: &mut Matrix) -> Result<Vec<usize>> {
         let (fixed, mut rows) = FixedPoint::new(&Triangle::new(triangle, uplo, diag).unwrap(), 100);
         let cut = TriangleCut { order: ORDER, working_bits: 100, first_try_bits: fixed.tries().next() };
-        let memory = SolveMemory { ctx, cuts: vec![cut], base_bytes: 0, piece_row_bytes: 0, by_parts: false };
+        let memory = SolveMemory { ctx: ctx.clone(), cuts: vec![cut], piece_row_bytes: 0, by_parts: false };
         let band = Band {
             memory: &memory,
             agreement: Agreement(None),

@@ -64,7 +64,7 @@ pub fn run(
 ) -> Result<Vec<usize>> {
     let mut workspace = ctx.workspace();
     let workspace = &mut *workspace;
-    plan.trim(ctx, workspace);
+    plan.trim(workspace);
     workspace.reserve_workers(plan.threads);
     let Workspace { operands, products, workers, .. } = workspace;
     let mut scratch = Vec::with_capacity(plan.threads);

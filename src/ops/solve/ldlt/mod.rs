@@ -13,7 +13,6 @@ use crate::matrix::{Diag, Matrix, MatrixView, Uplo, check_exponent};
 use crate::ops::columns::{ColumnRef, each_column};
 use crate::ops::fixed_sum::{FixedSum, OwnFloat};
 use crate::ops::product::block::{BlockProduct, BlockShape, moved, plan};
-use crate::ops::product::problem::Inner;
 use crate::ops::solve::agreement::Agreement;
 use crate::ops::solve::band::Band;
 use crate::ops::solve::cut::{TriangleCut, larger};
@@ -50,18 +49,10 @@ pub(crate) fn factor(ctx: &Context, a: MatrixView<'_>, precision_bits: u32) -> R
         return Err(Error::shape_mismatch("ldlt of a square matrix", (order, a.cols()), (a.cols(), order)));
     }
     let working_bits = working_bits(ctx, precision_bits, ldlt_guard_bits(order), order)?;
-    let bytes = |cols, bits| Matrix::bytes_for(order, cols, bits);
+    let bytes = |bits| Matrix::bytes_for(order, order, bits).saturating_add(Matrix::bytes_for(order, 1, bits));
     let heads_bytes = 8 * order as u64 * order as u64;
-    let parts = [
-        bytes(order, precision_bits),
-        bytes(1, precision_bits),
-        bytes(1, working_bits),
-        bytes(order, working_bits),
-        heads_bytes,
-    ];
-    let held_bytes = parts.iter().fold(0, |sum: u64, &part| sum.saturating_add(part));
-    let sizes = FactoringSizes { order, working_bits, base_bytes: held_bytes };
-    let planned_bytes = plan_range(ctx, &(0..order), sizes)?;
+    let holding = &ctx.holding(bytes(precision_bits)).holding(bytes(working_bits)).holding(heads_bytes);
+    let planned_bytes = plan_range(holding, &(0..order), FactoringSizes { order, working_bits })?;
     if ctx.memory_bytes().is_some() {
         make_room(ctx, planned_bytes);
     }
@@ -75,7 +66,7 @@ pub(crate) fn factor(ctx: &Context, a: MatrixView<'_>, precision_bits: u32) -> R
     let mut l = Matrix::zeros(order, order, working_bits)?;
     load(ctx, (&a, 0), None, &mut l)?;
     let heads = vec![0; order * order];
-    let mut factoring = Factoring { ctx, l, heads, pivots: work, working_bits, held_bytes };
+    let mut factoring = Factoring { ctx: holding, l, heads, pivots: work, working_bits };
     factoring.clear_upper(); // what may hold anything
     factoring.factor(0..order)?;
     factoring.clear_upper(); // what strips left there
@@ -89,8 +80,6 @@ pub(crate) fn factor(ctx: &Context, a: MatrixView<'_>, precision_bits: u32) -> R
 struct FactoringSizes {
     order: usize,
     working_bits: u32,
-    /// Bytes that it holds all the time.
-    base_bytes: u64,
 }
 
 /// A range of rows and columns cut in two.
@@ -114,46 +103,46 @@ impl Halves {
         Path::choose(LOWER, self.done.len(), self.left.len())
     }
 
-    /// The memory of the panel's solve, beside `base_bytes` and a strip of what is left.
-    fn memory<'a>(&self, ctx: &'a Context, cut: TriangleCut, base_bytes: u64) -> SolveMemory<'a> {
+    /// The memory of the panel's solve, beside a strip of what is left.
+    fn memory(&self, ctx: &Context, cut: TriangleCut) -> SolveMemory {
         let strip = Matrix::bytes_for(self.left.len(), STRIP_COLUMNS, cut.working_bits);
-        let base_bytes = base_bytes.saturating_add(strip);
-        SolveMemory { ctx, cuts: vec![cut], base_bytes, piece_row_bytes: 0, by_parts: true }
+        SolveMemory { ctx: ctx.holding(strip), cuts: vec![cut], piece_row_bytes: 0, by_parts: true }
     }
 
-    /// What the products of [`Factoring::update`] take.
-    fn inner(&self, FactoringSizes { order, working_bits, base_bytes }: FactoringSizes) -> Inner {
+    /// The context of the products of [`Factoring::update`]: beside the panel and a strip of what is left.
+    fn beside_panel(&self, ctx: &Context, working_bits: u32) -> Context {
         let cut = TriangleCut::expected(self.done.len(), working_bits, self.path());
         let columns = self.left.len();
         let strip = Matrix::bytes_for(columns, STRIP_COLUMNS, working_bits);
-        let held = [strip, cut.right_bytes(columns), cut.parts_bytes(columns)];
-        let held_bytes = held.into_iter().fold(base_bytes, u64::saturating_add);
-        Inner { working_bits: Some(working_bits + guard_bits(order)), held_bytes }
+        ctx.holding(strip).holding(cut.right_bytes(columns)).holding(cut.parts_bytes(columns))
     }
 }
 
-/// Bytes of all that a factorisation runs within `range`; without a memory limit, of the first panel and its products.
+/// Bytes of all that a factorisation runs within `range`, on a context that holds its matrices; without a memory limit,
+/// of the first panel and its products.
 ///
 /// # Errors
 /// [`Error::MemoryLimit`] with the least limit that would do.
 fn plan_range(ctx: &Context, range: &Range<usize>, sizes: FactoringSizes) -> Result<u64> {
-    let FactoringSizes { working_bits, base_bytes, .. } = sizes;
-    let Some(halves) = Halves::of(range) else { return ctx.admit(base_bytes).map(|()| base_bytes) };
+    let FactoringSizes { order, working_bits } = sizes;
+    let Some(halves) = Halves::of(range) else { return ctx.memory().admit(0) };
     let columns = STRIP_COLUMNS.min(halves.left.len());
     let shape = BlockShape { rows: halves.left.len(), cols: columns, contracted: halves.done.len() };
-    let inner = halves.inner(sizes);
-    let update = plan(ctx, shape, working_bits, inner).map(|plan| plan.planned_bytes + inner.held_bytes);
+    let beside = halves.beside_panel(ctx, working_bits);
+    let update = plan(&beside, shape, working_bits, working_bits + guard_bits(order));
+    let update = update.map(|plan| beside.memory().total(plan.planned_bytes));
     let cut = TriangleCut::expected(halves.done.len(), working_bits, halves.path());
-    let memory = halves.memory(ctx, cut, base_bytes);
+    let memory = halves.memory(ctx, cut);
     if ctx.memory_bytes().is_none() {
         return larger(memory.unlimited_bytes(halves.left.len()), update);
     }
-    let here = larger(memory.bytes(ctx.memory_bytes(), halves.left.len()), update);
+    let here = larger(memory.bytes(memory.ctx.memory(), halves.left.len()), update);
     [halves.done, halves.left].iter().fold(here, |most, part| larger(most, plan_range(ctx, part, sizes)))
 }
 
 /// A factorisation under way.
 struct Factoring<'a> {
+    /// Holds all the matrices below.
     ctx: &'a Context,
     /// What is left of `A`, and the columns of `L` found so far.
     l: Matrix,
@@ -161,7 +150,6 @@ struct Factoring<'a> {
     heads: Vec<u64>,
     pivots: Matrix,
     working_bits: u32,
-    held_bytes: u64,
 }
 
 impl Factoring<'_> {
@@ -198,7 +186,7 @@ impl Factoring<'_> {
         let scaled = self.l.view().with_heads(&self.heads);
         let triangle = Triangle::new(scaled.block(done.clone(), done.clone())?, Uplo::Lower, Diag::NonUnit)?;
         let mut solver = TriangleSolver::new(triangle, self.working_bits, halves.path());
-        let memory = halves.memory(self.ctx, solver.cut(), self.held_bytes);
+        let memory = halves.memory(self.ctx, solver.cut());
         let columns = left.len();
         let band = Band {
             memory: &memory,
@@ -249,8 +237,8 @@ impl Factoring<'_> {
     /// Subtracts the products of the columns `done` from the lower triangle of what is left.
     fn update(&mut self, spaces: &mut Spaces, halves: &Halves) -> Result<()> {
         let Halves { done, left } = halves;
-        let (order, working_bits, base_bytes) = (self.l.rows(), self.working_bits, self.held_bytes);
-        let inner = halves.inner(FactoringSizes { order, working_bits, base_bytes });
+        let beside = halves.beside_panel(self.ctx, self.working_bits);
+        let working_bits = self.working_bits + guard_bits(self.l.rows());
         let Spaces { w: panel, result: product, .. } = spaces;
         for start in left.clone().step_by(STRIP_COLUMNS) {
             let columns = start..(start + STRIP_COLUMNS).min(left.end);
@@ -260,10 +248,10 @@ impl Factoring<'_> {
                 right: self.l.view().with_heads(&self.heads).block(columns.clone(), done.clone())?.transposed(),
                 minuend: Some(self.l.view().block(rows.clone(), columns.clone())?),
                 precision_bits: self.working_bits,
-                inner,
+                working_bits,
             };
             product.reshape(rows.len(), columns.len(), self.working_bits)?;
-            strip.run(self.ctx, product).map_err(|error| moved(error, rows.start, columns.start))?;
+            strip.run(&beside, product).map_err(|error| moved(error, rows.start, columns.start))?;
             each_column(
                 self.ctx,
                 &mut self.l,

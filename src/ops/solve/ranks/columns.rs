@@ -55,9 +55,8 @@ pub(super) fn solve_columns(
         cuts.push(solver.cut());
         steps.push(Step::Triangle(solver));
     }
-    let base_bytes = b.bytes().saturating_add(x.bytes());
     let piece_row_bytes = Stream::row_bytes(source.factor);
-    let memory = SolveMemory { ctx, cuts, base_bytes, piece_row_bytes, by_parts: false };
+    let memory = SolveMemory { ctx: ctx.holding(b.bytes() + x.bytes()), cuts, piece_row_bytes, by_parts: false };
     let agreement = Agreement(Some(world));
     let mut solve = Solve { memory, agreement, steps, scale: source.scale, order, working_bits };
     let (bands, _) = agreed(world, solve.bands(b.cols()))?;

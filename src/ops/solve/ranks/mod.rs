@@ -74,16 +74,9 @@ pub fn solve(
     let tiles = FactorTiles::new(factor);
     tiles.check_diagonal(call.world)?;
     let total_columns = b.map().cols;
-    call.solve(&tiles, (CHOLESKY, working_bits), |lower, right, held_bytes| {
-        let factored = Factored {
-            lower,
-            pivots: None,
-            precision_bits,
-            guard_bits,
-            total_columns,
-            held_bytes,
-            row_norms: &OnceLock::new(),
-        };
+    call.solve(&tiles, (CHOLESKY, working_bits), |ctx, lower, right| {
+        let factored =
+            Factored { lower, pivots: None, precision_bits, guard_bits, total_columns, row_norms: &OnceLock::new() };
         let mut result = Matrix::empty();
         factored.solve(ctx, right.view(), (&mut result).into())?;
         Ok(result)
@@ -115,14 +108,13 @@ pub fn trsm(
     tiles.check_diagonal(call.world)?;
     let substitutions = if op == Op::NoTranspose { LOWER } else { UPPER };
     let total_columns = b.map().cols;
-    call.solve(&tiles, (substitutions, working_bits), |lower, right, held_bytes| {
+    call.solve(&tiles, (substitutions, working_bits), |ctx, lower, right| {
         let (t, uplo) = match op {
             Op::NoTranspose => (lower.view(), Uplo::Lower),
             Op::Transpose => (lower.transposed(), Uplo::Upper),
         };
         let (diag, b, alpha) = (Diag::NonUnit, right.view(), None);
-        let system =
-            TriangularSystem { t, uplo, diag, b, alpha, transposed: false, precision_bits, total_columns, held_bytes };
+        let system = TriangularSystem { t, uplo, diag, b, alpha, transposed: false, precision_bits, total_columns };
         let mut result = Matrix::empty();
         system.solve(ctx, (&mut result).into())?;
         Ok(result)
@@ -192,7 +184,7 @@ impl Call<'_> {
         &self,
         tiles: &FactorTiles<'_>,
         (substitutions, working_bits): (&[Substitution], u32),
-        alone: impl FnOnce(&Matrix, &Matrix, u64) -> Result<Matrix>,
+        alone: impl FnOnce(&Context, &Matrix, &Matrix) -> Result<Matrix>,
     ) -> Result<DistSolution> {
         let (ctx, world, factor) = (self.ctx, self.world, self.factor);
         let (order, total, ranks) = (tiles.order(), self.b.map().cols, world.size());

@@ -22,8 +22,8 @@ pub(super) struct Shares<'a> {
     pub total: usize,
 }
 
-/// Solves for the columns `own` of this rank's, and of every other one's, on one rank: `solve` has the whole factor,
-/// the right sides and the bytes that both take. How many columns there were over all ranks. Collective.
+/// Solves for the columns `own` of this rank's, and of every other one's, on one rank: `solve` has the whole factor
+/// and the right sides, which its context holds. How many columns there were over all ranks. Collective.
 ///
 /// # Errors
 /// Those of `solve`, on every rank; [`crate::Error::MemoryLimit`] where the factor does not fit beside the right sides;
@@ -33,7 +33,7 @@ pub(super) fn solve_gathered(
     factor: &DistMatrix,
     shares: Shares<'_>,
     own: &[usize],
-    solve: impl FnOnce(&Matrix, &Matrix, u64) -> Result<Matrix>,
+    solve: impl FnOnce(&Context, &Matrix, &Matrix) -> Result<Matrix>,
 ) -> Result<usize> {
     let rank = world.rank();
     let mut wanted = vec![0; shares.total];
@@ -60,7 +60,7 @@ pub(super) fn solve_gathered(
     agree(world, gather(shares.b, own, &mut part))?;
     let right = collect(world, &counts, &part)?;
     let whole = factor.gather(world, ROOT)?;
-    let solved = whole.zip(right).map(|(whole, right)| solve(&whole, &right, held_bytes));
+    let solved = whole.zip(right).map(|(whole, right)| solve(&ctx.holding(held_bytes), &whole, &right));
     let solved = agreed(world, solved.transpose().map_err(|error| with_column(error, &columns)))?;
     part = agreed(world, Matrix::zeros(order, own.len(), shares.x.precision_bits()))?;
     hand_out(world, &counts, solved.as_ref(), &mut part)?;
