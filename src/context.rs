@@ -97,7 +97,7 @@ impl WorkerSpace {
 }
 
 /// What a call takes of the memory that is kept between calls.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct WorkspaceNeeds {
     /// Bytes of the first window.
     pub operand_bytes: u64,

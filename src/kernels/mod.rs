@@ -15,6 +15,7 @@ pub mod dots;
 pub mod f64;
 pub mod limb_tiles;
 pub mod limbs;
+pub mod max_plus;
 pub mod reference;
 pub mod tiles;
 #[cfg(target_arch = "x86_64")]

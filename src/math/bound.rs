@@ -15,6 +15,17 @@ pub fn guard_bits(contracted: usize) -> u32 {
     ceil_log2(contracted).div_ceil(2) + 4
 }
 
+/// Bits beyond [`working_bits`] with which an entry whose largest term lies `depth` bits below the product of the norms
+/// keeps `2^(1 - b)` of the sum of its terms' magnitudes: `max(depth - 1, 0)`, in whole steps.
+///
+/// The scaled integers are off by less than `1.004 2^(depth - g - 2) 2^-b` of that sum, which must not exceed `2^-b`.
+pub fn range_bits(depth: u32) -> u32 {
+    depth.saturating_sub(1).next_multiple_of(RANGE_STEP_BITS)
+}
+
+/// The bits that ranges of exponents take come in steps, so that calls on matrices which differ little share an engine.
+pub const RANGE_STEP_BITS: u32 = 8;
+
 /// Working bits `B = b + guard_bits`: the scaled column `p_j * 2^(B - e_j)` is rounded to integers.
 pub fn working_bits(precision_bits: u32, contracted: usize) -> u32 {
     precision_bits + guard_bits(contracted)

@@ -76,6 +76,12 @@ impl FixedSum {
         limbs::add_shifted(&mut self.limbs, product, exponent - self.low, negative);
     }
 
+    /// The sum as it is, cut terms left out; it is used up.
+    pub fn exact(&mut self) -> ExactEntry<'_> {
+        let negative = limbs::to_magnitude(&mut self.limbs);
+        ExactEntry { negative, magnitude: &self.limbs, exponent: self.low }
+    }
+
     /// The sum, rounded into `out`; it is used up.
     pub fn round(&mut self, out: &mut [u64]) -> Head {
         let negative = limbs::to_magnitude(&mut self.limbs);

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::matrix::{Destination, Matrix, MatrixView, Op};
 use crate::ops::product::call;
 use crate::ops::product::combine::{Addend, Combination};
-use crate::ops::product::problem::{Hooks, Problem};
+use crate::ops::product::problem::{Accuracy, Hooks, Problem};
 use crate::ops::product::report::{Outcome, Report};
 use crate::options::setters;
 use rug::Float;
@@ -22,6 +22,8 @@ pub struct GemmOptions<'a> {
     pub op_b: Op,
     /// Operands hold integers and the result is exact, as in [`crate::SyrkOptions::exact_integers`].
     pub exact_integers: bool,
+    /// What is promised of each entry.
+    pub accuracy: Accuracy,
     /// Scalar of the product; `None` is 1.
     pub alpha: Option<&'a Float>,
     /// Scalar of `accumulate`; `None` is 1.
@@ -37,6 +39,7 @@ setters! { new GemmOptions<'a> {
     op_a: Op,
     op_b: Op,
     exact_integers: bool,
+    accuracy: Accuracy,
     alpha: impl Into<Option<&'a Float>>,
     beta: impl Into<Option<&'a Float>>,
     accumulate: impl Into<Option<MatrixView<'a>>>,
@@ -93,8 +96,8 @@ pub fn gemm_into<'a, 'b, 'r>(
     options: &GemmOptions<'_>,
     result: impl Into<Destination<'r>>,
 ) -> Result<Report> {
-    let GemmOptions { op_a, op_b, exact_integers, alpha, beta, hooks, .. } = *options;
+    let GemmOptions { op_a, op_b, exact_integers, accuracy, alpha, beta, hooks, .. } = *options;
     let combination = Combination::new(alpha, beta, options.accumulate.map(Addend::Whole));
     let product = Problem::gemm((a.into(), op_a), (b.into(), op_b), precision_bits);
-    call::run(ctx, &Problem { combination, exact_integers, hooks, ..product }, result.into())
+    call::run(ctx, &Problem { combination, exact_integers, accuracy, hooks, ..product }, result.into())
 }

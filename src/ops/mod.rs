@@ -27,7 +27,7 @@ pub use ldlt::{Inertia, Ldlt, LdltOptions, ldlt, ldlt_with};
 pub use product::device;
 pub use product::path::{plan_gemm, plan_syrk};
 pub use product::plan::Plan;
-pub use product::problem::{FaultHook, Hooks};
+pub use product::problem::{Accuracy, FaultHook, Hooks};
 pub use product::report::{Outcome, Phases, Report};
 pub use solve::{Path, RefineOptions, RefineReport, SolvePlan, SolveReport, plan_solve, plan_trsm};
 pub use solve::{solve, solve_into, solve_refined, solve_refined_into, solve_refined_with, solve_with};

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::matrix::{Destination, MatrixView, Op, Symmetric, SymmetricDestination, SymmetricMatrix, Uplo};
 use crate::ops::product::call;
 use crate::ops::product::combine::{Addend, Combination};
-use crate::ops::product::problem::{Hooks, Problem};
+use crate::ops::product::problem::{Accuracy, Hooks, Problem};
 use crate::ops::product::report::{Outcome, Report};
 use crate::options::setters;
 use rug::Float;
@@ -22,6 +22,8 @@ pub struct SyrkOptions<'a> {
     pub uplo: Uplo,
     /// `P` holds integers and the result is exact; `precision_bits` is then only a lower bound for the bits stored.
     pub exact_integers: bool,
+    /// What is promised of each entry.
+    pub accuracy: Accuracy,
     /// Scalar of the product; `None` is 1.
     pub alpha: Option<&'a Float>,
     /// Scalar of `accumulate`; `None` is 1.
@@ -38,6 +40,7 @@ setters! { new SyrkOptions<'a> {
     op: Op,
     uplo: Uplo,
     exact_integers: bool,
+    accuracy: Accuracy,
     alpha: impl Into<Option<&'a Float>>,
     beta: impl Into<Option<&'a Float>>,
     accumulate: impl Into<Option<Symmetric<'a>>>,
@@ -110,9 +113,9 @@ pub fn syrk_into<'a, 'r>(
 }
 
 fn problem<'a>(p: MatrixView<'a>, precision_bits: u32, options: &SyrkOptions<'a>) -> Result<Problem<'a>> {
-    let SyrkOptions { uplo, exact_integers, hooks, .. } = *options;
+    let SyrkOptions { uplo, exact_integers, accuracy, hooks, .. } = *options;
     let view = options.accumulate.map(|matrix| matrix.triangle_view(uplo, "accumulate")).transpose()?;
     let addend = view.map(|view| Addend::Triangle(view, uplo));
     let combination = Combination::new(options.alpha, options.beta, addend);
-    Ok(Problem { uplo, combination, exact_integers, hooks, ..Problem::syrk(p, options.op, precision_bits) })
+    Ok(Problem { uplo, combination, exact_integers, accuracy, hooks, ..Problem::syrk(p, options.op, precision_bits) })
 }

@@ -8,6 +8,7 @@ use crate::ops::distribution::team::Ranks;
 use crate::ops::product::clock::{PhaseClock, RankPhase};
 use crate::ops::product::device::{CutCounts, DevicePlan, DeviceRun};
 use crate::ops::product::direct;
+use crate::ops::product::entrywise::{self, Entrywise, Singles};
 use crate::ops::product::path::{Path, choose_path, is_worth_a_device};
 use crate::ops::product::plan::{Plan, PlanRequest, PlannedRun, plan_planes};
 use crate::ops::product::problem::{Bits, IntegerBits, Operand, OperandRows, Problem};
@@ -28,6 +29,7 @@ pub(crate) fn run(ctx: &Context, problem: &Problem<'_>, result: Destination<'_>)
     problem.check(ctx.kernel())?;
     let mut workspace = ctx.workspace();
     let mut report = match choose_path(ctx, &problem.size(), problem.expected_operand_bits()) {
+        _ if entrywise::takes_all(problem) => run_entries(ctx, problem, result, &mut workspace)?,
         Path::Direct => run_direct(ctx, problem, result, &mut workspace)?,
         Path::Planes(_) if devices_take(ctx, problem)? => run_devices(ctx, problem, result, &mut workspace)?,
         Path::Planes(1) => run_planes((ctx, 1), (problem, start), result, &mut workspace)?,
@@ -39,6 +41,26 @@ pub(crate) fn run(ctx: &Context, problem: &Problem<'_>, result: Destination<'_>)
     Ok(report)
 }
 
+/// Sums every entry term by term.
+fn run_entries(
+    ctx: &Context,
+    problem: &Problem<'_>,
+    result: Destination<'_>,
+    workspace: &mut Workspace,
+) -> Result<Report> {
+    let start = Instant::now();
+    let scaled = Scaled {
+        bits: Bits { working: 0, ..problem.scaled_bits() },
+        entrywise: Entrywise { range_bits: 0, singles: Singles::All },
+    };
+    let plan = direct::plan_entries(ctx, &request(problem, scaled.bits))?;
+    workspace.trim(ctx.memory(), &needs(&plan));
+    let mut result = result.prepare(problem.result_shape(), problem.precision_bits)?;
+    scaled.complete(ctx, problem, &mut result)?;
+    let phases = Phases { product: start.elapsed().as_secs_f64(), ..Phases::default() };
+    Ok(scaled.report(Report::new(&plan, problem.precision_bits, phases), problem))
+}
+
 fn run_direct(
     ctx: &Context,
     problem: &Problem<'_>,
@@ -46,15 +68,16 @@ fn run_direct(
     workspace: &mut Workspace,
 ) -> Result<Report> {
     let start = Instant::now();
-    let bits = scale_operands(ctx, 1, problem, workspace)?;
-    let scaled = Instant::now();
+    let scaled = scale_operands(ctx, 1, problem, workspace)?;
+    let (bits, ctx, end) = (scaled.bits, &scaled.beside(ctx), Instant::now());
     let plan = direct::plan(ctx, &request(problem, bits))?;
     workspace.trim(ctx.memory(), &needs(&plan));
     let mut result = result.prepare(problem.result_shape(), bits.result)?;
     direct::run(ctx, problem, &bits, workspace, result.reborrow())?;
-    problem.complete(ctx, result);
-    let (scale, product) = ((scaled - start).as_secs_f64(), scaled.elapsed().as_secs_f64());
-    Ok(Report::new(&plan, problem.precision_bits, Phases { scale, product, ..Phases::default() }))
+    scaled.complete(ctx, problem, &mut result)?;
+    let (scale, product) = ((end - start).as_secs_f64(), end.elapsed().as_secs_f64());
+    let report = Report::new(&plan, problem.precision_bits, Phases { scale, product, ..Phases::default() });
+    Ok(scaled.report(report, problem))
 }
 
 fn run_planes(
@@ -64,15 +87,16 @@ fn run_planes(
     workspace: &mut Workspace,
 ) -> Result<Report> {
     let mut clock = PhaseClock::alone(start);
-    let bits = clock.time(RankPhase::Scale, || scale_operands(ctx, workers, problem, workspace))?;
+    let scaled = clock.time(RankPhase::Scale, || scale_operands(ctx, workers, problem, workspace))?;
+    let (bits, ctx) = (scaled.bits, &scaled.beside(ctx));
     let planned = plan_planes(ctx, &request(problem, bits), workers, workspace.bytes())?;
     workspace.trim(ctx.memory(), &needs(&planned.plan));
     let mut result = result.prepare(problem.result_shape(), bits.result)?;
     let recovery = fill_planes(ctx, (problem, bits), &planned, (workspace, &mut clock), &mut result)?;
-    problem.complete(ctx, result);
+    scaled.complete(ctx, problem, &mut result)?;
     let mut report = Report::new(&planned.plan, problem.precision_bits, Phases::new(&clock, &recovery));
     report.checked = ctx.self_check() || ctx.freivalds();
-    Ok(report)
+    Ok(scaled.report(report, problem))
 }
 
 /// Runs the product as the only rank of a team, in the windows of the workspace.
@@ -140,18 +164,18 @@ fn run_devices(
 ) -> Result<Report> {
     let start = Instant::now();
     let workers = ctx.threads();
-    let bits = ctx.install(|| scale_operands(ctx, workers, problem, workspace))?;
+    let scaled = ctx.install(|| scale_operands(ctx, workers, problem, workspace))?;
+    let (bits, ctx) = (scaled.bits, &scaled.beside(ctx));
     let scale = start.elapsed().as_secs_f64();
     let run = DeviceRun { ctx, problem, bits };
     let plan = run.plan()?;
     let planned_bytes = device_host_bytes(problem, bits, &plan);
     ctx.admit(planned_bytes)?;
-    let none = WorkspaceNeeds { operand_bytes: 0, product_bytes: 0, workers: 0, worker_bytes: 0, planned_bytes };
-    workspace.trim(ctx.memory(), &none);
+    workspace.trim(ctx.memory(), &WorkspaceNeeds { planned_bytes, ..WorkspaceNeeds::default() });
     let start = Instant::now();
     let mut result = result.prepare(problem.result_shape(), bits.result)?;
     let (plan, devices) = run.run(plan, workspace, result.reborrow())?;
-    problem.complete(ctx, result);
+    scaled.complete(ctx, problem, &mut result)?;
     let CutCounts { batches, bands, chunks } = plan.cuts();
     let report = Report {
         operation: problem.operation,
@@ -171,7 +195,7 @@ fn run_devices(
         devices,
         ..Report::default()
     };
-    Ok(report)
+    Ok(scaled.report(report, problem))
 }
 
 fn request(problem: &Problem<'_>, bits: Bits) -> PlanRequest {
@@ -187,12 +211,42 @@ fn request(problem: &Problem<'_>, bits: Bits) -> PlanRequest {
     }
 }
 
+/// What the operands ask of a product.
+struct Scaled {
+    bits: Bits,
+    entrywise: Entrywise,
+}
+
+impl Scaled {
+    /// The context of the product, which holds the marks of single entries.
+    fn beside(&self, ctx: &Context) -> Context {
+        ctx.holding(self.entrywise.singles.bytes())
+    }
+
+    /// What is left to do when the product lies in `result`.
+    fn complete(&self, ctx: &Context, problem: &Problem<'_>, result: &mut MatrixViewMut<'_>) -> Result<()> {
+        self.entrywise.singles.fill(ctx, problem, result.reborrow())?;
+        problem.complete(ctx, result.reborrow());
+        Ok(())
+    }
+
+    fn report(&self, report: Report, problem: &Problem<'_>) -> Report {
+        let Entrywise { range_bits, singles } = &self.entrywise;
+        let chosen = problem.is_entrywise() && !matches!(singles, Singles::All);
+        let least_bytes = if chosen { entrywise::choice_bytes(problem) } else { 0 };
+        let planned_bytes = (report.planned_bytes + singles.bytes()).max(least_bytes);
+        let (accuracy, single_entries) = (problem.accuracy, singles.count(problem));
+        Report { accuracy, range_bits: *range_bits, single_entries, planned_bytes, ..report }
+    }
+}
+
 /// Fills the workspace with the scale shifts of all columns.
-fn scale_operands(ctx: &Context, workers: usize, problem: &Problem<'_>, workspace: &mut Workspace) -> Result<Bits> {
+fn scale_operands(ctx: &Context, workers: usize, problem: &Problem<'_>, workspace: &mut Workspace) -> Result<Scaled> {
+    let by_norms = |bits| Scaled { bits, entrywise: Entrywise::default() };
     if problem.size().is_empty() {
         return match problem.exact_integers {
-            true => integer_bits(ctx, problem, 0, 0),
-            false => Ok(problem.scaled_bits()),
+            true => integer_bits(ctx, problem, 0, 0).map(by_norms),
+            false => Ok(by_norms(problem.scaled_bits())),
         };
     }
     let walkers = scale::Walkers::alone(ctx, workers);
@@ -204,14 +258,24 @@ fn scale_operands(ctx: &Context, workers: usize, problem: &Problem<'_>, workspac
             left
         }
     };
-    let bits = match problem.exact_integers {
-        true => integer_bits(ctx, problem, left, right)?,
-        false => problem.scaled_bits(),
+    let scaled = match problem.exact_integers {
+        true => by_norms(integer_bits(ctx, problem, left, right)?),
+        false if problem.is_entrywise() => {
+            let planned_bytes = entrywise::choice_bytes(problem);
+            ctx.admit(planned_bytes)?;
+            workspace.trim(ctx.memory(), &WorkspaceNeeds { planned_bytes, ..WorkspaceNeeds::default() });
+            let Workspace { left_shifts, right_shifts, .. } = workspace;
+            let entrywise = entrywise::choose(ctx, workers, problem, (left_shifts, right_shifts))?;
+            let bits = problem.scaled_bits();
+            Scaled { bits: bits.widened(bits.working + entrywise.range_bits), entrywise }
+        }
+        false => by_norms(problem.scaled_bits()),
     };
+    let bits = &scaled.bits;
     for exponent in workspace.left_shifts.iter_mut().chain(&mut workspace.right_shifts) {
         *exponent = if problem.exact_integers { 0 } else { i64::from(bits.working) - *exponent };
     }
-    Ok(bits)
+    Ok(scaled)
 }
 
 fn integer_bits(ctx: &Context, problem: &Problem<'_>, left: i64, right: i64) -> Result<Bits> {

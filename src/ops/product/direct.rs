@@ -84,6 +84,16 @@ pub(crate) fn plan(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
     })
 }
 
+/// The plan of a product of which every entry is summed term by term.
+///
+/// # Errors
+/// [`Error::MemoryLimit`].
+pub(crate) fn plan_entries(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
+    let nothing = ProductSize { contracted: 0, ..request.size };
+    let plan = plan(ctx, &PlanRequest { size: nothing, ..*request })?;
+    Ok(Plan { contracted: request.size.contracted, chunk_rows: request.size.contracted, ..plan })
+}
+
 /// Computes the product into `result`, with the shifts of the workspace.
 ///
 /// # Errors

@@ -10,6 +10,7 @@ pub(crate) mod combine;
 mod convert;
 pub mod device;
 mod direct;
+mod entrywise;
 mod exchange;
 mod inner_check;
 mod integers;

@@ -61,7 +61,7 @@ fn direct_nanoseconds(size: &ProductSize, operand_bits: u32) -> f64 {
 }
 
 /// Estimate for the planes of a kernel with 52-bit primes on one worker, columns padded to blocks of 8.
-fn plane_nanoseconds(size: &ProductSize, operand_bits: u32) -> f64 {
+pub(crate) fn plane_nanoseconds(size: &ProductSize, operand_bits: u32) -> f64 {
     let primes = f64::from(operand_bits) / 26.0 + 1.0;
     let (rows, cols) = (size.rows.next_multiple_of(8) as f64, size.cols.next_multiple_of(8) as f64);
     let entries = if size.triangle { cols * (cols + 8.0) / 2.0 } else { rows * cols };

@@ -12,9 +12,24 @@ use crate::matrix::{MatrixView, MatrixViewMut, Op, Uplo};
 use crate::ops::product::combine::Combination;
 use crate::ops::product::size::ProductSize;
 use crate::plan::{Cut, DeviceCut};
+use serde::Serialize;
 
 /// Rows from which the triangle of a result is mirrored by all threads: below, waking them takes longer.
 const MIRROR_ROWS_OF_THREADS: usize = 256;
+
+/// What a product promises of each entry. Without scalars, for `C = A B` rounded to `b` bits:
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Accuracy {
+    /// `|computed - exact|_ij <= 2^(1 - b) ||a_i|| ||b_j||`, with the norms of row `i` of `A` and column `j` of `B`.
+    #[default]
+    Norm,
+    /// `|computed - exact|_ij <= 2^(1 - b) (|A| |B|)_ij`: as sums of products in a longer precision, whatever the
+    /// exponents are. Takes about as many bits more as the largest term of a sum lies below the product of the norms;
+    /// where few entries would take many, these are summed term by term.
+    Entrywise,
+}
 
 /// One operand: its columns are contracted with those of the other.
 #[derive(Clone, Copy)]
@@ -97,6 +112,8 @@ pub(crate) struct Problem<'a> {
     pub mirrored: bool,
     /// Precision asked for.
     pub precision_bits: u32,
+    /// What is promised of each entry.
+    pub accuracy: Accuracy,
     /// Whether operands are integers and the result exact.
     pub exact_integers: bool,
     /// What is done with the product.
@@ -152,6 +169,7 @@ impl<'a> Problem<'a> {
             uplo: Uplo::Lower,
             mirrored: false,
             precision_bits,
+            accuracy: Accuracy::Norm,
             exact_integers: false,
             combination: Combination::new(None, None, None),
             hooks: Hooks::default(),
@@ -202,6 +220,11 @@ impl<'a> Problem<'a> {
             true => self.left.view.precision_bits().max(self.right_operand().view.precision_bits()),
             false => self.scaled_bits().working,
         }
+    }
+
+    /// Whether each entry is promised by its own terms; exact integers need no such promise.
+    pub fn is_entrywise(&self) -> bool {
+        self.accuracy == Accuracy::Entrywise && !self.exact_integers
     }
 
     /// Bit counts of a product whose columns are scaled.

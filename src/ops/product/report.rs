@@ -4,6 +4,7 @@ use crate::matrix::Matrix;
 use crate::ops::product::clock::{PhaseClock, RankPhase, RankPhases};
 use crate::ops::product::device::DeviceReport;
 use crate::ops::product::plan::{Plan, TeamPlan};
+use crate::ops::product::problem::Accuracy;
 use crate::ops::product::recover::RecoveryTime;
 use serde::Serialize;
 
@@ -78,6 +79,12 @@ pub struct Report {
     pub precision_bits: u32,
     /// Precision of the scaled integers.
     pub working_bits: u32,
+    /// What is promised of each entry.
+    pub accuracy: Accuracy,
+    /// Bits of `working_bits` that entrywise accuracy takes for the range of exponents.
+    pub range_bits: u32,
+    /// Entries that were summed term by term, since their range is far beyond that of the others.
+    pub single_entries: u64,
     /// Worker threads.
     pub threads: usize,
     /// Name of the kernel, or `direct` for the path of tiny sizes.

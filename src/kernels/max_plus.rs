@@ -1,0 +1,119 @@
+//! Products of matrices of exponents in the (max, +) semiring: how large the largest term of each sum of products is.
+//!
+//! A *depth* says how far an exponent lies below that of the norm of its column: a negated 16-bit number, so that 16 of
+//! them fit a vector. Sums saturate and maxima do not depend on order, so every instruction set gives the same.
+//! Knows: heads of big floats. Does not know: what the depths are for, threads.
+
+use crate::math::float::Head;
+
+/// Columns of a panel.
+pub const PANEL: usize = 32;
+
+/// The depths of one row of a panel.
+pub type Row = [i16; PANEL];
+
+/// The depth of the number 0, and of a sum in which every term has a factor 0.
+pub const EMPTY: i16 = i16::MIN;
+
+/// Depths from this one on are not told apart: a sum of two of them is above [`EMPTY`].
+pub const DEEPEST: i16 = i16::MIN / 2 + 1;
+
+/// Rows of the left operand at a time: the sums of four of its columns stay in registers.
+const TOGETHER: usize = 4;
+
+/// Rows whose depths stay in the first cache.
+const CHUNK_ROWS: usize = 256;
+
+/// The depth of an entry in a column whose norm is at most 2 to the power `norm_exponent`.
+#[inline]
+pub fn depth(head: Head, norm_exponent: i64) -> i16 {
+    if head.is_zero() { EMPTY } else { (head.exponent() - norm_exponent).clamp(DEEPEST.into(), 0) as i16 }
+}
+
+/// `sums[i][j] = max_k left[k][i] + right[k][j]`, [`EMPTY`] where each of these has an empty part.
+pub fn largest_sums(left: &[Row], right: &[Row], sums: &mut [Row; PANEL]) {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: the CPU has the one feature that `avx2` needs.
+        return unsafe { avx2(left, right, sums) };
+    }
+    portable(left, right, sums);
+}
+
+/// [`portable`] with wider vectors.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn avx2(left: &[Row], right: &[Row], sums: &mut [Row; PANEL]) {
+    portable(left, right, sums);
+}
+
+/// The definition; the compiler makes vectors of the inner loop.
+#[inline(always)]
+fn portable(left: &[Row], right: &[Row], sums: &mut [Row; PANEL]) {
+    sums.fill([EMPTY; PANEL]);
+    for (left, right) in left.chunks(CHUNK_ROWS).zip(right.chunks(CHUNK_ROWS)) {
+        for (group, sums) in sums.chunks_exact_mut(TOGETHER).enumerate() {
+            let mut own = [[EMPTY; PANEL]; TOGETHER];
+            own.copy_from_slice(sums);
+            for (left, right) in left.iter().zip(right) {
+                for (sums, &left) in own.iter_mut().zip(&left[group * TOGETHER..]) {
+                    for (sum, &right) in sums.iter_mut().zip(right) {
+                        *sum = (*sum).max(left.saturating_add(right));
+                    }
+                }
+            }
+            sums.copy_from_slice(&own);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_are_largest_and_empty_ones_are_told_apart() {
+        let mut state = 88_172_645_463_325_252u64;
+        let mut next = move || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state
+        };
+        for rows in [0, 1, 2, CHUNK_ROWS - 1, CHUNK_ROWS, CHUNK_ROWS + 1, 3 * CHUNK_ROWS] {
+            let mut panel = |zeros: u64| {
+                let mut value = |_| match next() % 10 {
+                    x if x < zeros => EMPTY,
+                    9 => DEEPEST,
+                    _ => -((next() % 3000) as i16),
+                };
+                (0..rows).map(|_| std::array::from_fn(&mut value)).collect::<Vec<Row>>()
+            };
+            let (left, mut right) = (panel(8), panel(3));
+            right.iter_mut().for_each(|row| row[5] = EMPTY);
+            let mut sums = [[7; PANEL]; PANEL];
+            largest_sums(&left, &right, &mut sums);
+            let mut plain = [[7; PANEL]; PANEL];
+            portable(&left, &right, &mut plain);
+            assert_eq!(sums, plain);
+            for (i, sums) in sums.iter().enumerate() {
+                for (j, &sum) in sums.iter().enumerate() {
+                    let terms = left.iter().zip(&right).filter(|(l, r)| l[i] != EMPTY && r[j] != EMPTY);
+                    let want = terms.map(|(l, r)| i32::from(l[i]) + i32::from(r[j])).max();
+                    assert_eq!((sum != EMPTY).then_some(i32::from(sum)), want, "{rows} rows, ({i}, {j})");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn depths_keep_their_sums_above_empty() {
+        let head = |exponent| Head::new(false, exponent);
+        assert_eq!(depth(Head::ZERO, 5), EMPTY);
+        assert_eq!((depth(head(5), 5), depth(head(-3), 5)), (0, -8));
+        let deep = i64::from(DEEPEST);
+        assert_eq!((depth(head(deep + 1), 1), depth(head(deep - 9), 0)), (DEEPEST, DEEPEST));
+        assert!(DEEPEST.checked_add(DEEPEST).unwrap() > EMPTY && (DEEPEST - 1).checked_mul(2).unwrap() <= EMPTY);
+        assert_eq!(EMPTY.saturating_add(-1), EMPTY);
+    }
+}
