@@ -63,7 +63,8 @@ pub fn gemm<'a, 'b>(
 ///
 /// Shapes: `op(A)` is `M x K`, `op(B)` is `K x N`, the result and `accumulate` are `M x N`; any of them may be 0.
 /// Accuracy: `|computed - exact| <= 2^(1 - precision_bits) * ||a_i|| * ||b_j||` with the norms of row `i` of `op(A)`
-/// and column `j` of `op(B)`; scalars and exact integers as in [`crate::syrk_with`]. The same bits on any number of
+/// and column `j` of `op(B)`; scalars, exact integers and [`Accuracy::Entrywise`] as in
+/// [`crate::syrk_with`]. The same bits on any number of
 /// threads, memory limit and kernel. Cost: `M * N * K` word products for each prime.
 ///
 /// # Errors
