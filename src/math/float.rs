@@ -152,26 +152,18 @@ pub fn shift_down(magnitude: &[u64], drop: i64, out: &mut [u64]) {
 
 /// Copies the bits from `low` on into `out`; bits outside the source are 0 (`low` may be negative).
 fn copy_bits(source: &[u64], low: i64, out: &mut [u64]) {
-    let word = low.div_euclid(64);
-    let shift = low.rem_euclid(64) as u32;
+    let (word, shift) = (low >> 6, low & 63);
+    // In two steps: a limb cannot be shifted by all of its bits.
+    let joined = |low: u64, high: u64| (low >> shift) | (high << 1 << (63 - shift));
     // Where every limb has its two source limbs, the loop needs no test for the ends.
-    let inside =
-        usize::try_from(word).ok().and_then(|word| source.get(word..word + out.len() + usize::from(shift > 0)));
+    let inside = usize::try_from(word).ok().and_then(|word| source.get(word..word + out.len() + 1));
     if let Some(inside) = inside {
-        if shift == 0 {
-            out.copy_from_slice(inside);
-        } else {
-            for (limb, pair) in out.iter_mut().zip(inside.windows(2)) {
-                *limb = (pair[0] >> shift) | (pair[1] << (64 - shift));
-            }
-        }
+        let pairs = inside.iter().zip(&inside[1..]);
+        out.iter_mut().zip(pairs).for_each(|(limb, (&low, &high))| *limb = joined(low, high));
         return;
     }
-    let fetch = |index: i64| if index >= 0 && (index as usize) < source.len() { source[index as usize] } else { 0 };
-    for (offset, limb) in out.iter_mut().enumerate() {
-        let at = word + offset as i64;
-        *limb = if shift == 0 { fetch(at) } else { (fetch(at) >> shift) | (fetch(at + 1) << (64 - shift)) };
-    }
+    let fetch = |at: i64| usize::try_from(at).ok().and_then(|at| source.get(at)).copied().unwrap_or(0);
+    out.iter_mut().zip(word..).for_each(|(limb, at)| *limb = joined(fetch(at), fetch(at + 1)));
 }
 
 /// Bit `index` of a little-endian integer, which may lie beyond its limbs; `index` is not negative.

@@ -213,6 +213,12 @@ impl<'a> MatrixView<'a> {
         FloatRef { head: Head(self.heads[index]), limbs: &self.limbs[index * limbs..][..limbs] }
     }
 
+    /// The head of the element at `(row, col)`. Panics outside the view.
+    #[inline]
+    pub fn head(&self, row: usize, col: usize) -> Head {
+        Head(self.heads[self.element_index(row, col)])
+    }
+
     /// Index of element `(row, col)` in [`MatrixView::all_heads`]. Panics outside the view.
     #[inline]
     pub fn element_index(&self, row: usize, col: usize) -> usize {

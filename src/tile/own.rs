@@ -53,10 +53,17 @@ impl OwnTiles {
     pub fn in_columns(&self, cols: Range<usize>) -> impl Iterator<Item = TileId> + use<> {
         let RankPlace { row: grid_row, col: grid_col } = self.place;
         let (grid, n) = (self.grid, self.tiles);
-        let cols = (first_from(cols.start, grid_col, grid.cols)..cols.end).step_by(grid.cols);
-        cols.flat_map(move |col| {
-            let rows = (first_from(col, grid_row, grid.rows)..n).step_by(grid.rows);
-            rows.map(move |row| TileId { row, col })
+        let first_row = move |col: usize| first_from(col, grid_row, grid.rows);
+        let mut col = first_from(cols.start, grid_col, grid.cols);
+        let mut row = first_row(col);
+        std::iter::from_fn(move || {
+            while row >= n && col < cols.end {
+                col += grid.cols;
+                row = first_row(col);
+            }
+            let tile = (col < cols.end).then_some(TileId { row, col });
+            row += grid.rows;
+            tile
         })
     }
 }

@@ -17,7 +17,7 @@ pub use report::{RankReport, Sample, Span, SpanKind, WorkerReport};
 
 use super::run_workers;
 use crate::comm::mailbox::{Mailbox, Payload, drain};
-use crate::comm::{Transport, agree};
+use crate::comm::{Transport, agree, agreed};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::runtime::CholeskyGraph;
@@ -134,28 +134,25 @@ pub fn run_tiles<W: RankTiles>(
 
 /// [`run_tiles`] where there is one rank.
 fn run_alone<W: RankTiles>(ctx: &Context, plan: &RankPlan, tiles: &W, locals: &mut [W::Local]) -> Result<RankReport> {
-    let (protocol, workers) = staffed::<W>(plan, locals);
-    let plan = &RankPlan { protocol, ..*plan };
-    check(1, plan, &workers)?;
+    let plan = &staffed::<W>(1, plan, locals)?;
     let machine = TaskMachine::unchecked(plan.grid, plan.graph, 0, plan.protocol);
     let shared = SharedState::new(machine, tiles, plan, locals.len(), None);
-    let mut pairs = locals.iter_mut().map(|local| (local, WorkerReport::default())).collect::<Vec<_>>();
+    let work = |worker: usize, local: &mut W::Local| shared.work(worker, local);
     match plan.protocol.devices {
-        None => ctx.install(|| run_workers(&mut pairs, |_, (local, report)| *report = shared.work(local))),
+        None => ctx.install(|| run_workers(locals, work)),
         // Workers of a device wait for it, which threads of the pool must not: they share the work of the host.
-        Some(_) => run_on_threads(&mut pairs, |(local, report)| *report = shared.work(local)),
+        Some(_) => run_on_threads(locals, work),
     }
-    let workers = pairs.into_iter().map(|(_, report)| report).collect();
-    shared.into_report(workers, Moves::default())
+    shared.into_report(Moves::default())
 }
 
-/// Runs `worker(local)` once for each local, the first one here and each other on a thread of its own.
-fn run_on_threads<L: Send>(locals: &mut [L], worker: impl Fn(&mut L) + Sync) {
+/// Runs `worker(index, local)` once for each local, the first one here and each other on a thread of its own.
+fn run_on_threads<L: Send>(locals: &mut [L], worker: impl Fn(usize, &mut L) + Sync) {
     let Some((first, others)) = locals.split_first_mut() else { return };
     let worker = &worker;
     std::thread::scope(|scope| {
-        others.iter_mut().for_each(|local| drop(scope.spawn(move || worker(local))));
-        worker(first);
+        others.iter_mut().zip(1..).for_each(|(local, index)| drop(scope.spawn(move || worker(index, local))));
+        worker(0, first);
     });
 }
 
@@ -167,9 +164,7 @@ fn run_ranks<W: RankTiles>(
     tiles: &W,
     locals: &mut [W::Local],
 ) -> Result<RankReport> {
-    let (protocol, workers) = staffed::<W>(plan, locals);
-    let plan = &RankPlan { protocol, ..*plan };
-    agree(group, check(group.size(), plan, &workers))?;
+    let plan = &agreed(group, staffed::<W>(group.size(), plan, locals))?;
     let outcome = match group.rank() < plan.grid.size() {
         true => work(group.rank(), mailbox, plan, tiles, locals),
         false => Ok(RankReport::default()),
@@ -183,29 +178,25 @@ fn run_ranks<W: RankTiles>(
     agree(group, outcome.and(drained)).map(|()| report)
 }
 
-/// The choices with the workers that there are, and how many each site has.
-fn staffed<W: RankTiles>(plan: &RankPlan, locals: &[W::Local]) -> (ProtocolOptions, Vec<usize>) {
-    let mut workers = vec![0; Sites::new(plan.grid, &plan.protocol).count()];
-    locals.iter().for_each(|local| workers[W::site(local)] += 1);
-    let on_devices = workers[Sites::FIRST_DEVICE..].iter().copied().min().unwrap_or(0);
-    let devices = plan.protocol.devices.map(|devices| DeviceSites { workers: on_devices, ..devices });
-    (ProtocolOptions { workers: workers[Sites::HOST], imports: W::UNPACKS, devices, ..plan.protocol }, workers)
-}
-
-fn check(ranks: usize, plan: &RankPlan, workers: &[usize]) -> Result<()> {
-    if plan.grid.size() != 1 {
-        plan.grid.check(plan.graph.tiles, plan.protocol.slots)?;
+/// The plan with the workers that there are, where it can be carried out on so many ranks.
+fn staffed<W: RankTiles>(ranks: usize, plan: &RankPlan, locals: &[W::Local]) -> Result<RankPlan> {
+    let RankPlan { grid, graph, protocol, .. } = *plan;
+    if grid.size() != 1 {
+        grid.check(graph.tiles, protocol.slots)?;
     }
-    if plan.grid.size() > ranks {
-        let RankGrid { rows, cols } = plan.grid;
-        let message = format!("a grid of {rows} x {cols} ranks, of which there are {ranks}");
+    if grid.size() > ranks {
+        let message = format!("a grid of {} x {} ranks, of which there are {ranks}", grid.rows, grid.cols);
         return Err(Error::InvalidArgument(message));
     }
-    let sites = Sites::new(plan.grid, &plan.protocol);
-    if (0..sites.count()).any(|site| sites.has_runs(site) && workers[site] == 0) {
+    let sites = Sites::new(grid, &protocol);
+    let workers = |site: usize| locals.iter().filter(|local| W::site(local) == site).count();
+    if (0..sites.count()).any(|site| sites.has_runs(site) && workers(site) == 0) {
         return Err(Error::InvalidArgument("a rank without workers".into()));
     }
-    Ok(())
+    let on_devices = (Sites::FIRST_DEVICE..sites.count()).map(workers).min().unwrap_or(0);
+    let devices = protocol.devices.map(|devices| DeviceSites { workers: on_devices, ..devices });
+    let protocol = ProtocolOptions { workers: workers(Sites::HOST), imports: W::UNPACKS, devices, ..protocol };
+    Ok(RankPlan { protocol, ..*plan })
 }
 
 /// The part of one rank of the grid.
@@ -218,16 +209,16 @@ fn work<W: RankTiles>(
 ) -> Result<RankReport> {
     let machine = TaskMachine::new(plan.grid, plan.graph, rank, plan.protocol)?;
     let shared = SharedState::new(machine, tiles, plan, locals.len(), Some(mailbox.waker()));
-    let (workers, moves) = std::thread::scope(|scope| {
+    let moves = std::thread::scope(|scope| {
         let shared = &shared;
         let _guard = PanicGuard(shared);
-        let workers = locals.iter_mut().map(|local| scope.spawn(move || shared.work(local))).collect::<Vec<_>>();
+        let spawn = |(worker, local)| scope.spawn(move || shared.work(worker, local));
+        let workers = locals.iter_mut().enumerate().map(spawn).collect::<Vec<_>>();
         let mut progress = ProgressThread::new(shared, mailbox);
         progress.run();
         shared.end();
-        let joined = workers.into_iter().map(|worker| worker.join());
-        let workers = joined.map(|joined| joined.unwrap_or_else(|panic| resume_unwind(panic))).collect::<Vec<_>>();
-        (workers, progress.into_moves())
+        workers.into_iter().for_each(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        progress.into_moves()
     });
-    shared.into_report(workers, moves)
+    shared.into_report(moves)
 }

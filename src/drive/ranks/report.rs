@@ -62,9 +62,9 @@ pub struct Sample {
 pub struct WorkerReport {
     /// Runs and conversions.
     pub jobs: u64,
-    /// Seconds of work.
+    /// Seconds of work, and of asking for more.
     pub busy_seconds: f64,
-    /// Seconds without any.
+    /// Seconds asleep, while there was none.
     pub wait_seconds: f64,
     /// What it did when.
     pub spans: Vec<Span>,

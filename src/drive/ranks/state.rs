@@ -63,6 +63,8 @@ pub(super) struct State {
     peak_buffer_bytes: u64,
     /// Where there are other ranks, or spans are noted.
     samples: Option<SampleLog>,
+    /// What each worker did, once it has left.
+    pub workers: Vec<WorkerReport>,
 }
 
 /// What the threads of a rank share.
@@ -73,7 +75,6 @@ pub(super) struct SharedState<'a, W> {
     sites: Sites,
     spans: bool,
     epoch: Instant,
-    workers: usize,
     /// Of who moves messages, where there are other ranks.
     waker: Option<Waker>,
     /// By site.
@@ -121,6 +122,7 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
             buffer_bytes: 0,
             peak_buffer_bytes: 0,
             samples: (waker.is_some() || plan.spans).then(SampleLog::new),
+            workers: vec![WorkerReport::default(); workers],
         };
         let shared = SharedState {
             tiles,
@@ -129,7 +131,6 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
             sites,
             spans: plan.spans,
             epoch: Instant::now(),
-            workers,
             waker,
             changed: (0..sites.count()).map(|_| Condvar::new()).collect(),
             state: Mutex::new(state),
@@ -184,13 +185,12 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
         if state.finished || !state.envelopes.is_empty() {
             self.wake_progress_thread();
         }
-        let (workers, epoch) = (self.workers, self.epoch);
-        let State { machine, samples, sites, packed_bytes, buffer_bytes, .. } = state;
+        let State { machine, samples, sites, packed_bytes, buffer_bytes, workers, .. } = state;
         let Some(samples) = samples else { return };
         samples.event(|| Sample {
-            at_ns: epoch.elapsed().as_nanos() as u64,
+            at_ns: self.epoch.elapsed().as_nanos() as u64,
             ready: machine.ready() as u32,
-            busy: (workers - sites.iter().map(|site| site.idle).sum::<usize>()) as u32,
+            busy: (workers.len() - sites.iter().map(|site| site.idle).sum::<usize>()) as u32,
             held_bytes: *packed_bytes + *buffer_bytes,
         });
     }
@@ -260,13 +260,13 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
     }
 
     /// The report, or the error of this rank.
-    pub fn into_report(self, workers: Vec<WorkerReport>, moves: Moves) -> Result<RankReport> {
+    pub fn into_report(self, moves: Moves) -> Result<RankReport> {
         let seconds = self.epoch.elapsed().as_secs_f64();
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         state.error.map_or(Ok(()), Err)?;
         Ok(RankReport {
             counters: state.machine.counters(),
-            workers,
+            workers: state.workers,
             seconds,
             sent_bytes: moves.sent_bytes,
             received_bytes: moves.received_bytes,

@@ -29,31 +29,28 @@ enum Done {
 }
 
 impl<W: RankTiles> SharedState<'_, W> {
-    /// Works until the rank is done.
-    pub fn work(&self, local: &mut W::Local) -> WorkerReport {
+    /// Works until the rank is done, and leaves the report of this worker.
+    pub fn work(&self, worker: usize, local: &mut W::Local) {
         let _guard = PanicGuard(self);
         let (mut report, mut log, site) = (WorkerReport::default(), self.span_log(), W::site(local));
-        let mut since = Instant::now();
+        let start = Instant::now();
         let mut state = self.lock();
         while !state.is_ended() {
             let Some(job) = state.next_job(site) else {
+                let since = Instant::now();
                 state = self.wait(site, state);
+                report.wait_seconds += since.elapsed().as_secs_f64();
                 continue;
             };
             drop(state);
-            let start = Instant::now();
-            report.wait_seconds += (start - since).as_secs_f64();
             let outcome = self.carry_out(local, job, &mut log);
-            since = Instant::now();
-            report.busy_seconds += (since - start).as_secs_f64();
             report.jobs += 1;
             state = self.lock();
             self.take_in(&mut state, outcome);
         }
-        drop(state);
-        report.wait_seconds += since.elapsed().as_secs_f64();
+        report.busy_seconds = start.elapsed().as_secs_f64() - report.wait_seconds;
         report.spans = log.into_spans();
-        report
+        state.workers[worker] = report;
     }
 
     fn carry_out(&self, local: &mut W::Local, job: Job, log: &mut SpanLog) -> (Option<TileRun>, Result<Done>) {

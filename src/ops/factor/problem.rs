@@ -34,20 +34,16 @@ impl Problem {
         let working_bits = working_bits(precision_bits, maximum_modulus_bits)?;
         let mut problem = Problem::unscaled((lower.rows(), lower.cols()), precision_bits, working_bits)?;
         problem.exponents.reserve(problem.rows);
-        for i in 0..problem.rows {
-            let own = row_exponent(lower.get(i, i).head);
-            let beyond = |own: i64| {
-                let mut others = problem.exponents.iter().enumerate();
-                others.any(|(j, &other)| is_beyond_one(lower.get(i, j), own + other, working_bits))
+        problem.exponents.extend((0..problem.rows).map_while(|i| row_exponent(lower.get(i, i).head)));
+        let mut order = problem.exponents.len();
+        // By columns, as the entries lie in memory.
+        for (j, &other) in problem.exponents.iter().enumerate() {
+            let beyond = |&i: &usize| {
+                is_beyond_one(lower.head(i, j), problem.exponents[i] + other, working_bits, || lower.get(i, j))
             };
-            match own {
-                Some(own) if !beyond(own) => problem.exponents.push(own),
-                _ => {
-                    problem.cut(i);
-                    break;
-                }
-            }
+            order = (j + 1..order).find(beyond).unwrap_or(order);
         }
+        problem.cut(order);
         let weight = |i| RowWeight::new(&problem.scaled_entry(lower, i, i), working_bits);
         problem.weights = (0..problem.order).map(weight).collect();
         Ok(problem)

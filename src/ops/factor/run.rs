@@ -3,18 +3,18 @@
 
 use crate::comm::{Transport, agreed};
 use crate::context::Context;
-use crate::drive::{self, Meter, RankReport};
+use crate::drive::{self, RankReport};
 use crate::error::Result;
 use crate::kernels::tiles::TileEngine;
 use crate::matrix::{Matrix, MatrixView};
 use crate::ops::factor::options::DistCholeskyOptions;
-use crate::ops::factor::plan::{Plan, units};
+use crate::ops::factor::plan::Plan;
 use crate::ops::factor::problem::Problem;
 use crate::ops::factor::spans::{Clock, TaskLog};
 use crate::ops::factor::tile_store::{Entries, Local, TileMemory, TileStore};
 use crate::ops::factor::tile_work::{FailedRow, TileWork};
 use crate::runtime::Policy;
-use crate::tile::{OwnTiles, TileId};
+use crate::tile::TileId;
 use rug::Integer;
 
 /// One factorisation, as one rank sees it; one process is a rank by itself.
@@ -66,12 +66,10 @@ impl Factorisation<'_> {
         let both = locals.and_then(|locals| words.map(|words| (locals, words)));
         let (mut locals, words) = agreed(world, both)?;
         let tiling = &plan.tiling;
-        let own = OwnTiles::new(tiling.grid, tiling.tile_rows(), plan.rank);
-        let total = own.in_columns(0..tiling.tile_rows()).map(|tile| units(tiling, tile, tile.col + 1)).sum();
         let (own_words, remote) = words.split_at_mut(plan.tile_words);
         let memory = TileMemory { own: own_words, remote, remote_words: plan.operand_words };
         let work = TileWork::new(engine, tiling, problem.working_bits, &problem.exponents);
-        let tiles = TileStore::new(work, (own, memory), entries, &problem.weights, Meter::new(ctx, total));
+        let tiles = TileStore::new(ctx, work, (plan.rank, memory), entries, &problem.weights);
         let outcome = drive::run_tiles(ctx, world, &plan.rank_plan(engine, options), &tiles, &mut locals);
         let finished = finish(Factored { tiles: &tiles, locals: &mut locals, outcome });
         clock.add(locals.into_iter().map(|local| local.log));

@@ -22,14 +22,20 @@ pub(crate) fn scaled_entry(entry: FloatRef<'_>, exponents: i64, working_bits: u3
 }
 
 /// Whether the scaled integer of an entry exceeds `2^(2 working_bits)`: its square is then beyond its two diagonal
-/// entries.
-pub(crate) fn is_beyond_one(entry: FloatRef<'_>, exponents: i64, working_bits: u32) -> bool {
-    let exponent = entry.head.exponent() - exponents;
-    if entry.head.is_zero() || exponent < 1 {
+/// entries. The head settles it nearly always; `entry` is asked for where it does not.
+#[inline]
+pub(crate) fn is_beyond_one<'a>(
+    head: Head,
+    exponents: i64,
+    working_bits: u32,
+    entry: impl FnOnce() -> FloatRef<'a>,
+) -> bool {
+    let exponent = head.exponent() - exponents;
+    if head.is_zero() || exponent < 1 {
         return false; // below 1, and rounding is monotone
     }
     exponent > 1 || {
-        let scaled = scaled_entry(entry, exponents, working_bits);
+        let scaled = scaled_entry(entry(), exponents, working_bits);
         scaled.significant_bits() > 2 * working_bits + 1 || scaled.abs() > Integer::from(1) << (2 * working_bits)
     }
 }

@@ -90,6 +90,8 @@ impl TaskTimes {
 pub(crate) struct TaskLog {
     start: Instant,
     worker: usize,
+    /// Seconds from the start of the call to that of the task under way.
+    since: f64,
     times: TaskTimes,
     spans: Option<Vec<Span>>,
 }
@@ -97,17 +99,19 @@ pub(crate) struct TaskLog {
 impl TaskLog {
     /// Sums, and every task where `spans` are wanted.
     pub fn new(start: Instant, worker: usize, spans: bool) -> TaskLog {
-        TaskLog { start, worker, times: TaskTimes::default(), spans: spans.then(Vec::new) }
+        TaskLog { start, worker, since: 0.0, times: TaskTimes::default(), spans: spans.then(Vec::new) }
     }
 
-    /// Seconds since the call began.
-    pub fn now(&self) -> f64 {
-        self.start.elapsed().as_secs_f64()
+    /// A task begins now.
+    pub fn begin(&mut self) {
+        self.since = self.start.elapsed().as_secs_f64();
     }
 
-    /// Notes a task on a strip that begins with `tile`, which ends now.
-    pub fn add(&mut self, kind: TaskKind, TileId { row, col }: TileId, start: f64) {
-        let end = self.now();
+    /// Notes a task on a strip that begins with `tile`, which ends now; another one may begin.
+    pub fn add(&mut self, kind: TaskKind, TileId { row, col }: TileId) {
+        let start = self.since;
+        self.begin();
+        let end = self.since;
         *self.times.of(kind) += end - start;
         if let Some(spans) = &mut self.spans {
             spans.push(Span { worker: self.worker, kind, row, col, start, end });
@@ -136,7 +140,7 @@ impl Clock {
     pub fn add(&mut self, logs: impl Iterator<Item = TaskLog>) {
         for log in logs {
             self.times.add(&log.times);
-            self.spans.extend(log.spans.into_iter().flatten());
+            self.spans.append(&mut log.spans.unwrap_or_default());
         }
     }
 }

@@ -96,19 +96,21 @@ impl<'w> RemoteTiles<'w> {
 }
 
 impl<'a, 'w> TileStore<'a, 'w> {
-    /// The tiles `own` in `memory`, none of them loaded; `weights` are the first ones of all rows.
+    /// The tiles of `rank` in `memory`, none of them loaded; `weights` are the first ones of all rows.
     pub fn new(
+        ctx: &'a Context,
         work: TileWork<'a>,
-        (own, memory): (OwnTiles, TileMemory<'w>),
+        (rank, memory): (usize, TileMemory<'w>),
         entries: &'a Entries<'a>,
         weights: &[RowWeight],
-        meter: Meter<'a>,
     ) -> TileStore<'a, 'w> {
         let (tiling, tiles) = (work.tiling, work.tiling.tile_rows());
-        let (mut rest, mut words) = (memory.own, Vec::with_capacity(own.count()));
+        let own = OwnTiles::new(tiling.grid, tiles, rank);
+        let (mut rest, mut words, mut total) = (memory.own, Vec::with_capacity(own.count()), 0);
         for tile in own.in_columns(0..tiles) {
             let (first, others) = rest.split_at_mut(work.engine.tile_words(work.shape(tile)));
             words.push(RwLock::new(first));
+            total += units(tiling, tile, tile.col + 1);
             rest = others;
         }
         let free = memory.remote.chunks_exact_mut(memory.remote_words.max(1)).collect();
@@ -120,7 +122,7 @@ impl<'a, 'w> TileStore<'a, 'w> {
             weights: (0..tiles).map(|row| Mutex::new(weights[tiling.row_range(row)].to_vec())).collect(),
             remote: RemoteTiles { free: Mutex::new(free), ..RemoteTiles::default() },
             failed: OnceLock::new(),
-            meter,
+            meter: Meter::new(ctx, total),
             own,
             work,
         }
@@ -143,17 +145,15 @@ impl<'a, 'w> TileStore<'a, 'w> {
     }
 
     fn load(&self, local: &mut Local<'_>, run: &TileRun, own: &mut [RwLockWriteGuard<'_, &mut [u64]>]) -> Result<()> {
-        let start = local.log.now();
         for (tile, words) in run.tiles().zip(own) {
             self.work.load(tile, (self.entries)(tile)?, words, local.scratch);
         }
-        local.log.add(TaskKind::Load, run.tile, start);
+        local.log.add(TaskKind::Load, run.tile);
         Ok(())
     }
 
     /// SYRK and GEMM.
     fn update(&self, local: &mut Local<'_>, run: &TileRun, own: &mut [RwLockWriteGuard<'_, &mut [u64]>]) -> Result<()> {
-        let start = local.log.now();
         let of_row = |row: usize| run.updates.clone().map(|col| self.operand(TileId { row, col })).collect::<Vec<_>>();
         let is_right = |row: usize| row == run.tile.col;
         let left = run.tiles().map(|tile| if is_right(tile.row) { Vec::new() } else { of_row(tile.row) });
@@ -167,7 +167,7 @@ impl<'a, 'w> TileStore<'a, 'w> {
         }
         self.work.update(run.tile, &mut tiles, &y, local.scratch)?;
         let kind = if is_right(run.tile.row) && run.count == 1 { TaskKind::Syrk } else { TaskKind::Gemm };
-        local.log.add(kind, run.tile, start);
+        local.log.add(kind, run.tile);
         Ok(())
     }
 
@@ -181,11 +181,10 @@ impl<'a, 'w> TileStore<'a, 'w> {
 
     /// POTRF or TRSM.
     fn finish(&self, local: &mut Local<'_>, tile: TileId, words: &mut [u64]) -> Result<()> {
-        let start = local.log.now();
         let mut weights = unpoisoned(self.weights[tile.row].lock());
         if tile.row == tile.col {
             let factored = self.work.factor(tile, words, &mut weights, local.scratch);
-            local.log.add(TaskKind::Potrf, tile, start);
+            local.log.add(TaskKind::Potrf, tile);
             return match factored {
                 Ok(data) => {
                     let _ = self.diagonals[tile.col].set(data); // each diagonal tile is finished once
@@ -204,7 +203,7 @@ impl<'a, 'w> TileStore<'a, 'w> {
         };
         let data = data.expect("the diagonal tile is finished");
         self.work.solve(tile, words, &mut weights, (above.words(), &**data), local.scratch);
-        local.log.add(TaskKind::Trsm, tile, start);
+        local.log.add(TaskKind::Trsm, tile);
         Ok(())
     }
 
@@ -220,7 +219,8 @@ impl<'a, 'w> TileStore<'a, 'w> {
         let tiles = self.words.iter().map(|tile| unpoisoned(tile.read())).collect::<Vec<_>>();
         let (heads, limbs) = factor.parts_mut();
         let mut columns = heads.chunks_exact_mut(order).zip(limbs.chunks_exact_mut(order * width)).enumerate();
-        let (start, tiling) = (locals[0].log.now(), self.work.tiling);
+        let tiling = self.work.tiling;
+        locals[0].log.begin();
         drive::parallel_for(
             locals,
             |_| columns.next(),
@@ -240,7 +240,7 @@ impl<'a, 'w> TileStore<'a, 'w> {
                 self.meter.add("unscale", 0)
             },
         )?;
-        locals[0].log.add(TaskKind::Store, TileId { row: 0, col: 0 }, start);
+        locals[0].log.add(TaskKind::Store, TileId { row: 0, col: 0 });
         Ok(())
     }
 
@@ -269,6 +269,7 @@ impl<'w> RankTiles for TileStore<'_, 'w> {
 
     fn run(&self, local: &mut Local<'w>, run: &TileRun) -> Result<()> {
         let mut own = run.tiles().map(|tile| unpoisoned(self.own(tile).write())).collect::<Vec<_>>();
+        local.log.begin();
         if run.is_first() {
             self.load(local, run, &mut own)?;
         }
@@ -283,9 +284,8 @@ impl<'w> RankTiles for TileStore<'_, 'w> {
             if run.finish {
                 self.finish(local, tile, &mut words)?;
             }
-            self.meter.add("factor", units(self.work.tiling, tile, run.tasks_each()))?;
         }
-        Ok(())
+        self.meter.add("factor", run.tiles().map(|tile| units(self.work.tiling, tile, run.tasks_each())).sum())
     }
 
     fn pack(&self, local: &mut Local<'w>, tile: TileId) -> Result<Payload> {

@@ -401,9 +401,7 @@ impl TaskMachine {
 
     /// Lets tasks read a finished tile.
     fn arrive(&mut self, tile: TileId, operand: Operand) {
-        let mut offered = Vec::new();
-        self.progress.arrived(tile, operand, |waiting| offered.push(waiting));
-        offered.into_iter().for_each(|waiting| self.offer(waiting));
+        self.progress.arrived(tile, operand).for_each(|waiting| self.offer(waiting));
     }
 
     /// Puts a tile into the ready queue, if something can be done on it.

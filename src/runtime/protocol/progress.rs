@@ -150,35 +150,27 @@ impl Progress {
         self.right_at(self.graph.tiles, col)
     }
 
-    /// Notes that a finished tile can be read, and calls `offer` with every own tile that may have waited for it.
-    pub fn arrived(&mut self, tile: TileId, operand: Operand, mut offer: impl FnMut(TileId)) {
-        let RankPlace { row: grid_row, col: grid_col } = self.place;
-        let TileId { row, col } = tile;
+    /// Notes that a finished tile can be read: the own tiles that may have waited for it.
+    pub fn arrived(&mut self, tile: TileId, operand: Operand) -> impl Iterator<Item = TileId> + use<> {
+        let (RankPlace { row: grid_row, col: grid_col }, TileId { row, col }) = (self.place, tile);
+        let (grid, n) = (self.grid, self.graph.tiles);
         let code = match operand {
             Operand::Own => OWN,
             Operand::Slot(slot) => FIRST_SLOT + slot as u16,
         };
-        let n = self.graph.tiles;
-        let below = || (first_from(row + 1, grid_row, self.grid.rows)..n).step_by(self.grid.rows);
-        if row == col {
-            if col % self.grid.cols == grid_col {
-                let place = self.diagonal_at(col);
-                self.operands[place] = code;
-                below().for_each(|row| offer(TileId { row, col }));
-            }
-            return;
-        }
-        if row % self.grid.rows == grid_row {
+        let (mut along, mut below) = (0..0, 0..0);
+        if row > col && row % grid.rows == grid_row {
             let place = self.left_at(col, row);
             self.operands[place] = code;
-            let first = first_from(col + 1, grid_col, self.grid.cols);
-            (first..=row).step_by(self.grid.cols).for_each(|col| offer(TileId { row, col }));
+            along = first_from(col + 1, grid_col, grid.cols)..row + 1;
         }
-        if row % self.grid.cols == grid_col {
-            let place = self.right_at(col, row);
+        if row % grid.cols == grid_col {
+            let place = if row == col { self.diagonal_at(col) } else { self.right_at(col, row) };
             self.operands[place] = code;
-            below().for_each(|below| offer(TileId { row: below, col: row }));
+            below = first_from(row + 1, grid_row, grid.rows)..n;
         }
+        let along = along.step_by(grid.cols).map(move |col| TileId { row, col });
+        along.chain(below.step_by(grid.rows).map(move |below| TileId { row: below, col: row }))
     }
 
     fn operand(code: u16) -> Option<Operand> {

@@ -6,7 +6,7 @@ use crate::runtime::policy::{Draw, Priorities};
 use crate::runtime::{CholeskyGraph, Policy, Task};
 use crate::tile::TileId;
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap, VecDeque};
+use std::collections::{BinaryHeap, VecDeque};
 
 /// A tile with something to do, and its next task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,8 +25,8 @@ pub(super) struct Ready {
     priorities: Priorities,
     /// Under policies that rank tasks once and for all.
     heap: BinaryHeap<Ranked>,
-    /// Under [`Policy::Leftmost`]: columns and rows.
-    columns: BTreeSet<(usize, usize)>,
+    /// Under [`Policy::Leftmost`]: columns and rows, in order.
+    columns: Vec<(usize, usize)>,
     /// Under the others, in the order in which tiles became ready.
     queue: VecDeque<Item>,
     last: Option<TileId>,
@@ -51,7 +51,7 @@ impl Ready {
     /// Nothing ready.
     pub fn new(policy: Policy, graph: CholeskyGraph, priorities: Priorities, lookahead: Option<usize>) -> Ready {
         let draw = Draw::new(if let Policy::Random(seed) = policy { seed } else { 0 });
-        let (heap, columns, queue) = (BinaryHeap::new(), BTreeSet::new(), VecDeque::new());
+        let (heap, columns, queue) = (BinaryHeap::new(), Vec::new(), VecDeque::new());
         let (last, count, taken, diagonals) = (None, 0, 0, VecDeque::new());
         Ready { policy, graph, priorities, heap, columns, queue, last, draw, count, lookahead, diagonals, taken }
     }
@@ -68,7 +68,8 @@ impl Ready {
                 self.heap.push((Reverse(rank), Reverse(self.count), tile.row, tile.col));
             }
             None if self.policy == Policy::Leftmost => {
-                self.columns.insert((tile.col, tile.row));
+                let place = (tile.col, tile.row);
+                self.columns.insert(self.columns.partition_point(|&other| other < place), place);
             }
             None => self.queue.push_back(Item { tile, task }),
         }
@@ -76,7 +77,9 @@ impl Ready {
 
     /// Takes a tile out that a run has taken, where that is cheap.
     pub fn remove(&mut self, tile: TileId) {
-        self.columns.remove(&(tile.col, tile.row));
+        if let Ok(at) = self.columns.binary_search(&(tile.col, tile.row)) {
+            self.columns.remove(at);
+        }
     }
 
     /// Takes the next tile; `resident` tells which tiles lie where the work is done, `is_whole` for which tiles all
@@ -92,11 +95,10 @@ impl Ready {
         if let Some((.., row, col)) = self.heap.pop() {
             return Some(TileId { row, col });
         }
-        let tile = |&(col, row): &(usize, usize)| TileId { row, col };
-        let mut columns = self.columns.iter().map(tile);
-        if let Some(tile) = columns.clone().find(|&tile| is_whole(tile)).or_else(|| columns.next()) {
-            self.remove(tile);
-            return Some(tile);
+        if !self.columns.is_empty() {
+            let first_whole = self.columns.iter().position(|&(col, row)| is_whole(TileId { row, col }));
+            let (col, row) = self.columns.remove(first_whole.unwrap_or(0));
+            return Some(TileId { row, col });
         }
         let last = self.queue.len().checked_sub(1)?;
         let item = match self.policy {

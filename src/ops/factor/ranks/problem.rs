@@ -78,7 +78,7 @@ impl Problem {
     fn is_row_beyond_one(&self, row: usize, place: &Place, tile: &Matrix) -> bool {
         (place.cols.start..place.cols.end.min(row)).any(|col| {
             let entry = tile.get(row - place.rows.start, col - place.cols.start);
-            is_beyond_one(entry, self.exponents[row] + self.exponents[col], self.working_bits)
+            is_beyond_one(entry.head, self.exponents[row] + self.exponents[col], self.working_bits, || entry)
         })
     }
 }
