@@ -6,7 +6,7 @@
 use crate::kernels::limbs;
 use crate::math::bound::FIXED_SUM_EXTRA_LIMBS;
 use crate::math::float::{FloatRef, Head, limbs_for, round_integer};
-use crate::ops::product::sum::ExactEntry;
+use crate::ops::exact_sum::ExactEntry;
 use rug::Float;
 
 /// Bits above the largest term: for the carries of `2^60` terms and the sign.

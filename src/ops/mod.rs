@@ -6,6 +6,7 @@ pub mod cholesky;
 mod columns;
 pub mod distributed;
 mod distribution;
+mod exact_sum;
 pub(crate) mod factor;
 mod fixed_sum;
 mod gemm;

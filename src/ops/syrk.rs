@@ -61,7 +61,8 @@ pub fn syrk<'a>(ctx: &Context, p: impl Into<MatrixView<'a>>, precision_bits: u32
 /// `P P^T`. The result and `accumulate` are `N x N`; one triangle is computed and mirrored.
 /// Accuracy: without scalars, `|computed - exact| <= 2^(1 - precision_bits) * ||p_i|| * ||p_j||`; with them, the same
 /// product before its rounding, times alpha, plus beta times C, rounded once. With `exact_integers` the result is
-/// exact, at a precision that holds it. [`Accuracy::Entrywise`] promises more: each entry beside the sizes of its terms.
+/// exact, at a precision that holds it. [`Accuracy::Entrywise`] promises more: each entry beside the sizes of its
+/// terms.
 /// The bits depend on the operands, the precision and the options alone: not on threads, memory limit or kernel.
 /// Cost: `K * N * (N + 1) / 2` word products for each of about `(2 precision_bits + log2 K) / 52` primes.
 ///

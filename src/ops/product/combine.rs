@@ -5,8 +5,8 @@ use crate::error::{Error, Result};
 use crate::math::float::{FloatRef, Head, bit_length, round_integer};
 use crate::matrix::{MAXIMUM_EXPONENT, MatrixView, Uplo};
 use crate::ops::distribution::matrix::DistMatrix;
+use crate::ops::exact_sum::{ExactEntry, round_sum};
 use crate::ops::product::integers::check_integers;
-use crate::ops::product::sum::{self, ExactEntry};
 use rug::integer::Order;
 use rug::{Float, Integer};
 
@@ -181,7 +181,7 @@ impl<'a> Combination<'a> {
                 let product = ExactEntry { negative: exact.negative != negate_product, ..exact };
                 let added = self.addend.map_or(ExactEntry::ZERO, |addend| addend.get(place).into());
                 let added = ExactEntry { negative: added.negative != negate_added, ..added };
-                match sum::round_sum(&product, &added, precision_bits, limbs) {
+                match round_sum(&product, &added, precision_bits, limbs) {
                     Some(head) => head,
                     None => self.combine(exact, place, precision_bits, limbs)?,
                 }

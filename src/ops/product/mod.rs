@@ -27,4 +27,3 @@ pub(crate) mod segments;
 mod shares;
 mod size;
 mod space;
-pub(crate) mod sum;

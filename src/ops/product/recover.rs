@@ -4,11 +4,11 @@ use crate::drive::{self, Meter};
 use crate::error::{Error, Result};
 use crate::kernels::{BlockResidues, IntegerBlock, PlaneEngine};
 use crate::math::float::bit_length;
+use crate::ops::exact_sum::ExactEntry;
 use crate::ops::product::combine::{Combination, Place};
 use crate::ops::product::inner_check::{InnerCheck, RowSums};
 use crate::ops::product::segments::{ColumnPiece, Region, Segment};
 use crate::ops::product::space::Space;
-use crate::ops::product::sum::ExactEntry;
 use crate::plan::{BLOCK, BLOCK_WORDS};
 use std::time::{Duration, Instant};
 

@@ -5,9 +5,9 @@ use crate::drive;
 use crate::error::{Error, Result};
 use crate::math::float::{Head, bit_length};
 use crate::matrix::{MAXIMUM_EXPONENT, MatrixView, MatrixViewMut, Uplo};
+use crate::ops::exact_sum::ExactEntry;
 use crate::ops::product::combine::{Combination, Place};
 use crate::ops::product::inner_check::{InnerCheck, RowSums};
-use crate::ops::product::sum::ExactEntry;
 use std::ops::Range;
 
 /// A rectangle of a matrix, dense and column-major in a copy.

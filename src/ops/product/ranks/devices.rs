@@ -13,13 +13,13 @@ use crate::matrix::{Matrix, Op};
 use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::distribution::place::{Place, pack, trade, unpack};
 use crate::ops::distribution::team::Ranks;
+use crate::ops::exact_sum::ExactEntry;
 use crate::ops::product::clock::{PhaseClock, RankPhase};
 use crate::ops::product::combine::{Addend, Combination, Place as Entry};
 use crate::ops::product::device::{CutCounts, DevicePlan, DeviceReport, DeviceRun};
 use crate::ops::product::plan::{Plan, TeamPlan};
 use crate::ops::product::problem::{Bits, OperandRows, Problem};
 use crate::ops::product::size::ProductSize;
-use crate::ops::product::sum::ExactEntry;
 use crate::plan::PlanBytes;
 use crate::tile::{TileId, TileMap};
 
