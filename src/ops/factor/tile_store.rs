@@ -237,7 +237,8 @@ impl<'a, 'w> TileStore<'a, 'w> {
                     };
                     self.work.store_column(tile, &tiles[self.own.index(tile)], column, local.scratch)?;
                 }
-                self.meter.add("unscale", 0)
+                // Whether to go on is asked once for each tile column.
+                if col % tiling.tile_size == 0 { self.meter.add("unscale", 0) } else { Ok(()) }
             },
         )?;
         locals[0].log.add(TaskKind::Store, TileId { row: 0, col: 0 });
