@@ -163,6 +163,23 @@ fn exact_integers_scale_and_accumulate() {
 }
 
 #[test]
+fn accuracy_is_by_norms_or_entry_by_entry() {
+    let sandbox = Sandbox::new();
+    // The off-diagonal entry of P^T P is 2^-60 + 2^-60, below the norms at 53 bits.
+    let tiny = "8.673617379884035e-19";
+    sandbox.write("P.mtx", format!("%%MatrixMarket matrix array real general\n2 2\n1\n{tiny}\n{tiny}\n1\n"));
+    let line = |more: &str| format!("syrk P.mtx -o Q.mtx --precision 53 {more}");
+    for norm in ["", "--accuracy norm"] {
+        sandbox.run(&line(norm));
+        assert!(sandbox.text("Q.mtx").contains("\n0\n"), "{}", sandbox.text("Q.mtx"));
+    }
+    sandbox.run(&line("--accuracy entrywise --report r.json"));
+    assert!(sandbox.text("Q.mtx").contains("\n1.734723475976807e-18\n"), "{}", sandbox.text("Q.mtx"));
+    assert!(sandbox.text("r.json").contains("\"accuracy\": \"entrywise\""), "{}", sandbox.text("r.json"));
+    assert!(sandbox.fail(&line("--accuracy best"), 2).contains("norm, entrywise"));
+}
+
+#[test]
 fn a_matrix_added_to_a_syrk_is_symmetric_or_has_a_triangle_named() {
     let sandbox = Sandbox::new();
     let entries = |upper: i32| format!("%%MatrixMarket matrix array real general\n2 2\n4\n1\n{upper}\n5\n");

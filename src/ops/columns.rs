@@ -30,12 +30,6 @@ impl Column<'_> {
         self.heads[row] = write(&mut self.limbs[row * self.width..][..self.width]).0;
     }
 
-    /// [`Column::set`] where `write` may fail.
-    pub fn try_set(&mut self, row: usize, write: impl FnOnce(&mut [u64]) -> Result<Head>) -> Result<()> {
-        self.heads[row] = write(&mut self.limbs[row * self.width..][..self.width])?.0;
-        Ok(())
-    }
-
     /// Writes 1 at `row`.
     pub fn set_one(&mut self, row: usize) {
         self.set(row, |limbs| {

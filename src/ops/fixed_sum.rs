@@ -44,15 +44,36 @@ impl FixedSum {
         pairs: impl Iterator<Item = (FloatRef<'x>, FloatRef<'x>)> + Clone,
         sign: Sign,
     ) {
-        let tops = pairs.clone().filter_map(|(x, y)| product_top(x.head, y.head));
         let own = (!first.head.is_zero()).then(|| first.head.exponent());
-        let top = tops.chain(own).max().unwrap_or(0);
+        self.begin(FixedSum::top(pairs.clone()).max(own).unwrap_or(0));
+        self.add(first);
+        self.add_products(pairs, sign);
+    }
+
+    /// The power of two above all products, or `None` where all are 0.
+    #[inline]
+    pub fn top<'x>(pairs: impl Iterator<Item = (FloatRef<'x>, FloatRef<'x>)>) -> Option<i64> {
+        pairs.filter_map(|(x, y)| product_top(x.head, y.head)).max()
+    }
+
+    /// Begins a sum of terms below 2 to the power `top`.
+    #[inline]
+    pub fn begin(&mut self, top: i64) {
         self.low = top + HEADROOM_BITS - 64 * self.limbs.len() as i64;
         self.limbs.fill(0);
-        self.add(first);
+    }
+
+    /// Adds or subtracts products.
+    #[inline]
+    pub fn add_products<'x>(&mut self, pairs: impl Iterator<Item = (FloatRef<'x>, FloatRef<'x>)>, sign: Sign) {
         for (x, y) in pairs {
             self.add_product(x, y, sign);
         }
+    }
+
+    /// The sum so far, in two's complement: sums that began alike can be added.
+    pub fn limbs(&mut self) -> &mut [u64] {
+        &mut self.limbs
     }
 
     fn add(&mut self, value: FloatRef<'_>) {

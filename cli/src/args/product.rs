@@ -1,12 +1,12 @@
 //! Options of `syrk` and `gemm`, and of their verification.
 
 use super::factor::VerifyCholesky;
-use super::values::{precision, threads, uplo, window};
+use super::values::{accuracy, precision, threads, uplo, window};
 use super::{EngineArgs, Output, Precision};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use sunzi::comm::window::WindowKind;
-use sunzi::{Result, Uplo};
+use sunzi::{Accuracy, Result, Uplo};
 use sunzi_lab::units::parse_count;
 
 /// What both products can do.
@@ -23,6 +23,9 @@ pub struct ProductArgs {
     /// Inputs hold integers; compute the exact integer result.
     #[arg(long)]
     pub exact_integers: bool,
+    /// What is promised of each entry: an error beside the norms of its row and column, or beside its own terms.
+    #[arg(long, value_name = "PROMISE", default_value = "norm", value_parser = accuracy())]
+    pub accuracy: Accuracy,
     /// Scalar of the product: decimal, integer or hexadecimal float [default: 1].
     #[arg(long, value_name = "X")]
     pub alpha: Option<String>,

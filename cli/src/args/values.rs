@@ -155,6 +155,11 @@ pub fn side() -> impl TypedValueParser<Value = Side> {
     named(vec![("left", Side::Left), ("right", Side::Right)])
 }
 
+/// What a product promises of each entry.
+pub fn accuracy() -> impl TypedValueParser<Value = Accuracy> {
+    named(vec![("norm", Accuracy::Norm), ("entrywise", Accuracy::Entrywise)])
+}
+
 /// A triangle of a matrix.
 pub fn uplo() -> impl TypedValueParser<Value = Uplo> {
     named(vec![("lower", Uplo::Lower), ("upper", Uplo::Upper)])

@@ -53,6 +53,10 @@ fn products(launcher: &Launcher, ranks: usize) {
     alone(at, "syrk P.bin -o Q1.mtx --hex");
     alone(at, "syrk P.bin --transpose --upper -o T1.mtx --hex --alpha -2.5");
     alone(at, "gemm P.bin B.bin --transpose-a -o C1.bin");
+    alone(at, "gemm P.bin B.bin --transpose-a -o E1.bin --accuracy entrywise");
+    let line = "gemm @/P.bin @/B.bin --transpose-a -o @/E.bin --accuracy entrywise --threads 1";
+    on_ranks(launcher, ranks, 2, at, line).expect_success();
+    same(at, "E1.bin", "E.bin");
     for (per_node, window) in [(ranks, "auto"), (2, "posix"), (1, "mpi")] {
         let options = format!("--threads 1 --window {window} --report @/r.json --trace @/t.json");
         for line in [

@@ -3,12 +3,12 @@
 use crate::comm::window::NodeWindow;
 use crate::context::{Context, Workspace, WorkspaceNeeds};
 use crate::error::{Error, Result};
-use crate::matrix::{Destination, Matrix, MatrixViewMut};
+use crate::matrix::{Destination, Matrix, MatrixView, MatrixViewMut};
 use crate::ops::distribution::team::Ranks;
 use crate::ops::product::clock::{PhaseClock, RankPhase};
 use crate::ops::product::device::{CutCounts, DevicePlan, DeviceRun};
 use crate::ops::product::direct;
-use crate::ops::product::entrywise::{self, Entrywise, Singles};
+use crate::ops::product::entrywise::{self, Entrywise, Singles, Terms};
 use crate::ops::product::path::{Path, choose_path, is_worth_a_device};
 use crate::ops::product::plan::{Plan, PlanRequest, PlannedRun, plan_planes};
 use crate::ops::product::problem::{Bits, IntegerBits, Operand, OperandRows, Problem};
@@ -29,7 +29,9 @@ pub(crate) fn run(ctx: &Context, problem: &Problem<'_>, result: Destination<'_>)
     problem.check(ctx.kernel())?;
     let mut workspace = ctx.workspace();
     let mut report = match choose_path(ctx, &problem.size(), problem.expected_operand_bits()) {
-        _ if entrywise::takes_all(problem) => run_entries(ctx, problem, result, &mut workspace)?,
+        _ if problem.is_entrywise() && entrywise::takes_all(&problem.size(), problem.precision_bits) => {
+            run_entries(ctx, problem, result, &mut workspace)?
+        }
         Path::Direct => run_direct(ctx, problem, result, &mut workspace)?,
         Path::Planes(_) if devices_take(ctx, problem)? => run_devices(ctx, problem, result, &mut workspace)?,
         Path::Planes(1) => run_planes((ctx, 1), (problem, start), result, &mut workspace)?,
@@ -56,7 +58,7 @@ fn run_entries(
     let plan = direct::plan_entries(ctx, &request(problem, scaled.bits))?;
     workspace.trim(ctx.memory(), &needs(&plan));
     let mut result = result.prepare(problem.result_shape(), problem.precision_bits)?;
-    scaled.complete(ctx, problem, &mut result)?;
+    scaled.complete((ctx, 1), problem, &mut result)?;
     let phases = Phases { product: start.elapsed().as_secs_f64(), ..Phases::default() };
     Ok(scaled.report(Report::new(&plan, problem.precision_bits, phases), problem))
 }
@@ -74,7 +76,7 @@ fn run_direct(
     workspace.trim(ctx.memory(), &needs(&plan));
     let mut result = result.prepare(problem.result_shape(), bits.result)?;
     direct::run(ctx, problem, &bits, workspace, result.reborrow())?;
-    scaled.complete(ctx, problem, &mut result)?;
+    scaled.complete((ctx, 1), problem, &mut result)?;
     let (scale, product) = ((end - start).as_secs_f64(), end.elapsed().as_secs_f64());
     let report = Report::new(&plan, problem.precision_bits, Phases { scale, product, ..Phases::default() });
     Ok(scaled.report(report, problem))
@@ -93,7 +95,7 @@ fn run_planes(
     workspace.trim(ctx.memory(), &needs(&planned.plan));
     let mut result = result.prepare(problem.result_shape(), bits.result)?;
     let recovery = fill_planes(ctx, (problem, bits), &planned, (workspace, &mut clock), &mut result)?;
-    scaled.complete(ctx, problem, &mut result)?;
+    scaled.complete((ctx, workers), problem, &mut result)?;
     let mut report = Report::new(&planned.plan, problem.precision_bits, Phases::new(&clock, &recovery));
     report.checked = ctx.self_check() || ctx.freivalds();
     Ok(scaled.report(report, problem))
@@ -175,7 +177,7 @@ fn run_devices(
     let start = Instant::now();
     let mut result = result.prepare(problem.result_shape(), bits.result)?;
     let (plan, devices) = run.run(plan, workspace, result.reborrow())?;
-    scaled.complete(ctx, problem, &mut result)?;
+    scaled.complete((ctx, workers), problem, &mut result)?;
     let CutCounts { batches, bands, chunks } = plan.cuts();
     let report = Report {
         operation: problem.operation,
@@ -224,8 +226,21 @@ impl Scaled {
     }
 
     /// What is left to do when the product lies in `result`.
-    fn complete(&self, ctx: &Context, problem: &Problem<'_>, result: &mut MatrixViewMut<'_>) -> Result<()> {
-        self.entrywise.singles.fill(ctx, problem, result.reborrow())?;
+    fn complete(
+        &self,
+        (ctx, workers): (&Context, usize),
+        problem: &Problem<'_>,
+        result: &mut MatrixViewMut<'_>,
+    ) -> Result<()> {
+        let (precision_bits, width) = (result.precision_bits(), result.limbs_per_element());
+        let (stride, (heads, limbs)) = (result.leading_dimension(), result.reborrow().into_parts());
+        let blocks = [problem.left, problem.right_operand()].map(|operand| [operand.view]);
+        let terms = terms(problem, &blocks, (&[], &[]));
+        self.entrywise.singles.sum(&scale::Walkers::alone(ctx, workers), &terms, |place, exact| {
+            let at = place.row + place.col * stride;
+            heads[at] = problem.combination.finish(exact, place, precision_bits, &mut limbs[at * width..][..width])?.0;
+            Ok(())
+        })?;
         problem.complete(ctx, result.reborrow());
         Ok(())
     }
@@ -233,11 +248,23 @@ impl Scaled {
     fn report(&self, report: Report, problem: &Problem<'_>) -> Report {
         let Entrywise { range_bits, singles } = &self.entrywise;
         let chosen = problem.is_entrywise() && !matches!(singles, Singles::All);
-        let least_bytes = if chosen { entrywise::choice_bytes(problem) } else { 0 };
+        let least_bytes = if chosen { entrywise::choice_bytes(&problem.size()) } else { 0 };
         let planned_bytes = (report.planned_bytes + singles.bytes()).max(least_bytes);
-        let (accuracy, single_entries) = (problem.accuracy, singles.count(problem));
+        let (accuracy, single_entries) = (problem.accuracy, singles.count(&problem.size()));
         Report { accuracy, range_bits: *range_bits, single_entries, planned_bytes, ..report }
     }
+}
+
+/// The terms of all entries, with the norm exponents of the operands' columns.
+fn terms<'t>(
+    problem: &Problem<'_>,
+    blocks: &'t [[MatrixView<'t>; 1]; 2],
+    (left, right): (&'t [i64], &'t [i64]),
+) -> Terms<'t> {
+    let Problem { uplo, precision_bits, .. } = *problem;
+    let left = OperandRows { blocks: &blocks[0], shifts: left };
+    let right = problem.right.map(|_| OperandRows { blocks: &blocks[1], shifts: right });
+    Terms { size: problem.size(), uplo, precision_bits, left, right }
 }
 
 /// Fills the workspace with the scale shifts of all columns.
@@ -261,11 +288,12 @@ fn scale_operands(ctx: &Context, workers: usize, problem: &Problem<'_>, workspac
     let scaled = match problem.exact_integers {
         true => by_norms(integer_bits(ctx, problem, left, right)?),
         false if problem.is_entrywise() => {
-            let planned_bytes = entrywise::choice_bytes(problem);
+            let planned_bytes = entrywise::choice_bytes(&problem.size());
             ctx.admit(planned_bytes)?;
             workspace.trim(ctx.memory(), &WorkspaceNeeds { planned_bytes, ..WorkspaceNeeds::default() });
             let Workspace { left_shifts, right_shifts, .. } = workspace;
-            let entrywise = entrywise::choose(ctx, workers, problem, (left_shifts, right_shifts))?;
+            let blocks = [problem.left, problem.right_operand()].map(|operand| [operand.view]);
+            let entrywise = entrywise::choose(&walkers, &terms(problem, &blocks, (left_shifts, right_shifts)))?;
             let bits = problem.scaled_bits();
             Scaled { bits: bits.widened(bits.working + entrywise.range_bits), entrywise }
         }

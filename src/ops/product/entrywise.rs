@@ -5,24 +5,43 @@
 //! 2 to the power `m_ij`, and `e_i + f_j - m_ij` bits of the norm-wise promise are lost on it. A product in the
 //! (max, +) semiring finds these numbers. The bits are chosen by cost: entries beyond them are summed term by term.
 //! Promise: the choice depends on the exponents, the precision and the shape alone, so every path makes the same.
+//! The same code serves one process and the ranks of a team, each of which has some rows of both operands.
 //! Source: docs/ALGORITHM.md, "Entry by entry".
 
-use crate::context::Context;
-use crate::drive;
+use crate::comm::{Reduction, Transport, agree, agreed};
+use crate::context::Progress;
 use crate::error::{Error, Result};
 use crate::kernels::max_plus::{EMPTY, PANEL, Row, depth, largest_sums};
 use crate::math::bound::{COMMON_WORKING_BITS, RANGE_STEP_BITS, guard_bits, range_bits};
 use crate::math::float::{FloatRef, Head, limbs_for};
-use crate::matrix::{MatrixView, MatrixViewMut};
-use crate::ops::columns::each_column;
+use crate::matrix::Uplo;
+use crate::ops::exact_sum::ExactEntry;
 use crate::ops::fixed_sum::{FixedSum, Sign};
 use crate::ops::product::combine::Place;
 use crate::ops::product::path::plane_nanoseconds;
-use crate::ops::product::problem::Problem;
+use crate::ops::product::problem::{Bits, OperandRows};
+use crate::ops::product::scale::Walkers;
 use crate::ops::product::segments::in_triangle;
+use crate::ops::product::size::ProductSize;
 
 /// Bytes of a row of a panel.
 const ROW_BYTES: u64 = size_of::<Row>() as u64;
+
+/// Single entries whose sums are held at a time.
+const TOGETHER: usize = 1024;
+
+/// A product as far as its operands lie here.
+#[derive(Clone, Copy)]
+pub(crate) struct Terms<'a> {
+    pub size: ProductSize,
+    /// The triangle wanted of a SYRK.
+    pub uplo: Uplo,
+    pub precision_bits: u32,
+    /// Own rows of the left operand, and the norm exponents of its columns.
+    pub left: OperandRows<'a>,
+    /// The same of the right one; `None` for SYRK.
+    pub right: Option<OperandRows<'a>>,
+}
 
 /// What accuracy entry by entry asks of one product.
 #[derive(Default)]
@@ -45,57 +64,61 @@ pub(crate) enum Singles {
     Some(Vec<u64>),
 }
 
-/// Whether the product is so small that sums term by term take less time, whatever the entries are.
-pub(crate) fn takes_all(problem: &Problem<'_>) -> bool {
-    let size = problem.size();
-    let bits = problem.scaled_bits().working + RANGE_STEP_BITS;
-    problem.is_entrywise() && size.entries() * single_nanoseconds(problem) < plane_nanoseconds(&size, bits)
+/// Whether a product is so small that sums term by term take less time, whatever its entries are.
+pub(crate) fn takes_all(size: &ProductSize, precision_bits: u32) -> bool {
+    let bits = Bits::scaled(precision_bits, size.contracted).working + RANGE_STEP_BITS;
+    !size.is_empty() && size.entries() * single_nanoseconds(size, precision_bits) < plane_nanoseconds(size, bits)
 }
 
 /// Estimate for one entry summed term by term.
-fn single_nanoseconds(problem: &Problem<'_>) -> f64 {
-    let limbs = limbs_for(problem.precision_bits) as f64 + 2.0;
-    30.0 + problem.contracted() as f64 * (25.0 + 0.9 * limbs * limbs)
+fn single_nanoseconds(size: &ProductSize, precision_bits: u32) -> f64 {
+    let limbs = limbs_for(precision_bits) as f64 + 2.0;
+    30.0 + size.contracted as f64 * (25.0 + 0.9 * limbs * limbs)
 }
 
-/// Bytes of the exponents of both operands while the choice is made.
-pub(crate) fn choice_bytes(problem: &Problem<'_>) -> u64 {
-    let (rows, cols) = problem.result_shape();
-    let panels = rows.div_ceil(PANEL) + if problem.triangle() { 0 } else { cols.div_ceil(PANEL) };
-    (panels as u64).saturating_mul(problem.contracted() as u64).saturating_mul(ROW_BYTES)
+/// Bytes of the exponents of both operands while the choice is made, where all rows are here.
+pub(crate) fn choice_bytes(size: &ProductSize) -> u64 {
+    let panels = size.rows.div_ceil(PANEL) + if size.triangle { 0 } else { size.cols.div_ceil(PANEL) };
+    (panels as u64).saturating_mul(size.contracted as u64).saturating_mul(ROW_BYTES)
 }
 
-/// Chooses for operands whose columns have norms of at most 2 to these powers.
+/// Chooses. Collective.
 ///
 /// # Errors
-/// [`Error::MemoryLimit`], [`Error::OutOfMemory`].
-pub(crate) fn choose(
-    ctx: &Context,
-    workers: usize,
-    problem: &Problem<'_>,
-    (left, right): (&[i64], &[i64]),
-) -> Result<Entrywise> {
-    let depths = Depths::new(ctx, workers, problem, (left, right))?;
-    let needs = depths.needs(ctx, workers, problem)?;
-    let range_bits = cheapest(problem, &needs);
-    let singles = match needs.iter().skip((range_bits / RANGE_STEP_BITS) as usize + 1).any(|&count| count > 0) {
-        true => Singles::Some(depths.beyond(ctx, workers, problem, range_bits)?),
-        false => Singles::None,
-    };
-    Ok(Entrywise { range_bits, singles })
+/// [`Error::OutOfMemory`], [`Error::Transport`].
+pub(crate) fn choose(walkers: &Walkers<'_>, terms: &Terms<'_>) -> Result<Entrywise> {
+    let depths = agreed(walkers.world, Depths::new(walkers, terms))?;
+    let most = most_steps(terms);
+    let mut needs = vec![0u64; most + 2];
+    depths.visit(walkers, terms, |_, depth| {
+        needs[((range_bits(depth) / RANGE_STEP_BITS) as usize).min(most + 1)] += 1;
+    })?;
+    let chosen = cheapest(terms, &needs);
+    if needs.iter().skip((chosen / RANGE_STEP_BITS) as usize + 1).all(|&count| count == 0) {
+        return Ok(Entrywise { range_bits: chosen, singles: Singles::None });
+    }
+    let words = terms.size.rows.div_ceil(64);
+    let mut marks = vec![0u64; words * terms.size.cols];
+    depths.visit(walkers, terms, |Place { row, col }, depth| {
+        if range_bits(depth) > chosen {
+            marks[col * words + row / 64] |= 1 << (row % 64);
+        }
+    })?;
+    Ok(Entrywise { range_bits: chosen, singles: Singles::Some(marks) })
 }
 
 /// The bits, in steps, that make product and single entries cost least; `needs[s]` entries need `s` steps, those in the
 /// last place more than all kernels have.
-fn cheapest(problem: &Problem<'_>, needs: &[u64]) -> u32 {
-    let (size, bits) = (problem.size(), problem.scaled_bits().working);
+fn cheapest(terms: &Terms<'_>, needs: &[u64]) -> u32 {
+    let bits = Bits::scaled(terms.precision_bits, terms.size.contracted).working;
+    let single = single_nanoseconds(&terms.size, terms.precision_bits);
     let mut singles = needs.iter().sum::<u64>();
     let mut best = (f64::INFINITY, 0);
     for (step, &count) in (0..).zip(&needs[..needs.len() - 1]) {
         singles -= count;
         if count > 0 || step == 0 {
             let range_bits = step * RANGE_STEP_BITS;
-            let cost = plane_nanoseconds(&size, bits + range_bits) + singles as f64 * single_nanoseconds(problem);
+            let cost = plane_nanoseconds(&terms.size, bits + range_bits) + singles as f64 * single;
             if cost < best.0 {
                 best = (cost, range_bits);
             }
@@ -105,111 +128,89 @@ fn cheapest(problem: &Problem<'_>, needs: &[u64]) -> u32 {
 }
 
 /// Steps that every kernel has beyond the bits of the norms.
-fn most_steps(problem: &Problem<'_>) -> usize {
-    let working = problem.precision_bits.saturating_add(guard_bits(problem.contracted()));
+fn most_steps(terms: &Terms<'_>) -> usize {
+    let working = terms.precision_bits.saturating_add(guard_bits(terms.size.contracted));
     (COMMON_WORKING_BITS.saturating_sub(working) / RANGE_STEP_BITS) as usize
 }
 
-/// The depths of both operands, panel by panel.
+/// The depths of own rows of both operands, panel by panel.
 struct Depths {
-    contracted: usize,
+    rows: usize,
     left: Vec<Row>,
     /// Empty where it is the left operand.
     right: Vec<Row>,
 }
 
 impl Depths {
-    fn new(ctx: &Context, workers: usize, problem: &Problem<'_>, norms: (&[i64], &[i64])) -> Result<Depths> {
-        let left = panels(ctx, workers, problem.left.view, norms.0)?;
-        let right = match problem.right {
-            Some(right) => panels(ctx, workers, right.view, norms.1)?,
-            None => Vec::new(),
-        };
-        Ok(Depths { contracted: problem.contracted(), left, right })
+    fn new(walkers: &Walkers<'_>, terms: &Terms<'_>) -> Result<Depths> {
+        let rows = terms.left.blocks.iter().map(|block| block.rows()).sum();
+        let right = terms.right.map_or(Ok(Vec::new()), |right| panels(walkers, &right, rows))?;
+        Ok(Depths { rows, left: panels(walkers, &terms.left, rows)?, right })
     }
 
-    /// How many entries need how many steps; the last place is for more than there are.
-    fn needs(&self, ctx: &Context, workers: usize, problem: &Problem<'_>) -> Result<Vec<u64>> {
-        let most = most_steps(problem);
-        let mut found = vec![vec![0u64; most + 2]; workers];
-        let mut panels = 0..problem.result_shape().1.div_ceil(PANEL);
-        let count = |found: &mut Vec<u64>, panel: usize| {
-            self.visit(problem, panel, |_, depth| {
-                found[((range_bits(depth) / RANGE_STEP_BITS) as usize).min(most + 1)] += 1;
+    /// Shows all wanted entries that are sums of more than zeros, and how far their largest term lies below the product
+    /// of the norms. Collective.
+    fn visit(&self, walkers: &Walkers<'_>, terms: &Terms<'_>, mut see: impl FnMut(Place, u32)) -> Result<()> {
+        let ProductSize { rows, cols, triangle, .. } = terms.size;
+        let of = |index: usize| index * self.rows..(index + 1) * self.rows;
+        let right = if triangle { &self.left } else { &self.right };
+        let mut all = vec![[[EMPTY; PANEL]; PANEL]; rows.div_ceil(PANEL)];
+        for panel in 0..cols.div_ceil(PANEL) {
+            let wanted = match (triangle, terms.uplo) {
+                (false, _) => 0..all.len(),
+                (true, Uplo::Lower) => panel..all.len(),
+                (true, Uplo::Upper) => 0..panel + 1,
+            };
+            let (sums, right) = (&mut all[wanted.clone()], &right[of(panel)]);
+            walkers.each_group(1, sums, |first, sums| {
+                largest_sums(&self.left[of(wanted.start + first)], right, &mut sums[0]);
             });
-            Ok(())
-        };
-        ctx.install(|| drive::parallel_for(&mut found, |_| panels.next(), count))?;
-        let mut all = found.pop().unwrap_or_default();
-        found.iter().for_each(|part| all.iter_mut().zip(part).for_each(|(all, part)| *all += part));
-        Ok(all)
-    }
-
-    /// Marks the entries that need more than `most` bits.
-    fn beyond(&self, ctx: &Context, workers: usize, problem: &Problem<'_>, most: u32) -> Result<Vec<u64>> {
-        let (rows, cols) = problem.result_shape();
-        let words = rows.div_ceil(64);
-        let mut marks = vec![0u64; words * cols];
-        let mut panels = marks.chunks_mut(PANEL * words).enumerate();
-        let mut locals = vec![(); workers];
-        let mark = |(): &mut (), (panel, marks): (usize, &mut [u64])| {
-            self.visit(problem, panel, |Place { row, col }, depth| {
-                if range_bits(depth) > most {
-                    marks[(col - panel * PANEL) * words + row / 64] |= 1 << (row % 64);
-                }
-            });
-            Ok(())
-        };
-        ctx.install(|| drive::parallel_for(&mut locals, |()| panels.next(), mark))?;
-        Ok(marks)
-    }
-
-    /// Shows all wanted entries of a panel of columns that are sums of more than zeros, and how far their largest term
-    /// lies below the product of the norms.
-    fn visit(&self, problem: &Problem<'_>, panel: usize, mut see: impl FnMut(Place, u32)) {
-        let (rows, cols) = problem.result_shape();
-        let right = if problem.triangle() { &self.left } else { &self.right };
-        let rows_of = |index: usize| index * self.contracted..(index + 1) * self.contracted;
-        let right = &right[rows_of(panel)];
-        let mut sums = [[0; PANEL]; PANEL];
-        for other in 0..rows.div_ceil(PANEL) {
-            let wanted = |row: usize, col: usize| !problem.triangle() || in_triangle(problem.uplo, row, col);
-            if problem.triangle() && other != panel && !wanted(other, panel) {
-                continue;
-            }
-            largest_sums(&self.left[rows_of(other)], right, &mut sums);
-            for (row, sums) in (other * PANEL..rows).zip(&sums) {
+            raise_over_ranks(walkers.world, sums)?;
+            for (row, sums) in (wanted.start * PANEL..rows).zip(sums.as_flattened()) {
                 for (col, &sum) in (panel * PANEL..cols).zip(sums) {
-                    if sum != EMPTY && wanted(row, col) {
+                    if sum != EMPTY && (!triangle || in_triangle(terms.uplo, row, col)) {
                         see(Place { row, col }, u32::from(sum.unsigned_abs()));
                     }
                 }
             }
         }
+        Ok(())
     }
 }
 
+/// The largest of the sums of all ranks. Collective.
+fn raise_over_ranks(world: &dyn Transport, sums: &mut [[Row; PANEL]]) -> Result<()> {
+    if world.size() == 1 {
+        return Ok(());
+    }
+    let sums = sums.as_flattened_mut().as_flattened_mut();
+    // As unsigned words in the same order.
+    let mut words = sums.iter().map(|&sum| u64::from(sum.abs_diff(EMPTY))).collect::<Vec<_>>();
+    world.all_reduce(Reduction::Max, &mut words)?;
+    sums.iter_mut().zip(words).for_each(|(sum, word)| *sum = EMPTY.wrapping_add_unsigned(word as u16));
+    Ok(())
+}
+
 /// The depths of all columns of an operand, in panels one after the other; columns beyond the last are empty.
-fn panels(ctx: &Context, workers: usize, view: MatrixView<'_>, norms: &[i64]) -> Result<Vec<Row>> {
-    let (rows, count) = (view.rows(), view.cols().div_ceil(PANEL));
+fn panels(walkers: &Walkers<'_>, operand: &OperandRows<'_>, rows: usize) -> Result<Vec<Row>> {
+    let norms = operand.shifts;
+    let count = rows * norms.len().div_ceil(PANEL);
     let mut panels = Vec::new();
-    let bytes = (rows * count) as u64 * ROW_BYTES;
-    panels.try_reserve_exact(rows * count).map_err(|_| Error::OutOfMemory { bytes })?;
-    panels.resize(rows * count, [EMPTY; PANEL]);
-    let mut parts = panels.chunks_mut(rows.max(1)).enumerate();
-    let mut locals = vec![(); workers];
-    let fill = |(): &mut (), (panel, part): (usize, &mut [Row])| {
+    panels.try_reserve_exact(count).map_err(|_| Error::OutOfMemory { bytes: count as u64 * ROW_BYTES })?;
+    panels.resize(count, [EMPTY; PANEL]);
+    let mut parts = panels.chunks_mut(rows.max(1)).collect::<Vec<_>>();
+    walkers.each_group(1, &mut parts, |panel, part| {
         let first = panel * PANEL;
         let norms = &norms[first..norms.len().min(first + PANEL)];
-        for (row, depths) in part.iter_mut().enumerate() {
-            let heads = view.all_heads()[view.element_index(row, first)..].iter().step_by(view.col_stride().max(1));
+        let places = operand.blocks.iter().flat_map(|block| (0..block.rows()).map(move |row| (block, row)));
+        for (depths, (block, row)) in part[0].iter_mut().zip(places) {
+            let heads = block.all_heads()[block.element_index(row, first)..].iter().step_by(block.col_stride().max(1));
             for ((own, &norm), &head) in depths.iter_mut().zip(norms).zip(heads) {
                 *own = depth(Head(head), norm);
             }
         }
-        Ok(())
-    };
-    ctx.install(|| drive::parallel_for(&mut locals, |()| parts.next(), fill))?;
+    });
+    drop(parts);
     Ok(panels)
 }
 
@@ -220,46 +221,121 @@ impl Singles {
     }
 
     /// How many entries these are.
-    pub fn count(&self, problem: &Problem<'_>) -> u64 {
+    pub fn count(&self, size: &ProductSize) -> u64 {
         match self {
             Singles::None => 0,
-            Singles::All => problem.size().entries() as u64,
+            Singles::All => size.entries() as u64,
             Singles::Some(marks) => marks.iter().map(|word| u64::from(word.count_ones())).sum(),
         }
     }
 
-    /// Replaces these entries of `result`: the sum of all terms, with the scalars and the matrix added, rounded once.
+    /// Hands the sum of all terms of each of these entries to `store`, one column after the other. Collective.
     ///
     /// # Errors
-    /// [`Error::ExponentRange`], [`Error::Cancelled`].
-    pub fn fill(&self, ctx: &Context, problem: &Problem<'_>, result: MatrixViewMut<'_>) -> Result<()> {
-        let (rows, words) = (result.rows(), result.rows().div_ceil(64));
-        let marks = match self {
-            Singles::None => return Ok(()),
-            Singles::All => None,
-            Singles::Some(marks) => Some(marks),
+    /// The first error of `store`, on all ranks; [`Error::Cancelled`], [`Error::Transport`].
+    pub fn sum(
+        &self,
+        walkers: &Walkers<'_>,
+        terms: &Terms<'_>,
+        mut store: impl FnMut(Place, ExactEntry<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let ProductSize { rows, cols, triangle, .. } = terms.size;
+        let words = rows.div_ceil(64);
+        let marked = |row: usize, col: usize| match self {
+            Singles::None => false,
+            Singles::All => !triangle || in_triangle(terms.uplo, row, col),
+            Singles::Some(marks) => marks[col * words + row / 64] >> (row % 64) & 1 == 1,
         };
-        let (left, right) = (problem.left.view, problem.right_operand().view);
-        let precision_bits = result.precision_bits();
-        let meter = drive::Meter::new(ctx, result.cols() as u64);
-        each_column(
-            ctx,
-            result,
-            || FixedSum::new(precision_bits),
-            |sum, mut column| {
-                let col = column.index;
-                for row in (0..rows).filter(|&row| !problem.triangle() || in_triangle(problem.uplo, row, col)) {
-                    if marks.is_some_and(|marks| marks[col * words + row / 64] >> (row % 64) & 1 == 0) {
-                        continue;
-                    }
-                    let pairs = (0..problem.contracted()).map(|k| (left.get(k, row), right.get(k, col)));
-                    sum.set(FloatRef { head: Head::ZERO, limbs: &[0] }, pairs, Sign::Plus);
-                    column.try_set(row, |limbs| {
-                        problem.combination.finish(sum.exact(), Place { row, col }, precision_bits, limbs)
-                    })?;
-                }
-                meter.add("entries", 1)
-            },
-        )
+        let (mut done, total) = (0, self.count(&terms.size));
+        let columns = if total == 0 { 0..0 } else { 0..cols };
+        let mut places = columns
+            .flat_map(|col| (0..rows).map(move |row| Place { row, col }))
+            .filter(|place| marked(place.row, place.col))
+            .peekable();
+        let mut outcome = Ok(());
+        while places.peek().is_some() {
+            let mut sums = places.by_ref().take(TOGETHER).map(|place| SingleSum::new(place, terms)).collect::<Vec<_>>();
+            walkers.each_group(1, &mut sums, |_, sums| sums[0].find_top(terms));
+            tops_over_ranks(walkers.world, &mut sums)?;
+            walkers.each_group(1, &mut sums, |_, sums| sums[0].add_terms(terms));
+            add_over_ranks(walkers.world, &mut sums)?;
+            done += sums.len() as u64;
+            outcome = outcome.and_then(|()| walkers.ctx.report_progress(Progress { phase: "entries", done, total }));
+            for SingleSum { place, sum, .. } in &mut sums {
+                outcome = outcome.and_then(|()| store(*place, sum.exact()));
+            }
+        }
+        agree(walkers.world, outcome)
     }
+}
+
+/// One entry that is summed term by term.
+struct SingleSum {
+    place: Place,
+    sum: FixedSum,
+    /// Power of two above the largest term; `None` where all are 0.
+    top: Option<i64>,
+}
+
+impl SingleSum {
+    fn new(place: Place, terms: &Terms<'_>) -> SingleSum {
+        SingleSum { place, sum: FixedSum::new(terms.precision_bits), top: None }
+    }
+
+    fn find_top(&mut self, terms: &Terms<'_>) {
+        self.top = FixedSum::top(terms.pairs(self.place));
+    }
+
+    fn add_terms(&mut self, terms: &Terms<'_>) {
+        self.sum.begin(self.top.unwrap_or(0));
+        self.sum.add_products(terms.pairs(self.place), Sign::Plus);
+    }
+}
+
+impl<'a> Terms<'a> {
+    /// The factors of the own terms of an entry.
+    fn pairs(&self, place: Place) -> impl Iterator<Item = (FloatRef<'a>, FloatRef<'a>)> + Clone + use<'a> {
+        let Place { row, col } = place;
+        let (left, right) = (self.left.blocks, self.right.unwrap_or(self.left).blocks);
+        left.iter()
+            .zip(right)
+            .flat_map(move |(left, right)| (0..left.rows()).map(move |k| (left.get(k, row), right.get(k, col))))
+    }
+}
+
+/// The largest terms of all ranks. Collective.
+fn tops_over_ranks(world: &dyn Transport, sums: &mut [SingleSum]) -> Result<()> {
+    if world.size() == 1 {
+        return Ok(());
+    }
+    // As unsigned words in the same order; 0 is none.
+    let mut words = sums.iter().map(|sum| sum.top.map_or(0, |top| top as u64 ^ 1 << 63)).collect::<Vec<_>>();
+    world.all_reduce(Reduction::Max, &mut words)?;
+    for (sum, word) in sums.iter_mut().zip(words) {
+        sum.top = (word > 0).then_some((word ^ 1 << 63) as i64);
+    }
+    Ok(())
+}
+
+/// The sums of all ranks' parts. Collective.
+fn add_over_ranks(world: &dyn Transport, sums: &mut [SingleSum]) -> Result<()> {
+    if world.size() == 1 {
+        return Ok(());
+    }
+    // Halves of limbs leave room for the carries of 2^32 ranks.
+    let halves = |limb: u64| [limb & u64::from(u32::MAX), limb >> 32];
+    let mut words =
+        sums.iter_mut().flat_map(|sum| sum.sum.limbs().iter().copied().flat_map(halves)).collect::<Vec<_>>();
+    world.all_reduce(Reduction::Sum, &mut words)?;
+    let mut words = words.chunks_exact(2);
+    for sum in sums {
+        let mut carry = 0u128;
+        for limb in sum.sum.limbs() {
+            let halves = words.next().expect("two halves for each limb");
+            carry += u128::from(halves[0]) + (u128::from(halves[1]) << 32);
+            *limb = carry as u64;
+            carry >>= 64;
+        }
+    }
+    Ok(())
 }

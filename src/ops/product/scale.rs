@@ -138,7 +138,7 @@ impl<'a> Walkers<'a> {
     }
 
     /// Calls `work` with groups of neighbouring items and the number of the first.
-    fn each_group<T: Send>(&self, group: usize, items: &mut [T], work: impl Fn(usize, &mut [T]) + Sync) {
+    pub fn each_group<T: Send>(&self, group: usize, items: &mut [T], work: impl Fn(usize, &mut [T]) + Sync) {
         let mut groups = items.chunks_mut(group).enumerate();
         let mut locals = vec![(); self.workers];
         let mut run = || {

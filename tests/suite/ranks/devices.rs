@@ -7,8 +7,8 @@ use sunzi::advanced::tile::TileMap;
 use sunzi::comm::{Transport, local};
 use sunzi::distributed::{DistMatrix, DistOptions, RankGrid, Team, TeamOptions, gemm_rows, syrk};
 use sunzi::{
-    Context, ContextBuilder, Device, Error, GemmOptions, Matrix, MatrixView, Op, SyrkOptions, Uplo, gemm_with,
-    syrk_with,
+    Accuracy, Context, ContextBuilder, Device, Error, GemmOptions, Matrix, MatrixView, Op, Report, SyrkOptions, Uplo,
+    gemm_with, syrk_with,
 };
 
 /// Rank `rank` has one device more than the rank before, of one family or the other.
@@ -78,6 +78,45 @@ fn devices_of_ranks_give_the_bits_of_one_process() {
             let outcome = gemm_rows(&ctx, &mut team, (&own, &own_b), 150, &options).unwrap();
             let got = outcome.result.gather(rank, 0).unwrap();
             assert!(got.is_none_or(|got| got == want_general), "gemm, case {case}");
+        });
+    }
+}
+
+#[test]
+fn accuracy_entry_by_entry_gives_the_bits_of_one_process() {
+    let one = Context::builder().threads(1).build().unwrap();
+    for (case, (rows, cols, ranks, per_node)) in
+        [(60, 33, 3, 2), (40, 35, 4, 4), (3, 3, 2, 1), (25, 40, 1, 1)].into_iter().enumerate()
+    {
+        // Some entries need so many bits more than the others that they are summed one by one.
+        let mut p = matrix([Kind::Unit, Kind::Extreme][case % 2], rows, cols, 150, 1);
+        p.set_float(rows / 2, 1, &(p.float(rows / 2, 1) << 4000u32)).unwrap();
+        let (b, c) = (matrix(Kind::Graded, rows, 21, 150, 2), matrix(Kind::Unit, cols, 21, 150, 3));
+        let uplo = [Uplo::Lower, Uplo::Upper][case % 2];
+        let want = syrk_with(&one, &p, 150, &SyrkOptions::new().uplo(uplo).accuracy(Accuracy::Entrywise)).unwrap();
+        assert!(want.report.single_entries > 0, "{:?}", want.report);
+        let options = GemmOptions::new().op_a(Op::Transpose).accuracy(Accuracy::Entrywise).accumulate(c.view());
+        let want_general = gemm_with(&one, &p, &b, 150, &options).unwrap();
+        local::run(ranks, |rank| {
+            for builder in [Context::builder().threads(2), with_devices(rank.rank())] {
+                let (mut team, ctx) = (team(rank, per_node), builder.build().unwrap());
+                let own = blocks(&p, rank.rank(), ranks);
+                let options = DistOptions::new().uplo(uplo).accuracy(Accuracy::Entrywise);
+                let outcome = syrk(&ctx, &mut team, &own, 150, &options).unwrap();
+                let chosen = |report: &Report| (report.accuracy, report.range_bits, report.single_entries);
+                assert_eq!(chosen(&outcome.report), chosen(&want.report), "case {case}");
+                let got = outcome.result.gather(rank, 0).unwrap();
+                assert!(got.is_none_or(|got| got == want.result), "syrk, case {case}");
+                let map =
+                    TileMap { rows: cols, cols: 21, tile_size: 24, grid: RankGrid::for_ranks(ranks), triangle: None };
+                let root = (rank.rank() == 0).then_some(&c);
+                let added = DistMatrix::scatter(rank, 0, root, map, c.precision_bits()).unwrap();
+                let options = DistOptions::new().accuracy(Accuracy::Entrywise).accumulate(&added).tile_size(24);
+                let pair = (&own[..], &blocks(&b, rank.rank(), ranks)[..]);
+                let outcome = gemm_rows(&ctx, &mut team, pair, 150, &options).unwrap();
+                let got = outcome.result.gather(rank, 0).unwrap();
+                assert!(got.is_none_or(|got| got == want_general.result), "gemm, case {case}");
+            }
         });
     }
 }

@@ -46,7 +46,7 @@ fn read(session: &Session, config: &Product) -> Result<Inputs> {
 fn multiply(ctx: &Context, config: &Product, inputs: &Inputs) -> Result<Outcome> {
     let Inputs { operands, precision_bits: bits, .. } = inputs;
     let (alpha, beta, accumulate) = (inputs.alpha.as_ref(), inputs.beta.as_ref(), inputs.accumulate.as_ref());
-    let exact_integers = config.choices.exact_integers;
+    let (exact_integers, accuracy) = (config.choices.exact_integers, config.choices.accuracy);
     match config.operands {
         Operands::Syrk { op, uplo, .. } => {
             let accumulate = accumulate.map(|matrix| Symmetric::triangle(matrix, uplo));
@@ -54,6 +54,7 @@ fn multiply(ctx: &Context, config: &Product, inputs: &Inputs) -> Result<Outcome>
                 .op(op)
                 .uplo(uplo)
                 .exact_integers(exact_integers)
+                .accuracy(accuracy)
                 .alpha(alpha)
                 .beta(beta)
                 .accumulate(accumulate);
@@ -65,6 +66,7 @@ fn multiply(ctx: &Context, config: &Product, inputs: &Inputs) -> Result<Outcome>
                 .op_a(op_a)
                 .op_b(op_b)
                 .exact_integers(exact_integers)
+                .accuracy(accuracy)
                 .alpha(alpha)
                 .beta(beta)
                 .accumulate(accumulate.map(Matrix::view));

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use sunzi::comm::window::WindowKind;
 use sunzi::comm::{Transport, agree, agreed, local};
 use sunzi::io::Symmetry;
-use sunzi::{ContextBuilder, Error, Matrix, Op, Report, Result, Uplo};
+use sunzi::{Accuracy, ContextBuilder, Error, Matrix, Op, Report, Result, Uplo};
 use sunzi_lab::memory::peak_resident_bytes;
 use sunzi_lab::session::{ROOT, Session as _};
 use sunzi_lab::trace::Trace;
@@ -165,7 +165,7 @@ fn summary(config: &Product, shape: &str, all: &ProductReport<'_>) -> String {
     let ranks = team
         .map_or(String::new(), |team| format!("{} on {}, ", counted(team.ranks, "rank"), counted(team.nodes, "node")));
     format!(
-        "{}: {shape} ({}, {} primes, {ranks}{}, {} planned{}{}) in {} (files {})",
+        "{}: {shape} ({}, {} primes, {ranks}{}, {} planned{}{}{}) in {} (files {})",
         config.output.path.display(),
         operation.kernel,
         operation.primes,
@@ -173,6 +173,7 @@ fn summary(config: &Product, shape: &str, all: &ProductReport<'_>) -> String {
         format_bytes(operation.planned_bytes),
         if team.is_some() { " a node" } else { "" },
         if operation.checked { ", self-checked" } else { "" },
+        if operation.accuracy == Accuracy::Entrywise { ", entrywise" } else { "" },
         format_seconds(operation.seconds),
         format_seconds(input_seconds + output_seconds),
     )

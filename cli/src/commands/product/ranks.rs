@@ -69,10 +69,11 @@ fn multiply(
     let on_plan = Some(PlanHook(&tell));
     let (alpha, beta, accumulate) = (inputs.alpha.as_ref(), inputs.beta.as_ref(), inputs.accumulate.as_ref());
     let uplo = if let Operands::Syrk { uplo, .. } = config.operands { uplo } else { Uplo::Lower };
-    let exact_integers = config.choices.exact_integers;
+    let (exact_integers, accuracy) = (config.choices.exact_integers, config.choices.accuracy);
     let options = DistOptions::new()
         .uplo(uplo)
         .exact_integers(exact_integers)
+        .accuracy(accuracy)
         .alpha(alpha)
         .beta(beta)
         .accumulate(accumulate)

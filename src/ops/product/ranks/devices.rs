@@ -23,8 +23,8 @@ use crate::ops::product::size::ProductSize;
 use crate::plan::PlanBytes;
 use crate::tile::{TileId, TileMap};
 
-/// One rank's part of a product on devices.
-pub(super) struct DeviceProduct<'a> {
+/// A product of which each rank has some rows.
+pub(super) struct RankProduct<'a> {
     pub operation: &'static str,
     pub left: OperandRows<'a>,
     /// `None` for SYRK.
@@ -36,7 +36,7 @@ pub(super) struct DeviceProduct<'a> {
     pub map: TileMap,
 }
 
-impl<'a> DeviceProduct<'a> {
+impl<'a> RankProduct<'a> {
     /// Bit counts of a part: it holds the integers of the product.
     fn part_bits(&self) -> Bits {
         Bits { result: self.bits.modulus, ..self.bits }

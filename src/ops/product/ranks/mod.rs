@@ -1,6 +1,7 @@
 //! Products of matrices whose rows lie on many ranks: the verbs, their options, their contract.
 
 mod devices;
+mod finish;
 pub(crate) mod plan;
 mod request;
 mod tiles;
@@ -13,7 +14,7 @@ use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::distribution::team::Team;
 use crate::ops::product::clock::RankSpan;
 use crate::ops::product::plan::Plan;
-use crate::ops::product::problem::Hooks;
+use crate::ops::product::problem::{Accuracy, Hooks};
 use crate::ops::product::report::Report;
 use crate::options::setters;
 use crate::tile::RankGrid;
@@ -28,6 +29,8 @@ pub struct DistOptions<'a> {
     pub uplo: Uplo,
     /// Operands hold integers and the result is exact; `precision_bits` is then only a lower bound for the bits stored.
     pub exact_integers: bool,
+    /// What is promised of each entry.
+    pub accuracy: Accuracy,
     /// Scalar of the product; `None` is 1.
     pub alpha: Option<&'a Float>,
     /// Scalar of `accumulate`; `None` is 1.
@@ -50,6 +53,7 @@ pub struct DistOptions<'a> {
 setters! { new DistOptions<'a> {
     uplo: Uplo,
     exact_integers: bool,
+    accuracy: Accuracy,
     alpha: impl Into<Option<&'a Float>>,
     beta: impl Into<Option<&'a Float>>,
     accumulate: impl Into<Option<&'a DistMatrix>>,

@@ -7,18 +7,18 @@ use crate::error::{Error, Result};
 use crate::matrix::{MatrixView, Op, Uplo};
 use crate::ops::distribution::matrix::{DistMatrix, check_tile_size};
 use crate::ops::distribution::team::{NodeLayout, Team, Windows};
-use crate::ops::exact_sum::ExactEntry;
-use crate::ops::product::clock::{PhaseClock, RankPhase, spread_over_ranks};
-use crate::ops::product::combine::{Addend, Combination, Place};
-use crate::ops::product::plan::{Plan, PlannedRun};
-use crate::ops::product::problem::{Bits, IntegerBits, Operand, OperandRows, check_precision};
-use crate::ops::product::ranks::devices::DeviceProduct;
+use crate::ops::product::clock::{PhaseClock, RankPhase};
+use crate::ops::product::combine::{Addend, Combination};
+use crate::ops::product::entrywise::{self, Entrywise, Singles, Terms};
+use crate::ops::product::plan::PlannedRun;
+use crate::ops::product::problem::{Accuracy, Bits, IntegerBits, Operand, OperandRows, check_precision};
+use crate::ops::product::ranks::devices::RankProduct;
+use crate::ops::product::ranks::finish::{finish_singles, finish_tiles, make_report};
 use crate::ops::product::ranks::plan::{ClusterRequest, plan_cluster};
 use crate::ops::product::ranks::{DistOptions, DistOutcome, PlanHook};
-use crate::ops::product::report::{Phases, Report, TeamReport};
+use crate::ops::product::report::{Report, TeamReport};
 use crate::ops::product::run::{ProductRun, RunState};
 use crate::ops::product::scale;
-use crate::ops::product::segments::in_triangle;
 use crate::ops::product::size::ProductSize;
 use crate::ops::product::space::worker_spaces;
 use crate::plan::NodeShape;
@@ -49,6 +49,8 @@ struct Shared {
     node_bytes: Vec<u64>,
     /// Whether some rank of each node has a memory limit.
     limited: Vec<bool>,
+    /// Bytes of what a node may take that each of its ranks holds for single entries.
+    held_bytes: u64,
 }
 
 /// What a rank tells the others, one word each.
@@ -79,7 +81,7 @@ const UNKNOWN: u64 = u64::MAX;
 pub(crate) fn run(ctx: &Context, team: &mut Team, problem: &RankProblem<'_>) -> Result<DistOutcome> {
     agree(team.world(), problem.check(team.size()))?;
     let mut clock = PhaseClock::new();
-    let shared = problem.share(ctx, team)?;
+    let mut shared = problem.share(ctx, team)?;
     let operands = [Some(problem.left), problem.right];
     let mut exponents = [Vec::new(), Vec::new()];
     for ((exponents, blocks), cols) in exponents.iter_mut().zip(operands).zip(shared.cols) {
@@ -92,30 +94,61 @@ pub(crate) fn run(ctx: &Context, team: &mut Team, problem: &RankProblem<'_>) -> 
     let addend = problem.addend(team.world(), map)?;
     let combination = problem.combination(addend.as_deref());
     let bits = problem.bits((ctx, team.world()), &shared, &exponents, &combination)?;
+    let entrywise = problem.entrywise((ctx, team), &shared, &exponents)?;
+    let bits = if entrywise.range_bits > 0 { bits.widened(bits.working + entrywise.range_bits) } else { bits };
     for exponent in exponents.iter_mut().flatten() {
         *exponent = if problem.options.exact_integers { 0 } else { i64::from(bits.working) - *exponent };
     }
     let [left_shifts, right_shifts] = exponents;
-    let made = || DistMatrix::zeros(map, team.rank(), bits.result);
     let size = problem.size(&shared);
-    if size.is_empty() {
-        let (mut result, report) =
-            (agreed(team.world(), made())?, Report { team: Some(TeamReport::default()), ..Report::default() });
-        agree(team.world(), finish_tiles(&combination, None, &mut result))?;
-        return Ok(DistOutcome { result, report, spans: Vec::new() });
-    }
     let left = OperandRows { blocks: problem.left, shifts: &left_shifts };
     let right = problem.right.map(|blocks| OperandRows { blocks, shifts: &right_shifts });
-    if !ctx.devices().is_empty() {
-        let product = DeviceProduct { operation: problem.operation, left, right, size, bits, map };
-        return run_on_devices(ctx, team, (problem, &shared), &product, (&combination, clock));
-    }
+    let product = RankProduct { operation: problem.operation, left, right, size, bits, map };
+    shared.hold(team.layout(), entrywise.singles.bytes());
+    let (call, rest) = ((problem, &shared), (&combination, clock));
+    let outcome = match (&entrywise.singles, ctx.devices().is_empty()) {
+        _ if size.is_empty() => run_on_nothing(team, &product, Some(&combination)),
+        (Singles::All, _) => run_on_nothing(team, &product, None),
+        (_, true) => run_on_cpus(ctx, team, call, &product, rest),
+        (_, false) => run_on_devices(ctx, team, call, &product, rest),
+    };
+    let DistOutcome { mut result, report, spans } = outcome.map_err(|error| shared.restated(error))?;
+    let terms = problem.terms(size, left, right);
+    finish_singles((ctx, team.world()), (&terms, &entrywise.singles), &combination, &mut result)?;
+    let (accuracy, range_bits) = (problem.options.accuracy, entrywise.range_bits);
+    let report = Report { accuracy, range_bits, single_entries: entrywise.singles.count(&size), ..report };
+    Ok(DistOutcome { result, report, spans })
+}
+
+/// The result where no product is formed: 0, or what `combination` makes of that. Collective.
+fn run_on_nothing(
+    team: &Team,
+    product: &RankProduct<'_>,
+    combination: Option<&Combination<'_>>,
+) -> Result<DistOutcome> {
+    let made = DistMatrix::zeros(product.map, team.rank(), product.bits.result);
+    let (mut result, report) =
+        (agreed(team.world(), made)?, Report { team: Some(TeamReport::default()), ..Report::default() });
+    let finished = combination.map_or(Ok(()), |combination| finish_tiles(combination, None, &mut result));
+    agree(team.world(), finished)?;
+    Ok(DistOutcome { result, report, spans: Vec::new() })
+}
+
+/// The rest of a call on ranks without devices. Collective.
+fn run_on_cpus(
+    ctx: &Context,
+    team: &mut Team,
+    (problem, shared): (&RankProblem<'_>, &Shared),
+    product: &RankProduct<'_>,
+    (&combination, mut clock): (&Combination<'_>, PhaseClock),
+) -> Result<DistOutcome> {
+    let RankProduct { operation, left, right, size, bits, map } = *product;
     let layout = team.layout().clone();
     let (nodes, own_node) = (shared.shapes(&layout), layout.node_of[team.rank()]);
     let planned = plan_cluster(
         ctx,
         &ClusterRequest {
-            operation: problem.operation,
+            operation,
             size,
             bits,
             nodes: &nodes,
@@ -129,7 +162,7 @@ pub(crate) fn run(ctx: &Context, team: &mut Team, problem: &RankProblem<'_>) -> 
     if let Some(PlanHook(tell)) = problem.options.on_plan {
         tell(&planned.plan);
     }
-    let mut result = agreed(team.world(), made())?;
+    let mut result = agreed(team.world(), DistMatrix::zeros(map, team.rank(), bits.result))?;
     let limited = shared.limited[own_node];
     let part = Part { problem, planned: &planned, shape: &nodes[own_node], left, right, bits, combination, limited };
     part.compute(ctx, team, &mut clock, &mut result)?;
@@ -142,7 +175,7 @@ fn run_on_devices(
     ctx: &Context,
     team: &Team,
     (problem, shared): (&RankProblem<'_>, &Shared),
-    product: &DeviceProduct<'_>,
+    product: &RankProduct<'_>,
     (combination, mut clock): (&Combination<'_>, PhaseClock),
 ) -> Result<DistOutcome> {
     let (world, node) = (team.world(), team.layout().node_of[team.rank()]);
@@ -159,6 +192,25 @@ fn run_on_devices(
 }
 
 impl Shared {
+    /// Takes so many bytes on each rank off what the nodes may take.
+    fn hold(&mut self, layout: &NodeLayout, rank_bytes: u64) {
+        for (bytes, ranks) in self.node_bytes.iter_mut().zip(&layout.nodes) {
+            *bytes = bytes.saturating_sub(rank_bytes * ranks.len() as u64);
+        }
+        self.held_bytes = rank_bytes * layout.nodes.iter().map(Vec::len).max().unwrap_or(0) as u64;
+    }
+
+    /// A refusal in terms of the whole limit.
+    fn restated(&self, error: Error) -> Error {
+        let whole = |bytes: u64| bytes.saturating_add(self.held_bytes);
+        match error {
+            Error::MemoryLimit { limit_bytes, minimum_bytes } => {
+                Error::MemoryLimit { limit_bytes: whole(limit_bytes), minimum_bytes: whole(minimum_bytes) }
+            }
+            other => other,
+        }
+    }
+
     /// The ranks of each node.
     fn shapes(&self, layout: &NodeLayout) -> Vec<NodeShape> {
         let shape = |ranks: &Vec<usize>| NodeShape {
@@ -293,17 +345,19 @@ impl RankProblem<'_> {
             cols: [left, if self.right.is_some() { right? } else { left }],
             node_bytes: nodes.iter().map(|ranks| facts[ranks[0]][Fact::NodeBytes as usize]).collect(),
             limited: nodes.iter().map(|ranks| ranks.iter().any(limited)).collect(),
+            held_bytes: 0,
         })
     }
 
     fn options_hash(&self, ctx: &Context) -> u64 {
-        let DistOptions { uplo, exact_integers, alpha, beta, accumulate, .. } = self.options;
+        let DistOptions { uplo, exact_integers, accuracy, alpha, beta, accumulate, .. } = self.options;
         let DistOptions { tile_size, grid, hooks, on_plan: _, .. } = self.options;
         let scalars = [alpha, beta].map(|scalar| scalar.map(|scalar| scalar.to_string_radix(16, None)));
         let added = accumulate.map(|matrix| (matrix.map(), matrix.precision_bits()));
         let checks = [ctx.self_check(), ctx.freivalds(), hooks.fault.is_some()];
         let cut = hooks.cut;
-        let choices = format!("{uplo:?} {exact_integers} {scalars:?} {added:?} {tile_size:?} {grid:?} {cut:?}");
+        let choices =
+            format!("{uplo:?} {exact_integers} {accuracy:?} {scalars:?} {added:?} {tile_size:?} {grid:?} {cut:?}");
         hash(&format!("{} {choices} {checks:?}", self.operation))
     }
 
@@ -371,6 +425,33 @@ impl RankProblem<'_> {
         Bits::integers(ctx.kernel(), bits, combination, self.precision_bits)
     }
 
+    /// The terms of all entries, as far as they are here.
+    fn terms<'t>(&self, size: ProductSize, left: OperandRows<'t>, right: Option<OperandRows<'t>>) -> Terms<'t> {
+        Terms { size, uplo: self.options.uplo, precision_bits: self.precision_bits, left, right }
+    }
+
+    /// What the accuracy asks of the product, from the norm exponents of all columns. Collective.
+    fn entrywise(
+        &self,
+        (ctx, team): (&Context, &Team),
+        shared: &Shared,
+        exponents: &[Vec<i64>; 2],
+    ) -> Result<Entrywise> {
+        let (size, world) = (self.size(shared), team.world());
+        if self.options.accuracy == Accuracy::Norm || self.options.exact_integers || size.is_empty() {
+            return Ok(Entrywise::default());
+        }
+        if entrywise::takes_all(&size, self.precision_bits) {
+            return Ok(Entrywise { range_bits: 0, singles: Singles::All });
+        }
+        let ranks_here = &team.layout().nodes[team.layout().node_of[team.rank()]];
+        let bytes = |&rank: &usize| entrywise::choice_bytes(&ProductSize { contracted: shared.rows[rank], ..size });
+        agree(world, ctx.admit(ranks_here.iter().map(bytes).sum()))?;
+        let left = OperandRows { blocks: self.left, shifts: &exponents[0] };
+        let right = self.right.map(|blocks| OperandRows { blocks, shifts: &exponents[1] });
+        entrywise::choose(&scale::Walkers::of_ranks(ctx, world), &self.terms(size, left, right))
+    }
+
     /// Tiles of the result and their owners.
     fn map(&self, team: &Team, shared: &Shared) -> TileMap {
         let [rows, cols] = shared.cols;
@@ -379,24 +460,6 @@ impl RankProblem<'_> {
         let triangle = if self.right.is_none() { Some(self.options.uplo) } else { None };
         TileMap { rows, cols, tile_size, grid, triangle }
     }
-}
-
-/// Fills a rank's tiles from those of the exact product; without any, where no row is contracted, it is 0.
-fn finish_tiles(combination: &Combination<'_>, product: Option<&DistMatrix>, result: &mut DistMatrix) -> Result<()> {
-    let (map, precision_bits) = (*result.map(), result.precision_bits());
-    for (id, tile) in result.tiles_mut() {
-        let (rows, cols, width) = (map.row_range(id.row), map.col_range(id.col), tile.limbs_per_element());
-        let (heads, limbs) = tile.parts_mut();
-        let mut entries = heads.iter_mut().zip(limbs.chunks_exact_mut(width));
-        for (col, row) in cols.flat_map(|col| rows.clone().map(move |row| (col, row))) {
-            let (head, limbs) = entries.next().expect("an entry for each place");
-            if map.triangle.is_none_or(|uplo| in_triangle(uplo, row, col)) {
-                let exact = product.map_or(ExactEntry::ZERO, |product| product.entry(row, col).into());
-                *head = combination.finish(exact, Place { row, col }, precision_bits, limbs)?.0;
-            }
-        }
-    }
-    Ok(())
 }
 
 /// The value that all ranks which know it agree on.
@@ -426,18 +489,4 @@ fn mismatch(operation: &'static str, left: &MatrixView<'_>, right: &MatrixView<'
         right_rows: right.rows(),
         right_cols: right.cols(),
     }
-}
-
-/// The report, the same on all ranks. Collective.
-fn make_report(ctx: &Context, team: &Team, plan: &Plan, precision_bits: u32, clock: &PhaseClock) -> Result<Report> {
-    let mut most = [clock.seconds().to_bits(), team.window_bytes()];
-    team.world().all_reduce(Reduction::Max, &mut most)?; // positive doubles are ordered like their bits
-    let rank_phases = spread_over_ranks(team.world(), &clock.totals())?;
-    let team_plan = plan.team.clone().unwrap_or_default();
-    Ok(Report {
-        seconds: f64::from_bits(most[0]),
-        checked: ctx.self_check() || ctx.freivalds(),
-        team: Some(TeamReport { plan: team_plan, rank_phases, window: team.window_kind(), window_bytes: most[1] }),
-        ..Report::new(plan, precision_bits, Phases::longest(&rank_phases))
-    })
 }

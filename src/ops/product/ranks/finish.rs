@@ -1,0 +1,78 @@
+//! The last steps of a product on ranks: each rank's tiles from the exact product, the entries that are summed term by
+//! term where each is promised by its own terms, and the report of all.
+
+use crate::comm::{Reduction, Transport};
+use crate::context::Context;
+use crate::error::Result;
+use crate::ops::distribution::matrix::DistMatrix;
+use crate::ops::distribution::team::Team;
+use crate::ops::exact_sum::ExactEntry;
+use crate::ops::product::clock::{PhaseClock, spread_over_ranks};
+use crate::ops::product::combine::{Combination, Place};
+use crate::ops::product::entrywise::{Singles, Terms};
+use crate::ops::product::plan::Plan;
+use crate::ops::product::report::{Phases, Report, TeamReport};
+use crate::ops::product::scale::Walkers;
+use crate::ops::product::segments::in_triangle;
+use crate::tile::TileId;
+
+/// Fills a rank's tiles from those of the exact product; without any, where no row is contracted, it is 0.
+pub(super) fn finish_tiles(
+    combination: &Combination<'_>,
+    product: Option<&DistMatrix>,
+    result: &mut DistMatrix,
+) -> Result<()> {
+    let (map, precision_bits) = (*result.map(), result.precision_bits());
+    for (id, tile) in result.tiles_mut() {
+        let (rows, cols, width) = (map.row_range(id.row), map.col_range(id.col), tile.limbs_per_element());
+        let (heads, limbs) = tile.parts_mut();
+        let mut entries = heads.iter_mut().zip(limbs.chunks_exact_mut(width));
+        for (col, row) in cols.flat_map(|col| rows.clone().map(move |row| (col, row))) {
+            let (head, limbs) = entries.next().expect("an entry for each place");
+            if map.triangle.is_none_or(|uplo| in_triangle(uplo, row, col)) {
+                let exact = product.map_or(ExactEntry::ZERO, |product| product.entry(row, col).into());
+                *head = combination.finish(exact, Place { row, col }, precision_bits, limbs)?.0;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Replaces single entries in a rank's tiles. Collective.
+pub(super) fn finish_singles(
+    (ctx, world): (&Context, &dyn Transport),
+    (terms, singles): (&Terms<'_>, &Singles),
+    combination: &Combination<'_>,
+    result: &mut DistMatrix,
+) -> Result<()> {
+    let (map, precision_bits) = (*result.map(), result.precision_bits());
+    singles.sum(&Walkers::of_ranks(ctx, world), terms, |place, exact| {
+        let id = TileId { row: place.row / map.tile_size, col: place.col / map.tile_size };
+        let Some(tile) = result.tile_mut(id) else { return Ok(()) };
+        let at = place.row % map.tile_size + place.col % map.tile_size * tile.rows();
+        let width = tile.limbs_per_element();
+        let (heads, limbs) = tile.parts_mut();
+        heads[at] = combination.finish(exact, place, precision_bits, &mut limbs[at * width..][..width])?.0;
+        Ok(())
+    })
+}
+
+/// The report, the same on all ranks. Collective.
+pub(super) fn make_report(
+    ctx: &Context,
+    team: &Team,
+    plan: &Plan,
+    precision_bits: u32,
+    clock: &PhaseClock,
+) -> Result<Report> {
+    let mut most = [clock.seconds().to_bits(), team.window_bytes()];
+    team.world().all_reduce(Reduction::Max, &mut most)?; // positive doubles are ordered like their bits
+    let rank_phases = spread_over_ranks(team.world(), &clock.totals())?;
+    let team_plan = plan.team.clone().unwrap_or_default();
+    Ok(Report {
+        seconds: f64::from_bits(most[0]),
+        checked: ctx.self_check() || ctx.freivalds(),
+        team: Some(TeamReport { plan: team_plan, rank_phases, window: team.window_kind(), window_bytes: most[1] }),
+        ..Report::new(plan, precision_bits, Phases::longest(&rank_phases))
+    })
+}
