@@ -8,9 +8,13 @@
 
 use crate::job::{self, Job, Launcher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
 use std::time::Instant;
 use sunzi::comm::mpi::{Environment, MpiRank};
 use sunzi::comm::{Transport, barrier};
+
+/// Cases that run at the same time: a launcher spends most of its time asleep.
+const TOGETHER: usize = 3;
 
 /// One thing to be tested.
 pub struct Case {
@@ -30,6 +34,8 @@ pub enum Run {
     Process(fn(usize)),
     /// In the program that launches, for jobs that must end in a certain way.
     Launcher(fn(&Launcher, usize)),
+    /// The same while no other case runs: for jobs that are killed, whose windows are gone only after them.
+    Alone(fn(&Launcher, usize)),
     /// On every rank of a job that a `Launcher` case starts; not a case by itself.
     Part(fn(MpiRank)),
 }
@@ -65,7 +71,7 @@ fn be_a_rank(cases: &[&Case], name: &str, ranks: usize) {
             environment.finish().unwrap();
         }
         Run::Process(check) => check(ranks),
-        Run::Launcher(_) => panic!("'{name}' does not run on ranks"),
+        Run::Launcher(_) | Run::Alone(_) => panic!("'{name}' does not run on ranks"),
     }
 }
 
@@ -79,18 +85,13 @@ fn launch_all(cases: &[&Case], arguments: &[String]) {
     };
     let filters: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
     let wanted = |case: &Case| filters.is_empty() || filters.iter().any(|part| case.name.contains(part.as_str()));
-    let (mut passed, mut failed, start) = (0, Vec::new(), Instant::now());
+    let start = Instant::now();
     println!("\nrunning under {}", launcher.name());
-    for case in cases.iter().filter(|case| wanted(case)) {
-        if matches!(case.run, Run::Part(_)) {
-            continue;
-        }
-        let begin = Instant::now();
-        let outcome = catch_unwind(AssertUnwindSafe(|| run_on_all_sizes(&launcher, case)));
-        let word = if outcome.is_ok() { "ok" } else { "FAILED" };
-        println!("test {} ... {word} ({:.1} s)", case.name, begin.elapsed().as_secs_f64());
-        if outcome.is_ok() { passed += 1 } else { failed.push(case.name) }
-    }
+    let chosen = cases.iter().copied().filter(|case| wanted(case) && !matches!(case.run, Run::Part(_)));
+    let (alone, together): (Vec<_>, Vec<_>) = chosen.partition(|case| matches!(case.run, Run::Alone(_)));
+    let results = [run_cases(&launcher, &together, TOGETHER), run_cases(&launcher, &alone, 1)].concat();
+    let failed = results.iter().filter(|(_, passed)| !passed).map(|(name, _)| name).collect::<Vec<_>>();
+    let passed = results.len() - failed.len();
     let word = if failed.is_empty() { "ok" } else { "FAILED" };
     failed.iter().for_each(|name| println!("    {name}"));
     let seconds = start.elapsed().as_secs_f64();
@@ -100,10 +101,26 @@ fn launch_all(cases: &[&Case], arguments: &[String]) {
     }
 }
 
+/// Runs the cases, so many at a time; their names, and whether they passed.
+fn run_cases(launcher: &Launcher, cases: &[&Case], together: usize) -> Vec<(&'static str, bool)> {
+    let (next, results) = (Mutex::new(cases.iter()), Mutex::new(Vec::new()));
+    let work = || {
+        while let Some(case) = { next.lock().unwrap().next() } {
+            let begin = Instant::now();
+            let passed = catch_unwind(AssertUnwindSafe(|| run_on_all_sizes(launcher, case))).is_ok();
+            let word = if passed { "ok" } else { "FAILED" };
+            println!("test {} ... {word} ({:.1} s)", case.name, begin.elapsed().as_secs_f64());
+            results.lock().unwrap().push((case.name, passed));
+        }
+    };
+    std::thread::scope(|scope| (0..together).for_each(|_| drop(scope.spawn(work))));
+    results.into_inner().unwrap()
+}
+
 fn run_on_all_sizes(launcher: &Launcher, case: &Case) {
     for &ranks in case.ranks {
         match case.run {
-            Run::Launcher(check) => check(launcher, ranks),
+            Run::Launcher(check) | Run::Alone(check) => check(launcher, ranks),
             _ => launcher.run(&Job::of_case(case.name, ranks)).expect_success(),
         }
     }

@@ -15,7 +15,7 @@ pub const CASES: &[Case] = &[
     Case { name: "factors::solve_writes_the_file_of_one_process", ranks: &[3], run: Run::Launcher(solutions) },
     Case { name: "factors::the_bad_minor_is_that_of_one_process", ranks: &[1, 3], run: Run::Launcher(indefinite) },
     Case { name: "factors::an_error_is_one_line_and_one_code", ranks: &[4], run: Run::Launcher(errors) },
-    Case { name: "factors::a_killed_rank_ends_the_job", ranks: &[3], run: Run::Launcher(killed) },
+    Case { name: "factors::a_killed_rank_ends_the_job", ranks: &[3], run: Run::Alone(killed) },
 ];
 
 /// A grid of each kind with every delivery; what is asked for beside the factor is all there.

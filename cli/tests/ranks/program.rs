@@ -13,7 +13,7 @@ pub const CASES: &[Case] = &[
     Case { name: "program::each_rank_reads_its_own_file", ranks: &[3], run: Run::Launcher(own_files) },
     Case { name: "program::an_error_is_one_line_and_one_code", ranks: &[2, 4], run: Run::Launcher(errors) },
     Case { name: "program::different_arguments_are_refused", ranks: &[2], run: Run::Launcher(different) },
-    Case { name: "program::a_killed_rank_ends_the_job", ranks: &[3], run: Run::Launcher(killed) },
+    Case { name: "program::a_killed_rank_ends_the_job", ranks: &[3], run: Run::Alone(killed) },
     Case { name: "program::other_commands_run_once", ranks: &[2], run: Run::Launcher(others) },
     Case { name: "program::doubles_run_on_devices", ranks: &[2], run: Run::Launcher(doubles_on_devices) },
     Case { name: "program::bench_compares_with_one_process", ranks: &[2], run: Run::Launcher(bench) },
