@@ -11,7 +11,7 @@ use sunzi::comm::{Fence, Transport, barrier};
 pub const CASES: &[Case] = &[
     Case { name: "failures::a_killed_rank_ends_the_job", ranks: &[2, 4], run: Run::Alone(killed) },
     Case { name: "failures::a_rank_killed_while_windows_are_made", ranks: &[3], run: Run::Alone(killed_early) },
-    Case { name: "failures::abort_ends_all_ranks_with_its_code", ranks: &[1, 3], run: Run::Alone(aborted) },
+    Case { name: "failures::abort_ends_all_ranks_with_its_code", ranks: &[1, 3], run: Run::Launcher(aborted) },
     Case { name: KILLED, ranks: &[], run: Run::Part(be_killed) },
     Case { name: KILLED_EARLY, ranks: &[], run: Run::Part(be_killed_early) },
     Case { name: ABORTED, ranks: &[], run: Run::Part(abort) },

@@ -12,7 +12,7 @@ use sunzi::comm::window::WindowKind;
 use sunzi::distributed::RankGrid;
 use sunzi::gallery::{KINDS, Kind};
 use sunzi::io::FileFormat;
-use sunzi::{Error, MAXIMUM_PRECISION_BITS, Result, Side, Uplo};
+use sunzi::{Accuracy, Error, MAXIMUM_PRECISION_BITS, Result, Side, Uplo};
 use sunzi_lab::units::{parse_count, parse_size};
 
 /// A value, or why it is refused.
