@@ -174,7 +174,7 @@ fn accuracy_is_by_norms_or_entry_by_entry() {
         assert!(sandbox.text("Q.mtx").contains("\n0\n"), "{}", sandbox.text("Q.mtx"));
     }
     sandbox.run(&line("--accuracy entrywise --report r.json"));
-    assert!(sandbox.text("Q.mtx").contains("\n1.734723475976807e-18\n"), "{}", sandbox.text("Q.mtx"));
+    assert!(sandbox.text("Q.mtx").contains("\n1.7347234759768071e-18\n"), "{}", sandbox.text("Q.mtx"));
     assert!(sandbox.text("r.json").contains("\"accuracy\": \"entrywise\""), "{}", sandbox.text("r.json"));
     assert!(sandbox.fail(&line("--accuracy best"), 2).contains("norm, entrywise"));
 }

@@ -90,7 +90,9 @@ fn accuracy_entry_by_entry_gives_the_bits_of_one_process() {
     {
         // Some entries need so many bits more than the others that they are summed one by one.
         let mut p = matrix([Kind::Unit, Kind::Extreme][case % 2], rows, cols, 150, 1);
-        p.set_float(rows / 2, 1, &(p.float(rows / 2, 1) << 4000u32)).unwrap();
+        let large = rug::Float::with_val(150, 1) << 4000u32;
+        (0..cols).for_each(|col| p.set_f64(rows / 2, col, 0.0).unwrap());
+        p.set_float(rows / 2, 1, &large).unwrap();
         let (b, c) = (matrix(Kind::Graded, rows, 21, 150, 2), matrix(Kind::Unit, cols, 21, 150, 3));
         let uplo = [Uplo::Lower, Uplo::Upper][case % 2];
         let want = syrk_with(&one, &p, 150, &SyrkOptions::new().uplo(uplo).accuracy(Accuracy::Entrywise)).unwrap();
