@@ -27,6 +27,10 @@ use crate::ops::product::size::ProductSize;
 /// Bytes of a row of a panel.
 const ROW_BYTES: u64 = size_of::<Row>() as u64;
 
+/// Rows of panels that a worker takes at a time, about, and work on single entries: asking for it takes a microsecond.
+const GROUP_ROWS: usize = 4096;
+const GROUP_NANOSECONDS: f64 = 50_000.0;
+
 /// Single entries whose sums are held at a time.
 const TOGETHER: usize = 1024;
 
@@ -162,8 +166,10 @@ impl Depths {
                 (true, Uplo::Upper) => 0..panel + 1,
             };
             let (sums, right) = (&mut all[wanted.clone()], &right[of(panel)]);
-            walkers.each_group(1, sums, |first, sums| {
-                largest_sums(&self.left[of(wanted.start + first)], right, &mut sums[0]);
+            walkers.each_group(GROUP_ROWS.div_ceil(self.rows + 1), sums, |first, sums| {
+                for (sums, other) in sums.iter_mut().zip(wanted.start + first..) {
+                    largest_sums(&self.left[of(other)], right, sums);
+                }
             });
             raise_over_ranks(walkers.world, sums)?;
             for (row, sums) in (wanted.start * PANEL..rows).zip(sums.as_flattened()) {
@@ -241,6 +247,7 @@ impl Singles {
     ) -> Result<()> {
         let ProductSize { rows, cols, triangle, .. } = terms.size;
         let words = rows.div_ceil(64);
+        let group = (GROUP_NANOSECONDS / single_nanoseconds(&terms.size, terms.precision_bits)) as usize + 1;
         let marked = |row: usize, col: usize| match self {
             Singles::None => false,
             Singles::All => !triangle || in_triangle(terms.uplo, row, col),
@@ -255,9 +262,9 @@ impl Singles {
         let mut outcome = Ok(());
         while places.peek().is_some() {
             let mut sums = places.by_ref().take(TOGETHER).map(|place| SingleSum::new(place, terms)).collect::<Vec<_>>();
-            walkers.each_group(1, &mut sums, |_, sums| sums[0].find_top(terms));
+            walkers.each_group(group, &mut sums, |_, sums| sums.iter_mut().for_each(|sum| sum.find_top(terms)));
             tops_over_ranks(walkers.world, &mut sums)?;
-            walkers.each_group(1, &mut sums, |_, sums| sums[0].add_terms(terms));
+            walkers.each_group(group, &mut sums, |_, sums| sums.iter_mut().for_each(|sum| sum.add_terms(terms)));
             add_over_ranks(walkers.world, &mut sums)?;
             done += sums.len() as u64;
             outcome = outcome.and_then(|()| walkers.ctx.report_progress(Progress { phase: "entries", done, total }));
