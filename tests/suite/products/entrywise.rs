@@ -126,9 +126,10 @@ fn check(computed: Float, terms: &[(Integer, i64)], bits: u32, what: &str) -> u3
         return 0;
     }
     let (got, exponent) = computed.to_integer_exp().unwrap();
+    let exponent = if got == 0 { low } else { exponent.into() };
     // In units of 2^(low - bits - far), so that both are integers.
-    let far = (low - i64::from(exponent)).max(0) as u32;
-    let scaled = got << u32::try_from(i64::from(exponent) - low + i64::from(far)).unwrap();
+    let far = (low - exponent).max(0) as u32;
+    let scaled = got << u32::try_from(exponent - low + i64::from(far)).unwrap();
     let error = ((sum << far) - scaled).abs() << (bits - 1);
     let promise = size << far;
     assert!(error <= promise, "{what}: beyond the promise");
