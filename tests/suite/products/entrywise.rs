@@ -145,7 +145,7 @@ fn gemm_report(ctx: &Context, (a, b): (&Matrix, &Matrix), bits: u32, accuracy: A
 fn products_are_right_beside_the_sizes_of_their_terms() {
     let ctx = Context::builder().threads(2).build().unwrap();
     let (mut worst, mut entries, mut singles, mut ranges) = (0, 0, 0, 0);
-    for seed in 0..64 * effort() {
+    for seed in 0..256 * effort() {
         let mut rng = Rng::new(seed);
         let spread = SPREADS[seed as usize % SPREADS.len()];
         let bits = rng.pick(&[2, 53, 64, 128, 200, 256]);
