@@ -10,6 +10,7 @@
 use rug::Float;
 use std::fmt::Write as _;
 use std::path::Path;
+use std::sync::Mutex;
 use sunzi::advanced::kernels;
 use sunzi::{
     Context, Diag, GemmOptions, Matrix, Op, RefineOptions, Side, SyrkOptions, TrsmOptions, Uplo, cholesky, gemm_with,
@@ -265,14 +266,19 @@ fn results_have_the_checksums_of_the_table() {
     let wanted = text.lines().map(|line| line.rsplit_once(' ').unwrap()).collect::<Vec<_>>();
     assert_eq!(wanted.len(), SIZES.len() * CASES.len(), "the table has a line for each case");
     let runs = kernels::available().into_iter().flat_map(|kernel| [(kernel.name(), 1), (kernel.name(), 2)]);
-    let mut changed = String::new();
-    for (kernel, threads) in runs {
-        for ((name, digest), &(case, expected)) in table(kernel, threads).iter().zip(&wanted) {
-            assert_eq!(name, case, "the order of the table");
-            if format!("{digest:016x}") != expected {
-                writeln!(changed, "{name}: {digest:016x}, kernel {kernel}, {threads} threads").unwrap();
+    let (runs, changed) = (Mutex::new(runs), Mutex::new(String::new()));
+    let work = || {
+        while let Some((kernel, threads)) = { runs.lock().unwrap().next() } {
+            for ((name, digest), &(case, expected)) in table(kernel, threads).iter().zip(&wanted) {
+                assert_eq!(name, case, "the order of the table");
+                if format!("{digest:016x}") != expected {
+                    let mut changed = changed.lock().unwrap();
+                    writeln!(changed, "{name}: {digest:016x}, kernel {kernel}, {threads} threads").unwrap();
+                }
             }
         }
-    }
+    };
+    std::thread::scope(|scope| (0..2).for_each(|_| drop(scope.spawn(work))));
+    let changed = changed.into_inner().unwrap();
     assert!(changed.is_empty(), "other bits than before:\n{changed}");
 }

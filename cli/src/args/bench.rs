@@ -1,13 +1,13 @@
 //! Options of `bench` and `gpu-check`.
 
 use super::EngineArgs;
-use super::values::{device, eviction, positive, precision, runs, size, threads, window};
+use super::values::{accuracy, device, eviction, positive, precision, runs, size, threads, window};
 use clap::{Args, Subcommand, ValueEnum};
 use sunzi::advanced::device::DeviceName;
 use sunzi::advanced::kernels::device::DeviceFamily;
 use sunzi::advanced::runtime::{Eviction, Policy};
 use sunzi::comm::window::WindowKind;
-use sunzi::{Error, Result};
+use sunzi::{Accuracy, Error, Result};
 use sunzi_lab::engine::check_reach;
 
 /// `sunzi bench`.
@@ -73,6 +73,9 @@ pub struct BenchSyrk {
     /// Columns (N).
     #[arg(long, value_name = "N", default_value = "1000", value_parser = size)]
     pub cols: usize,
+    /// What our product promises of each entry.
+    #[arg(long, value_name = "PROMISE", default_value = "norm", value_parser = accuracy())]
+    pub accuracy: Accuracy,
     /// With the redundant prime of the self-check.
     #[arg(long)]
     pub self_check: bool,
@@ -98,6 +101,9 @@ pub struct BenchGemm {
     /// Columns of both operands (N).
     #[arg(long, value_name = "N", default_value = "1000", value_parser = size)]
     pub cols: usize,
+    /// What our product promises of each entry.
+    #[arg(long, value_name = "PROMISE", default_value = "norm", value_parser = accuracy())]
+    pub accuracy: Accuracy,
     /// With the redundant prime of the self-check.
     #[arg(long)]
     pub self_check: bool,

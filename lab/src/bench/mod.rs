@@ -40,7 +40,7 @@ use sides::{Ours, TimedBaseline};
 use spread::Spread;
 use sunzi::comm::window::WindowKind;
 use sunzi::gallery::Size;
-use sunzi::{Error, Result};
+use sunzi::{Accuracy, Error, Result};
 use task::Task;
 
 /// An operation to time.
@@ -58,6 +58,8 @@ pub struct Bench {
     pub baselines: Vec<String>,
     /// Timed runs of each.
     pub runs: usize,
+    /// What our products promise of each entry.
+    pub accuracy: Accuracy,
     /// With the redundant prime.
     pub self_check: bool,
     /// Rows of a tile of a factorisation; `None` for the library's choice.
@@ -129,7 +131,7 @@ fn task<'a>(config: &Bench, operands: &'a Operands) -> Result<Box<dyn Task + 'a>
     let Operands { a, b } = operands;
     let second = || b.as_ref().expect("systems have right-hand sides");
     Ok(match config.operation {
-        Operation::Syrk | Operation::Gemm => Box::new(product::Product::new(a, b.as_ref())),
+        Operation::Syrk | Operation::Gemm => Box::new(product::Product::new(a, b.as_ref(), config.accuracy)),
         Operation::Cholesky => Box::new(factor::Factorisation::new(a, config.tile_rows)),
         Operation::Trsm => Box::new(factor::System::triangular(a, second())?),
         Operation::Solve => Box::new(factor::System::factored(a, second())?),
@@ -204,6 +206,7 @@ fn summarise(config: &Bench, ours: &Ours<'_>, timed: &[TimedBaseline], measured:
         working_bits: account.working_bits,
         threads: ours.threads(),
         kernel: account.kernel,
+        accuracy: config.accuracy,
         self_check: config.self_check,
         primes: account.primes,
         cut: account.cut,

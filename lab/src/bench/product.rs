@@ -2,7 +2,9 @@
 
 use super::task::{Account, Cut, Phases, Task};
 use sunzi::verify::{VerifyOptions, verify_gemm, verify_syrk};
-use sunzi::{Context, GemmOptions, Matrix, Op, Report, Result, SymmetricMatrix, SyrkOptions, gemm_into, syrk_into};
+use sunzi::{
+    Accuracy, Context, GemmOptions, Matrix, Op, Report, Result, SymmetricMatrix, SyrkOptions, gemm_into, syrk_into,
+};
 
 /// Random vectors of the verification of our result.
 const VECTORS: usize = 3;
@@ -11,6 +13,7 @@ const VECTORS: usize = 3;
 pub struct Product<'a> {
     a: &'a Matrix,
     b: Option<&'a Matrix>,
+    accuracy: Accuracy,
     result: Matrix,
     /// The result of a product of one operand with itself.
     gram: SymmetricMatrix,
@@ -18,8 +21,8 @@ pub struct Product<'a> {
 
 impl<'a> Product<'a> {
     /// `A^T A`, or `A^T B`.
-    pub fn new(a: &'a Matrix, b: Option<&'a Matrix>) -> Product<'a> {
-        Product { a, b, result: Matrix::empty(), gram: SymmetricMatrix::default() }
+    pub fn new(a: &'a Matrix, b: Option<&'a Matrix>, accuracy: Accuracy) -> Product<'a> {
+        Product { a, b, accuracy, result: Matrix::empty(), gram: SymmetricMatrix::default() }
     }
 }
 
@@ -27,9 +30,12 @@ impl Task for Product<'_> {
     fn run(&mut self, ctx: &Context) -> Result<Account> {
         let bits = self.a.precision_bits();
         let report = match self.b {
-            None => syrk_into(ctx, self.a, bits, &SyrkOptions::default(), &mut self.gram)?,
+            None => {
+                let options = SyrkOptions::new().accuracy(self.accuracy);
+                syrk_into(ctx, self.a, bits, &options, &mut self.gram)?
+            }
             Some(b) => {
-                let options = GemmOptions::new().op_a(Op::Transpose);
+                let options = GemmOptions::new().op_a(Op::Transpose).accuracy(self.accuracy);
                 gemm_into(ctx, self.a, b, bits, &options, &mut self.result)?
             }
         };

@@ -165,7 +165,13 @@ impl Comparison {
     }
 
     fn once(&mut self, own: &Matrix, config: &Bench) -> Result<DistOutcome> {
-        syrk(&self.ctx, &mut self.team, &[own.view()], config.precision_bits, &DistOptions::default())
+        syrk(
+            &self.ctx,
+            &mut self.team,
+            &[own.view()],
+            config.precision_bits,
+            &DistOptions::new().accuracy(config.accuracy),
+        )
     }
 
     /// Runs once outside the clock and compares the bits.
@@ -202,7 +208,13 @@ impl OneProcess {
             return Ok(None);
         };
         let start = Instant::now();
-        let done = syrk_into(ctx, whole, config.precision_bits, &SyrkOptions::default(), &mut self.result);
+        let done = syrk_into(
+            ctx,
+            whole,
+            config.precision_bits,
+            &SyrkOptions::new().accuracy(config.accuracy),
+            &mut self.result,
+        );
         let seconds = start.elapsed().as_secs_f64();
         agree(world, done.map(drop))?;
         Ok(Some(seconds))

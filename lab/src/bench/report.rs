@@ -6,8 +6,8 @@ use crate::baselines::openblas_core;
 use crate::machine::Machine;
 use crate::units::{format_bytes, format_seconds};
 use serde::Serialize;
-use sunzi::DeviceReport;
 use sunzi::advanced::kernels::tiles::TileTraffic;
+use sunzi::{Accuracy, DeviceReport};
 
 /// What is written by `--report`. What an operation does not tell is null.
 #[derive(Serialize)]
@@ -19,6 +19,7 @@ pub struct BenchReport {
     pub working_bits: Option<u32>,
     pub threads: usize,
     pub kernel: &'static str,
+    pub accuracy: Accuracy,
     pub self_check: bool,
     pub primes: Option<usize>,
     #[serde(flatten)]
