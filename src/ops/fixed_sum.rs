@@ -30,6 +30,11 @@ pub(crate) enum Sign {
 }
 
 impl FixedSum {
+    /// Bytes of the limbs that [`FixedSum::new`] takes.
+    pub fn bytes(precision_bits: u32) -> u64 {
+        24 * (limbs_for(precision_bits) + FIXED_SUM_EXTRA_LIMBS) as u64
+    }
+
     /// Room for sums that are rounded to `precision_bits`.
     pub fn new(precision_bits: u32) -> FixedSum {
         let count = limbs_for(precision_bits) + FIXED_SUM_EXTRA_LIMBS;

@@ -55,6 +55,7 @@ fn run_entries(
         bits: Bits { working: 0, ..problem.scaled_bits() },
         entrywise: Entrywise { range_bits: 0, singles: Singles::All },
     };
+    let ctx = &scaled.beside(ctx, problem);
     let plan = direct::plan_entries(ctx, &request(problem, scaled.bits))?;
     workspace.trim(ctx.memory(), &needs(&plan));
     let mut result = result.prepare(problem.result_shape(), problem.precision_bits)?;
@@ -71,7 +72,7 @@ fn run_direct(
 ) -> Result<Report> {
     let start = Instant::now();
     let scaled = scale_operands(ctx, 1, problem, workspace)?;
-    let (bits, ctx, end) = (scaled.bits, &scaled.beside(ctx), Instant::now());
+    let (bits, ctx, end) = (scaled.bits, &scaled.beside(ctx, problem), Instant::now());
     let plan = direct::plan(ctx, &request(problem, bits))?;
     workspace.trim(ctx.memory(), &needs(&plan));
     let mut result = result.prepare(problem.result_shape(), bits.result)?;
@@ -90,7 +91,7 @@ fn run_planes(
 ) -> Result<Report> {
     let mut clock = PhaseClock::alone(start);
     let scaled = clock.time(RankPhase::Scale, || scale_operands(ctx, workers, problem, workspace))?;
-    let (bits, ctx) = (scaled.bits, &scaled.beside(ctx));
+    let (bits, ctx) = (scaled.bits, &scaled.beside(ctx, problem));
     let planned = plan_planes(ctx, &request(problem, bits), workers, workspace.bytes())?;
     workspace.trim(ctx.memory(), &needs(&planned.plan));
     let mut result = result.prepare(problem.result_shape(), bits.result)?;
@@ -167,7 +168,7 @@ fn run_devices(
     let start = Instant::now();
     let workers = ctx.threads();
     let scaled = ctx.install(|| scale_operands(ctx, workers, problem, workspace))?;
-    let (bits, ctx) = (scaled.bits, &scaled.beside(ctx));
+    let (bits, ctx) = (scaled.bits, &scaled.beside(ctx, problem));
     let scale = start.elapsed().as_secs_f64();
     let run = DeviceRun { ctx, problem, bits };
     let plan = run.plan()?;
@@ -220,9 +221,9 @@ struct Scaled {
 }
 
 impl Scaled {
-    /// The context of the product, which holds the marks of single entries.
-    fn beside(&self, ctx: &Context) -> Context {
-        ctx.holding(self.entrywise.singles.bytes())
+    /// The context of the product, which holds what single entries take.
+    fn beside(&self, ctx: &Context, problem: &Problem<'_>) -> Context {
+        ctx.holding(self.entrywise.singles.bytes(&problem.size(), problem.precision_bits))
     }
 
     /// What is left to do when the product lies in `result`.
@@ -249,7 +250,8 @@ impl Scaled {
         let Entrywise { range_bits, singles } = &self.entrywise;
         let chosen = problem.is_entrywise() && !matches!(singles, Singles::All);
         let least_bytes = if chosen { entrywise::choice_bytes(&problem.size()) } else { 0 };
-        let planned_bytes = (report.planned_bytes + singles.bytes()).max(least_bytes);
+        let planned_bytes =
+            (report.planned_bytes + singles.bytes(&problem.size(), problem.precision_bits)).max(least_bytes);
         let (accuracy, single_entries) = (problem.accuracy, singles.count(&problem.size()));
         Report { accuracy, range_bits: *range_bits, single_entries, planned_bytes, ..report }
     }

@@ -221,9 +221,11 @@ fn panels(walkers: &Walkers<'_>, operand: &OperandRows<'_>, rows: usize) -> Resu
 }
 
 impl Singles {
-    /// Bytes held.
-    pub fn bytes(&self) -> u64 {
-        if let Singles::Some(marks) = self { 8 * marks.len() as u64 } else { 0 }
+    /// Bytes of the marks, and of the sums under way.
+    pub fn bytes(&self, size: &ProductSize, precision_bits: u32) -> u64 {
+        let marks = if let Singles::Some(marks) = self { 8 * marks.len() as u64 } else { 0 };
+        let each = size_of::<SingleSum>() as u64 + FixedSum::bytes(precision_bits);
+        marks + self.count(size).min(TOGETHER as u64) * each
     }
 
     /// How many entries these are.

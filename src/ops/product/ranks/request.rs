@@ -104,7 +104,7 @@ pub(crate) fn run(ctx: &Context, team: &mut Team, problem: &RankProblem<'_>) -> 
     let left = OperandRows { blocks: problem.left, shifts: &left_shifts };
     let right = problem.right.map(|blocks| OperandRows { blocks, shifts: &right_shifts });
     let product = RankProduct { operation: problem.operation, left, right, size, bits, map };
-    shared.hold(team.layout(), entrywise.singles.bytes());
+    shared.hold(team.layout(), entrywise.singles.bytes(&size, problem.precision_bits));
     let (call, rest) = ((problem, &shared), (&combination, clock));
     let outcome = match (&entrywise.singles, ctx.devices().is_empty()) {
         _ if size.is_empty() => run_on_nothing(team, &product, Some(&combination)),
