@@ -110,8 +110,9 @@ impl FixedSum {
 
     /// The sum, rounded into `out`; it is used up.
     pub fn round(&mut self, out: &mut [u64]) -> Head {
-        let negative = limbs::to_magnitude(&mut self.limbs);
-        round_integer(negative, &self.limbs, self.low, self.precision_bits, out)
+        let precision_bits = self.precision_bits;
+        let ExactEntry { negative, magnitude, exponent } = self.exact();
+        round_integer(negative, magnitude, exponent, precision_bits, out)
     }
 
     /// The sum times a number, rounded into `out`; it is used up.

@@ -29,9 +29,7 @@ pub(crate) fn run(ctx: &Context, problem: &Problem<'_>, result: Destination<'_>)
     problem.check(ctx.kernel())?;
     let mut workspace = ctx.workspace();
     let mut report = match choose_path(ctx, &problem.size(), problem.expected_operand_bits()) {
-        _ if problem.is_entrywise() && entrywise::takes_all(&problem.size(), problem.precision_bits) => {
-            run_entries(ctx, problem, result, &mut workspace)?
-        }
+        _ if is_summed(problem) => run_direct(ctx, problem, result, &mut workspace)?,
         Path::Direct => run_direct(ctx, problem, result, &mut workspace)?,
         Path::Planes(_) if devices_take(ctx, problem)? => run_devices(ctx, problem, result, &mut workspace)?,
         Path::Planes(1) => run_planes((ctx, 1), (problem, start), result, &mut workspace)?,
@@ -43,25 +41,9 @@ pub(crate) fn run(ctx: &Context, problem: &Problem<'_>, result: Destination<'_>)
     Ok(report)
 }
 
-/// Sums every entry term by term.
-fn run_entries(
-    ctx: &Context,
-    problem: &Problem<'_>,
-    result: Destination<'_>,
-    workspace: &mut Workspace,
-) -> Result<Report> {
-    let start = Instant::now();
-    let scaled = Scaled {
-        bits: Bits { working: 0, ..problem.scaled_bits() },
-        entrywise: Entrywise { range_bits: 0, singles: Singles::All },
-    };
-    let ctx = &scaled.beside(ctx, problem);
-    let plan = direct::plan_entries(ctx, &request(problem, scaled.bits))?;
-    workspace.trim(ctx.memory(), &needs(&plan));
-    let mut result = result.prepare(problem.result_shape(), problem.precision_bits)?;
-    scaled.complete((ctx, 1), problem, &mut result)?;
-    let phases = Phases { product: start.elapsed().as_secs_f64(), ..Phases::default() };
-    Ok(scaled.report(Report::new(&plan, problem.precision_bits, phases), problem))
+/// Whether every entry is summed term by term, and no product formed.
+fn is_summed(problem: &Problem<'_>) -> bool {
+    problem.is_entrywise() && entrywise::takes_all(&problem.size(), problem.precision_bits)
 }
 
 fn run_direct(
@@ -73,10 +55,13 @@ fn run_direct(
     let start = Instant::now();
     let scaled = scale_operands(ctx, 1, problem, workspace)?;
     let (bits, ctx, end) = (scaled.bits, &scaled.beside(ctx, problem), Instant::now());
-    let plan = direct::plan(ctx, &request(problem, bits))?;
+    let summed = matches!(scaled.entrywise.singles, Singles::All);
+    let plan = if summed { direct::plan_entries } else { direct::plan }(ctx, &request(problem, bits))?;
     workspace.trim(ctx.memory(), &needs(&plan));
     let mut result = result.prepare(problem.result_shape(), bits.result)?;
-    direct::run(ctx, problem, &bits, workspace, result.reborrow())?;
+    if !summed {
+        direct::run(ctx, problem, &bits, workspace, result.reborrow())?;
+    }
     scaled.complete((ctx, 1), problem, &mut result)?;
     let (scale, product) = ((end - start).as_secs_f64(), end.elapsed().as_secs_f64());
     let report = Report::new(&plan, problem.precision_bits, Phases { scale, product, ..Phases::default() });
@@ -277,6 +262,10 @@ fn scale_operands(ctx: &Context, workers: usize, problem: &Problem<'_>, workspac
             true => integer_bits(ctx, problem, 0, 0).map(by_norms),
             false => Ok(by_norms(problem.scaled_bits())),
         };
+    }
+    if is_summed(problem) {
+        let bits = Bits { working: 0, ..problem.scaled_bits() };
+        return Ok(Scaled { bits, entrywise: Entrywise { range_bits: 0, singles: Singles::All } });
     }
     let walkers = scale::Walkers::alone(ctx, workers);
     let left = operand_exponents(&walkers, problem, &problem.left, &mut workspace.left_shifts)?;

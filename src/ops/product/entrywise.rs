@@ -12,7 +12,7 @@ use crate::comm::{Reduction, Transport, agree, agreed};
 use crate::context::Progress;
 use crate::error::{Error, Result};
 use crate::kernels::max_plus::{EMPTY, PANEL, Row, depth, largest_sums};
-use crate::math::bound::{COMMON_WORKING_BITS, RANGE_STEP_BITS, guard_bits, range_bits};
+use crate::math::bound::{COMMON_WORKING_BITS, RANGE_STEP_BITS, range_bits};
 use crate::math::float::{FloatRef, Head, limbs_for};
 use crate::matrix::Uplo;
 use crate::ops::exact_sum::ExactEntry;
@@ -20,7 +20,7 @@ use crate::ops::fixed_sum::{FixedSum, Sign};
 use crate::ops::product::combine::Place;
 use crate::ops::product::path::plane_nanoseconds;
 use crate::ops::product::problem::{Bits, OperandRows};
-use crate::ops::product::scale::Walkers;
+use crate::ops::product::scale::{Walkers, ordered, unordered};
 use crate::ops::product::segments::in_triangle;
 use crate::ops::product::size::ProductSize;
 
@@ -133,7 +133,7 @@ fn cheapest(terms: &Terms<'_>, needs: &[u64]) -> u32 {
 
 /// Steps that every kernel has beyond the bits of the norms.
 fn most_steps(terms: &Terms<'_>) -> usize {
-    let working = terms.precision_bits.saturating_add(guard_bits(terms.size.contracted));
+    let working = Bits::scaled(terms.precision_bits, terms.size.contracted).working;
     (COMMON_WORKING_BITS.saturating_sub(working) / RANGE_STEP_BITS) as usize
 }
 
@@ -261,7 +261,6 @@ impl Singles {
             .flat_map(|col| (0..rows).map(move |row| Place { row, col }))
             .filter(|place| marked(place.row, place.col))
             .peekable();
-        let mut outcome = Ok(());
         while places.peek().is_some() {
             let mut sums = places.by_ref().take(TOGETHER).map(|place| SingleSum::new(place, terms)).collect::<Vec<_>>();
             walkers.each_group(group, &mut sums, |_, sums| sums.iter_mut().for_each(|sum| sum.find_top(terms)));
@@ -269,12 +268,11 @@ impl Singles {
             walkers.each_group(group, &mut sums, |_, sums| sums.iter_mut().for_each(|sum| sum.add_terms(terms)));
             add_over_ranks(walkers.world, &mut sums)?;
             done += sums.len() as u64;
-            outcome = outcome.and_then(|()| walkers.ctx.report_progress(Progress { phase: "entries", done, total }));
-            for SingleSum { place, sum, .. } in &mut sums {
-                outcome = outcome.and_then(|()| store(*place, sum.exact()));
-            }
+            let told = walkers.ctx.report_progress(Progress { phase: "entries", done, total });
+            let mut each = sums.iter_mut();
+            agree(walkers.world, told.and_then(|()| each.try_for_each(|one| store(one.place, one.sum.exact()))))?;
         }
-        agree(walkers.world, outcome)
+        Ok(())
     }
 }
 
@@ -317,11 +315,11 @@ fn tops_over_ranks(world: &dyn Transport, sums: &mut [SingleSum]) -> Result<()> 
     if world.size() == 1 {
         return Ok(());
     }
-    // As unsigned words in the same order; 0 is none.
-    let mut words = sums.iter().map(|sum| sum.top.map_or(0, |top| top as u64 ^ 1 << 63)).collect::<Vec<_>>();
+    // The least word is none.
+    let mut words = sums.iter().map(|sum| sum.top.map_or(0, ordered)).collect::<Vec<_>>();
     world.all_reduce(Reduction::Max, &mut words)?;
     for (sum, word) in sums.iter_mut().zip(words) {
-        sum.top = (word > 0).then_some((word ^ 1 << 63) as i64);
+        sum.top = (word > 0).then_some(unordered(word));
     }
     Ok(())
 }

@@ -239,11 +239,13 @@ pub(crate) fn exponents_over_ranks<I: Iterator<Item = Head>>(
     Ok(exponents)
 }
 
-fn ordered(exponent: i64) -> u64 {
+/// An exponent as an unsigned word in the same order; 0 is the least.
+pub(crate) fn ordered(exponent: i64) -> u64 {
     (exponent as u64) ^ (1 << 63)
 }
 
-fn unordered(word: u64) -> i64 {
+/// The exponent behind [`ordered`].
+pub(crate) fn unordered(word: u64) -> i64 {
     (word ^ (1 << 63)) as i64
 }
 

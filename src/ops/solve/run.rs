@@ -132,7 +132,7 @@ impl Solve<'_> {
 
 /// Gives back memory kept between calls that a call of so many bytes, what is held included, leaves no room for.
 pub(crate) fn make_room(ctx: &Context, planned_bytes: u64) {
-    let needs = WorkspaceNeeds { operand_bytes: 0, product_bytes: 0, workers: 0, worker_bytes: 0, planned_bytes };
+    let needs = WorkspaceNeeds { planned_bytes, ..WorkspaceNeeds::default() };
     ctx.workspace().trim(MemoryBudget::new(ctx.memory_bytes()), &needs);
 }
 

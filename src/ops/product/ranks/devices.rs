@@ -81,8 +81,7 @@ impl<'a> RankProduct<'a> {
         let zeros = || Matrix::zeros(self.size.rows, self.size.cols, bits.result);
         let (mut part, mut reports) = (zeros()?, Vec::new());
         let mut workspace = ctx.workspace();
-        let none = WorkspaceNeeds { operand_bytes: 0, product_bytes: 0, workers: 0, worker_bytes: 0, planned_bytes };
-        workspace.trim(ctx.memory(), &none);
+        workspace.trim(ctx.memory(), &WorkspaceNeeds { planned_bytes, ..WorkspaceNeeds::default() });
         workspace.left_shifts.clear();
         workspace.left_shifts.extend(self.left.shifts);
         workspace.right_shifts.clear();
