@@ -9,12 +9,12 @@
 //
 // Choices. `layout` is SUNZI_ROW_MAJOR or SUNZI_COL_MAJOR, `trans` SUNZI_NO_TRANS or SUNZI_TRANS, `uplo` SUNZI_UPPER or
 // SUNZI_LOWER, for a symmetric matrix also SUNZI_BOTH, `diag` SUNZI_NON_UNIT or SUNZI_UNIT, `side` SUNZI_LEFT or
-// SUNZI_RIGHT, `format` SUNZI_MPFR, SUNZI_MPF or SUNZI_LIMBS. Factors (`alpha`, `beta`) are matrices of one entry, of
-// any format.
+// SUNZI_RIGHT, `format` SUNZI_MPFR, SUNZI_MPF or SUNZI_LIMBS, `accuracy` SUNZI_NORM or SUNZI_ENTRYWISE. Factors
+// (`alpha`, `beta`) are matrices of one entry, of any format.
 //
 // Precision. Operands are taken exactly, also where their precisions differ. A result is computed at the largest
-// precision of the entries that it goes to (for mpf_t what mpf_get_prec says; at least 2 bits), then each entry is
-// rounded to nearest even at its own. There is one zero, without sign. Exponents lie within +-(2^30 - 1), MPFR's
+// precision of the entries that it goes to (for mpf_t a limb more than mpf_get_prec says, as GMP's own sums have; at
+// least 2 bits), then each entry is rounded to nearest even at its own. There is one zero, without sign. Exponents lie within +-(2^30 - 1), MPFR's
 // default range.
 //
 // Failures. A call returns a status; `sunzi_last_error` has the message. What is NaN or infinite, null, negative or too
@@ -75,6 +75,12 @@
 
 // `X op(T) = alpha B` (the number of `CblasRight`).
 #define SUNZI_RIGHT 142
+
+// Each entry is right beside the norms of a row and a column.
+#define SUNZI_NORM 1
+
+// Each entry is right beside the magnitudes of its own terms, as sums in loops are.
+#define SUNZI_ENTRYWISE 2
 
 // What a call returns: 0, or what went wrong. `sunzi_last_error` has the message, with the numbers in it.
 typedef enum sunzi_status {
@@ -169,6 +175,9 @@ typedef struct sunzi_options {
     sunzi_progress progress;
     // Handed to `progress`.
     void *user;
+    // What entries of products are right beside, on this context: `SUNZI_NORM` or `SUNZI_ENTRYWISE`. 0 leaves it to the
+    // function: entrywise for the twins of BLAS and LAPACK (`sunzi_rsyrk` and its kin), norms for all others.
+    int accuracy;
 } sunzi_options;
 
 // What the last call on a context took; see `sunzi_last_report`.
@@ -183,6 +192,10 @@ typedef struct sunzi_report {
     uint64_t peak_bytes;
     // Bits of the result before each entry was stored.
     int64_t precision_bits;
+    // What a product was right beside, `SUNZI_NORM` or `SUNZI_ENTRYWISE`; 0 after other calls.
+    int accuracy;
+    // Bits that a product took beyond those of its result, for the range of exponents that `SUNZI_ENTRYWISE` covers.
+    int64_t range_bits;
     // Seconds of the call.
     double seconds;
     // Seconds of them in which operands were taken in.
@@ -362,8 +375,36 @@ int sunzi_has(const char *name);
 // What a status means, in a few words.
 const char *sunzi_status_text(int status);
 
-// `sunzi_syrk` with the arguments of `Rsyrk`: `uplo` "U" or "L", `trans` "N" or "T"; `alpha`, `beta` point to an
-// `mpfr_t`, `a` and `c` to the first of an array, column-major.
+// `sunzi_cholesky` with the arguments of `Rpotrf`, info returned: `i > 0` where the leading minor of order i is not
+// positive.
+int64_t sunzi_rpotrf(const struct sunzi_context *ctx, const char *uplo, int64_t n, void *a, int64_t lda);
+
+// `sunzi_rpotrf` on `mpf_t`: scalars and arrays.
+int64_t sunzi_rpotrf_mpf(const struct sunzi_context *ctx, const char *uplo, int64_t n, void *a, int64_t lda);
+
+// `sunzi_cholesky_solve` with the arguments of `Rpotrs`; returns info as `sunzi_rsyrk` does, and `i > 0` where entry
+// (i, i) of the factor is 0.
+int64_t sunzi_rpotrs(const struct sunzi_context *ctx,
+                     const char *uplo,
+                     int64_t n,
+                     int64_t nrhs,
+                     const void *a,
+                     int64_t lda,
+                     void *b,
+                     int64_t ldb);
+
+// `sunzi_rpotrs` on `mpf_t`: scalars and arrays.
+int64_t sunzi_rpotrs_mpf(const struct sunzi_context *ctx,
+                         const char *uplo,
+                         int64_t n,
+                         int64_t nrhs,
+                         const void *a,
+                         int64_t lda,
+                         void *b,
+                         int64_t ldb);
+
+// `sunzi_syrk` with the arguments of `Rsyrk`, entry by entry (`SUNZI_ENTRYWISE`): `uplo` "U" or "L", `trans` "N" or "T";
+// `alpha`, `beta` point to an `mpfr_t`, `a` and `c` to the first of an array, column-major.
 //
 // Returns info: 0, or `-i` where argument i is wrong, counted from 1 after `ctx` as LAPACK does, or `-1000 - status`
 // for all other failures; `sunzi_last_error` has the message.
@@ -379,7 +420,20 @@ int64_t sunzi_rsyrk(const struct sunzi_context *ctx,
                     void *c,
                     int64_t ldc);
 
-// `sunzi_gemm` with the arguments of `Rgemm`; returns info as `sunzi_rsyrk` does.
+// `sunzi_rsyrk` on `mpf_t`: scalars and arrays.
+int64_t sunzi_rsyrk_mpf(const struct sunzi_context *ctx,
+                        const char *uplo,
+                        const char *trans,
+                        int64_t n,
+                        int64_t k,
+                        const void *alpha,
+                        const void *a,
+                        int64_t lda,
+                        const void *beta,
+                        void *c,
+                        int64_t ldc);
+
+// `sunzi_gemm` with the arguments of `Rgemm`, entry by entry; returns info as `sunzi_rsyrk` does.
 int64_t sunzi_rgemm(const struct sunzi_context *ctx,
                     const char *transa,
                     const char *transb,
@@ -394,6 +448,22 @@ int64_t sunzi_rgemm(const struct sunzi_context *ctx,
                     const void *beta,
                     void *c,
                     int64_t ldc);
+
+// `sunzi_rgemm` on `mpf_t`: scalars and arrays.
+int64_t sunzi_rgemm_mpf(const struct sunzi_context *ctx,
+                        const char *transa,
+                        const char *transb,
+                        int64_t m,
+                        int64_t n,
+                        int64_t k,
+                        const void *alpha,
+                        const void *a,
+                        int64_t lda,
+                        const void *b,
+                        int64_t ldb,
+                        const void *beta,
+                        void *c,
+                        int64_t ldc);
 
 // `sunzi_trsm` with the arguments of `Rtrsm`: `side` "L" or "R", `diag` "N" or "U"; the triangle is `a`, the right
 // sides `b`.
@@ -412,20 +482,19 @@ int64_t sunzi_rtrsm(const struct sunzi_context *ctx,
                     void *b,
                     int64_t ldb);
 
-// `sunzi_cholesky` with the arguments of `Rpotrf`, info returned: `i > 0` where the leading minor of order i is not
-// positive.
-int64_t sunzi_rpotrf(const struct sunzi_context *ctx, const char *uplo, int64_t n, void *a, int64_t lda);
-
-// `sunzi_cholesky_solve` with the arguments of `Rpotrs`; returns info as `sunzi_rsyrk` does, and `i > 0` where entry
-// (i, i) of the factor is 0.
-int64_t sunzi_rpotrs(const struct sunzi_context *ctx,
-                     const char *uplo,
-                     int64_t n,
-                     int64_t nrhs,
-                     const void *a,
-                     int64_t lda,
-                     void *b,
-                     int64_t ldb);
+// `sunzi_rtrsm` on `mpf_t`: scalars and arrays.
+int64_t sunzi_rtrsm_mpf(const struct sunzi_context *ctx,
+                        const char *side,
+                        const char *uplo,
+                        const char *transa,
+                        const char *diag,
+                        int64_t m,
+                        int64_t n,
+                        const void *alpha,
+                        const void *a,
+                        int64_t lda,
+                        void *b,
+                        int64_t ldb);
 
 // `C := alpha * A^T A`, one triangle or both, for a matrix A whose rows lie on the ranks of a communicator.
 // Collective: all ranks of the context's communicator call it, with the same `root`, `uplo`, `precision_bits` and
@@ -508,7 +577,7 @@ enum sunzi_status sunzi_plan_solve(const struct sunzi_context *ctx,
 // `SUNZI_BOTH` the whole symmetric result is written, and what is added must be symmetric.
 // `alpha` and `beta` are matrices of one entry; null stands for 1 and 0. Where alpha is 0, A is not looked at.
 // Accuracy: without scalars `|computed - exact|_ij <= 2^(1 - p) norm(a_i) norm(a_j)`, where p is the largest precision
-// of the triangle's entries; with them the same product, times alpha, plus beta C, rounded once; then each entry is
+// of the triangle's entries, and under `SUNZI_ENTRYWISE` `2^(1 - p) (|A| |A|^T)_ij`; with them the same product, times alpha, plus beta C, rounded once; then each entry is
 // rounded to its own precision. The same bits on any number of threads and any machine.
 // Cost: n^2 k / 2 word products for each of about 2 p / 52 primes.
 enum sunzi_status sunzi_syrk(const struct sunzi_context *ctx,

@@ -5,12 +5,12 @@ use crate::array::{Array, Operand, Part};
 use crate::context::sunzi_context;
 use crate::convert;
 use crate::failure::{Failure, Outcome};
-use crate::types::{sunzi_report, sunzi_status};
+use crate::types::{accuracy_code, sunzi_report, sunzi_status};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 use sunzi::advanced::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
-use sunzi::{Context, Error, Matrix, MatrixView};
+use sunzi::{Accuracy, Context, Error, Matrix, MatrixView};
 
 /// One call under way.
 pub struct Call<'a> {
@@ -104,6 +104,20 @@ impl<'a> Call<'a> {
         let mut report = self.report.get();
         change(&mut report);
         self.report.set(report);
+    }
+
+    /// What the context promises of entries, or `default` where it was not chosen.
+    pub fn accuracy_or(&self, default: Accuracy) -> Accuracy {
+        self.owner.accuracy().unwrap_or(default)
+    }
+
+    /// Notes what a product took.
+    pub fn note_product(&self, product: &sunzi::Report) {
+        self.note_plan(product.planned_bytes);
+        self.note(|report| {
+            report.accuracy = accuracy_code(product.accuracy);
+            report.range_bits = product.range_bits.into();
+        });
     }
 
     /// Notes the plan of the operation itself, in bytes.

@@ -17,6 +17,7 @@ pub extern "C" fn sunzi_options_default() -> sunzi_options {
         freivalds: 0,
         progress: None,
         user: std::ptr::null_mut(),
+        accuracy: 0,
     }
 }
 

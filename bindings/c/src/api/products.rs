@@ -1,13 +1,13 @@
 //! SYRK and GEMM.
 
 use crate::api::{op_of, operands, part_of, scalar, shape_of, symmetric, symmetric_of};
-use crate::array::{Operand, Part, invalid};
+use crate::array::{Operand, Part};
 use crate::call::{Call, Input, enter};
 use crate::context::sunzi_context;
 use crate::failure::{Failure, Outcome};
 use crate::types::{sunzi_matrix, sunzi_status};
 use rug::Float;
-use sunzi::{Destination, GemmOptions, Matrix, Op, SymmetricDestination, SymmetricMatrix, SyrkOptions, Uplo};
+use sunzi::{Accuracy, Destination, GemmOptions, Matrix, Op, SymmetricDestination, SymmetricMatrix, SyrkOptions, Uplo};
 
 /// `C := alpha * A A^T + beta * C` (`SUNZI_NO_TRANS`, A is n x k) or `alpha * A^T A + beta * C`
 /// (`SUNZI_TRANS`, A is k x n): one triangle of C, or both.
@@ -16,7 +16,7 @@ use sunzi::{Destination, GemmOptions, Matrix, Op, SymmetricDestination, Symmetri
 /// `SUNZI_BOTH` the whole symmetric result is written, and what is added must be symmetric.
 /// `alpha` and `beta` are matrices of one entry; null stands for 1 and 0. Where alpha is 0, A is not looked at.
 /// Accuracy: without scalars `|computed - exact|_ij <= 2^(1 - p) norm(a_i) norm(a_j)`, where p is the largest precision
-/// of the triangle's entries; with them the same product, times alpha, plus beta C, rounded once; then each entry is
+/// of the triangle's entries, and under `SUNZI_ENTRYWISE` `2^(1 - p) (|A| |A|^T)_ij`; with them the same product, times alpha, plus beta C, rounded once; then each entry is
 /// rounded to its own precision. The same bits on any number of threads and any machine.
 /// Cost: n^2 k / 2 word products for each of about 2 p / 52 primes.
 ///
@@ -37,8 +37,8 @@ pub unsafe extern "C" fn sunzi_syrk(
         enter(ctx, |call| {
             let (uplo, op) = (symmetric_of(uplo)?, op_of("trans", trans)?);
             let [a, c] = operands([("a", a), ("c", c)])?;
-            let scalars = Scalars { alpha: scalar(call, "alpha", alpha)?, beta: scalar(call, "beta", beta)? };
-            syrk(call, (uplo, op), &a, &scalars, &c)
+            let terms = terms_of(call, alpha, beta)?;
+            syrk(call, (uplo, op), &a, &terms, &c)
         })
     }
 }
@@ -66,19 +66,20 @@ pub unsafe extern "C" fn sunzi_gemm(
         enter(ctx, |call| {
             let (op_a, op_b) = (op_of("trans_a", trans_a)?, op_of("trans_b", trans_b)?);
             let [a, b, c] = operands([("a", a), ("b", b), ("c", c)])?;
-            let scalars = Scalars { alpha: scalar(call, "alpha", alpha)?, beta: scalar(call, "beta", beta)? };
-            gemm(call, (&a, op_a), (&b, op_b), &scalars, &c)
+            let terms = terms_of(call, alpha, beta)?;
+            gemm(call, (&a, op_a), (&b, op_b), &terms, &c)
         })
     }
 }
 
-/// The scalars of a product; `None` is 1 for alpha and 0 for beta.
-pub(crate) struct Scalars {
+/// What a product is beyond its operands. A scalar that is `None` is 1 for alpha and 0 for beta.
+pub(crate) struct Terms {
     pub alpha: Option<Float>,
     pub beta: Option<Float>,
+    pub accuracy: Accuracy,
 }
 
-impl Scalars {
+impl Terms {
     /// Whether the product does not count: as in the BLAS, its operands are not looked at then.
     fn without_product(&self) -> bool {
         self.alpha.as_ref().is_some_and(Float::is_zero)
@@ -107,7 +108,7 @@ pub(crate) unsafe fn syrk(
     call: &Call<'_>,
     (uplo, op): (Option<Uplo>, Op),
     a: &Operand,
-    scalars: &Scalars,
+    terms: &Terms,
     c: &Operand,
 ) -> Outcome<()> {
     let (order, _) = shape_of(a, op);
@@ -118,22 +119,23 @@ pub(crate) unsafe fn syrk(
         let nothing = Matrix::zeros(0, order, 2)?;
         // The library's own op says what is contracted: rows for `NoTranspose`.
         let (input, op) = match op {
-            _ if scalars.without_product() => (Input::InPlace(nothing.view()), Op::NoTranspose),
+            _ if terms.without_product() => (Input::InPlace(nothing.view()), Op::NoTranspose),
             Op::NoTranspose => (call.read(a, Part::All)?, Op::Transpose),
             Op::Transpose => (call.read(a, Part::All)?, Op::NoTranspose),
         };
-        let added = scalars.added(call, c, part_of(uplo))?;
+        let added = terms.added(call, c, part_of(uplo))?;
         let accumulate = added.as_ref().map(|added| symmetric(c.name, added.view(), uplo)).transpose()?;
         let options = SyrkOptions::new()
             .op(op)
             .uplo(uplo.unwrap_or_default())
-            .alpha(scalars.alpha.as_ref())
-            .beta(added.as_ref().and(scalars.beta.as_ref()))
+            .accuracy(terms.accuracy)
+            .alpha(terms.alpha.as_ref())
+            .beta(added.as_ref().and(terms.beta.as_ref()))
             .accumulate(accumulate);
         let mut result = call.result(order, order, bits)?;
         let triangle = SymmetricDestination::Triangle(Destination::Matrix(&mut result));
         let done = sunzi::syrk_into(&call.context(), input.view(), bits, &options, triangle);
-        call.note_plan(call.done(done)?.planned_bytes);
+        call.note_product(&call.done(done)?);
         finish(call, [Some(input), None], added);
         let result = match uplo {
             Some(_) => result,
@@ -151,7 +153,7 @@ pub(crate) unsafe fn gemm(
     call: &Call<'_>,
     (a, op_a): (&Operand, Op),
     (b, op_b): (&Operand, Op),
-    scalars: &Scalars,
+    terms: &Terms,
     c: &Operand,
 ) -> Outcome<()> {
     let ((rows, inner), (right_rows, cols)) = (shape_of(a, op_a), shape_of(b, op_b));
@@ -164,22 +166,23 @@ pub(crate) unsafe fn gemm(
     unsafe {
         let bits = call.result_bits(c, Part::All)?;
         let nothing = (Matrix::zeros(rows, 0, 2)?, Matrix::zeros(0, cols, 2)?);
-        let (left, right, op_a, op_b) = if scalars.without_product() {
+        let (left, right, op_a, op_b) = if terms.without_product() {
             let (left, right) = (Input::InPlace(nothing.0.view()), Input::InPlace(nothing.1.view()));
             (left, right, Op::NoTranspose, Op::NoTranspose)
         } else {
             (call.read(a, Part::All)?, call.read(b, Part::All)?, op_a, op_b)
         };
-        let added = scalars.added(call, c, Part::All)?;
+        let added = terms.added(call, c, Part::All)?;
         let options = GemmOptions::new()
             .op_a(op_a)
             .op_b(op_b)
-            .alpha(scalars.alpha.as_ref())
-            .beta(added.as_ref().and(scalars.beta.as_ref()))
+            .accuracy(terms.accuracy)
+            .alpha(terms.alpha.as_ref())
+            .beta(added.as_ref().and(terms.beta.as_ref()))
             .accumulate(added.as_ref().map(Matrix::view));
         let mut result = call.result(rows, cols, bits)?;
         let done = sunzi::gemm_into(&call.context(), left.view(), right.view(), bits, &options, &mut result);
-        call.note_plan(call.done(done)?.planned_bytes);
+        call.note_product(&call.done(done)?);
         finish(call, [Some(left), Some(right)], added);
         call.write(c, Part::All, result)
     }
@@ -193,14 +196,12 @@ fn finish(call: &Call<'_>, inputs: [Option<Input<'_>>; 2], added: Option<Matrix>
     }
 }
 
-/// A scalar that the caller must pass.
+/// The terms of a call on arrays, which are right beside norms unless the context says otherwise.
 ///
 /// # Safety
 /// The header's rules.
-pub(crate) unsafe fn scalar_at(call: &Call<'_>, name: &'static str, matrix: &sunzi_matrix) -> Outcome<Float> {
-    if matrix.entries.is_null() {
-        return Err(Failure::null(name));
-    }
+unsafe fn terms_of(call: &Call<'_>, alpha: *const sunzi_matrix, beta: *const sunzi_matrix) -> Outcome<Terms> {
     // SAFETY: by contract.
-    unsafe { scalar(call, name, matrix) }?.ok_or_else(|| invalid(name, "is missing"))
+    let (alpha, beta) = unsafe { (scalar(call, "alpha", alpha)?, scalar(call, "beta", beta)?) };
+    Ok(Terms { alpha, beta, accuracy: call.accuracy_or(Accuracy::Norm) })
 }
