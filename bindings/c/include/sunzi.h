@@ -175,8 +175,8 @@ typedef struct sunzi_options {
     sunzi_progress progress;
     // Handed to `progress`.
     void *user;
-    // What entries of products are right beside, on this context: `SUNZI_NORM` or `SUNZI_ENTRYWISE`. 0 leaves it to the
-    // function: entrywise for the twins of BLAS and LAPACK (`sunzi_rsyrk` and its kin), norms for all others.
+    // What entries of products are right beside, on this context: `SUNZI_NORM` or `SUNZI_ENTRYWISE`. 0 leaves it to
+    // the function: entrywise for the twins of BLAS and LAPACK (`sunzi_rsyrk` and its kin), norms for all others.
     int accuracy;
 } sunzi_options;
 
@@ -403,8 +403,8 @@ int64_t sunzi_rpotrs_mpf(const struct sunzi_context *ctx,
                          void *b,
                          int64_t ldb);
 
-// `sunzi_syrk` with the arguments of `Rsyrk`, entry by entry (`SUNZI_ENTRYWISE`): `uplo` "U" or "L", `trans` "N" or "T";
-// `alpha`, `beta` point to an `mpfr_t`, `a` and `c` to the first of an array, column-major.
+// `sunzi_syrk` with the arguments of `Rsyrk`, entry by entry (`SUNZI_ENTRYWISE`): `uplo` "U" or "L", `trans` "N" or
+// "T"; `alpha`, `beta` point to an `mpfr_t`, `a` and `c` to the first of an array, column-major.
 //
 // Returns info: 0, or `-i` where argument i is wrong, counted from 1 after `ctx` as LAPACK does, or `-1000 - status`
 // for all other failures; `sunzi_last_error` has the message.
@@ -577,8 +577,9 @@ enum sunzi_status sunzi_plan_solve(const struct sunzi_context *ctx,
 // `SUNZI_BOTH` the whole symmetric result is written, and what is added must be symmetric.
 // `alpha` and `beta` are matrices of one entry; null stands for 1 and 0. Where alpha is 0, A is not looked at.
 // Accuracy: without scalars `|computed - exact|_ij <= 2^(1 - p) norm(a_i) norm(a_j)`, where p is the largest precision
-// of the triangle's entries, and under `SUNZI_ENTRYWISE` `2^(1 - p) (|A| |A|^T)_ij`; with them the same product, times alpha, plus beta C, rounded once; then each entry is
-// rounded to its own precision. The same bits on any number of threads and any machine.
+// of the triangle's entries, and `2^(1 - p) (|A| |A|^T)_ij` under `SUNZI_ENTRYWISE`; with them the same product, times
+// alpha, plus beta C, rounded once; then each entry is rounded to its own precision. The same bits on any number of
+// threads and any machine.
 // Cost: n^2 k / 2 word products for each of about 2 p / 52 primes.
 enum sunzi_status sunzi_syrk(const struct sunzi_context *ctx,
                              int32_t uplo,

@@ -133,8 +133,8 @@ pub struct sunzi_options {
     pub progress: sunzi_progress,
     /// Handed to `progress`.
     pub user: *mut c_void,
-    /// What entries of products are right beside, on this context: `SUNZI_NORM` or `SUNZI_ENTRYWISE`. 0 leaves it to the
-    /// function: entrywise for the twins of BLAS and LAPACK (`sunzi_rsyrk` and its kin), norms for all others.
+    /// What entries of products are right beside, on this context: `SUNZI_NORM` or `SUNZI_ENTRYWISE`. 0 leaves it to
+    /// the function: entrywise for the twins of BLAS and LAPACK (`sunzi_rsyrk` and its kin), norms for all others.
     pub accuracy: c_int,
 }
 

@@ -16,8 +16,9 @@ use sunzi::{Accuracy, Destination, GemmOptions, Matrix, Op, SymmetricDestination
 /// `SUNZI_BOTH` the whole symmetric result is written, and what is added must be symmetric.
 /// `alpha` and `beta` are matrices of one entry; null stands for 1 and 0. Where alpha is 0, A is not looked at.
 /// Accuracy: without scalars `|computed - exact|_ij <= 2^(1 - p) norm(a_i) norm(a_j)`, where p is the largest precision
-/// of the triangle's entries, and under `SUNZI_ENTRYWISE` `2^(1 - p) (|A| |A|^T)_ij`; with them the same product, times alpha, plus beta C, rounded once; then each entry is
-/// rounded to its own precision. The same bits on any number of threads and any machine.
+/// of the triangle's entries, and `2^(1 - p) (|A| |A|^T)_ij` under `SUNZI_ENTRYWISE`; with them the same product, times
+/// alpha, plus beta C, rounded once; then each entry is rounded to its own precision. The same bits on any number of
+/// threads and any machine.
 /// Cost: n^2 k / 2 word products for each of about 2 p / 52 primes.
 ///
 /// # Safety

@@ -32,7 +32,7 @@ impl MpfrEntry {
         let precision = u32::try_from(self.precision).unwrap_or(0);
         if !(1..=MAXIMUM_PRECISION_BITS).contains(&precision) {
             // The first two members of an `mpf_t` are two numbers of half the size.
-            let message = format!("has a precision of {} bits: is it initialised, and no mpf_t?", self.precision);
+            let message = format!("has a precision of {} bits: is it initialised? (or an mpf_t?)", self.precision);
             return Err(Flaw::Malformed(message));
         }
         if self.limbs.is_null() {
