@@ -7,11 +7,13 @@
 mod budget;
 mod cache;
 mod devices;
+mod pool;
 
 pub(crate) use budget::MemoryBudget;
 pub use devices::DeviceSet;
 
 use crate::context::cache::KeyedCache;
+use crate::context::pool::WorkerPool;
 use crate::device::{Device, open_cuda};
 use crate::error::{Error, Result};
 use crate::kernels::device::DeviceFamily;
@@ -40,7 +42,7 @@ pub type ProgressCallback = dyn Fn(Progress) -> bool + Send + Sync;
 /// Choices and kept state for all operations.
 ///
 /// A second call of the same shape and precision allocates nothing new but its result. A clone is cheap: threads,
-/// tables and kept memory are shared with the original.
+/// tables and kept memory are shared with the original. Dropping the last clone waits until the threads have ended.
 #[derive(Clone)]
 pub struct Context {
     threads: usize,
@@ -50,7 +52,7 @@ pub struct Context {
     self_check: bool,
     freivalds: bool,
     progress: Option<Arc<ProgressCallback>>,
-    pool: Option<Arc<rayon::ThreadPool>>,
+    pool: Option<Arc<WorkerPool>>,
     kept: Arc<Kept>,
 }
 
@@ -251,10 +253,7 @@ impl ContextBuilder {
             return Err(Error::InvalidArgument(format!("{threads} threads: choose 1 to 4096")));
         }
         let (kernel, devices) = self.choose_kernel()?;
-        let pool = (threads > 1)
-            .then(|| rayon::ThreadPoolBuilder::new().num_threads(threads).build())
-            .transpose()
-            .map_err(|error| Error::InvalidArgument(format!("cannot start {threads} threads: {error}")))?;
+        let pool = (threads > 1).then(|| WorkerPool::new(threads)).transpose()?;
         Ok(Context {
             threads,
             memory: MemoryBudget::new(self.memory_bytes),

@@ -7,8 +7,8 @@ use crate::failure::{Failure, Outcome};
 use crate::types::{sunzi_options, sunzi_report, sunzi_status};
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_void};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread::ThreadId;
 use sunzi::{Context, Matrix, Progress};
 
 /// Copies of operands and results that are kept for calls of the same shape.
@@ -18,7 +18,7 @@ const KEPT_MATRICES: usize = 4;
 pub struct sunzi_context {
     made: Outcome<Context>,
     kept: Mutex<Vec<Matrix>>,
-    answers: Mutex<HashMap<ThreadId, Answer>>,
+    answers: Mutex<HashMap<u64, Answer>>,
     report: Mutex<sunzi_report>,
     #[cfg(feature = "mpi")]
     team: Mutex<Option<sunzi::distributed::Team>>,
@@ -28,6 +28,15 @@ pub struct sunzi_context {
 struct Answer {
     message: CString,
     place: Option<(usize, usize)>,
+}
+
+/// A number of this thread's own. `std::thread::current` would leave an allocation behind in threads of the caller.
+fn thread_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    thread_local! {
+        static OWN: u64 = NEXT.fetch_add(1, Ordering::Relaxed);
+    }
+    OWN.with(|own| *own)
 }
 
 /// A lock whose holder may have panicked: what it guards stays consistent.
@@ -82,7 +91,7 @@ impl sunzi_context {
 
     /// Remembers how a call of this thread ended.
     pub fn answer(&self, outcome: &Outcome<()>) {
-        let thread = std::thread::current().id();
+        let thread = thread_number();
         match outcome {
             Ok(()) => {
                 lock(&self.answers).remove(&thread);
@@ -97,12 +106,12 @@ impl sunzi_context {
     /// The message of this thread's last call; empty where it went well. It stays until the thread's next call.
     pub fn message(&self) -> *const std::ffi::c_char {
         let answers = lock(&self.answers);
-        answers.get(&std::thread::current().id()).map_or(c"".as_ptr(), |answer| answer.message.as_ptr())
+        answers.get(&thread_number()).map_or(c"".as_ptr(), |answer| answer.message.as_ptr())
     }
 
     /// The entry that this thread's last call failed at.
     pub fn place(&self) -> Option<(usize, usize)> {
-        lock(&self.answers).get(&std::thread::current().id())?.place
+        lock(&self.answers).get(&thread_number())?.place
     }
 
     /// What the last call took.

@@ -1,0 +1,107 @@
+//! The worker threads of a context: started with it, and waited for when its last clone goes.
+
+use crate::error::{Error, Result};
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::thread::{Builder, JoinHandle};
+
+/// Worker threads that have ended once the pool is dropped, so that a program may unload the library afterwards.
+pub(super) struct WorkerPool {
+    /// Taken by `drop` alone.
+    pool: Option<ThreadPool>,
+    handles: Vec<JoinHandle<()>>,
+    /// The process that has the threads: a fork of it has the pool alone.
+    process: u32,
+}
+
+impl WorkerPool {
+    /// Starts `threads` threads.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where the system refuses some of them; those that were started have ended then.
+    pub fn new(threads: usize) -> Result<WorkerPool> {
+        let mut handles = Vec::with_capacity(threads);
+        let built = ThreadPoolBuilder::new().num_threads(threads).spawn_handler(|worker| {
+            handles.push(Builder::new().spawn(|| worker.run())?);
+            Ok(())
+        });
+        let built = built.build();
+        let failure = built.as_ref().err().map(|error| format!("cannot start {threads} threads: {error}"));
+        // Without a pool this waits for the threads that were started before one was refused.
+        let workers = WorkerPool { pool: built.ok(), handles, process: std::process::id() };
+        failure.map_or(Ok(workers), |message| Err(Error::InvalidArgument(message)))
+    }
+
+    /// Runs `work` on a thread of the pool.
+    pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        match &self.pool {
+            Some(pool) => pool.install(work),
+            None => work(),
+        }
+    }
+}
+
+impl Drop for WorkerPool {
+    fn drop(&mut self) {
+        // A thread of the pool cannot wait for itself; it ends when it has returned from the work that drops the pool.
+        let inside = self.pool.as_ref().is_some_and(|pool| pool.current_thread_index().is_some());
+        drop(self.pool.take());
+        if !inside && self.process == std::process::id() {
+            for handle in self.handles.drain(..) {
+                let _ = handle.join(); // a panic of a worker was passed on to the call that met it
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::WorkerPool;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// Counts the threads that have ended: a value of the thread's own is dropped when it does.
+    struct Ended(Arc<AtomicUsize>);
+
+    impl Drop for Ended {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    thread_local! {
+        static MARK: std::cell::RefCell<Option<Ended>> = const { std::cell::RefCell::new(None) };
+    }
+
+    #[test]
+    fn threads_have_ended_once_the_pool_is_dropped() {
+        for threads in [1, 2, 5] {
+            let ended = Arc::new(AtomicUsize::new(0));
+            let pool = WorkerPool::new(threads).unwrap();
+            pool.install(|| {
+                rayon::broadcast(|_| MARK.with(|mark| *mark.borrow_mut() = Some(Ended(Arc::clone(&ended)))));
+            });
+            assert_eq!(ended.load(Ordering::SeqCst), 0);
+            drop(pool);
+            assert_eq!(ended.load(Ordering::SeqCst), threads);
+        }
+    }
+
+    #[test]
+    fn a_thread_of_the_pool_may_drop_it() {
+        let pool = Arc::new(WorkerPool::new(3).unwrap());
+        let (own, (done, finished)) = (Arc::clone(&pool), std::sync::mpsc::channel());
+        // The last clone goes inside.
+        let caller = std::thread::spawn(move || {
+            let guest = Arc::clone(&own);
+            own.pool.as_ref().unwrap().spawn(move || {
+                std::thread::sleep(std::time::Duration::from_millis(50));
+                drop(guest);
+                done.send(()).unwrap();
+            });
+            drop(own);
+        });
+        drop(pool);
+        caller.join().unwrap();
+        finished.recv_timeout(std::time::Duration::from_secs(20)).unwrap();
+    }
+}
