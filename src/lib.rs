@@ -42,7 +42,8 @@
 //!
 //! | verb | computes |
 //! |---|---|
-//! | [`gemv`](gemv()), [`symv`](symv()), [`trmv`](trmv()) | `alpha op(A) x + beta y` for any, a symmetric, a triangular matrix |
+//! | [`gemv`](gemv()), [`symv`](symv()) | `alpha op(A) x + beta y`, general and symmetric |
+//! | [`trmv`](trmv()) | `alpha op(T) x`, triangular |
 //! | [`trsv`](trsv()) | `x` with `op(T) x = alpha b`, triangular |
 //! | [`ger`](ger()), [`axpy`](axpy()) | `alpha x y^T + A`, `alpha x + y` |
 //! | [`dot`](dot()), [`nrm2`](nrm2()) | `x^T y`, `sqrt(x^T x)`, as numbers |
@@ -53,9 +54,9 @@
 //! - `verb_into(ctx, operands, precision, &options, result)` writes into memory of the caller, a matrix or a block of
 //!   one ([`Destination`], [`SymmetricDestination`]), and gives the report.
 //!
-//! `axpy` has no options, `dot` and `nrm2` give numbers. A [`Cholesky`] is made in the memory of another one, so is an inverse or a refined solution; `ldlt` has no `_into`.
-//! A [`Cholesky`] or an [`Ldlt`] solves again and again. `plan_*` tell beforehand how a call would run and what it
-//! takes. Results are judged by [`verify`].
+//! `axpy` has no options, `dot` and `nrm2` give numbers. A [`Cholesky`] is made in the memory of another one, so is
+//! an inverse or a refined solution; `ldlt` has no `_into`. A [`Cholesky`] or an [`Ldlt`] solves again and again.
+//! `plan_*` tell beforehand how a call would run and what it takes. Results are judged by [`verify`].
 //!
 //! Operands are borrowed [`Matrix`]es or views: blocks and transposes cost nothing ([`MatrixView`]). Where a symmetric
 //! operand is wanted, it is a [`SymmetricMatrix`], a plain matrix, which is checked, or a triangle that is named
