@@ -14,7 +14,7 @@ use rug::{Float, Integer, integer::Order};
 /// Shapes: `x` and `y` are matrices or views of one column or one row, of the same number of entries, which may be 0.
 /// Accuracy: `|computed - exact| <= 2^(1 - precision_bits) |x|^T |y|`, whatever the exponents are; nothing else is
 /// rounded, and the bits depend on the entries and the precision alone. Cost: one product of limbs for each term.
-/// Source: docs/ALGORITHM.md, "Vectors".
+/// Source: docs/decisions/032-vectors.md.
 ///
 /// ```
 /// use sunzi::{Context, Matrix};
@@ -47,7 +47,7 @@ pub fn dot<'a, 'b>(
 ///
 /// Shapes: `x` is a matrix or view of one column or one row; the norm of no entries is 0.
 /// Accuracy: `|computed - exact| <= 2^(1 - precision_bits) exact`. No square overflows on the way.
-/// Source: docs/ALGORITHM.md, "Vectors".
+/// Source: docs/decisions/032-vectors.md.
 ///
 /// ```
 /// use sunzi::{Context, Matrix};

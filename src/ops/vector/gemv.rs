@@ -72,7 +72,7 @@ pub fn gemv<'a, 'x>(
 /// of one column or one row. Any size may be 0.
 /// Accuracy: `|computed - exact|_i <= 2^(1 - precision_bits) (|alpha| (|A| |x|)_i + |beta| |y0_i|)`: each entry beside
 /// the sizes of its own terms, whatever the exponents are. The same bits on any number of threads. Cost: one product
-/// of limbs for each entry of `A`. Source: docs/ALGORITHM.md, "Vectors".
+/// of limbs for each entry of `A`. Source: docs/decisions/032-vectors.md.
 ///
 /// # Errors
 /// [`crate::Error::ShapeMismatch`]; [`crate::Error::Precision`]; [`crate::Error::InvalidArgument`] for scalars that are

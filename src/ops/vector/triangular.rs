@@ -114,7 +114,7 @@ pub fn trsv<'a, 'b>(
 /// Accuracy: `|alpha b - op(T) x|_i <= 2^(1 - precision_bits) (|op(T)| |x|)_i`, row by row and whatever the exponents
 /// and the condition of `T` are. The bits depend on the operands, the precision and the options alone. Cost: one
 /// product of limbs for each entry of the triangle, and a division for each row; on the calling thread, as each
-/// unknown waits for the one before it. Source: docs/ALGORITHM.md, "Vectors".
+/// unknown waits for the one before it. Source: docs/decisions/032-vectors.md.
 ///
 /// # Errors
 /// [`crate::Error::Singular`] with the first zero on the diagonal; [`crate::Error::ExponentRange`] where an unknown
