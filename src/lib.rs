@@ -38,15 +38,25 @@
 //! | [`ldlt`](ldlt()) | `L`, `D` with `A = L D L^T`, without pivoting | symmetric quasi-definite |
 //! | [`inverse`](inverse()) | `A^-1` | symmetric positive definite |
 //!
+//! On vectors, which are matrices or views of one column or one row:
+//!
+//! | verb | computes |
+//! |---|---|
+//! | [`gemv`](gemv()), [`symv`](symv()) | `alpha op(A) x + beta y`, general and symmetric |
+//! | [`trmv`](trmv()) | `alpha op(T) x`, triangular |
+//! | [`trsv`](trsv()) | `x` with `op(T) x = alpha b`, triangular |
+//! | [`ger`](ger()), [`axpy`](axpy()) | `alpha x y^T + A`, `alpha x + y` |
+//! | [`dot`](dot()), [`nrm2`](nrm2()) | `x^T y`, `sqrt(x^T x)`, as numbers |
+//!
 //! Each has three forms:
 //! - `verb(ctx, operands, precision)` gives the result,
 //! - `verb_with(ctx, operands, precision, &options)` gives an [`Outcome`]: the result, and a report of time and memory,
 //! - `verb_into(ctx, operands, precision, &options, result)` writes into memory of the caller, a matrix or a block of
 //!   one ([`Destination`], [`SymmetricDestination`]), and gives the report.
 //!
-//! A [`Cholesky`] is made in the memory of another one, so is an inverse or a refined solution; `ldlt` has no `_into`.
-//! A [`Cholesky`] or an [`Ldlt`] solves again and again. `plan_*` tell beforehand how a call would run and what it
-//! takes. Results are judged by [`verify`].
+//! `axpy` has no options, `dot` and `nrm2` give numbers. A [`Cholesky`] is made in the memory of another one, so is
+//! an inverse or a refined solution; `ldlt` has no `_into`. A [`Cholesky`] or an [`Ldlt`] solves again and again.
+//! `plan_*` tell beforehand how a call would run and what it takes. Results are judged by [`verify`].
 //!
 //! Operands are borrowed [`Matrix`]es or views: blocks and transposes cost nothing ([`MatrixView`]). Where a symmetric
 //! operand is wanted, it is a [`SymmetricMatrix`], a plain matrix, which is checked, or a triangle that is named
@@ -95,12 +105,15 @@ pub use ops::device::{DeviceReport, DeviceSeconds};
 pub use ops::{Accuracy, GemmOptions, SyrkOptions, gemm, gemm_into, gemm_with, syrk, syrk_into, syrk_with};
 pub use ops::{Cholesky, CholeskyOptions, CholeskyReport, Span, TaskKind, cholesky, cholesky_into, cholesky_with};
 pub use ops::{CholeskyPlan, Plan, SolvePlan, UpdatePlan};
+pub use ops::{GemvOptions, GerOptions, SymvOptions, TriangleVectorOptions, VectorReport};
 pub use ops::{Inertia, Ldlt, LdltOptions, RefineOptions, RefineReport, SolveReport, TrsmOptions};
 pub use ops::{Outcome, Path, Phases, Report};
+pub use ops::{axpy, axpy_into, dot, gemv, gemv_into, gemv_with, ger, ger_into, ger_with, nrm2};
 pub use ops::{distributed, double, log_det_of, verify};
 pub use ops::{inverse, inverse_into, inverse_with, ldlt, ldlt_with, trsm, trsm_into, trsm_with};
 pub use ops::{plan_cholesky, plan_gemm, plan_solve, plan_syrk, plan_trsm};
 pub use ops::{solve, solve_into, solve_refined, solve_refined_into, solve_refined_with, solve_with};
+pub use ops::{symv, symv_into, symv_with, trmv, trmv_into, trmv_with, trsv, trsv_into, trsv_with};
 pub use rug;
 
 /// Runs the examples of the README as tests.

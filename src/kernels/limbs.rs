@@ -38,6 +38,19 @@ pub fn multiply_any(out: &mut [u64], a: &[u64], b: &[u64]) {
     unsafe { gmp::mpn_mul(target, long.as_ptr(), long_count, short.as_ptr(), short_count) };
 }
 
+/// `quotient := floor(numerator / divisor)` and what remains; the divisor's top limb is not 0, the numerator has at
+/// least as many limbs, the quotient one more than the difference, the remainder as many as the divisor (asserted).
+pub fn divide(quotient: &mut [u64], remainder: &mut [u64], numerator: &[u64], divisor: &[u64]) {
+    let (long, short) = (numerator.len(), divisor.len());
+    assert!(long >= short && divisor.last().is_some_and(|&top| top != 0));
+    assert!(quotient.len() == long - short + 1 && remainder.len() == short);
+    let (quotient, remainder) = (quotient.as_mut_ptr(), remainder.as_mut_ptr());
+    let (long, short) = (long as size_t, short as size_t);
+    // SAFETY: all four slices have the lengths that the function reads and writes, and the divisor's top limb is not 0
+    // (asserted); what is written overlaps nothing else because it is borrowed mutably.
+    unsafe { gmp::mpn_tdiv_qr(quotient, remainder, 0, numerator.as_ptr(), long, divisor.as_ptr(), short) };
+}
+
 /// Row by row with the width known to the compiler.
 #[inline]
 fn multiply_fixed<const W: usize>(out: &mut [u64], a: &[u64], b: &[u64]) {
@@ -175,6 +188,14 @@ mod tests {
             let mut squared = vec![0xdead; 2 * count];
             square(&mut squared, &limbs(&a, count));
             assert_eq!(squared, limbs(&a.clone().square(), 2 * count));
+            if b != 0 {
+                let divisor = limbs(&b, b.significant_digits::<u64>());
+                let room = 2 * count - divisor.len() + 1;
+                let (mut quotient, mut remainder) = (vec![0xdead; room], vec![0xdead; divisor.len()]);
+                divide(&mut quotient, &mut remainder, &squared, &divisor);
+                let (want, rest) = a.clone().square().div_rem(b.clone());
+                assert_eq!((quotient, remainder), (limbs(&want, room), limbs(&rest, divisor.len())));
+            }
             let mut sum = vec![u64::MAX; 2 * count + 1]; // -1 modulo the limbs
             add_assign(&mut sum, &product);
             add_assign(&mut sum, &limbs(&c, count));

@@ -45,6 +45,16 @@ pub fn cholesky_working_bits(precision_bits: u32) -> u32 {
     precision_bits + 2
 }
 
+/// Bits beyond [`cholesky_working_bits`] with which entry `(i, j)` of a factor keeps `|A - L L^T|_ij` within `2^(2 - b)`
+/// of the sum of its terms' magnitudes: `pivot + depth`, one more on the diagonal.
+///
+/// The largest of its terms lies `depth` bits below the product of the norms of the rows `i` and `j`, and the exponent
+/// of `l_jj` is that of the norm of row `j` plus `pivot`. The roundings of `T_ij` and of the quotient are then below
+/// `2^-b` of the sum, those on the diagonal below `1.125 * 2^-b`.
+pub fn cholesky_range_bits(pivot: i64, depth: u32, is_diagonal: bool) -> u32 {
+    (pivot + i64::from(depth) + i64::from(is_diagonal)).clamp(0, u32::MAX.into()) as u32
+}
+
 /// Bits of the modulus product of a Cholesky factorisation: rows that are not rejected keep
 /// `|T_ij| < 2.01 * 2^(2B)`, which is below 0.26 of `2^(2B + 3)`.
 pub fn cholesky_modulus_bits(working_bits: u32) -> u32 {
@@ -162,6 +172,15 @@ pub const TRSM_FIXED_BITS: u32 = 32;
 
 /// Of these bits, those that pay for rounding in fixed point; unknowns may outgrow their right side by the others.
 pub const TRSM_FIXED_SPARE_BITS: u32 = 3;
+
+/// Bits by which the largest term of a row may lie below the scale `2^e` of its column in a triangular solve in fixed
+/// point with so many `extra_bits`, for accuracy entry by entry: `extra - 3 - ceil(ceil(log2 n) / 2)`.
+///
+/// The roundings of a row are below `2^(e - p - extra - 1) (1.02 sqrt(n) + 1.1)`, the sum of its terms' magnitudes at
+/// least `2^(e - depth - 2)`: a quotient below `0.54 * 2^-p`.
+pub fn trsm_fixed_depth(extra_bits: u32, order: usize) -> u32 {
+    extra_bits.saturating_sub(TRSM_FIXED_SPARE_BITS + ceil_log2(order).div_ceil(2))
+}
 
 /// Guard bits of a solve with a Cholesky factor of order `n`:
 /// `6 + ceil(log2(ceil(log2 n) + 5)) + ceil(ceil(log2 n) / 2)`.

@@ -5,15 +5,17 @@
 use crate::context::Context;
 use crate::error::Result;
 use crate::matrix::{Matrix, MatrixView, Symmetric};
+use crate::ops::factor::entrywise::{self, RangeBits};
 pub use crate::ops::factor::options::CholeskyOptions;
 use crate::ops::factor::plan::Plan;
 pub use crate::ops::factor::plan::{CholeskyPlan, UpdatePlan, plan_cholesky};
-use crate::ops::factor::problem::{Problem, SQUARE};
+use crate::ops::factor::problem::{Problem, SQUARE, working_bits};
 pub use crate::ops::factor::report::CholeskyReport;
 use crate::ops::factor::run::{Ending, run};
 use crate::ops::factor::spans::Clock;
 pub use crate::ops::factor::spans::{Span, TaskKind, TaskTimes};
 use crate::ops::factor::{diagnose, reference};
+use crate::ops::product::problem::Accuracy;
 use crate::ops::product::report::Outcome;
 use rug::Float;
 use std::sync::OnceLock;
@@ -22,6 +24,8 @@ use std::sync::OnceLock;
 #[derive(Clone, Debug, Default)]
 pub struct Cholesky {
     factor: Matrix,
+    /// What solves promise.
+    pub(crate) accuracy: Accuracy,
     /// Found by the first solve that needs them.
     pub(crate) row_norms: OnceLock<Vec<i64>>,
 }
@@ -38,10 +42,13 @@ pub fn cholesky<'a>(ctx: &Context, a: impl Into<Symmetric<'a>>, precision_bits: 
 ///
 /// Shapes: `a` is `n x n` (n may be 0): a [`SymmetricMatrix`](crate::SymmetricMatrix), a plain matrix, which is
 /// checked, or a triangle that the caller names, see [`Symmetric`].
-/// Accuracy: `|A - L L^T|_ij <= 2^(2 - precision_bits) sqrt(a_ii a_jj)`, whatever n and the condition of `A`. The bits
-/// depend on `A` and the precision alone: not on threads, tiles, kernel or memory limit.
-/// Cost: `n^3 / 6` word products for each of about `2 precision_bits / 52` primes, and `n^2 / 2` conversions.
-/// Source: docs/ALGORITHM.md, "Cholesky in residues".
+/// Accuracy: `|A - L L^T|_ij <= 2^(2 - precision_bits) sqrt(a_ii a_jj)`, whatever n and the condition of `A`; with
+/// [`Accuracy::Entrywise`] `|A - L L^T|_ij <= 2^(2 - precision_bits) (|L| |L^T|)_ij` too. The report says whether that
+/// was reached: entries of the factor that decay exponentially where those of `A` are 0 may take more bits than any try
+/// has. The bits depend on `A`, the precision and the accuracy alone: not on threads, tiles, kernel or memory limit.
+/// Cost: `n^3 / 6` word products for each of about `2 precision_bits / 52` primes, and `n^2 / 2` conversions; entry by
+/// entry at as many bits more as the report says, and once more for each repeat.
+/// Source: docs/ALGORITHM.md, "Cholesky in residues" and "Cholesky entry by entry".
 ///
 /// # Errors
 /// [`crate::Error::NotPositiveDefinite`] with the first leading minor that is not positive;
@@ -74,38 +81,105 @@ pub fn cholesky_into<'a>(
     result: &mut Cholesky,
 ) -> Result<CholeskyReport> {
     let memory = std::mem::take(result).factor;
-    let mut clock = Clock::new();
-    let kernel = ctx.kernel();
     let lower = a.into().lower_view(SQUARE)?;
-    let problem = Problem::new(lower, precision_bits, kernel.maximum_modulus_bits())?;
-    let memory = Some(memory).filter(|memory| memory.fits((problem.order, problem.order), precision_bits));
-    let engine = ctx.tile_engine(kernel, problem.working_bits)?;
-    let plan = Plan::new(ctx, (problem.order, precision_bits), options.tile_rows, &*engine)?;
-    let before = engine.traffic();
-    let ending = run(ctx, (&problem, lower), (&plan, &*engine), memory, &mut clock);
-    let devices = engine.traffic().into_iter().zip(&before).map(|(after, before)| after.since(before)).collect();
-    engine.end_operation();
-    match ending? {
-        Ending::Factor(factor) if problem.is_whole() => {
-            *result = Cholesky::new(factor);
-            let report = CholeskyReport::new(&problem, &plan, &*engine, clock);
-            Ok(CholeskyReport { kernel: kernel.name(), devices, ..report })
+    let factoring = Factoring { ctx, lower, precision_bits, options, clock: Clock::new() };
+    let (factor, report) = match options.accuracy {
+        Accuracy::Norm => factoring.by_norms(memory)?,
+        Accuracy::Entrywise => factoring.entrywise(memory)?,
+    };
+    *result = Cholesky::new(factor, options.accuracy);
+    Ok(report)
+}
+
+/// A factorisation in one process, and its time so far.
+struct Factoring<'a> {
+    ctx: &'a Context,
+    lower: MatrixView<'a>,
+    precision_bits: u32,
+    options: &'a CholeskyOptions,
+    clock: Clock,
+}
+
+impl Factoring<'_> {
+    fn by_norms(mut self, memory: Matrix) -> Result<(Matrix, CholeskyReport)> {
+        let problem = self.problem(0)?;
+        self.run(self.ctx, &problem, memory)
+    }
+
+    /// With more and more bits, until each entry of the factor's residual is as small as its own terms ask for.
+    fn entrywise(mut self, mut memory: Matrix) -> Result<(Matrix, CholeskyReport)> {
+        let order = self.lower.rows();
+        let mut range = RangeBits::even(order, self.precision_bits).at_least(self.options.range_bits);
+        let mut problem = self.problem(range.bits)?;
+        range = range.for_entries(&problem, self.lower);
+        let check_bytes = entrywise::check_bytes(order);
+        let beside = self.ctx.holding(check_bytes);
+        loop {
+            if problem.working_bits != self.working_bits(range.bits)? {
+                problem = self.problem(range.bits)?;
+            }
+            let (factor, report) = self.run(&beside, &problem, memory)?;
+            let needed = entrywise::needed_bits(&beside, (&problem, self.lower), &factor)?;
+            let missing_bits = needed.saturating_sub(range.bits);
+            if missing_bits > 0
+                && let Some(next) = range.next(needed)
+            {
+                (memory, range) = (factor, next);
+                continue;
+            }
+            let report = CholeskyReport {
+                accuracy: if missing_bits == 0 { Accuracy::Entrywise } else { Accuracy::Norm },
+                range_bits: range.bits,
+                missing_bits,
+                repeats: range.repeats,
+                planned_bytes: report.planned_bytes + check_bytes,
+                seconds: self.clock.now(),
+                ..report
+            };
+            return Ok((factor, report));
         }
-        Ending::Factor(factor) => Err(diagnose::failure((&problem, lower), problem.order, &factor, None)),
-        Ending::Failed(index, factor, pivot) => Err(diagnose::failure((&problem, lower), index, &factor, pivot)),
+    }
+
+    fn working_bits(&self, range_bits: u32) -> Result<u32> {
+        Ok(working_bits(self.precision_bits, self.ctx.kernel().maximum_modulus_bits())? + range_bits)
+    }
+
+    fn problem(&self, range_bits: u32) -> Result<Problem> {
+        Problem::new(self.lower, self.precision_bits, self.working_bits(range_bits)?)
+    }
+
+    /// One factorisation, in `memory` where that fits.
+    fn run(&mut self, ctx: &Context, problem: &Problem, memory: Matrix) -> Result<(Matrix, CholeskyReport)> {
+        let (kernel, lower, order) = (ctx.kernel(), self.lower, problem.order);
+        let memory = Some(memory).filter(|memory| memory.fits((order, order), self.precision_bits));
+        let engine = ctx.tile_engine(kernel, problem.working_bits)?;
+        let plan = Plan::new(ctx, (order, self.precision_bits), self.options.tile_rows, &*engine)?;
+        let before = engine.traffic();
+        let ending = run(ctx, (problem, lower), (&plan, &*engine), memory, &mut self.clock);
+        let devices = engine.traffic().into_iter().zip(&before).map(|(after, before)| after.since(before)).collect();
+        engine.end_operation();
+        match ending? {
+            Ending::Factor(factor) if problem.is_whole() => {
+                let report = CholeskyReport::new(problem, &plan, &*engine, &mut self.clock);
+                Ok((factor, CholeskyReport { kernel: kernel.name(), devices, ..report }))
+            }
+            Ending::Factor(factor) => Err(diagnose::failure((problem, lower), order, &factor, None)),
+            Ending::Failed(index, factor, pivot) => Err(diagnose::failure((problem, lower), index, &factor, pivot)),
+        }
     }
 }
 
-/// [`cholesky_with`] by its definition, one integer after the other: what every other path is tested against.
+/// [`cholesky_with`] by its definition, one integer after the other: what every other path is tested against; with so
+/// many bits beyond those of the norms.
 ///
 /// # Errors
 /// As [`cholesky_with`].
 #[doc(hidden)]
-pub fn cholesky_reference<'a>(a: impl Into<Symmetric<'a>>, precision_bits: u32) -> Result<Cholesky> {
+pub fn cholesky_reference<'a>(a: impl Into<Symmetric<'a>>, precision_bits: u32, range_bits: u32) -> Result<Cholesky> {
     let lower = a.into().lower_view(SQUARE)?;
-    let problem = &Problem::new(lower, precision_bits, 11_000)?;
+    let problem = &Problem::new(lower, precision_bits, working_bits(precision_bits, 11_000)? + range_bits)?;
     match reference::factor(problem, lower) {
-        Ok(rows) if problem.is_whole() => Ok(Cholesky::new(rows.to_matrix(problem)?)),
+        Ok(rows) if problem.is_whole() => Ok(Cholesky::new(rows.to_matrix(problem)?, Accuracy::Norm)),
         Ok(rows) => Err(diagnose::failure((problem, lower), problem.order, &rows.to_matrix(problem)?, None)),
         Err(reference::Failed { index, rows, pivot }) => {
             Err(diagnose::failure((problem, lower), index, &rows.to_matrix(problem)?, pivot))
@@ -114,14 +188,21 @@ pub fn cholesky_reference<'a>(a: impl Into<Symmetric<'a>>, precision_bits: u32) 
 }
 
 impl Cholesky {
-    fn new(factor: Matrix) -> Cholesky {
-        Cholesky { factor, row_norms: OnceLock::new() }
+    fn new(factor: Matrix, accuracy: Accuracy) -> Cholesky {
+        Cholesky { factor, accuracy, row_norms: OnceLock::new() }
+    }
+
+    /// The same factor, for solves of that accuracy. A factor made with accuracy entry by entry solves so, one made
+    /// elsewhere by norms.
+    #[must_use]
+    pub fn with_accuracy(self, accuracy: Accuracy) -> Cholesky {
+        Cholesky { accuracy, ..self }
     }
 
     /// A place for a factor in the memory of a matrix that is no longer needed, for [`cholesky_into`]. Until then it is
     /// not the factor of anything.
     pub fn with_memory(memory: Matrix) -> Cholesky {
-        Cholesky::new(memory)
+        Cholesky::new(memory, Accuracy::Norm)
     }
 
     /// Takes a factor made elsewhere; what lies above its diagonal is not looked at.
@@ -137,7 +218,7 @@ impl Cholesky {
             Some(index) => Err(crate::Error::Singular { index }),
             None => {
                 factor.clear_above_diagonal();
-                Ok(Cholesky::new(factor))
+                Ok(Cholesky::new(factor, Accuracy::Norm))
             }
         }
     }

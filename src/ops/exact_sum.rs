@@ -37,6 +37,35 @@ impl<'a> From<FloatRef<'a>> for ExactEntry<'a> {
     }
 }
 
+/// Room for one exact product at a time.
+pub(crate) struct Product {
+    limbs: Vec<u64>,
+}
+
+impl Product {
+    /// Bytes of the room for a product of numbers of so many limbs.
+    pub fn bytes(left_limbs: usize, right_limbs: usize) -> u64 {
+        8 * (left_limbs + right_limbs) as u64
+    }
+
+    /// Room for products of numbers of so many limbs.
+    pub fn new(left_limbs: usize, right_limbs: usize) -> Product {
+        Product { limbs: vec![0; left_limbs + right_limbs] }
+    }
+
+    /// `x y`, of numbers of just so many limbs (asserted).
+    #[inline]
+    pub fn of(&mut self, x: FloatRef<'_>, y: FloatRef<'_>) -> ExactEntry<'_> {
+        if x.head.is_zero() || y.head.is_zero() {
+            return ExactEntry::ZERO;
+        }
+        limbs::multiply_any(&mut self.limbs, x.limbs, y.limbs);
+        let negative = x.head.is_negative() != y.head.is_negative();
+        let exponent = x.head.exponent() + y.head.exponent() - 64 * self.limbs.len() as i64;
+        ExactEntry { negative, magnitude: &self.limbs, exponent }
+    }
+}
+
 /// `x + y`, rounded to `precision_bits`, to nearest, ties to even; `None` where the exact sum is too long for this
 /// road.
 #[inline]

@@ -126,6 +126,37 @@ impl FixedSum {
         round_integer(negative, product, exponent, self.precision_bits, out)
     }
 
+    /// The sum divided by a number other than 0, rounded once into `out`; it is used up. `room` is scratch that grows
+    /// to what it takes.
+    pub fn round_quotient(&mut self, divisor: FloatRef<'_>, room: &mut Vec<u64>, out: &mut [u64]) -> Head {
+        let low = self.low;
+        let negative = limbs::to_magnitude(&mut self.limbs) != divisor.head.is_negative();
+        let count = self.limbs.iter().rposition(|&limb| limb != 0).map_or(0, |top| top + 1);
+        if count == 0 {
+            out.fill(0);
+            return Head::ZERO;
+        }
+        // The quotient of the integers has a limb more than the precision, and the remainder says what lies below.
+        let divided = divisor.limbs.len();
+        let length = count.max(divided + out.len() + 2);
+        room.clear();
+        room.reserve_exact(2 * length + 1);
+        room.resize(length - count, 0);
+        room.extend_from_slice(&self.limbs[..count]);
+        room.resize(2 * length + 1, 0);
+        let (numerator, rest) = room.split_at_mut(length);
+        let (quotient, remainder) = rest.split_at_mut(length - divided + 1);
+        limbs::divide(quotient, remainder, numerator, divisor.limbs);
+        quotient[0] |= u64::from(remainder.iter().any(|&limb| limb != 0));
+        let exponent = low - 64 * (length - count) as i64 - divisor.head.exponent() + 64 * divided as i64;
+        round_integer(negative, quotient, exponent, self.precision_bits, out)
+    }
+
+    /// Bytes of the scratch of [`FixedSum::round_quotient`] for divisors of so many limbs.
+    pub fn quotient_bytes(precision_bits: u32, divisor_limbs: usize) -> u64 {
+        16 * (divisor_limbs + limbs_for(precision_bits) + FIXED_SUM_EXTRA_LIMBS) as u64 + 8
+    }
+
     /// `value * factor`, rounded into `out`.
     pub fn multiply(&mut self, value: FloatRef<'_>, factor: &OwnFloat, out: &mut [u64]) -> Head {
         self.set(value, std::iter::empty(), Sign::Plus);
@@ -210,11 +241,13 @@ mod tests {
     fn sums_and_their_products_are_right_beside_their_largest_term() {
         let mut rng = RandState::new();
         rng.seed(&Integer::from(41));
+        let mut room = Vec::new();
         for case in 0..600u32 {
             let (count, spread) = (case as usize % 40, [0, 3, 90, 5000][case as usize % 4]);
             let (x_bits, y_bits, bits) = (2 + rng.below(300), 2 + rng.below(700), 2 + rng.below(400));
             let (x, y) = (numbers(&mut rng, (count, x_bits), spread), numbers(&mut rng, (count, y_bits), spread));
             let (first, factor) = (numbers(&mut rng, (1, 80), spread), numbers(&mut rng, (1, 333), 9));
+            let divisor_bits = 2 + rng.below(500);
             let sign = if case % 3 == 0 { Sign::Plus } else { Sign::Minus };
             let wide = 40_000;
             let mut want = Float::with_val(wide, first.float(0, 0));
@@ -238,10 +271,19 @@ mod tests {
             let head = sum.round(&mut out);
             check(head, &out, want.clone(), cut.clone());
             let factor = factor.float(0, 0);
-            sum.set(first.get(0, 0), pairs, sign);
+            sum.set(first.get(0, 0), pairs.clone(), sign);
             let head = sum.round_product(&OwnFloat::new(&factor), &mut out);
-            let cut = cut * Float::with_val(60, factor.abs_ref());
-            check(head, &out, want * factor, cut);
+            let product_cut = Float::with_val(60, &cut * Float::with_val(60, factor.abs_ref()));
+            check(head, &out, Float::with_val(wide, &want * &factor), product_cut);
+            let divisor = numbers(&mut rng, (1, divisor_bits), 9);
+            if divisor.get(0, 0).head.is_zero() {
+                continue;
+            }
+            sum.set(first.get(0, 0), pairs, sign);
+            let head = sum.round_quotient(divisor.get(0, 0), &mut room, &mut out);
+            let divisor = divisor.float(0, 0);
+            let quotient_cut = Float::with_val(60, &cut / Float::with_val(60, divisor.abs_ref()));
+            check(head, &out, want / &divisor, quotient_cut);
         }
     }
 

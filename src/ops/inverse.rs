@@ -9,12 +9,13 @@ use crate::matrix::{Destination, Matrix, Symmetric, SymmetricMatrix, check_expon
 use crate::ops::cholesky::{Cholesky, CholeskyOptions, cholesky_with};
 use crate::ops::columns::{Column, ColumnRef, each_column};
 use crate::ops::product::block::{BlockProduct, BlockShape, maximum_working_bits, plan};
+use crate::ops::product::problem::Accuracy;
 use crate::ops::product::report::Outcome;
 use crate::ops::solve::agreement::Agreement;
 use crate::ops::solve::band::Band;
 use crate::ops::solve::cut::larger;
 use crate::ops::solve::memory::{Bands, SolveMemory};
-use crate::ops::solve::path::Path;
+use crate::ops::solve::path::{Method, Path};
 use crate::ops::solve::problem::{LOWER, ScaledRows};
 use crate::ops::solve::report::{SolveBits, SolveReport, SystemShape};
 use crate::ops::solve::run::make_room;
@@ -109,7 +110,7 @@ impl Cholesky {
         let shape = SystemShape { order, columns: order };
         let path = Path::choose(LOWER, order, order.min(STRIP_COLUMNS));
         let bits = SolveBits { precision: precision_bits, working: precision_bits };
-        let mut report = SolveReport::new(ctx, "inverse", shape, bits, path);
+        let mut report = SolveReport::new(ctx, "inverse", shape, bits, Method::by_norms(path));
         if order == 0 {
             *result = SymmetricMatrix::trusted(matrix);
             return Ok(report);
@@ -164,7 +165,8 @@ impl<'a> Inversion<'a> {
     ) -> Result<Inversion<'a>> {
         let order = scaled.exponents.len();
         let columns = order.min(STRIP_COLUMNS);
-        let solver = TriangleSolver::new(scaled.lower()?, working_bits, Path::choose(LOWER, order, columns));
+        let path = Path::choose(LOWER, order, columns);
+        let solver = TriangleSolver::new(scaled.lower()?, working_bits, Method::by_norms(path));
         let holding = ctx.holding(Matrix::bytes_for(order, order, working_bits));
         let memory = SolveMemory { ctx: holding.clone(), cuts: vec![solver.cut()], piece_row_bytes: 0, by_parts: true };
         let mut bands = Bands::widest(columns);
@@ -235,7 +237,9 @@ impl<'a> Inversion<'a> {
             let below = |columns: Range<usize>| v.view().block(rows.start..order, columns);
             let (left, right) = (below(rows.clone())?.transposed(), below(0..rows.end)?);
             let mut product = Matrix::zeros(rows.len(), rows.end, precision_bits)?;
-            BlockProduct { left, right, minuend: None, precision_bits, working_bits }.run(ctx, &mut product)?;
+            let accuracy = Accuracy::Norm;
+            let block = BlockProduct { left, right, minuend: None, precision_bits, working_bits, accuracy };
+            block.run(ctx, &mut product)?;
             for col in 0..rows.end {
                 for row in rows.start.max(col)..rows.end {
                     let value = scaled(product.get(row - rows.start, col), -exponents[row] - exponents[col]);

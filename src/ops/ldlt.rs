@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::math::bound::ldlt_solve_guard_bits;
 use crate::math::magnitude::Magnitude;
 use crate::matrix::{Destination, Matrix, MatrixView, Symmetric};
+use crate::ops::product::problem::Accuracy;
 use crate::ops::product::report::Outcome;
 use crate::ops::solve::ldlt::Factors;
 use crate::ops::solve::report::SolveReport;
@@ -31,14 +32,18 @@ pub struct Ldlt {
     lower: Matrix,
     pivots: Matrix,
     growth: Float,
+    accuracy: Accuracy,
 }
 
-/// Choices of an `L D L^T` beyond the matrix and the precision: there are none yet.
+/// Choices of an `L D L^T` beyond the matrix and the precision.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
-pub struct LdltOptions {}
+pub struct LdltOptions {
+    /// What is promised of each entry, and of the residuals of solves with the factors.
+    pub accuracy: Accuracy,
+}
 
-setters! { new LdltOptions {} }
+setters! { new LdltOptions { accuracy: Accuracy } }
 
 /// `A = L D L^T`; see [`ldlt_with`].
 ///
@@ -54,7 +59,8 @@ pub fn ldlt<'a>(ctx: &Context, a: impl Into<Symmetric<'a>>, precision_bits: u32)
 /// Accuracy: with `g_i = (|L| |D| |L^T|)_ii`, `|A - L D L^T|_ij <= 2^(3 - precision_bits) sqrt(g_i g_j)`. For positive
 /// definite matrices `g_i` is about `a_ii`; for quasi-definite ones, `[H B^T; B -K]` with `H` and `K` positive
 /// definite, it is moderate unless `B` is large beside them; for others it may be of any size, see [`Ldlt::growth`].
-/// The bits depend on `A` and the precision alone.
+/// With [`Accuracy::Entrywise`] `|A - L D L^T|_ij <= 2^(3 - precision_bits) (|L| |D| |L^T|)_ij`.
+/// The bits depend on `A`, the precision and the accuracy alone.
 /// Cost: `n^3 / 6` word products for each of about `2 precision_bits / 52` primes.
 /// Source: docs/ALGORITHM.md, "LDL^T without pivoting".
 ///
@@ -67,14 +73,14 @@ pub fn ldlt_with<'a>(
     ctx: &Context,
     a: impl Into<Symmetric<'a>>,
     precision_bits: u32,
-    _options: &LdltOptions,
+    options: &LdltOptions,
 ) -> Result<Outcome<Ldlt, SolveReport>> {
     let start = Instant::now();
     let a = a.into().lower_view("ldlt of a square matrix")?;
-    let Factors { lower, pivots, mut report } = solve::ldlt::factor(ctx, a, precision_bits)?;
+    let Factors { lower, pivots, mut report } = solve::ldlt::factor(ctx, a, (precision_bits, options.accuracy))?;
     let growth = growth(&a, &lower, &pivots);
     report.seconds = start.elapsed().as_secs_f64();
-    Ok(Outcome { result: Ldlt { lower, pivots, growth }, report })
+    Ok(Outcome { result: Ldlt { lower, pivots, growth, accuracy: options.accuracy }, report })
 }
 
 /// The largest `(|L| |D| |L^T|)_ii` over the largest `|a_ij|` of the lower triangle.
@@ -129,7 +135,8 @@ impl Ldlt {
     ///
     /// Shapes: `b` and the result are `n x m`.
     /// Accuracy: `|b - A x|_i <= 2^(4 - p) (sqrt(g_i) sum_j sqrt(g_j) |x_j| + |b_i|)` for each column, with the `g_i`
-    /// of [`ldlt`] and `p` the smaller of `precision_bits` and the precision of the factors.
+    /// of [`ldlt`] and `p` the smaller of `precision_bits` and the precision of the factors; for factors of accuracy
+    /// entry by entry `|b - A x|_i <= 2^(4 - p) (|L| |D| |L^T| |x| + |b|)_i`.
     /// Cost: `n^2 m` word products for each prime. Source: docs/ALGORITHM.md, "LDL^T without pivoting".
     ///
     /// # Errors
@@ -158,6 +165,7 @@ impl Ldlt {
             precision_bits,
             guard_bits: ldlt_solve_guard_bits(self.lower.rows()),
             total_columns: b.cols(),
+            accuracy: self.accuracy,
             row_norms: &OnceLock::new(),
         };
         factored.solve(ctx, b, result.into())

@@ -17,6 +17,7 @@ mod seed;
 pub mod solve;
 mod syrk;
 pub mod trsm;
+mod vector;
 pub mod verify;
 
 pub use cholesky::{Cholesky, CholeskyOptions, CholeskyReport, Span, TaskKind, cholesky, cholesky_into, cholesky_with};
@@ -34,3 +35,6 @@ pub use solve::{Path, RefineOptions, RefineReport, SolvePlan, SolveReport, plan_
 pub use solve::{solve, solve_into, solve_refined, solve_refined_into, solve_refined_with, solve_with};
 pub use syrk::{SyrkOptions, syrk, syrk_into, syrk_with};
 pub use trsm::{TrsmOptions, trsm, trsm_into, trsm_with};
+pub use vector::{GemvOptions, GerOptions, SymvOptions, TriangleVectorOptions, VectorReport};
+pub use vector::{axpy, axpy_into, dot, gemv, gemv_into, gemv_with, ger, ger_into, ger_with, nrm2};
+pub use vector::{symv, symv_into, symv_with, trmv, trmv_into, trmv_with, trsv, trsv_into, trsv_with};

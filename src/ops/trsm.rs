@@ -6,6 +6,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::{Destination, Diag, Matrix, MatrixView, Op, Side, Uplo};
 use crate::ops::fixed_sum::OwnFloat;
+use crate::ops::product::problem::Accuracy;
 use crate::ops::product::report::Outcome;
 use crate::ops::solve::report::SolveReport;
 use crate::ops::solve::triangular::TriangularSystem;
@@ -24,6 +25,8 @@ pub struct TrsmOptions<'a> {
     pub op: Op,
     /// Whether the diagonal of `T` is read or taken as ones.
     pub diag: Diag,
+    /// What is promised of each entry of the residual.
+    pub accuracy: Accuracy,
     /// Scalar of `B`; `None` is 1.
     pub alpha: Option<&'a Float>,
 }
@@ -33,6 +36,7 @@ setters! { new TrsmOptions<'a> {
     uplo: Uplo,
     op: Op,
     diag: Diag,
+    accuracy: Accuracy,
     alpha: impl Into<Option<&'a Float>>,
 } }
 
@@ -56,8 +60,9 @@ pub fn trsm<'a, 'b>(
 /// result are `n x m` on the left side, `m x n` on the right. Any of them may be empty.
 /// Accuracy, on the left side, for row `t_i` of `op(T)` and column `x_j` of the result:
 /// `|alpha b - op(T) x|_ij <= 2^(1 - precision_bits) (||t_i|| ||x_j|| + |alpha b_ij|)`, whatever the condition of `T`;
-/// on the right side the same for `op(T)^T X^T = alpha B^T`. The bits depend on the operands, the precision and the
-/// options alone: not on threads, kernel or memory limit.
+/// with [`Accuracy::Entrywise`] `|alpha b - op(T) x|_ij <= 2^(1 - precision_bits) (|op(T)| |X|)_ij`. On the right side
+/// the same for `op(T)^T X^T = alpha B^T`. The bits depend on the operands, the precision and the options alone: not on
+/// threads, kernel or memory limit.
 /// Cost: `n^2 m / 2` word products for each of about `2 precision_bits / 52` primes.
 /// Source: docs/ALGORITHM.md, "Triangular solves".
 ///
@@ -110,6 +115,7 @@ pub fn trsm_into<'a, 'b, 'r>(
         alpha,
         transposed,
         precision_bits,
+        accuracy: options.accuracy,
         total_columns: b.cols(),
     };
     system.solve(ctx, result.into())

@@ -4,8 +4,8 @@
 use crate::{alone, matrix, rise};
 use sunzi::advanced::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
 use sunzi::{
-    Cholesky, Context, Error, Matrix, Result, SolvePlan, Symmetric, cholesky, ldlt, plan_solve, plan_trsm, solve, syrk,
-    trsm,
+    Accuracy, Cholesky, CholeskyOptions, Context, Error, Matrix, Result, SolvePlan, Symmetric, cholesky, ldlt,
+    plan_solve, plan_trsm, solve, syrk, trsm,
 };
 
 /// Bytes that the bookkeeping of threads and lists may add.
@@ -117,12 +117,14 @@ fn solves_keep_the_memory_limit() {
     for (order, columns, bits) in [(300, 200, 500), (400, 5, 800), (200, 600, 300), (300, 64, 1024)] {
         let (t, b) = (lower(order, bits), matrix(order, columns, bits, 5));
         let label = format!("plan of trsm {order} x {columns}");
-        check_plan(&label, &|ctx| plan_trsm(ctx, order, columns, bits), &|ctx| trsm(ctx, &t, &b, bits));
+        check_plan(&label, &|ctx| plan_trsm(ctx, (order, columns), bits, Accuracy::Norm), &|ctx| {
+            trsm(ctx, &t, &b, bits)
+        });
     }
     for (order, columns, bits) in [(300, 2, 500), (200, 400, 300)] {
         let (a, b) = (definite(order, bits), matrix(order, columns, bits, 5));
         let label = format!("solve {order} x {columns}");
-        check_plan(&label, &|ctx| plan_solve(ctx, order, columns, bits), &|ctx| {
+        check_plan(&label, &|ctx| plan_solve(ctx, (order, columns), bits, &CholeskyOptions::new()), &|ctx| {
             solve(ctx, Symmetric::lower(&a), &b, bits)
         });
         check(&label, &|ctx| solve(ctx, Symmetric::lower(&a), &b, bits));

@@ -9,3 +9,4 @@ mod factors;
 mod files;
 mod products;
 mod ranks;
+mod vectors;

@@ -12,7 +12,8 @@ use pyo3::prelude::*;
 
 /// The factor `L` of `A = L Lᵀ`, kept for solves with several right sides.
 ///
-/// `Cholesky(a, *, uplo=None, precision=None, context=None, progress=None)` of the symmetric positive definite `a`.
+/// `Cholesky(a, *, uplo=None, accuracy="entrywise", precision=None, context=None, progress=None)` of the symmetric
+/// positive definite `a`.
 /// Arguments, accuracy, cost and errors as `sunzi.cholesky`.
 ///
 /// >>> import sunzi
@@ -36,16 +37,18 @@ impl Cholesky {
 #[pymethods]
 impl Cholesky {
     #[new]
-    #[pyo3(signature = (a, *, uplo=None, precision=None, context=None, progress=None))]
+    #[pyo3(signature = (a, *, uplo=None, accuracy="entrywise", precision=None, context=None, progress=None))]
     fn new<'py>(
         a: &Bound<'py, PyAny>,
         uplo: Option<&str>,
+        accuracy: &str,
         precision: Option<i64>,
         context: Option<Bound<'py, Context>>,
         progress: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Cholesky> {
         let given = options(a.py(), precision, context, progress)?;
         given.set_item("uplo", uplo)?;
+        given.set_item("accuracy", accuracy)?;
         let mut call = Call::new(&given)?;
         let a = Symmetric::of(&call, a, &[])?;
         Ok(Cholesky { factor: call.run(|ctx| a.factor(ctx))?.result, kind: a.shape.kind })

@@ -13,13 +13,18 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rug::Float;
 use serde::Serialize;
-use sunzi::{CholeskyOptions, Diag, GemmOptions, Op, Outcome, RefineOptions, Side, SyrkOptions, TrsmOptions, Uplo};
+use sunzi::{
+    Accuracy, CholeskyOptions, Diag, GemmOptions, Op, Outcome, RefineOptions, Side, SyrkOptions, TrsmOptions, Uplo,
+};
 
 const TRIANGLES: &[(&str, Uplo)] = &[("lower", Uplo::Lower), ("upper", Uplo::Upper)];
 
 /// Which triangle of a symmetric matrix counts: both, which must agree, unless one is named.
 const SYMMETRIC: &[(&str, Option<Uplo>)] =
     &[("full", None), ("lower", Some(Uplo::Lower)), ("upper", Some(Uplo::Upper))];
+
+/// What is promised of each entry.
+const ACCURACIES: &[(&str, Accuracy)] = &[("entrywise", Accuracy::Entrywise), ("norm", Accuracy::Norm)];
 
 fn part_of(uplo: Option<Uplo>) -> Part {
     uplo.map_or(Part::Whole, Part::Triangle)
@@ -43,6 +48,7 @@ fn json(numbers: &impl Serialize) -> PyResult<Option<String>> {
 /// The operands of a product beside its matrices.
 struct Terms {
     precision_bits: u32,
+    accuracy: Accuracy,
     bits: Bits,
     alpha: Option<Float>,
     beta: Option<Float>,
@@ -66,7 +72,8 @@ impl Terms {
             return Err(PyValueError::new_err("beta is given without c"));
         }
         let accumulate = c.map(|c| c.view(call.py(), bits)).transpose()?;
-        Ok(Terms { precision_bits, bits, alpha, beta, accumulate })
+        let accuracy = call.choice("accuracy", ACCURACIES)?;
+        Ok(Terms { precision_bits, accuracy, bits, alpha, beta, accumulate })
     }
 }
 
@@ -88,6 +95,7 @@ pub fn syrk<'py>(p: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResul
         let options = SyrkOptions::new()
             .op(op(transpose))
             .exact_integers(exact_integers)
+            .accuracy(terms.accuracy)
             .alpha(terms.alpha.as_ref())
             .beta(terms.beta.as_ref())
             .accumulate(terms.accumulate.as_ref().map(|c| symmetric(c, uplo)));
@@ -129,7 +137,7 @@ pub fn gemm<'py>(
     give_product(call, outcome, form, shape)
 }
 
-/// `alpha * A B + beta * C`; a product of a matrix with its own transpose is a SYRK, with the same bits.
+/// `alpha * A B + beta * C`; a product of a matrix with its own transpose is a SYRK.
 fn multiply(
     ctx: &sunzi::Context,
     (a, b): (&View, &View),
@@ -138,12 +146,13 @@ fn multiply(
 ) -> sunzi::Result<(Outcome, Form)> {
     let (alpha, beta, bits) = (terms.alpha.as_ref(), terms.beta.as_ref(), terms.precision_bits);
     if a.is_transpose_of(b) && terms.accumulate.is_none() {
-        let options = SyrkOptions::new().exact_integers(exact_integers).alpha(alpha);
+        let options = SyrkOptions::new().exact_integers(exact_integers).accuracy(terms.accuracy).alpha(alpha);
         return Ok((general(sunzi::syrk_with(ctx, b.entries(), bits, &options)?), Form::Symmetric));
     }
     let accumulate = terms.accumulate.as_ref().map(View::to_whole).transpose()?;
     let options = GemmOptions::new()
         .exact_integers(exact_integers)
+        .accuracy(terms.accuracy)
         .alpha(alpha)
         .beta(beta)
         .accumulate(accumulate.as_ref().map(|c| c.view()));
@@ -170,7 +179,8 @@ pub fn trsm<'py>(
     let alpha = scalar(call.object("alpha")?.as_ref(), "alpha", Bits::Round(bits))?;
     let shape = Shape { container: b.container, kind: b.kind.min(t.kind) };
     let (t, b) = (t.view(py, Bits::Round(bits))?, b.view(py, Bits::Round(bits))?);
-    let options = TrsmOptions::new().side(side).uplo(uplo).op(op).diag(diag).alpha(alpha.as_ref());
+    let accuracy = call.choice("accuracy", ACCURACIES)?;
+    let options = TrsmOptions::new().side(side).uplo(uplo).op(op).diag(diag).alpha(alpha.as_ref()).accuracy(accuracy);
     let Outcome { result, report } = call.run(|ctx| sunzi::trsm_with(ctx, t.entries(), b.entries(), bits, &options))?;
     call.finish(result, Form::General, shape, json(&report)?)
 }
@@ -180,6 +190,7 @@ pub struct Symmetric {
     pub view: View,
     pub uplo: Option<Uplo>,
     pub precision_bits: u32,
+    pub accuracy: Accuracy,
     pub shape: Shape,
 }
 
@@ -193,8 +204,9 @@ impl Symmetric {
         let a = Operand::of(a, "a", part_of(uplo))?;
         let all: Vec<Option<u32>> = others.iter().copied().chain([a.natural_bits]).collect();
         let precision_bits = call.precision_bits(&all)?;
+        let accuracy = call.choice("accuracy", ACCURACIES)?;
         let shape = Shape { container: a.container, kind: a.kind };
-        Ok(Symmetric { view: a.view(call.py(), Bits::Round(precision_bits))?, uplo, precision_bits, shape })
+        Ok(Symmetric { view: a.view(call.py(), Bits::Round(precision_bits))?, uplo, precision_bits, accuracy, shape })
     }
 
     /// The operand.
@@ -202,12 +214,16 @@ impl Symmetric {
         symmetric(&self.view, self.uplo)
     }
 
+    fn options(&self) -> CholeskyOptions {
+        CholeskyOptions::new().accuracy(self.accuracy)
+    }
+
     /// The factor.
     ///
     /// # Errors
     /// As [`sunzi::cholesky()`].
     pub fn factor(&self, ctx: &sunzi::Context) -> sunzi::Result<Outcome<sunzi::Cholesky, sunzi::CholeskyReport>> {
-        sunzi::cholesky_with(ctx, self.operand(), self.precision_bits, &CholeskyOptions::default())
+        sunzi::cholesky_with(ctx, self.operand(), self.precision_bits, &self.options())
     }
 }
 
@@ -238,8 +254,7 @@ pub fn solve<'py>(
     let b = b.view(call.py(), Bits::Round(bits))?;
     let (solution, report) = call.run(|ctx| {
         let Some(factor_bits) = factor_bits else {
-            let options = CholeskyOptions::default();
-            let Outcome { result, report } = sunzi::solve_with(ctx, a.operand(), b.entries(), bits, &options)?;
+            let Outcome { result, report } = sunzi::solve_with(ctx, a.operand(), b.entries(), bits, &a.options())?;
             return Ok((result, serde_json::to_string(&report).ok()));
         };
         let options = RefineOptions::new().factor_bits(factor_bits);
@@ -285,11 +300,16 @@ pub fn plan<'py>(
         ("gemm", &[rows, cols, contracted]) => {
             json(&sunzi::plan_gemm(&ctx, rows, cols, contracted, bits).or_raise(py)?)?
         }
-        ("cholesky", &[order]) => {
-            json(&sunzi::plan_cholesky(&ctx, order, bits, &CholeskyOptions::default()).or_raise(py)?)?
+        ("cholesky", &[order]) => json(
+            &sunzi::plan_cholesky(&ctx, order, bits, &CholeskyOptions::new().accuracy(ACCURACIES[0].1)).or_raise(py)?,
+        )?,
+        ("trsm", &[order, columns]) => {
+            json(&sunzi::plan_trsm(&ctx, (order, columns), bits, ACCURACIES[0].1).or_raise(py)?)?
         }
-        ("trsm", &[order, columns]) => json(&sunzi::plan_trsm(&ctx, order, columns, bits).or_raise(py)?)?,
-        ("solve", &[order, columns]) => json(&sunzi::plan_solve(&ctx, order, columns, bits).or_raise(py)?)?,
+        ("solve", &[order, columns]) => json(
+            &sunzi::plan_solve(&ctx, (order, columns), bits, &CholeskyOptions::new().accuracy(ACCURACIES[0].1))
+                .or_raise(py)?,
+        )?,
         _ => {
             return Err(PyValueError::new_err(format!(
                 "no plan of '{operation}' with {} sizes: use ('syrk', rows, cols), ('gemm', rows, cols, contracted), \

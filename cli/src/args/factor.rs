@@ -1,13 +1,13 @@
 //! Options of `cholesky`, `solve`, `inverse`, `trsm` and `verify cholesky`.
 
-use super::values::{broadcast, grid, positive, precision, side, size, termination, uplo};
+use super::values::{accuracy, broadcast, grid, positive, precision, side, size, termination, uplo};
 use super::{EngineArgs, Output, Precision};
 use clap::Args;
 use std::path::PathBuf;
 use sunzi::advanced::runtime::Policy;
 use sunzi::advanced::runtime::protocol::{DeliveryKind, Termination};
 use sunzi::distributed::RankGrid;
-use sunzi::{Side, Uplo};
+use sunzi::{Accuracy, Side, Uplo};
 use sunzi_lab::units::parse_count;
 
 /// Which triangle of a symmetric matrix counts.
@@ -53,6 +53,10 @@ pub struct Factor {
     /// Also write when each step ran, as JSON for a trace viewer.
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
+    /// What is promised of each entry: norm (beside the norms of rows) or entrywise (beside its own terms) [default:
+    /// entrywise for solve, else norm].
+    #[arg(long, value_name = "PROMISE", value_parser = accuracy())]
+    pub accuracy: Option<Accuracy>,
     #[command(flatten)]
     pub ranks: RankChoices,
     #[command(flatten)]
@@ -140,6 +144,10 @@ pub struct Trsm {
     /// Take the diagonal of T as ones.
     #[arg(long)]
     pub unit: bool,
+    /// What is promised of each entry of the residual: norm (beside the norms of row and column) or entrywise (beside
+    /// its own terms).
+    #[arg(long, value_name = "PROMISE", default_value = "norm", value_parser = accuracy())]
+    pub accuracy: Accuracy,
     /// Scalar of B: decimal, integer or hexadecimal float [default: 1].
     #[arg(long, value_name = "X")]
     pub alpha: Option<String>,

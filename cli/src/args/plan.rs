@@ -1,10 +1,10 @@
 //! Options of `plan`.
 
 use super::EngineArgs;
-use super::values::{positive, precision, size};
+use super::values::{accuracy, positive, precision, size};
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
-use sunzi::Result;
 use sunzi::distributed::ClusterShape;
+use sunzi::{Accuracy, Result};
 use sunzi_lab::engine::check_reach;
 
 /// What `sunzi plan --help` ends with.
@@ -132,6 +132,9 @@ pub struct PlanSolve {
     /// Bits of every significand.
     #[arg(long, short, value_name = "B", value_parser = precision)]
     pub precision: u32,
+    /// What is promised of each entry of the residual: norm or entrywise [default: entrywise for solve, norm for trsm].
+    #[arg(long, value_name = "PROMISE", value_parser = accuracy())]
+    pub accuracy: Option<Accuracy>,
     #[command(flatten)]
     pub engine: EngineArgs,
 }

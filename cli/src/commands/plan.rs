@@ -6,7 +6,7 @@ use crate::session::Session;
 use serde::Serialize;
 use sunzi::distributed::{ClusterShape, even_operand_bytes, plan_syrk_cluster};
 use sunzi::{
-    CholeskyOptions, CholeskyPlan, Context, Matrix, Path, Plan, Result, SolvePlan, UpdatePlan, plan_cholesky,
+    Accuracy, CholeskyOptions, CholeskyPlan, Context, Matrix, Path, Plan, Result, SolvePlan, UpdatePlan, plan_cholesky,
     plan_gemm, plan_solve, plan_syrk, plan_trsm,
 };
 use sunzi_lab::engine::{Engine, limited};
@@ -81,12 +81,19 @@ pub fn run(session: &mut Session, operation: &PlanOperation) -> Result<()> {
         PlanOperation::Gemm(args) => gemm(session, args),
         PlanOperation::Cholesky(args) => cholesky(session, args),
         PlanOperation::Trsm(args) => {
-            let PlanSolve { rows, cols, precision, .. } = *args;
-            solve(session, args, |ctx| plan_trsm(ctx, rows, cols, precision))
+            let PlanSolve { rows, cols, precision, accuracy, .. } = *args;
+            solve(session, args, |ctx| plan_trsm(ctx, (rows, cols), precision, accuracy.unwrap_or_default()))
         }
         PlanOperation::Solve(args) => {
-            let PlanSolve { rows, cols, precision, .. } = *args;
-            solve(session, args, |ctx| plan_solve(ctx, rows, cols, precision))
+            let PlanSolve { rows, cols, precision, accuracy, .. } = *args;
+            solve(session, args, |ctx| {
+                plan_solve(
+                    ctx,
+                    (rows, cols),
+                    precision,
+                    &CholeskyOptions::new().accuracy(accuracy.unwrap_or(Accuracy::Entrywise)),
+                )
+            })
         }
     }
 }
@@ -123,7 +130,7 @@ fn cholesky(session: &mut Session, args: &PlanCholesky) -> Result<()> {
 }
 
 fn solve(session: &mut Session, args: &PlanSolve, make: impl FnOnce(&Context) -> Result<SolvePlan>) -> Result<()> {
-    let PlanSolve { rows: order, cols, precision, ref engine } = *args;
+    let PlanSolve { rows: order, cols, precision, ref engine, .. } = *args;
     let bytes = |cols| Matrix::bytes_for(order, cols, precision);
     Request::new(engine, bytes(order).saturating_add(bytes(cols))).show(session, make, describe_solve)
 }

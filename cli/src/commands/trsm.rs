@@ -27,7 +27,8 @@ pub fn run(session: &mut Session, config: &Trsm) -> Result<()> {
     let ctx = builder.build()?;
     let diag = if config.unit { Diag::Unit } else { Diag::NonUnit };
     let (side, uplo, op) = (config.side, config.uplo, op(config.transpose));
-    let options = TrsmOptions::new().side(side).uplo(uplo).op(op).diag(diag).alpha(alpha.as_ref());
+    let options =
+        TrsmOptions::new().side(side).uplo(uplo).op(op).diag(diag).alpha(alpha.as_ref()).accuracy(config.accuracy);
     let start = Instant::now();
     let solve = || trsm_with(&ctx, &t, &b, precision_bits, &options).map_err(&restate);
     let Outcome { result: x, report } = in_mode(Mode::Computing, solve)?;
@@ -41,6 +42,7 @@ pub fn run(session: &mut Session, config: &Trsm) -> Result<()> {
         "rows": x.rows(),
         "cols": x.cols(),
         "precision_bits": x.precision_bits(),
+        "accuracy": report.accuracy,
         "kernel": report.kernel,
         "threads": report.threads,
         "planned_bytes": report.planned_bytes,

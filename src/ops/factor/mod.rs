@@ -7,6 +7,7 @@
 
 pub(crate) mod diagnose;
 pub mod double;
+pub(crate) mod entrywise;
 pub(crate) mod options;
 mod payload;
 pub(crate) mod plan;

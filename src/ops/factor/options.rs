@@ -1,5 +1,6 @@
-//! Choices of a factorisation, in one process and over ranks. None of them shows in a bit.
+//! Choices of a factorisation, in one process and over ranks. But for the accuracy none of them shows in a bit.
 
+use crate::ops::product::problem::Accuracy;
 use crate::options::setters;
 use crate::runtime::Policy;
 use crate::runtime::protocol::{DeliveryKind, Termination};
@@ -11,9 +12,18 @@ use crate::tile::RankGrid;
 pub struct CholeskyOptions {
     /// Rows of a tile; `None` chooses by size and precision. It never shows in the result.
     pub tile_rows: Option<usize>,
+    /// What is promised of each entry.
+    pub accuracy: Accuracy,
+    /// Bits beyond those of the norms with which accuracy entry by entry begins, at least: those that an earlier matrix
+    /// of the kind took spare a repeat. Unused for accuracy by norms.
+    pub range_bits: u32,
 }
 
-setters! { new CholeskyOptions { tile_rows: impl Into<Option<usize>> } }
+setters! { new CholeskyOptions {
+    tile_rows: impl Into<Option<usize>>,
+    accuracy: Accuracy,
+    range_bits: u32,
+} }
 
 /// Choices of a distributed factorisation; the same on all ranks, but for `policy`. None of them shows in a bit.
 #[derive(Clone, Copy, Debug)]

@@ -7,9 +7,11 @@ use crate::error::{Error, Result};
 use crate::kernels::tiles::{PANEL_ROWS, TileEngine, TileShape, TileTraffic};
 use crate::math::bound::IFMA52_CHUNK_ROWS;
 use crate::matrix::Matrix;
+use crate::ops::factor::entrywise::{self, RangeBits};
 use crate::ops::factor::options::{CholeskyOptions, DistCholeskyOptions};
 use crate::ops::factor::problem::working_bits;
 use crate::ops::factor::spans::Span;
+use crate::ops::product::problem::Accuracy;
 use crate::runtime::CholeskyGraph;
 use crate::runtime::protocol::ProtocolOptions;
 use crate::store::Buffer;
@@ -217,6 +219,11 @@ pub struct CholeskyPlan {
     pub precision_bits: u32,
     /// Fixed-point bits inside.
     pub working_bits: u32,
+    /// What is promised of each entry.
+    pub accuracy: Accuracy,
+    /// Bits of `working_bits` for the range of exponents: those that entrywise accuracy begins with for entries of one
+    /// size, or as many as the options say.
+    pub range_bits: u32,
     /// Name of the kernel.
     pub kernel: &'static str,
     /// Worker threads.
@@ -241,7 +248,8 @@ pub struct CholeskyPlan {
 /// The plan of [`crate::cholesky_with`] for `order` rows: tiles and bytes.
 ///
 /// Nothing is computed; the kernel's tables are made and kept in the context. A matrix that is not positive definite
-/// takes no more.
+/// takes no more; entries of many sizes take more bits for entrywise accuracy, which [`CholeskyOptions::range_bits`]
+/// names where they are known.
 ///
 /// # Errors
 /// [`Error::Precision`]; [`Error::MemoryLimit`] names the least limit that would do; [`Error::DimensionOverflow`].
@@ -252,9 +260,15 @@ pub fn plan_cholesky(
     options: &CholeskyOptions,
 ) -> Result<CholeskyPlan> {
     let kernel = ctx.kernel();
-    let working_bits = working_bits(precision_bits, kernel.maximum_modulus_bits())?;
+    let (range_bits, check_bytes) = match options.accuracy {
+        Accuracy::Norm => (0, 0),
+        Accuracy::Entrywise => {
+            (RangeBits::even(order, precision_bits).at_least(options.range_bits).bits, entrywise::check_bytes(order))
+        }
+    };
+    let working_bits = working_bits(precision_bits, kernel.maximum_modulus_bits())? + range_bits;
     let engine = ctx.tile_engine(kernel, working_bits)?;
-    let plan = Plan::new(ctx, (order, precision_bits), options.tile_rows, &*engine)?;
+    let plan = Plan::new(&ctx.holding(check_bytes), (order, precision_bits), options.tile_rows, &*engine)?;
     let update_plan = |(index, known): (usize, TileTraffic)| UpdatePlan {
         device: known.device,
         kernel: known.kernel,
@@ -266,6 +280,8 @@ pub fn plan_cholesky(
         order,
         precision_bits,
         working_bits,
+        accuracy: options.accuracy,
+        range_bits,
         kernel: kernel.name(),
         threads: plan.threads,
         primes: engine.primes(),
@@ -273,7 +289,7 @@ pub fn plan_cholesky(
         tiles: plan.tiling.tile_rows(),
         tile_bytes: Buffer::bytes_for(plan.tile_words),
         factor_bytes: Matrix::bytes_for(order, order, precision_bits),
-        planned_bytes: plan.bytes,
+        planned_bytes: plan.bytes + check_bytes,
         devices: engine.traffic().into_iter().enumerate().map(update_plan).collect(),
     })
 }

@@ -25,13 +25,12 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    /// Checks shape and precision and scales the diagonal of the matrix whose lower triangle is that of `lower`.
+    /// Checks the shape and scales the diagonal of the matrix whose lower triangle is that of `lower`, for a factor of
+    /// `precision_bits` and the `working_bits` that it takes.
     ///
     /// # Errors
-    /// [`Error::ShapeMismatch`] where it is not square, [`Error::Precision`].
-    pub fn new(lower: MatrixView<'_>, precision_bits: u32, maximum_modulus_bits: u32) -> Result<Problem> {
-        check_square(lower.rows(), lower.cols())?;
-        let working_bits = working_bits(precision_bits, maximum_modulus_bits)?;
+    /// [`Error::ShapeMismatch`] where it is not square.
+    pub fn new(lower: MatrixView<'_>, precision_bits: u32, working_bits: u32) -> Result<Problem> {
         let mut problem = Problem::unscaled((lower.rows(), lower.cols()), precision_bits, working_bits)?;
         problem.exponents.reserve(problem.rows);
         problem.exponents.extend((0..problem.rows).map_while(|i| row_exponent(lower.get(i, i).head)));

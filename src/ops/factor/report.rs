@@ -5,6 +5,7 @@ use crate::ops::factor::plan::Plan;
 use crate::ops::factor::problem::Problem;
 use crate::ops::factor::rank_report::RanksReport;
 use crate::ops::factor::spans::{Clock, Span, TaskTimes};
+use crate::ops::product::problem::Accuracy;
 use serde::Serialize;
 
 /// The plan and the timings of one factorisation; over ranks the same on all of them, but for the kernel, the devices
@@ -20,6 +21,15 @@ pub struct CholeskyReport {
     pub precision_bits: u32,
     /// Fixed-point bits inside.
     pub working_bits: u32,
+    /// What holds for each entry: accuracy by norms also where accuracy entry by entry was asked for, but no number of
+    /// bits that was tried gave it.
+    pub accuracy: Accuracy,
+    /// Bits of `working_bits` that entrywise accuracy takes for the range of exponents.
+    pub range_bits: u32,
+    /// Bits more that entrywise accuracy would have taken; 0 where it was reached, or not asked for.
+    pub missing_bits: u32,
+    /// Factorisations that were made again with more bits.
+    pub repeats: u32,
     /// Worker threads used, on all ranks together.
     pub threads: usize,
     /// Name of this rank's kernel.
@@ -49,7 +59,7 @@ pub struct CholeskyReport {
 
 impl CholeskyReport {
     /// What a rank knows by itself, or one process.
-    pub(crate) fn new(problem: &Problem, plan: &Plan, engine: &dyn TileEngine, clock: Clock) -> CholeskyReport {
+    pub(crate) fn new(problem: &Problem, plan: &Plan, engine: &dyn TileEngine, clock: &mut Clock) -> CholeskyReport {
         CholeskyReport {
             operation: "cholesky",
             order: problem.rows,
@@ -62,7 +72,7 @@ impl CholeskyReport {
             seconds: clock.now(),
             tasks: clock.times,
             planned_bytes: plan.bytes,
-            spans: clock.spans,
+            spans: std::mem::take(&mut clock.spans),
             ..CholeskyReport::default()
         }
     }

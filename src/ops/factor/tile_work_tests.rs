@@ -9,7 +9,7 @@ use crate::math::pivot::RowWeight;
 use crate::matrix::{Matrix, Symmetric};
 use crate::ops::cholesky::{CholeskyOptions, cholesky_with};
 use crate::ops::factor::plan::tiles_for;
-use crate::ops::factor::problem::Problem;
+use crate::ops::factor::problem::{Problem, working_bits};
 use crate::ops::factor::reference;
 use crate::ops::factor::tile_work::{FailedRow, TileWork};
 use crate::runtime::CholeskyGraph;
@@ -161,7 +161,9 @@ fn agree_on(a: &Matrix, precision_bits: u32, what: &str) -> Option<usize> {
 fn agree_with(ctx: &Context, a: &Matrix, precision_bits: u32, what: &str) -> Option<usize> {
     let kernel = ctx.kernel();
     let what = format!("{what}, {precision_bits} bits: kernel {}", kernel.name());
-    let problem = Problem::new(a.view(), precision_bits, kernel.maximum_modulus_bits()).unwrap();
+    let problem =
+        Problem::new(a.view(), precision_bits, working_bits(precision_bits, kernel.maximum_modulus_bits()).unwrap())
+            .unwrap();
     let engine = ctx.tile_engine(kernel, problem.working_bits).unwrap();
     let (rows, ending) = match reference::factor(&problem, a.view()) {
         Ok(rows) => (rows, Ok(())),
@@ -244,7 +246,7 @@ fn rejected_rows_stay_rejected_on_the_way() {
                 let value = if col % 3 == 1 { -root } else { root };
                 a.set_float(row, col, &value).unwrap();
             }
-            let problem = Problem::new(a.view(), bits, 11_000).unwrap();
+            let problem = Problem::new(a.view(), bits, working_bits(bits, 11_000).unwrap()).unwrap();
             let reference::Failed { index, pivot, .. } = reference::factor(&problem, a.view()).err().unwrap();
             assert_eq!((index, pivot), (row, None), "the row is rejected before its pivot is computed");
             assert_eq!(agree_on(&a, bits, &format!("row {row} of {n}")), Some(row));

@@ -9,7 +9,7 @@ use crate::ops::product::call;
 use crate::ops::product::combine::{Addend, Combination};
 use crate::ops::product::path::plan_request;
 use crate::ops::product::plan::{Plan, PlanRequest};
-use crate::ops::product::problem::Problem;
+use crate::ops::product::problem::{Accuracy, Problem};
 use rug::Float;
 
 pub(crate) use crate::ops::product::size::BlockShape;
@@ -27,6 +27,8 @@ pub(crate) struct BlockProduct<'a> {
     pub precision_bits: u32,
     /// Bits of the scaled integers, at least those that the precision needs.
     pub working_bits: u32,
+    /// What is promised of each entry.
+    pub accuracy: Accuracy,
 }
 
 impl BlockProduct<'_> {
@@ -41,7 +43,7 @@ impl BlockProduct<'_> {
         let problem = Problem::gemm((self.left, Op::NoTranspose), (self.right, Op::NoTranspose), self.precision_bits);
         call::run(
             ctx,
-            &Problem { combination, inner_bits: Some(self.working_bits), ..problem },
+            &Problem { combination, inner_bits: Some(self.working_bits), accuracy: self.accuracy, ..problem },
             Destination::Matrix(result),
         )
         .map(drop)

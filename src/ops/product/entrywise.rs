@@ -10,25 +10,22 @@
 
 use crate::comm::{Reduction, Transport, agree, agreed};
 use crate::context::Progress;
-use crate::error::{Error, Result};
-use crate::kernels::max_plus::{EMPTY, PANEL, Row, depth, largest_sums};
+use crate::error::Result;
 use crate::math::bound::{COMMON_WORKING_BITS, RANGE_STEP_BITS, range_bits};
-use crate::math::float::{FloatRef, Head, limbs_for};
+use crate::math::float::{FloatRef, limbs_for};
 use crate::matrix::Uplo;
 use crate::ops::exact_sum::ExactEntry;
 use crate::ops::fixed_sum::{FixedSum, Sign};
 use crate::ops::product::combine::Place;
+use crate::ops::product::depths::Depths;
+pub(crate) use crate::ops::product::depths::choice_bytes;
 use crate::ops::product::path::plane_nanoseconds;
 use crate::ops::product::problem::{Bits, OperandRows};
 use crate::ops::product::scale::{Walkers, ordered, unordered};
 use crate::ops::product::segments::in_triangle;
 use crate::ops::product::size::ProductSize;
 
-/// Bytes of a row of a panel.
-const ROW_BYTES: u64 = size_of::<Row>() as u64;
-
-/// Rows of panels that a worker takes at a time, about, and work on single entries: asking for it takes a microsecond.
-const GROUP_ROWS: usize = 4096;
+/// Work on single entries that a worker takes at a time: asking for it takes a microsecond.
 const GROUP_NANOSECONDS: f64 = 50_000.0;
 
 /// Single entries whose sums are held at a time.
@@ -80,22 +77,18 @@ fn single_nanoseconds(size: &ProductSize, precision_bits: u32) -> f64 {
     30.0 + size.contracted as f64 * (25.0 + 0.9 * limbs * limbs)
 }
 
-/// Bytes of the exponents of both operands while the choice is made, where all rows are here.
-pub(crate) fn choice_bytes(size: &ProductSize) -> u64 {
-    let panels = size.rows.div_ceil(PANEL) + if size.triangle { 0 } else { size.cols.div_ceil(PANEL) };
-    (panels as u64).saturating_mul(size.contracted as u64).saturating_mul(ROW_BYTES)
-}
-
 /// Chooses. Collective.
 ///
 /// # Errors
 /// [`Error::OutOfMemory`], [`Error::Transport`].
 pub(crate) fn choose(walkers: &Walkers<'_>, terms: &Terms<'_>) -> Result<Entrywise> {
-    let depths = agreed(walkers.world, Depths::new(walkers, terms))?;
+    let Terms { size, uplo, .. } = *terms;
+    let depths = agreed(walkers.world, Depths::new(walkers, &terms.left, terms.right.as_ref()))?;
     let most = most_steps(terms);
     let mut needs = vec![0u64; most + 2];
-    depths.visit(walkers, terms, |_, depth| {
-        needs[((range_bits(depth) / RANGE_STEP_BITS) as usize).min(most + 1)] += 1;
+    depths.visit(walkers, (&size, uplo), |_, depth| {
+        let steps = depth.map(|depth| (range_bits(depth) / RANGE_STEP_BITS) as usize);
+        steps.into_iter().for_each(|steps| needs[steps.min(most + 1)] += 1);
     })?;
     let chosen = cheapest(terms, &needs);
     if needs.iter().skip((chosen / RANGE_STEP_BITS) as usize + 1).all(|&count| count == 0) {
@@ -103,8 +96,8 @@ pub(crate) fn choose(walkers: &Walkers<'_>, terms: &Terms<'_>) -> Result<Entrywi
     }
     let words = terms.size.rows.div_ceil(64);
     let mut marks = vec![0u64; words * terms.size.cols];
-    depths.visit(walkers, terms, |Place { row, col }, depth| {
-        if range_bits(depth) > chosen {
+    depths.visit(walkers, (&size, uplo), |Place { row, col }, depth| {
+        if depth.is_some_and(|depth| range_bits(depth) > chosen) {
             marks[col * words + row / 64] |= 1 << (row % 64);
         }
     })?;
@@ -135,89 +128,6 @@ fn cheapest(terms: &Terms<'_>, needs: &[u64]) -> u32 {
 fn most_steps(terms: &Terms<'_>) -> usize {
     let working = Bits::scaled(terms.precision_bits, terms.size.contracted).working;
     (COMMON_WORKING_BITS.saturating_sub(working) / RANGE_STEP_BITS) as usize
-}
-
-/// The depths of own rows of both operands, panel by panel.
-struct Depths {
-    rows: usize,
-    left: Vec<Row>,
-    /// Empty where it is the left operand.
-    right: Vec<Row>,
-}
-
-impl Depths {
-    fn new(walkers: &Walkers<'_>, terms: &Terms<'_>) -> Result<Depths> {
-        let rows = terms.left.blocks.iter().map(|block| block.rows()).sum();
-        let right = terms.right.map_or(Ok(Vec::new()), |right| panels(walkers, &right, rows))?;
-        Ok(Depths { rows, left: panels(walkers, &terms.left, rows)?, right })
-    }
-
-    /// Shows all wanted entries that are sums of more than zeros, and how far their largest term lies below the product
-    /// of the norms. Collective.
-    fn visit(&self, walkers: &Walkers<'_>, terms: &Terms<'_>, mut see: impl FnMut(Place, u32)) -> Result<()> {
-        let ProductSize { rows, cols, triangle, .. } = terms.size;
-        let of = |index: usize| index * self.rows..(index + 1) * self.rows;
-        let right = if triangle { &self.left } else { &self.right };
-        let mut all = vec![[[EMPTY; PANEL]; PANEL]; rows.div_ceil(PANEL)];
-        for panel in 0..cols.div_ceil(PANEL) {
-            let wanted = match (triangle, terms.uplo) {
-                (false, _) => 0..all.len(),
-                (true, Uplo::Lower) => panel..all.len(),
-                (true, Uplo::Upper) => 0..panel + 1,
-            };
-            let (sums, right) = (&mut all[wanted.clone()], &right[of(panel)]);
-            walkers.each_group(GROUP_ROWS.div_ceil(self.rows + 1), sums, |first, sums| {
-                for (sums, other) in sums.iter_mut().zip(wanted.start + first..) {
-                    largest_sums(&self.left[of(other)], right, sums);
-                }
-            });
-            raise_over_ranks(walkers.world, sums)?;
-            for (row, sums) in (wanted.start * PANEL..rows).zip(sums.as_flattened()) {
-                for (col, &sum) in (panel * PANEL..cols).zip(sums) {
-                    if sum != EMPTY && (!triangle || in_triangle(terms.uplo, row, col)) {
-                        see(Place { row, col }, u32::from(sum.unsigned_abs()));
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The largest of the sums of all ranks. Collective.
-fn raise_over_ranks(world: &dyn Transport, sums: &mut [[Row; PANEL]]) -> Result<()> {
-    if world.size() == 1 {
-        return Ok(());
-    }
-    let sums = sums.as_flattened_mut().as_flattened_mut();
-    // As unsigned words in the same order.
-    let mut words = sums.iter().map(|&sum| u64::from(sum.abs_diff(EMPTY))).collect::<Vec<_>>();
-    world.all_reduce(Reduction::Max, &mut words)?;
-    sums.iter_mut().zip(words).for_each(|(sum, word)| *sum = EMPTY.wrapping_add_unsigned(word as u16));
-    Ok(())
-}
-
-/// The depths of all columns of an operand, in panels one after the other; columns beyond the last are empty.
-fn panels(walkers: &Walkers<'_>, operand: &OperandRows<'_>, rows: usize) -> Result<Vec<Row>> {
-    let norms = operand.shifts;
-    let count = rows * norms.len().div_ceil(PANEL);
-    let mut panels = Vec::new();
-    panels.try_reserve_exact(count).map_err(|_| Error::OutOfMemory { bytes: count as u64 * ROW_BYTES })?;
-    panels.resize(count, [EMPTY; PANEL]);
-    let mut parts = panels.chunks_mut(rows.max(1)).collect::<Vec<_>>();
-    walkers.each_group(1, &mut parts, |panel, part| {
-        let first = panel * PANEL;
-        let norms = &norms[first..norms.len().min(first + PANEL)];
-        let places = operand.blocks.iter().flat_map(|block| (0..block.rows()).map(move |row| (block, row)));
-        for (depths, (block, row)) in part[0].iter_mut().zip(places) {
-            let heads = block.all_heads()[block.element_index(row, first)..].iter().step_by(block.col_stride().max(1));
-            for ((own, &norm), &head) in depths.iter_mut().zip(norms).zip(heads) {
-                *own = depth(Head(head), norm);
-            }
-        }
-    });
-    drop(parts);
-    Ok(panels)
 }
 
 impl Singles {

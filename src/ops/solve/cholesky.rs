@@ -13,8 +13,9 @@ impl Cholesky {
     ///
     /// Shapes: `b` and the result are `n x m`.
     /// Accuracy: `|b - A x|_i <= 2^(4 - p) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)` for each column, where `p` is
-    /// the smaller of `precision_bits` and the precision of the factor. The bits depend on the factor, `b` and the
-    /// precision alone.
+    /// the smaller of `precision_bits` and the precision of the factor; for a factor of accuracy entry by entry
+    /// (see [`Cholesky::with_accuracy`]) `|b - A x|_i <= 2^(4 - p) (|L| |L^T| |x| + |b|)_i`. The bits depend on the
+    /// factor, its accuracy, `b` and the precision alone.
     /// Cost: `n^2 m` word products for each prime. Source: docs/ALGORITHM.md, "Solves with a Cholesky factor".
     ///
     /// # Errors
@@ -43,6 +44,7 @@ impl Cholesky {
             precision_bits,
             guard_bits: cholesky_solve_guard_bits(self.factor().rows()),
             total_columns: b.cols(),
+            accuracy: self.accuracy,
             row_norms: &self.row_norms,
         };
         factored.solve(ctx, b, result.into())

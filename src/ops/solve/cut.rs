@@ -4,13 +4,13 @@
 
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::math::bound::{TRSM_FIXED_BITS, guard_bits};
+use crate::math::bound::guard_bits;
 use crate::math::float::limbs_for;
 use crate::matrix::Matrix;
 use crate::ops::product::block::{BlockShape, plan};
-use crate::ops::product::problem::Bits;
-use crate::ops::solve::path::{Path, SCALAR_ROWS};
-use crate::ops::solve::tiles::tries;
+use crate::ops::product::problem::{Accuracy, Bits};
+use crate::ops::solve::path::{Method, Path, SCALAR_ROWS};
+use crate::ops::solve::tiles::{first_bits, tries};
 use std::ops::Range;
 
 /// Rows of a part that is not cut further by more than two.
@@ -31,15 +31,17 @@ pub(crate) struct TriangleCut {
     pub working_bits: u32,
     /// Bits after the point at which columns are first tried in fixed point; `None` where they are solved by parts.
     pub first_try_bits: Option<u32>,
+    /// What products off the diagonal blocks promise.
+    pub accuracy: Accuracy,
 }
 
 impl TriangleCut {
     /// The cut of a triangle of which no entry is known: its pivots are taken to lie within `2^-21` of the norms of
     /// their rows, so that the first try is the one of fewest bits.
-    pub fn expected(order: usize, working_bits: u32, path: Path) -> TriangleCut {
-        let first = || tries(working_bits, TRSM_FIXED_BITS.into()).next().map(|bits| working_bits + bits);
+    pub fn expected(order: usize, working_bits: u32, Method { path, accuracy }: Method) -> TriangleCut {
+        let first = || tries(working_bits, first_bits(0, accuracy)).next().map(|bits| working_bits + bits);
         let first_try_bits = if path == Path::Tiles { first() } else { None };
-        TriangleCut { order, working_bits, first_try_bits }
+        TriangleCut { order, working_bits, first_try_bits, accuracy }
     }
 
     /// Bits of the scaled integers in all products off the diagonal blocks, the same so that one engine serves all.
@@ -157,14 +159,14 @@ mod tests {
     #[test]
     fn no_row_is_updated_more_often_than_the_bound_allows() {
         for order in (0..1200).chain([4097, 10_000, 16_384, 16_385, 100_001]) {
-            let cut = TriangleCut { order, working_bits: 100, first_try_bits: None };
+            let cut = TriangleCut { order, working_bits: 100, first_try_bits: None, accuracy: Accuracy::Norm };
             assert!(depth(&cut, 0..order) <= ceil_log2(order), "order {order}");
         }
     }
 
     #[test]
     fn larger_solves_hold_more() {
-        let cut = |order| TriangleCut { order, working_bits: 200, first_try_bits: None };
+        let cut = |order| TriangleCut { order, working_bits: 200, first_try_bits: None, accuracy: Accuracy::Norm };
         for (small, large) in [((10, 5), (11, 5)), ((100, 50), (101, 50)), ((300, 50), (600, 50)), ((70, 5), (70, 50))]
         {
             let bytes = |(order, columns)| cut(order).right_bytes(columns) + cut(order).parts_bytes(columns);

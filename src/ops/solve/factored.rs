@@ -3,10 +3,11 @@
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::{Destination, Matrix, MatrixView};
+use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::agreement::Agreement;
 use crate::ops::solve::dots;
 use crate::ops::solve::memory::SolveMemory;
-use crate::ops::solve::path::Path;
+use crate::ops::solve::path::{Method, Path};
 use crate::ops::solve::problem::{CHOLESKY, LDLT, ScaledRows, half_exponents, reciprocals, working_bits};
 use crate::ops::solve::report::{SolveBits, SolveReport, SystemShape};
 use crate::ops::solve::run::{Right, Solve};
@@ -26,6 +27,8 @@ pub(crate) struct Factored<'a> {
     pub guard_bits: u32,
     /// Column count of the whole call; it selects the algorithm, hence the bits.
     pub total_columns: usize,
+    /// What is promised of the residual.
+    pub accuracy: Accuracy,
     /// Norms of the rows of `L`, found by the first solve that asks for them.
     pub row_norms: &'a OnceLock<Vec<i64>>,
 }
@@ -44,13 +47,13 @@ impl Factored<'_> {
         let (columns, precision) = (b.cols(), self.precision_bits);
         let working_bits = working_bits(ctx, precision, self.guard_bits, order)?;
         let substitutions = if self.pivots.is_some() { LDLT } else { CHOLESKY };
-        let path = Path::choose(substitutions, order, self.total_columns);
+        let method = Method::choose(substitutions, order, self.total_columns, self.accuracy);
         let bits = SolveBits { precision, working: working_bits };
-        let mut report = SolveReport::new(ctx, "solve", SystemShape { order, columns }, bits, path);
+        let mut report = SolveReport::new(ctx, "solve", SystemShape { order, columns }, bits, method);
         if order == 0 || columns == 0 {
             return result.prepare((order, columns), precision).map(|_| report);
         }
-        (report.bands, report.planned_bytes) = match path {
+        (report.bands, report.planned_bytes) = match method.path {
             Path::Dots => {
                 let norms = match self.row_norms.get() {
                     Some(norms) => norms,
@@ -61,7 +64,7 @@ impl Factored<'_> {
                 };
                 (1, dots::solve_columns(ctx, (self.lower, norms), b, precision, result)?)
             }
-            path => self.solve_by_bands(ctx, b, (working_bits, path), result)?,
+            _ => self.solve_by_bands(ctx, b, (working_bits, method), result)?,
         };
         report.seconds = start.elapsed().as_secs_f64();
         Ok(report)
@@ -72,14 +75,14 @@ impl Factored<'_> {
         &self,
         ctx: &Context,
         b: MatrixView<'_>,
-        (working_bits, path): (u32, Path),
+        (working_bits, method): (u32, Method),
         result: Destination<'_>,
     ) -> Result<(usize, u64)> {
         let order = self.lower.rows();
         let halves = self.pivots.map_or(Vec::new(), half_exponents);
         let scaled = ScaledRows::new(self.lower, &halves);
-        let lower = TriangleSolver::new(scaled.lower()?, working_bits, path);
-        let upper = TriangleSolver::new(scaled.upper()?, working_bits, path);
+        let lower = TriangleSolver::new(scaled.lower()?, working_bits, method);
+        let upper = TriangleSolver::new(scaled.upper()?, working_bits, method);
         let result_bytes = Matrix::bytes_for(order, b.cols(), self.precision_bits);
         let middle_bytes = self.pivots.map_or(0, |_| lower.cut().right_bytes(1) + 64 * order as u64);
         let memory = SolveMemory {

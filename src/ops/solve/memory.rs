@@ -208,7 +208,13 @@ impl SolveMemory {
     }
 
     fn try_bytes(&self, memory: MemoryBudget, cut: &TriangleCut, (columns, fixed_bits): (usize, u32)) -> Result<u64> {
-        let size = TrySize { order: cut.order, columns, fixed_bits, piece_row_bytes: self.piece_row_bytes };
+        let size = TrySize {
+            order: cut.order,
+            columns,
+            fixed_bits,
+            piece_row_bytes: self.piece_row_bytes,
+            accuracy: cut.accuracy,
+        };
         memory.admit(TilePlan::new(&self.ctx, memory, size)?.bytes())
     }
 
@@ -261,7 +267,7 @@ fn plans_retry(memory: MemoryBudget, columns: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::solve::path::Path;
+    use crate::ops::solve::path::{Method, Path};
 
     #[test]
     fn bands_cover_all_columns_and_narrow_until_they_fit() {
@@ -269,7 +275,7 @@ mod tests {
             let path = Path::choose(&[], 300, total);
             let context = |limit| Context::builder().threads(1).build().unwrap().with_memory_bytes(limit);
             let plan = |limit| {
-                let cuts = vec![TriangleCut::expected(300, 200, path)];
+                let cuts = vec![TriangleCut::expected(300, 200, Method::by_norms(path))];
                 let ctx = context(limit).holding(1000);
                 SolveMemory { ctx, cuts, piece_row_bytes: 0, by_parts: true }.plan(total)
             };

@@ -54,8 +54,10 @@ pub fn solve<'a, 'b>(
 ///
 /// Shapes: `a` is `n x n`, plain, known to be symmetric or a named triangle, see [`Symmetric`]; `b` and the result are
 /// `n x m`. The options are those of the factorisation.
-/// Accuracy: `|b - A x|_i <= 2^(4 - precision_bits) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)` for each column. The
-/// bits depend on `A`, `B` and the precision alone.
+/// Accuracy: `|b - A x|_i <= 2^(4 - precision_bits) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)` for each column; with
+/// [`Accuracy::Entrywise`](crate::Accuracy) in the options `|b - A x|_i <= 2^(4 - precision_bits) (|L| |L^T| |x| +
+/// |b|)_i`, where the report says that the factorisation reached it. The bits depend on `A`, `B`, the precision and the
+/// accuracy alone.
 /// Cost: one factorisation, `n^3 / 6` word products for each prime, and `n^2 m`.
 /// Source: docs/ALGORITHM.md, "Solves with a Cholesky factor".
 ///
@@ -92,7 +94,7 @@ pub fn solve_into<'a, 'b, 'r>(
     let (a, b) = (a.into().lower_view("solve")?, b.into());
     refine::check_shapes(&a, &b)?;
     if ctx.memory_bytes().is_some() {
-        plan_solve(ctx, a.rows(), b.cols(), precision_bits)?; // before the work of a factorisation
+        plan_solve(ctx, (a.rows(), b.cols()), precision_bits, options)?; // before the work of a factorisation
     }
     let Outcome { result: factor, report } = cholesky_with(ctx, Symmetric::lower(a), precision_bits, options)?;
     ctx.release(); // under a limit the tiles of the factorisation are in the way

@@ -121,6 +121,7 @@ impl Parts<'_> {
             minuend: Some(w.view().block(rows.clone(), all)?),
             precision_bits: self.cut.working_bits,
             working_bits: self.cut.product_bits(),
+            accuracy: self.cut.accuracy,
         };
         walk.run(&product).map_err(|error| moved(error, rows.start, 0))?;
         copy_rows(walk.ctx, walk.result, rows.start, w)

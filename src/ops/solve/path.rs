@@ -1,5 +1,6 @@
 //! The path of a solve: how its unknowns are found. Chosen once, from the substitutions and the shape.
 
+use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::problem::{CHOLESKY, Substitution};
 use serde::Serialize;
 
@@ -11,6 +12,31 @@ const TILE_COLUMNS: usize = 8;
 
 /// Rows of the blocks that are solved scalar by scalar.
 pub(crate) const SCALAR_ROWS: usize = 16;
+
+/// How the unknowns of a solve are found, and what is promised of the residual.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Method {
+    pub path: Path,
+    pub accuracy: Accuracy,
+}
+
+impl Method {
+    /// The method of a solve by `substitutions` with a factor of `order` rows, for `total_columns` right sides in the
+    /// whole call.
+    pub fn choose(substitutions: &[Substitution], order: usize, total_columns: usize, accuracy: Accuracy) -> Method {
+        let path = match (Path::choose(substitutions, order, total_columns), accuracy) {
+            // Sums below one exponent for all unknowns lose small ones.
+            (Path::Dots, Accuracy::Entrywise) => Path::Parts,
+            (path, _) => path,
+        };
+        Method { path, accuracy }
+    }
+
+    /// Unknowns by that path, accurate by norms.
+    pub fn by_norms(path: Path) -> Method {
+        Method { path, accuracy: Accuracy::Norm }
+    }
+}
 
 /// How the unknowns of a solve are found; the path decides the bits of the solution.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]

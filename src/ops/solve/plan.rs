@@ -5,10 +5,11 @@ use crate::error::Result;
 use crate::math::bound::cholesky_solve_guard_bits;
 use crate::matrix::Matrix;
 use crate::ops::cholesky::{CholeskyOptions, plan_cholesky};
+use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::cut::TriangleCut;
 use crate::ops::solve::dots;
 use crate::ops::solve::memory::{Bands, SolveMemory};
-use crate::ops::solve::path::Path;
+use crate::ops::solve::path::{Method, Path};
 use crate::ops::solve::problem::{CHOLESKY, LOWER, ScaledRows, Substitution, triangle_working_bits, working_bits};
 use serde::Serialize;
 
@@ -28,6 +29,8 @@ pub struct SolvePlan {
     pub working_bits: u32,
     /// How the unknowns are found.
     pub path: Path,
+    /// What is promised of the residual.
+    pub accuracy: Accuracy,
     /// Name of the kernel.
     pub kernel: &'static str,
     /// Worker threads.
@@ -52,9 +55,14 @@ pub struct SolvePlan {
 ///
 /// # Errors
 /// [`crate::Error::Precision`]; [`crate::Error::MemoryLimit`] names the least limit that would do.
-pub fn plan_trsm(ctx: &Context, order: usize, columns: usize, precision_bits: u32) -> Result<SolvePlan> {
+pub fn plan_trsm(
+    ctx: &Context,
+    (order, columns): (usize, usize),
+    precision_bits: u32,
+    accuracy: Accuracy,
+) -> Result<SolvePlan> {
     let working_bits = triangle_working_bits(ctx, precision_bits, order)?;
-    let shape = SolveShape { operation: "trsm", substitutions: LOWER, order, columns, precision_bits };
+    let shape = SolveShape { operation: "trsm", substitutions: LOWER, order, columns, precision_bits, accuracy };
     shape.plan(ctx, working_bits, (0, 0))
 }
 
@@ -63,12 +71,18 @@ pub fn plan_trsm(ctx: &Context, order: usize, columns: usize, precision_bits: u3
 ///
 /// # Errors
 /// As [`plan_trsm`].
-pub fn plan_solve(ctx: &Context, order: usize, columns: usize, precision_bits: u32) -> Result<SolvePlan> {
+pub fn plan_solve(
+    ctx: &Context,
+    (order, columns): (usize, usize),
+    precision_bits: u32,
+    options: &CholeskyOptions,
+) -> Result<SolvePlan> {
+    let accuracy = options.accuracy;
     let working_bits = working_bits(ctx, precision_bits, cholesky_solve_guard_bits(order), order)?;
     let unlimited = ctx.with_memory_bytes(None);
-    let factorisation = plan_cholesky(&unlimited, order, precision_bits, &CholeskyOptions::default())?;
+    let factorisation = plan_cholesky(&unlimited, order, precision_bits, options)?;
     let factor_bytes = Matrix::bytes_for(order, order, precision_bits);
-    let shape = SolveShape { operation: "solve", substitutions: CHOLESKY, order, columns, precision_bits };
+    let shape = SolveShape { operation: "solve", substitutions: CHOLESKY, order, columns, precision_bits, accuracy };
     shape.plan(ctx, working_bits, (factorisation.planned_bytes, factor_bytes))
 }
 
@@ -79,6 +93,7 @@ struct SolveShape {
     order: usize,
     columns: usize,
     precision_bits: u32,
+    accuracy: Accuracy,
 }
 
 impl SolveShape {
@@ -89,14 +104,15 @@ impl SolveShape {
         working_bits: u32,
         (factorisation_bytes, held_bytes): (u64, u64),
     ) -> Result<SolvePlan> {
-        let SolveShape { operation, substitutions, order, columns, precision_bits } = *self;
-        let path = Path::choose(substitutions, order, columns);
+        let SolveShape { operation, substitutions, order, columns, precision_bits, accuracy } = *self;
+        let method = Method::choose(substitutions, order, columns, accuracy);
+        let path = method.path;
         let scaled_bytes = if substitutions == CHOLESKY { ScaledRows::bytes(order) } else { 0 };
         let result_bytes = Matrix::bytes_for(order, columns, precision_bits);
         let holding = ctx.holding(held_bytes);
         let memory = SolveMemory {
             ctx: holding.holding(scaled_bytes).holding(result_bytes),
-            cuts: vec![TriangleCut::expected(order, working_bits, path); substitutions.len()],
+            cuts: vec![TriangleCut::expected(order, working_bits, method); substitutions.len()],
             piece_row_bytes: 0,
             by_parts: true,
         };
@@ -125,6 +141,7 @@ impl SolveShape {
             precision_bits,
             working_bits,
             path,
+            accuracy,
             kernel: ctx.kernel().name(),
             threads: ctx.threads(),
             bands: bands.count(),

@@ -2,7 +2,8 @@
 
 use crate::context::Context;
 use crate::ops::factor::report::CholeskyReport;
-use crate::ops::solve::path::Path;
+use crate::ops::product::problem::Accuracy;
+use crate::ops::solve::path::{Method, Path};
 use serde::Serialize;
 use std::time::Instant;
 
@@ -22,6 +23,9 @@ pub struct SolveReport {
     pub working_bits: u32,
     /// How the unknowns were found.
     pub path: Path,
+    /// What holds for the residual; accuracy by norms also where the factorisation before the solve had too few bits
+    /// for accuracy entry by entry.
+    pub accuracy: Accuracy,
     /// Name of the kernel.
     pub kernel: &'static str,
     /// Worker threads.
@@ -59,7 +63,7 @@ impl SolveReport {
         operation: &'static str,
         shape: SystemShape,
         bits: SolveBits,
-        path: Path,
+        Method { path, accuracy }: Method,
     ) -> SolveReport {
         SolveReport {
             operation,
@@ -68,6 +72,7 @@ impl SolveReport {
             precision_bits: bits.precision,
             working_bits: bits.working,
             path,
+            accuracy,
             kernel: ctx.kernel().name(),
             threads: ctx.threads(),
             ..SolveReport::default()
@@ -78,6 +83,9 @@ impl SolveReport {
     pub(crate) fn after(self, factorisation: CholeskyReport, start: Instant) -> SolveReport {
         let planned_bytes = self.planned_bytes.max(factorisation.planned_bytes);
         let seconds = start.elapsed().as_secs_f64();
-        SolveReport { planned_bytes, seconds, factorisation: Some(factorisation), ..self }
+        // Both have it, or neither.
+        let both = [self.accuracy, factorisation.accuracy] == [Accuracy::Entrywise; 2];
+        let accuracy = if both { Accuracy::Entrywise } else { Accuracy::Norm };
+        SolveReport { planned_bytes, seconds, accuracy, factorisation: Some(factorisation), ..self }
     }
 }

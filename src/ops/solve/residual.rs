@@ -14,6 +14,7 @@ use crate::matrix::{Matrix, MatrixView};
 use crate::ops::columns::each_column;
 use crate::ops::fixed_sum::{FixedSum, Sign};
 use crate::ops::product::block::BlockProduct;
+use crate::ops::product::problem::Accuracy;
 use std::sync::{Mutex, PoisonError};
 
 /// A symmetric matrix and right sides, ready for residuals.
@@ -100,7 +101,8 @@ impl<'a> SymmetricSystem<'a> {
         let product = |ctx: &Context, (left, right), minuend, precision_bits| -> Result<Matrix> {
             let (mut result, working_bits) = (Matrix::empty(), precision_bits + guard_bits(order));
             let (left, right) = (self.a.view().with_heads(left), x.view().with_heads(right));
-            BlockProduct { left, right, minuend, precision_bits, working_bits }.run(ctx, &mut result)?;
+            let accuracy = Accuracy::Norm;
+            BlockProduct { left, right, minuend, precision_bits, working_bits, accuracy }.run(ctx, &mut result)?;
             Ok(result)
         };
         let signed = (&self.scaled.signed[..], &scaled.signed[..]);

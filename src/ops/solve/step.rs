@@ -11,7 +11,7 @@ use crate::ops::solve::band::Band;
 use crate::ops::solve::cut::TriangleCut;
 use crate::ops::solve::fixed::{FixedPoint, TriangleRows};
 use crate::ops::solve::parts::Parts;
-use crate::ops::solve::path::Path;
+use crate::ops::solve::path::{Method, Path};
 use crate::ops::solve::spaces::Spaces;
 use crate::ops::solve::triangle::Triangle;
 
@@ -34,17 +34,19 @@ pub(crate) struct TriangleSolver<'a> {
 
 impl<'a> TriangleSolver<'a> {
     /// Prepares a triangle that is at hand.
-    pub fn new(triangle: Triangle<'a>, working_bits: u32, path: Path) -> TriangleSolver<'a> {
-        let fixed = (path == Path::Tiles).then(|| FixedPoint::new(&triangle, working_bits));
+    pub fn new(triangle: Triangle<'a>, working_bits: u32, method: Method) -> TriangleSolver<'a> {
+        let Method { path, accuracy } = method;
+        let fixed = (path == Path::Tiles).then(|| FixedPoint::new(&triangle, (working_bits, accuracy)));
         let first_try_bits = fixed.as_ref().and_then(|(fixed, _)| fixed.tries().next());
-        let cut = TriangleCut { order: triangle.order(), working_bits, first_try_bits };
+        let cut = TriangleCut { order: triangle.order(), working_bits, first_try_bits, accuracy };
         let fixed = fixed.map(|(fixed, lower)| (fixed, Box::new(lower) as Box<dyn TriangleRows>));
         TriangleSolver { cut, fixed, parts: Some(Parts { triangle, cut }) }
     }
 
     /// A triangle in fixed point alone, whose rows come from elsewhere.
     pub fn of_rows(fixed: FixedPoint, rows: Box<dyn TriangleRows + 'a>, working_bits: u32) -> TriangleSolver<'a> {
-        let cut = TriangleCut { order: fixed.order(), working_bits, first_try_bits: fixed.tries().next() };
+        let (order, first_try_bits, accuracy) = (fixed.order(), fixed.tries().next(), fixed.accuracy());
+        let cut = TriangleCut { order, working_bits, first_try_bits, accuracy };
         TriangleSolver { cut, fixed: Some((fixed, rows)), parts: None }
     }
 

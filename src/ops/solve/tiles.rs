@@ -2,8 +2,10 @@
 
 use crate::context::{Context, MemoryBudget, Workspace, WorkspaceNeeds};
 use crate::error::Result;
+use crate::kernels::max_plus::{PANEL, Row};
 use crate::kernels::tiles::{PANEL_ROWS, TileEngine, TileShape};
 use crate::math::bound::{COMMON_WORKING_BITS, TRSM_FIXED_BITS};
+use crate::ops::product::problem::Accuracy;
 use crate::store::Buffer;
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,6 +24,8 @@ pub(crate) struct TrySize {
     pub fixed_bits: u32,
     /// Bytes that each row of a tile of the triangle costs where its rows come in pieces.
     pub piece_row_bytes: u64,
+    /// What is promised.
+    pub accuracy: Accuracy,
 }
 
 /// Tiles of one solve. Those of the solution are transposed: their rows are right sides.
@@ -42,6 +46,8 @@ pub(crate) struct TilePlan {
     pub threads: usize,
     /// Bytes that each row of a tile of the triangle costs where its rows come in pieces.
     piece_row_bytes: u64,
+    /// What is promised.
+    pub accuracy: Accuracy,
     /// The memory that it was planned for.
     memory: MemoryBudget,
 }
@@ -53,13 +59,22 @@ impl TilePlan {
     /// # Errors
     /// Those of [`Context::tile_engine`].
     pub fn new(ctx: &Context, memory: MemoryBudget, size: TrySize) -> Result<TilePlan> {
-        let TrySize { order, columns, fixed_bits, piece_row_bytes } = size;
+        let TrySize { order, columns, fixed_bits, piece_row_bytes, accuracy } = size;
         let engine = ctx.tile_engine(ctx.kernel(), fixed_bits)?;
         let largest = whole_panels(engine.preferred_rows().min(order));
         let threads = ctx.threads().min(columns.div_ceil(PANEL_ROWS)).max(1);
-        let (tile_rows, right_rows) = (largest, 0);
-        let plan =
-            TilePlan { order, columns, fixed_bits, engine, tile_rows, right_rows, threads, piece_row_bytes, memory };
+        let plan = TilePlan {
+            order,
+            columns,
+            fixed_bits,
+            engine,
+            tile_rows: largest,
+            right_rows: 0,
+            threads,
+            piece_row_bytes,
+            accuracy,
+            memory,
+        };
         let mut plan = plan.with_tile_rows(largest);
         while plan.tile_rows > PANEL_ROWS && memory.admit(plan.bytes()).is_err() {
             let smaller = whole_panels(plan.tile_rows / 2);
@@ -149,6 +164,13 @@ impl TilePlan {
         }
     }
 
+    /// Bytes of the depths of all unknowns and of a tile row of the triangle, for accuracy entry by entry.
+    fn depth_bytes(&self) -> u64 {
+        let panels = self.strips() * self.right_rows.div_ceil(PANEL) + self.tile_rows.div_ceil(PANEL);
+        let bytes = (panels as u64).saturating_mul((self.order * size_of::<Row>()) as u64);
+        if self.accuracy == Accuracy::Entrywise { bytes } else { 0 }
+    }
+
     /// Bytes of everything.
     pub fn bytes(&self) -> u64 {
         let tiles = (self.tiles() * (self.strips() + 1)) as u64;
@@ -160,6 +182,7 @@ impl TilePlan {
             + self.engine.diagonal_bytes(self.tile_rows)
             + self.engine.table_bytes()
             + self.tile_rows as u64 * self.piece_row_bytes
+            + self.depth_bytes()
             + numbers
             + tiles * 80
             + CALL_BYTES
@@ -177,6 +200,15 @@ pub(crate) fn tries(working_bits: u32, first_bits: i64) -> impl Iterator<Item = 
     let fits = move |&bits: &u32| bits <= most && working_bits + bits <= COMMON_WORKING_BITS;
     let first = u32::try_from(first_bits).ok();
     std::iter::successors(first, |bits| bits.checked_mul(2)).take_while(fits)
+}
+
+/// Bits beyond those of the unknowns at which the first try is made, where unknowns may outgrow their right sides by so
+/// many bits: multiples of [`TRSM_FIXED_BITS`]; as many again for accuracy entry by entry, as much deeper than its
+/// column's scale may a row lie then.
+pub(crate) fn first_bits(growth: i64, accuracy: Accuracy) -> i64 {
+    let step = i64::from(TRSM_FIXED_BITS);
+    let bits = ((growth + 10).max(0) / step + 1) * step;
+    if accuracy == Accuracy::Entrywise { 2 * bits } else { bits }
 }
 
 /// The most bits after the point that a solve may try; `None` where it tries none.

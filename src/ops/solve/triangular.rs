@@ -4,9 +4,10 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::matrix::{Destination, Diag, Matrix, MatrixView, Uplo};
 use crate::ops::fixed_sum::OwnFloat;
+use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::agreement::Agreement;
 use crate::ops::solve::memory::SolveMemory;
-use crate::ops::solve::path::Path;
+use crate::ops::solve::path::Method;
 use crate::ops::solve::problem::{LOWER, UPPER, triangle_working_bits};
 use crate::ops::solve::report::{SolveBits, SolveReport, SystemShape};
 use crate::ops::solve::run::{Right, Solve};
@@ -26,6 +27,8 @@ pub(crate) struct TriangularSystem<'a> {
     /// Whether the caller's right sides and solution are the transposes.
     pub transposed: bool,
     pub precision_bits: u32,
+    /// What is promised of the residual.
+    pub accuracy: Accuracy,
     /// Column count of the whole call; it selects the algorithm, hence the bits.
     pub total_columns: usize,
 }
@@ -41,14 +44,14 @@ impl TriangularSystem<'_> {
         let working_bits = triangle_working_bits(ctx, precision, order)?;
         let triangle = Triangle::new(self.t, self.uplo, self.diag)?;
         let substitutions = if self.uplo == Uplo::Lower { LOWER } else { UPPER };
-        let path = Path::choose(substitutions, order, self.total_columns);
+        let method = Method::choose(substitutions, order, self.total_columns, self.accuracy);
         let bits = SolveBits { precision, working: working_bits };
-        let mut report = SolveReport::new(ctx, "trsm", SystemShape { order, columns }, bits, path);
+        let mut report = SolveReport::new(ctx, "trsm", SystemShape { order, columns }, bits, method);
         let shape = if self.transposed { (columns, order) } else { (order, columns) };
         if order == 0 || columns == 0 {
             return result.prepare(shape, precision).map(|_| report);
         }
-        let solver = TriangleSolver::new(triangle, working_bits, path);
+        let solver = TriangleSolver::new(triangle, working_bits, method);
         let result_bytes = Matrix::bytes_for(shape.0, shape.1, precision);
         let memory = SolveMemory {
             ctx: ctx.holding(result_bytes),

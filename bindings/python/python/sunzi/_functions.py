@@ -2,6 +2,9 @@
 
 Options that all functions share:
 
+accuracy: what is promised of each entry: `entrywise` (the default) an error that is small beside the entry's own terms,
+    as loops of numbers of a longer precision give it, or `norm`, one beside the norms of a row and a column, which
+    takes a little less time; the same bits on every machine in either case. Exact results are exact.
 precision: bits of the result. By default the largest that the operands bring along: of each `mpfr` its own, of `mpf`
     and `arb` that of `mpmath.mp` and `flint.ctx`, of `float` 53. `int`, `Fraction` and `str` have none. Operands are
     taken exactly, but fractions and decimals are rounded to this precision.
@@ -26,6 +29,7 @@ from sunzi import _sunzi
 from sunzi._sunzi import Context
 
 Progress = Callable[[int, int], object]
+Accuracy = Literal["entrywise", "norm"]
 
 
 def syrk(
@@ -37,6 +41,7 @@ def syrk(
     beta: Any = None,
     c: Any = None,
     exact: bool = False,
+    accuracy: Accuracy = "entrywise",
     precision: int | None = None,
     context: Context | None = None,
     progress: Progress | None = None,
@@ -47,7 +52,8 @@ def syrk(
 
     Shapes: `p` is K x N, the result and `c` are N x N. `c` is symmetric: both of its triangles are
     read and must agree, unless `uplo` names the one that counts.
-    Accuracy: `|computed - exact| <= 2^(1 - precision) ||p_i|| ||p_j||`; with `exact` the entries are integers and the
+    Accuracy: `|computed - exact| <= 2^(1 - precision) |Pᵀ| |P|` for every entry, by norms
+    `2^(1 - precision) ||p_i|| ||p_j||`; with `exact` the entries are integers and the
     result is exact, at a precision that holds it: strings and fractions are read exactly, and have to be integers.
     Cost: K N (N + 1) / 2 word products for each of about (2 precision + log2 K) / 52 primes.
 
@@ -58,7 +64,7 @@ def syrk(
     [[2.0, 7.0], [7.0, 5.0]]
     """
     options = {"transpose": transpose, "uplo": uplo, "alpha": alpha, "beta": beta, "c": c, "exact": exact}
-    return _sunzi.syrk(p, options | _shared(precision, context, progress, out, report))
+    return _sunzi.syrk(p, options | _shared(accuracy, precision, context, progress, out, report))
 
 
 def gemm(
@@ -71,6 +77,7 @@ def gemm(
     beta: Any = None,
     c: Any = None,
     exact: bool = False,
+    accuracy: Accuracy = "entrywise",
     precision: int | None = None,
     context: Context | None = None,
     progress: Progress | None = None,
@@ -80,8 +87,9 @@ def gemm(
     """`alpha op(A) op(B) + beta C`, of the same kind as `a`.
 
     Shapes: `op(A)` is M x K, `op(B)` is K x N, the result and `c` are M x N.
-    Accuracy: `|computed - exact| <= 2^(1 - precision) ||a_i|| ||b_j||`; `exact` as in `syrk`. Where `op(B)` is the
-    transpose of `op(A)` in the same memory (two views of one `Matrix`), half of the work is spared, with the same bits.
+    Accuracy: `|computed - exact| <= 2^(1 - precision) |A| |B|` for every entry, by norms
+    `2^(1 - precision) ||a_i|| ||b_j||`; `exact` as in `syrk`. Where `op(B)` is the transpose of `op(A)` in the same
+    memory (two views of one `Matrix`), half of the work is spared.
     Cost: M N K word products for each prime.
 
     >>> import sunzi
@@ -89,7 +97,7 @@ def gemm(
     [[Fraction(11, 1)]]
     """
     options = {"transpose_a": transpose_a, "transpose_b": transpose_b, "alpha": alpha, "beta": beta, "c": c}
-    return _sunzi.gemm(a, b, options | {"exact": exact} | _shared(precision, context, progress, out, report))
+    return _sunzi.gemm(a, b, options | {"exact": exact} | _shared(accuracy, precision, context, progress, out, report))
 
 
 def trsm(
@@ -101,6 +109,7 @@ def trsm(
     transpose: bool = False,
     unit: bool = False,
     alpha: Any = None,
+    accuracy: Accuracy = "entrywise",
     precision: int | None = None,
     context: Context | None = None,
     progress: Progress | None = None,
@@ -111,7 +120,8 @@ def trsm(
 
     Shapes: `t` is n x n, of which one triangle is read (with `unit` without its diagonal); `b` is n x m, on the right
     side m x n.
-    Accuracy: `|alpha b - op(T) x|_ij <= 2^(1 - precision) (||t_i|| ||x_j|| + |alpha b_ij|)`, whatever the condition.
+    Accuracy: `|alpha B - op(T) X| <= 2^(1 - precision) |op(T)| |X|` for every entry, whatever the condition, by norms
+    `2^(1 - precision) (||t_i|| ||x_j|| + |alpha b_ij|)`.
     Cost: n² m / 2 word products for each of about 2 precision / 52 primes.
     Raises `SingularError` with the `index` of the first 0 on the diagonal.
 
@@ -120,13 +130,14 @@ def trsm(
     [1.0, 2.0]
     """
     options = {"side": side, "uplo": uplo, "transpose": transpose, "unit": unit, "alpha": alpha}
-    return _sunzi.trsm(t, b, options | _shared(precision, context, progress, out, report))
+    return _sunzi.trsm(t, b, options | _shared(accuracy, precision, context, progress, out, report))
 
 
 def cholesky(
     a: Any,
     *,
     uplo: Literal["full", "lower", "upper"] | None = None,
+    accuracy: Accuracy = "entrywise",
     precision: int | None = None,
     context: Context | None = None,
     progress: Progress | None = None,
@@ -137,7 +148,10 @@ def cholesky(
 
     Shapes: `a` is n x n: both triangles are read and must agree, unless `uplo` names the one that counts; the other is
     then not even looked at.
-    Accuracy: `|A - L Lᵀ|_ij <= 2^(2 - precision) sqrt(a_ii a_jj)`, whatever n and the condition of `A`.
+    Accuracy: `|A - L Lᵀ| <= 2^(2 - precision) |L| |Lᵀ|` for every entry, by norms
+    `2^(2 - precision) sqrt(a_ii a_jj)`, whatever n and the condition of `A`. `report["accuracy"]` is `norm` where the
+    factor has entries so much smaller than all of the matrix that no number of bits tried was enough;
+    `report["missing_bits"]` says by how much.
     Cost: n³ / 6 word products for each of about 2 precision / 52 primes.
     Raises `NotPositiveDefiniteError` with the `index` of the first leading minor that is not positive;
     `NotSymmetricError` with the `place` of the first entry that differs from its mirror image.
@@ -150,7 +164,7 @@ def cholesky(
         ...
     sunzi.NotPositiveDefiniteError: the matrix is not positive definite: index 1: ...
     """
-    return _sunzi.cholesky(a, {"uplo": uplo} | _shared(precision, context, progress, out, report))
+    return _sunzi.cholesky(a, {"uplo": uplo} | _shared(accuracy, precision, context, progress, out, report))
 
 
 def solve(
@@ -159,6 +173,7 @@ def solve(
     *,
     uplo: Literal["full", "lower", "upper"] | None = None,
     factor_precision: int | None = None,
+    accuracy: Accuracy = "entrywise",
     precision: int | None = None,
     context: Context | None = None,
     progress: Progress | None = None,
@@ -169,7 +184,8 @@ def solve(
 
     Shapes: `a` is n x n, symmetric or with one triangle named by `uplo`, as in `cholesky`; `b` and the result are
     n x m, or flat with n entries.
-    Accuracy: `|b - A x|_i <= 2^(4 - precision) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)` for each column. With
+    Accuracy: `|b - A x| <= 2^(4 - precision) (|L| |Lᵀ| |x| + |b|)` for every entry, by norms
+    `2^(4 - precision) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)`. With
     `factor_precision`, fewer bits, the factor is cheaper and the solution refined until
     `|b - A x| <= 2^(1 - precision) (|A| |x| + |b|)` for every entry.
     Cost: one factorisation and n² m. `Cholesky` keeps the factor for several calls.
@@ -178,15 +194,18 @@ def solve(
     >>> import sunzi
     >>> sunzi.solve([[4.0, 2.0], [2.0, 10.0]], [8.0, 22.0])
     [1.0, 2.0]
+    >>> sunzi.solve([[1.0, 2.0**-60], [2.0**-60, 1.0]], [1.0, 0.0])[1] == -(2.0**-60)
+    True
     """
     options = {"uplo": uplo, "factor_precision": factor_precision}
-    return _sunzi.solve(a, b, options | _shared(precision, context, progress, out, report))
+    return _sunzi.solve(a, b, options | _shared(accuracy, precision, context, progress, out, report))
 
 
 def log_det(
     a: Any,
     *,
     uplo: Literal["full", "lower", "upper"] | None = None,
+    accuracy: Accuracy = "entrywise",
     precision: int | None = None,
     context: Context | None = None,
     progress: Progress | None = None,
@@ -197,7 +216,7 @@ def log_det(
     >>> sunzi.log_det([[4.0, 2.0], [2.0, 10.0]])
     3.58351893845611
     """
-    return _sunzi.log_det(a, {"uplo": uplo} | _shared(precision, context, progress, None, None))
+    return _sunzi.log_det(a, {"uplo": uplo} | _shared(accuracy, precision, context, progress, None, None))
 
 
 def plan(operation: str, *sizes: int, precision: int, context: Context | None = None) -> dict[str, Any]:
@@ -216,10 +235,12 @@ def plan(operation: str, *sizes: int, precision: int, context: Context | None = 
 
 
 def _shared(
+    accuracy: Accuracy,
     precision: int | None,
     context: Context | None,
     progress: Progress | None,
     out: Any,
     report: dict[str, Any] | None,
 ) -> dict[str, Any]:
-    return {"precision": precision, "context": context, "progress": progress, "out": out, "report": report}
+    numbers = {"accuracy": accuracy, "precision": precision}
+    return numbers | {"context": context, "progress": progress, "out": out, "report": report}

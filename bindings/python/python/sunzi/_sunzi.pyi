@@ -149,6 +149,7 @@ class Cholesky:
         a: Any,
         *,
         uplo: _Triangle | None = None,
+        accuracy: Literal["entrywise", "norm"] = "entrywise",
         precision: int | None = None,
         context: Context | None = None,
         progress: _Progress | None = None,

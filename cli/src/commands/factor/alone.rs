@@ -43,10 +43,10 @@ fn carry_out(steps: &Steps<'_>, config: &Factoring, inputs: &Inputs, trace: &mut
     if let (Task::Solve { refine_from_bits: Some(factor_bits), .. }, Some(b)) = (&config.task, b) {
         return steps.run(|ctx| refine(ctx, (a, b, *bits), *factor_bits, trace));
     }
-    let options = CholeskyOptions::new().tile_rows(config.factor.tile_rows);
+    let options = CholeskyOptions::new().tile_rows(config.factor.tile_rows).accuracy(config.accuracy());
     let factored = steps.run(|ctx| {
         // Refuses a limit before the work of a factorisation.
-        let plan = b.as_ref().map(|b| plan_solve(ctx, b.rows(), b.cols(), *bits)).transpose()?;
+        let plan = b.as_ref().map(|b| plan_solve(ctx, (b.rows(), b.cols()), *bits, &options)).transpose()?;
         let (outcome, _) = trace.span("factor", || cholesky_with(ctx, a, *bits, &options))?;
         trace.add_tasks(&outcome.report.spans);
         Ok((outcome, plan))

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use sunzi::comm::{Transport, agree, agreed, local};
 use sunzi::distributed::RankSummary;
 use sunzi::io::Symmetry;
-use sunzi::{CholeskyReport, Error, Matrix, Result, SymmetricMatrix, Uplo};
+use sunzi::{Accuracy, CholeskyReport, Error, Matrix, Result, SymmetricMatrix, Uplo};
 use sunzi_lab::memory::peak_resident_bytes;
 use sunzi_lab::session::{ROOT, Session as _};
 use sunzi_lab::trace::Trace;
@@ -45,6 +45,14 @@ pub struct Factoring {
     pub task: Task,
     /// Where the result goes.
     pub output: Output,
+}
+
+impl Factoring {
+    /// What is promised of each entry: by default what the loops that a solve replaces give.
+    fn accuracy(&self) -> Accuracy {
+        let solves = matches!(self.task, Task::Solve { .. });
+        self.factor.accuracy.unwrap_or(if solves { Accuracy::Entrywise } else { Accuracy::Norm })
+    }
 }
 
 impl From<Cholesky> for Factoring {

@@ -100,7 +100,7 @@ pub fn cholesky_with(
     engine.end_operation();
     let (factor, own) = done?;
     let report =
-        CholeskyReport { kernel: kernel.name(), devices, ..CholeskyReport::new(&problem, &plan, &*engine, clock) };
+        CholeskyReport { kernel: kernel.name(), devices, ..CholeskyReport::new(&problem, &plan, &*engine, &mut clock) };
     let report = over_ranks(&factorisation, report, &own)?;
     Ok(DistCholesky { factor, report, own })
 }

@@ -106,14 +106,14 @@ mod tests {
     }
 
     fn check(a: &Matrix, precision_bits: u32, what: &str) -> usize {
-        let want = Problem::new(a.view(), precision_bits, MODULUS_BITS).unwrap();
+        let bits = working_bits(precision_bits, MODULUS_BITS).unwrap();
+        let want = Problem::new(a.view(), precision_bits, bits).unwrap();
         for ranks in 1..=7 {
             for (tile_size, triangle) in [(8, Some(Uplo::Lower)), (16, None), (40, Some(Uplo::Lower))] {
                 let grid = RankGrid::for_ranks(ranks);
                 let map = TileMap { rows: a.rows(), cols: a.cols(), tile_size, grid, triangle };
                 local::run(ranks, |rank| {
                     let part = DistMatrix::scatter(rank, 0, (rank.rank() == 0).then_some(a), map, 100).unwrap();
-                    let bits = working_bits(precision_bits, MODULUS_BITS).unwrap();
                     let got = Problem::over_ranks(rank, &part, precision_bits, bits).unwrap();
                     let place = format!("{what}: rank {} of {ranks}, tiles of {tile_size}", rank.rank());
                     assert_eq!(got, want, "{place}");

@@ -5,19 +5,20 @@
 //! solve by parts. Promise: what becomes of a column depends on the triangle, the column and the precision alone.
 //! Proof: docs/ALGORITHM.md, "Solves in fixed point".
 
+mod check;
 mod rows;
 mod run;
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::math::bound::TRSM_FIXED_BITS;
 use crate::math::pivot::round_shift;
 use crate::matrix::{Matrix, MatrixView};
+use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::band::{Band, gather, scatter, with_column};
 use crate::ops::solve::cut::TriangleCut;
 use crate::ops::solve::memory::Retry;
 use crate::ops::solve::spaces::Spaces;
-use crate::ops::solve::tiles::{TilePlan, TrySize, tries};
+use crate::ops::solve::tiles::{TilePlan, TrySize, first_bits, tries};
 use crate::ops::solve::triangle::Triangle;
 pub(crate) use rows::{RowPiece, TriangleRows};
 use rug::Integer;
@@ -32,13 +33,15 @@ pub(crate) struct FixedPoint {
     /// Row `i` is scaled by `2^-exponents[i]`.
     exponents: Vec<i64>,
     working_bits: u32,
+    accuracy: Accuracy,
     /// Bits beyond those of the unknowns at which the first try is made.
     first_bits: i64,
 }
 
 impl FixedPoint {
-    /// Scales `triangle` for unknowns of `working_bits`; beside it the triangle reversed so that it is lower.
-    pub fn new<'a>(triangle: &Triangle<'a>, working_bits: u32) -> (FixedPoint, MatrixView<'a>) {
+    /// Scales `triangle` for unknowns of so many bits and that accuracy; beside it the triangle reversed so that it is
+    /// lower.
+    pub fn new<'a>(triangle: &Triangle<'a>, promise: (u32, Accuracy)) -> (FixedPoint, MatrixView<'a>) {
         let reversed = !triangle.is_lower();
         let view = triangle.view();
         let lower = if reversed { view.reversed_rows().transposed().reversed_rows().transposed() } else { view };
@@ -46,7 +49,7 @@ impl FixedPoint {
         if reversed {
             exponents.reverse();
         }
-        (FixedPoint::of_rows(&lower, exponents, (reversed, triangle.is_unit()), working_bits), lower)
+        (FixedPoint::of_rows(&lower, exponents, (reversed, triangle.is_unit()), promise), lower)
     }
 
     /// A lower triangle whose row `i` has a norm of about `2^exponents[i]`; whether it is a reversed upper one, and
@@ -55,13 +58,12 @@ impl FixedPoint {
         rows: &dyn TriangleRows,
         exponents: Vec<i64>,
         (reversed, unit): (bool, bool),
-        working_bits: u32,
+        (working_bits, accuracy): (u32, Accuracy),
     ) -> FixedPoint {
-        let mut fixed = FixedPoint { reversed, unit, exponents, working_bits, first_bits: 0 };
+        let mut fixed = FixedPoint { reversed, unit, exponents, working_bits, accuracy, first_bits: 0 };
         // Unknowns are about as large as the reciprocal of the least pivot.
         let growth = (0..fixed.exponents.len()).map(|i| -fixed.pivot_exponent(rows, i)).max().unwrap_or(0);
-        let step = i64::from(TRSM_FIXED_BITS);
-        fixed.first_bits = ((growth + 10).max(0) / step + 1) * step;
+        fixed.first_bits = first_bits(growth, accuracy);
         fixed
     }
 
@@ -81,6 +83,11 @@ impl FixedPoint {
             round_shift(&integer, exponent + i64::from(fixed_bits) - self.exponents[i])
         };
         (0..self.exponents.len()).map(pivot).collect()
+    }
+
+    /// What is promised.
+    pub fn accuracy(&self) -> Accuracy {
+        self.accuracy
     }
 
     /// Rows of the triangle.
@@ -149,7 +156,8 @@ impl FixedPoint {
         let Try { fixed_bits, first, retry, some } = attempt;
         let (ctx, memory, agreement) = (band.ctx(), band.memory, band.agreement);
         let piece_row_bytes = memory.piece_row_bytes;
-        let size = TrySize { order: self.order(), columns: some.len(), fixed_bits, piece_row_bytes };
+        let (order, columns, accuracy) = (self.order(), some.len(), self.accuracy);
+        let size = TrySize { order, columns, fixed_bits, piece_row_bytes, accuracy };
         let copied = if retry.is_some() { some.len() } else { 0 };
         let limit_bytes = retry.map_or(band.limit_bytes, |retry| Some(retry.limit_bytes));
         if retry.is_some() {
@@ -225,8 +233,9 @@ mod tests {
 
     /// All columns of `w` in one band of a solve without parts; those that are left.
     fn run(ctx: &Context, (triangle, diag): (MatrixView<'_>, Diag), uplo: Uplo, w: &mut Matrix) -> Result<Vec<usize>> {
-        let (fixed, mut rows) = FixedPoint::new(&Triangle::new(triangle, uplo, diag).unwrap(), 100);
-        let cut = TriangleCut { order: ORDER, working_bits: 100, first_try_bits: fixed.tries().next() };
+        let (fixed, mut rows) = FixedPoint::new(&Triangle::new(triangle, uplo, diag).unwrap(), (100, Accuracy::Norm));
+        let first_try_bits = fixed.tries().next();
+        let cut = TriangleCut { order: ORDER, working_bits: 100, first_try_bits, accuracy: Accuracy::Norm };
         let memory = SolveMemory { ctx: ctx.clone(), cuts: vec![cut], piece_row_bytes: 0, by_parts: false };
         let band = Band {
             memory: &memory,

@@ -1,5 +1,6 @@
 //! Carries out one try: tile row by tile row of the triangle, all right sides of a strip at once.
 
+use super::check::{RowDepths, UnknownDepths};
 use super::{FixedPoint, RowPiece, TriangleRows};
 use crate::context::{Context, Workspace};
 use crate::drive::{self, Meter};
@@ -7,12 +8,14 @@ use crate::error::Result;
 use crate::kernels::tiles::{
     DiagonalData, PANEL_ROWS, SolveTile, TileEngine, TilePart, TileShape, TileSource, UpdateTile,
 };
-use crate::math::bound::TRSM_FIXED_SPARE_BITS;
+use crate::math::bound::{TRSM_FIXED_SPARE_BITS, trsm_fixed_depth};
 use crate::math::float::round_integer;
 use crate::math::pivot::RowWeight;
 use crate::matrix::{Matrix, MatrixView, check_exponent};
+use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::tiles::TilePlan;
 use rug::Integer;
+use std::ops::Range;
 
 /// Most strips of right sides that share the triangle's tiles in one step.
 const STEP_STRIPS: usize = 8;
@@ -33,6 +36,8 @@ struct FixedRun<'a> {
     right_shifts: (Vec<i64>, Vec<i64>),
     /// First row of tiles in which a right side is not 0.
     first: usize,
+    /// Bits beyond those of the unknowns.
+    extra_bits: u32,
 }
 
 /// The tiles of some right sides.
@@ -41,6 +46,8 @@ struct Strip<'w> {
     /// One for each tile row of the triangle.
     tiles: Vec<&'w mut [u64]>,
     weights: Vec<RowWeight>,
+    /// Of the unknowns so far, for accuracy entry by entry.
+    depths: Option<UnknownDepths>,
 }
 
 /// A tile row of the triangle, loaded.
@@ -49,6 +56,8 @@ struct RowTiles<'a> {
     others: &'a [&'a mut [u64]],
     diagonal: &'a [u64],
     data: &'a dyn DiagonalData,
+    /// For accuracy entry by entry.
+    depths: Option<&'a RowDepths>,
 }
 
 /// Replaces the columns of `w` that fit by their solutions; the numbers of the others.
@@ -93,7 +102,10 @@ impl<'a> FixedRun<'a> {
     ) -> FixedRun<'a> {
         let bits = i64::from(plan.fixed_bits);
         let right = if fixed.reversed { w.view().reversed_rows() } else { w.view() }.transposed();
-        let spare = bits - i64::from(fixed.working_bits) - i64::from(TRSM_FIXED_SPARE_BITS);
+        let extra_bits = plan.fixed_bits - fixed.working_bits;
+        // Entry by entry, half of the bits are for rows far below the largest unknown.
+        let growth_bits = if fixed.accuracy == Accuracy::Entrywise { extra_bits / 2 } else { extra_bits };
+        let spare = i64::from(growth_bits) - i64::from(TRSM_FIXED_SPARE_BITS);
         let largest = |col: usize| {
             let sizes = fixed.exponents.iter().enumerate().map(|(row, exponent)| (right.get(col, row).head, exponent));
             sizes.filter(|(head, _)| !head.is_zero()).map(|(head, exponent)| head.exponent() - exponent).max()
@@ -112,6 +124,7 @@ impl<'a> FixedRun<'a> {
             ),
             exponents,
             first: first / plan.tile_rows,
+            extra_bits,
         }
     }
 
@@ -134,15 +147,17 @@ impl<'a> FixedRun<'a> {
                 tiles.push(own);
                 words = rest;
             }
-            strips.push(Strip { index, tiles, weights: vec![one; plan.rights(index).len()] });
+            let rights = plan.rights(index).len();
+            let depths = self.is_entrywise().then(|| UnknownDepths::new(plan.order, rights));
+            strips.push(Strip { index, tiles, weights: vec![one; rights], depths });
         }
         let together = plan.strips().div_ceil(plan.threads).min(STEP_STRIPS);
         for row in self.first..plan.tiles() {
-            let mut operands = self.load_row(ctx, (row, &mut *rows), row_words, scratch)?;
+            let (mut operands, depths) = self.load_row(ctx, (row, &mut *rows), row_words, scratch)?;
             let (diagonal, others) = operands.split_last_mut().expect("the tile on the diagonal");
             let shape = plan.triangle_shape(row, row);
             let data = self.engine.triangle(shape, diagonal, &self.pivots[plan.rows(row)]);
-            let row_tiles = RowTiles { others, diagonal, data: &*data };
+            let row_tiles = RowTiles { others, diagonal, data: &*data, depths: depths.as_ref() };
             let mut steps = strips.chunks_mut(together);
             let step = |scratch: &mut &mut [u64], step: &mut [Strip<'w>]| {
                 self.step(row, step, &row_tiles, scratch)?;
@@ -156,6 +171,10 @@ impl<'a> FixedRun<'a> {
         Ok(strips)
     }
 
+    fn is_entrywise(&self) -> bool {
+        self.fixed.accuracy == Accuracy::Entrywise
+    }
+
     /// Loads tile row `row` of the triangle, from the first tile with an unknown on.
     fn load_row<'w>(
         &self,
@@ -163,7 +182,7 @@ impl<'a> FixedRun<'a> {
         (row, rows): (usize, &mut dyn TriangleRows),
         mut words: &'w mut [u64],
         scratch: &mut [&mut [u64]],
-    ) -> Result<Vec<&'w mut [u64]>> {
+    ) -> Result<(Vec<&'w mut [u64]>, Option<RowDepths>)> {
         let (plan, engine) = (self.plan, self.engine);
         let mut tiles = Vec::with_capacity(row + 1);
         for col in self.first..=row {
@@ -172,7 +191,9 @@ impl<'a> FixedRun<'a> {
             words = rest;
         }
         let own = plan.rows(row);
-        let RowPiece { view, first } = rows.rows(own.clone())?;
+        let piece = rows.rows(own.clone())?;
+        let depths = self.is_entrywise().then(|| RowDepths::new(self.fixed, &piece, own.clone()));
+        let RowPiece { view, first } = piece;
         let own = own.start - first..own.end - first;
         let diagonal = if self.fixed.unit { TilePart::StrictlyLower } else { TilePart::Lower };
         let load = |scratch: &mut &mut [u64], (col, words): (usize, &mut &mut [u64])| {
@@ -190,7 +211,7 @@ impl<'a> FixedRun<'a> {
         };
         let mut items = (self.first..).zip(tiles.iter_mut());
         ctx.install(|| drive::parallel_for(scratch, |_| items.next(), load))?;
-        Ok(tiles)
+        Ok((tiles, depths))
     }
 
     /// Tile `row` of some strips: loaded, updated by the tiles before it, and solved.
@@ -198,12 +219,12 @@ impl<'a> FixedRun<'a> {
         &self,
         row: usize,
         strips: &mut [Strip<'_>],
-        &RowTiles { others, diagonal, data }: &RowTiles<'_>,
+        &RowTiles { others, diagonal, data, depths }: &RowTiles<'_>,
         scratch: &mut [u64],
     ) -> Result<()> {
         let (plan, engine) = (self.plan, self.engine);
         let mut tiles = Vec::with_capacity(strips.len());
-        let mut weights = Vec::with_capacity(strips.len());
+        let mut columns = Vec::with_capacity(strips.len());
         for strip in strips {
             let shape = plan.solution_shape(strip.index, row);
             let (before, own) = strip.tiles.split_at_mut(row);
@@ -220,14 +241,36 @@ impl<'a> FixedRun<'a> {
             let x = before[self.first..].iter().map(|tile| &**tile).collect();
             // A device keeps the strips whose tiles it updates.
             tiles.push(UpdateTile { shape, words, x, device: strip.index % engine.device_count() });
-            weights.push(&mut strip.weights);
+            columns.push((strip.index, &mut strip.weights, &mut strip.depths));
         }
         let y = others.iter().map(|tile| &**tile).collect::<Vec<_>>();
         engine.update(&mut tiles, &y, plan.tile_rows, scratch)?;
-        for (UpdateTile { shape, words, .. }, weights) in tiles.into_iter().zip(weights) {
-            engine.solve(SolveTile { shape, words, weights }, (diagonal, data), scratch);
+        for (UpdateTile { shape, words, .. }, (strip, weights, unknowns)) in tiles.into_iter().zip(columns) {
+            engine.solve(SolveTile { shape, words: &mut *words, weights: &mut *weights }, (diagonal, data), scratch);
+            if let (Some(unknowns), Some(depths)) = (unknowns, depths) {
+                self.take_depths((shape, words), plan.rows(row), unknowns, scratch);
+                let deepest = trsm_fixed_depth(self.extra_bits, plan.order);
+                unknowns.reject((depths, deepest), (&self.right, plan.rights(strip).start), weights);
+            }
         }
         Ok(())
+    }
+
+    /// Takes in the depths of the unknowns `rows`, which a tile has.
+    fn take_depths(
+        &self,
+        (shape, words): (TileShape, &[u64]),
+        rows: Range<usize>,
+        depths: &mut UnknownDepths,
+        scratch: &mut [u64],
+    ) {
+        let magnitudes = &mut scratch[..PANEL_ROWS * self.engine.entry_limbs()];
+        for (col, row) in rows.enumerate() {
+            for panel in 0..shape.panels() {
+                self.engine.entries(shape, words, (panel, col), magnitudes);
+                depths.set((row, panel * PANEL_ROWS), magnitudes, self.plan.fixed_bits);
+            }
+        }
     }
 }
 

@@ -13,11 +13,12 @@ use crate::matrix::{Diag, Matrix, MatrixView, Uplo, check_exponent};
 use crate::ops::columns::{ColumnRef, each_column};
 use crate::ops::fixed_sum::{FixedSum, OwnFloat};
 use crate::ops::product::block::{BlockProduct, BlockShape, moved, plan};
+use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::agreement::Agreement;
 use crate::ops::solve::band::Band;
 use crate::ops::solve::cut::{TriangleCut, larger};
 use crate::ops::solve::memory::SolveMemory;
-use crate::ops::solve::path::Path;
+use crate::ops::solve::path::{Method, Path};
 use crate::ops::solve::problem::{LOWER, half_exponent, working_bits};
 use crate::ops::solve::report::{SolveBits, SolveReport, SystemShape};
 use crate::ops::solve::run::{SolutionPlace, load, make_room, store};
@@ -43,7 +44,7 @@ pub(crate) struct Factors {
 ///
 /// # Errors
 /// Those of [`crate::ldlt()`].
-pub(crate) fn factor(ctx: &Context, a: MatrixView<'_>, precision_bits: u32) -> Result<Factors> {
+pub(crate) fn factor(ctx: &Context, a: MatrixView<'_>, (precision_bits, accuracy): (u32, Accuracy)) -> Result<Factors> {
     let order = a.rows();
     if order != a.cols() {
         return Err(Error::shape_mismatch("ldlt of a square matrix", (order, a.cols()), (a.cols(), order)));
@@ -52,13 +53,14 @@ pub(crate) fn factor(ctx: &Context, a: MatrixView<'_>, precision_bits: u32) -> R
     let bytes = |bits| Matrix::bytes_for(order, order, bits).saturating_add(Matrix::bytes_for(order, 1, bits));
     let heads_bytes = 8 * order as u64 * order as u64;
     let holding = &ctx.holding(bytes(precision_bits)).holding(bytes(working_bits)).holding(heads_bytes);
-    let planned_bytes = plan_range(holding, &(0..order), FactoringSizes { order, working_bits })?;
+    let planned_bytes = plan_range(holding, &(0..order), FactoringSizes { order, working_bits, accuracy })?;
     if ctx.memory_bytes().is_some() {
         make_room(ctx, planned_bytes);
     }
-    let (columns, path) = Halves::of(&(0..order)).map_or((0, Path::Parts), |halves| (halves.left.len(), halves.path()));
+    let first = Halves::of(&(0..order)).map(|halves| (halves.left.len(), halves.method(accuracy)));
+    let (columns, method) = first.unwrap_or((0, Method { path: Path::Parts, accuracy }));
     let bits = SolveBits { precision: precision_bits, working: working_bits };
-    let report = SolveReport::new(ctx, "ldlt", SystemShape { order, columns }, bits, path);
+    let report = SolveReport::new(ctx, "ldlt", SystemShape { order, columns }, bits, method);
     let report = SolveReport { bands: 1, planned_bytes, ..report };
     let mut lower = Matrix::zeros(order, order, precision_bits)?;
     let mut pivots = Matrix::zeros(order, 1, precision_bits)?;
@@ -66,7 +68,7 @@ pub(crate) fn factor(ctx: &Context, a: MatrixView<'_>, precision_bits: u32) -> R
     let mut l = Matrix::zeros(order, order, working_bits)?;
     load(ctx, (&a, 0), None, &mut l)?;
     let heads = vec![0; order * order];
-    let mut factoring = Factoring { ctx: holding, l, heads, pivots: work, working_bits };
+    let mut factoring = Factoring { ctx: holding, l, heads, pivots: work, working_bits, accuracy };
     factoring.clear_upper(); // what may hold anything
     factoring.factor(0..order)?;
     factoring.clear_upper(); // what strips left there
@@ -80,6 +82,7 @@ pub(crate) fn factor(ctx: &Context, a: MatrixView<'_>, precision_bits: u32) -> R
 struct FactoringSizes {
     order: usize,
     working_bits: u32,
+    accuracy: Accuracy,
 }
 
 /// A range of rows and columns cut in two.
@@ -98,9 +101,9 @@ impl Halves {
         (blocks > 1).then_some(Halves { done: range.start..middle, left: middle..range.end })
     }
 
-    /// The path of the panel between them.
-    fn path(&self) -> Path {
-        Path::choose(LOWER, self.done.len(), self.left.len())
+    /// How the panel between them is solved.
+    fn method(&self, accuracy: Accuracy) -> Method {
+        Method::choose(LOWER, self.done.len(), self.left.len(), accuracy)
     }
 
     /// The memory of the panel's solve, beside a strip of what is left.
@@ -110,8 +113,8 @@ impl Halves {
     }
 
     /// The context of the products of [`Factoring::update`]: beside the panel and a strip of what is left.
-    fn beside_panel(&self, ctx: &Context, working_bits: u32) -> Context {
-        let cut = TriangleCut::expected(self.done.len(), working_bits, self.path());
+    fn beside_panel(&self, ctx: &Context, (working_bits, accuracy): (u32, Accuracy)) -> Context {
+        let cut = TriangleCut::expected(self.done.len(), working_bits, self.method(accuracy));
         let columns = self.left.len();
         let strip = Matrix::bytes_for(columns, STRIP_COLUMNS, working_bits);
         ctx.holding(strip).holding(cut.right_bytes(columns)).holding(cut.parts_bytes(columns))
@@ -124,14 +127,14 @@ impl Halves {
 /// # Errors
 /// [`Error::MemoryLimit`] with the least limit that would do.
 fn plan_range(ctx: &Context, range: &Range<usize>, sizes: FactoringSizes) -> Result<u64> {
-    let FactoringSizes { order, working_bits } = sizes;
+    let FactoringSizes { order, working_bits, accuracy } = sizes;
     let Some(halves) = Halves::of(range) else { return ctx.memory().admit(0) };
     let columns = STRIP_COLUMNS.min(halves.left.len());
     let shape = BlockShape { rows: halves.left.len(), cols: columns, contracted: halves.done.len() };
-    let beside = halves.beside_panel(ctx, working_bits);
+    let beside = halves.beside_panel(ctx, (working_bits, accuracy));
     let update = plan(&beside, shape, working_bits, working_bits + guard_bits(order));
     let update = update.map(|plan| beside.memory().total(plan.planned_bytes));
-    let cut = TriangleCut::expected(halves.done.len(), working_bits, halves.path());
+    let cut = TriangleCut::expected(halves.done.len(), working_bits, halves.method(accuracy));
     let memory = halves.memory(ctx, cut);
     if ctx.memory_bytes().is_none() {
         return larger(memory.unlimited_bytes(halves.left.len()), update);
@@ -150,6 +153,7 @@ struct Factoring<'a> {
     heads: Vec<u64>,
     pivots: Matrix,
     working_bits: u32,
+    accuracy: Accuracy,
 }
 
 impl Factoring<'_> {
@@ -185,7 +189,7 @@ impl Factoring<'_> {
         let Halves { done, left } = halves;
         let scaled = self.l.view().with_heads(&self.heads);
         let triangle = Triangle::new(scaled.block(done.clone(), done.clone())?, Uplo::Lower, Diag::NonUnit)?;
-        let mut solver = TriangleSolver::new(triangle, self.working_bits, halves.path());
+        let mut solver = TriangleSolver::new(triangle, self.working_bits, halves.method(self.accuracy));
         let memory = halves.memory(self.ctx, solver.cut());
         let columns = left.len();
         let band = Band {
@@ -237,7 +241,7 @@ impl Factoring<'_> {
     /// Subtracts the products of the columns `done` from the lower triangle of what is left.
     fn update(&mut self, spaces: &mut Spaces, halves: &Halves) -> Result<()> {
         let Halves { done, left } = halves;
-        let beside = halves.beside_panel(self.ctx, self.working_bits);
+        let beside = halves.beside_panel(self.ctx, (self.working_bits, self.accuracy));
         let working_bits = self.working_bits + guard_bits(self.l.rows());
         let Spaces { w: panel, result: product, .. } = spaces;
         for start in left.clone().step_by(STRIP_COLUMNS) {
@@ -249,6 +253,7 @@ impl Factoring<'_> {
                 minuend: Some(self.l.view().block(rows.clone(), columns.clone())?),
                 precision_bits: self.working_bits,
                 working_bits,
+                accuracy: self.accuracy,
             };
             product.reshape(rows.len(), columns.len(), self.working_bits)?;
             strip.run(&beside, product).map_err(|error| moved(error, rows.start, columns.start))?;

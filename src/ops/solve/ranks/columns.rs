@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::kernels::tiles::PANEL_ROWS;
 use crate::matrix::Matrix;
 use crate::ops::distribution::place::Place;
+use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::agreement::Agreement;
 use crate::ops::solve::fixed::FixedPoint;
 use crate::ops::solve::memory::SolveMemory;
@@ -50,7 +51,7 @@ pub(super) fn solve_columns(
             (true, scale) => tiles.col_exponents(ctx, world, scale)?.into_iter().rev().collect(),
         };
         let stream = agreed(world, Stream::new(source, reversed))?;
-        let fixed = FixedPoint::of_rows(&stream, exponents, (reversed, false), working_bits);
+        let fixed = FixedPoint::of_rows(&stream, exponents, (reversed, false), (working_bits, Accuracy::Norm));
         let solver = TriangleSolver::of_rows(fixed, Box::new(stream), working_bits);
         cuts.push(solver.cut());
         steps.push(Step::Triangle(solver));

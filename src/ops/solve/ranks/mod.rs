@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::math::bound::cholesky_solve_guard_bits;
 use crate::matrix::{Diag, Matrix, Op, Uplo};
 use crate::ops::distributed::{DistMatrix, Team};
+use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::dots::unknowns::{Scaling, Sweep};
 use crate::ops::solve::dots::{bytes, store_columns};
 use crate::ops::solve::factored::Factored;
@@ -75,8 +76,16 @@ pub fn solve(
     tiles.check_diagonal(call.world)?;
     let total_columns = b.map().cols;
     call.solve(&tiles, (CHOLESKY, working_bits), |ctx, lower, right| {
-        let factored =
-            Factored { lower, pivots: None, precision_bits, guard_bits, total_columns, row_norms: &OnceLock::new() };
+        let accuracy = Accuracy::Norm;
+        let factored = Factored {
+            accuracy,
+            lower,
+            pivots: None,
+            precision_bits,
+            guard_bits,
+            total_columns,
+            row_norms: &OnceLock::new(),
+        };
         let mut result = Matrix::empty();
         factored.solve(ctx, right.view(), (&mut result).into())?;
         Ok(result)
@@ -114,7 +123,8 @@ pub fn trsm(
             Op::Transpose => (lower.transposed(), Uplo::Upper),
         };
         let (diag, b, alpha) = (Diag::NonUnit, right.view(), None);
-        let system = TriangularSystem { t, uplo, diag, b, alpha, transposed: false, precision_bits, total_columns };
+        let (transposed, accuracy) = (false, Accuracy::Norm);
+        let system = TriangularSystem { t, uplo, diag, b, alpha, transposed, precision_bits, accuracy, total_columns };
         let mut result = Matrix::empty();
         system.solve(ctx, (&mut result).into())?;
         Ok(result)

@@ -1,0 +1,112 @@
+//! Accuracy entry by entry of a factorisation: how many bits it takes beyond those of the norms, and whether the factor
+//! keeps the promise.
+//!
+//! Entry `(i, j)` of `A - L L^T` is one rounding of `T_ij` and one of the quotient: small beside the norms of two rows.
+//! It is small beside `(|L| |L^T|)_ij` where the largest of the sum's terms does not lie too far below these norms,
+//! which the product of the factor's exponents in the (max, +) semiring tells. Beforehand the entries of `A` themselves
+//! tell it, but for places where they are 0 and the factor is not.
+//! Source: docs/ALGORITHM.md, "Cholesky entry by entry".
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::math::bound::{COMMON_WORKING_BITS, RANGE_STEP_BITS, ceil_log2, cholesky_range_bits, cholesky_working_bits};
+use crate::math::float::Head;
+use crate::matrix::{Matrix, MatrixView, Uplo};
+use crate::ops::factor::problem::Problem;
+use crate::ops::product::combine::Place;
+use crate::ops::product::depths::{Depths, triangle_bytes};
+use crate::ops::product::problem::OperandRows;
+use crate::ops::product::scale::Walkers;
+use crate::ops::product::size::ProductSize;
+
+/// Factorisations with more bits after the first one: fill-in may decay exponentially, and no number of bits is enough.
+const MAXIMUM_REPEATS: u32 = 3;
+
+/// Most bits beyond those of the norms that a factorisation takes, where they are more than three times the precision:
+/// work and memory grow with them.
+const LEAST_CAP_BITS: u32 = 1024;
+
+/// Rows from which the check takes all threads: below, waking them takes longer.
+const ROWS_OF_THREADS: usize = 256;
+
+/// The bits of a factorisation beyond those of the norms, from one try to the next.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RangeBits {
+    /// Bits of the try under way.
+    pub bits: u32,
+    /// Tries before it.
+    pub repeats: u32,
+    most: u32,
+}
+
+impl RangeBits {
+    /// The bits that a matrix of `order` rows takes whose entries and those of its factor are of one size.
+    pub fn even(order: usize, precision_bits: u32) -> RangeBits {
+        let most = COMMON_WORKING_BITS.saturating_sub(cholesky_working_bits(precision_bits));
+        let most = most.min(precision_bits.saturating_mul(3).max(LEAST_CAP_BITS)) / RANGE_STEP_BITS * RANGE_STEP_BITS;
+        let bits = (ceil_log2(order).div_ceil(2) + 2).next_multiple_of(RANGE_STEP_BITS).min(most);
+        RangeBits { bits, repeats: 0, most }
+    }
+
+    /// At least so many, as far as they go.
+    pub fn at_least(self, bits: u32) -> RangeBits {
+        RangeBits { bits: self.bits.max(bits.next_multiple_of(RANGE_STEP_BITS)).min(self.most), ..self }
+    }
+
+    /// Enough for the entries of the matrix with this lower triangle that are not 0; where no try has so many, as
+    /// before.
+    pub fn for_entries(self, problem: &Problem, lower: MatrixView<'_>) -> RangeBits {
+        let depths = (0..problem.order).flat_map(|col| {
+            (col..problem.order).filter_map(move |row| entry_depth(problem, (row, col), lower.head(row, col)))
+        });
+        self.raised(depths.max().unwrap_or(0)).unwrap_or(self)
+    }
+
+    /// The next try after one that would have needed `needed` bits; `None` where there is none.
+    pub fn next(self, needed: u32) -> Option<RangeBits> {
+        let repeats = self.repeats + 1;
+        self.raised(needed).filter(|_| repeats <= MAXIMUM_REPEATS).map(|next| RangeBits { repeats, ..next })
+    }
+
+    fn raised(self, bits: u32) -> Option<RangeBits> {
+        (bits <= self.most).then(|| self.at_least(bits))
+    }
+}
+
+/// How far an entry of the matrix lies below the product of its rows' norms; `None` for 0.
+fn entry_depth(problem: &Problem, (row, col): (usize, usize), head: Head) -> Option<u32> {
+    let depth = problem.exponents[row] + problem.exponents[col] - head.exponent();
+    (!head.is_zero()).then(|| depth.clamp(0, u32::MAX.into()) as u32)
+}
+
+/// Bytes of [`needed_bits`].
+pub(crate) fn check_bytes(order: usize) -> u64 {
+    triangle_bytes(order)
+}
+
+/// The bits beyond those of the norms with which `|A - L L^T|_ij <= 2^(2 - b) (|L| |L^T|)_ij` holds for every entry of
+/// this factor: it does if the factorisation had as many. `lower` is the lower triangle of `A`.
+///
+/// # Errors
+/// [`crate::Error::OutOfMemory`].
+pub(crate) fn needed_bits(ctx: &Context, (problem, lower): (&Problem, MatrixView<'_>), factor: &Matrix) -> Result<u32> {
+    let order = problem.order;
+    let workers = if order < ROWS_OF_THREADS { 1 } else { ctx.threads() };
+    let walkers = Walkers::alone(ctx, workers);
+    let blocks = [factor.transposed()];
+    let rows = OperandRows { blocks: &blocks, shifts: &problem.exponents };
+    let size = ProductSize { contracted: order, rows: order, cols: order, triangle: true };
+    let mut needed = 0;
+    Depths::of_upper(&walkers, &rows)?.visit(&walkers, (&size, Uplo::Lower), |Place { row, col }, depth| {
+        let own = match depth {
+            Some(depth) => {
+                let pivot = factor.get(col, col).head.exponent() - problem.exponents[col];
+                cholesky_range_bits(pivot, depth, row == col)
+            }
+            // All terms are 0: so is the residual, unless the entry itself was lost.
+            None => entry_depth(problem, (row, col), lower.head(row, col)).map_or(0, |depth| depth + 1),
+        };
+        needed = needed.max(own);
+    })?;
+    Ok(needed)
+}

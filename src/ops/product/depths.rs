@@ -1,0 +1,175 @@
+//! How far the largest term of each sum of a product lies below the product of the norms: the depths of both operands,
+//! panel by panel, and their product in the (max, +) semiring.
+//!
+//! The ranks of a team each have some rows of the operands; what is found is the same on all. Does not know: what
+//! becomes of it.
+
+use crate::comm::{Reduction, Transport};
+use crate::error::{Error, Result};
+use crate::kernels::max_plus::{EMPTY, PANEL, Row, depth, largest_sums};
+use crate::math::float::Head;
+use crate::matrix::Uplo;
+use crate::ops::product::combine::Place;
+use crate::ops::product::problem::OperandRows;
+use crate::ops::product::scale::Walkers;
+use crate::ops::product::segments::in_triangle;
+use crate::ops::product::size::ProductSize;
+
+/// Bytes of a row of a panel.
+const ROW_BYTES: u64 = size_of::<Row>() as u64;
+
+/// Rows of panels that a worker takes at a time, about.
+const GROUP_ROWS: usize = 4096;
+
+/// Bytes of the depths of both operands, where all rows are here.
+pub(crate) fn choice_bytes(size: &ProductSize) -> u64 {
+    let panels = size.rows.div_ceil(PANEL) + if size.triangle { 0 } else { size.cols.div_ceil(PANEL) };
+    (panels as u64).saturating_mul(size.contracted as u64).saturating_mul(ROW_BYTES)
+}
+
+/// Bytes of the depths of an upper triangular operand of `order` rows, and of the sums of a panel.
+pub(crate) fn triangle_bytes(order: usize) -> u64 {
+    let panels = order.div_ceil(PANEL) as u64;
+    (panels * (panels + 1) / 2 + panels).saturating_mul(PANEL as u64).saturating_mul(ROW_BYTES)
+}
+
+/// The depths of own rows of both operands.
+pub(crate) struct Depths {
+    left: Panels,
+    /// `None` where it is the left operand.
+    right: Option<Panels>,
+}
+
+/// The depths of an operand: of 32 columns and all rows that count for them, then of the next 32.
+struct Panels {
+    rows: usize,
+    /// Whether rows below the diagonal of the operand are all 0, and left out.
+    is_upper: bool,
+    depths: Vec<Row>,
+}
+
+impl Depths {
+    /// Finds the depths of the entries below the norm exponents in `shifts`.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn new(walkers: &Walkers<'_>, left: &OperandRows<'_>, right: Option<&OperandRows<'_>>) -> Result<Depths> {
+        let right = right.map(|right| Panels::new(walkers, right, false)).transpose()?;
+        Ok(Depths { left: Panels::new(walkers, left, false)?, right })
+    }
+
+    /// Those of an upper triangular operand, for the products of its columns with each other.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn of_upper(walkers: &Walkers<'_>, operand: &OperandRows<'_>) -> Result<Depths> {
+        Ok(Depths { left: Panels::new(walkers, operand, true)?, right: None })
+    }
+
+    /// Shows all entries of the product, or of its triangle, and how far their largest term lies below the product of
+    /// the norms; `None` where all terms are 0. Collective.
+    ///
+    /// # Errors
+    /// [`Error::Transport`].
+    pub fn visit(
+        &self,
+        walkers: &Walkers<'_>,
+        (size, uplo): (&ProductSize, Uplo),
+        mut see: impl FnMut(Place, Option<u32>),
+    ) -> Result<()> {
+        let ProductSize { rows, cols, triangle, .. } = *size;
+        let (left, right) = (&self.left, self.right.as_ref().unwrap_or(&self.left));
+        let mut all = vec![[[EMPTY; PANEL]; PANEL]; rows.div_ceil(PANEL)];
+        for panel in 0..cols.div_ceil(PANEL) {
+            let wanted = match (triangle, uplo) {
+                (false, _) => 0..all.len(),
+                (true, Uplo::Lower) => panel..all.len(),
+                (true, Uplo::Upper) => 0..panel + 1,
+            };
+            let (sums, right) = (&mut all[wanted.clone()], right.panel(panel));
+            walkers.each_group(GROUP_ROWS.div_ceil(right.len() + 1), sums, |first, sums| {
+                for (sums, other) in sums.iter_mut().zip(wanted.start + first..) {
+                    // Two triangles have as many rows in common as the narrower one.
+                    let left = left.panel(other);
+                    let common = left.len().min(right.len());
+                    largest_sums(&left[..common], &right[..common], sums);
+                }
+            });
+            raise_over_ranks(walkers.world, sums)?;
+            for (row, sums) in (wanted.start * PANEL..rows).zip(sums.as_flattened()) {
+                for (col, &sum) in (panel * PANEL..cols).zip(sums) {
+                    if !triangle || in_triangle(uplo, row, col) {
+                        see(Place { row, col }, (sum != EMPTY).then(|| u32::from(sum.unsigned_abs())));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Panels {
+    /// Columns beyond the last are empty.
+    fn new(walkers: &Walkers<'_>, operand: &OperandRows<'_>, is_upper: bool) -> Result<Panels> {
+        let (rows, norms) = (operand.blocks.iter().map(|block| block.rows()).sum(), operand.shifts);
+        let mut panels = Panels { rows, is_upper, depths: Vec::new() };
+        let count = panels.start(norms.len().div_ceil(PANEL));
+        panels.depths.try_reserve_exact(count).map_err(|_| Error::OutOfMemory { bytes: count as u64 * ROW_BYTES })?;
+        panels.depths.resize(count, [EMPTY; PANEL]);
+        let mut parts = Vec::with_capacity(norms.len().div_ceil(PANEL));
+        let mut rest = &mut panels.depths[..];
+        for panel in 0..norms.len().div_ceil(PANEL) {
+            let (own, others) = rest.split_at_mut(if is_upper { ((panel + 1) * PANEL).min(rows) } else { rows });
+            parts.push(own);
+            rest = others;
+        }
+        walkers.each_group(1, &mut parts, |panel, part| {
+            let first = panel * PANEL;
+            let norms = &norms[first..norms.len().min(first + PANEL)];
+            let places = operand.blocks.iter().flat_map(|block| (0..block.rows()).map(move |row| (block, row)));
+            for (depths, (block, row)) in part[0].iter_mut().zip(places) {
+                let heads = block.all_heads()[block.element_index(row, first)..].iter();
+                let heads = heads.step_by(block.col_stride().max(1));
+                for ((own, &norm), &head) in depths.iter_mut().zip(norms).zip(heads) {
+                    *own = depth(Head(head), norm);
+                }
+            }
+        });
+        drop(parts);
+        Ok(panels)
+    }
+
+    /// The first row of a panel in the list of all.
+    fn start(&self, panel: usize) -> usize {
+        if self.is_upper {
+            // All panels but the last have as many rows as columns up to their end.
+            (PANEL * panel * (panel + 1) / 2).min(self.upper_rows())
+        } else {
+            self.rows * panel
+        }
+    }
+
+    /// Rows of all panels of an upper triangle.
+    fn upper_rows(&self) -> usize {
+        let whole = self.rows / PANEL;
+        let last = if self.rows.is_multiple_of(PANEL) { 0 } else { self.rows };
+        PANEL * whole * (whole + 1) / 2 + last
+    }
+
+    fn panel(&self, index: usize) -> &[Row] {
+        &self.depths[self.start(index)..self.start(index + 1)]
+    }
+}
+
+/// The largest of the sums of all ranks. Collective.
+fn raise_over_ranks(world: &dyn Transport, sums: &mut [[Row; PANEL]]) -> Result<()> {
+    if world.size() == 1 {
+        return Ok(());
+    }
+    let sums = sums.as_flattened_mut().as_flattened_mut();
+    // As unsigned words in the same order.
+    let mut words = sums.iter().map(|&sum| u64::from(sum.abs_diff(EMPTY))).collect::<Vec<_>>();
+    world.all_reduce(Reduction::Max, &mut words)?;
+    sums.iter_mut().zip(words).for_each(|(sum, word)| *sum = EMPTY.wrapping_add_unsigned(word as u16));
+    Ok(())
+}

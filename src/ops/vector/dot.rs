@@ -1,0 +1,90 @@
+//! `dot`: `x^T y`, and `nrm2`: the Euclidean norm of `x`.
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::math::float::{FloatRef, Head, limbs_for, round_integer};
+use crate::matrix::{MatrixView, check_exponent};
+use crate::ops::fixed_sum::FixedSum;
+use crate::ops::vector::operand::{check_precision, vector, vector_of};
+use crate::ops::vector::terms::{Run, add_up};
+use rug::{Float, Integer, integer::Order};
+
+/// The sum `x^T y` of the products of the entries of two vectors, rounded to `precision_bits` bits.
+///
+/// Shapes: `x` and `y` are matrices or views of one column or one row, of the same number of entries, which may be 0.
+/// Accuracy: `|computed - exact| <= 2^(1 - precision_bits) |x|^T |y|`, whatever the exponents are; nothing else is
+/// rounded, and the bits depend on the entries and the precision alone. Cost: one product of limbs for each term.
+/// Source: docs/decisions/032-vectors.md.
+///
+/// ```
+/// use sunzi::{Context, Matrix};
+/// let ctx = Context::builder().threads(1).build()?;
+/// let x = Matrix::from_f64s(3, 1, 256, &[1.0, 2.0, 3.0])?;
+/// let y = Matrix::from_f64s(1, 3, 256, &[4.0, -5.0, 6.0])?; // rows are vectors too
+/// assert_eq!(sunzi::dot(&ctx, &x, &y, 256)?, 12);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
+/// # Errors
+/// [`crate::Error::ShapeMismatch`]; [`crate::Error::Precision`]; [`crate::Error::ExponentRange`] where the sum leaves
+/// the exponent range; [`crate::Error::MemoryLimit`].
+pub fn dot<'a, 'b>(
+    ctx: &Context,
+    x: impl Into<MatrixView<'a>>,
+    y: impl Into<MatrixView<'b>>,
+    precision_bits: u32,
+) -> Result<Float> {
+    check_precision(precision_bits)?;
+    let x = vector("dot", x.into())?;
+    let y = vector_of("dot", y.into(), x.rows())?;
+    let mut sum = sum_of_products(ctx, x, y, precision_bits)?;
+    let mut limbs = vec![0; limbs_for(precision_bits)];
+    let head = sum.round(&mut limbs);
+    float(head, &limbs, precision_bits)
+}
+
+/// The Euclidean norm `sqrt(x^T x)` of a vector, rounded to `precision_bits` bits.
+///
+/// Shapes: `x` is a matrix or view of one column or one row; the norm of no entries is 0.
+/// Accuracy: `|computed - exact| <= 2^(1 - precision_bits) exact`. No square overflows on the way.
+/// Source: docs/decisions/032-vectors.md.
+///
+/// ```
+/// use sunzi::{Context, Matrix};
+/// let ctx = Context::builder().threads(1).build()?;
+/// let x = Matrix::from_f64s(2, 1, 256, &[3.0, -4.0])?;
+/// assert_eq!(sunzi::nrm2(&ctx, &x, 256)?, 5);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`dot`].
+pub fn nrm2<'a>(ctx: &Context, x: impl Into<MatrixView<'a>>, precision_bits: u32) -> Result<Float> {
+    check_precision(precision_bits)?;
+    let x = vector("nrm2", x.into())?;
+    let mut sum = sum_of_products(ctx, x, x, precision_bits)?;
+    let square = sum.exact();
+    let bits = 64 * square.magnitude.len() as u32;
+    // An even power of two stays outside of the root, so that nothing leaves MPFR's range.
+    let odd = square.exponent.rem_euclid(2);
+    let integer = Integer::from_digits(square.magnitude, Order::Lsf) << odd as u32;
+    let root = Float::with_val(precision_bits, Float::with_val(bits + 1, integer).sqrt_ref());
+    let Some((integer, exponent)) = root.to_integer_exp() else { return Ok(Float::new(precision_bits)) };
+    let exponent = i64::from(exponent) + (square.exponent - odd) / 2;
+    let mut limbs = vec![0; limbs_for(precision_bits)];
+    let head = round_integer(false, integer.as_limbs(), exponent, precision_bits, &mut limbs);
+    float(head, &limbs, precision_bits)
+}
+
+fn sum_of_products(ctx: &Context, x: MatrixView<'_>, y: MatrixView<'_>, precision_bits: u32) -> Result<FixedSum> {
+    ctx.admit(FixedSum::bytes(precision_bits))?;
+    let mut sum = FixedSum::new(precision_bits);
+    add_up(&mut sum, &[Run::plus(x, y)]);
+    Ok(sum)
+}
+
+/// The number as an MPFR float.
+fn float(head: Head, limbs: &[u64], precision_bits: u32) -> Result<Float> {
+    check_exponent(head.exponent(), 0, 0)?;
+    Ok(FloatRef { head, limbs }.to_float(precision_bits))
+}

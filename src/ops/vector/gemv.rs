@@ -1,0 +1,224 @@
+//! `gemv`: `y := alpha * op(A) x + beta * y0`, and `symv`, the same for a symmetric `A`.
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::math::float::limbs_for;
+use crate::matrix::{Destination, Matrix, MatrixView, Op, Symmetric};
+use crate::ops::fixed_sum::FixedSum;
+use crate::ops::product::combine::{Addend, Combination, Place};
+use crate::ops::product::report::Outcome;
+use crate::ops::vector::entries::VectorCall;
+use crate::ops::vector::operand::{check_precision, vector_of};
+use crate::ops::vector::report::VectorReport;
+use crate::ops::vector::terms::{Run, add_up, term_nanoseconds};
+use crate::options::setters;
+use rug::Float;
+
+/// Choices of a GEMV beyond the operands and the precision.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct GemvOptions<'a> {
+    /// Whether `A` is used transposed.
+    pub op: Op,
+    /// Scalar of the product; `None` is 1.
+    pub alpha: Option<&'a Float>,
+    /// Scalar of `accumulate`; `None` is 1.
+    pub beta: Option<&'a Float>,
+    /// A vector to add: the result is `alpha * op(A) x + beta * accumulate`, rounded once.
+    pub accumulate: Option<MatrixView<'a>>,
+}
+
+setters! { new GemvOptions<'a> {
+    op: Op,
+    alpha: impl Into<Option<&'a Float>>,
+    beta: impl Into<Option<&'a Float>>,
+    accumulate: impl Into<Option<MatrixView<'a>>>,
+} }
+
+/// Choices of a SYMV beyond the operands and the precision.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct SymvOptions<'a> {
+    /// Scalar of the product; `None` is 1.
+    pub alpha: Option<&'a Float>,
+    /// Scalar of `accumulate`; `None` is 1.
+    pub beta: Option<&'a Float>,
+    /// A vector to add: the result is `alpha * A x + beta * accumulate`, rounded once.
+    pub accumulate: Option<MatrixView<'a>>,
+}
+
+setters! { new SymvOptions<'a> {
+    alpha: impl Into<Option<&'a Float>>,
+    beta: impl Into<Option<&'a Float>>,
+    accumulate: impl Into<Option<MatrixView<'a>>>,
+} }
+
+/// `y := A x`; see [`gemv_with`].
+///
+/// # Errors
+/// As [`gemv_with`].
+pub fn gemv<'a, 'x>(
+    ctx: &Context,
+    a: impl Into<MatrixView<'a>>,
+    x: impl Into<MatrixView<'x>>,
+    precision_bits: u32,
+) -> Result<Matrix> {
+    Ok(gemv_with(ctx, a, x, precision_bits, &GemvOptions::default())?.result)
+}
+
+/// `y := alpha * op(A) x + beta * y0` for a matrix `A` and vectors, rounded to `precision_bits` bits.
+///
+/// Shapes: `op(A)` is `M x N`; `x` has `N` entries, the result and `accumulate` have `M`; vectors are matrices or views
+/// of one column or one row. Any size may be 0.
+/// Accuracy: `|computed - exact|_i <= 2^(1 - precision_bits) (|alpha| (|A| |x|)_i + |beta| |y0_i|)`: each entry beside
+/// the sizes of its own terms, whatever the exponents are. The same bits on any number of threads. Cost: one product
+/// of limbs for each entry of `A`. Source: docs/decisions/032-vectors.md.
+///
+/// # Errors
+/// [`crate::Error::ShapeMismatch`]; [`crate::Error::Precision`]; [`crate::Error::InvalidArgument`] for scalars that are
+/// not finite; [`crate::Error::ExponentRange`] where an entry of the result leaves the exponent range;
+/// [`crate::Error::MemoryLimit`]; [`crate::Error::Cancelled`]; [`crate::Error::OutOfMemory`].
+pub fn gemv_with<'a, 'x>(
+    ctx: &Context,
+    a: impl Into<MatrixView<'a>>,
+    x: impl Into<MatrixView<'x>>,
+    precision_bits: u32,
+    options: &GemvOptions<'_>,
+) -> Result<Outcome<Matrix, VectorReport>> {
+    let mut result = Matrix::empty();
+    let report = gemv_into(ctx, a, x, precision_bits, options, &mut result)?;
+    Ok(Outcome { result, report })
+}
+
+/// [`gemv_with`] into memory of the caller: a matrix, which is replaced where it is not a vector of that length and
+/// precision, or a block of a larger one, a piece of a column or of a row, see [`Destination`].
+///
+/// After an error the contents of `result` are unspecified numbers.
+///
+/// # Errors
+/// As [`gemv_with`]; [`crate::Error::ShapeMismatch`] and [`crate::Error::InvalidArgument`] for a block of another shape
+/// or precision.
+pub fn gemv_into<'a, 'x, 'r>(
+    ctx: &Context,
+    a: impl Into<MatrixView<'a>>,
+    x: impl Into<MatrixView<'x>>,
+    precision_bits: u32,
+    options: &GemvOptions<'_>,
+    result: impl Into<Destination<'r>>,
+) -> Result<VectorReport> {
+    let GemvOptions { op, alpha, beta, accumulate } = *options;
+    // Row i of op(A) is column i of this view.
+    let a = if op == Op::Transpose { a.into() } else { a.into().transposed() };
+    let x = vector_of("gemv", x.into(), a.rows())?;
+    let sums = Sums { operation: "gemv", len: a.cols(), terms: a.rows(), scalars: (alpha, beta), accumulate };
+    sums.run(ctx, precision_bits, result.into(), |row| {
+        let column = a.block(0..a.rows(), row..row + 1)?;
+        Ok([Run::plus(column, x)])
+    })
+}
+
+/// `y := A x` for a symmetric `A`; see [`symv_with`].
+///
+/// # Errors
+/// As [`symv_with`].
+pub fn symv<'a, 'x>(
+    ctx: &Context,
+    a: impl Into<Symmetric<'a>>,
+    x: impl Into<MatrixView<'x>>,
+    precision_bits: u32,
+) -> Result<Matrix> {
+    Ok(symv_with(ctx, a, x, precision_bits, &SymvOptions::default())?.result)
+}
+
+/// `y := alpha * A x + beta * y0` for a symmetric `A` and vectors, rounded to `precision_bits` bits.
+///
+/// Shapes: `a` is `N x N`, plain, known to be symmetric or a named triangle, of which the other one is not read, see
+/// [`Symmetric`]; `x`, the result and `accumulate` have `N` entries. Accuracy, bits and cost are those of
+/// [`gemv_with`].
+///
+/// # Errors
+/// As [`gemv_with`]; [`crate::Error::NotSymmetric`] for a plain matrix that is not.
+pub fn symv_with<'a, 'x>(
+    ctx: &Context,
+    a: impl Into<Symmetric<'a>>,
+    x: impl Into<MatrixView<'x>>,
+    precision_bits: u32,
+    options: &SymvOptions<'_>,
+) -> Result<Outcome<Matrix, VectorReport>> {
+    let mut result = Matrix::empty();
+    let report = symv_into(ctx, a, x, precision_bits, options, &mut result)?;
+    Ok(Outcome { result, report })
+}
+
+/// [`symv_with`] into memory of the caller, as [`gemv_into`].
+///
+/// # Errors
+/// As [`symv_with`] and [`gemv_into`].
+pub fn symv_into<'a, 'x, 'r>(
+    ctx: &Context,
+    a: impl Into<Symmetric<'a>>,
+    x: impl Into<MatrixView<'x>>,
+    precision_bits: u32,
+    options: &SymvOptions<'_>,
+    result: impl Into<Destination<'r>>,
+) -> Result<VectorReport> {
+    let SymvOptions { alpha, beta, accumulate } = *options;
+    let a = a.into();
+    let (lower, named) = (a.lower_view("symv")?, a.named().is_some());
+    let order = lower.rows();
+    let x = vector_of("symv", x.into(), order)?;
+    let sums = Sums { operation: "symv", len: order, terms: order, scalars: (alpha, beta), accumulate };
+    sums.run(ctx, precision_bits, result.into(), |row| {
+        // Row i: the mirror images of what stands before the diagonal in the row, then what stands below it. Where
+        // both triangles count, all of it stands in column i.
+        let above = if named { row } else { 0 };
+        let below = lower.block(above..order, row..row + 1)?;
+        let left = lower.block(row..row + 1, 0..above)?.transposed();
+        Ok([Run::plus(below, x.block(above..order, 0..1)?), Run::plus(left, x.block(0..above, 0..1)?)])
+    })
+}
+
+/// A vector of sums, each combined with an entry that is added.
+pub(super) struct Sums<'a> {
+    pub operation: &'static str,
+    /// Entries of the result.
+    pub len: usize,
+    /// Terms of the longest sum.
+    pub terms: usize,
+    /// Alpha and beta.
+    pub scalars: (Option<&'a Float>, Option<&'a Float>),
+    pub accumulate: Option<MatrixView<'a>>,
+}
+
+impl Sums<'_> {
+    /// Fills `result`; `runs` gives the terms of an entry.
+    ///
+    /// # Errors
+    /// Those of [`gemv_into`].
+    pub fn run<'t, const N: usize>(
+        &self,
+        ctx: &Context,
+        precision_bits: u32,
+        result: Destination<'_>,
+        runs: impl Fn(usize) -> Result<[Run<'t>; N]> + Sync,
+    ) -> Result<VectorReport> {
+        check_precision(precision_bits)?;
+        let added = self.accumulate.map(|view| vector_of(self.operation, view, self.len)).transpose()?;
+        let combination = Combination::new(self.scalars.0, self.scalars.1, added.map(Addend::Whole));
+        combination.check_scalars(false)?;
+        let call = VectorCall {
+            ctx,
+            operation: self.operation,
+            len: self.len,
+            terms: self.terms,
+            precision_bits,
+            entry_nanoseconds: 50.0 + self.terms as f64 * term_nanoseconds(limbs_for(precision_bits)),
+            worker_bytes: FixedSum::bytes(precision_bits),
+        };
+        let local = || FixedSum::new(precision_bits);
+        call.fill(result, local, |sum, row, limbs| {
+            add_up(sum, &runs(row)?);
+            combination.finish(sum.exact(), Place { row, col: 0 }, precision_bits, limbs)
+        })
+    }
+}

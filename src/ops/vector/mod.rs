@@ -1,0 +1,21 @@
+//! Verbs on vectors: sums of products and of two numbers, entry by entry, on limbs.
+//!
+//! A vector is a matrix or a view of one column or one row, with any distance between its entries. No entry passes
+//! through residues: a sum is formed in fixed point below its largest term (`ops::fixed_sum`), or exactly, and rounded
+//! once. Promise: every result is right beside the sizes of its own terms, and its bits depend on the operands, the
+//! precision and the options alone. Proof: docs/decisions/032-vectors.md.
+
+mod dot;
+mod entries;
+mod gemv;
+mod operand;
+mod report;
+mod terms;
+mod triangular;
+mod update;
+
+pub use dot::{dot, nrm2};
+pub use gemv::{GemvOptions, SymvOptions, gemv, gemv_into, gemv_with, symv, symv_into, symv_with};
+pub use report::VectorReport;
+pub use triangular::{TriangleVectorOptions, trmv, trmv_into, trmv_with, trsv, trsv_into, trsv_with};
+pub use update::{GerOptions, axpy, axpy_into, ger, ger_into, ger_with};

@@ -1,0 +1,23 @@
+//! What a call on vectors tells about itself.
+
+use serde::Serialize;
+
+/// The shape, the memory and the time of one call on vectors.
+#[derive(Clone, Debug, Default, Serialize)]
+#[non_exhaustive]
+pub struct VectorReport {
+    /// `gemv`, `symv`, `trmv`, `trsv`, `ger` or `axpy`.
+    pub operation: &'static str,
+    /// Entries of the result, or its rows for `ger`.
+    pub rows: usize,
+    /// Terms of the longest sum, or columns of the result for `ger`.
+    pub cols: usize,
+    /// Precision asked for.
+    pub precision_bits: u32,
+    /// Worker threads.
+    pub threads: usize,
+    /// Wall-clock seconds of the call.
+    pub seconds: f64,
+    /// Bytes that the call takes, the result included.
+    pub planned_bytes: u64,
+}

@@ -1,0 +1,227 @@
+//! `trmv`: `y := alpha * op(T) x`, and `trsv`: the solution of `op(T) x = alpha * b`, for a triangular `T`.
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::math::float::{FloatRef, limbs_for};
+use crate::matrix::{Destination, Diag, Matrix, MatrixView, Op, Uplo, check_exponent};
+use crate::ops::fixed_sum::FixedSum;
+use crate::ops::product::report::Outcome;
+use crate::ops::vector::entries::prepare;
+use crate::ops::vector::gemv::Sums;
+use crate::ops::vector::operand::{check_precision, one, scalar, vector_of};
+use crate::ops::vector::report::VectorReport;
+use crate::ops::vector::terms::{Run, add_up};
+use crate::options::setters;
+use rug::Float;
+use std::ops::Range;
+use std::time::Instant;
+
+/// Choices of a TRMV or TRSV beyond the operands and the precision.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct TriangleVectorOptions<'a> {
+    /// The triangle of `T` that is read; the other may hold anything.
+    pub uplo: Uplo,
+    /// Whether `T` is used transposed.
+    pub op: Op,
+    /// Whether the diagonal of `T` is read or taken as ones.
+    pub diag: Diag,
+    /// Scalar of the vector given; `None` is 1.
+    pub alpha: Option<&'a Float>,
+}
+
+setters! { new TriangleVectorOptions<'a> {
+    uplo: Uplo,
+    op: Op,
+    diag: Diag,
+    alpha: impl Into<Option<&'a Float>>,
+} }
+
+/// `y := L x` for a lower triangular `L`; see [`trmv_with`].
+///
+/// # Errors
+/// As [`trmv_with`].
+pub fn trmv<'a, 'x>(
+    ctx: &Context,
+    t: impl Into<MatrixView<'a>>,
+    x: impl Into<MatrixView<'x>>,
+    precision_bits: u32,
+) -> Result<Matrix> {
+    Ok(trmv_with(ctx, t, x, precision_bits, &TriangleVectorOptions::default())?.result)
+}
+
+/// `y := alpha * op(T) x` for a triangular `T` and a vector, rounded to `precision_bits` bits.
+///
+/// Shapes: `t` is `n x n`, of which one triangle is read (with [`Diag::Unit`] without its diagonal); `x` and the result
+/// have `n` entries. Accuracy, bits and cost per entry of the triangle are those of [`crate::gemv_with`].
+///
+/// # Errors
+/// As [`crate::gemv_with`].
+pub fn trmv_with<'a, 'x>(
+    ctx: &Context,
+    t: impl Into<MatrixView<'a>>,
+    x: impl Into<MatrixView<'x>>,
+    precision_bits: u32,
+    options: &TriangleVectorOptions<'_>,
+) -> Result<Outcome<Matrix, VectorReport>> {
+    let mut result = Matrix::empty();
+    let report = trmv_into(ctx, t, x, precision_bits, options, &mut result)?;
+    Ok(Outcome { result, report })
+}
+
+/// [`trmv_with`] into memory of the caller, as [`crate::gemv_into`].
+///
+/// # Errors
+/// As [`trmv_with`] and [`crate::gemv_into`].
+pub fn trmv_into<'a, 'x, 'r>(
+    ctx: &Context,
+    t: impl Into<MatrixView<'a>>,
+    x: impl Into<MatrixView<'x>>,
+    precision_bits: u32,
+    options: &TriangleVectorOptions<'_>,
+    result: impl Into<Destination<'r>>,
+) -> Result<VectorReport> {
+    let triangle = Triangle::new("trmv", t.into(), options)?;
+    let order = triangle.order();
+    let (x, one) = (vector_of("trmv", x.into(), order)?, one()?);
+    let sums = Sums { operation: "trmv", len: order, terms: order, scalars: (options.alpha, None), accumulate: None };
+    sums.run(ctx, precision_bits, result.into(), |row| {
+        let others = triangle.others(row);
+        let own = if options.diag == Diag::Unit { one.view() } else { triangle.entries(row, row..row + 1)? };
+        let others_of_x = x.block(others.clone(), 0..1)?;
+        Ok([Run::plus(triangle.entries(row, others)?, others_of_x), Run::plus(own, x.block(row..row + 1, 0..1)?)])
+    })
+}
+
+/// The solution `x` of `L x = b` for a lower triangular `L`; see [`trsv_with`].
+///
+/// # Errors
+/// As [`trsv_with`].
+pub fn trsv<'a, 'b>(
+    ctx: &Context,
+    t: impl Into<MatrixView<'a>>,
+    b: impl Into<MatrixView<'b>>,
+    precision_bits: u32,
+) -> Result<Matrix> {
+    Ok(trsv_with(ctx, t, b, precision_bits, &TriangleVectorOptions::default())?.result)
+}
+
+/// The solution `x` of `op(T) x = alpha * b` for a triangular `T` and a vector `b`, by substitution, rounded to
+/// `precision_bits` bits.
+///
+/// Shapes: `t` is `n x n`, of which one triangle is read (with [`Diag::Unit`] without its diagonal); `b` and the result
+/// have `n` entries.
+/// Accuracy: `|alpha b - op(T) x|_i <= 2^(1 - precision_bits) (|op(T)| |x|)_i`, row by row and whatever the exponents
+/// and the condition of `T` are. The bits depend on the operands, the precision and the options alone. Cost: one
+/// product of limbs for each entry of the triangle, and a division for each row; on the calling thread, as each
+/// unknown waits for the one before it. Source: docs/decisions/032-vectors.md.
+///
+/// # Errors
+/// [`crate::Error::Singular`] with the first zero on the diagonal; [`crate::Error::ExponentRange`] where an unknown
+/// leaves the exponent range; as [`crate::gemv_with`].
+pub fn trsv_with<'a, 'b>(
+    ctx: &Context,
+    t: impl Into<MatrixView<'a>>,
+    b: impl Into<MatrixView<'b>>,
+    precision_bits: u32,
+    options: &TriangleVectorOptions<'_>,
+) -> Result<Outcome<Matrix, VectorReport>> {
+    let mut result = Matrix::empty();
+    let report = trsv_into(ctx, t, b, precision_bits, options, &mut result)?;
+    Ok(Outcome { result, report })
+}
+
+/// [`trsv_with`] into memory of the caller, as [`crate::gemv_into`].
+///
+/// # Errors
+/// As [`trsv_with`] and [`crate::gemv_into`].
+pub fn trsv_into<'a, 'b, 'r>(
+    ctx: &Context,
+    t: impl Into<MatrixView<'a>>,
+    b: impl Into<MatrixView<'b>>,
+    precision_bits: u32,
+    options: &TriangleVectorOptions<'_>,
+    result: impl Into<Destination<'r>>,
+) -> Result<VectorReport> {
+    let start = Instant::now();
+    check_precision(precision_bits)?;
+    let triangle = Triangle::new("trsv", t.into(), options)?;
+    let order = triangle.order();
+    let b = vector_of("trsv", b.into(), order)?;
+    let alpha = options.alpha.map_or_else(one, |alpha| scalar("alpha", alpha))?;
+    triangle.check_diagonal()?;
+    let result_bytes = Matrix::bytes_for(order, 1, precision_bits);
+    let room =
+        FixedSum::bytes(precision_bits) + FixedSum::quotient_bytes(precision_bits, triangle.view.limbs_per_element());
+    let planned_bytes = result_bytes.saturating_mul(2).saturating_add(room);
+    ctx.admit(planned_bytes)?;
+    let mut result = prepare(result.into(), order, precision_bits)?;
+    let mut x = Matrix::zeros(order, 1, precision_bits)?;
+    triangle.substitute(&alpha, b, &mut x)?;
+    match result.rows() == order {
+        true => result.copy_from(&x),
+        false => result.copy_from(x.transposed()),
+    }
+    let (threads, seconds) = (1, start.elapsed().as_secs_f64());
+    let report =
+        VectorReport { operation: "trsv", rows: order, cols: order, precision_bits, ..VectorReport::default() };
+    Ok(VectorReport { threads, seconds, planned_bytes, ..report })
+}
+
+/// A triangular operand, its `op` done.
+struct Triangle<'a> {
+    view: MatrixView<'a>,
+    lower: bool,
+    diag: Diag,
+}
+
+impl<'a> Triangle<'a> {
+    fn new(operation: &'static str, t: MatrixView<'a>, options: &TriangleVectorOptions<'_>) -> Result<Triangle<'a>> {
+        let (rows, cols) = (t.rows(), t.cols());
+        if rows != cols {
+            return Err(Error::shape_mismatch(operation, (rows, cols), (cols, rows)));
+        }
+        let transposed = options.op == Op::Transpose;
+        let view = if transposed { t.transposed() } else { t };
+        Ok(Triangle { view, lower: (options.uplo == Uplo::Lower) != transposed, diag: options.diag })
+    }
+
+    fn order(&self) -> usize {
+        self.view.rows()
+    }
+
+    /// The columns of a row beside the diagonal.
+    fn others(&self, row: usize) -> Range<usize> {
+        if self.lower { 0..row } else { row + 1..self.order() }
+    }
+
+    /// Some entries of a row, as a column.
+    fn entries(&self, row: usize, cols: Range<usize>) -> Result<MatrixView<'a>> {
+        Ok(self.view.block(row..row + 1, cols)?.transposed())
+    }
+
+    fn check_diagonal(&self) -> Result<()> {
+        let is_zero = |&i: &usize| self.diag == Diag::NonUnit && self.view.head(i, i).is_zero();
+        (0..self.order()).find(is_zero).map_or(Ok(()), |index| Err(Error::Singular { index }))
+    }
+
+    /// Finds the unknowns one after the other: a sum of products, a quotient, one rounding.
+    fn substitute(&self, alpha: &Matrix, b: MatrixView<'_>, x: &mut Matrix) -> Result<()> {
+        let precision_bits = x.precision_bits();
+        let mut sum = FixedSum::new(precision_bits);
+        let (mut limbs, mut room) = (vec![0; limbs_for(precision_bits)], Vec::new());
+        for step in 0..self.order() {
+            let row = if self.lower { step } else { self.order() - 1 - step };
+            let (others, own) = (self.others(row), b.block(row..row + 1, 0..1)?);
+            let known = x.view().block(others.clone(), 0..1)?;
+            add_up(&mut sum, &[Run::plus(alpha.view(), own), Run::minus(self.entries(row, others)?, known)]);
+            let head = match self.diag {
+                Diag::Unit => sum.round(&mut limbs),
+                Diag::NonUnit => sum.round_quotient(self.view.get(row, row), &mut room, &mut limbs),
+            };
+            check_exponent(head.exponent(), row, 0)?;
+            x.set(row, 0, FloatRef { head, limbs: &limbs });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,188 @@
+//! `axpy`: `alpha * x + y`, and `ger`: `alpha * x y^T + A`: sums of two exact numbers, rounded once.
+
+use crate::context::{Context, Progress};
+use crate::error::Result;
+use crate::math::float::{FloatRef, Head};
+use crate::matrix::{Destination, Matrix, MatrixView};
+use crate::ops::columns::each_column;
+use crate::ops::exact_sum::{ExactEntry, Product};
+use crate::ops::product::combine::{Addend, Combination, Place};
+use crate::ops::product::report::Outcome;
+use crate::ops::vector::entries::VectorCall;
+use crate::ops::vector::operand::{check_precision, one, scalar, vector, vector_of};
+use crate::ops::vector::report::VectorReport;
+use crate::options::setters;
+use rug::Float;
+use std::time::Instant;
+
+/// Choices of a GER beyond the vectors and the precision.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct GerOptions<'a> {
+    /// Scalar of the product; `None` is 1.
+    pub alpha: Option<&'a Float>,
+    /// A matrix to add: the result is `alpha * x y^T + accumulate`, rounded once.
+    pub accumulate: Option<MatrixView<'a>>,
+}
+
+setters! { new GerOptions<'a> {
+    alpha: impl Into<Option<&'a Float>>,
+    accumulate: impl Into<Option<MatrixView<'a>>>,
+} }
+
+/// `alpha * x + y` for two vectors, rounded to `precision_bits` bits.
+///
+/// Shapes: `x` and `y` are matrices or views of one column or one row, of the same number of entries, which may be 0;
+/// the result is a column. Accuracy: every entry is the exact number, rounded once to nearest, ties to even.
+///
+/// ```
+/// use sunzi::{Context, Matrix, rug::Float};
+/// let ctx = Context::builder().threads(1).build()?;
+/// let (x, y) = (Matrix::from_f64s(2, 1, 256, &[1.0, 2.0])?, Matrix::from_f64s(2, 1, 256, &[10.0, 20.0])?);
+/// let sum = sunzi::axpy(&ctx, &Float::with_val(256, -3), &x, &y, 256)?;
+/// assert_eq!(sum.view().to_f64s(), [7.0, 14.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
+/// # Errors
+/// [`crate::Error::ShapeMismatch`]; [`crate::Error::Precision`]; [`crate::Error::InvalidArgument`] where alpha is not
+/// finite; [`crate::Error::ExponentRange`] where an entry of the result leaves the exponent range;
+/// [`crate::Error::MemoryLimit`]; [`crate::Error::Cancelled`]; [`crate::Error::OutOfMemory`].
+pub fn axpy<'x, 'y>(
+    ctx: &Context,
+    alpha: &Float,
+    x: impl Into<MatrixView<'x>>,
+    y: impl Into<MatrixView<'y>>,
+    precision_bits: u32,
+) -> Result<Matrix> {
+    let mut result = Matrix::empty();
+    axpy_into(ctx, alpha, x, y, precision_bits, &mut result)?;
+    Ok(result)
+}
+
+/// [`axpy`] into memory of the caller, as [`crate::gemv_into`].
+///
+/// # Errors
+/// As [`axpy`] and [`crate::gemv_into`].
+pub fn axpy_into<'x, 'y, 'r>(
+    ctx: &Context,
+    alpha: &Float,
+    x: impl Into<MatrixView<'x>>,
+    y: impl Into<MatrixView<'y>>,
+    precision_bits: u32,
+    result: impl Into<Destination<'r>>,
+) -> Result<VectorReport> {
+    check_precision(precision_bits)?;
+    let x = vector("axpy", x.into())?;
+    let y = vector_of("axpy", y.into(), x.rows())?;
+    let alpha = scalar("alpha", alpha)?;
+    let combination = Combination::new(None, None, Some(Addend::Whole(y)));
+    let limbs = (alpha.limbs_per_element(), x.limbs_per_element());
+    let call = VectorCall {
+        ctx,
+        operation: "axpy",
+        len: x.rows(),
+        terms: 2,
+        precision_bits,
+        entry_nanoseconds: 60.0 + (limbs.0 * limbs.1) as f64,
+        worker_bytes: Product::bytes(limbs.0, limbs.1),
+    };
+    let local = || Product::new(limbs.0, limbs.1);
+    call.fill(result.into(), local, |product, row, limbs| {
+        let product = product.of(alpha.get(0, 0), x.get(row, 0));
+        combination.finish(product, Place { row, col: 0 }, precision_bits, limbs)
+    })
+}
+
+/// `x y^T`; see [`ger_with`].
+///
+/// # Errors
+/// As [`ger_with`].
+pub fn ger<'x, 'y>(
+    ctx: &Context,
+    x: impl Into<MatrixView<'x>>,
+    y: impl Into<MatrixView<'y>>,
+    precision_bits: u32,
+) -> Result<Matrix> {
+    Ok(ger_with(ctx, x, y, precision_bits, &GerOptions::default())?.result)
+}
+
+/// `alpha * x y^T + A` for two vectors and a matrix, rounded to `precision_bits` bits.
+///
+/// Shapes: `x` has `M` entries, `y` has `N`, both are matrices or views of one column or one row; the result and
+/// `accumulate` are `M x N`. Accuracy: every entry is the exact number, rounded once to nearest, ties to even.
+///
+/// # Errors
+/// As [`axpy`].
+pub fn ger_with<'x, 'y>(
+    ctx: &Context,
+    x: impl Into<MatrixView<'x>>,
+    y: impl Into<MatrixView<'y>>,
+    precision_bits: u32,
+    options: &GerOptions<'_>,
+) -> Result<Outcome<Matrix, VectorReport>> {
+    let mut result = Matrix::empty();
+    let report = ger_into(ctx, x, y, precision_bits, options, &mut result)?;
+    Ok(Outcome { result, report })
+}
+
+/// [`ger_with`] into memory of the caller: a matrix, which is replaced where its shape or precision do not fit, or a
+/// block of a larger one, see [`Destination`].
+///
+/// After an error the contents of `result` are unspecified numbers.
+///
+/// # Errors
+/// As [`ger_with`]; [`crate::Error::ShapeMismatch`] and [`crate::Error::InvalidArgument`] for a block of another shape
+/// or precision.
+pub fn ger_into<'x, 'y, 'r>(
+    ctx: &Context,
+    x: impl Into<MatrixView<'x>>,
+    y: impl Into<MatrixView<'y>>,
+    precision_bits: u32,
+    options: &GerOptions<'_>,
+    result: impl Into<Destination<'r>>,
+) -> Result<VectorReport> {
+    let start = Instant::now();
+    check_precision(precision_bits)?;
+    let (x, y) = (vector("ger", x.into())?, vector("ger", y.into())?);
+    let (rows, cols) = (x.rows(), y.rows());
+    let combination = Combination::new(None, None, options.accumulate.map(Addend::Whole));
+    combination.check((rows, cols), false)?;
+    let alpha = options.alpha.map_or_else(one, |alpha| scalar("alpha", alpha))?;
+    let [of_alpha, of_x, of_y] = [alpha.limbs_per_element(), x.limbs_per_element(), y.limbs_per_element()];
+    let worker_bytes = Product::bytes(of_alpha, of_y) + Product::bytes(of_alpha + of_y, of_x);
+    let result_bytes = Matrix::bytes_for(rows, cols, precision_bits);
+    let planned_bytes = result_bytes.saturating_add(ctx.threads() as u64 * worker_bytes);
+    ctx.admit(planned_bytes)?;
+    let result = result.into().prepare((rows, cols), precision_bits)?;
+    let local = || (Product::new(of_alpha, of_y), Product::new(of_alpha + of_y, of_x));
+    each_column(ctx, result, local, |(scaled, product), mut column| {
+        let col = column.index;
+        let scaled = as_float(scaled.of(alpha.get(0, 0), y.get(col, 0)));
+        for row in 0..rows {
+            let product = product.of(scaled, x.get(row, 0));
+            let mut done = Ok(());
+            column.set(row, |limbs| match combination.finish(product, Place { row, col }, precision_bits, limbs) {
+                Ok(head) => head,
+                Err(error) => {
+                    done = Err(error);
+                    Head::ZERO
+                }
+            });
+            done?;
+        }
+        ctx.report_progress(Progress { phase: "ger", done: col as u64 + 1, total: cols as u64 })
+    })?;
+    let (threads, seconds) = (ctx.threads(), start.elapsed().as_secs_f64());
+    let report = VectorReport { operation: "ger", rows, cols, precision_bits, ..VectorReport::default() };
+    Ok(VectorReport { threads, seconds, planned_bytes, ..report })
+}
+
+/// An exact product as a factor of another one: its leading limb may be 0.
+fn as_float(product: ExactEntry<'_>) -> FloatRef<'_> {
+    let limbs = product.magnitude;
+    if limbs.iter().all(|&limb| limb == 0) {
+        return FloatRef { head: Head::ZERO, limbs };
+    }
+    FloatRef { head: Head::new(product.negative, product.exponent + 64 * limbs.len() as i64), limbs }
+}
