@@ -175,7 +175,7 @@ typedef struct sunzi_options {
     sunzi_progress progress;
     // Handed to `progress`.
     void *user;
-    // What entries of products are right beside, on this context: `SUNZI_NORM` or `SUNZI_ENTRYWISE`. 0 leaves it to
+    // What entries of results are right beside, on this context: `SUNZI_NORM` or `SUNZI_ENTRYWISE`. 0 leaves it to
     // the function: entrywise for the twins of BLAS and LAPACK (`sunzi_rsyrk` and its kin), norms for all others.
     int accuracy;
 } sunzi_options;
@@ -192,9 +192,9 @@ typedef struct sunzi_report {
     uint64_t peak_bytes;
     // Bits of the result before each entry was stored.
     int64_t precision_bits;
-    // What a product was right beside, `SUNZI_NORM` or `SUNZI_ENTRYWISE`; 0 after other calls.
+    // What entries were right beside, `SUNZI_NORM` or `SUNZI_ENTRYWISE`; 0 after calls that know no such choice.
     int accuracy;
-    // Bits that a product took beyond those of its result, for the range of exponents that `SUNZI_ENTRYWISE` covers.
+    // Bits that `SUNZI_ENTRYWISE` took beyond those of norms, for the range of exponents.
     int64_t range_bits;
     // Seconds of the call.
     double seconds;
@@ -250,15 +250,19 @@ int64_t sunzi_head_exponent(uint64_t head);
 // numbers in both triangles, and becomes L with zeros above the diagonal.
 //
 // Accuracy: `|A - L L^T|_ij <= 2^(2 - p) sqrt(a_ii a_jj)` with p the largest precision of the triangle's entries, for
-// any order and condition; then each entry is rounded to its own. Cost: n^3 / 6 word products for each of about 2 p /
+// any order and condition, and under `SUNZI_ENTRYWISE` `2^(2 - p) (|L| |L^T|)_ij` too, unless `sunzi_last_report` says
+// that norms alone were reached; then each entry is rounded to its own. Cost: n^3 / 6 word products for each of about 2 p /
 // 52 primes. After `SUNZI_NOT_POSITIVE_DEFINITE` A is as it was.
-enum sunzi_status sunzi_cholesky(const struct sunzi_context *ctx, int32_t uplo, const struct sunzi_matrix *a);
+enum sunzi_status sunzi_cholesky(const struct sunzi_context *ctx,
+                                 int32_t uplo,
+                                 const struct sunzi_matrix *a);
 
 // `B := A^-1 B` for a symmetric positive definite A, of which one triangle is read, or with `SUNZI_BOTH` both, which
 // must hold the same numbers; A is not changed.
 //
 // Accuracy: `|b - A x|_i <= 2^(4 - p) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)` for each column, with p the largest
-// precision of B's entries, at which A is factored as well; then each entry is rounded to its own.
+// precision of B's entries, at which A is factored as well, and under `SUNZI_ENTRYWISE` `2^(4 - p) ((|L| |L^T| |x|)_i +
+// |b_i|)`; then each entry is rounded to its own.
 enum sunzi_status sunzi_solve(const struct sunzi_context *ctx,
                               int32_t uplo,
                               const struct sunzi_matrix *a,
@@ -402,6 +406,193 @@ int64_t sunzi_rpotrs_mpf(const struct sunzi_context *ctx,
                          int64_t lda,
                          void *b,
                          int64_t ldb);
+
+// `result := x^T y` with the arguments of `Rdot`, for vectors of `n` entries that lie `incx` and `incy` apart, backwards
+// where negative; 0 where n is not positive. `result` points to an `mpfr_t`.
+//
+// Accuracy: `|computed - exact| <= 2^(1 - p) |x|^T |y|` with p the precision of `result`, to which it is rounded once.
+// Cost: one product of limbs for each entry. Returns info as `sunzi_rsyrk` does.
+int64_t sunzi_rdot(const struct sunzi_context *ctx,
+                   int64_t n,
+                   const void *x,
+                   int64_t incx,
+                   const void *y,
+                   int64_t incy,
+                   void *result);
+
+// `sunzi_rdot` on `mpf_t`: scalars and arrays.
+int64_t sunzi_rdot_mpf(const struct sunzi_context *ctx,
+                       int64_t n,
+                       const void *x,
+                       int64_t incx,
+                       const void *y,
+                       int64_t incy,
+                       void *result);
+
+// `result := sqrt(x^T x)` with the arguments of `Rnrm2`, for `n` entries that lie `incx` apart; 0 where n is not
+// positive. `result` points to an `mpfr_t`.
+//
+// Accuracy: `|computed - exact| <= 2^(1 - p) exact`; no square overflows. Returns info as `sunzi_rsyrk` does.
+int64_t sunzi_rnrm2(const struct sunzi_context *ctx, int64_t n, const void *x, int64_t incx, void *result);
+
+// `sunzi_rnrm2` on `mpf_t`: scalars and arrays.
+int64_t sunzi_rnrm2_mpf(const struct sunzi_context *ctx, int64_t n, const void *x, int64_t incx, void *result);
+
+// `y := alpha x + y` with the arguments of `Raxpy`, for vectors of `n` entries that lie `incx` and `incy` apart,
+// backwards where negative; nothing where n is not positive or alpha is 0.
+//
+// Accuracy: every entry is the exact number, rounded once to the largest precision of y's entries, then to its own.
+// `incy` must not be 0. Returns info as `sunzi_rsyrk` does.
+int64_t sunzi_raxpy(const struct sunzi_context *ctx,
+                    int64_t n,
+                    const void *alpha,
+                    const void *x,
+                    int64_t incx,
+                    void *y,
+                    int64_t incy);
+
+// `sunzi_raxpy` on `mpf_t`: scalars and arrays.
+int64_t sunzi_raxpy_mpf(const struct sunzi_context *ctx,
+                        int64_t n,
+                        const void *alpha,
+                        const void *x,
+                        int64_t incx,
+                        void *y,
+                        int64_t incy);
+
+// `y := alpha op(A) x + beta y` with the arguments of `Rgemv`: A is m x n, the entries of the vectors lie `incx` and
+// `incy` apart, backwards where negative. Nothing where m or n is 0.
+//
+// Accuracy: `|computed - exact|_i <= 2^(1 - p) (|alpha| (|A| |x|)_i + |beta| |y_i|)` with p the largest precision of
+// y's entries; then each entry is rounded to its own. Cost: one product of limbs for each entry of A. Returns info as
+// `sunzi_rsyrk` does.
+int64_t sunzi_rgemv(const struct sunzi_context *ctx,
+                    const char *trans,
+                    int64_t m,
+                    int64_t n,
+                    const void *alpha,
+                    const void *a,
+                    int64_t lda,
+                    const void *x,
+                    int64_t incx,
+                    const void *beta,
+                    void *y,
+                    int64_t incy);
+
+// `sunzi_rgemv` on `mpf_t`: scalars and arrays.
+int64_t sunzi_rgemv_mpf(const struct sunzi_context *ctx,
+                        const char *trans,
+                        int64_t m,
+                        int64_t n,
+                        const void *alpha,
+                        const void *a,
+                        int64_t lda,
+                        const void *x,
+                        int64_t incx,
+                        const void *beta,
+                        void *y,
+                        int64_t incy);
+
+// `y := alpha A x + beta y` for a symmetric A with the arguments of `Rsymv`: the triangle `uplo` of A is read. Accuracy,
+// vectors and info as in `sunzi_rgemv`.
+int64_t sunzi_rsymv(const struct sunzi_context *ctx,
+                    const char *uplo,
+                    int64_t n,
+                    const void *alpha,
+                    const void *a,
+                    int64_t lda,
+                    const void *x,
+                    int64_t incx,
+                    const void *beta,
+                    void *y,
+                    int64_t incy);
+
+// `sunzi_rsymv` on `mpf_t`: scalars and arrays.
+int64_t sunzi_rsymv_mpf(const struct sunzi_context *ctx,
+                        const char *uplo,
+                        int64_t n,
+                        const void *alpha,
+                        const void *a,
+                        int64_t lda,
+                        const void *x,
+                        int64_t incx,
+                        const void *beta,
+                        void *y,
+                        int64_t incy);
+
+// `A := alpha x y^T + A` with the arguments of `Rger`: A is m x n, x has m entries, y has n. Accuracy: every entry is the
+// exact number, rounded once to the largest precision of A's entries, then to its own. Nothing where m or n or alpha is
+// 0. Returns info as `sunzi_rsyrk` does.
+int64_t sunzi_rger(const struct sunzi_context *ctx,
+                   int64_t m,
+                   int64_t n,
+                   const void *alpha,
+                   const void *x,
+                   int64_t incx,
+                   const void *y,
+                   int64_t incy,
+                   void *a,
+                   int64_t lda);
+
+// `sunzi_rger` on `mpf_t`: scalars and arrays.
+int64_t sunzi_rger_mpf(const struct sunzi_context *ctx,
+                       int64_t m,
+                       int64_t n,
+                       const void *alpha,
+                       const void *x,
+                       int64_t incx,
+                       const void *y,
+                       int64_t incy,
+                       void *a,
+                       int64_t lda);
+
+// `x := op(T) x` for a triangular T with the arguments of `Rtrmv`: `a` holds T, of which the triangle `uplo` is read,
+// with `diag` "U" without its diagonal. Accuracy as in `sunzi_rgemv`; returns info as `sunzi_rsyrk` does.
+int64_t sunzi_rtrmv(const struct sunzi_context *ctx,
+                    const char *uplo,
+                    const char *trans,
+                    const char *diag,
+                    int64_t n,
+                    const void *a,
+                    int64_t lda,
+                    void *x,
+                    int64_t incx);
+
+// `sunzi_rtrmv` on `mpf_t`: scalars and arrays.
+int64_t sunzi_rtrmv_mpf(const struct sunzi_context *ctx,
+                        const char *uplo,
+                        const char *trans,
+                        const char *diag,
+                        int64_t n,
+                        const void *a,
+                        int64_t lda,
+                        void *x,
+                        int64_t incx);
+
+// `x := op(T)^-1 x` for a triangular T with the arguments of `Rtrsv`, by substitution: T as in `sunzi_rtrmv`.
+//
+// Accuracy: `|b - op(T) x|_i <= 2^(1 - p) (|op(T)| |x|)_i`, row by row, with p the largest precision of x's entries;
+// then each entry is rounded to its own. Returns info as `sunzi_rtrsm` does.
+int64_t sunzi_rtrsv(const struct sunzi_context *ctx,
+                    const char *uplo,
+                    const char *trans,
+                    const char *diag,
+                    int64_t n,
+                    const void *a,
+                    int64_t lda,
+                    void *x,
+                    int64_t incx);
+
+// `sunzi_rtrsv` on `mpf_t`: scalars and arrays.
+int64_t sunzi_rtrsv_mpf(const struct sunzi_context *ctx,
+                        const char *uplo,
+                        const char *trans,
+                        const char *diag,
+                        int64_t n,
+                        const void *a,
+                        int64_t lda,
+                        void *x,
+                        int64_t incx);
 
 // `sunzi_syrk` with the arguments of `Rsyrk`, entry by entry (`SUNZI_ENTRYWISE`): `uplo` "U" or "L", `trans` "N" or
 // "T"; `alpha`, `beta` point to an `mpfr_t`, `a` and `c` to the first of an array, column-major.
@@ -606,8 +797,8 @@ enum sunzi_status sunzi_gemm(const struct sunzi_context *ctx,
 //
 // T is n x n, of which one triangle is read (with `SUNZI_UNIT` without its diagonal); B is n x m on the left, m x n
 // on the right. `alpha` is a matrix of one entry; null is 1, and at 0 T is not looked at. Accuracy: `|alpha b - op(T)
-// x|_ij <= 2^(1 - p) (norm(t_i) norm(x_j) + |alpha b_ij|)` with p the largest precision of B's entries; then each
-// entry is rounded to its own. Cost: n^2 m / 2 word products for each prime.
+// x|_ij <= 2^(1 - p) (norm(t_i) norm(x_j) + |alpha b_ij|)` with p the largest precision of B's entries, and `2^(2 - p)
+// (|op(T)| |x|)_ij` under `SUNZI_ENTRYWISE`; then each entry is rounded to its own. Cost: n^2 m / 2 word products for each prime.
 enum sunzi_status sunzi_trsm(const struct sunzi_context *ctx,
                              int32_t side,
                              int32_t uplo,

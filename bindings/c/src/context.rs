@@ -28,7 +28,7 @@ pub struct sunzi_context {
 pub struct Made {
     /// The library's context.
     pub ctx: Context,
-    /// What products promise; `None` leaves it to the function.
+    /// What entries are right beside; `None` leaves it to the function.
     pub accuracy: Option<Accuracy>,
 }
 
@@ -97,7 +97,7 @@ impl sunzi_context {
         self.made.as_ref().map(|made| &made.ctx).map_err(Failure::clone)
     }
 
-    /// What products promise; `None` leaves it to the function.
+    /// What entries are right beside; `None` leaves it to the function.
     pub fn accuracy(&self) -> Option<Accuracy> {
         self.made.as_ref().ok()?.accuracy
     }

@@ -133,7 +133,7 @@ pub struct sunzi_options {
     pub progress: sunzi_progress,
     /// Handed to `progress`.
     pub user: *mut c_void,
-    /// What entries of products are right beside, on this context: `SUNZI_NORM` or `SUNZI_ENTRYWISE`. 0 leaves it to
+    /// What entries of results are right beside, on this context: `SUNZI_NORM` or `SUNZI_ENTRYWISE`. 0 leaves it to
     /// the function: entrywise for the twins of BLAS and LAPACK (`sunzi_rsyrk` and its kin), norms for all others.
     pub accuracy: c_int,
 }
@@ -152,9 +152,9 @@ pub struct sunzi_report {
     pub peak_bytes: u64,
     /// Bits of the result before each entry was stored.
     pub precision_bits: i64,
-    /// What a product was right beside, `SUNZI_NORM` or `SUNZI_ENTRYWISE`; 0 after other calls.
+    /// What entries were right beside, `SUNZI_NORM` or `SUNZI_ENTRYWISE`; 0 after calls that know no such choice.
     pub accuracy: c_int,
-    /// Bits that a product took beyond those of its result, for the range of exponents that `SUNZI_ENTRYWISE` covers.
+    /// Bits that `SUNZI_ENTRYWISE` took beyond those of norms, for the range of exponents.
     pub range_bits: i64,
     /// Seconds of the call.
     pub seconds: f64,

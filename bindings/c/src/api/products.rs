@@ -7,7 +7,7 @@ use crate::context::sunzi_context;
 use crate::failure::{Failure, Outcome};
 use crate::types::{sunzi_matrix, sunzi_status};
 use rug::Float;
-use sunzi::{Accuracy, Destination, GemmOptions, Matrix, Op, SymmetricDestination, SymmetricMatrix, SyrkOptions, Uplo};
+use sunzi::{Destination, GemmOptions, Matrix, Op, SymmetricDestination, SymmetricMatrix, SyrkOptions, Uplo};
 
 /// `C := alpha * A A^T + beta * C` (`SUNZI_NO_TRANS`, A is n x k) or `alpha * A^T A + beta * C`
 /// (`SUNZI_TRANS`, A is k x n): one triangle of C, or both.
@@ -77,7 +77,6 @@ pub unsafe extern "C" fn sunzi_gemm(
 pub(crate) struct Terms {
     pub alpha: Option<Float>,
     pub beta: Option<Float>,
-    pub accuracy: Accuracy,
 }
 
 impl Terms {
@@ -129,7 +128,7 @@ pub(crate) unsafe fn syrk(
         let options = SyrkOptions::new()
             .op(op)
             .uplo(uplo.unwrap_or_default())
-            .accuracy(terms.accuracy)
+            .accuracy(call.accuracy())
             .alpha(terms.alpha.as_ref())
             .beta(added.as_ref().and(terms.beta.as_ref()))
             .accumulate(accumulate);
@@ -177,7 +176,7 @@ pub(crate) unsafe fn gemm(
         let options = GemmOptions::new()
             .op_a(op_a)
             .op_b(op_b)
-            .accuracy(terms.accuracy)
+            .accuracy(call.accuracy())
             .alpha(terms.alpha.as_ref())
             .beta(added.as_ref().and(terms.beta.as_ref()))
             .accumulate(added.as_ref().map(Matrix::view));
@@ -197,12 +196,12 @@ fn finish(call: &Call<'_>, inputs: [Option<Input<'_>>; 2], added: Option<Matrix>
     }
 }
 
-/// The terms of a call on arrays, which are right beside norms unless the context says otherwise.
+/// The scalars of a call on arrays.
 ///
 /// # Safety
 /// The header's rules.
 unsafe fn terms_of(call: &Call<'_>, alpha: *const sunzi_matrix, beta: *const sunzi_matrix) -> Outcome<Terms> {
     // SAFETY: by contract.
     let (alpha, beta) = unsafe { (scalar(call, "alpha", alpha)?, scalar(call, "beta", beta)?) };
-    Ok(Terms { alpha, beta, accuracy: call.accuracy_or(Accuracy::Norm) })
+    Ok(Terms { alpha, beta })
 }

@@ -13,8 +13,8 @@ use sunzi::{Diag, Matrix, Op, Side, TrsmOptions, Uplo};
 ///
 /// T is n x n, of which one triangle is read (with `SUNZI_UNIT` without its diagonal); B is n x m on the left, m x n
 /// on the right. `alpha` is a matrix of one entry; null is 1, and at 0 T is not looked at. Accuracy: `|alpha b - op(T)
-/// x|_ij <= 2^(1 - p) (norm(t_i) norm(x_j) + |alpha b_ij|)` with p the largest precision of B's entries; then each
-/// entry is rounded to its own. Cost: n^2 m / 2 word products for each prime.
+/// x|_ij <= 2^(1 - p) (norm(t_i) norm(x_j) + |alpha b_ij|)` with p the largest precision of B's entries, and `2^(2 - p)
+/// (|op(T)| |x|)_ij` under `SUNZI_ENTRYWISE`; then each entry is rounded to its own. Cost: n^2 m / 2 word products for each prime.
 ///
 /// # Safety
 /// The header's rules.
@@ -67,12 +67,6 @@ pub(crate) unsafe fn trsm(
         Side::Left => b.check_shape(t.rows(), b.cols())?,
         Side::Right => b.check_shape(b.rows(), t.rows())?,
     }
-    let part = match (uplo, diag) {
-        (Uplo::Lower, Diag::NonUnit) => Part::Lower,
-        (Uplo::Upper, Diag::NonUnit) => Part::Upper,
-        (Uplo::Lower, Diag::Unit) => Part::StrictLower,
-        (Uplo::Upper, Diag::Unit) => Part::StrictUpper,
-    };
     // SAFETY: by contract, for all below.
     unsafe {
         let bits = call.result_bits(b, Part::All)?;
@@ -80,13 +74,23 @@ pub(crate) unsafe fn trsm(
             // As in the BLAS, the triangle is not looked at.
             return call.store(b, Part::All, &Matrix::zeros(b.rows(), b.cols(), bits)?);
         }
-        let (triangle, right) = (call.read(t, part)?, call.read(b, Part::All)?);
-        let options = TrsmOptions::new().side(side).uplo(uplo).op(op).diag(diag).alpha(alpha);
+        let (triangle, right) = (call.read(t, part_read(uplo, diag))?, call.read(b, Part::All)?);
+        let options = TrsmOptions::new().side(side).uplo(uplo).op(op).diag(diag).accuracy(call.accuracy()).alpha(alpha);
         let mut result = call.result(b.rows(), b.cols(), bits)?;
         let done = sunzi::trsm_into(&call.context(), triangle.view(), right.view(), bits, &options, &mut result);
-        call.note_plan(call.done(done)?.planned_bytes);
+        call.note_solve(&call.done(done)?);
         call.keep_input(triangle);
         call.keep_input(right);
         call.write(b, Part::All, result)
+    }
+}
+
+/// The entries of a triangle that are read.
+pub(crate) fn part_read(uplo: Uplo, diag: Diag) -> Part {
+    match (uplo, diag) {
+        (Uplo::Lower, Diag::NonUnit) => Part::Lower,
+        (Uplo::Upper, Diag::NonUnit) => Part::Upper,
+        (Uplo::Lower, Diag::Unit) => Part::StrictLower,
+        (Uplo::Upper, Diag::Unit) => Part::StrictUpper,
     }
 }

@@ -7,7 +7,7 @@ use crate::context::sunzi_context;
 use crate::failure::Outcome;
 use crate::types::{SUNZI_MPF, SUNZI_MPFR};
 use std::ffi::{c_char, c_void};
-use sunzi::{Accuracy, Op, Side};
+use sunzi::{Op, Side};
 
 /// The arguments of `Rsyrk`.
 struct Syrk {
@@ -36,7 +36,7 @@ impl Arguments for Syrk {
             let a = entries.matrix(&Place::new("a", self.a, ("lda", self.lda)), rows, cols)?;
             let beta = Some(entries.scalar(call, "beta", self.beta)?);
             let c = entries.matrix(&Place::new("c", self.c, ("ldc", self.ldc)), n, n)?;
-            let terms = products::Terms { alpha, beta, accuracy: call.accuracy_or(Accuracy::Entrywise) };
+            let terms = products::Terms { alpha, beta };
             products::syrk(call, (Some(uplo), op), &a, &terms, &c)
         }
     }
@@ -123,7 +123,7 @@ impl Arguments for Gemm {
             let b = entries.matrix(&Place::new("b", self.b, ("ldb", self.ldb)), rows, cols)?;
             let beta = Some(entries.scalar(call, "beta", self.beta)?);
             let c = entries.matrix(&Place::new("c", self.c, ("ldc", self.ldc)), m, n)?;
-            let terms = products::Terms { alpha, beta, accuracy: call.accuracy_or(Accuracy::Entrywise) };
+            let terms = products::Terms { alpha, beta };
             products::gemm(call, (&a, op_a), (&b, op_b), &terms, &c)
         }
     }

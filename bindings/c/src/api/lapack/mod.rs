@@ -4,12 +4,15 @@
 //! of arguments; all else is written once, for both.
 
 mod factors;
+mod level1;
+mod level2;
 mod level3;
 
 pub use factors::*;
+pub use level1::*;
+pub use level2::*;
 pub use level3::*;
 
-use crate::api::scalar;
 use crate::api::triangular::Triangle;
 use crate::array::{Operand, invalid};
 use crate::call::{Call, run};
@@ -18,7 +21,7 @@ use crate::failure::{Failure, Outcome};
 use crate::types::*;
 use rug::Float;
 use std::ffi::{c_char, c_void};
-use sunzi::{Diag, Op, Side, Uplo};
+use sunzi::{Accuracy, Diag, Op, Side, Uplo};
 
 /// The arguments of one routine.
 trait Arguments {
@@ -32,13 +35,16 @@ trait Arguments {
     unsafe fn call(&self, call: &Call<'_>, entries: Entries) -> Outcome<()>;
 }
 
-/// Calls a routine on entries of `format`; returns what LAPACK calls info.
+/// Calls a routine on entries of `format`, accurate entry by entry where the context does not say; returns what LAPACK calls info.
 ///
 /// # Safety
 /// The header's rules.
 unsafe fn info<A: Arguments>(ctx: *const sunzi_context, format: i32, arguments: &A) -> i64 {
     // SAFETY: by contract.
-    let Err(failure) = (unsafe { run(ctx, |call| arguments.call(call, Entries { format })) }) else { return 0 };
+    let Err(failure) = (unsafe { run(ctx, Accuracy::Entrywise, |call| arguments.call(call, Entries { format })) })
+    else {
+        return 0;
+    };
     let minor = matches!(failure.status, sunzi_status::SUNZI_NOT_POSITIVE_DEFINITE | sunzi_status::SUNZI_SINGULAR);
     let position = failure.argument.and_then(|argument| A::NAMES.iter().position(|name| *name == argument));
     match (failure.place, position) {
@@ -84,22 +90,57 @@ impl Entries {
         unsafe { Operand::new(place.name, &self.described(place.entries, (rows, cols), ld)) }
     }
 
+    /// An array as a vector of `count` entries, a column; with a negative distance the first entry is the last in memory.
+    /// A distance of 0, one entry for all, will do where none is written.
+    ///
+    /// # Safety
+    /// The header's rules.
+    unsafe fn vector(self, place: &Place, count: i64) -> Outcome<Operand> {
+        let (name, distance) = place.ld;
+        let Some(step) = isize::try_from(distance).ok().filter(|step| step.checked_abs().is_some()) else {
+            return Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, name, format!("{distance} is too large")));
+        };
+        let row_major = sunzi_matrix {
+            layout: SUNZI_ROW_MAJOR,
+            ..self.described(place.entries, (count, 1), distance.abs().max(1))
+        };
+        // SAFETY: by contract.
+        Ok(unsafe { Operand::new(place.name, &row_major) }?.with_step(step))
+    }
+
     /// A scalar that the caller must pass.
     ///
     /// # Safety
     /// The header's rules.
     unsafe fn scalar(self, call: &Call<'_>, name: &'static str, number: *const c_void) -> Outcome<Float> {
+        // SAFETY: by contract.
+        unsafe { super::number(call, &self.number(name, number)?) }
+    }
+
+    /// One number.
+    ///
+    /// # Safety
+    /// The header's rules.
+    unsafe fn number(self, name: &'static str, number: *const c_void) -> Outcome<Operand> {
         if number.is_null() {
             return Err(Failure::null(name));
         }
         // SAFETY: by contract.
-        unsafe { scalar(call, name, &self.described(number, (1, 1), 1)) }?.ok_or_else(|| invalid(name, "is missing"))
+        unsafe { Operand::new(name, &self.described(number, (1, 1), 1)) }
     }
 
     fn described(self, entries: *const c_void, (rows, cols): (i64, i64), ld: i64) -> sunzi_matrix {
         let (format, layout) = (self.format, SUNZI_COL_MAJOR);
         let limbs = std::ptr::null_mut();
         sunzi_matrix { format, layout, rows, cols, ld, entries: entries.cast_mut(), limbs, precision_bits: 0 }
+    }
+}
+
+/// Refuses a distance of 0 between entries.
+fn step_of(name: &'static str, distance: i64) -> Outcome<()> {
+    match distance {
+        0 => Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, name, "0: entries must lie apart")),
+        _ => Ok(()),
     }
 }
 
