@@ -251,17 +251,16 @@ int64_t sunzi_head_exponent(uint64_t head);
 //
 // Accuracy: `|A - L L^T|_ij <= 2^(2 - p) sqrt(a_ii a_jj)` with p the largest precision of the triangle's entries, for
 // any order and condition, and under `SUNZI_ENTRYWISE` `2^(2 - p) (|L| |L^T|)_ij` too, unless `sunzi_last_report` says
-// that norms alone were reached; then each entry is rounded to its own. Cost: n^3 / 6 word products for each of about 2 p /
-// 52 primes. After `SUNZI_NOT_POSITIVE_DEFINITE` A is as it was.
-enum sunzi_status sunzi_cholesky(const struct sunzi_context *ctx,
-                                 int32_t uplo,
-                                 const struct sunzi_matrix *a);
+// that norms alone were reached; then each entry is rounded to its own. Cost: n^3 / 6 word products for each of about
+// 2 p / 52 primes. After `SUNZI_NOT_POSITIVE_DEFINITE` A is as it was.
+enum sunzi_status sunzi_cholesky(const struct sunzi_context *ctx, int32_t uplo, const struct sunzi_matrix *a);
 
 // `B := A^-1 B` for a symmetric positive definite A, of which one triangle is read, or with `SUNZI_BOTH` both, which
 // must hold the same numbers; A is not changed.
 //
 // Accuracy: `|b - A x|_i <= 2^(4 - p) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)` for each column, with p the largest
-// precision of B's entries, at which A is factored as well, and under `SUNZI_ENTRYWISE` `2^(4 - p) ((|L| |L^T| |x|)_i +
+// precision of B's entries, at which A is factored as well, and under `SUNZI_ENTRYWISE` `2^(4 - p) ((|L| |L^T| |x|)_i
+// +
 // |b_i|)`; then each entry is rounded to its own.
 enum sunzi_status sunzi_solve(const struct sunzi_context *ctx,
                               int32_t uplo,
@@ -407,8 +406,8 @@ int64_t sunzi_rpotrs_mpf(const struct sunzi_context *ctx,
                          void *b,
                          int64_t ldb);
 
-// `result := x^T y` with the arguments of `Rdot`, for vectors of `n` entries that lie `incx` and `incy` apart, backwards
-// where negative; 0 where n is not positive. `result` points to an `mpfr_t`.
+// `result := x^T y` with the arguments of `Rdot`, for vectors of `n` entries that lie `incx` and `incy` apart,
+// backwards where negative; 0 where n is not positive. `result` points to an `mpfr_t`.
 //
 // Accuracy: `|computed - exact| <= 2^(1 - p) |x|^T |y|` with p the precision of `result`, to which it is rounded once.
 // Cost: one product of limbs for each entry. Returns info as `sunzi_rsyrk` does.
@@ -493,8 +492,8 @@ int64_t sunzi_rgemv_mpf(const struct sunzi_context *ctx,
                         void *y,
                         int64_t incy);
 
-// `y := alpha A x + beta y` for a symmetric A with the arguments of `Rsymv`: the triangle `uplo` of A is read. Accuracy,
-// vectors and info as in `sunzi_rgemv`.
+// `y := alpha A x + beta y` for a symmetric A with the arguments of `Rsymv`: the triangle `uplo` of A is read.
+// Accuracy, vectors and info as in `sunzi_rgemv`.
 int64_t sunzi_rsymv(const struct sunzi_context *ctx,
                     const char *uplo,
                     int64_t n,
@@ -520,9 +519,9 @@ int64_t sunzi_rsymv_mpf(const struct sunzi_context *ctx,
                         void *y,
                         int64_t incy);
 
-// `A := alpha x y^T + A` with the arguments of `Rger`: A is m x n, x has m entries, y has n. Accuracy: every entry is the
-// exact number, rounded once to the largest precision of A's entries, then to its own. Nothing where m or n or alpha is
-// 0. Returns info as `sunzi_rsyrk` does.
+// `A := alpha x y^T + A` with the arguments of `Rger`: A is m x n, x has m entries, y has n. Accuracy: every entry is
+// the exact number, rounded once to the largest precision of A's entries, then to its own. Nothing where m or n or
+// alpha is 0. Returns info as `sunzi_rsyrk` does.
 int64_t sunzi_rger(const struct sunzi_context *ctx,
                    int64_t m,
                    int64_t n,
@@ -795,10 +794,11 @@ enum sunzi_status sunzi_gemm(const struct sunzi_context *ctx,
 
 // `B := alpha op(T)^-1 B` (`SUNZI_LEFT`) or `alpha B op(T)^-1` (`SUNZI_RIGHT`) for a triangular T, in place.
 //
-// T is n x n, of which one triangle is read (with `SUNZI_UNIT` without its diagonal); B is n x m on the left, m x n
-// on the right. `alpha` is a matrix of one entry; null is 1, and at 0 T is not looked at. Accuracy: `|alpha b - op(T)
+// T is n x n, of which one triangle is read (with `SUNZI_UNIT` without its diagonal); B is n x m on the left, m x n on
+// the right. `alpha` is a matrix of one entry; null is 1, and at 0 T is not looked at. Accuracy: `|alpha b - op(T)
 // x|_ij <= 2^(1 - p) (norm(t_i) norm(x_j) + |alpha b_ij|)` with p the largest precision of B's entries, and `2^(2 - p)
-// (|op(T)| |x|)_ij` under `SUNZI_ENTRYWISE`; then each entry is rounded to its own. Cost: n^2 m / 2 word products for each prime.
+// (|op(T)| |x|)_ij` under `SUNZI_ENTRYWISE`; then each entry is rounded to its own. Cost: n^2 m / 2 word products for
+// each prime.
 enum sunzi_status sunzi_trsm(const struct sunzi_context *ctx,
                              int32_t side,
                              int32_t uplo,

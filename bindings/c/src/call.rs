@@ -41,8 +41,8 @@ impl Input<'_> {
     }
 }
 
-/// Runs `work` as one call on `ctx`, whatever happens in it. `accuracy` is what it promises of entries where the context
-/// does not say.
+/// Runs `work` as one call on `ctx`, whatever happens in it. `accuracy` is what it promises of entries where the
+/// context does not say.
 ///
 /// # Safety
 /// `ctx` is null or a live context.

@@ -39,8 +39,8 @@ impl Arguments for Dot {
     }
 }
 
-/// `result := x^T y` with the arguments of `Rdot`, for vectors of `n` entries that lie `incx` and `incy` apart, backwards
-/// where negative; 0 where n is not positive. `result` points to an `mpfr_t`.
+/// `result := x^T y` with the arguments of `Rdot`, for vectors of `n` entries that lie `incx` and `incy` apart,
+/// backwards where negative; 0 where n is not positive. `result` points to an `mpfr_t`.
 ///
 /// Accuracy: `|computed - exact| <= 2^(1 - p) |x|^T |y|` with p the precision of `result`, to which it is rounded once.
 /// Cost: one product of limbs for each entry. Returns info as `sunzi_rsyrk` does.

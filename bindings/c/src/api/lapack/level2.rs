@@ -160,8 +160,8 @@ impl Arguments for Symv {
     }
 }
 
-/// `y := alpha A x + beta y` for a symmetric A with the arguments of `Rsymv`: the triangle `uplo` of A is read. Accuracy,
-/// vectors and info as in `sunzi_rgemv`.
+/// `y := alpha A x + beta y` for a symmetric A with the arguments of `Rsymv`: the triangle `uplo` of A is read.
+/// Accuracy, vectors and info as in `sunzi_rgemv`.
 ///
 /// # Safety
 /// The header's rules.
@@ -245,9 +245,9 @@ impl Arguments for Ger {
     }
 }
 
-/// `A := alpha x y^T + A` with the arguments of `Rger`: A is m x n, x has m entries, y has n. Accuracy: every entry is the
-/// exact number, rounded once to the largest precision of A's entries, then to its own. Nothing where m or n or alpha is
-/// 0. Returns info as `sunzi_rsyrk` does.
+/// `A := alpha x y^T + A` with the arguments of `Rger`: A is m x n, x has m entries, y has n. Accuracy: every entry is
+/// the exact number, rounded once to the largest precision of A's entries, then to its own. Nothing where m or n or
+/// alpha is 0. Returns info as `sunzi_rsyrk` does.
 ///
 /// # Safety
 /// The header's rules.

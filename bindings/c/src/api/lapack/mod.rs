@@ -35,7 +35,8 @@ trait Arguments {
     unsafe fn call(&self, call: &Call<'_>, entries: Entries) -> Outcome<()>;
 }
 
-/// Calls a routine on entries of `format`, accurate entry by entry where the context does not say; returns what LAPACK calls info.
+/// Calls a routine on entries of `format`, accurate entry by entry where the context does not say; returns what LAPACK
+/// calls info.
 ///
 /// # Safety
 /// The header's rules.
@@ -90,8 +91,8 @@ impl Entries {
         unsafe { Operand::new(place.name, &self.described(place.entries, (rows, cols), ld)) }
     }
 
-    /// An array as a vector of `count` entries, a column; with a negative distance the first entry is the last in memory.
-    /// A distance of 0, one entry for all, will do where none is written.
+    /// An array as a vector of `count` entries, a column; with a negative distance the first entry is the last in
+    /// memory. A distance of 0, one entry for all, will do where none is written.
     ///
     /// # Safety
     /// The header's rules.
