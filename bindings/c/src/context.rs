@@ -34,6 +34,7 @@ pub struct Made {
 
 /// What the last call of a thread that failed said.
 struct Answer {
+    status: sunzi_status,
     message: CString,
     place: Option<(usize, usize)>,
 }
@@ -111,7 +112,7 @@ impl sunzi_context {
             }
             Err(failure) => {
                 let message = CString::new(failure.message.replace('\0', " ")).unwrap_or_default();
-                lock(&self.answers).insert(thread, Answer { message, place: failure.place });
+                lock(&self.answers).insert(thread, Answer { status: failure.status, message, place: failure.place });
             }
         }
     }
@@ -120,6 +121,11 @@ impl sunzi_context {
     pub fn message(&self) -> *const std::ffi::c_char {
         let answers = lock(&self.answers);
         answers.get(&thread_number()).map_or(c"".as_ptr(), |answer| answer.message.as_ptr())
+    }
+
+    /// The code of this thread's last call.
+    pub fn status(&self) -> sunzi_status {
+        lock(&self.answers).get(&thread_number()).map_or(sunzi_status::SUNZI_OK, |answer| answer.status)
     }
 
     /// The entry that this thread's last call failed at.

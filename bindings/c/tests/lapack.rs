@@ -258,6 +258,7 @@ fn info_counts_from_one() {
         let none = ptr::null_mut();
         assert_eq!(sunzi_rpotrf(ctx.0, c"X".as_ptr(), 6, a, lda), -1);
         assert!(ctx.message().contains("'X' is no choice: 'U' or 'L'"), "{}", ctx.message());
+        assert_eq!(sunzi_last_status(ctx.0), sunzi_status::SUNZI_INVALID_ARGUMENT);
         assert_eq!(sunzi_rpotrf(ctx.0, ptr::null(), 6, a, lda), -1);
         assert_eq!(sunzi_rpotrf(ctx.0, lower, -6, a, lda), -2);
         assert!(ctx.message().contains("-6"), "{}", ctx.message());
@@ -265,6 +266,7 @@ fn info_counts_from_one() {
         assert_eq!(sunzi_rpotrf(ctx.0, lower, 6, a, 5), -4);
         assert!(ctx.message().contains("leading dimension 5 is too small: at least 6"), "{}", ctx.message());
         assert_eq!(sunzi_rpotrf(ctx.0, lower, 0, none, 1), 0);
+        assert_eq!(sunzi_last_status(ctx.0), sunzi_status::SUNZI_OK);
         assert_eq!(sunzi_rpotrf(ptr::null(), lower, 6, a, lda), -1001);
 
         assert_eq!(sunzi_rpotrs(ctx.0, lower, 6, -1, a, lda, x, ldb), -3);

@@ -147,6 +147,16 @@ pub unsafe extern "C" fn sunzi_last_error(ctx: *const sunzi_context) -> *const c
     unsafe { ctx.as_ref() }.map_or(c"ctx: a null pointer".as_ptr(), sunzi_context::message)
 }
 
+/// The status of the calling thread's last call on the context, also of one that returned info.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_last_status(ctx: *const sunzi_context) -> sunzi_status {
+    // SAFETY: null or live by contract.
+    unsafe { ctx.as_ref() }.map_or(sunzi_status::SUNZI_NULL_POINTER, sunzi_context::status)
+}
+
 /// The row and the column, from 0, of the entry that the calling thread's last call failed at, as
 /// `sunzi_last_error` names it; for a matrix that is not positive definite, or singular, twice the index. Both are -1
 /// where the failure has no place. Null pointers are passed over.
