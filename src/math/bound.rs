@@ -45,8 +45,8 @@ pub fn cholesky_working_bits(precision_bits: u32) -> u32 {
     precision_bits + 2
 }
 
-/// Bits beyond [`cholesky_working_bits`] with which entry `(i, j)` of a factor keeps `|A - L L^T|_ij` within `2^(2 - b)`
-/// of the sum of its terms' magnitudes: `pivot + depth`, one more on the diagonal.
+/// Bits beyond [`cholesky_working_bits`] with which entry `(i, j)` of a factor keeps `|A - L L^T|_ij` within
+/// `2^(2 - b)` of the sum of its terms' magnitudes: `pivot + depth`, one more on the diagonal.
 ///
 /// The largest of its terms lies `depth` bits below the product of the norms of the rows `i` and `j`, and the exponent
 /// of `l_jj` is that of the norm of row `j` plus `pivot`. The roundings of `T_ij` and of the quotient are then below
