@@ -32,6 +32,12 @@ pub fn depth(head: Head, norm_exponent: i64) -> i16 {
 
 /// `sums[i][j] = max_k left[k][i] + right[k][j]`, [`EMPTY`] where each of these has an empty part.
 pub fn largest_sums(left: &[Row], right: &[Row], sums: &mut [Row; PANEL]) {
+    sums.fill([EMPTY; PANEL]);
+    raise_sums(left, right, sums);
+}
+
+/// `sums[i][j]` becomes the largest of itself and all `left[k][i] + right[k][j]`.
+pub fn raise_sums(left: &[Row], right: &[Row], sums: &mut [Row; PANEL]) {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
         // SAFETY: the CPU has the one feature that `avx2` needs.
@@ -50,7 +56,6 @@ fn avx2(left: &[Row], right: &[Row], sums: &mut [Row; PANEL]) {
 /// The definition; the compiler makes vectors of the inner loop.
 #[inline(always)]
 fn portable(left: &[Row], right: &[Row], sums: &mut [Row; PANEL]) {
-    sums.fill([EMPTY; PANEL]);
     for (left, right) in left.chunks(CHUNK_ROWS).zip(right.chunks(CHUNK_ROWS)) {
         for (group, sums) in sums.chunks_exact_mut(TOGETHER).enumerate() {
             let mut own = [[EMPTY; PANEL]; TOGETHER];
@@ -93,7 +98,7 @@ mod tests {
             right.iter_mut().for_each(|row| row[5] = EMPTY);
             let mut sums = [[7; PANEL]; PANEL];
             largest_sums(&left, &right, &mut sums);
-            let mut plain = [[7; PANEL]; PANEL];
+            let mut plain = [[EMPTY; PANEL]; PANEL];
             portable(&left, &right, &mut plain);
             assert_eq!(sums, plain);
             for (i, sums) in sums.iter().enumerate() {

@@ -111,7 +111,7 @@ impl Factoring<'_> {
         let order = self.lower.rows();
         let mut range = RangeBits::even(order, self.precision_bits).at_least(self.options.range_bits);
         let mut problem = self.problem(range.bits)?;
-        range = range.for_entries(&problem, self.lower);
+        range = range.for_depth(entrywise::deepest_entry(&problem, self.lower));
         let check_bytes = entrywise::check_bytes(order);
         let beside = self.ctx.holding(check_bytes);
         loop {
@@ -120,23 +120,12 @@ impl Factoring<'_> {
             }
             let (factor, report) = self.run(&beside, &problem, memory)?;
             let needed = entrywise::needed_bits(&beside, (&problem, self.lower), &factor)?;
-            let missing_bits = needed.saturating_sub(range.bits);
-            if missing_bits > 0
-                && let Some(next) = range.next(needed)
-            {
+            if let Some(next) = range.next(needed) {
                 (memory, range) = (factor, next);
                 continue;
             }
-            let report = CholeskyReport {
-                accuracy: if missing_bits == 0 { Accuracy::Entrywise } else { Accuracy::Norm },
-                range_bits: range.bits,
-                missing_bits,
-                repeats: range.repeats,
-                planned_bytes: report.planned_bytes + check_bytes,
-                seconds: self.clock.now(),
-                ..report
-            };
-            return Ok((factor, report));
+            let report = CholeskyReport { seconds: self.clock.now(), ..report };
+            return Ok((factor, report.entrywise(range, needed, check_bytes)));
         }
     }
 

@@ -43,6 +43,9 @@ pub enum BenchOperation {
 /// How an operation on big floats is timed, and beside what.
 #[derive(Args, Clone, Debug)]
 pub struct Comparison {
+    /// What our operation promises of each entry; not for doubles.
+    #[arg(long, value_name = "PROMISE", default_value = "norm", value_parser = accuracy())]
+    pub accuracy: Accuracy,
     /// Bits of every significand [default: 1024].
     #[arg(long, short, value_name = "B", value_parser = precision)]
     pub precision: Option<u32>,
@@ -73,9 +76,6 @@ pub struct BenchSyrk {
     /// Columns (N).
     #[arg(long, value_name = "N", default_value = "1000", value_parser = size)]
     pub cols: usize,
-    /// What our product promises of each entry.
-    #[arg(long, value_name = "PROMISE", default_value = "norm", value_parser = accuracy())]
-    pub accuracy: Accuracy,
     /// With the redundant prime of the self-check.
     #[arg(long)]
     pub self_check: bool,
@@ -101,9 +101,6 @@ pub struct BenchGemm {
     /// Columns of both operands (N).
     #[arg(long, value_name = "N", default_value = "1000", value_parser = size)]
     pub cols: usize,
-    /// What our product promises of each entry.
-    #[arg(long, value_name = "PROMISE", default_value = "norm", value_parser = accuracy())]
-    pub accuracy: Accuracy,
     /// With the redundant prime of the self-check.
     #[arg(long)]
     pub self_check: bool,

@@ -3,10 +3,10 @@
 use crate::args::{Bench, BenchCholesky, BenchOperation, Comparison, ElementType};
 use crate::ranks::Ranks;
 use crate::session::Session;
+use sunzi::Result;
 use sunzi::advanced::device::DeviceName;
 use sunzi::comm::Transport;
 use sunzi::comm::window::WindowKind;
-use sunzi::{Accuracy, Result};
 use sunzi_lab::baselines::Operation;
 use sunzi_lab::bench;
 use sunzi_lab::engine::Engine;
@@ -25,7 +25,6 @@ pub fn run(session: &mut Session, args: Bench, all: &Ranks, together: Option<&dy
     let options = match args.operation {
         BenchOperation::Syrk(args) => bench::Bench {
             cols: args.cols,
-            accuracy: args.accuracy,
             self_check: args.self_check,
             memory_parts: args.memory_fractions,
             window: args.window,
@@ -33,7 +32,6 @@ pub fn run(session: &mut Session, args: Bench, all: &Ranks, together: Option<&dy
         },
         BenchOperation::Gemm(args) => bench::Bench {
             cols: args.cols,
-            accuracy: args.accuracy,
             self_check: args.self_check,
             ..options(Operation::Gemm, args.rows, args.comparison)
         },
@@ -75,7 +73,7 @@ fn options(operation: Operation, rows: usize, comparison: Comparison) -> bench::
         engine: Engine::clone(&comparison.engine),
         baselines: comparison.against.into_iter().filter(|name| !name.is_empty()).collect(),
         runs: comparison.runs,
-        accuracy: Accuracy::Norm,
+        accuracy: comparison.accuracy,
         self_check: false,
         tile_rows: None,
         memory_parts: Vec::new(),

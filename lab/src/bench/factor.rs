@@ -5,8 +5,8 @@
 use super::task::{Account, Cut, Phases, Task};
 use rug::Float;
 use sunzi::{
-    Cholesky, CholeskyOptions, CholeskyReport, Context, Matrix, Result, Symmetric, TrsmOptions, cholesky_into,
-    trsm_into,
+    Accuracy, Cholesky, CholeskyOptions, CholeskyReport, Context, Matrix, Result, Symmetric, TrsmOptions,
+    cholesky_into, trsm_into,
 };
 
 /// A factorisation.
@@ -18,8 +18,9 @@ pub struct Factorisation<'a> {
 
 impl<'a> Factorisation<'a> {
     /// `A = L L^T` with tiles of so many rows, or as many as the library chooses.
-    pub fn new(a: &'a Matrix, tile_rows: Option<usize>) -> Factorisation<'a> {
-        Factorisation { a, options: CholeskyOptions::new().tile_rows(tile_rows), factor: Cholesky::default() }
+    pub fn new(a: &'a Matrix, tile_rows: Option<usize>, accuracy: Accuracy) -> Factorisation<'a> {
+        let options = CholeskyOptions::new().tile_rows(tile_rows).accuracy(accuracy);
+        Factorisation { a, options, factor: Cholesky::default() }
     }
 }
 
@@ -77,7 +78,7 @@ pub struct System<'a> {
 
 enum Method<'a> {
     /// `L X = B`.
-    Triangular(&'a Matrix),
+    Triangular(&'a Matrix, Accuracy),
     /// `L L^T X = B`.
     Factored(Box<Cholesky>),
 }
@@ -87,16 +88,17 @@ impl<'a> System<'a> {
     ///
     /// # Errors
     /// Those of [`Matrix::zeros`].
-    pub fn triangular(l: &'a Matrix, b: &'a Matrix) -> Result<System<'a>> {
-        System::new(Method::Triangular(l), b)
+    pub fn triangular(l: &'a Matrix, b: &'a Matrix, accuracy: Accuracy) -> Result<System<'a>> {
+        System::new(Method::Triangular(l, accuracy), b)
     }
 
     /// `L L^T X = B`; the factor is taken over outside the clock.
     ///
     /// # Errors
     /// Those of [`Cholesky::from_factor`] and [`Matrix::zeros`].
-    pub fn factored(l: &Matrix, b: &'a Matrix) -> Result<System<'a>> {
-        System::new(Method::Factored(Box::new(Cholesky::from_factor(l.clone())?)), b)
+    pub fn factored(l: &Matrix, b: &'a Matrix, accuracy: Accuracy) -> Result<System<'a>> {
+        let factor = Cholesky::from_factor(l.clone())?.with_accuracy(accuracy);
+        System::new(Method::Factored(Box::new(factor)), b)
     }
 
     fn new(method: Method<'a>, b: &'a Matrix) -> Result<System<'a>> {
@@ -108,7 +110,10 @@ impl Task for System<'_> {
     fn run(&mut self, ctx: &Context) -> Result<Account> {
         let bits = self.b.precision_bits();
         let report = match &self.method {
-            Method::Triangular(l) => trsm_into(ctx, *l, self.b, bits, &TrsmOptions::default(), &mut self.solution)?,
+            Method::Triangular(l, accuracy) => {
+                let options = TrsmOptions::new().accuracy(*accuracy);
+                trsm_into(ctx, *l, self.b, bits, &options, &mut self.solution)?
+            }
             Method::Factored(cholesky) => cholesky.solve_into(ctx, self.b, bits, &mut self.solution)?,
         };
         let (working_bits, planned_bytes) = (Some(report.working_bits), Some(report.planned_bytes));
@@ -142,9 +147,9 @@ mod tests {
                 let (a, b) = (operands.a.view().to_floats(), operands.b.as_ref().map(|b| b.view().to_floats()));
                 let right = || operands.b.as_ref().unwrap();
                 let mut ours: Box<dyn Task> = match operation {
-                    Operation::Cholesky => Box::new(Factorisation::new(&operands.a, None)),
-                    Operation::Trsm => Box::new(System::triangular(&operands.a, right()).unwrap()),
-                    _ => Box::new(System::factored(&operands.a, right()).unwrap()),
+                    Operation::Cholesky => Box::new(Factorisation::new(&operands.a, None, Accuracy::Norm)),
+                    Operation::Trsm => Box::new(System::triangular(&operands.a, right(), Accuracy::Norm).unwrap()),
+                    _ => Box::new(System::factored(&operands.a, right(), Accuracy::Norm).unwrap()),
                 };
                 ours.run(&ctx).unwrap();
                 for name in names(operation).iter().filter(|name| admit(name, operation, bits).is_ok()) {

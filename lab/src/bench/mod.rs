@@ -132,9 +132,9 @@ fn task<'a>(config: &Bench, operands: &'a Operands) -> Result<Box<dyn Task + 'a>
     let second = || b.as_ref().expect("systems have right-hand sides");
     Ok(match config.operation {
         Operation::Syrk | Operation::Gemm => Box::new(product::Product::new(a, b.as_ref(), config.accuracy)),
-        Operation::Cholesky => Box::new(factor::Factorisation::new(a, config.tile_rows)),
-        Operation::Trsm => Box::new(factor::System::triangular(a, second())?),
-        Operation::Solve => Box::new(factor::System::factored(a, second())?),
+        Operation::Cholesky => Box::new(factor::Factorisation::new(a, config.tile_rows, config.accuracy)),
+        Operation::Trsm => Box::new(factor::System::triangular(a, second(), config.accuracy)?),
+        Operation::Solve => Box::new(factor::System::factored(a, second(), config.accuracy)?),
     })
 }
 

@@ -8,7 +8,7 @@
 pub use crate::ops::factor::options::DistCholeskyOptions;
 pub use crate::ops::factor::rank_report::{RankSummary, RanksReport};
 pub use crate::ops::factor::ranks::{DistCholesky, cholesky, cholesky_with};
-pub use crate::ops::solve::ranks::{DistSolution, solve, trsm};
+pub use crate::ops::solve::ranks::{DistSolution, solve, solve_with, trsm};
 
 pub use crate::ops::distribution::matrix::DistMatrix;
 pub use crate::ops::distribution::slices::{CyclicBlock, GridOrder, scatter_rows};

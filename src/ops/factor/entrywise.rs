@@ -9,6 +9,7 @@
 
 use crate::context::Context;
 use crate::error::Result;
+use crate::kernels::max_plus;
 use crate::math::bound::{COMMON_WORKING_BITS, RANGE_STEP_BITS, ceil_log2, cholesky_range_bits, cholesky_working_bits};
 use crate::math::float::Head;
 use crate::matrix::{Matrix, MatrixView, Uplo};
@@ -25,6 +26,9 @@ const MAXIMUM_REPEATS: u32 = 3;
 /// Most bits beyond those of the norms that a factorisation takes, where they are more than three times the precision:
 /// work and memory grow with them.
 const LEAST_CAP_BITS: u32 = 1024;
+
+/// Depths of entries from this one on are not told apart, as those of sums.
+const MOST_DEPTH: u32 = 2 * max_plus::DEEPEST.unsigned_abs() as u32;
 
 /// Rows from which the check takes all threads: below, waking them takes longer.
 const ROWS_OF_THREADS: usize = 256;
@@ -53,19 +57,17 @@ impl RangeBits {
         RangeBits { bits: self.bits.max(bits.next_multiple_of(RANGE_STEP_BITS)).min(self.most), ..self }
     }
 
-    /// Enough for the entries of the matrix with this lower triangle that are not 0; where no try has so many, as
-    /// before.
-    pub fn for_entries(self, problem: &Problem, lower: MatrixView<'_>) -> RangeBits {
-        let depths = (0..problem.order).flat_map(|col| {
-            (col..problem.order).filter_map(move |row| entry_depth(problem, (row, col), lower.head(row, col)))
-        });
-        self.raised(depths.max().unwrap_or(0)).unwrap_or(self)
+    /// Enough for a matrix of which the entry furthest below its rows' norms lies so far below them; where no try has
+    /// so many, as before.
+    pub fn for_depth(self, deepest: u32) -> RangeBits {
+        self.raised(deepest).unwrap_or(self)
     }
 
-    /// The next try after one that would have needed `needed` bits; `None` where there is none.
+    /// The next try after one that would have needed `needed` bits; `None` where it had them, or there is none.
     pub fn next(self, needed: u32) -> Option<RangeBits> {
         let repeats = self.repeats + 1;
-        self.raised(needed).filter(|_| repeats <= MAXIMUM_REPEATS).map(|next| RangeBits { repeats, ..next })
+        let next = self.raised(needed).filter(|next| next.bits > self.bits && repeats <= MAXIMUM_REPEATS);
+        next.map(|next| RangeBits { repeats, ..next })
     }
 
     fn raised(self, bits: u32) -> Option<RangeBits> {
@@ -73,10 +75,29 @@ impl RangeBits {
     }
 }
 
-/// How far an entry of the matrix lies below the product of its rows' norms; `None` for 0.
-fn entry_depth(problem: &Problem, (row, col): (usize, usize), head: Head) -> Option<u32> {
+/// How far an entry of the matrix lies below the product of its rows' norms, as far as depths are told apart; `None`
+/// for 0.
+pub(super) fn entry_depth(problem: &Problem, (row, col): (usize, usize), head: Head) -> Option<u32> {
     let depth = problem.exponents[row] + problem.exponents[col] - head.exponent();
-    (!head.is_zero()).then(|| depth.clamp(0, u32::MAX.into()) as u32)
+    (!head.is_zero()).then(|| depth.clamp(0, MOST_DEPTH.into()) as u32)
+}
+
+/// How far the entry of the matrix with this lower triangle that lies furthest below its rows' norms does so.
+pub(crate) fn deepest_entry(problem: &Problem, lower: MatrixView<'_>) -> u32 {
+    let depths = (0..problem.order).flat_map(|col| {
+        (col..problem.order).filter_map(move |row| entry_depth(problem, (row, col), lower.head(row, col)))
+    });
+    depths.max().unwrap_or(0)
+}
+
+/// The bits that an entry of a factor needs beyond those of the norms: its largest term lies `depth` bits below them
+/// (`None` where all are 0), the pivot of its column `pivot`, and the entry of the matrix `own`.
+pub(super) fn entry_bits(depth: Option<u32>, pivot: u32, own: Option<u32>, is_diagonal: bool) -> u32 {
+    match depth {
+        Some(depth) => cholesky_range_bits(-i64::from(pivot), depth, is_diagonal),
+        // All terms are 0: so is the residual, unless the entry itself was lost.
+        None => own.map_or(0, |depth| depth + 1),
+    }
 }
 
 /// Bytes of [`needed_bits`].
@@ -98,15 +119,9 @@ pub(crate) fn needed_bits(ctx: &Context, (problem, lower): (&Problem, MatrixView
     let size = ProductSize { contracted: order, rows: order, cols: order, triangle: true };
     let mut needed = 0;
     Depths::of_upper(&walkers, &rows)?.visit(&walkers, (&size, Uplo::Lower), |Place { row, col }, depth| {
-        let own = match depth {
-            Some(depth) => {
-                let pivot = factor.get(col, col).head.exponent() - problem.exponents[col];
-                cholesky_range_bits(pivot, depth, row == col)
-            }
-            // All terms are 0: so is the residual, unless the entry itself was lost.
-            None => entry_depth(problem, (row, col), lower.head(row, col)).map_or(0, |depth| depth + 1),
-        };
-        needed = needed.max(own);
+        let pivot = max_plus::depth(factor.get(col, col).head, problem.exponents[col]).unsigned_abs();
+        let own = entry_depth(problem, (row, col), lower.head(row, col));
+        needed = needed.max(entry_bits(depth, pivot.into(), own, row == col));
     })?;
     Ok(needed)
 }

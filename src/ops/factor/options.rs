@@ -25,7 +25,8 @@ setters! { new CholeskyOptions {
     range_bits: u32,
 } }
 
-/// Choices of a distributed factorisation; the same on all ranks, but for `policy`. None of them shows in a bit.
+/// Choices of a distributed factorisation; the same on all ranks, but for `policy`. Only the accuracy, and the bits it
+/// begins with, show in a bit.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct DistCholeskyOptions {
@@ -43,6 +44,10 @@ pub struct DistCholeskyOptions {
     pub slots: Option<usize>,
     /// Whether to note what each rank did when.
     pub spans: bool,
+    /// What is promised of each entry; the same on all ranks.
+    pub accuracy: Accuracy,
+    /// As [`CholeskyOptions::range_bits`].
+    pub range_bits: u32,
 }
 
 impl Default for DistCholeskyOptions {
@@ -55,6 +60,8 @@ impl Default for DistCholeskyOptions {
             policy: Policy::CriticalPath,
             slots: None,
             spans: false,
+            accuracy: Accuracy::Norm,
+            range_bits: 0,
         }
     }
 }
@@ -67,4 +74,6 @@ setters! { new DistCholeskyOptions {
     policy: Policy,
     slots: impl Into<Option<usize>>,
     spans: bool,
+    accuracy: Accuracy,
+    range_bits: u32,
 } }

@@ -1,6 +1,7 @@
 //! What a factorisation tells about itself: its plan, times of the tasks, memory.
 
 use crate::kernels::tiles::{TileEngine, TileTraffic};
+use crate::ops::factor::entrywise::RangeBits;
 use crate::ops::factor::plan::Plan;
 use crate::ops::factor::problem::Problem;
 use crate::ops::factor::rank_report::RanksReport;
@@ -58,6 +59,20 @@ pub struct CholeskyReport {
 }
 
 impl CholeskyReport {
+    /// The report of a factorisation entry by entry that took `range`, where `needed` bits were enough, and so many
+    /// bytes for finding that out.
+    pub(crate) fn entrywise(self, range: RangeBits, needed: u32, check_bytes: u64) -> CholeskyReport {
+        let missing_bits = needed.saturating_sub(range.bits);
+        CholeskyReport {
+            accuracy: if missing_bits == 0 { Accuracy::Entrywise } else { Accuracy::Norm },
+            range_bits: range.bits,
+            missing_bits,
+            repeats: range.repeats,
+            planned_bytes: self.planned_bytes + check_bytes,
+            ..self
+        }
+    }
+
     /// What a rank knows by itself, or one process.
     pub(crate) fn new(problem: &Problem, plan: &Plan, engine: &dyn TileEngine, clock: &mut Clock) -> CholeskyReport {
         CholeskyReport {

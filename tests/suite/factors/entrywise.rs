@@ -171,7 +171,7 @@ fn entries_beyond_any_number_of_bits_take_none() {
     a.set_float(1, 0, &(Float::with_val(60, 1) << -(1 << 28))).unwrap();
     let report = cholesky_with(&alone(), Symmetric::lower(&a), 60, &entrywise()).unwrap().report;
     assert_eq!((report.accuracy, report.repeats, report.range_bits), (Accuracy::Norm, 0, 8));
-    assert!(report.missing_bits > 1 << 27);
+    assert!(report.missing_bits > 30_000);
     let indefinite = Matrix::from_f64s(2, 2, 60, &[1.0, 2.0, 2.0, 1.0]).unwrap();
     let refused = cholesky_with(&alone(), Symmetric::lower(&indefinite), 60, &entrywise());
     assert!(matches!(refused, Err(Error::NotPositiveDefinite { index: 1, more_bits: None, .. })));

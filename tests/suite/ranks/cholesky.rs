@@ -1,8 +1,9 @@
 //! Cholesky factorisations over ranks that are threads: the bits and the failures of one process, however they run.
 
-use crate::common::definite::{Known, integer_gram};
+use crate::common::definite::{Known, integer_gram, set_both};
 use crate::common::residency::room_for_tiles;
 use crate::common::seeds;
+use rug::Float;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use sunzi::advanced::device::soft::{SoftDevice, SoftOptions};
@@ -15,7 +16,7 @@ use sunzi::advanced::runtime::protocol::{DeliveryKind, Termination};
 use sunzi::advanced::tile::TileMap;
 use sunzi::comm::{Transport, local};
 use sunzi::distributed::{DistCholesky, DistCholeskyOptions, DistMatrix, RankGrid, Team, TeamOptions, cholesky_with};
-use sunzi::{Context, Device, Error, Matrix, Symmetric, Uplo};
+use sunzi::{Accuracy, CholeskyOptions, CholeskyReport, Context, Device, Error, Matrix, Symmetric, Uplo};
 
 const POLICIES: [Policy; 5] = [Policy::Fifo, Policy::Lifo, Policy::ByIj, Policy::Greedy, Policy::CriticalPath];
 
@@ -80,6 +81,35 @@ fn all_ranks_grids_deliveries_and_policies_give_the_bits_of_one_process() {
                     assert_eq!(said, if options.termination == Termination::AllToAll { others } else { 0 });
                 });
             }
+        }
+    }
+}
+
+#[test]
+fn factors_entry_by_entry_are_those_of_one_process() {
+    let options = CholeskyOptions::new().accuracy(Accuracy::Entrywise);
+    for (case, n) in [0usize, 1, 9, 33, 70, 300].into_iter().enumerate() {
+        // Weakly coupled neighbours: the factor fills in with entries that decay, or with zeros.
+        let mut a = Matrix::zeros(n, n, 64).unwrap();
+        for i in 0..n {
+            a.set_f64(i, i, 1.0).unwrap();
+            for (distance, exponent) in [(1, -20), (5, -90)] {
+                if i >= distance && (case % 2 == 0 || i % 7 > 0) {
+                    set_both(&mut a, i, i - distance, &(Float::with_val(64, 3) << exponent));
+                }
+            }
+        }
+        let want = sunzi::cholesky_with(&context(1), &a, 64, &options).unwrap();
+        for ranks in [1, 3, 6] {
+            local::run(ranks, |rank| {
+                let from = map(n, 16, RankGrid::for_ranks(ranks), Some(Uplo::Lower));
+                let options = DistCholeskyOptions::new().tile_rows(8).accuracy(Accuracy::Entrywise);
+                let (got, made) = factor(&context(1), rank, (&a, from), 64, &options).unwrap();
+                assert!(got.is_none_or(|got| got == *want.result.factor()), "n {n}, {ranks} ranks");
+                let said =
+                    |report: &CholeskyReport| (report.accuracy, report.range_bits, report.missing_bits, report.repeats);
+                assert_eq!(said(&made.report), said(&want.report), "n {n}, {ranks} ranks");
+            });
         }
     }
 }

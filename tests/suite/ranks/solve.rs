@@ -3,8 +3,8 @@
 use crate::common::{Kind, Rng, kernel_names, matrix, seeds};
 use sunzi::advanced::tile::TileMap;
 use sunzi::comm::{Transport, local};
-use sunzi::distributed::{DistMatrix, RankGrid, Team, TeamOptions, solve, trsm};
-use sunzi::{Cholesky, Context, Error, Matrix, Op, TrsmOptions, Uplo};
+use sunzi::distributed::{DistMatrix, RankGrid, Team, TeamOptions, solve, solve_with, trsm};
+use sunzi::{Accuracy, Cholesky, Context, Error, Matrix, Op, TrsmOptions, Uplo};
 
 fn threads(count: usize) -> Context {
     Context::builder().threads(count).build().unwrap()
@@ -58,6 +58,7 @@ fn scatter(rank: &local::LocalRank, whole: &Matrix, map: TileMap) -> DistMatrix 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Task {
     Solve,
+    SolveEntrywise,
     Trsm(Op),
 }
 
@@ -67,6 +68,9 @@ const TASKS: [Task; 3] = [Task::Solve, Task::Trsm(Op::NoTranspose), Task::Trsm(O
 fn alone(task: Task, l: &Matrix, b: &Matrix, bits: u32) -> Result<Matrix, Error> {
     match task {
         Task::Solve => Cholesky::from_factor(l.clone())?.solve(&threads(1), b, bits),
+        Task::SolveEntrywise => {
+            Cholesky::from_factor(l.clone())?.with_accuracy(Accuracy::Entrywise).solve(&threads(1), b, bits)
+        }
         Task::Trsm(op) => {
             sunzi::trsm_with(&threads(1), l, b, bits, &TrsmOptions::new().op(op)).map(|outcome| outcome.result)
         }
@@ -87,6 +91,7 @@ fn on_ranks(
         let b = scatter(rank, b, of_right.map(b.rows(), b.cols(), None));
         let solved = match task {
             Task::Solve => solve(&contexts[rank.rank()], &team, &l, &b, bits),
+            Task::SolveEntrywise => solve_with(&contexts[rank.rank()], &team, &l, &b, bits, Accuracy::Entrywise),
             Task::Trsm(op) => trsm(&contexts[rank.rank()], &team, &l, &b, bits, op),
         };
         solved.map(|solved| {
@@ -163,6 +168,21 @@ fn widely_scaled_systems_give_the_bits_of_one_process() {
         same(&contexts, Task::Solve, (&l, &b), bits, lies);
         let b = matrix(Kind::Graded, order, 8 + rng.below(20), bits, seed);
         same(&contexts, rng.pick(&TASKS), (&l, &b), bits, lies);
+    }
+}
+
+#[test]
+fn solves_entry_by_entry_give_the_bits_of_one_process() {
+    for seed in seeds(6) {
+        let mut rng = Rng::new(1700 + seed);
+        let (order, ranks, bits) = (1 + rng.below(120), 1 + rng.below(6), rng.pick(&[64, 333]));
+        let l = factor(order, bits, rng.pick(&[0, 10, 20_000]), seed);
+        let contexts = (0..ranks).map(|_| threads(1)).collect::<Vec<_>>();
+        for cols in [2, 8 + rng.below(20)] {
+            let b = matrix(rng.pick(&[Kind::Graded, Kind::Unit]), order, cols, bits, seed);
+            let lies = (Lie::random(ranks, &mut rng), Lie::random(ranks, &mut rng));
+            same(&contexts, Task::SolveEntrywise, (&l, &b), bits, lies);
+        }
     }
 }
 

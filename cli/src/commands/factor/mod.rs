@@ -229,6 +229,7 @@ fn lines(config: &Factoring, computed: &Computed, report: &FactorReport<'_>, sha
         format_seconds(figures.input_seconds + report.output_seconds),
     )];
     lines.extend(figures.factorisation.as_ref().and_then(messages));
+    lines.extend(figures.factorisation.as_ref().and_then(missed));
     if let Some(Refinement { factor_bits, iterations, backward_error_log2 }) = &figures.refinement {
         let reached = backward_error_log2.map_or("0".into(), |exponent| format!("at most 2^{exponent}"));
         lines.push(format!(
@@ -244,12 +245,21 @@ fn lines(config: &Factoring, computed: &Computed, report: &FactorReport<'_>, sha
     lines.join("\n")
 }
 
+/// What to know of a factor that is not as accurate as was asked.
+fn missed(report: &CholeskyReport) -> Option<String> {
+    let missing = report.missing_bits;
+    let text = "accurate by norms only: some entries would take";
+    (missing > 0).then(|| format!("{text} {missing} bits more, beyond {} for their range", report.range_bits))
+}
+
 fn describe_factorisation(report: &CholeskyReport) -> String {
     let ranks = report.ranks.as_ref().map_or(String::new(), |ranks| {
         format!(" a rank, {} ranks as {} x {}", ranks.ranks, ranks.grid.rows, ranks.grid.cols)
     });
     let CholeskyReport { primes, tile_rows, planned_bytes, .. } = report;
-    format!(", {primes} primes, tiles of {tile_rows} rows, {} planned{ranks}", format_bytes(*planned_bytes))
+    let entrywise = if report.accuracy == Accuracy::Entrywise { ", entrywise" } else { "" };
+    let planned = format_bytes(*planned_bytes);
+    format!("{entrywise}, {primes} primes, tiles of {tile_rows} rows, {planned} planned{ranks}")
 }
 
 fn messages(report: &CholeskyReport) -> Option<String> {

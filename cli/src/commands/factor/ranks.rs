@@ -126,10 +126,12 @@ fn factor_and_solve(ctx: &Context, config: &Factoring, operands: &Operands, team
         .policy(policy.unwrap_or(Policy::CriticalPath))
         .slots(*remote_tiles)
         .spans(config.factor.trace.is_some() || plot.is_some());
-    let bits = operands.precision_bits;
+    let (bits, accuracy) = (operands.precision_bits, config.accuracy());
+    let options = options.accuracy(accuracy);
     let factor = cholesky_with(ctx, team, &operands.a, bits, &options)?;
     let start = Instant::now();
-    let solved = operands.b.as_ref().map(|b| distributed::solve(ctx, team, &factor.factor, b, bits)).transpose()?;
+    let solved = operands.b.as_ref().map(|b| distributed::solve_with(ctx, team, &factor.factor, b, bits, accuracy));
+    let solved = solved.transpose()?;
     let solution = solved.map(|found| (found.solution, found.gathered_columns, start.elapsed().as_secs_f64()));
     Ok(Made { factor, solution })
 }

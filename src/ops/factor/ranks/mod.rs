@@ -4,6 +4,7 @@
 //! travel as exact integers. Updates are exact and every entry is rounded once, so neither the order of tasks nor who
 //! runs them can show in a bit. Source: docs/ALGORITHM.md, "Cholesky over many ranks".
 
+mod entrywise;
 mod failure;
 mod plan;
 mod problem;
@@ -16,6 +17,7 @@ use crate::kernels::tiles::TileEngine;
 use crate::matrix::Uplo;
 use crate::ops::distribution::matrix::{DistMatrix, check_tile_size};
 use crate::ops::distribution::team::Team;
+use crate::ops::factor::entrywise::RangeBits;
 use crate::ops::factor::options::DistCholeskyOptions;
 use crate::ops::factor::plan::Plan;
 use crate::ops::factor::problem::{Problem, working_bits};
@@ -23,6 +25,7 @@ use crate::ops::factor::rank_report::{RankSummary, RanksReport};
 use crate::ops::factor::report::CholeskyReport;
 use crate::ops::factor::run::{Factored, Factorisation};
 use crate::ops::factor::spans::{Clock, TaskTimes};
+use crate::ops::product::problem::Accuracy;
 use crate::tile::{TileId, TileMap};
 use failure::Failure;
 use plan::PlanInput;
@@ -74,11 +77,11 @@ pub fn cholesky_with(
     precision_bits: u32,
     options: &DistCholeskyOptions,
 ) -> Result<DistCholesky> {
-    let (mut clock, world): (_, &dyn Transport) = (Clock::new(), team.world());
+    let (clock, world): (_, &dyn Transport) = (Clock::new(), team.world());
     agree(world, options.tile_rows.map_or(Ok(()), check_tile_size))?;
     let kernel = ctx.kernel();
-    let working_bits = agreed(world, working_bits(precision_bits, kernel.maximum_modulus_bits()))?;
-    let engine = agreed(world, ctx.tile_engine(kernel, working_bits))?;
+    let norm_bits = agreed(world, working_bits(precision_bits, kernel.maximum_modulus_bits()))?;
+    let engine = agreed(world, ctx.tile_engine(kernel, norm_bits))?;
     let map = tiles_for(world, a, &*engine, options)?;
     if a.map().triangle.is_none() && a.map().rows == a.map().cols {
         let bytes = 3 * DistMatrix::bytes_for(&map, team.rank(), a.precision_bits());
@@ -89,20 +92,81 @@ pub fn cholesky_with(
     agree(world, ctx.admit(moved_bytes * plan::ranks_here(team)))?;
     let moved = if map == *a.map() { None } else { Some(a.redistribute(world, map)?) };
     let a = moved.as_ref().unwrap_or(a);
-    let problem = Problem::over_ranks(world, a, precision_bits, working_bits)?;
-    let plan = Plan::over_ranks(ctx, team, &PlanInput { problem: &problem, map, moved_bytes }, options, &*engine)?;
-    let before = engine.traffic();
-    let entries = |tile: TileId| Ok(a.tile(tile).expect("a rank works on its own tiles").view());
-    let factorisation =
-        Factorisation { ctx, world, problem: &problem, plan: &plan, engine: &*engine, options, entries: &entries };
-    let done = factor(&factorisation, a, &mut clock);
-    let devices = engine.traffic().into_iter().zip(&before).map(|(after, before)| after.since(before)).collect();
-    engine.end_operation();
-    let (factor, own) = done?;
-    let report =
-        CholeskyReport { kernel: kernel.name(), devices, ..CholeskyReport::new(&problem, &plan, &*engine, &mut clock) };
-    let report = over_ranks(&factorisation, report, &own)?;
-    Ok(DistCholesky { factor, report, own })
+    let call = Factoring { ctx, team, a, moved_bytes, precision_bits, norm_bits, options, clock };
+    match options.accuracy {
+        Accuracy::Norm => call.by_norms(),
+        Accuracy::Entrywise => call.entrywise(),
+    }
+}
+
+/// A factorisation over ranks, and its time so far.
+struct Factoring<'a> {
+    ctx: &'a Context,
+    team: &'a Team,
+    /// In the tiles of the factorisation.
+    a: &'a DistMatrix,
+    /// Bytes of these tiles where they are a copy.
+    moved_bytes: u64,
+    precision_bits: u32,
+    /// Working bits of accuracy by norms.
+    norm_bits: u32,
+    options: &'a DistCholeskyOptions,
+    clock: Clock,
+}
+
+impl Factoring<'_> {
+    fn by_norms(mut self) -> Result<DistCholesky> {
+        let problem = self.problem(0)?;
+        self.run(self.ctx, &problem)
+    }
+
+    /// As in one process, see `ops::cholesky`. Collective.
+    fn entrywise(mut self) -> Result<DistCholesky> {
+        let (world, a, order): (&dyn Transport, _, _) = (self.team.world(), self.a, self.a.map().rows);
+        let mut range = RangeBits::even(order, self.precision_bits).at_least(self.options.range_bits);
+        let mut problem = self.problem(range.bits)?;
+        range = range.for_depth(entrywise::deepest_entry(world, &problem, a)?);
+        let check_bytes = entrywise::check_bytes(order, world.size());
+        let beside = self.ctx.holding(check_bytes * plan::ranks_here(self.team));
+        loop {
+            if problem.working_bits != self.norm_bits + range.bits {
+                problem = self.problem(range.bits)?;
+            }
+            let made = self.run(&beside, &problem)?;
+            let needed = entrywise::needed_bits((&beside, world), (&problem, a), &made.factor)?;
+            if let Some(next) = range.next(needed) {
+                range = next;
+                continue;
+            }
+            let report = made.report.entrywise(range, needed, check_bytes);
+            return Ok(DistCholesky { report, ..made });
+        }
+    }
+
+    fn problem(&self, range_bits: u32) -> Result<Problem> {
+        Problem::over_ranks(self.team.world(), self.a, self.precision_bits, self.norm_bits + range_bits)
+    }
+
+    /// One factorisation. Collective.
+    fn run(&mut self, ctx: &Context, problem: &Problem) -> Result<DistCholesky> {
+        let Factoring { team, a, moved_bytes, options, ref mut clock, .. } = *self;
+        let (world, kernel): (&dyn Transport, _) = (team.world(), ctx.kernel());
+        let engine = agreed(world, ctx.tile_engine(kernel, problem.working_bits))?;
+        let input = PlanInput { problem, map: *a.map(), moved_bytes };
+        let plan = Plan::over_ranks(ctx, team, &input, options, &*engine)?;
+        let before = engine.traffic();
+        let entries = |tile: TileId| Ok(a.tile(tile).expect("a rank works on its own tiles").view());
+        let factorisation =
+            Factorisation { ctx, world, problem, plan: &plan, engine: &*engine, options, entries: &entries };
+        let done = factor(&factorisation, a, clock);
+        let devices = engine.traffic().into_iter().zip(&before).map(|(after, before)| after.since(before)).collect();
+        engine.end_operation();
+        let (factor, own) = done?;
+        let report =
+            CholeskyReport { kernel: kernel.name(), devices, ..CholeskyReport::new(problem, &plan, &*engine, clock) };
+        let report = over_ranks(&factorisation, report, &own)?;
+        Ok(DistCholesky { factor, report, own })
+    }
 }
 
 /// The tiles to work in. Collective.

@@ -29,7 +29,14 @@ pub(super) fn panel_place((rows, cols): (usize, usize), ranks: usize, rank: usiz
     Place { rows: 0..rows, cols: panel_share(cols, ranks, rank) }
 }
 
-/// Solves for the columns of `b`, this rank's own from column `first` of all on, into `x`, by `substitutions` with the
+/// What is substituted, at which working precision, and what that promises.
+pub(super) struct Substitutions<'a> {
+    pub list: &'a [Substitution],
+    pub working_bits: u32,
+    pub accuracy: Accuracy,
+}
+
+/// Solves for the columns of `b`, this rank's own from column `first` of all on, into `x`, by substitutions with the
 /// factor that `source` streams; the columns that outgrow every try are left alone, and returned. Collective.
 ///
 /// # Errors
@@ -37,13 +44,13 @@ pub(super) fn panel_place((rows, cols): (usize, usize), ranks: usize, rank: usiz
 pub(super) fn solve_columns(
     ctx: &Context,
     (source, tiles): (StreamSource<'_>, &FactorTiles<'_>),
-    (substitutions, working_bits): (&[Substitution], u32),
+    &Substitutions { list, working_bits, accuracy }: &Substitutions<'_>,
     (b, first): (&Matrix, usize),
     x: &mut Matrix,
 ) -> Result<Vec<usize>> {
     let (world, order) = (source.world, tiles.order());
     let (mut steps, mut cuts) = (Vec::new(), Vec::new());
-    for &substitution in substitutions {
+    for &substitution in list {
         let reversed = substitution == Substitution::Upper;
         let exponents = match (reversed, source.scale) {
             (false, Some(_)) => vec![0; order], // the scale is that of these norms
@@ -51,7 +58,7 @@ pub(super) fn solve_columns(
             (true, scale) => tiles.col_exponents(ctx, world, scale)?.into_iter().rev().collect(),
         };
         let stream = agreed(world, Stream::new(source, reversed))?;
-        let fixed = FixedPoint::of_rows(&stream, exponents, (reversed, false), (working_bits, Accuracy::Norm));
+        let fixed = FixedPoint::of_rows(&stream, exponents, (reversed, false), (working_bits, accuracy));
         let solver = TriangleSolver::of_rows(fixed, Box::new(stream), working_bits);
         cuts.push(solver.cut());
         steps.push(Step::Triangle(solver));

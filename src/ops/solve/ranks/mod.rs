@@ -16,11 +16,11 @@ use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::dots::unknowns::{Scaling, Sweep};
 use crate::ops::solve::dots::{bytes, store_columns};
 use crate::ops::solve::factored::Factored;
-use crate::ops::solve::path::Path;
+use crate::ops::solve::path::{Method, Path};
 use crate::ops::solve::problem::{CHOLESKY, LOWER, Substitution, UPPER, triangle_working_bits, working_bits};
 use crate::ops::solve::triangular::TriangularSystem;
 use crate::tile::TileMap;
-use columns::{panel_place, panel_share};
+use columns::{Substitutions, panel_place, panel_share};
 use factor::FactorTiles;
 use rest::{Shares, solve_gathered};
 use std::sync::OnceLock;
@@ -39,12 +39,27 @@ pub struct DistSolution {
     pub gathered_columns: usize,
 }
 
+/// [`solve_with`] by norms. Collective.
+///
+/// # Errors
+/// As [`solve_with`].
+pub fn solve(
+    ctx: &Context,
+    team: &Team,
+    factor: &DistMatrix,
+    b: &DistMatrix,
+    precision_bits: u32,
+) -> Result<DistSolution> {
+    solve_with(ctx, team, factor, b, precision_bits, Accuracy::Norm)
+}
+
 /// `X` with `L L^T X = B`, rounded to `precision_bits` bits, for a factor `L` in tiles over the ranks of `team`.
 /// Collective.
 ///
 /// Shapes: `factor` is `n x n`, of which the lower triangle is read, such as [`crate::distributed::cholesky`] gives it;
 /// `b` and the result are `n x m`, in tiles and grids of their own.
-/// Accuracy and bits: as [`crate::Cholesky::solve`] in one process, for any grid, tile size and number of threads.
+/// Accuracy and bits: as [`crate::Cholesky::solve`] of a factor with that accuracy in one process, for any grid, tile
+/// size and number of threads.
 ///
 /// One to three right sides: each rank multiplies its own tiles with the unknowns, which all ranks know. For each row
 /// of tiles, in both substitutions, the ranks that own it send the sums to the owner of the diagonal tile, and that one
@@ -53,22 +68,23 @@ pub struct DistSolution {
 /// Eight and more: each rank takes whole columns of `B`, and the factor is sent to all ranks by rows of tiles, twice
 /// for every 512 right sides of a rank, and again for columns that need another try. Memory: a row of tiles, beside
 /// what one process takes for these columns.
-/// Four to seven, orders up to 16, and columns that no try holds: the factor is gathered on rank 0, which solves for
-/// them alone, within its memory limit: [`DistSolution::gathered_columns`].
+/// Four to seven (entry by entry: up to seven), orders up to 16, and columns that no try holds: the factor is gathered
+/// on rank 0, which solves for them alone, within its memory limit: [`DistSolution::gathered_columns`].
 /// Source: docs/ALGORITHM.md, "Many ranks".
 ///
 /// # Errors
 /// As [`crate::Cholesky::solve`], on every rank, as [`Error::Rank`] where one rank met it; places are those in `B`.
 /// [`Error::Singular`] for a zero on the diagonal; [`Error::InvalidArgument`] for an upper triangle and where ranks
 /// differ in shapes, tiles or precision; [`Error::Transport`].
-pub fn solve(
+pub fn solve_with(
     ctx: &Context,
     team: &Team,
     factor: &DistMatrix,
     b: &DistMatrix,
     precision_bits: u32,
+    accuracy: Accuracy,
 ) -> Result<DistSolution> {
-    let call = Call { ctx, world: team.world(), factor, b, precision_bits };
+    let call = Call { ctx, world: team.world(), factor, b, precision_bits, accuracy };
     let order = call.check("solve with a factor")?;
     let guard_bits = cholesky_solve_guard_bits(order);
     let working_bits = agreed(call.world, working_bits(ctx, precision_bits, guard_bits, order))?;
@@ -76,7 +92,6 @@ pub fn solve(
     tiles.check_diagonal(call.world)?;
     let total_columns = b.map().cols;
     call.solve(&tiles, (CHOLESKY, working_bits), |ctx, lower, right| {
-        let accuracy = Accuracy::Norm;
         let factored = Factored {
             accuracy,
             lower,
@@ -96,12 +111,12 @@ pub fn solve(
 /// `L` in tiles over the ranks of `team`. Collective.
 ///
 /// Shapes: `factor` is `n x n`, of which the lower triangle is read; `b` and the result are `n x m`.
-/// Accuracy and bits: as [`crate::trsm()`] in one process, for any grid, tile size and number of threads.
-/// Cost and memory: as [`solve`], the factor being sent once where that sends it twice; with fewer than eight right
-/// sides, it is gathered on rank 0.
+/// Accuracy, by norms, and bits: as [`crate::trsm()`] in one process, for any grid, tile size and number of threads.
+/// Cost and memory: as [`solve_with`], the factor being sent once where that sends it twice; with fewer than eight
+/// right sides, it is gathered on rank 0.
 ///
 /// # Errors
-/// As [`crate::trsm()`] and [`solve`].
+/// As [`crate::trsm()`] and [`solve_with`].
 pub fn trsm(
     ctx: &Context,
     team: &Team,
@@ -110,7 +125,8 @@ pub fn trsm(
     precision_bits: u32,
     op: Op,
 ) -> Result<DistSolution> {
-    let call = Call { ctx, world: team.world(), factor, b, precision_bits };
+    let accuracy = Accuracy::Norm;
+    let call = Call { ctx, world: team.world(), factor, b, precision_bits, accuracy };
     let order = call.check("trsm")?;
     let working_bits = agreed(call.world, triangle_working_bits(ctx, precision_bits, order))?;
     let tiles = FactorTiles::new(factor);
@@ -123,7 +139,7 @@ pub fn trsm(
             Op::Transpose => (lower.transposed(), Uplo::Upper),
         };
         let (diag, b, alpha) = (Diag::NonUnit, right.view(), None);
-        let (transposed, accuracy) = (false, Accuracy::Norm);
+        let transposed = false;
         let system = TriangularSystem { t, uplo, diag, b, alpha, transposed, precision_bits, accuracy, total_columns };
         let mut result = Matrix::empty();
         system.solve(ctx, (&mut result).into())?;
@@ -138,20 +154,23 @@ struct Call<'a> {
     factor: &'a DistMatrix,
     b: &'a DistMatrix,
     precision_bits: u32,
+    accuracy: Accuracy,
 }
 
 impl Call<'_> {
     /// Checks what is said, and that all ranks say the same; the order of the factor. Collective.
     fn check(&self, operation: &'static str) -> Result<usize> {
-        let Call { world, factor, b, precision_bits, .. } = *self;
+        let Call { world, factor, b, precision_bits, accuracy, .. } = *self;
         factor.check_group(world)?;
         b.check_group(world)?;
         let bits = [factor.precision_bits(), b.precision_bits(), precision_bits];
-        let said = xxh3_64(format!("{operation} {:?} {:?} {bits:?}", factor.map(), b.map()).as_bytes());
+        let said = xxh3_64(format!("{operation} {:?} {:?} {bits:?} {accuracy:?}", factor.map(), b.map()).as_bytes());
         let mut words = [said, !said];
         world.all_reduce(Reduction::Max, &mut words)?;
         if words[0] != !words[1] {
-            return Err(Error::InvalidArgument(format!("{operation}: ranks differ in shapes, tiles or precision")));
+            return Err(Error::InvalidArgument(format!(
+                "{operation}: ranks differ in shapes, tiles, precision or accuracy"
+            )));
         }
         let (map, right) = (factor.map(), b.map());
         if map.rows != map.cols || map.rows != right.rows {
@@ -202,7 +221,7 @@ impl Call<'_> {
             let solution = agreed(world, DistMatrix::zeros(self.target(), world.rank(), self.precision_bits))?;
             return Ok(DistSolution { solution, gathered_columns: 0 });
         }
-        let path = Path::choose(substitutions, order, total);
+        let Method { path, accuracy } = Method::choose(substitutions, order, total, self.accuracy);
         if path == Path::Dots {
             return Ok(DistSolution { solution: self.solve_vectors(tiles)?, gathered_columns: 0 });
         }
@@ -215,8 +234,8 @@ impl Call<'_> {
                 let scale = (substitutions == CHOLESKY).then(|| tiles.row_exponents(ctx, world)).transpose()?;
                 let pivots = tiles.pivots(world)?;
                 let source = StreamSource { world, factor, pivots: &pivots, scale: scale.as_deref() };
-                let how = (substitutions, working_bits);
-                columns::solve_columns(ctx, (source, tiles), how, (&b, own.start), &mut x)?
+                let how = Substitutions { list: substitutions, working_bits, accuracy };
+                columns::solve_columns(ctx, (source, tiles), &how, (&b, own.start), &mut x)?
             }
             _ => (0..own.len()).collect(),
         };
