@@ -32,6 +32,9 @@
 //! |---|---|---|
 //! | [`syrk`](syrk()) | `alpha P^T P + beta C`, or `P P^T` | any matrix |
 //! | [`gemm`](gemm()) | `alpha op(A) op(B) + beta C` | any matrices |
+//! | [`syr2k`](syr2k()) | `alpha (A^T B + B^T A) + beta C`, or `A B^T + B A^T` | any matrices |
+//! | [`symm`](symm()) | `alpha A B + beta C`, or `B A` | symmetric `A` |
+//! | [`trmm`](trmm()) | `alpha op(T) B`, or `B op(T)` | triangular `T` |
 //! | [`cholesky`](cholesky()) | `L` with `A = L L^T` | symmetric positive definite |
 //! | [`trsm`](trsm()) | `X` with `op(T) X = alpha B` or `X op(T) = alpha B` | triangular |
 //! | [`solve`](solve()), [`solve_refined`] | `X` with `A X = B` | symmetric positive definite |
@@ -108,12 +111,14 @@ pub use ops::{CholeskyPlan, Plan, SolvePlan, UpdatePlan};
 pub use ops::{GemvOptions, GerOptions, SymvOptions, TriangleVectorOptions, VectorReport};
 pub use ops::{Inertia, Ldlt, LdltOptions, RefineOptions, RefineReport, SolveReport, TrsmOptions};
 pub use ops::{Outcome, Path, Phases, Report};
+pub use ops::{SymmOptions, Syr2kOptions, TrmmOptions, symm, symm_into, symm_with, syr2k, syr2k_into, syr2k_with};
 pub use ops::{axpy, axpy_into, dot, gemv, gemv_into, gemv_with, ger, ger_into, ger_with, nrm2};
 pub use ops::{distributed, double, log_det_of, verify};
 pub use ops::{inverse, inverse_into, inverse_with, ldlt, ldlt_with, trsm, trsm_into, trsm_with};
 pub use ops::{plan_cholesky, plan_gemm, plan_solve, plan_syrk, plan_trsm};
 pub use ops::{solve, solve_into, solve_refined, solve_refined_into, solve_refined_with, solve_with};
 pub use ops::{symv, symv_into, symv_with, trmv, trmv_into, trmv_with, trsv, trsv_into, trsv_with};
+pub use ops::{trmm, trmm_into, trmm_with};
 pub use rug;
 
 /// Runs the examples of the README as tests.

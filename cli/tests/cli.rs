@@ -180,6 +180,30 @@ fn accuracy_is_by_norms_or_entry_by_entry() {
 }
 
 #[test]
+fn solves_are_entry_by_entry_unless_norms_are_asked_for() {
+    let sandbox = Sandbox::new();
+    let tiny = "8.673617379884035e-19";
+    sandbox.write("A.mtx", format!("%%MatrixMarket matrix array real symmetric\n2 2\n1\n{tiny}\n1\n"));
+    sandbox.write("B.mtx", "%%MatrixMarket matrix array real general\n2 1\n1\n0\n");
+    let line = |more: &str| format!("solve A.mtx B.mtx -o X.mtx --precision 53 --report r.json {more}");
+    for entrywise in ["", "--accuracy entrywise"] {
+        assert!(sandbox.run(&line(entrywise)).contains("entrywise"));
+        assert!(sandbox.text("X.mtx").contains("\n-8.6736173798840355e-19\n"), "{}", sandbox.text("X.mtx"));
+        assert!(sandbox.text("r.json").contains("\"range_bits\": 64"), "{}", sandbox.text("r.json"));
+    }
+    sandbox.run(&line("--accuracy norm"));
+    assert!(sandbox.text("X.mtx").ends_with("\n0\n"), "{}", sandbox.text("X.mtx"));
+    sandbox.run("cholesky A.mtx -o L.mtx --precision 53 --accuracy entrywise");
+    assert!(sandbox.text("L.mtx").contains("8.6736173798840"), "{}", sandbox.text("L.mtx"));
+    sandbox.run("trsm L.mtx B.mtx -o Y.mtx --precision 53 --accuracy entrywise");
+    assert!(sandbox.text("Y.mtx").contains("-8.6736173798840"), "{}", sandbox.text("Y.mtx"));
+    // An entry so small that no number of bits is tried for it.
+    sandbox.write("A.mtx", "%%MatrixMarket matrix array real symmetric\n2 2\n1\n1e-1000\n1\n");
+    let said = sandbox.run("cholesky A.mtx -o L.mtx --precision 53 --accuracy entrywise");
+    assert!(said.contains("accurate by norms only: some entries would take"), "{said}");
+}
+
+#[test]
 fn a_matrix_added_to_a_syrk_is_symmetric_or_has_a_triangle_named() {
     let sandbox = Sandbox::new();
     let entries = |upper: i32| format!("%%MatrixMarket matrix array real general\n2 2\n4\n1\n{upper}\n5\n");

@@ -67,11 +67,11 @@ fn solutions(launcher: &Launcher, ranks: usize) {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     alone(at, "gen minij --rows 100 --cols 100 --precision 250 -o A.bin");
-    for cols in [1, 5, 70] {
+    for (cols, accuracy) in [(1, "norm"), (1, "entrywise"), (5, "norm"), (70, "norm"), (70, "entrywise")] {
         alone(at, &format!("gen random --rows 100 --cols {cols} --precision 250 -o B.bin"));
-        alone(at, "solve A.bin B.bin -o X1.bin");
+        alone(at, &format!("solve A.bin B.bin -o X1.bin --accuracy {accuracy}"));
         let line = "solve @/A.bin @/B.bin -o @/X.bin --tile 16 --threads 1 --report @/r.json --trace @/t.json";
-        on_ranks(launcher, ranks, 2, at, line).expect_success();
+        on_ranks(launcher, ranks, 2, at, &format!("{line} --accuracy {accuracy}")).expect_success();
         same(at, "X1.bin", "X.bin");
         let report = json(&at.join("r.json"));
         assert_eq!((report["operation"].as_str(), report["cols"].as_u64()), (Some("solve"), Some(cols)));

@@ -211,3 +211,23 @@ pub fn assert_bound(result: &Matrix, left: &MatrixView<'_>, right: &MatrixView<'
         }
     }
 }
+
+/// The number without its sign.
+pub fn magnitude(value: &Exact) -> Exact {
+    Exact { integer: value.integer.clone().abs(), exponent: value.exponent }
+}
+
+/// The sum of some numbers, and of their magnitudes.
+pub fn sums(terms: &[Exact]) -> (Exact, Exact) {
+    let add = |sum: Exact, term: Exact| sum.plus(term);
+    let sizes = terms.iter().map(magnitude).fold(Exact::zero(), add);
+    (terms.iter().cloned().fold(Exact::zero(), add), sizes)
+}
+
+/// Asserts `|got - sum of terms| <= 2^(1 - bits) (sum of their magnitudes)`.
+pub fn assert_beside_terms(got: &Exact, terms: &[Exact], bits: u32, label: &str) {
+    let (sum, size) = sums(terms);
+    let error = magnitude(&sum.negated().plus(got.clone()));
+    let promise = Exact { exponent: size.exponent + 1 - i64::from(bits), ..size };
+    assert_ne!(error.compare(&promise), Ordering::Greater, "{label}: beyond the promise");
+}

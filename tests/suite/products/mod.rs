@@ -7,3 +7,4 @@ mod oracle;
 mod pipeline;
 mod properties;
 mod same_bits;
+mod structured;

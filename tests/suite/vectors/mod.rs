@@ -7,7 +7,6 @@ mod updates;
 
 use crate::common::oracle::Exact;
 use crate::common::{Kind, Rng, matrix};
-use std::cmp::Ordering;
 use sunzi::{Context, Matrix, MatrixView};
 
 fn context(threads: usize) -> Context {
@@ -46,23 +45,4 @@ impl Lying {
 /// An entry of a row or a column, exactly.
 fn entry(view: &MatrixView<'_>, index: usize) -> Exact {
     if view.rows() == 1 { Exact::entry(view, 0, index) } else { Exact::entry(view, index, 0) }
-}
-
-fn magnitude(value: &Exact) -> Exact {
-    Exact { integer: value.integer.clone().abs(), exponent: value.exponent }
-}
-
-/// The sum of some numbers, and of their magnitudes.
-fn sums(terms: &[Exact]) -> (Exact, Exact) {
-    let add = |sum: Exact, term: Exact| sum.plus(term);
-    let sizes = terms.iter().map(magnitude).fold(Exact::zero(), add);
-    (terms.iter().cloned().fold(Exact::zero(), add), sizes)
-}
-
-/// Asserts `|got - sum of terms| <= 2^(1 - bits) (sum of their magnitudes)`.
-fn assert_beside_terms(got: &Exact, terms: &[Exact], bits: u32, label: &str) {
-    let (sum, size) = sums(terms);
-    let error = magnitude(&sum.negated().plus(got.clone()));
-    let promise = Exact { exponent: size.exponent + 1 - i64::from(bits), ..size };
-    assert_ne!(error.compare(&promise), Ordering::Greater, "{label}: beyond the promise");
 }

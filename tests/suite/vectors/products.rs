@@ -1,7 +1,7 @@
 //! `dot`, `nrm2`, `gemv`, `symv`.
 
-use super::{Lying, assert_beside_terms, context, entry};
-use crate::common::oracle::Exact;
+use super::{Lying, context, entry};
+use crate::common::oracle::{Exact, assert_beside_terms};
 use crate::common::{KINDS, Kind, Rng, matrix, seeds};
 use rug::Float;
 use std::cmp::Ordering;

@@ -1,7 +1,7 @@
 //! `trmv` and `trsv`: all triangles, transposes and diagonals, against exact sums.
 
-use super::{Lying, assert_beside_terms, context};
-use crate::common::oracle::Exact;
+use super::{Lying, context};
+use crate::common::oracle::{Exact, assert_beside_terms};
 use crate::common::{Kind, Rng, matrix, seeds};
 use rug::Float;
 use sunzi::{Diag, Error, Matrix, Op, TriangleVectorOptions, Uplo, trmv_with, trsv, trsv_into, trsv_with};

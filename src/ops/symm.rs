@@ -1,0 +1,101 @@
+//! `symm`: `alpha * A B + beta * C` and `alpha * B A + beta * C` for a symmetric `A`.
+//!
+//! The page of the verb: its options, its forms, its contract. The work is that of every product, `ops::product`.
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::matrix::{Destination, Matrix, MatrixView, Op, Side, Symmetric};
+use crate::ops::product::call;
+use crate::ops::product::combine::{Addend, Combination};
+use crate::ops::product::problem::{Accuracy, Problem};
+use crate::ops::product::report::{Outcome, Report};
+use crate::options::setters;
+use rug::Float;
+
+/// Choices of a SYMM beyond the operands and the precision.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct SymmOptions<'a> {
+    /// `Left` gives `A B` (the default), `Right` gives `B A`.
+    pub side: Side,
+    /// What is promised of each entry.
+    pub accuracy: Accuracy,
+    /// Scalar of the product; `None` is 1.
+    pub alpha: Option<&'a Float>,
+    /// Scalar of `accumulate`; `None` is 1.
+    pub beta: Option<&'a Float>,
+    /// A matrix to add, the result is rounded once.
+    pub accumulate: Option<MatrixView<'a>>,
+}
+
+setters! { new SymmOptions<'a> {
+    side: Side,
+    accuracy: Accuracy,
+    alpha: impl Into<Option<&'a Float>>,
+    beta: impl Into<Option<&'a Float>>,
+    accumulate: impl Into<Option<MatrixView<'a>>>,
+} }
+
+/// `A B` for a symmetric `A`; see [`symm_with`].
+///
+/// # Errors
+/// As [`symm_with`].
+pub fn symm<'a, 'b>(
+    ctx: &Context,
+    a: impl Into<Symmetric<'a>>,
+    b: impl Into<MatrixView<'b>>,
+    precision_bits: u32,
+) -> Result<Matrix> {
+    Ok(symm_with(ctx, a, b, precision_bits, &SymmOptions::default())?.result)
+}
+
+/// `alpha * A B + beta * C` or `alpha * B A + beta * C` for a symmetric `A`, rounded to `precision_bits` bits.
+///
+/// Shapes: `a` is `n x n`, plain, known to be symmetric or a named triangle, of which the other one is not read, see
+/// [`Symmetric`]; `b`, the result and `accumulate` are `n x m` on the left side, `m x n` on the right.
+/// Accuracy, bits and cost are those of [`crate::gemm_with`] for the whole matrix; a named triangle is copied into one.
+///
+/// # Errors
+/// As [`crate::gemm_with`]; [`crate::Error::NotSymmetric`] for a plain matrix that is not.
+pub fn symm_with<'a, 'b>(
+    ctx: &Context,
+    a: impl Into<Symmetric<'a>>,
+    b: impl Into<MatrixView<'b>>,
+    precision_bits: u32,
+    options: &SymmOptions<'_>,
+) -> Result<Outcome> {
+    let mut result = Matrix::empty();
+    let report = symm_into(ctx, a, b, precision_bits, options, &mut result)?;
+    Ok(Outcome { result, report })
+}
+
+/// [`symm_with`] into memory of the caller: a matrix, which is replaced where its shape or precision do not fit, or a
+/// block of a larger one, see [`Destination`].
+///
+/// After an error the contents of `result` are unspecified numbers.
+///
+/// # Errors
+/// As [`symm_with`]; [`crate::Error::ShapeMismatch`] and [`crate::Error::InvalidArgument`] for a block of another shape
+/// or precision.
+pub fn symm_into<'a, 'b, 'r>(
+    ctx: &Context,
+    a: impl Into<Symmetric<'a>>,
+    b: impl Into<MatrixView<'b>>,
+    precision_bits: u32,
+    options: &SymmOptions<'_>,
+    result: impl Into<Destination<'r>>,
+) -> Result<Report> {
+    let (a, b) = (a.into(), b.into());
+    let lower = a.lower_view("symm")?;
+    let copied = a.named().is_some();
+    let copy_bytes = if copied { Matrix::bytes_for(lower.rows(), lower.cols(), lower.precision_bits()) } else { 0 };
+    ctx.admit(copy_bytes)?;
+    let whole = copied.then(|| a.to_symmetric()).transpose()?;
+    let a = whole.as_ref().map_or(lower, |whole| whole.as_matrix().view());
+    let (left, right) = if options.side == Side::Left { (a, b) } else { (b, a) };
+    let combination = Combination::new(options.alpha, options.beta, options.accumulate.map(Addend::Whole));
+    let product = Problem::gemm((left, Op::NoTranspose), (right, Op::NoTranspose), precision_bits);
+    let problem = Problem { operation: "symm", combination, accuracy: options.accuracy, ..product };
+    let report = call::run(&ctx.holding(copy_bytes), &problem, result.into())?;
+    Ok(Report { planned_bytes: report.planned_bytes + copy_bytes, ..report })
+}

@@ -1,0 +1,210 @@
+//! `syr2k`: `alpha * (A^T B + B^T A) + beta * C`, a symmetric matrix.
+//!
+//! One product `W = A^T B` at two bits more than asked for; entry `(i, j)` of the result is `W_ij + W_ji`, formed
+//! exactly and rounded once. So the work is that of both triangles' products, and no more.
+//! Proof: docs/decisions/032-vectors.md, "Rank-2k updates".
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::math::float::{FloatRef, Head, limbs_for};
+use crate::matrix::mirror::{Workers, mirror};
+use crate::matrix::{Destination, Matrix, MatrixView, MatrixViewMut, Op, Uplo};
+use crate::matrix::{Symmetric, SymmetricDestination, SymmetricMatrix};
+use crate::ops::columns::{Column, each_column};
+use crate::ops::product::call;
+use crate::ops::product::combine::{Addend, Combination, Place};
+use crate::ops::product::problem::{Accuracy, Problem, check_precision};
+use crate::ops::product::report::{Outcome, Report};
+use crate::options::setters;
+use rug::Float;
+use std::time::Instant;
+
+/// Bits of the product beyond those of the result.
+const PRODUCT_BITS: u32 = 2;
+
+/// Bits of the sum of two entries beyond those of the result, where scalars follow.
+const SUM_BITS: u32 = 64;
+
+/// Choices of a SYR2K beyond the operands and the precision.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct Syr2kOptions<'a> {
+    /// `NoTranspose` gives `A^T B + B^T A` (the default, as in [`crate::SyrkOptions`]), `Transpose` `A B^T + B A^T`.
+    pub op: Op,
+    /// The triangle of the result that is computed; the other is its mirror image. Never shows in the result.
+    pub uplo: Uplo,
+    /// What is promised of each entry.
+    pub accuracy: Accuracy,
+    /// Scalar of the product; `None` is 1.
+    pub alpha: Option<&'a Float>,
+    /// Scalar of `accumulate`; `None` is 1.
+    pub beta: Option<&'a Float>,
+    /// A symmetric matrix to add, the result is rounded once.
+    pub accumulate: Option<Symmetric<'a>>,
+}
+
+setters! { new Syr2kOptions<'a> {
+    op: Op,
+    uplo: Uplo,
+    accuracy: Accuracy,
+    alpha: impl Into<Option<&'a Float>>,
+    beta: impl Into<Option<&'a Float>>,
+    accumulate: impl Into<Option<Symmetric<'a>>>,
+} }
+
+/// `A^T B + B^T A`; see [`syr2k_with`].
+///
+/// # Errors
+/// As [`syr2k_with`].
+pub fn syr2k<'a, 'b>(
+    ctx: &Context,
+    a: impl Into<MatrixView<'a>>,
+    b: impl Into<MatrixView<'b>>,
+    precision_bits: u32,
+) -> Result<SymmetricMatrix> {
+    Ok(syr2k_with(ctx, a, b, precision_bits, &Syr2kOptions::default())?.result)
+}
+
+/// `alpha * (A^T B + B^T A) + beta * C` for two matrices and a symmetric `C`, rounded to `precision_bits` bits.
+///
+/// Shapes: `a` and `b` are `K x N`; with [`Op::Transpose`] they are `N x K` and the result is `A B^T + B A^T`. The
+/// result and `accumulate` are `N x N`; one triangle is computed and mirrored.
+/// Accuracy: `|computed - exact|_ij <= 2^(1 - precision_bits) (|alpha| s_ij + |beta c_ij|)` with
+/// `s_ij = ||a_i|| ||b_j|| + ||b_i|| ||a_j||`, or, with [`Accuracy::Entrywise`], `s_ij = (|A|^T |B| + |B|^T |A|)_ij`.
+/// The bits depend on the operands, the precision and the options alone. Cost: `K N^2` word products for each prime,
+/// and a matrix of `N x N` for the time of the call.
+///
+/// # Errors
+/// As [`crate::syrk_with`]; [`Error::ShapeMismatch`] also where the shapes of the operands differ.
+pub fn syr2k_with<'a, 'b>(
+    ctx: &Context,
+    a: impl Into<MatrixView<'a>>,
+    b: impl Into<MatrixView<'b>>,
+    precision_bits: u32,
+    options: &Syr2kOptions<'_>,
+) -> Result<Outcome<SymmetricMatrix>> {
+    let mut result = SymmetricMatrix::default();
+    let report = syr2k_into(ctx, a, b, precision_bits, options, &mut result)?;
+    Ok(Outcome { result, report })
+}
+
+/// [`syr2k_with`] into memory of the caller, as [`crate::syrk_into`].
+///
+/// # Errors
+/// As [`syr2k_with`] and [`crate::syrk_into`].
+pub fn syr2k_into<'a, 'b, 'r>(
+    ctx: &Context,
+    a: impl Into<MatrixView<'a>>,
+    b: impl Into<MatrixView<'b>>,
+    precision_bits: u32,
+    options: &Syr2kOptions<'_>,
+    result: impl Into<SymmetricDestination<'r>>,
+) -> Result<Report> {
+    let update = Update::new(ctx, (a.into(), b.into()), precision_bits, options)?;
+    match result.into() {
+        SymmetricDestination::Matrix(result) => {
+            // While it is half written it is not symmetric: nobody sees it then.
+            let mut matrix = std::mem::take(result).into_matrix();
+            let report = update.run(Destination::Matrix(&mut matrix), true)?;
+            *result = SymmetricMatrix::trusted(matrix);
+            Ok(report)
+        }
+        SymmetricDestination::Block(block) => update.run(Destination::Block(block), true),
+        SymmetricDestination::Triangle(result) => update.run(result, false),
+    }
+}
+
+/// A call whose operands have been checked.
+struct Update<'a> {
+    ctx: &'a Context,
+    /// `W = A^T B`.
+    problem: Problem<'a>,
+    uplo: Uplo,
+    /// What becomes of the sum of two entries.
+    combination: Combination<'a>,
+    precision_bits: u32,
+}
+
+impl<'a> Update<'a> {
+    fn new(
+        ctx: &'a Context,
+        (a, b): (MatrixView<'a>, MatrixView<'a>),
+        precision_bits: u32,
+        options: &Syr2kOptions<'a>,
+    ) -> Result<Update<'a>> {
+        let Syr2kOptions { op, uplo, accuracy, alpha, beta, accumulate } = *options;
+        if (a.rows(), a.cols()) != (b.rows(), b.cols()) {
+            return Err(Error::shape_mismatch("syr2k", (a.rows(), a.cols()), (b.rows(), b.cols())));
+        }
+        let other = if op == Op::Transpose { Op::NoTranspose } else { Op::Transpose };
+        let product = Problem::gemm((a, other), (b, op), precision_bits.saturating_add(PRODUCT_BITS));
+        let problem = Problem { operation: "syr2k", accuracy, ..product };
+        check_precision(ctx.kernel(), precision_bits, problem.contracted())?;
+        let view = accumulate.map(|matrix| matrix.triangle_view(uplo, "accumulate")).transpose()?;
+        let addend = view.map(|view| Addend::Triangle(view, uplo));
+        let combination = Combination::new(alpha, beta, addend);
+        combination.check(problem.result_shape(), false)?;
+        Ok(Update { ctx, problem, uplo, combination, precision_bits })
+    }
+
+    fn run(&self, result: Destination<'_>, mirrored: bool) -> Result<Report> {
+        let (start, order) = (Instant::now(), self.problem.result_shape().0);
+        let result_bytes = Matrix::bytes_for(order, order, self.precision_bits);
+        let scratch_bytes = self.ctx.threads() as u64 * 8 * limbs_for(self.precision_bits + SUM_BITS) as u64;
+        let beside_bytes = result_bytes.saturating_add(scratch_bytes);
+        let mut product = Matrix::empty();
+        let inner = self.ctx.holding(beside_bytes);
+        let report = call::run(&inner, &self.problem, Destination::Matrix(&mut product))?;
+        let mut result = result.prepare((order, order), self.precision_bits)?;
+        self.add_halves(product.view(), result.reborrow())?;
+        if mirrored {
+            match self.ctx.threads() > 1 {
+                true => self.ctx.install(|| mirror(result, self.uplo, Workers::Pool)),
+                false => mirror(result, self.uplo, Workers::One),
+            }
+        }
+        let planned_bytes = report.planned_bytes + beside_bytes;
+        let (precision_bits, seconds) = (self.precision_bits, start.elapsed().as_secs_f64());
+        Ok(Report { precision_bits, planned_bytes, seconds, ..report })
+    }
+
+    /// `alpha (W + W^T) + beta C` in the triangle that is wanted.
+    fn add_halves(&self, product: MatrixView<'_>, result: MatrixViewMut<'_>) -> Result<()> {
+        let halves = Combination::new(None, None, Some(Addend::Whole(product.transposed())));
+        let sum_bits = self.precision_bits + SUM_BITS;
+        let (order, uplo) = (result.rows(), self.uplo);
+        let local = || vec![0; limbs_for(sum_bits)];
+        each_column(self.ctx, result, local, |sum: &mut Vec<u64>, mut column: Column<'_>| {
+            let col = column.index;
+            for row in if uplo == Uplo::Lower { col..order } else { 0..col + 1 } {
+                let (place, half) = (Place { row, col }, product.get(row, col));
+                let mut done = Ok(());
+                column.set(row, |limbs| {
+                    let head = self.finish(&halves, half, place, (sum, limbs));
+                    head.unwrap_or_else(|error| {
+                        done = Err(error);
+                        Head::ZERO
+                    })
+                });
+                done?;
+            }
+            Ok(())
+        })
+    }
+
+    fn finish(
+        &self,
+        halves: &Combination<'_>,
+        half: FloatRef<'_>,
+        place: Place,
+        (sum, limbs): (&mut [u64], &mut [u64]),
+    ) -> Result<Head> {
+        let half = half.into();
+        if self.combination.is_plain() {
+            return halves.finish(half, place, self.precision_bits, limbs);
+        }
+        let head = halves.finish(half, place, self.precision_bits + SUM_BITS, sum)?;
+        let both = FloatRef { head, limbs: sum };
+        self.combination.finish(both.into(), place, self.precision_bits, limbs)
+    }
+}
