@@ -316,6 +316,9 @@ enum sunzi_status sunzi_context_release(const struct sunzi_context *ctx);
 // The text stays until the thread's next call on the context.
 const char *sunzi_last_error(const struct sunzi_context *ctx);
 
+// The status of the calling thread's last call on the context, also of one that returned info.
+enum sunzi_status sunzi_last_status(const struct sunzi_context *ctx);
+
 // The row and the column, from 0, of the entry that the calling thread's last call failed at, as
 // `sunzi_last_error` names it; for a matrix that is not positive definite, or singular, twice the index. Both are -1
 // where the failure has no place. Null pointers are passed over.
@@ -685,6 +688,99 @@ int64_t sunzi_rtrsm_mpf(const struct sunzi_context *ctx,
                         int64_t lda,
                         void *b,
                         int64_t ldb);
+
+// `B := alpha op(T) B` or `alpha B op(T)` for a triangular T with the arguments of `Rtrmm`, those of `sunzi_rtrsm`.
+//
+// Accuracy: that of `sunzi_rgemm`. Returns info as `sunzi_rsyrk` does.
+int64_t sunzi_rtrmm(const struct sunzi_context *ctx,
+                    const char *side,
+                    const char *uplo,
+                    const char *transa,
+                    const char *diag,
+                    int64_t m,
+                    int64_t n,
+                    const void *alpha,
+                    const void *a,
+                    int64_t lda,
+                    void *b,
+                    int64_t ldb);
+
+// `sunzi_rtrmm` on `mpf_t`: scalars and arrays.
+int64_t sunzi_rtrmm_mpf(const struct sunzi_context *ctx,
+                        const char *side,
+                        const char *uplo,
+                        const char *transa,
+                        const char *diag,
+                        int64_t m,
+                        int64_t n,
+                        const void *alpha,
+                        const void *a,
+                        int64_t lda,
+                        void *b,
+                        int64_t ldb);
+
+// `C := alpha A B + beta C` (`side` "L") or `alpha B A + beta C` for a symmetric A with the arguments of `Rsymm`: the
+// triangle `uplo` of A is read. Accuracy: that of `sunzi_rgemm`. Returns info as `sunzi_rsyrk` does.
+int64_t sunzi_rsymm(const struct sunzi_context *ctx,
+                    const char *side,
+                    const char *uplo,
+                    int64_t m,
+                    int64_t n,
+                    const void *alpha,
+                    const void *a,
+                    int64_t lda,
+                    const void *b,
+                    int64_t ldb,
+                    const void *beta,
+                    void *c,
+                    int64_t ldc);
+
+// `sunzi_rsymm` on `mpf_t`: scalars and arrays.
+int64_t sunzi_rsymm_mpf(const struct sunzi_context *ctx,
+                        const char *side,
+                        const char *uplo,
+                        int64_t m,
+                        int64_t n,
+                        const void *alpha,
+                        const void *a,
+                        int64_t lda,
+                        const void *b,
+                        int64_t ldb,
+                        const void *beta,
+                        void *c,
+                        int64_t ldc);
+
+// `C := alpha (A B^T + B A^T) + beta C` (`trans` "N") or `alpha (A^T B + B^T A) + beta C` with the arguments of
+// `Rsyr2k`: the triangle `uplo` of C. Accuracy: that of `sunzi_rgemm` for both products. Returns info as `sunzi_rsyrk`
+// does.
+int64_t sunzi_rsyr2k(const struct sunzi_context *ctx,
+                     const char *uplo,
+                     const char *trans,
+                     int64_t n,
+                     int64_t k,
+                     const void *alpha,
+                     const void *a,
+                     int64_t lda,
+                     const void *b,
+                     int64_t ldb,
+                     const void *beta,
+                     void *c,
+                     int64_t ldc);
+
+// `sunzi_rsyr2k` on `mpf_t`: scalars and arrays.
+int64_t sunzi_rsyr2k_mpf(const struct sunzi_context *ctx,
+                         const char *uplo,
+                         const char *trans,
+                         int64_t n,
+                         int64_t k,
+                         const void *alpha,
+                         const void *a,
+                         int64_t lda,
+                         const void *b,
+                         int64_t ldb,
+                         const void *beta,
+                         void *c,
+                         int64_t ldc);
 
 // `C := alpha * A^T A`, one triangle or both, for a matrix A whose rows lie on the ranks of a communicator.
 // Collective: all ranks of the context's communicator call it, with the same `root`, `uplo`, `precision_bits` and

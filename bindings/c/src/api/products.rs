@@ -81,15 +81,35 @@ pub(crate) struct Terms {
 
 impl Terms {
     /// Whether the product does not count: as in the BLAS, its operands are not looked at then.
-    fn without_product(&self) -> bool {
+    pub(crate) fn without_product(&self) -> bool {
         self.alpha.as_ref().is_some_and(Float::is_zero)
+    }
+
+    /// `c := beta c` on a part of it.
+    ///
+    /// # Safety
+    /// The header's rules.
+    pub(crate) unsafe fn scale(&self, call: &Call<'_>, c: &Operand, part: Part) -> Outcome<()> {
+        let (rows, cols) = (c.rows(), c.cols());
+        let nothing = (Matrix::zeros(rows, 0, 2)?, Matrix::zeros(0, cols, 2)?);
+        // SAFETY: by contract, for all below.
+        unsafe {
+            let (bits, added) = (call.result_bits(c, part)?, self.added(call, c, part)?);
+            let options = GemmOptions::new().beta(added.as_ref().and(self.beta.as_ref()));
+            let options = options.accumulate(added.as_ref().map(Matrix::view));
+            let mut result = call.result(rows, cols, bits)?;
+            let done = sunzi::gemm_into(&call.context(), &nothing.0, &nothing.1, bits, &options, &mut result);
+            call.note_product(&call.done(done)?);
+            finish(call, [None, None], added);
+            call.write(c, part, result)
+        }
     }
 
     /// The matrix that is added, where one is.
     ///
     /// # Safety
     /// The header's rules.
-    unsafe fn added(&self, call: &Call<'_>, c: &Operand, part: Part) -> Outcome<Option<Matrix>> {
+    pub(crate) unsafe fn added(&self, call: &Call<'_>, c: &Operand, part: Part) -> Outcome<Option<Matrix>> {
         match &self.beta {
             Some(beta) if !beta.is_zero() => {
                 // SAFETY: by contract.
@@ -189,7 +209,7 @@ pub(crate) unsafe fn gemm(
 }
 
 /// Keeps the copies of a product for the next one.
-fn finish(call: &Call<'_>, inputs: [Option<Input<'_>>; 2], added: Option<Matrix>) {
+pub(crate) fn finish(call: &Call<'_>, inputs: [Option<Input<'_>>; 2], added: Option<Matrix>) {
     inputs.into_iter().flatten().for_each(|input| call.keep_input(input));
     if let Some(matrix) = added {
         call.keep(matrix);

@@ -260,3 +260,84 @@ pub unsafe extern "C" fn sunzi_rtrsm_mpf(
     // SAFETY: by contract.
     unsafe { info(ctx, SUNZI_MPF, &Trsm { side, uplo, transa, diag, m, n, alpha, a, lda, b, ldb }) }
 }
+
+/// The arguments of `Rtrmm`.
+struct Trmm {
+    side: *const c_char,
+    uplo: *const c_char,
+    transa: *const c_char,
+    diag: *const c_char,
+    m: i64,
+    n: i64,
+    alpha: *const c_void,
+    a: *const c_void,
+    lda: i64,
+    b: *mut c_void,
+    ldb: i64,
+}
+
+impl Arguments for Trmm {
+    const NAMES: &'static [&'static str] =
+        &["side", "uplo", "transa", "diag", "m", "n", "alpha", "a", "lda", "b", "ldb"];
+
+    unsafe fn call(&self, call: &Call<'_>, entries: Entries) -> Outcome<()> {
+        // SAFETY: by contract, for all below.
+        unsafe {
+            let kind = sides_of(self.side, self.uplo, self.transa, self.diag)?;
+            let [m, n] = sizes([("m", self.m), ("n", self.n)])?;
+            let alpha = entries.scalar(call, "alpha", self.alpha)?;
+            let order = if kind.side == Side::Left { m } else { n };
+            let a = entries.matrix(&Place::new("a", self.a, ("lda", self.lda)), order, order)?;
+            let b = entries.matrix(&Place::new("b", self.b, ("ldb", self.ldb)), m, n)?;
+            triangular::trmm(call, kind, &alpha, &a, &b)
+        }
+    }
+}
+
+/// `B := alpha op(T) B` or `alpha B op(T)` for a triangular T with the arguments of `Rtrmm`, those of `sunzi_rtrsm`.
+///
+/// Accuracy: that of `sunzi_rgemm`. Returns info as `sunzi_rsyrk` does.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_rtrmm(
+    ctx: *const sunzi_context,
+    side: *const c_char,
+    uplo: *const c_char,
+    transa: *const c_char,
+    diag: *const c_char,
+    m: i64,
+    n: i64,
+    alpha: *const c_void,
+    a: *const c_void,
+    lda: i64,
+    b: *mut c_void,
+    ldb: i64,
+) -> i64 {
+    // SAFETY: by contract.
+    unsafe { info(ctx, SUNZI_MPFR, &Trmm { side, uplo, transa, diag, m, n, alpha, a, lda, b, ldb }) }
+}
+
+/// `sunzi_rtrmm` on `mpf_t`: scalars and arrays.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_rtrmm_mpf(
+    ctx: *const sunzi_context,
+    side: *const c_char,
+    uplo: *const c_char,
+    transa: *const c_char,
+    diag: *const c_char,
+    m: i64,
+    n: i64,
+    alpha: *const c_void,
+    a: *const c_void,
+    lda: i64,
+    b: *mut c_void,
+    ldb: i64,
+) -> i64 {
+    // SAFETY: by contract.
+    unsafe { info(ctx, SUNZI_MPF, &Trmm { side, uplo, transa, diag, m, n, alpha, a, lda, b, ldb }) }
+}

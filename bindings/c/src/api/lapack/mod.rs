@@ -7,11 +7,13 @@ mod factors;
 mod level1;
 mod level2;
 mod level3;
+mod symmetric;
 
 pub use factors::*;
 pub use level1::*;
 pub use level2::*;
 pub use level3::*;
+pub use symmetric::*;
 
 use crate::api::triangular::Triangle;
 use crate::array::{Operand, invalid};
@@ -157,10 +159,16 @@ unsafe fn sides_of(
 ) -> Outcome<Triangle> {
     // SAFETY: by contract.
     unsafe {
-        let side = choice("side", side, &[(b'L', Side::Left), (b'R', Side::Right)])?;
-        let (uplo, op) = (uplo_of(uplo)?, op_of("transa", transa)?);
+        let (side, uplo, op) = (side_of(side)?, uplo_of(uplo)?, op_of("transa", transa)?);
         Ok(Triangle { side, uplo, op, diag: diag_of(diag)? })
     }
+}
+
+/// # Safety
+/// As [`choice`].
+unsafe fn side_of(text: *const c_char) -> Outcome<Side> {
+    // SAFETY: by contract.
+    unsafe { choice("side", text, &[(b'L', Side::Left), (b'R', Side::Right)]) }
 }
 
 /// # Safety
