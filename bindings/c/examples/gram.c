@@ -24,7 +24,8 @@ static void same_lower(mpfr_t *left, mpfr_t *right) {
     }
 }
 
-// The same numbers as mpf_t: the result has the bits of the mpfr_t one, cut to mpf_get_prec.
+// The same numbers as mpf_t: the result has a limb more than mpf_get_prec says, as sums of GMP's do, and rounds to the
+// mpfr_t one.
 static void with_mpf(sunzi_context *ctx, mpfr_t *p, mpfr_t *want) {
     mpf_t *entries = malloc(ROWS * COLS * sizeof *entries), *result = malloc(COLS * COLS * sizeof *result);
     mpfr_t got;
@@ -43,7 +44,7 @@ static void with_mpf(sunzi_context *ctx, mpfr_t *p, mpfr_t *want) {
     for (int i = 0; i < COLS; i++) {
         for (int j = 0; j <= i; j++) {
             mpfr_set_f(got, result[i * COLS + j], MPFR_RNDN);
-            EXPECT(mpfr_equal_p(got, want[i * COLS + j]));
+            EXPECT(error_log2(got, want[i * COLS + j]) <= -BITS);
         }
     }
     for (int at = 0; at < ROWS * COLS; at++) mpf_clear(entries[at]);

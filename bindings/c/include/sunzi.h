@@ -9,12 +9,12 @@
 //
 // Choices. `layout` is SUNZI_ROW_MAJOR or SUNZI_COL_MAJOR, `trans` SUNZI_NO_TRANS or SUNZI_TRANS, `uplo` SUNZI_UPPER or
 // SUNZI_LOWER, for a symmetric matrix also SUNZI_BOTH, `diag` SUNZI_NON_UNIT or SUNZI_UNIT, `side` SUNZI_LEFT or
-// SUNZI_RIGHT, `format` SUNZI_MPFR, SUNZI_MPF or SUNZI_LIMBS. Factors (`alpha`, `beta`) are matrices of one entry, of
-// any format.
+// SUNZI_RIGHT, `format` SUNZI_MPFR, SUNZI_MPF or SUNZI_LIMBS, `accuracy` SUNZI_NORM or SUNZI_ENTRYWISE. Factors
+// (`alpha`, `beta`) are matrices of one entry, of any format.
 //
 // Precision. Operands are taken exactly, also where their precisions differ. A result is computed at the largest
-// precision of the entries that it goes to (for mpf_t what mpf_get_prec says; at least 2 bits), then each entry is
-// rounded to nearest even at its own. There is one zero, without sign. Exponents lie within +-(2^30 - 1), MPFR's
+// precision of the entries that it goes to (for mpf_t a limb more than mpf_get_prec says, as GMP's own sums have; at
+// least 2 bits), then each entry is rounded to nearest even at its own. There is one zero, without sign. Exponents lie within +-(2^30 - 1), MPFR's
 // default range.
 //
 // Failures. A call returns a status; `sunzi_last_error` has the message. What is NaN or infinite, null, negative or too
@@ -75,6 +75,12 @@
 
 // `X op(T) = alpha B` (the number of `CblasRight`).
 #define SUNZI_RIGHT 142
+
+// Each entry is right beside the norms of a row and a column.
+#define SUNZI_NORM 1
+
+// Each entry is right beside the magnitudes of its own terms, as sums in loops are.
+#define SUNZI_ENTRYWISE 2
 
 // What a call returns: 0, or what went wrong. `sunzi_last_error` has the message, with the numbers in it.
 typedef enum sunzi_status {
@@ -169,6 +175,9 @@ typedef struct sunzi_options {
     sunzi_progress progress;
     // Handed to `progress`.
     void *user;
+    // What entries of results are right beside, on this context: `SUNZI_NORM` or `SUNZI_ENTRYWISE`. 0 leaves it to
+    // the function: entrywise for the twins of BLAS and LAPACK (`sunzi_rsyrk` and its kin), norms for all others.
+    int accuracy;
 } sunzi_options;
 
 // What the last call on a context took; see `sunzi_last_report`.
@@ -183,6 +192,10 @@ typedef struct sunzi_report {
     uint64_t peak_bytes;
     // Bits of the result before each entry was stored.
     int64_t precision_bits;
+    // What entries were right beside, `SUNZI_NORM` or `SUNZI_ENTRYWISE`; 0 after calls that know no such choice.
+    int accuracy;
+    // Bits that `SUNZI_ENTRYWISE` took beyond those of norms, for the range of exponents.
+    int64_t range_bits;
     // Seconds of the call.
     double seconds;
     // Seconds of them in which operands were taken in.
@@ -237,15 +250,18 @@ int64_t sunzi_head_exponent(uint64_t head);
 // numbers in both triangles, and becomes L with zeros above the diagonal.
 //
 // Accuracy: `|A - L L^T|_ij <= 2^(2 - p) sqrt(a_ii a_jj)` with p the largest precision of the triangle's entries, for
-// any order and condition; then each entry is rounded to its own. Cost: n^3 / 6 word products for each of about 2 p /
-// 52 primes. After `SUNZI_NOT_POSITIVE_DEFINITE` A is as it was.
+// any order and condition, and under `SUNZI_ENTRYWISE` `2^(2 - p) (|L| |L^T|)_ij` too, unless `sunzi_last_report` says
+// that norms alone were reached; then each entry is rounded to its own. Cost: n^3 / 6 word products for each of about
+// 2 p / 52 primes. After `SUNZI_NOT_POSITIVE_DEFINITE` A is as it was.
 enum sunzi_status sunzi_cholesky(const struct sunzi_context *ctx, int32_t uplo, const struct sunzi_matrix *a);
 
 // `B := A^-1 B` for a symmetric positive definite A, of which one triangle is read, or with `SUNZI_BOTH` both, which
 // must hold the same numbers; A is not changed.
 //
 // Accuracy: `|b - A x|_i <= 2^(4 - p) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)` for each column, with p the largest
-// precision of B's entries, at which A is factored as well; then each entry is rounded to its own.
+// precision of B's entries, at which A is factored as well, and under `SUNZI_ENTRYWISE` `2^(4 - p) ((|L| |L^T| |x|)_i
+// +
+// |b_i|)`; then each entry is rounded to its own.
 enum sunzi_status sunzi_solve(const struct sunzi_context *ctx,
                               int32_t uplo,
                               const struct sunzi_matrix *a,
@@ -299,6 +315,9 @@ enum sunzi_status sunzi_context_release(const struct sunzi_context *ctx);
 //
 // The text stays until the thread's next call on the context.
 const char *sunzi_last_error(const struct sunzi_context *ctx);
+
+// The status of the calling thread's last call on the context, also of one that returned info.
+enum sunzi_status sunzi_last_status(const struct sunzi_context *ctx);
 
 // The row and the column, from 0, of the entry that the calling thread's last call failed at, as
 // `sunzi_last_error` names it; for a matrix that is not positive definite, or singular, twice the index. Both are -1
@@ -362,8 +381,223 @@ int sunzi_has(const char *name);
 // What a status means, in a few words.
 const char *sunzi_status_text(int status);
 
-// `sunzi_syrk` with the arguments of `Rsyrk`: `uplo` "U" or "L", `trans` "N" or "T"; `alpha`, `beta` point to an
-// `mpfr_t`, `a` and `c` to the first of an array, column-major.
+// `sunzi_cholesky` with the arguments of `Rpotrf`, info returned: `i > 0` where the leading minor of order i is not
+// positive.
+int64_t sunzi_rpotrf(const struct sunzi_context *ctx, const char *uplo, int64_t n, void *a, int64_t lda);
+
+// `sunzi_rpotrf` on `mpf_t`: scalars and arrays.
+int64_t sunzi_rpotrf_mpf(const struct sunzi_context *ctx, const char *uplo, int64_t n, void *a, int64_t lda);
+
+// `sunzi_cholesky_solve` with the arguments of `Rpotrs`; returns info as `sunzi_rsyrk` does, and `i > 0` where entry
+// (i, i) of the factor is 0.
+int64_t sunzi_rpotrs(const struct sunzi_context *ctx,
+                     const char *uplo,
+                     int64_t n,
+                     int64_t nrhs,
+                     const void *a,
+                     int64_t lda,
+                     void *b,
+                     int64_t ldb);
+
+// `sunzi_rpotrs` on `mpf_t`: scalars and arrays.
+int64_t sunzi_rpotrs_mpf(const struct sunzi_context *ctx,
+                         const char *uplo,
+                         int64_t n,
+                         int64_t nrhs,
+                         const void *a,
+                         int64_t lda,
+                         void *b,
+                         int64_t ldb);
+
+// `result := x^T y` with the arguments of `Rdot`, for vectors of `n` entries that lie `incx` and `incy` apart,
+// backwards where negative; 0 where n is not positive. `result` points to an `mpfr_t`.
+//
+// Accuracy: `|computed - exact| <= 2^(1 - p) |x|^T |y|` with p the precision of `result`, to which it is rounded once.
+// Cost: one product of limbs for each entry. Returns info as `sunzi_rsyrk` does.
+int64_t sunzi_rdot(const struct sunzi_context *ctx,
+                   int64_t n,
+                   const void *x,
+                   int64_t incx,
+                   const void *y,
+                   int64_t incy,
+                   void *result);
+
+// `sunzi_rdot` on `mpf_t`: scalars and arrays.
+int64_t sunzi_rdot_mpf(const struct sunzi_context *ctx,
+                       int64_t n,
+                       const void *x,
+                       int64_t incx,
+                       const void *y,
+                       int64_t incy,
+                       void *result);
+
+// `result := sqrt(x^T x)` with the arguments of `Rnrm2`, for `n` entries that lie `incx` apart; 0 where n is not
+// positive. `result` points to an `mpfr_t`.
+//
+// Accuracy: `|computed - exact| <= 2^(1 - p) exact`; no square overflows. Returns info as `sunzi_rsyrk` does.
+int64_t sunzi_rnrm2(const struct sunzi_context *ctx, int64_t n, const void *x, int64_t incx, void *result);
+
+// `sunzi_rnrm2` on `mpf_t`: scalars and arrays.
+int64_t sunzi_rnrm2_mpf(const struct sunzi_context *ctx, int64_t n, const void *x, int64_t incx, void *result);
+
+// `y := alpha x + y` with the arguments of `Raxpy`, for vectors of `n` entries that lie `incx` and `incy` apart,
+// backwards where negative; nothing where n is not positive or alpha is 0.
+//
+// Accuracy: every entry is the exact number, rounded once to the largest precision of y's entries, then to its own.
+// `incy` must not be 0. Returns info as `sunzi_rsyrk` does.
+int64_t sunzi_raxpy(const struct sunzi_context *ctx,
+                    int64_t n,
+                    const void *alpha,
+                    const void *x,
+                    int64_t incx,
+                    void *y,
+                    int64_t incy);
+
+// `sunzi_raxpy` on `mpf_t`: scalars and arrays.
+int64_t sunzi_raxpy_mpf(const struct sunzi_context *ctx,
+                        int64_t n,
+                        const void *alpha,
+                        const void *x,
+                        int64_t incx,
+                        void *y,
+                        int64_t incy);
+
+// `y := alpha op(A) x + beta y` with the arguments of `Rgemv`: A is m x n, the entries of the vectors lie `incx` and
+// `incy` apart, backwards where negative. Nothing where m or n is 0.
+//
+// Accuracy: `|computed - exact|_i <= 2^(1 - p) (|alpha| (|A| |x|)_i + |beta| |y_i|)` with p the largest precision of
+// y's entries; then each entry is rounded to its own. Cost: one product of limbs for each entry of A. Returns info as
+// `sunzi_rsyrk` does.
+int64_t sunzi_rgemv(const struct sunzi_context *ctx,
+                    const char *trans,
+                    int64_t m,
+                    int64_t n,
+                    const void *alpha,
+                    const void *a,
+                    int64_t lda,
+                    const void *x,
+                    int64_t incx,
+                    const void *beta,
+                    void *y,
+                    int64_t incy);
+
+// `sunzi_rgemv` on `mpf_t`: scalars and arrays.
+int64_t sunzi_rgemv_mpf(const struct sunzi_context *ctx,
+                        const char *trans,
+                        int64_t m,
+                        int64_t n,
+                        const void *alpha,
+                        const void *a,
+                        int64_t lda,
+                        const void *x,
+                        int64_t incx,
+                        const void *beta,
+                        void *y,
+                        int64_t incy);
+
+// `y := alpha A x + beta y` for a symmetric A with the arguments of `Rsymv`: the triangle `uplo` of A is read.
+// Accuracy, vectors and info as in `sunzi_rgemv`.
+int64_t sunzi_rsymv(const struct sunzi_context *ctx,
+                    const char *uplo,
+                    int64_t n,
+                    const void *alpha,
+                    const void *a,
+                    int64_t lda,
+                    const void *x,
+                    int64_t incx,
+                    const void *beta,
+                    void *y,
+                    int64_t incy);
+
+// `sunzi_rsymv` on `mpf_t`: scalars and arrays.
+int64_t sunzi_rsymv_mpf(const struct sunzi_context *ctx,
+                        const char *uplo,
+                        int64_t n,
+                        const void *alpha,
+                        const void *a,
+                        int64_t lda,
+                        const void *x,
+                        int64_t incx,
+                        const void *beta,
+                        void *y,
+                        int64_t incy);
+
+// `A := alpha x y^T + A` with the arguments of `Rger`: A is m x n, x has m entries, y has n. Accuracy: every entry is
+// the exact number, rounded once to the largest precision of A's entries, then to its own. Nothing where m or n or
+// alpha is 0. Returns info as `sunzi_rsyrk` does.
+int64_t sunzi_rger(const struct sunzi_context *ctx,
+                   int64_t m,
+                   int64_t n,
+                   const void *alpha,
+                   const void *x,
+                   int64_t incx,
+                   const void *y,
+                   int64_t incy,
+                   void *a,
+                   int64_t lda);
+
+// `sunzi_rger` on `mpf_t`: scalars and arrays.
+int64_t sunzi_rger_mpf(const struct sunzi_context *ctx,
+                       int64_t m,
+                       int64_t n,
+                       const void *alpha,
+                       const void *x,
+                       int64_t incx,
+                       const void *y,
+                       int64_t incy,
+                       void *a,
+                       int64_t lda);
+
+// `x := op(T) x` for a triangular T with the arguments of `Rtrmv`: `a` holds T, of which the triangle `uplo` is read,
+// with `diag` "U" without its diagonal. Accuracy as in `sunzi_rgemv`; returns info as `sunzi_rsyrk` does.
+int64_t sunzi_rtrmv(const struct sunzi_context *ctx,
+                    const char *uplo,
+                    const char *trans,
+                    const char *diag,
+                    int64_t n,
+                    const void *a,
+                    int64_t lda,
+                    void *x,
+                    int64_t incx);
+
+// `sunzi_rtrmv` on `mpf_t`: scalars and arrays.
+int64_t sunzi_rtrmv_mpf(const struct sunzi_context *ctx,
+                        const char *uplo,
+                        const char *trans,
+                        const char *diag,
+                        int64_t n,
+                        const void *a,
+                        int64_t lda,
+                        void *x,
+                        int64_t incx);
+
+// `x := op(T)^-1 x` for a triangular T with the arguments of `Rtrsv`, by substitution: T as in `sunzi_rtrmv`.
+//
+// Accuracy: `|b - op(T) x|_i <= 2^(1 - p) (|op(T)| |x|)_i`, row by row, with p the largest precision of x's entries;
+// then each entry is rounded to its own. Returns info as `sunzi_rtrsm` does.
+int64_t sunzi_rtrsv(const struct sunzi_context *ctx,
+                    const char *uplo,
+                    const char *trans,
+                    const char *diag,
+                    int64_t n,
+                    const void *a,
+                    int64_t lda,
+                    void *x,
+                    int64_t incx);
+
+// `sunzi_rtrsv` on `mpf_t`: scalars and arrays.
+int64_t sunzi_rtrsv_mpf(const struct sunzi_context *ctx,
+                        const char *uplo,
+                        const char *trans,
+                        const char *diag,
+                        int64_t n,
+                        const void *a,
+                        int64_t lda,
+                        void *x,
+                        int64_t incx);
+
+// `sunzi_syrk` with the arguments of `Rsyrk`, entry by entry (`SUNZI_ENTRYWISE`): `uplo` "U" or "L", `trans` "N" or
+// "T"; `alpha`, `beta` point to an `mpfr_t`, `a` and `c` to the first of an array, column-major.
 //
 // Returns info: 0, or `-i` where argument i is wrong, counted from 1 after `ctx` as LAPACK does, or `-1000 - status`
 // for all other failures; `sunzi_last_error` has the message.
@@ -379,7 +613,20 @@ int64_t sunzi_rsyrk(const struct sunzi_context *ctx,
                     void *c,
                     int64_t ldc);
 
-// `sunzi_gemm` with the arguments of `Rgemm`; returns info as `sunzi_rsyrk` does.
+// `sunzi_rsyrk` on `mpf_t`: scalars and arrays.
+int64_t sunzi_rsyrk_mpf(const struct sunzi_context *ctx,
+                        const char *uplo,
+                        const char *trans,
+                        int64_t n,
+                        int64_t k,
+                        const void *alpha,
+                        const void *a,
+                        int64_t lda,
+                        const void *beta,
+                        void *c,
+                        int64_t ldc);
+
+// `sunzi_gemm` with the arguments of `Rgemm`, entry by entry; returns info as `sunzi_rsyrk` does.
 int64_t sunzi_rgemm(const struct sunzi_context *ctx,
                     const char *transa,
                     const char *transb,
@@ -394,6 +641,22 @@ int64_t sunzi_rgemm(const struct sunzi_context *ctx,
                     const void *beta,
                     void *c,
                     int64_t ldc);
+
+// `sunzi_rgemm` on `mpf_t`: scalars and arrays.
+int64_t sunzi_rgemm_mpf(const struct sunzi_context *ctx,
+                        const char *transa,
+                        const char *transb,
+                        int64_t m,
+                        int64_t n,
+                        int64_t k,
+                        const void *alpha,
+                        const void *a,
+                        int64_t lda,
+                        const void *b,
+                        int64_t ldb,
+                        const void *beta,
+                        void *c,
+                        int64_t ldc);
 
 // `sunzi_trsm` with the arguments of `Rtrsm`: `side` "L" or "R", `diag` "N" or "U"; the triangle is `a`, the right
 // sides `b`.
@@ -412,20 +675,112 @@ int64_t sunzi_rtrsm(const struct sunzi_context *ctx,
                     void *b,
                     int64_t ldb);
 
-// `sunzi_cholesky` with the arguments of `Rpotrf`, info returned: `i > 0` where the leading minor of order i is not
-// positive.
-int64_t sunzi_rpotrf(const struct sunzi_context *ctx, const char *uplo, int64_t n, void *a, int64_t lda);
+// `sunzi_rtrsm` on `mpf_t`: scalars and arrays.
+int64_t sunzi_rtrsm_mpf(const struct sunzi_context *ctx,
+                        const char *side,
+                        const char *uplo,
+                        const char *transa,
+                        const char *diag,
+                        int64_t m,
+                        int64_t n,
+                        const void *alpha,
+                        const void *a,
+                        int64_t lda,
+                        void *b,
+                        int64_t ldb);
 
-// `sunzi_cholesky_solve` with the arguments of `Rpotrs`; returns info as `sunzi_rsyrk` does, and `i > 0` where entry
-// (i, i) of the factor is 0.
-int64_t sunzi_rpotrs(const struct sunzi_context *ctx,
+// `B := alpha op(T) B` or `alpha B op(T)` for a triangular T with the arguments of `Rtrmm`, those of `sunzi_rtrsm`.
+//
+// Accuracy: that of `sunzi_rgemm`. Returns info as `sunzi_rsyrk` does.
+int64_t sunzi_rtrmm(const struct sunzi_context *ctx,
+                    const char *side,
+                    const char *uplo,
+                    const char *transa,
+                    const char *diag,
+                    int64_t m,
+                    int64_t n,
+                    const void *alpha,
+                    const void *a,
+                    int64_t lda,
+                    void *b,
+                    int64_t ldb);
+
+// `sunzi_rtrmm` on `mpf_t`: scalars and arrays.
+int64_t sunzi_rtrmm_mpf(const struct sunzi_context *ctx,
+                        const char *side,
+                        const char *uplo,
+                        const char *transa,
+                        const char *diag,
+                        int64_t m,
+                        int64_t n,
+                        const void *alpha,
+                        const void *a,
+                        int64_t lda,
+                        void *b,
+                        int64_t ldb);
+
+// `C := alpha A B + beta C` (`side` "L") or `alpha B A + beta C` for a symmetric A with the arguments of `Rsymm`: the
+// triangle `uplo` of A is read. Accuracy: that of `sunzi_rgemm`. Returns info as `sunzi_rsyrk` does.
+int64_t sunzi_rsymm(const struct sunzi_context *ctx,
+                    const char *side,
+                    const char *uplo,
+                    int64_t m,
+                    int64_t n,
+                    const void *alpha,
+                    const void *a,
+                    int64_t lda,
+                    const void *b,
+                    int64_t ldb,
+                    const void *beta,
+                    void *c,
+                    int64_t ldc);
+
+// `sunzi_rsymm` on `mpf_t`: scalars and arrays.
+int64_t sunzi_rsymm_mpf(const struct sunzi_context *ctx,
+                        const char *side,
+                        const char *uplo,
+                        int64_t m,
+                        int64_t n,
+                        const void *alpha,
+                        const void *a,
+                        int64_t lda,
+                        const void *b,
+                        int64_t ldb,
+                        const void *beta,
+                        void *c,
+                        int64_t ldc);
+
+// `C := alpha (A B^T + B A^T) + beta C` (`trans` "N") or `alpha (A^T B + B^T A) + beta C` with the arguments of
+// `Rsyr2k`: the triangle `uplo` of C. Accuracy: that of `sunzi_rgemm` for both products. Returns info as `sunzi_rsyrk`
+// does.
+int64_t sunzi_rsyr2k(const struct sunzi_context *ctx,
                      const char *uplo,
+                     const char *trans,
                      int64_t n,
-                     int64_t nrhs,
+                     int64_t k,
+                     const void *alpha,
                      const void *a,
                      int64_t lda,
-                     void *b,
-                     int64_t ldb);
+                     const void *b,
+                     int64_t ldb,
+                     const void *beta,
+                     void *c,
+                     int64_t ldc);
+
+// `sunzi_rsyr2k` on `mpf_t`: scalars and arrays.
+int64_t sunzi_rsyr2k_mpf(const struct sunzi_context *ctx,
+                         const char *uplo,
+                         const char *trans,
+                         int64_t n,
+                         int64_t k,
+                         const void *alpha,
+                         const void *a,
+                         int64_t lda,
+                         const void *b,
+                         int64_t ldb,
+                         const void *beta,
+                         void *c,
+                         int64_t ldc);
 
 // `C := alpha * A^T A`, one triangle or both, for a matrix A whose rows lie on the ranks of a communicator.
 // Collective: all ranks of the context's communicator call it, with the same `root`, `uplo`, `precision_bits` and
@@ -508,8 +863,9 @@ enum sunzi_status sunzi_plan_solve(const struct sunzi_context *ctx,
 // `SUNZI_BOTH` the whole symmetric result is written, and what is added must be symmetric.
 // `alpha` and `beta` are matrices of one entry; null stands for 1 and 0. Where alpha is 0, A is not looked at.
 // Accuracy: without scalars `|computed - exact|_ij <= 2^(1 - p) norm(a_i) norm(a_j)`, where p is the largest precision
-// of the triangle's entries; with them the same product, times alpha, plus beta C, rounded once; then each entry is
-// rounded to its own precision. The same bits on any number of threads and any machine.
+// of the triangle's entries, and `2^(1 - p) (|A| |A|^T)_ij` under `SUNZI_ENTRYWISE`; with them the same product, times
+// alpha, plus beta C, rounded once; then each entry is rounded to its own precision. The same bits on any number of
+// threads and any machine.
 // Cost: n^2 k / 2 word products for each of about 2 p / 52 primes.
 enum sunzi_status sunzi_syrk(const struct sunzi_context *ctx,
                              int32_t uplo,
@@ -534,10 +890,11 @@ enum sunzi_status sunzi_gemm(const struct sunzi_context *ctx,
 
 // `B := alpha op(T)^-1 B` (`SUNZI_LEFT`) or `alpha B op(T)^-1` (`SUNZI_RIGHT`) for a triangular T, in place.
 //
-// T is n x n, of which one triangle is read (with `SUNZI_UNIT` without its diagonal); B is n x m on the left, m x n
-// on the right. `alpha` is a matrix of one entry; null is 1, and at 0 T is not looked at. Accuracy: `|alpha b - op(T)
-// x|_ij <= 2^(1 - p) (norm(t_i) norm(x_j) + |alpha b_ij|)` with p the largest precision of B's entries; then each
-// entry is rounded to its own. Cost: n^2 m / 2 word products for each prime.
+// T is n x n, of which one triangle is read (with `SUNZI_UNIT` without its diagonal); B is n x m on the left, m x n on
+// the right. `alpha` is a matrix of one entry; null is 1, and at 0 T is not looked at. Accuracy: `|alpha b - op(T)
+// x|_ij <= 2^(1 - p) (norm(t_i) norm(x_j) + |alpha b_ij|)` with p the largest precision of B's entries, and `2^(2 - p)
+// (|op(T)| |x|)_ij` under `SUNZI_ENTRYWISE`; then each entry is rounded to its own. Cost: n^2 m / 2 word products for
+// each prime.
 enum sunzi_status sunzi_trsm(const struct sunzi_context *ctx,
                              int32_t side,
                              int32_t uplo,

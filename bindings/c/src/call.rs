@@ -5,12 +5,12 @@ use crate::array::{Array, Operand, Part};
 use crate::context::sunzi_context;
 use crate::convert;
 use crate::failure::{Failure, Outcome};
-use crate::types::{sunzi_report, sunzi_status};
+use crate::types::{accuracy_code, sunzi_report, sunzi_status};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 use sunzi::advanced::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
-use sunzi::{Context, Error, Matrix, MatrixView};
+use sunzi::{Accuracy, Context, Error, Matrix, MatrixView};
 
 /// One call under way.
 pub struct Call<'a> {
@@ -19,6 +19,7 @@ pub struct Call<'a> {
     report: Cell<sunzi_report>,
     /// Bytes of the memory limit that copies of operands take.
     held_bytes: Cell<u64>,
+    accuracy: Accuracy,
 }
 
 /// An operand that has been taken in.
@@ -40,15 +41,22 @@ impl Input<'_> {
     }
 }
 
-/// Runs `work` as one call on `ctx`, whatever happens in it.
+/// Runs `work` as one call on `ctx`, whatever happens in it. `accuracy` is what it promises of entries where the
+/// context does not say.
 ///
 /// # Safety
 /// `ctx` is null or a live context.
-pub unsafe fn run(ctx: *const sunzi_context, work: impl FnOnce(&Call<'_>) -> Outcome<()>) -> Outcome<()> {
+pub unsafe fn run(
+    ctx: *const sunzi_context,
+    accuracy: Accuracy,
+    work: impl FnOnce(&Call<'_>) -> Outcome<()>,
+) -> Outcome<()> {
     // SAFETY: null or live by contract.
     let Some(owner) = (unsafe { ctx.as_ref() }) else { return Err(Failure::null("ctx")) };
     let outcome = catch(|| {
-        let call = Call { owner, ctx: owner.made()?, report: Cell::default(), held_bytes: Cell::default() };
+        let accuracy = owner.accuracy().unwrap_or(accuracy);
+        let (report, held_bytes) = (Cell::default(), Cell::default());
+        let call = Call { owner, ctx: owner.made()?, report, held_bytes, accuracy };
         let (start, before) = (Instant::now(), allocated_bytes());
         reset_peak_bytes();
         work(&call)?;
@@ -63,13 +71,13 @@ pub unsafe fn run(ctx: *const sunzi_context, work: impl FnOnce(&Call<'_>) -> Out
     outcome
 }
 
-/// [`run`] as a status.
+/// [`run`] as a status, accurate by norms where the context does not say.
 ///
 /// # Safety
 /// As [`run`].
 pub unsafe fn enter(ctx: *const sunzi_context, work: impl FnOnce(&Call<'_>) -> Outcome<()>) -> sunzi_status {
     // SAFETY: by contract.
-    status(&unsafe { run(ctx, work) })
+    status(&unsafe { run(ctx, Accuracy::Norm, work) })
 }
 
 /// The code of an outcome.
@@ -104,6 +112,34 @@ impl<'a> Call<'a> {
         let mut report = self.report.get();
         change(&mut report);
         self.report.set(report);
+    }
+
+    /// What the call promises of entries.
+    pub fn accuracy(&self) -> Accuracy {
+        self.accuracy
+    }
+
+    /// Notes what holds of entries, and the bits that it took beyond those of norms.
+    pub fn note_accuracy(&self, reached: Accuracy, range_bits: u32) {
+        self.note(|report| {
+            report.accuracy = accuracy_code(reached);
+            report.range_bits = range_bits.into();
+        });
+    }
+
+    /// Notes what a product took.
+    pub fn note_product(&self, product: &sunzi::Report) {
+        self.note_plan(product.planned_bytes);
+        self.note_accuracy(product.accuracy, product.range_bits);
+    }
+
+    /// Notes what a solve took.
+    pub fn note_solve(&self, solve: &sunzi::SolveReport) {
+        self.note_plan(solve.planned_bytes);
+        self.note_accuracy(
+            solve.accuracy,
+            solve.factorisation.as_ref().map_or(0, |factorisation| factorisation.range_bits),
+        );
     }
 
     /// Notes the plan of the operation itself, in bytes.

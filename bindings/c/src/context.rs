@@ -4,19 +4,19 @@
 //! those on a `sunzi::Context` do, each thread reads its own last error.
 
 use crate::failure::{Failure, Outcome};
-use crate::types::{sunzi_options, sunzi_report, sunzi_status};
+use crate::types::{SUNZI_ENTRYWISE, SUNZI_NORM, sunzi_options, sunzi_report, sunzi_status};
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use sunzi::{Context, Matrix, Progress};
+use sunzi::{Accuracy, Context, Matrix, Progress};
 
 /// Copies of operands and results that are kept for calls of the same shape.
 const KEPT_MATRICES: usize = 4;
 
 /// Choices and kept state of all calls; made by `sunzi_context_new`, freed by `sunzi_context_free`.
 pub struct sunzi_context {
-    made: Outcome<Context>,
+    made: Outcome<Made>,
     kept: Mutex<Vec<Matrix>>,
     answers: Mutex<HashMap<u64, Answer>>,
     report: Mutex<sunzi_report>,
@@ -24,8 +24,17 @@ pub struct sunzi_context {
     team: Mutex<Option<sunzi::distributed::Team>>,
 }
 
+/// What options make.
+pub struct Made {
+    /// The library's context.
+    pub ctx: Context,
+    /// What entries are right beside; `None` leaves it to the function.
+    pub accuracy: Option<Accuracy>,
+}
+
 /// What the last call of a thread that failed said.
 struct Answer {
+    status: sunzi_status,
     message: CString,
     place: Option<(usize, usize)>,
 }
@@ -46,7 +55,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl sunzi_context {
     /// A context; where it could not be made, one that answers every call with the reason.
-    pub fn new(made: Outcome<Context>) -> sunzi_context {
+    pub fn new(made: Outcome<Made>) -> sunzi_context {
         sunzi_context {
             made,
             kept: Mutex::default(),
@@ -59,10 +68,10 @@ impl sunzi_context {
 
     /// The context whose ranks are those of `team`.
     #[cfg(feature = "mpi")]
-    pub fn with_team(made: Outcome<(Context, sunzi::distributed::Team)>) -> sunzi_context {
+    pub fn with_team(made: Outcome<(Made, sunzi::distributed::Team)>) -> sunzi_context {
         match made {
-            Ok((ctx, team)) => {
-                let context = sunzi_context::new(Ok(ctx));
+            Ok((made, team)) => {
+                let context = sunzi_context::new(Ok(made));
                 *lock(&context.team) = Some(team);
                 context
             }
@@ -86,7 +95,12 @@ impl sunzi_context {
 
     /// The library's context.
     pub fn made(&self) -> Outcome<&Context> {
-        self.made.as_ref().map_err(Failure::clone)
+        self.made.as_ref().map(|made| &made.ctx).map_err(Failure::clone)
+    }
+
+    /// What entries are right beside; `None` leaves it to the function.
+    pub fn accuracy(&self) -> Option<Accuracy> {
+        self.made.as_ref().ok()?.accuracy
     }
 
     /// Remembers how a call of this thread ended.
@@ -98,7 +112,7 @@ impl sunzi_context {
             }
             Err(failure) => {
                 let message = CString::new(failure.message.replace('\0', " ")).unwrap_or_default();
-                lock(&self.answers).insert(thread, Answer { message, place: failure.place });
+                lock(&self.answers).insert(thread, Answer { status: failure.status, message, place: failure.place });
             }
         }
     }
@@ -107,6 +121,11 @@ impl sunzi_context {
     pub fn message(&self) -> *const std::ffi::c_char {
         let answers = lock(&self.answers);
         answers.get(&thread_number()).map_or(c"".as_ptr(), |answer| answer.message.as_ptr())
+    }
+
+    /// The code of this thread's last call.
+    pub fn status(&self) -> sunzi_status {
+        lock(&self.answers).get(&thread_number()).map_or(sunzi_status::SUNZI_OK, |answer| answer.status)
     }
 
     /// The entry that this thread's last call failed at.
@@ -139,7 +158,7 @@ impl sunzi_context {
 
     /// Keeps a matrix for the next call, but not under a memory limit.
     pub fn give_matrix(&self, matrix: Matrix) {
-        let limited = self.made.as_ref().is_ok_and(|ctx| ctx.memory_bytes().is_some());
+        let limited = self.made.as_ref().is_ok_and(|made| made.ctx.memory_bytes().is_some());
         if limited {
             return;
         }
@@ -153,8 +172,8 @@ impl sunzi_context {
     /// Gives the kept memory back.
     pub fn release(&self) {
         lock(&self.kept).clear();
-        if let Ok(ctx) = &self.made {
-            *ctx.workspace() = sunzi::advanced::context::Workspace::default();
+        if let Ok(made) = &self.made {
+            *made.ctx.workspace() = sunzi::advanced::context::Workspace::default();
         }
     }
 }
@@ -177,9 +196,12 @@ impl User {
 ///
 /// # Safety
 /// `options` is null or live, its texts are null or end with a zero.
-pub unsafe fn make(options: *const sunzi_options) -> Outcome<Context> {
+pub unsafe fn make(options: *const sunzi_options) -> Outcome<Made> {
     // SAFETY: null or live by contract.
-    let Some(options) = (unsafe { options.as_ref() }) else { return Ok(Context::new()?) };
+    let Some(options) = (unsafe { options.as_ref() }) else {
+        return Ok(Made { ctx: Context::new()?, accuracy: None });
+    };
+    let accuracy = accuracy_of(options.accuracy)?;
     let mut builder = Context::builder().self_check(options.self_check != 0).freivalds(options.freivalds != 0);
     match usize::try_from(options.threads) {
         Ok(0) => {}
@@ -204,5 +226,18 @@ pub unsafe fn make(options: *const sunzi_options) -> Outcome<Context> {
             unsafe { progress(user.pointer(), phase.as_ptr(), done, total) == 0 }
         });
     }
-    builder.build().map_err(|error| Failure::about("options", error))
+    let ctx = builder.build().map_err(|error| Failure::about("options", error))?;
+    Ok(Made { ctx, accuracy })
+}
+
+fn accuracy_of(choice: i32) -> Outcome<Option<Accuracy>> {
+    match choice {
+        0 => Ok(None),
+        SUNZI_NORM => Ok(Some(Accuracy::Norm)),
+        SUNZI_ENTRYWISE => Ok(Some(Accuracy::Entrywise)),
+        other => {
+            let message = format!("accuracy {other} is no choice: SUNZI_NORM (1), SUNZI_ENTRYWISE (2), or 0");
+            Err(Failure::of(sunzi_status::SUNZI_INVALID_ARGUMENT, "options", message))
+        }
+    }
 }

@@ -3,6 +3,7 @@
 //! Names are those of C, so that header and code read alike.
 
 use std::ffi::{c_char, c_int, c_void};
+use sunzi::Accuracy;
 
 /// What a call returns: 0, or what went wrong. `sunzi_last_error` has the message, with the numbers in it.
 #[repr(C)]
@@ -80,6 +81,11 @@ pub const SUNZI_LEFT: i32 = 141;
 /// `X op(T) = alpha B` (the number of `CblasRight`).
 pub const SUNZI_RIGHT: i32 = 142;
 
+/// Each entry is right beside the norms of a row and a column.
+pub const SUNZI_NORM: c_int = 1;
+/// Each entry is right beside the magnitudes of its own terms, as sums in loops are.
+pub const SUNZI_ENTRYWISE: c_int = 2;
+
 /// A matrix in the caller's memory: made by `sunzi_mpfr_matrix`, `sunzi_mpf_matrix` or `sunzi_limb_matrix`, or filled
 /// by hand. Nothing is copied or owned.
 #[repr(C)]
@@ -127,6 +133,9 @@ pub struct sunzi_options {
     pub progress: sunzi_progress,
     /// Handed to `progress`.
     pub user: *mut c_void,
+    /// What entries of results are right beside, on this context: `SUNZI_NORM` or `SUNZI_ENTRYWISE`. 0 leaves it to
+    /// the function: entrywise for the twins of BLAS and LAPACK (`sunzi_rsyrk` and its kin), norms for all others.
+    pub accuracy: c_int,
 }
 
 /// What the last call on a context took; see `sunzi_last_report`.
@@ -143,6 +152,10 @@ pub struct sunzi_report {
     pub peak_bytes: u64,
     /// Bits of the result before each entry was stored.
     pub precision_bits: i64,
+    /// What entries were right beside, `SUNZI_NORM` or `SUNZI_ENTRYWISE`; 0 after calls that know no such choice.
+    pub accuracy: c_int,
+    /// Bits that `SUNZI_ENTRYWISE` took beyond those of norms, for the range of exponents.
+    pub range_bits: i64,
     /// Seconds of the call.
     pub seconds: f64,
     /// Seconds of them in which operands were taken in.
@@ -159,4 +172,13 @@ pub struct sunzi_plan {
     pub copied_bytes: u64,
     /// Bytes of everything, copies and result included.
     pub planned_bytes: u64,
+}
+
+/// The number in the header of a promise; 0 for one that it has no number for.
+pub(crate) fn accuracy_code(accuracy: Accuracy) -> c_int {
+    match accuracy {
+        Accuracy::Norm => SUNZI_NORM,
+        Accuracy::Entrywise => SUNZI_ENTRYWISE,
+        _ => 0,
+    }
 }

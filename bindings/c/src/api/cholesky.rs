@@ -15,8 +15,9 @@ use sunzi::{Cholesky, CholeskyOptions, Matrix, MatrixView, Uplo, cholesky_into, 
 /// numbers in both triangles, and becomes L with zeros above the diagonal.
 ///
 /// Accuracy: `|A - L L^T|_ij <= 2^(2 - p) sqrt(a_ii a_jj)` with p the largest precision of the triangle's entries, for
-/// any order and condition; then each entry is rounded to its own. Cost: n^3 / 6 word products for each of about 2 p /
-/// 52 primes. After `SUNZI_NOT_POSITIVE_DEFINITE` A is as it was.
+/// any order and condition, and under `SUNZI_ENTRYWISE` `2^(2 - p) (|L| |L^T|)_ij` too, unless `sunzi_last_report` says
+/// that norms alone were reached; then each entry is rounded to its own. Cost: n^3 / 6 word products for each of about
+/// 2 p / 52 primes. After `SUNZI_NOT_POSITIVE_DEFINITE` A is as it was.
 ///
 /// # Safety
 /// The header's rules.
@@ -36,7 +37,9 @@ pub unsafe extern "C" fn sunzi_cholesky(ctx: *const sunzi_context, uplo: i32, a:
 /// must hold the same numbers; A is not changed.
 ///
 /// Accuracy: `|b - A x|_i <= 2^(4 - p) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)` for each column, with p the largest
-/// precision of B's entries, at which A is factored as well; then each entry is rounded to its own.
+/// precision of B's entries, at which A is factored as well, and under `SUNZI_ENTRYWISE` `2^(4 - p) ((|L| |L^T| |x|)_i
+/// +
+/// |b_i|)`; then each entry is rounded to its own.
 ///
 /// # Safety
 /// The header's rules.
@@ -56,10 +59,10 @@ pub unsafe extern "C" fn sunzi_solve(
             b.check_shape(a.rows(), b.cols())?;
             let bits = call.result_bits(&b, Part::All)?;
             let (left, right) = (call.read(&a, part_of(uplo))?, call.read(&b, Part::All)?);
-            let (operand, options) = (symmetric(a.name, left.view(), uplo)?, CholeskyOptions::default());
+            let (operand, options) = (symmetric(a.name, left.view(), uplo)?, options(call));
             let mut solution = call.result(b.rows(), b.cols(), bits)?;
             let done = solve_into(&call.context(), operand, right.view(), bits, &options, &mut solution);
-            call.note_plan(call.done(done)?.planned_bytes);
+            call.note_solve(&call.done(done)?);
             [left, right].into_iter().for_each(|input| call.keep_input(input));
             call.write(&b, Part::All, solution)
         })
@@ -162,6 +165,11 @@ pub(crate) unsafe fn write_number(call: &Call<'_>, result: &Operand, value: &Flo
     unsafe { call.write(result, Part::All, matrix) }
 }
 
+/// Choices of a factorisation.
+fn options(call: &Call<'_>) -> CholeskyOptions {
+    CholeskyOptions::new().accuracy(call.accuracy())
+}
+
 /// The factor, at a precision, of the matrix in one triangle or in both.
 ///
 /// # Safety
@@ -172,8 +180,9 @@ pub(crate) unsafe fn factor(call: &Call<'_>, uplo: Option<Uplo>, a: &Operand, bi
     let input = unsafe { call.read(a, part_of(uplo)) }?;
     let operand = symmetric(a.name, input.view(), uplo)?;
     let mut factor = Cholesky::with_memory(call.result(a.rows(), a.rows(), bits)?);
-    let done = cholesky_into(&call.context(), operand, bits, &CholeskyOptions::default(), &mut factor);
-    call.note_plan(call.done(done)?.planned_bytes);
+    let done = call.done(cholesky_into(&call.context(), operand, bits, &options(call), &mut factor))?;
+    call.note_plan(done.planned_bytes);
+    call.note_accuracy(done.accuracy, done.range_bits);
     call.keep_input(input);
     Ok(factor)
 }
@@ -218,6 +227,7 @@ pub(crate) unsafe fn solve_factored(call: &Call<'_>, uplo: Uplo, factor: &Operan
         let bits = call.result_bits(b, Part::All)?;
         let copy = call.read_copy(&lower, Part::Lower)?;
         let factor = Cholesky::from_factor(copy).map_err(|error| Failure::about(factor.name, error))?;
+        let factor = factor.with_accuracy(call.accuracy());
         solve_with(call, &factor, b, bits)?;
         call.keep(factor.into_factor());
     }
@@ -239,7 +249,7 @@ pub(crate) unsafe fn solve_with(call: &Call<'_>, factor: &Cholesky, b: &Operand,
             report.copied_bytes += solution.bytes();
             report.precision_bits = bits.into();
         });
-        call.note_plan(solved.planned_bytes);
+        call.note_solve(&solved);
         call.write(b, Part::All, solution)
     }
 }

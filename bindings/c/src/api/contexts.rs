@@ -17,6 +17,7 @@ pub extern "C" fn sunzi_options_default() -> sunzi_options {
         freivalds: 0,
         progress: None,
         user: std::ptr::null_mut(),
+        accuracy: 0,
     }
 }
 
@@ -144,6 +145,16 @@ pub unsafe extern "C" fn sunzi_context_release(ctx: *const sunzi_context) -> sun
 pub unsafe extern "C" fn sunzi_last_error(ctx: *const sunzi_context) -> *const c_char {
     // SAFETY: null or live by contract.
     unsafe { ctx.as_ref() }.map_or(c"ctx: a null pointer".as_ptr(), sunzi_context::message)
+}
+
+/// The status of the calling thread's last call on the context, also of one that returned info.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_last_status(ctx: *const sunzi_context) -> sunzi_status {
+    // SAFETY: null or live by contract.
+    unsafe { ctx.as_ref() }.map_or(sunzi_status::SUNZI_NULL_POINTER, sunzi_context::status)
 }
 
 /// The row and the column, from 0, of the entry that the calling thread's last call failed at, as

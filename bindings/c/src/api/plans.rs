@@ -5,7 +5,7 @@ use crate::call::{Call, enter};
 use crate::context::sunzi_context;
 use crate::failure::{Failure, Outcome};
 use crate::types::*;
-use sunzi::{Accuracy, CholeskyOptions, Context, Matrix};
+use sunzi::{CholeskyOptions, Context, Matrix};
 
 /// What `sunzi_syrk` would take on this context for C of order n and k contracted, with operands of `operand_bits` in
 /// the given format and a result of `precision_bits`, without beta; with it, a copy of C comes on top.
@@ -107,7 +107,8 @@ pub unsafe extern "C" fn sunzi_plan_trsm(
         enter(ctx, |call| {
             let ([n, m], [operand, bits]) = (sizes([("n", n), ("m", m)])?, precisions([operand_bits, precision_bits])?);
             let shapes = Shapes { format, operands: &[(n, n, operand), (n, m, bits)], result: (n, m, bits) };
-            write(call, plan, &shapes, |ctx| Ok(sunzi::plan_trsm(ctx, (n, m), bits, Accuracy::Norm)?.planned_bytes))
+            let accuracy = call.accuracy();
+            write(call, plan, &shapes, |ctx| Ok(sunzi::plan_trsm(ctx, (n, m), bits, accuracy)?.planned_bytes))
         })
     }
 }
@@ -133,9 +134,8 @@ pub unsafe extern "C" fn sunzi_plan_solve(
         enter(ctx, |call| {
             let ([n, m], [operand, bits]) = (sizes([("n", n), ("m", m)])?, precisions([operand_bits, precision_bits])?);
             let shapes = Shapes { format, operands: &[(n, n, operand), (n, m, bits)], result: (n, m, bits) };
-            write(call, plan, &shapes, |ctx| {
-                Ok(sunzi::plan_solve(ctx, (n, m), bits, &CholeskyOptions::new())?.planned_bytes)
-            })
+            let options = CholeskyOptions::new().accuracy(call.accuracy());
+            write(call, plan, &shapes, |ctx| Ok(sunzi::plan_solve(ctx, (n, m), bits, &options)?.planned_bytes))
         })
     }
 }

@@ -1,7 +1,7 @@
 //! SYRK and GEMM.
 
 use crate::api::{op_of, operands, part_of, scalar, shape_of, symmetric, symmetric_of};
-use crate::array::{Operand, Part, invalid};
+use crate::array::{Operand, Part};
 use crate::call::{Call, Input, enter};
 use crate::context::sunzi_context;
 use crate::failure::{Failure, Outcome};
@@ -16,8 +16,9 @@ use sunzi::{Destination, GemmOptions, Matrix, Op, SymmetricDestination, Symmetri
 /// `SUNZI_BOTH` the whole symmetric result is written, and what is added must be symmetric.
 /// `alpha` and `beta` are matrices of one entry; null stands for 1 and 0. Where alpha is 0, A is not looked at.
 /// Accuracy: without scalars `|computed - exact|_ij <= 2^(1 - p) norm(a_i) norm(a_j)`, where p is the largest precision
-/// of the triangle's entries; with them the same product, times alpha, plus beta C, rounded once; then each entry is
-/// rounded to its own precision. The same bits on any number of threads and any machine.
+/// of the triangle's entries, and `2^(1 - p) (|A| |A|^T)_ij` under `SUNZI_ENTRYWISE`; with them the same product, times
+/// alpha, plus beta C, rounded once; then each entry is rounded to its own precision. The same bits on any number of
+/// threads and any machine.
 /// Cost: n^2 k / 2 word products for each of about 2 p / 52 primes.
 ///
 /// # Safety
@@ -37,8 +38,8 @@ pub unsafe extern "C" fn sunzi_syrk(
         enter(ctx, |call| {
             let (uplo, op) = (symmetric_of(uplo)?, op_of("trans", trans)?);
             let [a, c] = operands([("a", a), ("c", c)])?;
-            let scalars = Scalars { alpha: scalar(call, "alpha", alpha)?, beta: scalar(call, "beta", beta)? };
-            syrk(call, (uplo, op), &a, &scalars, &c)
+            let terms = terms_of(call, alpha, beta)?;
+            syrk(call, (uplo, op), &a, &terms, &c)
         })
     }
 }
@@ -66,29 +67,49 @@ pub unsafe extern "C" fn sunzi_gemm(
         enter(ctx, |call| {
             let (op_a, op_b) = (op_of("trans_a", trans_a)?, op_of("trans_b", trans_b)?);
             let [a, b, c] = operands([("a", a), ("b", b), ("c", c)])?;
-            let scalars = Scalars { alpha: scalar(call, "alpha", alpha)?, beta: scalar(call, "beta", beta)? };
-            gemm(call, (&a, op_a), (&b, op_b), &scalars, &c)
+            let terms = terms_of(call, alpha, beta)?;
+            gemm(call, (&a, op_a), (&b, op_b), &terms, &c)
         })
     }
 }
 
-/// The scalars of a product; `None` is 1 for alpha and 0 for beta.
-pub(crate) struct Scalars {
+/// What a product is beyond its operands. A scalar that is `None` is 1 for alpha and 0 for beta.
+pub(crate) struct Terms {
     pub alpha: Option<Float>,
     pub beta: Option<Float>,
 }
 
-impl Scalars {
+impl Terms {
     /// Whether the product does not count: as in the BLAS, its operands are not looked at then.
-    fn without_product(&self) -> bool {
+    pub(crate) fn without_product(&self) -> bool {
         self.alpha.as_ref().is_some_and(Float::is_zero)
+    }
+
+    /// `c := beta c` on a part of it.
+    ///
+    /// # Safety
+    /// The header's rules.
+    pub(crate) unsafe fn scale(&self, call: &Call<'_>, c: &Operand, part: Part) -> Outcome<()> {
+        let (rows, cols) = (c.rows(), c.cols());
+        let nothing = (Matrix::zeros(rows, 0, 2)?, Matrix::zeros(0, cols, 2)?);
+        // SAFETY: by contract, for all below.
+        unsafe {
+            let (bits, added) = (call.result_bits(c, part)?, self.added(call, c, part)?);
+            let options = GemmOptions::new().beta(added.as_ref().and(self.beta.as_ref()));
+            let options = options.accumulate(added.as_ref().map(Matrix::view));
+            let mut result = call.result(rows, cols, bits)?;
+            let done = sunzi::gemm_into(&call.context(), &nothing.0, &nothing.1, bits, &options, &mut result);
+            call.note_product(&call.done(done)?);
+            finish(call, [None, None], added);
+            call.write(c, part, result)
+        }
     }
 
     /// The matrix that is added, where one is.
     ///
     /// # Safety
     /// The header's rules.
-    unsafe fn added(&self, call: &Call<'_>, c: &Operand, part: Part) -> Outcome<Option<Matrix>> {
+    pub(crate) unsafe fn added(&self, call: &Call<'_>, c: &Operand, part: Part) -> Outcome<Option<Matrix>> {
         match &self.beta {
             Some(beta) if !beta.is_zero() => {
                 // SAFETY: by contract.
@@ -107,7 +128,7 @@ pub(crate) unsafe fn syrk(
     call: &Call<'_>,
     (uplo, op): (Option<Uplo>, Op),
     a: &Operand,
-    scalars: &Scalars,
+    terms: &Terms,
     c: &Operand,
 ) -> Outcome<()> {
     let (order, _) = shape_of(a, op);
@@ -118,22 +139,23 @@ pub(crate) unsafe fn syrk(
         let nothing = Matrix::zeros(0, order, 2)?;
         // The library's own op says what is contracted: rows for `NoTranspose`.
         let (input, op) = match op {
-            _ if scalars.without_product() => (Input::InPlace(nothing.view()), Op::NoTranspose),
+            _ if terms.without_product() => (Input::InPlace(nothing.view()), Op::NoTranspose),
             Op::NoTranspose => (call.read(a, Part::All)?, Op::Transpose),
             Op::Transpose => (call.read(a, Part::All)?, Op::NoTranspose),
         };
-        let added = scalars.added(call, c, part_of(uplo))?;
+        let added = terms.added(call, c, part_of(uplo))?;
         let accumulate = added.as_ref().map(|added| symmetric(c.name, added.view(), uplo)).transpose()?;
         let options = SyrkOptions::new()
             .op(op)
             .uplo(uplo.unwrap_or_default())
-            .alpha(scalars.alpha.as_ref())
-            .beta(added.as_ref().and(scalars.beta.as_ref()))
+            .accuracy(call.accuracy())
+            .alpha(terms.alpha.as_ref())
+            .beta(added.as_ref().and(terms.beta.as_ref()))
             .accumulate(accumulate);
         let mut result = call.result(order, order, bits)?;
         let triangle = SymmetricDestination::Triangle(Destination::Matrix(&mut result));
         let done = sunzi::syrk_into(&call.context(), input.view(), bits, &options, triangle);
-        call.note_plan(call.done(done)?.planned_bytes);
+        call.note_product(&call.done(done)?);
         finish(call, [Some(input), None], added);
         let result = match uplo {
             Some(_) => result,
@@ -151,7 +173,7 @@ pub(crate) unsafe fn gemm(
     call: &Call<'_>,
     (a, op_a): (&Operand, Op),
     (b, op_b): (&Operand, Op),
-    scalars: &Scalars,
+    terms: &Terms,
     c: &Operand,
 ) -> Outcome<()> {
     let ((rows, inner), (right_rows, cols)) = (shape_of(a, op_a), shape_of(b, op_b));
@@ -164,43 +186,42 @@ pub(crate) unsafe fn gemm(
     unsafe {
         let bits = call.result_bits(c, Part::All)?;
         let nothing = (Matrix::zeros(rows, 0, 2)?, Matrix::zeros(0, cols, 2)?);
-        let (left, right, op_a, op_b) = if scalars.without_product() {
+        let (left, right, op_a, op_b) = if terms.without_product() {
             let (left, right) = (Input::InPlace(nothing.0.view()), Input::InPlace(nothing.1.view()));
             (left, right, Op::NoTranspose, Op::NoTranspose)
         } else {
             (call.read(a, Part::All)?, call.read(b, Part::All)?, op_a, op_b)
         };
-        let added = scalars.added(call, c, Part::All)?;
+        let added = terms.added(call, c, Part::All)?;
         let options = GemmOptions::new()
             .op_a(op_a)
             .op_b(op_b)
-            .alpha(scalars.alpha.as_ref())
-            .beta(added.as_ref().and(scalars.beta.as_ref()))
+            .accuracy(call.accuracy())
+            .alpha(terms.alpha.as_ref())
+            .beta(added.as_ref().and(terms.beta.as_ref()))
             .accumulate(added.as_ref().map(Matrix::view));
         let mut result = call.result(rows, cols, bits)?;
         let done = sunzi::gemm_into(&call.context(), left.view(), right.view(), bits, &options, &mut result);
-        call.note_plan(call.done(done)?.planned_bytes);
+        call.note_product(&call.done(done)?);
         finish(call, [Some(left), Some(right)], added);
         call.write(c, Part::All, result)
     }
 }
 
 /// Keeps the copies of a product for the next one.
-fn finish(call: &Call<'_>, inputs: [Option<Input<'_>>; 2], added: Option<Matrix>) {
+pub(crate) fn finish(call: &Call<'_>, inputs: [Option<Input<'_>>; 2], added: Option<Matrix>) {
     inputs.into_iter().flatten().for_each(|input| call.keep_input(input));
     if let Some(matrix) = added {
         call.keep(matrix);
     }
 }
 
-/// A scalar that the caller must pass.
+/// The scalars of a call on arrays.
 ///
 /// # Safety
 /// The header's rules.
-pub(crate) unsafe fn scalar_at(call: &Call<'_>, name: &'static str, matrix: &sunzi_matrix) -> Outcome<Float> {
-    if matrix.entries.is_null() {
-        return Err(Failure::null(name));
-    }
+unsafe fn terms_of(call: &Call<'_>, alpha: *const sunzi_matrix, beta: *const sunzi_matrix) -> Outcome<Terms> {
     // SAFETY: by contract.
-    unsafe { scalar(call, name, matrix) }?.ok_or_else(|| invalid(name, "is missing"))
+    let (alpha, beta) = unsafe { (scalar(call, "alpha", alpha)?, scalar(call, "beta", beta)?) };
+    Ok(Terms { alpha, beta })
 }

@@ -1,4 +1,4 @@
-//! TRSM.
+//! TRSM and TRMM.
 
 use crate::api::{diag_of, op_of, operands, scalar, side_of, uplo_of};
 use crate::array::{Operand, Part};
@@ -7,14 +7,15 @@ use crate::context::sunzi_context;
 use crate::failure::Outcome;
 use crate::types::{sunzi_matrix, sunzi_status};
 use rug::Float;
-use sunzi::{Diag, Matrix, Op, Side, TrsmOptions, Uplo};
+use sunzi::{Diag, Matrix, MatrixView, Op, Side, TrmmOptions, TrsmOptions, Uplo};
 
 /// `B := alpha op(T)^-1 B` (`SUNZI_LEFT`) or `alpha B op(T)^-1` (`SUNZI_RIGHT`) for a triangular T, in place.
 ///
-/// T is n x n, of which one triangle is read (with `SUNZI_UNIT` without its diagonal); B is n x m on the left, m x n
-/// on the right. `alpha` is a matrix of one entry; null is 1, and at 0 T is not looked at. Accuracy: `|alpha b - op(T)
-/// x|_ij <= 2^(1 - p) (norm(t_i) norm(x_j) + |alpha b_ij|)` with p the largest precision of B's entries; then each
-/// entry is rounded to its own. Cost: n^2 m / 2 word products for each prime.
+/// T is n x n, of which one triangle is read (with `SUNZI_UNIT` without its diagonal); B is n x m on the left, m x n on
+/// the right. `alpha` is a matrix of one entry; null is 1, and at 0 T is not looked at. Accuracy: `|alpha b - op(T)
+/// x|_ij <= 2^(1 - p) (norm(t_i) norm(x_j) + |alpha b_ij|)` with p the largest precision of B's entries, and `2^(2 - p)
+/// (|op(T)| |x|)_ij` under `SUNZI_ENTRYWISE`; then each entry is rounded to its own. Cost: n^2 m / 2 word products for
+/// each prime.
 ///
 /// # Safety
 /// The header's rules.
@@ -62,17 +63,53 @@ pub(crate) unsafe fn trsm(
     b: &Operand,
 ) -> Outcome<()> {
     let Triangle { side, uplo, op, diag } = kind;
+    let work = |call: &Call<'_>, t: MatrixView<'_>, b: MatrixView<'_>, bits, result: &mut Matrix| {
+        let options = TrsmOptions::new().side(side).uplo(uplo).op(op).diag(diag).accuracy(call.accuracy()).alpha(alpha);
+        call.note_solve(&call.done(sunzi::trsm_into(&call.context(), t, b, bits, &options, result))?);
+        Ok(())
+    };
+    // SAFETY: by contract.
+    unsafe { replace(call, &Operands { kind, alpha, t, b }, work) }
+}
+
+/// `b := alpha op(t) b`, or from the right.
+///
+/// # Safety
+/// The header's rules.
+pub(crate) unsafe fn trmm(call: &Call<'_>, kind: Triangle, alpha: &Float, t: &Operand, b: &Operand) -> Outcome<()> {
+    let Triangle { side, uplo, op, diag } = kind;
+    let work = |call: &Call<'_>, t: MatrixView<'_>, b: MatrixView<'_>, bits, result: &mut Matrix| {
+        let options = TrmmOptions::new().side(side).uplo(uplo).op(op).diag(diag).accuracy(call.accuracy()).alpha(alpha);
+        call.note_product(&call.done(sunzi::trmm_into(&call.context(), t, b, bits, &options, result))?);
+        Ok(())
+    };
+    // SAFETY: by contract.
+    unsafe { replace(call, &Operands { kind, alpha: Some(alpha), t, b }, work) }
+}
+
+/// A triangle and the matrix that it is applied to.
+struct Operands<'a> {
+    kind: Triangle,
+    alpha: Option<&'a Float>,
+    t: &'a Operand,
+    b: &'a Operand,
+}
+
+/// Stores what `work` makes of a triangle and `b` in `b`.
+///
+/// # Safety
+/// The header's rules.
+unsafe fn replace(
+    call: &Call<'_>,
+    operands: &Operands<'_>,
+    work: impl FnOnce(&Call<'_>, MatrixView<'_>, MatrixView<'_>, u32, &mut Matrix) -> Outcome<()>,
+) -> Outcome<()> {
+    let Operands { kind: Triangle { side, uplo, diag, .. }, alpha, t, b } = *operands;
     t.check_square()?;
     match side {
         Side::Left => b.check_shape(t.rows(), b.cols())?,
         Side::Right => b.check_shape(b.rows(), t.rows())?,
     }
-    let part = match (uplo, diag) {
-        (Uplo::Lower, Diag::NonUnit) => Part::Lower,
-        (Uplo::Upper, Diag::NonUnit) => Part::Upper,
-        (Uplo::Lower, Diag::Unit) => Part::StrictLower,
-        (Uplo::Upper, Diag::Unit) => Part::StrictUpper,
-    };
     // SAFETY: by contract, for all below.
     unsafe {
         let bits = call.result_bits(b, Part::All)?;
@@ -80,13 +117,21 @@ pub(crate) unsafe fn trsm(
             // As in the BLAS, the triangle is not looked at.
             return call.store(b, Part::All, &Matrix::zeros(b.rows(), b.cols(), bits)?);
         }
-        let (triangle, right) = (call.read(t, part)?, call.read(b, Part::All)?);
-        let options = TrsmOptions::new().side(side).uplo(uplo).op(op).diag(diag).alpha(alpha);
+        let (triangle, right) = (call.read(t, part_read(uplo, diag))?, call.read(b, Part::All)?);
         let mut result = call.result(b.rows(), b.cols(), bits)?;
-        let done = sunzi::trsm_into(&call.context(), triangle.view(), right.view(), bits, &options, &mut result);
-        call.note_plan(call.done(done)?.planned_bytes);
+        work(call, triangle.view(), right.view(), bits, &mut result)?;
         call.keep_input(triangle);
         call.keep_input(right);
         call.write(b, Part::All, result)
+    }
+}
+
+/// The entries of a triangle that are read.
+pub(crate) fn part_read(uplo: Uplo, diag: Diag) -> Part {
+    match (uplo, diag) {
+        (Uplo::Lower, Diag::NonUnit) => Part::Lower,
+        (Uplo::Upper, Diag::NonUnit) => Part::Upper,
+        (Uplo::Lower, Diag::Unit) => Part::StrictLower,
+        (Uplo::Upper, Diag::Unit) => Part::StrictUpper,
     }
 }

@@ -11,9 +11,9 @@ pub struct Grid<T> {
     /// Columns.
     pub cols: usize,
     /// Distance between vertical neighbours.
-    pub row_stride: usize,
+    pub row_stride: isize,
     /// Distance between horizontal neighbours.
-    pub col_stride: usize,
+    pub col_stride: isize,
     /// Whether it is the transpose of what the caller passed, for the places in errors.
     pub flipped: bool,
 }
@@ -36,7 +36,7 @@ impl<T> Grid<T> {
     /// Address of an entry, which is within the grid.
     pub fn place(&self, row: usize, col: usize) -> *mut T {
         debug_assert!(row < self.rows && col < self.cols);
-        self.first.wrapping_add(row * self.row_stride + col * self.col_stride)
+        self.first.wrapping_offset(row as isize * self.row_stride + col as isize * self.col_stride)
     }
 
     /// The same entries as the transpose.
@@ -60,6 +60,12 @@ impl<T> Grid<T> {
     pub fn diagonal(self) -> Self {
         let rows = self.rows.min(self.cols);
         Grid { rows, cols: 1, row_stride: self.row_stride + self.col_stride, col_stride: 1, ..self }
+    }
+
+    /// One column at another distance between its entries; where it is negative, the first entry is the last in memory.
+    pub fn with_step(self, step: isize) -> Self {
+        let back = if step < 0 { self.rows.saturating_sub(1) as isize * -step } else { 0 };
+        Grid { first: self.first.wrapping_offset(back), row_stride: step, col_stride: 0, ..self }
     }
 
     /// Whether neighbours in memory are horizontal neighbours.

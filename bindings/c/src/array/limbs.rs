@@ -68,7 +68,8 @@ impl LimbArray {
     /// Number of places between the first entry and the last, both included.
     fn span(&self) -> usize {
         let Grid { rows, cols, row_stride, col_stride, .. } = self.heads;
-        if rows == 0 || cols == 0 { 0 } else { (rows - 1) * row_stride + (cols - 1) * col_stride + 1 }
+        let last = |count: usize, stride: isize| (count - 1) * stride.unsigned_abs();
+        if rows == 0 || cols == 0 { 0 } else { last(rows, row_stride) + last(cols, col_stride) + 1 }
     }
 
     /// Refuses the first number of `part` in column `col` that breaks the form.
@@ -101,7 +102,7 @@ impl LimbArray {
                 (heads, std::slice::from_raw_parts(self.limbs, span * width))
             },
         };
-        let ld = along.col_stride.max(along.rows);
+        let ld = along.col_stride.unsigned_abs().max(along.rows);
         let view = MatrixView::from_parts((heads, limbs), (along.rows, along.cols), ld, self.precision_bits);
         let view = view.map_err(|error| Failure::about(name, error))?;
         Ok(if row_major { view.transposed() } else { view })
@@ -119,7 +120,7 @@ impl LimbArray {
     }
 
     fn place(&self, row: usize, col: usize) -> (*mut u64, *mut u64) {
-        let index = row * self.heads.row_stride + col * self.heads.col_stride;
+        let index = row * self.heads.row_stride.unsigned_abs() + col * self.heads.col_stride.unsigned_abs();
         (self.heads.first.wrapping_add(index), self.limbs.wrapping_add(index * limbs_for(self.precision_bits)))
     }
 

@@ -102,6 +102,17 @@ impl Operand {
         Operand { array, ..self }
     }
 
+    /// The column of a matrix of one column at another distance between its entries, which lie behind each other where
+    /// it is negative. The caller has checked that they can be addressed.
+    pub fn with_step(self, step: isize) -> Operand {
+        let array = match self.array {
+            Array::Mpfr(grid) => Array::Mpfr(grid.with_step(step)),
+            Array::Mpf(grid) => Array::Mpf(grid.with_step(step)),
+            limbs @ Array::Limbs(_) => limbs,
+        };
+        Operand { array, ..self }
+    }
+
     /// Refuses a matrix that is not square.
     pub fn check_square(&self) -> Outcome<()> {
         if self.rows() == self.cols() {
@@ -130,8 +141,8 @@ pub fn invalid(name: &'static str, message: impl AsRef<str>) -> Failure {
 struct Shape {
     rows: usize,
     cols: usize,
-    row_stride: usize,
-    col_stride: usize,
+    row_stride: isize,
+    col_stride: isize,
 }
 
 impl Shape {
@@ -158,7 +169,7 @@ impl Shape {
         if row_count.min(col_count) > 0 && lines > isize::MAX as i128 {
             return refuse(format!("{rows} x {cols} with leading dimension {ld} is too large to address"));
         }
-        let ld = ld as usize;
+        let ld = ld as isize;
         let (row_stride, col_stride) = if layout == SUNZI_ROW_MAJOR { (ld, 1) } else { (1, ld) };
         Ok(Shape { rows: row_count, cols: col_count, row_stride, col_stride })
     }

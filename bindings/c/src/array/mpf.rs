@@ -1,5 +1,5 @@
 //! `mpf_t`: exponents count limbs, the top limb need not be full, and a number has up to one limb more than its
-//! precision.
+//! precision, which GMP's own results fill.
 
 use crate::array::entry::{Entry, Flaw, Value, check_exponent};
 use std::ffi::{c_int, c_long};
@@ -47,10 +47,11 @@ impl Entry for MpfEntry {
         Ok(self.used()?.max(1) as u32 * 64)
     }
 
-    /// What `mpf_get_prec` says.
+    /// A limb more than `mpf_get_prec` says: as many bits as a sum of GMP's can have, whose top limb may be full. Where
+    /// the top limb is not full, the lowest bits lie in the limb beyond the precision.
     fn result_bits(self) -> Result<u32, Flaw> {
         self.used()?;
-        Ok((self.precision as u32 - 1) * 64)
+        Ok(self.precision as u32 * 64)
     }
 
     unsafe fn read(self, precision_bits: u32, limbs: &mut [u64]) -> Result<Head, Flaw> {
@@ -86,7 +87,7 @@ impl Entry for MpfEntry {
         let mut entry = unsafe { place.read() };
         let own_bits = entry.result_bits()?.min(value.precision_bits);
         let count = limbs_for(own_bits);
-        // SAFETY: it has room for one limb more than its precision, by contract, which is two more than those of
+        // SAFETY: it has room for one limb more than its precision, by contract, which is one more than those of
         // `own_bits`; they are ours alone.
         let limbs = unsafe { std::slice::from_raw_parts_mut(entry.limbs, count + 1) };
         let (number, extra) = limbs.split_at_mut(count);

@@ -31,7 +31,8 @@ impl MpfrEntry {
     fn check(self) -> Result<u32, Flaw> {
         let precision = u32::try_from(self.precision).unwrap_or(0);
         if !(1..=MAXIMUM_PRECISION_BITS).contains(&precision) {
-            let message = format!("has a precision of {} bits: is it initialised?", self.precision);
+            // The first two members of an `mpf_t` are two numbers of half the size.
+            let message = format!("has a precision of {} bits: is it initialised? (or an mpf_t?)", self.precision);
             return Err(Flaw::Malformed(message));
         }
         if self.limbs.is_null() {

@@ -119,7 +119,7 @@ impl Array {
     pub fn bits(&self, row: usize, col: usize) -> u32 {
         match &self.store {
             Store::Mpfr(entries) => entries[self.index(row, col)].prec(),
-            Store::Mpf(entries) => (entries[self.index(row, col)].prec as u32 - 1) * 64,
+            Store::Mpf(entries) => entries[self.index(row, col)].prec as u32 * 64,
             Store::Limbs { bits, .. } => *bits,
         }
     }

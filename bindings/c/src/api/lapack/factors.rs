@@ -1,0 +1,129 @@
+//! Twins of LAPACK: Cholesky factors and solves with them.
+
+use crate::api::cholesky;
+use crate::api::lapack::{Arguments, Entries, Place, info, sizes, uplo_of};
+use crate::call::Call;
+use crate::context::sunzi_context;
+use crate::failure::Outcome;
+use crate::types::{SUNZI_MPF, SUNZI_MPFR};
+use std::ffi::{c_char, c_void};
+
+/// The arguments of `Rpotrf`.
+struct Potrf {
+    uplo: *const c_char,
+    n: i64,
+    a: *mut c_void,
+    lda: i64,
+}
+
+impl Arguments for Potrf {
+    const NAMES: &'static [&'static str] = &["uplo", "n", "a", "lda"];
+
+    unsafe fn call(&self, call: &Call<'_>, entries: Entries) -> Outcome<()> {
+        // SAFETY: by contract, for all below.
+        unsafe {
+            let uplo = uplo_of(self.uplo)?;
+            let [n] = sizes([("n", self.n)])?;
+            let a = entries.matrix(&Place::new("a", self.a, ("lda", self.lda)), n, n)?;
+            cholesky::factor_in_place(call, Some(uplo), &a)
+        }
+    }
+}
+
+/// `sunzi_cholesky` with the arguments of `Rpotrf`, info returned: `i > 0` where the leading minor of order i is not
+/// positive.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_rpotrf(
+    ctx: *const sunzi_context,
+    uplo: *const c_char,
+    n: i64,
+    a: *mut c_void,
+    lda: i64,
+) -> i64 {
+    // SAFETY: by contract.
+    unsafe { info(ctx, SUNZI_MPFR, &Potrf { uplo, n, a, lda }) }
+}
+
+/// `sunzi_rpotrf` on `mpf_t`: scalars and arrays.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_rpotrf_mpf(
+    ctx: *const sunzi_context,
+    uplo: *const c_char,
+    n: i64,
+    a: *mut c_void,
+    lda: i64,
+) -> i64 {
+    // SAFETY: by contract.
+    unsafe { info(ctx, SUNZI_MPF, &Potrf { uplo, n, a, lda }) }
+}
+
+/// The arguments of `Rpotrs`.
+struct Potrs {
+    uplo: *const c_char,
+    n: i64,
+    nrhs: i64,
+    a: *const c_void,
+    lda: i64,
+    b: *mut c_void,
+    ldb: i64,
+}
+
+impl Arguments for Potrs {
+    const NAMES: &'static [&'static str] = &["uplo", "n", "nrhs", "a", "lda", "b", "ldb"];
+
+    unsafe fn call(&self, call: &Call<'_>, entries: Entries) -> Outcome<()> {
+        // SAFETY: by contract, for all below.
+        unsafe {
+            let uplo = uplo_of(self.uplo)?;
+            let [n, columns] = sizes([("n", self.n), ("nrhs", self.nrhs)])?;
+            let a = entries.matrix(&Place::new("a", self.a, ("lda", self.lda)), n, n)?;
+            let b = entries.matrix(&Place::new("b", self.b, ("ldb", self.ldb)), n, columns)?;
+            cholesky::solve_factored(call, uplo, &a, &b)
+        }
+    }
+}
+
+/// `sunzi_cholesky_solve` with the arguments of `Rpotrs`; returns info as `sunzi_rsyrk` does, and `i > 0` where entry
+/// (i, i) of the factor is 0.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_rpotrs(
+    ctx: *const sunzi_context,
+    uplo: *const c_char,
+    n: i64,
+    nrhs: i64,
+    a: *const c_void,
+    lda: i64,
+    b: *mut c_void,
+    ldb: i64,
+) -> i64 {
+    // SAFETY: by contract.
+    unsafe { info(ctx, SUNZI_MPFR, &Potrs { uplo, n, nrhs, a, lda, b, ldb }) }
+}
+
+/// `sunzi_rpotrs` on `mpf_t`: scalars and arrays.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_rpotrs_mpf(
+    ctx: *const sunzi_context,
+    uplo: *const c_char,
+    n: i64,
+    nrhs: i64,
+    a: *const c_void,
+    lda: i64,
+    b: *mut c_void,
+    ldb: i64,
+) -> i64 {
+    // SAFETY: by contract.
+    unsafe { info(ctx, SUNZI_MPF, &Potrs { uplo, n, nrhs, a, lda, b, ldb }) }
+}

@@ -1,0 +1,215 @@
+//! Twins of the level 1 BLAS.
+
+use crate::api::cholesky::write_number;
+use crate::api::lapack::{Arguments, Entries, Place, info, step_of};
+use crate::array::Part;
+use crate::call::Call;
+use crate::context::sunzi_context;
+use crate::failure::Outcome;
+use crate::types::{SUNZI_MPF, SUNZI_MPFR};
+use std::ffi::c_void;
+use sunzi::{axpy_into, dot, nrm2};
+
+/// The arguments of `Rdot`.
+struct Dot {
+    n: i64,
+    x: *const c_void,
+    incx: i64,
+    y: *const c_void,
+    incy: i64,
+    result: *mut c_void,
+}
+
+impl Arguments for Dot {
+    const NAMES: &'static [&'static str] = &["n", "x", "incx", "y", "incy", "result"];
+
+    unsafe fn call(&self, call: &Call<'_>, entries: Entries) -> Outcome<()> {
+        // SAFETY: by contract, for all below.
+        unsafe {
+            let n = self.n.max(0);
+            let x = entries.vector(&Place::new("x", self.x, ("incx", self.incx)), n)?;
+            let y = entries.vector(&Place::new("y", self.y, ("incy", self.incy)), n)?;
+            let result = entries.number("result", self.result)?;
+            let bits = call.result_bits(&result, Part::All)?;
+            let (x, y) = (call.read(&x, Part::All)?, call.read(&y, Part::All)?);
+            let sum = call.done(dot(&call.context(), x.view(), y.view(), bits))?;
+            [x, y].into_iter().for_each(|input| call.keep_input(input));
+            write_number(call, &result, &sum, bits)
+        }
+    }
+}
+
+/// `result := x^T y` with the arguments of `Rdot`, for vectors of `n` entries that lie `incx` and `incy` apart,
+/// backwards where negative; 0 where n is not positive. `result` points to an `mpfr_t`.
+///
+/// Accuracy: `|computed - exact| <= 2^(1 - p) |x|^T |y|` with p the precision of `result`, to which it is rounded once.
+/// Cost: one product of limbs for each entry. Returns info as `sunzi_rsyrk` does.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_rdot(
+    ctx: *const sunzi_context,
+    n: i64,
+    x: *const c_void,
+    incx: i64,
+    y: *const c_void,
+    incy: i64,
+    result: *mut c_void,
+) -> i64 {
+    // SAFETY: by contract.
+    unsafe { info(ctx, SUNZI_MPFR, &Dot { n, x, incx, y, incy, result }) }
+}
+
+/// `sunzi_rdot` on `mpf_t`: scalars and arrays.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_rdot_mpf(
+    ctx: *const sunzi_context,
+    n: i64,
+    x: *const c_void,
+    incx: i64,
+    y: *const c_void,
+    incy: i64,
+    result: *mut c_void,
+) -> i64 {
+    // SAFETY: by contract.
+    unsafe { info(ctx, SUNZI_MPF, &Dot { n, x, incx, y, incy, result }) }
+}
+
+/// The arguments of `Rnrm2`.
+struct Nrm2 {
+    n: i64,
+    x: *const c_void,
+    incx: i64,
+    result: *mut c_void,
+}
+
+impl Arguments for Nrm2 {
+    const NAMES: &'static [&'static str] = &["n", "x", "incx", "result"];
+
+    unsafe fn call(&self, call: &Call<'_>, entries: Entries) -> Outcome<()> {
+        // SAFETY: by contract, for all below.
+        unsafe {
+            let x = entries.vector(&Place::new("x", self.x, ("incx", self.incx)), self.n.max(0))?;
+            let result = entries.number("result", self.result)?;
+            let bits = call.result_bits(&result, Part::All)?;
+            let x = call.read(&x, Part::All)?;
+            let norm = call.done(nrm2(&call.context(), x.view(), bits))?;
+            call.keep_input(x);
+            write_number(call, &result, &norm, bits)
+        }
+    }
+}
+
+/// `result := sqrt(x^T x)` with the arguments of `Rnrm2`, for `n` entries that lie `incx` apart; 0 where n is not
+/// positive. `result` points to an `mpfr_t`.
+///
+/// Accuracy: `|computed - exact| <= 2^(1 - p) exact`; no square overflows. Returns info as `sunzi_rsyrk` does.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_rnrm2(
+    ctx: *const sunzi_context,
+    n: i64,
+    x: *const c_void,
+    incx: i64,
+    result: *mut c_void,
+) -> i64 {
+    // SAFETY: by contract.
+    unsafe { info(ctx, SUNZI_MPFR, &Nrm2 { n, x, incx, result }) }
+}
+
+/// `sunzi_rnrm2` on `mpf_t`: scalars and arrays.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_rnrm2_mpf(
+    ctx: *const sunzi_context,
+    n: i64,
+    x: *const c_void,
+    incx: i64,
+    result: *mut c_void,
+) -> i64 {
+    // SAFETY: by contract.
+    unsafe { info(ctx, SUNZI_MPF, &Nrm2 { n, x, incx, result }) }
+}
+
+/// The arguments of `Raxpy`.
+struct Axpy {
+    n: i64,
+    alpha: *const c_void,
+    x: *const c_void,
+    incx: i64,
+    y: *mut c_void,
+    incy: i64,
+}
+
+impl Arguments for Axpy {
+    const NAMES: &'static [&'static str] = &["n", "alpha", "x", "incx", "y", "incy"];
+
+    unsafe fn call(&self, call: &Call<'_>, entries: Entries) -> Outcome<()> {
+        // SAFETY: by contract, for all below.
+        unsafe {
+            let n = self.n.max(0);
+            let alpha = entries.scalar(call, "alpha", self.alpha)?;
+            let x = entries.vector(&Place::new("x", self.x, ("incx", self.incx)), n)?;
+            step_of("incy", self.incy)?;
+            let target = entries.vector(&Place::new("y", self.y, ("incy", self.incy)), n)?;
+            if alpha.is_zero() || n == 0 {
+                return Ok(());
+            }
+            let bits = call.result_bits(&target, Part::All)?;
+            let (x, y) = (call.read(&x, Part::All)?, call.read(&target, Part::All)?);
+            let mut result = call.result(target.rows(), 1, bits)?;
+            let done = axpy_into(&call.context(), &alpha, x.view(), y.view(), bits, &mut result);
+            call.note_plan(call.done(done)?.planned_bytes);
+            [x, y].into_iter().for_each(|input| call.keep_input(input));
+            call.write(&target, Part::All, result)
+        }
+    }
+}
+
+/// `y := alpha x + y` with the arguments of `Raxpy`, for vectors of `n` entries that lie `incx` and `incy` apart,
+/// backwards where negative; nothing where n is not positive or alpha is 0.
+///
+/// Accuracy: every entry is the exact number, rounded once to the largest precision of y's entries, then to its own.
+/// `incy` must not be 0. Returns info as `sunzi_rsyrk` does.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_raxpy(
+    ctx: *const sunzi_context,
+    n: i64,
+    alpha: *const c_void,
+    x: *const c_void,
+    incx: i64,
+    y: *mut c_void,
+    incy: i64,
+) -> i64 {
+    // SAFETY: by contract.
+    unsafe { info(ctx, SUNZI_MPFR, &Axpy { n, alpha, x, incx, y, incy }) }
+}
+
+/// `sunzi_raxpy` on `mpf_t`: scalars and arrays.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_raxpy_mpf(
+    ctx: *const sunzi_context,
+    n: i64,
+    alpha: *const c_void,
+    x: *const c_void,
+    incx: i64,
+    y: *mut c_void,
+    incy: i64,
+) -> i64 {
+    // SAFETY: by contract.
+    unsafe { info(ctx, SUNZI_MPF, &Axpy { n, alpha, x, incx, y, incy }) }
+}

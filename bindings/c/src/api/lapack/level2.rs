@@ -1,0 +1,480 @@
+//! Twins of the level 2 BLAS: sums entry by entry, on limbs.
+
+use crate::api::lapack::{Arguments, Entries, Place, diag_of, info, op_of, sizes, step_of, uplo_of};
+use crate::api::triangle;
+use crate::api::triangular::part_read;
+use crate::array::{Operand, Part};
+use crate::call::{Call, Input};
+use crate::context::sunzi_context;
+use crate::failure::Outcome;
+use crate::types::{SUNZI_MPF, SUNZI_MPFR};
+use rug::Float;
+use std::ffi::{c_char, c_void};
+use sunzi::{
+    Context, GemvOptions, GerOptions, Matrix, Op, Symmetric, SymvOptions, TriangleVectorOptions, VectorReport,
+};
+use sunzi::{gemv_into, ger_into, symv_into, trmv_into, trsv_into};
+
+/// The arguments of `Rgemv`.
+struct Gemv {
+    trans: *const c_char,
+    m: i64,
+    n: i64,
+    alpha: *const c_void,
+    a: *const c_void,
+    lda: i64,
+    x: *const c_void,
+    incx: i64,
+    beta: *const c_void,
+    y: *mut c_void,
+    incy: i64,
+}
+
+impl Arguments for Gemv {
+    const NAMES: &'static [&'static str] = &["trans", "m", "n", "alpha", "a", "lda", "x", "incx", "beta", "y", "incy"];
+
+    unsafe fn call(&self, call: &Call<'_>, entries: Entries) -> Outcome<()> {
+        // SAFETY: by contract, for all below.
+        unsafe {
+            let op = op_of("trans", self.trans)?;
+            let [m, n] = sizes([("m", self.m), ("n", self.n)])?;
+            let alpha = entries.scalar(call, "alpha", self.alpha)?;
+            let a = entries.matrix(&Place::new("a", self.a, ("lda", self.lda)), m, n)?;
+            let (of_y, of_x) = if op == Op::NoTranspose { (m, n) } else { (n, m) };
+            let x = entries.outer_vector(&Place::new("x", self.x, ("incx", self.incx)), of_x)?;
+            let beta = entries.scalar(call, "beta", self.beta)?;
+            let y = entries.outer_vector(&Place::new("y", self.y, ("incy", self.incy)), of_y)?;
+            let update = Update { alpha, beta, y };
+            if m == 0 || n == 0 || update.is_nothing() {
+                return Ok(());
+            }
+            if update.alpha.is_zero() {
+                return update.scale(call);
+            }
+            let (a, x) = (call.read(&a, Part::All)?, call.read(&x, Part::All)?);
+            update.run(call, |ctx, added, bits, result| {
+                let options = GemvOptions::new().op(op).alpha(&update.alpha).beta(&update.beta);
+                let options = options.accumulate(added.map(Matrix::view));
+                gemv_into(ctx, a.view(), x.view(), bits, &options, result)
+            })?;
+            keep(call, [a, x]);
+            Ok(())
+        }
+    }
+}
+
+/// `y := alpha op(A) x + beta y` with the arguments of `Rgemv`: A is m x n, the entries of the vectors lie `incx` and
+/// `incy` apart, backwards where negative. Nothing where m or n is 0.
+///
+/// Accuracy: `|computed - exact|_i <= 2^(1 - p) (|alpha| (|A| |x|)_i + |beta| |y_i|)` with p the largest precision of
+/// y's entries; then each entry is rounded to its own. Cost: one product of limbs for each entry of A. Returns info as
+/// `sunzi_rsyrk` does.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_rgemv(
+    ctx: *const sunzi_context,
+    trans: *const c_char,
+    m: i64,
+    n: i64,
+    alpha: *const c_void,
+    a: *const c_void,
+    lda: i64,
+    x: *const c_void,
+    incx: i64,
+    beta: *const c_void,
+    y: *mut c_void,
+    incy: i64,
+) -> i64 {
+    // SAFETY: by contract.
+    unsafe { info(ctx, SUNZI_MPFR, &Gemv { trans, m, n, alpha, a, lda, x, incx, beta, y, incy }) }
+}
+
+/// `sunzi_rgemv` on `mpf_t`: scalars and arrays.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_rgemv_mpf(
+    ctx: *const sunzi_context,
+    trans: *const c_char,
+    m: i64,
+    n: i64,
+    alpha: *const c_void,
+    a: *const c_void,
+    lda: i64,
+    x: *const c_void,
+    incx: i64,
+    beta: *const c_void,
+    y: *mut c_void,
+    incy: i64,
+) -> i64 {
+    // SAFETY: by contract.
+    unsafe { info(ctx, SUNZI_MPF, &Gemv { trans, m, n, alpha, a, lda, x, incx, beta, y, incy }) }
+}
+
+/// The arguments of `Rsymv`.
+struct Symv {
+    uplo: *const c_char,
+    n: i64,
+    alpha: *const c_void,
+    a: *const c_void,
+    lda: i64,
+    x: *const c_void,
+    incx: i64,
+    beta: *const c_void,
+    y: *mut c_void,
+    incy: i64,
+}
+
+impl Arguments for Symv {
+    const NAMES: &'static [&'static str] = &["uplo", "n", "alpha", "a", "lda", "x", "incx", "beta", "y", "incy"];
+
+    unsafe fn call(&self, call: &Call<'_>, entries: Entries) -> Outcome<()> {
+        // SAFETY: by contract, for all below.
+        unsafe {
+            let uplo = uplo_of(self.uplo)?;
+            let [n] = sizes([("n", self.n)])?;
+            let alpha = entries.scalar(call, "alpha", self.alpha)?;
+            let a = entries.matrix(&Place::new("a", self.a, ("lda", self.lda)), n, n)?;
+            let x = entries.outer_vector(&Place::new("x", self.x, ("incx", self.incx)), n)?;
+            let beta = entries.scalar(call, "beta", self.beta)?;
+            let y = entries.outer_vector(&Place::new("y", self.y, ("incy", self.incy)), n)?;
+            let update = Update { alpha, beta, y };
+            if n == 0 || update.is_nothing() {
+                return Ok(());
+            }
+            if update.alpha.is_zero() {
+                return update.scale(call);
+            }
+            let (a, x) = (call.read(&a, triangle(uplo))?, call.read(&x, Part::All)?);
+            update.run(call, |ctx, added, bits, result| {
+                let options = SymvOptions::new().alpha(&update.alpha).beta(&update.beta);
+                let options = options.accumulate(added.map(Matrix::view));
+                symv_into(ctx, Symmetric::triangle(a.view(), uplo), x.view(), bits, &options, result)
+            })?;
+            keep(call, [a, x]);
+            Ok(())
+        }
+    }
+}
+
+/// `y := alpha A x + beta y` for a symmetric A with the arguments of `Rsymv`: the triangle `uplo` of A is read.
+/// Accuracy, vectors and info as in `sunzi_rgemv`.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_rsymv(
+    ctx: *const sunzi_context,
+    uplo: *const c_char,
+    n: i64,
+    alpha: *const c_void,
+    a: *const c_void,
+    lda: i64,
+    x: *const c_void,
+    incx: i64,
+    beta: *const c_void,
+    y: *mut c_void,
+    incy: i64,
+) -> i64 {
+    // SAFETY: by contract.
+    unsafe { info(ctx, SUNZI_MPFR, &Symv { uplo, n, alpha, a, lda, x, incx, beta, y, incy }) }
+}
+
+/// `sunzi_rsymv` on `mpf_t`: scalars and arrays.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_rsymv_mpf(
+    ctx: *const sunzi_context,
+    uplo: *const c_char,
+    n: i64,
+    alpha: *const c_void,
+    a: *const c_void,
+    lda: i64,
+    x: *const c_void,
+    incx: i64,
+    beta: *const c_void,
+    y: *mut c_void,
+    incy: i64,
+) -> i64 {
+    // SAFETY: by contract.
+    unsafe { info(ctx, SUNZI_MPF, &Symv { uplo, n, alpha, a, lda, x, incx, beta, y, incy }) }
+}
+
+/// The arguments of `Rger`.
+struct Ger {
+    m: i64,
+    n: i64,
+    alpha: *const c_void,
+    x: *const c_void,
+    incx: i64,
+    y: *const c_void,
+    incy: i64,
+    a: *mut c_void,
+    lda: i64,
+}
+
+impl Arguments for Ger {
+    const NAMES: &'static [&'static str] = &["m", "n", "alpha", "x", "incx", "y", "incy", "a", "lda"];
+
+    unsafe fn call(&self, call: &Call<'_>, entries: Entries) -> Outcome<()> {
+        // SAFETY: by contract, for all below.
+        unsafe {
+            let [m, n] = sizes([("m", self.m), ("n", self.n)])?;
+            let alpha = entries.scalar(call, "alpha", self.alpha)?;
+            let x = entries.outer_vector(&Place::new("x", self.x, ("incx", self.incx)), m)?;
+            let y = entries.outer_vector(&Place::new("y", self.y, ("incy", self.incy)), n)?;
+            let target = entries.matrix(&Place::new("a", self.a, ("lda", self.lda)), m, n)?;
+            if m == 0 || n == 0 || alpha.is_zero() {
+                return Ok(());
+            }
+            let bits = call.result_bits(&target, Part::All)?;
+            let (x, y, a) = (call.read(&x, Part::All)?, call.read(&y, Part::All)?, call.read_copy(&target, Part::All)?);
+            let options = GerOptions::new().alpha(&alpha).accumulate(a.view());
+            let mut result = call.result(target.rows(), target.cols(), bits)?;
+            let done = ger_into(&call.context(), x.view(), y.view(), bits, &options, &mut result);
+            call.note_plan(call.done(done)?.planned_bytes);
+            keep(call, [x, y]);
+            call.keep(a);
+            call.write(&target, Part::All, result)
+        }
+    }
+}
+
+/// `A := alpha x y^T + A` with the arguments of `Rger`: A is m x n, x has m entries, y has n. Accuracy: every entry is
+/// the exact number, rounded once to the largest precision of A's entries, then to its own. Nothing where m or n or
+/// alpha is 0. Returns info as `sunzi_rsyrk` does.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_rger(
+    ctx: *const sunzi_context,
+    m: i64,
+    n: i64,
+    alpha: *const c_void,
+    x: *const c_void,
+    incx: i64,
+    y: *const c_void,
+    incy: i64,
+    a: *mut c_void,
+    lda: i64,
+) -> i64 {
+    // SAFETY: by contract.
+    unsafe { info(ctx, SUNZI_MPFR, &Ger { m, n, alpha, x, incx, y, incy, a, lda }) }
+}
+
+/// `sunzi_rger` on `mpf_t`: scalars and arrays.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_rger_mpf(
+    ctx: *const sunzi_context,
+    m: i64,
+    n: i64,
+    alpha: *const c_void,
+    x: *const c_void,
+    incx: i64,
+    y: *const c_void,
+    incy: i64,
+    a: *mut c_void,
+    lda: i64,
+) -> i64 {
+    // SAFETY: by contract.
+    unsafe { info(ctx, SUNZI_MPF, &Ger { m, n, alpha, x, incx, y, incy, a, lda }) }
+}
+
+/// The arguments of `Rtrmv`, and with `SOLVE` those of `Rtrsv`.
+struct Triangular<const SOLVE: bool> {
+    uplo: *const c_char,
+    trans: *const c_char,
+    diag: *const c_char,
+    n: i64,
+    a: *const c_void,
+    lda: i64,
+    x: *mut c_void,
+    incx: i64,
+}
+
+impl<const SOLVE: bool> Arguments for Triangular<SOLVE> {
+    const NAMES: &'static [&'static str] = &["uplo", "trans", "diag", "n", "a", "lda", "x", "incx"];
+
+    unsafe fn call(&self, call: &Call<'_>, entries: Entries) -> Outcome<()> {
+        // SAFETY: by contract, for all below.
+        unsafe {
+            let (uplo, op, diag) = (uplo_of(self.uplo)?, op_of("trans", self.trans)?, diag_of(self.diag)?);
+            let [n] = sizes([("n", self.n)])?;
+            let t = entries.matrix(&Place::new("a", self.a, ("lda", self.lda)), n, n)?;
+            let target = entries.outer_vector(&Place::new("x", self.x, ("incx", self.incx)), n)?;
+            let bits = call.result_bits(&target, Part::All)?;
+            let (t, x) = (call.read(&t, part_read(uplo, diag))?, call.read(&target, Part::All)?);
+            let options = TriangleVectorOptions::new().uplo(uplo).op(op).diag(diag);
+            let mut result = call.result(target.rows(), 1, bits)?;
+            let (ctx, made) = (call.context(), &mut result);
+            let done = match SOLVE {
+                false => trmv_into(&ctx, t.view(), x.view(), bits, &options, made),
+                true => trsv_into(&ctx, t.view(), x.view(), bits, &options, made),
+            };
+            call.note_plan(call.done(done)?.planned_bytes);
+            keep(call, [t, x]);
+            call.write(&target, Part::All, result)
+        }
+    }
+}
+
+/// `x := op(T) x` for a triangular T with the arguments of `Rtrmv`: `a` holds T, of which the triangle `uplo` is read,
+/// with `diag` "U" without its diagonal. Accuracy as in `sunzi_rgemv`; returns info as `sunzi_rsyrk` does.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_rtrmv(
+    ctx: *const sunzi_context,
+    uplo: *const c_char,
+    trans: *const c_char,
+    diag: *const c_char,
+    n: i64,
+    a: *const c_void,
+    lda: i64,
+    x: *mut c_void,
+    incx: i64,
+) -> i64 {
+    // SAFETY: by contract.
+    unsafe { info(ctx, SUNZI_MPFR, &Triangular::<false> { uplo, trans, diag, n, a, lda, x, incx }) }
+}
+
+/// `sunzi_rtrmv` on `mpf_t`: scalars and arrays.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_rtrmv_mpf(
+    ctx: *const sunzi_context,
+    uplo: *const c_char,
+    trans: *const c_char,
+    diag: *const c_char,
+    n: i64,
+    a: *const c_void,
+    lda: i64,
+    x: *mut c_void,
+    incx: i64,
+) -> i64 {
+    // SAFETY: by contract.
+    unsafe { info(ctx, SUNZI_MPF, &Triangular::<false> { uplo, trans, diag, n, a, lda, x, incx }) }
+}
+
+/// `x := op(T)^-1 x` for a triangular T with the arguments of `Rtrsv`, by substitution: T as in `sunzi_rtrmv`.
+///
+/// Accuracy: `|b - op(T) x|_i <= 2^(1 - p) (|op(T)| |x|)_i`, row by row, with p the largest precision of x's entries;
+/// then each entry is rounded to its own. Returns info as `sunzi_rtrsm` does.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_rtrsv(
+    ctx: *const sunzi_context,
+    uplo: *const c_char,
+    trans: *const c_char,
+    diag: *const c_char,
+    n: i64,
+    a: *const c_void,
+    lda: i64,
+    x: *mut c_void,
+    incx: i64,
+) -> i64 {
+    // SAFETY: by contract.
+    unsafe { info(ctx, SUNZI_MPFR, &Triangular::<true> { uplo, trans, diag, n, a, lda, x, incx }) }
+}
+
+/// `sunzi_rtrsv` on `mpf_t`: scalars and arrays.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_rtrsv_mpf(
+    ctx: *const sunzi_context,
+    uplo: *const c_char,
+    trans: *const c_char,
+    diag: *const c_char,
+    n: i64,
+    a: *const c_void,
+    lda: i64,
+    x: *mut c_void,
+    incx: i64,
+) -> i64 {
+    // SAFETY: by contract.
+    unsafe { info(ctx, SUNZI_MPF, &Triangular::<true> { uplo, trans, diag, n, a, lda, x, incx }) }
+}
+
+/// What GEMV and SYMV do with their product.
+struct Update {
+    alpha: Float,
+    beta: Float,
+    y: Operand,
+}
+
+impl Update {
+    /// Whether y stays as it is.
+    fn is_nothing(&self) -> bool {
+        self.alpha.is_zero() && self.beta == 1
+    }
+
+    /// `y := beta y`: the product does not count, and its operands are not looked at.
+    ///
+    /// # Safety
+    /// The header's rules.
+    unsafe fn scale(&self, call: &Call<'_>) -> Outcome<()> {
+        let nothing = Matrix::zeros(self.y.rows(), 0, 2)?;
+        let none = Matrix::zeros(0, 1, 2)?;
+        // SAFETY: by contract.
+        unsafe {
+            self.run(call, |ctx, added, bits, result| {
+                let options = GemvOptions::new().beta(&self.beta).accumulate(added.map(Matrix::view));
+                gemv_into(ctx, &nothing, &none, bits, &options, result)
+            })
+        }
+    }
+
+    /// Runs `product` with what is added to it, and stores its result in y.
+    ///
+    /// # Safety
+    /// The header's rules.
+    unsafe fn run(
+        &self,
+        call: &Call<'_>,
+        product: impl FnOnce(&Context, Option<&Matrix>, u32, &mut Matrix) -> sunzi::Result<VectorReport>,
+    ) -> Outcome<()> {
+        // SAFETY: by contract, for all below.
+        unsafe {
+            let bits = call.result_bits(&self.y, Part::All)?;
+            let added = if self.beta.is_zero() { None } else { Some(call.read_copy(&self.y, Part::All)?) };
+            let mut result = call.result(self.y.rows(), 1, bits)?;
+            let done = product(&call.context(), added.as_ref(), bits, &mut result);
+            call.note_plan(call.done(done)?.planned_bytes);
+            added.into_iter().for_each(|matrix| call.keep(matrix));
+            call.write(&self.y, Part::All, result)
+        }
+    }
+}
+
+impl Entries {
+    /// A vector of level 2, whose entries must lie apart.
+    ///
+    /// # Safety
+    /// The header's rules.
+    unsafe fn outer_vector(self, place: &Place, count: i64) -> Outcome<Operand> {
+        step_of(place.ld.0, place.ld.1)?;
+        // SAFETY: by contract.
+        unsafe { self.vector(place, count) }
+    }
+}
+
+/// Keeps the copies of operands for the next call.
+fn keep(call: &Call<'_>, inputs: [Input<'_>; 2]) {
+    inputs.into_iter().for_each(|input| call.keep_input(input));
+}

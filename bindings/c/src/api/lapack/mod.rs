@@ -1,0 +1,219 @@
+//! Twins of BLAS and LAPACK: the arguments of MPLAPACK's routines behind a context, column-major.
+//!
+//! Each routine has two entry points, `sunzi_rsyrk` on `mpfr_t` and `sunzi_rsyrk_mpf` on `mpf_t`, which fill one struct
+//! of arguments; all else is written once, for both.
+
+mod factors;
+mod level1;
+mod level2;
+mod level3;
+mod symmetric;
+
+pub use factors::*;
+pub use level1::*;
+pub use level2::*;
+pub use level3::*;
+pub use symmetric::*;
+
+use crate::api::triangular::Triangle;
+use crate::array::{Operand, invalid};
+use crate::call::{Call, run};
+use crate::context::sunzi_context;
+use crate::failure::{Failure, Outcome};
+use crate::types::*;
+use rug::Float;
+use std::ffi::{c_char, c_void};
+use sunzi::{Accuracy, Diag, Op, Side, Uplo};
+
+/// The arguments of one routine.
+trait Arguments {
+    /// Their names in the header, in their order.
+    const NAMES: &'static [&'static str];
+
+    /// Checks them and does what the routine does.
+    ///
+    /// # Safety
+    /// The header's rules.
+    unsafe fn call(&self, call: &Call<'_>, entries: Entries) -> Outcome<()>;
+}
+
+/// Calls a routine on entries of `format`, accurate entry by entry where the context does not say; returns what LAPACK
+/// calls info.
+///
+/// # Safety
+/// The header's rules.
+unsafe fn info<A: Arguments>(ctx: *const sunzi_context, format: i32, arguments: &A) -> i64 {
+    // SAFETY: by contract.
+    let Err(failure) = (unsafe { run(ctx, Accuracy::Entrywise, |call| arguments.call(call, Entries { format })) })
+    else {
+        return 0;
+    };
+    let minor = matches!(failure.status, sunzi_status::SUNZI_NOT_POSITIVE_DEFINITE | sunzi_status::SUNZI_SINGULAR);
+    let position = failure.argument.and_then(|argument| A::NAMES.iter().position(|name| *name == argument));
+    match (failure.place, position) {
+        (Some((index, _)), _) if minor => index as i64 + 1,
+        (_, Some(position)) => -(position as i64) - 1,
+        _ => -1000 - failure.status as i64,
+    }
+}
+
+/// An array argument.
+struct Place {
+    name: &'static str,
+    entries: *const c_void,
+    /// The argument that says how far its lines are apart, by name.
+    ld: (&'static str, i64),
+}
+
+impl Place {
+    fn new(name: &'static str, entries: *const c_void, ld: (&'static str, i64)) -> Place {
+        Place { name, entries, ld }
+    }
+}
+
+/// The kind of all entries of a call.
+#[derive(Clone, Copy)]
+struct Entries {
+    /// `SUNZI_MPFR` or `SUNZI_MPF`.
+    format: i32,
+}
+
+impl Entries {
+    /// An array as a matrix, column-major, its leading dimension checked.
+    ///
+    /// # Safety
+    /// The header's rules.
+    unsafe fn matrix(self, place: &Place, rows: i64, cols: i64) -> Outcome<Operand> {
+        let (name, ld) = place.ld;
+        if ld < rows.max(1) {
+            let message = format!("leading dimension {ld} is too small: at least {} for {rows} rows", rows.max(1));
+            return Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, name, message));
+        }
+        // SAFETY: by contract.
+        unsafe { Operand::new(place.name, &self.described(place.entries, (rows, cols), ld)) }
+    }
+
+    /// An array as a vector of `count` entries, a column; with a negative distance the first entry is the last in
+    /// memory. A distance of 0, one entry for all, will do where none is written.
+    ///
+    /// # Safety
+    /// The header's rules.
+    unsafe fn vector(self, place: &Place, count: i64) -> Outcome<Operand> {
+        let (name, distance) = place.ld;
+        let Some(step) = isize::try_from(distance).ok().filter(|step| step.checked_abs().is_some()) else {
+            return Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, name, format!("{distance} is too large")));
+        };
+        let row_major = sunzi_matrix {
+            layout: SUNZI_ROW_MAJOR,
+            ..self.described(place.entries, (count, 1), distance.abs().max(1))
+        };
+        // SAFETY: by contract.
+        Ok(unsafe { Operand::new(place.name, &row_major) }?.with_step(step))
+    }
+
+    /// A scalar that the caller must pass.
+    ///
+    /// # Safety
+    /// The header's rules.
+    unsafe fn scalar(self, call: &Call<'_>, name: &'static str, number: *const c_void) -> Outcome<Float> {
+        // SAFETY: by contract.
+        unsafe { super::number(call, &self.number(name, number)?) }
+    }
+
+    /// One number.
+    ///
+    /// # Safety
+    /// The header's rules.
+    unsafe fn number(self, name: &'static str, number: *const c_void) -> Outcome<Operand> {
+        if number.is_null() {
+            return Err(Failure::null(name));
+        }
+        // SAFETY: by contract.
+        unsafe { Operand::new(name, &self.described(number, (1, 1), 1)) }
+    }
+
+    fn described(self, entries: *const c_void, (rows, cols): (i64, i64), ld: i64) -> sunzi_matrix {
+        let (format, layout) = (self.format, SUNZI_COL_MAJOR);
+        let limbs = std::ptr::null_mut();
+        sunzi_matrix { format, layout, rows, cols, ld, entries: entries.cast_mut(), limbs, precision_bits: 0 }
+    }
+}
+
+/// Refuses a distance of 0 between entries.
+fn step_of(name: &'static str, distance: i64) -> Outcome<()> {
+    match distance {
+        0 => Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, name, "0: entries must lie apart")),
+        _ => Ok(()),
+    }
+}
+
+/// How a triangle is used, from the letters of a TRSM.
+///
+/// # Safety
+/// As [`choice`].
+unsafe fn sides_of(
+    side: *const c_char,
+    uplo: *const c_char,
+    transa: *const c_char,
+    diag: *const c_char,
+) -> Outcome<Triangle> {
+    // SAFETY: by contract.
+    unsafe {
+        let (side, uplo, op) = (side_of(side)?, uplo_of(uplo)?, op_of("transa", transa)?);
+        Ok(Triangle { side, uplo, op, diag: diag_of(diag)? })
+    }
+}
+
+/// # Safety
+/// As [`choice`].
+unsafe fn side_of(text: *const c_char) -> Outcome<Side> {
+    // SAFETY: by contract.
+    unsafe { choice("side", text, &[(b'L', Side::Left), (b'R', Side::Right)]) }
+}
+
+/// # Safety
+/// As [`choice`].
+unsafe fn diag_of(text: *const c_char) -> Outcome<Diag> {
+    // SAFETY: by contract.
+    unsafe { choice("diag", text, &[(b'N', Diag::NonUnit), (b'U', Diag::Unit)]) }
+}
+
+fn sizes<const N: usize>(named: [(&'static str, i64); N]) -> Outcome<[i64; N]> {
+    match named.iter().find(|(_, size)| *size < 0) {
+        Some((name, size)) => {
+            Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, name, format!("{size}: sizes must not be negative")))
+        }
+        None => Ok(named.map(|(_, size)| size)),
+    }
+}
+
+/// The value that the first letter of a text stands for.
+///
+/// # Safety
+/// `text` is null or ends with a zero.
+unsafe fn choice<T: Copy>(name: &'static str, text: *const c_char, known: &[(u8, T)]) -> Outcome<T> {
+    if text.is_null() {
+        return Err(Failure::null(name));
+    }
+    // SAFETY: the first of at least one letter, by contract.
+    let letter = unsafe { text.read() } as u8;
+    let found = known.iter().find(|(known, _)| *known == letter.to_ascii_uppercase());
+    found.map(|(_, value)| *value).ok_or_else(|| {
+        let choices = known.iter().map(|(letter, _)| format!("'{}'", char::from(*letter))).collect::<Vec<_>>();
+        invalid(name, format!("'{}' is no choice: {}", letter.escape_ascii(), choices.join(" or ")))
+    })
+}
+
+/// # Safety
+/// As [`choice`].
+unsafe fn uplo_of(text: *const c_char) -> Outcome<Uplo> {
+    // SAFETY: by contract.
+    unsafe { choice("uplo", text, &[(b'U', Uplo::Upper), (b'L', Uplo::Lower)]) }
+}
+
+/// # Safety
+/// As [`choice`].
+unsafe fn op_of(name: &'static str, text: *const c_char) -> Outcome<Op> {
+    // SAFETY: by contract.
+    unsafe { choice(name, text, &[(b'N', Op::NoTranspose), (b'T', Op::Transpose), (b'C', Op::Transpose)]) }
+}
