@@ -19,7 +19,7 @@ fn rational(matrix: &Matrix) -> Square {
 /// How many eigenvalues `A - t B` has below 0, for symmetric matrices, by exact elimination.
 fn negatives(a: &Square, b: &Square, t: &Rational) -> usize {
     let order = a.len();
-    let at = |i: usize, j: usize| Rational::from(&a[i][j] - Rational::from(t * &b[i][j]));
+    let at = |i: usize, j: usize| &a[i][j] - Rational::from(t * &b[i][j]);
     let mut rest = (0..order).map(|i| (0..order).map(|j| at(i, j)).collect::<Vec<_>>()).collect::<Vec<_>>();
     let mut count = 0;
     for k in 0..order {
@@ -29,12 +29,10 @@ fn negatives(a: &Square, b: &Square, t: &Rational) -> usize {
             continue;
         }
         count += usize::from(pivot < 0);
-        for i in k + 1..order {
-            let factor = Rational::from(&rest[i][k] / &pivot);
-            for j in k + 1..order {
-                let change = Rational::from(&factor * &rest[k][j]);
-                rest[i][j] -= change;
-            }
+        let own = rest[k].clone();
+        for row in &mut rest[k + 1..] {
+            let factor = Rational::from(&row[k] / &pivot);
+            row.iter_mut().zip(&own).skip(k).for_each(|(entry, own)| *entry -= Rational::from(&factor * own));
         }
     }
     count
@@ -160,7 +158,7 @@ fn eigenvalues_of_products_with_inverse_factors_are_held() {
             }
         }
         let lower = |i: usize, j: usize| if j > i { Rational::new() } else { l.float(i, j).to_rational().unwrap() };
-        let term = |i: usize, j: usize, k: usize| Rational::from(lower(i, k) * lower(j, k));
+        let term = |i: usize, j: usize, k: usize| lower(i, k) * lower(j, k);
         let square = |i: usize, j: usize| (0..order).map(|k| term(i, j, k)).sum::<Rational>();
         let z = (0..order).map(|i| (0..order).map(|j| square(i, j)).collect()).collect::<Square>();
         let mut found = Vec::new();
