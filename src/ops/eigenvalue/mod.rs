@@ -143,7 +143,8 @@ pub fn pencil_eigenvalue<'l, 'x>(
 ///
 /// These are the numbers `t` with `X v = t L L^T v`: with the factor of a positive definite `Z = L L^T`,
 /// `Z + s X` is positive semidefinite for just those `s >= 0` with `s t >= -1` for the smallest `t`, so that is the
-/// step length of an interior-point method. Shapes: `l` and `x` are `n x n` with `n >= 1`; of `l` the lower triangle is read.
+/// step length of an interior-point method. Shapes: `l` and `x` are `n x n` with `n >= 1`; of `l` the lower triangle
+/// is read.
 /// Accuracy and bits are those of [`extreme_eigenvalue_with`]. The product is formed once, at as many bits as it takes
 /// beside the condition of `L`.
 ///
