@@ -400,7 +400,12 @@ impl Context {
     /// # Errors
     /// Those of [`PlaneKernel::prepare`].
     pub fn engine(&self, kernel: &'static dyn PlaneKernel, spec: EngineSpec) -> Result<Arc<dyn PlaneEngine>> {
-        self.kept.engines.get_or_make((kernel.name(), spec), || kernel.prepare(&spec))
+        let (key, make) = ((kernel.name(), spec), || kernel.prepare(&spec));
+        // Plans count the tables of the engine that runs.
+        match self.memory_bytes().is_some() {
+            true => self.kept.engines.get_or_replace(key, make),
+            false => self.kept.engines.get_or_make(key, make),
+        }
     }
 
     /// The tile kernels of `kernel` for `working_bits`, made at the first call and kept.

@@ -40,6 +40,8 @@
 //! | [`solve`](solve()), [`solve_refined`] | `X` with `A X = B` | symmetric positive definite |
 //! | [`ldlt`](ldlt()) | `L`, `D` with `A = L D L^T`, without pivoting | symmetric quasi-definite |
 //! | [`inverse`](inverse()) | `A^-1` | symmetric positive definite |
+//! | [`extreme_eigenvalue`] | an interval that holds the smallest or largest eigenvalue | symmetric |
+//! | [`pencil_eigenvalue`] | the same for `L^-1 X L^-T` | triangular `L`, symmetric `X` |
 //!
 //! On vectors, which are matrices or views of one column or one row:
 //!
@@ -108,12 +110,14 @@ pub use ops::device::{DeviceReport, DeviceSeconds};
 pub use ops::{Accuracy, GemmOptions, SyrkOptions, gemm, gemm_into, gemm_with, syrk, syrk_into, syrk_with};
 pub use ops::{Cholesky, CholeskyOptions, CholeskyReport, Span, TaskKind, cholesky, cholesky_into, cholesky_with};
 pub use ops::{CholeskyPlan, Plan, SolvePlan, UpdatePlan};
+pub use ops::{EigenvalueInterval, EigenvalueOptions, EigenvalueReport, Extreme};
 pub use ops::{GemvOptions, GerOptions, SymvOptions, TriangleVectorOptions, VectorReport};
 pub use ops::{Inertia, Ldlt, LdltOptions, RefineOptions, RefineReport, SolveReport, TrsmOptions};
 pub use ops::{Outcome, Path, Phases, Report};
 pub use ops::{SymmOptions, Syr2kOptions, TrmmOptions, symm, symm_into, symm_with, syr2k, syr2k_into, syr2k_with};
 pub use ops::{axpy, axpy_into, dot, gemv, gemv_into, gemv_with, ger, ger_into, ger_with, nrm2};
 pub use ops::{distributed, double, log_det_of, verify};
+pub use ops::{extreme_eigenvalue, extreme_eigenvalue_with, pencil_eigenvalue, pencil_eigenvalue_with};
 pub use ops::{inverse, inverse_into, inverse_with, ldlt, ldlt_with, trsm, trsm_into, trsm_with};
 pub use ops::{plan_cholesky, plan_gemm, plan_solve, plan_syrk, plan_trsm};
 pub use ops::{solve, solve_into, solve_refined, solve_refined_into, solve_refined_with, solve_with};

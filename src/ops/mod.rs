@@ -6,6 +6,7 @@ pub mod cholesky;
 mod columns;
 pub mod distributed;
 mod distribution;
+mod eigenvalue;
 mod exact_sum;
 pub(crate) mod factor;
 mod fixed_sum;
@@ -25,6 +26,8 @@ pub mod verify;
 
 pub use cholesky::{Cholesky, CholeskyOptions, CholeskyReport, Span, TaskKind, cholesky, cholesky_into, cholesky_with};
 pub use cholesky::{CholeskyPlan, UpdatePlan, log_det_of, plan_cholesky};
+pub use eigenvalue::{EigenvalueInterval, EigenvalueOptions, EigenvalueReport, Extreme};
+pub use eigenvalue::{extreme_eigenvalue, extreme_eigenvalue_with, pencil_eigenvalue, pencil_eigenvalue_with};
 pub use factor::double;
 pub use gemm::{GemmOptions, gemm, gemm_into, gemm_with};
 pub use inverse::{inverse, inverse_into, inverse_with};

@@ -4,8 +4,8 @@
 use crate::{alone, matrix, rise};
 use sunzi::advanced::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
 use sunzi::{
-    Accuracy, Cholesky, CholeskyOptions, Context, Error, Matrix, Result, SolvePlan, Symmetric, cholesky, ldlt,
-    plan_solve, plan_trsm, solve, syrk, trsm,
+    Accuracy, Cholesky, CholeskyOptions, Context, Error, Matrix, Result, SolvePlan, Symmetric, TrsmOptions, cholesky,
+    ldlt, plan_solve, plan_trsm, solve, solve_with, syrk, trsm, trsm_with,
 };
 
 /// Bytes that the bookkeeping of threads and lists may add.
@@ -116,17 +116,25 @@ fn solves_keep_the_memory_limit() {
     let _alone = alone();
     for (order, columns, bits) in [(300, 200, 500), (400, 5, 800), (200, 600, 300), (300, 64, 1024)] {
         let (t, b) = (lower(order, bits), matrix(order, columns, bits, 5));
-        let label = format!("plan of trsm {order} x {columns}");
-        check_plan(&label, &|ctx| plan_trsm(ctx, (order, columns), bits, Accuracy::Norm), &|ctx| {
-            trsm(ctx, &t, &b, bits)
-        });
+        for accuracy in [Accuracy::Norm, Accuracy::Entrywise] {
+            let label = format!("plan of trsm {order} x {columns}, {accuracy:?}");
+            let options = TrsmOptions::new().accuracy(accuracy);
+            check_plan(&label, &|ctx| plan_trsm(ctx, (order, columns), bits, accuracy), &|ctx| {
+                trsm_with(ctx, &t, &b, bits, &options).map(|outcome| outcome.result)
+            });
+        }
     }
     for (order, columns, bits) in [(300, 2, 500), (200, 400, 300)] {
         let (a, b) = (definite(order, bits), matrix(order, columns, bits, 5));
+        for accuracy in [Accuracy::Norm, Accuracy::Entrywise] {
+            let label = format!("solve {order} x {columns}, {accuracy:?}");
+            // The entries lie up to 2^-26 below the diagonal, which no plan can know.
+            let options = CholeskyOptions::new().accuracy(accuracy).range_bits(32);
+            check_plan(&label, &|ctx| plan_solve(ctx, (order, columns), bits, &options), &|ctx| {
+                solve_with(ctx, Symmetric::lower(&a), &b, bits, &options).map(|outcome| outcome.result)
+            });
+        }
         let label = format!("solve {order} x {columns}");
-        check_plan(&label, &|ctx| plan_solve(ctx, (order, columns), bits, &CholeskyOptions::new()), &|ctx| {
-            solve(ctx, Symmetric::lower(&a), &b, bits)
-        });
         check(&label, &|ctx| solve(ctx, Symmetric::lower(&a), &b, bits));
     }
     for (order, columns, bits) in [(300, 200, 200), (100, 3, 300), (40, 500, 1000)] {

@@ -234,12 +234,19 @@ impl Scaled {
     fn report(&self, report: Report, problem: &Problem<'_>) -> Report {
         let Entrywise { range_bits, singles } = &self.entrywise;
         let chosen = problem.is_entrywise() && !matches!(singles, Singles::All);
-        let least_bytes = if chosen { entrywise::choice_bytes(&problem.size()) } else { 0 };
+        let least_bytes = if chosen { choice_bytes(problem) } else { 0 };
         let planned_bytes =
             (report.planned_bytes + singles.bytes(&problem.size(), problem.precision_bits)).max(least_bytes);
         let (accuracy, single_entries) = (problem.accuracy, singles.count(&problem.size()));
         Report { accuracy, range_bits: *range_bits, single_entries, planned_bytes, ..report }
     }
+}
+
+/// Bytes while the bits of entrywise accuracy are chosen: the result may be there already.
+fn choice_bytes(problem: &Problem<'_>) -> u64 {
+    let (rows, cols) = problem.result_shape();
+    let result_bytes = Matrix::bytes_for(rows, cols, problem.precision_bits);
+    entrywise::choice_bytes(&problem.size()).saturating_add(result_bytes)
 }
 
 /// The terms of all entries, with the norm exponents of the operands' columns.
@@ -279,7 +286,7 @@ fn scale_operands(ctx: &Context, workers: usize, problem: &Problem<'_>, workspac
     let scaled = match problem.exact_integers {
         true => by_norms(integer_bits(ctx, problem, left, right)?),
         false if problem.is_entrywise() => {
-            let planned_bytes = entrywise::choice_bytes(&problem.size());
+            let planned_bytes = choice_bytes(problem);
             ctx.admit(planned_bytes)?;
             workspace.trim(ctx.memory(), &WorkspaceNeeds { planned_bytes, ..WorkspaceNeeds::default() });
             let Workspace { left_shifts, right_shifts, .. } = workspace;

@@ -21,10 +21,11 @@ const ROW_BYTES: u64 = size_of::<Row>() as u64;
 /// Rows of panels that a worker takes at a time, about.
 const GROUP_ROWS: usize = 4096;
 
-/// Bytes of the depths of both operands, where all rows are here.
+/// Bytes of the depths of both operands, where all rows are here, and of the sums of a panel.
 pub(crate) fn choice_bytes(size: &ProductSize) -> u64 {
     let panels = size.rows.div_ceil(PANEL) + if size.triangle { 0 } else { size.cols.div_ceil(PANEL) };
-    (panels as u64).saturating_mul(size.contracted as u64).saturating_mul(ROW_BYTES)
+    let sums = size.rows.next_multiple_of(PANEL) as u64 * ROW_BYTES;
+    (panels as u64).saturating_mul(size.contracted as u64).saturating_mul(ROW_BYTES).saturating_add(sums)
 }
 
 /// Bytes of the depths of an upper triangular operand of `order` rows, and of the sums of a panel.

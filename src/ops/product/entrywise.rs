@@ -171,8 +171,10 @@ impl Singles {
             .flat_map(|col| (0..rows).map(move |row| Place { row, col }))
             .filter(|place| marked(place.row, place.col))
             .peekable();
+        let mut sums = Vec::with_capacity(total.min(TOGETHER as u64) as usize);
         while places.peek().is_some() {
-            let mut sums = places.by_ref().take(TOGETHER).map(|place| SingleSum::new(place, terms)).collect::<Vec<_>>();
+            sums.clear();
+            sums.extend(places.by_ref().take(TOGETHER).map(|place| SingleSum::new(place, terms)));
             walkers.each_group(group, &mut sums, |_, sums| sums.iter_mut().for_each(|sum| sum.find_top(terms)));
             tops_over_ranks(walkers.world, &mut sums)?;
             walkers.each_group(group, &mut sums, |_, sums| sums.iter_mut().for_each(|sum| sum.add_terms(terms)));

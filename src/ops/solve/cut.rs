@@ -8,7 +8,9 @@ use crate::math::bound::guard_bits;
 use crate::math::float::limbs_for;
 use crate::matrix::Matrix;
 use crate::ops::product::block::{BlockShape, plan};
+use crate::ops::product::depths::choice_bytes;
 use crate::ops::product::problem::{Accuracy, Bits};
+use crate::ops::product::size::ProductSize;
 use crate::ops::solve::path::{Method, Path, SCALAR_ROWS};
 use crate::ops::solve::tiles::{first_bits, tries};
 use std::ops::Range;
@@ -68,6 +70,17 @@ impl TriangleCut {
     pub fn parts_bytes(&self, columns: usize) -> u64 {
         let prepared = (self.order * (limbs_for(self.working_bits) + 9) * 8) as u64;
         prepared.saturating_add(Matrix::bytes_for(self.scratch_rows(), columns, self.working_bits))
+    }
+
+    /// Most bytes while the bits of a product are chosen, for accuracy entry by entry.
+    pub fn choice_bytes(&self, columns: usize) -> u64 {
+        let mut most = 0;
+        if self.accuracy == Accuracy::Entrywise {
+            self.visit(&(0..self.order), ALL_LEVELS, &mut |BlockShape { rows, contracted, .. }, _| {
+                most = most.max(choice_bytes(&ProductSize { contracted, rows, cols: columns, triangle: false }));
+            });
+        }
+        most
     }
 
     /// Rows of the largest result of a product.

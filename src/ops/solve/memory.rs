@@ -224,12 +224,18 @@ impl SolveMemory {
     }
 
     /// Bytes of a first try, or of a solve by parts, that do not lie in the windows of the context.
-    pub fn held_beside_windows(&self, columns: usize) -> u64 {
+    ///
+    /// # Errors
+    /// Those of making the tables of products.
+    pub fn held_beside_windows(&self, columns: usize) -> Result<u64> {
         let each = self.cuts.iter().map(|cut| match cut.first_try_bits {
-            Some(_) => cut.right_bytes(columns),
-            None => cut.right_bytes(columns).saturating_add(cut.parts_bytes(columns)),
+            Some(_) => Ok(cut.right_bytes(columns)),
+            None => {
+                let parts = [cut.parts_bytes(columns), cut.choice_bytes(columns), cut.table_bytes(&self.ctx)?];
+                Ok(parts.into_iter().fold(cut.right_bytes(columns), u64::saturating_add))
+            }
         });
-        self.ctx.memory().total(each.max().unwrap_or(0))
+        each.fold(Ok(0), larger).map(|most| self.ctx.memory().total(most))
     }
 
     /// Bytes of a band that products by parts work beside: on all its columns, or on copies of some of them.

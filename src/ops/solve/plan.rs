@@ -130,7 +130,7 @@ impl SolveShape {
         let kept_bytes = match (ctx.memory_bytes(), path) {
             (Some(_), _) => 0,
             (None, Path::Dots) => dots_bytes(),
-            (None, _) => memory.held_beside_windows(bands.columns),
+            (None, _) => memory.held_beside_windows(bands.columns)?,
         };
         let beside_tiles = factorisation_bytes.saturating_add(kept_bytes.saturating_sub(held_bytes));
         let planned_bytes = if factorisation_bytes == 0 { solve_bytes } else { solve_bytes.max(beside_tiles) };

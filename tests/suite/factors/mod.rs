@@ -1,6 +1,7 @@
 //! Factorisations and solves in one process.
 
 mod cholesky;
+mod eigenvalues;
 mod entrywise;
 mod known;
 mod ldlt;

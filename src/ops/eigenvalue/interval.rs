@@ -1,0 +1,304 @@
+//! The search: quotients from above, factorisations from below, until the interval is narrow enough.
+
+use super::lanczos;
+use super::{EigenvalueInterval, EigenvalueReport};
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::math::float::{FloatRef, Head};
+use crate::matrix::{Matrix, Symmetric};
+use crate::ops::cholesky::{Cholesky, CholeskyOptions, cholesky_with};
+use crate::ops::product::report::Outcome;
+use crate::ops::vector::{axpy, dot, gemv, nrm2};
+use rug::Float;
+use rug::float::Round;
+use rug::ops::{AddAssignRound, SubAssignRound};
+
+/// Factorisations, at most.
+const MOST_FACTORISATIONS: usize = 200;
+
+/// Bits of a factorisation beyond those asked for, at least: most matrices need no more.
+const SPARE_BITS: u32 = 64;
+
+/// A search for the smallest eigenvalue.
+pub(super) struct Search<'a> {
+    ctx: Context,
+    matrix: &'a Matrix,
+    precision_bits: u32,
+    /// Where quotients are formed, and factors beside their least precision.
+    working_bits: u32,
+    /// The Frobenius norm is at most 2 to this power.
+    norm: i64,
+    /// The vector of the last quotient.
+    vector: Matrix,
+    quotient: Float,
+    /// Norm of the residual of the vector, of which the norm is about 1.
+    residual: Float,
+    lower: Float,
+    upper: Float,
+    /// How far below the quotient the next factorisation is, until one has succeeded.
+    distance: Option<Float>,
+    /// The lowest shift at which one has failed.
+    ceiling: Option<Float>,
+    /// Bytes beside those of factorisations.
+    own_bytes: u64,
+    report: EigenvalueReport,
+}
+
+/// `ceil(log2 n)`.
+fn log2_ceil(count: usize) -> i64 {
+    i64::from(count.next_power_of_two().trailing_zeros())
+}
+
+/// The exponent of the power of two above a number; far below all others for 0.
+fn top(value: &Float) -> i64 {
+    value.get_exp().map_or(-(1 << 40), i64::from)
+}
+
+fn power(exponent: i64) -> Float {
+    Float::with_val(2, 1) << exponent.clamp(-(1 << 29), 1 << 29) as i32
+}
+
+impl<'a> Search<'a> {
+    /// Begins with a vector that Lanczos' method finds.
+    ///
+    /// # Errors
+    /// Those of [`super::extreme_eigenvalue_with`].
+    pub fn new(ctx: &Context, matrix: &'a Matrix, precision_bits: u32) -> Result<Search<'a>> {
+        let order = matrix.rows();
+        let largest = matrix.parts().0.iter().filter(|&&head| head != 0).map(|&head| Head(head).exponent()).max();
+        let norm = largest.unwrap_or(0) + log2_ceil(order);
+        let working_bits = precision_bits + SPARE_BITS;
+        let own_bytes = Search::bytes(order, matrix.precision_bits().max(working_bits));
+        ctx.admit(own_bytes)?;
+        let start = lanczos::start(&doubles(matrix, largest.unwrap_or(0)), order);
+        let vector = Matrix::from_f64s(order, 1, working_bits, &start.vector)?;
+        let report = EigenvalueReport {
+            order,
+            precision_bits,
+            working_bits,
+            lanczos_steps: start.steps,
+            planned_bytes: own_bytes,
+            ..EigenvalueReport::default()
+        };
+        let (quotient, residual) = (Float::new(working_bits), Float::new(working_bits));
+        let (lower, upper) = (-power(norm + 1), power(norm + 1));
+        let ctx = ctx.holding(own_bytes);
+        let mut search = Search {
+            ctx,
+            matrix,
+            precision_bits,
+            working_bits,
+            norm,
+            vector,
+            quotient,
+            residual,
+            lower,
+            upper,
+            distance: None,
+            ceiling: None,
+            own_bytes,
+            report,
+        };
+        search.take_quotient()?;
+        search.distance = Some(search.residual.clone());
+        Ok(search)
+    }
+
+    /// Bytes of doubles, of vectors and of one shifted matrix, beside its factorisation.
+    fn bytes(order: usize, bits: u32) -> u64 {
+        let doubles = 8 * (order as u64).saturating_mul(order as u64 + order.min(256) as u64);
+        let shifted = Matrix::bytes_for(order, order, bits);
+        doubles.saturating_add(shifted).saturating_add(6 * Matrix::bytes_for(order, 1, 2 * bits))
+    }
+
+    /// What the search has done so far.
+    pub fn report(&self) -> EigenvalueReport {
+        self.report.clone()
+    }
+
+    /// Narrows the interval until it is as narrow as promised.
+    ///
+    /// # Errors
+    /// Those of [`super::extreme_eigenvalue_with`].
+    pub fn run(&mut self) -> Result<EigenvalueInterval> {
+        while self.report.factorisations < MOST_FACTORISATIONS {
+            self.choose_bits();
+            let (shift, bits) = (self.next_shift(), self.working_bits);
+            match self.factor(&shift)? {
+                Some(factor) => {
+                    self.raise(&shift);
+                    if self.is_narrow() {
+                        return Ok(self.interval());
+                    }
+                    self.vector = normalised(factor.solve(&self.ctx, &self.vector, bits)?)?;
+                    self.take_quotient()?;
+                    if self.is_narrow() {
+                        return Ok(self.interval());
+                    }
+                }
+                None => self.look_below(shift)?,
+            }
+        }
+        let EigenvalueInterval { lower, upper } = self.interval();
+        Err(Error::Verification(format!(
+            "the smallest eigenvalue is between {lower:.10e} and {upper:.10e}: {MOST_FACTORISATIONS} factorisations do \
+             not tell it to {} bits",
+            self.precision_bits
+        )))
+    }
+
+    /// Where to factor next: below the quotient by the residual, where nothing speaks against it.
+    fn next_shift(&self) -> Float {
+        let bits = self.working_bits;
+        let least = power(self.unit() + 2);
+        let below = |from: &Float, by: &Float| Float::with_val(bits, from - by);
+        let natural = below(&self.quotient, &Float::with_val(bits, self.residual.max_ref(&least)));
+        let Some(distance) = &self.distance else {
+            let open = self.ceiling.as_ref().is_none_or(|ceiling| natural < *ceiling);
+            if natural > self.lower && open {
+                return natural;
+            }
+            // The vector is not there yet: halve what is known.
+            let top = self.ceiling.as_ref().map_or_else(|| self.quotient.clone(), |top| self.quotient.clone().min(top));
+            let gap = Float::with_val(bits, &top - &self.lower);
+            return if gap <= least { below(&self.lower, &least) } else { below(&top, &(gap >> 1u32)) };
+        };
+        below(&self.quotient, &Float::with_val(bits, distance.max_ref(&least)))
+    }
+
+    /// After a factorisation at `shift` that failed: the eigenvalue lies lower than the vector says.
+    fn look_below(&mut self, shift: Float) -> Result<()> {
+        if let Some(distance) = self.distance.take() {
+            if self.ceiling.is_none() {
+                self.disturb()?; // the vector may have nothing of the one that is wanted
+            }
+            let further = distance.max(&power(self.unit() + 2)) << 4u32;
+            self.distance = Some(further.min(&power(self.norm + 2)));
+        }
+        if self.ceiling.as_ref().is_none_or(|ceiling| shift < *ceiling) {
+            self.ceiling = Some(shift);
+        }
+        Ok(())
+    }
+
+    /// The power of two below which an interval counts as narrow.
+    fn goal(&self) -> i64 {
+        let bits = i64::from(self.precision_bits);
+        let size = top(&self.lower).min(top(&self.upper));
+        (size - 1 - bits).max(self.norm - 2 * bits - 32)
+    }
+
+    fn is_narrow(&self) -> bool {
+        let mut width = self.upper.clone();
+        width.sub_assign_round(&self.lower, Round::Up);
+        width <= power(self.goal())
+    }
+
+    fn interval(&self) -> EigenvalueInterval {
+        EigenvalueInterval { lower: self.lower.clone(), upper: self.upper.clone() }
+    }
+
+    /// What a factorisation at the working precision does not see, as a power of two: see the proof.
+    fn unit(&self) -> i64 {
+        6 - i64::from(self.working_bits) + self.norm + log2_ceil(self.matrix.rows())
+    }
+
+    /// Takes as many bits as an interval needs around the quotient.
+    fn choose_bits(&mut self) {
+        let missing = self.unit() + 5 - self.goal();
+        if missing > 0 {
+            let bits = self.working_bits + (missing as u32).next_multiple_of(32);
+            // No goal is further below the norm than this.
+            let most = 2 * self.precision_bits + 96 + 2 * log2_ceil(self.matrix.rows()) as u32;
+            if bits.min(most) > self.working_bits {
+                self.working_bits = bits.min(most);
+                self.ceiling = None; // more bits may succeed where fewer did not
+            }
+            self.report.working_bits = self.working_bits;
+        }
+    }
+
+    /// The factor of the matrix less `shift`, or `None` where it is not positive definite.
+    fn factor(&mut self, shift: &Float) -> Result<Option<Cholesky>> {
+        self.report.factorisations += 1;
+        let order = self.matrix.rows();
+        let bits = self.matrix.precision_bits().max(self.working_bits);
+        let mut shifted = Matrix::zeros(order, order, bits)?;
+        let mut limbs = vec![0; shifted.limbs_per_element()];
+        for (row, col) in (0..order).flat_map(|col| (col + 1..order).map(move |row| (row, col))) {
+            let entry = self.matrix.get(row, col);
+            let (low, high) = limbs.split_at_mut(shifted.limbs_per_element() - entry.limbs.len());
+            low.fill(0);
+            high.copy_from_slice(entry.limbs);
+            shifted.set(row, col, FloatRef { head: entry.head, limbs: &limbs });
+        }
+        for at in 0..order {
+            shifted.set_float(at, at, &Float::with_val(bits, &self.matrix.float(at, at) - shift))?;
+        }
+        let outcome = cholesky_with(&self.ctx, Symmetric::lower(&shifted), self.working_bits, &CholeskyOptions::new());
+        match outcome {
+            Ok(Outcome { result, report }) => {
+                let planned_bytes = self.own_bytes.saturating_add(report.planned_bytes);
+                self.report.planned_bytes = self.report.planned_bytes.max(planned_bytes);
+                Ok(Some(result))
+            }
+            Err(Error::NotPositiveDefinite { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The eigenvalue is not below `shift` by more than the factorisation does not see.
+    fn raise(&mut self, shift: &Float) {
+        self.distance = None;
+        let mut proven = shift.clone();
+        proven.sub_assign_round(&power(self.unit()), Round::Down);
+        if proven > self.lower {
+            self.lower = proven;
+        }
+    }
+
+    /// The quotient of the vector and its residual; the eigenvalue is not above the quotient and its error.
+    fn take_quotient(&mut self) -> Result<()> {
+        let (ctx, bits) = (&self.ctx, self.working_bits);
+        let image = gemv(ctx, self.matrix, &self.vector, bits)?;
+        let square = dot(ctx, &self.vector, &self.vector, bits)?;
+        self.quotient = dot(ctx, &self.vector, &image, bits)? / &square;
+        let rest = axpy(ctx, &Float::with_val(bits, -&self.quotient), &self.vector, &image, bits)?;
+        self.residual = nrm2(ctx, &rest, bits)? / square.sqrt();
+        let mut proven = self.quotient.clone();
+        proven.add_assign_round(&power(4 - i64::from(bits) + self.norm), Round::Up);
+        if proven < self.upper {
+            self.upper = proven;
+        }
+        Ok(())
+    }
+
+    /// Adds a little of every direction to the vector.
+    fn disturb(&mut self) -> Result<()> {
+        let order = self.matrix.rows();
+        let entry = |at: usize| if at.is_multiple_of(2) { 1.0 } else { -1.0 } / (at + 1) as f64;
+        let all = Matrix::from_f64s(order, 1, 53, &(0..order).map(entry).collect::<Vec<_>>())?;
+        self.vector = axpy(&self.ctx, &Float::with_val(10, 0.125), &all, &self.vector, self.working_bits)?;
+        Ok(())
+    }
+}
+
+/// The matrix times `2^-largest`, in doubles; what lies far below the largest entry becomes 0.
+fn doubles(matrix: &Matrix, largest: i64) -> Vec<f64> {
+    let ((heads, limbs), width) = (matrix.parts(), matrix.limbs_per_element());
+    let entries = heads.iter().zip(limbs.chunks_exact(width)).map(|(&head, limbs)| {
+        let head = Head(head);
+        match head.is_zero() || head.exponent() < largest - 1000 {
+            true => 0.0,
+            false => FloatRef { head: Head::new(head.is_negative(), head.exponent() - largest), limbs }.to_f64(),
+        }
+    });
+    entries.collect()
+}
+
+/// The vector times a power of two, so that its largest entry is about 1.
+fn normalised(mut vector: Matrix) -> Result<Matrix> {
+    let largest = vector.parts().0.iter().filter(|&&head| head != 0).map(|&head| Head(head).exponent()).max();
+    vector.shift_exponents(-largest.unwrap_or(0))?;
+    Ok(vector)
+}

@@ -1,0 +1,197 @@
+//! Extreme eigenvalues of symmetric matrices and products, to a few digits or to many, as intervals that are proven.
+//!
+//! Lanczos' method in doubles finds where to look. From there on every step is a proof: a Rayleigh quotient bounds the
+//! smallest eigenvalue from above, a Cholesky factorisation of the matrix shifted by `theta` from below, and the same
+//! factor makes the vector of the next quotient. Proof: docs/decisions/032-vectors.md, "Extreme eigenvalues".
+
+mod interval;
+mod lanczos;
+mod pencil;
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::math::float::Head;
+use crate::matrix::{Matrix, MatrixView, Symmetric};
+use crate::ops::product::report::Outcome;
+use crate::options::setters;
+use interval::Search;
+use pencil::Congruence;
+use rug::Float;
+use serde::Serialize;
+use std::time::Instant;
+
+/// Which end of the spectrum is wanted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+pub enum Extreme {
+    /// The smallest eigenvalue, the most negative one where there are such.
+    #[default]
+    Smallest,
+    /// The largest eigenvalue.
+    Largest,
+}
+
+/// Choices of a search for an eigenvalue.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct EigenvalueOptions {
+    /// The end of the spectrum that is wanted.
+    pub which: Extreme,
+}
+
+setters! { new EigenvalueOptions { which: Extreme } }
+
+/// An interval that holds the eigenvalue, both ends included.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EigenvalueInterval {
+    /// Not above the eigenvalue.
+    pub lower: Float,
+    /// Not below it.
+    pub upper: Float,
+}
+
+/// How an eigenvalue was found.
+#[derive(Clone, Debug, Default, Serialize)]
+#[non_exhaustive]
+pub struct EigenvalueReport {
+    /// `extreme_eigenvalue` or `pencil_eigenvalue`.
+    pub operation: &'static str,
+    /// Rows of the matrix.
+    pub order: usize,
+    /// Precision asked for.
+    pub precision_bits: u32,
+    /// Most bits of a factorisation.
+    pub working_bits: u32,
+    /// Steps of Lanczos' method, in doubles.
+    pub lanczos_steps: usize,
+    /// Factorisations of shifted matrices, failed ones included.
+    pub factorisations: usize,
+    /// Wall-clock seconds of the call.
+    pub seconds: f64,
+    /// Bytes that the call takes.
+    pub planned_bytes: u64,
+}
+
+/// The smallest eigenvalue of a symmetric matrix; see [`extreme_eigenvalue_with`].
+///
+/// ```
+/// use sunzi::{Context, Matrix};
+/// let ctx = Context::builder().threads(1).build()?;
+/// let a = Matrix::from_f64s(2, 2, 256, &[2.0, 1.0, 1.0, 2.0])?; // eigenvalues 1 and 3
+/// let found = sunzi::extreme_eigenvalue(&ctx, &a, 100)?;
+/// assert!(found.lower <= 1 && found.upper >= 1);
+/// assert!(found.upper - found.lower < 1e-29);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`extreme_eigenvalue_with`].
+pub fn extreme_eigenvalue<'a>(
+    ctx: &Context,
+    a: impl Into<Symmetric<'a>>,
+    precision_bits: u32,
+) -> Result<EigenvalueInterval> {
+    Ok(extreme_eigenvalue_with(ctx, a, precision_bits, &EigenvalueOptions::default())?.result)
+}
+
+/// The smallest or the largest eigenvalue of a symmetric matrix, as an interval that is proven to hold it.
+///
+/// Shapes: `a` is `n x n` with `n >= 1`, plain, known to be symmetric or a named triangle, see [`Symmetric`].
+/// Accuracy: the interval is at most `2^-precision_bits |eigenvalue|` wide, or, where the eigenvalue is smaller than
+/// about `2^-precision_bits` of the norm of the matrix, `2^(-2 precision_bits - 32)` of that norm. The same bits on any
+/// number of threads. A few digits (32 bits) take one factorisation or two of about `precision_bits + 64` bits, many
+/// digits take a few more.
+///
+/// # Errors
+/// [`Error::ShapeMismatch`]; [`Error::NotSymmetric`]; [`Error::InvalidArgument`] for a matrix without rows;
+/// [`Error::Precision`] where the precision that it takes is beyond the kernel's; [`Error::Verification`] where the
+/// interval does not become so narrow; [`Error::MemoryLimit`], [`Error::Cancelled`], [`Error::OutOfMemory`].
+pub fn extreme_eigenvalue_with<'a>(
+    ctx: &Context,
+    a: impl Into<Symmetric<'a>>,
+    precision_bits: u32,
+    options: &EigenvalueOptions,
+) -> Result<Outcome<EigenvalueInterval, EigenvalueReport>> {
+    let (start, a) = (Instant::now(), a.into());
+    let lower = a.lower_view("extreme_eigenvalue")?;
+    check(lower.rows(), precision_bits)?;
+    let copy_bytes = Matrix::bytes_for(lower.rows(), lower.rows(), lower.precision_bits());
+    ctx.admit(copy_bytes)?;
+    let matrix = reflected(a.to_symmetric()?.into_matrix(), options.which);
+    let mut search = Search::new(&ctx.holding(copy_bytes), &matrix, precision_bits)?;
+    let found = search.run()?;
+    let result = turned_back(found, options.which);
+    let report = EigenvalueReport { operation: "extreme_eigenvalue", ..search.report() };
+    let (seconds, planned_bytes) = (start.elapsed().as_secs_f64(), report.planned_bytes + copy_bytes);
+    Ok(Outcome { result, report: EigenvalueReport { seconds, planned_bytes, ..report } })
+}
+
+/// The smallest eigenvalue of `L^-1 X L^-T`; see [`pencil_eigenvalue_with`].
+///
+/// # Errors
+/// As [`pencil_eigenvalue_with`].
+pub fn pencil_eigenvalue<'l, 'x>(
+    ctx: &Context,
+    l: impl Into<MatrixView<'l>>,
+    x: impl Into<Symmetric<'x>>,
+    precision_bits: u32,
+) -> Result<EigenvalueInterval> {
+    Ok(pencil_eigenvalue_with(ctx, l, x, precision_bits, &EigenvalueOptions::default())?.result)
+}
+
+/// The smallest or the largest eigenvalue of `L^-1 X L^-T`, for a lower triangular `L` and a symmetric `X`, as an
+/// interval that is proven to hold it.
+///
+/// These are the numbers `t` with `X v = t L L^T v`: with the factor of a positive definite `Z = L L^T`,
+/// `Z + s X` is positive semidefinite for just those `s >= 0` with `s t >= -1` for the smallest `t`, so that is the
+/// step length of an interior-point method. Shapes: `l` and `x` are `n x n` with `n >= 1`; of `l` the lower triangle
+/// is read.
+/// Accuracy and bits are those of [`extreme_eigenvalue_with`]. The product is formed once, at as many bits as it takes
+/// beside the condition of `L`.
+///
+/// # Errors
+/// As [`extreme_eigenvalue_with`]; [`Error::Singular`] with the first zero on the diagonal of `L`.
+pub fn pencil_eigenvalue_with<'l, 'x>(
+    ctx: &Context,
+    l: impl Into<MatrixView<'l>>,
+    x: impl Into<Symmetric<'x>>,
+    precision_bits: u32,
+    options: &EigenvalueOptions,
+) -> Result<Outcome<EigenvalueInterval, EigenvalueReport>> {
+    let (start, l, x) = (Instant::now(), l.into(), x.into());
+    let shape = x.lower_view("pencil_eigenvalue")?;
+    if (l.rows(), l.cols()) != (shape.rows(), shape.cols()) {
+        let (l, x) = ((l.rows(), l.cols()), (shape.rows(), shape.cols()));
+        return Err(Error::shape_mismatch("pencil_eigenvalue", l, x));
+    }
+    check(shape.rows(), precision_bits)?;
+    let congruence = Congruence { ctx, l, x, which: options.which, precision_bits };
+    let (found, report) = congruence.solve()?;
+    let (seconds, operation) = (start.elapsed().as_secs_f64(), "pencil_eigenvalue");
+    let result = turned_back(found, options.which);
+    Ok(Outcome { result, report: EigenvalueReport { operation, seconds, precision_bits, ..report } })
+}
+
+fn check(order: usize, precision_bits: u32) -> Result<()> {
+    if order == 0 {
+        return Err(Error::InvalidArgument("a matrix of order 0 has no eigenvalue".to_string()));
+    }
+    if precision_bits < 2 {
+        return Err(Error::precision(precision_bits, crate::matrix::MAXIMUM_PRECISION_BITS));
+    }
+    Ok(())
+}
+
+/// The matrix whose smallest eigenvalue is wanted: the matrix itself, or with the other sign.
+fn reflected(mut matrix: Matrix, which: Extreme) -> Matrix {
+    if which == Extreme::Largest {
+        matrix.parts_mut().0.iter_mut().for_each(|head| *head = Head(*head).negated().0);
+    }
+    matrix
+}
+
+fn turned_back(found: EigenvalueInterval, which: Extreme) -> EigenvalueInterval {
+    match which {
+        Extreme::Smallest => found,
+        Extreme::Largest => EigenvalueInterval { lower: -found.upper, upper: -found.lower },
+    }
+}

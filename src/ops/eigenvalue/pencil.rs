@@ -1,0 +1,136 @@
+//! `L^-1 X L^-T` as a matrix, and what its eigenvalues are off by: a small congruence, and a small sum.
+
+use super::interval::Search;
+use super::{EigenvalueInterval, EigenvalueReport, Extreme, reflected};
+use crate::context::Context;
+use crate::error::Result;
+use crate::math::float::Head;
+use crate::matrix::{Matrix, MatrixView, Side, Symmetric, SymmetricMatrix, Uplo};
+use crate::ops::gemm::{GemmOptions, gemm_with};
+use crate::ops::product::problem::Accuracy;
+use crate::ops::trsm::{TrsmOptions, trsm_with};
+use rug::Float;
+use rug::float::Round;
+use rug::ops::{AddAssignRound, SubAssignRound};
+
+/// Bits beyond those asked for, at least, with which the product is formed.
+const SPARE_BITS: u32 = 64;
+
+/// A search for an eigenvalue of `L^-1 X L^-T`.
+pub(super) struct Congruence<'a> {
+    pub ctx: &'a Context,
+    pub l: MatrixView<'a>,
+    pub x: Symmetric<'a>,
+    pub which: Extreme,
+    pub precision_bits: u32,
+}
+
+/// The product, and the powers of two that bound its errors.
+struct Formed {
+    matrix: Matrix,
+    /// `||N L - I||` is below 2 to this power.
+    relative: i64,
+    /// The matrix is off by less than 2 to this power, in the Frobenius norm.
+    absolute: i64,
+}
+
+/// A power of two not below the Frobenius norm.
+fn norm_exponent(matrix: &MatrixView<'_>) -> i64 {
+    let heads = (0..matrix.cols()).flat_map(|col| (0..matrix.rows()).map(move |row| matrix.head(row, col)));
+    let largest = heads.filter(|head| !head.is_zero()).map(Head::exponent).max();
+    let count = matrix.rows().max(matrix.cols()).next_power_of_two().trailing_zeros();
+    largest.map_or(0, |largest| largest + i64::from(count))
+}
+
+impl Congruence<'_> {
+    /// The interval of the smallest eigenvalue, of the product with the other sign where the largest is wanted.
+    ///
+    /// # Errors
+    /// Those of [`super::pencil_eigenvalue_with`].
+    pub fn solve(&self) -> Result<(EigenvalueInterval, EigenvalueReport)> {
+        let mut bits = self.precision_bits + SPARE_BITS;
+        loop {
+            let formed = self.form(bits)?;
+            // Two bits go to the errors of the product, two to the interval of the matrix.
+            let wanted = self.precision_bits + 2;
+            let held = Matrix::bytes_for(self.l.rows(), self.l.rows(), bits);
+            let mut search = Search::new(&self.ctx.holding(held), &formed.matrix, wanted)?;
+            let found = search.run()?;
+            let report = search.report();
+            let widened = formed.widen(&found);
+            let goal = self.goal(&found, norm_exponent(&formed.matrix.view()));
+            let missing = formed.missing_bits(&found, goal);
+            if missing <= 0 {
+                let product_bytes = 4 * Matrix::bytes_for(self.l.rows(), self.l.rows(), bits + 64);
+                let planned_bytes = report.planned_bytes + held.max(product_bytes);
+                let working_bits = report.working_bits.max(bits);
+                return Ok((widened, EigenvalueReport { planned_bytes, working_bits, ..report }));
+            }
+            bits = bits.saturating_add((missing as u32).next_multiple_of(32));
+        }
+    }
+
+    /// The power of two that each of the two errors may have.
+    fn goal(&self, found: &EigenvalueInterval, norm: i64) -> i64 {
+        let size = [&found.lower, &found.upper].map(|end| end.get_exp().map_or(i64::MIN / 2, i64::from));
+        let bits = i64::from(self.precision_bits);
+        (size[0].max(size[1]) - bits).max(norm - 2 * bits - 32) - 4
+    }
+
+    /// `N X N^T` with `N L = I`, both up to rounding at so many bits.
+    fn form(&self, bits: u32) -> Result<Formed> {
+        let (order, ctx) = (self.l.rows(), self.ctx);
+        let bytes = Matrix::bytes_for(order, order, bits);
+        ctx.admit(bytes.saturating_mul(4))?;
+        let ctx = &ctx.holding(bytes.saturating_mul(3));
+        let options = TrsmOptions::new().side(Side::Right).uplo(Uplo::Lower);
+        let inverse = trsm_with(ctx, self.l, &Matrix::identity(order, 2)?, bits, &options)?.result;
+        let whole = self.x.to_symmetric()?;
+        let entrywise = GemmOptions::new().accuracy(Accuracy::Entrywise);
+        let half = gemm_with(ctx, &inverse, &whole, bits, &entrywise)?.result;
+        let product = gemm_with(ctx, &half, inverse.transposed(), bits, &entrywise)?.result;
+        let symmetric = SymmetricMatrix::from_triangle(product, Uplo::Lower)?;
+        let (n, lower, x) = (norm_exponent(&inverse.view()), lower_norm(&self.l), norm_exponent(&whole.view()));
+        let precision = i64::from(bits);
+        Ok(Formed {
+            matrix: reflected(symmetric.into_matrix(), self.which),
+            relative: 3 - precision + (n + lower).max(i64::from(order.next_power_of_two().trailing_zeros())),
+            absolute: 4 - precision + 2 * n + x,
+        })
+    }
+}
+
+/// A power of two not below the Frobenius norm of the lower triangle.
+fn lower_norm(l: &MatrixView<'_>) -> i64 {
+    let heads = (0..l.cols()).flat_map(|col| (col..l.rows()).map(move |row| l.head(row, col)));
+    let largest = heads.filter(|head| !head.is_zero()).map(Head::exponent).max();
+    largest.unwrap_or(0) + i64::from(l.rows().next_power_of_two().trailing_zeros())
+}
+
+impl Formed {
+    /// How many bits more it takes until both errors are within `2^goal`.
+    fn missing_bits(&self, found: &EigenvalueInterval, goal: i64) -> i64 {
+        let size = [&found.lower, &found.upper].map(|end| end.get_exp().map_or(i64::MIN / 2, i64::from));
+        let relative = self.relative + 3 + size[0].max(size[1]);
+        (relative - goal).max(self.absolute - goal).max(self.relative + 4)
+    }
+
+    /// The interval of the exact product: eigenvalues of the matrix are off by the absolute error, and a congruence
+    /// with `I + R` changes each by a factor between `(1 - ||R||)^2` and `(1 + ||R||)^2`.
+    fn widen(&self, found: &EigenvalueInterval) -> EigenvalueInterval {
+        let unit = |exponent: i64| Float::with_val(2, 1) << exponent.clamp(-(1 << 29), 1 << 29) as i32;
+        let (mut lower, mut upper) = (found.lower.clone(), found.upper.clone());
+        lower.sub_assign_round(&unit(self.absolute), Round::Down);
+        upper.add_assign_round(&unit(self.absolute), Round::Up);
+        // (1 + r)^-2 and (1 - r)^-2 lie between 1 - 4 r and 1 + 4 r for r <= 1/8.
+        for (end, away) in [(&mut lower, Round::Down), (&mut upper, Round::Up)] {
+            let mut error = Float::with_val(end.prec(), end.abs_ref());
+            error *= unit(self.relative + 2);
+            match away {
+                Round::Down => drop(end.sub_assign_round(&error, away)),
+                _ => drop(end.add_assign_round(&error, away)),
+            }
+        }
+        EigenvalueInterval { lower, upper }
+    }
+}

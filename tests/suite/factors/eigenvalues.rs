@@ -1,0 +1,204 @@
+//! Extreme eigenvalues: intervals that hold them, by the signs of exact pivots, and are as narrow as promised.
+
+use crate::common::{Kind, Rng, matrix, seeds};
+use rug::{Float, Rational};
+use sunzi::{Context, EigenvalueInterval, EigenvalueOptions, Error, Extreme, Matrix, Symmetric, SymmetricMatrix, Uplo};
+use sunzi::{extreme_eigenvalue, extreme_eigenvalue_with, pencil_eigenvalue, pencil_eigenvalue_with};
+
+type Square = Vec<Vec<Rational>>;
+
+fn context(threads: usize) -> Context {
+    Context::builder().threads(threads).build().unwrap()
+}
+
+fn rational(matrix: &Matrix) -> Square {
+    let entry = |i: usize, j: usize| matrix.float(i, j).to_rational().unwrap();
+    (0..matrix.rows()).map(|i| (0..matrix.cols()).map(|j| entry(i, j)).collect()).collect()
+}
+
+/// How many eigenvalues `A - t B` has below 0, for symmetric matrices, by exact elimination.
+fn negatives(a: &Square, b: &Square, t: &Rational) -> usize {
+    let order = a.len();
+    let at = |i: usize, j: usize| &a[i][j] - Rational::from(t * &b[i][j]);
+    let mut rest = (0..order).map(|i| (0..order).map(|j| at(i, j)).collect::<Vec<_>>()).collect::<Vec<_>>();
+    let mut count = 0;
+    for k in 0..order {
+        let pivot = rest[k][k].clone();
+        if pivot == 0 {
+            assert!((k..order).all(|i| rest[i][k] == 0), "the elimination needs another order");
+            continue;
+        }
+        count += usize::from(pivot < 0);
+        let own = rest[k].clone();
+        for row in &mut rest[k + 1..] {
+            let factor = Rational::from(&row[k] / &pivot);
+            row.iter_mut().zip(&own).skip(k).for_each(|(entry, own)| *entry -= Rational::from(&factor * own));
+        }
+    }
+    count
+}
+
+fn identity(order: usize) -> Square {
+    (0..order).map(|i| (0..order).map(|j| Rational::from(u32::from(i == j))).collect()).collect()
+}
+
+/// Asserts that the interval holds the end of the spectrum of `A v = t B v`, and how wide it is.
+fn assert_holds(found: &EigenvalueInterval, which: Extreme, pencil: (&Square, &Square), bits: u32, label: &str) {
+    let (a, b) = pencil;
+    let (lower, upper) = (found.lower.to_rational().unwrap(), found.upper.to_rational().unwrap());
+    let tiny = Rational::from((1, 1)) >> 9000u32;
+    let order = a.len();
+    assert!(lower <= upper, "{label}");
+    match which {
+        Extreme::Smallest => {
+            assert_eq!(negatives(a, b, &(lower.clone() - &tiny)), 0, "{label}: the lower end is too high");
+            assert!(negatives(a, b, &(upper.clone() + &tiny)) > 0, "{label}: the upper end is too low");
+        }
+        Extreme::Largest => {
+            assert_eq!(negatives(a, b, &(upper.clone() + &tiny)), order, "{label}: the upper end is too low");
+            assert!(negatives(a, b, &(lower.clone() - &tiny)) < order, "{label}: the lower end is too high");
+        }
+    }
+    let size = lower.clone().abs().max(upper.clone().abs());
+    let norm = a.iter().flatten().map(|entry| entry.clone().abs()).max().unwrap() * order as u32;
+    let promise = (size >> bits).max(norm >> (2 * bits + 30));
+    assert!(upper - lower <= promise, "{label}: {found:?} is too wide");
+}
+
+fn symmetric(kind: Kind, order: usize, bits: u32, seed: u64) -> SymmetricMatrix {
+    SymmetricMatrix::from_triangle(matrix(kind, order, order, bits, seed), Uplo::Lower).unwrap()
+}
+
+#[test]
+fn intervals_hold_the_ends_of_the_spectrum() {
+    let ctx = context(2);
+    for seed in seeds(40) {
+        let mut rng = Rng::new(seed);
+        let order = 1 + rng.below(7);
+        let (kind, bits) = (rng.pick(&[Kind::Unit, Kind::Doubles, Kind::Flat]), rng.pick(&[4, 32, 100, 300]));
+        let a = symmetric(kind, order, 60, seed);
+        for which in [Extreme::Smallest, Extreme::Largest] {
+            let options = EigenvalueOptions::new().which(which);
+            let outcome = extreme_eigenvalue_with(&ctx, &a, bits, &options).unwrap();
+            let label = format!("seed {seed}, order {order}, {kind:?}, {bits} bits, {:?}", outcome.report);
+            assert_holds(&outcome.result, which, (&rational(&a), &identity(order)), bits, &label);
+            assert!(outcome.report.factorisations < 30, "{label}");
+        }
+    }
+}
+
+#[test]
+fn eigenvalues_far_below_the_norm_are_found() {
+    let ctx = context(1);
+    for order in [3usize, 6, 9, 12] {
+        let hilbert = Matrix::from_fn(order, order, 400, |i, j| Float::with_val(400, 1) / (i + j + 1) as u32).unwrap();
+        for bits in [16, 64, 300] {
+            let found = extreme_eigenvalue(&ctx, &hilbert, bits).unwrap();
+            assert!(found.lower > 0);
+            assert_holds(&found, Extreme::Smallest, (&rational(&hilbert), &identity(order)), bits, "hilbert");
+        }
+    }
+    // Rank one: all eigenvalues but one are 0. And nothing at all.
+    let ones = Matrix::from_f64s(5, 5, 80, &[1.0; 25]).unwrap();
+    for (matrix, bits) in [(ones, 40), (Matrix::zeros(4, 4, 100).unwrap(), 40)] {
+        let found = extreme_eigenvalue(&ctx, &matrix, bits).unwrap();
+        assert!(found.lower <= 0 && found.upper >= 0);
+        assert!(found.upper - found.lower < 1e-30);
+    }
+    // The same twice, with the lowest in the middle, and exponents far from 1.
+    for shift in [0, 5000, -5000] {
+        let diagonal = [3.0, 7.0, -2.0, -2.0, 9.0];
+        let entry = |i: usize, j: usize| Float::with_val(64, if i == j { diagonal[i] } else { 0.0 }) << shift;
+        let matrix = Matrix::from_fn(5, 5, 64, entry).unwrap();
+        let found = extreme_eigenvalue(&ctx, &matrix, 64).unwrap();
+        let want: Float = Float::with_val(64, -2) << shift;
+        assert!(found.lower <= want && found.upper >= want, "{found:?}");
+        let width = Float::with_val(64, &found.upper - &found.lower);
+        assert!(width <= want.abs() >> 64u32);
+    }
+}
+
+#[test]
+fn a_large_matrix_has_the_eigenvalue_of_the_formula() {
+    let order = 150;
+    let entry = |i: usize, j: usize| Float::with_val(64, if i == j { 2 } else { -i32::from(i.abs_diff(j) == 1) });
+    let matrix = Matrix::from_fn(order, order, 64, entry).unwrap();
+    let angle = Float::with_val(500, rug::float::Constant::Pi) / (order + 1) as u32;
+    let want = 2 - 2 * angle.cos();
+    let mut all = Vec::new();
+    for threads in [1, 2] {
+        let outcome = extreme_eigenvalue_with(&context(threads), &matrix, 400, &EigenvalueOptions::new()).unwrap();
+        let EigenvalueInterval { lower, upper } = &outcome.result;
+        assert!(*lower <= want && *upper >= want);
+        assert!(Float::with_val(500, upper - lower) <= Float::with_val(500, &want >> 400u32));
+        assert!(outcome.report.lanczos_steps > 10 && outcome.report.factorisations < 20, "{:?}", outcome.report);
+        let limited = context(threads).with_memory_bytes(Some(outcome.report.planned_bytes));
+        assert_eq!(extreme_eigenvalue(&limited, &matrix, 400).unwrap(), outcome.result);
+        all.push(outcome.result);
+    }
+    assert_eq!(all[0], all[1]);
+    let refused = extreme_eigenvalue(&context(1).with_memory_bytes(Some(1000)), &matrix, 400);
+    assert!(matches!(refused, Err(Error::MemoryLimit { .. })));
+}
+
+#[test]
+fn eigenvalues_of_products_with_inverse_factors_are_held() {
+    let ctx = context(2);
+    for seed in seeds(30) {
+        let mut rng = Rng::new(seed);
+        let (order, bits) = (1 + rng.below(6), rng.pick(&[16, 32, 128, 256]));
+        let x = symmetric(Kind::Unit, order, 50, seed);
+        let mut l = matrix(Kind::Unit, order, order, 40, seed + 1);
+        for i in 0..order {
+            // Rows far apart, or a small last pivot: the condition of L is large.
+            let scale = if seed % 3 == 0 { 40 * i as i32 } else { 0 };
+            for j in 0..order {
+                let entry = l.float(i, j) << (scale + if i == j && i + 1 == order { -30 } else { 0 });
+                l.set_float(i, j, &if j > i { Float::with_val(9, 77) } else { entry }).unwrap();
+            }
+        }
+        let lower = |i: usize, j: usize| if j > i { Rational::new() } else { l.float(i, j).to_rational().unwrap() };
+        let term = |i: usize, j: usize, k: usize| lower(i, k) * lower(j, k);
+        let square = |i: usize, j: usize| (0..order).map(|k| term(i, j, k)).sum::<Rational>();
+        let z = (0..order).map(|i| (0..order).map(|j| square(i, j)).collect()).collect::<Square>();
+        let mut found = Vec::new();
+        for which in [Extreme::Smallest, Extreme::Largest] {
+            let options = EigenvalueOptions::new().which(which);
+            let outcome = pencil_eigenvalue_with(&ctx, &l, Symmetric::from(&x), bits, &options).unwrap();
+            let label = format!("seed {seed}, order {order}, {bits} bits, {:?}", outcome.report);
+            let (a, b) = (rational(&x), &z);
+            let EigenvalueInterval { lower, upper } = &outcome.result;
+            let (tiny, ends) =
+                (Rational::from((1, 1)) >> 9000u32, [lower, upper].map(|end| end.to_rational().unwrap()));
+            let (below, above) = (ends[0].clone() - &tiny, ends[1].clone() + &tiny);
+            let (none, some) = (negatives(&a, b, &below), negatives(&a, b, &above));
+            match which {
+                Extreme::Smallest => assert!(none == 0 && some > 0, "{label}"),
+                Extreme::Largest => assert!(some == order && none < order, "{label}"),
+            }
+            found.push((ends, label));
+        }
+        let sizes = found.iter().flat_map(|(ends, _)| ends.iter().map(|end| end.clone().abs()));
+        let norm = sizes.max().unwrap() * order as u32;
+        for ([lower, upper], label) in found {
+            let size = lower.clone().abs().max(upper.clone().abs());
+            let promise = (size >> bits).max(norm.clone() >> (2 * bits + 30));
+            assert!(upper - lower <= promise, "{label}: too wide");
+        }
+    }
+}
+
+#[test]
+fn searches_refuse_what_has_no_eigenvalue() {
+    let ctx = context(1);
+    let (flat, empty) = (Matrix::zeros(2, 3, 64).unwrap(), Matrix::zeros(0, 0, 64).unwrap());
+    assert!(matches!(extreme_eigenvalue(&ctx, &flat, 32), Err(Error::ShapeMismatch { .. })));
+    assert!(matches!(extreme_eigenvalue(&ctx, &empty, 32), Err(Error::InvalidArgument(_))));
+    let plain = matrix(Kind::Unit, 3, 3, 64, 1);
+    assert!(matches!(extreme_eigenvalue(&ctx, &plain, 32), Err(Error::NotSymmetric { .. })));
+    let known = symmetric(Kind::Unit, 3, 64, 1);
+    assert!(matches!(extreme_eigenvalue(&ctx, &known, 1), Err(Error::Precision { .. })));
+    assert!(matches!(pencil_eigenvalue(&ctx, &empty, &known, 32), Err(Error::ShapeMismatch { .. })));
+    let singular = Matrix::zeros(3, 3, 64).unwrap();
+    assert!(matches!(pencil_eigenvalue(&ctx, &singular, &known, 32), Err(Error::Singular { index: 0 })));
+}
