@@ -36,9 +36,7 @@ struct Kind {
     // What is not finite does not exist here: the library cannot have met it, and 0 divides nothing.
     static bool set_nan(raw *) { return false; }
 
-    static constexpr auto dot = sunzi_rdot_mpf;
     static constexpr auto nrm2 = sunzi_rnrm2_mpf;
-    static constexpr auto axpy = sunzi_raxpy_mpf;
     static constexpr auto gemv = sunzi_rgemv_mpf;
     static constexpr auto symv = sunzi_rsymv_mpf;
     static constexpr auto ger = sunzi_rger_mpf;

@@ -60,9 +60,7 @@ struct Kind {
         return true;
     }
 
-    static constexpr auto dot = sunzi_rdot;
     static constexpr auto nrm2 = sunzi_rnrm2;
-    static constexpr auto axpy = sunzi_raxpy;
     static constexpr auto gemv = sunzi_rgemv;
     static constexpr auto symv = sunzi_rsymv;
     static constexpr auto ger = sunzi_rger;

@@ -110,6 +110,38 @@ inline long sum_bits(int64_t count, const Raw *x) {
 // The place of entry i of n that lie `inc` apart, backwards where that is negative.
 inline int64_t index(int64_t i, int64_t n, int64_t inc) { return inc < 0 ? (i - n + 1) * inc : i * inc; }
 
+// A vector of n entries.
+struct Strided {
+    Raw *first;
+    int64_t inc;
+
+    Raw *at(int64_t i, int64_t n) const { return first + index(i, n, inc); }
+};
+
+// Sums of level 1 touch each number once, which is less than it takes to hand it to the library: they are formed where
+// the numbers lie, with two limbs more than the result, so that the errors of all terms together stay below its own.
+const long SUM_GUARD_BITS = 128;
+
+inline void dot(int64_t n, const Strided &x, const Strided &y, Raw *result) {
+    const long bits = Kind::bits(result) + SUM_GUARD_BITS;
+    Value sum(bits, 0L), product(bits);
+    for (int64_t i = 0; i < n; i++) {
+        Kind::mul(product.get(), x.at(i, n), y.at(i, n));
+        Kind::add(sum.get(), sum.get(), product.get());
+    }
+    Kind::set(result, sum.get());
+}
+
+inline void axpy(int64_t n, const Raw *alpha, const Strided &x, const Strided &y) {
+    if (n <= 0 || (Kind::is_finite(alpha) && Kind::sign(alpha) == 0)) return;
+    Value sum(Kind::bits(y.first) + SUM_GUARD_BITS);
+    for (int64_t i = 0; i < n; i++) {
+        Kind::mul(sum.get(), alpha, x.at(i, n));
+        Kind::add(sum.get(), sum.get(), y.at(i, n));
+        Kind::set(y.at(i, n), sum.get());
+    }
+}
+
 // 0, or the number of the first argument of LAPACK's `A`, `n`, `lda` that is wrong, from `first` on.
 inline int64_t check_square(int64_t n, int64_t lda, int64_t number_of_n, int64_t number_of_lda) {
     if (n < 0) return number_of_n;
