@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 300
 EFFORT ?= 20
 SUNZI = target/release/sunzi
 
-.PHONY: help build demo wheel test nvrtc bench fuzz soak simulate simulate-large header install clean
+.PHONY: help build demo wheel test nvrtc bench fuzz soak simulate simulate-large header install install-mplapack clean
 
 help:
 	@echo "make demo               build, then a tour in under a minute"
@@ -23,6 +23,7 @@ help:
 	@echo "make simulate-large     the same for the largest problems (many hours, 20 GB)"
 	@echo "make header             the header of the C library anew, from its sources"
 	@echo "make install PREFIX=$(PREFIX)  program, header, libsunzi.so, libsunzi.a, sunzi.pc (INSTALL_FEATURES='mpi blas', DESTDIR=)"
+	@echo "make install-mplapack   after it: libraries with MPLAPACK's own C++ signatures (needs g++, gmpxx.h, mpfr.h)"
 
 build:
 	$(CARGO) build --release
@@ -78,6 +79,9 @@ header:
 
 install:
 	DESTDIR="$(DESTDIR)" CARGO="$(CARGO)" bindings/c/install "$(PREFIX)" "$(PROFILE)" "$(INSTALL_FEATURES)"
+
+install-mplapack:
+	DESTDIR="$(DESTDIR)" bindings/c/mplapack/install "$(PREFIX)"
 
 clean:
 	$(CARGO) clean

@@ -86,6 +86,46 @@ pub fn add_assign(sum: &mut [u64], x: &[u64]) {
     unsafe { gmp::mpn_add(target, target, sum.len() as size_t, x.as_ptr(), x.len() as size_t) };
 }
 
+/// `sum := sum - x`, with the lengths of [`add_assign`].
+#[inline]
+pub fn subtract_assign(sum: &mut [u64], x: &[u64]) {
+    assert!(!x.is_empty() && sum.len() > x.len());
+    let target = sum.as_mut_ptr();
+    // SAFETY: as in `add_assign`.
+    unsafe { gmp::mpn_sub(target, target, sum.len() as size_t, x.as_ptr(), x.len() as size_t) };
+}
+
+/// `x := -x`, modulo its limbs, of which there is at least 1 (asserted).
+#[inline]
+pub fn negate(x: &mut [u64]) {
+    assert!(!x.is_empty());
+    let target = x.as_mut_ptr();
+    // SAFETY: the length is that of the slice and not 0 (asserted); the function allows the result to be its operand.
+    unsafe { gmp::mpn_neg(target, target, x.len() as size_t) };
+}
+
+/// `x := x + 1`, modulo its limbs.
+#[inline]
+pub fn increment(x: &mut [u64]) {
+    for limb in x {
+        *limb = limb.wrapping_add(1);
+        if *limb != 0 {
+            break;
+        }
+    }
+}
+
+/// `root := floor(sqrt(number))` and what remains, of which the limbs are returned; the top limb of `number` is not 0,
+/// `root` has half as many limbs, rounded up, the remainder as many (asserted).
+pub fn square_root(root: &mut [u64], remainder: &mut [u64], number: &[u64]) -> usize {
+    let count = number.len();
+    assert!(number.last().is_some_and(|&top| top != 0) && root.len() == count.div_ceil(2) && remainder.len() == count);
+    let (root, remainder) = (root.as_mut_ptr(), remainder.as_mut_ptr());
+    // SAFETY: the three slices have the lengths that the function reads and writes, and the top limb is not 0 (asserted);
+    // what is written overlaps nothing else because it is borrowed mutably.
+    unsafe { gmp::mpn_sqrtrem(root, remainder, number.as_ptr(), count as size_t) as usize }
+}
+
 /// `x := |x - y|`, for the same number of limbs, at least 1 (asserted); whether `x - y` is negative.
 pub fn subtract_absolute(x: &mut [u64], y: &[u64]) -> bool {
     assert!(!x.is_empty() && x.len() == y.len());
@@ -208,7 +248,21 @@ mod tests {
                 let (want, rest) = a.clone().square().div_rem(b.clone());
                 assert_eq!((quotient, remainder), (limbs(&want, room), limbs(&rest, divisor.len())));
             }
+            if a != 0 {
+                let number = limbs(&a, a.significant_digits::<u64>());
+                let (mut root, mut rest) = (vec![0xdead; number.len().div_ceil(2)], vec![0xdead; number.len()]);
+                let left = square_root(&mut root, &mut rest, &number);
+                let (want, remainder) = a.clone().sqrt_rem(Integer::new());
+                assert_eq!((root.clone(), &rest[..left]), (limbs(&want, root.len()), &limbs(&remainder, left)[..]));
+            }
             let mut sum = vec![u64::MAX; 2 * count + 1]; // -1 modulo the limbs
+            subtract_assign(&mut sum, &product);
+            negate(&mut sum); // 1 + product
+            assert_eq!(sum, limbs(&(Integer::from(&a * &b) + 1u32), 2 * count + 1));
+            sum.fill(u64::MAX);
+            increment(&mut sum);
+            assert_eq!(sum, vec![0; 2 * count + 1]);
+            sum.fill(u64::MAX);
             add_assign(&mut sum, &product);
             add_assign(&mut sum, &limbs(&c, count));
             let want = Integer::from(&a * &b) + &c - 1u32;

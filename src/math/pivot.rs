@@ -3,6 +3,7 @@
 //! Knows: integers. Does not know: tiles, residues, matrices. Every path of the factorisation follows these rules, so
 //! that all give the same bits and fail at the same index. Proofs: docs/ALGORITHM.md, "Cholesky in residues".
 
+use crate::math::float::shift_down;
 use rug::Integer;
 
 /// Exponent `s` with `a * 2^(-2 s)` in `[1/4, 1)` for a positive diagonal entry `0.f * 2^exponent`.
@@ -70,6 +71,16 @@ impl RowWeight {
             Integer::from(diagonal >> (-shift) as u32)
         };
         RowWeight { sum: 0, limit: cut.to_u64().expect("a scaled diagonal entry is below 1") + 1 }
+    }
+
+    /// [`RowWeight::new`] of a diagonal entry that is not negative, by its limbs.
+    pub fn of_limbs(diagonal: &[u64], working_bits: u32) -> RowWeight {
+        if diagonal.iter().all(|&limb| limb == 0) {
+            return RowWeight::REJECTED;
+        }
+        let mut cut = [0];
+        shift_down(diagonal, 2 * i64::from(working_bits) - i64::from(2 * WEIGHT_BITS), &mut cut);
+        RowWeight { sum: 0, limit: cut[0] + 1 }
     }
 
     /// The two words in which it travels.

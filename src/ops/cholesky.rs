@@ -14,7 +14,7 @@ pub use crate::ops::factor::report::CholeskyReport;
 use crate::ops::factor::run::{Ending, run};
 use crate::ops::factor::spans::Clock;
 pub use crate::ops::factor::spans::{Span, TaskKind, TaskTimes};
-use crate::ops::factor::{diagnose, reference};
+use crate::ops::factor::{diagnose, direct, reference};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::product::report::Outcome;
 use rug::Float;
@@ -141,6 +141,16 @@ impl Factoring<'_> {
     fn run(&mut self, ctx: &Context, problem: &Problem, memory: Matrix) -> Result<(Matrix, CholeskyReport)> {
         let (kernel, lower, order) = (ctx.kernel(), self.lower, problem.order);
         let memory = Some(memory).filter(|memory| memory.fits((order, order), self.precision_bits));
+        if direct::takes(ctx, (problem.rows, problem.working_bits), self.options) {
+            let planned_bytes =
+                ctx.memory().admit(direct::bytes(problem.rows, self.precision_bits, problem.working_bits))?;
+            let factor = match problem.is_whole() {
+                true => direct::factor(ctx, (problem, lower), memory)?,
+                false => None,
+            };
+            let report = CholeskyReport::direct(problem, planned_bytes, self.clock.now());
+            return factor.map_or_else(|| by_definition(problem, lower), Ok).map(|factor| (factor, report));
+        }
         let engine = ctx.tile_engine(kernel, problem.working_bits)?;
         let plan = Plan::new(ctx, (order, self.precision_bits), self.options.tile_rows, &*engine)?;
         let before = engine.traffic();
@@ -167,8 +177,13 @@ impl Factoring<'_> {
 pub fn cholesky_reference<'a>(a: impl Into<Symmetric<'a>>, precision_bits: u32, range_bits: u32) -> Result<Cholesky> {
     let lower = a.into().lower_view(SQUARE)?;
     let problem = &Problem::new(lower, precision_bits, working_bits(precision_bits, 11_000)? + range_bits)?;
+    Ok(Cholesky::new(by_definition(problem, lower)?, Accuracy::Norm))
+}
+
+/// The factor by its definition, or why there is none.
+fn by_definition(problem: &Problem, lower: MatrixView<'_>) -> Result<Matrix> {
     match reference::factor(problem, lower) {
-        Ok(rows) if problem.is_whole() => Ok(Cholesky::new(rows.to_matrix(problem)?, Accuracy::Norm)),
+        Ok(rows) if problem.is_whole() => rows.to_matrix(problem),
         Ok(rows) => Err(diagnose::failure((problem, lower), problem.order, &rows.to_matrix(problem)?, None)),
         Err(reference::Failed { index, rows, pivot }) => {
             Err(diagnose::failure((problem, lower), index, &rows.to_matrix(problem)?, pivot))

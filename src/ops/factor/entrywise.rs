@@ -9,7 +9,7 @@
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::kernels::max_plus;
+use crate::kernels::max_plus::{self, PANEL};
 use crate::math::bound::{COMMON_WORKING_BITS, RANGE_STEP_BITS, ceil_log2, cholesky_range_bits, cholesky_working_bits};
 use crate::math::float::Head;
 use crate::matrix::{Matrix, MatrixView, Uplo};
@@ -112,16 +112,38 @@ pub(crate) fn check_bytes(order: usize) -> u64 {
 /// [`crate::Error::OutOfMemory`].
 pub(crate) fn needed_bits(ctx: &Context, (problem, lower): (&Problem, MatrixView<'_>), factor: &Matrix) -> Result<u32> {
     let order = problem.order;
+    let mut needed = 0;
+    let mut see = |Place { row, col }: Place, depth: Option<u32>| {
+        let pivot = max_plus::depth(factor.get(col, col).head, problem.exponents[col]).unsigned_abs();
+        let own = entry_depth(problem, (row, col), lower.head(row, col));
+        needed = needed.max(entry_bits(depth, pivot.into(), own, row == col));
+    };
+    if order <= PANEL {
+        one_panel(&factor.view(), &problem.exponents, see);
+        return Ok(needed);
+    }
     let workers = if order < ROWS_OF_THREADS { 1 } else { ctx.threads() };
     let walkers = Walkers::alone(ctx, workers);
     let blocks = [factor.transposed()];
     let rows = OperandRows { blocks: &blocks, shifts: &problem.exponents };
     let size = ProductSize { contracted: order, rows: order, cols: order, triangle: true };
-    let mut needed = 0;
-    Depths::of_upper(&walkers, &rows)?.visit(&walkers, (&size, Uplo::Lower), |Place { row, col }, depth| {
-        let pivot = max_plus::depth(factor.get(col, col).head, problem.exponents[col]).unsigned_abs();
-        let own = entry_depth(problem, (row, col), lower.head(row, col));
-        needed = needed.max(entry_bits(depth, pivot.into(), own, row == col));
-    })?;
+    Depths::of_upper(&walkers, &rows)?.visit(&walkers, (&size, Uplo::Lower), &mut see)?;
     Ok(needed)
+}
+
+/// [`Depths::visit`] for the rows of a factor that make one panel.
+fn one_panel(factor: &MatrixView<'_>, exponents: &[i64], mut see: impl FnMut(Place, Option<u32>)) {
+    let (mut depths, mut sums) = ([[max_plus::EMPTY; PANEL]; PANEL], [[max_plus::EMPTY; PANEL]; PANEL]);
+    let order = exponents.len();
+    for (col, depths) in depths[..order].iter_mut().enumerate() {
+        for (row, depth) in depths[..order].iter_mut().enumerate().skip(col) {
+            *depth = max_plus::depth(factor.head(row, col), exponents[row]);
+        }
+    }
+    max_plus::largest_sums(&depths[..order], &depths[..order], &mut sums);
+    for row in 0..order {
+        for (col, &sum) in sums[row][..=row].iter().enumerate() {
+            see(Place { row, col }, (sum != max_plus::EMPTY).then(|| u32::from(sum.unsigned_abs())));
+        }
+    }
 }

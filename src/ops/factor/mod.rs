@@ -6,6 +6,7 @@
 //! factor.
 
 pub(crate) mod diagnose;
+pub(crate) mod direct;
 pub mod double;
 pub(crate) mod entrywise;
 pub(crate) mod options;

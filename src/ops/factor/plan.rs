@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::kernels::tiles::{PANEL_ROWS, TileEngine, TileShape, TileTraffic};
 use crate::math::bound::IFMA52_CHUNK_ROWS;
 use crate::matrix::Matrix;
+use crate::ops::factor::direct;
 use crate::ops::factor::entrywise::{self, RangeBits};
 use crate::ops::factor::options::{CholeskyOptions, DistCholeskyOptions};
 use crate::ops::factor::problem::working_bits;
@@ -267,6 +268,27 @@ pub fn plan_cholesky(
         }
     };
     let working_bits = working_bits(precision_bits, kernel.maximum_modulus_bits())? + range_bits;
+    let planned = CholeskyPlan {
+        operation: "cholesky",
+        order,
+        precision_bits,
+        working_bits,
+        accuracy: options.accuracy,
+        range_bits,
+        kernel: direct::NAME,
+        threads: 1,
+        primes: 0,
+        tile_rows: order,
+        tiles: 1,
+        tile_bytes: 0,
+        factor_bytes: Matrix::bytes_for(order, order, precision_bits),
+        planned_bytes: 0,
+        devices: Vec::new(),
+    };
+    if direct::takes(ctx, (order, working_bits), options) {
+        let bytes = direct::bytes(order, precision_bits, working_bits) + check_bytes;
+        return Ok(CholeskyPlan { planned_bytes: ctx.memory().admit(bytes)?, ..planned });
+    }
     let engine = ctx.tile_engine(kernel, working_bits)?;
     let plan = Plan::new(&ctx.holding(check_bytes), (order, precision_bits), options.tile_rows, &*engine)?;
     let update_plan = |(index, known): (usize, TileTraffic)| UpdatePlan {
@@ -276,21 +298,15 @@ pub fn plan_cholesky(
         tile_bytes: engine.device_tile_bytes(index, plan.tiling.tile_size),
     };
     Ok(CholeskyPlan {
-        operation: "cholesky",
-        order,
-        precision_bits,
-        working_bits,
-        accuracy: options.accuracy,
-        range_bits,
         kernel: kernel.name(),
         threads: plan.threads,
         primes: engine.primes(),
         tile_rows: plan.tiling.tile_size,
         tiles: plan.tiling.tile_rows(),
         tile_bytes: Buffer::bytes_for(plan.tile_words),
-        factor_bytes: Matrix::bytes_for(order, order, precision_bits),
         planned_bytes: plan.bytes + check_bytes,
         devices: engine.traffic().into_iter().enumerate().map(update_plan).collect(),
+        ..planned
     })
 }
 

@@ -2,9 +2,10 @@
 
 use crate::error::{Error, Result};
 use crate::math::bound::{cholesky_modulus_bits, cholesky_working_bits};
+use crate::math::float::limbs_for;
 use crate::math::pivot::RowWeight;
 use crate::matrix::MatrixView;
-use crate::ops::factor::scaling::{is_beyond_one, row_exponent, scaled_entry};
+use crate::ops::factor::scaling::{is_beyond_one, row_exponent, scaled_entry, scaled_limbs};
 use rug::Integer;
 
 /// A symmetric matrix to factor at one precision; the same on all ranks that share it.
@@ -43,7 +44,12 @@ impl Problem {
             order = (j + 1..order).find(beyond).unwrap_or(order);
         }
         problem.cut(order);
-        let weight = |i| RowWeight::new(&problem.scaled_entry(lower, i, i), working_bits);
+        // A scaled diagonal entry is below 1, but may be rounded up to it.
+        let mut scaled = vec![0; limbs_for(2 * working_bits + 1)];
+        let weight = |i: usize| {
+            scaled_limbs(lower.get(i, i), 2 * problem.exponents[i], working_bits, &mut scaled);
+            RowWeight::of_limbs(&scaled, working_bits)
+        };
         problem.weights = (0..problem.order).map(weight).collect();
         Ok(problem)
     }

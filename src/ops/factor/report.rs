@@ -1,6 +1,7 @@
 //! What a factorisation tells about itself: its plan, times of the tasks, memory.
 
 use crate::kernels::tiles::{TileEngine, TileTraffic};
+use crate::ops::factor::direct;
 use crate::ops::factor::entrywise::RangeBits;
 use crate::ops::factor::plan::Plan;
 use crate::ops::factor::problem::Problem;
@@ -70,6 +71,23 @@ impl CholeskyReport {
             repeats: range.repeats,
             planned_bytes: self.planned_bytes + check_bytes,
             ..self
+        }
+    }
+
+    /// The report of a factorisation on limbs.
+    pub(crate) fn direct(problem: &Problem, planned_bytes: u64, seconds: f64) -> CholeskyReport {
+        CholeskyReport {
+            operation: "cholesky",
+            order: problem.rows,
+            precision_bits: problem.precision_bits,
+            working_bits: problem.working_bits,
+            threads: 1,
+            kernel: direct::NAME,
+            tile_rows: problem.rows,
+            tiles: 1,
+            seconds,
+            planned_bytes,
+            ..CholeskyReport::default()
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Whoever holds a part of the matrix follows these rules, so that all fail at the same row. Does not know: matrices.
 
-use crate::math::float::{FloatRef, Head};
+use crate::math::float::{FloatRef, Head, round_shifted};
 use crate::math::pivot::{diagonal_exponent, round_shift};
 use rug::Integer;
 
@@ -19,6 +19,15 @@ pub(crate) fn scaled_entry(entry: FloatRef<'_>, exponents: i64, working_bits: u3
     }
     let (integer, exponent) = entry.to_integer_exponent();
     round_shift(&integer, exponent + 2 * i64::from(working_bits) - exponents)
+}
+
+/// The magnitude of [`scaled_entry`] into all of `out`, which has room for it.
+pub(crate) fn scaled_limbs(entry: FloatRef<'_>, exponents: i64, working_bits: u32, out: &mut [u64]) {
+    if entry.head.is_zero() {
+        return out.fill(0);
+    }
+    let exponent = entry.head.exponent() - 64 * entry.limbs.len() as i64;
+    round_shifted(entry.limbs, exponents - exponent - 2 * i64::from(working_bits), out);
 }
 
 /// Whether the scaled integer of an entry exceeds `2^(2 working_bits)`: its square is then beyond its two diagonal

@@ -1,6 +1,7 @@
-// MPLAPACK's routines on mpfr::mpreal, from the library libsunzi_mplapack_mpfr: a program that was linked with MPLAPACK is linked
-// with this one instead, compiled against MPLAPACK's header or this one. SUNZI_NUM_THREADS, else OMP_NUM_THREADS, says
-// how many threads it takes.
+// MPLAPACK's routines on mpfr::mpreal, from the library libsunzi_mplapack_mpfr: a program that was linked with MPLAPACK
+// is linked with this one instead, compiled against MPLAPACK's header or this one. SUNZI_NUM_THREADS, else
+// OMP_NUM_THREADS, says how many threads it takes. mpreal.h has a licence of its own (GPL, in newer versions), which the
+// library does not need: it knows no more of an mpreal than the mpfr_t in it.
 //
 // With SUNZI_MPACK defined the declarations are those of MPACK, the older name: info by pointer, and integers of type
 // mpackint: 64 bits long, or 32 with SUNZI_MPACK defined as 32 (SDPA-GMP's own copy). The library has all three.
