@@ -93,7 +93,7 @@ pub(crate) fn round_sum(x: &ExactEntry<'_>, y: &ExactEntry<'_>, precision_bits: 
     };
     match count {
         0..=LEAST_SUM_LIMBS => Some(add_in(&mut [0; LEAST_SUM_LIMBS][..count], out)),
-        ..=SHORT_SUM_LIMBS => Some(add_in(&mut [0; SHORT_SUM_LIMBS][..count], out)),
+        count if count <= SHORT_SUM_LIMBS => Some(add_in(&mut [0; SHORT_SUM_LIMBS][..count], out)),
         count if count <= SUM_LIMBS => Some(add_in(&mut [0; SUM_LIMBS][..count], out)),
         _ => None,
     }

@@ -240,7 +240,7 @@ mod tests {
             let mut out = vec![0xdead; sum_limbs(columns)];
             difference(&sums[0], &sums[1], columns, &mut out);
             let [plus, minus] = want;
-            let modulus = Integer::from(1) << 64 * out.len() as u32;
+            let modulus = Integer::from(1) << (64 * out.len() as u32);
             let got = Integer::from_digits(&out, Order::Lsf);
             let want = (plus - minus).modulo(&modulus);
             assert_eq!(got, want, "case {case}: {columns} columns, {count} terms");

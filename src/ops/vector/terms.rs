@@ -118,7 +118,8 @@ impl TermSum {
         let (width, columns) = (run.left.limbs_per_element(), factors.digits.columns());
         let most = i64::from(DIGIT_BITS) * columns as i64;
         let [plus, minus] = &mut self.terms;
-        (plus.clear(), minus.clear());
+        plus.clear();
+        minus.clear();
         for ((index, &y), (at, x)) in run.right.clone().zip(&factors.heads[run.right.clone()]).zip(run.heads()) {
             let shift = self.top - x.exponent() - y.exponent();
             if shift < most && !x.is_zero() && !y.is_zero() {
