@@ -29,7 +29,7 @@ from sunzi import _sunzi
 from sunzi._sunzi import Context
 
 Progress = Callable[[int, int], object]
-Accuracy = Literal["entrywise", "norm"]
+_Accuracy = Literal["entrywise", "norm"]
 
 
 def syrk(
@@ -41,7 +41,7 @@ def syrk(
     beta: Any = None,
     c: Any = None,
     exact: bool = False,
-    accuracy: Accuracy = "entrywise",
+    accuracy: _Accuracy = "entrywise",
     precision: int | None = None,
     context: Context | None = None,
     progress: Progress | None = None,
@@ -77,7 +77,7 @@ def gemm(
     beta: Any = None,
     c: Any = None,
     exact: bool = False,
-    accuracy: Accuracy = "entrywise",
+    accuracy: _Accuracy = "entrywise",
     precision: int | None = None,
     context: Context | None = None,
     progress: Progress | None = None,
@@ -109,7 +109,7 @@ def trsm(
     transpose: bool = False,
     unit: bool = False,
     alpha: Any = None,
-    accuracy: Accuracy = "entrywise",
+    accuracy: _Accuracy = "entrywise",
     precision: int | None = None,
     context: Context | None = None,
     progress: Progress | None = None,
@@ -137,7 +137,7 @@ def cholesky(
     a: Any,
     *,
     uplo: Literal["full", "lower", "upper"] | None = None,
-    accuracy: Accuracy = "entrywise",
+    accuracy: _Accuracy = "entrywise",
     precision: int | None = None,
     context: Context | None = None,
     progress: Progress | None = None,
@@ -173,7 +173,7 @@ def solve(
     *,
     uplo: Literal["full", "lower", "upper"] | None = None,
     factor_precision: int | None = None,
-    accuracy: Accuracy = "entrywise",
+    accuracy: _Accuracy = "entrywise",
     precision: int | None = None,
     context: Context | None = None,
     progress: Progress | None = None,
@@ -205,7 +205,7 @@ def log_det(
     a: Any,
     *,
     uplo: Literal["full", "lower", "upper"] | None = None,
-    accuracy: Accuracy = "entrywise",
+    accuracy: _Accuracy = "entrywise",
     precision: int | None = None,
     context: Context | None = None,
     progress: Progress | None = None,
@@ -235,7 +235,7 @@ def plan(operation: str, *sizes: int, precision: int, context: Context | None = 
 
 
 def _shared(
-    accuracy: Accuracy,
+    accuracy: _Accuracy,
     precision: int | None,
     context: Context | None,
     progress: Progress | None,
