@@ -1,5 +1,5 @@
-//! Functions on vectors: products with a matrix, substitution, updates, sums. A vector is a flat operand, or a matrix of
-//! one column or one row.
+//! Functions on vectors: products with a matrix, substitution, updates, sums. A vector is a flat operand, or a matrix
+//! of one column or one row.
 
 use crate::call::Call;
 use crate::functions::{SYMMETRIC, TRIANGLES, Terms, json, number, op, part_of, symmetric};
