@@ -121,8 +121,8 @@ pub fn square_root(root: &mut [u64], remainder: &mut [u64], number: &[u64]) -> u
     let count = number.len();
     assert!(number.last().is_some_and(|&top| top != 0) && root.len() == count.div_ceil(2) && remainder.len() == count);
     let (root, remainder) = (root.as_mut_ptr(), remainder.as_mut_ptr());
-    // SAFETY: the three slices have the lengths that the function reads and writes, and the top limb is not 0 (asserted);
-    // what is written overlaps nothing else because it is borrowed mutably.
+    // SAFETY: the three slices have the lengths that the function reads and writes, and the top limb is not 0
+    // (asserted); what is written overlaps nothing else because it is borrowed mutably.
     unsafe { gmp::mpn_sqrtrem(root, remainder, number.as_ptr(), count as size_t) as usize }
 }
 

@@ -19,14 +19,14 @@ use std::cmp::Ordering;
 pub(crate) const NAME: &str = "direct";
 
 /// Rows up to which tiles cost more, for numbers of few limbs and of many.
-const MOST_ROWS: usize = 16;
+const MOST_ROWS: usize = 12;
 const MOST_ROWS_OF_LONG: usize = 10;
 
 /// Limbs of an entry of the factor from which on products on limbs fall behind.
 const LONG_LIMBS: usize = 12;
 
-/// Whether a factorisation of so many rows with so many working bits is one for this path: where neither tiles are asked
-/// for nor devices.
+/// Whether a factorisation of so many rows with so many working bits is one for this path: where neither tiles are
+/// asked for nor devices.
 pub(crate) fn takes(ctx: &Context, (rows, working_bits): (usize, u32), options: &CholeskyOptions) -> bool {
     let most = if Widths::new(working_bits).entry < LONG_LIMBS { MOST_ROWS } else { MOST_ROWS_OF_LONG };
     rows <= most && options.tile_rows.is_none() && ctx.devices().is_empty()
@@ -89,8 +89,8 @@ fn fill((problem, lower): (&Problem, MatrixView<'_>), factor: &mut Matrix) -> Re
     let (precision_bits, width) = (factor.precision_bits(), factor.limbs_per_element());
     let (heads, significands) = factor.parts_mut();
     for col in 0..order {
-        for row in col..order {
-            let is_rejected = weights[row].is_rejected();
+        for (row, weight) in weights.iter_mut().enumerate().skip(col) {
+            let is_rejected = weight.is_rejected();
             if row == col && is_rejected {
                 return Ok(false);
             }
@@ -100,7 +100,7 @@ fn fill((problem, lower): (&Problem, MatrixView<'_>), factor: &mut Matrix) -> Re
                 negative = limbs::to_magnitude(rest);
                 let space = &mut space[2 * widths.entry..];
                 if row > col {
-                    rows.divide((row, col), (negative, rest), space, &mut weights[row]);
+                    rows.divide((row, col), (negative, rest), space, weight);
                 } else if negative || !rows.root(col, rest, space) {
                     return Ok(false);
                 }
