@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from sunzi import _sunzi
-from sunzi._functions import Progress, _Accuracy, _shared
+from sunzi._functions import Progress, _shared
 from sunzi._sunzi import Context
 
 
@@ -203,7 +203,7 @@ def trmm(
     transpose: bool = False,
     unit: bool = False,
     alpha: Any = None,
-    accuracy: _Accuracy = "entrywise",
+    accuracy: Literal["entrywise", "norm"] = "entrywise",
     precision: int | None = None,
     context: Context | None = None,
     progress: Progress | None = None,
@@ -231,7 +231,7 @@ def symm(
     alpha: Any = None,
     beta: Any = None,
     c: Any = None,
-    accuracy: _Accuracy = "entrywise",
+    accuracy: Literal["entrywise", "norm"] = "entrywise",
     precision: int | None = None,
     context: Context | None = None,
     progress: Progress | None = None,
@@ -259,7 +259,7 @@ def syr2k(
     alpha: Any = None,
     beta: Any = None,
     c: Any = None,
-    accuracy: _Accuracy = "entrywise",
+    accuracy: Literal["entrywise", "norm"] = "entrywise",
     precision: int | None = None,
     context: Context | None = None,
     progress: Progress | None = None,
