@@ -143,6 +143,9 @@ pub fn subtract_absolute(x: &mut [u64], y: &[u64]) -> bool {
 /// Limbs of a shifted magnitude that are kept on the stack.
 const SHIFTED_LIMBS: usize = 48;
 
+/// The same of a short one, which takes less room to clear.
+const SHORT_LIMBS: usize = 12;
+
 /// `sum := sum + magnitude * 2^shift`, or minus it, modulo the limbs of `sum`: [`fixed::add_shifted`], faster.
 #[inline]
 pub fn add_shifted(sum: &mut [u64], magnitude: &[u64], shift: i64, negative: bool) {
@@ -150,8 +153,17 @@ pub fn add_shifted(sum: &mut [u64], magnitude: &[u64], shift: i64, negative: boo
     if magnitude.len() >= SHIFTED_LIMBS || word >= sum.len() as i64 || -word > magnitude.len() as i64 {
         return fixed::add_shifted(sum, magnitude, shift, negative);
     }
+    match magnitude.len() < SHORT_LIMBS {
+        true => add_in::<SHORT_LIMBS>(sum, magnitude, (word, bits), negative),
+        false => add_in::<SHIFTED_LIMBS>(sum, magnitude, (word, bits), negative),
+    }
+}
+
+/// The same for a magnitude of fewer than `N` limbs, and a shift by limbs and bits.
+#[inline]
+fn add_in<const N: usize>(sum: &mut [u64], magnitude: &[u64], (word, bits): (i64, u32), negative: bool) {
     let (skip, dropped) = (word.max(0) as usize, (-word).max(0) as usize);
-    let mut shifted = [0; SHIFTED_LIMBS];
+    let mut shifted = [0; N];
     let count = shift_up(&mut shifted, magnitude, bits);
     let (sum, shifted) = (&mut sum[skip..], &shifted[dropped..count]);
     let shifted = &shifted[..shifted.len().min(sum.len())];
@@ -173,7 +185,7 @@ pub fn add_shifted(sum: &mut [u64], magnitude: &[u64], shift: i64, negative: boo
 
 /// Writes `magnitude << bits`, for fewer than 64 bits, into one limb more than `magnitude` has; returns that number.
 #[inline]
-fn shift_up(out: &mut [u64; SHIFTED_LIMBS], magnitude: &[u64], bits: u32) -> usize {
+fn shift_up(out: &mut [u64], magnitude: &[u64], bits: u32) -> usize {
     let count = magnitude.len();
     let Some(&top) = magnitude.last() else { return 0 };
     out[0] = magnitude[0] << bits;

@@ -11,6 +11,7 @@
 
 pub mod blas;
 pub mod device;
+pub mod digit_sums;
 pub mod dots;
 pub mod f64;
 pub mod limb_tiles;

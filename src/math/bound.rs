@@ -155,6 +155,16 @@ pub fn device_sum_fits(terms: usize, modulus: u64) -> bool {
     (terms as u128 * u128::from(modulus)) < 1 << 32
 }
 
+/// Columns of digits of 52 bits that a sum of `terms` products keeps for `precision_bits` bits.
+///
+/// What is left out is below `2^(-precision_bits - 4)` of the largest term.
+pub fn sum_columns(precision_bits: u32, terms: usize) -> usize {
+    let columns = |more: u32| (precision_bits + 6 + (usize::BITS - terms.leading_zeros()) + more).div_ceil(52);
+    // The number of columns counts in as well.
+    let more = u32::BITS - (columns(32) + 2).leading_zeros();
+    columns(more) as usize
+}
+
 /// Limbs of a fixed-point sum beyond those of the precision: two keep the error of `k` cut terms below
 /// `k 2^-63` units in the last place, and hold the carries of `2^60` terms.
 pub const FIXED_SUM_EXTRA_LIMBS: usize = 2;

@@ -6,8 +6,9 @@ use crate::math::float::{FloatRef, Head, bit_length, round_integer};
 /// Limbs of the longest sum that is formed here.
 const SUM_LIMBS: usize = 256;
 
-/// Limbs of the sums that need less room to be cleared.
+/// Limbs of the sums that need less room to be cleared, and still less.
 const SHORT_SUM_LIMBS: usize = 48;
+const LEAST_SUM_LIMBS: usize = 16;
 
 /// The number `(-1)^negative * magnitude * 2^exponent`: one entry of the exact product.
 #[derive(Clone, Copy)]
@@ -91,7 +92,8 @@ pub(crate) fn round_sum(x: &ExactEntry<'_>, y: &ExactEntry<'_>, precision_bits: 
         round_integer(negative, sum, low, precision_bits, out)
     };
     match count {
-        0..=SHORT_SUM_LIMBS => Some(add_in(&mut [0; SHORT_SUM_LIMBS][..count], out)),
+        0..=LEAST_SUM_LIMBS => Some(add_in(&mut [0; LEAST_SUM_LIMBS][..count], out)),
+        count if count <= SHORT_SUM_LIMBS => Some(add_in(&mut [0; SHORT_SUM_LIMBS][..count], out)),
         count if count <= SUM_LIMBS => Some(add_in(&mut [0; SUM_LIMBS][..count], out)),
         _ => None,
     }

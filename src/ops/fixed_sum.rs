@@ -64,8 +64,17 @@ impl FixedSum {
     /// Begins a sum of terms below 2 to the power `top`.
     #[inline]
     pub fn begin(&mut self, top: i64) {
+        self.limbs.resize(limbs_for(self.precision_bits) + FIXED_SUM_EXTRA_LIMBS, 0);
         self.low = top + HEADROOM_BITS - 64 * self.limbs.len() as i64;
         self.limbs.fill(0);
+    }
+
+    /// Takes the sum from elsewhere: so many limbs in two's complement with the lowest bit `2^low`, which are written
+    /// next.
+    pub fn take(&mut self, low: i64, count: usize) -> &mut [u64] {
+        self.low = low;
+        self.limbs.resize(count, 0);
+        &mut self.limbs
     }
 
     /// Adds or subtracts products.

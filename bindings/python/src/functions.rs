@@ -17,47 +17,58 @@ use sunzi::{
     Accuracy, CholeskyOptions, Diag, GemmOptions, Op, Outcome, RefineOptions, Side, SyrkOptions, TrsmOptions, Uplo,
 };
 
-const TRIANGLES: &[(&str, Uplo)] = &[("lower", Uplo::Lower), ("upper", Uplo::Upper)];
+/// The triangles of a matrix.
+pub const TRIANGLES: &[(&str, Uplo)] = &[("lower", Uplo::Lower), ("upper", Uplo::Upper)];
 
 /// Which triangle of a symmetric matrix counts: both, which must agree, unless one is named.
-const SYMMETRIC: &[(&str, Option<Uplo>)] =
+pub const SYMMETRIC: &[(&str, Option<Uplo>)] =
     &[("full", None), ("lower", Some(Uplo::Lower)), ("upper", Some(Uplo::Upper))];
 
 /// What is promised of each entry.
-const ACCURACIES: &[(&str, Accuracy)] = &[("entrywise", Accuracy::Entrywise), ("norm", Accuracy::Norm)];
+pub const ACCURACIES: &[(&str, Accuracy)] = &[("entrywise", Accuracy::Entrywise), ("norm", Accuracy::Norm)];
 
-fn part_of(uplo: Option<Uplo>) -> Part {
+/// The part of a symmetric operand that is read.
+pub fn part_of(uplo: Option<Uplo>) -> Part {
     uplo.map_or(Part::Whole, Part::Triangle)
 }
 
-fn symmetric(view: &View, uplo: Option<Uplo>) -> sunzi::Symmetric<'_> {
+/// A symmetric operand of the library.
+pub fn symmetric(view: &View, uplo: Option<Uplo>) -> sunzi::Symmetric<'_> {
     match uplo {
         Some(uplo) => sunzi::Symmetric::triangle(view.entries(), uplo),
         None => view.entries().into(),
     }
 }
 
-fn op(transpose: bool) -> Op {
+/// Whether an operand is transposed.
+pub fn op(transpose: bool) -> Op {
     if transpose { Op::Transpose } else { Op::NoTranspose }
 }
 
-fn json(numbers: &impl Serialize) -> PyResult<Option<String>> {
+/// A report as JSON.
+///
+/// # Errors
+/// `ValueError`.
+pub fn json(numbers: &impl Serialize) -> PyResult<Option<String>> {
     serde_json::to_string(numbers).map(Some).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 /// The operands of a product beside its matrices.
-struct Terms {
-    precision_bits: u32,
-    accuracy: Accuracy,
-    bits: Bits,
-    alpha: Option<Float>,
-    beta: Option<Float>,
-    accumulate: Option<View>,
+pub struct Terms {
+    pub precision_bits: u32,
+    pub accuracy: Accuracy,
+    pub bits: Bits,
+    pub alpha: Option<Float>,
+    pub beta: Option<Float>,
+    pub accumulate: Option<View>,
 }
 
 impl Terms {
     /// Reads `alpha`, `beta` and `c`; the precision is that of a product of `operands`.
-    fn of(call: &Call<'_>, operands: &[Option<u32>], part: Part) -> PyResult<Terms> {
+    ///
+    /// # Errors
+    /// As [`Operand::of`]; `ValueError` for `beta` without `c`.
+    pub fn of(call: &Call<'_>, operands: &[Option<u32>], part: Part) -> PyResult<Terms> {
         let c = call.object("c")?.map(|c| Operand::of(&c, "c", part)).transpose()?;
         let all: Vec<Option<u32>> = operands.iter().copied().chain(c.as_ref().map(|c| c.natural_bits)).collect();
         let (precision_bits, bits) = if call.flag("exact")? {
@@ -105,7 +116,7 @@ pub fn syrk<'py>(p: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResul
 }
 
 /// The outcome with its result as a matrix like any other.
-fn general(outcome: Outcome<sunzi::SymmetricMatrix>) -> Outcome {
+pub fn general(outcome: Outcome<sunzi::SymmetricMatrix>) -> Outcome {
     Outcome { result: outcome.result.into_matrix(), report: outcome.report }
 }
 

@@ -17,6 +17,8 @@ mod native;
 mod output;
 mod packages;
 mod runner;
+mod structured;
+mod vectors;
 mod view;
 
 use pyo3::prelude::*;
@@ -43,5 +45,17 @@ fn _sunzi(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(functions::cholesky, module)?)?;
     module.add_function(wrap_pyfunction!(functions::solve, module)?)?;
     module.add_function(wrap_pyfunction!(functions::log_det, module)?)?;
+    module.add_function(wrap_pyfunction!(vectors::gemv, module)?)?;
+    module.add_function(wrap_pyfunction!(vectors::symv, module)?)?;
+    module.add_function(wrap_pyfunction!(vectors::trmv, module)?)?;
+    module.add_function(wrap_pyfunction!(vectors::trsv, module)?)?;
+    module.add_function(wrap_pyfunction!(vectors::ger, module)?)?;
+    module.add_function(wrap_pyfunction!(vectors::axpy, module)?)?;
+    module.add_function(wrap_pyfunction!(vectors::dot, module)?)?;
+    module.add_function(wrap_pyfunction!(vectors::nrm2, module)?)?;
+    module.add_function(wrap_pyfunction!(structured::trmm, module)?)?;
+    module.add_function(wrap_pyfunction!(structured::symm, module)?)?;
+    module.add_function(wrap_pyfunction!(structured::syr2k, module)?)?;
+    module.add_function(wrap_pyfunction!(structured::eigenvalue, module)?)?;
     module.add_function(wrap_pyfunction!(functions::plan, module)?)
 }

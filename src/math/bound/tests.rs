@@ -171,6 +171,41 @@ fn sums_scalar_by_scalar_are_right_beyond_their_precision() {
 }
 
 #[test]
+fn rows_of_solves_in_fixed_point_may_lie_so_deep_and_no_deeper() {
+    for order in [1usize, 2, 4, 64, 1 << 20, 1 << 40] {
+        for extra in [64, 128, 1024] {
+            // The roundings over the largest term, in units of 2^-p.
+            let quotient = |depth: u32| {
+                let roundings = 1.02 * (order as f64).sqrt() + 1.1;
+                roundings * 2f64.powi(depth as i32 + 1 - extra as i32)
+            };
+            let deepest = trsm_fixed_depth(extra, order);
+            assert!(quotient(deepest) < 0.54, "{order} rows");
+            // Between powers of 4 the root is rounded up.
+            let is_sharp = ceil_log2(order).is_multiple_of(2);
+            assert!(!is_sharp || order > 1 << 10 || quotient(deepest + 1) > 0.54, "{order} rows");
+        }
+    }
+}
+
+#[test]
+fn entries_of_a_factor_have_as_many_bits_as_their_bound_asks_for() {
+    // In units of 2^-b of the sum of the terms' magnitudes: what is left before the last rounding, then that.
+    let total = |bits: u32, missing: i32, before: f64| {
+        let unit = 2f64.powi(-(bits as i32));
+        before * 2f64.powi(missing) + 2.0 + unit
+    };
+    for bits in [2, 53, 300] {
+        for (is_diagonal, before) in [(false, 1.0), (true, 1.125)] {
+            assert!(total(bits, 0, before) <= 4.0, "{bits} bits");
+            assert!(total(bits, 1, before) > 4.0, "{bits} bits");
+            assert_eq!(cholesky_range_bits(-3, 10, is_diagonal), 7 + u32::from(is_diagonal));
+        }
+    }
+    assert_eq!(cholesky_range_bits(-30, 10, true), 0);
+}
+
+#[test]
 fn solves_in_fixed_point_meet_their_residual() {
     // 4.01 * 2.2 * 2^(h - B - 1) < 0.56 * 2^-p, with B = p + h + spare.
     let residual = |spare: u32| 4.01 * 2.2 * 2f64.powi(-(spare as i32) - 1);

@@ -6,7 +6,7 @@ use crate::math::float::{FloatRef, Head, limbs_for, round_integer};
 use crate::matrix::{MatrixView, check_exponent};
 use crate::ops::fixed_sum::FixedSum;
 use crate::ops::vector::operand::{check_precision, vector, vector_of};
-use crate::ops::vector::terms::{Run, add_up};
+use crate::ops::vector::terms::{Factors, Run, TermSum};
 use rug::{Float, Integer, integer::Order};
 
 /// The sum `x^T y` of the products of the entries of two vectors, rounded to `precision_bits` bits.
@@ -76,11 +76,24 @@ pub fn nrm2<'a>(ctx: &Context, x: impl Into<MatrixView<'a>>, precision_bits: u32
     float(head, &limbs, precision_bits)
 }
 
+/// Terms whose right factors are held as digits at a time.
+const PIECE: usize = 512;
+
 fn sum_of_products(ctx: &Context, x: MatrixView<'_>, y: MatrixView<'_>, precision_bits: u32) -> Result<FixedSum> {
-    ctx.admit(FixedSum::bytes(precision_bits))?;
-    let mut sum = FixedSum::new(precision_bits);
-    add_up(&mut sum, &[Run::plus(x, y)]);
-    Ok(sum)
+    let (len, piece) = (x.rows(), x.rows().min(PIECE));
+    let factor_bytes = Factors::bytes(piece, precision_bits, len, y.limbs_per_element());
+    ctx.admit(TermSum::bytes(precision_bits, piece).saturating_add(factor_bytes))?;
+    let mut sum = TermSum::new(precision_bits, piece);
+    let mut factors = Factors::zeros(piece, precision_bits, len);
+    let heads = (0..len).map(|k| (x.head(k, 0), y.head(k, 0))).filter(|(x, y)| !x.is_zero() && !y.is_zero());
+    sum.begin(&factors, heads.map(|(x, y)| x.exponent() + y.exponent()).max());
+    for first in (0..len).step_by(PIECE) {
+        let rows = first..(first + PIECE).min(len);
+        (0..rows.len()).for_each(|index| factors.set(index, y.get(first + index, 0)));
+        sum.add(&factors, &Run { right: 0..rows.len(), left: x.block(rows, 0..1)? });
+    }
+    sum.finish(&factors);
+    Ok(sum.sum)
 }
 
 /// The number as an MPFR float.

@@ -2,15 +2,13 @@
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::math::float::limbs_for;
 use crate::matrix::{Destination, Matrix, MatrixView, Op, Symmetric};
-use crate::ops::fixed_sum::FixedSum;
 use crate::ops::product::combine::{Addend, Combination, Place};
 use crate::ops::product::report::Outcome;
 use crate::ops::vector::entries::VectorCall;
 use crate::ops::vector::operand::{check_precision, vector_of};
 use crate::ops::vector::report::VectorReport;
-use crate::ops::vector::terms::{Run, add_up, term_nanoseconds};
+use crate::ops::vector::terms::{Factors, Run, TermSum, term_nanoseconds};
 use crate::options::setters;
 use rug::Float;
 
@@ -111,9 +109,8 @@ pub fn gemv_into<'a, 'x, 'r>(
     let a = if op == Op::Transpose { a.into() } else { a.into().transposed() };
     let x = vector_of("gemv", x.into(), a.rows())?;
     let sums = Sums { operation: "gemv", len: a.cols(), terms: a.rows(), scalars: (alpha, beta), accumulate };
-    sums.run(ctx, precision_bits, result.into(), |row| {
-        let column = a.block(0..a.rows(), row..row + 1)?;
-        Ok([Run::plus(column, x)])
+    sums.run(ctx, precision_bits, (x, result.into()), |row| {
+        Ok([Run { left: a.block(0..a.rows(), row..row + 1)?, right: 0..a.rows() }])
     })
 }
 
@@ -168,13 +165,13 @@ pub fn symv_into<'a, 'x, 'r>(
     let order = lower.rows();
     let x = vector_of("symv", x.into(), order)?;
     let sums = Sums { operation: "symv", len: order, terms: order, scalars: (alpha, beta), accumulate };
-    sums.run(ctx, precision_bits, result.into(), |row| {
+    sums.run(ctx, precision_bits, (x, result.into()), |row| {
         // Row i: the mirror images of what stands before the diagonal in the row, then what stands below it. Where
         // both triangles count, all of it stands in column i.
         let above = if named { row } else { 0 };
         let below = lower.block(above..order, row..row + 1)?;
         let left = lower.block(row..row + 1, 0..above)?.transposed();
-        Ok([Run::plus(below, x.block(above..order, 0..1)?), Run::plus(left, x.block(0..above, 0..1)?)])
+        Ok([Run { left: below, right: above..order }, Run { left, right: 0..above }])
     })
 }
 
@@ -191,7 +188,7 @@ pub(super) struct Sums<'a> {
 }
 
 impl Sums<'_> {
-    /// Fills `result`; `runs` gives the terms of an entry.
+    /// Fills `result`; `runs` gives the terms of an entry, with the entries of `x` as factors.
     ///
     /// # Errors
     /// Those of [`gemv_into`].
@@ -199,26 +196,30 @@ impl Sums<'_> {
         &self,
         ctx: &Context,
         precision_bits: u32,
-        result: Destination<'_>,
+        (x, result): (MatrixView<'_>, Destination<'_>),
         runs: impl Fn(usize) -> Result<[Run<'t>; N]> + Sync,
     ) -> Result<VectorReport> {
         check_precision(precision_bits)?;
         let added = self.accumulate.map(|view| vector_of(self.operation, view, self.len)).transpose()?;
         let combination = Combination::new(self.scalars.0, self.scalars.1, added.map(Addend::Whole));
         combination.check_scalars(false)?;
+        let factor_bytes = Factors::bytes(x.rows(), precision_bits, self.terms, x.limbs_per_element());
+        ctx.admit(factor_bytes)?;
         let call = VectorCall {
-            ctx,
+            ctx: &ctx.holding(factor_bytes),
             operation: self.operation,
             len: self.len,
             terms: self.terms,
             precision_bits,
-            entry_nanoseconds: 50.0 + self.terms as f64 * term_nanoseconds(limbs_for(precision_bits)),
-            worker_bytes: FixedSum::bytes(precision_bits),
+            entry_nanoseconds: 50.0 + self.terms as f64 * term_nanoseconds(precision_bits),
+            worker_bytes: TermSum::bytes(precision_bits, self.terms),
         };
-        let local = || FixedSum::new(precision_bits);
-        call.fill(result, local, |sum, row, limbs| {
-            add_up(sum, &runs(row)?);
-            combination.finish(sum.exact(), Place { row, col: 0 }, precision_bits, limbs)
-        })
+        let factors = Factors::new(&x, precision_bits, self.terms);
+        let local = || TermSum::new(precision_bits, self.terms);
+        let report = call.fill(result, local, |sum, row, limbs| {
+            sum.add_up(&factors, &runs(row)?);
+            combination.finish(sum.sum.exact(), Place { row, col: 0 }, precision_bits, limbs)
+        })?;
+        Ok(VectorReport { planned_bytes: report.planned_bytes + factor_bytes, ..report })
     }
 }

@@ -10,7 +10,7 @@ use crate::ops::vector::entries::prepare;
 use crate::ops::vector::gemv::Sums;
 use crate::ops::vector::operand::{check_precision, one, scalar, vector_of};
 use crate::ops::vector::report::VectorReport;
-use crate::ops::vector::terms::{Run, add_up};
+use crate::ops::vector::terms::{Factors, Run, TermSum};
 use crate::options::setters;
 use rug::Float;
 use std::ops::Range;
@@ -85,11 +85,11 @@ pub fn trmv_into<'a, 'x, 'r>(
     let order = triangle.order();
     let (x, one) = (vector_of("trmv", x.into(), order)?, one()?);
     let sums = Sums { operation: "trmv", len: order, terms: order, scalars: (options.alpha, None), accumulate: None };
-    sums.run(ctx, precision_bits, result.into(), |row| {
+    sums.run(ctx, precision_bits, (x, result.into()), |row| {
         let others = triangle.others(row);
         let own = if options.diag == Diag::Unit { one.view() } else { triangle.entries(row, row..row + 1)? };
-        let others_of_x = x.block(others.clone(), 0..1)?;
-        Ok([Run::plus(triangle.entries(row, others)?, others_of_x), Run::plus(own, x.block(row..row + 1, 0..1)?)])
+        let others = Run { left: triangle.entries(row, others.clone())?, right: others };
+        Ok([others, Run { left: own, right: row..row + 1 }])
     })
 }
 
@@ -207,20 +207,25 @@ impl<'a> Triangle<'a> {
 
     /// Finds the unknowns one after the other: a sum of products, a quotient, one rounding.
     fn substitute(&self, alpha: &Matrix, b: MatrixView<'_>, x: &mut Matrix) -> Result<()> {
-        let precision_bits = x.precision_bits();
-        let mut sum = FixedSum::new(precision_bits);
+        let (precision_bits, order) = (x.precision_bits(), self.order());
+        let mut sum = TermSum::new(precision_bits, order);
         let (mut limbs, mut room) = (vec![0; limbs_for(precision_bits)], Vec::new());
-        for step in 0..self.order() {
-            let row = if self.lower { step } else { self.order() - 1 - step };
+        // The unknowns with the other sign, as their terms are taken off, and alpha.
+        let mut factors = Factors::zeros(order + 1, precision_bits, order + 1);
+        factors.set(order, alpha.get(0, 0));
+        for step in 0..order {
+            let row = if self.lower { step } else { order - 1 - step };
             let (others, own) = (self.others(row), b.block(row..row + 1, 0..1)?);
-            let known = x.view().block(others.clone(), 0..1)?;
-            add_up(&mut sum, &[Run::plus(alpha.view(), own), Run::minus(self.entries(row, others)?, known)]);
+            let others = Run { left: self.entries(row, others.clone())?, right: others };
+            sum.add_up(&factors, &[Run { left: own, right: order..order + 1 }, others]);
+            let sum = &mut sum.sum;
             let head = match self.diag {
                 Diag::Unit => sum.round(&mut limbs),
                 Diag::NonUnit => sum.round_quotient(self.view.get(row, row), &mut room, &mut limbs),
             };
             check_exponent(head.exponent(), row, 0)?;
             x.set(row, 0, FloatRef { head, limbs: &limbs });
+            factors.set(row, FloatRef { head: head.negated(), limbs: &limbs });
         }
         Ok(())
     }

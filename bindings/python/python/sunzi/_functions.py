@@ -29,7 +29,6 @@ from sunzi import _sunzi
 from sunzi._sunzi import Context
 
 Progress = Callable[[int, int], object]
-Accuracy = Literal["entrywise", "norm"]
 
 
 def syrk(
@@ -41,7 +40,7 @@ def syrk(
     beta: Any = None,
     c: Any = None,
     exact: bool = False,
-    accuracy: Accuracy = "entrywise",
+    accuracy: Literal["entrywise", "norm"] = "entrywise",
     precision: int | None = None,
     context: Context | None = None,
     progress: Progress | None = None,
@@ -77,7 +76,7 @@ def gemm(
     beta: Any = None,
     c: Any = None,
     exact: bool = False,
-    accuracy: Accuracy = "entrywise",
+    accuracy: Literal["entrywise", "norm"] = "entrywise",
     precision: int | None = None,
     context: Context | None = None,
     progress: Progress | None = None,
@@ -109,7 +108,7 @@ def trsm(
     transpose: bool = False,
     unit: bool = False,
     alpha: Any = None,
-    accuracy: Accuracy = "entrywise",
+    accuracy: Literal["entrywise", "norm"] = "entrywise",
     precision: int | None = None,
     context: Context | None = None,
     progress: Progress | None = None,
@@ -137,7 +136,7 @@ def cholesky(
     a: Any,
     *,
     uplo: Literal["full", "lower", "upper"] | None = None,
-    accuracy: Accuracy = "entrywise",
+    accuracy: Literal["entrywise", "norm"] = "entrywise",
     precision: int | None = None,
     context: Context | None = None,
     progress: Progress | None = None,
@@ -173,7 +172,7 @@ def solve(
     *,
     uplo: Literal["full", "lower", "upper"] | None = None,
     factor_precision: int | None = None,
-    accuracy: Accuracy = "entrywise",
+    accuracy: Literal["entrywise", "norm"] = "entrywise",
     precision: int | None = None,
     context: Context | None = None,
     progress: Progress | None = None,
@@ -205,7 +204,7 @@ def log_det(
     a: Any,
     *,
     uplo: Literal["full", "lower", "upper"] | None = None,
-    accuracy: Accuracy = "entrywise",
+    accuracy: Literal["entrywise", "norm"] = "entrywise",
     precision: int | None = None,
     context: Context | None = None,
     progress: Progress | None = None,
@@ -235,7 +234,7 @@ def plan(operation: str, *sizes: int, precision: int, context: Context | None = 
 
 
 def _shared(
-    accuracy: Accuracy,
+    accuracy: Literal["entrywise", "norm"],
     precision: int | None,
     context: Context | None,
     progress: Progress | None,

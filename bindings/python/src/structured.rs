@@ -1,0 +1,125 @@
+//! Products with triangular and symmetric matrices, symmetric sums of two products, extreme eigenvalues.
+
+use crate::call::Call;
+use crate::functions::{SYMMETRIC, TRIANGLES, Terms, general, json, number, op, part_of, symmetric};
+use crate::input::{Bits, Operand, Part};
+use crate::kind::NumberKind;
+use crate::output::{Form, Shape};
+use crate::view::View;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use sunzi::{
+    Diag, EigenvalueInterval, EigenvalueOptions, Extreme, Outcome, Side, SymmOptions, Syr2kOptions, TrmmOptions, Uplo,
+};
+
+const SIDES: &[(&str, Side)] = &[("left", Side::Left), ("right", Side::Right)];
+
+/// Bits of an interval where the caller says none: a few digits.
+const FEW_BITS: u32 = 32;
+
+/// See the Python layer.
+#[pyfunction]
+pub fn trmm<'py>(
+    t: &Bound<'py, PyAny>,
+    b: &Bound<'py, PyAny>,
+    options: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let mut call = Call::new(options)?;
+    let (side, uplo) = (call.choice("side", SIDES)?, call.choice("uplo", TRIANGLES)?);
+    let diag = if call.flag("unit")? { Diag::Unit } else { Diag::NonUnit };
+    let part = if diag == Diag::Unit { Part::StrictTriangle(uplo) } else { Part::Triangle(uplo) };
+    let (t, b) = (Operand::of(t, "t", part)?, Operand::of(b, "b", Part::Whole)?);
+    call.expect(b.rows, b.cols)?;
+    let terms = Terms::of(&call, &[t.natural_bits, b.natural_bits], Part::Whole)?;
+    let shape = Shape { container: b.container, kind: b.kind.min(t.kind) };
+    let (t, b) = (t.view(call.py(), terms.bits)?, b.view(call.py(), terms.bits)?);
+    let options = TrmmOptions::new().side(side).uplo(uplo).op(op(call.flag("transpose")?)).diag(diag);
+    let options = options.alpha(terms.alpha.as_ref()).accuracy(terms.accuracy);
+    let bits = terms.precision_bits;
+    let Outcome { result, report } = call.run(|ctx| sunzi::trmm_with(ctx, t.entries(), b.entries(), bits, &options))?;
+    call.finish(result, Form::General, shape, json(&report)?)
+}
+
+/// See the Python layer.
+#[pyfunction]
+pub fn symm<'py>(
+    a: &Bound<'py, PyAny>,
+    b: &Bound<'py, PyAny>,
+    options: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let mut call = Call::new(options)?;
+    let (side, uplo) = (call.choice("side", SIDES)?, call.choice("uplo", SYMMETRIC)?);
+    let (a, b) = (Operand::of(a, "a", part_of(uplo))?, Operand::of(b, "b", Part::Whole)?);
+    call.expect(b.rows, b.cols)?;
+    let terms = Terms::of(&call, &[a.natural_bits, b.natural_bits], Part::Whole)?;
+    let shape = Shape { container: b.container, kind: b.kind.min(a.kind) };
+    let (a, b) = (a.view(call.py(), terms.bits)?, b.view(call.py(), terms.bits)?);
+    let Outcome { result, report } = call.run(|ctx| {
+        let options = SymmOptions::new().side(side).accuracy(terms.accuracy).alpha(terms.alpha.as_ref());
+        let options = options.beta(terms.beta.as_ref()).accumulate(terms.accumulate.as_ref().map(View::entries));
+        sunzi::symm_with(ctx, symmetric(&a, uplo), b.entries(), terms.precision_bits, &options)
+    })?;
+    call.finish(result, Form::General, shape, json(&report)?)
+}
+
+/// See the Python layer.
+#[pyfunction]
+pub fn syr2k<'py>(
+    a: &Bound<'py, PyAny>,
+    b: &Bound<'py, PyAny>,
+    options: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let mut call = Call::new(options)?;
+    let uplo = call.choice("uplo", SYMMETRIC)?;
+    let transpose = call.flag("transpose")?;
+    let (a, b) = (Operand::of(a, "a", Part::Whole)?, Operand::of(b, "b", Part::Whole)?);
+    let order = if transpose { a.rows } else { a.cols };
+    call.expect(order, order)?;
+    let terms = Terms::of(&call, &[a.natural_bits, b.natural_bits], part_of(uplo))?;
+    let shape = Shape { container: a.container, kind: a.kind.min(b.kind) };
+    let (a, b) = (a.view(call.py(), terms.bits)?, b.view(call.py(), terms.bits)?);
+    let outcome = call.run(|ctx| {
+        let options = Syr2kOptions::new().op(op(transpose)).accuracy(terms.accuracy).alpha(terms.alpha.as_ref());
+        let options = options.beta(terms.beta.as_ref());
+        let options = options.accumulate(terms.accumulate.as_ref().map(|c| symmetric(c, uplo)));
+        sunzi::syr2k_with(ctx, a.entries(), b.entries(), terms.precision_bits, &options)
+    })?;
+    let Outcome { result, report } = general(outcome);
+    call.finish(result, Form::Symmetric, shape, json(&report)?)
+}
+
+/// The operands of a search for an eigenvalue: a symmetric one, and `l` where there is one.
+struct Search {
+    a: View,
+    l: Option<View>,
+    uplo: Option<Uplo>,
+    shape: Shape,
+}
+
+/// See the Python layer.
+#[pyfunction]
+#[pyo3(signature = (a, l, options))]
+pub fn eigenvalue<'py>(
+    a: &Bound<'py, PyAny>,
+    l: Option<&Bound<'py, PyAny>>,
+    options: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let mut call = Call::new(options)?;
+    let uplo = call.choice("uplo", SYMMETRIC)?;
+    let which = call.choice("which", &[("smallest", Extreme::Smallest), ("largest", Extreme::Largest)])?;
+    let bits = call.bits("precision")?.unwrap_or(FEW_BITS);
+    let a = Operand::of(a, if l.is_some() { "x" } else { "a" }, part_of(uplo))?;
+    let l = l.map(|l| Operand::of(l, "l", Part::Triangle(Uplo::Lower))).transpose()?;
+    let natural = l.as_ref().and_then(|l| l.natural_bits).max(a.natural_bits).unwrap_or(0);
+    let (read, shape) = (Bits::Round(natural.max(bits)), Shape { container: a.container, kind: NumberKind::Fraction });
+    let l = l.map(|l| l.view(call.py(), read)).transpose()?;
+    let search = Search { a: a.view(call.py(), read)?, l, uplo, shape };
+    let options = EigenvalueOptions::new().which(which);
+    let outcome = call.run(|ctx| match &search.l {
+        Some(l) => sunzi::pencil_eigenvalue_with(ctx, l.entries(), symmetric(&search.a, search.uplo), bits, &options),
+        None => sunzi::extreme_eigenvalue_with(ctx, symmetric(&search.a, search.uplo), bits, &options),
+    })?;
+    let EigenvalueInterval { lower, upper } = outcome.result;
+    let ends = [number(call.py(), &lower, search.shape)?, number(call.py(), &upper, search.shape)?];
+    Ok(PyTuple::new(call.py(), ends)?.into_any())
+}
