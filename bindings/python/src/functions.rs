@@ -295,30 +295,37 @@ pub fn number<'py>(py: Python<'py>, value: &Float, shape: Shape) -> PyResult<Bou
     Builder::new(py, shape.kind, bits)?.number(cell.get(0, 0), (0, 0))
 }
 
+/// The accuracy of that name.
+fn accuracy_of(name: &str) -> PyResult<Accuracy> {
+    let known = || ACCURACIES.iter().map(|(known, _)| *known).collect::<Vec<_>>().join(", ");
+    let found = ACCURACIES.iter().find(|(known, _)| *known == name).map(|(_, accuracy)| *accuracy);
+    found.ok_or_else(|| PyValueError::new_err(format!("accuracy is '{name}': use one of {}", known())))
+}
+
 /// See the Python layer.
 #[pyfunction]
 pub fn plan<'py>(
     operation: &str,
     sizes: Vec<usize>,
     precision: i64,
+    accuracy: &str,
     context: Option<Bound<'py, Context>>,
     py: Python<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let bits = checked_bits(py, Some(precision))?.unwrap_or(2);
     let ctx = context.map_or_else(|| Context::shared(py), Ok)?.get().get(py)?;
+    let accuracy = accuracy_of(accuracy)?;
     let numbers = match (operation, &sizes[..]) {
         ("syrk", &[rows, cols]) => json(&sunzi::plan_syrk(&ctx, rows, cols, bits).or_raise(py)?)?,
         ("gemm", &[rows, cols, contracted]) => {
             json(&sunzi::plan_gemm(&ctx, rows, cols, contracted, bits).or_raise(py)?)?
         }
-        ("cholesky", &[order]) => json(
-            &sunzi::plan_cholesky(&ctx, order, bits, &CholeskyOptions::new().accuracy(ACCURACIES[0].1)).or_raise(py)?,
-        )?,
-        ("trsm", &[order, columns]) => {
-            json(&sunzi::plan_trsm(&ctx, (order, columns), bits, ACCURACIES[0].1).or_raise(py)?)?
+        ("cholesky", &[order]) => {
+            json(&sunzi::plan_cholesky(&ctx, order, bits, &CholeskyOptions::new().accuracy(accuracy)).or_raise(py)?)?
         }
+        ("trsm", &[order, columns]) => json(&sunzi::plan_trsm(&ctx, (order, columns), bits, accuracy).or_raise(py)?)?,
         ("solve", &[order, columns]) => json(
-            &sunzi::plan_solve(&ctx, (order, columns), bits, &CholeskyOptions::new().accuracy(ACCURACIES[0].1))
+            &sunzi::plan_solve(&ctx, (order, columns), bits, &CholeskyOptions::new().accuracy(accuracy))
                 .or_raise(py)?,
         )?,
         _ => {

@@ -232,13 +232,14 @@ def test_memory_is_as_planned(operation: str) -> None:
         "rows = [[entry(i, j) for j in range(n)] for i in range(n)]\n"
         "matrix = sunzi.Matrix(rows)\n"
         "sizes = (n, n) if operation == 'syrk' else (n,)\n"
-        "planned = sunzi.plan(operation, *sizes, precision=bits, context=context)['planned_bytes']\n"
+        "promise = {'accuracy': 'norm', 'context': context}\n"
+        "planned = sunzi.plan(operation, *sizes, precision=bits, **promise)['planned_bytes']\n"
         "call, report = getattr(sunzi, operation), {}\n"
         "before = peak()\n"
-        "call(matrix, context=context, report=report)\n"
+        "call(matrix, report=report, **promise)\n"
         "print(planned, report['planned_bytes'], peak() - before, matrix.nbytes)\n"
         "before = peak()\n"
-        "call(rows, context=context)\n"
+        "call(rows, **promise)\n"
         "print(peak() - before)\n"
     )
     run = subprocess.run([sys.executable, "-c", code, operation], capture_output=True, text=True)

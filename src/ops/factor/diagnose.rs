@@ -13,8 +13,8 @@ const SHOWN_BITS: u32 = 53;
 /// and the scaled pivot, if it is known.
 ///
 /// The pivot of the exact matrix is `a - a_i^T w` with `w = A_11^-1 a_i`; an error `E` in the matrix, within the
-/// residual bound `|E_ij| <= 2^(4 - B) sqrt(a_ii a_jj)`, moves it by at most
-/// `2^(4 - B) a (1 + sum |w_k| sqrt(a_kk / a))^2`.
+/// residual bound `|E_ij| <= 2^(2 - b) sqrt(a_ii a_jj)`, moves it by at most
+/// `2^(2 - b) a (1 + sum |w_k| sqrt(a_kk / a))^2`.
 /// A pivot further below 0 than that proves that the matrix is indefinite. Else more bits than hide the pivot now might
 /// help. Cost: quadratic in `index`, paid on failure only.
 pub(crate) fn failure(
@@ -75,7 +75,7 @@ fn more_bits(
     let own = Float::with_val(SHOWN_BITS, diagonal).sqrt();
     let sum =
         w.iter().enumerate().fold(own, |sum, (i, entry)| sum + Float::with_val(SHOWN_BITS, entry).abs() * root(i));
-    let noise = Float::with_val(SHOWN_BITS, &sum * &sum) >> (problem.working_bits as i32 - 4);
+    let noise = Float::with_val(SHOWN_BITS, &sum * &sum) >> (problem.precision_bits as i32 - 2);
     if Float::with_val(SHOWN_BITS, -pivot) > noise {
         return None;
     }

@@ -218,19 +218,26 @@ def log_det(
     return _sunzi.log_det(a, {"uplo": uplo} | _shared(accuracy, precision, context, progress, None, None))
 
 
-def plan(operation: str, *sizes: int, precision: int, context: Context | None = None) -> dict[str, Any]:
+def plan(
+    operation: str,
+    *sizes: int,
+    precision: int,
+    accuracy: Accuracy = "entrywise",
+    context: Context | None = None,
+) -> dict[str, Any]:
     """What a call would take: bytes in all (`planned_bytes`) and by part, kernel, primes, tiles.
 
     `plan("syrk", rows, cols)`, `plan("gemm", rows, cols, contracted)`, `plan("cholesky", order)`,
     `plan("trsm", order, columns)`, `plan("solve", order, columns)`. Nothing is computed.
     The bytes are those beside the operands in the library's form, the result included; a call on Python numbers also
-    takes 8 (1 + ceil(bits / 64)) bytes for each entry of an operand while it lasts.
+    takes 8 (1 + ceil(bits / 64)) bytes for each entry of an operand while it lasts. With accuracy entry by entry a call
+    takes more bits the wider the entries are spread, which no plan knows; those of products are by norms.
 
     >>> import sunzi
     >>> sunzi.plan("cholesky", 100, precision=512)["factor_bytes"]
     720000
     """
-    return _sunzi.plan(operation, list(sizes), precision, context)
+    return _sunzi.plan(operation, list(sizes), precision, accuracy, context)
 
 
 def _shared(
