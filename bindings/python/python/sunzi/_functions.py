@@ -222,7 +222,7 @@ def plan(
     operation: str,
     *sizes: int,
     precision: int,
-    accuracy: Accuracy = "entrywise",
+    accuracy: Literal["entrywise", "norm"] = "entrywise",
     context: Context | None = None,
 ) -> dict[str, Any]:
     """What a call would take: bytes in all (`planned_bytes`) and by part, kernel, primes, tiles.
