@@ -3,7 +3,7 @@
 //! Knows: integers. Does not know: tiles, residues, matrices. Every path of the factorisation follows these rules, so
 //! that all give the same bits and fail at the same index. Proofs: docs/ALGORITHM.md, "Cholesky in residues".
 
-use crate::math::float::shift_down;
+use crate::math::float::{bit_length, shift_down};
 use rug::Integer;
 
 /// Exponent `s` with `a * 2^(-2 s)` in `[1/4, 1)` for a positive diagonal entry `0.f * 2^exponent`.
@@ -61,16 +61,7 @@ impl RowWeight {
 
     /// Nothing added yet; `diagonal` is the scaled diagonal entry times `2^(2 working_bits)`.
     pub fn new(diagonal: &Integer, working_bits: u32) -> RowWeight {
-        if *diagonal <= 0 {
-            return RowWeight::REJECTED;
-        }
-        let shift = i64::from(2 * WEIGHT_BITS) - 2 * i64::from(working_bits);
-        let cut = if shift >= 0 {
-            Integer::from(diagonal << shift as u32)
-        } else {
-            Integer::from(diagonal >> (-shift) as u32)
-        };
-        RowWeight { sum: 0, limit: cut.to_u64().expect("a scaled diagonal entry is below 1") + 1 }
+        if *diagonal < 0 { RowWeight::REJECTED } else { RowWeight::of_limbs(diagonal.as_limbs(), working_bits) }
     }
 
     /// [`RowWeight::new`] of a diagonal entry that is not negative, by its limbs.
@@ -105,16 +96,18 @@ impl RowWeight {
 
     /// Adds an entry `|L|` of the row.
     pub fn add(&mut self, magnitude: &Integer, working_bits: u32) {
-        let shift = i64::from(working_bits) - i64::from(WEIGHT_BITS);
-        let cut = if shift >= 0 {
-            Integer::from(magnitude >> shift as u32)
-        } else {
-            Integer::from(magnitude << (-shift) as u32)
-        };
-        match cut.to_u64() {
-            Some(weight) if weight >> (WEIGHT_BITS + 1) == 0 => self.add_weight(weight),
-            _ => self.reject(),
+        self.add_limbs(magnitude.as_limbs(), working_bits);
+    }
+
+    /// [`RowWeight::add`] by the limbs of the entry.
+    pub fn add_limbs(&mut self, magnitude: &[u64], working_bits: u32) {
+        let drop = i64::from(working_bits) - i64::from(WEIGHT_BITS);
+        if bit_length(magnitude) as i64 - drop > i64::from(WEIGHT_BITS) + 1 {
+            return self.reject();
         }
+        let mut cut = [0];
+        shift_down(magnitude, drop, &mut cut);
+        self.add_weight(cut[0]);
     }
 
     /// Adds an entry by its weight `h`, below `2^31`.

@@ -2,13 +2,13 @@
 //! after the other, on limbs.
 //!
 //! The same rules as on tiles (`math::pivot`), so the same bits; no engine, no threads, one block of memory. A matrix
-//! that is not positive definite is left to the tiles, which know what to say of it.
+//! that is not positive definite is left to the definition, which knows what to say of it.
 
 use crate::context::{Context, Progress};
 use crate::error::Result;
 use crate::kernels::limbs;
-use crate::math::float::{bit_length, limbs_for, round_integer, shift_down};
-use crate::math::pivot::{RowWeight, WEIGHT_BITS};
+use crate::math::float::{limbs_for, round_integer};
+use crate::math::pivot::RowWeight;
 use crate::matrix::{Matrix, MatrixView, check_exponent};
 use crate::ops::factor::options::CholeskyOptions;
 use crate::ops::factor::problem::Problem;
@@ -107,10 +107,10 @@ fn fill((problem, lower): (&Problem, MatrixView<'_>), factor: &mut Matrix) -> Re
             }
             let (_, magnitude) = rows.get(row, col);
             let exponent = problem.exponents[row] - i64::from(problem.working_bits);
-            let (at, place) = (row + col * order, (row, col));
+            let at = row + col * order;
             let out = &mut significands[at * width..][..width];
             let head = round_integer(negative, magnitude, exponent, precision_bits, out);
-            check_exponent(head.exponent(), place.0, place.1)?;
+            check_exponent(head.exponent(), row, col)?;
             heads[at] = head.0;
         }
     }
@@ -208,21 +208,10 @@ impl Rows<'_> {
             Ordering::Equal if quotient[0] & 1 == 1 => limbs::increment(quotient),
             _ => {}
         }
-        add_weight(weight, quotient, self.problem.working_bits);
+        weight.add_limbs(quotient, self.problem.working_bits);
         let kept = if weight.is_rejected() { &[] } else { &*quotient };
         self.set((row, col), negative, kept);
     }
-}
-
-/// Adds an entry of a row to its weight, as [`RowWeight::add`].
-fn add_weight(weight: &mut RowWeight, magnitude: &[u64], working_bits: u32) {
-    let drop = i64::from(working_bits) - i64::from(WEIGHT_BITS);
-    if bit_length(magnitude) as i64 - drop > i64::from(WEIGHT_BITS) + 1 {
-        return weight.reject();
-    }
-    let mut cut = [0];
-    shift_down(magnitude, drop, &mut cut);
-    weight.add_weight(cut[0]);
 }
 
 /// Limbs up to the highest that is not 0; `None` for 0.

@@ -23,8 +23,8 @@ pub struct SolveReport {
     pub working_bits: u32,
     /// How the unknowns were found.
     pub path: Path,
-    /// What holds for the residual; accuracy by norms also where the factorisation before the solve had too few bits
-    /// for accuracy entry by entry.
+    /// What holds for the residual, of a solve with a given factor that of the system with the product of its factors;
+    /// accuracy by norms also where the factorisation before the solve had too few bits for accuracy entry by entry.
     pub accuracy: Accuracy,
     /// Name of the kernel.
     pub kernel: &'static str,

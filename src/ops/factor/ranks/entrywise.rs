@@ -4,16 +4,18 @@
 //! Blocks of columns of the exponents go to all ranks, one after the other. Each rank follows its share of the sums: of
 //! 32 rows by 32 rows, in turn. One maximum over the ranks decides.
 
-use crate::comm::{Reduction, Transport};
+use crate::comm::{Reduction, Transport, agree};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::kernels::max_plus::{DEEPEST, EMPTY, PANEL, Row, depth, raise_sums};
+use crate::kernels::max_plus::{EMPTY, PANEL, Row, depth, raise_sums};
+use crate::math::float::Head;
 use crate::matrix::Matrix;
 use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::distribution::place::Place;
 use crate::ops::factor::entrywise::{entry_bits, entry_depth};
 use crate::ops::factor::problem::Problem;
 use crate::ops::product::scale::Walkers;
+use std::ops::Range;
 
 /// Columns whose exponents all ranks have at a time: whole panels.
 const COLUMNS: usize = 256;
@@ -64,7 +66,8 @@ pub(super) fn needed_bits(
         let block = Block { first, end: (first + COLUMNS).min(problem.order), order: problem.order };
         let lower = block.gather(world, problem, factor, |at, head| depth(head, problem.exponents[at.0]))?;
         let entries = block.gather(world, problem, a, |at, head| {
-            entry_depth(problem, at, head).map_or(EMPTY, |depth| -(depth.min(MOST as u32) as i16))
+            // No deeper than depths are told apart, which fits.
+            entry_depth(problem, at, head).map_or(EMPTY, |depth| -(depth as i16))
         })?;
         share.raise(&Walkers::of_ranks(ctx, world), &block, &block.panels(&lower));
         needed = needed.max(share.needed(&block, &lower, &entries));
@@ -74,15 +77,12 @@ pub(super) fn needed_bits(
     Ok(word[0] as u32)
 }
 
-/// The deepest entry that is told from 0.
-const MOST: i16 = -2 * DEEPEST;
-
 /// Shows the own entries of the lower triangle in some columns: their places in the matrix, their tile, and their
 /// places there.
 fn each_entry(
     problem: &Problem,
     matrix: &DistMatrix,
-    columns: std::ops::Range<usize>,
+    columns: Range<usize>,
     mut see: impl FnMut((usize, usize), &Matrix, (usize, usize)),
 ) {
     for (id, tile) in matrix.tiles().iter().filter(|(id, _)| id.col <= id.row) {
@@ -118,14 +118,14 @@ impl Block {
         world: &dyn Transport,
         problem: &Problem,
         matrix: &DistMatrix,
-        of: impl Fn((usize, usize), crate::math::float::Head) -> i16,
+        of: impl Fn((usize, usize), Head) -> i16,
     ) -> Result<Vec<i16>> {
         let count = (self.order - self.first) * self.width();
         let bytes = 2 * count as u64;
         let mut words = Vec::new();
         let reserved = words.try_reserve_exact(count / DEPTHS_IN_WORD);
         let made = reserved.map_err(|_| Error::OutOfMemory { bytes });
-        crate::comm::agree(world, made)?;
+        agree(world, made)?;
         words.resize(count / DEPTHS_IN_WORD, 0u64);
         // Above the empty one, so that a rank without the entry adds nothing.
         each_entry(problem, matrix, self.first..self.end, |at, tile, inside| {
