@@ -424,8 +424,8 @@ impl Context {
         }
     }
 
-    /// The tile kernels for a triangle of `order` rows in one process: those of [`Context::tile_engine`], or others that
-    /// are faster for so few.
+    /// The tile kernels for a triangle of `order` rows in one process: those of [`Context::tile_engine`], or others
+    /// that are faster for so few.
     ///
     /// # Errors
     /// As [`Context::tile_engine`].

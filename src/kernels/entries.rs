@@ -1,5 +1,5 @@
-//! The integers of a factorisation or a triangular solve on limbs: products taken off, roots and quotients, each rounded
-//! once.
+//! The integers of a factorisation or a triangular solve on limbs: how wide they are, and their roots and quotients,
+//! each rounded once.
 //!
 //! Knows: slices of limbs. Does not know: matrices, tiles, which rows are rejected.
 

@@ -67,8 +67,8 @@ fn multiply_fixed<const W: usize>(out: &mut [u64], a: &[u64], b: &[u64]) {
     }
 }
 
-/// `sum := sum + a b`, or minus it, modulo the limbs of `sum`: more than both operands have, which have the same number,
-/// at least 1 (asserted). `product` is scratch with as many as both (asserted).
+/// `sum := sum + a b`, or minus it, modulo the limbs of `sum`: more than both operands have, which have the same
+/// number, at least 1 (asserted). `product` is scratch with as many as both (asserted).
 #[inline]
 pub fn add_product(sum: &mut [u64], (a, b): (&[u64], &[u64]), negative: bool, product: &mut [u64]) {
     assert!(a.len() == b.len() && sum.len() > 2 * a.len());

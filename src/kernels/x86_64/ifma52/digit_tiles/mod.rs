@@ -144,7 +144,8 @@ impl DigitTiles {
                 let above = source.offset().map_or(0, |offset| (col + offset).saturating_sub(first));
                 let lanes = u8::MAX.checked_shl(above as u32).unwrap_or(0); // rows of the part
                 let signs = cutter.next_row_of(lanes, col_shifts[col], scratch);
-                each(layout.cell(panel, col - cols.start), &scratch[ROWS * BLOCK..], signs); // after the one for rounding
+                // The digits that count follow the one for rounding.
+                each(layout.cell(panel, col - cols.start), &scratch[ROWS * BLOCK..], signs);
             }
         }
     }
