@@ -279,3 +279,10 @@ fn outputs_that_would_destroy_a_file() {
     }
     sandbox.run("--quiet syrk P.mtx -o /dev/null -p 99 --report /dev/null");
 }
+
+/// A terminal obeys none of the characters in the name of a file.
+#[test]
+fn control_characters_are_written_out() {
+    let error = Sandbox::new().fail("info --report no\u{1b}[31m/r\u{7}.json", 3);
+    assert!(error.contains("no\\u{1b}[31m/r\\u{7}.json") && !error.contains('\u{1b}'), "{error:?}");
+}
