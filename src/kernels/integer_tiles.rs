@@ -261,9 +261,9 @@ impl TileEngine for IntegerTiles {
                     return Err(FailedPivot { column: col, value: Some(value) });
                 }
             }
-            for row in col + 1..shape.rows {
+            for (row, weight) in weights.iter_mut().enumerate().take(shape.rows).skip(col + 1) {
                 let (before, slot) = self.take_off((shape, words), (row, col), None, space);
-                self.divide(slot, self.entry(shape, before, (col, col)), &mut weights[row], space);
+                self.divide(slot, self.entry(shape, before, (col, col)), weight, space);
             }
         }
         Ok(Box::new(NoData))

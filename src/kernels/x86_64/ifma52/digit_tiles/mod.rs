@@ -140,10 +140,10 @@ impl DigitTiles {
             };
             let entries = PanelSource { view: matrix.transposed(), columns, rows: cols.start..end, shifts: row_shifts };
             let mut cutter = Cutter::new(&entries);
-            for col in cols.start..end {
+            for (col, &shift) in col_shifts.iter().enumerate().take(end).skip(cols.start) {
                 let above = source.offset().map_or(0, |offset| (col + offset).saturating_sub(first));
                 let lanes = u8::MAX.checked_shl(above as u32).unwrap_or(0); // rows of the part
-                let signs = cutter.next_row_of(lanes, col_shifts[col], scratch);
+                let signs = cutter.next_row_of(lanes, shift, scratch);
                 // The digits that count follow the one for rounding.
                 each(layout.cell(panel, col - cols.start), &scratch[ROWS * BLOCK..], signs);
             }

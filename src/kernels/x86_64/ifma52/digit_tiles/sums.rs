@@ -124,22 +124,22 @@ unsafe fn group<const W: usize, const X: bool, const Y: bool>(
             let x_signs = _mm512_loadu_si512(x.add(signs).cast());
             let x_signs = if X { _mm512_test_epi64_mask(x_signs, x_signs) } else { 0 };
             let y_sign = if Y { (*y.add(signs) as u8).wrapping_neg() } else { 0 };
-            for j in 0..W {
+            for (j, by_sign) in by_sign.iter_mut().enumerate() {
                 let factor = _mm512_set1_epi64(*y.add((y_digit + j) * BLOCK) as i64);
-                for i in 0..W {
+                for (i, &digit) in row.iter().enumerate() {
                     let (lo, hi) = (i + j, i + j + 1);
                     let sum = if lo < W { &mut low[lo] } else { &mut high[lo - W] };
-                    *sum = _mm512_madd52lo_epu64(*sum, row[i], factor);
+                    *sum = _mm512_madd52lo_epu64(*sum, digit, factor);
                     let sum = if hi < W { &mut low[hi] } else { &mut high[hi - W] };
-                    *sum = _mm512_madd52hi_epu64(*sum, row[i], factor);
+                    *sum = _mm512_madd52hi_epu64(*sum, digit, factor);
                 }
                 if X {
-                    by_sign[j] = _mm512_mask_add_epi64(by_sign[j], x_signs, by_sign[j], factor);
+                    *by_sign = _mm512_mask_add_epi64(*by_sign, x_signs, *by_sign, factor);
                 }
             }
             if Y {
-                for i in 0..W {
-                    by_sign[i] = _mm512_mask_add_epi64(by_sign[i], y_sign, by_sign[i], row[i]);
+                for (sum, &digit) in by_sign.iter_mut().zip(&row) {
+                    *sum = _mm512_mask_add_epi64(*sum, y_sign, *sum, digit);
                 }
             }
         }
