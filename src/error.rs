@@ -145,8 +145,8 @@ pub enum Error {
     )]
     NotPositiveDefinite {
         /// Row and column, from 0, at which the factorisation ended (LAPACK's `info - 1`): the first whose pivot, as
-        /// computed at this precision, is not positive. Where leading minors of the exact matrix are as small as rounding
-        /// errors, the first of them that is not positive may be another.
+        /// computed at this precision, is not positive. Where leading minors of the exact matrix are as small as
+        /// rounding errors, the first of them that is not positive may be another.
         index: usize,
         /// The pivot computed there, or an upper bound of it where its row was rejected before: at most 0.
         pivot: rug::Float,

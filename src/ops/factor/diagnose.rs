@@ -38,8 +38,8 @@ pub(crate) fn failure(
             let exponent = 2 * (problem.exponents[index] - i64::from(problem.working_bits));
             Float::with_val(bits, scaled) << exponent.clamp(i32::MIN.into(), i32::MAX.into()) as i32
         }
-        // The row was rejected since the squares of its own entries reach the diagonal entry. Those of the rounded factor
-        // may fall short of it, which is no pivot of this factorisation.
+        // The row was rejected since the squares of its own entries reach the diagonal entry. Those of the rounded
+        // factor may fall short of it, which is no pivot of this factorisation.
         None => {
             let rest = y
                 .iter()
