@@ -72,6 +72,11 @@ pub trait PlaneKernel: Send + Sync {
         let engine = self.prepare(&EngineSpec { operand_bits: working_bits, modulus_bits, redundant: false })?;
         Ok(Arc::new(limb_tiles::LimbTiles::new(engine, working_bits)))
     }
+    /// Rows up to which a factorisation on limbs, one entry after the other, is faster than any tiles of this kernel, as
+    /// far as that is not the same for all.
+    fn most_rows_on_limbs(&self, _working_bits: u32) -> usize {
+        usize::MAX
+    }
     /// Tile kernels for triangles of `order` rows, where those of [`PlaneKernel::tile_engine`] are not the fastest: the
     /// same bits, no tables.
     fn small_tile_engine(&self, working_bits: u32, order: usize) -> Option<Arc<dyn TileEngine>> {

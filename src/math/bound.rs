@@ -99,6 +99,12 @@ pub fn ifma52_prime_count(modulus_bits: u32) -> usize {
 /// in and the fold add three more such terms.
 pub const IFMA52_CHUNK_ROWS: usize = 4092;
 
+/// Most products of two numbers of `digits` digits of 52 bits whose sums fit the signed 64-bit accumulators of their
+/// digits: each adds less than `2 digits * 2^52` to one, and what it held before is below `2^52`.
+pub fn digit_sum_terms(digits: usize) -> usize {
+    ((1 << 11) - 1) / (2 * digits)
+}
+
 /// Largest odd modulus `2 h + 1` whose balanced products sum exactly in a double over `chunk_rows` terms, with the
 /// residue of earlier chunks carried in: `chunk_rows * h^2 + 2 (h + 2) <= 2^53`.
 ///

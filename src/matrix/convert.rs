@@ -15,6 +15,14 @@ impl FloatRef<'_> {
         if self.head.is_zero() {
             return Float::new(precision_bits);
         }
+        // Scalars are powers of two as a rule, above all 1.
+        if let Some((&top, lower)) = self.limbs.split_last()
+            && top == 1 << 63
+            && lower.iter().all(|&limb| limb == 0)
+        {
+            let exponent = (self.head.exponent() - 1).clamp(i32::MIN.into(), i32::MAX.into()) as i32;
+            return Float::with_val(precision_bits, if self.head.is_negative() { -1 } else { 1 }) << exponent;
+        }
         let (integer, exponent) = self.to_integer_exponent();
         let clamped = exponent.clamp(i32::MIN.into(), i32::MAX.into()) as i32;
         Float::with_val(precision_bits, &integer) << clamped

@@ -6,6 +6,7 @@ use crate::context::sunzi_context;
 use crate::convert;
 use crate::failure::{Failure, Outcome};
 use crate::types::{accuracy_code, sunzi_report, sunzi_status};
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
@@ -96,9 +97,11 @@ pub fn catch<T>(work: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
 
 impl<'a> Call<'a> {
     /// The context, with what the memory limit leaves beside the copies of operands.
-    pub fn context(&self) -> Context {
-        let left = self.ctx.memory_bytes().map(|limit| limit.saturating_sub(self.held_bytes.get()));
-        self.ctx.with_memory_bytes(left)
+    pub fn context(&self) -> Cow<'a, Context> {
+        match self.ctx.memory_bytes() {
+            None => Cow::Borrowed(self.ctx),
+            Some(limit) => Cow::Owned(self.ctx.with_memory_bytes(Some(limit.saturating_sub(self.held_bytes.get())))),
+        }
     }
 
     /// The context whose ranks and answers these are.
@@ -214,7 +217,7 @@ impl<'a> Call<'a> {
             Array::Limbs(array) => {
                 // SAFETY: by contract.
                 let view = || unsafe { convert::view(self.ctx, operand.name, (array, part)) };
-                return self.timed_read(view).map(Input::InPlace);
+                return self.timed_read(operand, view).map(Input::InPlace);
             }
         };
         // Along the memory: a row-major matrix becomes a copy of its transpose.
@@ -230,7 +233,7 @@ impl<'a> Call<'a> {
     /// As [`Call::read`].
     pub unsafe fn read_copy(&self, operand: &Operand, part: Part) -> Outcome<Matrix> {
         let (rows, cols) = (operand.rows(), operand.cols());
-        self.timed_read(|| {
+        self.timed_read(operand, || {
             // SAFETY: by contract, for all below.
             unsafe {
                 let first = match &operand.array {
@@ -271,10 +274,12 @@ impl<'a> Call<'a> {
         self.note(|report| report.copied_bytes -= copy.bytes());
     }
 
-    fn timed_read<T>(&self, read: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
-        let start = Instant::now();
+    fn timed_read<T>(&self, operand: &Operand, read: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
+        let start = clock_for(operand);
         let result = read();
-        self.note(|report| report.read_seconds += start.elapsed().as_secs_f64());
+        if let Some(start) = start {
+            self.note(|report| report.read_seconds += start.elapsed().as_secs_f64());
+        }
         result
     }
 
@@ -298,7 +303,7 @@ impl<'a> Call<'a> {
     /// # Safety
     /// The entries of `part` are live and apart from each other, and nobody else uses them.
     pub unsafe fn store(&self, operand: &Operand, part: Part, matrix: &Matrix) -> Outcome<()> {
-        let start = Instant::now();
+        let start = clock_for(operand);
         // SAFETY: by contract.
         unsafe {
             match &operand.array {
@@ -307,7 +312,9 @@ impl<'a> Call<'a> {
                 Array::Limbs(array) => convert::write_limbs(array, part, matrix),
             }
         }
-        self.note(|report| report.write_seconds += start.elapsed().as_secs_f64());
+        if let Some(start) = start {
+            self.note(|report| report.write_seconds += start.elapsed().as_secs_f64());
+        }
         Ok(())
     }
 
@@ -321,6 +328,14 @@ impl<'a> Call<'a> {
         self.keep(matrix);
         Ok(())
     }
+}
+
+/// Entries from which on it is timed how they are read and written: of fewer, the clock would take as long.
+const TIMED_ENTRIES: usize = 1024;
+
+/// The time, where reading or writing an operand is worth to be timed.
+fn clock_for(operand: &Operand) -> Option<Instant> {
+    (operand.rows().saturating_mul(operand.cols()) >= TIMED_ENTRIES).then(Instant::now)
 }
 
 /// Copies the numbers of `part` and sets the rest to 0.

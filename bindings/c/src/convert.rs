@@ -5,9 +5,11 @@
 
 use crate::array::{Entry, Flaw, Grid, LimbArray, Part, Value};
 use crate::failure::{Failure, Outcome};
+use rug::Float;
 use std::sync::Mutex;
 use sunzi::advanced::drive::parallel_for;
-use sunzi::{Context, Error, Matrix, MatrixView};
+use sunzi::advanced::math::float::limbs_for;
+use sunzi::{Context, Error, FloatRef, Matrix, MatrixView};
 
 /// Entries that are worth a thread of their own.
 const ENTRIES_PER_WORKER: usize = 4096;
@@ -25,6 +27,24 @@ pub unsafe fn first_bits<T: Entry>(name: &'static str, grid: &Grid<T>, part: Par
     // SAFETY: an entry of the part, live by contract.
     let entry = unsafe { grid.place(row, col).read() };
     entry.bits().map(|bits| bits.max(2)).map_err(|flaw| flaw.at(name, grid.caller_place(row, col)))
+}
+
+/// Limbs of a number that is read on the stack.
+const SHORT_LIMBS: usize = 32;
+
+/// The first entry of `grid`; `None` where it is too long for the stack.
+///
+/// # Safety
+/// The entry is live.
+pub unsafe fn short_number<T: Entry>(name: &'static str, grid: &Grid<T>) -> Outcome<Option<Float>> {
+    // SAFETY: by contract.
+    let bits = unsafe { first_bits(name, grid, Part::All) }?;
+    let mut limbs = [0; SHORT_LIMBS];
+    let Some(limbs) = limbs.get_mut(..limbs_for(bits)) else { return Ok(None) };
+    // SAFETY: by contract.
+    let read = unsafe { grid.place(0, 0).read().read(bits, limbs) };
+    let head = read.map_err(|flaw| flaw.at(name, grid.caller_place(0, 0)))?;
+    Ok(Some(FloatRef { head, limbs }.to_float(bits)))
 }
 
 /// The most bits that `bits` says of any entry of `part`, at least 2.
@@ -197,6 +217,9 @@ fn each<T>(
     work: impl Fn(T) -> Result<(), Option<Failure>> + Sync,
 ) -> Result<(), Option<Failure>> {
     let workers = ctx.threads().min(cols).min((rows * cols).div_ceil(ENTRIES_PER_WORKER)).max(1);
+    if workers == 1 {
+        return items.try_for_each(work);
+    }
     let failed = Mutex::new(None);
     let one = |_: &mut (), item: T| {
         work(item).map_err(|failure| {
@@ -207,8 +230,7 @@ fn each<T>(
         })
     };
     let mut locals = vec![(); workers];
-    let mut run = || parallel_for(&mut locals, |()| items.next(), one);
-    let done = if workers == 1 { run() } else { ctx.install(run) };
+    let done = ctx.install(|| parallel_for(&mut locals, |()| items.next(), one));
     match (done, failed.into_inner()) {
         (Ok(()), _) => Ok(()),
         (Err(_), Ok(Some(failure))) => Err(failure),

@@ -228,3 +228,12 @@ fn residuals_are_measured_closely_enough() {
     assert_eq!(residual_bits(200) as i32 - 200, covered);
     assert_eq!(residual_bits(u32::MAX), u32::MAX);
 }
+
+#[test]
+fn sums_of_digits_fit_their_accumulators() {
+    let size = |digits: usize, terms: usize| (2 * digits * terms + 1) as u128 * ((1 << 52) - 1);
+    for digits in 1..=110 {
+        let terms = digit_sum_terms(digits);
+        assert!(terms > 0 && size(digits, terms) < 1 << 63 && size(digits, terms + 1) > 1 << 63, "{digits} digits");
+    }
+}

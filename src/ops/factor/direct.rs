@@ -29,7 +29,9 @@ const LONG_LIMBS: usize = 12;
 /// asked for nor devices.
 pub(crate) fn takes(ctx: &Context, (rows, working_bits): (usize, u32), options: &CholeskyOptions) -> bool {
     let most = if Widths::new(working_bits).entry < LONG_LIMBS { MOST_ROWS } else { MOST_ROWS_OF_LONG };
-    rows <= most && options.tile_rows.is_none() && ctx.devices().is_empty()
+    rows <= most.min(ctx.kernel().most_rows_on_limbs(working_bits))
+        && options.tile_rows.is_none()
+        && ctx.devices().is_empty()
 }
 
 /// Bytes of the factor, and of what its entries are made with.

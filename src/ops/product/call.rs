@@ -19,6 +19,7 @@ use crate::ops::product::run::{ProductRun, RunState};
 use crate::ops::product::scale;
 use crate::ops::product::space::worker_spaces;
 use crate::plan::NodeShape;
+use std::borrow::Cow;
 use std::time::Instant;
 
 /// Computes `problem` into `result`.
@@ -30,8 +31,8 @@ pub(crate) fn run(ctx: &Context, problem: &Problem<'_>, result: Destination<'_>)
     problem.check(ctx.kernel())?;
     let mut workspace = ctx.workspace();
     let mut report = match choose_path(ctx, &problem.size(), problem.expected_operand_bits()) {
-        _ if is_summed(problem) => run_direct(ctx, problem, result, &mut workspace)?,
-        Path::Direct => run_direct(ctx, problem, result, &mut workspace)?,
+        _ if is_summed(problem) => return run_direct(ctx, (problem, start), result, &mut workspace),
+        Path::Direct => return run_direct(ctx, (problem, start), result, &mut workspace),
         Path::Planes(_) if devices_take(ctx, problem)? => run_devices(ctx, problem, result, &mut workspace)?,
         Path::Planes(1) => run_planes((ctx, 1), (problem, start), result, &mut workspace)?,
         Path::Planes(workers) => {
@@ -49,11 +50,10 @@ fn is_summed(problem: &Problem<'_>) -> bool {
 
 fn run_direct(
     ctx: &Context,
-    problem: &Problem<'_>,
+    (problem, start): (&Problem<'_>, Instant),
     result: Destination<'_>,
     workspace: &mut Workspace,
 ) -> Result<Report> {
-    let start = Instant::now();
     let scaled = scale_operands(ctx, 1, problem, workspace)?;
     let (bits, ctx, end) = (scaled.bits, &scaled.beside(ctx, problem), Instant::now());
     let summed = matches!(scaled.entrywise.singles, Singles::All);
@@ -65,7 +65,8 @@ fn run_direct(
     }
     scaled.complete((ctx, 1), problem, &mut result)?;
     let (scale, product) = ((end - start).as_secs_f64(), end.elapsed().as_secs_f64());
-    let report = Report::new(&plan, problem.precision_bits, Phases { scale, product, ..Phases::default() });
+    let mut report = Report::new(&plan, problem.precision_bits, Phases { scale, product, ..Phases::default() });
+    report.seconds = scale + product;
     Ok(scaled.report(report, problem))
 }
 
@@ -208,8 +209,11 @@ struct Scaled {
 
 impl Scaled {
     /// The context of the product, which holds what single entries take.
-    fn beside(&self, ctx: &Context, problem: &Problem<'_>) -> Context {
-        ctx.holding(self.entrywise.singles.bytes(&problem.size(), problem.precision_bits))
+    fn beside<'c>(&self, ctx: &'c Context, problem: &Problem<'_>) -> Cow<'c, Context> {
+        match self.entrywise.singles.bytes(&problem.size(), problem.precision_bits) {
+            0 => Cow::Borrowed(ctx),
+            bytes => Cow::Owned(ctx.holding(bytes)),
+        }
     }
 
     /// What is left to do when the product lies in `result`.

@@ -14,6 +14,7 @@ use crate::ops::product::problem::OperandRows;
 use crate::ops::product::scale::Walkers;
 use crate::ops::product::segments::in_triangle;
 use crate::ops::product::size::ProductSize;
+use std::ops::Range;
 
 /// Bytes of a row of a panel.
 const ROW_BYTES: u64 = size_of::<Row>() as u64;
@@ -32,6 +33,74 @@ pub(crate) fn choice_bytes(size: &ProductSize) -> u64 {
 pub(crate) fn triangle_bytes(order: usize) -> u64 {
     let panels = order.div_ceil(PANEL) as u64;
     (panels * (panels + 1) / 2 + panels).saturating_mul(PANEL as u64).saturating_mul(ROW_BYTES)
+}
+
+/// The largest sums of a product of few rows and columns, all of them here: one panel, on the stack.
+pub(crate) struct OnePanel {
+    sums: [Row; PANEL],
+}
+
+impl OnePanel {
+    /// Finds the sums; `None` where there are more rows or columns.
+    pub fn new(
+        walkers: &Walkers<'_>,
+        (left, right): (&OperandRows<'_>, Option<&OperandRows<'_>>),
+        size: &ProductSize,
+    ) -> Option<OnePanel> {
+        let rows = size.contracted;
+        if walkers.world.size() > 1 || size.rows.max(size.cols).max(rows) > PANEL {
+            return None;
+        }
+        let mut depths = [[[EMPTY; PANEL]; PANEL]; 2];
+        let [of_left, of_right] = &mut depths;
+        fill_panel(&mut of_left[..rows], left, 0);
+        let of_left = &of_left[..rows];
+        let of_right = match right {
+            None => of_left,
+            Some(right) => {
+                fill_panel(&mut of_right[..rows], right, 0);
+                &of_right[..rows]
+            }
+        };
+        let mut panel = OnePanel { sums: [[EMPTY; PANEL]; PANEL] };
+        largest_sums(of_left, of_right, &mut panel.sums);
+        Some(panel)
+    }
+
+    /// As [`Depths::visit`].
+    pub fn visit(&self, (size, uplo): (&ProductSize, Uplo), see: impl FnMut(Place, Option<u32>)) {
+        show((size, uplo), (0..size.rows, 0), &self.sums, see);
+    }
+}
+
+/// Shows the sums of some rows of the product and of the panel of columns that begins at `first`, as far as they are
+/// wanted.
+fn show(
+    (size, uplo): (&ProductSize, Uplo),
+    (rows, first): (Range<usize>, usize),
+    sums: &[Row],
+    mut see: impl FnMut(Place, Option<u32>),
+) {
+    for (row, sums) in rows.zip(sums) {
+        for (col, &sum) in (first..size.cols).zip(sums) {
+            if !size.triangle || in_triangle(uplo, row, col) {
+                see(Place { row, col }, (sum != EMPTY).then(|| u32::from(sum.unsigned_abs())));
+            }
+        }
+    }
+}
+
+/// The depths of the columns from `first` on, row by row.
+fn fill_panel(part: &mut [Row], operand: &OperandRows<'_>, first: usize) {
+    let norms = &operand.shifts[first..operand.shifts.len().min(first + PANEL)];
+    let places = operand.blocks.iter().flat_map(|block| (0..block.rows()).map(move |row| (block, row)));
+    for (depths, (block, row)) in part.iter_mut().zip(places) {
+        let heads = block.all_heads()[block.element_index(row, first)..].iter();
+        let heads = heads.step_by(block.col_stride().max(1));
+        for ((own, &norm), &head) in depths.iter_mut().zip(norms).zip(heads) {
+            *own = depth(Head(head), norm);
+        }
+    }
 }
 
 /// The depths of own rows of both operands.
@@ -97,13 +166,8 @@ impl Depths {
                 }
             });
             raise_over_ranks(walkers.world, sums)?;
-            for (row, sums) in (wanted.start * PANEL..rows).zip(sums.as_flattened()) {
-                for (col, &sum) in (panel * PANEL..cols).zip(sums) {
-                    if !triangle || in_triangle(uplo, row, col) {
-                        see(Place { row, col }, (sum != EMPTY).then(|| u32::from(sum.unsigned_abs())));
-                    }
-                }
-            }
+            let places = (wanted.start * PANEL..rows, panel * PANEL);
+            show((size, uplo), places, sums.as_flattened(), &mut see);
         }
         Ok(())
     }
@@ -124,18 +188,7 @@ impl Panels {
             parts.push(own);
             rest = others;
         }
-        walkers.each_group(1, &mut parts, |panel, part| {
-            let first = panel * PANEL;
-            let norms = &norms[first..norms.len().min(first + PANEL)];
-            let places = operand.blocks.iter().flat_map(|block| (0..block.rows()).map(move |row| (block, row)));
-            for (depths, (block, row)) in part[0].iter_mut().zip(places) {
-                let heads = block.all_heads()[block.element_index(row, first)..].iter();
-                let heads = heads.step_by(block.col_stride().max(1));
-                for ((own, &norm), &head) in depths.iter_mut().zip(norms).zip(heads) {
-                    *own = depth(Head(head), norm);
-                }
-            }
-        });
+        walkers.each_group(1, &mut parts, |panel, part| fill_panel(part[0], operand, panel * PANEL));
         drop(parts);
         Ok(panels)
     }
@@ -173,4 +226,58 @@ fn raise_over_ranks(world: &dyn Transport, sums: &mut [[Row; PANEL]]) -> Result<
     world.all_reduce(Reduction::Max, &mut words)?;
     sums.iter_mut().zip(words).for_each(|(sum, word)| *sum = EMPTY.wrapping_add_unsigned(word as u16));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::Context;
+    use crate::matrix::Matrix;
+
+    #[test]
+    fn one_panel_tells_what_all_panels_do() {
+        let ctx = Context::builder().threads(1).build().unwrap();
+        let walkers = Walkers::alone(&ctx, 1);
+        let mut state = 88_172_645_463_325_252u64;
+        let mut next = |below: u64| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state % below
+        };
+        for (contracted, rows, cols) in
+            [(1, 1, 1), (3, 4, 5), (32, 32, 32), (32, 31, 2), (33, 4, 4), (4, 33, 4), (4, 4, 33)]
+        {
+            let mut matrix = |cols: usize| {
+                let mut matrix = Matrix::zeros(contracted, cols, 60).unwrap();
+                for (row, col) in (0..contracted).flat_map(|row| (0..cols).map(move |col| (row, col))) {
+                    let value = if next(4) == 0 { 0.0 } else { 2f64.powi(-(next(900) as i32)) };
+                    matrix.set_f64(row, col, value).unwrap();
+                }
+                matrix
+            };
+            let (left, right) = (matrix(rows), matrix(cols));
+            let (left, right) = ([left.view()], [right.view()]);
+            let shifts = vec![1; rows.max(cols)];
+            let left = OperandRows { blocks: &left, shifts: &shifts[..rows] };
+            for right in [None, Some(OperandRows { blocks: &right, shifts: &shifts[..cols] })] {
+                let cols = if right.is_some() { cols } else { rows };
+                let size = ProductSize { contracted, rows, cols, triangle: right.is_none() };
+                let operands = (&left, right.as_ref());
+                let Some(panel) = OnePanel::new(&walkers, operands, &size) else {
+                    assert!(contracted.max(rows).max(cols) > PANEL);
+                    continue;
+                };
+                assert!(contracted.max(rows).max(cols) <= PANEL);
+                for uplo in [Uplo::Lower, Uplo::Upper] {
+                    let (mut got, mut want) = (Vec::new(), Vec::new());
+                    panel.visit((&size, uplo), |Place { row, col }, depth| got.push((row, col, depth)));
+                    let depths = Depths::new(&walkers, operands.0, operands.1).unwrap();
+                    let mut see = |Place { row, col }: Place, depth| want.push((row, col, depth));
+                    depths.visit(&walkers, (&size, uplo), &mut see).unwrap();
+                    assert!(!got.is_empty() && got == want, "{size:?}");
+                }
+            }
+        }
+    }
 }

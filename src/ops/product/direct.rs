@@ -22,6 +22,9 @@ use std::ops::Range;
 /// The kernel name in reports of this path.
 pub(crate) const NAME: &str = "direct";
 
+/// The sign word of an entry that is 0.
+const ZERO: u64 = 2;
+
 /// The layout of the scaled operands: for each entry a sign word and `width` limbs, column by column.
 #[derive(Clone, Copy)]
 struct Layout {
@@ -162,6 +165,7 @@ fn scale_columns(view: MatrixView<'_>, shifts: &[i64], width: usize, out: &mut [
             let (sign, magnitude) = entry.split_at_mut(1);
             sign[0] = u64::from(value.head.is_negative());
             if value.head.is_zero() {
+                sign[0] = ZERO;
                 magnitude.fill(0);
             } else {
                 let drop = value.limbs.len() as i64 * 64 - value.head.exponent() - shift;
@@ -178,7 +182,10 @@ fn sum_of_products<'s>(x: &[u64], y: &[u64], width: usize, space: &'s mut [u64])
     let (product, sum) = space.split_at_mut(2 * width);
     sum.fill(0);
     for (a, b) in x.chunks_exact(width + 1).zip(y.chunks_exact(width + 1)) {
-        limbs::add_product(sum, (&a[1..], &b[1..]), a[0] != b[0], product);
+        // Triangles have zeros, which are left out.
+        if (a[0] | b[0]) & ZERO == 0 {
+            limbs::add_product(sum, (&a[1..], &b[1..]), a[0] != b[0], product);
+        }
     }
     (limbs::to_magnitude(sum), sum)
 }

@@ -17,9 +17,9 @@ use crate::matrix::Uplo;
 use crate::ops::exact_sum::ExactEntry;
 use crate::ops::fixed_sum::{FixedSum, Sign};
 use crate::ops::product::combine::Place;
-use crate::ops::product::depths::Depths;
 pub(crate) use crate::ops::product::depths::choice_bytes;
-use crate::ops::product::path::plane_nanoseconds;
+use crate::ops::product::depths::{Depths, OnePanel};
+use crate::ops::product::path::{direct_nanoseconds, plane_nanoseconds};
 use crate::ops::product::problem::{Bits, OperandRows};
 use crate::ops::product::scale::{Walkers, ordered, unordered};
 use crate::ops::product::segments::in_triangle;
@@ -27,6 +27,9 @@ use crate::ops::product::size::ProductSize;
 
 /// Work on single entries that a worker takes at a time: asking for it takes a microsecond.
 const GROUP_NANOSECONDS: f64 = 50_000.0;
+
+/// Estimate for choosing the bits of a tiny product.
+const CHOICE_NANOSECONDS: f64 = 300.0;
 
 /// Single entries whose sums are held at a time.
 const TOGETHER: usize = 1024;
@@ -68,7 +71,8 @@ pub(crate) enum Singles {
 /// Whether a product is so small that sums term by term take less time, whatever its entries are.
 pub(crate) fn takes_all(size: &ProductSize, precision_bits: u32) -> bool {
     let bits = Bits::scaled(precision_bits, size.contracted).working + RANGE_STEP_BITS;
-    !size.is_empty() && size.entries() * single_nanoseconds(size, precision_bits) < plane_nanoseconds(size, bits)
+    let product = plane_nanoseconds(size, bits).min(CHOICE_NANOSECONDS + direct_nanoseconds(size, bits));
+    !size.is_empty() && size.entries() * single_nanoseconds(size, precision_bits) < product
 }
 
 /// Estimate for one entry summed term by term.
@@ -83,20 +87,35 @@ fn single_nanoseconds(size: &ProductSize, precision_bits: u32) -> f64 {
 /// [`Error::OutOfMemory`], [`Error::Transport`].
 pub(crate) fn choose(walkers: &Walkers<'_>, terms: &Terms<'_>) -> Result<Entrywise> {
     let Terms { size, uplo, .. } = *terms;
-    let depths = agreed(walkers.world, Depths::new(walkers, &terms.left, terms.right.as_ref()))?;
+    let operands = (&terms.left, terms.right.as_ref());
+    let panel = OnePanel::new(walkers, operands, &size);
+    let depths = match panel {
+        Some(_) => None,
+        None => Some(agreed(walkers.world, Depths::new(walkers, operands.0, operands.1))?),
+    };
+    let visit = |see: &mut dyn FnMut(Place, Option<u32>)| match (&depths, &panel) {
+        (Some(depths), _) => depths.visit(walkers, (&size, uplo), see),
+        (None, panel) => {
+            panel.iter().for_each(|panel| panel.visit((&size, uplo), &mut *see));
+            Ok(())
+        }
+    };
     let most = most_steps(&size, terms.precision_bits);
-    let mut needs = vec![0u64; most + 2];
-    depths.visit(walkers, (&size, uplo), |_, depth| {
-        let steps = depth.map(|depth| (range_bits(depth) / RANGE_STEP_BITS) as usize);
-        steps.into_iter().for_each(|steps| needs[steps.min(most + 1)] += 1);
-    })?;
+    let steps_of = |depth: u32| ((range_bits(depth) / RANGE_STEP_BITS) as usize).min(most + 1);
+    // Looking at a panel twice takes less time than a long list.
+    let mut largest = if panel.is_some() { 0 } else { most + 1 };
+    if panel.is_some() {
+        visit(&mut |_, depth| largest = depth.map_or(largest, |depth| largest.max(steps_of(depth))))?;
+    }
+    let mut needs = vec![0u64; most.min(largest) + 2];
+    visit(&mut |_, depth| depth.into_iter().for_each(|depth| needs[steps_of(depth)] += 1))?;
     let chosen = cheapest(terms, &needs);
     if needs.iter().skip((chosen / RANGE_STEP_BITS) as usize + 1).all(|&count| count == 0) {
         return Ok(Entrywise { range_bits: chosen, singles: Singles::None });
     }
     let words = terms.size.rows.div_ceil(64);
     let mut marks = vec![0u64; words * terms.size.cols];
-    depths.visit(walkers, (&size, uplo), |Place { row, col }, depth| {
+    visit(&mut |Place { row, col }, depth| {
         if depth.is_some_and(|depth| range_bits(depth) > chosen) {
             marks[col * words + row / 64] |= 1 << (row % 64);
         }

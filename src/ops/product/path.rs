@@ -50,7 +50,7 @@ pub(crate) fn is_worth_a_device(ctx: &Context, size: &ProductSize, operand_bits:
 }
 
 /// Estimate for the direct path, fitted to measurements from 64 to 4000 bits.
-fn direct_nanoseconds(size: &ProductSize, operand_bits: u32) -> f64 {
+pub(crate) fn direct_nanoseconds(size: &ProductSize, operand_bits: u32) -> f64 {
     let limbs = limbs_for(operand_bits + 1) as f64;
     // Schoolbook products, then Karatsuba's.
     let product = 3.0 + if limbs <= 20.0 { 0.9 * limbs * limbs } else { 360.0 * (limbs / 20.0).powf(1.58) };

@@ -14,8 +14,9 @@ pub mod plans;
 pub mod products;
 pub mod triangular;
 
-use crate::array::{Operand, Part, invalid};
+use crate::array::{Array, Operand, Part, invalid};
 use crate::call::Call;
+use crate::convert;
 use crate::failure::{Failure, Outcome};
 use crate::types::*;
 use rug::Float;
@@ -54,6 +55,17 @@ unsafe fn scalar(call: &Call<'_>, name: &'static str, matrix: *const sunzi_matri
 /// # Safety
 /// The header's rules.
 unsafe fn number(call: &Call<'_>, operand: &Operand) -> Outcome<Float> {
+    // SAFETY: by contract.
+    let short = unsafe {
+        match &operand.array {
+            Array::Mpfr(grid) => convert::short_number(operand.name, grid)?,
+            Array::Mpf(grid) => convert::short_number(operand.name, grid)?,
+            Array::Limbs(_) => None,
+        }
+    };
+    if let Some(number) = short {
+        return Ok(number);
+    }
     // SAFETY: by contract.
     let input = unsafe { call.read(operand, Part::All) }?;
     let view = input.view();

@@ -136,10 +136,9 @@ pub(crate) unsafe fn syrk(
     // SAFETY: by contract, for all below.
     unsafe {
         let bits = call.result_bits(c, part_of(uplo))?;
-        let nothing = Matrix::zeros(0, order, 2)?;
         // The library's own op says what is contracted: rows for `NoTranspose`.
         let (input, op) = match op {
-            _ if terms.without_product() => (Input::InPlace(nothing.view()), Op::NoTranspose),
+            _ if terms.without_product() => (Input::Copied(Matrix::zeros(0, order, 2)?, false), Op::NoTranspose),
             Op::NoTranspose => (call.read(a, Part::All)?, Op::Transpose),
             Op::Transpose => (call.read(a, Part::All)?, Op::NoTranspose),
         };
@@ -185,10 +184,9 @@ pub(crate) unsafe fn gemm(
     // SAFETY: by contract, for all below.
     unsafe {
         let bits = call.result_bits(c, Part::All)?;
-        let nothing = (Matrix::zeros(rows, 0, 2)?, Matrix::zeros(0, cols, 2)?);
         let (left, right, op_a, op_b) = if terms.without_product() {
-            let (left, right) = (Input::InPlace(nothing.0.view()), Input::InPlace(nothing.1.view()));
-            (left, right, Op::NoTranspose, Op::NoTranspose)
+            let nothing = |rows, cols| Ok::<_, Failure>(Input::Copied(Matrix::zeros(rows, cols, 2)?, false));
+            (nothing(rows, 0)?, nothing(0, cols)?, Op::NoTranspose, Op::NoTranspose)
         } else {
             (call.read(a, Part::All)?, call.read(b, Part::All)?, op_a, op_b)
         };

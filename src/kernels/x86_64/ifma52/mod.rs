@@ -91,6 +91,10 @@ impl PlaneKernel for Ifma52 {
         Ok(Arc::new(factor::Factor::new(working_bits)))
     }
 
+    fn most_rows_on_limbs(&self, working_bits: u32) -> usize {
+        digit_tiles::DigitTiles::most_rows_on_limbs(working_bits)
+    }
+
     fn small_tile_engine(&self, working_bits: u32, order: usize) -> Option<Arc<dyn TileEngine>> {
         let are_faster = digit_tiles::DigitTiles::are_faster(order, working_bits);
         are_faster.then(|| Arc::new(digit_tiles::DigitTiles::new(working_bits)) as Arc<dyn TileEngine>)

@@ -113,6 +113,15 @@ impl DigitTiles {
         order <= if is_short { MOST_ROWS_OF_SHORT } else { MOST_ROWS }
     }
 
+    /// Rows up to which limbs are faster than digits, most of whose vectors are empty there.
+    pub(super) fn most_rows_on_limbs(working_bits: u32) -> usize {
+        match Digits::new(working_bits).count {
+            0..=SHORT_DIGITS => 10,
+            7..15 => 9,
+            _ => 6,
+        }
+    }
+
     fn layout(&self, shape: TileShape) -> Layout {
         Layout { panels: shape.panels(), padded_cols: shape.padded_cols(), cell_words: self.digits.cell_words() }
     }

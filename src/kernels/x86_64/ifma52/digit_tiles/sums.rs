@@ -2,8 +2,10 @@
 //!
 //! With an entry's digits `u = l + 2^(52 d) [l < 0]`, the product of two is `u v - 2^(52 d) ([l < 0] v + [m < 0] u)`
 //! modulo `2^(104 d)`: products of digits without signs, and two sums of digits for the signs.
+//! Bounds: docs/ALGORITHM.md, "Tiles of digits".
 
 use super::Digits;
+use crate::math::bound::digit_sum_terms;
 use crate::plan::BLOCK;
 use std::arch::x86_64::*;
 
@@ -50,8 +52,7 @@ pub unsafe fn normalize(digits: Digits, from: *const u64, to: *mut u64) -> __m51
 /// `cell` has `2 d` vectors, and so has every cell of `terms`, which are finished and lie elsewhere.
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub unsafe fn subtract(digits: Digits, terms: Terms, cell: *mut u64) {
-    // A sum of products has at most `2 d` of 52 bits in a digit for each of its terms.
-    let most = 1024 / digits.count;
+    let most = digit_sum_terms(digits.count);
     let stride = digits.cell_words();
     for start in (0..terms.count).step_by(most) {
         let count = most.min(terms.count - start);
