@@ -26,7 +26,7 @@ impl Method {
     pub fn choose(substitutions: &[Substitution], order: usize, total_columns: usize, accuracy: Accuracy) -> Method {
         let path = match (Path::choose(substitutions, order, total_columns), accuracy) {
             // Sums below one exponent for all unknowns lose small ones.
-            (Path::Dots, Accuracy::Entrywise) => Path::Parts,
+            (Path::Dots, Accuracy::Entrywise) => Path::Sums,
             (path, _) => path,
         };
         Method { path, accuracy }
@@ -47,6 +47,8 @@ pub enum Path {
     /// The triangle cut recursively: products off the diagonal blocks, scalar by scalar within them.
     #[default]
     Parts,
+    /// One right side after the other, with sums of digits below the largest term of each row.
+    Sums,
     /// In fixed point on tiles of residues; columns that outgrow it go by parts.
     Tiles,
 }
@@ -78,6 +80,8 @@ mod tests {
                 assert_eq!(path(LDLT, order, columns), Path::Parts);
             }
             assert_eq!((path(CHOLESKY, order, 3), path(CHOLESKY, order, 4)), (Path::Dots, Path::Parts));
+            let entrywise = |columns| Method::choose(CHOLESKY, order, columns, Accuracy::Entrywise).path;
+            assert_eq!([1, 3, 4, 8].map(entrywise), [Path::Sums, Path::Sums, Path::Parts, many]);
             for substitutions in [LOWER, CHOLESKY, LDLT] {
                 assert_eq!(path(substitutions, order, 7), Path::Parts);
                 assert_eq!((path(substitutions, order, 8), path(substitutions, order, 5000)), (many, many));

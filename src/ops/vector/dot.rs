@@ -82,15 +82,14 @@ const PIECE: usize = 512;
 fn sum_of_products(ctx: &Context, x: MatrixView<'_>, y: MatrixView<'_>, precision_bits: u32) -> Result<FixedSum> {
     let (len, piece) = (x.rows(), x.rows().min(PIECE));
     let factor_bytes = Factors::bytes(piece, precision_bits, len, y.limbs_per_element());
-    ctx.admit(TermSum::bytes(precision_bits, piece).saturating_add(factor_bytes))?;
-    let mut sum = TermSum::new(precision_bits, piece);
+    ctx.admit(TermSum::bytes(precision_bits, len).saturating_add(factor_bytes))?;
+    let mut sum = TermSum::new(precision_bits, len);
     let mut factors = Factors::zeros(piece, precision_bits, len);
-    let heads = (0..len).map(|k| (x.head(k, 0), y.head(k, 0))).filter(|(x, y)| !x.is_zero() && !y.is_zero());
-    sum.begin(&factors, heads.map(|(x, y)| x.exponent() + y.exponent()).max());
+    sum.begin_product(&factors, &x, &y);
     for first in (0..len).step_by(PIECE) {
         let rows = first..(first + PIECE).min(len);
-        (0..rows.len()).for_each(|index| factors.set(index, y.get(first + index, 0)));
-        sum.add(&factors, &Run { right: 0..rows.len(), left: x.block(rows, 0..1)? });
+        factors.set_all(&y.block(rows.clone(), 0..1)?);
+        sum.add(&factors, &Run { right: 0..rows.len(), left: x.block(rows.clone(), 0..1)? }, rows);
     }
     sum.finish(&factors);
     Ok(sum.sum)
