@@ -198,9 +198,9 @@ typedef struct sunzi_report {
     int64_t range_bits;
     // Seconds of the call.
     double seconds;
-    // Seconds of them in which operands were taken in.
+    // Seconds of them in which operands were taken in; those of fewer than 256 entries do not count.
     double read_seconds;
-    // Seconds of them in which results were stored.
+    // Seconds of them in which results were stored; those of fewer than 256 entries do not count.
     double write_seconds;
 } sunzi_report;
 

@@ -6,11 +6,15 @@ use crate::context::sunzi_context;
 use crate::convert;
 use crate::failure::{Failure, Outcome};
 use crate::types::{accuracy_code, sunzi_report, sunzi_status};
+use rug::Float;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 use sunzi::advanced::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
 use sunzi::{Accuracy, Context, Error, Matrix, MatrixView};
+
+/// Entries that take longer to copy than a clock to read.
+const TIMED_ENTRIES: usize = 256;
 
 /// One call under way.
 pub struct Call<'a> {
@@ -214,7 +218,7 @@ impl<'a> Call<'a> {
             Array::Limbs(array) => {
                 // SAFETY: by contract.
                 let view = || unsafe { convert::view(self.ctx, operand.name, (array, part)) };
-                return self.timed_read(view).map(Input::InPlace);
+                return self.timed_read(operand.rows() * operand.cols(), view).map(Input::InPlace);
             }
         };
         // Along the memory: a row-major matrix becomes a copy of its transpose.
@@ -230,7 +234,7 @@ impl<'a> Call<'a> {
     /// As [`Call::read`].
     pub unsafe fn read_copy(&self, operand: &Operand, part: Part) -> Outcome<Matrix> {
         let (rows, cols) = (operand.rows(), operand.cols());
-        self.timed_read(|| {
+        self.timed_read(rows * cols, || {
             // SAFETY: by contract, for all below.
             unsafe {
                 let first = match &operand.array {
@@ -265,13 +269,34 @@ impl<'a> Call<'a> {
         })
     }
 
+    /// The one entry of an operand, exactly.
+    ///
+    /// # Safety
+    /// As [`Call::read`].
+    pub unsafe fn read_number(&self, operand: &Operand) -> Outcome<Float> {
+        // SAFETY: by contract, for all below.
+        unsafe {
+            match &operand.array {
+                Array::Mpfr(grid) => convert::read_number(operand.name, grid),
+                Array::Mpf(grid) => convert::read_number(operand.name, grid),
+                Array::Limbs(array) => {
+                    let view = convert::view(self.ctx, operand.name, (array, Part::All))?;
+                    Ok(view.get(0, 0).to_float(view.precision_bits()))
+                }
+            }
+        }
+    }
+
     /// Takes a copy back that turned out too narrow.
     fn give_up(&self, copy: Matrix) {
         self.held_bytes.set(self.held_bytes.get() - copy.bytes());
         self.note(|report| report.copied_bytes -= copy.bytes());
     }
 
-    fn timed_read<T>(&self, read: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
+    fn timed_read<T>(&self, entries: usize, read: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
+        if entries < TIMED_ENTRIES {
+            return read();
+        }
         let start = Instant::now();
         let result = read();
         self.note(|report| report.read_seconds += start.elapsed().as_secs_f64());
@@ -298,7 +323,7 @@ impl<'a> Call<'a> {
     /// # Safety
     /// The entries of `part` are live and apart from each other, and nobody else uses them.
     pub unsafe fn store(&self, operand: &Operand, part: Part, matrix: &Matrix) -> Outcome<()> {
-        let start = Instant::now();
+        let start = (operand.rows() * operand.cols() >= TIMED_ENTRIES).then(Instant::now);
         // SAFETY: by contract.
         unsafe {
             match &operand.array {
@@ -307,7 +332,9 @@ impl<'a> Call<'a> {
                 Array::Limbs(array) => convert::write_limbs(array, part, matrix),
             }
         }
-        self.note(|report| report.write_seconds += start.elapsed().as_secs_f64());
+        if let Some(start) = start {
+            self.note(|report| report.write_seconds += start.elapsed().as_secs_f64());
+        }
         Ok(())
     }
 

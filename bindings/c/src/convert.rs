@@ -5,9 +5,11 @@
 
 use crate::array::{Entry, Flaw, Grid, LimbArray, Part, Value};
 use crate::failure::{Failure, Outcome};
+use rug::Float;
 use std::sync::Mutex;
 use sunzi::advanced::drive::parallel_for;
-use sunzi::{Context, Error, Matrix, MatrixView};
+use sunzi::advanced::math::float::limbs_for;
+use sunzi::{Context, Error, FloatRef, Matrix, MatrixView};
 
 /// Entries that are worth a thread of their own.
 const ENTRIES_PER_WORKER: usize = 4096;
@@ -46,6 +48,22 @@ pub unsafe fn widest<T: Entry>(
         }
     }
     Ok(most)
+}
+
+/// The one entry of a grid, exactly.
+///
+/// # Safety
+/// The entry is live, and nobody writes to it.
+pub unsafe fn read_number<T: Entry>(name: &'static str, grid: &Grid<T>) -> Outcome<Float> {
+    // SAFETY: the one entry, live by contract.
+    let read = unsafe {
+        let entry = grid.place(0, 0).read();
+        entry.bits().map(|bits| bits.max(2)).and_then(|bits| {
+            let mut limbs = vec![0; limbs_for(bits)];
+            entry.read(bits, &mut limbs).map(|head| FloatRef { head, limbs: &limbs }.to_float(bits))
+        })
+    };
+    read.map_err(|flaw| flaw.at(name, (0, 0)))
 }
 
 /// Copies `part` of `grid` into `matrix`, which has its shape, and sets the rest to 0. `false` where an entry has more
@@ -197,6 +215,9 @@ fn each<T>(
     work: impl Fn(T) -> Result<(), Option<Failure>> + Sync,
 ) -> Result<(), Option<Failure>> {
     let workers = ctx.threads().min(cols).min((rows * cols).div_ceil(ENTRIES_PER_WORKER)).max(1);
+    if workers == 1 {
+        return items.try_for_each(work);
+    }
     let failed = Mutex::new(None);
     let one = |_: &mut (), item: T| {
         work(item).map_err(|failure| {
@@ -207,8 +228,7 @@ fn each<T>(
         })
     };
     let mut locals = vec![(); workers];
-    let mut run = || parallel_for(&mut locals, |()| items.next(), one);
-    let done = if workers == 1 { run() } else { ctx.install(run) };
+    let done = ctx.install(|| parallel_for(&mut locals, |()| items.next(), one));
     match (done, failed.into_inner()) {
         (Ok(()), _) => Ok(()),
         (Err(_), Ok(Some(failure))) => Err(failure),

@@ -55,9 +55,7 @@ unsafe fn scalar(call: &Call<'_>, name: &'static str, matrix: *const sunzi_matri
 /// The header's rules.
 unsafe fn number(call: &Call<'_>, operand: &Operand) -> Outcome<Float> {
     // SAFETY: by contract.
-    let input = unsafe { call.read(operand, Part::All) }?;
-    let view = input.view();
-    Ok(view.get(0, 0).to_float(view.precision_bits()))
+    unsafe { call.read_number(operand) }
 }
 
 fn unknown(name: &'static str, value: i32, choices: &str) -> Failure {
