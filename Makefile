@@ -9,10 +9,10 @@ FUZZ_SECONDS ?= 300
 EFFORT ?= 20
 SUNZI = target/release/sunzi
 
-.PHONY: help build demo wheel test nvrtc bench fuzz soak simulate simulate-large header install install-mplapack clean
+.PHONY: help packages build demo wheel test nvrtc bench fuzz soak simulate simulate-large header install install-mplapack clean
 
 help:
-	@echo "make demo               build, then a tour in under a minute"
+	@echo "make demo               install what the build takes, build, then a tour in under a minute"
 	@echo "make wheel              the Python package, into target/wheels (PROFILE=$(PROFILE))"
 	@echo "make test               the whole suite (FEATURES='blas flint mpi scalapack cuda'; FEATURES= for the default build alone)"
 	@echo "make nvrtc              only: the CUDA kernels compile (fetches NVIDIA's compiler where it is missing)"
@@ -25,13 +25,17 @@ help:
 	@echo "make install PREFIX=$(PREFIX)  program, header, libsunzi.so, libsunzi.a, sunzi.pc (INSTALL_FEATURES='mpi blas', DESTDIR=)"
 	@echo "make install-mplapack   after it: libraries with MPLAPACK's own C++ signatures (needs g++, gmpxx.h, mpfr.h)"
 
-build:
+# Debian packages that the build takes, where they are missing (SUNZI_INSTALL=no only names them).
+packages:
+	@.ci/packages build
+
+build: packages
 	$(CARGO) build --release
 
 demo: build
 	$(SUNZI) demo
 
-wheel:
+wheel: packages
 	@PROFILE="$(PROFILE)" .ci/wheel
 
 test:
@@ -77,7 +81,7 @@ simulate-large: build
 header:
 	SUNZI_WRITE_HEADER=1 $(CARGO) test -p sunzi-c --test header
 
-install:
+install: packages
 	DESTDIR="$(DESTDIR)" CARGO="$(CARGO)" bindings/c/install "$(PREFIX)" "$(PROFILE)" "$(INSTALL_FEATURES)"
 
 install-mplapack:

@@ -114,12 +114,14 @@ pub use ops::{EigenvalueInterval, EigenvalueOptions, EigenvalueReport, Extreme};
 pub use ops::{GemvOptions, GerOptions, SymvOptions, TriangleVectorOptions, VectorReport};
 pub use ops::{Inertia, Ldlt, LdltOptions, RefineOptions, RefineReport, SolveReport, TrsmOptions};
 pub use ops::{Outcome, Path, Phases, Report};
+pub use ops::{
+    ProductPlanOptions, plan_cholesky, plan_gemm, plan_gemm_with, plan_solve, plan_syrk, plan_syrk_with, plan_trsm,
+};
 pub use ops::{SymmOptions, Syr2kOptions, TrmmOptions, symm, symm_into, symm_with, syr2k, syr2k_into, syr2k_with};
 pub use ops::{axpy, axpy_into, dot, gemv, gemv_into, gemv_with, ger, ger_into, ger_with, nrm2};
 pub use ops::{distributed, double, log_det_of, verify};
 pub use ops::{extreme_eigenvalue, extreme_eigenvalue_with, pencil_eigenvalue, pencil_eigenvalue_with};
 pub use ops::{inverse, inverse_into, inverse_with, ldlt, ldlt_with, trsm, trsm_into, trsm_with};
-pub use ops::{plan_cholesky, plan_gemm, plan_solve, plan_syrk, plan_trsm};
 pub use ops::{solve, solve_into, solve_refined, solve_refined_into, solve_refined_with, solve_with};
 pub use ops::{symv, symv_into, symv_with, trmv, trmv_into, trmv_with, trsv, trsv_into, trsv_with};
 pub use ops::{trmm, trmm_into, trmm_with};

@@ -16,7 +16,7 @@ pub use bench::{Bench, BenchCholesky, BenchOperation, Comparison, ElementType, G
 pub use engine::{EngineArgs, Precision};
 pub use factor::{Cholesky, Factor, Inverse, RankChoices, Solve, Trsm, VerifyCholesky};
 pub use files::{Compare, Convert, Gen, Output};
-pub use plan::{Plan, PlanCholesky, PlanGemm, PlanOperation, PlanSolve, PlanSyrk};
+pub use plan::{Plan, PlanCholesky, PlanGemm, PlanOperation, PlanPromise, PlanSolve, PlanSyrk};
 pub use product::{Check, Gemm, ProductArgs, Syrk, Verify, VerifyGemm, VerifyOperation, VerifySyrk};
 pub use simulate::{Simulate, Simulation, Soak};
 

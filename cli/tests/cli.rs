@@ -17,6 +17,9 @@ mod factor;
 mod plan;
 #[path = "cli/sandbox.rs"]
 mod sandbox;
+#[cfg(unix)]
+#[path = "cli/setup.rs"]
+mod setup;
 #[path = "cli/simulate.rs"]
 mod simulate;
 

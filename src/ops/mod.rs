@@ -33,7 +33,7 @@ pub use gemm::{GemmOptions, gemm, gemm_into, gemm_with};
 pub use inverse::{inverse, inverse_into, inverse_with};
 pub use ldlt::{Inertia, Ldlt, LdltOptions, ldlt, ldlt_with};
 pub use product::device;
-pub use product::path::{plan_gemm, plan_syrk};
+pub use product::forecast::{ProductPlanOptions, plan_gemm, plan_gemm_with, plan_syrk, plan_syrk_with};
 pub use product::plan::Plan;
 pub use product::problem::{Accuracy, FaultHook, Hooks};
 pub use product::report::{Outcome, Phases, Report};

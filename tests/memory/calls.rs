@@ -4,8 +4,8 @@
 use crate::{alone, matrix, rise};
 use sunzi::advanced::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
 use sunzi::{
-    CholeskyOptions, Context, GemmOptions, Matrix, Op, Symmetric, SyrkOptions, cholesky_with, gemm_into, gemm_with,
-    plan_cholesky, plan_gemm, plan_syrk, syrk_into, syrk_with,
+    Accuracy, CholeskyOptions, Context, GemmOptions, Matrix, Op, ProductPlanOptions, Symmetric, SyrkOptions,
+    cholesky_with, gemm_into, gemm_with, plan_cholesky, plan_gemm, plan_syrk, plan_syrk_with, syrk_into, syrk_with,
 };
 
 fn assert_close(peak_bytes: u64, planned_bytes: u64, what: &str) {
@@ -46,6 +46,41 @@ fn plans_cover_what_is_allocated_and_second_calls_allocate_only_the_result() {
     let mut result = first.result;
     let (peak, _) = rise(|| gemm_into(&ctx, &a, &b, 300, &transposed, &mut result).unwrap());
     assert!(peak < 64 << 10, "gemm into a result allocates {peak} bytes");
+}
+
+/// Products entry by entry, tiny ones too, of entries of one size and of entries that fall off beside the diagonal:
+/// with the bits that they took, the plan by sizes is theirs, and its least limit lets them run.
+#[test]
+fn plans_know_the_bits_of_ranges() {
+    let _alone = alone();
+    let bits = 256;
+    for (rows, cols, fall) in [(3, 2, 0), (12, 9, 0), (40, 30, 0), (300, 200, 0), (300, 200, 1), (200, 300, 2)] {
+        let mut p = matrix(rows, cols, bits, 7);
+        for (row, col) in (0..rows).flat_map(|row| (0..cols).map(move |col| (row, col))) {
+            let size = fall * row.abs_diff(col).min(100);
+            p.set_f64(row, col, (1.0 + (3 * row + col) as f64 / 7.0) * (-(size as f64)).exp2()).unwrap();
+        }
+        let options = SyrkOptions::new().accuracy(Accuracy::Entrywise);
+        let context = |limit: Option<u64>| {
+            let builder = Context::builder().threads(2);
+            limit.map_or(builder.clone(), |limit| builder.memory_bytes(limit)).build().unwrap()
+        };
+        let what = format!("{rows} x {cols}, {fall} bits a row");
+        let (peak, run) = rise(|| syrk_with(&context(None), &p, bits, &options).unwrap());
+        assert!([0, (cols * (cols + 1) / 2) as u64].contains(&run.report.single_entries), "{what}: {:?}", run.report);
+        let product = ProductPlanOptions::new().accuracy(Accuracy::Entrywise).range_bits(run.report.range_bits);
+        let plan = |limit| plan_syrk_with(&context(limit), (rows, cols), bits, &product);
+        let all = plan(None).unwrap();
+        assert_eq!((all.planned_bytes, all.range_bits), (run.report.planned_bytes, run.report.range_bits), "{what}");
+        assert_eq!((all.kernel, all.working_bits), (run.report.kernel, run.report.working_bits), "{what}");
+        assert!(peak <= all.planned_bytes + (32 << 10), "{what}: peak {peak} above {}", all.planned_bytes);
+        assert_eq!(fall > 0, all.range_bits > 24, "{what}: {}", all.range_bits);
+        let Err(sunzi::Error::MemoryLimit { minimum_bytes, .. }) = plan(Some(1)) else { panic!("one byte is enough") };
+        let tight = syrk_with(&context(Some(minimum_bytes)), &p, bits, &options).unwrap();
+        assert_eq!(tight.result, run.result, "{what}");
+        assert!(tight.report.planned_bytes <= minimum_bytes, "{what}");
+        assert!(syrk_with(&context(Some(minimum_bytes - 1)), &p, bits, &options).is_err(), "{what}");
+    }
 }
 
 /// Planned bytes without a limit, and the least limit that works.

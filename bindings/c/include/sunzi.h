@@ -806,7 +806,8 @@ enum sunzi_status sunzi_mpi_size(const struct sunzi_context *ctx, int64_t *rank,
 // the given format and a result of `precision_bits`, without beta; with it, a copy of C comes on top.
 //
 // Bits of an `mpf_t` are 64 for each limb in use, up to `mpf_get_prec` + 128. Nothing is computed; the kernel's tables
-// are made and kept. Under a memory limit the plan is the one that the call would run within it.
+// are made and kept. Under a memory limit the plan is the one that the call would run within it. On a context with
+// `SUNZI_ENTRYWISE` the entries are taken to be of one size: the wider they are spread, the more a call takes.
 enum sunzi_status sunzi_plan_syrk(const struct sunzi_context *ctx,
                                   int32_t format,
                                   int64_t n,

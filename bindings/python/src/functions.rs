@@ -14,7 +14,8 @@ use pyo3::types::PyDict;
 use rug::Float;
 use serde::Serialize;
 use sunzi::{
-    Accuracy, CholeskyOptions, Diag, GemmOptions, Op, Outcome, RefineOptions, Side, SyrkOptions, TrsmOptions, Uplo,
+    Accuracy, CholeskyOptions, Diag, GemmOptions, Op, Outcome, ProductPlanOptions, RefineOptions, Side, SyrkOptions,
+    TrsmOptions, Uplo,
 };
 
 /// The triangles of a matrix.
@@ -308,26 +309,23 @@ pub fn plan<'py>(
     operation: &str,
     sizes: Vec<usize>,
     precision: i64,
-    accuracy: &str,
+    promise: (String, Option<u32>),
     context: Option<Bound<'py, Context>>,
     py: Python<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let bits = checked_bits(py, Some(precision))?.unwrap_or(2);
     let ctx = context.map_or_else(|| Context::shared(py), Ok)?.get().get(py)?;
-    let accuracy = accuracy_of(accuracy)?;
+    let (accuracy, range_bits) = (accuracy_of(&promise.0)?, promise.1);
+    let product = ProductPlanOptions::new().accuracy(accuracy).range_bits(range_bits);
+    let factor = CholeskyOptions::new().accuracy(accuracy).range_bits(range_bits.unwrap_or(0));
     let numbers = match (operation, &sizes[..]) {
-        ("syrk", &[rows, cols]) => json(&sunzi::plan_syrk(&ctx, rows, cols, bits).or_raise(py)?)?,
+        ("syrk", &[rows, cols]) => json(&sunzi::plan_syrk_with(&ctx, (rows, cols), bits, &product).or_raise(py)?)?,
         ("gemm", &[rows, cols, contracted]) => {
-            json(&sunzi::plan_gemm(&ctx, rows, cols, contracted, bits).or_raise(py)?)?
+            json(&sunzi::plan_gemm_with(&ctx, (rows, cols), contracted, bits, &product).or_raise(py)?)?
         }
-        ("cholesky", &[order]) => {
-            json(&sunzi::plan_cholesky(&ctx, order, bits, &CholeskyOptions::new().accuracy(accuracy)).or_raise(py)?)?
-        }
+        ("cholesky", &[order]) => json(&sunzi::plan_cholesky(&ctx, order, bits, &factor).or_raise(py)?)?,
         ("trsm", &[order, columns]) => json(&sunzi::plan_trsm(&ctx, (order, columns), bits, accuracy).or_raise(py)?)?,
-        ("solve", &[order, columns]) => json(
-            &sunzi::plan_solve(&ctx, (order, columns), bits, &CholeskyOptions::new().accuracy(accuracy))
-                .or_raise(py)?,
-        )?,
+        ("solve", &[order, columns]) => json(&sunzi::plan_solve(&ctx, (order, columns), bits, &factor).or_raise(py)?)?,
         _ => {
             return Err(PyValueError::new_err(format!(
                 "no plan of '{operation}' with {} sizes: use ('syrk', rows, cols), ('gemm', rows, cols, contracted), \

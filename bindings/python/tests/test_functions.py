@@ -227,7 +227,7 @@ def test_report_and_plan() -> None:
     p = sunzi.Matrix(random_rows(100, 50, 200, seed=22), precision=BITS)
     report: dict[str, object] = {}
     sunzi.syrk(p, context=context, report=report)
-    plan = sunzi.plan("syrk", 100, 50, precision=BITS, context=context)
+    plan = sunzi.plan("syrk", 100, 50, precision=BITS, range_bits=report["range_bits"], context=context)  # type: ignore[arg-type]
     assert report["operation"] == plan["operation"] == "syrk"
     assert report["planned_bytes"] == plan["planned_bytes"] > 50 * 50 * 8 * 5
     assert report["kernel"] == plan["kernel"] and report["precision_bits"] == BITS

@@ -4,7 +4,7 @@ use super::EngineArgs;
 use super::values::{accuracy, positive, precision, size};
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use sunzi::distributed::ClusterShape;
-use sunzi::{Accuracy, Result};
+use sunzi::{Accuracy, Error, Result};
 use sunzi_lab::engine::check_reach;
 
 /// What `sunzi plan --help` ends with.
@@ -57,6 +57,29 @@ pub enum PlanOperation {
     Solve(PlanSolve),
 }
 
+/// What is promised of entries, and what that takes.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct PlanPromise {
+    /// What is promised of each entry: norm or entrywise [default: entrywise for solve, norm for all else].
+    #[arg(long, value_name = "PROMISE", value_parser = accuracy())]
+    pub accuracy: Option<Accuracy>,
+    /// Bits that the range of the exponents asks for, as reports have them, with --accuracy entrywise [default: those
+    /// of entries of one size].
+    #[arg(long, value_name = "G")]
+    pub range_bits: Option<u32>,
+}
+
+impl PlanPromise {
+    fn check(&self, default: Accuracy) -> Result<()> {
+        match (self.range_bits, self.accuracy.unwrap_or(default)) {
+            (Some(bits), Accuracy::Norm) => {
+                Err(Error::InvalidArgument(format!("--range-bits {bits} needs --accuracy entrywise")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// `sunzi plan syrk`.
 #[derive(Args, Clone, Debug)]
 pub struct PlanSyrk {
@@ -78,6 +101,8 @@ pub struct PlanSyrk {
     /// Ranks of each node; --threads are then those of a rank [default: 1 rank with --nodes; 1 thread].
     #[arg(long, value_name = "R", value_parser = positive, help_heading = "On a cluster")]
     pub ranks_per_node: Option<usize>,
+    #[command(flatten)]
+    pub promise: PlanPromise,
     #[command(flatten)]
     pub engine: EngineArgs,
 }
@@ -101,6 +126,8 @@ pub struct PlanGemm {
     #[arg(long)]
     pub self_check: bool,
     #[command(flatten)]
+    pub promise: PlanPromise,
+    #[command(flatten)]
     pub engine: EngineArgs,
 }
 
@@ -117,6 +144,8 @@ pub struct PlanCholesky {
     #[arg(long, value_name = "NB", value_parser = positive)]
     pub tile: Option<usize>,
     #[command(flatten)]
+    pub promise: PlanPromise,
+    #[command(flatten)]
     pub engine: EngineArgs,
 }
 
@@ -132,9 +161,8 @@ pub struct PlanSolve {
     /// Bits of every significand.
     #[arg(long, short, value_name = "B", value_parser = precision)]
     pub precision: u32,
-    /// What is promised of each entry of the residual: norm or entrywise [default: entrywise for solve, norm for trsm].
-    #[arg(long, value_name = "PROMISE", value_parser = accuracy())]
-    pub accuracy: Option<Accuracy>,
+    #[command(flatten)]
+    pub promise: PlanPromise,
     #[command(flatten)]
     pub engine: EngineArgs,
 }
@@ -147,13 +175,24 @@ impl Plan {
     pub fn check(&self) -> Result<()> {
         match &self.0 {
             PlanOperation::Syrk(args) => {
+                args.promise.check(Accuracy::Norm)?;
                 if args.cluster().is_some() {
                     args.engine.refuse_devices("a product on a cluster")?;
                 }
                 check_reach(args.precision, args.engine.kernel)
             }
-            PlanOperation::Gemm(args) => check_reach(args.precision, args.engine.kernel),
-            PlanOperation::Cholesky(_) | PlanOperation::Trsm(_) | PlanOperation::Solve(_) => Ok(()),
+            PlanOperation::Gemm(args) => {
+                args.promise.check(Accuracy::Norm)?;
+                check_reach(args.precision, args.engine.kernel)
+            }
+            PlanOperation::Cholesky(args) => args.promise.check(Accuracy::Norm),
+            PlanOperation::Solve(args) => args.promise.check(Accuracy::Entrywise),
+            PlanOperation::Trsm(args) => match args.promise.range_bits {
+                Some(bits) => Err(Error::InvalidArgument(format!(
+                    "--range-bits {bits}: a triangular solve takes none, whatever its entries"
+                ))),
+                None => Ok(()),
+            },
         }
     }
 }

@@ -1,13 +1,13 @@
 //! `sunzi plan`: how an operation would run, here or (a product) on a cluster that need not be there, without
 //! computing it.
 
-use crate::args::{PlanCholesky, PlanGemm, PlanOperation, PlanSolve, PlanSyrk};
+use crate::args::{PlanCholesky, PlanGemm, PlanOperation, PlanPromise, PlanSolve, PlanSyrk};
 use crate::session::Session;
 use serde::Serialize;
-use sunzi::distributed::{ClusterShape, even_operand_bytes, plan_syrk_cluster};
+use sunzi::distributed::{ClusterShape, even_operand_bytes, plan_syrk_cluster_with};
 use sunzi::{
-    Accuracy, CholeskyOptions, CholeskyPlan, Context, Matrix, Path, Plan, Result, SolvePlan, UpdatePlan, plan_cholesky,
-    plan_gemm, plan_solve, plan_syrk, plan_trsm,
+    Accuracy, CholeskyOptions, CholeskyPlan, Context, Matrix, Path, Plan, ProductPlanOptions, Result, SolvePlan,
+    UpdatePlan, plan_cholesky, plan_gemm_with, plan_solve, plan_syrk_with, plan_trsm,
 };
 use sunzi_lab::engine::{Engine, limited};
 use sunzi_lab::memory::Budget;
@@ -81,51 +81,57 @@ pub fn run(session: &mut Session, operation: &PlanOperation) -> Result<()> {
         PlanOperation::Gemm(args) => gemm(session, args),
         PlanOperation::Cholesky(args) => cholesky(session, args),
         PlanOperation::Trsm(args) => {
-            let PlanSolve { rows, cols, precision, accuracy, .. } = *args;
-            solve(session, args, |ctx| plan_trsm(ctx, (rows, cols), precision, accuracy.unwrap_or_default()))
+            let PlanSolve { rows, cols, precision, promise, .. } = *args;
+            solve(session, args, |ctx| plan_trsm(ctx, (rows, cols), precision, promise.accuracy.unwrap_or_default()))
         }
         PlanOperation::Solve(args) => {
-            let PlanSolve { rows, cols, precision, accuracy, .. } = *args;
-            solve(session, args, |ctx| {
-                plan_solve(
-                    ctx,
-                    (rows, cols),
-                    precision,
-                    &CholeskyOptions::new().accuracy(accuracy.unwrap_or(Accuracy::Entrywise)),
-                )
-            })
+            let PlanSolve { rows, cols, precision, promise, .. } = *args;
+            let options = factor_options(promise, Accuracy::Entrywise);
+            solve(session, args, |ctx| plan_solve(ctx, (rows, cols), precision, &options))
         }
     }
 }
 
+fn product_options(promise: PlanPromise) -> ProductPlanOptions {
+    ProductPlanOptions::new().accuracy(promise.accuracy.unwrap_or_default()).range_bits(promise.range_bits)
+}
+
+fn factor_options(promise: PlanPromise, default: Accuracy) -> CholeskyOptions {
+    CholeskyOptions::new().accuracy(promise.accuracy.unwrap_or(default)).range_bits(promise.range_bits.unwrap_or(0))
+}
+
 fn syrk(session: &mut Session, args: &PlanSyrk) -> Result<()> {
-    let PlanSyrk { rows, cols, precision, self_check, ref engine, .. } = *args;
+    let PlanSyrk { rows, cols, precision, self_check, promise, ref engine, .. } = *args;
     let request = Request { self_check, ..Request::new(engine, Matrix::bytes_for(rows, cols, precision)) };
-    request.show(session, |ctx| plan_syrk(ctx, rows, cols, precision), describe)
+    let options = product_options(promise);
+    request.show(session, |ctx| plan_syrk_with(ctx, (rows, cols), precision, &options), describe)
 }
 
 fn syrk_on_cluster(session: &mut Session, args: &PlanSyrk, shape: ClusterShape) -> Result<()> {
-    let PlanSyrk { rows, cols, precision, self_check, .. } = *args;
+    let PlanSyrk { rows, cols, precision, self_check, promise, .. } = *args;
+    let options = product_options(promise);
     let rank_bytes = even_operand_bytes(rows, shape.nodes.saturating_mul(shape.ranks_per_node), cols, precision);
     // Planning takes one thread here, however many a rank has there.
     let engine = Engine { threads: Some(1), ..Engine::clone(&args.engine) };
     let operand_bytes = rank_bytes.saturating_mul(shape.ranks_per_node as u64);
     let request = Request { cluster: Some(shape), self_check, ..Request::new(&engine, operand_bytes) };
-    request.show(session, |ctx| plan_syrk_cluster(ctx, shape, rows, cols, precision), describe)
+    request.show(session, |ctx| plan_syrk_cluster_with(ctx, shape, (rows, cols), precision, &options), describe)
 }
 
 fn gemm(session: &mut Session, args: &PlanGemm) -> Result<()> {
-    let PlanGemm { rows: contracted, cols, result_rows, precision, self_check, ref engine } = *args;
+    let PlanGemm { rows: contracted, cols, result_rows, precision, self_check, promise, ref engine } = *args;
     let rows = result_rows.unwrap_or(cols);
     let bytes = |cols| Matrix::bytes_for(contracted, cols, precision);
     let request = Request { self_check, ..Request::new(engine, bytes(rows).saturating_add(bytes(cols))) };
-    request.show(session, |ctx| plan_gemm(ctx, rows, cols, contracted, precision), describe)
+    let options = product_options(promise);
+    request.show(session, |ctx| plan_gemm_with(ctx, (rows, cols), contracted, precision, &options), describe)
 }
 
 fn cholesky(session: &mut Session, args: &PlanCholesky) -> Result<()> {
-    let PlanCholesky { rows: order, precision, tile: tile_rows, ref engine } = *args;
+    let PlanCholesky { rows: order, precision, tile: tile_rows, promise, ref engine } = *args;
+    let options = factor_options(promise, Accuracy::Norm).tile_rows(tile_rows);
     let request = Request::new(engine, Matrix::bytes_for(order, order, precision));
-    let make = |ctx: &Context| plan_cholesky(ctx, order, precision, &CholeskyOptions::new().tile_rows(tile_rows));
+    let make = |ctx: &Context| plan_cholesky(ctx, order, precision, &options);
     request.show(session, make, describe_cholesky)
 }
 
@@ -153,17 +159,18 @@ fn planned(bytes: u64, request: &Request<'_>) -> String {
 fn describe_cholesky(plan: &CholeskyPlan, request: &Request<'_>) -> Vec<String> {
     let CholeskyPlan { order, precision_bits, working_bits, kernel, threads, primes, tile_rows, tiles, .. } = plan;
     let threads = counted(*threads, "thread");
-    let mut lines = vec![
-        format!(
-            "A = L L^T: {order} x {order} at {precision_bits} bits (working {working_bits}), kernel {kernel}, {threads}"
-        ),
+    let mut lines = vec![format!(
+        "A = L L^T: {order} x {order} at {precision_bits} bits (working {working_bits}), kernel {kernel}, {threads}"
+    )];
+    lines.extend(promise(plan.accuracy, plan.range_bits));
+    lines.extend([
         format!("primes          {primes}"),
         format!("tiles           {tiles} tile row(s) of {tile_rows} rows"),
         operands(request),
         part("result", plan.factor_bytes, ""),
         part("tiles", plan.tile_bytes, "residues and integers"),
         part("rest", plan.planned_bytes - plan.tile_bytes - plan.factor_bytes, "scratch, tables, lists"),
-    ];
+    ]);
     lines.extend(plan.devices.iter().map(|UpdatePlan { device, kernel, moduli, tile_bytes, .. }| {
         let (name, bytes) = (device.label(), format_bytes(*tile_bytes));
         format!("{name:<15} {}: updates by {kernel}, {moduli} moduli, {bytes} of its memory for a tile", device.name)
@@ -200,6 +207,12 @@ fn describe_solve(plan: &SolvePlan, request: &Request<'_>) -> Vec<String> {
     lines
 }
 
+/// What accuracy entry by entry takes.
+fn promise(accuracy: Accuracy, range_bits: u32) -> Option<String> {
+    let bits = counted(range_bits as usize, "bit");
+    (accuracy == Accuracy::Entrywise).then(|| format!("accuracy        entry by entry, {bits} for ranges of exponents"))
+}
+
 /// The shape of a product and what it runs on.
 fn heading(plan: &Plan) -> String {
     let name = if plan.operation == "syrk" { "Q := P^T P" } else { "C := A B" };
@@ -213,6 +226,7 @@ fn heading(plan: &Plan) -> String {
 
 fn describe(plan: &Plan, request: &Request<'_>) -> Vec<String> {
     let mut lines = vec![heading(plan)];
+    lines.extend(promise(plan.accuracy, plan.range_bits));
     match plan.devices.is_empty() {
         true => lines.extend(describe_cuts(plan, request)),
         false => lines.extend(describe_devices(plan)),

@@ -15,7 +15,9 @@ pub use crate::ops::distribution::slices::{CyclicBlock, GridOrder, scatter_rows}
 pub use crate::ops::distribution::team::{NodeLayout, Team, TeamOptions};
 pub use crate::ops::product::clock::{RANK_PHASES, RankPhase, RankPhases, RankSpan, Spread};
 pub use crate::ops::product::plan::{NodePlan, TeamPlan};
-pub use crate::ops::product::ranks::plan::{ClusterShape, even_operand_bytes, plan_syrk_cluster};
+pub use crate::ops::product::ranks::plan::{
+    ClusterShape, even_operand_bytes, plan_syrk_cluster, plan_syrk_cluster_with,
+};
 pub use crate::ops::product::ranks::{DistOptions, DistOutcome, PlanHook, gemm, gemm_rows, syrk};
 pub use crate::ops::product::report::TeamReport;
 pub use crate::plan::even_share;

@@ -3,14 +3,14 @@
 use crate::comm::window::NodeWindow;
 use crate::context::{Context, Workspace, WorkspaceNeeds};
 use crate::error::{Error, Result};
-use crate::math::bound;
 use crate::matrix::{Destination, Matrix, MatrixView, MatrixViewMut};
 use crate::ops::distribution::team::Ranks;
 use crate::ops::product::clock::{PhaseClock, RankPhase};
 use crate::ops::product::device::{CutCounts, DevicePlan, DeviceRun};
 use crate::ops::product::direct;
 use crate::ops::product::entrywise::{self, Entrywise, Singles, Terms};
-use crate::ops::product::path::{Path, choose_path, is_worth_a_device, plan_request};
+use crate::ops::product::forecast::{larger_refusal, plan_widened};
+use crate::ops::product::path::{Path, choose_path, is_worth_a_device};
 use crate::ops::product::plan::{Plan, PlanRequest, PlannedRun, plan_planes};
 use crate::ops::product::problem::{Bits, IntegerBits, Operand, OperandRows, Problem};
 use crate::ops::product::recover::RecoveryTime;
@@ -243,21 +243,6 @@ impl Scaled {
     }
 }
 
-/// The refusal of a choice, or that of the product after it where that takes more, with the bits of entries of one
-/// size.
-fn with_product(ctx: &Context, problem: &Problem<'_>, refusal: Error) -> Error {
-    let bits = problem.scaled_bits();
-    let even = bound::range_bits(bound::ceil_log2(problem.contracted()) + 2);
-    let product = plan_request(ctx, &request(problem, bits.widened(bits.working + even)));
-    match (refusal, product) {
-        (
-            Error::MemoryLimit { limit_bytes, minimum_bytes: one },
-            Err(Error::MemoryLimit { minimum_bytes: other, .. }),
-        ) => Error::MemoryLimit { limit_bytes, minimum_bytes: one.max(other) },
-        (refusal, _) => refusal,
-    }
-}
-
 /// Bytes while the bits of entrywise accuracy are chosen: the result may be there already.
 fn choice_bytes(problem: &Problem<'_>) -> u64 {
     let (rows, cols) = problem.result_shape();
@@ -303,7 +288,13 @@ fn scale_operands(ctx: &Context, workers: usize, problem: &Problem<'_>, workspac
         true => by_norms(integer_bits(ctx, problem, left, right)?),
         false if problem.is_entrywise() => {
             let planned_bytes = choice_bytes(problem);
-            ctx.admit(planned_bytes).map_err(|error| with_product(ctx, problem, error))?;
+            // The refusal of a choice, or that of the product after it where that takes more, with the bits of entries
+            // of one size.
+            if let Err(refusal) = ctx.admit(planned_bytes) {
+                let even = entrywise::possible_range_bits(&problem.size(), problem.precision_bits, None);
+                let product = plan_widened(ctx, &request(problem, problem.scaled_bits()), even);
+                larger_refusal(Err(refusal), product)?;
+            }
             workspace.trim(ctx.memory(), &WorkspaceNeeds { planned_bytes, ..WorkspaceNeeds::default() });
             let Workspace { left_shifts, right_shifts, .. } = workspace;
             let blocks = [problem.left, problem.right_operand()].map(|operand| [operand.view]);

@@ -11,7 +11,7 @@
 use crate::comm::{Reduction, Transport, agree, agreed};
 use crate::context::Progress;
 use crate::error::Result;
-use crate::math::bound::{COMMON_WORKING_BITS, RANGE_STEP_BITS, range_bits};
+use crate::math::bound::{COMMON_WORKING_BITS, RANGE_STEP_BITS, ceil_log2, range_bits};
 use crate::math::float::{FloatRef, limbs_for};
 use crate::matrix::Uplo;
 use crate::ops::exact_sum::ExactEntry;
@@ -84,7 +84,7 @@ fn single_nanoseconds(size: &ProductSize, precision_bits: u32) -> f64 {
 pub(crate) fn choose(walkers: &Walkers<'_>, terms: &Terms<'_>) -> Result<Entrywise> {
     let Terms { size, uplo, .. } = *terms;
     let depths = agreed(walkers.world, Depths::new(walkers, &terms.left, terms.right.as_ref()))?;
-    let most = most_steps(terms);
+    let most = most_steps(&size, terms.precision_bits);
     let mut needs = vec![0u64; most + 2];
     depths.visit(walkers, (&size, uplo), |_, depth| {
         let steps = depth.map(|depth| (range_bits(depth) / RANGE_STEP_BITS) as usize);
@@ -125,9 +125,16 @@ fn cheapest(terms: &Terms<'_>, needs: &[u64]) -> u32 {
 }
 
 /// Steps that every kernel has beyond the bits of the norms.
-fn most_steps(terms: &Terms<'_>) -> usize {
-    let working = Bits::scaled(terms.precision_bits, terms.size.contracted).working;
+fn most_steps(size: &ProductSize, precision_bits: u32) -> usize {
+    let working = Bits::scaled(precision_bits, size.contracted).working;
     (COMMON_WORKING_BITS.saturating_sub(working) / RANGE_STEP_BITS) as usize
+}
+
+/// Bits that a product may choose, for a plan: those nearest above `wanted`, or those of entries of one size.
+pub(crate) fn possible_range_bits(size: &ProductSize, precision_bits: u32, wanted: Option<u32>) -> u32 {
+    let wanted = wanted.unwrap_or_else(|| range_bits(ceil_log2(size.contracted) + 2));
+    let most = most_steps(size, precision_bits) as u32 * RANGE_STEP_BITS;
+    wanted.min(most).next_multiple_of(RANGE_STEP_BITS)
 }
 
 impl Singles {

@@ -13,6 +13,7 @@ pub mod device;
 mod direct;
 mod entrywise;
 mod exchange;
+pub(crate) mod forecast;
 mod inner_check;
 mod integers;
 mod multiply;

@@ -3,11 +3,9 @@
 use crate::context::Context;
 use crate::error::Result;
 use crate::math::float::limbs_for;
-use crate::matrix::Matrix;
 use crate::ops::product::device::{CutCounts, DevicePlan, DeviceRequest};
 use crate::ops::product::direct;
 use crate::ops::product::plan::{Plan, PlanRequest, plan_planes};
-use crate::ops::product::problem::{Bits, check_precision};
 use crate::ops::product::size::ProductSize;
 use crate::plan::PlanBytes;
 
@@ -71,46 +69,20 @@ pub(crate) fn plane_nanoseconds(size: &ProductSize, operand_bits: u32) -> f64 {
     fixed + primes * (converted * (0.4 + 0.018 * primes) + entries * (1.0 + 0.04 * primes + products))
 }
 
-/// The plan of [`crate::syrk`] for a `rows x cols` operand: bytes of every part, batches, bands, chunks, jobs.
-///
-/// Nothing is computed and no window allocated; the kernel's tables are made and kept in the context.
-///
-/// # Errors
-/// [`crate::Error::Precision`]; [`crate::Error::MemoryLimit`] names the least limit that would do.
-pub fn plan_syrk(ctx: &Context, rows: usize, cols: usize, precision_bits: u32) -> Result<Plan> {
-    let size = ProductSize { contracted: rows, rows: cols, cols, triangle: true };
-    plan_size(ctx, "syrk", size, precision_bits)
-}
-
-/// The plan of [`crate::gemm`] for an `rows x contracted` by `contracted x cols` product; see [`plan_syrk`].
-///
-/// # Errors
-/// As [`plan_syrk`].
-pub fn plan_gemm(ctx: &Context, rows: usize, cols: usize, contracted: usize, precision_bits: u32) -> Result<Plan> {
-    let size = ProductSize { contracted, rows, cols, triangle: false };
-    plan_size(ctx, "gemm", size, precision_bits)
-}
-
-fn plan_size(ctx: &Context, operation: &'static str, size: ProductSize, precision_bits: u32) -> Result<Plan> {
-    check_precision(ctx.kernel(), precision_bits, size.contracted)?;
-    size.check(precision_bits)?;
-    let request = PlanRequest {
-        operation,
-        size,
-        bits: Bits::scaled(precision_bits, size.contracted),
-        result_bytes: Matrix::bytes_for(size.rows, size.cols, precision_bits),
-        cut: None,
-        on_cpu: false,
-    };
-    plan_request(ctx, &request)
-}
-
 /// The plan of any product.
 ///
 /// # Errors
-/// As [`plan_syrk`].
+/// [`crate::Error::MemoryLimit`] with the least limit that would do.
 pub(crate) fn plan_request(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
-    match choose_path(ctx, &request.size, request.bits.operand) {
+    plan_on(choose_path(ctx, &request.size, request.bits.operand), ctx, request)
+}
+
+/// The plan of any product on this path.
+///
+/// # Errors
+/// As [`plan_request`].
+pub(crate) fn plan_on(path: Path, ctx: &Context, request: &PlanRequest) -> Result<Plan> {
+    match path {
         Path::Direct => direct::plan(ctx, request),
         Path::Planes(_) if !request.on_cpu && !ctx.devices().is_empty() => plan_devices(ctx, request),
         Path::Planes(workers) => Ok(plan_planes(ctx, request, workers, 0)?.plan),

@@ -8,7 +8,7 @@ use crate::math::float::limbs_for;
 use crate::matrix::Matrix;
 use crate::ops::product::device::DevicePart;
 use crate::ops::product::inner_check::InnerCheck;
-use crate::ops::product::problem::Bits;
+use crate::ops::product::problem::{Accuracy, Bits};
 use crate::ops::product::run::Cutting;
 use crate::ops::product::size::{BlockShape, ProductSize};
 use crate::plan::{BLOCK, BLOCK_WORDS, Cut, PlanBytes, PlanInput, WindowWords};
@@ -36,6 +36,10 @@ pub struct Plan {
     pub precision_bits: u32,
     /// Precision of the scaled integers; 0 in exact integer arithmetic.
     pub working_bits: u32,
+    /// What is promised of each entry.
+    pub accuracy: Accuracy,
+    /// Bits among `working_bits` that the range of the operands' exponents is taken to ask for.
+    pub range_bits: u32,
     /// Name of the kernel, or `direct` for the path of tiny sizes.
     pub kernel: &'static str,
     /// Worker threads.
@@ -221,6 +225,8 @@ pub(crate) fn describe(
         cols: size.cols,
         precision_bits: bits.result,
         working_bits: bits.working,
+        accuracy: Accuracy::Norm,
+        range_bits: 0,
         kernel: ctx.kernel().name(),
         threads: input.workers,
         primes: input.primes,

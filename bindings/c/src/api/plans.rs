@@ -5,13 +5,14 @@ use crate::call::{Call, enter};
 use crate::context::sunzi_context;
 use crate::failure::{Failure, Outcome};
 use crate::types::*;
-use sunzi::{CholeskyOptions, Context, Matrix};
+use sunzi::{CholeskyOptions, Context, Matrix, ProductPlanOptions};
 
 /// What `sunzi_syrk` would take on this context for C of order n and k contracted, with operands of `operand_bits` in
 /// the given format and a result of `precision_bits`, without beta; with it, a copy of C comes on top.
 ///
 /// Bits of an `mpf_t` are 64 for each limb in use, up to `mpf_get_prec` + 128. Nothing is computed; the kernel's tables
-/// are made and kept. Under a memory limit the plan is the one that the call would run within it.
+/// are made and kept. Under a memory limit the plan is the one that the call would run within it. On a context with
+/// `SUNZI_ENTRYWISE` the entries are taken to be of one size: the wider they are spread, the more a call takes.
 ///
 /// # Safety
 /// The header's rules.
@@ -30,7 +31,8 @@ pub unsafe extern "C" fn sunzi_plan_syrk(
         enter(ctx, |call| {
             let ([n, k], [operand, bits]) = (sizes([("n", n), ("k", k)])?, precisions([operand_bits, precision_bits])?);
             let shapes = Shapes { format, operands: &[(k, n, operand)], result: (n, n, bits) };
-            write(call, plan, &shapes, |ctx| Ok(sunzi::plan_syrk(ctx, k, n, bits)?.planned_bytes))
+            let options = ProductPlanOptions::new().accuracy(call.accuracy());
+            write(call, plan, &shapes, |ctx| Ok(sunzi::plan_syrk_with(ctx, (k, n), bits, &options)?.planned_bytes))
         })
     }
 }
@@ -56,7 +58,8 @@ pub unsafe extern "C" fn sunzi_plan_gemm(
             let [m, n, k] = sizes([("m", m), ("n", n), ("k", k)])?;
             let [operand, bits] = precisions([operand_bits, precision_bits])?;
             let shapes = Shapes { format, operands: &[(m, k, operand), (k, n, operand)], result: (m, n, bits) };
-            write(call, plan, &shapes, |ctx| Ok(sunzi::plan_gemm(ctx, m, n, k, bits)?.planned_bytes))
+            let options = ProductPlanOptions::new().accuracy(call.accuracy());
+            write(call, plan, &shapes, |ctx| Ok(sunzi::plan_gemm_with(ctx, (m, n), k, bits, &options)?.planned_bytes))
         })
     }
 }
@@ -78,7 +81,7 @@ pub unsafe extern "C" fn sunzi_plan_cholesky(
         enter(ctx, |call| {
             let ([n], [bits]) = (sizes([("n", n)])?, precisions([precision_bits])?);
             let shapes = Shapes { format, operands: &[(n, n, bits)], result: (n, n, bits) };
-            let options = CholeskyOptions::default();
+            let options = CholeskyOptions::new().accuracy(call.accuracy());
             write(call, plan, &shapes, |ctx| Ok(sunzi::plan_cholesky(ctx, n, bits, &options)?.planned_bytes))
         })
     }

@@ -223,6 +223,7 @@ def plan(
     *sizes: int,
     precision: int,
     accuracy: Literal["entrywise", "norm"] = "entrywise",
+    range_bits: int | None = None,
     context: Context | None = None,
 ) -> dict[str, Any]:
     """What a call would take: bytes in all (`planned_bytes`) and by part, kernel, primes, tiles.
@@ -231,13 +232,14 @@ def plan(
     `plan("trsm", order, columns)`, `plan("solve", order, columns)`. Nothing is computed.
     The bytes are those beside the operands in the library's form, the result included; a call on Python numbers also
     takes 8 (1 + ceil(bits / 64)) bytes for each entry of an operand while it lasts. With accuracy entry by entry a call
-    takes more bits the wider the entries are spread, which no plan knows; those of products are by norms.
+    takes more bits the wider the entries are spread, `report["range_bits"]` of a call; `range_bits=` plans for so many,
+    without it the entries are taken to be of one size.
 
     >>> import sunzi
     >>> sunzi.plan("cholesky", 100, precision=512)["factor_bytes"]
     720000
     """
-    return _sunzi.plan(operation, list(sizes), precision, accuracy, context)
+    return _sunzi.plan(operation, list(sizes), precision, (accuracy, range_bits), context)
 
 
 def _shared(

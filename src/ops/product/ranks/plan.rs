@@ -7,10 +7,12 @@ use crate::kernels::PlaneEngine;
 use crate::math::float::limbs_for;
 use crate::matrix::{Matrix, Uplo};
 use crate::ops::distribution::matrix::DistMatrix;
+use crate::ops::product::entrywise::{choice_bytes, possible_range_bits};
 use crate::ops::product::exchange::MESSAGE_WORDS;
+use crate::ops::product::forecast::{ProductPlanOptions, larger_refusal};
 use crate::ops::product::inner_check::InnerCheck;
 use crate::ops::product::plan::{NodePlan, Plan, PlannedRun, TeamPlan, describe};
-use crate::ops::product::problem::{Bits, check_precision};
+use crate::ops::product::problem::{Accuracy, Bits, check_precision};
 use crate::ops::product::run::Cutting;
 use crate::ops::product::size::ProductSize;
 use crate::plan::default_tile_size;
@@ -292,18 +294,32 @@ pub struct ClusterShape {
     pub threads: usize,
 }
 
-/// The plan of a distributed [`crate::ops::distributed::syrk`] of a `rows x cols` matrix whose rows are shared out
-/// evenly over a cluster; the context's memory limit is that of a node, the kernel that of this machine. Nothing is
-/// computed. A cluster has up to 2^20 ranks, a node up to 2^16 threads.
+/// [`plan_syrk_cluster_with`] with the accuracy of norms.
 ///
 /// # Errors
-/// As [`crate::plan_syrk`]; [`Error::InvalidArgument`] for an empty cluster or one that is too large.
+/// As [`plan_syrk_cluster_with`].
 pub fn plan_syrk_cluster(
     ctx: &Context,
     cluster: ClusterShape,
     rows: usize,
     cols: usize,
     precision_bits: u32,
+) -> Result<Plan> {
+    plan_syrk_cluster_with(ctx, cluster, (rows, cols), precision_bits, &ProductPlanOptions::new())
+}
+
+/// The plan of a distributed [`crate::ops::distributed::syrk`] of a `rows x cols` matrix whose rows are shared out
+/// evenly over a cluster; the context's memory limit is that of a node, the kernel that of this machine. Nothing is
+/// computed. A cluster has up to 2^20 ranks, a node up to 2^16 threads.
+///
+/// # Errors
+/// As [`crate::plan_syrk_with`]; [`Error::InvalidArgument`] for an empty cluster or one that is too large.
+pub fn plan_syrk_cluster_with(
+    ctx: &Context,
+    cluster: ClusterShape,
+    (rows, cols): (usize, usize),
+    precision_bits: u32,
+    options: &ProductPlanOptions,
 ) -> Result<Plan> {
     let ClusterShape { nodes, ranks_per_node, threads } = cluster;
     let ranks = nodes.saturating_mul(ranks_per_node);
@@ -325,12 +341,22 @@ pub fn plan_syrk_cluster(
     let members = (0..nodes).map(|node| (node * ranks_per_node..(node + 1) * ranks_per_node).collect());
     let grid = RankGrid::for_ranks(ranks);
     let tile_size = default_tile_size(cols, grid);
+    let accuracy = options.accuracy;
+    let (range_bits, choice) = match accuracy {
+        Accuracy::Entrywise if !size.is_empty() => {
+            let own = ProductSize { contracted: rows.div_ceil(ranks), ..size };
+            let choice = choice_bytes(&own).saturating_mul(ranks_per_node as u64);
+            (possible_range_bits(&size, precision_bits, options.range_bits), choice)
+        }
+        _ => (0, 0),
+    };
+    let bits = Bits::scaled(precision_bits, rows);
     let planned = plan_cluster(
         ctx,
         &ClusterRequest {
             operation: "syrk",
             size,
-            bits: Bits::scaled(precision_bits, rows),
+            bits: if range_bits > 0 { bits.widened(bits.working + range_bits) } else { bits },
             nodes: &node_shapes,
             ranks: &members.collect::<Vec<_>>(),
             map: TileMap { rows: cols, cols, tile_size, grid, triangle: Some(Uplo::Lower) },
@@ -338,8 +364,10 @@ pub fn plan_syrk_cluster(
             cut: None,
         },
         0,
-    )?;
-    Ok(planned.plan)
+    );
+    let plan = larger_refusal(ctx.admit(choice), planned)?.plan;
+    let planned_bytes = plan.planned_bytes.max(choice);
+    Ok(Plan { accuracy, range_bits, planned_bytes, ..plan })
 }
 
 /// Bytes of the rows that each rank of an even cluster holds, at most.

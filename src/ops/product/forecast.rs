@@ -1,0 +1,136 @@
+//! Plans of products by their sizes, before there are operands.
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::matrix::Matrix;
+use crate::ops::product::direct;
+use crate::ops::product::entrywise::{Singles, choice_bytes, possible_range_bits, takes_all};
+use crate::ops::product::path::{choose_path, plan_on, plan_request};
+use crate::ops::product::plan::{Plan, PlanRequest};
+use crate::ops::product::problem::{Accuracy, Bits, check_precision};
+use crate::ops::product::size::ProductSize;
+use crate::options::setters;
+
+/// What a plan of a product cannot know without its operands.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct ProductPlanOptions {
+    /// What is promised of each entry.
+    pub accuracy: Accuracy,
+    /// With [`Accuracy::Entrywise`]: the bits that the exponents of the operands ask for ([`crate::Report`] has them
+    /// as `range_bits`), in steps of 8; `None` takes those of entries of one size. Entries that a product leaves to
+    /// sums of their own are not planned for.
+    pub range_bits: Option<u32>,
+}
+
+setters! { new ProductPlanOptions {
+    accuracy: Accuracy,
+    range_bits: impl Into<Option<u32>>,
+} }
+
+/// [`plan_syrk_with`] with the accuracy of norms.
+///
+/// # Errors
+/// As [`plan_syrk_with`].
+pub fn plan_syrk(ctx: &Context, rows: usize, cols: usize, precision_bits: u32) -> Result<Plan> {
+    plan_syrk_with(ctx, (rows, cols), precision_bits, &ProductPlanOptions::new())
+}
+
+/// The plan of [`crate::syrk`] for a `rows x cols` operand: bytes of every part, batches, bands, chunks, jobs.
+///
+/// Nothing is computed and no window allocated; the kernel's tables are made and kept in the context.
+///
+/// # Errors
+/// [`crate::Error::Precision`]; [`crate::Error::MemoryLimit`] names the least limit that would do.
+pub fn plan_syrk_with(
+    ctx: &Context,
+    (rows, cols): (usize, usize),
+    precision_bits: u32,
+    options: &ProductPlanOptions,
+) -> Result<Plan> {
+    let size = ProductSize { contracted: rows, rows: cols, cols, triangle: true };
+    plan_size((ctx, "syrk"), size, precision_bits, options)
+}
+
+/// [`plan_gemm_with`] with the accuracy of norms.
+///
+/// # Errors
+/// As [`plan_syrk_with`].
+pub fn plan_gemm(ctx: &Context, rows: usize, cols: usize, contracted: usize, precision_bits: u32) -> Result<Plan> {
+    plan_gemm_with(ctx, (rows, cols), contracted, precision_bits, &ProductPlanOptions::new())
+}
+
+/// The plan of [`crate::gemm`] for an `rows x contracted` by `contracted x cols` product; see [`plan_syrk_with`].
+///
+/// # Errors
+/// As [`plan_syrk_with`].
+pub fn plan_gemm_with(
+    ctx: &Context,
+    (rows, cols): (usize, usize),
+    contracted: usize,
+    precision_bits: u32,
+    options: &ProductPlanOptions,
+) -> Result<Plan> {
+    let size = ProductSize { contracted, rows, cols, triangle: false };
+    plan_size((ctx, "gemm"), size, precision_bits, options)
+}
+
+fn plan_size(
+    (ctx, operation): (&Context, &'static str),
+    size: ProductSize,
+    precision_bits: u32,
+    options: &ProductPlanOptions,
+) -> Result<Plan> {
+    check_precision(ctx.kernel(), precision_bits, size.contracted)?;
+    size.check(precision_bits)?;
+    let request = PlanRequest {
+        operation,
+        size,
+        bits: Bits::scaled(precision_bits, size.contracted),
+        result_bytes: Matrix::bytes_for(size.rows, size.cols, precision_bits),
+        cut: None,
+        on_cpu: false,
+    };
+    match options.accuracy {
+        Accuracy::Entrywise if !size.is_empty() => plan_entrywise(ctx, &request, options.range_bits),
+        _ => plan_request(ctx, &request),
+    }
+}
+
+/// The plan of a product entry by entry, the choice of its bits included.
+fn plan_entrywise(ctx: &Context, request: &PlanRequest, range_bits: Option<u32>) -> Result<Plan> {
+    let PlanRequest { ref size, bits, .. } = *request;
+    let accuracy = Accuracy::Entrywise;
+    if takes_all(size, bits.result) {
+        let sums = Singles::All.bytes(size, bits.result);
+        let plan = direct::plan_entries(&ctx.holding(sums), request)?;
+        let planned_bytes = plan.planned_bytes + sums;
+        return Ok(Plan { accuracy, working_bits: 0, planned_bytes, ..plan });
+    }
+    let range_bits = possible_range_bits(size, bits.result, range_bits);
+    let choice = choice_bytes(size).saturating_add(request.result_bytes);
+    let chosen = ctx.admit(choice);
+    let plan = plan_widened(ctx, request, range_bits);
+    let plan = larger_refusal(chosen, plan)?;
+    let planned_bytes = plan.planned_bytes.max(choice);
+    Ok(Plan { accuracy, range_bits, planned_bytes, ..plan })
+}
+
+/// The plan of a product with so many bits more than norms ask for, on the path that is chosen without them.
+pub(crate) fn plan_widened(ctx: &Context, request: &PlanRequest, range_bits: u32) -> Result<Plan> {
+    let bits = request.bits;
+    let widened = PlanRequest { bits: bits.widened(bits.working + range_bits), ..*request };
+    plan_on(choose_path(ctx, &request.size, bits.operand), ctx, &widened)
+}
+
+/// What comes after an admission, or the refusal that asks for more where there are two.
+pub(crate) fn larger_refusal<T>(admitted: Result<()>, planned: Result<T>) -> Result<T> {
+    match (admitted, planned) {
+        (Ok(()), planned) => planned,
+        (
+            Err(Error::MemoryLimit { limit_bytes, minimum_bytes: one }),
+            Err(Error::MemoryLimit { minimum_bytes: other, .. }),
+        ) => Err(Error::MemoryLimit { limit_bytes, minimum_bytes: one.max(other) }),
+        (Err(refusal), _) => Err(refusal),
+    }
+}
