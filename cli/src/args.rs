@@ -7,6 +7,7 @@ mod bench;
 mod engine;
 mod factor;
 mod files;
+mod paths;
 mod plan;
 mod product;
 mod simulate;
@@ -16,6 +17,7 @@ pub use bench::{Bench, BenchCholesky, BenchOperation, Comparison, ElementType, G
 pub use engine::{EngineArgs, Precision};
 pub use factor::{Cholesky, Factor, Inverse, RankChoices, Solve, Trsm, VerifyCholesky};
 pub use files::{Compare, Convert, Gen, Output};
+pub use paths::{Paths, RANK, of_rank};
 pub use plan::{Plan, PlanCholesky, PlanGemm, PlanOperation, PlanPromise, PlanSolve, PlanSyrk};
 pub use product::{Check, Gemm, ProductArgs, Syrk, Verify, VerifyGemm, VerifyOperation, VerifySyrk};
 pub use simulate::{Simulate, Simulation, Soak};
@@ -46,6 +48,9 @@ pub struct Arguments {
     pub command: Command,
     #[command(flatten)]
     pub global: Global,
+    /// The files that are named.
+    #[arg(skip)]
+    pub paths: Paths,
 }
 
 /// What holds for every command.
@@ -129,7 +134,8 @@ fn with_signs(parser: Parser) -> Parser {
 /// # Errors
 /// What the parser refuses, and requests for help.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> std::result::Result<Arguments, clap::Error> {
-    Arguments::from_arg_matches(&with_signs(Arguments::command()).try_get_matches_from(words)?)
+    let matches = with_signs(Arguments::command()).try_get_matches_from(words)?;
+    Ok(Arguments { paths: Paths::of(&matches), ..Arguments::from_arg_matches(&matches)? })
 }
 
 impl Arguments {
@@ -160,6 +166,23 @@ impl Arguments {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Every parameter that is a file is known to be read or written: a new one is added to either list.
+    #[test]
+    fn files_are_inputs_or_outputs() {
+        const INPUTS: [&str; 11] = ["a", "accumulate", "b", "c", "input", "l", "left", "p", "q", "right", "t"];
+        fn visit(parser: &Parser, found: &mut Vec<String>) {
+            let is_file = |arg: &&clap::Arg| matches!(arg.get_value_hint(), ValueHint::AnyPath | ValueHint::FilePath);
+            found.extend(parser.get_arguments().filter(is_file).map(|arg| arg.get_id().to_string()));
+            parser.get_subcommands().for_each(|inner| visit(inner, found));
+        }
+        let mut found = Vec::new();
+        visit(&definition(), &mut found);
+        found.sort();
+        found.dedup();
+        let known = |name: &String| INPUTS.contains(&name.as_str()) || paths::is_output(name);
+        assert!(found.len() > 12 && found.iter().all(known), "{found:?}");
+    }
 
     #[test]
     fn the_command_line_is_well_formed() {

@@ -68,11 +68,12 @@ fn run_command(arguments: Vec<OsString>) -> u8 {
     let outcome = ranks.compare(&typed).and_then(|()| match arguments {
         Ok(arguments) => {
             signals::install();
+            let check = |rank| arguments.check().and_then(|()| arguments.paths.check(rank));
             let checked = match ranks.several() {
-                Some(world) => agreed(world, arguments.check()),
-                None => arguments.check(),
+                Some(world) => agreed(world, check(world.rank())),
+                None => check(0),
             };
-            let Arguments { command, global } = arguments;
+            let Arguments { command, global, .. } = arguments;
             checked.and_then(|()| run_checked(global, command, &ranks))
         }
         Err(error) if is_help(&error) => {

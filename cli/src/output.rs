@@ -50,7 +50,16 @@ pub fn print_note(message: &str) {
     let _ = writeln!(std::io::stderr(), "sunzi: {}", one_line(message));
 }
 
-/// The lines of a text as one.
+/// The lines of a text as one, in which control characters (of the name of a file, say) are written out: a terminal
+/// would obey them.
 pub fn one_line(text: &str) -> String {
-    text.split(['\n', '\r']).map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+    let line = text.split(['\n', '\r']).map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
+    let mut shown = String::with_capacity(line.len());
+    for letter in line.chars() {
+        match letter {
+            letter if letter.is_control() => shown.extend(letter.escape_default()),
+            letter => shown.push(letter),
+        }
+    }
+    shown
 }

@@ -245,3 +245,44 @@ fn one_of_several_ranks_does_not_run_alone_by_mistake() {
     }
     assert!(run("1").status.success() && sandbox.path("Q.bin").exists());
 }
+
+/// Files are compared, not their names: nothing that a command reads, and nothing it writes beside, is replaced.
+#[test]
+fn outputs_that_would_destroy_a_file() {
+    let sandbox = Sandbox::new();
+    sandbox.write("P.mtx", format!("{HEADER}2 2\n1\n2\n3\n4\n"));
+    sandbox.write("A.mtx", "%%MatrixMarket matrix array real symmetric\n2 2\n2\n1\n2\n");
+    std::os::unix::fs::symlink("P.mtx", sandbox.path("link.mtx")).unwrap();
+    std::fs::hard_link(sandbox.path("P.mtx"), sandbox.path("twin.mtx")).unwrap();
+    let (text, whole) = (sandbox.text("P.mtx"), sandbox.path("P.mtx").display().to_string());
+    for (line, needle) in [
+        ("syrk P.mtx -o P.mtx -p 99", "the output P.mtx would replace the input P.mtx"),
+        ("syrk P.mtx -o ./P.mtx -p 99", "the output ./P.mtx would replace the input P.mtx"),
+        ("syrk P.mtx -o link.mtx -p 99", "the output link.mtx would replace the input P.mtx"),
+        ("syrk twin.mtx -o P.mtx -p 99", "the output P.mtx would replace the input twin.mtx"),
+        (&format!("syrk P.mtx -o {whole} -p 99"), "would replace the input P.mtx"),
+        ("syrk P.mtx -o R.mtx -p 99 --report P.mtx", "the report P.mtx would replace the input P.mtx"),
+        ("syrk P.mtx -o R.mtx -p 99 --trace P.mtx", "the trace P.mtx would replace the input P.mtx"),
+        ("syrk P.mtx -o q.bin -p 99 --report q.bin", "the output and the report are the same file, q.bin"),
+        ("--report ./q.bin syrk P.mtx -o q.bin -p 99", "the output and the report are the same file"),
+        ("syrk P.mtx -o A.mtx -p 99 --accumulate A.mtx --beta 1", "would replace the input A.mtx"),
+        ("cholesky A.mtx -p 99 --report t.json --trace t.json -o L.mtx", "the report and the trace are the same file"),
+        ("solve A.mtx P.mtx -o P.mtx -p 99", "the output P.mtx would replace the input P.mtx"),
+        ("verify syrk P.mtx A.mtx --report P.mtx", "the report P.mtx would replace the input P.mtx"),
+        ("compare P.mtx A.mtx --report A.mtx", "the report A.mtx would replace the input A.mtx"),
+        ("convert P.mtx ./P.mtx", "the output ./P.mtx would replace the input P.mtx"),
+    ] {
+        let error = sandbox.fail(line, 2);
+        assert!(error.contains(needle), "sunzi {line}: '{needle}' is not in: {error}");
+        assert_eq!(sandbox.text("P.mtx"), text, "sunzi {line}");
+        assert_eq!(sandbox.names(), ["A.mtx", "P.mtx", "link.mtx", "twin.mtx"], "sunzi {line}");
+    }
+    sandbox.run("--quiet syrk P.mtx -o /dev/null -p 99 --report /dev/null");
+}
+
+/// A terminal obeys none of the characters in the name of a file.
+#[test]
+fn control_characters_are_written_out() {
+    let error = Sandbox::new().fail("info --report no\u{1b}[31m/r\u{7}.json", 3);
+    assert!(error.contains("no\\u{1b}[31m/r\\u{7}.json") && !error.contains('\u{1b}'), "{error:?}");
+}

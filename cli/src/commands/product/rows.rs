@@ -1,19 +1,17 @@
 //! The operands of a product on several ranks: read by the root and shared out by rows, or a file for each rank.
 
 use super::{Operands, Product};
+use crate::args::{RANK, of_rank};
 use crate::files::product_precision;
 use crate::input::Reader;
 use crate::session::Session;
 use rug::Float;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use sunzi::advanced::tile::{RankGrid, TileMap};
 use sunzi::comm::{Transport, agreed};
 use sunzi::distributed::{DistMatrix, Team, scatter_rows};
 use sunzi::{Error, Matrix, MatrixView, Op, Result};
 use sunzi_lab::session::ROOT;
-
-/// What in the name of a file stands for the number of the rank that reads it.
-const RANK: &str = "{rank}";
 
 /// What one rank works on.
 pub struct Inputs {
@@ -67,11 +65,6 @@ impl Source<'_> {
         self.path.to_string_lossy().contains(RANK)
     }
 
-    /// The file of a rank.
-    fn of_rank(&self, rank: usize) -> PathBuf {
-        PathBuf::from(self.path.to_string_lossy().replace(RANK, &rank.to_string()))
-    }
-
     /// The matrix with the contracted index as rows.
     fn by_rows<'m>(&self, matrix: &'m Matrix) -> MatrixView<'m> {
         if self.transposed { matrix.transposed() } else { matrix.view() }
@@ -81,7 +74,7 @@ impl Source<'_> {
 /// The precision given, else the one that the first file states: that of the root, or all ranks' own.
 fn precision(config: &Product, source: &Source<'_>, world: &dyn Transport, per_rank: bool) -> Result<u32> {
     let (given, exact_integers) = (config.choices.precision.bits, config.choices.exact_integers);
-    let look = || product_precision(given, &source.of_rank(world.rank()), exact_integers);
+    let look = || product_precision(given, &of_rank(source.path, world.rank()), exact_integers);
     let found = if per_rank || world.rank() == ROOT { look() } else { Ok(0) };
     let bits = agreed(world, found)?;
     let mut of_root = [u64::from(bits)];
@@ -99,7 +92,7 @@ struct Rows<'a> {
 impl Rows<'_> {
     /// The rows in this rank's own file.
     fn own(&self, source: &Source<'_>) -> Result<Matrix> {
-        let read = self.files.matrix(&source.of_rank(self.world.rank()));
+        let read = self.files.matrix(&of_rank(source.path, self.world.rank()));
         let rows = read.and_then(|matrix| if source.transposed { matrix.transposed().to_matrix() } else { Ok(matrix) });
         agreed(self.world, rows)
     }

@@ -1,0 +1,110 @@
+//! The files that a command line names: no output replaces an input, or another output.
+
+use clap::ArgMatches;
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use sunzi::io::is_device;
+use sunzi::{Error, Result};
+
+/// What in the name of a file stands for the number of the rank that reads it.
+pub const RANK: &str = "{rank}";
+
+/// Parameters that are written, and how messages call them; all other files are read.
+const OUTPUTS: [(&str, &str); 5] = [
+    ("path", "the output"),
+    ("output", "the output"),
+    ("report", "the report"),
+    ("trace", "the trace"),
+    ("plot", "the plot"),
+];
+
+/// Whether the parameter of this name is a file that is written.
+#[cfg(test)]
+pub fn is_output(name: &str) -> bool {
+    OUTPUTS.iter().any(|(output, _)| *output == name)
+}
+
+/// Files read, and files written with what they are.
+#[derive(Clone, Debug, Default)]
+pub struct Paths {
+    inputs: Vec<PathBuf>,
+    outputs: BTreeMap<&'static str, PathBuf>,
+}
+
+impl Paths {
+    /// Those of a parsed line.
+    pub fn of(matches: &ArgMatches) -> Paths {
+        let mut paths = Paths::default();
+        paths.collect(matches);
+        paths
+    }
+
+    fn collect(&mut self, matches: &ArgMatches) {
+        for id in matches.ids() {
+            let Ok(Some(values)) = matches.try_get_many::<PathBuf>(id.as_str()) else { continue };
+            match OUTPUTS.iter().find(|(name, _)| *name == id.as_str()) {
+                // An option that holds for all commands is found with each word of the line.
+                Some((_, what)) => self.outputs.extend(values.map(|path| (*what, path.clone()))),
+                None => self.inputs.extend(values.cloned()),
+            }
+        }
+        if let Some((_, inner)) = matches.subcommand() {
+            self.collect(inner);
+        }
+    }
+
+    /// Compares the files, and not their names, as the process of `rank` sees them.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] with both names.
+    pub fn check(&self, rank: usize) -> Result<()> {
+        let outputs = self.outputs.iter().filter_map(|(what, path)| Some((what, path, identity(path)?)));
+        let outputs = outputs.collect::<Vec<_>>();
+        for (at, (what, path, one)) in outputs.iter().enumerate() {
+            let shown = path.display();
+            if let Some((other, ..)) = outputs[..at].iter().find(|(.., other)| one == other) {
+                return Err(Error::InvalidArgument(format!("{other} and {what} are the same file, {shown}")));
+            }
+            for input in &self.inputs {
+                let input = of_rank(input, rank);
+                if identity(&input).as_ref() == Some(one) {
+                    let input = input.display();
+                    return Err(Error::InvalidArgument(format!("{what} {shown} would replace the input {input}")));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The file of a rank, where the name tells ranks apart.
+pub fn of_rank(path: &Path, rank: usize) -> PathBuf {
+    match path.to_str() {
+        Some(name) if name.contains(RANK) => PathBuf::from(name.replace(RANK, &rank.to_string())),
+        _ => path.to_path_buf(),
+    }
+}
+
+/// What is the same for two names of one file.
+#[derive(PartialEq, Eq)]
+enum Identity {
+    Known {
+        device: u64,
+        inode: u64,
+    },
+    /// No such file yet: its name in a folder that is there.
+    Absent(PathBuf),
+}
+
+/// `None` for a pipe or device, which nobody can destroy, and where no folder is.
+fn identity(path: &Path) -> Option<Identity> {
+    if is_device(path) {
+        return None;
+    }
+    if let Ok(data) = std::fs::metadata(path) {
+        return Some(Identity::Known { device: data.dev(), inode: data.ino() });
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    Some(Identity::Absent(folder.canonicalize().ok()?.join(path.file_name()?)))
+}
