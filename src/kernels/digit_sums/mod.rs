@@ -60,7 +60,7 @@ impl DigitVector {
     pub fn set_all(&mut self, first: usize, numbers: &Significands<'_>) {
         let mut next = 0;
         #[cfg(target_arch = "x86_64")]
-        if has_ifma() && first % 8 == 0 {
+        if has_ifma() && first.is_multiple_of(8) {
             next = numbers.count / 8 * 8;
             let eights = &mut self.digits[first / 8 * self.columns..][..next / 8 * self.columns];
             // SAFETY: the features that the function wants are there.
