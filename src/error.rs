@@ -144,9 +144,11 @@ pub enum Error {
         more_precision(*more_bits)
     )]
     NotPositiveDefinite {
-        /// Row and column, from 0, of the first leading minor that is not positive (LAPACK's `info - 1`).
+        /// Row and column, from 0, at which the factorisation ended (LAPACK's `info - 1`): the first whose pivot, as
+        /// computed at this precision, is not positive. Where leading minors of the exact matrix are as small as
+        /// rounding errors, the first of them that is not positive may be another.
         index: usize,
-        /// The pivot found there, or an upper bound of it where its row was rejected before.
+        /// The pivot computed there, or an upper bound of it where its row was rejected before: at most 0.
         pivot: rug::Float,
         /// The diagonal entry of that row.
         diagonal: rug::Float,

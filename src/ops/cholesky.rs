@@ -51,7 +51,7 @@ pub fn cholesky<'a>(ctx: &Context, a: impl Into<Symmetric<'a>>, precision_bits: 
 /// Source: docs/ALGORITHM.md, "Cholesky in residues" and "Cholesky entry by entry".
 ///
 /// # Errors
-/// [`crate::Error::NotPositiveDefinite`] with the first leading minor that is not positive;
+/// [`crate::Error::NotPositiveDefinite`] with the index of the first computed pivot that is not positive;
 /// [`crate::Error::NotSymmetric`]; [`crate::Error::ShapeMismatch`] where `A` is not square;
 /// [`crate::Error::Precision`]; [`crate::Error::MemoryLimit`]; [`crate::Error::Cancelled`];
 /// [`crate::Error::OutOfMemory`].

@@ -381,8 +381,8 @@ int sunzi_has(const char *name);
 // What a status means, in a few words.
 const char *sunzi_status_text(int status);
 
-// `sunzi_cholesky` with the arguments of `Rpotrf`, info returned: `i > 0` where the leading minor of order i is not
-// positive.
+// `sunzi_cholesky` with the arguments of `Rpotrf`, info returned: `i > 0` where the i-th pivot, as computed,
+// is not positive.
 int64_t sunzi_rpotrf(const struct sunzi_context *ctx, const char *uplo, int64_t n, void *a, int64_t lda);
 
 // `sunzi_rpotrf` on `mpf_t`: scalars and arrays.

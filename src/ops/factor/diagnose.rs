@@ -38,8 +38,13 @@ pub(crate) fn failure(
             let exponent = 2 * (problem.exponents[index] - i64::from(problem.working_bits));
             Float::with_val(bits, scaled) << exponent.clamp(i32::MIN.into(), i32::MAX.into()) as i32
         }
+        // The row was rejected since the squares of its own entries reach the diagonal entry. Those of the rounded
+        // factor may fall short of it, which is no pivot of this factorisation.
         None => {
-            y.iter().fold(Float::with_val(bits, &diagonal), |rest, entry| rest - Float::with_val(bits, entry * entry))
+            let rest = y
+                .iter()
+                .fold(Float::with_val(bits, &diagonal), |rest, entry| rest - Float::with_val(bits, entry * entry));
+            if rest > 0 { Float::new(bits) } else { rest }
         }
     };
     // Numbers beyond MPFR's range cancel to nothing sensible; only rows left out from the start have such.

@@ -152,7 +152,7 @@ def cholesky(
     factor has entries so much smaller than all of the matrix that no number of bits tried was enough;
     `report["missing_bits"]` says by how much.
     Cost: n³ / 6 word products for each of about 2 precision / 52 primes.
-    Raises `NotPositiveDefiniteError` with the `index` of the first leading minor that is not positive;
+    Raises `NotPositiveDefiniteError` with the `index` (from 0) of the first computed pivot that is not positive;
     `NotSymmetricError` with the `place` of the first entry that differs from its mirror image.
 
     >>> import sunzi

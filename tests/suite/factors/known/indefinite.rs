@@ -150,6 +150,24 @@ fn singular_gram_matrices_fail_at_their_rank_or_later() {
     assert!(failed > 0);
 }
 
+/// At a few bits the rounded factor says less of a pivot than the factorisation knows: what is told is never positive.
+#[test]
+fn a_pivot_that_is_told_is_not_positive() {
+    let fives = Matrix::from_f64s(2, 2, 4, &[5.0, 5.0, 5.0, 5.0]).unwrap();
+    let mut refusals = vec![cholesky(&ctx(), &fives, 4).unwrap_err()];
+    for seed in seeds(60) {
+        let mut rng = Rng::new(900 + seed);
+        let n = 2 + rng.below(6);
+        let a = integer_gram(1 + rng.below(n - 1), n, 12, seed);
+        refusals.extend((2..12).filter_map(|bits| cholesky(&ctx(), &a, bits).err()));
+    }
+    assert!(refusals.len() > 60, "{}", refusals.len());
+    for refusal in refusals {
+        let Error::NotPositiveDefinite { pivot, diagonal, .. } = &refusal else { panic!("{refusal}") };
+        assert!(*pivot <= 0 && *diagonal >= 0, "{refusal}");
+    }
+}
+
 #[test]
 fn following_the_hint_leads_to_a_factor() {
     for (kind, n) in [(Known::Hilbert, 60), (Known::Cauchy, 40), (Known::Pascal, 70)] {

@@ -30,8 +30,8 @@ impl Arguments for Potrf {
     }
 }
 
-/// `sunzi_cholesky` with the arguments of `Rpotrf`, info returned: `i > 0` where the leading minor of order i is not
-/// positive.
+/// `sunzi_cholesky` with the arguments of `Rpotrf`, info returned: `i > 0` where the i-th pivot, as computed,
+/// is not positive.
 ///
 /// # Safety
 /// The header's rules.
