@@ -424,6 +424,17 @@ impl Context {
         }
     }
 
+    /// The tile kernels for a triangle of `order` rows in one process: those of [`Context::tile_engine`], or others
+    /// that are faster for so few.
+    ///
+    /// # Errors
+    /// As [`Context::tile_engine`].
+    pub(crate) fn tile_engine_for(&self, working_bits: u32, order: usize) -> Result<Arc<dyn TileEngine>> {
+        let kernel = self.kernel();
+        let small = if self.devices.is_empty() { kernel.small_tile_engine(working_bits, order) } else { None };
+        small.map_or_else(|| self.tile_engine(kernel, working_bits), Ok)
+    }
+
     /// Gives the memory kept between calls back where there is a limit: for a step that needs it for other things.
     pub(crate) fn release(&self) {
         if self.memory_bytes().is_some() {

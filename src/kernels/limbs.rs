@@ -67,13 +67,50 @@ fn multiply_fixed<const W: usize>(out: &mut [u64], a: &[u64], b: &[u64]) {
     }
 }
 
-/// `out := a * a`, with the lengths of [`multiply`].
+/// `sum := sum + a b`, or minus it, modulo the limbs of `sum`: more than both operands have, which have the same
+/// number, at least 1 (asserted). `product` is scratch with as many as both (asserted).
 #[inline]
-pub fn square(out: &mut [u64], a: &[u64]) {
-    assert!(!a.is_empty() && out.len() == 2 * a.len());
-    // SAFETY: the slices have the lengths that the function reads and writes (asserted), do not overlap because `out`
-    // is borrowed mutably, and the length is not 0.
-    unsafe { gmp::mpn_sqr(out.as_mut_ptr(), a.as_ptr(), a.len() as size_t) }
+pub fn add_product(sum: &mut [u64], (a, b): (&[u64], &[u64]), negative: bool, product: &mut [u64]) {
+    assert!(a.len() == b.len() && sum.len() > 2 * a.len());
+    macro_rules! with_width {
+        ($($width:literal)*) => {
+            match a.len() {
+                $($width => add_product_fixed::<$width, { 2 * $width }>(sum, a, b, negative),)*
+                _ => {
+                    multiply(product, a, b);
+                    match negative {
+                        true => subtract_assign(sum, product),
+                        false => add_assign(sum, product),
+                    }
+                }
+            }
+        };
+    }
+    with_width!(1 2 3 4 5 6 7 8);
+}
+
+/// The same with `W` limbs, and twice as many of the product; which sign it has costs no branch.
+#[inline]
+fn add_product_fixed<const W: usize, const P: usize>(sum: &mut [u64], a: &[u64], b: &[u64], negative: bool) {
+    let mut product = [0; P];
+    multiply_fixed::<W>(&mut product, a, b);
+    // Minus a number is its complement and 1 more.
+    let flip = u64::from(negative).wrapping_neg();
+    let (low, high) = sum.split_at_mut(P);
+    let mut carry = negative;
+    for (limb, part) in low.iter_mut().zip(product) {
+        (*limb, carry) = add_with_carry(*limb, part ^ flip, carry);
+    }
+    for limb in high {
+        (*limb, carry) = add_with_carry(*limb, flip, carry);
+    }
+}
+
+#[inline]
+fn add_with_carry(x: u64, y: u64, carry: bool) -> (u64, bool) {
+    let (sum, first) = x.overflowing_add(y);
+    let (sum, second) = sum.overflowing_add(u64::from(carry));
+    (sum, first | second)
 }
 
 /// `sum := sum + x`, modulo the limbs of `sum`, which is longer than `x`, of at least 1 limb (asserted).
@@ -124,20 +161,6 @@ pub fn square_root(root: &mut [u64], remainder: &mut [u64], number: &[u64]) -> u
     // SAFETY: the three slices have the lengths that the function reads and writes, and the top limb is not 0
     // (asserted); what is written overlaps nothing else because it is borrowed mutably.
     unsafe { gmp::mpn_sqrtrem(root, remainder, number.as_ptr(), count as size_t) as usize }
-}
-
-/// `x := |x - y|`, for the same number of limbs, at least 1 (asserted); whether `x - y` is negative.
-pub fn subtract_absolute(x: &mut [u64], y: &[u64]) -> bool {
-    assert!(!x.is_empty() && x.len() == y.len());
-    let (target, count) = (x.as_mut_ptr(), x.len() as size_t);
-    // SAFETY: both slices have `count` limbs (asserted), and both functions allow the result to be an operand.
-    unsafe {
-        let negative = gmp::mpn_sub_n(target, target, y.as_ptr(), count) != 0;
-        if negative {
-            gmp::mpn_neg(target, target, count);
-        }
-        negative
-    }
 }
 
 /// Limbs of a shifted magnitude that are kept on the stack.
@@ -213,7 +236,7 @@ pub fn to_magnitude(sum: &mut [u64]) -> bool {
 mod tests {
     use super::*;
     use rug::integer::Order;
-    use rug::{Integer, rand::RandState};
+    use rug::{Complete, Integer, rand::RandState};
 
     fn limbs(value: &Integer, count: usize) -> Vec<u64> {
         let mut limbs = value.to_digits::<u64>(Order::Lsf);
@@ -237,9 +260,7 @@ mod tests {
                 multiply_any(&mut product, &limbs(&cut, short), &limbs(&a, count));
                 assert_eq!(product, limbs(&(&a * cut), count + short));
             }
-            let mut squared = vec![0xdead; 2 * count];
-            square(&mut squared, &limbs(&a, count));
-            assert_eq!(squared, limbs(&a.clone().square(), 2 * count));
+            let squared = limbs(&a.clone().square(), 2 * count);
             if b != 0 {
                 let divisor = limbs(&b, b.significant_digits::<u64>());
                 let room = 2 * count - divisor.len() + 1;
@@ -255,6 +276,14 @@ mod tests {
                 let (want, remainder) = a.clone().sqrt_rem(Integer::new());
                 assert_eq!((root.clone(), &rest[..left]), (limbs(&want, root.len()), &limbs(&remainder, left)[..]));
             }
+            for (room, negative) in [(2 * count + 1, false), (2 * count + 1, true), (2 * count + 4, true)] {
+                let mut sum = limbs(&c, room);
+                add_product(&mut sum, (&limbs(&a, count), &limbs(&b, count)), negative, &mut vec![0; 2 * count]);
+                let product = (&a * &b).complete();
+                let want = if negative { &c - product } else { &c + product };
+                let modulus = Integer::from(1) << (64 * room as u32);
+                assert_eq!(sum, limbs(&want.modulo(&modulus), room), "{count} limbs");
+            }
             let mut sum = vec![u64::MAX; 2 * count + 1]; // -1 modulo the limbs
             subtract_assign(&mut sum, &product);
             negate(&mut sum); // 1 + product
@@ -267,9 +296,6 @@ mod tests {
             add_assign(&mut sum, &limbs(&c, count));
             let want = Integer::from(&a * &b) + &c - 1u32;
             assert_eq!(sum, limbs(&want, 2 * count + 1), "{count} limbs");
-            let (mut x, y) = (limbs(&a, count), limbs(&b, count));
-            assert_eq!(subtract_absolute(&mut x, &y), a < b);
-            assert_eq!(x, limbs(&(a - b).abs(), count));
         }
     }
     #[test]

@@ -13,7 +13,9 @@ pub mod blas;
 pub mod device;
 pub mod digit_sums;
 pub mod dots;
+pub(crate) mod entries;
 pub mod f64;
+pub mod integer_tiles;
 pub mod limb_tiles;
 pub mod limbs;
 pub mod max_plus;
@@ -69,6 +71,12 @@ pub trait PlaneKernel: Send + Sync {
         let modulus_bits = cholesky_modulus_bits(working_bits);
         let engine = self.prepare(&EngineSpec { operand_bits: working_bits, modulus_bits, redundant: false })?;
         Ok(Arc::new(limb_tiles::LimbTiles::new(engine, working_bits)))
+    }
+    /// Tile kernels for triangles of `order` rows, where those of [`PlaneKernel::tile_engine`] are not the fastest: the
+    /// same bits, no tables.
+    fn small_tile_engine(&self, working_bits: u32, order: usize) -> Option<Arc<dyn TileEngine>> {
+        let are_faster = integer_tiles::IntegerTiles::are_faster(order);
+        are_faster.then(|| Arc::new(integer_tiles::IntegerTiles::new(working_bits)) as Arc<dyn TileEngine>)
     }
 }
 

@@ -151,7 +151,7 @@ impl Factoring<'_> {
             let report = CholeskyReport::direct(problem, planned_bytes, self.clock.now());
             return factor.map_or_else(|| by_definition(problem, lower), Ok).map(|factor| (factor, report));
         }
-        let engine = ctx.tile_engine(kernel, problem.working_bits)?;
+        let engine = ctx.tile_engine_for(problem.working_bits, order)?;
         let plan = Plan::new(ctx, (order, self.precision_bits), self.options.tile_rows, &*engine)?;
         let before = engine.traffic();
         let ending = run(ctx, (problem, lower), (&plan, &*engine), memory, &mut self.clock);

@@ -6,14 +6,14 @@
 
 use crate::context::{Context, Progress};
 use crate::error::Result;
+use crate::kernels::entries::{self, Widths};
 use crate::kernels::limbs;
-use crate::math::float::{limbs_for, round_integer};
+use crate::math::float::round_integer;
 use crate::math::pivot::RowWeight;
 use crate::matrix::{Matrix, MatrixView, check_exponent};
 use crate::ops::factor::options::CholeskyOptions;
 use crate::ops::factor::problem::Problem;
 use crate::ops::factor::scaling::scaled_limbs;
-use std::cmp::Ordering;
 
 /// The kernel name in reports of this path.
 pub(crate) const NAME: &str = "direct";
@@ -35,30 +35,13 @@ pub(crate) fn takes(ctx: &Context, (rows, working_bits): (usize, u32), options: 
 /// Bytes of the factor, and of what its entries are made with.
 pub(crate) fn bytes(rows: usize, precision_bits: u32, working_bits: u32) -> u64 {
     Matrix::bytes_for(rows, rows, precision_bits)
-        + 8 * Widths::new(working_bits).words(rows) as u64
+        + 8 * words(Widths::new(working_bits), rows) as u64
         + (rows * (2 * size_of::<RowWeight>() + size_of::<i64>())) as u64
 }
 
-/// Limbs of the numbers.
-#[derive(Clone, Copy)]
-struct Widths {
-    /// Of an entry of the factor, below `2^(working_bits + 1)`.
-    entry: usize,
-    /// Of what is left of an entry, below `2.01 * 2^(2 working_bits)`, with its sign.
-    rest: usize,
-}
-
-impl Widths {
-    fn new(working_bits: u32) -> Widths {
-        let entry = limbs_for(working_bits + 1);
-        // One limb more than a product, which is added to it.
-        Widths { entry, rest: limbs_for(2 * working_bits + 4).max(2 * entry + 1) }
-    }
-
-    /// All entries with a sign each, what is left of one, a product, a quotient or a root, and what that leaves.
-    fn words(&self, order: usize) -> usize {
-        order * order * (self.entry + 1) + self.rest + 2 * self.entry + 2 * (self.rest + 1)
-    }
+/// Words of all entries with a sign each, and of what they are made with.
+fn words(widths: Widths, order: usize) -> usize {
+    order * order * (widths.entry + 1) + widths.rest + 2 * widths.entry + widths.quotient()
 }
 
 /// Factors `problem` with the lower triangle `lower`, in `memory` of the factor's shape and precision if there is some;
@@ -81,7 +64,7 @@ pub(crate) fn factor(
 /// Fills in the factor; whether all pivots are positive.
 fn fill((problem, lower): (&Problem, MatrixView<'_>), factor: &mut Matrix) -> Result<bool> {
     let (order, widths) = (problem.order, Widths::new(problem.working_bits));
-    let mut words = vec![0; widths.words(order)];
+    let mut words = vec![0; words(widths, order)];
     let (entries, rest) = words.split_at_mut(order * order * (widths.entry + 1));
     let (rest, space) = rest.split_at_mut(widths.rest);
     let mut rows = Rows { problem, lower, widths, entries };
@@ -156,33 +139,19 @@ impl Rows<'_> {
         }
         let each = self.widths.entry + 1;
         let (left, right) = (&self.entries[self.start(row, 0)..], &self.entries[self.start(col, 0)..]);
-        let columns = left.chunks_exact(each).zip(right.chunks_exact(each)).take(col);
-        for (left, right) in columns {
-            limbs::multiply(product, &left[1..], &right[1..]);
-            match left[0] == right[0] {
-                true => limbs::subtract_assign(rest, product),
-                false => limbs::add_assign(rest, product),
-            }
+        for (left, right) in left.chunks_exact(each).zip(right.chunks_exact(each)).take(col) {
+            limbs::add_product(rest, (&left[1..], &right[1..]), left[0] == right[0], product);
         }
     }
 
     /// The square root of what is left of a pivot, to nearest; whether it is positive.
     fn root(&mut self, col: usize, rest: &[u64], space: &mut [u64]) -> bool {
-        let Some(count) = significant(rest) else { return false };
-        // Room for a carry of rounding.
-        let (root, remainder) = space.split_at_mut(count.div_ceil(2) + 1);
-        root.fill(0);
-        let left = limbs::square_root(&mut root[..count.div_ceil(2)], &mut remainder[..count], &rest[..count]);
-        let remainder = &remainder[..left];
-        if compare(remainder, root) == Ordering::Greater {
-            limbs::increment(root);
-        }
+        let Some(root) = entries::root(rest, space) else { return false };
         self.set((col, col), false, root);
         true
     }
 
-    /// What is left of an entry over the pivot of its column, to nearest, ties to even; rejects the row where that is
-    /// too large.
+    /// What is left of an entry over the pivot of its column; rejects the row where that is too large.
     fn divide(
         &mut self,
         (row, col): (usize, usize),
@@ -190,50 +159,11 @@ impl Rows<'_> {
         space: &mut [u64],
         weight: &mut RowWeight,
     ) {
-        let Some(count) = significant(rest) else { return self.set((row, col), false, &[]) };
-        let pivot = self.get(col, col).1;
-        let pivot = &pivot[..significant(pivot).expect("a pivot is positive")];
-        let (quotient, remainder) = space.split_at_mut(count.max(pivot.len()) + 2 - pivot.len());
-        let remainder = &mut remainder[..pivot.len()];
-        // Room for a carry of rounding.
-        quotient.fill(0);
-        if count < pivot.len() {
-            remainder.fill(0);
-            remainder[..count].copy_from_slice(&rest[..count]);
-        } else {
-            limbs::divide(&mut quotient[..=count - pivot.len()], remainder, &rest[..count], pivot);
-        }
-        match compare_twice(remainder, pivot) {
-            Ordering::Greater => limbs::increment(quotient),
-            Ordering::Equal if quotient[0] & 1 == 1 => limbs::increment(quotient),
-            _ => {}
-        }
+        let quotient = entries::quotient(rest, self.get(col, col).1, space);
         weight.add_limbs(quotient, self.problem.working_bits);
-        let kept = if weight.is_rejected() { &[] } else { &*quotient };
+        let kept = if weight.is_rejected() { &[] } else { quotient };
         self.set((row, col), negative, kept);
     }
-}
-
-/// Limbs up to the highest that is not 0; `None` for 0.
-fn significant(magnitude: &[u64]) -> Option<usize> {
-    magnitude.iter().rposition(|&limb| limb != 0).map(|top| top + 1)
-}
-
-/// Compares two magnitudes.
-fn compare(x: &[u64], y: &[u64]) -> Ordering {
-    let limb = |number: &[u64], at: usize| number.get(at).copied().unwrap_or(0);
-    let differ = (0..x.len().max(y.len())).rev().find(|&at| limb(x, at) != limb(y, at));
-    differ.map_or(Ordering::Equal, |at| limb(x, at).cmp(&limb(y, at)))
-}
-
-/// Compares `2 x` with `y`, of as many limbs.
-fn compare_twice(x: &[u64], y: &[u64]) -> Ordering {
-    if x.last().is_some_and(|top| top >> 63 == 1) {
-        return Ordering::Greater;
-    }
-    let doubled = |at: usize| x[at] << 1 | at.checked_sub(1).map_or(0, |below| x[below] >> 63);
-    let differ = (0..y.len()).rev().find(|&at| doubled(at) != y[at]);
-    differ.map_or(Ordering::Equal, |at| doubled(at).cmp(&y[at]))
 }
 
 #[cfg(test)]
@@ -292,17 +222,5 @@ mod tests {
             assert!(fill((&problem, a.view()), &mut got).unwrap());
             assert!(got == Matrix::identity(2, bits).unwrap());
         }
-    }
-
-    #[test]
-    fn quotients_are_rounded_to_nearest_and_ties_to_even() {
-        let max = u64::MAX;
-        for (x, y, want) in [([5, 0], [10, 0], Ordering::Equal), ([0, 1 << 63], [0, max], Ordering::Greater)] {
-            assert_eq!(compare_twice(&x, &y), want);
-        }
-        assert_eq!(compare_twice(&[1 << 63, 4], &[0, 9]), Ordering::Equal);
-        assert_eq!(compare_twice(&[(1 << 63) - 1, 4], &[0, 9]), Ordering::Less);
-        assert_eq!(compare(&[0, 0, 1], &[max, max]), Ordering::Greater);
-        assert_eq!(compare(&[7, 0], &[7]), Ordering::Equal);
     }
 }

@@ -289,7 +289,7 @@ pub fn plan_cholesky(
         let bytes = direct::bytes(order, precision_bits, working_bits) + check_bytes;
         return Ok(CholeskyPlan { planned_bytes: ctx.memory().admit(bytes)?, ..planned });
     }
-    let engine = ctx.tile_engine(kernel, working_bits)?;
+    let engine = ctx.tile_engine_for(working_bits, order)?;
     let plan = Plan::new(&ctx.holding(check_bytes), (order, precision_bits), options.tile_rows, &*engine)?;
     let update_plan = |(index, known): (usize, TileTraffic)| UpdatePlan {
         device: known.device,

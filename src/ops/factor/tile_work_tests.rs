@@ -164,15 +164,18 @@ fn agree_with(ctx: &Context, a: &Matrix, precision_bits: u32, what: &str) -> Opt
     let problem =
         Problem::new(a.view(), precision_bits, working_bits(precision_bits, kernel.maximum_modulus_bits()).unwrap())
             .unwrap();
-    let engine = ctx.tile_engine(kernel, problem.working_bits).unwrap();
+    let engines = [
+        Some(ctx.tile_engine(kernel, problem.working_bits).unwrap()),
+        kernel.small_tile_engine(problem.working_bits, 1).filter(|_| ctx.devices().is_empty()),
+    ];
     let (rows, ending) = match reference::factor(&problem, a.view()) {
         Ok(rows) => (rows, Ok(())),
         Err(reference::Failed { index, rows, pivot }) => (rows, Err(FailedRow { index, pivot })),
     };
     let want = rows.to_matrix(&problem).unwrap();
-    for tile_rows in [8, 16, 40] {
-        let tiling = tiles_for(problem.order, Some(tile_rows), &*engine, 1);
-        let mut travels = Travels::new(a, &problem, &tiling, &*engine);
+    for (engine, tile_rows) in engines.iter().flatten().flat_map(|engine| [8, 16, 40].map(|rows| (engine, rows))) {
+        let tiling = tiles_for(problem.order, Some(tile_rows), &**engine, 1);
+        let mut travels = Travels::new(a, &problem, &tiling, &**engine);
         let got = CholeskyGraph::of(&tiling).tasks().try_for_each(|task| travels.run(task));
         assert_eq!(got, ending, "{what}, tiles of {tile_rows}");
         let factor = travels.factor(want.rows(), precision_bits);

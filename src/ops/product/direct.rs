@@ -39,9 +39,9 @@ impl Layout {
         Layout { width, contracted: size.contracted, left_words: size.rows * column, right_words }
     }
 
-    /// Words of all entries, one product, and the sum of products of each sign with room for every carry.
+    /// Words of all entries, one product, and the sum of products with room for every carry and the sign.
     fn words(&self) -> usize {
-        self.left_words + self.right_words + 2 * self.width + 2 * (2 * self.width + 1)
+        self.left_words + self.right_words + 2 * self.width + (2 * self.width + 1)
     }
 
     fn column(&self, col: usize) -> Range<usize> {
@@ -173,22 +173,12 @@ fn scale_columns(view: MatrixView<'_>, shifts: &[i64], width: usize, out: &mut [
 
 /// The exact sum of the products of two scaled columns: whether it is negative, and its magnitude.
 ///
-/// `space` has room for the sum of each sign and for one product.
+/// `space` has room for one product and the sum.
 fn sum_of_products<'s>(x: &[u64], y: &[u64], width: usize, space: &'s mut [u64]) -> (bool, &'s [u64]) {
-    let (product, sums) = space.split_at_mut(2 * width);
-    let (positive, negative) = sums.split_at_mut(2 * width + 1);
-    positive.fill(0);
-    if std::ptr::eq(x, y) {
-        for a in x.chunks_exact(width + 1) {
-            limbs::square(product, &a[1..]);
-            limbs::add_assign(positive, product);
-        }
-        return (false, positive);
-    }
-    negative.fill(0);
+    let (product, sum) = space.split_at_mut(2 * width);
+    sum.fill(0);
     for (a, b) in x.chunks_exact(width + 1).zip(y.chunks_exact(width + 1)) {
-        limbs::multiply(product, &a[1..], &b[1..]);
-        limbs::add_assign(if a[0] == b[0] { &mut *positive } else { &mut *negative }, product);
+        limbs::add_product(sum, (&a[1..], &b[1..]), a[0] != b[0], product);
     }
-    (limbs::subtract_absolute(positive, negative), positive)
+    (limbs::to_magnitude(sum), sum)
 }

@@ -10,6 +10,10 @@ const DOTS_COLUMNS: usize = 3;
 /// From this many right sides on, and for triangles larger than a block, tiles cost less than parts.
 const TILE_COLUMNS: usize = 8;
 
+/// From this many rows on tiles cost less than sums scalar by scalar, where accuracy is entry by entry. By norms the
+/// bits of earlier versions are kept: there the tiles begin above a block.
+const ENTRYWISE_TILE_ROWS: usize = 8;
+
 /// Rows of the blocks that are solved scalar by scalar.
 pub(crate) const SCALAR_ROWS: usize = 16;
 
@@ -27,6 +31,9 @@ impl Method {
         let path = match (Path::choose(substitutions, order, total_columns), accuracy) {
             // Sums below one exponent for all unknowns lose small ones.
             (Path::Dots, Accuracy::Entrywise) => Path::Sums,
+            (Path::Parts, Accuracy::Entrywise) if total_columns >= TILE_COLUMNS && order >= ENTRYWISE_TILE_ROWS => {
+                Path::Tiles
+            }
             (path, _) => path,
         };
         Method { path, accuracy }
@@ -69,6 +76,19 @@ impl Path {
 mod tests {
     use super::*;
     use crate::ops::solve::problem::{LDLT, LOWER};
+
+    #[test]
+    fn accuracy_entry_by_entry_takes_tiles_from_fewer_rows_on() {
+        let path =
+            |substitutions, order, columns| Method::choose(substitutions, order, columns, Accuracy::Entrywise).path;
+        for substitutions in [LOWER, CHOLESKY, LDLT] {
+            for columns in [1, 7] {
+                assert!([1, 8, 17, 1000].iter().all(|&order| path(substitutions, order, columns) == Path::Parts));
+            }
+            let paths = [1, 7, 8, 16, 17].map(|order| path(substitutions, order, 8));
+            assert_eq!(paths, [Path::Parts, Path::Parts, Path::Tiles, Path::Tiles, Path::Tiles]);
+        }
+    }
 
     #[test]
     fn the_path_depends_on_substitutions_order_and_columns_alone() {

@@ -57,10 +57,10 @@ impl TilePlan {
     /// solution.
     ///
     /// # Errors
-    /// Those of [`Context::tile_engine`].
+    /// Those of [`Context::tile_engine_for`].
     pub fn new(ctx: &Context, memory: MemoryBudget, size: TrySize) -> Result<TilePlan> {
         let TrySize { order, columns, fixed_bits, piece_row_bytes, accuracy } = size;
-        let engine = ctx.tile_engine(ctx.kernel(), fixed_bits)?;
+        let engine = ctx.tile_engine_for(fixed_bits, order)?;
         let largest = whole_panels(engine.preferred_rows().min(order));
         let threads = ctx.threads().min(columns.div_ceil(PANEL_ROWS)).max(1);
         let plan = TilePlan {

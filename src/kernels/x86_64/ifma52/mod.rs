@@ -6,6 +6,7 @@
 //! an operand panel: `[row][8 columns]`; residues lie below `2^52`.
 
 mod blocks;
+mod digit_tiles;
 mod digits;
 mod dots;
 mod factor;
@@ -88,6 +89,11 @@ impl PlaneKernel for Ifma52 {
             return Err(Error::Precision { precision_bits: bits.into(), maximum_bits });
         }
         Ok(Arc::new(factor::Factor::new(working_bits)))
+    }
+
+    fn small_tile_engine(&self, working_bits: u32, order: usize) -> Option<Arc<dyn TileEngine>> {
+        let are_faster = digit_tiles::DigitTiles::are_faster(order, working_bits);
+        are_faster.then(|| Arc::new(digit_tiles::DigitTiles::new(working_bits)) as Arc<dyn TileEngine>)
     }
 
     fn prepare(&self, spec: &EngineSpec) -> Result<Arc<dyn PlaneEngine>> {

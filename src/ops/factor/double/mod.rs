@@ -121,10 +121,10 @@ const DEFAULT_COLUMNS: usize = 4;
 /// # Errors
 /// On every rank alike; the matrix is then of no use, but with devices in one process it is as it was:
 /// [`Error::NotPositiveDefinite`] with the index of the first computed pivot that is not positive;
-/// [`Error::NotFinite`] for an entry of the first rank that has one, as [`Error::Rank`] beside other ranks; [`Error::InvalidArgument`] for too few slots,
-/// 0 updates, 0 workers of a device, and 0 or more than 3 streams; [`Error::MemoryLimit`]; [`Error::OutOfMemory`];
-/// [`Error::DeviceLimit`] with the least device memory that would do; [`Error::DeviceLost`]; [`Error::Device`];
-/// [`Error::Transport`]; [`Error::Cancelled`].
+/// [`Error::NotFinite`] for an entry of the first rank that has one, as [`Error::Rank`] beside other ranks;
+/// [`Error::InvalidArgument`] for too few slots, 0 updates, 0 workers of a device, and 0 or more than 3 streams;
+/// [`Error::MemoryLimit`]; [`Error::OutOfMemory`]; [`Error::DeviceLimit`] with the least device memory that would do;
+/// [`Error::DeviceLost`]; [`Error::Device`]; [`Error::Transport`]; [`Error::Cancelled`].
 pub fn double_cholesky(
     ctx: &Context,
     world: &dyn Transport,

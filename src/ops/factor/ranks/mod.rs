@@ -64,12 +64,11 @@ pub fn cholesky(ctx: &Context, team: &Team, a: &DistMatrix, precision_bits: u32)
 /// Devices of the context run the updates.
 ///
 /// # Errors
-/// On every rank the same. [`crate::Error::NotPositiveDefinite`] with the index of the first computed pivot that is not
-/// positive, as in one process; [`crate::Error::NotSymmetric`]; [`crate::Error::ShapeMismatch`] for a matrix that is not square;
-/// [`crate::Error::Precision`];
-/// [`crate::Error::MemoryLimit`] with the least limit that would do; [`crate::Error::InvalidArgument`] for too few
-/// slots, a grid of more ranks than there are, and tiles that are not a multiple of 8 high;
-/// [`crate::Error::Cancelled`]; [`crate::Error::OutOfMemory`]; [`crate::Error::Transport`].
+/// On every rank the same. [`crate::Error::NotPositiveDefinite`] with the index of the first computed pivot that is
+/// not positive, as in one process; [`crate::Error::NotSymmetric`]; [`crate::Error::ShapeMismatch`] for a matrix that
+/// is not square; [`crate::Error::Precision`]; [`crate::Error::MemoryLimit`] with the least limit that would do;
+/// [`crate::Error::InvalidArgument`] for too few slots, a grid of more ranks than there are, and tiles that are not a
+/// multiple of 8 high; [`crate::Error::Cancelled`]; [`crate::Error::OutOfMemory`]; [`crate::Error::Transport`].
 pub fn cholesky_with(
     ctx: &Context,
     team: &Team,

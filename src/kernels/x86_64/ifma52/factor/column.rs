@@ -5,6 +5,7 @@
 
 use super::super::micro::Fold;
 use super::divide::{Pivot, digit, divide};
+use super::weights::{First, LaneWeights, Live};
 use super::{Factor, Layout};
 use crate::math::pivot::round_quotient;
 use crate::plan::BLOCK;
@@ -31,32 +32,6 @@ pub struct Column<'a> {
     pub col: usize,
     /// For each prime 8 words: `-w y_m`, the factors of the earlier columns of the block.
     pub couplings: &'a [u64],
-}
-
-/// Which lanes of a vector count.
-#[derive(Clone, Copy)]
-struct Live {
-    /// Those whose quotient does not fit its digits.
-    beyond: u8,
-    /// Those whose squares are added.
-    live: u8,
-}
-
-/// Running sums of the rows of some panels, by lanes.
-pub struct LaneWeights<'a> {
-    /// `sum h^2`.
-    pub sums: &'a mut [u64],
-    /// Where a row is rejected.
-    pub limits: &'a [u64],
-}
-
-/// What is special about the first panel where it holds the diagonal.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum First {
-    /// Nothing.
-    Below,
-    /// This lane takes the pivot itself, the lanes before it lie above the diagonal.
-    Diagonal(usize),
 }
 
 impl Column<'_> {
@@ -109,15 +84,12 @@ impl Column<'_> {
                     *sign = *sign & !(1 << lane) | u8::from(negative) << lane;
                     beyond |= u8::from(!fits) << lane;
                 }
-                let live = match first {
-                    First::Diagonal(lane) if v == 0 => 0xfeu8.checked_shl(lane as u32).unwrap_or(0),
-                    _ => u8::MAX,
-                };
+                let live = if v == 0 { first.live() } else { u8::MAX };
                 let lanes = LaneWeights {
                     sums: &mut weights.sums[v * BLOCK..][..BLOCK],
                     limits: &weights.limits[v * BLOCK..][..BLOCK],
                 };
-                let rejected = self.weigh_rows::<V>(quotients, v, Live { beyond, live }, lanes);
+                let rejected = factor.rule.add::<V>(quotients, v, Live { beyond, live }, lanes);
                 let clear = rejected | !live;
                 if clear != 0 {
                     *sign &= !clear;
@@ -309,58 +281,6 @@ impl Column<'_> {
             unsafe { *quotients.add((at * V + v) * BLOCK + lane) = digit(&size, at) };
         }
         (quotient < 0, size.significant_bits() as usize <= 52 * self.factor.digits)
-    }
-
-    /// Adds the squares of the live lanes to their sums; the lanes that are rejected by now.
-    ///
-    /// # Safety
-    /// As [`Column::run`].
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512dq")]
-    unsafe fn weigh_rows<const V: usize>(
-        &self,
-        quotients: *const u64,
-        v: usize,
-        Live { beyond, live }: Live,
-        LaneWeights { sums, limits }: LaneWeights<'_>,
-    ) -> u8 {
-        assert!(sums.len() == BLOCK && limits.len() == BLOCK);
-        let (at, shift) = self.factor.weight_digit;
-        let digits = self.factor.digits;
-        // SAFETY: digits below `digits` are read; sums and limits have 8 lanes.
-        unsafe {
-            let digit = |at: usize| {
-                if at < digits {
-                    _mm512_loadu_si512(quotients.add((at * V + v) * BLOCK).cast())
-                } else {
-                    _mm512_setzero_si512()
-                }
-            };
-            let count = |bits: i64| _mm512_set1_epi64(bits);
-            // floor(|L| 2^(30 - B)), whose bits lie in two digits at most.
-            let weight = if shift >= 0 {
-                let low = _mm512_srlv_epi64(digit(at), count(shift));
-                _mm512_or_si512(low, _mm512_sllv_epi64(digit(at + 1), count(52 - shift)))
-            } else {
-                _mm512_sllv_epi64(digit(0), count(-shift))
-            };
-            // The weight is below 2^31 where |L| is below 2^(B + 1); bits of larger ones may be lost in it.
-            let (top, bit) = self.factor.limit_digit;
-            let mut above = _mm512_srlv_epi64(digit(top), count(bit));
-            for at in top + 1..digits {
-                above = _mm512_or_si512(above, digit(at));
-            }
-            let too_large = _mm512_test_epi64_mask(above, above);
-            let before = _mm512_loadu_si512(sums.as_ptr().cast());
-            let limit = _mm512_loadu_si512(limits.as_ptr().cast());
-            let square = _mm512_mullo_epi64(weight, weight);
-            let open = _mm512_cmple_epu64_mask(before, limit);
-            let sum = _mm512_mask_add_epi64(before, open & live, before, square);
-            let lost = (beyond | too_large) & live;
-            let sum = _mm512_mask_mov_epi64(sum, lost, _mm512_set1_epi64(-1));
-            _mm512_storeu_si512(sums.as_mut_ptr().cast(), sum);
-            _mm512_cmpgt_epu64_mask(sum, limit)
-        }
     }
 
     /// Writes the quotients as residues in place of the column, and as integers.

@@ -37,7 +37,7 @@ impl Pivot {
         let used = (length + working_bits + 2 - below).div_ceil(DIGIT);
         let fraction = (working_bits + length + CHOLESKY_GUARD_BITS + 1 - below).div_ceil(DIGIT);
         let power = Integer::from(1) << (DIGIT * fraction + below);
-        let reciprocal = power.div_rem_floor(value.clone()).0;
+        let reciprocal = power / &value;
         let count = reciprocal.significant_bits().div_ceil(DIGIT) as usize;
         Pivot {
             reciprocal: (0..count).map(|at| digit(&reciprocal, at)).collect(),

@@ -3,13 +3,14 @@
 //! Layout of a tile: residues `[prime][panel of 8 rows][column][8 rows]`, so that a tile is accumulator while updates
 //! come in and operand of products once it is factored, in the same place; behind them the integers of the factor,
 //! `[panel][column][digit][8 rows]`, a vector of signs after the digits. `update` holds the products, `column` finishes
-//! one column, `divide` rounds its quotients, `load` takes the matrix in.
+//! one column, `divide` rounds its quotients, `weights` rejects rows, `load` takes the matrix in.
 
 mod column;
-mod divide;
+pub(super) mod divide;
 mod load;
 mod triangle;
 mod update;
+pub(super) mod weights;
 
 use super::tables::Tables;
 use crate::kernels::tiles::{
@@ -18,11 +19,12 @@ use crate::kernels::tiles::{
 use crate::math::bound::{cholesky_modulus_bits, ifma52_prime_count};
 use crate::math::family::IFMA52_BITS;
 use crate::math::float::LIMB_BITS;
-use crate::math::pivot::{RowWeight, WEIGHT_BITS};
+use crate::math::pivot::RowWeight;
 use crate::plan::BLOCK;
 use rug::Integer;
 use std::arch::x86_64::*;
 use std::ops::Range;
+use weights::WeightRule;
 
 /// Tables of one precision. Made where the CPU has the instructions alone, so that having one proves them.
 pub struct Factor {
@@ -34,10 +36,8 @@ pub struct Factor {
     cofactors: Vec<Integer>,
     /// `M`.
     product: Integer,
-    /// Digit and shift at which the weight `floor(|L| 2^(30 - B))` begins.
-    weight_digit: (usize, i64),
-    /// Digit and bit `B + 1`: a quotient with a bit from there on rejects its row.
-    limit_digit: (usize, i64),
+    /// When a row is rejected.
+    rule: WeightRule,
     /// Half-width of the window in which quotients are divided exactly.
     window: u64,
 }
@@ -94,15 +94,10 @@ impl Factor {
         let tables = Tables::new(count, 2 * working_bits + 2); // what is left of an entry may exceed the entry
         let product = tables.primes.iter().fold(Integer::from(1), |product, &prime| product * prime);
         let cofactors = tables.primes.iter().map(|&prime| Integer::from(&product / prime)).collect();
-        let weight_digit = match working_bits.checked_sub(WEIGHT_BITS) {
-            Some(drop) => ((drop / IFMA52_BITS) as usize, i64::from(drop % IFMA52_BITS)),
-            None => (0, i64::from(working_bits) - i64::from(WEIGHT_BITS)),
-        };
         let digits = (working_bits / IFMA52_BITS + 1) as usize;
-        let limit = working_bits + 1;
-        let limit_digit = ((limit / IFMA52_BITS) as usize, i64::from(limit % IFMA52_BITS));
+        let rule = WeightRule::new(working_bits, digits);
         let window = divide::WINDOW;
-        Factor { tables, digits, working_bits, cofactors, product, weight_digit, limit_digit, window }
+        Factor { tables, digits, working_bits, cofactors, product, rule, window }
     }
 
     fn layout(&self, shape: TileShape) -> Layout {

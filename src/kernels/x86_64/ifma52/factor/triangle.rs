@@ -2,9 +2,10 @@
 
 use super::super::micro::Fold;
 use super::super::reconstruct::pack_group;
-use super::column::{self, Column, First, LaneWeights, VECTORS};
+use super::column::{self, Column, VECTORS};
 use super::divide::Pivot;
 use super::update::{Ahead, Segment, subtract_block};
+use super::weights::{First, LaneWeights, Lanes};
 use super::{Factor, Layout};
 use crate::kernels::tiles::{DiagonalData, FailedPivot, SolveTile, TileShape};
 use crate::math::modulus::Modulus;
@@ -64,7 +65,7 @@ pub fn factor(
         let couplings = &mut diagonal.couplings[col * per_column..][..per_column];
         couple(factor, &layout, words, col, couplings);
         let column = Column { factor, layout, col, couplings };
-        if lanes.sums[col] > lanes.limits[col] {
+        if lanes.is_rejected(col) {
             return Err(FailedPivot { column: col, value: None });
         }
         // SAFETY: the tile and the scratch have the lengths that the layout and `scratch_words` give.
@@ -140,31 +141,6 @@ pub fn entries(factor: &Factor, vectors: &[u64], magnitudes: &mut [u64]) -> u8 {
     unsafe {
         let signs = _mm512_loadu_si512(vectors.as_ptr().add(count * BLOCK).cast());
         _mm512_test_epi64_mask(signs, signs)
-    }
-}
-
-/// Running sums of the rows of a tile, by lanes, in scratch.
-struct Lanes<'a> {
-    sums: &'a mut [u64],
-    limits: &'a mut [u64],
-}
-
-impl<'a> Lanes<'a> {
-    fn new(panels: usize, weights: &[RowWeight], scratch: &'a mut [u64]) -> (Lanes<'a>, &'a mut [u64]) {
-        let (sums, rest) = scratch.split_at_mut(panels * BLOCK);
-        let (limits, rest) = rest.split_at_mut(panels * BLOCK);
-        for (lane, (sum, limit)) in sums.iter_mut().zip(limits.iter_mut()).enumerate() {
-            // Rows that only fill the last panel up are zero and stay so.
-            let weight = weights.get(lane).copied().unwrap_or(RowWeight { sum: 0, limit: 1 });
-            (*sum, *limit) = (weight.sum, weight.limit);
-        }
-        (Lanes { sums, limits }, rest)
-    }
-
-    fn give_back(&self, weights: &mut [RowWeight]) {
-        for (weight, (&sum, &limit)) in weights.iter_mut().zip(self.sums.iter().zip(self.limits.iter())) {
-            *weight = RowWeight { sum, limit };
-        }
     }
 }
 

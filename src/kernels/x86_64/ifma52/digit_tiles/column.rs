@@ -1,0 +1,165 @@
+//! One column of 8 rows, from what is left of its entries to finished ones.
+
+use super::super::factor::divide::{self, Pivot, digit, divide};
+use super::super::factor::weights::{First, LaneWeights, Live};
+use super::{DigitTiles, Digits, sums};
+use crate::math::pivot::round_quotient;
+use crate::plan::BLOCK;
+use rug::Integer;
+use rug::integer::Order;
+use std::arch::x86_64::*;
+
+const MASK: i64 = (1 << 52) - 1;
+
+/// Words of scratch for one column.
+pub fn scratch_words(digits: Digits) -> usize {
+    3 * digits.count * BLOCK
+}
+
+/// What is left of the entry in one lane of a cell.
+///
+/// # Safety
+/// `cell` has `2 d` vectors, `scratch` [`scratch_words`].
+#[target_feature(enable = "avx512f")]
+pub unsafe fn value(digits: Digits, cell: *const u64, lane: usize, scratch: *mut u64) -> Integer {
+    // SAFETY: the caller's promise.
+    let (negative, magnitude) = unsafe {
+        let signs = magnitudes(digits, cell, scratch);
+        (signs >> lane & 1 == 1, integer(scratch, lane, 2 * digits.count))
+    };
+    if negative { -magnitude } else { magnitude }
+}
+
+/// Finishes a cell: quotients by the pivot, of rows that are not rejected. The lane of the diagonal takes the pivot.
+///
+/// # Safety
+/// As [`value`]; the digits of the cell are less than `2^63` in magnitude.
+#[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
+pub unsafe fn finish(
+    tiles: &DigitTiles,
+    cell: *mut u64,
+    (pivot, first): (&Pivot, First),
+    weights: LaneWeights<'_>,
+    scratch: *mut u64,
+) {
+    let digits = tiles.digits;
+    let (all, live) = (2 * digits.count, first.live());
+    // SAFETY: the caller's promise; the scratch has room for the magnitudes, and behind them for the quotients.
+    unsafe {
+        let quotients = scratch.add(all * BLOCK);
+        let mut signs = magnitudes(digits, cell, scratch);
+        signs ^= if pivot.negative { u8::MAX } else { 0 };
+        let verdict = divide::<1>(pivot, (scratch, all), (quotients, digits.count), tiles.window);
+        let mut beyond = verdict.beyond[0];
+        let mut unclear = verdict.unclear[0] & !beyond & live;
+        while unclear != 0 {
+            let lane = unclear.trailing_zeros() as usize;
+            unclear &= unclear - 1;
+            let fits = divide_exactly(digits, scratch, (quotients, lane), pivot);
+            beyond |= u8::from(!fits) << lane;
+        }
+        let rejected = tiles.rule.add::<1>(quotients, 0, Live { beyond, live }, weights);
+        let clear = rejected | !live;
+        if clear != 0 {
+            signs &= !clear;
+            for at in 0..digits.count {
+                let slot = quotients.add(at * BLOCK);
+                _mm512_mask_storeu_epi64(slot.cast(), clear, _mm512_setzero_si512());
+                if let First::Diagonal(lane) = first {
+                    *slot.add(lane) = digit(&pivot.value, at);
+                }
+            }
+        }
+        store(digits, (quotients, BLOCK), (signs, 0), cell);
+    }
+}
+
+/// Default half-width of the window in which quotients are divided exactly.
+pub const WINDOW: u64 = divide::WINDOW;
+
+/// Writes magnitudes, digit `i` at `i step`, with their signs and what rounding adds to them as a finished cell.
+///
+/// # Safety
+/// `from` has as many digits, of 52 bits and anything above them; `cell` has `2 d` vectors.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub unsafe fn store(digits: Digits, (from, step): (*const u64, usize), (signs, carries): (u8, u8), cell: *mut u64) {
+    let mask = _mm512_set1_epi64(MASK);
+    let zero = _mm512_setzero_si512();
+    let (mut more, mut carry) = (_mm512_maskz_set1_epi64(carries, 1), zero);
+    for at in 0..digits.count {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let digit = _mm512_and_si512(_mm512_loadu_si512(from.add(at * step).cast()), mask);
+            let digit = _mm512_add_epi64(digit, more);
+            more = zero;
+            let value = _mm512_add_epi64(_mm512_mask_sub_epi64(digit, signs, zero, digit), carry);
+            carry = _mm512_srai_epi64::<52>(value);
+            _mm512_storeu_si512(cell.add(at * BLOCK).cast(), _mm512_and_si512(value, mask));
+        }
+    }
+    // What is borrowed from above the digits, 1 for a number below 0.
+    // SAFETY: the vector behind the digits.
+    unsafe { _mm512_storeu_si512(cell.add(digits.count * BLOCK).cast(), _mm512_srli_epi64::<63>(carry)) };
+}
+
+/// The magnitudes of what is left of a cell into `2 d` vectors of `out`; the signs.
+///
+/// # Safety
+/// Both have `2 d` vectors.
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn magnitudes(digits: Digits, cell: *const u64, out: *mut u64) -> u8 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let top = sums::normalize(digits, cell, out);
+        let signs = _mm512_test_epi64_mask(top, _mm512_set1_epi64(1 << 51));
+        if signs != 0 {
+            let mask = _mm512_set1_epi64(MASK);
+            let mut carry = _mm512_set1_epi64(1);
+            for at in 0..2 * digits.count {
+                let slot = out.add(at * BLOCK);
+                let sum = _mm512_add_epi64(_mm512_andnot_si512(_mm512_loadu_si512(slot.cast()), mask), carry);
+                carry = _mm512_srli_epi64::<52>(sum);
+                _mm512_mask_storeu_epi64(slot.cast(), signs, _mm512_and_si512(sum, mask));
+            }
+        }
+        signs
+    }
+}
+
+/// Replaces one quotient by the exactly rounded one; whether it fits.
+///
+/// # Safety
+/// `magnitudes` has `2 d` vectors, `quotients` `d`.
+#[cold]
+unsafe fn divide_exactly(
+    digits: Digits,
+    magnitudes: *const u64,
+    (quotients, lane): (*mut u64, usize),
+    pivot: &Pivot,
+) -> bool {
+    // SAFETY: the caller's promise.
+    let quotient = round_quotient(&unsafe { integer(magnitudes, lane, 2 * digits.count) }, &pivot.value);
+    for at in 0..digits.count {
+        // SAFETY: one of the digits.
+        unsafe { *quotients.add(at * BLOCK + lane) = digit(&quotient, at) };
+    }
+    quotient.significant_bits() as usize <= 52 * digits.count
+}
+
+/// The number in one lane of so many vectors of digits below `2^52`.
+///
+/// # Safety
+/// There are as many vectors.
+unsafe fn integer(digits: *const u64, lane: usize, count: usize) -> Integer {
+    let mut limbs = vec![0; (52 * count).div_ceil(64) + 1];
+    for at in 0..count {
+        // SAFETY: one of the digits.
+        let digit = unsafe { *digits.add(at * BLOCK + lane) };
+        let (limb, bit) = (52 * at / 64, 52 * at % 64);
+        limbs[limb] |= digit << bit;
+        limbs[limb + 1] |= digit >> 1 >> (63 - bit);
+    }
+    Integer::from_digits(&limbs, Order::Lsf)
+}

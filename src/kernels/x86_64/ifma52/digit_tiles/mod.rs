@@ -1,0 +1,429 @@
+//! Tile kernels of small orders: the integers themselves as digits of 52 bits, without residues.
+//!
+//! A product of entries of `d` digits takes `d^2` multiply-adds instead of the two or so of each prime, but nothing is
+//! taken to residues and back, and there are no tables: faster up to some tens of rows.
+//! Layout of a tile: cells `[panel of 8 rows][column]` of `2 d` vectors. While updates come in, a cell holds what is
+//! left of its entries: digits with signs, modulo `2^(104 d)`. A finished one holds the digits of its entries modulo
+//! `2^(52 d)`, and behind them a vector that is 1 for those below 0. `sums` has the products, `column` finishes cells.
+//! Same rules as all tile kernels, so the same bits.
+
+mod column;
+mod sums;
+
+use super::digits::{Cutter, GROUP_DIGITS, ROWS, cut_integers, padded};
+use super::factor::divide::Pivot;
+use super::factor::weights::{First, Lanes, WeightRule};
+use super::reconstruct::pack_group;
+use crate::kernels::PanelSource;
+use crate::kernels::tiles::{
+    DiagonalData, EntrySource, FailedPivot, SolveTile, TileEngine, TileShape, TileSource, UpdateTile,
+};
+use crate::math::bound::cholesky_modulus_bits;
+use crate::math::float::{LIMB_BITS, limbs_for};
+use crate::math::pivot::{RowWeight, round_root};
+use crate::plan::BLOCK;
+use rug::Integer;
+use std::any::Any;
+use std::arch::x86_64::*;
+use sums::Terms;
+
+/// Rows up to which digits are faster than residues, and for entries of few digits: measured.
+const MOST_ROWS: usize = 24;
+const MOST_ROWS_OF_SHORT: usize = 64;
+
+/// Digits of a short entry.
+const SHORT_DIGITS: usize = 6;
+
+/// Rows of a tile: one for all orders at which these kernels are worth it.
+const TILE_ROWS: usize = MOST_ROWS_OF_SHORT;
+
+/// Digits of an entry.
+#[derive(Clone, Copy)]
+struct Digits {
+    /// `d`, a whole number of groups.
+    count: usize,
+    /// Digits that are multiplied together.
+    group: usize,
+}
+
+impl Digits {
+    /// Digits for entries below `2^(working_bits + 1)`, and twice as many for what is left of one; in groups of one
+    /// size that add as few as they can.
+    fn new(working_bits: u32) -> Digits {
+        // One bit for the sign, one since entries of a matrix may be as large as a bound.
+        let least = (cholesky_modulus_bits(working_bits) as usize + 1).div_ceil(104);
+        let groups = (least.div_ceil(sums::GROUP)..=least).min_by_key(|&groups| least.next_multiple_of(groups));
+        let groups = groups.unwrap_or(least);
+        let group = least.div_ceil(groups);
+        Digits { count: group * groups, group }
+    }
+
+    fn cell_words(self) -> usize {
+        2 * self.count * BLOCK
+    }
+}
+
+/// Where the cells of a tile lie.
+#[derive(Clone, Copy)]
+struct Layout {
+    panels: usize,
+    padded_cols: usize,
+    cell_words: usize,
+}
+
+impl Layout {
+    fn words(&self) -> usize {
+        self.panels * self.padded_cols * self.cell_words
+    }
+
+    fn cell(&self, panel: usize, col: usize) -> usize {
+        (panel * self.padded_cols + col) * self.cell_words
+    }
+}
+
+/// The kernels for one precision. Made where the CPU has the instructions alone, so that having one proves them.
+pub struct DigitTiles {
+    digits: Digits,
+    working_bits: u32,
+    rule: WeightRule,
+    /// Half-width of the window in which quotients are divided exactly.
+    window: u64,
+}
+
+/// What the tiles below a factored diagonal tile need beside its cells.
+struct Diagonal(Vec<Pivot>);
+
+impl DiagonalData for Diagonal {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl DigitTiles {
+    /// For `working_bits`. The caller knows that the CPU has the instructions.
+    pub(super) fn new(working_bits: u32) -> DigitTiles {
+        let digits = Digits::new(working_bits);
+        let rule = WeightRule::new(working_bits, digits.count);
+        DigitTiles { digits, working_bits, rule, window: column::WINDOW }
+    }
+
+    /// Whether the integers themselves are faster than residues for `order` rows.
+    pub(super) fn are_faster(order: usize, working_bits: u32) -> bool {
+        let is_short = Digits::new(working_bits).count <= SHORT_DIGITS;
+        order <= if is_short { MOST_ROWS_OF_SHORT } else { MOST_ROWS }
+    }
+
+    fn layout(&self, shape: TileShape) -> Layout {
+        Layout { panels: shape.panels(), padded_cols: shape.padded_cols(), cell_words: self.digits.cell_words() }
+    }
+
+    /// Words of the digits of 8 entries, as they are cut out of their limbs.
+    fn cut_words(&self) -> usize {
+        padded(2 * self.digits.count).next_multiple_of(GROUP_DIGITS) * ROWS * BLOCK
+    }
+
+    /// Calls `each` with the first word of each cell of a tile that has entries, their digits without signs, `ROWS * 8`
+    /// words from one to the next, their signs, and what rounding adds to them.
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
+    fn cut(&self, source: &TileSource<'_>, scratch: &mut [u64], mut each: impl FnMut(usize, &[u64], (u8, u8))) {
+        let TileSource { matrix, rows, cols, row_shifts, col_shifts, .. } = source.clone();
+        let layout = self.layout(source.shape());
+        assert!(rows.end <= matrix.rows() && cols.end <= col_shifts.len());
+        let scratch = &mut scratch[..self.cut_words()];
+        for panel in 0..layout.panels {
+            let first = rows.start + panel * BLOCK;
+            let columns = first..(first + BLOCK).min(rows.end);
+            // First column that the last row of the panel does not have.
+            let end = match source.offset() {
+                Some(offset) => cols.end.min((columns.end - offset).max(cols.start)),
+                None => cols.end,
+            };
+            let entries = PanelSource { view: matrix.transposed(), columns, rows: cols.start..end, shifts: row_shifts };
+            let mut cutter = Cutter::new(&entries);
+            for (col, &shift) in col_shifts.iter().enumerate().take(end).skip(cols.start) {
+                let above = source.offset().map_or(0, |offset| (col + offset).saturating_sub(first));
+                let lanes = u8::MAX.checked_shl(above as u32).unwrap_or(0); // rows of the part
+                let signs = cutter.next_row_of(lanes, shift, scratch);
+                // The digits that count follow the one for rounding.
+                each(layout.cell(panel, col - cols.start), &scratch[ROWS * BLOCK..], signs);
+            }
+        }
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
+fn load(tiles: &DigitTiles, source: &TileSource<'_>, words: &mut [u64], scratch: &mut [u64]) {
+    let (cell_words, mask) = (tiles.digits.cell_words(), _mm512_set1_epi64((1 << 52) - 1));
+    words[..tiles.layout(source.shape()).words()].fill(0);
+    tiles.cut(source, scratch, |cell, digits, (signs, carries)| {
+        let cell = &mut words[cell..cell + cell_words];
+        let mut more = _mm512_maskz_set1_epi64(carries, 1);
+        for (cell, digit) in cell.chunks_exact_mut(BLOCK).zip(digits.chunks(ROWS * BLOCK)) {
+            assert!(digit.len() >= BLOCK);
+            // SAFETY: both have 8 words.
+            unsafe {
+                let value = _mm512_add_epi64(_mm512_and_si512(_mm512_loadu_si512(digit.as_ptr().cast()), mask), more);
+                more = _mm512_setzero_si512();
+                let value = _mm512_mask_sub_epi64(value, signs, more, value);
+                _mm512_storeu_si512(cell.as_mut_ptr().cast(), value);
+            }
+        }
+    });
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
+fn load_operand(tiles: &DigitTiles, source: &TileSource<'_>, words: &mut [u64], scratch: &mut [u64]) {
+    let digits = tiles.digits;
+    words[..tiles.layout(source.shape()).words()].fill(0);
+    tiles.cut(source, scratch, |cell, cut, signs| {
+        let cell = &mut words[cell..cell + digits.cell_words()];
+        assert!(cut.len() >= ((digits.count - 1) * ROWS + 1) * BLOCK);
+        // SAFETY: the cut digits and the cell have the lengths that `store` reads and writes.
+        unsafe { column::store(digits, (cut.as_ptr(), ROWS * BLOCK), signs, cell.as_mut_ptr()) };
+    });
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
+fn load_integers(
+    tiles: &DigitTiles,
+    shape: TileShape,
+    (limbs, source): (usize, &mut EntrySource<'_>),
+    words: &mut [u64],
+    scratch: &mut [u64],
+) {
+    let (layout, digits) = (tiles.layout(shape), tiles.digits);
+    words[..layout.words()].fill(0);
+    let (magnitudes, cut) = scratch.split_at_mut(BLOCK * limbs);
+    let cut = &mut cut[..tiles.cut_words()];
+    for (panel, col) in (0..layout.panels).flat_map(|panel| (0..shape.cols_of(panel)).map(move |col| (panel, col))) {
+        let signs = source((panel, col), magnitudes);
+        cut_integers(magnitudes, cut);
+        let cell = &mut words[layout.cell(panel, col)..][..digits.cell_words()];
+        // SAFETY: `cut_words` has more digits than an entry, and the cell has room for them.
+        unsafe { column::store(digits, (cut.as_ptr(), ROWS * BLOCK), (signs, 0), cell.as_mut_ptr()) };
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn update(tiles: &DigitTiles, strip: &mut [UpdateTile<'_>], y: &[&[u64]], depth: usize) {
+    let digits = tiles.digits;
+    for UpdateTile { shape, words, x, .. } in strip {
+        let layout = tiles.layout(*shape);
+        let operand = |rows| tiles.layout(TileShape { rows, cols: depth, diagonal: false });
+        let (left, right) = (operand(shape.rows), operand(shape.cols));
+        assert!(words.len() >= layout.words() && x.len() == y.len());
+        for (x, y) in x.iter().zip(y) {
+            assert!(x.len() >= left.words() && y.len() >= right.words());
+            for (panel, col) in cells(*shape) {
+                // SAFETY: the cells lie in the tiles (asserted), of which the one written is not one of the others.
+                unsafe {
+                    let (x, y) = (x.as_ptr().add(left.cell(panel, 0)), y.as_ptr().add(right.cell(col / BLOCK, 0)));
+                    let cell = words.as_mut_ptr().add(layout.cell(panel, col));
+                    sums::subtract(digits, Terms { x, y: y.add(col % BLOCK), count: depth }, cell);
+                    sums::normalize(digits, cell, cell);
+                }
+            }
+        }
+    }
+}
+
+/// The cells of a tile that count, panel by panel.
+fn cells(shape: TileShape) -> impl Iterator<Item = (usize, usize)> {
+    (0..shape.panels()).flat_map(move |panel| (0..shape.cols_of(panel)).map(move |col| (panel, col)))
+}
+
+#[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
+fn factor(
+    tiles: &DigitTiles,
+    shape: TileShape,
+    words: &mut [u64],
+    weights: &mut [RowWeight],
+    scratch: &mut [u64],
+) -> Result<Box<dyn DiagonalData>, FailedPivot> {
+    let (layout, digits) = (tiles.layout(shape), tiles.digits);
+    let (mut lanes, scratch) = Lanes::new(layout.panels, weights, scratch);
+    assert!(shape.rows == shape.cols && words.len() >= layout.words());
+    assert!(scratch.len() >= column::scratch_words(digits));
+    let (words, scratch) = (words.as_mut_ptr(), scratch.as_mut_ptr());
+    let mut pivots = Vec::with_capacity(shape.cols);
+    for col in 0..shape.cols {
+        let (block, lane) = (col / BLOCK, col % BLOCK);
+        if lanes.is_rejected(col) {
+            return Err(FailedPivot { column: col, value: None });
+        }
+        // SAFETY: the cells lie in the tile and the scratch has room (asserted); columns before `col` are finished and
+        // only read.
+        unsafe {
+            let y = words.add(layout.cell(block, 0) + lane).cast_const();
+            let take_off = |panel: usize| {
+                let terms = Terms { x: words.add(layout.cell(panel, 0)), y, count: col };
+                let cell = words.add(layout.cell(panel, col));
+                sums::subtract(digits, terms, cell);
+                cell
+            };
+            let diagonal = take_off(block);
+            let value = column::value(digits, diagonal, lane, scratch);
+            if value <= 0 {
+                return Err(FailedPivot { column: col, value: Some(value) });
+            }
+            let pivot = Pivot::new(round_root(&value), tiles.working_bits);
+            column::finish(tiles, diagonal, (&pivot, First::Diagonal(lane)), lanes.of_panel(block), scratch);
+            for panel in block + 1..layout.panels {
+                column::finish(tiles, take_off(panel), (&pivot, First::Below), lanes.of_panel(panel), scratch);
+            }
+            pivots.push(pivot);
+        }
+    }
+    lanes.give_back(weights);
+    Ok(Box::new(Diagonal(pivots)))
+}
+
+#[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
+fn solve(tiles: &DigitTiles, tile: SolveTile<'_>, diagonal: (&[u64], &dyn DiagonalData), scratch: &mut [u64]) {
+    let SolveTile { shape, words, weights } = tile;
+    let (layout, digits) = (tiles.layout(shape), tiles.digits);
+    let above = tiles.layout(TileShape { rows: shape.cols, cols: shape.cols, diagonal: true });
+    let data = diagonal.1.as_any().downcast_ref::<Diagonal>().expect("the data of a diagonal tile of this kernel");
+    let (mut lanes, scratch) = Lanes::new(layout.panels, weights, scratch);
+    assert!(words.len() >= layout.words() && diagonal.0.len() >= above.words() && data.0.len() == shape.cols);
+    assert!(scratch.len() >= column::scratch_words(digits));
+    let (words, scratch) = (words.as_mut_ptr(), scratch.as_mut_ptr());
+    for panel in 0..layout.panels {
+        for (col, pivot) in data.0.iter().enumerate() {
+            // SAFETY: the cells lie in the tiles and the scratch has room (asserted); columns before `col` are finished
+            // and only read.
+            unsafe {
+                let x = words.add(layout.cell(panel, 0));
+                let y = diagonal.0.as_ptr().add(above.cell(col / BLOCK, 0) + col % BLOCK);
+                let cell = words.add(layout.cell(panel, col));
+                sums::subtract(digits, Terms { x, y, count: col }, cell);
+                column::finish(tiles, cell, (pivot, First::Below), lanes.of_panel(panel), scratch);
+            }
+        }
+    }
+    lanes.give_back(weights);
+}
+
+/// The 8 entries of a finished cell.
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+fn entries(digits: Digits, cell: &[u64], magnitudes: &mut [u64]) -> u8 {
+    assert!(cell.len() >= digits.cell_words());
+    let limbs = magnitudes.len() / BLOCK;
+    let mask = _mm512_set1_epi64((1 << 52) - 1);
+    // SAFETY: the cell has more vectors than digits (asserted), here and below.
+    let signs = unsafe { _mm512_loadu_si512(cell.as_ptr().add(digits.count * BLOCK).cast()) };
+    let signs = _mm512_test_epi64_mask(signs, signs);
+    let mut carry = _mm512_maskz_set1_epi64(signs, 1);
+    for group in (0..digits.count).step_by(8) {
+        let rows = std::array::from_fn(|at| match group + at < digits.count {
+            true => {
+                // SAFETY: as above.
+                let digit = unsafe { _mm512_loadu_si512(cell.as_ptr().add((group + at) * BLOCK).cast()) };
+                let sum = _mm512_add_epi64(_mm512_mask_andnot_epi64(digit, signs, digit, mask), carry);
+                carry = _mm512_srli_epi64::<52>(sum);
+                _mm512_and_si512(sum, mask)
+            }
+            false => _mm512_setzero_si512(),
+        });
+        pack_group(rows, group / 8, limbs, magnitudes);
+    }
+    signs
+}
+
+impl TileEngine for DigitTiles {
+    fn primes(&self) -> usize {
+        0
+    }
+
+    fn tile_words(&self, shape: TileShape) -> usize {
+        self.layout(shape).words()
+    }
+
+    fn scratch_words(&self, tile_rows: usize) -> usize {
+        let lanes = 2 * tile_rows.next_multiple_of(BLOCK);
+        let integers = BLOCK * limbs_for(self.working_bits + 2);
+        (lanes + column::scratch_words(self.digits)).max(integers + self.cut_words())
+    }
+
+    fn diagonal_bytes(&self, cols: usize) -> u64 {
+        cols as u64 * Pivot::bytes(self.digits.count)
+    }
+
+    fn table_bytes(&self) -> u64 {
+        0
+    }
+
+    fn preferred_rows(&self) -> usize {
+        TILE_ROWS
+    }
+
+    fn load(&self, source: &TileSource<'_>, words: &mut [u64], scratch: &mut [u64]) {
+        // SAFETY: the kernels exist only where `probe` found the instructions; so for all below.
+        unsafe { load(self, source, words, scratch) }
+    }
+
+    fn operand_words(&self, shape: TileShape) -> usize {
+        self.tile_words(shape)
+    }
+
+    fn load_operand(&self, source: &TileSource<'_>, words: &mut [u64], scratch: &mut [u64]) {
+        // SAFETY: as above.
+        unsafe { load_operand(self, source, words, scratch) }
+    }
+
+    fn load_integers(
+        &self,
+        shape: TileShape,
+        integers: (usize, &mut EntrySource<'_>),
+        words: &mut [u64],
+        scratch: &mut [u64],
+    ) {
+        // SAFETY: as above.
+        unsafe { load_integers(self, shape, integers, words, scratch) }
+    }
+
+    fn triangle(&self, _shape: TileShape, _words: &mut [u64], pivots: &[Integer]) -> Box<dyn DiagonalData> {
+        Box::new(Diagonal(pivots.iter().map(|pivot| Pivot::signed(pivot, self.working_bits)).collect()))
+    }
+
+    fn update(
+        &self,
+        tiles: &mut [UpdateTile<'_>],
+        y: &[&[u64]],
+        depth: usize,
+        _scratch: &mut [u64],
+    ) -> crate::Result<()> {
+        // SAFETY: as above.
+        unsafe { update(self, tiles, y, depth) };
+        Ok(())
+    }
+
+    fn factor(
+        &self,
+        shape: TileShape,
+        words: &mut [u64],
+        weights: &mut [RowWeight],
+        scratch: &mut [u64],
+    ) -> Result<Box<dyn DiagonalData>, FailedPivot> {
+        // SAFETY: as above.
+        unsafe { factor(self, shape, words, weights, scratch) }
+    }
+
+    fn solve(&self, tile: SolveTile<'_>, diagonal: (&[u64], &dyn DiagonalData), scratch: &mut [u64]) {
+        // SAFETY: as above.
+        unsafe { solve(self, tile, diagonal, scratch) }
+    }
+
+    fn entries(&self, shape: TileShape, words: &[u64], at: (usize, usize), magnitudes: &mut [u64]) -> u8 {
+        let cell = &words[self.layout(shape).cell(at.0, at.1)..][..self.digits.cell_words()];
+        // SAFETY: as above.
+        unsafe { entries(self.digits, cell, magnitudes) }
+    }
+
+    fn entry_limbs(&self) -> usize {
+        (52 * self.digits.count).div_ceil(LIMB_BITS as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests;
