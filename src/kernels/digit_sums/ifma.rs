@@ -5,6 +5,7 @@
 
 use super::{CHUNK, DIGIT_BITS, DigitVector, Eight, MASK, ROOM, SKIPPED, Significands, Sums, Terms};
 use std::arch::x86_64::*;
+use std::mem::MaybeUninit;
 
 /// Eights of numbers that are cut before they are multiplied, at most.
 const GROUPS: usize = CHUNK / 8;
@@ -18,14 +19,18 @@ pub unsafe fn add_terms(sums: &mut Sums, terms: &Terms<'_>, right: &DigitVector)
     let columns = right.columns();
     let end = (terms.right + terms.marks.len()).div_ceil(8);
     let most = GROUPS.min(ROOM / columns);
+    let mut room = [MaybeUninit::<Eight>::uninit(); ROOM];
     for first in (terms.right / 8..end).step_by(most) {
         let groups = first..(first + most).min(end);
         let mut signs = [0; GROUPS];
-        for (group, (signs, left)) in groups.clone().zip(signs.iter_mut().zip(sums.room.chunks_exact_mut(columns))) {
+        for (group, (signs, left)) in groups.clone().zip(signs.iter_mut().zip(room.chunks_exact_mut(columns))) {
             *signs = cut_group(terms, group, left);
         }
+        let count = groups.len() * columns;
+        assert!(count <= ROOM);
         let factors = Factors {
-            left: &sums.room[..groups.len() * columns],
+            // SAFETY: the first `count` eights were written by the loop above, as `cut_group` writes all of its slice.
+            left: unsafe { std::slice::from_raw_parts(room.as_ptr().cast(), count) },
             right: &right.digits[groups.start * columns..groups.end * columns],
             signs: &signs[..groups.len()],
             columns,
@@ -111,14 +116,14 @@ impl Factors<'_> {
 
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn load(eight: &Eight) -> __m512i {
+pub(super) fn load(eight: &Eight) -> __m512i {
     // SAFETY: the 64 bytes of the reference, aligned as the type says.
     unsafe { _mm512_load_si512(eight.0.as_ptr().cast()) }
 }
 
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn store(eight: &mut Eight, digits: __m512i) {
+pub(super) fn store(eight: &mut Eight, digits: __m512i) {
     // SAFETY: the 64 bytes of the reference, aligned as the type says.
     unsafe { _mm512_store_si512(eight.0.as_mut_ptr().cast(), digits) };
 }
@@ -127,7 +132,7 @@ fn store(eight: &mut Eight, digits: __m512i) {
 /// gives the lanes that are subtracted.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vbmi2")]
-fn cut_group(terms: &Terms<'_>, group: usize, out: &mut [Eight]) -> u8 {
+fn cut_group(terms: &Terms<'_>, group: usize, out: &mut [MaybeUninit<Eight>]) -> u8 {
     let mut lanes: [(&[u64], u32); 8] = [(&[], 0); 8];
     let mut signs = 0;
     for (lane, number) in lanes.iter_mut().enumerate() {
@@ -138,7 +143,9 @@ fn cut_group(terms: &Terms<'_>, group: usize, out: &mut [Eight]) -> u8 {
             signs |= ((mark & 1) as u8) << lane;
         }
     }
-    cut_eight(&lanes, out);
+    cut_eight(&lanes, out.len(), |at, digits| {
+        out[at].write(eight(digits));
+    });
     signs
 }
 
@@ -151,22 +158,34 @@ pub unsafe fn place_terms(sizes: &mut [i64], columns: usize) -> Option<i64> {
     super::place_plainly(sizes, columns)
 }
 
-/// The leading digits of eight numbers times powers of two, one after the other side by side.
+/// The first `count` digits of eight numbers times powers of two, one after the other side by side, each given to
+/// `put` with its index.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vbmi2")]
-fn cut_eight(lanes: &[(&[u64], u32); 8], out: &mut [Eight]) {
-    for (part, out) in out.chunks_mut(8).enumerate() {
-        let mut rows = [_mm512_setzero_si512(); 8];
-        for (row, (limbs, shift)) in rows.iter_mut().zip(lanes) {
-            *row = cut(limbs, *shift, 8 * part);
+pub(super) fn cut_eight(lanes: &[(&[u64], u32); 8], count: usize, mut put: impl FnMut(usize, __m512i)) {
+    let end = |(limbs, shift): &(&[u64], u32)| (64 * limbs.len() + *shift as usize).div_ceil(DIGIT_BITS as usize);
+    for first in (0..count).step_by(8) {
+        let mut digits = [_mm512_setzero_si512(); 8];
+        if first == 0 || lanes.iter().any(|lane| end(lane) > first) {
+            for (row, (limbs, shift)) in digits.iter_mut().zip(lanes) {
+                *row = cut(limbs, *shift, first);
+            }
+            digits = transpose(digits);
         }
-        let digits = transpose(rows);
         for at in 0..8 {
-            if at < out.len() {
-                store(&mut out[at], digits[at]);
+            if first + at < count {
+                put(first + at, digits[at]);
             }
         }
     }
+}
+
+/// One digit of eight numbers.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn eight(digits: __m512i) -> Eight {
+    // SAFETY: both are 64 bytes of any value.
+    unsafe { std::mem::transmute::<__m512i, Eight>(digits) }
 }
 
 /// See [`DigitVector::set_all`], for whole eights of numbers.
@@ -178,7 +197,7 @@ pub unsafe fn cut_all(numbers: &Significands<'_>, columns: usize, out: &mut [Eig
     for (group, out) in out.chunks_exact_mut(columns).enumerate() {
         let mut lanes: [(&[u64], u32); 8] = [(&[], 0); 8];
         lanes.iter_mut().enumerate().for_each(|(lane, number)| number.0 = numbers.get(8 * group + lane));
-        cut_eight(&lanes, out);
+        cut_eight(&lanes, columns, |at, digits| store(&mut out[at], digits));
     }
 }
 
@@ -223,7 +242,7 @@ fn cut(limbs: &[u64], shift: u32, first: usize) -> __m512i {
 /// Rows become columns.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn transpose(rows: [__m512i; 8]) -> [__m512i; 8] {
+pub(super) fn transpose(rows: [__m512i; 8]) -> [__m512i; 8] {
     let even = |at: usize| _mm512_unpacklo_epi64(rows[at], rows[at + 1]);
     let odd = |at: usize| _mm512_unpackhi_epi64(rows[at], rows[at + 1]);
     let four = |[a, b, c, d]: [__m512i; 4]| {

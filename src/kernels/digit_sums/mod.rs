@@ -7,6 +7,15 @@
 
 #[cfg(target_arch = "x86_64")]
 mod ifma;
+#[cfg(target_arch = "x86_64")]
+mod scaled;
+#[cfg(not(target_arch = "x86_64"))]
+mod unscaled;
+
+#[cfg(target_arch = "x86_64")]
+pub use scaled::ScaledSums;
+#[cfg(not(target_arch = "x86_64"))]
+pub use unscaled::ScaledSums;
 
 /// Bits of a digit.
 pub const DIGIT_BITS: u32 = 52;
@@ -28,22 +37,57 @@ const MASK: u64 = (1 << DIGIT_BITS) - 1;
 #[repr(align(64))]
 struct Eight([u64; 8]);
 
+/// Eights of digits, all 0 at first. An ordinary allocation with room to align them takes less time than an aligned
+/// one.
+struct Eights {
+    words: Vec<u64>,
+    count: usize,
+}
+
+impl Eights {
+    fn new(count: usize) -> Eights {
+        Eights { words: vec![0; 8 * count + 7], count }
+    }
+
+    fn bytes(count: usize) -> u64 {
+        64u64.saturating_mul(count as u64).saturating_add(56)
+    }
+}
+
+impl std::ops::Deref for Eights {
+    type Target = [Eight];
+
+    #[inline]
+    fn deref(&self) -> &[Eight] {
+        // SAFETY: an eight is eight words, of any value.
+        &unsafe { self.words.align_to::<Eight>() }.1[..self.count]
+    }
+}
+
+impl std::ops::DerefMut for Eights {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [Eight] {
+        // SAFETY: as above.
+        &mut unsafe { self.words.align_to_mut::<Eight>() }.1[..self.count]
+    }
+}
+
 /// Numbers as digits, the leading one first, eight neighbouring numbers side by side.
 pub struct DigitVector {
     columns: usize,
     /// The digits of eight numbers, then those of the next eight.
-    digits: Vec<Eight>,
+    digits: Eights,
 }
 
 impl DigitVector {
     /// Room for `len` numbers, all 0, that meet others in so many columns.
     pub fn new(len: usize, columns: usize) -> DigitVector {
-        DigitVector { columns, digits: vec![Eight([0; 8]); len.div_ceil(8) * columns] }
+        DigitVector { columns, digits: Eights::new(len.div_ceil(8) * columns) }
     }
 
     /// Bytes of the room for `len` numbers.
     pub fn bytes(len: usize, columns: usize) -> u64 {
-        64 * (len.div_ceil(8) as u64).saturating_mul(columns as u64)
+        Eights::bytes(len.div_ceil(8).saturating_mul(columns))
     }
 
     /// Sets a number to a significand, as little-endian limbs. Digits beyond the columns meet none of those that count.
@@ -159,25 +203,23 @@ fn place_plainly(sizes: &mut [Size], columns: usize) -> Option<i64> {
 /// The sums of the columns of some terms.
 pub struct Sums {
     /// In digits; the first for what is carried out of the first column.
-    columns: [i128; MOST_COLUMNS + 1],
-    /// For the digits of left factors.
-    room: Vec<Eight>,
+    columns: Vec<i128>,
 }
 
 impl Sums {
-    /// Nothing added up.
-    pub fn new() -> Sums {
-        Sums { columns: [0; MOST_COLUMNS + 1], room: vec![Eight([0; 8]); ROOM] }
+    /// Nothing added up, for so many columns.
+    pub fn new(columns: usize) -> Sums {
+        Sums { columns: vec![0; columns + 1] }
     }
 
     /// Bytes of one.
-    pub fn bytes() -> u64 {
-        (size_of::<Sums>() + ROOM * size_of::<Eight>()) as u64
+    pub fn bytes(columns: usize) -> u64 {
+        (size_of::<Sums>() + 16 * (columns + 1)) as u64
     }
 
-    /// Begins anew, with so many columns.
-    pub fn clear(&mut self, columns: usize) {
-        self.columns[..columns + 1].fill(0);
+    /// Begins anew.
+    pub fn clear(&mut self) {
+        self.columns.fill(0);
     }
 
     /// Adds terms.
@@ -196,7 +238,7 @@ impl Sums {
         let (columns, mut buffer) = (right.columns, [0; MOST_COLUMNS]);
         for (k, mark) in terms.marks.iter().enumerate() {
             if k % CHUNK == CHUNK - 1 {
-                carry(&mut self.columns[..columns + 1]);
+                carry(&mut self.columns);
             }
             let Some((shift, negative)) = place(*mark) else { continue };
             let (skipped, bits) = ((shift / DIGIT_BITS) as usize, shift % DIGIT_BITS);
@@ -209,13 +251,7 @@ impl Sums {
                 self.columns[skipped + column + 1] += if negative { -sum } else { sum };
             }
         }
-        carry(&mut self.columns[..columns + 1]);
-    }
-}
-
-impl Default for Sums {
-    fn default() -> Self {
-        Sums::new()
+        carry(&mut self.columns);
     }
 }
 
@@ -226,6 +262,17 @@ fn has_ifma() -> bool {
     std::arch::is_x86_feature_detected!("avx512f")
         && std::arch::is_x86_feature_detected!("avx512ifma")
         && std::arch::is_x86_feature_detected!("avx512vbmi2")
+}
+
+/// Copies as many limbs as both have (asserted), without a call for the numbers that are met most often.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn copy_limbs(to: &mut [u64], from: &[u64]) {
+    match to.len() {
+        4 => to[..4].copy_from_slice(&from[..4]),
+        8 => to[..8].copy_from_slice(&from[..8]),
+        _ => to.copy_from_slice(from),
+    }
 }
 
 /// Keeps all sums but the first below a digit, and not negative.
@@ -271,13 +318,12 @@ pub fn sum_limbs(columns: usize) -> usize {
     (DIGIT_BITS as usize * (columns + 1) + 128).div_ceil(64)
 }
 
-/// The sum in two's complement, with the last of `columns` as the lowest digit; `out` has [`sum_limbs`] limbs
-/// (asserted).
-pub fn write_sum(sums: &Sums, columns: usize, out: &mut [u64]) {
-    assert_eq!(out.len(), sum_limbs(columns));
+/// The sum in two's complement, with the last column as the lowest digit; `out` has [`sum_limbs`] limbs (asserted).
+pub fn write_sum(sums: &Sums, out: &mut [u64]) {
+    assert_eq!(out.len(), sum_limbs(sums.columns.len() - 1));
     let (mut held, mut held_bits, mut carry) = (0u128, 0, 0i128);
     let mut limbs = out.iter_mut();
-    for sum in sums.columns[..columns + 1].iter().rev() {
+    for sum in sums.columns.iter().rev() {
         let total = carry + sum;
         carry = total >> DIGIT_BITS;
         held |= u128::from(total as u64 & MASK) << held_bits;
@@ -358,13 +404,13 @@ mod tests {
             };
             let marks = (0..count).map(mark).collect::<Vec<_>>();
             let terms = Terms { left, right: before, marks: &marks };
-            let (mut sums, mut plain) = (Sums::new(), Sums::new());
+            let (mut sums, mut plain) = (Sums::new(columns), Sums::new(columns));
             sums.add(&terms, &right);
             plain.add_plainly(&terms, &right);
-            carry(&mut sums.columns[..columns + 1]);
+            carry(&mut sums.columns);
             assert_eq!(sums.columns, plain.columns, "case {case}");
             let mut out = vec![0xdead; sum_limbs(columns)];
-            write_sum(&sums, columns, &mut out);
+            write_sum(&sums, &mut out);
             let modulus = Integer::from(1) << (64 * out.len() as u32);
             let got = Integer::from_digits(&out, Order::Lsf);
             assert_eq!(got, want.modulo(&modulus), "case {case}: {columns} columns, {count} terms");
@@ -381,11 +427,11 @@ mod tests {
             right.set_all(0, &left);
             for sign in [0, 1] {
                 let marks = vec![sign; count];
-                let (mut sums, mut plain) = (Sums::new(), Sums::new());
+                let (mut sums, mut plain) = (Sums::new(columns), Sums::new(columns));
                 let terms = Terms { left, right: 0, marks: &marks };
                 sums.add(&terms, &right);
                 plain.add_plainly(&terms, &right);
-                carry(&mut sums.columns[..columns + 1]);
+                carry(&mut sums.columns);
                 assert_eq!(sums.columns, plain.columns, "{columns} columns");
             }
         }

@@ -10,6 +10,11 @@ use crate::matrix::MatrixView;
 use crate::ops::fixed_sum::{FixedSum, Sign};
 use std::ops::Range;
 
+/// Columns of digits of a sum; 0 where whole products are faster.
+pub(super) fn cut_columns(precision_bits: u32, terms: usize) -> usize {
+    Some(sum_columns(precision_bits, terms)).filter(|columns| *columns <= MOST_COLUMNS).unwrap_or(0)
+}
+
 /// The right factors of the sums of a call.
 pub(crate) struct Factors {
     heads: Vec<Head>,
@@ -92,12 +97,14 @@ impl TermSum {
     /// Room for sums of up to so many terms.
     pub fn new(precision_bits: u32, terms: usize) -> TermSum {
         let sizes = Vec::with_capacity(terms);
-        TermSum { sum: FixedSum::new(precision_bits), top: 0, columns: Sums::new(), sizes }
+        let columns = Sums::new(cut_columns(precision_bits, terms));
+        TermSum { sum: FixedSum::new(precision_bits), top: 0, columns, sizes }
     }
 
     /// Bytes of the same.
     pub fn bytes(precision_bits: u32, terms: usize) -> u64 {
-        let own = (size_of::<TermSum>() - size_of::<Sums>()) as u64 + Sums::bytes();
+        let own = (size_of::<TermSum>() - size_of::<Sums>()) as u64;
+        let own = own + Sums::bytes(cut_columns(precision_bits, terms));
         FixedSum::bytes(precision_bits) + own + 8 * terms as u64
     }
 
@@ -146,7 +153,7 @@ impl TermSum {
             return self.sum.begin(most.map_or(0, |most| most >> 1));
         }
         let columns = factors.digits.columns();
-        self.columns.clear(columns);
+        self.columns.clear();
         self.top = digit_sums::place_terms(&mut self.sizes, columns).unwrap_or(0);
     }
 
@@ -167,7 +174,7 @@ impl TermSum {
             let columns = factors.digits.columns();
             let low = self.top - i64::from(DIGIT_BITS) * (columns as i64 + 1);
             let limbs = self.sum.take(low, digit_sums::sum_limbs(columns));
-            digit_sums::write_sum(&self.columns, columns, limbs);
+            digit_sums::write_sum(&self.columns, limbs);
         }
     }
 }

@@ -80,7 +80,9 @@ impl Value<'_> {
             return round_integer(head.is_negative(), magnitude, exponent, bits, limbs);
         }
         let (low, top) = limbs.split_at_mut(limbs.len() - magnitude.len());
-        low.fill(0);
+        if !low.is_empty() {
+            low.fill(0); // a call, also for nothing
+        }
         copy_limbs(top, magnitude);
         head
     }

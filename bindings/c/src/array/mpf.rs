@@ -73,7 +73,9 @@ impl Entry for MpfEntry {
             return Err(Flaw::Wider);
         }
         let (low, own) = limbs.split_at_mut(limbs.len() - used);
-        low.fill(0);
+        if !low.is_empty() {
+            low.fill(0); // a call, also for nothing
+        }
         // SAFETY: the entry's limbs, as many as its size says, by contract; nobody writes to them.
         let source = unsafe { std::slice::from_raw_parts(self.limbs, used) };
         let top = source[used - 1];

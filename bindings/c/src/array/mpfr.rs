@@ -71,7 +71,9 @@ impl Entry for MpfrEntry {
             _ => {}
         }
         let (low, own) = limbs.split_at_mut(limbs.len() - limbs_for(own_bits));
-        low.fill(0);
+        if !low.is_empty() {
+            low.fill(0); // a call, also for nothing
+        }
         // SAFETY: the entry's limbs, as many as its precision says, by contract; nobody writes to them.
         copy_limbs(own, unsafe { std::slice::from_raw_parts(self.limbs, own.len()) });
         let spare = own.len() as u32 * 64 - own_bits;
