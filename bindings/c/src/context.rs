@@ -108,7 +108,10 @@ impl sunzi_context {
         let thread = thread_number();
         match outcome {
             Ok(()) => {
-                lock(&self.answers).remove(&thread);
+                let mut answers = lock(&self.answers);
+                if !answers.is_empty() {
+                    answers.remove(&thread);
+                }
             }
             Err(failure) => {
                 let message = CString::new(failure.message.replace('\0', " ")).unwrap_or_default();

@@ -109,8 +109,14 @@ unsafe fn read_column<T: Entry>(
     }
     let columns = heads[rows.clone()].iter_mut().zip(limbs[rows.start * width..].chunks_exact_mut(width));
     for (row, (head, limbs)) in rows.zip(columns) {
+        let place = grid.place(row, col);
         // SAFETY: an entry of the part, live by contract.
-        let read = unsafe { grid.place(row, col).read().read(precision_bits, limbs) };
+        if let Some(plain) = unsafe { T::read_plain(place, precision_bits, limbs) } {
+            *head = plain.0;
+            continue;
+        }
+        // SAFETY: as above.
+        let read = unsafe { place.read().read(precision_bits, limbs) };
         *head = match read {
             Ok(head) => head.0,
             Err(Flaw::Wider) => return Err(None),

@@ -10,6 +10,9 @@ use std::mem::MaybeUninit;
 /// Eights of numbers that are cut before they are multiplied, at most.
 const GROUPS: usize = CHUNK / 8;
 
+/// Eight significands, and the powers of two below 1 that they are multiplied by.
+pub(super) type Lanes<'a> = [(&'a [u64], u32); 8];
+
 /// See [`Sums::add`].
 ///
 /// # Safety
@@ -133,7 +136,7 @@ pub(super) fn store(eight: &mut Eight, digits: __m512i) {
 #[inline]
 #[target_feature(enable = "avx512f,avx512vbmi2")]
 fn cut_group(terms: &Terms<'_>, group: usize, out: &mut [MaybeUninit<Eight>]) -> u8 {
-    let mut lanes: [(&[u64], u32); 8] = [(&[], 0); 8];
+    let mut lanes: Lanes<'_> = [(&[], 0); 8];
     let mut signs = 0;
     for (lane, number) in lanes.iter_mut().enumerate() {
         let k = (8 * group + lane).wrapping_sub(terms.right);
@@ -162,7 +165,7 @@ pub unsafe fn place_terms(sizes: &mut [i64], columns: usize) -> Option<i64> {
 /// `put` with its index.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vbmi2")]
-pub(super) fn cut_eight(lanes: &[(&[u64], u32); 8], count: usize, mut put: impl FnMut(usize, __m512i)) {
+pub(super) fn cut_eight(lanes: &Lanes<'_>, count: usize, mut put: impl FnMut(usize, __m512i)) {
     let end = |(limbs, shift): &(&[u64], u32)| (64 * limbs.len() + *shift as usize).div_ceil(DIGIT_BITS as usize);
     for first in (0..count).step_by(8) {
         let mut digits = [_mm512_setzero_si512(); 8];
@@ -172,9 +175,9 @@ pub(super) fn cut_eight(lanes: &[(&[u64], u32); 8], count: usize, mut put: impl 
             }
             digits = transpose(digits);
         }
-        for at in 0..8 {
+        for (at, digits) in digits.iter().enumerate() {
             if first + at < count {
-                put(first + at, digits[at]);
+                put(first + at, *digits);
             }
         }
     }
@@ -195,7 +198,7 @@ fn eight(digits: __m512i) -> Eight {
 #[target_feature(enable = "avx512f,avx512vbmi2")]
 pub unsafe fn cut_all(numbers: &Significands<'_>, columns: usize, out: &mut [Eight]) {
     for (group, out) in out.chunks_exact_mut(columns).enumerate() {
-        let mut lanes: [(&[u64], u32); 8] = [(&[], 0); 8];
+        let mut lanes: Lanes<'_> = [(&[], 0); 8];
         lanes.iter_mut().enumerate().for_each(|(lane, number)| number.0 = numbers.get(8 * group + lane));
         cut_eight(&lanes, columns, |at, digits| store(&mut out[at], digits));
     }

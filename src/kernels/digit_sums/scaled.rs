@@ -4,7 +4,7 @@
 //! is exact, and rounded once. Sums that take more digits, or whose leading ones cancel, are left to the caller.
 //! Source: docs/ALGORITHM.md, "Sums digit by digit".
 
-use super::ifma::{cut_eight, load, store, transpose};
+use super::ifma::{Lanes, cut_eight, load, store, transpose};
 use super::{DIGIT_BITS, Eight, Eights, MASK, copy_limbs, cut_number, has_ifma};
 use crate::math::float::{FloatRef, Head, limbs_for};
 use std::arch::x86_64::*;
@@ -137,7 +137,7 @@ impl ScaledSums {
 
     #[target_feature(enable = "avx512f,avx512cd,avx512ifma,avx512vbmi2")]
     fn form_eight(&mut self, pairs: &[(FloatRef<'_>, FloatRef<'_>)]) -> u8 {
-        let (mut xs, mut ys): ([(&[u64], u32); 8], [(&[u64], u32); 8]) = ([(&[], 0); 8], [(&[], 0); 8]);
+        let (mut xs, mut ys): (Lanes<'_>, Lanes<'_>) = ([(&[], 0); 8], [(&[], 0); 8]);
         let (mut tops, mut signs, mut differ, mut held) = (Eight([0; 8]), 0u8, 0u8, 0u8);
         for (lane, (x, y)) in pairs.iter().take(8).enumerate() {
             // Far below all exponents where the number is 0.
@@ -221,8 +221,9 @@ impl Parts<'_> {
     fn add_products(&mut self, alpha: &[u64], x: usize) {
         for start in (0..alpha.len() + x - 1).step_by(8) {
             let (mut low, mut high) = ([_mm512_setzero_si512(); 8], [_mm512_setzero_si512(); 8]);
-            for at in (start + 1).saturating_sub(x)..alpha.len().min(start + 8) {
-                let digit = _mm512_set1_epi64(alpha[at] as i64);
+            let (first, end) = ((start + 1).saturating_sub(x), alpha.len().min(start + 8));
+            for (at, &digit) in (first..end).zip(&alpha[first..end]) {
+                let digit = _mm512_set1_epi64(digit as i64);
                 // Digit `start + column - at` of `x`, or a zero before or behind.
                 let others: &[Eight; 8] = self.x[PAD + start - at..][..8].try_into().expect("eight");
                 for column in 0..8 {

@@ -53,6 +53,16 @@ pub trait Entry: Copy + Send + Sync {
     /// The pointer to the limbs is null, or points to as many as the head says.
     unsafe fn read(self, precision_bits: u32, limbs: &mut [u64]) -> Result<Head, Flaw>;
 
+    /// [`Entry::read`] of the most frequent kind of number, without a call; `None` for all others, whose limbs may have
+    /// been written.
+    ///
+    /// # Safety
+    /// As [`Entry::read`]; the entry is initialised.
+    #[inline(always)]
+    unsafe fn read_plain(_place: *const Self, _precision_bits: u32, _limbs: &mut [u64]) -> Option<Head> {
+        None
+    }
+
     /// Stores `value`, rounded to nearest even at the entry's own precision.
     ///
     /// # Safety

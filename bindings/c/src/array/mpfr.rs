@@ -3,7 +3,7 @@
 use crate::array::entry::{Entry, Flaw, Value, check_exponent, copy_limbs};
 use std::ffi::{c_int, c_long};
 use sunzi::advanced::math::float::limbs_for;
-use sunzi::{Head, MAXIMUM_PRECISION_BITS};
+use sunzi::{Head, MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS};
 
 /// The members of `mpfr_t`, which are part of MPFR's binary interface.
 #[repr(C)]
@@ -81,6 +81,23 @@ impl Entry for MpfrEntry {
             return Err(Flaw::Malformed("has a significand that is not normalised: is it initialised?".into()));
         }
         Ok(Head::new(self.sign < 0, check_exponent(self.exponent)?))
+    }
+
+    /// A regular number of just that precision.
+    #[inline(always)]
+    unsafe fn read_plain(place: *const Self, precision_bits: u32, limbs: &mut [u64]) -> Option<Head> {
+        // SAFETY: an initialised entry, by contract.
+        let MpfrEntry { precision, sign, exponent, limbs: source } = unsafe { place.read() };
+        // Exponents of zeros and of what is not finite lie far beyond those of a matrix.
+        let regular = exponent.unsigned_abs() <= MAXIMUM_EXPONENT as u64;
+        if precision != c_long::from(precision_bits) || !regular || source.is_null() {
+            return None;
+        }
+        // SAFETY: the entry's limbs, as many as its precision says, by contract; nobody writes to them.
+        copy_limbs(limbs, unsafe { std::slice::from_raw_parts(source, limbs.len()) });
+        let spare = limbs.len() as u32 * 64 - precision_bits;
+        let normalised = limbs[limbs.len() - 1] >> 63 == 1 && limbs[0] & !(u64::MAX << spare) == 0;
+        normalised.then(|| Head::new(sign < 0, exponent))
     }
 
     unsafe fn write(place: *mut Self, value: Value<'_>) -> Result<(), Flaw> {
