@@ -15,6 +15,8 @@ mod devices;
 mod factor;
 #[path = "cli/plan.rs"]
 mod plan;
+#[path = "cli/processors.rs"]
+mod processors;
 #[path = "cli/sandbox.rs"]
 mod sandbox;
 #[cfg(unix)]

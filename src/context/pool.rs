@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::sync::OnceLock;
 use std::thread::{Builder, JoinHandle};
 
 /// Worker threads that have ended once the pool is dropped, so that a program may unload the library afterwards.
@@ -11,6 +12,8 @@ pub(super) struct WorkerPool {
     handles: Vec<JoinHandle<()>>,
     /// The process that has the threads: a fork of it has the pool alone.
     process: u32,
+    /// The threads of a fork of that process. Nobody touches it before the fork, so that no lock is held in the copy.
+    fork: OnceLock<Option<Box<WorkerPool>>>,
 }
 
 impl WorkerPool {
@@ -27,14 +30,21 @@ impl WorkerPool {
         let built = built.build();
         let failure = built.as_ref().err().map(|error| format!("cannot start {threads} threads: {error}"));
         // Without a pool this waits for the threads that were started before one was refused.
-        let workers = WorkerPool { pool: built.ok(), handles, process: std::process::id() };
+        let process = std::process::id();
+        let workers = WorkerPool { pool: built.ok(), handles, process, fork: OnceLock::new() };
         failure.map_or(Ok(workers), |message| Err(Error::InvalidArgument(message)))
     }
 
-    /// Runs `work` on a thread of the pool.
+    /// Runs `work` on a thread of the pool. A fork of the process that made the pool starts threads of its own; where
+    /// the system refuses them, the calling thread does the work.
     pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        match &self.pool {
-            Some(pool) => pool.install(work),
+        let Some(pool) = &self.pool else { return work() };
+        if self.process == std::process::id() {
+            return pool.install(work);
+        }
+        let threads = || WorkerPool::new(pool.current_num_threads()).ok().map(Box::new);
+        match self.fork.get_or_init(threads) {
+            Some(own) => own.install(work),
             None => work(),
         }
     }
@@ -44,8 +54,12 @@ impl Drop for WorkerPool {
     fn drop(&mut self) {
         // A thread of the pool cannot wait for itself; it ends when it has returned from the work that drops the pool.
         let inside = self.pool.as_ref().is_some_and(|pool| pool.current_thread_index().is_some());
+        if self.process != std::process::id() {
+            // A fork has the locks of the pool, and none of the threads that would open them.
+            return std::mem::forget(self.pool.take());
+        }
         drop(self.pool.take());
-        if !inside && self.process == std::process::id() {
+        if !inside {
             for handle in self.handles.drain(..) {
                 let _ = handle.join(); // a panic of a worker was passed on to the call that met it
             }

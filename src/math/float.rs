@@ -25,6 +25,7 @@ impl Head {
     /// Head of a number that is not 0.
     ///
     /// `exponent` must lie within +-2^60 (asserted).
+    #[inline]
     pub fn new(negative: bool, exponent: i64) -> Head {
         assert!(exponent.unsigned_abs() < 1 << 60, "exponent {exponent} out of range");
         Head(((exponent as u64) << 2) | 2 | negative as u64)
@@ -49,6 +50,7 @@ impl Head {
     }
 
     /// The same number with the other sign.
+    #[inline]
     pub fn negated(self) -> Head {
         if self.is_zero() { self } else { Head(self.0 ^ 1) }
     }

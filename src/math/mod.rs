@@ -11,4 +11,5 @@ pub mod magnitude;
 pub mod modulus;
 pub mod pivot;
 pub mod prime;
+pub mod processor;
 pub mod scale;

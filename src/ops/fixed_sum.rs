@@ -90,7 +90,8 @@ impl FixedSum {
         &mut self.limbs
     }
 
-    fn add(&mut self, value: FloatRef<'_>) {
+    /// Adds a number; bits below the sum's lowest one are left out.
+    pub fn add(&mut self, value: FloatRef<'_>) {
         if !value.head.is_zero() {
             let value = ExactEntry::from(value);
             limbs::add_shifted(&mut self.limbs, value.magnitude, value.exponent - self.low, value.negative);

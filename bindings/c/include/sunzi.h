@@ -198,9 +198,9 @@ typedef struct sunzi_report {
     int64_t range_bits;
     // Seconds of the call.
     double seconds;
-    // Seconds of them in which operands of 1024 entries and more were taken in.
+    // Seconds of them in which operands were taken in; those of fewer than 256 entries do not count.
     double read_seconds;
-    // Seconds of them in which results of as many were stored.
+    // Seconds of them in which results were stored; those of fewer than 256 entries do not count.
     double write_seconds;
 } sunzi_report;
 
@@ -289,6 +289,9 @@ struct sunzi_options sunzi_options_default(void);
 //
 // `*ctx` is a context after a failure too: one that answers `sunzi_last_error`, and every call with the same failure.
 // Free it in either case.
+//
+// A fork of the process may go on with the context: its first call starts threads of its own. A call that is under way
+// while the process forks, devices and communicators stay with the parent.
 enum sunzi_status sunzi_context_new(const struct sunzi_options *options, struct sunzi_context **ctx);
 
 // A context on the communicator with the Fortran handle `communicator` (`MPI_Comm_c2f(comm)`), for the calls named

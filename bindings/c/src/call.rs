@@ -6,12 +6,16 @@ use crate::context::sunzi_context;
 use crate::convert;
 use crate::failure::{Failure, Outcome};
 use crate::types::{accuracy_code, sunzi_report, sunzi_status};
+use rug::Float;
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 use sunzi::advanced::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
 use sunzi::{Accuracy, Context, Error, Matrix, MatrixView};
+
+/// Entries that take longer to copy than a clock to read.
+const TIMED_ENTRIES: usize = 256;
 
 /// One call under way.
 pub struct Call<'a> {
@@ -217,7 +221,7 @@ impl<'a> Call<'a> {
             Array::Limbs(array) => {
                 // SAFETY: by contract.
                 let view = || unsafe { convert::view(self.ctx, operand.name, (array, part)) };
-                return self.timed_read(operand, view).map(Input::InPlace);
+                return self.timed_read(operand.rows() * operand.cols(), view).map(Input::InPlace);
             }
         };
         // Along the memory: a row-major matrix becomes a copy of its transpose.
@@ -233,7 +237,7 @@ impl<'a> Call<'a> {
     /// As [`Call::read`].
     pub unsafe fn read_copy(&self, operand: &Operand, part: Part) -> Outcome<Matrix> {
         let (rows, cols) = (operand.rows(), operand.cols());
-        self.timed_read(operand, || {
+        self.timed_read(rows * cols, || {
             // SAFETY: by contract, for all below.
             unsafe {
                 let first = match &operand.array {
@@ -268,18 +272,37 @@ impl<'a> Call<'a> {
         })
     }
 
+    /// The one entry of an operand, exactly.
+    ///
+    /// # Safety
+    /// As [`Call::read`].
+    pub unsafe fn read_number(&self, operand: &Operand) -> Outcome<Float> {
+        // SAFETY: by contract, for all below.
+        unsafe {
+            match &operand.array {
+                Array::Mpfr(grid) => convert::read_number(operand.name, grid),
+                Array::Mpf(grid) => convert::read_number(operand.name, grid),
+                Array::Limbs(array) => {
+                    let view = convert::view(self.ctx, operand.name, (array, Part::All))?;
+                    Ok(view.get(0, 0).to_float(view.precision_bits()))
+                }
+            }
+        }
+    }
+
     /// Takes a copy back that turned out too narrow.
     fn give_up(&self, copy: Matrix) {
         self.held_bytes.set(self.held_bytes.get() - copy.bytes());
         self.note(|report| report.copied_bytes -= copy.bytes());
     }
 
-    fn timed_read<T>(&self, operand: &Operand, read: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
-        let start = clock_for(operand);
-        let result = read();
-        if let Some(start) = start {
-            self.note(|report| report.read_seconds += start.elapsed().as_secs_f64());
+    fn timed_read<T>(&self, entries: usize, read: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
+        if entries < TIMED_ENTRIES {
+            return read();
         }
+        let start = Instant::now();
+        let result = read();
+        self.note(|report| report.read_seconds += start.elapsed().as_secs_f64());
         result
     }
 
@@ -303,7 +326,7 @@ impl<'a> Call<'a> {
     /// # Safety
     /// The entries of `part` are live and apart from each other, and nobody else uses them.
     pub unsafe fn store(&self, operand: &Operand, part: Part, matrix: &Matrix) -> Outcome<()> {
-        let start = clock_for(operand);
+        let start = (operand.rows() * operand.cols() >= TIMED_ENTRIES).then(Instant::now);
         // SAFETY: by contract.
         unsafe {
             match &operand.array {
@@ -328,14 +351,6 @@ impl<'a> Call<'a> {
         self.keep(matrix);
         Ok(())
     }
-}
-
-/// Entries from which on it is timed how they are read and written: of fewer, the clock would take as long.
-const TIMED_ENTRIES: usize = 1024;
-
-/// The time, where reading or writing an operand is worth to be timed.
-fn clock_for(operand: &Operand) -> Option<Instant> {
-    (operand.rows().saturating_mul(operand.cols()) >= TIMED_ENTRIES).then(Instant::now)
 }
 
 /// Copies the numbers of `part` and sets the rest to 0.

@@ -29,24 +29,6 @@ pub unsafe fn first_bits<T: Entry>(name: &'static str, grid: &Grid<T>, part: Par
     entry.bits().map(|bits| bits.max(2)).map_err(|flaw| flaw.at(name, grid.caller_place(row, col)))
 }
 
-/// Limbs of a number that is read on the stack.
-const SHORT_LIMBS: usize = 32;
-
-/// The first entry of `grid`; `None` where it is too long for the stack.
-///
-/// # Safety
-/// The entry is live.
-pub unsafe fn short_number<T: Entry>(name: &'static str, grid: &Grid<T>) -> Outcome<Option<Float>> {
-    // SAFETY: by contract.
-    let bits = unsafe { first_bits(name, grid, Part::All) }?;
-    let mut limbs = [0; SHORT_LIMBS];
-    let Some(limbs) = limbs.get_mut(..limbs_for(bits)) else { return Ok(None) };
-    // SAFETY: by contract.
-    let read = unsafe { grid.place(0, 0).read().read(bits, limbs) };
-    let head = read.map_err(|flaw| flaw.at(name, grid.caller_place(0, 0)))?;
-    Ok(Some(FloatRef { head, limbs }.to_float(bits)))
-}
-
 /// The most bits that `bits` says of any entry of `part`, at least 2.
 ///
 /// # Safety
@@ -66,6 +48,22 @@ pub unsafe fn widest<T: Entry>(
         }
     }
     Ok(most)
+}
+
+/// The one entry of a grid, exactly.
+///
+/// # Safety
+/// The entry is live, and nobody writes to it.
+pub unsafe fn read_number<T: Entry>(name: &'static str, grid: &Grid<T>) -> Outcome<Float> {
+    // SAFETY: the one entry, live by contract.
+    let read = unsafe {
+        let entry = grid.place(0, 0).read();
+        entry.bits().map(|bits| bits.max(2)).and_then(|bits| {
+            let mut limbs = vec![0; limbs_for(bits)];
+            entry.read(bits, &mut limbs).map(|head| FloatRef { head, limbs: &limbs }.to_float(bits))
+        })
+    };
+    read.map_err(|flaw| flaw.at(name, (0, 0)))
 }
 
 /// Copies `part` of `grid` into `matrix`, which has its shape, and sets the rest to 0. `false` where an entry has more
@@ -111,8 +109,14 @@ unsafe fn read_column<T: Entry>(
     }
     let columns = heads[rows.clone()].iter_mut().zip(limbs[rows.start * width..].chunks_exact_mut(width));
     for (row, (head, limbs)) in rows.zip(columns) {
+        let place = grid.place(row, col);
         // SAFETY: an entry of the part, live by contract.
-        let read = unsafe { grid.place(row, col).read().read(precision_bits, limbs) };
+        if let Some(plain) = unsafe { T::read_plain(place, precision_bits, limbs) } {
+            *head = plain.0;
+            continue;
+        }
+        // SAFETY: as above.
+        let read = unsafe { place.read().read(precision_bits, limbs) };
         *head = match read {
             Ok(head) => head.0,
             Err(Flaw::Wider) => return Err(None),

@@ -158,9 +158,9 @@ pub struct sunzi_report {
     pub range_bits: i64,
     /// Seconds of the call.
     pub seconds: f64,
-    /// Seconds of them in which operands of 1024 entries and more were taken in.
+    /// Seconds of them in which operands were taken in; those of fewer than 256 entries do not count.
     pub read_seconds: f64,
-    /// Seconds of them in which results of as many were stored.
+    /// Seconds of them in which results were stored; those of fewer than 256 entries do not count.
     pub write_seconds: f64,
 }
 

@@ -100,3 +100,45 @@ fn ctx_ok(options: &sunzi_options, a: &Array, c: &Array) {
     let ctx = Ctx::with(options);
     ctx.ok(syrk(&ctx, a, c), "syrk");
 }
+
+/// Takes the exit status of this child within a minute; kills it after that.
+fn status_of(child: libc::pid_t) -> Option<c_int> {
+    for _ in 0..600 {
+        let mut status = 0;
+        // SAFETY: `child` is a child of this process, `status` is live.
+        if unsafe { libc::waitpid(child, &mut status, libc::WNOHANG) } == child {
+            return libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status));
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    // SAFETY: as above.
+    unsafe { libc::kill(child, libc::SIGKILL) };
+    None
+}
+
+/// A fork has none of the parent's threads: its calls start threads of their own, and so do those of its forks.
+#[test]
+fn a_fork_computes_on_threads_of_its_own() {
+    let ctx = Ctx::new(3);
+    let (a, c, want) = (filled(200, 150, 1), filled(150, 150, 1), filled(150, 150, 1));
+    ctx.ok(syrk(&ctx, &a, &want), "before the fork");
+    let equal = || (0..150).all(|row| (0..=row).all(|col| c.get(row, col) == want.get(row, col)));
+    // SAFETY: the children call the library alone, and leave by `_exit`.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let right = syrk(&ctx, &a, &c) == SUNZI_OK && equal();
+        // SAFETY: as above.
+        let grandchild = unsafe { libc::fork() };
+        if grandchild == 0 {
+            let right = syrk(&ctx, &a, &c) == SUNZI_OK && equal();
+            // SAFETY: ends this process.
+            unsafe { libc::_exit(if right { 0 } else { 1 }) };
+        }
+        let right = right && status_of(grandchild) == Some(0);
+        // SAFETY: ends this process.
+        unsafe { libc::_exit(if right { 0 } else { 1 }) };
+    }
+    assert_eq!(status_of(child), Some(0), "the fork");
+    ctx.ok(syrk(&ctx, &a, &c), "after the fork");
+    assert!(equal());
+}

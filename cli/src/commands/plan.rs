@@ -185,6 +185,7 @@ fn describe_solve(plan: &SolvePlan, request: &Request<'_>) -> Vec<String> {
     let (columns, threads) = (counted(*columns, "right side"), counted(*threads, "thread"));
     let path = match plan.path {
         Path::Dots => "dot products in fixed point, one right side after the other",
+        Path::Sums => "sums of digits, one right side after the other",
         Path::Parts => "the triangle cut recursively",
         Path::Tiles => "tiles in fixed point",
     };

@@ -2,6 +2,7 @@
 
 use super::threads::apart;
 use crate::device::{Element, Gemm, Operand, Trsm};
+use crate::math::processor::dgemm_crate_runs;
 use rayon::ThreadPool;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
@@ -39,6 +40,14 @@ fn multiply_f64(gemm: &Gemm, index: usize) {
         false => ((a.ld as isize, 1), (1, b.ld as isize)),
     };
     let sign = if gemm.negate { -1.0 } else { 1.0 };
+    if !dgemm_crate_runs() {
+        let (a_words, b_words) = (&elements::<f64>(a)[index * a.stride..], &elements::<f64>(b)[index * b.stride..]);
+        let entry = |row: usize, col: usize, k: usize| {
+            let left = a_words[row * a_strides.0 as usize + k * a_strides.1 as usize];
+            left * b_words[k * b_strides.0 as usize + col * b_strides.1 as usize]
+        };
+        return multiply_by_loops(gemm, index, |row, col| sign * (0..*k).map(|k| entry(row, col, k)).sum::<f64>());
+    }
     // SAFETY: `Gemm::check` found that all matrices lie in their regions; C overlaps neither operand, as on any BLAS;
     // what C holds is read only where it is added to.
     unsafe {
@@ -63,6 +72,18 @@ fn multiply_f64(gemm: &Gemm, index: usize) {
             false,
             gemm_common::Parallelism::None,
         );
+    }
+}
+
+/// Stores these sums, or adds them, where the crate for products cannot run.
+fn multiply_by_loops(gemm: &Gemm, index: usize, sum: impl Fn(usize, usize) -> f64) {
+    let (c, out) = (&gemm.c, aligned::<f64>(&gemm.c));
+    for (row, col) in (0..gemm.n).flat_map(|col| (0..gemm.m).map(move |row| (row, col))) {
+        // SAFETY: `Gemm::check` found that C lies in its region, and nothing else is borrowed from it.
+        unsafe {
+            let entry = out.add(index * c.stride + col * c.ld + row);
+            *entry = if gemm.accumulate { *entry } else { 0.0 } + sum(row, col);
+        }
     }
 }
 

@@ -3,6 +3,8 @@
 //! Promise: shapes are checked here, so that no caller needs `unsafe`; the entries are summed in any order, which the
 //! family's moduli make exact. Does not know: moduli, blocks.
 
+use crate::math::processor::dgemm_crate_runs;
+
 /// Columns of a column-major matrix of doubles, `stride` words apart.
 #[derive(Clone, Copy)]
 pub struct Columns<'a> {
@@ -91,6 +93,9 @@ impl Dgemm for GemmCrate {
     }
 
     fn product(&self, x: Columns<'_>, y: Columns<'_>, out: &mut [f64]) {
+        if !dgemm_crate_runs() {
+            return Loops.product(x, y, out);
+        }
         assert_eq!(x.rows(), y.rows(), "columns of different lengths");
         let out = &mut out[..x.count() * y.count()];
         let depth = x.rows().div_ceil(x.rows().div_ceil(DEPTH));
@@ -131,6 +136,44 @@ impl Dgemm for GemmCrate {
     }
 }
 
+/// Plain loops, on four columns and eight rows at a time, which a compiler turns into vectors of two.
+#[derive(Clone, Copy, Debug, Default)]
+struct Loops;
+
+impl Dgemm for Loops {
+    fn tile(&self) -> TileShape {
+        GemmCrate.tile()
+    }
+
+    fn product(&self, x: Columns<'_>, y: Columns<'_>, out: &mut [f64]) {
+        const LANES: usize = 8;
+        const TOGETHER: usize = 4;
+        assert_eq!(x.rows(), y.rows(), "columns of different lengths");
+        let rows = x.rows();
+        for (j, out) in out.chunks_exact_mut(x.count()).take(y.count()).enumerate() {
+            let right = &y.words()[j * y.stride()..][..rows];
+            for (group, out) in out.chunks_mut(TOGETHER).enumerate() {
+                // Columns beyond the last repeat it.
+                let column = |at: usize| &x.words()[(group * TOGETHER + at.min(out.len() - 1)) * x.stride()..][..rows];
+                let left: [&[f64]; TOGETHER] = std::array::from_fn(column);
+                let mut sums = [[0.0; LANES]; TOGETHER];
+                let whole = rows / LANES * LANES;
+                for first in (0..whole).step_by(LANES) {
+                    let right: &[f64; LANES] = right[first..first + LANES].try_into().expect("whole lanes");
+                    for (sums, left) in sums.iter_mut().zip(left) {
+                        let left: &[f64; LANES] = left[first..first + LANES].try_into().expect("whole lanes");
+                        (0..LANES).for_each(|lane| sums[lane] += left[lane] * right[lane]);
+                    }
+                }
+                for (at, entry) in out.iter_mut().enumerate() {
+                    let rest = (whole..rows).map(|k| left[at][k] * right[k]).sum::<f64>();
+                    *entry = sums[at].iter().sum::<f64>() + rest;
+                }
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
@@ -163,6 +206,7 @@ pub(crate) mod tests {
     #[test]
     fn the_crate_gives_the_plain_sums() {
         check(&GemmCrate);
+        check(&Loops);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::ops::solve::problem::{CHOLESKY, LDLT, ScaledRows, half_exponents, rec
 use crate::ops::solve::report::{SolveBits, SolveReport, SystemShape};
 use crate::ops::solve::run::{Right, Solve};
 use crate::ops::solve::step::{Step, TriangleSolver};
+use crate::ops::solve::sums::{self, SumBits};
 use std::sync::OnceLock;
 use std::time::Instant;
 
@@ -63,6 +64,10 @@ impl Factored<'_> {
                     }
                 };
                 (1, dots::solve_columns(ctx, (self.lower, norms), b, precision, result)?)
+            }
+            Path::Sums => {
+                let bits = SumBits { working: working_bits, precision };
+                (1, sums::solve_columns(ctx, self.lower, b, bits, result)?)
             }
             _ => self.solve_by_bands(ctx, b, (working_bits, method), result)?,
         };

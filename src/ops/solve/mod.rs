@@ -22,6 +22,7 @@ pub(crate) mod run;
 mod scalar;
 pub(crate) mod spaces;
 pub(crate) mod step;
+mod sums;
 mod tiles;
 pub(crate) mod triangle;
 pub(crate) mod triangular;

@@ -30,7 +30,7 @@ impl Method {
     pub fn choose(substitutions: &[Substitution], order: usize, total_columns: usize, accuracy: Accuracy) -> Method {
         let path = match (Path::choose(substitutions, order, total_columns), accuracy) {
             // Sums below one exponent for all unknowns lose small ones.
-            (Path::Dots, Accuracy::Entrywise) => Path::Parts,
+            (Path::Dots, Accuracy::Entrywise) => Path::Sums,
             (Path::Parts, Accuracy::Entrywise) if total_columns >= TILE_COLUMNS && order >= ENTRYWISE_TILE_ROWS => {
                 Path::Tiles
             }
@@ -54,6 +54,8 @@ pub enum Path {
     /// The triangle cut recursively: products off the diagonal blocks, scalar by scalar within them.
     #[default]
     Parts,
+    /// One right side after the other, with sums of digits below the largest term of each row.
+    Sums,
     /// In fixed point on tiles of residues; columns that outgrow it go by parts.
     Tiles,
 }
@@ -80,8 +82,9 @@ mod tests {
         let path =
             |substitutions, order, columns| Method::choose(substitutions, order, columns, Accuracy::Entrywise).path;
         for substitutions in [LOWER, CHOLESKY, LDLT] {
-            for columns in [1, 7] {
-                assert!([1, 8, 17, 1000].iter().all(|&order| path(substitutions, order, columns) == Path::Parts));
+            for (columns, few) in [(1, Path::Sums), (3, Path::Sums), (4, Path::Parts), (7, Path::Parts)] {
+                let few = if substitutions == CHOLESKY { few } else { Path::Parts };
+                assert!([1, 8, 17, 1000].iter().all(|&order| path(substitutions, order, columns) == few));
             }
             let paths = [1, 7, 8, 16, 17].map(|order| path(substitutions, order, 8));
             assert_eq!(paths, [Path::Parts, Path::Parts, Path::Tiles, Path::Tiles, Path::Tiles]);

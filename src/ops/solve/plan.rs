@@ -3,6 +3,7 @@
 use crate::context::Context;
 use crate::error::Result;
 use crate::math::bound::cholesky_solve_guard_bits;
+use crate::math::float::limbs_for;
 use crate::matrix::Matrix;
 use crate::ops::cholesky::{CholeskyOptions, plan_cholesky};
 use crate::ops::product::problem::Accuracy;
@@ -11,6 +12,7 @@ use crate::ops::solve::dots;
 use crate::ops::solve::memory::{Bands, SolveMemory};
 use crate::ops::solve::path::{Method, Path};
 use crate::ops::solve::problem::{CHOLESKY, LOWER, ScaledRows, Substitution, triangle_working_bits, working_bits};
+use crate::ops::solve::sums::{self, SumBits};
 use serde::Serialize;
 
 /// How a solve will run: its path, its bands and its bytes.
@@ -116,21 +118,25 @@ impl SolveShape {
             piece_row_bytes: 0,
             by_parts: true,
         };
-        let dots_bytes = || holding.memory().total(dots::bytes(ctx, (order, columns), precision_bits));
-        let least_bytes = match path {
-            Path::Dots => dots_bytes(),
-            _ => memory.least_bytes(columns)?,
+        // Column by column there are no bands.
+        let bits = SumBits { working: working_bits, precision: precision_bits };
+        let by_columns = match path {
+            Path::Dots => Some(dots::bytes(ctx, (order, columns), precision_bits)),
+            Path::Sums => Some(sums::bytes(ctx, (order, columns), bits, limbs_for(precision_bits))),
+            Path::Parts | Path::Tiles => None,
         };
+        let by_columns = by_columns.map(|bytes| holding.memory().total(bytes));
+        let least_bytes = by_columns.map_or_else(|| memory.least_bytes(columns), Ok)?;
         let least_bytes = ctx.memory().admit_total(least_bytes.max(ctx.memory().total(factorisation_bytes)))?;
-        let (bands, solve_bytes) = match path {
-            Path::Dots => (Bands::widest(columns), dots_bytes()),
-            _ => memory.plan(columns)?,
+        let (bands, solve_bytes) = match by_columns {
+            Some(bytes) => (Bands::widest(columns), bytes),
+            None => memory.plan(columns)?,
         };
         // Without a limit the context keeps the tiles of the factorisation, and the windows of the solve lie in them.
-        let kept_bytes = match (ctx.memory_bytes(), path) {
+        let kept_bytes = match (ctx.memory_bytes(), by_columns) {
             (Some(_), _) => 0,
-            (None, Path::Dots) => dots_bytes(),
-            (None, _) => memory.held_beside_windows(bands.columns)?,
+            (None, Some(bytes)) => bytes,
+            (None, None) => memory.held_beside_windows(bands.columns)?,
         };
         let beside_tiles = factorisation_bytes.saturating_add(kept_bytes.saturating_sub(held_bytes));
         let planned_bytes = if factorisation_bytes == 0 { solve_bytes } else { solve_bytes.max(beside_tiles) };

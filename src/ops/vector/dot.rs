@@ -6,7 +6,7 @@ use crate::math::float::{FloatRef, Head, limbs_for, round_integer};
 use crate::matrix::{MatrixView, check_exponent};
 use crate::ops::fixed_sum::FixedSum;
 use crate::ops::vector::operand::{check_precision, vector, vector_of};
-use crate::ops::vector::terms::{Factors, Run, TermSum};
+use crate::ops::vector::terms::{Factors, Run, TermSum, cut_columns};
 use rug::{Float, Integer, integer::Order};
 
 /// The sum `x^T y` of the products of the entries of two vectors, rounded to `precision_bits` bits.
@@ -79,18 +79,28 @@ pub fn nrm2<'a>(ctx: &Context, x: impl Into<MatrixView<'a>>, precision_bits: u32
 /// Terms whose right factors are held as digits at a time.
 const PIECE: usize = 512;
 
+/// Short sums hold fewer: what takes at most so many bytes is allocated faster.
+const SHORT_PIECE_BYTES: usize = 960;
+const SHORT: usize = 128;
+
+/// Terms of a sum of `len` terms whose right factors are held at a time.
+fn piece_of(len: usize, precision_bits: u32) -> usize {
+    let eights = SHORT_PIECE_BYTES / (64 * cut_columns(precision_bits, len).max(1));
+    if len <= SHORT && eights > 0 { len.min(8 * eights) } else { len.min(PIECE) }
+}
+
 fn sum_of_products(ctx: &Context, x: MatrixView<'_>, y: MatrixView<'_>, precision_bits: u32) -> Result<FixedSum> {
-    let (len, piece) = (x.rows(), x.rows().min(PIECE));
+    let len = x.rows();
+    let piece = piece_of(len, precision_bits);
     let factor_bytes = Factors::bytes(piece, precision_bits, len, y.limbs_per_element());
-    ctx.admit(TermSum::bytes(precision_bits, piece).saturating_add(factor_bytes))?;
-    let mut sum = TermSum::new(precision_bits, piece);
+    ctx.admit(TermSum::bytes(precision_bits, len).saturating_add(factor_bytes))?;
+    let mut sum = TermSum::new(precision_bits, len);
     let mut factors = Factors::zeros(piece, precision_bits, len);
-    let heads = (0..len).map(|k| (x.head(k, 0), y.head(k, 0))).filter(|(x, y)| !x.is_zero() && !y.is_zero());
-    sum.begin(&factors, heads.map(|(x, y)| x.exponent() + y.exponent()).max());
-    for first in (0..len).step_by(PIECE) {
-        let rows = first..(first + PIECE).min(len);
-        (0..rows.len()).for_each(|index| factors.set(index, y.get(first + index, 0)));
-        sum.add(&factors, &Run { right: 0..rows.len(), left: x.block(rows, 0..1)? });
+    sum.begin_product(&factors, &x, &y);
+    for first in (0..len).step_by(piece.max(1)) {
+        let rows = first..(first + piece).min(len);
+        factors.set_all(&y.block(rows.clone(), 0..1)?);
+        sum.add(&factors, &Run { right: 0..rows.len(), left: x.block(rows.clone(), 0..1)? }, rows);
     }
     sum.finish(&factors);
     Ok(sum.sum)

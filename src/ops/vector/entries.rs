@@ -45,6 +45,21 @@ impl VectorCall<'_> {
         local: impl Fn() -> L,
         write: impl Fn(&mut L, usize, &mut [u64]) -> Result<Head> + Sync,
     ) -> Result<VectorReport> {
+        self.fill_pieces(result, local, |local, mut piece| {
+            (0..piece.count()).try_for_each(|at| piece.set(at, |index, limbs| write(local, index, limbs)))
+        })
+    }
+
+    /// The same with some neighbouring entries at a time, all of which `work` writes.
+    ///
+    /// # Errors
+    /// As [`VectorCall::fill`].
+    pub fn fill_pieces<L: Send>(
+        &self,
+        result: Destination<'_>,
+        local: impl Fn() -> L,
+        work: impl Fn(&mut L, Piece<'_>) -> Result<()> + Sync,
+    ) -> Result<VectorReport> {
         let start = Instant::now();
         let workers = self.workers();
         let bytes = Matrix::bytes_for(self.len, 1, self.precision_bits);
@@ -60,7 +75,7 @@ impl VectorCall<'_> {
         let mut pieces = Piece::all(result, piece);
         let fill = |local: &mut L, piece: Piece<'_>| {
             let count = piece.count() as u64;
-            piece.fill(|index, limbs| write(local, index, limbs))?;
+            work(local, piece)?;
             meter.add(self.operation, count)
         };
         let mut run = || drive::parallel_for(&mut locals, |_| pieces.next(), fill);
@@ -90,9 +105,9 @@ pub(super) fn prepare(result: Destination<'_>, len: usize, precision_bits: u32) 
 }
 
 /// Neighbouring entries of a vector.
-struct Piece<'r> {
+pub(super) struct Piece<'r> {
     /// Index of the first.
-    first: usize,
+    pub first: usize,
     heads: &'r mut [u64],
     limbs: &'r mut [u64],
     /// From one entry to the next.
@@ -109,15 +124,20 @@ impl<'r> Piece<'r> {
         both.enumerate().map(move |(at, (heads, limbs))| Piece { first: at * count, heads, limbs, stride, width })
     }
 
-    fn count(&self) -> usize {
+    /// How many.
+    pub fn count(&self) -> usize {
         self.heads.len().div_ceil(self.stride)
     }
 
-    fn fill(self, mut write: impl FnMut(usize, &mut [u64]) -> Result<Head>) -> Result<()> {
-        let limbs = self.limbs.chunks_mut(self.stride * self.width);
-        for (index, (head, limbs)) in (self.first..).zip(self.heads.iter_mut().step_by(self.stride).zip(limbs)) {
-            *head = write(index, &mut limbs[..self.width])?.0;
-        }
+    /// Sets one of them: `write` gets its index in the vector and its limbs, and gives its head.
+    ///
+    /// # Errors
+    /// That of `write`.
+    #[inline]
+    pub fn set(&mut self, at: usize, write: impl FnOnce(usize, &mut [u64]) -> Result<Head>) -> Result<()> {
+        let place = at * self.stride;
+        let limbs = &mut self.limbs[place * self.width..][..self.width];
+        self.heads[place] = write(self.first + at, limbs)?.0;
         Ok(())
     }
 }

@@ -17,5 +17,6 @@ mod update;
 pub use dot::{dot, nrm2};
 pub use gemv::{GemvOptions, SymvOptions, gemv, gemv_into, gemv_with, symv, symv_into, symv_with};
 pub use report::VectorReport;
+pub(crate) use triangular::{RightSide, SubstitutionRoom, VectorTriangle, room_bytes};
 pub use triangular::{TriangleVectorOptions, trmv, trmv_into, trmv_with, trsv, trsv_into, trsv_with};
 pub use update::{GerOptions, axpy, axpy_into, ger, ger_into, ger_with};

@@ -1,15 +1,22 @@
 //! The terms of one entry: products of the entries of strided vectors with factors that have been cut into digits, and
 //! their sum.
 
-use crate::kernels::digit_sums::{self, Columns, DIGIT_BITS, DigitVector, MOST_COLUMNS, Term};
+use crate::kernels::digit_sums::{
+    self, DIGIT_BITS, DigitVector, MOST_COLUMNS, NOTHING, Significands, Size, Sums, Terms,
+};
 use crate::math::bound::sum_columns;
 use crate::math::float::{FloatRef, Head, limbs_for};
 use crate::matrix::MatrixView;
 use crate::ops::fixed_sum::{FixedSum, Sign};
 use std::ops::Range;
 
+/// Columns of digits of a sum; 0 where whole products are faster.
+pub(super) fn cut_columns(precision_bits: u32, terms: usize) -> usize {
+    Some(sum_columns(precision_bits, terms)).filter(|columns| *columns <= MOST_COLUMNS).unwrap_or(0)
+}
+
 /// The right factors of the sums of a call.
-pub(super) struct Factors {
+pub(crate) struct Factors {
     heads: Vec<Head>,
     digits: DigitVector,
     /// The significands, for precisions at which whole products are faster.
@@ -31,16 +38,26 @@ impl Factors {
     /// The numbers of a column.
     pub fn new(column: &MatrixView<'_>, precision_bits: u32, terms: usize) -> Factors {
         let mut factors = Factors::zeros(column.rows(), precision_bits, terms);
-        (0..column.rows()).for_each(|index| factors.set(index, column.get(index, 0)));
+        factors.set_all(column);
         factors
+    }
+
+    /// Sets the first ones to the numbers of a column.
+    pub fn set_all(&mut self, column: &MatrixView<'_>) {
+        if self.whole.is_some() {
+            return (0..column.rows()).for_each(|index| self.set(index, column.get(index, 0)));
+        }
+        self.heads.iter_mut().zip(heads(column)).for_each(|(own, head)| *own = head);
+        self.digits.set_all(0, &significands(column));
     }
 
     /// Bytes of so many numbers of so many limbs.
     pub fn bytes(len: usize, precision_bits: u32, terms: usize, limbs: usize) -> u64 {
         let columns = sum_columns(precision_bits, terms);
         let whole = (size_of::<Vec<u64>>() + 8 * limbs) as u64;
-        let each = if columns <= MOST_COLUMNS { DigitVector::bytes(1, columns) } else { whole };
-        (len as u64).saturating_mul(8 + each)
+        let digits = if columns <= MOST_COLUMNS { DigitVector::bytes(len, columns) } else { 0 };
+        let each = if columns <= MOST_COLUMNS { 8 } else { 8 + whole };
+        (len as u64).saturating_mul(each).saturating_add(digits)
     }
 
     /// Sets one of them.
@@ -55,78 +72,100 @@ impl Factors {
 }
 
 /// Products of the entries of a column and of neighbouring factors, as many as the column has entries.
-pub(super) struct Run<'a> {
+pub(crate) struct Run<'a> {
     pub left: MatrixView<'a>,
     pub right: Range<usize>,
 }
 
 /// Room for the sum of one entry.
-pub(super) struct TermSum {
+pub(crate) struct TermSum {
     pub sum: FixedSum,
     top: i64,
-    /// Sums of the terms that are added, and of those that are subtracted.
-    columns: [Columns; 2],
-    terms: [Vec<Term>; 2],
+    columns: Sums,
+    /// The sizes of terms, then where they stand.
+    sizes: Vec<Size>,
+}
+
+/// The size of a product.
+#[inline]
+fn size(x: Head, y: Head) -> Size {
+    let size = 2 * (x.exponent() + y.exponent()) + i64::from(x.is_negative() != y.is_negative());
+    if x.is_zero() || y.is_zero() { NOTHING } else { size }
 }
 
 impl TermSum {
-    /// Room for runs of up to so many terms.
+    /// Room for sums of up to so many terms.
     pub fn new(precision_bits: u32, terms: usize) -> TermSum {
-        let columns = [[0; MOST_COLUMNS + 1]; 2];
-        let terms = [Vec::with_capacity(terms), Vec::with_capacity(terms)];
-        TermSum { sum: FixedSum::new(precision_bits), top: 0, columns, terms }
+        let sizes = Vec::with_capacity(terms);
+        let columns = Sums::new(cut_columns(precision_bits, terms));
+        TermSum { sum: FixedSum::new(precision_bits), top: 0, columns, sizes }
     }
 
     /// Bytes of the same.
     pub fn bytes(precision_bits: u32, terms: usize) -> u64 {
-        let lists = 2 * (size_of::<Term>() as u64).saturating_mul(terms as u64);
-        FixedSum::bytes(precision_bits) + size_of::<TermSum>() as u64 + lists
+        let own = (size_of::<TermSum>() - size_of::<Sums>()) as u64;
+        let own = own + Sums::bytes(cut_columns(precision_bits, terms));
+        FixedSum::bytes(precision_bits) + own + 8 * terms as u64
     }
 
     /// Forms the sum of all terms.
     pub fn add_up(&mut self, factors: &Factors, runs: &[Run<'_>]) {
-        self.begin(factors, runs.iter().filter_map(|run| run.top(&factors.heads)).max());
-        runs.iter().for_each(|run| self.add(factors, run));
+        self.sizes.clear();
+        for run in runs {
+            let right = factors.heads[run.right.clone()].iter();
+            self.sizes.extend(right.zip(heads(&run.left)).map(|(&y, x)| size(x, y)));
+        }
+        self.begin(factors);
+        let mut first = 0;
+        for run in runs {
+            let terms = first..first + run.right.len();
+            first = terms.end;
+            self.add(factors, run, terms);
+        }
         self.finish(factors);
     }
 
-    /// Begins a sum of terms below 2 to the power `top`; `None` where all are 0.
-    pub fn begin(&mut self, factors: &Factors, top: Option<i64>) {
-        self.top = top.unwrap_or(0);
-        match factors.whole {
-            Some(_) => self.sum.begin(self.top),
-            None => self.columns.iter_mut().for_each(|sums| sums[..factors.digits.columns() + 1].fill(0)),
+    /// Forms the sum of a number and of all terms of a run.
+    pub fn add_up_to(&mut self, factors: &Factors, first: FloatRef<'_>, run: &Run<'_>) {
+        self.sizes.clear();
+        let right = factors.heads[run.right.clone()].iter();
+        self.sizes.extend(right.zip(heads(&run.left)).map(|(&y, x)| size(x, y)));
+        if !first.head.is_zero() {
+            self.sizes.push(2 * first.head.exponent());
         }
+        self.begin(factors);
+        self.add(factors, run, 0..run.right.len());
+        self.finish(factors);
+        self.sum.add(first);
     }
 
-    /// Adds the terms of a run.
-    pub fn add(&mut self, factors: &Factors, run: &Run<'_>) {
+    /// Begins the sum of the products of two columns.
+    pub fn begin_product(&mut self, factors: &Factors, x: &MatrixView<'_>, y: &MatrixView<'_>) {
+        self.sizes.clear();
+        self.sizes.extend(heads(x).zip(heads(y)).map(|(x, y)| size(x, y)));
+        self.begin(factors);
+    }
+
+    /// Begins a sum of terms whose sizes are known.
+    fn begin(&mut self, factors: &Factors) {
+        if factors.whole.is_some() {
+            let most = self.sizes.iter().copied().max().filter(|most| *most != NOTHING);
+            return self.sum.begin(most.map_or(0, |most| most >> 1));
+        }
+        let columns = factors.digits.columns();
+        self.columns.clear();
+        self.top = digit_sums::place_terms(&mut self.sizes, columns).unwrap_or(0);
+    }
+
+    /// Adds a run, whose terms have these numbers among those of the sum.
+    pub fn add(&mut self, factors: &Factors, run: &Run<'_>, terms: Range<usize>) {
         if let Some(whole) = &factors.whole {
             let right = |index: usize| FloatRef { head: factors.heads[index], limbs: &whole[index] };
             let pairs = run.right.clone().enumerate().map(|(k, index)| (run.left.get(k, 0), right(index)));
             return self.sum.add_products(pairs, Sign::Plus);
         }
-        self.list(factors, run);
-        let (limbs, width) = (run.left.all_limbs(), run.left.limbs_per_element());
-        for (sums, terms) in self.columns.iter_mut().zip(&self.terms) {
-            digit_sums::add_terms(sums, limbs, width, &factors.digits, terms);
-        }
-    }
-
-    /// Lists the terms that are not too small to count, by their sign.
-    fn list(&mut self, factors: &Factors, run: &Run<'_>) {
-        let (width, columns) = (run.left.limbs_per_element(), factors.digits.columns());
-        let most = i64::from(DIGIT_BITS) * columns as i64;
-        let [plus, minus] = &mut self.terms;
-        plus.clear();
-        minus.clear();
-        for ((index, &y), (at, x)) in run.right.clone().zip(&factors.heads[run.right.clone()]).zip(run.heads()) {
-            let shift = self.top - x.exponent() - y.exponent();
-            if shift < most && !x.is_zero() && !y.is_zero() {
-                let term = Term { limb: at.wrapping_mul(width), right: index, shift: shift as u32 };
-                if x.is_negative() == y.is_negative() { plus.push(term) } else { minus.push(term) }
-            }
-        }
+        let terms = Terms { left: significands(&run.left), right: run.right.start, marks: &self.sizes[terms] };
+        self.columns.add(&terms, &factors.digits);
     }
 
     /// Puts the sum together.
@@ -135,29 +174,24 @@ impl TermSum {
             let columns = factors.digits.columns();
             let low = self.top - i64::from(DIGIT_BITS) * (columns as i64 + 1);
             let limbs = self.sum.take(low, digit_sums::sum_limbs(columns));
-            digit_sums::difference(&self.columns[0], &self.columns[1], columns, limbs);
+            digit_sums::write_sum(&self.columns, limbs);
         }
     }
 }
 
-impl Run<'_> {
-    /// Index and head of each entry of the column.
-    #[inline]
-    fn heads(&self) -> impl Iterator<Item = (usize, Head)> {
-        let (stride, heads) = (self.left.row_stride(), self.left.all_heads());
-        let first = if self.left.rows() == 0 { 0 } else { self.left.element_index(0, 0) };
-        (0..self.left.rows()).map(move |k| {
-            let at = first.wrapping_add(k.wrapping_mul(stride));
-            (at, Head(heads[at]))
-        })
-    }
+/// The heads of a column.
+#[inline]
+fn heads(column: &MatrixView<'_>) -> impl Iterator<Item = Head> {
+    let (stride, heads) = (column.row_stride(), column.all_heads());
+    let first = if column.rows() == 0 { 0 } else { column.element_index(0, 0) };
+    (0..column.rows()).map(move |k| Head(heads[first.wrapping_add(k.wrapping_mul(stride))]))
+}
 
-    /// The power of two above all terms; `None` where all are 0.
-    pub fn top(&self, right: &[Head]) -> Option<i64> {
-        let both = right[self.right.clone()].iter().zip(self.heads());
-        let terms = both.filter(|(y, (_, x))| !x.is_zero() && !y.is_zero());
-        terms.map(|(y, (_, x))| x.exponent() + y.exponent()).max()
-    }
+/// The significands of a column.
+fn significands<'a>(column: &MatrixView<'a>) -> Significands<'a> {
+    let (width, count) = (column.limbs_per_element(), column.rows());
+    let first = if count == 0 { 0 } else { column.element_index(0, 0).wrapping_mul(width) };
+    Significands { limbs: column.all_limbs(), width, first, stride: column.row_stride().wrapping_mul(width), count }
 }
 
 /// Estimate for one term.

@@ -81,7 +81,7 @@ pub fn trmv_into<'a, 'x, 'r>(
     options: &TriangleVectorOptions<'_>,
     result: impl Into<Destination<'r>>,
 ) -> Result<VectorReport> {
-    let triangle = Triangle::new("trmv", t.into(), options)?;
+    let triangle = VectorTriangle::new("trmv", t.into(), options)?;
     let order = triangle.order();
     let (x, one) = (vector_of("trmv", x.into(), order)?, one()?);
     let sums = Sums { operation: "trmv", len: order, terms: order, scalars: (options.alpha, None), accumulate: None };
@@ -145,45 +145,73 @@ pub fn trsv_into<'a, 'b, 'r>(
 ) -> Result<VectorReport> {
     let start = Instant::now();
     check_precision(precision_bits)?;
-    let triangle = Triangle::new("trsv", t.into(), options)?;
+    let triangle = VectorTriangle::new("trsv", t.into(), options)?;
     let order = triangle.order();
     let b = vector_of("trsv", b.into(), order)?;
-    let alpha = options.alpha.map_or_else(one, |alpha| scalar("alpha", alpha))?;
+    let alpha = options.alpha.map(|alpha| scalar("alpha", alpha)).transpose()?;
     triangle.check_diagonal()?;
     let result_bytes = Matrix::bytes_for(order, 1, precision_bits);
-    let room =
-        FixedSum::bytes(precision_bits) + FixedSum::quotient_bytes(precision_bits, triangle.view.limbs_per_element());
-    let planned_bytes = result_bytes.saturating_mul(2).saturating_add(room);
+    let planned_bytes = result_bytes.saturating_mul(2).saturating_add(triangle.room_bytes(precision_bits));
     ctx.admit(planned_bytes)?;
     let mut result = prepare(result.into(), order, precision_bits)?;
-    let mut x = Matrix::zeros(order, 1, precision_bits)?;
-    triangle.substitute(&alpha, b, &mut x)?;
-    match result.rows() == order {
-        true => result.copy_from(&x),
-        false => result.copy_from(x.transposed()),
-    }
+    let along = result.rows() == order;
+    let mut room = SubstitutionRoom::new(order, precision_bits);
+    let right = RightSide { b, alpha: alpha.as_ref().map(|alpha| alpha.get(0, 0)) };
+    triangle.substitute(&right, &mut room, |row, value| match along {
+        true => result.set(row, 0, value),
+        false => result.set(0, row, value),
+    })?;
     let (threads, seconds) = (1, start.elapsed().as_secs_f64());
     let report =
         VectorReport { operation: "trsv", rows: order, cols: order, precision_bits, ..VectorReport::default() };
     Ok(VectorReport { threads, seconds, planned_bytes, ..report })
 }
 
-/// A triangular operand, its `op` done.
-struct Triangle<'a> {
+/// A triangular operand of a vector, its `op` done.
+pub(crate) struct VectorTriangle<'a> {
     view: MatrixView<'a>,
     lower: bool,
     diag: Diag,
 }
 
-impl<'a> Triangle<'a> {
-    fn new(operation: &'static str, t: MatrixView<'a>, options: &TriangleVectorOptions<'_>) -> Result<Triangle<'a>> {
+/// What a substitution begins with.
+pub(crate) struct RightSide<'a> {
+    /// One column.
+    pub b: MatrixView<'a>,
+    /// Its scalar; `None` is 1.
+    pub alpha: Option<FloatRef<'a>>,
+}
+
+/// What a substitution takes for itself.
+pub(crate) struct SubstitutionRoom {
+    sum: TermSum,
+    /// The unknowns found so far with the other sign, as their terms are taken off, and alpha.
+    factors: Factors,
+    limbs: Vec<u64>,
+    quotient: Vec<u64>,
+}
+
+impl SubstitutionRoom {
+    /// Room for so many unknowns of `precision_bits` bits.
+    pub fn new(order: usize, precision_bits: u32) -> SubstitutionRoom {
+        SubstitutionRoom {
+            sum: TermSum::new(precision_bits, order + 1),
+            factors: Factors::zeros(order + 1, precision_bits, order + 1),
+            limbs: vec![0; limbs_for(precision_bits)],
+            quotient: Vec::new(),
+        }
+    }
+}
+
+impl<'a> VectorTriangle<'a> {
+    fn new(operation: &'static str, t: MatrixView<'a>, options: &TriangleVectorOptions<'_>) -> Result<Self> {
         let (rows, cols) = (t.rows(), t.cols());
         if rows != cols {
             return Err(Error::shape_mismatch(operation, (rows, cols), (cols, rows)));
         }
         let transposed = options.op == Op::Transpose;
         let view = if transposed { t.transposed() } else { t };
-        Ok(Triangle { view, lower: (options.uplo == Uplo::Lower) != transposed, diag: options.diag })
+        Ok(VectorTriangle { view, lower: (options.uplo == Uplo::Lower) != transposed, diag: options.diag })
     }
 
     fn order(&self) -> usize {
@@ -200,33 +228,68 @@ impl<'a> Triangle<'a> {
         Ok(self.view.block(row..row + 1, cols)?.transposed())
     }
 
-    fn check_diagonal(&self) -> Result<()> {
+    /// A lower triangle, or the upper one that is its transpose, with its diagonal.
+    pub fn of_factor(lower: MatrixView<'a>, transposed: bool) -> Self {
+        let view = if transposed { lower.transposed() } else { lower };
+        VectorTriangle { view, lower: !transposed, diag: Diag::NonUnit }
+    }
+
+    /// Refuses a diagonal with a zero.
+    ///
+    /// # Errors
+    /// [`Error::Singular`] with the first one.
+    pub fn check_diagonal(&self) -> Result<()> {
         let is_zero = |&i: &usize| self.diag == Diag::NonUnit && self.view.head(i, i).is_zero();
         (0..self.order()).find(is_zero).map_or(Ok(()), |index| Err(Error::Singular { index }))
     }
 
-    /// Finds the unknowns one after the other: a sum of products, a quotient, one rounding.
-    fn substitute(&self, alpha: &Matrix, b: MatrixView<'_>, x: &mut Matrix) -> Result<()> {
-        let (precision_bits, order) = (x.precision_bits(), self.order());
-        let mut sum = TermSum::new(precision_bits, order);
-        let (mut limbs, mut room) = (vec![0; limbs_for(precision_bits)], Vec::new());
-        // The unknowns with the other sign, as their terms are taken off, and alpha.
-        let mut factors = Factors::zeros(order + 1, precision_bits, order + 1);
-        factors.set(order, alpha.get(0, 0));
+    /// Bytes of the room for a substitution.
+    pub fn room_bytes(&self, precision_bits: u32) -> u64 {
+        room_bytes(self.order(), precision_bits, self.view.limbs_per_element())
+    }
+
+    /// Finds the unknowns one after the other: a sum of products, a quotient, one rounding to the precision of the
+    /// room.
+    ///
+    /// # Errors
+    /// [`Error::ExponentRange`] with the row of an unknown that leaves the exponent range.
+    pub fn substitute(
+        &self,
+        right: &RightSide<'_>,
+        room: &mut SubstitutionRoom,
+        mut store: impl FnMut(usize, FloatRef<'_>),
+    ) -> Result<()> {
+        let order = self.order();
+        let SubstitutionRoom { sum, factors, limbs, quotient } = room;
+        if let Some(alpha) = right.alpha {
+            factors.set(order, alpha);
+        }
         for step in 0..order {
             let row = if self.lower { step } else { order - 1 - step };
-            let (others, own) = (self.others(row), b.block(row..row + 1, 0..1)?);
+            let others = self.others(row);
             let others = Run { left: self.entries(row, others.clone())?, right: others };
-            sum.add_up(&factors, &[Run { left: own, right: order..order + 1 }, others]);
-            let sum = &mut sum.sum;
+            match right.alpha {
+                None => sum.add_up_to(factors, right.b.get(row, 0), &others),
+                Some(_) => {
+                    let own = right.b.block(row..row + 1, 0..1)?;
+                    sum.add_up(factors, &[Run { left: own, right: order..order + 1 }, others]);
+                }
+            }
             let head = match self.diag {
-                Diag::Unit => sum.round(&mut limbs),
-                Diag::NonUnit => sum.round_quotient(self.view.get(row, row), &mut room, &mut limbs),
+                Diag::Unit => sum.sum.round(limbs),
+                Diag::NonUnit => sum.sum.round_quotient(self.view.get(row, row), quotient, limbs),
             };
             check_exponent(head.exponent(), row, 0)?;
-            x.set(row, 0, FloatRef { head, limbs: &limbs });
-            factors.set(row, FloatRef { head: head.negated(), limbs: &limbs });
+            store(row, FloatRef { head, limbs });
+            factors.set(row, FloatRef { head: head.negated(), limbs });
         }
         Ok(())
     }
+}
+
+/// Bytes of a [`SubstitutionRoom`] for a triangle whose entries have so many limbs.
+pub(crate) fn room_bytes(order: usize, precision_bits: u32, entry_limbs: usize) -> u64 {
+    let sums = TermSum::bytes(precision_bits, order + 1) + FixedSum::quotient_bytes(precision_bits, entry_limbs);
+    let limbs = limbs_for(precision_bits);
+    sums.saturating_add(Factors::bytes(order + 1, precision_bits, order + 1, limbs)) + 8 * limbs as u64
 }

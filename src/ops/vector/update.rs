@@ -2,8 +2,9 @@
 
 use crate::context::{Context, Progress};
 use crate::error::Result;
+use crate::kernels::digit_sums::ScaledSums;
 use crate::math::float::{FloatRef, Head};
-use crate::matrix::{Destination, Matrix, MatrixView};
+use crate::matrix::{Destination, Matrix, MatrixView, check_exponent};
 use crate::ops::columns::each_column;
 use crate::ops::exact_sum::{ExactEntry, Product};
 use crate::ops::product::combine::{Addend, Combination, Place};
@@ -78,6 +79,8 @@ pub fn axpy_into<'x, 'y, 'r>(
     let alpha = scalar("alpha", alpha)?;
     let combination = Combination::new(None, None, Some(Addend::Whole(y)));
     let limbs = (alpha.limbs_per_element(), x.limbs_per_element());
+    let of_y = y.limbs_per_element();
+    let scaled_bytes = ScaledSums::bytes([limbs.0, limbs.1, of_y], precision_bits);
     let call = VectorCall {
         ctx,
         operation: "axpy",
@@ -85,12 +88,37 @@ pub fn axpy_into<'x, 'y, 'r>(
         terms: 2,
         precision_bits,
         entry_nanoseconds: 60.0 + (limbs.0 * limbs.1) as f64,
-        worker_bytes: Product::bytes(limbs.0, limbs.1),
+        worker_bytes: Product::bytes(limbs.0, limbs.1) + scaled_bytes,
     };
-    let local = || Product::new(limbs.0, limbs.1);
-    call.fill(result.into(), local, |product, row, limbs| {
-        let product = product.of(alpha.get(0, 0), x.get(row, 0));
-        combination.finish(product, Place { row, col: 0 }, precision_bits, limbs)
+    let alpha = alpha.get(0, 0);
+    let local = || (ScaledSums::new(alpha, (limbs.1, of_y), precision_bits), Product::new(limbs.0, limbs.1));
+    call.fill_pieces(result.into(), local, |(scaled, product), mut piece| {
+        let zero = FloatRef { head: Head::ZERO, limbs: &[] };
+        for first in (0..piece.count()).step_by(8) {
+            let count = (piece.count() - first).min(8);
+            let done = scaled.as_mut().map_or(0, |scaled| {
+                let mut pairs = [(zero, zero); 8];
+                for (lane, pair) in pairs[..count].iter_mut().enumerate() {
+                    let row = piece.first + first + lane;
+                    *pair = (x.get(row, 0), y.get(row, 0));
+                }
+                scaled.form(&pairs[..count])
+            });
+            for lane in 0..count {
+                piece.set(first + lane, |row, limbs| {
+                    let sum = match scaled {
+                        Some(scaled) if done >> lane & 1 == 1 => scaled.get(lane, limbs),
+                        _ => {
+                            let product = product.of(alpha, x.get(row, 0));
+                            combination.finish(product, Place { row, col: 0 }, precision_bits, limbs)?
+                        }
+                    };
+                    check_exponent(sum.exponent(), row, 0)?;
+                    Ok(sum)
+                })?;
+            }
+        }
+        Ok(())
     })
 }
 

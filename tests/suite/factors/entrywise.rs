@@ -293,7 +293,7 @@ fn assert_solved(
 
 #[test]
 fn solves_keep_their_promise() {
-    let ctx = alone();
+    let (ctx, threads) = (alone(), Context::builder().threads(3).build().unwrap());
     for seed in 0..effort() {
         for coupling in [Coupling::Spread(1), Coupling::Spread(150), Coupling::Weak(200), Coupling::Arrow] {
             for (n, columns) in [(1, 1), (2, 2), (9, 1), (20, 3), (33, 9), (40, 20)] {
@@ -303,6 +303,7 @@ fn solves_keep_their_promise() {
                 let factor = cholesky_with(&ctx, Symmetric::lower(&a), 80, &entrywise()).unwrap().result;
                 let x = factor.solve(&ctx, &b, 80).unwrap();
                 assert_solved((&a, &b, &x), (factor.factor(), None), &what);
+                assert!(factor.solve(&threads, &b, 80).unwrap() == x, "{what}, three threads");
                 let whole = solve_with(&ctx, Symmetric::lower(&a), &b, 80, &entrywise()).unwrap();
                 assert!(whole.result == x && whole.report.accuracy == Accuracy::Entrywise, "{what}");
                 let options = LdltOptions::new().accuracy(Accuracy::Entrywise);

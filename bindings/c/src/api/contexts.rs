@@ -26,6 +26,9 @@ pub extern "C" fn sunzi_options_default() -> sunzi_options {
 /// `*ctx` is a context after a failure too: one that answers `sunzi_last_error`, and every call with the same failure.
 /// Free it in either case.
 ///
+/// A fork of the process may go on with the context: its first call starts threads of its own. A call that is under way
+/// while the process forks, devices and communicators stay with the parent.
+///
 /// # Safety
 /// The header's rules.
 #[unsafe(no_mangle)]

@@ -14,9 +14,8 @@ pub mod plans;
 pub mod products;
 pub mod triangular;
 
-use crate::array::{Array, Operand, Part, invalid};
+use crate::array::{Operand, Part, invalid};
 use crate::call::Call;
-use crate::convert;
 use crate::failure::{Failure, Outcome};
 use crate::types::*;
 use rug::Float;
@@ -56,20 +55,7 @@ unsafe fn scalar(call: &Call<'_>, name: &'static str, matrix: *const sunzi_matri
 /// The header's rules.
 unsafe fn number(call: &Call<'_>, operand: &Operand) -> Outcome<Float> {
     // SAFETY: by contract.
-    let short = unsafe {
-        match &operand.array {
-            Array::Mpfr(grid) => convert::short_number(operand.name, grid)?,
-            Array::Mpf(grid) => convert::short_number(operand.name, grid)?,
-            Array::Limbs(_) => None,
-        }
-    };
-    if let Some(number) = short {
-        return Ok(number);
-    }
-    // SAFETY: by contract.
-    let input = unsafe { call.read(operand, Part::All) }?;
-    let view = input.view();
-    Ok(view.get(0, 0).to_float(view.precision_bits()))
+    unsafe { call.read_number(operand) }
 }
 
 fn unknown(name: &'static str, value: i32, choices: &str) -> Failure {

@@ -53,6 +53,16 @@ pub trait Entry: Copy + Send + Sync {
     /// The pointer to the limbs is null, or points to as many as the head says.
     unsafe fn read(self, precision_bits: u32, limbs: &mut [u64]) -> Result<Head, Flaw>;
 
+    /// [`Entry::read`] of the most frequent kind of number, without a call; `None` for all others, whose limbs may have
+    /// been written.
+    ///
+    /// # Safety
+    /// As [`Entry::read`]; the entry is initialised.
+    #[inline(always)]
+    unsafe fn read_plain(_place: *const Self, _precision_bits: u32, _limbs: &mut [u64]) -> Option<Head> {
+        None
+    }
+
     /// Stores `value`, rounded to nearest even at the entry's own precision.
     ///
     /// # Safety
@@ -72,6 +82,7 @@ pub struct Value<'a> {
 impl Value<'_> {
     /// Writes the significand at `bits` bits, rounded to nearest even where that is less than it has; `limbs` has room
     /// for just those. Returns the head.
+    #[inline]
     pub fn fit(&self, bits: u32, limbs: &mut [u64]) -> Head {
         let FloatRef { head, limbs: magnitude } = self.number;
         if bits < self.precision_bits {
@@ -79,13 +90,33 @@ impl Value<'_> {
             return round_integer(head.is_negative(), magnitude, exponent, bits, limbs);
         }
         let (low, top) = limbs.split_at_mut(limbs.len() - magnitude.len());
-        low.fill(0);
-        top.copy_from_slice(magnitude);
+        if !low.is_empty() {
+            low.fill(0); // a call, also for nothing
+        }
+        copy_limbs(top, magnitude);
         head
     }
 }
 
+/// Copies as many limbs as both have (asserted); without a call for the numbers that are met most often.
+#[inline(always)]
+pub fn copy_limbs(to: &mut [u64], from: &[u64]) {
+    match to.len() {
+        4 => copy::<4>(to, from),
+        8 => copy::<8>(to, from),
+        16 => copy::<16>(to, from),
+        _ => to.copy_from_slice(from),
+    }
+}
+
+#[inline(always)]
+fn copy<const N: usize>(to: &mut [u64], from: &[u64]) {
+    let to: &mut [u64; N] = to.try_into().expect("N limbs");
+    *to = *<&[u64; N]>::try_from(from).expect("N limbs");
+}
+
 /// Refuses exponents that a matrix cannot hold.
+#[inline]
 pub fn check_exponent(exponent: i64) -> Result<i64, Flaw> {
     if exponent.unsigned_abs() > MAXIMUM_EXPONENT as u64 { Err(Flaw::Exponent(exponent)) } else { Ok(exponent) }
 }

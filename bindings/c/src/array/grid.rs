@@ -34,6 +34,7 @@ unsafe impl<T> Sync for Grid<T> {}
 
 impl<T> Grid<T> {
     /// Address of an entry, which is within the grid.
+    #[inline]
     pub fn place(&self, row: usize, col: usize) -> *mut T {
         debug_assert!(row < self.rows && col < self.cols);
         self.first.wrapping_offset(row as isize * self.row_stride + col as isize * self.col_stride)

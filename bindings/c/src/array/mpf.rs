@@ -27,18 +27,26 @@ unsafe impl Send for MpfEntry {}
 unsafe impl Sync for MpfEntry {}
 
 impl MpfEntry {
-    /// Limbs in use.
+    /// Limbs in use: they may be more than its precision, where that was lowered by `mpf_set_prec_raw`.
+    #[inline]
     fn used(self) -> Result<usize, Flaw> {
+        let used = self.size.unsigned_abs();
+        let most = (MAXIMUM_PRECISION_BITS / 64) as c_int;
+        if (2..=most).contains(&self.precision) && used <= most as u32 && !self.limbs.is_null() {
+            return Ok(used as usize);
+        }
+        Err(self.flaw())
+    }
+
+    /// What is wrong with it.
+    #[cold]
+    fn flaw(self) -> Flaw {
         let used = self.size.unsigned_abs();
         if !(2..=MAXIMUM_PRECISION_BITS / 64).contains(&self.precision.unsigned_abs()) || self.precision < 0 {
             let message = format!("has a precision of {} limbs: is it initialised?", self.precision);
-            return Err(Flaw::Malformed(message));
+            return Flaw::Malformed(message);
         }
-        // It may use more than its precision, where that was lowered by `mpf_set_prec_raw`.
-        if used > MAXIMUM_PRECISION_BITS / 64 || self.limbs.is_null() {
-            return Err(Flaw::Malformed(format!("uses {used} limbs: is it initialised?")));
-        }
-        Ok(used as usize)
+        Flaw::Malformed(format!("uses {used} limbs: is it initialised?"))
     }
 }
 
@@ -54,6 +62,7 @@ impl Entry for MpfEntry {
         Ok(self.precision as u32 * 64)
     }
 
+    #[inline]
     unsafe fn read(self, precision_bits: u32, limbs: &mut [u64]) -> Result<Head, Flaw> {
         let used = self.used()?;
         if used == 0 {
@@ -64,19 +73,20 @@ impl Entry for MpfEntry {
             return Err(Flaw::Wider);
         }
         let (low, own) = limbs.split_at_mut(limbs.len() - used);
-        low.fill(0);
-        // SAFETY: the entry's limbs, as many as its size says, by contract; `own` is the library's, elsewhere.
-        unsafe { self.limbs.copy_to_nonoverlapping(own.as_mut_ptr(), used) };
-        let top = own[used - 1];
+        if !low.is_empty() {
+            low.fill(0); // a call, also for nothing
+        }
+        // SAFETY: the entry's limbs, as many as its size says, by contract; nobody writes to them.
+        let source = unsafe { std::slice::from_raw_parts(self.limbs, used) };
+        let top = source[used - 1];
         if top == 0 {
             return Err(Flaw::Malformed("has a top limb of 0: is it initialised?".into()));
         }
-        let shift = top.leading_zeros();
-        if shift > 0 {
-            for at in (1..used).rev() {
-                own[at] = own[at] << shift | own[at - 1] >> (64 - shift);
-            }
-            own[0] <<= shift;
+        let (shift, mut below) = (top.leading_zeros(), 0);
+        for (own, &limb) in own.iter_mut().zip(source) {
+            // In two steps: a limb cannot be shifted by all of its bits.
+            *own = limb << shift | (below >> 1) >> (63 - shift);
+            below = limb;
         }
         let exponent = self.exponent.saturating_mul(64).saturating_sub(shift.into());
         Ok(Head::new(self.size < 0, check_exponent(exponent)?))

@@ -1,9 +1,9 @@
 //! `mpfr_t`: its significand has the very form of the library's, so that reading is a copy of limbs.
 
-use crate::array::entry::{Entry, Flaw, Value, check_exponent};
+use crate::array::entry::{Entry, Flaw, Value, check_exponent, copy_limbs};
 use std::ffi::{c_int, c_long};
 use sunzi::advanced::math::float::limbs_for;
-use sunzi::{Head, MAXIMUM_PRECISION_BITS};
+use sunzi::{Head, MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS};
 
 /// The members of `mpfr_t`, which are part of MPFR's binary interface.
 #[repr(C)]
@@ -28,17 +28,23 @@ unsafe impl Send for MpfrEntry {}
 unsafe impl Sync for MpfrEntry {}
 
 impl MpfrEntry {
+    #[inline]
     fn check(self) -> Result<u32, Flaw> {
-        let precision = u32::try_from(self.precision).unwrap_or(0);
-        if !(1..=MAXIMUM_PRECISION_BITS).contains(&precision) {
+        if (1..=c_long::from(MAXIMUM_PRECISION_BITS)).contains(&self.precision) && !self.limbs.is_null() {
+            return Ok(self.precision as u32);
+        }
+        Err(self.flaw())
+    }
+
+    /// What is wrong with it.
+    #[cold]
+    fn flaw(self) -> Flaw {
+        if !(1..=c_long::from(MAXIMUM_PRECISION_BITS)).contains(&self.precision) {
             // The first two members of an `mpf_t` are two numbers of half the size.
             let message = format!("has a precision of {} bits: is it initialised? (or an mpf_t?)", self.precision);
-            return Err(Flaw::Malformed(message));
+            return Flaw::Malformed(message);
         }
-        if self.limbs.is_null() {
-            return Err(Flaw::Malformed("has no limbs: is it initialised?".into()));
-        }
-        Ok(precision)
+        Flaw::Malformed("has no limbs: is it initialised?".into())
     }
 }
 
@@ -65,14 +71,33 @@ impl Entry for MpfrEntry {
             _ => {}
         }
         let (low, own) = limbs.split_at_mut(limbs.len() - limbs_for(own_bits));
-        low.fill(0);
-        // SAFETY: the entry's limbs, as many as its precision says, by contract; `own` is the library's, elsewhere.
-        unsafe { self.limbs.copy_to_nonoverlapping(own.as_mut_ptr(), own.len()) };
+        if !low.is_empty() {
+            low.fill(0); // a call, also for nothing
+        }
+        // SAFETY: the entry's limbs, as many as its precision says, by contract; nobody writes to them.
+        copy_limbs(own, unsafe { std::slice::from_raw_parts(self.limbs, own.len()) });
         let spare = own.len() as u32 * 64 - own_bits;
         if own[own.len() - 1] >> 63 == 0 || own[0] & !(u64::MAX << spare) != 0 {
             return Err(Flaw::Malformed("has a significand that is not normalised: is it initialised?".into()));
         }
         Ok(Head::new(self.sign < 0, check_exponent(self.exponent)?))
+    }
+
+    /// A regular number of just that precision.
+    #[inline(always)]
+    unsafe fn read_plain(place: *const Self, precision_bits: u32, limbs: &mut [u64]) -> Option<Head> {
+        // SAFETY: an initialised entry, by contract.
+        let MpfrEntry { precision, sign, exponent, limbs: source } = unsafe { place.read() };
+        // Exponents of zeros and of what is not finite lie far beyond those of a matrix.
+        let regular = exponent.unsigned_abs() <= MAXIMUM_EXPONENT as u64;
+        if precision != c_long::from(precision_bits) || !regular || source.is_null() {
+            return None;
+        }
+        // SAFETY: the entry's limbs, as many as its precision says, by contract; nobody writes to them.
+        copy_limbs(limbs, unsafe { std::slice::from_raw_parts(source, limbs.len()) });
+        let spare = limbs.len() as u32 * 64 - precision_bits;
+        let normalised = limbs[limbs.len() - 1] >> 63 == 1 && limbs[0] & !(u64::MAX << spare) == 0;
+        normalised.then(|| Head::new(sign < 0, exponent))
     }
 
     unsafe fn write(place: *mut Self, value: Value<'_>) -> Result<(), Flaw> {

@@ -1,0 +1,28 @@
+//! Where there are no vectors of 64-bit products all sums `alpha x + y` are left to the caller.
+
+use crate::math::float::{FloatRef, Head};
+
+/// Room for no sums.
+pub enum ScaledSums {}
+
+impl ScaledSums {
+    /// None.
+    pub fn new(_: FloatRef<'_>, _: (usize, usize), _: u32) -> Option<ScaledSums> {
+        None
+    }
+
+    /// Nothing.
+    pub fn bytes(_: [usize; 3], _: u32) -> u64 {
+        0
+    }
+
+    /// There is no room to call this with.
+    pub fn form(&mut self, _: &[(FloatRef<'_>, FloatRef<'_>)]) -> u8 {
+        match *self {}
+    }
+
+    /// There is no room to call this with.
+    pub fn get(&self, _: usize, _: &mut [u64]) -> Head {
+        match *self {}
+    }
+}

@@ -1,0 +1,73 @@
+//! `L L^T X = B` for a few right sides, entry by entry: substitution with the sums of verbs on vectors.
+//!
+//! Promise: a solution depends on factor, right side and precision alone. Bounds: docs/ALGORITHM.md, "Solves with a
+//! Cholesky factor".
+
+use crate::context::{Context, Progress};
+use crate::error::{Error, Result};
+use crate::math::float::FloatRef;
+use crate::matrix::{Destination, Matrix, MatrixView};
+use crate::ops::columns::each_column;
+use crate::ops::solve::run::make_room;
+use crate::ops::vector::{RightSide, SubstitutionRoom, VectorTriangle, room_bytes};
+
+/// Bits of a call: those of the unknowns between the substitutions, and of the solution.
+#[derive(Clone, Copy)]
+pub(crate) struct SumBits {
+    pub working: u32,
+    pub precision: u32,
+}
+
+/// Solves `L L^T X = B` column by column; `factor` is `n x n`, of which the lower triangle is read; `b` has `n` rows.
+/// Returns the bytes of the call.
+///
+/// # Errors
+/// [`Error::Singular`], [`Error::ExponentRange`], [`Error::MemoryLimit`], [`Error::Cancelled`], [`Error::OutOfMemory`].
+pub(crate) fn solve_columns(
+    ctx: &Context,
+    factor: &Matrix,
+    b: MatrixView<'_>,
+    bits: SumBits,
+    result: Destination<'_>,
+) -> Result<u64> {
+    let order = factor.rows();
+    let [lower, upper] = [false, true].map(|transposed| VectorTriangle::of_factor(factor.view(), transposed));
+    lower.check_diagonal()?;
+    let planned_bytes = ctx.memory().admit(bytes(ctx, (order, b.cols()), bits, factor.limbs_per_element()))?;
+    make_room(ctx, planned_bytes);
+    let result = result.prepare((order, b.cols()), bits.precision)?;
+    let local = || (None, [bits.working, bits.precision].map(|bits| SubstitutionRoom::new(order, bits)));
+    each_column(ctx, result, local, |(middle, [forward, backward]), mut column| {
+        let middle = match middle {
+            Some(middle) => middle,
+            None => middle.insert(Matrix::zeros(order, 1, bits.working)?),
+        };
+        let index = column.index;
+        let placed = |error| match error {
+            Error::ExponentRange { row, exponent, limit, .. } => {
+                Error::ExponentRange { row, column: index, exponent, limit }
+            }
+            other => other,
+        };
+        let right = RightSide { b: b.block(0..order, index..index + 1)?, alpha: None };
+        lower.substitute(&right, forward, |row, value| middle.set(row, 0, value)).map_err(placed)?;
+        let right = RightSide { b: middle.view(), alpha: None };
+        let store = |row: usize, value: FloatRef<'_>| {
+            column.set(row, |limbs| {
+                limbs.copy_from_slice(value.limbs);
+                value.head
+            });
+        };
+        upper.substitute(&right, backward, store).map_err(placed)?;
+        ctx.report_progress(Progress { phase: "solve", done: index as u64 + 1, total: b.cols() as u64 })
+    })?;
+    Ok(planned_bytes)
+}
+
+/// Most bytes of a call with a factor whose entries have so many limbs: the solution, and what each worker has.
+pub(crate) fn bytes(ctx: &Context, (order, cols): (usize, usize), bits: SumBits, entry_limbs: usize) -> u64 {
+    let rooms = [bits.working, bits.precision].map(|bits| room_bytes(order, bits, entry_limbs));
+    let each = Matrix::bytes_for(order, 1, bits.working).saturating_add(rooms[0]).saturating_add(rooms[1]);
+    let workers = ctx.threads().min(cols).max(1) as u64;
+    Matrix::bytes_for(order, cols, bits.precision).saturating_add(workers.saturating_mul(each))
+}
