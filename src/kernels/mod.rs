@@ -72,8 +72,8 @@ pub trait PlaneKernel: Send + Sync {
         let engine = self.prepare(&EngineSpec { operand_bits: working_bits, modulus_bits, redundant: false })?;
         Ok(Arc::new(limb_tiles::LimbTiles::new(engine, working_bits)))
     }
-    /// Rows up to which a factorisation on limbs, one entry after the other, is faster than any tiles of this kernel, as
-    /// far as that is not the same for all.
+    /// Rows up to which a factorisation on limbs, one entry after the other, is faster than any tiles of this kernel,
+    /// as far as that is not the same for all.
     fn most_rows_on_limbs(&self, _working_bits: u32) -> usize {
         usize::MAX
     }
