@@ -2,8 +2,8 @@
 //! the Rust calls, accurate by norms and entry by entry, and by the C twins on arrays of `mpfr_t`.
 //!
 //! `cargo bench -p sunzi-c --bench small -- [OPERATIONS [SIZES [BITS [KERNEL]]]]`, lists with commas, prints the times
-//! of the loops over those of the calls: least times of runs in turns. Run as a test it takes tiny sizes. Either way all
-//! results are compared.
+//! of the loops over those of the calls: least times of runs in turns. Run as a test it takes tiny sizes. Either way
+//! all results are compared.
 
 use gmp_mpfr_sys::mpfr;
 use rug::{Assign, Float, Integer, rand::RandState};
