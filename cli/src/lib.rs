@@ -73,6 +73,7 @@ fn run_command(arguments: Vec<OsString>) -> u8 {
                 Some(world) => agreed(world, check(world.rank())),
                 None => check(0),
             };
+            output::keep_words_off_stdout(arguments.paths.write_to_stdout());
             let Arguments { command, global, .. } = arguments;
             checked.and_then(|()| run_checked(global, command, &ranks))
         }

@@ -7,16 +7,29 @@ use sunzi::{Error, Result};
 /// Whether this process may print: of several ranks only the root.
 static SPEAKS: AtomicBool = AtomicBool::new(true);
 
+/// Whether standard output carries the bytes of a matrix or a report.
+static DATA_ON_STDOUT: AtomicBool = AtomicBool::new(false);
+
+/// Keeps words for people off standard output, onto which a matrix or a report is written.
+pub fn keep_words_off_stdout(keep: bool) {
+    DATA_ON_STDOUT.store(keep, Ordering::Relaxed);
+}
+
 /// Lets this process print errors and remarks, or forbids it.
 pub fn set_speaking(speaks: bool) {
     SPEAKS.store(speaks, Ordering::Relaxed);
 }
 
-/// Writes text to standard output. A reader that went away is no error.
+/// Writes text for people to standard output, or to standard error where data go there. A reader that went away is no
+/// error.
 ///
 /// # Errors
 /// [`Error::Io`], such as on a full disk.
 pub fn print(text: &str) -> Result<()> {
+    if DATA_ON_STDOUT.load(Ordering::Relaxed) {
+        let _ = write!(std::io::stderr(), "{text}");
+        return Ok(());
+    }
     print_bytes(text.as_bytes())
 }
 

@@ -60,15 +60,23 @@ impl Matrix {
             let maximum_bits = MAXIMUM_PRECISION_BITS.into();
             return Err(Error::Precision { precision_bits: precision_bits.into(), maximum_bits });
         }
-        let overflow = || Error::DimensionOverflow { rows, cols, precision_bits };
-        let count = rows.checked_mul(cols).ok_or_else(overflow)?;
-        let words = count.checked_mul(1 + limbs_for(precision_bits)).ok_or_else(overflow)?;
-        let bytes = words.checked_mul(8).filter(|&bytes| bytes <= isize::MAX as usize).ok_or_else(overflow)?;
+        let bytes = Matrix::check_size(rows, cols, precision_bits)?;
+        let words = bytes / 8;
         // A failed reservation is an error; only then ask for zeroed pages, which the system hands out lazily.
         Vec::<u64>::new().try_reserve_exact(words).map_err(|_| Error::OutOfMemory { bytes: bytes as u64 })?;
         let mut words = vec![0; words];
         advise_huge_pages(&mut words);
         Ok(Matrix { rows, cols, precision_bits, words })
+    }
+
+    /// Bytes of a matrix that can be addressed.
+    ///
+    /// # Errors
+    /// [`Error::DimensionOverflow`].
+    pub(crate) fn check_size(rows: usize, cols: usize, precision_bits: u32) -> Result<usize> {
+        let words = rows.checked_mul(cols).and_then(|count| count.checked_mul(1 + limbs_for(precision_bits)));
+        let bytes = words.and_then(|words| words.checked_mul(8)).filter(|&bytes| bytes <= isize::MAX as usize);
+        bytes.ok_or(Error::DimensionOverflow { rows, cols, precision_bits })
     }
 
     /// The matrix of `entry(row, column)`, each rounded to nearest even at `precision_bits`; called column by column.

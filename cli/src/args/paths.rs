@@ -54,6 +54,13 @@ impl Paths {
         }
     }
 
+    /// Whether an output is standard output under another name.
+    pub fn write_to_stdout(&self) -> bool {
+        let file = |path: &Path| std::fs::metadata(path).ok().map(|data| (data.dev(), data.ino(), data.rdev()));
+        let stdout = file(Path::new("/dev/stdout"));
+        stdout.is_some() && self.outputs.values().any(|path| is_device(path) && file(path) == stdout)
+    }
+
     /// Compares the files, and not their names, as the process of `rank` sees them.
     ///
     /// # Errors

@@ -286,3 +286,49 @@ fn control_characters_are_written_out() {
     let error = Sandbox::new().fail("info --report no\u{1b}[31m/r\u{7}.json", 3);
     assert!(error.contains("no\\u{1b}[31m/r\\u{7}.json") && !error.contains('\u{1b}'), "{error:?}");
 }
+
+/// Sizes that no machine could address, wherever a plan is asked for.
+#[test]
+fn sizes_beyond_all_addresses() {
+    let sandbox = Sandbox::new();
+    let most = u64::MAX;
+    for (line, shape) in [
+        (format!("plan syrk --rows {most} --cols 3 -p 99"), format!("{most} x 3")),
+        (format!("plan syrk --rows 3 --cols {most} -p 99"), format!("{most} x {most}")),
+        (format!("plan syrk --nodes 2 --rows {most} --cols {most} -p 99"), format!("{most} x {most}")),
+        (format!("plan gemm --rows {most} --cols 3 -p 99"), format!("{most} x 3")),
+        (format!("plan cholesky --rows {most} -p 99"), format!("{most} x {most}")),
+        (format!("plan solve --rows {most} --cols 1 -p 99"), format!("{most} x {most}")),
+        (format!("plan solve --rows 5 --cols {most} -p 99"), format!("5 x {most}")),
+        (format!("plan trsm --rows {most} --cols 1 -p 99"), format!("{most} x {most}")),
+        (format!("plan trsm --rows 10 --cols {most} -p 99"), format!("10 x {most}")),
+    ] {
+        let error = sandbox.fail(&line, 3);
+        assert!(error.contains(&format!("a {shape} matrix of 99 bits is too large to address")), "{line}: {error}");
+    }
+}
+
+/// What is told goes elsewhere where standard output takes the matrix.
+#[test]
+fn a_matrix_on_standard_output_is_all_that_is_there() {
+    let sandbox = Sandbox::new();
+    sandbox.write("P.mtx", format!("{HEADER}2 2\n1\n2\n3\n4\n"));
+    sandbox.run("syrk P.mtx -o Q.mtx -p 99");
+    let output = sandbox.output("syrk P.mtx -o /dev/stdout -p 99");
+    assert_eq!((output.code, output.stdout), (0, sandbox.text("Q.mtx")));
+    assert!(output.stderr.starts_with("/dev/stdout: 2 x 2, 99 bits"), "{}", output.stderr);
+    let output = sandbox.output("syrk P.mtx -o R.mtx -p 99 --report /dev/stdout");
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&output.stdout).unwrap()["operation"], "syrk");
+}
+
+/// The stack of the process may be small: all work has one of its own.
+#[test]
+fn a_small_stack_is_enough() {
+    let sandbox = Sandbox::new();
+    sandbox.write("P.mtx", format!("{HEADER}2 2\n1\n2\n3\n5\n"));
+    let program = env!("CARGO_BIN_EXE_sunzi");
+    let script =
+        format!("ulimit -s 64; {program} syrk P.mtx -o Q.mtx -p 99 && {program} cholesky Q.mtx -o L.mtx -p 99");
+    let run = std::process::Command::new("sh").args(["-c", &script]).current_dir(sandbox.path("")).output().unwrap();
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+}

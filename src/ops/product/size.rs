@@ -20,9 +20,13 @@ impl ProductSize {
     /// Refuses sizes whose planes could not be addressed by any plan, so that no later arithmetic overflows.
     ///
     /// # Errors
-    /// [`Error::DimensionOverflow`] with the shape of the result.
+    /// [`Error::DimensionOverflow`] with the shape of the largest matrix.
     pub fn check(&self, precision_bits: u32) -> Result<()> {
-        let overflow = Error::DimensionOverflow { rows: self.rows, cols: self.cols, precision_bits };
+        let (rows, cols) = match self.contracted > self.rows.max(self.cols) {
+            true => (self.contracted, self.rows.max(self.cols)),
+            false => (self.rows, self.cols),
+        };
+        let overflow = Error::DimensionOverflow { rows, cols, precision_bits };
         let [contracted, rows, cols] = [self.contracted, self.rows, self.cols].map(|size| size as u128 + 64);
         // Bytes of a plane are at most these times 8, and there are fewer planes than bits of precision and 64.
         let bits = u128::from(precision_bits) + 64;

@@ -56,13 +56,15 @@ pub struct SolvePlan {
 /// limit takes narrower bands.
 ///
 /// # Errors
-/// [`crate::Error::Precision`]; [`crate::Error::MemoryLimit`] names the least limit that would do.
+/// [`crate::Error::Precision`]; [`crate::Error::DimensionOverflow`]; [`crate::Error::MemoryLimit`] names the least
+/// limit that would do.
 pub fn plan_trsm(
     ctx: &Context,
     (order, columns): (usize, usize),
     precision_bits: u32,
     accuracy: Accuracy,
 ) -> Result<SolvePlan> {
+    check_sizes(order, columns, precision_bits)?;
     let working_bits = triangle_working_bits(ctx, precision_bits, order)?;
     let shape = SolveShape { operation: "trsm", substitutions: LOWER, order, columns, precision_bits, accuracy };
     shape.plan(ctx, working_bits, (0, 0))
@@ -79,6 +81,7 @@ pub fn plan_solve(
     precision_bits: u32,
     options: &CholeskyOptions,
 ) -> Result<SolvePlan> {
+    check_sizes(order, columns, precision_bits)?;
     let accuracy = options.accuracy;
     let working_bits = working_bits(ctx, precision_bits, cholesky_solve_guard_bits(order), order)?;
     let unlimited = ctx.with_memory_bytes(None);
@@ -86,6 +89,12 @@ pub fn plan_solve(
     let factor_bytes = Matrix::bytes_for(order, order, precision_bits);
     let shape = SolveShape { operation: "solve", substitutions: CHOLESKY, order, columns, precision_bits, accuracy };
     shape.plan(ctx, working_bits, (factorisation.planned_bytes, factor_bytes))
+}
+
+/// Refuses matrices that nobody could address, so that no later arithmetic overflows.
+fn check_sizes(order: usize, columns: usize, precision_bits: u32) -> Result<()> {
+    Matrix::check_size(order, order, precision_bits)?;
+    Matrix::check_size(order, columns, precision_bits).map(drop)
 }
 
 /// What is planned.
