@@ -246,7 +246,7 @@ impl ContextBuilder {
     /// Makes the context and its threads.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for 0 threads, [`Error::UnknownKernel`], [`Error::KernelUnavailable`].
+    /// [`Error::InvalidArgument`] for 0 threads, [`Error::UnknownKernel`], [`Error::KernelUnavailable`], [`Error::Threads`].
     pub fn build(self) -> Result<Context> {
         let threads = self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
         if !(1..=4096).contains(&threads) {
@@ -294,7 +294,7 @@ impl Context {
     /// A context with all defaults.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where the threads cannot be started.
+    /// [`Error::Threads`] where the threads cannot be started.
     pub fn new() -> Result<Context> {
         Context::builder().build()
     }

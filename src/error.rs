@@ -231,6 +231,14 @@ pub enum Error {
         /// Size of the allocation.
         bytes: u64,
     },
+    /// The system refused threads: each takes memory, and their number may be limited.
+    #[error("cannot start {threads} threads: {reason}")]
+    Threads {
+        /// How many were asked for.
+        threads: usize,
+        /// What the system said.
+        reason: String,
+    },
 }
 
 impl Error {
@@ -280,6 +288,7 @@ impl Error {
             | Error::Io { .. } => 3,
             Error::MemoryLimit { .. }
             | Error::OutOfMemory { .. }
+            | Error::Threads { .. }
             | Error::DeviceMemory { .. }
             | Error::DeviceLimit { .. } => 4,
             Error::SelfCheck { .. } | Error::Verification(_) => 5,

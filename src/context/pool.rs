@@ -20,7 +20,7 @@ impl WorkerPool {
     /// Starts `threads` threads.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where the system refuses some of them; those that were started have ended then.
+    /// [`Error::Threads`] where the system refuses some of them; those that were started have ended then.
     pub fn new(threads: usize) -> Result<WorkerPool> {
         let mut handles = Vec::with_capacity(threads);
         let built = ThreadPoolBuilder::new().num_threads(threads).spawn_handler(|worker| {
@@ -28,11 +28,11 @@ impl WorkerPool {
             Ok(())
         });
         let built = built.build();
-        let failure = built.as_ref().err().map(|error| format!("cannot start {threads} threads: {error}"));
+        let failure = built.as_ref().err().map(|error| Error::Threads { threads, reason: error.to_string() });
         // Without a pool this waits for the threads that were started before one was refused.
         let process = std::process::id();
         let workers = WorkerPool { pool: built.ok(), handles, process, fork: OnceLock::new() };
-        failure.map_or(Ok(workers), |message| Err(Error::InvalidArgument(message)))
+        failure.map_or(Ok(workers), Err)
     }
 
     /// Runs `work` on a thread of the pool. A fork of the process that made the pool starts threads of its own; where

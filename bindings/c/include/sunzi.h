@@ -107,7 +107,7 @@ typedef enum sunzi_status {
     // The context's memory limit is too small; the message has the least for this step of the call, a later step may
     // ask for more.
     SUNZI_MEMORY_LIMIT = 10,
-    // The system refused memory.
+    // The system refused memory, or threads.
     SUNZI_OUT_OF_MEMORY = 11,
     // The progress function asked to stop.
     SUNZI_CANCELLED = 12,

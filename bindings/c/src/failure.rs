@@ -48,7 +48,7 @@ impl From<Error> for Failure {
             Error::ShapeMismatch { .. } | Error::DimensionOverflow { .. } => SUNZI_INVALID_SIZE,
             Error::Precision { .. } => SUNZI_PRECISION,
             Error::MemoryLimit { .. } => SUNZI_MEMORY_LIMIT,
-            Error::OutOfMemory { .. } => SUNZI_OUT_OF_MEMORY,
+            Error::OutOfMemory { .. } | Error::Threads { .. } => SUNZI_OUT_OF_MEMORY,
             Error::KernelUnavailable { .. } | Error::NoDevice(_) => SUNZI_UNAVAILABLE,
             Error::Device(_) | Error::DeviceLost(_) | Error::DeviceMemory { .. } | Error::DeviceLimit { .. } => {
                 SUNZI_DEVICE

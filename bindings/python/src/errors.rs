@@ -72,7 +72,9 @@ pub fn exception(py: Python<'_>, error: Error) -> PyErr {
                 value.setattr("minimum_bytes", minimum_bytes)
             })
         }
-        Error::OutOfMemory { .. } | Error::DimensionOverflow { .. } => PyMemoryError::new_err(text),
+        Error::OutOfMemory { .. } | Error::Threads { .. } | Error::DimensionOverflow { .. } => {
+            PyMemoryError::new_err(text)
+        }
         Error::SelfCheck { .. } | Error::Verification(_) => CheckError::new_err(text),
         Error::NoDevice(_) | Error::DeviceMemory { .. } | Error::DeviceLost(_) | Error::Device(_) => {
             DeviceError::new_err(text)

@@ -332,3 +332,17 @@ fn a_small_stack_is_enough() {
     let run = std::process::Command::new("sh").args(["-c", &script]).current_dir(sandbox.path("")).output().unwrap();
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
 }
+
+/// A system that has no room for so many threads.
+#[test]
+fn threads_that_the_system_refuses() {
+    let sandbox = Sandbox::new();
+    sandbox.write("P.mtx", format!("{HEADER}2 2\n1\n2\n3\n5\n"));
+    let program = env!("CARGO_BIN_EXE_sunzi");
+    let script = format!("ulimit -v 400000; exec {program} syrk P.mtx -o Q.mtx -p 99 --threads 900");
+    let run = std::process::Command::new("sh").args(["-c", &script]).current_dir(sandbox.path("")).output().unwrap();
+    let error = String::from_utf8(run.stderr).unwrap();
+    assert_eq!(run.status.code(), Some(4), "{error}");
+    assert!(error.starts_with("sunzi: error: cannot start 900 threads: ") && error.lines().count() == 1, "{error}");
+    assert_eq!(sandbox.names(), ["P.mtx"]);
+}
