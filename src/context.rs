@@ -246,7 +246,8 @@ impl ContextBuilder {
     /// Makes the context and its threads.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for 0 threads, [`Error::UnknownKernel`], [`Error::KernelUnavailable`], [`Error::Threads`].
+    /// [`Error::InvalidArgument`] for 0 threads, [`Error::UnknownKernel`], [`Error::KernelUnavailable`],
+    /// [`Error::Threads`].
     pub fn build(self) -> Result<Context> {
         let threads = self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
         if !(1..=4096).contains(&threads) {
