@@ -1,6 +1,6 @@
 //! `Context`: threads, memory limit, kernel, devices and checks, kept between calls and made anew after a fork.
 
-use crate::call::argument;
+use crate::call::{argument, byte_count};
 use crate::errors::OrRaise;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -13,8 +13,8 @@ use sunzi::advanced::device::DeviceName;
 ///
 /// `Context(threads=None, memory=None, kernel="auto", device=None, self_check=False, freivalds=False)`
 ///
-/// threads: worker threads, by default all processors that the process may use. memory: limit in bytes on all that a
-/// call works with, its result included and its operands excluded. kernel: a name of `sunzi.kernels()`. device: a name
+/// threads: worker threads, by default all processors that the process may use. memory: limit in bytes, or as text
+/// (`"2G"`, `"500M"`: powers of 1024), on all that a call works with, its result included and its operands excluded. kernel: a name of `sunzi.kernels()`. device: a name
 /// or a list of names: `cuda` (all GPUs), `cuda:0`, `soft`, `soft:BYTES`, `host`. self_check: a redundant prime checks
 /// each product. freivalds: a random vector checks each product.
 ///
@@ -54,7 +54,7 @@ impl Context {
             builder = builder.threads(argument("threads", threads)?);
         }
         if let Some(bytes) = memory {
-            builder = builder.memory_bytes(argument("memory", bytes)?);
+            builder = builder.memory_bytes(byte_count("memory", bytes)?);
         }
         let device_names = match device {
             None => Vec::new(),

@@ -4,6 +4,7 @@
 //! (`call`), and gives the result the form of the operands (`output`). `matrix` and `factor` are the classes that
 //! stay in Rust. `unsafe` stands in `native` alone.
 
+mod arithmetic;
 mod call;
 mod context;
 mod errors;

@@ -1,22 +1,22 @@
 //! `Matrix`: big floats that stay in Rust between calls.
 
-use crate::call::{checked_bits, number_kind, options};
+use crate::arithmetic::{equal, holds, over, trace, with_signs};
+use crate::call::{argument, checked_bits, number_kind, options};
 use crate::context::Context;
 use crate::errors::OrRaise;
 use crate::functions;
 use crate::index::{Selection, selections};
-use crate::input::{Bits, Operand, Part, look_for_signals, scalar, working_bits};
+use crate::input::{Bits, Operand, Part, scalar, working_bits};
 use crate::kind::{Container, NumberKind};
 use crate::output::{Builder, Form, Shape, assemble};
 use crate::view::View;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyValueError, PyZeroDivisionError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
-use rug::Integer;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use sunzi::io::{self, FileFormat, ReadOptions, Source, WriteOptions};
-use sunzi::{Error, FloatRef, Head};
+use sunzi::{Error, Head};
 
 /// Entries of sums and multiples between two looks for signals.
 const ENTRIES_AT_A_TIME: usize = 1 << 14;
@@ -117,21 +117,8 @@ impl Matrix {
     }
 }
 
-/// A number in the one form that all precisions share.
-fn odd(value: FloatRef<'_>) -> (Integer, i64) {
-    let (integer, exponent) = value.to_integer_exponent();
-    match integer.find_one(0) {
-        Some(zeros) => (integer >> zeros, exponent + i64::from(zeros)),
-        None => (integer, 0),
-    }
-}
-
 fn negated(view: &View) -> sunzi::Result<View> {
-    let mut copy = view.entries().to_matrix()?;
-    for head in copy.parts_mut().0 {
-        *head = Head(*head).negated().0;
-    }
-    Ok(copy.into())
+    with_signs(view, Head::negated)
 }
 
 #[pymethods]
@@ -159,7 +146,9 @@ impl Matrix {
     /// The zero matrix.
     #[staticmethod]
     #[pyo3(signature = (rows, cols, *, precision, numbers="fraction"))]
-    fn zeros(py: Python<'_>, rows: usize, cols: usize, precision: i64, numbers: &str) -> PyResult<Matrix> {
+    fn zeros(rows: &Bound<'_, PyAny>, cols: &Bound<'_, PyAny>, precision: i64, numbers: &str) -> PyResult<Matrix> {
+        let py = rows.py();
+        let (rows, cols) = (argument("rows", rows)?, argument("cols", cols)?);
         let bits = checked_bits(py, Some(precision))?.unwrap_or(2);
         Ok(Matrix { view: sunzi::Matrix::zeros(rows, cols, bits).or_raise(py)?.into(), kind: number_kind(numbers)? })
     }
@@ -167,7 +156,8 @@ impl Matrix {
     /// The identity of so many rows.
     #[staticmethod]
     #[pyo3(signature = (order, *, precision, numbers="fraction"))]
-    fn identity(py: Python<'_>, order: usize, precision: i64, numbers: &str) -> PyResult<Matrix> {
+    fn identity(order: &Bound<'_, PyAny>, precision: i64, numbers: &str) -> PyResult<Matrix> {
+        let (py, order) = (order.py(), argument("order", order)?);
         let bits = checked_bits(py, Some(precision))?.unwrap_or(2);
         let matrix = sunzi::Matrix::identity(order, bits).or_raise(py)?;
         Ok(Matrix { view: matrix.into(), kind: number_kind(numbers)? })
@@ -177,6 +167,18 @@ impl Matrix {
     #[getter]
     fn shape(&self) -> (usize, usize) {
         (self.view.rows(), self.view.cols())
+    }
+
+    /// 2: of rows, of columns.
+    #[getter]
+    fn ndim(&self) -> usize {
+        2
+    }
+
+    /// Number of entries.
+    #[getter]
+    fn size(&self) -> usize {
+        self.view.rows() * self.view.cols()
     }
 
     /// Bits of every entry.
@@ -288,23 +290,60 @@ impl Matrix {
         self.__mul__(other)
     }
 
-    /// Whether shapes and all numbers are equal, whatever their precision.
+    /// Every entry over a number, rounded once to the matrix's precision.
+    fn __truediv__(&self, other: &Bound<'_, PyAny>) -> PyResult<Matrix> {
+        let py = other.py();
+        if other.is_instance_of::<Matrix>() {
+            return Err(PyTypeError::new_err(
+                "a matrix over a matrix has no meaning here: sunzi.solve(a, b) is A^-1 B",
+            ));
+        }
+        let number = scalar(Some(other), "the divisor", Bits::Round(self.view.precision_bits()))?;
+        let number = number.expect("a divisor was given");
+        if number.is_zero() {
+            return Err(PyZeroDivisionError::new_err("a matrix over 0"));
+        }
+        let quotients = self.by_columns(py, self.view.precision_bits(), |part, _| over(part, &number));
+        Ok(self.like(quotients?.into()))
+    }
+
+    /// The magnitudes of all entries.
+    fn __abs__(&self, py: Python<'_>) -> PyResult<Matrix> {
+        let magnitude = |head: Head| if head.is_negative() { head.negated() } else { head };
+        Ok(self.like(py.detach(|| with_signs(&self.view, magnitude)).or_raise(py)?))
+    }
+
+    /// Whether shapes and all numbers are equal, whatever their precision; a list or an array is taken as `Matrix`
+    /// would take it, decimals and fractions at the precision of this matrix. True or False, not an array of them.
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {
         let py = other.py();
-        let Ok(other) = other.cast::<Matrix>() else { return Ok(false) };
-        let (a, b) = (self.view.entries(), other.get().view.entries());
-        if (a.rows(), a.cols()) != (b.rows(), b.cols()) {
-            return Ok(false);
-        }
-        for row in 0..a.rows() {
-            for col in 0..a.cols() {
-                look_for_signals(py, row * a.cols() + col)?;
-                if odd(a.get(row, col)) != odd(b.get(row, col)) {
-                    return Ok(false);
-                }
-            }
-        }
-        Ok(true)
+        // What holds no numbers is no equal matrix.
+        let Ok(operand) = Operand::of(other, "the other operand", Part::Whole) else { return Ok(false) };
+        let bits = self.view.precision_bits().max(operand.natural_bits.unwrap_or(2));
+        equal(py, &self.view, &operand.view(py, Bits::Round(bits))?)
+    }
+
+    /// Whether some entry is this number.
+    fn __contains__(&self, number: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let operand = Operand::number(number)?;
+        let bits = self.view.precision_bits().max(operand.natural_bits.unwrap_or(2));
+        let number_view = operand.view(number.py(), Bits::Round(bits))?;
+        holds(number.py(), &self.view, number_view.entries().get(0, 0))
+    }
+
+    /// The sum of the diagonal entries, rounded once to the matrix's precision.
+    fn trace<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let bits = self.view.precision_bits();
+        let mut sum = sunzi::Matrix::zeros(1, 1, bits).or_raise(py)?;
+        sum.set_float(0, 0, &trace(&self.view, bits)).or_raise(py)?;
+        Builder::new(py, self.kind, bits)?.number(sum.get(0, 0), (0, 0))
+    }
+
+    /// A list of the diagonal entries.
+    fn diagonal<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let (rows, cols) = self.shape();
+        let mut builder = Builder::new(py, self.kind, self.view.precision_bits())?;
+        (0..rows.min(cols)).map(|i| builder.number(self.view.entries().get(i, i), (i, i))).collect()
     }
 
     /// The lower triangular factor, a `Matrix`; see `sunzi.cholesky`. `sunzi.Cholesky` is for several solves.
@@ -348,6 +387,12 @@ impl Matrix {
     #[pyo3(signature = (numbers=None))]
     fn to_list<'py>(&self, py: Python<'py>, numbers: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
         self.assemble(py, Container::Rows, self.kind_or(numbers)?)
+    }
+
+    /// `to_list` by the name that NumPy's arrays have for it.
+    #[pyo3(signature = (numbers=None))]
+    fn tolist<'py>(&self, py: Python<'py>, numbers: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
+        self.to_list(py, numbers)
     }
 
     /// A NumPy array: of doubles where the type is `float`, else of objects.

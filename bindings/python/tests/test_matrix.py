@@ -111,7 +111,7 @@ def test_rounding() -> None:
 def test_equality_is_of_numbers() -> None:
     one = sunzi.Matrix([[1, 0.5]], precision=53)
     assert one == sunzi.Matrix([["1", "0.5"]], precision=900)
-    assert one != sunzi.Matrix([[1, -0.5]], precision=53) and one != [[1, 0.5]] and one != one.T
+    assert one != sunzi.Matrix([[1, -0.5]], precision=53) and one == [[1, 0.5]] and one != one.T
     assert (one == 3) is False
 
 
@@ -156,3 +156,57 @@ def test_damaged_bytes(matrix: sunzi.Matrix) -> None:
     for damaged in (data[:-1], data[:10], b"", data[:100] + bytes([data[100] ^ 1]) + data[101:], data + b"x"):
         with pytest.raises(ValueError):
             sunzi.Matrix.from_bytes(damaged)
+
+
+def test_a_matrix_behaves_as_an_array_does() -> None:
+    a = sunzi.Matrix([[1, -2], [Fraction(1, 3), 4], [-5, 0]], precision=120)
+    third = a[1, 0]
+    assert (a.ndim, a.size, a.shape) == (2, 6, (3, 2))
+    assert a.tolist() == a.to_list() == [[1, -2], [third, 4], [-5, 0]]
+    assert abs(a).to_list() == [[1, 2], [third, 4], [5, 0]]
+    assert (a / 2).to_list() == [[Fraction(1, 2), -1], [third / 2, 2], [Fraction(-5, 2), 0]]
+    seventh = (a / 7)[0, 0]
+    assert abs(seventh - Fraction(1, 7)) <= Fraction(1, 7) / 2**120 and seventh != Fraction(1, 7)
+    assert a.trace() == 5 and a.diagonal() == [1, 4] and a.T.diagonal() == [1, 4]
+    assert sunzi.Matrix([[2**-200.0, 0], [0, 1]], precision=53).trace() == 1
+    assert third in a and -5 in a and 0 in a and 5 not in a and "-2" in a
+    with pytest.raises(ZeroDivisionError):
+        a / 0
+    with pytest.raises(TypeError, match="solve"):
+        a / a  # type: ignore[operator]
+
+
+def test_a_matrix_equals_what_holds_its_numbers() -> None:
+    a = sunzi.Matrix([[1, 2], [3, 4]], precision=100)
+    for same in ([[1, 2], [3, 4]], np.array([[1.0, 2.0], [3.0, 4.0]]), ((1, 2), (3, 4)), a.round(60)):
+        assert a == same and not a != same
+    for other in ([[1, 2], [3, 5]], np.ones((2, 2)), [[1, 2, 3]], "1 2 3 4", None, 1, [["x"]]):
+        assert a != other
+    assert sunzi.Matrix([["0.1"]], precision=70) == [["0.1"]]
+
+
+def test_matrices_are_stacked() -> None:
+    a = sunzi.Matrix([[1, 2], [3, 4]], precision=100)
+    assert sunzi.Matrix(list(a)) == a
+    b = sunzi.Matrix([["0.1", "0.2"]], precision=200)
+    both = sunzi.Matrix([a, b])
+    assert both.shape == (3, 2) and both.precision == 200 and both[2:] == b and both[:2] == a
+    with pytest.raises(ValueError, match="matrix 1 has 1 columns, matrix 0 has 2"):
+        sunzi.Matrix([a, sunzi.Matrix([[1]], precision=10)])
+
+
+def test_sizes_that_are_none() -> None:
+    for make in (lambda: sunzi.Matrix.identity(-1, precision=10), lambda: sunzi.Matrix.zeros(-1, 2, precision=10)):
+        with pytest.raises(ValueError, match="=-1 is out of range"):
+            make()
+    with pytest.raises(TypeError, match="order cannot be two of type str"):
+        sunzi.Matrix.identity("two", precision=10)  # type: ignore[arg-type]
+
+
+def test_memory_in_words() -> None:
+    assert sunzi.Context(threads=1, memory="2G").memory == 2 << 30
+    assert sunzi.Context(threads=1, memory="1.5 MiB").memory == 3 << 19
+    assert sunzi.Context(threads=1, memory="4096").memory == 4096
+    for wrong in ("much", "-1", "2X", "", "inf"):
+        with pytest.raises(ValueError, match=r'use a number of bytes, such as "2G"'):
+            sunzi.Context(threads=1, memory=wrong)

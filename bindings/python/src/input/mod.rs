@@ -18,6 +18,7 @@ use container::{Items, unpack};
 use entry::{Entry, NumberType, Reader};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyList;
 use rug::Float;
 use rug::float::Round;
 use sunzi::advanced::math::float::round_integer;
@@ -93,6 +94,9 @@ impl<'py> Operand<'py> {
                 source: Source::Ready(view),
             });
         }
+        if let Some(stacked) = stacked(object, name)? {
+            return Ok(stacked);
+        }
         let unpacked = unpack(object, name)?;
         let (container, rows, cols) = (unpacked.container, unpacked.rows, unpacked.cols);
         let (kind, natural_bits, source) = match unpacked.items {
@@ -136,6 +140,36 @@ impl<'py> Operand<'py> {
             }
         }
     }
+}
+
+/// Matrices in a list, one below the other: what `list(matrix)` gives are its rows.
+fn stacked<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Option<Operand<'py>>> {
+    let py = object.py();
+    let Ok(list) = object.cast::<PyList>() else { return Ok(None) };
+    if list.is_empty() || !list.iter().all(|item| item.is_instance_of::<Matrix>()) {
+        return Ok(None);
+    }
+    let parts = list.iter().map(|item| Ok(item.cast::<Matrix>()?.clone())).collect::<PyResult<Vec<_>>>()?;
+    let view = |at: usize| parts[at].get().view();
+    let (cols, rows) = (view(0).cols(), (0..parts.len()).map(|at| view(at).rows()).sum());
+    if let Some(at) = (0..parts.len()).find(|&at| view(at).cols() != cols) {
+        let other = view(at).cols();
+        return Err(PyValueError::new_err(format!("{name}: matrix {at} has {other} columns, matrix 0 has {cols}")));
+    }
+    let bits = (0..parts.len()).map(|at| view(at).precision_bits()).max().unwrap_or(2);
+    let kind = parts.iter().map(|part| part.get().number_kind()).min().expect("there is a part");
+    let mut whole = sunzi::Matrix::zeros(rows, cols, bits).or_raise(py)?;
+    let mut first = 0;
+    for at in 0..parts.len() {
+        let part = view(at).rounded(bits).or_raise(py)?;
+        for (row, col) in (0..part.rows()).flat_map(|row| (0..cols).map(move |col| (row, col))) {
+            whole.set(first + row, col, part.entries().get(row, col));
+        }
+        first += part.rows();
+        py.check_signals()?;
+    }
+    let source = Source::Ready(whole.into());
+    Ok(Some(Operand { container: Container::Matrix, kind, natural_bits: Some(bits), rows, cols, source }))
 }
 
 /// Looks for signals such as Ctrl-C now and then in a loop over entries.
