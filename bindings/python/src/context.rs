@@ -14,9 +14,10 @@ use sunzi::advanced::device::DeviceName;
 /// `Context(threads=None, memory=None, kernel="auto", device=None, self_check=False, freivalds=False)`
 ///
 /// threads: worker threads, by default all processors that the process may use. memory: limit in bytes, or as text
-/// (`"2G"`, `"500M"`: powers of 1024), on all that a call works with, its result included and its operands excluded. kernel: a name of `sunzi.kernels()`. device: a name
-/// or a list of names: `cuda` (all GPUs), `cuda:0`, `soft`, `soft:BYTES`, `host`. self_check: a redundant prime checks
-/// each product. freivalds: a random vector checks each product.
+/// (`"2G"`, `"500M"`: powers of 1024), on all that a call works with, its result included and its operands excluded.
+/// kernel: a name of `sunzi.kernels()`. device: a name or a list of names: `cuda` (all GPUs), `cuda:0`, `soft`,
+/// `soft:BYTES`, `host`. self_check: a redundant prime checks each product. freivalds: a random vector checks each
+/// product.
 ///
 /// The choices never change the bits of a result. Calls from several Python threads may share a context. A process
 /// made by `os.fork` gets threads of its own at its first call.
