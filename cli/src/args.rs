@@ -37,8 +37,7 @@ use sunzi::Result;
 #[command(
     name = "sunzi",
     version,
-    disable_help_subcommand = true,
-    arg_required_else_help = false,
+    arg_required_else_help = true,
     after_help = "Examples:\n  sunzi gen random --rows 4000 --cols 1000 --precision 1024 -o P.bin\n  \
                   sunzi syrk P.bin -o Q.bin\n  sunzi cholesky Q.bin -o L.bin\n  sunzi verify cholesky Q.bin L.bin"
 )]

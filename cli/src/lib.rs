@@ -82,7 +82,8 @@ fn run_command(arguments: Vec<OsString>) -> u8 {
                 // A closed pipe (`sunzi --help | head -1`) is no error.
                 let _ = error.print();
             }
-            Ok(0)
+            // Where nothing was asked for, help is shown, but nothing was done.
+            Ok(error.exit_code() as u8)
         }
         Err(error) => Err(Error::InvalidArgument(usage_text(&error))),
     });
@@ -100,14 +101,19 @@ fn run_checked(global: Global, command: Command, ranks: &Ranks) -> Result<u8> {
 }
 
 fn is_help(error: &clap::Error) -> bool {
-    matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion)
+    matches!(
+        error.kind(),
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    )
 }
 
-/// The first paragraph of a message that goes on with usage and hints.
+/// The first paragraph of a message that goes on with usage, and what it says of a word that may have been meant.
 fn usage_text(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let paragraph = text.lines().take_while(|line| !line.trim().is_empty()).collect::<Vec<_>>().join("\n");
-    one_line(paragraph.strip_prefix("error: ").unwrap_or(&paragraph))
+    let tip = text.lines().find_map(|line| line.trim().strip_prefix("tip: ")).filter(|tip| tip.contains("similar"));
+    let said = one_line(paragraph.strip_prefix("error: ").unwrap_or(&paragraph));
+    tip.map_or(said.clone(), |tip| format!("{said}; {}", one_line(tip)))
 }
 
 fn panic_text(payload: &dyn std::any::Any) -> &str {

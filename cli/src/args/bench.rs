@@ -13,7 +13,7 @@ use sunzi_lab::engine::check_reach;
 /// `sunzi bench`.
 #[derive(Args, Debug)]
 #[command(
-    arg_required_else_help = false,
+    arg_required_else_help = true,
     after_help = "Examples:\n  sunzi bench syrk --rows 4000 --cols 1000 --precision 1024 --against sdpb,flint\n  \
                         sunzi bench cholesky --rows 500 --precision 512 --threads 1 --report r.json"
 )]

@@ -88,7 +88,7 @@ pub struct Gemm {
 
 /// `sunzi verify`.
 #[derive(Args, Debug)]
-#[command(arg_required_else_help = false, after_help = "Example:\n  sunzi verify syrk P.mtx Q.mtx")]
+#[command(arg_required_else_help = true, after_help = "Example:\n  sunzi verify syrk P.mtx Q.mtx")]
 pub struct Verify {
     /// What is verified.
     #[command(subcommand)]

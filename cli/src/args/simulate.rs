@@ -15,7 +15,7 @@ use sunzi_lab::units::{parse_count, parse_size};
 /// `sunzi simulate`.
 #[derive(Args, Debug)]
 #[command(
-    arg_required_else_help = false,
+    arg_required_else_help = true,
     after_help = "Examples:\n  sunzi simulate cholesky --problem QAP5 --processes 1200 --broadcast cs_list,binomial\n  \
                         sunzi simulate soak --seeds 100"
 )]

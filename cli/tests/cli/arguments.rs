@@ -130,6 +130,26 @@ fn bytes_that_are_no_text_are_refused_or_taken_as_a_name() {
     assert!(check_arguments(line([odd(), name.clone(), name.clone(), name, quiet()])).is_err());
 }
 
+/// Words that need another one after them show what there is; `help` shows the same.
+#[test]
+fn help_is_shown_where_nothing_is_asked_for() {
+    let sandbox = Sandbox::new();
+    for (line, words) in [
+        ("", ["Commands:", "cholesky", "Examples:"]),
+        ("simulate", ["cluster in virtual time", "soak", "Examples:"]),
+        ("verify", ["error bound", "gemm", "sunzi verify syrk P.mtx Q.mtx"]),
+        ("bench", ["Time an operation", "kernel", "Examples:"]),
+    ] {
+        let output = sandbox.output(line);
+        assert_eq!((output.code, output.stdout.as_str()), (2, ""), "sunzi {line}");
+        let asked = sandbox.run(&format!("help {line}"));
+        for word in words {
+            assert!(output.stderr.contains(word) && asked.contains(word), "sunzi {line}: {}", output.stderr);
+        }
+    }
+    assert!(sandbox.run("help bench syrk").contains("--against"));
+}
+
 #[test]
 fn completions_and_pages_come_from_the_same_definition() {
     let sandbox = Sandbox::new();

@@ -126,7 +126,11 @@ impl FactorCheck<'_> {
         let (triangle, scale) = (if self.uplo == Uplo::Lower { "lower" } else { "upper" }, scales[i]);
         if let Some(j) = (i + 1..scales.len()).find(|&j| !self.l.get(i, j).head.is_zero()) {
             let place = self.name((i, j));
-            return Err(refusal(format!("the factor is not {triangle} triangular: the entry at {place} is not 0")));
+            // A factor of the other kind is named as such: the program's option is the same word.
+            let other = if self.uplo == Uplo::Lower { "; name an upper factor (--upper)" } else { "" };
+            return Err(refusal(format!(
+                "the factor is not {triangle} triangular: the entry at {place} is not 0{other}"
+            )));
         }
         let own = self.l.get(i, i).head;
         if own.is_zero() || own.is_negative() {
