@@ -8,13 +8,13 @@
 use crate::kernels::entries::{self, Widths};
 use crate::kernels::limbs;
 use crate::kernels::tiles::{
-    DiagonalData, EntrySource, FailedPivot, PANEL_ROWS, SolveTile, TileEngine, TileShape, TileSource, UpdateTile,
+    DiagonalData, EntrySource, FailedPivot, NoData, PANEL_ROWS, SolveTile, TileEngine, TileShape, TileSource,
+    UpdateTile, fill_slots,
 };
 use crate::math::float::{limbs_for, round_shifted};
 use crate::math::pivot::RowWeight;
 use rug::Integer;
 use rug::integer::Order;
-use std::any::Any;
 
 /// Rows up to which these kernels are faster than planes.
 const MOST_ROWS: usize = 56;
@@ -23,15 +23,6 @@ const MOST_ROWS: usize = 56;
 pub struct IntegerTiles {
     widths: Widths,
     working_bits: u32,
-}
-
-/// A diagonal tile needs nothing beside its words.
-struct NoData;
-
-impl DiagonalData for NoData {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
 }
 
 /// Scratch of one call, cut into its parts.
@@ -191,22 +182,11 @@ impl TileEngine for IntegerTiles {
     fn load_integers(
         &self,
         shape: TileShape,
-        (limbs, source): (usize, &mut EntrySource<'_>),
+        integers: (usize, &mut EntrySource<'_>),
         words: &mut [u64],
         scratch: &mut [u64],
     ) {
-        words.fill(0);
-        let magnitudes = &mut scratch[..PANEL_ROWS * limbs];
-        for panel in 0..shape.panels() {
-            for col in 0..shape.cols_of(panel) {
-                let signs = source((panel, col), magnitudes);
-                let rows = panel * PANEL_ROWS..((panel + 1) * PANEL_ROWS).min(shape.rows);
-                for ((lane, row), magnitude) in rows.enumerate().zip(magnitudes.chunks_exact(limbs)) {
-                    let slot = &mut words[self.index(shape, row, col)..][..self.slot_words()];
-                    self.set(slot, signs >> lane & 1 == 1, magnitude);
-                }
-            }
-        }
+        fill_slots(shape, integers, words, |row, col| self.index(shape, row, col), scratch);
     }
 
     fn triangle(&self, shape: TileShape, words: &mut [u64], pivots: &[Integer]) -> Box<dyn DiagonalData> {

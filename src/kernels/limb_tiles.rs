@@ -6,8 +6,8 @@
 //! panels of the plane kernel, prime-major.
 
 use crate::kernels::tiles::{
-    DiagonalData, EntrySource, FailedPivot, PANEL_ROWS, SolveTile, TileEngine, TileShape, TileSource, UpdateTile,
-    fill_slots,
+    DiagonalData, EntrySource, FailedPivot, NoData, PANEL_ROWS, SolveTile, TileEngine, TileShape, TileSource,
+    UpdateTile, fill_slots,
 };
 use crate::kernels::{BlockResidues, IntegerBlock, PanelSource, PlaneEngine, PlaneProduct};
 use crate::math::float::{LIMB_BITS, limbs_for, round_integer};
@@ -16,7 +16,6 @@ use crate::matrix::Matrix;
 use crate::plan::{BLOCK_WORDS, BlockGrid};
 use rug::Integer;
 use rug::integer::Order;
-use std::any::Any;
 use std::sync::Arc;
 
 /// Tile kernels over one plane engine.
@@ -25,15 +24,6 @@ pub struct LimbTiles {
     working_bits: u32,
     /// Limbs of an integer of a tile, its sign not counted.
     limbs: usize,
-}
-
-/// A diagonal tile needs nothing beside its words.
-struct NoData;
-
-impl DiagonalData for NoData {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
 }
 
 impl LimbTiles {

@@ -177,6 +177,15 @@ pub trait DiagonalData: Send + Sync {
     fn as_any(&self) -> &dyn std::any::Any;
 }
 
+/// Of a diagonal tile whose words say all.
+pub(crate) struct NoData;
+
+impl DiagonalData for NoData {
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
+    }
+}
+
 /// Kernels for one fixed-point precision. `words` are a tile's own, in the kernel's own layout; all methods
 /// take only slices of their own, so that calls on different tiles may run at the same time.
 pub trait TileEngine: Send + Sync {

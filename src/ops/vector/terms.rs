@@ -111,10 +111,7 @@ impl TermSum {
     /// Forms the sum of all terms.
     pub fn add_up(&mut self, factors: &Factors, runs: &[Run<'_>]) {
         self.sizes.clear();
-        for run in runs {
-            let right = factors.heads[run.right.clone()].iter();
-            self.sizes.extend(right.zip(heads(&run.left)).map(|(&y, x)| size(x, y)));
-        }
+        runs.iter().for_each(|run| self.note_sizes(factors, run));
         self.begin(factors);
         let mut first = 0;
         for run in runs {
@@ -128,8 +125,7 @@ impl TermSum {
     /// Forms the sum of a number and of all terms of a run.
     pub fn add_up_to(&mut self, factors: &Factors, first: FloatRef<'_>, run: &Run<'_>) {
         self.sizes.clear();
-        let right = factors.heads[run.right.clone()].iter();
-        self.sizes.extend(right.zip(heads(&run.left)).map(|(&y, x)| size(x, y)));
+        self.note_sizes(factors, run);
         if !first.head.is_zero() {
             self.sizes.push(2 * first.head.exponent());
         }
@@ -137,6 +133,12 @@ impl TermSum {
         self.add(factors, run, 0..run.right.len());
         self.finish(factors);
         self.sum.add(first);
+    }
+
+    /// Notes the sizes of the terms of a run.
+    fn note_sizes(&mut self, factors: &Factors, run: &Run<'_>) {
+        let right = factors.heads[run.right.clone()].iter();
+        self.sizes.extend(right.zip(heads(&run.left)).map(|(&y, x)| size(x, y)));
     }
 
     /// Begins the sum of the products of two columns.
