@@ -12,6 +12,7 @@ mod pool;
 pub(crate) use budget::MemoryBudget;
 pub use devices::DeviceSet;
 
+pub(crate) use crate::context::cache::KEPT_ENGINES;
 use crate::context::cache::KeyedCache;
 use crate::context::pool::WorkerPool;
 use crate::device::{Device, open_cuda};

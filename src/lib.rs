@@ -115,7 +115,8 @@ pub use ops::{GemvOptions, GerOptions, SymvOptions, TriangleVectorOptions, Vecto
 pub use ops::{Inertia, Ldlt, LdltOptions, RefineOptions, RefineReport, SolveReport, TrsmOptions};
 pub use ops::{Outcome, Path, Phases, Report};
 pub use ops::{
-    ProductPlanOptions, plan_cholesky, plan_gemm, plan_gemm_with, plan_solve, plan_syrk, plan_syrk_with, plan_trsm,
+    ProductPlanOptions, plan_cholesky, plan_gemm, plan_gemm_with, plan_inverse, plan_solve, plan_solve_refined,
+    plan_syrk, plan_syrk_with, plan_trsm,
 };
 pub use ops::{SymmOptions, Syr2kOptions, TrmmOptions, symm, symm_into, symm_with, syr2k, syr2k_into, syr2k_with};
 pub use ops::{axpy, axpy_into, dot, gemv, gemv_into, gemv_with, ger, ger_into, ger_with, nrm2};

@@ -5,7 +5,7 @@ use sunzi::advanced::device::DeviceName;
 use sunzi::advanced::kernels;
 use sunzi::advanced::kernels::device::DeviceFamily;
 use sunzi::advanced::math::bound::{guard_bits, working_bits};
-use sunzi::{ContextBuilder, Error, MAXIMUM_PRECISION_BITS, Result};
+use sunzi::{Context, ContextBuilder, Error, MAXIMUM_PRECISION_BITS, Result};
 
 /// Choices of the engine.
 #[derive(Clone, Debug, Default)]
@@ -44,9 +44,19 @@ impl Engine {
         self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |count| count.get()))
     }
 
-    /// The budget of the process at this moment, where a limit was given.
-    pub fn budget(&self) -> Option<Budget> {
-        self.memory_bytes.map(|limit| Budget::now(limit, self.thread_count()))
+    /// The budget of the process while it holds matrices of so many bytes, where a limit was given.
+    pub fn budget(&self, matrix_bytes: u64) -> Option<Budget> {
+        self.memory_bytes.map(|limit| Budget::now(limit, self.thread_count(), matrix_bytes))
+    }
+
+    /// Refuses a limit in which a command cannot end, before it begins: `steps` are the bytes of matrices and work of
+    /// each of its steps.
+    ///
+    /// # Errors
+    /// [`Error::MemoryLimit`] with the least limit that would do for all.
+    pub fn admit(&self, steps: impl IntoIterator<Item = u64>) -> Result<()> {
+        let most = steps.into_iter().max().unwrap_or(0);
+        self.budget(0).map_or(Ok(()), |budget| budget.admit(most))
     }
 
     /// Whether devices are asked for, by name or by a kernel that runs on nothing else.
@@ -67,6 +77,17 @@ impl Engine {
             _ => "--device".into(),
         };
         Err(Error::InvalidArgument(format!("{option}: {what} runs on the CPU only")))
+    }
+}
+
+/// The least bytes that a plan needs, made on one thread or more as `builder` says, whatever limit there is.
+///
+/// # Errors
+/// Those of planning, beside [`Error::MemoryLimit`].
+pub fn least_bytes<T>(builder: ContextBuilder, plan: impl FnOnce(&Context) -> Result<T>) -> Result<u64> {
+    match plan(&builder.memory_bytes(0).build()?) {
+        Err(Error::MemoryLimit { minimum_bytes, .. }) => Ok(minimum_bytes),
+        other => other.map(|_| 0),
     }
 }
 

@@ -6,17 +6,16 @@ use crate::units::format_bytes;
 use sunzi::comm::{Reduction, Transport};
 use sunzi::{Error, Result};
 
-/// Left free for what cannot be planned: stacks, the allocator's own books, buffers of files.
-const RESERVE_BYTES: u64 = 4 << 20;
+/// What a process takes beside matrices and planned work: the program's pages, stacks, the allocator's books, buffers
+/// of files. A constant, so that the least limit is the same in every run.
+const PROGRAM_BYTES: u64 = 20 << 20;
 /// The same for each worker thread.
-const RESERVE_BYTES_PER_THREAD: u64 = 256 << 10;
-/// A minimum named to the user is rounded up to a multiple of this.
-const ROUND_BYTES: u64 = 1 << 20;
-/// Added to a named minimum, so that it does not fail in the next run.
-const SPREAD_BYTES: u64 = 4 << 20;
-/// Pages of the program's own file that are taken as resident at least: how many are depends on what else the machine
-/// does, so that counting them as they are would refuse in one run what another accepts.
-const PROGRAM_BYTES: u64 = 8 << 20;
+const THREAD_BYTES: u64 = 512 << 10;
+/// Of [`PROGRAM_BYTES`], what may be resident before the work begins. Libraries that hold more (of devices, say) count
+/// as they are, in steps of [`STEP_BYTES`], and so does what comes after.
+const RESIDENT_BYTES: u64 = 15 << 20;
+/// See [`RESIDENT_BYTES`].
+const STEP_BYTES: u64 = 16 << 20;
 
 /// A limit and what is already taken of it.
 #[derive(Clone, Copy, Debug)]
@@ -29,21 +28,18 @@ pub struct Budget {
 /// What a limit is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Scope {
-    /// This process, whose resident set differs a little from run to run.
+    /// This process.
     Process,
     /// A node of a cluster elsewhere: nothing but what is planned.
     Node,
 }
 
 impl Budget {
-    /// The budget at this moment: operands read, threads not yet started.
-    pub fn now(limit_bytes: u64, threads: usize) -> Budget {
-        let program_bytes = status_bytes("RssFile:");
-        let held_bytes = resident_bytes()
-            + PROGRAM_BYTES.saturating_sub(program_bytes)
-            + RESERVE_BYTES
-            + RESERVE_BYTES_PER_THREAD * threads as u64;
-        Budget { scope: Scope::Process, limit_bytes, held_bytes }
+    /// The budget of a process that holds matrices of so many bytes, and has not yet started its threads.
+    pub fn now(limit_bytes: u64, threads: usize, matrix_bytes: u64) -> Budget {
+        let program_bytes = program_bytes(resident_bytes().saturating_sub(matrix_bytes));
+        let held_bytes = program_bytes + THREAD_BYTES * threads as u64;
+        Budget { scope: Scope::Process, limit_bytes, held_bytes }.with_held(matrix_bytes)
     }
 
     /// The budget of a node of a cluster elsewhere, on which nothing is taken yet.
@@ -88,13 +84,7 @@ impl Budget {
     }
 
     fn refusal(&self, needed_bytes: u64) -> Error {
-        let exact_bytes = self.held_bytes.saturating_add(needed_bytes);
-        let minimum_bytes = match self.scope {
-            Scope::Process => {
-                exact_bytes.saturating_add(SPREAD_BYTES).checked_next_multiple_of(ROUND_BYTES).unwrap_or(u64::MAX)
-            }
-            Scope::Node => exact_bytes,
-        };
+        let minimum_bytes = self.held_bytes.saturating_add(needed_bytes);
         Error::MemoryLimit { limit_bytes: self.limit_bytes, minimum_bytes }
     }
 
@@ -106,6 +96,14 @@ impl Budget {
         };
         let (limit, left) = (format_bytes(self.limit_bytes), format_bytes(self.left()));
         format!("{limit} for {scope}, {left} left for the operation")
+    }
+}
+
+/// What the process takes beside matrices, by what it occupies before the work begins.
+fn program_bytes(resident_bytes: u64) -> u64 {
+    match resident_bytes.checked_sub(RESIDENT_BYTES) {
+        None => PROGRAM_BYTES,
+        Some(more) => PROGRAM_BYTES + (more + 1).next_multiple_of(STEP_BYTES),
     }
 }
 
@@ -141,13 +139,22 @@ mod tests {
         assert_eq!(limit_bytes, 100 << 20);
         let raised = Budget { limit_bytes: minimum_bytes, ..budget };
         assert!(raised.admit((70 << 20) + 1).is_ok());
+        assert!(Budget { limit_bytes: minimum_bytes - 1, ..budget }.admit((70 << 20) + 1).is_err());
         let error = budget.restate(Error::MemoryLimit { limit_bytes: 1, minimum_bytes: 80 << 20 });
-        assert!(matches!(error, Error::MemoryLimit { minimum_bytes, .. } if minimum_bytes == 114 << 20), "{error}");
+        assert!(matches!(error, Error::MemoryLimit { minimum_bytes, .. } if minimum_bytes == 110 << 20), "{error}");
         assert!(matches!(budget.restate(Error::Cancelled), Error::Cancelled));
         let Err(Error::MemoryLimit { minimum_bytes, .. }) = Budget::of_absent_node(7).with_held(5).admit(3) else {
             panic!("must be refused")
         };
         assert_eq!(minimum_bytes, 8, "nothing varies on a node that is not there");
+    }
+
+    #[test]
+    fn what_a_program_takes_does_not_vary_with_its_pages() {
+        assert_eq!((program_bytes(0), program_bytes(RESIDENT_BYTES - 1)), (PROGRAM_BYTES, PROGRAM_BYTES));
+        let more = PROGRAM_BYTES + STEP_BYTES;
+        assert_eq!((program_bytes(RESIDENT_BYTES), program_bytes(RESIDENT_BYTES + STEP_BYTES - 1)), (more, more));
+        assert_eq!(program_bytes(RESIDENT_BYTES + STEP_BYTES), more + STEP_BYTES);
     }
 
     #[cfg(target_os = "linux")]

@@ -9,7 +9,8 @@ use xxhash_rust::xxh3::xxh3_64;
 /// Returns `Ok` where every rank passes `Ok`, else on every rank the error of the first failed rank. Collective.
 ///
 /// # Errors
-/// Where all ranks pass the same error, that error. Else that of the first failed rank: as it is where it was
+/// Where all ranks pass the same error, that error. Where all that fail lack memory, [`Error::MemoryLimit`] with the
+/// least limit that would do for all of them. Else that of the first failed rank: as it is where it was
 /// [`Error::Cancelled`] or [`Error::NotPositiveDefinite`], which speak of the whole matrix, else [`Error::Rank`] with
 /// the rank's number, its message and its exit code. [`Error::Transport`].
 pub fn agree(group: &dyn Transport, outcome: Result<()>) -> Result<()> {
@@ -36,7 +37,11 @@ fn agree_on(group: &dyn Transport, outcome: Result<()>, token: u64) -> Result<()
     // The largest of `size - rank` over failed ranks belongs to the first of them.
     let mark = if outcome.is_err() { size - group.rank() as u64 } else { 0 };
     let said = outcome.as_ref().err().map_or(0, |error| xxh3_64(error.to_string().as_bytes()) | 1);
-    let mut words = [mark, token, !token, said, !said];
+    let (limit_bytes, minimum_bytes, fails_otherwise) = match &outcome {
+        Err(Error::MemoryLimit { limit_bytes, minimum_bytes }) => (*limit_bytes, *minimum_bytes, 0),
+        other => (u64::MAX, 0, u64::from(other.is_err())),
+    };
+    let mut words = [mark, token, !token, said, !said, !limit_bytes, minimum_bytes, fails_otherwise];
     group.all_reduce(Reduction::Max, &mut words)?;
     if words[0] == 0 {
         assert!(words[1] == token && words[2] == !token, "ranks entered different phases");
@@ -44,6 +49,9 @@ fn agree_on(group: &dyn Transport, outcome: Result<()>, token: u64) -> Result<()
     }
     if words[3] == said && words[4] == !said {
         return outcome; // all ranks say the same
+    }
+    if words[7] == 0 {
+        return Err(Error::MemoryLimit { limit_bytes: !words[5], minimum_bytes: words[6] });
     }
     let first = (size - words[0]) as usize;
     let own = match &outcome {

@@ -43,6 +43,12 @@ impl MemoryBudget {
         MemoryBudget { limit_bytes, ..self }
     }
 
+    /// The part of one of so many that share it evenly.
+    pub fn divided(self, parts: u64) -> MemoryBudget {
+        let held_bytes = self.held_bytes.div_ceil(parts);
+        MemoryBudget { limit_bytes: self.limit_bytes.map(|limit_bytes| limit_bytes / parts), held_bytes }
+    }
+
     /// Bytes of all together where so many come to those held.
     pub fn total(self, bytes: u64) -> u64 {
         self.held_bytes.saturating_add(bytes)
@@ -81,6 +87,8 @@ mod tests {
         for refused in [budget.admit(61), budget.admit_total(101)] {
             assert!(matches!(refused, Err(Error::MemoryLimit { limit_bytes: 100, minimum_bytes: 101 })));
         }
+        let part = budget.divided(3);
+        assert_eq!((part.limit_bytes(), part.held_bytes()), (Some(33), 14));
         assert_eq!((budget.releasing(15).held_bytes(), budget.releasing(50).held_bytes()), (25, 0));
         assert_eq!(budget.within(Some(101)).admit(61).unwrap(), 101);
         assert_eq!(budget.within(None).holding(u64::MAX).admit(1).unwrap(), u64::MAX);

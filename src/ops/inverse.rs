@@ -1,19 +1,20 @@
 //! The inverse of the matrix behind a factor: the inverse of the row-scaled factor, and the product with its transpose.
 
-use crate::context::Context;
+use crate::context::{Context, MemoryBudget};
 use crate::error::{Error, Result};
 use crate::math::bound::{cholesky_inverse_guard_bits, guard_bits};
 use crate::math::float::Head;
 use crate::math::scale::column_exponent;
 use crate::matrix::{Destination, Matrix, Symmetric, SymmetricMatrix, check_exponent};
-use crate::ops::cholesky::{Cholesky, CholeskyOptions, cholesky_with};
+use crate::ops::cholesky::{Cholesky, CholeskyOptions, cholesky_with, plan_cholesky};
 use crate::ops::columns::{Column, ColumnRef, each_column};
 use crate::ops::product::block::{BlockProduct, BlockShape, maximum_working_bits, plan};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::product::report::Outcome;
+use crate::ops::solve::SolvePlan;
 use crate::ops::solve::agreement::Agreement;
 use crate::ops::solve::band::Band;
-use crate::ops::solve::cut::larger;
+use crate::ops::solve::cut::{TriangleCut, larger};
 use crate::ops::solve::memory::{Bands, SolveMemory};
 use crate::ops::solve::path::{Method, Path};
 use crate::ops::solve::problem::{LOWER, ScaledRows};
@@ -68,10 +69,64 @@ pub fn inverse_into<'a>(
     result: &mut SymmetricMatrix,
 ) -> Result<SolveReport> {
     let start = Instant::now();
+    let a = a.into();
+    if ctx.memory_bytes().is_some() {
+        plan_inverse(ctx, a.order(), precision_bits, options)?; // before the work of a factorisation
+    }
     let Outcome { result: factor, report } = cholesky_with(ctx, a, precision_bits, options)?;
     ctx.release(); // under a limit the tiles of the factorisation are in the way
     let inverted = factor.inverse_into(&ctx.holding(factor.factor().bytes()), precision_bits, result)?;
     Ok(inverted.after(report, start))
+}
+
+/// Binary exponent that plans take the inverse of the row-scaled factor to have: pivots within `2^-21` of the norms of
+/// their rows, and the four bits by which a call guesses high.
+const EXPECTED_NORM_EXPONENT: i64 = 25;
+
+/// The plan of [`inverse_with`] for a matrix of `order` rows: the factorisation, then the inverse beside the factor.
+///
+/// Nothing is computed; the kernel's tables are made and kept in the context. The pivots are taken to lie within
+/// `2^-21` of the norms of their rows: with smaller ones a call works with more bits, and takes as much more.
+///
+/// # Errors
+/// [`Error::Precision`]; [`Error::DimensionOverflow`]; [`Error::MemoryLimit`] names the least limit that would do.
+pub fn plan_inverse(ctx: &Context, order: usize, precision_bits: u32, options: &CholeskyOptions) -> Result<SolvePlan> {
+    Matrix::check_size(order, order, precision_bits)?;
+    let factorisation = plan_cholesky(&ctx.with_memory_bytes(None), order, precision_bits, options)?;
+    let working_bits = working_bits(ctx, precision_bits, order, EXPECTED_NORM_EXPONENT)?;
+    let method = method(order);
+    let cut = TriangleCut::expected(order, working_bits, method);
+    let held_bytes = 2 * Matrix::bytes_for(order, order, precision_bits) + ScaledRows::bytes(order);
+    let strips =
+        |memory: MemoryBudget| StripPlan::new(&ctx.with_memory(memory.holding(held_bytes)), cut, precision_bits);
+    let least = match strips(ctx.memory().within(Some(0))) {
+        Err(Error::MemoryLimit { minimum_bytes, .. }) => minimum_bytes,
+        other => other?.planned_bytes,
+    };
+    let least_bytes = ctx.memory().admit_total(least.max(ctx.memory().total(factorisation.planned_bytes)))?;
+    let StripPlan { bands, planned_bytes, kept_bytes, .. } = strips(ctx.memory())?;
+    // Without a limit the context keeps the tiles of the factorisation, and the windows of the products lie in them.
+    let beside_tiles = match ctx.memory_bytes() {
+        None => kept_bytes - Matrix::bytes_for(order, order, precision_bits),
+        Some(_) => ctx.memory().held_bytes(),
+    };
+    let tiles_bytes = factorisation.planned_bytes.saturating_add(beside_tiles);
+    Ok(SolvePlan {
+        operation: "inverse",
+        order,
+        columns: order,
+        precision_bits,
+        working_bits,
+        path: method.path,
+        accuracy: Accuracy::Norm,
+        kernel: ctx.kernel().name(),
+        threads: ctx.threads(),
+        bands: bands.count() * self::strips(order).count(),
+        band_columns: bands.columns,
+        factorisation_bytes: factorisation.planned_bytes,
+        least_bytes,
+        planned_bytes: planned_bytes.max(tiles_bytes),
+    })
 }
 
 impl Cholesky {
@@ -108,9 +163,8 @@ impl Cholesky {
         let mut matrix = std::mem::take(result).into_matrix();
         Destination::Matrix(&mut matrix).prepare((order, order), precision_bits)?;
         let shape = SystemShape { order, columns: order };
-        let path = Path::choose(LOWER, order, order.min(STRIP_COLUMNS));
         let bits = SolveBits { precision: precision_bits, working: precision_bits };
-        let mut report = SolveReport::new(ctx, "inverse", shape, bits, Method::by_norms(path));
+        let mut report = SolveReport::new(ctx, "inverse", shape, bits, method(order));
         if order == 0 {
             *result = SymmetricMatrix::trusted(matrix);
             return Ok(report);
@@ -128,14 +182,19 @@ impl Cholesky {
             if found <= norm_exponent {
                 work.multiply(&inverse, &scaled.exponents, &mut matrix)?;
                 *result = SymmetricMatrix::trusted(matrix);
-                (report.working_bits, report.planned_bytes) = (working_bits, work.planned_bytes);
-                report.bands = work.bands.count() * strips(order).count();
+                (report.working_bits, report.planned_bytes) = (working_bits, work.strips.planned_bytes);
+                report.bands = work.strips.bands.count() * strips(order).count();
                 report.seconds = start.elapsed().as_secs_f64();
                 return Ok(report);
             }
             norm_exponent = found + 1;
         }
     }
+}
+
+/// How the columns of a strip are found.
+fn method(order: usize) -> Method {
+    Method::by_norms(Path::choose(LOWER, order, order.min(STRIP_COLUMNS)))
 }
 
 fn working_bits(ctx: &Context, precision_bits: u32, order: usize, norm_exponent: i64) -> Result<u32> {
@@ -150,50 +209,73 @@ fn working_bits(ctx: &Context, precision_bits: u32, order: usize, norm_exponent:
 /// What one try works with.
 struct Inversion<'a> {
     solver: TriangleSolver<'a>,
+    precision_bits: u32,
+    strips: StripPlan,
+}
+
+/// The memory of a try: strips of the inverse factor, then the products of its rows.
+struct StripPlan {
     memory: SolveMemory,
     bands: Bands,
-    precision_bits: u32,
     planned_bytes: u64,
+    /// Without a limit: bytes of matrices that are held until the end, those of the caller and the context included.
+    kept_bytes: u64,
+}
+
+impl StripPlan {
+    /// The plan for a factor of `order` rows, in a context that holds the result and the heads of the scaled factor.
+    fn new(ctx: &Context, cut: TriangleCut, precision_bits: u32) -> Result<StripPlan> {
+        let order = cut.order;
+        let columns = order.min(STRIP_COLUMNS);
+        let holding = ctx.holding(Matrix::bytes_for(order, order, cut.working_bits));
+        let mut products = Ok(0);
+        for rows in strips(order) {
+            let shape = BlockShape { rows: rows.len(), cols: rows.end, contracted: order - rows.start };
+            let need = plan(&holding, shape, precision_bits, product_bits(precision_bits, order));
+            products = larger(products, need.map(|plan| holding.memory().total(plan.planned_bytes)));
+        }
+        let memory = SolveMemory { ctx: holding, cuts: vec![cut], piece_row_bytes: 0, by_parts: true };
+        let bands = Bands::widest(columns);
+        let planned = match ctx.memory_bytes() {
+            None => memory.unlimited_bytes(bands.columns).map(|bytes| (bands, bytes)),
+            Some(_) => memory.plan(columns),
+        };
+        let bands = planned.as_ref().map_or(bands, |planned| planned.0);
+        let kept_bytes = match ctx.memory_bytes() {
+            None => memory.held_beside_windows(columns)?,
+            Some(_) => memory.ctx.memory().held_bytes(),
+        };
+        let beside_products = kept_bytes - memory.ctx.memory().held_bytes();
+        let planned_bytes = larger(planned.map(|planned| planned.1), products.map(|bytes| bytes + beside_products))?;
+        Ok(StripPlan { memory, bands, planned_bytes, kept_bytes })
+    }
 }
 
 impl<'a> Inversion<'a> {
-    /// Plans the strips of the inverse factor and the products of its rows.
+    /// Plans the strips of the inverse factor and the products of its rows, and makes room for them.
     fn plan(
         ctx: &Context,
         scaled: &'a ScaledRows<'_>,
         (working_bits, precision_bits): (u32, u32),
     ) -> Result<Inversion<'a>> {
         let order = scaled.exponents.len();
-        let columns = order.min(STRIP_COLUMNS);
-        let path = Path::choose(LOWER, order, columns);
-        let solver = TriangleSolver::new(scaled.lower()?, working_bits, Method::by_norms(path));
-        let holding = ctx.holding(Matrix::bytes_for(order, order, working_bits));
-        let memory = SolveMemory { ctx: holding.clone(), cuts: vec![solver.cut()], piece_row_bytes: 0, by_parts: true };
-        let mut bands = Bands::widest(columns);
-        let mut planned_bytes = memory.unlimited_bytes(bands.columns)?;
+        let solver = TriangleSolver::new(scaled.lower()?, working_bits, method(order));
+        let strips = StripPlan::new(ctx, solver.cut(), precision_bits)?;
         if ctx.memory_bytes().is_some() {
-            let mut products = Ok(0);
-            for rows in strips(order) {
-                let shape = BlockShape { rows: rows.len(), cols: rows.end, contracted: order - rows.start };
-                let need = plan(&holding, shape, precision_bits, product_bits(precision_bits, order));
-                products = larger(products, need.map(|plan| holding.memory().total(plan.planned_bytes)));
-            }
-            let planned = memory.plan(columns);
-            bands = planned.as_ref().map_or(bands, |planned| planned.0);
-            planned_bytes = larger(planned.map(|planned| planned.1), products)?;
-            make_room(ctx, planned_bytes);
+            make_room(ctx, strips.planned_bytes);
         }
-        Ok(Inversion { solver, memory, bands, precision_bits, planned_bytes })
+        Ok(Inversion { solver, precision_bits, strips })
     }
 
     /// `L'^-1`, lower triangular: the solution for the identity, strip by strip.
     fn invert(&mut self) -> Result<Matrix> {
-        let (ctx, cut) = (&self.memory.ctx, self.solver.cut());
+        let StripPlan { memory, bands, .. } = &self.strips;
+        let (ctx, cut) = (&memory.ctx, self.solver.cut());
         let order = cut.order;
         let mut inverse = Matrix::zeros(order, order, cut.working_bits)?;
         let mut spaces = Spaces::take(ctx)?;
         for strip in strips(order) {
-            let bands = Bands { total: strip.len(), ..self.bands };
+            let bands = Bands { total: strip.len(), ..*bands };
             for index in 0..bands.count() {
                 let band = bands.band(index);
                 let columns = strip.start + band.start..strip.start + band.end;
@@ -204,8 +286,7 @@ impl<'a> Inversion<'a> {
                     Ok(())
                 };
                 each_column(ctx, &mut spaces.w, || (), unit)?;
-                let memory = &self.memory;
-                let Bands { columns: widest, limit_bytes, .. } = self.bands;
+                let Bands { columns: widest, limit_bytes, .. } = bands;
                 let band = Band {
                     memory,
                     agreement: Agreement(None),
@@ -230,7 +311,7 @@ impl<'a> Inversion<'a> {
 
     /// `D^-1 V^T V D^-1` for a lower triangular `V` and `D` with the powers `exponents`, into `result`.
     fn multiply(&self, v: &Matrix, exponents: &[i64], result: &mut Matrix) -> Result<()> {
-        let (ctx, order, precision_bits) = (&self.memory.ctx, v.rows(), self.precision_bits);
+        let (ctx, order, precision_bits) = (&self.strips.memory.ctx, v.rows(), self.precision_bits);
         let working_bits = product_bits(precision_bits, order);
         ctx.release();
         for rows in strips(order) {

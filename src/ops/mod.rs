@@ -30,14 +30,14 @@ pub use eigenvalue::{EigenvalueInterval, EigenvalueOptions, EigenvalueReport, Ex
 pub use eigenvalue::{extreme_eigenvalue, extreme_eigenvalue_with, pencil_eigenvalue, pencil_eigenvalue_with};
 pub use factor::double;
 pub use gemm::{GemmOptions, gemm, gemm_into, gemm_with};
-pub use inverse::{inverse, inverse_into, inverse_with};
+pub use inverse::{inverse, inverse_into, inverse_with, plan_inverse};
 pub use ldlt::{Inertia, Ldlt, LdltOptions, ldlt, ldlt_with};
 pub use product::device;
 pub use product::forecast::{ProductPlanOptions, plan_gemm, plan_gemm_with, plan_syrk, plan_syrk_with};
 pub use product::plan::Plan;
 pub use product::problem::{Accuracy, FaultHook, Hooks};
 pub use product::report::{Outcome, Phases, Report};
-pub use solve::{Path, RefineOptions, RefineReport, SolvePlan, SolveReport, plan_solve, plan_trsm};
+pub use solve::{Path, RefineOptions, RefineReport, SolvePlan, SolveReport, plan_solve, plan_solve_refined, plan_trsm};
 pub use solve::{solve, solve_into, solve_refined, solve_refined_into, solve_refined_with, solve_with};
 pub use symm::{SymmOptions, symm, symm_into, symm_with};
 pub use syr2k::{Syr2kOptions, syr2k, syr2k_into, syr2k_with};

@@ -109,6 +109,11 @@ pub struct PlanBytes {
 }
 
 impl PlanBytes {
+    /// What the context keeps of it for later calls, until that is in the way.
+    pub(crate) fn windows(&self) -> u64 {
+        [self.operand_window, self.product_window, self.scratch, self.integers].iter().sum()
+    }
+
     /// Sum of all parts.
     pub fn total(&self) -> u64 {
         [self.result, self.operand_window, self.product_window, self.scratch, self.integers, self.tables, self.lists]

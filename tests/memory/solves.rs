@@ -4,8 +4,9 @@
 use crate::{alone, matrix, rise};
 use sunzi::advanced::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
 use sunzi::{
-    Accuracy, Cholesky, CholeskyOptions, Context, Error, Matrix, Result, SolvePlan, Symmetric, TrsmOptions, cholesky,
-    ldlt, plan_solve, plan_trsm, solve, solve_with, syrk, trsm, trsm_with,
+    Accuracy, Cholesky, CholeskyOptions, Context, Error, Matrix, RefineOptions, Result, SolvePlan, Symmetric,
+    TrsmOptions, cholesky, inverse_with, ldlt, plan_inverse, plan_solve, plan_solve_refined, plan_trsm, solve,
+    solve_refined_with, solve_with, syrk, trsm, trsm_with,
 };
 
 /// Bytes that the bookkeeping of threads and lists may add.
@@ -134,6 +135,16 @@ fn solves_keep_the_memory_limit() {
                 solve_with(ctx, Symmetric::lower(&a), &b, bits, &options).map(|outcome| outcome.result)
             });
         }
+        let options = RefineOptions::new().factor_bits(bits * 2 / 3);
+        let label = format!("refined solve {order} x {columns}");
+        check_plan(&label, &|ctx| plan_solve_refined(ctx, (order, columns), bits, &options), &|ctx| {
+            solve_refined_with(ctx, Symmetric::lower(&a), &b, bits, &options).map(|outcome| outcome.result)
+        });
+        let options = CholeskyOptions::new();
+        let label = format!("inverse of {order} rows");
+        check_plan(&label, &|ctx| plan_inverse(ctx, order, bits, &options), &|ctx| {
+            inverse_with(ctx, Symmetric::lower(&a), bits, &options).map(|outcome| outcome.result.into_matrix())
+        });
         let label = format!("solve {order} x {columns}");
         check(&label, &|ctx| solve(ctx, Symmetric::lower(&a), &b, bits));
     }

@@ -181,6 +181,11 @@ impl Team {
         &self.layout
     }
 
+    /// Ranks of this rank's node, which share its memory limit.
+    pub(crate) fn ranks_here(&self) -> u64 {
+        self.layout.nodes[self.layout.node_of[self.rank()]].len() as u64
+    }
+
     /// Bytes that a node may take: the least of the limits of its ranks, else its share of what the machine has free,
     /// with what the kept windows hold. The same on all ranks of a node. Collective over the node.
     pub(crate) fn node_bytes(&self, limit_bytes: Option<u64>) -> Result<u64> {

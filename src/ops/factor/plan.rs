@@ -237,6 +237,8 @@ pub struct CholeskyPlan {
     pub tiles: usize,
     /// Bytes of the tiles, residues and integers.
     pub tile_bytes: u64,
+    /// Bytes of the kernel's tables, which the context keeps.
+    pub table_bytes: u64,
     /// Bytes of the factor.
     pub factor_bytes: u64,
     /// Bytes of everything on the host, the factor included, the matrix not.
@@ -281,6 +283,7 @@ pub fn plan_cholesky(
         tile_rows: order,
         tiles: 1,
         tile_bytes: 0,
+        table_bytes: 0,
         factor_bytes: Matrix::bytes_for(order, order, precision_bits),
         planned_bytes: 0,
         devices: Vec::new(),
@@ -304,6 +307,7 @@ pub fn plan_cholesky(
         tile_rows: plan.tiling.tile_size,
         tiles: plan.tiling.tile_rows(),
         tile_bytes: Buffer::bytes_for(plan.tile_words),
+        table_bytes: engine.table_bytes(),
         planned_bytes: plan.bytes + check_bytes,
         devices: engine.traffic().into_iter().enumerate().map(update_plan).collect(),
         ..planned

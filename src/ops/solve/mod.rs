@@ -16,6 +16,7 @@ mod plan;
 pub(crate) mod problem;
 pub(crate) mod ranks;
 mod refine;
+mod refine_plan;
 pub(crate) mod report;
 mod residual;
 pub(crate) mod run;
@@ -35,6 +36,7 @@ use crate::ops::product::report::Outcome;
 pub use path::Path;
 pub use plan::{SolvePlan, plan_solve, plan_trsm};
 pub use refine::{RefineOptions, RefineReport};
+pub use refine_plan::plan_solve_refined;
 pub use report::SolveReport;
 use std::time::Instant;
 

@@ -19,7 +19,7 @@ use serde::Serialize;
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct SolvePlan {
-    /// `trsm` or `solve`.
+    /// `trsm`, `solve`, `solve_refined` or `inverse`.
     pub operation: &'static str,
     /// Rows of the triangle, or of the matrix.
     pub order: usize,
@@ -92,24 +92,24 @@ pub fn plan_solve(
 }
 
 /// Refuses matrices that nobody could address, so that no later arithmetic overflows.
-fn check_sizes(order: usize, columns: usize, precision_bits: u32) -> Result<()> {
+pub(super) fn check_sizes(order: usize, columns: usize, precision_bits: u32) -> Result<()> {
     Matrix::check_size(order, order, precision_bits)?;
     Matrix::check_size(order, columns, precision_bits).map(drop)
 }
 
 /// What is planned.
-struct SolveShape {
-    operation: &'static str,
-    substitutions: &'static [Substitution],
-    order: usize,
-    columns: usize,
-    precision_bits: u32,
-    accuracy: Accuracy,
+pub(super) struct SolveShape {
+    pub operation: &'static str,
+    pub substitutions: &'static [Substitution],
+    pub order: usize,
+    pub columns: usize,
+    pub precision_bits: u32,
+    pub accuracy: Accuracy,
 }
 
 impl SolveShape {
     /// The plan of a call that takes `factorisation_bytes` first, and holds `held_bytes` of them while it solves.
-    fn plan(
+    pub fn plan(
         &self,
         ctx: &Context,
         working_bits: u32,

@@ -10,6 +10,7 @@ use crate::ops::columns::each_column;
 use crate::ops::exact_sum::{ExactEntry, round_sum};
 use crate::ops::product::block::maximum_working_bits;
 use crate::ops::product::report::Outcome;
+use crate::ops::solve::refine_plan::{RefineShape, plan_refined};
 use crate::ops::solve::residual::{Residual, ResidualSizes, SymmetricSystem};
 use crate::ops::solve::run::{SolutionPlace, store};
 use crate::options::setters;
@@ -46,7 +47,7 @@ pub struct RefineReport {
     pub backward_error_log2: i64,
     /// Wall-clock seconds of the call.
     pub seconds: f64,
-    /// Bytes held while corrections are found, beside what the solves with the factor take; the result included.
+    /// Most bytes of the call, the result included, as [`crate::plan_solve_refined`] has them.
     pub planned_bytes: u64,
     /// The factorisation that the call began with.
     pub factorisation: CholeskyReport,
@@ -82,25 +83,32 @@ pub(super) fn refine(
         let maximum_bits = maximum.saturating_sub(residual_bits(REFINE_GUARD_BITS) + guard_bits(order));
         return Err(Error::precision(precision_bits, maximum_bits));
     }
+    let shape = RefineShape {
+        order,
+        columns: b.cols(),
+        input_bits: a.precision_bits(),
+        precision_bits,
+        factor_bits: options.factor_bits,
+    };
+    // Before the work of a factorisation; without right sides that is all there is.
+    let plan = (b.cols() > 0).then(|| plan_refined(ctx, shape)).transpose()?;
     let choices = CholeskyOptions::default();
     let Outcome { result: factor, report } = cholesky_with(ctx, Symmetric::lower(a), options.factor_bits, &choices)?;
     Destination::Matrix(solution).prepare((order, b.cols()), precision_bits)?;
-    let planned_bytes = report.planned_bytes;
+    let planned_bytes = plan.map_or(report.planned_bytes, |plan| plan.planned_bytes);
     let (iterations, backward_error_log2) = (0, i64::MIN);
     let mut report =
         RefineReport { iterations, backward_error_log2, seconds: 0.0, planned_bytes, factorisation: report };
     if order == 0 || b.cols() == 0 {
         return Ok(report);
     }
+    ctx.release(); // under a limit the tiles of the factorisation are in the way
     let system = SymmetricSystem::new(a, b)?;
-    let x = Matrix::zeros(order, b.cols(), precision_bits + REFINE_GUARD_BITS)?;
-    let solution_bytes = Matrix::bytes_for(order, b.cols(), precision_bits);
-    let held_bytes = system.bytes() + solution_bytes + factor.factor().bytes() + 2 * x.bytes();
-    let ctx = ctx.holding(held_bytes);
+    let x = Matrix::zeros(order, b.cols(), shape.full_bits())?;
+    let ctx = ctx.holding(shape.held_bytes()).holding(shape.factorisation(ctx)?.table_bytes);
     let mut refinement = Refinement { ctx, factor, system, options: *options, precision_bits, x };
     report.iterations = refinement.iterate(b)?;
     report.backward_error_log2 = refinement.finish(solution)?;
-    report.planned_bytes = planned_bytes.max(held_bytes);
     report.seconds = start.elapsed().as_secs_f64();
     Ok(report)
 }
@@ -125,9 +133,11 @@ impl Refinement<'_> {
         for iteration in 1..=self.options.max_iterations {
             let right = residual.as_ref().map_or(b, |residual| residual.matrix.view());
             let (bits, mut correction) = (self.options.factor_bits, Matrix::empty());
-            self.factor.solve_into(&self.ctx, right, bits, &mut correction)?;
+            let ctx = self.ctx.holding(residual.as_ref().map_or(0, |residual| residual.matrix.bytes()));
+            self.factor.solve_into(&ctx, right, bits, &mut correction)?;
             drop(residual);
             self.add(&correction)?;
+            drop(correction);
             // The residual to come is as small as this correction makes it; it must be known to the factor's bits.
             let known = best.componentwise_log2.min(0).unsigned_abs() + 2 * u64::from(self.options.factor_bits);
             let bits = u64::from(full).min(known + u64::from(REFINE_GUARD_BITS)) as u32;

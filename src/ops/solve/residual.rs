@@ -62,6 +62,11 @@ impl ResidualSizes {
     }
 }
 
+/// Bytes of the scaled heads of unknowns, and of their norms.
+pub(super) fn scaled_bytes(order: usize, columns: usize) -> u64 {
+    8 * (2 * order as u64 + 1).saturating_mul(columns as u64)
+}
+
 impl<'a> SymmetricSystem<'a> {
     /// Copies the lower triangle of `a` into both.
     ///
@@ -83,9 +88,10 @@ impl<'a> SymmetricSystem<'a> {
         Ok(SymmetricSystem { a: full, b, exponents, scaled, norms })
     }
 
-    /// Bytes held.
-    pub fn bytes(&self) -> u64 {
-        self.a.bytes() + self.scaled.bytes() + 16 * self.norms.len() as u64
+    /// Bytes held of a matrix of `order` rows.
+    pub fn bytes_for(order: usize, precision_bits: u32) -> u64 {
+        let heads = 16 * (order as u64 + 1).saturating_mul(order as u64);
+        Matrix::bytes_for(order, order, precision_bits).saturating_add(heads)
     }
 
     /// The residual of `x`, right to `bits` bits beside `|A| |X| + |B|`.
@@ -97,7 +103,7 @@ impl<'a> SymmetricSystem<'a> {
         let scaled = Heads::new(x, |row, _| self.exponents[row]);
         let column_heads = |column: &[u64]| column_exponent(column.iter().map(|&head| Head(head)));
         let norms: Vec<i64> = scaled.signed.chunks(order.max(1)).map(column_heads).collect();
-        let holding = ctx.holding(scaled.bytes() + 8 * norms.len() as u64);
+        let holding = ctx.holding(scaled_bytes(order, x.cols()));
         let product = |ctx: &Context, (left, right), minuend, precision_bits| -> Result<Matrix> {
             let (mut result, working_bits) = (Matrix::empty(), precision_bits + guard_bits(order));
             let (left, right) = (self.a.view().with_heads(left), x.view().with_heads(right));
@@ -155,10 +161,6 @@ impl Heads {
         let signed: Vec<u64> = matrix.parts().0.iter().enumerate().map(scale).collect();
         let sizes = signed.iter().map(|&word| size(Head(word)).0).collect();
         Heads { signed, sizes }
-    }
-
-    fn bytes(&self) -> u64 {
-        8 * (self.signed.len() + self.sizes.len()) as u64
     }
 }
 

@@ -84,11 +84,11 @@ pub fn cholesky_with(
     let map = tiles_for(world, a, &*engine, options)?;
     if a.map().triangle.is_none() && a.map().rows == a.map().cols {
         let bytes = 3 * DistMatrix::bytes_for(&map, team.rank(), a.precision_bits());
-        agree(world, ctx.admit(bytes * plan::ranks_here(team)))?;
+        agree(world, ctx.admit(bytes * team.ranks_here()))?;
         a.check_symmetric(world)?;
     }
     let moved_bytes = if map == *a.map() { 0 } else { DistMatrix::bytes_for(&map, team.rank(), a.precision_bits()) };
-    agree(world, ctx.admit(moved_bytes * plan::ranks_here(team)))?;
+    agree(world, ctx.admit(moved_bytes * team.ranks_here()))?;
     let moved = if map == *a.map() { None } else { Some(a.redistribute(world, map)?) };
     let a = moved.as_ref().unwrap_or(a);
     let call = Factoring { ctx, team, a, moved_bytes, precision_bits, norm_bits, options, clock };
@@ -126,7 +126,7 @@ impl Factoring<'_> {
         let mut problem = self.problem(range.bits)?;
         range = range.for_depth(entrywise::deepest_entry(world, &problem, a)?);
         let check_bytes = entrywise::check_bytes(order, world.size());
-        let beside = self.ctx.holding(check_bytes * plan::ranks_here(self.team));
+        let beside = self.ctx.holding(check_bytes * self.team.ranks_here());
         loop {
             if problem.working_bits != self.norm_bits + range.bits {
                 problem = self.problem(range.bits)?;

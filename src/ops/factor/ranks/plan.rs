@@ -90,7 +90,7 @@ impl Plan {
             + Matrix::bytes_for(tiling.tile_size, tiling.tile_size, problem.precision_bits)
             + CALL_BYTES;
         let each = 8 * (operand_words + payload_words) as u64 + TILE_BYTES;
-        let (fixed, ranks_here) = (fixed + moved_bytes, ranks_here(team));
+        let (fixed, ranks_here) = (fixed + moved_bytes, team.ranks_here());
         // The largest number of slots that fits the limit, at least the least.
         let fits = |slots: usize| ctx.admit((fixed + slots as u64 * each) * ranks_here);
         while wanted.is_none() && plan.slots > least && fits(plan.slots).is_err() {
@@ -112,9 +112,4 @@ fn check(plan: &Plan, ranks: usize) -> Result<()> {
         return Err(Error::InvalidArgument(format!("a grid of {rows} x {cols} ranks for {ranks}")));
     }
     grid.check(plan.tiling.tile_rows(), plan.slots)
-}
-
-/// Ranks of this rank's node, which share its memory limit.
-pub(super) fn ranks_here(team: &Team) -> u64 {
-    team.layout().nodes[team.layout().node_of[team.rank()]].len() as u64
 }

@@ -73,7 +73,8 @@ pub fn solve(
 /// Source: docs/ALGORITHM.md, "Many ranks".
 ///
 /// # Errors
-/// As [`crate::Cholesky::solve`], on every rank, as [`Error::Rank`] where one rank met it; places are those in `B`.
+/// As [`crate::Cholesky::solve`], on every rank, as [`Error::Rank`] where one rank met it; a memory limit is that of
+/// a node; places are those in `B`.
 /// [`Error::Singular`] for a zero on the diagonal; [`Error::InvalidArgument`] for an upper triangle and where ranks
 /// differ in shapes, tiles or precision; [`Error::Transport`].
 pub fn solve_with(
@@ -84,7 +85,8 @@ pub fn solve_with(
     precision_bits: u32,
     accuracy: Accuracy,
 ) -> Result<DistSolution> {
-    let call = Call { ctx, world: team.world(), factor, b, precision_bits, accuracy };
+    let ranks_here = team.ranks_here();
+    let call = Call { ctx, ranks_here, world: team.world(), factor, b, precision_bits, accuracy };
     let order = call.check("solve with a factor")?;
     let guard_bits = cholesky_solve_guard_bits(order);
     let working_bits = agreed(call.world, working_bits(ctx, precision_bits, guard_bits, order))?;
@@ -126,7 +128,8 @@ pub fn trsm(
     op: Op,
 ) -> Result<DistSolution> {
     let accuracy = Accuracy::Norm;
-    let call = Call { ctx, world: team.world(), factor, b, precision_bits, accuracy };
+    let ranks_here = team.ranks_here();
+    let call = Call { ctx, ranks_here, world: team.world(), factor, b, precision_bits, accuracy };
     let order = call.check("trsm")?;
     let working_bits = agreed(call.world, triangle_working_bits(ctx, precision_bits, order))?;
     let tiles = FactorTiles::new(factor);
@@ -149,7 +152,10 @@ pub fn trsm(
 
 /// What a call asks for.
 struct Call<'a> {
+    /// With the memory limit of the node.
     ctx: &'a Context,
+    /// Ranks of this node, which share the limit.
+    ranks_here: u64,
     world: &'a dyn Transport,
     factor: &'a DistMatrix,
     b: &'a DistMatrix,
@@ -185,6 +191,17 @@ impl Call<'_> {
         Ok(map.rows)
     }
 
+    /// A refusal of a rank's share of the limit, for the whole node.
+    fn of_node(&self, error: Error) -> Error {
+        match (error, self.ctx.memory_bytes()) {
+            (Error::MemoryLimit { minimum_bytes, .. }, Some(limit_bytes)) => {
+                let minimum_bytes = minimum_bytes.saturating_mul(self.ranks_here);
+                Error::MemoryLimit { limit_bytes, minimum_bytes }
+            }
+            (error, _) => error,
+        }
+    }
+
     /// The tiles of a solution: those of B, without a triangle.
     fn target(&self) -> TileMap {
         TileMap { triangle: None, ..*self.b.map() }
@@ -196,7 +213,7 @@ impl Call<'_> {
         let right_bytes = Matrix::bytes_for(order, columns, self.b.precision_bits());
         // Each right side has its unknowns at the same time, and sums that are twice as long.
         let needed = 3 * bytes(self.ctx, (order, columns), self.precision_bits) + right_bytes;
-        agree(self.world, self.ctx.admit(needed))?;
+        agree(self.world, self.ctx.admit(needed.saturating_mul(self.ranks_here)))?;
         let scaling = Scaling::new(self.precision_bits, &tiles.row_exponents(self.ctx, self.world)?);
         let right = self.b.everywhere(self.world)?;
         let pass = |sweep| Pass::new((self.ctx, self.world), (tiles, &scaling), sweep, columns);
@@ -235,13 +252,17 @@ impl Call<'_> {
                 let pivots = tiles.pivots(world)?;
                 let source = StreamSource { world, factor, pivots: &pivots, scale: scale.as_deref() };
                 let how = Substitutions { list: substitutions, working_bits, accuracy };
-                columns::solve_columns(ctx, (source, tiles), &how, (&b, own.start), &mut x)?
+                let share = ctx.with_memory(ctx.memory().divided(self.ranks_here));
+                let solved = columns::solve_columns(&share, (source, tiles), &how, (&b, own.start), &mut x);
+                solved.map_err(|error| self.of_node(error))?
             }
             _ => (0..own.len()).collect(),
         };
         let of_rank = |rank: usize| panel_share(total, ranks, rank);
+        // The right sides and solutions of all ranks of the node lie there meanwhile.
+        let held = ctx.holding((b.bytes() + x.bytes()) * self.ranks_here);
         let shares = Shares { b: &b, x: &mut x, of_rank: &of_rank, total };
-        let gathered_columns = solve_gathered((ctx, world), factor, shares, &left, alone)?;
+        let gathered_columns = solve_gathered((&held, world), factor, shares, &left, alone)?;
         let solution = DistMatrix::from_slices(world, self.target(), &x, share)?;
         Ok(DistSolution { solution, gathered_columns })
     }

@@ -1,0 +1,143 @@
+//! The plan of a refined solve: the factorisation at few bits, then corrections and residuals in turn.
+
+use crate::context::{Context, KEPT_ENGINES};
+use crate::error::{Error, Result};
+use crate::math::bound::{REFINE_GUARD_BITS, RESIDUAL_SIZE_BITS, cholesky_solve_guard_bits, guard_bits, residual_bits};
+use crate::matrix::Matrix;
+use crate::ops::cholesky::{CholeskyOptions, CholeskyPlan, plan_cholesky};
+use crate::ops::product::block::{BlockShape, plan};
+use crate::ops::product::problem::{Accuracy, Bits};
+use crate::ops::solve::cut::larger;
+use crate::ops::solve::path::Path;
+use crate::ops::solve::plan::{SolvePlan, SolveShape, check_sizes};
+use crate::ops::solve::problem::{CHOLESKY, working_bits};
+use crate::ops::solve::refine::RefineOptions;
+use crate::ops::solve::residual::{SymmetricSystem, scaled_bytes};
+
+/// The shapes and precisions that the memory of a refined solve depends on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RefineShape {
+    pub order: usize,
+    /// Right sides.
+    pub columns: usize,
+    /// Precision of the matrix as it is given.
+    pub input_bits: u32,
+    /// Precision of the solution.
+    pub precision_bits: u32,
+    /// Precision of the factor.
+    pub factor_bits: u32,
+}
+
+impl RefineShape {
+    /// Bits of the unknowns and of the residual that is known best.
+    pub fn full_bits(&self) -> u32 {
+        self.precision_bits + REFINE_GUARD_BITS
+    }
+
+    /// Bytes held from the first correction to the last: matrix, factor, unknowns and solution.
+    pub fn held_bytes(&self) -> u64 {
+        let RefineShape { order, columns, input_bits, precision_bits, factor_bits } = *self;
+        let unknowns = [precision_bits, self.full_bits()].map(|bits| Matrix::bytes_for(order, columns, bits));
+        let factor = Matrix::bytes_for(order, order, factor_bits);
+        let parts = [SymmetricSystem::bytes_for(order, input_bits), factor, unknowns[0], unknowns[1]];
+        parts.into_iter().fold(0, u64::saturating_add)
+    }
+
+    /// The plan of the factorisation, whatever the limit: its least is what it takes.
+    pub fn factorisation(&self, ctx: &Context) -> Result<CholeskyPlan> {
+        plan_cholesky(&ctx.with_memory_bytes(None), self.order, self.factor_bits, &CholeskyOptions::default())
+    }
+
+    /// Bytes of the residual that a correction is found for.
+    pub fn residual_bytes(&self) -> u64 {
+        Matrix::bytes_for(self.order, self.columns, residual_bits(self.full_bits()))
+    }
+
+    /// Bytes of the tables of a residual's products, which the context keeps.
+    fn residual_tables(&self, ctx: &Context) -> Result<u64> {
+        let bits = residual_bits(self.full_bits());
+        let spec = Bits::scaled(bits, self.order).widened(bits + guard_bits(self.order)).spec(ctx.self_check());
+        let bytes = ctx.engine(ctx.kernel(), spec)?.table_bytes();
+        // Without a limit those of other products stay too: residuals grow in bits from one to the next.
+        let engines = if ctx.memory_bytes().is_some() { 1 } else { KEPT_ENGINES as u64 };
+        Ok(engines * bytes)
+    }
+
+    /// Most bytes while a residual is found, those held included, and how many of them the context keeps afterwards.
+    fn residual_step(&self, ctx: &Context) -> Result<(u64, u64)> {
+        let RefineShape { order, columns, .. } = *self;
+        let holding = ctx.holding(self.held_bytes()).holding(scaled_bytes(order, columns));
+        let product = |ctx: &Context, bits: u32| {
+            let shape = BlockShape { rows: order, cols: columns, contracted: order };
+            let planned = plan(ctx, shape, bits, bits + guard_bits(order));
+            planned.map(|plan| (ctx.memory().total(plan.planned_bytes), plan.bytes.windows()))
+        };
+        let first = product(&holding, residual_bits(self.full_bits()));
+        let second = product(&holding.holding(self.residual_bytes()), RESIDUAL_SIZE_BITS);
+        let kept = [&first, &second].into_iter().flatten().map(|(_, kept)| *kept).max().unwrap_or(0);
+        let bytes = |step: Result<(u64, u64)>| step.map(|(bytes, _)| bytes);
+        larger(bytes(first), bytes(second)).map(|bytes| (bytes, kept))
+    }
+}
+
+/// The plan of [`crate::solve_refined_with`] for a matrix of `order` rows and so many right sides, all of
+/// `precision_bits` bits: the factorisation, then a solve at the factor's precision and a residual in turn.
+///
+/// Nothing is computed; the kernel's tables are made and kept in the context. Pivots as in [`crate::plan_trsm`].
+///
+/// # Errors
+/// As [`crate::plan_trsm`].
+pub fn plan_solve_refined(
+    ctx: &Context,
+    (order, columns): (usize, usize),
+    precision_bits: u32,
+    options: &RefineOptions,
+) -> Result<SolvePlan> {
+    check_sizes(order, columns, precision_bits)?;
+    let factor_bits = options.factor_bits;
+    plan_refined(ctx, RefineShape { order, columns, input_bits: precision_bits, precision_bits, factor_bits })
+}
+
+/// The plan for a matrix of any precision.
+pub(super) fn plan_refined(ctx: &Context, shape: RefineShape) -> Result<SolvePlan> {
+    let RefineShape { order, columns, factor_bits, .. } = shape;
+    let factorisation = shape.factorisation(ctx)?;
+    let working_bits = working_bits(ctx, factor_bits, cholesky_solve_guard_bits(order), order)?;
+    let (accuracy, precision_bits) = (Accuracy::Norm, factor_bits);
+    let solve =
+        SolveShape { operation: "solve_refined", substitutions: CHOLESKY, order, columns, precision_bits, accuracy };
+    // The context keeps the tables of the factorisation, and of the residuals from planning them on.
+    let beside = |ctx: &Context| -> Result<(Context, u64)> {
+        let tables = shape.residual_tables(ctx)?;
+        let first = ctx.memory().total(factorisation.planned_bytes.saturating_add(tables));
+        Ok((ctx.holding(factorisation.table_bytes).holding(tables), first))
+    };
+    let correction = |ctx: &Context| {
+        let ctx = ctx.holding(shape.held_bytes()).holding(shape.residual_bytes());
+        solve.plan(&ctx, working_bits, (0, 0))
+    };
+    let least = |needed: Result<u64>| match needed {
+        Err(Error::MemoryLimit { minimum_bytes, .. }) => Ok(minimum_bytes),
+        other => other,
+    };
+    let (none, least_bytes) = beside(&ctx.with_memory(ctx.memory().within(Some(0))))?;
+    let least_bytes = least(correction(&none).map(|plan| plan.planned_bytes))?
+        .max(least(shape.residual_step(&none).map(|step| step.0))?)
+        .max(least_bytes);
+    let least_bytes = ctx.memory().admit_total(least_bytes)?;
+    let (beside, factorisation_bytes) = beside(ctx)?;
+    let found = correction(&beside)?;
+    let (residual_bytes, kept_bytes) = shape.residual_step(&beside)?;
+    // Tiles and parts work in the windows of the products; column by column these lie idle, until a limit leaves no
+    // room for them.
+    let kept_bytes = if matches!(found.path, Path::Dots | Path::Sums) { kept_bytes } else { 0 };
+    let correction_bytes = found.planned_bytes.saturating_add(kept_bytes).min(ctx.memory_bytes().unwrap_or(u64::MAX));
+    let later_bytes = correction_bytes.max(residual_bytes);
+    Ok(SolvePlan {
+        precision_bits: shape.precision_bits,
+        factorisation_bytes,
+        least_bytes,
+        planned_bytes: later_bytes.max(factorisation_bytes),
+        ..found
+    })
+}
