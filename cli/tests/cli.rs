@@ -13,7 +13,7 @@ mod bench;
 mod devices;
 #[path = "cli/factor.rs"]
 mod factor;
-#[path = "cli/pages.rs"]
+#[path = "cli/pages/mod.rs"]
 mod pages;
 #[path = "cli/plan.rs"]
 mod plan;
