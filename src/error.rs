@@ -73,7 +73,11 @@ pub enum Error {
         maximum_bits: u64,
     },
     /// The memory limit is below the least that the operation can run in.
-    #[error("a memory limit of {limit_bytes} bytes is too small: this operation needs at least {minimum_bytes} bytes")]
+    #[error(
+        "a memory limit of {} is too small: this operation needs at least {}",
+        bytes_in_words(*limit_bytes),
+        bytes_in_words(*minimum_bytes)
+    )]
     MemoryLimit {
         /// The limit given.
         limit_bytes: u64,
@@ -308,5 +312,39 @@ fn more_precision(more_bits: Option<u32>) -> String {
     }
 }
 
+/// A number of bytes as `22 MiB (23068672 bytes)`: the unit rounded up in the second decimal, so that it is enough.
+fn bytes_in_words(bytes: u64) -> String {
+    const NAMES: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    if bytes < 1024 {
+        return format!("{bytes} bytes");
+    }
+    let power = (bytes.ilog2() / 10) as usize;
+    let hundredths = (u128::from(bytes) * 100).div_ceil(1 << (10 * power));
+    let (whole, part) = (hundredths / 100, hundredths % 100);
+    let decimals = if part == 0 { String::new() } else { format!(".{part:02}").trim_end_matches('0').to_string() };
+    format!("{whole}{decimals} {} ({bytes} bytes)", NAMES[power - 1])
+}
+
 /// Result with the crate's [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_said_in_units_that_are_enough() {
+        for (bytes, text) in [
+            (0, "0 bytes"),
+            (1023, "1023 bytes"),
+            (1024, "1 KiB (1024 bytes)"),
+            (1025, "1.01 KiB (1025 bytes)"),
+            (23_068_672, "22 MiB (23068672 bytes)"),
+            (70_278_344, "67.03 MiB (70278344 bytes)"),
+            (3 << 29, "1.5 GiB (1610612736 bytes)"),
+            (u64::MAX, "16 EiB (18446744073709551615 bytes)"),
+        ] {
+            assert_eq!(bytes_in_words(bytes), text);
+        }
+    }
+}

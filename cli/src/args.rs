@@ -18,7 +18,7 @@ pub use engine::{EngineArgs, Precision};
 pub use factor::{Cholesky, Factor, Inverse, RankChoices, Solve, Trsm, VerifyCholesky};
 pub use files::{Compare, Convert, Gen, Output};
 pub use paths::{Paths, RANK, of_rank};
-pub use plan::{Plan, PlanCholesky, PlanGemm, PlanOperation, PlanPromise, PlanSolve, PlanSyrk};
+pub use plan::{Plan, PlanCholesky, PlanGemm, PlanOperation, PlanPromise, PlanSolve, PlanSyrk, PlanSystem};
 pub use product::{Check, Gemm, ProductArgs, Syrk, Verify, VerifyGemm, VerifyOperation, VerifySyrk};
 pub use simulate::{Simulate, Simulation, Soak};
 

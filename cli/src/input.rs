@@ -4,8 +4,9 @@ use crate::args::Precision;
 use crate::files::{bytes, header, stated_precision};
 use crate::session::Session;
 use rug::Float;
+use std::cell::Cell;
 use std::path::Path;
-use sunzi::io::{Loaded, ReadOptions};
+use sunzi::io::{FileInfo, Loaded, ReadOptions};
 use sunzi::{Error, Matrix, Result, Symmetric, SymmetricMatrix, Uplo};
 use sunzi_lab::engine::Engine;
 
@@ -14,6 +15,8 @@ pub struct Reader<'a> {
     session: &'a Session,
     engine: &'a Engine,
     options: ReadOptions,
+    /// Bytes of the matrices that were read.
+    held_bytes: Cell<u64>,
 }
 
 impl<'a> Reader<'a> {
@@ -29,12 +32,22 @@ impl<'a> Reader<'a> {
     /// Reads within the memory limit of `engine`, at `precision_bits`.
     pub fn at(session: &'a Session, engine: &'a Engine, typed: &Precision, precision_bits: u32) -> Reader<'a> {
         let options = ReadOptions::new(precision_bits).input_precision_bits(typed.input_bits);
-        Reader { session, engine, options }
+        Reader { session, engine, options, held_bytes: Cell::new(0) }
     }
 
     /// The precision of all that is read.
     pub fn precision_bits(&self) -> u32 {
         self.options.precision_bits
+    }
+
+    /// Bytes of the matrix that a header announces.
+    pub fn bytes(&self, info: &FileInfo) -> u64 {
+        bytes(info, &self.options)
+    }
+
+    /// Bytes of all that was read: what a command holds while it computes.
+    pub fn held_bytes(&self) -> u64 {
+        self.held_bytes.get()
     }
 
     /// A matrix.
@@ -64,10 +77,13 @@ impl<'a> Reader<'a> {
     }
 
     fn load(&self, path: &Path) -> Result<Loaded> {
-        if let (Some(budget), Some(info)) = (self.engine.budget(), header(path)?) {
+        let held_bytes = self.held_bytes.get();
+        if let (Some(budget), Some(info)) = (self.engine.budget(held_bytes), header(path)?) {
             budget.admit(bytes(&info, &self.options))?;
         }
-        self.session.read(path, self.options.clone())
+        let loaded = self.session.read(path, self.options.clone())?;
+        self.held_bytes.set(held_bytes + loaded.matrix.bytes());
+        Ok(loaded)
     }
 }
 

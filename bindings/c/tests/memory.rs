@@ -95,7 +95,8 @@ fn limits_of_all() {
                 break report;
             }
             assert_eq!(status, SUNZI_MEMORY_LIMIT, "{name}: {message}");
-            let digits = message.split("at least ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+            let named = message.split("at least ").nth(1).unwrap();
+            let digits = named.rsplit('(').next().and_then(|rest| rest.split(' ').next()).unwrap();
             let least = digits.parse::<u64>().unwrap();
             assert!(least > limit && tries < 5, "{name}: {message}");
             (limit, tries) = (least, tries + 1);
@@ -112,8 +113,9 @@ fn limits(kind: Kind, a: &Array, c: &Array, (n, k): (usize, usize)) {
     let tight = with(copies);
     assert_eq!(syrk(&tight, a, c), SUNZI_MEMORY_LIMIT);
     let message = tight.message();
-    assert!(message.contains(&format!("a memory limit of {copies} bytes is too small")), "{message}");
-    let digits = message.split("at least ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+    assert!(message.contains(&format!("({copies} bytes) is too small")), "{message}");
+    let named = message.split("at least ").nth(1).unwrap();
+    let digits = named.rsplit('(').next().and_then(|rest| rest.split(' ').next()).unwrap();
     let least = digits.parse::<u64>().unwrap();
     assert_eq!(syrk(&with(least - 1), a, c), SUNZI_MEMORY_LIMIT);
     for limit in [least, least + least / 3] {

@@ -54,7 +54,9 @@ pub enum PlanOperation {
     /// T X = B for a triangular T.
     Trsm(PlanSolve),
     /// A X = B for a symmetric positive definite A, its factorisation included.
-    Solve(PlanSolve),
+    Solve(PlanSystem),
+    /// The inverse of a symmetric positive definite A, its factorisation included.
+    Inverse(PlanCholesky),
 }
 
 /// What is promised of entries, and what that takes.
@@ -131,7 +133,7 @@ pub struct PlanGemm {
     pub engine: EngineArgs,
 }
 
-/// `sunzi plan cholesky`.
+/// `sunzi plan cholesky` and `sunzi plan inverse`.
 #[derive(Args, Clone, Debug)]
 pub struct PlanCholesky {
     /// Rows of the matrix.
@@ -149,7 +151,17 @@ pub struct PlanCholesky {
     pub engine: EngineArgs,
 }
 
-/// `sunzi plan trsm` and `sunzi plan solve`.
+/// `sunzi plan solve`.
+#[derive(Args, Clone, Debug)]
+pub struct PlanSystem {
+    /// Factor at so many bits, and refine the solution to the full precision.
+    #[arg(long, value_name = "BITS", value_parser = precision)]
+    pub refine_from: Option<u32>,
+    #[command(flatten)]
+    pub solve: PlanSolve,
+}
+
+/// `sunzi plan trsm`.
 #[derive(Args, Clone, Debug)]
 pub struct PlanSolve {
     /// Rows of the matrix.
@@ -185,8 +197,8 @@ impl Plan {
                 args.promise.check(Accuracy::Norm)?;
                 check_reach(args.precision, args.engine.kernel)
             }
-            PlanOperation::Cholesky(args) => args.promise.check(Accuracy::Norm),
-            PlanOperation::Solve(args) => args.promise.check(Accuracy::Entrywise),
+            PlanOperation::Cholesky(args) | PlanOperation::Inverse(args) => args.promise.check(Accuracy::Norm),
+            PlanOperation::Solve(args) => args.solve.promise.check(Accuracy::Entrywise),
             PlanOperation::Trsm(args) => match args.promise.range_bits {
                 Some(bits) => Err(Error::InvalidArgument(format!(
                     "--range-bits {bits}: a triangular solve takes none, whatever its entries"

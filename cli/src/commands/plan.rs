@@ -1,13 +1,14 @@
 //! `sunzi plan`: how an operation would run, here or (a product) on a cluster that need not be there, without
 //! computing it.
 
-use crate::args::{PlanCholesky, PlanGemm, PlanOperation, PlanPromise, PlanSolve, PlanSyrk};
+use crate::args::{PlanCholesky, PlanGemm, PlanOperation, PlanPromise, PlanSolve, PlanSyrk, PlanSystem};
 use crate::session::Session;
 use serde::Serialize;
 use sunzi::distributed::{ClusterShape, even_operand_bytes, plan_syrk_cluster_with};
 use sunzi::{
-    Accuracy, CholeskyOptions, CholeskyPlan, Context, Matrix, Path, Plan, ProductPlanOptions, Result, SolvePlan,
-    UpdatePlan, plan_cholesky, plan_gemm_with, plan_solve, plan_syrk_with, plan_trsm,
+    Accuracy, CholeskyOptions, CholeskyPlan, Context, Matrix, Path, Plan, ProductPlanOptions, RefineOptions, Result,
+    SolvePlan, UpdatePlan, plan_cholesky, plan_gemm_with, plan_inverse, plan_solve, plan_solve_refined, plan_syrk_with,
+    plan_trsm,
 };
 use sunzi_lab::engine::{Engine, limited};
 use sunzi_lab::memory::Budget;
@@ -55,7 +56,7 @@ impl<'a> Request<'a> {
         let budget = match cluster {
             // The limit of a node covers the operands of its ranks; what this process holds does not count.
             Some(_) => engine.memory_bytes.map(Budget::of_absent_node),
-            None => engine.budget(),
+            None => engine.budget(0),
         };
         let budget = budget.map(|budget| budget.with_held(operand_bytes));
         let (builder, restate) = limited(session.context(engine)?.self_check(self_check), budget);
@@ -84,11 +85,17 @@ pub fn run(session: &mut Session, operation: &PlanOperation) -> Result<()> {
             let PlanSolve { rows, cols, precision, promise, .. } = *args;
             solve(session, args, |ctx| plan_trsm(ctx, (rows, cols), precision, promise.accuracy.unwrap_or_default()))
         }
-        PlanOperation::Solve(args) => {
+        PlanOperation::Solve(PlanSystem { refine_from, solve: args }) => {
             let PlanSolve { rows, cols, precision, promise, .. } = *args;
             let options = factor_options(promise, Accuracy::Entrywise);
-            solve(session, args, |ctx| plan_solve(ctx, (rows, cols), precision, &options))
+            solve(session, args, |ctx| match refine_from {
+                Some(bits) => {
+                    plan_solve_refined(ctx, (rows, cols), precision, &RefineOptions::new().factor_bits(*bits))
+                }
+                None => plan_solve(ctx, (rows, cols), precision, &options),
+            })
         }
+        PlanOperation::Inverse(args) => inverse(session, args),
     }
 }
 
@@ -133,6 +140,13 @@ fn cholesky(session: &mut Session, args: &PlanCholesky) -> Result<()> {
     let request = Request::new(engine, Matrix::bytes_for(order, order, precision));
     let make = |ctx: &Context| plan_cholesky(ctx, order, precision, &options);
     request.show(session, make, describe_cholesky)
+}
+
+fn inverse(session: &mut Session, args: &PlanCholesky) -> Result<()> {
+    let PlanCholesky { rows: order, precision, tile: tile_rows, promise, ref engine } = *args;
+    let options = factor_options(promise, Accuracy::Norm).tile_rows(tile_rows);
+    let request = Request::new(engine, Matrix::bytes_for(order, order, precision));
+    request.show(session, |ctx| plan_inverse(ctx, order, precision, &options), describe_solve)
 }
 
 fn solve(session: &mut Session, args: &PlanSolve, make: impl FnOnce(&Context) -> Result<SolvePlan>) -> Result<()> {
@@ -181,7 +195,11 @@ fn describe_cholesky(plan: &CholeskyPlan, request: &Request<'_>) -> Vec<String> 
 
 fn describe_solve(plan: &SolvePlan, request: &Request<'_>) -> Vec<String> {
     let SolvePlan { order, columns, precision_bits, working_bits, kernel, threads, .. } = plan;
-    let name = if plan.operation == "trsm" { "T X = B" } else { "A X = B" };
+    let name = match plan.operation {
+        "trsm" => "T X = B",
+        "inverse" => "A X = I",
+        _ => "A X = B",
+    };
     let (columns, threads) = (counted(*columns, "right side"), counted(*threads, "thread"));
     let path = match plan.path {
         Path::Dots => "dot products in fixed point, one right side after the other",

@@ -2,6 +2,7 @@
 
 use crate::args::Trsm;
 use crate::commands::product::op;
+use crate::files::header;
 use crate::input::Reader;
 use crate::number::parse_scalar;
 use crate::session::{Session, check_output};
@@ -9,8 +10,8 @@ use crate::signals::{Mode, in_mode};
 use serde_json::json;
 use std::time::Instant;
 use sunzi::io::Symmetry;
-use sunzi::{Diag, Outcome, Result, TrsmOptions, trsm_with};
-use sunzi_lab::engine::limited;
+use sunzi::{Context, Diag, Outcome, Result, Side, TrsmOptions, plan_trsm, trsm_with};
+use sunzi_lab::engine::{least_bytes, limited};
 use sunzi_lab::memory::peak_resident_bytes;
 use sunzi_lab::session::Session as _;
 use sunzi_lab::units::{counted, describe, format_bytes, format_seconds};
@@ -21,9 +22,10 @@ pub fn run(session: &mut Session, config: &Trsm) -> Result<()> {
     let reader = Reader::new(session, &config.engine, &config.precision, &config.t)?;
     let precision_bits = reader.precision_bits();
     let alpha = config.alpha.as_ref().map(|text| parse_scalar("--alpha", text, precision_bits)).transpose()?;
+    admit(session, config, &reader)?;
     let (t, b) = (reader.matrix(&config.t)?, reader.matrix(&config.b)?);
     let input_seconds = start.elapsed().as_secs_f64();
-    let (builder, restate) = limited(session.context(&config.engine)?, config.engine.budget());
+    let (builder, restate) = limited(session.context(&config.engine)?, config.engine.budget(reader.held_bytes()));
     let ctx = builder.build()?;
     let diag = if config.unit { Diag::Unit } else { Diag::NonUnit };
     let (side, uplo, op) = (config.side, config.uplo, op(config.transpose));
@@ -61,4 +63,16 @@ pub fn run(session: &mut Session, config: &Trsm) -> Result<()> {
         format_seconds(seconds),
         format_seconds(input_seconds + output_seconds),
     ))
+}
+
+/// Refuses a memory limit that the solve cannot run in, by the headers of the files and before they are read.
+fn admit(session: &Session, config: &Trsm, reader: &Reader<'_>) -> Result<()> {
+    let (true, Some(t), Some(b)) = (config.engine.memory_bytes.is_some(), header(&config.t)?, header(&config.b)?)
+    else {
+        return Ok(());
+    };
+    let columns = if config.side == Side::Left { b.cols } else { b.rows };
+    let plan = |ctx: &Context| plan_trsm(ctx, (t.rows, columns), reader.precision_bits(), config.accuracy);
+    let needed_bytes = least_bytes(session.context(&config.engine)?, plan)?;
+    config.engine.admit([reader.bytes(&t).saturating_add(reader.bytes(&b)).saturating_add(needed_bytes)])
 }

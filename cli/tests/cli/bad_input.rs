@@ -1,6 +1,6 @@
 //! Bad input: one line on standard error, the right exit code, no output file, an older file left as it was.
 
-use super::sandbox::Sandbox;
+use super::sandbox::{Sandbox, named_minimum};
 
 const HEADER: &str = "%%MatrixMarket matrix array real general\n";
 const COORDINATE: &str = "%%MatrixMarket matrix coordinate real general\n";
@@ -170,7 +170,7 @@ fn a_memory_limit_below_the_minimum_names_one_that_works() {
     sandbox.run("gen random --rows 400 --cols 90 --precision 400 -o P.bin");
     for command in ["syrk P.bin", "gemm P.bin P.bin --transpose-a"] {
         let line = format!("{command} -o Q.mtx --precision 400 --threads 2 --memory 100.1K");
-        refused(&sandbox, &line, 4, "102502 bytes is too small");
+        refused(&sandbox, &line, 4, "(102502 bytes) is too small");
         // A refusal may come from a header, and the limit that it names may by chance lie within some pages of what the
         // operation needs: taken by one run, refused by the next. The operation itself names one that lies above.
         let (mut limit, mut refusals, mut runs) = (String::from("100.1K"), 0, 0);
@@ -182,7 +182,7 @@ fn a_memory_limit_below_the_minimum_names_one_that_works() {
             }
             (refusals, runs) = (refusals + 1, 0);
             assert!(refusals <= 3, "{}", output.stderr);
-            limit = output.stderr.split("at least ").nth(1).unwrap().split(' ').next().unwrap().to_string();
+            limit = named_minimum(&output.stderr).to_string();
         }
         std::fs::remove_file(sandbox.path("Q.mtx")).unwrap();
     }

@@ -1,7 +1,7 @@
 //! `cholesky`, `solve`, `inverse`, `trsm` and `verify cholesky`: right results pass, every bad input is one clear line.
 
 use super::bad_input::refused;
-use super::sandbox::Sandbox;
+use super::sandbox::{Sandbox, named_minimum};
 use std::time::{Duration, Instant};
 
 const GENERAL: &str = "%%MatrixMarket matrix array real general\n";
@@ -85,7 +85,7 @@ fn a_memory_limit_names_the_least_that_works() {
         }
         assert_eq!(output.code, 4, "{output:?}");
         assert!(!sandbox.names().contains(&"M.mtx".to_string()));
-        limit = output.stderr.split("at least ").nth(1).unwrap().split(' ').next().unwrap().to_string();
+        limit = named_minimum(&output.stderr).to_string();
     }
     panic!("the named limits do not do: {limit}");
 }
@@ -280,7 +280,7 @@ fn choices_that_make_no_sense() {
     }
     refused(&sandbox, "cholesky A.mtx -o none/Q.mtx --precision 64", 3, "none/Q.mtx");
     refused(&sandbox, "cholesky A.mtx -o Q.mtx --precision 64 --trace none/t.json", 3, "none/t.json");
-    refused(&sandbox, "cholesky A.mtx -o Q.mtx --precision 64 --memory 1K", 4, "1024 bytes is too small");
+    refused(&sandbox, "cholesky A.mtx -o Q.mtx --precision 64 --memory 1K", 4, "(1024 bytes) is too small");
 }
 
 #[cfg(unix)]

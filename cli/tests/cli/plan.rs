@@ -1,16 +1,11 @@
 //! `plan`: what it prints is what a run takes, and options that belong to another operation are refused.
 
-use super::sandbox::Sandbox;
+use super::sandbox::{Sandbox, named_minimum};
 use std::time::{Duration, Instant};
 
 /// The whole number at `key` of a report.
 fn number(report: &serde_json::Value, key: &str) -> u64 {
     report[key].as_u64().unwrap_or_else(|| panic!("{key}: {report}"))
-}
-
-/// The least limit that a refusal names.
-fn named_minimum(error: &str) -> u64 {
-    error.split("at least ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap()
 }
 
 #[test]

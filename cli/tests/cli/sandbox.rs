@@ -103,3 +103,10 @@ impl Sandbox {
         names
     }
 }
+
+/// The least limit in bytes that a refusal names, as `22 MiB (23068672 bytes)` or as `1000 bytes`.
+pub fn named_minimum(error: &str) -> u64 {
+    let named = error.split("at least ").nth(1).unwrap();
+    let bytes = named.split_once('(').map_or(named, |(_, bytes)| bytes);
+    bytes.split(' ').next().unwrap().parse().unwrap()
+}

@@ -107,7 +107,7 @@ pub fn run(session: &mut dyn Session, config: &BenchDouble, all: &World<'_>) -> 
     let matrix = agreed(world, matrix(world, config.rows, tile_rows))?;
     // Each run works on a copy.
     let copy_bytes = matrix.tiles().map(|(_, entries)| size_of_val(entries) as u64).sum();
-    let budget = config.engine.budget().map(|budget| budget.with_held(copy_bytes));
+    let budget = config.engine.budget(copy_bytes).map(|budget| budget.with_held(copy_bytes));
     let builder = if is_alone { session.context(&config.engine) } else { context(config) };
     let (builder, restate) = limited(agreed(world, builder)?, budget);
     let ctx = agreed(world, builder.build())?;

@@ -89,7 +89,7 @@ pub fn run(session: &mut dyn Session, config: &Bench) -> Result<()> {
     let size = Size { rows: config.rows, cols: config.cols, precision_bits: config.precision_bits };
     let operands = Operands::new(config.operation, size)?;
     let builder = session.context(&config.engine)?.self_check(config.self_check);
-    let (builder, restate) = limited(builder, config.engine.budget());
+    let (builder, restate) = limited(builder, config.engine.budget(operands.bytes()));
     let ctx = builder.build()?;
     let mut ours = Ours::new(&ctx, task(config, &operands)?).map_err(restate)?;
     let verifier = verifier(config.operation, &operands);

@@ -25,6 +25,11 @@ pub struct Operands {
 }
 
 impl Operands {
+    /// Bytes of both.
+    pub fn bytes(&self) -> u64 {
+        self.a.bytes() + self.b.as_ref().map_or(0, Matrix::bytes)
+    }
+
     /// The operands for a size: rows and columns of a product's operands, the dimension and the number of right-hand
     /// sides of a system.
     ///

@@ -83,7 +83,8 @@ impl RefineShape {
 /// The plan of [`crate::solve_refined_with`] for a matrix of `order` rows and so many right sides, all of
 /// `precision_bits` bits: the factorisation, then a solve at the factor's precision and a residual in turn.
 ///
-/// Nothing is computed; the kernel's tables are made and kept in the context. Pivots as in [`crate::plan_trsm`].
+/// Nothing is computed; the kernel's tables are made and kept in the context. Pivots as in [`crate::plan_trsm`]. Without
+/// a limit a call with many right sides may take a third less.
 ///
 /// # Errors
 /// As [`crate::plan_trsm`].
@@ -128,9 +129,10 @@ pub(super) fn plan_refined(ctx: &Context, shape: RefineShape) -> Result<SolvePla
     let (beside, factorisation_bytes) = beside(ctx)?;
     let found = correction(&beside)?;
     let (residual_bytes, kept_bytes) = shape.residual_step(&beside)?;
-    // Tiles and parts work in the windows of the products; column by column these lie idle, until a limit leaves no
-    // room for them.
-    let kept_bytes = if matches!(found.path, Path::Dots | Path::Sums) { kept_bytes } else { 0 };
+    // Column by column the windows of the products lie idle, until a limit leaves no room for them; the others work in
+    // them, but in other parts than products, and keep their right sides.
+    let by_columns = matches!(found.path, Path::Dots | Path::Sums);
+    let kept_bytes = if by_columns || ctx.memory_bytes().is_none() { kept_bytes } else { 0 };
     let correction_bytes = found.planned_bytes.saturating_add(kept_bytes).min(ctx.memory_bytes().unwrap_or(u64::MAX));
     let later_bytes = correction_bytes.max(residual_bytes);
     Ok(SolvePlan {

@@ -53,7 +53,7 @@ fn tour(session: &mut Session, engine: &Engine) -> Result<()> {
     let (p_path, q_path) = (folder.path().join("P.bin"), folder.path().join("Q.mtx"));
     prepare(session, &p_path)?;
     let p = session.read(&p_path, ReadOptions::new(SIZE.precision_bits))?.matrix;
-    let (builder, restate) = limited(session.context(engine)?.self_check(true), engine.budget());
+    let (builder, restate) = limited(session.context(engine)?.self_check(true), engine.budget(p.bytes()));
     let ctx = builder.build()?;
     let product = || syrk_with(&ctx, &p, SIZE.precision_bits, &SyrkOptions::default()).map_err(&restate);
     let first = product()?;

@@ -1,8 +1,9 @@
 //! A factorisation in this process, and what is made of the factor. Each step is a span of the trace.
 
-use super::{Computed, Factoring, Figures, Inputs, Refinement, Task, read};
+use super::{Computed, Factoring, Figures, Inputs, Refinement, Task, needs, read};
 use crate::session::Session;
 use crate::signals::{Mode, in_mode};
+use std::cell::Cell;
 use std::time::Instant;
 use sunzi::{
     CholeskyOptions, Context, ContextBuilder, Matrix, Outcome, RefineOptions, Result, Symmetric, SymmetricMatrix,
@@ -16,8 +17,10 @@ use sunzi_lab::trace::Trace;
 /// # Errors
 /// Those of reading, and of the operations.
 pub fn compute(session: &Session, config: &Factoring, trace: &mut Trace) -> Result<Computed> {
+    needs::admit(session, config)?;
     let (inputs, input_seconds) = trace.span("read", || read(session, config))?;
-    let engine = Steps { engine: &config.factor.engine, builder: session.context(&config.factor.engine)? };
+    let engine = &config.factor.engine;
+    let engine = Steps { engine, builder: session.context(engine)?, held_bytes: Cell::new(inputs.bytes) };
     let start = Instant::now();
     let computed = in_mode(Mode::Computing, || carry_out(&engine, config, &inputs, trace))?;
     let figures = Figures { seconds: start.elapsed().as_secs_f64(), input_seconds, ..computed.figures };
@@ -29,17 +32,25 @@ pub fn compute(session: &Session, config: &Factoring, trace: &mut Trace) -> Resu
 struct Steps<'a> {
     engine: &'a Engine,
     builder: ContextBuilder,
+    /// Bytes of the matrices that are held beside a step.
+    held_bytes: Cell<u64>,
 }
 
 impl Steps<'_> {
+    /// Counts a matrix that is held from now on.
+    fn hold(&self, matrix: &Matrix) {
+        self.held_bytes.set(self.held_bytes.get() + matrix.bytes());
+    }
+
     fn run<T>(&self, step: impl FnOnce(&Context) -> Result<T>) -> Result<T> {
-        let (builder, restate) = limited(self.builder.clone(), self.engine.budget());
+        let budget = self.engine.budget(self.held_bytes.get());
+        let (builder, restate) = limited(self.builder.clone(), budget);
         step(&builder.build()?).map_err(restate)
     }
 }
 
 fn carry_out(steps: &Steps<'_>, config: &Factoring, inputs: &Inputs, trace: &mut Trace) -> Result<Computed> {
-    let Inputs { a, b, precision_bits: bits } = inputs;
+    let Inputs { a, b, precision_bits: bits, .. } = inputs;
     if let (Task::Solve { refine_from_bits: Some(factor_bits), .. }, Some(b)) = (&config.task, b) {
         return steps.run(|ctx| refine(ctx, (a, b, *bits), *factor_bits, trace));
     }
@@ -52,6 +63,7 @@ fn carry_out(steps: &Steps<'_>, config: &Factoring, inputs: &Inputs, trace: &mut
         Ok((outcome, plan))
     });
     let (Outcome { result: factor, report }, plan) = factored?;
+    steps.hold(factor.factor());
     let log_det = config.factor.log_det.then(|| factor.log_det());
     let condition = || steps.run(|ctx| factor.condition_estimate(ctx, &Symmetric::from(a).one_norm()?));
     let condition = match config.factor.condition {

@@ -4,6 +4,7 @@
 //! Nothing is written unless all went well. Does not know: how a matrix is factored.
 
 mod alone;
+mod needs;
 mod ranks;
 pub(super) mod verify;
 
@@ -147,6 +148,8 @@ struct Inputs {
     a: SymmetricMatrix,
     b: Option<Matrix>,
     precision_bits: u32,
+    /// Bytes of both matrices.
+    bytes: u64,
 }
 
 /// Runs in this process, or on the ranks that work `together`.
@@ -185,7 +188,7 @@ fn read(session: &Session, config: &Factoring) -> Result<Inputs> {
             right_rows: b.rows(),
             right_cols: b.cols(),
         }),
-        _ => Ok(Inputs { a, b, precision_bits: reader.precision_bits() }),
+        _ => Ok(Inputs { a, b, precision_bits: reader.precision_bits(), bytes: reader.held_bytes() }),
     }
 }
 

@@ -11,8 +11,9 @@ use sunzi::advanced::runtime::Policy;
 use sunzi::advanced::tile::{RankGrid, TileMap};
 use sunzi::comm::{Transport, agree, agreed};
 use sunzi::distributed::{self, DistCholesky, DistCholeskyOptions, DistMatrix, Team, TeamOptions, cholesky_with};
-use sunzi::{Context, Error, Result, Uplo, log_det_of};
-use sunzi_lab::engine::limited;
+use sunzi::{Context, Error, Matrix, Result, Uplo, log_det_of};
+use sunzi_lab::engine::{Engine, limited};
+use sunzi_lab::memory::Budget;
 use sunzi_lab::report::check_writable;
 use sunzi_lab::session::ROOT;
 use sunzi_lab::trace::Trace;
@@ -111,9 +112,21 @@ fn share_out(session: &Session, config: &Factoring, world: &dyn Transport) -> Re
 
 fn factor(session: &Session, config: &Factoring, operands: &Operands, team: &Team) -> Result<Made> {
     let engine = &config.factor.engine;
-    let (builder, restate) = limited(session.context(engine)?, engine.budget());
+    let (builder, restate) = limited(session.context(engine)?, node_budget(engine, operands, team)?);
     let ctx = agreed(team.world(), builder.build())?;
     factor_and_solve(&ctx, config, operands, team).map_err(restate)
+}
+
+/// What is left of the limit of a node beside its ranks' operands, and beside the whole result on the root's, which is
+/// gathered while the tiles are still there.
+fn node_budget(engine: &Engine, operands: &Operands, team: &Team) -> Result<Option<Budget>> {
+    let own_bytes = operands.a.bytes() + operands.b.as_ref().map_or(0, DistMatrix::bytes);
+    let Some(budget) = engine.budget(own_bytes) else { return Ok(None) };
+    let budget = budget.of_node(team.node())?;
+    let map = operands.b.as_ref().unwrap_or(&operands.a).map();
+    let gathered_bytes = Matrix::bytes_for(map.rows, map.cols, operands.precision_bits);
+    let is_roots = team.layout().node_of[team.rank()] == 0;
+    Ok(Some(if is_roots { budget.with_held(gathered_bytes) } else { budget }))
 }
 
 fn factor_and_solve(ctx: &Context, config: &Factoring, operands: &Operands, team: &Team) -> Result<Made> {

@@ -18,7 +18,7 @@ pub fn run(session: &mut Session, config: &VerifyCholesky) -> Result<()> {
     let precision_bits = reader.precision_bits();
     let a = reader.symmetric(&config.a, config.triangle.uplo(), TRIANGLE_FLAGS)?;
     let l = reader.matrix(&config.l)?;
-    let (builder, restate) = limited(session.context(&config.engine)?, config.engine.budget());
+    let (builder, restate) = limited(session.context(&config.engine)?, config.engine.budget(reader.held_bytes()));
     let ctx = builder.build()?;
     let uplo = config.triangle.uplo().unwrap_or_default();
     let options = VerifyOptions::new().uplo(uplo).seed(config.seed);

@@ -1,13 +1,18 @@
 //! A product in this process.
 
 use super::{Computed, Operands, Product};
-use crate::files::product_precision;
+use crate::files::{header, product_precision};
+use crate::input::Reader;
 use crate::session::Session;
 use crate::signals::{Mode, in_mode};
 use rug::Float;
 use std::time::Instant;
-use sunzi::{Context, GemmOptions, Matrix, Outcome, Result, Symmetric, SyrkOptions, gemm_with, syrk_with};
-use sunzi_lab::engine::limited;
+use sunzi::io::FileInfo;
+use sunzi::{
+    Context, GemmOptions, Matrix, Op, Outcome, ProductPlanOptions, Result, Symmetric, SyrkOptions, gemm_with,
+    plan_gemm_with, plan_syrk_with, syrk_with,
+};
+use sunzi_lab::engine::{least_bytes, limited};
 
 /// What a product works on, all in memory.
 struct Inputs {
@@ -19,6 +24,13 @@ struct Inputs {
     precision_bits: u32,
 }
 
+impl Inputs {
+    /// Bytes of all of them.
+    fn bytes(&self) -> u64 {
+        self.operands.iter().chain(&self.accumulate).map(Matrix::bytes).sum()
+    }
+}
+
 /// Reads and multiplies.
 ///
 /// # Errors
@@ -27,7 +39,7 @@ pub fn compute(session: &Session, config: &Product) -> Result<Computed> {
     let start = Instant::now();
     let inputs = read(session, config)?;
     let input_seconds = start.elapsed().as_secs_f64();
-    let (builder, restate) = limited(config.context(session)?, config.choices.engine.budget());
+    let (builder, restate) = limited(config.context(session)?, config.choices.engine.budget(inputs.bytes()));
     let outcome = in_mode(Mode::Computing, || multiply(&builder.build()?, config, &inputs).map_err(restate));
     let Outcome { result, report } = outcome?;
     Ok(Computed { result: Some(result), report, input_seconds, gather_seconds: 0.0, node_peak_bytes: None })
@@ -38,9 +50,37 @@ fn read(session: &Session, config: &Product) -> Result<Inputs> {
     let precision_bits = product_precision(choices.precision.bits, files[0], choices.exact_integers)?;
     let (alpha, beta) = config.scalars(precision_bits)?;
     let reader = config.reader(session, precision_bits);
+    admit(session, config, &reader)?;
     let operands = files.into_iter().map(|path| reader.matrix(path)).collect::<Result<_>>()?;
     let accumulate = choices.accumulate.as_ref().map(|path| config.addend(&reader, path)).transpose()?;
     Ok(Inputs { operands, accumulate, alpha, beta, precision_bits })
+}
+
+/// Refuses a memory limit that the product cannot run in, by the headers of the files and before they are read; those
+/// of integers, whose product takes as many bits as they have, are refused afterwards.
+fn admit(session: &Session, config: &Product, reader: &Reader<'_>) -> Result<()> {
+    let engine = &config.choices.engine;
+    if engine.memory_bytes.is_none() || config.choices.exact_integers {
+        return Ok(());
+    }
+    let files = config.operands.files().into_iter().chain(config.choices.accumulate.as_deref());
+    let Some(infos) = files.map(header).collect::<Result<Option<Vec<_>>>>()? else { return Ok(()) };
+    let inputs_bytes = infos.iter().map(|info| reader.bytes(info)).fold(0, u64::saturating_add);
+    let bits = reader.precision_bits();
+    let options = ProductPlanOptions::new().accuracy(config.choices.accuracy);
+    let shape = |info: &FileInfo, op: Op| match op {
+        Op::NoTranspose => (info.rows, info.cols),
+        Op::Transpose => (info.cols, info.rows),
+    };
+    let plan = |ctx: &Context| match config.operands {
+        Operands::Syrk { op, .. } => plan_syrk_with(ctx, shape(&infos[0], op), bits, &options),
+        Operands::Gemm { op_a, op_b, .. } => {
+            let ((rows, contracted), (_, cols)) = (shape(&infos[0], op_a), shape(&infos[1], op_b));
+            plan_gemm_with(ctx, (rows, cols), contracted, bits, &options)
+        }
+    };
+    let needed_bytes = least_bytes(config.context(session)?, plan)?;
+    engine.admit([inputs_bytes.saturating_add(needed_bytes)])
 }
 
 fn multiply(ctx: &Context, config: &Product, inputs: &Inputs) -> Result<Outcome> {

@@ -7,7 +7,7 @@ use crate::session::Session;
 use crate::signals::while_computing;
 use sunzi::advanced::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
 use sunzi::comm::{Transport, agreed};
-use sunzi::distributed::{DistOptions, DistOutcome, NodePlan, PlanHook};
+use sunzi::distributed::{DistMatrix, DistOptions, DistOutcome, NodePlan, PlanHook};
 use sunzi::distributed::{Team, TeamOptions, gemm_rows, syrk};
 use sunzi::{Context, Matrix, Plan, Result, Uplo};
 use sunzi_lab::engine::limited;
@@ -113,6 +113,8 @@ fn node_budget(config: &Product, inputs: &Inputs, team: &Team) -> Result<Option<
     let cols = |operand: Option<&Matrix>| operand.map_or(0, Matrix::cols);
     let (first, last) = (inputs.operands.first(), inputs.operands.last());
     let gathered = Matrix::bytes_for(cols(first), cols(last), inputs.precision_bits);
-    let budget = Budget::now(limit, config.choices.engine.thread_count()).of_node(team.node())?;
+    let own = inputs.operands.iter().map(Matrix::bytes).sum::<u64>()
+        + inputs.accumulate.as_ref().map_or(0, DistMatrix::bytes);
+    let budget = Budget::now(limit, config.choices.engine.thread_count(), own).of_node(team.node())?;
     Ok(Some(if team.layout().node_of[team.rank()] == 0 { budget.with_held(gathered) } else { budget }))
 }
