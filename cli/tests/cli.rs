@@ -16,7 +16,7 @@ mod factor;
 #[cfg(target_os = "linux")]
 #[path = "cli/outputs.rs"]
 mod outputs;
-#[path = "cli/pages.rs"]
+#[path = "cli/pages/mod.rs"]
 mod pages;
 #[path = "cli/plan.rs"]
 mod plan;
