@@ -1,12 +1,13 @@
 //! SIGINT and SIGTERM: a flag that computations look at, and a quiet end where nothing can be left half-done. Beside
 //! them SIGXFSZ, so that a limit on the size of files is an error of the write and not the end of the process.
 //!
-//! *Free* (reading, nothing on disk): the process ends at once with code 130. *Computing*: only the flag is set; the
-//! progress callback returns it, the operation ends with `Error::Cancelled`, and destructors run; a second signal ends
-//! the process at once. *Writing*: the flag is set, and ends the writing before the file has its final name. *Together*,
-//! on several ranks: as Writing all the time, as no rank may leave while another one completes the result. *Complete*:
-//! the result has its final name, and a signal no longer turns the run into a cancelled one. In the last three modes
-//! another signal some seconds after the first one ends the process all the same: something must keep it from ending.
+//! *Free* (reading, nothing on disk): the process ends at once with code 130. *Computing*: only the flag is set;
+//! the progress callback returns it, the operation ends with `Error::Cancelled`, and destructors run; a second
+//! signal ends the process at once. *Writing*: the flag is set, and ends the writing before the file has its final
+//! name. *Together*, on several ranks: as Writing all the time, as no rank may leave while another one completes
+//! the result. *Complete*: the result has its final name, and a signal no longer turns the run into a cancelled
+//! one. In the last three modes another signal some seconds after the first one ends the process all the same:
+//! something must keep it from ending.
 
 use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
