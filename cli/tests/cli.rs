@@ -16,6 +16,9 @@ mod factor;
 #[cfg(target_os = "linux")]
 #[path = "cli/memory.rs"]
 mod memory;
+#[cfg(target_os = "linux")]
+#[path = "cli/outputs.rs"]
+mod outputs;
 #[path = "cli/pages/mod.rs"]
 mod pages;
 #[path = "cli/plan.rs"]
