@@ -13,6 +13,9 @@ mod bench;
 mod devices;
 #[path = "cli/factor.rs"]
 mod factor;
+#[cfg(target_os = "linux")]
+#[path = "cli/outputs.rs"]
+mod outputs;
 #[path = "cli/pages/mod.rs"]
 mod pages;
 #[path = "cli/plan.rs"]
