@@ -62,11 +62,10 @@ impl<'a> Library<'a> {
             }
         }
         for line in lines {
-            if let Some(child) = line.strip_prefix("pub mod ").and_then(|rest| rest.strip_suffix(';')) {
-                if child != "advanced" {
-                    let path = if module.is_empty() { child.to_string() } else { format!("{module}::{child}") };
-                    self.list_module(&path, &format!("{shown}::{child}"), found);
-                }
+            let child = line.strip_prefix("pub mod ").and_then(|rest| rest.strip_suffix(';'));
+            if let Some(child) = child.filter(|child| *child != "advanced") {
+                let path = if module.is_empty() { child.to_string() } else { format!("{module}::{child}") };
+                self.list_module(&path, &format!("{shown}::{child}"), found);
             }
         }
         if !module.is_empty() {
