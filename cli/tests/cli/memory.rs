@@ -1,7 +1,11 @@
 //! The memory limit is for the whole process: the least that a command names is enough, one byte less is refused, and
-//! the peak stays within.
+//! the peak stays within. `SUNZI_TEST_EFFORT` above 1: three sizes, ten limits.
 
 use super::sandbox::{Sandbox, named_minimum};
+
+fn thorough() -> bool {
+    std::env::var("SUNZI_TEST_EFFORT").ok().and_then(|text| text.parse::<u32>().ok()).is_some_and(|effort| effort > 1)
+}
 
 /// Runs a command at the least limit that it names, a byte below and above.
 fn check(sandbox: &Sandbox, line: &str) {
@@ -9,7 +13,9 @@ fn check(sandbox: &Sandbox, line: &str) {
     let least = named_minimum(&sandbox.fail(&format!("{line} --memory 1M"), 4));
     let again = named_minimum(&sandbox.fail(&format!("{line} --memory {}", least - 1), 4));
     assert_eq!(again, least, "{line}");
-    for limit in [least, least + least / 10, least + least / 3, 2 * least] {
+    let count = if thorough() { 10 } else { 2 };
+    for step in 0..count {
+        let limit = least + least * step / count;
         sandbox.run(&format!("{line} --memory {limit}"));
         let peak = sandbox.json("r.json")["peak_resident_bytes"].as_u64().unwrap();
         assert!(peak <= limit, "{line}: {peak} bytes, limit {limit}, least {least}");
@@ -18,23 +24,47 @@ fn check(sandbox: &Sandbox, line: &str) {
 
 #[test]
 fn every_command_keeps_its_memory_limit() {
+    let sizes = [(240, 200, 160, 500), (500, 400, 400, 1024), (900, 600, 40, 300)];
+    for (rows, order, sides, bits) in sizes.into_iter().take(if thorough() { 3 } else { 1 }) {
+        let sandbox = Sandbox::new();
+        sandbox.run(&format!("gen random --rows {rows} --cols {order} --precision {bits} --seed 1 -o P.bin"));
+        sandbox.run(&format!("gen random --rows {order} --cols {sides} --precision {bits} --seed 2 -o B.bin"));
+        sandbox.run("convert P.bin P.mtx");
+        sandbox.run("syrk P.bin -o Q.bin");
+        sandbox.run("cholesky Q.bin -o L.bin");
+        for line in [
+            "syrk P.bin -o X.bin",
+            "syrk P.mtx -o X.mtx",
+            "syrk P.bin -o X.bin --accumulate Q.bin --beta 2 --accuracy entrywise",
+            "gemm P.bin P.bin --transpose-a -o X.bin",
+            "cholesky Q.bin -o X.bin --log-det --condition",
+            "solve Q.bin B.bin -o X.bin",
+            &format!("solve Q.bin B.bin -o X.bin --refine-from {}", bits * 2 / 3),
+            "inverse Q.bin -o X.bin",
+            "trsm L.bin B.bin -o X.bin",
+        ] {
+            check(&sandbox, line);
+        }
+    }
+}
+
+/// A plan names the least limit of the command that it is for.
+#[test]
+fn plans_name_what_commands_do() {
     let sandbox = Sandbox::new();
-    sandbox.run("gen random --rows 320 --cols 240 --precision 640 --seed 1 -o P.bin");
-    sandbox.run("convert P.bin P.mtx");
+    sandbox.run("gen random --rows 90 --cols 60 --precision 300 --seed 1 -o P.bin");
+    sandbox.run("gen random --rows 60 --cols 30 --precision 300 --seed 2 -o B.bin");
     sandbox.run("syrk P.bin -o Q.bin");
-    sandbox.run("cholesky Q.bin -o L.bin");
-    sandbox.run("gen random --rows 240 --cols 200 --precision 640 --seed 2 -o B.bin");
-    for line in [
-        "syrk P.bin -o X.bin",
-        "syrk P.mtx -o X.mtx",
-        "syrk P.bin -o X.bin --accumulate Q.bin --beta 2 --accuracy entrywise",
-        "gemm P.bin P.bin --transpose-a -o X.bin",
-        "cholesky Q.bin -o X.bin --log-det --condition",
-        "solve Q.bin B.bin -o X.bin",
-        "solve Q.bin B.bin -o X.bin --refine-from 400",
-        "inverse Q.bin -o X.bin",
-        "trsm L.bin B.bin -o X.bin",
+    for (command, plan) in [
+        ("syrk P.bin", "syrk --rows 90 --cols 60"),
+        ("gemm P.bin P.bin --transpose-a", "gemm --rows 90 --cols 60"),
+        ("cholesky Q.bin", "cholesky --rows 60"),
+        ("inverse Q.bin", "inverse --rows 60"),
+        ("solve Q.bin B.bin", "solve --rows 60 --cols 30"),
+        ("solve Q.bin B.bin --refine-from 200", "solve --rows 60 --cols 30 --refine-from 200"),
+        ("trsm Q.bin B.bin", "trsm --rows 60 --cols 30"),
     ] {
-        check(&sandbox, line);
+        let named = |line: &str| named_minimum(&sandbox.fail(&format!("{line} --precision 300 --memory 1M"), 4));
+        assert_eq!(named(&format!("{command} -o X.bin")), named(&format!("plan {plan}")), "{command}");
     }
 }
