@@ -54,6 +54,16 @@ pub enum Error {
         /// Columns of the second operand, as used.
         right_cols: usize,
     },
+    /// A matrix that has to be square is not.
+    #[error("{operation}: the matrix must be square: it is {rows} x {cols}")]
+    NotSquare {
+        /// The operation, or the kind of matrix, that was asked for.
+        operation: &'static str,
+        /// Its rows.
+        rows: usize,
+        /// Its columns.
+        cols: usize,
+    },
     /// `rows * cols * limbs` does not fit the address space.
     #[error("a {rows} x {cols} matrix of {precision_bits} bits is too large to address")]
     DimensionOverflow {
@@ -283,6 +293,7 @@ impl Error {
             | Error::NotInteger { .. }
             | Error::ExponentRange { .. }
             | Error::ShapeMismatch { .. }
+            | Error::NotSquare { .. }
             | Error::DimensionOverflow { .. }
             | Error::NotPositiveDefinite { .. }
             | Error::NotSymmetric { .. }

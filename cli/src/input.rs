@@ -62,7 +62,7 @@ impl<'a> Reader<'a> {
     /// are the options that name a triangle.
     ///
     /// # Errors
-    /// [`Error::ShapeMismatch`] where it is not square, before it is read where that is possible; [`Error::Format`]
+    /// [`Error::NotSquare`] where it is not, before it is read where that is possible; [`Error::Format`]
     /// with the first pair of entries that differ; those of [`Reader::matrix`].
     pub fn symmetric(&self, path: &Path, uplo: Option<Uplo>, flags: &str) -> Result<SymmetricMatrix> {
         if let Some(info) = header(path)? {
@@ -92,8 +92,7 @@ fn check_square(rows: usize, cols: usize) -> Result<()> {
     if rows == cols {
         return Ok(());
     }
-    let operation = "a symmetric matrix";
-    Err(Error::ShapeMismatch { operation, left_rows: rows, left_cols: cols, right_rows: cols, right_cols: rows })
+    Err(Error::NotSquare { operation: "a symmetric matrix", rows, cols })
 }
 
 /// Refuses a matrix that is not its own transpose; rows and columns in the message count from 1, as in the file.

@@ -45,7 +45,7 @@ impl SymmetricMatrix {
     ///
     /// # Errors
     /// [`Error::NotSymmetric`] with the first entry below the diagonal, column by column, that differs from its mirror
-    /// image; [`Error::ShapeMismatch`] where the matrix is not square.
+    /// image; [`Error::NotSquare`] where the matrix is not square.
     pub fn new(matrix: Matrix) -> Result<SymmetricMatrix> {
         Symmetric::from(&matrix).lower_view("a symmetric matrix")?;
         Ok(SymmetricMatrix { whole: matrix })
@@ -54,7 +54,7 @@ impl SymmetricMatrix {
     /// The symmetric matrix whose triangle `uplo` a square matrix holds; what lies in the other one is replaced.
     ///
     /// # Errors
-    /// [`Error::ShapeMismatch`] where the matrix is not square.
+    /// [`Error::NotSquare`] where the matrix is not square.
     pub fn from_triangle(mut matrix: Matrix, uplo: Uplo) -> Result<SymmetricMatrix> {
         check_square("a symmetric matrix", &matrix.view())?;
         mirror(matrix.view_mut(), uplo, Workers::One);
@@ -217,7 +217,7 @@ impl<'a> Symmetric<'a> {
     /// Cost: nothing, but for a plain matrix one comparison for each pair of entries.
     ///
     /// # Errors
-    /// [`Error::ShapeMismatch`] with `operation` where the operand is not square; [`Error::NotSymmetric`] with the
+    /// [`Error::NotSquare`] with `operation` where the operand is not square; [`Error::NotSymmetric`] with the
     /// first entry below the diagonal of a plain matrix, column by column, that differs from its mirror image.
     pub fn triangle_view(&self, uplo: Uplo, operation: &'static str) -> Result<MatrixView<'a>> {
         check_square(operation, &self.view)?;
@@ -251,7 +251,7 @@ fn check_square(operation: &'static str, view: &MatrixView<'_>) -> Result<()> {
     if rows == cols {
         return Ok(());
     }
-    Err(Error::ShapeMismatch { operation, left_rows: rows, left_cols: cols, right_rows: cols, right_cols: rows })
+    Err(Error::NotSquare { operation, rows, cols })
 }
 
 /// Refuses a square view that is not its own transpose.
@@ -303,7 +303,7 @@ mod tests {
         let two = numbered(4, |i, j| symmetric(i, j) + usize::from((i, j) == (3, 0)) + usize::from((i, j) == (1, 2)));
         assert!(matches!(SymmetricMatrix::new(two), Err(Error::NotSymmetric { row: 3, column: 0 })));
         let flat = Matrix::zeros(2, 3, 64).unwrap();
-        assert!(matches!(SymmetricMatrix::new(flat), Err(Error::ShapeMismatch { .. })));
+        assert!(matches!(SymmetricMatrix::new(flat), Err(Error::NotSquare { .. })));
     }
 
     #[test]

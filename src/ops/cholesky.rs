@@ -52,7 +52,7 @@ pub fn cholesky<'a>(ctx: &Context, a: impl Into<Symmetric<'a>>, precision_bits: 
 ///
 /// # Errors
 /// [`crate::Error::NotPositiveDefinite`] with the index of the first computed pivot that is not positive;
-/// [`crate::Error::NotSymmetric`]; [`crate::Error::ShapeMismatch`] where `A` is not square;
+/// [`crate::Error::NotSymmetric`]; [`crate::Error::NotSquare`] where `A` is not square;
 /// [`crate::Error::Precision`]; [`crate::Error::MemoryLimit`]; [`crate::Error::Cancelled`];
 /// [`crate::Error::OutOfMemory`].
 pub fn cholesky_with<'a>(
@@ -212,7 +212,7 @@ impl Cholesky {
     /// Takes a factor made elsewhere; what lies above its diagonal is not looked at.
     ///
     /// # Errors
-    /// [`crate::Error::ShapeMismatch`] where it is not square, [`crate::Error::Singular`] for a zero on its diagonal.
+    /// [`crate::Error::NotSquare`] where it is not square, [`crate::Error::Singular`] for a zero on its diagonal.
     pub fn from_factor(mut factor: Matrix) -> Result<Cholesky> {
         let (rows, cols) = (factor.rows(), factor.cols());
         if rows != cols {

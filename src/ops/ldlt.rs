@@ -66,7 +66,7 @@ pub fn ldlt<'a>(ctx: &Context, a: impl Into<Symmetric<'a>>, precision_bits: u32)
 ///
 /// # Errors
 /// [`crate::Error::Singular`] with the index of a pivot that is 0; [`crate::Error::NotSymmetric`];
-/// [`crate::Error::ShapeMismatch`] where `A` is not square; [`crate::Error::Precision`];
+/// [`crate::Error::NotSquare`] where `A` is not square; [`crate::Error::Precision`];
 /// [`crate::Error::ExponentRange`]; [`crate::Error::MemoryLimit`]; [`crate::Error::Cancelled`];
 /// [`crate::Error::OutOfMemory`].
 pub fn ldlt_with<'a>(

@@ -45,7 +45,9 @@ impl From<Error> for Failure {
         let status = match &error {
             Error::NotFinite { .. } => SUNZI_NOT_FINITE,
             Error::ExponentRange { .. } => SUNZI_EXPONENT_RANGE,
-            Error::ShapeMismatch { .. } | Error::DimensionOverflow { .. } => SUNZI_INVALID_SIZE,
+            Error::ShapeMismatch { .. } | Error::NotSquare { .. } | Error::DimensionOverflow { .. } => {
+                SUNZI_INVALID_SIZE
+            }
             Error::Precision { .. } => SUNZI_PRECISION,
             Error::MemoryLimit { .. } => SUNZI_MEMORY_LIMIT,
             Error::OutOfMemory { .. } | Error::Threads { .. } => SUNZI_OUT_OF_MEMORY,

@@ -200,7 +200,7 @@ fn matrices_that_cannot_be_factored() {
     sandbox.write("B.mtx", format!("{GENERAL}2 1\n1\n2\n"));
     sandbox.write("I.mtx", format!("{SYMMETRIC}2 2\n1\n0\n1\n"));
     let files = [
-        (format!("{GENERAL}3 2\n1\n2\n3\n4\n5\n6\n"), "a symmetric matrix: shapes do not fit: 3 x 2 against 2"),
+        (format!("{GENERAL}3 2\n1\n2\n3\n4\n5\n6\n"), "a symmetric matrix: the matrix must be square: it is 3 x 2"),
         (format!("{GENERAL}2 2\n4\n2\n1\n4\n"), "A.mtx: not symmetric: entry (2, 1) is 2.00000e0, entry (1, 2) is 1.0"),
         (format!("{GENERAL}2 2\n4\n2\n2.00000000000000000001\n4\n"), "entry (1, 2) is 2.0000000000000000000100000"),
         (format!("{GENERAL}2 2\n4\n2\nnan\n4\n"), "NaN"),

@@ -30,7 +30,7 @@ impl Problem {
     /// `precision_bits` and the `working_bits` that it takes.
     ///
     /// # Errors
-    /// [`Error::ShapeMismatch`] where it is not square.
+    /// [`Error::NotSquare`] where it is not square.
     pub fn new(lower: MatrixView<'_>, precision_bits: u32, working_bits: u32) -> Result<Problem> {
         let mut problem = Problem::unscaled((lower.rows(), lower.cols()), precision_bits, working_bits)?;
         problem.exponents.reserve(problem.rows);
@@ -57,7 +57,7 @@ impl Problem {
     /// Nothing known but the shape, which is checked.
     ///
     /// # Errors
-    /// [`Error::ShapeMismatch`] where it is not square.
+    /// [`Error::NotSquare`] where it is not square.
     pub(super) fn unscaled((rows, cols): (usize, usize), precision_bits: u32, working_bits: u32) -> Result<Problem> {
         check_square(rows, cols)?;
         let (exponents, weights) = (Vec::new(), Vec::new());
@@ -83,18 +83,17 @@ impl Problem {
 }
 
 /// The operation that a matrix which is not square is refused for.
-pub(crate) const SQUARE: &str = "cholesky of a square matrix";
+pub(crate) const SQUARE: &str = "cholesky";
 
 /// Refuses a matrix that is not square.
 ///
 /// # Errors
-/// [`Error::ShapeMismatch`].
+/// [`Error::NotSquare`].
 pub(crate) fn check_square(rows: usize, cols: usize) -> Result<()> {
     if rows == cols {
         return Ok(());
     }
-    let operation = SQUARE;
-    Err(Error::ShapeMismatch { operation, left_rows: rows, left_cols: cols, right_rows: cols, right_cols: rows })
+    Err(Error::NotSquare { operation: SQUARE, rows, cols })
 }
 
 /// Fixed-point bits of a factor of `precision_bits`.

@@ -335,7 +335,7 @@ fn misfits_are_errors_with_the_numbers() {
     let error = gemm_with(&ctx, &a, &b, 64, &GemmOptions::default()).unwrap_err();
     assert!(error.to_string().contains("3 x 4 against 5 x 2"), "{error}");
     let options = SyrkOptions::new().accumulate(Symmetric::from(&b));
-    assert!(matches!(syrk_with(&ctx, &a, 64, &options), Err(Error::ShapeMismatch { .. })));
+    assert!(matches!(syrk_with(&ctx, &a, 64, &options), Err(Error::NotSquare { .. })));
     let infinite = Float::with_val(53, f64::INFINITY);
     let options = SyrkOptions::new().alpha(&infinite);
     assert!(matches!(syrk_with(&ctx, &a, 64, &options), Err(Error::InvalidArgument(_))));

@@ -280,7 +280,7 @@ fn what_cannot_be_factored_is_refused_on_all_ranks() {
         assert!(errors.iter().all(|error| error.to_string() == errors[0].to_string()), "{errors:?}");
         errors.into_iter().next().unwrap()
     };
-    assert!(matches!(error(TileMap { cols: 21, ..square }, 90, &options), Error::ShapeMismatch { .. }));
+    assert!(matches!(error(TileMap { cols: 21, ..square }, 90, &options), Error::NotSquare { .. }));
     assert!(matches!(error(square, 1, &options), Error::Precision { precision_bits: 1, .. }));
     assert!(matches!(error(square, u32::MAX, &options), Error::Precision { .. }));
     let odd = options.tile_rows(12);

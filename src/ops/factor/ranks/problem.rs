@@ -21,7 +21,7 @@ impl Problem {
     /// for each row and of one.
     ///
     /// # Errors
-    /// [`Error::ShapeMismatch`] where `a` is not square, [`Error::InvalidArgument`] where its lower triangle is not
+    /// [`Error::NotSquare`] where `a` is not square, [`Error::InvalidArgument`] where its lower triangle is not
     /// held, [`Error::Transport`]; on every rank.
     pub fn over_ranks(
         group: &dyn Transport,
@@ -164,7 +164,7 @@ mod tests {
         local::run(3, |rank| {
             let of = |map| DistMatrix::zeros(map, rank.rank(), 100).unwrap();
             let new = |map| Problem::over_ranks(rank, &of(map), 90, working_bits(90, MODULUS_BITS).unwrap());
-            assert!(matches!(new(TileMap { cols: 21, ..map }), Err(Error::ShapeMismatch { .. })));
+            assert!(matches!(new(TileMap { cols: 21, ..map }), Err(Error::NotSquare { .. })));
             let upper = TileMap { triangle: Some(Uplo::Upper), ..map };
             assert!(matches!(new(upper), Err(Error::InvalidArgument(_))));
             assert_eq!(new(map).unwrap().order, 0);
