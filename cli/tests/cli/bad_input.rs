@@ -157,7 +157,7 @@ fn shapes_and_sizes_that_do_not_fit() {
     sandbox.run("gen hilbert --rows 5 --cols 3 --precision 100 -o B.mtx");
     refused(&sandbox, "gemm A.mtx B.mtx -o Q.mtx", 3, "4 x 3 against 5 x 3");
     refused(&sandbox, "gemm A.mtx B.mtx --transpose-a -o Q.mtx", 3, "3 x 4 against 5 x 3");
-    refused(&sandbox, "syrk A.mtx --accumulate B.mtx -o Q.mtx", 3, "shapes do not fit");
+    refused(&sandbox, "syrk A.mtx --accumulate B.mtx -o Q.mtx", 3, "the matrix must be square: it is 5 x 3");
     refused(&sandbox, "compare A.mtx B.mtx", 3, "shapes do not fit");
     refused(&sandbox, "syrk B.mtx --exact-integers -o Q.mtx", 3, "not an integer");
     refused(&sandbox, "gen random --rows 1e10 --cols 1e10 --precision 100 -o Q.mtx", 3, "too large to address");

@@ -60,7 +60,7 @@ fn plans_name_what_commands_do() {
         ("gemm P.bin P.bin --transpose-a", "gemm --rows 90 --cols 60"),
         ("cholesky Q.bin", "cholesky --rows 60"),
         ("inverse Q.bin", "inverse --rows 60"),
-        ("solve Q.bin B.bin", "solve --rows 60 --cols 30"),
+        ("solve Q.bin B.bin --accuracy norm", "solve --rows 60 --cols 30 --accuracy norm"),
         ("solve Q.bin B.bin --refine-from 200", "solve --rows 60 --cols 30 --refine-from 200"),
         ("trsm Q.bin B.bin", "trsm --rows 60 --cols 30"),
     ] {

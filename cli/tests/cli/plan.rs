@@ -89,7 +89,7 @@ fn options_of_other_operations_are_refused() {
         ("trsm --rows 10 -p 64", "--cols"),
         ("trsm --nodes 2 --rows 10 --cols 10 -p 64", "unexpected argument '--nodes'"),
         ("solve --rows 10 --cols 10 -p 64 --tile 8", "unexpected argument '--tile'"),
-        ("inverse --rows 10 -p 64", "'inverse'"),
+        ("inverse --rows 10 -p 64 --cols 10", "unexpected argument '--cols'"),
     ];
     for (line, needle) in cases {
         let error = sandbox.fail(&format!("plan {line}"), 2);

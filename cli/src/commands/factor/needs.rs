@@ -5,10 +5,13 @@ use crate::files::header;
 use crate::input::Reader;
 use crate::session::Session;
 use sunzi::{
-    CholeskyOptions, Context, Matrix, RefineOptions, Result, plan_cholesky, plan_inverse, plan_solve,
+    Accuracy, CholeskyOptions, Context, Matrix, RefineOptions, Result, plan_cholesky, plan_inverse, plan_solve,
     plan_solve_refined,
 };
 use sunzi_lab::engine::least_bytes;
+
+/// Bits that the exponents of entries take beyond those of one size, before they are known.
+const USUAL_SPREAD_BITS: u32 = 8;
 
 /// Refuses a memory limit that the command cannot end in, before anything is read; files without a header are refused
 /// later, where they are too large.
@@ -32,6 +35,14 @@ pub fn admit(session: &Session, config: &Factoring) -> Result<()> {
     let inputs_bytes = reader.bytes(&a).saturating_add(b.as_ref().map_or(0, |b| reader.bytes(b)));
     let columns = b.map_or(0, |b| b.cols);
     let choices = CholeskyOptions::new().tile_rows(config.factor.tile_rows).accuracy(config.accuracy());
+    let choices = match config.accuracy() {
+        Accuracy::Norm => choices,
+        Accuracy::Entrywise => {
+            // Entries of one size are rare: the spread of a Gram matrix takes a step more.
+            let even = plan_cholesky(&session.context(engine)?.build()?, order, precision_bits, &choices)?;
+            choices.range_bits(even.range_bits + USUAL_SPREAD_BITS)
+        }
+    };
     let plan = |ctx: &Context| match &config.task {
         Task::Cholesky => plan_cholesky(ctx, order, precision_bits, &choices).map(drop),
         Task::Inverse => plan_inverse(ctx, order, precision_bits, &choices).map(drop),
