@@ -83,8 +83,8 @@
 //! - [`advanced`]: kernels, plans and task graphs, for those who measure or extend the library; it may
 //!   change in any release.
 //!
-//! The repository has a book (`make book`, sources in `docs/`): a tutorial, a cookbook, troubleshooting, the proofs, and
-//! manuals of the program, the C library and the Python package that stand on this library.
+//! The repository has a book (`make book`, sources in `docs/`): a tutorial, a cookbook, troubleshooting, the proofs,
+//! and manuals of the program, the C library and the Python package that stand on this library.
 
 pub mod advanced;
 pub mod comm;
