@@ -19,7 +19,8 @@ fn rational(matrix: &Matrix) -> Square {
 /// How many eigenvalues `A - t B` has below 0, for symmetric matrices, by exact elimination.
 ///
 /// On integers, with the common denominator multiplied out: an entry after step k is a minor of the matrix, and the
-/// division by the pivot before is exact (Bareiss 1968). The pivots of the elimination in fractions are quotients of these.
+/// division by the pivot before is exact (Bareiss 1968). The pivots of the elimination in fractions are quotients of
+/// these.
 fn negatives(a: &Square, b: &Square, t: &Rational) -> usize {
     let order = a.len();
     let at = |i: usize, j: usize| &a[i][j] - Rational::from(t * &b[i][j]);
