@@ -27,10 +27,14 @@ use clap_complete::Shell;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use sunzi::Result;
+use sunzi::io::FileFormat;
+use values::{format, written_format};
 
 /// Big-float linear algebra through word-size residues: fast, and the same bits on every machine.
 ///
-/// Files are Matrix Market (.mtx) or binary (.bin), chosen by name. Counts may be written 1e5; sizes take K, M, G, T
+/// The ending of a file's name says its format: Matrix Market (.mtx), binary (.bin), tables (.csv, .tsv, .txt), NumPy (.npy),
+/// JSON (.json, with a matrix inside as block.json:B), Mathematica (.m), SDPA (.dat-s:1/1); .gz or .zst may follow. `-` is
+/// standard input or output. Counts may be written 1e5; sizes take K, M, G, T
 /// (powers of 1024) and decimals. Exit codes: 0 done, 2 wrong arguments, 3 wrong input, 4 not enough memory,
 /// 5 a check failed, 6 ranks out of reach, 7 a device failed, 130 stopped.
 #[derive(clap::Parser, Debug)]
@@ -61,13 +65,22 @@ pub struct Global {
     /// Also write a report as JSON.
     #[arg(long, global = true, value_name = "FILE")]
     pub report: Option<PathBuf>,
+    /// Format of inputs whose names do not say it, such as `-` [default: what their first bytes show].
+    #[arg(long, global = true, value_name = "FORMAT", value_parser = format())]
+    pub input_format: Option<FileFormat>,
+    /// Format of an output whose name does not say it [default: mtx].
+    #[arg(long, global = true, value_name = "FORMAT", value_parser = written_format())]
+    pub output_format: Option<FileFormat>,
 }
 
 /// The commands.
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Show the CPU's abilities, the kernels and how far they reach, and the memory.
-    Info,
+    /// Show the CPU's abilities, the kernels and how far they reach, and the memory; or what matrix files hold.
+    Info {
+        /// Matrix files to describe.
+        files: Vec<PathBuf>,
+    },
     /// Write a test matrix.
     Gen(Gen),
     /// Q := P^T P (or P P^T), one triangle.
@@ -156,7 +169,9 @@ impl Arguments {
             Command::Bench(args) => args.check(),
             Command::GpuCheck(args) => args.check(),
             Command::Simulate(args) => args.check(),
-            Command::Info | Command::Gen(_) | Command::Convert(_) | Command::Compare(_) | Command::Demo(_) => Ok(()),
+            Command::Info { .. } | Command::Gen(_) | Command::Convert(_) | Command::Compare(_) | Command::Demo(_) => {
+                Ok(())
+            }
             Command::Completions { .. } | Command::Man { .. } => Ok(()),
         }
     }
@@ -169,7 +184,7 @@ mod tests {
     /// Every parameter that is a file is known to be read or written: a new one is added to either list.
     #[test]
     fn files_are_inputs_or_outputs() {
-        const INPUTS: [&str; 11] = ["a", "accumulate", "b", "c", "input", "l", "left", "p", "q", "right", "t"];
+        const INPUTS: [&str; 12] = ["a", "accumulate", "b", "c", "files", "input", "l", "left", "p", "q", "right", "t"];
         fn visit(parser: &Parser, found: &mut Vec<String>) {
             let is_file = |arg: &&clap::Arg| matches!(arg.get_value_hint(), ValueHint::AnyPath | ValueHint::FilePath);
             found.extend(parser.get_arguments().filter(is_file).map(|arg| arg.get_id().to_string()));

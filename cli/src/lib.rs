@@ -17,6 +17,7 @@ mod signals;
 
 use args::{Arguments, Command, Global};
 use clap::error::ErrorKind;
+use files::Formats;
 use output::{one_line, print_error, print_note};
 use ranks::Ranks;
 use std::ffi::OsString;
@@ -75,6 +76,7 @@ fn run_command(arguments: Vec<OsString>) -> u8 {
             };
             output::keep_words_off_stdout(arguments.paths.write_to_stdout());
             let Arguments { command, global, .. } = arguments;
+            files::choose_formats(Formats { input: global.input_format, output: global.output_format });
             checked.and_then(|()| run_checked(global, command, &ranks))
         }
         Err(error) if is_help(&error) => {

@@ -13,6 +13,8 @@ mod bench;
 mod devices;
 #[path = "cli/factor.rs"]
 mod factor;
+#[path = "cli/formats.rs"]
+mod formats;
 #[path = "cli/pages.rs"]
 mod pages;
 #[path = "cli/plan.rs"]

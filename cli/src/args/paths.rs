@@ -4,7 +4,7 @@ use clap::ArgMatches;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use sunzi::io::is_device;
+use sunzi::io::{Location, is_device};
 use sunzi::{Error, Result};
 
 /// What in the name of a file stands for the number of the rank that reads it.
@@ -58,7 +58,8 @@ impl Paths {
     pub fn write_to_stdout(&self) -> bool {
         let file = |path: &Path| std::fs::metadata(path).ok().map(|data| (data.dev(), data.ino(), data.rdev()));
         let stdout = file(Path::new("/dev/stdout"));
-        stdout.is_some() && self.outputs.values().any(|path| is_device(path) && file(path) == stdout)
+        let is_stdout = |path: &PathBuf| is_device(path) && stdout.is_some() && file(path) == stdout;
+        self.outputs.values().any(|path| path.as_os_str() == "-" || is_stdout(path))
     }
 
     /// Compares the files, and not their names, as the process of `rank` sees them.
@@ -66,6 +67,11 @@ impl Paths {
     /// # Errors
     /// [`Error::InvalidArgument`] with both names.
     pub fn check(&self, rank: usize) -> Result<()> {
+        let from_stdin =
+            self.inputs.iter().filter(|path| path.as_os_str() == "-" || path.to_string_lossy().starts_with("-:"));
+        if from_stdin.count() > 1 {
+            return Err(Error::InvalidArgument("standard input (-) can be read once, and is named twice".into()));
+        }
         let outputs = self.outputs.iter().filter_map(|(what, path)| Some((what, path, identity(path)?)));
         let outputs = outputs.collect::<Vec<_>>();
         for (at, (what, path, one)) in outputs.iter().enumerate() {
@@ -74,7 +80,7 @@ impl Paths {
                 return Err(Error::InvalidArgument(format!("{other} and {what} are the same file, {shown}")));
             }
             for input in &self.inputs {
-                let input = of_rank(input, rank);
+                let input = of_rank(&Location::parse(input).file, rank);
                 if identity(&input).as_ref() == Some(one) {
                     let input = input.display();
                     return Err(Error::InvalidArgument(format!("{what} {shown} would replace the input {input}")));
@@ -106,7 +112,7 @@ enum Identity {
 
 /// `None` for a pipe or device, which nobody can destroy, and where no folder is.
 fn identity(path: &Path) -> Option<Identity> {
-    if is_device(path) {
+    if is_device(path) || path.as_os_str() == "-" {
         return None;
     }
     if let Ok(data) = std::fs::metadata(path) {

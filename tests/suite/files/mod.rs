@@ -1,4 +1,7 @@
 //! File formats: what is written is what is read, and bad files are one clear error.
 
+mod arrays;
 mod bad_files;
 mod formats;
+mod mutations;
+mod texts;
