@@ -15,7 +15,7 @@ mod devices;
 mod factor;
 #[path = "cli/formats.rs"]
 mod formats;
-#[path = "cli/pages.rs"]
+#[path = "cli/pages/mod.rs"]
 mod pages;
 #[path = "cli/plan.rs"]
 mod plan;

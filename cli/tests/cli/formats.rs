@@ -52,13 +52,22 @@ fn every_command_takes_a_table() {
         assert!(!sandbox.run(line).is_empty(), "{line}");
     }
     let error = sandbox.fail("cholesky A.csv -o M.csv", 2);
-    assert!(error.contains("A.csv does not state its precision: give --precision (its longest number has 2 digits"), "{error}");
+    assert!(
+        error.contains("A.csv does not state its precision: give --precision (its longest number has 2 digits"),
+        "{error}"
+    );
     sandbox.write("N.csv", SPD.replace("1,3", "1.5,3"));
     let error = sandbox.fail("cholesky N.csv -o M.csv -p 100", 3);
-    assert!(error.contains("N.csv: not symmetric: entry (2, 1) is 1.50") && error.contains("--lower or --upper"), "{error}");
+    assert!(
+        error.contains("N.csv: not symmetric: entry (2, 1) is 1.50") && error.contains("--lower or --upper"),
+        "{error}"
+    );
     sandbox.run("cholesky N.csv -o M.csv -p 100 --lower");
     let error = sandbox.fail("convert A.csv A.xyz -p 64", 2);
-    assert!(error.contains("A.xyz: the name does not say the format: it must end in one of .mtx, .bin, .csv"), "{error}");
+    assert!(
+        error.contains("A.xyz: the name does not say the format: it must end in one of .mtx, .bin, .csv"),
+        "{error}"
+    );
     let error = sandbox.fail("convert A.csv A.dat-s -p 64", 2);
     assert!(error.contains("A.dat-s: this format is read, not written"), "{error}");
     sandbox.run("convert A.csv A.xyz -p 64 --output-format csv");
