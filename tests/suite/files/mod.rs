@@ -3,5 +3,6 @@
 mod arrays;
 mod bad_files;
 mod formats;
+mod layout;
 mod mutations;
 mod texts;
