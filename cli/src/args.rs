@@ -32,11 +32,11 @@ use values::{format, written_format};
 
 /// Big-float linear algebra through word-size residues: fast, and the same bits on every machine.
 ///
-/// The ending of a file's name says its format: Matrix Market (.mtx), binary (.bin), tables (.csv, .tsv, .txt), NumPy (.npy),
-/// JSON (.json, with a matrix inside as block.json:B), Mathematica (.m), SDPA (.dat-s:1/1); .gz or .zst may follow. `-` is
-/// standard input or output. Counts may be written 1e5; sizes take K, M, G, T
-/// (powers of 1024) and decimals. Exit codes: 0 done, 2 wrong arguments, 3 wrong input, 4 not enough memory,
-/// 5 a check failed, 6 ranks out of reach, 7 a device failed, 130 stopped.
+/// The ending of a file's name says its format: Matrix Market (.mtx), binary (.bin), tables (.csv, .tsv, .txt), NumPy
+/// (.npy), JSON (.json, with a matrix inside as block.json:B), Mathematica (.m), SDPA (.dat-s:1/1); .gz or .zst may
+/// follow. `-` is standard input or output. Counts may be written 1e5; sizes take K, M, G, T (powers of 1024) and
+/// decimals. Exit codes: 0 done, 2 wrong arguments, 3 wrong input, 4 not enough memory, 5 a check failed, 6 ranks out
+/// of reach, 7 a device failed, 130 stopped.
 #[derive(clap::Parser, Debug)]
 #[command(
     name = "sunzi",

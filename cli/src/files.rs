@@ -1,8 +1,8 @@
-//! Matrices in files, as the program names them: their format, what can be said of them before they are read, the memory
-//! that they take.
+//! Matrices in files, as the program names them: their format, what can be said of them before they are read, the
+//! memory that they take.
 //!
-//! `-` is standard input or standard output, `-:B` a matrix inside of what comes in. The ending of a name says the format;
-//! where it says none, `--input-format` and `--output-format` do, and without them the first bytes of an input.
+//! `-` is standard input or standard output, `-:B` a matrix inside of what comes in. The ending of a name says the
+//! format; where it says none, `--input-format` and `--output-format` do, and without them the first bytes of an input.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;

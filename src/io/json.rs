@@ -136,7 +136,8 @@ fn keys<R: Read>(scanner: &mut Scanner<'_, R>, source: &Source<'_>) -> Error {
     match found {
         Err(error) => error,
         Ok(()) => scanner.error(format_args!(
-            "an object stands where a list is expected: name one of its values, such as {file}:{inside}{first}; it has {}",
+            "an object stands where a list is expected: name one of its values, such as {file}:{inside}{first}; it has \
+             {}",
             seen.text()
         )),
     }

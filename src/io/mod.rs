@@ -1,6 +1,6 @@
-//! Matrices in files: Matrix Market text (`.mtx`), a binary format (`.bin`), tables of numbers (`.csv`, `.tsv`, `.txt`),
-//! NumPy's arrays (`.npy`), JSON and Mathematica's lists, blocks of SDPA's programs; all of them also compressed
-//! (`.gz`, `.zst`). docs/FORMATS.md describes them, and the syntax of numbers.
+//! Matrices in files: Matrix Market text (`.mtx`), a binary format (`.bin`), tables of numbers (`.csv`, `.tsv`,
+//! `.txt`), NumPy's arrays (`.npy`), JSON and Mathematica's lists, blocks of SDPA's programs; all of them also
+//! compressed (`.gz`, `.zst`). docs/FORMATS.md describes them, and the syntax of numbers.
 //!
 //! All are read and written as streams; [`write()`] makes a file appear complete or not at all. Which format is
 //! meant, the file name says; of a device or pipe the first bytes do, and what is written there is Matrix Market.
@@ -74,8 +74,8 @@ pub enum Symmetry {
     /// All of them.
     #[default]
     General,
-    /// The lower triangle, which stands for the whole; formats without such a form hold all entries. A matrix that is not symmetric is refused; what one triangle
-    /// alone holds is written by way of [`crate::Symmetric::to_symmetric`].
+    /// The lower triangle, which stands for the whole; formats without such a form hold all entries. A matrix that is
+    /// not symmetric is refused; what one triangle alone holds is written by way of [`crate::Symmetric::to_symmetric`].
     SymmetricLower,
 }
 

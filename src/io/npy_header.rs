@@ -116,8 +116,8 @@ fn parse_type(value: &str) -> Result<(Kind, bool), String> {
     let refused = || {
         let shown: String = name.chars().take(20).filter(char::is_ascii_graphic).collect();
         Err(format!(
-            "entries of type '{shown}' are not read: doubles and singles (f8, f4), integers, truth values, texts (U, S) \
-             and objects (O) are"
+            "entries of type '{shown}' are not read: doubles and singles (f8, f4), integers, truth values, texts (U, \
+             S) and objects (O) are"
         ))
     };
     let (order, rest) = match name.as_bytes() {

@@ -1,8 +1,8 @@
 //! Arrays of objects as NumPy pickles them: texts, integers, floats, `Decimal`, `Fraction`, `mpmath.mpf`.
 //!
-//! Promise: nothing is run and nothing is looked up; of Python's pickles (protocols 2 to 5) this reads what stands around
-//! such an array, and refuses every other type by name. Numbers are handed on as they come; what is kept is what the
-//! pickle may refer to later, within the limit. Does not know: numbers.
+//! Promise: nothing is run and nothing is looked up; of Python's pickles (protocols 2 to 5) this reads what stands
+//! around such an array, and refuses every other type by name. Numbers are handed on as they come; what is kept is what
+//! the pickle may refer to later, within the limit. Does not know: numbers.
 
 use crate::error::{Error, Result};
 use crate::io::bytes::ByteStream;

@@ -191,7 +191,8 @@ impl Header {
             let sizes = sizes.collect::<Vec<_>>().join(", ");
             let more = if count > SHOWN_BLOCKS { ", ..." } else { "" };
             return Err(Error::InvalidArgument(format!(
-                "{file} holds several matrices: name one, such as {file}:1/1 for block 1 of constraint 1, or {file}:c; it \
+                "{file} holds several matrices: name one, such as {file}:1/1 for block 1 of constraint 1, or {file}:c; \
+                 it \
                  has constraints 0 to {} and {count} blocks of orders {sizes}{more} (negative: diagonal)",
                 self.constraints
             )));
@@ -206,7 +207,8 @@ impl Header {
                 Ok(Member::Block { constraint, block })
             }
             _ => Err(scanner.error(format_args!(
-                "no matrix is called {}: 'c' is the vector, '3/1' block 1 of constraint 3; there are constraints 0 to {} \
+                "no matrix is called {}: 'c' is the vector, '3/1' block 1 of constraint 3; there are constraints 0 to \
+                 {} \
                  and blocks 1 to {count}",
                 shown(name.as_bytes()),
                 self.constraints

@@ -143,7 +143,8 @@ impl<'a, R: Read> Table<'a, R> {
                 // A separator may end a line; elsewhere an entry is missing.
                 let (row, col) = (self.outline.rows + 1, self.outline.col + 1);
                 return Err(self.scanner.error(format_args!(
-                    "entry at row {row}, column {col} (counted from 1) is missing: there is nothing between two separators"
+                    "entry at row {row}, column {col} (counted from 1) is missing: there is nothing between two \
+                     separators"
                 )));
             }
             if is_last {

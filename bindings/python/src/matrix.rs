@@ -455,8 +455,8 @@ impl Matrix {
         Ok(Matrix { view: py.detach(read).or_raise(py)?.matrix.into(), kind })
     }
 
-    /// Writes a file in the format of its ending (`.mtx`, `.bin`, `.csv`, `.npy`, `.json`, `.m`, ..., with `.gz` or `.zst`
-    /// behind it or not), which appears complete or not at all.
+    /// Writes a file in the format of its ending (`.mtx`, `.bin`, `.csv`, `.npy`, `.json`, `.m`, ..., with `.gz` or
+    /// `.zst` behind it or not), which appears complete or not at all.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         py.detach(|| io::write(path, self.view.entries(), &WriteOptions::default())).or_raise(py)
     }

@@ -86,8 +86,8 @@ struct Division {
 }
 
 impl Division {
-    /// `magnitude := magnitude 2^shift / divisor`, with enough bits to be rounded to `bits` and a sticky bit below them;
-    /// returns the shift.
+    /// `magnitude := magnitude 2^shift / divisor`, with enough bits to be rounded to `bits` and a sticky bit below
+    /// them; returns the shift.
     fn divide(&mut self, magnitude: &mut Vec<u64>, divisor: &Integer, bits: u32) -> i64 {
         // With two bits more than the precision, half an ulp is above the sticky bit.
         let wanted = i64::from(bits) + 2 + i64::from(divisor.significant_bits());
