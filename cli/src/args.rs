@@ -22,7 +22,7 @@ pub use plan::{Plan, PlanCholesky, PlanGemm, PlanOperation, PlanPromise, PlanSol
 pub use product::{Check, Gemm, ProductArgs, Syrk, Verify, VerifyGemm, VerifyOperation, VerifySyrk};
 pub use simulate::{Simulate, Simulation, Soak};
 
-use clap::{ArgAction, Args, Command as Parser, CommandFactory, FromArgMatches, Subcommand, ValueHint};
+use clap::{ArgAction, ArgMatches, Args, Command as Parser, CommandFactory, FromArgMatches, Subcommand, ValueHint};
 use clap_complete::Shell;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -54,6 +54,9 @@ pub struct Arguments {
     /// The files that are named.
     #[arg(skip)]
     pub paths: Paths,
+    /// The memory limit of the process.
+    #[arg(skip)]
+    pub memory_bytes: Option<u64>,
 }
 
 /// What holds for every command.
@@ -147,7 +150,14 @@ fn with_signs(parser: Parser) -> Parser {
 /// What the parser refuses, and requests for help.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> std::result::Result<Arguments, clap::Error> {
     let matches = with_signs(Arguments::command()).try_get_matches_from(words)?;
-    Ok(Arguments { paths: Paths::of(&matches), ..Arguments::from_arg_matches(&matches)? })
+    let (paths, memory_bytes) = (Paths::of(&matches), memory_limit(&matches));
+    Ok(Arguments { paths, memory_bytes, ..Arguments::from_arg_matches(&matches)? })
+}
+
+/// The value of `--memory`, wherever a command has it.
+fn memory_limit(matches: &ArgMatches) -> Option<u64> {
+    let own = matches.try_get_one::<u64>("memory").ok().flatten().copied();
+    own.or_else(|| matches.subcommand().and_then(|(_, inner)| memory_limit(inner)))
 }
 
 impl Arguments {

@@ -19,16 +19,18 @@ use sunzi::{Error, Matrix, MatrixView, Result};
 const INPUT: &str = "standard input";
 const OUTPUT: &str = "standard output";
 
-/// Formats of files whose names say none.
+/// What holds for all files of a command: formats of files whose names say none, and the memory limit.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Formats {
+pub struct Choices {
     /// Of those that are read.
     pub input: Option<FileFormat>,
     /// Of those that are written.
     pub output: Option<FileFormat>,
+    /// Memory limit of the process.
+    pub memory_bytes: Option<u64>,
 }
 
-static FORMATS: OnceLock<Formats> = OnceLock::new();
+static CHOICES: OnceLock<Choices> = OnceLock::new();
 
 /// What has been read of inputs that can be read once, for the precision that they state.
 static PEEKED: Mutex<Option<(PathBuf, Loaded)>> = Mutex::new(None);
@@ -36,13 +38,13 @@ static PEEKED: Mutex<Option<(PathBuf, Loaded)>> = Mutex::new(None);
 /// What is known of files without a header, which are read to their end for it.
 static KNOWN: Mutex<Option<HashMap<PathBuf, FileInfo>>> = Mutex::new(None);
 
-/// Sets the formats of files whose names say none, once.
-pub fn choose_formats(formats: Formats) {
-    let _ = FORMATS.set(formats);
+/// Sets what holds for all files, once.
+pub fn choose(choices: Choices) {
+    let _ = CHOICES.set(choices);
 }
 
-fn formats() -> Formats {
-    FORMATS.get().copied().unwrap_or_default()
+fn choices() -> Choices {
+    CHOICES.get().copied().unwrap_or_default()
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -71,7 +73,7 @@ fn is_stream(path: &Path) -> bool {
 /// [`Error::InvalidArgument`] where nothing says it, or it is not written.
 pub fn output_format(path: &Path) -> Result<FileFormat> {
     let by_name = Location::parse(path).format.is_some();
-    match formats().output {
+    match choices().output {
         Some(format) if !by_name => Ok(format),
         _ if path.as_os_str() == OsStr::new("-") => Ok(FileFormat::MatrixMarket),
         _ => FileFormat::of(path),
@@ -95,8 +97,10 @@ pub fn header(path: &Path) -> Result<Option<FileInfo>> {
     if let Some(info) = locked(&KNOWN).as_ref().and_then(|known| known.get(path)) {
         return Ok(Some(*info));
     }
-    let info = read_info_as(path, formats().input)?;
-    if matches!(info.format, FileFormat::Csv | FileFormat::Json | FileFormat::Mathematica) {
+    let info = read_info_as(path, choices().input)?;
+    let has_header =
+        matches!(info.format, FileFormat::MatrixMarket | FileFormat::Binary | FileFormat::Npy | FileFormat::Sdpa);
+    if !has_header {
         locked(&KNOWN).get_or_insert_default().insert(path.to_path_buf(), info);
     }
     Ok(Some(info))
@@ -115,10 +119,10 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Loaded> {
     }
     match standard_member(path) {
         Some(member) => {
-            let source = Source::new(Path::new(INPUT), formats().input).member(member);
+            let source = Source::new(Path::new(INPUT), choices().input).member(member);
             read_stream(std::io::stdin().lock(), &source, options)
         }
-        None => io::read(path, &options.clone().format(formats().input)),
+        None => io::read(path, &options.clone().format(choices().input)),
     }
 }
 
@@ -169,7 +173,7 @@ fn peek(path: &Path) -> Result<Option<u32>> {
     }
     drop(peeked.take());
     drop(peeked);
-    let loaded = read(path, &ReadOptions::new(None))?;
+    let loaded = read(path, &ReadOptions::new(None).memory_bytes(choices().memory_bytes))?;
     let stated = loaded.precision_bits_comment;
     *locked(&PEEKED) = Some((path.to_path_buf(), loaded));
     Ok(stated)

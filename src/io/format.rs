@@ -128,7 +128,7 @@ impl FileFormat {
     pub(super) fn by_content(bytes: &[u8]) -> FileFormat {
         let text = bytes.trim_ascii_start();
         match text {
-            _ if bytes.starts_with(b"\x89snz") => FileFormat::Binary,
+            _ if bytes.starts_with(b"\x89SNZ") => FileFormat::Binary,
             _ if bytes.starts_with(b"\x93NUMPY") => FileFormat::Npy,
             [b'%', b'%', ..] => FileFormat::MatrixMarket,
             [b'[', ..] => FileFormat::Json,
@@ -235,7 +235,7 @@ mod tests {
     fn first_bytes() {
         for (bytes, format) in [
             (&b"%%MatrixMarket"[..], FileFormat::MatrixMarket),
-            (b"\x89snz\r\n\x1a\n", FileFormat::Binary),
+            (b"\x89SNZ\r\n\x1a\n", FileFormat::Binary),
             (b"\x93NUMPY\x01\x00", FileFormat::Npy),
             (b" \n[[1", FileFormat::Json),
             (b"{ \"B\":", FileFormat::Json),

@@ -256,7 +256,9 @@ impl<'s, 'a, R: Read> Pickle<'s, 'a, R> {
         let value = self.stack.last().cloned().ok_or_else(|| self.malformed(operation))?;
         self.stored_bytes += OBJECT_BYTES + bytes_of(&value);
         self.stored.try_reserve(1).map_err(|_| Error::OutOfMemory { bytes: self.stored_bytes })?;
-        self.unfinished = matches!(value, Value::Number(_)).then_some(index);
+        if matches!(value, Value::Number(_)) {
+            self.unfinished = Some(index);
+        }
         self.stored.insert(index, value);
         Ok(())
     }

@@ -117,7 +117,10 @@ impl<'a, R: Read> Table<'a, R> {
     fn row(&mut self, separator: Separator) -> Result<()> {
         match separator {
             Separator::Blanks => {
-                while self.scanner.skip(|byte| matches!(byte, b' ' | b'\t' | b'\r'))?.is_some_and(|byte| byte != b'\n')
+                while self
+                    .scanner
+                    .skip(|byte| byte != b'\n' && byte.is_ascii_whitespace())?
+                    .is_some_and(|byte| byte != b'\n')
                 {
                     let word = self.scanner.take_until(|byte| byte.is_ascii_whitespace())?;
                     let word = self.unquoted(word);

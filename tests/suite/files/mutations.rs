@@ -51,14 +51,14 @@ fn changed_bytes() {
         for at in 0..bytes.len() {
             look(&bytes[..at]);
             look(&[&bytes[..at], &bytes[at + 1..]].concat());
-            for _ in 0..8 * effort() {
+            for _ in 0..2 * effort() {
                 let mut changed = bytes.clone();
                 changed[at] =
-                    [b'0', b'9', b'-', b'.', b'\n', b'"', b'[', b'}', 0xff, rng.below(256) as u8][rng.below(10)];
+                    [b'0', b'9', b'-', b'.', b'\n', b'"', b'[', b'\x0c', 0xff, rng.below(256) as u8][rng.below(10)];
                 look(&changed);
             }
         }
-        for _ in 0..200 * effort() {
+        for _ in 0..40 * effort() {
             let mut changed = bytes.clone();
             for _ in 0..1 + rng.below(4) {
                 let (from, to) = (rng.below(bytes.len()), rng.below(bytes.len()));
@@ -104,7 +104,7 @@ fn changed_packed_bytes() {
 fn noise() {
     let mut rng = Rng::new(13);
     let letters = b"0123456789.,;-+eE[]{}\"`*^/_ \t\n#%x:()=\\";
-    for _ in 0..3000 * effort() {
+    for _ in 0..400 * effort() {
         let bytes: Vec<u8> = (0..rng.below(60)).map(|_| letters[rng.below(letters.len())]).collect();
         for format in FileFormat::ALL {
             survives(&bytes, Some(format), None);

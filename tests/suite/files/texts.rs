@@ -101,7 +101,7 @@ fn lists_of_json() {
     assert_eq!(rows("[\"1\", 2]", FileFormat::Json), [[1.0], [2.0]]);
     assert_eq!(rows("[[], []]", FileFormat::Json), [[0.0; 0]; 2]);
     for (text, want) in [
-        ("", "line 1: the file ends before a list"),
+        ("", "line 1: the file ends where a value is expected"),
         ("[[1,2],[3]]", "line 1: row 2 has 1 entries, the rows above it have 2"),
         ("[[1,2],3]", "line 1: a list holds either rows or numbers, not both"),
         ("[[[1]]]", "line 1: a list inside of a row: a matrix has two levels of lists"),
