@@ -166,6 +166,7 @@ impl Arguments {
     /// # Errors
     /// [`sunzi::Error::InvalidArgument`], [`sunzi::Error::Precision`].
     pub fn check(&self) -> Result<()> {
+        self.paths.check_formats(self.global.output_format)?;
         match &self.command {
             Command::Syrk(Syrk { choices, .. }) | Command::Gemm(Gemm { choices, .. }) => {
                 choices.precision.check(&choices.engine)

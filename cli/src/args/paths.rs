@@ -4,7 +4,7 @@ use clap::ArgMatches;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use sunzi::io::{Location, is_device};
+use sunzi::io::{FileFormat, Location, is_device};
 use sunzi::{Error, Result};
 
 /// What in the name of a file stands for the number of the rank that reads it.
@@ -60,6 +60,20 @@ impl Paths {
         let stdout = file(Path::new("/dev/stdout"));
         let is_stdout = |path: &PathBuf| is_device(path) && stdout.is_some() && file(path) == stdout;
         self.outputs.values().any(|path| path.as_os_str() == "-" || is_stdout(path))
+    }
+
+    /// Refuses an output whose format neither its name nor `chosen` says.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`].
+    pub fn check_formats(&self, chosen: Option<FileFormat>) -> Result<()> {
+        match self.outputs.get("the output") {
+            Some(path) if path.as_os_str() != "-" => {
+                let by_name = Location::parse(path).format.is_some();
+                if by_name || chosen.is_none() { FileFormat::of(path).map(drop) } else { Ok(()) }
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Compares the files, and not their names, as the process of `rank` sees them.

@@ -31,7 +31,7 @@ fn blocks_of_sdpb() {
             };
             let b = part("B");
             assert!(
-                b == whole.view().block(row..row + b.rows(), 0..whole.cols()).to_matrix().unwrap(),
+                b == whole.view().block(row..row + b.rows(), 0..whole.cols()).unwrap().to_matrix().unwrap(),
                 "{case} {block}"
             );
             row += b.rows();
