@@ -192,8 +192,7 @@ impl Header {
             let more = if count > SHOWN_BLOCKS { ", ..." } else { "" };
             return Err(Error::InvalidArgument(format!(
                 "{file} holds several matrices: name one, such as {file}:1/1 for block 1 of constraint 1, or {file}:c; \
-                 it \
-                 has constraints 0 to {} and {count} blocks of orders {sizes}{more} (negative: diagonal)",
+                 it has constraints 0 to {}, and blocks of the orders {sizes}{more} (negative: diagonal)",
                 self.constraints
             )));
         };

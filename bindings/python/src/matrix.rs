@@ -473,9 +473,8 @@ impl Matrix {
             PyValueError::new_err(format!("{}: the file names no precision: pass precision= in bits", path.display()))
         })?;
         let loaded = py.detach(|| io::read(&path, &ReadOptions::new(bits))).or_raise(py)?;
-        for remark in loaded.remarks {
-            let remark = CString::new(format!("{}: {remark}", path.display()))?;
-            PyErr::warn(py, &py.get_type::<PyUserWarning>(), &remark, 2)?;
+        for remark in &loaded.remarks {
+            PyErr::warn(py, &py.get_type::<PyUserWarning>(), &CString::new(remark.as_str())?, 2)?;
         }
         Ok(Matrix { view: loaded.matrix.into(), kind })
     }

@@ -2,8 +2,8 @@
 
 use crate::common::Rng;
 use sunzi::io::{
-    FileFormat, Loaded, NumberForm, ReadOptions, Source, WriteOptions, read, read_info, read_stream, read_stream_info,
-    write, write_stream,
+    FileFormat, Loaded, NumberForm, ReadOptions, Source, WriteOptions, compare, read, read_info, read_stream,
+    read_stream_info, write, write_stream,
 };
 use sunzi::{Error, Matrix};
 
@@ -200,7 +200,7 @@ fn programs_of_sdpa() {
         assert!(error.contains("there are constraints 0 to 2 and blocks 1 to 3"), "{name}: {error}");
     }
     let bare = load(text.as_bytes(), FileFormat::Sdpa, &ReadOptions::new(64)).unwrap_err().to_string();
-    assert!(bare.contains("name one, such as test:1/1") && bare.contains("3 blocks of orders 2, -3, 1"), "{bare}");
+    assert!(bare.contains("name one, such as test:1/1") && bare.contains("blocks of the orders 2, -3, 1"), "{bare}");
     for (line, want) in [
         ("0 1 1 1 2\n", "line 12: a second entry for row 1, column 1"),
         ("3 1 1 1 2\n", "line 12: number of a constraint 3 is outside 0 to 2"),
@@ -231,7 +231,13 @@ fn every_written_form_reads_back() {
                 }
                 written.unwrap();
                 let loaded = load(&bytes, format, &ReadOptions::new(bits)).unwrap();
-                assert!(loaded.matrix == matrix, "{format:?} {number_form:?}: {matrix} became {}", loaded.matrix);
+                // Doubles have 53 bits, however few of them are needed.
+                let same = if format == FileFormat::Npy {
+                    compare(&loaded.matrix, &matrix).unwrap().is_equal()
+                } else {
+                    loaded.matrix == matrix
+                };
+                assert!(same, "{format:?} {number_form:?}: {matrix} became {}", loaded.matrix);
                 let info = read_stream_info(&bytes[..], &Source::new("test".as_ref(), None)).unwrap();
                 assert_eq!((info.rows, info.cols), (rows, cols), "{format:?} by its first bytes");
                 if format == FileFormat::Mathematica {
