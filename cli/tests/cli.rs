@@ -15,6 +15,9 @@ mod devices;
 mod factor;
 #[path = "cli/formats.rs"]
 mod formats;
+#[cfg(target_os = "linux")]
+#[path = "cli/outputs.rs"]
+mod outputs;
 #[path = "cli/pages/mod.rs"]
 mod pages;
 #[path = "cli/plan.rs"]

@@ -46,6 +46,7 @@ mod rows_write;
 mod scan;
 mod sdpa;
 mod table;
+mod temporary;
 mod text;
 
 use crate::context::ProgressCallback;

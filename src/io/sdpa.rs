@@ -207,8 +207,7 @@ impl Header {
             }
             _ => Err(scanner.error(format_args!(
                 "no matrix is called {}: 'c' is the vector, '3/1' block 1 of constraint 3; there are constraints 0 to \
-                 {} \
-                 and blocks 1 to {count}",
+                 {} and blocks 1 to {count}",
                 shown(name.as_bytes()),
                 self.constraints
             ))),
