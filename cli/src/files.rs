@@ -1,11 +1,10 @@
 //! Matrices in files, as the program names them: their format, what can be said of them before they are read, the
 //! memory that they take.
 //!
-//! `-` is standard input or standard output, `-:B` a matrix inside of what comes in. The ending of a name says the
-//! format; where it says none, `--input-format` and `--output-format` do, and without them the first bytes of an input.
+//! `-` is standard input or standard output. The ending of a name says the format; where it says none, `--input-format`
+//! and `--output-format` do, and without them the first bytes of an input.
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use sunzi::advanced::store::available_bytes;
@@ -53,13 +52,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Whether `path` is standard input or output.
 pub fn is_standard(path: &Path) -> bool {
-    standard_member(path).is_some()
-}
-
-/// The matrix that is meant inside of standard input, if it is that.
-fn standard_member(path: &Path) -> Option<Option<&str>> {
-    let name = path.to_str()?;
-    if name == "-" { Some(None) } else { name.strip_prefix("-:").map(Some) }
+    path.as_os_str() == "-"
 }
 
 /// Whether `path` can be read only once.
@@ -75,7 +68,7 @@ pub fn output_format(path: &Path) -> Result<FileFormat> {
     let by_name = Location::parse(path).format.is_some();
     match choices().output {
         Some(format) if !by_name => Ok(format),
-        _ if path.as_os_str() == OsStr::new("-") => Ok(FileFormat::MatrixMarket),
+        _ if is_standard(path) => Ok(FileFormat::MatrixMarket),
         _ => FileFormat::of(path),
     }
 }
@@ -117,13 +110,10 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Loaded> {
             false => Err(Error::InvalidArgument(format!("{} can be read only once: give --precision", path.display()))),
         };
     }
-    match standard_member(path) {
-        Some(member) => {
-            let source = Source::new(Path::new(INPUT), choices().input).member(member);
-            read_stream(std::io::stdin().lock(), &source, options)
-        }
-        None => io::read(path, &options.clone().format(choices().input)),
+    if is_standard(path) {
+        return read_stream(std::io::stdin().lock(), &Source::new(Path::new(INPUT), choices().input), options);
     }
+    io::read(path, &options.clone().format(choices().input))
 }
 
 /// Writes a matrix to the place that `path` names.
@@ -132,7 +122,7 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Loaded> {
 /// Those of [`io::write()`].
 pub fn write<'a>(path: &Path, matrix: impl Into<MatrixView<'a>>, options: &WriteOptions) -> Result<()> {
     let format = output_format(path)?;
-    match path.as_os_str() == OsStr::new("-") {
+    match is_standard(path) {
         true => write_stream(std::io::stdout().lock(), Path::new(OUTPUT), format, matrix, options),
         false => write_as(path, format, matrix, options),
     }

@@ -81,8 +81,7 @@ impl Paths {
     /// # Errors
     /// [`Error::InvalidArgument`] with both names.
     pub fn check(&self, rank: usize) -> Result<()> {
-        let from_stdin =
-            self.inputs.iter().filter(|path| path.as_os_str() == "-" || path.to_string_lossy().starts_with("-:"));
+        let from_stdin = self.inputs.iter().filter(|path| path.as_os_str() == "-");
         if from_stdin.count() > 1 {
             return Err(Error::InvalidArgument("standard input (-) can be read once, and is named twice".into()));
         }

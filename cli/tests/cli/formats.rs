@@ -90,8 +90,7 @@ fn standard_input_and_output() {
     assert!(sandbox.text("L.mtx").contains("precision_bits=77"));
     sandbox.run("convert A.csv A.bin.gz -p 77");
     assert!(ran(&sandbox, "compare - A.csv -p 77", &sandbox.bytes("A.bin.gz")).stdout.starts_with("equal"));
-    let json = br#"{"B": [["1", "2"]]}"#;
-    assert_eq!(ran(&sandbox, "convert -:B - -p 64 --output-format txt", json).stdout, "1 2\n");
+    assert_eq!(ran(&sandbox, "convert - - -p 64 --output-format txt", br#"[["1", "2"]]"#).stdout, "1 2\n");
     let error = piped(&sandbox, "cholesky - -o X.mtx", SPD.as_bytes());
     assert_eq!(error.code, 3, "{error:?}");
     assert!(error.stderr.contains("standard input: line 1: entry at row 1, column 3"), "{error:?}");
