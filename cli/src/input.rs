@@ -14,6 +14,7 @@ use sunzi_lab::engine::Engine;
 pub struct Reader<'a> {
     session: &'a Session,
     engine: &'a Engine,
+    precision_bits: u32,
     options: ReadOptions,
     /// Bytes of the matrices that were read.
     held_bytes: Cell<u64>,
@@ -32,12 +33,12 @@ impl<'a> Reader<'a> {
     /// Reads within the memory limit of `engine`, at `precision_bits`.
     pub fn at(session: &'a Session, engine: &'a Engine, typed: &Precision, precision_bits: u32) -> Reader<'a> {
         let options = ReadOptions::new(precision_bits).input_precision_bits(typed.input_bits);
-        Reader { session, engine, options, held_bytes: Cell::new(0) }
+        Reader { session, engine, precision_bits, options, held_bytes: Cell::new(0) }
     }
 
     /// The precision of all that is read.
     pub fn precision_bits(&self) -> u32 {
-        self.options.precision_bits
+        self.precision_bits
     }
 
     /// Bytes of the matrix that a header announces.
@@ -78,10 +79,16 @@ impl<'a> Reader<'a> {
 
     fn load(&self, path: &Path) -> Result<Loaded> {
         let held_bytes = self.held_bytes.get();
-        if let (Some(budget), Some(info)) = (self.engine.budget(held_bytes), header(path)?) {
-            budget.admit(bytes(&info, &self.options))?;
-        }
-        let loaded = self.session.read(path, self.options.clone())?;
+        let loaded = match self.engine.budget(held_bytes) {
+            None => self.session.read(path, self.options.clone()),
+            Some(budget) => {
+                if let Some(info) = header(path)? {
+                    budget.admit(bytes(&info, &self.options))?;
+                }
+                let read = self.session.read(path, self.options.clone().memory_bytes(budget.left()));
+                read.map_err(|error| budget.restate(error))
+            }
+        }?;
         self.held_bytes.set(held_bytes + loaded.matrix.bytes());
         Ok(loaded)
     }

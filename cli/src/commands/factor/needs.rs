@@ -35,9 +35,9 @@ pub fn admit(session: &Session, config: &Factoring) -> Result<()> {
     let inputs_bytes = reader.bytes(&a).saturating_add(b.as_ref().map_or(0, |b| reader.bytes(b)));
     let columns = b.map_or(0, |b| b.cols);
     let choices = CholeskyOptions::new().tile_rows(config.factor.tile_rows).accuracy(config.accuracy());
-    let choices = match config.accuracy() {
-        Accuracy::Norm => choices,
-        Accuracy::Entrywise => {
+    let choices = match config.accuracy() == Accuracy::Entrywise {
+        false => choices,
+        true => {
             // Entries of one size are rare: the spread of a Gram matrix takes a step more.
             let even = plan_cholesky(&session.context(engine)?.build()?, order, precision_bits, &choices)?;
             choices.range_bits(even.range_bits + USUAL_SPREAD_BITS)
