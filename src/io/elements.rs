@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::io::number::{Number, NumberReader, Refusal};
 use crate::math::float::{FloatRef, Head, limbs_for};
 use crate::matrix::Matrix;
+use crate::store::with_room;
 
 /// Words of one block: 33 MiB. The C library maps blocks above 32 MiB one by one, so that each goes back to the system
 /// when it is dropped; smaller ones might stay in the process. Pages that no element has reached are not touched.
@@ -92,9 +93,8 @@ impl Elements {
         if !self.blocks.last().is_some_and(fits) {
             let elements = (BLOCK_WORDS / words_each).max(1) as u64;
             let elements = elements.min(self.expected.saturating_sub(self.count).max(1)) as usize;
-            let mut words = Vec::new();
             let bytes = (elements * words_each) as u64 * 8;
-            words.try_reserve_exact(elements * words_each).map_err(|_| Refusal::OutOfMemory(bytes))?;
+            let words = with_room(elements * words_each).map_err(|_| Refusal::OutOfMemory(bytes))?;
             self.blocks.push(Block { limbs, words });
         }
         self.blocks.last_mut().ok_or(Refusal::OutOfMemory(0))

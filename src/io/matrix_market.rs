@@ -13,6 +13,7 @@ use crate::io::progress::Reporter;
 use crate::io::scan::{Scanner, Span, shown};
 use crate::io::{FileInfo, Loaded, ReadOptions, Source, Symmetry};
 use crate::matrix::{MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS, Matrix};
+use crate::store::zeroed;
 use std::io::Read;
 
 /// Reads the header alone.
@@ -192,10 +193,7 @@ struct Places {
 
 impl Places {
     fn new(count: usize) -> Result<Places> {
-        let words = count.div_ceil(64);
-        // A failed reservation is an error; the pages of zeroed memory are handed out lazily.
-        Vec::<u64>::new().try_reserve_exact(words).map_err(|_| Error::OutOfMemory { bytes: words as u64 * 8 })?;
-        Ok(Places { words: vec![0; words] })
+        Ok(Places { words: zeroed(count.div_ceil(64))? })
     }
 
     /// Adds a place; `false` where it was there already.
