@@ -12,6 +12,7 @@ mod random;
 
 pub use counter::counter_random;
 
+use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
 

@@ -13,6 +13,10 @@ const THREAD_EXTRA_BYTES: usize = 128 << 10;
 /// Stack of a thread that the standard library starts.
 const STACK_BYTES: usize = 2 << 20;
 
+/// What all of them take together: the C library enlarges its heap by up to 1 MiB at a time, and ends the process where
+/// it finds no room for what it notes of a thread.
+const HEAP_BYTES: usize = 2 << 20;
+
 thread_local! {
     /// Whether the request that this thread makes of the allocator may be refused.
     static ASKING: Cell<bool> = const { Cell::new(false) };
@@ -89,7 +93,7 @@ pub fn address_space(bytes: usize) -> Result<()> {
 /// # Errors
 /// [`Error::OutOfMemory`] with the bytes of all.
 pub fn room_for_threads(threads: usize) -> Result<()> {
-    address_space(threads.max(1).saturating_mul(STACK_BYTES + THREAD_EXTRA_BYTES))
+    address_space(threads.saturating_mul(STACK_BYTES + THREAD_EXTRA_BYTES).saturating_add(HEAP_BYTES))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! becomes of it.
 
 use crate::comm::{Reduction, Transport};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::kernels::max_plus::{EMPTY, PANEL, Row, depth, largest_sums};
 use crate::math::float::Head;
 use crate::matrix::Uplo;

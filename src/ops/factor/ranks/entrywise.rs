@@ -6,7 +6,7 @@
 
 use crate::comm::{Reduction, Transport, agreed};
 use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::kernels::max_plus::{EMPTY, PANEL, Row, depth, raise_sums};
 use crate::math::float::Head;
 use crate::matrix::Matrix;
