@@ -21,8 +21,8 @@ impl WorkerPool {
     /// Starts `threads` threads.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] where they have no room; [`Error::Threads`] where the system refuses some of them; those
-    /// that were started have ended then.
+    /// [`Error::Threads`] where they have no room, or the system refuses some of them; those that were started have
+    /// ended then.
     pub fn new(threads: usize) -> Result<WorkerPool> {
         room_for_threads(threads)?;
         let mut handles = Vec::with_capacity(threads);

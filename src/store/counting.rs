@@ -1,8 +1,9 @@
 //! A global allocator that counts bytes, for a program that wants to know the peak of one call.
 //!
 //! Installed by the program (`#[global_allocator]`), never by the library. Zeroed memory and growing stay the
-//! system's own: zero pages are handed out untouched, and a block that grows is not copied where the system can move
-//! it. A refusal is told to [`super::end_where_refused`]. Does not see what C libraries allocate for themselves (GMP's temporaries, BLAS buffers).
+//! system's own: zero pages are handed out untouched, and a block that grows is not copied where the system can
+//! move it. A refusal is told to [`super::end_where_refused`]. Does not see what C libraries allocate for
+//! themselves (GMP's temporaries, BLAS buffers).
 
 use super::refusal::refused;
 use std::alloc::{GlobalAlloc, Layout, System};

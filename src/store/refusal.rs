@@ -27,7 +27,7 @@ pub fn end_where_refused() {
     if ENDS.swap(true, Ordering::Relaxed) {
         return;
     }
-    // SAFETY: the block is nobody else's; it is never touched, and given back once, by whoever takes it out of `RESERVE`.
+    // SAFETY: the block is nobody else's, is never touched, and is given back once, by who takes it out of `RESERVE`.
     RESERVE.store(unsafe { libc::malloc(RESERVE_BYTES) }, Ordering::Relaxed);
     // SAFETY: the three functions take blocks from `malloc` and give them back to it, as GMP's own do, so blocks that
     // GMP has already are no exception; they never return null, which GMP forbids.

@@ -87,13 +87,14 @@ pub fn address_space(bytes: usize) -> Result<()> {
     }
 }
 
-/// Looks whether `threads` threads with stacks of the usual size have room. A thread that runs out of it while it starts
+/// Looks whether `threads` threads with stacks of the usual size have room. A thread that finds none while it starts
 /// would end the process.
 ///
 /// # Errors
-/// [`Error::OutOfMemory`] with the bytes of all.
+/// [`Error::Threads`] with the bytes of all.
 pub fn room_for_threads(threads: usize) -> Result<()> {
-    address_space(threads.saturating_mul(STACK_BYTES + THREAD_EXTRA_BYTES).saturating_add(HEAP_BYTES))
+    let room = address_space(threads.saturating_mul(STACK_BYTES + THREAD_EXTRA_BYTES).saturating_add(HEAP_BYTES));
+    room.map_err(|refused| Error::Threads { threads, reason: refused.to_string() })
 }
 
 #[cfg(test)]
