@@ -141,4 +141,7 @@ mod pages {
 
     #[doc = include_str!("../docs/COOKBOOK.md")]
     struct Cookbook;
+
+    #[doc = include_str!("../docs/FORMATS.md")]
+    struct Formats;
 }

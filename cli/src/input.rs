@@ -13,6 +13,7 @@ use sunzi_lab::engine::Engine;
 pub struct Reader<'a> {
     session: &'a Session,
     engine: &'a Engine,
+    precision_bits: u32,
     options: ReadOptions,
 }
 
@@ -29,12 +30,12 @@ impl<'a> Reader<'a> {
     /// Reads within the memory limit of `engine`, at `precision_bits`.
     pub fn at(session: &'a Session, engine: &'a Engine, typed: &Precision, precision_bits: u32) -> Reader<'a> {
         let options = ReadOptions::new(precision_bits).input_precision_bits(typed.input_bits);
-        Reader { session, engine, options }
+        Reader { session, engine, precision_bits, options }
     }
 
     /// The precision of all that is read.
     pub fn precision_bits(&self) -> u32 {
-        self.options.precision_bits
+        self.precision_bits
     }
 
     /// A matrix.
@@ -64,10 +65,12 @@ impl<'a> Reader<'a> {
     }
 
     fn load(&self, path: &Path) -> Result<Loaded> {
-        if let (Some(budget), Some(info)) = (self.engine.budget(), header(path)?) {
+        let Some(budget) = self.engine.budget() else { return self.session.read(path, self.options.clone()) };
+        if let Some(info) = header(path)? {
             budget.admit(bytes(&info, &self.options))?;
         }
-        self.session.read(path, self.options.clone())
+        let read = self.session.read(path, self.options.clone().memory_bytes(budget.left()));
+        read.map_err(|error| budget.restate(error))
     }
 }
 

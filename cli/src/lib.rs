@@ -20,6 +20,7 @@ pub use commands::options_page;
 
 use args::{Arguments, Command, Global};
 use clap::error::ErrorKind;
+use files::Choices;
 use output::{one_line, print_error, print_note};
 use ranks::Ranks;
 use std::ffi::OsString;
@@ -83,7 +84,9 @@ fn run_command(arguments: Vec<OsString>) -> u8 {
                 None => check(0),
             };
             output::keep_words_off_stdout(arguments.paths.write_to_stdout());
-            let Arguments { command, global, .. } = arguments;
+            let Arguments { command, global, memory_bytes, .. } = arguments;
+            let (input, output) = (global.input_format, global.output_format);
+            files::choose(Choices { input, output, memory_bytes });
             checked.and_then(|()| run_checked(global, command, &ranks))
         }
         Err(error) if is_help(&error) => {

@@ -13,6 +13,8 @@ mod bench;
 mod devices;
 #[path = "cli/factor.rs"]
 mod factor;
+#[path = "cli/formats.rs"]
+mod formats;
 #[cfg(target_os = "linux")]
 #[path = "cli/outputs.rs"]
 mod outputs;
