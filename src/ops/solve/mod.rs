@@ -35,8 +35,8 @@ use crate::ops::cholesky::{CholeskyOptions, cholesky_with};
 use crate::ops::product::report::Outcome;
 pub use path::Path;
 pub use plan::{SolvePlan, plan_solve, plan_trsm};
-pub use refine::{RefineOptions, RefineReport};
-pub use refine_plan::plan_solve_refined;
+pub use refine::RefineReport;
+pub use refine_plan::{RefineOptions, plan_solve_refined};
 pub use report::SolveReport;
 use std::time::Instant;
 

@@ -10,31 +10,11 @@ use crate::ops::columns::each_column;
 use crate::ops::exact_sum::{ExactEntry, round_sum};
 use crate::ops::product::block::maximum_working_bits;
 use crate::ops::product::report::Outcome;
-use crate::ops::solve::refine_plan::{RefineShape, plan_refined};
+use crate::ops::solve::refine_plan::{RefineOptions, RefineShape, plan_refined};
 use crate::ops::solve::residual::{Residual, ResidualSizes, SymmetricSystem};
 use crate::ops::solve::run::{SolutionPlace, store};
-use crate::options::setters;
 use serde::Serialize;
 use std::time::Instant;
-
-/// Choices of [`crate::solve_refined_with`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub struct RefineOptions {
-    /// Precision of the factorisation, at least 2 bits.
-    pub factor_bits: u32,
-    /// Most corrections that are made, the first solution included.
-    pub max_iterations: usize,
-}
-
-impl Default for RefineOptions {
-    /// A factor of 53 bits and at most 200 corrections.
-    fn default() -> Self {
-        RefineOptions { factor_bits: 53, max_iterations: 200 }
-    }
-}
-
-setters! { new RefineOptions { factor_bits: u32, max_iterations: usize } }
 
 /// How a solution was refined.
 #[derive(Clone, Debug, Serialize)]

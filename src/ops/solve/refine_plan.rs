@@ -11,8 +11,27 @@ use crate::ops::solve::cut::larger;
 use crate::ops::solve::path::Path;
 use crate::ops::solve::plan::{SolvePlan, SolveShape, check_sizes};
 use crate::ops::solve::problem::{CHOLESKY, working_bits};
-use crate::ops::solve::refine::RefineOptions;
 use crate::ops::solve::residual::{SymmetricSystem, scaled_bytes};
+use crate::options::setters;
+
+/// Choices of [`crate::solve_refined_with`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct RefineOptions {
+    /// Precision of the factorisation, at least 2 bits.
+    pub factor_bits: u32,
+    /// Most corrections that are made, the first solution included.
+    pub max_iterations: usize,
+}
+
+impl Default for RefineOptions {
+    /// A factor of 53 bits and at most 200 corrections.
+    fn default() -> Self {
+        RefineOptions { factor_bits: 53, max_iterations: 200 }
+    }
+}
+
+setters! { new RefineOptions { factor_bits: u32, max_iterations: usize } }
 
 /// The shapes and precisions that the memory of a refined solve depends on.
 #[derive(Clone, Copy, Debug)]
@@ -83,8 +102,8 @@ impl RefineShape {
 /// The plan of [`crate::solve_refined_with`] for a matrix of `order` rows and so many right sides, all of
 /// `precision_bits` bits: the factorisation, then a solve at the factor's precision and a residual in turn.
 ///
-/// Nothing is computed; the kernel's tables are made and kept in the context. Pivots as in [`crate::plan_trsm`]. Without
-/// a limit a call with many right sides may take a third less.
+/// Nothing is computed; the kernel's tables are made and kept in the context. Pivots as in [`crate::plan_trsm`].
+/// Without a limit a call with many right sides may take a third less.
 ///
 /// # Errors
 /// As [`crate::plan_trsm`].

@@ -7,7 +7,10 @@ use sunzi::{Context, Error, GemvOptions, GerOptions, Matrix, SymvOptions, axpy, 
 use sunzi::{ger_with, nrm2, symv_with, trmv};
 
 fn is_mismatch<T>(outcome: sunzi::Result<T>, name: &str) -> bool {
-    matches!(outcome, Err(Error::ShapeMismatch { operation, .. } | Error::NotSquare { operation, .. }) if operation == name)
+    match outcome {
+        Err(Error::ShapeMismatch { operation, .. } | Error::NotSquare { operation, .. }) => operation == name,
+        _ => false,
+    }
 }
 
 #[test]
