@@ -24,6 +24,9 @@ mod pages;
 mod plan;
 #[path = "cli/processors.rs"]
 mod processors;
+#[cfg(target_os = "linux")]
+#[path = "cli/refusals.rs"]
+mod refusals;
 #[path = "cli/sandbox.rs"]
 mod sandbox;
 #[cfg(unix)]

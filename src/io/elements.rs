@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::io::number::{Number, NumberReader, Refusal};
 use crate::math::float::{FloatRef, Head, limbs_for};
 use crate::matrix::Matrix;
+use crate::store::with_room;
 
 /// Words of one block: 33 MiB. The C library maps blocks above 32 MiB one by one, so that each goes back to the system
 /// when it is dropped; smaller ones might stay in the process. Pages that no element has reached are not touched.
@@ -114,8 +115,7 @@ impl Elements {
             if self.expected.is_none() && needed > self.limit_bytes {
                 return Err(Refusal::MemoryLimit(self.limit_bytes, needed));
             }
-            let mut words = Vec::new();
-            words.try_reserve_exact(elements * words_each).map_err(|_| Refusal::OutOfMemory(bytes))?;
+            let words = with_room(elements * words_each).map_err(|_| Refusal::OutOfMemory(bytes))?;
             self.blocks.push(Block { limbs, words });
         }
         self.blocks.last_mut().ok_or(Refusal::OutOfMemory(0))

@@ -7,6 +7,7 @@ use crate::io::elements::Elements;
 use crate::io::number::{Field, NumberReader, Refusal};
 use crate::io::scan::{Scanner, Span, shown};
 use crate::matrix::{MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS};
+use crate::store::zeroed;
 use std::io::Read;
 
 /// The numbers read so far, and what reads the next one.
@@ -106,10 +107,7 @@ impl Places {
     /// # Errors
     /// [`Error::OutOfMemory`].
     pub fn new(count: usize) -> Result<Places> {
-        let words = count.div_ceil(64);
-        // A failed reservation is an error; the pages of zeroed memory are handed out lazily.
-        Vec::<u64>::new().try_reserve_exact(words).map_err(|_| Error::OutOfMemory { bytes: words as u64 * 8 })?;
-        Ok(Places { words: vec![0; words] })
+        Ok(Places { words: zeroed(count.div_ceil(64))? })
     }
 
     /// Adds a place; `false` where it was there already.

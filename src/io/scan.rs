@@ -5,6 +5,7 @@
 
 use crate::error::{Error, Result};
 use crate::io::progress::Reporter;
+use crate::store::reserve;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
@@ -215,7 +216,7 @@ impl<'a, R: Read> Scanner<'a, R> {
                 return Err(self.error(format_args!("more than {MAXIMUM_WORD_BYTES} bytes without a break")));
             }
             let more = self.end;
-            self.buffer.try_reserve_exact(more).map_err(|_| Error::OutOfMemory { bytes: 2 * more as u64 })?;
+            reserve(&mut self.buffer, more)?;
             self.buffer.resize(2 * more, 0);
         }
         loop {
