@@ -108,7 +108,9 @@ pub use matrix::{Destination, MatrixViewMut, Symmetric, SymmetricDestination, Sy
 pub use matrix::{Diag, MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS, Matrix, MatrixView, Op, Side, Uplo};
 pub use ops::device::{DeviceReport, DeviceSeconds};
 pub use ops::{Accuracy, GemmOptions, SyrkOptions, gemm, gemm_into, gemm_with, syrk, syrk_into, syrk_with};
-pub use ops::{Cholesky, CholeskyOptions, CholeskyReport, Span, TaskKind, cholesky, cholesky_into, cholesky_with};
+pub use ops::{
+    Certificate, Cholesky, CholeskyOptions, CholeskyReport, Span, TaskKind, cholesky, cholesky_into, cholesky_with,
+};
 pub use ops::{CholeskyPlan, Plan, SolvePlan, UpdatePlan};
 pub use ops::{EigenvalueInterval, EigenvalueOptions, EigenvalueReport, Extreme};
 pub use ops::{GemvOptions, GerOptions, SymvOptions, TriangleVectorOptions, VectorReport};

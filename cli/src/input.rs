@@ -6,7 +6,7 @@ use crate::session::Session;
 use rug::Float;
 use std::path::Path;
 use sunzi::io::{Loaded, ReadOptions};
-use sunzi::{Error, Matrix, Result, Symmetric, SymmetricMatrix, Uplo};
+use sunzi::{Error, MAXIMUM_PRECISION_BITS, Matrix, Result, Symmetric, SymmetricMatrix, Uplo};
 use sunzi_lab::engine::Engine;
 
 /// How the operands of a command are read.
@@ -14,7 +14,12 @@ pub struct Reader<'a> {
     session: &'a Session,
     engine: &'a Engine,
     options: ReadOptions,
+    /// Whether decimals are read to all bits that their file states, or well beyond the precision.
+    in_full: bool,
 }
+
+/// Bits beyond the precision to which decimals are read in full where their file does not say how many they have.
+const DECIMAL_BITS: u32 = 64;
 
 impl<'a> Reader<'a> {
     /// Reads within the memory limit of `engine`, at the precision given, else the one that `first` states.
@@ -29,7 +34,13 @@ impl<'a> Reader<'a> {
     /// Reads within the memory limit of `engine`, at `precision_bits`.
     pub fn at(session: &'a Session, engine: &'a Engine, typed: &Precision, precision_bits: u32) -> Reader<'a> {
         let options = ReadOptions::new(precision_bits).input_precision_bits(typed.input_bits);
-        Reader { session, engine, options }
+        Reader { session, engine, options, in_full: false }
+    }
+
+    /// Reads decimals to the bits that their file states, where these are more than the precision, or to 64 bits
+    /// more than it where the file states none: so the result is that of the matrix in the file. What was typed holds.
+    pub fn in_full(self) -> Reader<'a> {
+        Reader { in_full: true, ..self }
     }
 
     /// The precision of all that is read.
@@ -64,10 +75,18 @@ impl<'a> Reader<'a> {
     }
 
     fn load(&self, path: &Path) -> Result<Loaded> {
-        if let (Some(budget), Some(info)) = (self.engine.budget(), header(path)?) {
-            budget.admit(bytes(&info, &self.options))?;
+        let info = header(path)?;
+        let mut options = self.options.clone();
+        if self.in_full && options.input_precision_bits.is_none() {
+            let precision_bits = options.precision_bits;
+            let stated = info.as_ref().and_then(|info| info.precision_bits_comment);
+            let bits = stated.unwrap_or(precision_bits.saturating_add(DECIMAL_BITS)).max(precision_bits);
+            options = options.input_precision_bits(bits.min(MAXIMUM_PRECISION_BITS));
         }
-        self.session.read(path, self.options.clone())
+        if let (Some(budget), Some(info)) = (self.engine.budget(), info) {
+            budget.admit(bytes(&info, &options))?;
+        }
+        self.session.read(path, options)
     }
 }
 

@@ -3,7 +3,6 @@
 pub(crate) mod agreement;
 pub(crate) mod band;
 mod cholesky;
-mod condition;
 pub(crate) mod cut;
 mod dots;
 pub(crate) mod factored;
