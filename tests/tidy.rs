@@ -359,7 +359,7 @@ fn circles_and_tuples_are_found_where_they_are_planted() {
 /// All pages for people, with their text.
 fn pages() -> Vec<(String, String)> {
     let mut paths = files_under("docs", "md");
-    paths.extend(["README.md", "CHANGELOG.md"].map(|name| root().join(name)));
+    paths.extend(["README.md", "CHANGELOG.md", "CONTRIBUTING.md"].map(|name| root().join(name)));
     paths.iter().map(|path| (relative(path), fs::read_to_string(path).unwrap())).collect()
 }
 
@@ -385,6 +385,17 @@ fn links_between_pages_resolve() {
         }
     }
     assert!(broken.is_empty(), "broken links:\n{}", broken.join("\n"));
+}
+
+#[test]
+fn every_page_is_a_chapter_of_the_book() {
+    let summary = fs::read_to_string(root().join("docs/SUMMARY.md")).unwrap();
+    let chapters = scan::links(&summary);
+    for path in files_under("docs", "md") {
+        let name = relative(&path).trim_start_matches("docs/").to_string();
+        let is_chapter = name == "SUMMARY.md" || chapters.contains(&name);
+        assert!(is_chapter, "docs/{name} is no chapter of the book: add it to docs/SUMMARY.md");
+    }
 }
 
 #[test]

@@ -15,6 +15,9 @@ mod ranks;
 mod session;
 mod signals;
 
+/// The page `docs/OPTIONS.md` of the book.
+pub use commands::options_page;
+
 use args::{Arguments, Command, Global};
 use clap::error::ErrorKind;
 use output::{one_line, print_error, print_note};

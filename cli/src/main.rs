@@ -11,6 +11,7 @@ const STACK_BYTES: usize = 4 << 20;
 static ALLOCATOR: sunzi::advanced::store::CountingAllocator = sunzi::advanced::store::CountingAllocator;
 
 fn main() -> ExitCode {
+    sunzi::advanced::store::return_freed_memory();
     let run = || sunzi_cli::run(std::env::args_os());
     match Builder::new().name("main".into()).stack_size(STACK_BYTES).spawn(run).map(|thread| thread.join()) {
         Ok(Ok(code)) => ExitCode::from(code),

@@ -15,7 +15,7 @@ mod devices;
 mod digits;
 #[path = "cli/factor.rs"]
 mod factor;
-#[path = "cli/pages.rs"]
+#[path = "cli/pages/mod.rs"]
 mod pages;
 #[path = "cli/plan.rs"]
 mod plan;

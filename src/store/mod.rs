@@ -4,8 +4,10 @@
 
 mod buffer;
 mod counting;
+mod freed;
 mod system;
 
 pub use buffer::{Buffer, advise_huge_pages, vectors_on_huge_pages};
 pub use counting::{CountingAllocator, allocated_bytes, peak_bytes, reset_peak_bytes};
+pub use freed::return_freed_memory;
 pub use system::{available_bytes, shared_memory_bytes};

@@ -9,10 +9,13 @@ mod gen_matrix;
 mod info;
 mod manual;
 mod observe;
+mod options_page;
 mod plan;
 mod product;
 mod trsm;
 mod verify;
+
+pub use options_page::options_page;
 
 use crate::args::{Command, Factor, Global, GpuCheck, Simulation, Soak, VerifyOperation};
 use crate::ranks::Ranks;

@@ -1,4 +1,4 @@
-"""Dense linear algebra on big floats (about 100 to 4000 bits), through word-size residues.
+"""Dense linear algebra on big floats (2 to 5000 bits), through word-size residues.
 
 Functions take lists of rows, NumPy arrays, `mpmath.matrix`, `flint.arb_mat` or `Matrix`, of `mpmath.mpf`, `gmpy2.mpfr`,
 `flint.arb`, `fractions.Fraction`, `int`, `float` or decimal strings, and return the same kind. Results have the same
