@@ -74,6 +74,9 @@
 //! The page of each verb states its bound, docs/ALGORITHM.md proves it. The bits of a result depend on the operands,
 //! the precision and the options alone: not on threads, memory limit, kernel, devices or the number of ranks.
 //!
+//! How many digits of an answer are right, [`Cholesky::solution_digits`] and its neighbours estimate, and
+//! [`Cholesky::certify`] proves.
+//!
 //! # Features and modules
 //!
 //! - `blas`: a kernel on OpenBLAS. `mpi`: ranks that are processes under MPI. `cuda`: NVIDIA GPUs, found at run time.
@@ -137,4 +140,7 @@ mod pages {
 
     #[doc = include_str!("../docs/COOKBOOK.md")]
     struct Cookbook;
+
+    #[doc = include_str!("../docs/PRECISION.md")]
+    struct Precision;
 }

@@ -50,9 +50,9 @@ fn no_digit_is_printed_that_means_nothing() {
         let said = sandbox.run(&format!("cholesky Q.mtx -o L.mtx -p {bits} --log-det --certified --report r.json"));
         let (printed, count) = (between(&said, "log det A = ", " "), between(&said, "(about ", " correct"));
         let count: usize = count.parse().unwrap();
-        assert_eq!(printed.chars().filter(char::is_ascii_digit).count() - 1, count.min(31), "{said}");
+        assert_eq!(printed.chars().filter(char::is_ascii_digit).count() - 1, count.min(30), "{said}");
         // The last digit is rounded.
-        assert!(common_digits(printed, &exact) + 1 >= count.min(31), "{said} against {exact}");
+        assert!(common_digits(printed, &exact) + 1 >= count.min(30), "{said} against {exact}");
         let report = sandbox.json("r.json");
         let [stated, proven] = ["log_det_digits", "log_det_certified"].map(|key| report[key].as_f64().unwrap());
         assert!(stated as usize == count && proven <= stated + 2.0 && proven > stated - 12.0, "{report}");
@@ -61,7 +61,10 @@ fn no_digit_is_printed_that_means_nothing() {
     }
     assert!(least < 20, "{least} digits at 128 bits: the matrix is not ill-conditioned");
     let said = sandbox.run("cholesky Q.mtx -o L.mtx -p 128 --log-det --all-digits");
-    assert!(between(&said, "log det A = ", "e4 (").contains('[') && said.contains("in brackets mean nothing"), "{said}");
+    assert!(
+        between(&said, "log det A = ", "e4 (").contains('[') && said.contains("in brackets mean nothing"),
+        "{said}"
+    );
     let said = sandbox.run("cholesky Q.mtx -o L.mtx -p 128 --log-det --no-estimate");
     assert!(said.contains("(correct digits not estimated)"), "{said}");
 }

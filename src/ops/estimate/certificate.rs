@@ -32,6 +32,9 @@ const LEAST_PROOF_BITS: i64 = 32;
 /// Bits that residuals are known to beyond those that the condition and the scaling take.
 const SPARE_BITS: u32 = 24;
 
+/// Bits of the second factorisation of a logarithm, beyond those that make its bound as small as what it is to tell.
+const LOG_DET_BITS: i64 = 8;
+
 /// Corrections, at most: each gains as many bits as the factor has beyond the condition.
 const MOST_CORRECTIONS: usize = 12;
 
@@ -126,14 +129,15 @@ impl Certificate<'_> {
 
     /// At least so many digits of [`Cholesky::log_det`] are right: `-log10` of a bound of its relative error.
     ///
-    /// Cost: a factorisation with some tens of bits more than the factor has.
+    /// Cost: a factorisation with more bits than the factor has, some tens as a rule, at most those that the condition
+    /// takes.
     ///
     /// # Errors
     /// Those of [`crate::cholesky_with`].
     pub fn log_det_digits(&self, ctx: &Context) -> Result<f64> {
         let order = self.lower.rows();
         let bits = self.factor.factor().precision_bits();
-        let better_bits = bits + 2 * ceil_log2(order) + 16;
+        let better_bits = self.better_bits(ctx)?;
         let beside = ctx.holding(self.factor.factor().bytes());
         let made = cholesky_with(&beside, Symmetric::lower(self.lower), better_bits, &CholeskyOptions::new());
         let better = match made {
@@ -165,6 +169,15 @@ impl Certificate<'_> {
         let difference = Float::with_val_round(ESTIMATE_BITS, &difference, Round::Up).0;
         let error = truncation.add(&summing.0).add(&rounding.0).add(&difference).0;
         Ok(correct_digits(&error, &Float::with_val_round(ESTIMATE_BITS, own.abs(), Round::Down).0, bits))
+    }
+
+    /// Bits of a factorisation whose proven bound is small beside what the logarithm is expected to be off by.
+    fn better_bits(&self, ctx: &Context) -> Result<u32> {
+        let bits = self.factor.factor().precision_bits();
+        let spread = self.factor.log_det_spread(ctx)?.get_exp().map_or(0, i64::from);
+        let unit = i64::from(self.condition_bits) + 2 * i64::from(ceil_log2(self.lower.rows())) + LOG_DET_BITS;
+        let most = i64::from(bits) + unit;
+        Ok((unit - spread).clamp(i64::from(bits) + LOG_DET_BITS, most.max(i64::from(bits) + LOG_DET_BITS)) as u32)
     }
 
     /// At least so many digits of each column of a solution `X` of `A X = B` are right, in the maximum norm: `-log10` of

@@ -47,7 +47,7 @@ impl Cholesky {
     }
 
     /// What `log det A` is off by at most, as a rule.
-    fn log_det_spread(&self, ctx: &Context) -> Result<Float> {
+    pub(super) fn log_det_spread(&self, ctx: &Context) -> Result<Float> {
         let rough = Rough::for_condition(self, ctx)?;
         let mut rng = ChaCha8Rng::seed_from_u64(0x5eed_de7e);
         let mut columns = vec![Vec::with_capacity(rough.exponents.len()); PROBES];

@@ -15,6 +15,7 @@ mod solution;
 
 pub use certificate::Certificate;
 
+use crate::error::{Error, Result};
 use rug::Float;
 
 /// Bits of sums, norms and estimates.
@@ -38,6 +39,18 @@ fn correct_digits(error: &Float, value: &Float, precision_bits: u32) -> f64 {
     }
     let digits = true_value.log10() - Float::with_val(ESTIMATE_BITS, error.log10_ref());
     digits.to_f64().clamp(0.0, most)
+}
+
+/// Nothing in place of an estimate that does not fit: the answer is there without it.
+///
+/// # Errors
+/// All but those of memory and of the precision of residuals.
+pub fn where_there_is_room<T>(estimate: Result<T>) -> Result<Option<T>> {
+    match estimate {
+        Ok(value) => Ok(Some(value)),
+        Err(Error::MemoryLimit { .. } | Error::OutOfMemory { .. } | Error::Precision { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// `2^exponent`, or 0 or infinity far out.

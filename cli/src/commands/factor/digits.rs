@@ -5,11 +5,12 @@ use super::{Factoring, Inputs, Task};
 use crate::session::Session;
 use rug::Float;
 use serde::Serialize;
-use sunzi::{Cholesky, Error, Matrix, Result};
+use sunzi::advanced::where_there_is_room;
+use sunzi::{Cholesky, Matrix, Result};
 use sunzi_lab::trace::Trace;
 
-/// Decimals of the logarithm that are printed, where as many are right.
-const SHOWN_DECIMALS: usize = 30;
+/// Digits of the logarithm that are printed, where as many are right.
+const SHOWN_DIGITS: usize = 30;
 
 /// Below so many correct digits a warning is printed.
 const FEW_DIGITS: f64 = 3.0;
@@ -95,15 +96,6 @@ impl Answer<'_> {
     }
 }
 
-/// Nothing in place of an estimate that does not fit: the answer is there without it.
-fn where_there_is_room<T>(estimate: Result<T>) -> Result<Option<T>> {
-    match estimate {
-        Ok(value) => Ok(Some(value)),
-        Err(Error::MemoryLimit { .. } | Error::OutOfMemory { .. } | Error::Precision { .. }) => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
 impl Digits {
     /// The least number of digits stated of any answer, proven where that was asked for; `None` where none is.
     pub fn least(&self, certified: bool) -> Option<f64> {
@@ -117,24 +109,22 @@ impl Digits {
     /// The line about a solution or an inverse.
     pub fn line(&self, what: &str, precision_bits: u32) -> Option<String> {
         let digits = stated(self.digits?, self.certified);
-        let lost = self
-            .lost_bits
-            .map_or(String::new(), |lost| format!("; of {precision_bits} bits the condition takes about {lost:.0}"));
-        Some(format!("{what}: {digits}{lost}"))
+        let lost = self.lost_bits.map_or(String::new(), |lost| format!(", scaled condition about 2^{lost:.0}"));
+        Some(format!("{what}: {digits} ({precision_bits} bits{lost})"))
     }
 
     /// The line about the logarithm, with the digits that are right, or with all.
     pub fn log_det_line(&self, value: &Float, all: bool) -> String {
         let Some(digits) = self.log_det_digits else {
-            return format!("log det A = {value:.SHOWN_DECIMALS$e} (correct digits not estimated)");
+            return format!("log det A = {value:.SHOWN_DIGITS$e} (correct digits not estimated)");
         };
         let (right, said) = (digits as usize, stated(digits, self.log_det_certified));
         if all {
             return format!("log det A = {} ({said}; those in brackets mean nothing)", bracketed(value, right));
         }
         match right {
-            0 => format!("log det A: no digit is known to be right; computed as {value:.2e}"),
-            _ => format!("log det A = {value:.*e} ({said})", (right - 1).min(SHOWN_DECIMALS)),
+            0 => format!("log det A: no digit is known to be right; computed as {value:.3e}"),
+            _ => format!("log det A = {value:.*e} ({said})", right.min(SHOWN_DIGITS)),
         }
     }
 
@@ -187,7 +177,7 @@ mod tests {
         assert!(all.starts_with("log det A = -1.2345[6") && all.contains("]e3 (about 5 correct digits; "), "{all}");
         assert!(Digits::default().log_det_line(&value, false).ends_with("(correct digits not estimated)"));
         let found = Digits { digits: Some(8.7), certified: Some(7.99), lost_bits: Some(249.3), ..Digits::default() };
-        let said = "solution: about 8 correct digits, at least 7 proven; of 275 bits the condition takes about 249";
+        let said = "solution: about 8 correct digits, at least 7 proven (275 bits, scaled condition about 2^249)";
         assert_eq!(found.line("solution", 275).unwrap(), said);
     }
 }
