@@ -46,7 +46,7 @@ fn no_digit_is_printed_that_means_nothing() {
     let exact = sandbox.run("cholesky Q.mtx -o L.mtx --log-det");
     let exact = between(&exact, "log det A = ", " ").to_string();
     let mut least = usize::MAX;
-    for bits in [128, 144, 200] {
+    for bits in [80, 96, 200] {
         let said = sandbox.run(&format!("cholesky Q.mtx -o L.mtx -p {bits} --log-det --certified --report r.json"));
         let (printed, count) = (between(&said, "log det A = ", " "), between(&said, "(about ", " correct"));
         let count: usize = count.parse().unwrap();
@@ -59,13 +59,13 @@ fn no_digit_is_printed_that_means_nothing() {
         assert!(report["digits"].is_null() && report["scaled_condition"].is_string());
         least = least.min(count);
     }
-    assert!(least < 20, "{least} digits at 128 bits: the matrix is not ill-conditioned");
-    let said = sandbox.run("cholesky Q.mtx -o L.mtx -p 128 --log-det --all-digits");
+    assert!(least < 10, "{least} digits at 80 bits: the matrix is not ill-conditioned");
+    let said = sandbox.run("cholesky Q.mtx -o L.mtx -p 80 --log-det --all-digits");
     assert!(
         between(&said, "log det A = ", "e4 (").contains('[') && said.contains("in brackets mean nothing"),
         "{said}"
     );
-    let said = sandbox.run("cholesky Q.mtx -o L.mtx -p 128 --log-det --no-estimate");
+    let said = sandbox.run("cholesky Q.mtx -o L.mtx -p 80 --log-det --no-estimate");
     assert!(said.contains("(correct digits not estimated)"), "{said}");
 }
 
@@ -95,7 +95,7 @@ fn few_digits_are_warned_of() {
     sandbox.run("gen hilbert --rows 24 --cols 24 --precision 400 --hex -o H.mtx");
     sandbox.run("gen random --rows 24 --cols 1 --precision 400 --seed 2 -o B.mtx");
     let mut warned = 0;
-    for bits in [112, 116, 118, 120, 124, 200] {
+    for bits in [76, 78, 80, 82, 84, 86, 200] {
         let output = sandbox.output(&format!("solve H.mtx B.mtx -o X.mtx -p {bits} --report r.json"));
         if output.code != 0 {
             continue;
@@ -138,7 +138,7 @@ fn a_precision_is_found_that_gives_the_digits_asked_for() {
 #[test]
 fn the_precision_that_a_refusal_names_works() {
     let sandbox = bootstrap();
-    for bits in [16, 64, 90] {
+    for bits in [16, 48, 60] {
         let error = sandbox.fail(&format!("cholesky Q.mtx -o L.mtx -p {bits}"), 3);
         let enough = between(&error, "at a precision of ", " bits it is positive definite");
         sandbox.run(&format!("cholesky Q.mtx -o L.mtx -p {enough}"));
