@@ -71,6 +71,9 @@ fn run_command(arguments: Vec<OsString>) -> u8 {
     let outcome = ranks.compare(&typed).and_then(|()| match arguments {
         Ok(arguments) => {
             signals::install();
+            if ranks.several().is_some() {
+                signals::work_together();
+            }
             let check = |rank| arguments.check().and_then(|()| arguments.paths.check(rank));
             let checked = match ranks.several() {
                 Some(world) => agreed(world, check(world.rank())),

@@ -3,7 +3,7 @@
 use crate::args::{Global, Output};
 use crate::files::{admit, bytes, header};
 use crate::progress::{Bar, Visibility};
-use crate::signals::{Mode, in_mode, stop_requested};
+use crate::signals::{Mode, complete, in_mode, stop_requested};
 use serde::Serialize;
 use std::path::Path;
 use std::sync::Arc;
@@ -71,14 +71,14 @@ impl Session {
         loaded
     }
 
-    /// Writes a matrix to the place of `output`.
+    /// Writes a matrix to the place of `output`, after which no signal cancels the run any more.
     ///
     /// # Errors
     /// Those of [`io::write`].
     pub fn write<'a>(&self, output: &Output, matrix: impl Into<MatrixView<'a>>, symmetry: Symmetry) -> Result<()> {
         let options =
             WriteOptions::new().symmetry(symmetry).number_form(output.number_form()).progress(self.progress());
-        let written = in_mode(Mode::Writing, || io::write(&output.path, matrix, &options));
+        let written = in_mode(Mode::Writing, || io::write(&output.path, matrix, &options).inspect(|()| complete()));
         self.bar.finish();
         written
     }
@@ -104,7 +104,16 @@ impl lab::Session for Session {
     }
 
     fn write_file(&self, write: &mut dyn FnMut() -> Result<()>) -> Result<()> {
-        in_mode(Mode::Writing, write)
+        // A trace precedes the report; where no report is left to write, this file is the last one.
+        let is_last = self.report.is_none();
+        let mut written = || {
+            write().inspect(|()| {
+                if is_last {
+                    complete()
+                }
+            })
+        };
+        in_mode(Mode::Writing, &mut written)
     }
 
     fn take_report(&mut self) -> Option<ReportFile> {

@@ -15,6 +15,9 @@ mod devices;
 mod digits;
 #[path = "cli/factor.rs"]
 mod factor;
+#[cfg(target_os = "linux")]
+#[path = "cli/outputs.rs"]
+mod outputs;
 #[path = "cli/pages/mod.rs"]
 mod pages;
 #[path = "cli/plan.rs"]

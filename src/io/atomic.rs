@@ -1,14 +1,15 @@
 //! Files that appear under their final name complete or not at all.
 //!
-//! Promise: the bytes go to a temporary file in the same folder, which is synced and then renamed; whatever fails,
-//! nothing new stands under the final name and the temporary file is removed. Devices and pipes are written directly.
+//! Promise: the bytes go to a file without a name in the same folder, or with a temporary one, which is synced and then
+//! gets the final name; whatever fails, nothing new stands under that name. Devices and pipes are written directly.
 //! Does not know: what the bytes mean.
 
 use crate::error::{Error, Result};
 use crate::io::progress::Reporter;
+use crate::io::temporary::Temporary;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Bytes collected before each call of the system.
@@ -92,21 +93,16 @@ pub fn write_atomically(path: &Path, body: impl FnOnce(&File) -> Result<()>) -> 
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    let old = fs::metadata(&target).ok();
-    let mut refusal = None;
-    let temporary = tempfile::Builder::new().prefix(".sunzi-").suffix(".tmp").make_in(folder, |name| {
-        let opened = OpenOptions::new().write(true).create_new(true).mode(0o666).open(name);
-        refusal = opened.as_ref().err().and_then(io::Error::raw_os_error);
-        opened
-    });
-    // The system's own error does not show the name of the temporary file.
-    let temporary = temporary.map_err(|error| fail("create")(refusal.map_or(error, io::Error::from_raw_os_error)))?;
-    body(temporary.as_file())?;
+    let old = fs::metadata(&target).ok().map(|data| data.permissions());
+    // What replaces a private file is private from its first byte.
+    let mode = old.as_ref().map_or(0o666, |permissions| permissions.mode() & 0o777);
+    let temporary = Temporary::create(folder, mode).map_err(fail("create"))?;
+    body(temporary.file())?;
     if let Some(old) = old {
-        temporary.as_file().set_permissions(old.permissions()).map_err(fail("write"))?;
+        temporary.file().set_permissions(old).map_err(fail("write"))?;
     }
-    temporary.as_file().sync_all().map_err(fail("write"))?;
-    temporary.persist(&target).map_err(|error| fail("rename")(error.error))?;
+    temporary.file().sync_all().map_err(fail("write"))?;
+    temporary.persist(folder, &target).map_err(fail("rename"))?;
     // The rename is done; some file systems refuse to sync a folder, which is no failure of this write.
     let _ = File::open(folder).and_then(|folder| folder.sync_all());
     Ok(())
@@ -129,7 +125,6 @@ fn link_target(path: &Path) -> PathBuf {
 mod tests {
     use super::*;
     use std::fs::Permissions;
-    use std::os::unix::fs::PermissionsExt;
 
     fn names(folder: &Path) -> Vec<String> {
         let mut names: Vec<String> =
@@ -145,7 +140,6 @@ mod tests {
         fs::write(&path, "before").unwrap();
         let result = write_atomically(&path, |mut file| {
             file.write_all(b"half").unwrap();
-            assert_eq!(names(folder.path()).len(), 2, "a temporary file stands beside the old one");
             Err(Error::Cancelled)
         });
         assert!(matches!(result, Err(Error::Cancelled)));
@@ -158,17 +152,21 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (real, link) = (folder.path().join("real.mtx"), folder.path().join("link.mtx"));
         fs::write(&real, "before").unwrap();
-        fs::set_permissions(&real, Permissions::from_mode(0o666)).unwrap();
         std::os::unix::fs::symlink("real.mtx", &link).unwrap();
-        write_atomically(&link, |mut file| {
-            file.write_all(b"after").unwrap();
-            Ok(())
-        })
-        .unwrap();
+        for mode in [0o600, 0o666] {
+            fs::set_permissions(&real, Permissions::from_mode(mode)).unwrap();
+            write_atomically(&link, |mut file| {
+                let now = file.metadata().unwrap().permissions().mode() & 0o777;
+                assert_eq!(now & !mode, 0, "{now:o} while a file of mode {mode:o} is replaced");
+                file.write_all(b"after").unwrap();
+                Ok(())
+            })
+            .unwrap();
+            assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o777, mode);
+        }
         assert_eq!(names(folder.path()), ["link.mtx", "real.mtx"]);
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(fs::read_to_string(&real).unwrap(), "after");
-        assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o666);
     }
 
     #[test]

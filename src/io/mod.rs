@@ -28,6 +28,7 @@ mod number;
 mod powers;
 mod progress;
 mod scan;
+mod temporary;
 mod text;
 
 use crate::context::ProgressCallback;

@@ -41,6 +41,20 @@ impl Sandbox {
             .unwrap()
     }
 
+    /// Starts `sunzi` as [`Sandbox::start`], in a shell that has set `limits` before, such as `ulimit -f 100`.
+    #[cfg(unix)]
+    pub fn start_within(&self, limits: &str, line: &str) -> Child {
+        Command::new("sh")
+            .args(["-c", &format!("ulimit -c 0; {limits}; exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_sunzi")])
+            .args(line.split_whitespace())
+            .current_dir(self.folder.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+
     pub fn finish(&self, child: Child) -> Output {
         let output = child.wait_with_output().unwrap();
         Output {

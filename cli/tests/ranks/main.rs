@@ -9,10 +9,11 @@ mod harness;
 #[path = "../../../tests/mpi/job.rs"]
 mod job;
 mod program;
+mod signals;
 
 use harness::{Case, Run};
 
 fn main() {
-    let all: [&[Case]; 3] = [program::CASES, factors::CASES, baselines::CASES];
+    let all: [&[Case]; 4] = [program::CASES, factors::CASES, baselines::CASES, signals::CASES];
     harness::run(&all.into_iter().flatten().collect::<Vec<_>>());
 }

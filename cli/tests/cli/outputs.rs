@@ -1,0 +1,118 @@
+//! What stands in the folder of an output after the program was stopped in the middle of it.
+
+use crate::sandbox::Sandbox;
+use std::fs;
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+/// Decimals that take seconds to write.
+const LONG: &str = "gen random --rows 800 --cols 800 --precision 3000 -o P.mtx";
+
+/// Waits until `child` has written part of a file without a name; `None` where the file system has none.
+fn wait_for_writing(sandbox: &Sandbox, child: &Child) -> Option<()> {
+    let start = Instant::now();
+    let folder = sandbox.path("").canonicalize().unwrap();
+    loop {
+        let files = fs::read_dir(format!("/proc/{}/fd", child.id())).unwrap().flatten();
+        let begun = files.map(|entry| entry.path()).any(|file| {
+            let is_output = fs::read_link(&file)
+                .is_ok_and(|name| name.starts_with(&folder) && name.to_string_lossy().ends_with(" (deleted)"));
+            is_output && fs::metadata(&file).is_ok_and(|data| data.len() > 0)
+        });
+        if begun {
+            return Some(());
+        }
+        if sandbox.names().iter().any(|name| name.ends_with(".tmp")) {
+            println!("skipped: the file system has no unnamed files");
+            return None;
+        }
+        assert!(start.elapsed() < Duration::from_secs(60), "nothing was written");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn no_signal_leaves_a_part_of_a_file() {
+    let sandbox = Sandbox::new();
+    for signal in ["HUP", "QUIT", "XCPU", "ALRM", "KILL"] {
+        let child = sandbox.start_within("true", LONG);
+        let writing = wait_for_writing(&sandbox, &child);
+        sandbox.signal(&child, signal);
+        assert_eq!(sandbox.finish(child).code, -1, "{signal} ends the program");
+        if writing.is_none() {
+            return;
+        }
+        assert_eq!(sandbox.names(), Vec::<String>::new(), "{signal}");
+    }
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_is_an_error() {
+    let sandbox = Sandbox::new();
+    for (name, line) in [("P.mtx", LONG), ("P.bin", "gen random --rows 300 --cols 300 --precision 300 -o P.bin")] {
+        let output = sandbox.finish(sandbox.start_within("ulimit -f 100", line));
+        let told = format!("sunzi: error: {name}: cannot write: File too large (os error 27)\n");
+        assert_eq!((output.code, output.stderr), (3, told));
+        assert_eq!(sandbox.names(), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn what_a_killed_process_left_is_removed() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".sunzi-Abc123.tmp", "half a matrix");
+    sandbox.write("mine.tmp", "not a temporary file of the program");
+    sandbox.run("gen hilbert --rows 3 --cols 3 --precision 64 -o H.mtx");
+    assert_eq!(sandbox.names(), ["H.mtx", "mine.tmp"]);
+}
+
+#[test]
+fn a_private_output_is_private_while_it_is_written() {
+    use std::os::unix::fs::PermissionsExt;
+    let sandbox = Sandbox::new();
+    sandbox.write("P.mtx", "secret");
+    fs::set_permissions(sandbox.path("P.mtx"), fs::Permissions::from_mode(0o600)).unwrap();
+    let mut child = sandbox.start(LONG);
+    if wait_for_writing(&sandbox, &child).is_some() {
+        let files = fs::read_dir(format!("/proc/{}/fd", child.id())).unwrap().flatten();
+        let parts = files.filter(|entry| {
+            fs::read_link(entry.path()).is_ok_and(|name| name.to_string_lossy().ends_with(" (deleted)"))
+        });
+        let modes: Vec<u32> =
+            parts.map(|entry| fs::metadata(entry.path()).unwrap().permissions().mode() & 0o777).collect();
+        assert_eq!(modes, [0o600]);
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(sandbox.text("P.mtx"), "secret");
+}
+
+#[test]
+fn a_signal_after_the_result_is_complete_changes_nothing() {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen random --rows 40 --cols 20 --precision 100 -o P.bin");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        sandbox.path("report"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from_raw_mode(0o600),
+        0,
+    )
+    .unwrap();
+    let child = sandbox.start("syrk P.bin -o Q.mtx --report report");
+    // The report waits for its reader, and the result is complete before.
+    let start = Instant::now();
+    while !sandbox.path("Q.mtx").exists() {
+        assert!(start.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(Duration::from_millis(200));
+    for _ in 0..2 {
+        sandbox.signal(&child, "INT");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert!(sandbox.text("report").contains("\"syrk\""));
+    let output = sandbox.finish(child);
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""));
+    assert!(output.stdout.starts_with("Q.mtx: 20 x 20"), "{}", output.stdout);
+}
