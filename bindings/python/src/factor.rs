@@ -127,8 +127,8 @@ impl Cholesky {
         number(py, &value, Shape { container: Container::Flat, kind: self.kind })
     }
 
-    /// About how many digits of `log_det()` are right; with `certified`, how many are proven to be, which takes `a`, the
-    /// matrix that was factored.
+    /// About how many digits of `log_det()` are right; with `certified`, how many are proven to be, which takes `a`,
+    /// the matrix that was factored.
     #[pyo3(signature = (a=None, *, uplo=None, certified=false, context=None))]
     fn log_det_digits<'py>(
         &self,

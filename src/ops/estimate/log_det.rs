@@ -50,7 +50,7 @@ impl Cholesky {
     pub(super) fn log_det_spread(&self, ctx: &Context) -> Result<Float> {
         let rough = Rough::for_condition(self, ctx)?;
         let mut rng = ChaCha8Rng::seed_from_u64(0x5eed_de7e);
-        let mut columns = vec![Vec::with_capacity(rough.exponents.len()); PROBES];
+        let mut columns = vec![Vec::new(); PROBES];
         for (row, &exponent) in rough.exponents.iter().enumerate() {
             let entry = magnitude(self.factor().get(row, row)) * power(-exponent);
             let signs = rng.next_u32();

@@ -45,8 +45,8 @@ impl Cholesky {
     /// About how many digits of a solution `X` of `A X = B` are right: `-log10` of the error in the maximum norm,
     /// beside the solution, of the worst column.
     ///
-    /// Shapes: `a` is the matrix that was factored, `b` and `x` are `n x m`. `x` may come from any solve; the matrix and
-    /// the right sides count as exact. Up to four columns are looked at one by one, of more columns four random
+    /// Shapes: `a` is the matrix that was factored, `b` and `x` are `n x m`. `x` may come from any solve; the matrix
+    /// and the right sides count as exact. Up to four columns are looked at one by one, of more columns four random
     /// combinations, which say up to two digits less. 0 where the factor is too rough to tell.
     /// Cost: that of [`Cholesky::scaled_condition`], once, and for each column looked at a product with `A` and a solve
     /// with as few bits as the condition allows. Source: docs/ALGORITHM.md, "Correct digits".

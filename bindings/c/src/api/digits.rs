@@ -33,8 +33,8 @@ unsafe fn number_of(
     Ok(())
 }
 
-/// `*bits :=` about how many bits solves with a kept factor lose: log2 of the norm of the inverse of A, scaled by powers
-/// of two to a diagonal of about 1. Found once and kept in the factor. Cost: a few solves with one right side.
+/// `*bits :=` about how many bits solves with a kept factor lose: log2 of the norm of the inverse of A, scaled by
+/// powers of two to a diagonal of about 1. Found once and kept in the factor. Cost: a few solves with one right side.
 ///
 /// # Safety
 /// The header's rules.

@@ -62,8 +62,8 @@ pub struct Factoring {
 }
 
 impl Factoring {
-    /// Whether the logarithm of the determinant is computed: where it is asked for, and where the digits of a factor are,
-    /// which are its.
+    /// Whether the logarithm of the determinant is computed: where it is asked for, and where the digits of a factor
+    /// are, which are its.
     fn wants_log_det(&self) -> bool {
         let automatic = self.factor.precision.automatic().is_some();
         self.factor.log_det || (automatic && matches!(self.task, Task::Cholesky))
@@ -176,8 +176,8 @@ struct Inputs {
 pub fn run(session: &mut Session, config: &Factoring, together: Option<&dyn Transport>) -> Result<()> {
     if together.is_none() && config.factor.ranks != RankChoices::default() {
         let message = "--grid, --broadcast, --policy, --termination, --remote-tiles and --plot are for a factor or a \
-                       solution on several ranks: start them with mpirun, without --condition, --certified, --refine-from, \
-                       --precision auto and, for a solution, --log-det";
+                       solution on several ranks: start them with mpirun, without --condition, --certified, \
+                       --refine-from, --precision auto and, for a solution, --log-det";
         return Err(Error::InvalidArgument(message.into()));
     }
     let world = together.unwrap_or(local::alone());
