@@ -53,8 +53,8 @@ pub struct Certificate<'a> {
 }
 
 impl Cholesky {
-    /// Proves a lower bound of the eigenvalues of the factored matrix `A`, scaled to a diagonal of at most 1; from it the
-    /// [`Certificate`] proves how many digits of answers are right.
+    /// Proves a lower bound of the eigenvalues of the factored matrix `A`, scaled to a diagonal of at most 1; from it
+    /// the [`Certificate`] proves how many digits of answers are right.
     ///
     /// `None` where no proof is found: the condition takes more bits than the kernel has, or the estimate of the
     /// condition is off by more than a factor of a thousand.
@@ -180,8 +180,8 @@ impl Certificate<'_> {
         Ok((unit - spread).clamp(i64::from(bits) + LOG_DET_BITS, most.max(i64::from(bits) + LOG_DET_BITS)) as u32)
     }
 
-    /// At least so many digits of each column of a solution `X` of `A X = B` are right, in the maximum norm: `-log10` of
-    /// a bound of the relative error of the worst column.
+    /// At least so many digits of each column of a solution `X` of `A X = B` are right, in the maximum norm: `-log10`
+    /// of a bound of the relative error of the worst column.
     ///
     /// Shapes: `b` and `x` are `n x m`; `x` may come from any solve. Cost: two products with `A` and a solve, for all
     /// columns together.
@@ -202,8 +202,8 @@ impl Certificate<'_> {
         Ok(digits.fold(all_digits(x.precision_bits()), f64::min))
     }
 
-    /// At least so many digits of an inverse are right: `-log10` of a bound of its error in the maximum norm, beside the
-    /// inverse.
+    /// At least so many digits of an inverse are right: `-log10` of a bound of its error in the maximum norm, beside
+    /// the inverse.
     ///
     /// Shapes: `inverse` is `n x n`. Cost: as [`Certificate::solution_digits`] for `n` columns.
     ///

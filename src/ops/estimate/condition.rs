@@ -59,8 +59,8 @@ impl Cholesky {
     /// are scaled: the error of a solution is about `2^-b` times this number. The condition in the 1-norm, as of
     /// [`Cholesky::condition_estimate`], may be larger by any factor.
     /// Deterministic. Cost: at most five solves with a few right sides, in doubles for numbers below `2^80`, else at as
-    /// many bits as this number has and 24 more; found once and kept. Source: as [`Cholesky::condition_estimate`]; A. van der Sluis, *Condition numbers and
-    /// equilibration of matrices*, Numer. Math. 14 (1969).
+    /// many bits as this number has and 24 more; found once and kept. Source: as [`Cholesky::condition_estimate`]; A.
+    /// van der Sluis, *Condition numbers and equilibration of matrices*, Numer. Math. 14 (1969).
     ///
     /// # Errors
     /// As [`crate::trsm()`].
@@ -105,8 +105,8 @@ impl Cholesky {
     }
 }
 
-/// The norm of the inverse of a symmetric matrix, given its images of `block` columns at a time, at least 2; 0 for one of
-/// order 0.
+/// The norm of the inverse of a symmetric matrix, given its images of `block` columns at a time, at least 2; 0 for one
+/// of order 0.
 ///
 /// The first columns are all ones, alternating signs, which catch matrices that are built to mislead the ascent, and
 /// random signs; each step takes the signs of all images, and from their images the unit vectors that promise most.

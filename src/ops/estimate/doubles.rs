@@ -1,4 +1,5 @@
-//! A scaled factor in doubles, and solves with eight right sides at a time: for conditions that leave doubles some bits.
+//! A scaled factor in doubles, and solves with eight right sides at a time: for conditions that leave doubles some
+//! bits.
 
 use crate::math::float::FloatRef;
 use crate::ops::cholesky::Cholesky;

@@ -1,4 +1,5 @@
-//! Solves with a factor to a few bits: in doubles where the condition leaves them some, else in as many bits as it takes.
+//! Solves with a factor to a few bits: in doubles where the condition leaves them some, else in as many bits as it
+//! takes.
 
 use super::doubles::{LANES, Row, ScaledDoubles};
 use super::{ESTIMATE_BITS, power};
