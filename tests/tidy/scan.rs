@@ -12,7 +12,7 @@ pub struct File {
     /// The text as it is.
     pub text: String,
     /// The text with comments and the contents of literals blanked, line for line and byte for byte.
-    code: String,
+    pub code: String,
 }
 
 /// A word found in the code.

@@ -1,7 +1,7 @@
 //! Extreme eigenvalues: intervals that hold them, by the signs of exact pivots, and are as narrow as promised.
 
 use crate::common::{Kind, Rng, matrix, seeds};
-use rug::{Float, Rational};
+use rug::{Float, Integer, Rational};
 use sunzi::{Context, EigenvalueInterval, EigenvalueOptions, Error, Extreme, Matrix, Symmetric, SymmetricMatrix, Uplo};
 use sunzi::{extreme_eigenvalue, extreme_eigenvalue_with, pencil_eigenvalue, pencil_eigenvalue_with};
 
@@ -17,23 +17,34 @@ fn rational(matrix: &Matrix) -> Square {
 }
 
 /// How many eigenvalues `A - t B` has below 0, for symmetric matrices, by exact elimination.
+///
+/// On integers, with the common denominator multiplied out: an entry after step k is a minor of the matrix, and the
+/// division by the pivot before is exact (Bareiss 1968). The pivots of the elimination in fractions are quotients of
+/// these.
 fn negatives(a: &Square, b: &Square, t: &Rational) -> usize {
     let order = a.len();
     let at = |i: usize, j: usize| &a[i][j] - Rational::from(t * &b[i][j]);
-    let mut rest = (0..order).map(|i| (0..order).map(|j| at(i, j)).collect::<Vec<_>>()).collect::<Vec<_>>();
-    let mut count = 0;
+    let exact = (0..order).map(|i| (0..order).map(|j| at(i, j)).collect::<Vec<_>>()).collect::<Vec<_>>();
+    let common = exact.iter().flatten().fold(Integer::from(1), |common, entry| common.lcm(entry.denom()));
+    let scaled = |entry: &Rational| Integer::from(&common / entry.denom()) * entry.numer();
+    let mut rest = exact.iter().map(|row| row.iter().map(scaled).collect::<Vec<_>>()).collect::<Vec<_>>();
+    let (mut count, mut previous) = (0, Integer::from(1));
     for k in 0..order {
         let pivot = rest[k][k].clone();
         if pivot == 0 {
             assert!((k..order).all(|i| rest[i][k] == 0), "the elimination needs another order");
             continue;
         }
-        count += usize::from(pivot < 0);
+        count += usize::from((pivot < 0) != (previous < 0));
         let own = rest[k].clone();
         for row in &mut rest[k + 1..] {
-            let factor = Rational::from(&row[k] / &pivot);
-            row.iter_mut().zip(&own).skip(k).for_each(|(entry, own)| *entry -= Rational::from(&factor * own));
+            let first = row[k].clone();
+            for (entry, own) in row.iter_mut().zip(&own).skip(k) {
+                let difference = Integer::from(&pivot * &*entry) - Integer::from(&first * own);
+                *entry = difference.div_exact(&previous);
+            }
         }
+        previous = pivot;
     }
     count
 }
