@@ -148,4 +148,7 @@ mod pages {
 
     #[doc = include_str!("../docs/PRECISION.md")]
     struct Precision;
+
+    #[doc = include_str!("../docs/FORMATS.md")]
+    struct Formats;
 }

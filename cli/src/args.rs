@@ -22,17 +22,21 @@ pub use plan::{Plan, PlanCholesky, PlanGemm, PlanOperation, PlanPromise, PlanSol
 pub use product::{Check, Gemm, ProductArgs, Syrk, Verify, VerifyGemm, VerifyOperation, VerifySyrk};
 pub use simulate::{Simulate, Simulation, Soak};
 
-use clap::{ArgAction, Args, Command as Parser, CommandFactory, FromArgMatches, Subcommand, ValueHint};
+use clap::{ArgAction, ArgMatches, Args, Command as Parser, CommandFactory, FromArgMatches, Subcommand, ValueHint};
 use clap_complete::Shell;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use sunzi::Result;
+use sunzi::io::FileFormat;
+use values::{format, written_format};
 
 /// Big-float linear algebra through word-size residues: fast, and the same bits on every machine.
 ///
-/// Files are Matrix Market (.mtx) or binary (.bin), chosen by name. Counts may be written 1e5; sizes take K, M, G, T
-/// (powers of 1024) and decimals. Exit codes: 0 done, 2 wrong arguments, 3 wrong input, 4 not enough memory,
-/// 5 a check failed, 6 ranks out of reach, 7 a device failed, 130 stopped.
+/// The ending of a file's name says its format: Matrix Market (.mtx), binary (.bin), tables (.csv, .tsv, .txt), NumPy
+/// (.npy), JSON (.json, with a matrix inside as block.json:B), Mathematica (.m), SDPA (.dat-s:1/1); .gz or .zst may
+/// follow. `-` is standard input or output. Counts may be written 1e5; sizes take K, M, G, T (powers of 1024) and
+/// decimals. Exit codes: 0 done, 2 wrong arguments, 3 wrong input, 4 not enough memory, 5 a check failed, 6 ranks out
+/// of reach, 7 a device failed, 130 stopped.
 #[derive(clap::Parser, Debug)]
 #[command(
     name = "sunzi",
@@ -50,6 +54,9 @@ pub struct Arguments {
     /// The files that are named.
     #[arg(skip)]
     pub paths: Paths,
+    /// The memory limit of the process.
+    #[arg(skip)]
+    pub memory_bytes: Option<u64>,
 }
 
 /// What holds for every command.
@@ -61,13 +68,22 @@ pub struct Global {
     /// Also write a report as JSON.
     #[arg(long, global = true, value_name = "FILE")]
     pub report: Option<PathBuf>,
+    /// Format of inputs whose names do not say it, such as `-` [default: what their first bytes show].
+    #[arg(long, global = true, value_name = "FORMAT", value_parser = format())]
+    pub input_format: Option<FileFormat>,
+    /// Format of an output whose name does not say it [default: mtx].
+    #[arg(long, global = true, value_name = "FORMAT", value_parser = written_format())]
+    pub output_format: Option<FileFormat>,
 }
 
 /// The commands.
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Show the CPU's abilities, the kernels and how far they reach, and the memory.
-    Info,
+    /// Show the CPU's abilities, the kernels and how far they reach, and the memory; or what matrix files hold.
+    Info {
+        /// Matrix files to describe.
+        files: Vec<PathBuf>,
+    },
     /// Write a test matrix.
     Gen(Gen),
     /// Q := P^T P (or P P^T), one triangle.
@@ -134,7 +150,14 @@ fn with_signs(parser: Parser) -> Parser {
 /// What the parser refuses, and requests for help.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> std::result::Result<Arguments, clap::Error> {
     let matches = with_signs(Arguments::command()).try_get_matches_from(words)?;
-    Ok(Arguments { paths: Paths::of(&matches), ..Arguments::from_arg_matches(&matches)? })
+    let (paths, memory_bytes) = (Paths::of(&matches), memory_limit(&matches));
+    Ok(Arguments { paths, memory_bytes, ..Arguments::from_arg_matches(&matches)? })
+}
+
+/// The value of `--memory`, wherever a command has it.
+fn memory_limit(matches: &ArgMatches) -> Option<u64> {
+    let own = matches.try_get_one::<u64>("memory").ok().flatten().copied();
+    own.or_else(|| matches.subcommand().and_then(|(_, inner)| memory_limit(inner)))
 }
 
 impl Arguments {
@@ -143,6 +166,7 @@ impl Arguments {
     /// # Errors
     /// [`sunzi::Error::InvalidArgument`], [`sunzi::Error::Precision`].
     pub fn check(&self) -> Result<()> {
+        self.paths.check_formats(self.global.output_format)?;
         match &self.command {
             Command::Syrk(Syrk { choices, .. }) | Command::Gemm(Gemm { choices, .. }) => {
                 choices.precision.check(&choices.engine)
@@ -156,7 +180,9 @@ impl Arguments {
             Command::Bench(args) => args.check(),
             Command::GpuCheck(args) => args.check(),
             Command::Simulate(args) => args.check(),
-            Command::Info | Command::Gen(_) | Command::Convert(_) | Command::Compare(_) | Command::Demo(_) => Ok(()),
+            Command::Info { .. } | Command::Gen(_) | Command::Convert(_) | Command::Compare(_) | Command::Demo(_) => {
+                Ok(())
+            }
             Command::Completions { .. } | Command::Man { .. } => Ok(()),
         }
     }
@@ -169,7 +195,7 @@ mod tests {
     /// Every parameter that is a file is known to be read or written: a new one is added to either list.
     #[test]
     fn files_are_inputs_or_outputs() {
-        const INPUTS: [&str; 11] = ["a", "accumulate", "b", "c", "input", "l", "left", "p", "q", "right", "t"];
+        const INPUTS: [&str; 12] = ["a", "accumulate", "b", "c", "files", "input", "l", "left", "p", "q", "right", "t"];
         fn visit(parser: &Parser, found: &mut Vec<String>) {
             let is_file = |arg: &&clap::Arg| matches!(arg.get_value_hint(), ValueHint::AnyPath | ValueHint::FilePath);
             found.extend(parser.get_arguments().filter(is_file).map(|arg| arg.get_id().to_string()));

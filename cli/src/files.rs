@@ -1,21 +1,131 @@
-//! What can be said of a matrix in a file before it is read: its header, its precision, the memory that it takes.
+//! Matrices in files, as the program names them: their format, what can be said of them before they are read, the
+//! memory that they take.
+//!
+//! `-` is standard input or standard output. The ending of a name says the format; where it says none, `--input-format`
+//! and `--output-format` do, and without them the first bytes of an input.
 
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use sunzi::advanced::store::available_bytes;
-use sunzi::io::{self, FileInfo, ReadOptions, is_device};
-use sunzi::{Error, Matrix, Result};
+use sunzi::io::{
+    self, FileFormat, FileInfo, Loaded, Location, ReadOptions, Source, WriteOptions, is_device, read_info_as,
+    read_stream, write_as, write_stream,
+};
+use sunzi::{Error, Matrix, MatrixView, Result};
+
+/// How messages call the two streams.
+const INPUT: &str = "standard input";
+const OUTPUT: &str = "standard output";
+
+/// What holds for all files of a command: formats of files whose names say none, and the memory limit.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Choices {
+    /// Of those that are read.
+    pub input: Option<FileFormat>,
+    /// Of those that are written.
+    pub output: Option<FileFormat>,
+    /// Memory limit of the process.
+    pub memory_bytes: Option<u64>,
+}
+
+static CHOICES: OnceLock<Choices> = OnceLock::new();
+
+/// What has been read of inputs that can be read once, for the precision that they state.
+static PEEKED: Mutex<Option<(PathBuf, Loaded)>> = Mutex::new(None);
+
+/// What is known of files without a header, which are read to their end for it.
+static KNOWN: Mutex<Option<HashMap<PathBuf, FileInfo>>> = Mutex::new(None);
+
+/// Sets what holds for all files, once.
+pub fn choose(choices: Choices) {
+    let _ = CHOICES.set(choices);
+}
+
+fn choices() -> Choices {
+    CHOICES.get().copied().unwrap_or_default()
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether `path` is standard input or output.
+pub fn is_standard(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// Whether `path` can be read only once.
+fn is_stream(path: &Path) -> bool {
+    is_standard(path) || is_device(&Location::parse(path).file)
+}
+
+/// The format in which the file `path` is written.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] where nothing says it, or it is not written.
+pub fn output_format(path: &Path) -> Result<FileFormat> {
+    let by_name = Location::parse(path).format.is_some();
+    match choices().output {
+        Some(format) if !by_name => Ok(format),
+        _ if is_standard(path) => Ok(FileFormat::MatrixMarket),
+        _ => FileFormat::of(path),
+    }
+}
 
 /// Bytes of the matrix that a header announces.
 pub fn bytes(info: &FileInfo, options: &ReadOptions) -> u64 {
-    Matrix::bytes_for(info.rows, info.cols, options.precision_bits.max(options.input_precision_bits.unwrap_or(0)))
+    let bits = [options.precision_bits, options.input_precision_bits].into_iter().flatten().max();
+    Matrix::bytes_for(info.rows, info.cols, bits.or(info.precision_bits_comment).unwrap_or(2))
 }
 
-/// What the header of a file says; `None` for a pipe or device, which can be read only once.
+/// What a file says of its matrix; `None` for a pipe or device, which can be read only once.
 ///
 /// # Errors
 /// Those of [`io::read_info`].
 pub fn header(path: &Path) -> Result<Option<FileInfo>> {
-    if is_device(path) { Ok(None) } else { io::read_info(path).map(Some) }
+    if is_stream(path) {
+        return Ok(None);
+    }
+    if let Some(info) = locked(&KNOWN).as_ref().and_then(|known| known.get(path)) {
+        return Ok(Some(*info));
+    }
+    let info = read_info_as(path, choices().input)?;
+    let has_header =
+        matches!(info.format, FileFormat::MatrixMarket | FileFormat::Binary | FileFormat::Npy | FileFormat::Sdpa);
+    if !has_header {
+        locked(&KNOWN).get_or_insert_default().insert(path.to_path_buf(), info);
+    }
+    Ok(Some(info))
+}
+
+/// Reads the matrix that `path` names.
+///
+/// # Errors
+/// Those of [`io::read`].
+pub fn read(path: &Path, options: &ReadOptions) -> Result<Loaded> {
+    if let Some((_, loaded)) = locked(&PEEKED).take_if(|(peeked, _)| peeked == path) {
+        return match loaded.matrix.precision_bits() >= options.precision_bits.unwrap_or(2) {
+            true => Ok(loaded),
+            false => Err(Error::InvalidArgument(format!("{} can be read only once: give --precision", path.display()))),
+        };
+    }
+    if is_standard(path) {
+        return read_stream(std::io::stdin().lock(), &Source::new(Path::new(INPUT), choices().input), options);
+    }
+    io::read(path, &options.clone().format(choices().input))
+}
+
+/// Writes a matrix to the place that `path` names.
+///
+/// # Errors
+/// Those of [`io::write()`].
+pub fn write<'a>(path: &Path, matrix: impl Into<MatrixView<'a>>, options: &WriteOptions) -> Result<()> {
+    let format = output_format(path)?;
+    match is_standard(path) {
+        true => write_stream(std::io::stdout().lock(), Path::new(OUTPUT), format, matrix, options),
+        false => write_as(path, format, matrix, options),
+    }
 }
 
 /// Refuses a matrix that the machine's free memory cannot hold, rather than be killed while it is filled.
@@ -30,14 +140,42 @@ pub fn admit(bytes: u64) -> Result<()> {
     }
 }
 
-/// The precision given, else the one that the file states.
+/// The precision given, else the one that the file states, of which nothing else needs to be known.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] where neither is there.
+/// [`Error::InvalidArgument`] where neither is there; those of reading, for a stream, which is read for it.
 pub fn stated_precision(given: Option<u32>, path: &Path, info: Option<&FileInfo>) -> Result<u32> {
-    given.or(info.and_then(|info| info.precision_bits_comment)).ok_or_else(|| {
-        Error::InvalidArgument(format!("{} does not state its precision: give --precision", path.display()))
-    })
+    if let Some(bits) = given.or(info.and_then(|info| info.precision_bits_comment)) {
+        return Ok(bits);
+    }
+    if info.is_none() && is_stream(path) {
+        let stated = peek(path)?;
+        return stated.ok_or_else(|| not_stated(path, None));
+    }
+    Err(not_stated(path, info))
+}
+
+/// The precision that a stream states, of which the matrix is kept for the next read.
+fn peek(path: &Path) -> Result<Option<u32>> {
+    let mut peeked = locked(&PEEKED);
+    if let Some((_, loaded)) = peeked.as_ref().filter(|(known, _)| known == path) {
+        return Ok(loaded.precision_bits_comment);
+    }
+    drop(peeked.take());
+    drop(peeked);
+    let loaded = read(path, &ReadOptions::new(None).memory_bytes(choices().memory_bytes))?;
+    let stated = loaded.precision_bits_comment;
+    *locked(&PEEKED) = Some((path.to_path_buf(), loaded));
+    Ok(stated)
+}
+
+fn not_stated(path: &Path, info: Option<&FileInfo>) -> Error {
+    let path = path.display();
+    let digits = info.and_then(|info| info.longest_digits).map_or(String::new(), |digits| {
+        let bits = (f64::from(digits) * std::f64::consts::LOG2_10).ceil();
+        format!(" (its longest number has {digits} digits, which {bits} bits hold)")
+    });
+    Error::InvalidArgument(format!("{path} does not state its precision: give --precision{digits}"))
 }
 
 /// Precision to which decimals are read where the result is exact: integers take what they need.
@@ -48,6 +186,9 @@ const EXACT_BITS: u32 = 64;
 /// # Errors
 /// Those of [`header`] and [`stated_precision`].
 pub fn product_precision(given: Option<u32>, path: &Path, exact_integers: bool) -> Result<u32> {
+    if exact_integers && given.is_none() && is_stream(path) {
+        return Ok(EXACT_BITS);
+    }
     let info = header(path)?;
     let stated = stated_precision(given, path, info.as_ref());
     if exact_integers { Ok(stated.unwrap_or(EXACT_BITS)) } else { stated }

@@ -13,6 +13,7 @@ use sunzi_lab::engine::Engine;
 pub struct Reader<'a> {
     session: &'a Session,
     engine: &'a Engine,
+    precision_bits: u32,
     options: ReadOptions,
     /// Whether decimals are read to all bits that their file states, or well beyond the precision.
     in_full: bool,
@@ -34,7 +35,7 @@ impl<'a> Reader<'a> {
     /// Reads within the memory limit of `engine`, at `precision_bits`.
     pub fn at(session: &'a Session, engine: &'a Engine, typed: &Precision, precision_bits: u32) -> Reader<'a> {
         let options = ReadOptions::new(precision_bits).input_precision_bits(typed.input_bits);
-        Reader { session, engine, options, in_full: false }
+        Reader { session, engine, precision_bits, options, in_full: false }
     }
 
     /// Reads decimals to the bits that their file states, where these are more than the precision, or to 64 bits
@@ -45,7 +46,7 @@ impl<'a> Reader<'a> {
 
     /// The precision of all that is read.
     pub fn precision_bits(&self) -> u32 {
-        self.options.precision_bits
+        self.precision_bits
     }
 
     /// A matrix.
@@ -78,15 +79,16 @@ impl<'a> Reader<'a> {
         let info = header(path)?;
         let mut options = self.options.clone();
         if self.in_full && options.input_precision_bits.is_none() {
-            let precision_bits = options.precision_bits;
             let stated = info.as_ref().and_then(|info| info.precision_bits_comment);
-            let bits = stated.unwrap_or(precision_bits.saturating_add(DECIMAL_BITS)).max(precision_bits);
+            let bits = stated.unwrap_or(self.precision_bits.saturating_add(DECIMAL_BITS)).max(self.precision_bits);
             options = options.input_precision_bits(bits.min(MAXIMUM_PRECISION_BITS));
         }
-        if let (Some(budget), Some(info)) = (self.engine.budget(), info) {
+        let Some(budget) = self.engine.budget() else { return self.session.read(path, options) };
+        if let Some(info) = info {
             budget.admit(bytes(&info, &options))?;
         }
-        self.session.read(path, options)
+        let read = self.session.read(path, options.memory_bytes(budget.left()));
+        read.map_err(|error| budget.restate(error))
     }
 }
 

@@ -20,6 +20,7 @@ pub use commands::options_page;
 
 use args::{Arguments, Command, Global};
 use clap::error::ErrorKind;
+use files::Choices;
 use output::{one_line, print_error, print_note};
 use ranks::Ranks;
 use std::ffi::OsString;
@@ -36,10 +37,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     std::panic::set_hook(Box::new(|info| {
         output::set_speaking(true); // a bug of any rank is worth a line
         let place = info.location().map_or(String::new(), |at| format!(" at {}:{}", at.file(), at.line()));
-        print_error(&format!("bug in sunzi, please report it: {}{place}", panic_text(info.payload())));
+        match refusal(info.payload()) {
+            Some(error) => print_error(&error.to_string()),
+            None => print_error(&format!("bug in sunzi, please report it: {}{place}", panic_text(info.payload()))),
+        }
     }));
     let arguments = arguments.into_iter().collect::<Vec<_>>();
-    catch_unwind(AssertUnwindSafe(|| run_command(arguments))).unwrap_or(BUG)
+    catch_unwind(AssertUnwindSafe(|| run_command(arguments))).unwrap_or_else(|panic| panic_code(&*panic))
 }
 
 /// Checks a command line without carrying it out: for tests and fuzzing. The text of a refusal is one line.
@@ -80,7 +84,9 @@ fn run_command(arguments: Vec<OsString>) -> u8 {
                 None => check(0),
             };
             output::keep_words_off_stdout(arguments.paths.write_to_stdout());
-            let Arguments { command, global, .. } = arguments;
+            let Arguments { command, global, memory_bytes, .. } = arguments;
+            let (input, output) = (global.input_format, global.output_format);
+            files::choose(Choices { input, output, memory_bytes });
             checked.and_then(|()| run_checked(global, command, &ranks))
         }
         Err(error) if is_help(&error) => {
@@ -103,7 +109,8 @@ fn run_command(arguments: Vec<OsString>) -> u8 {
 /// Runs a command; a bug on one of several ranks ends them all.
 fn run_checked(global: Global, command: Command, ranks: &Ranks) -> Result<u8> {
     let Some(world) = ranks.several() else { return commands::run(global, command, ranks) };
-    catch_unwind(AssertUnwindSafe(|| commands::run(global, command, ranks))).unwrap_or_else(|_| world.abort(BUG))
+    catch_unwind(AssertUnwindSafe(|| commands::run(global, command, ranks)))
+        .unwrap_or_else(|panic| world.abort(panic_code(&*panic)))
 }
 
 fn is_help(error: &clap::Error) -> bool {
@@ -120,6 +127,21 @@ fn usage_text(error: &clap::Error) -> String {
     let tip = text.lines().find_map(|line| line.trim().strip_prefix("tip: ")).filter(|tip| tip.contains("similar"));
     let said = one_line(paragraph.strip_prefix("error: ").unwrap_or(&paragraph));
     tip.map_or(said.clone(), |tip| format!("{said}; {}", one_line(tip)))
+}
+
+/// The exit code after a panic.
+fn panic_code(payload: &dyn std::any::Any) -> u8 {
+    refusal(payload).map_or(BUG, |error| error.exit_code())
+}
+
+/// What the system refused, where code that cannot return errors panicked for it.
+fn refusal(payload: &dyn std::any::Any) -> Option<Error> {
+    let text = panic_text(payload);
+    if text.starts_with("failed to spawn thread") {
+        return Some(Error::Threads { threads: 1, reason: "the system refused it".into() });
+    }
+    let bytes = text.split("OutOfMemory { bytes: ").nth(1)?.split(' ').next()?.parse().ok()?;
+    Some(Error::OutOfMemory { bytes })
 }
 
 fn panic_text(payload: &dyn std::any::Any) -> &str {

@@ -1,14 +1,14 @@
 //! A command under way: where it may speak, its report, and reading and writing matrices with a bar.
 
 use crate::args::{Global, Output};
-use crate::files::{admit, bytes, header};
+use crate::files::{self, admit, bytes, header, output_format};
 use crate::progress::{Bar, Visibility};
 use crate::signals::{Mode, complete, in_mode, stop_requested};
 use serde::Serialize;
 use std::path::Path;
 use std::sync::Arc;
 use sunzi::comm::{Transport, agreed};
-use sunzi::io::{self, Loaded, ReadOptions, Symmetry, WriteOptions};
+use sunzi::io::{Loaded, ReadOptions, Symmetry, WriteOptions};
 use sunzi::{ContextBuilder, MatrixView, ProgressCallback, Result};
 use sunzi_lab::engine::Engine;
 use sunzi_lab::report::{ReportFile, check_writable};
@@ -61,24 +61,28 @@ impl Session {
     /// Reads a file.
     ///
     /// # Errors
-    /// Those of [`io::read`]; [`Error::OutOfMemory`] where the header announces more than the machine has.
+    /// Those of [`files::read`]; [`Error::OutOfMemory`] where the header announces more than the machine has.
     pub fn read(&self, path: &Path, options: ReadOptions) -> Result<Loaded> {
         if let Some(info) = header(path)? {
             admit(bytes(&info, &options))?;
         }
-        let loaded = io::read(path, &options.progress(self.progress()));
+        let loaded = files::read(path, &options.progress(self.progress()));
         self.bar.finish();
-        loaded
+        let loaded = loaded?;
+        for remark in &loaded.remarks {
+            self.note(&format!("{}: {remark}", path.display()));
+        }
+        Ok(loaded)
     }
 
     /// Writes a matrix to the place of `output`, after which no signal cancels the run any more.
     ///
     /// # Errors
-    /// Those of [`io::write`].
+    /// Those of [`files::write`].
     pub fn write<'a>(&self, output: &Output, matrix: impl Into<MatrixView<'a>>, symmetry: Symmetry) -> Result<()> {
         let options =
             WriteOptions::new().symmetry(symmetry).number_form(output.number_form()).progress(self.progress());
-        let written = in_mode(Mode::Writing, || io::write(&output.path, matrix, &options).inspect(|()| complete()));
+        let written = in_mode(Mode::Writing, || files::write(&output.path, matrix, &options).inspect(|()| complete()));
         self.bar.finish();
         written
     }
@@ -123,5 +127,6 @@ impl lab::Session for Session {
 
 /// Refuses, before any work, an output that could not be written.
 pub fn check_output(output: &Output) -> Result<()> {
-    check_writable(&output.path)
+    output_format(&output.path)?;
+    if files::is_standard(&output.path) { Ok(()) } else { check_writable(&output.path) }
 }

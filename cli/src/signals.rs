@@ -14,6 +14,7 @@ use signal_hook::iterator::Signals;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use sunzi::advanced::store::room_for_threads;
 use sunzi::{Error, Result};
 
 /// What a signal may do now.
@@ -41,6 +42,9 @@ static MODE: Mutex<Mode> = Mutex::new(Mode::Free);
 pub fn install() {
     // A handler that only sets a flag lets the write fail; unlike a signal that is ignored, it is not inherited.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
+    if room_for_threads(1).is_err() {
+        return; // a thread that finds no room while it starts would end the process
+    }
     let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) else { return };
     let answer = move || {
         let mut first = None;

@@ -15,6 +15,8 @@ mod devices;
 mod digits;
 #[path = "cli/factor.rs"]
 mod factor;
+#[path = "cli/formats.rs"]
+mod formats;
 #[cfg(target_os = "linux")]
 #[path = "cli/outputs.rs"]
 mod outputs;
@@ -24,6 +26,9 @@ mod pages;
 mod plan;
 #[path = "cli/processors.rs"]
 mod processors;
+#[cfg(target_os = "linux")]
+#[path = "cli/refusals.rs"]
+mod refusals;
 #[path = "cli/sandbox.rs"]
 mod sandbox;
 #[cfg(unix)]

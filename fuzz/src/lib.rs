@@ -9,7 +9,7 @@ use sunzi::io::{
 
 /// A source without length, called `input`.
 pub fn source(format: FileFormat) -> Source<'static> {
-    Source { path: std::path::Path::new("input"), format, bytes: None }
+    Source::new(std::path::Path::new("input"), format)
 }
 
 /// The bytes of a file with this matrix.
@@ -33,8 +33,10 @@ pub fn round_trips(matrix: &Matrix, symmetric: bool) {
         let reading = ReadOptions::new(matrix.precision_bits());
         let loaded = read_stream(&bytes[..], &source(format), &reading).expect("what was written can be read");
         assert!(loaded.matrix == *matrix, "{format:?} {number_form:?} changed {matrix} to {}", loaded.matrix);
-        assert_eq!(loaded.precision_bits_comment, Some(matrix.precision_bits()));
-        assert_eq!(loaded.symmetric, symmetric);
+        if format != FileFormat::Csv {
+            assert_eq!(loaded.precision_bits_comment, Some(matrix.precision_bits()));
+            assert_eq!(loaded.symmetric, symmetric);
+        }
         assert!(written(&loaded.matrix, format, &options) == bytes, "{format:?} {number_form:?} has two texts");
     }
 }

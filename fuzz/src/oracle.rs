@@ -2,7 +2,7 @@
 //!
 //! Slow and plain. It follows the same rules; where the library has limits (exponents, precision), it says so.
 
-use rug::{Float, Integer};
+use rug::{Float, Integer, Rational};
 
 /// One number of a file.
 pub enum Value {
@@ -10,6 +10,8 @@ pub enum Value {
     Exact(Integer, i64),
     /// A decimal as MPFR reads it.
     Decimal(String),
+    /// A fraction, to be rounded.
+    Fraction(Rational),
 }
 
 /// A file that follows the format.
@@ -126,7 +128,21 @@ fn sign(word: &str) -> (bool, &str) {
     }
 }
 
+/// A number; an underscore may stand between two digits.
 fn value(word: &str, integers: bool) -> Option<Value> {
+    let is_hexadecimal = word.contains(['x', 'X']);
+    let is_digit = |at: Option<usize>| {
+        let letter = at.and_then(|at| word.as_bytes().get(at)).copied().unwrap_or(b' ');
+        if is_hexadecimal { letter.is_ascii_hexdigit() } else { letter.is_ascii_digit() }
+    };
+    let mut marks = word.bytes().enumerate().filter(|(_, byte)| *byte == b'_').map(|(at, _)| at);
+    if !marks.all(|at| is_digit(at.checked_sub(1)) && is_digit(Some(at + 1))) {
+        return None;
+    }
+    plain_value(&word.replace('_', ""), integers)
+}
+
+fn plain_value(word: &str, integers: bool) -> Option<Value> {
     let (negative, size) = sign(word);
     let signed = |integer: Integer| if negative { -integer } else { integer };
     if !size.is_empty() && size.chars().all(|letter| letter.is_ascii_digit()) {
@@ -145,6 +161,16 @@ fn value(word: &str, integers: bool) -> Option<Value> {
         let integer = Integer::from_str_radix(&digits, 16).ok()?;
         return Some(Value::Exact(signed(integer), exponent? - 4 * fraction.len() as i64));
     }
+    if let Some((numerator, denominator)) = size.split_once('/') {
+        let is_integer = |text: &str| !text.is_empty() && text.chars().all(|letter| letter.is_ascii_digit());
+        if !is_integer(numerator) || !is_integer(denominator) {
+            return None;
+        }
+        let (numerator, denominator) = (numerator.parse::<Integer>().ok()?, denominator.parse::<Integer>().ok()?);
+        return (denominator != 0).then(|| Value::Fraction(Rational::from((signed(numerator), denominator))));
+    }
+    let mathematica = mathematica(size)?;
+    let size = mathematica.as_str();
     let (digits, exponent) = size.split_once(['e', 'E', 'd', 'D']).map_or((size, Some(0)), |(d, e)| (d, power(e)));
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let all_digits = whole.chars().chain(fraction.chars()).all(|letter| letter.is_ascii_digit());
@@ -153,6 +179,32 @@ fn value(word: &str, integers: bool) -> Option<Value> {
     }
     let minus = if negative { "-" } else { "" };
     Some(Value::Decimal(format!("{minus}{digits}e{}", exponent?)))
+}
+
+/// A number of Mathematica as others write it; anything else stays as it is.
+fn mathematica(word: &str) -> Option<String> {
+    let (front, power) = match word.split_once("*^") {
+        Some((front, power)) => (front, format!("e{power}")),
+        None => (word, String::new()),
+    };
+    let (digits, mark) = match front.split_once('`') {
+        Some((digits, mark)) => (digits, Some(mark)),
+        None => (front, None),
+    };
+    if let Some(mark) = mark {
+        let (is_accuracy, mark) = mark.strip_prefix('`').map_or((false, mark), |mark| (true, mark));
+        let plain = mark.chars().all(|letter| letter.is_ascii_digit() || ".+-".contains(letter));
+        let fine = plain && (mark.parse::<f64>().is_ok() || mark.is_empty() && !is_accuracy);
+        fine.then_some(())?;
+    }
+    let is_mathematica = mark.is_some() || !power.is_empty();
+    // One exponent is enough.
+    if is_mathematica && digits.contains(['e', 'E', 'd', 'D']) {
+        return None;
+    }
+    // A mark makes a decimal of an integer.
+    let point = if is_mathematica && !digits.contains('.') { "." } else { "" };
+    Some(format!("{digits}{point}{power}"))
 }
 
 /// An exponent; beyond a million million it does not matter how large it is.
@@ -170,7 +222,7 @@ impl Value {
     pub fn bits(&self) -> u32 {
         match self {
             Value::Exact(integer, _) => integer.significant_bits() - integer.find_one(0).unwrap_or(0),
-            Value::Decimal(_) => 0,
+            Value::Decimal(_) | Value::Fraction(_) => 0,
         }
     }
 
@@ -181,6 +233,7 @@ impl Value {
             Value::Exact(integer, exponent) => {
                 !integer.is_zero() && (exponent + i64::from(integer.significant_bits())).abs() > limit
             }
+            Value::Fraction(_) => false,
             Value::Decimal(text) => {
                 let value = Float::with_val(64, Float::parse(text).expect("the oracle made this text"));
                 let has_digit =
@@ -198,6 +251,11 @@ impl Value {
             Value::Decimal(text) => {
                 let value = Float::with_val(decimal_bits, Float::parse(text).expect("the oracle made this text"));
                 let (integer, exponent) = value.to_integer_exp().expect("not extreme, so finite");
+                (integer, i64::from(exponent))
+            }
+            Value::Fraction(value) => {
+                let value = Float::with_val(decimal_bits, value);
+                let (integer, exponent) = value.to_integer_exp().expect("a finite number");
                 (integer, i64::from(exponent))
             }
         };

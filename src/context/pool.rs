@@ -1,6 +1,7 @@
 //! The worker threads of a context: started with it, and waited for when its last clone goes.
 
 use crate::error::{Error, Result};
+use crate::store::room_for_threads;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::sync::OnceLock;
 use std::thread::{Builder, JoinHandle};
@@ -20,8 +21,10 @@ impl WorkerPool {
     /// Starts `threads` threads.
     ///
     /// # Errors
-    /// [`Error::Threads`] where the system refuses some of them; those that were started have ended then.
+    /// [`Error::Threads`] where they have no room, or the system refuses some of them; those that were started have
+    /// ended then.
     pub fn new(threads: usize) -> Result<WorkerPool> {
+        room_for_threads(threads)?;
         let mut handles = Vec::with_capacity(threads);
         let built = ThreadPoolBuilder::new().num_threads(threads).spawn_handler(|worker| {
             handles.push(Builder::new().spawn(|| worker.run())?);

@@ -12,6 +12,7 @@ mod random;
 
 pub use counter::counter_random;
 
+use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
 
@@ -92,11 +93,16 @@ pub fn generate(kind: Kind, size: Size, seed: u64) -> Result<Matrix> {
     if size.rows == 0 || size.cols == 0 {
         return Matrix::zeros(size.rows, size.cols, size.precision_bits);
     }
-    match kind {
+    let make = || match kind {
         Kind::Random => random::random(size, seed),
         Kind::Graded => random::graded(size, seed),
         Kind::Bootstrap1d => bootstrap::crossing_derivatives(size),
         _ => known::known(kind, size),
+    };
+    match rayon::current_thread_index() {
+        Some(_) => make(),
+        // Threads that the system may refuse: those of the process's own pool would be taken for granted.
+        None => Context::builder().build()?.install(make),
     }
 }
 

@@ -70,7 +70,8 @@ pub(super) fn read_info(mut reader: impl Read, source: &Source<'_>) -> Result<Fi
 /// Reads the whole file; see [`super::read`].
 pub(super) fn read(mut reader: impl Read, source: &Source<'_>, options: &ReadOptions) -> Result<Loaded> {
     let header = read_header(&mut reader, source)?;
-    let precision_bits = header.precision_bits.max(options.least_bits());
+    let precision_bits = header.precision_bits.max(options.least_bits(Some(header.precision_bits)));
+    options.admit(header.rows, header.cols, precision_bits)?;
     let mut matrix = Matrix::zeros(header.rows, header.cols, precision_bits)?;
     let reporter = Reporter::new(options.progress.clone(), "read", header.file_bytes().unwrap_or(0));
     let mut words = Words { reader, path: source.path, buffer: Vec::new(), at: 0, checksum: Xxh3::new(), reporter };
@@ -84,7 +85,7 @@ pub(super) fn read(mut reader: impl Read, source: &Source<'_>, options: &ReadOpt
     let symmetric = header.symmetry == Symmetry::SymmetricLower;
     read_limbs(&mut words, &header, &mut matrix, symmetric)?;
     words.finish()?;
-    Ok(Loaded { matrix, symmetric, precision_bits_comment: Some(header.precision_bits) })
+    Ok(Loaded { symmetric, precision_bits_comment: Some(header.precision_bits), ..Loaded::new(matrix) })
 }
 
 /// Reads the header and holds the length of the file against it.

@@ -137,6 +137,7 @@ impl Header {
             symmetric: self.symmetry == Symmetry::SymmetricLower,
             stored_entries: self.entries(),
             precision_bits_comment: Some(self.precision_bits),
+            longest_digits: None,
         }
     }
 }

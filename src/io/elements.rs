@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::io::number::{Number, NumberReader, Refusal};
 use crate::math::float::{FloatRef, Head, limbs_for};
 use crate::matrix::Matrix;
+use crate::store::with_room;
 
 /// Words of one block: 33 MiB. The C library maps blocks above 32 MiB one by one, so that each goes back to the system
 /// when it is dropped; smaller ones might stay in the process. Pages that no element has reached are not touched.
@@ -26,6 +27,8 @@ pub(super) enum Order {
     Columns,
     /// The lower triangle, column by column.
     LowerColumns,
+    /// All elements, row by row.
+    Rows,
     /// Each element comes with its place.
     Placed,
 }
@@ -34,8 +37,12 @@ pub(super) enum Order {
 pub(super) struct Elements {
     order: Order,
     precision_bits: u32,
-    expected: u64,
+    /// How many elements will come, where that is known.
+    expected: Option<u64>,
+    /// Bytes that elements and matrix may take, where their number is not known before.
+    limit_bytes: u64,
     count: u64,
+    words: u64,
     blocks: Vec<Block>,
 }
 
@@ -51,7 +58,17 @@ pub(super) struct Layout {
 impl Elements {
     /// An empty list for `expected` elements of at least `precision_bits` bits.
     pub fn new(order: Order, precision_bits: u32, expected: u64) -> Self {
-        Elements { order, precision_bits, expected, count: 0, blocks: Vec::new() }
+        Elements { expected: Some(expected), ..Elements::within(order, precision_bits, u64::MAX) }
+    }
+
+    /// An empty list for any number of elements, which with their matrix take at most `limit_bytes`.
+    pub fn within(order: Order, precision_bits: u32, limit_bytes: u64) -> Self {
+        Elements { order, precision_bits, expected: None, limit_bytes, count: 0, words: 0, blocks: Vec::new() }
+    }
+
+    /// Raises the least precision of the matrix.
+    pub fn raise_precision(&mut self, precision_bits: u32) {
+        self.precision_bits = self.precision_bits.max(precision_bits);
     }
 
     /// Number of elements so far.
@@ -90,14 +107,28 @@ impl Elements {
         let words_each = self.prefix() + limbs;
         let fits = |block: &Block| block.limbs >= limbs && block.words.len() + words_each <= block.words.capacity();
         if !self.blocks.last().is_some_and(fits) {
-            let elements = (BLOCK_WORDS / words_each).max(1) as u64;
-            let elements = elements.min(self.expected.saturating_sub(self.count).max(1)) as usize;
-            let mut words = Vec::new();
+            let elements = self.next_elements(words_each);
             let bytes = (elements * words_each) as u64 * 8;
-            words.try_reserve_exact(elements * words_each).map_err(|_| Refusal::OutOfMemory(bytes))?;
+            self.words += (elements * words_each) as u64;
+            // The blocks go as the matrix is filled, whose pages may all be touched by the first of them.
+            let needed = self.words.saturating_mul(16);
+            if self.expected.is_none() && needed > self.limit_bytes {
+                return Err(Refusal::MemoryLimit(self.limit_bytes, needed));
+            }
+            let words = with_room(elements * words_each).map_err(|_| Refusal::OutOfMemory(bytes))?;
             self.blocks.push(Block { limbs, words });
         }
         self.blocks.last_mut().ok_or(Refusal::OutOfMemory(0))
+    }
+
+    /// Elements of the next block: what is still to come, or where nobody knows an eighth of what has come.
+    fn next_elements(&self, words_each: usize) -> usize {
+        let most = (BLOCK_WORDS / words_each).max(1) as u64;
+        let elements = match self.expected {
+            Some(expected) => expected.saturating_sub(self.count),
+            None => (self.count / 8).max(64),
+        };
+        elements.clamp(1, most) as usize
     }
 
     /// The matrix of all elements, each given back as soon as it is copied.
@@ -122,6 +153,11 @@ impl Elements {
                 matrix.set(row, col, value);
                 if layout.mirrored && row != col {
                     matrix.set(col, row, value);
+                }
+                if order == Order::Rows {
+                    col += 1;
+                    (row, col) = if col == layout.cols { (row + 1, 0) } else { (row, col) };
+                    continue;
                 }
                 row += 1;
                 if row == layout.rows {

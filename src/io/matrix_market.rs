@@ -7,12 +7,12 @@
 
 use crate::error::{Error, Result};
 use crate::io::elements::{Elements, Layout, Order};
+use crate::io::intake::{Intake, Place, Places};
 use crate::io::matrix_market_header::{Arrangement, Header, parse_count};
-use crate::io::number::{NumberReader, Refusal};
 use crate::io::progress::Reporter;
 use crate::io::scan::{Scanner, Span, shown};
 use crate::io::{FileInfo, Loaded, ReadOptions, Source, Symmetry};
-use crate::matrix::{MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS, Matrix};
+use crate::matrix::Matrix;
 use std::io::Read;
 
 /// Reads the header alone.
@@ -25,34 +25,31 @@ pub(super) fn read_info(reader: impl Read, source: &Source<'_>) -> Result<FileIn
 pub(super) fn read(reader: impl Read, source: &Source<'_>, options: &ReadOptions) -> Result<Loaded> {
     let reporter = Reporter::new(options.progress.clone(), "read", source.bytes.unwrap_or(0));
     let mut scanner = Scanner::new(reader, source.path, reporter);
-    let header = Header::read(&mut scanner, options.least_bits())?;
+    let header = Header::read(&mut scanner, options.precision_bits.unwrap_or(2))?;
+    let bits = options.resolve(header.precision_bits_comment, source)?;
+    options.admit(header.rows, header.cols, bits.least)?;
     let order = match (header.arrangement, header.symmetry) {
         (Arrangement::Coordinate, _) => Order::Placed,
         (Arrangement::Array, Symmetry::General) => Order::Columns,
         (Arrangement::Array, Symmetry::SymmetricLower) => Order::LowerColumns,
     };
-    let mut body = Body {
-        scanner,
-        header,
-        numbers: NumberReader::new(options.decimal_bits()),
-        elements: Elements::new(order, options.least_bits(), header.entries),
-    };
+    let mut body =
+        Body { scanner, header, intake: Intake::new(bits.decimal, Elements::new(order, bits.least, header.entries)) };
     match header.arrangement {
         Arrangement::Array => body.read_array()?,
-        Arrangement::Coordinate => body.read_coordinates(options.least_bits())?,
+        Arrangement::Coordinate => body.read_coordinates(bits.least)?,
     }
     body.scanner.finish()?;
     let symmetric = header.symmetry == Symmetry::SymmetricLower;
-    let matrix = body.elements.finish(Layout { rows: header.rows, cols: header.cols, mirrored: symmetric })?;
-    Ok(Loaded { matrix, symmetric, precision_bits_comment: header.precision_bits_comment })
+    let matrix = body.intake.elements.finish(Layout { rows: header.rows, cols: header.cols, mirrored: symmetric })?;
+    Ok(Loaded { symmetric, precision_bits_comment: header.precision_bits_comment, ..Loaded::new(matrix) })
 }
 
 /// The entries of one file on their way into memory.
 struct Body<'a, R> {
     scanner: Scanner<'a, R>,
     header: Header,
-    numbers: NumberReader,
-    elements: Elements,
+    intake: Intake,
 }
 
 impl<R: Read> Body<'_, R> {
@@ -60,7 +57,7 @@ impl<R: Read> Body<'_, R> {
     fn read_array(&mut self) -> Result<()> {
         let Header { rows, symmetry, entries, .. } = self.header;
         let (mut row, mut col) = (0, 0);
-        while self.elements.count() < entries {
+        while self.intake.elements.count() < entries {
             let Some(word) = self.scanner.next_word()? else { return Err(self.truncated()) };
             self.push(word, (row, col))?;
             row += 1;
@@ -81,7 +78,7 @@ impl<R: Read> Body<'_, R> {
         // The matrix itself has to fit; its pages are not touched here.
         drop(Matrix::zeros(rows, cols, least_bits)?);
         let mut seen = Places::new(rows * cols)?;
-        while self.elements.count() < entries {
+        while self.intake.elements.count() < entries {
             let Some(line) = self.next_entry_line()? else { return Err(self.truncated()) };
             let [row, col, value] = self.split_entry(line)?;
             let place = self.place(row, col)?;
@@ -151,58 +148,17 @@ impl<R: Read> Body<'_, R> {
     }
 
     /// Takes in one number.
-    fn push(&mut self, word: Span, (row, col): (usize, usize)) -> Result<()> {
-        let place = row as u64 + col as u64 * self.header.rows as u64;
-        self.numbers
-            .read(self.scanner.bytes(word), self.header.field)
-            .and_then(|number| self.elements.push(&self.numbers, number, place))
-            .map_err(|refusal| self.refused(refusal, word, (row + 1, col + 1)))
-    }
-
-    fn refused(&self, refusal: Refusal, word: Span, (row, col): (usize, usize)) -> Error {
-        let found = shown(self.scanner.bytes(word));
-        let at = format!("entry at row {row}, column {col} (counted from 1)");
-        self.scanner.error(match refusal {
-            Refusal::OutOfMemory(bytes) => return Error::OutOfMemory { bytes },
-            Refusal::NotFinite(kind) => format!("{at} is {kind}: every entry must be finite"),
-            Refusal::NotANumber => format!("{at} is not a number: {found}"),
-            Refusal::NotAnInteger => format!("{at} is not an integer, as the first line promises: {found}"),
-            Refusal::ExponentRange => format!("{at} has a binary exponent outside +-{MAXIMUM_EXPONENT}: {found}"),
-            Refusal::TooLong(bits) => {
-                format!("{at} has {bits} significant bits, more than {MAXIMUM_PRECISION_BITS}: {found}")
-            }
-        })
+    fn push(&mut self, word: Span, place: (usize, usize)) -> Result<()> {
+        self.intake.push_at(&self.scanner, word, Place { place, rows: self.header.rows, field: self.header.field })
     }
 
     fn truncated(&self) -> Error {
-        let (count, entries) = (self.elements.count(), self.header.entries);
+        let (count, entries) = (self.intake.elements.count(), self.header.entries);
         self.scanner.error(format_args!("the file ends after {count} of {entries} entries"))
     }
 
     fn extra(&self, span: Span) -> Error {
         let found = shown(self.scanner.bytes(span).trim_ascii());
         self.scanner.error(format_args!("{found} follows after all {} entries", self.header.entries))
-    }
-}
-
-/// A set of places of a matrix, one bit each.
-struct Places {
-    words: Vec<u64>,
-}
-
-impl Places {
-    fn new(count: usize) -> Result<Places> {
-        let words = count.div_ceil(64);
-        // A failed reservation is an error; the pages of zeroed memory are handed out lazily.
-        Vec::<u64>::new().try_reserve_exact(words).map_err(|_| Error::OutOfMemory { bytes: words as u64 * 8 })?;
-        Ok(Places { words: vec![0; words] })
-    }
-
-    /// Adds a place; `false` where it was there already.
-    fn insert(&mut self, place: usize) -> bool {
-        let (word, bit) = (&mut self.words[place / 64], 1 << (place % 64));
-        let is_new = *word & bit == 0;
-        *word |= bit;
-        is_new
     }
 }

@@ -70,6 +70,7 @@ impl Header {
             symmetric: self.symmetry == Symmetry::SymmetricLower,
             stored_entries: self.entries,
             precision_bits_comment: self.precision_bits_comment,
+            longest_digits: None,
         }
     }
 }
@@ -118,7 +119,7 @@ fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// The precision in a comment `%sunzi precision_bits=N`, its first `%` taken off; `None` for other comments.
-fn precision_comment(comment: &[u8]) -> std::result::Result<Option<u32>, String> {
+pub(super) fn precision_comment(comment: &[u8]) -> std::result::Result<Option<u32>, String> {
     let mut words = words(comment);
     if !comment.starts_with(b"sunzi") || words.next() != Some(b"sunzi") {
         return Ok(None);

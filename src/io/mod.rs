@@ -1,7 +1,9 @@
-//! Matrices in files: Matrix Market text (`.mtx`) and a binary format (`.bin`).
+//! Matrices in files: Matrix Market text (`.mtx`), a binary format (`.bin`), tables of numbers (`.csv`, `.tsv`,
+//! `.txt`), NumPy's arrays (`.npy`), JSON and Mathematica's lists, blocks of SDPA's programs; all of them also
+//! compressed (`.gz`, `.zst`). docs/FORMATS.md describes them, and the syntax of numbers.
 //!
-//! Both are read and written as streams; [`write()`] makes a file appear complete or not at all. Which format is
-//! meant, the file name says; a device or pipe without either ending takes Matrix Market.
+//! All are read and written as streams; [`write()`] makes a file appear complete or not at all. Which format is
+//! meant, the file name says; of a device or pipe the first bytes do, and what is written there is Matrix Market.
 //! Knows: matrices, files. Does not know: residues, operations, the command line.
 //!
 //! ```
@@ -18,103 +20,54 @@
 mod atomic;
 mod binary;
 mod binary_header;
+mod bytes;
 mod compare;
+mod compress;
 mod digits;
 mod elements;
+mod format;
+mod input;
+mod intake;
+mod json;
+mod lists;
 mod matrix_market;
 mod matrix_market_header;
 mod matrix_market_write;
+mod npy;
+mod npy_header;
+mod npy_write;
 mod number;
+mod outline;
+mod pickle;
 mod powers;
 mod progress;
+mod reading;
+mod rows_write;
 mod scan;
+mod sdpa;
+mod table;
 mod temporary;
 mod text;
 
 use crate::context::ProgressCallback;
 use crate::error::{Error, Result};
-use crate::matrix::{MAXIMUM_PRECISION_BITS, Matrix, MatrixView, Symmetric, SymmetricMatrix, Uplo};
+use crate::matrix::{MatrixView, Symmetric};
 use crate::options::setters;
 use atomic::Sink;
 pub use atomic::{is_device, write_atomically};
 pub use compare::{Comparison, Difference, compare};
+use compress::Packer;
+pub use format::{Compression, FileFormat, Location};
+use input::Plain;
+use json::Json;
+use lists::Mathematica;
+pub use number::{NumberError, NumberParser, ParsedNumber, parse_exact_integer, parse_number};
 use progress::Reporter;
+pub use reading::{FileInfo, Loaded, ReadOptions, Source};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
-
-/// The two formats.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum FileFormat {
-    /// Matrix Market text, file name ending in `.mtx`.
-    MatrixMarket,
-    /// The binary format, file name ending in `.bin`.
-    Binary,
-}
-
-impl FileFormat {
-    /// The format that a file name asks for.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for a name that ends in neither `.mtx` nor `.bin` and is no device or pipe.
-    pub fn of(path: &Path) -> Result<FileFormat> {
-        let extension = path.extension().map(|extension| extension.to_ascii_lowercase());
-        match extension.as_ref().and_then(|extension| extension.to_str()) {
-            Some("mtx") => Ok(FileFormat::MatrixMarket),
-            Some("bin") => Ok(FileFormat::Binary),
-            _ if is_device(path) => Ok(FileFormat::MatrixMarket),
-            _ => Err(Error::InvalidArgument(format!(
-                "{}: the file name must end in .mtx (Matrix Market) or .bin (binary)",
-                path.display()
-            ))),
-        }
-    }
-}
-
-/// How a file is read.
-#[derive(Clone)]
-#[non_exhaustive]
-pub struct ReadOptions {
-    /// Bits to which decimals are rounded, and the least precision of the matrix.
-    pub precision_bits: u32,
-    /// Bits to which decimals are rounded instead, where given.
-    pub input_precision_bits: Option<u32>,
-    /// Told the bytes read (phase `read`; the total is 0 for a stream), may cancel.
-    pub progress: Option<Arc<ProgressCallback>>,
-}
-
-setters! { ReadOptions {
-    input_precision_bits: impl Into<Option<u32>>,
-    progress: impl Into<Option<Arc<ProgressCallback>>>,
-} }
-
-impl ReadOptions {
-    /// Reading at `precision_bits` bits, everything else as usual.
-    pub fn new(precision_bits: u32) -> ReadOptions {
-        ReadOptions { precision_bits, input_precision_bits: None, progress: None }
-    }
-
-    /// Bits to which decimals are rounded.
-    fn decimal_bits(&self) -> u32 {
-        self.input_precision_bits.unwrap_or(self.precision_bits)
-    }
-
-    /// The least precision of the matrix.
-    fn least_bits(&self) -> u32 {
-        self.precision_bits.max(self.decimal_bits())
-    }
-
-    fn check(&self) -> Result<()> {
-        for bits in [self.precision_bits, self.decimal_bits()] {
-            if !(2..=MAXIMUM_PRECISION_BITS).contains(&bits) {
-                let maximum_bits = MAXIMUM_PRECISION_BITS.into();
-                return Err(Error::Precision { precision_bits: bits.into(), maximum_bits });
-            }
-        }
-        Ok(())
-    }
-}
 
 /// Which entries of a matrix are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -122,8 +75,8 @@ pub enum Symmetry {
     /// All of them.
     #[default]
     General,
-    /// The lower triangle, which stands for the whole. A matrix that is not symmetric is refused; what one triangle
-    /// alone holds is written by way of [`crate::Symmetric::to_symmetric`].
+    /// The lower triangle, which stands for the whole; formats without such a form hold all entries. A matrix that is
+    /// not symmetric is refused; what one triangle alone holds is written by way of [`crate::Symmetric::to_symmetric`].
     SymmetricLower,
 }
 
@@ -143,7 +96,7 @@ pub enum NumberForm {
 pub struct WriteOptions {
     /// Which entries.
     pub symmetry: Symmetry,
-    /// Decimal or hexadecimal; a binary file does not ask.
+    /// Decimal or hexadecimal; a binary file does not ask, and Mathematica has decimals alone.
     pub number_form: NumberForm,
     /// Told the entries written (phase `write`), may cancel.
     pub progress: Option<Arc<ProgressCallback>>,
@@ -155,99 +108,61 @@ setters! { new WriteOptions {
     progress: impl Into<Option<Arc<ProgressCallback>>>,
 } }
 
-/// A matrix from a file, with what the file says about it.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Loaded {
-    /// The matrix, all of it: of a file that stores one triangle, both are filled.
-    pub matrix: Matrix,
-    /// Whether the file stores it as symmetric.
-    pub symmetric: bool,
-    /// Precision from the comment `%sunzi precision_bits=N`, or from the header of a binary file.
-    pub precision_bits_comment: Option<u32>,
-}
-
-impl Loaded {
-    /// The matrix as one that is known to be symmetric: the file says so, or it is checked.
-    ///
-    /// # Errors
-    /// Those of [`SymmetricMatrix::new`].
-    pub fn into_symmetric(self) -> Result<SymmetricMatrix> {
-        match self.symmetric {
-            true => SymmetricMatrix::from_triangle(self.matrix, Uplo::Lower),
-            false => SymmetricMatrix::new(self.matrix),
-        }
-    }
-}
-
-/// What the header of a file says.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub struct FileInfo {
-    /// The format.
-    pub format: FileFormat,
-    /// Rows of the matrix.
-    pub rows: usize,
-    /// Columns of the matrix.
-    pub cols: usize,
-    /// Whether it is stored as symmetric.
-    pub symmetric: bool,
-    /// Number of entries in the file.
-    pub stored_entries: u64,
-    /// As [`Loaded::precision_bits_comment`].
-    pub precision_bits_comment: Option<u32>,
-}
-
-/// Reads the matrix in the file `path`.
+/// Reads the matrix in the file `path`; [`Location`] says how the names of files are understood.
 ///
-/// Accuracy: hexadecimal floats, integers and binary files are taken exactly, however long; decimals are rounded
+/// Accuracy: hexadecimal floats, integers and binary numbers are taken exactly, however long; all else is rounded
 /// once, to nearest, ties to even, at the input precision. The matrix has the least precision that holds all this,
 /// and at least `precision_bits`. Memory: pages for the matrix and at most 35 MiB more, but not above twice the
-/// matrix; 8 bytes more for each entry of a coordinate file, and twice the matrix where its entries come in no order.
-/// Cost: linear in the file.
+/// matrix; 8 bytes more for each entry of a coordinate file, and twice the matrix where its entries come in no order,
+/// or row by row in a text that does not say their number. Cost: linear in the file.
 ///
 /// # Errors
 /// [`Error::Format`] with the line number for whatever the format does not allow, NaN and infinities included;
-/// [`Error::Io`], [`Error::InvalidArgument`] for the file name, [`Error::Precision`], [`Error::OutOfMemory`],
-/// [`Error::Cancelled`].
+/// [`Error::Io`], [`Error::InvalidArgument`] for the file name, or where nothing says the precision,
+/// [`Error::Precision`], [`Error::OutOfMemory`], [`Error::MemoryLimit`], [`Error::Cancelled`].
 pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Loaded> {
-    let path = path.as_ref();
-    let format = FileFormat::of(path)?;
-    let (file, bytes) = open(path)?;
-    read_stream(file, &Source { path, format, bytes }, options)
+    let location = Location::parse(path.as_ref());
+    let source = Source::at(&location, options.format)?;
+    let (file, bytes) = open(source.path)?;
+    read_stream(file, &source.bytes(bytes), options)
 }
 
-/// Reads only the header of the file `path`: a few lines.
+/// What the file `path` says of its matrix: its header, or for a text without one all of it, without its numbers.
 ///
 /// # Errors
-/// As [`read`], for the header.
+/// As [`read`], for what is looked at.
 pub fn read_info(path: impl AsRef<Path>) -> Result<FileInfo> {
-    let path = path.as_ref();
-    let format = FileFormat::of(path)?;
-    let (file, bytes) = open(path)?;
-    read_stream_info(file, &Source { path, format, bytes })
+    read_info_as(path, None)
 }
 
-/// What is known of a stream before it is read.
-#[derive(Clone, Copy, Debug)]
-pub struct Source<'a> {
-    /// Its name in messages.
-    pub path: &'a Path,
-    /// Its format.
-    pub format: FileFormat,
-    /// Its length, where known.
-    pub bytes: Option<u64>,
+/// As [`read_info`], for a file of this format where its name says none.
+///
+/// # Errors
+/// As [`read_info`].
+pub fn read_info_as(path: impl AsRef<Path>, format: impl Into<Option<FileFormat>>) -> Result<FileInfo> {
+    let location = Location::parse(path.as_ref());
+    let source = Source::at(&location, format.into())?;
+    let (file, bytes) = open(source.path)?;
+    read_stream_info(file, &source.bytes(bytes))
 }
 
-/// As [`read`], from any stream.
+/// As [`read`], from any stream, compressed or not.
 ///
 /// # Errors
 /// As [`read`].
 pub fn read_stream(reader: impl Read, source: &Source<'_>, options: &ReadOptions) -> Result<Loaded> {
     options.check()?;
-    match source.format {
+    let Plain { reader, format, bytes } = Plain::open(reader, source)?;
+    let source = &Source { format: Some(format), bytes, ..*source };
+    check_member(format, source)?;
+    match format {
         FileFormat::MatrixMarket => matrix_market::read(reader, source, options),
         FileFormat::Binary => binary::read(reader, source, options),
+        FileFormat::Csv | FileFormat::Tsv | FileFormat::Text => table::read(reader, source, options),
+        FileFormat::Npy => npy::read(reader, source, options),
+        FileFormat::Json => lists::read::<Json>(reader, source, options),
+        FileFormat::Mathematica => lists::read::<Mathematica>(reader, source, options),
+        FileFormat::Sdpa => sdpa::read(reader, source, options),
     }
 }
 
@@ -256,9 +171,29 @@ pub fn read_stream(reader: impl Read, source: &Source<'_>, options: &ReadOptions
 /// # Errors
 /// As [`read_info`].
 pub fn read_stream_info(reader: impl Read, source: &Source<'_>) -> Result<FileInfo> {
-    match source.format {
+    let Plain { reader, format, bytes } = Plain::open(reader, source)?;
+    let source = &Source { format: Some(format), bytes, ..*source };
+    check_member(format, source)?;
+    match format {
         FileFormat::MatrixMarket => matrix_market::read_info(reader, source),
         FileFormat::Binary => binary::read_info(reader, source),
+        FileFormat::Csv | FileFormat::Tsv | FileFormat::Text => table::read_info(reader, source, format),
+        FileFormat::Npy => npy::read_info(reader, source),
+        FileFormat::Json => lists::read_info::<Json>(reader, source),
+        FileFormat::Mathematica => lists::read_info::<Mathematica>(reader, source),
+        FileFormat::Sdpa => sdpa::read_info(reader, source),
+    }
+}
+
+/// Refuses the name of a matrix in a file that holds one only.
+fn check_member(format: FileFormat, source: &Source<'_>) -> Result<()> {
+    match source.member {
+        Some(member) if !format.has_members() => Err(Error::InvalidArgument(format!(
+            "{}: a file of format {} holds one matrix, and none called '{member}'",
+            source.path.display(),
+            format.name()
+        ))),
+        _ => Ok(()),
     }
 }
 
@@ -282,7 +217,25 @@ fn open(path: &Path) -> Result<(File, Option<u64>)> {
 pub fn write<'a>(path: impl AsRef<Path>, matrix: impl Into<MatrixView<'a>>, options: &WriteOptions) -> Result<()> {
     let (path, matrix) = (path.as_ref(), matrix.into());
     let format = FileFormat::of(path)?;
-    write_atomically(path, |file| write_stream(file, path, format, matrix, options))
+    write_as(path, format, matrix, options)
+}
+
+/// As [`write()`], in a format of the caller's choice; compressed as the file's name says.
+///
+/// # Errors
+/// As [`write()`].
+pub fn write_as<'a>(
+    path: impl AsRef<Path>,
+    format: FileFormat,
+    matrix: impl Into<MatrixView<'a>>,
+    options: &WriteOptions,
+) -> Result<()> {
+    let (path, matrix) = (path.as_ref(), matrix.into());
+    write_atomically(path, |file| {
+        let mut packer = Packer::new(file, Compression::of(path));
+        write_stream(&mut packer, path, format, matrix, options)?;
+        packer.finish().map_err(|source| Error::Io { path: path.to_path_buf(), action: "write", source })
+    })
 }
 
 /// As [`write()`], to any stream, called `path` in messages. A failure leaves half of it written.
@@ -309,6 +262,13 @@ pub fn write_stream<'a>(
     match format {
         FileFormat::MatrixMarket => matrix_market_write::write(sink, matrix, options),
         FileFormat::Binary => binary::write(sink, matrix, options.symmetry),
+        FileFormat::Csv | FileFormat::Tsv | FileFormat::Text | FileFormat::Json | FileFormat::Mathematica => {
+            rows_write::write(sink, matrix, rows_write::Style::of(format), options.number_form)
+        }
+        FileFormat::Npy => npy_write::write(sink, matrix, options.number_form),
+        FileFormat::Sdpa => {
+            Err(Error::InvalidArgument(format!("{}: SDPA's format is read, not written", path.display())))
+        }
     }
 }
 

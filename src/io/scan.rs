@@ -5,6 +5,7 @@
 
 use crate::error::{Error, Result};
 use crate::io::progress::Reporter;
+use crate::store::reserve;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
@@ -48,7 +49,6 @@ impl<'a, R: Read> Scanner<'a, R> {
     }
 
     /// Number of the line where the last word or line stood, from 1; at the end, of the last line.
-    #[cfg(test)]
     pub fn line(&self) -> u64 {
         self.line
     }
@@ -69,19 +69,80 @@ impl<'a, R: Read> Scanner<'a, R> {
     /// [`Error::Io`], [`Error::Format`] for an overlong word, [`Error::Cancelled`].
     #[inline]
     pub fn next_word(&mut self) -> Result<Option<Span>> {
+        self.next_word_between(|byte| byte.is_ascii_whitespace())
+    }
+
+    /// As [`Scanner::next_word`], between bytes that `separates` accepts.
+    ///
+    /// # Errors
+    /// As [`Scanner::next_word`].
+    #[inline]
+    pub fn next_word_between(&mut self, separates: impl Fn(u8) -> bool) -> Result<Option<Span>> {
+        if self.skip(&separates)?.is_none() {
+            return Ok(None);
+        }
+        self.take_until(separates).map(Some)
+    }
+
+    /// Steps over bytes that `skips` accepts, counts their line ends, and gives the first other one, which stays;
+    /// `None` at the end of the file.
+    ///
+    /// # Errors
+    /// As [`Scanner::next_word`].
+    #[inline]
+    pub fn skip(&mut self, skips: impl Fn(u8) -> bool) -> Result<Option<u8>> {
         loop {
-            while self.start < self.end && self.buffer[self.start].is_ascii_whitespace() {
+            while self.start < self.end && skips(self.buffer[self.start]) {
                 self.line += u64::from(self.buffer[self.start] == b'\n');
                 self.start += 1;
             }
             if self.start < self.end {
-                break;
+                return Ok(Some(self.buffer[self.start]));
             }
             if !self.fill()? {
                 return Ok(None);
             }
         }
-        self.take_until(|byte| byte.is_ascii_whitespace()).map(Some)
+    }
+
+    /// Steps over the byte that [`Scanner::skip`] gave; a line end counts.
+    #[inline]
+    pub fn step(&mut self) {
+        self.line += u64::from(self.buffer[self.start] == b'\n');
+        self.start += 1;
+    }
+
+    /// The span without white space around it, and without the backslashes at the ends of its lines; counts its lines.
+    pub fn join_lines(&mut self, span: Span) -> Span {
+        let bytes = &mut self.buffer[span.start..span.end];
+        self.line += bytes.iter().filter(|&&byte| byte == b'\n').count() as u64;
+        let (mut kept, mut at) = (0, 0);
+        if !bytes.contains(&b'\\') {
+            (kept, at) = (bytes.len(), bytes.len());
+        }
+        while at < bytes.len() {
+            let behind = match &bytes[at..] {
+                [b'\\', b'\n', ..] => 2,
+                [b'\\', b'\r', b'\n', ..] => 3,
+                _ => 0,
+            };
+            if behind > 0 {
+                at += behind;
+                at += bytes[at..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+            } else {
+                bytes[kept] = bytes[at];
+                (kept, at) = (kept + 1, at + 1);
+            }
+        }
+        let whole = &bytes[..kept];
+        let front = whole.len() - whole.trim_ascii_start().len();
+        let length = whole.trim_ascii().len();
+        span.part(front..front + length)
+    }
+
+    /// Goes back to the start of what was taken last.
+    pub fn take_back(&mut self, span: Span) {
+        self.start = span.start;
     }
 
     /// The next line without its end; `None` at the end of the file.
@@ -114,8 +175,11 @@ impl<'a, R: Read> Scanner<'a, R> {
     }
 
     /// The bytes from the present place to the first that `ends` accepts; that one stays.
+    ///
+    /// # Errors
+    /// As [`Scanner::next_word`].
     #[inline]
-    fn take_until(&mut self, ends: impl Fn(u8) -> bool) -> Result<Span> {
+    pub fn take_until(&mut self, ends: impl Fn(u8) -> bool) -> Result<Span> {
         let mut length = 0;
         loop {
             let rest = &self.buffer[self.start + length..self.end];
@@ -152,7 +216,7 @@ impl<'a, R: Read> Scanner<'a, R> {
                 return Err(self.error(format_args!("more than {MAXIMUM_WORD_BYTES} bytes without a break")));
             }
             let more = self.end;
-            self.buffer.try_reserve_exact(more).map_err(|_| Error::OutOfMemory { bytes: 2 * more as u64 })?;
+            reserve(&mut self.buffer, more)?;
             self.buffer.resize(2 * more, 0);
         }
         loop {

@@ -5,7 +5,7 @@
 
 use crate::error::{Error, Result};
 use crate::math::float::{FloatRef, Head, limbs_for};
-use crate::store::advise_huge_pages;
+use crate::store::{advise_huge_pages, zeroed};
 use rug::Float;
 
 /// Largest magnitude of an exponent that conversions accept (MPFR's default range).
@@ -61,10 +61,7 @@ impl Matrix {
             return Err(Error::Precision { precision_bits: precision_bits.into(), maximum_bits });
         }
         let bytes = Matrix::check_size(rows, cols, precision_bits)?;
-        let words = bytes / 8;
-        // A failed reservation is an error; only then ask for zeroed pages, which the system hands out lazily.
-        Vec::<u64>::new().try_reserve_exact(words).map_err(|_| Error::OutOfMemory { bytes: bytes as u64 })?;
-        let mut words = vec![0; words];
+        let mut words = zeroed(bytes / 8)?;
         advise_huge_pages(&mut words);
         Ok(Matrix { rows, cols, precision_bits, words })
     }

@@ -2,7 +2,8 @@
 //!
 //! The pages are zero and untouched when the block is new, so that whoever writes first places them.
 
-use crate::error::{Error, Result};
+use super::room::{with_room, zeroed};
+use crate::error::Result;
 
 /// Words that keep their place between calls; growing gives fresh zero pages and drops the old contents.
 #[derive(Default)]
@@ -30,9 +31,7 @@ impl Buffer {
         if len > self.len {
             *self = Buffer::default(); // give the old block back first: both at once would break the plan
             let total = len + ALIGN_WORDS;
-            let refused = || Error::OutOfMemory { bytes: total as u64 * 8 };
-            Vec::<u64>::new().try_reserve_exact(total).map_err(|_| refused())?;
-            let words = vec![0u64; total];
+            let words = zeroed(total)?;
             let misaligned = words.as_ptr() as usize / 8 % ALIGN_WORDS;
             self.start = (ALIGN_WORDS - misaligned) % ALIGN_WORDS;
             self.words = words;
@@ -72,12 +71,7 @@ pub fn advise_huge_pages(words: &mut [u64]) {
 /// # Errors
 /// [`Error::OutOfMemory`].
 pub fn vectors_on_huge_pages(lengths: &[usize]) -> Result<Vec<Vec<u64>>> {
-    let room = |&length: &usize| {
-        let mut vector = Vec::<u64>::new();
-        vector.try_reserve_exact(length).map_err(|_| Error::OutOfMemory { bytes: length as u64 * 8 })?;
-        Ok(vector)
-    };
-    let mut vectors = lengths.iter().map(room).collect::<Result<Vec<_>>>()?;
+    let mut vectors = lengths.iter().map(|&length| with_room::<u64>(length)).collect::<Result<Vec<_>>>()?;
     if 8 * lengths.iter().sum::<usize>() >= HUGE_BYTES {
         for vector in &mut vectors {
             let room = vector.spare_capacity_mut();
@@ -106,6 +100,7 @@ fn advise(first: usize, end: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
 
     #[test]
     fn words_are_aligned_and_reused() {

@@ -1,9 +1,11 @@
 //! A global allocator that counts bytes, for a program that wants to know the peak of one call.
 //!
 //! Installed by the program (`#[global_allocator]`), never by the library. Zeroed memory and growing stay the
-//! system's own: zero pages are handed out untouched, and a block that grows is not copied where the system can move
-//! it. Does not see what C libraries allocate for themselves (GMP's temporaries, BLAS buffers).
+//! system's own: zero pages are handed out untouched, and a block that grows is not copied where the system can
+//! move it. A refusal is told to [`super::end_where_refused`]. Does not see what C libraries allocate for
+//! themselves (GMP's temporaries, BLAS buffers).
 
+use super::refusal::refused;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -40,14 +42,16 @@ fn shrunk(bytes: usize) {
 }
 
 // SAFETY: every method hands its arguments to the system's allocator unchanged and returns what that returned, so the
-// contract of `GlobalAlloc` holds because it holds there; the counters touch no allocated memory and do not unwind.
+// contract of `GlobalAlloc` holds because it holds there; the counters touch no allocated memory and do not unwind, and
+// after a refusal the process ends, or null is returned.
 unsafe impl GlobalAlloc for CountingAllocator {
     // SAFETY: as `GlobalAlloc::alloc`; the body hands the demands on.
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps the contract of `alloc`.
         let block = unsafe { System.alloc(layout) };
-        if !block.is_null() {
-            grown(layout.size());
+        match block.is_null() {
+            true => refused(layout.size()),
+            false => grown(layout.size()),
         }
         block
     }
@@ -56,8 +60,9 @@ unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps the contract of `alloc_zeroed`.
         let block = unsafe { System.alloc_zeroed(layout) };
-        if !block.is_null() {
-            grown(layout.size());
+        match block.is_null() {
+            true => refused(layout.size()),
+            false => grown(layout.size()),
         }
         block
     }
@@ -73,12 +78,12 @@ unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         // SAFETY: the caller keeps the contract of `realloc`; `block` came from the system's allocator.
         let moved = unsafe { System.realloc(block, layout, new_size) };
-        if !moved.is_null() {
-            if new_size >= layout.size() {
-                grown(new_size - layout.size());
-            } else {
-                shrunk(layout.size() - new_size);
-            }
+        if moved.is_null() {
+            refused(new_size);
+        } else if new_size >= layout.size() {
+            grown(new_size - layout.size());
+        } else {
+            shrunk(layout.size() - new_size);
         }
         moved
     }

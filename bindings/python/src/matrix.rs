@@ -10,9 +10,10 @@ use crate::input::{Bits, Operand, Part, scalar, working_bits};
 use crate::kind::{Container, NumberKind};
 use crate::output::{Builder, Form, Shape, assemble};
 use crate::view::View;
-use pyo3::exceptions::{PyTypeError, PyValueError, PyZeroDivisionError};
+use pyo3::exceptions::{PyTypeError, PyUserWarning, PyValueError, PyZeroDivisionError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
+use std::ffi::CString;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use sunzi::io::{self, FileFormat, ReadOptions, Source, WriteOptions};
@@ -449,26 +450,32 @@ impl Matrix {
     #[pyo3(signature = (data, numbers="fraction"))]
     fn from_bytes(py: Python<'_>, data: &[u8], numbers: &str) -> PyResult<Matrix> {
         let kind = number_kind(numbers)?;
-        let source = Source { path: Path::new("bytes"), format: FileFormat::Binary, bytes: Some(data.len() as u64) };
+        let source = Source::new(Path::new("bytes"), FileFormat::Binary).bytes(data.len() as u64);
         let read = || io::read_stream(data, &source, &ReadOptions::new(2));
         Ok(Matrix { view: py.detach(read).or_raise(py)?.matrix.into(), kind })
     }
 
-    /// Writes a file, Matrix Market (`.mtx`) or binary (`.bin`), which appears complete or not at all.
+    /// Writes a file in the format of its ending (`.mtx`, `.bin`, `.csv`, `.npy`, `.json`, `.m`, ..., with `.gz` or
+    /// `.zst` behind it or not), which appears complete or not at all.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         py.detach(|| io::write(path, self.view.entries(), &WriteOptions::default())).or_raise(py)
     }
 
-    /// Reads a file. Decimals are rounded to `precision` bits, by default those that the file names.
+    /// Reads a file of any of these formats, or a matrix inside of one (`block.json:B`). Decimals are rounded to
+    /// `precision` bits, by default those that the file names.
     #[staticmethod]
     #[pyo3(signature = (path, *, precision=None, numbers="fraction"))]
     fn load(py: Python<'_>, path: PathBuf, precision: Option<i64>, numbers: &str) -> PyResult<Matrix> {
         let (asked, kind) = (checked_bits(py, precision)?, number_kind(numbers)?);
-        let named = py.detach(|| io::read_info(&path)).or_raise(py)?.precision_bits_comment;
-        let bits = asked.or(named).ok_or_else(|| {
+        let named = || py.detach(|| io::read_info(&path)).map(|info| info.precision_bits_comment);
+        let bits = if asked.is_some() { asked } else { named().or_raise(py)? };
+        let bits = bits.ok_or_else(|| {
             PyValueError::new_err(format!("{}: the file names no precision: pass precision= in bits", path.display()))
         })?;
         let loaded = py.detach(|| io::read(&path, &ReadOptions::new(bits))).or_raise(py)?;
+        for remark in &loaded.remarks {
+            PyErr::warn(py, &py.get_type::<PyUserWarning>(), &CString::new(remark.as_str())?, 2)?;
+        }
         Ok(Matrix { view: loaded.matrix.into(), kind })
     }
 

@@ -192,6 +192,27 @@ def test_decimals(text: str) -> None:
     assert value == round_to(Fraction(text.replace("_", "")), BITS)
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("0x1.8p-3", Fraction(3, 16)),
+        ("-0XfF", Fraction(-255)),
+        ("1/3", Fraction(1, 3)),
+        ("1d3", Fraction(1000)),
+        ("1.5*^-1", Fraction(15, 100)),
+        ("4.`300.", Fraction(4)),
+        ("1.5``30*^-2", Fraction(15, 1000)),
+    ],
+)
+def test_forms_of_files(text: str, value: Fraction) -> None:
+    assert sunzi.Matrix([[text]], precision=BITS).to_list("fraction")[0][0] == round_to(value, BITS)
+
+
+def test_integers_in_strings_are_exact() -> None:
+    long = 10**100 + 1
+    assert sunzi.gemm([[str(long), str(-(10**100))]], [[1], [1]], precision=60, numbers="fraction")[0][0] == 1
+
+
 @pytest.mark.parametrize("value", [Fraction(1, 3), Fraction(-22, 7), Fraction(10**50, 3**40)])
 @pytest.mark.parametrize("bits", [2, 64, 333])
 def test_fractions_are_rounded_to_nearest(value: Fraction, bits: int) -> None:

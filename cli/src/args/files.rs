@@ -1,6 +1,6 @@
 //! Options of `gen`, `convert` and `compare`, and where results go.
 
-use super::values::{kind, output, precision, size};
+use super::values::{kind, precision, size};
 use clap::Args;
 use std::path::PathBuf;
 use sunzi::gallery::{Kind, Size};
@@ -11,8 +11,8 @@ use sunzi_lab::units::parse_count;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Output")]
 pub struct Output {
-    /// Output file, .mtx or .bin.
-    #[arg(long = "output", short = 'o', value_name = "FILE", value_parser = output())]
+    /// Output file; its ending says the format (.mtx, .bin, .csv, .npy, .json, ...), `-` is standard output.
+    #[arg(long = "output", short = 'o', value_name = "FILE")]
     pub path: PathBuf,
     /// Write hexadecimal floats instead of decimals.
     #[arg(long)]
@@ -58,12 +58,12 @@ impl Gen {
 
 /// `sunzi convert`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Example:\n  sunzi convert A.mtx A.bin")]
+#[command(after_help = "Examples:\n  sunzi convert A.mtx A.bin\n  sunzi convert A.csv A.npy --precision 256\n  \
+                        sunzi convert theta1.dat-s:1/1 F.mtx.gz --precision 64")]
 pub struct Convert {
-    /// Input file, .mtx or .bin.
+    /// Input file; `-` is standard input.
     pub input: PathBuf,
-    /// Output file, .mtx or .bin.
-    #[arg(value_parser = output())]
+    /// Output file, in the format that its ending says; `-` is standard output.
     output: PathBuf,
     /// Bits to which decimal input is rounded [default: what the file states].
     #[arg(long, short, value_name = "B", value_parser = precision)]

@@ -4,7 +4,7 @@ use clap::ArgMatches;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use sunzi::io::is_device;
+use sunzi::io::{FileFormat, Location, is_device};
 use sunzi::{Error, Result};
 
 /// What in the name of a file stands for the number of the rank that reads it.
@@ -58,7 +58,22 @@ impl Paths {
     pub fn write_to_stdout(&self) -> bool {
         let file = |path: &Path| std::fs::metadata(path).ok().map(|data| (data.dev(), data.ino(), data.rdev()));
         let stdout = file(Path::new("/dev/stdout"));
-        stdout.is_some() && self.outputs.values().any(|path| is_device(path) && file(path) == stdout)
+        let is_stdout = |path: &PathBuf| is_device(path) && stdout.is_some() && file(path) == stdout;
+        self.outputs.values().any(|path| path.as_os_str() == "-" || is_stdout(path))
+    }
+
+    /// Refuses an output whose format neither its name nor `chosen` says.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`].
+    pub fn check_formats(&self, chosen: Option<FileFormat>) -> Result<()> {
+        match self.outputs.get("the output") {
+            Some(path) if path.as_os_str() != "-" => {
+                let by_name = Location::parse(path).format.is_some();
+                if by_name || chosen.is_none() { FileFormat::of(path).map(drop) } else { Ok(()) }
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Compares the files, and not their names, as the process of `rank` sees them.
@@ -66,6 +81,10 @@ impl Paths {
     /// # Errors
     /// [`Error::InvalidArgument`] with both names.
     pub fn check(&self, rank: usize) -> Result<()> {
+        let from_stdin = self.inputs.iter().filter(|path| path.as_os_str() == "-");
+        if from_stdin.count() > 1 {
+            return Err(Error::InvalidArgument("standard input (-) can be read once, and is named twice".into()));
+        }
         let outputs = self.outputs.iter().filter_map(|(what, path)| Some((what, path, identity(path)?)));
         let outputs = outputs.collect::<Vec<_>>();
         for (at, (what, path, one)) in outputs.iter().enumerate() {
@@ -74,7 +93,7 @@ impl Paths {
                 return Err(Error::InvalidArgument(format!("{other} and {what} are the same file, {shown}")));
             }
             for input in &self.inputs {
-                let input = of_rank(input, rank);
+                let input = of_rank(&Location::parse(input).file, rank);
                 if identity(&input).as_ref() == Some(one) {
                     let input = input.display();
                     return Err(Error::InvalidArgument(format!("{what} {shown} would replace the input {input}")));
@@ -106,7 +125,7 @@ enum Identity {
 
 /// `None` for a pipe or device, which nobody can destroy, and where no folder is.
 fn identity(path: &Path) -> Option<Identity> {
-    if is_device(path) {
+    if is_device(path) || path.as_os_str() == "-" {
         return None;
     }
     if let Ok(data) = std::fs::metadata(path) {

@@ -1,8 +1,7 @@
 //! What a typed value may be: one function for each kind of value. Each refusal says what the value should have been;
 //! the parser adds the option and what was typed.
 
-use clap::builder::{PathBufValueParser, PossibleValuesParser, TypedValueParser};
-use std::path::PathBuf;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use sunzi::advanced::device::DeviceName;
 use sunzi::advanced::kernels;
 use sunzi::advanced::kernels::device::DeviceFamily;
@@ -115,9 +114,15 @@ pub fn device(text: &str) -> Parsed<DeviceName> {
     DeviceName::parse(text, parse_size)
 }
 
-/// A file to be written, whose name says its format.
-pub fn output() -> impl TypedValueParser<Value = PathBuf> {
-    PathBufValueParser::new().try_map(|path| FileFormat::of(&path).map(|_| path))
+/// A format of files, by its short name.
+pub fn format() -> impl TypedValueParser<Value = FileFormat> {
+    named(FileFormat::ALL.map(|format| (format.name(), format)).to_vec())
+}
+
+/// A format in which files are written.
+pub fn written_format() -> impl TypedValueParser<Value = FileFormat> {
+    let written = FileFormat::ALL.into_iter().filter(|format| format.is_written());
+    named(written.map(|format| (format.name(), format)).collect())
 }
 
 /// Rows and columns of ranks or processes, such as `2x3`.

@@ -14,14 +14,17 @@ const DIFFERENT: u8 = 1;
 
 pub fn run(session: &mut Session, config: &Compare) -> Result<u8> {
     let infos = (header(&config.left)?, header(&config.right)?);
-    let read = |path: &Path, own: Option<FileInfo>, other: Option<FileInfo>| {
-        // Decimals of a file that states no precision are taken as the other file's are.
-        let stated = own.filter(|info| info.precision_bits_comment.is_some()).or(other);
-        let precision_bits = stated_precision(config.precision, path, stated.as_ref())?;
-        session.read(path, ReadOptions::new(precision_bits))
+    let stated = |path: &Path, info: &Option<FileInfo>| stated_precision(config.precision, path, info.as_ref());
+    let headers = [&infos.0, &infos.1].map(|info| info.and_then(|info| info.precision_bits_comment));
+    // Decimals of a file that states no precision are taken as the other file's are; a stream is read for it only where
+    // no header says it.
+    let any = match config.precision.or(headers[0]).or(headers[1]) {
+        Some(bits) => bits,
+        None => stated(&config.left, &infos.0).or_else(|error| stated(&config.right, &infos.1).map_err(|_| error))?,
     };
-    let left = read(&config.left, infos.0, infos.1)?.matrix;
-    let right = read(&config.right, infos.1, infos.0)?.matrix;
+    let [left_bits, right_bits] = headers.map(|own| config.precision.or(own).unwrap_or(any));
+    let left = session.read(&config.left, ReadOptions::new(left_bits))?.matrix;
+    let right = session.read(&config.right, ReadOptions::new(right_bits))?.matrix;
     let comparison = compare(&left, &right)?;
     session.finish_report(&json!({
         "operation": "compare",

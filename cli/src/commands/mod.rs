@@ -5,6 +5,7 @@ mod compare;
 mod convert;
 mod demo;
 mod factor;
+mod file_info;
 mod gen_matrix;
 mod info;
 mod manual;
@@ -43,7 +44,8 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
         Command::Compare(args) => return compare::run(session, &args),
         Command::Syrk(args) => product::run(session, &args.into(), together),
         Command::Gemm(args) => product::run(session, &args.into(), together),
-        Command::Info => info::run(session),
+        Command::Info { files } if files.is_empty() => info::run(session),
+        Command::Info { files } => file_info::run(session, &files),
         Command::Gen(args) => gen_matrix::run(session, &args),
         Command::Cholesky(args) => factor::run(session, &args.into(), together),
         Command::Solve(args) => factor::run(session, &args.into(), together),

@@ -101,7 +101,7 @@ fn arguments_that_make_no_sense() {
         ("syrk P.mtx -o Q.mtx --kernel fastest", "unknown kernel 'fastest'"),
         ("syrk P.mtx -o Q.mtx --alpha nan", "nan"),
         ("syrk P.mtx -o Q.mtx --beta 2", "--accumulate"),
-        ("syrk P.mtx -o Q.txt", ".mtx"),
+        ("syrk P.mtx -o Q.xyz", ".mtx"),
         ("syrk P.mtx -o Q.mtx --window glass", "[possible values: auto, mpi, posix, heap]"),
         ("syrk P.mtx -o Q.mtx --window mpi", "--window mpi needs several ranks"),
         ("gen random --rows 2 --cols 2 -o Q.mtx", "--precision"),

@@ -251,7 +251,7 @@ fn choices_that_make_no_sense() {
     let cases = [
         ("cholesky A.mtx", "--output"),
         ("cholesky A.mtx -o Q.mtx", "does not state its precision"),
-        ("cholesky A.mtx -o Q.txt --precision 64", ".mtx"),
+        ("cholesky A.mtx -o Q.xyz --precision 64", ".mtx"),
         ("cholesky A.mtx -o Q.mtx --precision 0", "precision of 0 bits"),
         ("cholesky A.mtx -o Q.mtx --precision 1e6", "supported range"),
         ("cholesky A.mtx -o Q.mtx --precision 64 --lower --upper", "--upper"),

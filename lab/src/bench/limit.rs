@@ -9,6 +9,7 @@ use sunzi::advanced::kernels;
 use sunzi::advanced::math::bound::{
     cholesky_modulus_bits, cholesky_working_bits, ifma52_prime_count, modulus_bits, working_bits,
 };
+use sunzi::advanced::store::room_for_threads;
 
 /// Trials of about 3 ms of which the best is one measurement of the rate.
 const RATE_TRIALS: usize = 4;
@@ -85,6 +86,7 @@ pub fn instruction_rate(threads: usize) -> Option<f64> {
     if threads == 1 {
         return kernels::instruction_rate(RATE_TRIALS);
     }
+    room_for_threads(threads).ok()?;
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| kernels::instruction_rate(RATE_TRIALS))).collect();
         workers.into_iter().map(|worker| worker.join().ok().flatten()).sum()

@@ -2,6 +2,7 @@
 
 use std::hint::black_box;
 use std::time::Instant;
+use sunzi::advanced::store::room_for_threads;
 
 /// Trials of which the best is one measurement.
 const TRIALS: usize = 4;
@@ -41,7 +42,7 @@ impl Reading {
             })
         };
         let start = Instant::now();
-        if self.threads == 1 {
+        if self.threads == 1 || room_for_threads(self.threads).is_err() {
             read(&self.words);
         } else {
             std::thread::scope(|scope| {

@@ -20,6 +20,7 @@ pub(in crate::comm) use local::{Inboxes, LocalMailbox};
 
 use crate::comm::{Reduction, Transport, agree};
 use crate::error::{Error, Result};
+use crate::store::reserve;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -207,6 +208,5 @@ pub(in crate::comm) fn not_announced(from: usize) -> Error {
 
 /// Gives `buffer` room for `words` words.
 pub(in crate::comm) fn make_room(buffer: &mut Vec<u64>, words: usize) -> Result<()> {
-    let more = words.saturating_sub(buffer.len());
-    buffer.try_reserve_exact(more).map_err(|_| Error::OutOfMemory { bytes: words as u64 * 8 })
+    reserve(buffer, words.saturating_sub(buffer.len()))
 }

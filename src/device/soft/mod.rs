@@ -14,6 +14,7 @@ use crate::device::{
     Region, Stream, Traffic, Trsm,
 };
 use crate::error::{Error, Result};
+use crate::store::with_room;
 use queue::{Action, Mark, Queues};
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc, handle_alloc_error};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -145,7 +146,7 @@ impl Block {
     fn new(bytes: usize, zeroed: bool) -> Result<Block> {
         let refused = |_| Error::OutOfMemory { bytes: bytes as u64 };
         let layout = Layout::from_size_align(bytes.max(1), ALIGN_BYTES).map_err(refused)?;
-        Vec::<u8>::new().try_reserve_exact(bytes).map_err(|_| Error::OutOfMemory { bytes: bytes as u64 })?;
+        drop(with_room::<u8>(bytes)?);
         // SAFETY: the layout has at least one byte.
         let start = unsafe { if zeroed { alloc_zeroed(layout) } else { alloc(layout) } };
         if start.is_null() {

@@ -22,6 +22,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::runtime::CholeskyGraph;
 use crate::runtime::protocol::{DeviceSites, ProtocolOptions, Sites, TaskMachine, TileRun};
+use crate::store::room_for_threads;
 use crate::tile::{RankGrid, TileId};
 use progress_thread::ProgressThread;
 use state::{Moves, SharedState};
@@ -141,7 +142,10 @@ fn run_alone<W: RankTiles>(ctx: &Context, plan: &RankPlan, tiles: &W, locals: &m
     match plan.protocol.devices {
         None => ctx.install(|| run_workers(locals, work)),
         // Workers of a device wait for it, which threads of the pool must not: they share the work of the host.
-        Some(_) => run_on_threads(locals, work),
+        Some(_) => {
+            room_for_threads(locals.len())?;
+            run_on_threads(locals, work);
+        }
     }
     shared.into_report(Moves::default())
 }
@@ -207,6 +211,7 @@ fn work<W: RankTiles>(
     tiles: &W,
     locals: &mut [W::Local],
 ) -> Result<RankReport> {
+    room_for_threads(locals.len())?;
     let machine = TaskMachine::new(plan.grid, plan.graph, rank, plan.protocol)?;
     let shared = SharedState::new(machine, tiles, plan, locals.len(), Some(mailbox.waker()));
     let moves = std::thread::scope(|scope| {

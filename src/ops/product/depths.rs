@@ -5,7 +5,7 @@
 //! becomes of it.
 
 use crate::comm::{Reduction, Transport};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::kernels::max_plus::{EMPTY, PANEL, Row, depth, largest_sums};
 use crate::math::float::Head;
 use crate::matrix::Uplo;
@@ -14,6 +14,7 @@ use crate::ops::product::problem::OperandRows;
 use crate::ops::product::scale::Walkers;
 use crate::ops::product::segments::in_triangle;
 use crate::ops::product::size::ProductSize;
+use crate::store::filled;
 use std::ops::Range;
 
 /// Bytes of a row of a panel.
@@ -179,8 +180,7 @@ impl Panels {
         let (rows, norms) = (operand.blocks.iter().map(|block| block.rows()).sum(), operand.shifts);
         let mut panels = Panels { rows, is_upper, depths: Vec::new() };
         let count = panels.start(norms.len().div_ceil(PANEL));
-        panels.depths.try_reserve_exact(count).map_err(|_| Error::OutOfMemory { bytes: count as u64 * ROW_BYTES })?;
-        panels.depths.resize(count, [EMPTY; PANEL]);
+        panels.depths = filled([EMPTY; PANEL], count)?;
         let mut parts = Vec::with_capacity(norms.len().div_ceil(PANEL));
         let mut rest = &mut panels.depths[..];
         for panel in 0..norms.len().div_ceil(PANEL) {

@@ -9,7 +9,7 @@ use sunzi::io::{
 use sunzi::{Error, Matrix};
 
 fn refusal(bytes: &[u8], format: FileFormat) -> String {
-    let source = Source { path: Path::new("bad"), format, bytes: None };
+    let source = Source::new(Path::new("bad"), format);
     let error = match read_stream(bytes, &source, &ReadOptions::new(128)) {
         Ok(loaded) => panic!("read as {:?}: {}", loaded.matrix, String::from_utf8_lossy(bytes)),
         Err(error) => error,
@@ -251,7 +251,7 @@ fn lengths_are_held_against_the_header_before_memory_is_taken() {
 fn a_line_without_end_does_not_fill_the_memory() {
     let endless = std::io::repeat(b'7');
     let file = b"%%MatrixMarket matrix array real general\n1 1\n".chain(endless);
-    let source = Source { path: Path::new("bad"), format: FileFormat::MatrixMarket, bytes: None };
+    let source = Source::new(Path::new("bad"), FileFormat::MatrixMarket);
     let message = read_stream(file, &source, &ReadOptions::new(64)).unwrap_err().to_string();
     assert_eq!(message, "bad: line 3: more than 67108864 bytes without a break");
 }
@@ -272,7 +272,7 @@ fn files_that_cannot_be_opened_or_made() {
     for bits in [0, 1, (1 << 24) + 1] {
         let input = ReadOptions::new(64).input_precision_bits(bits);
         for options in [ReadOptions::new(bits), input] {
-            let source = Source { path: &path, format: FileFormat::Binary, bytes: None };
+            let source = Source::new(&path, FileFormat::Binary);
             let error = read_stream(&b""[..], &source, &options).unwrap_err();
             assert!(matches!(error, Error::Precision { precision_bits, .. } if precision_bits == u64::from(bits)));
         }

@@ -44,7 +44,7 @@ fn random_matrix(rng: &mut Rng, (rows, cols): (usize, usize), bits: u32, spread:
 }
 
 fn load(bytes: impl Read, format: FileFormat, options: &ReadOptions) -> sunzi::Result<Loaded> {
-    read_stream(bytes, &Source { path: Path::new("test"), format, bytes: None }, options)
+    read_stream(bytes, &Source::new(Path::new("test"), format), options)
 }
 
 fn text(text: &str, bits: u32) -> Loaded {
@@ -271,8 +271,11 @@ fn files_by_name_and_their_headers() {
         write(&path, matrix.transposed(), &WriteOptions::default()).unwrap();
         assert!(read(&path, &ReadOptions::new(130)).unwrap().matrix == matrix.transposed().to_matrix().unwrap());
     }
-    let message = write(folder.path().join("a.txt"), &matrix, &WriteOptions::default()).unwrap_err().to_string();
-    assert!(message.ends_with("a.txt: the file name must end in .mtx (Matrix Market) or .bin (binary)"), "{message}");
+    let message = write(folder.path().join("a.xyz"), &matrix, &WriteOptions::default()).unwrap_err().to_string();
+    assert!(
+        message.contains("a.xyz: the name does not say the format: it must end in one of .mtx, .bin, .csv"),
+        "{message}"
+    );
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "no temporary file is left");
 }
 

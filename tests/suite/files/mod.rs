@@ -1,4 +1,9 @@
 //! File formats: what is written is what is read, and bad files are one clear error.
 
+mod arrays;
 mod bad_files;
+mod corpora;
 mod formats;
+mod layout;
+mod mutations;
+mod texts;

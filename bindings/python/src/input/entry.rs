@@ -10,6 +10,7 @@ use pyo3::types::{PyFloat, PyInt, PyString, PyTuple, PyType};
 use rug::{Float, Rational};
 use sunzi::Error;
 use sunzi::advanced::math::float::{LIMB_BITS, bit_length};
+use sunzi::io::{NumberError, NumberParser};
 
 /// One number, as it was found.
 pub enum Entry<'py> {
@@ -21,7 +22,7 @@ pub enum Entry<'py> {
     Binary { negative: bool, start: usize, end: usize, exponent: i64 },
     /// A fraction, to be rounded.
     Ratio(Box<Rational>),
-    /// A decimal, to be rounded.
+    /// A text of a number, to be rounded.
     Decimal(Box<str>),
 }
 
@@ -121,6 +122,7 @@ pub struct Reader<'py> {
     gmpy2: Option<&'static Gmpy2>,
     last: Option<(Bound<'py, PyType>, NumberType)>,
     integers: Integers<'py>,
+    texts: NumberParser,
     /// Limbs of all integers.
     pub limbs: Vec<u64>,
     /// Bits that hold all entries that are taken exactly.
@@ -178,6 +180,7 @@ impl<'py> Reader<'py> {
             gmpy2: Gmpy2::loaded(py)?,
             last: None,
             integers: Integers::new(py)?,
+            texts: NumberParser::new(2),
             limbs: Vec::new(),
             exact_bits: 2,
             rounds: false,
@@ -221,7 +224,7 @@ impl<'py> Reader<'py> {
             NumberType::Mpz | NumberType::Fmpz | NumberType::Int => self.integer(object, 0, false),
             NumberType::Ratio(_) => self.ratio(object, intern!(self.py, "numerator"), intern!(self.py, "denominator")),
             NumberType::Fmpq => self.ratio(object, intern!(self.py, "p"), intern!(self.py, "q")),
-            NumberType::Text => self.decimal(object),
+            NumberType::Text => self.text(object),
         }
     }
 
@@ -338,27 +341,21 @@ impl<'py> Reader<'py> {
         Ok(Entry::Ratio(Box::new(Rational::from((numerator, denominator)))))
     }
 
-    fn decimal(&mut self, object: &Bound<'py, PyAny>) -> Result<Entry<'py>, Refusal> {
+    /// A text, by the syntax of numbers in files.
+    fn text(&mut self, object: &Bound<'py, PyAny>) -> Result<Entry<'py>, Refusal> {
         let text = object.extract::<String>()?;
-        let word = text.trim();
-        let plain = word.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE_".contains(&byte));
-        if let Some(kind) = special(word) {
-            return Err(Refusal::NotFinite(kind));
-        }
-        if !plain || Float::parse(word).is_err() {
-            return Err(Refusal::Value(format!("is the string {text:?}: use a decimal number")));
-        }
         self.rounds = true;
-        Ok(Entry::Decimal(word.into()))
-    }
-}
-
-/// Names of what is not finite.
-fn special(word: &str) -> Option<&'static str> {
-    match word.trim_start_matches(['+', '-']).to_ascii_lowercase().as_str() {
-        "nan" => Some("NaN"),
-        "inf" | "infinity" => Some("infinite"),
-        _ => None,
+        match self.texts.parse(&text) {
+            Ok(parsed) if parsed.exact => {
+                let (integer, exponent) = parsed.value.to_integer_exp().unwrap_or_default();
+                Ok(self.keep(integer < 0, magnitude(&integer), exponent.into()))
+            }
+            // An exponent out of range is refused where it is stored.
+            Ok(_) | Err(NumberError::ExponentRange) => Ok(Entry::Decimal(text.trim().into())),
+            Err(NumberError::NotFinite(kind)) => Err(Refusal::NotFinite(kind)),
+            Err(NumberError::TooLong(bits)) => Err(Refusal::Value(format!("has {bits} significant bits"))),
+            Err(_) => Err(Refusal::Value(format!("is the string {text:?}: use a decimal number"))),
+        }
     }
 }
 

@@ -22,6 +22,7 @@ use pyo3::types::PyList;
 use rug::Float;
 use rug::float::Round;
 use sunzi::advanced::math::float::round_integer;
+use sunzi::io::NumberParser;
 use sunzi::{Error, FloatRef, Head, MAXIMUM_EXPONENT, Uplo};
 
 /// Which entries of an operand are read.
@@ -130,8 +131,9 @@ impl<'py> Operand<'py> {
                 let bits = if rounds { exact_bits.max(precision_bits) } else { exact_bits };
                 let mut matrix = sunzi::Matrix::zeros(rows, cols, bits).or_raise(py)?;
                 let gmpy2 = Gmpy2::loaded(py)?;
-                let mut store =
-                    Store { matrix: &mut matrix, limbs: &limbs, precision_bits, gmpy2, scratch: Vec::new() };
+                let texts = NumberParser::new(precision_bits);
+                let (limbs, scratch) = (&limbs[..], Vec::new());
+                let mut store = Store { matrix: &mut matrix, limbs, precision_bits, gmpy2, texts, scratch };
                 for (index, entry) in entries.iter().enumerate() {
                     store.put(entry, index / cols, index % cols).or_raise(py)?;
                     look_for_signals(py, index)?;
@@ -234,6 +236,7 @@ struct Store<'a> {
     limbs: &'a [u64],
     precision_bits: u32,
     gmpy2: Option<&'static Gmpy2>,
+    texts: NumberParser,
     scratch: Vec<u64>,
 }
 
@@ -252,14 +255,15 @@ impl Store<'_> {
                 let (near, low) = (rounded(Round::Nearest), || rounded(Round::Zero));
                 self.put_rounded(&near, !zero && is_too_small(&near, low), row, col)
             }
-            Entry::Decimal(text) => {
-                let parsed = || Float::parse(&**text).expect("it has been parsed before");
-                let rounded = |round| Float::with_val_round(self.precision_bits, parsed(), round).0;
-                let zero =
-                    !text.bytes().take_while(|byte| !b"eE".contains(byte)).any(|byte| (b'1'..=b'9').contains(&byte));
-                let (near, low) = (rounded(Round::Nearest), || rounded(Round::Zero));
-                self.put_rounded(&near, !zero && is_too_small(&near, low), row, col)
-            }
+            Entry::Decimal(text) => match self.texts.parse(text) {
+                Ok(parsed) => self.matrix.set_float(row, col, &parsed.value),
+                Err(_) => {
+                    // It has been parsed before, so its exponent is too large, either way.
+                    let is_small = text.contains("e-") || text.contains("E-") || text.contains("^-");
+                    let exponent = if is_small { -MAXIMUM_EXPONENT - 1 } else { MAXIMUM_EXPONENT + 1 };
+                    Err(Error::ExponentRange { row, column: col, exponent, limit: MAXIMUM_EXPONENT })
+                }
+            },
         }
     }
 

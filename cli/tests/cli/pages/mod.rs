@@ -279,3 +279,20 @@ fn the_range_of_precision_is_that_of_the_kernels() {
         assert!(text.contains("2 to 5000 bits"), "{name}");
     }
 }
+
+/// Every error of the library is explained on the page of messages: its longest piece that is always the same is there.
+#[test]
+fn every_message_is_explained() {
+    let page = std::fs::read_to_string(root().join("docs/TROUBLESHOOTING.md")).unwrap();
+    let source = std::fs::read_to_string(root().join("src/error.rs")).unwrap();
+    let mut seen = 0;
+    for text in source.split("#[error(").skip(1) {
+        let text = text.trim_start().trim_start_matches('"').split('"').next().unwrap();
+        let text = text.split("\\\n").map(str::trim_start).collect::<String>();
+        let fixed = text.split('{').map(|piece| piece.split_once('}').map_or(piece, |(_, rest)| rest));
+        let words = fixed.max_by_key(|words| words.len()).unwrap().trim();
+        assert!(page.contains(words), "docs/TROUBLESHOOTING.md has nothing on: {words}");
+        seen += 1;
+    }
+    assert!(seen > 20, "{seen}");
+}

@@ -4,9 +4,9 @@
 //! Blocks of columns of the exponents go to all ranks, one after the other. Each rank follows its share of the sums: of
 //! 32 rows by 32 rows, in turn. One maximum over the ranks decides.
 
-use crate::comm::{Reduction, Transport, agree};
+use crate::comm::{Reduction, Transport, agreed};
 use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::kernels::max_plus::{EMPTY, PANEL, Row, depth, raise_sums};
 use crate::math::float::Head;
 use crate::matrix::Matrix;
@@ -15,6 +15,7 @@ use crate::ops::distribution::place::Place;
 use crate::ops::factor::entrywise::{entry_bits, entry_depth};
 use crate::ops::factor::problem::Problem;
 use crate::ops::product::scale::Walkers;
+use crate::store::zeroed;
 use std::ops::Range;
 
 /// Columns whose exponents all ranks have at a time: whole panels.
@@ -121,12 +122,7 @@ impl Block {
         of: impl Fn((usize, usize), Head) -> i16,
     ) -> Result<Vec<i16>> {
         let count = (self.order - self.first) * self.width();
-        let bytes = 2 * count as u64;
-        let mut words = Vec::new();
-        let reserved = words.try_reserve_exact(count / DEPTHS_IN_WORD);
-        let made = reserved.map_err(|_| Error::OutOfMemory { bytes });
-        agree(world, made)?;
-        words.resize(count / DEPTHS_IN_WORD, 0u64);
+        let mut words = agreed(world, zeroed::<u64>(count / DEPTHS_IN_WORD))?;
         // Above the empty one, so that a rank without the entry adds nothing.
         each_entry(problem, matrix, self.first..self.end, |at, tile, inside| {
             let depth = of(at, tile.get(inside.0, inside.1).head).abs_diff(EMPTY);

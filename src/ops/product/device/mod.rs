@@ -33,6 +33,7 @@ use crate::ops::product::inner_check::InnerCheck;
 use crate::ops::product::problem::{Bits, Operand, OperandRows, Problem};
 use crate::ops::product::size::ProductSize;
 use crate::plan::{DEVICE_ALIGN, DeviceBytes, DeviceCut, DeviceInput, shares};
+use crate::store::room_for_threads;
 use serde::Serialize;
 use std::ops::Range;
 use std::sync::Arc;
@@ -353,6 +354,7 @@ impl DeviceRun<'_> {
             return Ok(vec![band.multiply(lane, timer)?]);
         }
         let band = &band;
+        room_for_threads(lanes.len())?;
         std::thread::scope(|scope| {
             let work = lanes.iter_mut().zip(timers).map(|(lane, timer)| scope.spawn(|| band.multiply(lane, timer)));
             let work = work.collect::<Vec<_>>();

@@ -1,7 +1,12 @@
-//! Reads one number: an integer, a C99 hexadecimal float or a decimal of any length.
+//! Reads one number: an integer, a C99 hexadecimal float, a decimal or a fraction of any length. The one syntax of
+//! numbers, of all files, options of the program and strings in Python: docs/FORMATS.md states it.
 //!
-//! Promise: integers and hexadecimal floats are taken exactly; decimals are rounded once, to nearest, ties to even.
+//! Promise: integers and hexadecimal floats are taken exactly; all else is rounded once, to nearest, ties to even.
 //! The number may be followed by nothing: the whole word must be a number. Does not know: files, matrices.
+
+mod parse;
+
+pub use parse::{NumberError, NumberParser, ParsedNumber, parse_exact_integer, parse_number};
 
 use crate::io::digits::{self, take_digits};
 use crate::io::powers::{MAXIMUM_POWER, PowersOfFive};
@@ -34,6 +39,10 @@ pub(super) enum Refusal {
     TooLong(u64),
     /// The system refused this many bytes for it.
     OutOfMemory(u64),
+    /// What is read takes at least this many bytes, more than the limit, which comes first.
+    MemoryLimit(u64, u64),
+    /// It has to be rounded, and nothing says to how many bits.
+    NoPrecision,
 }
 
 /// A number just read, before it is written into a matrix: see [`NumberReader::store`].
@@ -48,6 +57,9 @@ pub(super) struct Number {
     pub exact: bool,
 }
 
+/// Largest precision, in digits, that a mark of Mathematica may state.
+const MAXIMUM_MARKED_DIGITS: f64 = MAXIMUM_PRECISION_BITS as f64 * std::f64::consts::LOG10_2;
+
 /// Digits above which GMP's conversion, which is faster than quadratic, is used.
 const LONG_DIGITS: usize = 2000;
 
@@ -56,26 +68,54 @@ const DECIMAL_EXPONENT_LIMIT: i64 = 330_000_000;
 
 /// Reads numbers one after the other, with scratch space kept between them.
 pub(super) struct NumberReader {
-    decimal_bits: u32,
+    decimal_bits: Option<u32>,
+    marked_bits: Option<u32>,
     digits: Vec<u8>,
     magnitude: Vec<u64>,
     powers: PowersOfFive,
+    divisor: Integer,
+    division: Division,
+}
+
+/// Scratch space of a division.
+#[derive(Default)]
+struct Division {
     numerator: Integer,
     quotient: Integer,
     remainder: Integer,
 }
 
+impl Division {
+    /// `magnitude := magnitude 2^shift / divisor`, with enough bits to be rounded to `bits` and a sticky bit below
+    /// them; returns the shift.
+    fn divide(&mut self, magnitude: &mut Vec<u64>, divisor: &Integer, bits: u32) -> i64 {
+        // With two bits more than the precision, half an ulp is above the sticky bit.
+        let wanted = i64::from(bits) + 2 + i64::from(divisor.significant_bits());
+        let shift = (wanted - bit_length(magnitude) as i64).max(0) as u32;
+        self.numerator.assign_digits(magnitude, Order::Lsf);
+        self.numerator <<= shift;
+        (&mut self.quotient, &mut self.remainder).assign(self.numerator.div_rem_ref(divisor));
+        self.quotient <<= 1;
+        if !self.remainder.is_zero() {
+            self.quotient += 1;
+        }
+        copy_limbs(&self.quotient, magnitude);
+        i64::from(shift) + 1
+    }
+}
+
 impl NumberReader {
-    /// A reader that rounds decimals to `decimal_bits` bits.
-    pub fn new(decimal_bits: u32) -> Self {
+    /// A reader that rounds decimals to `decimal_bits` bits; without them, to the precision that a mark of Mathematica
+    /// states first.
+    pub fn new(decimal_bits: impl Into<Option<u32>>) -> Self {
         NumberReader {
-            decimal_bits,
+            decimal_bits: decimal_bits.into(),
+            marked_bits: None,
             digits: Vec::new(),
             magnitude: Vec::new(),
             powers: PowersOfFive::default(),
-            numerator: Integer::new(),
-            quotient: Integer::new(),
-            remainder: Integer::new(),
+            divisor: Integer::new(),
+            division: Division::default(),
         }
     }
 
@@ -84,6 +124,22 @@ impl NumberReader {
     /// # Errors
     /// A [`Refusal`] that says what the word is instead.
     pub fn read(&mut self, word: &[u8], field: Field) -> Result<Number, Refusal> {
+        match self.read_plain(word, field) {
+            Err(Refusal::NotANumber) if word.contains(&b'_') => {
+                let joined = without_underscores(word).ok_or(Refusal::NotANumber)?;
+                self.read_plain(&joined, field)
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Bits that the first mark of Mathematica so far stated.
+    pub fn marked_bits(&self) -> Option<u32> {
+        self.marked_bits
+    }
+
+    /// A number without underscores.
+    fn read_plain(&mut self, word: &[u8], field: Field) -> Result<Number, Refusal> {
         let (negative, rest) = match word {
             [b'-', rest @ ..] => (true, rest),
             [b'+', rest @ ..] => (false, rest),
@@ -152,6 +208,11 @@ impl NumberReader {
         let exponent = match rest {
             [] => 0,
             [b'e' | b'E' | b'd' | b'D', power @ ..] => signed(power).ok_or(Refusal::NotANumber)?,
+            [b'*', b'^', power @ ..] => signed(power).ok_or(Refusal::NotANumber)?,
+            [b'`', ..] => self.marked(rest)?,
+            [b'/', denominator @ ..] if rest.len() + whole.len() == text.len() => {
+                return self.fraction((negative, whole), denominator, field);
+            }
             _ => return Err(Refusal::NotANumber),
         };
         let is_integer = whole.len() == text.len();
@@ -177,6 +238,69 @@ impl NumberReader {
         self.scaled(negative, exponent)
     }
 
+    /// What follows the digits of a number of Mathematica: a mark of precision or accuracy, and perhaps an exponent.
+    fn marked(&mut self, text: &[u8]) -> Result<i64, Refusal> {
+        let (is_accuracy, rest) = match text {
+            [b'`', b'`', rest @ ..] => (true, rest),
+            rest => (false, &rest[1..]),
+        };
+        let end = rest.iter().position(|&byte| byte == b'*').unwrap_or(rest.len());
+        let (digits, power) = rest.split_at(end);
+        if !digits.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b'+')) {
+            return Err(Refusal::NotANumber);
+        }
+        let digits = std::str::from_utf8(digits).map_err(|_| Refusal::NotANumber)?;
+        if !digits.is_empty() || is_accuracy {
+            let digits = digits.parse::<f64>().map_err(|_| Refusal::NotANumber)?;
+            let bits = digits * std::f64::consts::LOG2_10;
+            if !is_accuracy && digits > 0.0 && digits <= MAXIMUM_MARKED_DIGITS {
+                // A precision of whole bits, as it is written here, comes back in spite of the mark's own rounding.
+                let whole = if (bits - bits.round()).abs() < 1e-6 { bits.round() } else { bits.ceil() };
+                let bits = (whole as u32).clamp(2, MAXIMUM_PRECISION_BITS);
+                self.decimal_bits.get_or_insert(bits);
+                self.marked_bits.get_or_insert(bits);
+            }
+        }
+        match power {
+            [] => Ok(0),
+            [b'*', b'^', power @ ..] => signed(power).ok_or(Refusal::NotANumber),
+            _ => Err(Refusal::NotANumber),
+        }
+    }
+
+    /// A fraction of two integers, rounded.
+    fn fraction(
+        &mut self,
+        (negative, numerator): (bool, &[u8]),
+        denominator: &[u8],
+        field: Field,
+    ) -> Result<Number, Refusal> {
+        let is_zero = denominator.iter().all(|&digit| digit == b'0');
+        if numerator.is_empty() || is_zero || !denominator.iter().all(u8::is_ascii_digit) {
+            return Err(Refusal::NotANumber);
+        }
+        if field == Field::Integer {
+            return Err(Refusal::NotAnInteger);
+        }
+        let bits = self.decimal_bits.ok_or(Refusal::NoPrecision)?;
+        self.integer(denominator);
+        self.divisor.assign_digits(&self.magnitude, Order::Lsf);
+        self.integer(numerator);
+        if bit_length(&self.magnitude) == 0 {
+            return Ok(Number { negative: false, exponent: 0, bits, exact: false });
+        }
+        let shift = self.division.divide(&mut self.magnitude, &self.divisor, bits);
+        Ok(Number { negative, exponent: -shift, bits, exact: false })
+    }
+
+    /// The integer with these digits, in the magnitude.
+    fn integer(&mut self, digits: &[u8]) {
+        self.digits.clear();
+        let zeros = digits.iter().take_while(|&&digit| digit == b'0').count();
+        self.digits.extend_from_slice(&digits[zeros..]);
+        self.digits_to_magnitude();
+    }
+
     /// The magnitude times `2^exponent`, exactly.
     fn exact(&mut self, negative: bool, exponent: i64) -> Result<Number, Refusal> {
         let length = bit_length(&self.magnitude);
@@ -195,7 +319,7 @@ impl NumberReader {
 
     /// The magnitude times `10^exponent`, ready to be rounded: enough quotient bits and a sticky bit below them.
     fn scaled(&mut self, negative: bool, exponent: i64) -> Result<Number, Refusal> {
-        let bits = self.decimal_bits;
+        let bits = self.decimal_bits.ok_or(Refusal::NoPrecision)?;
         if bit_length(&self.magnitude) == 0 {
             return Ok(Number { negative: false, exponent: 0, bits, exact: false });
         }
@@ -203,32 +327,23 @@ impl NumberReader {
             return Err(Refusal::ExponentRange);
         }
         if exponent.unsigned_abs() > u64::from(MAXIMUM_POWER) {
-            return self.scaled_by_mpfr(negative, exponent);
+            return self.scaled_by_mpfr(bits, negative, exponent);
         }
-        let power = self.powers.get(exponent.unsigned_abs() as u32);
         if exponent >= 0 {
-            self.numerator.assign_digits(&self.magnitude, Order::Lsf);
-            self.numerator *= power;
-            copy_limbs(&self.numerator, &mut self.magnitude);
+            let power = self.powers.get(exponent.unsigned_abs() as u32);
+            let product = &mut self.division.numerator;
+            product.assign_digits(&self.magnitude, Order::Lsf);
+            *product *= power;
+            copy_limbs(product, &mut self.magnitude);
             return Ok(Number { negative, exponent, bits, exact: false });
         }
-        // With two bits more than the precision, half an ulp is above the sticky bit.
-        let wanted = i64::from(bits) + 2 + i64::from(power.significant_bits());
-        let shift = (wanted - bit_length(&self.magnitude) as i64).max(0) as u32;
-        self.numerator.assign_digits(&self.magnitude, Order::Lsf);
-        self.numerator <<= shift;
-        (&mut self.quotient, &mut self.remainder).assign(self.numerator.div_rem_ref(power));
-        self.quotient <<= 1;
-        if !self.remainder.is_zero() {
-            self.quotient += 1;
-        }
-        copy_limbs(&self.quotient, &mut self.magnitude);
-        Ok(Number { negative, exponent: exponent - i64::from(shift) - 1, bits, exact: false })
+        let power = self.powers.get(exponent.unsigned_abs() as u32);
+        let shift = self.division.divide(&mut self.magnitude, power, bits);
+        Ok(Number { negative, exponent: exponent - shift, bits, exact: false })
     }
 
     /// As [`NumberReader::scaled`], for exponents whose power of ten would be long: MPFR rounds correctly.
-    fn scaled_by_mpfr(&mut self, negative: bool, exponent: i64) -> Result<Number, Refusal> {
-        let bits = self.decimal_bits;
+    fn scaled_by_mpfr(&mut self, bits: u32, negative: bool, exponent: i64) -> Result<Number, Refusal> {
         let digits = Integer::from_digits(&self.magnitude, Order::Lsf);
         // MPFR's exponents end where ours end, and just below it would round a second time, to its least number;
         // 4 times the number has the same significand.
@@ -266,6 +381,16 @@ fn copy_limbs(integer: &Integer, limbs: &mut Vec<u64>) {
     limbs.extend_from_slice(integer.as_limbs());
 }
 
+/// The word without its underscores, each of which must stand between two digits.
+fn without_underscores(word: &[u8]) -> Option<Vec<u8>> {
+    let is_hexadecimal = word.iter().any(|byte| matches!(byte, b'x' | b'X'));
+    let is_digit = |byte: u8| if is_hexadecimal { byte.is_ascii_hexdigit() } else { byte.is_ascii_digit() };
+    let between = word.windows(3).filter(|three| three[1] == b'_');
+    let fine = between.clone().all(|three| is_digit(three[0]) && is_digit(three[2]));
+    let count = word.iter().filter(|&&byte| byte == b'_').count();
+    (fine && count == between.count()).then(|| word.iter().copied().filter(|&byte| byte != b'_').collect())
+}
+
 /// An exponent: a sign and digits. Values beyond every supported exponent stop growing, they stay out of range.
 fn signed(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text {
@@ -281,7 +406,7 @@ fn signed(text: &[u8]) -> Option<i64> {
 }
 
 /// Which value that is not finite a word without its sign spells.
-fn not_finite(word: &[u8]) -> Option<&'static str> {
+pub(super) fn not_finite(word: &[u8]) -> Option<&'static str> {
     let lower = word.get(..word.len().min(16))?.to_ascii_lowercase();
     match lower.as_slice() {
         b"inf" | b"infinity" => Some("infinite"),
@@ -291,161 +416,4 @@ fn not_finite(word: &[u8]) -> Option<&'static str> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::math::float::FloatRef;
-    use rug::rand::RandState;
-
-    fn generator(seed: u32) -> RandState<'static> {
-        let mut rng = RandState::new();
-        rng.seed(&Integer::from(seed));
-        rng
-    }
-
-    /// The value of `word` read at `bits`, and its number.
-    fn value(reader: &mut NumberReader, word: &str) -> Result<(Float, Number), Refusal> {
-        let number = reader.read(word.as_bytes(), Field::Real)?;
-        let mut limbs = vec![0xdead; limbs_for(number.bits) + 1];
-        let head = reader.store(number, &mut limbs)?;
-        assert_eq!(limbs[0], 0, "{word}: the limb below the significand is cleared");
-        Ok((FloatRef { head, limbs: &limbs }.to_float(number.bits), number))
-    }
-
-    fn decimal(bits: u32, word: &str) -> Float {
-        let (value, number) = value(&mut NumberReader::new(bits), word).unwrap();
-        assert!(!number.exact && number.bits == bits, "{word}");
-        value
-    }
-
-    fn oracle(bits: u32, word: &str) -> Float {
-        Float::with_val(bits, Float::parse(word.replace(['d', 'D'], "e")).unwrap())
-    }
-
-    #[test]
-    fn decimals_round_as_mpfr_does() {
-        let mut rng = generator(5);
-        for case in 0..6000 {
-            let bits = 2 + rng.below(if case % 7 == 0 { 1500 } else { 200 });
-            let digits = 1 + rng.below(if case % 11 == 0 { 2500 } else { 80 });
-            let mut word: String = (0..digits).map(|_| char::from(b'0' + rng.below(10) as u8)).collect();
-            if case % 4 != 0 {
-                word.insert(rng.below(digits) as usize, '.');
-            }
-            if case % 3 != 0 || !word.contains('.') {
-                let exponent = match case % 5 {
-                    0 => rng.below(120_000) as i64 - 60_000,
-                    1 => rng.below(8400) as i64 - 4200,
-                    _ => rng.below(120) as i64 - 60,
-                };
-                word += &format!("{}{exponent}", ['e', 'E', 'd', 'D'][case % 4]);
-            }
-            if case % 2 == 0 {
-                word.insert(0, '-');
-            }
-            assert_eq!(decimal(bits, &word), oracle(bits, &word), "{bits} bits: {word}");
-        }
-    }
-
-    #[test]
-    fn exact_ties_go_to_even_and_their_neighbours_away() {
-        let mut rng = generator(6);
-        for case in 0..2000u32 {
-            let bits = 2 + rng.below(150);
-            let odd = Integer::from(Integer::random_bits(bits, &mut rng)) * 2u32 + 1u32;
-            let tie: Integer = odd + (Integer::from(1) << (bits + 1)); // bits + 2 significant bits at most, odd
-            let shift = rng.below(160) as i32 - 80;
-            // The tie as a decimal, exactly: 2^-k = 5^k 10^-k.
-            let (digits, exponent) = if shift >= 0 {
-                ((tie.clone() << shift).to_string(), 0)
-            } else {
-                ((tie.clone() * Integer::from(Integer::u_pow_u(5, shift.unsigned_abs()))).to_string(), shift)
-            };
-            for (tail, nudge) in [("", 0), ("000000000000000000000000000000000001", 1)] {
-                let word = format!("{digits}{tail}e{}", exponent - tail.len() as i32);
-                let exact: Integer = (tie.clone() << 4) + nudge;
-                let mut want = Float::with_val(bits, &exact);
-                want <<= shift - 4;
-                assert_eq!(decimal(bits, &word), want, "case {case}, {bits} bits: {word}");
-                assert_eq!(want, oracle(bits, &word));
-            }
-        }
-        assert_eq!(decimal(2, "2.5"), 2);
-        assert_eq!(decimal(2, "3.5"), 4);
-        assert_eq!(decimal(2, "-3.5000000000000000000001"), -4);
-        assert_eq!(decimal(2, "2.5000000000000000000001"), 3);
-    }
-
-    #[test]
-    fn the_ends_of_the_exponent_range() {
-        // 2^-1073741824 is the least number; half of it would be rounded twice if MPFR's underflow were trusted.
-        let least = Float::with_val(64, 1) >> (MAXIMUM_EXPONENT + 1) as i32;
-        let text = least.to_string_radix(10, Some(40));
-        assert_eq!(decimal(64, &text), least);
-        let mut reader = NumberReader::new(64);
-        for word in ["1.5e-323228497", "1e-323228497", "1e323228497", "-1e999999999999999999999", "3e-99999999999999"] {
-            assert_eq!(value(&mut reader, word).unwrap_err(), Refusal::ExponentRange, "{word}");
-        }
-        assert!(value(&mut reader, "1e323228400").is_ok());
-        assert!(value(&mut reader, "0.000e-99999999999999999").unwrap().0.is_zero());
-        for (word, ok) in [
-            ("0x.8p1073741823", true),
-            ("0x1p1073741823", false),
-            ("0x1p-1073741824", true),
-            ("0x1p-1073741825", false),
-            ("0x1p99999999999999999999", false),
-        ] {
-            assert_eq!(value(&mut reader, word).is_ok(), ok, "{word}");
-        }
-    }
-
-    #[test]
-    fn integers_and_hexadecimal_floats_are_exact() {
-        let mut rng = generator(7);
-        let mut reader = NumberReader::new(2);
-        for case in 0..3000u32 {
-            let size = 1 + rng.below(if case % 9 == 0 { 9000 } else { 300 });
-            let integer = (Integer::from(Integer::random_bits(size, &mut rng)) | 1u32) << rng.below(90);
-            let bits = (integer.significant_bits() - integer.find_one(0).unwrap()).max(2);
-            let (found, number) = value(&mut reader, &format!("-{integer}")).unwrap();
-            assert_eq!((found.clone(), number.bits, number.exact), (-Float::with_val(bits, &integer), bits, true));
-            let mut hex = integer.to_string_radix(16);
-            let exponent = rng.below(400) as i32 - 200;
-            let after = rng.below(hex.len() as u32 + 1) as usize;
-            hex.insert(hex.len() - after, '.');
-            if case % 2 == 0 {
-                hex = hex.to_uppercase();
-            }
-            let (found, number) = value(&mut reader, &format!("-0x000{hex}00p{exponent}")).unwrap();
-            let want = -Float::with_val(bits, &integer) << (exponent - 4 * after as i32);
-            assert_eq!((found, number.bits, number.exact), (want, bits, true), "{hex}p{exponent}");
-        }
-        for (word, want) in
-            [("0x1.8p-3", 0.1875), ("0X.8", 0.5), ("0xA.", 10.0), ("+7", 7.0), ("-0", 0.0), ("0x0p0", 0.0)]
-        {
-            assert_eq!(value(&mut reader, word).unwrap().0, want, "{word}");
-        }
-    }
-
-    #[test]
-    fn what_is_no_number() {
-        let mut reader = NumberReader::new(64);
-        for word in [
-            "", "-", "+-1", ".", "1.2.3", "e5", "1e", "1e+", "1e5.0", "0x", "0x.p1", "0x1p", "0x1q2", "one", "1_000",
-            "1,5", "0b1", "١", "1e5x", "--1", "nano", "infinit", "0x1.8e3p",
-        ] {
-            assert_eq!(value(&mut reader, word).unwrap_err(), Refusal::NotANumber, "{word}");
-        }
-        for word in ["nan", "-NaN", "nan(0x1)", "NAN"] {
-            assert_eq!(value(&mut reader, word).unwrap_err(), Refusal::NotFinite("NaN"), "{word}");
-        }
-        for word in ["inf", "-Inf", "+INFINITY"] {
-            assert_eq!(value(&mut reader, word).unwrap_err(), Refusal::NotFinite("infinite"), "{word}");
-        }
-        for word in ["1.0", "1e3", "0x10", ".5", "7."] {
-            assert_eq!(reader.read(word.as_bytes(), Field::Integer).unwrap_err(), Refusal::NotAnInteger, "{word}");
-        }
-        assert!(reader.read(b"-17", Field::Integer).unwrap().exact);
-        let long = format!("0x1{}1", "0".repeat((MAXIMUM_PRECISION_BITS / 4) as usize));
-        assert!(matches!(reader.read(long.as_bytes(), Field::Real), Err(Refusal::TooLong(_))));
-    }
-}
+mod tests;

@@ -1,0 +1,251 @@
+//! The formats there are: their names, the endings of file names that mean them, and how their first bytes look.
+//!
+//! Promise: the one list of formats, for the library, the program and Python. Does not know: how any is read.
+
+use crate::error::{Error, Result};
+use crate::io::atomic::is_device;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// A format of matrices in files; docs/FORMATS.md describes each.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum FileFormat {
+    /// Matrix Market text, `.mtx`.
+    MatrixMarket,
+    /// The binary format, `.bin`.
+    Binary,
+    /// Lines of numbers with commas between them, `.csv`. Reading takes semicolons, tabs and blanks as well.
+    Csv,
+    /// The same, written with tabs, `.tsv`.
+    Tsv,
+    /// The same, written with blanks, `.txt` and `.dat`.
+    Text,
+    /// An array of NumPy, `.npy`.
+    Npy,
+    /// Nested lists in JSON, `.json`; one value of an object is named behind a colon, `block.json:B`.
+    Json,
+    /// Nested lists of Mathematica, `.m` and `.wl`.
+    Mathematica,
+    /// A semidefinite program in SDPA's sparse format, `.dat-s`, which is read and not written; a matrix of it is named
+    /// behind a colon, `theta1.dat-s:3/1` for block 1 of constraint 3.
+    Sdpa,
+}
+
+/// How the bytes of a file are compressed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[non_exhaustive]
+pub enum Compression {
+    /// Not at all.
+    #[default]
+    None,
+    /// gzip, `.gz`.
+    Gzip,
+    /// Zstandard, `.zst`.
+    Zstd,
+}
+
+/// One format of the list.
+struct Entry {
+    format: FileFormat,
+    /// As `--input-format` has it.
+    name: &'static str,
+    endings: &'static [&'static str],
+}
+
+const FORMATS: [Entry; 9] = [
+    Entry { format: FileFormat::MatrixMarket, name: "mtx", endings: &[".mtx"] },
+    Entry { format: FileFormat::Binary, name: "bin", endings: &[".bin"] },
+    Entry { format: FileFormat::Csv, name: "csv", endings: &[".csv"] },
+    Entry { format: FileFormat::Tsv, name: "tsv", endings: &[".tsv", ".tab"] },
+    Entry { format: FileFormat::Text, name: "txt", endings: &[".txt", ".dat"] },
+    Entry { format: FileFormat::Npy, name: "npy", endings: &[".npy"] },
+    Entry { format: FileFormat::Json, name: "json", endings: &[".json"] },
+    Entry { format: FileFormat::Mathematica, name: "m", endings: &[".m", ".wl"] },
+    Entry { format: FileFormat::Sdpa, name: "dat-s", endings: &[".dat-s"] },
+];
+
+const COMPRESSIONS: [(Compression, &str); 2] = [(Compression::Gzip, ".gz"), (Compression::Zstd, ".zst")];
+
+impl FileFormat {
+    /// All of them.
+    pub const ALL: [FileFormat; 9] = {
+        let mut all = [FileFormat::Binary; 9];
+        let mut at = 0;
+        while at < all.len() {
+            all[at] = FORMATS[at].format;
+            at += 1;
+        }
+        all
+    };
+
+    /// The short name, that of the ending: `mtx`, `csv`.
+    pub fn name(self) -> &'static str {
+        FORMATS.iter().find(|entry| entry.format == self).map_or("", |entry| entry.name)
+    }
+
+    /// The format of this short name.
+    pub fn by_name(name: &str) -> Option<FileFormat> {
+        FORMATS.iter().find(|entry| entry.name == name).map(|entry| entry.format)
+    }
+
+    /// Whether matrices can be written in it.
+    pub fn is_written(self) -> bool {
+        self != FileFormat::Sdpa
+    }
+
+    /// Whether a matrix inside the file may have to be named.
+    pub fn has_members(self) -> bool {
+        matches!(self, FileFormat::Json | FileFormat::Sdpa)
+    }
+
+    /// The format in which a file of this name is written: that of its ending, without `.gz` or `.zst`; Matrix Market
+    /// for a device or pipe without an ending that is known.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] with the endings there are; for a format that is only read.
+    pub fn of(path: &Path) -> Result<FileFormat> {
+        let (format, _) = by_ending(path.as_os_str().as_bytes());
+        match format {
+            Some(format) if format.is_written() => Ok(format),
+            Some(_) => Err(Error::InvalidArgument(format!("{}: this format is read, not written", path.display()))),
+            None if is_device(path) => Ok(FileFormat::MatrixMarket),
+            None => Err(FileFormat::unknown(path)),
+        }
+    }
+
+    /// The error for a name that says no format.
+    pub(super) fn unknown(path: &Path) -> Error {
+        let endings = FORMATS.iter().flat_map(|entry| entry.endings).copied().collect::<Vec<_>>().join(", ");
+        Error::InvalidArgument(format!(
+            "{}: the name does not say the format: it must end in one of {endings}, and may have .gz or .zst behind it",
+            path.display()
+        ))
+    }
+
+    /// The format that the first bytes of a file show; tables of numbers show nothing, and are what is left.
+    pub(super) fn by_content(bytes: &[u8]) -> FileFormat {
+        let text = bytes.trim_ascii_start();
+        match text {
+            _ if bytes.starts_with(b"\x89SNZ") => FileFormat::Binary,
+            _ if bytes.starts_with(b"\x93NUMPY") => FileFormat::Npy,
+            [b'%', b'%', ..] => FileFormat::MatrixMarket,
+            [b'[', ..] => FileFormat::Json,
+            [b'{', rest @ ..] if matches!(rest.trim_ascii_start(), [b'"', ..] | [b'}', ..]) => FileFormat::Json,
+            [b'{', ..] | [b'(', b'*', ..] => FileFormat::Mathematica,
+            _ => FileFormat::Csv,
+        }
+    }
+}
+
+impl Compression {
+    /// The compression in which a file of this name is written.
+    pub fn of(path: &Path) -> Compression {
+        by_ending(path.as_os_str().as_bytes()).1
+    }
+}
+
+/// What the end of a name says: the format, and the compression.
+fn by_ending(name: &[u8]) -> (Option<FileFormat>, Compression) {
+    let lower = name.to_ascii_lowercase();
+    let packed = COMPRESSIONS.iter().find(|(_, ending)| lower.ends_with(ending.as_bytes()));
+    let compression = packed.map_or(Compression::None, |(compression, _)| *compression);
+    let plain = &lower[..lower.len() - packed.map_or(0, |(_, ending)| ending.len())];
+    let means = |entry: &&Entry| entry.endings.iter().any(|ending| plain.ends_with(ending.as_bytes()));
+    (FORMATS.iter().find(means).map(|entry| entry.format), compression)
+}
+
+/// A matrix in a file, as one names it: the file, and where that holds several, which of them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Location {
+    /// The file.
+    pub file: PathBuf,
+    /// The format that its name says.
+    pub format: Option<FileFormat>,
+    /// The matrix inside: `B` of `block_data_0.json:B`.
+    pub member: Option<String>,
+}
+
+impl Location {
+    /// Splits a name at the colon behind `.json` or `.dat-s` (and `.gz` or `.zst`). Looks at no file.
+    pub fn parse(path: &Path) -> Location {
+        let bytes = path.as_os_str().as_bytes();
+        let (format, _) = by_ending(bytes);
+        let whole = Location { file: path.to_path_buf(), format, member: None };
+        if format.is_some() {
+            return whole;
+        }
+        let colons = bytes.iter().enumerate().filter(|(_, byte)| **byte == b':').map(|(at, _)| at);
+        for at in colons {
+            let (format, _) = by_ending(&bytes[..at]);
+            if let (true, Ok(member)) =
+                (format.is_some_and(FileFormat::has_members), std::str::from_utf8(&bytes[at + 1..]))
+            {
+                let file = PathBuf::from(OsStr::from_bytes(&bytes[..at]));
+                return Location { file, format, member: Some(member.to_string()) };
+            }
+        }
+        whole
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn endings() {
+        for (name, format, compression) in [
+            ("a.csv", Some(FileFormat::Csv), Compression::None),
+            ("A.MTX.GZ", Some(FileFormat::MatrixMarket), Compression::Gzip),
+            ("x/b.json.zst", Some(FileFormat::Json), Compression::Zstd),
+            ("theta1.dat-s", Some(FileFormat::Sdpa), Compression::None),
+            ("theta1.dat", Some(FileFormat::Text), Compression::None),
+            ("a.gz", None, Compression::Gzip),
+            ("a.xyz", None, Compression::None),
+        ] {
+            assert_eq!(by_ending(name.as_bytes()), (format, compression), "{name}");
+        }
+        let error = FileFormat::of(Path::new("a.xyz")).unwrap_err().to_string();
+        assert!(
+            error.starts_with("a.xyz: the name does not say the format: it must end in one of .mtx, .bin,"),
+            "{error}"
+        );
+        assert!(FileFormat::of(Path::new("a.dat-s")).unwrap_err().to_string().ends_with("read, not written"));
+    }
+
+    #[test]
+    fn locations() {
+        for (name, file, member) in [
+            ("a.json", "a.json", None),
+            ("a.json:B", "a.json", Some("B")),
+            ("C:/x.json.gz:0/B:c", "C:/x.json.gz", Some("0/B:c")),
+            ("t.dat-s:3/1", "t.dat-s", Some("3/1")),
+            ("a.json:b.mtx", "a.json:b.mtx", None),
+            ("a.csv:b", "a.csv:b", None),
+        ] {
+            let found = Location::parse(Path::new(name));
+            assert_eq!((found.file.to_str(), found.member.as_deref()), (Some(file), member), "{name}");
+        }
+    }
+
+    #[test]
+    fn first_bytes() {
+        for (bytes, format) in [
+            (&b"%%MatrixMarket"[..], FileFormat::MatrixMarket),
+            (b"\x89SNZ\r\n\x1a\n", FileFormat::Binary),
+            (b"\x93NUMPY\x01\x00", FileFormat::Npy),
+            (b" \n[[1", FileFormat::Json),
+            (b"{ \"B\":", FileFormat::Json),
+            (b"{{1,", FileFormat::Mathematica),
+            (b"(* m *)", FileFormat::Mathematica),
+            (b"1,2", FileFormat::Csv),
+            (b"", FileFormat::Csv),
+        ] {
+            assert_eq!(FileFormat::by_content(bytes), format);
+        }
+        assert!(FileFormat::ALL.iter().all(|format| FileFormat::by_name(format.name()) == Some(*format)));
+    }
+}

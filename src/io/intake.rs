@@ -1,0 +1,120 @@
+//! Words of a text file on their way into memory as numbers, and what is said of those that are none.
+//!
+//! Rows and columns in messages count from 1, as in the files. Does not know: formats.
+
+use crate::error::{Error, Result};
+use crate::io::elements::Elements;
+use crate::io::number::{Field, NumberReader, Refusal};
+use crate::io::scan::{Scanner, Span, shown};
+use crate::matrix::{MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS};
+use crate::store::zeroed;
+use std::io::Read;
+
+/// The numbers read so far, and what reads the next one.
+pub(super) struct Intake {
+    pub numbers: NumberReader,
+    pub elements: Elements,
+}
+
+/// Where an entry belongs.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    /// Row and column, from 0.
+    pub place: (usize, usize),
+    /// Rows of the matrix, where elements come with their places.
+    pub rows: usize,
+    pub field: Field,
+}
+
+/// A word that was refused, and its row and column from 0.
+pub(super) struct Rejected {
+    pub refusal: Refusal,
+    pub place: (usize, usize),
+}
+
+impl Intake {
+    /// Decimals are rounded to `decimal_bits`; without them a mark of Mathematica must say to how many.
+    pub fn new(decimal_bits: impl Into<Option<u32>>, elements: Elements) -> Intake {
+        Intake { numbers: NumberReader::new(decimal_bits), elements }
+    }
+
+    /// Takes in the entry at row and column `place`, any number.
+    ///
+    /// # Errors
+    /// As [`Intake::push_at`].
+    #[inline]
+    pub fn push<R: Read>(&mut self, scanner: &Scanner<'_, R>, word: Span, place: (usize, usize)) -> Result<()> {
+        self.push_at(scanner, word, Place { place, rows: 0, field: Field::Real })
+    }
+
+    /// Takes in the entry at a place.
+    ///
+    /// # Errors
+    /// [`Error::Format`] with the line, the place and the word; [`Error::OutOfMemory`], [`Error::MemoryLimit`].
+    #[inline]
+    pub fn push_at<R: Read>(&mut self, scanner: &Scanner<'_, R>, word: Span, at: Place) -> Result<()> {
+        let word = scanner.bytes(word);
+        self.put(word, at).map_err(|refusal| refused(refusal, word, at.place, |text| scanner.error(text)))
+    }
+
+    /// The same for a word that does not stand in a scanner.
+    #[inline]
+    pub fn put(&mut self, word: &[u8], at: Place) -> std::result::Result<(), Refusal> {
+        let place = at.place.0 as u64 + at.place.1 as u64 * at.rows as u64;
+        let number = self.numbers.read(word, at.field)?;
+        if !number.exact {
+            self.elements.raise_precision(number.bits);
+        }
+        self.elements.push(&self.numbers, number, place)
+    }
+}
+
+/// The error for a word at row and column from 0; `error` adds the file and the line.
+pub(super) fn refused(
+    refusal: Refusal,
+    word: &[u8],
+    (row, col): (usize, usize),
+    error: impl FnOnce(String) -> Error,
+) -> Error {
+    let found = shown(word);
+    let at = format!("entry at row {}, column {} (counted from 1)", row + 1, col + 1);
+    error(match refusal {
+        Refusal::OutOfMemory(bytes) => return Error::OutOfMemory { bytes },
+        Refusal::MemoryLimit(limit_bytes, minimum_bytes) => {
+            return Error::MemoryLimit { limit_bytes, minimum_bytes };
+        }
+        Refusal::NotFinite(kind) => format!("{at} is {kind}: every entry must be finite"),
+        Refusal::NotANumber => format!("{at} is not a number: {found}"),
+        Refusal::NotAnInteger => format!("{at} is not an integer, as the first line promises: {found}"),
+        Refusal::NoPrecision => {
+            format!("{at} has to be rounded, and the file does not state its precision: give it in bits; found {found}")
+        }
+        Refusal::ExponentRange => format!("{at} has a binary exponent outside +-{MAXIMUM_EXPONENT}: {found}"),
+        Refusal::TooLong(bits) => {
+            format!("{at} has {bits} significant bits, more than {MAXIMUM_PRECISION_BITS}: {found}")
+        }
+    })
+}
+
+/// A set of places of a matrix, one bit each.
+pub(super) struct Places {
+    words: Vec<u64>,
+}
+
+impl Places {
+    /// None of `count` places.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn new(count: usize) -> Result<Places> {
+        Ok(Places { words: zeroed(count.div_ceil(64))? })
+    }
+
+    /// Adds a place; `false` where it was there already.
+    pub fn insert(&mut self, place: usize) -> bool {
+        let (word, bit) = (&mut self.words[place / 64], 1 << (place % 64));
+        let is_new = *word & bit == 0;
+        *word |= bit;
+        is_new
+    }
+}

@@ -1,0 +1,201 @@
+//! What is asked of a read, and what it gives.
+//!
+//! Does not know: how any format is read.
+
+use crate::context::ProgressCallback;
+use crate::error::{Error, Result};
+use crate::io::atomic::is_device;
+use crate::io::format::{FileFormat, Location};
+use crate::matrix::{MAXIMUM_PRECISION_BITS, Matrix, SymmetricMatrix, Uplo};
+use crate::options::setters;
+use crate::store::available_bytes;
+use std::path::Path;
+use std::sync::Arc;
+
+/// How a file is read.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct ReadOptions {
+    /// Bits to which decimals are rounded, and the least precision of the matrix; `None` for what the file states.
+    pub precision_bits: Option<u32>,
+    /// Bits to which decimals are rounded instead, where given.
+    pub input_precision_bits: Option<u32>,
+    /// The format of a file whose name says none; `None` for what the first bytes of a device or pipe show.
+    pub format: Option<FileFormat>,
+    /// Bytes that the matrix may take, and for formats without a header what holds its numbers on the way as well;
+    /// `None` for what the machine has.
+    pub memory_bytes: Option<u64>,
+    /// Told the bytes read (phase `read`; the total is 0 for a stream and a compressed file), may cancel.
+    pub progress: Option<Arc<ProgressCallback>>,
+}
+
+setters! { ReadOptions {
+    input_precision_bits: impl Into<Option<u32>>,
+    format: impl Into<Option<FileFormat>>,
+    memory_bytes: impl Into<Option<u64>>,
+    progress: impl Into<Option<Arc<ProgressCallback>>>,
+} }
+
+/// The precisions of a file under way.
+#[derive(Clone, Copy)]
+pub(super) struct Bits {
+    /// To which decimals are rounded.
+    pub decimal: u32,
+    /// The least precision of the matrix.
+    pub least: u32,
+}
+
+impl ReadOptions {
+    /// Reading at `precision_bits` bits, or with `None` at those that the file states; everything else as usual.
+    pub fn new(precision_bits: impl Into<Option<u32>>) -> ReadOptions {
+        let precision_bits = precision_bits.into();
+        ReadOptions { precision_bits, input_precision_bits: None, format: None, memory_bytes: None, progress: None }
+    }
+
+    /// Bits to which decimals are rounded, where anything says so.
+    pub(super) fn decimal_bits(&self, stated: Option<u32>) -> Option<u32> {
+        self.input_precision_bits.or(self.precision_bits).or(stated)
+    }
+
+    /// The least precision of the matrix, as far as options and header say.
+    pub(super) fn least_bits(&self, stated: Option<u32>) -> u32 {
+        self.precision_bits.or(stated).unwrap_or(2).max(self.decimal_bits(stated).unwrap_or(2))
+    }
+
+    /// Both, for a file whose header may state its precision.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where nothing says it.
+    pub(super) fn resolve(&self, stated: Option<u32>, source: &Source<'_>) -> Result<Bits> {
+        let decimal = self.decimal_bits(stated).ok_or_else(|| {
+            let path = source.path.display();
+            Error::InvalidArgument(format!("{path}: the file does not state its precision: give it in bits"))
+        })?;
+        Ok(Bits { decimal, least: self.least_bits(stated) })
+    }
+
+    /// Refuses a matrix above the limit.
+    ///
+    /// # Errors
+    /// [`Error::MemoryLimit`].
+    pub(super) fn admit(&self, rows: usize, cols: usize, precision_bits: u32) -> Result<()> {
+        let minimum_bytes = Matrix::bytes_for(rows, cols, precision_bits);
+        match self.memory_bytes {
+            Some(limit_bytes) if minimum_bytes > limit_bytes => Err(Error::MemoryLimit { limit_bytes, minimum_bytes }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Bytes that a matrix of unknown size may take.
+    pub(super) fn limit_bytes(&self) -> u64 {
+        self.memory_bytes.or_else(available_bytes).unwrap_or(u64::MAX)
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
+        for bits in [self.precision_bits, self.input_precision_bits].into_iter().flatten() {
+            if !(2..=MAXIMUM_PRECISION_BITS).contains(&bits) {
+                return Err(Error::precision(bits, MAXIMUM_PRECISION_BITS));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is known of a stream before it is read.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Source<'a> {
+    /// Its name in messages.
+    pub path: &'a Path,
+    /// Its format; `None` for the one that its first bytes show: a table of numbers where they show no other.
+    pub format: Option<FileFormat>,
+    /// Which matrix in it, for formats that hold several.
+    pub member: Option<&'a str>,
+    /// Its length, where known.
+    pub bytes: Option<u64>,
+}
+
+impl<'a> Source<'a> {
+    /// A stream called `path` in messages.
+    pub fn new(path: &'a Path, format: impl Into<Option<FileFormat>>) -> Source<'a> {
+        Source { path, format: format.into(), member: None, bytes: None }
+    }
+
+    /// The source that is meant by a name, whose format is that of its ending, or else `format`.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a file, and no device or pipe, of which neither says the format.
+    pub fn at(location: &'a Location, format: Option<FileFormat>) -> Result<Source<'a>> {
+        let format = match location.format.or(format) {
+            None if !is_device(&location.file) => return Err(FileFormat::unknown(&location.file)),
+            format => format,
+        };
+        Ok(Source::new(&location.file, format).member(location.member.as_deref()))
+    }
+
+    /// The same with the matrix inside that is meant.
+    #[must_use]
+    pub fn member(self, member: impl Into<Option<&'a str>>) -> Source<'a> {
+        Source { member: member.into(), ..self }
+    }
+
+    /// The same with its length.
+    #[must_use]
+    pub fn bytes(self, bytes: impl Into<Option<u64>>) -> Source<'a> {
+        Source { bytes: bytes.into(), ..self }
+    }
+}
+
+/// A matrix from a file, with what the file says about it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Loaded {
+    /// The matrix, all of it: of a file that stores one triangle, both are filled.
+    pub matrix: Matrix,
+    /// Whether the file stores it as symmetric.
+    pub symmetric: bool,
+    /// Precision that the file states: in the comment `%sunzi precision_bits=N`, in the header of a binary file, by the
+    /// type of NumPy's numbers, by the first mark of Mathematica.
+    pub precision_bits_comment: Option<u32>,
+    /// What in the file was passed over, a line each: a line of headings.
+    pub remarks: Vec<String>,
+}
+
+impl Loaded {
+    /// A matrix of which the file says nothing more.
+    pub(super) fn new(matrix: Matrix) -> Loaded {
+        Loaded { matrix, symmetric: false, precision_bits_comment: None, remarks: Vec::new() }
+    }
+
+    /// The matrix as one that is known to be symmetric: the file says so, or every entry is compared with its mirror
+    /// image, which must be the same number.
+    ///
+    /// # Errors
+    /// Those of [`SymmetricMatrix::new`].
+    pub fn into_symmetric(self) -> Result<SymmetricMatrix> {
+        match self.symmetric {
+            true => SymmetricMatrix::from_triangle(self.matrix, Uplo::Lower),
+            false => SymmetricMatrix::new(self.matrix),
+        }
+    }
+}
+
+/// What can be said of a file without reading its numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct FileInfo {
+    /// The format.
+    pub format: FileFormat,
+    /// Rows of the matrix.
+    pub rows: usize,
+    /// Columns of the matrix.
+    pub cols: usize,
+    /// Whether it is stored as symmetric.
+    pub symmetric: bool,
+    /// Number of entries in the file.
+    pub stored_entries: u64,
+    /// As [`Loaded::precision_bits_comment`].
+    pub precision_bits_comment: Option<u32>,
+    /// Decimal digits of the longest number, where the file had to be read to its end.
+    pub longest_digits: Option<u32>,
+}

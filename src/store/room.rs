@@ -1,0 +1,125 @@
+//! Memory that is asked for, rather than taken: a refusal is an error that the caller can tell.
+//!
+//! Promise: [`reserve`], [`zeroed`], [`address_space`] and [`room_for_threads`] return where the system refuses. Does
+//! not know: what the memory is for.
+
+use crate::error::{Error, Result};
+use bytemuck::Zeroable;
+use std::cell::Cell;
+
+/// What a thread may take while it starts beside its stack: guard pages, its signal stack, the first blocks.
+const THREAD_EXTRA_BYTES: usize = 128 << 10;
+
+/// Stack of a thread that the standard library starts.
+const STACK_BYTES: usize = 2 << 20;
+
+/// What all of them take together: the C library enlarges its heap by up to 1 MiB at a time, and ends the process where
+/// it finds no room for what it notes of a thread.
+const HEAP_BYTES: usize = 2 << 20;
+
+thread_local! {
+    /// Whether the request that this thread makes of the allocator may be refused.
+    static ASKING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether the caller of the allocator looks at the answer.
+pub(super) fn is_asking() -> bool {
+    ASKING.try_with(Cell::get).unwrap_or(false)
+}
+
+/// Runs `request`, whose refusal is an answer.
+fn ask<T, E>(bytes: u64, request: impl FnOnce() -> std::result::Result<T, E>) -> Result<T> {
+    let before = ASKING.replace(true);
+    let answer = request();
+    ASKING.set(before);
+    answer.map_err(|_| Error::OutOfMemory { bytes })
+}
+
+/// Gives `vector` room for exactly `more` further elements.
+///
+/// # Errors
+/// [`Error::OutOfMemory`].
+pub fn reserve<T>(vector: &mut Vec<T>, more: usize) -> Result<()> {
+    ask((more as u64).saturating_mul(size_of::<T>() as u64), || vector.try_reserve_exact(more))
+}
+
+/// An empty vector with room for exactly `count` elements.
+///
+/// # Errors
+/// [`Error::OutOfMemory`].
+pub fn with_room<T>(count: usize) -> Result<Vec<T>> {
+    let mut vector = Vec::new();
+    reserve(&mut vector, count)?;
+    Ok(vector)
+}
+
+/// `count` zeros. The system hands their pages out when they are first touched.
+///
+/// # Errors
+/// [`Error::OutOfMemory`].
+pub fn zeroed<T: Zeroable>(count: usize) -> Result<Vec<T>> {
+    let bytes = (count as u64).saturating_mul(size_of::<T>() as u64);
+    ask(bytes, || bytemuck::allocation::try_zeroed_vec(count))
+}
+
+/// `count` copies of `value`.
+///
+/// # Errors
+/// [`Error::OutOfMemory`].
+pub fn filled<T: Clone>(value: T, count: usize) -> Result<Vec<T>> {
+    let mut vector = with_room(count)?;
+    vector.resize(count, value);
+    Ok(vector)
+}
+
+/// Looks whether so many bytes of addresses are free, and leaves them free.
+///
+/// # Errors
+/// [`Error::OutOfMemory`] where a limit of the process (`ulimit -v`) forbids them.
+pub fn address_space(bytes: usize) -> Result<()> {
+    use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+    let refused = |_| Error::OutOfMemory { bytes: bytes as u64 };
+    // SAFETY: a new mapping at a place of the system's choice overlaps nothing, and nobody can have come to use it when
+    // it is given back, whole.
+    unsafe {
+        let start = mmap_anonymous(std::ptr::null_mut(), bytes, ProtFlags::empty(), MapFlags::PRIVATE);
+        start.and_then(|start| munmap(start, bytes)).map_err(refused)
+    }
+}
+
+/// Looks whether `threads` threads with stacks of the usual size have room. A thread that finds none while it starts
+/// would end the process.
+///
+/// # Errors
+/// [`Error::Threads`] with the bytes of all.
+pub fn room_for_threads(threads: usize) -> Result<()> {
+    let room = address_space(threads.saturating_mul(STACK_BYTES + THREAD_EXTRA_BYTES).saturating_add(HEAP_BYTES));
+    room.map_err(|refused| Error::Threads { threads, reason: refused.to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_granted_is_there_and_what_is_refused_is_an_error() {
+        assert_eq!(zeroed::<u32>(1000).unwrap(), vec![0; 1000]);
+        assert_eq!(filled(7u8, 3).unwrap(), [7; 3]);
+        let mut numbers = vec![1u64];
+        reserve(&mut numbers, 100).unwrap();
+        assert!(numbers.capacity() >= 101 && with_room::<u64>(5).unwrap().capacity() >= 5);
+        address_space(1 << 20).unwrap();
+        room_for_threads(2).unwrap();
+        let huge = usize::MAX / 64;
+        let bytes = 8 * huge as u64;
+        for refused in [
+            reserve(&mut numbers, huge),
+            zeroed::<u64>(huge).map(drop),
+            filled(1u64, huge).map(drop),
+            address_space(8 * huge),
+        ] {
+            assert!(matches!(refused, Err(Error::OutOfMemory { bytes: told }) if told == bytes), "{refused:?}");
+        }
+        assert!(room_for_threads(usize::MAX).is_err() && !is_asking());
+    }
+}
