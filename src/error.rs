@@ -155,7 +155,7 @@ pub enum Error {
     #[error(
         "the matrix is not positive definite: index {index}: pivot {pivot:.3e} beside a diagonal entry of \
          {diagonal:.3e}; {}",
-        more_precision(*more_bits)
+        more_precision(*more_bits, *enough_bits)
     )]
     NotPositiveDefinite {
         /// Row and column, from 0, at which the factorisation ended (LAPACK's `info - 1`): the first whose pivot, as
@@ -166,9 +166,11 @@ pub enum Error {
         pivot: rug::Float,
         /// The diagonal entry of that row.
         diagonal: rug::Float,
-        /// How many more bits of precision might make the pivot positive; `None` where the pivot lies below anything
-        /// that rounding can explain.
+        /// At least so many more bits of precision show whether the pivot is positive; rows that come later may take
+        /// more. `None` where the pivot lies below anything that rounding can explain.
         more_bits: Option<u32>,
+        /// A precision at which the matrix was found to be positive definite, where one was looked for.
+        enough_bits: Option<u32>,
     },
     /// A matrix that has to be symmetric is not.
     #[error(
@@ -316,10 +318,11 @@ impl Error {
 }
 
 /// The hint at the end of [`Error::NotPositiveDefinite`].
-fn more_precision(more_bits: Option<u32>) -> String {
-    match more_bits {
-        Some(bits) => format!("rounding can explain it: {bits} more bits of precision might help"),
-        None => "rounding cannot explain it: more bits will not help".to_string(),
+fn more_precision(more_bits: Option<u32>, enough_bits: Option<u32>) -> String {
+    match (more_bits, enough_bits) {
+        (_, Some(bits)) => format!("rounding explains it: at a precision of {bits} bits it is positive definite"),
+        (Some(_), None) => "rounding can explain it: more bits of precision might help".to_string(),
+        (None, None) => "rounding cannot explain it: more bits will not help".to_string(),
     }
 }
 

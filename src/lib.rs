@@ -74,6 +74,9 @@
 //! The page of each verb states its bound, docs/ALGORITHM.md proves it. The bits of a result depend on the operands,
 //! the precision and the options alone: not on threads, memory limit, kernel, devices or the number of ranks.
 //!
+//! How many digits of an answer are right, [`Cholesky::solution_digits`] and its neighbours estimate, and
+//! [`Cholesky::certify`] proves.
+//!
 //! # Features and modules
 //!
 //! - `blas`: a kernel on OpenBLAS. `mpi`: ranks that are processes under MPI. `cuda`: NVIDIA GPUs, found at run time.
@@ -113,7 +116,8 @@ pub use matrix::{Diag, MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS, Matrix, MatrixV
 pub use ops::device::{DeviceReport, DeviceSeconds};
 pub use ops::{Accuracy, GemmOptions, SyrkOptions, gemm, gemm_into, gemm_with, syrk, syrk_into, syrk_with};
 pub use ops::{
-    Cholesky, CholeskyOptions, CholeskyReport, Span, TaskKind, TaskTimes, cholesky, cholesky_into, cholesky_with,
+    Certificate, Cholesky, CholeskyOptions, CholeskyReport, Span, TaskKind, TaskTimes, cholesky, cholesky_into,
+    cholesky_with,
 };
 pub use ops::{CholeskyPlan, Plan, SolvePlan, UpdatePlan};
 pub use ops::{EigenvalueInterval, EigenvalueOptions, EigenvalueReport, Extreme};
@@ -142,6 +146,9 @@ mod pages {
 
     #[doc = include_str!("../docs/COOKBOOK.md")]
     struct Cookbook;
+
+    #[doc = include_str!("../docs/PRECISION.md")]
+    struct Precision;
 
     #[doc = include_str!("../docs/FORMATS.md")]
     struct Formats;

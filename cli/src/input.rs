@@ -7,7 +7,7 @@ use rug::Float;
 use std::cell::Cell;
 use std::path::Path;
 use sunzi::io::{FileInfo, Loaded, ReadOptions};
-use sunzi::{Error, Matrix, Result, Symmetric, SymmetricMatrix, Uplo};
+use sunzi::{Error, MAXIMUM_PRECISION_BITS, Matrix, Result, Symmetric, SymmetricMatrix, Uplo};
 use sunzi_lab::engine::Engine;
 
 /// How the operands of a command are read.
@@ -18,7 +18,12 @@ pub struct Reader<'a> {
     options: ReadOptions,
     /// Bytes of the matrices that were read.
     held_bytes: Cell<u64>,
+    /// Whether decimals are read to all bits that their file states, or well beyond the precision.
+    in_full: bool,
 }
+
+/// Bits beyond the precision to which decimals are read in full where their file does not say how many they have.
+const DECIMAL_BITS: u32 = 64;
 
 impl<'a> Reader<'a> {
     /// Reads within the memory limit of `engine`, at the precision given, else the one that `first` states.
@@ -33,7 +38,13 @@ impl<'a> Reader<'a> {
     /// Reads within the memory limit of `engine`, at `precision_bits`.
     pub fn at(session: &'a Session, engine: &'a Engine, typed: &Precision, precision_bits: u32) -> Reader<'a> {
         let options = ReadOptions::new(precision_bits).input_precision_bits(typed.input_bits);
-        Reader { session, engine, precision_bits, options, held_bytes: Cell::new(0) }
+        Reader { session, engine, precision_bits, options, held_bytes: Cell::new(0), in_full: false }
+    }
+
+    /// Reads decimals to the bits that their file states, where these are more than the precision, or to 64 bits
+    /// more than it where the file states none: so the result is that of the matrix in the file. What was typed holds.
+    pub fn in_full(self) -> Reader<'a> {
+        Reader { in_full: true, ..self }
     }
 
     /// The precision of all that is read.
@@ -43,7 +54,18 @@ impl<'a> Reader<'a> {
 
     /// Bytes of the matrix that a header announces.
     pub fn bytes(&self, info: &FileInfo) -> u64 {
-        bytes(info, &self.options)
+        bytes(info, &self.options_for(Some(info)))
+    }
+
+    /// How a file is read of which so much is known.
+    fn options_for(&self, info: Option<&FileInfo>) -> ReadOptions {
+        let options = self.options.clone();
+        if !self.in_full || options.input_precision_bits.is_some() {
+            return options;
+        }
+        let stated = info.and_then(|info| info.precision_bits_comment);
+        let bits = stated.unwrap_or(self.precision_bits.saturating_add(DECIMAL_BITS)).max(self.precision_bits);
+        options.input_precision_bits(bits.min(MAXIMUM_PRECISION_BITS))
     }
 
     /// Bytes of all that was read: what a command holds while it computes.
@@ -78,14 +100,15 @@ impl<'a> Reader<'a> {
     }
 
     fn load(&self, path: &Path) -> Result<Loaded> {
-        let held_bytes = self.held_bytes.get();
+        let (info, held_bytes) = (header(path)?, self.held_bytes.get());
+        let options = self.options_for(info.as_ref());
         let loaded = match self.engine.budget(held_bytes) {
-            None => self.session.read(path, self.options.clone()),
+            None => self.session.read(path, options),
             Some(budget) => {
-                if let Some(info) = header(path)? {
-                    budget.admit(bytes(&info, &self.options))?;
+                if let Some(info) = info {
+                    budget.admit(bytes(&info, &options))?;
                 }
-                let read = self.session.read(path, self.options.clone().memory_bytes(budget.left()));
+                let read = self.session.read(path, options.memory_bytes(budget.left()));
                 read.map_err(|error| budget.restate(error))
             }
         }?;

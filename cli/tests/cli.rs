@@ -11,6 +11,8 @@ mod bad_input;
 mod bench;
 #[path = "cli/devices.rs"]
 mod devices;
+#[path = "cli/digits.rs"]
+mod digits;
 #[path = "cli/factor.rs"]
 mod factor;
 #[path = "cli/formats.rs"]

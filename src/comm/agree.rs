@@ -71,6 +71,7 @@ enum Told {
         pivot: (u32, String),
         diagonal: (u32, String),
         more_bits: Option<u32>,
+        enough_bits: Option<u32>,
     },
     /// Anything else. An error that already speaks for a rank keeps that rank.
     Rank {
@@ -84,11 +85,12 @@ fn encode(error: &Error, rank: usize) -> Result<Vec<u8>> {
     let digits = |float: &Float| (float.prec(), float.to_string_radix(16, None));
     let told = match error {
         error if error.exit_code() == Error::Cancelled.exit_code() => Told::Cancelled,
-        Error::NotPositiveDefinite { index, pivot, diagonal, more_bits } => Told::NotPositiveDefinite {
+        Error::NotPositiveDefinite { index, pivot, diagonal, more_bits, enough_bits } => Told::NotPositiveDefinite {
             index: *index,
             pivot: digits(pivot),
             diagonal: digits(diagonal),
             more_bits: *more_bits,
+            enough_bits: *enough_bits,
         },
         Error::Rank { rank, exit_code, message } => {
             Told::Rank { rank: *rank, exit_code: *exit_code, message: message.clone() }
@@ -106,8 +108,9 @@ fn decode(bytes: &[u8]) -> Result<Error> {
     };
     Ok(match serde_json::from_slice(bytes).map_err(|error| unreadable(error.to_string()))? {
         Told::Cancelled => Error::Cancelled,
-        Told::NotPositiveDefinite { index, pivot, diagonal, more_bits } => {
-            Error::NotPositiveDefinite { index, pivot: float(pivot)?, diagonal: float(diagonal)?, more_bits }
+        Told::NotPositiveDefinite { index, pivot, diagonal, more_bits, enough_bits } => {
+            let (pivot, diagonal) = (float(pivot)?, float(diagonal)?);
+            Error::NotPositiveDefinite { index, pivot, diagonal, more_bits, enough_bits }
         }
         Told::Rank { rank, exit_code, message } => Error::Rank { rank, exit_code, message },
     })

@@ -28,6 +28,22 @@ pub struct Cholesky {
     pub(crate) accuracy: Accuracy,
     /// Found by the first solve that needs them.
     pub(crate) row_norms: OnceLock<Vec<i64>>,
+    /// Fixed-point bits of the factorisation, where it was made here.
+    pub(crate) working_bits: Option<u32>,
+    /// Found by the first estimate that needs it.
+    pub(crate) inverse_norm: OnceLock<Float>,
+    /// Found by the first estimate that needs it.
+    pub(crate) scaled_inverse_norm: OnceLock<ScaledInverseNorm>,
+}
+
+/// What the first estimate of a factor finds: see [`Cholesky::scaled_condition`].
+#[derive(Clone, Debug)]
+pub(crate) struct ScaledInverseNorm {
+    /// The estimate.
+    pub norm: Float,
+    /// Bits of solves that tell two digits of any inverse image apart from their own rounding, where the factor has so
+    /// many.
+    pub solve_bits: u32,
 }
 
 /// `A = L L^T`; see [`cholesky_with`].
@@ -87,7 +103,7 @@ pub fn cholesky_into<'a>(
         Accuracy::Norm => factoring.by_norms(memory)?,
         Accuracy::Entrywise => factoring.entrywise(memory)?,
     };
-    *result = Cholesky::new(factor, options.accuracy);
+    *result = Cholesky { working_bits: Some(report.working_bits), ..Cholesky::new(factor, options.accuracy) };
     Ok(report)
 }
 
@@ -193,7 +209,7 @@ fn by_definition(problem: &Problem, lower: MatrixView<'_>) -> Result<Matrix> {
 
 impl Cholesky {
     fn new(factor: Matrix, accuracy: Accuracy) -> Cholesky {
-        Cholesky { factor, accuracy, row_norms: OnceLock::new() }
+        Cholesky { factor, accuracy, ..Cholesky::default() }
     }
 
     /// The same factor, for solves of that accuracy. A factor made with accuracy entry by entry solves so, one made

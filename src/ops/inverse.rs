@@ -8,6 +8,7 @@ use crate::math::scale::column_exponent;
 use crate::matrix::{Destination, Matrix, Symmetric, SymmetricMatrix, check_exponent};
 use crate::ops::cholesky::{Cholesky, CholeskyOptions, cholesky_with, plan_cholesky};
 use crate::ops::columns::{Column, ColumnRef, each_column};
+use crate::ops::estimate::where_there_is_room;
 use crate::ops::product::block::{BlockProduct, BlockShape, maximum_working_bits, plan};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::product::report::Outcome;
@@ -53,7 +54,13 @@ pub fn inverse_with<'a>(
     options: &CholeskyOptions,
 ) -> Result<Outcome<SymmetricMatrix, SolveReport>> {
     let mut result = SymmetricMatrix::default();
-    let report = inverse_into(ctx, a, precision_bits, options, &mut result)?;
+    let (start, a) = (Instant::now(), a.into());
+    let (factor, mut report) = invert_and_keep(ctx, a, (precision_bits, options), &mut result)?;
+    if options.digits {
+        let held = ctx.holding(factor.factor().bytes()).holding(result.as_matrix().bytes());
+        report.digits = where_there_is_room(factor.inverse_digits(&held, a, result.as_matrix()))?;
+        report.seconds = start.elapsed().as_secs_f64();
+    }
     Ok(Outcome { result, report })
 }
 
@@ -68,15 +75,24 @@ pub fn inverse_into<'a>(
     options: &CholeskyOptions,
     result: &mut SymmetricMatrix,
 ) -> Result<SolveReport> {
+    invert_and_keep(ctx, a.into(), (precision_bits, options), result).map(|(_, report)| report)
+}
+
+/// [`inverse_into`], and the factor.
+fn invert_and_keep(
+    ctx: &Context,
+    a: Symmetric<'_>,
+    (precision_bits, options): (u32, &CholeskyOptions),
+    result: &mut SymmetricMatrix,
+) -> Result<(Cholesky, SolveReport)> {
     let start = Instant::now();
-    let a = a.into();
     if ctx.memory_bytes().is_some() {
         plan_inverse(ctx, a.order(), precision_bits, options)?; // before the work of a factorisation
     }
     let Outcome { result: factor, report } = cholesky_with(ctx, a, precision_bits, options)?;
     ctx.release(); // under a limit the tiles of the factorisation are in the way
     let inverted = factor.inverse_into(&ctx.holding(factor.factor().bytes()), precision_bits, result)?;
-    Ok(inverted.after(report, start))
+    Ok((factor, inverted.after(report, start)))
 }
 
 /// Binary exponent that plans take the inverse of the row-scaled factor to have: pivots within `2^-21` of the norms of

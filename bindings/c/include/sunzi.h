@@ -330,6 +330,30 @@ void sunzi_last_place(const struct sunzi_context *ctx, int64_t *row, int64_t *co
 // Fills `report` with what the context's last call that went well took, whichever thread made it.
 enum sunzi_status sunzi_last_report(const struct sunzi_context *ctx, struct sunzi_report *report);
 
+// `*bits :=` about how many bits solves with a kept factor lose: log2 of the norm of the inverse of A, scaled by
+// powers of two to a diagonal of about 1. Found once and kept in the factor. Cost: a few solves with one right side.
+enum sunzi_status sunzi_factor_condition_bits(const struct sunzi_context *ctx,
+                                              const struct sunzi_factor *factor,
+                                              double *bits);
+
+// `*digits :=` about how many decimal digits of `sunzi_factor_log_det` are right, at the factor's precision. Cost: a
+// few solves with one right side.
+enum sunzi_status sunzi_factor_log_det_digits(const struct sunzi_context *ctx,
+                                              const struct sunzi_factor *factor,
+                                              double *digits);
+
+// `*digits :=` about how many decimal digits of a solution X of `A X = B` are right, beside the largest entry of its
+// worst column. A is the matrix that was factored, of which one triangle is read, or with `SUNZI_BOTH` both.
+//
+// Cost: for up to four columns, and for four where there are more, a product of A with a column and a solve.
+enum sunzi_status sunzi_factor_solution_digits(const struct sunzi_context *ctx,
+                                               const struct sunzi_factor *factor,
+                                               int32_t uplo,
+                                               const struct sunzi_matrix *a,
+                                               const struct sunzi_matrix *b,
+                                               const struct sunzi_matrix *x,
+                                               double *digits);
+
 // Factors a symmetric positive definite A, of which one triangle is read, or with `SUNZI_BOTH` both, which must hold
 // the same numbers, and puts a handle of the factor into `*factor` (null where it fails).
 //

@@ -20,6 +20,7 @@ mod types;
 pub use api::arrays::*;
 pub use api::cholesky::*;
 pub use api::contexts::*;
+pub use api::digits::*;
 pub use api::factor::*;
 pub use api::info::*;
 pub use api::lapack::*;

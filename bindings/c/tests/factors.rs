@@ -6,7 +6,7 @@ use common::{Array, Ctx, KINDS, Kind, LAYOUTS, definite, number, scalar, within}
 use rug::Float;
 use std::ptr;
 use sunzi::{
-    CholeskyOptions, Context, Diag, Matrix, Op, Side, TrsmOptions, Uplo, cholesky_with, log_det_of, trsm_with,
+    Cholesky, CholeskyOptions, Context, Diag, Matrix, Op, Side, TrsmOptions, Uplo, cholesky_with, log_det_of, trsm_with,
 };
 use sunzi_c::*;
 
@@ -130,6 +130,7 @@ fn kept_factors_solve_as_often_as_asked() {
         // SAFETY: all are live.
         ctx.ok(unsafe { sunzi_factor_log_det(ctx.0, factor, &scalar(&log_det)) }, "log det");
         assert_eq!(log_det, log_det_of(want.factor(), 500));
+        check_digits(&ctx, factor, &want, &matrix);
         for kind in KINDS {
             // Fewer bits than the factor has, and more.
             for bits in [128, 512] {
@@ -144,6 +145,39 @@ fn kept_factors_solve_as_often_as_asked() {
         // SAFETY: live, and not used again.
         unsafe { sunzi_factor_free(factor) };
     }
+}
+
+/// What a kept factor says of digits is what Rust says of the same factor.
+fn check_digits(ctx: &Ctx, factor: *const sunzi_factor, want: &Cholesky, matrix: &Matrix) {
+    let (rust, order) = (rust(), matrix.rows());
+    let b = Array::new(Kind::Mpfr, SUNZI_ROW_MAJOR, (order, 2), |row, col| number((row + 5 * col) as u64, 256));
+    let x = Array::of(Kind::Mpfr, SUNZI_ROW_MAJOR, &want.solve(&rust, &b.matrix(all), 256).unwrap());
+    let a = Array::of(Kind::Mpfr, SUNZI_COL_MAJOR, matrix);
+    let mut found = [f64::NAN; 3];
+    // SAFETY: all are live.
+    let statuses = unsafe {
+        [
+            sunzi_factor_condition_bits(ctx.0, factor, &mut found[0]),
+            sunzi_factor_log_det_digits(ctx.0, factor, &mut found[1]),
+            sunzi_factor_solution_digits(
+                ctx.0,
+                factor,
+                SUNZI_LOWER,
+                &a.describe(),
+                &b.describe(),
+                &x.describe(),
+                &mut found[2],
+            ),
+        ]
+    };
+    statuses.into_iter().for_each(|status| ctx.ok(status, "digits"));
+    let condition = want.scaled_condition(&rust).unwrap().log2().to_f64().max(0.0);
+    let solution = want.solution_digits(&rust, matrix, &b.matrix(all), &x.matrix(all)).unwrap();
+    assert_eq!(found, [condition, want.log_det_digits(&rust).unwrap(), solution]);
+    assert!(order == 0 || found[2] > 15.0, "{found:?}");
+    // SAFETY: null pointers are refused.
+    let refused = unsafe { sunzi_factor_log_det_digits(ctx.0, ptr::null(), &mut found[0]) };
+    assert_eq!(refused, sunzi_status::SUNZI_NULL_POINTER);
 }
 
 #[test]

@@ -19,7 +19,7 @@ def main() -> None:
         try:
             solution = sunzi.solve(hilbert, right_side, precision=precision)
         except sunzi.NotPositiveDefiniteError as error:
-            print(f"{precision} bits: not positive definite at row {error.index}, {error.more_bits} more bits might do")
+            print(f"{precision} bits: not positive definite at row {error.index}, more bits might do")
             continue
         largest = max(abs(x - 1) for x in solution)
         # Too small for a double: by the lengths of numerator and denominator.

@@ -117,6 +117,11 @@ impl<'py> Call<'py> {
         self.out.as_ref().map_or(Ok(()), |out| Destination::new(out.clone(), rows, cols).map(drop))
     }
 
+    /// Whether the caller asked for a report.
+    pub fn wants_report(&self) -> bool {
+        self.report.is_some()
+    }
+
     /// Runs the work; see [`Runner::run`].
     ///
     /// # Errors

@@ -10,7 +10,8 @@ create_exception!(
     NotPositiveDefiniteError,
     PyValueError,
     "The matrix is not positive definite at this precision.\n\n`index` (from 0) is the first computed pivot that is \
-     not positive; `more_bits` says how many more bits might help, or is None where rounding cannot explain it."
+     not positive; `more_bits` says how many more bits show at least whether it is, or is None where \
+     rounding cannot explain it."
 );
 create_exception!(
     sunzi,

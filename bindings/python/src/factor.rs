@@ -8,6 +8,7 @@ use crate::kind::{Container, NumberKind};
 use crate::matrix::Matrix;
 use crate::output::{Form, Shape};
 use crate::runner::Runner;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 /// The factor `L` of `A = L Lᵀ`, kept for solves with several right sides.
@@ -31,6 +32,16 @@ pub struct Cholesky {
 impl Cholesky {
     fn bits(&self) -> u32 {
         self.factor.factor().precision_bits()
+    }
+
+    /// Digits that a certificate proves; 0 where there is none.
+    fn proven(
+        &self,
+        ctx: &sunzi::Context,
+        a: &Symmetric,
+        digits: impl FnOnce(&sunzi::Certificate<'_>) -> sunzi::Result<f64>,
+    ) -> sunzi::Result<f64> {
+        self.factor.certify(ctx, a.operand())?.map_or(Ok(0.0), |proof| digits(&proof))
     }
 }
 
@@ -116,7 +127,96 @@ impl Cholesky {
         number(py, &value, Shape { container: Container::Flat, kind: self.kind })
     }
 
+    /// About how many digits of `log_det()` are right; with `certified`, how many are proven to be, which takes `a`,
+    /// the matrix that was factored.
+    #[pyo3(signature = (a=None, *, uplo=None, certified=false, context=None))]
+    fn log_det_digits<'py>(
+        &self,
+        py: Python<'py>,
+        a: Option<&Bound<'py, PyAny>>,
+        uplo: Option<&str>,
+        certified: bool,
+        context: Option<Bound<'py, Context>>,
+    ) -> PyResult<f64> {
+        let mut call = digits_call(py, uplo, context)?;
+        match (a, certified) {
+            (Some(a), true) => {
+                let a = Symmetric::of(&call, a, &[Some(self.bits())])?;
+                call.run(|ctx| self.proven(ctx, &a, |proof| proof.log_det_digits(ctx)))
+            }
+            (None, true) => Err(PyValueError::new_err("certified=True takes a, the matrix that was factored")),
+            (_, false) => call.run(|ctx| self.factor.log_det_digits(ctx)),
+        }
+    }
+
+    /// About how many digits of a solution `x` of `A X = B` are right, in the maximum norm of the worst column; with
+    /// `certified`, how many are proven to be. `a` is the matrix that was factored.
+    #[pyo3(signature = (a, b, x, *, uplo=None, certified=false, context=None))]
+    fn solution_digits<'py>(
+        &self,
+        a: &Bound<'py, PyAny>,
+        b: &Bound<'py, PyAny>,
+        x: &Bound<'py, PyAny>,
+        uplo: Option<&str>,
+        certified: bool,
+        context: Option<Bound<'py, Context>>,
+    ) -> PyResult<f64> {
+        let mut call = digits_call(a.py(), uplo, context)?;
+        let a = Symmetric::of(&call, a, &[Some(self.bits())])?;
+        let [b, x] = [(b, "b"), (x, "x")].map(|(numbers, name)| {
+            let operand = Operand::of(numbers, name, Part::Whole)?;
+            let bits = call.precision_bits(&[operand.natural_bits, Some(self.bits())])?;
+            operand.view(call.py(), Bits::Round(bits))
+        });
+        let (b, x) = (b?, x?);
+        call.run(|ctx| match certified {
+            true => self.proven(ctx, &a, |proof| proof.solution_digits(ctx, b.entries(), x.entries())),
+            false => self.factor.solution_digits(ctx, a.operand(), b.entries(), x.entries()),
+        })
+    }
+
+    /// About how many digits of an inverse are right, in the maximum norm; with `certified`, how many are proven to be.
+    /// `a` is the matrix that was factored.
+    #[pyo3(signature = (a, inverse, *, uplo=None, certified=false, context=None))]
+    fn inverse_digits<'py>(
+        &self,
+        a: &Bound<'py, PyAny>,
+        inverse: &Bound<'py, PyAny>,
+        uplo: Option<&str>,
+        certified: bool,
+        context: Option<Bound<'py, Context>>,
+    ) -> PyResult<f64> {
+        let mut call = digits_call(a.py(), uplo, context)?;
+        let a = Symmetric::of(&call, a, &[Some(self.bits())])?;
+        let x = Operand::of(inverse, "inverse", Part::Whole)?;
+        let bits = call.precision_bits(&[x.natural_bits, Some(self.bits())])?;
+        let x = x.view(call.py(), Bits::Round(bits))?;
+        call.run(|ctx| match certified {
+            true => self.proven(ctx, &a, |proof| proof.inverse_digits(ctx, x.entries())),
+            false => self.factor.inverse_digits(ctx, a.operand(), x.entries()),
+        })
+    }
+
+    /// An estimate of the norm of the inverse of `A` after scaling its diagonal to about 1: its logarithm to base 2 is
+    /// about how many bits solves lose.
+    #[pyo3(signature = (*, context=None))]
+    fn scaled_condition<'py>(
+        &self,
+        py: Python<'py>,
+        context: Option<Bound<'py, Context>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let value = digits_call(py, None, context)?.run(|ctx| self.factor.scaled_condition(ctx))?;
+        number(py, &value, Shape { container: Container::Flat, kind: self.kind })
+    }
+
     fn __repr__(&self) -> String {
         format!("Cholesky({0} x {0}, {1} bits)", self.order(), self.bits())
     }
+}
+
+/// A call that looks at digits.
+fn digits_call<'py>(py: Python<'py>, uplo: Option<&str>, context: Option<Bound<'py, Context>>) -> PyResult<Call<'py>> {
+    let given = options(py, None, context, None)?;
+    given.set_item("uplo", uplo)?;
+    Call::new(&given)
 }

@@ -222,7 +222,7 @@ impl Symmetric {
     }
 
     /// The operand.
-    fn operand(&self) -> sunzi::Symmetric<'_> {
+    pub fn operand(&self) -> sunzi::Symmetric<'_> {
         symmetric(&self.view, self.uplo)
     }
 
@@ -264,9 +264,11 @@ pub fn solve<'py>(
     let bits = a.precision_bits;
     let shape = Shape { container: b.container, kind: b.kind.min(a.shape.kind) };
     let b = b.view(call.py(), Bits::Round(bits))?;
+    let wants_report = call.wants_report();
     let (solution, report) = call.run(|ctx| {
         let Some(factor_bits) = factor_bits else {
-            let Outcome { result, report } = sunzi::solve_with(ctx, a.operand(), b.entries(), bits, &a.options())?;
+            let Outcome { result, report } =
+                sunzi::solve_with(ctx, a.operand(), b.entries(), bits, &a.options().digits(wants_report))?;
             return Ok((result, serde_json::to_string(&report).ok()));
         };
         let options = RefineOptions::new().factor_bits(factor_bits);

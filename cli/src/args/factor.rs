@@ -1,13 +1,15 @@
 //! Options of `cholesky`, `solve`, `inverse`, `trsm` and `verify cholesky`.
 
-use super::values::{accuracy, broadcast, grid, positive, precision, side, size, termination, uplo};
+use super::values::{PrecisionChoice, accuracy, broadcast, digits, grid, positive, precision, precision_or_auto, side};
+use super::values::{size, termination, uplo};
 use super::{EngineArgs, Output, Precision};
 use clap::Args;
 use std::path::PathBuf;
 use sunzi::advanced::runtime::Policy;
 use sunzi::advanced::runtime::protocol::{DeliveryKind, Termination};
 use sunzi::distributed::RankGrid;
-use sunzi::{Accuracy, Side, Uplo};
+use sunzi::{Accuracy, Error, Result, Side, Uplo};
+use sunzi_lab::engine::Engine;
 use sunzi_lab::units::parse_count;
 
 /// Which triangle of a symmetric matrix counts.
@@ -40,16 +42,18 @@ pub struct Factor {
     #[command(flatten)]
     pub triangle: Triangle,
     #[command(flatten)]
-    pub precision: Precision,
+    pub precision: FactorPrecision,
     /// Rows of a tile; any number gives the same bits [default: by size and precision].
     #[arg(long = "tile", value_name = "NB", value_parser = positive)]
     pub tile_rows: Option<usize>,
-    /// Also print the logarithm of the determinant.
+    /// Also print the logarithm of the determinant, as far as its digits are right.
     #[arg(long)]
     pub log_det: bool,
     /// Also print an estimate of the condition number in the 1-norm.
     #[arg(long)]
     pub condition: bool,
+    #[command(flatten)]
+    pub digits: DigitChoices,
     /// Also write when each step ran, as JSON for a trace viewer.
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
@@ -61,6 +65,70 @@ pub struct Factor {
     pub ranks: RankChoices,
     #[command(flatten)]
     pub engine: EngineArgs,
+}
+
+/// Precision of a factorisation and of its input.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct FactorPrecision {
+    /// Bits of every significand, or auto: the fewest at which the answer has the digits asked for [default: what the
+    /// first input file states].
+    #[arg(long = "precision", short = 'p', value_name = "B|auto", value_parser = precision_or_auto)]
+    choice: Option<PrecisionChoice>,
+    /// Correct decimal digits of the answer that --precision auto is to reach [default: 30].
+    #[arg(long, value_name = "D", value_parser = digits)]
+    digits: Option<u32>,
+    /// Bits to which decimal input is rounded [default: what the file states, else the precision and 64 more].
+    #[arg(long = "input-precision", value_name = "B", value_parser = precision)]
+    pub input_bits: Option<u32>,
+}
+
+/// Digits that --precision auto reaches where no number was given.
+const AUTOMATIC_DIGITS: u32 = 30;
+
+impl FactorPrecision {
+    /// The digits to reach by whatever precision that takes; `None` where the precision is given.
+    pub fn automatic(&self) -> Option<u32> {
+        match (self.choice, self.digits) {
+            (Some(PrecisionChoice::Automatic), digits) => Some(digits.unwrap_or(AUTOMATIC_DIGITS)),
+            (None, digits) => digits,
+            (Some(PrecisionChoice::Bits(_)), _) => None,
+        }
+    }
+
+    /// What a reader of matrices takes, at the precision given or at `bits`.
+    pub fn typed(&self, bits: Option<u32>) -> Precision {
+        let given = match self.choice {
+            Some(PrecisionChoice::Bits(bits)) => Some(bits),
+            _ => None,
+        };
+        Precision { bits: bits.or(given), input_bits: self.input_bits }
+    }
+
+    /// Refuses a precision that the kernel cannot serve, and digits beside a precision.
+    ///
+    /// # Errors
+    /// [`sunzi::Error::Precision`], [`sunzi::Error::InvalidArgument`].
+    pub fn check(&self, engine: &Engine) -> Result<()> {
+        if let (Some(PrecisionChoice::Bits(bits)), Some(digits)) = (self.choice, self.digits) {
+            let message = format!("--digits {digits} is for --precision auto: {bits} bits are given");
+            return Err(Error::InvalidArgument(message));
+        }
+        self.typed(None).check(engine)
+    }
+}
+
+/// What is said of correct digits.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct DigitChoices {
+    /// Also prove how many digits of the answer are right: about as much work again.
+    #[arg(long, conflicts_with = "no_estimate")]
+    pub certified: bool,
+    /// Do not estimate how many digits of the answer are right.
+    #[arg(long)]
+    pub no_estimate: bool,
+    /// Print all digits of the logarithm; those that mean nothing stand in brackets.
+    #[arg(long)]
+    pub all_digits: bool,
 }
 
 /// How a factorisation runs on several ranks.
@@ -91,6 +159,7 @@ pub struct RankChoices {
 /// `sunzi cholesky`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  sunzi cholesky A.mtx -o L.mtx --precision 512 --log-det\n  \
+                        sunzi cholesky A.mtx -o L.mtx --precision auto --digits 30\n  \
                         mpirun -n 4 sunzi cholesky A.bin -o L.bin --threads 1 --grid 2x2")]
 pub struct Cholesky {
     #[command(flatten)]
@@ -101,7 +170,9 @@ pub struct Cholesky {
 
 /// `sunzi solve`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Example:\n  sunzi solve A.mtx B.mtx -o X.mtx --refine-from 200")]
+#[command(after_help = "Examples:\n  sunzi solve A.mtx B.mtx -o X.mtx --certified\n  \
+                        sunzi solve A.mtx B.mtx -o X.mtx --precision auto --digits 50\n  \
+                        sunzi solve A.mtx B.mtx -o X.mtx --refine-from 200")]
 pub struct Solve {
     #[command(flatten)]
     pub factor: Factor,
@@ -109,7 +180,7 @@ pub struct Solve {
     pub b: PathBuf,
     /// Factor at so many bits and refine the solution to the full precision.
     #[arg(long, value_name = "BITS", value_parser = precision,
-        conflicts_with_all = ["log_det", "condition", "tile_rows"])]
+        conflicts_with_all = ["log_det", "condition", "tile_rows", "certified", "digits"])]
     pub refine_from: Option<u32>,
     #[command(flatten)]
     pub output: Output,

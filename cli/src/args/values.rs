@@ -70,6 +70,28 @@ pub fn precision(text: &str) -> Parsed<u32> {
     }
 }
 
+/// A precision, or the least one that does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PrecisionChoice {
+    /// So many bits.
+    Bits(u32),
+    /// As many as the digits asked for take.
+    Automatic,
+}
+
+/// Bits of a significand, or `auto`.
+pub fn precision_or_auto(text: &str) -> Parsed<PrecisionChoice> {
+    match text {
+        "auto" => Ok(PrecisionChoice::Automatic),
+        _ => precision(text).map(PrecisionChoice::Bits),
+    }
+}
+
+/// Decimal digits.
+pub fn digits(text: &str) -> Parsed<u32> {
+    up_to(10_000, "digits", text).map(|digits| digits as u32)
+}
+
 /// A kernel that is known and available; `None` for the fastest.
 #[derive(Clone, Copy, Debug)]
 pub struct Kernel(pub Option<&'static str>);

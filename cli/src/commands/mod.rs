@@ -18,7 +18,7 @@ mod verify;
 
 pub use options_page::options_page;
 
-use crate::args::{Command, Global, GpuCheck, Simulation, Soak, VerifyOperation};
+use crate::args::{Command, Factor, Global, GpuCheck, Simulation, Soak, VerifyOperation};
 use crate::ranks::Ranks;
 use crate::session::Session;
 use crate::signals::{Mode, in_mode};
@@ -75,11 +75,18 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
 fn is_shared(command: &Command) -> bool {
     match command {
         Command::Syrk(_) | Command::Gemm(_) => true,
-        Command::Cholesky(args) => !args.factor.condition,
-        Command::Solve(args) => args.refine_from.is_none() && !args.factor.log_det && !args.factor.condition,
+        Command::Cholesky(args) => is_factored_together(&args.factor),
+        Command::Solve(args) => {
+            args.refine_from.is_none() && !args.factor.log_det && is_factored_together(&args.factor)
+        }
         Command::Bench(args) => bench::is_shared(args),
         _ => false,
     }
+}
+
+/// Whether a factorisation asks for nothing that one process alone finds.
+fn is_factored_together(factor: &Factor) -> bool {
+    !factor.condition && !factor.digits.certified && factor.precision.automatic().is_none()
 }
 
 fn devices_to_check(args: GpuCheck) -> gpu_check::GpuCheck {

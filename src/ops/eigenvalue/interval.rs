@@ -8,6 +8,7 @@ use crate::math::float::{FloatRef, Head};
 use crate::matrix::{Matrix, Symmetric};
 use crate::ops::cholesky::{Cholesky, CholeskyOptions, cholesky_with};
 use crate::ops::product::report::Outcome;
+use crate::ops::shift::shifted_lower;
 use crate::ops::vector::{axpy, dot, gemv, nrm2};
 use rug::Float;
 use rug::float::Round;
@@ -221,20 +222,8 @@ impl<'a> Search<'a> {
     /// The factor of the matrix less `shift`, or `None` where it is not positive definite.
     fn factor(&mut self, shift: &Float) -> Result<Option<Cholesky>> {
         self.report.factorisations += 1;
-        let order = self.matrix.rows();
         let bits = self.matrix.precision_bits().max(self.working_bits);
-        let mut shifted = Matrix::zeros(order, order, bits)?;
-        let mut limbs = vec![0; shifted.limbs_per_element()];
-        for (row, col) in (0..order).flat_map(|col| (col + 1..order).map(move |row| (row, col))) {
-            let entry = self.matrix.get(row, col);
-            let (low, high) = limbs.split_at_mut(shifted.limbs_per_element() - entry.limbs.len());
-            low.fill(0);
-            high.copy_from_slice(entry.limbs);
-            shifted.set(row, col, FloatRef { head: entry.head, limbs: &limbs });
-        }
-        for at in 0..order {
-            shifted.set_float(at, at, &Float::with_val(bits, &self.matrix.float(at, at) - shift))?;
-        }
+        let shifted = shifted_lower(self.matrix.view(), bits, |_, entry| Float::with_val(bits, entry - shift))?;
         let outcome = cholesky_with(&self.ctx, Symmetric::lower(&shifted), self.working_bits, &CholeskyOptions::new());
         match outcome {
             Ok(Outcome { result, report }) => {

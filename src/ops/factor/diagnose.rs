@@ -57,6 +57,7 @@ pub(crate) fn failure(
         pivot: Float::with_val(SHOWN_BITS, pivot),
         diagonal: Float::with_val(SHOWN_BITS, diagonal),
         more_bits,
+        enough_bits: None,
     }
 }
 

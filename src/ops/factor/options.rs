@@ -17,12 +17,16 @@ pub struct CholeskyOptions {
     /// Bits beyond those of the norms with which accuracy entry by entry begins, at least: those that an earlier matrix
     /// of the kind took spare a repeat. Unused for accuracy by norms.
     pub range_bits: u32,
+    /// Whether [`crate::solve_with`] and [`crate::inverse_with`] also estimate how many digits of their answer are
+    /// right, for their report. A factor alone has no digits to be asked for.
+    pub digits: bool,
 }
 
 setters! { new CholeskyOptions {
     tile_rows: impl Into<Option<usize>>,
     accuracy: Accuracy,
     range_bits: u32,
+    digits: bool,
 } }
 
 /// Choices of a distributed factorisation; the same on all ranks, but for `policy`. Only the accuracy, and the bits it

@@ -5,6 +5,8 @@ use crate::error::Result;
 use crate::math::bound::cholesky_solve_guard_bits;
 use crate::matrix::{Destination, Matrix, MatrixView};
 use crate::ops::cholesky::Cholesky;
+use crate::ops::product::problem::Accuracy;
+use crate::ops::solve::dots;
 use crate::ops::solve::factored::Factored;
 use crate::ops::solve::report::SolveReport;
 
@@ -48,5 +50,32 @@ impl Cholesky {
             row_norms: &self.row_norms,
         };
         factored.solve(ctx, b, result.into())
+    }
+    /// [`Cholesky::solve`] for any number of columns as if each stood alone, accurate entry by entry: for solves with a
+    /// few bits, whose cost is that of reading as many bits of the factor.
+    ///
+    /// # Errors
+    /// As [`Cholesky::solve`].
+    pub(crate) fn solve_columns(&self, ctx: &Context, b: MatrixView<'_>, precision_bits: u32) -> Result<Matrix> {
+        let factored = Factored {
+            lower: self.factor(),
+            pivots: None,
+            precision_bits,
+            guard_bits: cholesky_solve_guard_bits(self.factor().rows()),
+            total_columns: 1,
+            accuracy: Accuracy::Entrywise,
+            row_norms: &self.row_norms,
+        };
+        let mut result = Matrix::empty();
+        factored.solve(ctx, b, Destination::Matrix(&mut result))?;
+        Ok(result)
+    }
+
+    /// For each row of the factor the `r_i` with `norm(l_i) <= 2^r_i`, at most about twice the norm.
+    ///
+    /// # Errors
+    /// Those of reading the factor on the context's threads.
+    pub(crate) fn row_exponents(&self, ctx: &Context) -> Result<&[i64]> {
+        dots::kept_row_norms(ctx, self.factor(), &self.row_norms)
     }
 }

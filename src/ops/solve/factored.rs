@@ -56,13 +56,7 @@ impl Factored<'_> {
         }
         (report.bands, report.planned_bytes) = match method.path {
             Path::Dots => {
-                let norms = match self.row_norms.get() {
-                    Some(norms) => norms,
-                    None => {
-                        let norms = dots::row_norms(ctx, self.lower)?;
-                        self.row_norms.get_or_init(|| norms)
-                    }
-                };
+                let norms = dots::kept_row_norms(ctx, self.lower, self.row_norms)?;
                 (1, dots::solve_columns(ctx, (self.lower, norms), b, precision, result)?)
             }
             Path::Sums => {

@@ -3,7 +3,6 @@
 pub(crate) mod agreement;
 pub(crate) mod band;
 mod cholesky;
-mod condition;
 pub(crate) mod cut;
 mod dots;
 pub(crate) mod factored;
@@ -31,7 +30,8 @@ pub(crate) mod triangular;
 use crate::context::Context;
 use crate::error::Result;
 use crate::matrix::{Destination, Matrix, MatrixView, Symmetric};
-use crate::ops::cholesky::{CholeskyOptions, cholesky_with};
+use crate::ops::cholesky::{Cholesky, CholeskyOptions, cholesky_with};
+use crate::ops::estimate::where_there_is_room;
 use crate::ops::product::report::Outcome;
 pub use path::Path;
 pub use plan::{SolvePlan, plan_solve, plan_trsm};
@@ -73,8 +73,14 @@ pub fn solve_with<'a, 'b>(
     precision_bits: u32,
     options: &CholeskyOptions,
 ) -> Result<Outcome<Matrix, SolveReport>> {
-    let mut result = Matrix::empty();
-    let report = solve_into(ctx, a, b, precision_bits, options, &mut result)?;
+    let start = Instant::now();
+    let (mut result, a, b) = (Matrix::empty(), a.into(), b.into());
+    let (factor, mut report) = solve_and_keep(ctx, (a, b), (precision_bits, options), (&mut result).into())?;
+    if options.digits {
+        let held = ctx.holding(factor.factor().bytes()).holding(result.bytes());
+        report.digits = where_there_is_room(factor.solution_digits(&held, a, b, &result))?;
+        report.seconds = start.elapsed().as_secs_f64();
+    }
     Ok(Outcome { result, report })
 }
 
@@ -93,8 +99,18 @@ pub fn solve_into<'a, 'b, 'r>(
     options: &CholeskyOptions,
     result: impl Into<Destination<'r>>,
 ) -> Result<SolveReport> {
+    solve_and_keep(ctx, (a.into(), b.into()), (precision_bits, options), result.into()).map(|(_, report)| report)
+}
+
+/// [`solve_into`], and the factor.
+fn solve_and_keep(
+    ctx: &Context,
+    (a, b): (Symmetric<'_>, MatrixView<'_>),
+    (precision_bits, options): (u32, &CholeskyOptions),
+    result: Destination<'_>,
+) -> Result<(Cholesky, SolveReport)> {
     let start = Instant::now();
-    let (a, b) = (a.into().lower_view("solve")?, b.into());
+    let a = a.lower_view("solve")?;
     refine::check_shapes(&a, &b)?;
     if ctx.memory_bytes().is_some() {
         plan_solve(ctx, (a.rows(), b.cols()), precision_bits, options)?; // before the work of a factorisation
@@ -102,7 +118,7 @@ pub fn solve_into<'a, 'b, 'r>(
     let Outcome { result: factor, report } = cholesky_with(ctx, Symmetric::lower(a), precision_bits, options)?;
     ctx.release(); // under a limit the tiles of the factorisation are in the way
     let solved = factor.solve_into(&ctx.holding(factor.factor().bytes()), b, precision_bits, result)?;
-    Ok(solved.after(report, start))
+    Ok((factor, solved.after(report, start)))
 }
 
 /// `A X = B`, refined; see [`solve_refined_with`].

@@ -37,6 +37,10 @@ pub struct SolveReport {
     /// Bytes that the plan allows for under a memory limit, the result included. Without a limit those of the first
     /// try: right sides that outgrow it take more.
     pub planned_bytes: u64,
+    /// About how many digits of the answer are right, see [`crate::Cholesky::solution_digits`]; `None` where nobody
+    /// asked for it, and where the memory limit left no room for an estimate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digits: Option<f64>,
     /// The factorisation that the call began with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub factorisation: Option<CholeskyReport>,

@@ -269,7 +269,7 @@ fn the_first_bad_pivot_is_named_whatever_the_choices() {
                 let options = DoubleOptions { tile_rows: Some(5), policy, device_bytes, ..Default::default() };
                 let mut l = a.clone();
                 match double_cholesky(&ctx, &all, order, &mut l, &options).unwrap_err() {
-                    Error::NotPositiveDefinite { index, pivot, diagonal, more_bits } => {
+                    Error::NotPositiveDefinite { index, pivot, diagonal, more_bits, .. } => {
                         assert_eq!((index, more_bits), (bad, None), "{policy:?}, {devices} devices");
                         assert!(pivot <= -1.0 && diagonal == -1.0);
                     }

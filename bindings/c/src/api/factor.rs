@@ -12,7 +12,7 @@ use sunzi::Cholesky;
 /// A Cholesky factor in the library's memory; made by `sunzi_factor_new`, freed by `sunzi_factor_free`. It may be used
 /// by several threads at the same time, and with any context.
 pub struct sunzi_factor {
-    cholesky: Cholesky,
+    pub(crate) cholesky: Cholesky,
 }
 
 /// Factors a symmetric positive definite A, of which one triangle is read, or with `SUNZI_BOTH` both, which must hold

@@ -6,6 +6,7 @@
 pub mod arrays;
 pub mod cholesky;
 pub mod contexts;
+pub mod digits;
 pub mod factor;
 pub mod info;
 pub mod lapack;

@@ -200,6 +200,34 @@ class Cholesky:
         progress: _Progress | None = None,
     ) -> Matrix: ...
     def log_det(self) -> Any: ...
+    def log_det_digits(
+        self,
+        a: Any = None,
+        *,
+        uplo: _Triangle | None = None,
+        certified: bool = False,
+        context: Context | None = None,
+    ) -> float: ...
+    def solution_digits(
+        self,
+        a: Any,
+        b: Any,
+        x: Any,
+        *,
+        uplo: _Triangle | None = None,
+        certified: bool = False,
+        context: Context | None = None,
+    ) -> float: ...
+    def inverse_digits(
+        self,
+        a: Any,
+        inverse: Any,
+        *,
+        uplo: _Triangle | None = None,
+        certified: bool = False,
+        context: Context | None = None,
+    ) -> float: ...
+    def scaled_condition(self, *, context: Context | None = None) -> Any: ...
 
 def kernels() -> list[str]: ...
 def syrk(p: Any, options: dict[str, Any]) -> Any: ...

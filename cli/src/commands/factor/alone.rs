@@ -1,6 +1,7 @@
 //! A factorisation in this process, and what is made of the factor. Each step is a span of the trace.
 
-use super::{Computed, Factoring, Figures, Inputs, Refinement, Task, needs, read};
+use super::digits::Answer;
+use super::{Computed, Factoring, Figures, Inputs, Refinement, TRIANGLE_FLAGS, Task, needs, read, reader, search};
 use crate::session::Session;
 use crate::signals::{Mode, in_mode};
 use std::cell::Cell;
@@ -12,15 +13,40 @@ use sunzi::{
 use sunzi_lab::engine::{Engine, limited};
 use sunzi_lab::trace::Trace;
 
-/// Reads and computes the task within the memory limit.
+/// Reads and computes the task within the memory limit; at the precision given, or at one that gives the digits asked
+/// for.
+///
+/// # Errors
+/// Those of reading, and of the operations; where the matrix is not positive definite at a precision that was given,
+/// with one at which it is, if there is any.
+pub fn compute(session: &Session, config: &Factoring, trace: &mut Trace) -> Result<Computed> {
+    if let Some(digits) = config.factor.precision.automatic() {
+        return search::automatic(session, config, digits, trace);
+    }
+    let start = Instant::now();
+    at_precision(session, config, None, trace).map_err(|error| search::explain(session, config, error, start.elapsed()))
+}
+
+/// Whether the matrix has a factor at so many bits.
+///
+/// # Errors
+/// Those of reading, and of the factorisation.
+pub fn factors_at(session: &Session, config: &Factoring, bits: u32) -> Result<()> {
+    let reader = reader(session, config, Some(bits))?;
+    let a = reader.symmetric(&config.factor.a, config.factor.triangle.uplo(), TRIANGLE_FLAGS)?;
+    let engine = Steps::new(session, config, reader.held_bytes())?;
+    let options = CholeskyOptions::new().tile_rows(config.factor.tile_rows).accuracy(config.accuracy());
+    in_mode(Mode::Computing, || engine.run(|ctx| cholesky_with(ctx, &a, bits, &options))).map(drop)
+}
+
+/// Reads and computes the task at one precision, `None` for what is given or stated.
 ///
 /// # Errors
 /// Those of reading, and of the operations.
-pub fn compute(session: &Session, config: &Factoring, trace: &mut Trace) -> Result<Computed> {
-    needs::admit(session, config)?;
-    let (inputs, input_seconds) = trace.span("read", || read(session, config))?;
-    let engine = &config.factor.engine;
-    let engine = Steps { engine, builder: session.context(engine)?, held_bytes: Cell::new(inputs.bytes) };
+pub fn at_precision(session: &Session, config: &Factoring, bits: Option<u32>, trace: &mut Trace) -> Result<Computed> {
+    needs::admit(session, config, bits)?;
+    let (inputs, input_seconds) = trace.span("read", || read(session, config, bits))?;
+    let engine = Steps::new(session, config, inputs.bytes)?;
     let start = Instant::now();
     let computed = in_mode(Mode::Computing, || carry_out(&engine, config, &inputs, trace))?;
     let figures = Figures { seconds: start.elapsed().as_secs_f64(), input_seconds, ..computed.figures };
@@ -29,20 +55,27 @@ pub fn compute(session: &Session, config: &Factoring, trace: &mut Trace) -> Resu
 
 /// Runs the steps of a task, each in a context of its own: what a step leaves behind counts against the memory limit
 /// of the next, and what it kept for itself is given back.
-struct Steps<'a> {
+pub struct Steps<'a> {
     engine: &'a Engine,
     builder: ContextBuilder,
     /// Bytes of the matrices that are held beside a step.
     held_bytes: Cell<u64>,
 }
 
-impl Steps<'_> {
+impl<'a> Steps<'a> {
+    /// The steps of a command that holds matrices of so many bytes.
+    fn new(session: &Session, config: &'a Factoring, held_bytes: u64) -> Result<Steps<'a>> {
+        let engine = &config.factor.engine;
+        Ok(Steps { engine, builder: session.context(engine)?, held_bytes: Cell::new(held_bytes) })
+    }
+
     /// Counts a matrix that is held from now on.
     fn hold(&self, matrix: &Matrix) {
         self.held_bytes.set(self.held_bytes.get() + matrix.bytes());
     }
 
-    fn run<T>(&self, step: impl FnOnce(&Context) -> Result<T>) -> Result<T> {
+    /// Runs a step within what the limit leaves.
+    pub fn run<T>(&self, step: impl FnOnce(&Context) -> Result<T>) -> Result<T> {
         let budget = self.engine.budget(self.held_bytes.get());
         let (builder, restate) = limited(self.builder.clone(), budget);
         step(&builder.build()?).map_err(restate)
@@ -64,26 +97,33 @@ fn carry_out(steps: &Steps<'_>, config: &Factoring, inputs: &Inputs, trace: &mut
     });
     let (Outcome { result: factor, report }, plan) = factored?;
     steps.hold(factor.factor());
-    let log_det = config.factor.log_det.then(|| factor.log_det());
+    let wants_log_det = config.wants_log_det();
+    let log_det = wants_log_det.then(|| factor.log_det());
     let condition = || steps.run(|ctx| factor.condition_estimate(ctx, &Symmetric::from(a).one_norm()?));
     let condition = match config.factor.condition {
         true => Some(trace.span("condition", condition)?.0),
         false => None,
     };
-    let (result, later_bytes) = match (&config.task, b) {
+    let (matrix, later_bytes) = match (&config.task, b) {
         (Task::Solve { .. }, Some(b)) => {
             let mut x = Matrix::empty();
             trace.span("solve", || steps.run(|ctx| factor.solve_into(ctx, b, *bits, &mut x)))?;
-            (x, plan.map_or(0, |plan| plan.planned_bytes))
+            (Some(x), plan.map_or(0, |plan| plan.planned_bytes))
         }
         (Task::Inverse, _) => {
             let mut inverse = SymmetricMatrix::default();
             let invert = || steps.run(|ctx| factor.inverse_into(ctx, *bits, &mut inverse));
             let made = trace.span("inverse", invert)?.0;
-            (inverse.into_matrix(), made.planned_bytes.saturating_add(factor.factor().bytes()))
+            (Some(inverse.into_matrix()), made.planned_bytes.saturating_add(factor.factor().bytes()))
         }
-        _ => (factor.into_factor(), 0),
+        _ => (None, 0),
     };
+    if let Some(matrix) = &matrix {
+        steps.hold(matrix);
+    }
+    let answer = Answer { factor: &factor, inputs, matrix: matrix.as_ref(), log_det: wants_log_det };
+    let digits = answer.digits(steps, config, trace)?;
+    let result = matrix.unwrap_or_else(|| factor.into_factor());
     let figures = Figures {
         kernel: report.kernel,
         threads: report.threads,
@@ -91,7 +131,7 @@ fn carry_out(steps: &Steps<'_>, config: &Factoring, inputs: &Inputs, trace: &mut
         factorisation: Some(report),
         ..Figures::default()
     };
-    Ok(Computed { result: Some(result), log_det, condition, figures, ..Computed::default() })
+    Ok(Computed { result: Some(result), log_det, condition, digits, figures, ..Computed::default() })
 }
 
 /// The solution by a factor of few bits.

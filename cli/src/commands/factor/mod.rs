@@ -4,13 +4,16 @@
 //! Nothing is written unless all went well. Does not know: how a matrix is factored.
 
 mod alone;
+mod digits;
 mod needs;
 mod ranks;
+mod search;
 pub(super) mod verify;
 
 use crate::args::{Cholesky, Factor, Inverse, Output, RankChoices, Solve};
 use crate::input::Reader;
 use crate::session::{Session, check_output};
+use digits::Digits;
 use rug::Float;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -38,6 +41,17 @@ pub enum Task {
     Inverse,
 }
 
+impl Task {
+    /// What the result is called.
+    fn answer(&self) -> &'static str {
+        match self {
+            Task::Cholesky => "factor",
+            Task::Solve { .. } => "solution",
+            Task::Inverse => "inverse",
+        }
+    }
+}
+
 /// A factorisation to compute, and what follows from it.
 pub struct Factoring {
     /// What is factored and how.
@@ -49,6 +63,13 @@ pub struct Factoring {
 }
 
 impl Factoring {
+    /// Whether the logarithm of the determinant is computed: where it is asked for, and where the digits of a factor
+    /// are, which are its.
+    fn wants_log_det(&self) -> bool {
+        let automatic = self.factor.precision.automatic().is_some();
+        self.factor.log_det || (automatic && matches!(self.task, Task::Cholesky))
+    }
+
     /// What is promised of each entry: by default what the loops that a solve replaces give.
     fn accuracy(&self) -> Accuracy {
         let solves = matches!(self.task, Task::Solve { .. });
@@ -77,9 +98,6 @@ impl From<Inverse> for Factoring {
 /// The options that name the triangle of a matrix that is factored.
 const TRIANGLE_FLAGS: &str = "--lower or --upper";
 
-/// Digits of the logarithm that are printed; the report has all.
-const SHOWN_DIGITS: usize = 30;
-
 /// The report.
 #[derive(Serialize)]
 struct FactorReport<'a> {
@@ -96,6 +114,8 @@ struct FactorReport<'a> {
     log_det: Option<String>,
     /// Estimate of the condition in the 1-norm, where it was asked for.
     condition: Option<String>,
+    #[serde(flatten)]
+    digits: &'a Digits,
     /// From gathering to the end of writing.
     output_seconds: f64,
     /// The most memory that the process occupied, files and result included.
@@ -139,6 +159,9 @@ struct Computed {
     result: Option<Matrix>,
     log_det: Option<Float>,
     condition: Option<Float>,
+    digits: Digits,
+    /// The precision, where none was given.
+    chosen_bits: Option<u32>,
     gather_seconds: f64,
     figures: Figures,
 }
@@ -156,8 +179,8 @@ struct Inputs {
 pub fn run(session: &mut Session, config: &Factoring, together: Option<&dyn Transport>) -> Result<()> {
     if together.is_none() && config.factor.ranks != RankChoices::default() {
         let message = "--grid, --broadcast, --policy, --termination, --remote-tiles and --plot are for a factor or a \
-                       solution on several ranks: start them with mpirun, without --condition, --refine-from and, for \
-                       a solution, --log-det";
+                       solution on several ranks: start them with mpirun, without --condition, --certified, \
+                       --refine-from, --precision auto and, for a solution, --log-det";
         return Err(Error::InvalidArgument(message.into()));
     }
     let world = together.unwrap_or(local::alone());
@@ -171,9 +194,15 @@ pub fn run(session: &mut Session, config: &Factoring, together: Option<&dyn Tran
     agree(world, finish(session, config, &computed, trace))
 }
 
-fn read(session: &Session, config: &Factoring) -> Result<Inputs> {
+/// What reads the operands, at the precision given or stated, or at `bits`.
+fn reader<'a>(session: &'a Session, config: &'a Factoring, bits: Option<u32>) -> Result<Reader<'a>> {
+    let Factor { a, engine, precision, .. } = &config.factor;
+    Ok(Reader::new(session, engine, &precision.typed(bits), a)?.in_full())
+}
+
+fn read(session: &Session, config: &Factoring, bits: Option<u32>) -> Result<Inputs> {
     let choices = &config.factor;
-    let reader = Reader::new(session, &choices.engine, &choices.precision, &choices.a)?;
+    let reader = reader(session, config, bits)?;
     let a = reader.symmetric(&choices.a, choices.triangle.uplo(), TRIANGLE_FLAGS)?;
     let b = match &config.task {
         Task::Solve { b, .. } => Some(reader.matrix(b)?),
@@ -213,11 +242,14 @@ fn finish(session: &mut Session, config: &Factoring, computed: &Computed, mut tr
         figures: &computed.figures,
         log_det: computed.log_det.as_ref().map(|value| format!("{value:e}")),
         condition: computed.condition.as_ref().map(|value| format!("{value:.6e}")),
+        digits: &computed.digits,
         output_seconds: computed.gather_seconds + write_seconds,
         peak_resident_bytes: peak_resident_bytes(),
     };
     session.finish_report(&report)?;
-    session.say(&lines(config, computed, &report, &describe(result)))
+    session.say(&lines(config, computed, &report, &describe(result)))?;
+    computed.digits.warn(session, config.task.answer());
+    Ok(())
 }
 
 fn lines(config: &Factoring, computed: &Computed, report: &FactorReport<'_>, shape: &str) -> String {
@@ -239,8 +271,12 @@ fn lines(config: &Factoring, computed: &Computed, report: &FactorReport<'_>, sha
             "refined from a factor of {factor_bits} bits in {iterations} iterations: backward error {reached}"
         ));
     }
+    if let Some(bits) = computed.chosen_bits {
+        lines.push(format!("precision chosen: {bits} bits"));
+    }
+    lines.extend(computed.digits.line(config.task.answer(), report.precision_bits));
     if let Some(value) = &computed.log_det {
-        lines.push(format!("log det A = {value:.SHOWN_DIGITS$e}"));
+        lines.push(computed.digits.log_det_line(value, config.factor.digits.all_digits));
     }
     if let Some(value) = &computed.condition {
         lines.push(format!("condition of A in the 1-norm: about {value:.3e}"));

@@ -1,8 +1,7 @@
 //! The memory that a factorisation and what follows from it take at least, from the headers of the files alone.
 
-use super::{Factoring, Task};
+use super::{Factoring, Task, reader};
 use crate::files::header;
-use crate::input::Reader;
 use crate::session::Session;
 use sunzi::{
     Accuracy, CholeskyOptions, Context, Matrix, RefineOptions, Result, plan_cholesky, plan_inverse, plan_solve,
@@ -13,17 +12,17 @@ use sunzi_lab::engine::least_bytes;
 /// Bits that the exponents of entries take beyond those of one size, before they are known.
 const USUAL_SPREAD_BITS: u32 = 8;
 
-/// Refuses a memory limit that the command cannot end in, before anything is read; files without a header are refused
+/// Refuses a memory limit that the command cannot end in at so many bits, before anything is read; files without a header are refused
 /// later, where they are too large.
 ///
 /// # Errors
 /// [`sunzi::Error::MemoryLimit`] with the least limit that would do for reading, computing and writing.
-pub fn admit(session: &Session, config: &Factoring) -> Result<()> {
+pub fn admit(session: &Session, config: &Factoring, bits: Option<u32>) -> Result<()> {
     let engine = &config.factor.engine;
     if engine.memory_bytes.is_none() {
         return Ok(());
     }
-    let reader = Reader::new(session, engine, &config.factor.precision, &config.factor.a)?;
+    let reader = reader(session, config, bits)?;
     let precision_bits = reader.precision_bits();
     let Some(a) = header(&config.factor.a)? else { return Ok(()) };
     let b = match &config.task {

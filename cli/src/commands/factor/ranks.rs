@@ -76,7 +76,7 @@ pub fn compute(session: &Session, config: &Factoring, world: &dyn Transport, tra
 
 /// Reads on the root and shares out. Collective.
 fn share_out(session: &Session, config: &Factoring, world: &dyn Transport) -> Result<Operands> {
-    let read = (world.rank() == ROOT).then(|| read(session, config)).transpose();
+    let read = (world.rank() == ROOT).then(|| read(session, config, None)).transpose();
     let inputs = agreed(world, read)?;
     let of_b = |inputs: &Inputs| inputs.b.as_ref().map_or([0; 2], |b| [b.cols() as u64, b.precision_bits().into()]);
     let mut facts = inputs.as_ref().map_or([0; 5], |inputs| {

@@ -14,7 +14,7 @@ use sunzi_lab::session::Session as _;
 
 pub fn run(session: &mut Session, config: &VerifyCholesky) -> Result<()> {
     let start = Instant::now();
-    let reader = Reader::new(session, &config.engine, &config.precision, &config.l)?;
+    let reader = Reader::new(session, &config.engine, &config.precision, &config.l)?.in_full();
     let precision_bits = reader.precision_bits();
     let a = reader.symmetric(&config.a, config.triangle.uplo(), TRIANGLE_FLAGS)?;
     let l = reader.matrix(&config.l)?;

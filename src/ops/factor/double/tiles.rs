@@ -262,5 +262,5 @@ fn failure(index: usize, pivot: f64, diagonal: f64) -> Error {
     let hidden = (noise / pivot.abs().max(f64::MIN_POSITIVE)).log2().ceil();
     let more_bits = (pivot.abs() <= noise && diagonal > 0.0).then(|| hidden.clamp(0.0, 2000.0) as u32 + 8);
     let pivot = if pivot.is_nan() { Float::with_val(53, Special::NegInfinity) } else { shown(pivot) };
-    Error::NotPositiveDefinite { index, pivot, diagonal: shown(diagonal), more_bits }
+    Error::NotPositiveDefinite { index, pivot, diagonal: shown(diagonal), more_bits, enough_bits: None }
 }

@@ -107,6 +107,7 @@ impl Failure<'_> {
             Float::with_val(SHOWN_BITS, value) << exponent.clamp(i32::MIN.into(), i32::MAX.into()) as i32
         };
         let pivot = shown(pivot.unwrap_or(&Integer::ZERO), scale - 2 * i64::from(self.problem.working_bits));
-        Error::NotPositiveDefinite { index, pivot, diagonal: shown(&Integer::from(1), scale), more_bits: None }
+        let diagonal = shown(&Integer::from(1), scale);
+        Error::NotPositiveDefinite { index, pivot, diagonal, more_bits: None, enough_bits: None }
     }
 }

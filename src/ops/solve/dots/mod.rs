@@ -17,6 +17,7 @@ use crate::ops::solve::dots::unknowns::{FactorPiece, Scaling, Sweep, Unknowns};
 use crate::ops::solve::run::make_room;
 use crate::plan::BLOCK;
 use rug::{Float, Integer};
+use std::sync::OnceLock;
 
 /// For each row of the factor the `r_i` with `norm(l_i) <= 2^r_i`.
 ///
@@ -27,6 +28,18 @@ pub(crate) fn row_norms(ctx: &Context, factor: &Matrix) -> Result<Vec<i64>> {
     let rows = [factor.transposed()];
     norm_exponents(&Walkers::alone(ctx, ctx.threads()), &rows, true, &mut norms)?;
     Ok(norms)
+}
+
+/// [`row_norms`], found once and kept.
+///
+/// # Errors
+/// As [`row_norms`].
+pub(crate) fn kept_row_norms<'a>(ctx: &Context, factor: &Matrix, kept: &'a OnceLock<Vec<i64>>) -> Result<&'a [i64]> {
+    if kept.get().is_none() {
+        let norms = row_norms(ctx, factor)?;
+        kept.get_or_init(|| norms);
+    }
+    Ok(kept.get().map_or(&[], |norms| norms))
 }
 
 /// Solves `L L^T X = B` column by column; `factor` is `n x n` with zeros above its diagonal and none on it, and its

@@ -1,0 +1,183 @@
+//! How many digits of an answer are right, and how that is said.
+
+use super::alone::Steps;
+use super::{Factoring, Inputs, Task};
+use crate::session::Session;
+use rug::Float;
+use serde::Serialize;
+use sunzi::advanced::where_there_is_room;
+use sunzi::{Cholesky, Matrix, Result};
+use sunzi_lab::trace::Trace;
+
+/// Digits of the logarithm that are printed, where as many are right.
+const SHOWN_DIGITS: usize = 30;
+
+/// Below so many correct digits a warning is printed.
+const FEW_DIGITS: f64 = 3.0;
+
+/// Correct digits of what was computed. Estimates and proven bounds are absent where nobody asked for them, or the
+/// memory limit has no room for them.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Digits {
+    /// About so many of the solution or the inverse are right.
+    pub digits: Option<f64>,
+    /// At least so many are.
+    pub certified: Option<f64>,
+    /// About so many of the logarithm are right.
+    pub log_det_digits: Option<f64>,
+    /// At least so many are.
+    pub log_det_certified: Option<f64>,
+    /// Estimate of the norm of the inverse of the matrix, scaled to a diagonal of about 1: what solves lose.
+    pub scaled_condition: Option<String>,
+    /// Its logarithm to base 2.
+    #[serde(skip)]
+    lost_bits: Option<f64>,
+}
+
+/// What was computed in this process.
+pub struct Answer<'a> {
+    pub factor: &'a Cholesky,
+    pub inputs: &'a Inputs,
+    /// The solution or the inverse.
+    pub matrix: Option<&'a Matrix>,
+    /// Whether the logarithm of the determinant is wanted.
+    pub log_det: bool,
+}
+
+impl Answer<'_> {
+    /// Estimates the correct digits, and proves some where that was asked for.
+    ///
+    /// # Errors
+    /// Those of the estimates, but for want of memory or of precision.
+    pub fn digits(&self, steps: &Steps<'_>, config: &Factoring, trace: &mut Trace) -> Result<Digits> {
+        let choices = &config.factor.digits;
+        if choices.no_estimate || (self.matrix.is_none() && !self.log_det) {
+            return Ok(Digits::default());
+        }
+        let mut found = trace.span("estimate", || self.estimate(steps, &config.task))?.0;
+        if choices.certified {
+            (found.certified, found.log_det_certified) = trace.span("certify", || self.certify(steps, &config.task))?.0;
+        }
+        Ok(found)
+    }
+
+    fn estimate(&self, steps: &Steps<'_>, task: &Task) -> Result<Digits> {
+        let Answer { factor, inputs: Inputs { a, b, .. }, .. } = self;
+        let condition = where_there_is_room(steps.run(|ctx| factor.scaled_condition(ctx)))?;
+        let log_det = || steps.run(|ctx| factor.log_det_digits(ctx));
+        let log_det_digits = if self.log_det { where_there_is_room(log_det())? } else { None };
+        let digits = match (task, b, self.matrix) {
+            (Task::Solve { .. }, Some(b), Some(x)) => steps.run(|ctx| factor.solution_digits(ctx, a, b, x)).map(Some),
+            (Task::Inverse, _, Some(x)) => steps.run(|ctx| factor.inverse_digits(ctx, a, x)).map(Some),
+            _ => Ok(None),
+        };
+        Ok(Digits {
+            digits: where_there_is_room(digits)?.flatten(),
+            log_det_digits,
+            lost_bits: condition.as_ref().map(|value| value.clone().log2().to_f64().max(0.0)),
+            scaled_condition: condition.map(|value| format!("{value:.6e}")),
+            ..Digits::default()
+        })
+    }
+
+    /// Proven digits of the answer and of the logarithm; 0 where no proof is found.
+    fn certify(&self, steps: &Steps<'_>, task: &Task) -> Result<(Option<f64>, Option<f64>)> {
+        let Inputs { a, b, .. } = self.inputs;
+        let Some(certificate) = steps.run(|ctx| self.factor.certify(ctx, a))? else {
+            return Ok((self.matrix.map(|_| 0.0), self.log_det.then_some(0.0)));
+        };
+        let answer = match (task, b, self.matrix) {
+            (Task::Solve { .. }, Some(b), Some(x)) => Some(steps.run(|ctx| certificate.solution_digits(ctx, b, x))?),
+            (Task::Inverse, _, Some(x)) => Some(steps.run(|ctx| certificate.inverse_digits(ctx, x))?),
+            _ => None,
+        };
+        let log_det = self.log_det.then(|| steps.run(|ctx| certificate.log_det_digits(ctx))).transpose()?;
+        Ok((answer, log_det))
+    }
+}
+
+impl Digits {
+    /// The least number of digits stated of any answer, proven where that was asked for; `None` where none is.
+    pub fn least(&self, certified: bool) -> Option<f64> {
+        let stated = match certified {
+            true => [self.certified, self.log_det_certified],
+            false => [self.digits, self.log_det_digits],
+        };
+        stated.into_iter().flatten().reduce(f64::min)
+    }
+
+    /// The line about a solution or an inverse.
+    pub fn line(&self, what: &str, precision_bits: u32) -> Option<String> {
+        let digits = stated(self.digits?, self.certified);
+        let lost = self.lost_bits.map_or(String::new(), |lost| format!(", scaled condition about 2^{lost:.0}"));
+        Some(format!("{what}: {digits} ({precision_bits} bits{lost})"))
+    }
+
+    /// The line about the logarithm, with the digits that are right, or with all.
+    pub fn log_det_line(&self, value: &Float, all: bool) -> String {
+        let Some(digits) = self.log_det_digits else {
+            return format!("log det A = {value:.SHOWN_DIGITS$e} (correct digits not estimated)");
+        };
+        let (right, said) = (digits as usize, stated(digits, self.log_det_certified));
+        if all {
+            return format!("log det A = {} ({said}; those in brackets mean nothing)", bracketed(value, right));
+        }
+        match right {
+            0 => format!("log det A: no digit is known to be right; computed as {value:.3e}"),
+            _ => format!("log det A = {value:.*e} ({said})", right.min(SHOWN_DIGITS)),
+        }
+    }
+
+    /// Warns of answers that are hardly right.
+    pub fn warn(&self, session: &Session, what: &str) {
+        for (digits, what) in [(self.digits, what), (self.log_det_digits, "logarithm of the determinant")] {
+            if let Some(digits) = digits.filter(|digits| *digits < FEW_DIGITS) {
+                session.note(&format!(
+                    "warning: about {digits:.1} digits of the {what} are right: give more bits, or --precision auto"
+                ));
+            }
+        }
+    }
+}
+
+/// `about 45 correct digits, at least 44 proven`.
+fn stated(digits: f64, certified: Option<f64>) -> String {
+    let proven = certified.map_or(String::new(), |digits| format!(", at least {} proven", digits as usize));
+    let count = digits as usize;
+    format!("about {count} correct {}{proven}", if count == 1 { "digit" } else { "digits" })
+}
+
+/// All digits of a number; those after so many significant ones in brackets.
+fn bracketed(value: &Float, right: usize) -> String {
+    let text = format!("{value:e}");
+    let (number, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let mut count = 0;
+    let end = number.char_indices().find(|(_, letter)| {
+        count += usize::from(letter.is_ascii_digit());
+        count > right
+    });
+    match end {
+        Some((at, _)) => format!("{}[{}]e{exponent}", &number[..at], &number[at..]),
+        None => format!("{number}e{exponent}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_without_meaning_are_left_out_or_marked() {
+        let value = Float::with_val(60, -1234.5678);
+        let line = |digits, all| Digits { log_det_digits: Some(digits), ..Digits::default() }.log_det_line(&value, all);
+        assert_eq!(line(5.9, false), "log det A = -1.2346e3 (about 5 correct digits)");
+        assert_eq!(line(1.2, false), "log det A = -1e3 (about 1 correct digit)");
+        assert_eq!(line(0.9, false), "log det A: no digit is known to be right; computed as -1.23e3");
+        let all = line(5.0, true);
+        assert!(all.starts_with("log det A = -1.2345[6") && all.contains("]e3 (about 5 correct digits; "), "{all}");
+        assert!(Digits::default().log_det_line(&value, false).ends_with("(correct digits not estimated)"));
+        let found = Digits { digits: Some(8.7), certified: Some(7.99), lost_bits: Some(249.3), ..Digits::default() };
+        let said = "solution: about 8 correct digits, at least 7 proven (275 bits, scaled condition about 2^249)";
+        assert_eq!(found.line("solution", 275).unwrap(), said);
+    }
+}

@@ -1,0 +1,149 @@
+//! Correct digits: what is printed is right, few digits are warned of, precisions are found that nobody gave.
+
+use super::sandbox::Sandbox;
+
+/// A sandbox with the README's matrix `Q.mtx`, with fewer rows, and right sides `B.mtx`.
+fn bootstrap() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen bootstrap1d --rows 160 --cols 40 --precision 768 --seed 1 -o P.mtx");
+    sandbox.run("syrk P.mtx -o Q.mtx");
+    sandbox.run("gen random --rows 40 --cols 2 --precision 768 --seed 2 -o B.mtx");
+    sandbox
+}
+
+/// What stands between two words of a text.
+fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
+    let rest = text.split_once(before).unwrap_or_else(|| panic!("{before}: {text}")).1;
+    rest.split_once(after).unwrap_or_else(|| panic!("{after}: {text}")).0
+}
+
+/// Digits by which two decimals with exponents agree from the left.
+fn common_digits(left: &str, right: &str) -> usize {
+    let agree = left.chars().zip(right.chars()).take_while(|(left, right)| left == right);
+    agree.filter(|(letter, _)| letter.is_ascii_digit()).count()
+}
+
+/// `-log10` of the error of each column of `name` in the maximum norm, by the program's own comparison with `exact`.
+fn digits_of(sandbox: &Sandbox, name: &str, exact: &str) -> f64 {
+    let column = |text: &str, col: usize| -> Vec<rug::Float> {
+        let numbers = text.lines().filter(|line| !line.starts_with('%')).skip(1);
+        let column = numbers.skip(col * 40).take(40);
+        column.map(|line| rug::Float::with_val(900, rug::Float::parse(line).unwrap())).collect()
+    };
+    let most = |values: Vec<rug::Float>| values.into_iter().map(rug::Float::abs).reduce(|a, b| a.max(&b)).unwrap();
+    let (got, exact) = (sandbox.text(name), sandbox.text(exact));
+    let digits = (0..2).map(|col| {
+        let (got, exact) = (column(&got, col), column(&exact, col));
+        let errors = got.iter().zip(&exact).map(|(got, exact)| rug::Float::with_val(900, got - exact)).collect();
+        -(most(errors) / most(exact)).log10().to_f64()
+    });
+    digits.fold(f64::INFINITY, f64::min)
+}
+
+#[test]
+fn no_digit_is_printed_that_means_nothing() {
+    let sandbox = bootstrap();
+    let exact = sandbox.run("cholesky Q.mtx -o L.mtx --log-det");
+    let exact = between(&exact, "log det A = ", " ").to_string();
+    let mut least = usize::MAX;
+    for bits in [80, 96, 200] {
+        let said = sandbox.run(&format!("cholesky Q.mtx -o L.mtx -p {bits} --log-det --certified --report r.json"));
+        let (printed, count) = (between(&said, "log det A = ", " "), between(&said, "(about ", " correct"));
+        let count: usize = count.parse().unwrap();
+        assert_eq!(printed.chars().filter(char::is_ascii_digit).count() - 1, count.min(30), "{said}");
+        // The last digit is rounded.
+        assert!(common_digits(printed, &exact) + 1 >= count.min(30), "{said} against {exact}");
+        let report = sandbox.json("r.json");
+        let [stated, proven] = ["log_det_digits", "log_det_certified"].map(|key| report[key].as_f64().unwrap());
+        assert!(stated as usize == count && proven <= stated + 2.0 && proven > stated - 12.0, "{report}");
+        assert!(report["digits"].is_null() && report["scaled_condition"].is_string());
+        least = least.min(count);
+    }
+    assert!(least < 10, "{least} digits at 80 bits: the matrix is not ill-conditioned");
+    let said = sandbox.run("cholesky Q.mtx -o L.mtx -p 80 --log-det --all-digits");
+    assert!(
+        between(&said, "log det A = ", "e4 (").contains('[') && said.contains("in brackets mean nothing"),
+        "{said}"
+    );
+    let said = sandbox.run("cholesky Q.mtx -o L.mtx -p 80 --log-det --no-estimate");
+    assert!(said.contains("(correct digits not estimated)"), "{said}");
+}
+
+#[test]
+fn solutions_and_inverses_say_how_right_they_are() {
+    let sandbox = bootstrap();
+    sandbox.run("solve Q.mtx B.mtx -o E.mtx");
+    for bits in [128, 160] {
+        let said = sandbox.run(&format!("solve Q.mtx B.mtx -o X.mtx -p {bits} --certified --report r.json"));
+        let truth = digits_of(&sandbox, "X.mtx", "E.mtx");
+        let report = sandbox.json("r.json");
+        let [stated, proven] = ["digits", "certified"].map(|key| report[key].as_f64().unwrap());
+        assert!(stated <= truth && stated > truth - 2.0, "{stated} stated, {truth} right");
+        assert!(proven <= truth && proven > truth - 3.0, "{proven} proven, {truth} right");
+        let line = format!("solution: about {} correct digits, at least {} proven", stated as u32, proven as u32);
+        assert!(said.contains(&line), "{line}: {said}");
+    }
+    sandbox.run("inverse Q.mtx -o I.mtx -p 160 --certified --report r.json");
+    let report = sandbox.json("r.json");
+    let [stated, proven] = ["digits", "certified"].map(|key| report[key].as_f64().unwrap());
+    assert!(stated > 1.0 && proven > stated - 3.0 && proven < stated + 2.0, "{report}");
+}
+
+#[test]
+fn few_digits_are_warned_of() {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen hilbert --rows 24 --cols 24 --precision 400 --hex -o H.mtx");
+    sandbox.run("gen random --rows 24 --cols 1 --precision 400 --seed 2 -o B.mtx");
+    let mut warned = 0;
+    for bits in [76, 78, 80, 82, 84, 86, 200] {
+        let output = sandbox.output(&format!("solve H.mtx B.mtx -o X.mtx -p {bits} --report r.json"));
+        if output.code != 0 {
+            continue;
+        }
+        let digits = sandbox.json("r.json")["digits"].as_f64().unwrap();
+        let warns = output.stderr.contains("warning: about") && output.stderr.contains("digits of the solution");
+        assert_eq!(warns, digits < 3.0, "{bits} bits, {digits} digits: {output:?}");
+        warned += usize::from(warns);
+    }
+    assert!(warned > 0 && sandbox.json("r.json")["digits"].as_f64().unwrap() > 10.0);
+}
+
+#[test]
+fn a_precision_is_found_that_gives_the_digits_asked_for() {
+    let sandbox = bootstrap();
+    let chosen = |line: &str| -> u32 {
+        let said = sandbox.run(&format!("{line} --report r.json"));
+        let bits = between(&said, "precision chosen: ", " bits").parse().unwrap();
+        assert_eq!(sandbox.json("r.json")["precision_bits"], bits);
+        bits
+    };
+    let digits = |key: &str| sandbox.json("r.json")[key].as_f64().unwrap();
+    let bits = chosen("solve Q.mtx B.mtx -o X.mtx --precision auto --digits 50");
+    assert!(digits("digits") >= 50.0);
+    sandbox.run("solve Q.mtx B.mtx -o E.mtx");
+    assert!(digits_of(&sandbox, "X.mtx", "E.mtx") >= 50.0);
+    sandbox.run(&format!("solve Q.mtx B.mtx -o X.mtx -p {} --report r.json", bits - 16));
+    assert!(digits("digits") < 50.0, "{bits} bits are 16 too many");
+    let few = chosen("cholesky Q.mtx -o L.mtx -p auto");
+    assert!(digits("log_det_digits") >= 30.0);
+    assert!(chosen("cholesky Q.mtx -o L.mtx --digits 100") > few + 150);
+    assert!(digits("log_det_digits") >= 100.0);
+    chosen("inverse Q.mtx -o I.mtx --digits 20 --certified");
+    assert!(digits("certified") >= 20.0);
+    let error = sandbox.fail("cholesky Q.mtx -o L.mtx -p 200 --digits 30", 2);
+    assert!(error.contains("--digits 30 is for --precision auto"), "{error}");
+    assert!(sandbox.fail("cholesky Q.mtx -o L.mtx --digits 9000", 5).contains("no precision up to"));
+}
+
+#[test]
+fn the_precision_that_a_refusal_names_works() {
+    let sandbox = bootstrap();
+    for bits in [16, 48, 60] {
+        let error = sandbox.fail(&format!("cholesky Q.mtx -o L.mtx -p {bits}"), 3);
+        let enough = between(&error, "at a precision of ", " bits it is positive definite");
+        sandbox.run(&format!("cholesky Q.mtx -o L.mtx -p {enough}"));
+    }
+    sandbox.write("M.mtx", "%%MatrixMarket matrix array real symmetric\n2 2\n1\n1.0000000000000000000000000001\n1\n");
+    let error = sandbox.fail("cholesky M.mtx -o L.mtx -p 24", 3);
+    assert!(error.contains("rounding cannot explain it"), "{error}");
+}

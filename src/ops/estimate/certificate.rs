@@ -1,0 +1,336 @@
+//! Proven bounds of the errors of answers.
+//!
+//! `A - s D^2` with a Cholesky factor shows that no eigenvalue of `D^-1 A D^-1` is below about `s`; what the inverse
+//! makes of a residual is then bounded, and a correction by the factor, whose own residual is known, makes the bound
+//! sharp. Proof: docs/ALGORITHM.md, "Correct digits".
+
+use super::bounds::{Upper, magnitude};
+use super::{ESTIMATE_BITS, all_digits, correct_digits, power};
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::math::bound::{ceil_log2, guard_bits};
+use crate::math::pivot::diagonal_exponent;
+use crate::matrix::{Matrix, MatrixView, Symmetric};
+use crate::ops::cholesky::{Cholesky, CholeskyOptions, cholesky_with, log_det_of};
+use crate::ops::product::block::maximum_working_bits;
+use crate::ops::product::problem::Accuracy;
+use crate::ops::shift::shifted_lower;
+use crate::ops::symm::{SymmOptions, symm_with};
+use rug::Float;
+use rug::float::Round;
+use rug::ops::SubFrom;
+
+/// Shifts that are tried, each a sixteenth of the one before.
+const TRIES: i64 = 4;
+
+/// Bits of the factorisation that proves, beyond those of the condition.
+const PROOF_BITS: i64 = 6;
+
+/// Fewest bits of the factorisation that proves.
+const LEAST_PROOF_BITS: i64 = 32;
+
+/// Bits that residuals are known to beyond those that the condition and the scaling take.
+const SPARE_BITS: u32 = 24;
+
+/// Bits of the second factorisation of a logarithm, beyond those that make its bound as small as what it is to tell.
+const LOG_DET_BITS: i64 = 8;
+
+/// Corrections, at most: each gains as many bits as the factor has beyond the condition.
+const MOST_CORRECTIONS: usize = 12;
+
+/// A positive definite matrix, its factor, and a number that no eigenvalue of the scaled matrix is below: what bounds
+/// of errors are proven from. Made by [`Cholesky::certify`].
+#[derive(Clone, Debug)]
+pub struct Certificate<'a> {
+    factor: &'a Cholesky,
+    lower: MatrixView<'a>,
+    /// Row `i` is scaled by `2^-exponents[i]`, beyond the root of the diagonal entry.
+    exponents: Vec<i64>,
+    /// No eigenvalue of the scaled matrix is below it; positive.
+    eigenvalue: Float,
+    /// `-log2` of it, rounded up.
+    condition_bits: u32,
+}
+
+impl Cholesky {
+    /// Proves a lower bound of the eigenvalues of the factored matrix `A`, scaled to a diagonal of at most 1; from it
+    /// the [`Certificate`] proves how many digits of answers are right.
+    ///
+    /// `None` where no proof is found: the condition takes more bits than the kernel has, or the estimate of the
+    /// condition is off by more than a factor of a thousand.
+    /// Cost: that of [`Cholesky::scaled_condition`], a copy of the lower triangle and a factorisation with as many bits
+    /// as the scaled condition has, and some tens more.
+    /// Source: S. M. Rump, *Verification of positive definiteness*, BIT 46 (2006); docs/ALGORITHM.md, "Correct digits".
+    ///
+    /// # Errors
+    /// [`Error::ShapeMismatch`], [`Error::NotSymmetric`]; those of [`crate::cholesky_with`] beside
+    /// [`Error::NotPositiveDefinite`].
+    pub fn certify<'a>(&'a self, ctx: &Context, a: impl Into<Symmetric<'a>>) -> Result<Option<Certificate<'a>>> {
+        let lower = a.into().lower_view("certify")?;
+        let order = lower.rows();
+        self.check_answer("certify", order, (order, order), (order, order))?;
+        let exponents: Vec<i64> = (0..order).map(|i| diagonal_exponent(lower.get(i, i).head.exponent())).collect();
+        let least = self.scaled_inverse_norm(ctx)?.norm.get_exp().map_or(0, i64::from).max(0);
+        for attempt in 0..TRIES {
+            // No eigenvalue is expected below 2^-shift.
+            let shift = least + 4 * attempt;
+            let bits = (shift + i64::from(ceil_log2(order)) + PROOF_BITS).max(LEAST_PROOF_BITS);
+            let Ok(bits) = u32::try_from(bits) else { return Ok(None) };
+            match proves(ctx, lower, &exponents, (shift, bits)) {
+                Ok(true) => {
+                    let (order, shifted) = (Float::with_val(ESTIMATE_BITS, order), power(-shift));
+                    let mut eigenvalue = order * power(2 - i64::from(bits));
+                    eigenvalue.sub_from(&shifted);
+                    let condition_bits = shift as u32 + 1;
+                    let factor = self;
+                    return Ok(Some(Certificate { factor, lower, exponents, eigenvalue, condition_bits }));
+                }
+                Ok(false) => {}
+                Err(Error::Precision { .. }) => return Ok(None),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Whether `A - 2^-shift D^2` has a Cholesky factor at so many bits.
+fn proves(ctx: &Context, lower: MatrixView<'_>, exponents: &[i64], (shift, bits): (i64, u32)) -> Result<bool> {
+    let copy_bits = lower.precision_bits().max(bits);
+    let copy_bytes = Matrix::bytes_for(lower.rows(), lower.rows(), copy_bits);
+    ctx.admit(copy_bytes)?;
+    let shifted = shifted_lower(lower, copy_bits, |row, entry| {
+        let part = power(2 * exponents[row] - shift);
+        Float::with_val_round(copy_bits, entry - &part, Round::Down).0
+    })?;
+    match cholesky_with(&ctx.holding(copy_bytes), Symmetric::lower(&shifted), bits, &CholeskyOptions::new()) {
+        Ok(_) => Ok(true),
+        Err(Error::NotPositiveDefinite { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Bounds of a column.
+struct ColumnBound {
+    /// An upper bound of its error.
+    error: Float,
+    /// The part of it that the corrections are.
+    known: Float,
+    /// A lower bound of the size of the answer.
+    size: Float,
+}
+
+impl Certificate<'_> {
+    /// A number that no eigenvalue of the matrix, scaled by powers of two to a diagonal of at least 1/4 and below 1, is
+    /// below.
+    pub fn scaled_eigenvalue(&self) -> &Float {
+        &self.eigenvalue
+    }
+
+    /// At least so many digits of [`Cholesky::log_det`] are right: `-log10` of a bound of its relative error.
+    ///
+    /// Cost: a factorisation with more bits than the factor has, some tens as a rule, at most those that the condition
+    /// takes.
+    ///
+    /// # Errors
+    /// Those of [`crate::cholesky_with`].
+    pub fn log_det_digits(&self, ctx: &Context) -> Result<f64> {
+        let order = self.lower.rows();
+        let bits = self.factor.factor().precision_bits();
+        let better_bits = self.better_bits(ctx)?;
+        let beside = ctx.holding(self.factor.factor().bytes());
+        let made = cholesky_with(&beside, Symmetric::lower(self.lower), better_bits, &CholeskyOptions::new());
+        let better = match made {
+            Ok(outcome) => outcome.result,
+            Err(Error::Precision { .. } | Error::NotPositiveDefinite { .. }) => return Ok(0.0),
+            Err(error) => return Err(error),
+        };
+        let count = Float::with_val(ESTIMATE_BITS, order);
+        // `phi` bounds the eigenvalues of (L L^T)^-1 E.
+        let residual = Upper(count.clone()).times(&power(2 - i64::from(better_bits)));
+        let mut left = self.eigenvalue.clone();
+        left = Float::with_val_round(ESTIMATE_BITS, &left - &residual.0, Round::Down).0;
+        if left <= 0 {
+            return Ok(0.0);
+        }
+        let phi = residual.over(&left);
+        if phi.0 >= 0.5 {
+            return Ok(0.0);
+        }
+        let truncation = phi.times(&count).times(&power(1));
+        // Sizes of the logarithms, from exponents: |ln l| <= |e| + 1 for l in [2^(e-1), 2^e).
+        let sizes = (0..order).map(|i| better.factor().get(i, i).head.exponent().unsigned_abs() + 1).sum::<u64>();
+        let sizes = Upper(Float::with_val_round(ESTIMATE_BITS, sizes, Round::Up).0);
+        let summing = sizes.clone().times(&(count + 2u32)).times(&power(1 - i64::from(better_bits) - 32));
+        let rounding = sizes.times(&power(1 - i64::from(better_bits)));
+        let own = self.factor.log_det();
+        let exact_bits = bits + better_bits + 64;
+        let difference = Float::with_val(exact_bits, &own - &log_det_of(better.factor(), better_bits)).abs();
+        let difference = Float::with_val_round(ESTIMATE_BITS, &difference, Round::Up).0;
+        let error = truncation.add(&summing.0).add(&rounding.0).add(&difference).0;
+        Ok(correct_digits(&error, &Float::with_val_round(ESTIMATE_BITS, own.abs(), Round::Down).0, bits))
+    }
+
+    /// Bits of a factorisation whose proven bound is small beside what the logarithm is expected to be off by.
+    fn better_bits(&self, ctx: &Context) -> Result<u32> {
+        let bits = self.factor.factor().precision_bits();
+        let spread = self.factor.log_det_spread(ctx)?.get_exp().map_or(0, i64::from);
+        let unit = i64::from(self.condition_bits) + 2 * i64::from(ceil_log2(self.lower.rows())) + LOG_DET_BITS;
+        let most = i64::from(bits) + unit;
+        Ok((unit - spread).clamp(i64::from(bits) + LOG_DET_BITS, most.max(i64::from(bits) + LOG_DET_BITS)) as u32)
+    }
+
+    /// At least so many digits of each column of a solution `X` of `A X = B` are right, in the maximum norm: `-log10`
+    /// of a bound of the relative error of the worst column.
+    ///
+    /// Shapes: `b` and `x` are `n x m`; `x` may come from any solve. Cost: two products with `A` and a solve, for all
+    /// columns together.
+    ///
+    /// # Errors
+    /// [`Error::ShapeMismatch`]; those of [`crate::symm_with`] and [`crate::trsm()`].
+    pub fn solution_digits<'b, 'x>(
+        &self,
+        ctx: &Context,
+        b: impl Into<MatrixView<'b>>,
+        x: impl Into<MatrixView<'x>>,
+    ) -> Result<f64> {
+        let (b, x) = (b.into(), x.into());
+        let order = self.lower.rows();
+        self.factor.check_answer("solution_digits", order, (b.rows(), b.cols()), (x.rows(), x.cols()))?;
+        let columns = self.bounds(ctx, b, x)?;
+        let digits = columns.iter().map(|column| correct_digits(&column.error, &column.size, x.precision_bits()));
+        Ok(digits.fold(all_digits(x.precision_bits()), f64::min))
+    }
+
+    /// At least so many digits of an inverse are right: `-log10` of a bound of its error in the maximum norm, beside
+    /// the inverse.
+    ///
+    /// Shapes: `inverse` is `n x n`. Cost: as [`Certificate::solution_digits`] for `n` columns.
+    ///
+    /// # Errors
+    /// As [`Certificate::solution_digits`].
+    pub fn inverse_digits<'x>(&self, ctx: &Context, inverse: impl Into<MatrixView<'x>>) -> Result<f64> {
+        let (order, x) = (self.lower.rows(), inverse.into());
+        self.factor.check_answer("inverse_digits", order, (order, order), (x.rows(), x.cols()))?;
+        let unit = Matrix::identity(order, 2)?;
+        let columns = self.bounds(ctx, unit.view(), x)?;
+        let most = |part: fn(&ColumnBound) -> &Float| {
+            columns.iter().fold(Float::new(ESTIMATE_BITS), |most, column| most.max(part(column)))
+        };
+        Ok(correct_digits(&most(|column| &column.error), &most(|column| &column.size), x.precision_bits()))
+    }
+
+    fn bounds(&self, ctx: &Context, b: MatrixView<'_>, x: MatrixView<'_>) -> Result<Vec<ColumnBound>> {
+        let (order, cols) = (x.rows(), x.cols());
+        if order == 0 || cols == 0 {
+            return Ok(Vec::new());
+        }
+        let factor_bits = self.factor.factor().precision_bits();
+        let reach = maximum_working_bits(ctx).saturating_sub(guard_bits(order) + 1);
+        let lost_bits = self.condition_bits.saturating_add(self.spread_bits(x)).saturating_add(SPARE_BITS);
+        let bits = x.precision_bits().saturating_add(lost_bits).min(reach);
+        let rest_bits = lost_bits.max(64).min(reach);
+        let residual = self.residual(ctx, (b, x), bits)?;
+        let mut correction =
+            self.factor.solve(&ctx.holding(residual.bytes()), &residual, factor_bits.min(rest_bits))?;
+        let mut best = Vec::new();
+        for _ in 0..MOST_CORRECTIONS {
+            let held = ctx.holding(residual.bytes()).holding(correction.bytes());
+            let rest = self.residual(&held, (residual.view(), correction.view()), rest_bits)?;
+            let call = Bounding { certificate: self, b, x, residual: &residual, correction: &correction, rest: &rest };
+            let columns: Vec<ColumnBound> = (0..cols).map(|col| call.column(col, [bits, rest_bits])).collect();
+            let is_better = best.is_empty() || columns.iter().zip(&best).any(ColumnBound::is_half);
+            let is_sharp = columns.iter().all(ColumnBound::is_sharp);
+            if is_better {
+                best = columns;
+            }
+            if is_sharp || !is_better {
+                break;
+            }
+            let more = self.factor.solve(&held.holding(rest.bytes()), &rest, factor_bits.min(rest_bits))?;
+            drop(rest);
+            correction = correction.add(&more, rest_bits)?;
+        }
+        Ok(best)
+    }
+
+    /// Bits by which the scaling of the rows may hide the largest entry of a column behind a bound of the whole column.
+    fn spread_bits(&self, x: MatrixView<'_>) -> u32 {
+        let least = self.exponents.iter().copied().min().unwrap_or(0);
+        let spread = |col: usize| {
+            let heads = (0..x.rows()).map(|row| (row, x.head(row, col))).filter(|(_, head)| !head.is_zero());
+            let whole = heads.clone().map(|(row, head)| head.exponent() + self.exponents[row]).max();
+            let largest = heads.map(|(_, head)| head.exponent()).max();
+            whole.zip(largest).map_or(0, |(whole, largest)| whole - least - largest)
+        };
+        (0..x.cols()).map(spread).max().unwrap_or(0).clamp(0, u32::MAX.into()) as u32
+    }
+
+    /// `B - A X`, each entry beside its own terms.
+    fn residual(&self, ctx: &Context, (b, x): (MatrixView<'_>, MatrixView<'_>), bits: u32) -> Result<Matrix> {
+        let minus = Float::with_val(2, -1);
+        let options = SymmOptions::new().alpha(&minus).accumulate(b).accuracy(Accuracy::Entrywise);
+        Ok(symm_with(ctx, Symmetric::lower(self.lower), x, bits, &options)?.result)
+    }
+}
+
+/// What the bounds of columns are made of.
+struct Bounding<'a> {
+    certificate: &'a Certificate<'a>,
+    b: MatrixView<'a>,
+    x: MatrixView<'a>,
+    /// `B - A X`, to some bits.
+    residual: &'a Matrix,
+    /// What the factor makes of it.
+    correction: &'a Matrix,
+    /// What the correction leaves of the residual, to some bits.
+    rest: &'a Matrix,
+}
+
+impl Bounding<'_> {
+    /// The bound of a column, where the residual and the rest have these bits beside their terms.
+    fn column(&self, col: usize, bits: [u32; 2]) -> ColumnBound {
+        let Certificate { exponents, eigenvalue, .. } = self.certificate;
+        let [own, rest_own] = bits.map(|bits| power(1 - i64::from(bits)));
+        let size = |matrix: MatrixView<'_>, row: usize| magnitude(matrix.get(row, col));
+        let scaled_sum = |matrix: MatrixView<'_>| {
+            let terms = exponents.iter().enumerate().map(|(row, &exponent)| size(matrix, row) * power(exponent));
+            terms.fold(Upper::zero(), |sum, term| sum.add(&term))
+        };
+        let [solution, change] = [self.x, self.correction.view()].map(scaled_sum);
+        let mut squares = Upper::zero();
+        for (row, &exponent) in exponents.iter().enumerate() {
+            let scaled = |matrix: MatrixView<'_>| Upper(size(matrix, row) * power(-exponent));
+            let first = scaled(self.b).add(&solution.0).times(&own);
+            let second = scaled(self.residual.view()).add(&change.0).times(&rest_own);
+            let all = scaled(self.rest.view()).add(&first.0).add(&second.0);
+            squares = squares.add(&all.clone().times(&all.0).0);
+        }
+        let spread = squares.root().over(eigenvalue);
+        let mut bound = ColumnBound {
+            error: Float::new(ESTIMATE_BITS),
+            known: Float::new(ESTIMATE_BITS),
+            size: Float::new(ESTIMATE_BITS),
+        };
+        for (row, &exponent) in exponents.iter().enumerate() {
+            let known = size(self.correction.view(), row);
+            bound.error.max_mut(&Upper(Float::with_val(ESTIMATE_BITS, &spread.0) * power(-exponent)).add(&known).0);
+            bound.known.max_mut(&known);
+            let entry = self.x.get(row, col).to_float(self.x.precision_bits()).abs();
+            bound.size.max_mut(&Float::with_val_round(ESTIMATE_BITS, &entry, Round::Down).0);
+        }
+        bound
+    }
+}
+
+impl ColumnBound {
+    /// Whether more corrections would not help much.
+    fn is_sharp(&self) -> bool {
+        self.error <= Float::with_val(ESTIMATE_BITS, &self.known * 1.125)
+    }
+
+    /// Whether this bound is at most half of the other.
+    fn is_half((own, other): (&ColumnBound, &ColumnBound)) -> bool {
+        own.error <= Float::with_val(ESTIMATE_BITS, &other.error >> 1)
+    }
+}

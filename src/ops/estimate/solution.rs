@@ -1,0 +1,209 @@
+//! The correct digits of solutions and inverses, estimated: the residual in enough bits, and the correction that it
+//! asks for, which is the error.
+
+use super::rough::Rough;
+use super::{ESTIMATE_BITS, all_digits, bounds::magnitude, correct_digits, power};
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::math::float::Head;
+use crate::matrix::{Matrix, MatrixView, Symmetric};
+use crate::ops::cholesky::Cholesky;
+use crate::ops::vector::{SymvOptions, gemv, symv_with};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+use rug::Float;
+use rug::float::Special;
+
+/// Up to so many right sides each one is looked at; of more, as many random combinations.
+const PROBES: usize = 4;
+
+/// Random combinations for an inverse.
+const INVERSE_PROBES: usize = 2;
+
+/// What combinations may hide of the worst column, as a factor.
+const COMBINATION_MARGIN: u32 = 4;
+
+/// What one column of an inverse may hide of the others.
+const INVERSE_MARGIN: u32 = 4;
+
+/// Bits that residuals are known to beyond those that the condition takes.
+const RESIDUAL_BITS: u32 = 12;
+
+/// What is left out of a correction, as a factor.
+const SLACK: f64 = 1.02;
+
+/// Bits of random weights.
+const WEIGHT_BITS: u32 = 24;
+
+/// Where `2^-b` times the scaled condition is at least `2^DOUBT_LOG2`, corrections are checked by a second one.
+const DOUBT_LOG2: i64 = -10;
+
+/// A second correction must be smaller than the first by this power of two.
+const CONTRACTION_LOG2: i64 = -3;
+
+impl Cholesky {
+    /// About how many digits of a solution `X` of `A X = B` are right: `-log10` of the error in the maximum norm,
+    /// beside the solution, of the worst column.
+    ///
+    /// Shapes: `a` is the matrix that was factored, `b` and `x` are `n x m`. `x` may come from any solve; the matrix
+    /// and the right sides count as exact. Up to four columns are looked at one by one, of more columns four random
+    /// combinations, which say up to two digits less. 0 where the factor is too rough to tell.
+    /// Cost: that of [`Cholesky::scaled_condition`], once, and for each column looked at a product with `A` and a solve
+    /// with as few bits as the condition allows. Source: docs/ALGORITHM.md, "Correct digits".
+    ///
+    /// # Errors
+    /// [`Error::ShapeMismatch`]; those of [`crate::symv_with`] and [`crate::trsm()`].
+    pub fn solution_digits<'a, 'b, 'x>(
+        &self,
+        ctx: &Context,
+        a: impl Into<Symmetric<'a>>,
+        b: impl Into<MatrixView<'b>>,
+        x: impl Into<MatrixView<'x>>,
+    ) -> Result<f64> {
+        let (a, b, x) = (a.into(), b.into(), x.into());
+        self.check_answer("solution_digits", a.order(), (b.rows(), b.cols()), (x.rows(), x.cols()))?;
+        let most = all_digits(x.precision_bits());
+        let probe = Probe::new(self, ctx, a, x.precision_bits())?;
+        let mut digits = most;
+        for column in 0..x.cols().min(PROBES) {
+            let own = if x.cols() <= PROBES {
+                probe.one_column((b, x), column)?
+            } else {
+                probe.combination((b, x), column)?
+            };
+            digits = digits.min(own);
+        }
+        Ok(digits)
+    }
+
+    /// About how many digits of an inverse are right: `-log10` of its error in the maximum norm, beside the inverse.
+    ///
+    /// Shapes: `a` is the matrix that was factored, `inverse` is `n x n`. Cost: four products of `A` with a vector and
+    /// four solves, as [`Cholesky::solution_digits`].
+    ///
+    /// # Errors
+    /// As [`Cholesky::solution_digits`].
+    pub fn inverse_digits<'a, 'x>(
+        &self,
+        ctx: &Context,
+        a: impl Into<Symmetric<'a>>,
+        inverse: impl Into<MatrixView<'x>>,
+    ) -> Result<f64> {
+        let (a, x) = (a.into(), inverse.into());
+        let (order, shape) = (a.order(), (x.rows(), x.cols()));
+        self.check_answer("inverse_digits", order, (order, order), shape)?;
+        let probe = Probe::new(self, ctx, a, x.precision_bits())?;
+        let (mut error, even) = (Float::new(ESTIMATE_BITS), vec![0; order]);
+        for index in 0..INVERSE_PROBES.min(order) {
+            // The error is symmetric: the largest entry of a combination of its columns names the worst column.
+            let weights = weights(index, &even)?;
+            let image = gemv(ctx, x, &weights, probe.residual_bits)?;
+            let (found, _) = probe.correction(weights.view(), image.view())?;
+            let sizes = (0..order).map(|row| magnitude(found.get(row, 0)));
+            let worst =
+                sizes.enumerate().fold((0, power(i64::MIN)), |best, own| if own.1 > best.1 { own } else { best }).0;
+            let mut unit = Matrix::zeros(order, 1, WEIGHT_BITS)?;
+            unit.set_f64(worst, 0, 1.0)?;
+            error.max_mut(&probe.error(unit.view(), x.block(0..order, worst..worst + 1)?)?);
+        }
+        Ok(correct_digits(&(error * INVERSE_MARGIN), &largest(&x), x.precision_bits()))
+    }
+
+    /// Refuses answers to another matrix.
+    pub(super) fn check_answer(
+        &self,
+        operation: &'static str,
+        order: usize,
+        right: (usize, usize),
+        answer: (usize, usize),
+    ) -> Result<()> {
+        let own = self.factor().rows();
+        if order != own {
+            return Err(Error::shape_mismatch(operation, (own, own), (order, order)));
+        }
+        if right.0 != own || answer != right {
+            return Err(Error::shape_mismatch(operation, right, answer));
+        }
+        Ok(())
+    }
+}
+
+/// What looks at columns of answers.
+struct Probe<'a> {
+    rough: Rough<'a>,
+    ctx: &'a Context,
+    a: Symmetric<'a>,
+    residual_bits: u32,
+    /// Whether a correction may be as wrong as what it corrects.
+    doubtful: bool,
+}
+
+impl<'a> Probe<'a> {
+    fn new(factor: &'a Cholesky, ctx: &'a Context, a: Symmetric<'a>, answer_bits: u32) -> Result<Probe<'a>> {
+        let found = factor.scaled_inverse_norm(ctx)?;
+        let bits = i64::from(factor.factor().precision_bits());
+        let doubtful = Float::with_val(ESTIMATE_BITS, &found.norm) > power(bits + DOUBT_LOG2);
+        let residual_bits = answer_bits + found.solve_bits + RESIDUAL_BITS;
+        let rough = Rough::for_condition(factor, ctx)?;
+        Ok(Probe { rough, ctx, a, residual_bits, doubtful })
+    }
+
+    /// `A^-1 r`, nearly, and `r = b - A x`.
+    fn correction(&self, b: MatrixView<'_>, x: MatrixView<'_>) -> Result<(Matrix, Matrix)> {
+        let minus = Float::with_val(2, -1);
+        let options = SymvOptions::new().alpha(&minus).accumulate(b);
+        let residual = symv_with(self.ctx, self.a, x, self.residual_bits, &options)?.result;
+        Ok((self.rough.solve(&residual)?, residual))
+    }
+
+    /// The size of the error of `x`, about; infinity where the factor is too rough to tell.
+    fn error(&self, b: MatrixView<'_>, x: MatrixView<'_>) -> Result<Float> {
+        let (correction, residual) = self.correction(b, x)?;
+        let first = largest(&correction.view());
+        if !self.doubtful {
+            return Ok(first * SLACK);
+        }
+        let second = largest(&self.correction(residual.view(), correction.view())?.0.view());
+        match second <= Float::with_val(ESTIMATE_BITS, &first) * power(CONTRACTION_LOG2) {
+            true => Ok((first + second * 2u32) * SLACK),
+            false => Ok(Float::with_val(ESTIMATE_BITS, Special::Infinity)),
+        }
+    }
+
+    fn one_column(&self, (b, x): (MatrixView<'_>, MatrixView<'_>), column: usize) -> Result<f64> {
+        let [b, column] = [b, x].map(|view| view.block(0..view.rows(), column..column + 1));
+        let column = column?;
+        Ok(correct_digits(&self.error(b?, column)?, &largest(&column), column.precision_bits()))
+    }
+
+    /// The same of a random combination of all columns, each scaled to size 1.
+    fn combination(&self, (b, x): (MatrixView<'_>, MatrixView<'_>), index: usize) -> Result<f64> {
+        let exponents = (0..x.cols()).map(|col| {
+            let heads = (0..x.rows()).map(|row| x.head(row, col)).filter(|head| !head.is_zero());
+            heads.map(Head::exponent).max().unwrap_or(0)
+        });
+        let weights = weights(index, &exponents.collect::<Vec<i64>>())?;
+        let sum = |view: MatrixView<'_>| gemv(self.ctx, view, &weights, self.residual_bits);
+        let error = self.error(sum(b)?.view(), sum(x)?.view())? * COMBINATION_MARGIN;
+        // The columns are scaled to between 1/2 and 1.
+        Ok(correct_digits(&error, &power(-1), x.precision_bits()))
+    }
+}
+
+/// Random weights with signs, between `1/2` and 1 times `2^-exponents[i]`.
+fn weights(index: usize, exponents: &[i64]) -> Result<Matrix> {
+    let mut rng = ChaCha8Rng::seed_from_u64(0x5eed_0000 + index as u64);
+    let mut weights = Matrix::zeros(exponents.len(), 1, WEIGHT_BITS)?;
+    for (row, exponent) in exponents.iter().enumerate() {
+        let word = rng.next_u32();
+        let size = Float::with_val(WEIGHT_BITS, (1 << 23) | (word >> 8)) * power(-exponent - 24);
+        weights.set_float(row, 0, &if word & 1 == 1 { -size } else { size })?;
+    }
+    Ok(weights)
+}
+
+/// The largest magnitude of an entry, to 64 bits, rounded up.
+fn largest(view: &MatrixView<'_>) -> Float {
+    let column = |col: usize| (0..view.rows()).map(move |row| magnitude(view.get(row, col)));
+    (0..view.cols()).flat_map(column).fold(Float::new(ESTIMATE_BITS), |most, size| most.max(&size))
+}
