@@ -12,8 +12,8 @@ use sunzi_lab::engine::least_bytes;
 /// Bits that the exponents of entries take beyond those of one size, before they are known.
 const USUAL_SPREAD_BITS: u32 = 8;
 
-/// Refuses a memory limit that the command cannot end in at so many bits, before anything is read; files without a header are refused
-/// later, where they are too large.
+/// Refuses a memory limit that the command cannot end in at so many bits, before anything is read; files without a
+/// header are refused later, where they are too large.
 ///
 /// # Errors
 /// [`sunzi::Error::MemoryLimit`] with the least limit that would do for reading, computing and writing.
