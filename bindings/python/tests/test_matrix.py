@@ -147,8 +147,8 @@ def test_files(matrix: sunzi.Matrix, tmp_path: object, ending: str) -> None:
     assert sunzi.Matrix.load(str(path), numbers="float")[0, 0] == float(ROWS[0][0])
     with pytest.raises(FileNotFoundError, match="absent"):
         sunzi.Matrix.load(tmp_path / f"absent{ending}")
-    with pytest.raises(ValueError, match=r"\.txt"):
-        matrix.save(tmp_path / "p.txt")
+    with pytest.raises(ValueError, match=r"\.xls"):
+        matrix.save(tmp_path / "p.xls")
 
 
 def test_damaged_bytes(matrix: sunzi.Matrix) -> None:
