@@ -42,6 +42,15 @@ impl Session {
         }
     }
 
+    /// Prints numbers that were asked for, one a line, also where the session is quiet.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn answer(&self, lines: &[String]) -> Result<()> {
+        self.bar.finish();
+        lines.iter().try_for_each(|line| crate::output::print(&format!("{line}\n")))
+    }
+
     /// Writes the report, where one was asked for.
     ///
     /// # Errors

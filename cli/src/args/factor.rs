@@ -158,14 +158,33 @@ pub struct RankChoices {
 
 /// `sunzi cholesky`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Examples:\n  sunzi cholesky A.mtx -o L.mtx --precision 512 --log-det\n  \
+#[command(after_help = "Examples:\n  sunzi cholesky A.mtx -o L.mtx --precision 512\n  \
+                        sunzi cholesky A.mtx --log-det --precision 512\n  \
                         sunzi cholesky A.mtx -o L.mtx --precision auto --digits 30\n  \
                         mpirun -n 4 sunzi cholesky A.bin -o L.bin --threads 1 --grid 2x2")]
 pub struct Cholesky {
     #[command(flatten)]
     pub factor: Factor,
     #[command(flatten)]
-    pub output: Output,
+    pub output: FactorOutput,
+}
+
+/// Where a factor goes, if anywhere.
+#[derive(Args, Clone, Debug)]
+pub struct FactorOutput {
+    /// Output file; its ending says the format, `-` is standard output [default: none with --log-det or --condition].
+    #[arg(long = "output", short = 'o', value_name = "FILE", required_unless_present_any = ["log_det", "condition"])]
+    path: Option<PathBuf>,
+    /// Write hexadecimal floats instead of decimals.
+    #[arg(long, requires = "path")]
+    hex: bool,
+}
+
+impl FactorOutput {
+    /// The output, where there is one.
+    pub fn given(self) -> Option<Output> {
+        self.path.map(|path| Output { path, hex: self.hex })
+    }
 }
 
 /// `sunzi solve`.

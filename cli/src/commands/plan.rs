@@ -179,7 +179,7 @@ fn describe_cholesky(plan: &CholeskyPlan, request: &Request<'_>) -> Vec<String> 
     lines.extend(promise(plan.accuracy, plan.range_bits));
     lines.extend([
         format!("primes          {primes}"),
-        format!("tiles           {tiles} tile row(s) of {tile_rows} rows"),
+        format!("tiles           {} of {tile_rows} rows", counted(*tiles, "tile row")),
         operands(request),
         part("result", plan.factor_bytes, ""),
         part("tiles", plan.tile_bytes, "residues and integers"),
@@ -263,8 +263,12 @@ fn describe_cuts(plan: &Plan, request: &Request<'_>) -> Vec<String> {
     if let (Some(team), Some(node), Some(cluster)) = (team, node, request.cluster) {
         lines.extend([
             format!(
-                "cluster         {} node(s) of {} rank(s) of {} thread(s): {} ranks, {} workers",
-                team.nodes, cluster.ranks_per_node, cluster.threads, team.ranks, plan.threads
+                "cluster         {} of {} of {}: {}, {}",
+                counted(team.nodes, "node"),
+                counted(cluster.ranks_per_node, "rank"),
+                counted(cluster.threads, "thread"),
+                counted(team.ranks, "rank"),
+                counted(plan.threads, "worker")
             ),
             format!("rows            {} on a node", node.rows),
             format!("grid            {} x {} ranks own the result", team.grid.0, team.grid.1),

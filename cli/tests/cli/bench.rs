@@ -71,7 +71,7 @@ fn a_factorisation_tells_its_plan() {
         assert!(report["phases"][key].is_number(), "{key}");
     }
     assert!(report["peak_bytes"].as_u64() <= report["planned_bytes"].as_u64(), "{text}");
-    assert!(text.contains("in 4 tile row(s) of 16 rows") && text.contains("memory     planned"), "{text}");
+    assert!(text.contains("in 4 tile rows of 16 rows") && text.contains("memory     planned"), "{text}");
 }
 
 #[test]

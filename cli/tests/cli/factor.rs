@@ -299,3 +299,21 @@ fn a_signal_ends_a_factorisation_and_leaves_nothing() {
     assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
     assert_eq!(sandbox.names(), ["A.bin"]);
 }
+
+#[test]
+fn a_logarithm_needs_no_output() {
+    let sandbox = Sandbox::new();
+    sandbox.write("A.mtx", format!("{GENERAL}2 2\n4\n2\n2\n10\n"));
+    let before = sandbox.names();
+    let told = sandbox.run("cholesky A.mtx --log-det --precision 64");
+    assert!(told.starts_with("factor, not written: 2 x 2, 64 bits") && told.contains("log det A = 3.58"), "{told}");
+    let asked = sandbox.run("cholesky A.mtx --log-det --condition --precision 64 --quiet");
+    let lines = asked.lines().collect::<Vec<_>>();
+    assert!(
+        lines.len() == 2 && lines[0].starts_with("log det A = 3.58") && lines[1].starts_with("condition"),
+        "{asked}"
+    );
+    assert_eq!(sandbox.names(), before);
+    assert!(sandbox.fail("cholesky A.mtx --precision 64", 2).contains("--output <FILE>"));
+    assert!(sandbox.fail("cholesky A.mtx --log-det --hex --precision 64", 2).contains("--output <FILE>"));
+}

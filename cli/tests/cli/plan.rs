@@ -104,7 +104,7 @@ fn a_cluster_is_planned_on_any_machine() {
     let text = sandbox.run(&format!("plan syrk {line} --report p.json"));
     for words in [
         "memory          200.00 GiB for each node",
-        "8 node(s) of 128 rank(s) of 1 thread(s): 1024 ranks, 1024 workers",
+        "8 nodes of 128 ranks of 1 thread: 1024 ranks, 1024 workers",
         "32 x 32 ranks own the result",
     ] {
         assert!(text.contains(words), "{words}: {text}");

@@ -4,7 +4,7 @@ use super::spread::Spread;
 use super::task::{Cut, Phases};
 use crate::baselines::openblas_core;
 use crate::machine::Machine;
-use crate::units::{format_bytes, format_seconds};
+use crate::units::{counted, format_bytes, format_seconds};
 use serde::Serialize;
 use sunzi::advanced::kernels::tiles::TileTraffic;
 use sunzi::{Accuracy, DeviceReport};
@@ -96,12 +96,12 @@ pub fn table(report: &BenchReport) -> String {
 fn heading(report: &BenchReport) -> String {
     let primes = report.primes.map_or(String::new(), |primes| format!(": {primes} primes"));
     format!(
-        "{} {} x {}, {} bits, {} thread(s), kernel {}{primes}{}",
+        "{} {} x {}, {} bits, {}, kernel {}{primes}{}",
         report.operation,
         report.rows,
         report.cols,
         report.precision_bits,
-        report.threads,
+        counted(report.threads, "thread"),
         report.kernel,
         report.cut.describe()
     )

@@ -2,6 +2,7 @@
 //!
 //! Knows: the results of runs. Does not know: clocks, baselines.
 
+use crate::units::counted;
 use rug::Float;
 use serde::{Serialize, Serializer};
 use sunzi::advanced::kernels::tiles::TileTraffic;
@@ -101,9 +102,10 @@ impl Cut {
     pub fn describe(&self) -> String {
         match self {
             Cut::Windows { batches, bands, chunks } => {
-                format!(" in {batches} batch(es), {bands} band(s), {chunks} chunk(s)")
+                let batches = format!("{batches} {}", if *batches == 1 { "batch" } else { "batches" });
+                format!(" in {batches}, {}, {}", counted(*bands, "band"), counted(*chunks, "chunk"))
             }
-            Cut::Tiles { tile_rows, tiles } => format!(" in {tiles} tile row(s) of {tile_rows} rows"),
+            Cut::Tiles { tile_rows, tiles } => format!(" in {} of {tile_rows} rows", counted(*tiles, "tile row")),
             Cut::Unknown {} => String::new(),
         }
     }

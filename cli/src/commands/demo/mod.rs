@@ -18,7 +18,7 @@ use sunzi::{Error, Matrix, Report, Result, SyrkOptions, syrk_with};
 use sunzi_lab::engine::Engine;
 use sunzi_lab::engine::limited;
 use sunzi_lab::session::Session as _;
-use sunzi_lab::units::{format_bytes, format_seconds};
+use sunzi_lab::units::{counted, format_bytes, format_seconds};
 
 /// The problem: 2000 sampled dimensions, 200 derivatives, 1024 bits.
 const SIZE: Size = Size { rows: 2000, cols: 200, precision_bits: 1024 };
@@ -59,13 +59,13 @@ fn tour(session: &mut Session, engine: &Engine) -> Result<()> {
     let first = product()?;
     let again = product()?.report;
     session.say(&format!(
-        "2. Q := P^T P by residues: {} with cold tables, {} when called again ({}, {} primes, {} thread(s), {} of \
+        "2. Q := P^T P by residues: {} with cold tables, {} when called again ({}, {} primes, {}, {} of \
          memory); a redundant prime checked every entry.",
         format_seconds(first.report.seconds),
         format_seconds(again.seconds),
         again.kernel,
         again.primes,
-        again.threads,
+        counted(again.threads, "thread"),
         format_bytes(again.planned_bytes),
     ))?;
     store_and_verify(session, &ctx, (&p, &first.result), &q_path)?;

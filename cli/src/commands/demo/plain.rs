@@ -5,7 +5,7 @@ use serde::Serialize;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use sunzi::Matrix;
-use sunzi_lab::units::format_seconds;
+use sunzi_lab::units::{counted, format_seconds};
 
 /// What was measured of the loop.
 #[derive(Serialize)]
@@ -82,7 +82,8 @@ impl PlainLoop {
                 format_seconds(*total_seconds)
             )
         };
-        format!("A plain MPFR loop on {threads} thread(s): {basis}; {:.0} times ours.", total_seconds / our_seconds)
+        let (threads, times) = (counted(*threads, "thread"), total_seconds / our_seconds);
+        format!("A plain MPFR loop on {threads}: {basis}; {times:.0} times ours.")
     }
 }
 

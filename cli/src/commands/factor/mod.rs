@@ -58,8 +58,8 @@ pub struct Factoring {
     pub factor: Factor,
     /// What is made of it.
     pub task: Task,
-    /// Where the result goes.
-    pub output: Output,
+    /// Where the result goes; a factor that is only asked about goes nowhere.
+    pub output: Option<Output>,
 }
 
 impl Factoring {
@@ -79,19 +79,19 @@ impl Factoring {
 
 impl From<Cholesky> for Factoring {
     fn from(Cholesky { factor, output }: Cholesky) -> Factoring {
-        Factoring { factor, task: Task::Cholesky, output }
+        Factoring { factor, task: Task::Cholesky, output: output.given() }
     }
 }
 
 impl From<Solve> for Factoring {
     fn from(Solve { factor, b, refine_from, output }: Solve) -> Factoring {
-        Factoring { factor, task: Task::Solve { b, refine_from_bits: refine_from }, output }
+        Factoring { factor, task: Task::Solve { b, refine_from_bits: refine_from }, output: Some(output) }
     }
 }
 
 impl From<Inverse> for Factoring {
     fn from(Inverse { factor, output }: Inverse) -> Factoring {
-        Factoring { factor, task: Task::Inverse, output }
+        Factoring { factor, task: Task::Inverse, output: Some(output) }
     }
 }
 
@@ -185,7 +185,8 @@ pub fn run(session: &mut Session, config: &Factoring, together: Option<&dyn Tran
     }
     let world = together.unwrap_or(local::alone());
     let root = world.rank() == ROOT;
-    agree(world, if root { check_output(&config.output) } else { Ok(()) })?;
+    let checked = config.output.iter().filter(|_| root).try_for_each(check_output);
+    agree(world, checked)?;
     let mut trace = agreed(world, Trace::begin(config.factor.trace.as_deref().filter(|_| root)))?;
     let computed = match together {
         Some(world) => ranks::compute(session, config, world, &mut trace)?,
@@ -231,7 +232,8 @@ fn finish(session: &mut Session, config: &Factoring, computed: &Computed, mut tr
         Task::Solve { .. } => ("solve", result.view(), Symmetry::General),
         Task::Inverse => ("inverse", result.view(), Symmetry::SymmetricLower),
     };
-    let ((), write_seconds) = trace.span("write", || session.write(&config.output, view, symmetry))?;
+    let write = |output: &Output| session.write(output, view, symmetry);
+    let ((), write_seconds) = trace.span("write", || config.output.as_ref().map_or(Ok(()), write))?;
     trace.finish(session)?;
     let report = FactorReport {
         operation,
@@ -248,15 +250,16 @@ fn finish(session: &mut Session, config: &Factoring, computed: &Computed, mut tr
     };
     session.finish_report(&report)?;
     session.say(&lines(config, computed, &report, &describe(result)))?;
+    session.answer(&answers(config, computed))?;
     computed.digits.warn(session, config.task.answer());
     Ok(())
 }
 
 fn lines(config: &Factoring, computed: &Computed, report: &FactorReport<'_>, shape: &str) -> String {
     let figures = &computed.figures;
+    let name = config.output.as_ref().map_or("factor, not written".into(), |output| output.path.display().to_string());
     let mut lines = vec![format!(
-        "{}: {shape} ({}, {}{}) in {} (files {})",
-        config.output.path.display(),
+        "{name}: {shape} ({}, {}{}) in {} (files {})",
         figures.kernel,
         counted(figures.threads, "thread"),
         figures.factorisation.as_ref().map_or(String::new(), describe_factorisation),
@@ -275,13 +278,14 @@ fn lines(config: &Factoring, computed: &Computed, report: &FactorReport<'_>, sha
         lines.push(format!("precision chosen: {bits} bits"));
     }
     lines.extend(computed.digits.line(config.task.answer(), report.precision_bits));
-    if let Some(value) = &computed.log_det {
-        lines.push(computed.digits.log_det_line(value, config.factor.digits.all_digits));
-    }
-    if let Some(value) = &computed.condition {
-        lines.push(format!("condition of A in the 1-norm: about {value:.3e}"));
-    }
     lines.join("\n")
+}
+
+/// The numbers that were asked for.
+fn answers(config: &Factoring, computed: &Computed) -> Vec<String> {
+    let log_det = |value| computed.digits.log_det_line(value, config.factor.digits.all_digits);
+    let condition = |value| format!("condition of A in the 1-norm: about {value:.3e}");
+    computed.log_det.iter().map(log_det).chain(computed.condition.iter().map(condition)).collect()
 }
 
 /// What to know of a factor that is not as accurate as was asked.

@@ -3,7 +3,7 @@
 use super::baseline::BaselineTimes;
 use crate::bench::spread::Spread;
 use crate::machine::Machine;
-use crate::units::{format_bytes, format_seconds};
+use crate::units::{counted, format_bytes, format_seconds};
 use serde::Serialize;
 use sunzi::Result;
 use sunzi::comm::{Reduction, Transport};
@@ -106,12 +106,12 @@ pub fn describe(report: &DoubleBenchReport) -> String {
     };
     let mut lines = vec![
         format!(
-            "cholesky of doubles {0} x {0} on {1} x {2} rank(s) of {3} thread(s): {4} x {4} tiles of {5} rows, \
+            "cholesky of doubles {0} x {0} on {1} x {2} ranks of {3}: {4} x {4} tiles of {5} rows, \
              {6} slots, policy {7}",
             report.rows,
             factor.grid.rows,
             factor.grid.cols,
-            report.threads,
+            counted(report.threads, "thread"),
             factor.tiles,
             factor.tile_rows,
             factor.slots,
@@ -141,12 +141,12 @@ fn on_devices(report: &DoubleBenchReport) -> Vec<String> {
     let mut lines = vec![
         products(report),
         format!(
-            "host       tiles in {}, diagonal tiles {}, tiles out {}, {} beside the matrix; {} stream(s) a device",
+            "host       tiles in {}, diagonal tiles {}, tiles out {}, {} beside the matrix; {} a device",
             format_seconds(factor.load_seconds),
             format_seconds(factor.potrf_seconds),
             format_seconds(factor.store_seconds),
             format_bytes(factor.host_bytes),
-            factor.streams
+            counted(factor.streams, "stream")
         ),
     ];
     for share in &factor.devices {
