@@ -26,7 +26,7 @@ impl Buffer {
     /// At least `len` words; contents are dirty. Allocates only when the block must grow.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] where the system refuses the memory.
+    /// [`crate::Error::OutOfMemory`] where the system refuses the memory.
     pub fn words(&mut self, len: usize) -> Result<&mut [u64]> {
         if len > self.len {
             *self = Buffer::default(); // give the old block back first: both at once would break the plan
@@ -69,7 +69,7 @@ pub fn advise_huge_pages(words: &mut [u64]) {
 /// allocator puts side by side share huge pages.
 ///
 /// # Errors
-/// [`Error::OutOfMemory`].
+/// [`crate::Error::OutOfMemory`].
 pub fn vectors_on_huge_pages(lengths: &[usize]) -> Result<Vec<Vec<u64>>> {
     let mut vectors = lengths.iter().map(|&length| with_room::<u64>(length)).collect::<Result<Vec<_>>>()?;
     if 8 * lengths.iter().sum::<usize>() >= HUGE_BYTES {
