@@ -298,8 +298,7 @@ fn limits_that_do_not_hold_the_call_are_refused_on_all_ranks() {
     for (cols, rank) in [(2, 1), (9, 1), (5, 0)] {
         let b = wide.view().block(0..200, 0..cols).unwrap().to_matrix().unwrap();
         let error = on_ranks(&limited(rank, 10_000), Task::Solve, (&l, &b), 300, lies).unwrap_err();
-        assert_eq!(error.exit_code(), Error::MemoryLimit { limit_bytes: 1, minimum_bytes: 2 }.exit_code(), "{error}");
-        assert!(error.to_string().starts_with(&format!("rank {rank}: ")), "{error}");
+        assert!(matches!(error, Error::MemoryLimit { limit_bytes: 10_000, .. }), "{error}");
         same(&limited(rank, 256 << 20), Task::Solve, (&l, &b), 300, lies);
     }
 }
