@@ -308,7 +308,7 @@ fn info_and_plan_tell_what_they_promise() {
     }
     let bytes = |sandbox: &Sandbox| sandbox.json("plan.json")["planned_bytes"].as_u64().unwrap();
     let whole = bytes(&sandbox);
-    sandbox.run("plan syrk --rows 2e3 --cols 300 --precision 512 --threads 2 --memory 79.5M --report plan.json");
+    sandbox.run("plan syrk --rows 2e3 --cols 300 --precision 512 --threads 2 --memory 92M --report plan.json");
     assert!(bytes(&sandbox) < whole && sandbox.json("plan.json")["batches"].as_u64().unwrap() > 1);
     sandbox.run("plan gemm --rows 100 --cols 30 --result-rows 50 --precision 100 --kernel reference");
     let help = sandbox.run("--help");

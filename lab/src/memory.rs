@@ -8,12 +8,12 @@ use sunzi::{Error, Result};
 
 /// What a process takes beside matrices and planned work: the program's pages, stacks, the allocator's books, buffers
 /// of files. A constant, so that the least limit is the same in every run.
-const PROGRAM_BYTES: u64 = 20 << 20;
+const PROGRAM_BYTES: u64 = 32 << 20;
 /// The same for each worker thread.
 const THREAD_BYTES: u64 = 512 << 10;
 /// Of [`PROGRAM_BYTES`], what may be resident before the work begins. Libraries that hold more (of devices, say) count
 /// as they are, in steps of [`STEP_BYTES`], and so does what comes after.
-const RESIDENT_BYTES: u64 = 15 << 20;
+const RESIDENT_BYTES: u64 = 26 << 20;
 /// See [`RESIDENT_BYTES`].
 const STEP_BYTES: u64 = 16 << 20;
 
