@@ -61,7 +61,7 @@ fn products(launcher: &Launcher, ranks: usize) {
         let options = format!("--threads 1 --window {window} --report @/r.json --trace @/t.json");
         for line in [
             format!("syrk @/P.bin -o @/Q.mtx --hex --self-check {options}"),
-            format!("syrk @/P.bin --transpose --upper -o @/T.mtx --hex --alpha -2.5 --memory 200M {options}"),
+            format!("syrk @/P.bin --transpose --upper -o @/T.mtx --hex --alpha -2.5 --memory 300M {options}"),
             format!("gemm @/P.bin @/B.bin --transpose-a -o @/C.bin {options}"),
         ] {
             let ended = on_ranks(launcher, ranks, per_node, at, &line);
