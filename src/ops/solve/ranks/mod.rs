@@ -193,12 +193,13 @@ impl Call<'_> {
 
     /// A refusal of a rank's share of the limit, for the whole node.
     fn of_node(&self, error: Error) -> Error {
-        match (error, self.ctx.memory_bytes()) {
-            (Error::MemoryLimit { minimum_bytes, .. }, Some(limit_bytes)) => {
-                let minimum_bytes = minimum_bytes.saturating_mul(self.ranks_here);
-                Error::MemoryLimit { limit_bytes, minimum_bytes }
-            }
-            (error, _) => error,
+        match error {
+            // A rank without a limit of its own has heard of another one's.
+            Error::MemoryLimit { minimum_bytes, .. } => Error::MemoryLimit {
+                limit_bytes: self.ctx.memory_bytes().unwrap_or(u64::MAX),
+                minimum_bytes: minimum_bytes.saturating_mul(self.ranks_here),
+            },
+            other => other,
         }
     }
 
@@ -254,7 +255,7 @@ impl Call<'_> {
                 let how = Substitutions { list: substitutions, working_bits, accuracy };
                 let share = ctx.with_memory(ctx.memory().divided(self.ranks_here));
                 let solved = columns::solve_columns(&share, (source, tiles), &how, (&b, own.start), &mut x);
-                solved.map_err(|error| self.of_node(error))?
+                agreed(world, solved.map_err(|error| self.of_node(error)))?
             }
             _ => (0..own.len()).collect(),
         };
