@@ -53,8 +53,21 @@ impl<'a> Reader<'a> {
     }
 
     /// Bytes of the matrix that a header announces.
-    pub fn bytes(&self, info: &FileInfo) -> u64 {
+    fn bytes(&self, info: &FileInfo) -> u64 {
         bytes(info, &self.options_for(Some(info)))
+    }
+
+    /// Refuses a memory limit that a command cannot run in, before any of its files is read: `needed_bytes` are those
+    /// of its work beside them, by what their headers say. What has no header is refused later, where it is too large.
+    ///
+    /// # Errors
+    /// [`Error::MemoryLimit`] with the least limit that would do; those of [`header`] and of `needed_bytes`.
+    pub fn admit(&self, files: &[&Path], needed_bytes: impl FnOnce(&[FileInfo]) -> Result<u64>) -> Result<()> {
+        let Some(budget) = self.engine.budget(0) else { return Ok(()) };
+        let infos = files.iter().map(|file| header(file)).collect::<Result<Option<Vec<_>>>>()?;
+        let Some(infos) = infos else { return Ok(()) };
+        let read_bytes = infos.iter().map(|info| self.bytes(info)).fold(0, u64::saturating_add);
+        budget.admit(read_bytes.saturating_add(needed_bytes(&infos)?))
     }
 
     /// How a file is read of which so much is known.

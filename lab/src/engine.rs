@@ -49,16 +49,6 @@ impl Engine {
         self.memory_bytes.map(|limit| Budget::now(limit, self.thread_count(), matrix_bytes))
     }
 
-    /// Refuses a limit in which a command cannot end, before it begins: `steps` are the bytes of matrices and work of
-    /// each of its steps.
-    ///
-    /// # Errors
-    /// [`Error::MemoryLimit`] with the least limit that would do for all.
-    pub fn admit(&self, steps: impl IntoIterator<Item = u64>) -> Result<()> {
-        let most = steps.into_iter().max().unwrap_or(0);
-        self.budget(0).map_or(Ok(()), |budget| budget.admit(most))
-    }
-
     /// Whether devices are asked for, by name or by a kernel that runs on nothing else.
     pub fn wants_devices(&self) -> bool {
         !self.devices.is_empty() || self.kernel.is_some_and(|name| DeviceFamily::by_name(name).is_some())

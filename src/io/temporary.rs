@@ -184,14 +184,15 @@ fn is_stale(entry: &DirEntry, host: &str) -> io::Result<bool> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use std::fs::{FileTimes, Permissions};
     use std::io::Write;
     use std::os::unix::fs::PermissionsExt;
     use std::time::SystemTime;
 
-    fn names(folder: &Path) -> Vec<String> {
+    /// Names in a folder, sorted.
+    pub fn names(folder: &Path) -> Vec<String> {
         let mut names: Vec<String> =
             fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();

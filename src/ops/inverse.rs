@@ -15,7 +15,7 @@ use crate::ops::product::report::Outcome;
 use crate::ops::solve::SolvePlan;
 use crate::ops::solve::agreement::Agreement;
 use crate::ops::solve::band::Band;
-use crate::ops::solve::cut::{TriangleCut, larger};
+use crate::ops::solve::cut::{TriangleCut, larger, least_limit};
 use crate::ops::solve::memory::{Bands, SolveMemory};
 use crate::ops::solve::path::{Method, Path};
 use crate::ops::solve::problem::{LOWER, ScaledRows};
@@ -115,10 +115,7 @@ pub fn plan_inverse(ctx: &Context, order: usize, precision_bits: u32, options: &
     let held_bytes = 2 * Matrix::bytes_for(order, order, precision_bits) + ScaledRows::bytes(order);
     let strips =
         |memory: MemoryBudget| StripPlan::new(&ctx.with_memory(memory.holding(held_bytes)), cut, precision_bits);
-    let least = match strips(ctx.memory().within(Some(0))) {
-        Err(Error::MemoryLimit { minimum_bytes, .. }) => minimum_bytes,
-        other => other?.planned_bytes,
-    };
+    let least = least_limit(strips(ctx.memory().within(Some(0))).map(|strips| strips.planned_bytes))?;
     let least_bytes = ctx.memory().admit_total(least.max(ctx.memory().total(factorisation.planned_bytes)))?;
     let StripPlan { bands, planned_bytes, kept_bytes, .. } = strips(ctx.memory())?;
     // Without a limit the context keeps the tiles of the factorisation, and the windows of the products lie in them.

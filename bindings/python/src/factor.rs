@@ -8,6 +8,7 @@ use crate::kind::{Container, NumberKind};
 use crate::matrix::Matrix;
 use crate::output::{Form, Shape};
 use crate::runner::Runner;
+use crate::view::View;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -32,6 +33,13 @@ pub struct Cholesky {
 impl Cholesky {
     fn bits(&self) -> u32 {
         self.factor.factor().precision_bits()
+    }
+
+    /// An operand at its own precision, at least the factor's.
+    fn read(&self, call: &Call<'_>, numbers: &Bound<'_, PyAny>, name: &str) -> PyResult<View> {
+        let operand = Operand::of(numbers, name, Part::Whole)?;
+        let bits = call.precision_bits(&[operand.natural_bits, Some(self.bits())])?;
+        operand.view(call.py(), Bits::Round(bits))
     }
 
     /// Digits that a certificate proves; 0 where there is none.
@@ -163,12 +171,7 @@ impl Cholesky {
     ) -> PyResult<f64> {
         let mut call = digits_call(a.py(), uplo, context)?;
         let a = Symmetric::of(&call, a, &[Some(self.bits())])?;
-        let [b, x] = [(b, "b"), (x, "x")].map(|(numbers, name)| {
-            let operand = Operand::of(numbers, name, Part::Whole)?;
-            let bits = call.precision_bits(&[operand.natural_bits, Some(self.bits())])?;
-            operand.view(call.py(), Bits::Round(bits))
-        });
-        let (b, x) = (b?, x?);
+        let (b, x) = (self.read(&call, b, "b")?, self.read(&call, x, "x")?);
         call.run(|ctx| match certified {
             true => self.proven(ctx, &a, |proof| proof.solution_digits(ctx, b.entries(), x.entries())),
             false => self.factor.solution_digits(ctx, a.operand(), b.entries(), x.entries()),
@@ -188,9 +191,7 @@ impl Cholesky {
     ) -> PyResult<f64> {
         let mut call = digits_call(a.py(), uplo, context)?;
         let a = Symmetric::of(&call, a, &[Some(self.bits())])?;
-        let x = Operand::of(inverse, "inverse", Part::Whole)?;
-        let bits = call.precision_bits(&[x.natural_bits, Some(self.bits())])?;
-        let x = x.view(call.py(), Bits::Round(bits))?;
+        let x = self.read(&call, inverse, "inverse")?;
         call.run(|ctx| match certified {
             true => self.proven(ctx, &a, |proof| proof.inverse_digits(ctx, x.entries())),
             false => self.factor.inverse_digits(ctx, a.operand(), x.entries()),

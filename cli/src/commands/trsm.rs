@@ -2,7 +2,6 @@
 
 use crate::args::Trsm;
 use crate::commands::product::op;
-use crate::files::header;
 use crate::input::Reader;
 use crate::number::parse_scalar;
 use crate::session::{Session, check_output};
@@ -67,12 +66,9 @@ pub fn run(session: &mut Session, config: &Trsm) -> Result<()> {
 
 /// Refuses a memory limit that the solve cannot run in, by the headers of the files and before they are read.
 fn admit(session: &Session, config: &Trsm, reader: &Reader<'_>) -> Result<()> {
-    let (true, Some(t), Some(b)) = (config.engine.memory_bytes.is_some(), header(&config.t)?, header(&config.b)?)
-    else {
-        return Ok(());
-    };
-    let columns = if config.side == Side::Left { b.cols } else { b.rows };
-    let plan = |ctx: &Context| plan_trsm(ctx, (t.rows, columns), reader.precision_bits(), config.accuracy);
-    let needed_bytes = least_bytes(session.context(&config.engine)?, plan)?;
-    config.engine.admit([reader.bytes(&t).saturating_add(reader.bytes(&b)).saturating_add(needed_bytes)])
+    reader.admit(&[&config.t, &config.b], |infos| {
+        let columns = if config.side == Side::Left { infos[1].cols } else { infos[1].rows };
+        let plan = |ctx: &Context| plan_trsm(ctx, (infos[0].rows, columns), reader.precision_bits(), config.accuracy);
+        least_bytes(session.context(&config.engine)?, plan)
+    })
 }

@@ -38,6 +38,7 @@ fn every_command_keeps_its_memory_limit() {
             "syrk P.bin -o X.bin --accumulate Q.bin --beta 2 --accuracy entrywise",
             "gemm P.bin P.bin --transpose-a -o X.bin",
             "cholesky Q.bin -o X.bin --log-det --condition",
+            "solve Q.bin B.bin -o X.bin",
             "solve Q.bin B.bin -o X.bin --accuracy norm",
             &format!("solve Q.bin B.bin -o X.bin --refine-from {}", bits * 2 / 3),
             "inverse Q.bin -o X.bin",

@@ -31,28 +31,19 @@ impl Sandbox {
 
     /// Starts `sunzi` with the words of `line` in the folder.
     pub fn start(&self, line: &str) -> Child {
-        Command::new(env!("CARGO_BIN_EXE_sunzi"))
-            .args(line.split_whitespace())
-            .current_dir(self.folder.path())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap()
+        self.spawn(&mut Command::new(env!("CARGO_BIN_EXE_sunzi")), line)
     }
 
     /// Starts `sunzi` as [`Sandbox::start`], in a shell that has set `limits` before, such as `ulimit -f 100`.
     #[cfg(unix)]
     pub fn start_within(&self, limits: &str, line: &str) -> Child {
-        Command::new("sh")
-            .args(["-c", &format!("ulimit -c 0; {limits}; exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_sunzi")])
-            .args(line.split_whitespace())
-            .current_dir(self.folder.path())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap()
+        let script = format!("ulimit -c 0; {limits}; exec \"$0\" \"$@\"");
+        self.spawn(Command::new("sh").args(["-c", &script, env!("CARGO_BIN_EXE_sunzi")]), line)
+    }
+
+    fn spawn(&self, command: &mut Command, line: &str) -> Child {
+        let command = command.args(line.split_whitespace()).current_dir(self.folder.path());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
     pub fn finish(&self, child: Child) -> Output {

@@ -143,6 +143,17 @@ pub(crate) fn larger(first: Result<u64>, second: Result<u64>) -> Result<u64> {
     }
 }
 
+/// The least limit that would do: what a plan under none takes, or what its refusal names.
+///
+/// # Errors
+/// Those of planning, beside [`Error::MemoryLimit`].
+pub(crate) fn least_limit(planned: Result<u64>) -> Result<u64> {
+    match planned {
+        Err(Error::MemoryLimit { minimum_bytes, .. }) => Ok(minimum_bytes),
+        other => other,
+    }
+}
+
 /// Pieces of `count` rows each, the last with what is left.
 fn pieces(rows: &Range<usize>, count: usize) -> impl DoubleEndedIterator<Item = Range<usize>> + Clone {
     let rows = rows.clone();

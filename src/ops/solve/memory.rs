@@ -6,7 +6,7 @@
 
 use crate::context::{Context, MemoryBudget};
 use crate::error::{Error, Result};
-use crate::ops::solve::cut::{ALL_LEVELS, TriangleCut, larger};
+use crate::ops::solve::cut::{ALL_LEVELS, TriangleCut, larger, least_limit};
 use crate::ops::solve::tiles::{TilePlan, TrySize, most_fixed_bits};
 use std::ops::Range;
 
@@ -91,10 +91,8 @@ impl SolveMemory {
     /// Those of planning, beside [`Error::MemoryLimit`].
     pub fn least_bytes(&self, total: usize) -> Result<u64> {
         let none = self.ctx.memory().within(Some(0));
-        match self.widest_within(Bands::widest(total), |bands| self.bytes(none, bands.columns)) {
-            Err(Error::MemoryLimit { minimum_bytes, .. }) => Ok(minimum_bytes),
-            other => other.map(|(_, bytes)| bytes),
-        }
+        let planned = self.widest_within(Bands::widest(total), |bands| self.bytes(none, bands.columns));
+        least_limit(planned.map(|(_, bytes)| bytes))
     }
 
     /// How columns of a band are tried again within what the first try takes, or as little more as it takes to try.

@@ -1,13 +1,13 @@
 //! The plan of a refined solve: the factorisation at few bits, then corrections and residuals in turn.
 
 use crate::context::{Context, KEPT_ENGINES};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::math::bound::{REFINE_GUARD_BITS, RESIDUAL_SIZE_BITS, cholesky_solve_guard_bits, guard_bits, residual_bits};
 use crate::matrix::Matrix;
 use crate::ops::cholesky::{CholeskyOptions, CholeskyPlan, plan_cholesky};
 use crate::ops::product::block::{BlockShape, plan};
 use crate::ops::product::problem::{Accuracy, Bits};
-use crate::ops::solve::cut::larger;
+use crate::ops::solve::cut::{larger, least_limit};
 use crate::ops::solve::path::Path;
 use crate::ops::solve::plan::{SolvePlan, SolveShape, check_sizes};
 use crate::ops::solve::problem::{CHOLESKY, working_bits};
@@ -136,13 +136,9 @@ pub(super) fn plan_refined(ctx: &Context, shape: RefineShape) -> Result<SolvePla
         let ctx = ctx.holding(shape.held_bytes()).holding(shape.residual_bytes());
         solve.plan(&ctx, working_bits, (0, 0))
     };
-    let least = |needed: Result<u64>| match needed {
-        Err(Error::MemoryLimit { minimum_bytes, .. }) => Ok(minimum_bytes),
-        other => other,
-    };
     let (none, least_bytes) = beside(&ctx.with_memory(ctx.memory().within(Some(0))))?;
-    let least_bytes = least(correction(&none).map(|plan| plan.planned_bytes))?
-        .max(least(shape.residual_step(&none).map(|step| step.0))?)
+    let least_bytes = least_limit(correction(&none).map(|plan| plan.planned_bytes))?
+        .max(least_limit(shape.residual_step(&none).map(|step| step.0))?)
         .max(least_bytes);
     let least_bytes = ctx.memory().admit_total(least_bytes)?;
     let (beside, factorisation_bytes) = beside(ctx)?;

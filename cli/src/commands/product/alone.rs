@@ -1,7 +1,7 @@
 //! A product in this process.
 
 use super::{Computed, Operands, Product};
-use crate::files::{header, product_precision};
+use crate::files::product_precision;
 use crate::input::Reader;
 use crate::session::Session;
 use crate::signals::{Mode, in_mode};
@@ -59,28 +59,26 @@ fn read(session: &Session, config: &Product) -> Result<Inputs> {
 /// Refuses a memory limit that the product cannot run in, by the headers of the files and before they are read; those
 /// of integers, whose product takes as many bits as they have, are refused afterwards.
 fn admit(session: &Session, config: &Product, reader: &Reader<'_>) -> Result<()> {
-    let engine = &config.choices.engine;
-    if engine.memory_bytes.is_none() || config.choices.exact_integers {
+    if config.choices.exact_integers {
         return Ok(());
     }
-    let files = config.operands.files().into_iter().chain(config.choices.accumulate.as_deref());
-    let Some(infos) = files.map(header).collect::<Result<Option<Vec<_>>>>()? else { return Ok(()) };
-    let inputs_bytes = infos.iter().map(|info| reader.bytes(info)).fold(0, u64::saturating_add);
     let bits = reader.precision_bits();
     let options = ProductPlanOptions::new().accuracy(config.choices.accuracy);
     let shape = |info: &FileInfo, op: Op| match op {
         Op::NoTranspose => (info.rows, info.cols),
         Op::Transpose => (info.cols, info.rows),
     };
-    let plan = |ctx: &Context| match config.operands {
-        Operands::Syrk { op, .. } => plan_syrk_with(ctx, shape(&infos[0], op), bits, &options),
-        Operands::Gemm { op_a, op_b, .. } => {
-            let ((rows, contracted), (_, cols)) = (shape(&infos[0], op_a), shape(&infos[1], op_b));
-            plan_gemm_with(ctx, (rows, cols), contracted, bits, &options)
-        }
-    };
-    let needed_bytes = least_bytes(config.context(session)?, plan)?;
-    engine.admit([inputs_bytes.saturating_add(needed_bytes)])
+    let files = config.operands.files().into_iter().chain(config.choices.accumulate.as_deref()).collect::<Vec<_>>();
+    reader.admit(&files, |infos| {
+        let plan = |ctx: &Context| match config.operands {
+            Operands::Syrk { op, .. } => plan_syrk_with(ctx, shape(&infos[0], op), bits, &options),
+            Operands::Gemm { op_a, op_b, .. } => {
+                let ((rows, contracted), (_, cols)) = (shape(&infos[0], op_a), shape(&infos[1], op_b));
+                plan_gemm_with(ctx, (rows, cols), contracted, bits, &options)
+            }
+        };
+        least_bytes(config.context(session)?, plan)
+    })
 }
 
 fn multiply(ctx: &Context, config: &Product, inputs: &Inputs) -> Result<Outcome> {
