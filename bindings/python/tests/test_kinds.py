@@ -210,8 +210,8 @@ def test_forms_of_files(text: str, value: Fraction) -> None:
 
 def test_integers_in_strings_are_exact() -> None:
     long = 10**100 + 1
-    assert int(sunzi.gemm([[str(long), str(-(10**100))]], [[1], [1]], exact=True)[0][0]) == 1
-    assert int(sunzi.gemm([[str(long)]], [[1]], precision=340)[0][0]) == long
+    assert Fraction(sunzi.gemm([[str(long), str(-(10**100))]], [[1], [1]], exact=True)[0][0]) == 1
+    assert Fraction(sunzi.gemm([[str(long)]], [[1]], precision=340)[0][0]) == long
 
 
 @pytest.mark.parametrize("value", [Fraction(1, 3), Fraction(-22, 7), Fraction(10**50, 3**40)])
