@@ -8,10 +8,10 @@ _INSTEAD = {
     "lu": f"{_GENERAL}; for symmetric ones there is {_POSITIVE}",
     "lu_factor": f"{_GENERAL}; for symmetric ones there is {_POSITIVE}",
     "qr": f"{_GENERAL}; the Cholesky factor of sunzi.syrk(a) is its R, up to signs, at twice the lost bits",
-    "svd": "singular values are not there; sunzi.extreme_eigenvalue(sunzi.syrk(a)) bounds the square of an extreme one",
-    "eig": "eigenvalues are not there, but for sunzi.extreme_eigenvalue and sunzi.pencil_eigenvalue of symmetric matrices",
-    "lstsq": "least squares by QR are not there; sunzi.solve(sunzi.syrk(a), sunzi.gemm(a, b, transpose_a=True)) is their "
-    "solution by the normal equations, at twice the lost bits",
+    "svd": "singular values are not there; sunzi.extreme_eigenvalue(sunzi.syrk(a)) holds the square of an extreme one",
+    "eig": "eigenvalues are not there, but for the extreme ones: sunzi.extreme_eigenvalue, sunzi.pencil_eigenvalue",
+    "lstsq": "least squares by QR are not there; sunzi.solve(sunzi.syrk(a), sunzi.gemm(a, b, transpose_a=True)) is "
+    "their solution by the normal equations, at twice the lost bits",
     "pinv": "pseudo-inverses are not there",
     "expm": "functions of matrices are not there",
     "matmul": _PRODUCT,
