@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use sunzi::io::ReadOptions;
 use sunzi::verify::{Verification, VerifyOptions, verify_gemm, verify_syrk};
-use sunzi::{Context, Matrix, Op, Result, Uplo};
+use sunzi::{Context, IndexBase, Matrix, Op, Result, Uplo};
 use sunzi_lab::session::Session as _;
 
 /// A stored product to check.
@@ -70,10 +70,17 @@ pub fn run(session: &mut Session, config: &Verify) -> Result<()> {
         "product": operation,
         "precision_bits": precision_bits,
         "exact_integers": config.check.exact_integers,
-        "verification": verification,
+        "verification": counted_from_one(&verification),
         "seconds": start.elapsed().as_secs_f64(),
     }))?;
     session.say(&describe(config, precision_bits, &verification))
+}
+
+/// What was found as a report has it: the place counted from 1, as all that the program prints.
+pub fn counted_from_one(found: &Verification) -> Verification {
+    let mut found = *found;
+    found.worst_place = found.worst_place.map(|(row, col)| (IndexBase::One.number(row), IndexBase::One.number(col)));
+    found
 }
 
 fn describe(config: &Verify, precision_bits: u32, found: &Verification) -> String {

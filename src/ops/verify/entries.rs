@@ -7,7 +7,7 @@
 use super::exact::{self, Accumulator, Column, KEEP_ALL, ProductSum, term};
 use super::{Bounds, Problem, Verification, VerifyOptions, map_indices};
 use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorText, Result};
 use crate::matrix::{MatrixView, Uplo};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
@@ -136,20 +136,24 @@ pub(super) fn compare_exactly(
         None => Ok(outcome),
         Some((&(row, col), (error, exponent))) => {
             let size = rug::Float::with_val(53, error.abs()) << exponent.clamp(-(1 << 29), 1 << 29) as i32;
-            let name = problem.name(row, col);
-            Err(Error::Verification(format!("{name} is off by {size:.4e}, and integers must be exact")))
+            Err(Error::verification(ErrorText::counted(|base| {
+                let name = problem.name(row, col, base);
+                format!("{name} is off by {size:.4e}, and integers must be exact")
+            })))
         }
     }
 }
 
 /// The error that names an entry beyond its bound.
 pub(super) fn failure(problem: &Problem<'_>, row: usize, col: usize, ratio: f64) -> Error {
-    let name = problem.name(row, col);
-    Error::Verification(if ratio.is_infinite() {
-        format!("{name} must be 0, as the bound 2^(1-b) ||p_i|| ||p_j|| is there")
-    } else {
-        format!("{name} is off by {ratio:.4e} units of 2^(1-b) ||p_i|| ||p_j||, and at most 1 is allowed")
-    })
+    Error::verification(ErrorText::counted(|base| {
+        let name = problem.name(row, col, base);
+        if ratio.is_infinite() {
+            format!("{name} must be 0, as the bound 2^(1-b) ||p_i|| ||p_j|| is there")
+        } else {
+            format!("{name} is off by {ratio:.4e} units of 2^(1-b) ||p_i|| ||p_j||, and at most 1 is allowed")
+        }
+    }))
 }
 
 /// Rows of column `col` that are stored.

@@ -17,7 +17,7 @@ pub use freivalds::{freivalds_gemm, freivalds_syrk};
 
 use crate::context::Context;
 use crate::drive::map_indices;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorText, IndexBase, Result};
 use crate::math::bound::ceil_log2;
 use crate::math::float::FloatRef;
 use crate::matrix::{MatrixView, Op, Symmetric, Uplo};
@@ -176,7 +176,10 @@ impl<'a> Problem<'a> {
         let p = if options.op == Op::NoTranspose { p } else { p.transposed() };
         let uplo = q.named().unwrap_or_default();
         let result = q.triangle_view(uplo, operation).map_err(|error| match error {
-            Error::NotSymmetric { .. } => Error::Verification(format!("{operation}: {error}")),
+            Error::NotSymmetric { .. } => {
+                let text = error.text();
+                Error::verification(ErrorText::counted(|base| format!("{operation}: {}", text.in_base(base))))
+            }
             other => other,
         })?;
         Problem { operation, left: p, right: p, result, triangle: Some(uplo) }.checked()
@@ -217,14 +220,14 @@ impl<'a> Problem<'a> {
     }
 
     /// Names an entry the way its owner stored it.
-    fn name(&self, row: usize, col: usize) -> String {
+    fn name(&self, row: usize, col: usize, base: IndexBase) -> String {
         let mirrored = match self.triangle {
             Some(Uplo::Lower) => row < col,
             Some(Uplo::Upper) => row > col,
             None => false,
         };
         let (row, col) = if mirrored { (col, row) } else { (row, col) };
-        format!("{}: the entry at row {row}, column {col} (from 0)", self.operation)
+        format!("{}: the entry at {}", self.operation, base.place(row, col))
     }
 }
 

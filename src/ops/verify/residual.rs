@@ -6,7 +6,7 @@
 use super::exact::{Accumulator, ProductSum, UpperBound, term};
 use super::{Bounds, Problem, Verification, VerifyOptions, entries, map_indices};
 use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorText, Result};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rug::Integer;
@@ -143,9 +143,9 @@ fn explain(ctx: &Context, problem: &Problem<'_>, bounds: &Bounds, (row, ratio): 
     let worst = errors.iter().enumerate().max_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio));
     match worst {
         Some((col, error)) if error.fails => entries::failure(problem, row, col, error.ratio),
-        _ => Error::Verification(format!(
-            "{}: row {row} (from 0): |r_i| = {ratio:.4e} units of its bound 2^(1-b) ||p_i|| sum_j ||p_j|| |x_j|",
-            problem.operation
-        )),
+        _ => Error::verification(ErrorText::counted(|base| {
+            let (operation, row) = (problem.operation, base.one("row", row));
+            format!("{operation}: {row}: |r_i| = {ratio:.4e} units of its bound 2^(1-b) ||p_i|| sum_j ||p_j|| |x_j|")
+        })),
     }
 }

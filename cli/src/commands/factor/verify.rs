@@ -2,13 +2,14 @@
 
 use super::TRIANGLE_FLAGS;
 use crate::args::VerifyCholesky;
+use crate::commands::verify::counted_from_one;
 use crate::input::Reader;
 use crate::session::Session;
 use crate::signals::{Mode, in_mode};
 use serde_json::json;
 use std::time::Instant;
 use sunzi::verify::{Verification, VerifyOptions, verify_cholesky};
-use sunzi::{Result, Uplo};
+use sunzi::{IndexBase, Result, Uplo};
 use sunzi_lab::engine::limited;
 use sunzi_lab::session::Session as _;
 
@@ -28,7 +29,7 @@ pub fn run(session: &mut Session, config: &VerifyCholesky) -> Result<()> {
         "operation": "verify",
         "product": "cholesky",
         "precision_bits": precision_bits,
-        "verification": verification,
+        "verification": counted_from_one(&verification),
         "seconds": start.elapsed().as_secs_f64(),
     }))?;
     session.say(&describe(config, precision_bits, &verification))
@@ -36,7 +37,8 @@ pub fn run(session: &mut Session, config: &VerifyCholesky) -> Result<()> {
 
 fn describe(config: &VerifyCholesky, precision_bits: u32, found: &Verification) -> String {
     let product = if config.triangle.uplo() == Some(Uplo::Upper) { "U^T U" } else { "L L^T" };
-    let place = found.worst_place.map_or(String::new(), |(row, col)| format!(" at row {row}, column {col} (from 0)"));
+    let place = |(row, col)| format!(" at {}", IndexBase::One.place(row, col));
+    let place = found.worst_place.map_or(String::new(), place);
     format!(
         "{}: A = {product} to {precision_bits} bits (all {} entries; largest residual {:.3} of the bound{place}; \
          seed {})",
