@@ -30,8 +30,8 @@ use sunzi::Head;
 /// by default that of the data.
 ///
 /// Slices and transposes are views: they share the numbers and cost nothing, and keep them when the matrix that they
-/// were taken from is assigned to, as in `a[0, 1] = 2`. `A.T @ A` and `A @ A.T` run as SYRK. A row or column that an integer
-/// chose is a matrix too, whose single index counts entries: `a[1][0]` is `a[1, 0]`.
+/// were taken from is assigned to, as in `a[0, 1] = 2`. `A.T @ A` and `A @ A.T` run as SYRK. A row or column that an
+/// integer chose is a matrix too, whose single index counts entries: `a[1][0]` is `a[1, 0]`.
 ///
 /// >>> import sunzi
 /// >>> a = sunzi.Matrix([[1, 2], [3, 4], [5, 6]], precision=200)
