@@ -59,6 +59,11 @@ impl Matrix {
         Matrix { view: Mutex::new(view), kind, line: Line::None, taken: false }
     }
 
+    /// A column that counts its entries.
+    pub fn column(view: View, kind: NumberKind) -> Matrix {
+        Matrix { line: Line::Column, ..Matrix::new(view, kind) }
+    }
+
     /// The numbers as they are now.
     pub fn view(&self) -> View {
         self.view.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -189,7 +194,7 @@ impl Matrix {
 
     /// The transpose, a view.
     #[getter(T)]
-    fn transposed(&self) -> Matrix {
+    pub fn transposed(&self) -> Matrix {
         Matrix { line: self.line.transposed(), taken: true, ..self.like(self.view().transpose()) }
     }
 
