@@ -16,7 +16,7 @@ mod verify;
 
 pub use bench::{Bench, BenchCholesky, BenchOperation, Comparison, ElementType, GpuCheck};
 pub use engine::{EngineArgs, Precision};
-pub use factor::{Cholesky, Factor, Inverse, RankChoices, Solve, Trsm};
+pub use factor::{Cholesky, Factor, Inverse, RankChoices, Solve, TriangularSystem, Trsm};
 pub use files::{Compare, Convert, Gen, Output};
 pub use paths::{Paths, RANK, of_rank};
 pub use plan::{Plan, PlanCholesky, PlanGemm, PlanOperation, PlanPromise, PlanSolve, PlanSyrk, PlanSystem};

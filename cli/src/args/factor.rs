@@ -3,7 +3,6 @@
 use super::values::{PrecisionChoice, accuracy, broadcast, digits, grid, positive, precision, precision_or_auto, side};
 use super::values::{size, termination, uplo};
 use super::{EngineArgs, Output, Precision};
-use crate::number::parse_scalar;
 use clap::Args;
 use rug::Float;
 use std::path::PathBuf;
@@ -238,15 +237,7 @@ pub struct TriangularSystem {
 }
 
 impl TriangularSystem {
-    /// The scalar of B at `precision_bits`, where one is given.
-    ///
-    /// # Errors
-    /// [`sunzi::Error::InvalidArgument`].
-    pub fn scalar(&self, precision_bits: u32) -> Result<Option<Float>> {
-        self.alpha.as_ref().map(|text| parse_scalar("--alpha", text, precision_bits)).transpose()
-    }
-
-    /// The system with that scalar.
+    /// The system with a scalar.
     pub fn options<'a>(&self, alpha: Option<&'a Float>) -> TrsmOptions<'a> {
         let op = if self.transpose { Op::Transpose } else { Op::NoTranspose };
         let diag = if self.unit { Diag::Unit } else { Diag::NonUnit };

@@ -1,9 +1,11 @@
 //! `sunzi trsm`: a triangular system in, its solution out.
 
-use crate::args::Trsm;
+use crate::args::{TriangularSystem, Trsm};
 use crate::input::Reader;
+use crate::number::parse_scalar;
 use crate::session::{Session, check_output};
 use crate::signals::{Mode, in_mode};
+use rug::Float;
 use serde_json::json;
 use std::time::Instant;
 use sunzi::io::Symmetry;
@@ -18,7 +20,7 @@ pub fn run(session: &mut Session, config: &Trsm) -> Result<()> {
     let start = Instant::now();
     let reader = Reader::new(session, &config.engine, &config.precision, &config.t)?;
     let precision_bits = reader.precision_bits();
-    let alpha = config.system.scalar(precision_bits)?;
+    let alpha = scalar(&config.system, precision_bits)?;
     admit(session, config, &reader)?;
     let (t, b) = (reader.matrix(&config.t)?, reader.matrix(&config.b)?);
     let input_seconds = start.elapsed().as_secs_f64();
@@ -57,6 +59,14 @@ pub fn run(session: &mut Session, config: &Trsm) -> Result<()> {
         format_seconds(seconds),
         format_seconds(input_seconds + output_seconds),
     ))
+}
+
+/// The scalar of B, where one is given.
+///
+/// # Errors
+/// Those of [`parse_scalar`].
+pub fn scalar(system: &TriangularSystem, precision_bits: u32) -> Result<Option<Float>> {
+    system.alpha.as_ref().map(|text| parse_scalar("--alpha", text, precision_bits)).transpose()
 }
 
 /// Refuses a memory limit that the solve cannot run in, by the headers of the files and before they are read.

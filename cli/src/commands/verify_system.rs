@@ -2,6 +2,7 @@
 //! if every residual looked at is within its bound.
 
 use super::factor::TRIANGLE_FLAGS;
+use super::trsm::scalar;
 use super::verify::{counted_from_one, tests_made};
 use crate::args::{SystemCheck, VerifyCholesky, VerifyInverse, VerifySolve, VerifyTrsm};
 use crate::input::Reader;
@@ -70,7 +71,7 @@ pub fn trsm(session: &mut Session, config: &VerifyTrsm) -> Result<()> {
     let claim =
         Claim { start: Instant::now(), choices: &config.choices, result: &config.x, operation: "trsm", equation };
     let reader = claim.reader(session)?;
-    let alpha = config.system.scalar(reader.precision_bits())?;
+    let alpha = scalar(&config.system, reader.precision_bits())?;
     let (t, b, x) = (reader.matrix(&config.t)?, reader.matrix(&config.b)?, reader.matrix(&config.x)?);
     let system = config.system.options(alpha.as_ref());
     let found = claim

@@ -55,12 +55,16 @@ fn wide(value: Float) -> Float {
     Float::with_val(MANY, value)
 }
 
+/// The claim that `A X = C`.
+struct Equation<'a> {
+    a: &'a Matrix,
+    x: &'a Matrix,
+    c: &'a Matrix,
+}
+
 /// `|C - A X|_ij` over `2^(power - bits)` times the entry of `bound`.
-fn ratios(
-    (a, x, c): (&Matrix, &Matrix, &Matrix),
-    power: i32,
-    bound: impl Fn(usize, usize) -> Float,
-) -> Vec<((usize, usize), f64)> {
+fn ratios(system: &Equation<'_>, power: i32, bound: impl Fn(usize, usize) -> Float) -> Vec<((usize, usize), f64)> {
+    let Equation { a, x, c } = *system;
     let mut found = Vec::new();
     for j in 0..c.cols() {
         for i in 0..c.rows() {
@@ -93,7 +97,7 @@ fn root(a: &Matrix, i: usize) -> Float {
 }
 
 fn solve_ratios(a: &Matrix, b: &Matrix, x: &Matrix) -> Vec<((usize, usize), f64)> {
-    ratios((a, x, b), 4, |i, j| {
+    ratios(&Equation { a, x, c: b }, 4, |i, j| {
         let sum = (0..a.rows()).fold(Float::new(MANY), |sum, k| sum + root(a, k) * wide(x.float(k, j)).abs());
         root(a, i) * sum + wide(b.float(i, j)).abs()
     })
@@ -160,7 +164,7 @@ fn triangular_solutions_of_every_form_are_judged_as_an_oracle_does() {
             |values: Vec<Float>| values.into_iter().fold(Float::new(MANY), |sum, x| sum + wide(x).square()).sqrt();
         let oracle = |x: &Matrix| {
             let x = facing(x.view());
-            ratios((&s, &x, &c), 1, |i, j| {
+            ratios(&Equation { a: &s, x: &x, c: &c }, 1, |i, j| {
                 let row = norm((0..n).map(|k| s.float(i, k)).collect());
                 row * norm((0..n).map(|k| x.float(k, j)).collect()) + wide(c.float(i, j)).abs()
             })
@@ -188,7 +192,9 @@ fn inverses_are_judged_as_an_oracle_does() {
         let x = inverse(&ctx, &a, BITS).unwrap().into_matrix();
         let oracle = |x: &Matrix| {
             let sum = (0..n).fold(Float::new(MANY), |sum, k| sum + root(&a, k) * root(x, k));
-            ratios((&a, x, &Matrix::identity(n, 2).unwrap()), 4, |i, j| root(&a, i) * root(x, j) * &sum)
+            ratios(&Equation { a: &a, x, c: &Matrix::identity(n, 2).unwrap() }, 4, |i, j| {
+                root(&a, i) * root(x, j) * &sum
+            })
         };
         compare(verify_inverse(&ctx, &a, &x, BITS, &seeded()), &oracle(&x), "right");
         for power in [-150, -130, -126, -123, -60] {
