@@ -15,8 +15,8 @@ use rug::Float;
 
 /// The factors `L`, unit lower triangular, and `d`, the diagonal of `D`, of `A = L D Lᵀ`, kept for several solves.
 ///
-/// `Ldlt(a, *, uplo=None, accuracy="entrywise", precision=None, context=None, progress=None)` of a symmetric `a`, without
-/// pivoting.
+/// `Ldlt(a, *, uplo=None, accuracy="entrywise", precision=None, context=None, progress=None)` of a symmetric `a`,
+/// without pivoting.
 /// Arguments, accuracy, cost and errors as `sunzi.ldlt`.
 ///
 /// >>> import sunzi
@@ -86,8 +86,8 @@ impl Ldlt {
         (inertia.positive, inertia.negative)
     }
 
-    /// The largest entry of `|L| |D| |Lᵀ|` over the largest of `|A|`: its logarithm to base 2 is how many bits the missing
-    /// pivoting costs. A `float`, infinite beyond 1.8e308.
+    /// The largest entry of `|L| |D| |Lᵀ|` over the largest of `|A|`: its logarithm to base 2 is how many bits the
+    /// missing pivoting costs. A `float`, infinite beyond 1.8e308.
     #[getter]
     fn growth(&self) -> f64 {
         self.factors.growth().to_f64()
@@ -95,8 +95,8 @@ impl Ldlt {
 
     /// The solution of `A X = B`, of the same kind as `b`.
     ///
-    /// Accuracy: `|b - A x| <= 2^(4 - p) (|L| |D| |Lᵀ| |x| + |b|)` for every entry of each column, with `p` the smaller of
-    /// `precision` and that of the factors; by norms as `sunzi.ldlt` says of them.
+    /// Accuracy: `|b - A x| <= 2^(4 - p) (|L| |D| |Lᵀ| |x| + |b|)` for every entry of each column, with `p` the smaller
+    /// of `precision` and that of the factors; by norms as `sunzi.ldlt` says of them.
     #[pyo3(signature = (b, *, precision=None, context=None, progress=None))]
     fn solve<'py>(
         &self,

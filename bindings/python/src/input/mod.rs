@@ -209,8 +209,8 @@ pub fn stack(py: Python<'_>, views: &[View], bits: u32) -> PyResult<View> {
 /// Entries of which each may take a tenth of a millisecond, between two looks for signals.
 const ENTRIES_AT_A_TIME: usize = 256;
 
-/// How long the interpreter's lock is held. A thread that waits asks for it after 5 ms, and begins to count anew when it
-/// sees it free: if it were let go more often, the thread that converts would nearly always be the first to have it
+/// How long the interpreter's lock is held. A thread that waits asks for it after 5 ms, and begins to count anew when
+/// it sees it free: if it were let go more often, the thread that converts would nearly always be the first to have it
 /// again.
 const LOCK_TIME: Duration = Duration::from_millis(10);
 
