@@ -36,7 +36,7 @@ impl Norm {
             (_, Some(1.0)) => Ok(Norm::One),
             (_, Some(infinity)) if infinity == f64::INFINITY => Ok(Norm::Infinity),
             _ => Err(PyValueError::new_err(format!(
-                "ord is {}: use 'fro' (the root of the sum of squares), 1 (the largest sum of a column), inf (of a row) \
+                "ord is {}: use 'fro' (root of the sum of squares), 1 (the largest sum of a column), inf (of a row) \
                  or 'max' (the largest entry); of the spectral norm, sunzi.extreme_eigenvalue(sunzi.syrk(a), \
                  which='largest') is the square",
                 name.repr()?
