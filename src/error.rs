@@ -2,11 +2,16 @@
 //!
 //! Knows: the exit code of each variant. Does not know: where an error is printed.
 
+mod text;
+
+pub use text::{ErrorText, IndexBase};
+
 use std::path::PathBuf;
 
 /// What can go wrong in the library and the program.
 ///
-/// The `Display` text is one line, meant for a user.
+/// The `Display` text is one line, meant for a user; rows and columns in it count from 0, and from 1 in one form of
+/// [`Error::text`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -150,7 +155,7 @@ pub enum Error {
     },
     /// A verification found that a stored result breaks its bound.
     #[error("verification failed: {0}")]
-    Verification(String),
+    Verification(ErrorText),
     /// A matrix to be factored is not positive definite at this precision.
     #[error(
         "the matrix is not positive definite: index {index}: pivot {pivot:.3e} beside a diagonal entry of \
@@ -239,7 +244,7 @@ pub enum Error {
         /// Its exit code.
         exit_code: u8,
         /// Its error as one line.
-        message: String,
+        message: ErrorText,
     },
     /// The system refused an allocation.
     #[error("the system refused {bytes} bytes of memory")]
@@ -258,6 +263,53 @@ pub enum Error {
 }
 
 impl Error {
+    /// A verification that failed, and what it found.
+    pub fn verification(text: impl Into<ErrorText>) -> Error {
+        Error::Verification(text.into())
+    }
+
+    /// What the error displays, with rows and columns counted from 0 and from 1.
+    pub fn text(&self) -> ErrorText {
+        match (self, self.counted_from_one()) {
+            (Error::Verification(text), _) => {
+                ErrorText::counted(|base| format!("verification failed: {}", text.in_base(base)))
+            }
+            (Error::Rank { rank, message, .. }, _) => {
+                ErrorText::counted(|base| format!("rank {rank}: {}", message.in_base(base)))
+            }
+            (_, Some(error)) => ErrorText::counted(|base| match base {
+                IndexBase::Zero => self.to_string(),
+                IndexBase::One => format!("{error} (counted from 1)"),
+            }),
+            (_, None) => self.to_string().into(),
+        }
+    }
+
+    /// The error with indices from 1, where it has any.
+    fn counted_from_one(&self) -> Option<Error> {
+        let next = |index: &usize| IndexBase::One.number(*index);
+        Some(match self {
+            Error::NotFinite { row, column, kind } => Error::NotFinite { row: next(row), column: next(column), kind },
+            Error::NotInteger { row, column } => Error::NotInteger { row: next(row), column: next(column) },
+            Error::ExponentRange { row, column, exponent, limit } => {
+                Error::ExponentRange { row: next(row), column: next(column), exponent: *exponent, limit: *limit }
+            }
+            Error::SelfCheck { row, column } => Error::SelfCheck { row: next(row), column: next(column) },
+            Error::NotSymmetric { row, column } => Error::NotSymmetric { row: next(row), column: next(column) },
+            Error::Singular { index } => Error::Singular { index: next(index) },
+            Error::NotPositiveDefinite { index, pivot, diagonal, more_bits, enough_bits } => {
+                Error::NotPositiveDefinite {
+                    index: next(index),
+                    pivot: pivot.clone(),
+                    diagonal: diagonal.clone(),
+                    more_bits: *more_bits,
+                    enough_bits: *enough_bits,
+                }
+            }
+            _ => return None,
+        })
+    }
+
     /// Two shapes, rows and columns each, that do not fit each other.
     pub(crate) fn shape_mismatch(operation: &'static str, left: (usize, usize), right: (usize, usize)) -> Error {
         let ((left_rows, left_cols), (right_rows, right_cols)) = (left, right);

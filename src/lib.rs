@@ -109,7 +109,7 @@ mod tile;
 
 pub use context::{Context, ContextBuilder, Progress, ProgressCallback};
 pub use device::{Device, cuda_devices, open_cuda};
-pub use error::{Error, Result};
+pub use error::{Error, ErrorText, IndexBase, Result};
 pub use math::float::{FloatRef, Head};
 pub use matrix::{Destination, MatrixViewMut, Symmetric, SymmetricDestination, SymmetricMatrix};
 pub use matrix::{Diag, MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS, Matrix, MatrixView, Op, Side, Uplo};

@@ -12,15 +12,18 @@ mod plan;
 mod product;
 mod simulate;
 mod values;
+mod verify;
 
 pub use bench::{Bench, BenchCholesky, BenchOperation, Comparison, ElementType, GpuCheck};
 pub use engine::{EngineArgs, Precision};
-pub use factor::{Cholesky, Factor, Inverse, RankChoices, Solve, Trsm, VerifyCholesky};
+pub use factor::{Cholesky, Factor, Inverse, RankChoices, Solve, TriangularSystem, Trsm};
 pub use files::{Compare, Convert, Gen, Output};
 pub use paths::{Paths, RANK, of_rank};
 pub use plan::{Plan, PlanCholesky, PlanGemm, PlanOperation, PlanPromise, PlanSolve, PlanSyrk, PlanSystem};
-pub use product::{Check, Gemm, ProductArgs, Syrk, Verify, VerifyGemm, VerifyOperation, VerifySyrk};
+pub use product::{Gemm, ProductArgs, Syrk};
 pub use simulate::{Simulate, Simulation, Soak};
+pub use verify::{Check, SystemCheck, Verify, VerifyCholesky, VerifyGemm, VerifyInverse, VerifyOperation};
+pub use verify::{VerifySolve, VerifySyrk, VerifyTrsm};
 
 use clap::{ArgAction, ArgMatches, Args, Command as Parser, CommandFactory, FromArgMatches, Subcommand, ValueHint};
 use clap_complete::Shell;
@@ -195,7 +198,8 @@ mod tests {
     /// Every parameter that is a file is known to be read or written: a new one is added to either list.
     #[test]
     fn files_are_inputs_or_outputs() {
-        const INPUTS: [&str; 12] = ["a", "accumulate", "b", "c", "files", "input", "l", "left", "p", "q", "right", "t"];
+        const INPUTS: [&str; 13] =
+            ["a", "accumulate", "b", "c", "files", "input", "l", "left", "p", "q", "right", "t", "x"];
         fn visit(parser: &Parser, found: &mut Vec<String>) {
             let is_file = |arg: &&clap::Arg| matches!(arg.get_value_hint(), ValueHint::AnyPath | ValueHint::FilePath);
             found.extend(parser.get_arguments().filter(is_file).map(|arg| arg.get_id().to_string()));

@@ -145,8 +145,8 @@ fn check_triangles(path: &Path, matrix: &Matrix, flags: &str) -> Result<()> {
     let (lower, upper) = show_both(matrix.float(row, column), matrix.float(column, row));
     let (i, j) = (row + 1, column + 1);
     let message = format!(
-        "not symmetric: entry ({i}, {j}) is {lower}, entry ({j}, {i}) is {upper}; give {flags} to say which triangle \
-         counts"
+        "not symmetric: entry ({i}, {j}) is {lower}, entry ({j}, {i}) is {upper} (counted from 1); give {flags} to say \
+         which triangle counts"
     );
     Err(Error::Format { path: path.to_path_buf(), message })
 }

@@ -21,7 +21,7 @@ pub use commands::options_page;
 use args::{Arguments, Command, Global};
 use clap::error::ErrorKind;
 use files::Choices;
-use output::{one_line, print_error, print_note};
+use output::{one_line, print_error, print_note, print_refusal};
 use ranks::Ranks;
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -38,7 +38,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         output::set_speaking(true); // a bug of any rank is worth a line
         let place = info.location().map_or(String::new(), |at| format!(" at {}:{}", at.file(), at.line()));
         match refusal(info.payload()) {
-            Some(error) => print_error(&error.to_string()),
+            Some(error) => print_refusal(&error),
             None => print_error(&format!("bug in sunzi, please report it: {}{place}", panic_text(info.payload()))),
         }
     }));
@@ -67,7 +67,7 @@ fn run_command(arguments: Vec<OsString>) -> u8 {
     let ranks = match Ranks::find() {
         Ok(ranks) => ranks,
         Err(error) => {
-            print_error(&error.to_string());
+            print_refusal(&error);
             return error.exit_code();
         }
     };
@@ -100,7 +100,7 @@ fn run_command(arguments: Vec<OsString>) -> u8 {
         Err(error) => Err(Error::InvalidArgument(usage_text(&error))),
     });
     ranks.finish(outcome, |error| {
-        print_error(&error.to_string());
+        print_refusal(error);
         // The launcher may send signals as soon as another rank has left.
         output::set_speaking(false);
     })

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
-use sunzi::{Error, Result};
+use sunzi::{Error, IndexBase, Result};
 
 /// Whether this process may print: of several ranks only the root.
 static SPEAKS: AtomicBool = AtomicBool::new(true);
@@ -53,6 +53,11 @@ pub fn print_error(message: &str) {
         return;
     }
     let _ = writeln!(std::io::stderr(), "sunzi: error: {}", one_line(message));
+}
+
+/// Writes the line of an error of the library, its rows and columns counted from 1 as all that the program prints.
+pub fn print_refusal(error: &Error) {
+    print_error(error.text().in_base(IndexBase::One));
 }
 
 /// Writes a remark that is no error.

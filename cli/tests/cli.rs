@@ -39,6 +39,8 @@ mod sandbox;
 mod setup;
 #[path = "cli/simulate.rs"]
 mod simulate;
+#[path = "cli/verify.rs"]
+mod verify;
 
 use sandbox::{Sandbox, named_minimum};
 use std::time::{Duration, Instant};

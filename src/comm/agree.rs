@@ -1,7 +1,7 @@
 //! One outcome for all ranks: where any rank failed, every rank returns the same error.
 
 use crate::comm::{Reduction, Transport, broadcast_bytes};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorText, Result};
 use rug::Float;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
@@ -77,7 +77,7 @@ enum Told {
     Rank {
         rank: usize,
         exit_code: u8,
-        message: String,
+        message: ErrorText,
     },
 }
 
@@ -95,7 +95,7 @@ fn encode(error: &Error, rank: usize) -> Result<Vec<u8>> {
         Error::Rank { rank, exit_code, message } => {
             Told::Rank { rank: *rank, exit_code: *exit_code, message: message.clone() }
         }
-        other => Told::Rank { rank, exit_code: other.exit_code(), message: other.to_string() },
+        other => Told::Rank { rank, exit_code: other.exit_code(), message: other.text() },
     };
     serde_json::to_vec(&told).map_err(|error| Error::Transport(error.to_string()))
 }

@@ -133,7 +133,7 @@ impl fmt::Display for Difference {
         let agreeing = -self.relative.get_exp().map_or(0.0, f64::from) * std::f64::consts::LOG10_2;
         let digits = (agreeing.max(0.0) as usize).saturating_add(5).clamp(20, 2000);
         let (left, right) = (&self.left, &self.right);
-        write!(f, "row {row}, column {column}: {left:.digits$e} against {right:.digits$e}, ")?;
+        write!(f, "row {row}, column {column} (from 1): {left:.digits$e} against {right:.digits$e}, ")?;
         write!(f, "absolute {:.3e}, relative {:.3e}", self.absolute, self.relative)
     }
 }

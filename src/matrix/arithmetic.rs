@@ -2,10 +2,20 @@
 
 use crate::error::{Error, Result};
 use crate::math::float::Head;
-use crate::matrix::{Matrix, MatrixView, Symmetric, check_exponent};
+use crate::matrix::{MAXIMUM_EXPONENT, Matrix, MatrixView, Symmetric, check_exponent};
 use rug::Float;
 use rug::ops::CompleteRound;
 use std::fmt;
+
+/// The error for an entry that was finite in its terms and overflowed.
+fn overflowed(error: Error) -> Error {
+    match error {
+        Error::NotFinite { row, column, .. } => {
+            Error::ExponentRange { row, column, exponent: MAXIMUM_EXPONENT + 1, limit: MAXIMUM_EXPONENT }
+        }
+        other => other,
+    }
+}
 
 impl Symmetric<'_> {
     /// Largest column sum of `|a_ij|` (the 1-norm), to about `precision_bits - log2(rows)` bits.
@@ -43,15 +53,20 @@ impl Matrix {
             let right = other.get(row, col).to_float(other.precision_bits());
             (&self.float(row, col) + &right).complete(precision_bits)
         })
+        .map_err(overflowed)
     }
 
     /// `factor * self`, each entry rounded once to the matrix's own precision.
     ///
     /// # Errors
-    /// [`Error::NotFinite`] where the factor is not finite or a product overflows.
+    /// [`Error::InvalidArgument`] where the factor is not finite; [`Error::ExponentRange`] where a product overflows.
     pub fn scale(&self, factor: &Float) -> Result<Matrix> {
+        if !factor.is_finite() {
+            return Err(Error::InvalidArgument(format!("the factor of a matrix is {factor}")));
+        }
         let bits = self.precision_bits();
         Matrix::from_fn(self.rows(), self.cols(), bits, |row, col| (&self.float(row, col) * factor).complete(bits))
+            .map_err(overflowed)
     }
 
     /// Multiplies every entry by `2^shift`, exactly and in place.

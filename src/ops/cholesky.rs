@@ -223,6 +223,23 @@ impl Cholesky {
         Cholesky { accuracy, ..self }
     }
 
+    /// What solves with the factor promise.
+    pub fn accuracy(&self) -> Accuracy {
+        self.accuracy
+    }
+
+    /// The same factor, which was made with so many fixed-point bits on the way: [`Cholesky::log_det_digits`] goes by
+    /// them, for a factor that was stored and read again.
+    #[must_use]
+    pub fn with_working_bits(self, working_bits: Option<u32>) -> Cholesky {
+        Cholesky { working_bits, ..self }
+    }
+
+    /// Fixed-point bits of the factorisation; `None` for a factor that was made elsewhere.
+    pub fn working_bits(&self) -> Option<u32> {
+        self.working_bits
+    }
+
     /// A place for a factor in the memory of a matrix that is no longer needed, for [`cholesky_into`]. Until then it is
     /// not the factor of anything.
     pub fn with_memory(memory: Matrix) -> Cholesky {

@@ -1,10 +1,102 @@
-//! Entry by entry: signs, quotients, comparison with numbers.
+//! Entry by entry: sums, multiples, quotients, signs, comparison with numbers.
 
+use crate::errors::OrRaise;
 use crate::input::look_for_signals;
 use crate::view::View;
 use pyo3::prelude::*;
 use rug::{Float, Integer};
-use sunzi::{FloatRef, Head};
+use std::ops::Range;
+use sunzi::{Error, FloatRef, Head, MAXIMUM_EXPONENT};
+
+/// Entries between two looks for signals, where the interpreter's lock is free in between.
+const ENTRIES_AT_A_TIME: usize = 1 << 14;
+
+/// A matrix of the shape of `view` and of `bits` bits, made from some columns at a time, or of one long column some
+/// rows; the interpreter's lock is free meanwhile, and signals are looked for in between.
+fn by_parts(
+    py: Python<'_>,
+    view: &View,
+    bits: u32,
+    make: impl Fn(&View, Range<usize>, Range<usize>) -> sunzi::Result<sunzi::Matrix> + Sync,
+) -> PyResult<View> {
+    let (rows, cols) = (view.rows(), view.cols());
+    let row_step = rows.clamp(1, ENTRIES_AT_A_TIME);
+    let col_step = (ENTRIES_AT_A_TIME / row_step).max(1);
+    let mut whole = py.detach(|| sunzi::Matrix::zeros(rows, cols, bits)).or_raise(py)?;
+    let limbs = whole.limbs_per_element();
+    for col in (0..cols).step_by(col_step) {
+        for row in (0..rows).step_by(row_step) {
+            let (height, width) = (row_step.min(rows - row), col_step.min(cols - col));
+            let part = py.detach(|| make(view, row..row + height, col..col + width));
+            let part = part.map_err(|error| moved(error, row, col)).or_raise(py)?;
+            let (heads, all_limbs) = whole.parts_mut();
+            for at in 0..width {
+                let (from, to) = (at * height, (col + at) * rows + row);
+                heads[to..to + height].copy_from_slice(&part.parts().0[from..from + height]);
+                all_limbs[to * limbs..(to + height) * limbs]
+                    .copy_from_slice(&part.parts().1[from * limbs..(from + height) * limbs]);
+            }
+            py.check_signals()?;
+        }
+    }
+    Ok(whole.into())
+}
+
+/// The error with the place in the whole where that in a part, whose first entry is at `row` and `col`, is named.
+fn moved(error: Error, row: usize, col: usize) -> Error {
+    match error {
+        Error::ExponentRange { row: inner, column, exponent, limit } => {
+            Error::ExponentRange { row: row + inner, column: col + column, exponent, limit }
+        }
+        other => other,
+    }
+}
+
+/// The sum of two matrices of one shape, each entry rounded once to `bits` bits.
+///
+/// # Errors
+/// `ValueError` for other shapes and exponents out of range; `MemoryError`.
+pub fn sum(py: Python<'_>, left: &View, right: &View, bits: u32) -> PyResult<View> {
+    let (shape, addends) = ((left.rows(), left.cols()), (right.rows(), right.cols()));
+    if shape != addends {
+        let (left_rows, left_cols, right_rows, right_cols) = (shape.0, shape.1, addends.0, addends.1);
+        return Err(Error::ShapeMismatch { operation: "add", left_rows, left_cols, right_rows, right_cols })
+            .or_raise(py);
+    }
+    by_parts(py, left, bits, |left, rows, cols| {
+        left.block(rows.clone(), cols.clone()).to_whole()?.add(right.block(rows, cols).entries(), bits)
+    })
+}
+
+/// Every entry times a number, rounded once to the precision of the matrix.
+///
+/// # Errors
+/// As [`sum`].
+pub fn multiple(py: Python<'_>, view: &View, number: &Float) -> PyResult<View> {
+    by_parts(py, view, view.precision_bits(), |view, rows, cols| view.block(rows, cols).to_whole()?.scale(number))
+}
+
+/// Every entry over a number, rounded once to the precision of the matrix.
+///
+/// # Errors
+/// As [`sum`].
+pub fn quotient(py: Python<'_>, view: &View, number: &Float) -> PyResult<View> {
+    by_parts(py, view, view.precision_bits(), |view, rows, cols| over(&view.block(rows, cols), number))
+}
+
+/// The same numbers rounded to `bits` bits, to nearest, ties to even; the same memory where they have as many.
+///
+/// # Errors
+/// As [`sum`].
+pub fn rounded(py: Python<'_>, view: &View, bits: u32) -> PyResult<View> {
+    if bits == view.precision_bits() {
+        return Ok(view.clone());
+    }
+    by_parts(py, view, bits, |view, rows, cols| {
+        let part = view.block(rows, cols).rounded(bits)?;
+        part.entries().to_matrix()
+    })
+}
 
 /// A number in the one form that all precisions share.
 fn odd(value: FloatRef<'_>) -> (Integer, i64) {
@@ -55,25 +147,39 @@ pub fn holds(py: Python<'_>, view: &View, number: FloatRef<'_>) -> PyResult<bool
 /// The numbers with other signs.
 ///
 /// # Errors
-/// [`sunzi::Error::OutOfMemory`].
-pub fn with_signs(view: &View, sign: impl Fn(Head) -> Head) -> sunzi::Result<View> {
-    let mut copy = view.entries().to_matrix()?;
-    for head in copy.parts_mut().0 {
-        *head = sign(Head(*head)).0;
-    }
-    Ok(copy.into())
+/// `MemoryError`.
+pub fn with_signs(py: Python<'_>, view: &View, sign: impl Fn(Head) -> Head + Sync) -> PyResult<View> {
+    by_parts(py, view, view.precision_bits(), |view, rows, cols| {
+        let mut copy = view.block(rows, cols).entries().to_matrix()?;
+        for head in copy.parts_mut().0 {
+            *head = sign(Head(*head)).0;
+        }
+        Ok(copy)
+    })
 }
 
-/// Every entry over a number, rounded once to the precision of the matrix.
+/// The numbers with the opposite signs.
 ///
 /// # Errors
-/// [`sunzi::Error::ExponentRange`], [`sunzi::Error::OutOfMemory`].
-pub fn over(part: &View, number: &Float) -> sunzi::Result<sunzi::Matrix> {
+/// As [`with_signs`].
+pub fn negated(py: Python<'_>, view: &View) -> PyResult<View> {
+    with_signs(py, view, Head::negated)
+}
+
+fn over(part: &View, number: &Float) -> sunzi::Result<sunzi::Matrix> {
     let mut quotients = part.entries().to_matrix()?;
     let bits = quotients.precision_bits();
     for col in 0..quotients.cols() {
         for row in 0..quotients.rows() {
             let quotient = Float::with_val(bits, &quotients.float(row, col) / number);
+            if quotient.is_infinite() {
+                return Err(Error::ExponentRange {
+                    row,
+                    column: col,
+                    exponent: MAXIMUM_EXPONENT + 1,
+                    limit: MAXIMUM_EXPONENT,
+                });
+            }
             quotients.set_float(row, col, &quotient)?;
         }
     }

@@ -226,8 +226,8 @@ pub fn checked_bits(py: Python<'_>, bits: Option<i64>) -> PyResult<Option<u32>> 
 /// `ValueError` that lists the names.
 pub fn number_kind(name: &str) -> PyResult<NumberKind> {
     NumberKind::by_name(name).ok_or_else(|| {
-        let message = format!("numbers is '{name}': use gmpy2, mpmath, flint, float, str or fraction");
-        PyValueError::new_err(message)
+        let known = NumberKind::ALL.map(NumberKind::name).join(", ");
+        PyValueError::new_err(format!("numbers is '{name}': use one of {known}"))
     })
 }
 

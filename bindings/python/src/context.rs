@@ -5,6 +5,7 @@ use crate::errors::OrRaise;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use pyo3::types::PyTuple;
 use std::sync::{Arc, Mutex, PoisonError};
 use sunzi::ContextBuilder;
 use sunzi::advanced::device::DeviceName;
@@ -31,10 +32,21 @@ use sunzi::advanced::device::DeviceName;
 #[pyclass(frozen, module = "sunzi")]
 pub struct Context {
     builder: ContextBuilder,
+    choices: Choices,
     device_names: Vec<String>,
     devices: Vec<DeviceName>,
     /// With the process that made it: threads do not survive a fork.
     open: Mutex<Option<(u32, Arc<sunzi::Context>)>>,
+}
+
+/// The arguments of `Context`, for pickles: a choice that was left open is open where the pickle is read.
+#[derive(Clone, Default)]
+struct Choices {
+    threads: Option<usize>,
+    memory_bytes: Option<u64>,
+    kernel: String,
+    self_check: bool,
+    freivalds: bool,
 }
 
 #[pymethods]
@@ -51,11 +63,18 @@ impl Context {
         freivalds: bool,
     ) -> PyResult<Context> {
         let mut builder = sunzi::Context::builder().kernel(kernel).self_check(self_check).freivalds(freivalds);
-        if let Some(threads) = threads {
-            builder = builder.threads(argument("threads", threads)?);
+        let choices = Choices {
+            threads: threads.map(|threads| argument("threads", threads)).transpose()?,
+            memory_bytes: memory.map(|bytes| byte_count("memory", bytes)).transpose()?,
+            kernel: kernel.to_string(),
+            self_check,
+            freivalds,
+        };
+        if let Some(threads) = choices.threads {
+            builder = builder.threads(threads);
         }
-        if let Some(bytes) = memory {
-            builder = builder.memory_bytes(byte_count("memory", bytes)?);
+        if let Some(bytes) = choices.memory_bytes {
+            builder = builder.memory_bytes(bytes);
         }
         let device_names = match device {
             None => Vec::new(),
@@ -67,7 +86,7 @@ impl Context {
             DeviceName::parse(name, bytes).map_err(refused)
         };
         let devices = device_names.iter().map(read).collect::<PyResult<_>>()?;
-        let context = Context { builder, device_names, devices, open: Mutex::new(None) };
+        let context = Context { builder, choices, device_names, devices, open: Mutex::new(None) };
         context.get(py)?;
         Ok(context)
     }
@@ -94,6 +113,14 @@ impl Context {
     #[getter]
     fn devices(&self) -> Vec<String> {
         self.device_names.clone()
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
+        let (py, context) = (slf.py(), slf.get());
+        let Choices { threads, memory_bytes, kernel, self_check, freivalds } = context.choices.clone();
+        let devices = (!context.device_names.is_empty()).then(|| context.device_names.clone());
+        let arguments = (threads, memory_bytes, kernel, devices, self_check, freivalds).into_pyobject(py)?;
+        (slf.get_type(), arguments).into_pyobject(py)
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
@@ -136,7 +163,9 @@ impl Context {
         static SHARED: PyOnceLock<Py<Context>> = PyOnceLock::new();
         let make = || -> PyResult<Py<Context>> {
             let builder = sunzi::Context::builder();
-            Py::new(py, Context { builder, device_names: Vec::new(), devices: Vec::new(), open: Mutex::new(None) })
+            let choices = Choices { kernel: "auto".into(), ..Choices::default() };
+            let (device_names, devices) = (Vec::new(), Vec::new());
+            Py::new(py, Context { builder, choices, device_names, devices, open: Mutex::new(None) })
         };
         Ok(SHARED.get_or_try_init(py, make)?.bind(py).clone())
     }

@@ -1,9 +1,11 @@
 //! `Cholesky`: a factor that stays in Rust, for several solves and the log-determinant.
 
-use crate::call::{Call, options};
+use crate::arithmetic::rounded;
+use crate::call::{Call, checked_bits, options};
 use crate::context::Context;
-use crate::functions::{Symmetric, number};
-use crate::input::{Bits, Operand, Part};
+use crate::errors::OrRaise;
+use crate::functions::{Symmetric, accuracy_name, accuracy_of, number};
+use crate::input::{Bits, Operand, Part, working_bits};
 use crate::kind::{Container, NumberKind};
 use crate::matrix::Matrix;
 use crate::output::{Form, Shape};
@@ -11,6 +13,8 @@ use crate::runner::Runner;
 use crate::view::View;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use sunzi::Uplo;
 
 /// The factor `L` of `A = L Lᵀ`, kept for solves with several right sides.
 ///
@@ -71,6 +75,34 @@ impl Cholesky {
         let mut call = Call::new(&given)?;
         let a = Symmetric::of(&call, a, &[])?;
         Ok(Cholesky { factor: call.run(|ctx| a.factor(ctx))?.result, kind: a.shape.kind })
+    }
+
+    /// The object for a factor `l` that was made elsewhere: a square matrix without a 0 on its diagonal, of which the
+    /// lower triangle is read. `accuracy` is what solves promise: `entrywise` takes a factor that was made so.
+    #[staticmethod]
+    #[pyo3(signature = (l, *, accuracy="norm", precision=None))]
+    fn from_factor(l: &Bound<'_, PyAny>, accuracy: &str, precision: Option<i64>) -> PyResult<Cholesky> {
+        let py = l.py();
+        let operand = Operand::of(l, "l", Part::Triangle(Uplo::Lower))?;
+        let kind = operand.kind;
+        let bits = working_bits(checked_bits(py, precision)?, &[operand.natural_bits])?;
+        let view = rounded(py, &operand.view(py, Bits::Round(bits))?, bits)?;
+        let accuracy = accuracy_of(accuracy)?;
+        let make = || Ok(sunzi::Cholesky::from_factor(view.entries().to_matrix()?)?.with_accuracy(accuracy));
+        Ok(Cholesky { factor: py.detach(make).or_raise(py)?, kind })
+    }
+
+    /// For pickles.
+    #[staticmethod]
+    fn _restored(l: &Bound<'_, PyAny>, accuracy: &str, working_bits: Option<u32>) -> PyResult<Cholesky> {
+        let Cholesky { factor, kind } = Cholesky::from_factor(l, accuracy, None)?;
+        Ok(Cholesky { factor: factor.with_working_bits(working_bits), kind })
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
+        let (py, this) = (slf.py(), slf.get());
+        let state = (this.lower(), accuracy_name(this.factor.accuracy()), this.factor.working_bits());
+        (slf.get_type().getattr("_restored")?, state.into_pyobject(py)?).into_pyobject(py)
     }
 
     /// The lower triangular factor, a `Matrix`.

@@ -298,8 +298,16 @@ pub fn number<'py>(py: Python<'py>, value: &Float, shape: Shape) -> PyResult<Bou
     Builder::new(py, shape.kind, bits)?.number(cell.get(0, 0), (0, 0))
 }
 
+/// The name of an accuracy.
+pub fn accuracy_name(accuracy: Accuracy) -> &'static str {
+    ACCURACIES.iter().find(|(_, known)| *known == accuracy).map_or("norm", |(name, _)| name)
+}
+
 /// The accuracy of that name.
-fn accuracy_of(name: &str) -> PyResult<Accuracy> {
+///
+/// # Errors
+/// `ValueError` that lists the names.
+pub fn accuracy_of(name: &str) -> PyResult<Accuracy> {
     let known = || ACCURACIES.iter().map(|(known, _)| *known).collect::<Vec<_>>().join(", ");
     let found = ACCURACIES.iter().find(|(known, _)| *known == name).map(|(_, accuracy)| *accuracy);
     found.ok_or_else(|| PyValueError::new_err(format!("accuracy is '{name}': use one of {}", known())))

@@ -25,6 +25,15 @@ impl Selection {
         }
     }
 
+    /// How many.
+    pub fn count(&self) -> usize {
+        match self {
+            Selection::One(_) => 1,
+            Selection::Block(range) => range.len(),
+            Selection::Listed(list) => list.len(),
+        }
+    }
+
     /// All of them.
     pub fn list(&self) -> Vec<usize> {
         match self {
@@ -34,18 +43,64 @@ impl Selection {
     }
 }
 
-/// The rows and columns of `key` in a matrix of this shape.
-///
-/// # Errors
-/// `IndexError` and `TypeError`, with the shape.
-pub fn selections(key: &Bound<'_, PyAny>, (rows, cols): (usize, usize)) -> PyResult<(Selection, Selection)> {
-    let Ok(pair) = key.cast::<PyTuple>() else {
-        return Ok((selection(key, rows, "row")?, Selection::Block(0..cols)));
-    };
-    if pair.len() != 2 {
-        return Err(PyIndexError::new_err(format!("{} indices given for a {rows} x {cols} matrix", pair.len())));
+/// How the entries of a matrix are counted where one index stands alone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Line {
+    /// By rows: the index chooses one.
+    #[default]
+    None,
+    /// Along the one row that an integer has chosen: the index chooses an entry.
+    Row,
+    /// Along such a column.
+    Column,
+}
+
+impl Line {
+    /// That of the transpose.
+    pub fn transposed(self) -> Line {
+        match self {
+            Line::None => Line::None,
+            Line::Row => Line::Column,
+            Line::Column => Line::Row,
+        }
     }
-    Ok((selection(&pair.get_item(0)?, rows, "row")?, selection(&pair.get_item(1)?, cols, "column")?))
+}
+
+/// What a key chooses.
+pub struct Chosen {
+    pub rows: Selection,
+    pub cols: Selection,
+}
+
+impl Chosen {
+    /// The rows and columns of `key` in a matrix of this shape, whose entries are counted along `line`.
+    ///
+    /// # Errors
+    /// `IndexError` and `TypeError`, with the shape.
+    pub fn new(key: &Bound<'_, PyAny>, (rows, cols): (usize, usize), line: Line) -> PyResult<Chosen> {
+        let Ok(pair) = key.cast::<PyTuple>() else {
+            return Ok(match line {
+                Line::None => Chosen { rows: selection(key, rows, "row")?, cols: Selection::Block(0..cols) },
+                Line::Row => Chosen { rows: Selection::One(0), cols: selection(key, cols, "column")? },
+                Line::Column => Chosen { rows: selection(key, rows, "row")?, cols: Selection::One(0) },
+            });
+        };
+        if pair.len() != 2 {
+            return Err(PyIndexError::new_err(format!("{} indices given for a {rows} x {cols} matrix", pair.len())));
+        }
+        let (row_key, col_key) = (pair.get_item(0)?, pair.get_item(1)?);
+        Ok(Chosen { rows: selection(&row_key, rows, "row")?, cols: selection(&col_key, cols, "column")? })
+    }
+
+    /// How the entries of what is chosen are counted: along the row or column that an integer chose.
+    pub fn line(&self) -> Line {
+        match (&self.rows, &self.cols) {
+            (Selection::One(_), Selection::One(_)) => Line::None,
+            (Selection::One(_), _) => Line::Row,
+            (_, Selection::One(_)) => Line::Column,
+            _ => Line::None,
+        }
+    }
 }
 
 fn selection(key: &Bound<'_, PyAny>, count: usize, name: &str) -> PyResult<Selection> {

@@ -9,8 +9,12 @@ pub enum NumberKind {
     Mpmath,
     /// `flint.arb`, with radius 0.
     Flint,
+    /// `numpy.longdouble`.
+    LongDouble,
     /// `float`.
     Float,
+    /// `decimal.Decimal`, with enough digits to be read back.
+    Decimal,
     /// Decimal strings with enough digits to be read back.
     Text,
     /// `fractions.Fraction`, exact; for `int` and `Fraction`.
@@ -24,16 +28,23 @@ impl NumberKind {
             NumberKind::Gmpy2 => "gmpy2",
             NumberKind::Mpmath => "mpmath",
             NumberKind::Flint => "flint",
+            NumberKind::LongDouble => "longdouble",
             NumberKind::Float => "float",
+            NumberKind::Decimal => "decimal",
             NumberKind::Text => "str",
             NumberKind::Fraction => "fraction",
         }
     }
 
+    /// All of them, in their order.
+    pub const ALL: [NumberKind; 8] = {
+        use NumberKind::{Decimal, Flint, Float, Fraction, Gmpy2, LongDouble, Mpmath, Text};
+        [Gmpy2, Mpmath, Flint, LongDouble, Float, Decimal, Text, Fraction]
+    };
+
     /// The kind of this name.
     pub fn by_name(name: &str) -> Option<NumberKind> {
-        use NumberKind::{Flint, Float, Fraction, Gmpy2, Mpmath, Text};
-        [Gmpy2, Mpmath, Flint, Float, Text, Fraction].into_iter().find(|kind| kind.name() == name)
+        NumberKind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
@@ -44,9 +55,9 @@ pub enum Container {
     Rows,
     /// A flat list: one column.
     Flat,
-    /// A NumPy array of objects, of two dimensions.
+    /// A NumPy array of objects, or of long doubles, of two dimensions.
     Objects,
-    /// A NumPy array of objects, of one dimension.
+    /// The same of one dimension.
     FlatObjects,
     /// A NumPy array of doubles, of two dimensions.
     Doubles,

@@ -5,10 +5,12 @@
 //! stay in Rust. `unsafe` stands in `native` alone.
 
 mod arithmetic;
+mod assign;
 mod call;
 mod context;
 mod errors;
 mod factor;
+mod files;
 mod functions;
 mod index;
 mod input;
@@ -18,6 +20,7 @@ mod native;
 mod output;
 mod packages;
 mod runner;
+mod stack;
 mod structured;
 mod vectors;
 mod view;
@@ -58,5 +61,6 @@ fn _sunzi(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(structured::symm, module)?)?;
     module.add_function(wrap_pyfunction!(structured::syr2k, module)?)?;
     module.add_function(wrap_pyfunction!(structured::eigenvalue, module)?)?;
+    module.add_function(wrap_pyfunction!(stack::joined, module)?)?;
     module.add_function(wrap_pyfunction!(functions::plan, module)?)
 }

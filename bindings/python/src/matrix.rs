@@ -1,28 +1,26 @@
 //! `Matrix`: big floats that stay in Rust between calls.
 
-use crate::arithmetic::{equal, holds, over, trace, with_signs};
+use crate::arithmetic::{equal, holds, multiple, negated, quotient, rounded, sum, trace, with_signs};
+use crate::assign::{assign, value_for};
 use crate::call::{argument, checked_bits, number_kind, options};
 use crate::context::Context;
 use crate::errors::OrRaise;
+use crate::files;
 use crate::functions;
-use crate::index::{Selection, selections};
+use crate::index::{Chosen, Line, Selection};
 use crate::input::{Bits, Operand, Part, scalar, working_bits};
 use crate::kind::{Container, NumberKind};
 use crate::output::{Builder, Form, Shape, assemble};
+use crate::runner::Runner;
 use crate::view::View;
-use pyo3::exceptions::{PyTypeError, PyUserWarning, PyValueError, PyZeroDivisionError};
+use pyo3::exceptions::{PyTypeError, PyValueError, PyZeroDivisionError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
-use std::ffi::CString;
-use std::ops::Range;
-use std::path::{Path, PathBuf};
-use sunzi::io::{self, FileFormat, ReadOptions, Source, WriteOptions};
-use sunzi::{Error, Head};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use sunzi::Head;
 
-/// Entries of sums and multiples between two looks for signals.
-const ENTRIES_AT_A_TIME: usize = 1 << 14;
-
-/// A matrix of big floats of one precision, which never changes.
+/// A matrix of big floats of one precision.
 ///
 /// `Matrix(data, *, precision=None, numbers=None)`
 ///
@@ -31,7 +29,9 @@ const ENTRIES_AT_A_TIME: usize = 1 << 14;
 /// numbers: the type of single entries and lists made of it: `gmpy2`, `mpmath`, `flint`, `float`, `str` or `fraction`;
 /// by default that of the data.
 ///
-/// Slices and transposes are views: they share the numbers and cost nothing. `A.T @ A` and `A @ A.T` run as SYRK.
+/// Slices and transposes are views: they share the numbers and cost nothing, and keep them when the matrix that they
+/// were taken from is assigned to, as in `a[0, 1] = 2`. `A.T @ A` and `A @ A.T` run as SYRK. A row or column that an
+/// integer chose is a matrix too, whose single index counts entries: `a[1][0]` is `a[1, 0]`.
 ///
 /// >>> import sunzi
 /// >>> a = sunzi.Matrix([[1, 2], [3, 4], [5, 6]], precision=200)
@@ -41,21 +41,27 @@ const ENTRIES_AT_A_TIME: usize = 1 << 14;
 /// [[35.0, 44.0], [44.0, 56.0]]
 /// >>> a[1, 0], a[1:, ::-1].to_list("float")
 /// (Fraction(3, 1), [[4.0, 3.0], [6.0, 5.0]])
+/// >>> a[1, :] = [7, 8]
+/// >>> a[1][0], list(a[:, 1])
+/// (Fraction(7, 1), [Fraction(2, 1), Fraction(8, 1), Fraction(6, 1)])
 #[pyclass(frozen, module = "sunzi")]
 pub struct Matrix {
-    view: View,
+    view: Mutex<View>,
     kind: NumberKind,
+    line: Line,
+    /// By an index or a transpose: what is assigned to it would not reach the matrix that it was taken from.
+    taken: bool,
 }
 
 impl Matrix {
     /// A matrix whose entries are shown as numbers of this kind.
     pub fn new(view: View, kind: NumberKind) -> Matrix {
-        Matrix { view, kind }
+        Matrix { view: Mutex::new(view), kind, line: Line::None, taken: false }
     }
 
-    /// The numbers.
-    pub fn view(&self) -> &View {
-        &self.view
+    /// The numbers as they are now.
+    pub fn view(&self) -> View {
+        self.view.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The type of single entries.
@@ -63,8 +69,9 @@ impl Matrix {
         self.kind
     }
 
+    /// Other numbers of the same shape.
     fn like(&self, view: View) -> Matrix {
-        Matrix { view, kind: self.kind }
+        Matrix { line: self.line, ..Matrix::new(view, self.kind) }
     }
 
     fn kind_or(&self, name: Option<&str>) -> PyResult<NumberKind> {
@@ -72,54 +79,31 @@ impl Matrix {
     }
 
     fn assemble<'py>(&self, py: Python<'py>, container: Container, kind: NumberKind) -> PyResult<Bound<'py, PyAny>> {
-        assemble(py, &self.view.entries(), Form::General, Shape { container, kind })
+        assemble(py, &self.view().entries(), Form::General, Shape { container, kind })
+    }
+
+    /// The numbers of an operand; a flat list beside a row is a row.
+    fn beside(&self, operand: Operand<'_>, py: Python<'_>, bits: u32) -> PyResult<View> {
+        let along = self.line == Line::Row && operand.container.is_flat();
+        let view = operand.view(py, Bits::Round(bits))?;
+        Ok(if along { view.transpose() } else { view })
     }
 
     /// `self + other`, or `self - other`.
-    fn sum<'py>(&self, other: &Bound<'py, PyAny>, minus: bool) -> PyResult<Matrix> {
-        let py = other.py();
+    fn sum(&self, other: &Bound<'_, PyAny>, minus: bool) -> PyResult<Matrix> {
+        let (py, view) = (other.py(), self.view());
         let other = Operand::of(other, "the other operand", Part::Whole)?;
-        let bits = working_bits(None, &[Some(self.view.precision_bits()), other.natural_bits])?;
+        let bits = working_bits(None, &[Some(view.precision_bits()), other.natural_bits])?;
         let kind = self.kind.min(other.kind);
-        let other = other.view(py, Bits::Round(bits))?;
-        let other = if minus { negated(&other).or_raise(py)? } else { other };
-        let (shape, addends) = (self.shape(), (other.rows(), other.cols()));
-        if shape != addends {
-            let (left_rows, left_cols, right_rows, right_cols) = (shape.0, shape.1, addends.0, addends.1);
-            return Err(Error::ShapeMismatch { operation: "add", left_rows, left_cols, right_rows, right_cols })
-                .or_raise(py);
-        }
-        let sum = self.by_columns(py, bits, |part, cols| {
-            part.to_whole()?.add(other.block(0..other.rows(), cols).entries(), bits)
-        });
-        Ok(Matrix { view: sum?.into(), kind })
+        let other = self.beside(other, py, bits)?;
+        let other = if minus { negated(py, &other)? } else { other };
+        Ok(Matrix { kind, ..self.like(sum(py, &view, &other, bits)?) })
     }
 
-    /// A matrix of this shape and of `bits` bits, made from some columns at a time; looks for signals in between.
-    fn by_columns(
-        &self,
-        py: Python<'_>,
-        bits: u32,
-        make: impl Fn(&View, Range<usize>) -> sunzi::Result<sunzi::Matrix> + Sync,
-    ) -> PyResult<sunzi::Matrix> {
-        let (rows, cols) = self.shape();
-        let step = (ENTRIES_AT_A_TIME / rows.max(1)).max(1);
-        let mut whole = sunzi::Matrix::zeros(rows, cols, bits).or_raise(py)?;
-        let limbs = whole.limbs_per_element();
-        for start in (0..cols).step_by(step) {
-            let end = cols.min(start.saturating_add(step));
-            let part = py.detach(|| make(&self.view.block(0..rows, start..end), start..end)).or_raise(py)?;
-            let (heads, all_limbs) = whole.parts_mut();
-            heads[start * rows..end * rows].copy_from_slice(part.parts().0);
-            all_limbs[start * rows * limbs..end * rows * limbs].copy_from_slice(part.parts().1);
-            py.check_signals()?;
-        }
-        Ok(whole)
+    /// One number of this matrix's precision, as a Python object.
+    fn number<'py>(&self, py: Python<'py>, value: &rug::Float) -> PyResult<Bound<'py, PyAny>> {
+        functions::number(py, value, Shape { container: Container::Matrix, kind: self.kind })
     }
-}
-
-fn negated(view: &View) -> sunzi::Result<View> {
-    with_signs(view, Head::negated)
 }
 
 #[pymethods]
@@ -141,7 +125,7 @@ impl Matrix {
         let bits = working_bits(asked, &[operand.natural_bits])?;
         let view = operand.view(py, Bits::Round(bits))?;
         let bits = asked.unwrap_or(bits.max(view.precision_bits()));
-        Ok(Matrix { view: py.detach(|| view.rounded(bits)).or_raise(py)?, kind })
+        Ok(Matrix::new(rounded(py, &view, bits)?, kind))
     }
 
     /// The zero matrix.
@@ -151,7 +135,8 @@ impl Matrix {
         let py = rows.py();
         let (rows, cols) = (argument("rows", rows)?, argument("cols", cols)?);
         let bits = checked_bits(py, Some(precision))?.unwrap_or(2);
-        Ok(Matrix { view: sunzi::Matrix::zeros(rows, cols, bits).or_raise(py)?.into(), kind: number_kind(numbers)? })
+        let matrix = sunzi::Matrix::zeros(rows, cols, bits).or_raise(py)?;
+        Ok(Matrix::new(matrix.into(), number_kind(numbers)?))
     }
 
     /// The identity of so many rows.
@@ -161,13 +146,14 @@ impl Matrix {
         let (py, order) = (order.py(), argument("order", order)?);
         let bits = checked_bits(py, Some(precision))?.unwrap_or(2);
         let matrix = sunzi::Matrix::identity(order, bits).or_raise(py)?;
-        Ok(Matrix { view: matrix.into(), kind: number_kind(numbers)? })
+        Ok(Matrix::new(matrix.into(), number_kind(numbers)?))
     }
 
     /// `(rows, columns)`.
     #[getter]
     fn shape(&self) -> (usize, usize) {
-        (self.view.rows(), self.view.cols())
+        let view = self.view();
+        (view.rows(), view.cols())
     }
 
     /// 2: of rows, of columns.
@@ -179,13 +165,14 @@ impl Matrix {
     /// Number of entries.
     #[getter]
     fn size(&self) -> usize {
-        self.view.rows() * self.view.cols()
+        let (rows, cols) = self.shape();
+        rows * cols
     }
 
     /// Bits of every entry.
     #[getter]
     fn precision(&self) -> u32 {
-        self.view.precision_bits()
+        self.view().precision_bits()
     }
 
     /// The type of single entries: `gmpy2`, `mpmath`, `flint`, `float`, `str` or `fraction`.
@@ -197,46 +184,65 @@ impl Matrix {
     /// Bytes of the numbers, those outside a view included.
     #[getter]
     fn nbytes(&self) -> u64 {
-        self.view.bytes()
+        self.view().bytes()
     }
 
     /// The transpose, a view.
     #[getter(T)]
     fn transposed(&self) -> Matrix {
-        self.like(self.view.transpose())
+        Matrix { line: self.line.transposed(), taken: true, ..self.like(self.view().transpose()) }
     }
 
     /// The same numbers, shown as another type.
     fn astype(&self, numbers: &str) -> PyResult<Matrix> {
-        Ok(Matrix { view: self.view.clone(), kind: number_kind(numbers)? })
+        Ok(Matrix { kind: number_kind(numbers)?, ..self.like(self.view()) })
     }
 
     /// The same numbers at another precision, rounded to nearest where it is less.
     fn round(&self, py: Python<'_>, precision: i64) -> PyResult<Matrix> {
         let bits = checked_bits(py, Some(precision))?.unwrap_or(2);
-        Ok(self.like(py.detach(|| self.view.rounded(bits)).or_raise(py)?))
+        Ok(self.like(rounded(py, &self.view(), bits)?))
     }
 
     /// The numbers in memory of their own: a view keeps all that it is a part of.
     fn copy(&self, py: Python<'_>) -> PyResult<Matrix> {
-        Ok(self.like(py.detach(|| self.view.entries().to_matrix()).or_raise(py)?.into()))
+        let view = self.view();
+        Ok(self.like(py.detach(|| view.entries().to_matrix()).or_raise(py)?.into()))
     }
 
     fn __len__(&self) -> usize {
-        self.view.rows()
+        let (rows, cols) = self.shape();
+        if self.line == Line::Row { cols } else { rows }
     }
 
     fn __getitem__<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let (rows, cols) = selections(key, self.shape())?;
-        if let (Selection::One(row), Selection::One(col)) = (&rows, &cols) {
-            let builder = Builder::new(py, self.kind, self.view.precision_bits());
-            return builder?.number(self.view.entries().get(*row, *col), (*row, *col));
+        let view = self.view();
+        let chosen = Chosen::new(key, (view.rows(), view.cols()), self.line)?;
+        if let (Selection::One(row), Selection::One(col)) = (&chosen.rows, &chosen.cols) {
+            let builder = Builder::new(py, self.kind, view.precision_bits());
+            return builder?.number(view.entries().get(*row, *col), (*row, *col));
         }
-        let part = match (rows.range(), cols.range()) {
-            (Some(rows), Some(cols)) => self.view.block(rows, cols),
-            _ => self.view.gather(&rows.list(), &cols.list()).or_raise(py)?,
+        let part = match (chosen.rows.range(), chosen.cols.range()) {
+            (Some(rows), Some(cols)) => view.block(rows, cols),
+            _ => py.detach(|| view.gather(&chosen.rows.list(), &chosen.cols.list())).or_raise(py)?,
         };
-        Ok(Bound::new(py, self.like(part))?.into_any())
+        let part = Matrix { line: chosen.line(), taken: true, ..Matrix::new(part, self.kind) };
+        Ok(Bound::new(py, part)?.into_any())
+    }
+
+    /// Entries become numbers, rounded to the matrix's precision: one number for all, or a list, an array or a matrix
+    /// of the shape that is chosen. Slices and transposes taken before keep what they had.
+    fn __setitem__(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        if self.taken {
+            return Err(PyValueError::new_err(
+                "this Matrix is an index or a transpose of another: assign to that one, a[0, 1] = 2, or to a copy()",
+            ));
+        }
+        let view = self.view();
+        let chosen = Chosen::new(key, (view.rows(), view.cols()), self.line)?;
+        let value = value_for(value, &chosen, view.precision_bits())?;
+        drop(view);
+        assign(key.py(), &mut self.view.lock().unwrap_or_else(PoisonError::into_inner), &chosen, &value)
     }
 
     /// The product, a `Matrix` of the larger precision; of a matrix with its own transpose a SYRK, with the same bits.
@@ -248,8 +254,8 @@ impl Matrix {
         let py = slf.py();
         let operand = Operand::of(other, "the left operand", Part::Whole)?;
         let kind = operand.kind;
-        let bits = working_bits(None, &[Some(slf.get().view.precision_bits()), operand.natural_bits])?;
-        let left = Bound::new(py, Matrix { view: operand.view(py, Bits::Round(bits))?, kind })?;
+        let bits = working_bits(None, &[Some(slf.get().precision()), operand.natural_bits])?;
+        let left = Bound::new(py, Matrix::new(operand.view(py, Bits::Round(bits))?, kind))?;
         functions::gemm(left.as_any(), slf.as_any(), &PyDict::new(py))
     }
 
@@ -272,7 +278,7 @@ impl Matrix {
     }
 
     fn __neg__(&self, py: Python<'_>) -> PyResult<Matrix> {
-        Ok(self.like(py.detach(|| negated(&self.view)).or_raise(py)?))
+        Ok(self.like(negated(py, &self.view())?))
     }
 
     /// Every entry times a number, rounded once to the matrix's precision.
@@ -281,10 +287,9 @@ impl Matrix {
         if other.is_instance_of::<Matrix>() {
             return Err(PyTypeError::new_err("a matrix times a matrix is written a @ b"));
         }
-        let number = scalar(Some(other), "the factor", Bits::Round(self.view.precision_bits()))?;
-        let number = number.expect("a factor was given");
-        let scaled = self.by_columns(py, self.view.precision_bits(), |part, _| part.to_whole()?.scale(&number));
-        Ok(self.like(scaled?.into()))
+        let view = self.view();
+        let number = scalar(Some(other), "the factor", Bits::Round(view.precision_bits()))?;
+        Ok(self.like(multiple(py, &view, &number.expect("a factor was given"))?))
     }
 
     fn __rmul__(&self, other: &Bound<'_, PyAny>) -> PyResult<Matrix> {
@@ -295,23 +300,19 @@ impl Matrix {
     fn __truediv__(&self, other: &Bound<'_, PyAny>) -> PyResult<Matrix> {
         let py = other.py();
         if other.is_instance_of::<Matrix>() {
-            return Err(PyTypeError::new_err(
-                "a matrix over a matrix has no meaning here: sunzi.solve(a, b) is A^-1 B",
-            ));
+            return Err(PyTypeError::new_err("a matrix over a matrix is not defined: sunzi.solve(a, b) is A^-1 B"));
         }
-        let number = scalar(Some(other), "the divisor", Bits::Round(self.view.precision_bits()))?;
-        let number = number.expect("a divisor was given");
-        if number.is_zero() {
-            return Err(PyZeroDivisionError::new_err("a matrix over 0"));
-        }
-        let quotients = self.by_columns(py, self.view.precision_bits(), |part, _| over(part, &number));
-        Ok(self.like(quotients?.into()))
+        let view = self.view();
+        let number = scalar(Some(other), "the divisor", Bits::Round(view.precision_bits()))?;
+        let number = number.filter(|number| !number.is_zero());
+        let number = number.ok_or_else(|| PyZeroDivisionError::new_err("a matrix over 0"))?;
+        Ok(self.like(quotient(py, &view, &number)?))
     }
 
     /// The magnitudes of all entries.
     fn __abs__(&self, py: Python<'_>) -> PyResult<Matrix> {
         let magnitude = |head: Head| if head.is_negative() { head.negated() } else { head };
-        Ok(self.like(py.detach(|| with_signs(&self.view, magnitude)).or_raise(py)?))
+        Ok(self.like(with_signs(py, &self.view(), magnitude)?))
     }
 
     /// Whether shapes and all numbers are equal, whatever their precision; a list or an array is taken as `Matrix`
@@ -320,31 +321,31 @@ impl Matrix {
         let py = other.py();
         // What holds no numbers is no equal matrix.
         let Ok(operand) = Operand::of(other, "the other operand", Part::Whole) else { return Ok(false) };
-        let bits = self.view.precision_bits().max(operand.natural_bits.unwrap_or(2));
-        equal(py, &self.view, &operand.view(py, Bits::Round(bits))?)
+        let view = self.view();
+        let bits = view.precision_bits().max(operand.natural_bits.unwrap_or(2));
+        equal(py, &view, &self.beside(operand, py, bits)?)
     }
 
     /// Whether some entry is this number.
     fn __contains__(&self, number: &Bound<'_, PyAny>) -> PyResult<bool> {
         let operand = Operand::number(number)?;
-        let bits = self.view.precision_bits().max(operand.natural_bits.unwrap_or(2));
+        let view = self.view();
+        let bits = view.precision_bits().max(operand.natural_bits.unwrap_or(2));
         let number_view = operand.view(number.py(), Bits::Round(bits))?;
-        holds(number.py(), &self.view, number_view.entries().get(0, 0))
+        holds(number.py(), &view, number_view.entries().get(0, 0))
     }
 
     /// The sum of the diagonal entries, rounded once to the matrix's precision.
     fn trace<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let bits = self.view.precision_bits();
-        let mut sum = sunzi::Matrix::zeros(1, 1, bits).or_raise(py)?;
-        sum.set_float(0, 0, &trace(&self.view, bits)).or_raise(py)?;
-        Builder::new(py, self.kind, bits)?.number(sum.get(0, 0), (0, 0))
+        let view = self.view();
+        self.number(py, &trace(&view, view.precision_bits()))
     }
 
     /// A list of the diagonal entries.
     fn diagonal<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let (rows, cols) = self.shape();
-        let mut builder = Builder::new(py, self.kind, self.view.precision_bits())?;
-        (0..rows.min(cols)).map(|i| builder.number(self.view.entries().get(i, i), (i, i))).collect()
+        let view = self.view();
+        let mut builder = Builder::new(py, self.kind, view.precision_bits())?;
+        (0..view.rows().min(view.cols())).map(|i| builder.number(view.entries().get(i, i), (i, i))).collect()
     }
 
     /// The lower triangular factor, a `Matrix`; see `sunzi.cholesky`. `sunzi.Cholesky` is for several solves.
@@ -436,13 +437,7 @@ impl Matrix {
 
     /// The matrix in the binary format of `sunzi`, with a checksum.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let write = || {
-            let mut bytes = Vec::new();
-            let (path, options) = (Path::new("bytes"), WriteOptions::default());
-            io::write_stream(&mut bytes, path, FileFormat::Binary, self.view.entries(), &options)?;
-            Ok(bytes)
-        };
-        Ok(PyBytes::new(py, &py.detach(write).or_raise(py)?))
+        Ok(PyBytes::new(py, &files::to_bytes(py, &self.view())?))
     }
 
     /// The matrix of `to_bytes`.
@@ -450,33 +445,38 @@ impl Matrix {
     #[pyo3(signature = (data, numbers="fraction"))]
     fn from_bytes(py: Python<'_>, data: &[u8], numbers: &str) -> PyResult<Matrix> {
         let kind = number_kind(numbers)?;
-        let source = Source::new(Path::new("bytes"), FileFormat::Binary).bytes(data.len() as u64);
-        let read = || io::read_stream(data, &source, &ReadOptions::new(2));
-        Ok(Matrix { view: py.detach(read).or_raise(py)?.matrix.into(), kind })
+        Ok(Matrix::new(files::from_bytes(py, data)?, kind))
     }
 
     /// Writes a file in the format of its ending (`.mtx`, `.bin`, `.csv`, `.npy`, `.json`, `.m`, ..., with `.gz` or
-    /// `.zst` behind it or not), which appears complete or not at all.
-    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        py.detach(|| io::write(path, self.view.entries(), &WriteOptions::default())).or_raise(py)
+    /// `.zst` behind it or not), or in `format` (`mtx`, `bin`, ...), which appears complete or not at all.
+    #[pyo3(signature = (path, *, format=None, progress=None))]
+    fn save<'py>(
+        &self,
+        py: Python<'py>,
+        path: PathBuf,
+        format: Option<&str>,
+        progress: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<()> {
+        files::save(&Runner::new(py, None, progress)?, &self.view(), &path, format)
     }
 
-    /// Reads a file of any of these formats, or a matrix inside of one (`block.json:B`). Decimals are rounded to
-    /// `precision` bits, by default those that the file names.
+    /// Reads a file of any of these formats, or a matrix inside of one (`block.json:B`). The ending of the name says
+    /// the format, or `format` does. Decimals are rounded to `precision` bits, by default those that the file states.
+    /// The memory limit of `context` is one for the matrix.
     #[staticmethod]
-    #[pyo3(signature = (path, *, precision=None, numbers="fraction"))]
-    fn load(py: Python<'_>, path: PathBuf, precision: Option<i64>, numbers: &str) -> PyResult<Matrix> {
-        let (asked, kind) = (checked_bits(py, precision)?, number_kind(numbers)?);
-        let named = || py.detach(|| io::read_info(&path)).map(|info| info.precision_bits_comment);
-        let bits = if asked.is_some() { asked } else { named().or_raise(py)? };
-        let bits = bits.ok_or_else(|| {
-            PyValueError::new_err(format!("{}: the file names no precision: pass precision= in bits", path.display()))
-        })?;
-        let loaded = py.detach(|| io::read(&path, &ReadOptions::new(bits))).or_raise(py)?;
-        for remark in &loaded.remarks {
-            PyErr::warn(py, &py.get_type::<PyUserWarning>(), &CString::new(remark.as_str())?, 2)?;
-        }
-        Ok(Matrix { view: loaded.matrix.into(), kind })
+    #[pyo3(signature = (path, *, format=None, precision=None, numbers="fraction", context=None, progress=None))]
+    fn load<'py>(
+        py: Python<'py>,
+        path: PathBuf,
+        format: Option<&str>,
+        precision: Option<i64>,
+        numbers: &str,
+        context: Option<Bound<'py, Context>>,
+        progress: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Matrix> {
+        let (bits, kind) = (checked_bits(py, precision)?, number_kind(numbers)?);
+        Ok(Matrix::new(files::load(&Runner::new(py, context, progress)?, &path, format, bits)?, kind))
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
@@ -493,7 +493,7 @@ impl Matrix {
     /// At most eight rows and columns, six digits each.
     fn __str__(&self, py: Python<'_>) -> PyResult<String> {
         let (rows, cols) = self.shape();
-        let corner = self.view.block(0..rows.min(9), 0..cols.min(9)).to_whole().or_raise(py)?.to_string();
+        let corner = self.view().block(0..rows.min(9), 0..cols.min(9)).to_whole().or_raise(py)?.to_string();
         let entries = corner.split_once('\n').map_or("", |(_, entries)| entries);
         Ok(format!("{rows} x {cols} matrix of {}-bit floats\n{}", self.precision(), entries.trim_end()))
     }

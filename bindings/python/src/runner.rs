@@ -14,6 +14,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
+use sunzi::ProgressCallback;
 
 /// How long a signal, or progress, may wait to be noticed.
 const WAKE: Duration = Duration::from_millis(20);
@@ -63,10 +64,23 @@ impl<'py> Runner<'py> {
     /// The exception for the library's error; what the progress callback or a signal handler raises, once the work has
     /// ended; `RuntimeError` for a panic.
     pub fn run<R: Send>(&self, work: impl FnOnce(&sunzi::Context) -> sunzi::Result<R> + Send) -> PyResult<R> {
+        self.run_watched(|ctx, _| work(ctx))
+    }
+
+    /// The same for work that tells its progress to a callback of its own beside the context: files.
+    ///
+    /// # Errors
+    /// As [`Runner::run`].
+    pub fn run_watched<R: Send>(
+        &self,
+        work: impl FnOnce(&sunzi::Context, Arc<ProgressCallback>) -> sunzi::Result<R> + Send,
+    ) -> PyResult<R> {
         let py = self.context.py();
         let signals = Arc::new(Signals::default());
         let hook = signals.clone();
-        let context = self.context.get().get(py)?.with_progress(move |progress| hook.take(&progress));
+        let told: Arc<ProgressCallback> = Arc::new(move |progress| hook.take(&progress));
+        let teller = told.clone();
+        let context = self.context.get().get(py)?.with_progress(move |progress| teller(progress));
         let callback = self.progress.as_ref().map(|callback| callback.clone().unbind());
         let ended = py.detach(|| {
             thread::scope(|scope| {
@@ -75,7 +89,7 @@ impl<'py> Runner<'py> {
                 let worker = worker.spawn_scoped(scope, move || {
                     let _open_while_at_work = sender;
                     let _caches = Caches;
-                    work(&context)
+                    work(&context, told)
                 });
                 let worker = worker.map_err(|error| {
                     PyRuntimeError::new_err(format!("cannot start a thread of {STACK_BYTES} bytes: {error}"))

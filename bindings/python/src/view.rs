@@ -32,6 +32,11 @@ impl View {
         if self.transposed { self.rows.len() } else { self.cols.len() }
     }
 
+    /// Bits of the most precise of some views.
+    pub fn largest_precision(views: &[View]) -> u32 {
+        views.iter().map(View::precision_bits).max().unwrap_or(2)
+    }
+
     /// Bits of every entry.
     pub fn precision_bits(&self) -> u32 {
         self.matrix.precision_bits()
@@ -54,8 +59,7 @@ impl View {
     /// # Errors
     /// [`sunzi::Error::OutOfMemory`].
     pub fn to_whole(&self) -> Result<Arc<sunzi::Matrix>> {
-        let whole = self.rows == (0..self.matrix.rows()) && self.cols == (0..self.matrix.cols());
-        if whole && !self.transposed { Ok(self.matrix.clone()) } else { self.entries().to_matrix().map(Arc::new) }
+        if self.is_whole() { Ok(self.matrix.clone()) } else { self.entries().to_matrix().map(Arc::new) }
     }
 
     /// The transpose.
@@ -75,6 +79,21 @@ impl View {
     pub fn is_transpose_of(&self, other: &View) -> bool {
         let same_place = self.rows == other.rows && self.cols == other.cols;
         Arc::ptr_eq(&self.matrix, &other.matrix) && same_place && self.transposed != other.transposed
+    }
+
+    /// The matrix behind it, to write to: a copy of the entries where others share them, or they are a part of more.
+    ///
+    /// # Errors
+    /// [`sunzi::Error::OutOfMemory`].
+    pub fn to_mut(&mut self) -> Result<&mut sunzi::Matrix> {
+        if !self.is_whole() || Arc::get_mut(&mut self.matrix).is_none() {
+            *self = self.entries().to_matrix()?.into();
+        }
+        Ok(Arc::get_mut(&mut self.matrix).expect("nobody shares it"))
+    }
+
+    fn is_whole(&self) -> bool {
+        !self.transposed && self.rows == (0..self.matrix.rows()) && self.cols == (0..self.matrix.cols())
     }
 
     /// The entries at these rows and columns, copied.

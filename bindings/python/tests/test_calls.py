@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from pathlib import Path
 
 import flint
 import gmpy2
@@ -315,12 +316,55 @@ def interrupted_after(seconds: float, work: Callable[[], object]) -> None:
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer")
 def test_conversions_and_sums_look_for_signals() -> None:
     a = sunzi.Matrix(np.arange(4.0e5).reshape(2, 200_000), precision=2000)
+    column = a[0].T.copy()
     numbers = [[Fraction(1, 3)] * 200_000]
     work = {
         "times": lambda: a * Fraction(1, 3),
+        "a column": lambda: column * Fraction(1, 3),
+        "round": lambda: a.round(1500),
         "plus": lambda: a + a,
         "out": lambda: a.to_list("str"),
         "in": lambda: sunzi.Matrix(numbers, precision=2000),
     }
     for call in work.values():
         interrupted_after(0.005, call)
+
+
+@pytest.mark.parametrize("conversion", ["in", "out"])
+def test_other_threads_run_while_numbers_are_converted(conversion: str) -> None:
+    rows = [["0.1"] * 200 for _ in range(200)]
+    matrix = sunzi.Matrix(rows, precision=3000, numbers="str")
+    work = {"in": lambda: sunzi.Matrix(rows, precision=3000), "out": matrix.to_list}[conversion]
+    steps, at_work = [0], threading.Event()
+
+    def count() -> None:
+        while not at_work.is_set():
+            steps[0] += 1
+            time.sleep(0)
+
+    other = threading.Thread(target=count)
+    other.start()
+    steps_before = steps[0]
+    start = time.perf_counter()
+    work()
+    seconds = time.perf_counter() - start
+    steps_meanwhile = steps[0] - steps_before
+    at_work.set()
+    other.join()
+    # It gets the lock about every five milliseconds, as from Python code, and not once at the end.
+    assert steps_meanwhile > 20 * seconds, f"{steps_meanwhile} steps in {seconds} seconds"
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer")
+@pytest.mark.parametrize("name, rows", [("a.csv", 100), ("a.bin", 900), ("a.json.gz", 100)])
+def test_signals_end_reading_and_writing(tmp_path: Path, name: str, rows: int) -> None:
+    """Within the time that a signal takes to be noticed; of what was being written nothing stays."""
+    matrix = sunzi.Matrix(np.arange(1.0, 300.0 * rows + 1).reshape(rows, 300), precision=4000) / 3
+    complete = tmp_path / name
+    interrupted_after(0.01, lambda: matrix.save(complete))
+    interrupted_after(0.01, lambda: sunzi.Matrix.load(complete, precision=4000))
+    assert sunzi.Matrix.load(complete, precision=4000) == matrix
+    other = tmp_path / f"other-{name}"
+    with pytest.raises(ZeroDivisionError):
+        matrix.save(other, progress=lambda done, total: 1 / 0)
+    assert list(tmp_path.iterdir()) == [complete]

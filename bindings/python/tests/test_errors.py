@@ -1,6 +1,5 @@
 """Bad input: an exception of the right class, with the numbers in its text, and never anything worse."""
 
-import decimal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -84,9 +83,7 @@ def test_ragged_lists(call: Callable[[object], object]) -> None:
         (b"1", "bytes"),
         ([], "list"),
         (object(), "object"),
-        (decimal.Decimal(1), "Decimal"),
         (flint.acb(1), "acb"),
-        (np.longdouble(1), "longdouble"),
         (np.complex64(1), "complex64"),
     ],
 )
@@ -106,7 +103,7 @@ def test_arrays_of_a_wrong_kind(call: Callable[[object], object]) -> None:
         call(np.zeros((2, 2, 2)))
     with pytest.raises(ValueError, match="has 0 dimensions"):
         call(np.zeros(()))
-    for dtype in ("c16", "?", "S3", "M8[s]", np.longdouble):
+    for dtype in ("c16", "?", "S3", "M8[s]"):
         with pytest.raises(TypeError, match="has the dtype"):
             call(np.zeros((2, 2), dtype=dtype))
 
@@ -261,8 +258,8 @@ def test_options() -> None:
         sunzi.syrk(GOOD, alpha=[1])
     with pytest.raises(ValueError, match="not an integer"):
         sunzi.syrk([[0.5]], exact=True)
-    with pytest.raises(ValueError, match="numbers is 'decimal'"):
-        sunzi.Matrix(GOOD, numbers="decimal")
+    with pytest.raises(ValueError, match="numbers is 'octal': use one of gmpy2, mpmath, flint, longdouble, float"):
+        sunzi.Matrix(GOOD, numbers="octal")
 
 
 def test_contexts() -> None:
@@ -312,8 +309,6 @@ def test_indices() -> None:
     for key in ("a", (0, None), ([0, 1], 0), 1.0):
         with pytest.raises(TypeError, match="index of type"):
             matrix[key]
-    with pytest.raises(TypeError):
-        matrix[0, 0] = 1
     with pytest.raises(TypeError, match="@"):
         matrix * matrix
     with pytest.raises(ValueError, match="NaN"):

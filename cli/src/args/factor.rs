@@ -1,16 +1,16 @@
-//! Options of `cholesky`, `solve`, `inverse`, `trsm` and `verify cholesky`.
+//! Options of `cholesky`, `solve`, `inverse` and `trsm`.
 
 use super::values::{PrecisionChoice, accuracy, broadcast, digits, grid, positive, precision, precision_or_auto, side};
 use super::values::{size, termination, uplo};
 use super::{EngineArgs, Output, Precision};
 use clap::Args;
+use rug::Float;
 use std::path::PathBuf;
 use sunzi::advanced::runtime::Policy;
 use sunzi::advanced::runtime::protocol::{DeliveryKind, Termination};
 use sunzi::distributed::RankGrid;
-use sunzi::{Accuracy, Error, Result, Side, Uplo};
+use sunzi::{Accuracy, Diag, Error, Op, Result, Side, TrsmOptions, Uplo};
 use sunzi_lab::engine::Engine;
-use sunzi_lab::units::parse_count;
 
 /// Which triangle of a symmetric matrix counts.
 #[derive(Args, Clone, Debug)]
@@ -207,6 +207,8 @@ pub struct Solve {
 
 /// `sunzi inverse`.
 #[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:\n  sunzi inverse A.mtx -o X.mtx --certified\n  \
+                        sunzi inverse A.bin -o X.bin --precision auto --digits 50 --memory 8G")]
 pub struct Inverse {
     #[command(flatten)]
     pub factor: Factor,
@@ -214,14 +216,9 @@ pub struct Inverse {
     pub output: Output,
 }
 
-/// `sunzi trsm`.
+/// Which triangular system is meant.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Example:\n  sunzi trsm L.mtx B.mtx -o X.mtx --transpose")]
-pub struct Trsm {
-    /// The triangular matrix T.
-    pub t: PathBuf,
-    /// The right-hand sides B.
-    pub b: PathBuf,
+pub struct TriangularSystem {
     /// left solves op(T) X = alpha B, right solves X op(T) = alpha B.
     #[arg(long, value_name = "SIDE", default_value = "left", value_parser = side())]
     pub side: Side,
@@ -234,35 +231,39 @@ pub struct Trsm {
     /// Take the diagonal of T as ones.
     #[arg(long)]
     pub unit: bool,
+    /// Scalar of B: decimal, integer or hexadecimal float [default: 1].
+    #[arg(long, value_name = "X")]
+    pub alpha: Option<String>,
+}
+
+impl TriangularSystem {
+    /// The system with a scalar.
+    pub fn options<'a>(&self, alpha: Option<&'a Float>) -> TrsmOptions<'a> {
+        let op = if self.transpose { Op::Transpose } else { Op::NoTranspose };
+        let diag = if self.unit { Diag::Unit } else { Diag::NonUnit };
+        TrsmOptions::new().side(self.side).uplo(self.uplo).op(op).diag(diag).alpha(alpha)
+    }
+}
+
+/// `sunzi trsm`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:\n  sunzi trsm L.mtx B.mtx -o X.mtx --transpose\n  \
+                        sunzi trsm U.bin B.bin -o X.bin --side right --uplo upper")]
+pub struct Trsm {
+    /// The triangular matrix T.
+    pub t: PathBuf,
+    /// The right-hand sides B.
+    pub b: PathBuf,
+    #[command(flatten)]
+    pub system: TriangularSystem,
     /// What is promised of each entry of the residual: norm (beside the norms of row and column) or entrywise (beside
     /// its own terms).
     #[arg(long, value_name = "PROMISE", default_value = "norm", value_parser = accuracy())]
     pub accuracy: Accuracy,
-    /// Scalar of B: decimal, integer or hexadecimal float [default: 1].
-    #[arg(long, value_name = "X")]
-    pub alpha: Option<String>,
     #[command(flatten)]
     pub precision: Precision,
     #[command(flatten)]
     pub engine: EngineArgs,
     #[command(flatten)]
     pub output: Output,
-}
-
-/// `sunzi verify cholesky`.
-#[derive(Args, Clone, Debug)]
-pub struct VerifyCholesky {
-    /// The symmetric matrix A.
-    pub a: PathBuf,
-    /// Its factor L, or U with --upper.
-    pub l: PathBuf,
-    #[command(flatten)]
-    pub triangle: Triangle,
-    #[command(flatten)]
-    pub precision: Precision,
-    /// Seed of the random test of the product [default: fresh].
-    #[arg(long, value_name = "S", value_parser = parse_count)]
-    pub seed: Option<u64>,
-    #[command(flatten)]
-    pub engine: EngineArgs,
 }

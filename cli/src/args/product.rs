@@ -1,13 +1,11 @@
-//! Options of `syrk` and `gemm`, and of their verification.
+//! Options of `syrk` and `gemm`.
 
-use super::factor::VerifyCholesky;
-use super::values::{accuracy, precision, threads, uplo, window};
+use super::values::{accuracy, uplo, window};
 use super::{EngineArgs, Output, Precision};
-use clap::{Args, Subcommand};
+use clap::Args;
 use std::path::PathBuf;
 use sunzi::comm::window::WindowKind;
-use sunzi::{Accuracy, Result, Uplo};
-use sunzi_lab::units::parse_count;
+use sunzi::{Accuracy, Uplo};
 
 /// What both products can do.
 #[derive(Args, Clone, Debug)]
@@ -47,7 +45,8 @@ pub struct ProductArgs {
 
 /// `sunzi syrk`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Example:\n  sunzi syrk P.mtx -o Q.mtx --precision 512 --self-check --memory 2G")]
+#[command(after_help = "Examples:\n  sunzi syrk P.mtx -o Q.mtx --precision 512 --self-check --memory 2G\n  \
+                        mpirun -n 4 sunzi syrk P.bin -o Q.bin --threads 1")]
 pub struct Syrk {
     /// The matrix P.
     pub p: PathBuf,
@@ -84,90 +83,4 @@ pub struct Gemm {
     pub choices: ProductArgs,
     #[command(flatten)]
     pub output: Output,
-}
-
-/// `sunzi verify`.
-#[derive(Args, Debug)]
-#[command(arg_required_else_help = true, after_help = "Example:\n  sunzi verify syrk P.mtx Q.mtx")]
-pub struct Verify {
-    /// What is verified.
-    #[command(subcommand)]
-    pub operation: VerifyOperation,
-}
-
-/// What is verified.
-#[derive(Subcommand, Debug)]
-pub enum VerifyOperation {
-    /// Q = P^T P.
-    Syrk(VerifySyrk),
-    /// C = A B.
-    Gemm(VerifyGemm),
-    /// A = L L^T.
-    Cholesky(VerifyCholesky),
-}
-
-impl Verify {
-    /// Checks precision and kernel together.
-    ///
-    /// # Errors
-    /// [`sunzi::Error::Precision`].
-    pub fn check(&self) -> Result<()> {
-        match &self.operation {
-            VerifyOperation::Cholesky(args) => args.precision.check(&args.engine),
-            _ => Ok(()),
-        }
-    }
-}
-
-/// `sunzi verify syrk`.
-#[derive(Args, Clone, Debug)]
-pub struct VerifySyrk {
-    /// The matrix P.
-    pub p: PathBuf,
-    /// The result Q.
-    pub q: PathBuf,
-    /// The result is P P^T.
-    #[arg(long)]
-    pub transpose: bool,
-    #[command(flatten)]
-    pub check: Check,
-}
-
-/// `sunzi verify gemm`.
-#[derive(Args, Clone, Debug)]
-pub struct VerifyGemm {
-    /// The matrix A.
-    pub a: PathBuf,
-    /// The matrix B.
-    pub b: PathBuf,
-    /// The result C.
-    pub c: PathBuf,
-    /// A was used transposed.
-    #[arg(long)]
-    pub transpose_a: bool,
-    /// B was used transposed.
-    #[arg(long)]
-    pub transpose_b: bool,
-    #[command(flatten)]
-    pub check: Check,
-}
-
-/// Choices of a verification.
-#[derive(Args, Clone, Debug)]
-pub struct Check {
-    /// Precision of the bound [default: what the result's file states].
-    #[arg(long = "precision", short = 'p', value_name = "B", value_parser = precision)]
-    pub bits: Option<u32>,
-    /// Bits to which decimal input was rounded [default: the precision].
-    #[arg(long = "input-precision", value_name = "B", value_parser = precision)]
-    pub input_bits: Option<u32>,
-    /// The result is an exact product of integers.
-    #[arg(long)]
-    pub exact_integers: bool,
-    /// Seed of the random signs and sampled entries [default: fresh].
-    #[arg(long, value_name = "S", value_parser = parse_count)]
-    pub seed: Option<u64>,
-    /// Worker threads [default: all processors].
-    #[arg(long, value_name = "T", value_parser = threads)]
-    pub threads: Option<usize>,
 }

@@ -15,6 +15,7 @@ mod plan;
 mod product;
 mod trsm;
 mod verify;
+mod verify_system;
 
 pub use options_page::options_page;
 
@@ -54,7 +55,10 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
         Command::Verify(args) => match args.operation {
             VerifyOperation::Syrk(args) => verify::run(session, &args.into()),
             VerifyOperation::Gemm(args) => verify::run(session, &args.into()),
-            VerifyOperation::Cholesky(args) => factor::verify::run(session, &args),
+            VerifyOperation::Cholesky(args) => verify_system::cholesky(session, &args),
+            VerifyOperation::Solve(args) => verify_system::solve(session, &args),
+            VerifyOperation::Trsm(args) => verify_system::trsm(session, &args),
+            VerifyOperation::Inverse(args) => verify_system::inverse(session, &args),
         },
         Command::Convert(args) => convert::run(session, &args),
         Command::Plan(args) => plan::run(session, &args.0),

@@ -1,15 +1,15 @@
 //! `sunzi trsm`: a triangular system in, its solution out.
 
-use crate::args::Trsm;
-use crate::commands::product::op;
+use crate::args::{TriangularSystem, Trsm};
 use crate::input::Reader;
 use crate::number::parse_scalar;
 use crate::session::{Session, check_output};
 use crate::signals::{Mode, in_mode};
+use rug::Float;
 use serde_json::json;
 use std::time::Instant;
 use sunzi::io::Symmetry;
-use sunzi::{Context, Diag, Outcome, Result, Side, TrsmOptions, plan_trsm, trsm_with};
+use sunzi::{Context, Outcome, Result, Side, plan_trsm, trsm_with};
 use sunzi_lab::engine::{least_bytes, limited};
 use sunzi_lab::memory::peak_resident_bytes;
 use sunzi_lab::session::Session as _;
@@ -20,16 +20,13 @@ pub fn run(session: &mut Session, config: &Trsm) -> Result<()> {
     let start = Instant::now();
     let reader = Reader::new(session, &config.engine, &config.precision, &config.t)?;
     let precision_bits = reader.precision_bits();
-    let alpha = config.alpha.as_ref().map(|text| parse_scalar("--alpha", text, precision_bits)).transpose()?;
+    let alpha = scalar(&config.system, precision_bits)?;
     admit(session, config, &reader)?;
     let (t, b) = (reader.matrix(&config.t)?, reader.matrix(&config.b)?);
     let input_seconds = start.elapsed().as_secs_f64();
     let (builder, restate) = limited(session.context(&config.engine)?, config.engine.budget(reader.held_bytes()));
     let ctx = builder.build()?;
-    let diag = if config.unit { Diag::Unit } else { Diag::NonUnit };
-    let (side, uplo, op) = (config.side, config.uplo, op(config.transpose));
-    let options =
-        TrsmOptions::new().side(side).uplo(uplo).op(op).diag(diag).alpha(alpha.as_ref()).accuracy(config.accuracy);
+    let options = config.system.options(alpha.as_ref()).accuracy(config.accuracy);
     let start = Instant::now();
     let solve = || trsm_with(&ctx, &t, &b, precision_bits, &options).map_err(&restate);
     let Outcome { result: x, report } = in_mode(Mode::Computing, solve)?;
@@ -64,10 +61,18 @@ pub fn run(session: &mut Session, config: &Trsm) -> Result<()> {
     ))
 }
 
+/// The scalar of B, where one is given.
+///
+/// # Errors
+/// Those of [`parse_scalar`].
+pub fn scalar(system: &TriangularSystem, precision_bits: u32) -> Result<Option<Float>> {
+    system.alpha.as_ref().map(|text| parse_scalar("--alpha", text, precision_bits)).transpose()
+}
+
 /// Refuses a memory limit that the solve cannot run in, by the headers of the files and before they are read.
 fn admit(session: &Session, config: &Trsm, reader: &Reader<'_>) -> Result<()> {
     reader.admit(&[&config.t, &config.b], |infos| {
-        let columns = if config.side == Side::Left { infos[1].cols } else { infos[1].rows };
+        let columns = if config.system.side == Side::Left { infos[1].cols } else { infos[1].rows };
         let plan = |ctx: &Context| plan_trsm(ctx, (infos[0].rows, columns), reader.precision_bits(), config.accuracy);
         least_bytes(session.context(&config.engine)?, plan)
     })

@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use sunzi::io::ReadOptions;
 use sunzi::verify::{Verification, VerifyOptions, verify_gemm, verify_syrk};
-use sunzi::{Context, Matrix, Op, Result, Uplo};
+use sunzi::{Context, IndexBase, Matrix, Op, Result, Uplo};
 use sunzi_lab::session::Session as _;
+use sunzi_lab::units::counted;
 
 /// A stored product to check.
 pub struct Verify {
@@ -70,10 +71,17 @@ pub fn run(session: &mut Session, config: &Verify) -> Result<()> {
         "product": operation,
         "precision_bits": precision_bits,
         "exact_integers": config.check.exact_integers,
-        "verification": verification,
+        "verification": counted_from_one(&verification),
         "seconds": start.elapsed().as_secs_f64(),
     }))?;
     session.say(&describe(config, precision_bits, &verification))
+}
+
+/// What was found as a report has it: the place counted from 1, as all that the program prints.
+pub fn counted_from_one(found: &Verification) -> Verification {
+    let mut found = *found;
+    found.worst_place = found.worst_place.map(|(row, col)| (IndexBase::One.number(row), IndexBase::One.number(col)));
+    found
 }
 
 fn describe(config: &Verify, precision_bits: u32, found: &Verification) -> String {
@@ -83,13 +91,26 @@ fn describe(config: &Verify, precision_bits: u32, found: &Verification) -> Strin
         Operands::Gemm { .. } => "op(A) op(B)",
     };
     let name = config.result.display();
-    let tests = format!("{} random vectors, {} entries", found.vector_count, found.entry_count);
     if config.check.exact_integers {
-        return format!("{name}: exactly {product} ({tests}; seed {})", found.seed);
+        let (vectors, entries) = looked_at(found);
+        return format!("{name}: exactly {product} ({vectors}, {entries}; seed {})", found.seed);
     }
+    format!("{name}: {product} to {precision_bits} bits ({})", tests_made(found))
+}
+
+fn looked_at(found: &Verification) -> (String, String) {
+    (counted(found.vector_count, "random vector"), counted_entries(found.entry_count))
+}
+
+fn counted_entries(count: usize) -> String {
+    if count == 1 { "1 entry".into() } else { format!("{count} entries") }
+}
+
+/// The tests that were made, and how close to their bounds the result came.
+pub fn tests_made(found: &Verification) -> String {
+    let (vectors, entries) = looked_at(found);
     format!(
-        "{name}: {product} to {precision_bits} bits ({tests}; largest error {:.3} of the bound in an entry, {:.3} in a \
-         vector; seed {})",
+        "{vectors}, {entries}; largest error {:.3} of the bound in an entry, {:.3} in a vector; seed {}",
         found.worst_entry, found.worst_residual, found.seed
     )
 }

@@ -67,7 +67,7 @@ fn bits_do_not_depend_on_kernel_threads_tiles_or_triangle() {
     sandbox.run("cholesky A.mtx -o U.mtx --upper --precision 200");
     sandbox.run("verify cholesky A.mtx U.mtx --upper");
     let error = sandbox.fail("verify cholesky A.mtx U.mtx", 5);
-    assert!(error.contains("not lower triangular: the entry at row 0, column 1"), "{error}");
+    assert!(error.contains("not lower triangular: the entry at row 1, column 2 (from 1)"), "{error}");
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn one_triangle_is_enough() {
     sandbox.run("verify cholesky A.mtx L.mtx --lower");
     assert!(sandbox.fail("verify cholesky A.mtx L.mtx", 3).contains("not symmetric"));
     let error = sandbox.fail("cholesky A.mtx -o R.mtx --precision 64 --upper", 3);
-    assert!(error.contains("index 1: pivot -1.47e3 beside a diagonal entry of 1.00e1"), "{error}");
+    assert!(error.contains("index 2: pivot -1.47e3 beside a diagonal entry of 1.00e1"), "{error}");
 }
 
 #[test]
@@ -190,8 +190,29 @@ fn a_wrong_factor_fails_verification() {
     lines[3 + 12 * 2 + 5] = "0.25".into();
     sandbox.write("L.mtx", lines.join("\n"));
     let error = sandbox.fail("verify cholesky A.mtx L.mtx", 5);
-    assert!(error.contains("verification failed: verify cholesky: A - L L^T at row 5, column"), "{error}");
+    assert!(error.contains("verification failed: verify cholesky: A - L L^T at row 6, column"), "{error}");
     assert!(sandbox.fail("verify cholesky A.mtx B.mtx", 3).contains("12 x 12 against 12 x 3"));
+}
+
+/// One base for errors of files and of the library, results of verifications, reports and comparisons; each says it.
+#[test]
+fn rows_and_columns_count_from_one() {
+    let sandbox = Sandbox::new();
+    sandbox.write("A.csv", "4,1\n1,3\n");
+    sandbox.write("bad.csv", "4,1\n1,x\n");
+    sandbox.write("not.csv", "4,5\n5,3\n");
+    let error = sandbox.fail("cholesky bad.csv -o L.mtx --precision 64", 3);
+    assert!(error.contains("entry at row 2, column 2 (counted from 1)"), "{error}");
+    let error = sandbox.fail("cholesky not.csv -o L.mtx --precision 64", 3);
+    assert!(error.contains("index 2: pivot") && error.contains("(counted from 1)"), "{error}");
+    sandbox.run("cholesky A.csv -o L.mtx --precision 64");
+    let line = sandbox.run("verify cholesky A.csv L.mtx --report v.json");
+    let place = sandbox.json("v.json")["verification"]["worst_place"].clone();
+    assert!(line.contains(&format!("at row {}, column {} (from 1)", place[0], place[1])), "{line} {place}");
+    let error = sandbox.fail("verify cholesky not.csv L.mtx", 5);
+    assert!(error.contains("at row 2, column 1 (from 1) is"), "{error}");
+    let text = sandbox.output("compare A.csv not.csv --precision 64").stdout;
+    assert!(text.contains("row 2, column 1 (from 1): 1.0"), "{text}");
 }
 
 #[test]
@@ -206,8 +227,8 @@ fn matrices_that_cannot_be_factored() {
         (format!("{GENERAL}2 2\n4\n2\nnan\n4\n"), "NaN"),
         (format!("{SYMMETRIC}2 2\n4\ninf\n4\n"), "row 2, column 1"),
         (format!("{GENERAL}2 2\n4\n2\n2\n"), "4"),
-        (format!("{GENERAL}2 2\n1\n4\n4\n1\n"), "index 1: pivot -1.50e1 beside a diagonal entry of 1.00e0; rounding"),
-        (format!("{SYMMETRIC}2 2\n-1\n0\n1\n"), "index 0: pivot -1.00e0"),
+        (format!("{GENERAL}2 2\n1\n4\n4\n1\n"), "index 2: pivot -1.50e1 beside a diagonal entry of 1.00e0; rounding"),
+        (format!("{SYMMETRIC}2 2\n-1\n0\n1\n"), "index 1: pivot -1.00e0"),
         (format!("{SYMMETRIC}2 2\n0\n0\n0\n"), "rounding cannot explain it: more bits will not help"),
         ("hello\n".into(), "MatrixMarket"),
     ];
@@ -230,7 +251,12 @@ fn systems_that_cannot_be_solved() {
     sandbox.write("B.mtx", format!("{GENERAL}2 1\n1\n2\n"));
     sandbox.run("gen hilbert --rows 20 --cols 20 --precision 400 -o H.mtx");
     sandbox.run("gen random --rows 20 --cols 2 --precision 400 -o C.mtx");
-    refused(&sandbox, "trsm T.mtx T.mtx -o Q.mtx --precision 100", 3, "singular: zero on the diagonal at index 1");
+    refused(
+        &sandbox,
+        "trsm T.mtx T.mtx -o Q.mtx --precision 100",
+        3,
+        "singular: zero on the diagonal at index 2 (counted from 1)",
+    );
     refused(&sandbox, "trsm T.mtx B.mtx -o Q.mtx --precision 100", 3, "trsm: shapes do not fit: 3 x 3 against 2 x 1");
     refused(&sandbox, "trsm T.mtx T.mtx -o Q.mtx --precision 100 --alpha nan", 2, "--alpha: 'nan'");
     refused(&sandbox, "solve H.mtx B.mtx -o Q.mtx", 3, "solve: shapes do not fit: 20 x 20 against 2 x 1");

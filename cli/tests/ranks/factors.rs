@@ -95,7 +95,7 @@ fn indefinite(launcher: &Launcher, ranks: usize) {
         io::write(at.join("bad.bin"), a.view(), &WriteOptions::default()).unwrap();
         let one = Command::new(SUNZI).current_dir(at).args(["cholesky", "bad.bin", "-o", "L.bin"]).output().unwrap();
         let want = complaint(&String::from_utf8_lossy(&one.stderr));
-        assert!(want.len() == 1 && want[0].contains(&format!("index {index}:")), "{want:?}");
+        assert!(want.len() == 1 && want[0].contains(&format!("index {}:", index + 1)), "{want:?}");
         let ended = on_ranks(launcher, ranks, 2, at, "cholesky @/bad.bin -o @/L.bin --tile 8 --threads 1");
         refused(&ended, one.status.code().unwrap(), "positive definite");
         assert_eq!(complaint(&ended.errors), want);

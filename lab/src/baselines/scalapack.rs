@@ -156,7 +156,7 @@ impl<'a> Pdpotrf<'a> {
         self.rank.all_reduce(Reduction::Max, &mut most)?;
         match info {
             0 => Ok(most[0] as f64 * 1e-9),
-            _ => Err(Error::Verification(format!("pdpotrf ends with info = {info}"))),
+            _ => Err(Error::verification(format!("pdpotrf ends with info = {info}"))),
         }
     }
 

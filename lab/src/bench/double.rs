@@ -137,7 +137,7 @@ pub fn run(session: &mut dyn Session, config: &BenchDouble, all: &World<'_>) -> 
     agree(world, said)?;
     match report.checked {
         true => Ok(()),
-        false => Err(Error::Verification(format!("the residual is {:.3} times rows eps |A|", report.residual))),
+        false => Err(Error::verification(format!("the residual is {:.3} times rows eps |A|", report.residual))),
     }
 }
 

@@ -100,7 +100,7 @@ pub fn run(session: &mut dyn Session, config: &BenchKernel) -> Result<()> {
     };
     session.finish_report(&report)?;
     session.say(&describe(&report))?;
-    if checked { Ok(()) } else { Err(Error::Verification(format!("kernel {} gave a wrong product", kernel.name()))) }
+    if checked { Ok(()) } else { Err(Error::verification(format!("kernel {} gave a wrong product", kernel.name()))) }
 }
 
 fn describe(report: &KernelReport) -> String {

@@ -119,9 +119,9 @@ pub fn run(session: &mut dyn Session, config: &Bench) -> Result<()> {
     verified?;
     match report.baselines.iter().find(|baseline| !baseline.checked) {
         _ if !report.checked => {
-            Err(Error::Verification(format!("an entry has {worst_error:.3} times its error bound")))
+            Err(Error::verification(format!("an entry has {worst_error:.3} times its error bound")))
         }
-        Some(baseline) => Err(Error::Verification(format!("baseline {} gave a wrong result", baseline.name))),
+        Some(baseline) => Err(Error::verification(format!("baseline {} gave a wrong result", baseline.name))),
         None => Ok(()),
     }
 }

@@ -112,7 +112,7 @@ pub fn run(session: &mut dyn Session, config: &Bench, world: &dyn Transport) -> 
     } else {
         agree(world, Ok(()))?;
     }
-    let wrong = Error::Verification("the ranks gave other bits than one process".into());
+    let wrong = Error::verification("the ranks gave other bits than one process");
     agree(world, if right { Ok(()) } else { Err(wrong) })
 }
 

@@ -65,7 +65,7 @@ impl<'a> Ours<'a> {
         if hash(self.task.result()) == self.first_hash {
             return Ok(());
         }
-        Err(Error::Verification(format!("run {} gave other bits than the first", self.runs.len())))
+        Err(Error::verification(format!("run {} gave other bits than the first", self.runs.len())))
     }
 
     /// Verifies the whole result, as far as the operation can.

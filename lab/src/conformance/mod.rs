@@ -161,7 +161,7 @@ fn operations(
 
 /// A check that failed, and why.
 fn failed<T>(why: String) -> Result<T> {
-    Err(Error::Verification(why))
+    Err(Error::verification(why))
 }
 
 /// The least device memory that `within` names where it is given one byte, if one byte less than that is refused too.

@@ -33,7 +33,7 @@ pub fn run_all(session: &dyn Session, setup: &Setup) -> Result<Vec<CheckReport>>
         let failure = match catch_unwind(AssertUnwindSafe(|| check.run())) {
             Ok(Ok(())) => None,
             Ok(Err(Error::Cancelled)) => return Err(Error::Cancelled),
-            Ok(Err(Error::Verification(why))) => Some(why),
+            Ok(Err(Error::Verification(why))) => Some(why.to_string()),
             Ok(Err(error)) => Some(error.to_string()),
             Err(_) => Some("a bug, named on standard error".into()),
         };
@@ -54,7 +54,7 @@ pub fn run_all(session: &dyn Session, setup: &Setup) -> Result<Vec<CheckReport>>
 pub fn verdict(checks: &[CheckReport]) -> Result<()> {
     match checks.iter().filter(|check| check.failure.is_some()).count() {
         0 => Ok(()),
-        failed => Err(Error::Verification(format!("{failed} of {} checks of devices failed", checks.len()))),
+        failed => Err(Error::verification(format!("{failed} of {} checks of devices failed", checks.len()))),
     }
 }
 

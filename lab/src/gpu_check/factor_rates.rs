@@ -199,7 +199,7 @@ fn verify(cpu: &Context, a: &Matrix, l: &Matrix) -> Result<()> {
                     let error = (product.float(row, col) - a.float(i, j)).abs();
                     if error > bound {
                         let error = error.to_f64();
-                        return Err(Error::Verification(format!("A - L L^T at ({i}, {j}) is {error:e}")));
+                        return Err(Error::verification(format!("A - L L^T at ({i}, {j}) is {error:e}")));
                     }
                 }
             }
@@ -279,7 +279,7 @@ fn double(session: &dyn Session, setup: &Setup, plain_per_second: f64, rates: &m
     }
     if residual > RESIDUAL_BOUND {
         let what = format!("double cholesky n = {order}: the residual is {residual:.3} times rows eps |A|");
-        return Err(Error::Verification(what));
+        return Err(Error::verification(what));
     }
     seconds.sort_by(f64::total_cmp);
     let median = seconds[seconds.len() / 2].max(1e-9);

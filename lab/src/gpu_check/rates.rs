@@ -138,7 +138,7 @@ pub fn measure(session: &dyn Session, setup: &Setup, config: &GpuCheck) -> Resul
         products.push(on_devices(setup, &cpu, &p, (&setup.devices, family))?);
     }
     if products.iter().any(|product| product.hash != products[0].hash) {
-        return Err(Error::Verification("the families gave different bits of the large product".into()));
+        return Err(Error::verification("the families gave different bits of the large product"));
     }
     let part = p.view().block(0..rows.div_ceil(CPU_ROWS), 0..cols.div_ceil(CPU_COLS))?;
     let on_cpu = timed(&cpu, part, "CPU".into())?.0;

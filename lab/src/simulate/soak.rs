@@ -106,11 +106,11 @@ impl SoakCase {
     /// [`Error::Verification`] with the case, where the protocol or a figure fails; those of [`simulate`].
     pub fn run(&self) -> Result<Simulation> {
         let named = |error: Error| match error {
-            Error::Verification(message) => Error::Verification(format!("{}: {message}", self.describe())),
+            Error::Verification(message) => Error::verification(format!("{}: {message}", self.describe())),
             other => other,
         };
         let simulation = simulate(&self.machine, &self.options, &mut Recorder::none(), &|| true).map_err(named)?;
-        self.check(&simulation).map_err(|message| named(Error::Verification(message)))?;
+        self.check(&simulation).map_err(|message| named(Error::verification(message)))?;
         Ok(simulation)
     }
 

@@ -206,7 +206,7 @@ pub fn soak(session: &mut dyn Session, config: &Soak) -> Result<()> {
         }
         let simulation = soak_case(seed).run().map_err(|error| match error {
             Error::Verification(message) => {
-                Error::Verification(format!("{message}; again: sunzi simulate soak --first {seed} --seeds 1"))
+                Error::verification(format!("{message}; again: sunzi simulate soak --first {seed} --seeds 1"))
             }
             other => other,
         })?;

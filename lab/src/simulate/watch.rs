@@ -24,7 +24,7 @@ impl Watch {
     }
 
     fn fail<T>(message: String) -> Result<T> {
-        Err(Error::Verification(message))
+        Err(Error::verification(message))
     }
 
     /// A tile has come to a process.

@@ -43,7 +43,7 @@ impl RankTiles for Names {
             match self.fault {
                 Some((tile, panics)) if run.finish && tile == own => {
                     assert!(!panics, "planted");
-                    return Err(Error::Verification(format!("planted at {}, {}", tile.row, tile.col)));
+                    return Err(Error::verification(format!("planted at {}, {}", tile.row, tile.col)));
                 }
                 _ if run.finish => drop(self.present.lock().unwrap().insert(own)),
                 _ => {}

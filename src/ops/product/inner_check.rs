@@ -7,7 +7,7 @@
 use crate::comm::{Reduction, Transport};
 use crate::context::Context;
 use crate::drive::map_indices;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorText, Result};
 use crate::math::check_field::CheckField;
 use crate::matrix::MatrixView;
 use crate::ops::product::combine::Place;
@@ -114,11 +114,10 @@ impl InnerCheck {
         sum_over_ranks(world, &self.field, &mut found)?;
         match self.wanted.iter().zip(&found).position(|(want, got)| want != got) {
             None => Ok(()),
-            Some(row) => Err(Error::Verification(format!(
-                "row {row} (from 0) of the scaled product is wrong (Freivalds modulo {}, seed {})",
-                self.field.prime(),
-                self.seed
-            ))),
+            Some(row) => Err(Error::verification(ErrorText::counted(|base| {
+                let (row, prime, seed) = (base.one("row", row), self.field.prime(), self.seed);
+                format!("{row} of the scaled product is wrong (Freivalds modulo {prime}, seed {seed})")
+            }))),
         }
     }
 }

@@ -8,7 +8,7 @@
 use super::exact::{Accumulator, KEEP_ALL, ProductSum, compare, term};
 use super::{Verification, VerifyOptions, freivalds_gemm, freivalds_syrk, fresh_seed, map_indices};
 use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorText, IndexBase, Result};
 use crate::math::bound::ceil_log2;
 use crate::math::float::{FloatRef, Head};
 use crate::math::pivot::diagonal_exponent;
@@ -111,10 +111,11 @@ impl FactorCheck<'_> {
         let n = self.a.rows();
         let diagonal = |i: usize| self.a.get(i, i).head;
         if let Some(i) = (0..n).find(|&i| diagonal(i).is_zero() || diagonal(i).is_negative()) {
-            return Err(refusal(format!(
-                "diagonal entry {i} (from 0) of the matrix is not positive: it has no factor"
-            )));
+            return Err(refusal(|base| {
+                format!("{} of the matrix is not positive: it has no factor", base.one("diagonal entry", i))
+            }));
         }
+        self.check_triangle(ctx)?;
         let scales: Vec<i64> = (0..n).map(|i| diagonal_exponent(diagonal(i).exponent())).collect();
         let kernel_bits = i64::from(ctx.kernel().maximum_modulus_bits()) / 2 - 4 - i64::from(ceil_log2(n));
         let planar_bits = (3 * i64::from(self.l.precision_bits()) + 256).min(kernel_bits);
@@ -122,36 +123,47 @@ impl FactorCheck<'_> {
         rows.into_iter().collect()
     }
 
+    /// Refuses entries on the wrong side of the diagonal; a factor of the other kind is named as such.
+    fn check_triangle(&self, ctx: &Context) -> Result<()> {
+        let n = self.a.rows();
+        let is_set = |i: usize, j: usize| !self.l.get(i, j).head.is_zero();
+        let beyond = map_indices(ctx, n, |i| (i + 1..n).find(|&j| is_set(i, j)));
+        let Some(place) = beyond.into_iter().enumerate().find_map(|(i, j)| Some((i, j?))) else { return Ok(()) };
+        let is_other = !(0..n).any(|i| (0..i).any(|j| is_set(i, j)));
+        let (triangle, other) = match self.uplo {
+            Uplo::Lower => ("lower", "; it is upper triangular: name an upper factor (--upper)"),
+            Uplo::Upper => ("upper", "; it is lower triangular: name a lower factor (no --upper)"),
+        };
+        Err(refusal(|base| {
+            let (place, other) = (self.name(place, base), if is_other { other } else { "" });
+            format!("the factor is not {triangle} triangular: the entry at {place} is not 0{other}")
+        }))
+    }
+
     fn look_at_row(&self, scales: &[i64], planar_bits: i64, i: usize) -> Result<Row> {
-        let (triangle, scale) = (if self.uplo == Uplo::Lower { "lower" } else { "upper" }, scales[i]);
-        if let Some(j) = (i + 1..scales.len()).find(|&j| !self.l.get(i, j).head.is_zero()) {
-            let place = self.name((i, j));
-            // A factor of the other kind is named as such: the program's option is the same word.
-            let other = if self.uplo == Uplo::Lower { "; name an upper factor (--upper)" } else { "" };
-            return Err(refusal(format!(
-                "the factor is not {triangle} triangular: the entry at {place} is not 0{other}"
-            )));
-        }
+        let scale = scales[i];
         let own = self.l.get(i, i).head;
         if own.is_zero() || own.is_negative() {
-            return Err(refusal(format!("diagonal entry {i} (from 0) of the factor is not positive")));
+            return Err(refusal(|base| format!("{} of the factor is not positive", base.one("diagonal entry", i))));
         }
         let row = || (0..=i).map(|k| self.l.get(i, k)).filter(|entry| !entry.head.is_zero());
         let top = row().map(|entry| entry.head.exponent()).max().unwrap_or(0);
         if top > scale + 1 {
             let excess = 2 * (top - scale - 1);
-            let text = format!("row {i} (from 0) of the factor is too long: its squares sum to over 2^{excess} a_ii");
-            return Err(refusal(text));
+            return Err(refusal(|base| {
+                let row = base.one("row", i);
+                format!("{row} of the factor is too long: its squares sum to over 2^{excess} a_ii")
+            }));
         }
         let huge = |&j: &usize| {
             let head = self.a.get(i, j).head;
             !head.is_zero() && head.exponent() > scale + scales[j] + 2
         };
         if let Some(j) = (0..i).find(huge) {
-            let place = self.name((i, j));
-            return Err(refusal(format!(
-                "the entry at {place} of the matrix is beyond sqrt(a_ii a_jj): it has no factor"
-            )));
+            return Err(refusal(|base| {
+                let place = self.name((i, j), base);
+                format!("the entry at {place} of the matrix is beyond sqrt(a_ii a_jj): it has no factor")
+            }));
         }
         let low = row().map(lowest_bit).min().unwrap_or(0);
         let diagonal = self.a.get(i, i).to_integer_exponent();
@@ -159,9 +171,9 @@ impl FactorCheck<'_> {
     }
 
     /// Names a place as the caller stored it.
-    fn name(&self, (row, col): (usize, usize)) -> String {
-        let (row, col) = self.stored_place((row, col));
-        format!("row {row}, column {col} (from 0)")
+    fn name(&self, place: (usize, usize), base: IndexBase) -> String {
+        let (row, col) = self.stored_place(place);
+        base.place(row, col)
     }
 
     fn stored_place(&self, (row, col): (usize, usize)) -> (usize, usize) {
@@ -170,13 +182,16 @@ impl FactorCheck<'_> {
 
     fn failure(&self, worst: &Residual) -> Error {
         let product = if self.uplo == Uplo::Lower { "A - L L^T" } else { "A - U^T U" };
-        let (place, ratio, bits) = (self.name(worst.place), worst.ratio, self.precision_bits);
-        refusal(format!("{product} at {place} is {ratio:.4e} times its bound 2^(2-{bits}) sqrt(a_ii a_jj)"))
+        let (ratio, bits) = (worst.ratio, self.precision_bits);
+        refusal(|base| {
+            let place = self.name(worst.place, base);
+            format!("{product} at {place} is {ratio:.4e} times its bound 2^(2-{bits}) sqrt(a_ii a_jj)")
+        })
     }
 }
 
-fn refusal(text: String) -> Error {
-    Error::Verification(format!("verify cholesky: {text}"))
+fn refusal(say: impl Fn(IndexBase) -> String) -> Error {
+    Error::verification(ErrorText::counted(|base| format!("verify cholesky: {}", say(base))))
 }
 
 /// Exponent of the lowest bit of a number that is not 0.

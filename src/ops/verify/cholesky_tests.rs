@@ -58,7 +58,7 @@ fn verify(a: &Matrix, l: &Matrix, precision_bits: u32, tile_rows: usize, planar:
 
 fn message(result: Result<Verification>) -> String {
     match result {
-        Err(Error::Verification(message)) => message,
+        Err(Error::Verification(message)) => message.to_string(),
         other => panic!("expected a failed verification, not {other:?}"),
     }
 }

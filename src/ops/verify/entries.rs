@@ -4,10 +4,10 @@
 //! where exponents spread over more than a million bits, up to the allowance that `Bounds::floor` proves).
 //! Does not know: random vectors.
 
-use super::exact::{self, Accumulator, Column, KEEP_ALL, ProductSum, term};
-use super::{Bounds, Problem, Verification, VerifyOptions, map_indices};
+use super::exact::{self, Accumulator, Column, KEEP_ALL, ProductSum, UpperBound, term};
+use super::{Bounds, Claim, Problem, Verification, VerifyOptions, map_indices};
 use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorText, Result};
 use crate::matrix::{MatrixView, Uplo};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
@@ -29,8 +29,11 @@ pub(super) fn check_sizes(problem: &Problem<'_>, bounds: &Bounds) -> Result<()> 
         for row in rows_of(problem, col) {
             let (left, right) = (bounds.left[row].norm, bounds.right[col].norm);
             let head = problem.result.get(row, col).head;
-            // |entry| >= 2^(exponent - 1), and no honest entry exceeds (1 + 2^(1-b)) ||l|| ||r|| < 2^(top + 1).
-            let too_large = left.is_zero() || right.is_zero() || head.exponent() > left.times(right).top_exponent() + 1;
+            // |entry| >= 2^(exponent - 1). No honest entry exceeds (1 + 2^(1-b)) ||l|| ||r|| < 2^(top + 1), or
+            // 3 ||l|| ||r|| < 2^(top + 2) where its own size belongs to the bound.
+            let slack = if problem.claim.with_result { 2 } else { 1 };
+            let top = left.times(right).top_exponent() + slack;
+            let too_large = left.is_zero() || right.is_zero() || head.exponent() > top;
             if !head.is_zero() && too_large {
                 return Err(failure(problem, row, col, error(problem, bounds, row, col).ratio));
             }
@@ -49,8 +52,10 @@ pub(super) fn error(problem: &Problem<'_>, bounds: &Bounds, row: usize, col: usi
     let far = (x.top + y.top - value.head.exponent()).abs() > super::WIDEST_SPREAD_BITS;
     let floor = if far { x.top + y.top - bounds.kept_bits } else { KEEP_ALL };
     let size = x.norm.times(y.norm);
-    let bound = bounds.allowance(size);
-    if far && !value.head.is_zero() && value.head.exponent() > size.top_exponent() + 1 {
+    let claim = &problem.claim;
+    let own = if claim.with_result { UpperBound::of(value) } else { UpperBound::ZERO };
+    let bound = bounds.allowance(size.plus(own));
+    if far && !value.head.is_zero() && value.head.exponent() > size.top_exponent() + 2 {
         // Far above anything possible: the entry itself is the error, and a sum that held both would be huge.
         let magnitude = Integer::from_digits(value.limbs, rug::integer::Order::Lsf);
         let exponent = value.head.exponent() - value.limbs.len() as i64 * 64;
@@ -64,7 +69,8 @@ pub(super) fn error(problem: &Problem<'_>, bounds: &Bounds, row: usize, col: usi
     let (difference, exponent) = sum.take();
     let ratio = bound.ratio(&difference, exponent);
     let cut = [left.floor, right.floor, floor].iter().any(|&floor| floor != KEEP_ALL);
-    let fails = if ratio < 1.0 - 1e-6 || cut {
+    // Only norms of columns are known as exact squares.
+    let fails = if ratio < 1.0 - 1e-6 || cut || claim.with_result || claim.power != 1 {
         bound.compare(&difference, exponent) == Ordering::Greater
     } else {
         exceeds(problem, bounds, (row, col), (difference, exponent))
@@ -109,7 +115,10 @@ pub(super) fn compare(
     outcome.entry_count = entries.len();
     match worst {
         Some((&(row, col), error)) if error.fails => Err(failure(problem, row, col, error.ratio)),
-        Some((&place, error)) => Ok(Verification { worst_entry: error.ratio, worst_place: Some(place), ..outcome }),
+        Some((&place, error)) => {
+            let worst_place = Some(problem.claim.place(place));
+            Ok(Verification { worst_entry: error.ratio, worst_place, ..outcome })
+        }
         None => Ok(outcome),
     }
 }
@@ -136,20 +145,25 @@ pub(super) fn compare_exactly(
         None => Ok(outcome),
         Some((&(row, col), (error, exponent))) => {
             let size = rug::Float::with_val(53, error.abs()) << exponent.clamp(-(1 << 29), 1 << 29) as i32;
-            let name = problem.name(row, col);
-            Err(Error::Verification(format!("{name} is off by {size:.4e}, and integers must be exact")))
+            Err(Error::verification(ErrorText::counted(|base| {
+                let name = problem.name(row, col, base);
+                format!("{name} is off by {size:.4e}, and integers must be exact")
+            })))
         }
     }
 }
 
 /// The error that names an entry beyond its bound.
 pub(super) fn failure(problem: &Problem<'_>, row: usize, col: usize, ratio: f64) -> Error {
-    let name = problem.name(row, col);
-    Error::Verification(if ratio.is_infinite() {
-        format!("{name} must be 0, as the bound 2^(1-b) ||p_i|| ||p_j|| is there")
-    } else {
-        format!("{name} is off by {ratio:.4e} units of 2^(1-b) ||p_i|| ||p_j||, and at most 1 is allowed")
-    })
+    Error::verification(ErrorText::counted(|base| {
+        let (name, Claim { subject, unit, .. }) = (problem.name(row, col, base), problem.claim);
+        let off = if subject == Claim::PRODUCT.subject { "off by " } else { "" };
+        if ratio.is_infinite() {
+            format!("{name} must be 0, as the bound {unit} is there")
+        } else {
+            format!("{name} is {off}{ratio:.4e} units of {unit}, and at most 1 is allowed")
+        }
+    }))
 }
 
 /// Rows of column `col` that are stored.

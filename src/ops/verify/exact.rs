@@ -208,6 +208,15 @@ impl UpperBound {
         }
     }
 
+    /// A bound of `|value|`.
+    pub fn of(value: FloatRef<'_>) -> UpperBound {
+        let Some((&top, rest)) = value.limbs.split_last().filter(|_| !value.head.is_zero()) else {
+            return UpperBound::ZERO;
+        };
+        let is_more = rest.iter().any(|&limb| limb != 0);
+        UpperBound::new(u128::from(top) + u128::from(is_more), value.head.exponent() - 64)
+    }
+
     /// Whether the bound is 0.
     pub fn is_zero(self) -> bool {
         self.significand == 0

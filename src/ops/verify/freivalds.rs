@@ -5,7 +5,7 @@
 
 use super::{Problem, Verification, VerifyOptions, fresh_seed, map_indices};
 use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorText, Result};
 use crate::math::check_field::CheckField;
 use crate::math::float::FloatRef;
 use crate::matrix::{MatrixView, Symmetric};
@@ -74,10 +74,10 @@ pub(super) fn test(
         .map_err(|(row, col)| not_integer(problem, options, Part::Result, row, col))?;
     match left.iter().zip(&right).position(|(want, got)| want != got) {
         None => Ok(()),
-        Some(row) => Err(Error::Verification(format!(
-            "{}: row {row} (from 0) of the integer product is wrong (Freivalds modulo {prime}, seed {})",
-            problem.operation, outcome.seed
-        ))),
+        Some(row) => Err(Error::verification(ErrorText::counted(|base| {
+            let (operation, row, seed) = (problem.operation, base.one("row", row), outcome.seed);
+            format!("{operation}: {row} of the integer product is wrong (Freivalds modulo {prime}, seed {seed})")
+        }))),
     }
 }
 

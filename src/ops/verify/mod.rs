@@ -11,13 +11,15 @@ mod entries;
 mod exact;
 mod freivalds;
 mod residual;
+mod system;
 
 pub use cholesky::verify_cholesky;
 pub use freivalds::{freivalds_gemm, freivalds_syrk};
+pub use system::{verify_inverse, verify_solve, verify_trsm};
 
 use crate::context::Context;
 use crate::drive::map_indices;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorText, IndexBase, Result};
 use crate::math::bound::ceil_log2;
 use crate::math::float::FloatRef;
 use crate::matrix::{MatrixView, Op, Symmetric, Uplo};
@@ -146,15 +148,26 @@ fn verify(ctx: &Context, problem: &Problem<'_>, precision_bits: u32, options: &V
         return Err(Error::Precision { precision_bits: precision_bits.into(), maximum_bits: 1 << 24 });
     }
     let seed = options.seed.unwrap_or_else(fresh_seed);
-    let mut outcome = Verification { seed, ..Verification::default() };
     if options.exact_integers {
+        let mut outcome = Verification { seed, ..Verification::default() };
         freivalds::test(ctx, problem, options, &mut outcome)?;
         return entries::compare_exactly(ctx, problem, options, outcome);
     }
-    let bounds = Bounds::new(ctx, problem, precision_bits);
-    entries::check_sizes(problem, &bounds)?;
-    residual::test(ctx, problem, &bounds, options, &mut outcome)?;
-    entries::compare(ctx, problem, &bounds, options, outcome)
+    judge(ctx, problem, &Bounds::new(ctx, problem, precision_bits), options, seed)
+}
+
+/// The tests of a rounded result: its sizes, random vectors, sampled entries.
+fn judge(
+    ctx: &Context,
+    problem: &Problem<'_>,
+    bounds: &Bounds,
+    options: &VerifyOptions,
+    seed: u64,
+) -> Result<Verification> {
+    let mut outcome = Verification { seed, ..Verification::default() };
+    entries::check_sizes(problem, bounds)?;
+    residual::test(ctx, problem, bounds, options, &mut outcome)?;
+    entries::compare(ctx, problem, bounds, options, outcome)
 }
 
 /// What is checked: whether `result` is the product `left^T right`.
@@ -168,6 +181,47 @@ pub(crate) struct Problem<'a> {
     result: MatrixView<'a>,
     /// The only triangle of `result` that is read, where the result is symmetric.
     triangle: Option<Uplo>,
+    claim: Claim,
+}
+
+/// What is claimed of the errors of a result, and how they are named.
+#[derive(Clone, Copy)]
+pub(crate) struct Claim {
+    /// The bound is `2^(power - b)` times the norms.
+    power: i64,
+    /// Whether the size of the result's own entry belongs to the norms.
+    with_result: bool,
+    /// What an error is an error of.
+    subject: &'static str,
+    /// The bound of an entry in words, and that of a row.
+    unit: &'static str,
+    row_unit: &'static str,
+    /// Whether the caller's matrices are the transposed ones.
+    transposed: bool,
+}
+
+impl Claim {
+    /// A product, rounded once.
+    const PRODUCT: Claim = Claim {
+        power: 1,
+        with_result: false,
+        subject: "the entry",
+        unit: "2^(1-b) ||p_i|| ||p_j||",
+        row_unit: "2^(1-b) ||p_i|| sum_j ||p_j|| |x_j|",
+        transposed: false,
+    };
+
+    /// The caller's row and column of an entry.
+    fn place(&self, (row, col): (usize, usize)) -> (usize, usize) {
+        if self.transposed { (col, row) } else { (row, col) }
+    }
+}
+
+/// A result that has to be symmetric and is not.
+fn asymmetric_result(operation: &'static str, error: Error) -> Error {
+    let Error::NotSymmetric { .. } = error else { return error };
+    let text = error.text();
+    Error::verification(ErrorText::counted(|base| format!("{operation}: {}", text.in_base(base))))
 }
 
 impl<'a> Problem<'a> {
@@ -175,11 +229,8 @@ impl<'a> Problem<'a> {
         let operation = "verify syrk";
         let p = if options.op == Op::NoTranspose { p } else { p.transposed() };
         let uplo = q.named().unwrap_or_default();
-        let result = q.triangle_view(uplo, operation).map_err(|error| match error {
-            Error::NotSymmetric { .. } => Error::Verification(format!("{operation}: {error}")),
-            other => other,
-        })?;
-        Problem { operation, left: p, right: p, result, triangle: Some(uplo) }.checked()
+        let result = q.triangle_view(uplo, operation).map_err(|error| asymmetric_result(operation, error))?;
+        Problem { operation, left: p, right: p, result, triangle: Some(uplo), claim: Claim::PRODUCT }.checked()
     }
 
     fn gemm(
@@ -189,7 +240,7 @@ impl<'a> Problem<'a> {
     ) -> Result<Problem<'a>> {
         let left = if options.op == Op::NoTranspose { operands.0.transposed() } else { operands.0 };
         let right = if options.op_b == Op::NoTranspose { operands.1 } else { operands.1.transposed() };
-        Problem { operation: "verify gemm", left, right, result: c, triangle: None }.checked()
+        Problem { operation: "verify gemm", left, right, result: c, triangle: None, claim: Claim::PRODUCT }.checked()
     }
 
     fn checked(self) -> Result<Problem<'a>> {
@@ -217,14 +268,15 @@ impl<'a> Problem<'a> {
     }
 
     /// Names an entry the way its owner stored it.
-    fn name(&self, row: usize, col: usize) -> String {
+    fn name(&self, row: usize, col: usize, base: IndexBase) -> String {
         let mirrored = match self.triangle {
             Some(Uplo::Lower) => row < col,
             Some(Uplo::Upper) => row > col,
             None => false,
         };
         let (row, col) = if mirrored { (col, row) } else { (row, col) };
-        format!("{}: the entry at row {row}, column {col} (from 0)", self.operation)
+        let (row, col) = self.claim.place((row, col));
+        format!("{}: {} at {}", self.operation, self.claim.subject, base.place(row, col))
     }
 }
 
@@ -233,6 +285,8 @@ pub(crate) struct Bounds {
     left: Vec<ColumnSize>,
     right: Vec<ColumnSize>,
     precision_bits: u32,
+    /// As [`Claim::power`].
+    power: i64,
     /// Bits below the largest exponent that are kept where a column is cut.
     kept_bits: i64,
 }
@@ -245,8 +299,18 @@ impl Bounds {
         let sizes = |view: MatrixView<'_>| map_indices(ctx, view.cols(), |col| column_size(view, col));
         let left = sizes(problem.left);
         let right = if problem.triangle.is_some() { left.clone() } else { sizes(problem.right) };
+        Bounds::with_sizes(problem, (left, right), precision_bits)
+    }
+
+    /// Bounds by other norms, which are at least `2^-4` times the largest entries of their columns.
+    fn with_sizes(
+        problem: &Problem<'_>,
+        (left, right): (Vec<ColumnSize>, Vec<ColumnSize>),
+        precision_bits: u32,
+    ) -> Bounds {
         let terms = ceil_log2(problem.left.rows()) + ceil_log2(problem.right.cols());
-        Bounds { left, right, precision_bits, kept_bits: i64::from(precision_bits) + i64::from(terms) + 66 }
+        let kept_bits = i64::from(precision_bits) + i64::from(terms) + 66;
+        Bounds { left, right, precision_bits, power: problem.claim.power, kept_bits }
     }
 
     /// Floor for numbers with exponents from `low` to `top`: [`KEEP_ALL`] unless they spread too far.
@@ -258,9 +322,9 @@ impl Bounds {
         if top - low > WIDEST_SPREAD_BITS { top - self.kept_bits } else { KEEP_ALL }
     }
 
-    /// `size * 2^(1-b)`, with `2^-60` of it for what was cut.
+    /// `size * 2^(power - b)`, with `2^-60` of it for what was cut.
     fn allowance(&self, size: UpperBound) -> UpperBound {
-        let bound = size.times(UpperBound::power_of_two(1 - i64::from(self.precision_bits)));
+        let bound = size.times(UpperBound::power_of_two(self.power - i64::from(self.precision_bits)));
         bound.plus(bound.times(UpperBound::power_of_two(-60)))
     }
 }

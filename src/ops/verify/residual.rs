@@ -6,7 +6,7 @@
 use super::exact::{Accumulator, ProductSum, UpperBound, term};
 use super::{Bounds, Problem, Verification, VerifyOptions, entries, map_indices};
 use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorText, Result};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rug::Integer;
@@ -117,8 +117,17 @@ fn row_residuals(
             products.add_to(sum, image, term.low + exponent);
         }
     }
+    // `sum_j |c_ij| |x_j|` for each vector, where the bound has it.
+    let mut own = vec![UpperBound::ZERO; vectors.len()];
     for col in 0..problem.right.cols() {
         let value = problem.entry(row, col);
+        if problem.claim.with_result {
+            let size = UpperBound::of(value);
+            let add = |own: &mut UpperBound, x: &Signs| {
+                *own = own.plus(size.times(UpperBound::power_of_two(x.shifts[col])));
+            };
+            own.iter_mut().zip(vectors).for_each(|(own, x)| add(own, x));
+        }
         for (x, sum) in vectors.iter().zip(&mut sums) {
             let shift = x.shifts[col];
             let floor = bounds.floor(value.head.exponent() + shift, x.top + size.top);
@@ -128,9 +137,9 @@ fn row_residuals(
         }
     }
     let mut worst = (0.0, false);
-    for (x, sum) in vectors.iter().zip(&mut sums) {
+    for ((x, own), sum) in vectors.iter().zip(own).zip(&mut sums) {
         let (residual, exponent) = sum.take();
-        let bound = bounds.allowance(size.norm.times(x.weighted_norm));
+        let bound = bounds.allowance(size.norm.times(x.weighted_norm).plus(own));
         let fails = bound.compare(&residual, exponent) == Ordering::Greater;
         worst = (f64::max(worst.0, bound.ratio(&residual, exponent)), worst.1 || fails);
     }
@@ -143,9 +152,10 @@ fn explain(ctx: &Context, problem: &Problem<'_>, bounds: &Bounds, (row, ratio): 
     let worst = errors.iter().enumerate().max_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio));
     match worst {
         Some((col, error)) if error.fails => entries::failure(problem, row, col, error.ratio),
-        _ => Error::Verification(format!(
-            "{}: row {row} (from 0): |r_i| = {ratio:.4e} units of its bound 2^(1-b) ||p_i|| sum_j ||p_j|| |x_j|",
-            problem.operation
-        )),
+        _ => Error::verification(ErrorText::counted(|base| {
+            let (operation, claim) = (problem.operation, &problem.claim);
+            let row = base.one(if claim.transposed { "column" } else { "row" }, row);
+            format!("{operation}: {row}: |r_i| = {ratio:.4e} units of its bound {}", claim.row_unit)
+        })),
     }
 }

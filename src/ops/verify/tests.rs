@@ -63,7 +63,7 @@ fn product(left: MatrixView<'_>, right: MatrixView<'_>) -> Matrix {
 
 fn message(result: Result<Verification>) -> String {
     match result {
-        Err(Error::Verification(message)) => message,
+        Err(Error::Verification(message)) => message.to_string(),
         other => panic!("expected a failed verification, not {other:?}"),
     }
 }

@@ -1,7 +1,7 @@
 """Dense linear algebra on big floats (2 to 5000 bits), through word-size residues.
 
 Functions take lists of rows, NumPy arrays, `mpmath.matrix`, `flint.arb_mat` or `Matrix`, of `mpmath.mpf`, `gmpy2.mpfr`,
-`flint.arb`, `fractions.Fraction`, `int`, `float` or decimal strings, and return the same kind. Results have the same
+`flint.arb`, `fractions.Fraction`, `decimal.Decimal`, `int`, `float` or decimal strings, and return the same kind. Results have the same
 bits on any number of threads, kernel or memory limit.
 
 >>> import sunzi
@@ -9,7 +9,11 @@ bits on any number of threads, kernel or memory limit.
 [['2.0000000000', '0'], ['1.0000000000', '3.0000000000']]
 """
 
+import sys
+
+from sunzi._absent import absent
 from sunzi._functions import cholesky, gemm, log_det, plan, solve, syrk, trsm
+from sunzi._matrices import hstack, vstack
 from sunzi._sunzi import (
     CancelledError,
     CheckError,
@@ -59,6 +63,7 @@ __all__ = [
     "gemm",
     "gemv",
     "ger",
+    "hstack",
     "kernels",
     "log_det",
     "nrm2",
@@ -73,4 +78,9 @@ __all__ = [
     "trmv",
     "trsm",
     "trsv",
+    "vstack",
 ]
+
+
+def __getattr__(name: str) -> object:
+    raise AttributeError(absent(name), name=name, obj=sys.modules[__name__])

@@ -59,8 +59,13 @@ fn taken_apart<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Unpacked
         let items = Items::Objects(items_of(&object.call_method0("entries")?)?);
         return Ok(Unpacked { container: Container::ArbMat, rows, cols, items });
     }
+    if object.hasattr(intern!(object.py(), "__array__"))? {
+        let whole = object.py().import("numpy")?.call_method1("asanyarray", (object,))?;
+        return array(&plain_array(&whole, name)?, name);
+    }
     Err(PyTypeError::new_err(format!(
-        "{name} is of type {}: use a list of rows, a NumPy array, a sunzi.Matrix, an mpmath.matrix or a flint.arb_mat",
+        "{name} is of type {}: use a list of rows, a NumPy array or what has __array__, a sunzi.Matrix, \
+         an mpmath.matrix or a flint.arb_mat",
         class.fully_qualified_name()?
     )))
 }
@@ -163,8 +168,8 @@ fn array<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Unpacked<'py>>
         let container = if flat { Container::FlatDoubles } else { Container::Doubles };
         return Ok(Unpacked { container, rows, cols, items: Items::Doubles(values) });
     }
-    if !"ObhilqpBHILQPU".contains(&letter) {
-        let message = format!("{name} has the dtype {dtype}: use object, float64, integers or strings");
+    if !"ObhilqpBHILQPUg".contains(&letter) {
+        let message = format!("{name} has the dtype {dtype}: use object, floats, integers or strings");
         return Err(PyTypeError::new_err(message));
     }
     let items = items_of(&object.call_method0("ravel")?.call_method0("tolist")?)?;

@@ -3,6 +3,7 @@
 use crate::input::integers::{Integers, magnitude};
 use crate::kind::NumberKind;
 use crate::native::gmpy2::{Gmpy2, Parts};
+use crate::packages::loaded;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -45,8 +46,12 @@ pub enum NumberType {
     Fmpq,
     /// `int`, and what stands for one (NumPy's integers).
     Int,
+    /// `numpy.longdouble`.
+    LongDouble,
     /// `float`.
     Float,
+    /// `decimal.Decimal`.
+    Decimal,
     /// `str`.
     Text,
 }
@@ -60,7 +65,9 @@ impl NumberType {
             NumberType::Mpf => NumberKind::Mpmath,
             NumberType::Arb | NumberType::Fmpz | NumberType::Fmpq => NumberKind::Flint,
             NumberType::Int => NumberKind::Fraction,
+            NumberType::LongDouble => NumberKind::LongDouble,
             NumberType::Float => NumberKind::Float,
+            NumberType::Decimal => NumberKind::Decimal,
             NumberType::Text => NumberKind::Text,
         }
     }
@@ -103,11 +110,17 @@ impl NumberType {
         if object.is_instance(&py.import("numbers")?.getattr("Rational")?)? {
             return Ok(Some(NumberType::Ratio(NumberKind::Fraction)));
         }
+        if let Some(decimal) = loaded(py, "decimal")?
+            && object.is_instance(&decimal.getattr("Decimal")?)?
+        {
+            return Ok(Some(NumberType::Decimal));
+        }
         // NumPy's doubles are floats; its narrower floats and its integers are neither float nor int.
         if place == "numpy" && object.hasattr(intern!(py, "dtype"))? {
             let letter = object.getattr("dtype")?.getattr("char")?.extract::<String>()?;
             return Ok(match letter.as_str() {
                 "e" | "f" | "d" => Some(NumberType::Float),
+                "g" => Some(NumberType::LongDouble),
                 _ if "bhilqpBHILQP".contains(&letter) => Some(NumberType::Int),
                 _ => None,
             });
@@ -165,7 +178,8 @@ impl Refusal {
                     object.get_type().fully_qualified_name().map_or_else(|_| "?".into(), |name| name.to_string());
                 PyTypeError::new_err(format!(
                     "entry at row {row}, column {column} is of type {name}: use mpmath.mpf, gmpy2.mpfr, mpz or mpq, \
-                     flint.arb, fmpz or fmpq, fractions.Fraction, int, float, or a decimal string"
+                     flint.arb, fmpz or fmpq, fractions.Fraction, decimal.Decimal, int, float, numpy.longdouble, or a \
+                     decimal string"
                 ))
             }
         }
@@ -191,9 +205,8 @@ impl<'py> Reader<'py> {
 
     /// The kind of result that the entries read ask for.
     pub fn kind(&self) -> NumberKind {
-        use NumberKind::{Flint, Float, Fraction, Gmpy2, Mpmath, Text};
         let seen = |kind: &NumberKind| self.types_seen & (1 << *kind as u32) != 0;
-        [Gmpy2, Mpmath, Flint, Float, Text].into_iter().find(seen).unwrap_or(Fraction)
+        NumberKind::ALL.into_iter().find(seen).unwrap_or(NumberKind::Fraction)
     }
 
     /// Whether an entry has asked for this kind.
@@ -224,7 +237,9 @@ impl<'py> Reader<'py> {
             NumberType::Mpz | NumberType::Fmpz | NumberType::Int => self.integer(object, 0, false),
             NumberType::Ratio(_) => self.ratio(object, intern!(self.py, "numerator"), intern!(self.py, "denominator")),
             NumberType::Fmpq => self.ratio(object, intern!(self.py, "p"), intern!(self.py, "q")),
-            NumberType::Text => self.text(object),
+            NumberType::LongDouble => self.long_double(object),
+            NumberType::Decimal => self.decimal(object),
+            NumberType::Text => self.text(&object.extract::<String>()?),
         }
     }
 
@@ -341,11 +356,32 @@ impl<'py> Reader<'py> {
         Ok(Entry::Ratio(Box::new(Rational::from((numerator, denominator)))))
     }
 
+    /// Exactly: its own ratio of integers, of which the lower one is a power of two.
+    fn long_double(&mut self, object: &Bound<'py, PyAny>) -> Result<Entry<'py>, Refusal> {
+        if object.ne(object)? {
+            return Err(Refusal::NotFinite("NaN"));
+        }
+        let Ok(ratio) = object.call_method0(intern!(self.py, "as_integer_ratio")) else {
+            return Err(Refusal::NotFinite("infinite"));
+        };
+        let (numerator, denominator): (Bound<'py, PyAny>, Bound<'py, PyAny>) = ratio.extract()?;
+        let bits = denominator.call_method0(intern!(self.py, "bit_length"))?.extract::<i64>()?;
+        self.integer(&numerator, 1 - bits, false)
+    }
+
+    /// As the text that it is written as.
+    fn decimal(&mut self, object: &Bound<'py, PyAny>) -> Result<Entry<'py>, Refusal> {
+        if !object.call_method0(intern!(self.py, "is_finite"))?.extract::<bool>()? {
+            let nan = object.call_method0(intern!(self.py, "is_nan"))?.extract::<bool>()?;
+            return Err(Refusal::NotFinite(if nan { "NaN" } else { "infinite" }));
+        }
+        self.text(&object.str()?.to_string())
+    }
+
     /// A text, by the syntax of numbers in files.
-    fn text(&mut self, object: &Bound<'py, PyAny>) -> Result<Entry<'py>, Refusal> {
-        let text = object.extract::<String>()?;
+    fn text(&mut self, text: &str) -> Result<Entry<'py>, Refusal> {
         self.rounds = true;
-        match self.texts.parse(&text) {
+        match self.texts.parse(text) {
             Ok(parsed) if parsed.exact => {
                 let (integer, exponent) = parsed.value.to_integer_exp().unwrap_or_default();
                 Ok(self.keep(integer < 0, magnitude(&integer), exponent.into()))
@@ -373,6 +409,8 @@ impl NumberType {
             NumberType::Int => 7,
             NumberType::Float => 8,
             NumberType::Text => 9,
+            NumberType::LongDouble => 10,
+            NumberType::Decimal => 11,
         }
     }
 }

@@ -8,6 +8,7 @@ mod entry;
 mod exact;
 mod integers;
 
+use crate::arithmetic::rounded;
 use crate::errors::OrRaise;
 use crate::kind::{Container, NumberKind};
 use crate::matrix::Matrix;
@@ -85,7 +86,7 @@ impl<'py> Operand<'py> {
     pub fn of(object: &Bound<'py, PyAny>, name: &str, part: Part) -> PyResult<Operand<'py>> {
         if let Ok(matrix) = object.cast::<Matrix>() {
             let matrix = matrix.get();
-            let view = matrix.view().clone();
+            let view = matrix.view();
             return Ok(Operand {
                 container: Container::Matrix,
                 kind: matrix.number_kind(),
@@ -105,6 +106,14 @@ impl<'py> Operand<'py> {
             Items::Objects(objects) => look_at(object.py(), &objects, cols, part)?,
         };
         Ok(Operand { container, kind: container.kind_of(kind), natural_bits, rows, cols, source })
+    }
+
+    /// Whether `object` is one number of a type that is accepted.
+    ///
+    /// # Errors
+    /// What an attribute of it raises.
+    pub fn is_number(object: &Bound<'py, PyAny>) -> PyResult<bool> {
+        Ok(!is_array(object)? && NumberType::of(object)?.is_some())
     }
 
     /// One number as an operand of one entry.
@@ -152,34 +161,63 @@ fn stacked<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Option<Opera
         return Ok(None);
     }
     let parts = list.iter().map(|item| Ok(item.cast::<Matrix>()?.clone())).collect::<PyResult<Vec<_>>>()?;
-    let view = |at: usize| parts[at].get().view();
-    let (cols, rows) = (view(0).cols(), (0..parts.len()).map(|at| view(at).rows()).sum());
-    if let Some(at) = (0..parts.len()).find(|&at| view(at).cols() != cols) {
-        let other = view(at).cols();
+    let kind = parts.iter().map(|part| part.get().number_kind()).min().expect("there is a part");
+    let views: Vec<View> = parts.iter().map(|part| part.get().view()).collect();
+    let cols = views[0].cols();
+    if let Some((at, other)) = views.iter().map(View::cols).enumerate().find(|(_, other)| *other != cols) {
         return Err(PyValueError::new_err(format!("{name}: matrix {at} has {other} columns, matrix 0 has {cols}")));
     }
-    let bits = (0..parts.len()).map(|at| view(at).precision_bits()).max().unwrap_or(2);
-    let kind = parts.iter().map(|part| part.get().number_kind()).min().expect("there is a part");
-    let mut whole = sunzi::Matrix::zeros(rows, cols, bits).or_raise(py)?;
-    let mut first = 0;
-    for at in 0..parts.len() {
-        let part = view(at).rounded(bits).or_raise(py)?;
-        for (row, col) in (0..part.rows()).flat_map(|row| (0..cols).map(move |col| (row, col))) {
-            whole.set(first + row, col, part.entries().get(row, col));
-        }
-        first += part.rows();
-        py.check_signals()?;
-    }
-    let source = Source::Ready(whole.into());
+    let (rows, bits) = (views.iter().map(View::rows).sum(), View::largest_precision(&views));
+    let whole = stack(py, &views, bits)?;
+    let source = Source::Ready(whole);
     Ok(Some(Operand { container: Container::Matrix, kind, natural_bits: Some(bits), rows, cols, source }))
 }
 
-/// Looks for signals such as Ctrl-C now and then in a loop over entries.
+/// Bits of the significand of `numpy.longdouble` on this machine.
+///
+/// # Errors
+/// `ImportError`.
+pub fn long_double_bits(py: Python<'_>) -> PyResult<u32> {
+    let numpy = py.import("numpy")?;
+    let fraction_bits: u32 =
+        numpy.call_method1("finfo", (numpy.getattr("longdouble")?,))?.getattr("nmant")?.extract()?;
+    Ok(fraction_bits + 1)
+}
+
+/// Matrices of as many columns, one below the other, rounded to `bits` bits.
+///
+/// # Errors
+/// `MemoryError`; what the handler of a signal raises.
+pub fn stack(py: Python<'_>, views: &[View], bits: u32) -> PyResult<View> {
+    let (rows, cols) = (views.iter().map(View::rows).sum(), views.first().map_or(0, View::cols));
+    let mut whole = sunzi::Matrix::zeros(rows, cols, bits).or_raise(py)?;
+    let mut first = 0;
+    for view in views {
+        let part = rounded(py, view, bits)?;
+        let entries = part.entries();
+        for (row, col) in (0..part.rows()).flat_map(|row| (0..cols).map(move |col| (row, col))) {
+            whole.set(first + row, col, entries.get(row, col));
+            look_for_signals(py, row * cols + col)?;
+        }
+        first += part.rows();
+    }
+    Ok(whole.into())
+}
+
+/// Entries of which each may take a tenth of a millisecond, between two looks for signals.
+const ENTRIES_AT_A_TIME: usize = 256;
+
+/// Looks for signals such as Ctrl-C now and then in a loop over entries, and lets other threads of Python run.
 ///
 /// # Errors
 /// What the signal's handler raises.
 pub fn look_for_signals(py: Python<'_>, index: usize) -> PyResult<()> {
-    if index % 4096 == 4095 { py.check_signals() } else { Ok(()) }
+    if index % ENTRIES_AT_A_TIME != ENTRIES_AT_A_TIME - 1 {
+        return Ok(());
+    }
+    // Other threads that wait for the interpreter's lock get it here.
+    py.detach(|| ());
+    py.check_signals()
 }
 
 /// Looks at the objects of an operand, row by row.
@@ -206,6 +244,9 @@ fn look_at<'py>(
     let mut also = |bits: u32| natural_bits = Some(natural_bits.unwrap_or(0).max(bits));
     if reader.has_seen(NumberType::Float) {
         also(53);
+    }
+    if reader.has_seen(NumberType::LongDouble) {
+        also(long_double_bits(py)?);
     }
     if reader.has_seen(NumberType::Mpf) {
         also(py.import("mpmath")?.getattr("mp")?.getattr("prec")?.extract()?);

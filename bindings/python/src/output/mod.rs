@@ -64,7 +64,10 @@ pub fn assemble<'py>(py: Python<'py>, view: &MatrixView<'_>, form: Form, shape: 
         Container::Objects | Container::FlatObjects => {
             let array = py.import("numpy")?.call_method1("empty", (numbers.len(), "O"))?;
             array.set_item(pyo3::types::PySlice::full(py), PyList::new(py, numbers)?)?;
-            array_of(array)
+            array_of(match shape.kind {
+                NumberKind::LongDouble => array.call_method1("astype", ("g",))?,
+                _ => array,
+            })
         }
         Container::ArbMat => py.import("flint")?.getattr("arb_mat")?.call1((rows, cols, PyList::new(py, numbers)?)),
         Container::MpmathMatrix if rows == 0 || cols == 0 => {

@@ -1,11 +1,13 @@
 //! Entries of a matrix as numbers of one of the Python types, exactly (decimals: so that they can be read back).
 
+use crate::input::long_double_bits;
 use crate::kind::NumberKind;
 use crate::native::gmpy2::{Gmpy2, Parts};
 use pyo3::exceptions::PyOverflowError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyFloat, PyInt, PyString};
+use pyo3::types::{PyBytes, PyFloat, PyInt, PyModule, PyString};
+use rug::Float;
 use sunzi::FloatRef;
 use sunzi::advanced::math::float::{LIMB_BITS, bit_length, shift_down};
 
@@ -35,7 +37,16 @@ enum Way<'py> {
         class: Bound<'py, PyAny>,
         mantissa: Mantissa<'py>,
     },
+    /// `numpy.longdouble` of so many bits.
+    LongDouble {
+        numpy: Bound<'py, PyModule>,
+        bits: u32,
+    },
     Float,
+    /// `decimal.Decimal`.
+    Decimal {
+        class: Bound<'py, PyAny>,
+    },
     Text,
 }
 
@@ -91,7 +102,9 @@ impl<'py> Builder<'py> {
             NumberKind::Fraction => {
                 Way::Fraction { class: py.import("fractions")?.getattr("Fraction")?, mantissa: Mantissa::int(py)? }
             }
+            NumberKind::LongDouble => Way::LongDouble { numpy: py.import("numpy")?, bits: long_double_bits(py)? },
             NumberKind::Float => Way::Float,
+            NumberKind::Decimal => Way::Decimal { class: py.import("decimal")?.getattr("Decimal")? },
             NumberKind::Text => Way::Text,
         };
         Ok(Builder { py, precision_bits, way, zero: None })
@@ -118,7 +131,8 @@ impl<'py> Builder<'py> {
                 None => gmpy2.mpfr.bind(self.py).call1((0, self.precision_bits)),
             },
             Way::Mpf { .. } => self.py.import("mpmath")?.getattr("mp")?.getattr("zero"),
-            Way::Arb { class, .. } | Way::Fraction { class, .. } => class.call1((0,)),
+            Way::Arb { class, .. } | Way::Fraction { class, .. } | Way::Decimal { class } => class.call1((0,)),
+            Way::LongDouble { numpy, .. } => numpy.call_method1("longdouble", (0,)),
             Way::Float => Ok(PyFloat::new(self.py, 0.0).into_any()),
             Way::Text => Ok(PyString::new(self.py, "0").into_any()),
         }
@@ -158,12 +172,16 @@ impl<'py> Builder<'py> {
                 }
             }
             Way::Float => Ok(PyFloat::new(self.py, double(value, self.precision_bits, place)?).into_any()),
-            Way::Text => {
-                let digits = (f64::from(self.precision_bits) * std::f64::consts::LOG10_2).ceil() as usize + 1;
-                let text = value.to_float(self.precision_bits).to_string_radix(10, Some(digits));
-                Ok(PyString::new(self.py, &text).into_any())
-            }
+            Way::LongDouble { numpy, bits } => long_double(numpy, value.to_float(self.precision_bits), *bits, place),
+            Way::Decimal { class } => class.call1((self.decimal(value),)),
+            Way::Text => Ok(PyString::new(self.py, &self.decimal(value)).into_any()),
         }
+    }
+
+    /// Enough digits to be read back.
+    fn decimal(&self, value: FloatRef<'_>) -> String {
+        let digits = (f64::from(self.precision_bits) * std::f64::consts::LOG10_2).ceil() as usize + 1;
+        value.to_float(self.precision_bits).to_string_radix(10, Some(digits))
     }
 
     /// The number as a Python integer times a power of two.
@@ -186,6 +204,27 @@ pub fn double(value: FloatRef<'_>, precision_bits: u32, (row, col): (usize, usiz
         return Err(PyOverflowError::new_err(message));
     }
     Ok(double)
+}
+
+/// The nearest `numpy.longdouble`, of so many bits, ties to even.
+///
+/// # Errors
+/// As [`double`].
+fn long_double<'py>(
+    numpy: &Bound<'py, PyModule>,
+    value: Float,
+    bits: u32,
+    (row, col): (usize, usize),
+) -> PyResult<Bound<'py, PyAny>> {
+    let (integer, exponent) = Float::with_val(bits, &value).to_integer_exp().unwrap_or_default();
+    let mantissa = numpy.py().get_type::<PyInt>().call1((integer.to_string(),))?;
+    let whole = numpy.call_method1("longdouble", (mantissa,))?;
+    let top = i64::from(value.get_exp().unwrap_or(0));
+    if top > numpy.call_method1("finfo", (numpy.getattr("longdouble")?,))?.getattr("maxexp")?.extract::<i64>()? {
+        let message = format!("entry at row {row}, column {col} is about 2^{top}: too large for a numpy.longdouble");
+        return Err(PyOverflowError::new_err(message));
+    }
+    numpy.call_method1("ldexp", (whole, exponent))
 }
 
 /// The significand as an odd integer, and the exponent that goes with it.

@@ -8,7 +8,7 @@ use std::time::Instant;
 use sunzi::advanced::math::bound::ceil_log2;
 use sunzi::advanced::math::pivot::diagonal_exponent;
 use sunzi::verify::{VerifyOptions, verify_cholesky};
-use sunzi::{Cholesky, Context, Error, Matrix, Result, SymmetricMatrix, cholesky};
+use sunzi::{Cholesky, Context, Error, IndexBase, Matrix, Result, SymmetricMatrix, cholesky};
 use sunzi_lab::units::format_seconds;
 
 /// Bits of a double.
@@ -30,7 +30,8 @@ impl fmt::Display for InDoubles {
         let InDoubles { dimension, failed_index, pivot } = self;
         match failed_index {
             Some(index) => {
-                write!(f, "breaks down at pivot {index} (from 0) of {dimension}, which comes out as {pivot:.1e}")
+                let place = IndexBase::One.one("pivot", *index);
+                write!(f, "breaks down at {place} of {dimension}, which comes out as {pivot:.1e}")
             }
             None => write!(f, "finds all {dimension} pivots positive"),
         }
@@ -90,7 +91,7 @@ pub fn in_big_floats(ctx: &Context, q: &SymmetricMatrix) -> Result<InBigFloats> 
     let (solve_seconds, backward_error_log2) = solve_one(ctx, q, &factor)?;
     let at_double_precision = match cholesky(ctx, q, DOUBLE_BITS) {
         Ok(_) => "no failure".to_string(),
-        Err(error @ Error::NotPositiveDefinite { .. }) => error.to_string(),
+        Err(error @ Error::NotPositiveDefinite { .. }) => error.text().in_base(IndexBase::One).to_string(),
         Err(error) => return Err(error),
     };
     let log_det = format!("{:.20e}", factor.log_det());

@@ -8,7 +8,6 @@ mod digits;
 mod needs;
 mod ranks;
 mod search;
-pub(super) mod verify;
 
 use crate::args::{Cholesky, Factor, Inverse, Output, RankChoices, Solve};
 use crate::input::Reader;
@@ -96,7 +95,7 @@ impl From<Inverse> for Factoring {
 }
 
 /// The options that name the triangle of a matrix that is factored.
-const TRIANGLE_FLAGS: &str = "--lower or --upper";
+pub const TRIANGLE_FLAGS: &str = "--lower or --upper";
 
 /// The report.
 #[derive(Serialize)]

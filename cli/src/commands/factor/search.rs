@@ -73,7 +73,7 @@ pub fn automatic(session: &Session, config: &Factoring, digits: u32, trace: &mut
     }
     match best {
         Some((bits, computed)) => Ok(Computed { chosen_bits: Some(bits), ..computed }),
-        None => Err(Error::Verification(format!(
+        None => Err(Error::verification(format!(
             "no precision up to {too_few} bits gives {digits} correct digits: about {stated:.0} are right there"
         ))),
     }

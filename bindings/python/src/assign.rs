@@ -1,0 +1,56 @@
+//! Assignment to entries, rows, columns and blocks.
+
+use crate::arithmetic::rounded;
+use crate::errors::OrRaise;
+use crate::index::Chosen;
+use crate::input::{Bits, Operand, Part, scalar};
+use crate::view::View;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use rug::Float;
+
+/// What is assigned: one number to all places, or a matrix of their shape.
+pub enum Value {
+    Number(Box<Float>),
+    Block(View),
+}
+
+/// Reads `value`, rounded to `bits` bits, for the places `chosen`; a flat list is a row where one row is chosen.
+///
+/// # Errors
+/// As [`Operand::of`]; `ValueError` for another shape.
+pub fn value_for(value: &Bound<'_, PyAny>, chosen: &Chosen, bits: u32) -> PyResult<Value> {
+    let py = value.py();
+    if Operand::is_number(value)? {
+        let number = scalar(Some(value), "the value", Bits::Round(bits))?.expect("a value was given");
+        return Ok(Value::Number(Box::new(Float::with_val(bits, number))));
+    }
+    let operand = Operand::of(value, "the value", Part::Whole)?;
+    let (rows, cols) = (chosen.rows.count(), chosen.cols.count());
+    let flat = operand.container.is_flat();
+    let view = operand.view(py, Bits::Round(bits))?;
+    let view = if flat && rows == 1 { view.transpose() } else { view };
+    if (view.rows(), view.cols()) != (rows, cols) {
+        let message = format!("a {} x {} matrix is assigned to {rows} x {cols} entries", view.rows(), view.cols());
+        return Err(PyValueError::new_err(message));
+    }
+    Ok(Value::Block(rounded(py, &view, bits)?))
+}
+
+/// Writes `value` to the places `chosen` of `target`; views taken of it keep what they had.
+///
+/// # Errors
+/// `MemoryError`; `ValueError` for a number that overflows when it is rounded.
+pub fn assign(py: Python<'_>, target: &mut View, chosen: &Chosen, value: &Value) -> PyResult<()> {
+    let (rows, cols) = (chosen.rows.list(), chosen.cols.list());
+    let matrix = target.to_mut().or_raise(py)?;
+    for (from_col, &col) in cols.iter().enumerate() {
+        for (from_row, &row) in rows.iter().enumerate() {
+            match value {
+                Value::Number(number) => matrix.set_float(row, col, number).or_raise(py)?,
+                Value::Block(block) => matrix.set(row, col, block.entries().get(from_row, from_col)),
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,41 @@
+//! Matrices joined below and beside each other.
+
+use crate::arithmetic::rounded;
+use crate::call::checked_bits;
+use crate::input::{Bits, Operand, Part, stack, working_bits};
+use crate::matrix::Matrix;
+use crate::view::View;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+/// See the Python layer: `vstack`, or with `beside` `hstack`.
+#[pyfunction]
+#[pyo3(signature = (parts, beside, precision))]
+pub fn joined(parts: &Bound<'_, PyAny>, beside: bool, precision: Option<i64>) -> PyResult<Matrix> {
+    let py = parts.py();
+    let asked = checked_bits(py, precision)?;
+    let objects = parts.try_iter()?.collect::<PyResult<Vec<_>>>()?;
+    let operands = objects.iter().enumerate().map(|(at, part)| Operand::of(part, &format!("part {at}"), Part::Whole));
+    let operands = operands.collect::<PyResult<Vec<_>>>()?;
+    let Some(kind) = operands.iter().map(|operand| operand.kind).min() else {
+        return Err(PyValueError::new_err("no matrices are given to be joined"));
+    };
+    let natural: Vec<Option<u32>> = operands.iter().map(|operand| operand.natural_bits).collect();
+    let bits = working_bits(asked, &natural)?;
+    let mut views = Vec::with_capacity(operands.len());
+    for operand in operands {
+        // A flat list is a column; below others it is a row, and so is beside others the transpose of a column.
+        let turned = beside || operand.container.is_flat();
+        let view = operand.view(py, Bits::Round(bits))?;
+        views.push(if turned { view.transpose() } else { view });
+    }
+    let cols = views[0].cols();
+    if let Some((at, other)) = views.iter().map(View::cols).enumerate().find(|(_, other)| *other != cols) {
+        let what = if beside { "rows" } else { "columns" };
+        return Err(PyValueError::new_err(format!("part {at} has {other} {what}, part 0 has {cols}")));
+    }
+    let bits = asked.unwrap_or_else(|| View::largest_precision(&views).max(bits));
+    let whole = stack(py, &views, bits)?;
+    let whole = if beside { whole.transpose() } else { whole };
+    Ok(Matrix::new(rounded(py, &whole, bits)?, kind))
+}

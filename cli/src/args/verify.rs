@@ -1,0 +1,186 @@
+//! Options of `verify`.
+
+use super::factor::{Triangle, TriangularSystem};
+use super::values::{precision, threads};
+use super::{EngineArgs, Precision};
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+use sunzi::Result;
+use sunzi_lab::units::parse_count;
+
+/// What `sunzi verify --help` ends with.
+const EXAMPLES: &str = "Examples:\n  sunzi verify syrk P.mtx Q.mtx\n  sunzi verify cholesky A.mtx L.mtx\n  \
+    sunzi verify solve A.mtx B.mtx X.mtx\n  sunzi verify trsm L.mtx B.mtx X.mtx --transpose\n  \
+    sunzi verify inverse A.mtx X.mtx\n\nExit code 5 where the bound does not hold.";
+
+/// `sunzi verify`.
+#[derive(Args, Debug)]
+#[command(arg_required_else_help = true, after_help = EXAMPLES)]
+pub struct Verify {
+    /// What is verified.
+    #[command(subcommand)]
+    pub operation: VerifyOperation,
+}
+
+/// What is verified.
+#[derive(Subcommand, Debug)]
+pub enum VerifyOperation {
+    /// Q = P^T P.
+    Syrk(VerifySyrk),
+    /// C = A B.
+    Gemm(VerifyGemm),
+    /// A = L L^T, in every entry.
+    Cholesky(VerifyCholesky),
+    /// A X = B for a symmetric positive definite A.
+    Solve(VerifySolve),
+    /// op(T) X = alpha B or X op(T) = alpha B for a triangular T.
+    Trsm(VerifyTrsm),
+    /// A X = I for a symmetric positive definite A.
+    Inverse(VerifyInverse),
+}
+
+impl Verify {
+    /// Checks precision and kernel together.
+    ///
+    /// # Errors
+    /// [`sunzi::Error::Precision`].
+    pub fn check(&self) -> Result<()> {
+        match &self.operation {
+            VerifyOperation::Syrk(_) | VerifyOperation::Gemm(_) => Ok(()),
+            VerifyOperation::Cholesky(VerifyCholesky { choices, .. })
+            | VerifyOperation::Solve(VerifySolve { choices, .. })
+            | VerifyOperation::Trsm(VerifyTrsm { choices, .. })
+            | VerifyOperation::Inverse(VerifyInverse { choices, .. }) => choices.precision.check(&choices.engine),
+        }
+    }
+}
+
+/// `sunzi verify syrk`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Example:\n  sunzi verify syrk P.mtx Q.mtx --seed 7")]
+pub struct VerifySyrk {
+    /// The matrix P.
+    pub p: PathBuf,
+    /// The result Q.
+    pub q: PathBuf,
+    /// The result is P P^T.
+    #[arg(long)]
+    pub transpose: bool,
+    #[command(flatten)]
+    pub check: Check,
+}
+
+/// `sunzi verify gemm`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Example:\n  sunzi verify gemm A.mtx B.mtx C.mtx --transpose-a")]
+pub struct VerifyGemm {
+    /// The matrix A.
+    pub a: PathBuf,
+    /// The matrix B.
+    pub b: PathBuf,
+    /// The result C.
+    pub c: PathBuf,
+    /// A was used transposed.
+    #[arg(long)]
+    pub transpose_a: bool,
+    /// B was used transposed.
+    #[arg(long)]
+    pub transpose_b: bool,
+    #[command(flatten)]
+    pub check: Check,
+}
+
+/// Choices of a verification.
+#[derive(Args, Clone, Debug)]
+pub struct Check {
+    /// Precision of the bound [default: what the result's file states].
+    #[arg(long = "precision", short = 'p', value_name = "B", value_parser = precision)]
+    pub bits: Option<u32>,
+    /// Bits to which decimal input was rounded [default: the precision].
+    #[arg(long = "input-precision", value_name = "B", value_parser = precision)]
+    pub input_bits: Option<u32>,
+    /// The result is an exact product of integers.
+    #[arg(long)]
+    pub exact_integers: bool,
+    /// Seed of the random signs and sampled entries [default: fresh].
+    #[arg(long, value_name = "S", value_parser = parse_count)]
+    pub seed: Option<u64>,
+    /// Worker threads [default: all processors].
+    #[arg(long, value_name = "T", value_parser = threads)]
+    pub threads: Option<usize>,
+}
+
+/// Choices of the verification of a factor or a solution.
+#[derive(Args, Clone, Debug)]
+pub struct SystemCheck {
+    #[command(flatten)]
+    pub precision: Precision,
+    /// Seed of the random tests [default: fresh].
+    #[arg(long, value_name = "S", value_parser = parse_count)]
+    pub seed: Option<u64>,
+    #[command(flatten)]
+    pub engine: EngineArgs,
+}
+
+/// `sunzi verify cholesky`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:\n  sunzi verify cholesky A.mtx L.mtx\n  sunzi verify cholesky A.mtx U.mtx --upper")]
+pub struct VerifyCholesky {
+    /// The symmetric matrix A.
+    pub a: PathBuf,
+    /// Its factor L, or U with --upper.
+    pub l: PathBuf,
+    #[command(flatten)]
+    pub triangle: Triangle,
+    #[command(flatten)]
+    pub choices: SystemCheck,
+}
+
+/// `sunzi verify solve`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Example:\n  sunzi verify solve A.mtx B.mtx X.mtx\n\nThe residual is held against \
+                        2^(4-b) (sqrt(a_ii) sum_k sqrt(a_kk) |x_kj| + |b_ij|).")]
+pub struct VerifySolve {
+    /// The symmetric matrix A.
+    pub a: PathBuf,
+    /// The right-hand sides B.
+    pub b: PathBuf,
+    /// The solution X.
+    pub x: PathBuf,
+    #[command(flatten)]
+    pub triangle: Triangle,
+    #[command(flatten)]
+    pub choices: SystemCheck,
+}
+
+/// `sunzi verify trsm`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Example:\n  sunzi verify trsm L.mtx B.mtx X.mtx --transpose\n\nThe residual is held against \
+                        2^(1-b) (||t_i|| ||x_j|| + |alpha b_ij|), t_i the rows of op(T).")]
+pub struct VerifyTrsm {
+    /// The triangular matrix T.
+    pub t: PathBuf,
+    /// The right-hand sides B.
+    pub b: PathBuf,
+    /// The solution X.
+    pub x: PathBuf,
+    #[command(flatten)]
+    pub system: TriangularSystem,
+    #[command(flatten)]
+    pub choices: SystemCheck,
+}
+
+/// `sunzi verify inverse`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Example:\n  sunzi verify inverse A.mtx X.mtx\n\nThe residual A X - I is held against \
+                        2^(4-b) sqrt(a_ii x_jj) sum_k sqrt(a_kk x_kk).")]
+pub struct VerifyInverse {
+    /// The symmetric matrix A.
+    pub a: PathBuf,
+    /// Its inverse X.
+    pub x: PathBuf,
+    #[command(flatten)]
+    pub triangle: Triangle,
+    #[command(flatten)]
+    pub choices: SystemCheck,
+}

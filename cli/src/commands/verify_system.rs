@@ -1,0 +1,129 @@
+//! `sunzi verify cholesky`, `solve`, `trsm` and `inverse`: checks a stored factor or solution. It succeeds if and only
+//! if every residual looked at is within its bound.
+
+use super::factor::TRIANGLE_FLAGS;
+use super::trsm::scalar;
+use super::verify::{counted_from_one, tests_made};
+use crate::args::{SystemCheck, VerifyCholesky, VerifyInverse, VerifySolve, VerifyTrsm};
+use crate::input::Reader;
+use crate::session::Session;
+use crate::signals::{Mode, in_mode};
+use serde_json::json;
+use std::path::Path;
+use std::time::Instant;
+use sunzi::verify::{Verification, VerifyOptions, verify_cholesky, verify_inverse, verify_solve, verify_trsm};
+use sunzi::{Context, IndexBase, Result, Side, Uplo};
+use sunzi_lab::engine::limited;
+use sunzi_lab::session::Session as _;
+
+/// A stored result and what is claimed of it.
+struct Claim<'a> {
+    start: Instant,
+    choices: &'a SystemCheck,
+    /// The file of the result, whose precision is that of the bound.
+    result: &'a Path,
+    operation: &'static str,
+    /// What it is to satisfy, as a formula.
+    equation: &'static str,
+}
+
+pub fn cholesky(session: &mut Session, config: &VerifyCholesky) -> Result<()> {
+    let is_upper = config.triangle.uplo() == Some(Uplo::Upper);
+    let equation = if is_upper { "A = U^T U" } else { "A = L L^T" };
+    let claim =
+        Claim { start: Instant::now(), choices: &config.choices, result: &config.l, operation: "cholesky", equation };
+    let reader = claim.reader(session)?.in_full();
+    let a = reader.symmetric(&config.a, config.triangle.uplo(), TRIANGLE_FLAGS)?;
+    let l = reader.matrix(&config.l)?;
+    let uplo = config.triangle.uplo().unwrap_or_default();
+    let found = claim.decide(session, &reader, |ctx, bits, options| {
+        verify_cholesky(ctx, &a, &l, bits, &options.clone().uplo(uplo))
+    })?;
+    let place = |(row, col)| format!(" at {}", IndexBase::One.place(row, col));
+    let place = found.worst_place.map_or(String::new(), place);
+    let (entries, worst, seed) = (found.entry_count, found.worst_entry, found.seed);
+    let tests = format!("all {entries} entries; largest residual {worst:.3} of the bound{place}; seed {seed}");
+    let bits = reader.precision_bits();
+    claim.report(session, bits, &found, &tests)
+}
+
+pub fn solve(session: &mut Session, config: &VerifySolve) -> Result<()> {
+    let claim = Claim {
+        start: Instant::now(),
+        choices: &config.choices,
+        result: &config.x,
+        operation: "solve",
+        equation: "A X = B",
+    };
+    let reader = claim.reader(session)?.in_full();
+    let a = reader.symmetric(&config.a, config.triangle.uplo(), TRIANGLE_FLAGS)?;
+    let (b, x) = (reader.matrix(&config.b)?, reader.matrix(&config.x)?);
+    let found = claim.decide(session, &reader, |ctx, bits, options| verify_solve(ctx, (&a, &b), &x, bits, options))?;
+    let bits = reader.precision_bits();
+    claim.report(session, bits, &found, &tests_made(&found))
+}
+
+pub fn trsm(session: &mut Session, config: &VerifyTrsm) -> Result<()> {
+    let equation = match config.system.side {
+        Side::Left => "op(T) X = alpha B",
+        Side::Right => "X op(T) = alpha B",
+    };
+    let claim =
+        Claim { start: Instant::now(), choices: &config.choices, result: &config.x, operation: "trsm", equation };
+    let reader = claim.reader(session)?;
+    let alpha = scalar(&config.system, reader.precision_bits())?;
+    let (t, b, x) = (reader.matrix(&config.t)?, reader.matrix(&config.b)?, reader.matrix(&config.x)?);
+    let system = config.system.options(alpha.as_ref());
+    let found = claim
+        .decide(session, &reader, |ctx, bits, options| verify_trsm(ctx, (&t, &b), &x, bits, (&system, options)))?;
+    let bits = reader.precision_bits();
+    claim.report(session, bits, &found, &tests_made(&found))
+}
+
+pub fn inverse(session: &mut Session, config: &VerifyInverse) -> Result<()> {
+    let claim = Claim {
+        start: Instant::now(),
+        choices: &config.choices,
+        result: &config.x,
+        operation: "inverse",
+        equation: "A X = I",
+    };
+    let reader = claim.reader(session)?.in_full();
+    let a = reader.symmetric(&config.a, config.triangle.uplo(), TRIANGLE_FLAGS)?;
+    let x = reader.matrix(&config.x)?;
+    let found = claim.decide(session, &reader, |ctx, bits, options| verify_inverse(ctx, &a, &x, bits, options))?;
+    let bits = reader.precision_bits();
+    claim.report(session, bits, &found, &tests_made(&found))
+}
+
+impl Claim<'_> {
+    /// Reads at the precision of the result.
+    fn reader<'b>(&'b self, session: &'b Session) -> Result<Reader<'b>> {
+        Reader::new(session, &self.choices.engine, &self.choices.precision, self.result)
+    }
+
+    /// Makes the tests within the memory limit.
+    fn decide(
+        &self,
+        session: &Session,
+        reader: &Reader<'_>,
+        verify: impl FnOnce(&Context, u32, &VerifyOptions) -> Result<Verification>,
+    ) -> Result<Verification> {
+        let engine = &self.choices.engine;
+        let (builder, restate) = limited(session.context(engine)?, engine.budget(reader.held_bytes()));
+        let (ctx, options) = (builder.build()?, VerifyOptions::new().seed(self.choices.seed));
+        in_mode(Mode::Computing, || verify(&ctx, reader.precision_bits(), &options).map_err(&restate))
+    }
+
+    /// Writes the report and the line.
+    fn report(&self, session: &mut Session, precision_bits: u32, found: &Verification, tests: &str) -> Result<()> {
+        session.finish_report(&json!({
+            "operation": "verify",
+            "product": self.operation,
+            "precision_bits": precision_bits,
+            "verification": counted_from_one(found),
+            "seconds": self.start.elapsed().as_secs_f64(),
+        }))?;
+        session.say(&format!("{}: {} to {precision_bits} bits ({tests})", self.result.display(), self.equation))
+    }
+}
