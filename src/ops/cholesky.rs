@@ -18,7 +18,8 @@ use crate::ops::factor::{diagnose, direct, reference};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::product::report::Outcome;
 use rug::Float;
-use std::sync::OnceLock;
+use rug::float::Constant;
+use std::sync::{Arc, OnceLock};
 
 /// A factor `L` with `A = L L^T`; by default that of the 0 x 0 matrix.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +35,9 @@ pub struct Cholesky {
     pub(crate) inverse_norm: OnceLock<Float>,
     /// Found by the first estimate that needs it.
     pub(crate) scaled_inverse_norm: OnceLock<ScaledInverseNorm>,
+    /// The factor in doubles, column by column, each row scaled by its norm: kept by the first estimate where memory
+    /// has no limit.
+    pub(crate) scaled_doubles: OnceLock<Arc<[f64]>>,
 }
 
 /// What the first estimate of a factor finds: see [`Cholesky::scaled_condition`].
@@ -280,17 +284,22 @@ impl Cholesky {
 ///
 /// Only the diagonal of `factor` is read, which may stand alone as a matrix of one column; a zero on it gives minus
 /// infinity.
-/// Accuracy: each logarithm and each sum is rounded at `precision_bits + 32` bits, the result once more.
-/// Cost: one logarithm for each row.
+/// Accuracy: the product of the entries' significands is rounded at `precision_bits + 32` bits at each of `n` steps, so
+/// are its logarithm, that of the power of two and their sum; the result once more.
+/// Cost: one product for each row.
 pub fn log_det_of<'a>(factor: impl Into<MatrixView<'a>>, precision_bits: u32) -> Float {
     let factor = factor.into();
     let bits = precision_bits + 32;
-    let mut sum = Float::new(bits);
     let column = factor.cols() == 1;
     let count = if column { factor.rows() } else { factor.rows().min(factor.cols()) };
+    let (mut product, mut exponent) = (Float::with_val(bits, 1), 0i64);
     for i in 0..count {
-        let entry = factor.get(i, if column { 0 } else { i }).to_float(factor.precision_bits());
-        sum += Float::with_val(bits, entry.abs().ln_ref());
+        let mut entry = factor.get(i, if column { 0 } else { i }).to_float(factor.precision_bits()).abs();
+        let own = entry.get_exp().unwrap_or(0);
+        entry >>= own;
+        product *= entry;
+        exponent += i64::from(own);
     }
+    let sum = product.ln() + Float::with_val(bits, Constant::Log2) * Float::with_val(64, exponent);
     Float::with_val(precision_bits, sum << 1)
 }

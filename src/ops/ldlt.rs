@@ -3,7 +3,7 @@
 //! Promise: the bits of the factors depend on the matrix and the precision alone.
 
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::math::bound::ldlt_solve_guard_bits;
 use crate::math::magnitude::Magnitude;
 use crate::matrix::{Destination, Matrix, MatrixView, Symmetric};
@@ -103,6 +103,43 @@ fn growth(a: &MatrixView<'_>, lower: &Matrix, pivots: &Matrix) -> Float {
 }
 
 impl Ldlt {
+    /// Takes factors made elsewhere, with their [`Ldlt::growth`]; what lies on and above the diagonal of `lower` is not
+    /// looked at. Solves go by norms, see [`Ldlt::with_accuracy`].
+    ///
+    /// # Errors
+    /// [`Error::ShapeMismatch`] where `lower` is not `n x n` or `pivots` not `n x 1`; [`Error::Singular`] for a zero
+    /// pivot; [`Error::InvalidArgument`] for a growth that is not positive and finite, or two precisions.
+    pub fn from_factors(mut lower: Matrix, pivots: Matrix, growth: Float) -> Result<Ldlt> {
+        let (order, bits) = (lower.rows(), lower.precision_bits());
+        if (lower.cols(), pivots.rows(), pivots.cols()) != (order, order, 1) {
+            let shapes = ((order, lower.cols()), (pivots.rows(), pivots.cols()));
+            return Err(Error::shape_mismatch("factors L and d", shapes.0, shapes.1));
+        }
+        if bits != pivots.precision_bits() || !growth.is_finite() || growth <= 0 {
+            let other = pivots.precision_bits();
+            return Err(Error::InvalidArgument(format!(
+                "factors of {bits} and {other} bits with a growth of {growth}"
+            )));
+        }
+        if let Some(index) = (0..order).find(|&i| pivots.get(i, 0).head.is_zero()) {
+            return Err(Error::Singular { index });
+        }
+        lower.clear_above_diagonal();
+        (0..order).try_for_each(|i| lower.set_f64(i, i, 1.0))?;
+        Ok(Ldlt { lower, pivots, growth, accuracy: Accuracy::Norm })
+    }
+
+    /// The same factors, for solves of that accuracy; see [`crate::Cholesky::with_accuracy`].
+    #[must_use]
+    pub fn with_accuracy(self, accuracy: Accuracy) -> Ldlt {
+        Ldlt { accuracy, ..self }
+    }
+
+    /// What solves with the factors promise.
+    pub fn accuracy(&self) -> Accuracy {
+        self.accuracy
+    }
+
     /// `L`: unit lower triangular, zeros above the diagonal.
     pub fn lower(&self) -> &Matrix {
         &self.lower

@@ -4,6 +4,7 @@
 
 pub(crate) mod cholesky;
 mod columns;
+mod determinant;
 pub mod distributed;
 mod distribution;
 mod eigenvalue;

@@ -96,6 +96,14 @@ impl<'py> Call<'py> {
         checked_bits(self.py, given(&self.options, name)?)
     }
 
+    /// An option that is the seed of random choices.
+    ///
+    /// # Errors
+    /// `TypeError`, `ValueError`.
+    pub fn seed(&self, name: &str) -> PyResult<Option<u64>> {
+        given(&self.options, name)
+    }
+
     /// The precision of the result.
     ///
     /// # Errors

@@ -111,6 +111,12 @@ impl Cholesky {
         Matrix::new(self.factor.factor().clone().into(), self.kind)
     }
 
+    /// The upper triangular factor `Lᵀ`, a `Matrix`, a view of the same numbers.
+    #[getter(U)]
+    fn upper(&self) -> Matrix {
+        self.lower().transposed()
+    }
+
     /// Rows of the matrix.
     #[getter]
     fn order(&self) -> usize {

@@ -23,7 +23,7 @@ pub const TRIANGLES: &[(&str, Uplo)] = &[("lower", Uplo::Lower), ("upper", Uplo:
 
 /// Which triangle of a symmetric matrix counts: both, which must agree, unless one is named.
 pub const SYMMETRIC: &[(&str, Option<Uplo>)] =
-    &[("full", None), ("lower", Some(Uplo::Lower)), ("upper", Some(Uplo::Upper))];
+    &[("both", None), ("lower", Some(Uplo::Lower)), ("upper", Some(Uplo::Upper))];
 
 /// What is promised of each entry.
 pub const ACCURACIES: &[(&str, Accuracy)] = &[("entrywise", Accuracy::Entrywise), ("norm", Accuracy::Norm)];
@@ -226,7 +226,8 @@ impl Symmetric {
         symmetric(&self.view, self.uplo)
     }
 
-    fn options(&self) -> CholeskyOptions {
+    /// Choices of its factorisation.
+    pub fn options(&self) -> CholeskyOptions {
         CholeskyOptions::new().accuracy(self.accuracy)
     }
 
@@ -245,8 +246,15 @@ pub fn cholesky<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyR
     let mut call = Call::new(options)?;
     let a = Symmetric::of(&call, a, &[])?;
     call.expect(a.view.rows(), a.view.cols())?;
-    let Outcome { result: factor, report } = call.run(|ctx| a.factor(ctx))?;
-    call.finish(factor.into_factor(), Form::General, a.shape, json(&report)?)
+    let (factor, report) = call.run(|ctx| {
+        let Outcome { result, report } = a.factor(ctx)?;
+        let factor = match a.uplo {
+            Some(Uplo::Upper) => result.factor().view().transposed().to_matrix()?,
+            _ => result.into_factor(),
+        };
+        Ok((factor, report))
+    })?;
+    call.finish(factor, Form::General, a.shape, json(&report)?)
 }
 
 /// See the Python layer.
@@ -336,10 +344,11 @@ pub fn plan<'py>(
         ("cholesky", &[order]) => json(&sunzi::plan_cholesky(&ctx, order, bits, &factor).or_raise(py)?)?,
         ("trsm", &[order, columns]) => json(&sunzi::plan_trsm(&ctx, (order, columns), bits, accuracy).or_raise(py)?)?,
         ("solve", &[order, columns]) => json(&sunzi::plan_solve(&ctx, (order, columns), bits, &factor).or_raise(py)?)?,
+        ("inverse", &[order]) => json(&sunzi::plan_inverse(&ctx, order, bits, &factor).or_raise(py)?)?,
         _ => {
             return Err(PyValueError::new_err(format!(
                 "no plan of '{operation}' with {} sizes: use ('syrk', rows, cols), ('gemm', rows, cols, contracted), \
-                 ('cholesky', order), ('trsm', order, columns) or ('solve', order, columns)",
+                 ('cholesky', order), ('trsm', order, columns), ('solve', order, columns) or ('inverse', order)",
                 sizes.len()
             )));
         }

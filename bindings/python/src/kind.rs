@@ -95,6 +95,16 @@ impl Container {
         }
     }
 
+    /// The same of one dimension: for a column beside results that are matrices.
+    pub fn of_one_dimension(self) -> Container {
+        match self {
+            Container::Rows => Container::Flat,
+            Container::Objects => Container::FlatObjects,
+            Container::Doubles => Container::FlatDoubles,
+            other => other,
+        }
+    }
+
     /// The same of two dimensions: for results that are no column.
     pub fn of_two_dimensions(self) -> Container {
         match self {

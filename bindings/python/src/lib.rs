@@ -10,12 +10,15 @@ mod call;
 mod context;
 mod errors;
 mod factor;
+mod factors;
 mod files;
 mod functions;
 mod index;
 mod input;
 mod kind;
+mod ldlt;
 mod matrix;
+mod measures;
 mod native;
 mod output;
 mod packages;
@@ -23,6 +26,7 @@ mod runner;
 mod stack;
 mod structured;
 mod vectors;
+mod verification;
 mod view;
 
 use pyo3::prelude::*;
@@ -41,6 +45,7 @@ fn _sunzi(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<context::Context>()?;
     module.add_class::<matrix::Matrix>()?;
     module.add_class::<factor::Cholesky>()?;
+    module.add_class::<ldlt::Ldlt>()?;
     errors::register(module)?;
     module.add_function(wrap_pyfunction!(kernels, module)?)?;
     module.add_function(wrap_pyfunction!(functions::syrk, module)?)?;
@@ -62,5 +67,13 @@ fn _sunzi(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(structured::syr2k, module)?)?;
     module.add_function(wrap_pyfunction!(structured::eigenvalue, module)?)?;
     module.add_function(wrap_pyfunction!(stack::joined, module)?)?;
+    module.add_function(wrap_pyfunction!(factors::ldlt, module)?)?;
+    module.add_function(wrap_pyfunction!(factors::inverse, module)?)?;
+    module.add_function(wrap_pyfunction!(factors::det, module)?)?;
+    module.add_function(wrap_pyfunction!(factors::condition, module)?)?;
+    module.add_function(wrap_pyfunction!(measures::norm, module)?)?;
+    module.add_function(wrap_pyfunction!(measures::trace, module)?)?;
+    module.add_function(wrap_pyfunction!(measures::diagonal, module)?)?;
+    module.add_function(wrap_pyfunction!(verification::verify, module)?)?;
     module.add_function(wrap_pyfunction!(functions::plan, module)?)
 }

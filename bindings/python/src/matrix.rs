@@ -59,6 +59,11 @@ impl Matrix {
         Matrix { view: Mutex::new(view), kind, line: Line::None, taken: false }
     }
 
+    /// A column that counts its entries.
+    pub fn column(view: View, kind: NumberKind) -> Matrix {
+        Matrix { line: Line::Column, ..Matrix::new(view, kind) }
+    }
+
     /// The numbers as they are now.
     pub fn view(&self) -> View {
         self.view.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -99,11 +104,6 @@ impl Matrix {
         let other = if minus { negated(py, &other)? } else { other };
         Ok(Matrix { kind, ..self.like(sum(py, &view, &other, bits)?) })
     }
-
-    /// One number of this matrix's precision, as a Python object.
-    fn number<'py>(&self, py: Python<'py>, value: &rug::Float) -> PyResult<Bound<'py, PyAny>> {
-        functions::number(py, value, Shape { container: Container::Matrix, kind: self.kind })
-    }
 }
 
 #[pymethods]
@@ -135,8 +135,7 @@ impl Matrix {
         let py = rows.py();
         let (rows, cols) = (argument("rows", rows)?, argument("cols", cols)?);
         let bits = checked_bits(py, Some(precision))?.unwrap_or(2);
-        let matrix = sunzi::Matrix::zeros(rows, cols, bits).or_raise(py)?;
-        Ok(Matrix::new(matrix.into(), number_kind(numbers)?))
+        Ok(Matrix::new(sunzi::Matrix::zeros(rows, cols, bits).or_raise(py)?.into(), number_kind(numbers)?))
     }
 
     /// The identity of so many rows.
@@ -189,7 +188,7 @@ impl Matrix {
 
     /// The transpose, a view.
     #[getter(T)]
-    fn transposed(&self) -> Matrix {
+    pub fn transposed(&self) -> Matrix {
         Matrix { line: self.line.transposed(), taken: true, ..self.like(self.view().transpose()) }
     }
 
@@ -206,8 +205,7 @@ impl Matrix {
 
     /// The numbers in memory of their own: a view keeps all that it is a part of.
     fn copy(&self, py: Python<'_>) -> PyResult<Matrix> {
-        let view = self.view();
-        Ok(self.like(py.detach(|| view.entries().to_matrix()).or_raise(py)?.into()))
+        Ok(self.like(py.detach(|| self.view().entries().to_matrix()).or_raise(py)?.into()))
     }
 
     fn __len__(&self) -> usize {
@@ -338,7 +336,8 @@ impl Matrix {
     /// The sum of the diagonal entries, rounded once to the matrix's precision.
     fn trace<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let view = self.view();
-        self.number(py, &trace(&view, view.precision_bits()))
+        let sum = trace(&view, view.precision_bits());
+        functions::number(py, &sum, Shape { container: Container::Matrix, kind: self.kind })
     }
 
     /// A list of the diagonal entries.

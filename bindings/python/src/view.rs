@@ -75,6 +75,19 @@ impl View {
         View { rows: within(&self.rows, rows), cols: within(&self.cols, cols), ..self.clone() }
     }
 
+    /// The entries on the diagonal as a column of their own.
+    ///
+    /// # Errors
+    /// [`sunzi::Error::OutOfMemory`].
+    pub fn diagonal(&self) -> Result<View> {
+        let view = self.entries();
+        let mut column = sunzi::Matrix::zeros(view.rows().min(view.cols()), 1, self.precision_bits())?;
+        for at in 0..column.rows() {
+            column.set(at, 0, view.get(at, at));
+        }
+        Ok(column.into())
+    }
+
     /// Whether `self` is the transpose of `other`, entry for entry in the same memory.
     pub fn is_transpose_of(&self, other: &View) -> bool {
         let same_place = self.rows == other.rows && self.cols == other.cols;

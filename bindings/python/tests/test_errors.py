@@ -236,10 +236,10 @@ def test_matrices_beyond_all_memory(rows: int, cols: int) -> None:
 
 
 def test_options() -> None:
-    with pytest.raises(ValueError, match="uplo is 'left': use one of full, lower, upper"):
+    with pytest.raises(ValueError, match="uplo is 'left': use one of both, lower, upper"):
         sunzi.cholesky(GOOD, uplo="left")
-    with pytest.raises(ValueError, match="uplo is 'both': use one of full, lower, upper"):
-        sunzi.syrk(GOOD, uplo="both")
+    with pytest.raises(ValueError, match="uplo is 'full': use one of both, lower, upper"):
+        sunzi.syrk(GOOD, uplo="full")
     with pytest.raises(ValueError, match="side is 'up'"):
         sunzi.trsm(GOOD, GOOD, side="up")
     with pytest.raises(TypeError, match="context cannot be 5 of type int"):

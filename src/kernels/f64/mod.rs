@@ -10,6 +10,7 @@
 mod combine;
 mod cover;
 pub mod dgemm;
+pub mod packed;
 mod product;
 mod reconstruct;
 pub mod simd;

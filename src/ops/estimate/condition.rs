@@ -1,10 +1,10 @@
 //! The condition of a factored matrix, as it is and scaled to a diagonal of about 1, estimated by a few solves.
 
-use super::doubles::LANES;
-use super::rough::{DOUBLES_LOG2, Rough};
+use super::rough::{DOUBLES_LOG2, Rough, Vector, vector};
 use super::{ESTIMATE_BITS, power};
 use crate::context::Context;
 use crate::error::Result;
+use crate::kernels::f64::packed::LANES;
 use crate::matrix::Matrix;
 use crate::ops::cholesky::{Cholesky, ScaledInverseNorm};
 use rand_chacha::ChaCha8Rng;
@@ -42,9 +42,12 @@ impl Cholesky {
             let bits = self.factor().precision_bits();
             let order = self.factor().rows();
             let norm = inverse_norm(order, BIT_COLUMNS, |columns| {
-                let all: Vec<Float> = columns.iter().flatten().cloned().collect();
-                let found = self.solve(ctx, &Matrix::from_floats(order, columns.len(), RIGHT_BITS, &all)?, bits)?;
-                Ok(found.view().to_floats().chunks(order).map(<[Float]>::to_vec).collect())
+                let mut right = Matrix::zeros(order, columns.len(), RIGHT_BITS)?;
+                for (col, column) in columns.iter().enumerate() {
+                    column.iter().enumerate().try_for_each(|(row, &value)| right.set_f64(row, col, value))?;
+                }
+                let found = self.solve(ctx, &right, bits)?;
+                Ok((0..columns.len()).map(|col| vector(&found, col, |_| 0)).collect())
             })?;
             self.inverse_norm.get_or_init(|| norm);
         }
@@ -110,52 +113,37 @@ impl Cholesky {
 ///
 /// The first columns are all ones, alternating signs, which catch matrices that are built to mislead the ascent, and
 /// random signs; each step takes the signs of all images, and from their images the unit vectors that promise most.
-fn inverse_norm(
-    order: usize,
-    block: usize,
-    images: impl Fn(&[Vec<Float>]) -> Result<Vec<Vec<Float>>>,
-) -> Result<Float> {
+fn inverse_norm(order: usize, block: usize, images: impl Fn(&[Vec<f64>]) -> Result<Vec<Vector>>) -> Result<Float> {
     if order == 0 {
         return Ok(Float::new(ESTIMATE_BITS));
     }
     let mut rng = ChaCha8Rng::seed_from_u64(0x5eed_c0de);
-    let number = |value: f64| Float::with_val(RIGHT_BITS, value);
     // All have 1-norm 1, but for the alternating ones, whose sizes go from 1 to 2, in parts of 3 n / 2.
     let alternating = |i: usize| {
         let size = (1.0 + i as f64 / (order.max(2) - 1) as f64) / (1.5 * order as f64);
-        number(if i.is_multiple_of(2) { size } else { -size })
+        if i.is_multiple_of(2) { size } else { -size }
     };
-    let mut columns = vec![vec![number((order as f64).recip()); order], (0..order).map(alternating).collect()];
-    let mut random = || number(if rng.next_u32() & 1 == 1 { 1.0 } else { -1.0 } / order as f64);
+    let mut columns = vec![vec![(order as f64).recip(); order], (0..order).map(alternating).collect()];
+    let mut random = || if rng.next_u32() & 1 == 1 { 1.0 } else { -1.0 } / order as f64;
     columns.extend((2..block).map(|_| (0..order).map(|_| random()).collect()));
     let mut found = images(&columns)?;
-    let largest_of = |found: &[Vec<Float>]| {
-        found.iter().map(|column| sum_of_sizes(column)).fold(Float::new(ESTIMATE_BITS), |most, sum| most.max(&sum))
-    };
-    let mut largest = largest_of(&found);
+    let mut largest = largest_norm(&found);
     let mut used = vec![false; order];
     for _ in 0..STEPS {
-        let signs = |column: &Vec<Float>| -> Vec<Float> {
-            column.iter().map(|value| number(if value.is_sign_negative() { -1.0 } else { 1.0 })).collect()
-        };
-        let slopes = images(&found.iter().map(signs).collect::<Vec<_>>())?;
-        let promise = |row: usize| {
-            let sizes = slopes.iter().map(|column| Float::with_val(ESTIMATE_BITS, column[row].abs_ref()));
-            sizes.fold(Float::new(ESTIMATE_BITS), |most, size| most.max(&size))
-        };
-        let mut rows: Vec<(usize, Float)> =
-            (0..order).filter(|&row| !used[row]).map(|row| (row, promise(row))).collect();
-        rows.sort_by(|left, right| right.1.total_cmp(&left.1));
+        let signs = |column: &Vector| column.values.iter().map(|value| 1f64.copysign(*value)).collect();
+        let slopes = images(&found.iter().map(signs).collect::<Vec<Vec<f64>>>())?;
+        let (promises, exponent) = largest_in_rows(&slopes, order);
+        let mut rows: Vec<usize> = (0..order).filter(|&row| !used[row]).collect();
+        rows.sort_by(|&left, &right| promises[right].total_cmp(&promises[left]));
         rows.truncate(block);
-        if rows.first().is_none_or(|(_, promise)| *promise <= largest) {
+        let promise = |&row: &usize| Float::with_val(ESTIMATE_BITS, promises[row]) * power(exponent);
+        if rows.first().map(promise).is_none_or(|promise| promise <= largest) {
             break;
         }
-        rows.iter().for_each(|&(row, _)| used[row] = true);
-        let unit = |&(row, _): &(usize, Float)| -> Vec<Float> {
-            (0..order).map(|at| number(if at == row { 1.0 } else { 0.0 })).collect()
-        };
-        found = images(&rows.iter().map(unit).collect::<Vec<_>>())?;
-        let next = largest_of(&found);
+        rows.iter().for_each(|&row| used[row] = true);
+        let unit = |&row: &usize| (0..order).map(|at| if at == row { 1.0 } else { 0.0 }).collect();
+        found = images(&rows.iter().map(unit).collect::<Vec<Vec<f64>>>())?;
+        let next = largest_norm(&found);
         if next <= largest {
             break;
         }
@@ -164,6 +152,23 @@ fn inverse_norm(
     Ok(largest)
 }
 
-fn sum_of_sizes(x: &[Float]) -> Float {
-    x.iter().fold(Float::new(ESTIMATE_BITS), |sum, value| sum + Float::with_val(ESTIMATE_BITS, value.abs_ref()))
+/// The largest 1-norm of a column.
+fn largest_norm(columns: &[Vector]) -> Float {
+    columns.iter().fold(Float::new(ESTIMATE_BITS), |most, column| {
+        let sum: f64 = column.values.iter().map(|value| value.abs()).sum();
+        // Where a pivot is 0 in doubles the solves have no bits left.
+        let sum = if sum.is_nan() { f64::INFINITY } else { sum };
+        most.max(&(Float::with_val(ESTIMATE_BITS, sum) * power(column.exponent)))
+    })
+}
+
+/// The largest magnitude in each row, and the exponent of the power of two that all of them are multiplied by.
+fn largest_in_rows(columns: &[Vector], order: usize) -> (Vec<f64>, i64) {
+    let exponent = columns.iter().map(|column| column.exponent).max().unwrap_or(0);
+    let mut largest = vec![0.0f64; order];
+    for column in columns {
+        let scale = power(column.exponent - exponent).to_f64();
+        largest.iter_mut().zip(&column.values).for_each(|(most, value)| *most = most.max(value.abs() * scale));
+    }
+    (largest, exponent)
 }

@@ -5,7 +5,7 @@
 //! off by `tr(A^-1 E)`, whose variance is at most `2^(-2w) / 3` times the sum of the squares of `D A^-1 diag(l)`: that
 //! sum is the mean of `||D A^-1 (l z)||^2` over random signs `z`.
 
-use super::bounds::magnitude;
+use super::doubles::double;
 use super::rough::Rough;
 use super::{ESTIMATE_BITS, correct_digits, power};
 use crate::context::Context;
@@ -52,15 +52,17 @@ impl Cholesky {
         let mut rng = ChaCha8Rng::seed_from_u64(0x5eed_de7e);
         let mut columns = vec![Vec::new(); PROBES];
         for (row, &exponent) in rough.exponents.iter().enumerate() {
-            let entry = magnitude(self.factor().get(row, row)) * power(-exponent);
+            let entry = double(self.factor().get(row, row), exponent);
             let signs = rng.next_u32();
             for (probe, column) in columns.iter_mut().enumerate() {
-                column.push(if signs >> probe & 1 == 1 { -entry.clone() } else { entry.clone() });
+                column.push(if signs >> probe & 1 == 1 { -entry } else { entry });
             }
         }
         let found = rough.scaled_images(&columns)?;
-        let squares = found.iter().flatten().map(|entry| Float::with_val(ESTIMATE_BITS, entry.square_ref()));
-        let sum = squares.fold(Float::new(ESTIMATE_BITS), |sum, square| sum + square);
+        let sum = found.iter().fold(Float::new(ESTIMATE_BITS), |sum, image| {
+            let squares: f64 = image.values.iter().map(|value| value * value).sum();
+            sum + Float::with_val(ESTIMATE_BITS, squares) * power(2 * image.exponent)
+        });
         // Of a factor made elsewhere nothing is known: its own bits count.
         let working_bits = self.working_bits.unwrap_or(self.factor().precision_bits());
         let deviation = (sum / (3 * PROBES) as u32).sqrt() * power(-i64::from(working_bits));

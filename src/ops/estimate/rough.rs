@@ -1,10 +1,11 @@
 //! Solves with a factor to a few bits: in doubles where the condition leaves them some, else in as many bits as it
 //! takes.
 
-use super::doubles::{LANES, Row, ScaledDoubles};
-use super::{ESTIMATE_BITS, power};
+use super::doubles::{ScaledDoubles, double};
+use super::power;
 use crate::context::Context;
 use crate::error::Result;
+use crate::kernels::f64::packed::{LANES, Row};
 use crate::matrix::Matrix;
 use crate::ops::cholesky::Cholesky;
 use rug::Float;
@@ -17,6 +18,12 @@ const RIGHT_BITS: u32 = 53;
 
 /// Solutions in doubles are right beside the largest scaled unknown; scales further apart than this would show it.
 const EVEN_SCALES: i64 = 8;
+
+/// A vector: doubles times one power of two.
+pub(super) struct Vector {
+    pub values: Vec<f64>,
+    pub exponent: i64,
+}
 
 /// A factor, and how solves with it run.
 pub(super) struct Rough<'a> {
@@ -36,11 +43,8 @@ impl<'a> Rough<'a> {
     /// Those of reading the factor.
     pub fn in_doubles(factor: &'a Cholesky, ctx: &'a Context) -> Result<Option<Rough<'a>>> {
         let exponents = factor.row_exponents(ctx)?;
-        if ctx.admit(ScaledDoubles::bytes(exponents.len())).is_err() {
-            return Ok(None);
-        }
-        let doubles = Some(ScaledDoubles::new(factor, exponents));
-        Ok(Some(Rough { ctx, factor, exponents, doubles, bits: RIGHT_BITS }))
+        let doubles = ScaledDoubles::new(factor, ctx)?;
+        Ok(doubles.map(|doubles| Rough { ctx, factor, exponents, doubles: Some(doubles), bits: RIGHT_BITS }))
     }
 
     /// Solves with so many bits.
@@ -65,28 +69,25 @@ impl<'a> Rough<'a> {
     ///
     /// # Errors
     /// Those of a solve.
-    pub fn scaled_images(&self, columns: &[Vec<Float>]) -> Result<Vec<Vec<Float>>> {
+    pub fn scaled_images(&self, columns: &[Vec<f64>]) -> Result<Vec<Vector>> {
         let order = self.exponents.len();
         if let Some(doubles) = &self.doubles {
             let mut rows: Vec<Row> = vec![[0.0; LANES]; order];
             for (lane, column) in columns.iter().enumerate() {
-                rows.iter_mut().zip(column).for_each(|(row, value)| row[lane] = value.to_f64());
+                rows.iter_mut().zip(column).for_each(|(row, value)| row[lane] = *value);
             }
             doubles.solve(&mut rows);
-            let lane = |lane: usize| rows.iter().map(|row| Float::with_val(ESTIMATE_BITS, row[lane])).collect();
+            let lane = |lane: usize| Vector { values: rows.iter().map(|row| row[lane]).collect(), exponent: 0 };
             return Ok((0..columns.len()).map(lane).collect());
         }
         let mut right = Matrix::zeros(order, columns.len(), RIGHT_BITS)?;
         for (col, column) in columns.iter().enumerate() {
             for (row, value) in column.iter().enumerate() {
-                let value = Float::with_val(RIGHT_BITS, value) * power(self.exponents[row]);
-                right.set_float(row, col, &Float::with_val(RIGHT_BITS, value))?;
+                right.set_float(row, col, &(Float::with_val(RIGHT_BITS, value) * power(self.exponents[row])))?;
             }
         }
         let found = self.factor.solve_columns(self.ctx, right.view(), self.bits)?;
-        let entry =
-            |row: usize, col: usize| Float::with_val(ESTIMATE_BITS, found.float(row, col)) * power(self.exponents[row]);
-        Ok((0..columns.len()).map(|col| (0..order).map(|row| entry(row, col)).collect()).collect())
+        Ok((0..columns.len()).map(|col| vector(&found, col, |row| self.exponents[row])).collect())
     }
 
     /// `A^-1 r` for one column.
@@ -99,17 +100,13 @@ impl<'a> Rough<'a> {
         if self.doubles.is_none() || !even {
             return self.factor.solve_columns(self.ctx, right.view(), self.bits_of_solves()?);
         }
-        let scaled: Vec<Float> = (0..right.rows())
-            .map(|row| Float::with_val(ESTIMATE_BITS, right.float(row, 0)) * power(-self.exponents[row]))
-            .collect();
         // Doubles end at 2^-1074: the column is brought near 1.
-        let largest = scaled.iter().filter_map(Float::get_exp).max().map_or(0, i64::from);
-        let near_one = scaled.into_iter().map(|value| value * power(-largest)).collect();
-        let images = self.scaled_images(&[near_one])?;
+        let Vector { values, exponent } = vector(right, 0, |row| -self.exponents[row]);
+        let images = self.scaled_images(&[values])?;
         let mut found = Matrix::zeros(right.rows(), 1, RIGHT_BITS)?;
-        for (row, value) in images.into_iter().flatten().enumerate() {
-            let value = value * power(largest - self.exponents[row]);
-            found.set_float(row, 0, &Float::with_val(RIGHT_BITS, value))?;
+        for (row, value) in images.iter().flat_map(|image| &image.values).enumerate() {
+            let value = Float::with_val(RIGHT_BITS, value) * power(exponent - self.exponents[row]);
+            found.set_float(row, 0, &value)?;
         }
         Ok(found)
     }
@@ -117,4 +114,13 @@ impl<'a> Rough<'a> {
     fn bits_of_solves(&self) -> Result<u32> {
         Ok(if self.doubles.is_some() { self.factor.scaled_inverse_norm(self.ctx)?.solve_bits } else { self.bits })
     }
+}
+
+/// Column `col`, its row `i` times `2^exponent(i)`, with a largest entry near 1.
+pub(super) fn vector(matrix: &Matrix, col: usize, exponent: impl Fn(usize) -> i64) -> Vector {
+    let entries = || (0..matrix.rows()).map(|row| (matrix.get(row, col), exponent(row)));
+    let sizes =
+        entries().filter(|(value, _)| !value.head.is_zero()).map(|(value, shift)| value.head.exponent() + shift);
+    let largest = sizes.max().unwrap_or(0);
+    Vector { values: entries().map(|(value, shift)| double(value, largest - shift)).collect(), exponent: largest }
 }

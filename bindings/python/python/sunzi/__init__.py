@@ -1,8 +1,8 @@
 """Dense linear algebra on big floats (2 to 5000 bits), through word-size residues.
 
 Functions take lists of rows, NumPy arrays, `mpmath.matrix`, `flint.arb_mat` or `Matrix`, of `mpmath.mpf`, `gmpy2.mpfr`,
-`flint.arb`, `fractions.Fraction`, `decimal.Decimal`, `int`, `float` or decimal strings, and return the same kind. Results have the same
-bits on any number of threads, kernel or memory limit.
+`flint.arb`, `fractions.Fraction`, `decimal.Decimal`, `int`, `float` or decimal strings, and return the same kind.
+Results have the same bits on any number of threads, kernel or memory limit.
 
 >>> import sunzi
 >>> sunzi.cholesky([["4", "2"], ["2", "10"]], precision=30)
@@ -14,12 +14,14 @@ import sys
 from sunzi._absent import absent
 from sunzi._functions import cholesky, gemm, log_det, plan, solve, syrk, trsm
 from sunzi._matrices import hstack, vstack
+from sunzi._reports import Plan, Report, Verification
 from sunzi._sunzi import (
     CancelledError,
     CheckError,
     Cholesky,
     Context,
     DeviceError,
+    Ldlt,
     Matrix,
     MemoryLimitError,
     NotPositiveDefiniteError,
@@ -28,6 +30,7 @@ from sunzi._sunzi import (
     __version__,
     kernels,
 )
+from sunzi._symmetric import condition, det, diagonal, inverse, ldlt, norm, trace, verify
 from sunzi._vectors import (
     axpy,
     dot,
@@ -50,22 +53,32 @@ __all__ = [
     "Cholesky",
     "Context",
     "DeviceError",
+    "Ldlt",
     "Matrix",
     "MemoryLimitError",
     "NotPositiveDefiniteError",
     "NotSymmetricError",
+    "Plan",
+    "Report",
     "SingularError",
+    "Verification",
     "__version__",
     "axpy",
     "cholesky",
+    "condition",
+    "det",
+    "diagonal",
     "dot",
     "extreme_eigenvalue",
     "gemm",
     "gemv",
     "ger",
     "hstack",
+    "inverse",
     "kernels",
+    "ldlt",
     "log_det",
+    "norm",
     "nrm2",
     "pencil_eigenvalue",
     "plan",
@@ -74,10 +87,12 @@ __all__ = [
     "symv",
     "syr2k",
     "syrk",
+    "trace",
     "trmm",
     "trmv",
     "trsm",
     "trsv",
+    "verify",
     "vstack",
 ]
 

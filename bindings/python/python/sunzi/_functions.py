@@ -12,7 +12,7 @@ context: a `Context` (threads, memory limit, kernel); by default one for the pro
 progress: called with `(done, total)` a few times in a second, on the calling thread; an exception in it cancels the
     call.
 out: a NumPy array of objects or doubles that takes the result and is returned.
-report: a dictionary that takes the numbers of the call: memory planned, kernel, seconds of its parts.
+report: a `Report`, or any dictionary, that takes the numbers of the call: memory planned, kernel, seconds.
 
 Every function raises `TypeError` and `ValueError` with the place of an entry that cannot be taken, `ValueError` for
 shapes that do not fit, `OverflowError` for results too large for a `float`, `MemoryLimitError` (a `MemoryError`) with
@@ -26,6 +26,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from sunzi import _sunzi
+from sunzi._reports import Plan
 from sunzi._sunzi import Context
 
 Progress = Callable[[int, int], object]
@@ -35,7 +36,7 @@ def syrk(
     p: Any,
     *,
     transpose: bool = False,
-    uplo: Literal["full", "lower", "upper"] | None = None,
+    uplo: Literal["both", "lower", "upper"] | None = None,
     alpha: Any = None,
     beta: Any = None,
     c: Any = None,
@@ -135,7 +136,7 @@ def trsm(
 def cholesky(
     a: Any,
     *,
-    uplo: Literal["full", "lower", "upper"] | None = None,
+    uplo: Literal["both", "lower", "upper"] | None = None,
     accuracy: Literal["entrywise", "norm"] = "entrywise",
     precision: int | None = None,
     context: Context | None = None,
@@ -146,7 +147,7 @@ def cholesky(
     """The lower triangular `L` with `A = L Lᵀ` for a symmetric positive definite `A`, of the same kind as `a`.
 
     Shapes: `a` is n x n: both triangles are read and must agree, unless `uplo` names the one that counts; the other is
-    then not even looked at.
+    then not even looked at. With `uplo="upper"` the result is `U = Lᵀ` with `A = UᵀU`.
     Accuracy: `|A - L Lᵀ| <= 2^(2 - precision) |L| |Lᵀ|` for every entry, by norms
     `2^(2 - precision) sqrt(a_ii a_jj)`, whatever n and the condition of `A`. `report["accuracy"]` is `norm` where the
     factor has entries so much smaller than all of the matrix that no number of bits tried was enough;
@@ -170,7 +171,7 @@ def solve(
     a: Any,
     b: Any,
     *,
-    uplo: Literal["full", "lower", "upper"] | None = None,
+    uplo: Literal["both", "lower", "upper"] | None = None,
     factor_precision: int | None = None,
     accuracy: Literal["entrywise", "norm"] = "entrywise",
     precision: int | None = None,
@@ -203,7 +204,7 @@ def solve(
 def log_det(
     a: Any,
     *,
-    uplo: Literal["full", "lower", "upper"] | None = None,
+    uplo: Literal["both", "lower", "upper"] | None = None,
     accuracy: Literal["entrywise", "norm"] = "entrywise",
     precision: int | None = None,
     context: Context | None = None,
@@ -219,27 +220,27 @@ def log_det(
 
 
 def plan(
-    operation: str,
+    operation: Literal["syrk", "gemm", "cholesky", "trsm", "solve", "inverse"],
     *sizes: int,
     precision: int,
     accuracy: Literal["entrywise", "norm"] = "entrywise",
     range_bits: int | None = None,
     context: Context | None = None,
-) -> dict[str, Any]:
-    """What a call would take: bytes in all (`planned_bytes`) and by part, kernel, primes, tiles.
+) -> Plan:
+    """What a call would take, as a `Plan`: bytes in all (`planned_bytes`) and by part, kernel, primes, tiles.
 
     `plan("syrk", rows, cols)`, `plan("gemm", rows, cols, contracted)`, `plan("cholesky", order)`,
-    `plan("trsm", order, columns)`, `plan("solve", order, columns)`. Nothing is computed.
+    `plan("trsm", order, columns)`, `plan("solve", order, columns)`, `plan("inverse", order)`. Nothing is computed.
     The bytes are those beside the operands in the library's form, the result included; a call on Python numbers also
     takes 8 (1 + ceil(bits / 64)) bytes for each entry of an operand while it lasts. With accuracy entry by entry a call
     takes more bits the wider the entries are spread, `report["range_bits"]` of a call; `range_bits=` plans for so many,
     without it the entries are taken to be of one size.
 
     >>> import sunzi
-    >>> sunzi.plan("cholesky", 100, precision=512)["factor_bytes"]
+    >>> sunzi.plan("cholesky", 100, precision=512).factor_bytes
     720000
     """
-    return _sunzi.plan(operation, list(sizes), precision, (accuracy, range_bits), context)
+    return Plan(_sunzi.plan(operation, list(sizes), precision, (accuracy, range_bits), context))
 
 
 def _shared(

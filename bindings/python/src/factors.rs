@@ -1,0 +1,68 @@
+//! Functions of symmetric matrices that go by a factor: LDL^T, inverse, determinant, condition.
+
+use crate::call::Call;
+use crate::functions::{Symmetric, json, number};
+use crate::output::{Form, Shape, give};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use sunzi::{LdltOptions, Outcome};
+
+impl Symmetric {
+    /// `A = L D L^T`.
+    ///
+    /// # Errors
+    /// As [`sunzi::ldlt()`].
+    pub fn ldlt(&self, ctx: &sunzi::Context) -> sunzi::Result<Outcome<sunzi::Ldlt, sunzi::SolveReport>> {
+        sunzi::ldlt_with(ctx, self.operand(), self.precision_bits, &LdltOptions::new().accuracy(self.accuracy))
+    }
+}
+
+/// See the Python layer.
+#[pyfunction]
+pub fn ldlt<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
+    let mut call = Call::new(options)?;
+    let a = Symmetric::of(&call, a, &[])?;
+    let Outcome { result: factors, report } = call.run(|ctx| a.ldlt(ctx))?;
+    let (py, pivots) = (call.py(), factors.pivots().clone());
+    let lower = call.finish(factors.lower().clone(), Form::General, a.shape, json(&report)?)?;
+    let column = Shape { container: a.shape.container.of_one_dimension(), ..a.shape };
+    let pivots = give(py, pivots, Form::General, column)?;
+    Ok(PyTuple::new(py, [lower, pivots])?.into_any())
+}
+
+/// See the Python layer.
+#[pyfunction]
+pub fn inverse<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
+    let mut call = Call::new(options)?;
+    let a = Symmetric::of(&call, a, &[])?;
+    call.expect(a.view.rows(), a.view.cols())?;
+    let options = a.options().digits(call.wants_report());
+    let Outcome { result, report } =
+        call.run(|ctx| sunzi::inverse_with(ctx, a.operand(), a.precision_bits, &options))?;
+    call.finish(result.into_matrix(), Form::Symmetric, a.shape, json(&report)?)
+}
+
+/// See the Python layer.
+#[pyfunction]
+pub fn det<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
+    let mut call = Call::new(options)?;
+    let a = Symmetric::of(&call, a, &[])?;
+    let value = call.run(|ctx| a.factor(ctx)?.result.det())?;
+    number(call.py(), &value, a.shape)
+}
+
+/// See the Python layer.
+#[pyfunction]
+pub fn condition<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
+    let mut call = Call::new(options)?;
+    let scaled = call.flag("scaled")?;
+    let a = Symmetric::of(&call, a, &[])?;
+    let value = call.run(|ctx| {
+        let factor = a.factor(ctx)?.result;
+        match scaled {
+            true => factor.scaled_condition(ctx),
+            false => factor.condition_estimate(ctx, &a.operand().one_norm()?),
+        }
+    })?;
+    number(call.py(), &value, a.shape)
+}

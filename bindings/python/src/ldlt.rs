@@ -1,0 +1,146 @@
+//! `Ldlt`: the factors of a symmetric matrix that need not be positive definite, for several solves.
+
+use crate::call::{Call, options};
+use crate::context::Context;
+use crate::errors::OrRaise;
+use crate::functions::{Symmetric, accuracy_name, accuracy_of, number};
+use crate::input::{Bits, Operand, Part};
+use crate::kind::{Container, NumberKind};
+use crate::matrix::Matrix;
+use crate::output::{Form, Shape};
+use crate::runner::Runner;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use rug::Float;
+
+/// The factors `L`, unit lower triangular, and `d`, the diagonal of `D`, of `A = L D Lᵀ`, kept for several solves.
+///
+/// `Ldlt(a, *, uplo=None, accuracy="entrywise", precision=None, context=None, progress=None)` of a symmetric `a`,
+/// without pivoting.
+/// Arguments, accuracy, cost and errors as `sunzi.ldlt`.
+///
+/// >>> import sunzi
+/// >>> factors = sunzi.Ldlt([[1.0, 2.0], [2.0, -3.0]])
+/// >>> factors.solve([5.0, -4.0]), factors.inertia, factors.det()
+/// ([1.0, 2.0], (1, 1), -7.0)
+#[pyclass(frozen, module = "sunzi")]
+pub struct Ldlt {
+    factors: sunzi::Ldlt,
+    kind: NumberKind,
+}
+
+impl Ldlt {
+    fn shape(&self) -> Shape {
+        Shape { container: Container::Flat, kind: self.kind }
+    }
+}
+
+#[pymethods]
+impl Ldlt {
+    #[new]
+    #[pyo3(signature = (a, *, uplo=None, accuracy="entrywise", precision=None, context=None, progress=None))]
+    fn new<'py>(
+        a: &Bound<'py, PyAny>,
+        uplo: Option<&str>,
+        accuracy: &str,
+        precision: Option<i64>,
+        context: Option<Bound<'py, Context>>,
+        progress: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Ldlt> {
+        let given = options(a.py(), precision, context, progress)?;
+        given.set_item("uplo", uplo)?;
+        given.set_item("accuracy", accuracy)?;
+        let mut call = Call::new(&given)?;
+        let a = Symmetric::of(&call, a, &[])?;
+        Ok(Ldlt { factors: call.run(|ctx| a.ldlt(ctx))?.result, kind: a.shape.kind })
+    }
+
+    /// The unit lower triangular factor, a `Matrix`.
+    #[getter(L)]
+    fn lower(&self) -> Matrix {
+        Matrix::new(self.factors.lower().clone().into(), self.kind)
+    }
+
+    /// The diagonal of `D`, a `Matrix` of one column.
+    #[getter]
+    fn d(&self) -> Matrix {
+        Matrix::column(self.factors.pivots().clone().into(), self.kind)
+    }
+
+    /// Rows of the matrix.
+    #[getter]
+    fn order(&self) -> usize {
+        self.factors.lower().rows()
+    }
+
+    /// Bits of the factors.
+    #[getter]
+    fn precision(&self) -> u32 {
+        self.factors.lower().precision_bits()
+    }
+
+    /// `(positive, negative)`: so many entries of `d` are, and so many eigenvalues of `L D Lᵀ`.
+    #[getter]
+    fn inertia(&self) -> (usize, usize) {
+        let inertia = self.factors.inertia();
+        (inertia.positive, inertia.negative)
+    }
+
+    /// The largest entry of `|L| |D| |Lᵀ|` over the largest of `|A|`: its logarithm to base 2 is how many bits the
+    /// missing pivoting costs. A `float`, infinite beyond 1.8e308.
+    #[getter]
+    fn growth(&self) -> f64 {
+        self.factors.growth().to_f64()
+    }
+
+    /// The solution of `A X = B`, of the same kind as `b`.
+    ///
+    /// Accuracy: `|b - A x| <= 2^(4 - p) (|L| |D| |Lᵀ| |x| + |b|)` for every entry of each column, with `p` the smaller
+    /// of `precision` and that of the factors; by norms as `sunzi.ldlt` says of them.
+    #[pyo3(signature = (b, *, precision=None, context=None, progress=None))]
+    fn solve<'py>(
+        &self,
+        b: &Bound<'py, PyAny>,
+        precision: Option<i64>,
+        context: Option<Bound<'py, Context>>,
+        progress: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let mut call = Call::new(&options(b.py(), precision, context, progress)?)?;
+        let b = Operand::of(b, "b", Part::Whole)?;
+        let bits = call.precision_bits(&[b.natural_bits, Some(self.precision())])?;
+        let shape = Shape { container: b.container, kind: b.kind.min(self.kind) };
+        let b = b.view(call.py(), Bits::Round(bits))?;
+        let solution = call.run(|ctx| self.factors.solve(ctx, b.entries(), bits))?;
+        call.finish(solution, Form::General, shape, None)
+    }
+
+    /// `det A`, the product of `d`.
+    fn det<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let value = Runner::new(py, None, None)?.run(|_| self.factors.det())?;
+        number(py, &value, self.shape())
+    }
+
+    /// For pickles.
+    #[staticmethod]
+    fn _restored(l: &Matrix, d: &Matrix, growth: (u64, i32), accuracy: &str, py: Python<'_>) -> PyResult<Ldlt> {
+        let accuracy = accuracy_of(accuracy)?;
+        let growth = Float::with_val(53, growth.0) << growth.1;
+        let make = || {
+            let (lower, pivots) = (l.view().entries().to_matrix()?, d.view().entries().to_matrix()?);
+            Ok(sunzi::Ldlt::from_factors(lower, pivots, growth)?.with_accuracy(accuracy))
+        };
+        Ok(Ldlt { factors: make().or_raise(py)?, kind: l.number_kind() })
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
+        let (py, this) = (slf.py(), slf.get());
+        let (mantissa, exponent) = this.factors.growth().to_integer_exp().unwrap_or_default();
+        let growth = (mantissa.to_u64().unwrap_or(0), exponent);
+        let state = (this.lower(), this.d(), growth, accuracy_name(this.factors.accuracy()));
+        (slf.get_type().getattr("_restored")?, state.into_pyobject(py)?).into_pyobject(py)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Ldlt({0} x {0}, {1} bits)", self.order(), self.precision())
+    }
+}

@@ -1,0 +1,100 @@
+//! Determinants from the diagonals of factors: products that no exponent on the way can overflow.
+
+use crate::error::{Error, Result};
+use crate::math::bound::ceil_log2;
+use crate::matrix::MAXIMUM_EXPONENT;
+use crate::ops::cholesky::Cholesky;
+use crate::ops::ldlt::Ldlt;
+use rug::Float;
+
+/// Bits of the product beyond those of the result and those that the roundings of its factors take.
+const SPARE_BITS: u32 = 16;
+
+impl Cholesky {
+    /// `det A = (prod l_ii)^2`, rounded to the factor's precision `p`; 1 for an empty matrix.
+    ///
+    /// Accuracy: relative `2^(1 - p)` beside the determinant of `L L^T` for the factor as it is. How near that is to
+    /// `det A` tells [`Cholesky::log_det_digits`]: the absolute error of the logarithm is the relative one of the
+    /// determinant. Cost: two products for each row.
+    ///
+    /// # Errors
+    /// [`Error::ExponentRange`] for a determinant beyond all exponents: its logarithm is [`Cholesky::log_det`].
+    pub fn det(&self) -> Result<Float> {
+        let factor = self.factor();
+        let diagonal = (0..factor.rows()).map(|i| factor.float(i, i));
+        product(diagonal.flat_map(|entry| [entry.clone(), entry]), (factor.rows(), factor.precision_bits()))
+    }
+}
+
+impl Ldlt {
+    /// `det A = prod d_i`, rounded to the precision `p` of the factors; 1 for an empty matrix.
+    ///
+    /// Accuracy: relative `2^(1 - p)` beside the determinant of `L D L^T` for the factors as they are.
+    /// Cost: one product for each row.
+    ///
+    /// # Errors
+    /// [`Error::ExponentRange`] for a determinant beyond all exponents.
+    pub fn det(&self) -> Result<Float> {
+        let pivots = self.pivots();
+        product((0..pivots.rows()).map(|i| pivots.float(i, 0)), (pivots.rows(), pivots.precision_bits()))
+    }
+}
+
+/// The product of numbers other than 0, at most two for each of `rows`.
+fn product(factors: impl Iterator<Item = Float>, (rows, precision_bits): (usize, u32)) -> Result<Float> {
+    let bits = precision_bits + ceil_log2(2 * rows + 1) + SPARE_BITS;
+    // The exponents are summed beside a product of numbers between 1/2 and 1.
+    let (mut product, mut exponent) = (Float::with_val(bits, 1), 0i64);
+    let mut scaled = |number: &mut Float| {
+        let top = number.get_exp().unwrap_or(0);
+        *number >>= top;
+        exponent += i64::from(top);
+    };
+    for mut factor in factors {
+        scaled(&mut factor);
+        product *= factor;
+        scaled(&mut product);
+    }
+    let mut product = Float::with_val(precision_bits, product);
+    scaled(&mut product);
+    if exponent.abs() > MAXIMUM_EXPONENT {
+        return Err(Error::ExponentRange { row: 0, column: 0, exponent, limit: MAXIMUM_EXPONENT });
+    }
+    Ok(product << exponent as i32)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Context, Error, Matrix, cholesky, ldlt};
+    use rug::Float;
+
+    fn matrix(order: usize, entries: &[f64]) -> Matrix {
+        Matrix::from_f64s(order, order, 120, entries).unwrap()
+    }
+
+    #[test]
+    fn determinants_of_factors() {
+        let ctx = Context::builder().threads(1).build().unwrap();
+        let definite = matrix(3, &[4.0, 2.0, 0.0, 2.0, 10.0, -3.0, 0.0, -3.0, 5.0]);
+        assert_eq!(cholesky(&ctx, &definite, 120).unwrap().det().unwrap(), 144);
+        assert_eq!(ldlt(&ctx, &definite, 120).unwrap().det().unwrap(), 144);
+        let indefinite = matrix(2, &[1.0, 2.0, 2.0, -3.0]);
+        assert_eq!(ldlt(&ctx, &indefinite, 120).unwrap().det().unwrap(), -7);
+        assert_eq!(cholesky(&ctx, &Matrix::empty(), 120).unwrap().det().unwrap(), 1);
+    }
+
+    #[test]
+    fn exponents_may_leave_the_range_on_the_way_alone() {
+        let ctx = Context::builder().threads(1).build().unwrap();
+        let power = |exponent: i32| Float::with_val(120, 1) << exponent;
+        let diagonal = |exponents: [i32; 4]| {
+            Matrix::from_fn(4, 4, 120, |row, col| if row == col { power(exponents[row]) } else { Float::new(120) })
+        };
+        let most = 1 << 29;
+        let balanced = diagonal([most, most, -most, 2 - most]).unwrap();
+        assert_eq!(cholesky(&ctx, &balanced, 120).unwrap().det().unwrap(), 4);
+        assert_eq!(ldlt(&ctx, &balanced, 120).unwrap().det().unwrap(), 4);
+        let beyond = cholesky(&ctx, &diagonal([most, most, 0, 0]).unwrap(), 120).unwrap().det().unwrap_err();
+        assert!(matches!(beyond, Error::ExponentRange { exponent: 0x4000_0001, .. }), "{beyond}");
+    }
+}
