@@ -81,6 +81,11 @@ pub struct Global {
     pub output_format: Option<FileFormat>,
 }
 
+/// What `sunzi completions --help` ends with.
+const COMPLETIONS: &str = "Examples:\n  \
+    sunzi completions bash > ~/.local/share/bash-completion/completions/sunzi\n  \
+    sunzi completions fish > ~/.config/fish/completions/sunzi.fish";
+
 /// The commands.
 #[derive(Subcommand, Debug)]
 pub enum Command {
@@ -123,9 +128,7 @@ pub enum Command {
     #[command(after_help = "Example:\n  sunzi demo --threads 2")]
     Demo(EngineArgs),
     /// Print a script that completes the words of command lines, for the shell named.
-    #[command(
-        after_help = "Examples:\n  sunzi completions bash > ~/.local/share/bash-completion/completions/sunzi\n  sunzi completions fish > ~/.config/fish/completions/sunzi.fish"
-    )]
+    #[command(after_help = COMPLETIONS)]
     Completions {
         /// The shell.
         shell: Shell,
