@@ -19,7 +19,7 @@ pub struct Plan(pub PlanOperation);
 
 impl Args for Plan {
     fn augment_args(command: Command) -> Command {
-        let command = PlanOperation::augment_subcommands(PlanSyrk::augment_args(command));
+        let command = PlanOperation::augment_subcommands(PlanSyrk::augment_args(command)).arg_required_else_help(true);
         command.args_conflicts_with_subcommands(true).subcommand_negates_reqs(true).after_help(EXAMPLES)
     }
 
@@ -46,16 +46,22 @@ impl FromArgMatches for Plan {
 #[derive(Subcommand, Clone, Debug)]
 pub enum PlanOperation {
     /// P^T P, here or on a cluster.
+    #[command(after_help = "Example:\n  sunzi plan syrk --rows 1e5 --cols 1e4 --precision 1024 --memory 64G")]
     Syrk(PlanSyrk),
     /// A^T B.
+    #[command(after_help = "Example:\n  sunzi plan gemm --rows 5000 --cols 2000 --result-rows 300 --precision 512")]
     Gemm(PlanGemm),
     /// A = L L^T.
+    #[command(after_help = "Example:\n  sunzi plan cholesky --rows 1e4 --precision 512 --memory 8G")]
     Cholesky(PlanCholesky),
     /// T X = B for a triangular T.
+    #[command(after_help = "Example:\n  sunzi plan trsm --rows 5000 --cols 100 --precision 512")]
     Trsm(PlanSolve),
     /// A X = B for a symmetric positive definite A, its factorisation included.
+    #[command(after_help = "Example:\n  sunzi plan solve --rows 1e4 --cols 100 --precision 512 --refine-from 300")]
     Solve(PlanSystem),
     /// The inverse of a symmetric positive definite A, its factorisation included.
+    #[command(after_help = "Example:\n  sunzi plan inverse --rows 3000 --precision 512")]
     Inverse(PlanCholesky),
 }
 
