@@ -241,7 +241,6 @@ fn inverses_and_certificates_are_those_of_rust() {
             proof.solution_digits(&rust, &matrix, &matrix).unwrap(),
         ];
         assert_eq!(found, expected);
-        // A wrong solution has no right digits, and an inverse has, but for the condition, as many as it has bits.
         assert!(found[0] > 60.0 && found[1] > 40.0 && found[2] > 40.0 && found[3] < 2.0, "{found:?}");
         // SAFETY: null pointers and wrong shapes are refused.
         unsafe {
