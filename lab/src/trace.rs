@@ -93,6 +93,9 @@ pub struct Names<'a> {
     pub thread: &'a dyn Fn(usize) -> String,
 }
 
+/// What is told the name of a step.
+type Listener = Box<dyn Fn(&str)>;
+
 /// A trace that is written when the work is done, where one was asked for.
 pub struct Trace {
     file: Option<ReportFile>,
@@ -102,7 +105,7 @@ pub struct Trace {
     /// Names of processes, and of threads.
     names: BTreeMap<(u32, Option<usize>), String>,
     /// Is told the name of each step that begins.
-    tell: Option<Box<dyn Fn(&str)>>,
+    tell: Option<Listener>,
 }
 
 impl Trace {
