@@ -25,7 +25,9 @@ pub use simulate::{Simulate, Simulation, Soak};
 pub use verify::{Check, SystemCheck, Verify, VerifyCholesky, VerifyGemm, VerifyInverse, VerifyOperation};
 pub use verify::{VerifySolve, VerifySyrk, VerifyTrsm};
 
-use clap::{ArgAction, ArgMatches, Args, Command as Parser, CommandFactory, FromArgMatches, Subcommand, ValueHint};
+use clap::{
+    ArgAction, ArgMatches, Args, Command as Parser, CommandFactory, FromArgMatches, Subcommand, ValueEnum, ValueHint,
+};
 use clap_complete::Shell;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -63,6 +65,20 @@ pub struct Arguments {
     pub memory_bytes: Option<u64>,
 }
 
+/// How progress is shown.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ProgressForm {
+    /// A bar on a terminal that can show one, else nothing.
+    #[default]
+    Auto,
+    /// A bar on any terminal.
+    Bar,
+    /// A line for each tenth of the run and for each of its stages.
+    Plain,
+    /// Nothing.
+    None,
+}
+
 /// What holds for every command.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "In every command")]
@@ -70,6 +86,10 @@ pub struct Global {
     /// Print errors only.
     #[arg(long, short, global = true)]
     pub quiet: bool,
+    /// How far the whole run is, on standard error: auto shows a bar on a terminal and nothing elsewhere, plain prints
+    /// lines, also where there is no terminal.
+    #[arg(long, global = true, value_name = "FORM", value_enum, default_value_t)]
+    pub progress: ProgressForm,
     /// Also write a report as JSON.
     #[arg(long, global = true, value_name = "FILE")]
     pub report: Option<PathBuf>,

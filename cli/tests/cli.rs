@@ -29,6 +29,8 @@ mod pages;
 mod plan;
 #[path = "cli/processors.rs"]
 mod processors;
+#[path = "cli/progress.rs"]
+mod progress;
 #[cfg(target_os = "linux")]
 #[path = "cli/refusals.rs"]
 mod refusals;

@@ -93,6 +93,9 @@ pub struct Names<'a> {
     pub thread: &'a dyn Fn(usize) -> String,
 }
 
+/// What is told the name of a step.
+type Listener = Box<dyn Fn(&str)>;
+
 /// A trace that is written when the work is done, where one was asked for.
 pub struct Trace {
     file: Option<ReportFile>,
@@ -101,6 +104,8 @@ pub struct Trace {
     spans: Vec<Span>,
     /// Names of processes, and of threads.
     names: BTreeMap<(u32, Option<usize>), String>,
+    /// Is told the name of each step that begins.
+    tell: Option<Listener>,
 }
 
 impl Trace {
@@ -111,7 +116,12 @@ impl Trace {
     pub fn begin(path: Option<&Path>) -> Result<Trace> {
         let file = path.map(ReportFile::new).transpose()?;
         let path = path.map(Path::to_path_buf).unwrap_or_default();
-        Ok(Trace { file, path, begin: Instant::now(), spans: Vec::new(), names: BTreeMap::new() })
+        Ok(Trace { file, path, begin: Instant::now(), spans: Vec::new(), names: BTreeMap::new(), tell: None })
+    }
+
+    /// The trace, which tells `tell` the name of each step that begins.
+    pub fn telling(self, tell: impl Fn(&str) + 'static) -> Trace {
+        Trace { tell: Some(Box::new(tell)), ..self }
     }
 
     /// Runs `step` and notes how long it took; returns the seconds too.
@@ -119,6 +129,9 @@ impl Trace {
     /// # Errors
     /// Those of `step`.
     pub fn span<T>(&mut self, name: &str, step: impl FnOnce() -> Result<T>) -> Result<(T, f64)> {
+        if let Some(tell) = &self.tell {
+            tell(name);
+        }
         let start = Instant::now();
         let value = step()?;
         let seconds = start.elapsed().as_secs_f64();

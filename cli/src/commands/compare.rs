@@ -3,7 +3,7 @@
 
 use crate::args::Compare;
 use crate::files::{header, stated_precision};
-use crate::session::Session;
+use crate::session::{Session, Work};
 use serde_json::{Value, json};
 use std::path::Path;
 use sunzi::Result;
@@ -24,6 +24,7 @@ pub fn run(session: &mut Session, config: &Compare) -> Result<u8> {
         None => stated(&config.left, &infos.0).or_else(|error| stated(&config.right, &infos.1).map_err(|_| error))?,
     };
     let [left_bits, right_bits] = headers.map(|own| config.precision.or(own).unwrap_or(any));
+    session.expect(&[&config.left, &config.right], any, |_| Work { stages: Vec::new(), output: None });
     let left = session.read(&config.left, ReadOptions::new(left_bits))?.matrix;
     let right = session.read(&config.right, ReadOptions::new(right_bits))?.matrix;
     let comparison = compare_within(&left, &right, &config.tolerance())?;
