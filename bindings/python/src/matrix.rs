@@ -240,7 +240,8 @@ impl Matrix {
         let chosen = Chosen::new(key, (view.rows(), view.cols()), self.line)?;
         let value = value_for(value, &chosen, view.precision_bits())?;
         drop(view);
-        assign(key.py(), &mut self.view.lock().unwrap_or_else(PoisonError::into_inner), &chosen, &value)
+        let assigned = assign(&mut self.view.lock().unwrap_or_else(PoisonError::into_inner), &chosen, &value);
+        assigned.or_raise(key.py())
     }
 
     /// The product, a `Matrix` of the larger precision; of a matrix with its own transpose a SYRK, with the same bits.
