@@ -36,8 +36,8 @@ pub fn value_for(value: &Bound<'_, PyAny>, chosen: &Chosen, bits: u32) -> PyResu
     Ok(Value::Block(rounded(py, &view, bits)?))
 }
 
-/// Writes `value` to the places `chosen` of `target`; views taken of it keep what they had. Runs no Python code, so that
-/// it may run under a lock.
+/// Writes `value` to the places `chosen` of `target`; views taken of it keep what they had. Runs no Python code, so
+/// that it may run under a lock.
 ///
 /// # Errors
 /// [`sunzi::Error::OutOfMemory`]; [`sunzi::Error::NotFinite`] for a number that overflows when it is rounded.
