@@ -21,6 +21,9 @@ use sunzi::{
 /// The triangles of a matrix.
 pub const TRIANGLES: &[(&str, Uplo)] = &[("lower", Uplo::Lower), ("upper", Uplo::Upper)];
 
+/// The sides of a triangular or symmetric matrix in a product.
+pub const SIDES: &[(&str, Side)] = &[("left", Side::Left), ("right", Side::Right)];
+
 /// Which triangle of a symmetric matrix counts: both, which must agree, unless one is named.
 pub const SYMMETRIC: &[(&str, Option<Uplo>)] =
     &[("both", None), ("lower", Some(Uplo::Lower)), ("upper", Some(Uplo::Upper))];
@@ -201,7 +204,7 @@ pub fn trsm<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let mut call = Call::new(options)?;
     let py = call.py();
-    let side = call.choice("side", &[("left", Side::Left), ("right", Side::Right)])?;
+    let side = call.choice("side", SIDES)?;
     let uplo = call.choice("uplo", TRIANGLES)?;
     let diag = if call.flag("unit")? { Diag::Unit } else { Diag::NonUnit };
     let op = op(call.flag("transpose")?);
