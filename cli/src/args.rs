@@ -19,7 +19,7 @@ pub use engine::{EngineArgs, Precision};
 pub use factor::{Cholesky, Factor, Inverse, RankChoices, Solve, TriangularSystem, Trsm};
 pub use files::{Compare, Convert, Gen, Output};
 pub use paths::{Paths, RANK, of_rank};
-pub use plan::{Plan, PlanCholesky, PlanGemm, PlanOperation, PlanPromise, PlanSolve, PlanSyrk, PlanSystem};
+pub use plan::{Plan, PlanCholesky, PlanGemm, PlanOperation, PlanPromise, PlanSolve, PlanSyrk, PlanSystem, PlanTime};
 pub use product::{Gemm, ProductArgs, Syrk};
 pub use simulate::{Simulate, Simulation, Soak};
 pub use verify::{Check, SystemCheck, Verify, VerifyCholesky, VerifyGemm, VerifyInverse, VerifyOperation};
@@ -136,7 +136,8 @@ pub enum Command {
     /// Show the first and the largest difference of two matrices, and the digits that agree; exit code 1 where they
     /// differ, or differ by more than the tolerance given.
     Compare(Compare),
-    /// Show how an operation would run, here or (a syrk) on a cluster: bytes, cuts, jobs. Computes nothing.
+    /// Show how an operation would run, here or (a syrk) on a cluster: bytes, cuts, jobs, and how long it will take
+    /// here.
     Plan(Plan),
     /// Time an operation beside other implementations, check every answer, compare with the machine's limit.
     Bench(Bench),

@@ -77,6 +77,14 @@ pub struct PlanPromise {
     pub range_bits: Option<u32>,
 }
 
+/// What is said of time.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct PlanTime {
+    /// Do not say how long it will take: small runs are timed for that, of less than a second together.
+    #[arg(long)]
+    pub no_time: bool,
+}
+
 impl PlanPromise {
     fn check(&self, default: Accuracy) -> Result<()> {
         match (self.range_bits, self.accuracy.unwrap_or(default)) {
@@ -112,6 +120,8 @@ pub struct PlanSyrk {
     #[command(flatten)]
     pub promise: PlanPromise,
     #[command(flatten)]
+    pub time: PlanTime,
+    #[command(flatten)]
     pub engine: EngineArgs,
 }
 
@@ -136,6 +146,8 @@ pub struct PlanGemm {
     #[command(flatten)]
     pub promise: PlanPromise,
     #[command(flatten)]
+    pub time: PlanTime,
+    #[command(flatten)]
     pub engine: EngineArgs,
 }
 
@@ -153,6 +165,8 @@ pub struct PlanCholesky {
     pub tile: Option<usize>,
     #[command(flatten)]
     pub promise: PlanPromise,
+    #[command(flatten)]
+    pub time: PlanTime,
     #[command(flatten)]
     pub engine: EngineArgs,
 }
@@ -181,6 +195,8 @@ pub struct PlanSolve {
     pub precision: u32,
     #[command(flatten)]
     pub promise: PlanPromise,
+    #[command(flatten)]
+    pub time: PlanTime,
     #[command(flatten)]
     pub engine: EngineArgs,
 }
