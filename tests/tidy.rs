@@ -41,7 +41,7 @@ const LAB: Layers = &[
     &["engine"],
     &["session"],
     &["trace"],
-    &["bench", "simulate"],
+    &["bench", "forecast", "simulate"],
     &["conformance"],
     &["gpu_check"],
 ];

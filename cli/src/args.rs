@@ -19,13 +19,15 @@ pub use engine::{EngineArgs, Precision};
 pub use factor::{Cholesky, Factor, Inverse, RankChoices, Solve, TriangularSystem, Trsm};
 pub use files::{Compare, Convert, Gen, Output};
 pub use paths::{Paths, RANK, of_rank};
-pub use plan::{Plan, PlanCholesky, PlanGemm, PlanOperation, PlanPromise, PlanSolve, PlanSyrk, PlanSystem};
+pub use plan::{Plan, PlanCholesky, PlanGemm, PlanOperation, PlanPromise, PlanSolve, PlanSyrk, PlanSystem, PlanTime};
 pub use product::{Gemm, ProductArgs, Syrk};
 pub use simulate::{Simulate, Simulation, Soak};
 pub use verify::{Check, SystemCheck, Verify, VerifyCholesky, VerifyGemm, VerifyInverse, VerifyOperation};
 pub use verify::{VerifySolve, VerifySyrk, VerifyTrsm};
 
-use clap::{ArgAction, ArgMatches, Args, Command as Parser, CommandFactory, FromArgMatches, Subcommand, ValueHint};
+use clap::{
+    ArgAction, ArgMatches, Args, Command as Parser, CommandFactory, FromArgMatches, Subcommand, ValueEnum, ValueHint,
+};
 use clap_complete::Shell;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -38,7 +40,8 @@ use values::{format, written_format};
 /// The ending of a file's name says its format: Matrix Market (.mtx), binary (.bin), tables (.csv, .tsv, .txt), NumPy
 /// (.npy), JSON (.json, with a matrix inside as block.json:B), Mathematica (.m), SDPA (.dat-s:1/1); .gz or .zst may
 /// follow. `-` is standard input or output. Counts may be written 1e5; sizes take K, M, G, T (powers of 1024) and
-/// decimals. Exit codes: 0 done, 2 wrong arguments, 3 wrong input, 4 not enough memory, 5 a check failed, 6 ranks out
+/// decimals. Exit codes: 0 done, 1 different
+/// (compare), 2 wrong arguments, 3 wrong input, 4 not enough memory, 5 a check failed, 6 ranks out
 /// of reach, 7 a device failed, 130 stopped.
 #[derive(clap::Parser, Debug)]
 #[command(
@@ -62,12 +65,31 @@ pub struct Arguments {
     pub memory_bytes: Option<u64>,
 }
 
+/// How progress is shown.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ProgressForm {
+    /// A bar on a terminal that can show one, else nothing.
+    #[default]
+    Auto,
+    /// A bar on any terminal.
+    Bar,
+    /// A line for each tenth of the run and for each of its stages.
+    Plain,
+    /// Nothing.
+    None,
+}
+
 /// What holds for every command.
 #[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "In every command")]
 pub struct Global {
     /// Print errors only.
     #[arg(long, short, global = true)]
     pub quiet: bool,
+    /// How far the whole run is, on standard error: auto shows a bar on a terminal and nothing elsewhere, plain prints
+    /// lines, also where there is no terminal.
+    #[arg(long, global = true, value_name = "FORM", value_enum, default_value_t)]
+    pub progress: ProgressForm,
     /// Also write a report as JSON.
     #[arg(long, global = true, value_name = "FILE")]
     pub report: Option<PathBuf>,
@@ -79,10 +101,16 @@ pub struct Global {
     pub output_format: Option<FileFormat>,
 }
 
+/// What `sunzi completions --help` ends with.
+const COMPLETIONS: &str = "Examples:\n  \
+    sunzi completions bash > ~/.local/share/bash-completion/completions/sunzi\n  \
+    sunzi completions fish > ~/.config/fish/completions/sunzi.fish";
+
 /// The commands.
 #[derive(Subcommand, Debug)]
 pub enum Command {
     /// Show the CPU's abilities, the kernels and how far they reach, and the memory; or what matrix files hold.
+    #[command(after_help = "Examples:\n  sunzi info\n  sunzi info P.mtx A.csv block_data_0.json:B")]
     Info {
         /// Matrix files to describe.
         files: Vec<PathBuf>,
@@ -105,9 +133,11 @@ pub enum Command {
     Verify(Verify),
     /// Copy a matrix into another format.
     Convert(Convert),
-    /// Show the first and the largest difference of two matrices; exit code 1 where they differ.
+    /// Show the first and the largest difference of two matrices, and the digits that agree; exit code 1 where they
+    /// differ, or differ by more than the tolerance given.
     Compare(Compare),
-    /// Show how an operation would run, here or (a syrk) on a cluster: bytes, cuts, jobs. Computes nothing.
+    /// Show how an operation would run, here or (a syrk) on a cluster: bytes, cuts, jobs, and how long it will take
+    /// here.
     Plan(Plan),
     /// Time an operation beside other implementations, check every answer, compare with the machine's limit.
     Bench(Bench),
@@ -116,13 +146,16 @@ pub enum Command {
     /// Let a factorisation run on a cluster in virtual time: how long, which messages, what waits for what.
     Simulate(Simulate),
     /// A tour in under a minute: an ill-conditioned Gram matrix, computed, checked, verified, timed.
+    #[command(after_help = "Example:\n  sunzi demo --threads 2")]
     Demo(EngineArgs),
     /// Print a script that completes the words of command lines, for the shell named.
+    #[command(after_help = COMPLETIONS)]
     Completions {
         /// The shell.
         shell: Shell,
     },
     /// Print the manual page of the program, or of the command named.
+    #[command(after_help = "Examples:\n  sunzi man > sunzi.1\n  sunzi man bench syrk | man -l -")]
     Man {
         /// Words of a command, such as `bench syrk`.
         words: Vec<String>,
@@ -211,6 +244,39 @@ mod tests {
         found.dedup();
         let known = |name: &String| INPUTS.contains(&name.as_str()) || paths::is_output(name);
         assert!(found.len() > 12 && found.iter().all(known), "{found:?}");
+    }
+
+    /// The command lines of the examples in a help: from the program's name to what a shell takes.
+    fn examples(help: &str) -> impl Iterator<Item = Vec<&str>> {
+        let indented = help.lines().filter_map(|line| line.strip_prefix("  "));
+        indented.filter_map(|line| {
+            let words = line.split_whitespace().skip_while(|word| *word != "sunzi");
+            Some(words.take_while(|word| !matches!(*word, ">" | "|")).collect())
+                .filter(|words: &Vec<_>| words.len() > 1)
+        })
+    }
+
+    /// Every help ends with examples, and every example is a command line that is accepted.
+    #[test]
+    fn every_command_has_examples_that_parse() {
+        fn visit(parser: &Parser, seen: &mut usize) {
+            let name = parser.get_bin_name().unwrap_or(parser.get_name()).to_string();
+            if name.split(' ').any(|word| word == "help") {
+                return;
+            }
+            let help = parser.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains("Example") && examples(&help).next().is_some(), "{name}: no example");
+            for words in examples(&help) {
+                let parsed = parse(words.iter().map(OsString::from)).map_err(|error| error.to_string());
+                let checked = parsed.and_then(|arguments| arguments.check().map_err(|error| error.to_string()));
+                assert_eq!(checked, Ok(()), "{name}: {words:?}");
+                *seen += 1;
+            }
+            parser.get_subcommands().for_each(|inner| visit(inner, seen));
+        }
+        let mut seen = 0;
+        visit(&definition(), &mut seen);
+        assert!(seen > 50, "{seen}");
     }
 
     #[test]

@@ -1,18 +1,26 @@
-//! A command under way: where it may speak, its report, and reading and writing matrices with a bar.
+//! A command under way: where it may speak, its report, its progress, and reading and writing matrices.
 
 use crate::args::{Global, Output};
 use crate::files::{self, admit, bytes, header, output_format};
-use crate::progress::{Bar, Visibility};
+use crate::progress::{Bar, Stage, reading, writing};
 use crate::signals::{Mode, complete, in_mode, stop_requested};
 use serde::Serialize;
 use std::path::Path;
 use std::sync::Arc;
 use sunzi::comm::{Transport, agreed};
-use sunzi::io::{Loaded, ReadOptions, Symmetry, WriteOptions};
+use sunzi::io::{FileInfo, Loaded, ReadOptions, Symmetry, WriteOptions};
 use sunzi::{ContextBuilder, MatrixView, ProgressCallback, Result};
 use sunzi_lab::engine::Engine;
 use sunzi_lab::report::{ReportFile, check_writable};
 use sunzi_lab::session::{self as lab, Session as _};
+
+/// What a command does between reading and writing.
+pub struct Work<'a> {
+    /// Its stages.
+    pub stages: Vec<Stage>,
+    /// The file that is written, and the shape of its matrix.
+    pub output: Option<(&'a Path, (usize, usize))>,
+}
 
 /// What a command needs beside its choices: where it may speak, and its report.
 pub struct Session {
@@ -30,8 +38,39 @@ impl Session {
             Some(world) => agreed(world, report)?,
             None => report?,
         };
-        let visibility = if quiet { Visibility::Hidden } else { Visibility::Auto };
-        Ok(Session { quiet, report, bar: Bar::new(visibility) })
+        Ok(Session { quiet, report, bar: Bar::new(global.progress, quiet) })
+    }
+
+    /// Names the stages of the whole command: its `inputs` of `bits` bits, what `work` says of their headers, and the
+    /// output. Without a header for each input nothing is known, and each call shows its own progress.
+    pub fn expect<'a>(&self, inputs: &[&Path], bits: u32, work: impl FnOnce(&[FileInfo]) -> Work<'a>) {
+        if self.bar.is_hidden() {
+            return;
+        }
+        // What is wrong with a file is said where it is read.
+        let infos = inputs.iter().map(|path| header(path).ok().flatten()).collect::<Option<Vec<_>>>();
+        let Some(infos) = infos else { return };
+        let Work { stages, output } = work(&infos);
+        let format = output.and_then(|(path, _)| output_format(path).ok());
+        let write = output.zip(format).map(|((_, shape), format)| writing(format, shape, bits));
+        let read = infos.iter().map(|info| reading(info, bits));
+        self.bar.expect(read.chain(stages).chain(write).collect());
+    }
+
+    /// A stage of the command begins.
+    pub fn stage(&self, name: &str) {
+        self.bar.begin(name);
+    }
+
+    /// What tells the progress of the command that a step of a trace begins.
+    pub fn steps(&self) -> impl Fn(&str) + 'static {
+        let bar = self.bar.clone();
+        move |name| bar.begin(name)
+    }
+
+    /// The command has done what was asked.
+    pub fn end(&self) {
+        self.bar.end();
     }
 
     /// Writes a remark to standard error, unless this session is quiet.
@@ -75,9 +114,8 @@ impl Session {
         if let Some(info) = header(path)? {
             admit(bytes(&info, &options))?;
         }
-        let loaded = files::read(path, &options.progress(self.progress()));
-        self.bar.finish();
-        let loaded = loaded?;
+        self.bar.begin("read");
+        let loaded = files::read(path, &options.progress(self.progress()))?;
         for remark in &loaded.remarks {
             self.note(&format!("{}: {remark}", path.display()));
         }
@@ -91,9 +129,8 @@ impl Session {
     pub fn write<'a>(&self, output: &Output, matrix: impl Into<MatrixView<'a>>, symmetry: Symmetry) -> Result<()> {
         let options =
             WriteOptions::new().symmetry(symmetry).number_form(output.number_form()).progress(self.progress());
-        let written = in_mode(Mode::Writing, || files::write(&output.path, matrix, &options).inspect(|()| complete()));
-        self.bar.finish();
-        written
+        self.bar.begin("write");
+        in_mode(Mode::Writing, || files::write(&output.path, matrix, &options).inspect(|()| complete()))
     }
 }
 
@@ -109,7 +146,7 @@ impl lab::Session for Session {
     }
 
     fn hide_progress(&mut self) {
-        self.bar = Bar::new(Visibility::Hidden);
+        self.bar = Bar::hidden();
     }
 
     fn stop_requested(&self) -> bool {

@@ -29,6 +29,8 @@ mod pages;
 mod plan;
 #[path = "cli/processors.rs"]
 mod processors;
+#[path = "cli/progress.rs"]
+mod progress;
 #[cfg(target_os = "linux")]
 #[path = "cli/refusals.rs"]
 mod refusals;
@@ -271,6 +273,40 @@ fn convert_and_compare_keep_every_bit() {
     assert!(output.stdout.contains("different: 21 of 21") && output.stdout.contains("largest absolute"));
     assert_eq!(output.stderr, "");
     assert_eq!(sandbox.json("r.json")["differing_entries"], 21);
+}
+
+#[test]
+fn compare_lets_a_tolerance_pass() {
+    let sandbox = Sandbox::new();
+    sandbox.write("A.csv", "1000,2\n3,0\n");
+    sandbox.write("B.csv", "1000.0001,2\n3,1e-30\n");
+    for (tolerance, code, start) in [
+        ("", 1, "different: 2 of 4 entries of the 2 x 2 matrices\nfirst:            row 1, column 1 (from 1): "),
+        (
+            "--digits 7",
+            0,
+            "equal within the tolerance: all 4 entries of the 2 x 2 matrices, of which 2 differ\nlargest",
+        ),
+        ("--digits 8", 1, "different: 1 of 4 entries of the 2 x 2 matrices beyond the tolerance, 2 in all\nfirst:"),
+        (
+            "--relative 1e-6",
+            1,
+            "different: 1 of 4 entries of the 2 x 2 matrices beyond the tolerance, 2 in all\nfirst: ",
+        ),
+        ("--relative 1e-6 --absolute 1e-29", 0, "equal within"),
+        ("--absolute 1.1e-4", 0, "equal within"),
+        ("--absolute 0", 1, "different: 2 of 4"),
+    ] {
+        let output = sandbox.output(&format!("compare A.csv B.csv --precision 128 --report r.json {tolerance}"));
+        assert!(output.code == code && output.stdout.starts_with(start), "{tolerance}: {output:?}");
+        let last = "digits that agree: 7.0 in the maximum norm, 0.0 in the worst entry\n";
+        assert!(output.stdout.ends_with(last), "{output:?}");
+        assert_eq!(sandbox.json("r.json")["within_tolerance"], code == 0);
+    }
+    for wrong in ["--relative -1", "--absolute x", "--digits 0", "--relative nan"] {
+        sandbox.fail(&format!("compare A.csv B.csv {wrong}"), 2);
+    }
+    assert_eq!(sandbox.run("compare A.csv A.csv --precision 9"), "equal: all 4 entries of the 2 x 2 matrices\n");
 }
 
 #[test]

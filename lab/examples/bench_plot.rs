@@ -13,8 +13,15 @@ struct Row {
     ratios: Vec<(String, f64)>,
 }
 
-const BASELINES: [(&str, RGBColor); 3] =
-    [("sdpb", RGBColor(31, 119, 180)), ("flint", RGBColor(255, 127, 14)), ("mpfr", RGBColor(44, 160, 44))];
+/// Colours of the baselines, in the order in which the reports name them.
+const COLORS: [RGBColor; 6] = [
+    RGBColor(31, 119, 180),
+    RGBColor(255, 127, 14),
+    RGBColor(44, 160, 44),
+    RGBColor(214, 39, 40),
+    RGBColor(148, 103, 189),
+    RGBColor(140, 86, 75),
+];
 
 /// Pixels of a row of the picture.
 const ROW_HEIGHT: u32 = 64;
@@ -55,30 +62,42 @@ fn read(folder: &str) -> Result<Vec<Row>, Box<dyn Error>> {
 }
 
 fn draw(rows: &[Row], output: &str) -> Result<(), Box<dyn Error>> {
-    let size = (900, 110 + ROW_HEIGHT * rows.len() as u32);
+    let size = (900, 110 + ROW_HEIGHT * (rows.len() as u32 + 1));
     let root = SVGBackend::new(output, size).into_drawing_area();
     root.fill(&WHITE)?;
-    let largest = rows.iter().flat_map(|row| &row.ratios).fold(2.0f64, |most, (_, ratio)| most.max(*ratio));
+    let ratios = || rows.iter().flat_map(|row| &row.ratios).map(|(_, ratio)| *ratio);
+    let (least, largest) = (ratios().fold(1.0, f64::min), ratios().fold(2.0, f64::max));
+    // Where a baseline is faster its bar goes to the left of 1.
+    let left = if least < 1.0 { least / 1.3 } else { 1.0 };
+    let mut names = Vec::<&str>::new();
+    for (name, _) in rows.iter().flat_map(|row| &row.ratios) {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
     let mut chart = ChartBuilder::on(&root)
         .margin(10)
         .caption("SYRK, one thread: times faster than each baseline", ("sans-serif", 18))
         .x_label_area_size(36)
         .y_label_area_size(170)
-        .build_cartesian_2d((1.0..largest * 1.3).log_scale(), (rows.len() as f64)..0.0)?;
+        .build_cartesian_2d((left..largest * 1.6).log_scale(), (rows.len() as f64 + 1.2)..0.0)?;
     chart
         .configure_mesh()
         .disable_y_mesh()
         .y_labels(0)
-        .x_label_formatter(&|x| format!("{x:.0}"))
+        .light_line_style(TRANSPARENT)
+        .bold_line_style(BLACK.mix(0.12))
+        .x_label_formatter(&|x| if *x < 1.0 { format!("{x:.1}") } else { format!("{x:.0}") })
         .x_desc("ratio of medians")
         .draw()?;
-    for (name, color) in BASELINES {
+    for (name, color) in names.into_iter().zip(COLORS.into_iter().cycle()) {
         let bars = rows.iter().enumerate().flat_map(|(index, row)| {
-            let slot = row.ratios.iter().position(|(baseline, _)| baseline == name);
+            let slot = row.ratios.iter().position(|(baseline, _)| *baseline == name);
             slot.map(|slot| {
                 let height = 0.8 / row.ratios.len() as f64;
                 let top = index as f64 + 0.1 + slot as f64 * height;
-                Rectangle::new([(1.0, top), (row.ratios[slot].1, top + 0.9 * height)], color.filled())
+                let ratio = row.ratios[slot].1;
+                Rectangle::new([(ratio.min(1.0), top), (ratio.max(1.0), top + 0.9 * height)], color.filled())
             })
         });
         chart
@@ -91,13 +110,18 @@ fn draw(rows: &[Row], output: &str) -> Result<(), Box<dyn Error>> {
         for (slot, (_, ratio)) in row.ratios.iter().enumerate() {
             let y = index as f64 + 0.1 + (slot as f64 + 0.3) * 0.8 / count;
             let style = ("sans-serif", 12).into_font();
-            chart.draw_series([Text::new(format!(" {ratio:.1}"), (*ratio, y - 0.1), style)])?;
+            chart.draw_series([Text::new(format!(" {ratio:.1}"), (ratio.max(1.0), y - 0.1), style)])?;
         }
-        let middle = chart.backend_coord(&(1.0, index as f64 + 0.5));
+        let middle = chart.backend_coord(&(left, index as f64 + 0.5));
         let place = (middle.0 - 165, middle.1 - 7);
         root.draw(&Text::new(row.label.clone(), place, ("sans-serif", 13).into_font()))?;
     }
-    chart.configure_series_labels().border_style(BLACK).background_style(WHITE).draw()?;
+    chart
+        .configure_series_labels()
+        .position(SeriesLabelPosition::LowerRight)
+        .border_style(BLACK.mix(0.4))
+        .background_style(WHITE)
+        .draw()?;
     root.present()?;
     Ok(())
 }

@@ -3,6 +3,7 @@
 //! - [`mod@bench`]: our operations beside other implementations and beside the machine's limit, every answer checked;
 //! - [`baselines`]: those other implementations;
 //! - [`conformance`]: what every device must compute; [`gpu_check`]: whether those of this machine do, and how fast;
+//! - [`mod@forecast`]: how long an operation will take here;
 //! - [`simulate`]: a factorisation on a cluster in virtual time;
 //! - [`plot`] and [`trace`]: pictures, and files for trace viewers;
 //! - what these share: the choices of an [`engine`], the [`machine`], the [`memory`] of the
@@ -14,6 +15,7 @@ pub mod baselines;
 pub mod bench;
 pub mod conformance;
 pub mod engine;
+pub mod forecast;
 pub mod gpu_check;
 pub mod machine;
 pub mod memory;

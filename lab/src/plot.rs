@@ -31,11 +31,8 @@ pub struct Figure {
     pub points: Vec<Point>,
 }
 
-/// A name in the legend, a colour, and the part of a point.
-type Line = (&'static str, RGBColor, fn(&Point) -> f64);
-
-const LINES: [Line; 2] =
-    [("mean of the processes", BLUE, |point| point.mean), ("most of any", RED, |point| point.most)];
+/// Room for the legend above the curves, in parts of the largest value.
+const HEADROOM: f64 = 1.4;
 
 /// Writes the picture.
 ///
@@ -67,13 +64,42 @@ fn chart(area: &Area<'_>, figure: &Figure) -> std::result::Result<(), Box<dyn st
         .caption(figure.caption, ("sans-serif", 16))
         .x_label_area_size(34)
         .y_label_area_size(60)
-        .build_cartesian_2d(0.0..end, 0.0..1.05 * top)?;
-    chart.configure_mesh().x_desc("seconds").draw()?;
-    for (name, color, of) in LINES {
-        let points = points.iter().map(|point| (point.seconds, of(point)));
-        let line = chart.draw_series(LineSeries::new(points, color.stroke_width(1)))?;
-        line.label(name).legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], color));
-    }
-    chart.configure_series_labels().background_style(WHITE.mix(0.8)).border_style(BLACK).draw()?;
+        .build_cartesian_2d(0.0..end, 0.0..HEADROOM * top)?;
+    let mesh = BLACK.mix(0.12);
+    chart.configure_mesh().light_line_style(TRANSPARENT).bold_line_style(mesh).x_desc("seconds").draw()?;
+    // The most of any is an area and the mean a line upon it, so that both are seen where they are equal.
+    let curve = |of: fn(&Point) -> f64| points.iter().map(move |point| (point.seconds, of(point)));
+    let most = AreaSeries::new(curve(|point| point.most), 0.0, RED.mix(0.25)).border_style(RED.mix(0.5));
+    let label = chart.draw_series(most)?;
+    label
+        .label("most of any process")
+        .legend(|(x, y)| Rectangle::new([(x, y - 5), (x + 16, y + 5)], RED.mix(0.35).filled()));
+    let mean = LineSeries::new(curve(|point| point.mean), BLUE.stroke_width(2));
+    let label = chart.draw_series(mean)?;
+    label.label("mean of the processes").legend(|(x, y)| PathElement::new([(x, y), (x + 16, y)], BLUE.stroke_width(2)));
+    chart
+        .configure_series_labels()
+        .position(SeriesLabelPosition::UpperRight)
+        .background_style(WHITE)
+        .border_style(BLACK.mix(0.4))
+        .draw()?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Curves that are equal are both drawn, the mean last, and below the legend; only the light mesh is grey.
+    #[test]
+    fn equal_curves_are_both_seen() {
+        let points = (0..20).map(|at| Point { seconds: f64::from(at), mean: 3.0, most: 3.0 }).collect();
+        let mut text = String::new();
+        render(&[Figure { caption: "ready tasks", points }], &mut text).unwrap();
+        let (area, line) = (text.find("#FF0000").unwrap(), text.rfind("#0000FF").unwrap());
+        assert!(area < line && text.contains("<polygon") && text.contains("<polyline"), "{text}");
+        for words in ["ready tasks", "mean of the processes", "most of any process", "seconds"] {
+            assert!(text.contains(words), "{words}");
+        }
+    }
 }

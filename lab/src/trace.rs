@@ -1,12 +1,13 @@
 //! When each step of a command ran, and each task of a factorisation: spans in the JSON form that trace viewers
-//! (Perfetto, chrome://tracing) read.
+//! (<https://ui.perfetto.dev>, chrome://tracing) read, with names of processes and threads.
 //!
 //! Whole or absent, as a report. Does not know: what the steps do.
 
 use crate::report::ReportFile;
 use crate::session::Session;
 use serde::Serialize;
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 use sunzi::Result;
 
@@ -39,17 +40,72 @@ pub struct Timed {
     pub end: f64,
 }
 
+/// The name of a process or a thread.
+#[derive(Serialize)]
+struct Naming {
+    /// `process_name` or `thread_name`.
+    name: &'static str,
+    /// `M`: metadata.
+    ph: &'static str,
+    pid: u32,
+    tid: usize,
+    args: Named,
+}
+
+#[derive(Serialize)]
+struct Named {
+    name: String,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Event {
+    Naming(Naming),
+    Span(Span),
+}
+
 #[derive(Serialize)]
 struct File {
+    #[serde(rename = "displayTimeUnit")]
+    unit: &'static str,
+    #[serde(rename = "otherData")]
+    other: Other,
     #[serde(rename = "traceEvents")]
-    spans: Vec<Span>,
+    events: Vec<Event>,
 }
+
+/// What a reader of the file may want to know.
+#[derive(Serialize)]
+struct Other {
+    program: &'static str,
+    viewer: &'static str,
+    tiles: &'static str,
+}
+
+/// The program to look at a trace with.
+pub const VIEWER: &str = "https://ui.perfetto.dev";
+
+/// How the processes and threads of spans are called, by their numbers.
+pub struct Names<'a> {
+    /// Of a process.
+    pub process: &'a dyn Fn(usize) -> String,
+    /// Of a thread, or engine, of any process.
+    pub thread: &'a dyn Fn(usize) -> String,
+}
+
+/// What is told the name of a step.
+type Listener = Box<dyn Fn(&str)>;
 
 /// A trace that is written when the work is done, where one was asked for.
 pub struct Trace {
     file: Option<ReportFile>,
+    path: PathBuf,
     begin: Instant,
     spans: Vec<Span>,
+    /// Names of processes, and of threads.
+    names: BTreeMap<(u32, Option<usize>), String>,
+    /// Is told the name of each step that begins.
+    tell: Option<Listener>,
 }
 
 impl Trace {
@@ -59,7 +115,13 @@ impl Trace {
     /// [`sunzi::Error::Io`] where the folder cannot be written.
     pub fn begin(path: Option<&Path>) -> Result<Trace> {
         let file = path.map(ReportFile::new).transpose()?;
-        Ok(Trace { file, begin: Instant::now(), spans: Vec::new() })
+        let path = path.map(Path::to_path_buf).unwrap_or_default();
+        Ok(Trace { file, path, begin: Instant::now(), spans: Vec::new(), names: BTreeMap::new(), tell: None })
+    }
+
+    /// The trace, which tells `tell` the name of each step that begins.
+    pub fn telling(self, tell: impl Fn(&str) + 'static) -> Trace {
+        Trace { tell: Some(Box::new(tell)), ..self }
     }
 
     /// Runs `step` and notes how long it took; returns the seconds too.
@@ -67,6 +129,9 @@ impl Trace {
     /// # Errors
     /// Those of `step`.
     pub fn span<T>(&mut self, name: &str, step: impl FnOnce() -> Result<T>) -> Result<(T, f64)> {
+        if let Some(tell) = &self.tell {
+            tell(name);
+        }
         let start = Instant::now();
         let value = step()?;
         let seconds = start.elapsed().as_secs_f64();
@@ -87,39 +152,48 @@ impl Trace {
     }
 
     /// Adds what ranks did in the latest step, which began for all of them at once.
-    pub fn add_ranks(&mut self, spans: impl Iterator<Item = Timed>) {
+    pub fn add_ranks(&mut self, spans: impl Iterator<Item = Timed>, names: &Names<'_>) {
         let begin = self.spans.last().map_or(0.0, |step| step.ts);
-        self.extend(begin, spans);
+        self.extend(begin, spans, names);
     }
 
     /// Adds spans of a time of their own, such as a simulation's.
-    pub fn add_timed(&mut self, spans: impl Iterator<Item = Timed>) {
-        self.extend(0.0, spans);
+    pub fn add_timed(&mut self, spans: impl Iterator<Item = Timed>, names: &Names<'_>) {
+        self.extend(0.0, spans, names);
     }
 
-    fn extend(&mut self, begin: f64, spans: impl Iterator<Item = Timed>) {
-        self.spans.extend(spans.map(|Timed { name, process, thread, start, end }| {
-            let (ts, dur) = (begin + start * 1e6, (end - start) * 1e6);
-            Span { name, ph: "X", pid: process as u32, tid: thread, ts, dur }
-        }));
+    fn extend(&mut self, begin: f64, spans: impl Iterator<Item = Timed>, names: &Names<'_>) {
+        for Timed { name, process, thread, start, end } in spans {
+            let (pid, ts, dur) = (process as u32, begin + start * 1e6, (end - start) * 1e6);
+            self.names.entry((pid, None)).or_insert_with(|| (names.process)(process));
+            self.names.entry((pid, Some(thread))).or_insert_with(|| (names.thread)(thread));
+            self.spans.push(Span { name, ph: "X", pid, tid: thread, ts, dur });
+        }
     }
 
     fn push(&mut self, name: String, tid: usize, start_seconds: f64, seconds: f64) {
         let (ts, dur) = (start_seconds * 1e6, seconds * 1e6);
-        self.spans.push(Span { name, ph: "X", pid: std::process::id(), tid, ts, dur });
+        let pid = std::process::id();
+        self.names.entry((pid, None)).or_insert_with(|| "sunzi".into());
+        let thread = || if tid == 0 { "steps of the command".into() } else { format!("worker {tid}") };
+        self.names.entry((pid, Some(tid))).or_insert_with(thread);
+        self.spans.push(Span { name, ph: "X", pid, tid, ts, dur });
     }
 
-    /// Writes the file.
+    /// Writes the file, and says what shows it.
     ///
     /// # Errors
     /// [`sunzi::Error::Io`].
     pub fn finish(self, session: &dyn Session) -> Result<()> {
-        match self.file {
-            Some(file) => {
-                let spans = File { spans: self.spans };
-                session.write_file(&mut || file.finish(&spans))
-            }
-            None => Ok(()),
-        }
+        let Some(file) = self.file else { return Ok(()) };
+        let namings = self.names.into_iter().map(|((pid, tid), name)| {
+            let kind = if tid.is_none() { "process_name" } else { "thread_name" };
+            Event::Naming(Naming { name: kind, ph: "M", pid, tid: tid.unwrap_or(0), args: Named { name } })
+        });
+        let events = namings.chain(self.spans.into_iter().map(Event::Span)).collect();
+        let other = Other { program: "sunzi", viewer: VIEWER, tiles: "rows and columns of tiles count from 0" };
+        let content = File { unit: "ms", other, events };
+        session.write_file(&mut || file.finish(&content))?;
+        session.say(&format!("{}: a trace, to be opened in {VIEWER} or chrome://tracing", self.path.display()))
     }
 }

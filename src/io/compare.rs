@@ -6,6 +6,7 @@
 use crate::error::{Error, Result};
 use crate::math::float::FloatRef;
 use crate::matrix::MatrixView;
+use crate::options::setters;
 use rug::Float;
 use rug::ops::CompleteRound;
 use std::fmt;
@@ -30,27 +31,96 @@ pub struct Difference {
     pub relative: Float,
 }
 
-/// What a comparison found. The three differences are there exactly where `differing_entries` is not 0.
+/// What differences are let pass; none by default. An entry agrees where it keeps any of the three.
 #[derive(Clone, PartialEq, Debug, Default)]
+#[non_exhaustive]
+pub struct Tolerance {
+    /// `|left - right|` is at most this.
+    pub absolute: Option<Float>,
+    /// `|left - right| / max(|left|, |right|)` is at most this.
+    pub relative: Option<Float>,
+    /// `|left - right|` is at most this times the largest entry of both matrices.
+    pub of_largest: Option<Float>,
+}
+
+setters! { new Tolerance {
+    absolute: impl Into<Option<Float>>,
+    relative: impl Into<Option<Float>>,
+    of_largest: impl Into<Option<Float>>,
+} }
+
+impl Tolerance {
+    /// `digits` decimal digits in the maximum norm: at most `10^-digits` times the largest entry.
+    pub fn digits(digits: u32) -> Tolerance {
+        let power = Float::with_val(DIFFERENCE_BITS, Float::u_pow_u(10, digits));
+        Tolerance::new().of_largest(power.recip())
+    }
+
+    /// Whether nothing is let pass.
+    pub fn is_none(&self) -> bool {
+        *self == Tolerance::default()
+    }
+
+    fn admits(&self, difference: &Difference, largest_entry: &Float) -> bool {
+        let keeps = |bound: &Option<Float>, found: &Float| bound.as_ref().is_some_and(|bound| found <= bound);
+        let of_largest =
+            self.of_largest.as_ref().map(|factor| Float::with_val(DIFFERENCE_BITS, factor * largest_entry));
+        keeps(&self.absolute, &difference.absolute)
+            || keeps(&self.relative, &difference.relative)
+            || keeps(&of_largest, &difference.absolute)
+    }
+}
+
+/// What a comparison found. The differences are there exactly where there are differing entries.
+#[derive(Clone, PartialEq, Debug, Default)]
+#[non_exhaustive]
 pub struct Comparison {
     /// Rows of both matrices.
     pub rows: usize,
     /// Columns of both matrices.
     pub cols: usize,
+    /// What was let pass.
+    pub tolerance: Tolerance,
     /// Number of entries in which they differ.
     pub differing_entries: u64,
-    /// The first difference, column by column.
+    /// Number of entries that differ by more than the tolerance.
+    pub beyond_entries: u64,
+    /// The first difference beyond the tolerance, column by column.
     pub first: Option<Difference>,
     /// The (first) largest absolute difference.
     pub largest_absolute: Option<Difference>,
     /// The (first) largest relative difference.
     pub largest_relative: Option<Difference>,
+    /// The largest magnitude of an entry of either matrix, to 64 bits; `None` without entries.
+    pub largest_entry: Option<Float>,
 }
 
 impl Comparison {
     /// Whether all entries are equal.
     pub fn is_equal(&self) -> bool {
         self.differing_entries == 0
+    }
+
+    /// Whether all entries agree within the tolerance.
+    pub fn is_within(&self) -> bool {
+        self.beyond_entries == 0
+    }
+
+    /// Decimal digits in which the matrices agree in the maximum norm: `-log10` of the largest difference beside the
+    /// largest entry, at least 0. Infinite where they are equal.
+    pub fn digits(&self) -> f64 {
+        match (&self.largest_absolute, &self.largest_entry) {
+            (Some(difference), Some(entry)) => {
+                agreeing(&Float::with_val(DIFFERENCE_BITS, &difference.absolute / entry))
+            }
+            _ => f64::INFINITY,
+        }
+    }
+
+    /// Decimal digits in which the worst entry agrees: `-log10` of the largest relative difference, at least 0.
+    /// Infinite where all are equal.
+    pub fn entry_digits(&self) -> f64 {
+        self.largest_relative.as_ref().map_or(f64::INFINITY, |difference| agreeing(&difference.relative))
     }
 
     fn add(&mut self, difference: Difference) {
@@ -61,8 +131,17 @@ impl Comparison {
         if self.largest_relative.as_ref().is_none_or(|largest| difference.relative > largest.relative) {
             self.largest_relative = Some(difference.clone());
         }
-        self.first.get_or_insert(difference);
+        let zero = Float::new(DIFFERENCE_BITS);
+        if !self.tolerance.admits(&difference, self.largest_entry.as_ref().unwrap_or(&zero)) {
+            self.beyond_entries += 1;
+            self.first.get_or_insert(difference);
+        }
     }
+}
+
+/// `-log10` of a ratio, at least 0.
+fn agreeing(ratio: &Float) -> f64 {
+    if ratio.is_infinite() { 0.0 } else { (-Float::with_val(DIFFERENCE_BITS, ratio.log10_ref())).to_f64().max(0.0) }
 }
 
 /// Compares `left` with `right`, which may have different precisions.
@@ -72,11 +151,35 @@ impl Comparison {
 /// # Errors
 /// [`Error::ShapeMismatch`].
 pub fn compare<'a, 'b>(left: impl Into<MatrixView<'a>>, right: impl Into<MatrixView<'b>>) -> Result<Comparison> {
+    compare_within(left, right, &Tolerance::default())
+}
+
+/// [`compare`] with a tolerance; differences are held against it as rounded to 64 bits.
+///
+/// # Errors
+/// As [`compare`]; [`Error::InvalidArgument`] for a tolerance that is negative or not a number.
+pub fn compare_within<'a, 'b>(
+    left: impl Into<MatrixView<'a>>,
+    right: impl Into<MatrixView<'b>>,
+    tolerance: &Tolerance,
+) -> Result<Comparison> {
     let (left, right) = (left.into(), right.into());
     if (left.rows(), left.cols()) != (right.rows(), right.cols()) {
         return Err(Error::shape_mismatch("compare", (left.rows(), left.cols()), (right.rows(), right.cols())));
     }
-    let mut comparison = Comparison { rows: left.rows(), cols: left.cols(), ..Comparison::default() };
+    let Tolerance { absolute, relative, of_largest } = tolerance;
+    let given = [absolute, relative, of_largest];
+    if let Some(wrong) = given.into_iter().flatten().find(|bound| bound.is_nan() || bound.is_sign_negative()) {
+        return Err(Error::InvalidArgument(format!("a tolerance of {wrong:.3e}: it must be 0 or more")));
+    }
+    let largest_entry = [left, right].into_iter().filter_map(largest).reduce(|a, b| a.max(&b));
+    let mut comparison = Comparison {
+        rows: left.rows(),
+        cols: left.cols(),
+        tolerance: tolerance.clone(),
+        largest_entry,
+        ..Comparison::default()
+    };
     // Without rows there is nothing to visit, however many columns are claimed.
     for column in 0..if left.rows() == 0 { 0 } else { left.cols() } {
         for row in 0..left.rows() {
@@ -88,6 +191,16 @@ pub fn compare<'a, 'b>(left: impl Into<MatrixView<'a>>, right: impl Into<MatrixV
         }
     }
     Ok(comparison)
+}
+
+/// The largest magnitude of an entry; `None` without entries.
+fn largest(view: MatrixView<'_>) -> Option<Float> {
+    let exponent = |value: FloatRef<'_>| if value.head.is_zero() { i64::MIN } else { value.head.exponent() };
+    let size = |value: FloatRef<'_>| (exponent(value), value.limbs.last().copied());
+    let cols = if view.rows() == 0 { 0 } else { view.cols() };
+    let places = (0..cols).flat_map(|col| (0..view.rows()).map(move |row| (row, col)));
+    let (row, col) = places.max_by_key(|&(row, col)| size(view.get(row, col)))?;
+    Some(Float::with_val(DIFFERENCE_BITS, view.get(row, col).to_float(view.precision_bits())).abs())
 }
 
 /// Whether two numbers of any precisions are the same.
@@ -109,19 +222,28 @@ fn difference((row, column): (usize, usize), left: Float, right: Float) -> Diffe
     Difference { row, column, left, right, absolute, relative }
 }
 
-/// One line where the matrices are equal, else four.
+/// One line where the matrices are equal; else what differs, and a summary.
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (rows, cols, count) = (self.rows, self.cols, self.differing_entries);
-        let (Some(first), Some(absolute), Some(relative)) =
-            (&self.first, &self.largest_absolute, &self.largest_relative)
-        else {
-            return write!(f, "equal: all {} entries of the {rows} x {cols} matrices", rows as u128 * cols as u128);
+        let all = format!("{} entries of the {rows} x {cols} matrices", rows as u128 * cols as u128);
+        let (Some(absolute), Some(relative)) = (&self.largest_absolute, &self.largest_relative) else {
+            return write!(f, "equal: all {all}");
         };
-        writeln!(f, "different: {count} of {} entries of the {rows} x {cols} matrices", rows as u128 * cols as u128)?;
-        writeln!(f, "first:            {first}")?;
+        match (self.is_within(), self.tolerance.is_none()) {
+            (true, _) => writeln!(f, "equal within the tolerance: all {all}, of which {count} differ")?,
+            (false, true) => writeln!(f, "different: {count} of {all}")?,
+            (false, false) => {
+                writeln!(f, "different: {} of {all} beyond the tolerance, {count} in all", self.beyond_entries)?;
+            }
+        }
+        if let Some(first) = &self.first {
+            writeln!(f, "first:            {first}")?;
+        }
         writeln!(f, "largest absolute: {absolute}")?;
-        write!(f, "largest relative: {relative}")
+        writeln!(f, "largest relative: {relative}")?;
+        let (digits, entry_digits) = (self.digits(), self.entry_digits());
+        write!(f, "digits that agree: {digits:.1} in the maximum norm, {entry_digits:.1} in the worst entry")
     }
 }
 
@@ -135,5 +257,45 @@ impl fmt::Display for Difference {
         let (left, right) = (&self.left, &self.right);
         write!(f, "row {row}, column {column} (from 1): {left:.digits$e} against {right:.digits$e}, ")?;
         write!(f, "absolute {:.3e}, relative {:.3e}", self.absolute, self.relative)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matrix::Matrix;
+
+    fn matrices() -> (Matrix, Matrix) {
+        let left = Matrix::from_f64s(2, 2, 60, &[1000.0, 2.0, -1e-3, 0.0]).unwrap();
+        // Off by 0.25 of 1000, by 2^-10 of 2, by all of -1e-3.
+        let right = Matrix::from_f64s(2, 2, 60, &[1000.25, 2.0 - 2f64.powi(-10), 0.0, 0.0]).unwrap();
+        (left, right)
+    }
+
+    #[test]
+    fn each_tolerance_lets_its_own_differences_pass() {
+        let (left, right) = matrices();
+        let float = |value: f64| Float::with_val(64, value);
+        let beyond = |tolerance: Tolerance| compare_within(&left, &right, &tolerance).unwrap().beyond_entries;
+        assert_eq!(compare(&left, &right).unwrap().beyond_entries, 3);
+        assert_eq!(beyond(Tolerance::new().absolute(float(0.25))), 0);
+        assert_eq!(beyond(Tolerance::new().absolute(float(0.2499))), 1);
+        assert_eq!(beyond(Tolerance::new().relative(float(2e-3))), 1);
+        assert_eq!(beyond(Tolerance::new().relative(float(1e-3)).absolute(float(1e-3))), 0);
+        assert_eq!((beyond(Tolerance::digits(3)), beyond(Tolerance::digits(4))), (0, 1));
+        let none = compare_within(&left, &right, &Tolerance::new().relative(float(-1.0)));
+        assert!(matches!(none, Err(Error::InvalidArgument(_))));
+    }
+
+    #[test]
+    fn digits_are_those_of_the_maximum_norm() {
+        let (left, right) = matrices();
+        let found = compare(&left, &right).unwrap();
+        assert!((found.digits() - (1000.25f64 / 0.25).log10()).abs() < 1e-9 && found.entry_digits() == 0.0);
+        assert!(found.to_string().ends_with("digits that agree: 3.6 in the maximum norm, 0.0 in the worst entry"));
+        let same = compare(&left, &left).unwrap();
+        assert!(same.is_equal() && same.digits().is_infinite() && same.entry_digits().is_infinite());
+        let wide = Matrix::zeros(0, 1 << 40, 60).unwrap();
+        assert!(compare(&wide, &wide).unwrap().is_within());
     }
 }

@@ -55,7 +55,7 @@ use crate::matrix::{MatrixView, Symmetric};
 use crate::options::setters;
 use atomic::Sink;
 pub use atomic::{is_device, write_atomically};
-pub use compare::{Comparison, Difference, compare};
+pub use compare::{Comparison, Difference, Tolerance, compare, compare_within};
 use compress::Packer;
 pub use format::{Compression, FileFormat, Location};
 use input::Plain;

@@ -354,6 +354,50 @@ enum sunzi_status sunzi_factor_solution_digits(const struct sunzi_context *ctx,
                                                const struct sunzi_matrix *x,
                                                double *digits);
 
+// `*digits :=` how many decimal digits of a solution X of `A X = B` are proven to be right, beside the largest entry of
+// each column; 0 where nothing can be proven: where A could not be shown to be positive definite. Operands as
+// `sunzi_factor_solution_digits`.
+//
+// Cost: a second factorisation with as many bits as the condition of the scaled A, and some tens more; a product of A
+// with X and a solve.
+enum sunzi_status sunzi_factor_certified_solution_digits(const struct sunzi_context *ctx,
+                                                         const struct sunzi_factor *factor,
+                                                         int32_t uplo,
+                                                         const struct sunzi_matrix *a,
+                                                         const struct sunzi_matrix *b,
+                                                         const struct sunzi_matrix *x,
+                                                         double *digits);
+
+// `*digits :=` about how many decimal digits of an inverse of A are right, beside its largest entry. A is the matrix
+// that was factored; `uplo` names the triangle of A and of the inverse that is read, or with `SUNZI_BOTH` both.
+//
+// Cost: for up to four columns a product of A with a column and a solve.
+enum sunzi_status sunzi_factor_inverse_digits(const struct sunzi_context *ctx,
+                                              const struct sunzi_factor *factor,
+                                              int32_t uplo,
+                                              const struct sunzi_matrix *a,
+                                              const struct sunzi_matrix *inverse,
+                                              double *digits);
+
+// `*digits :=` how many decimal digits of an inverse of A are proven to be right, beside its largest entry; 0 where
+// nothing can be proven. Operands as `sunzi_factor_inverse_digits`, cost as `sunzi_factor_certified_solution_digits`
+// for n right sides.
+enum sunzi_status sunzi_factor_certified_inverse_digits(const struct sunzi_context *ctx,
+                                                        const struct sunzi_factor *factor,
+                                                        int32_t uplo,
+                                                        const struct sunzi_matrix *a,
+                                                        const struct sunzi_matrix *inverse,
+                                                        double *digits);
+
+// `*digits :=` how many decimal digits of `sunzi_factor_log_det` are proven to be right, at the factor's precision; 0
+// where nothing can be proven. A is the matrix that was factored, of which one triangle is read, or with `SUNZI_BOTH`
+// both. Cost: as `sunzi_factor_certified_solution_digits`, and a product of the factor with its transpose.
+enum sunzi_status sunzi_factor_certified_log_det_digits(const struct sunzi_context *ctx,
+                                                        const struct sunzi_factor *factor,
+                                                        int32_t uplo,
+                                                        const struct sunzi_matrix *a,
+                                                        double *digits);
+
 // Factors a symmetric positive definite A, of which one triangle is read, or with `SUNZI_BOTH` both, which must hold
 // the same numbers, and puts a handle of the factor into `*factor` (null where it fails).
 //
@@ -384,6 +428,16 @@ int64_t sunzi_factor_precision_bits(const struct sunzi_factor *factor);
 enum sunzi_status sunzi_factor_solve(const struct sunzi_context *ctx,
                                      const struct sunzi_factor *factor,
                                      const struct sunzi_matrix *b);
+
+// `inverse := A^-1` from a kept factor of A: one triangle of it, or with `SUNZI_BOTH` the whole matrix.
+//
+// Accuracy: with `Z = (L L^T)^-1` for the factor as it is `|inverse - Z|_ij <= 2^(2 - p) sqrt(z_ii z_jj)`, p being the
+// largest precision of the entries of `inverse` that are written; then each entry is rounded to its own. Cost: n^3 / 3
+// word products for each prime, at a precision raised by half the bits of the condition.
+enum sunzi_status sunzi_factor_inverse(const struct sunzi_context *ctx,
+                                       const struct sunzi_factor *factor,
+                                       int32_t uplo,
+                                       const struct sunzi_matrix *inverse);
 
 // `result := log det A` from a kept factor, at the precision of `result`, a matrix of one entry.
 enum sunzi_status sunzi_factor_log_det(const struct sunzi_context *ctx,

@@ -180,6 +180,79 @@ fn check_digits(ctx: &Ctx, factor: *const sunzi_factor, want: &Cholesky, matrix:
     assert_eq!(refused, sunzi_status::SUNZI_NULL_POINTER);
 }
 
+/// Inverses of a kept factor, and what it says and proves of digits, are those of Rust.
+#[test]
+fn inverses_and_certificates_are_those_of_rust() {
+    let (ctx, rust) = (Ctx::new(2), rust());
+    for (order, uplo, kind) in [
+        (1, SUNZI_LOWER, Kind::Mpfr),
+        (7, SUNZI_UPPER, Kind::Limbs),
+        (9, SUNZI_LOWER, Kind::Mpfr),
+        (6, SUNZI_BOTH, Kind::Mpfr),
+    ] {
+        let matrix = definite(order, 256, 5);
+        let describe = |matrix: &Matrix| match uplo {
+            SUNZI_BOTH => Array::of(kind, SUNZI_ROW_MAJOR, matrix),
+            uplo => triangle(kind, SUNZI_ROW_MAJOR, uplo, matrix),
+        };
+        let (a, got) = (describe(&matrix), describe(&Matrix::zeros(order, order, 256).unwrap()));
+        let b = Array::of(Kind::Mpfr, SUNZI_COL_MAJOR, &matrix);
+        let mut factor = ptr::null_mut();
+        let mut found = [f64::NAN; 4];
+        // SAFETY: all are live.
+        let statuses = unsafe {
+            let made = sunzi_factor_new(ctx.0, uplo, 256, &a.describe(), &mut factor);
+            [
+                made,
+                sunzi_factor_inverse(ctx.0, factor, uplo, &got.describe()),
+                sunzi_factor_inverse_digits(ctx.0, factor, uplo, &a.describe(), &got.describe(), &mut found[0]),
+                sunzi_factor_certified_inverse_digits(
+                    ctx.0,
+                    factor,
+                    uplo,
+                    &a.describe(),
+                    &got.describe(),
+                    &mut found[1],
+                ),
+                sunzi_factor_certified_log_det_digits(ctx.0, factor, uplo, &a.describe(), &mut found[2]),
+                sunzi_factor_certified_solution_digits(
+                    ctx.0,
+                    factor,
+                    uplo,
+                    &a.describe(),
+                    &b.describe(),
+                    &b.describe(),
+                    &mut found[3],
+                ),
+            ]
+        };
+        statuses.into_iter().for_each(|status| ctx.ok(status, "inverse"));
+        let want = cholesky_with(&rust, &matrix, 256, &CholeskyOptions::new()).unwrap().result;
+        let inverse = want.inverse(&rust, 256).unwrap().into_matrix();
+        match uplo {
+            SUNZI_BOTH => assert!(got.matrix(all) == inverse),
+            uplo => check_triangle(&got, &inverse, uplo, kind, "inverse"),
+        }
+        let proof = want.certify(&rust, &matrix).unwrap().unwrap();
+        let expected = [
+            want.inverse_digits(&rust, &matrix, &inverse).unwrap(),
+            proof.inverse_digits(&rust, &inverse).unwrap(),
+            proof.log_det_digits(&rust).unwrap(),
+            proof.solution_digits(&rust, &matrix, &matrix).unwrap(),
+        ];
+        assert_eq!(found, expected);
+        assert!(found[0] > 60.0 && found[1] > 40.0 && found[2] > 40.0 && found[3] < 2.0, "{found:?}");
+        // SAFETY: null pointers and wrong shapes are refused.
+        unsafe {
+            let refused = sunzi_factor_inverse(ctx.0, ptr::null(), uplo, &got.describe());
+            assert_eq!(refused, sunzi_status::SUNZI_NULL_POINTER);
+            let small = Array::of(Kind::Mpfr, SUNZI_COL_MAJOR, &Matrix::zeros(order + 1, order + 1, 64).unwrap());
+            assert_eq!(sunzi_factor_inverse(ctx.0, factor, uplo, &small.describe()), sunzi_status::SUNZI_INVALID_SIZE);
+            sunzi_factor_free(factor);
+        }
+    }
+}
+
 #[test]
 fn trsm_has_the_bits_of_rust() {
     let (ctx, rust) = (Ctx::new(2), rust());

@@ -1,7 +1,6 @@
 //! Assignment to entries, rows, columns and blocks.
 
 use crate::arithmetic::rounded;
-use crate::errors::OrRaise;
 use crate::index::Chosen;
 use crate::input::{Bits, Operand, Part, scalar};
 use crate::view::View;
@@ -37,17 +36,18 @@ pub fn value_for(value: &Bound<'_, PyAny>, chosen: &Chosen, bits: u32) -> PyResu
     Ok(Value::Block(rounded(py, &view, bits)?))
 }
 
-/// Writes `value` to the places `chosen` of `target`; views taken of it keep what they had.
+/// Writes `value` to the places `chosen` of `target`; views taken of it keep what they had. Runs no Python code, so
+/// that it may run under a lock.
 ///
 /// # Errors
-/// `MemoryError`; `ValueError` for a number that overflows when it is rounded.
-pub fn assign(py: Python<'_>, target: &mut View, chosen: &Chosen, value: &Value) -> PyResult<()> {
+/// [`sunzi::Error::OutOfMemory`]; [`sunzi::Error::NotFinite`] for a number that overflows when it is rounded.
+pub fn assign(target: &mut View, chosen: &Chosen, value: &Value) -> sunzi::Result<()> {
     let (rows, cols) = (chosen.rows.list(), chosen.cols.list());
-    let matrix = target.to_mut().or_raise(py)?;
+    let matrix = target.to_mut()?;
     for (from_col, &col) in cols.iter().enumerate() {
         for (from_row, &row) in rows.iter().enumerate() {
             match value {
-                Value::Number(number) => matrix.set_float(row, col, number).or_raise(py)?,
+                Value::Number(number) => matrix.set_float(row, col, number)?,
                 Value::Block(block) => matrix.set(row, col, block.entries().get(from_row, from_col)),
             }
         }

@@ -83,11 +83,24 @@ pub fn exception(py: Python<'_>, error: Error) -> PyErr {
         Error::Cancelled => CancelledError::new_err(text),
         Error::Io { path, source, .. } => match source.raw_os_error() {
             // Python chooses the subclass by the number: FileNotFoundError, PermissionError.
-            Some(number) => PyOSError::new_err((number, source.to_string(), path.display().to_string())),
+            Some(number) => {
+                let text = source.to_string();
+                let reason = text.split(" (os error").next().unwrap_or_default().to_string();
+                PyOSError::new_err((number, reason, path.display().to_string()))
+            }
             None => PyOSError::new_err(text),
         },
         Error::Transport(_) | Error::Rank { .. } => PyRuntimeError::new_err(text),
         _ => PyValueError::new_err(text),
+    }
+}
+
+/// The same exception, whose text says something more.
+pub fn with_remark(py: Python<'_>, exception: PyErr, remark: &str) -> PyErr {
+    let value = exception.value(py);
+    match value.setattr("args", (format!("{value}: {remark}"),)) {
+        Ok(()) => exception,
+        Err(error) => error,
     }
 }
 

@@ -4,7 +4,7 @@
 
 use crate::call::{Call, checked_bits};
 use crate::context::Context;
-use crate::errors::OrRaise;
+use crate::errors::{OrRaise, with_remark};
 use crate::input::{Bits, Operand, Part, scalar};
 use crate::output::{Builder, Form, Shape};
 use crate::view::View;
@@ -14,12 +14,15 @@ use pyo3::types::PyDict;
 use rug::Float;
 use serde::Serialize;
 use sunzi::{
-    Accuracy, CholeskyOptions, Diag, GemmOptions, Op, Outcome, ProductPlanOptions, RefineOptions, Side, SyrkOptions,
-    TrsmOptions, Uplo,
+    Accuracy, CholeskyOptions, Diag, Error, GemmOptions, Op, Outcome, ProductPlanOptions, RefineOptions, Side,
+    SyrkOptions, TrsmOptions, Uplo,
 };
 
 /// The triangles of a matrix.
 pub const TRIANGLES: &[(&str, Uplo)] = &[("lower", Uplo::Lower), ("upper", Uplo::Upper)];
+
+/// The sides of a triangular or symmetric matrix in a product.
+pub const SIDES: &[(&str, Side)] = &[("left", Side::Left), ("right", Side::Right)];
 
 /// Which triangle of a symmetric matrix counts: both, which must agree, unless one is named.
 pub const SYMMETRIC: &[(&str, Option<Uplo>)] =
@@ -87,6 +90,27 @@ impl Terms {
         let accuracy = call.choice("accuracy", ACCURACIES)?;
         Ok(Terms { precision_bits, accuracy, bits, alpha, beta, accumulate })
     }
+
+    /// Runs the product; of one that is exact, the error for its bits says that they are those of the result.
+    ///
+    /// # Errors
+    /// As [`Call::run`].
+    pub fn run<R: Send>(
+        &self,
+        call: &mut Call<'_>,
+        work: impl FnOnce(&sunzi::Context) -> sunzi::Result<R> + Send,
+    ) -> PyResult<R> {
+        let exact = self.bits == Bits::Integers;
+        call.run(|ctx| {
+            work(ctx).map_err(|error| match error {
+                Error::Precision { precision_bits, maximum_bits } if exact => Error::InvalidArgument(format!(
+                    "the exact result may have {precision_bits} bits, and products of at most {maximum_bits} are \
+                     there: use smaller integers, or precision= for a rounded product"
+                )),
+                other => other,
+            })
+        })
+    }
 }
 
 /// See the Python layer.
@@ -103,7 +127,7 @@ pub fn syrk<'py>(p: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResul
     let terms = Terms::of(&call, &[p.natural_bits], part_of(uplo))?;
     let p = p.view(py, terms.bits)?;
     let exact_integers = call.flag("exact")?;
-    let outcome = call.run(|ctx| {
+    let outcome = terms.run(&mut call, |ctx| {
         let options = SyrkOptions::new()
             .op(op(transpose))
             .exact_integers(exact_integers)
@@ -145,7 +169,7 @@ pub fn gemm<'py>(
     let (a, b) = (oriented(a, "transpose_a")?, oriented(b, "transpose_b")?);
     call.expect(a.rows(), b.cols())?;
     let exact = call.flag("exact")?;
-    let (outcome, form) = call.run(|ctx| multiply(ctx, (&a, &b), &terms, exact))?;
+    let (outcome, form) = terms.run(&mut call, |ctx| multiply(ctx, (&a, &b), &terms, exact))?;
     give_product(call, outcome, form, shape)
 }
 
@@ -180,7 +204,7 @@ pub fn trsm<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let mut call = Call::new(options)?;
     let py = call.py();
-    let side = call.choice("side", &[("left", Side::Left), ("right", Side::Right)])?;
+    let side = call.choice("side", SIDES)?;
     let uplo = call.choice("uplo", TRIANGLES)?;
     let diag = if call.flag("unit")? { Diag::Unit } else { Diag::NonUnit };
     let op = op(call.flag("transpose")?);
@@ -273,7 +297,7 @@ pub fn solve<'py>(
     let shape = Shape { container: b.container, kind: b.kind.min(a.shape.kind) };
     let b = b.view(call.py(), Bits::Round(bits))?;
     let wants_report = call.wants_report();
-    let (solution, report) = call.run(|ctx| {
+    let solved = call.run(|ctx| {
         let Some(factor_bits) = factor_bits else {
             let Outcome { result, report } =
                 sunzi::solve_with(ctx, a.operand(), b.entries(), bits, &a.options().digits(wants_report))?;
@@ -282,6 +306,13 @@ pub fn solve<'py>(
         let options = RefineOptions::new().factor_bits(factor_bits);
         let Outcome { result, report } = sunzi::solve_refined_with(ctx, a.operand(), b.entries(), bits, &options)?;
         Ok((result, serde_json::to_string(&report).ok()))
+    });
+    let py = call.py();
+    let (solution, report) = solved.map_err(|error| match factor_bits {
+        Some(factor_bits) if error.is_instance_of::<PyValueError>(py) => {
+            with_remark(py, error, &format!("factor_precision={factor_bits} for a result of {bits} bits"))
+        }
+        _ => error,
     })?;
     call.finish(solution, Form::General, shape, report)
 }

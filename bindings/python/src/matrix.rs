@@ -26,8 +26,8 @@ use sunzi::Head;
 ///
 /// data: a list of rows, a flat list (one column), a NumPy array, an `mpmath.matrix`, a `flint.arb_mat` or a `Matrix`.
 /// precision: bits to which entries are rounded, to nearest; by default as many as the entries bring along and need.
-/// numbers: the type of single entries and lists made of it: `gmpy2`, `mpmath`, `flint`, `float`, `str` or `fraction`;
-/// by default that of the data.
+/// numbers: the type of single entries and lists made of it: `gmpy2`, `mpmath`, `flint`, `longdouble`, `float`,
+/// `decimal`, `str` or `fraction`; by default that of the data.
 ///
 /// Slices and transposes are views: they share the numbers and cost nothing, and keep them when the matrix that they
 /// were taken from is assigned to, as in `a[0, 1] = 2`. `A.T @ A` and `A @ A.T` run as SYRK. A row or column that an
@@ -174,7 +174,7 @@ impl Matrix {
         self.view().precision_bits()
     }
 
-    /// The type of single entries: `gmpy2`, `mpmath`, `flint`, `float`, `str` or `fraction`.
+    /// The type of single entries, by the name that `numbers=` has for it.
     #[getter]
     fn numbers(&self) -> &'static str {
         self.kind.name()
@@ -240,7 +240,8 @@ impl Matrix {
         let chosen = Chosen::new(key, (view.rows(), view.cols()), self.line)?;
         let value = value_for(value, &chosen, view.precision_bits())?;
         drop(view);
-        assign(key.py(), &mut self.view.lock().unwrap_or_else(PoisonError::into_inner), &chosen, &value)
+        let assigned = assign(&mut self.view.lock().unwrap_or_else(PoisonError::into_inner), &chosen, &value);
+        assigned.or_raise(key.py())
     }
 
     /// The product, a `Matrix` of the larger precision; of a matrix with its own transpose a SYRK, with the same bits.

@@ -1,7 +1,7 @@
 //! Products with triangular and symmetric matrices, symmetric sums of two products, extreme eigenvalues.
 
 use crate::call::Call;
-use crate::functions::{SYMMETRIC, TRIANGLES, Terms, general, json, number, op, part_of, symmetric};
+use crate::functions::{SIDES, SYMMETRIC, TRIANGLES, Terms, general, json, number, op, part_of, symmetric};
 use crate::input::{Bits, Operand, Part};
 use crate::kind::NumberKind;
 use crate::output::{Form, Shape};
@@ -9,10 +9,8 @@ use crate::view::View;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use sunzi::{
-    Diag, EigenvalueInterval, EigenvalueOptions, Extreme, Outcome, Side, SymmOptions, Syr2kOptions, TrmmOptions, Uplo,
+    Diag, EigenvalueInterval, EigenvalueOptions, Extreme, Outcome, SymmOptions, Syr2kOptions, TrmmOptions, Uplo,
 };
-
-const SIDES: &[(&str, Side)] = &[("left", Side::Left), ("right", Side::Right)];
 
 /// Bits of an interval where the caller says none: a few digits.
 const FEW_BITS: u32 = 32;

@@ -199,9 +199,30 @@ def test_singular() -> None:
     assert caught.value.index == 1
 
 
+@pytest.mark.parametrize("factor_precision", [5, 20])
+def test_factors_of_too_few_bits(factor_precision: int) -> None:
+    a = [[Fraction(1, i + j + 1) + (i == j) * Fraction(1, 2**90) for j in range(20)] for i in range(20)]
+    text = f"factor_precision={factor_precision} for a result of 400 bits"
+    with pytest.raises(sunzi.NotPositiveDefiniteError, match=text) as caught:
+        sunzi.solve(a, [1] * 20, precision=400, factor_precision=factor_precision)
+    assert caught.value.index > 0
+
+
+def test_exact_products_beyond_the_range() -> None:
+    for work in (lambda: sunzi.syrk([[2**20000 + 1]], exact=True), lambda: sunzi.gemm([["1e9999"]], [[1]], exact=True)):
+        with pytest.raises(ValueError, match="the exact result may have .* bits, and products of at most .* are there"):
+            work()
+
+
+def test_missing_files_as_python_says_it() -> None:
+    with pytest.raises(FileNotFoundError) as caught:
+        sunzi.Matrix.load("/nowhere/a.mtx")
+    assert str(caught.value) == "[Errno 2] No such file or directory: '/nowhere/a.mtx'"
+
+
 def test_refinement_that_stalls() -> None:
     hilbert = [[Fraction(1, i + j + 1) + (i == j) * Fraction(1, 2**150) for j in range(20)] for i in range(20)]
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="stalls.*: factor_precision=60 for a result of 400 bits"):
         sunzi.solve(hilbert, [1] * 20, precision=400, factor_precision=60)
 
 

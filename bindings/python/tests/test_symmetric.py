@@ -172,6 +172,14 @@ def test_verify() -> None:
         (("gemm", p.T, b.T, p @ b), {"transpose_a": True, "transpose_b": True}),
         (("cholesky", a, a.cholesky()), {}),
         (("cholesky", a, a.cholesky().T), {"uplo": "upper"}),
+        (("solve", a, b, sunzi.solve(a, b)), {}),
+        (("solve", a, b, sunzi.solve(a, b)), {"uplo": "upper"}),
+        (("inverse", a, sunzi.inverse(a)), {}),
+        (("trsm", a, b, sunzi.trsm(a, b)), {}),
+        (
+            ("trsm", a, b.T, sunzi.trsm(a, b.T, side="right", uplo="upper", transpose=True, unit=True, alpha=3)),
+            {"side": "right", "uplo": "upper", "transpose_a": True, "unit": True, "alpha": 3},
+        ),
     ]
     for matrices, options in passing:
         found = sunzi.verify(*matrices, **options)
@@ -191,6 +199,8 @@ def test_verify() -> None:
         sunzi.verify("trace", p)
     with pytest.raises(ValueError, match="2 x 2"):
         sunzi.verify("cholesky", [[1.0, 0.0], [0.0, 1.0]], [[1.0]])
+    with pytest.raises(sunzi.CheckError):
+        sunzi.verify("trsm", a, b, sunzi.trsm(a, b), uplo="upper")
 
 
 def test_reports_and_plans_have_attributes() -> None:

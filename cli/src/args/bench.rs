@@ -27,16 +27,24 @@ pub struct Bench {
 #[derive(Subcommand, Debug)]
 pub enum BenchOperation {
     /// P^T P.
+    #[command(
+        after_help = "Example:\n  sunzi bench syrk --rows 4000 --cols 1000 --precision 1024 --against sdpb,flint"
+    )]
     Syrk(BenchSyrk),
     /// A^T B, both K x N.
+    #[command(after_help = "Example:\n  sunzi bench gemm --rows 1000 --cols 1000 --precision 512 --against mpfr")]
     Gemm(BenchGemm),
     /// A = L L^T.
+    #[command(after_help = "Example:\n  sunzi bench cholesky --rows 500 --precision 512 --threads 1 --report r.json")]
     Cholesky(BenchCholesky),
     /// L X = B.
+    #[command(after_help = "Example:\n  sunzi bench trsm --rows 500 --cols 500 --precision 512")]
     Trsm(BenchTrsm),
     /// L L^T X = B, L given.
+    #[command(after_help = "Example:\n  sunzi bench solve --rows 500 --cols 1 --precision 512 --against mpfr")]
     Solve(BenchSolve),
     /// One plane product against the instruction rate.
+    #[command(after_help = "Example:\n  sunzi bench kernel --runs 3")]
     Kernel(BenchKernel),
 }
 

@@ -72,6 +72,7 @@ impl Args for EngineArgs {
 
 /// Precision of a result and of its input.
 #[derive(Args, Clone, Copy, Debug)]
+#[command(next_help_heading = "Precision")]
 pub struct Precision {
     /// Bits of every significand [default: what the first input file states].
     #[arg(long = "precision", short = 'p', value_name = "B", value_parser = precision)]

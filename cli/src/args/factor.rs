@@ -54,7 +54,8 @@ pub struct Factor {
     pub condition: bool,
     #[command(flatten)]
     pub digits: DigitChoices,
-    /// Also write when each step ran, as JSON for a trace viewer.
+    /// Also write when each step ran, as JSON for ui.perfetto.dev or
+    /// chrome://tracing.
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
     /// What is promised of each entry: norm (beside the norms of rows) or entrywise (beside its own terms) [default:
@@ -69,6 +70,7 @@ pub struct Factor {
 
 /// Precision of a factorisation and of its input.
 #[derive(Args, Clone, Copy, Debug)]
+#[command(next_help_heading = "Precision")]
 pub struct FactorPrecision {
     /// Bits of every significand, or auto: the fewest at which the answer has the digits asked for [default: what the
     /// first input file states].
@@ -119,6 +121,7 @@ impl FactorPrecision {
 
 /// What is said of correct digits.
 #[derive(Args, Clone, Copy, Debug, Default)]
+#[command(next_help_heading = "Correct digits")]
 pub struct DigitChoices {
     /// Also prove how many digits of the answer are right: about as much work again.
     #[arg(long, conflicts_with = "no_estimate")]

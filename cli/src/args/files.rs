@@ -1,10 +1,11 @@
 //! Options of `gen`, `convert` and `compare`, and where results go.
 
-use super::values::{kind, precision, size};
+use super::values::{digits, kind, precision, size, tolerance};
 use clap::Args;
+use rug::Float;
 use std::path::PathBuf;
 use sunzi::gallery::{Kind, Size};
-use sunzi::io::NumberForm;
+use sunzi::io::{NumberForm, Tolerance};
 use sunzi_lab::units::parse_count;
 
 /// Where a result goes and in which form.
@@ -80,8 +81,16 @@ impl Convert {
     }
 }
 
+/// What `sunzi compare --help` ends with.
+const COMPARE: &str = "Examples:\n  sunzi compare X.mtx Y.mtx\n  sunzi compare X.mtx Y.mtx --digits 70\n  \
+    sunzi compare X.csv Y.npy --relative 1e-12 --absolute 1e-300 --precision 256\n\n\
+    An entry agrees where it keeps any of the tolerances given. Exit codes: 0 where all entries are equal, or agree \
+    within the tolerance; 1 where some do not; 2 for wrong arguments; 3 for files that cannot be read or have other \
+    shapes.";
+
 /// `sunzi compare`.
 #[derive(Args, Clone, Debug)]
+#[command(after_help = COMPARE)]
 pub struct Compare {
     /// One matrix.
     pub left: PathBuf,
@@ -90,4 +99,21 @@ pub struct Compare {
     /// Bits to which decimal input is rounded [default: what each file states].
     #[arg(long, short, value_name = "B", value_parser = precision)]
     pub precision: Option<u32>,
+    /// Let pass differences of up to R times the larger of the two entries.
+    #[arg(long, value_name = "R", help_heading = "Tolerance", value_parser = tolerance)]
+    relative: Option<Float>,
+    /// Let pass differences of up to T.
+    #[arg(long, value_name = "T", help_heading = "Tolerance", value_parser = tolerance)]
+    absolute: Option<Float>,
+    /// Let pass differences of up to 10^-D times the largest entry: D digits agree in the maximum norm.
+    #[arg(long, value_name = "D", help_heading = "Tolerance", value_parser = digits)]
+    digits: Option<u32>,
+}
+
+impl Compare {
+    /// What differences are let pass.
+    pub fn tolerance(&self) -> Tolerance {
+        let start = self.digits.map_or(Tolerance::new(), Tolerance::digits);
+        start.relative(self.relative.clone()).absolute(self.absolute.clone())
+    }
 }

@@ -19,7 +19,7 @@ pub struct Plan(pub PlanOperation);
 
 impl Args for Plan {
     fn augment_args(command: Command) -> Command {
-        let command = PlanOperation::augment_subcommands(PlanSyrk::augment_args(command));
+        let command = PlanOperation::augment_subcommands(PlanSyrk::augment_args(command)).arg_required_else_help(true);
         command.args_conflicts_with_subcommands(true).subcommand_negates_reqs(true).after_help(EXAMPLES)
     }
 
@@ -46,16 +46,22 @@ impl FromArgMatches for Plan {
 #[derive(Subcommand, Clone, Debug)]
 pub enum PlanOperation {
     /// P^T P, here or on a cluster.
+    #[command(after_help = "Example:\n  sunzi plan syrk --rows 1e5 --cols 1e4 --precision 1024 --memory 64G")]
     Syrk(PlanSyrk),
     /// A^T B.
+    #[command(after_help = "Example:\n  sunzi plan gemm --rows 5000 --cols 2000 --result-rows 300 --precision 512")]
     Gemm(PlanGemm),
     /// A = L L^T.
+    #[command(after_help = "Example:\n  sunzi plan cholesky --rows 1e4 --precision 512 --memory 8G")]
     Cholesky(PlanCholesky),
     /// T X = B for a triangular T.
+    #[command(after_help = "Example:\n  sunzi plan trsm --rows 5000 --cols 100 --precision 512")]
     Trsm(PlanSolve),
     /// A X = B for a symmetric positive definite A, its factorisation included.
+    #[command(after_help = "Example:\n  sunzi plan solve --rows 1e4 --cols 100 --precision 512 --refine-from 300")]
     Solve(PlanSystem),
     /// The inverse of a symmetric positive definite A, its factorisation included.
+    #[command(after_help = "Example:\n  sunzi plan inverse --rows 3000 --precision 512")]
     Inverse(PlanCholesky),
 }
 
@@ -69,6 +75,14 @@ pub struct PlanPromise {
     /// of entries of one size].
     #[arg(long, value_name = "G")]
     pub range_bits: Option<u32>,
+}
+
+/// What is said of time.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct PlanTime {
+    /// Do not say how long it will take: small runs are timed for that, of less than a second together.
+    #[arg(long)]
+    pub no_time: bool,
 }
 
 impl PlanPromise {
@@ -106,6 +120,8 @@ pub struct PlanSyrk {
     #[command(flatten)]
     pub promise: PlanPromise,
     #[command(flatten)]
+    pub time: PlanTime,
+    #[command(flatten)]
     pub engine: EngineArgs,
 }
 
@@ -130,6 +146,8 @@ pub struct PlanGemm {
     #[command(flatten)]
     pub promise: PlanPromise,
     #[command(flatten)]
+    pub time: PlanTime,
+    #[command(flatten)]
     pub engine: EngineArgs,
 }
 
@@ -147,6 +165,8 @@ pub struct PlanCholesky {
     pub tile: Option<usize>,
     #[command(flatten)]
     pub promise: PlanPromise,
+    #[command(flatten)]
+    pub time: PlanTime,
     #[command(flatten)]
     pub engine: EngineArgs,
 }
@@ -175,6 +195,8 @@ pub struct PlanSolve {
     pub precision: u32,
     #[command(flatten)]
     pub promise: PlanPromise,
+    #[command(flatten)]
+    pub time: PlanTime,
     #[command(flatten)]
     pub engine: EngineArgs,
 }

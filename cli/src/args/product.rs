@@ -33,7 +33,8 @@ pub struct ProductArgs {
     /// A matrix to add to the product; to that of syrk, a symmetric one.
     #[arg(long, value_name = "FILE")]
     pub accumulate: Option<PathBuf>,
-    /// Also write when each step ran, on all ranks, as JSON for a trace viewer.
+    /// Also write when each step ran, on all ranks, as JSON for ui.perfetto.dev or
+    /// chrome://tracing.
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
     /// Memory shared by the ranks of a node; heap is that of one process.

@@ -29,8 +29,12 @@ pub struct Simulate {
 #[derive(Subcommand, Debug)]
 pub enum Simulation {
     /// A = L L^T in tiles on a cluster. Several broadcasts, policies, evictions or terminations make a table.
+    #[command(
+        after_help = "Example:\n  sunzi simulate cholesky --problem QAP5 --processes 1200 --broadcast cs_list,binomial"
+    )]
     Cholesky(Box<SimulateCholesky>),
     /// Many small factorisations drawn from seeds, under the worst conditions; exit code 5 if any goes wrong.
+    #[command(after_help = "Example:\n  sunzi simulate soak --first 7 --seeds 100")]
     Soak(Soak),
 }
 
@@ -105,7 +109,8 @@ pub struct SimulateCholesky {
     /// Slow processes and the factors of their times, such as 3:10,7:2.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = slow)]
     slow: Vec<(usize, f64)>,
-    /// Also write what the first processes did when, as JSON for a trace viewer.
+    /// Also write what the first processes did when, as JSON for ui.perfetto.dev or
+    /// chrome://tracing.
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
     /// Processes in the trace.

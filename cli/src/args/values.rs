@@ -2,6 +2,7 @@
 //! the parser adds the option and what was typed.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use rug::Float;
 use sunzi::advanced::device::DeviceName;
 use sunzi::advanced::kernels;
 use sunzi::advanced::kernels::device::DeviceFamily;
@@ -10,7 +11,7 @@ use sunzi::advanced::runtime::protocol::{DeliveryKind, Termination};
 use sunzi::comm::window::WindowKind;
 use sunzi::distributed::RankGrid;
 use sunzi::gallery::{KINDS, Kind};
-use sunzi::io::FileFormat;
+use sunzi::io::{FileFormat, parse_number};
 use sunzi::{Accuracy, Error, MAXIMUM_PRECISION_BITS, Result, Side, Uplo};
 use sunzi_lab::units::{parse_count, parse_size};
 
@@ -90,6 +91,15 @@ pub fn precision_or_auto(text: &str) -> Parsed<PrecisionChoice> {
 /// Decimal digits.
 pub fn digits(text: &str) -> Parsed<u32> {
     up_to(10_000, "digits", text).map(|digits| digits as u32)
+}
+
+/// Bits of a tolerance.
+const TOLERANCE_BITS: u32 = 64;
+
+/// A number of at least 0, of any exponent.
+pub fn tolerance(text: &str) -> Parsed<Float> {
+    let value = parse_number(text, TOLERANCE_BITS).map_err(|error| error.to_string())?.value;
+    if value < 0 { Err("choose 0 or more".into()) } else { Ok(value) }
 }
 
 /// A kernel that is known and available; `None` for the fastest.

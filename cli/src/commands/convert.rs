@@ -2,7 +2,7 @@
 
 use crate::args::Convert;
 use crate::files::{header, stated_precision};
-use crate::session::{Session, check_output};
+use crate::session::{Session, Work, check_output};
 use serde_json::json;
 use std::time::Instant;
 use sunzi::Result;
@@ -16,6 +16,10 @@ pub fn run(session: &mut Session, config: &Convert) -> Result<()> {
     let start = Instant::now();
     let info = header(&config.input)?;
     let precision_bits = stated_precision(config.precision, &config.input, info.as_ref())?;
+    session.expect(&[&config.input], precision_bits, |infos| {
+        let shape = (infos[0].rows, infos[0].cols);
+        Work { stages: Vec::new(), output: Some((&output.path, shape)) }
+    });
     let loaded = session.read(&config.input, ReadOptions::new(precision_bits))?;
     let symmetry = if loaded.symmetric { Symmetry::SymmetricLower } else { Symmetry::General };
     session.write(&output, &loaded.matrix, symmetry)?;

@@ -42,7 +42,7 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
     }
     let session = &mut session;
     let outcome = match command {
-        Command::Compare(args) => return compare::run(session, &args),
+        Command::Compare(args) => return compare::run(session, &args).inspect(|_| session.end()),
         Command::Syrk(args) => product::run(session, &args.into(), together),
         Command::Gemm(args) => product::run(session, &args.into(), together),
         Command::Info { files } if files.is_empty() => info::run(session),
@@ -72,7 +72,7 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
         Command::Completions { shell } => manual::completions(shell),
         Command::Man { words } => manual::page(&words),
     };
-    outcome.map(|()| 0)
+    outcome.map(|()| session.end()).map(|()| 0)
 }
 
 /// Whether all ranks work on a command together.

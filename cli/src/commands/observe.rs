@@ -8,7 +8,7 @@ use sunzi::comm::Transport;
 use sunzi::distributed::{RANK_PHASES, RankSpan, Team};
 use sunzi_lab::plot::{self, Figure, Point};
 use sunzi_lab::session::ROOT;
-use sunzi_lab::trace::{Timed, Trace};
+use sunzi_lab::trace::{Names, Timed, Trace};
 
 /// Words of a span.
 const SPAN_WORDS: usize = 7;
@@ -75,12 +75,16 @@ pub fn add_tasks(trace: &mut Trace, world: &dyn Transport, own: &RankReport) -> 
     let words = tasks.chain(transfers).flat_map(|(thread, span)| span_words(thread, span)).collect();
     let all = gather(world, words)?;
     let ranks = all.iter().map(|words| words.as_chunks::<SPAN_WORDS>().0).enumerate();
-    trace.add_ranks(ranks.flat_map(|(process, spans)| {
+    let messages = own.workers.len() + 1;
+    let thread = |thread| if thread == messages { "messages".into() } else { format!("worker {thread}") };
+    let names = Names { process: &|rank| format!("rank {rank}"), thread: &thread };
+    let spans = ranks.flat_map(|(process, spans)| {
         spans.iter().map(move |&span| {
             let [.., start_ns, end_ns, thread] = span;
             timed(name(span), (process, thread as usize), (start_ns, end_ns))
         })
-    }));
+    });
+    trace.add_ranks(spans, &names);
     Ok(())
 }
 
@@ -92,12 +96,14 @@ pub fn add_phases(trace: &mut Trace, team: &Team, own: &[RankSpan]) -> Result<()
     let words = own.iter().flat_map(|span| [span.phase as u64, span.start_ns, span.end_ns]).collect();
     let all = gather(team.world(), words)?;
     let ranks = all.iter().map(|words| words.as_chunks::<3>().0).enumerate();
-    trace.add_ranks(ranks.flat_map(|(rank, spans)| {
+    let names = Names { process: &|node| format!("node {node}"), thread: &|thread| format!("rank {}", thread - 1) };
+    let spans = ranks.flat_map(|(rank, spans)| {
         let node = team.layout().node_of[rank];
         spans.iter().map(move |&[phase, start_ns, end_ns]| {
             timed(RANK_PHASES[phase as usize].1.into(), (node, rank + 1), (start_ns, end_ns))
         })
-    }));
+    });
+    trace.add_ranks(spans, &names);
     Ok(())
 }
 

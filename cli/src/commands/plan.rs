@@ -1,7 +1,7 @@
 //! `sunzi plan`: how an operation would run, here or (a product) on a cluster that need not be there, without
 //! computing it.
 
-use crate::args::{PlanCholesky, PlanGemm, PlanOperation, PlanPromise, PlanSolve, PlanSyrk, PlanSystem};
+use crate::args::{PlanCholesky, PlanGemm, PlanOperation, PlanPromise, PlanSolve, PlanSyrk, PlanSystem, PlanTime};
 use crate::session::Session;
 use serde::Serialize;
 use sunzi::distributed::{ClusterShape, even_operand_bytes, plan_syrk_cluster_with};
@@ -11,9 +11,10 @@ use sunzi::{
     plan_trsm,
 };
 use sunzi_lab::engine::{Engine, limited};
+use sunzi_lab::forecast::{Operation, Workload, forecast};
 use sunzi_lab::memory::Budget;
 use sunzi_lab::session::Session as _;
-use sunzi_lab::units::{counted, format_bytes};
+use sunzi_lab::units::{counted, format_bytes, format_seconds};
 
 /// The report: the plan, and what the operands take beside it.
 #[derive(Serialize)]
@@ -23,6 +24,8 @@ struct PlanReport<'a, P> {
     operand_bytes: u64,
     #[serde(flatten)]
     cluster: Option<ClusterReport>,
+    /// By runs timed now, without files; `None` where nothing was timed.
+    expected_seconds: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -31,6 +34,9 @@ struct ClusterReport {
     threads_per_rank: usize,
 }
 
+/// Room for the operands of small runs, which are timed only where a memory limit has it.
+const TIMED_BYTES: u64 = 32 << 20;
+
 /// What a plan is made for.
 struct Request<'a> {
     engine: &'a Engine,
@@ -38,11 +44,26 @@ struct Request<'a> {
     /// Without a cluster the limit is that of this process.
     cluster: Option<ClusterShape>,
     self_check: bool,
+    /// What is timed; nothing for a cluster.
+    workload: Option<Workload>,
 }
 
 impl<'a> Request<'a> {
     fn new(engine: &'a Engine, operand_bytes: u64) -> Request<'a> {
-        Request { engine, operand_bytes, cluster: None, self_check: false }
+        Request { engine, operand_bytes, cluster: None, self_check: false, workload: None }
+    }
+
+    /// The request, for which small runs are timed unless that is not wanted.
+    fn timing(self, time: PlanTime, workload: Workload) -> Request<'a> {
+        Request { workload: Some(workload).filter(|_| !time.no_time), ..self }
+    }
+
+    /// The seconds that the operation will take on the CPU, by small runs timed now.
+    fn expected_seconds(&self, session: &Session) -> Result<Option<f64>> {
+        let Some(workload) = self.workload.as_ref().filter(|_| !self.engine.wants_devices()) else { return Ok(None) };
+        let budget = self.engine.budget(0).map(|budget| budget.with_held(TIMED_BYTES));
+        let (builder, _) = limited(session.context(self.engine)?, budget);
+        forecast(&builder.build()?, workload)
     }
 
     /// Makes the plan beside the operands, reports it, and shows it.
@@ -52,7 +73,7 @@ impl<'a> Request<'a> {
         make: impl FnOnce(&Context) -> Result<P>,
         describe: impl FnOnce(&P, &Request<'_>) -> Vec<String>,
     ) -> Result<()> {
-        let Request { engine, operand_bytes, cluster, self_check } = *self;
+        let Request { engine, operand_bytes, cluster, self_check, .. } = *self;
         let budget = match cluster {
             // The limit of a node covers the operands of its ranks; what this process holds does not count.
             Some(_) => engine.memory_bytes.map(Budget::of_absent_node),
@@ -65,9 +86,15 @@ impl<'a> Request<'a> {
             ranks_per_node,
             threads_per_rank: threads,
         });
-        session.finish_report(&PlanReport { plan: &plan, operand_bytes, cluster })?;
+        let expected_seconds = self.expected_seconds(session)?;
+        session.finish_report(&PlanReport { plan: &plan, operand_bytes, cluster, expected_seconds })?;
         let limit = budget.map(|budget| format!("memory          {}", budget.describe()));
-        let lines = limit.into_iter().chain(describe(&plan, self)).collect::<Vec<_>>();
+        let time = expected_seconds.map(|seconds| {
+            let threads = counted(engine.thread_count(), "thread");
+            let seconds = format_seconds(seconds);
+            format!("time            about {seconds} on {threads} (rates measured now; without files)")
+        });
+        let lines = limit.into_iter().chain(describe(&plan, self)).chain(time).collect::<Vec<_>>();
         session.say(&lines.join("\n"))
     }
 }
@@ -83,12 +110,16 @@ pub fn run(session: &mut Session, operation: &PlanOperation) -> Result<()> {
         PlanOperation::Cholesky(args) => cholesky(session, args),
         PlanOperation::Trsm(args) => {
             let PlanSolve { rows, cols, precision, promise, .. } = *args;
-            solve(session, args, |ctx| plan_trsm(ctx, (rows, cols), precision, promise.accuracy.unwrap_or_default()))
+            let accuracy = promise.accuracy.unwrap_or_default();
+            let workload = workload(Operation::Trsm, [rows, cols, 1], precision, accuracy);
+            solve(session, args, workload, |ctx| plan_trsm(ctx, (rows, cols), precision, accuracy))
         }
         PlanOperation::Solve(PlanSystem { refine_from, solve: args }) => {
             let PlanSolve { rows, cols, precision, promise, .. } = *args;
             let options = factor_options(promise, Accuracy::Entrywise);
-            solve(session, args, |ctx| match refine_from {
+            let refined = Operation::Solve { refine_from: *refine_from };
+            let workload = workload(refined, [rows, cols, 1], precision, options.accuracy);
+            solve(session, args, workload, |ctx| match refine_from {
                 Some(bits) => {
                     plan_solve_refined(ctx, (rows, cols), precision, &RefineOptions::new().factor_bits(*bits))
                 }
@@ -108,8 +139,9 @@ fn factor_options(promise: PlanPromise, default: Accuracy) -> CholeskyOptions {
 }
 
 fn syrk(session: &mut Session, args: &PlanSyrk) -> Result<()> {
-    let PlanSyrk { rows, cols, precision, self_check, promise, ref engine, .. } = *args;
-    let request = Request { self_check, ..Request::new(engine, Matrix::bytes_for(rows, cols, precision)) };
+    let PlanSyrk { rows, cols, precision, self_check, promise, time, ref engine, .. } = *args;
+    let request = Request { self_check, ..Request::new(engine, Matrix::bytes_for(rows, cols, precision)) }
+        .timing(time, workload(Operation::Syrk, [rows, cols, 1], precision, promise.accuracy.unwrap_or_default()));
     let options = product_options(promise);
     request.show(session, |ctx| plan_syrk_with(ctx, (rows, cols), precision, &options), describe)
 }
@@ -126,33 +158,47 @@ fn syrk_on_cluster(session: &mut Session, args: &PlanSyrk, shape: ClusterShape) 
 }
 
 fn gemm(session: &mut Session, args: &PlanGemm) -> Result<()> {
-    let PlanGemm { rows: contracted, cols, result_rows, precision, self_check, promise, ref engine } = *args;
+    let PlanGemm { rows: contracted, cols, result_rows, precision, self_check, promise, time, ref engine } = *args;
     let rows = result_rows.unwrap_or(cols);
     let bytes = |cols| Matrix::bytes_for(contracted, cols, precision);
-    let request = Request { self_check, ..Request::new(engine, bytes(rows).saturating_add(bytes(cols))) };
+    let accuracy = promise.accuracy.unwrap_or_default();
+    let request = Request { self_check, ..Request::new(engine, bytes(rows).saturating_add(bytes(cols))) }
+        .timing(time, workload(Operation::Gemm, [contracted, cols, rows], precision, accuracy));
     let options = product_options(promise);
     request.show(session, |ctx| plan_gemm_with(ctx, (rows, cols), contracted, precision, &options), describe)
 }
 
 fn cholesky(session: &mut Session, args: &PlanCholesky) -> Result<()> {
-    let PlanCholesky { rows: order, precision, tile: tile_rows, promise, ref engine } = *args;
+    let PlanCholesky { rows: order, precision, tile: tile_rows, promise, time, ref engine } = *args;
     let options = factor_options(promise, Accuracy::Norm).tile_rows(tile_rows);
-    let request = Request::new(engine, Matrix::bytes_for(order, order, precision));
+    let workload = workload(Operation::Cholesky, [order, 1, 1], precision, options.accuracy);
+    let request = Request::new(engine, Matrix::bytes_for(order, order, precision)).timing(time, workload);
     let make = |ctx: &Context| plan_cholesky(ctx, order, precision, &options);
     request.show(session, make, describe_cholesky)
 }
 
 fn inverse(session: &mut Session, args: &PlanCholesky) -> Result<()> {
-    let PlanCholesky { rows: order, precision, tile: tile_rows, promise, ref engine } = *args;
+    let PlanCholesky { rows: order, precision, tile: tile_rows, promise, time, ref engine } = *args;
     let options = factor_options(promise, Accuracy::Norm).tile_rows(tile_rows);
-    let request = Request::new(engine, Matrix::bytes_for(order, order, precision));
+    let workload = workload(Operation::Inverse, [order, 1, 1], precision, options.accuracy);
+    let request = Request::new(engine, Matrix::bytes_for(order, order, precision)).timing(time, workload);
     request.show(session, |ctx| plan_inverse(ctx, order, precision, &options), describe_solve)
 }
 
-fn solve(session: &mut Session, args: &PlanSolve, make: impl FnOnce(&Context) -> Result<SolvePlan>) -> Result<()> {
-    let PlanSolve { rows: order, cols, precision, ref engine, .. } = *args;
+fn solve(
+    session: &mut Session,
+    args: &PlanSolve,
+    workload: Workload,
+    make: impl FnOnce(&Context) -> Result<SolvePlan>,
+) -> Result<()> {
+    let PlanSolve { rows: order, cols, precision, time, ref engine, .. } = *args;
     let bytes = |cols| Matrix::bytes_for(order, cols, precision);
-    Request::new(engine, bytes(order).saturating_add(bytes(cols))).show(session, make, describe_solve)
+    let request = Request::new(engine, bytes(order).saturating_add(bytes(cols))).timing(time, workload);
+    request.show(session, make, describe_solve)
+}
+
+fn workload(operation: Operation, sides: [usize; 3], precision_bits: u32, accuracy: Accuracy) -> Workload {
+    Workload { operation, sides, precision_bits, accuracy }
 }
 
 /// A line of the table of bytes.

@@ -3,7 +3,8 @@
 use crate::args::{TriangularSystem, Trsm};
 use crate::input::Reader;
 use crate::number::parse_scalar;
-use crate::session::{Session, check_output};
+use crate::progress::{Stage, trsm_seconds};
+use crate::session::{Session, Work, check_output};
 use crate::signals::{Mode, in_mode};
 use rug::Float;
 use serde_json::json;
@@ -22,11 +23,18 @@ pub fn run(session: &mut Session, config: &Trsm) -> Result<()> {
     let precision_bits = reader.precision_bits();
     let alpha = scalar(&config.system, precision_bits)?;
     admit(session, config, &reader)?;
+    session.expect(&[&config.t, &config.b], precision_bits, |infos| {
+        let (order, shape) = (infos[0].rows, (infos[1].rows, infos[1].cols));
+        let columns = if config.system.side == Side::Left { shape.1 } else { shape.0 };
+        let stages = vec![Stage::calls("solve", trsm_seconds(order, columns, precision_bits))];
+        Work { stages, output: Some((&config.output.path, shape)) }
+    });
     let (t, b) = (reader.matrix(&config.t)?, reader.matrix(&config.b)?);
     let input_seconds = start.elapsed().as_secs_f64();
     let (builder, restate) = limited(session.context(&config.engine)?, config.engine.budget(reader.held_bytes()));
     let ctx = builder.build()?;
     let options = config.system.options(alpha.as_ref()).accuracy(config.accuracy);
+    session.stage("solve");
     let start = Instant::now();
     let solve = || trsm_with(&ctx, &t, &b, precision_bits, &options).map_err(&restate);
     let Outcome { result: x, report } = in_mode(Mode::Computing, solve)?;

@@ -3,7 +3,8 @@
 use crate::args::{Check, VerifyGemm, VerifySyrk};
 use crate::commands::product::{Operands, op};
 use crate::files::product_precision;
-use crate::session::Session;
+use crate::progress::{Stage, product_seconds};
+use crate::session::{Session, Work};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -41,6 +42,12 @@ impl From<VerifyGemm> for Verify {
 pub fn run(session: &mut Session, config: &Verify) -> Result<()> {
     let start = Instant::now();
     let precision_bits = product_precision(config.check.bits, &config.result, config.check.exact_integers)?;
+    let files = config.operands.files().into_iter().chain([config.result.as_path()]).collect::<Vec<_>>();
+    session.expect(&files, precision_bits, |infos| {
+        // A few big products for each entry of the operands and of the result.
+        let shapes = infos.iter().map(|info| product_seconds(info.rows, (info.cols, 8), false, 2 * precision_bits));
+        Work { stages: vec![Stage::calls("verify", shapes.sum())], output: None }
+    });
     let read = |path: &Path| -> Result<Matrix> {
         let input_precision_bits = config.check.input_bits;
         Ok(session.read(path, ReadOptions::new(precision_bits).input_precision_bits(input_precision_bits))?.matrix)
@@ -54,15 +61,18 @@ pub fn run(session: &mut Session, config: &Verify) -> Result<()> {
     }
     let ctx = builder.build()?;
     let options = VerifyOptions::new().exact_integers(config.check.exact_integers).seed(config.check.seed);
+    let stage = || session.stage("verify");
     let (operation, verification) = match &config.operands {
         Operands::Syrk { p, op, .. } => {
             let (p, q) = (read(p)?, read(&config.result)?);
             let options = options.op(*op);
+            stage();
             ("syrk", verify_syrk(&ctx, &p, &q, precision_bits, &options)?)
         }
         Operands::Gemm { a, b, op_a, op_b } => {
             let (a, b, c) = (read(a)?, read(b)?, read(&config.result)?);
             let options = options.op(*op_a).op_b(*op_b);
+            stage();
             ("gemm", verify_gemm(&ctx, (&a, &b), &c, precision_bits, &options)?)
         }
     };

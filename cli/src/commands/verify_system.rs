@@ -6,7 +6,8 @@ use super::trsm::scalar;
 use super::verify::{counted_from_one, tests_made};
 use crate::args::{SystemCheck, VerifyCholesky, VerifyInverse, VerifySolve, VerifyTrsm};
 use crate::input::Reader;
-use crate::session::Session;
+use crate::progress::{Stage, product_seconds};
+use crate::session::{Session, Work};
 use crate::signals::{Mode, in_mode};
 use serde_json::json;
 use std::path::Path;
@@ -33,6 +34,7 @@ pub fn cholesky(session: &mut Session, config: &VerifyCholesky) -> Result<()> {
     let claim =
         Claim { start: Instant::now(), choices: &config.choices, result: &config.l, operation: "cholesky", equation };
     let reader = claim.reader(session)?.in_full();
+    claim.expect(session, &reader, &[&config.a, &config.l]);
     let a = reader.symmetric(&config.a, config.triangle.uplo(), TRIANGLE_FLAGS)?;
     let l = reader.matrix(&config.l)?;
     let uplo = config.triangle.uplo().unwrap_or_default();
@@ -56,6 +58,7 @@ pub fn solve(session: &mut Session, config: &VerifySolve) -> Result<()> {
         equation: "A X = B",
     };
     let reader = claim.reader(session)?.in_full();
+    claim.expect(session, &reader, &[&config.a, &config.b, &config.x]);
     let a = reader.symmetric(&config.a, config.triangle.uplo(), TRIANGLE_FLAGS)?;
     let (b, x) = (reader.matrix(&config.b)?, reader.matrix(&config.x)?);
     let found = claim.decide(session, &reader, |ctx, bits, options| verify_solve(ctx, (&a, &b), &x, bits, options))?;
@@ -72,6 +75,7 @@ pub fn trsm(session: &mut Session, config: &VerifyTrsm) -> Result<()> {
         Claim { start: Instant::now(), choices: &config.choices, result: &config.x, operation: "trsm", equation };
     let reader = claim.reader(session)?;
     let alpha = scalar(&config.system, reader.precision_bits())?;
+    claim.expect(session, &reader, &[&config.t, &config.b, &config.x]);
     let (t, b, x) = (reader.matrix(&config.t)?, reader.matrix(&config.b)?, reader.matrix(&config.x)?);
     let system = config.system.options(alpha.as_ref());
     let found = claim
@@ -89,6 +93,7 @@ pub fn inverse(session: &mut Session, config: &VerifyInverse) -> Result<()> {
         equation: "A X = I",
     };
     let reader = claim.reader(session)?.in_full();
+    claim.expect(session, &reader, &[&config.a, &config.x]);
     let a = reader.symmetric(&config.a, config.triangle.uplo(), TRIANGLE_FLAGS)?;
     let x = reader.matrix(&config.x)?;
     let found = claim.decide(session, &reader, |ctx, bits, options| verify_inverse(ctx, &a, &x, bits, options))?;
@@ -102,6 +107,20 @@ impl Claim<'_> {
         Reader::new(session, &self.choices.engine, &self.choices.precision, self.result)
     }
 
+    /// Tells the session what is to come: the files that are read, then the tests.
+    fn expect(&self, session: &Session, reader: &Reader<'_>, files: &[&Path]) {
+        let bits = reader.precision_bits();
+        session.expect(files, bits, |infos| {
+            let order = infos[0].rows;
+            let seconds = match self.operation {
+                "cholesky" => product_seconds(order, (order, order), true, bits.saturating_mul(2)),
+                // A few big products for each entry.
+                _ => product_seconds(order, (order, 8), false, bits.saturating_mul(2)),
+            };
+            Work { stages: vec![Stage::calls("verify", seconds)], output: None }
+        });
+    }
+
     /// Makes the tests within the memory limit.
     fn decide(
         &self,
@@ -109,6 +128,7 @@ impl Claim<'_> {
         reader: &Reader<'_>,
         verify: impl FnOnce(&Context, u32, &VerifyOptions) -> Result<Verification>,
     ) -> Result<Verification> {
+        session.stage("verify");
         let engine = &self.choices.engine;
         let (builder, restate) = limited(session.context(engine)?, engine.budget(reader.held_bytes()));
         let (ctx, options) = (builder.build()?, VerifyOptions::new().seed(self.choices.seed));

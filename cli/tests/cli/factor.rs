@@ -111,7 +111,9 @@ fn one_triangle_is_enough() {
 #[test]
 fn solutions_and_inverses_fit_their_matrix() {
     let sandbox = gram(25, 300);
-    sandbox.run("solve A.mtx B.mtx -o X.mtx --precision 300 --report r.json --trace t.json --log-det --condition");
+    let said =
+        sandbox.run("solve A.mtx B.mtx -o X.mtx --precision 300 --report r.json --trace t.json --log-det --condition");
+    assert!(said.contains("t.json: a trace, to be opened in https://ui.perfetto.dev"), "{said}");
     let report = sandbox.json("r.json");
     assert_eq!((&report["operation"], &report["rows"], &report["cols"]), (&"solve".into(), &25.into(), &3.into()));
     assert!(report["log_det"].is_string() && report["condition"].is_string() && report["refinement"].is_null());
@@ -122,6 +124,10 @@ fn solutions_and_inverses_fit_their_matrix() {
         assert!(names.contains(&name), "{name}: {names:?}");
     }
     assert!(names.iter().any(|name| name.starts_with("potrf (0, 0)")), "{names:?}");
+    let named = trace["traceEvents"].as_array().unwrap().iter().filter_map(|event| event["args"]["name"].as_str());
+    let named = named.collect::<Vec<_>>();
+    assert!(["sunzi", "steps of the command", "worker 1"].iter().all(|name| named.contains(name)), "{named:?}");
+    assert_eq!(trace["otherData"]["viewer"], "https://ui.perfetto.dev");
     for key in ["primes", "tile_rows", "tiles", "planned_bytes", "working_bits"] {
         assert!(report["factorisation"][key].is_u64(), "{key}: {report}");
     }

@@ -173,3 +173,33 @@ fn a_thousand_nodes_are_planned_at_once() {
         assert!(start.elapsed() < Duration::from_secs(1), "{memory}: {:?}", start.elapsed());
     }
 }
+
+/// About as long as a run takes: within a factor of 8 here, where other tests run beside it.
+#[test]
+fn a_plan_says_how_long_it_will_take() {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen random --rows 700 --cols 300 --precision 256 --seed 3 -o P.bin");
+    sandbox.run("syrk P.bin -o A.bin");
+    for (plan, run) in [
+        ("syrk --rows 700 --cols 300", "syrk P.bin -o X.bin"),
+        ("gemm --rows 300 --cols 300", "gemm A.bin A.bin -o X.bin"),
+        ("cholesky --rows 300", "cholesky A.bin -o X.bin"),
+        ("trsm --rows 300 --cols 300", "trsm A.bin A.bin -o X.bin"),
+        ("solve --rows 300 --cols 300", "solve A.bin A.bin -o X.bin --no-estimate"),
+        ("inverse --rows 300", "inverse A.bin -o X.bin --no-estimate"),
+    ] {
+        let text = sandbox.run(&format!("plan {plan} -p 256 --threads 1 --report p.json"));
+        let line = text.lines().find(|line| line.starts_with("time ")).unwrap_or_else(|| panic!("{text}"));
+        assert!(
+            line.starts_with("time            about ") && line.contains(" on 1 thread (rates measured now"),
+            "{line}"
+        );
+        sandbox.run(&format!("{run} --threads 1 --report r.json"));
+        let seconds = |file: &str, key: &str| sandbox.json(file)[key].as_f64().unwrap();
+        let ratio = seconds("p.json", "expected_seconds") / seconds("r.json", "seconds");
+        assert!((0.125..8.0).contains(&ratio), "{plan}: {ratio}");
+    }
+    let text = sandbox.run("plan cholesky --rows 1e5 -p 256 --no-time --report p.json");
+    assert!(!text.contains("time ") && sandbox.json("p.json")["expected_seconds"].is_null(), "{text}");
+    assert!(!sandbox.run("plan --nodes 2 --rows 1000 --cols 100 -p 200").contains("rates measured"));
+}

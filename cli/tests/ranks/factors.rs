@@ -51,7 +51,11 @@ fn factors(launcher: &Launcher, ranks: usize) {
 /// Every rank has tasks that finish tiles, and messages beside them.
 fn expect_spans(path: &Path, ranks: usize) {
     let trace = json(path);
-    let spans = trace["traceEvents"].as_array().unwrap();
+    let (spans, names): (Vec<_>, Vec<_>) =
+        trace["traceEvents"].as_array().unwrap().iter().partition(|event| event["ph"] == "X");
+    let named =
+        |kind: &str, name: &str| names.iter().any(|event| event["name"] == kind && event["args"]["name"] == name);
+    assert!(named("process_name", "rank 0") && named("thread_name", "worker 1") && named("thread_name", "messages"));
     let ranks_with = |part: &str| {
         let chosen = spans.iter().filter(|span| span["name"].as_str().unwrap().contains(part));
         chosen.map(|span| span["pid"].as_u64().unwrap()).collect::<BTreeSet<_>>()

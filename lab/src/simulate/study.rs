@@ -1,11 +1,13 @@
 //! What `sunzi simulate` runs: one factorisation in virtual time, a table of several, or many small ones drawn from
 //! seeds.
 
-use super::{Level, Machine, Recorder, Sample, Simulation, SimulationOptions, TraceSpan, simulate, soak_case, table};
+use super::{
+    Level, Machine, Recorder, Sample, Simulation, SimulationOptions, TraceSpan, Track, simulate, soak_case, table,
+};
 use crate::plot::{self, Figure, Point};
 use crate::report::check_writable;
 use crate::session::Session;
-use crate::trace::{Timed, Trace};
+use crate::trace::{Names, Timed, Trace};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -113,7 +115,9 @@ pub fn cholesky(session: &mut dyn Session, config: &SimulateCholesky) -> Result<
         simulations.push(simulation);
     }
     session.finish_report(&Report { machine: &machine, simulations: &simulations })?;
-    trace.add_timed(recorder.spans.iter().map(timed));
+    let (process, thread) =
+        (|process: usize| format!("process {process}"), |track: usize| Track::ALL[track].name().to_string());
+    trace.add_timed(recorder.spans.iter().map(timed), &Names { process: &process, thread: &thread });
     trace.finish(session)?;
     if let Some(path) = &config.plot {
         plot::draw(&figures(&recorder.samples), path)?;

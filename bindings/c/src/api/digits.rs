@@ -8,7 +8,7 @@ use crate::context::sunzi_context;
 use crate::failure::{Failure, Outcome};
 use crate::types::{sunzi_matrix, sunzi_status};
 use rug::float::{FreeCache, free_cache};
-use sunzi::{Cholesky, Context};
+use sunzi::{Certificate, Cholesky, Context, Matrix, Symmetric};
 
 /// Computes a number from a factor and stores it. The constants that MPFR keeps for logarithms in this thread are given
 /// back.
@@ -67,6 +67,100 @@ pub unsafe extern "C" fn sunzi_factor_log_det_digits(
     unsafe { enter(ctx, |call| number_of(call, factor, digits, |ctx, factor| factor.log_det_digits(ctx))) }
 }
 
+/// How digits are found.
+#[derive(Clone, Copy)]
+enum Means {
+    Estimate,
+    Proof,
+}
+
+/// Digits that a certificate proves; 0 where there is none.
+fn proven(
+    ctx: &Context,
+    (factor, a): (&Cholesky, Symmetric<'_>),
+    digits: impl FnOnce(&Certificate<'_>) -> sunzi::Result<f64>,
+) -> sunzi::Result<f64> {
+    factor.certify(ctx, a)?.map_or(Ok(0.0), |proof| digits(&proof))
+}
+
+/// What the digits of a solution are asked with.
+struct Solution {
+    uplo: i32,
+    a: *const sunzi_matrix,
+    b: *const sunzi_matrix,
+    x: *const sunzi_matrix,
+}
+
+/// # Safety
+/// The header's rules.
+unsafe fn solution_digits(
+    ctx: *const sunzi_context,
+    factor: *const sunzi_factor,
+    asked: &Solution,
+    digits: *mut f64,
+    means: Means,
+) -> sunzi_status {
+    // SAFETY: by contract, for all below.
+    unsafe {
+        enter(ctx, |call| {
+            let uplo = symmetric_of(asked.uplo)?;
+            let [a, b, x] = operands([("a", asked.a), ("b", asked.b), ("x", asked.x)])?;
+            a.check_square()?;
+            b.check_shape(a.rows(), b.cols())?;
+            x.check_shape(a.rows(), b.cols())?;
+            let inputs = [call.read(&a, part_of(uplo))?, call.read(&b, Part::All)?, call.read(&x, Part::All)?];
+            let [left, right, solution] = &inputs;
+            let operand = symmetric(a.name, left.view(), uplo)?;
+            number_of(call, factor, digits, |ctx, factor| match means {
+                Means::Estimate => factor.solution_digits(ctx, operand, right.view(), solution.view()),
+                Means::Proof => {
+                    proven(ctx, (factor, operand), |proof| proof.solution_digits(ctx, right.view(), solution.view()))
+                }
+            })?;
+            inputs.into_iter().for_each(|input| call.keep_input(input));
+            Ok(())
+        })
+    }
+}
+
+/// What the digits of an inverse are asked with.
+struct Inverse {
+    uplo: i32,
+    a: *const sunzi_matrix,
+    inverse: *const sunzi_matrix,
+}
+
+/// # Safety
+/// The header's rules.
+unsafe fn inverse_digits(
+    ctx: *const sunzi_context,
+    factor: *const sunzi_factor,
+    asked: &Inverse,
+    digits: *mut f64,
+    means: Means,
+) -> sunzi_status {
+    // SAFETY: by contract, for all below.
+    unsafe {
+        enter(ctx, |call| {
+            let uplo = symmetric_of(asked.uplo)?;
+            let [a, x] = operands([("a", asked.a), ("inverse", asked.inverse)])?;
+            a.check_square()?;
+            x.check_shape(a.rows(), a.rows())?;
+            let inputs = [call.read(&a, part_of(uplo))?, call.read(&x, part_of(uplo))?];
+            let operand = symmetric(a.name, inputs[0].view(), uplo)?;
+            let inverse = symmetric(x.name, inputs[1].view(), uplo)?;
+            call.hold_bytes(Matrix::bytes_for(a.rows(), a.rows(), inputs[1].view().precision_bits()))?;
+            let inverse = inverse.to_symmetric()?;
+            number_of(call, factor, digits, |ctx, factor| match means {
+                Means::Estimate => factor.inverse_digits(ctx, operand, inverse.as_matrix()),
+                Means::Proof => proven(ctx, (factor, operand), |proof| proof.inverse_digits(ctx, inverse.as_matrix())),
+            })?;
+            inputs.into_iter().for_each(|input| call.keep_input(input));
+            Ok(())
+        })
+    }
+}
+
 /// `*digits :=` about how many decimal digits of a solution X of `A X = B` are right, beside the largest entry of its
 /// worst column. A is the matrix that was factored, of which one triangle is read, or with `SUNZI_BOTH` both.
 ///
@@ -84,21 +178,98 @@ pub unsafe extern "C" fn sunzi_factor_solution_digits(
     x: *const sunzi_matrix,
     digits: *mut f64,
 ) -> sunzi_status {
+    // SAFETY: by contract.
+    unsafe { solution_digits(ctx, factor, &Solution { uplo, a, b, x }, digits, Means::Estimate) }
+}
+
+/// `*digits :=` how many decimal digits of a solution X of `A X = B` are proven to be right, beside the largest entry
+/// of each column; 0 where nothing can be proven: where A could not be shown to be positive definite. Operands as
+/// `sunzi_factor_solution_digits`.
+///
+/// Cost: a second factorisation with as many bits as the condition of the scaled A, and some tens more; a product of A
+/// with X and a solve.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_factor_certified_solution_digits(
+    ctx: *const sunzi_context,
+    factor: *const sunzi_factor,
+    uplo: i32,
+    a: *const sunzi_matrix,
+    b: *const sunzi_matrix,
+    x: *const sunzi_matrix,
+    digits: *mut f64,
+) -> sunzi_status {
+    // SAFETY: by contract.
+    unsafe { solution_digits(ctx, factor, &Solution { uplo, a, b, x }, digits, Means::Proof) }
+}
+
+/// `*digits :=` about how many decimal digits of an inverse of A are right, beside its largest entry. A is the matrix
+/// that was factored; `uplo` names the triangle of A and of the inverse that is read, or with `SUNZI_BOTH` both.
+///
+/// Cost: for up to four columns a product of A with a column and a solve.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_factor_inverse_digits(
+    ctx: *const sunzi_context,
+    factor: *const sunzi_factor,
+    uplo: i32,
+    a: *const sunzi_matrix,
+    inverse: *const sunzi_matrix,
+    digits: *mut f64,
+) -> sunzi_status {
+    // SAFETY: by contract.
+    unsafe { inverse_digits(ctx, factor, &Inverse { uplo, a, inverse }, digits, Means::Estimate) }
+}
+
+/// `*digits :=` how many decimal digits of an inverse of A are proven to be right, beside its largest entry; 0 where
+/// nothing can be proven. Operands as `sunzi_factor_inverse_digits`, cost as `sunzi_factor_certified_solution_digits`
+/// for n right sides.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_factor_certified_inverse_digits(
+    ctx: *const sunzi_context,
+    factor: *const sunzi_factor,
+    uplo: i32,
+    a: *const sunzi_matrix,
+    inverse: *const sunzi_matrix,
+    digits: *mut f64,
+) -> sunzi_status {
+    // SAFETY: by contract.
+    unsafe { inverse_digits(ctx, factor, &Inverse { uplo, a, inverse }, digits, Means::Proof) }
+}
+
+/// `*digits :=` how many decimal digits of `sunzi_factor_log_det` are proven to be right, at the factor's precision; 0
+/// where nothing can be proven. A is the matrix that was factored, of which one triangle is read, or with `SUNZI_BOTH`
+/// both. Cost: as `sunzi_factor_certified_solution_digits`, and a product of the factor with its transpose.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_factor_certified_log_det_digits(
+    ctx: *const sunzi_context,
+    factor: *const sunzi_factor,
+    uplo: i32,
+    a: *const sunzi_matrix,
+    digits: *mut f64,
+) -> sunzi_status {
     // SAFETY: by contract, for all below.
     unsafe {
         enter(ctx, |call| {
             let uplo = symmetric_of(uplo)?;
-            let [a, b, x] = operands([("a", a), ("b", b), ("x", x)])?;
+            let [a] = operands([("a", a)])?;
             a.check_square()?;
-            b.check_shape(a.rows(), b.cols())?;
-            x.check_shape(a.rows(), b.cols())?;
-            let inputs = [call.read(&a, part_of(uplo))?, call.read(&b, Part::All)?, call.read(&x, Part::All)?];
-            let [left, right, solution] = &inputs;
-            let operand = symmetric(a.name, left.view(), uplo)?;
+            let input = call.read(&a, part_of(uplo))?;
+            let operand = symmetric(a.name, input.view(), uplo)?;
             number_of(call, factor, digits, |ctx, factor| {
-                factor.solution_digits(ctx, operand, right.view(), solution.view())
+                proven(ctx, (factor, operand), |proof| proof.log_det_digits(ctx))
             })?;
-            inputs.into_iter().for_each(|input| call.keep_input(input));
+            call.keep_input(input);
             Ok(())
         })
     }

@@ -163,10 +163,13 @@ def diagonal(a: Any, *, precision: int | None = None) -> Any:
 
 
 def verify(
-    operation: Literal["syrk", "gemm", "cholesky"],
+    operation: Literal["syrk", "gemm", "cholesky", "solve", "inverse", "trsm"],
     *matrices: Any,
     transpose_a: bool = False,
     transpose_b: bool = False,
+    side: Literal["left", "right"] = "left",
+    unit: bool = False,
+    alpha: Any = None,
     uplo: Literal["both", "lower", "upper"] | None = None,
     exact: bool = False,
     seed: int | None = None,
@@ -174,17 +177,19 @@ def verify(
     context: Context | None = None,
     progress: Progress | None = None,
 ) -> Verification:
-    """Checks a result, by norms, with nothing that made it: `verify("syrk", p, q)`, `verify("gemm", a, b, c)` or
-    `verify("cholesky", a, l)`.
+    """Checks a result, by norms, with nothing that made it; the result is the last matrix.
 
-    `syrk`: `q` is `PᵀP`, with `transpose_a` `P Pᵀ`. `gemm`: `c` is `op(A) op(B)`. `cholesky`: `l` is lower triangular
-    with `A = L Lᵀ`, with `uplo="upper"` upper triangular with `A = UᵀU`. `uplo` names the triangle of `q` or `a` that
-    counts, as in `syrk` and `cholesky`.
+    `verify("syrk", p, q)`: `q` is `PᵀP`, with `transpose_a` `P Pᵀ`. `verify("gemm", a, b, c)`: `c` is `op(A) op(B)`.
+    `verify("cholesky", a, l)`: `l` is lower triangular with `A = L Lᵀ`, with `uplo="upper"` upper triangular with
+    `A = UᵀU`. `verify("solve", a, b, x)`: `A X = B`. `verify("inverse", a, x)`: `A X = I`. `verify("trsm", t, b, x)`:
+    `op(T) X = alpha B`, with `side="right"` `X op(T) = alpha B`; `transpose_a`, `uplo`, `unit` are those of `trsm`.
+    `uplo` names the triangle of a symmetric matrix that counts.
     precision: the one at which the result was made; by default that which the last matrix brings along.
-    Accuracy: a result within the bounds of `syrk`, `gemm` or `cholesky` always passes. What is wrong in a product is
+    Accuracy: a result within the bounds of the operation always passes. What is wrong in a product or a solution is
     found by random vectors and sampled entries, with `exact` by Freivalds' test modulo a random prime; every entry of
-    `A - L Lᵀ` is compared exactly.
-    Cost: a product, for `syrk` and `gemm` of a few vectors.
+    `A - L Lᵀ` is compared exactly. A solution that passes keeps its equations: how many of its digits are right depends
+    on the condition too, see `Cholesky.solution_digits`.
+    Cost: products with a few vectors, for `cholesky` an exact product.
     Raises `CheckError` that names the worst entry and its bound.
 
     >>> import sunzi
@@ -193,6 +198,6 @@ def verify(
     0.0
     """
     options: dict[str, Any] = {"transpose_a": transpose_a, "transpose_b": transpose_b, "uplo": uplo}
-    options |= {"exact": exact, "seed": seed}
+    options |= {"side": side, "unit": unit, "alpha": alpha, "exact": exact, "seed": seed}
     shared = _shared("norm", precision, context, progress, None, None)
     return Verification(_sunzi.verify(operation, list(matrices), options | shared))

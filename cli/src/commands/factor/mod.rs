@@ -8,6 +8,7 @@ mod digits;
 mod needs;
 mod ranks;
 mod search;
+mod stages;
 
 use crate::args::{Cholesky, Factor, Inverse, Output, RankChoices, Solve};
 use crate::input::Reader;
@@ -186,7 +187,11 @@ pub fn run(session: &mut Session, config: &Factoring, together: Option<&dyn Tran
     let root = world.rank() == ROOT;
     let checked = config.output.iter().filter(|_| root).try_for_each(check_output);
     agree(world, checked)?;
-    let mut trace = agreed(world, Trace::begin(config.factor.trace.as_deref().filter(|_| root)))?;
+    let trace = agreed(world, Trace::begin(config.factor.trace.as_deref().filter(|_| root)))?;
+    let mut trace = trace.telling(session.steps());
+    if config.factor.precision.automatic().is_none() && root {
+        stages::expect(session, config, together.is_some());
+    }
     let computed = match together {
         Some(world) => ranks::compute(session, config, world, &mut trace)?,
         None => alone::compute(session, config, &mut trace)?,

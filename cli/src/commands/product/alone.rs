@@ -39,6 +39,7 @@ pub fn compute(session: &Session, config: &Product) -> Result<Computed> {
     let start = Instant::now();
     let inputs = read(session, config)?;
     let input_seconds = start.elapsed().as_secs_f64();
+    session.stage("compute");
     let (builder, restate) = limited(config.context(session)?, config.choices.engine.budget(inputs.bytes()));
     let outcome = in_mode(Mode::Computing, || multiply(&builder.build()?, config, &inputs).map_err(restate));
     let Outcome { result, report } = outcome?;

@@ -6,15 +6,17 @@ mod ranks;
 mod rows;
 
 use crate::args::{Gemm, Output, ProductArgs, Syrk};
+use crate::files::product_precision;
 use crate::input::Reader;
 use crate::number::parse_scalar;
-use crate::session::{Session, check_output};
+use crate::progress::{Stage, product_seconds};
+use crate::session::{Session, Work, check_output};
 use rug::Float;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use sunzi::comm::window::WindowKind;
 use sunzi::comm::{Transport, agree, agreed, local};
-use sunzi::io::Symmetry;
+use sunzi::io::{FileInfo, Symmetry};
 use sunzi::{Accuracy, ContextBuilder, Error, Matrix, Op, Report, Result, Uplo};
 use sunzi_lab::memory::peak_resident_bytes;
 use sunzi_lab::session::{ROOT, Session as _};
@@ -125,7 +127,11 @@ pub fn run(session: &mut Session, config: &Product, together: Option<&dyn Transp
     }
     let root = world.rank() == ROOT;
     agree(world, if root { check_output(&config.output) } else { Ok(()) })?;
-    let mut trace = agreed(world, Trace::begin(choices.trace.as_deref().filter(|_| root)))?;
+    let trace = agreed(world, Trace::begin(choices.trace.as_deref().filter(|_| root)))?;
+    let mut trace = trace.telling(session.steps());
+    if root {
+        expect(session, config);
+    }
     // Traces and windows are those of ranks, of which there may be one.
     let by_ranks = together.is_some() || choices.trace.is_some() || choices.window != WindowKind::Auto;
     let computed = match by_ranks {
@@ -133,6 +139,29 @@ pub fn run(session: &mut Session, config: &Product, together: Option<&dyn Transp
         false => alone::compute(session, config)?,
     };
     agree(world, finish(session, config, &computed, trace))
+}
+
+/// Tells the session what is to come. What is wrong with a file is said where it is read.
+fn expect(session: &Session, config: &Product) {
+    let (choices, files) = (&config.choices, config.operands.files());
+    let Ok(bits) = product_precision(choices.precision.bits, files[0], choices.exact_integers) else { return };
+    let inputs = files.into_iter().chain(choices.accumulate.as_deref()).collect::<Vec<_>>();
+    session.expect(&inputs, bits, |infos| {
+        let shape =
+            |info: &FileInfo, op: Op| if op == Op::Transpose { (info.cols, info.rows) } else { (info.rows, info.cols) };
+        let (contracted, rows, cols) = match config.operands {
+            Operands::Syrk { op, .. } => {
+                let (rows, cols) = shape(&infos[0], op);
+                (rows, cols, cols)
+            }
+            Operands::Gemm { op_a, op_b, .. } => {
+                (shape(&infos[0], op_a).1, shape(&infos[0], op_a).0, shape(&infos[1], op_b).1)
+            }
+        };
+        let is_symmetric = matches!(config.operands, Operands::Syrk { .. });
+        let seconds = product_seconds(contracted, (rows, cols), is_symmetric, bits);
+        Work { stages: vec![Stage::call("compute", seconds)], output: Some((&config.output.path, (rows, cols))) }
+    });
 }
 
 /// Writes the result and what is said of it, where the result is.

@@ -1,0 +1,178 @@
+//! Progress of the whole run on standard error, as a bar or as plain lines; and the answer to the callbacks of all that
+//! takes time.
+//!
+//! Knows: stages, phases, clocks. Does not know: what is computed.
+
+mod run;
+mod weights;
+
+pub use run::Stage;
+pub use weights::{factor_seconds, inverse_seconds, product_seconds, reading, solve_seconds, trsm_seconds, writing};
+
+use crate::args::ProgressForm;
+use crate::output::print_note;
+use crate::signals;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use run::Run;
+use std::io::IsTerminal;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+use sunzi::Progress;
+use sunzi_lab::units::format_seconds;
+
+/// Steps of a bar that is full.
+const FULL: u64 = 1000;
+
+/// Percents from one plain line to the next.
+const LINE_PERCENT: u64 = 10;
+
+/// Seconds from one plain line to the next where nothing tells how far the run is.
+const LINE_SECONDS: f64 = 10.0;
+
+/// Progress that may be invisible.
+#[derive(Clone)]
+pub struct Bar(Option<Arc<Mutex<Shown>>>);
+
+/// What is shown of a run.
+struct Shown {
+    run: Run,
+    begin: Instant,
+    form: Form,
+}
+
+/// How it is shown.
+enum Form {
+    Bar(ProgressBar),
+    Plain(LastLine),
+}
+
+/// The last plain line.
+#[derive(Default)]
+struct LastLine {
+    percent: u64,
+    stage: &'static str,
+    seconds: f64,
+}
+
+impl Bar {
+    /// Progress of one command; nothing is shown before its first stage.
+    pub fn new(form: ProgressForm, quiet: bool) -> Bar {
+        let terminal = std::io::stderr().is_terminal();
+        let capable = std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+        let form = match form {
+            _ if quiet => return Bar(None),
+            ProgressForm::Plain => Form::Plain(LastLine::default()),
+            ProgressForm::Bar if terminal => Form::Bar(bar()),
+            ProgressForm::Auto if terminal && capable => Form::Bar(bar()),
+            _ => return Bar(None),
+        };
+        Bar(Some(Arc::new(Mutex::new(Shown { run: Run::default(), begin: Instant::now(), form }))))
+    }
+
+    /// Progress that is never shown.
+    pub fn hidden() -> Bar {
+        Bar(None)
+    }
+
+    /// Whether anything may be shown.
+    pub fn is_hidden(&self) -> bool {
+        self.0.is_none()
+    }
+
+    fn with(&self, change: impl FnOnce(&mut Shown, f64)) {
+        if let Some(shown) = &self.0 {
+            let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
+            let now = shown.begin.elapsed().as_secs_f64();
+            change(&mut shown, now);
+        }
+    }
+
+    /// The stages of the whole run, in order.
+    pub fn expect(&self, stages: Vec<Stage>) {
+        self.with(|shown, _| shown.run.expect(stages));
+    }
+
+    /// A stage begins.
+    pub fn begin(&self, name: &str) {
+        self.with(|shown, now| {
+            shown.run.begin(name, now);
+            shown.show(None, now);
+        });
+    }
+
+    /// Shows a step; returns whether to go on, which a signal denies.
+    pub fn advance(&self, progress: Progress) -> bool {
+        self.with(|shown, now| {
+            shown.run.advance(progress.done, progress.total, now);
+            shown.show(Some(progress), now);
+        });
+        !signals::stop_requested()
+    }
+
+    /// Takes the bar off the terminal.
+    pub fn finish(&self) {
+        self.with(|shown, _| {
+            if let Form::Bar(bar) = &shown.form {
+                bar.finish_and_clear();
+            }
+        });
+    }
+
+    /// The command has done what was asked.
+    pub fn end(&self) {
+        self.with(|shown, now| {
+            if let (Form::Plain(_), true) = (&shown.form, shown.run.is_planned()) {
+                print_note(&format!("100 % done in {}", format_seconds(now)));
+            }
+        });
+    }
+}
+
+/// A bar for a whole run.
+fn bar() -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(FULL), ProgressDrawTarget::stderr_with_hz(10));
+    let style = ProgressStyle::with_template("{msg:12} [{bar:40}] {percent:>3} %  {elapsed} {prefix}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
+    bar
+}
+
+impl Shown {
+    /// Shows where the run is; `call` is the call at work, for runs whose stages nobody knows.
+    fn show(&mut self, call: Option<Progress>, now: f64) {
+        let (fraction, left) = (self.run.fraction(), self.run.left(now));
+        let is_planned = self.run.is_planned();
+        let stage = if is_planned { self.run.stage() } else { call.map_or("", |call| call.phase) };
+        match &mut self.form {
+            Form::Bar(bar) => {
+                if bar.is_finished() {
+                    bar.reset_eta();
+                    bar.reset_elapsed();
+                    bar.reset(); // words were printed in between
+                }
+                let position = match call {
+                    Some(Progress { done, total, .. }) if !is_planned => FULL * done.min(total) / total.max(1),
+                    _ => (fraction * FULL as f64) as u64,
+                };
+                let left = if is_planned { format!("(left {})", format_seconds(left)) } else { String::new() };
+                bar.set_position(position);
+                bar.set_prefix(left);
+                if bar.message() != stage {
+                    bar.set_message(stage);
+                }
+            }
+            Form::Plain(last) => {
+                let percent = (100.0 * fraction) as u64;
+                let moved = is_planned && (stage != last.stage || percent >= last.percent + LINE_PERCENT);
+                if moved {
+                    let elapsed = format_seconds(now);
+                    print_note(&format!("{percent} % {stage}, {elapsed}, about {} left", format_seconds(left)));
+                } else if !is_planned && now >= last.seconds + LINE_SECONDS {
+                    print_note(&format!("{stage}, {}", format_seconds(now)));
+                } else {
+                    return;
+                }
+                *last = LastLine { percent: if moved { percent } else { last.percent }, stage, seconds: now };
+            }
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! How far a whole command is: its stages in order, each with its share of the time.
+//!
+//! Promise: [`Run::fraction`] never falls. Does not know: clocks, terminals, what a stage does.
+
+/// A stage of a command.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Stage {
+    /// What it is called.
+    pub name: &'static str,
+    /// Seconds that it takes, up to a factor common to all stages.
+    pub weight: f64,
+    /// Whether it is one call, whose own count of work says how far it is; else time has to say it.
+    pub is_one_call: bool,
+}
+
+impl Stage {
+    /// A stage that is one call, of so many seconds on some machine.
+    pub fn call(name: &'static str, weight: f64) -> Stage {
+        Stage { name, weight: weight.max(LEAST_WEIGHT), is_one_call: true }
+    }
+
+    /// A stage of several calls.
+    pub fn calls(name: &'static str, weight: f64) -> Stage {
+        Stage { is_one_call: false, ..Stage::call(name, weight) }
+    }
+}
+
+/// What a stage weighs at least: opening a file, say.
+const LEAST_WEIGHT: f64 = 1e-4;
+
+/// How far a stage can be that is not over, as far as time tells.
+const MOST_BY_TIME: f64 = 0.95;
+
+/// Part of a stage after which its pace is believed.
+const BELIEVED: f64 = 0.03;
+
+/// The stages, and how far they are. Times are seconds since the command began.
+#[derive(Default)]
+pub struct Run {
+    stages: Vec<Stage>,
+    /// The stage at work.
+    at: usize,
+    /// Whether it has begun.
+    has_begun: bool,
+    /// When it began.
+    start: f64,
+    /// How much of it is done.
+    part: f64,
+    /// Of its call at work.
+    call_part: f64,
+    is_several: bool,
+    /// Seconds that stages took which are over, and their weights.
+    past: (f64, f64),
+    shown: f64,
+}
+
+impl Run {
+    /// The stages to come, in order.
+    pub fn expect(&mut self, stages: Vec<Stage>) {
+        *self = Run { stages, shown: self.shown, ..Run::default() };
+    }
+
+    /// Whether anything is expected.
+    pub fn is_planned(&self) -> bool {
+        !self.stages.is_empty()
+    }
+
+    /// The name of the stage at work.
+    pub fn stage(&self) -> &'static str {
+        self.stages.get(self.at).map_or("", |stage| stage.name)
+    }
+
+    /// The next stage of that name begins; a name that is not expected belongs to the stage at work.
+    pub fn begin(&mut self, name: &str, now: f64) {
+        let first = if self.has_begun && (self.part > 0.0 || self.stage() != name) { self.at + 1 } else { self.at };
+        let Some(offset) = self.stages.iter().skip(first).position(|stage| stage.name == name) else { return };
+        if self.has_begun && first > self.at {
+            self.past.0 += now - self.start;
+            self.past.1 += self.stages[self.at].weight;
+        }
+        self.fraction();
+        self.at = first + offset;
+        (self.has_begun, self.start, self.part, self.call_part, self.is_several) = (true, now, 0.0, 0.0, false);
+    }
+
+    /// A call of the stage at work has done so much of its work.
+    pub fn advance(&mut self, done: u64, total: u64, now: f64) {
+        let Some(stage) = self.stages.get(self.at) else { return };
+        let part = if total == 0 { 0.0 } else { (done as f64 / total as f64).min(1.0) };
+        self.is_several |= part < self.call_part && self.call_part >= 1.0;
+        self.call_part = part.max(if self.is_several { 0.0 } else { self.call_part });
+        let found = match stage.is_one_call && !self.is_several {
+            true => self.call_part,
+            false => ((now - self.start) / (stage.weight * self.pace(now))).min(MOST_BY_TIME),
+        };
+        (self.part, self.has_begun) = (self.part.max(found), true);
+    }
+
+    /// Seconds for a unit of weight, as far as the past tells.
+    fn pace(&self, now: f64) -> f64 {
+        let own = match self.stages.get(self.at) {
+            Some(stage) if stage.is_one_call && !self.is_several && self.part > BELIEVED => {
+                (now - self.start, stage.weight * self.part)
+            }
+            _ => (0.0, 0.0),
+        };
+        let (seconds, weight) = (self.past.0 + own.0, self.past.1 + own.1);
+        if weight > 0.0 && seconds > 0.0 { seconds / weight } else { 1.0 }
+    }
+
+    /// How much of the whole run is done, from 0 to 1.
+    pub fn fraction(&mut self) -> f64 {
+        let all = self.stages.iter().map(|stage| stage.weight).sum::<f64>();
+        let done = self.stages.iter().take(self.at).map(|stage| stage.weight).sum::<f64>();
+        let own = self.stages.get(self.at).map_or(0.0, |stage| stage.weight * self.part);
+        self.shown = if all > 0.0 { self.shown.max((done + own) / all) } else { self.shown };
+        self.shown
+    }
+
+    /// Seconds until the run is over, about.
+    pub fn left(&self, now: f64) -> f64 {
+        let Some(stage) = self.stages.get(self.at) else { return 0.0 };
+        let pace = self.pace(now);
+        let own = match self.part > BELIEVED && stage.is_one_call && !self.is_several {
+            true => (now - self.start) * (1.0 - self.part) / self.part,
+            false => (stage.weight * pace - (now - self.start)).max(0.0),
+        };
+        own + pace * self.stages.iter().skip(self.at + 1).map(|stage| stage.weight).sum::<f64>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stages() -> Vec<Stage> {
+        let (read, factor) = (Stage::call("read", 1.0), Stage::call("factor", 6.0));
+        vec![read.clone(), read, factor, Stage::calls("solve", 2.0), Stage::call("write", 1.0)]
+    }
+
+    /// Twice as slow as the weights say: fractions rise, and the time left is right wherever the pace is known.
+    #[test]
+    fn fractions_rise_and_the_time_left_is_right() {
+        let mut run = Run::default();
+        run.expect(stages());
+        let (total, mut now, mut last) = (22.0, 0.0, 0.0);
+        let names = ["read", "read", "factor", "solve", "write"];
+        for (name, seconds) in names.into_iter().zip([2.0, 2.0, 12.0, 4.0, 2.0]) {
+            run.begin(name, now);
+            for step in 1..=20 {
+                now += seconds / 20.0;
+                let done = if name == "solve" { step * 3 % 20 } else { step };
+                run.advance(done, 20, now);
+                let fraction = run.fraction();
+                assert!(fraction >= last && fraction <= 1.0, "{name}: {fraction} after {last}");
+                last = fraction;
+                let left = run.left(now);
+                assert!((left - (total - now)).abs() < 1.5, "{name}, {now}: {left} left");
+            }
+            assert_eq!(run.stage(), name);
+        }
+        assert!(last > 0.99, "{last}");
+    }
+
+    #[test]
+    fn names_that_nobody_expects_and_stages_that_are_left_out_do_no_harm() {
+        let mut run = Run::default();
+        run.begin("read", 0.0);
+        run.advance(1, 2, 1.0);
+        assert!(!run.is_planned() && run.fraction() == 0.0 && run.left(2.0) == 0.0);
+        run.expect(stages());
+        run.begin("factor", 0.0);
+        run.begin("what", 1.0);
+        assert_eq!(run.stage(), "factor");
+        run.begin("write", 2.0);
+        run.begin("read", 3.0);
+        assert_eq!(run.stage(), "write");
+        run.advance(0, 0, 3.0);
+        assert!((run.fraction() - 0.909).abs() < 1e-3);
+    }
+}

@@ -1,0 +1,266 @@
+//! How long an operation will take here: small runs of it are timed now, and their pace is carried over to its size.
+//!
+//! The time of a run is taken as `a` times its products plus `b` times the entries that it converts; runs of
+//! different sizes, of the same shape and precision, tell `a` and `b`. Within a factor 1.5 of the time of a run on an
+//! idle machine, from some hundred rows on. Does not know: plans, files, devices.
+
+use std::time::Instant;
+use sunzi::gallery::{Kind, Size, generate};
+use sunzi::{
+    Accuracy, CholeskyOptions, Context, Error, GemmOptions, Matrix, Op, RefineOptions, Result, Symmetric, SyrkOptions,
+    TrsmOptions, cholesky_with, gemm_with, inverse_with, solve_refined_with, solve_with, syrk_with, trsm_with,
+};
+
+/// Products of numbers in the first run.
+const FIRST_PRODUCTS: f64 = 40.0 * 40.0 * 40.0;
+
+/// How much longer each side of a run is than that of the run before.
+const STEP: f64 = 1.5;
+
+/// Seconds from which a run tells the pace.
+const ENOUGH_SECONDS: f64 = 0.1;
+
+/// How much longer a first run may take than a second.
+const FIRST_RUN: f64 = 1.25;
+
+/// How many times shorter than the last a run may be that tells the pace too.
+const TELLING: f64 = 30.0;
+
+/// Sizes that need not be made smaller: below, a call goes another way.
+const LEAST_SIDE: usize = 8;
+
+/// An operation.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Operation {
+    /// `P^T P`; the sides are rows contracted and columns.
+    Syrk,
+    /// `A^T B`; rows contracted, columns of `B`, columns of `A`.
+    Gemm,
+    /// `A = L L^T`; rows.
+    Cholesky,
+    /// `T X = B`; rows, right sides.
+    Trsm,
+    /// `A X = B`; rows, right sides.
+    Solve {
+        /// Precision of the factor, where the solution is refined.
+        refine_from: Option<u32>,
+    },
+    /// `A^-1`; rows.
+    Inverse,
+}
+
+/// An operation of some size.
+#[derive(Clone, Copy, Debug)]
+pub struct Workload {
+    /// Which.
+    pub operation: Operation,
+    /// Its sides, as the operation has them; 1 for those that it has not.
+    pub sides: [usize; 3],
+    /// Bits of every significand.
+    pub precision_bits: u32,
+    /// What is promised of each entry.
+    pub accuracy: Accuracy,
+}
+
+/// What work takes most: products, and entries that are converted.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Work {
+    products: f64,
+    entries: f64,
+}
+
+impl Workload {
+    fn work(&self) -> Work {
+        let [k, n, m] = self.sides.map(|side| side as f64);
+        let (products, entries) = match self.operation {
+            Operation::Syrk => (k * n * n / 2.0, k * n + n * n),
+            Operation::Gemm => (k * n * m, k * (n + m) + n * m),
+            Operation::Cholesky => (k * k * k / 6.0, k * k),
+            Operation::Trsm => (k * k * n / 2.0, k * k + k * n),
+            Operation::Solve { .. } => (k * k * (k / 6.0 + n), k * k + k * n),
+            Operation::Inverse => (k * k * k / 2.0, k * k),
+        };
+        Work { products, entries }
+    }
+
+    /// The same operation with every side times `factor`, but for sides that are short already.
+    fn scaled(&self, factor: f64) -> Workload {
+        let side = |side: usize| ((side as f64 * factor).round() as usize).max(side.min(LEAST_SIDE));
+        Workload { sides: self.sides.map(side), ..*self }
+    }
+
+    /// Runs the operation on matrices made for it; returns the seconds without making them.
+    fn time(&self, ctx: &Context) -> Result<f64> {
+        let (bits, [k, n, m]) = (self.precision_bits, self.sides);
+        let make = |kind, rows, cols| generate(kind, Size { rows, cols, precision_bits: bits }, 1);
+        let random = |rows, cols| make(Kind::Random, rows, cols);
+        // Definite, with entries of all bits, and far from singular.
+        let definite = || make(Kind::Lehmer, k, k);
+        let options = CholeskyOptions::new().accuracy(self.accuracy);
+        match self.operation {
+            Operation::Syrk => {
+                let p = random(k, n)?;
+                timed(|| syrk_with(ctx, &p, bits, &SyrkOptions::new().accuracy(self.accuracy)).map(drop))
+            }
+            Operation::Gemm => {
+                let (a, b) = (random(k, m)?, random(k, n)?);
+                let options = GemmOptions::new().op_a(Op::Transpose).accuracy(self.accuracy);
+                timed(|| gemm_with(ctx, &a, &b, bits, &options).map(drop))
+            }
+            Operation::Cholesky => {
+                let a = definite()?;
+                timed(|| cholesky_with(ctx, Symmetric::lower(&a), bits, &options).map(drop))
+            }
+            Operation::Trsm => {
+                let (t, b) = (definite()?, random(k, n)?);
+                timed(|| trsm_with(ctx, &t, &b, bits, &TrsmOptions::new().accuracy(self.accuracy)).map(drop))
+            }
+            Operation::Solve { refine_from } => {
+                let (a, b): (Matrix, Matrix) = (definite()?, random(k, n)?);
+                let a = Symmetric::lower(&a);
+                timed(|| match refine_from {
+                    Some(from) => {
+                        solve_refined_with(ctx, a, &b, bits, &RefineOptions::new().factor_bits(from)).map(drop)
+                    }
+                    None => solve_with(ctx, a, &b, bits, &options).map(drop),
+                })
+            }
+            Operation::Inverse => {
+                let a = definite()?;
+                timed(|| inverse_with(ctx, Symmetric::lower(&a), bits, &options).map(drop))
+            }
+        }
+    }
+}
+
+fn timed(work: impl FnOnce() -> Result<()>) -> Result<f64> {
+    let start = Instant::now();
+    work()?;
+    Ok(start.elapsed().as_secs_f64())
+}
+
+/// The seconds that `workload` takes on the threads of `ctx`, from runs of less than a second together. `None` where
+/// the memory limit has no room even for those.
+///
+/// # Errors
+/// [`Error::Cancelled`], and those of the operation but for memory.
+pub fn forecast(ctx: &Context, workload: &Workload) -> Result<Option<f64>> {
+    match extrapolate(workload, |small| small.time(ctx)) {
+        Err(Error::MemoryLimit { .. } | Error::OutOfMemory { .. }) => Ok(None),
+        found => found.map(Some),
+    }
+}
+
+/// Times runs of growing size, and carries their pace over.
+fn extrapolate(workload: &Workload, mut time: impl FnMut(&Workload) -> Result<f64>) -> Result<f64> {
+    let whole = workload.work();
+    if whole.products < 1.0 {
+        return Ok(0.0);
+    }
+    let mut factor = (FIRST_PRODUCTS / whole.products).cbrt().min(1.0);
+    let mut runs = Vec::<(Work, f64)>::new();
+    loop {
+        let small = workload.scaled(factor);
+        let seconds = time(&small)?;
+        if factor >= 1.0 {
+            return Ok(seconds);
+        }
+        if seconds >= ENOUGH_SECONDS {
+            // Something else may have run in between. A second run finds its memory there already, a first one not.
+            let seconds = seconds.min(FIRST_RUN * time(&small)?);
+            runs.push((small.work(), seconds));
+            return Ok(carry_over(&runs, whole));
+        }
+        runs.push((small.work(), seconds));
+        factor = (factor * STEP).min(1.0);
+    }
+}
+
+/// The seconds of the work `whole`, by the paces at which the runs differ least from what they took, each beside
+/// itself. The last run took longest.
+fn carry_over(runs: &[(Work, f64)], whole: Work) -> f64 {
+    let Some(&(work, seconds)) = runs.last() else { return 0.0 };
+    let by_products = seconds * whole.products / work.products;
+    let by_entries = seconds * whole.entries / work.entries;
+    // Short runs take time that has little to do with their size. The last run counts as much as all others.
+    let told = runs.iter().filter(|(_, own)| *own >= seconds / TELLING);
+    let mut sums = [0.0; 5];
+    for (at, (own, own_seconds)) in told.clone().enumerate() {
+        let weight = if at + 1 == told.clone().count() { at.max(1) as f64 } else { 1.0 };
+        let (x, y) = (own.products / own_seconds, own.entries / own_seconds);
+        let terms = [x * x, x * y, y * y, x, y];
+        sums.iter_mut().zip(terms).for_each(|(sum, term)| *sum += weight * term);
+    }
+    let [xx, xy, yy, x, y] = sums;
+    let determinant = xx * yy - xy * xy;
+    let (a, b) = ((x * yy - y * xy) / determinant, (y * xx - x * xy) / determinant);
+    // Noise makes a pace negative where it has little to say.
+    match (a.is_finite() && b.is_finite(), a < 0.0, b < 0.0) {
+        (false, ..) | (_, _, true) => by_products,
+        (_, true, _) => by_entries,
+        _ => a * whole.products + b * whole.entries,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn workload(operation: Operation, sides: [usize; 3]) -> Workload {
+        Workload { operation, sides, precision_bits: 200, accuracy: Accuracy::Norm }
+    }
+
+    const ALL: [(Operation, [usize; 3]); 6] = [
+        (Operation::Syrk, [3000, 900, 1]),
+        (Operation::Gemm, [800, 700, 5]),
+        (Operation::Cholesky, [1200, 1, 1]),
+        (Operation::Trsm, [900, 400, 1]),
+        (Operation::Solve { refine_from: None }, [900, 1, 1]),
+        (Operation::Inverse, [700, 1, 1]),
+    ];
+
+    /// Where the two paces are what they are taken to be, the forecast is exact, and no run is long.
+    #[test]
+    fn two_paces_are_found_and_carried_over() {
+        for (operation, sides) in ALL {
+            let workload = workload(operation, sides);
+            let seconds = |work: Work| 3e-9 * work.products + 2e-7 * work.entries;
+            let mut longest = 0.0;
+            let found = extrapolate(&workload, |small| {
+                longest = f64::max(longest, seconds(small.work()));
+                Ok(seconds(small.work()))
+            });
+            let (found, want) = (found.unwrap(), seconds(workload.work()));
+            assert!((found - want).abs() <= 1e-6 * want, "{operation:?}: {found} for {want}");
+            assert!(longest < 4.0 * ENOUGH_SECONDS, "{operation:?}: {longest}");
+        }
+    }
+
+    /// Noise of a tenth moves it by less than a half.
+    #[test]
+    fn noise_moves_it_little() {
+        for (operation, sides) in ALL {
+            let workload = workload(operation, sides);
+            for first in [0.9, 1.1] {
+                let mut noise = [first, 2.0 - first].into_iter().cycle();
+                let seconds = |work: Work| 3e-9 * work.products + 5e-8 * work.entries;
+                let found = extrapolate(&workload, |small| Ok(seconds(small.work()) * noise.next().unwrap()));
+                let ratio = found.unwrap() / seconds(workload.work());
+                assert!((0.66..1.5).contains(&ratio), "{operation:?}: {ratio}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_operation_runs_small() {
+        let ctx = Context::builder().threads(1).build().unwrap();
+        let refined = (Operation::Solve { refine_from: Some(100) }, [20, 3, 1]);
+        for (operation, sides) in ALL.into_iter().chain([refined]) {
+            let small = workload(operation, sides.map(|side| side.min(24)));
+            assert!(forecast(&ctx, &small).unwrap().is_some_and(|seconds| seconds > 0.0), "{operation:?}");
+        }
+        assert_eq!(forecast(&ctx, &workload(Operation::Syrk, [0, 5, 1])).unwrap(), Some(0.0));
+        let tight = Context::builder().threads(1).memory_bytes(1).build().unwrap();
+        assert_eq!(forecast(&tight, &workload(Operation::Cholesky, [900, 1, 1])).unwrap(), None);
+    }
+}
