@@ -2,7 +2,6 @@
 
 use crate::args::Precision;
 use crate::files::{bits, bytes, header, stated_precision};
-use crate::rank_memory::Announced;
 use crate::session::Session;
 use rug::Float;
 use std::cell::Cell;
@@ -21,6 +20,22 @@ pub struct Reader<'a> {
     held_bytes: Cell<u64>,
     /// Whether decimals are read to all bits that their file states, or well beyond the precision.
     in_full: bool,
+}
+
+/// A matrix that a header announces.
+#[derive(Clone, Copy, Debug)]
+pub struct Announced {
+    pub rows: usize,
+    pub cols: usize,
+    /// Bits that it is read at.
+    pub bits: u32,
+}
+
+impl Announced {
+    /// Bytes of all of it.
+    pub fn bytes(&self) -> u64 {
+        Matrix::bytes_for(self.rows, self.cols, self.bits)
+    }
 }
 
 /// Bits beyond the precision to which decimals are read in full where their file does not say how many they have.

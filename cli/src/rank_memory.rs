@@ -1,32 +1,16 @@
 //! The memory limit of commands on several ranks, held against what headers say before anything is read, so that the
 //! first refusal names a limit in which the command runs to its end.
 
-use crate::input::Reader;
+use crate::input::{Announced, Reader};
 use std::path::Path;
 use sunzi::comm::{Transport, agree, agreed};
 use sunzi::distributed::Team;
-use sunzi::{Context, ContextBuilder, Matrix, Result};
+use sunzi::{Context, ContextBuilder, Result};
 use sunzi_lab::engine::{Engine, larger_refusal, limited};
 use sunzi_lab::session::ROOT;
 
-/// A matrix that a header announces.
-#[derive(Clone, Copy, Debug)]
-pub struct Announced {
-    pub rows: usize,
-    pub cols: usize,
-    /// Bits that it is read at.
-    pub bits: u32,
-}
-
-/// Words of one in a message.
+/// Words of an announced matrix in a message.
 const WORDS: usize = 3;
-
-impl Announced {
-    /// Bytes of all of it.
-    pub fn bytes(&self) -> u64 {
-        Matrix::bytes_for(self.rows, self.cols, self.bits)
-    }
-}
 
 /// What the headers of files say, read by the root and told to all, and the precision of the work; `None` where one
 /// has no header. Collective.

@@ -8,8 +8,8 @@ use sunzi::{
 };
 use sunzi_lab::engine::least_bytes;
 
-/// Bits for the range of exponents, for each bit of the order: a Gram matrix of random numbers has about as many entries
-/// near 0 that its smallest one lies `2.5 log2(n)` bits below its diagonal, some bits more by chance.
+/// Bits for the range of exponents, for each bit of the order: of a Gram matrix of random numbers the smallest entry
+/// lies about `2.5 log2(n)` bits below its diagonal, by chance some bits more.
 const RANGE_BITS_PER_ORDER_BIT: u32 = 3;
 
 /// Refuses a memory limit that the command cannot end in at so many bits, before anything is read.

@@ -3,7 +3,8 @@
 use super::{Computed, Factoring, Figures, Inputs, Task, needs, read, reader};
 use crate::args::RankChoices;
 use crate::commands::observe;
-use crate::rank_memory::{self, Announced, Held, announced};
+use crate::input::Announced;
+use crate::rank_memory::{self, Held, announced};
 use crate::session::Session;
 use crate::signals::while_computing;
 use std::time::Instant;
