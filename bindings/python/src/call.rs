@@ -9,6 +9,7 @@ use crate::runner::Runner;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::sync::Arc;
 use std::time::Instant;
 use sunzi::{Error, MAXIMUM_PRECISION_BITS};
 
@@ -94,6 +95,22 @@ impl<'py> Call<'py> {
     /// `ValueError`.
     pub fn bits(&self, name: &str) -> PyResult<Option<u32>> {
         checked_bits(self.py, given(&self.options, name)?)
+    }
+
+    /// The library's context of the call.
+    ///
+    /// # Errors
+    /// As [`Context::get`].
+    pub fn context(&self) -> PyResult<Arc<sunzi::Context>> {
+        self.runner.context.get().get(self.py)
+    }
+
+    /// An option that is a small number.
+    ///
+    /// # Errors
+    /// `TypeError`, `ValueError`.
+    pub fn count(&self, name: &str) -> PyResult<Option<u32>> {
+        given(&self.options, name)
     }
 
     /// An option that is the seed of random choices.

@@ -2,8 +2,7 @@
 //!
 //! Each takes its operands and a dictionary of options; the Python layer has the signatures and the documentation.
 
-use crate::call::{Call, checked_bits};
-use crate::context::Context;
+use crate::call::Call;
 use crate::errors::{OrRaise, with_remark};
 use crate::input::{Bits, Operand, Part, scalar};
 use crate::output::{Builder, Form, Shape};
@@ -354,17 +353,11 @@ pub fn accuracy_of(name: &str) -> PyResult<Accuracy> {
 
 /// See the Python layer.
 #[pyfunction]
-pub fn plan<'py>(
-    operation: &str,
-    sizes: Vec<usize>,
-    precision: i64,
-    promise: (String, Option<u32>),
-    context: Option<Bound<'py, Context>>,
-    py: Python<'py>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let bits = checked_bits(py, Some(precision))?.unwrap_or(2);
-    let ctx = context.map_or_else(|| Context::shared(py), Ok)?.get().get(py)?;
-    let (accuracy, range_bits) = (accuracy_of(&promise.0)?, promise.1);
+pub fn plan<'py>(operation: &str, sizes: Vec<usize>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
+    let call = Call::new(options)?;
+    let (py, ctx, bits) = (call.py(), call.context()?, call.precision_bits(&[])?);
+    let (accuracy, range_bits) = (call.choice("accuracy", ACCURACIES)?, call.count("range_bits")?);
+    let refinement = call.bits("factor_precision")?.map(|bits| RefineOptions::new().factor_bits(bits));
     let product = ProductPlanOptions::new().accuracy(accuracy).range_bits(range_bits);
     let factor = CholeskyOptions::new().accuracy(accuracy).range_bits(range_bits.unwrap_or(0));
     let numbers = match (operation, &sizes[..]) {
@@ -374,6 +367,9 @@ pub fn plan<'py>(
         }
         ("cholesky", &[order]) => json(&sunzi::plan_cholesky(&ctx, order, bits, &factor).or_raise(py)?)?,
         ("trsm", &[order, columns]) => json(&sunzi::plan_trsm(&ctx, (order, columns), bits, accuracy).or_raise(py)?)?,
+        ("solve", &[order, columns]) if let Some(options) = &refinement => {
+            json(&sunzi::plan_solve_refined(&ctx, (order, columns), bits, options).or_raise(py)?)?
+        }
         ("solve", &[order, columns]) => json(&sunzi::plan_solve(&ctx, (order, columns), bits, &factor).or_raise(py)?)?,
         ("inverse", &[order]) => json(&sunzi::plan_inverse(&ctx, order, bits, &factor).or_raise(py)?)?,
         _ => {

@@ -348,7 +348,7 @@ impl Matrix {
         (0..view.rows().min(view.cols())).map(|i| builder.number(view.entries().get(i, i), (i, i))).collect()
     }
 
-    /// The lower triangular factor, a `Matrix`; see `sunzi.cholesky`. `sunzi.Cholesky` is for several solves.
+    /// The triangular factor, a `Matrix`; see `sunzi.cholesky`. `sunzi.Cholesky` is for several solves.
     #[pyo3(signature = (*, uplo=None, precision=None, context=None, progress=None))]
     fn cholesky<'py>(
         slf: &Bound<'py, Self>,

@@ -220,6 +220,18 @@ def test_reports_and_plans_have_attributes() -> None:
     assert sunzi.plan("inverse", 300, precision=BITS).planned_bytes > factor_bytes
 
 
+def test_plans_of_refined_solves() -> None:
+    whole, refined = (sunzi.plan("solve", 300, 2, precision=1000, factor_precision=bits) for bits in (None, 200))
+    assert refined.operation == "solve_refined" and refined.factorisation_bytes < whole.factorisation_bytes
+    a = sunzi.Matrix(positive_definite(50, 17), precision=1000)
+    b, context = a[:, :2], sunzi.Context(threads=2)
+    least = sunzi.plan("solve", 50, 2, precision=1000, factor_precision=200, context=context).least_bytes
+    limited = sunzi.Context(threads=2, memory=least)
+    assert sunzi.solve(a, b, factor_precision=200, context=limited) == sunzi.solve(a, b, factor_precision=200)
+    with pytest.raises(ValueError, match="no plan of 'lu' with 1 sizes"):
+        sunzi.plan("lu", 5, precision=60)  # type: ignore[arg-type]
+
+
 def test_the_least_limit_of_a_plan() -> None:
     a = sunzi.Matrix(positive_definite(60, 16), precision=BITS)
     least = sunzi.plan("inverse", 60, precision=BITS, accuracy="norm", context=sunzi.Context(threads=2)).least_bytes

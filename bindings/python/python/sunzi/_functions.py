@@ -225,12 +225,14 @@ def plan(
     precision: int,
     accuracy: Literal["entrywise", "norm"] = "entrywise",
     range_bits: int | None = None,
+    factor_precision: int | None = None,
     context: Context | None = None,
 ) -> Plan:
     """What a call would take, as a `Plan`: bytes in all (`planned_bytes`) and by part, kernel, primes, tiles.
 
     `plan("syrk", rows, cols)`, `plan("gemm", rows, cols, contracted)`, `plan("cholesky", order)`,
     `plan("trsm", order, columns)`, `plan("solve", order, columns)`, `plan("inverse", order)`. Nothing is computed.
+    `factor_precision=` plans the refined solve of `solve`.
     The bytes are those beside the operands in the library's form, the result included; a call on Python numbers also
     takes 8 (1 + ceil(bits / 64)) bytes for each entry of an operand while it lasts. With accuracy entry by entry a call
     takes more bits the wider the entries are spread, `report["range_bits"]` of a call; `range_bits=` plans for so many,
@@ -240,7 +242,9 @@ def plan(
     >>> sunzi.plan("cholesky", 100, precision=512).factor_bytes
     720000
     """
-    return Plan(_sunzi.plan(operation, list(sizes), precision, (accuracy, range_bits), context))
+    options: dict[str, Any] = {"range_bits": range_bits, "factor_precision": factor_precision}
+    shared = _shared(accuracy, precision, context, None, None, None)
+    return Plan(_sunzi.plan(operation, list(sizes), options | shared))
 
 
 def _shared(
