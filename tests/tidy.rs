@@ -53,6 +53,7 @@ const PROGRAM: Layers = &[
     &["progress"],
     &["session"],
     &["input"],
+    &["rank_memory"],
     &["commands"],
 ];
 

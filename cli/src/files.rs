@@ -75,8 +75,13 @@ pub fn output_format(path: &Path) -> Result<FileFormat> {
 
 /// Bytes of the matrix that a header announces.
 pub fn bytes(info: &FileInfo, options: &ReadOptions) -> u64 {
+    Matrix::bytes_for(info.rows, info.cols, bits(info, options))
+}
+
+/// Bits that a matrix is read at.
+pub fn bits(info: &FileInfo, options: &ReadOptions) -> u32 {
     let bits = [options.precision_bits, options.input_precision_bits].into_iter().flatten().max();
-    Matrix::bytes_for(info.rows, info.cols, bits.or(info.precision_bits_comment).unwrap_or(2))
+    bits.or(info.precision_bits_comment).unwrap_or(2)
 }
 
 /// What a file says of its matrix; `None` for a pipe or device, which can be read only once.

@@ -1,7 +1,7 @@
 //! The operands of a command, read from files: at one precision, within one memory limit, symmetric where they must be.
 
 use crate::args::Precision;
-use crate::files::{bytes, header, stated_precision};
+use crate::files::{bits, bytes, header, stated_precision};
 use crate::session::Session;
 use rug::Float;
 use std::cell::Cell;
@@ -20,6 +20,22 @@ pub struct Reader<'a> {
     held_bytes: Cell<u64>,
     /// Whether decimals are read to all bits that their file states, or well beyond the precision.
     in_full: bool,
+}
+
+/// A matrix that a header announces.
+#[derive(Clone, Copy, Debug)]
+pub struct Announced {
+    pub rows: usize,
+    pub cols: usize,
+    /// Bits that it is read at.
+    pub bits: u32,
+}
+
+impl Announced {
+    /// Bytes of all of it.
+    pub fn bytes(&self) -> u64 {
+        Matrix::bytes_for(self.rows, self.cols, self.bits)
+    }
 }
 
 /// Bits beyond the precision to which decimals are read in full where their file does not say how many they have.
@@ -68,6 +84,18 @@ impl<'a> Reader<'a> {
         let Some(infos) = infos else { return Ok(()) };
         let read_bytes = infos.iter().map(|info| self.bytes(info)).fold(0, u64::saturating_add);
         budget.admit(read_bytes.saturating_add(needed_bytes(&infos)?))
+    }
+
+    /// The matrices that headers announce; `None` where a file has none.
+    ///
+    /// # Errors
+    /// Those of [`header`].
+    pub fn announced(&self, files: &[&Path]) -> Result<Option<Vec<Announced>>> {
+        let announced = |info: FileInfo| {
+            let bits = bits(&info, &self.options_for(Some(&info)));
+            Announced { rows: info.rows, cols: info.cols, bits }
+        };
+        files.iter().map(|file| Ok(header(file)?.map(announced))).collect()
     }
 
     /// How a file is read of which so much is known.

@@ -11,6 +11,7 @@ mod input;
 mod number;
 mod output;
 mod progress;
+mod rank_memory;
 mod ranks;
 mod session;
 mod signals;

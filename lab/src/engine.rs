@@ -81,6 +81,24 @@ pub fn least_bytes<T>(builder: ContextBuilder, plan: impl FnOnce(&Context) -> Re
     }
 }
 
+/// The first error that no memory limit mends, else the refusal of a memory limit that names the larger one.
+///
+/// # Errors
+/// That one.
+pub fn larger_refusal(first: Result<()>, second: Result<()>) -> Result<()> {
+    match (&first, &second) {
+        (Err(Error::MemoryLimit { minimum_bytes: one, .. }), Err(Error::MemoryLimit { minimum_bytes: other, .. })) => {
+            if one >= other {
+                first
+            } else {
+                second
+            }
+        }
+        (Err(Error::MemoryLimit { .. }), Err(_)) | (Ok(()), _) => second,
+        (Err(_), _) => first,
+    }
+}
+
 /// A builder with the memory limit that the budget leaves, and the way to restate a refusal for the whole process.
 pub fn limited(builder: ContextBuilder, budget: Option<Budget>) -> (ContextBuilder, impl Fn(Error) -> Error) {
     let builder = match &budget {

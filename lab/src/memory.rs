@@ -23,6 +23,8 @@ pub struct Budget {
     scope: Scope,
     limit_bytes: u64,
     held_bytes: u64,
+    /// Of what is held, the program itself.
+    program_bytes: u64,
 }
 
 /// What a limit is for.
@@ -39,22 +41,24 @@ impl Budget {
     pub fn now(limit_bytes: u64, threads: usize, matrix_bytes: u64) -> Budget {
         let program_bytes = program_bytes(resident_bytes().saturating_sub(matrix_bytes));
         let held_bytes = program_bytes + THREAD_BYTES * threads as u64;
-        Budget { scope: Scope::Process, limit_bytes, held_bytes }.with_held(matrix_bytes)
+        Budget { scope: Scope::Process, limit_bytes, held_bytes, program_bytes }.with_held(matrix_bytes)
     }
 
     /// The budget of a node of a cluster elsewhere, on which nothing is taken yet.
     pub fn of_absent_node(limit_bytes: u64) -> Budget {
-        Budget { scope: Scope::Node, limit_bytes, held_bytes: 0 }
+        Budget { scope: Scope::Node, limit_bytes, held_bytes: 0, program_bytes: 0 }
     }
 
-    /// The budget of all ranks of a node together, under the same limit. Collective.
+    /// The budget of all ranks of a node together, under the same limit; each of them counts with the libraries that
+    /// join it to the others, whether it has used them yet or not. Collective.
     ///
     /// # Errors
     /// [`Error::Transport`].
     pub fn of_node(self, node: &dyn Transport) -> Result<Budget> {
-        let mut held = [self.held_bytes];
+        let program_bytes = self.program_bytes.max(PROGRAM_BYTES + STEP_BYTES);
+        let mut held = [self.held_bytes - self.program_bytes + program_bytes];
         node.all_reduce(Reduction::Sum, &mut held)?;
-        Ok(Budget { held_bytes: held[0], ..self })
+        Ok(Budget { held_bytes: held[0], program_bytes, ..self })
     }
 
     /// The budget after further memory will have been taken.
@@ -130,7 +134,8 @@ mod tests {
 
     #[test]
     fn a_refusal_names_a_minimum_that_would_be_accepted() {
-        let budget = Budget { scope: Scope::Process, limit_bytes: 100 << 20, held_bytes: 30 << 20 };
+        let (limit_bytes, held_bytes) = (100 << 20, 30 << 20);
+        let budget = Budget { scope: Scope::Process, limit_bytes, held_bytes, program_bytes: 0 };
         assert_eq!(budget.left(), 70 << 20);
         assert!(budget.admit(70 << 20).is_ok());
         let Err(Error::MemoryLimit { limit_bytes, minimum_bytes }) = budget.admit((70 << 20) + 1) else {

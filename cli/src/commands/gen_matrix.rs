@@ -2,7 +2,8 @@
 
 use crate::args::Gen;
 use crate::files::admit;
-use crate::session::{Session, check_output};
+use crate::progress::{Stage, product_seconds};
+use crate::session::{Session, Work, check_output};
 use serde_json::json;
 use std::time::Instant;
 use sunzi::gallery::{KINDS, Size, generate};
@@ -15,6 +16,12 @@ pub fn run(session: &mut Session, config: &Gen) -> Result<()> {
     check_output(&config.output)?;
     let Size { rows, cols, precision_bits } = config.size();
     admit(Matrix::bytes_for(rows, cols, precision_bits))?;
+    session.expect(&[], precision_bits, |_| {
+        let seconds = product_seconds(rows, (cols, 1), false, precision_bits);
+        let stages = vec![Stage::calls("generate", seconds)];
+        Work { stages, output: Some((&config.output.path, (rows, cols))) }
+    });
+    session.stage("generate");
     let start = Instant::now();
     let matrix = generate(config.kind, config.size(), config.seed)?;
     let generated = start.elapsed().as_secs_f64();

@@ -41,6 +41,7 @@ fn plain_lines_rise_to_the_end_through_all_stages() {
         ("trsm L.bin B.csv -o S.mtx --precision 300", "read solve write"),
         ("verify syrk P.mtx Q.bin", "read verify"),
         ("verify cholesky Q.bin L.bin", "read verify"),
+        ("gen random --rows 50 --cols 50 --precision 99 -o S.csv", "generate write"),
         ("convert P.mtx S.bin", "read write"),
         ("compare P.mtx P.mtx", "read"),
     ] {

@@ -8,12 +8,13 @@ mod factors;
 mod harness;
 #[path = "../../../tests/mpi/job.rs"]
 mod job;
+mod memory;
 mod program;
 mod signals;
 
 use harness::{Case, Run};
 
 fn main() {
-    let all: [&[Case]; 4] = [program::CASES, factors::CASES, baselines::CASES, signals::CASES];
+    let all: [&[Case]; 5] = [program::CASES, memory::CASES, factors::CASES, baselines::CASES, signals::CASES];
     harness::run(&all.into_iter().flatten().collect::<Vec<_>>());
 }

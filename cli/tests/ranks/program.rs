@@ -66,7 +66,7 @@ fn products(launcher: &Launcher, ranks: usize) {
         ] {
             let ended = on_ranks(launcher, ranks, per_node, at, &line);
             ended.expect_success();
-            assert_eq!(ended.output.lines().count(), 1, "{}", ended.report());
+            assert_eq!(ended.output.lines().count(), 2, "the trace and the result: {}", ended.report());
             let report = json(&at.join("r.json"));
             let count = |name: &str| report[name].as_u64().unwrap();
             assert_eq!((count("ranks"), count("nodes")), (ranks as u64, ranks.div_ceil(per_node) as u64));
@@ -81,6 +81,10 @@ fn products(launcher: &Launcher, ranks: usize) {
             let trace = json(&at.join("t.json"));
             let threads = trace["traceEvents"].as_array().unwrap().iter().map(|span| span["tid"].as_u64().unwrap());
             assert_eq!(threads.max(), Some(ranks as u64), "a line for each rank");
+            let events = trace["traceEvents"].as_array().unwrap();
+            let names = events.iter().filter_map(|event| event["args"]["name"].as_str()).collect::<Vec<_>>();
+            let last = format!("rank {}", ranks - 1);
+            assert!(["sunzi", "node 0", "rank 0", &last].iter().all(|name| names.contains(name)), "{names:?}");
         }
         same(at, "Q1.mtx", "Q.mtx");
         same(at, "T1.mtx", "T.mtx");

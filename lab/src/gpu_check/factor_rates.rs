@@ -20,8 +20,8 @@ use sunzi::advanced::store::available_bytes;
 use sunzi::comm::local;
 use sunzi::double::{DoubleMatrix, DoubleOptions, DoubleReport, double_cholesky};
 use sunzi::{
-    CholeskyOptions, CholeskyReport, Context, Error, GemmOptions, Matrix, Op, Outcome, Result, Symmetric,
-    cholesky_with, gemm_with, plan_cholesky,
+    CholeskyOptions, CholeskyReport, Context, Error, ErrorText, GemmOptions, IndexBase, Matrix, Op, Outcome, Result,
+    Symmetric, cholesky_with, gemm_with, plan_cholesky,
 };
 
 /// What is aimed at: the rate of the products of planes, and that of the plain product of doubles.
@@ -199,7 +199,8 @@ fn verify(cpu: &Context, a: &Matrix, l: &Matrix) -> Result<()> {
                     let error = (product.float(row, col) - a.float(i, j)).abs();
                     if error > bound {
                         let error = error.to_f64();
-                        return Err(Error::verification(format!("A - L L^T at ({i}, {j}) is {error:e}")));
+                        let text = |base: IndexBase| format!("A - L L^T at {} is {error:e}", base.place(i, j));
+                        return Err(Error::verification(ErrorText::counted(text)));
                     }
                 }
             }

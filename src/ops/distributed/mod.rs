@@ -7,8 +7,8 @@
 
 pub use crate::ops::factor::options::DistCholeskyOptions;
 pub use crate::ops::factor::rank_report::{RankSummary, RanksReport};
-pub use crate::ops::factor::ranks::{DistCholesky, cholesky, cholesky_with};
-pub use crate::ops::solve::ranks::{DistSolution, solve, solve_with, trsm};
+pub use crate::ops::factor::ranks::{DistCholesky, cholesky, cholesky_with, plan_cholesky};
+pub use crate::ops::solve::ranks::{DistSolution, plan_solve, solve, solve_with, trsm};
 
 pub use crate::ops::distribution::matrix::DistMatrix;
 pub use crate::ops::distribution::slices::{CyclicBlock, GridOrder, scatter_rows};
@@ -16,7 +16,7 @@ pub use crate::ops::distribution::team::{NodeLayout, Team, TeamOptions};
 pub use crate::ops::product::clock::{RANK_PHASES, RankPhase, RankPhases, RankSpan, Spread};
 pub use crate::ops::product::plan::{NodePlan, TeamPlan};
 pub use crate::ops::product::ranks::plan::{
-    ClusterShape, even_operand_bytes, plan_syrk_cluster, plan_syrk_cluster_with,
+    ClusterShape, even_operand_bytes, plan_gemm, plan_syrk, plan_syrk_cluster, plan_syrk_cluster_with,
 };
 pub use crate::ops::product::ranks::{DistOptions, DistOutcome, PlanHook, gemm, gemm_rows, syrk};
 pub use crate::ops::product::report::TeamReport;

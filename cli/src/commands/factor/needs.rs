@@ -8,9 +8,9 @@ use sunzi::{
 };
 use sunzi_lab::engine::least_bytes;
 
-/// Bits that the exponents of a Gram matrix of random numbers, its diagonal larger than the rest, take beyond those of
-/// entries of one size.
-const USUAL_SPREAD_BITS: u32 = 16;
+/// Bits for the range of exponents, for each bit of the order: of a Gram matrix of random numbers the smallest entry
+/// lies about `2.5 log2(n)` bits below its diagonal, by chance some bits more.
+const RANGE_BITS_PER_ORDER_BIT: u32 = 3;
 
 /// Refuses a memory limit that the command cannot end in at so many bits, before anything is read.
 ///
@@ -32,13 +32,8 @@ pub fn admit(session: &Session, config: &Factoring, bits: Option<u32>) -> Result
 fn needed_bytes(session: &Session, config: &Factoring, (order, columns): (usize, usize), bits: u32) -> Result<u64> {
     let context = || session.context(&config.factor.engine);
     let choices = CholeskyOptions::new().tile_rows(config.factor.tile_rows).accuracy(config.accuracy());
-    let choices = match config.accuracy() == Accuracy::Entrywise {
-        false => choices,
-        true => {
-            let even = plan_cholesky(&context()?.build()?, order, bits, &choices)?;
-            choices.range_bits(even.range_bits + USUAL_SPREAD_BITS)
-        }
-    };
+    let range_bits = usual_range_bits(session, config, (order, bits), &choices)?;
+    let choices = choices.range_bits(range_bits);
     let plan = |ctx: &Context| match &config.task {
         Task::Cholesky => plan_cholesky(ctx, order, bits, &choices).map(drop),
         Task::Inverse => plan_inverse(ctx, order, bits, &choices).map(drop),
@@ -55,4 +50,21 @@ fn needed_bytes(session: &Session, config: &Factoring, (order, columns): (usize,
     // One right side, beside the factor.
     let one = least_bytes(context()?, |ctx| plan_solve(ctx, (order, 1), bits, &choices))?;
     Ok(needed.max(one + Matrix::bytes_for(order, 1, bits)))
+}
+
+/// Bits for the range of exponents that Gram matrices of `order` rows take; 0 for accuracy by norms.
+///
+/// # Errors
+/// Those of [`plan_cholesky`].
+pub fn usual_range_bits(
+    session: &Session,
+    config: &Factoring,
+    (order, bits): (usize, u32),
+    choices: &CholeskyOptions,
+) -> Result<u32> {
+    if config.accuracy() == Accuracy::Norm {
+        return Ok(0);
+    }
+    let even = plan_cholesky(&session.context(&config.factor.engine)?.build()?, order, bits, choices)?;
+    Ok(even.range_bits.max(RANGE_BITS_PER_ORDER_BIT * order.checked_ilog2().map_or(0, |log2| log2 + 1)))
 }

@@ -1,8 +1,10 @@
 //! A factorisation and a solve on several ranks: the root reads and shares out, all factor, the root gathers.
 
-use super::{Computed, Factoring, Figures, Inputs, Task, read};
+use super::{Computed, Factoring, Figures, Inputs, Task, needs, read, reader};
 use crate::args::RankChoices;
 use crate::commands::observe;
+use crate::input::Announced;
+use crate::rank_memory::{self, Held, announced};
 use crate::session::Session;
 use crate::signals::while_computing;
 use std::time::Instant;
@@ -11,7 +13,7 @@ use sunzi::advanced::runtime::Policy;
 use sunzi::advanced::tile::{RankGrid, TileMap};
 use sunzi::comm::{Transport, agree, agreed};
 use sunzi::distributed::{self, DistCholesky, DistCholeskyOptions, DistMatrix, Team, TeamOptions, cholesky_with};
-use sunzi::{Context, Error, Matrix, Result, Uplo, log_det_of};
+use sunzi::{CholeskyOptions, Context, Error, Matrix, Result, Uplo, log_det_of};
 use sunzi_lab::engine::{Engine, limited};
 use sunzi_lab::memory::Budget;
 use sunzi_lab::report::check_writable;
@@ -43,6 +45,7 @@ pub fn compute(session: &Session, config: &Factoring, world: &dyn Transport, tra
     agree(world, plot.map_or(Ok(()), check_writable))?;
     let options = agreed(world, TeamOptions::from_environment())?;
     let team = Team::new(world.split(0)?, options)?;
+    admit(session, config, &team)?;
     let (operands, input_seconds) = trace.span("read", || share_out(session, config, world))?;
     let (made, _) = trace.span("compute", || while_computing(|| factor(session, config, &operands, &team)))?;
     drop(operands);
@@ -74,6 +77,59 @@ pub fn compute(session: &Session, config: &Factoring, world: &dyn Transport, tra
     Ok(Computed { result, log_det, gather_seconds, figures, ..Computed::default() })
 }
 
+/// Refuses a memory limit of a node that the command cannot end in, before anything is read. Collective.
+fn admit(session: &Session, config: &Factoring, team: &Team) -> Result<()> {
+    let (world, engine): (&dyn Transport, _) = (team.world(), &config.factor.engine);
+    if engine.memory_bytes.is_none() {
+        return Ok(());
+    }
+    let files = match &config.task {
+        Task::Solve { b, .. } => vec![&*config.factor.a, b],
+        _ => vec![&*config.factor.a],
+    };
+    let Some((bits, found)) = announced(world, &files, || reader(session, config, None))? else { return Ok(()) };
+    let (a, b) = (found[0], found.get(1));
+    let tiles = [matrix_tiles(config, world, a.rows)?, right_tiles(config, world, a.rows, b.map_or(0, |b| b.cols))?];
+    let share = |(map, matrix): (&TileMap, &Announced)| DistMatrix::bytes_for(map, world.rank(), matrix.bits);
+    let held = Held {
+        own_bytes: tiles.iter().zip(&found).map(share).sum(),
+        whole_bytes: found.iter().map(Announced::bytes).sum(),
+        gathered_bytes: Matrix::bytes_for(a.rows, b.map_or(a.rows, |b| b.cols), bits),
+    };
+    let accuracy = config.accuracy();
+    let choices = CholeskyOptions::new().accuracy(accuracy);
+    let range_bits = needs::usual_range_bits(session, config, (a.rows, bits), &choices)?;
+    let options = options(config).range_bits(range_bits);
+    rank_memory::admit(team, (engine, session.context(engine)?), &held, |ctx| {
+        let factored = distributed::plan_cholesky(ctx, team, (&tiles[0], a.bits), bits, &options).map(drop);
+        let solved =
+            b.map(|b| distributed::plan_solve(ctx, team, (a.rows, b.cols), (b.bits, bits), accuracy).map(drop));
+        [factored].into_iter().chain(solved).collect()
+    })
+}
+
+/// The grid of ranks. Collective.
+fn grid(config: &Factoring, world: &dyn Transport) -> Result<RankGrid> {
+    let grid = config.factor.ranks.grid.unwrap_or_else(|| RankGrid::for_ranks(world.size()));
+    let (count, ranks) = (grid.size(), world.size());
+    let refusal =
+        || Error::InvalidArgument(format!("--grid {}x{} has {count} ranks: there are {ranks}", grid.rows, grid.cols));
+    agree(world, if count <= ranks { Ok(()) } else { Err(refusal()) })?;
+    Ok(grid)
+}
+
+/// The tiles of the matrix. Collective.
+fn matrix_tiles(config: &Factoring, world: &dyn Transport, rows: usize) -> Result<TileMap> {
+    let grid = grid(config, world)?;
+    let triangle = Some(config.factor.triangle.uplo().unwrap_or(Uplo::Lower));
+    Ok(TileMap { rows, cols: rows, tile_size: default_tile_size(rows, grid), grid, triangle })
+}
+
+/// Those of right sides. Collective.
+fn right_tiles(config: &Factoring, world: &dyn Transport, rows: usize, cols: usize) -> Result<TileMap> {
+    Ok(TileMap { rows, cols, tile_size: RIGHT_TILE, grid: grid(config, world)?, triangle: None })
+}
+
 /// Reads on the root and shares out. Collective.
 fn share_out(session: &Session, config: &Factoring, world: &dyn Transport) -> Result<Operands> {
     let read = (world.rank() == ROOT).then(|| read(session, config, None)).transpose();
@@ -86,22 +142,12 @@ fn share_out(session: &Session, config: &Factoring, world: &dyn Transport) -> Re
     world.broadcast(ROOT, &mut facts)?;
     let [rows, a_bits, bits, cols, b_bits] = facts;
     let (rows, cols) = (rows as usize, cols as usize);
-    let choices = &config.factor.ranks;
-    let grid = choices.grid.unwrap_or_else(|| RankGrid::for_ranks(world.size()));
-    let fits = grid.size() <= world.size();
-    let refusal = || {
-        let (count, ranks) = (grid.size(), world.size());
-        Error::InvalidArgument(format!("--grid {}x{} has {count} ranks: there are {ranks}", grid.rows, grid.cols))
-    };
-    agree(world, if fits { Ok(()) } else { Err(refusal()) })?;
-    let triangle = Some(config.factor.triangle.uplo().unwrap_or(Uplo::Lower));
-    let tile_size = default_tile_size(rows, grid);
-    let map = TileMap { rows, cols: rows, tile_size, grid, triangle };
+    let map = matrix_tiles(config, world, rows)?;
     let whole = inputs.as_ref().map(|inputs| inputs.a.as_matrix());
     let a = DistMatrix::scatter(world, ROOT, whole, map, a_bits as u32)?;
     let b = match &config.task {
         Task::Solve { .. } => {
-            let map = TileMap { rows, cols, tile_size: RIGHT_TILE, grid, triangle: None };
+            let map = right_tiles(config, world, rows, cols)?;
             let whole = inputs.as_ref().and_then(|inputs| inputs.b.as_ref());
             Some(DistMatrix::scatter(world, ROOT, whole, map, b_bits as u32)?)
         }
@@ -129,19 +175,23 @@ fn node_budget(engine: &Engine, operands: &Operands, team: &Team) -> Result<Opti
     Ok(Some(if is_roots { budget.with_held(gathered_bytes) } else { budget }))
 }
 
-fn factor_and_solve(ctx: &Context, config: &Factoring, operands: &Operands, team: &Team) -> Result<Made> {
+/// The choices of the factorisation.
+fn options(config: &Factoring) -> DistCholeskyOptions {
     let RankChoices { grid, broadcast, policy, termination, remote_tiles, plot } = &config.factor.ranks;
-    let options = DistCholeskyOptions::new()
+    DistCholeskyOptions::new()
         .tile_rows(config.factor.tile_rows)
         .grid(*grid)
         .delivery(broadcast.unwrap_or_default())
         .termination(termination.unwrap_or_default())
         .policy(policy.unwrap_or(Policy::CriticalPath))
         .slots(*remote_tiles)
-        .spans(config.factor.trace.is_some() || plot.is_some());
+        .spans(config.factor.trace.is_some() || plot.is_some())
+        .accuracy(config.accuracy())
+}
+
+fn factor_and_solve(ctx: &Context, config: &Factoring, operands: &Operands, team: &Team) -> Result<Made> {
     let (bits, accuracy) = (operands.precision_bits, config.accuracy());
-    let options = options.accuracy(accuracy);
-    let factor = cholesky_with(ctx, team, &operands.a, bits, &options)?;
+    let factor = cholesky_with(ctx, team, &operands.a, bits, &options(config))?;
     let start = Instant::now();
     let solved = operands.b.as_ref().map(|b| distributed::solve_with(ctx, team, &factor.factor, b, bits, accuracy));
     let solved = solved.transpose()?;

@@ -1,15 +1,18 @@
 //! A product on several ranks: rows shared out, product, result gathered by the root.
 
-use super::rows::Inputs;
+use super::rows::{Inputs, is_per_rank};
 use super::{Computed, Operands, Product};
 use crate::commands::observe;
+use crate::files::product_precision;
+use crate::input::Announced;
+use crate::rank_memory::{self, Held, announced};
 use crate::session::Session;
 use crate::signals::while_computing;
 use sunzi::advanced::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
 use sunzi::comm::{Transport, agreed};
 use sunzi::distributed::{DistMatrix, DistOptions, DistOutcome, NodePlan, PlanHook};
-use sunzi::distributed::{Team, TeamOptions, gemm_rows, syrk};
-use sunzi::{Context, Matrix, Plan, Result, Uplo};
+use sunzi::distributed::{Team, TeamOptions, even_share, gemm_rows, plan_gemm, plan_syrk, syrk};
+use sunzi::{Context, Matrix, Op, Plan, ProductPlanOptions, Result, Uplo};
 use sunzi_lab::engine::limited;
 use sunzi_lab::memory::Budget;
 use sunzi_lab::session::ROOT;
@@ -23,6 +26,7 @@ use sunzi_lab::units::format_bytes;
 pub fn compute(session: &Session, config: &Product, world: &dyn Transport, trace: &mut Trace) -> Result<Computed> {
     let options = agreed(world, TeamOptions::from_environment())?.window(config.choices.window);
     let mut team = Team::new(world.split(0)?, options)?;
+    admit(session, config, &team)?;
     let (inputs, input_seconds) = trace.span("read", || Inputs::read(session, config, &team))?;
     let (made, _) =
         trace.span("compute", || while_computing(|| multiply_counted(session, config, &inputs, &mut team)))?;
@@ -34,6 +38,49 @@ pub fn compute(session: &Session, config: &Product, world: &dyn Transport, trace
     let (result, gather_seconds) = trace.span("gather", || result.gather(world, ROOT))?;
     team.close()?;
     Ok(Computed { result, report, input_seconds, gather_seconds, node_peak_bytes: Some(node_peak_bytes) })
+}
+
+/// Refuses a memory limit of a node that the command cannot end in, before anything is read; files for each rank and
+/// integers, whose product takes as many bits as they have, are refused afterwards. Collective.
+fn admit(session: &Session, config: &Product, team: &Team) -> Result<()> {
+    let (world, choices): (&dyn Transport, _) = (team.world(), &config.choices);
+    let engine = &choices.engine;
+    let operands = config.operands.files();
+    if engine.memory_bytes.is_none() || choices.exact_integers || operands.iter().any(|path| is_per_rank(path)) {
+        return Ok(());
+    }
+    let files = operands.iter().copied().chain(choices.accumulate.as_deref()).collect::<Vec<_>>();
+    let reader = || Ok(config.reader(session, product_precision(choices.precision.bits, files[0], false)?));
+    let Some((bits, found)) = announced(world, &files, reader)? else { return Ok(()) };
+    let by_rows = |matrix: &Announced, transposed: bool| match transposed {
+        true => (matrix.cols, matrix.rows),
+        false => (matrix.rows, matrix.cols),
+    };
+    // Both with the contracted index as rows.
+    let (left, right) = match config.operands {
+        Operands::Syrk { op, .. } => (by_rows(&found[0], op == Op::Transpose), None),
+        Operands::Gemm { op_a, op_b, .. } => {
+            (by_rows(&found[0], op_a == Op::NoTranspose), Some(by_rows(&found[1], op_b == Op::Transpose)))
+        }
+    };
+    let (rows, cols) = (left.1, right.map_or(left.1, |right| right.1));
+    let share = even_share(left.0, world.size(), world.rank()).len();
+    let own = [Some(left), right].into_iter().flatten().zip(&found);
+    let added_bytes = found.get(operands.len()).map_or(0, Announced::bytes);
+    let held = Held {
+        own_bytes: own.map(|((_, cols), matrix)| Matrix::bytes_for(share, cols, matrix.bits)).sum::<u64>()
+            + added_bytes.div_ceil(world.size() as u64),
+        whole_bytes: found.iter().map(Announced::bytes).max().unwrap_or(0),
+        gathered_bytes: Matrix::bytes_for(rows, cols, bits),
+    };
+    let options = ProductPlanOptions::new().accuracy(choices.accuracy);
+    rank_memory::admit(team, (engine, config.context(session)?), &held, |ctx| {
+        let plan = match right {
+            None => plan_syrk(ctx, team, left, bits, &options),
+            Some(_) => plan_gemm(ctx, team, (rows, cols), left.0, bits, &options),
+        };
+        vec![plan.map(drop)]
+    })
 }
 
 /// The product, and the most bytes that the ranks of each node had allocated meanwhile.

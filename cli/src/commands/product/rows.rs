@@ -45,7 +45,7 @@ impl Inputs {
                 Source { path: b, transposed: *op_b == Op::Transpose },
             ],
         };
-        let per_rank = sources.iter().map(|source| source.is_per_rank()).collect::<Vec<_>>();
+        let per_rank = sources.iter().map(|source| is_per_rank(source.path)).collect::<Vec<_>>();
         if per_rank.iter().any(|&each| each != per_rank[0]) {
             let message = format!("both operands are files for each rank ({RANK} in the name), or none is");
             return Err(Error::InvalidArgument(message));
@@ -60,11 +60,12 @@ impl Inputs {
     }
 }
 
-impl Source<'_> {
-    fn is_per_rank(&self) -> bool {
-        self.path.to_string_lossy().contains(RANK)
-    }
+/// Whether `path` names a file for each rank.
+pub fn is_per_rank(path: &Path) -> bool {
+    path.to_string_lossy().contains(RANK)
+}
 
+impl Source<'_> {
     /// The matrix with the contracted index as rows.
     fn by_rows<'m>(&self, matrix: &'m Matrix) -> MatrixView<'m> {
         if self.transposed { matrix.transposed() } else { matrix.view() }

@@ -6,8 +6,11 @@
 
 mod entrywise;
 mod failure;
+mod forecast;
 mod plan;
 mod problem;
+
+pub use forecast::plan_cholesky;
 
 use crate::comm::{Reduction, Transport, agree, agreed};
 use crate::context::Context;
@@ -81,7 +84,7 @@ pub fn cholesky_with(
     let kernel = ctx.kernel();
     let norm_bits = agreed(world, working_bits(precision_bits, kernel.maximum_modulus_bits()))?;
     let engine = agreed(world, ctx.tile_engine(kernel, norm_bits))?;
-    let map = tiles_for(world, a, &*engine, options)?;
+    let map = tiles_for(world, a.map(), &*engine, options)?;
     if a.map().triangle.is_none() && a.map().rows == a.map().cols {
         let bytes = 3 * DistMatrix::bytes_for(&map, team.rank(), a.precision_bits());
         agree(world, ctx.admit(bytes * team.ranks_here()))?;
@@ -168,19 +171,19 @@ impl Factoring<'_> {
     }
 }
 
-/// The tiles to work in. Collective.
+/// The tiles to work in for a matrix in the tiles `map`. Collective.
 fn tiles_for(
     world: &dyn Transport,
-    a: &DistMatrix,
+    map: &TileMap,
     engine: &dyn TileEngine,
     options: &DistCholeskyOptions,
 ) -> Result<TileMap> {
-    let grid = options.grid.unwrap_or(a.map().grid);
+    let grid = options.grid.unwrap_or(map.grid);
     // Ranks may have different kernels, which prefer different tiles: the smallest is right for all.
-    let mut wanted = [plan::tile_rows(a.map().rows, grid, engine) as u64];
+    let mut wanted = [plan::tile_rows(map.rows, grid, engine) as u64];
     world.all_reduce(Reduction::Min, &mut wanted)?;
     let tile_size = options.tile_rows.unwrap_or(wanted[0] as usize);
-    Ok(TileMap { tile_size, grid, triangle: Some(Uplo::Lower), ..*a.map() })
+    Ok(TileMap { tile_size, grid, triangle: Some(Uplo::Lower), ..*map })
 }
 
 /// The factor in the tiles of `a`, and what this rank did. Collective.

@@ -7,6 +7,7 @@ use crate::kernels::PlaneEngine;
 use crate::math::float::limbs_for;
 use crate::matrix::{Matrix, Uplo};
 use crate::ops::distribution::matrix::DistMatrix;
+use crate::ops::distribution::team::Team;
 use crate::ops::product::entrywise::{choice_bytes, possible_range_bits};
 use crate::ops::product::exchange::MESSAGE_WORDS;
 use crate::ops::product::forecast::{ProductPlanOptions, larger_refusal};
@@ -330,44 +331,111 @@ pub fn plan_syrk_cluster_with(
              1 to {MOST_WORKERS} threads on a node"
         )));
     }
-    let size = ProductSize { contracted: rows, rows: cols, cols, triangle: true };
-    check_precision(ctx.kernel(), precision_bits, rows)?;
-    size.check(precision_bits)?;
-    let shape = |node: usize| NodeShape {
-        rows: (0..ranks_per_node).map(|local| even_share(rows, ranks, node * ranks_per_node + local).len()).collect(),
-        threads: vec![threads; ranks_per_node],
-    };
-    let node_shapes = (0..nodes).map(shape).collect::<Vec<_>>();
     let members = (0..nodes).map(|node| (node * ranks_per_node..(node + 1) * ranks_per_node).collect());
-    let grid = RankGrid::for_ranks(ranks);
-    let tile_size = default_tile_size(cols, grid);
-    let accuracy = options.accuracy;
-    let (range_bits, choice) = match accuracy {
-        Accuracy::Entrywise if !size.is_empty() => {
-            let own = ProductSize { contracted: rows.div_ceil(ranks), ..size };
-            let choice = choice_bytes(&own).saturating_mul(ranks_per_node as u64);
-            (possible_range_bits(&size, precision_bits, options.range_bits), choice)
-        }
-        _ => (0, 0),
-    };
-    let bits = Bits::scaled(precision_bits, rows);
-    let planned = plan_cluster(
-        ctx,
-        &ClusterRequest {
-            operation: "syrk",
-            size,
-            bits: if range_bits > 0 { bits.widened(bits.working + range_bits) } else { bits },
-            nodes: &node_shapes,
-            ranks: &members.collect::<Vec<_>>(),
-            map: TileMap { rows: cols, cols, tile_size, grid, triangle: Some(Uplo::Lower) },
-            node_bytes: &vec![ctx.memory_bytes().unwrap_or(u64::MAX); nodes],
-            cut: None,
-        },
-        0,
-    );
-    let plan = larger_refusal(ctx.admit(choice), planned)?.plan;
-    let planned_bytes = plan.planned_bytes.max(choice);
-    Ok(Plan { accuracy, range_bits, planned_bytes, ..plan })
+    let cluster = Cluster { nodes: &members.collect::<Vec<_>>(), own_node: 0, threads };
+    let size = ProductSize { contracted: rows, rows: cols, cols, triangle: true };
+    cluster.plan(ctx, ("syrk", size), precision_bits, options)
+}
+
+/// The plan of [`crate::ops::distributed::syrk`] on a team whose ranks share the rows of a `rows x cols` matrix evenly,
+/// all with as many threads as the context; its memory limit is that of each node. Nothing is computed, and no rank
+/// waits for another.
+///
+/// # Errors
+/// As [`crate::plan_syrk_with`].
+pub fn plan_syrk(
+    ctx: &Context,
+    team: &Team,
+    (rows, cols): (usize, usize),
+    precision_bits: u32,
+    options: &ProductPlanOptions,
+) -> Result<Plan> {
+    let size = ProductSize { contracted: rows, rows: cols, cols, triangle: true };
+    Cluster::of(ctx, team).plan(ctx, ("syrk", size), precision_bits, options)
+}
+
+/// The plan of [`crate::ops::distributed::gemm_rows`] with a result of `rows x cols` from operands of `contracted`
+/// rows; see [`plan_syrk`].
+///
+/// # Errors
+/// As [`crate::plan_gemm_with`].
+pub fn plan_gemm(
+    ctx: &Context,
+    team: &Team,
+    (rows, cols): (usize, usize),
+    contracted: usize,
+    precision_bits: u32,
+    options: &ProductPlanOptions,
+) -> Result<Plan> {
+    let size = ProductSize { contracted, rows, cols, triangle: false };
+    Cluster::of(ctx, team).plan(ctx, ("gemm", size), precision_bits, options)
+}
+
+/// Ranks on nodes.
+struct Cluster<'a> {
+    /// World ranks of each node.
+    nodes: &'a [Vec<usize>],
+    /// The node that bytes are told of.
+    own_node: usize,
+    /// Worker threads of each rank.
+    threads: usize,
+}
+
+impl<'a> Cluster<'a> {
+    fn of(ctx: &Context, team: &'a Team) -> Cluster<'a> {
+        let layout = team.layout();
+        Cluster { nodes: &layout.nodes, own_node: layout.node_of[team.rank()], threads: ctx.threads() }
+    }
+
+    /// The plan of a product whose contracted rows are shared out evenly.
+    fn plan(
+        &self,
+        ctx: &Context,
+        (operation, size): (&'static str, ProductSize),
+        precision_bits: u32,
+        options: &ProductPlanOptions,
+    ) -> Result<Plan> {
+        let contracted = size.contracted;
+        check_precision(ctx.kernel(), precision_bits, contracted)?;
+        size.check(precision_bits)?;
+        let ranks = self.nodes.iter().map(Vec::len).sum();
+        let shape = |node: &Vec<usize>| NodeShape {
+            rows: node.iter().map(|&rank| even_share(contracted, ranks, rank).len()).collect(),
+            threads: vec![self.threads; node.len()],
+        };
+        let node_shapes = self.nodes.iter().map(shape).collect::<Vec<_>>();
+        let grid = RankGrid::for_ranks(ranks);
+        let tile_size = default_tile_size(size.rows.max(size.cols), grid);
+        let triangle = size.triangle.then_some(Uplo::Lower);
+        let accuracy = options.accuracy;
+        let (range_bits, choice) = match accuracy {
+            Accuracy::Entrywise if !size.is_empty() => {
+                let own = ProductSize { contracted: contracted.div_ceil(ranks), ..size };
+                let most = self.nodes.iter().map(Vec::len).max().unwrap_or(1) as u64;
+                let choice = choice_bytes(&own).saturating_mul(most);
+                (possible_range_bits(&size, precision_bits, options.range_bits), choice)
+            }
+            _ => (0, 0),
+        };
+        let bits = Bits::scaled(precision_bits, contracted);
+        let planned = plan_cluster(
+            ctx,
+            &ClusterRequest {
+                operation,
+                size,
+                bits: if range_bits > 0 { bits.widened(bits.working + range_bits) } else { bits },
+                nodes: &node_shapes,
+                ranks: self.nodes,
+                map: TileMap { rows: size.rows, cols: size.cols, tile_size, grid, triangle },
+                node_bytes: &vec![ctx.memory_bytes().unwrap_or(u64::MAX); self.nodes.len()],
+                cut: None,
+            },
+            self.own_node,
+        );
+        let plan = larger_refusal(ctx.admit(choice), planned)?.plan;
+        let planned_bytes = plan.planned_bytes.max(choice);
+        Ok(Plan { accuracy, range_bits, planned_bytes, ..plan })
+    }
 }
 
 /// Bytes of the rows that each rank of an even cluster holds, at most.

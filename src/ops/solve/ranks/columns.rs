@@ -12,7 +12,7 @@ use crate::ops::solve::fixed::FixedPoint;
 use crate::ops::solve::memory::SolveMemory;
 use crate::ops::solve::problem::Substitution;
 use crate::ops::solve::ranks::factor::FactorTiles;
-use crate::ops::solve::ranks::stream::{Stream, StreamSource};
+use crate::ops::solve::ranks::stream::{Stream, StreamSource, row_bytes};
 use crate::ops::solve::run::{Right, Solve};
 use crate::ops::solve::step::{Step, TriangleSolver};
 use crate::plan::even_share;
@@ -63,7 +63,7 @@ pub(super) fn solve_columns(
         cuts.push(solver.cut());
         steps.push(Step::Triangle(solver));
     }
-    let piece_row_bytes = Stream::row_bytes(source.factor);
+    let piece_row_bytes = row_bytes(order, source.factor.precision_bits());
     let memory = SolveMemory { ctx: ctx.holding(b.bytes() + x.bytes()), cuts, piece_row_bytes, by_parts: false };
     let agreement = Agreement(Some(world));
     let mut solve = Solve { memory, agreement, steps, scale: source.scale, order, working_bits };

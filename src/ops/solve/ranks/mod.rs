@@ -2,9 +2,12 @@
 
 mod columns;
 mod factor;
+mod plan;
 mod rest;
 mod stream;
 mod vector;
+
+pub use plan::plan_solve;
 
 use crate::comm::{Reduction, Transport, agree, agreed};
 use crate::context::Context;
@@ -191,18 +194,6 @@ impl Call<'_> {
         Ok(map.rows)
     }
 
-    /// A refusal of a rank's share of the limit, for the whole node.
-    fn of_node(&self, error: Error) -> Error {
-        match error {
-            // A rank without a limit of its own has heard of another one's.
-            Error::MemoryLimit { minimum_bytes, .. } => Error::MemoryLimit {
-                limit_bytes: self.ctx.memory_bytes().unwrap_or(u64::MAX),
-                minimum_bytes: minimum_bytes.saturating_mul(self.ranks_here),
-            },
-            other => other,
-        }
-    }
-
     /// The tiles of a solution: those of B, without a triangle.
     fn target(&self) -> TileMap {
         TileMap { triangle: None, ..*self.b.map() }
@@ -211,9 +202,7 @@ impl Call<'_> {
     /// All right sides by substitution. Collective.
     fn solve_vectors(&self, tiles: &FactorTiles<'_>) -> Result<DistMatrix> {
         let (order, columns) = (tiles.order(), self.b.map().cols);
-        let right_bytes = Matrix::bytes_for(order, columns, self.b.precision_bits());
-        // Each right side has its unknowns at the same time, and sums that are twice as long.
-        let needed = 3 * bytes(self.ctx, (order, columns), self.precision_bits) + right_bytes;
+        let needed = vectors_bytes(self.ctx, (order, columns), (self.b.precision_bits(), self.precision_bits));
         agree(self.world, self.ctx.admit(needed.saturating_mul(self.ranks_here)))?;
         let scaling = Scaling::new(self.precision_bits, &tiles.row_exponents(self.ctx, self.world)?);
         let right = self.b.everywhere(self.world)?;
@@ -255,7 +244,7 @@ impl Call<'_> {
                 let how = Substitutions { list: substitutions, working_bits, accuracy };
                 let share = ctx.with_memory(ctx.memory().divided(self.ranks_here));
                 let solved = columns::solve_columns(&share, (source, tiles), &how, (&b, own.start), &mut x);
-                agreed(world, solved.map_err(|error| self.of_node(error)))?
+                agreed(world, solved.map_err(|error| of_node(ctx, self.ranks_here, error)))?
             }
             _ => (0..own.len()).collect(),
         };
@@ -266,5 +255,23 @@ impl Call<'_> {
         let gathered_columns = solve_gathered((&held, world), factor, shares, &left, alone)?;
         let solution = DistMatrix::from_slices(world, self.target(), &x, share)?;
         Ok(DistSolution { solution, gathered_columns })
+    }
+}
+
+/// Bytes of a rank that knows all right sides, of `right_bits`, and their unknowns.
+fn vectors_bytes(ctx: &Context, shape: (usize, usize), (right_bits, precision_bits): (u32, u32)) -> u64 {
+    // Each right side has its unknowns at the same time, and sums that are twice as long.
+    3 * bytes(ctx, shape, precision_bits) + Matrix::bytes_for(shape.0, shape.1, right_bits)
+}
+
+/// A refusal of a rank's share of the limit, for the whole node.
+fn of_node(ctx: &Context, ranks_here: u64, error: Error) -> Error {
+    match error {
+        // A rank without a limit of its own has heard of another one's.
+        Error::MemoryLimit { minimum_bytes, .. } => Error::MemoryLimit {
+            limit_bytes: ctx.memory_bytes().unwrap_or(u64::MAX),
+            minimum_bytes: minimum_bytes.saturating_mul(ranks_here),
+        },
+        other => other,
     }
 }

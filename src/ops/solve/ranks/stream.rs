@@ -11,6 +11,11 @@ use crate::ops::solve::ranks::factor::scaled_head;
 use crate::tile::TileId;
 use std::ops::Range;
 
+/// Bytes that a stream holds at most for each row of a piece of a factor of `order` rows: the piece, and what travels.
+pub(super) fn row_bytes(order: usize, factor_bits: u32) -> u64 {
+    2 * Matrix::bytes_for(1, order, factor_bits)
+}
+
 /// What the pieces are taken from.
 #[derive(Clone, Copy)]
 pub(super) struct StreamSource<'a> {
@@ -52,11 +57,6 @@ impl<'a> Stream<'a> {
             next: 0,
             piece_rows: 0,
         })
-    }
-
-    /// Bytes that a stream holds at most for each row of a piece: the piece, and what travels.
-    pub fn row_bytes(factor: &DistMatrix) -> u64 {
-        2 * Matrix::bytes_for(1, factor.map().rows, factor.precision_bits())
     }
 
     /// The part of the factor that rows of the triangle lie in.

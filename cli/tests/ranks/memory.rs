@@ -1,0 +1,48 @@
+//! The memory limit of nodes: what a refusal names runs to its end, and one byte less is refused with the same number.
+//! `SUNZI_TEST_EFFORT` above 1: more commands.
+
+use crate::job::Launcher;
+use crate::program::{alone, on_ranks, refused, same};
+use crate::{Case, Run};
+
+/// The cases of this file.
+pub const CASES: &[Case] =
+    &[Case { name: "memory::the_least_limit_is_named_at_once", ranks: &[3], run: Run::Launcher(least_limit) }];
+
+/// Commands that every run tries.
+const FEW: usize = 4;
+
+fn least_limit(launcher: &Launcher, ranks: usize) {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    alone(at, "gen random --rows 300 --cols 260 --precision 500 -o P.bin");
+    alone(at, "gen random --rows 260 --cols 90 --precision 500 --seed 4 -o B.bin");
+    alone(at, "gen random --rows 260 --cols 2 --precision 500 --seed 5 -o c.bin");
+    alone(at, "syrk P.bin -o Q.bin");
+    let lines = [
+        "syrk P.bin --accuracy entrywise",
+        "gemm P.bin P.bin --transpose-a",
+        "solve Q.bin B.bin",
+        "solve Q.bin c.bin",
+        "syrk P.bin",
+        "cholesky Q.bin",
+        "solve Q.bin B.bin --accuracy norm",
+    ];
+    let effort = std::env::var("SUNZI_TEST_EFFORT").ok().and_then(|text| text.parse::<u32>().ok()).unwrap_or(1);
+    for line in &lines[..if effort > 1 { lines.len() } else { FEW }] {
+        alone(at, &format!("{line} -o One.bin --threads 1"));
+        let within = |limit: u64| {
+            let line = line.replace(' ', " @/").replace("@/--", "--").replace("@/entrywise", "entrywise");
+            let line = format!("{} -o @/X.bin --threads 1 --memory {limit}", line.replace("@/norm", "norm"));
+            on_ranks(launcher, ranks, 2, at, &line)
+        };
+        let first = within(1 << 20);
+        let named = first.errors.split("needs at least ").nth(1).and_then(|text| text.split(['(', ' ']).nth(3));
+        let least: u64 = named.and_then(|bytes| bytes.parse().ok()).unwrap_or_else(|| panic!("{}", first.report()));
+        refused(&first, 4, "this operation needs at least");
+        refused(&within(least - 1), 4, &format!("({least} bytes)"));
+        within(least).expect_success();
+        same(at, "One.bin", "X.bin");
+        std::fs::remove_file(at.join("X.bin")).unwrap();
+    }
+}

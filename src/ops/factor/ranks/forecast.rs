@@ -1,0 +1,53 @@
+//! The memory that a factorisation over ranks takes, before there is a matrix.
+
+use super::plan::PlanInput;
+use super::{entrywise, tiles_for};
+use crate::comm::{Transport, agree, agreed};
+use crate::context::Context;
+use crate::error::Result;
+use crate::ops::distribution::matrix::{DistMatrix, check_tile_size};
+use crate::ops::distribution::team::Team;
+use crate::ops::factor::entrywise::RangeBits;
+use crate::ops::factor::options::DistCholeskyOptions;
+use crate::ops::factor::plan::Plan;
+use crate::ops::factor::problem::{Problem, working_bits};
+use crate::ops::product::problem::Accuracy;
+use crate::tile::TileMap;
+
+/// The plan of [`super::cholesky_with`] for a matrix in the tiles `map`, a triangle, whose entries have `input_bits`:
+/// the bytes that this rank takes, the factor included. Collective.
+///
+/// Nothing is computed; the kernel's tables are made and kept in the context. The memory limit of the context is that
+/// of the node, as for the factorisation. Entries of many sizes take more bits for entrywise accuracy, which
+/// [`DistCholeskyOptions::range_bits`] names where they are known.
+///
+/// # Errors
+/// [`crate::Error::MemoryLimit`] with the least limit that would do; those of [`super::cholesky_with`] about sizes and
+/// grids; on every rank.
+pub fn plan_cholesky(
+    ctx: &Context,
+    team: &Team,
+    (map, input_bits): (&TileMap, u32),
+    precision_bits: u32,
+    options: &DistCholeskyOptions,
+) -> Result<u64> {
+    let (world, order): (&dyn Transport, _) = (team.world(), map.rows);
+    agree(world, options.tile_rows.map_or(Ok(()), check_tile_size))?;
+    let kernel = ctx.kernel();
+    let norm_bits = agreed(world, working_bits(precision_bits, kernel.maximum_modulus_bits()))?;
+    let (range_bits, check_bytes) = match options.accuracy {
+        Accuracy::Norm => (0, 0),
+        Accuracy::Entrywise => {
+            let range = RangeBits::even(order, precision_bits).at_least(options.range_bits);
+            (range.bits, entrywise::check_bytes(order, world.size()))
+        }
+    };
+    let engine = agreed(world, ctx.tile_engine(kernel, norm_bits))?;
+    let tiles = tiles_for(world, map, &*engine, options)?;
+    let engine = agreed(world, ctx.tile_engine(kernel, norm_bits + range_bits))?;
+    let problem = agreed(world, Problem::unscaled((map.rows, map.cols), precision_bits, norm_bits + range_bits))?;
+    let moved_bytes = if tiles == *map { 0 } else { DistMatrix::bytes_for(&tiles, team.rank(), input_bits) };
+    let input = PlanInput { problem: &problem, map: tiles, moved_bytes };
+    let beside = ctx.holding(check_bytes * team.ranks_here());
+    Ok(Plan::over_ranks(&beside, team, &input, options, &*engine)?.bytes + check_bytes)
+}

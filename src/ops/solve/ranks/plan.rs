@@ -1,0 +1,74 @@
+//! The memory that a solve over ranks takes, before there is a factor.
+
+use super::columns::panel_share;
+use super::{of_node, vectors_bytes};
+use crate::comm::{Transport, agreed};
+use crate::context::Context;
+use crate::error::Result;
+use crate::math::bound::cholesky_solve_guard_bits;
+use crate::matrix::Matrix;
+use crate::ops::distributed::Team;
+use crate::ops::product::problem::Accuracy;
+use crate::ops::solve::cut::TriangleCut;
+use crate::ops::solve::memory::SolveMemory;
+use crate::ops::solve::path::{Method, Path};
+use crate::ops::solve::plan::{SolveShape, check_sizes};
+use crate::ops::solve::problem::{CHOLESKY, working_bits};
+use crate::ops::solve::ranks::stream::row_bytes;
+
+/// The plan of [`super::solve_with`] for a factor of `order` rows and `columns` right sides whose entries have
+/// `right_bits`: the bytes that this rank takes beside the factor. Collective.
+///
+/// Nothing is computed; the kernel's tables are made and kept in the context. The memory limit of the context is that
+/// of the node, as for the solve. Pivots are taken to be as in [`crate::plan_trsm`].
+///
+/// # Errors
+/// [`crate::Error::MemoryLimit`] with the least limit that would do; [`crate::Error::Precision`];
+/// [`crate::Error::DimensionOverflow`]; on every rank.
+pub fn plan_solve(
+    ctx: &Context,
+    team: &Team,
+    (order, columns): (usize, usize),
+    (right_bits, precision_bits): (u32, u32),
+    accuracy: Accuracy,
+) -> Result<u64> {
+    agreed(team.world(), own_bytes(ctx, team, (order, columns), (right_bits, precision_bits), accuracy))
+}
+
+fn own_bytes(
+    ctx: &Context,
+    team: &Team,
+    (order, columns): (usize, usize),
+    (right_bits, precision_bits): (u32, u32),
+    accuracy: Accuracy,
+) -> Result<u64> {
+    check_sizes(order, columns, precision_bits)?;
+    if order == 0 || columns == 0 {
+        return Ok(0);
+    }
+    let (world, ranks_here): (&dyn Transport, _) = (team.world(), team.ranks_here());
+    let working_bits = working_bits(ctx, precision_bits, cholesky_solve_guard_bits(order), order)?;
+    let method = Method::choose(CHOLESKY, order, columns, accuracy);
+    if method.path == Path::Dots {
+        let bytes = vectors_bytes(ctx, (order, columns), (right_bits, precision_bits));
+        ctx.admit(bytes.saturating_mul(ranks_here))?;
+        return Ok(bytes);
+    }
+    let own = panel_share(columns, world.size(), world.rank()).len();
+    let own_bytes = Matrix::bytes_for(order, own, right_bits) + Matrix::bytes_for(order, own, precision_bits);
+    if method.path == Path::Tiles {
+        let share = ctx.with_memory(ctx.memory().divided(ranks_here));
+        let memory = SolveMemory {
+            ctx: share.holding(own_bytes),
+            cuts: vec![TriangleCut::expected(order, working_bits, method); CHOLESKY.len()],
+            piece_row_bytes: row_bytes(order, precision_bits),
+            by_parts: false,
+        };
+        return memory.plan(own).map(|(_, bytes)| bytes).map_err(|error| of_node(ctx, ranks_here, error));
+    }
+    // The factor and all right sides, gathered on one rank.
+    let gathered = Matrix::bytes_for(order, order, precision_bits) + Matrix::bytes_for(order, columns, right_bits);
+    let held = ctx.holding(own_bytes * ranks_here).holding(gathered);
+    let shape = SolveShape { operation: "solve", substitutions: CHOLESKY, order, columns, precision_bits, accuracy };
+    Ok(own_bytes + gathered + shape.plan(&held, working_bits, (0, 0))?.planned_bytes)
+}
