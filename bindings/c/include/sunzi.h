@@ -354,8 +354,8 @@ enum sunzi_status sunzi_factor_solution_digits(const struct sunzi_context *ctx,
                                                const struct sunzi_matrix *x,
                                                double *digits);
 
-// `*digits :=` how many decimal digits of a solution X of `A X = B` are proven to be right, beside the largest entry of
-// each column; 0 where nothing can be proven: where A could not be shown to be positive definite. Operands as
+// `*digits :=` how many decimal digits of a solution X of `A X = B` are proven to be right, beside the largest entry
+// of each column; 0 where nothing can be proven: where A could not be shown to be positive definite. Operands as
 // `sunzi_factor_solution_digits`.
 //
 // Cost: a second factorisation with as many bits as the condition of the scaled A, and some tens more; a product of A
