@@ -33,7 +33,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use sunzi::Result;
 use sunzi::io::FileFormat;
-use values::{format, written_format};
+use values::{format, progress, written_format};
 
 /// Big-float linear algebra through word-size residues: fast, and the same bits on every machine.
 ///
@@ -66,7 +66,7 @@ pub struct Arguments {
 }
 
 /// How progress is shown.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ProgressForm {
     /// A bar on a terminal that can show one, else nothing.
     #[default]
@@ -88,7 +88,7 @@ pub struct Global {
     pub quiet: bool,
     /// How far the whole run is, on standard error: auto shows a bar on a terminal and nothing elsewhere, plain prints
     /// lines, also where there is no terminal.
-    #[arg(long, global = true, value_name = "FORM", value_enum, default_value_t)]
+    #[arg(long, global = true, value_name = "FORM", default_value = "auto", value_parser = progress())]
     pub progress: ProgressForm,
     /// Also write a report as JSON.
     #[arg(long, global = true, value_name = "FILE")]
