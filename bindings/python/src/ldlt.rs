@@ -4,6 +4,7 @@ use crate::call::{Call, options};
 use crate::context::Context;
 use crate::errors::OrRaise;
 use crate::functions::{Symmetric, accuracy_name, accuracy_of, number};
+use crate::index::Line;
 use crate::input::{Bits, Operand, Part};
 use crate::kind::{Container, NumberKind};
 use crate::matrix::Matrix;
@@ -64,7 +65,7 @@ impl Ldlt {
     /// The diagonal of `D`, a `Matrix` of one column.
     #[getter]
     fn d(&self) -> Matrix {
-        Matrix::column(self.factors.pivots().clone().into(), self.kind)
+        Matrix::new(self.factors.pivots().clone().into(), self.kind).along(Line::Column)
     }
 
     /// Rows of the matrix.

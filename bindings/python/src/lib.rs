@@ -67,6 +67,7 @@ fn _sunzi(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(structured::syr2k, module)?)?;
     module.add_function(wrap_pyfunction!(structured::eigenvalue, module)?)?;
     module.add_function(wrap_pyfunction!(stack::joined, module)?)?;
+    module.add_function(wrap_pyfunction!(stack::line, module)?)?;
     module.add_function(wrap_pyfunction!(factors::ldlt, module)?)?;
     module.add_function(wrap_pyfunction!(factors::inverse, module)?)?;
     module.add_function(wrap_pyfunction!(factors::det, module)?)?;

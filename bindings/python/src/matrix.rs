@@ -59,9 +59,9 @@ impl Matrix {
         Matrix { view: Mutex::new(view), kind, line: Line::None, taken: false }
     }
 
-    /// A column that counts its entries.
-    pub fn column(view: View, kind: NumberKind) -> Matrix {
-        Matrix { line: Line::Column, ..Matrix::new(view, kind) }
+    /// The same as a row or a column that counts its entries.
+    pub fn along(self, line: Line) -> Matrix {
+        Matrix { line, ..self }
     }
 
     /// The numbers as they are now.
@@ -144,8 +144,7 @@ impl Matrix {
     fn identity(order: &Bound<'_, PyAny>, precision: i64, numbers: &str) -> PyResult<Matrix> {
         let (py, order) = (order.py(), argument("order", order)?);
         let bits = checked_bits(py, Some(precision))?.unwrap_or(2);
-        let matrix = sunzi::Matrix::identity(order, bits).or_raise(py)?;
-        Ok(Matrix::new(matrix.into(), number_kind(numbers)?))
+        Ok(Matrix::new(sunzi::Matrix::identity(order, bits).or_raise(py)?.into(), number_kind(numbers)?))
     }
 
     /// `(rows, columns)`.
@@ -164,8 +163,7 @@ impl Matrix {
     /// Number of entries.
     #[getter]
     fn size(&self) -> usize {
-        let (rows, cols) = self.shape();
-        rows * cols
+        self.shape().0 * self.shape().1
     }
 
     /// Bits of every entry.
@@ -209,8 +207,7 @@ impl Matrix {
     }
 
     fn __len__(&self) -> usize {
-        let (rows, cols) = self.shape();
-        if self.line == Line::Row { cols } else { rows }
+        if self.line == Line::Row { self.shape().1 } else { self.shape().0 }
     }
 
     fn __getitem__<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
@@ -224,8 +221,7 @@ impl Matrix {
             (Some(rows), Some(cols)) => view.block(rows, cols),
             _ => py.detach(|| view.gather(&chosen.rows.list(), &chosen.cols.list())).or_raise(py)?,
         };
-        let part = Matrix { line: chosen.line(), taken: true, ..Matrix::new(part, self.kind) };
-        Ok(Bound::new(py, part)?.into_any())
+        Ok(Bound::new(py, Matrix { line: chosen.line(), taken: true, ..Matrix::new(part, self.kind) })?.into_any())
     }
 
     /// Entries become numbers, rounded to the matrix's precision: one number for all, or a list, an array or a matrix
@@ -240,8 +236,8 @@ impl Matrix {
         let chosen = Chosen::new(key, (view.rows(), view.cols()), self.line)?;
         let value = value_for(value, &chosen, view.precision_bits())?;
         drop(view);
-        let assigned = assign(&mut self.view.lock().unwrap_or_else(PoisonError::into_inner), &chosen, &value);
-        assigned.or_raise(key.py())
+        let done = assign(&mut self.view.lock().unwrap_or_else(PoisonError::into_inner), &chosen, &value);
+        done.or_raise(key.py())
     }
 
     /// The product, a `Matrix` of the larger precision; of a matrix with its own transpose a SYRK, with the same bits.
@@ -481,6 +477,10 @@ impl Matrix {
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
         let (py, matrix) = (slf.py(), slf.get());
+        if matrix.line != Line::None {
+            let whole = (Matrix::new(matrix.view(), matrix.kind), matrix.line == Line::Row).into_pyobject(py)?;
+            return (py.import("sunzi._sunzi")?.getattr("line")?, whole).into_pyobject(py);
+        }
         let arguments = (matrix.to_bytes(py)?, matrix.kind.name()).into_pyobject(py)?;
         (slf.get_type().getattr("from_bytes")?, arguments).into_pyobject(py)
     }

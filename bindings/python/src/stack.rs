@@ -2,6 +2,7 @@
 
 use crate::arithmetic::rounded;
 use crate::call::checked_bits;
+use crate::index::Line;
 use crate::input::{Bits, Operand, Part, stack, working_bits};
 use crate::matrix::Matrix;
 use crate::view::View;
@@ -38,4 +39,10 @@ pub fn joined(parts: &Bound<'_, PyAny>, beside: bool, precision: Option<i64>) ->
     let whole = stack(py, &views, bits)?;
     let whole = if beside { whole.transpose() } else { whole };
     Ok(Matrix::new(rounded(py, &whole, bits)?, kind))
+}
+
+/// For pickles: a matrix as a row, or a column, that counts its entries.
+#[pyfunction]
+pub fn line(matrix: &Matrix, row: bool) -> Matrix {
+    Matrix::new(matrix.view(), matrix.number_kind()).along(if row { Line::Row } else { Line::Column })
 }

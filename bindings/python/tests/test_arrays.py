@@ -1,5 +1,6 @@
 """A `Matrix` beside NumPy's arrays: indices, assignment, stacking; more numbers and containers; pickles."""
 
+import copy
 import pickle
 from decimal import Decimal
 from fractions import Fraction
@@ -28,6 +29,9 @@ def test_rows_and_columns_count_their_entries() -> None:
     assert (a[0] + [1, 1, 1])[2] == 3 and (2 * a[1])[0] == 20 and (a[2] - a[2])[0] == 0
     assert sunzi.Matrix(list(a)) == a and sunzi.Matrix([list(row) for row in a], precision=BITS) == a
     assert sunzi.dot(a[0], a[1]) == 35
+    for line in (a[1], a[:, 1]):
+        other = pickle.loads(pickle.dumps(line))
+        assert list(other) == list(copy.copy(line)) == list(line) and other.shape == line.shape
     # A slice is no row: it counts rows.
     assert a[:1][0] == a[0] and len(a[:1]) == 1
     with pytest.raises(IndexError, match="column 3 of a matrix with 3"):
