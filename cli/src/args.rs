@@ -25,9 +25,7 @@ pub use simulate::{Simulate, Simulation, Soak};
 pub use verify::{Check, SystemCheck, Verify, VerifyCholesky, VerifyGemm, VerifyInverse, VerifyOperation};
 pub use verify::{VerifySolve, VerifySyrk, VerifyTrsm};
 
-use clap::{
-    ArgAction, ArgMatches, Args, Command as Parser, CommandFactory, FromArgMatches, Subcommand, ValueEnum, ValueHint,
-};
+use clap::{ArgAction, ArgMatches, Args, Command as Parser, CommandFactory, FromArgMatches, Subcommand, ValueHint};
 use clap_complete::Shell;
 use std::ffi::OsString;
 use std::path::PathBuf;
