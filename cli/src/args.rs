@@ -25,15 +25,13 @@ pub use simulate::{Simulate, Simulation, Soak};
 pub use verify::{Check, SystemCheck, Verify, VerifyCholesky, VerifyGemm, VerifyInverse, VerifyOperation};
 pub use verify::{VerifySolve, VerifySyrk, VerifyTrsm};
 
-use clap::{
-    ArgAction, ArgMatches, Args, Command as Parser, CommandFactory, FromArgMatches, Subcommand, ValueEnum, ValueHint,
-};
+use clap::{ArgAction, ArgMatches, Args, Command as Parser, CommandFactory, FromArgMatches, Subcommand, ValueHint};
 use clap_complete::Shell;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use sunzi::Result;
 use sunzi::io::FileFormat;
-use values::{format, written_format};
+use values::{format, progress, written_format};
 
 /// Big-float linear algebra through word-size residues: fast, and the same bits on every machine.
 ///
@@ -66,7 +64,7 @@ pub struct Arguments {
 }
 
 /// How progress is shown.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ProgressForm {
     /// A bar on a terminal that can show one, else nothing.
     #[default]
@@ -88,7 +86,7 @@ pub struct Global {
     pub quiet: bool,
     /// How far the whole run is, on standard error: auto shows a bar on a terminal and nothing elsewhere, plain prints
     /// lines, also where there is no terminal.
-    #[arg(long, global = true, value_name = "FORM", value_enum, default_value_t)]
+    #[arg(long, global = true, value_name = "FORM", default_value = "auto", value_parser = progress())]
     pub progress: ProgressForm,
     /// Also write a report as JSON.
     #[arg(long, global = true, value_name = "FILE")]

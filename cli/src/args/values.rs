@@ -1,6 +1,7 @@
 //! What a typed value may be: one function for each kind of value. Each refusal says what the value should have been;
 //! the parser adds the option and what was typed.
 
+use super::ProgressForm;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use rug::Float;
 use sunzi::advanced::device::DeviceName;
@@ -153,6 +154,12 @@ pub fn slow(text: &str) -> Parsed<(usize, f64)> {
 pub fn jitter(text: &str) -> Parsed<f64> {
     let value = text.parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0);
     value.ok_or_else(|| "not a number of 0 or more".into())
+}
+
+/// How progress is shown.
+pub fn progress() -> impl TypedValueParser<Value = ProgressForm> {
+    let (auto, bar) = (("auto", ProgressForm::Auto), ("bar", ProgressForm::Bar));
+    named(vec![auto, bar, ("plain", ProgressForm::Plain), ("none", ProgressForm::None)])
 }
 
 /// One of a list of names, each with its value.
