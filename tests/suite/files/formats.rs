@@ -338,9 +338,9 @@ fn comparison_prints_places_from_one() {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[0], "different: 2 of 4 entries of the 2 x 2 matrices");
     for (line, start, end) in [
-        (1, "first:            row 2, column 1: 2.0", "absolute 4.00e0, relative 2.00e0"),
-        (2, "largest absolute: row 2, column 2: 4.0", "absolute 6.00e0, relative 6.00e-1"),
-        (3, "largest relative: row 2, column 1: 2.0", "absolute 4.00e0, relative 2.00e0"),
+        (1, "first:            row 2, column 1 (from 1): 2.0", "absolute 4.00e0, relative 2.00e0"),
+        (2, "largest absolute: row 2, column 2 (from 1): 4.0", "absolute 6.00e0, relative 6.00e-1"),
+        (3, "largest relative: row 2, column 1 (from 1): 2.0", "absolute 4.00e0, relative 2.00e0"),
     ] {
         assert!(lines[line].starts_with(start) && lines[line].ends_with(end), "{text}");
     }
