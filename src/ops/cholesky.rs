@@ -37,7 +37,7 @@ pub struct Cholesky {
     pub(crate) scaled_inverse_norm: OnceLock<ScaledInverseNorm>,
     /// The factor in doubles, column by column, each row scaled by its norm: kept by the first estimate where memory
     /// has no limit.
-    pub(crate) scaled_doubles: OnceLock<Arc<[f64]>>,
+    pub(crate) scaled_doubles: OnceLock<Arc<Vec<f64>>>,
 }
 
 /// What the first estimate of a factor finds: see [`Cholesky::scaled_condition`].

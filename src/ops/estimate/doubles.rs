@@ -4,7 +4,7 @@
 use crate::context::Context;
 use crate::error::Result;
 use crate::kernels::f64::packed::{Row, solve_packed};
-use crate::math::float::FloatRef;
+use crate::math::float::{FloatRef, Head};
 use crate::ops::cholesky::Cholesky;
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ const MOST_EXPONENT: i64 = 1000;
 /// `D^-1 L` with rows of norm at most 1, rounded to doubles.
 pub(super) struct ScaledDoubles {
     /// Column `j` from its diagonal entry on, one column after the other.
-    entries: Arc<[f64]>,
+    entries: Arc<Vec<f64>>,
 }
 
 impl ScaledDoubles {
@@ -35,10 +35,15 @@ impl ScaledDoubles {
         if ctx.admit(4 * (order as u64).saturating_mul(order as u64 + 1)).is_err() {
             return Ok(None);
         }
-        let column = |col: usize| (col..order).map(move |row| double(factor.factor().get(row, col), exponents[row]));
-        let mut entries = Vec::with_capacity(order * (order + 1) / 2);
-        (0..order).for_each(|at| entries.extend(column(at)));
-        let entries = Arc::<[f64]>::from(entries);
+        let (lower, mut entries) = (factor.factor(), Vec::with_capacity(order * (order + 1) / 2));
+        let ((heads, limbs), width) = (lower.parts(), lower.limbs_per_element());
+        for col in 0..order {
+            let places = col * (order + 1)..(col + 1) * order;
+            let limbs = limbs[places.start * width..places.end * width].chunks_exact(width);
+            let numbers = heads[places].iter().zip(limbs).map(|(&head, limbs)| FloatRef { head: Head(head), limbs });
+            entries.extend(numbers.zip(&exponents[col..]).map(|(number, &exponent)| double(number, exponent)));
+        }
+        let entries = Arc::new(entries);
         if ctx.memory().limit_bytes().is_none() {
             factor.scaled_doubles.get_or_init(|| entries.clone());
         }
