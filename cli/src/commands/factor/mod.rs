@@ -16,7 +16,7 @@ use crate::session::{Session, check_output};
 use digits::Digits;
 use rug::Float;
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use sunzi::comm::{Transport, agree, agreed, local};
 use sunzi::distributed::RankSummary;
 use sunzi::io::Symmetry;
@@ -63,6 +63,14 @@ pub struct Factoring {
 }
 
 impl Factoring {
+    /// The files that are read.
+    fn files(&self) -> Vec<&Path> {
+        match &self.task {
+            Task::Solve { b, .. } => vec![&self.factor.a, b],
+            _ => vec![&self.factor.a],
+        }
+    }
+
     /// Whether the logarithm of the determinant is computed: where it is asked for, and where the digits of a factor
     /// are, which are its.
     fn wants_log_det(&self) -> bool {

@@ -3,7 +3,7 @@
 use super::{Factoring, Task, reader};
 use crate::session::Session;
 use sunzi::{
-    Accuracy, CholeskyOptions, Context, Matrix, RefineOptions, Result, plan_cholesky, plan_inverse, plan_solve,
+    CholeskyOptions, Context, Matrix, RefineOptions, Result, plan_cholesky, plan_inverse, plan_solve,
     plan_solve_refined,
 };
 use sunzi_lab::engine::least_bytes;
@@ -18,11 +18,7 @@ const RANGE_BITS_PER_ORDER_BIT: u32 = 3;
 /// [`sunzi::Error::MemoryLimit`] with the least limit that would do for reading, computing and writing.
 pub fn admit(session: &Session, config: &Factoring, bits: Option<u32>) -> Result<()> {
     let reader = reader(session, config, bits)?;
-    let files = match &config.task {
-        Task::Solve { b, .. } => vec![&*config.factor.a, b],
-        _ => vec![&*config.factor.a],
-    };
-    reader.admit(&files, |infos| {
+    reader.admit(&config.files(), |infos| {
         let shape = (infos[0].rows, infos.get(1).map_or(0, |b| b.cols));
         needed_bytes(session, config, shape, reader.precision_bits())
     })
@@ -31,9 +27,10 @@ pub fn admit(session: &Session, config: &Factoring, bits: Option<u32>) -> Result
 /// Bytes of the work on a matrix of `order` rows and so many right sides, the result included.
 fn needed_bytes(session: &Session, config: &Factoring, (order, columns): (usize, usize), bits: u32) -> Result<u64> {
     let context = || session.context(&config.factor.engine);
-    let choices = CholeskyOptions::new().tile_rows(config.factor.tile_rows).accuracy(config.accuracy());
-    let range_bits = usual_range_bits(session, config, (order, bits), &choices)?;
-    let choices = choices.range_bits(range_bits);
+    let choices = CholeskyOptions::new()
+        .tile_rows(config.factor.tile_rows)
+        .accuracy(config.accuracy())
+        .range_bits(usual_range_bits(order));
     let plan = |ctx: &Context| match &config.task {
         Task::Cholesky => plan_cholesky(ctx, order, bits, &choices).map(drop),
         Task::Inverse => plan_inverse(ctx, order, bits, &choices).map(drop),
@@ -52,19 +49,7 @@ fn needed_bytes(session: &Session, config: &Factoring, (order, columns): (usize,
     Ok(needed.max(one + Matrix::bytes_for(order, 1, bits)))
 }
 
-/// Bits for the range of exponents that Gram matrices of `order` rows take; 0 for accuracy by norms.
-///
-/// # Errors
-/// Those of [`plan_cholesky`].
-pub fn usual_range_bits(
-    session: &Session,
-    config: &Factoring,
-    (order, bits): (usize, u32),
-    choices: &CholeskyOptions,
-) -> Result<u32> {
-    if config.accuracy() == Accuracy::Norm {
-        return Ok(0);
-    }
-    let even = plan_cholesky(&session.context(&config.factor.engine)?.build()?, order, bits, choices)?;
-    Ok(even.range_bits.max(RANGE_BITS_PER_ORDER_BIT * order.checked_ilog2().map_or(0, |log2| log2 + 1)))
+/// Bits for the range of exponents that Gram matrices of `order` rows take, where accuracy is entry by entry.
+pub fn usual_range_bits(order: usize) -> u32 {
+    RANGE_BITS_PER_ORDER_BIT * order.checked_ilog2().map_or(0, |log2| log2 + 1)
 }

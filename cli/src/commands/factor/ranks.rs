@@ -13,7 +13,7 @@ use sunzi::advanced::runtime::Policy;
 use sunzi::advanced::tile::{RankGrid, TileMap};
 use sunzi::comm::{Transport, agree, agreed};
 use sunzi::distributed::{self, DistCholesky, DistCholeskyOptions, DistMatrix, Team, TeamOptions, cholesky_with};
-use sunzi::{CholeskyOptions, Context, Error, Matrix, Result, Uplo, log_det_of};
+use sunzi::{Context, Error, Matrix, Result, Uplo, log_det_of};
 use sunzi_lab::engine::{Engine, limited};
 use sunzi_lab::memory::Budget;
 use sunzi_lab::report::check_writable;
@@ -83,13 +83,14 @@ fn admit(session: &Session, config: &Factoring, team: &Team) -> Result<()> {
     if engine.memory_bytes.is_none() {
         return Ok(());
     }
-    let files = match &config.task {
-        Task::Solve { b, .. } => vec![&*config.factor.a, b],
-        _ => vec![&*config.factor.a],
+    let Some((bits, found)) = announced(world, &config.files(), || reader(session, config, None))? else {
+        return Ok(());
     };
-    let Some((bits, found)) = announced(world, &files, || reader(session, config, None))? else { return Ok(()) };
     let (a, b) = (found[0], found.get(1));
-    let tiles = [matrix_tiles(config, world, a.rows)?, right_tiles(config, world, a.rows, b.map_or(0, |b| b.cols))?];
+    let mut tiles = vec![matrix_tiles(config, world, a.rows)?];
+    if let Some(b) = b {
+        tiles.push(right_tiles(tiles[0].grid, (a.rows, b.cols)));
+    }
     let share = |(map, matrix): (&TileMap, &Announced)| DistMatrix::bytes_for(map, world.rank(), matrix.bits);
     let held = Held {
         own_bytes: tiles.iter().zip(&found).map(share).sum(),
@@ -97,9 +98,7 @@ fn admit(session: &Session, config: &Factoring, team: &Team) -> Result<()> {
         gathered_bytes: Matrix::bytes_for(a.rows, b.map_or(a.rows, |b| b.cols), bits),
     };
     let accuracy = config.accuracy();
-    let choices = CholeskyOptions::new().accuracy(accuracy);
-    let range_bits = needs::usual_range_bits(session, config, (a.rows, bits), &choices)?;
-    let options = options(config).range_bits(range_bits);
+    let options = options(config).range_bits(needs::usual_range_bits(a.rows));
     rank_memory::admit(team, (engine, session.context(engine)?), &held, |ctx| {
         let factored = distributed::plan_cholesky(ctx, team, (&tiles[0], a.bits), bits, &options).map(drop);
         let solved =
@@ -125,9 +124,9 @@ fn matrix_tiles(config: &Factoring, world: &dyn Transport, rows: usize) -> Resul
     Ok(TileMap { rows, cols: rows, tile_size: default_tile_size(rows, grid), grid, triangle })
 }
 
-/// Those of right sides. Collective.
-fn right_tiles(config: &Factoring, world: &dyn Transport, rows: usize, cols: usize) -> Result<TileMap> {
-    Ok(TileMap { rows, cols, tile_size: RIGHT_TILE, grid: grid(config, world)?, triangle: None })
+/// Those of right sides.
+fn right_tiles(grid: RankGrid, (rows, cols): (usize, usize)) -> TileMap {
+    TileMap { rows, cols, tile_size: RIGHT_TILE, grid, triangle: None }
 }
 
 /// Reads on the root and shares out. Collective.
@@ -147,7 +146,7 @@ fn share_out(session: &Session, config: &Factoring, world: &dyn Transport) -> Re
     let a = DistMatrix::scatter(world, ROOT, whole, map, a_bits as u32)?;
     let b = match &config.task {
         Task::Solve { .. } => {
-            let map = right_tiles(config, world, rows, cols)?;
+            let map = right_tiles(map.grid, (rows, cols));
             let whole = inputs.as_ref().and_then(|inputs| inputs.b.as_ref());
             Some(DistMatrix::scatter(world, ROOT, whole, map, b_bits as u32)?)
         }

@@ -16,11 +16,7 @@ pub fn expect(session: &Session, config: &Factoring, together: bool) {
     // What is wrong with the file is said where it is read.
     let Ok(Some(info)) = header(a) else { return };
     let Ok(bits) = stated_precision(given, a, Some(&info)) else { return };
-    let mut inputs = vec![a.as_path()];
-    if let Task::Solve { b, .. } = &config.task {
-        inputs.push(b);
-    }
-    session.expect(&inputs, bits, |infos| {
+    session.expect(&config.files(), bits, |infos| {
         let (order, cols) = (infos[0].rows, infos.last().map_or(0, |b| b.cols));
         let stages = if together { vec![compute(config, infos, bits)] } else { alone(config, infos, bits) };
         let shape = if matches!(config.task, Task::Solve { .. }) { (order, cols) } else { (order, order) };
