@@ -1,7 +1,7 @@
 //! Random jobs over random objects above a disk that answers in any order.
 
 use super::*;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Steele, Lea and Flood's generator.
 struct Draw(u64);
@@ -52,10 +52,35 @@ impl World {
     }
 }
 
+impl World {
+    /// Plans whatever is ready, in a random order, until there is no room.
+    fn plan_ready(&mut self, draw: &mut Draw, waiting: &mut BTreeSet<usize>, jobs: &[Work], made: &BTreeSet<u32>) {
+        let mut ready = waiting.iter().copied().collect::<Vec<_>>();
+        ready.retain(|&at| jobs[at].inputs.iter().all(|input| made.contains(input)));
+        while !ready.is_empty() {
+            let at = ready.swap_remove(draw.below(ready.len()));
+            match self.scheduler.plan(at, &jobs[at].uses(&self.sizes), NO_SPARE) {
+                (Planned::Yes, None) => drop(waiting.remove(&at)),
+                (Planned::Later, Some(back)) => assert_eq!(back, at),
+                other => panic!("{other:?}"),
+            }
+            self.begin_moves();
+        }
+    }
+}
+
 /// A job: what it reads, and what it makes.
 struct Work {
     inputs: Vec<u32>,
     output: u32,
+}
+
+impl Work {
+    fn uses(&self, sizes: &[u64]) -> Vec<TileUse<u32>> {
+        let one = |&object: &u32| reads(object, sizes[object as usize]);
+        let made = creates(self.output, sizes[self.output as usize]);
+        self.inputs.iter().map(one).chain([made]).collect()
+    }
 }
 
 fn jobs(draw: &mut Draw, count: usize, first: u32) -> Vec<Work> {
@@ -73,17 +98,12 @@ fn run(seed: u64) -> CacheCounters {
     let (first, count) = (6u32, 60);
     let jobs = jobs(draw, count, first);
     let sizes = (0..first as usize + count).map(|_| 1 + draw.below(5) as u64).collect::<Vec<_>>();
-    let uses = |job: &Work| {
-        let one = |&object: &u32| reads(object, sizes[object as usize]);
-        let made = creates(job.output, sizes[job.output as usize]);
-        job.inputs.iter().map(one).chain([made]).collect::<Vec<_>>()
-    };
-    let most = jobs.iter().map(|job| uses(job).iter().map(|one| one.bytes).sum::<u64>()).max().unwrap();
+    let most = jobs.iter().map(|job| job.uses(&sizes).iter().map(|one| one.bytes).sum::<u64>()).max().unwrap();
     let limits = Limits { bytes: most + draw.below(20) as u64, tiles: 4 + draw.below(10) };
     let mut world = World {
         scheduler: LocalScheduler::new(limits, Eviction::ALL[draw.below(2)]),
         limits,
-        sizes: sizes.clone(),
+        sizes,
         on_disk: (0..first).collect(),
         here: BTreeSet::new(),
         fetching: Vec::new(),
@@ -91,21 +111,10 @@ fn run(seed: u64) -> CacheCounters {
         running: Vec::new(),
     };
     let mut made: BTreeSet<u32> = (0..first).collect();
-    let mut waiting: BTreeMap<usize, ()> = (0..count).map(|at| (at, ())).collect();
+    let mut waiting = (0..count).collect::<BTreeSet<_>>();
     let mut done = 0;
     while done < count {
-        // Plans whatever is ready, in a random order, until there is no room.
-        let mut ready = waiting.keys().copied().collect::<Vec<_>>();
-        ready.retain(|&at| jobs[at].inputs.iter().all(|input| made.contains(input)));
-        while !ready.is_empty() {
-            let at = ready.swap_remove(draw.below(ready.len()));
-            match world.scheduler.plan(at, &uses(&jobs[at]), NO_SPARE) {
-                (Planned::Yes, None) => drop(waiting.remove(&at)),
-                (Planned::Later, Some(back)) => assert_eq!(back, at),
-                other => panic!("{other:?}"),
-            }
-            world.begin_moves();
-        }
+        world.plan_ready(draw, &mut waiting, &jobs, &made);
         while let Some(job) = world.scheduler.next_job() {
             let work = &jobs[job.1];
             assert!(work.inputs.iter().all(|input| world.here.contains(input)), "an input is not here");
@@ -128,7 +137,7 @@ fn run(seed: u64) -> CacheCounters {
             world.scheduler.done(ticket);
             made.insert(jobs[job].output);
             done += 1;
-            let last = |object: &u32| !waiting.keys().any(|&at| jobs[at].inputs.contains(object));
+            let last = |object: &u32| !waiting.iter().any(|&at| jobs[at].inputs.contains(object));
             let unread = jobs[job].inputs.iter().copied().filter(last).collect::<Vec<_>>();
             let held = |object: u32| world.running.iter().any(|(_, at)| jobs[*at].inputs.contains(&object));
             let planned = world.scheduler.planned() > world.running.len();
