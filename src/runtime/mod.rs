@@ -7,17 +7,21 @@
 mod bottom_level;
 mod cholesky_graph;
 mod count;
+mod level_count;
 mod local;
 mod policy;
 pub mod protocol;
 mod residency;
+mod tile_level;
 
 pub use bottom_level::{BottomLevels, Weights};
 pub use cholesky_graph::{CholeskyGraph, Task};
 pub use count::{Baseline, CountOptions, baseline_bytes, baseline_traffic, count_moves};
+pub use level_count::{LevelBytes, LevelTraffic, count_level, least_level_bytes, level_options};
 pub use local::{LocalScheduler, NO_SPARE, Planned, Ticket, creates, reads};
-pub use policy::Policy;
+pub use policy::{BlockShape, Policy};
 pub use residency::{
     Access, Admission, CacheCounters, Eviction, EvictionOrder, Lease, Limits, Move, Owner, Residency, TaskMoves,
     TileState, TileUse, least_room_tiles,
 };
+pub use tile_level::{LevelShape, TileLevel};

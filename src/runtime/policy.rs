@@ -5,7 +5,7 @@
 
 use crate::error::{Error, Result};
 use crate::runtime::{BottomLevels, CholeskyGraph, Task};
-use crate::tile::TileId;
+use crate::tile::{RankGrid, TileId};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -30,11 +30,19 @@ pub enum Policy {
     Panels,
     /// The leftmost tile that all its updates are ready for, else the leftmost tile.
     Leftmost,
+    /// Blocks of tiles, block column by block column, for a memory that holds one block: earlier columns pass by each
+    /// block once. Square blocks read the fewest bytes; blocks as high as the matrix are panels.
+    Blocks {
+        /// Tile rows of a rank in a block.
+        rows: usize,
+        /// Tile columns of a rank in a block.
+        cols: usize,
+    },
 }
 
 impl Policy {
-    /// All rules, `Random` with seed 0.
-    pub const ALL: [Policy; 8] = [
+    /// All rules, `Random` with seed 0, `Blocks` of 4 x 4.
+    pub const ALL: [Policy; 9] = [
         Policy::Fifo,
         Policy::Lifo,
         Policy::Random(0),
@@ -43,6 +51,7 @@ impl Policy {
         Policy::CriticalPath,
         Policy::Panels,
         Policy::Leftmost,
+        Policy::Blocks { rows: 4, cols: 4 },
     ];
 
     /// Its name on the command line.
@@ -56,16 +65,22 @@ impl Policy {
             Policy::CriticalPath => "critical_path",
             Policy::Panels => "panels",
             Policy::Leftmost => "leftmost",
+            Policy::Blocks { .. } => "blocks",
         }
     }
 
-    /// The rule of that name; `random:7` draws from seed 7.
+    /// The rule of that name; `random:7` draws from seed 7, `blocks:7x5` takes blocks of 7 x 5 tiles.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] lists the names.
     pub fn by_name(name: &str) -> Result<Policy> {
         if let Some(seed) = name.strip_prefix("random:").and_then(|seed| seed.parse::<u64>().ok()) {
             return Ok(Policy::Random(seed));
+        }
+        if let Some((rows, cols)) = name.strip_prefix("blocks:").and_then(|sides| sides.split_once('x'))
+            && let (Ok(rows @ 1..), Ok(cols @ 1..)) = (rows.parse(), cols.parse())
+        {
+            return Ok(Policy::Blocks { rows, cols });
         }
         let names = || Policy::ALL.map(Policy::name).join(", ");
         let unknown = || Error::InvalidArgument(format!("unknown policy '{name}': choose one of {}", names()));
@@ -82,17 +97,46 @@ pub(super) enum Priorities {
     Levels(Arc<BottomLevels>),
     /// By the panel of each tile column.
     Panels(Vec<usize>),
+    /// By the block of each tile.
+    Blocks(BlockShape),
     /// All updates by one column before those by the next.
     Steps,
 }
 
+/// Tile rows and columns of a block under [`Policy::Blocks`], those of all ranks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BlockShape {
+    /// Tile rows.
+    pub rows: usize,
+    /// Tile columns.
+    pub cols: usize,
+}
+
+impl BlockShape {
+    /// The blocks of a policy over a grid, where it has any.
+    pub fn of(policy: Policy, grid: RankGrid) -> Option<BlockShape> {
+        let Policy::Blocks { rows, cols } = policy else { return None };
+        Some(BlockShape { rows: rows.max(1) * grid.rows, cols: cols.max(1) * grid.cols })
+    }
+
+    /// Column and row of the block of a tile, in the order of the blocks.
+    pub fn block(self, tile: TileId) -> (usize, usize) {
+        (tile.col / self.cols, tile.row / self.rows)
+    }
+}
+
 impl Priorities {
     /// The order under `policy`, for a memory of `room_tiles` tiles and the tiles that `owns` names.
-    pub fn new(policy: Policy, graph: CholeskyGraph, room_tiles: usize, owns: impl Fn(TileId) -> bool) -> Priorities {
+    pub fn new(
+        policy: Policy,
+        (grid, graph): (RankGrid, CholeskyGraph),
+        room_tiles: usize,
+        owns: impl Fn(TileId) -> bool,
+    ) -> Priorities {
         match policy {
             Policy::CriticalPath => Priorities::Levels(BottomLevels::shared(graph)),
             Policy::Panels => Priorities::Panels(panels(graph, room_tiles, owns)),
-            _ => Priorities::None,
+            _ => BlockShape::of(policy, grid).map_or(Priorities::None, Priorities::Blocks),
         }
     }
 
@@ -113,6 +157,11 @@ impl Priorities {
                 // Inside a step first what the next diagonal tile waits for, then row by row.
                 let is_next = row == col && col == k + 1;
                 Some([panels[col] as u64, k as u64, u64::from(!is_next), place])
+            }
+            Priorities::Blocks(shape) => {
+                let (block_col, block_row) = shape.block(TileId { row, col });
+                let by_columns = (col as u64) << 32 | row as u64;
+                Some([(block_col as u64) << 32 | block_row as u64, k as u64, by_columns, 0])
             }
             Priorities::Steps => Some([k as u64, u64::from(col > k + 1), col as u64, row as u64]),
         }

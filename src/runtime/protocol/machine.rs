@@ -8,7 +8,7 @@ use super::ready::Ready;
 use super::{Action, Client, Delivery, Event, Message, ProtocolOptions, Sites, Termination, TileRun};
 use crate::error::Result;
 use crate::runtime::CholeskyGraph;
-use crate::runtime::policy::Priorities;
+use crate::runtime::policy::{BlockShape, Priorities};
 use crate::tile::{RankGrid, TileId, count_in};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -36,6 +36,8 @@ pub struct TaskMachine {
     rank: usize,
     options: ProtocolOptions,
     delivery: &'static dyn Delivery,
+    /// Under policies that go by blocks.
+    blocks: Option<BlockShape>,
     progress: Progress,
     admission: Admission,
     sites: Sites,
@@ -76,7 +78,7 @@ impl TaskMachine {
             let owns = |tile| grid.owner(tile) == rank && sites.of_tile(tile) == site;
             let priorities = match delivery.in_steps() {
                 true => Priorities::Steps,
-                false => Priorities::new(options.policy, graph, options.room_tiles, owns),
+                false => Priorities::new(options.policy, (grid, graph), options.room_tiles, owns),
             };
             let ready = Ready::new(options.policy, graph, priorities, sites.lookahead(site));
             AtSite { ready, running: 0 }
@@ -88,6 +90,7 @@ impl TaskMachine {
             rank,
             options,
             delivery,
+            blocks: BlockShape::of(options.policy, grid),
             progress,
             admission: Admission::new(grid, graph.tiles, rank, options.slots.min(MOST_SLOTS)),
             sites,
@@ -105,6 +108,20 @@ impl TaskMachine {
         }
         machine.admit();
         machine
+    }
+
+    /// Takes in that some own tiles were finished before: their tasks are not handed out. Called before anything else.
+    pub fn resume(&mut self, finished: &dyn Fn(TileId) -> bool) {
+        let tiles = self.progress.own_tiles().collect::<Vec<_>>();
+        let (done, left) = tiles.into_iter().partition::<Vec<_>, _>(|&tile| finished(tile));
+        done.iter().for_each(|&tile| self.progress.finished_before(tile));
+        for tile in done {
+            if self.grid.size() > 1 {
+                self.tell_clients(tile);
+            }
+            drop(self.progress.arrived(tile, Operand::Own));
+        }
+        left.into_iter().for_each(|tile| self.offer(tile));
     }
 
     /// What has been said and held so far.
@@ -181,6 +198,7 @@ impl TaskMachine {
         let is_alone = grid.size() == 1 && self.sites.workers(site) == 1;
         let (strip, strip_on_diagonal) = match is_alone {
             _ if self.options.devices.is_some() => (1, 1), // neighbours belong to other devices
+            _ if self.blocks.is_some() => (self.rows_left_in_block(tile).min(most), 1),
             true => (most, most),
             false => {
                 let tiles = count_in(tile.col..self.graph.tiles, tile.row % grid.rows, grid.rows);
@@ -189,6 +207,12 @@ impl TaskMachine {
         };
         let apart = self.sites.finishes_apart(tile);
         RunLimits { updates: self.options.most_updates, apart, strip, strip_on_diagonal }
+    }
+
+    /// Own tiles of a column from `tile` to the end of its block.
+    fn rows_left_in_block(&self, tile: TileId) -> usize {
+        let rows = self.blocks.map_or(self.graph.tiles, |blocks| blocks.rows);
+        (rows - tile.row % rows).div_ceil(self.grid.rows)
     }
 
     fn is_complete(&mut self) -> bool {

@@ -121,6 +121,23 @@ impl Progress {
         progress
     }
 
+    /// The own tiles.
+    pub fn own_tiles(&self) -> impl Iterator<Item = TileId> + use<> {
+        self.own.in_columns(0..self.graph.tiles)
+    }
+
+    /// Takes in that an own tile was finished before anything began.
+    pub fn finished_before(&mut self, tile: TileId) {
+        let index = self.index(tile);
+        self.ready -= usize::from(self.tiles[index].stage == TileStage::Ready);
+        self.tiles[index] = Own { applied: tile.col as u32, stage: TileStage::Finished };
+        self.unfinished -= 1;
+        if let Some(pending) = &mut self.pending {
+            pending[..tile.col].iter_mut().for_each(|updates| *updates -= 1);
+            self.advance();
+        }
+    }
+
     /// Own tiles that are not finished.
     pub fn unfinished(&self) -> usize {
         self.unfinished

@@ -106,7 +106,9 @@ impl Ready {
             Policy::Random(_) => self.queue.swap_remove_back(self.draw.below(last + 1)),
             Policy::ByIj => self.queue.remove(self.in_row_or_column()),
             Policy::Greedy => self.queue.remove(self.least_missing(resident)),
-            Policy::Fifo | Policy::CriticalPath | Policy::Panels | Policy::Leftmost => self.queue.pop_front(),
+            Policy::Fifo | Policy::CriticalPath | Policy::Panels | Policy::Leftmost | Policy::Blocks { .. } => {
+                self.queue.pop_front()
+            }
         };
         let tile = item.expect("the place is in the queue").tile;
         self.last = Some(tile);

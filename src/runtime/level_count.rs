@@ -1,0 +1,166 @@
+//! The bytes that a factorisation above a disk moves, counted without a disk.
+
+use crate::runtime::CholeskyGraph;
+use crate::runtime::policy::{BlockShape, Policy};
+use crate::runtime::protocol::{Action, Event, ProtocolOptions, TaskMachine};
+use crate::runtime::residency::{Move, Owner};
+use crate::runtime::tile_level::{LevelShape, TileLevel};
+use crate::tile::{OwnTiles, RankGrid, TileId};
+use serde::Serialize;
+use std::collections::HashSet;
+
+/// One rank.
+const ALONE: RankGrid = RankGrid { rows: 1, cols: 1 };
+
+/// Bytes between memory and disk.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct LevelTraffic {
+    /// Entries of the matrix, each read once.
+    pub entry_bytes: u64,
+    /// Finished tiles that are read again.
+    pub operand_bytes: u64,
+    /// Finished tiles that are written.
+    pub written_bytes: u64,
+}
+
+impl LevelTraffic {
+    /// All bytes read.
+    pub fn read_bytes(&self) -> u64 {
+        self.entry_bytes + self.operand_bytes
+    }
+}
+
+/// Bytes of a tile below the memory.
+#[derive(Clone, Copy)]
+pub struct LevelBytes<'a> {
+    /// As entries of the matrix.
+    pub entries: &'a dyn Fn(TileId) -> u64,
+    /// As a finished tile.
+    pub finished: &'a dyn Fn(TileId) -> u64,
+}
+
+/// The protocol of one rank above a disk: `workers` runs at work, and as many ahead of them as a step of a block has.
+pub fn level_options(shape: &LevelShape, workers: usize) -> ProtocolOptions {
+    let BlockShape { rows, cols } = shape.blocks;
+    ProtocolOptions {
+        most_updates: shape.most_updates,
+        strip_tiles: shape.strip_tiles,
+        ..ProtocolOptions::alone(Policy::Blocks { rows, cols }, workers + 2 * cols * rows.div_ceil(shape.strip_tiles))
+    }
+}
+
+/// What one rank by itself moves: a disk that answers at once, workers that do one run after the other.
+pub fn count_level(graph: CholeskyGraph, shape: LevelShape, bytes: LevelBytes<'_>) -> LevelTraffic {
+    let mut machine = TaskMachine::unchecked(ALONE, graph, 0, level_options(&shape, 1));
+    let mut level = TileLevel::new(graph, Owner { grid: ALONE, number: 0 }, shape, |_| false);
+    let (mut traffic, mut finished) = (LevelTraffic::default(), HashSet::new());
+    loop {
+        while let Some(Action::Run(run)) = machine.poll() {
+            level.take(run);
+        }
+        while let Some(step) = level.next_move() {
+            match step {
+                Move::Fetch(tile) => {
+                    match finished.contains(&tile) {
+                        true => traffic.operand_bytes += (bytes.finished)(tile),
+                        false => traffic.entry_bytes += (bytes.entries)(tile),
+                    }
+                    level.fetched(tile);
+                }
+                Move::WriteBack(tile) => {
+                    traffic.written_bytes += (bytes.finished)(tile);
+                    level.written(tile);
+                }
+                Move::Drop(_) => {}
+            }
+        }
+        let Some((ticket, run)) = level.next_run() else { break };
+        if run.finish {
+            finished.extend(run.tiles());
+        }
+        level.done(ticket, &run);
+        machine.handle(Event::Done(run));
+    }
+    traffic
+}
+
+/// The fewest bytes that blocks of this shape read: each block reads the finished tiles of its rows and columns once,
+/// those of the block column's diagonal block, and its own entries.
+pub fn least_level_bytes(graph: CholeskyGraph, blocks: BlockShape, bytes: LevelBytes<'_>) -> u64 {
+    let tiles = graph.tiles;
+    let (block_rows, block_cols) = (tiles.div_ceil(blocks.rows.max(1)), tiles.div_ceil(blocks.cols.max(1)));
+    let range = |block: usize, side: usize| block * side..((block + 1) * side).min(tiles);
+    let mut sum = OwnTiles::new(ALONE, tiles, 0).in_columns(0..tiles).map(|tile| (bytes.entries)(tile)).sum::<u64>();
+    let mut row_sums = vec![0; tiles]; // finished tiles of each row left of the block column
+    for block_col in 0..block_cols {
+        let cols = range(block_col, blocks.cols);
+        for block_row in cols.start / blocks.rows..block_rows {
+            let rows = range(block_row, blocks.rows);
+            let below = rows.start.max(cols.start)..rows.end;
+            if below.is_empty() {
+                continue;
+            }
+            let right = cols.clone().filter(|row| !below.contains(row) && *row < below.end);
+            sum += below.clone().chain(right.clone()).map(|row| row_sums[row]).sum::<u64>();
+            // What rows above this block have of the block column: its own rows come first, so they are finished.
+            let above = right.flat_map(|row| (cols.start..row + 1).map(move |col| TileId { row, col }));
+            sum += above.map(|tile| (bytes.finished)(tile)).sum::<u64>();
+        }
+        for (row, sum) in row_sums.iter_mut().enumerate().skip(cols.start) {
+            let own = cols.clone().filter(|&col| col <= row);
+            *sum += own.map(|col| (bytes.finished)(TileId { row, col })).sum::<u64>();
+        }
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unit() -> LevelBytes<'static> {
+        LevelBytes { entries: &|_| 1, finished: &|_| 1 }
+    }
+
+    fn shape(room_tiles: usize, rows: usize, cols: usize, strip_tiles: usize, most_updates: usize) -> LevelShape {
+        LevelShape { room_tiles, blocks: BlockShape { rows, cols }, strip_tiles, most_updates }
+    }
+
+    #[test]
+    fn with_room_for_all_every_tile_moves_once_each_way() {
+        for tiles in 1..12 {
+            let graph = CholeskyGraph { tiles };
+            let traffic = count_level(graph, shape(graph.tile_count() + 40, 3, 3, 3, 2), unit());
+            let all = graph.tile_count() as u64;
+            let expected = LevelTraffic { entry_bytes: all, operand_bytes: 0, written_bytes: all };
+            assert_eq!(traffic, expected, "{tiles}");
+        }
+    }
+
+    #[test]
+    fn the_least_room_is_enough() {
+        for tiles in 1..14 {
+            for (rows, cols, strip, updates) in [(1, 1, 1, 1), (2, 2, 2, 1), (3, 2, 2, 2), (4, 4, 4, 3), (1, 3, 1, 2)] {
+                let mut shape = shape(0, rows, cols, strip, updates);
+                shape.room_tiles = shape.least_room(rows * cols);
+                let graph = CholeskyGraph { tiles };
+                let traffic = count_level(graph, shape, unit());
+                assert_eq!(traffic.entry_bytes, graph.tile_count() as u64, "{tiles} {shape:?}");
+                assert_eq!(traffic.written_bytes, graph.tile_count() as u64, "{tiles} {shape:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_read_keep_to_a_fifth_above_the_least_for_their_blocks() {
+        for (tiles, side) in [(20, 4), (24, 6), (40, 8), (33, 7)] {
+            let blocks = BlockShape { rows: side, cols: side };
+            let room = side * side + 2 * (side + 1);
+            let graph = CholeskyGraph { tiles };
+            let least = least_level_bytes(graph, blocks, unit());
+            let read = count_level(graph, shape(room, side, side, side, 1), unit()).read_bytes();
+            assert!(read as f64 <= 1.2 * least as f64, "{tiles} tiles, blocks of {side}: {read} of {least}");
+            assert!(read + (room as u64) * (tiles as u64) >= least, "{tiles} tiles: {read} of {least}");
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! The tiles of a factorisation in a memory above a disk: what each run needs, what stays, what is written when.
+//!
+//! A tile under work is held from its first task to its last: it has no home to go to. A finished tile is written at
+//! once, stays as long as there is room, and goes when no task of this rank reads it again. Runs may be planned ahead of
+//! the block at work as long as that block, and the runs on it, keep their room; so the first unfinished block always
+//! goes on.
+//! Knows: the graph, blocks, which tiles are here. Does not know: what carries moves out, bytes of a file.
+
+use crate::runtime::CholeskyGraph;
+use crate::runtime::local::{LocalScheduler, Planned, Ticket};
+use crate::runtime::policy::BlockShape;
+use crate::runtime::protocol::TileRun;
+use crate::runtime::residency::{Access, CacheCounters, Eviction, Lease, Limits, Move, Owner, TileUse};
+use crate::tile::{OwnTiles, TileId};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// The memory and the runs of one rank.
+#[derive(Clone, Copy, Debug)]
+pub struct LevelShape {
+    /// Tiles that there is room for.
+    pub room_tiles: usize,
+    /// The blocks.
+    pub blocks: BlockShape,
+    /// Most tiles of a run.
+    pub strip_tiles: usize,
+    /// Most updates of a run on each of its tiles.
+    pub most_updates: usize,
+}
+
+impl LevelShape {
+    /// Most tiles that a run needs: its own, what is taken off them, and the tile on the diagonal.
+    pub fn run_tiles(&self) -> usize {
+        let operands = (self.strip_tiles + 1) * self.most_updates;
+        self.strip_tiles + operands + usize::from(self.most_updates > 1)
+    }
+
+    /// Room for what two steps of a block read, where a run needs no more: one is fetched under the work of the other.
+    pub fn steps_room(&self) -> usize {
+        let step = (self.blocks.rows + self.blocks.cols) * self.most_updates;
+        (2 * step).max(self.run_tiles() - self.strip_tiles)
+    }
+
+    /// The fewest tiles that there must be room for: those of a block under work and the operands of one run.
+    pub fn least_room(&self, own_tiles_of_block: usize) -> usize {
+        own_tiles_of_block + self.run_tiles() - self.strip_tiles
+    }
+}
+
+/// Own tiles of a block that are not loaded, and that are not finished.
+#[derive(Clone, Copy, Default)]
+struct BlockState {
+    unloaded: usize,
+    unfinished: usize,
+}
+
+/// Block, first column of the updates, column and row of a run: their order is that in which runs are planned.
+type RunKey = ((usize, usize), usize, usize, usize);
+
+/// The tiles of one rank in memory.
+pub struct TileLevel {
+    graph: CholeskyGraph,
+    owner: Owner,
+    shape: LevelShape,
+    scheduler: LocalScheduler<TileId, TileRun>,
+    /// Runs that wait for room, in order.
+    pending: BTreeMap<RunKey, TileRun>,
+    /// Tiles under work.
+    holds: FxHashMap<TileId, Lease<TileId>>,
+    /// Blocks with unfinished tiles, in their order.
+    blocks: BTreeMap<(usize, usize), BlockState>,
+    /// Tasks that are still to read a finished tile, from the first of them on.
+    unread: FxHashMap<TileId, usize>,
+}
+
+impl TileLevel {
+    /// An empty memory; `finished` tiles lie on the disk already.
+    pub fn new(graph: CholeskyGraph, owner: Owner, shape: LevelShape, finished: impl Fn(TileId) -> bool) -> TileLevel {
+        let mut blocks = BTreeMap::<_, BlockState>::new();
+        let own = OwnTiles::new(owner.grid, graph.tiles, owner.number);
+        for tile in own.in_columns(0..graph.tiles).filter(|&tile| !finished(tile)) {
+            let block = blocks.entry(shape.blocks.block(tile)).or_default();
+            block.unloaded += 1;
+            block.unfinished += 1;
+        }
+        let limits = Limits { bytes: u64::MAX, tiles: shape.room_tiles };
+        TileLevel {
+            graph,
+            owner,
+            shape,
+            scheduler: LocalScheduler::new(limits, Eviction::Lru),
+            pending: BTreeMap::new(),
+            holds: FxHashMap::default(),
+            blocks,
+            unread: FxHashMap::default(),
+        }
+    }
+
+    /// Takes a run that can be done as far as tasks go, and plans whatever finds room.
+    pub fn take(&mut self, run: TileRun) {
+        let TileId { row, col } = run.tile;
+        self.pending.insert((self.shape.blocks.block(run.tile), run.updates.start, col, row), run);
+        self.plan();
+    }
+
+    /// The tiles of a run: own ones, and those it reads.
+    pub fn uses(&self, run: &TileRun) -> Vec<TileUse<TileId>> {
+        let one = |tile, access| TileUse { tile, bytes: 1, access };
+        let mut uses = run.tiles().map(|tile| one(tile, Access::Update)).collect::<Vec<_>>();
+        let col = run.tile.col;
+        for k in run.updates.clone() {
+            let left = run.tiles().filter(|tile| tile.row != col).map(|tile| tile.row);
+            uses.extend(left.chain([col]).map(|row| one(TileId { row, col: k }, Access::Read)));
+        }
+        if run.finish && run.tile.row > col {
+            uses.push(one(TileId { row: col, col }, Access::Read));
+        }
+        uses
+    }
+
+    /// Plans runs in the order of blocks and steps; none overtakes another, so that the runs of a step follow one another
+    /// and find what they share.
+    fn plan(&mut self) {
+        while let Some((key, run)) = self.pending.pop_first() {
+            let Some(spare) = self.spare(&run) else { return drop(self.pending.insert(key, run)) };
+            let uses = self.uses(&run);
+            match self.scheduler.plan(run, &uses, spare) {
+                (Planned::Yes, _) => self.load(&uses),
+                (Planned::Later, run) => {
+                    self.pending.insert(key, run.expect("it comes back"));
+                    return;
+                }
+                (Planned::TooLarge { tiles, .. }, _) => panic!("a run of {tiles} tiles, room for less"),
+            }
+        }
+    }
+
+    /// Room that a run must leave; `None` for one that must wait. The first unfinished block needs to leave nothing, the
+    /// next one what the first will still take; the others would push out what these two read.
+    fn spare(&self, run: &TileRun) -> Option<Limits> {
+        let mut before = self.blocks.range(..self.shape.blocks.block(run.tile));
+        let (first, second) = (before.next(), before.next());
+        let tiles = match first {
+            None => 0,
+            Some((_, first)) if second.is_none() => first.unloaded + self.shape.steps_room(),
+            Some(_) => return None,
+        };
+        Some(Limits { bytes: 0, tiles })
+    }
+
+    /// Holds the tiles that are worked on for the first time.
+    fn load(&mut self, uses: &[TileUse<TileId>]) {
+        for one in uses.iter().filter(|one| one.access == Access::Update) {
+            if !self.holds.contains_key(&one.tile) {
+                self.holds.insert(one.tile, self.scheduler.hold(one.tile));
+                let block = self.shape.blocks.block(one.tile);
+                self.blocks.get_mut(&block).expect("its block is unfinished").unloaded -= 1;
+            }
+        }
+    }
+
+    /// The next move to be begun, in this order.
+    pub fn next_move(&mut self) -> Option<Move<TileId>> {
+        self.scheduler.next_move()
+    }
+
+    /// The next run whose tiles are here.
+    pub fn next_run(&mut self) -> Option<(Ticket, TileRun)> {
+        self.scheduler.next_job()
+    }
+
+    /// Runs whose tiles are here and that were not handed out.
+    pub fn ready(&self) -> usize {
+        self.scheduler.ready()
+    }
+
+    /// Takes in that a tile has come.
+    pub fn fetched(&mut self, tile: TileId) {
+        self.scheduler.fetched(tile);
+    }
+
+    /// Takes in that a finished tile lies on the disk.
+    pub fn written(&mut self, tile: TileId) {
+        self.scheduler.written(tile);
+        self.plan();
+    }
+
+    /// Takes in that a run is done: its finished tiles are to be written.
+    pub fn done(&mut self, ticket: Ticket, run: &TileRun) {
+        let uses = self.uses(run);
+        self.scheduler.done(ticket);
+        if run.finish {
+            run.tiles().for_each(|tile| self.finished(tile));
+        }
+        // One task reads an operand of each tile; that on the diagonal once for each tile of the strip.
+        for one in uses.iter().filter(|one| one.access == Access::Read) {
+            let is_shared = one.tile.row == run.tile.col;
+            self.has_read(one.tile, if is_shared { run.count } else { 1 });
+        }
+        self.plan();
+    }
+
+    fn finished(&mut self, tile: TileId) {
+        let hold = self.holds.remove(&tile).expect("a tile under work is held");
+        self.scheduler.release(hold);
+        self.scheduler.write(tile);
+        let block = self.shape.blocks.block(tile);
+        let state = self.blocks.get_mut(&block).expect("its block is unfinished");
+        state.unfinished -= 1;
+        if state.unfinished == 0 {
+            self.blocks.remove(&block);
+        }
+        if self.readers(tile) == 0 {
+            self.scheduler.forget(tile);
+        }
+    }
+
+    fn readers(&self, tile: TileId) -> usize {
+        self.owner.grid.consumers(self.graph.tiles, self.owner.number, tile)
+    }
+
+    /// Takes in that tasks have read a finished tile: after the last one it goes.
+    fn has_read(&mut self, tile: TileId, tasks: usize) {
+        let known = self.unread.remove(&tile).unwrap_or_else(|| self.readers(tile));
+        if known > tasks {
+            self.unread.insert(tile, known - tasks);
+        } else {
+            self.scheduler.forget(tile);
+        }
+    }
+
+    /// Whether a tile is here or on its way.
+    pub fn has(&self, tile: TileId) -> bool {
+        self.scheduler.has(tile)
+    }
+
+    /// Fetches and writes that have begun and not ended.
+    pub fn in_flight(&self) -> usize {
+        self.scheduler.in_flight()
+    }
+
+    /// Tiles moved so far, one byte each.
+    pub fn counters(&self) -> CacheCounters {
+        self.scheduler.counters()
+    }
+}
