@@ -87,7 +87,7 @@ fn share_out(
             };
             started.push(thread::Builder::new().spawn_scoped(scope, work)?);
         }
-        let ended = started.into_iter().map(|thread| thread.join());
-        ended.map(|ended| ended.unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))).collect()
+        let mut ended = started.into_iter().map(|thread| thread.join());
+        ended.try_for_each(|ended| ended.unwrap_or_else(|_| Err(io::ErrorKind::Other.into())))
     })
 }

@@ -93,7 +93,7 @@ mod tests {
             buffer.words_mut().fill(0x0101_0101_0101_0101);
             let moved = *buffer;
             assert!(moved.as_bytes().iter().all(|&byte| byte == 1));
-            assert!(length == 0 || moved.as_bytes().as_ptr() as usize % IoBuffer::ALIGNMENT == 0);
+            assert!(length == 0 || (moved.as_bytes().as_ptr() as usize).is_multiple_of(IoBuffer::ALIGNMENT));
             assert_eq!(IoBuffer::memory_bytes(bytes as u64), moved.words.len() as u64 * 8);
         }
         assert!(matches!(IoBuffer::new(usize::MAX), Err(Error::OutOfMemory { .. })));
