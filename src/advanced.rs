@@ -38,6 +38,11 @@ pub mod runtime {
     pub use crate::runtime::*;
 }
 
+/// Named immutable objects in a directory on disk.
+pub mod storage {
+    pub use crate::storage::*;
+}
+
 /// Blocks of words, and how much memory there is.
 pub mod store {
     pub use crate::store::*;

@@ -230,6 +230,62 @@ pub enum Error {
         /// The system's reason.
         source: std::io::Error,
     },
+    /// A disk has no room for what is to be written. What was there before is intact.
+    #[error(
+        "{path}: the disk is full: {} are to be written, {} are free",
+        bytes_in_words(*bytes),
+        bytes_in_words(*free_bytes)
+    )]
+    DiskFull {
+        /// The file, or the folder.
+        path: PathBuf,
+        /// Bytes to be written.
+        bytes: u64,
+        /// Bytes that are free now.
+        free_bytes: u64,
+    },
+    /// A storage directory belongs to something else.
+    #[error("{path}: the directory holds the objects of something else: {key} is {found} there and {wanted} here")]
+    StorageMismatch {
+        /// The directory.
+        path: PathBuf,
+        /// The first thing that differs.
+        key: String,
+        /// What it is there.
+        found: String,
+        /// What it is in this run.
+        wanted: String,
+    },
+    /// Another process works in a storage directory.
+    #[error("{path}: {} works in this directory", process_in_words(*process))]
+    StorageInUse {
+        /// The directory.
+        path: PathBuf,
+        /// The number of the process, where it is known.
+        process: Option<u32>,
+    },
+    /// The bytes of a stored object are not those that were written.
+    #[error("{path}: object '{object}' is damaged: its checksum is {found:016x} instead of {expected:016x}")]
+    Damaged {
+        /// The file of its group.
+        path: PathBuf,
+        /// Its name.
+        object: String,
+        /// The checksum of what was written.
+        expected: u64,
+        /// The checksum of what was read.
+        found: u64,
+    },
+    /// The file of a stored object ends before the object does.
+    #[error("{path}: object '{object}' is damaged: the file ends {missing_bytes} bytes too early")]
+    Truncated {
+        /// The file of its group.
+        path: PathBuf,
+        /// Its name.
+        object: String,
+        /// Bytes from the end of the file to that of the object.
+        missing_bytes: u64,
+    },
     /// An argument of the library or the command line makes no sense.
     #[error("{0}")]
     InvalidArgument(String),
@@ -354,8 +410,13 @@ impl Error {
             | Error::Singular { .. }
             | Error::RefinementStalls { .. }
             | Error::Format { .. }
+            | Error::StorageMismatch { .. }
+            | Error::StorageInUse { .. }
+            | Error::Damaged { .. }
+            | Error::Truncated { .. }
             | Error::Io { .. } => 3,
             Error::MemoryLimit { .. }
+            | Error::DiskFull { .. }
             | Error::OutOfMemory { .. }
             | Error::Threads { .. }
             | Error::DeviceMemory { .. }
@@ -376,6 +437,11 @@ fn more_precision(more_bits: Option<u32>, enough_bits: Option<u32>) -> String {
         (Some(_), None) => "rounding can explain it: more bits of precision might help".to_string(),
         (None, None) => "rounding cannot explain it: more bits will not help".to_string(),
     }
+}
+
+/// Who holds a lock, in [`Error::StorageInUse`].
+fn process_in_words(process: Option<u32>) -> String {
+    process.map_or("another process".to_string(), |number| format!("process {number}"))
 }
 
 /// A number of bytes as `22 MiB (23068672 bytes)`: the unit rounded up in the second decimal, so that it is enough.

@@ -104,6 +104,7 @@ mod ops;
 mod options;
 mod plan;
 mod runtime;
+mod storage;
 mod store;
 mod tile;
 

@@ -27,7 +27,7 @@ const LIBRARY: Layers = &[
     &["matrix", "device"],
     &["tile"],
     &["plan", "runtime"],
-    &["kernels", "comm"],
+    &["kernels", "comm", "storage"],
     &["context"],
     &["drive", "io", "gallery"],
     &["ops"],

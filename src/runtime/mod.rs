@@ -7,6 +7,7 @@
 mod bottom_level;
 mod cholesky_graph;
 mod count;
+mod local;
 mod policy;
 pub mod protocol;
 mod residency;
@@ -14,6 +15,7 @@ mod residency;
 pub use bottom_level::{BottomLevels, Weights};
 pub use cholesky_graph::{CholeskyGraph, Task};
 pub use count::{Baseline, CountOptions, baseline_bytes, baseline_traffic, count_moves};
+pub use local::{LocalScheduler, NO_SPARE, Planned, Ticket, creates, reads};
 pub use policy::Policy;
 pub use residency::{
     Access, Admission, CacheCounters, Eviction, EvictionOrder, Lease, Limits, Move, Owner, Residency, TaskMoves,

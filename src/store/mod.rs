@@ -5,6 +5,7 @@
 mod buffer;
 mod counting;
 mod freed;
+mod io_buffer;
 mod refusal;
 mod room;
 mod system;
@@ -12,6 +13,7 @@ mod system;
 pub use buffer::{Buffer, advise_huge_pages, vectors_on_huge_pages};
 pub use counting::{CountingAllocator, allocated_bytes, peak_bytes, reset_peak_bytes};
 pub use freed::return_freed_memory;
+pub use io_buffer::IoBuffer;
 pub use refusal::end_where_refused;
 pub use room::{address_space, filled, reserve, room_for_threads, with_room, zeroed};
 pub use system::{available_bytes, shared_memory_bytes};

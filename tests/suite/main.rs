@@ -9,4 +9,5 @@ mod factors;
 mod files;
 mod products;
 mod ranks;
+mod storage;
 mod vectors;

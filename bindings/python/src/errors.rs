@@ -90,6 +90,7 @@ pub fn exception(py: Python<'_>, error: Error) -> PyErr {
             }
             None => PyOSError::new_err(text),
         },
+        Error::DiskFull { .. } => PyOSError::new_err(text),
         Error::Transport(_) | Error::Rank { .. } => PyRuntimeError::new_err(text),
         _ => PyValueError::new_err(text),
     }

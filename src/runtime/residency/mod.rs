@@ -7,7 +7,8 @@
 //! Promise: the limits are never exceeded; a held tile never leaves; a `Modified` tile is written back before it
 //! leaves, so no write is lost; a reader always finds the last write. A request that cannot be met changes nothing.
 //! Knows: ids and bytes. Does not know: which levels these are, what tiles are made of, when moves are carried out.
-//! They must be carried out in order, or so that nobody can tell the difference.
+//! They must be carried out in order, or so that nobody can tell the difference. Where the lower level answers later,
+//! [`LocalScheduler`](super::LocalScheduler) holds what is on its way.
 
 mod eviction;
 mod tasks;
@@ -41,6 +42,8 @@ pub enum Access {
     Read,
     /// Reads and writes it.
     Update,
+    /// Makes it: there is nothing to copy from its home.
+    Create,
 }
 
 /// A tile that a task needs.
@@ -91,6 +94,9 @@ pub enum Admission<T> {
     },
     /// Too much is held by other tasks now.
     Busy,
+    /// Too much is newer than at home; these tiles must be written back before others find room
+    /// ([`Residency::acquire_clean`] alone). Empty where enough writes are under way.
+    Unwritten(Vec<T>),
     /// The tiles exceed the limits even if nothing else is there.
     TooLarge {
         /// Bytes of the tiles.
@@ -141,11 +147,23 @@ struct Entry {
     hold_count: usize,
 }
 
+impl Entry {
+    fn hold(&mut self, held: &mut Limits) {
+        if self.hold_count == 0 {
+            held.bytes += self.bytes;
+            held.tiles += 1;
+        }
+        self.hold_count += 1;
+    }
+}
+
 /// The copies on the upper level.
 #[derive(Clone, Debug)]
 pub struct Residency<T> {
     limits: Limits,
     used_bytes: u64,
+    /// What tasks hold.
+    held: Limits,
     entries: FxHashMap<T, Entry>,
     order: EvictionOrder<T>,
     counters: CacheCounters,
@@ -155,7 +173,8 @@ impl<T: Copy + Eq + Hash + Debug> Residency<T> {
     /// An empty memory.
     pub fn new(limits: Limits, eviction: Eviction) -> Residency<T> {
         let (entries, order) = (FxHashMap::default(), EvictionOrder::new(eviction));
-        Residency { limits, used_bytes: 0, entries, order, counters: CacheCounters::default() }
+        let held = Limits { bytes: 0, tiles: 0 };
+        Residency { limits, used_bytes: 0, held, entries, order, counters: CacheCounters::default() }
     }
 
     /// Allows so many tiles from now on, at least as many as before.
@@ -196,31 +215,62 @@ impl<T: Copy + Eq + Hash + Debug> Residency<T> {
     /// Asks for all tiles of a task at once; a tile may be named more than once.
     pub fn acquire(&mut self, uses: &[TileUse<T>]) -> Admission<T> {
         let uses = merged(uses);
-        let (bytes, tiles) = (uses.iter().map(|one| one.bytes).sum::<u64>(), uses.len());
-        if bytes > self.limits.bytes || tiles > self.limits.tiles {
-            return Admission::TooLarge { bytes, tiles };
+        if let Some(refusal) = self.too_large(&uses) {
+            return refusal;
         }
-        let Some(leaving) = self.leaving(&uses) else { return Admission::Busy };
+        let Some(leaving) = self.leaving(&uses, |_| true) else { return Admission::Busy };
         let mut moves = Vec::new();
         for tile in leaving {
             moves.extend(self.write_back(tile));
             moves.extend(self.discard(tile));
             self.counters.evictions += 1;
         }
-        for &TileUse { tile, bytes, access } in &uses {
+        self.grant(&uses, moves)
+    }
+
+    /// As [`Residency::acquire`], where a tile that was written back may leave only when the write has ended: no write
+    /// is among the moves, and what is being written is held ([`Residency::hold`]) by the caller.
+    pub fn acquire_clean(&mut self, uses: &[TileUse<T>]) -> Admission<T> {
+        let uses = merged(uses);
+        if let Some(refusal) = self.too_large(&uses) {
+            return refusal;
+        }
+        let Some(leaving) = self.leaving(&uses, |entry| !entry.modified) else {
+            return match self.leaving(&uses, |_| true) {
+                None => Admission::Busy,
+                Some(tiles) => {
+                    Admission::Unwritten(tiles.into_iter().filter(|tile| self.entries[tile].modified).collect())
+                }
+            };
+        };
+        self.counters.evictions += leaving.len() as u64;
+        let moves = leaving.into_iter().filter_map(|tile| self.discard(tile)).collect();
+        self.grant(&uses, moves)
+    }
+
+    fn too_large(&self, uses: &[TileUse<T>]) -> Option<Admission<T>> {
+        let (bytes, tiles) = (uses.iter().map(|one| one.bytes).sum::<u64>(), uses.len());
+        (bytes > self.limits.bytes || tiles > self.limits.tiles).then_some(Admission::TooLarge { bytes, tiles })
+    }
+
+    /// Takes tiles in that have room now.
+    fn grant(&mut self, uses: &[TileUse<T>], mut moves: Vec<Move<T>>) -> Admission<T> {
+        for &TileUse { tile, bytes, access } in uses {
             if let Slot::Vacant(place) = self.entries.entry(tile) {
                 place.insert(Entry { bytes, modified: false, hold_count: 0 });
                 self.used_bytes += bytes;
-                self.counters.up_bytes += bytes;
-                self.counters.uploads += 1;
-                moves.push(Move::Fetch(tile));
+                if access != Access::Create {
+                    self.counters.up_bytes += bytes;
+                    self.counters.uploads += 1;
+                    moves.push(Move::Fetch(tile));
+                }
             } else {
                 self.counters.hits += 1;
             }
             let entry = self.entries.get_mut(&tile).expect("the tile is here");
             assert_eq!(entry.bytes, bytes, "{tile:?} changed its size");
             entry.modified |= access != Access::Read;
-            entry.hold_count += 1;
+            entry.hold(&mut self.held);
             self.order.used(tile);
         }
         Admission::Granted { moves, lease: Lease(uses.iter().map(|one| one.tile).collect()) }
@@ -232,7 +282,33 @@ impl<T: Copy + Eq + Hash + Debug> Residency<T> {
             let entry = self.entries.get_mut(&tile).expect("a held tile is here");
             assert!(entry.hold_count > 0, "{tile:?} is not held");
             entry.hold_count -= 1;
+            if entry.hold_count == 0 {
+                self.held.bytes -= entry.bytes;
+                self.held.tiles -= 1;
+            }
         }
+    }
+
+    /// Holds a tile that is here.
+    pub fn hold(&mut self, tile: T) -> Lease<T> {
+        self.entries.get_mut(&tile).unwrap_or_else(|| panic!("{tile:?} is not here")).hold(&mut self.held);
+        Lease(vec![tile])
+    }
+
+    /// Bytes and tiles that could come if all that nobody holds left, modified or not.
+    pub fn unheld(&self) -> Limits {
+        Limits { bytes: self.limits.bytes - self.held.bytes, tiles: self.limits.tiles - self.held.tiles }
+    }
+
+    /// What the memory can hold.
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// Bytes of the tiles of a task that would have to come.
+    pub fn missing_bytes(&self, uses: &[TileUse<T>]) -> u64 {
+        let missing = uses.iter().filter(|one| one.access != Access::Create && !self.entries.contains_key(&one.tile));
+        missing.map(|one| one.bytes).sum()
     }
 
     /// Writes a tile back where it is modified; it stays.
@@ -254,14 +330,20 @@ impl<T: Copy + Eq + Hash + Debug> Residency<T> {
         Some(Move::Drop(tile))
     }
 
+    /// Forgets a tile that nobody will read again, written back or not. It must not be held.
+    pub fn destroy(&mut self, tile: T) -> Option<Move<T>> {
+        self.entries.get_mut(&tile)?.modified = false;
+        self.discard(tile)
+    }
+
     /// Writes everything back that is modified, in the order of eviction.
     pub fn flush(&mut self) -> Vec<Move<T>> {
         let tiles = self.order.iter().collect::<Vec<_>>();
         tiles.into_iter().filter_map(|tile| self.write_back(tile)).collect()
     }
 
-    /// Tiles that must leave so that those of `uses` that are missing find room; `None` where too many are held.
-    fn leaving(&self, uses: &[TileUse<T>]) -> Option<Vec<T>> {
+    /// Tiles that must leave so that those of `uses` that are missing find room; `None` where too few may.
+    fn leaving(&self, uses: &[TileUse<T>], may_leave: impl Fn(&Entry) -> bool) -> Option<Vec<T>> {
         let missing = || uses.iter().filter(|one| !self.entries.contains_key(&one.tile));
         let bytes = self.used_bytes + missing().map(|one| one.bytes).sum::<u64>();
         let tiles = self.entries.len() + missing().count();
@@ -271,7 +353,7 @@ impl<T: Copy + Eq + Hash + Debug> Residency<T> {
         while bytes > 0 || tiles > 0 {
             let tile = order.next()?;
             let entry = &self.entries[&tile];
-            if entry.hold_count == 0 && uses.iter().all(|one| one.tile != tile) {
+            if entry.hold_count == 0 && may_leave(entry) && uses.iter().all(|one| one.tile != tile) {
                 (bytes, tiles) = (bytes.saturating_sub(entry.bytes), tiles.saturating_sub(1));
                 leaving.push(tile);
             }

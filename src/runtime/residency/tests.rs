@@ -90,6 +90,7 @@ impl World {
                 assert_eq!(before, (self.cache.counters(), self.cache.used_bytes()));
                 None
             }
+            Admission::Unwritten(_) => unreachable!("writes are among the moves"),
         }
     }
 

@@ -95,7 +95,9 @@ impl Slots {
                     let places = tiles.iter().map(|&(number, _)| self.place(&mut state, number, &brought)).collect();
                     return Ok((lease, places));
                 }
-                Admission::Busy => state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Admission::Busy | Admission::Unwritten(_) => {
+                    state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+                }
                 Admission::TooLarge { .. } => unreachable!("a product has two tiles, and a stream has two slots"),
             }
         }

@@ -1,0 +1,142 @@
+//! The calls that storage makes of a file system, as traits: the system's own below them, or a simulated one.
+//!
+//! Promise: nothing above these traits touches a file by another way. Does not know: groups, objects, threads.
+
+mod simulated;
+mod system;
+mod whole;
+
+pub use simulated::{SimulatedFaults, SimulatedFolder};
+pub use system::SystemFolder;
+pub use whole::{read_whole, write_whole};
+
+use std::any::Any;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Whether the system keeps what is read and written in its cache.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// It does.
+    Cached,
+    /// It does not: memory, offsets and lengths are multiples of the alignment.
+    Direct,
+}
+
+/// What a folder's file system says of direct I/O.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum DirectIo {
+    /// It is there, for memory, offsets and lengths that are multiples of so many bytes.
+    Aligned(u32),
+    /// It is not there, and why.
+    Absent(String),
+}
+
+/// The answer to a request for the lock of a folder.
+pub enum Lock {
+    /// It is held until this value is dropped.
+    Taken(Box<dyn Any + Send + Sync>),
+    /// Another process holds it; its number where it is known.
+    Held(Option<u32>),
+}
+
+/// A folder of files without folders inside. Names are those of its entries.
+pub trait Folder: Send + Sync {
+    /// Where it is, for messages.
+    fn path(&self) -> &Path;
+
+    /// Its entries, in no order.
+    ///
+    /// # Errors
+    /// The system's refusal, as for every other call here.
+    fn names(&self) -> io::Result<Vec<String>>;
+
+    /// An existing file, to read.
+    ///
+    /// # Errors
+    /// The system's refusal.
+    fn open(&self, name: &str, access: Access) -> io::Result<Box<dyn File>>;
+
+    /// A new file, to write and read; there must be none of that name.
+    ///
+    /// # Errors
+    /// The system's refusal.
+    fn create(&self, name: &str, access: Access) -> io::Result<Box<dyn File>>;
+
+    /// Gives a file another name, in one step. A file of that name is replaced.
+    ///
+    /// # Errors
+    /// The system's refusal.
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+
+    /// Removes a file.
+    ///
+    /// # Errors
+    /// The system's refusal.
+    fn remove(&self, name: &str) -> io::Result<()>;
+
+    /// Returns when names as they are now, new, changed and removed, outlast a power cut.
+    ///
+    /// # Errors
+    /// The system's refusal.
+    fn sync(&self) -> io::Result<()>;
+
+    /// Asks for a lock that is tied to a file, which is made where there is none, and never waits for it.
+    ///
+    /// # Errors
+    /// The system's refusal, other than that somebody holds it.
+    fn lock(&self, name: &str) -> io::Result<Lock>;
+
+    /// Bytes that this user may still write.
+    ///
+    /// # Errors
+    /// The system's refusal.
+    fn free_bytes(&self) -> io::Result<u64>;
+
+    /// What a file of that name, which exists, can have of direct I/O.
+    ///
+    /// # Errors
+    /// The system's refusal to be asked; no direct I/O is an answer.
+    fn direct_io(&self, name: &str) -> io::Result<DirectIo>;
+
+    /// The path of an entry, for messages.
+    fn path_of(&self, name: &str) -> PathBuf {
+        self.path().join(name)
+    }
+}
+
+/// An open file. Several threads may use it.
+pub trait File: Send + Sync {
+    /// Reads from `offset` on, as many bytes as the system gives at once; 0 at the end of the file.
+    ///
+    /// # Errors
+    /// The system's refusal, as for every other call here.
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize>;
+
+    /// Writes from `offset` on, as many bytes as the system takes at once.
+    ///
+    /// # Errors
+    /// The system's refusal.
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize>;
+
+    /// Makes the file so long, and takes the place for it on the disk where the file system can.
+    ///
+    /// # Errors
+    /// The system's refusal: the disk may be full.
+    fn allocate(&self, bytes: u64) -> io::Result<()>;
+
+    /// Returns when all that was written outlasts a power cut.
+    ///
+    /// # Errors
+    /// The system's refusal; what was written may be lost then.
+    fn sync(&self) -> io::Result<()>;
+
+    /// Length of the file.
+    ///
+    /// # Errors
+    /// The system's refusal.
+    fn bytes(&self) -> io::Result<u64>;
+
+    /// Asks the system to forget what it keeps of these bytes. A hint.
+    fn drop_cached(&self, offset: u64, bytes: u64);
+}

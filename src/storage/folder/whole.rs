@@ -1,0 +1,58 @@
+//! Transfers of so many bytes, however many the system moves at once.
+//!
+//! Does not know: what the bytes are.
+
+use super::{Access, File};
+use std::io;
+
+/// The least that a disk moves: a direct transfer that ends early ends after some of them, but for the end of a file.
+const SECTOR: usize = 512;
+
+/// What of `moved` bytes counts: the next transfer has to begin at a sector where access is direct.
+fn counted(moved: usize, left: usize, access: Access) -> usize {
+    match access {
+        Access::Direct if moved < left => moved / SECTOR * SECTOR,
+        _ => moved,
+    }
+}
+
+/// Reads until `bytes` is full or the file ends; returns how many bytes there are.
+///
+/// # Errors
+/// The system's refusal, other than an interruption.
+pub fn read_whole(file: &dyn File, bytes: &mut [u8], offset: u64, access: Access) -> io::Result<usize> {
+    let mut done = 0;
+    while done < bytes.len() {
+        let left = bytes.len() - done;
+        match file.read_at(&mut bytes[done..], offset + done as u64) {
+            Ok(moved) => match counted(moved, left, access) {
+                // The end of the file, or a last sector that is not whole.
+                0 => return Ok(done + moved),
+                moved => done += moved,
+            },
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(done)
+}
+
+/// Writes all of `bytes`.
+///
+/// # Errors
+/// The system's refusal, other than an interruption; `WriteZero` where it takes nothing and says no reason.
+pub fn write_whole(file: &dyn File, bytes: &[u8], offset: u64, access: Access) -> io::Result<()> {
+    let mut done = 0;
+    while done < bytes.len() {
+        let left = bytes.len() - done;
+        match file.write_at(&bytes[done..], offset + done as u64) {
+            Ok(moved) => match counted(moved, left, access) {
+                0 => return Err(io::ErrorKind::WriteZero.into()),
+                moved => done += moved,
+            },
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,225 @@
+//! Named objects that never change, in a directory on disk: published, read and deleted by threads of its own.
+//!
+//! Objects are published in groups, each a file that appears whole or not at all: it is written under a temporary
+//! name, synced, renamed, and the directory synced, before the publication is acknowledged. What was acknowledged is
+//! there after a power cut, and every object carries a checksum that each read compares. A directory belongs to one
+//! [`Identity`] and, at a time, to one process.
+//!
+//! ```
+//! use sunzi::advanced::storage::{GroupName, Identity, NewObject, ObjectName, PublishRequest, ReadRequest, Storage};
+//! use sunzi::advanced::store::IoBuffer;
+//! use std::sync::{Arc, mpsc};
+//!
+//! # fn main() -> sunzi::Result<()> {
+//! # let folder = tempfile::tempdir().unwrap();
+//! # let path = folder.path().join("objects");
+//! let (sender, completions) = mpsc::channel();
+//! let deliver = Box::new(move |completion| drop(sender.send(completion)));
+//! let storage = Storage::open(&path, &Identity::new("example").with("order", 3), Default::default(), deliver)?;
+//!
+//! let mut buffer = IoBuffer::new(24)?;
+//! buffer.words_mut()[..3].copy_from_slice(&[7, 8, 9]);
+//! let (name, group) = (ObjectName::new("row 1")?, GroupName::new("rows")?);
+//! let object = NewObject { name: name.clone(), buffer: Arc::new(buffer), start: 0, bytes: 24 };
+//! storage.publish(PublishRequest { group, objects: vec![object], tag: 1, priority: Default::default() })?;
+//! completions.recv().unwrap().result?;
+//!
+//! let buffer = IoBuffer::new(24)?;
+//! storage.read(ReadRequest { objects: vec![name], buffer, tag: 2, priority: Default::default() })?;
+//! let completion = completions.recv().unwrap();
+//! completion.result?;
+//! assert_eq!(completion.buffer.unwrap().words()[..3], [7, 8, 9]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Knows: files, threads, bytes. Does not know: what the objects are, which ones are wanted next.
+
+mod catalog;
+mod folder;
+mod format;
+mod identity;
+mod name;
+mod open;
+mod queue;
+mod rates;
+mod request;
+mod service;
+mod statistics;
+mod transfer;
+
+pub use catalog::{DamagedGroup, ObjectInfo};
+pub use folder::{Access, DirectIo, File, Folder, Lock, SimulatedFaults, SimulatedFolder, SystemFolder};
+pub use format::padded_bytes;
+pub use identity::Identity;
+pub use name::{GroupName, ObjectName};
+pub use queue::Priority;
+pub use rates::DiskRates;
+pub use request::{Caching, CachingReport, Completion, DeleteRequest, Deliver, NewObject};
+pub use request::{PublishRequest, ReadRequest, StorageOptions};
+pub use statistics::StorageStatistics;
+
+use crate::error::{Error, Result};
+use crate::store::IoBuffer;
+use format::{Entry, Header};
+use service::{Request, Service, Work};
+use std::any::Any;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use transfer::{Transfer, runs};
+
+/// An open directory of objects.
+///
+/// Dropping it waits for the requests under way and answers those that wait with [`Error::Cancelled`]; no temporary
+/// file is left. Only then another process can open the directory.
+pub struct Storage {
+    // Before the lock: threads end first.
+    service: Service,
+    caching: CachingReport,
+    identity: u64,
+    _lock: Box<dyn Any + Send + Sync>,
+}
+
+impl Storage {
+    /// Opens the directory `path` of this `identity`, or makes it in a folder that exists.
+    ///
+    /// What killed runs left is removed. Every answer goes to `deliver`.
+    ///
+    /// # Errors
+    /// [`Error::StorageInUse`] while another process works there; [`Error::StorageMismatch`] where it belongs to
+    /// something else; [`Error::Format`] where it holds other files; [`Error::Io`] and [`Error::DiskFull`];
+    /// [`Error::Threads`].
+    pub fn open(path: &Path, identity: &Identity, options: StorageOptions, deliver: Deliver) -> Result<Storage> {
+        let folder = SystemFolder::open_or_make(path).map_err(|(action, source)| Error::Io {
+            path: path.to_path_buf(),
+            action,
+            source,
+        })?;
+        Storage::open_in(Arc::new(folder), identity, options, deliver)
+    }
+
+    /// The same in any folder, such as a simulated one.
+    ///
+    /// # Errors
+    /// As [`Storage::open`].
+    pub fn open_in(
+        folder: Arc<dyn Folder>,
+        identity: &Identity,
+        options: StorageOptions,
+        deliver: Deliver,
+    ) -> Result<Storage> {
+        let open::Directory { folder, identity, catalog, caching, lock } =
+            open::open(folder, identity, options.caching)?;
+        let transfer = Transfer { folder, caching: caching.caching };
+        let service = Service::start(transfer, catalog, &options, deliver)?;
+        Ok(Storage { service, caching, identity, _lock: lock })
+    }
+
+    /// All objects that can be read, group by group.
+    pub fn objects(&self) -> Vec<ObjectInfo> {
+        self.service.state().catalog.objects()
+    }
+
+    /// Bytes of an object that can be read; `None` where there is none of that name.
+    pub fn object_bytes(&self, name: &ObjectName) -> Option<u64> {
+        self.service.state().catalog.find(name).map(|place| place.bytes)
+    }
+
+    /// Groups that were found damaged when the directory was opened. What is damaged inside an object is found when it
+    /// is read.
+    pub fn damaged(&self) -> Vec<DamagedGroup> {
+        self.service.state().catalog.damaged()
+    }
+
+    /// Reads objects into a buffer. The answer is [`Error::Damaged`] or [`Error::Truncated`] where one of them is not
+    /// what was published.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where there is no object of a name, or the buffer is too small for all.
+    pub fn read(&self, request: ReadRequest) -> Result<()> {
+        let ReadRequest { objects, buffer, tag, priority } = request;
+        self.service.submit(priority, |catalog| {
+            let mut places = Vec::with_capacity(objects.len());
+            let mut bytes = 0;
+            for name in objects {
+                let place = catalog.find(&name).cloned();
+                let place =
+                    place.ok_or_else(|| Error::InvalidArgument(format!("there is no stored object '{name}'")))?;
+                bytes += padded_bytes(place.bytes);
+                places.push((name, place));
+            }
+            if bytes > buffer.len() as u64 {
+                let room = buffer.len();
+                let told = format!("{bytes} bytes of stored objects do not fit a buffer of {room} bytes");
+                return Err(Error::InvalidArgument(told));
+            }
+            Ok((Request { tag, work: Work::Read { runs: runs(places), buffer } }, bytes))
+        })
+    }
+
+    /// Publishes a group. Its objects can be read from the moment of the answer on, which says [`Error::DiskFull`]
+    /// where there is no room for them. What fills the blocks at the objects' ends is written as it is.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where a name is not free, or an object is not within its buffer.
+    pub fn publish(&self, request: PublishRequest) -> Result<()> {
+        let PublishRequest { group, objects, tag, priority } = request;
+        for object in &objects {
+            let fits = object.start.is_multiple_of(IoBuffer::ALIGNMENT)
+                && object.start as u64 <= object.buffer.len() as u64
+                && object.bytes <= (object.buffer.len() - object.start) as u64;
+            if !fits {
+                let (name, bytes, start, room) = (&object.name, object.bytes, object.start, object.buffer.len());
+                return Err(Error::InvalidArgument(format!(
+                    "object '{name}' of {bytes} bytes from byte {start} does not fit a buffer of {room} bytes"
+                )));
+            }
+        }
+        let entry =
+            |object: &NewObject| Entry { name: object.name.clone(), offset: 0, bytes: object.bytes, checksum: 0 };
+        let header = Header::new(self.identity, group, objects.iter().map(entry).collect());
+        self.service.submit(priority, |catalog| {
+            catalog.begin_publishing(header.group.clone(), &header.entries)?;
+            let bytes = header.file_bytes();
+            Ok((Request { tag, work: Work::Publish { header, objects } }, bytes))
+        })
+    }
+
+    /// Deletes a group, damaged or not: for its file, its objects and their names. Reads of it that have not been
+    /// answered may fail.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where there is no such group.
+    pub fn delete(&self, request: DeleteRequest) -> Result<()> {
+        let DeleteRequest { group, tag } = request;
+        self.service.submit(Priority::InOrder, |catalog| {
+            catalog.begin_deleting(&group)?;
+            Ok((Request { tag, work: Work::Delete(group) }, 0))
+        })
+    }
+
+    /// Which caching is in use, and why it is not the one asked for.
+    pub fn caching(&self) -> &CachingReport {
+        &self.caching
+    }
+
+    /// What was moved since the directory was opened.
+    pub fn statistics(&self) -> StorageStatistics {
+        self.service.statistics()
+    }
+
+    /// For how long the oldest request has been under way: a disk that has not answered for so long.
+    pub fn oldest_request(&self) -> Option<Duration> {
+        self.service.oldest()
+    }
+
+    /// Measures the disk with a file of about so many bytes (a few tens of MB), of which nothing is left. Waits for it;
+    /// requests under way make the disk slower.
+    ///
+    /// # Errors
+    /// [`Error::DiskFull`], [`Error::Io`], [`Error::OutOfMemory`].
+    pub fn measure_rates(&self, bytes: u64) -> Result<DiskRates> {
+        rates::measure(self.service.transfer(), bytes)
+    }
+}

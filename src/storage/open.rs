@@ -1,0 +1,214 @@
+//! Opening a directory: its lock, its identity, what killed runs left, what is published in it.
+//!
+//! Does not know: threads, requests.
+
+use super::catalog::Catalog;
+use super::folder::{Access, DirectIo, Folder, Lock, read_whole, write_whole};
+use super::format::{Header, padded_bytes};
+use super::identity::Identity;
+use super::name::GroupName;
+use super::request::{Caching, CachingReport};
+use crate::error::{Error, Result};
+use crate::store::IoBuffer;
+use std::any::Any;
+use std::io;
+use std::sync::Arc;
+
+/// The file that the lock is tied to; it holds the number of the process.
+const LOCK: &str = "lock";
+
+/// The file that says what the directory belongs to.
+const IDENTITY: &str = "identity.json";
+
+/// What the names of groups' files end with.
+const GROUP: &str = ".group";
+
+/// What the names of files end with that are not complete.
+const TEMPORARY: &str = ".tmp";
+
+/// The temporary file that rates are measured with.
+pub const RATES_FILE: &str = "rates.tmp";
+
+/// The file of a group.
+pub fn group_file(group: &GroupName) -> String {
+    format!("{group}{GROUP}")
+}
+
+/// The file of a group while it is written.
+pub fn temporary_group_file(group: &GroupName) -> String {
+    format!("{group}{GROUP}{TEMPORARY}")
+}
+
+/// Whether a file is one of those that are removed when a directory is opened.
+fn is_temporary(name: &str) -> bool {
+    let complete = name.strip_suffix(TEMPORARY);
+    complete.is_some_and(|name| [IDENTITY, "rates"].contains(&name) || name.ends_with(GROUP))
+}
+
+/// The error for a call that was refused on a file or folder.
+pub fn refused(folder: &dyn Folder, name: &str, action: &'static str) -> impl FnOnce(io::Error) -> Error {
+    let path = if name.is_empty() { folder.path().to_path_buf() } else { folder.path_of(name) };
+    move |source| Error::Io { path, action, source }
+}
+
+/// The error for a file of so many bytes that could not be written: a full disk is told with what is free on it.
+pub fn not_written(folder: &dyn Folder, name: &str, bytes: u64) -> impl FnOnce(io::Error) -> Error {
+    let path = folder.path_of(name);
+    move |source| match source.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+            Error::DiskFull { path, bytes, free_bytes: folder.free_bytes().unwrap_or(0) }
+        }
+        _ => Error::Io { path, action: "write", source },
+    }
+}
+
+/// A directory that is this process's own.
+pub struct Directory {
+    pub folder: Arc<dyn Folder>,
+    pub identity: u64,
+    pub catalog: Catalog,
+    pub caching: CachingReport,
+    /// Held until the directory is closed.
+    pub lock: Box<dyn Any + Send + Sync>,
+}
+
+/// Opens a directory, a new one or one of the same identity.
+///
+/// # Errors
+/// [`Error::StorageInUse`], [`Error::StorageMismatch`], [`Error::Format`] for a directory of something else,
+/// [`Error::Io`], [`Error::DiskFull`], [`Error::OutOfMemory`].
+pub fn open(folder: Arc<dyn Folder>, identity: &Identity, caching: Caching) -> Result<Directory> {
+    let files: &dyn Folder = &*folder;
+    // Before anything is written there.
+    refuse_foreign(files, &names(files)?)?;
+    let lock = match files.lock(LOCK).map_err(refused(files, "", "write in this directory"))? {
+        Lock::Taken(lock) => lock,
+        Lock::Held(process) => return Err(Error::StorageInUse { path: files.path().to_path_buf(), process }),
+    };
+    let found = names(files)?;
+    refuse_foreign(files, &found)?;
+    if found.iter().any(|name| name == IDENTITY) {
+        let file = files.open(IDENTITY, Access::Cached).map_err(refused(files, IDENTITY, "open"))?;
+        let mut text = vec![0; 1 << 20];
+        let bytes = read_whole(&*file, &mut text, 0, Access::Cached).map_err(refused(files, IDENTITY, "read"))?;
+        identity.compare(&text[..bytes], &files.path_of(IDENTITY))?;
+    }
+    for name in found.iter().filter(|name| is_temporary(name)) {
+        files.remove(name).map_err(refused(files, name, "remove"))?;
+    }
+    if !found.iter().any(|name| name == IDENTITY) {
+        write_identity(files, identity)?;
+    }
+    let caching = resolve_caching(files, caching)?;
+    let identity = identity.checksum();
+    let catalog = read_headers(files, identity, &found)?;
+    Ok(Directory { folder, identity, catalog, caching, lock })
+}
+
+fn names(folder: &dyn Folder) -> Result<Vec<String>> {
+    let mut names = folder.names().map_err(refused(folder, "", "list"))?;
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// A directory without an identity holds at most what a killed run leaves before it has one.
+fn refuse_foreign(folder: &dyn Folder, names: &[String]) -> Result<()> {
+    let is_known =
+        |name: &String| name == LOCK || is_temporary(name) && !name.ends_with(&format!("{GROUP}{TEMPORARY}"));
+    match names.iter().find(|name| !is_known(name)) {
+        Some(foreign) if !names.iter().any(|name| name == IDENTITY) => Err(Error::Format {
+            path: folder.path().to_path_buf(),
+            message: format!("no storage directory: it holds '{foreign}' and no '{IDENTITY}'; name a new or empty one"),
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn write_identity(folder: &dyn Folder, identity: &Identity) -> Result<()> {
+    let (mut text, temporary) = (identity.to_text(), format!("{IDENTITY}{TEMPORARY}"));
+    // A whole block: some file systems keep less where direct I/O does not reach it.
+    text.extend(std::iter::repeat_n('\n', (padded_bytes(text.len() as u64) - text.len() as u64) as usize));
+    let write = || {
+        let file = folder.create(&temporary, Access::Cached)?;
+        write_whole(&*file, text.as_bytes(), 0, Access::Cached)?;
+        file.sync()?;
+        folder.rename(&temporary, IDENTITY)?;
+        folder.sync()
+    };
+    write().map_err(|source| {
+        let _ = folder.remove(&temporary);
+        not_written(folder, IDENTITY, text.len() as u64)(source)
+    })
+}
+
+/// Which caching the directory's file system has for the one asked for.
+fn resolve_caching(folder: &dyn Folder, caching: Caching) -> Result<CachingReport> {
+    let report = |caching, alignment, remark| Ok(CachingReport { caching, alignment, remark });
+    if caching != Caching::Direct {
+        return report(caching, None, None);
+    }
+    match probe(folder)? {
+        DirectIo::Aligned(alignment) => report(caching, Some(alignment), None),
+        DirectIo::Absent(reason) => {
+            let path = folder.path().display();
+            let remark =
+                format!("{path}: no direct I/O here ({reason}): files are dropped from the cache behind reads");
+            report(Caching::DropBehind, None, Some(remark))
+        }
+    }
+}
+
+/// Reads the identity past the cache, which takes nothing of a disk that may be full.
+fn probe(folder: &dyn Folder) -> Result<DirectIo> {
+    let mut buffer = IoBuffer::new(IoBuffer::ALIGNMENT)?;
+    let answer = folder.direct_io(IDENTITY).map_err(refused(folder, IDENTITY, "ask for direct I/O to"))?;
+    let DirectIo::Aligned(_) = answer else { return Ok(answer) };
+    let file = folder.open(IDENTITY, Access::Direct);
+    let tried = file.and_then(|file| read_whole(&*file, buffer.as_bytes_mut(), 0, Access::Direct));
+    Ok(tried.map_or_else(|source| DirectIo::Absent(format!("a direct read failed: {source}")), |_| answer))
+}
+
+fn read_headers(folder: &dyn Folder, identity: u64, names: &[String]) -> Result<Catalog> {
+    let mut catalog = Catalog::default();
+    let mut block = vec![0; IoBuffer::ALIGNMENT];
+    for name in names {
+        let group = name.strip_suffix(GROUP).and_then(|group| GroupName::new(group).ok());
+        let Some(group) = group else { continue };
+        let header = read_header(folder, name, &mut block).map_err(refused(folder, name, "read"))?;
+        match header {
+            Ok(header) if header.group != group => {
+                catalog.add_damaged(group, format!("it is the file of group '{}'", header.group));
+            }
+            Ok(header) if header.identity != identity => {
+                catalog.add_damaged(group, "it is from another directory".to_string());
+            }
+            Ok(header) => catalog.add_found(header),
+            Err(reason) => catalog.add_damaged(group, reason),
+        }
+    }
+    Ok(catalog)
+}
+
+/// The header of a file, or what is damaged. The system's refusal is an error of the outer kind.
+fn read_header(
+    folder: &dyn Folder,
+    name: &str,
+    block: &mut Vec<u8>,
+) -> io::Result<std::result::Result<Header, String>> {
+    let file = folder.open(name, Access::Cached)?;
+    let file_bytes = file.bytes()?;
+    let first = IoBuffer::ALIGNMENT;
+    let mut found = read_whole(&*file, &mut block[..first], 0, Access::Cached)?;
+    let mut bytes = match Header::bytes_of(&block[..found]) {
+        Ok(bytes) if bytes > file_bytes => return Ok(Err(format!("it has {file_bytes} bytes, its header {bytes}"))),
+        Ok(bytes) => bytes as usize,
+        Err(reason) => return Ok(Err(reason)),
+    };
+    if bytes > first {
+        block.resize(block.len().max(bytes), 0);
+        found = read_whole(&*file, &mut block[..bytes], 0, Access::Cached)?;
+    }
+    bytes = bytes.min(found);
+    file.drop_cached(0, 0);
+    Ok(Header::decode(&block[..bytes], file_bytes))
+}

@@ -1,0 +1,93 @@
+//! How fast a disk is, by writing a file and reading it again.
+//!
+//! Does not know: groups.
+
+use super::folder::{Access, Folder, read_whole, write_whole};
+use super::open::{RATES_FILE, not_written, refused};
+use super::request::Caching;
+use super::transfer::Transfer;
+use crate::error::{Error, Result};
+use crate::store::IoBuffer;
+use std::io;
+use std::thread;
+use std::time::Instant;
+
+/// Threads that write and read at a time.
+const THREADS: usize = 4;
+
+/// Bytes of one call.
+const PIECE_BYTES: usize = 4 << 20;
+
+/// What a disk moves in a second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DiskRates {
+    /// Bytes read.
+    pub read_bytes_per_second: f64,
+    /// Bytes written and synced.
+    pub write_bytes_per_second: f64,
+}
+
+/// Measures the rates with a file of about `bytes`, of which nothing is left.
+///
+/// # Errors
+/// [`Error::DiskFull`], [`Error::Io`], [`Error::OutOfMemory`].
+pub fn measure(transfer: &Transfer, bytes: u64) -> Result<DiskRates> {
+    let folder = &*transfer.folder;
+    let measured = measure_file(folder, transfer.caching, bytes);
+    let removed = folder.remove(RATES_FILE);
+    let rates = measured?;
+    removed.map_err(refused(folder, RATES_FILE, "remove"))?;
+    Ok(rates)
+}
+
+fn measure_file(folder: &dyn Folder, caching: Caching, bytes: u64) -> Result<DiskRates> {
+    let access = if caching == Caching::Direct { Access::Direct } else { Access::Cached };
+    let pieces = bytes.div_ceil(PIECE_BYTES as u64).max(1);
+    let bytes = pieces * PIECE_BYTES as u64;
+    let mut buffers = (0..THREADS).map(|_| IoBuffer::new(PIECE_BYTES)).collect::<Result<Vec<_>>>()?;
+    // Not zeros, which a disk may have a shorter way for.
+    for (index, word) in buffers.iter_mut().flat_map(|buffer| buffer.words_mut()).enumerate() {
+        *word = (index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+    let file = folder.create(RATES_FILE, access).map_err(not_written(folder, RATES_FILE, bytes))?;
+    file.allocate(bytes).map_err(not_written(folder, RATES_FILE, bytes))?;
+    let begun = Instant::now();
+    share_out(&mut buffers, pieces, |buffer, offset| write_whole(&*file, buffer.as_bytes(), offset, access))
+        .and_then(|()| file.sync())
+        .map_err(not_written(folder, RATES_FILE, bytes))?;
+    let writing = begun.elapsed();
+    file.drop_cached(0, bytes);
+    let begun = Instant::now();
+    share_out(&mut buffers, pieces, |buffer, offset| {
+        read_whole(&*file, buffer.as_bytes_mut(), offset, access).map(drop)
+    })
+    .map_err(|source| Error::Io { path: folder.path_of(RATES_FILE), action: "read", source })?;
+    let reading = begun.elapsed();
+    file.drop_cached(0, bytes);
+    let rate = |seconds: f64| bytes as f64 / seconds.max(1e-9);
+    Ok(DiskRates {
+        read_bytes_per_second: rate(reading.as_secs_f64()),
+        write_bytes_per_second: rate(writing.as_secs_f64()),
+    })
+}
+
+/// Calls `body` for each piece, on a thread for each buffer; returns the first refusal.
+fn share_out(
+    buffers: &mut [IoBuffer],
+    pieces: u64,
+    body: impl Fn(&mut IoBuffer, u64) -> io::Result<()> + Sync,
+) -> io::Result<()> {
+    let (count, body) = (buffers.len() as u64, &body);
+    thread::scope(|scope| {
+        let mut started = Vec::new();
+        for (index, buffer) in (0u64..).zip(buffers) {
+            let work = move || {
+                let mut mine = (index..pieces).step_by(count as usize);
+                mine.try_for_each(|piece| body(buffer, piece * PIECE_BYTES as u64))
+            };
+            started.push(thread::Builder::new().spawn_scoped(scope, work)?);
+        }
+        let mut ended = started.into_iter().map(|thread| thread.join());
+        ended.try_for_each(|ended| ended.unwrap_or_else(|_| Err(io::ErrorKind::Other.into())))
+    })
+}

@@ -1,0 +1,118 @@
+//! What can be asked of a storage directory, and the answers.
+//!
+//! Does not know: how they come about.
+
+use super::name::{GroupName, ObjectName};
+use super::queue::Priority;
+use crate::error::Result;
+use crate::store::IoBuffer;
+use std::sync::Arc;
+
+/// Objects to be read into a buffer.
+#[derive(Debug)]
+pub struct ReadRequest {
+    /// The objects. Neighbours of one group, in the order in which they were published, are read by one call.
+    pub objects: Vec<ObjectName>,
+    /// Where they go, one after another, each at the start of a block: the second one comes [`super::padded_bytes`] of
+    /// the first one's bytes after it.
+    pub buffer: IoBuffer,
+    /// What the answer is told by.
+    pub tag: u64,
+    /// When it begins.
+    pub priority: Priority,
+}
+
+/// An object to be published: bytes of a buffer, which others may read meanwhile.
+#[derive(Clone, Debug)]
+pub struct NewObject {
+    /// Its name, which no other object has.
+    pub name: ObjectName,
+    /// Where its bytes are.
+    pub buffer: Arc<IoBuffer>,
+    /// The first of them: the start of a block.
+    pub start: usize,
+    /// How many they are.
+    pub bytes: u64,
+}
+
+/// A group to be published: all of its objects will be there, or none.
+#[derive(Debug)]
+pub struct PublishRequest {
+    /// Its name, which no other group has.
+    pub group: GroupName,
+    /// Its objects, in the order of its file.
+    pub objects: Vec<NewObject>,
+    /// What the answer is told by.
+    pub tag: u64,
+    /// When it begins.
+    pub priority: Priority,
+}
+
+/// A group to be deleted, damaged or not.
+#[derive(Clone, Debug)]
+pub struct DeleteRequest {
+    /// The group.
+    pub group: GroupName,
+    /// What the answer is told by.
+    pub tag: u64,
+}
+
+/// The answer to one request.
+#[derive(Debug)]
+pub struct Completion {
+    /// That of the request.
+    pub tag: u64,
+    /// Whether it was carried out. A group that was published, or is gone, is so after a power cut as well.
+    pub result: Result<()>,
+    /// The buffer of a [`ReadRequest`]; after an error its contents mean nothing. The buffers of a [`PublishRequest`]
+    /// are no longer shared by the storage when this value is delivered.
+    pub buffer: Option<IoBuffer>,
+    /// Seconds from the beginning of the work on it, not counting the wait in the queue.
+    pub seconds: f64,
+}
+
+/// Who is told of completions, from an I/O thread: it should be quick, and may ask for more.
+pub type Deliver = Box<dyn Fn(Completion) + Send + Sync>;
+
+/// Whether the system keeps what is read and written in its cache.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Caching {
+    /// Reads and writes go past the cache.
+    #[default]
+    Direct,
+    /// They go through the cache, and the system decides what stays in it.
+    Cached,
+    /// They go through the cache, and the system is asked to drop each piece when it is read, or synced.
+    DropBehind,
+}
+
+/// How a directory is used.
+#[derive(Clone, Copy, Debug)]
+pub struct StorageOptions {
+    /// What the system's cache is used for.
+    pub caching: Caching,
+    /// Threads that read and write.
+    pub threads: usize,
+    /// Most requests under way at a time.
+    pub requests_in_flight: usize,
+    /// Most bytes under way at a time; one request of more goes alone.
+    pub bytes_in_flight: u64,
+}
+
+impl Default for StorageOptions {
+    /// Past the cache, 8 threads, 50 requests, any number of bytes.
+    fn default() -> Self {
+        StorageOptions { caching: Caching::Direct, threads: 8, requests_in_flight: 50, bytes_in_flight: u64::MAX }
+    }
+}
+
+/// Which caching a directory got.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CachingReport {
+    /// The one in use: that asked for, or [`Caching::DropBehind`] where there is no direct I/O.
+    pub caching: Caching,
+    /// What direct I/O is aligned to, where it is in use.
+    pub alignment: Option<u32>,
+    /// Why the one that was asked for is not in use.
+    pub remark: Option<String>,
+}

@@ -1,0 +1,222 @@
+//! The threads that carry out requests, and what they share.
+//!
+//! One lock guards the queue, the catalogue and the counters; nothing is read, written or delivered under it. Threads
+//! sleep until there is a request that may begin. Does not know: how a request is carried out.
+
+use super::catalog::Catalog;
+use super::format::Header;
+use super::name::GroupName;
+use super::queue::{Limits, Priority, Queue};
+use super::request::{Completion, Deliver, NewObject, StorageOptions};
+use super::statistics::{Activity, StorageStatistics};
+use super::transfer::{Run, Transfer};
+use crate::error::{Error, Result};
+use crate::store::{IoBuffer, room_for_threads};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// Stack of an I/O thread: what it runs is shallow, but the callback is not ours.
+const STACK_BYTES: usize = 1 << 20;
+
+/// What is to be done.
+pub enum Work {
+    Read { runs: Vec<Run>, buffer: IoBuffer },
+    Publish { header: Header, objects: Vec<NewObject> },
+    Delete(GroupName),
+}
+
+/// A request in the queue.
+pub struct Request {
+    pub tag: u64,
+    pub work: Work,
+}
+
+/// What is under the lock.
+pub struct State {
+    pub catalog: Catalog,
+    queue: Queue<Request>,
+    activity: Activity,
+    statistics: StorageStatistics,
+    is_closing: bool,
+}
+
+struct Shared {
+    transfer: Transfer,
+    deliver: Deliver,
+    state: Mutex<State>,
+    wake: Condvar,
+}
+
+/// What a piece of work gave.
+struct Outcome {
+    result: Result<()>,
+    buffer: Option<IoBuffer>,
+    read_bytes: u64,
+    written_bytes: u64,
+}
+
+/// Running threads. Dropping it waits for what is under way and answers the rest with [`Error::Cancelled`].
+pub struct Service {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Service {
+    /// Starts the threads.
+    ///
+    /// # Errors
+    /// [`Error::Threads`].
+    pub fn start(transfer: Transfer, catalog: Catalog, options: &StorageOptions, deliver: Deliver) -> Result<Service> {
+        let limits = Limits { requests: options.requests_in_flight, bytes: options.bytes_in_flight };
+        let (activity, statistics) = (Activity::default(), StorageStatistics::default());
+        let state = State { catalog, queue: Queue::new(limits), activity, statistics, is_closing: false };
+        let shared = Arc::new(Shared { transfer, deliver, state: Mutex::new(state), wake: Condvar::new() });
+        let count = options.threads.clamp(1, options.requests_in_flight.max(1));
+        room_for_threads(count)?;
+        let mut service = Service { shared, threads: Vec::new() };
+        for index in 0..count {
+            let shared = Arc::clone(&service.shared);
+            let builder = thread::Builder::new().name(format!("storage-{index}")).stack_size(STACK_BYTES);
+            let started = builder.spawn(move || shared.run());
+            service
+                .threads
+                .push(started.map_err(|refused| Error::Threads { threads: count, reason: refused.to_string() })?);
+        }
+        Ok(service)
+    }
+
+    /// Puts a request into the queue that `make` makes, which sees the catalogue and may change it.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub fn submit(&self, priority: Priority, make: impl FnOnce(&mut Catalog) -> Result<(Request, u64)>) -> Result<()> {
+        let mut state = self.state();
+        let (request, bytes) = make(&mut state.catalog)?;
+        state.queue.push(priority, bytes, request);
+        drop(state);
+        self.shared.wake.notify_one();
+        Ok(())
+    }
+
+    /// What is under the lock.
+    pub fn state(&self) -> MutexGuard<'_, State> {
+        self.shared.state()
+    }
+
+    /// Where transfers go.
+    pub fn transfer(&self) -> &Transfer {
+        &self.shared.transfer
+    }
+
+    /// Counters up to now.
+    pub fn statistics(&self) -> StorageStatistics {
+        let state = self.state();
+        let mut statistics = state.statistics;
+        state.activity.add_to(&mut statistics, Instant::now());
+        (statistics.under_way, statistics.waiting) = (state.queue.under_way(), state.queue.waiting());
+        statistics
+    }
+
+    /// For how long the oldest request has been under way.
+    pub fn oldest(&self) -> Option<Duration> {
+        self.state().activity.oldest(Instant::now())
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let mut state = self.state();
+        state.is_closing = true;
+        let cancelled = state.queue.take_waiting();
+        drop(state);
+        self.shared.wake.notify_all();
+        for request in cancelled {
+            let buffer = match request.work {
+                Work::Read { buffer, .. } => Some(buffer),
+                Work::Publish { .. } | Work::Delete(_) => None,
+            };
+            (self.shared.deliver)(Completion { tag: request.tag, result: Err(Error::Cancelled), buffer, seconds: 0.0 });
+        }
+        // Where the callback dropped the last handle, this is one of the threads: it ends by itself.
+        let own = thread::current().id();
+        for thread in self.threads.drain(..).filter(|thread| thread.thread().id() != own) {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Carries out requests until the service is closed.
+    fn run(&self) {
+        let mut state = self.state();
+        loop {
+            if let Some((request, bytes)) = state.queue.begin() {
+                let number = state.activity.begin(Instant::now());
+                drop(state);
+                let (tag, outcome) = (request.tag, self.carry_out(request.work));
+                let took = self.note(&outcome, number, bytes);
+                let Outcome { result, buffer, .. } = outcome;
+                (self.deliver)(Completion { tag, result, buffer, seconds: took.as_secs_f64() });
+                state = self.state();
+            } else if state.is_closing {
+                return;
+            } else {
+                state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
+        }
+    }
+
+    /// Counts what was done, and makes room for further requests.
+    fn note(&self, outcome: &Outcome, number: u64, bytes: u64) -> Duration {
+        let mut state = self.state();
+        state.queue.finish(bytes);
+        let took = state.activity.end(number, Instant::now());
+        state.statistics.read_bytes += outcome.read_bytes;
+        state.statistics.written_bytes += outcome.written_bytes;
+        state.statistics.failures += u64::from(outcome.result.is_err());
+        if state.queue.waiting() > 0 {
+            self.wake.notify_all();
+        }
+        took
+    }
+
+    fn carry_out(&self, work: Work) -> Outcome {
+        match work {
+            Work::Read { runs, mut buffer } => {
+                let read = self.transfer.read(&runs, buffer.as_bytes_mut());
+                let read_bytes = *read.as_ref().unwrap_or(&0);
+                self.state().statistics.reads += u64::from(read.is_ok());
+                Outcome { result: read.map(drop), buffer: Some(buffer), read_bytes, written_bytes: 0 }
+            }
+            Work::Publish { header, objects } => {
+                let group = header.group.clone();
+                let published = self.transfer.publish(header, &objects);
+                drop(objects);
+                let mut state = self.state();
+                let mut written_bytes = 0;
+                match &published {
+                    Ok(header) => {
+                        state.catalog.published(&group, &header.entries);
+                        state.statistics.publications += 1;
+                        written_bytes = header.file_bytes();
+                    }
+                    Err(_) => state.catalog.forget(&group),
+                }
+                Outcome { result: published.map(drop), buffer: None, read_bytes: 0, written_bytes }
+            }
+            Work::Delete(group) => {
+                let result = self.transfer.delete(&group);
+                let mut state = self.state();
+                // A file that could not be removed is found when the directory is opened again.
+                state.catalog.forget(&group);
+                state.statistics.deletions += u64::from(result.is_ok());
+                Outcome { result, buffer: None, read_bytes: 0, written_bytes: 0 }
+            }
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Carrying out one request, on an I/O thread: reads with their checksums, publications, deletions.
+//!
+//! Does not know: queues, threads, which objects are known.
+
+use super::catalog::Place;
+use super::folder::{Access, File, Folder, read_whole, write_whole};
+use super::format::{Header, padded_bytes};
+use super::name::{GroupName, ObjectName};
+use super::open::{group_file, not_written, refused, temporary_group_file};
+use super::request::{Caching, NewObject};
+use crate::error::{Error, Result};
+use crate::store::IoBuffer;
+use std::io;
+use std::sync::Arc;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Where transfers go, and how.
+pub struct Transfer {
+    pub folder: Arc<dyn Folder>,
+    pub caching: Caching,
+}
+
+/// An object of a run.
+struct Piece {
+    name: ObjectName,
+    bytes: usize,
+    checksum: u64,
+}
+
+/// Neighbours in a file, which come by one call.
+pub struct Run {
+    group: GroupName,
+    offset: u64,
+    bytes: usize,
+    pieces: Vec<Piece>,
+}
+
+/// Joins objects that are neighbours.
+pub fn runs(objects: Vec<(ObjectName, Place)>) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    for (name, place) in objects {
+        let padded = padded_bytes(place.bytes) as usize;
+        let piece = Piece { name, bytes: place.bytes as usize, checksum: place.checksum };
+        match runs.last_mut() {
+            Some(run) if run.group == place.group && run.offset + run.bytes as u64 == place.offset => {
+                run.bytes += padded;
+                run.pieces.push(piece);
+            }
+            _ => runs.push(Run { group: place.group, offset: place.offset, bytes: padded, pieces: vec![piece] }),
+        }
+    }
+    runs
+}
+
+impl Run {
+    /// Looks whether `bytes` of the run are there, and what was written.
+    fn check(&self, folder: &dyn Folder, bytes: &[u8]) -> Result<()> {
+        let path = || folder.path_of(&group_file(&self.group));
+        let mut start = 0;
+        for piece in &self.pieces {
+            let end = start + piece.bytes;
+            let Some(found) = bytes.get(start..end) else {
+                let missing_bytes = (end - bytes.len()) as u64;
+                return Err(Error::Truncated { path: path(), object: piece.name.to_string(), missing_bytes });
+            };
+            let (expected, found) = (piece.checksum, xxh3_64(found));
+            if expected != found {
+                return Err(Error::Damaged { path: path(), object: piece.name.to_string(), expected, found });
+            }
+            start += padded_bytes(piece.bytes as u64) as usize;
+        }
+        Ok(())
+    }
+}
+
+impl Transfer {
+    fn access(&self) -> Access {
+        if self.caching == Caching::Direct { Access::Direct } else { Access::Cached }
+    }
+
+    /// Lets the system forget these bytes of a file, where that was asked for.
+    fn drop_behind(&self, file: &dyn File, offset: u64, bytes: u64) {
+        if self.caching == Caching::DropBehind {
+            file.drop_cached(offset, bytes);
+        }
+    }
+
+    /// Reads objects into a buffer with room for all, and checks them; returns the bytes read.
+    ///
+    /// # Errors
+    /// [`Error::Io`], [`Error::Damaged`], [`Error::Truncated`].
+    pub fn read(&self, runs: &[Run], buffer: &mut [u8]) -> Result<u64> {
+        let folder = &*self.folder;
+        let (mut rest, mut open) = (buffer, None::<(&GroupName, Box<dyn File>)>);
+        let mut total = 0;
+        for run in runs {
+            let name = group_file(&run.group);
+            let file = match open.take() {
+                Some((group, file)) if *group == run.group => file,
+                _ => folder.open(&name, self.access()).map_err(refused(folder, &name, "open"))?,
+            };
+            let (bytes, later) = rest.split_at_mut(run.bytes);
+            let found = read_whole(&*file, bytes, run.offset, self.access()).map_err(refused(folder, &name, "read"))?;
+            self.drop_behind(&*file, run.offset, run.bytes as u64);
+            run.check(folder, &bytes[..found])?;
+            total += found as u64;
+            (rest, open) = (later, Some((&run.group, file)));
+        }
+        Ok(total)
+    }
+
+    /// Writes a group such that it is there as a whole from the moment of its last step on, and after a power cut;
+    /// returns its header with all checksums.
+    ///
+    /// # Errors
+    /// [`Error::DiskFull`], [`Error::Io`], [`Error::OutOfMemory`]. Nothing is left of the group then.
+    pub fn publish(&self, mut header: Header, objects: &[NewObject]) -> Result<Header> {
+        for (entry, object) in header.entries.iter_mut().zip(objects) {
+            let bytes = &object.buffer.as_bytes()[object.start..];
+            entry.checksum = xxh3_64(&bytes[..object.bytes as usize]);
+        }
+        let mut block = IoBuffer::new(header.bytes() as usize)?;
+        header.encode(block.as_bytes_mut());
+        let (folder, temporary, name) = (&*self.folder, temporary_group_file(&header.group), group_file(&header.group));
+        let steps = || {
+            self.write(&temporary, &header, &block, objects)?;
+            folder.rename(&temporary, &name)
+        };
+        steps().map_err(|source| {
+            let _ = folder.remove(&temporary);
+            not_written(folder, &name, header.file_bytes())(source)
+        })?;
+        // Until its name is durable the group may be lost, which is as if it had not been written.
+        folder.sync().map_err(|source| {
+            let _ = folder.remove(&name);
+            refused(folder, &name, "sync the folder of")(source)
+        })?;
+        Ok(header)
+    }
+
+    /// Writes a file and syncs it.
+    fn write(&self, name: &str, header: &Header, block: &IoBuffer, objects: &[NewObject]) -> io::Result<()> {
+        let file = self.folder.create(name, self.access())?;
+        // A full disk is told before anything is written.
+        file.allocate(header.file_bytes())?;
+        write_whole(&*file, block.as_bytes(), 0, self.access())?;
+        for (entry, object) in header.entries.iter().zip(objects) {
+            let bytes = &object.buffer.as_bytes()[object.start..];
+            write_whole(&*file, &bytes[..padded_bytes(object.bytes) as usize], entry.offset, self.access())?;
+        }
+        file.sync()?;
+        self.drop_behind(&*file, 0, header.file_bytes());
+        Ok(())
+    }
+
+    /// Removes a group, also as a power cut sees it.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn delete(&self, group: &GroupName) -> Result<()> {
+        let (folder, name) = (&*self.folder, group_file(group));
+        folder.remove(&name).map_err(refused(folder, &name, "remove"))?;
+        folder.sync().map_err(refused(folder, &name, "sync the folder of"))
+    }
+}

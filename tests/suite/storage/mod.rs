@@ -1,0 +1,8 @@
+//! Objects on disk: what was acknowledged is there, whatever happens, and nothing wrong is ever read.
+
+mod damage;
+mod directory;
+mod fixture;
+mod killed;
+mod power;
+mod service;

@@ -1,0 +1,115 @@
+//! Power cuts at any call: what was acknowledged is there and whole, all else is there and whole or not there.
+
+use super::fixture::Opened;
+use crate::common::{Rng, seeds};
+use std::collections::BTreeMap;
+use sunzi::Result;
+use sunzi::advanced::storage::{SimulatedFaults, SimulatedFolder};
+
+/// What is known of a group after the calls so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Known {
+    Published,
+    Deleted,
+    /// The answer was an error: there or not, but whole.
+    Open,
+}
+
+/// Objects of the group `index`, from its number alone.
+fn objects(index: usize) -> Vec<(String, usize)> {
+    let size = |object: usize| (index * 7919 + object * 4801) % 9000;
+    (0..index % 4).map(|object| (format!("{index}/{object}"), size(object))).collect()
+}
+
+fn borrowed(objects: &[(String, usize)]) -> Vec<(&str, usize)> {
+    objects.iter().map(|(name, bytes)| (name.as_str(), *bytes)).collect()
+}
+
+/// Publishes and deletes at random until a call fails or it is enough.
+fn work(folder: &SimulatedFolder, rng: &mut Rng, known: &mut BTreeMap<usize, Known>) -> Result<()> {
+    let opened = Opened::simulated(folder)?;
+    for _ in 0..6 {
+        let index = rng.below(8);
+        let is_there = known.get(&index) == Some(&Known::Published);
+        let before = known.insert(index, Known::Open);
+        if before == Some(Known::Open) {
+            continue;
+        }
+        match is_there {
+            true => opened.delete(&format!("g{index}"))?,
+            false => opened.publish(&format!("g{index}"), &borrowed(&objects(index)))?,
+        }
+        known.insert(index, if is_there { Known::Deleted } else { Known::Published });
+    }
+    Ok(())
+}
+
+/// Opens the directory after a cut and compares it with what is known.
+fn check(folder: &SimulatedFolder, known: &mut BTreeMap<usize, Known>, seed: u64) {
+    let opened = Opened::simulated(folder).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    assert_eq!(opened.storage.damaged(), [], "seed {seed}");
+    let there = opened.storage.objects();
+    for (index, known) in known.iter_mut() {
+        let wanted = objects(*index);
+        let found = there.iter().filter(|object| object.group.as_str() == format!("g{index}")).count();
+        let file = folder.files().contains_key(&format!("g{index}.group"));
+        match known {
+            Known::Published => assert!(file && found == wanted.len(), "seed {seed}: group {index} is lost"),
+            Known::Deleted => assert!(!file, "seed {seed}: group {index} is back"),
+            Known::Open => assert!(found == if file { wanted.len() } else { 0 }, "seed {seed}: group {index} in parts"),
+        }
+        for (name, bytes) in wanted.iter().filter(|_| file) {
+            assert!(there.iter().any(|object| object.name.as_str() == name && object.bytes == *bytes as u64));
+            opened.check(&[name]).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        }
+        *known = if file { Known::Published } else { Known::Deleted };
+    }
+    let temporary = folder.files().into_keys().find(|name| name.ends_with(".tmp"));
+    assert_eq!(temporary, None, "seed {seed}");
+}
+
+#[test]
+fn acknowledged_groups_outlast_power_cuts_and_all_others_are_whole() {
+    let (mut cut, mut whole) = (0, 0);
+    for seed in seeds(300) {
+        let mut rng = Rng::new(seed);
+        let (mut folder, mut known) = (SimulatedFolder::new(), BTreeMap::new());
+        for _ in 0..3 {
+            let power_cut_at = Some(rng.below(90) as u64);
+            folder.set_faults(SimulatedFaults { power_cut_at, ragged: rng.coin(), ..SimulatedFaults::default() });
+            match work(&folder, &mut rng, &mut known) {
+                Ok(()) => whole += 1,
+                Err(_) => cut += 1,
+            }
+            folder = folder.after_power_cut(rng.word());
+            check(&folder, &mut known, seed);
+        }
+    }
+    assert!(cut > whole && whole > 0, "{cut} cut, {whole} whole");
+}
+
+/// What the checks above have to find: the simulation must punish each step that is left out.
+#[test]
+fn a_name_that_is_durable_before_its_data_would_be_found() {
+    use sunzi::advanced::storage::{Access, Folder};
+    let (mut lost, mut torn, mut fine) = (0, 0, 0);
+    for seed in 0..40 {
+        let folder = SimulatedFolder::new();
+        let file = folder.create("a.tmp", Access::Cached).unwrap();
+        file.write_at(&[7; 2000], 0).unwrap();
+        folder.rename("a.tmp", "a").unwrap();
+        match folder.after_power_cut(seed).files().get("a") {
+            None => lost += 1,
+            Some(data) if *data == [7; 2000] => fine += 1,
+            Some(_) => torn += 1,
+        }
+        let folder = SimulatedFolder::new();
+        let file = folder.create("a.tmp", Access::Cached).unwrap();
+        file.write_at(&[7; 2000], 0).unwrap();
+        file.sync().unwrap();
+        folder.rename("a.tmp", "a").unwrap();
+        folder.sync().unwrap();
+        assert_eq!(folder.after_power_cut(seed).files()["a"], [7; 2000]);
+    }
+    assert!(lost > 0 && torn > 0 && fine > 0, "{lost} lost, {torn} torn, {fine} fine");
+}
