@@ -58,7 +58,7 @@ impl GrowingDiagonal {
     fn link(&self, row: usize, link: usize) -> (usize, f64) {
         let strip = self.strip(link);
         let place = row as u64 * self.links as u64 + link as u64;
-        let offset = (u128::from(random::bits(self.seed, 2 * place)) * strip.len() as u128 >> 64) as usize;
+        let offset = ((u128::from(random::bits(self.seed, 2 * place)) * strip.len() as u128) >> 64) as usize;
         (strip.start + offset, random::symmetric(self.seed, 2 * place + 1) / (2 * self.links) as f64)
     }
 

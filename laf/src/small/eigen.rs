@@ -113,9 +113,9 @@ mod tests {
             let unit = vectors.times(true, &vectors);
             let image = a.times(false, &vectors);
             for i in 0..size {
-                for j in 0..size {
+                for (j, value) in values.iter().enumerate() {
                     assert!((unit.at(i, j) - f64::from(u8::from(i == j))).abs() < 1e-13);
-                    let error = image.at(i, j) - vectors.at(i, j) * values[j];
+                    let error = image.at(i, j) - vectors.at(i, j) * value;
                     assert!(error.abs() < 1e-14 * a.largest().max(1e-300), "{size}: {error}");
                 }
             }

@@ -74,9 +74,10 @@ proptest! {
         multiply_diagonal(&block, &x, &mut y, vectors).unwrap();
         prop_assert!(close(&y, &want));
         let found = diagonal(&block).unwrap();
-        for row in 0..rows {
+        prop_assert_eq!(found.len(), rows);
+        for (row, &number) in found.iter().enumerate() {
             let entry = entries.iter().find(|entry| (entry.row, entry.col) == (row as u32, row as u32));
-            prop_assert_eq!(found[row], entry.map_or(0.0, |entry| entry.value));
+            prop_assert_eq!(number, entry.map_or(0.0, |entry| entry.value));
         }
     }
 }
@@ -86,7 +87,7 @@ fn an_entry_takes_ten_bytes_in_blocks_of_65536_columns() {
     let shape = BlockShape { rows: 100, cols: 65_536, lower: false };
     let entries = random_entries(shape, 0.003);
     let bytes = pack(shape, &entries).unwrap().len();
-    assert_eq!(bytes, (32 + 10 * entries.len() + 100usize * if bytes % 2 == 0 { 1 } else { 2 }).next_multiple_of(8));
+    assert_eq!(bytes, (32 + 10 * entries.len() + 100usize).next_multiple_of(8));
     assert!(bytes < 10 * entries.len() + 300);
 }
 
@@ -111,7 +112,7 @@ fn damaged_blocks_and_wrong_shapes_are_refused() {
     let block = SparseBlock::parse(&bytes).unwrap();
     assert!(matches!(multiply(&block, &x[1..], &mut y, 1), Err(Error::ShapeMismatch { .. })));
     assert!(matches!(multiply(&block, &x, &mut y[1..], 1), Err(Error::ShapeMismatch { .. })));
-    assert!(matches!(multiply_diagonal(&block, &x, &mut y, 1), Err(_)));
+    assert!(multiply_diagonal(&block, &x, &mut y, 1).is_err());
     let entry = |row, col, value| Entry { row, col, value };
     let cases = [
         vec![entry(9, 0, 1.0)],
