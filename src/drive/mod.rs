@@ -11,7 +11,7 @@ mod shared_streams;
 mod streams;
 
 pub use meter::Meter;
-pub use ranks::{RankPlan, RankReport, RankTiles, Sample, Span, SpanKind, WorkerReport, run_tiles};
+pub use ranks::{DiskEvent, DiskTiles, RankPlan, RankReport, RankTiles, Sample, Span, SpanKind, WorkerReport, run_tiles};
 pub use shared_streams::{SharedStreams, Submission};
 pub use streams::{HostCopy, TileStreams, slot_bytes};
 

@@ -121,7 +121,7 @@ fn read_limbs<R: Read>(words: &mut Words<'_, R>, header: &Header, matrix: &mut M
             left -= 1;
         }
         let head = Head(matrix.parts().0[row + col * header.rows]);
-        if let Err(reason) = check(head, &wide[low..], header.precision_bits) {
+        if let Err(reason) = check_number(head, &wide[low..], header.precision_bits) {
             let (row, col) = (row + 1, col + 1);
             let message = format!("entry at row {row}, column {col} (counted from 1) is not a valid number: {reason}");
             return Err(Error::Format { path: words.path.to_path_buf(), message });
@@ -136,7 +136,7 @@ fn read_limbs<R: Read>(words: &mut Words<'_, R>, header: &Header, matrix: &mut M
 }
 
 /// The rules of `math::float` for one number.
-fn check(head: Head, limbs: &[u64], precision_bits: u32) -> std::result::Result<(), &'static str> {
+pub(super) fn check_number(head: Head, limbs: &[u64], precision_bits: u32) -> std::result::Result<(), &'static str> {
     if head.is_zero() {
         return if limbs.iter().all(|&limb| limb == 0) { Ok(()) } else { Err("a zero with a significand") };
     }

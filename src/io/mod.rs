@@ -20,6 +20,7 @@
 mod atomic;
 mod binary;
 mod binary_header;
+mod blocks;
 mod bytes;
 mod compare;
 mod compress;
@@ -54,6 +55,7 @@ use crate::error::{Error, Result};
 use crate::matrix::{MatrixView, Symmetric};
 use crate::options::setters;
 use atomic::Sink;
+pub use blocks::{Block, MatrixFile, MatrixFileShape, MatrixFileWriter, write_blocks};
 pub use atomic::{is_device, write_atomically};
 pub use compare::{Comparison, Difference, Tolerance, compare, compare_within};
 use compress::Packer;

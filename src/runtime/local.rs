@@ -173,6 +173,14 @@ impl<T: Copy + Eq + Hash + Debug, J> LocalScheduler<T, J> {
         self.objects.release(job.lease);
     }
 
+    /// Gives all jobs up that were not handed out. Nothing can be planned after that.
+    pub fn abandon(&mut self) -> Vec<J> {
+        self.moves.clear();
+        self.ready.clear();
+        self.coming.values_mut().for_each(Vec::clear);
+        self.jobs.values_mut().filter_map(|job| job.job.take()).collect()
+    }
+
     /// Begins to write an object that is newer than below; it stays, and stays until that has ended.
     pub fn write(&mut self, tile: T) {
         if let Some(step) = self.objects.write_back(tile) {

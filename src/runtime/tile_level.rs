@@ -234,6 +234,12 @@ impl TileLevel {
         self.scheduler.has(tile)
     }
 
+    /// Gives all runs up that were not handed out: nothing comes of them.
+    pub fn abandon(&mut self) -> Vec<TileRun> {
+        let pending = std::mem::take(&mut self.pending).into_values();
+        pending.chain(self.scheduler.abandon()).collect()
+    }
+
     /// Fetches and writes that have begun and not ended.
     pub fn in_flight(&self) -> usize {
         self.scheduler.in_flight()

@@ -55,7 +55,7 @@ pub use identity::Identity;
 pub use name::{GroupName, ObjectName};
 pub use queue::Priority;
 pub use rates::DiskRates;
-pub use request::{Caching, CachingReport, Completion, DeleteRequest, Deliver, NewObject};
+pub use request::{Caching, CachingReport, Completion, FetchRequest, Source, DeleteRequest, Deliver, NewObject};
 pub use request::{PublishRequest, ReadRequest, StorageOptions};
 pub use statistics::StorageStatistics;
 
@@ -155,6 +155,18 @@ impl Storage {
                 return Err(Error::InvalidArgument(told));
             }
             Ok((Request { tag, work: Work::Read { runs: runs(places), buffer } }, bytes))
+        })
+    }
+
+    /// Reads from elsewhere than the directory, in turn with the objects: one queue is for all that the disk does.
+    ///
+    /// # Errors
+    /// None today.
+    pub fn fetch(&self, request: FetchRequest) -> Result<()> {
+        let FetchRequest { source, buffer, tag, priority } = request;
+        self.service.submit(priority, |_| {
+            let bytes = buffer.len() as u64;
+            Ok((Request { tag, work: Work::Fetch { source, buffer } }, bytes))
         })
     }
 

@@ -57,6 +57,27 @@ pub struct DeleteRequest {
     pub tag: u64,
 }
 
+/// Something that is read from elsewhere than the directory, such as a part of a matrix file.
+pub trait Source: Send + Sync {
+    /// Fills the buffer; bytes read. Called on an I/O thread.
+    ///
+    /// # Errors
+    /// Whatever the answer of the request is to be.
+    fn read(&self, buffer: &mut IoBuffer) -> Result<u64>;
+}
+
+/// A read of a [`Source`], in turn with those of objects.
+pub struct FetchRequest {
+    /// What is read.
+    pub source: Arc<dyn Source>,
+    /// Where it goes.
+    pub buffer: IoBuffer,
+    /// What the answer is told by.
+    pub tag: u64,
+    /// When it begins.
+    pub priority: Priority,
+}
+
 /// The answer to one request.
 #[derive(Debug)]
 pub struct Completion {

@@ -7,7 +7,7 @@ use super::catalog::Catalog;
 use super::format::Header;
 use super::name::GroupName;
 use super::queue::{Limits, Priority, Queue};
-use super::request::{Completion, Deliver, NewObject, StorageOptions};
+use super::request::{Completion, Deliver, NewObject, Source, StorageOptions};
 use super::statistics::{Activity, StorageStatistics};
 use super::transfer::{Run, Transfer};
 use crate::error::{Error, Result};
@@ -24,6 +24,7 @@ pub enum Work {
     Read { runs: Vec<Run>, buffer: IoBuffer },
     Publish { header: Header, objects: Vec<NewObject> },
     Delete(GroupName),
+    Fetch { source: Arc<dyn Source>, buffer: IoBuffer },
 }
 
 /// A request in the queue.
@@ -133,7 +134,7 @@ impl Drop for Service {
         self.shared.wake.notify_all();
         for request in cancelled {
             let buffer = match request.work {
-                Work::Read { buffer, .. } => Some(buffer),
+                Work::Read { buffer, .. } | Work::Fetch { buffer, .. } => Some(buffer),
                 Work::Publish { .. } | Work::Delete(_) => None,
             };
             (self.shared.deliver)(Completion { tag: request.tag, result: Err(Error::Cancelled), buffer, seconds: 0.0 });
@@ -208,6 +209,12 @@ impl Shared {
                     Err(_) => state.catalog.forget(&group),
                 }
                 Outcome { result: published.map(drop), buffer: None, read_bytes: 0, written_bytes }
+            }
+            Work::Fetch { source, mut buffer } => {
+                let read = source.read(&mut buffer);
+                let read_bytes = *read.as_ref().unwrap_or(&0);
+                self.state().statistics.fetches += u64::from(read.is_ok());
+                Outcome { result: read.map(drop), buffer: Some(buffer), read_bytes, written_bytes: 0 }
             }
             Work::Delete(group) => {
                 let result = self.transfer.delete(&group);

@@ -14,6 +14,8 @@ pub struct StorageStatistics {
     pub written_bytes: u64,
     /// Requests to read that were carried out.
     pub reads: u64,
+    /// Reads from elsewhere that were carried out.
+    pub fetches: u64,
     /// Groups published.
     pub publications: u64,
     /// Groups deleted.

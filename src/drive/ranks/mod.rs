@@ -6,6 +6,7 @@
 //! while it computes, copies or sends. Knows: threads, locks, messages, buffers. Does not know: numbers, what a task
 //! computes. Promise: all ranks come to an end, and with the same outcome, whichever of them fails.
 
+mod disk;
 mod progress_thread;
 mod report;
 mod state;
@@ -20,9 +21,9 @@ use crate::comm::mailbox::{Mailbox, Payload, drain};
 use crate::comm::{Transport, agree, agreed};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::runtime::CholeskyGraph;
+use crate::runtime::{CholeskyGraph, LevelShape};
 use crate::runtime::protocol::{DeviceSites, ProtocolOptions, Sites, TaskMachine, TileRun};
-use crate::store::room_for_threads;
+use crate::store::{IoBuffer, room_for_threads};
 use crate::tile::{RankGrid, TileId};
 use progress_thread::ProgressThread;
 use state::{Moves, SharedState};
@@ -88,6 +89,11 @@ pub trait RankTiles: Sync {
         true
     }
 
+    /// The memory above a disk that the tiles lie in, where they do.
+    fn disk(&self) -> Option<&dyn DiskTiles<Self::Local>> {
+        None
+    }
+
     /// Takes in that a run is done, and its tiles are packed.
     ///
     /// # Errors
@@ -95,6 +101,62 @@ pub trait RankTiles: Sync {
     fn advanced(&self, _run: &TileRun) -> Result<()> {
         Ok(())
     }
+}
+
+/// The tiles of a rank in a memory above a disk: what carries their moves out.
+///
+/// Methods without a local are called under the lock of the rank, so they must be quick; what they begin is answered by
+/// an event.
+pub trait DiskTiles<L>: Sync {
+    /// Tiles that there is room for, and the order that goes with it.
+    fn shape(&self) -> LevelShape;
+
+    /// Whether a tile lay on the disk, finished, when this run began.
+    fn was_finished(&self, tile: TileId) -> bool;
+
+    /// Begins to read a tile: what is below of it, entries of the matrix or the finished tile. A place is free for it.
+    ///
+    /// # Errors
+    /// Whatever ends the factorisation.
+    fn fetch(&self, tile: TileId) -> Result<()>;
+
+    /// Puts what was read of a tile into its place.
+    ///
+    /// # Errors
+    /// As [`RankTiles::run`].
+    fn place(&self, local: &mut L, tile: TileId, read: IoBuffer) -> Result<()>;
+
+    /// The bytes of the tiles of a run that finished them, ready to be written. May wait for a buffer.
+    ///
+    /// # Errors
+    /// As [`RankTiles::run`].
+    fn encode(&self, local: &mut L, run: &TileRun) -> Result<IoBuffer>;
+
+    /// Begins to write them.
+    ///
+    /// # Errors
+    /// Whatever ends the factorisation.
+    fn write(&self, run: &TileRun, bytes: IoBuffer) -> Result<()>;
+
+    /// Frees the place of a tile.
+    fn drop_tile(&self, tile: TileId);
+
+    /// Waits for the next event; `None` after [`DiskTiles::close`].
+    fn next_event(&self) -> Option<DiskEvent>;
+
+    /// No events are wanted any more.
+    fn close(&self);
+}
+
+/// What a disk has done.
+#[derive(Debug)]
+pub enum DiskEvent {
+    /// A tile was read.
+    Read(TileId, IoBuffer),
+    /// Tiles were written, and will be there after a power cut.
+    Written(Vec<TileId>),
+    /// A request failed.
+    Failed(Error),
 }
 
 /// What is factored, and how; the same on all ranks, but for what [`ProtocolOptions`] lets differ.
@@ -135,11 +197,18 @@ pub fn run_tiles<W: RankTiles>(
 
 /// [`run_tiles`] where there is one rank.
 fn run_alone<W: RankTiles>(ctx: &Context, plan: &RankPlan, tiles: &W, locals: &mut [W::Local]) -> Result<RankReport> {
-    let plan = &staffed::<W>(1, plan, locals)?;
+    let plan = &staffed::<W>(1, plan, tiles.disk().is_some(), locals)?;
     let machine = TaskMachine::unchecked(plan.grid, plan.graph, 0, plan.protocol);
     let shared = SharedState::new(machine, tiles, plan, locals.len(), None);
     let work = |worker: usize, local: &mut W::Local| shared.work(worker, local);
     match plan.protocol.devices {
+        None if tiles.disk().is_some() => {
+            room_for_threads(1)?;
+            std::thread::scope(|scope| {
+                scope.spawn(|| shared.take_disk_events());
+                ctx.install(|| run_workers(locals, work));
+            });
+        }
         None => ctx.install(|| run_workers(locals, work)),
         // Workers of a device wait for it, which threads of the pool must not: they share the work of the host.
         Some(_) => {
@@ -168,7 +237,7 @@ fn run_ranks<W: RankTiles>(
     tiles: &W,
     locals: &mut [W::Local],
 ) -> Result<RankReport> {
-    let plan = &agreed(group, staffed::<W>(group.size(), plan, locals))?;
+    let plan = &agreed(group, staffed::<W>(group.size(), plan, tiles.disk().is_some(), locals))?;
     let outcome = match group.rank() < plan.grid.size() {
         true => work(group.rank(), mailbox, plan, tiles, locals),
         false => Ok(RankReport::default()),
@@ -183,7 +252,7 @@ fn run_ranks<W: RankTiles>(
 }
 
 /// The plan with the workers that there are, where it can be carried out on so many ranks.
-fn staffed<W: RankTiles>(ranks: usize, plan: &RankPlan, locals: &[W::Local]) -> Result<RankPlan> {
+fn staffed<W: RankTiles>(ranks: usize, plan: &RankPlan, ahead: bool, locals: &[W::Local]) -> Result<RankPlan> {
     let RankPlan { grid, graph, protocol, .. } = *plan;
     if grid.size() != 1 {
         grid.check(graph.tiles, protocol.slots)?;
@@ -199,7 +268,10 @@ fn staffed<W: RankTiles>(ranks: usize, plan: &RankPlan, locals: &[W::Local]) -> 
     }
     let on_devices = (Sites::FIRST_DEVICE..sites.count()).map(workers).min().unwrap_or(0);
     let devices = protocol.devices.map(|devices| DeviceSites { workers: on_devices, ..devices });
-    let protocol = ProtocolOptions { workers: workers(Sites::HOST), imports: W::UNPACKS, devices, ..protocol };
+    // Above a disk runs are begun ahead of the workers, as many as the protocol's choices say.
+    let ahead = if ahead { protocol.workers } else { 0 };
+    let workers = workers(Sites::HOST).max(ahead);
+    let protocol = ProtocolOptions { workers, imports: W::UNPACKS, devices, ..protocol };
     Ok(RankPlan { protocol, ..*plan })
 }
 

@@ -1,10 +1,13 @@
 //! What the threads of a rank share: its task machine, the jobs, the words of tiles, envelopes to be sent.
 
+use super::disk::DiskState;
 use super::report::{SampleLog, SpanLog};
 use super::{RankPlan, RankReport, RankTiles, Sample, WorkerReport};
 use crate::comm::mailbox::{Payload, Waker};
 use crate::error::{Error, Result};
 use crate::runtime::protocol::{Action, Event, Message, Sites, TaskMachine, TileRun};
+use crate::runtime::{Owner, TileLevel};
+use crate::store::IoBuffer;
 use crate::tile::{RankGrid, TileId};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -15,6 +18,8 @@ use std::time::Instant;
 pub(super) enum Job {
     /// A tile that came is to be made an operand.
     Unpack(TileId, Payload),
+    /// A tile that was read from a disk is to be put into its place.
+    Place(TileId, IoBuffer),
     /// Tasks on an own tile.
     Run(TileRun),
 }
@@ -28,18 +33,20 @@ pub(super) struct Envelope {
 
 /// What there is to do at a site.
 #[derive(Default)]
-struct SiteState {
-    runs: VecDeque<TileRun>,
+pub(super) struct SiteState {
+    pub runs: VecDeque<TileRun>,
     /// Workers that sleep.
     idle: usize,
 }
 
 /// Everything under the lock.
 pub(super) struct State {
-    machine: TaskMachine,
+    pub machine: TaskMachine,
+    /// Where the tiles lie in a memory above a disk.
+    pub disk: Option<DiskState>,
     /// Conversions come first: what others have sent may be what this rank waits for.
     unpacks: VecDeque<(TileId, Payload)>,
-    sites: Vec<SiteState>,
+    pub sites: Vec<SiteState>,
     envelopes: Vec<Envelope>,
     /// Finished own tiles in words, while somebody is to get them.
     packed: FxHashMap<TileId, Payload>,
@@ -72,7 +79,7 @@ pub(super) struct SharedState<'a, W> {
     pub tiles: &'a W,
     grid: RankGrid,
     tile_rows: usize,
-    sites: Sites,
+    pub(super) sites: Sites,
     spans: bool,
     epoch: Instant,
     /// Of who moves messages, where there are other ranks.
@@ -96,7 +103,7 @@ pub(super) fn bytes_of(words: usize) -> u64 {
 
 impl<'a, W: RankTiles> SharedState<'a, W> {
     pub fn new(
-        machine: TaskMachine,
+        mut machine: TaskMachine,
         tiles: &'a W,
         plan: &RankPlan,
         workers: usize,
@@ -104,8 +111,14 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
     ) -> SharedState<'a, W> {
         let sites = Sites::new(plan.grid, &plan.protocol);
         let spare = tiles.buffers();
+        let disk = tiles.disk().map(|disk| {
+            machine.resume(&|tile| disk.was_finished(tile));
+            let owner = Owner { grid: plan.grid, number: machine.rank() };
+            DiskState::new(TileLevel::new(plan.graph, owner, disk.shape(), |tile| disk.was_finished(tile)))
+        });
         let state = State {
             machine,
+            disk,
             unpacks: VecDeque::new(),
             sites: (0..sites.count()).map(|_| SiteState::default()).collect(),
             envelopes: Vec::new(),
@@ -170,14 +183,17 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
         self.advance(state);
     }
 
-    fn advance(&self, state: &mut State) {
-        while let Some(action) = state.machine.poll_near(&|site, tile| self.tiles.is_near(site, tile)) {
-            match action {
-                Action::Send { to, message } => state.enqueue(to, &message),
-                Action::Run(run) => state.sites[self.sites.of_run(&run)].runs.push_back(run),
-                Action::Release(tile) => self.release(state, tile),
-                Action::Finished => self.finished(state),
-            }
+    pub(super) fn advance(&self, state: &mut State) {
+        self.abandon_runs(state);
+        self.carry_out_actions(state);
+        if let Err(error) = self.begin_moves(state) {
+            self.fail_moves(state, error);
+            self.carry_out_actions(state);
+        }
+        if state.finished && !state.ended && self.waker.is_none() && self.is_disk_idle(state) {
+            state.ended = true;
+            self.close_disk();
+            self.changed.iter().for_each(Condvar::notify_all);
         }
         for (site, changed) in self.changed.iter().enumerate() {
             (0..state.sites[site].idle.min(state.jobs(site))).for_each(|_| changed.notify_one());
@@ -195,17 +211,26 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
         });
     }
 
-    fn wake_progress_thread(&self) {
-        self.waker.iter().for_each(Waker::wake);
+    /// Does what the machine says, but for what workers do.
+    fn carry_out_actions(&self, state: &mut State) {
+        while let Some(action) = state.machine.poll_near(&|site, tile| self.tiles.is_near(site, tile)) {
+            match (action, &mut state.disk) {
+                (Action::Send { to, message }, _) => state.enqueue(to, &message),
+                (Action::Run(run), Some(disk)) => disk.take(run),
+                (Action::Run(run), None) => state.sites[self.sites.of_run(&run)].runs.push_back(run),
+                (Action::Release(tile), _) => self.release(state, tile),
+                (Action::Finished, _) => state.finished = true,
+            }
+        }
     }
 
-    /// The rank is done. Where there are others, whoever moves messages lets the workers go.
-    fn finished(&self, state: &mut State) {
-        state.finished = true;
-        if self.waker.is_none() {
-            state.ended = true;
-            self.changed.iter().for_each(Condvar::notify_all);
-        }
+    /// Whether no disk has anything to do that counts: what was begun before an error does not.
+    fn is_disk_idle(&self, state: &State) -> bool {
+        state.machine.is_stopped() || state.disk.as_ref().is_none_or(DiskState::is_idle)
+    }
+
+    fn wake_progress_thread(&self) {
+        self.waker.iter().for_each(Waker::wake);
     }
 
     fn release(&self, state: &mut State, tile: TileId) {
@@ -248,13 +273,14 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
 
     /// An error of this rank: the others are told, the first error is kept.
     pub fn fail(&self, state: &mut State, error: Error) {
-        state.error.get_or_insert(error);
+        state.keep_error(error);
         self.handle(state, Event::Failed);
     }
 
     /// Lets the workers go.
     pub fn end(&self) {
         self.lock().ended = true;
+        self.close_disk();
         self.changed.iter().for_each(Condvar::notify_all);
         self.wake_progress_thread();
     }
@@ -280,8 +306,14 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
 
 impl State {
     fn jobs(&self, site: usize) -> usize {
-        let unpacks = if site == Sites::HOST { self.unpacks.len() } else { 0 };
+        let read = self.disk.as_ref().map_or(0, DiskState::jobs);
+        let unpacks = if site == Sites::HOST { self.unpacks.len() + read } else { 0 };
         unpacks + self.sites[site].runs.len()
+    }
+
+    /// Keeps the first error.
+    pub fn keep_error(&mut self, error: Error) {
+        self.error.get_or_insert(error);
     }
 
     /// Whether all workers are busy and find more when they are done; the first one that does not ends the pause.
@@ -296,6 +328,7 @@ impl State {
     pub fn next_job(&mut self, site: usize) -> Option<Job> {
         let unpack = if site == Sites::HOST { self.unpacks.pop_front() } else { None };
         let unpack = unpack.map(|(tile, payload)| Job::Unpack(tile, payload));
+        let unpack = unpack.or_else(|| self.disk.as_mut().filter(|_| site == Sites::HOST)?.next_job());
         unpack.or_else(|| self.sites[site].runs.pop_front().map(Job::Run))
     }
 

@@ -6,6 +6,7 @@ use super::{RankTiles, SpanKind, WorkerReport};
 use crate::comm::mailbox::Payload;
 use crate::error::{Error, Result};
 use crate::runtime::protocol::{Event, TileRun};
+use crate::store::IoBuffer;
 use crate::tile::TileId;
 use std::time::Instant;
 
@@ -21,11 +22,15 @@ impl<W: RankTiles> Drop for PanicGuard<'_, '_, W> {
     }
 }
 
+/// The words of finished tiles that others read, and the bytes of those that are to be written.
+type Finished = (Vec<(TileId, Payload)>, Option<IoBuffer>);
+
 /// A job that is done.
 enum Done {
     Imported(TileId),
-    /// With the words of the tiles that others read.
-    Run(TileRun, Vec<(TileId, Payload)>),
+    Placed(TileId),
+    /// With the words of the tiles that others read, and the bytes of those that are to be written.
+    Run(TileRun, Vec<(TileId, Payload)>, Option<IoBuffer>),
 }
 
 impl<W: RankTiles> SharedState<'_, W> {
@@ -61,15 +66,21 @@ impl<W: RankTiles> SharedState<'_, W> {
                 log.add(SpanKind::Unpack, tile, start);
                 (None, outcome.map(|()| Done::Imported(tile)))
             }
+            Job::Place(tile, bytes) => {
+                let (start, disk) = (log.now(), self.tiles.disk().expect("a rank above a disk"));
+                let outcome = disk.place(local, tile, bytes);
+                log.add(SpanKind::Unpack, tile, start);
+                (None, outcome.map(|()| Done::Placed(tile)))
+            }
             Job::Run(run) => {
                 let outcome = self.run(local, &run, log);
-                (Some(run.clone()), outcome.map(|packed| Done::Run(run, packed)))
+                (Some(run.clone()), outcome.map(|(packed, bytes)| Done::Run(run, packed, bytes)))
             }
         }
     }
 
     /// The words of the tiles that are finished and read by others.
-    fn run(&self, local: &mut W::Local, run: &TileRun, log: &mut SpanLog) -> Result<Vec<(TileId, Payload)>> {
+    fn run(&self, local: &mut W::Local, run: &TileRun, log: &mut SpanLog) -> Result<Finished> {
         let start = log.now();
         self.tiles.run(local, run)?;
         let updates = run.updates.len() as u32;
@@ -81,15 +92,19 @@ impl<W: RankTiles> SharedState<'_, W> {
             packed.push((tile, self.tiles.pack(local, tile)?));
             log.add(SpanKind::Pack, tile, start);
         }
+        let disk = self.tiles.disk().filter(|_| run.finish);
+        let bytes = disk.map(|disk| disk.encode(local, run)).transpose()?;
         self.tiles.advanced(run)?;
-        Ok(packed)
+        Ok((packed, bytes))
     }
 
     fn take_in(&self, state: &mut State, (run, outcome): (Option<TileRun>, Result<Done>)) {
         match outcome {
             Ok(Done::Imported(tile)) => self.handle(state, Event::Imported(tile)),
-            Ok(Done::Run(run, packed)) => {
+            Ok(Done::Placed(tile)) => self.placed(state, tile),
+            Ok(Done::Run(run, packed, bytes)) => {
                 packed.into_iter().for_each(|(tile, payload)| self.packed(state, tile, payload));
+                self.run_done(state, &run, bytes);
                 self.handle(state, Event::Done(run));
             }
             Err(error) => {

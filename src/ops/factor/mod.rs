@@ -2,13 +2,16 @@
 //!
 //! `problem` scales the matrix, `plan` cuts it into tiles and counts the memory, `run` carries it out in one process
 //! and `ranks` on many, both with the tiles of `tile_store` and the protocol of `runtime`. `tile_work` is the
-//! arithmetic of one tile, `payload` the words in which a finished one travels. Does not know: what is solved with a
+//! arithmetic of one tile, `payload` the words in which a finished one travels. `disk` does it for a matrix larger than
+//! memory, with the tiles' `home` in files. Does not know: what is solved with a
 //! factor.
 
 pub(crate) mod diagnose;
 pub(crate) mod direct;
+pub mod disk;
 pub mod double;
 pub(crate) mod entrywise;
+mod home;
 pub(crate) mod options;
 mod payload;
 pub(crate) mod plan;

@@ -7,10 +7,11 @@
 //! A group: the whole limbs of entry after entry, then the top bits of all 8, a word for each 8 of these bits with a
 //! byte for each entry. The highest bit of an entry is its sign.
 
+use crate::error::Result;
 use crate::kernels::tiles::{DiagonalData, PANEL_ROWS, TileShape};
 use crate::math::float::{LIMB_BITS, limbs_for};
 use crate::math::pivot::RowWeight;
-use crate::ops::factor::tile_work::TileWork;
+use crate::ops::factor::tile_work::{ColumnOfTile, TileWork};
 use crate::tile::TileId;
 use rug::Integer;
 use rug::integer::Order;
@@ -168,6 +169,31 @@ impl TileWork<'_> {
         shape.diagonal.then(|| self.engine.triangle(shape, words, &self.pivots(shape, payload)))
     }
 
+    /// Rounds a tile that has travelled into heads and limbs of its shape, column by column; what lies above the diagonal
+    /// is left alone.
+    ///
+    /// # Errors
+    /// As [`TileWork::store`].
+    pub fn round_payload(
+        &self,
+        tile: TileId,
+        payload: &[u64],
+        (heads, limbs): (&mut [u64], &mut [u64]),
+        precision_bits: u32,
+    ) -> Result<()> {
+        let (shape, group) = (self.shape(tile), Group::new(self.working_bits));
+        let mut entries = |at: (usize, usize), magnitudes: &mut [u64]| {
+            group.read(&payload[group_index(shape, at) * group.words()..][..group.words()], magnitudes)
+        };
+        let mut magnitudes = vec![0; PANEL_ROWS * group.limbs()];
+        let columns = heads.chunks_exact_mut(shape.rows).zip(limbs.chunks_exact_mut(limbs_of(shape, precision_bits)));
+        for (col, (heads, limbs)) in columns.enumerate().take(shape.cols) {
+            let column = ColumnOfTile { col, heads, limbs, precision_bits };
+            self.round_column(tile, &mut entries, column, &mut magnitudes)?;
+        }
+        Ok(())
+    }
+
     /// The diagonal of a payload.
     fn pivots(&self, shape: TileShape, payload: &[u64]) -> Vec<Integer> {
         let group = Group::new(self.working_bits);
@@ -179,6 +205,11 @@ impl TileWork<'_> {
         };
         (0..shape.cols).map(pivot).collect()
     }
+}
+
+/// Limbs of a column of a rounded tile.
+fn limbs_of(shape: TileShape, precision_bits: u32) -> usize {
+    shape.rows * limbs_for(precision_bits)
 }
 
 /// Panel and column of each group of a payload.

@@ -5,17 +5,21 @@
 
 use crate::comm::mailbox::Payload;
 use crate::context::Context;
-use crate::drive::{self, Meter, RankTiles};
+use crate::drive::{self, DiskEvent, DiskTiles, Meter, RankTiles};
 use crate::error::{Error, Result};
 use crate::kernels::tiles::{DiagonalData, UpdateTile};
 use crate::math::pivot::RowWeight;
 use crate::matrix::{Matrix, MatrixView};
+use crate::ops::factor::home::Home;
 use crate::ops::factor::plan::units;
 use crate::ops::factor::spans::{TaskKind, TaskLog};
 use crate::ops::factor::tile_work::{ColumnOfTile, FailedRow, TileWork};
+use crate::runtime::LevelShape;
 use crate::runtime::protocol::TileRun;
+use crate::store::IoBuffer;
 use crate::tile::{OwnTiles, RankGrid, TileId};
 use rustc_hash::FxHashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// The entries of a tile that is to be factored.
@@ -57,6 +61,31 @@ pub(crate) struct TileMemory<'w> {
     pub remote_words: usize,
 }
 
+/// Which slot each own tile lies in, where tiles come and go.
+struct Slots {
+    /// By the numbers of own tiles.
+    of: Vec<AtomicUsize>,
+    free: Mutex<Vec<usize>>,
+}
+
+impl Slots {
+    fn new(tiles: usize, slots: usize) -> Slots {
+        let of = (0..tiles).map(|_| AtomicUsize::new(usize::MAX)).collect();
+        Slots { of, free: Mutex::new((0..slots).collect()) }
+    }
+
+    /// Finds a slot for an own tile.
+    fn take(&self, index: usize) {
+        let slot = unpoisoned(self.free.lock()).pop().expect("the level keeps to its limit");
+        self.of[index].store(slot, Ordering::Release);
+    }
+
+    fn give_back(&self, index: usize) {
+        let slot = self.of[index].swap(usize::MAX, Ordering::AcqRel);
+        unpoisoned(self.free.lock()).push(slot);
+    }
+}
+
 /// The tiles of one rank.
 pub(crate) struct TileStore<'a, 'w> {
     work: TileWork<'a>,
@@ -64,10 +93,13 @@ pub(crate) struct TileStore<'a, 'w> {
     own: OwnTiles,
     /// The devices of this rank, as a grid over its own tiles.
     devices: RankGrid,
-    /// By the numbers of own tiles.
+    /// By the numbers of own tiles, or by slots.
     words: Vec<RwLock<&'w mut [u64]>>,
+    /// Where the memory is above a disk.
+    slots: Option<Slots>,
+    home: Option<Home>,
     /// Of finished own tiles on the diagonal, by tile column.
-    diagonals: Vec<OnceLock<Box<dyn DiagonalData>>>,
+    diagonals: Vec<RwLock<Option<Arc<dyn DiagonalData>>>>,
     /// By tile row: the running sums that the tile finished last in it has left, or the first ones.
     weights: Vec<Mutex<Vec<RowWeight>>>,
     remote: RemoteTiles<'w>,
@@ -118,7 +150,9 @@ impl<'a, 'w> TileStore<'a, 'w> {
             entries,
             devices: RankGrid::for_ranks(work.engine.device_count()),
             words,
-            diagonals: (0..tiles).map(|_| OnceLock::new()).collect(),
+            slots: None,
+            home: None,
+            diagonals: (0..tiles).map(|_| RwLock::new(None)).collect(),
             weights: (0..tiles).map(|row| Mutex::new(weights[tiling.row_range(row)].to_vec())).collect(),
             remote: RemoteTiles { free: Mutex::new(free), ..RemoteTiles::default() },
             failed: OnceLock::new(),
@@ -128,13 +162,53 @@ impl<'a, 'w> TileStore<'a, 'w> {
         }
     }
 
+    /// The same in a memory above a disk: `words` are cut into slots, one for each tile that there is room for.
+    pub fn above_disk(
+        ctx: &'a Context,
+        work: TileWork<'a>,
+        words: &'w mut [u64],
+        home: Home,
+        weights: &[RowWeight],
+    ) -> TileStore<'a, 'w> {
+        let (tiling, tiles) = (work.tiling, work.tiling.tile_rows());
+        let own = OwnTiles::new(tiling.grid, tiles, 0);
+        let slot_words = words.len() / home.shape.room_tiles.max(1);
+        let slots = words.chunks_exact_mut(slot_words.max(1)).map(RwLock::new).collect::<Vec<_>>();
+        let left = own.in_columns(0..tiles).filter(|&tile| !home.was_finished(tile));
+        let total = left.map(|tile| units(tiling, tile, tile.col + 1)).sum();
+        TileStore {
+            entries: &|_| unreachable!("entries come from the disk"),
+            devices: RankGrid::for_ranks(work.engine.device_count()),
+            slots: Some(Slots::new(own.count(), slots.len())),
+            words: slots,
+            home: Some(home),
+            diagonals: (0..tiles).map(|_| RwLock::new(None)).collect(),
+            weights: (0..tiles).map(|row| Mutex::new(weights[tiling.row_range(row)].to_vec())).collect(),
+            remote: RemoteTiles::default(),
+            failed: OnceLock::new(),
+            meter: Meter::new(ctx, total),
+            own,
+            work,
+        }
+    }
+
+    /// Where the tiles lie that have no room here.
+    pub fn into_home(self) -> Option<Home> {
+        self.home
+    }
+
     /// The row that ended the factorisation, where this rank found it.
     pub fn failed(&self) -> Option<&FailedRow> {
         self.failed.get()
     }
 
     fn own(&self, tile: TileId) -> &RwLock<&'w mut [u64]> {
-        &self.words[self.own.index(tile)]
+        let index = self.own.index(tile);
+        &self.words[self.slots.as_ref().map_or(index, |slots| slots.of[index].load(Ordering::Acquire))]
+    }
+
+    fn tile_words(&self, tile: TileId) -> usize {
+        self.work.engine.tile_words(self.work.shape(tile))
     }
 
     fn operand(&self, tile: TileId) -> Operand<'_, 'w> {
@@ -146,6 +220,7 @@ impl<'a, 'w> TileStore<'a, 'w> {
 
     fn load(&self, local: &mut Local<'_>, run: &TileRun, own: &mut [RwLockWriteGuard<'_, &mut [u64]>]) -> Result<()> {
         for (tile, words) in run.tiles().zip(own) {
+            let words = &mut words[..self.tile_words(tile)];
             self.work.load(tile, (self.entries)(tile)?, words, local.scratch);
         }
         local.log.add(TaskKind::Load, run.tile);
@@ -163,6 +238,7 @@ impl<'a, 'w> TileStore<'a, 'w> {
         for ((tile, words), left) in run.tiles().zip(own).zip(&left) {
             let x = if is_right(tile.row) { y.clone() } else { left.iter().map(Operand::words).collect() };
             let device = self.devices.owner(self.own.grid().within(tile));
+            let words = &mut words[..self.tile_words(tile)];
             tiles.push(UpdateTile { shape: self.work.shape(tile), words, x, device });
         }
         self.work.update(run.tile, &mut tiles, &y, local.scratch)?;
@@ -176,6 +252,8 @@ impl<'a, 'w> TileStore<'a, 'w> {
         let before = TileId { col: tile.col - 1, ..tile };
         if !self.own.contains(before) {
             unpoisoned(self.weights[tile.row].lock()).clone_from(&self.remote.get(before).weights);
+        } else if let Some(weights) = self.home.as_ref().and_then(|home| home.weights(before)) {
+            *unpoisoned(self.weights[tile.row].lock()) = weights;
         }
     }
 
@@ -187,7 +265,7 @@ impl<'a, 'w> TileStore<'a, 'w> {
             local.log.add(TaskKind::Potrf, tile);
             return match factored {
                 Ok(data) => {
-                    let _ = self.diagonals[tile.col].set(data); // each diagonal tile is finished once
+                    *unpoisoned(self.diagonals[tile.col].write()) = Some(data.into());
                     Ok(())
                 }
                 Err(failed) => {
@@ -197,12 +275,13 @@ impl<'a, 'w> TileStore<'a, 'w> {
             };
         }
         let above = self.operand(TileId { row: tile.col, col: tile.col });
+        let own = unpoisoned(self.diagonals[tile.col].read()).clone();
         let data = match &above {
-            Operand::Own(_) => self.diagonals[tile.col].get(),
-            Operand::Remote(remote) => remote.data.as_ref(),
+            Operand::Own(_) => own.as_deref(),
+            Operand::Remote(remote) => remote.data.as_deref(),
         };
         let data = data.expect("the diagonal tile is finished");
-        self.work.solve(tile, words, &mut weights, (above.words(), &**data), local.scratch);
+        self.work.solve(tile, words, &mut weights, (above.words(), data), local.scratch);
         local.log.add(TaskKind::Trsm, tile);
         Ok(())
     }
@@ -271,7 +350,7 @@ impl<'w> RankTiles for TileStore<'_, 'w> {
     fn run(&self, local: &mut Local<'w>, run: &TileRun) -> Result<()> {
         let mut own = run.tiles().map(|tile| unpoisoned(self.own(tile).write())).collect::<Vec<_>>();
         local.log.begin();
-        if run.is_first() {
+        if run.is_first() && self.home.is_none() {
             self.load(local, run, &mut own)?;
         }
         if !run.updates.is_empty() {
@@ -283,7 +362,8 @@ impl<'w> RankTiles for TileStore<'_, 'w> {
             }
             // The guard of a tile on the diagonal ends here: the tiles below read it.
             if run.finish {
-                self.finish(local, tile, &mut words)?;
+                let words = &mut words[..self.tile_words(tile)];
+                self.finish(local, tile, words)?;
             }
         }
         self.meter.add("factor", run.tiles().map(|tile| units(self.work.tiling, tile, run.tasks_each())).sum())
@@ -312,11 +392,89 @@ impl<'w> RankTiles for TileStore<'_, 'w> {
         Ok(())
     }
 
+    fn disk(&self) -> Option<&dyn DiskTiles<Local<'w>>> {
+        self.home.as_ref().map(|_| self as _)
+    }
+
     fn release(&self, tile: TileId) {
         let gone = unpoisoned(self.remote.tiles.write()).remove(&tile);
         // Its readers are done, so this is the last handle.
         if let Some(remote) = gone.and_then(Arc::into_inner) {
             unpoisoned(self.remote.free.lock()).push(remote.words);
         }
+    }
+}
+
+/// The home of tiles that come and go: asked for where there is one.
+const HOME: &str = "the tiles are above a disk";
+
+impl<'w> DiskTiles<Local<'w>> for TileStore<'_, 'w> {
+    fn shape(&self) -> LevelShape {
+        self.home.as_ref().expect(HOME).shape
+    }
+
+    fn was_finished(&self, tile: TileId) -> bool {
+        self.home.as_ref().expect(HOME).was_finished(tile)
+    }
+
+    fn fetch(&self, tile: TileId) -> Result<()> {
+        self.slots.as_ref().expect(HOME).take(self.own.index(tile));
+        self.home.as_ref().expect(HOME).fetch(tile)
+    }
+
+    fn place(&self, local: &mut Local<'w>, tile: TileId, read: IoBuffer) -> Result<()> {
+        let home = self.home.as_ref().expect(HOME);
+        let mut words = unpoisoned(self.own(tile).write());
+        local.log.begin();
+        if home.is_published(tile) {
+            let payload = &read.words()[..self.work.payload_words(tile)];
+            let words = &mut words[..self.work.operand_words(tile)];
+            let data = self.work.unpack(tile, payload, words, local.scratch);
+            if let Some(data) = data {
+                *unpoisoned(self.diagonals[tile.col].write()) = Some(data.into());
+            }
+            home.keep_weights(tile, self.work.unpack_weights(tile, payload));
+        } else {
+            let words = &mut words[..self.tile_words(tile)];
+            self.work.load(tile, home.entries(tile, read.words())?, words, local.scratch);
+        }
+        local.log.add(TaskKind::Load, tile);
+        home.give_back(read)
+    }
+
+    fn encode(&self, local: &mut Local<'w>, run: &TileRun) -> Result<IoBuffer> {
+        let home = self.home.as_ref().expect(HOME);
+        let mut bytes = home.write_buffer()?;
+        let mut rest = bytes.words_mut();
+        for tile in run.tiles() {
+            let (payload, later) = rest.split_at_mut(home.object_words(tile));
+            let weights = unpoisoned(self.weights[tile.row].lock());
+            let words = unpoisoned(self.own(tile).read());
+            let payload = &mut payload[..self.work.payload_words(tile)];
+            self.work.pack(tile, (&words[..self.tile_words(tile)], &weights), payload, local.scratch);
+            rest = later;
+        }
+        local.log.add(TaskKind::Store, run.tile);
+        Ok(bytes)
+    }
+
+    fn write(&self, run: &TileRun, bytes: IoBuffer) -> Result<()> {
+        self.home.as_ref().expect(HOME).publish(run.tiles().collect(), bytes)
+    }
+
+    fn drop_tile(&self, tile: TileId) {
+        self.slots.as_ref().expect(HOME).give_back(self.own.index(tile));
+        self.home.as_ref().expect(HOME).forget_weights(tile);
+        if tile.row == tile.col {
+            *unpoisoned(self.diagonals[tile.col].write()) = None;
+        }
+    }
+
+    fn next_event(&self) -> Option<DiskEvent> {
+        self.home.as_ref().expect(HOME).next_event()
+    }
+
+    fn close(&self) {
+        self.home.as_ref().expect(HOME).close();
     }
 }

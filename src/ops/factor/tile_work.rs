@@ -5,7 +5,7 @@
 
 use crate::error::{Error, Result};
 use crate::kernels::tiles::{
-    DiagonalData, FailedPivot, PANEL_ROWS, SolveTile, TileEngine, TilePart, TileShape, TileSource, UpdateTile,
+    DiagonalData, EntrySource, FailedPivot, PANEL_ROWS, SolveTile, TileEngine, TilePart, TileShape, TileSource, UpdateTile,
 };
 use crate::math::float::round_integer;
 use crate::math::pivot::RowWeight;
@@ -170,13 +170,30 @@ impl<'a> TileWork<'a> {
         column: ColumnOfTile<'_>,
         scratch: &mut [u64],
     ) -> Result<()> {
+        let (shape, each) = (self.shape(tile), self.engine.entry_limbs());
+        let mut entries = |at: (usize, usize), magnitudes: &mut [u64]| {
+            self.engine.entries(shape, words, at, magnitudes)
+        };
+        self.round_column(tile, &mut entries, column, &mut scratch[..PANEL_ROWS * each])
+    }
+
+    /// Rounds one column of a finished tile whose integers come from `entries`, into magnitudes of that length.
+    ///
+    /// # Errors
+    /// As [`TileWork::store`].
+    pub fn round_column(
+        &self,
+        tile: TileId,
+        entries: &mut EntrySource<'_>,
+        column: ColumnOfTile<'_>,
+        magnitudes: &mut [u64],
+    ) -> Result<()> {
         let ColumnOfTile { col, heads, limbs, precision_bits } = column;
         let (shape, first_row) = (self.shape(tile), self.tiling.row_range(tile.row).start);
-        let (each, width) = (self.engine.entry_limbs(), limbs.len() / heads.len().max(1));
-        let magnitudes = &mut scratch[..PANEL_ROWS * each];
+        let (each, width) = (magnitudes.len() / PANEL_ROWS, limbs.len() / heads.len().max(1));
         let first = if shape.diagonal { col } else { 0 };
         for panel in first / PANEL_ROWS..heads.len().div_ceil(PANEL_ROWS) {
-            let signs = self.engine.entries(shape, words, (panel, col), magnitudes);
+            let signs = entries((panel, col), magnitudes);
             for (lane, magnitude) in magnitudes.chunks_exact(each).enumerate() {
                 let row = panel * PANEL_ROWS + lane;
                 if row < first || row >= heads.len() {

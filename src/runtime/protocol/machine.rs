@@ -124,6 +124,11 @@ impl TaskMachine {
         left.into_iter().for_each(|tile| self.offer(tile));
     }
 
+    /// This rank.
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
     /// What has been said and held so far.
     pub fn counters(&self) -> Counters {
         Counters { peak_slots: self.admission.peak() as u64, ..self.counters }

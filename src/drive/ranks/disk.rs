@@ -1,0 +1,136 @@
+//! The disk below the tiles of a rank: moves that the level asks for, and the events that answer them.
+
+use super::state::{Job, SharedState, State};
+use super::{DiskEvent, RankTiles};
+use crate::error::{Error, Result};
+use crate::runtime::protocol::{Event, TileRun};
+use crate::runtime::{Move, TileLevel};
+use crate::store::IoBuffer;
+use crate::tile::TileId;
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+
+/// What is known of the tiles in memory, and of the runs on them.
+pub(super) struct DiskState {
+    level: TileLevel,
+    /// Tiles that were read and are to be put into their places.
+    read: VecDeque<(TileId, IoBuffer)>,
+    /// The planned runs that workers have, by their first tiles.
+    tickets: FxHashMap<TileId, crate::runtime::Ticket>,
+}
+
+impl DiskState {
+    pub fn new(level: TileLevel) -> DiskState {
+        DiskState { level, read: VecDeque::new(), tickets: FxHashMap::default() }
+    }
+
+    /// Tiles to be put into their places.
+    pub fn jobs(&self) -> usize {
+        self.read.len()
+    }
+
+    pub fn next_job(&mut self) -> Option<Job> {
+        self.read.pop_front().map(|(tile, bytes)| Job::Place(tile, bytes))
+    }
+
+    /// Whether the disk has nothing to do.
+    pub fn is_idle(&self) -> bool {
+        self.level.in_flight() == 0
+    }
+
+    /// Takes a run that the machine gave out.
+    pub fn take(&mut self, run: TileRun) {
+        self.level.take(run);
+    }
+
+    /// The runs that no worker has; nothing comes of them.
+    pub fn abandon(&mut self) -> Vec<TileRun> {
+        self.read.clear();
+        self.level.abandon()
+    }
+}
+
+impl<W: RankTiles> SharedState<'_, W> {
+    /// Begins the moves that the level asks for, and hands out the runs whose tiles are here.
+    pub(super) fn begin_moves(&self, state: &mut State) -> Result<()> {
+        let (Some(disk), Some(tiles)) = (&mut state.disk, self.tiles.disk()) else { return Ok(()) };
+        while let Some(step) = disk.level.next_move() {
+            match step {
+                Move::Fetch(tile) => tiles.fetch(tile)?,
+                Move::Drop(tile) => tiles.drop_tile(tile),
+                Move::WriteBack(_) => {} // the worker that finished the tile has its bytes
+            }
+        }
+        while let Some((ticket, run)) = disk.level.next_run() {
+            disk.tickets.insert(run.tile, ticket);
+            state.sites[self.sites.of_run(&run)].runs.push_back(run);
+        }
+        Ok(())
+    }
+
+    /// Takes in that a run is done, with the bytes of the tiles that it finished.
+    pub(super) fn run_done(&self, state: &mut State, run: &TileRun, bytes: Option<IoBuffer>) {
+        let (Some(disk), Some(tiles)) = (&mut state.disk, self.tiles.disk()) else { return };
+        let ticket = disk.tickets.remove(&run.tile).expect("a run that was planned");
+        disk.level.done(ticket, run);
+        if let Some(Err(error)) = bytes.map(|bytes| tiles.write(run, bytes)) {
+            self.fail(state, error);
+        }
+    }
+
+    /// Takes in that a tile is in its place.
+    pub(super) fn placed(&self, state: &mut State, tile: TileId) {
+        if let Some(disk) = &mut state.disk {
+            disk.level.fetched(tile);
+        }
+        self.advance(state);
+    }
+
+    /// Takes in what the disk has done, until the rank is done.
+    pub(super) fn take_disk_events(&self) {
+        let Some(tiles) = self.tiles.disk() else { return };
+        while let Some(event) = tiles.next_event() {
+            let state = &mut self.lock();
+            match event {
+                DiskEvent::Read(..) if state.is_stopped() => {}
+                DiskEvent::Read(tile, bytes) => {
+                    state.disk.as_mut().expect("a rank above a disk").read.push_back((tile, bytes));
+                    self.advance(state);
+                }
+                DiskEvent::Written(written) => {
+                    let disk = state.disk.as_mut().expect("a rank above a disk");
+                    written.into_iter().for_each(|tile| disk.level.written(tile));
+                    self.advance(state);
+                }
+                DiskEvent::Failed(error) => self.fail(state, error),
+            }
+        }
+    }
+
+    /// Where the machine has stopped, runs that no worker has are done with.
+    pub(super) fn abandon_runs(&self, state: &mut State) {
+        let Some(disk) = state.disk.as_mut().filter(|_| state.machine.is_stopped()) else { return };
+        for run in disk.abandon() {
+            state.machine.handle(Event::Done(run));
+        }
+        let waiting = std::mem::take(&mut state.sites[crate::runtime::protocol::Sites::HOST].runs);
+        for run in waiting {
+            disk.tickets.remove(&run.tile);
+            state.machine.handle(Event::Done(run));
+        }
+    }
+
+    /// Ends the wait for events, where there are any.
+    pub(super) fn close_disk(&self) {
+        if let Some(tiles) = self.tiles.disk() {
+            tiles.close();
+        }
+    }
+
+    /// An error that the level's moves met.
+    pub(super) fn fail_moves(&self, state: &mut State, error: Error) {
+        state.machine.handle(Event::Failed);
+        state.keep_error(error);
+        self.abandon_runs(state);
+    }
+}

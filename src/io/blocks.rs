@@ -1,0 +1,466 @@
+//! Parts of a binary matrix file, read and written where they lie: for matrices larger than memory.
+//!
+//! Promise: what [`MatrixFile::check`] has passed obeys every rule of `math::float`, as a matrix that was read whole; a
+//! file that is written is complete under its final name, or absent.
+//! Does not know: what the blocks are for, threads.
+
+use crate::error::{Error, Result};
+use crate::io::atomic::write_atomically;
+use crate::io::binary::check_number;
+use crate::io::binary_header::{CHECKSUM_BYTES, HEADER_BYTES, Header};
+use crate::io::progress::Reporter;
+use crate::context::ProgressCallback;
+use crate::io::{FileInfo, Symmetry};
+use crate::math::float::{FloatRef, Head};
+use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use xxhash_rust::xxh3::Xxh3;
+
+/// Bytes read or written at a time by passes over a whole file; a multiple of 8.
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// After so many bytes the system is asked to forget what a pass has read.
+const FORGET_BYTES: u64 = 16 << 20;
+
+/// A binary matrix file, open for reading blocks of it.
+#[derive(Debug)]
+pub struct MatrixFile {
+    path: PathBuf,
+    file: File,
+    header: Header,
+}
+
+/// A block of a matrix: for a file that stores the lower triangle, of that triangle.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Block {
+    /// Rows of the matrix.
+    pub rows: Range<usize>,
+    /// Columns of the matrix.
+    pub cols: Range<usize>,
+}
+
+/// Where the entries of a column lie.
+impl Header {
+    /// Number of the stored entry `(row, col)`, which is stored.
+    fn index(&self, row: usize, col: usize) -> u64 {
+        match self.symmetry {
+            Symmetry::General => (row + col * self.rows) as u64,
+            Symmetry::SymmetricLower => {
+                let (n, col) = (self.rows as u64, col as u64);
+                col * n - col * col.saturating_sub(1) / 2 + (row as u64 - col)
+            }
+        }
+    }
+
+    fn head_at(&self, index: u64) -> u64 {
+        HEADER_BYTES as u64 + 8 * index
+    }
+
+    fn limbs_at(&self, index: u64) -> u64 {
+        self.head_at(self.entries()) + 8 * self.limbs() as u64 * index
+    }
+
+    /// The rows of a column in a block that are stored.
+    fn stored(&self, rows: &Range<usize>, col: usize) -> Range<usize> {
+        let first = if self.symmetry == Symmetry::SymmetricLower { rows.start.max(col) } else { rows.start };
+        first.min(rows.end)..rows.end
+    }
+}
+
+fn failed<'p>(path: &'p Path, action: &'static str) -> impl Fn(io::Error) -> Error + use<'p> {
+    move |source| Error::Io { path: path.to_path_buf(), action, source }
+}
+
+impl MatrixFile {
+    /// Opens a file and reads its header.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; [`Error::Format`] for what is no binary matrix file, or has not the length that its header calls
+    /// for.
+    pub fn open(path: &Path) -> Result<MatrixFile> {
+        let file = File::open(path).map_err(failed(path, "open"))?;
+        let format = |message| Error::Format { path: path.to_path_buf(), message };
+        let found = file.metadata().map_err(failed(path, "read"))?.len();
+        if found < HEADER_BYTES as u64 {
+            return Err(format(format!("the file ends after {found} of the {HEADER_BYTES} bytes of its header")));
+        }
+        let mut bytes = [0; HEADER_BYTES];
+        file.read_exact_at(&mut bytes, 0).map_err(failed(path, "read"))?;
+        let header = Header::parse(&bytes).map_err(format)?;
+        match header.file_bytes() {
+            Some(expected) if expected != found => {
+                let word = if found < expected { "truncated" } else { "too long" };
+                Err(format(format!("the file is {word}: it has {found} bytes, its header calls for {expected}")))
+            }
+            _ => Ok(MatrixFile { path: path.to_path_buf(), file, header }),
+        }
+    }
+
+    /// Its name.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What the header says.
+    pub fn info(&self) -> FileInfo {
+        self.header.info()
+    }
+
+    /// Rows.
+    pub fn rows(&self) -> usize {
+        self.header.rows
+    }
+
+    /// Columns.
+    pub fn cols(&self) -> usize {
+        self.header.cols
+    }
+
+    /// Bits of the entries.
+    pub fn precision_bits(&self) -> u32 {
+        self.header.precision_bits
+    }
+
+    /// Limbs of each entry.
+    pub fn limbs(&self) -> usize {
+        self.header.limbs()
+    }
+
+    /// Whether the file stores the lower triangle of a symmetric matrix alone.
+    pub fn is_symmetric(&self) -> bool {
+        self.header.symmetry == Symmetry::SymmetricLower
+    }
+
+    /// The checksum of all entries, as the file states it.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn checksum(&self) -> Result<u64> {
+        let at = self.header.limbs_at(self.header.entries());
+        let mut bytes = [0; CHECKSUM_BYTES];
+        self.file.read_exact_at(&mut bytes, at).map_err(failed(&self.path, "read"))?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+
+    /// Words of a block as [`MatrixFile::read_block`] leaves it: heads, then limbs.
+    pub fn block_words(&self, block: &Block) -> usize {
+        block.rows.len() * block.cols.len() * (1 + self.limbs())
+    }
+
+    /// Reads a block into words: all heads, column by column, then all limbs likewise; those of entries that are not
+    /// stored are left alone. The bytes that were read.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn read_block(&self, block: &Block, words: &mut [u64]) -> Result<u64> {
+        let (count, limbs) = (block.rows.len() * block.cols.len(), self.limbs());
+        let (heads, rest) = words.split_at_mut(count);
+        let mut total = 0;
+        for (at, col) in block.cols.clone().enumerate() {
+            let rows = self.header.stored(&block.rows, col);
+            if rows.is_empty() {
+                continue;
+            }
+            let index = self.header.index(rows.start, col);
+            let first = at * block.rows.len() + rows.start - block.rows.start;
+            self.read_words(&mut heads[first..][..rows.len()], self.header.head_at(index))?;
+            self.read_words(&mut rest[first * limbs..][..rows.len() * limbs], self.header.limbs_at(index))?;
+            total += 8 * (rows.len() * (1 + limbs)) as u64;
+        }
+        Ok(total)
+    }
+
+    /// Asks the system to forget what it keeps of a block.
+    pub fn forget_block(&self, block: &Block) {
+        for col in block.cols.clone() {
+            let rows = self.header.stored(&block.rows, col);
+            if !rows.is_empty() {
+                let index = self.header.index(rows.start, col);
+                self.forget(self.header.limbs_at(index), 8 * (rows.len() * self.limbs()) as u64);
+            }
+        }
+    }
+
+    /// The diagonal heads of all rows.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn diagonal_heads(&self) -> Result<Vec<Head>> {
+        let one = |at: usize| {
+            let mut word = [0];
+            self.read_words(&mut word, self.header.head_at(self.header.index(at, at)))?;
+            Ok(Head(word[0]))
+        };
+        (0..self.rows().min(self.cols())).map(one).collect()
+    }
+
+    /// A diagonal entry.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn diagonal_entry(&self, row: usize) -> Result<rug::Float> {
+        let mut word = [0];
+        self.read_words(&mut word, self.header.head_at(self.header.index(row, row)))?;
+        let limbs = self.entry_limbs(row, row)?;
+        Ok(FloatRef { head: Head(word[0]), limbs: &limbs }.to_float(self.precision_bits()))
+    }
+
+    /// The limbs of one entry that is stored.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn entry_limbs(&self, row: usize, col: usize) -> Result<Vec<u64>> {
+        let mut limbs = vec![0; self.limbs()];
+        self.read_words(&mut limbs, self.header.limbs_at(self.header.index(row, col)))?;
+        Ok(limbs)
+    }
+
+    /// Reads the whole file once, and its heads twice: every number is checked, and the checksum. `visit` sees each
+    /// stored entry's row, column and head.
+    ///
+    /// # Errors
+    /// [`Error::Format`] for what is damaged or no valid number, [`Error::Io`], [`Error::Cancelled`], those of `visit`.
+    pub fn check(
+        &self,
+        progress: Option<Arc<ProgressCallback>>,
+        mut visit: impl FnMut(usize, usize, Head) -> Result<()>,
+    ) -> Result<u64> {
+        let (entries, limbs) = (self.header.entries(), self.limbs());
+        let bytes = 8 * entries * (2 + limbs as u64);
+        let mut pass = Pass { file: self, checksum: Xxh3::new(), reporter: Reporter::new(progress, "read", bytes) };
+        let mut places = self.places();
+        pass.words(self.header.head_at(0), entries, true, |heads| {
+            for &head in heads {
+                let (row, col) = places.next().expect("a place for each entry");
+                visit(row, col, Head(head))?;
+            }
+            Ok(())
+        })?;
+        let mut heads = Vec::new();
+        let mut next = 0;
+        let mut places = self.places();
+        let step = (BUFFER_BYTES / 8 / limbs.max(1)).max(1) as u64;
+        while next < entries {
+            let count = step.min(entries - next);
+            heads.clear();
+            pass.words(self.header.head_at(next), count, false, |words| {
+                heads.extend_from_slice(words);
+                Ok(())
+            })?;
+            let mut numbers = heads.iter();
+            let mut number = Vec::with_capacity(limbs);
+            pass.words(self.header.limbs_at(next), count * limbs as u64, true, |words| {
+                let mut rest = words;
+                while !rest.is_empty() {
+                    let (more, later) = rest.split_at((limbs - number.len()).min(rest.len()));
+                    number.extend_from_slice(more);
+                    rest = later;
+                    if number.len() == limbs {
+                        let (row, col) = places.next().expect("a place for each entry");
+                        let head = Head(*numbers.next().expect("a head for each entry"));
+                        self.check_entry((row, col), head, &number)?;
+                        number.clear();
+                    }
+                }
+                Ok(())
+            })?;
+            next += count;
+        }
+        let (found, computed) = (self.checksum()?, pass.checksum.digest());
+        if found != computed {
+            let message =
+                format!("the entries are damaged: their checksum is {computed:016x}, it should be {found:016x}");
+            return Err(Error::Format { path: self.path.clone(), message });
+        }
+        pass.reporter.finish()?;
+        Ok(computed)
+    }
+
+    fn check_entry(&self, (row, col): (usize, usize), head: Head, limbs: &[u64]) -> Result<()> {
+        check_number(head, limbs, self.precision_bits()).map_err(|reason| {
+            let (row, col) = (row + 1, col + 1);
+            let message = format!("entry at row {row}, column {col} (counted from 1) is not a valid number: {reason}");
+            Error::Format { path: self.path.clone(), message }
+        })
+    }
+
+    fn places(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let header = self.header;
+        (0..if header.rows == 0 { 0 } else { header.cols })
+            .flat_map(move |col| header.stored(&(0..header.rows), col).map(move |row| (row, col)))
+    }
+
+    fn read_words(&self, words: &mut [u64], at: u64) -> Result<()> {
+        let read = self.file.read_exact_at(bytemuck::cast_slice_mut(words), at);
+        read.map_err(|source| match source.kind() {
+            ErrorKind::UnexpectedEof => {
+                let message = "the file has become shorter while it was read".to_string();
+                Error::Format { path: self.path.clone(), message }
+            }
+            _ => failed(&self.path, "read")(source),
+        })?;
+        words.iter_mut().for_each(|word| *word = u64::from_le(*word));
+        Ok(())
+    }
+
+    fn forget(&self, at: u64, bytes: u64) {
+        let _ = fadvise(&self.file, at, std::num::NonZero::new(bytes), Advice::DontNeed);
+    }
+}
+
+/// A pass over a whole file.
+struct Pass<'f> {
+    file: &'f MatrixFile,
+    checksum: Xxh3,
+    reporter: Reporter,
+}
+
+impl Pass<'_> {
+    /// Shows `count` words from byte `at` on, piece by piece; where `summed` they go into the checksum.
+    fn words(
+        &mut self,
+        mut at: u64,
+        count: u64,
+        summed: bool,
+        mut visit: impl FnMut(&[u64]) -> Result<()>,
+    ) -> Result<()> {
+        let mut words = vec![0u64; (BUFFER_BYTES / 8).min(usize::try_from(count).unwrap_or(usize::MAX))];
+        let (mut left, mut forgotten) = (count, at);
+        while left > 0 {
+            let piece = words.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+            let words = &mut words[..piece];
+            self.file.read_words(words, at)?;
+            if summed {
+                // The checksum is that of the file's bytes; on a big-endian machine the words differ.
+                words.iter_mut().for_each(|word| *word = word.to_le());
+                self.checksum.update(bytemuck::cast_slice(words));
+                words.iter_mut().for_each(|word| *word = u64::from_le(*word));
+            }
+            visit(words)?;
+            let bytes = 8 * piece as u64;
+            (at, left) = (at + bytes, left - piece as u64);
+            self.reporter.advance(bytes)?;
+            if at - forgotten >= FORGET_BYTES {
+                self.file.forget(forgotten, at - forgotten);
+                forgotten = at;
+            }
+        }
+        self.file.forget(forgotten, at - forgotten);
+        Ok(())
+    }
+}
+
+/// A binary matrix file that is being written, block by block in any order.
+pub struct MatrixFileWriter<'f> {
+    path: &'f Path,
+    file: &'f File,
+    header: Header,
+}
+
+/// What a matrix file is to hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MatrixFileShape {
+    /// Rows.
+    pub rows: usize,
+    /// Columns.
+    pub cols: usize,
+    /// Bits of the entries.
+    pub precision_bits: u32,
+    /// Whether the lower triangle of a symmetric matrix is stored alone.
+    pub symmetric: bool,
+}
+
+/// Writes the binary file `path`, which appears when `body` has written all blocks.
+///
+/// Entries that no block writes are 0. At the end the file is read once for its checksum.
+///
+/// # Errors
+/// [`Error::Io`]; [`Error::DimensionOverflow`] where no file could be so long; [`Error::Cancelled`]; those of `body`.
+pub fn write_blocks(
+    path: &Path,
+    shape: MatrixFileShape,
+    progress: Option<Arc<ProgressCallback>>,
+    body: impl FnOnce(&MatrixFileWriter<'_>) -> Result<()>,
+) -> Result<()> {
+    let MatrixFileShape { rows, cols, precision_bits, symmetric } = shape;
+    let symmetry = if symmetric { Symmetry::SymmetricLower } else { Symmetry::General };
+    let header = Header { rows, cols, precision_bits, symmetry };
+    let bytes = header.file_bytes().ok_or(Error::DimensionOverflow { rows, cols, precision_bits })?;
+    write_atomically(path, |file| {
+        let writer = MatrixFileWriter { path, file, header };
+        reserve(file, bytes).map_err(failed(path, "write"))?;
+        writer.write(&header.to_bytes(), 0)?;
+        body(&writer)?;
+        writer.finish(progress)
+    })
+}
+
+/// Makes a file so long, and takes the place on the disk where the file system can: a full disk is told before anything
+/// is computed.
+fn reserve(file: &File, bytes: u64) -> io::Result<()> {
+    match fallocate(file, FallocateFlags::empty(), 0, bytes) {
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => file.set_len(bytes),
+        taken => Ok(taken?),
+    }
+}
+
+impl MatrixFileWriter<'_> {
+    /// Bits of the entries.
+    pub fn precision_bits(&self) -> u32 {
+        self.header.precision_bits
+    }
+
+    /// Writes a block: heads and limbs column by column, as [`MatrixFile::read_block`] gives them. Several threads may
+    /// write at a time.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn write_block(&self, block: &Block, heads: &[u64], limbs: &[u64]) -> Result<()> {
+        let width = self.header.limbs();
+        for (at, col) in block.cols.clone().enumerate() {
+            let rows = self.header.stored(&block.rows, col);
+            if rows.is_empty() {
+                continue;
+            }
+            let index = self.header.index(rows.start, col);
+            let first = at * block.rows.len() + rows.start - block.rows.start;
+            self.write_words(&heads[first..][..rows.len()], self.header.head_at(index))?;
+            self.write_words(&limbs[first * width..][..rows.len() * width], self.header.limbs_at(index))?;
+        }
+        Ok(())
+    }
+
+    fn write_words(&self, words: &[u64], at: u64) -> Result<()> {
+        if cfg!(target_endian = "little") {
+            return self.write(bytemuck::cast_slice(words), at);
+        }
+        let words = words.iter().map(|word| word.to_le()).collect::<Vec<_>>();
+        self.write(bytemuck::cast_slice(&words), at)
+    }
+
+    fn write(&self, bytes: &[u8], at: u64) -> Result<()> {
+        self.file.write_all_at(bytes, at).map_err(failed(self.path, "write"))
+    }
+
+    fn finish(&self, progress: Option<Arc<ProgressCallback>>) -> Result<()> {
+        let bytes = 8 * self.header.entries() * (1 + self.header.limbs() as u64);
+        let mut reporter = Reporter::new(progress, "checksum", bytes);
+        let (mut checksum, mut buffer, mut at) = (Xxh3::new(), vec![0; BUFFER_BYTES], 0);
+        let start = HEADER_BYTES as u64;
+        while at < bytes {
+            let piece = &mut buffer[..BUFFER_BYTES.min(usize::try_from(bytes - at).unwrap_or(usize::MAX))];
+            self.file.read_exact_at(piece, start + at).map_err(failed(self.path, "read"))?;
+            checksum.update(piece);
+            at += piece.len() as u64;
+            reporter.advance(piece.len() as u64)?;
+        }
+        self.write(&checksum.digest().to_le_bytes(), start + bytes)?;
+        reporter.finish()
+    }
+}

@@ -1,0 +1,352 @@
+//! Cholesky factorisation of a matrix larger than memory: from a file to a file, tiles on a disk in between.
+//!
+//! The tiles and tasks are those of a factorisation in memory, under the order of blocks (`runtime::tile_level`): a
+//! block of tiles stays in memory while the finished columns before it pass by. Finished tiles are published in a
+//! storage directory as exact integers, so a run that was ended goes on from them. Source: docs/OUT_OF_CORE.md.
+
+mod plan;
+mod problem;
+mod store;
+
+pub use plan::DiskPlan;
+
+use crate::context::{Context, Progress, ProgressCallback};
+use crate::drive::{self, RankPlan, RankReport};
+use crate::error::{Error, Result};
+use crate::io::MatrixFile;
+use crate::kernels::tiles::TileEngine;
+use crate::ops::factor::home::{Completions, Home};
+use crate::ops::factor::problem::{Problem, SQUARE, working_bits};
+use crate::ops::factor::spans::{Clock, Span, TaskLog, TaskTimes};
+use crate::ops::factor::tile_store::{Local, TileStore};
+use crate::ops::factor::tile_work::{FailedRow, TileWork};
+use crate::options::setters;
+use crate::runtime::{CholeskyGraph, level_options};
+use crate::storage::{Caching, DeleteRequest, Identity, Storage, StorageOptions, StorageStatistics};
+use crate::tile::TileMap;
+use plan::{DiskNeeds, tiling};
+use problem::check_layout;
+use rug::Float;
+use rug::float::Special;
+use serde::Serialize;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Choices of a factorisation above a disk.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct DiskCholeskyOptions {
+    /// Rows of a tile; by default what the order asks for. A directory belongs to tiles of one size.
+    pub tile_rows: Option<usize>,
+    /// Whether the system's cache is used.
+    pub caching: Caching,
+    /// Whether the report has the spans of all tasks.
+    pub spans: bool,
+}
+
+setters! { new DiskCholeskyOptions {
+    tile_rows: impl Into<Option<usize>>,
+    caching: Caching,
+    spans: bool,
+} }
+
+/// How a factorisation above a disk went.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct DiskCholeskyReport {
+    /// `cholesky`.
+    pub operation: &'static str,
+    /// Rows of the matrix.
+    pub order: usize,
+    /// Precision of the factor.
+    pub precision_bits: u32,
+    /// Fixed-point bits inside.
+    pub working_bits: u32,
+    /// Name of the kernel.
+    pub kernel: &'static str,
+    /// Planes.
+    pub primes: usize,
+    /// Worker threads.
+    pub threads: usize,
+    /// Tiles, memory and bytes as planned.
+    pub plan: DiskPlan,
+    /// Tiles that an earlier run had finished.
+    pub tiles_found: usize,
+    /// Groups of tiles that were damaged and made again.
+    pub groups_repaired: usize,
+    /// What the disk did.
+    pub read_bytes: u64,
+    /// What the disk did.
+    pub written_bytes: u64,
+    /// Seconds during which the disk was at work.
+    pub disk_seconds: f64,
+    /// Caching that was used.
+    pub direct_io: bool,
+    /// What the directory could not give.
+    pub remarks: Vec<String>,
+    /// Wall-clock seconds of the call.
+    pub seconds: f64,
+    /// Seconds of the pass over the matrix.
+    pub scan_seconds: f64,
+    /// Seconds of the factorisation.
+    pub factor_seconds: f64,
+    /// Seconds of rounding and writing the factor.
+    pub store_seconds: f64,
+    /// Seconds of the tasks, summed over all workers.
+    pub tasks: TaskTimes,
+    /// Every task with its time; for a trace.
+    #[serde(skip)]
+    pub spans: Vec<Span>,
+    /// What the driver counted.
+    #[serde(skip)]
+    pub rank: RankReport,
+}
+
+/// The lower triangular `L` with `A = L L^T`, from the binary file `matrix` to the binary file `factor`, with the tiles
+/// that find no room in memory in the directory `storage`.
+///
+/// Shapes: `matrix` stores the lower triangle of a symmetric matrix, see docs/FORMATS.md.
+/// Accuracy and bits: those of [`crate::cholesky_with`] by norms: the file is the same, byte for byte, whatever the
+/// limit, the threads, and however often the run was ended and begun again.
+/// Memory: as planned, at most the context's limit; without one as much as all tiles take. A directory belongs to one
+/// matrix, precision and size of tiles; it holds the finished tiles, about the bytes of the factor, and stays there.
+/// Cost: that of [`crate::cholesky_with`], the conversion of each finished tile once for each block that reads it, and
+/// the bytes that the plan counts. Source: docs/OUT_OF_CORE.md.
+///
+/// # Errors
+/// Those of [`crate::cholesky_with`]; [`Error::MemoryLimit`] where not even three tiles have room;
+/// [`Error::StorageMismatch`] for a directory of another factorisation, [`Error::StorageInUse`] where another run works
+/// there; [`Error::DiskFull`], [`Error::Io`]: what was finished stays, and the next call goes on from there.
+pub fn cholesky_files(
+    ctx: &Context,
+    (matrix, factor): (&Path, &Path),
+    storage: &Path,
+    precision_bits: u32,
+    options: &DiskCholeskyOptions,
+) -> Result<DiskCholeskyReport> {
+    let mut clock = Clock::new();
+    let file = Arc::new(MatrixFile::open(matrix)?);
+    check_layout(&file)?;
+    let kernel = ctx.kernel();
+    let working_bits = working_bits(precision_bits, kernel.maximum_modulus_bits())?;
+    let engine = ctx.tile_engine(kernel, working_bits)?;
+    if file.rows() != file.cols() {
+        return Err(Error::NotSquare { operation: SQUARE, rows: file.rows(), cols: file.cols() });
+    }
+    // Refused before the file is read.
+    let tiling = tiling(file.rows(), options.tile_rows);
+    planned(ctx, &*engine, (&file, &tiling), (precision_bits, working_bits))?;
+    let (problem, checksum) = Problem::of_file(&file, (precision_bits, working_bits), progress_of(ctx))?;
+    let scan_seconds = clock.now();
+    let tiling = TileMap { rows: problem.order, cols: problem.order, ..tiling };
+    let plan = planned(ctx, &*engine, (&file, &tiling), (precision_bits, working_bits))?;
+    let identity = Identity::new("cholesky")
+        .with("order", problem.order)
+        .with("precision_bits", precision_bits)
+        .with("matrix_precision_bits", file.precision_bits())
+        .with("matrix_checksum", format!("{checksum:016x}"))
+        .with("tile_rows", tiling.tile_size);
+    let call = DiskFactoring { ctx, file, problem, engine: &*engine, tiling, plan, identity, options, storage };
+    let mut made = call.factor(&mut clock)?;
+    let factor_seconds = clock.now() - scan_seconds;
+    if !call.problem.is_whole() {
+        return Err(call.not_positive(call.problem.order, None));
+    }
+    made.home = store::write_factor(ctx, factor, &call, made.home)?;
+    let statistics = made.statistics();
+    Ok(DiskCholeskyReport {
+        operation: "cholesky",
+        order: call.problem.order,
+        precision_bits,
+        working_bits,
+        kernel: kernel.name(),
+        primes: engine.primes(),
+        threads: call.threads(),
+        plan: call.plan,
+        tiles_found: made.tiles_found,
+        groups_repaired: made.groups_repaired,
+        read_bytes: statistics.read_bytes,
+        written_bytes: statistics.written_bytes,
+        disk_seconds: statistics.busy_seconds,
+        direct_io: made.home.storage.caching().caching == Caching::Direct,
+        remarks: made.home.storage.caching().remark.iter().cloned().collect(),
+        seconds: clock.now(),
+        scan_seconds,
+        factor_seconds,
+        store_seconds: clock.now() - scan_seconds - factor_seconds,
+        tasks: clock.times,
+        spans: std::mem::take(&mut clock.spans),
+        rank: made.rank,
+    })
+}
+
+/// The plan of [`cholesky_files`] for a file: blocks, bytes of memory, bytes that the disk moves.
+///
+/// # Errors
+/// As [`cholesky_files`], as far as the header of the file and the limit go.
+pub fn plan_cholesky_files(
+    ctx: &Context,
+    matrix: &Path,
+    precision_bits: u32,
+    options: &DiskCholeskyOptions,
+) -> Result<DiskPlan> {
+    let file = MatrixFile::open(matrix)?;
+    let kernel = ctx.kernel();
+    let working_bits = working_bits(precision_bits, kernel.maximum_modulus_bits())?;
+    let engine = ctx.tile_engine(kernel, working_bits)?;
+    planned(ctx, &*engine, (&file, &tiling(file.rows(), options.tile_rows)), (precision_bits, working_bits))
+}
+
+fn planned(
+    ctx: &Context,
+    engine: &dyn TileEngine,
+    (file, tiling): (&MatrixFile, &TileMap),
+    (precision_bits, working_bits): (u32, u32),
+) -> Result<DiskPlan> {
+    let work = TileWork::new(engine, tiling, working_bits, &[]);
+    DiskNeeds { engine, work: &work, file, precision_bits, threads: ctx.threads() }.plan(ctx)
+}
+
+fn progress_of(ctx: &Context) -> Option<Arc<ProgressCallback>> {
+    let ctx = ctx.clone();
+    Some(Arc::new(move |progress: Progress| ctx.report_progress(progress).is_ok()))
+}
+
+/// A factorisation under way.
+struct DiskFactoring<'a> {
+    ctx: &'a Context,
+    file: Arc<MatrixFile>,
+    problem: Problem,
+    engine: &'a dyn TileEngine,
+    tiling: TileMap,
+    plan: DiskPlan,
+    identity: Identity,
+    options: &'a DiskCholeskyOptions,
+    storage: &'a Path,
+}
+
+/// What became of it.
+struct Made {
+    home: Home,
+    rank: RankReport,
+    tiles_found: usize,
+    groups_repaired: usize,
+    /// Of storages that were opened before.
+    before: StorageStatistics,
+}
+
+impl Made {
+    fn statistics(&self) -> StorageStatistics {
+        let now = self.home.storage.statistics();
+        StorageStatistics {
+            read_bytes: now.read_bytes + self.before.read_bytes,
+            written_bytes: now.written_bytes + self.before.written_bytes,
+            busy_seconds: now.busy_seconds + self.before.busy_seconds,
+            ..now
+        }
+    }
+}
+
+impl DiskFactoring<'_> {
+    fn threads(&self) -> usize {
+        self.ctx.threads()
+    }
+
+    /// The tiles' home, without groups that are damaged; and how many these were.
+    fn open(&self) -> Result<(Home, usize)> {
+        let completions = Arc::new(Completions::default());
+        let answers = completions.clone();
+        let deliver = Box::new(move |answer| answers.push(answer));
+        let options = StorageOptions { caching: self.options.caching, ..StorageOptions::default() };
+        let storage = Storage::open(self.storage, &self.identity, options, deliver)?;
+        let damaged = storage.damaged();
+        for (tag, group) in damaged.iter().enumerate() {
+            storage.delete(DeleteRequest { group: group.group.clone(), tag: tag as u64 })?;
+            completions.wait_for(tag as u64).result?;
+        }
+        let engine = self.ctx.tile_engine(self.ctx.kernel(), self.problem.working_bits)?;
+        let (tiling, bits) = (self.tiling, self.problem.working_bits);
+        let payload_words =
+            move |tile| TileWork::new(&*engine, &tiling, bits, &[]).payload_words(tile);
+        let home = Home::new((storage, completions), self.file.clone(), &self.plan.home, payload_words)?;
+        Ok((home, damaged.len()))
+    }
+
+    /// Factors all tiles that are not finished. A damaged tile is made again.
+    fn factor(&self, clock: &mut Clock) -> Result<Made> {
+        let (mut groups_repaired, mut before) = (0, StorageStatistics::default());
+        loop {
+            let (home, damaged) = self.open()?;
+            groups_repaired += damaged;
+            let tiles_found = home.found();
+            let (home, outcome) = self.run(home, clock)?;
+            match outcome {
+                Ok(rank) => return Ok(Made { home, rank, tiles_found, groups_repaired, before }),
+                Err(Error::Damaged { object, .. } | Error::Truncated { object, .. }) => {
+                    home.discard(&object)?;
+                    groups_repaired += 1;
+                    let statistics = home.storage.statistics();
+                    before.read_bytes += statistics.read_bytes;
+                    before.written_bytes += statistics.written_bytes;
+                    before.busy_seconds += statistics.busy_seconds;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Runs until all tiles are finished or something fails; the inner error is one of the run.
+    fn run(&self, home: Home, clock: &mut Clock) -> Result<(Home, Result<RankReport>)> {
+        let DiskFactoring { ctx, ref problem, engine, ref tiling, .. } = *self;
+        let work = TileWork::new(engine, tiling, problem.working_bits, &problem.exponents);
+        let shape = home.shape;
+        let scratch_words = engine.scratch_words(tiling.tile_size);
+        let needs = DiskNeeds {
+            engine,
+            work: &work,
+            file: &self.file,
+            precision_bits: problem.precision_bits,
+            threads: self.threads(),
+        };
+        let slot_words = needs.slot_words();
+        let mut workspace = ctx.workspace();
+        let workspace = &mut *workspace;
+        workspace.reserve_workers(self.threads());
+        let scratch = workspace.workers[..self.threads()].iter_mut().enumerate();
+        let mut locals = Vec::with_capacity(self.threads());
+        for (worker, space) in scratch {
+            let log = TaskLog::new(clock.start, worker, self.options.spans);
+            locals.push(Local { scratch: space.scratch.words(scratch_words)?, log });
+        }
+        let words = workspace.operands.words(shape.room_tiles * slot_words)?;
+        let graph = CholeskyGraph::of(tiling);
+        let protocol = level_options(&shape, self.threads());
+        let plan = RankPlan { grid: tiling.grid, graph, protocol, spans: self.options.spans };
+        let tiles = TileStore::above_disk(ctx, work, words, home, &problem.weights);
+        let outcome = drive::run_tiles(ctx, crate::comm::local::alone(), &plan, &tiles, &mut locals);
+        clock.add(locals.into_iter().map(|local| local.log));
+        let outcome = match tiles.failed() {
+            Some(FailedRow { index, pivot }) => Err(self.not_positive(*index, pivot.clone())),
+            None => outcome,
+        };
+        let home = tiles.into_home().expect("the tiles are above a disk");
+        engine.end_operation();
+        Ok((home, outcome))
+    }
+
+    /// The error for a row whose pivot is not positive.
+    fn not_positive(&self, index: usize, pivot: Option<rug::Integer>) -> Error {
+        let Problem { exponents, working_bits, order, .. } = &self.problem;
+        let pivot = match pivot {
+            Some(scaled) => {
+                let exponent = 2 * (exponents[index] - i64::from(*working_bits));
+                Float::with_val(53, scaled) << exponent.clamp(i32::MIN.into(), i32::MAX.into()) as i32
+            }
+            None => Float::with_val(53, Special::NegZero),
+        };
+        let diagonal = self.file.diagonal_entry(index).map_or_else(|_| Float::new(53), |entry| Float::with_val(53, entry));
+        // A row left out from the start has a minor that is not positive, at any precision.
+        let more_bits = (index < *order).then_some(1);
+        Error::NotPositiveDefinite { index, pivot, diagonal, more_bits, enough_bits: None }
+    }
+}

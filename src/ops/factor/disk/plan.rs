@@ -1,0 +1,227 @@
+//! How the memory of a factorisation above a disk is shared out: slots for tiles, buffers, scratch; and which blocks
+//! read the fewest bytes.
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::io::MatrixFile;
+use crate::kernels::tiles::{PANEL_ROWS, TileEngine, TileShape};
+use crate::math::float::limbs_for;
+use crate::ops::factor::home::HomePlan;
+use crate::ops::factor::tile_work::TileWork;
+use crate::runtime::{
+    BlockShape, CholeskyGraph, LevelBytes, LevelShape, LevelTraffic, count_level, least_level_bytes,
+};
+use crate::storage::padded_bytes;
+use crate::store::{Buffer, IoBuffer};
+use crate::tile::{TileId, TileMap};
+use serde::Serialize;
+
+/// Rows of a tile of a large matrix: updates of so many columns are as fast as they get, and a tile is read in about a
+/// millisecond.
+const TILE_ROWS: usize = 128;
+
+/// A smaller matrix is cut into at least so many tile rows.
+const LEAST_TILE_ROWS: usize = 8;
+
+/// Most tiles of a strip.
+const STRIP_TILES: usize = 8;
+
+/// Updates in a row, for kernels to which each call has costs of its own.
+const UPDATES_AT_ONCE: usize = 4;
+
+/// The part of the limit that buffers for reads may take, and that for writes.
+const BUFFER_SHARE: u64 = 8;
+
+/// Most requests that are read into buffers at a time.
+const MOST_READS: usize = 32;
+
+/// Bytes for each tile of the matrix, in memory or not: its place, its progress, its name in the storage.
+const TILE_BYTES: u64 = 640;
+
+/// Bytes for each row: exponents, shifts, weights of a factorisation and of tiles in memory.
+const ROW_BYTES: u64 = 128;
+
+/// Bytes beside what is counted one by one: passes over the file, I/O threads, lists.
+const CALL_BYTES: u64 = 6 << 20;
+
+/// Bytes of a worker beside its scratch: lists and locks of a run.
+const WORKER_BYTES: u64 = 64 << 10;
+
+/// The plan of a factorisation above a disk.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct DiskPlan {
+    /// Rows of a tile.
+    pub tile_rows: usize,
+    /// Tile rows of the matrix.
+    pub tiles: usize,
+    /// Tiles that there is room for in memory.
+    pub room_tiles: usize,
+    /// Tile rows and columns of a block: it stays in memory while all columns before it pass by.
+    pub block_tiles: (usize, usize),
+    /// Bytes between memory and disk, counted.
+    pub traffic: LevelTraffic,
+    /// The fewest bytes that blocks of this shape read.
+    pub least_read_bytes: u64,
+    /// Bytes of memory that the call takes.
+    pub planned_bytes: u64,
+    #[serde(skip)]
+    pub(super) home: HomePlan,
+}
+
+/// The tiles of `order` rows: they depend on the order alone, so that a run under another limit finds those of this one.
+pub(super) fn tiling(order: usize, tile_rows: Option<usize>) -> TileMap {
+    let wanted = tile_rows.unwrap_or_else(|| (order / LEAST_TILE_ROWS).min(TILE_ROWS));
+    TileMap::symmetric(order, wanted.max(1).next_multiple_of(PANEL_ROWS))
+}
+
+/// What a plan goes by.
+pub(super) struct DiskNeeds<'a> {
+    pub engine: &'a dyn TileEngine,
+    pub work: &'a TileWork<'a>,
+    pub file: &'a MatrixFile,
+    pub precision_bits: u32,
+    pub threads: usize,
+}
+
+impl DiskNeeds<'_> {
+    fn tiling(&self) -> &TileMap {
+        self.work.tiling
+    }
+
+    /// A whole tile.
+    fn largest(&self) -> TileShape {
+        let rows = self.tiling().tile_size.min(self.tiling().rows);
+        TileShape { rows, cols: rows, diagonal: false }
+    }
+
+    pub fn slot_words(&self) -> usize {
+        self.engine.tile_words(self.largest())
+    }
+
+    fn entry_bytes(&self, tile: TileId) -> u64 {
+        let (rows, cols) = self.tiling().shape(tile);
+        let entries = if tile.row == tile.col { rows * (rows + 1) / 2 } else { rows * cols };
+        8 * (entries * (1 + self.file.limbs())) as u64
+    }
+
+    fn finished_bytes(&self, tile: TileId) -> u64 {
+        padded_bytes(8 * self.work.payload_words(tile) as u64)
+    }
+
+    fn most_finished_bytes(&self) -> u64 {
+        let tile = TileId { row: 1.min(self.tiling().tile_rows().saturating_sub(1)), col: 0 };
+        self.finished_bytes(tile).max(self.finished_bytes(TileId { row: 0, col: 0 }))
+    }
+
+    fn read_bytes(&self) -> u64 {
+        let TileShape { rows, cols, .. } = self.largest();
+        self.most_finished_bytes().max(8 * (rows * cols * (1 + self.file.limbs())) as u64)
+    }
+
+    /// Bytes of a tile of the result while it is rounded.
+    fn rounded_bytes(&self) -> u64 {
+        let TileShape { rows, cols, .. } = self.largest();
+        8 * (rows * cols * (1 + limbs_for(self.precision_bits))) as u64
+    }
+
+    fn fixed_bytes(&self) -> u64 {
+        let (rows, tiles) = (self.tiling().tile_size, self.tiling().tile_rows());
+        let scratch = Buffer::bytes_for(self.engine.scratch_words(rows)) + self.engine.call_bytes(rows);
+        self.threads as u64 * (scratch + self.rounded_bytes() + WORKER_BYTES)
+            + tiles as u64 * self.engine.diagonal_bytes(self.largest().rows)
+            + self.engine.table_bytes()
+            + TILE_BYTES * CholeskyGraph::of(self.tiling()).tile_count() as u64
+            + ROW_BYTES * self.tiling().rows as u64
+            + CALL_BYTES
+    }
+
+    /// The plan under the context's limit.
+    ///
+    /// # Errors
+    /// [`Error::MemoryLimit`] with the least limit that would do: room for three tiles.
+    pub fn plan(&self, ctx: &Context) -> Result<DiskPlan> {
+        let (graph, slot_bytes) = (CholeskyGraph::of(self.tiling()), Buffer::bytes_for(self.slot_words()));
+        let fixed = ctx.memory().total(self.fixed_bytes());
+        let (read_bytes, write_bytes) = (self.read_bytes(), self.most_finished_bytes());
+        let buffer = IoBuffer::memory_bytes;
+        let least_reads = self.threads.max(2);
+        let least = fixed + 3 * slot_bytes + least_reads as u64 * buffer(read_bytes) + buffer(write_bytes);
+        let limit = ctx.memory().limit_bytes().unwrap_or(u64::MAX);
+        if limit < least {
+            return Err(Error::MemoryLimit { limit_bytes: limit, minimum_bytes: least });
+        }
+        let fits = |share: u64, each: u64| usize::try_from(share / each.max(1)).unwrap_or(usize::MAX);
+        let spare = limit - least;
+        let reads = least_reads + fits(spare / BUFFER_SHARE, buffer(read_bytes)).min(MOST_READS);
+        let spare = spare - (reads - least_reads) as u64 * buffer(read_bytes);
+        let strip = fits((spare / BUFFER_SHARE).saturating_add(buffer(write_bytes)) / 2, write_bytes).clamp(1, STRIP_TILES);
+        let writes = if buffer(strip as u64 * write_bytes) * 2 <= spare / BUFFER_SHARE + buffer(write_bytes) { 2 } else { 1 };
+        let write_all = writes as u64 * buffer(strip as u64 * write_bytes);
+        let spare = spare.saturating_sub(write_all.saturating_sub(buffer(write_bytes)));
+        let room = 3 + fits(spare, slot_bytes).min(graph.tile_count() + 4 * graph.tiles + 8);
+        let shape = self.best_shape(graph, room, strip);
+        let home = HomePlan {
+            tiling: *self.tiling(),
+            shape,
+            read_buffers: (reads, read_bytes),
+            write_buffers: (writes, strip as u64 * write_bytes),
+        };
+        let planned_bytes = fixed + room as u64 * slot_bytes + reads as u64 * buffer(read_bytes) + write_all;
+        let bytes = LevelBytes { entries: &|tile| self.entry_bytes(tile), finished: &|tile| self.finished_bytes(tile) };
+        Ok(DiskPlan {
+            tile_rows: self.tiling().tile_size,
+            tiles: graph.tiles,
+            room_tiles: room,
+            block_tiles: (shape.blocks.rows, shape.blocks.cols),
+            traffic: count_level(graph, shape, bytes),
+            least_read_bytes: least_level_bytes(graph, shape.blocks, bytes),
+            planned_bytes,
+            home,
+        })
+    }
+
+    /// The blocks that read the fewest bytes: square ones, or panels where these fit better.
+    fn best_shape(&self, graph: CholeskyGraph, room_tiles: usize, strip: usize) -> LevelShape {
+        let bytes = LevelBytes { entries: &|tile| self.entry_bytes(tile), finished: &|tile| self.finished_bytes(tile) };
+        let mut best = None::<(u64, LevelShape)>;
+        for updates in [if self.engine.updates_at_once() { UPDATES_AT_ONCE } else { 1 }, 1] {
+            for blocks in candidates(graph.tiles, room_tiles, updates) {
+                let BlockShape { rows, cols } = blocks;
+                let share = (rows * cols).div_ceil(2 * self.threads).max(1);
+                let strip_tiles = strip.min(rows).min(share);
+                let shape = LevelShape { room_tiles, blocks, strip_tiles, most_updates: updates };
+                let own = (rows * cols).min(graph.tile_count());
+                if own + shape.steps_room() > room_tiles {
+                    continue;
+                }
+                let read = least_level_bytes(graph, blocks, bytes);
+                if best.as_ref().is_none_or(|(least, _)| read < *least) {
+                    best = Some((read, shape));
+                }
+            }
+            if best.is_some() {
+                break;
+            }
+        }
+        let single = BlockShape { rows: 1, cols: 1 };
+        let least = LevelShape { room_tiles, blocks: single, strip_tiles: 1, most_updates: 1 };
+        best.map_or(least, |(_, shape)| shape)
+    }
+}
+
+/// Squares and panels, the largest that fit and a few smaller ones.
+fn candidates(tiles: usize, room_tiles: usize, updates: usize) -> Vec<BlockShape> {
+    let all = tiles * (tiles + 1) / 2;
+    let fits = |rows: usize, cols: usize| (rows * cols).min(all) + 2 * (rows + cols) * updates <= room_tiles;
+    let mut shapes = Vec::new();
+    if let Some(side) = (1..=tiles).rev().find(|&side| fits(side, side)) {
+        shapes.extend((side.saturating_sub(2).max(1)..=side).map(|side| BlockShape { rows: side, cols: side }));
+        // A square that does not fill the room grows by a row or a column.
+        shapes.extend((side + 1..=tiles).take_while(|&rows| fits(rows, side)).map(|rows| BlockShape { rows, cols: side }));
+    }
+    if let Some(cols) = (1..=tiles).rev().find(|&cols| fits(tiles, cols)) {
+        shapes.push(BlockShape { rows: tiles, cols });
+    }
+    shapes
+}

@@ -1,0 +1,78 @@
+//! What is to be factored, from the file of the matrix: every entry is looked at once, none is kept.
+
+use crate::context::ProgressCallback;
+use crate::error::{Error, Result};
+use crate::io::MatrixFile;
+use crate::math::float::{FloatRef, limbs_for};
+use crate::math::pivot::RowWeight;
+use crate::ops::factor::problem::Problem;
+use crate::ops::factor::scaling::{is_beyond_one, row_exponent, scaled_limbs};
+use std::cell::OnceCell;
+use std::sync::Arc;
+
+impl Problem {
+    /// The problem of a file that stores a lower triangle, and the checksum of its entries, which are all checked. The
+    /// file is read once, its heads twice.
+    ///
+    /// # Errors
+    /// [`Error::NotSquare`]; those of [`MatrixFile::check`].
+    pub(super) fn of_file(
+        file: &MatrixFile,
+        (precision_bits, working_bits): (u32, u32),
+        progress: Option<Arc<ProgressCallback>>,
+    ) -> Result<(Problem, u64)> {
+        let mut problem = Problem::unscaled((file.rows(), file.cols()), precision_bits, working_bits)?;
+        problem.exponents = file.diagonal_heads()?.into_iter().map_while(row_exponent).collect();
+        let exponents = &problem.exponents;
+        let mut order = exponents.len();
+        let checksum = file.check(progress, |row, col, head| {
+            if row >= order || row == col {
+                return Ok(());
+            }
+            let (limbs, mut failed) = (OnceCell::new(), None);
+            let entry = || {
+                let limbs = limbs.get_or_init(|| {
+                    file.entry_limbs(row, col).unwrap_or_else(|error| {
+                        failed = Some(error);
+                        vec![0; file.limbs()]
+                    })
+                });
+                FloatRef { head, limbs }
+            };
+            if is_beyond_one(head, exponents[row] + exponents[col], working_bits, entry) {
+                order = row;
+            }
+            failed.map_or(Ok(()), Err)
+        })?;
+        problem.cut(order);
+        problem.weigh(file)?;
+        Ok((problem, checksum))
+    }
+
+    /// The first weights of all rows.
+    fn weigh(&mut self, file: &MatrixFile) -> Result<()> {
+        let mut scaled = vec![0; limbs_for(2 * self.working_bits + 1)];
+        let heads = file.diagonal_heads()?;
+        for (row, head) in heads.into_iter().enumerate().take(self.order) {
+            let limbs = file.entry_limbs(row, row)?;
+            let entry = FloatRef { head, limbs: &limbs };
+            scaled_limbs(entry, 2 * self.exponents[row], self.working_bits, &mut scaled);
+            self.weights.push(RowWeight::of_limbs(&scaled, self.working_bits));
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a file that does not hold a lower triangle alone.
+///
+/// # Errors
+/// [`Error::InvalidArgument`].
+pub(super) fn check_layout(file: &MatrixFile) -> Result<()> {
+    if file.is_symmetric() || file.rows() != file.cols() {
+        return Ok(());
+    }
+    let path = file.path().display();
+    Err(Error::InvalidArgument(format!(
+        "{path}: the file holds both triangles: a factorisation above a disk reads one that is known to be symmetric"
+    )))
+}

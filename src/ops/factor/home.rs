@@ -1,0 +1,358 @@
+//! Where the tiles of a factorisation lie that have no room in memory: entries in the file of the matrix, finished
+//! tiles in a storage directory. Reads and writes begun here are answered by events.
+//!
+//! A finished tile is an object of the storage, the tiles that one run finished are a group. Buffers are made once:
+//! who wants to write waits for one, a read waits in line. Does not know: what tiles are made of.
+
+use crate::drive::DiskEvent;
+use crate::error::{Error, Result};
+use crate::io::{Block, MatrixFile};
+use crate::math::pivot::RowWeight;
+use crate::matrix::MatrixView;
+use crate::runtime::LevelShape;
+use crate::storage::{
+    Completion, DeleteRequest, FetchRequest, GroupName, NewObject, ObjectName, Priority, PublishRequest, ReadRequest, Source, Storage,
+    padded_bytes,
+};
+use crate::store::IoBuffer;
+use crate::tile::{TileId, TileMap};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Answers of a storage, in the order in which they came.
+#[derive(Default)]
+pub(crate) struct Completions {
+    state: Mutex<CompletionState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct CompletionState {
+    answers: VecDeque<Completion>,
+    closed: bool,
+}
+
+impl Completions {
+    /// Takes an answer in.
+    pub fn push(&self, answer: Completion) {
+        lock(&self.state).answers.push_back(answer);
+        self.changed.notify_all();
+    }
+
+    /// Waits for the next answer; `None` once they are closed.
+    fn next(&self) -> Option<Completion> {
+        let mut state = lock(&self.state);
+        loop {
+            if state.closed {
+                return None;
+            }
+            if let Some(answer) = state.answers.pop_front() {
+                return Some(answer);
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Waits for the answer with a tag, where several wait for theirs.
+    pub fn wait_for(&self, tag: u64) -> Completion {
+        let mut state = lock(&self.state);
+        loop {
+            if let Some(at) = state.answers.iter().position(|answer| answer.tag == tag) {
+                return state.answers.remove(at).expect("it is there");
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// What a lock guards is whole also where its holder panicked.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Buffers that tiles are read into, and the tiles that wait for one.
+#[derive(Default)]
+struct Reads {
+    free: Vec<IoBuffer>,
+    waiting: VecDeque<TileId>,
+}
+
+/// Buffers that tiles are written from.
+#[derive(Default)]
+struct Writes {
+    free: Vec<IoBuffer>,
+    under_way: FxHashMap<u64, (Vec<TileId>, Arc<IoBuffer>)>,
+    closed: bool,
+}
+
+/// A tile's part of the matrix.
+struct TileEntries {
+    file: Arc<MatrixFile>,
+    block: Block,
+}
+
+impl Source for TileEntries {
+    fn read(&self, buffer: &mut IoBuffer) -> Result<u64> {
+        let words = self.file.block_words(&self.block);
+        let bytes = self.file.read_block(&self.block, &mut buffer.words_mut()[..words])?;
+        self.file.forget_block(&self.block);
+        Ok(bytes)
+    }
+}
+
+/// How the memory above a disk is shared out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HomePlan {
+    /// The tiles.
+    pub tiling: TileMap,
+    /// Slots and blocks.
+    pub shape: LevelShape,
+    /// Buffers to read into, and the bytes of each.
+    pub read_buffers: (usize, u64),
+    /// Buffers to write from, and the bytes of each.
+    pub write_buffers: (usize, u64),
+}
+
+/// The disk below the tiles.
+pub(crate) struct Home {
+    pub storage: Storage,
+    pub completions: Arc<Completions>,
+    pub shape: LevelShape,
+    file: Arc<MatrixFile>,
+    tiling: TileMap,
+    /// Words in which each tile travels.
+    payload_words: Box<dyn Fn(TileId) -> usize + Send + Sync>,
+    /// Tiles that were finished before this run.
+    before: FxHashSet<TileId>,
+    /// Tiles that lie in the storage now.
+    published: Mutex<FxHashSet<TileId>>,
+    reads: Mutex<Reads>,
+    writes: Mutex<Writes>,
+    written: Condvar,
+    /// Running sums that tiles in memory have left, where they came from the storage.
+    weights: Mutex<FxHashMap<TileId, Vec<RowWeight>>>,
+}
+
+/// The name of a finished tile.
+fn object_name(tile: TileId) -> ObjectName {
+    ObjectName::new(&format!("tile {} {}", tile.row, tile.col)).expect("a short name")
+}
+
+/// The tile of a name.
+fn tile_of(name: &ObjectName) -> Option<TileId> {
+    let (row, col) = name.as_str().strip_prefix("tile ")?.split_once(' ')?;
+    Some(TileId { row: row.parse().ok()?, col: col.parse().ok()? })
+}
+
+/// What tells requests apart: the tile, and whether it is written.
+fn tag(tile: TileId, is_write: bool) -> u64 {
+    (tile.row as u64) << 33 | (tile.col as u64) << 1 | u64::from(is_write)
+}
+
+impl Home {
+    /// Over an open storage, with the buffers that `plan` says.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn new(
+        (storage, completions): (Storage, Arc<Completions>),
+        file: Arc<MatrixFile>,
+        plan: &HomePlan,
+        payload_words: impl Fn(TileId) -> usize + Send + Sync + 'static,
+    ) -> Result<Home> {
+        let before = storage.objects().iter().filter_map(|object| tile_of(&object.name)).collect::<FxHashSet<_>>();
+        let buffers = |(count, bytes): (usize, u64)| {
+            (0..count).map(|_| IoBuffer::new(bytes as usize)).collect::<Result<Vec<_>>>()
+        };
+        let reads = Reads { free: buffers(plan.read_buffers)?, waiting: VecDeque::new() };
+        let writes = Writes { free: buffers(plan.write_buffers)?, ..Writes::default() };
+        Ok(Home {
+            storage,
+            completions,
+            shape: plan.shape,
+            file,
+            tiling: plan.tiling,
+            payload_words: Box::new(payload_words),
+            published: Mutex::new(before.clone()),
+            before,
+            reads: Mutex::new(reads),
+            writes: Mutex::new(writes),
+            written: Condvar::new(),
+            weights: Mutex::new(FxHashMap::default()),
+        })
+    }
+
+    /// Tiles that were finished before this run.
+    pub fn found(&self) -> usize {
+        self.before.len()
+    }
+
+    /// Deletes the group of a damaged object: its tiles are to be made again.
+    ///
+    /// # Errors
+    /// Those of the storage.
+    pub fn discard(&self, object: &str) -> Result<()> {
+        let damaged = self.storage.objects().into_iter().find(|known| known.name.as_str() == object);
+        let Some(damaged) = damaged else { return Ok(()) };
+        self.storage.delete(DeleteRequest { group: damaged.group, tag: u64::MAX })?;
+        self.completions.wait_for(u64::MAX).result
+    }
+
+    /// Whether a tile was finished before this run.
+    pub fn was_finished(&self, tile: TileId) -> bool {
+        self.before.contains(&tile)
+    }
+
+    /// Whether a tile lies in the storage.
+    pub fn is_published(&self, tile: TileId) -> bool {
+        lock(&self.published).contains(&tile)
+    }
+
+    /// Begins to read a tile, or lets it wait for a buffer.
+    pub fn fetch(&self, tile: TileId) -> Result<()> {
+        let mut reads = lock(&self.reads);
+        match reads.free.pop() {
+            Some(buffer) => {
+                drop(reads);
+                self.begin_read(tile, buffer)
+            }
+            None => {
+                reads.waiting.push_back(tile);
+                Ok(())
+            }
+        }
+    }
+
+    fn begin_read(&self, tile: TileId, buffer: IoBuffer) -> Result<()> {
+        let (tag, priority) = (tag(tile, false), Priority::default());
+        if self.is_published(tile) {
+            return self.storage.read(ReadRequest { objects: vec![object_name(tile)], buffer, tag, priority });
+        }
+        let source = Arc::new(TileEntries { file: self.file.clone(), block: self.block(tile) });
+        self.storage.fetch(FetchRequest { source, buffer, tag, priority })
+    }
+
+    fn block(&self, tile: TileId) -> Block {
+        Block { rows: self.tiling.row_range(tile.row), cols: self.tiling.row_range(tile.col) }
+    }
+
+    /// The entries of a tile that were read.
+    pub fn entries<'b>(&self, tile: TileId, words: &'b [u64]) -> Result<MatrixView<'b>> {
+        let (rows, cols) = self.tiling.shape(tile);
+        let (heads, rest) = words.split_at(rows * cols);
+        let limbs = &rest[..rows * cols * self.file.limbs()];
+        MatrixView::from_parts((heads, limbs), (rows, cols), rows, self.file.precision_bits())
+    }
+
+    /// Takes a buffer back that was read into: the next tile in line gets it.
+    pub fn give_back(&self, buffer: IoBuffer) -> Result<()> {
+        let mut reads = lock(&self.reads);
+        match reads.waiting.pop_front() {
+            Some(tile) => {
+                drop(reads);
+                self.begin_read(tile, buffer)
+            }
+            None => {
+                reads.free.push(buffer);
+                Ok(())
+            }
+        }
+    }
+
+    /// Waits for a buffer to write from.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`] once the run has ended.
+    pub fn write_buffer(&self) -> Result<IoBuffer> {
+        let mut writes = lock(&self.writes);
+        loop {
+            if writes.closed {
+                return Err(Error::Cancelled);
+            }
+            if let Some(buffer) = writes.free.pop() {
+                return Ok(buffer);
+            }
+            writes = self.written.wait(writes).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Words of a finished tile in a buffer: whole blocks.
+    pub fn object_words(&self, tile: TileId) -> usize {
+        padded_bytes(8 * (self.payload_words)(tile) as u64) as usize / 8
+    }
+
+    /// Begins to write finished tiles, which lie one after another in a buffer.
+    pub fn publish(&self, tiles: Vec<TileId>, buffer: IoBuffer) -> Result<()> {
+        let (buffer, mut start, mut objects) = (Arc::new(buffer), 0, Vec::with_capacity(tiles.len()));
+        for &tile in &tiles {
+            let bytes = 8 * (self.payload_words)(tile) as u64;
+            objects.push(NewObject { name: object_name(tile), buffer: buffer.clone(), start, bytes });
+            start += 8 * self.object_words(tile);
+        }
+        let first = tiles[0];
+        let group = GroupName::new(&format!("tiles-{}-{}", first.col, first.row)).expect("a short name");
+        let tag = tag(first, true);
+        lock(&self.writes).under_way.insert(tag, (tiles, buffer));
+        self.storage.publish(PublishRequest { group, objects, tag, priority: Priority::default() })
+    }
+
+    /// Waits for what the disk has done next; `None` once nobody wants to know.
+    pub fn next_event(&self) -> Option<DiskEvent> {
+        let Completion { tag, result, buffer, .. } = self.completions.next()?;
+        let tile = TileId { row: (tag >> 33) as usize, col: (tag >> 1 & 0xffff_ffff) as usize };
+        if tag & 1 == 1 {
+            let mut writes = lock(&self.writes);
+            let (tiles, bytes) = writes.under_way.remove(&tag).expect("it was begun");
+            writes.free.extend(Arc::into_inner(bytes));
+            drop(writes);
+            self.written.notify_one();
+            if result.is_ok() {
+                lock(&self.published).extend(&tiles);
+            }
+            return Some(result.map_or_else(DiskEvent::Failed, |()| DiskEvent::Written(tiles)));
+        }
+        let buffer = buffer.expect("a read has a buffer");
+        Some(result.map_or_else(DiskEvent::Failed, |()| DiskEvent::Read(tile, buffer)))
+    }
+
+    /// A buffer to read into; there is one for each worker once the run has ended.
+    pub fn take_read_buffer(&self) -> Option<IoBuffer> {
+        lock(&self.reads).free.pop()
+    }
+
+    /// Reads a finished tile, and waits for it.
+    ///
+    /// # Errors
+    /// Those of the storage.
+    pub fn read_now(&self, tile: TileId, buffer: IoBuffer) -> Result<IoBuffer> {
+        let tag = tag(tile, false);
+        let (objects, priority) = (vec![object_name(tile)], Priority::default());
+        self.storage.read(ReadRequest { objects, buffer, tag, priority })?;
+        let Completion { result, buffer, .. } = self.completions.wait_for(tag);
+        result.map(|()| buffer.expect("a read has a buffer"))
+    }
+
+    /// Nobody wants events any more.
+    pub fn close(&self) {
+        lock(&self.completions.state).closed = true;
+        self.completions.changed.notify_all();
+        lock(&self.writes).closed = true;
+        self.written.notify_all();
+    }
+
+    /// The running sums that a tile in memory has left, where it came from the storage.
+    pub fn weights(&self, tile: TileId) -> Option<Vec<RowWeight>> {
+        lock(&self.weights).get(&tile).cloned()
+    }
+
+    /// Keeps them while the tile is in memory.
+    pub fn keep_weights(&self, tile: TileId, weights: Vec<RowWeight>) {
+        lock(&self.weights).insert(tile, weights);
+    }
+
+    /// The tile leaves.
+    pub fn forget_weights(&self, tile: TileId) {
+        lock(&self.weights).remove(&tile);
+    }
+}
