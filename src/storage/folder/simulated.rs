@@ -343,6 +343,10 @@ impl SimulatedFile {
 }
 
 impl File for SimulatedFile {
+    fn access(&self) -> Access {
+        self.access
+    }
+
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
         let mut disk = self.shared.call()?;
         self.check(bytes, offset)?;

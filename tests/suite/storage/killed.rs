@@ -1,11 +1,12 @@
 //! `kill -9` inside writes: a child of this very program publishes until it is killed, again and again.
 
+use super::children::child;
 use super::fixture::{Opened, PATIENCE, object};
 use super::service::places;
 use crate::common::{Rng, effort};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 use sunzi::advanced::storage::Caching;
 
@@ -45,11 +46,7 @@ fn child_publishes_until_it_is_killed() {
 
 /// Runs the child for a while, kills it, and returns the groups that it was told of.
 fn run_and_kill(path: &Path, after: Duration) -> Vec<usize> {
-    let name = concat!(module_path!(), "::child_publishes_until_it_is_killed");
-    let name = name.split_once("::").unwrap().1;
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", name, "--nocapture", "--test-threads=1"])
-        .env(DIRECTORY, path)
+    let mut child = child(module_path!(), "child_publishes_until_it_is_killed", DIRECTORY, path)
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
