@@ -22,7 +22,7 @@ const LOCK: &str = "lock";
 const IDENTITY: &str = "identity.json";
 
 /// Most bytes of it that are read.
-const IDENTITY_BYTES: usize = 64 << 10;
+const IDENTITY_BYTES: u64 = 1 << 20;
 
 /// What the names of groups' files end with.
 const GROUP: &str = ".group";
@@ -96,7 +96,8 @@ pub fn open(folder: Arc<dyn Folder>, identity: &Identity, options: &StorageOptio
     refuse_foreign(files, &found)?;
     if found.iter().any(|name| name == IDENTITY) {
         let file = files.open(IDENTITY, Access::Cached).map_err(refused(files, IDENTITY, "open"))?;
-        let mut text = vec![0; IDENTITY_BYTES];
+        let bytes = file.bytes().map_err(refused(files, IDENTITY, "read"))?.min(IDENTITY_BYTES);
+        let mut text = vec![0; bytes as usize];
         let bytes = read_whole(&*file, &mut text, 0).map_err(refused(files, IDENTITY, "read"))?;
         identity.compare(&text[..bytes], &files.path_of(IDENTITY))?;
     }

@@ -141,7 +141,14 @@ impl Transfer {
 
     /// Writes a file and syncs it.
     fn write(&self, name: &str, header: &Header, block: &IoBuffer, objects: &[NewObject]) -> io::Result<()> {
-        let file = self.folder.create(name, self.access())?;
+        // Nobody else writes here: what is there of that name was left where it could not be removed.
+        let file = match self.folder.create(name, self.access()) {
+            Err(refused) if refused.kind() == io::ErrorKind::AlreadyExists => {
+                self.folder.remove(name)?;
+                self.folder.create(name, self.access())
+            }
+            answer => answer,
+        }?;
         // A full disk is told before anything is written.
         file.allocate(header.file_bytes())?;
         let mut pieces = vec![WritePiece { bytes: block.as_bytes(), offset: 0 }];

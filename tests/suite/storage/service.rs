@@ -188,6 +188,16 @@ fn ragged_transfers_end_with_the_same_bytes() {
 }
 
 #[test]
+fn a_part_that_could_not_be_removed_is_in_nobodys_way() {
+    let folder = SimulatedFolder::new();
+    let opened = Opened::simulated(&folder).unwrap();
+    folder.put_file("g.group.tmp", vec![7; 20_000]);
+    opened.publish("g", &[("a", 100)]).unwrap();
+    opened.check(&["a"]).unwrap();
+    assert!(!folder.files().contains_key("g.group.tmp"));
+}
+
+#[test]
 fn rates_are_measured_and_leave_nothing() {
     for place in places() {
         let path = place.path().join("d");
