@@ -7,6 +7,7 @@
 mod bottom_level;
 mod cholesky_graph;
 mod count;
+pub mod graph;
 mod local;
 mod policy;
 pub mod protocol;
