@@ -68,7 +68,10 @@ impl Opened {
     }
 
     pub fn on_disk(path: &Path, caching: Caching) -> Result<Opened> {
-        let options = StorageOptions { caching, ..StorageOptions::default() };
+        Opened::with(path, StorageOptions { caching, ..StorageOptions::default() })
+    }
+
+    pub fn with(path: &Path, options: StorageOptions) -> Result<Opened> {
         Opened::new(|deliver| Storage::open(path, &identity(), options, deliver))
     }
 
