@@ -131,7 +131,7 @@ pub use ops::{
 };
 pub use ops::{SymmOptions, Syr2kOptions, TrmmOptions, symm, symm_into, symm_with, syr2k, syr2k_into, syr2k_with};
 pub use ops::{axpy, axpy_into, dot, gemv, gemv_into, gemv_with, ger, ger_into, ger_with, nrm2};
-pub use ops::{distributed, double, log_det_of, verify};
+pub use ops::{distributed, double, log_det_of, out_of_core, verify};
 pub use ops::{extreme_eigenvalue, extreme_eigenvalue_with, pencil_eigenvalue, pencil_eigenvalue_with};
 pub use ops::{inverse, inverse_into, inverse_with, ldlt, ldlt_with, trsm, trsm_into, trsm_with};
 pub use ops::{solve, solve_into, solve_refined, solve_refined_into, solve_refined_with, solve_with};

@@ -74,6 +74,7 @@ const UNSAFE_FOLDERS: &[&str] = &[
     "src/device/",
     "src/store/",
     "src/comm/",
+    "src/storage/folder/ring/",
     "lab/src/baselines/",
     "bindings/c/",
     "bindings/python/src/native/",

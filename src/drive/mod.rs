@@ -11,7 +11,9 @@ mod shared_streams;
 mod streams;
 
 pub use meter::Meter;
-pub use ranks::{DiskEvent, DiskTiles, RankPlan, RankReport, RankTiles, Sample, Span, SpanKind, WorkerReport, run_tiles};
+pub use ranks::{
+    DiskEvent, DiskTiles, RankPlan, RankReport, RankTiles, Sample, Span, SpanKind, WorkerReport, run_tiles,
+};
 pub use shared_streams::{SharedStreams, Submission};
 pub use streams::{HostCopy, TileStreams, slot_bytes};
 

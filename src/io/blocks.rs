@@ -4,16 +4,15 @@
 //! file that is written is complete under its final name, or absent.
 //! Does not know: what the blocks are for, threads.
 
+use crate::context::ProgressCallback;
 use crate::error::{Error, Result};
 use crate::io::atomic::write_atomically;
 use crate::io::binary::check_number;
 use crate::io::binary_header::{CHECKSUM_BYTES, HEADER_BYTES, Header};
 use crate::io::progress::Reporter;
-use crate::context::ProgressCallback;
 use crate::io::{FileInfo, Symmetry};
 use crate::math::float::{FloatRef, Head};
-use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
-use rustix::io::Errno;
+use rustix::fs::{Advice, fadvise};
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::ops::Range;
@@ -394,20 +393,12 @@ pub fn write_blocks(
     let bytes = header.file_bytes().ok_or(Error::DimensionOverflow { rows, cols, precision_bits })?;
     write_atomically(path, |file| {
         let writer = MatrixFileWriter { path, file, header };
-        reserve(file, bytes).map_err(failed(path, "write"))?;
+        // What is never written, such as zeros above a diagonal, takes no place on the disk.
+        file.set_len(bytes).map_err(failed(path, "write"))?;
         writer.write(&header.to_bytes(), 0)?;
         body(&writer)?;
         writer.finish(progress)
     })
-}
-
-/// Makes a file so long, and takes the place on the disk where the file system can: a full disk is told before anything
-/// is computed.
-fn reserve(file: &File, bytes: u64) -> io::Result<()> {
-    match fallocate(file, FallocateFlags::empty(), 0, bytes) {
-        Err(Errno::OPNOTSUPP | Errno::NOSYS) => file.set_len(bytes),
-        taken => Ok(taken?),
-    }
 }
 
 impl MatrixFileWriter<'_> {

@@ -214,6 +214,11 @@ impl<T: Copy + Eq + Hash + Debug, J> LocalScheduler<T, J> {
         self.objects.state(tile) != TileState::Invalid
     }
 
+    /// Whether an object is here, and not only on its way.
+    pub fn is_here(&self, tile: T) -> bool {
+        self.has(tile) && !self.coming.contains_key(&tile)
+    }
+
     /// Bytes that would have to come for a job on these objects.
     pub fn missing_bytes(&self, uses: &[TileUse<T>]) -> u64 {
         self.objects.missing_bytes(uses)

@@ -49,6 +49,32 @@ struct Group {
     objects: Vec<ObjectName>,
 }
 
+/// How much a directory holds, for a plan of memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StorageContents {
+    /// Groups.
+    pub groups: u64,
+    /// Objects in all of them.
+    pub objects: u64,
+    /// Bytes of all names, of groups and objects.
+    pub name_bytes: u64,
+}
+
+/// For each object: a place in a table that may just be growing, its header's entry, its name twice.
+const OBJECT_BYTES: u64 = 320;
+
+/// For each group: a place in a tree, its name, its file's name, its header.
+const GROUP_BYTES: u64 = 480;
+
+impl StorageContents {
+    /// What knowing all of them takes at most, opening the directory included.
+    pub fn memory_bytes(&self) -> u64 {
+        let names = self.name_bytes.saturating_mul(2);
+        let places = self.objects.saturating_mul(OBJECT_BYTES).saturating_add(self.groups.saturating_mul(GROUP_BYTES));
+        names.saturating_add(places)
+    }
+}
+
 /// All groups and objects of a directory.
 #[derive(Default)]
 pub struct Catalog {
@@ -89,7 +115,7 @@ impl Catalog {
             };
             return Err(Error::InvalidArgument(format!("cannot publish group '{group}': it {told}")));
         }
-        let mut objects = Vec::new();
+        let mut objects = Vec::with_capacity(entries.len());
         for entry in entries {
             if let Some(place) = self.places.get(&entry.name) {
                 let told = format!("cannot publish object '{}': group '{}' has it already", entry.name, place.group);

@@ -48,15 +48,16 @@ mod service;
 mod statistics;
 mod transfer;
 
-pub use catalog::{DamagedGroup, ObjectInfo};
-pub use folder::{Access, DirectIo, File, Folder, Lock, SimulatedFaults, SimulatedFolder, SystemFolder};
+pub use catalog::{DamagedGroup, ObjectInfo, StorageContents};
+pub use folder::{Access, DirectIo, File, Folder, Lock, ReadPiece, WritePiece};
+pub use folder::{SimulatedFaults, SimulatedFolder, SystemFolder};
 pub use format::padded_bytes;
 pub use identity::Identity;
 pub use name::{GroupName, ObjectName};
 pub use queue::Priority;
 pub use rates::DiskRates;
-pub use request::{Caching, CachingReport, Completion, FetchRequest, Source, DeleteRequest, Deliver, NewObject};
-pub use request::{PublishRequest, ReadRequest, StorageOptions};
+pub use request::{Caching, Calls, Completion, DeleteRequest, Deliver, FetchRequest, NewObject, Source};
+pub use request::{PublishRequest, ReadRequest, StorageOptions, StorageReport};
 pub use statistics::StorageStatistics;
 
 use crate::error::{Error, Result};
@@ -76,7 +77,7 @@ use transfer::{Transfer, runs};
 pub struct Storage {
     // Before the lock: threads end first.
     service: Service,
-    caching: CachingReport,
+    report: StorageReport,
     identity: u64,
     _lock: Box<dyn Any + Send + Sync>,
 }
@@ -91,12 +92,19 @@ impl Storage {
     /// something else; [`Error::Format`] where it holds other files; [`Error::Io`] and [`Error::DiskFull`];
     /// [`Error::Threads`].
     pub fn open(path: &Path, identity: &Identity, options: StorageOptions, deliver: Deliver) -> Result<Storage> {
-        let folder = SystemFolder::open_or_make(path).map_err(|(action, source)| Error::Io {
+        let mut folder = SystemFolder::open_or_make(path).map_err(|(action, source)| Error::Io {
             path: path.to_path_buf(),
             action,
             source,
         })?;
-        Storage::open_in(Arc::new(folder), identity, options, deliver)
+        let rings = if options.calls == Calls::Ring { Some(folder.use_rings()) } else { None };
+        let mut storage = Storage::open_in(Arc::new(folder), identity, options, deliver)?;
+        match rings {
+            Some(Ok(())) => storage.report.calls = Calls::Ring,
+            Some(Err(refused)) => storage.report.remarks.push(format!("no io_uring here: {refused}")),
+            None => {}
+        }
+        Ok(storage)
     }
 
     /// The same in any folder, such as a simulated one.
@@ -109,11 +117,11 @@ impl Storage {
         options: StorageOptions,
         deliver: Deliver,
     ) -> Result<Storage> {
-        let open::Directory { folder, identity, catalog, caching, lock } =
-            open::open(folder, identity, options.caching)?;
-        let transfer = Transfer { folder, caching: caching.caching };
+        let directory = open::open(folder, identity, &options)?;
+        let open::Directory { folder, identity, catalog, report, lock } = directory;
+        let transfer = Transfer { folder, caching: report.caching };
         let service = Service::start(transfer, catalog, &options, deliver)?;
-        Ok(Storage { service, caching, identity, _lock: lock })
+        Ok(Storage { service, report, identity, _lock: lock })
     }
 
     /// All objects that can be read, group by group.
@@ -121,9 +129,11 @@ impl Storage {
         self.service.state().catalog.objects()
     }
 
-    /// Bytes of an object that can be read; `None` where there is none of that name.
-    pub fn object_bytes(&self, name: &ObjectName) -> Option<u64> {
-        self.service.state().catalog.find(name).map(|place| place.bytes)
+    /// An object that can be read; `None` where there is none of that name.
+    pub fn object(&self, name: &ObjectName) -> Option<ObjectInfo> {
+        let state = self.service.state();
+        let place = state.catalog.find(name)?;
+        Some(ObjectInfo { name: name.clone(), bytes: place.bytes, group: place.group.clone() })
     }
 
     /// Groups that were found damaged when the directory was opened. What is damaged inside an object is found when it
@@ -211,9 +221,9 @@ impl Storage {
         })
     }
 
-    /// Which caching is in use, and why it is not the one asked for.
-    pub fn caching(&self) -> &CachingReport {
-        &self.caching
+    /// What the directory got of its options.
+    pub fn report(&self) -> &StorageReport {
+        &self.report
     }
 
     /// What was moved since the directory was opened.
@@ -226,8 +236,8 @@ impl Storage {
         self.service.oldest()
     }
 
-    /// Measures the disk with a file of about so many bytes (a few tens of MB), of which nothing is left. Waits for it;
-    /// requests under way make the disk slower.
+    /// Measures the disk with a file of about so many bytes (a few tens of MB), of which nothing is left. Takes
+    /// [`DiskRates::MEMORY_BYTES`] of memory, and waits for the end; requests under way make the disk slower.
     ///
     /// # Errors
     /// [`Error::DiskFull`], [`Error::Io`], [`Error::OutOfMemory`].

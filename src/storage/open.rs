@@ -7,12 +7,13 @@ use super::folder::{Access, DirectIo, Folder, Lock, read_whole, write_whole};
 use super::format::{Header, padded_bytes};
 use super::identity::Identity;
 use super::name::GroupName;
-use super::request::{Caching, CachingReport};
+use super::request::{Caching, Calls, StorageOptions, StorageReport};
 use crate::error::{Error, Result};
 use crate::store::IoBuffer;
 use std::any::Any;
 use std::io;
 use std::sync::Arc;
+use std::thread;
 
 /// The file that the lock is tied to; it holds the number of the process.
 const LOCK: &str = "lock";
@@ -20,11 +21,17 @@ const LOCK: &str = "lock";
 /// The file that says what the directory belongs to.
 const IDENTITY: &str = "identity.json";
 
+/// Most bytes of it that are read.
+const IDENTITY_BYTES: u64 = 1 << 20;
+
 /// What the names of groups' files end with.
 const GROUP: &str = ".group";
 
 /// What the names of files end with that are not complete.
 const TEMPORARY: &str = ".tmp";
+
+/// Headers that a thread of its own is worth.
+const LEAST_SHARE: usize = 64;
 
 /// The temporary file that rates are measured with.
 pub const RATES_FILE: &str = "rates.tmp";
@@ -55,7 +62,7 @@ pub fn refused(folder: &dyn Folder, name: &str, action: &'static str) -> impl Fn
 pub fn not_written(folder: &dyn Folder, name: &str, bytes: u64) -> impl FnOnce(io::Error) -> Error {
     let path = folder.path_of(name);
     move |source| match source.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             Error::DiskFull { path, bytes, free_bytes: folder.free_bytes().unwrap_or(0) }
         }
         _ => Error::Io { path, action: "write", source },
@@ -67,7 +74,7 @@ pub struct Directory {
     pub folder: Arc<dyn Folder>,
     pub identity: u64,
     pub catalog: Catalog,
-    pub caching: CachingReport,
+    pub report: StorageReport,
     /// Held until the directory is closed.
     pub lock: Box<dyn Any + Send + Sync>,
 }
@@ -77,7 +84,7 @@ pub struct Directory {
 /// # Errors
 /// [`Error::StorageInUse`], [`Error::StorageMismatch`], [`Error::Format`] for a directory of something else,
 /// [`Error::Io`], [`Error::DiskFull`], [`Error::OutOfMemory`].
-pub fn open(folder: Arc<dyn Folder>, identity: &Identity, caching: Caching) -> Result<Directory> {
+pub fn open(folder: Arc<dyn Folder>, identity: &Identity, options: &StorageOptions) -> Result<Directory> {
     let files: &dyn Folder = &*folder;
     // Before anything is written there.
     refuse_foreign(files, &names(files)?)?;
@@ -89,8 +96,9 @@ pub fn open(folder: Arc<dyn Folder>, identity: &Identity, caching: Caching) -> R
     refuse_foreign(files, &found)?;
     if found.iter().any(|name| name == IDENTITY) {
         let file = files.open(IDENTITY, Access::Cached).map_err(refused(files, IDENTITY, "open"))?;
-        let mut text = vec![0; 1 << 20];
-        let bytes = read_whole(&*file, &mut text, 0, Access::Cached).map_err(refused(files, IDENTITY, "read"))?;
+        let bytes = file.bytes().map_err(refused(files, IDENTITY, "read"))?.min(IDENTITY_BYTES);
+        let mut text = vec![0; bytes as usize];
+        let bytes = read_whole(&*file, &mut text, 0).map_err(refused(files, IDENTITY, "read"))?;
         identity.compare(&text[..bytes], &files.path_of(IDENTITY))?;
     }
     for name in found.iter().filter(|name| is_temporary(name)) {
@@ -99,10 +107,10 @@ pub fn open(folder: Arc<dyn Folder>, identity: &Identity, caching: Caching) -> R
     if !found.iter().any(|name| name == IDENTITY) {
         write_identity(files, identity)?;
     }
-    let caching = resolve_caching(files, caching)?;
+    let report = resolve_caching(files, options.caching)?;
     let identity = identity.checksum();
-    let catalog = read_headers(files, identity, &found)?;
-    Ok(Directory { folder, identity, catalog, caching, lock })
+    let catalog = read_headers(files, identity, &found, options.threads)?;
+    Ok(Directory { folder, identity, catalog, report, lock })
 }
 
 fn names(folder: &dyn Folder) -> Result<Vec<String>> {
@@ -130,7 +138,7 @@ fn write_identity(folder: &dyn Folder, identity: &Identity) -> Result<()> {
     text.extend(std::iter::repeat_n('\n', (padded_bytes(text.len() as u64) - text.len() as u64) as usize));
     let write = || {
         let file = folder.create(&temporary, Access::Cached)?;
-        write_whole(&*file, text.as_bytes(), 0, Access::Cached)?;
+        write_whole(&*file, text.as_bytes(), 0)?;
         file.sync()?;
         folder.rename(&temporary, IDENTITY)?;
         folder.sync()
@@ -142,20 +150,20 @@ fn write_identity(folder: &dyn Folder, identity: &Identity) -> Result<()> {
 }
 
 /// Which caching the directory's file system has for the one asked for.
-fn resolve_caching(folder: &dyn Folder, caching: Caching) -> Result<CachingReport> {
-    let report = |caching, alignment, remark| Ok(CachingReport { caching, alignment, remark });
+fn resolve_caching(folder: &dyn Folder, caching: Caching) -> Result<StorageReport> {
+    let mut report = StorageReport { caching, alignment: None, calls: Calls::Ordinary, remarks: Vec::new() };
     if caching != Caching::Direct {
-        return report(caching, None, None);
+        return Ok(report);
     }
     match probe(folder)? {
-        DirectIo::Aligned(alignment) => report(caching, Some(alignment), None),
+        DirectIo::Aligned(alignment) => report.alignment = Some(alignment),
         DirectIo::Absent(reason) => {
-            let path = folder.path().display();
-            let remark =
-                format!("{path}: no direct I/O here ({reason}): files are dropped from the cache behind reads");
-            report(Caching::DropBehind, None, Some(remark))
+            report.caching = Caching::DropBehind;
+            let (path, instead) = (folder.path().display(), "files are dropped from the cache behind reads and writes");
+            report.remarks.push(format!("{path}: no direct I/O here ({reason}): {instead}"));
         }
     }
+    Ok(report)
 }
 
 /// Reads the identity past the cache, which takes nothing of a disk that may be full.
@@ -164,29 +172,58 @@ fn probe(folder: &dyn Folder) -> Result<DirectIo> {
     let answer = folder.direct_io(IDENTITY).map_err(refused(folder, IDENTITY, "ask for direct I/O to"))?;
     let DirectIo::Aligned(_) = answer else { return Ok(answer) };
     let file = folder.open(IDENTITY, Access::Direct);
-    let tried = file.and_then(|file| read_whole(&*file, buffer.as_bytes_mut(), 0, Access::Direct));
+    let tried = file.and_then(|file| read_whole(&*file, buffer.as_bytes_mut(), 0));
     Ok(tried.map_or_else(|source| DirectIo::Absent(format!("a direct read failed: {source}")), |_| answer))
 }
 
-fn read_headers(folder: &dyn Folder, identity: u64, names: &[String]) -> Result<Catalog> {
+/// A group's header, or what is wrong with its file.
+struct Found {
+    group: GroupName,
+    header: std::result::Result<Header, String>,
+}
+
+/// Reads the headers of all groups, on some threads where there are many.
+fn read_headers(folder: &dyn Folder, identity: u64, names: &[String], threads: usize) -> Result<Catalog> {
+    let share = names.len().div_ceil(threads.max(1)).max(LEAST_SHARE);
+    let (first, others) = names.split_at(share.min(names.len()));
+    let found = thread::scope(|scope| {
+        let mut started = Vec::new();
+        for names in others.chunks(share) {
+            let work = move || read_share(folder, identity, names);
+            let refused = |refused: io::Error| Error::Threads { threads, reason: refused.to_string() };
+            started.push(thread::Builder::new().spawn_scoped(scope, work).map_err(refused)?);
+        }
+        let mut found = read_share(folder, identity, first)?;
+        for thread in started {
+            let ended = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            found.extend(ended?);
+        }
+        Ok(found)
+    })?;
     let mut catalog = Catalog::default();
-    let mut block = vec![0; IoBuffer::ALIGNMENT];
-    for name in names {
-        let group = name.strip_suffix(GROUP).and_then(|group| GroupName::new(group).ok());
-        let Some(group) = group else { continue };
-        let header = read_header(folder, name, &mut block).map_err(refused(folder, name, "read"))?;
+    for Found { group, header } in found {
         match header {
-            Ok(header) if header.group != group => {
-                catalog.add_damaged(group, format!("it is the file of group '{}'", header.group));
-            }
-            Ok(header) if header.identity != identity => {
-                catalog.add_damaged(group, "it is from another directory".to_string());
-            }
             Ok(header) => catalog.add_found(header),
             Err(reason) => catalog.add_damaged(group, reason),
         }
     }
     Ok(catalog)
+}
+
+fn read_share(folder: &dyn Folder, identity: u64, names: &[String]) -> Result<Vec<Found>> {
+    let (mut block, mut found) = (vec![0; IoBuffer::ALIGNMENT], Vec::new());
+    for name in names {
+        let group = name.strip_suffix(GROUP).and_then(|group| GroupName::new(group).ok());
+        let Some(group) = group else { continue };
+        let header = read_header(folder, name, &mut block).map_err(refused(folder, name, "read"))?;
+        let header = header.and_then(|header| match () {
+            () if header.group != group => Err(format!("it is the file of group '{}'", header.group)),
+            () if header.identity != identity => Err("it is from another directory".to_string()),
+            () => Ok(header),
+        });
+        found.push(Found { group, header });
+    }
+    Ok(found)
 }
 
 /// The header of a file, or what is damaged. The system's refusal is an error of the outer kind.
@@ -198,7 +235,7 @@ fn read_header(
     let file = folder.open(name, Access::Cached)?;
     let file_bytes = file.bytes()?;
     let first = IoBuffer::ALIGNMENT;
-    let mut found = read_whole(&*file, &mut block[..first], 0, Access::Cached)?;
+    let mut found = read_whole(&*file, &mut block[..first], 0)?;
     let mut bytes = match Header::bytes_of(&block[..found]) {
         Ok(bytes) if bytes > file_bytes => return Ok(Err(format!("it has {file_bytes} bytes, its header {bytes}"))),
         Ok(bytes) => bytes as usize,
@@ -206,7 +243,7 @@ fn read_header(
     };
     if bytes > first {
         block.resize(block.len().max(bytes), 0);
-        found = read_whole(&*file, &mut block[..bytes], 0, Access::Cached)?;
+        found = read_whole(&*file, &mut block[..bytes], 0)?;
     }
     bytes = bytes.min(found);
     file.drop_cached(0, 0);

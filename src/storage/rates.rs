@@ -2,7 +2,7 @@
 //!
 //! Does not know: groups.
 
-use super::folder::{Access, Folder, read_whole, write_whole};
+use super::folder::{Access, Folder, ReadPiece, WritePiece};
 use super::open::{RATES_FILE, not_written, refused};
 use super::request::Caching;
 use super::transfer::Transfer;
@@ -16,7 +16,7 @@ use std::time::Instant;
 const THREADS: usize = 4;
 
 /// Bytes of one call.
-const PIECE_BYTES: usize = 4 << 20;
+const PIECE_BYTES: usize = 1 << 20;
 
 /// What a disk moves in a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,6 +25,11 @@ pub struct DiskRates {
     pub read_bytes_per_second: f64,
     /// Bytes written and synced.
     pub write_bytes_per_second: f64,
+}
+
+impl DiskRates {
+    /// Memory that the measurement takes.
+    pub const MEMORY_BYTES: u64 = (THREADS * (PIECE_BYTES + IoBuffer::ALIGNMENT)) as u64;
 }
 
 /// Measures the rates with a file of about `bytes`, of which nothing is left.
@@ -52,16 +57,21 @@ fn measure_file(folder: &dyn Folder, caching: Caching, bytes: u64) -> Result<Dis
     let file = folder.create(RATES_FILE, access).map_err(not_written(folder, RATES_FILE, bytes))?;
     file.allocate(bytes).map_err(not_written(folder, RATES_FILE, bytes))?;
     let begun = Instant::now();
-    share_out(&mut buffers, pieces, |buffer, offset| write_whole(&*file, buffer.as_bytes(), offset, access))
+    let write = |buffer: &mut IoBuffer, offset| file.write_pieces(&[WritePiece { bytes: buffer.as_bytes(), offset }]);
+    share_out(&mut buffers, pieces, write)
         .and_then(|()| file.sync())
         .map_err(not_written(folder, RATES_FILE, bytes))?;
     let writing = begun.elapsed();
     file.drop_cached(0, bytes);
     let begun = Instant::now();
-    share_out(&mut buffers, pieces, |buffer, offset| {
-        read_whole(&*file, buffer.as_bytes_mut(), offset, access).map(drop)
-    })
-    .map_err(|source| Error::Io { path: folder.path_of(RATES_FILE), action: "read", source })?;
+    let read = |buffer: &mut IoBuffer, offset| {
+        file.read_pieces(&mut [ReadPiece { bytes: buffer.as_bytes_mut(), offset, found: 0 }])
+    };
+    share_out(&mut buffers, pieces, read).map_err(|source| Error::Io {
+        path: folder.path_of(RATES_FILE),
+        action: "read",
+        source,
+    })?;
     let reading = begun.elapsed();
     file.drop_cached(0, bytes);
     let rate = |seconds: f64| bytes as f64 / seconds.max(1e-9);

@@ -2,11 +2,18 @@
 //!
 //! Does not know: how they come about.
 
+use super::catalog::StorageContents;
 use super::name::{GroupName, ObjectName};
 use super::queue::Priority;
 use crate::error::Result;
 use crate::store::IoBuffer;
 use std::sync::Arc;
+
+/// What an I/O thread takes: the touched part of its stack, lists of pieces, the header of a group, a ring.
+const THREAD_BYTES: u64 = 128 << 10;
+
+/// What is there once: the texts and blocks of opening a directory.
+const FIXED_BYTES: u64 = 128 << 10;
 
 /// Objects to be read into a buffer.
 #[derive(Debug)]
@@ -107,11 +114,23 @@ pub enum Caching {
     DropBehind,
 }
 
+/// By which calls of the system bytes are moved.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Calls {
+    /// `pread` and `pwrite`.
+    #[default]
+    Ordinary,
+    /// io_uring for transfers of several pieces, or of more than 4 MiB, where the kernel has it and allows it.
+    Ring,
+}
+
 /// How a directory is used.
 #[derive(Clone, Copy, Debug)]
 pub struct StorageOptions {
     /// What the system's cache is used for.
     pub caching: Caching,
+    /// By which calls bytes are moved.
+    pub calls: Calls,
     /// Threads that read and write.
     pub threads: usize,
     /// Most requests under way at a time.
@@ -123,17 +142,28 @@ pub struct StorageOptions {
 impl Default for StorageOptions {
     /// Past the cache, 8 threads, 50 requests, any number of bytes.
     fn default() -> Self {
-        StorageOptions { caching: Caching::Direct, threads: 8, requests_in_flight: 50, bytes_in_flight: u64::MAX }
+        let (caching, calls) = (Caching::Direct, Calls::Ordinary);
+        StorageOptions { caching, calls, threads: 8, requests_in_flight: 50, bytes_in_flight: u64::MAX }
     }
 }
 
-/// Which caching a directory got.
+impl StorageOptions {
+    /// What an open directory takes of memory at most, beside the buffers of its callers.
+    pub fn memory_bytes(&self, contents: &StorageContents) -> u64 {
+        let threads = (self.threads as u64).saturating_mul(THREAD_BYTES);
+        threads.saturating_add(contents.memory_bytes()).saturating_add(FIXED_BYTES)
+    }
+}
+
+/// What a directory got of its options.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct CachingReport {
-    /// The one in use: that asked for, or [`Caching::DropBehind`] where there is no direct I/O.
+pub struct StorageReport {
+    /// The caching in use: that asked for, or [`Caching::DropBehind`] where there is no direct I/O.
     pub caching: Caching,
     /// What direct I/O is aligned to, where it is in use.
     pub alignment: Option<u32>,
-    /// Why the one that was asked for is not in use.
-    pub remark: Option<String>,
+    /// The calls in use: those asked for, or [`Calls::Ordinary`].
+    pub calls: Calls,
+    /// Why something that was asked for is not in use.
+    pub remarks: Vec<String>,
 }

@@ -12,6 +12,8 @@ use super::statistics::{Activity, StorageStatistics};
 use super::transfer::{Run, Transfer};
 use crate::error::{Error, Result};
 use crate::store::{IoBuffer, room_for_threads};
+use std::io;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -159,7 +161,7 @@ impl Shared {
             if let Some((request, bytes)) = state.queue.begin() {
                 let number = state.activity.begin(Instant::now());
                 drop(state);
-                let (tag, outcome) = (request.tag, self.carry_out(request.work));
+                let (tag, outcome) = (request.tag, self.carry_out_or_say(request.work));
                 let took = self.note(&outcome, number, bytes);
                 let Outcome { result, buffer, .. } = outcome;
                 (self.deliver)(Completion { tag, result, buffer, seconds: took.as_secs_f64() });
@@ -184,6 +186,15 @@ impl Shared {
             self.wake.notify_all();
         }
         took
+    }
+
+    /// Carries out a piece of work; a panic in it is an answer too, as somebody waits for one.
+    fn carry_out_or_say(&self, work: Work) -> Outcome {
+        panic::catch_unwind(AssertUnwindSafe(|| self.carry_out(work))).unwrap_or_else(|_| {
+            let (path, source) = (self.transfer.folder.path().to_path_buf(), io::Error::other("the thread panicked"));
+            let result = Err(Error::Io { path, action: "carry out a request", source });
+            Outcome { result, buffer: None, read_bytes: 0, written_bytes: 0 }
+        })
     }
 
     fn carry_out(&self, work: Work) -> Outcome {

@@ -3,7 +3,7 @@
 //! Does not know: queues, threads, which objects are known.
 
 use super::catalog::Place;
-use super::folder::{Access, File, Folder, read_whole, write_whole};
+use super::folder::{Access, File, Folder, ReadPiece, WritePiece};
 use super::format::{Header, padded_bytes};
 use super::name::{GroupName, ObjectName};
 use super::open::{group_file, not_written, refused, temporary_group_file};
@@ -90,21 +90,22 @@ impl Transfer {
     /// # Errors
     /// [`Error::Io`], [`Error::Damaged`], [`Error::Truncated`].
     pub fn read(&self, runs: &[Run], buffer: &mut [u8]) -> Result<u64> {
-        let folder = &*self.folder;
-        let (mut rest, mut open) = (buffer, None::<(&GroupName, Box<dyn File>)>);
-        let mut total = 0;
-        for run in runs {
-            let name = group_file(&run.group);
-            let file = match open.take() {
-                Some((group, file)) if *group == run.group => file,
-                _ => folder.open(&name, self.access()).map_err(refused(folder, &name, "open"))?,
-            };
-            let (bytes, later) = rest.split_at_mut(run.bytes);
-            let found = read_whole(&*file, bytes, run.offset, self.access()).map_err(refused(folder, &name, "read"))?;
-            self.drop_behind(&*file, run.offset, run.bytes as u64);
-            run.check(folder, &bytes[..found])?;
-            total += found as u64;
-            (rest, open) = (later, Some((&run.group, file)));
+        let (folder, mut rest, mut total) = (&*self.folder, buffer, 0);
+        for runs in runs.chunk_by(|one, next| one.group == next.group) {
+            let name = group_file(&runs[0].group);
+            let file = folder.open(&name, self.access()).map_err(refused(folder, &name, "open"))?;
+            let mut pieces = Vec::with_capacity(runs.len());
+            for run in runs {
+                let (bytes, later) = rest.split_at_mut(run.bytes);
+                pieces.push(ReadPiece { bytes, offset: run.offset, found: 0 });
+                rest = later;
+            }
+            file.read_pieces(&mut pieces).map_err(refused(folder, &name, "read"))?;
+            for (run, piece) in runs.iter().zip(pieces) {
+                self.drop_behind(&*file, run.offset, run.bytes as u64);
+                run.check(folder, &piece.bytes[..piece.found])?;
+                total += piece.found as u64;
+            }
         }
         Ok(total)
     }
@@ -140,14 +141,22 @@ impl Transfer {
 
     /// Writes a file and syncs it.
     fn write(&self, name: &str, header: &Header, block: &IoBuffer, objects: &[NewObject]) -> io::Result<()> {
-        let file = self.folder.create(name, self.access())?;
+        // Nobody else writes here: what is there of that name was left where it could not be removed.
+        let file = match self.folder.create(name, self.access()) {
+            Err(refused) if refused.kind() == io::ErrorKind::AlreadyExists => {
+                self.folder.remove(name)?;
+                self.folder.create(name, self.access())
+            }
+            answer => answer,
+        }?;
         // A full disk is told before anything is written.
         file.allocate(header.file_bytes())?;
-        write_whole(&*file, block.as_bytes(), 0, self.access())?;
-        for (entry, object) in header.entries.iter().zip(objects) {
+        let mut pieces = vec![WritePiece { bytes: block.as_bytes(), offset: 0 }];
+        pieces.extend(header.entries.iter().zip(objects).map(|(entry, object)| {
             let bytes = &object.buffer.as_bytes()[object.start..];
-            write_whole(&*file, &bytes[..padded_bytes(object.bytes) as usize], entry.offset, self.access())?;
-        }
+            WritePiece { bytes: &bytes[..padded_bytes(object.bytes) as usize], offset: entry.offset }
+        }));
+        file.write_pieces(&pieces)?;
         file.sync()?;
         self.drop_behind(&*file, 0, header.file_bytes());
         Ok(())

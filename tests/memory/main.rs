@@ -7,6 +7,7 @@ mod cluster;
 #[cfg(target_os = "linux")]
 mod files;
 mod solves;
+mod storage;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use sunzi::Matrix;

@@ -11,8 +11,8 @@ use crate::math::pivot::RowWeight;
 use crate::matrix::MatrixView;
 use crate::runtime::LevelShape;
 use crate::storage::{
-    Completion, DeleteRequest, FetchRequest, GroupName, NewObject, ObjectName, Priority, PublishRequest, ReadRequest, Source, Storage,
-    padded_bytes,
+    Completion, DeleteRequest, FetchRequest, GroupName, NewObject, ObjectName, Priority, PublishRequest, ReadRequest,
+    Source, Storage, padded_bytes,
 };
 use crate::store::IoBuffer;
 use crate::tile::{TileId, TileMap};

@@ -5,7 +5,8 @@
 
 use crate::error::{Error, Result};
 use crate::kernels::tiles::{
-    DiagonalData, EntrySource, FailedPivot, PANEL_ROWS, SolveTile, TileEngine, TilePart, TileShape, TileSource, UpdateTile,
+    DiagonalData, EntrySource, FailedPivot, PANEL_ROWS, SolveTile, TileEngine, TilePart, TileShape, TileSource,
+    UpdateTile,
 };
 use crate::math::float::round_integer;
 use crate::math::pivot::RowWeight;
@@ -171,9 +172,8 @@ impl<'a> TileWork<'a> {
         scratch: &mut [u64],
     ) -> Result<()> {
         let (shape, each) = (self.shape(tile), self.engine.entry_limbs());
-        let mut entries = |at: (usize, usize), magnitudes: &mut [u64]| {
-            self.engine.entries(shape, words, at, magnitudes)
-        };
+        let mut entries =
+            |at: (usize, usize), magnitudes: &mut [u64]| self.engine.entries(shape, words, at, magnitudes);
         self.round_column(tile, &mut entries, column, &mut scratch[..PANEL_ROWS * each])
     }
 

@@ -9,12 +9,16 @@
 //! Source: Saule, Aktulga, Yang, Ng, Catalyurek, "An Out-of-Core Task-based Middleware for Data-Intensive Scientific
 //! Computing", section 3.
 
+mod machine;
+#[cfg(test)]
+mod machine_tests;
 mod order;
 mod place;
 mod tasks;
 #[cfg(test)]
 mod tests;
 
+pub use machine::{Action, Machine, NodeOptions, NodeState, Source, TooSmall};
 pub use order::TaskOrder;
 pub use place::Placement;
 pub use tasks::{Changes, TaskGraph, TaskSpec};

@@ -2,6 +2,7 @@
 //!
 //! Promise: nothing above these traits touches a file by another way. Does not know: groups, objects, threads.
 
+mod ring;
 mod simulated;
 mod system;
 mod whole;
@@ -105,8 +106,48 @@ pub trait Folder: Send + Sync {
     }
 }
 
+/// Bytes of a file to be read.
+pub struct ReadPiece<'a> {
+    /// Where they go.
+    pub bytes: &'a mut [u8],
+    /// Where they are in the file.
+    pub offset: u64,
+    /// How many of them the file has.
+    pub found: usize,
+}
+
+/// Bytes of a file to be written.
+pub struct WritePiece<'a> {
+    /// Where they are.
+    pub bytes: &'a [u8],
+    /// Where they go in the file.
+    pub offset: u64,
+}
+
 /// An open file. Several threads may use it.
 pub trait File: Send + Sync {
+    /// How it was opened.
+    fn access(&self) -> Access;
+
+    /// Reads several pieces, all of each that the file has, in any order.
+    ///
+    /// # Errors
+    /// The system's refusal, other than an interruption.
+    fn read_pieces(&self, pieces: &mut [ReadPiece<'_>]) -> io::Result<()> {
+        for piece in pieces {
+            piece.found = read_whole(self, piece.bytes, piece.offset)?;
+        }
+        Ok(())
+    }
+
+    /// Writes all of several pieces, in any order.
+    ///
+    /// # Errors
+    /// The system's refusal, other than an interruption.
+    fn write_pieces(&self, pieces: &[WritePiece<'_>]) -> io::Result<()> {
+        pieces.iter().try_for_each(|piece| write_whole(self, piece.bytes, piece.offset))
+    }
+
     /// Reads from `offset` on, as many bytes as the system gives at once; 0 at the end of the file.
     ///
     /// # Errors

@@ -36,7 +36,7 @@ pub struct SimulatedFaults {
 /// A change of the list of names that is not durable yet.
 enum NameChange {
     Linked(String, usize),
-    Renamed(String, String),
+    Renamed { from: String, to: String, inode: usize },
     Removed(String),
 }
 
@@ -137,10 +137,10 @@ fn apply_name(names: &mut BTreeMap<String, usize>, change: &NameChange) {
         NameChange::Linked(name, inode) => {
             names.insert(name.clone(), *inode);
         }
-        NameChange::Renamed(from, to) => {
-            if let Some(inode) = names.remove(from) {
-                names.insert(to.clone(), inode);
-            }
+        // The new name is that of the file that was renamed, whatever the old one was before.
+        NameChange::Renamed { from, to, inode } => {
+            names.remove(from);
+            names.insert(to.clone(), *inode);
         }
         NameChange::Removed(name) => {
             names.remove(name);
@@ -280,8 +280,8 @@ impl Folder for SimulatedFolder {
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         let mut disk = self.0.call()?;
-        disk.find(from)?;
-        disk.change_name(NameChange::Renamed(from.to_string(), to.to_string()));
+        let inode = disk.find(from)?;
+        disk.change_name(NameChange::Renamed { from: from.to_string(), to: to.to_string(), inode });
         Ok(())
     }
 
@@ -343,6 +343,10 @@ impl SimulatedFile {
 }
 
 impl File for SimulatedFile {
+    fn access(&self) -> Access {
+        self.access
+    }
+
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
         let mut disk = self.shared.call()?;
         self.check(bytes, offset)?;

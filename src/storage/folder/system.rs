@@ -2,18 +2,24 @@
 //!
 //! Does not know: what the files hold.
 
-use super::{Access, DirectIo, File, Folder, Lock};
+use super::ring::{Memory, Part, Rings};
+use super::{Access, DirectIo, File, Folder, Lock, ReadPiece, WritePiece, read_whole, write_whole};
 use crate::store::IoBuffer;
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{self, AtFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Most bytes of one transfer of a ring.
+const PART_BYTES: usize = 4 << 20;
 
 /// The real thing.
 pub struct SystemFolder {
     path: PathBuf,
     descriptor: OwnedFd,
+    rings: Option<Arc<Rings>>,
 }
 
 impl SystemFolder {
@@ -31,7 +37,20 @@ impl SystemFolder {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let descriptor =
             fs::open(path, flags, Mode::empty()).map_err(|refused| ("open the folder", io::Error::from(refused)))?;
-        Ok(SystemFolder { path: path.to_path_buf(), descriptor })
+        Ok(SystemFolder { path: path.to_path_buf(), descriptor, rings: None })
+    }
+
+    /// From now on large transfers of its files go through io_uring.
+    ///
+    /// # Errors
+    /// Why there is none; transfers stay as they were.
+    pub fn use_rings(&mut self) -> io::Result<()> {
+        self.rings = Some(Arc::new(Rings::probe()?));
+        Ok(())
+    }
+
+    fn file(&self, descriptor: OwnedFd, access: Access) -> Box<dyn File> {
+        Box::new(SystemFile { descriptor, access, rings: self.rings.clone() })
     }
 
     fn open_at(&self, name: &str, flags: OFlags, access: Access) -> io::Result<OwnedFd> {
@@ -80,11 +99,11 @@ impl Folder for SystemFolder {
     }
 
     fn open(&self, name: &str, access: Access) -> io::Result<Box<dyn File>> {
-        Ok(Box::new(SystemFile(self.open_at(name, OFlags::RDONLY, access)?)))
+        Ok(self.file(self.open_at(name, OFlags::RDONLY, access)?, access))
     }
 
     fn create(&self, name: &str, access: Access) -> io::Result<Box<dyn File>> {
-        Ok(Box::new(SystemFile(self.open_at(name, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL, access)?)))
+        Ok(self.file(self.open_at(name, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL, access)?, access))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -129,37 +148,80 @@ impl Folder for SystemFolder {
 }
 
 /// A file of the system's.
-struct SystemFile(OwnedFd);
+struct SystemFile {
+    descriptor: OwnedFd,
+    access: Access,
+    rings: Option<Arc<Rings>>,
+}
+
+impl SystemFile {
+    /// Moves all parts through a ring, where there is one and more than one part; returns whether all is done.
+    fn run(&self, mut parts: Vec<Part<'_>>) -> bool {
+        let rings = self.rings.as_ref().filter(|_| parts.len() > 1);
+        let ran = rings.is_some_and(|rings| rings.run(self.descriptor.as_fd(), &mut parts).is_ok());
+        ran && parts.iter().all(|part| part.is_done)
+    }
+}
 
 impl File for SystemFile {
+    fn access(&self) -> Access {
+        self.access
+    }
+
+    fn read_pieces(&self, pieces: &mut [ReadPiece<'_>]) -> io::Result<()> {
+        let parts = pieces.iter_mut().flat_map(|piece| {
+            let chunks = piece.bytes.chunks_mut(PART_BYTES);
+            let offsets = (piece.offset..).step_by(PART_BYTES);
+            offsets.zip(chunks).map(|(offset, bytes)| Part { memory: Memory::Read(bytes), offset, is_done: false })
+        });
+        let is_done = self.run(parts.collect());
+        for piece in pieces {
+            // What ended early, or failed, is tried the ordinary way, which says why.
+            piece.found = if is_done { piece.bytes.len() } else { read_whole(self, piece.bytes, piece.offset)? };
+        }
+        Ok(())
+    }
+
+    fn write_pieces(&self, pieces: &[WritePiece<'_>]) -> io::Result<()> {
+        let parts = pieces.iter().flat_map(|piece| {
+            let chunks = piece.bytes.chunks(PART_BYTES);
+            let offsets = (piece.offset..).step_by(PART_BYTES);
+            offsets.zip(chunks).map(|(offset, bytes)| Part { memory: Memory::Write(bytes), offset, is_done: false })
+        });
+        match self.run(parts.collect()) {
+            true => Ok(()),
+            false => pieces.iter().try_for_each(|piece| write_whole(self, piece.bytes, piece.offset)),
+        }
+    }
+
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
-        Ok(rustix::io::pread(&self.0, bytes, offset)?)
+        Ok(rustix::io::pread(&self.descriptor, bytes, offset)?)
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
-        Ok(rustix::io::pwrite(&self.0, bytes, offset)?)
+        Ok(rustix::io::pwrite(&self.descriptor, bytes, offset)?)
     }
 
     fn allocate(&self, bytes: u64) -> io::Result<()> {
         #[cfg(not(target_vendor = "apple"))]
-        match fs::fallocate(&self.0, fs::FallocateFlags::empty(), 0, bytes) {
+        match fs::fallocate(&self.descriptor, fs::FallocateFlags::empty(), 0, bytes) {
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
             answer => return Ok(answer?),
         }
-        Ok(fs::ftruncate(&self.0, bytes)?)
+        Ok(fs::ftruncate(&self.descriptor, bytes)?)
     }
 
     fn sync(&self) -> io::Result<()> {
-        Ok(fs::fsync(&self.0)?)
+        Ok(fs::fsync(&self.descriptor)?)
     }
 
     fn bytes(&self) -> io::Result<u64> {
-        Ok(fs::fstat(&self.0)?.st_size as u64)
+        Ok(fs::fstat(&self.descriptor)?.st_size as u64)
     }
 
     fn drop_cached(&self, offset: u64, bytes: u64) {
         #[cfg(not(target_vendor = "apple"))]
-        let _ = fs::fadvise(&self.0, offset, std::num::NonZeroU64::new(bytes), fs::Advice::DontNeed);
+        let _ = fs::fadvise(&self.descriptor, offset, std::num::NonZeroU64::new(bytes), fs::Advice::DontNeed);
         #[cfg(target_vendor = "apple")]
         let _ = (offset, bytes);
     }

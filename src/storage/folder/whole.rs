@@ -20,8 +20,8 @@ fn counted(moved: usize, left: usize, access: Access) -> usize {
 ///
 /// # Errors
 /// The system's refusal, other than an interruption.
-pub fn read_whole(file: &dyn File, bytes: &mut [u8], offset: u64, access: Access) -> io::Result<usize> {
-    let mut done = 0;
+pub fn read_whole<F: File + ?Sized>(file: &F, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+    let (mut done, access) = (0, file.access());
     while done < bytes.len() {
         let left = bytes.len() - done;
         match file.read_at(&mut bytes[done..], offset + done as u64) {
@@ -41,8 +41,8 @@ pub fn read_whole(file: &dyn File, bytes: &mut [u8], offset: u64, access: Access
 ///
 /// # Errors
 /// The system's refusal, other than an interruption; `WriteZero` where it takes nothing and says no reason.
-pub fn write_whole(file: &dyn File, bytes: &[u8], offset: u64, access: Access) -> io::Result<()> {
-    let mut done = 0;
+pub fn write_whole<F: File + ?Sized>(file: &F, bytes: &[u8], offset: u64) -> io::Result<()> {
+    let (mut done, access) = (0, file.access());
     while done < bytes.len() {
         let left = bytes.len() - done;
         match file.write_at(&bytes[done..], offset + done as u64) {

@@ -80,24 +80,24 @@ fn without_direct_io_pages_are_dropped_and_the_report_says_so() {
     let folder = SimulatedFolder::new();
     folder.set_faults(SimulatedFaults { no_direct_io: true, ..SimulatedFaults::default() });
     let opened = Opened::simulated(&folder).unwrap();
-    let report = opened.storage.caching().clone();
+    let report = opened.storage.report().clone();
     assert_eq!((report.caching, report.alignment), (Caching::DropBehind, None));
-    let remark = report.remark.unwrap();
+    let remark = report.remarks.concat();
     assert!(remark.starts_with("/simulated: no direct I/O here (it is simulated without)"), "{remark}");
     opened.publish("g", &[("a", 5)]).unwrap();
     opened.check(&["a"]).unwrap();
     drop(opened);
 
     let folder = SimulatedFolder::new();
-    let report = Opened::simulated(&folder).unwrap().storage.caching().clone();
-    assert_eq!((report.caching, report.alignment, report.remark), (Caching::Direct, Some(512), None));
+    let report = Opened::simulated(&folder).unwrap().storage.report().clone();
+    assert_eq!((report.caching, report.alignment, report.remarks), (Caching::Direct, Some(512), Vec::new()));
     for place in places() {
         let opened = Opened::on_disk(&place.path().join("d"), Caching::Direct).unwrap();
-        let report = opened.storage.caching();
-        assert_eq!(report.alignment.is_some(), report.remark.is_none(), "{report:?}");
+        let report = opened.storage.report();
+        assert_eq!(report.alignment.is_some(), report.remarks.is_empty(), "{report:?}");
         assert_eq!(report.caching == Caching::Direct, report.alignment.is_some());
         if place.path().starts_with("/dev/shm") {
-            assert!(report.remark.as_ref().unwrap().contains("its files are in memory"), "{report:?}");
+            assert!(report.remarks[0].contains("its files are in memory"), "{report:?}");
         }
     }
 }

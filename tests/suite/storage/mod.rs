@@ -1,5 +1,7 @@
 //! Objects on disk: what was acknowledged is there, whatever happens, and nothing wrong is ever read.
 
+mod children;
+mod counted;
 mod damage;
 mod directory;
 mod fixture;

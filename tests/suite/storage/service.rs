@@ -1,11 +1,12 @@
 //! Publishing, reading and deleting, in every kind of caching, on disk and in memory.
 
-use super::fixture::{Opened, PATIENCE, contents, group, new_objects, object, told};
+use super::fixture::{Opened, PATIENCE, contents, group, identity, new_objects, object, told};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, mpsc};
 use sunzi::Error;
 use sunzi::advanced::storage::{
-    Caching, Priority, PublishRequest, ReadRequest, SimulatedFaults, SimulatedFolder, StorageOptions,
+    Caching, Calls, Completion, Priority, PublishRequest, ReadRequest, SimulatedFaults, SimulatedFolder, Storage,
+    StorageOptions,
 };
 use sunzi::advanced::store::IoBuffer;
 
@@ -19,11 +20,19 @@ pub fn places() -> Vec<tempfile::TempDir> {
 
 #[test]
 fn what_is_published_can_be_read_at_once_and_after_reopening() {
-    let sizes = [("empty", 0), ("byte", 1), ("block", 4096), ("more", 4097), ("large", 3_000_001)];
+    let sizes = [("empty", 0), ("byte", 1), ("block", 4096), ("more", 4097), ("large", 4_500_001)];
     for place in places() {
-        for caching in [Caching::Direct, Caching::Cached, Caching::DropBehind] {
-            let path = place.path().join(format!("{caching:?}"));
-            let opened = Opened::on_disk(&path, caching).unwrap();
+        for (caching, calls) in [
+            (Caching::Direct, Calls::Ordinary),
+            (Caching::Cached, Calls::Ordinary),
+            (Caching::DropBehind, Calls::Ordinary),
+            (Caching::Direct, Calls::Ring),
+            (Caching::Cached, Calls::Ring),
+        ] {
+            let path = place.path().join(format!("{caching:?} {calls:?}"));
+            let opened = Opened::with(&path, StorageOptions { caching, calls, ..StorageOptions::default() }).unwrap();
+            let report = opened.storage.report();
+            assert!(report.calls == calls || report.remarks.concat().contains("no io_uring here"), "{report:?}");
             opened.publish("first", &sizes).unwrap();
             opened.publish("second", &[("other", 70_000)]).unwrap();
             opened.publish("nothing", &[]).unwrap();
@@ -34,7 +43,7 @@ fn what_is_published_can_be_read_at_once_and_after_reopening() {
             let opened = Opened::on_disk(&path, caching).unwrap();
             assert_eq!(opened.names(), ["empty", "byte", "block", "more", "large", "other"]);
             let objects = opened.storage.objects();
-            assert_eq!((objects[4].bytes, objects[4].group.as_str()), (3_000_001, "first"));
+            assert_eq!((objects[4].bytes, objects[4].group.as_str()), (4_500_001, "first"));
             opened.check(&["empty", "byte", "block", "more", "large", "other"]).unwrap();
             opened.delete("first").unwrap();
             assert_eq!(opened.names(), ["other"]);
@@ -168,6 +177,29 @@ fn a_stalled_disk_is_seen_urgent_requests_go_first_and_dropping_cancels_the_rest
 }
 
 #[test]
+fn the_last_handle_may_be_dropped_by_the_callback() {
+    type Slot = Arc<Mutex<Option<Storage>>>;
+    let (slot, (sender, ended)) = (Slot::default(), mpsc::channel());
+    let deliver = {
+        let slot = Arc::clone(&slot);
+        Box::new(move |completion: Completion| {
+            drop(slot.lock().unwrap().take());
+            sender.send((completion.tag, completion.result.is_ok())).unwrap();
+        })
+    };
+    let folder = SimulatedFolder::new();
+    let options = StorageOptions { threads: 3, ..StorageOptions::default() };
+    let storage = Storage::open_in(Arc::new(folder.clone()), &identity(), options, deliver).unwrap();
+    let mut guard = slot.lock().unwrap();
+    let objects = new_objects(&[("a", 10)]);
+    storage.publish(PublishRequest { group: group("g"), objects, tag: 5, priority: Priority::InOrder }).unwrap();
+    *guard = Some(storage);
+    drop(guard);
+    assert_eq!(ended.recv_timeout(PATIENCE), Ok((5, true)));
+    assert_eq!(Opened::simulated(&folder).unwrap().names(), ["a"]);
+}
+
+#[test]
 fn ragged_transfers_end_with_the_same_bytes() {
     let folder = SimulatedFolder::new();
     let opened = Opened::simulated(&folder).unwrap();
@@ -177,6 +209,16 @@ fn ragged_transfers_end_with_the_same_bytes() {
         opened.publish(&format!("g{index}"), &[(&a, 30_000), (&b, 3 + 999 * index)]).unwrap();
         opened.check(&[&a, &b]).unwrap();
     }
+}
+
+#[test]
+fn a_part_that_could_not_be_removed_is_in_nobodys_way() {
+    let folder = SimulatedFolder::new();
+    let opened = Opened::simulated(&folder).unwrap();
+    folder.put_file("g.group.tmp", vec![7; 20_000]);
+    opened.publish("g", &[("a", 100)]).unwrap();
+    opened.check(&["a"]).unwrap();
+    assert!(!folder.files().contains_key("g.group.tmp"));
 }
 
 #[test]

@@ -8,7 +8,7 @@ mod plan;
 mod problem;
 mod store;
 
-pub use plan::DiskPlan;
+pub use plan::OutOfCorePlan;
 
 use crate::context::{Context, Progress, ProgressCallback};
 use crate::drive::{self, RankPlan, RankReport};
@@ -35,7 +35,7 @@ use std::sync::Arc;
 /// Choices of a factorisation above a disk.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
-pub struct DiskCholeskyOptions {
+pub struct OutOfCoreOptions {
     /// Rows of a tile; by default what the order asks for. A directory belongs to tiles of one size.
     pub tile_rows: Option<usize>,
     /// Whether the system's cache is used.
@@ -44,7 +44,7 @@ pub struct DiskCholeskyOptions {
     pub spans: bool,
 }
 
-setters! { new DiskCholeskyOptions {
+setters! { new OutOfCoreOptions {
     tile_rows: impl Into<Option<usize>>,
     caching: Caching,
     spans: bool,
@@ -53,7 +53,7 @@ setters! { new DiskCholeskyOptions {
 /// How a factorisation above a disk went.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
-pub struct DiskCholeskyReport {
+pub struct OutOfCoreReport {
     /// `cholesky`.
     pub operation: &'static str,
     /// Rows of the matrix.
@@ -69,7 +69,7 @@ pub struct DiskCholeskyReport {
     /// Worker threads.
     pub threads: usize,
     /// Tiles, memory and bytes as planned.
-    pub plan: DiskPlan,
+    pub plan: OutOfCorePlan,
     /// Tiles that an earlier run had finished.
     pub tiles_found: usize,
     /// Groups of tiles that were damaged and made again.
@@ -117,13 +117,13 @@ pub struct DiskCholeskyReport {
 /// Those of [`crate::cholesky_with`]; [`Error::MemoryLimit`] where not even three tiles have room;
 /// [`Error::StorageMismatch`] for a directory of another factorisation, [`Error::StorageInUse`] where another run works
 /// there; [`Error::DiskFull`], [`Error::Io`]: what was finished stays, and the next call goes on from there.
-pub fn cholesky_files(
+pub fn cholesky(
     ctx: &Context,
     (matrix, factor): (&Path, &Path),
     storage: &Path,
     precision_bits: u32,
-    options: &DiskCholeskyOptions,
-) -> Result<DiskCholeskyReport> {
+    options: &OutOfCoreOptions,
+) -> Result<OutOfCoreReport> {
     let mut clock = Clock::new();
     let file = Arc::new(MatrixFile::open(matrix)?);
     check_layout(&file)?;
@@ -154,7 +154,7 @@ pub fn cholesky_files(
     }
     made.home = store::write_factor(ctx, factor, &call, made.home)?;
     let statistics = made.statistics();
-    Ok(DiskCholeskyReport {
+    Ok(OutOfCoreReport {
         operation: "cholesky",
         order: call.problem.order,
         precision_bits,
@@ -168,8 +168,8 @@ pub fn cholesky_files(
         read_bytes: statistics.read_bytes,
         written_bytes: statistics.written_bytes,
         disk_seconds: statistics.busy_seconds,
-        direct_io: made.home.storage.caching().caching == Caching::Direct,
-        remarks: made.home.storage.caching().remark.iter().cloned().collect(),
+        direct_io: made.home.storage.report().caching == Caching::Direct,
+        remarks: made.home.storage.report().remarks.clone(),
         seconds: clock.now(),
         scan_seconds,
         factor_seconds,
@@ -180,16 +180,16 @@ pub fn cholesky_files(
     })
 }
 
-/// The plan of [`cholesky_files`] for a file: blocks, bytes of memory, bytes that the disk moves.
+/// The plan of [`cholesky`] for a file: blocks, bytes of memory, bytes that the disk moves.
 ///
 /// # Errors
-/// As [`cholesky_files`], as far as the header of the file and the limit go.
-pub fn plan_cholesky_files(
+/// As [`cholesky`], as far as the header of the file and the limit go.
+pub fn plan_cholesky(
     ctx: &Context,
     matrix: &Path,
     precision_bits: u32,
-    options: &DiskCholeskyOptions,
-) -> Result<DiskPlan> {
+    options: &OutOfCoreOptions,
+) -> Result<OutOfCorePlan> {
     let file = MatrixFile::open(matrix)?;
     let kernel = ctx.kernel();
     let working_bits = working_bits(precision_bits, kernel.maximum_modulus_bits())?;
@@ -202,7 +202,7 @@ fn planned(
     engine: &dyn TileEngine,
     (file, tiling): (&MatrixFile, &TileMap),
     (precision_bits, working_bits): (u32, u32),
-) -> Result<DiskPlan> {
+) -> Result<OutOfCorePlan> {
     let work = TileWork::new(engine, tiling, working_bits, &[]);
     DiskNeeds { engine, work: &work, file, precision_bits, threads: ctx.threads() }.plan(ctx)
 }
@@ -219,9 +219,9 @@ struct DiskFactoring<'a> {
     problem: Problem,
     engine: &'a dyn TileEngine,
     tiling: TileMap,
-    plan: DiskPlan,
+    plan: OutOfCorePlan,
     identity: Identity,
-    options: &'a DiskCholeskyOptions,
+    options: &'a OutOfCoreOptions,
     storage: &'a Path,
 }
 
@@ -266,8 +266,7 @@ impl DiskFactoring<'_> {
         }
         let engine = self.ctx.tile_engine(self.ctx.kernel(), self.problem.working_bits)?;
         let (tiling, bits) = (self.tiling, self.problem.working_bits);
-        let payload_words =
-            move |tile| TileWork::new(&*engine, &tiling, bits, &[]).payload_words(tile);
+        let payload_words = move |tile| TileWork::new(&*engine, &tiling, bits, &[]).payload_words(tile);
         let home = Home::new((storage, completions), self.file.clone(), &self.plan.home, payload_words)?;
         Ok((home, damaged.len()))
     }
@@ -344,7 +343,8 @@ impl DiskFactoring<'_> {
             }
             None => Float::with_val(53, Special::NegZero),
         };
-        let diagonal = self.file.diagonal_entry(index).map_or_else(|_| Float::new(53), |entry| Float::with_val(53, entry));
+        let diagonal =
+            self.file.diagonal_entry(index).map_or_else(|_| Float::new(53), |entry| Float::with_val(53, entry));
         // A row left out from the start has a minor that is not positive, at any precision.
         let more_bits = (index < *order).then_some(1);
         Error::NotPositiveDefinite { index, pivot, diagonal, more_bits, enough_bits: None }

@@ -8,9 +8,7 @@ use crate::kernels::tiles::{PANEL_ROWS, TileEngine, TileShape};
 use crate::math::float::limbs_for;
 use crate::ops::factor::home::HomePlan;
 use crate::ops::factor::tile_work::TileWork;
-use crate::runtime::{
-    BlockShape, CholeskyGraph, LevelBytes, LevelShape, LevelTraffic, count_level, least_level_bytes,
-};
+use crate::runtime::{BlockShape, CholeskyGraph, LevelBytes, LevelShape, LevelTraffic, count_level, least_level_bytes};
 use crate::storage::padded_bytes;
 use crate::store::{Buffer, IoBuffer};
 use crate::tile::{TileId, TileMap};
@@ -50,7 +48,7 @@ const WORKER_BYTES: u64 = 64 << 10;
 /// The plan of a factorisation above a disk.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
-pub struct DiskPlan {
+pub struct OutOfCorePlan {
     /// Rows of a tile.
     pub tile_rows: usize,
     /// Tile rows of the matrix.
@@ -140,7 +138,7 @@ impl DiskNeeds<'_> {
     ///
     /// # Errors
     /// [`Error::MemoryLimit`] with the least limit that would do: room for three tiles.
-    pub fn plan(&self, ctx: &Context) -> Result<DiskPlan> {
+    pub fn plan(&self, ctx: &Context) -> Result<OutOfCorePlan> {
         let (graph, slot_bytes) = (CholeskyGraph::of(self.tiling()), Buffer::bytes_for(self.slot_words()));
         let fixed = ctx.memory().total(self.fixed_bytes());
         let (read_bytes, write_bytes) = (self.read_bytes(), self.most_finished_bytes());
@@ -155,8 +153,10 @@ impl DiskNeeds<'_> {
         let spare = limit - least;
         let reads = least_reads + fits(spare / BUFFER_SHARE, buffer(read_bytes)).min(MOST_READS);
         let spare = spare - (reads - least_reads) as u64 * buffer(read_bytes);
-        let strip = fits((spare / BUFFER_SHARE).saturating_add(buffer(write_bytes)) / 2, write_bytes).clamp(1, STRIP_TILES);
-        let writes = if buffer(strip as u64 * write_bytes) * 2 <= spare / BUFFER_SHARE + buffer(write_bytes) { 2 } else { 1 };
+        let strip =
+            fits((spare / BUFFER_SHARE).saturating_add(buffer(write_bytes)) / 2, write_bytes).clamp(1, STRIP_TILES);
+        let writes =
+            if buffer(strip as u64 * write_bytes) * 2 <= spare / BUFFER_SHARE + buffer(write_bytes) { 2 } else { 1 };
         let write_all = writes as u64 * buffer(strip as u64 * write_bytes);
         let spare = spare.saturating_sub(write_all.saturating_sub(buffer(write_bytes)));
         let room = 3 + fits(spare, slot_bytes).min(graph.tile_count() + 4 * graph.tiles + 8);
@@ -169,7 +169,7 @@ impl DiskNeeds<'_> {
         };
         let planned_bytes = fixed + room as u64 * slot_bytes + reads as u64 * buffer(read_bytes) + write_all;
         let bytes = LevelBytes { entries: &|tile| self.entry_bytes(tile), finished: &|tile| self.finished_bytes(tile) };
-        Ok(DiskPlan {
+        Ok(OutOfCorePlan {
             tile_rows: self.tiling().tile_size,
             tiles: graph.tiles,
             room_tiles: room,
@@ -218,7 +218,9 @@ fn candidates(tiles: usize, room_tiles: usize, updates: usize) -> Vec<BlockShape
     if let Some(side) = (1..=tiles).rev().find(|&side| fits(side, side)) {
         shapes.extend((side.saturating_sub(2).max(1)..=side).map(|side| BlockShape { rows: side, cols: side }));
         // A square that does not fill the room grows by a row or a column.
-        shapes.extend((side + 1..=tiles).take_while(|&rows| fits(rows, side)).map(|rows| BlockShape { rows, cols: side }));
+        shapes.extend(
+            (side + 1..=tiles).take_while(|&rows| fits(rows, side)).map(|rows| BlockShape { rows, cols: side }),
+        );
     }
     if let Some(cols) = (1..=tiles).rev().find(|&cols| fits(tiles, cols)) {
         shapes.push(BlockShape { rows: tiles, cols });

@@ -1,0 +1,40 @@
+//! Several transfers of a file at a time through io_uring, where the kernel has it.
+//!
+//! The only part of storage that hands addresses to the kernel by itself. Promise: nothing of the memory is in the
+//! kernel's hands when a call returns. Does not know: what is transferred, and why.
+
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod kernel;
+#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+mod none;
+
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub use kernel::Rings;
+#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+pub use none::Rings;
+
+/// Memory of a transfer.
+pub enum Memory<'a> {
+    /// To read into.
+    Read(&'a mut [u8]),
+    /// To write from.
+    Write(&'a [u8]),
+}
+
+/// One transfer: at most 2 GiB.
+pub struct Part<'a> {
+    pub memory: Memory<'a>,
+    pub offset: u64,
+    /// Whether all of its bytes were moved; whoever asks for more does the rest.
+    pub is_done: bool,
+}
+
+impl Part<'_> {
+    /// Bytes to be moved.
+    pub fn bytes(&self) -> usize {
+        match &self.memory {
+            Memory::Read(bytes) => bytes.len(),
+            Memory::Write(bytes) => bytes.len(),
+        }
+    }
+}

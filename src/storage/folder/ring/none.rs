@@ -1,0 +1,28 @@
+//! In place of rings, on systems without them.
+//!
+//! Does not know: transfers.
+
+use super::Part;
+use rustix::fd::BorrowedFd;
+use std::io;
+
+/// There are none.
+pub enum Rings {}
+
+impl Rings {
+    /// Says so.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn probe() -> io::Result<Rings> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Cannot be called.
+    ///
+    /// # Errors
+    /// None.
+    pub fn run(&self, _file: BorrowedFd<'_>, _parts: &mut [Part<'_>]) -> io::Result<()> {
+        match *self {}
+    }
+}
