@@ -7,6 +7,7 @@ mod common;
 mod devices;
 mod factors;
 mod files;
+mod out_of_core;
 mod products;
 mod ranks;
 mod storage;

@@ -22,7 +22,7 @@ use crate::ops::factor::tile_store::{Local, TileStore};
 use crate::ops::factor::tile_work::{FailedRow, TileWork};
 use crate::options::setters;
 use crate::runtime::{CholeskyGraph, level_options};
-use crate::storage::{Caching, DeleteRequest, Identity, Storage, StorageOptions, StorageStatistics};
+use crate::storage::{Caching, DeleteRequest, Identity, Storage, StorageOptions};
 use crate::tile::TileMap;
 use plan::{DiskNeeds, tiling};
 use problem::check_layout;
@@ -147,13 +147,7 @@ pub fn cholesky(
         .with("matrix_checksum", format!("{checksum:016x}"))
         .with("tile_rows", tiling.tile_size);
     let call = DiskFactoring { ctx, file, problem, engine: &*engine, tiling, plan, identity, options, storage };
-    let mut made = call.factor(&mut clock)?;
-    let factor_seconds = clock.now() - scan_seconds;
-    if !call.problem.is_whole() {
-        return Err(call.not_positive(call.problem.order, None));
-    }
-    made.home = store::write_factor(ctx, factor, &call, made.home)?;
-    let statistics = made.statistics();
+    let made = call.factor(factor, &mut clock)?;
     Ok(OutOfCoreReport {
         operation: "cholesky",
         order: call.problem.order,
@@ -165,15 +159,15 @@ pub fn cholesky(
         plan: call.plan,
         tiles_found: made.tiles_found,
         groups_repaired: made.groups_repaired,
-        read_bytes: statistics.read_bytes,
-        written_bytes: statistics.written_bytes,
-        disk_seconds: statistics.busy_seconds,
-        direct_io: made.home.storage.report().caching == Caching::Direct,
-        remarks: made.home.storage.report().remarks.clone(),
+        read_bytes: made.read_bytes,
+        written_bytes: made.written_bytes,
+        disk_seconds: made.disk_seconds,
+        direct_io: made.direct_io,
+        remarks: made.remarks,
         seconds: clock.now(),
         scan_seconds,
-        factor_seconds,
-        store_seconds: clock.now() - scan_seconds - factor_seconds,
+        factor_seconds: made.factor_seconds,
+        store_seconds: made.store_seconds,
         tasks: clock.times,
         spans: std::mem::take(&mut clock.spans),
         rank: made.rank,
@@ -226,24 +220,29 @@ struct DiskFactoring<'a> {
 }
 
 /// What became of it.
+#[derive(Default)]
 struct Made {
-    home: Home,
     rank: RankReport,
     tiles_found: usize,
     groups_repaired: usize,
-    /// Of storages that were opened before.
-    before: StorageStatistics,
+    read_bytes: u64,
+    written_bytes: u64,
+    disk_seconds: f64,
+    direct_io: bool,
+    remarks: Vec<String>,
+    factor_seconds: f64,
+    store_seconds: f64,
 }
 
 impl Made {
-    fn statistics(&self) -> StorageStatistics {
-        let now = self.home.storage.statistics();
-        StorageStatistics {
-            read_bytes: now.read_bytes + self.before.read_bytes,
-            written_bytes: now.written_bytes + self.before.written_bytes,
-            busy_seconds: now.busy_seconds + self.before.busy_seconds,
-            ..now
-        }
+    /// Adds what a storage did since it was opened.
+    fn take_in(&mut self, home: &Home) {
+        let statistics = home.storage.statistics();
+        self.read_bytes += statistics.read_bytes;
+        self.written_bytes += statistics.written_bytes;
+        self.disk_seconds += statistics.busy_seconds;
+        self.direct_io = home.storage.report().caching == Caching::Direct;
+        self.remarks.clone_from(&home.storage.report().remarks);
     }
 }
 
@@ -271,23 +270,31 @@ impl DiskFactoring<'_> {
         Ok((home, damaged.len()))
     }
 
-    /// Factors all tiles that are not finished. A damaged tile is made again.
-    fn factor(&self, clock: &mut Clock) -> Result<Made> {
-        let (mut groups_repaired, mut before) = (0, StorageStatistics::default());
+    /// Factors all tiles that are not finished, and writes the factor. A damaged tile is made again.
+    fn factor(&self, path: &Path, clock: &mut Clock) -> Result<Made> {
+        let mut made = Made::default();
         loop {
             let (home, damaged) = self.open()?;
-            groups_repaired += damaged;
-            let tiles_found = home.found();
+            made.groups_repaired += damaged;
+            made.tiles_found = made.tiles_found.max(home.found());
+            let start = clock.now();
             let (home, outcome) = self.run(home, clock)?;
+            let factored = clock.now();
+            made.factor_seconds += factored - start;
+            let outcome = outcome.and_then(|rank| {
+                made.rank = rank;
+                match self.problem.is_whole() {
+                    true => store::write_factor(self.ctx, path, self, &home),
+                    false => Err(self.not_positive(self.problem.order, None)),
+                }
+            });
+            made.store_seconds += clock.now() - factored;
+            made.take_in(&home);
             match outcome {
-                Ok(rank) => return Ok(Made { home, rank, tiles_found, groups_repaired, before }),
+                Ok(()) => return Ok(made),
                 Err(Error::Damaged { object, .. } | Error::Truncated { object, .. }) => {
                     home.discard(&object)?;
-                    groups_repaired += 1;
-                    let statistics = home.storage.statistics();
-                    before.read_bytes += statistics.read_bytes;
-                    before.written_bytes += statistics.written_bytes;
-                    before.busy_seconds += statistics.busy_seconds;
+                    made.groups_repaired += 1;
                 }
                 Err(error) => return Err(error),
             }

@@ -19,11 +19,11 @@ struct Local {
     limbs: Vec<u64>,
 }
 
-/// Writes the whole factor to `path`, zeros above the diagonal; gives the tiles' home back.
+/// Writes the whole factor to `path`, zeros above the diagonal.
 ///
 /// # Errors
 /// [`crate::Error::ExponentRange`] with the place in the matrix; [`crate::Error::Io`], [`crate::Error::Cancelled`].
-pub(super) fn write_factor(ctx: &Context, path: &Path, call: &DiskFactoring<'_>, home: Home) -> Result<Home> {
+pub(super) fn write_factor(ctx: &Context, path: &Path, call: &DiskFactoring<'_>, home: &Home) -> Result<()> {
     let (order, precision_bits) = (call.problem.order, call.problem.precision_bits);
     let shape = MatrixFileShape { rows: order, cols: order, precision_bits, symmetric: false };
     let work = TileWork::new(call.engine, &call.tiling, call.problem.working_bits, &call.problem.exponents);
@@ -43,13 +43,12 @@ pub(super) fn write_factor(ctx: &Context, path: &Path, call: &DiskFactoring<'_>,
                 &mut locals,
                 |_| tiles.next(),
                 |local, tile| {
-                    write_tile(&work, (&home, writer), tile, local)?;
+                    write_tile(&work, (home, writer), tile, local)?;
                     meter.add("write", units(tile))
                 },
             )
         })
-    })?;
-    Ok(home)
+    })
 }
 
 fn write_tile(

@@ -1,0 +1,210 @@
+//! Cholesky factorisations from file to file, against those in memory.
+
+use crate::common::definite::{integer_gram, set_both};
+use crate::common::{forced, kernel_names, seeds};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use sunzi::advanced::storage::Caching;
+use sunzi::io::{self, Symmetry, WriteOptions};
+use sunzi::out_of_core::{self, OutOfCoreOptions};
+use sunzi::rug::Float;
+use sunzi::{Context, Error, Matrix};
+
+/// A matrix in a file, its factor of one call in memory in another one, and a place for a storage directory.
+struct Case {
+    folder: tempfile::TempDir,
+    matrix: Matrix,
+    precision_bits: u32,
+}
+
+impl Case {
+    fn new(matrix: Matrix, precision_bits: u32) -> Case {
+        let folder = tempfile::tempdir().unwrap();
+        let options = WriteOptions::new().symmetry(Symmetry::SymmetricLower);
+        io::write(&folder.path().join("a.bin"), &matrix, &options).unwrap();
+        let ctx = Context::builder().threads(1).build().unwrap();
+        if let Ok(factor) = sunzi::cholesky(&ctx, &matrix, precision_bits) {
+            io::write(&folder.path().join("in_memory.bin"), factor.factor(), &WriteOptions::default()).unwrap();
+        }
+        Case { folder, matrix, precision_bits }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn run(&self, ctx: &Context, options: &OutOfCoreOptions) -> sunzi::Result<out_of_core::OutOfCoreReport> {
+        let (matrix, factor) = (self.path("a.bin"), self.path("l.bin"));
+        out_of_core::cholesky(ctx, (&matrix, &factor), &self.path("tiles"), self.precision_bits, options)
+    }
+
+    /// The factor is that of memory, byte for byte.
+    fn check(&self, what: &str) {
+        assert!(same(&self.path("l.bin"), &self.path("in_memory.bin")), "{what}: another factor");
+        fs::remove_file(self.path("l.bin")).unwrap();
+    }
+
+    fn forget_tiles(&self) {
+        fs::remove_dir_all(self.path("tiles")).unwrap();
+    }
+
+    /// The least limit under which the call runs.
+    fn least_limit(&self, ctx: &Context, options: &OutOfCoreOptions) -> u64 {
+        let ctx = ctx.with_memory_bytes(Some(1));
+        match out_of_core::plan_cholesky(&ctx, &self.path("a.bin"), self.precision_bits, options) {
+            Err(Error::MemoryLimit { minimum_bytes, .. }) => minimum_bytes,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn same(one: &Path, other: &Path) -> bool {
+    fs::read(one).unwrap() == fs::read(other).unwrap()
+}
+
+fn options() -> OutOfCoreOptions {
+    // The cache spares the tests' disk; what goes past it is tested with the storage.
+    OutOfCoreOptions::new().caching(Caching::Cached)
+}
+
+#[test]
+fn the_file_is_that_of_memory_for_all_shapes_limits_threads_and_kernels() {
+    for kernel in kernel_names() {
+        for (order, tile_rows, threads) in [(0, 8, 1), (1, 8, 2), (8, 8, 1), (9, 8, 2), (67, 8, 2), (130, 24, 2)] {
+            let case = Case::new(integer_gram(order + 5, order, 150, 1), 150);
+            let ctx = forced(kernel, threads).build().unwrap();
+            let options = options().tile_rows(tile_rows);
+            let least = case.least_limit(&ctx, &options);
+            for limit in [Some(least), Some(least + least / 40), Some(least + least / 4), None] {
+                let report = case.run(&ctx.with_memory_bytes(limit), &options).unwrap();
+                let what = format!("{kernel}, {order} rows, limit {limit:?}: {:?}", report.plan);
+                case.check(&what);
+                assert!(report.plan.planned_bytes <= limit.unwrap_or(u64::MAX), "{what}");
+                case.forget_tiles();
+            }
+            let refused = case.run(&ctx.with_memory_bytes(Some(least - 1)), &options).unwrap_err();
+            assert!(matches!(refused, Error::MemoryLimit { minimum_bytes, .. } if minimum_bytes == least));
+        }
+    }
+}
+
+#[test]
+fn what_is_read_is_what_was_counted() {
+    let case = Case::new(integer_gram(200 + 5, 200, 100, 1), 100);
+    let options = options().tile_rows(8);
+    let ctx = Context::builder().threads(1).build().unwrap();
+    let least = case.least_limit(&ctx, &options);
+    let report = case.run(&ctx.with_memory_bytes(Some(least + (1 << 17))), &options).unwrap();
+    case.check("counted");
+    let plan = &report.plan;
+    assert!(plan.traffic.read_bytes() as f64 <= 1.2 * plan.least_read_bytes as f64, "{plan:?}");
+    // Rounding reads every tile once more. A disk that answers late changes a little.
+    let read = (report.read_bytes - plan.traffic.written_bytes) as f64;
+    let counted = plan.traffic.read_bytes() as f64;
+    assert!(read <= 1.2 * plan.least_read_bytes as f64, "{read}: {plan:?}");
+    assert!(read >= 0.8 * counted, "{read} of {counted}: {plan:?}");
+}
+
+/// Ends calls after more and more work, and begins each again under other limits and threads.
+#[test]
+fn a_run_that_is_begun_again_goes_on_and_ends_with_the_same_bytes() {
+    for seed in seeds(3) {
+        let case = Case::new(integer_gram(120 + 5, 120, 120, 1), 120);
+        let options = options().tile_rows(16);
+        let base = Context::builder().threads(1).build().unwrap();
+        let least = case.least_limit(&base, &options);
+        let mut found = Vec::new();
+        for round in 0..40 {
+            let calls = Arc::new(AtomicU64::new(0));
+            let (most, seen) = (3 + (seed * 7 + round) % 11, calls.clone());
+            let ctx = Context::builder()
+                .threads(1 + (round % 3) as usize)
+                .memory_bytes(2 * least + (round % 5) * (least / 3))
+                .progress(move |progress| {
+                    let stop = progress.phase == "factor" && seen.fetch_add(1, Ordering::Relaxed) >= most;
+                    !stop || round > 30
+                })
+                .build()
+                .unwrap();
+            match case.run(&ctx, &options) {
+                Ok(report) => {
+                    found.push(report.tiles_found);
+                    break;
+                }
+                Err(Error::Cancelled) => assert!(!case.path("l.bin").exists()),
+                Err(error) => panic!("{error}"),
+            }
+        }
+        case.check("resumed");
+        assert!(found.first().is_some_and(|&tiles| tiles > 0), "the last run found nothing: {found:?}");
+        // Another run finds everything.
+        let report = case.run(&base, &options).unwrap();
+        assert_eq!(report.tiles_found, 8 * 9 / 2);
+        case.check("found whole");
+    }
+}
+
+#[test]
+fn damaged_tiles_are_made_again() {
+    for seed in seeds(8) {
+        let case = Case::new(integer_gram(100 + 5, 100, 100, 1), 100);
+        let options = options().tile_rows(16);
+        let ctx = Context::builder().threads(2).build().unwrap();
+        case.run(&ctx, &options).unwrap();
+        case.check("whole");
+        let mut groups = fs::read_dir(case.path("tiles"))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.to_string_lossy().contains("tiles-"))
+            .collect::<Vec<_>>();
+        groups.sort();
+        let group = &groups[(seed as usize * 5) % groups.len()];
+        let mut bytes = fs::read(group).unwrap();
+        match seed % 3 {
+            0 => bytes.truncate(bytes.len() / 2),
+            1 => bytes[100] ^= 1,
+            _ => bytes[4096 + 17] ^= 4,
+        }
+        fs::write(group, bytes).unwrap();
+        fs::remove_file(&groups[(seed as usize * 3 + 1) % groups.len()]).ok();
+        let report = case.run(&ctx, &options).unwrap();
+        case.check("repaired");
+        assert!(report.groups_repaired <= 1, "{report:?}");
+    }
+}
+
+#[test]
+fn a_directory_of_something_else_is_refused() {
+    let case = Case::new(integer_gram(40 + 5, 40, 100, 1), 100);
+    let ctx = Context::builder().threads(1).build().unwrap();
+    let options = options().tile_rows(8);
+    case.run(&ctx, &options).unwrap();
+    let other = Case { precision_bits: 90, folder: tempfile::tempdir().unwrap(), matrix: case.matrix.clone() };
+    let (matrix, factor) = (case.path("a.bin"), case.path("other.bin"));
+    let refused = out_of_core::cholesky(&ctx, (&matrix, &factor), &case.path("tiles"), other.precision_bits, &options);
+    assert!(matches!(refused.unwrap_err(), Error::StorageMismatch { .. }));
+    let refused = case.run(&ctx, &options.tile_rows(16)).unwrap_err();
+    assert!(refused.to_string().contains("tile_rows"), "{refused}");
+    assert!(!factor.exists());
+}
+
+#[test]
+fn what_is_not_positive_definite_fails_where_it_fails_in_memory() {
+    for (row, beyond) in [(0, false), (7, false), (8, false), (33, false), (20, true), (39, true)] {
+        let mut matrix = integer_gram(40 + 5, 40, 100, 1);
+        let value = if beyond { Float::with_val(100, -1) } else { matrix.float(row, row) >> 40 };
+        set_both(&mut matrix, row, row, &value);
+        let case = Case::new(matrix, 100);
+        let ctx = Context::builder().threads(2).build().unwrap();
+        let expected = sunzi::cholesky(&ctx, &case.matrix, 100).unwrap_err();
+        let failed = case.run(&ctx, &options().tile_rows(8)).unwrap_err();
+        let index = |error: &Error| match error {
+            Error::NotPositiveDefinite { index, .. } => *index,
+            other => panic!("{other}"),
+        };
+        assert_eq!(index(&failed), index(&expected));
+        assert!(!case.path("l.bin").exists());
+    }
+}

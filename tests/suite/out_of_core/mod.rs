@@ -1,0 +1,4 @@
+//! Operations above a disk give the files of those in memory, byte for byte, whatever the limit, and however often they
+//! were ended.
+
+mod cholesky;
