@@ -25,7 +25,7 @@ use crate::runtime::{CholeskyGraph, level_options};
 use crate::storage::{Caching, DeleteRequest, Identity, Storage, StorageOptions};
 use crate::tile::TileMap;
 use plan::{DiskNeeds, tiling};
-use problem::check_layout;
+use problem::check_symmetric;
 use rug::Float;
 use rug::float::Special;
 use serde::Serialize;
@@ -38,6 +38,8 @@ use std::sync::Arc;
 pub struct OutOfCoreOptions {
     /// Rows of a tile; by default what the order asks for. A directory belongs to tiles of one size.
     pub tile_rows: Option<usize>,
+    /// Whether the lower triangle alone counts of a file that stores all entries; by default both, which must agree.
+    pub lower: bool,
     /// Whether the system's cache is used.
     pub caching: Caching,
     /// Whether the report has the spans of all tasks.
@@ -46,6 +48,7 @@ pub struct OutOfCoreOptions {
 
 setters! { new OutOfCoreOptions {
     tile_rows: impl Into<Option<usize>>,
+    lower: bool,
     caching: Caching,
     spans: bool,
 } }
@@ -105,7 +108,8 @@ pub struct OutOfCoreReport {
 /// The lower triangular `L` with `A = L L^T`, from the binary file `matrix` to the binary file `factor`, with the tiles
 /// that find no room in memory in the directory `storage`.
 ///
-/// Shapes: `matrix` stores the lower triangle of a symmetric matrix, see docs/FORMATS.md.
+/// Shapes: `matrix` is `n x n`: the lower triangle of a symmetric matrix, or all entries, which are checked or of which
+/// the lower triangle counts, see [`OutOfCoreOptions::lower`] and docs/FORMATS.md.
 /// Accuracy and bits: those of [`crate::cholesky_with`] by norms: the file is the same, byte for byte, whatever the
 /// limit, the threads, and however often the run was ended and begun again.
 /// Memory: as planned, at most the context's limit; without one as much as all tiles take. A directory belongs to one
@@ -126,7 +130,6 @@ pub fn cholesky(
 ) -> Result<OutOfCoreReport> {
     let mut clock = Clock::new();
     let file = Arc::new(MatrixFile::open(matrix)?);
-    check_layout(&file)?;
     let kernel = ctx.kernel();
     let working_bits = working_bits(precision_bits, kernel.maximum_modulus_bits())?;
     let engine = ctx.tile_engine(kernel, working_bits)?;
@@ -137,6 +140,9 @@ pub fn cholesky(
     let tiling = tiling(file.rows(), options.tile_rows);
     planned(ctx, &*engine, (&file, &tiling), (precision_bits, working_bits))?;
     let (problem, checksum) = Problem::of_file(&file, (precision_bits, working_bits), progress_of(ctx))?;
+    if !options.lower {
+        check_symmetric(&file, &tiling)?;
+    }
     let scan_seconds = clock.now();
     let tiling = TileMap { rows: problem.order, cols: problem.order, ..tiling };
     let plan = planned(ctx, &*engine, (&file, &tiling), (precision_bits, working_bits))?;

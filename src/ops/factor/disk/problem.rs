@@ -2,11 +2,12 @@
 
 use crate::context::ProgressCallback;
 use crate::error::{Error, Result};
-use crate::io::MatrixFile;
+use crate::io::{Block, MatrixFile};
 use crate::math::float::{FloatRef, limbs_for};
 use crate::math::pivot::RowWeight;
 use crate::ops::factor::problem::Problem;
 use crate::ops::factor::scaling::{is_beyond_one, row_exponent, scaled_limbs};
+use crate::tile::TileMap;
 use std::cell::OnceCell;
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ impl Problem {
         let exponents = &problem.exponents;
         let mut order = exponents.len();
         let checksum = file.check(progress, |row, col, head| {
-            if row >= order || row == col {
+            if row >= order || row <= col {
                 return Ok(());
             }
             let (limbs, mut failed) = (OnceCell::new(), None);
@@ -63,16 +64,30 @@ impl Problem {
     }
 }
 
-/// Refuses a file that does not hold a lower triangle alone.
+/// Compares both triangles of a file that stores all entries, tile by tile; memory for two tiles.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`].
-pub(super) fn check_layout(file: &MatrixFile) -> Result<()> {
-    if file.is_symmetric() || file.rows() != file.cols() {
+/// [`Error::NotSymmetric`] with the first entry found, in the order of tiles, that is not that of its mirror image.
+pub(super) fn check_symmetric(file: &MatrixFile, tiling: &TileMap) -> Result<()> {
+    if file.is_symmetric() {
         return Ok(());
     }
-    let path = file.path().display();
-    Err(Error::InvalidArgument(format!(
-        "{path}: the file holds both triangles: a factorisation above a disk reads one that is known to be symmetric"
-    )))
+    let words = tiling.most_entries() * (1 + file.limbs());
+    let (mut lower, mut upper) = (vec![0; words], vec![0; words]);
+    for tile in tiling.tiles() {
+        let (rows, cols) = (tiling.row_range(tile.row), tiling.row_range(tile.col));
+        file.read_block(&Block { rows: rows.clone(), cols: cols.clone() }, &mut lower)?;
+        file.read_block(&Block { rows: cols.clone(), cols: rows.clone() }, &mut upper)?;
+        let (count, limbs) = (rows.len() * cols.len(), file.limbs());
+        let is_same = |row: usize, col: usize| {
+            let (one, other) = (row + col * rows.len(), col + row * cols.len());
+            let at = |entry: usize| count + entry * limbs..count + (entry + 1) * limbs;
+            lower[one] == upper[other] && lower[at(one)] == upper[at(other)]
+        };
+        let places = (0..cols.len()).flat_map(|col| (0..rows.len()).map(move |row| (row, col)));
+        if let Some((row, col)) = places.into_iter().find(|&(row, col)| !is_same(row, col)) {
+            return Err(Error::NotSymmetric { row: rows.start + row, column: cols.start + col });
+        }
+    }
+    Ok(())
 }
