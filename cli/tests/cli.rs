@@ -41,6 +41,9 @@ mod sandbox;
 mod setup;
 #[path = "cli/simulate.rs"]
 mod simulate;
+#[cfg(target_os = "linux")]
+#[path = "cli/storage.rs"]
+mod storage;
 #[path = "cli/verify.rs"]
 mod verify;
 

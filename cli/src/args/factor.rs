@@ -1,13 +1,14 @@
 //! Options of `cholesky`, `solve`, `inverse` and `trsm`.
 
 use super::values::{PrecisionChoice, accuracy, broadcast, digits, grid, positive, precision, precision_or_auto, side};
-use super::values::{size, termination, uplo};
+use super::values::{caching, size, termination, uplo};
 use super::{EngineArgs, Output, Precision};
-use clap::Args;
+use clap::{Args, ValueHint};
 use rug::Float;
 use std::path::PathBuf;
 use sunzi::advanced::runtime::Policy;
 use sunzi::advanced::runtime::protocol::{DeliveryKind, Termination};
+use sunzi::advanced::storage::Caching;
 use sunzi::distributed::RankGrid;
 use sunzi::{Accuracy, Diag, Error, Op, Result, Side, TrsmOptions, Uplo};
 use sunzi_lab::engine::Engine;
@@ -145,7 +146,7 @@ pub struct RankChoices {
     #[arg(long, value_name = "WAY", value_parser = broadcast())]
     pub broadcast: Option<DeliveryKind>,
     /// Which tile is worked on next: fifo, lifo, random, random:SEED, by_ij, greedy, critical_path, panels,
-    /// leftmost [default: critical_path].
+    /// leftmost, blocks, blocks:RxC [default: critical_path].
     #[arg(long, value_name = "NAME", value_parser = Policy::by_name)]
     pub policy: Option<Policy>,
     /// How a rank finds out that it will not be asked any more [default: lists].
@@ -159,17 +160,36 @@ pub struct RankChoices {
     pub plot: Option<PathBuf>,
 }
 
+/// A matrix larger than memory: its tiles go to a directory.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Larger than memory")]
+pub struct StorageChoices {
+    /// Work from file to file within --memory, with finished tiles in this directory; a run that was ended goes on
+    /// from them. Both files are binary.
+    #[arg(long = "storage", value_name = "DIR", value_hint = ValueHint::DirPath, requires = "path",
+        conflicts_with_all = ["upper", "log_det", "condition", "certified", "all_digits", "digits", "grid",
+            "broadcast", "policy", "termination", "remote_tiles", "plot", "hex", "trace"])]
+    pub directory: Option<PathBuf>,
+    /// What the system's cache is used for: direct (nothing), cached, or drop-behind (each piece is dropped at once).
+    #[arg(long = "storage-io", value_name = "WAY", default_value = "direct", requires = "directory",
+        value_parser = caching())]
+    pub caching: Caching,
+}
+
 /// `sunzi cholesky`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  sunzi cholesky A.mtx -o L.mtx --precision 512\n  \
                         sunzi cholesky A.mtx --log-det --precision 512\n  \
                         sunzi cholesky A.mtx -o L.mtx --precision auto --digits 30\n  \
+                        sunzi cholesky A.bin -o L.bin --storage tiles --memory 2G\n  \
                         mpirun -n 4 sunzi cholesky A.bin -o L.bin --threads 1 --grid 2x2")]
 pub struct Cholesky {
     #[command(flatten)]
     pub factor: Factor,
     #[command(flatten)]
     pub output: FactorOutput,
+    #[command(flatten)]
+    pub storage: StorageChoices,
 }
 
 /// Where a factor goes, if anywhere.

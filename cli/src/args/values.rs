@@ -9,6 +9,7 @@ use sunzi::advanced::kernels;
 use sunzi::advanced::kernels::device::DeviceFamily;
 use sunzi::advanced::runtime::Eviction;
 use sunzi::advanced::runtime::protocol::{DeliveryKind, Termination};
+use sunzi::advanced::storage::Caching;
 use sunzi::comm::window::WindowKind;
 use sunzi::distributed::RankGrid;
 use sunzi::gallery::{KINDS, Kind};
@@ -187,6 +188,11 @@ pub fn broadcast() -> impl TypedValueParser<Value = DeliveryKind> {
 /// How a process finds out that it may end.
 pub fn termination() -> impl TypedValueParser<Value = Termination> {
     named(vec![("lists", Termination::Lists), ("all_to_all", Termination::AllToAll)])
+}
+
+/// What the system's cache is used for.
+pub fn caching() -> impl TypedValueParser<Value = Caching> {
+    named(vec![("direct", Caching::Direct), ("cached", Caching::Cached), ("drop-behind", Caching::DropBehind)])
 }
 
 /// Which tile leaves a full device.

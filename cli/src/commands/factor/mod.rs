@@ -3,6 +3,7 @@
 //!
 //! Nothing is written unless all went well. Does not know: how a matrix is factored.
 
+mod above_disk;
 mod alone;
 mod digits;
 mod needs;
@@ -86,7 +87,7 @@ impl Factoring {
 }
 
 impl From<Cholesky> for Factoring {
-    fn from(Cholesky { factor, output }: Cholesky) -> Factoring {
+    fn from(Cholesky { factor, output, .. }: Cholesky) -> Factoring {
         Factoring { factor, task: Task::Cholesky, output: output.given() }
     }
 }
@@ -182,6 +183,8 @@ struct Inputs {
     /// Bytes of both matrices.
     bytes: u64,
 }
+
+pub use above_disk::run as run_above_disk;
 
 /// Runs in this process, or on the ranks that work `together`.
 pub fn run(session: &mut Session, config: &Factoring, together: Option<&dyn Transport>) -> Result<()> {

@@ -1,0 +1,118 @@
+//! Factorisations with their tiles in a directory: killed, begun again, damaged, refused. `SUNZI_TEST_EFFORT` says how
+//! many hundreds of kills there are.
+
+use super::sandbox::{Sandbox, named_minimum};
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+fn effort() -> u32 {
+    std::env::var("SUNZI_TEST_EFFORT").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
+}
+
+/// A matrix in `Q.bin`, and its factor of one call in memory in `L.bin`.
+fn factored(order: usize, bits: u32) -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.run(&format!("gen random --rows {} --cols {order} --precision {bits} -o P.bin", order + 20));
+    sandbox.run("syrk P.bin -o Q.bin");
+    sandbox.run("cholesky Q.bin -o L.bin");
+    sandbox
+}
+
+fn check(sandbox: &Sandbox) {
+    assert!(sandbox.bytes("X.bin") == sandbox.bytes("L.bin"), "another factor");
+    std::fs::remove_file(sandbox.path("X.bin")).unwrap();
+}
+
+const LINE: &str = "cholesky Q.bin -o X.bin --storage tiles --tile 24 --memory 46M --threads 2";
+
+/// Waits until a run has opened its directory, or has ended.
+fn wait_for_tiles(sandbox: &Sandbox, child: &mut Child) {
+    while !sandbox.path("tiles").is_dir() && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn a_killed_run_goes_on_and_ends_with_the_same_file() {
+    let sandbox = factored(400, 400);
+    let start = Instant::now();
+    sandbox.run(LINE);
+    let whole = start.elapsed();
+    check(&sandbox);
+    std::fs::remove_dir_all(sandbox.path("tiles")).unwrap();
+    let (mut kills, mut resumes) = (0, 0);
+    let wanted = if effort() > 1 { 100 * effort() } else { 8 };
+    while kills < wanted {
+        let mut child = sandbox.start(LINE);
+        // From the start of the program to its end, in steps that do not repeat.
+        std::thread::sleep(whole.mul_f64(f64::from(kills * 37 % 100) / 100.0) + Duration::from_millis(2));
+        if child.try_wait().unwrap().is_none() {
+            child.kill().unwrap();
+            kills += 1;
+        }
+        sandbox.finish(child);
+        assert!(sandbox.names().iter().all(|name| !name.contains("tmp")), "{:?}", sandbox.names());
+        if sandbox.path("X.bin").exists() || kills % 4 == 0 {
+            sandbox.run(&format!("{LINE} --report r.json"));
+            resumes += usize::from(sandbox.json("r.json")["tiles_found"].as_u64().unwrap() > 0);
+            check(&sandbox);
+            std::fs::remove_dir_all(sandbox.path("tiles")).unwrap();
+        }
+    }
+    assert!(resumes > 0, "no run found tiles of one that was killed");
+}
+
+#[test]
+fn a_signal_leaves_tiles_and_says_how_to_go_on() {
+    let sandbox = factored(400, 400);
+    for name in ["INT", "TERM"] {
+        let mut child = sandbox.start(LINE);
+        wait_for_tiles(&sandbox, &mut child);
+        sandbox.signal(&child, name);
+        let output = sandbox.finish(child);
+        if output.code != 0 {
+            assert!(!sandbox.path("X.bin").exists());
+            assert!(output.stderr.contains("the same command goes on from them"), "{}", output.stderr);
+        }
+        sandbox.run(LINE);
+        check(&sandbox);
+        std::fs::remove_dir_all(sandbox.path("tiles")).unwrap();
+    }
+}
+
+#[test]
+fn what_cannot_work_is_refused_in_one_line() {
+    let sandbox = factored(60, 128);
+    sandbox.run("convert Q.bin Q.mtx");
+    let files = sandbox.names();
+    let refused = |line: &str, code: i32, words: &str| {
+        let error = sandbox.fail(line, code);
+        assert!(error.contains(words), "{line}: {error}");
+    };
+    refused("cholesky Q.mtx -o X.bin --storage tiles", 2, "sunzi convert makes one");
+    refused("cholesky Q.bin -o X.mtx --storage tiles", 2, "sunzi convert makes one");
+    refused("cholesky Q.bin -o X.bin --storage tiles --accuracy entrywise", 2, "accurate by norms");
+    refused("cholesky Q.bin -o X.bin --storage no/tiles", 3, "no/tiles");
+    refused("cholesky P.bin -o X.bin --storage tiles", 3, "square");
+    assert_eq!(sandbox.names(), files);
+    let least = named_minimum(&sandbox.fail("cholesky Q.bin -o X.bin --storage tiles --memory 1M", 4));
+    refused(&format!("cholesky Q.bin -o X.bin --storage tiles --memory {}", least - 1), 4, "at least");
+    sandbox.run(&format!("cholesky Q.bin -o X.bin --storage tiles --memory {least} --report r.json"));
+    let peak = sandbox.json("r.json")["peak_resident_bytes"].as_u64().unwrap();
+    assert!(peak <= least, "{peak} bytes, limit {least}");
+    check(&sandbox);
+    refused("cholesky Q.bin -o X.bin --storage tiles --precision 100", 3, "precision_bits");
+}
+
+#[test]
+fn two_runs_on_one_directory_do_not_meet() {
+    let sandbox = factored(400, 400);
+    let mut child = sandbox.start(LINE);
+    wait_for_tiles(&sandbox, &mut child);
+    let second = sandbox.output(&LINE.replace("X.bin", "Y.bin"));
+    let first = sandbox.finish(child);
+    assert_eq!(first.code, 0, "{}", first.stderr);
+    // The second one came too late where the first was quicker.
+    assert!(second.code == 0 || second.stderr.contains("tiles"), "{}", second.stderr);
+    check(&sandbox);
+}
