@@ -129,9 +129,11 @@ impl Storage {
         self.service.state().catalog.objects()
     }
 
-    /// Bytes of an object that can be read; `None` where there is none of that name.
-    pub fn object_bytes(&self, name: &ObjectName) -> Option<u64> {
-        self.service.state().catalog.find(name).map(|place| place.bytes)
+    /// An object that can be read; `None` where there is none of that name.
+    pub fn object(&self, name: &ObjectName) -> Option<ObjectInfo> {
+        let state = self.service.state();
+        let place = state.catalog.find(name)?;
+        Some(ObjectInfo { name: name.clone(), bytes: place.bytes, group: place.group.clone() })
     }
 
     /// Groups that were found damaged when the directory was opened. What is damaged inside an object is found when it
@@ -222,8 +224,8 @@ impl Storage {
         self.service.oldest()
     }
 
-    /// Measures the disk with a file of about so many bytes (a few tens of MB), of which nothing is left. Waits for it;
-    /// requests under way make the disk slower.
+    /// Measures the disk with a file of about so many bytes (a few tens of MB), of which nothing is left. Takes
+    /// [`DiskRates::MEMORY_BYTES`] of memory, and waits for the end; requests under way make the disk slower.
     ///
     /// # Errors
     /// [`Error::DiskFull`], [`Error::Io`], [`Error::OutOfMemory`].

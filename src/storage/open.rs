@@ -62,7 +62,7 @@ pub fn refused(folder: &dyn Folder, name: &str, action: &'static str) -> impl Fn
 pub fn not_written(folder: &dyn Folder, name: &str, bytes: u64) -> impl FnOnce(io::Error) -> Error {
     let path = folder.path_of(name);
     move |source| match source.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             Error::DiskFull { path, bytes, free_bytes: folder.free_bytes().unwrap_or(0) }
         }
         _ => Error::Io { path, action: "write", source },

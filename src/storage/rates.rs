@@ -16,7 +16,7 @@ use std::time::Instant;
 const THREADS: usize = 4;
 
 /// Bytes of one call.
-const PIECE_BYTES: usize = 4 << 20;
+const PIECE_BYTES: usize = 1 << 20;
 
 /// What a disk moves in a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,6 +25,11 @@ pub struct DiskRates {
     pub read_bytes_per_second: f64,
     /// Bytes written and synced.
     pub write_bytes_per_second: f64,
+}
+
+impl DiskRates {
+    /// Memory that the measurement takes.
+    pub const MEMORY_BYTES: u64 = (THREADS * (PIECE_BYTES + IoBuffer::ALIGNMENT)) as u64;
 }
 
 /// Measures the rates with a file of about `bytes`, of which nothing is left.

@@ -1,8 +1,10 @@
 //! Flipped bits and cut files: found, named, and out of the way when the group is deleted.
 
-use super::fixture::{Opened, told};
+use super::fixture::{Opened, contents, object, told};
+use super::service::places;
 use crate::common::{Rng, seeds};
-use sunzi::advanced::storage::SimulatedFolder;
+use std::os::unix::fs::FileExt;
+use sunzi::advanced::storage::{Calls, SimulatedFolder, StorageOptions};
 
 const OBJECTS: [(&str, usize); 3] = [("a", 5000), ("b", 4096), ("c", 700)];
 
@@ -88,11 +90,39 @@ fn a_damaged_header_or_a_cut_file_is_reported_when_the_directory_is_opened() {
 }
 
 #[test]
+fn damage_on_a_real_disk_is_found_by_both_kinds_of_calls() {
+    for (place, calls) in places().iter().flat_map(|place| [(place, Calls::Ordinary), (place, Calls::Ring)]) {
+        let path = place.path().join(format!("{calls:?}"));
+        let opened = Opened::with(&path, StorageOptions { calls, ..StorageOptions::default() }).unwrap();
+        opened.publish("g", &[("a", 5_000_000), ("b", 100)]).unwrap();
+        let file = std::fs::OpenOptions::new().write(true).open(path.join("g.group")).unwrap();
+        let good = contents("a", 5_000_000)[4_444_444];
+        file.write_all_at(&[good ^ 16], 4096 + 4_444_444).unwrap();
+        file.sync_all().unwrap();
+        let (words, code) = told(opened.check(&["a", "b"]));
+        assert!(words.contains("g.group: object 'a' is damaged: its checksum") && code == 3, "{words}");
+        opened.check(&["b"]).unwrap();
+        file.write_all_at(&[good], 4096 + 4_444_444).unwrap();
+        file.set_len(4096 + 4_500_000).unwrap();
+        file.sync_all().unwrap();
+        let (words, _) = told(opened.check(&["a", "b"]));
+        assert!(words.contains("object 'a' is damaged: the file ends 500000 bytes too early"), "{words}");
+        std::fs::remove_file(path.join("g.group")).unwrap();
+        let (words, _) = told(opened.check(&["b"]));
+        assert!(words.contains("g.group: cannot open: No such file"), "{words}");
+        let info = opened.storage.object(&object("b")).unwrap();
+        assert!(told(opened.delete(info.group.as_str())).0.contains("cannot remove: No such file"));
+        opened.publish("g", &[("a", 7)]).unwrap();
+        opened.check(&["a"]).unwrap();
+    }
+}
+
+#[test]
 fn a_group_of_another_directory_is_not_taken_for_one_of_this() {
     let (_, file) = published();
     let folder = SimulatedFolder::new();
     let other = super::fixture::identity().with("order", 13);
-    let options = sunzi::advanced::storage::StorageOptions::default();
+    let options = StorageOptions::default();
     let open = || {
         let folder = std::sync::Arc::new(folder.clone());
         sunzi::advanced::storage::Storage::open_in(folder, &other, options, Box::new(drop)).unwrap()

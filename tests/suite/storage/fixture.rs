@@ -77,8 +77,12 @@ impl Opened {
 
     /// With one thread, so that calls come in the same order each time.
     pub fn simulated(folder: &SimulatedFolder) -> Result<Opened> {
+        Opened::simulated_with(folder, 1)
+    }
+
+    pub fn simulated_with(folder: &SimulatedFolder, threads: usize) -> Result<Opened> {
         let folder: Arc<dyn Folder> = Arc::new(folder.clone());
-        let options = StorageOptions { threads: 1, ..StorageOptions::default() };
+        let options = StorageOptions { threads, ..StorageOptions::default() };
         Opened::new(|deliver| Storage::open_in(folder, &identity(), options, deliver))
     }
 
@@ -99,7 +103,8 @@ impl Opened {
 
     pub fn begin_reading(&self, names: &[&str], tag: u64) -> Result<()> {
         let objects = names.iter().map(|name| object(name)).collect::<Vec<_>>();
-        let bytes = objects.iter().map(|name| padded_bytes(self.storage.object_bytes(name).unwrap_or(0))).sum::<u64>();
+        let padded = |name| self.storage.object(name).map_or(0, |object| padded_bytes(object.bytes));
+        let bytes = objects.iter().map(padded).sum::<u64>();
         let mut buffer = IoBuffer::new(bytes as usize)?;
         buffer.words_mut().fill(0x55aa_55aa_55aa_55aa);
         self.storage.read(ReadRequest { objects, buffer, tag, priority: Priority::InOrder })
@@ -113,7 +118,7 @@ impl Opened {
         let buffer = completion.buffer.expect("a read gives its buffer back");
         let mut start = 0;
         for name in names {
-            let bytes = self.storage.object_bytes(&object(name)).unwrap() as usize;
+            let bytes = self.storage.object(&object(name)).unwrap().bytes as usize;
             assert!(buffer.as_bytes()[start..start + bytes] == contents(name, bytes), "{name} is wrong");
             start += padded_bytes(bytes as u64) as usize;
         }

@@ -88,6 +88,43 @@ fn acknowledged_groups_outlast_power_cuts_and_all_others_are_whole() {
     assert!(cut > whole && whole > 0, "{cut} cut, {whole} whole");
 }
 
+/// All of them at a time, on threads whose steps mix in another way each time.
+fn publish_all(folder: &SimulatedFolder, known: &mut BTreeMap<usize, Known>) -> Result<()> {
+    let opened = Opened::simulated_with(folder, 4)?;
+    let missing = (0..8).filter(|index| known.get(index) != Some(&Known::Published)).collect::<Vec<_>>();
+    for &index in &missing {
+        opened.begin_publishing(&format!("g{index}"), &borrowed(&objects(index)), index as u64)?;
+        known.insert(index, Known::Open);
+    }
+    for _ in missing {
+        let done = opened.answer();
+        if done.result.is_ok() {
+            known.insert(done.tag as usize, Known::Published);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn what_several_threads_publish_at_a_time_outlasts_power_cuts_as_well() {
+    let mut parts = 0;
+    for seed in seeds(60) {
+        let mut rng = Rng::new(seed);
+        let (mut folder, mut known) = (SimulatedFolder::new(), BTreeMap::new());
+        for _ in 0..3 {
+            let power_cut_at = Some(5 + rng.below(90) as u64);
+            folder.set_faults(SimulatedFaults { power_cut_at, ..SimulatedFaults::default() });
+            // An error here is one of opening the directory.
+            let _ = publish_all(&folder, &mut known);
+            let published = known.values().filter(|known| **known == Known::Published).count();
+            parts += usize::from(0 < published && published < 8);
+            folder = folder.after_power_cut(rng.word());
+            check(&folder, &mut known, seed);
+        }
+    }
+    assert!(parts > 20, "{parts} runs published some of the groups and not all");
+}
+
 /// What the checks above have to find: the simulation must punish each step that is left out.
 #[test]
 fn a_name_that_is_durable_before_its_data_would_be_found() {

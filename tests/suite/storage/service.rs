@@ -1,11 +1,12 @@
 //! Publishing, reading and deleting, in every kind of caching, on disk and in memory.
 
-use super::fixture::{Opened, PATIENCE, contents, group, new_objects, object, told};
+use super::fixture::{Opened, PATIENCE, contents, group, identity, new_objects, object, told};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, mpsc};
 use sunzi::Error;
 use sunzi::advanced::storage::{
-    Caching, Calls, Priority, PublishRequest, ReadRequest, SimulatedFaults, SimulatedFolder, StorageOptions,
+    Caching, Calls, Completion, Priority, PublishRequest, ReadRequest, SimulatedFaults, SimulatedFolder, Storage,
+    StorageOptions,
 };
 use sunzi::advanced::store::IoBuffer;
 
@@ -173,6 +174,29 @@ fn a_stalled_disk_is_seen_urgent_requests_go_first_and_dropping_cancels_the_rest
     assert!(second.result.is_ok() && second.tag == 20);
     assert!(folder.files().keys().all(|name| !name.ends_with(".tmp")));
     assert_eq!(Opened::simulated(&folder).unwrap().names(), ["a", "b", "c"]);
+}
+
+#[test]
+fn the_last_handle_may_be_dropped_by_the_callback() {
+    type Slot = Arc<Mutex<Option<Storage>>>;
+    let (slot, (sender, ended)) = (Slot::default(), mpsc::channel());
+    let deliver = {
+        let slot = Arc::clone(&slot);
+        Box::new(move |completion: Completion| {
+            drop(slot.lock().unwrap().take());
+            sender.send((completion.tag, completion.result.is_ok())).unwrap();
+        })
+    };
+    let folder = SimulatedFolder::new();
+    let options = StorageOptions { threads: 3, ..StorageOptions::default() };
+    let storage = Storage::open_in(Arc::new(folder.clone()), &identity(), options, deliver).unwrap();
+    let mut guard = slot.lock().unwrap();
+    let objects = new_objects(&[("a", 10)]);
+    storage.publish(PublishRequest { group: group("g"), objects, tag: 5, priority: Priority::InOrder }).unwrap();
+    *guard = Some(storage);
+    drop(guard);
+    assert_eq!(ended.recv_timeout(PATIENCE), Ok((5, true)));
+    assert_eq!(Opened::simulated(&folder).unwrap().names(), ["a"]);
 }
 
 #[test]
