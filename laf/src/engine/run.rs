@@ -146,6 +146,11 @@ impl Engine {
         outcome
     }
 
+    /// Wants an object beside what is evaluated next, and does not wait for it.
+    pub fn want(&mut self, object: ObjectId) {
+        self.machine.want(object);
+    }
+
     fn run_until(&mut self, object: ObjectId) -> Result<()> {
         self.machine.want(object);
         loop {

@@ -236,6 +236,13 @@ impl TallMatrix {
         })
     }
 
+    /// Has it computed along with whatever is asked for next: operands that both need are brought to memory once, and
+    /// are free afterwards.
+    pub fn want(&self) {
+        let mut engine = self.session.inner.engine.borrow_mut();
+        self.parts.iter().for_each(|part| engine.want(part.object));
+    }
+
     /// Computes it and copies its numbers out, row by row.
     ///
     /// # Errors

@@ -97,23 +97,51 @@ pub fn lobpcg(
     let mut basis = first(a, options)?;
     let mut iteration = 0;
     loop {
-        let residual = times_small(&[&basis.x[1], &basis.x[0]], &against(&basis.values))?;
-        let gram = inner(&[&residual], &[&residual])?.get()?;
-        let residuals = (0..count).map(|k| gram.at(k, k).sqrt()).collect::<Vec<_>>();
+        let front = Front::new(&basis, options)?;
+        let residuals = front.residuals();
         let step = LobpcgStep { iteration, values: basis.values.clone(), residuals: residuals.clone() };
         if !watch(&step) {
             return Err(Error::Cancelled);
         }
         let is_small = |(residual, value): (&f64, &f64)| *residual <= options.tolerance * value.abs();
         let converged = residuals.iter().zip(&basis.values).all(is_small);
-        let next =
-            if converged || iteration == options.iterations { None } else { advance(a, options, &basis, residual)? };
+        let ends = converged || iteration == options.iterations;
+        let next = if ends { None } else { advance(a, &basis, &front)? };
         let Some(next) = next else {
             let Basis { x: [vectors, _], values, .. } = basis;
             return Ok(EigenPairs { values, vectors, residuals, iterations: iteration, converged });
         };
         basis = next;
         iteration += 1;
+    }
+}
+
+/// Where the next iteration goes.
+struct Front {
+    /// Preconditioned residuals.
+    w: TallMatrix,
+    /// `[X P W R]^T [W R]`, from one pass over all of them.
+    found: SmallMatrix,
+}
+
+impl Front {
+    fn new(basis: &Basis, options: &LobpcgOptions<'_>) -> Result<Front> {
+        let residual = times_small(&[&basis.x[1], &basis.x[0]], &against(&basis.values))?;
+        let w = match options.preconditioner {
+            Preconditioner::Identity => residual.clone(),
+            Preconditioner::Diagonal(divisors) => residual.divide_rows(divisors)?,
+        };
+        let mut all = vec![&basis.x[0]];
+        all.extend(basis.p.as_ref().map(|p| &p[0]));
+        all.extend([&w, &residual]);
+        let found = inner(&all, &[&w, &residual])?.get()?;
+        Ok(Front { w, found })
+    }
+
+    /// Lengths of the residuals.
+    fn residuals(&self) -> Vec<f64> {
+        let (rows, cols) = (self.found.rows(), self.found.cols());
+        (1..=cols / 2).rev().map(|k| self.found.at(rows - k, cols - k).sqrt()).collect()
     }
 }
 
@@ -144,25 +172,14 @@ fn ritz_of(found: &SmallMatrix, count: usize, old: usize) -> Result<crate::small
 }
 
 /// One iteration; `None` where the residuals lead nowhere any more.
-fn advance(
-    a: &SparseMatrix,
-    options: &LobpcgOptions<'_>,
-    basis: &Basis,
-    residual: TallMatrix,
-) -> Result<Option<Basis>> {
-    let count = options.count;
-    let w = match options.preconditioner {
-        Preconditioner::Identity => residual,
-        Preconditioner::Diagonal(divisors) => residual.divide_rows(divisors)?,
-    };
-    let mut old = vec![&basis.x[0]];
-    old.extend(basis.p.as_ref().map(|p| &p[0]));
-    let mut all = old.clone();
-    all.push(&w);
-    let found = inner(&all, &[&w])?.get()?;
-    let split = found.rows() - count;
-    let part = |from: usize, rows: usize| SmallMatrix::from_fn(rows, count, |row, col| found.at(from + row, col));
-    let complement = orthonormal_complement(&part(0, split), &part(split, count))?;
+fn advance(a: &SparseMatrix, basis: &Basis, front: &Front) -> Result<Option<Basis>> {
+    let count = basis.values.len();
+    let mut all = vec![&basis.x[0]];
+    all.extend(basis.p.as_ref().map(|p| &p[0]));
+    all.push(&front.w);
+    let old = front.found.rows() - 2 * count;
+    let part = |from: usize, rows: usize| SmallMatrix::from_fn(rows, count, |row, col| front.found.at(from + row, col));
+    let complement = orthonormal_complement(&part(0, old), &part(old, count))?;
     if complement.cols() == 0 {
         return Ok(None);
     }
@@ -177,5 +194,8 @@ fn advance(
     let ritz = ritz_of(&inner(&span, &both)?.get()?, count, count)?;
     let moved = |c: &SmallMatrix| Ok::<_, Error>([times_small(&span, c)?, times_small(&images, c)?]);
     let p = if ritz.directions.cols() == 0 { None } else { Some(moved(&ritz.directions)?) };
-    Ok(Some(Basis { x: moved(&ritz.vectors)?, p, values: ritz.values }))
+    let x = moved(&ritz.vectors)?;
+    // All in one pass, or the old ones would be kept for what is asked for last.
+    x.iter().chain(p.iter().flatten()).for_each(TallMatrix::want);
+    Ok(Some(Basis { x, p, values: ritz.values }))
 }
