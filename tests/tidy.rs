@@ -47,7 +47,13 @@ const LAB: Layers = &[
 ];
 
 /// The layers of the front end, which knows the library.
-const FRONT_END: Layers = &[&["random", "chunks", "sum", "small"], &["sparse", "dense"], &["gallery", "market"]];
+const FRONT_END: Layers = &[
+    &["random", "chunks", "sum", "small"],
+    &["sparse", "dense", "partition"],
+    &["gallery", "market", "engine"],
+    &["front"],
+    &["lobpcg"],
+];
 
 /// The layers of the program, which knows both.
 const PROGRAM: Layers = &[

@@ -1,6 +1,26 @@
 //! A linear-algebra front end for what does not fit in memory: sparse and tall dense matrices of doubles, cut into
 //! chunks.
 //!
+//! ```
+//! use sunzi_laf::{LobpcgOptions, Session, SessionOptions, Symmetry, gallery::GrowingDiagonal, lobpcg};
+//!
+//! let session = Session::new(&SessionOptions { chunk_rows: 100, threads: 2, ..SessionOptions::default() })?;
+//! let matrix = GrowingDiagonal::new(300, 10, 1)?;
+//! let mut a = session.sparse(300, 300, Symmetry::Lower)?;
+//! let chunks = a.row_chunks();
+//! for col in 0..chunks.count() {
+//!     for row in col..chunks.count() {
+//!         a.insert(row, col, &matrix.block(chunks, row, col)?)?;
+//!     }
+//! }
+//! let found = lobpcg(&a, &LobpcgOptions { count: 4, ..LobpcgOptions::default() }, |_| true)?;
+//! assert!(found.converged && (found.values[0] - 1.0).abs() < 0.01);
+//! # Ok::<(), sunzi::Error>(())
+//! ```
+//!
+//! - [`Session`], [`TallMatrix`], [`SparseMatrix`], [`Small`]: matrices that are made when they are needed, and the
+//!   operations on them; [`lobpcg()`] is written with these alone;
+//! - [`engine`]: emulated nodes with threads, a memory limit and a directory each; [`partition`]: who has what;
 //! - [`sparse`]: a block of a sparse matrix as one object of bytes, and its products;
 //! - [`dense`]: operations on chunks of tall matrices, which lie row by row;
 //! - [`small`]: matrices of a few dozen rows: symmetric eigenproblems, orthonormal bases;
@@ -14,9 +34,16 @@
 
 pub mod chunks;
 pub mod dense;
+pub mod engine;
+mod front;
 pub mod gallery;
+mod lobpcg;
 pub mod market;
+pub mod partition;
 pub mod random;
 pub mod small;
 pub mod sparse;
 pub mod sum;
+
+pub use front::{Session, SessionOptions, Small, SparseMatrix, Symmetry, TallMatrix, inner, times_small};
+pub use lobpcg::{EigenPairs, LobpcgOptions, LobpcgStep, Preconditioner, lobpcg};

@@ -148,7 +148,7 @@ fn times_part<const N: usize>(parts: &[Tall<'_>], c: &SmallMatrix, from: usize, 
 
 /// `[X_1 X_2 ...]^T [Y_1 Y_2 ...]`, all tall with the same rows.
 ///
-/// Rows are added up in panels of [`PANEL_ROWS`], and these from first to last. Cost: `2 rows k m` operations.
+/// Rows are added up in panels of 256, and these from first to last. Cost: `2 rows k m` operations.
 ///
 /// # Errors
 /// [`Error::ShapeMismatch`].

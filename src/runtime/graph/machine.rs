@@ -241,6 +241,11 @@ impl Machine {
         NodeState { waiting_tasks: order.len(), planned_tasks: memory.planned(), used_bytes: memory.used_bytes() }
     }
 
+    /// Whether an object is there: all tasks that write it are done.
+    pub fn is_made(&self, object: ObjectId) -> bool {
+        self.graph.is_made(object)
+    }
+
     /// Size of an object.
     pub fn bytes(&self, object: ObjectId) -> u64 {
         self.graph.bytes(object)

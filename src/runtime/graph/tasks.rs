@@ -271,6 +271,11 @@ impl TaskGraph {
         self.objects.contains_key(&object)
     }
 
+    /// Whether an object is there: all tasks that write it are done.
+    pub fn is_made(&self, object: ObjectId) -> bool {
+        self.objects.get(&object).is_some_and(|known| known.is_written && known.writer.is_none())
+    }
+
     /// Tasks that are not done.
     pub fn len(&self) -> usize {
         self.tasks.len()

@@ -1,0 +1,327 @@
+//! Actions of the task machine, carried out.
+
+use super::EngineOptions;
+use super::disk::{Disk, Purpose};
+use super::workers::{Ended, Held, Job, Kernel, Workers};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Instant;
+use sunzi::advanced::runtime::graph::{Action, Machine, NodeOptions, NodeState, ObjectId, Source, TaskId, TaskSpec};
+use sunzi::advanced::storage::{Completion, StorageStatistics};
+use sunzi::advanced::store::IoBuffer;
+use sunzi::{Error, Result};
+use tempfile::TempDir;
+
+/// Something that has ended.
+enum Event {
+    Task(Ended),
+    Disk { node: usize, completion: Completion },
+}
+
+/// Bytes that a node has moved, and how long it has computed.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct NodeTraffic {
+    /// Bytes that came from other nodes.
+    pub received_bytes: u64,
+    /// Bytes of objects read from its disk, for itself and for others.
+    pub read_bytes: u64,
+    /// Bytes of objects written to its disk.
+    pub written_bytes: u64,
+    /// Seconds in which at least one request to its disk was under way.
+    pub disk_seconds: f64,
+    /// Seconds of tasks, of all threads together.
+    pub task_seconds: f64,
+    /// Tasks.
+    pub tasks: u64,
+    /// The most bytes that its objects have taken.
+    pub peak_bytes: u64,
+}
+
+/// The state of a node at one moment.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Sample {
+    /// Since the engine was made.
+    pub seconds: f64,
+    /// Which node.
+    pub node: usize,
+    /// Its tasks and memory.
+    pub state: NodeState,
+}
+
+/// Nodes at work.
+pub struct Engine {
+    machine: Machine,
+    options: EngineOptions,
+    kernels: FxHashMap<TaskId, Kernel>,
+    /// Words of each object.
+    words: FxHashMap<ObjectId, usize>,
+    memory: Vec<FxHashMap<ObjectId, Held>>,
+    workers: Vec<Workers>,
+    running: usize,
+    disks: Vec<Disk>,
+    events: Receiver<Event>,
+    traffic: Vec<NodeTraffic>,
+    trace: Vec<Sample>,
+    start: Instant,
+    /// Set where an evaluation failed: objects may be missing from then on.
+    failed: Option<String>,
+    // Behind the disks: directories go last.
+    _folders: Vec<TempDir>,
+}
+
+impl Engine {
+    /// # Errors
+    /// [`Error::InvalidArgument`] for no nodes or threads; [`Error::Threads`]; those of directories.
+    pub fn new(options: EngineOptions) -> Result<Engine> {
+        if options.nodes == 0 || options.threads == 0 {
+            let (nodes, threads) = (options.nodes, options.threads);
+            return Err(Error::InvalidArgument(format!("{nodes} nodes of {threads} threads: at least 1 of each")));
+        }
+        let node = NodeOptions { memory_bytes: options.memory_bytes, has_disk: options.folder.is_some() };
+        let (sender, events) = channel();
+        let (mut disks, mut folders) = (Vec::new(), Vec::new());
+        for node in 0..if options.folder.is_some() { options.nodes } else { 0 } {
+            let (disk, folder) = open_disk(&options, node, sender.clone())?;
+            disks.push(disk);
+            folders.push(folder);
+        }
+        let workers = (0..options.nodes).map(|_| {
+            let sender = sender.clone();
+            Workers::start(options.threads, move |ended| drop(sender.send(Event::Task(ended))))
+        });
+        Ok(Engine {
+            machine: Machine::new(&vec![node; options.nodes]),
+            kernels: FxHashMap::default(),
+            words: FxHashMap::default(),
+            memory: (0..options.nodes).map(|_| FxHashMap::default()).collect(),
+            workers: workers.collect::<Result<_>>()?,
+            running: 0,
+            disks,
+            events,
+            traffic: vec![NodeTraffic::default(); options.nodes],
+            trace: Vec::new(),
+            start: Instant::now(),
+            failed: None,
+            _folders: folders,
+            options,
+        })
+    }
+
+    /// Declares an object of so many words, with one handle on it. Nothing is allocated.
+    pub fn declare(&mut self, words: usize) -> ObjectId {
+        let object = self.machine.declare(IoBuffer::memory_bytes(8 * words as u64));
+        self.words.insert(object, words);
+        object
+    }
+
+    /// Adds a task: see [`Machine::add`].
+    pub fn add(&mut self, spec: TaskSpec, kernel: Kernel) -> TaskId {
+        let task = self.machine.add(spec);
+        self.kernels.insert(task, kernel);
+        task
+    }
+
+    /// One handle less on an object.
+    pub fn release(&mut self, object: ObjectId) {
+        self.machine.release(object);
+        // An error here is told by the next evaluation.
+        if let Err(error) = self.carry_out() {
+            self.failed.get_or_insert(error.to_string());
+        }
+    }
+
+    /// Runs all tasks that an object takes, until it is there.
+    ///
+    /// # Errors
+    /// Those of the tasks; [`Error::MemoryLimit`]; those of disks. After an error nothing can be evaluated any more.
+    pub fn evaluate(&mut self, object: ObjectId) -> Result<()> {
+        if let Some(reason) = &self.failed {
+            return Err(Error::InvalidArgument(format!("an earlier evaluation failed: {reason}")));
+        }
+        let outcome = self.run_until(object);
+        if let Err(error) = &outcome {
+            self.failed = Some(error.to_string());
+        }
+        outcome
+    }
+
+    /// Wants an object beside what is evaluated next, and does not wait for it.
+    pub fn want(&mut self, object: ObjectId) {
+        self.machine.want(object);
+    }
+
+    fn run_until(&mut self, object: ObjectId) -> Result<()> {
+        self.machine.want(object);
+        loop {
+            self.carry_out()?;
+            if self.machine.is_made(object) {
+                return Ok(());
+            }
+            if let Some(found) = self.machine.too_small() {
+                let limit_bytes = self.options.memory_bytes;
+                let minimum_bytes = found.minimum_bytes.max(limit_bytes + 1);
+                return Err(Error::MemoryLimit { limit_bytes, minimum_bytes });
+            }
+            match self.events.recv() {
+                Ok(event) => self.take_in(event)?,
+                Err(_) => return Err(Error::InvalidArgument("the threads have ended".to_string())),
+            }
+        }
+    }
+
+    fn take_in(&mut self, event: Event) -> Result<()> {
+        match event {
+            Event::Task(Ended { node, ticket, task, writes, result, seconds }) => {
+                self.running -= 1;
+                result?;
+                self.traffic[node].task_seconds += seconds;
+                self.traffic[node].tasks += 1;
+                let objects = self.machine.spec(task).writes().collect::<Vec<_>>();
+                self.memory[node].extend(objects.into_iter().zip(writes));
+                self.machine.done(node, ticket, task);
+            }
+            Event::Disk { node, completion } => {
+                let Some(purpose) = self.disks[node].purpose(completion.tag) else { return Ok(()) };
+                completion.result?;
+                match purpose {
+                    Purpose::Read { to, object } => {
+                        let Some(buffer) = completion.buffer else { return Ok(()) };
+                        let held = Held { buffer: Arc::new(buffer), words: self.words[&object] };
+                        self.memory[to].insert(object, held);
+                        self.machine.fetched(to, object);
+                    }
+                    Purpose::Write { object, version } => {
+                        self.disks[node].written(object, version)?;
+                        self.machine.written(node, object);
+                    }
+                    Purpose::Delete => {}
+                }
+            }
+        }
+        self.note();
+        Ok(())
+    }
+
+    /// Begins all actions that the machine asks for.
+    fn carry_out(&mut self) -> Result<()> {
+        while let Some(action) = self.machine.next_action() {
+            match action {
+                Action::Fetch { node, object, source } => self.fetch(node, object, source)?,
+                Action::Write { node, object } => {
+                    let held = &self.memory[node][&object];
+                    let bytes = 8 * held.words as u64;
+                    self.traffic[node].written_bytes += bytes;
+                    self.disks[node].write(object, Arc::clone(&held.buffer), bytes)?;
+                }
+                Action::Drop { node, object } => drop(self.memory[node].remove(&object)),
+                Action::Delete { node, object } => self.disks[node].delete(object)?,
+                Action::Run { node, ticket, task } => {
+                    let (reads, writes) = self.operands(node, task)?;
+                    let kernel = self.kernels.remove(&task).expect("a task has a kernel and runs once");
+                    self.running += 1;
+                    self.workers[node].run(Job { node, ticket, task, kernel, reads, writes });
+                }
+            }
+        }
+        self.note();
+        Ok(())
+    }
+
+    /// The objects of a task that is to run: those that it updates are its own meanwhile, as nobody reads them yet.
+    fn operands(&mut self, node: usize, task: TaskId) -> Result<(Vec<Held>, Vec<Held>)> {
+        let spec = self.machine.spec(task);
+        let memory = &mut self.memory[node];
+        let share = |object| {
+            let held: &Held = &memory[object];
+            Held { buffer: Arc::clone(&held.buffer), words: held.words }
+        };
+        let reads = spec.reads.iter().map(share).collect();
+        let taken = spec.updates.iter().map(|object| memory.remove(object).expect("what is updated is here"));
+        let mut writes = taken.collect::<Vec<_>>();
+        for object in &spec.creates {
+            let words = self.words[object];
+            writes.push(Held { buffer: Arc::new(IoBuffer::new(8 * words)?), words });
+        }
+        Ok((reads, writes))
+    }
+
+    fn fetch(&mut self, node: usize, object: ObjectId, source: Source) -> Result<()> {
+        let words = self.words[&object];
+        let bytes = 8 * words as u64;
+        let mut buffer = IoBuffer::new(8 * words)?;
+        let from = match source {
+            Source::Memory(from) | Source::Disk(from) => from,
+        };
+        if from != node {
+            self.traffic[node].received_bytes += bytes;
+        }
+        match source {
+            Source::Memory(from) => {
+                let held = &self.memory[from][&object];
+                buffer.words_mut()[..words].copy_from_slice(&held.buffer.words()[..words]);
+                self.memory[node].insert(object, Held { buffer: Arc::new(buffer), words });
+                self.machine.fetched(node, object);
+                Ok(())
+            }
+            Source::Disk(from) => {
+                self.traffic[from].read_bytes += bytes;
+                self.disks[from].read(object, node, buffer)
+            }
+        }
+    }
+
+    /// Takes down how the nodes stand.
+    fn note(&mut self) {
+        for node in 0..self.options.nodes {
+            let state = self.machine.node_state(node);
+            let peak = &mut self.traffic[node].peak_bytes;
+            *peak = state.used_bytes.max(*peak);
+            let is_new =
+                self.trace.iter().rev().take(self.options.nodes).all(|one| one.node != node || one.state != state);
+            if self.options.trace && is_new {
+                self.trace.push(Sample { seconds: self.start.elapsed().as_secs_f64(), node, state });
+            }
+        }
+    }
+
+    /// What each node has moved and computed so far.
+    pub fn traffic(&self) -> Vec<NodeTraffic> {
+        let mut traffic = self.traffic.clone();
+        for (one, disk) in traffic.iter_mut().zip(&self.disks) {
+            one.disk_seconds = disk.statistics().busy_seconds;
+        }
+        traffic
+    }
+
+    /// What the directory of each node has done, headers and padding included.
+    pub fn storage_statistics(&self) -> Vec<StorageStatistics> {
+        self.disks.iter().map(Disk::statistics).collect()
+    }
+
+    /// The states of the nodes, where they are kept.
+    pub fn trace(&self) -> &[Sample] {
+        &self.trace
+    }
+}
+
+impl Drop for Engine {
+    /// Waits for the tasks that run.
+    fn drop(&mut self) {
+        while self.running > 0 {
+            match self.events.recv() {
+                Ok(Event::Task(_)) => self.running -= 1,
+                Ok(Event::Disk { .. }) => {}
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+fn open_disk(options: &EngineOptions, node: usize, sender: Sender<Event>) -> Result<(Disk, TempDir)> {
+    let folder = options.folder.clone().unwrap_or_default();
+    let made = tempfile::Builder::new().prefix(&format!("node-{node}-")).tempdir_in(&folder);
+    let made = made.map_err(|source| Error::Io { path: folder, action: "create a directory in", source })?;
+    let deliver = move |completion| drop(sender.send(Event::Disk { node, completion }));
+    Ok((Disk::open(&made.path().join("objects"), deliver)?, made))
+}

@@ -1,0 +1,166 @@
+//! The front end: matrices that are made when they are needed, and gone when their handles are.
+//!
+//! An operation adds tasks, one or a few for each chunk, and gives a handle on what they will make. Nothing is computed
+//! before a number is asked for ([`Small::get`], [`Tall::numbers`](TallMatrix::numbers)). Handles are cheap to clone;
+//! when the last one of an object is dropped, and no task needs it any more, its memory is free.
+//! Promise: results depend on the operands and the length of chunks alone. Sums over chunks are added up in the order
+//! of [`crate::sum`].
+
+#[cfg(test)]
+pub(crate) mod fixture;
+mod small;
+mod sparse;
+mod tall;
+#[cfg(test)]
+mod tests;
+
+pub use small::Small;
+pub use sparse::{SparseMatrix, Symmetry};
+pub use tall::{TallMatrix, inner, times_small};
+
+use crate::chunks::Chunks;
+use crate::engine::{Engine, EngineOptions, Kernel, NodeTraffic, Sample};
+use crate::partition::{Layout, Partition};
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::rc::Rc;
+use sunzi::Result;
+use sunzi::advanced::runtime::graph::{ObjectId, TaskSpec};
+
+/// Where and how matrices are kept and computed.
+#[derive(Clone, Debug)]
+pub struct SessionOptions {
+    /// Rows of a chunk.
+    pub chunk_rows: usize,
+    /// Emulated nodes.
+    pub nodes: usize,
+    /// How blocks of symmetric matrices are shared by them.
+    pub layout: Layout,
+    /// Threads of each node.
+    pub threads: usize,
+    /// Bytes of all objects in the memory of each node.
+    pub memory_bytes: u64,
+    /// A folder for what does not fit; `None` where all has to fit.
+    pub folder: Option<PathBuf>,
+    /// Whether the states of nodes are kept for plots.
+    pub trace: bool,
+}
+
+impl Default for SessionOptions {
+    /// One node of one thread, chunks of 65,536 rows, memory without limit and no disk.
+    fn default() -> Self {
+        SessionOptions {
+            chunk_rows: 1 << 16,
+            nodes: 1,
+            layout: Layout::OneDimensional,
+            threads: 1,
+            memory_bytes: u64::MAX / 2,
+            folder: None,
+            trace: false,
+        }
+    }
+}
+
+/// Where matrices live. Clones are the same session.
+#[derive(Clone)]
+pub struct Session {
+    inner: Rc<Inner>,
+}
+
+struct Inner {
+    engine: RefCell<Engine>,
+    partition: Partition,
+    chunk_rows: usize,
+}
+
+/// A handle on one object.
+struct Handle {
+    session: Session,
+    object: ObjectId,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.session.inner.engine.borrow_mut().release(self.object);
+    }
+}
+
+impl Session {
+    /// # Errors
+    /// [`sunzi::Error::InvalidArgument`] for options that make no sense; those of threads and directories.
+    pub fn new(options: &SessionOptions) -> Result<Session> {
+        let partition = Partition::new(options.layout, options.nodes)?;
+        Chunks::new(0, options.chunk_rows)?;
+        let &SessionOptions { nodes, threads, memory_bytes, ref folder, trace, .. } = options;
+        let engine = Engine::new(EngineOptions { nodes, threads, memory_bytes, folder: folder.clone(), trace })?;
+        let (engine, chunk_rows) = (RefCell::new(engine), options.chunk_rows);
+        Ok(Session { inner: Rc::new(Inner { engine, partition, chunk_rows }) })
+    }
+
+    /// How so many rows are cut.
+    ///
+    /// # Errors
+    /// Those of [`Chunks::new`].
+    pub fn chunks(&self, rows: usize) -> Result<Chunks> {
+        Chunks::new(rows, self.inner.chunk_rows)
+    }
+
+    /// What each node has moved and computed so far.
+    pub fn traffic(&self) -> Vec<NodeTraffic> {
+        self.inner.engine.borrow().traffic()
+    }
+
+    /// The states of the nodes, where they are kept.
+    pub fn trace(&self) -> Vec<Sample> {
+        self.inner.engine.borrow().trace().to_vec()
+    }
+
+    fn owner(&self, chunks: Chunks, chunk: usize) -> usize {
+        self.inner.partition.owner(chunks, chunk)
+    }
+
+    fn block_owner(&self, chunks: Chunks, row: usize, col: usize) -> usize {
+        self.inner.partition.block_owner(chunks, row, col)
+    }
+
+    /// A new object of so many words.
+    fn declare(&self, words: usize) -> Rc<Handle> {
+        let object = self.inner.engine.borrow_mut().declare(words);
+        Rc::new(Handle { session: self.clone(), object })
+    }
+
+    /// Adds a task.
+    fn add(&self, task: NewTask<'_>, kernel: Kernel) {
+        let ids = |handles: &[&Rc<Handle>]| handles.iter().map(|handle| handle.object).collect();
+        let NewTask { reads, updates, creates, node } = task;
+        let spec = TaskSpec { reads: ids(reads), updates: ids(updates), creates: ids(creates), node: Some(node) };
+        self.inner.engine.borrow_mut().add(spec, kernel);
+    }
+
+    fn evaluate(&self, handle: &Handle) -> Result<()> {
+        self.inner.engine.borrow_mut().evaluate(handle.object)
+    }
+
+    fn is_same(&self, other: &Session) -> bool {
+        Rc::ptr_eq(&self.inner, &other.inner)
+    }
+}
+
+/// What a task does with which objects, and where.
+#[derive(Default)]
+struct NewTask<'a> {
+    reads: &'a [&'a Rc<Handle>],
+    updates: &'a [&'a Rc<Handle>],
+    creates: &'a [&'a Rc<Handle>],
+    node: usize,
+}
+
+/// The words of an object as numbers.
+fn numbers(words: &[u64]) -> &[f64] {
+    bytemuck::cast_slice(words)
+}
+
+/// The words of an object as numbers, to change.
+fn numbers_mut(words: &mut [u64]) -> &mut [f64] {
+    bytemuck::cast_slice_mut(words)
+}

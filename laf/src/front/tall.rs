@@ -1,0 +1,257 @@
+//! Tall dense matrices of a few columns, vectors among them.
+
+use super::small::{Small, read};
+use super::{Handle, NewTask, Session, numbers, numbers_mut};
+use crate::chunks::Chunks;
+use crate::dense::{self, Tall};
+use crate::engine::Operands;
+use crate::small::SmallMatrix;
+use std::rc::Rc;
+use sunzi::{Error, Result};
+
+/// A tall matrix to come, cut into chunks of rows.
+#[derive(Clone)]
+pub struct TallMatrix {
+    pub(super) session: Session,
+    pub(super) chunks: Chunks,
+    pub(super) cols: usize,
+    pub(super) parts: Vec<Rc<Handle>>,
+}
+
+impl Session {
+    /// Numbers that are uniform in `[-1, 1)` and depend on `seed`, row and column alone.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for no columns.
+    pub fn random(&self, rows: usize, cols: usize, seed: u64) -> Result<TallMatrix> {
+        self.tall(rows, cols, &[], move |first_row, mut operands| {
+            dense::fill_random(seed, first_row, cols, numbers_mut(operands.writes[0]));
+            Ok(())
+        })
+    }
+
+    /// The matrix with these numbers, row by row.
+    ///
+    /// # Errors
+    /// [`Error::ShapeMismatch`]; [`Error::InvalidArgument`] for no columns.
+    pub fn tall_from(&self, cols: usize, all: &[f64]) -> Result<TallMatrix> {
+        let rows = all.len() / cols.max(1);
+        if rows * cols != all.len() {
+            let (left_rows, left_cols, right_rows, right_cols) = (rows, cols, all.len(), 1);
+            return Err(Error::ShapeMismatch {
+                operation: "tall matrix",
+                left_rows,
+                left_cols,
+                right_rows,
+                right_cols,
+            });
+        }
+        let all = std::sync::Arc::new(all.to_vec());
+        self.tall(rows, cols, &[], move |first_row, mut operands| {
+            let out = numbers_mut(operands.writes[0]);
+            out.copy_from_slice(&all[first_row * cols..][..out.len()]);
+            Ok(())
+        })
+    }
+
+    /// A new matrix of which each chunk is made of the same chunks of others.
+    fn tall(
+        &self,
+        rows: usize,
+        cols: usize,
+        from: &[&TallMatrix],
+        kernel: impl Fn(usize, Operands<'_>) -> Result<()> + Clone + Send + 'static,
+    ) -> Result<TallMatrix> {
+        let chunks = self.chunks(rows)?;
+        if cols == 0 {
+            return Err(Error::InvalidArgument(format!("a matrix of {rows} rows and no columns")));
+        }
+        for other in from {
+            if other.chunks != chunks || !other.session.is_same(self) {
+                let (left_rows, left_cols) = (rows, cols);
+                let (right_rows, right_cols) = (other.chunks.rows(), other.cols);
+                let operation = "matrices of one session with the same rows";
+                return Err(Error::ShapeMismatch { operation, left_rows, left_cols, right_rows, right_cols });
+            }
+        }
+        let mut parts = Vec::with_capacity(chunks.count());
+        for chunk in 0..chunks.count() {
+            let part = self.declare(chunks.len(chunk) * cols);
+            let reads = from.iter().map(|other| &other.parts[chunk]).collect::<Vec<_>>();
+            let (first_row, kernel) = (chunks.range(chunk).start, kernel.clone());
+            let node = self.owner(chunks, chunk);
+            let task = NewTask { reads: &reads, creates: &[&part], node, ..NewTask::default() };
+            self.add(task, Box::new(move |operands| kernel(first_row, operands)));
+            parts.push(part);
+        }
+        Ok(TallMatrix { session: self.clone(), chunks, cols, parts })
+    }
+}
+
+/// `[X_1 X_2 ...] C`: MM with a small right operand.
+///
+/// # Errors
+/// [`Error::ShapeMismatch`]; [`Error::InvalidArgument`] for no operands, or a `C` without columns.
+pub fn times_small(parts: &[&TallMatrix], c: &SmallMatrix) -> Result<TallMatrix> {
+    let first = first_of(parts)?;
+    let widths = parts.iter().map(|part| part.cols).collect::<Vec<_>>();
+    if widths.iter().sum::<usize>() != c.rows() {
+        let (left_rows, left_cols) = (first.rows(), widths.iter().sum());
+        let (right_rows, right_cols) = (c.rows(), c.cols());
+        let operation = "product with a small matrix";
+        return Err(Error::ShapeMismatch { operation, left_rows, left_cols, right_rows, right_cols });
+    }
+    let c = c.clone();
+    first.session.tall(first.rows(), c.cols(), parts, move |_, mut operands| {
+        let parts = operands.reads.iter().zip(&widths).map(|(words, &cols)| Tall { numbers: numbers(words), cols });
+        dense::times_small(&parts.collect::<Vec<_>>(), &c, false, numbers_mut(operands.writes[0]))
+    })
+}
+
+/// `[X_1 X_2 ...]^T [Y_1 Y_2 ...]`, to be asked for with [`Small::get`]; `dot` for vectors.
+///
+/// # Errors
+/// [`Error::ShapeMismatch`]; [`Error::InvalidArgument`] for no operands.
+pub fn inner(left: &[&TallMatrix], right: &[&TallMatrix]) -> Result<Small> {
+    let (first, all) = (first_of(left)?, left.iter().chain(right).copied().collect::<Vec<_>>());
+    let [rows, cols] = [left, right].map(|list| list.iter().map(|part| part.cols).sum::<usize>());
+    first_of(right)?;
+    // One operand for each matrix, however often it is named.
+    let mut distinct: Vec<&TallMatrix> = Vec::new();
+    let mut places = Vec::new();
+    for one in &all {
+        let known = distinct.iter().position(|other| one.is_same(other));
+        places.push(known.unwrap_or(distinct.len()));
+        if known.is_none() {
+            distinct.push(one);
+        }
+    }
+    let widths = distinct.iter().map(|one| one.cols).collect::<Vec<_>>();
+    let lefts = left.len();
+    let products = first.session.per_chunk(&distinct, rows * cols, move |operands| {
+        let tall = |&place: &usize| Tall { numbers: numbers(operands.reads[place]), cols: widths[place] };
+        let all = places.iter().map(tall).collect::<Vec<_>>();
+        let product = dense::inner(&all[..lefts], &all[lefts..])?;
+        let mut operands = operands;
+        numbers_mut(operands.writes[0]).copy_from_slice(product.numbers());
+        Ok(())
+    })?;
+    Ok(Small::sum(&first.session, products, rows, cols))
+}
+
+fn first_of<'a>(parts: &[&'a TallMatrix]) -> Result<&'a TallMatrix> {
+    let first = parts.first().copied();
+    first.ok_or_else(|| Error::InvalidArgument("an operation on no matrices".to_string()))
+}
+
+impl Session {
+    /// A small object for each chunk.
+    fn per_chunk(
+        &self,
+        from: &[&TallMatrix],
+        words: usize,
+        kernel: impl Fn(Operands<'_>) -> Result<()> + Clone + Send + 'static,
+    ) -> Result<Vec<Rc<Handle>>> {
+        let first = first_of(from)?;
+        for other in from {
+            if other.chunks != first.chunks || !other.session.is_same(self) {
+                let (left_rows, left_cols) = (first.rows(), first.cols);
+                let (right_rows, right_cols) = (other.rows(), other.cols);
+                let operation = "matrices of one session with the same rows";
+                return Err(Error::ShapeMismatch { operation, left_rows, left_cols, right_rows, right_cols });
+            }
+        }
+        let one = |chunk: usize| {
+            let part = self.declare(words);
+            let reads = from.iter().map(|other| &other.parts[chunk]).collect::<Vec<_>>();
+            let node = self.owner(first.chunks, chunk);
+            self.add(
+                NewTask { reads: &reads, creates: &[&part], node, ..NewTask::default() },
+                Box::new(kernel.clone()),
+            );
+            part
+        };
+        Ok((0..first.chunks.count()).map(one).collect())
+    }
+}
+
+impl TallMatrix {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.chunks.rows()
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Whether two handles are of one matrix.
+    pub(super) fn is_same(&self, other: &TallMatrix) -> bool {
+        self.chunks == other.chunks
+            && self.session.is_same(&other.session)
+            && self.parts.iter().zip(&other.parts).all(|(one, other)| one.object == other.object)
+    }
+
+    /// `alpha self + beta other`: addM, addV, axpyM, axpyV.
+    ///
+    /// # Errors
+    /// [`Error::ShapeMismatch`].
+    pub fn add_scaled(&self, alpha: f64, other: &TallMatrix, beta: f64) -> Result<TallMatrix> {
+        if self.cols != other.cols {
+            let (left_rows, left_cols, right_rows, right_cols) = (self.rows(), self.cols, other.rows(), other.cols);
+            let operation = "sum of matrices";
+            return Err(Error::ShapeMismatch { operation, left_rows, left_cols, right_rows, right_cols });
+        }
+        if self.is_same(other) {
+            return self.session.tall(self.rows(), self.cols, &[self], move |_, mut operands| {
+                dense::axpby(alpha + beta, numbers(operands.reads[0]), 0.0, numbers_mut(operands.writes[0]))
+            });
+        }
+        self.session.tall(self.rows(), self.cols, &[self, other], move |_, mut operands| {
+            let out = numbers_mut(operands.writes[0]);
+            out.copy_from_slice(numbers(operands.reads[1]));
+            dense::axpby(alpha, numbers(operands.reads[0]), beta, out)
+        })
+    }
+
+    /// Each row divided by the entry of a vector.
+    ///
+    /// # Errors
+    /// [`Error::ShapeMismatch`]; when evaluated, [`Error::Singular`] with the row of a zero.
+    pub fn divide_rows(&self, divisors: &TallMatrix) -> Result<TallMatrix> {
+        if divisors.cols != 1 {
+            let (left_rows, left_cols, right_rows, right_cols) = (self.rows(), 1, divisors.rows(), divisors.cols);
+            let operation = "division of rows";
+            return Err(Error::ShapeMismatch { operation, left_rows, left_cols, right_rows, right_cols });
+        }
+        let cols = self.cols;
+        self.session.tall(self.rows(), cols, &[self, divisors], move |first_row, mut operands| {
+            let out = numbers_mut(operands.writes[0]);
+            out.copy_from_slice(numbers(operands.reads[0]));
+            dense::divide_rows(numbers(operands.reads[1]), cols, out).map_err(|error| match error {
+                Error::Singular { index } => Error::Singular { index: first_row + index },
+                other => other,
+            })
+        })
+    }
+
+    /// Has it computed along with whatever is asked for next: operands that both need are brought to memory once, and
+    /// are free afterwards.
+    pub fn want(&self) {
+        let mut engine = self.session.inner.engine.borrow_mut();
+        self.parts.iter().for_each(|part| engine.want(part.object));
+    }
+
+    /// Computes it and copies its numbers out, row by row.
+    ///
+    /// # Errors
+    /// As [`Small::get`].
+    pub fn numbers(&self) -> Result<Vec<f64>> {
+        let mut all = sunzi::advanced::store::with_room(self.rows() * self.cols)?;
+        for (chunk, part) in self.parts.iter().enumerate() {
+            all.extend(read(part, self.chunks.len(chunk) * self.cols)?);
+        }
+        Ok(all)
+    }
+}
