@@ -119,6 +119,11 @@ impl BlockShape {
         Some(BlockShape { rows: rows.max(1) * grid.rows, cols: cols.max(1) * grid.cols })
     }
 
+    /// Tile rows from `row` to the end of its block, of which one rank has every `step`th.
+    pub(super) fn rows_left(self, row: usize, step: usize) -> usize {
+        (self.rows - row % self.rows).div_ceil(step)
+    }
+
     /// Column and row of the block of a tile, in the order of the blocks.
     pub fn block(self, tile: TileId) -> (usize, usize) {
         (tile.col / self.cols, tile.row / self.rows)

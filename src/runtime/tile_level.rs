@@ -1,8 +1,8 @@
 //! The tiles of a factorisation in a memory above a disk: what each run needs, what stays, what is written when.
 //!
 //! A tile under work is held from its first task to its last: it has no home to go to. A finished tile is written at
-//! once, stays as long as there is room, and goes when no task of this rank reads it again. Runs may be planned ahead of
-//! the block at work as long as that block, and the runs on it, keep their room; so the first unfinished block always
+//! once, stays as long as there is room, and goes when no task of this rank reads it again. Runs on the next block may
+//! be planned as long as the block at work, and the runs on it, keep their room; so the first unfinished block always
 //! goes on.
 //! Knows: the graph, blocks, which tiles are here. Does not know: what carries moves out, bytes of a file.
 
@@ -118,11 +118,14 @@ impl TileLevel {
         uses
     }
 
-    /// Plans runs in the order of blocks and steps; none overtakes another, so that the runs of a step follow one another
-    /// and find what they share.
+    /// Plans runs in the order of blocks and steps; none overtakes another, so that the runs of a step follow one
+    /// another and find what they share.
     fn plan(&mut self) {
         while let Some((key, run)) = self.pending.pop_first() {
-            let Some(spare) = self.spare(&run) else { return drop(self.pending.insert(key, run)) };
+            let Some(spare) = self.spare(&run) else {
+                self.pending.insert(key, run);
+                return;
+            };
             let uses = self.uses(&run);
             match self.scheduler.plan(run, &uses, spare) {
                 (Planned::Yes, _) => self.load(&uses),
@@ -135,8 +138,8 @@ impl TileLevel {
         }
     }
 
-    /// Room that a run must leave; `None` for one that must wait. The first unfinished block needs to leave nothing, the
-    /// next one what the first will still take; the others would push out what these two read.
+    /// Room that a run must leave; `None` for one that must wait. The first unfinished block needs to leave nothing,
+    /// the next one what the first will still take; the others would push out what these two read.
     fn spare(&self, run: &TileRun) -> Option<Limits> {
         let mut before = self.blocks.range(..self.shape.blocks.block(run.tile));
         let (first, second) = (before.next(), before.next());

@@ -1,54 +1,12 @@
 //! The disk below the tiles of a rank: moves that the level asks for, and the events that answer them.
 
-use super::state::{Job, SharedState, State};
+use super::state::{SharedState, State};
 use super::{DiskEvent, RankTiles};
 use crate::error::{Error, Result};
-use crate::runtime::protocol::{Event, TileRun};
-use crate::runtime::{Move, TileLevel};
+use crate::runtime::Move;
+use crate::runtime::protocol::{Event, Sites, TileRun};
 use crate::store::IoBuffer;
 use crate::tile::TileId;
-use rustc_hash::FxHashMap;
-use std::collections::VecDeque;
-
-/// What is known of the tiles in memory, and of the runs on them.
-pub(super) struct DiskState {
-    level: TileLevel,
-    /// Tiles that were read and are to be put into their places.
-    read: VecDeque<(TileId, IoBuffer)>,
-    /// The planned runs that workers have, by their first tiles.
-    tickets: FxHashMap<TileId, crate::runtime::Ticket>,
-}
-
-impl DiskState {
-    pub fn new(level: TileLevel) -> DiskState {
-        DiskState { level, read: VecDeque::new(), tickets: FxHashMap::default() }
-    }
-
-    /// Tiles to be put into their places.
-    pub fn jobs(&self) -> usize {
-        self.read.len()
-    }
-
-    pub fn next_job(&mut self) -> Option<Job> {
-        self.read.pop_front().map(|(tile, bytes)| Job::Place(tile, bytes))
-    }
-
-    /// Whether the disk has nothing to do.
-    pub fn is_idle(&self) -> bool {
-        self.level.in_flight() == 0
-    }
-
-    /// Takes a run that the machine gave out.
-    pub fn take(&mut self, run: TileRun) {
-        self.level.take(run);
-    }
-
-    /// The runs that no worker has; nothing comes of them.
-    pub fn abandon(&mut self) -> Vec<TileRun> {
-        self.read.clear();
-        self.level.abandon()
-    }
-}
 
 impl<W: RankTiles> SharedState<'_, W> {
     /// Begins the moves that the level asks for, and hands out the runs whose tiles are here.
@@ -113,7 +71,7 @@ impl<W: RankTiles> SharedState<'_, W> {
         for run in disk.abandon() {
             state.machine.handle(Event::Done(run));
         }
-        let waiting = std::mem::take(&mut state.sites[crate::runtime::protocol::Sites::HOST].runs);
+        let waiting = std::mem::take(&mut state.sites[Sites::HOST].runs);
         for run in waiting {
             disk.tickets.remove(&run.tile);
             state.machine.handle(Event::Done(run));

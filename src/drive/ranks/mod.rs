@@ -7,6 +7,7 @@
 //! computes. Promise: all ranks come to an end, and with the same outcome, whichever of them fails.
 
 mod disk;
+mod disk_state;
 mod progress_thread;
 mod report;
 mod state;

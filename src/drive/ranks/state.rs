@@ -1,6 +1,6 @@
 //! What the threads of a rank share: its task machine, the jobs, the words of tiles, envelopes to be sent.
 
-use super::disk::DiskState;
+use super::disk_state::DiskState;
 use super::report::{SampleLog, SpanLog};
 use super::{RankPlan, RankReport, RankTiles, Sample, WorkerReport};
 use crate::comm::mailbox::{Payload, Waker};
@@ -328,7 +328,8 @@ impl State {
     pub fn next_job(&mut self, site: usize) -> Option<Job> {
         let unpack = if site == Sites::HOST { self.unpacks.pop_front() } else { None };
         let unpack = unpack.map(|(tile, payload)| Job::Unpack(tile, payload));
-        let unpack = unpack.or_else(|| self.disk.as_mut().filter(|_| site == Sites::HOST)?.next_job());
+        let mut read = || self.disk.as_mut().filter(|_| site == Sites::HOST)?.next_job();
+        let unpack = unpack.or_else(|| read().map(|(tile, bytes)| Job::Place(tile, bytes)));
         unpack.or_else(|| self.sites[site].runs.pop_front().map(Job::Run))
     }
 

@@ -169,8 +169,8 @@ impl TileWork<'_> {
         shape.diagonal.then(|| self.engine.triangle(shape, words, &self.pivots(shape, payload)))
     }
 
-    /// Rounds a tile that has travelled into heads and limbs of its shape, column by column; what lies above the diagonal
-    /// is left alone.
+    /// Rounds a tile that has travelled into heads and limbs of its shape, column by column; what lies above the
+    /// diagonal is left alone.
     ///
     /// # Errors
     /// As [`TileWork::store`].

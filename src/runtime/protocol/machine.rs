@@ -36,8 +36,6 @@ pub struct TaskMachine {
     rank: usize,
     options: ProtocolOptions,
     delivery: &'static dyn Delivery,
-    /// Under policies that go by blocks.
-    blocks: Option<BlockShape>,
     progress: Progress,
     admission: Admission,
     sites: Sites,
@@ -90,7 +88,6 @@ impl TaskMachine {
             rank,
             options,
             delivery,
-            blocks: BlockShape::of(options.policy, grid),
             progress,
             admission: Admission::new(grid, graph.tiles, rank, options.slots.min(MOST_SLOTS)),
             sites,
@@ -112,9 +109,7 @@ impl TaskMachine {
 
     /// Takes in that some own tiles were finished before: their tasks are not handed out. Called before anything else.
     pub fn resume(&mut self, finished: &dyn Fn(TileId) -> bool) {
-        let tiles = self.progress.own_tiles().collect::<Vec<_>>();
-        let (done, left) = tiles.into_iter().partition::<Vec<_>, _>(|&tile| finished(tile));
-        done.iter().for_each(|&tile| self.progress.finished_before(tile));
+        let (done, left) = self.progress.resume(finished);
         for tile in done {
             if self.grid.size() > 1 {
                 self.tell_clients(tile);
@@ -200,10 +195,11 @@ impl TaskMachine {
     /// The largest run that begins with a tile: several workers share a column, and wait for its diagonal tile.
     fn limits(&self, site: usize, tile: TileId) -> RunLimits {
         let (grid, most) = (self.grid, self.options.strip_tiles);
+        let blocks = BlockShape::of(self.options.policy, grid);
         let is_alone = grid.size() == 1 && self.sites.workers(site) == 1;
         let (strip, strip_on_diagonal) = match is_alone {
             _ if self.options.devices.is_some() => (1, 1), // neighbours belong to other devices
-            _ if self.blocks.is_some() => (self.rows_left_in_block(tile).min(most), 1),
+            _ if blocks.is_some() => (blocks.map_or(most, |blocks| blocks.rows_left(tile.row, grid.rows)).min(most), 1),
             true => (most, most),
             false => {
                 let tiles = count_in(tile.col..self.graph.tiles, tile.row % grid.rows, grid.rows);
@@ -212,12 +208,6 @@ impl TaskMachine {
         };
         let apart = self.sites.finishes_apart(tile);
         RunLimits { updates: self.options.most_updates, apart, strip, strip_on_diagonal }
-    }
-
-    /// Own tiles of a column from `tile` to the end of its block.
-    fn rows_left_in_block(&self, tile: TileId) -> usize {
-        let rows = self.blocks.map_or(self.graph.tiles, |blocks| blocks.rows);
-        (rows - tile.row % rows).div_ceil(self.grid.rows)
     }
 
     fn is_complete(&mut self) -> bool {

@@ -121,13 +121,15 @@ impl Progress {
         progress
     }
 
-    /// The own tiles.
-    pub fn own_tiles(&self) -> impl Iterator<Item = TileId> + use<> {
-        self.own.in_columns(0..self.graph.tiles)
+    /// Takes in that some own tiles were finished before anything began: those, and the others.
+    pub fn resume(&mut self, finished: &dyn Fn(TileId) -> bool) -> (Vec<TileId>, Vec<TileId>) {
+        let tiles = self.own.in_columns(0..self.graph.tiles);
+        let (done, left) = tiles.partition::<Vec<_>, _>(|&tile| finished(tile));
+        done.iter().for_each(|&tile| self.finished_before(tile));
+        (done, left)
     }
 
-    /// Takes in that an own tile was finished before anything began.
-    pub fn finished_before(&mut self, tile: TileId) {
+    fn finished_before(&mut self, tile: TileId) {
         let index = self.index(tile);
         self.ready -= usize::from(self.tiles[index].stage == TileStage::Ready);
         self.tiles[index] = Own { applied: tile.col as u32, stage: TileStage::Finished };

@@ -23,10 +23,10 @@ impl Case {
     fn new(matrix: Matrix, precision_bits: u32) -> Case {
         let folder = tempfile::tempdir().unwrap();
         let options = WriteOptions::new().symmetry(Symmetry::SymmetricLower);
-        io::write(&folder.path().join("a.bin"), &matrix, &options).unwrap();
+        io::write(folder.path().join("a.bin"), &matrix, &options).unwrap();
         let ctx = Context::builder().threads(1).build().unwrap();
         if let Ok(factor) = sunzi::cholesky(&ctx, &matrix, precision_bits) {
-            io::write(&folder.path().join("in_memory.bin"), factor.factor(), &WriteOptions::default()).unwrap();
+            io::write(folder.path().join("in_memory.bin"), factor.factor(), &WriteOptions::default()).unwrap();
         }
         Case { folder, matrix, precision_bits }
     }

@@ -67,7 +67,7 @@ pub struct OutOfCorePlan {
     pub(super) home: HomePlan,
 }
 
-/// The tiles of `order` rows: they depend on the order alone, so that a run under another limit finds those of this one.
+/// The tiles of `order` rows: they depend on the order alone, so that a run under another limit finds them.
 pub(super) fn tiling(order: usize, tile_rows: Option<usize>) -> TileMap {
     let wanted = tile_rows.unwrap_or_else(|| (order / LEAST_TILE_ROWS).min(TILE_ROWS));
     TileMap::symmetric(order, wanted.max(1).next_multiple_of(PANEL_ROWS))

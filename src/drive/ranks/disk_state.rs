@@ -1,0 +1,49 @@
+//! What a rank above a disk knows of its tiles: the level's plans, and what was read and waits for a worker.
+
+use crate::runtime::protocol::TileRun;
+use crate::runtime::{Ticket, TileLevel};
+use crate::store::IoBuffer;
+use crate::tile::TileId;
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+
+/// What is known of the tiles in memory, and of the runs on them.
+pub(super) struct DiskState {
+    pub level: TileLevel,
+    /// Tiles that were read and are to be put into their places.
+    pub read: VecDeque<(TileId, IoBuffer)>,
+    /// The planned runs that workers have, by their first tiles.
+    pub tickets: FxHashMap<TileId, Ticket>,
+}
+
+impl DiskState {
+    pub fn new(level: TileLevel) -> DiskState {
+        DiskState { level, read: VecDeque::new(), tickets: FxHashMap::default() }
+    }
+
+    /// Tiles to be put into their places.
+    pub fn jobs(&self) -> usize {
+        self.read.len()
+    }
+
+    /// The next of them, with what was read.
+    pub fn next_job(&mut self) -> Option<(TileId, IoBuffer)> {
+        self.read.pop_front()
+    }
+
+    /// Whether the disk has nothing to do.
+    pub fn is_idle(&self) -> bool {
+        self.level.in_flight() == 0
+    }
+
+    /// Takes a run that the machine gave out.
+    pub fn take(&mut self, run: TileRun) {
+        self.level.take(run);
+    }
+
+    /// The runs that no worker has; nothing comes of them.
+    pub fn abandon(&mut self) -> Vec<TileRun> {
+        self.read.clear();
+        self.level.abandon()
+    }
+}
