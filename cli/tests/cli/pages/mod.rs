@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// The pages whose blocks are run.
-const PAGES: [&str; 11] = [
+const PAGES: [&str; 12] = [
+    "docs/OUT_OF_CORE.md",
     "README.md",
     "docs/TUTORIAL.md",
     "docs/COOKBOOK.md",
