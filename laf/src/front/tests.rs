@@ -11,8 +11,8 @@ use sunzi::Error;
 fn products_and_sums_are_those_of_dense_matrices() {
     let generated = GrowingDiagonal::new(150, 9, 3).unwrap();
     let full = dense(generated);
-    for chunk_rows in [200, 20, 7] {
-        let session = plain(chunk_rows);
+    for (chunk_rows, run_chunks) in [(200, 5), (20, 5), (20, 100), (7, 1), (7, 3)] {
+        let session = Session::new(&SessionOptions { chunk_rows, run_chunks, ..SessionOptions::default() }).unwrap();
         let a = matrix(&session, generated);
         let x = session.random(150, 3, 5).unwrap();
         let numbers = SmallMatrix::from_numbers(150, 3, x.numbers().unwrap()).unwrap();
@@ -91,6 +91,7 @@ fn errors_of_tasks_come_out_of_get() {
         SessionOptions { nodes: 0, ..Default::default() },
         SessionOptions { threads: 0, ..Default::default() },
         SessionOptions { chunk_rows: 0, ..Default::default() },
+        SessionOptions { run_chunks: 0, ..Default::default() },
         SessionOptions { nodes: 3, layout: Layout::TwoDimensional, ..Default::default() },
     ] {
         assert!(matches!(Session::new(&options), Err(Error::InvalidArgument(_))));
