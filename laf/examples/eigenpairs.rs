@@ -2,8 +2,8 @@
 //!
 //!     cargo run --release -p sunzi-laf --example eigenpairs -- rows=1000000 chunk=65536 memory=200M folder=/data
 //!
-//! Further words: `links=25`, `run=5` (chunks that a partial result stands for), `nodes=4`, `layout=2d`, `threads=2`, `tolerance=1e-6`, `trace=FILE` for the states of the
-//! nodes as comma-separated values.
+//! Further words: `links=25`, `run=5` (chunks that a partial result stands for), `nodes=4`, `layout=2d`, `threads=2`,
+//! `tolerance=1e-6`, `trace=FILE` for the states of the nodes as comma-separated values.
 
 use std::fmt::Write as _;
 use std::time::Instant;

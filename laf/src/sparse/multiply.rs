@@ -109,9 +109,10 @@ fn part_mut<const N: usize>(numbers: &mut [f64], row: usize, vectors: usize, fro
 
 /// `sum := sum + scalar * x`.
 #[inline(always)]
+#[expect(clippy::needless_range_loop, reason = "iterators of two arrays are not always inlined here")]
 fn add_scaled<const N: usize>(sum: &mut [f64; N], scalar: f64, x: &[f64; N]) {
-    for (sum, x) in sum.iter_mut().zip(x) {
-        *sum += scalar * x;
+    for k in 0..N {
+        sum[k] += scalar * x[k];
     }
 }
 
