@@ -121,9 +121,8 @@ pub fn times_small(parts: &[Tall<'_>], c: &SmallMatrix, accumulate: bool, y: &mu
     Ok(())
 }
 
-/// `sum := sum + scalar * x`.
+/// `sum := sum + scalar * x`, by indices: iterators over two arrays are not always inlined here.
 #[inline(always)]
-#[expect(clippy::needless_range_loop, reason = "iterators of two arrays are not always inlined here")]
 fn add_scaled<const N: usize>(sum: &mut [f64; N], scalar: f64, x: &[f64; N]) {
     for k in 0..N {
         sum[k] += scalar * x[k];
