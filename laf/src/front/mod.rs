@@ -8,6 +8,7 @@
 
 #[cfg(test)]
 pub(crate) mod fixture;
+mod read;
 mod small;
 mod sparse;
 mod tall;
@@ -77,6 +78,7 @@ struct Inner {
     partition: Partition,
     chunk_rows: usize,
     run_chunks: usize,
+    folder: Option<PathBuf>,
 }
 
 /// A handle on one object.
@@ -103,7 +105,8 @@ impl Session {
         let &SessionOptions { nodes, threads, memory_bytes, ref folder, trace, .. } = options;
         let engine = Engine::new(EngineOptions { nodes, threads, memory_bytes, folder: folder.clone(), trace })?;
         let (engine, chunk_rows, run_chunks) = (RefCell::new(engine), options.chunk_rows, options.run_chunks);
-        Ok(Session { inner: Rc::new(Inner { engine, partition, chunk_rows, run_chunks }) })
+        let folder = options.folder.clone();
+        Ok(Session { inner: Rc::new(Inner { engine, partition, chunk_rows, run_chunks, folder }) })
     }
 
     /// How so many rows are cut.
