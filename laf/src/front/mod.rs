@@ -35,8 +35,9 @@ pub struct SessionOptions {
     /// Rows of a chunk.
     pub chunk_rows: usize,
     /// Chunks whose products a partial result of a sparse product adds up, one after another, at least 1. More take
-    /// less memory, and leave less to do at the same time; on several
-    /// nodes they should divide the chunks of a band, or of half a band in two dimensions. The bits of results depend on it, as on the chunks.
+    /// less memory, and leave less to do at the same time; on several nodes they should
+    /// divide the chunks of a band, or of half a band in two dimensions. The bits of results depend on it, as on the
+    /// chunks.
     pub run_chunks: usize,
     /// Emulated nodes.
     pub nodes: usize,
