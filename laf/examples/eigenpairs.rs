@@ -2,8 +2,8 @@
 //!
 //!     cargo run --release -p sunzi-laf --example eigenpairs -- rows=1000000 chunk=65536 memory=200M folder=/data
 //!
-//! Further words: `links=25`, `nodes=4`, `layout=2d`, `threads=2`, `tolerance=1e-6`, `trace=FILE` for the states of the
-//! nodes as comma-separated values.
+//! Further words: `links=25`, `run=5` (chunks that a partial result stands for), `nodes=4`, `layout=2d`, `threads=2`,
+//! `tolerance=1e-6`, `trace=FILE` for the states of the nodes as comma-separated values.
 
 use std::fmt::Write as _;
 use std::time::Instant;
@@ -44,6 +44,7 @@ fn choices(words: impl Iterator<Item = String>) -> Result<Choices> {
             "rows" => found.rows = number()?,
             "links" => found.links = number()?,
             "chunk" => found.session.chunk_rows = number()?,
+            "run" => found.session.run_chunks = number()?,
             "nodes" => found.session.nodes = number()?,
             "threads" => found.session.threads = number()?,
             "memory" => found.session.memory_bytes = bytes(value).ok_or_else(refused)?,
@@ -105,6 +106,8 @@ fn run(choices: &Choices) -> Result<Vec<f64>> {
 }
 
 fn main() -> Result<()> {
+    // Or freed chunks would stay with the process, beyond the limit.
+    sunzi::advanced::store::return_freed_memory();
     run(&choices(std::env::args().skip(1))?).map(drop)
 }
 

@@ -121,28 +121,38 @@ pub fn times_small(parts: &[Tall<'_>], c: &SmallMatrix, accumulate: bool, y: &mu
     Ok(())
 }
 
+/// `sum := sum + scalar * x`, by indices: iterators over two arrays are not always inlined here.
+#[inline(always)]
+fn add_scaled<const N: usize>(sum: &mut [f64; N], scalar: f64, x: &[f64; N]) {
+    for k in 0..N {
+        sum[k] += scalar * x[k];
+    }
+}
+
 /// Columns `from .. from + N` of the product.
 #[inline(always)]
 fn times_part<const N: usize>(parts: &[Tall<'_>], c: &SmallMatrix, from: usize, y: &mut [f64]) {
-    let cols = c.cols();
-    for (panel, y) in y.chunks_mut(PANEL_ROWS * cols).enumerate() {
+    let (cols, rows) = (c.cols(), y.len() / c.cols());
+    let mut start = 0;
+    while start < rows {
+        let end = (start + PANEL_ROWS).min(rows);
         let mut first = 0;
         for part in parts {
-            let start = panel * PANEL_ROWS * part.cols;
-            let rows = part.numbers[start..].chunks_exact(part.cols);
-            let c = &c.numbers()[first * cols..];
-            for (row, y) in rows.zip(y.chunks_exact_mut(cols)) {
-                let Some(y) = y[from..].first_chunk_mut::<N>() else { continue };
+            for row in start..end {
+                let Some(y) = y[row * cols + from..].first_chunk_mut::<N>() else { return };
                 let mut sum = *y;
-                for (x, c) in row.iter().zip(c.chunks_exact(cols)) {
-                    if let Some(c) = c[from..].first_chunk::<N>() {
-                        sum.iter_mut().zip(c).for_each(|(sum, c)| *sum += x * c);
-                    }
+                let x = &part.numbers[row * part.cols..(row + 1) * part.cols];
+                let mut at = first * cols + from;
+                for &x in x {
+                    let Some(c) = c.numbers()[at..].first_chunk::<N>() else { return };
+                    add_scaled(&mut sum, x, c);
+                    at += cols;
                 }
                 *y = sum;
             }
             first += part.cols;
         }
+        start = end;
     }
 }
 
@@ -208,10 +218,15 @@ fn inner_panel(x: Tall<'_>, y: Tall<'_>, at: [usize; 2], whole: &mut SmallMatrix
 #[inline(always)]
 fn inner_block<const N: usize>(x: Tall<'_>, y: Tall<'_>, from: [usize; 2], at: [usize; 2], whole: &mut SmallMatrix) {
     let mut sums = [[0.0; N]; N];
-    for (x, y) in x.numbers.chunks_exact(x.cols).zip(y.numbers.chunks_exact(y.cols)) {
-        let (Some(x), Some(y)) = (x[from[0]..].first_chunk::<N>(), y[from[1]..].first_chunk::<N>()) else { continue };
-        for (sums, x) in sums.iter_mut().zip(x) {
-            sums.iter_mut().zip(y).for_each(|(sum, y)| *sum += x * y);
+    for row in 0..x.rows() {
+        let (Some(x), Some(y)) = (
+            x.numbers[row * x.cols + from[0]..].first_chunk::<N>(),
+            y.numbers[row * y.cols + from[1]..].first_chunk::<N>(),
+        ) else {
+            return;
+        };
+        for k in 0..N {
+            add_scaled(&mut sums[k], x[k], y);
         }
     }
     for (i, sums) in sums.iter().enumerate() {

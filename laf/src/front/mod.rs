@@ -8,6 +8,7 @@
 
 #[cfg(test)]
 pub(crate) mod fixture;
+mod read;
 mod small;
 mod sparse;
 mod tall;
@@ -21,17 +22,23 @@ pub use tall::{TallMatrix, inner, times_small};
 use crate::chunks::Chunks;
 use crate::engine::{Engine, EngineOptions, Kernel, NodeTraffic, Sample};
 use crate::partition::{Layout, Partition};
+use crate::sum;
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
-use sunzi::Result;
 use sunzi::advanced::runtime::graph::{ObjectId, TaskSpec};
+use sunzi::{Error, Result};
 
 /// Where and how matrices are kept and computed.
 #[derive(Clone, Debug)]
 pub struct SessionOptions {
     /// Rows of a chunk.
     pub chunk_rows: usize,
+    /// Chunks whose products a partial result of a sparse product adds up, one after another, at least 1. More take
+    /// less memory, and leave less to do at the same time; on several nodes they should
+    /// divide the chunks of a band, or of half a band in two dimensions. The bits of results depend on it, as on the
+    /// chunks.
+    pub run_chunks: usize,
     /// Emulated nodes.
     pub nodes: usize,
     /// How blocks of symmetric matrices are shared by them.
@@ -51,6 +58,7 @@ impl Default for SessionOptions {
     fn default() -> Self {
         SessionOptions {
             chunk_rows: 1 << 16,
+            run_chunks: sum::ARITY,
             nodes: 1,
             layout: Layout::OneDimensional,
             threads: 1,
@@ -71,6 +79,8 @@ struct Inner {
     engine: RefCell<Engine>,
     partition: Partition,
     chunk_rows: usize,
+    run_chunks: usize,
+    folder: Option<PathBuf>,
 }
 
 /// A handle on one object.
@@ -91,10 +101,14 @@ impl Session {
     pub fn new(options: &SessionOptions) -> Result<Session> {
         let partition = Partition::new(options.layout, options.nodes)?;
         Chunks::new(0, options.chunk_rows)?;
+        if options.run_chunks == 0 {
+            return Err(Error::InvalidArgument("runs of 0 chunks: at least 1".to_string()));
+        }
         let &SessionOptions { nodes, threads, memory_bytes, ref folder, trace, .. } = options;
         let engine = Engine::new(EngineOptions { nodes, threads, memory_bytes, folder: folder.clone(), trace })?;
-        let (engine, chunk_rows) = (RefCell::new(engine), options.chunk_rows);
-        Ok(Session { inner: Rc::new(Inner { engine, partition, chunk_rows }) })
+        let (engine, chunk_rows, run_chunks) = (RefCell::new(engine), options.chunk_rows, options.run_chunks);
+        let folder = options.folder.clone();
+        Ok(Session { inner: Rc::new(Inner { engine, partition, chunk_rows, run_chunks, folder }) })
     }
 
     /// How so many rows are cut.

@@ -127,8 +127,8 @@ impl SparseMatrix {
 
     /// `A X`: SpMM, symmetric SpMM, and MV for one column.
     ///
-    /// Products with one block are added to one partial result for each run of five chunks, from the first to the last,
-    /// and these in the one order.
+    /// Products with one block are added to one partial result for each run of chunks
+    /// ([`SessionOptions::run_chunks`](super::SessionOptions)), from the first to the last, and these in the one order.
     ///
     /// # Errors
     /// [`Error::ShapeMismatch`].
@@ -191,11 +191,12 @@ impl Sums<'_> {
         let is_mirrored = self.matrix.symmetry == Symmetry::Lower && row != col;
         let is_lower = self.matrix.symmetry == Symmetry::Lower && row == col;
         // What the block gives to its rows, then what its mirror image gives to its columns.
-        let mut places = vec![(row, col / sum::ARITY)];
+        let run = self.matrix.session.inner.run_chunks;
+        let mut places = vec![(row, col / run)];
         let (parts, mut reads) = (&self.x.parts, vec![&block.handle]);
         reads.push(&parts[col]);
         if is_mirrored {
-            places.push((col, row / sum::ARITY));
+            places.push((col, row / run));
             reads.push(&parts[row]);
         }
         let is_new = places.iter().map(|place| !self.open.contains_key(place)).collect::<Vec<_>>();

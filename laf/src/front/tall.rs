@@ -66,6 +66,9 @@ impl Session {
         if cols == 0 {
             return Err(Error::InvalidArgument(format!("a matrix of {rows} rows and no columns")));
         }
+        if rows.checked_mul(cols).is_none_or(|count| count > isize::MAX as usize / 16) {
+            return Err(Error::DimensionOverflow { rows, cols, precision_bits: 53 });
+        }
         for other in from {
             if other.chunks != chunks || !other.session.is_same(self) {
                 let (left_rows, left_cols) = (rows, cols);

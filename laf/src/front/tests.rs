@@ -11,8 +11,8 @@ use sunzi::Error;
 fn products_and_sums_are_those_of_dense_matrices() {
     let generated = GrowingDiagonal::new(150, 9, 3).unwrap();
     let full = dense(generated);
-    for chunk_rows in [200, 20, 7] {
-        let session = plain(chunk_rows);
+    for (chunk_rows, run_chunks) in [(200, 5), (20, 5), (20, 100), (7, 1), (7, 3)] {
+        let session = Session::new(&SessionOptions { chunk_rows, run_chunks, ..SessionOptions::default() }).unwrap();
         let a = matrix(&session, generated);
         let x = session.random(150, 3, 5).unwrap();
         let numbers = SmallMatrix::from_numbers(150, 3, x.numbers().unwrap()).unwrap();
@@ -91,8 +91,28 @@ fn errors_of_tasks_come_out_of_get() {
         SessionOptions { nodes: 0, ..Default::default() },
         SessionOptions { threads: 0, ..Default::default() },
         SessionOptions { chunk_rows: 0, ..Default::default() },
+        SessionOptions { run_chunks: 0, ..Default::default() },
         SessionOptions { nodes: 3, layout: Layout::TwoDimensional, ..Default::default() },
     ] {
         assert!(matches!(Session::new(&options), Err(Error::InvalidArgument(_))));
     }
+}
+
+#[test]
+fn matrices_are_read_from_files() {
+    let session = plain(4);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.mtx");
+    let mut text = "%%MatrixMarket matrix coordinate real symmetric\n9 9 17\n".to_string();
+    (1..=9).for_each(|k| text += &format!("{k} {k} 2\n"));
+    (1..9).for_each(|k| text += &format!("{} {k} -1\n", k + 1));
+    std::fs::write(&path, text).unwrap();
+    let a = session.read_matrix_market(&path, 1 << 12).unwrap();
+    let x = session.tall_from(1, &[1.0; 9]).unwrap();
+    assert_eq!(a.times(&x).unwrap().numbers().unwrap(), [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]);
+    std::fs::write(&path, "%%MatrixMarket matrix coordinate real general\n0 5 0\n").unwrap();
+    let empty = session.read_matrix_market(&path, 1 << 12).unwrap();
+    assert_eq!((empty.rows(), empty.cols()), (0, 5));
+    assert!(matches!(session.read_matrix_market(&path.with_extension("none"), 1 << 12), Err(Error::Io { .. })));
+    assert!(matches!(session.random(10, usize::MAX / 2, 1), Err(Error::DimensionOverflow { .. })));
 }

@@ -56,7 +56,7 @@ pub struct PlacedBlock {
 pub fn read_blocks(
     reader: impl BufRead,
     options: &ReadOptions<'_>,
-    mut take: impl FnMut(PlacedBlock) -> Result<()>,
+    mut take: impl FnMut(&Header, PlacedBlock) -> Result<()>,
 ) -> Result<Header> {
     let mut lines = Lines::new(reader, options.path);
     let header = Header::read(&mut lines)?;
@@ -78,7 +78,7 @@ pub fn read_blocks(
         let (row_chunk, col_chunk) = grid.chunks_of(place);
         let mut records = spool.take(place)?;
         let bytes = grid.pack(&mut records, (row_chunk, col_chunk), options.path)?;
-        take(PlacedBlock { row_chunk, col_chunk, bytes })?;
+        take(&header, PlacedBlock { row_chunk, col_chunk, bytes })?;
     }
     Ok(header)
 }

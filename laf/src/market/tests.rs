@@ -11,7 +11,7 @@ fn read(text: &str, chunk_rows: usize, buffer_bytes: usize) -> Result<(Header, P
     let folder = std::env::temp_dir();
     let options = ReadOptions { chunk_rows, buffer_bytes, folder: &folder, path: Path::new("a.mtx") };
     let mut all = Places::new();
-    let header = read_blocks(text.as_bytes(), &options, |placed| {
+    let header = read_blocks(text.as_bytes(), &options, |_, placed| {
         let block = SparseBlock::parse(&placed.bytes)?;
         block.check()?;
         block.for_each_row(|row, entries| {

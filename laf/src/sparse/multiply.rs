@@ -107,11 +107,11 @@ fn part_mut<const N: usize>(numbers: &mut [f64], row: usize, vectors: usize, fro
     numbers.get_mut(row * vectors + from..)?.first_chunk_mut()
 }
 
-/// `sum := sum + scalar * x`.
+/// `sum := sum + scalar * x`, by indices: iterators over two arrays are not always inlined here.
 #[inline(always)]
 fn add_scaled<const N: usize>(sum: &mut [f64; N], scalar: f64, x: &[f64; N]) {
-    for (sum, x) in sum.iter_mut().zip(x) {
-        *sum += scalar * x;
+    for k in 0..N {
+        sum[k] += scalar * x[k];
     }
 }
 
