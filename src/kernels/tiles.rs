@@ -193,6 +193,10 @@ pub trait TileEngine: Send + Sync {
     fn primes(&self) -> usize;
     /// Words of a tile.
     fn tile_words(&self, shape: TileShape) -> usize;
+    /// Words of a tile before its last task, POTRF or TRSM: the first of its words.
+    fn update_words(&self, shape: TileShape) -> usize {
+        self.tile_words(shape)
+    }
     /// Words of scratch that one call below needs for tiles of at most `tile_rows` rows and columns.
     fn scratch_words(&self, tile_rows: usize) -> usize;
     /// Bytes of what a factored diagonal tile of `cols` columns has beside its words.

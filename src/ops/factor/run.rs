@@ -59,8 +59,9 @@ impl Factorisation<'_> {
         workspace.reserve_workers(plan.threads);
         let scratch = workspace.workers[..plan.threads].iter_mut().map(|space| space.scratch.words(plan.scratch_words));
         let log = |worker| TaskLog::new(clock.start, worker, world.size() == 1);
-        let locals =
-            scratch.enumerate().map(|(worker, words)| words.map(|scratch| Local { scratch, log: log(worker) }));
+        let locals = scratch.enumerate().map(|(worker, words)| {
+            words.map(|scratch| Local { scratch, whole_tile: &mut [], encoded: None, log: log(worker) })
+        });
         let locals = locals.collect::<Result<Vec<_>>>();
         let words = workspace.operands.words(plan.tile_words + plan.slot_words());
         let both = locals.and_then(|locals| words.map(|words| (locals, words)));

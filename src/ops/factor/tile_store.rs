@@ -28,6 +28,10 @@ pub(crate) type Entries<'a> = dyn Fn(TileId) -> Result<MatrixView<'a>> + Sync + 
 /// What one worker has for itself.
 pub(crate) struct Local<'w> {
     pub scratch: &'w mut [u64],
+    /// Above a disk, where a slot has no room for the integers of a finished tile: words of a whole tile.
+    pub whole_tile: &'w mut [u64],
+    /// Above a disk: finished tiles of the run under way, ready to be written, and the words that they take.
+    pub encoded: Option<(IoBuffer, usize)>,
     pub log: TaskLog,
 }
 
@@ -207,8 +211,41 @@ impl<'a, 'w> TileStore<'a, 'w> {
         &self.words[self.slots.as_ref().map_or(index, |slots| slots.of[index].load(Ordering::Acquire))]
     }
 
+    /// Words of a tile under work in its place.
     fn tile_words(&self, tile: TileId) -> usize {
-        self.work.engine.tile_words(self.work.shape(tile))
+        let (engine, shape) = (self.work.engine, self.work.shape(tile));
+        if self.home.is_some() { engine.update_words(shape) } else { engine.tile_words(shape) }
+    }
+
+    /// POTRF or TRSM of a tile above a disk, and its bytes for the disk: only here it has its integers.
+    fn finish_above_disk(&self, local: &mut Local<'w>, tile: TileId, words: &mut [u64], home: &Home) -> Result<()> {
+        let whole_words = self.work.engine.tile_words(self.work.shape(tile));
+        if whole_words <= words.len() {
+            self.finish(local, tile, words)?;
+            return self.encode_tile(local, tile, words, home);
+        }
+        let whole = std::mem::take(&mut local.whole_tile);
+        let (tile_words, _) = whole.split_at_mut(whole_words);
+        tile_words[..words.len()].copy_from_slice(words);
+        let mut finished = self.finish(local, tile, tile_words);
+        if finished.is_ok() {
+            words.copy_from_slice(&tile_words[..words.len()]);
+            finished = self.encode_tile(local, tile, tile_words, home);
+        }
+        local.whole_tile = whole;
+        finished
+    }
+
+    fn encode_tile(&self, local: &mut Local<'w>, tile: TileId, words: &[u64], home: &Home) -> Result<()> {
+        let (mut bytes, start) = match local.encoded.take() {
+            Some(begun) => begun,
+            None => (home.write_buffer()?, 0),
+        };
+        let payload = &mut bytes.words_mut()[start..][..self.work.payload_words(tile)];
+        let weights = unpoisoned(self.weights[tile.row].lock());
+        self.work.pack(tile, (words, &weights), payload, local.scratch);
+        local.encoded = Some((bytes, start + home.object_words(tile)));
+        Ok(())
     }
 
     fn operand(&self, tile: TileId) -> Operand<'_, 'w> {
@@ -363,7 +400,10 @@ impl<'w> RankTiles for TileStore<'_, 'w> {
             // The guard of a tile on the diagonal ends here: the tiles below read it.
             if run.finish {
                 let words = &mut words[..self.tile_words(tile)];
-                self.finish(local, tile, words)?;
+                match &self.home {
+                    Some(home) => self.finish_above_disk(local, tile, words, home)?,
+                    None => self.finish(local, tile, words)?,
+                }
             }
         }
         self.meter.add("factor", run.tiles().map(|tile| units(self.work.tiling, tile, run.tasks_each())).sum())
@@ -442,20 +482,8 @@ impl<'w> DiskTiles<Local<'w>> for TileStore<'_, 'w> {
         home.give_back(read)
     }
 
-    fn encode(&self, local: &mut Local<'w>, run: &TileRun) -> Result<IoBuffer> {
-        let home = self.home.as_ref().expect(HOME);
-        let mut bytes = home.write_buffer()?;
-        let mut rest = bytes.words_mut();
-        for tile in run.tiles() {
-            let (payload, later) = rest.split_at_mut(home.object_words(tile));
-            let weights = unpoisoned(self.weights[tile.row].lock());
-            let words = unpoisoned(self.own(tile).read());
-            let payload = &mut payload[..self.work.payload_words(tile)];
-            self.work.pack(tile, (&words[..self.tile_words(tile)], &weights), payload, local.scratch);
-            rest = later;
-        }
-        local.log.add(TaskKind::Store, run.tile);
-        Ok(bytes)
+    fn encode(&self, local: &mut Local<'w>, _run: &TileRun) -> Result<IoBuffer> {
+        Ok(local.encoded.take().expect("the run has finished tiles").0)
     }
 
     fn write(&self, run: &TileRun, bytes: IoBuffer) -> Result<()> {

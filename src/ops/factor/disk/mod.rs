@@ -312,7 +312,6 @@ impl DiskFactoring<'_> {
         let DiskFactoring { ctx, ref problem, engine, ref tiling, .. } = *self;
         let work = TileWork::new(engine, tiling, problem.working_bits, &problem.exponents);
         let shape = home.shape;
-        let scratch_words = engine.scratch_words(tiling.tile_size);
         let needs = DiskNeeds {
             engine,
             work: &work,
@@ -320,7 +319,8 @@ impl DiskFactoring<'_> {
             precision_bits: problem.precision_bits,
             threads: self.threads(),
         };
-        let slot_words = needs.slot_words();
+        let (slot_words, whole_words) = (needs.slot_words(), needs.whole_words());
+        let scratch_words = engine.scratch_words(tiling.tile_size);
         let mut workspace = ctx.workspace();
         let workspace = &mut *workspace;
         workspace.reserve_workers(self.threads());
@@ -328,7 +328,9 @@ impl DiskFactoring<'_> {
         let mut locals = Vec::with_capacity(self.threads());
         for (worker, space) in scratch {
             let log = TaskLog::new(clock.start, worker, self.options.spans);
-            locals.push(Local { scratch: space.scratch.words(scratch_words)?, log });
+            let words = space.scratch.words(scratch_words + whole_words)?;
+            let (scratch, whole_tile) = words.split_at_mut(scratch_words);
+            locals.push(Local { scratch, whole_tile, encoded: None, log });
         }
         let words = workspace.operands.words(shape.room_tiles * slot_words)?;
         let graph = CholeskyGraph::of(tiling);

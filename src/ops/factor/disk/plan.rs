@@ -93,8 +93,18 @@ impl DiskNeeds<'_> {
         TileShape { rows, cols: rows, diagonal: false }
     }
 
+    /// Words of a slot: of a tile before its last task, or one that updates read.
     pub fn slot_words(&self) -> usize {
-        self.engine.tile_words(self.largest())
+        let whole = self.largest();
+        let diagonal = TileShape { diagonal: true, ..whole };
+        let words = |shape| self.engine.update_words(shape).max(self.engine.operand_words(shape));
+        words(whole).max(words(diagonal))
+    }
+
+    /// Words in which a worker finishes a tile, where a slot is too small for that.
+    pub fn whole_words(&self) -> usize {
+        let whole = self.engine.tile_words(self.largest());
+        if whole > self.slot_words() { whole } else { 0 }
     }
 
     fn entry_bytes(&self, tile: TileId) -> u64 {
@@ -125,7 +135,8 @@ impl DiskNeeds<'_> {
 
     fn fixed_bytes(&self) -> u64 {
         let (rows, tiles) = (self.tiling().tile_size, self.tiling().tile_rows());
-        let scratch = Buffer::bytes_for(self.engine.scratch_words(rows)) + self.engine.call_bytes(rows);
+        let words = self.engine.scratch_words(rows) + self.whole_words();
+        let scratch = Buffer::bytes_for(words) + self.engine.call_bytes(rows);
         self.threads as u64 * (scratch + self.rounded_bytes() + WORKER_BYTES)
             + tiles as u64 * self.engine.diagonal_bytes(self.largest().rows)
             + self.engine.table_bytes()

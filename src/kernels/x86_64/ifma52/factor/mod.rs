@@ -148,6 +148,11 @@ impl TileEngine for Factor {
         self.layout(shape).words()
     }
 
+    /// The integers come with the last task.
+    fn update_words(&self, shape: TileShape) -> usize {
+        self.layout(shape).residue_words()
+    }
+
     fn scratch_words(&self, tile_rows: usize) -> usize {
         let lanes = 2 * tile_rows.next_multiple_of(BLOCK);
         let column = column::scratch_words(self.tables.count(), self.digits);
