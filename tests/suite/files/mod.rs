@@ -2,6 +2,7 @@
 
 mod arrays;
 mod bad_files;
+mod blocks;
 mod corpora;
 mod formats;
 mod layout;
