@@ -59,7 +59,8 @@ fn blocks_are_those_of_the_matrix_and_make_the_same_file() {
                 file.read_block(block, &mut words)?;
                 let (heads, limbs) = words.split_at(block.rows.len() * block.cols.len());
                 for (at, &head) in heads.iter().enumerate() {
-                    let (row, col) = (block.rows.start + at % block.rows.len(), block.cols.start + at / block.rows.len());
+                    let (row, col) =
+                        (block.rows.start + at % block.rows.len(), block.cols.start + at / block.rows.len());
                     if !is_symmetric || row >= col {
                         let entry = a.get(row, col);
                         assert_eq!(Head(head), entry.head);
