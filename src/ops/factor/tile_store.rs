@@ -3,9 +3,11 @@
 //! One process is a grid of one rank, which owns all tiles. What is done next the protocol says (`runtime::protocol`),
 //! `drive` brings it here.
 
+mod above_disk;
+
 use crate::comm::mailbox::Payload;
 use crate::context::Context;
-use crate::drive::{self, DiskEvent, DiskTiles, Meter, RankTiles};
+use crate::drive::{self, DiskTiles, Meter, RankTiles};
 use crate::error::{Error, Result};
 use crate::kernels::tiles::{DiagonalData, UpdateTile};
 use crate::math::pivot::RowWeight;
@@ -14,7 +16,6 @@ use crate::ops::factor::home::Home;
 use crate::ops::factor::plan::units;
 use crate::ops::factor::spans::{TaskKind, TaskLog};
 use crate::ops::factor::tile_work::{ColumnOfTile, FailedRow, TileWork};
-use crate::runtime::LevelShape;
 use crate::runtime::protocol::TileRun;
 use crate::store::IoBuffer;
 use crate::tile::{OwnTiles, RankGrid, TileId};
@@ -217,37 +218,6 @@ impl<'a, 'w> TileStore<'a, 'w> {
         if self.home.is_some() { engine.update_words(shape) } else { engine.tile_words(shape) }
     }
 
-    /// POTRF or TRSM of a tile above a disk, and its bytes for the disk: only here it has its integers.
-    fn finish_above_disk(&self, local: &mut Local<'w>, tile: TileId, words: &mut [u64], home: &Home) -> Result<()> {
-        let whole_words = self.work.engine.tile_words(self.work.shape(tile));
-        if whole_words <= words.len() {
-            self.finish(local, tile, words)?;
-            return self.encode_tile(local, tile, words, home);
-        }
-        let whole = std::mem::take(&mut local.whole_tile);
-        let (tile_words, _) = whole.split_at_mut(whole_words);
-        tile_words[..words.len()].copy_from_slice(words);
-        let mut finished = self.finish(local, tile, tile_words);
-        if finished.is_ok() {
-            words.copy_from_slice(&tile_words[..words.len()]);
-            finished = self.encode_tile(local, tile, tile_words, home);
-        }
-        local.whole_tile = whole;
-        finished
-    }
-
-    fn encode_tile(&self, local: &mut Local<'w>, tile: TileId, words: &[u64], home: &Home) -> Result<()> {
-        let (mut bytes, start) = match local.encoded.take() {
-            Some(begun) => begun,
-            None => (home.write_buffer()?, 0),
-        };
-        let payload = &mut bytes.words_mut()[start..][..self.work.payload_words(tile)];
-        let weights = unpoisoned(self.weights[tile.row].lock());
-        self.work.pack(tile, (words, &weights), payload, local.scratch);
-        local.encoded = Some((bytes, start + home.object_words(tile)));
-        Ok(())
-    }
-
     fn operand(&self, tile: TileId) -> Operand<'_, 'w> {
         match self.own.contains(tile) {
             true => Operand::Own(unpoisoned(self.own(tile).read())),
@@ -442,67 +412,5 @@ impl<'w> RankTiles for TileStore<'_, 'w> {
         if let Some(remote) = gone.and_then(Arc::into_inner) {
             unpoisoned(self.remote.free.lock()).push(remote.words);
         }
-    }
-}
-
-/// The home of tiles that come and go: asked for where there is one.
-const HOME: &str = "the tiles are above a disk";
-
-impl<'w> DiskTiles<Local<'w>> for TileStore<'_, 'w> {
-    fn shape(&self) -> LevelShape {
-        self.home.as_ref().expect(HOME).shape
-    }
-
-    fn was_finished(&self, tile: TileId) -> bool {
-        self.home.as_ref().expect(HOME).was_finished(tile)
-    }
-
-    fn fetch(&self, tile: TileId) -> Result<()> {
-        self.slots.as_ref().expect(HOME).take(self.own.index(tile));
-        self.home.as_ref().expect(HOME).fetch(tile)
-    }
-
-    fn place(&self, local: &mut Local<'w>, tile: TileId, read: IoBuffer) -> Result<()> {
-        let home = self.home.as_ref().expect(HOME);
-        let mut words = unpoisoned(self.own(tile).write());
-        local.log.begin();
-        if home.is_published(tile) {
-            let payload = &read.words()[..self.work.payload_words(tile)];
-            let words = &mut words[..self.work.operand_words(tile)];
-            let data = self.work.unpack(tile, payload, words, local.scratch);
-            if let Some(data) = data {
-                *unpoisoned(self.diagonals[tile.col].write()) = Some(data.into());
-            }
-            home.keep_weights(tile, self.work.unpack_weights(tile, payload));
-        } else {
-            let words = &mut words[..self.tile_words(tile)];
-            self.work.load(tile, home.entries(tile, read.words())?, words, local.scratch);
-        }
-        local.log.add(TaskKind::Load, tile);
-        home.give_back(read)
-    }
-
-    fn encode(&self, local: &mut Local<'w>, _run: &TileRun) -> Result<IoBuffer> {
-        Ok(local.encoded.take().expect("the run has finished tiles").0)
-    }
-
-    fn write(&self, run: &TileRun, bytes: IoBuffer) -> Result<()> {
-        self.home.as_ref().expect(HOME).publish(run.tiles().collect(), bytes)
-    }
-
-    fn drop_tile(&self, tile: TileId) {
-        self.slots.as_ref().expect(HOME).give_back(self.own.index(tile));
-        self.home.as_ref().expect(HOME).forget_weights(tile);
-        if tile.row == tile.col {
-            *unpoisoned(self.diagonals[tile.col].write()) = None;
-        }
-    }
-
-    fn next_event(&self) -> Option<DiskEvent> {
-        self.home.as_ref().expect(HOME).next_event()
-    }
-
-    fn close(&self) {
-        self.home.as_ref().expect(HOME).close();
     }
 }
