@@ -163,4 +163,61 @@ mod tests {
             assert!(read + (room as u64) * (tiles as u64) >= least, "{tiles} tiles: {read} of {least}");
         }
     }
+
+    /// A rank whose workers take a unit of time for each task, above a disk that moves a tile in `seconds`: tiles read.
+    fn tiles_read(graph: CholeskyGraph, shape: LevelShape, workers: usize, seconds: f64) -> u64 {
+        let mut machine = TaskMachine::unchecked(ALONE, graph, 0, level_options(&shape, workers));
+        let mut level = TileLevel::new(graph, Owner { grid: ALONE, number: 0 }, shape, |_| false);
+        let (mut moves, mut runs, mut read) = (Vec::new(), Vec::new(), 0);
+        let (mut now, mut disk_free) = (0.0f64, 0.0f64);
+        loop {
+            while let Some(Action::Run(run)) = machine.poll() {
+                level.take(run);
+            }
+            while let Some(step) = level.next_move() {
+                read += u64::from(matches!(step, Move::Fetch(_)));
+                if !matches!(step, Move::Drop(_)) {
+                    disk_free = disk_free.max(now) + seconds;
+                    moves.push((disk_free, step));
+                }
+            }
+            while runs.len() < workers
+                && let Some((ticket, run)) = level.next_run()
+            {
+                runs.push((now + (run.count * run.tasks_each()) as f64, ticket, run));
+            }
+            let first_move = (0..moves.len()).min_by(|&i, &j| f64::total_cmp(&moves[i].0, &moves[j].0));
+            let first_run = (0..runs.len()).min_by(|&i, &j| f64::total_cmp(&runs[i].0, &runs[j].0));
+            match (first_move, first_run) {
+                (Some(at), run) if run.is_none_or(|run| moves[at].0 <= runs[run].0) => {
+                    let (end, step) = moves.swap_remove(at);
+                    now = end;
+                    match step {
+                        Move::Fetch(tile) => level.fetched(tile),
+                        Move::WriteBack(tile) | Move::Drop(tile) => level.written(tile),
+                    }
+                }
+                (_, Some(at)) => {
+                    let (end, ticket, run) = runs.swap_remove(at);
+                    now = end;
+                    level.done(ticket, &run);
+                    machine.handle(Event::Done(run));
+                }
+                _ => return read,
+            }
+        }
+    }
+
+    #[test]
+    fn several_workers_and_a_slow_disk_read_little_more_than_was_counted() {
+        let graph = CholeskyGraph { tiles: 32 };
+        for (rows, cols, strip, room) in [(4, 3, 2, 29), (4, 4, 4, 34), (5, 5, 3, 48), (7, 7, 4, 80), (8, 8, 2, 100)] {
+            let shape = shape(room, rows, cols, strip, 1);
+            let counted = count_level(graph, shape, unit()).read_bytes() as f64;
+            for (workers, seconds) in [(1, 0.0), (2, 0.2), (2, 2.0)] {
+                let read = tiles_read(graph, shape, workers, seconds) as f64;
+                assert!(read <= 1.12 * counted, "{shape:?}, {workers} workers, {seconds}: {read} of {counted}");
+            }
+        }
+    }
 }

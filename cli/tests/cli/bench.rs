@@ -129,7 +129,7 @@ fn doubles_are_factored_on_devices() {
         let other = counted.iter().find(same).unwrap();
         assert_eq!((&row["h2d_bytes"], &row["d2h_bytes"]), (&other["h2d_bytes"], &other["d2h_bytes"]));
     }
-    assert_eq!((counted.len(), report["factor"]["devices"][0]["room_tiles"].as_u64()), (16, Some(22)));
+    assert_eq!((counted.len(), report["factor"]["devices"][0]["room_tiles"].as_u64()), (18, Some(22)));
     let reason = report["not_measured"][0].as_str().unwrap();
     assert!(reason.starts_with("GPUs: "), "{reason}");
     assert!(text.contains("not measured: GPUs") && text.contains("% less (measured)"), "{text}");

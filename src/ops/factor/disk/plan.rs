@@ -200,7 +200,8 @@ impl DiskNeeds<'_> {
             for blocks in candidates(graph.tiles, room_tiles, updates) {
                 let BlockShape { rows, cols } = blocks;
                 let share = (rows * cols).div_ceil(2 * self.threads).max(1);
-                let strip_tiles = strip.min(rows).min(share);
+                // Strips of one height keep the columns of a block in step.
+                let strip_tiles = rows.div_ceil(rows.div_ceil(strip.min(share)));
                 let shape = LevelShape { room_tiles, blocks, strip_tiles, most_updates: updates };
                 let own = (rows * cols).min(graph.tile_count());
                 if own + shape.steps_room() > room_tiles {
