@@ -228,7 +228,28 @@ impl MatrixFile {
     pub fn check(
         &self,
         progress: Option<Arc<ProgressCallback>>,
-        mut visit: impl FnMut(usize, usize, Head) -> Result<()>,
+        visit: impl FnMut(usize, usize, Head) -> Result<()>,
+    ) -> Result<u64> {
+        self.check_all(progress, visit, |_, _, _| Ok(()))
+    }
+
+    /// As [`MatrixFile::check`], but `visit` sees each stored number whole, after it was checked.
+    ///
+    /// # Errors
+    /// As [`MatrixFile::check`].
+    pub fn check_numbers(
+        &self,
+        progress: Option<Arc<ProgressCallback>>,
+        visit: impl FnMut(usize, usize, FloatRef<'_>) -> Result<()>,
+    ) -> Result<u64> {
+        self.check_all(progress, |_, _, _| Ok(()), visit)
+    }
+
+    fn check_all(
+        &self,
+        progress: Option<Arc<ProgressCallback>>,
+        mut visit_head: impl FnMut(usize, usize, Head) -> Result<()>,
+        mut visit: impl FnMut(usize, usize, FloatRef<'_>) -> Result<()>,
     ) -> Result<u64> {
         let (entries, limbs) = (self.header.entries(), self.limbs());
         let bytes = 8 * entries * (2 + limbs as u64);
@@ -237,7 +258,7 @@ impl MatrixFile {
         pass.words(self.header.head_at(0), entries, true, |heads| {
             for &head in heads {
                 let (row, col) = places.next().expect("a place for each entry");
-                visit(row, col, Head(head))?;
+                visit_head(row, col, Head(head))?;
             }
             Ok(())
         })?;
@@ -264,6 +285,7 @@ impl MatrixFile {
                         let (row, col) = places.next().expect("a place for each entry");
                         let head = Head(*numbers.next().expect("a head for each entry"));
                         self.check_entry((row, col), head, &number)?;
+                        visit(row, col, FloatRef { head, limbs: &number })?;
                         number.clear();
                     }
                 }
