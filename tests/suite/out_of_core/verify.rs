@@ -3,6 +3,7 @@
 use crate::common::definite::integer_gram;
 use std::path::PathBuf;
 use sunzi::io::{self, Symmetry, WriteOptions};
+use sunzi::rug::Float;
 use sunzi::verify::{FileFactorOptions, Verification, VerifyOptions, verify_cholesky, verify_cholesky_files};
 use sunzi::{Context, Error, Matrix, Result, Symmetric, Uplo};
 
@@ -125,14 +126,14 @@ fn rows_of_any_spread_are_judged_alike() {
     }
     case.l = sunzi::cholesky(&context(1), Symmetric::lower(&case.a), BITS).unwrap().into_factor();
     for (row, col, power) in [(60, 2, -900), (79, 0, -50), (3, 1, -3000)] {
-        let tiny = sunzi::rug::Float::with_val(BITS, 1) << power;
+        let tiny = Float::with_val(BITS, 1) << power;
         case.l.set_float(row, col, &tiny).unwrap();
     }
     case.write(Symmetry::General);
     case.compare(&context(2), Some(Uplo::Lower));
     case.l = sunzi::cholesky(&context(1), Symmetric::lower(&case.a), BITS).unwrap().into_factor();
     // Column 0 of the factor is exact, so that an entry far below all others changes nothing that counts.
-    let (exact, tiny) = (case.l.float(70, 0), sunzi::rug::Float::with_val(BITS, 1) >> 5000);
+    let (exact, tiny) = (case.l.float(70, 0), Float::with_val(BITS, 1) >> 5000);
     case.l.set_float(70, 0, &exact).unwrap();
     case.l.set_float(70, 69, &tiny).unwrap();
     case.write(Symmetry::General);
