@@ -245,6 +245,24 @@ impl MatrixFile {
         self.check_all(progress, |_, _, _| Ok(()), visit)
     }
 
+    /// Reads all heads once; `visit` sees each stored entry's row, column and head. Nothing is checked.
+    ///
+    /// # Errors
+    /// [`Error::Io`], [`Error::Cancelled`], those of `visit`.
+    pub fn visit_heads(
+        &self,
+        progress: Option<Arc<ProgressCallback>>,
+        mut visit: impl FnMut(usize, usize, Head),
+    ) -> Result<()> {
+        let (entries, mut places) = (self.header.entries(), self.places());
+        let reporter = Reporter::new(progress, "read", 8 * entries);
+        let mut pass = Pass { file: self, checksum: Xxh3::new(), reporter };
+        pass.words(self.header.head_at(0), entries, false, |heads| {
+            heads.iter().zip(&mut places).for_each(|(&head, (row, col))| visit(row, col, Head(head)));
+            Ok(())
+        })
+    }
+
     fn check_all(
         &self,
         progress: Option<Arc<ProgressCallback>>,

@@ -109,6 +109,8 @@ fn upper_factors_and_named_triangles() {
     case.a.set_f64(50, 3, 1e9).unwrap();
     case.write(Symmetry::General);
     assert!(case.compare(&context(1), Some(Uplo::Upper)));
+    case.l = case.l.transposed().to_matrix().unwrap();
+    case.write(Symmetry::General);
     assert!(matches!(case.from_files(&context(1), None), Err(Error::NotSymmetric { row: 50, column: 3 })));
 }
 

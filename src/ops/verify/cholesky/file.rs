@@ -10,9 +10,6 @@ use crate::ops::verify::Verification;
 use crate::options::setters;
 use std::path::Path;
 
-/// Rows and columns of the blocks in which the triangles of a file are compared.
-const COMPARED_ROWS: usize = 128;
-
 /// Choices of [`verify_cholesky_files`].
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
@@ -58,12 +55,9 @@ pub fn verify_cholesky_files(
         l: Source::File { file: &l, transposed: is_upper },
         uplo,
         precision_bits,
+        compared: if options.triangle.is_none() { Some(&a) } else { None },
     };
     // A refusal comes before a file is read.
     check.plan_least(ctx)?;
-    let rows = check.look_at_rows(ctx)?;
-    if options.triangle.is_none() {
-        a.check_symmetric(COMPARED_ROWS)?;
-    }
-    check.decide_by(rows, ctx, options.seed)
+    check.decide_by(check.look_at_rows(ctx)?, ctx, options.seed)
 }

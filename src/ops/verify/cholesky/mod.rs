@@ -17,6 +17,7 @@ pub use file::{FileFactorOptions, verify_cholesky_files};
 use super::{Verification, VerifyOptions};
 use crate::context::Context;
 use crate::error::{Error, ErrorText, IndexBase, Result};
+use crate::io::MatrixFile;
 use crate::math::bound::ceil_log2;
 use crate::matrix::{MatrixView, Symmetric, Uplo};
 use cut::Cut;
@@ -55,7 +56,7 @@ pub fn verify_cholesky<'a, 'b>(
     let (a, l, uplo) = (a.into().lower_view("verify cholesky")?, l.into(), options.uplo);
     check_shapes((a.rows(), a.cols()), (l.rows(), l.cols()))?;
     let l = if uplo == Uplo::Lower { l } else { l.transposed() };
-    let check = FactorCheck { a: Source::Memory(a), l: Source::Memory(l), uplo, precision_bits };
+    let check = FactorCheck { a: Source::Memory(a), l: Source::Memory(l), uplo, precision_bits, compared: None };
     check.decide_by(check.look_at_rows(ctx)?, ctx, options.seed)
 }
 
@@ -81,6 +82,8 @@ struct FactorCheck<'a> {
     /// The triangle that the caller has.
     uplo: Uplo,
     precision_bits: u32,
+    /// A file with both triangles of the matrix, which must agree.
+    compared: Option<&'a MatrixFile>,
 }
 
 impl FactorCheck<'_> {

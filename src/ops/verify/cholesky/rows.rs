@@ -11,6 +11,9 @@ use crate::matrix::{Matrix, Uplo};
 use crate::ops::verify::exact::{KEEP_ALL, term};
 use rug::Integer;
 
+/// Rows and columns of the blocks in which the triangles of a file are compared.
+const COMPARED_ROWS: usize = 128;
+
 /// One row of the factor.
 pub(super) struct Row {
     /// `a_ii` is this integer times a power of two.
@@ -96,6 +99,7 @@ impl FactorCheck<'_> {
         }
         let scales: Vec<i64> = heads.iter().map(|head| diagonal_exponent(head.exponent())).collect();
         let extents = self.extents(ctx, &scales)?;
+        self.compared.map_or(Ok(()), |file| file.check_symmetric(COMPARED_ROWS))?;
         if let Some(i) = diagonal {
             return Err(not_positive(i)); // of a file that is undamaged
         }
