@@ -175,6 +175,16 @@ fn a_solve_is_that_of_memory() {
         assert_eq!((report.bands, report.panels_found), (0, columns.div_ceil(8)));
         assert!(report.factorisation.is_none());
         case.check(&x, "again");
+        // A damaged factor is made again, from its tiles.
+        let factor = fs::read_dir(case.path("work")).unwrap().map(|entry| entry.unwrap().path());
+        let factor = factor.filter(|path| path.extension().is_some_and(|ending| ending == "bin")).next().unwrap();
+        let mut bytes = fs::read(&factor).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        fs::write(&factor, bytes).unwrap();
+        let report = case.solve(&context(1)).unwrap();
+        assert!(report.factorisation.is_some_and(|report| report.tiles_found > 0));
+        case.check(&x, "after damage");
         case.forget();
         let least = case.least(|ctx| case.solve(ctx));
         case.solve(&context(2).with_memory_bytes(Some(least))).unwrap();

@@ -7,14 +7,15 @@ use super::triangular::{open_right, pivots};
 use super::{OutOfCoreSolveOptions, OutOfCoreSolveReport, Shape, progress_of};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::io::{MatrixFile, MatrixFileShape, write_blocks};
+use crate::io::MatrixFile;
 use crate::math::bound::cholesky_solve_guard_bits;
 use crate::math::float::Head;
 use crate::ops::factor::disk::{self, OutOfCoreOptions};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::cut::larger;
 use crate::ops::solve::problem::{CHOLESKY, working_bits};
-use crate::storage::Identity;
+use crate::ops::solve::report::SolveBits;
+use crate::storage::{Caching, Identity};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -25,9 +26,12 @@ use std::time::Instant;
 const TILES: &str = "tiles";
 const SOLUTION: &str = "solution";
 
+/// Of norms of rows, and of columns.
+type Exponents = (Vec<i64>, Vec<i64>);
+
 /// The exponents of the norms of a factor's rows, and of its columns in reversed order once the rows are scaled by
 /// these; the checksum. The file is checked.
-fn exponents(ctx: &Context, file: &MatrixFile) -> Result<(Vec<i64>, Vec<i64>)> {
+fn exponents(ctx: &Context, file: &MatrixFile) -> Result<Exponents> {
     let n = file.rows();
     let mut rows = Norms::new(n);
     file.check(progress_of(ctx), |row, col, head| {
@@ -93,52 +97,27 @@ pub fn solve(
     let shape = Shape { order: right.rows(), columns: right.cols() };
     let working_bits = working_bits(ctx, precision_bits, cholesky_solve_guard_bits(shape.order), shape.order)?;
     let method = shape.method("solve", CHOLESKY, Accuracy::Norm)?;
-    let mut report = OutOfCoreSolveReport {
-        operation: "solve",
-        order: shape.order,
-        columns: shape.columns,
-        precision_bits,
-        working_bits,
-        kernel: ctx.kernel().name(),
-        threads: ctx.threads(),
-        ..OutOfCoreSolveReport::default()
-    };
+    let bits = SolveBits { precision: precision_bits, working: working_bits };
+    let mut report = OutOfCoreSolveReport::new(ctx, "solve", shape, bits, method.accuracy);
     if shape.is_empty() {
-        let all = MatrixFileShape { rows: shape.order, cols: shape.columns, precision_bits, symmetric: false };
-        return write_blocks(solution, all, progress_of(ctx), |_| Ok(())).map(|()| report);
+        return shape.write_empty(ctx, solution, precision_bits).map(|()| report);
     }
+    let factoring = Factoring::new(ctx, matrix, storage, (precision_bits, options));
     // Refused before the work of a factorisation.
-    let bits = (right.precision_bits(), precision_bits, precision_bits);
-    let bands = plan_expected(ctx, (shape, method), bits, (working_bits, 2));
-    let factoring = OutOfCoreOptions {
-        lower: options.lower,
-        tile_rows: options.tile_rows,
-        caching: options.caching,
-        ..OutOfCoreOptions::default()
-    };
-    let factored = disk::plan_cholesky(ctx, matrix, precision_bits, &factoring);
-    larger(bands.map(|plan| plan.planned_bytes), factored.map(|plan| plan.planned_bytes))?;
+    let file_bits = (right.precision_bits(), precision_bits, precision_bits);
+    let bands = plan_expected(ctx, (shape, method), file_bits, (working_bits, 2));
+    larger(bands.map(|plan| plan.planned_bytes), factoring.planned_bytes())?;
     let right_checksum = right.check(progress_of(ctx), |_, _, _| Ok(()))?;
-    make_directory(storage)?;
-    let matrix_checksum = file.checksum()?;
-    let factor = factor_path(storage, (matrix_checksum, options.lower), (file.precision_bits(), precision_bits));
-    if !factor.exists() {
-        let tiles = storage.join(TILES);
-        report.factorisation = Some(disk::cholesky(ctx, (matrix, &factor), &tiles, precision_bits, &factoring)?);
-        ctx.release(); // under a limit the tiles of the factorisation are in the way
-    }
-    let scan = Instant::now();
-    let factor = Arc::new(MatrixFile::open(&factor)?);
-    let (scale, upper) = exponents(ctx, &factor)?;
-    let pivots = Arc::new(pivots(&factor, false)?);
-    report.scan_seconds = scan.elapsed().as_secs_f64();
     let identity = Identity::new("solve")
         .with("order", shape.order)
         .with("columns", shape.columns)
         .with("precision_bits", precision_bits)
         .with("matrix_precision_bits", file.precision_bits())
-        .with("matrix_checksum", format!("{matrix_checksum:016x}"))
+        .with("matrix_checksum", format!("{:016x}", file.checksum()?))
         .with("right_checksum", format!("{right_checksum:016x}"));
+    make_directory(storage)?;
+    let (factor, (scale, upper)) = factoring.factor(&file, &mut report)?;
+    let pivots = Arc::new(pivots(&factor, false)?);
     let scale: Arc<[i64]> = scale.into();
     let triangle = |reversed: bool| FileTriangle {
         file: factor.clone(),
@@ -146,27 +125,71 @@ pub fn solve(
         reversed,
         scale: Some(scale.clone()),
         pivots: pivots.clone(),
+        forget: options.caching != Caching::Cached,
     };
     let lower = Prepared { triangle: triangle(false), exponents: vec![0; shape.order], unit: false };
-    let upper = Prepared { triangle: triangle(true), exponents: upper, unit: false };
-    let system = DiskSystem {
-        ctx,
-        shape,
-        right,
-        alpha: None,
-        steps: vec![lower, upper],
-        scale: Some(scale),
-        precision_bits,
-        working_bits,
-        accuracy: method.accuracy,
-    };
+    let steps = vec![lower, Prepared { triangle: triangle(true), exponents: upper, unit: false }];
+    let accuracy = method.accuracy;
+    let system = DiskSystem { ctx, shape, right, alpha: None, steps, scale: Some(scale.clone()), bits, accuracy };
     system.run((&storage.join(SOLUTION), &identity, options.caching), solution, &mut report)?;
     report.seconds = start.elapsed().as_secs_f64();
     Ok(report)
 }
 
-/// The file of a factor, which says by its name what it belongs to: it is complete, or not there.
-fn factor_path(storage: &Path, (checksum, lower): (u64, bool), (matrix_bits, precision_bits): (u32, u32)) -> PathBuf {
-    let triangle = if lower { "-lower" } else { "" };
-    storage.join(format!("factor-{checksum:016x}-{matrix_bits}-{precision_bits}{triangle}.bin"))
+/// The factorisation that a solve begins with.
+struct Factoring<'a> {
+    ctx: &'a Context,
+    matrix: &'a Path,
+    storage: &'a Path,
+    precision_bits: u32,
+    options: OutOfCoreOptions,
+}
+
+impl<'a> Factoring<'a> {
+    fn new(
+        ctx: &'a Context,
+        matrix: &'a Path,
+        storage: &'a Path,
+        (precision_bits, options): (u32, &OutOfCoreSolveOptions),
+    ) -> Factoring<'a> {
+        let OutOfCoreSolveOptions { lower, tile_rows, caching } = *options;
+        let options = OutOfCoreOptions { lower, tile_rows, caching, ..OutOfCoreOptions::default() };
+        Factoring { ctx, matrix, storage, precision_bits, options }
+    }
+
+    fn planned_bytes(&self) -> Result<u64> {
+        let plan = disk::plan_cholesky(self.ctx, self.matrix, self.precision_bits, &self.options)?;
+        Ok(plan.planned_bytes)
+    }
+
+    /// The file of the factor, which says by its name what it belongs to: it is complete, or not there.
+    fn path(&self, file: &MatrixFile) -> Result<PathBuf> {
+        let triangle = if self.options.lower { "-lower" } else { "" };
+        let (checksum, matrix_bits, bits) = (file.checksum()?, file.precision_bits(), self.precision_bits);
+        Ok(self.storage.join(format!("factor-{checksum:016x}-{matrix_bits}-{bits}{triangle}.bin")))
+    }
+
+    /// The factor with the exponents of its norms: made, or found complete. A damaged one is made again.
+    fn factor(&self, file: &MatrixFile, report: &mut OutOfCoreSolveReport) -> Result<(Arc<MatrixFile>, Exponents)> {
+        let path = self.path(file)?;
+        loop {
+            if !path.exists() {
+                let files = (self.matrix, path.as_path());
+                let made =
+                    disk::cholesky(self.ctx, files, &self.storage.join(TILES), self.precision_bits, &self.options);
+                self.ctx.release(); // under a limit the tiles of the factorisation are in the way
+                report.factorisation = Some(made?);
+            }
+            let start = Instant::now();
+            let measured = MatrixFile::open(&path).and_then(|factor| Ok((exponents(self.ctx, &factor)?, factor)));
+            report.scan_seconds += start.elapsed().as_secs_f64();
+            match measured {
+                Err(Error::Format { .. }) if report.factorisation.is_none() => {
+                    let removed = fs::remove_file(&path);
+                    removed.map_err(|source| Error::Io { path: path.clone(), action: "remove", source })?;
+                }
+                measured => return measured.map(|(exponents, factor)| (Arc::new(factor), exponents)),
+            }
+        }
+    }
 }

@@ -16,13 +16,16 @@ pub use triangular::trsm;
 
 use crate::context::{Context, Progress, ProgressCallback};
 use crate::error::{Error, Result};
+use crate::io::{MatrixFileShape, write_blocks};
 use crate::ops::factor::disk::OutOfCoreReport;
 use crate::ops::product::problem::Accuracy;
-use crate::ops::solve::path::{Method, Path};
+use crate::ops::solve::path::{self, Method};
 use crate::ops::solve::problem::Substitution;
+use crate::ops::solve::report::SolveBits;
 use crate::options::setters;
 use crate::storage::Caching;
 use serde::Serialize;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Choices of a solve above a disk.
@@ -101,9 +104,32 @@ struct Shape {
     columns: usize,
 }
 
+impl OutOfCoreSolveReport {
+    /// The report of a call about to begin.
+    fn new(ctx: &Context, operation: &'static str, shape: Shape, bits: SolveBits, accuracy: Accuracy) -> Self {
+        OutOfCoreSolveReport {
+            operation,
+            order: shape.order,
+            columns: shape.columns,
+            precision_bits: bits.precision,
+            working_bits: bits.working,
+            accuracy,
+            kernel: ctx.kernel().name(),
+            threads: ctx.threads(),
+            ..OutOfCoreSolveReport::default()
+        }
+    }
+}
+
 impl Shape {
     fn is_empty(self) -> bool {
         self.order == 0 || self.columns == 0
+    }
+
+    /// Writes a solution without entries.
+    fn write_empty(self, ctx: &Context, path: &Path, precision_bits: u32) -> Result<()> {
+        let shape = MatrixFileShape { rows: self.order, cols: self.columns, precision_bits, symmetric: false };
+        write_blocks(path, shape, progress_of(ctx), |_| Ok(()))
     }
 
     /// The method of a solve, which has to be the one by tiles: no other reads its triangle row by row.
@@ -113,7 +139,7 @@ impl Shape {
     fn method(self, operation: &str, substitutions: &[Substitution], accuracy: Accuracy) -> Result<Method> {
         let Shape { order, columns } = self;
         let method = Method::choose(substitutions, order, columns, accuracy);
-        if method.path == Path::Tiles || self.is_empty() {
+        if method.path == path::Path::Tiles || self.is_empty() {
             return Ok(method);
         }
         Err(Error::InvalidArgument(format!(

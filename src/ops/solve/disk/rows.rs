@@ -23,6 +23,8 @@ pub(super) struct FileTriangle {
     pub scale: Option<Arc<[i64]>>,
     /// The diagonal as a column, not scaled.
     pub pivots: Arc<Matrix>,
+    /// Whether the system is asked to forget what was read.
+    pub forget: bool,
 }
 
 impl FileTriangle {
@@ -90,7 +92,7 @@ impl TriangleRows for FileRows {
     fn begin(&mut self, piece_rows: usize) -> Result<()> {
         let (order, triangle) = (self.triangle.order(), self.triangle.clone());
         let buffer_words = piece_rows.min(order) * order * (1 + triangle.file.limbs());
-        let options = BlockStreamOptions { buffers: PIECES, buffer_words, forget: true };
+        let options = BlockStreamOptions { buffers: PIECES, buffer_words, forget: triangle.forget };
         let pieces = (0..order).step_by(piece_rows.max(1)).map(move |start| {
             let rows = start..(start + piece_rows).min(order);
             FileBlock { file: triangle.file.clone(), block: triangle.block(&rows) }

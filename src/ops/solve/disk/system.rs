@@ -14,6 +14,7 @@ use crate::ops::solve::cut::TriangleCut;
 use crate::ops::solve::fixed::FixedPoint;
 use crate::ops::solve::memory::{Bands, LEAST_COLUMNS, SolveMemory};
 use crate::ops::solve::path::Method;
+use crate::ops::solve::report::SolveBits;
 use crate::ops::solve::run::{Right, Solve};
 use crate::ops::solve::step::{Step, TriangleSolver};
 use crate::storage::{Caching, Identity, StorageContents, StorageOptions};
@@ -49,8 +50,7 @@ pub(super) struct DiskSystem<'a> {
     pub alpha: Option<&'a Float>,
     pub steps: Vec<Prepared>,
     pub scale: Option<Arc<[i64]>>,
-    pub precision_bits: u32,
-    pub working_bits: u32,
+    pub bits: SolveBits,
     pub accuracy: Accuracy,
 }
 
@@ -123,9 +123,9 @@ impl DiskSystem<'_> {
     fn solvers(&self) -> Vec<TriangleSolver<'static>> {
         let solver = |step: &Prepared| {
             let rows = FileRows::new(step.triangle.clone());
-            let (turned, promise) = ((step.triangle.reversed, step.unit), (self.working_bits, self.accuracy));
+            let (turned, promise) = ((step.triangle.reversed, step.unit), (self.bits.working, self.accuracy));
             let fixed = FixedPoint::of_rows(&rows, step.exponents.clone(), turned, promise);
-            TriangleSolver::of_rows(fixed, Box::new(rows), self.working_bits)
+            TriangleSolver::of_rows(fixed, Box::new(rows), self.bits.working)
         };
         self.steps.iter().map(solver).collect()
     }
@@ -135,7 +135,7 @@ impl DiskSystem<'_> {
         BandNeeds {
             ctx: self.ctx,
             shape: self.shape,
-            bits: (self.right.precision_bits(), triangle_bits, self.precision_bits),
+            bits: (self.right.precision_bits(), triangle_bits, self.bits.precision),
             piece_row_bytes: piece_row_bytes((self.shape.order, triangle_bits), self.scale.is_some()),
             stream_bytes: stream_bytes(self.shape.order, triangle_bits),
             cuts,
@@ -158,10 +158,10 @@ impl DiskSystem<'_> {
         let plan = needs.plan()?;
         (report.band_columns, report.planned_bytes) = (plan.columns, plan.planned_bytes);
         let steps = solvers.into_iter().map(Step::Triangle).collect();
-        let (memory, working_bits) = (needs.memory(plan.columns), self.working_bits);
+        let (memory, working_bits) = (needs.memory(plan.columns), self.bits.working);
         let scale = self.scale.as_deref();
         let mut solve = Solve { memory, agreement: Agreement(None), steps, scale, order, working_bits };
-        let mut panels = Panels::open((directory, identity, caching), (order, columns), self.precision_bits)?;
+        let mut panels = Panels::open((directory, identity, caching), (order, columns), self.bits.precision)?;
         report.panels_found = (0..panels.count()).filter(|&panel| panels.has(panel)).count();
         let outcome = loop {
             let start = Instant::now();
@@ -209,7 +209,7 @@ impl DiskSystem<'_> {
         let block = Block { rows: 0..order, cols: cols.clone() };
         self.right.read_block(&block, b.words_mut())?;
         self.right.forget_block(&block);
-        let mut x = Matrix::zeros(order, width, self.precision_bits)?;
+        let mut x = Matrix::zeros(order, width, self.bits.precision)?;
         let limit_bytes = self.ctx.memory_bytes().map(|_| plan.planned_bytes);
         let bands = Bands { total: width, columns: plan.columns, limit_bytes };
         let alpha = self.alpha.map(OwnFloat::new);
@@ -227,7 +227,7 @@ impl DiskSystem<'_> {
 
     fn write(&self, panels: &mut Panels, solution: &Path) -> Result<()> {
         let Shape { order: rows, columns: cols } = self.shape;
-        let shape = MatrixFileShape { rows, cols, precision_bits: self.precision_bits, symmetric: false };
+        let shape = MatrixFileShape { rows, cols, precision_bits: self.bits.precision, symmetric: false };
         write_blocks(solution, shape, progress_of(self.ctx), |writer| {
             (0..panels.count()).try_for_each(|panel| {
                 panels.copy(panel, writer)?;

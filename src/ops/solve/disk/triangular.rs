@@ -6,12 +6,13 @@ use super::system::{DiskSystem, Prepared, plan_expected};
 use super::{OutOfCoreSolveOptions, OutOfCoreSolveReport, Shape, progress_of};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::io::{MatrixFile, MatrixFileShape, write_blocks};
+use crate::io::MatrixFile;
 use crate::math::float::{FloatRef, Head};
 use crate::matrix::{Diag, Matrix, Op, Side, Uplo};
 use crate::ops::solve::problem::{LOWER, UPPER, triangle_working_bits};
+use crate::ops::solve::report::SolveBits;
 use crate::ops::trsm::{TrsmOptions, check_scalar};
-use crate::storage::Identity;
+use crate::storage::{Caching, Identity};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -25,7 +26,18 @@ struct Triangle<'a> {
     unit: bool,
 }
 
-impl Triangle<'_> {
+impl<'a> Triangle<'a> {
+    /// The triangle that is meant; the upper one of a symmetric file is the lower one transposed.
+    fn of(file: &'a MatrixFile, options: &TrsmOptions<'_>) -> Triangle<'a> {
+        let is_mirrored = file.is_symmetric() && options.uplo == Uplo::Upper;
+        Triangle {
+            file,
+            is_lower: options.uplo == Uplo::Lower || is_mirrored,
+            transposed: (options.op == Op::Transpose) != is_mirrored,
+            unit: options.diag == Diag::Unit,
+        }
+    }
+
     fn reversed(&self) -> bool {
         self.is_lower == self.transposed
     }
@@ -119,33 +131,16 @@ pub fn trsm(
     let right = open_right(right, "trsm", &file)?;
     let shape = Shape { order: right.rows(), columns: right.cols() };
     let working_bits = triangle_working_bits(ctx, precision_bits, shape.order)?;
-    // The upper triangle of a symmetric file is the lower one transposed.
-    let is_mirrored = file.is_symmetric() && options.uplo == Uplo::Upper;
-    let triangle = Triangle {
-        file: &file,
-        is_lower: options.uplo == Uplo::Lower || is_mirrored,
-        transposed: (options.op == Op::Transpose) != is_mirrored,
-        unit: options.diag == Diag::Unit,
-    };
+    let triangle = Triangle::of(&file, options);
     let substitutions = if triangle.reversed() { UPPER } else { LOWER };
     let method = shape.method("trsm", substitutions, options.accuracy)?;
-    let mut report = OutOfCoreSolveReport {
-        operation: "trsm",
-        order: shape.order,
-        columns: shape.columns,
-        precision_bits,
-        working_bits,
-        accuracy: method.accuracy,
-        kernel: ctx.kernel().name(),
-        threads: ctx.threads(),
-        ..OutOfCoreSolveReport::default()
-    };
+    let bits = SolveBits { precision: precision_bits, working: working_bits };
+    let mut report = OutOfCoreSolveReport::new(ctx, "trsm", shape, bits, method.accuracy);
     if shape.is_empty() {
-        let all = MatrixFileShape { rows: shape.order, cols: shape.columns, precision_bits, symmetric: false };
-        return write_blocks(solution, all, progress_of(ctx), |_| Ok(())).map(|()| report);
+        return shape.write_empty(ctx, solution, precision_bits).map(|()| report);
     }
-    let bits = (right.precision_bits(), file.precision_bits(), precision_bits);
-    plan_expected(ctx, (shape, method), bits, (working_bits, 1))?;
+    let file_bits = (right.precision_bits(), file.precision_bits(), precision_bits);
+    plan_expected(ctx, (shape, method), file_bits, (working_bits, 1))?;
     let (exponents, checksum) = triangle.exponents(ctx)?;
     let right_checksum = right.check(progress_of(ctx), |_, _, _| Ok(()))?;
     let pivots = Arc::new(pivots(&file, triangle.unit)?);
@@ -159,18 +154,11 @@ pub fn trsm(
         .with("right_checksum", format!("{right_checksum:016x}"))
         .with("system", format!("{:?} {:?} {:?} {:?}", options.uplo, options.op, options.diag, method.accuracy))
         .with("alpha", options.alpha.map_or("1".into(), |alpha| alpha.to_string_radix(16, None)));
-    let triangle = FileTriangle { file: file.clone(), transposed, reversed, scale: None, pivots };
-    let system = DiskSystem {
-        ctx,
-        shape,
-        right,
-        alpha: options.alpha,
-        steps: vec![Prepared { triangle, exponents, unit }],
-        scale: None,
-        precision_bits,
-        working_bits,
-        accuracy: method.accuracy,
-    };
+    let forget = above.caching != Caching::Cached;
+    let triangle = FileTriangle { file: file.clone(), transposed, reversed, scale: None, pivots, forget };
+    let steps = vec![Prepared { triangle, exponents, unit }];
+    let system =
+        DiskSystem { ctx, shape, right, alpha: options.alpha, steps, scale: None, bits, accuracy: method.accuracy };
     system.run((storage, &identity, above.caching), solution, &mut report)?;
     report.seconds = start.elapsed().as_secs_f64();
     Ok(report)

@@ -76,8 +76,8 @@ impl Cut {
         let Cut { tile_rows, depth } = *self;
         let size =
             ProductSize { contracted: depth, rows: tile_rows, cols: tile_rows, triangle: tile_rows == check.order() };
-        // Norms of so many entries.
-        let bits = integer_bits + i64::from(ceil_log2(depth).div_ceil(2)) + 1;
+        // Norms of whole rows, whatever the depth: one set of primes is planned for.
+        let bits = integer_bits + i64::from(ceil_log2(check.order()).div_ceil(2)) + 1;
         plan_integers(&self.inner(ctx, check, integer_bits), size, bits)
     }
 

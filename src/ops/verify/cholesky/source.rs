@@ -84,8 +84,8 @@ impl<'a> Source<'a> {
 fn read(file: &MatrixFile, rows: &Range<usize>, cols: &Range<usize>) -> Result<Matrix> {
     let mut matrix = Matrix::zeros(rows.len(), cols.len(), file.precision_bits())?;
     let block = Block { rows: rows.clone(), cols: cols.clone() };
+    // The system may keep what it has room for: all is read again.
     file.read_block(&block, matrix.words_mut())?;
-    file.forget_block(&block);
     Ok(matrix)
 }
 
