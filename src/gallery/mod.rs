@@ -121,12 +121,12 @@ pub fn generate(kind: Kind, size: Size, seed: u64) -> Result<Matrix> {
 /// The entries of some rows and columns of the matrix that [`generate`] makes, bit for bit.
 ///
 /// Cost: as [`generate`] for the block; `random`, `graded` and `pascal` also make what stands above it in its columns,
-/// `bootstrap1d` what stands to the left in its rows. Memory: the block, and a column or a few rows more for each thread.
+/// `bootstrap1d` what stands to the left in its rows. Memory: the block, and a column or a few rows more for each
+/// thread.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] for a block that is not inside the matrix; those of [`generate`].
-pub fn generate_block(kind: Kind, size: Size, seed: u64, block: (Range<usize>, Range<usize>)) -> Result<Matrix> {
-    let (rows, cols) = block;
+pub fn generate_block(kind: Kind, size: Size, seed: u64, (rows, cols): (Range<usize>, Range<usize>)) -> Result<Matrix> {
     if rows.start > rows.end || cols.start > cols.end || rows.end > size.rows || cols.end > size.cols {
         let (all_rows, all_cols) = (size.rows, size.cols);
         return Err(Error::InvalidArgument(format!(

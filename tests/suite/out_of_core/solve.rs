@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use sunzi::gallery::{Kind, Size, generate};
 use sunzi::io::{self, Symmetry, WriteOptions};
-use sunzi::out_of_core::{self, OutOfCoreSolveOptions, OutOfCoreSolveReport};
+use sunzi::out_of_core::{self, OutOfCoreSolveOptions, OutOfCoreSolveReport, SolvePaths};
 use sunzi::rug::Float;
 use sunzi::{
     Accuracy, CholeskyOptions, Context, Diag, Error, Matrix, Op, Result, Side, Symmetric, TrsmOptions, Uplo,
@@ -43,13 +43,16 @@ impl Case {
     }
 
     fn trsm(&self, ctx: &Context, options: &TrsmOptions<'_>) -> Result<OutOfCoreSolveReport> {
-        let files = (&*self.path("a.bin"), &*self.path("b.bin"), &*self.path("x.bin"));
-        out_of_core::trsm(ctx, files, &self.path("work"), BITS, (options, &OutOfCoreSolveOptions::new()))
+        self.call(|paths| out_of_core::trsm(ctx, paths, BITS, options, &OutOfCoreSolveOptions::new()))
     }
 
     fn solve(&self, ctx: &Context) -> Result<OutOfCoreSolveReport> {
-        let files = (&*self.path("a.bin"), &*self.path("b.bin"), &*self.path("x.bin"));
-        out_of_core::solve(ctx, files, &self.path("work"), BITS, &OutOfCoreSolveOptions::new())
+        self.call(|paths| out_of_core::solve(ctx, paths, BITS, &OutOfCoreSolveOptions::new()))
+    }
+
+    fn call(&self, call: impl Fn(SolvePaths<'_>) -> Result<OutOfCoreSolveReport>) -> Result<OutOfCoreSolveReport> {
+        let [matrix, right, solution, storage] = &["a.bin", "b.bin", "x.bin", "work"].map(|name| self.path(name));
+        call(SolvePaths { matrix, right, solution, storage })
     }
 
     /// The solution is that of memory, byte for byte.

@@ -1,10 +1,11 @@
 //! `A X = B` from files: a factorisation above a disk, then two substitutions with the file of the factor.
 
 use super::norms::Norms;
+use super::panels::PanelPlace;
 use super::rows::FileTriangle;
-use super::system::{DiskSystem, Prepared, plan_expected};
+use super::system::{DiskSystem, FileBits, Prepared, plan_expected};
 use super::triangular::{open_right, pivots};
-use super::{OutOfCoreSolveOptions, OutOfCoreSolveReport, Shape, progress_of};
+use super::{OutOfCoreSolveOptions, OutOfCoreSolveReport, Shape, SolvePaths, progress_of};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::io::MatrixFile;
@@ -74,7 +75,7 @@ fn make_directory(path: &Path) -> Result<()> {
 /// The solution `X` of `A X = B` for a symmetric positive definite `A`, from the binary files `matrix` and `right` to
 /// the binary file `solution`.
 ///
-/// Shapes: `matrix` as for [`disk::cholesky`], `right` is `n x m` with `m >= 8` and `n > 16`.
+/// Shapes: `matrix` as for [`crate::out_of_core::cholesky`], `right` is `n x m` with `m >= 8` and `n > 16`.
 /// Accuracy and bits: those of [`crate::solve_with`] by norms: the file is the same, byte for byte, whatever the limit,
 /// the threads, and however often the run was ended and begun again.
 /// The directory `storage` holds the tiles of the factorisation, the file of the factor, and finished columns: a run
@@ -83,15 +84,15 @@ fn make_directory(path: &Path) -> Result<()> {
 /// Source: docs/OUT_OF_CORE.md.
 ///
 /// # Errors
-/// Those of [`disk::cholesky`] and of [`super::trsm`].
+/// Those of [`crate::out_of_core::cholesky`] and of [`crate::out_of_core::trsm`].
 pub fn solve(
     ctx: &Context,
-    (matrix, right, solution): (&Path, &Path, &Path),
-    storage: &Path,
+    paths: SolvePaths<'_>,
     precision_bits: u32,
     options: &OutOfCoreSolveOptions,
 ) -> Result<OutOfCoreSolveReport> {
     let start = Instant::now();
+    let SolvePaths { matrix, right, solution, storage } = paths;
     let file = MatrixFile::open(matrix)?;
     let right = open_right(right, "solve", &file)?;
     let shape = Shape { order: right.rows(), columns: right.cols() };
@@ -104,7 +105,7 @@ pub fn solve(
     }
     let factoring = Factoring::new(ctx, matrix, storage, (precision_bits, options));
     // Refused before the work of a factorisation.
-    let file_bits = (right.precision_bits(), precision_bits, precision_bits);
+    let file_bits = FileBits { right: right.precision_bits(), triangle: precision_bits, solution: precision_bits };
     let bands = plan_expected(ctx, (shape, method), file_bits, (working_bits, 2));
     larger(bands.map(|plan| plan.planned_bytes), factoring.planned_bytes())?;
     let right_checksum = right.check(progress_of(ctx), |_, _, _| Ok(()))?;
@@ -131,7 +132,9 @@ pub fn solve(
     let steps = vec![lower, Prepared { triangle: triangle(true), exponents: upper, unit: false }];
     let accuracy = method.accuracy;
     let system = DiskSystem { ctx, shape, right, alpha: None, steps, scale: Some(scale.clone()), bits, accuracy };
-    system.run((&storage.join(SOLUTION), &identity, options.caching), solution, &mut report)?;
+    let directory = &storage.join(SOLUTION);
+    let place = PanelPlace { directory, identity: &identity, caching: options.caching };
+    system.run(place, solution, &mut report)?;
     report.seconds = start.elapsed().as_secs_f64();
     Ok(report)
 }

@@ -12,7 +12,7 @@ mod system;
 mod triangular;
 
 pub use factored::solve;
-pub use triangular::trsm;
+pub(crate) use triangular::{TriangleOptions, solve_triangle};
 
 use crate::context::{Context, Progress, ProgressCallback};
 use crate::error::{Error, Result};
@@ -46,6 +46,19 @@ setters! { new OutOfCoreSolveOptions {
     tile_rows: impl Into<Option<usize>>,
     caching: Caching,
 } }
+
+/// The files of a solve, and the directory for what is finished.
+#[derive(Clone, Copy, Debug)]
+pub struct SolvePaths<'a> {
+    /// The matrix or triangle.
+    pub matrix: &'a Path,
+    /// The right sides.
+    pub right: &'a Path,
+    /// The solution.
+    pub solution: &'a Path,
+    /// The directory.
+    pub storage: &'a Path,
+}
 
 /// How a solve above a disk went.
 #[derive(Clone, Debug, Default, Serialize)]

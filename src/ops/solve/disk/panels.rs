@@ -17,6 +17,14 @@ use std::sync::Arc;
 /// Threads of the storage: one panel is written or read at a time.
 const THREADS: usize = 1;
 
+/// A directory of panels, and how it is used.
+#[derive(Clone, Copy)]
+pub(super) struct PanelPlace<'a> {
+    pub directory: &'a Path,
+    pub identity: &'a Identity,
+    pub caching: Caching,
+}
+
 /// Panels of a solution of `order` rows.
 pub(super) struct Panels {
     storage: Storage,
@@ -45,7 +53,7 @@ impl Panels {
     /// # Errors
     /// Those of [`Storage::open`].
     pub fn open(
-        (path, identity, caching): (&Path, &Identity, Caching),
+        PanelPlace { directory, identity, caching }: PanelPlace<'_>,
         (order, columns): (usize, usize),
         precision_bits: u32,
     ) -> Result<Panels> {
@@ -53,7 +61,7 @@ impl Panels {
         let answers = completions.clone();
         let deliver = Box::new(move |answer| answers.push(answer));
         let options = StorageOptions { caching, threads: THREADS, ..StorageOptions::default() };
-        let storage = Storage::open(path, identity, options, deliver)?;
+        let storage = Storage::open(directory, identity, options, deliver)?;
         let buffer = Some(IoBuffer::new(padded_bytes(panel_bytes(order, precision_bits)) as usize)?);
         let mut panels = Panels { storage, completions, order, columns, buffer, repaired: 0 };
         for group in panels.storage.damaged() {

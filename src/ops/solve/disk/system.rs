@@ -1,6 +1,6 @@
 //! A list of substitutions with triangles in files, carried out band by band.
 
-use super::panels::{Panels, is_damage};
+use super::panels::{PanelPlace, Panels, is_damage};
 use super::rows::{FileRows, FileTriangle, piece_row_bytes, stream_bytes};
 use super::{OutOfCoreSolveReport, Shape, progress_of};
 use crate::context::Context;
@@ -17,7 +17,7 @@ use crate::ops::solve::path::Method;
 use crate::ops::solve::report::SolveBits;
 use crate::ops::solve::run::{Right, Solve};
 use crate::ops::solve::step::{Step, TriangleSolver};
-use crate::storage::{Caching, Identity, StorageContents, StorageOptions};
+use crate::storage::{StorageContents, StorageOptions};
 use rug::Float;
 use std::ops::Range;
 use std::path::Path;
@@ -61,12 +61,19 @@ pub(super) struct BandPlan {
     pub planned_bytes: u64,
 }
 
+/// Bits of the numbers of a solve's files.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FileBits {
+    pub right: u32,
+    pub triangle: u32,
+    pub solution: u32,
+}
+
 /// What the memory of a solve above a disk depends on.
 pub(super) struct BandNeeds<'a> {
     pub ctx: &'a Context,
     pub shape: Shape,
-    /// Bits of the right sides, of the triangle, and of the solution.
-    pub bits: (u32, u32, u32),
+    pub bits: FileBits,
     /// Bytes of each row of a piece of a triangle, and of its read-ahead.
     pub piece_row_bytes: u64,
     pub stream_bytes: u64,
@@ -77,7 +84,7 @@ impl BandNeeds<'_> {
     /// Bytes beside the solve: the band's part of both files, and what is there for each row and panel.
     fn held_bytes(&self, columns: usize) -> u64 {
         let Shape { order, columns: total } = self.shape;
-        let (right, triangle, solution) = self.bits;
+        let FileBits { right, triangle, solution } = self.bits;
         let panels = total.div_ceil(LEAST_COLUMNS) as u64;
         let contents = StorageContents { groups: panels, objects: panels, name_bytes: panels * NAME_BYTES };
         let storage = StorageOptions { threads: 1, ..StorageOptions::default() }.memory_bytes(&contents);
@@ -135,7 +142,11 @@ impl DiskSystem<'_> {
         BandNeeds {
             ctx: self.ctx,
             shape: self.shape,
-            bits: (self.right.precision_bits(), triangle_bits, self.bits.precision),
+            bits: FileBits {
+                right: self.right.precision_bits(),
+                triangle: triangle_bits,
+                solution: self.bits.precision,
+            },
             piece_row_bytes: piece_row_bytes((self.shape.order, triangle_bits), self.scale.is_some()),
             stream_bytes: stream_bytes(self.shape.order, triangle_bits),
             cuts,
@@ -145,13 +156,8 @@ impl DiskSystem<'_> {
     /// Solves for all columns that are not in the directory, and writes the solution. A damaged panel is made again.
     ///
     /// # Errors
-    /// Those of [`super::trsm`].
-    pub fn run(
-        &self,
-        (directory, identity, caching): (&Path, &Identity, Caching),
-        solution: &Path,
-        report: &mut OutOfCoreSolveReport,
-    ) -> Result<()> {
+    /// Those of [`crate::out_of_core::trsm`].
+    pub fn run(&self, place: PanelPlace<'_>, solution: &Path, report: &mut OutOfCoreSolveReport) -> Result<()> {
         let Shape { order, columns } = self.shape;
         let solvers = self.solvers();
         let needs = self.needs(solvers.iter().map(TriangleSolver::cut).collect());
@@ -161,7 +167,7 @@ impl DiskSystem<'_> {
         let (memory, working_bits) = (needs.memory(plan.columns), self.bits.working);
         let scale = self.scale.as_deref();
         let mut solve = Solve { memory, agreement: Agreement(None), steps, scale, order, working_bits };
-        let mut panels = Panels::open((directory, identity, caching), (order, columns), self.bits.precision)?;
+        let mut panels = Panels::open(place, (order, columns), self.bits.precision)?;
         report.panels_found = (0..panels.count()).filter(|&panel| panels.has(panel)).count();
         let outcome = loop {
             let start = Instant::now();
@@ -218,8 +224,8 @@ impl DiskSystem<'_> {
         match outgrown.first() {
             None => Ok(x),
             Some(first) => Err(Error::InvalidArgument(format!(
-                "the unknowns of right side {} (counted from 1) outgrow fixed point, in which columns are solved above a \
-                 disk: solve it in memory",
+                "the unknowns of right side {} (counted from 1) outgrow fixed point, in which columns are solved above \
+                 a disk: solve it in memory",
                 cols.start + first + 1
             ))),
         }
@@ -245,16 +251,16 @@ impl DiskSystem<'_> {
 pub(super) fn plan_expected(
     ctx: &Context,
     (shape, method): (Shape, Method),
-    (right_bits, triangle_bits, precision_bits): (u32, u32, u32),
+    bits: FileBits,
     (working_bits, substitutions): (u32, usize),
 ) -> Result<BandPlan> {
     let cut = TriangleCut::expected(shape.order, working_bits, method);
     BandNeeds {
         ctx,
         shape,
-        bits: (right_bits, triangle_bits, precision_bits),
-        piece_row_bytes: piece_row_bytes((shape.order, triangle_bits), substitutions > 1),
-        stream_bytes: stream_bytes(shape.order, triangle_bits),
+        bits,
+        piece_row_bytes: piece_row_bytes((shape.order, bits.triangle), substitutions > 1),
+        stream_bytes: stream_bytes(shape.order, bits.triangle),
         cuts: vec![cut; substitutions],
     }
     .plan()

@@ -1,18 +1,20 @@
 //! `op(T) X = alpha B` from files.
 
 use super::norms::Norms;
+use super::panels::PanelPlace;
 use super::rows::FileTriangle;
-use super::system::{DiskSystem, Prepared, plan_expected};
-use super::{OutOfCoreSolveOptions, OutOfCoreSolveReport, Shape, progress_of};
+use super::system::{DiskSystem, FileBits, Prepared, plan_expected};
+use super::{OutOfCoreSolveReport, Shape, SolvePaths, progress_of};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::io::MatrixFile;
 use crate::math::float::{FloatRef, Head};
-use crate::matrix::{Diag, Matrix, Op, Side, Uplo};
+use crate::matrix::{Diag, Matrix, Op, Uplo};
+use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::problem::{LOWER, UPPER, triangle_working_bits};
 use crate::ops::solve::report::SolveBits;
-use crate::ops::trsm::{TrsmOptions, check_scalar};
 use crate::storage::{Caching, Identity};
+use rug::Float;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -28,7 +30,7 @@ struct Triangle<'a> {
 
 impl<'a> Triangle<'a> {
     /// The triangle that is meant; the upper one of a symmetric file is the lower one transposed.
-    fn of(file: &'a MatrixFile, options: &TrsmOptions<'_>) -> Triangle<'a> {
+    fn of(file: &'a MatrixFile, options: &TriangleOptions<'_>) -> Triangle<'a> {
         let is_mirrored = file.is_symmetric() && options.uplo == Uplo::Upper;
         Triangle {
             file,
@@ -100,34 +102,27 @@ pub(super) fn open_right(path: &Path, operation: &'static str, triangle: &Matrix
     Ok(Arc::new(right))
 }
 
-/// The solution `X` of `op(T) X = alpha B` for a triangular `T`, from the binary files `triangle` and `right` to the
-/// binary file `solution`, with finished columns in the directory `storage`.
-///
-/// Shapes and accuracy as [`crate::trsm_with`] on the left side; of a file that stores one triangle of a symmetric
-/// matrix, that matrix' triangle is meant. Bits: those of `trsm_with`: the file is the same, byte for byte, whatever
-/// the limit, the threads, and however often the run was ended and begun again.
-/// Eight right sides or more, of more than 16 rows. Memory: as planned, at most the context's limit; without one bands
-/// of up to 512 right sides. The triangle is read twice by its heads, once whole, and once for each band.
-/// Cost: as `trsm_with`. Source: docs/OUT_OF_CORE.md.
-///
-/// # Errors
-/// Those of [`crate::trsm_with`]; [`Error::InvalidArgument`] for the right side, for few right sides, and for columns
-/// whose unknowns outgrow fixed point; [`Error::Format`] for a damaged file; [`Error::StorageMismatch`] for the
-/// directory of another solve, [`Error::StorageInUse`] where another run works there; [`Error::DiskFull`],
-/// [`Error::Io`]: what was finished stays, and the next call goes on from there.
-pub fn trsm(
+/// A triangular system on the left side.
+#[derive(Clone, Copy)]
+pub(crate) struct TriangleOptions<'a> {
+    pub uplo: Uplo,
+    pub op: Op,
+    pub diag: Diag,
+    pub accuracy: Accuracy,
+    /// Finite; `None` is 1.
+    pub alpha: Option<&'a Float>,
+    pub caching: Caching,
+}
+
+/// See [`crate::out_of_core::trsm`].
+pub(crate) fn solve_triangle(
     ctx: &Context,
-    (triangle, right, solution): (&Path, &Path, &Path),
-    storage: &Path,
+    SolvePaths { matrix, right, solution, storage }: SolvePaths<'_>,
     precision_bits: u32,
-    (options, above): (&TrsmOptions<'_>, &OutOfCoreSolveOptions),
+    options: &TriangleOptions<'_>,
 ) -> Result<OutOfCoreSolveReport> {
     let start = Instant::now();
-    if options.side == Side::Right {
-        return Err(Error::InvalidArgument("trsm above a disk: the triangle stands on the left side".into()));
-    }
-    options.alpha.map(check_scalar).transpose()?;
-    let file = Arc::new(MatrixFile::open(triangle)?);
+    let file = Arc::new(MatrixFile::open(matrix)?);
     let right = open_right(right, "trsm", &file)?;
     let shape = Shape { order: right.rows(), columns: right.cols() };
     let working_bits = triangle_working_bits(ctx, precision_bits, shape.order)?;
@@ -139,7 +134,8 @@ pub fn trsm(
     if shape.is_empty() {
         return shape.write_empty(ctx, solution, precision_bits).map(|()| report);
     }
-    let file_bits = (right.precision_bits(), file.precision_bits(), precision_bits);
+    let file_bits =
+        FileBits { right: right.precision_bits(), triangle: file.precision_bits(), solution: precision_bits };
     plan_expected(ctx, (shape, method), file_bits, (working_bits, 1))?;
     let (exponents, checksum) = triangle.exponents(ctx)?;
     let right_checksum = right.check(progress_of(ctx), |_, _, _| Ok(()))?;
@@ -154,12 +150,13 @@ pub fn trsm(
         .with("right_checksum", format!("{right_checksum:016x}"))
         .with("system", format!("{:?} {:?} {:?} {:?}", options.uplo, options.op, options.diag, method.accuracy))
         .with("alpha", options.alpha.map_or("1".into(), |alpha| alpha.to_string_radix(16, None)));
-    let forget = above.caching != Caching::Cached;
+    let forget = options.caching != Caching::Cached;
     let triangle = FileTriangle { file: file.clone(), transposed, reversed, scale: None, pivots, forget };
     let steps = vec![Prepared { triangle, exponents, unit }];
     let system =
         DiskSystem { ctx, shape, right, alpha: options.alpha, steps, scale: None, bits, accuracy: method.accuracy };
-    system.run((storage, &identity, above.caching), solution, &mut report)?;
+    let place = PanelPlace { directory: storage, identity: &identity, caching: options.caching };
+    system.run(place, solution, &mut report)?;
     report.seconds = start.elapsed().as_secs_f64();
     Ok(report)
 }

@@ -4,9 +4,9 @@
 
 use super::FactorCheck;
 use super::rows::Row;
+use super::single::Single;
 use super::source::Source;
 use super::sums::IntegerSums;
-use super::tile::Single;
 use crate::context::Context;
 use crate::error::Result;
 use crate::math::bound::ceil_log2;

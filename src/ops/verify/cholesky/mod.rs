@@ -8,6 +8,7 @@
 mod cut;
 mod file;
 mod rows;
+mod single;
 mod source;
 mod sums;
 mod tile;
@@ -87,8 +88,8 @@ struct FactorCheck<'a> {
 }
 
 impl FactorCheck<'_> {
-    /// Plans the tiles within the context's limit, and looks at every entry. Rows of long integers are summed one by one
-    /// where the limit has no room for them.
+    /// Plans the tiles within the context's limit, and looks at every entry. Rows of long integers are summed one by
+    /// one where the limit has no room for them.
     fn decide_by(self, mut rows: Vec<Row>, ctx: &Context, seed: Option<u64>) -> Result<Verification> {
         let mut integer_bits = rows.iter().filter(|row| row.planar).map(Row::integer_bits).max().unwrap_or(0);
         let cut = match Cut::plan(ctx, &self, integer_bits) {

@@ -5,6 +5,7 @@
 
 use super::cut::{Cut, SINGLES_AT_ONCE};
 use super::rows::Row;
+use super::single::{Difference, SPARE_BITS, Single, add_own};
 use super::sums::IntegerSums;
 use super::{FactorCheck, Verification, VerifyOptions};
 use crate::context::{Context, Progress};
@@ -14,16 +15,12 @@ use crate::math::bound::ceil_log2;
 use crate::math::float::{FloatRef, Head};
 use crate::matrix::{Matrix, Op};
 use crate::ops::seed::fresh_seed;
-use crate::ops::verify::exact::{Accumulator, KEEP_ALL, ProductSum, compare, term};
+use crate::ops::verify::exact::{Accumulator, KEEP_ALL, compare};
 use crate::ops::verify::{freivalds_gemm, freivalds_syrk};
 use crate::ops::{GemmOptions, SyrkOptions, gemm_with, syrk_with};
 use rug::Integer;
-use rug::integer::Order;
 use std::cmp::Ordering;
 use std::ops::Range;
-
-/// Terms this many bits below the bound are left out at first; they come in where they could decide.
-const SPARE_BITS: i64 = 96;
 
 /// The residual of one entry.
 #[derive(Clone, Copy, Default)]
@@ -71,61 +68,6 @@ impl Tile {
     fn places(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
         let (rows, cols) = (self.rows.clone(), self.cols.clone());
         cols.flat_map(move |j| (rows.start.max(j)..rows.end).map(move |i| (i, j)))
-    }
-}
-
-/// `a_ij - (L L^T)_ij` as `integer * 2^exponent` but for terms below a floor, and how many terms that leaves out.
-type Difference = ((Integer, i64), usize);
-
-/// An entry that is summed term by term.
-pub(super) struct Single {
-    place: (usize, usize),
-    /// Terms below `2^floor` are left out.
-    floor: i64,
-    sum: Accumulator,
-    left_out: usize,
-}
-
-impl Single {
-    /// Bytes of one, its sum included: from the floor up, and down to the lowest bit of a product above it.
-    pub fn bytes(precision_bits: u32, factor_bits: u32) -> u64 {
-        let span = u64::from(precision_bits) + 2 * u64::from(factor_bits) + SPARE_BITS as u64 + 128;
-        size_of::<Single>() as u64 + 2 * 8 * (span / 64 * 5 / 4 + 4)
-    }
-
-    fn new(place: (usize, usize), floor: i64, own: FloatRef<'_>) -> Single {
-        let (mut sum, mut left_out) = (Accumulator::default(), 0);
-        add_own(&mut sum, &mut left_out, own, floor);
-        Single { place, floor, sum, left_out }
-    }
-
-    /// Takes off the terms of some columns, which stand in rows of blocks of the factor.
-    fn subtract(&mut self, (left, i): (&Matrix, usize), (right, j): (&Matrix, usize)) {
-        let (mut products, mut factor) = (ProductSum::default(), Integer::new());
-        for k in 0..left.cols() {
-            let (x, y) = (left.get(i, k), right.get(j, k));
-            let (Some(one), Some(other)) = (term(x, KEEP_ALL), term(y, KEEP_ALL)) else { continue };
-            if x.head.exponent() + y.head.exponent() <= self.floor {
-                self.left_out += 1;
-                continue;
-            }
-            products.set_left(one);
-            factor.assign_digits(other.limbs, Order::Lsf);
-            if !other.negative {
-                factor = -factor;
-            }
-            products.add_to(&mut self.sum, &factor, one.low + other.low);
-        }
-    }
-}
-
-/// Adds an entry of the matrix, or leaves it out.
-fn add_own(sum: &mut Accumulator, left_out: &mut usize, own: FloatRef<'_>, floor: i64) {
-    let Some(term) = term(own, KEEP_ALL) else { return };
-    if own.head.exponent() > floor {
-        sum.add(term.negative, term.limbs, term.low);
-    } else {
-        *left_out += 1;
     }
 }
 
@@ -281,7 +223,7 @@ impl Verifier<'_> {
         }
         let residual = |single: &mut Single| {
             let place = single.place;
-            self.residual(place, (single.sum.take(), single.left_out), |floor| self.alone(tile, place, floor))
+            self.residual(place, single.take(), |floor| self.alone(tile, place, floor))
         };
         singles.iter_mut().map(residual).collect()
     }
@@ -293,7 +235,7 @@ impl Verifier<'_> {
             let (left, right) = (self.check.l.block(&(i..i + 1), &depth)?, self.check.l.block(&(j..j + 1), &depth)?);
             single.subtract((&left, 0), (&right, 0));
         }
-        Ok((single.sum.take(), single.left_out))
+        Ok(single.take())
     }
 
     /// The residual of entry `(i, j)` by its difference above the floor; `again` gives it above another one.
