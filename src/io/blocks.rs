@@ -44,6 +44,34 @@ pub struct Block {
     pub cols: Range<usize>,
 }
 
+/// Sees the heads of all stored entries, in two walks of the same order.
+pub trait HeadVisitor {
+    /// The first walk, in which a head may be malformed.
+    ///
+    /// # Errors
+    /// What ends the walk.
+    fn first(&mut self, row: usize, col: usize, head: Head) -> Result<()>;
+
+    /// The second walk: the entry is a valid number.
+    ///
+    /// # Errors
+    /// What ends the walk.
+    fn second(&mut self, row: usize, col: usize, head: Head) -> Result<()>;
+}
+
+/// One who wants the first walk alone.
+struct FirstWalk<F>(F);
+
+impl<F: FnMut(usize, usize, Head) -> Result<()>> HeadVisitor for FirstWalk<F> {
+    fn first(&mut self, row: usize, col: usize, head: Head) -> Result<()> {
+        (self.0)(row, col, head)
+    }
+
+    fn second(&mut self, _row: usize, _col: usize, _head: Head) -> Result<()> {
+        Ok(())
+    }
+}
+
 /// Where the entries of a column lie.
 impl Header {
     /// Number of the stored entry `(row, col)`, which is stored.
@@ -228,8 +256,16 @@ impl MatrixFile {
     pub fn check(
         &self,
         progress: Option<Arc<ProgressCallback>>,
-        mut visit: impl FnMut(usize, usize, Head) -> Result<()>,
+        visit: impl FnMut(usize, usize, Head) -> Result<()>,
     ) -> Result<u64> {
+        self.check_heads(progress, &mut FirstWalk(visit))
+    }
+
+    /// [`MatrixFile::check`] for one who has to see the heads twice.
+    ///
+    /// # Errors
+    /// As [`MatrixFile::check`]; those of the visitor.
+    pub fn check_heads(&self, progress: Option<Arc<ProgressCallback>>, visitor: &mut impl HeadVisitor) -> Result<u64> {
         let (entries, limbs) = (self.header.entries(), self.limbs());
         let bytes = 8 * entries * (2 + limbs as u64);
         let mut pass = Pass { file: self, checksum: Xxh3::new(), reporter: Reporter::new(progress, "read", bytes) };
@@ -237,7 +273,7 @@ impl MatrixFile {
         pass.words(self.header.head_at(0), entries, true, |heads| {
             for &head in heads {
                 let (row, col) = places.next().expect("a place for each entry");
-                visit(row, col, Head(head))?;
+                visitor.first(row, col, Head(head))?;
             }
             Ok(())
         })?;
@@ -264,6 +300,7 @@ impl MatrixFile {
                         let (row, col) = places.next().expect("a place for each entry");
                         let head = Head(*numbers.next().expect("a head for each entry"));
                         self.check_entry((row, col), head, &number)?;
+                        visitor.second(row, col, head)?;
                         number.clear();
                     }
                 }

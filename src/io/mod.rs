@@ -58,7 +58,7 @@ use crate::options::setters;
 use atomic::Sink;
 pub use atomic::{is_device, write_atomically};
 pub use block_stream::{BlockStream, BlockStreamOptions, BlockStreamStatistics, FileBlock, StreamedBlock};
-pub use blocks::{Block, MatrixFile, MatrixFileShape, MatrixFileWriter, write_blocks};
+pub use blocks::{Block, HeadVisitor, MatrixFile, MatrixFileShape, MatrixFileWriter, write_blocks};
 pub use compare::{Comparison, Difference, Tolerance, compare, compare_within};
 use compress::Packer;
 pub use format::{Compression, FileFormat, Location};
