@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::io::atomic::write_atomically;
 use crate::io::binary::check_number;
 use crate::io::binary_header::{CHECKSUM_BYTES, HEADER_BYTES, Header};
+use crate::io::head_visitor::{FirstWalk, HeadVisitor};
 use crate::io::progress::Reporter;
 use crate::io::{FileInfo, Symmetry};
 use crate::math::float::{FloatRef, Head};
@@ -42,34 +43,6 @@ pub struct Block {
     pub rows: Range<usize>,
     /// Columns of the matrix.
     pub cols: Range<usize>,
-}
-
-/// Sees the heads of all stored entries, in two walks of the same order.
-pub trait HeadVisitor {
-    /// The first walk, in which a head may be malformed.
-    ///
-    /// # Errors
-    /// What ends the walk.
-    fn first(&mut self, row: usize, col: usize, head: Head) -> Result<()>;
-
-    /// The second walk: the entry is a valid number.
-    ///
-    /// # Errors
-    /// What ends the walk.
-    fn second(&mut self, row: usize, col: usize, head: Head) -> Result<()>;
-}
-
-/// One who wants the first walk alone.
-struct FirstWalk<F>(F);
-
-impl<F: FnMut(usize, usize, Head) -> Result<()>> HeadVisitor for FirstWalk<F> {
-    fn first(&mut self, row: usize, col: usize, head: Head) -> Result<()> {
-        (self.0)(row, col, head)
-    }
-
-    fn second(&mut self, _row: usize, _col: usize, _head: Head) -> Result<()> {
-        Ok(())
-    }
 }
 
 /// Where the entries of a column lie.

@@ -1,5 +1,5 @@
-//! The order of a product: pairs of bands, in each all batches of primes, in each all chunks of rows; and which bands are
-//! converted for which of these steps.
+//! The order of a product: pairs of bands, in each all batches of primes, in each all chunks of rows; and which bands
+//! are converted for which of these steps.
 //!
 //! Promise: the runner, the count of its work and what reads operands ahead go by one order. Does not know: operands.
 

@@ -42,8 +42,8 @@ fn line(output: &Path, report: &OutOfCoreProductReport) -> String {
     let OutOfCoreProductReport { rows, cols, precision_bits, kernel, primes, threads, plan, .. } = report;
     let product = &plan.product;
     format!(
-        "{}: {rows} x {cols}, {precision_bits} bits ({kernel}, {primes} primes, {}, {} of {} columns, {} of {} rows, {} \
-         planned{}) in {}",
+        "{}: {rows} x {cols}, {precision_bits} bits ({kernel}, {primes} primes, {}, {} of {} columns, {} of {} rows, \
+         {} planned{}) in {}",
         output.display(),
         counted(*threads, "thread"),
         counted(product.bands, "band"),
