@@ -24,6 +24,9 @@ const MOST_READ_ROWS: usize = 2048;
 /// Several chunks have a multiple of this many rows each, but for the last.
 const CHUNK_STEP_ROWS: usize = 64;
 
+/// The same where they are read from a disk, as memory is what there is little of.
+const READ_STEP_ROWS: usize = 8;
+
 /// Bytes of the queues, lists and slices of one call that do not grow with it.
 const CALL_BYTES: u64 = 16 << 10;
 
@@ -344,8 +347,9 @@ impl PlanInput<'_> {
 
     /// `finest`, which fits, with the fewest chunks that fit.
     fn fewest_chunks(&self, finest: Cut, fits: impl Fn(&Cut) -> bool) -> Cut {
+        let step = if self.disk.is_some() { READ_STEP_ROWS } else { CHUNK_STEP_ROWS };
         let with = |count: usize| {
-            let height = self.contracted.div_ceil(count).next_multiple_of(CHUNK_STEP_ROWS);
+            let height = self.contracted.div_ceil(count).next_multiple_of(step);
             Cut { chunk_rows: height.clamp(finest.chunk_rows, self.most_chunk_rows()), ..finest }
         };
         // The bytes grow with the height, so the counts that fit are those from some count on.

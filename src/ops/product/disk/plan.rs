@@ -145,7 +145,7 @@ impl FileProduct {
     /// Bytes of the passes over the operands: all heads twice, all limbs once.
     fn scan_bytes(&self) -> u64 {
         let files = [Some(&self.left), self.right.as_ref()].into_iter().flatten().map(|operand| &operand.file);
-        files.map(|file| 8 * file.info().stored_entries as u64 * (2 + file.limbs() as u64)).sum()
+        files.map(|file| 8 * file.info().stored_entries * (2 + file.limbs() as u64)).sum()
     }
 
     /// Bytes of some rows of some panels of an operand.
