@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::io::atomic::write_atomically;
 use crate::io::binary::check_number;
 use crate::io::binary_header::{CHECKSUM_BYTES, HEADER_BYTES, Header};
+use crate::io::head_visitor::{FirstWalk, HeadVisitor};
 use crate::io::progress::Reporter;
 use crate::io::{FileInfo, Symmetry};
 use crate::math::float::{FloatRef, Head};
@@ -230,25 +231,13 @@ impl MatrixFile {
         progress: Option<Arc<ProgressCallback>>,
         visit: impl FnMut(usize, usize, Head) -> Result<()>,
     ) -> Result<u64> {
-        self.check_all(progress, visit, |_, _, _| Ok(()))
-    }
-
-    /// As [`MatrixFile::check`], but `visit` sees each stored number whole, after it was checked.
-    ///
-    /// # Errors
-    /// As [`MatrixFile::check`].
-    pub fn check_numbers(
-        &self,
-        progress: Option<Arc<ProgressCallback>>,
-        visit: impl FnMut(usize, usize, FloatRef<'_>) -> Result<()>,
-    ) -> Result<u64> {
-        self.check_all(progress, |_, _, _| Ok(()), visit)
+        self.check_heads(progress, &mut FirstWalk(visit))
     }
 
     /// Reads all heads once; `visit` sees each stored entry's row, column and head. Nothing is checked.
     ///
     /// # Errors
-    /// [`Error::Io`], [`Error::Cancelled`], those of `visit`.
+    /// [`Error::Io`], [`Error::Cancelled`].
     pub fn visit_heads(
         &self,
         progress: Option<Arc<ProgressCallback>>,
@@ -263,12 +252,11 @@ impl MatrixFile {
         })
     }
 
-    fn check_all(
-        &self,
-        progress: Option<Arc<ProgressCallback>>,
-        mut visit_head: impl FnMut(usize, usize, Head) -> Result<()>,
-        mut visit: impl FnMut(usize, usize, FloatRef<'_>) -> Result<()>,
-    ) -> Result<u64> {
+    /// [`MatrixFile::check`] for one who has to see the heads twice, or whole numbers.
+    ///
+    /// # Errors
+    /// As [`MatrixFile::check`]; those of the visitor.
+    pub fn check_heads(&self, progress: Option<Arc<ProgressCallback>>, visitor: &mut impl HeadVisitor) -> Result<u64> {
         let (entries, limbs) = (self.header.entries(), self.limbs());
         let bytes = 8 * entries * (2 + limbs as u64);
         let mut pass = Pass { file: self, checksum: Xxh3::new(), reporter: Reporter::new(progress, "read", bytes) };
@@ -276,7 +264,7 @@ impl MatrixFile {
         pass.words(self.header.head_at(0), entries, true, |heads| {
             for &head in heads {
                 let (row, col) = places.next().expect("a place for each entry");
-                visit_head(row, col, Head(head))?;
+                visitor.first(row, col, Head(head))?;
             }
             Ok(())
         })?;
@@ -303,7 +291,7 @@ impl MatrixFile {
                         let (row, col) = places.next().expect("a place for each entry");
                         let head = Head(*numbers.next().expect("a head for each entry"));
                         self.check_entry((row, col), head, &number)?;
-                        visit(row, col, FloatRef { head, limbs: &number })?;
+                        visitor.second(row, col, FloatRef { head, limbs: &number })?;
                         number.clear();
                     }
                 }

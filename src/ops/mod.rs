@@ -5,6 +5,7 @@
 pub(crate) mod cholesky;
 mod columns;
 mod determinant;
+mod disk_use;
 pub mod distributed;
 mod distribution;
 mod eigenvalue;

@@ -3,14 +3,19 @@
 //!
 //! docs/OUT_OF_CORE.md says how they work and what they cost.
 
-pub use super::factor::disk::{OutOfCoreOptions, OutOfCorePlan, OutOfCoreReport, cholesky, plan_cholesky};
-pub use super::solve::disk::{OutOfCoreSolveOptions, OutOfCoreSolveReport, SolvePaths, solve};
+pub use crate::ops::disk_use::DiskUse;
+pub use crate::ops::factor::disk::{OutOfCoreOptions, OutOfCorePlan, OutOfCoreReport, cholesky, plan_cholesky};
+pub use crate::ops::product::disk::{
+    OperandFile, OutOfCoreProductOptions, OutOfCoreProductPlan, OutOfCoreProductReport, ProductPaths, gemm, plan_gemm,
+    plan_syrk, syrk,
+};
+pub use crate::ops::solve::disk::{OutOfCoreSolveOptions, OutOfCoreSolveReport, SolvePaths, solve};
 
-use super::solve::disk::{TriangleOptions, solve_triangle};
-use super::trsm::{TrsmOptions, check_scalar};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::Side;
+use crate::ops::solve::disk::{TriangleOptions, solve_triangle};
+use crate::ops::trsm::{TrsmOptions, check_scalar};
 
 /// The solution `X` of `op(T) X = alpha B` for a triangular `T`, from file to file, with finished columns
 /// in the directory.
@@ -19,7 +24,7 @@ use crate::matrix::Side;
 /// matrix, that matrix' triangle is meant. Bits: those of `trsm_with`: the file is the same, byte for byte, whatever
 /// the limit, the threads, and however often the run was ended and begun again.
 /// Eight right sides or more, of more than 16 rows. Memory: as planned, at most the context's limit; without one bands
-/// of up to 512 right sides. The triangle is read twice by its heads, once whole, and once for each band.
+/// of up to 512 right sides. The triangle is read once, its heads twice, and then once for each band.
 /// Cost: as `trsm_with`. Source: docs/OUT_OF_CORE.md.
 ///
 /// # Errors

@@ -1,5 +1,6 @@
 //! One file for each command; those of the laboratory are called as they are.
 
+mod above_disk;
 mod bench;
 mod compare;
 mod convert;
@@ -13,6 +14,7 @@ mod observe;
 mod options_page;
 mod plan;
 mod product;
+mod solve_above_disk;
 mod trsm;
 mod verify;
 mod verify_system;
@@ -50,8 +52,10 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
         Command::Gen(args) => gen_matrix::run(session, &args),
         Command::Cholesky(args) if args.storage.directory.is_some() => factor::run_above_disk(session, &args),
         Command::Cholesky(args) => factor::run(session, &args.into(), together),
+        Command::Solve(args) if args.storage.directory.is_some() => solve_above_disk::solve(session, &args),
         Command::Solve(args) => factor::run(session, &args.into(), together),
         Command::Inverse(args) => factor::run(session, &args.into(), together),
+        Command::Trsm(args) if args.storage.directory.is_some() => solve_above_disk::trsm(session, &args),
         Command::Trsm(args) => trsm::run(session, &args),
         Command::Verify(args) => match args.operation {
             VerifyOperation::Syrk(args) => verify::run(session, &args.into()),
@@ -79,10 +83,12 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
 /// Whether all ranks work on a command together.
 fn is_shared(command: &Command) -> bool {
     match command {
-        Command::Syrk(_) | Command::Gemm(_) => true,
+        Command::Syrk(args) => args.storage.directory.is_none(),
+        Command::Gemm(args) => args.storage.directory.is_none(),
         Command::Cholesky(args) => args.storage.directory.is_none() && is_factored_together(&args.factor),
         Command::Solve(args) => {
-            args.refine_from.is_none() && !args.factor.log_det && is_factored_together(&args.factor)
+            let is_plain = args.refine_from.is_none() && !args.factor.log_det;
+            is_plain && args.storage.directory.is_none() && is_factored_together(&args.factor)
         }
         Command::Bench(args) => bench::is_shared(args),
         _ => false,
@@ -107,7 +113,7 @@ fn devices_to_check(args: GpuCheck) -> gpu_check::GpuCheck {
 
 /// Whether a command is long work, which a user who starts several ranks may expect to be shared.
 fn computes(command: &Command) -> bool {
-    use Command::{Bench, Cholesky, Demo, GpuCheck, Inverse, Solve, Trsm, Verify};
+    use Command::{Bench, Cholesky, Demo, Gemm, GpuCheck, Inverse, Solve, Syrk, Trsm, Verify};
     let factors = matches!(command, Cholesky(_) | Solve(_) | Inverse(_) | Trsm(_));
-    factors || matches!(command, Verify(_) | GpuCheck(_) | Bench(_) | Demo(_))
+    factors || matches!(command, Syrk(_) | Gemm(_) | Verify(_) | GpuCheck(_) | Bench(_) | Demo(_))
 }

@@ -11,7 +11,7 @@ pub(crate) mod direct;
 pub mod disk;
 pub mod double;
 pub(crate) mod entrywise;
-pub(crate) mod home;
+mod home;
 pub(crate) mod options;
 mod payload;
 pub(crate) mod plan;

@@ -2,5 +2,6 @@
 //! were ended.
 
 mod cholesky;
+mod products;
 mod solve;
 mod verify;

@@ -116,7 +116,7 @@ fn triangles_of_every_kind() {
                 let what = format!("{order} x {columns}, {uplo:?} {op:?} {diag:?} {accuracy:?}");
                 match case.trsm(&context(2), &options) {
                     Ok(report) => {
-                        assert_eq!((report.panels_found, report.bands), (0, 1), "{what}");
+                        assert_eq!((report.disk.tiles_found, report.bands), (0, 1), "{what}");
                         case.check(&x, &what);
                     }
                     // Unknowns of a unit triangle of random entries may outgrow every try.
@@ -175,7 +175,7 @@ fn a_solve_is_that_of_memory() {
         case.check(&x, &format!("{order} x {columns}"));
         // Everything is there: only the solution is written.
         let report = case.solve(&context(1)).unwrap();
-        assert_eq!((report.bands, report.panels_found), (0, columns.div_ceil(8)));
+        assert_eq!((report.bands, report.disk.tiles_found), (0, columns.div_ceil(8)));
         assert!(report.factorisation.is_none());
         case.check(&x, "again");
         // A damaged factor is made again, from its tiles.
@@ -186,7 +186,7 @@ fn a_solve_is_that_of_memory() {
         bytes[middle] ^= 1;
         fs::write(&factor, bytes).unwrap();
         let report = case.solve(&context(1)).unwrap();
-        assert!(report.factorisation.is_some_and(|report| report.tiles_found > 0));
+        assert!(report.factorisation.is_some_and(|report| report.disk.tiles_found > 0));
         case.check(&x, "after damage");
         case.forget();
         let least = case.least(|ctx| case.solve(ctx));
@@ -210,7 +210,7 @@ fn a_run_that_was_ended_goes_on() {
         match case.trsm(&ctx, &options) {
             Err(Error::Cancelled) => ended += 1,
             Ok(report) => {
-                found = found.max(report.panels_found);
+                found = found.max(report.disk.tiles_found);
                 break;
             }
             Err(error) => panic!("{error}"),
@@ -219,7 +219,7 @@ fn a_run_that_was_ended_goes_on() {
     }
     assert!(ended > 0);
     let report = case.trsm(&context(1), &options).unwrap();
-    assert!(report.panels_found.max(found) > 0, "nothing was found of {ended} runs");
+    assert!(report.disk.tiles_found.max(found) > 0, "nothing was found of {ended} runs");
     case.check(&x, "after the runs that were ended");
     // A damaged panel is made again.
     let damaged = fs::read_dir(case.path("work")).unwrap().map(|entry| entry.unwrap().path());
@@ -229,7 +229,7 @@ fn a_run_that_was_ended_goes_on() {
     bytes[at] ^= 1;
     fs::write(&damaged, bytes).unwrap();
     let report = case.trsm(&context(1), &options).unwrap();
-    assert_eq!((report.panels_repaired, report.bands), (1, 1));
+    assert_eq!((report.disk.groups_repaired, report.bands), (1, 1));
     case.check(&x, "after damage");
 }
 

@@ -1,30 +1,17 @@
 //! `sunzi cholesky --storage`: from a binary file to a binary file, with the tiles in a directory.
 //!
-//! What ends a run early leaves the finished tiles there, and the error says how to go on. Does not know: blocks.
+//! Does not know: blocks.
 
 use crate::args::Cholesky;
+use crate::commands::above_disk::{self, check_binary};
 use crate::files::stated_precision;
 use crate::progress::{Stage, factor_seconds};
 use crate::session::{Session, Work, check_output};
-use crate::signals::{Mode, complete, in_mode};
-use serde::Serialize;
 use std::path::Path;
 use sunzi::io::MatrixFile;
 use sunzi::out_of_core::{self, OutOfCoreOptions, OutOfCoreReport};
-use sunzi::{Accuracy, Error, Result, Uplo};
-use sunzi_lab::engine::limited;
-use sunzi_lab::memory::peak_resident_bytes;
-use sunzi_lab::session::Session as _;
+use sunzi::{Accuracy, Context, Error, Result, Uplo};
 use sunzi_lab::units::{counted, format_bytes, format_seconds};
-
-/// The report.
-#[derive(Serialize)]
-struct StorageReport<'a> {
-    #[serde(flatten)]
-    factorisation: &'a OutOfCoreReport,
-    /// The most memory that the process occupied.
-    peak_resident_bytes: u64,
-}
 
 /// Runs in this process.
 pub fn run(session: &mut Session, args: &Cholesky) -> Result<()> {
@@ -32,7 +19,7 @@ pub fn run(session: &mut Session, args: &Cholesky) -> Result<()> {
     let directory = storage.directory.as_deref().expect("asked for");
     let output = output.clone().given().expect("an output goes with a storage directory");
     check_output(&output)?;
-    [&factor.a, &output.path].into_iter().try_for_each(|path| check_binary(path))?;
+    check_binary(&[&factor.a, &output.path])?;
     check_choices(args)?;
     let file = MatrixFile::open(&factor.a)?;
     let bits = stated_precision(factor.precision.typed(None).bits, &factor.a, Some(&file.info()))?;
@@ -45,26 +32,12 @@ pub fn run(session: &mut Session, args: &Cholesky) -> Result<()> {
         .tile_rows(factor.tile_rows)
         .lower(factor.triangle.uplo() == Some(Uplo::Lower))
         .caching(storage.caching);
-    let (builder, restate) = limited(session.context(&factor.engine)?, factor.engine.budget(0));
-    let ctx = builder.build()?;
     let files = (factor.a.as_path(), output.path.as_path());
-    let call = || out_of_core::cholesky(&ctx, files, directory, bits, &options).inspect(|_| complete());
-    let made = in_mode(Mode::Computing, call).map_err(restate);
-    let report = made.inspect_err(|error| explain(session, directory, error))?;
-    session.finish_report(&StorageReport { factorisation: &report, peak_resident_bytes: peak_resident_bytes() })?;
-    report.remarks.iter().for_each(|remark| session.note(remark));
-    session.say(&line(&output.path, directory, &report))
-}
-
-/// Refuses a file that is not binary, or is compressed: blocks of it cannot be read where they lie.
-fn check_binary(path: &Path) -> Result<()> {
-    if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("bin")) {
-        return Ok(());
-    }
-    let path = path.display();
-    Err(Error::InvalidArgument(format!(
-        "{path}: --storage works on blocks of binary files (.bin, not compressed); sunzi convert makes one"
-    )))
+    let builder = session.context(&factor.engine)?;
+    let call = |ctx: &Context| out_of_core::cholesky(ctx, files, directory, bits, &options);
+    let report = above_disk::run(session, builder, (&factor.engine, directory), call)?;
+    let line = line(&output.path, &report);
+    above_disk::finish(session, &report, (&line, "factor"), (directory, &report.disk))
 }
 
 fn check_choices(args: &Cholesky) -> Result<()> {
@@ -78,39 +51,16 @@ fn check_choices(args: &Cholesky) -> Result<()> {
     Ok(())
 }
 
-/// Says how to go on where the tiles that are finished are of use.
-fn explain(session: &Session, directory: &Path, error: &Error) {
-    let can_go_on = matches!(
-        error,
-        Error::Cancelled
-            | Error::DiskFull { .. }
-            | Error::Io { .. }
-            | Error::OutOfMemory { .. }
-            | Error::SelfCheck { .. }
-    );
-    if can_go_on && directory.is_dir() {
-        let directory = directory.display();
-        session.note(&format!("finished tiles stay in {directory}: the same command goes on from them"));
-    }
-}
-
-fn line(output: &Path, directory: &Path, report: &OutOfCoreReport) -> String {
+fn line(output: &Path, report: &OutOfCoreReport) -> String {
     let OutOfCoreReport { order, precision_bits, kernel, threads, plan, .. } = report;
     let (rows, cols) = plan.block_tiles;
-    let found = match report.tiles_found {
-        0 => String::new(),
-        tiles => format!(", {} found there", counted(tiles, "tile")),
-    };
     format!(
         "{}: {order} x {order}, {precision_bits} bits ({kernel}, {}, tiles of {} rows in blocks of {rows} x {cols}, {} \
-         planned) in {}\n{}: {} read, {} written{found}; remove it once the factor is all you need",
+         planned) in {}",
         output.display(),
         counted(*threads, "thread"),
         plan.tile_rows,
         format_bytes(plan.planned_bytes),
         format_seconds(report.seconds),
-        directory.display(),
-        format_bytes(report.read_bytes),
-        format_bytes(report.written_bytes),
     )
 }

@@ -10,19 +10,20 @@ mod store;
 
 pub use plan::OutOfCorePlan;
 
-use crate::context::{Context, Progress, ProgressCallback};
+use crate::context::Context;
 use crate::drive::{self, RankPlan, RankReport};
 use crate::error::{Error, Result};
 use crate::io::MatrixFile;
 use crate::kernels::tiles::TileEngine;
-use crate::ops::factor::home::{Completions, Home};
+use crate::ops::disk_use::{DiskUse, progress_of};
+use crate::ops::factor::home::Home;
 use crate::ops::factor::problem::{Problem, SQUARE, working_bits};
 use crate::ops::factor::spans::{Clock, Span, TaskLog, TaskTimes};
 use crate::ops::factor::tile_store::{Local, TileStore};
 use crate::ops::factor::tile_work::{FailedRow, TileWork};
 use crate::options::setters;
 use crate::runtime::{CholeskyGraph, level_options};
-use crate::storage::{Caching, DeleteRequest, Identity, Storage, StorageOptions};
+use crate::storage::{AnsweredStorage, Caching, Identity};
 use crate::tile::TileMap;
 use plan::{DiskNeeds, tiling};
 use rug::Float;
@@ -72,20 +73,9 @@ pub struct OutOfCoreReport {
     pub threads: usize,
     /// Tiles, memory and bytes as planned.
     pub plan: OutOfCorePlan,
-    /// Tiles that an earlier run had finished.
-    pub tiles_found: usize,
-    /// Groups of tiles that were damaged and made again.
-    pub groups_repaired: usize,
-    /// What the disk did.
-    pub read_bytes: u64,
-    /// What the disk did.
-    pub written_bytes: u64,
-    /// Seconds during which the disk was at work.
-    pub disk_seconds: f64,
-    /// Caching that was used.
-    pub direct_io: bool,
-    /// What the directory could not give.
-    pub remarks: Vec<String>,
+    /// What was found there, read and written.
+    #[serde(flatten)]
+    pub disk: DiskUse,
     /// Wall-clock seconds of the call.
     pub seconds: f64,
     /// Seconds of the pass over the matrix.
@@ -162,13 +152,7 @@ pub fn cholesky(
         primes: engine.primes(),
         threads: call.threads(),
         plan: call.plan,
-        tiles_found: made.tiles_found,
-        groups_repaired: made.groups_repaired,
-        read_bytes: made.read_bytes,
-        written_bytes: made.written_bytes,
-        disk_seconds: made.disk_seconds,
-        direct_io: made.direct_io,
-        remarks: made.remarks,
+        disk: made.disk,
         seconds: clock.now(),
         scan_seconds,
         factor_seconds: made.factor_seconds,
@@ -206,11 +190,6 @@ fn planned(
     DiskNeeds { engine, work: &work, file, precision_bits, threads: ctx.threads() }.plan(ctx)
 }
 
-fn progress_of(ctx: &Context) -> Option<Arc<ProgressCallback>> {
-    let ctx = ctx.clone();
-    Some(Arc::new(move |progress: Progress| ctx.report_progress(progress).is_ok()))
-}
-
 /// A factorisation under way.
 struct DiskFactoring<'a> {
     ctx: &'a Context,
@@ -228,27 +207,9 @@ struct DiskFactoring<'a> {
 #[derive(Default)]
 struct Made {
     rank: RankReport,
-    tiles_found: usize,
-    groups_repaired: usize,
-    read_bytes: u64,
-    written_bytes: u64,
-    disk_seconds: f64,
-    direct_io: bool,
-    remarks: Vec<String>,
+    disk: DiskUse,
     factor_seconds: f64,
     store_seconds: f64,
-}
-
-impl Made {
-    /// Adds what a storage did since it was opened.
-    fn take_in(&mut self, home: &Home) {
-        let statistics = home.storage.statistics();
-        self.read_bytes += statistics.read_bytes;
-        self.written_bytes += statistics.written_bytes;
-        self.disk_seconds += statistics.busy_seconds;
-        self.direct_io = home.storage.report().caching == Caching::Direct;
-        self.remarks.clone_from(&home.storage.report().remarks);
-    }
 }
 
 impl DiskFactoring<'_> {
@@ -258,21 +219,12 @@ impl DiskFactoring<'_> {
 
     /// The tiles' home, without groups that are damaged; and how many these were.
     fn open(&self) -> Result<(Home, usize)> {
-        let completions = Arc::new(Completions::default());
-        let answers = completions.clone();
-        let deliver = Box::new(move |answer| answers.push(answer));
-        let options = StorageOptions { caching: self.options.caching, ..StorageOptions::default() };
-        let storage = Storage::open(self.storage, &self.identity, options, deliver)?;
-        let damaged = storage.damaged();
-        for (tag, group) in damaged.iter().enumerate() {
-            storage.delete(DeleteRequest { group: group.group.clone(), tag: tag as u64 })?;
-            completions.wait_for(tag as u64).result?;
-        }
+        let (objects, damaged) = AnsweredStorage::open(self.storage, &self.identity, self.options.caching)?;
         let engine = self.ctx.tile_engine(self.ctx.kernel(), self.problem.working_bits)?;
         let (tiling, bits) = (self.tiling, self.problem.working_bits);
         let payload_words = move |tile| TileWork::new(&*engine, &tiling, bits, &[]).payload_words(tile);
-        let home = Home::new((storage, completions), self.file.clone(), &self.plan.home, payload_words)?;
-        Ok((home, damaged.len()))
+        let home = Home::new(objects, self.file.clone(), &self.plan.home, payload_words)?;
+        Ok((home, damaged))
     }
 
     /// Factors all tiles that are not finished, and writes the factor. A damaged tile is made again.
@@ -280,8 +232,8 @@ impl DiskFactoring<'_> {
         let mut made = Made::default();
         loop {
             let (home, damaged) = self.open()?;
-            made.groups_repaired += damaged;
-            made.tiles_found = made.tiles_found.max(home.found());
+            made.disk.groups_repaired += damaged;
+            made.disk.tiles_found = made.disk.tiles_found.max(home.found());
             let start = clock.now();
             let (home, outcome) = self.run(home, clock)?;
             let factored = clock.now();
@@ -294,12 +246,12 @@ impl DiskFactoring<'_> {
                 }
             });
             made.store_seconds += clock.now() - factored;
-            made.take_in(&home);
+            made.disk.add(&home.objects.storage);
             match outcome {
                 Ok(()) => return Ok(made),
                 Err(Error::Damaged { object, .. } | Error::Truncated { object, .. }) => {
-                    home.discard(&object)?;
-                    made.groups_repaired += 1;
+                    home.objects.discard(&object)?;
+                    made.disk.groups_repaired += 1;
                 }
                 Err(error) => return Err(error),
             }

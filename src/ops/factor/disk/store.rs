@@ -6,6 +6,7 @@ use crate::drive::{self, Meter};
 use crate::error::Result;
 use crate::io::{Block, MatrixFileShape, MatrixFileWriter, write_blocks};
 use crate::math::float::limbs_for;
+use crate::ops::disk_use::progress_of;
 use crate::ops::factor::home::Home;
 use crate::ops::factor::tile_work::TileWork;
 use crate::store::IoBuffer;
@@ -36,7 +37,7 @@ pub(super) fn write_factor(ctx: &Context, path: &Path, call: &DiskFactoring<'_>,
     let mut locals = (0..call.threads()).map(|_| local()).filter(|local| local.buffer.is_some()).collect::<Vec<_>>();
     let units = |tile: TileId| call.tiling.entries(tile) as u64;
     let meter = Meter::new(ctx, call.tiling.tiles().map(units).sum());
-    write_blocks(path, shape, super::progress_of(ctx), |writer| {
+    write_blocks(path, shape, progress_of(ctx), |writer| {
         let mut tiles = call.tiling.tiles();
         ctx.install(|| {
             drive::parallel_for(

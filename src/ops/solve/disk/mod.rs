@@ -14,9 +14,10 @@ mod triangular;
 pub use factored::solve;
 pub(crate) use triangular::{TriangleOptions, solve_triangle};
 
-use crate::context::{Context, Progress, ProgressCallback};
+use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::io::{MatrixFileShape, write_blocks};
+use crate::ops::disk_use::{DiskUse, progress_of};
 use crate::ops::factor::disk::OutOfCoreReport;
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::path::{self, Method};
@@ -26,7 +27,6 @@ use crate::options::setters;
 use crate::storage::Caching;
 use serde::Serialize;
 use std::path::Path;
-use std::sync::Arc;
 
 /// Choices of a solve above a disk.
 #[derive(Clone, Copy, Debug, Default)]
@@ -87,16 +87,9 @@ pub struct OutOfCoreSolveReport {
     pub bands: usize,
     /// Bytes that the plan allows for.
     pub planned_bytes: u64,
-    /// Panels of eight columns that an earlier run had solved.
-    pub panels_found: usize,
-    /// Panels that were damaged and made again.
-    pub panels_repaired: usize,
-    /// Bytes of the storage directory that were read.
-    pub read_bytes: u64,
-    /// Bytes written to the storage directory.
-    pub written_bytes: u64,
-    /// What the directory could not give.
-    pub remarks: Vec<String>,
+    /// What was found in the directory of the solution, panels of eight columns as tiles, read and written.
+    #[serde(flatten)]
+    pub disk: DiskUse,
     /// Wall-clock seconds of the call.
     pub seconds: f64,
     /// Seconds of the passes over the files before the solve.
@@ -160,9 +153,4 @@ impl Shape {
              rows: solve them in memory"
         )))
     }
-}
-
-fn progress_of(ctx: &Context) -> Option<Arc<ProgressCallback>> {
-    let ctx = ctx.clone();
-    Some(Arc::new(move |progress: Progress| ctx.report_progress(progress).is_ok()))
 }

@@ -3,19 +3,15 @@
 use crate::error::{Error, Result};
 use crate::io::{Block, MatrixFileWriter};
 use crate::matrix::Matrix;
-use crate::ops::factor::home::Completions;
 use crate::ops::solve::memory::LEAST_COLUMNS;
 use crate::storage::{
-    Caching, Completion, DeleteRequest, GroupName, Identity, NewObject, ObjectName, Priority, PublishRequest,
-    ReadRequest, Storage, StorageOptions, padded_bytes,
+    AnsweredStorage, Caching, GroupName, Identity, NewObject, ObjectName, Priority, PublishRequest, Storage,
+    padded_bytes,
 };
 use crate::store::IoBuffer;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
-
-/// Threads of the storage: one panel is written or read at a time.
-const THREADS: usize = 1;
 
 /// A directory of panels, and how it is used.
 #[derive(Clone, Copy)]
@@ -27,10 +23,10 @@ pub(super) struct PanelPlace<'a> {
 
 /// Panels of a solution of `order` rows.
 pub(super) struct Panels {
-    storage: Storage,
-    completions: Arc<Completions>,
+    objects: AnsweredStorage,
     order: usize,
     columns: usize,
+    buffer_bytes: usize,
     /// What a panel is written from and read into.
     buffer: Option<IoBuffer>,
     /// Groups that were damaged and are to be made again.
@@ -57,17 +53,10 @@ impl Panels {
         (order, columns): (usize, usize),
         precision_bits: u32,
     ) -> Result<Panels> {
-        let completions = Arc::new(Completions::default());
-        let answers = completions.clone();
-        let deliver = Box::new(move |answer| answers.push(answer));
-        let options = StorageOptions { caching, threads: THREADS, ..StorageOptions::default() };
-        let storage = Storage::open(directory, identity, options, deliver)?;
-        let buffer = Some(IoBuffer::new(padded_bytes(panel_bytes(order, precision_bits)) as usize)?);
-        let mut panels = Panels { storage, completions, order, columns, buffer, repaired: 0 };
-        for group in panels.storage.damaged() {
-            panels.delete(group.group)?;
-        }
-        Ok(panels)
+        let (objects, repaired) = AnsweredStorage::open(directory, identity, caching)?;
+        let buffer_bytes = padded_bytes(panel_bytes(order, precision_bits)) as usize;
+        let buffer = Some(IoBuffer::new(buffer_bytes)?);
+        Ok(Panels { objects, order, columns, buffer_bytes, buffer, repaired })
     }
 
     /// Bytes of memory that it takes beside what is in the directory.
@@ -75,16 +64,9 @@ impl Panels {
         IoBuffer::memory_bytes(padded_bytes(panel_bytes(order, precision_bits)))
     }
 
-    fn delete(&mut self, group: GroupName) -> Result<()> {
-        self.storage.delete(DeleteRequest { group, tag: 0 })?;
-        self.completions.wait_for(0).result?;
-        self.repaired += 1;
-        Ok(())
-    }
-
     /// The directory.
     pub fn storage(&self) -> &Storage {
-        &self.storage
+        &self.objects.storage
     }
 
     /// How many there are in all.
@@ -99,7 +81,7 @@ impl Panels {
 
     /// Whether a panel is there.
     pub fn has(&self, panel: usize) -> bool {
-        ObjectName::new(&name(panel)).is_ok_and(|name| self.storage.object(&name).is_some())
+        ObjectName::new(&name(panel)).is_ok_and(|name| self.objects.storage.object(&name).is_some())
     }
 
     /// Writes panels whose columns are those of `x`, one after the other.
@@ -120,8 +102,8 @@ impl Panels {
             let (buffer, bytes) = (Arc::new(buffer), 8 * (entries.len() * (1 + width)) as u64);
             let object = NewObject { name: ObjectName::new(&name(panel))?, buffer: buffer.clone(), start: 0, bytes };
             let (group, objects) = (GroupName::new(&name(panel))?, vec![object]);
-            self.storage.publish(PublishRequest { group, objects, tag: 0, priority: Priority::default() })?;
-            let answer = self.completions.wait_for(0);
+            self.objects.storage.publish(PublishRequest { group, objects, tag: 0, priority: Priority::default() })?;
+            let answer = self.objects.answers.wait_for(0);
             self.buffer = Arc::into_inner(buffer);
             answer.result?;
         }
@@ -135,15 +117,16 @@ impl Panels {
     pub fn copy(&mut self, panel: usize, writer: &MatrixFileWriter<'_>) -> Result<()> {
         let (object, buffer) =
             (ObjectName::new(&name(panel))?, self.buffer.take().expect("the last panel has left it"));
-        let request = ReadRequest { objects: vec![object], buffer, tag: 0, priority: Priority::default() };
-        self.storage.read(request)?;
-        let Completion { result, buffer, .. } = self.completions.wait_for(0);
-        self.buffer = buffer;
-        if let Err(error) = result {
-            if is_damage(&error) {
-                self.delete(GroupName::new(&name(panel))?)?;
+        match self.objects.read_now(object, buffer, 0) {
+            Ok(buffer) => self.buffer = Some(buffer),
+            Err(error) => {
+                self.buffer = Some(IoBuffer::new(self.buffer_bytes)?);
+                if is_damage(&error) {
+                    self.objects.discard(&name(panel))?;
+                    self.repaired += 1;
+                }
+                return Err(error);
             }
-            return Err(error);
         }
         let cols = self.columns(&(panel..panel + 1));
         let count = self.order * cols.len();

@@ -2,11 +2,12 @@
 
 use super::panels::{PanelPlace, Panels, is_damage};
 use super::rows::{FileRows, FileTriangle, piece_row_bytes, stream_bytes};
-use super::{OutOfCoreSolveReport, Shape, progress_of};
-use crate::context::Context;
+use super::{OutOfCoreSolveReport, Shape};
+use crate::context::{Context, Progress};
 use crate::error::{Error, Result};
 use crate::io::{Block, MatrixFile, MatrixFileShape, write_blocks};
 use crate::matrix::Matrix;
+use crate::ops::disk_use::progress_of;
 use crate::ops::fixed_sum::OwnFloat;
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::agreement::Agreement;
@@ -87,7 +88,7 @@ impl BandNeeds<'_> {
         let FileBits { right, triangle, solution } = self.bits;
         let panels = total.div_ceil(LEAST_COLUMNS) as u64;
         let contents = StorageContents { groups: panels, objects: panels, name_bytes: panels * NAME_BYTES };
-        let storage = StorageOptions { threads: 1, ..StorageOptions::default() }.memory_bytes(&contents);
+        let storage = StorageOptions::default().memory_bytes(&contents);
         Matrix::bytes_for(order, columns, right)
             + Matrix::bytes_for(order, columns, solution)
             + Matrix::bytes_for(order, 1, triangle)
@@ -168,7 +169,7 @@ impl DiskSystem<'_> {
         let scale = self.scale.as_deref();
         let mut solve = Solve { memory, agreement: Agreement(None), steps, scale, order, working_bits };
         let mut panels = Panels::open(place, (order, columns), self.bits.precision)?;
-        report.panels_found = (0..panels.count()).filter(|&panel| panels.has(panel)).count();
+        report.disk.tiles_found = (0..panels.count()).filter(|&panel| panels.has(panel)).count();
         let outcome = loop {
             let start = Instant::now();
             self.solve_missing(&mut solve, &plan, &mut panels, &mut report.bands)?;
@@ -181,10 +182,8 @@ impl DiskSystem<'_> {
                 other => break other,
             }
         };
-        let statistics = panels.storage().statistics();
-        report.panels_repaired = panels.repaired;
-        (report.read_bytes, report.written_bytes) = (statistics.read_bytes, statistics.written_bytes);
-        report.remarks.clone_from(&panels.storage().report().remarks);
+        report.disk.groups_repaired = panels.repaired;
+        report.disk.add(panels.storage());
         outcome
     }
 
@@ -238,7 +237,7 @@ impl DiskSystem<'_> {
             (0..panels.count()).try_for_each(|panel| {
                 panels.copy(panel, writer)?;
                 let (done, total) = (panel as u64 + 1, panels.count() as u64);
-                self.ctx.report_progress(crate::context::Progress { phase: "write", done, total })
+                self.ctx.report_progress(Progress { phase: "write", done, total })
             })
         })
     }

@@ -4,12 +4,13 @@ use super::norms::Norms;
 use super::panels::PanelPlace;
 use super::rows::FileTriangle;
 use super::system::{DiskSystem, FileBits, Prepared, plan_expected};
-use super::{OutOfCoreSolveReport, Shape, SolvePaths, progress_of};
+use super::{OutOfCoreSolveReport, Shape, SolvePaths};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::io::MatrixFile;
+use crate::io::{HeadVisitor, MatrixFile};
 use crate::math::float::{FloatRef, Head};
 use crate::matrix::{Diag, Matrix, Op, Uplo};
+use crate::ops::disk_use::progress_of;
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::problem::{LOWER, UPPER, triangle_working_bits};
 use crate::ops::solve::report::SolveBits;
@@ -54,22 +55,36 @@ impl<'a> Triangle<'a> {
     /// Checks the file; the exponents of the norms of the rows of `op(T)`, in the order of the unknowns; the checksum.
     fn exponents(&self, ctx: &Context) -> Result<(Vec<i64>, u64)> {
         let n = self.file.rows();
-        let mut norms = Norms::new(n);
-        let checksum = self.file.check(progress_of(ctx), |row, col, head| {
-            self.line(row, col).into_iter().for_each(|line| norms.see(line, head));
-            Ok(())
-        })?;
         let one = Head::new(false, 1);
-        (0..if self.unit { n } else { 0 }).for_each(|line| norms.see(line, one));
-        self.file.visit_heads(progress_of(ctx), |row, col, head| {
-            self.line(row, col).into_iter().for_each(|line| norms.add(line, head));
-        })?;
-        (0..if self.unit { n } else { 0 }).for_each(|line| norms.add(line, one));
+        let ones = 0..if self.unit { n } else { 0 };
+        let mut seen = TriangleNorms { triangle: self, norms: Norms::new(n) };
+        ones.clone().for_each(|line| seen.norms.see(line, one));
+        let checksum = self.file.check_heads(progress_of(ctx), &mut seen)?;
+        ones.for_each(|line| seen.norms.add(line, one));
+        let norms = seen.norms;
         let mut exponents = norms.exponents();
         if self.reversed() {
             exponents.reverse();
         }
         Ok((exponents, checksum))
+    }
+}
+
+/// Norms of the rows of `op(T)` under way.
+struct TriangleNorms<'t> {
+    triangle: &'t Triangle<'t>,
+    norms: Norms,
+}
+
+impl HeadVisitor for TriangleNorms<'_> {
+    fn first(&mut self, row: usize, col: usize, head: Head) -> Result<()> {
+        self.triangle.line(row, col).into_iter().for_each(|line| self.norms.see(line, head));
+        Ok(())
+    }
+
+    fn second(&mut self, row: usize, col: usize, number: FloatRef<'_>) -> Result<()> {
+        self.triangle.line(row, col).into_iter().for_each(|line| self.norms.add(line, number.head));
+        Ok(())
     }
 }
 

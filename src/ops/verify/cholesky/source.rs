@@ -2,13 +2,13 @@
 //!
 //! Both are seen as lower triangles. Does not know: what the numbers are for.
 
-use crate::context::{Context, Progress, ProgressCallback};
+use crate::context::Context;
 use crate::error::Result;
-use crate::io::{Block, MatrixFile};
+use crate::io::{Block, HeadVisitor, MatrixFile};
 use crate::math::float::{FloatRef, Head};
 use crate::matrix::{Matrix, MatrixView};
+use crate::ops::disk_use::progress_of;
 use std::ops::Range;
-use std::sync::Arc;
 
 /// A matrix whose lower triangle is looked at.
 #[derive(Clone, Copy)]
@@ -97,17 +97,30 @@ fn read(file: &MatrixFile, rows: &Range<usize>, cols: &Range<usize>) -> Result<M
 pub(super) fn visit_file(
     ctx: &Context,
     (file, transposed): (&MatrixFile, bool),
-    mut visit: impl FnMut(usize, usize, FloatRef<'_>),
+    visit: impl FnMut(usize, usize, FloatRef<'_>),
 ) -> Result<()> {
-    let told = ctx.clone();
-    let progress: Arc<ProgressCallback> = Arc::new(move |progress: Progress| told.report_progress(progress).is_ok());
-    file.check_numbers(Some(progress), |row, col, number| {
-        let (i, j) = if transposed { (col, row) } else { (row, col) };
-        visit(i, j, number);
-        if file.is_symmetric() && i != j {
-            visit(j, i, number);
+    let mirrored = file.is_symmetric();
+    file.check_heads(progress_of(ctx), &mut Numbers { transposed, mirrored, visit }).map(|_| ())
+}
+
+/// Shows numbers to `visit`.
+struct Numbers<F> {
+    transposed: bool,
+    mirrored: bool,
+    visit: F,
+}
+
+impl<F: FnMut(usize, usize, FloatRef<'_>)> HeadVisitor for Numbers<F> {
+    fn first(&mut self, _row: usize, _col: usize, _head: Head) -> Result<()> {
+        Ok(())
+    }
+
+    fn second(&mut self, row: usize, col: usize, number: FloatRef<'_>) -> Result<()> {
+        let (i, j) = if self.transposed { (col, row) } else { (row, col) };
+        (self.visit)(i, j, number);
+        if self.mirrored && i != j {
+            (self.visit)(j, i, number);
         }
         Ok(())
-    })?;
-    Ok(())
+    }
 }
