@@ -6,15 +6,23 @@ fn window_bytes(words: usize) -> u64 {
     words as u64 * 8
 }
 
+/// Contracted rows, panels of both operands (one of a triangle), and primes.
+struct Sizes {
+    rows: usize,
+    left: usize,
+    right: Option<usize>,
+    primes: usize,
+}
+
 /// Runs `check` with a plan input of a plain engine.
 fn with_input(rows: usize, left: usize, right: Option<usize>, primes: usize, check: impl Fn(&PlanInput<'_>)) {
-    with_disk(None, (rows, left, right, primes), check);
+    with_disk(None, &Sizes { rows, left, right, primes }, check);
 }
 
 /// The same of operands on a disk.
 fn with_disk(
     disk: Option<DiskInput<'_>>,
-    (rows, left, right, primes): (usize, usize, Option<usize>, usize),
+    &Sizes { rows, left, right, primes }: &Sizes,
     check: impl Fn(&PlanInput<'_>),
 ) {
     check(&PlanInput {
@@ -45,7 +53,7 @@ fn above_a_disk_bands_are_whole_tiles_and_pieces_count() {
     for (rows, left, right, primes) in [(4000, 500, None, 30), (90_000, 70, Some(300), 30), (5, 1, None, 3)] {
         let piece_bytes = |panels: usize, rows: usize| 2 * 832 * (panels * rows) as u64;
         let disk = DiskInput { piece_bytes: &piece_bytes, entry_bytes: 104, tile_panels: 32, fixed_bytes: 12_345 };
-        with_disk(Some(disk), (rows, left, right, primes), |input| {
+        with_disk(Some(disk), &Sizes { rows, left, right, primes }, |input| {
             let minimum = input.choose(0).unwrap_err();
             assert_eq!(input.choose(minimum - 1), Err(minimum));
             let mut bands = usize::MAX;
