@@ -63,6 +63,12 @@ impl Case {
         fs::remove_file(self.path("x.bin")).unwrap();
     }
 
+    /// A file of the directory whose name ends so.
+    fn found(&self, ending: &str) -> PathBuf {
+        let mut paths = fs::read_dir(self.path("work")).unwrap().map(|entry| entry.unwrap().path());
+        paths.find(|path| path.extension().is_some_and(|own| own == ending)).unwrap()
+    }
+
     fn forget(&self) {
         fs::remove_dir_all(self.path("work")).unwrap();
     }
@@ -179,8 +185,7 @@ fn a_solve_is_that_of_memory() {
         assert!(report.factorisation.is_none());
         case.check(&x, "again");
         // A damaged factor is made again, from its tiles.
-        let factor = fs::read_dir(case.path("work")).unwrap().map(|entry| entry.unwrap().path());
-        let factor = factor.filter(|path| path.extension().is_some_and(|ending| ending == "bin")).next().unwrap();
+        let factor = case.found("bin");
         let mut bytes = fs::read(&factor).unwrap();
         let middle = bytes.len() / 2;
         bytes[middle] ^= 1;
@@ -222,8 +227,7 @@ fn a_run_that_was_ended_goes_on() {
     assert!(report.disk.tiles_found.max(found) > 0, "nothing was found of {ended} runs");
     case.check(&x, "after the runs that were ended");
     // A damaged panel is made again.
-    let damaged = fs::read_dir(case.path("work")).unwrap().map(|entry| entry.unwrap().path());
-    let damaged = damaged.filter(|path| path.extension().is_some_and(|ending| ending == "group")).next().unwrap();
+    let damaged = case.found("group");
     let mut bytes = fs::read(&damaged).unwrap();
     let at = bytes.len() - 5000;
     bytes[at] ^= 1;

@@ -33,7 +33,7 @@ impl Case {
         io::write(self.path("l.bin"), &self.l, &WriteOptions::new()).unwrap();
     }
 
-    fn from_files(&self, ctx: &Context, triangle: Option<Uplo>) -> Result<Verification> {
+    fn in_files(&self, ctx: &Context, triangle: Option<Uplo>) -> Result<Verification> {
         let options = FileFactorOptions::new().triangle(triangle).seed(5);
         verify_cholesky_files(ctx, (&self.path("a.bin"), &self.path("l.bin")), BITS, &options)
     }
@@ -48,14 +48,14 @@ impl Case {
             Err(error) => Err(error.to_string()),
         };
         let in_memory = told(in_memory);
-        assert_eq!(told(self.from_files(ctx, triangle)), in_memory, "without a limit");
-        let least = match self.from_files(&ctx.with_memory_bytes(Some(1)), triangle) {
+        assert_eq!(told(self.in_files(ctx, triangle)), in_memory, "without a limit");
+        let least = match self.in_files(&ctx.with_memory_bytes(Some(1)), triangle) {
             Err(Error::MemoryLimit { minimum_bytes, .. }) => minimum_bytes,
             other => panic!("{other:?}"),
         };
-        let refused = self.from_files(&ctx.with_memory_bytes(Some(least - 1)), triangle);
+        let refused = self.in_files(&ctx.with_memory_bytes(Some(least - 1)), triangle);
         assert!(matches!(refused, Err(Error::MemoryLimit { minimum_bytes, .. }) if minimum_bytes == least));
-        assert_eq!(told(self.from_files(&ctx.with_memory_bytes(Some(least)), triangle)), in_memory, "{least} bytes");
+        assert_eq!(told(self.in_files(&ctx.with_memory_bytes(Some(least)), triangle)), in_memory, "{least} bytes");
         in_memory.is_ok()
     }
 }
@@ -111,7 +111,7 @@ fn upper_factors_and_named_triangles() {
     assert!(case.compare(&context(1), Some(Uplo::Upper)));
     case.l = case.l.transposed().to_matrix().unwrap();
     case.write(Symmetry::General);
-    assert!(matches!(case.from_files(&context(1), None), Err(Error::NotSymmetric { row: 50, column: 3 })));
+    assert!(matches!(case.in_files(&context(1), None), Err(Error::NotSymmetric { row: 50, column: 3 })));
 }
 
 #[test]
@@ -152,15 +152,15 @@ fn damaged_files_and_wrong_shapes_are_refused() {
             let mut bytes = right.clone();
             bytes[at] ^= 4;
             std::fs::write(case.path(name), &bytes).unwrap();
-            let error = case.from_files(&context(1), None).unwrap_err();
+            let error = case.in_files(&context(1), None).unwrap_err();
             assert!(matches!(error, Error::Format { .. }), "{name}, byte {at}: {error}");
         }
         std::fs::write(case.path(name), &right).unwrap();
     }
     case.l = Matrix::zeros(40, 39, BITS).unwrap();
     case.write(Symmetry::General);
-    assert!(matches!(case.from_files(&context(1), None), Err(Error::ShapeMismatch { right_cols: 39, .. })));
+    assert!(matches!(case.in_files(&context(1), None), Err(Error::ShapeMismatch { right_cols: 39, .. })));
     case.a = Matrix::zeros(40, 39, BITS).unwrap();
     case.write(Symmetry::General);
-    assert!(matches!(case.from_files(&context(1), None), Err(Error::NotSquare { .. })));
+    assert!(matches!(case.in_files(&context(1), None), Err(Error::NotSquare { .. })));
 }
